@@ -1,0 +1,306 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Cluster is a set of MySQL instances of which one, the primary, takes writes
+// and the others replicate from it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=clusters,singular=cluster,shortName=mysql;mysqlcluster,scope=Namespaced
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.instances,statuspath=.status.instances,selectorpath=.status.labelSelector
+// +kubebuilder:printcolumn:name="Instances",type=integer,JSONPath=`.status.instances`
+// +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyInstances`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Primary",type=string,JSONPath=`.status.currentPrimary`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 50",message="metadata.name is longer than 50 characters: the names of Pods, Services and certificates are made from it; choose a shorter name"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must begin with a letter and hold only lower-case letters, digits and '-' (no '.'): the names of Services are made from it"
+type Cluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +kubebuilder:validation:Required
+	Spec ClusterSpec `json:"spec"`
+	// +optional
+	Status ClusterStatus `json:"status,omitempty"`
+}
+
+// ClusterList is a list of Clusters.
+//
+// +kubebuilder:object:root=true
+type ClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Cluster `json:"items"`
+}
+
+// ClusterSpec is what the user wants.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || self.minSyncReplicas < self.instances",message="spec.minSyncReplicas must be smaller than spec.instances: only replicas acknowledge; lower minSyncReplicas or raise instances"
+// +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || !has(self.maxSyncReplicas) || self.minSyncReplicas <= self.maxSyncReplicas",message="spec.minSyncReplicas must not be larger than spec.maxSyncReplicas"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || self.maxSyncReplicas < self.instances",message="spec.maxSyncReplicas must be smaller than spec.instances: only replicas acknowledge"
+// +kubebuilder:validation:XValidation:rule="has(self.bootstrap) == has(oldSelf.bootstrap)",message="spec.bootstrap is used once, when the cluster is first made, and can neither be added nor removed afterwards; create a new Cluster instead"
+// +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.minSyncReplicas == 0",message="spec.minSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.maxSyncReplicas == 0",message="spec.maxSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
+type ClusterSpec struct {
+	// Description is free text for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Description string `json:"description,omitempty"`
+
+	// Instances is the number of MySQL instances, the primary included. Three
+	// is the least with which a failure is survived without a human.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9
+	// +optional
+	Instances int32 `json:"instances,omitempty"`
+
+	// ImageName is the image that holds mysqld: any official MySQL (8.0.22 or
+	// later) or Percona Server image. The operator's default applies when it
+	// is empty.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	ImageName string `json:"imageName,omitempty"`
+
+	// +kubebuilder:validation:Enum=Always;Never;IfNotPresent
+	// +optional
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+
+	// ImagePullSecrets name Secrets of this namespace for pulling the image.
+	// +optional
+	ImagePullSecrets []LocalObjectReference `json:"imagePullSecrets,omitempty"`
+
+	// Storage is the volume of each instance.
+	// +kubebuilder:validation:Required
+	Storage StorageSpec `json:"storage"`
+
+	// Resources of the mysqld container. Buffer pool and worker counts follow
+	// from them unless mysql.parameters says otherwise.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// +optional
+	MySQL MySQLSpec `json:"mysql,omitempty"`
+
+	// MinSyncReplicas is the number of replicas that must acknowledge a commit
+	// when semi-synchronous replication is enabled.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MinSyncReplicas *int32 `json:"minSyncReplicas,omitempty"`
+
+	// MaxSyncReplicas caps the number of replicas that a commit waits for.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MaxSyncReplicas *int32 `json:"maxSyncReplicas,omitempty"`
+
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.bootstrap is used once, when the cluster is first made, and cannot be changed; create a new Cluster instead"
+	Bootstrap *BootstrapSpec `json:"bootstrap,omitempty"`
+
+	// +optional
+	// +kubebuilder:default={}
+	Replication ReplicationSpec `json:"replication,omitempty"`
+
+	// FailoverDelay is how many seconds a primary may be failing before it is
+	// replaced. 0 replaces it at once.
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	FailoverDelay int32 `json:"failoverDelay,omitempty"`
+
+	// MaxSwitchoverDelay is how many seconds a planned switchover may take
+	// before the old primary is made writable again.
+	// +kubebuilder:default=3600
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MaxSwitchoverDelay int32 `json:"maxSwitchoverDelay,omitempty"`
+
+	// MaxStartDelay is how many seconds mysqld may take to accept connections
+	// (crash recovery included) before the container is restarted.
+	// +kubebuilder:default=3600
+	// +kubebuilder:validation:Minimum=10
+	// +optional
+	MaxStartDelay int32 `json:"maxStartDelay,omitempty"`
+
+	// MaxStopDelay is how many seconds an instance may take to stop before it
+	// is killed.
+	// +kubebuilder:default=1800
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MaxStopDelay int32 `json:"maxStopDelay,omitempty"`
+
+	// SmartShutdownTimeout is how many seconds a stopping replica lets open
+	// client sessions finish before it closes them.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	SmartShutdownTimeout *int32 `json:"smartShutdownTimeout,omitempty"`
+
+	// EnablePrimaryLease keeps a Lease named <cluster>-primary that the
+	// primary holds while it is writable.
+	// +kubebuilder:default=true
+	// +optional
+	EnablePrimaryLease *bool `json:"enablePrimaryLease,omitempty"`
+
+	// EnableSuperuserAccess lets root log in over the network with the
+	// password in the Secret <cluster>-root. Otherwise root may log in only
+	// inside the Pod, through the socket.
+	// +kubebuilder:default=false
+	// +optional
+	EnableSuperuserAccess bool `json:"enableSuperuserAccess,omitempty"`
+
+	// EnablePDB keeps one PodDisruptionBudget over all instances.
+	// +kubebuilder:default=true
+	// +optional
+	EnablePDB *bool `json:"enablePDB,omitempty"`
+
+	// +optional
+	Affinity AffinitySpec `json:"affinity,omitempty"`
+
+	// +optional
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+
+	// +optional
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+
+	// Env is added to the mysqld container.
+	// +optional
+	Env []corev1.EnvVar `json:"env,omitempty"`
+
+	// InheritedMetadata is put on every object made for the cluster.
+	// +optional
+	InheritedMetadata *InheritedMetadata `json:"inheritedMetadata,omitempty"`
+
+	// +optional
+	PodSecurityContext *corev1.PodSecurityContext `json:"podSecurityContext,omitempty"`
+
+	// +optional
+	SecurityContext *corev1.SecurityContext `json:"securityContext,omitempty"`
+
+	// LogLevel of the instance managers.
+	// +kubebuilder:default=info
+	// +kubebuilder:validation:Enum=error;warning;info;debug;trace
+	// +optional
+	LogLevel string `json:"logLevel,omitempty"`
+}
+
+// LocalObjectReference names an object in the Cluster's namespace.
+type LocalObjectReference struct {
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
+}
+
+// InheritedMetadata is what every made object carries besides the operator's own.
+type InheritedMetadata struct {
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// StorageSpec describes the volume of an instance. Its size can grow, never shrink.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",message="spec.storage.size cannot be lowered: a volume does not shrink; create a new Cluster with smaller storage and move the data"
+// +kubebuilder:validation:XValidation:rule="has(self.storageClass) == has(oldSelf.storageClass) && (!has(self.storageClass) || self.storageClass == oldSelf.storageClass)",message="spec.storage.storageClass cannot be changed: existing volumes keep their class; create a new Cluster with the other class"
+type StorageSpec struct {
+	// Size of the volume, for example 20Gi.
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).compareTo(quantity('1Gi')) >= 0",message="spec.storage.size must be a quantity of at least 1Gi: an empty MySQL with its redo and binary logs fills about half of that"
+	Size string `json:"size"`
+
+	// StorageClass of the volume; the cluster's default class when empty.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	StorageClass *string `json:"storageClass,omitempty"`
+}
+
+// BootstrapSpec tells where the first data comes from.
+type BootstrapSpec struct {
+	// InitDB makes a new, empty server.
+	// +optional
+	InitDB *InitDBSpec `json:"initdb,omitempty"`
+}
+
+// InitDBSpec describes what a new server begins with.
+type InitDBSpec struct {
+	// Database to create; "app" when empty.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[0-9a-zA-Z_$-]*$`
+	// +optional
+	Database string `json:"database,omitempty"`
+
+	// Owner is the account that owns the database; the database's name when empty.
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="!(self in ['root','mysql.sys','mysql.session','mysql.infoschema']) && !self.startsWith('cnmsql')",message="spec.bootstrap.initdb.owner must not be an account of the server or of the operator (root, mysql.*, cnmsql*); choose another name"
+	// +optional
+	Owner string `json:"owner,omitempty"`
+
+	// Secret of type kubernetes.io/basic-auth with username and password of
+	// the owner. One is made when empty.
+	// +optional
+	Secret *LocalObjectReference `json:"secret,omitempty"`
+
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[0-9a-zA-Z_]*$`
+	// +optional
+	CharacterSet string `json:"characterSet,omitempty"`
+
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[0-9a-zA-Z_]*$`
+	// +optional
+	Collation string `json:"collation,omitempty"`
+
+	// PostInitSQL are statements that are run once, as root, after the
+	// database was made.
+	// +optional
+	PostInitSQL []string `json:"postInitSQL,omitempty"`
+}
+
+// ReplicationSpec chooses the topology.
+type ReplicationSpec struct {
+	// Mode is how instances replicate. It cannot be changed.
+	// +kubebuilder:default=async
+	// +kubebuilder:validation:Enum=async
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.replication.mode cannot be changed: create a new Cluster with the other mode and move the data"
+	// +optional
+	Mode string `json:"mode,omitempty"`
+}
+
+// AffinitySpec tells where instances may run.
+type AffinitySpec struct {
+	// EnablePodAntiAffinity keeps instances of one cluster apart.
+	// +kubebuilder:default=true
+	// +optional
+	EnablePodAntiAffinity *bool `json:"enablePodAntiAffinity,omitempty"`
+
+	// PodAntiAffinityType "required" leaves an instance pending rather than
+	// let it share a topology domain with another.
+	// +kubebuilder:default=preferred
+	// +kubebuilder:validation:Enum=preferred;required
+	// +optional
+	PodAntiAffinityType string `json:"podAntiAffinityType,omitempty"`
+
+	// TopologyKey is the node label whose values are the domains.
+	// +kubebuilder:default="kubernetes.io/hostname"
+	// +optional
+	TopologyKey string `json:"topologyKey,omitempty"`
+
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// +optional
+	NodeAffinity *corev1.NodeAffinity `json:"nodeAffinity,omitempty"`
+
+	// +optional
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// +optional
+	AdditionalPodAntiAffinity *corev1.PodAntiAffinity `json:"additionalPodAntiAffinity,omitempty"`
+
+	// +optional
+	AdditionalPodAffinity *corev1.PodAffinity `json:"additionalPodAffinity,omitempty"`
+}

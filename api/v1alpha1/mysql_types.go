@@ -1,0 +1,49 @@
+package v1alpha1
+
+// Values of SemiSyncSpec.DataDurability.
+const (
+	DurabilityPreferred = "preferred"
+	DurabilityRequired  = "required"
+	DurabilityQuorum    = "quorum"
+)
+
+// MySQLSpec configures the server.
+type MySQLSpec struct {
+	// Parameters are written into my.cnf. Those that the operator owns, or that
+	// would break replication, are refused by the validating policy
+	// cnmsql-cluster-parameters.
+	// +kubebuilder:validation:MaxProperties=256
+	// +optional
+	Parameters map[string]string `json:"parameters,omitempty"`
+
+	// +kubebuilder:default=ROW
+	// +kubebuilder:validation:Enum=ROW;STATEMENT;MIXED
+	// +optional
+	BinlogFormat string `json:"binlogFormat,omitempty"`
+
+	// +optional
+	SemiSync *SemiSyncSpec `json:"semiSync,omitempty"`
+}
+
+// SemiSyncSpec makes a commit wait for replicas.
+type SemiSyncSpec struct {
+	// +kubebuilder:default=false
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+
+	// TimeoutMillis is how long a commit waits under "preferred" and
+	// "required" before replication falls back to asynchronous. "quorum"
+	// never falls back.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	TimeoutMillis *int32 `json:"timeoutMillis,omitempty"`
+
+	// DataDurability decides what happens when replicas are missing:
+	// "preferred" goes on with fewer acknowledgements, "required" waits
+	// timeoutMillis and falls back to asynchronous, "quorum" waits for ever
+	// and so loses no acknowledged write to any minority of failures.
+	// +kubebuilder:default=preferred
+	// +kubebuilder:validation:Enum=preferred;required;quorum
+	// +optional
+	DataDurability string `json:"dataDurability,omitempty"`
+}

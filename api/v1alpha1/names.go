@@ -1,0 +1,44 @@
+package v1alpha1
+
+// Labels and annotations that the operator writes on the objects it owns.
+const (
+	// LabelCluster names the Cluster that an object belongs to.
+	LabelCluster = "mysql.cnmsql.co/cluster"
+	// LabelInstance names the instance that an object belongs to; -rw
+	// Services select the primary by it.
+	LabelInstance = "mysql.cnmsql.co/instanceName"
+	// LabelRole is RolePrimary or RoleReplica on a Pod.
+	LabelRole = "mysql.cnmsql.co/role"
+	// LabelRoutable is "true" on a Pod that may be in a Service.
+	LabelRoutable = "mysql.cnmsql.co/routable"
+	// AnnotationPodSpecHash is the hash of the Pod spec that the operator
+	// built the Pod from, before the API server defaulted it.
+	AnnotationPodSpecHash = "mysql.cnmsql.co/podSpecHash"
+	// AnnotationServerID is the server_id of the instance, on its volume claim.
+	AnnotationServerID = "mysql.cnmsql.co/serverID"
+)
+
+// Values of LabelRole.
+const (
+	RolePrimary = "primary"
+	RoleReplica = "replica"
+)
+
+// Annotations by which a user asks for something.
+const (
+	// AnnotationDemote on the primary's Pod asks for a switchover.
+	AnnotationDemote = "cnmsql.cnmsql.co/demote"
+)
+
+// Types of the conditions of a Cluster.
+const (
+	ConditionReady       = "Ready"
+	ConditionProgressing = "Progressing"
+	ConditionDegraded    = "Degraded"
+	ConditionAvailable   = "Available"
+	ConditionHealthy     = "Healthy"
+	ConditionInitialized = "Initialized"
+	// ConditionDurable tells whether a commit now waits for as many
+	// acknowledgements as the spec asks for.
+	ConditionDurable = "Durable"
+)

@@ -1,0 +1,145 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ClusterStatus is what the operator knows and is doing.
+type ClusterStatus struct {
+	// Phase is the cluster's situation in one word.
+	// +optional
+	Phase string `json:"phase,omitempty"`
+	// PhaseReason says in one sentence what the operator is doing or waiting for.
+	// +optional
+	PhaseReason string `json:"phaseReason,omitempty"`
+	// Diagnosis names what is known of the primary, for example MysqldDown.
+	// +optional
+	Diagnosis string `json:"diagnosis,omitempty"`
+
+	// CurrentPrimary is the instance that is accepted as primary.
+	// +optional
+	CurrentPrimary string `json:"currentPrimary,omitempty"`
+	// +optional
+	CurrentPrimaryTimestamp *metav1.MicroTime `json:"currentPrimaryTimestamp,omitempty"`
+	// TargetPrimary is the wished primary. Setting it to a replica asks for a
+	// planned switchover.
+	// +optional
+	TargetPrimary string `json:"targetPrimary,omitempty"`
+	// +optional
+	TargetPrimaryTimestamp *metav1.MicroTime `json:"targetPrimaryTimestamp,omitempty"`
+	// PrimaryEpoch grows by one with every promotion. An instance that sees a
+	// higher epoch that does not name it, demotes.
+	// +optional
+	PrimaryEpoch int64 `json:"primaryEpoch,omitempty"`
+	// Promotion is the permission by which one instance may be writable.
+	// +optional
+	Promotion *PromotionStatus `json:"promotion,omitempty"`
+	// Operation is the multi-step operation in progress.
+	// +optional
+	Operation *OperationStatus `json:"operation,omitempty"`
+	// PrimaryFailingSince is when the primary was first seen failing.
+	// +optional
+	PrimaryFailingSince *metav1.MicroTime `json:"primaryFailingSince,omitempty"`
+	// +optional
+	LastFailoverTimestamp *metav1.MicroTime `json:"lastFailoverTimestamp,omitempty"`
+	// EstablishedAt is when the cluster first had a primary. An established
+	// cluster is never initialised again.
+	// +optional
+	EstablishedAt *metav1.MicroTime `json:"establishedAt,omitempty"`
+
+	// Instances is the number of instances that exist.
+	// +optional
+	Instances int32 `json:"instances,omitempty"`
+	// +optional
+	ReadyInstances int32 `json:"readyInstances,omitempty"`
+	// +optional
+	InstanceNames []string `json:"instanceNames,omitempty"`
+	// LatestGeneratedNode is the highest ordinal that was ever used.
+	// +optional
+	LatestGeneratedNode int32 `json:"latestGeneratedNode,omitempty"`
+	// LabelSelector selects the cluster's Pods, for the scale subresource.
+	// +optional
+	LabelSelector string `json:"labelSelector,omitempty"`
+	// DivergedInstances hold transactions that the primary does not have.
+	// They are kept out of every Service and are never promoted.
+	// +optional
+	DivergedInstances []string `json:"divergedInstances,omitempty"`
+	// ReplicationBrokenInstances are reachable replicas whose replication
+	// stopped with an error.
+	// +optional
+	ReplicationBrokenInstances []string `json:"replicationBrokenInstances,omitempty"`
+	// InstancesReported is what each instance last said of itself.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	InstancesReported []InstanceStatus `json:"instancesReported,omitempty"`
+	// Image that the instances run.
+	// +optional
+	Image string `json:"image,omitempty"`
+
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// PromotionStatus permits one instance to be writable in one epoch.
+type PromotionStatus struct {
+	Epoch    int64  `json:"epoch"`
+	Instance string `json:"instance"`
+	// Proof names why the former primary cannot acknowledge another write.
+	Proof string `json:"proof"`
+	// Evidence is what the proof rests on, for people.
+	// +optional
+	Evidence string `json:"evidence,omitempty"`
+	// From is the former primary.
+	// +optional
+	From string `json:"from,omitempty"`
+	// RequiredGTID must be executed before the instance becomes writable.
+	// +optional
+	RequiredGTID string `json:"requiredGTID,omitempty"`
+	// RequiredAcks is the number of acknowledgements that each commit must
+	// wait for from the first write on.
+	// +optional
+	RequiredAcks int32             `json:"requiredAcks,omitempty"`
+	GrantedAt    *metav1.MicroTime `json:"grantedAt,omitempty"`
+	// PodUID and Node are of the Pod that became writable, once it did.
+	// +optional
+	PodUID string `json:"podUID,omitempty"`
+	// +optional
+	Node string `json:"node,omitempty"`
+}
+
+// OperationStatus is the step that a multi-step operation stands at.
+type OperationStatus struct {
+	Kind string `json:"kind"`
+	Step string `json:"step"`
+	// +optional
+	From string `json:"from,omitempty"`
+	// +optional
+	To string `json:"to,omitempty"`
+	// +optional
+	Reason    string            `json:"reason,omitempty"`
+	StartedAt *metav1.MicroTime `json:"startedAt,omitempty"`
+	Deadline  *metav1.MicroTime `json:"deadline,omitempty"`
+}
+
+// InstanceStatus is what is known of one instance. It changes only when the
+// instance's situation does, not with every transaction.
+type InstanceStatus struct {
+	Name string `json:"name"`
+	// State is the manager's word, or Unknown.
+	State string `json:"state"`
+	// +optional
+	Message string `json:"message,omitempty"`
+	// +optional
+	Role string `json:"role,omitempty"`
+	// +optional
+	Ready bool `json:"ready,omitempty"`
+	// +optional
+	Version string `json:"version,omitempty"`
+	// +optional
+	Node string `json:"node,omitempty"`
+}

@@ -1,0 +1,69 @@
+package control
+
+import (
+	"context"
+
+	"cnmsql.co/internal/core"
+)
+
+// Snapshot is one message of a status stream.
+type Snapshot struct {
+	// Taken is when the report was taken, in nanoseconds since the manager
+	// started, by its monotonic clock. Two snapshots of one stream tell how
+	// much later the second was taken; no two machines' clocks are compared.
+	Taken int64 `json:"taken"`
+	// Report is the manager's word.
+	Report core.Report `json:"report"`
+}
+
+// Order is the body of every command.
+type Order struct {
+	// Epoch that the order belongs to. A manager refuses an order of an epoch
+	// lower than the highest it has seen.
+	Epoch int64 `json:"epoch"`
+	// Donor is the host to clone from (CloneFrom only).
+	Donor string `json:"donor,omitempty"`
+	// Acks is the number of acknowledgements (SetAcks only).
+	Acks int `json:"acks,omitempty"`
+}
+
+// Verb is a command to an instance.
+type Verb string
+
+// Verbs, in the words of core's effects.
+const (
+	VerbDemote         Verb = "demote"
+	VerbFreezeIO       Verb = "freeze-io"
+	VerbThawIO         Verb = "thaw-io"
+	VerbCloneFrom      Verb = "clone-from"
+	VerbRestartInPlace Verb = "restart-in-place"
+	VerbSetAcks        Verb = "set-acks"
+)
+
+// Paths of the API.
+const (
+	PathStatus = "/v1/status" // GET; ?watch=true streams
+	PathOrder  = "/v1/order/" // POST + Verb
+)
+
+// Refusal is the body of an answer other than 200.
+type Refusal struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Error makes a Refusal an error.
+func (r *Refusal) Error() string { return r.Reason + ": " + r.Message }
+
+// Instance is what an instance manager does for its callers.
+type Instance interface {
+	// Snapshot takes a report now: mysqld is asked, within the context's deadline.
+	Snapshot(ctx context.Context) Snapshot
+	// Watch calls send with a snapshot at once, with one more at every change
+	// that matters and at least every second, until ctx ends or send fails.
+	Watch(ctx context.Context, send func(Snapshot) error) error
+	// Order carries out a command and returns when it is done, or, for
+	// CloneFrom and RestartInPlace, when it has begun. A *Refusal is the
+	// manager's no; it is not a failure.
+	Order(ctx context.Context, verb Verb, o Order) error
+}

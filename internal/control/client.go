@@ -1,0 +1,108 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Client speaks to one instance over one pooled HTTP/2 connection.
+type Client struct {
+	base string
+	http *http.Client
+	tr   *http.Transport
+}
+
+// NewClient makes a client for https://address. A peer that is silent for three
+// seconds is given up.
+func NewClient(address string, conf *tls.Config) *Client {
+	tr := &http.Transport{
+		TLSClientConfig:     conf,
+		ForceAttemptHTTP2:   true,
+		TLSHandshakeTimeout: 3 * time.Second,
+		IdleConnTimeout:     time.Minute,
+		MaxConnsPerHost:     2,
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout: time.Second,
+			PingTimeout:     2 * time.Second,
+		},
+	}
+	return &Client{base: "https://" + address, http: &http.Client{Transport: tr}, tr: tr}
+}
+
+// Close ends the connections.
+func (c *Client) Close() { c.tr.CloseIdleConnections() }
+
+// Status asks for a snapshot now.
+func (c *Client) Status(ctx context.Context) (Snapshot, error) {
+	return c.exchange(ctx, http.MethodGet, PathStatus, nil)
+}
+
+// Order sends a command and returns the snapshot after it. The error is a
+// *Refusal when the manager said no.
+func (c *Client) Order(ctx context.Context, verb Verb, o Order) (Snapshot, error) {
+	body, err := json.Marshal(o)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return c.exchange(ctx, http.MethodPost, PathOrder+url.PathEscape(string(verb)), body)
+}
+
+// Watch calls each with every snapshot of a stream until it ends; it always
+// returns an error: why it ended.
+func (c *Client) Watch(ctx context.Context, each func(Snapshot)) error {
+	resp, err := c.do(ctx, http.MethodGet, PathStatus+"?watch=true", nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	dec := json.NewDecoder(resp.Body)
+	for {
+		var s Snapshot
+		if err := dec.Decode(&s); err != nil {
+			return fmt.Errorf("status stream of %s ended: %w", c.base, err)
+		}
+		each(s)
+	}
+}
+
+func (c *Client) exchange(ctx context.Context, method, path string, body []byte) (Snapshot, error) {
+	var s Snapshot
+	resp, err := c.do(ctx, method, path, body)
+	if err != nil {
+		return s, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if err := json.NewDecoder(resp.Body).Decode(&s); err != nil {
+		return s, fmt.Errorf("%s %s%s: reading the answer: %w", method, c.base, path, err)
+	}
+	return s, nil
+}
+
+// do sends a request and turns every answer but 200 into an error.
+func (c *Client) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	var no Refusal
+	if json.Unmarshal(text, &no) == nil && no.Reason != "" {
+		return nil, &no
+	}
+	return nil, fmt.Errorf("%s %s%s: %s: %s", method, c.base, path, resp.Status, bytes.TrimSpace(text))
+}

@@ -1,0 +1,120 @@
+package control
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// Organizations in client certificates by which callers are told apart.
+const (
+	OrgOperator = "cnmsql:operator"
+	OrgInstance = "cnmsql:instance"
+)
+
+// NewHandler serves an Instance. The operator may do everything; a peer may
+// only read the status; everybody else is refused.
+func NewHandler(in Instance) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET "+PathStatus, allow(status(in), OrgOperator, OrgInstance))
+	mux.Handle("POST "+PathOrder+"{verb}", allow(order(in), OrgOperator))
+	return mux
+}
+
+// ServerTLS is the TLS configuration of the control server; leaf and pool are
+// asked at each handshake, so that rotated files are used at once.
+func ServerTLS(leaf func() (*tls.Certificate, error), pool func() (*x509.CertPool, error)) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		NextProtos: []string{"h2", "http/1.1"},
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			cas, err := pool()
+			if err != nil {
+				return nil, err
+			}
+			cert, err := leaf()
+			if err != nil {
+				return nil, err
+			}
+			return &tls.Config{
+				MinVersion:   tls.VersionTLS13,
+				NextProtos:   []string{"h2", "http/1.1"},
+				Certificates: []tls.Certificate{*cert},
+				ClientAuth:   tls.RequireAndVerifyClientCert,
+				ClientCAs:    cas,
+			}, nil
+		},
+	}
+}
+
+func allow(next http.Handler, orgs ...string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !callerIs(r, orgs) {
+			refuse(w, http.StatusForbidden, &Refusal{Reason: "Forbidden", Message: "this route is for " + strings.Join(orgs, ", ")})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func callerIs(r *http.Request, orgs []string) bool {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+		return false
+	}
+	for _, have := range r.TLS.PeerCertificates[0].Subject.Organization {
+		for _, want := range orgs {
+			if have == want {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func status(in Instance) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		enc := json.NewEncoder(w)
+		if r.URL.Query().Get("watch") != "true" {
+			_ = enc.Encode(in.Snapshot(r.Context()))
+			return
+		}
+		rc := http.NewResponseController(w)
+		_ = in.Watch(r.Context(), func(s Snapshot) error {
+			if err := enc.Encode(s); err != nil {
+				return err
+			}
+			return rc.Flush()
+		})
+	})
+}
+
+func order(in Instance) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var o Order
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&o); err != nil {
+			refuse(w, http.StatusBadRequest, &Refusal{Reason: "BadRequest", Message: err.Error()})
+			return
+		}
+		err := in.Order(r.Context(), Verb(r.PathValue("verb")), o)
+		var no *Refusal
+		switch {
+		case errors.As(err, &no):
+			refuse(w, http.StatusConflict, no)
+		case err != nil:
+			refuse(w, http.StatusInternalServerError, &Refusal{Reason: "Failed", Message: err.Error()})
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(in.Snapshot(r.Context()))
+		}
+	})
+}
+
+func refuse(w http.ResponseWriter, code int, r *Refusal) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(r)
+}

@@ -1,0 +1,147 @@
+package core
+
+import (
+	"fmt"
+	"time"
+)
+
+// Plan is what to do about an Observation: first the status is written, on the
+// condition that the Cluster is still the one that was observed, then the
+// effects are carried out in their order. All effects are idempotent.
+type Plan struct {
+	Status  Status
+	Effects []Effect
+	Events  []Event
+	// Recheck is when to look again although nothing may have changed; 0 when
+	// only a change can matter.
+	Recheck time.Duration
+	// Again: look again as soon as the effects are carried out.
+	Again bool
+}
+
+// Event is told to the user.
+type Event struct {
+	Warning bool
+	Reason  Reason
+	Message string
+}
+
+// Effect is one thing to do. Its String is for people and golden files.
+type Effect interface {
+	fmt.Stringer
+	effect()
+}
+
+// CreateVolume makes an instance's volume claim.
+type CreateVolume struct {
+	Instance string
+	Ordinal  int
+}
+
+// CreatePod makes an instance's Pod.
+type CreatePod struct {
+	Instance string
+	Ordinal  int
+}
+
+// DeletePod deletes this very Pod of an instance.
+type DeletePod struct {
+	Instance, UID string
+	Reason        Reason
+}
+
+// DeleteInstance deletes an instance's Pod, volume and all else it owns.
+type DeleteInstance struct {
+	Instance string
+	Reason   Reason
+}
+
+// LabelPod sets the operator's own labels of a Pod.
+type LabelPod struct {
+	Instance, Role string
+	Routable       bool
+}
+
+// RouteWrites points the -rw Service at an instance.
+type RouteWrites struct{ Instance string }
+
+// Demote asks the manager for the promise that its mysqld accepts no write in
+// any epoch below Epoch.
+type Demote struct {
+	Instance string
+	Epoch    int64
+}
+
+// FreezeIO asks the manager to stop receiving from its source until it follows
+// a primary of Epoch or later.
+type FreezeIO struct {
+	Instance string
+	Epoch    int64
+}
+
+// ThawIO takes a FreezeIO back.
+type ThawIO struct {
+	Instance string
+	Epoch    int64
+}
+
+// Refresh asks an instance for a report now.
+type Refresh struct{ Instance string }
+
+// CloneFrom tells an instance without data to copy it from a donor.
+type CloneFrom struct {
+	Instance, Donor string
+	Epoch           int64
+}
+
+// RestartInPlace tells the manager of a crashed primary to start mysqld again:
+// nobody else will be promoted.
+type RestartInPlace struct {
+	Instance string
+	Epoch    int64
+}
+
+// SetAcks sets the number of acknowledgements each commit on the primary waits for.
+type SetAcks struct {
+	Instance string
+	Epoch    int64
+	Acks     int
+}
+
+func (CreateVolume) effect()   {}
+func (CreatePod) effect()      {}
+func (DeletePod) effect()      {}
+func (DeleteInstance) effect() {}
+func (LabelPod) effect()       {}
+func (RouteWrites) effect()    {}
+func (Demote) effect()         {}
+func (FreezeIO) effect()       {}
+func (ThawIO) effect()         {}
+func (Refresh) effect()        {}
+func (CloneFrom) effect()      {}
+func (RestartInPlace) effect() {}
+func (SetAcks) effect()        {}
+
+func (e CreateVolume) String() string   { return "create volume of " + e.Instance }
+func (e CreatePod) String() string      { return "create pod " + e.Instance }
+func (e DeletePod) String() string      { return fmt.Sprintf("delete pod %s (%s)", e.Instance, e.Reason) }
+func (e DeleteInstance) String() string { return fmt.Sprintf("remove %s (%s)", e.Instance, e.Reason) }
+func (e LabelPod) String() string {
+	return fmt.Sprintf("label %s role=%s routable=%t", e.Instance, e.Role, e.Routable)
+}
+func (e RouteWrites) String() string { return "route writes to " + e.Instance }
+func (e Demote) String() string      { return fmt.Sprintf("demote %s below epoch %d", e.Instance, e.Epoch) }
+func (e FreezeIO) String() string {
+	return fmt.Sprintf("freeze %s below epoch %d", e.Instance, e.Epoch)
+}
+func (e ThawIO) String() string  { return fmt.Sprintf("thaw %s at epoch %d", e.Instance, e.Epoch) }
+func (e Refresh) String() string { return "refresh " + e.Instance }
+func (e CloneFrom) String() string {
+	return fmt.Sprintf("clone %s from %s", e.Instance, e.Donor)
+}
+func (e RestartInPlace) String() string {
+	return fmt.Sprintf("restart mysqld of %s in place at epoch %d", e.Instance, e.Epoch)
+}
+func (e SetAcks) String() string {
+	return fmt.Sprintf("set acknowledgements on %s to %d", e.Instance, e.Acks)
+}

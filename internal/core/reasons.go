@@ -1,0 +1,169 @@
+package core
+
+// Phase is the cluster's situation in one word.
+type Phase string
+
+// Phases of a cluster.
+const (
+	PhaseProvisioning Phase = "Provisioning"
+	PhaseHealthy      Phase = "Healthy"
+	PhaseDegraded     Phase = "Degraded"
+	PhaseSwitchover   Phase = "Switchover"
+	PhaseFailover     Phase = "Failover"
+	PhaseScaling      Phase = "Scaling"
+	PhaseUpdating     Phase = "Updating"
+	// PhaseBlocked: nothing can be done until something outside changes.
+	PhaseBlocked Phase = "Blocked"
+)
+
+// ClusterState is the state of a cluster in MOCO's terms, published as the
+// reason of the conditions Available, Healthy and Initialized.
+type ClusterState string
+
+// States of a cluster.
+const (
+	StateHealthy    ClusterState = "Healthy"
+	StateCloning    ClusterState = "Cloning"
+	StateRestoring  ClusterState = "Restoring"
+	StateDegraded   ClusterState = "Degraded"
+	StateFailed     ClusterState = "Failed"
+	StateLost       ClusterState = "Lost"
+	StateIncomplete ClusterState = "Incomplete"
+)
+
+// Diagnosis names what is known of the primary.
+type Diagnosis string
+
+// Diagnoses of the primary.
+const (
+	// DiagnosisNone: there is no primary yet.
+	DiagnosisNone Diagnosis = "NotEstablished"
+	// PrimaryHealthy: it is writable in the present epoch.
+	PrimaryHealthy Diagnosis = "PrimaryHealthy"
+	// PrimaryPromoting: it was permitted to become writable and is on its way.
+	PrimaryPromoting Diagnosis = "PrimaryPromoting"
+	// MysqldDown: its manager says that mysqld is not running.
+	MysqldDown Diagnosis = "MysqldDown"
+	// PrimaryHung: its manager says that mysqld does not answer.
+	PrimaryHung Diagnosis = "PrimaryHung"
+	// PrimaryFenced: a user fenced it. Never a reason to fail over.
+	PrimaryFenced Diagnosis = "PrimaryFenced"
+	// PrimaryFailed: its manager says that it cannot run mysqld.
+	PrimaryFailed Diagnosis = "PrimaryFailed"
+	// PrimaryTerminating: it is being stopped and wants to hand over.
+	PrimaryTerminating Diagnosis = "PrimaryTerminating"
+	// PodGone: the Pod that became writable does not exist any more, or has ended.
+	PodGone Diagnosis = "PodGone"
+	// PrimaryDataLost: the primary's volume is empty.
+	PrimaryDataLost Diagnosis = "PrimaryDataLost"
+	// PrimaryLostTransactions: replicas hold transactions of the primary's own
+	// that it does not hold any more.
+	PrimaryLostTransactions Diagnosis = "PrimaryLostTransactions"
+	// PrimaryUnreachable: its manager cannot be reached, which tells nothing
+	// about mysqld.
+	PrimaryUnreachable Diagnosis = "PrimaryUnreachable"
+	// PrimaryUnreachableButReplicasStream: so does its manager, while replicas
+	// receive from mysqld. Never a reason to act.
+	PrimaryUnreachableButReplicasStream Diagnosis = "PrimaryUnreachableButReplicasStream"
+	// PrimaryUnreachableReplicasLost: nor do replicas reach it.
+	PrimaryUnreachableReplicasLost Diagnosis = "PrimaryUnreachableReplicasLost"
+)
+
+// Proof names why a former primary cannot acknowledge another write.
+type Proof string
+
+// Proofs.
+const (
+	// ProofBootstrap: there never was a primary.
+	ProofBootstrap Proof = "Bootstrap"
+	// ProofManagerFenced: its manager promised, at this epoch, that it is not
+	// writable and will not be.
+	ProofManagerFenced Proof = "ManagerFenced"
+	// ProofPodTerminated: the kubelet reported its container terminated for
+	// good, or its node is out of service.
+	ProofPodTerminated Proof = "PodTerminated"
+)
+
+// OperationKind names a multi-step operation.
+type OperationKind string
+
+// Operations.
+const (
+	OperationSwitchover OperationKind = "Switchover"
+	OperationFailover   OperationKind = "Failover"
+)
+
+// Step names where an operation stands.
+type Step string
+
+// Steps of operations.
+const (
+	// StepCatchUp: the target catches up while the old primary takes writes.
+	StepCatchUp Step = "CatchUp"
+	// StepDemote: the old primary is being made read-only.
+	StepDemote Step = "Demote"
+	// StepDelay: waiting for spec.failoverDelay.
+	StepDelay Step = "Delay"
+	// StepProve: getting a proof that the old primary cannot write.
+	StepProve Step = "Prove"
+	// StepElect: reading the candidates' positions.
+	StepElect Step = "Elect"
+	// StepPromote: the new primary was permitted and is on its way.
+	StepPromote Step = "Promote"
+	// StepReturn: the way back to the old primary.
+	StepReturn Step = "Return"
+)
+
+// Reason is why something is done or refused; it is the reason of the event and
+// a label of the metric.
+type Reason string
+
+// Reasons for doing something.
+const (
+	ReasonRequested          Reason = "SwitchoverRequested"
+	ReasonPodTerminating     Reason = "PrimaryPodTerminating"
+	ReasonDemoteRequested    Reason = "DemoteRequested"
+	ReasonScaleDown          Reason = "ScaleDown"
+	ReasonRollout            Reason = "Rollout"
+	ReasonFailover           Reason = "FailoverStarted"
+	ReasonPromotionGranted   Reason = "PromotionGranted"
+	ReasonPrimaryEstablished Reason = "PrimaryEstablished"
+	ReasonPrimaryChanged     Reason = "PrimaryChanged"
+	ReasonRestartInPlace     Reason = "RestartInPlace"
+	ReasonCloneStarted       Reason = "CloneStarted"
+	ReasonInstanceCreated    Reason = "InstanceCreated"
+	ReasonInstanceRemoved    Reason = "InstanceRemoved"
+	ReasonInstanceRestarted  Reason = "InstanceRestarted"
+	ReasonAcksChanged        Reason = "AcknowledgementsChanged"
+	ReasonDiverged           Reason = "InstanceDiverged"
+	ReasonBroken             Reason = "ReplicationBroken"
+	ReasonRecovered          Reason = "PrimaryRecovered"
+)
+
+// Refusals: why something is not done.
+const (
+	RefusalNoCandidate          Reason = "NoCandidate"
+	RefusalIncomparable         Reason = "IncomparableHistories"
+	RefusalTooFewKnown          Reason = "TooFewPositionsKnown"
+	RefusalNoProof              Reason = "NoProof"
+	RefusalTargetUnknown        Reason = "TargetUnknown"
+	RefusalTargetNotReady       Reason = "TargetNotReady"
+	RefusalTargetDiverged       Reason = "TargetDiverged"
+	RefusalTargetNotReplicating Reason = "TargetNotReplicating"
+	RefusalDeadline             Reason = "DeadlineExceeded"
+	RefusalProblem              Reason = "Problem"
+	RefusalAllDiverged          Reason = "AllCandidatesDiverged"
+	RefusalLostTransactions     Reason = "PrimaryLostTransactions"
+	RefusalPrimaryFenced        Reason = "PrimaryFenced"
+	RefusalDataWithoutStatus    Reason = "DataWithoutStatus"
+)
+
+// DurableState is the status of the condition Durable.
+type DurableState string
+
+// Durable states. "" means that no acknowledgements are wished.
+const (
+	DurableYes     DurableState = "True"
+	DurableNo      DurableState = "False"
+	DurableUnknown DurableState = "Unknown"
+)

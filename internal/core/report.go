@@ -1,0 +1,160 @@
+package core
+
+import (
+	"time"
+
+	"cnmsql.co/internal/gtid"
+)
+
+// State is an instance manager's word for what its mysqld is doing.
+type State string
+
+// States of an instance. Each but Running, Stopped, Fenced and Failed is on its
+// way to another by itself.
+const (
+	// Starting: the manager is up and has not looked at the data yet.
+	Starting State = "Starting"
+	// Empty: there is no data; the manager waits to be told where it comes from.
+	Empty State = "Empty"
+	// Initializing: mysqld is making an empty data directory.
+	Initializing State = "Initializing"
+	// AwaitingClone: the server runs on scratch data and waits for a donor.
+	AwaitingClone State = "AwaitingClone"
+	// Cloning: data is being copied from a donor.
+	Cloning State = "Cloning"
+	// Recovering: mysqld was started and does not accept connections yet.
+	Recovering State = "Recovering"
+	// Running: mysqld answers.
+	Running State = "Running"
+	// Hung: the process lives and does not answer.
+	Hung State = "Hung"
+	// Stopped: mysqld is not running.
+	Stopped State = "Stopped"
+	// Fenced: a user asked for mysqld to be stopped.
+	Fenced State = "Fenced"
+	// Failed: it cannot go on unless something outside changes.
+	Failed State = "Failed"
+)
+
+// DataState tells what the data directory holds.
+type DataState string
+
+// What a data directory holds. Only Populated data may ever be promoted.
+const (
+	DataUnknown   DataState = ""
+	DataEmpty     DataState = "Empty"
+	DataScratch   DataState = "Scratch"
+	DataPopulated DataState = "Populated"
+)
+
+// Report is what an instance manager says about itself and its mysqld.
+type Report struct {
+	Instance string `json:"instance"`
+	PodUID   string `json:"podUID"`
+	Node     string `json:"node"`
+	// Boot differs with every start of the manager.
+	Boot string `json:"boot"`
+
+	State State `json:"state"`
+	// Reason is a CamelCase word for why, when State alone does not tell.
+	Reason string `json:"reason,omitempty"`
+	// Message is for people: what is wrong and what to do.
+	Message string    `json:"message,omitempty"`
+	Data    DataState `json:"data,omitempty"`
+	// VolumeLocked: this manager holds the lock on the data volume, so that
+	// no other manager or mysqld of this node uses it.
+	VolumeLocked bool `json:"volumeLocked,omitempty"`
+
+	// SeenEpoch is the highest epoch the manager has seen.
+	SeenEpoch int64 `json:"seenEpoch,omitempty"`
+	// WritableEpoch is the epoch in which mysqld accepts writes now; 0 when it
+	// does not.
+	WritableEpoch int64 `json:"writableEpoch,omitempty"`
+	// FencedBelow is a promise kept on the volume: this instance will not
+	// accept a write in any epoch below it.
+	FencedBelow int64 `json:"fencedBelow,omitempty"`
+	// FrozenBelow: the replication IO thread stays stopped until the instance
+	// follows a primary of this epoch or a later one.
+	FrozenBelow int64 `json:"frozenBelow,omitempty"`
+	// ClientSessions that are open, other than the manager's and replication.
+	// Counted when the instance was demoted last.
+	ClientSessions int `json:"clientSessions,omitempty"`
+	// Terminating: the Pod is being stopped.
+	Terminating bool `json:"terminating,omitempty"`
+
+	// Version of mysqld, as the binary says.
+	Version string `json:"version,omitempty"`
+	// MysqldStarted is when mysqld was last started, by the instance's clock;
+	// for people only.
+	MysqldStarted time.Time `json:"mysqldStarted,omitzero"`
+	// Restarts of mysqld since the manager started.
+	Restarts int `json:"restarts,omitempty"`
+
+	// Server is nil when mysqld does not answer.
+	Server *Server `json:"server,omitempty"`
+	// Clone is nil when no clone was begun.
+	Clone *Clone `json:"clone,omitempty"`
+	// Errant are the transactions that the primary lacks, as the instance
+	// itself found before following it.
+	Errant gtid.Set `json:"errant,omitzero"`
+	// NeedsReclone: the primary has purged what this instance lacks.
+	NeedsReclone bool `json:"needsReclone,omitempty"`
+}
+
+// Server is what a mysqld that answers says of itself.
+type Server struct {
+	UUID          string   `json:"uuid"`
+	SuperReadOnly bool     `json:"superReadOnly"`
+	Executed      gtid.Set `json:"executed"`
+	Purged        gtid.Set `json:"purged"`
+	// Replication is nil when no source is configured.
+	Replication *Replication `json:"replication,omitempty"`
+	SemiSync    SemiSync     `json:"semiSync"`
+}
+
+// Holds is everything the server has, executed or only received. What counts in
+// an election.
+func (s *Server) Holds() gtid.Set {
+	if s.Replication == nil {
+		return s.Executed
+	}
+	return s.Executed.Union(s.Replication.Retrieved)
+}
+
+// Replication is the state of the replication channel.
+type Replication struct {
+	SourceHost string `json:"sourceHost"`
+	SourceUUID string `json:"sourceUUID,omitempty"`
+	// IORunning: connected to the source; IOConnecting: trying.
+	IORunning    bool     `json:"ioRunning"`
+	IOConnecting bool     `json:"ioConnecting,omitempty"`
+	SQLRunning   bool     `json:"sqlRunning"`
+	IOError      string   `json:"ioError,omitempty"`
+	SQLError     string   `json:"sqlError,omitempty"`
+	Retrieved    gtid.Set `json:"retrieved"`
+	// LagSeconds is how old the transaction is that is being applied; 0 when
+	// all that was received is applied.
+	LagSeconds float64 `json:"lagSeconds"`
+}
+
+// SemiSync is the state of semi-synchronous replication, both sides.
+type SemiSync struct {
+	SourceEnabled bool `json:"sourceEnabled,omitempty"`
+	// SourceActive is false after a fall-back to asynchronous replication.
+	SourceActive bool `json:"sourceActive,omitempty"`
+	// Acks is the number of acknowledgements each commit waits for.
+	Acks int `json:"acks,omitempty"`
+	// Clients is the number of attached semi-synchronous replicas.
+	Clients        int  `json:"clients,omitempty"`
+	WaitSessions   int  `json:"waitSessions,omitempty"`
+	ReplicaEnabled bool `json:"replicaEnabled,omitempty"`
+}
+
+// Clone is the progress of a clone.
+type Clone struct {
+	Donor string `json:"donor"`
+	// Stage as the server names it, for example "FILE COPY".
+	Stage   string `json:"stage,omitempty"`
+	Percent int    `json:"percent"`
+	Error   string `json:"error,omitempty"`
+}

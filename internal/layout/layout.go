@@ -1,0 +1,72 @@
+// Package layout is the contract between those who build an instance's Pod and
+// the manager that runs in it: paths, ports, environment and file names. It
+// holds constants and no logic.
+package layout
+
+// Paths in the mysqld container.
+const (
+	// BinDir is an emptyDir into which an init container copied the manager.
+	BinDir = "/cnmsql/bin"
+	// Binary is the manager.
+	Binary = BinDir + "/cnmsql"
+	// VolumeDir is the instance's persistent volume.
+	VolumeDir = "/var/lib/mysql"
+	// DataDir is mysqld's data directory.
+	DataDir = VolumeDir + "/data"
+	// MetaDir holds what the manager itself must remember.
+	MetaDir = VolumeDir + "/cnmsql"
+	// RunDir is an emptyDir for my.cnf, sockets and temporary files; the root
+	// file system is read-only.
+	RunDir = "/cnmsql/run"
+	// ConfigFile is the rendered my.cnf.
+	ConfigFile = RunDir + "/my.cnf"
+	// Socket of mysqld.
+	Socket = RunDir + "/mysqld.sock"
+	// TmpDir is mysqld's tmpdir, an emptyDir mounted over /tmp.
+	TmpDir = "/tmp"
+	// TLSDir holds ca.crt, tls.crt and tls.key of the instance.
+	TLSDir = "/cnmsql/tls"
+	// RootDir, ReplicationDir, ControlDir and AppDir hold the Secrets of the
+	// accounts, one file a key (username, password).
+	RootDir        = "/cnmsql/secrets/root"
+	ReplicationDir = "/cnmsql/secrets/replication"
+	ControlDir     = "/cnmsql/secrets/control"
+	AppDir         = "/cnmsql/secrets/app"
+)
+
+// Ports of an instance.
+const (
+	MySQLPort   = 3306
+	ControlPort = 8080
+	ProbePort   = 8081
+	MetricsPort = 9187
+)
+
+// Environment of the manager.
+const (
+	EnvNamespace   = "CNMSQL_NAMESPACE"
+	EnvCluster     = "CNMSQL_CLUSTER"
+	EnvInstance    = "CNMSQL_INSTANCE"
+	EnvPodUID      = "CNMSQL_POD_UID"
+	EnvNode        = "CNMSQL_NODE"
+	EnvPodIP       = "CNMSQL_POD_IP"
+	EnvServerID    = "CNMSQL_SERVER_ID"
+	EnvMemoryLimit = "CNMSQL_MEMORY_LIMIT" // bytes; the node's memory when there is no limit
+	EnvCPULimit    = "CNMSQL_CPU_LIMIT"    // whole CPUs, rounded up
+	EnvLogLevel    = "CNMSQL_LOG_LEVEL"
+)
+
+// Container is the name of the container that runs the manager and mysqld.
+const Container = "mysql"
+
+// User and group id that mysqld and its files belong to.
+const (
+	UserID  = 999
+	GroupID = 999
+)
+
+// InstanceHost is the DNS name under which the cluster's members reach an
+// instance, through its headless Service.
+func InstanceHost(instance, namespace string) string {
+	return instance + "." + namespace + ".svc"
+}
