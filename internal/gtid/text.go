@@ -1,0 +1,82 @@
+package gtid
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// String returns the text a server prints for the set, as in @@gtid_executed
+// or GTID_SUBTRACT(s, ”): sources sorted and separated by a comma and a
+// newline, untagged intervals before the tags, tags in alphabetical order.
+func (s Set) String() string { return string(s.appendText(nil, ",\n")) }
+
+func (s Set) appendText(out []byte, separator string) []byte {
+	for i, g := range s.groups {
+		if i == 0 || g.uuid != s.groups[i-1].uuid {
+			if i > 0 {
+				out = append(out, separator...)
+			}
+			out = g.uuid.appendTo(out)
+		}
+		if g.tag != "" {
+			out = append(append(out, ':'), g.tag...)
+		}
+		for _, iv := range g.intervals {
+			out = iv.appendTo(append(out, ':'))
+		}
+	}
+	return out
+}
+
+func (iv interval) appendTo(out []byte) []byte {
+	out = strconv.AppendUint(out, iv.first, 10)
+	if iv.first == iv.last {
+		return out
+	}
+	return strconv.AppendUint(append(out, '-'), iv.last, 10)
+}
+
+// Abbreviate returns one line for people: at most maxIntervals intervals, and
+// what was left out. It is for conditions, events and logs, whose length the
+// number of gaps in a set must not decide; Parse does not read it back.
+func (s Set) Abbreviate(maxIntervals int) string {
+	head, more := s.head(max(maxIntervals, 0))
+	out := head.appendText(nil, ", ")
+	switch {
+	case s.IsEmpty():
+		return "none"
+	case more == 0:
+		return string(out)
+	case head.IsEmpty():
+		return fmt.Sprintf("%d transactions in %d intervals", s.Count(), more)
+	}
+	return fmt.Sprintf("%s and %d more intervals (%d transactions in all)", out, more, s.Count())
+}
+
+// head returns the first n intervals of s and the number of the others.
+func (s Set) head(n int) (Set, int) {
+	var head Set
+	more := 0
+	for _, g := range s.groups {
+		taken := min(n, len(g.intervals))
+		n -= taken
+		more += len(g.intervals) - taken
+		if g.intervals = g.intervals[:taken]; taken > 0 {
+			head.groups = append(head.groups, g)
+		}
+	}
+	return head, more
+}
+
+// MarshalText returns String's text; it never fails.
+func (s Set) MarshalText() ([]byte, error) { return s.appendText(nil, ",\n"), nil }
+
+// UnmarshalText replaces s by the set that Parse reads from text.
+func (s *Set) UnmarshalText(text []byte) error {
+	parsed, err := Parse(string(text))
+	if err != nil {
+		return err
+	}
+	*s = parsed
+	return nil
+}
