@@ -7,6 +7,8 @@
 // and set algebra. It must not know SQL, instances, topologies or Kubernetes:
 // what a difference between two sets means is for its callers to say.
 //
-// Where the servers' own parsers disagree the package follows GTID_SUBSET and
-// GTID_SUBTRACT of 9.7, and a test holds it against them.
+// MySQL 9.7 has two parsers. The package follows that of GTID_SUBSET and
+// GTID_SUBTRACT, and a test holds it against them. SET GLOBAL gtid_purged uses
+// the older one, which takes 010 for eight and knows no braces: send a server
+// what String returns, which both read alike, never a text that people wrote.
 package gtid

@@ -36,36 +36,33 @@ func (iv interval) appendTo(out []byte) []byte {
 	return strconv.AppendUint(append(out, '-'), iv.last, 10)
 }
 
-// Abbreviate returns one line for people: at most maxIntervals intervals, and
-// what was left out. It is for conditions, events and logs, whose length the
-// number of gaps in a set must not decide; Parse does not read it back.
+// Abbreviate returns one line for people: the first maxIntervals intervals and,
+// if there are more, the totals. It is for conditions, events and logs, whose
+// length the number of gaps in a set must not decide; Parse does not read it.
 func (s Set) Abbreviate(maxIntervals int) string {
-	head, more := s.head(max(maxIntervals, 0))
-	out := head.appendText(nil, ", ")
+	head, total := s.head(max(maxIntervals, 0))
+	text := string(head.appendText(nil, ", "))
 	switch {
-	case s.IsEmpty():
+	case total == 0:
 		return "none"
-	case more == 0:
-		return string(out)
-	case head.IsEmpty():
-		return fmt.Sprintf("%d transactions in %d intervals", s.Count(), more)
+	case total <= maxIntervals:
+		return text
+	case text != "":
+		text += ", ... "
 	}
-	return fmt.Sprintf("%s and %d more intervals (%d transactions in all)", out, more, s.Count())
+	return fmt.Sprintf("%s(transactions: %d, intervals: %d)", text, s.Count(), total)
 }
 
-// head returns the first n intervals of s and the number of the others.
-func (s Set) head(n int) (Set, int) {
-	var head Set
-	more := 0
+// head returns the first n intervals of s and the number of all.
+func (s Set) head(n int) (head Set, total int) {
 	for _, g := range s.groups {
-		taken := min(n, len(g.intervals))
-		n -= taken
-		more += len(g.intervals) - taken
-		if g.intervals = g.intervals[:taken]; taken > 0 {
+		total += len(g.intervals)
+		g.intervals = g.intervals[:min(n, len(g.intervals))]
+		if n -= len(g.intervals); len(g.intervals) > 0 {
 			head.groups = append(head.groups, g)
 		}
 	}
-	return head, more
+	return head, total
 }
 
 // MarshalText returns String's text; it never fails.
