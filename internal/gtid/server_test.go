@@ -210,7 +210,7 @@ func startServer(t *testing.T) *sql.DB {
 	inside := strings.TrimPrefix(dir, filepath.Clean(root))
 
 	mysqld := func(args ...string) *exec.Cmd {
-		args = append([]string{"--no-defaults", "--user=root", "--datadir=" + inside + "/data"}, args...)
+		args = append([]string{"--no-defaults", "--user=root", "--secure-file-priv=NULL", "--datadir=" + inside + "/data"}, args...)
 		cmd := exec.Command(binary, args...)
 		cmd.Dir = "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Pdeathsig: syscall.SIGKILL}

@@ -86,8 +86,8 @@ type operation struct {
 
 // merge walks the groups of both sets once, in order.
 func (s Set) merge(other Set, op operation) Set {
-	var out []group
 	left, right := s.groups, other.groups
+	out := make([]group, 0, max(len(left), len(right)))
 	for len(left) > 0 && len(right) > 0 {
 		switch c := compareKeys(left[0], right[0]); {
 		case c < 0:
@@ -104,7 +104,11 @@ func (s Set) merge(other Set, op operation) Set {
 		}
 	}
 	out = appendIf(op.keepLeft, out, left)
-	return Set{appendIf(op.keepRight, out, right)}
+	out = appendIf(op.keepRight, out, right)
+	if len(out) == 0 {
+		return Set{}
+	}
+	return Set{out}
 }
 
 func appendIf(keep bool, out, groups []group) []group {
