@@ -103,13 +103,19 @@ type PromotionStatus struct {
 	// RequiredAcks is the number of acknowledgements that each commit must
 	// wait for from the first write on.
 	// +optional
-	RequiredAcks int32             `json:"requiredAcks,omitempty"`
-	GrantedAt    *metav1.MicroTime `json:"grantedAt,omitempty"`
-	// PodUID and Node are of the Pod that became writable, once it did.
+	RequiredAcks int32 `json:"requiredAcks,omitempty"`
+	// +optional
+	GrantedAt *metav1.MicroTime `json:"grantedAt,omitempty"`
+	// PodUID and Node are of the Pod that may become writable. Another Pod of
+	// the same instance may not, unless it runs on that node and holds the
+	// lock on the volume: the former may still be alive elsewhere.
 	// +optional
 	PodUID string `json:"podUID,omitempty"`
 	// +optional
 	Node string `json:"node,omitempty"`
+	// WritableSince is when the instance was first seen writable.
+	// +optional
+	WritableSince *metav1.MicroTime `json:"writableSince,omitempty"`
 }
 
 // OperationStatus is the step that a multi-step operation stands at.

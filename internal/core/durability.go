@@ -44,7 +44,7 @@ func (d Durability) Wished(n int) int {
 // below the wish under "preferred" only.
 func (d Durability) Acks(n, attached, applied int) int {
 	wished := d.Wished(n)
-	if wished == 0 {
+	if wished == 0 || attached == 0 && applied == 0 {
 		return 0
 	}
 	switch d.Mode {

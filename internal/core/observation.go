@@ -90,9 +90,13 @@ type Promotion struct {
 	RequiredGTID gtid.Set
 	RequiredAcks int
 	GrantedAt    time.Time
-	// PodUID and Node of the Pod that became writable; "" until it did.
+	// PodUID and Node of the Pod that may become writable. Another Pod of the
+	// same instance may not, unless it runs on that node and holds the lock on
+	// the volume: the former may still be alive elsewhere.
 	PodUID string
 	Node   string
+	// WritableSince is when it was first seen writable; zero until then.
+	WritableSince time.Time
 }
 
 // Operation is a multi-step operation in progress.

@@ -42,7 +42,10 @@ const (
 	PrimaryHealthy Diagnosis = "PrimaryHealthy"
 	// PrimaryPromoting: it was permitted to become writable and is on its way.
 	PrimaryPromoting Diagnosis = "PrimaryPromoting"
-	// MysqldDown: its manager says that mysqld is not running.
+	// PrimaryDemoted: it was made read-only so that another can take over.
+	PrimaryDemoted Diagnosis = "PrimaryDemoted"
+	// MysqldDown: its manager says that mysqld does not run, or is only being
+	// started again.
 	MysqldDown Diagnosis = "MysqldDown"
 	// PrimaryHung: its manager says that mysqld does not answer.
 	PrimaryHung Diagnosis = "PrimaryHung"
