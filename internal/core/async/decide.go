@@ -1,0 +1,112 @@
+package async
+
+import (
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// Decide says what to do about a cluster with the async topology.
+func Decide(o core.Observation) core.Plan {
+	d := newDecision(&o)
+	if o.Cluster.Deleting {
+		return d.plan
+	}
+	d.names()
+	d.diagnosis = diagnose(&o)
+	d.judgeReplicas()
+	d.provision()
+	d.operate()
+	d.join()
+	d.acknowledge()
+	d.route()
+	d.publish()
+	return d.plan
+}
+
+// decision is a plan in the making.
+type decision struct {
+	o    *core.Observation
+	s    *core.Status // the status being decided; &plan.Status
+	plan core.Plan
+
+	diagnosis finding
+	// doing is the sentence for people; blocked is set when nothing can be
+	// done until something outside changes.
+	doing   string
+	blocked *core.Problem
+}
+
+func newDecision(o *core.Observation) *decision {
+	d := &decision{o: o}
+	d.plan.Status = o.Cluster.Status
+	d.s = &d.plan.Status
+	d.s.Diverged = slices.Clone(d.s.Diverged)
+	d.s.Broken = nil
+	d.s.InstanceNames = slices.Clone(d.s.InstanceNames)
+	if p := d.s.Promotion; p != nil {
+		clone := *p
+		d.s.Promotion = &clone
+	}
+	if op := d.s.Operation; op != nil {
+		clone := *op
+		d.s.Operation = &clone
+	}
+	return d
+}
+
+// names keeps every instance that was ever made in status, until it is removed:
+// one whose Pod and volume are both gone is made again under its name.
+func (d *decision) names() {
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		if exists(in) && !slices.Contains(d.s.InstanceNames, in.Name) {
+			d.s.InstanceNames = append(d.s.InstanceNames, in.Name)
+			d.s.LatestOrdinal = max(d.s.LatestOrdinal, in.Ordinal)
+		}
+	}
+}
+
+func (d *decision) now() time.Time { return d.o.Now }
+
+func (d *decision) do(e ...core.Effect) { d.plan.Effects = append(d.plan.Effects, e...) }
+
+func (d *decision) again(e ...core.Effect) {
+	d.do(e...)
+	d.plan.Again = true
+}
+
+func (d *decision) tell(reason core.Reason, message string) {
+	d.plan.Events = append(d.plan.Events, core.Event{Reason: reason, Message: message})
+}
+
+func (d *decision) warn(reason core.Reason, message string) {
+	d.plan.Events = append(d.plan.Events, core.Event{Warning: true, Reason: reason, Message: message})
+}
+
+// say sets the sentence that tells what is being done, unless one more
+// important was said before.
+func (d *decision) say(sentence string) {
+	if d.doing == "" {
+		d.doing = sentence
+	}
+}
+
+// block records why nothing can be done; the first hindrance stands.
+func (d *decision) block(reason core.Reason, message string) {
+	if d.blocked == nil {
+		d.blocked = &core.Problem{Reason: string(reason), Message: message}
+	}
+}
+
+// recheckAt asks to look again at t.
+func (d *decision) recheckAt(t time.Time) {
+	wait := max(t.Sub(d.now()), time.Millisecond)
+	if d.plan.Recheck == 0 || wait < d.plan.Recheck {
+		d.plan.Recheck = wait
+	}
+}
+
+// holder is the instance that may be writable, or nil.
+func (d *decision) holder() *core.Instance { return holderOf(d.o) }

@@ -1,0 +1,137 @@
+package async
+
+import (
+	"fmt"
+
+	"cnmsql.co/internal/core"
+)
+
+// finding is a diagnosis with what it rests on.
+type finding struct {
+	name core.Diagnosis
+	says string
+}
+
+// scene is what the rules of diagnosis look at.
+type scene struct {
+	o         *core.Observation
+	p         *core.Promotion
+	holder    *core.Instance
+	pod       core.Pod
+	podKnown  bool
+	report    core.Report
+	reachable bool
+}
+
+// rule is one line of the table of diagnoses.
+type rule struct {
+	name core.Diagnosis
+	when func(*scene) bool
+	says func(*scene) string
+}
+
+func constant(text string) func(*scene) string { return func(*scene) string { return text } }
+
+// rules in the order in which they are tried; the first that holds is the
+// diagnosis. Those with reachable rest on the manager's own word.
+var rules = []rule{
+	{core.DiagnosisNone, func(s *scene) bool { return s.p == nil }, constant("no primary was chosen yet")},
+	{core.PrimaryFenced, func(s *scene) bool { return s.reachable && s.report.State == core.Fenced },
+		constant("it is fenced")},
+	{core.PrimaryDataLost, dataLost, constant("its volume is empty")},
+	{core.PrimaryFailed, func(s *scene) bool { return s.reachable && s.report.State == core.Failed },
+		func(s *scene) string { return s.report.Message }},
+	{core.PrimaryHung, func(s *scene) bool { return s.reachable && s.report.State == core.Hung },
+		constant("mysqld does not answer its own manager")},
+	{core.PrimaryLostTransactions, func(s *scene) bool { return isWritable(s) && !lostTransactions(s.o).IsEmpty() },
+		func(s *scene) string {
+			return "replicas hold transactions of its own that it does not have: " + lostTransactions(s.o).Abbreviate(10)
+		}},
+	{core.PrimaryTerminating, func(s *scene) bool { return isWritable(s) && s.isTerminating() },
+		constant("its Pod is being stopped")},
+	{core.PrimaryHealthy, isWritable, constant("it takes writes")},
+	{core.PrimaryDemoted, demoted, constant("it was made read-only so that another can take over")},
+	{core.PrimaryPromoting, promoting, constant("it is being made writable")},
+	{core.MysqldDown, func(s *scene) bool { return s.reachable }, downText},
+	{core.PodGone, podGone, constant("the Pod that took writes is gone")},
+	{core.PrimaryPromoting, func(s *scene) bool { return s.p.WritableSince.IsZero() && s.podKnown && s.pod.NeverStarted },
+		constant("its Pod is starting")},
+	{core.PrimaryUnreachableButReplicasStream, func(s *scene) bool { return receivers(s, true) > 0 },
+		constant("its manager cannot be reached, but replicas receive from it")},
+	{core.PrimaryUnreachableReplicasLost, func(s *scene) bool { return receivers(s, false) > 0 },
+		constant("neither its manager can be reached, nor do replicas receive from it")},
+	{core.PrimaryUnreachable, func(*scene) bool { return true }, constant("its manager cannot be reached")},
+}
+
+// diagnose names what is known of the primary.
+func diagnose(o *core.Observation) finding {
+	s := &scene{o: o, p: o.Cluster.Status.Promotion, holder: holderOf(o)}
+	if s.holder != nil {
+		s.pod, s.podKnown = s.holder.Pod.Get()
+		s.report, s.reachable = s.holder.Report.Get()
+	}
+	for _, r := range rules {
+		if r.when(s) {
+			return finding{r.name, r.says(s)}
+		}
+	}
+	return finding{core.PrimaryUnreachable, "nothing is known of it"}
+}
+
+// isFailing tells whether a diagnosis is a reason to replace the primary.
+func isFailing(d core.Diagnosis) bool {
+	switch d {
+	case core.MysqldDown, core.PodGone, core.PrimaryHung, core.PrimaryFailed, core.PrimaryDataLost,
+		core.PrimaryDemoted, core.PrimaryUnreachableReplicasLost:
+		return true
+	default:
+		return false
+	}
+}
+
+func isWritable(s *scene) bool { return s.reachable && writable(s.report, s.p) }
+
+func (s *scene) isTerminating() bool { return s.report.Terminating || s.podKnown && s.pod.Terminating }
+
+func dataLost(s *scene) bool {
+	if !s.reachable || s.o.Cluster.Status.EstablishedAt.IsZero() {
+		return false
+	}
+	return s.report.Data == core.DataEmpty || s.report.Data == core.DataScratch
+}
+
+func demoted(s *scene) bool {
+	return s.reachable && s.report.FencedBelow > s.p.Epoch && s.report.WritableEpoch == 0 && s.report.State == core.Running
+}
+
+// promoting: it never was writable in this epoch and nothing hinders it.
+func promoting(s *scene) bool {
+	return s.reachable && s.p.WritableSince.IsZero() && s.report.State != core.Stopped &&
+		s.report.FencedBelow <= s.p.Epoch && s.report.PodUID == s.p.PodUID
+}
+
+func downText(s *scene) string {
+	text := fmt.Sprintf("its manager says %s", s.report.State)
+	if s.report.Message != "" {
+		text += ": " + s.report.Message
+	}
+	return text
+}
+
+// podGone: the Pod that may be writable does not exist, or the kubelet says it
+// ended. It does not follow that its mysqld is dead.
+func podGone(s *scene) bool {
+	return s.podKnown && (!s.pod.Exists || s.pod.Terminated || s.pod.UID != s.p.PodUID)
+}
+
+// receivers counts the reachable replicas that do (or do not) receive from the holder.
+func receivers(s *scene, want bool) int {
+	n := 0
+	others(s.o, s.p.Instance, func(in *core.Instance) {
+		r, ok := serving(in)
+		if ok && follows(r, s.p.Instance) && r.Server.Replication.IORunning == want {
+			n++
+		}
+	})
+	return n
+}

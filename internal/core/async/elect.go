@@ -1,0 +1,166 @@
+package async
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// ballot is what an election is held over.
+type ballot struct {
+	o *core.Observation
+	// exclude is the instance that must not win ("" for none).
+	exclude string
+	// prefer wins among equals.
+	prefer   string
+	diverged []string
+}
+
+// election is its result: a winner and all that it holds, or a refusal.
+type election struct {
+	winner  string
+	podUID  string
+	node    string
+	holds   gtid.Set
+	refusal core.Reason
+	why     string
+}
+
+// voter is an instance whose position is known.
+type voter struct {
+	in       *core.Instance
+	report   core.Report
+	holds    gtid.Set
+	eligible bool
+}
+
+// elect finds the instance that holds everything that every other known,
+// non-diverged instance holds. What it has received and not yet applied counts;
+// whether it is Ready, or receives at this moment, does not.
+func (b ballot) elect() election {
+	voters, unknown, diverged := b.voters()
+	if len(voters) == 0 {
+		return b.nobody(unknown, diverged)
+	}
+	if e := b.tooFewKnown(len(voters)); e.refusal != "" {
+		return e
+	}
+	slices.SortFunc(voters, b.byPreference)
+	for _, v := range voters {
+		if v.eligible && dominates(v, voters) {
+			return election{winner: v.in.Name, podUID: v.report.PodUID, node: v.report.Node, holds: v.holds}
+		}
+	}
+	return refuse(voters)
+}
+
+func (b ballot) voters() (voters []voter, unknown, diverged []string) {
+	for i := range b.o.Instances {
+		in := &b.o.Instances[i]
+		if in.Name == b.exclude {
+			continue
+		}
+		if slices.Contains(b.diverged, in.Name) {
+			diverged = append(diverged, in.Name)
+			continue
+		}
+		r, ok := serving(in)
+		if !ok {
+			unknown = append(unknown, in.Name)
+			continue
+		}
+		voters = append(voters, voter{in: in, report: r, holds: r.Server.Holds(), eligible: eligible(r)})
+	}
+	return voters, unknown, diverged
+}
+
+// eligible: nothing but its position hinders the instance from being promoted.
+func eligible(r core.Report) bool {
+	return !r.Terminating && (r.Server.Replication == nil || r.Server.Replication.SQLError == "")
+}
+
+// tooFewKnown refuses under quorum when an acknowledged commit might be only on
+// instances whose positions are not known: W of the N-1 replicas acknowledged
+// it, so at least N-W of them must be seen.
+func (b ballot) tooFewKnown(known int) election {
+	c := b.o.Cluster
+	if c.Durability.Mode != core.DurabilityQuorum || b.exclude == "" {
+		return election{}
+	}
+	n := len(b.o.Instances)
+	w := c.Durability.Wished(n)
+	if p := c.Status.Promotion; p != nil && p.RequiredAcks < w {
+		w = p.RequiredAcks
+	}
+	if need := n - max(w, 1); known < need {
+		return election{refusal: core.RefusalTooFewKnown, why: fmt.Sprintf(
+			"the positions of %d replicas must be known to be sure that no acknowledged write is missing, and only %d are: bring the others back", need, known)}
+	}
+	return election{}
+}
+
+func dominates(v voter, all []voter) bool {
+	for _, other := range all {
+		if !v.holds.Contains(other.holds) {
+			return false
+		}
+	}
+	return true
+}
+
+func (b ballot) byPreference(x, y voter) int {
+	return cmp.Or(
+		-cmp.Compare(btoi(x.in.Name == b.prefer), btoi(y.in.Name == b.prefer)),
+		cmp.Compare(lag(x.report), lag(y.report)),
+		cmp.Compare(x.in.Ordinal, y.in.Ordinal))
+}
+
+func lag(r core.Report) float64 {
+	if r.Server.Replication == nil {
+		return 0
+	}
+	return r.Server.Replication.LagSeconds
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (b ballot) nobody(unknown, diverged []string) election {
+	switch {
+	case len(unknown) > 0:
+		return election{refusal: core.RefusalNoCandidate,
+			why: "no replica's position is known (" + strings.Join(unknown, ", ") + " cannot be asked); nothing is decided on what is unknown"}
+	case len(diverged) > 0:
+		return election{refusal: core.RefusalAllDiverged,
+			why: "every replica has diverged from the failed primary (" + strings.Join(diverged, ", ") + "): manual recovery is required"}
+	default:
+		return election{refusal: core.RefusalNoCandidate, why: "there is no replica"}
+	}
+}
+
+// refuse tells why none of the voters may win.
+func refuse(voters []voter) election {
+	for _, v := range voters {
+		if dominates(v, voters) {
+			return election{refusal: core.RefusalNoCandidate, why: fmt.Sprintf(
+				"%s holds the most, but may not be promoted: %s", v.in.Name, hindrance(v.report))}
+		}
+	}
+	return election{refusal: core.RefusalIncomparable,
+		why: "the replicas' histories contradict each other: none holds all that the others hold; compare their gtid_executed and decide which to keep"}
+}
+
+func hindrance(r core.Report) string {
+	if r.Terminating {
+		return "it is being stopped"
+	}
+	return "its applier stopped: " + replicationError(r)
+}

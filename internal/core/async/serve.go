@@ -1,0 +1,159 @@
+package async
+
+import (
+	"fmt"
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
+
+// join gives every instance without data a donor: a replica if one is free, so
+// that the primary is spared; one recipient a donor.
+func (d *decision) join() {
+	if d.diagnosis.name != core.PrimaryHealthy {
+		return
+	}
+	busy := map[string]bool{}
+	for i := range d.o.Instances {
+		if r, known := d.o.Instances[i].Report.Get(); known && r.State == core.Cloning && r.Clone != nil {
+			d.markBusy(busy, r.Clone.Donor)
+			d.say(fmt.Sprintf("%s is being cloned: %s %d%%", d.o.Instances[i].Name, r.Clone.Stage, r.Clone.Percent))
+		}
+	}
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		r, known := in.Report.Get()
+		if !known || r.State != core.AwaitingClone || r.Data != core.DataScratch {
+			continue
+		}
+		donor := d.donor(busy, in.Name)
+		if donor == "" {
+			d.say(in.Name + " waits for a donor to copy data from")
+			continue
+		}
+		busy[donor] = true
+		d.do(core.CloneFrom{Instance: in.Name, Donor: donor, Epoch: d.s.Promotion.Epoch})
+		d.tell(core.ReasonCloneStarted, in.Name+" copies its data from "+donor)
+		d.say(in.Name + " copies its data from " + donor)
+	}
+}
+
+func (d *decision) markBusy(busy map[string]bool, host string) {
+	for i := range d.o.Instances {
+		if isHostOf(host, d.o.Instances[i].Name) {
+			busy[d.o.Instances[i].Name] = true
+		}
+	}
+}
+
+func (d *decision) donor(busy map[string]bool, recipient string) string {
+	primary := d.s.Promotion.Instance
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		r, ok := serving(in)
+		if ok && in.Name != primary && in.Name != recipient && !busy[in.Name] && !r.Terminating &&
+			streams(r, primary) && !slices.Contains(d.s.Diverged, in.Name) {
+			return in.Name
+		}
+	}
+	if !busy[primary] {
+		return primary
+	}
+	return ""
+}
+
+// acknowledge keeps the number of acknowledgements that commits wait for.
+func (d *decision) acknowledge() {
+	d.s.Durable, d.s.DurableMessage = "", ""
+	c := d.o.Cluster
+	n := len(d.o.Instances)
+	wished := c.Durability.Wished(n)
+	if wished == 0 && c.Durability.Mode == core.DurabilityAsync || d.s.Promotion == nil {
+		return
+	}
+	holder := d.holder()
+	r, ok := serving(holder)
+	if !ok || !writable(r, d.s.Promotion) {
+		d.s.Durable, d.s.DurableMessage = core.DurableUnknown, "there is no writable primary that could be asked"
+		return
+	}
+	applied := 0
+	if r.Server.SemiSync.SourceEnabled {
+		applied = r.Server.SemiSync.Acks
+	}
+	acks := c.Durability.Acks(n, d.attached(r, holder.Name), applied)
+	if acks != applied {
+		d.do(core.SetAcks{Instance: holder.Name, Epoch: d.s.Promotion.Epoch, Acks: acks})
+		d.tell(core.ReasonAcksChanged, fmt.Sprintf("commits on %s wait for %d replicas (were %d, wished %d)", holder.Name, acks, applied, wished))
+	}
+	if c.Durability.Mode == core.DurabilityQuorum && applied > d.s.Promotion.RequiredAcks {
+		d.s.Promotion.RequiredAcks = applied
+	}
+	d.tellDurable(r.Server.SemiSync, applied, wished)
+}
+
+// attached counts the replicas that acknowledge: both the primary and the
+// replicas themselves must say so.
+func (d *decision) attached(primary core.Report, name string) int {
+	n := 0
+	others(d.o, name, func(in *core.Instance) {
+		r, ok := serving(in)
+		if ok && streams(r, name) && !slices.Contains(d.s.Diverged, in.Name) {
+			n++
+		}
+	})
+	if primary.Server.SemiSync.SourceEnabled {
+		n = min(n, primary.Server.SemiSync.Clients)
+	}
+	return n
+}
+
+func (d *decision) tellDurable(s core.SemiSync, applied, wished int) {
+	switch {
+	case wished == 0:
+	case applied > 0 && !s.SourceActive:
+		d.s.Durable, d.s.DurableMessage = core.DurableNo,
+			"semi-synchronous replication fell back to asynchronous, because replicas did not acknowledge in time: an acknowledged write may exist on the primary alone"
+	case applied < wished:
+		d.s.Durable, d.s.DurableMessage = core.DurableNo,
+			fmt.Sprintf("a commit waits for %d of %d wished acknowledgements", applied, wished)
+	default:
+		d.s.Durable, d.s.DurableMessage = core.DurableYes, fmt.Sprintf("a commit waits for %d acknowledgements", applied)
+	}
+}
+
+// route points writes at the primary by its name, and labels the Pods by role.
+// The label of an instance that cannot be asked is left as it is.
+func (d *decision) route() {
+	p := d.s.Promotion
+	if p == nil {
+		return
+	}
+	takesWrites := d.diagnosis.name == core.PrimaryHealthy || d.diagnosis.name == core.PrimaryTerminating || d.diagnosis.name == core.PrimaryLostTransactions
+	if routed, known := d.o.Cluster.Routed.Get(); known && takesWrites && routed != p.Instance {
+		d.do(core.RouteWrites{Instance: p.Instance})
+	}
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		pod, podKnown := in.Pod.Get()
+		r, known := in.Report.Get()
+		if !podKnown || !pod.Exists || pod.Terminating || !known {
+			continue
+		}
+		role := core.LabelPod{Instance: in.Name, Role: "replica"}
+		if in.Name == p.Instance && takesWrites {
+			role.Role = "primary"
+		}
+		role.Routable = d.routable(in, r)
+		if pod.Role != role.Role || pod.Routable != role.Routable {
+			d.do(role)
+		}
+	}
+}
+
+func (d *decision) routable(in *core.Instance, r core.Report) bool {
+	if _, ok := serving(in); !ok || slices.Contains(d.s.Diverged, in.Name) {
+		return false
+	}
+	return in.Name == d.s.Promotion.Instance || r.Server.Replication != nil
+}

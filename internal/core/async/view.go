@@ -1,0 +1,58 @@
+package async
+
+import (
+	"strings"
+
+	"cnmsql.co/internal/core"
+)
+
+func holderOf(o *core.Observation) *core.Instance {
+	p := o.Cluster.Status.Promotion
+	if p == nil {
+		return nil
+	}
+	return o.Instance(p.Instance)
+}
+
+// exists: a Pod or a volume of the instance is known to be there.
+func exists(in *core.Instance) bool {
+	pod, _ := in.Pod.Get()
+	vol, _ := in.Volume.Get()
+	return pod.Exists || vol.Exists
+}
+
+// serving returns the report of an instance whose mysqld answers and holds the
+// cluster's data.
+func serving(in *core.Instance) (core.Report, bool) {
+	r, ok := in.Report.Get()
+	return r, ok && r.State == core.Running && r.Data == core.DataPopulated && r.Server != nil
+}
+
+// follows: the instance's channel points at the named source.
+func follows(r core.Report, source string) bool {
+	return r.Server != nil && r.Server.Replication != nil && isHostOf(r.Server.Replication.SourceHost, source)
+}
+
+// streams: the instance receives and applies from the named source.
+func streams(r core.Report, source string) bool {
+	return follows(r, source) && r.Server.Replication.IORunning && r.Server.Replication.SQLRunning
+}
+
+// isHostOf: host is the instance's DNS name (or the bare name).
+func isHostOf(host, instance string) bool {
+	return host == instance || strings.HasPrefix(host, instance+".")
+}
+
+// writable: the instance accepts writes in the promotion's epoch.
+func writable(r core.Report, p *core.Promotion) bool {
+	return p != nil && r.WritableEpoch == p.Epoch && r.Instance == p.Instance
+}
+
+// others calls each with every instance but the named one.
+func others(o *core.Observation, name string, each func(*core.Instance)) {
+	for i := range o.Instances {
+		if o.Instances[i].Name != name {
+			each(&o.Instances[i])
+		}
+	}
+}
