@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -23,6 +24,7 @@ type Client struct {
 // seconds is given up.
 func NewClient(address string, conf *tls.Config) *Client {
 	tr := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: time.Second}).DialContext,
 		TLSClientConfig:     conf,
 		ForceAttemptHTTP2:   true,
 		TLSHandshakeTimeout: 3 * time.Second,

@@ -117,6 +117,9 @@ type Instance struct {
 	Pod    Fact[Pod]
 	Volume Fact[Volume]
 	Node   Fact[Node]
+	// EndedPods are the UIDs of former Pods of the instance of which the
+	// kubelet reported that their containers terminated before they went.
+	EndedPods []string
 	// Report is the manager's last word while it can be reached; unknown
 	// otherwise.
 	Report Fact[Report]

@@ -2,6 +2,7 @@ package async
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -55,6 +56,9 @@ func podTerminated(o *core.Observation, holder *core.Instance) (proven, bool) {
 	p := o.Cluster.Status.Promotion
 	if pod, known := holder.Pod.Get(); known && pod.Exists && pod.UID == p.PodUID && pod.Terminated {
 		return proven{core.ProofPodTerminated, "the kubelet of " + pod.Node + " reported the containers of Pod " + pod.UID + " terminated", holder.Pod.Received()}, true
+	}
+	if slices.Contains(holder.EndedPods, p.PodUID) {
+		return proven{core.ProofPodTerminated, "the kubelet reported the containers of Pod " + p.PodUID + " terminated before it was deleted", holder.Pod.Received()}, true
 	}
 	if node, known := holder.Node.Get(); known && (!node.Exists || node.OutOfService) {
 		return proven{core.ProofPodTerminated, "node " + p.Node + " is gone or out of service", holder.Node.Received()}, true
