@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cnmsql.co/tools/localkube/internal/layout"
+	"cnmsql.co/tools/localkube/internal/mounts"
+	"cnmsql.co/tools/localkube/internal/network"
+	"cnmsql.co/tools/localkube/internal/process"
+)
+
+// prepareNode brings a node to where its runtime answers and can start Pods. A
+// node of which nothing runs is booted: what a power loss takes from a computer
+// is taken from it first.
+func (c *Cluster) prepareNode(ctx context.Context, n layout.Node) error {
+	if len(c.cgroups.Pids(n.Cgroup)) == 0 {
+		if err := c.forgetVolatile(ctx, n); err != nil {
+			return fmt.Errorf("%s: clearing what its last run left: %w", n.Name, err)
+		}
+	}
+	if err := c.prepareMachine(ctx, n.Machine); err != nil {
+		return fmt.Errorf("%s: %w", n.Name, err)
+	}
+	if err := c.writeNodeConfigs(ctx, n); err != nil {
+		return fmt.Errorf("%s: writing its configuration: %w", n.Name, err)
+	}
+	if err := os.MkdirAll(n.RunDir(), 0o755); err != nil {
+		return err
+	}
+	if err := c.startContainerd(ctx, n); err != nil {
+		return err
+	}
+	return c.loadOn(ctx, n, c.build.PauseArchive())
+}
+
+func (c *Cluster) prepareMachine(ctx context.Context, m layout.Machine) error {
+	if err := network.EnsureMachine(ctx, c.Cluster, m); err != nil {
+		return err
+	}
+	return c.cgroups.Create(m.DaemonCgroup())
+}
+
+func (c *Cluster) startContainerd(ctx context.Context, n layout.Node) error {
+	containerd := c.containerd(n)
+	if _, err := containerd.Ensure(); err != nil {
+		return err
+	}
+	return waitFor(ctx, containerd.Name, 30*time.Second, []process.Process{containerd}, func(context.Context) error {
+		conn, err := net.Dial("unix", n.Socket())
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	})
+}
+
+// forgetVolatile removes mounts, sockets, namespaces and control groups of a
+// node without processes. Images, containers' file systems and volumes stay.
+func (c *Cluster) forgetVolatile(ctx context.Context, n layout.Node) error {
+	shims := shimSockets(n)
+	if err := mounts.Unmount(n.RunDir(), n.Path("kubelet")); err != nil {
+		return err
+	}
+	return errors.Join(
+		network.RemoveMachine(ctx, n.Machine),
+		c.cgroups.Remove(n.Cgroup),
+		removeAll(append(shims, n.RunDir())),
+	)
+}
+
+// shimSockets are where the containers' shims listen: outside of the node's
+// directories, named only in each container's bundle.
+func shimSockets(n layout.Node) []string {
+	files, _ := filepath.Glob(filepath.Join(n.ContainerdState(), "io.containerd.runtime.v2.task", "*", "*", "address"))
+	var sockets []string
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		path, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "unix://")
+		if err == nil && ok && strings.HasPrefix(path, "/run/containerd/s/") {
+			sockets = append(sockets, path)
+		}
+	}
+	return sockets
+}
+
+func removeAll(paths []string) error {
+	var failed []error
+	for _, p := range paths {
+		failed = append(failed, os.RemoveAll(p))
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,2 @@
+// Package mounts finds and removes mounts below a directory.
+package mounts
