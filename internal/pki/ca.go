@@ -1,0 +1,94 @@
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	caLife   = 10 * 365 * 24 * time.Hour
+	leafLife = 365 * 24 * time.Hour
+	// skew is how far the clock of a reader may lag behind the issuer's.
+	skew = time.Hour
+	// maxCommonName is the upper bound of X.520; OpenSSL refuses more.
+	maxCommonName = 64
+)
+
+// Bundle is a certificate with its key and the certificates it is verified
+// by, all PEM: the keys ca.crt, tls.crt and tls.key of a Secret.
+type Bundle struct {
+	CA   []byte
+	Cert []byte
+	Key  []byte
+}
+
+// CA signs the leaves of one cluster.
+type CA struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+	// trust is what its leaves are delivered with: its own certificate, and
+	// during a rotation the former one's too.
+	trust []byte
+}
+
+// NewCA makes a certificate authority for a cluster.
+func NewCA(cluster string, now time.Time) (Bundle, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Bundle{}, fmt.Errorf("making the key of the certificate authority of %s: %w", cluster, err)
+	}
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: commonName(cluster + " CA"), Organization: []string{"cnmsql"}},
+		NotBefore:             now.Add(-skew),
+		NotAfter:              now.Add(caLife),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+	}
+	cert, keyPEM, err := sign(template, template, key, key)
+	if err != nil {
+		return Bundle{}, fmt.Errorf("signing the certificate authority of %s: %w", cluster, err)
+	}
+	return Bundle{CA: cert, Cert: cert, Key: keyPEM}, nil
+}
+
+// ParseCA reads a certificate authority. A Bundle without CA trusts Cert alone.
+func ParseCA(b Bundle) (*CA, error) {
+	cert, key, err := parsePair(b)
+	if err != nil {
+		return nil, fmt.Errorf("certificate authority: %w", err)
+	}
+	if !cert.IsCA {
+		return nil, errors.New("certificate authority: the certificate in tls.crt may not sign others (CA:FALSE)")
+	}
+	trust := b.CA
+	if len(trust) == 0 {
+		trust = b.Cert
+	}
+	return &CA{cert: cert, key: key, trust: trust}, nil
+}
+
+// Trust is the PEM by which leaves of this authority are verified.
+func (ca *CA) Trust() []byte { return ca.trust }
+
+// Pool is Trust as a pool.
+func (ca *CA) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca.trust)
+	return pool
+}
+
+func commonName(s string) string {
+	if len(s) > maxCommonName {
+		return s[:maxCommonName]
+	}
+	return s
+}

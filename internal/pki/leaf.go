@@ -1,0 +1,112 @@
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/control"
+)
+
+// Leaf is who a certificate is for. Every leaf may be used by a server and by a
+// client: an instance is both, to its peers and to its source.
+type Leaf struct {
+	Name         string
+	Organization string
+	DNSNames     []string
+	IPs          []net.IP
+}
+
+// InstanceLeaf is the certificate of an instance. It is valid under the names
+// of its own Service and of every Service that may route to it.
+func InstanceLeaf(cluster, namespace, instance string) Leaf {
+	leaf := Leaf{
+		Name:         instance,
+		Organization: control.OrgInstance,
+		DNSNames:     []string{"localhost"},
+		IPs:          []net.IP{net.IPv4(127, 0, 0, 1).To4(), net.IPv6loopback},
+	}
+	for _, service := range []string{instance, cluster + "-rw", cluster + "-ro", cluster + "-r"} {
+		leaf.DNSNames = append(leaf.DNSNames,
+			service,
+			service+"."+namespace,
+			service+"."+namespace+".svc",
+			service+"."+namespace+".svc.cluster.local")
+	}
+	return leaf
+}
+
+// OperatorLeaf is the certificate by which the operator is known to instances.
+func OperatorLeaf() Leaf {
+	return Leaf{Name: "operator", Organization: control.OrgOperator}
+}
+
+// Issue makes a certificate for a leaf.
+func (ca *CA) Issue(leaf Leaf, now time.Time) (Bundle, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Bundle{}, fmt.Errorf("making the key of %s: %w", leaf.Name, err)
+	}
+	until := now.Add(leafLife)
+	if until.After(ca.cert.NotAfter) {
+		until = ca.cert.NotAfter
+	}
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: commonName(leaf.Name), Organization: []string{leaf.Organization}},
+		NotBefore:             now.Add(-skew),
+		NotAfter:              until,
+		KeyUsage:              x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		BasicConstraintsValid: true,
+		DNSNames:              leaf.DNSNames,
+		IPAddresses:           leaf.IPs,
+	}
+	cert, keyPEM, err := sign(template, ca.cert, key, ca.key)
+	if err != nil {
+		return Bundle{}, fmt.Errorf("signing the certificate of %s: %w", leaf.Name, err)
+	}
+	return Bundle{CA: ca.trust, Cert: cert, Key: keyPEM}, nil
+}
+
+// Flaw tells why a certificate must be issued anew; "" when it is good.
+func (ca *CA) Flaw(b Bundle, leaf Leaf, now time.Time) string {
+	if len(b.Cert) == 0 || len(b.Key) == 0 {
+		return "there is none yet"
+	}
+	cert, _, err := parsePair(b)
+	switch {
+	case err != nil:
+		return err.Error()
+	case cert.CheckSignatureFrom(ca.cert) != nil:
+		return "it was signed by another certificate authority"
+	case string(b.CA) != string(ca.trust):
+		return "the certificate authorities to trust have changed"
+	case cert.Subject.CommonName != commonName(leaf.Name) || !slices.Equal(cert.Subject.Organization, []string{leaf.Organization}):
+		return "it was issued to another subject"
+	case NeedsRenewal(cert, now):
+		return fmt.Sprintf("it ends at %s", cert.NotAfter.UTC().Format(time.RFC3339))
+	}
+	for _, name := range leaf.DNSNames {
+		if !slices.Contains(cert.DNSNames, name) {
+			return "it lacks the name " + name
+		}
+	}
+	return ""
+}
+
+// NeedsRenewal tells whether two thirds of a certificate's life have passed, or
+// whether it is not valid yet.
+func NeedsRenewal(cert *x509.Certificate, now time.Time) bool {
+	life := cert.NotAfter.Sub(cert.NotBefore)
+	return now.Before(cert.NotBefore) || now.After(cert.NotAfter.Add(-life/3))
+}
+
+// TLS makes a Bundle usable by crypto/tls.
+func (b Bundle) TLS() (tls.Certificate, error) { return tls.X509KeyPair(b.Cert, b.Key) }

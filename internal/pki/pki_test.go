@@ -1,0 +1,154 @@
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"strings"
+	"testing"
+	"time"
+
+	"cnmsql.co/internal/control"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func newCA(t *testing.T) *CA {
+	t.Helper()
+	b, err := NewCA("db", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := ParseCA(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+func issue(t *testing.T, ca *CA, leaf Leaf) (Bundle, *x509.Certificate) {
+	t.Helper()
+	b, err := ca.Issue(leaf, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := Parse(b.Cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, cert
+}
+
+func TestAnInstanceIsValidUnderEveryServiceName(t *testing.T) {
+	ca := newCA(t)
+	_, cert := issue(t, ca, InstanceLeaf("db", "shop", "db-2"))
+	for _, name := range []string{"db-rw", "db-ro.shop", "db-r.shop.svc", "db-2.shop.svc.cluster.local", "db-2", "localhost", "127.0.0.1"} {
+		for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
+			_, err := cert.Verify(x509.VerifyOptions{DNSName: name, Roots: ca.Pool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage}})
+			if err != nil {
+				t.Errorf("%s, usage %v: %v", name, usage, err)
+			}
+		}
+	}
+	if err := cert.VerifyHostname("db-3.shop.svc"); err == nil {
+		t.Error("valid under the name of another instance")
+	}
+}
+
+func TestTheOperatorIsKnownByItsOrganization(t *testing.T) {
+	ca := newCA(t)
+	_, cert := issue(t, ca, OperatorLeaf())
+	if got := cert.Subject.Organization; len(got) != 1 || got[0] != control.OrgOperator {
+		t.Errorf("organization is %v", got)
+	}
+	_, err := cert.Verify(x509.VerifyOptions{Roots: ca.Pool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnotherClustersCertificateIsNotTrusted(t *testing.T) {
+	_, cert := issue(t, newCA(t), OperatorLeaf())
+	if _, err := cert.Verify(x509.VerifyOptions{Roots: newCA(t).Pool(), CurrentTime: now}); err == nil {
+		t.Error("verified by the authority of another cluster of the same name")
+	}
+}
+
+func TestALongNameFitsIntoTheSubject(t *testing.T) {
+	b, err := NewCA(strings.Repeat("a", 70), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := Parse(b.Cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(cert.Subject.CommonName); n != maxCommonName {
+		t.Errorf("the common name is %d long", n)
+	}
+}
+
+func TestALeafNeverOutlivesItsAuthority(t *testing.T) {
+	ca := newCA(t)
+	b, err := ca.Issue(OperatorLeaf(), now.Add(caLife-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := Parse(b.Cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cert.NotAfter.After(ca.cert.NotAfter) {
+		t.Error("the leaf ends after its authority")
+	}
+}
+
+func TestFlawSaysWhyToIssueAnew(t *testing.T) {
+	ca := newCA(t)
+	leaf := InstanceLeaf("db", "shop", "db-1")
+	good, _ := issue(t, ca, leaf)
+	renamed := InstanceLeaf("db", "shop", "db-1")
+	renamed.DNSNames = append(renamed.DNSNames, "db.example.com")
+	other, _ := issue(t, ca, leaf)
+	for _, c := range []struct {
+		name   string
+		ca     *CA
+		bundle Bundle
+		leaf   Leaf
+		at     time.Time
+		want   string
+	}{
+		{"fresh", ca, good, leaf, now, ""},
+		{"absent", ca, Bundle{}, leaf, now, "there is none yet"},
+		{"garbage", ca, Bundle{Cert: []byte("x"), Key: good.Key}, leaf, now, "reading tls.crt"},
+		{"key of another", ca, Bundle{CA: good.CA, Cert: good.Cert, Key: other.Key}, leaf, now, "reading tls.crt and tls.key"},
+		{"other authority", newCA(t), good, leaf, now, "another certificate authority"},
+		{"other subject", ca, good, InstanceLeaf("db", "shop", "db-2"), now, "another subject"},
+		{"new name", ca, good, renamed, now, "it lacks the name db.example.com"},
+		{"half its life", ca, good, leaf, now.Add(leafLife / 2), ""},
+		{"two thirds of its life", ca, good, leaf, now.Add(leafLife*2/3 + time.Hour), "it ends at"},
+		{"clock went back", ca, good, leaf, now.Add(-48 * time.Hour), "it ends at"},
+	} {
+		got := c.ca.Flaw(c.bundle, c.leaf, c.at)
+		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestALeafIsNoAuthority(t *testing.T) {
+	b, _ := issue(t, newCA(t), OperatorLeaf())
+	if _, err := ParseCA(b); err == nil {
+		t.Error("a leaf was taken for an authority")
+	}
+}
+
+func TestABundleServesTLS(t *testing.T) {
+	b, _ := issue(t, newCA(t), InstanceLeaf("db", "shop", "db-1"))
+	pair, err := b.TLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := pair.PrivateKey.(interface{ Public() any }); ok || pair.Leaf == nil {
+		_ = tls.Certificate(pair)
+	}
+}

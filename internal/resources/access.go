@@ -1,0 +1,50 @@
+package resources
+
+import (
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// ServiceAccount is who an instance is to the API server.
+func ServiceAccount(c *v1alpha1.Cluster, instance string) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{
+		TypeMeta:   typeMeta("v1", "ServiceAccount"),
+		ObjectMeta: instanceMeta(c, instance, instance),
+	}
+}
+
+// Role is what an instance may do: follow its Cluster, say in its status that
+// it became primary (the policy cnmsql-instance-status holds it to that), and
+// hold the Lease of the primary. Creating can not be restricted to a name.
+func Role(c *v1alpha1.Cluster, instance string) *rbacv1.Role {
+	group := v1alpha1.GroupVersion.Group
+	cluster, lease := []string{c.Name}, []string{Names(c.Name).Lease()}
+	leases := coordinationv1.GroupName
+	return &rbacv1.Role{
+		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "Role"),
+		ObjectMeta: instanceMeta(c, instance, instance),
+		Rules: []rbacv1.PolicyRule{
+			rule(group, "clusters", cluster, "get", "list", "watch"),
+			rule(group, "clusters/status", cluster, "get", "update", "patch"),
+			rule(leases, "leases", nil, "create"),
+			rule(leases, "leases", lease, "get", "update", "patch", "delete"),
+		},
+	}
+}
+
+func rule(group, resource string, names []string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names, Verbs: verbs}
+}
+
+// RoleBinding gives an instance its Role.
+func RoleBinding(c *v1alpha1.Cluster, instance string) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "RoleBinding"),
+		ObjectMeta: instanceMeta(c, instance, instance),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: instance},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: instance, Namespace: c.Namespace}},
+	}
+}

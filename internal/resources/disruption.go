@@ -1,0 +1,29 @@
+package resources
+
+import (
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// DisruptionBudget lets one instance be evicted at a time, the primary too, once
+// all others are ready. It is one budget over all instances: with a scale
+// subresource a budget over some of the Pods would still count them all, and
+// never allow anything. A cluster of one instance does not hold up a drain.
+// It is nil when the user wants none.
+func DisruptionBudget(c *v1alpha1.Cluster) *policyv1.PodDisruptionBudget {
+	if c.Spec.EnablePDB != nil && !*c.Spec.EnablePDB {
+		return nil
+	}
+	one := intstr.FromInt32(1)
+	return &policyv1.PodDisruptionBudget{
+		TypeMeta:   typeMeta("policy/v1", "PodDisruptionBudget"),
+		ObjectMeta: meta(c, Names(c.Name).DisruptionBudget(), componentCluster),
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: &one,
+			Selector:       &metav1.LabelSelector{MatchLabels: InstanceLabels(c)},
+		},
+	}
+}

@@ -1,0 +1,36 @@
+package resources
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// hash covers everything that takes effect only when the instance is started
+// again: the Pod's spec, and what is rendered into my.cnf. It covers what the
+// operator asks for, not what the API server made of it, so that an admission
+// plugin's additions never look like a change.
+func hash(c *v1alpha1.Cluster, spec corev1.PodSpec) string {
+	type config struct {
+		Parameters   map[string]string
+		BinlogFormat string
+		SemiSync     bool
+	}
+	text, err := json.Marshal(struct {
+		Pod    corev1.PodSpec
+		Config config
+	}{spec, config{
+		Parameters:   c.Spec.MySQL.Parameters,
+		BinlogFormat: c.Spec.MySQL.BinlogFormat,
+		SemiSync:     c.Spec.MySQL.SemiSync != nil && c.Spec.MySQL.SemiSync.Enabled,
+	}})
+	if err != nil {
+		panic("resources: " + err.Error()) // a PodSpec is JSON by its nature
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,74 @@
+package resources
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// Standard labels, and their values.
+const (
+	labelName      = "app.kubernetes.io/name"
+	labelInstance  = "app.kubernetes.io/instance"
+	labelComponent = "app.kubernetes.io/component"
+	labelManagedBy = "app.kubernetes.io/managed-by"
+
+	// componentInstance marks what makes up a MySQL instance, as opposed to
+	// what else may belong to a cluster (the Pods of its jobs, for example).
+	componentInstance = "instance"
+	componentCluster  = "cluster"
+)
+
+// meta is the metadata of an object of the cluster. The operator's own keys win
+// over those that the user asked to be inherited.
+func meta(c *v1alpha1.Cluster, name, component string) metav1.ObjectMeta {
+	m := metav1.ObjectMeta{
+		Name:            name,
+		Namespace:       c.Namespace,
+		Labels:          map[string]string{},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Cluster"))},
+	}
+	if in := c.Spec.InheritedMetadata; in != nil {
+		maps.Copy(m.Labels, in.Labels)
+		m.Annotations = maps.Clone(in.Annotations)
+	}
+	maps.Copy(m.Labels, map[string]string{
+		v1alpha1.LabelCluster: c.Name,
+		labelName:             "mysql",
+		labelInstance:         c.Name,
+		labelComponent:        component,
+		labelManagedBy:        FieldManager,
+	})
+	return m
+}
+
+// instanceMeta is the metadata of an object of one instance.
+func instanceMeta(c *v1alpha1.Cluster, name, instance string) metav1.ObjectMeta {
+	m := meta(c, name, componentInstance)
+	m.Labels[v1alpha1.LabelInstance] = instance
+	return m
+}
+
+func annotate(m *metav1.ObjectMeta, key, value string) {
+	if m.Annotations == nil {
+		m.Annotations = map[string]string{}
+	}
+	m.Annotations[key] = value
+}
+
+func typeMeta(apiVersion, kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
+}
+
+// InstanceLabels select the Pods of all instances of a cluster.
+func InstanceLabels(c *v1alpha1.Cluster) map[string]string {
+	return map[string]string{v1alpha1.LabelCluster: c.Name, labelComponent: componentInstance}
+}
+
+// InstanceSelector is InstanceLabels as text, for status.labelSelector.
+func InstanceSelector(c *v1alpha1.Cluster) string {
+	return labels.SelectorFromSet(InstanceLabels(c)).String()
+}

@@ -1,0 +1,52 @@
+package resources
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// FieldManager is the owner of every field that the operator applies.
+const FieldManager = "cnmsql"
+
+// InstanceName is the name of an instance, of its Pod, claim, Service and
+// ServiceAccount.
+func InstanceName(cluster string, ordinal int) string {
+	return fmt.Sprintf("%s-%d", cluster, ordinal)
+}
+
+// Ordinal is the number in an instance's name; false when the name is not one
+// of the cluster's instances.
+func Ordinal(cluster, instance string) (int, bool) {
+	digits, ok := strings.CutPrefix(instance, cluster+"-")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || strconv.Itoa(n) != digits {
+		return 0, false
+	}
+	return n, true
+}
+
+// Names derives the names of a cluster's objects from the cluster's own.
+type Names string
+
+// The Services.
+func (n Names) ReadWrite() string { return string(n) + "-rw" }
+func (n Names) ReadOnly() string  { return string(n) + "-ro" }
+func (n Names) Read() string      { return string(n) + "-r" }
+
+// The Secrets.
+func (n Names) RootSecret() string        { return string(n) + "-root" }
+func (n Names) AppSecret() string         { return string(n) + "-app" }
+func (n Names) ReplicationSecret() string { return string(n) + "-replication" }
+func (n Names) ControlSecret() string     { return string(n) + "-control" }
+func (n Names) CASecret() string          { return string(n) + "-ca" }
+
+// The Lease of the primary, and the PodDisruptionBudget.
+func (n Names) Lease() string            { return string(n) + "-primary" }
+func (n Names) DisruptionBudget() string { return string(n) }
+
+// TLSSecret is the name of the Secret with an instance's certificate.
+func TLSSecret(instance string) string { return instance + "-tls" }

@@ -1,0 +1,111 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/layout"
+)
+
+// PodOptions are what a Pod is made of besides the Cluster.
+type PodOptions struct {
+	// OperatorImage holds the manager's binary.
+	OperatorImage string
+	// DefaultImage holds mysqld when spec.imageName is empty.
+	DefaultImage string
+	ServerID     uint32
+}
+
+// Image is the image that holds mysqld.
+func Image(c *v1alpha1.Cluster, defaultImage string) string {
+	if c.Spec.ImageName != "" {
+		return c.Spec.ImageName
+	}
+	return defaultImage
+}
+
+// Pod is an instance's Pod, without the labels role and routable: these change
+// in its life, and are set by whoever decides them.
+func Pod(c *v1alpha1.Cluster, instance string, o PodOptions) *corev1.Pod {
+	spec := podSpec(c, instance, o)
+	m := instanceMeta(c, instance, instance)
+	annotate(&m, v1alpha1.AnnotationPodSpecHash, hash(c, spec))
+	return &corev1.Pod{TypeMeta: typeMeta("v1", "Pod"), ObjectMeta: m, Spec: spec}
+}
+
+// PodSpecHash is what the annotation podSpecHash of an up-to-date Pod says.
+func PodSpecHash(c *v1alpha1.Cluster, instance string, o PodOptions) string {
+	return hash(c, podSpec(c, instance, o))
+}
+
+func podSpec(c *v1alpha1.Cluster, instance string, o PodOptions) corev1.PodSpec {
+	grace := int64(c.Spec.MaxStopDelay)
+	return corev1.PodSpec{
+		// Environment variables for every Service of the namespace would only
+		// be noise, and could collide with mysqld's own.
+		EnableServiceLinks:            new(false),
+		AutomountServiceAccountToken:  new(true),
+		ServiceAccountName:            instance,
+		Hostname:                      instance,
+		RestartPolicy:                 corev1.RestartPolicyAlways,
+		TerminationGracePeriodSeconds: &grace,
+		SecurityContext:               podSecurity(c),
+		Affinity:                      affinity(c),
+		NodeSelector:                  c.Spec.Affinity.NodeSelector,
+		Tolerations:                   c.Spec.Affinity.Tolerations,
+		TopologySpreadConstraints:     c.Spec.TopologySpreadConstraints,
+		PriorityClassName:             c.Spec.PriorityClassName,
+		ImagePullSecrets:              pullSecrets(c),
+		InitContainers:                []corev1.Container{installer(c, o)},
+		Containers:                    []corev1.Container{server(c, instance, o)},
+		Volumes:                       volumes(c, instance),
+	}
+}
+
+// installer copies the manager into the Pod. It asks for the same resources as
+// the server, so that it neither changes the Pod's class of service nor fails a
+// quota that demands limits; the two never run together.
+func installer(c *v1alpha1.Cluster, o PodOptions) corev1.Container {
+	return corev1.Container{
+		Name:            "install",
+		Image:           o.OperatorImage,
+		Command:         []string{"/cnmsql", "instance", "install", "--to", layout.BinDir},
+		Resources:       c.Spec.Resources,
+		SecurityContext: containerSecurity(c),
+		VolumeMounts:    []corev1.VolumeMount{{Name: volumeBin, MountPath: layout.BinDir}},
+	}
+}
+
+func server(c *v1alpha1.Cluster, instance string, o PodOptions) corev1.Container {
+	return corev1.Container{
+		Name:            layout.Container,
+		Image:           Image(c, o.DefaultImage),
+		ImagePullPolicy: c.Spec.ImagePullPolicy,
+		Command:         []string{layout.Binary, "instance", "run"},
+		Env:             environment(c, instance, o.ServerID),
+		Ports: []corev1.ContainerPort{
+			containerPort("mysql", layout.MySQLPort),
+			containerPort("control", layout.ControlPort),
+			containerPort("probes", layout.ProbePort),
+			containerPort("metrics", layout.MetricsPort),
+		},
+		Resources:       c.Spec.Resources,
+		SecurityContext: containerSecurity(c),
+		StartupProbe:    startupProbe(c),
+		LivenessProbe:   probe("/livez", 5, 6),
+		ReadinessProbe:  probe("/readyz", 1, 2),
+		VolumeMounts:    mounts(),
+	}
+}
+
+func containerPort(name string, number int32) corev1.ContainerPort {
+	return corev1.ContainerPort{Name: name, ContainerPort: number, Protocol: corev1.ProtocolTCP}
+}
+
+func pullSecrets(c *v1alpha1.Cluster) []corev1.LocalObjectReference {
+	var out []corev1.LocalObjectReference
+	for _, s := range c.Spec.ImagePullSecrets {
+		out = append(out, corev1.LocalObjectReference{Name: s.Name})
+	}
+	return out
+}

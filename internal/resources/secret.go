@@ -1,0 +1,152 @@
+package resources
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/pki"
+)
+
+// Keys of the Secrets.
+const (
+	KeyUsername = corev1.BasicAuthUsernameKey
+	KeyPassword = corev1.BasicAuthPasswordKey
+	KeyCA       = corev1.ServiceAccountRootCAKey
+	KeyCert     = corev1.TLSCertKey
+	KeyKey      = corev1.TLSPrivateKeyKey
+)
+
+// Accounts of the server that the operator owns.
+const (
+	RootAccount        = "root"
+	ReplicationAccount = "cnmsql_replication"
+	ControlAccount     = "cnmsql_manager"
+)
+
+// RootSecret, ReplicationSecret and ControlSecret hold the operator's accounts.
+// existing is the data of the Secret as it is now, if it is: a password that is
+// there stays, whatever is missing is made.
+func RootSecret(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
+	return accountSecret(c, Names(c.Name).RootSecret(), RootAccount, existing, random)
+}
+
+// ReplicationSecret holds the account by which replicas log in to their source.
+func ReplicationSecret(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
+	return accountSecret(c, Names(c.Name).ReplicationSecret(), ReplicationAccount, existing, random)
+}
+
+// ControlSecret holds the account by which the manager logs in to its mysqld.
+func ControlSecret(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
+	return accountSecret(c, Names(c.Name).ControlSecret(), ControlAccount, existing, random)
+}
+
+// AppSecret holds the account of the application, and how to reach the
+// primary. user is the data of the Secret that spec.bootstrap.initdb.secret
+// names, nil when it names none: its username and password are then the
+// application's. Everything but the password follows from the Cluster and is
+// written anew, so that the URIs never contradict the password.
+func AppSecret(c *v1alpha1.Cluster, existing, user map[string][]byte, random io.Reader) (*corev1.Secret, error) {
+	database, owner := InitDB(c)
+	if user != nil {
+		if err := checkUserSecret(c, user); err != nil {
+			return nil, err
+		}
+		owner, existing = string(user[KeyUsername]), user
+	}
+	s, err := accountSecret(c, Names(c.Name).AppSecret(), owner, existing, random)
+	if err != nil {
+		return nil, err
+	}
+	secret := string(s.Data[KeyPassword])
+	host := Names(c.Name).ReadWrite() + "." + c.Namespace + ".svc"
+	port := strconv.Itoa(layout.MySQLPort)
+	address := net.JoinHostPort(host, port)
+	uri := url.URL{Scheme: "mysql", User: url.UserPassword(owner, secret), Host: address, Path: "/" + database}
+	jdbc := url.URL{Scheme: "jdbc:mysql", Host: address, Path: "/" + database,
+		RawQuery: url.Values{"user": {owner}, "password": {secret}}.Encode()}
+	for key, value := range map[string]string{
+		"host": host, "port": port, "dbname": database, "uri": uri.String(), "jdbc-uri": jdbc.String(),
+	} {
+		s.Data[key] = []byte(value)
+	}
+	return s, nil
+}
+
+// InitDB is the database that a cluster begins with, and the account that owns it.
+func InitDB(c *v1alpha1.Cluster) (database, owner string) {
+	database = "app"
+	if b := c.Spec.Bootstrap; b != nil && b.InitDB != nil {
+		if b.InitDB.Database != "" {
+			database = b.InitDB.Database
+		}
+		owner = b.InitDB.Owner
+	}
+	if owner == "" {
+		owner = database
+	}
+	return database, owner
+}
+
+// checkUserSecret refuses a Secret from which no account can be made.
+func checkUserSecret(c *v1alpha1.Cluster, user map[string][]byte) error {
+	initdb := c.Spec.Bootstrap.InitDB
+	name := initdb.Secret.Name
+	for _, key := range []string{KeyUsername, KeyPassword} {
+		if len(user[key]) == 0 {
+			return fmt.Errorf("the Secret %s, which spec.bootstrap.initdb.secret names, has no key %q; add it (type kubernetes.io/basic-auth)", name, key)
+		}
+	}
+	if got := string(user[KeyUsername]); initdb.Owner != "" && initdb.Owner != got {
+		return fmt.Errorf("spec.bootstrap.initdb.owner is %q, but the username in the Secret %s is %q; make them the same", initdb.Owner, name, got)
+	}
+	return nil
+}
+
+func accountSecret(c *v1alpha1.Cluster, name, username string, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
+	secret := existing[KeyPassword]
+	if len(secret) == 0 {
+		made, err := password(random)
+		if err != nil {
+			return nil, err
+		}
+		secret = []byte(made)
+	}
+	return &corev1.Secret{
+		TypeMeta:   typeMeta("v1", "Secret"),
+		ObjectMeta: meta(c, name, componentCluster),
+		Type:       corev1.SecretTypeBasicAuth,
+		Data:       map[string][]byte{KeyUsername: []byte(username), KeyPassword: secret},
+	}, nil
+}
+
+// CASecret holds the certificate authority of the cluster.
+func CASecret(c *v1alpha1.Cluster, b pki.Bundle) *corev1.Secret {
+	return tlsSecret(meta(c, Names(c.Name).CASecret(), componentCluster), b)
+}
+
+// InstanceTLSSecret holds the certificate of an instance.
+func InstanceTLSSecret(c *v1alpha1.Cluster, instance string, b pki.Bundle) *corev1.Secret {
+	return tlsSecret(instanceMeta(c, TLSSecret(instance), instance), b)
+}
+
+func tlsSecret(m metav1.ObjectMeta, b pki.Bundle) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   typeMeta("v1", "Secret"),
+		ObjectMeta: m,
+		Type:       corev1.SecretTypeTLS,
+		Data:       map[string][]byte{KeyCA: b.CA, KeyCert: b.Cert, KeyKey: b.Key},
+	}
+}
+
+// BundleOf reads back what CASecret and InstanceTLSSecret wrote.
+func BundleOf(data map[string][]byte) pki.Bundle {
+	return pki.Bundle{CA: data[KeyCA], Cert: data[KeyCert], Key: data[KeyKey]}
+}

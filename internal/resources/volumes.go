@@ -1,0 +1,63 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/layout"
+)
+
+// Names of a Pod's volumes.
+const (
+	volumeData        = "data"
+	volumeBin         = "bin"
+	volumeRun         = "run"
+	volumeTmp         = "tmp"
+	volumeTLS         = "tls"
+	volumeRoot        = "root"
+	volumeReplication = "replication"
+	volumeControl     = "control"
+	volumeApp         = "app"
+)
+
+func volumes(c *v1alpha1.Cluster, instance string) []corev1.Volume {
+	names := Names(c.Name)
+	return []corev1.Volume{
+		{Name: volumeData, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: instance},
+		}},
+		emptyVolume(volumeBin),
+		emptyVolume(volumeRun),
+		emptyVolume(volumeTmp),
+		secretVolume(volumeTLS, TLSSecret(instance)),
+		secretVolume(volumeRoot, names.RootSecret()),
+		secretVolume(volumeReplication, names.ReplicationSecret()),
+		secretVolume(volumeControl, names.ControlSecret()),
+		secretVolume(volumeApp, names.AppSecret()),
+	}
+}
+
+func emptyVolume(name string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+}
+
+// secretVolume is readable by the Pod's group alone.
+func secretVolume(name, secret string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+		Secret: &corev1.SecretVolumeSource{SecretName: secret, DefaultMode: new(int32(0o440))},
+	}}
+}
+
+func mounts() []corev1.VolumeMount {
+	return []corev1.VolumeMount{
+		{Name: volumeData, MountPath: layout.VolumeDir},
+		{Name: volumeBin, MountPath: layout.BinDir, ReadOnly: true},
+		{Name: volumeRun, MountPath: layout.RunDir},
+		{Name: volumeTmp, MountPath: layout.TmpDir},
+		{Name: volumeTLS, MountPath: layout.TLSDir, ReadOnly: true},
+		{Name: volumeRoot, MountPath: layout.RootDir, ReadOnly: true},
+		{Name: volumeReplication, MountPath: layout.ReplicationDir, ReadOnly: true},
+		{Name: volumeControl, MountPath: layout.ControlDir, ReadOnly: true},
+		{Name: volumeApp, MountPath: layout.AppDir, ReadOnly: true},
+	}
+}
