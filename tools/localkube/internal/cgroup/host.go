@@ -16,6 +16,9 @@ import (
 type Host struct {
 	Roots []string // one for each v1 controller, or the one of v2
 	V2    bool
+	// Trees are the roots and, on a hybrid host, the v2 tree without controllers:
+	// runc makes groups there that nobody asked for.
+	Trees []string
 }
 
 // Detect reads the mounts of this machine.
@@ -41,10 +44,10 @@ func FromMounts(all []mounts.Mount) (Host, error) {
 		}
 	}
 	if len(v1) > 0 {
-		return Host{Roots: v1}, nil
+		return Host{Roots: v1, Trees: append(slices.Clone(v1), v2...)}, nil
 	}
 	if len(v2) > 0 {
-		return Host{Roots: v2[:1], V2: true}, nil
+		return Host{Roots: v2[:1], V2: true, Trees: v2[:1]}, nil
 	}
 	return Host{}, errors.New("no control groups are mounted under /sys/fs/cgroup: mount cgroup2 there (`mount -t cgroup2 none /sys/fs/cgroup`)")
 }
@@ -117,7 +120,7 @@ func (h Host) ProcsFiles(path string) []string {
 // Remove removes a group and all below it. Processes must have left.
 func (h Host) Remove(path string) error {
 	var failed []error
-	for _, root := range h.Roots {
+	for _, root := range h.Trees {
 		dirs := below(filepath.Join(root, path))
 		for _, d := range slices.Backward(dirs) {
 			if err := os.Remove(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +133,7 @@ func (h Host) Remove(path string) error {
 
 // RemoveIfEmpty removes one group that others may still use.
 func (h Host) RemoveIfEmpty(path string) {
-	for _, root := range h.Roots {
+	for _, root := range h.Trees {
 		_ = os.Remove(filepath.Join(root, path))
 	}
 }

@@ -15,7 +15,7 @@ import (
 func (h Host) Pids(path string) []int {
 	seen := map[int]bool{}
 	var pids []int
-	for _, root := range h.Roots {
+	for _, root := range h.Trees {
 		for _, dir := range below(filepath.Join(root, path)) {
 			for _, pid := range readPids(filepath.Join(dir, "cgroup.procs")) {
 				if !seen[pid] {

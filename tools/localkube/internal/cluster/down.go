@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"cnmsql.co/tools/localkube/internal/layout"
 	"cnmsql.co/tools/localkube/internal/mounts"
@@ -66,14 +67,14 @@ func (c *Cluster) killAll(context.Context) error {
 }
 
 func (c *Cluster) removeVolatile(context.Context) error {
-	var sockets []string
+	var outside []string
 	for _, n := range c.AllNodes() {
-		sockets = append(sockets, shimSockets(n)...)
+		outside = append(outside, filesOutside(n)...)
 	}
 	if err := mounts.Unmount(c.RunDir(), c.Dir); err != nil {
 		return err
 	}
-	if err := removeAll(append(sockets, c.RunDir())); err != nil {
+	if err := removeAll(append(outside, c.RunDir())); err != nil {
 		return err
 	}
 	removeEmptyParent(c.RunDir())
@@ -98,7 +99,20 @@ func (c *Cluster) removeDir(context.Context) error {
 	if err := checkDir(c.Dir, c.Name); err != nil {
 		return err
 	}
-	return os.RemoveAll(c.Dir)
+	return errors.Join(removeLogLinks(c.Dir), os.RemoveAll(c.Dir))
+}
+
+// removeLogLinks removes what the kubelets left outside: a link to each log.
+func removeLogLinks(dir string) error {
+	links, _ := filepath.Glob("/var/log/containers/*.log")
+	var failed []error
+	for _, link := range links {
+		target, err := os.Readlink(link)
+		if err == nil && strings.HasPrefix(target, dir+"/") {
+			failed = append(failed, os.Remove(link))
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // removeEmptyParent fails silently where other clusters live.

@@ -64,15 +64,21 @@ func (c *Cluster) startContainerd(ctx context.Context, n layout.Node) error {
 // forgetVolatile removes mounts, sockets, namespaces and control groups of a
 // node without processes. Images, containers' file systems and volumes stay.
 func (c *Cluster) forgetVolatile(ctx context.Context, n layout.Node) error {
-	shims := shimSockets(n)
+	outside := filesOutside(n)
 	if err := mounts.Unmount(n.RunDir(), n.Path("kubelet")); err != nil {
 		return err
 	}
 	return errors.Join(
 		network.RemoveMachine(ctx, n.Machine),
 		c.cgroups.Remove(n.Cgroup),
-		removeAll(append(shims, n.RunDir())),
+		removeAll(append(outside, n.RunDir())),
 	)
+}
+
+// filesOutside are what the runtime of a node leaves where all nodes share.
+func filesOutside(n layout.Node) []string {
+	cached, _ := filepath.Glob(n.CNICache())
+	return append(shimSockets(n), cached...)
 }
 
 // shimSockets are where the containers' shims listen: outside of the node's

@@ -104,6 +104,16 @@ func (n Node) ContainerdState() string { return filepath.Join(n.runDir, "contain
 // Socket is containerd's. Its path is short: a Unix socket's may have 107 bytes.
 func (n Node) Socket() string { return filepath.Join(n.runDir, "containerd.sock") }
 
+// PodNetworkName is the CNI's name of the Pods' network. Its cache, which all
+// nodes of a machine share, names files by it.
+func (n Node) PodNetworkName() string { return n.Link }
+
+// CNICache matches the node's files in the CNI's cache.
+func (n Node) CNICache() string { return "/var/lib/cni/results/" + n.PodNetworkName() + "-*" }
+
+// PodLogs holds the logs of containers.
+func (n Node) PodLogs() string { return n.Path("pod-logs") }
+
 // IPAMDir holds the addresses handed out to Pods; Pods do not survive a power
 // loss, so their addresses must not either.
 func (n Node) IPAMDir() string { return filepath.Join(n.runDir, "ipam") }

@@ -48,7 +48,7 @@ func CNI(n layout.Node) string {
 		},
 	}
 	ports := map[string]any{"type": "portmap", "capabilities": map[string]bool{"portMappings": true}}
-	return toJSON(map[string]any{"cniVersion": "0.4.0", "name": "localkube", "plugins": []any{bridge, ports}})
+	return toJSON(map[string]any{"cniVersion": "0.4.0", "name": n.PodNetworkName(), "plugins": []any{bridge, ports}})
 }
 
 // Kubelet configures the node's kubelet.
@@ -77,7 +77,9 @@ func Kubelet(c layout.Cluster, n layout.Node) string {
 		"imageGCHighThresholdPercent": 100, // there is no registry to pull a removed image from again
 		"nodeStatusUpdateFrequency":   "4s",
 		"syncFrequency":               "10s",
-		"maxPods":                     110,
+		// In a shared /var/log/pods every kubelet removes the logs of the others' Pods.
+		"podLogsDir": n.PodLogs(),
+		"maxPods":    110,
 	})
 }
 
