@@ -1,0 +1,127 @@
+package writer
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Row is one row of the run, as the writer knows it.
+type Row struct {
+	Connection int
+	Seq        int64
+	Outcome    Outcome   // 0: the writer never tried to write it
+	At         time.Time // when its outcome was known
+}
+
+// Verification compares the table with what the server had said.
+type Verification struct {
+	Rows           int   // found in the table
+	Missing        []Row // acknowledged, but not in the table: lost
+	Extra          []Row // in the table, but refused or never tried
+	OutOfOrder     []Row // acknowledged, and older by the table's time than an acknowledged row before it on its connection
+	UnknownPresent int   // of the unknown ones, those that were committed
+	UnknownAbsent  int
+}
+
+// OK says that nothing acknowledged is missing and nothing denied is there. The order is not part of it: it rests on the servers'
+// clocks, and those of two nodes may differ by more than the time between two rows.
+func (v Verification) OK() bool { return len(v.Missing) == 0 && len(v.Extra) == 0 }
+
+// Verify reads the run's rows through db, which may lead to any instance; that a replica has caught up is for the caller to see to.
+// It is for a writer that has been stopped.
+func (w *Writer) Verify(ctx context.Context, db *sql.DB) (Verification, error) {
+	if w.record == nil {
+		return Verification{}, ErrNotStarted
+	}
+	if !w.record.isStopped() {
+		return Verification{}, errors.New("writer: still writing, so the table cannot be compared with anything; call Stop first")
+	}
+	w.workers.Wait() // outcomes of statements in flight belong to it
+	c := newComparison(w.record)
+	if err := w.eachRow(ctx, db, c.row); err != nil {
+		return Verification{}, fmt.Errorf("writer: read the rows of run %s from %s: %w", w.config.Run, w.config.Table, err)
+	}
+	return c.end(), nil
+}
+
+// eachRow gives the rows in the order of their sequence numbers, with their times in microseconds.
+func (w *Writer) eachRow(ctx context.Context, db *sql.DB, visit func(connection int, seq, micros int64)) error {
+	rows, err := db.QueryContext(ctx, "SELECT conn, seq, CAST(UNIX_TIMESTAMP(at) * 1000000 AS SIGNED) FROM "+w.config.quotedTable()+
+		" WHERE run = '"+w.config.Run+"' ORDER BY conn, seq")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var connection int
+		var seq, micros int64
+		if err := rows.Scan(&connection, &seq, &micros); err != nil {
+			return err
+		}
+		visit(connection, seq, micros)
+	}
+	return rows.Err()
+}
+
+// comparison walks table and record side by side; both ascend by sequence number within a connection.
+type comparison struct {
+	record   *record
+	result   Verification
+	compared []int   // by connection: how far into the record
+	lastTime []int64 // by connection: the table's time of the last acknowledged row
+}
+
+func newComparison(r *record) *comparison {
+	connections := len(r.attempts)
+	return &comparison{record: r, lastTime: make([]int64, connections), compared: make([]int, connections)}
+}
+
+func (c *comparison) row(connection int, seq, micros int64) {
+	c.result.Rows++
+	if connection < 0 || connection >= len(c.compared) || seq < 1 || seq > int64(len(c.record.attempts[connection])) {
+		c.result.Extra = append(c.result.Extra, Row{Connection: connection, Seq: seq})
+		return
+	}
+	c.absentUpTo(connection, int(seq)-1)
+	c.compared[connection] = int(seq)
+	switch row := c.at(connection, int(seq)); row.Outcome {
+	case Unknown:
+		c.result.UnknownPresent++
+	case Refused:
+		c.result.Extra = append(c.result.Extra, row)
+	case Acknowledged:
+		if micros < c.lastTime[connection] {
+			c.result.OutOfOrder = append(c.result.OutOfOrder, row)
+		}
+		c.lastTime[connection] = max(micros, c.lastTime[connection])
+	}
+}
+
+// absentUpTo judges the attempts that the table has no rows for.
+func (c *comparison) absentUpTo(connection, last int) {
+	for seq := c.compared[connection] + 1; seq <= last; seq++ {
+		switch row := c.at(connection, seq); row.Outcome {
+		case Acknowledged:
+			c.result.Missing = append(c.result.Missing, row)
+		case Unknown:
+			c.result.UnknownAbsent++
+		}
+	}
+	c.compared[connection] = max(c.compared[connection], last)
+}
+
+// end judges what comes after the last row of each connection.
+func (c *comparison) end() Verification {
+	for connection, attempts := range c.record.attempts {
+		c.absentUpTo(connection, len(attempts))
+	}
+	return c.result
+}
+
+func (c *comparison) at(connection, seq int) Row {
+	a := c.record.attempts[connection][seq-1]
+	return Row{Connection: connection, Seq: int64(seq), Outcome: a.outcome, At: c.record.started.Add(a.end)}
+}
