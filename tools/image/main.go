@@ -66,7 +66,7 @@ func runMySQL(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	flags := newFlags("mysql", stderr)
 	tag := flags.String("tag", "localhost/cnmsql/mysql:9.7", "the image's name")
 	out := flags.String("out", "", "the archive to write (default: mysql.tar in the cache)")
-	cache := flags.String("cache", "", "where results are kept (default: $XDG_CACHE_HOME/cnmsql or ~/.cache/cnmsql)")
+	cache := cacheFlag(flags)
 	if err := parse(flags, args); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func runMySQL(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 
 func runMySQLRootfs(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := newFlags("mysql-rootfs", stderr)
-	cache := flags.String("cache", "", "where results are kept (default: $XDG_CACHE_HOME/cnmsql or ~/.cache/cnmsql)")
+	cache := cacheFlag(flags)
 	if err := parse(flags, args); err != nil {
 		return err
 	}
@@ -97,6 +97,10 @@ func runMySQLRootfs(ctx context.Context, args []string, stdout, stderr io.Writer
 	}
 	fmt.Fprintln(stdout, tree.link())
 	return nil
+}
+
+func cacheFlag(flags *flag.FlagSet) *string {
+	return flags.String("cache", "", "where results are kept (default: $XDG_CACHE_HOME/cnmsql or ~/.cache/cnmsql)")
 }
 
 func newFlags(name string, stderr io.Writer) *flag.FlagSet {
