@@ -41,11 +41,12 @@ type ClusterList struct {
 // ClusterSpec is what the user wants.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || self.minSyncReplicas < self.instances",message="spec.minSyncReplicas must be smaller than spec.instances: only replicas acknowledge; lower minSyncReplicas or raise instances"
-// +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || !has(self.maxSyncReplicas) || self.minSyncReplicas <= self.maxSyncReplicas",message="spec.minSyncReplicas must not be larger than spec.maxSyncReplicas"
-// +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || self.maxSyncReplicas < self.instances",message="spec.maxSyncReplicas must be smaller than spec.instances: only replicas acknowledge"
+// +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || !has(self.maxSyncReplicas) || self.minSyncReplicas <= self.maxSyncReplicas",message="spec.minSyncReplicas must not be larger than spec.maxSyncReplicas; lower the one or raise the other"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || self.maxSyncReplicas < self.instances",message="spec.maxSyncReplicas must be smaller than spec.instances: only replicas acknowledge; lower maxSyncReplicas or raise instances"
 // +kubebuilder:validation:XValidation:rule="has(self.bootstrap) == has(oldSelf.bootstrap)",message="spec.bootstrap is used once, when the cluster is first made, and can neither be added nor removed afterwards; create a new Cluster instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.minSyncReplicas == 0",message="spec.minSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.maxSyncReplicas == 0",message="spec.maxSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || !has(self.mysql) || !has(self.mysql.semiSync) || self.mysql.semiSync.dataDurability != 'quorum' || self.maxSyncReplicas >= self.instances / 2",message="spec.maxSyncReplicas must be at least half of spec.instances (rounded down) under dataDurability quorum: fewer acknowledgements could all be lost with a minority; raise or remove maxSyncReplicas"
 type ClusterSpec struct {
 	// Description is free text for people.
 	// +optional
@@ -67,6 +68,7 @@ type ClusterSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	ImageName string `json:"imageName,omitempty"`
 
+	// ImagePullPolicy of the image that holds mysqld.
 	// +kubebuilder:validation:Enum=Always;Never;IfNotPresent
 	// +optional
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
@@ -84,7 +86,9 @@ type ClusterSpec struct {
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 
+	// MySQL configures the server.
 	// +optional
+	// +kubebuilder:default={}
 	MySQL MySQLSpec `json:"mysql,omitempty"`
 
 	// MinSyncReplicas is the number of replicas that must acknowledge a commit
@@ -98,10 +102,13 @@ type ClusterSpec struct {
 	// +optional
 	MaxSyncReplicas *int32 `json:"maxSyncReplicas,omitempty"`
 
+	// Bootstrap tells where the first data comes from; without it a new, empty
+	// server with the database "app" and its owner "app" is made.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.bootstrap is used once, when the cluster is first made, and cannot be changed; create a new Cluster instead"
 	Bootstrap *BootstrapSpec `json:"bootstrap,omitempty"`
 
+	// Replication chooses the topology.
 	// +optional
 	// +kubebuilder:default={}
 	Replication ReplicationSpec `json:"replication,omitempty"`
@@ -158,16 +165,22 @@ type ClusterSpec struct {
 	// +optional
 	EnablePDB *bool `json:"enablePDB,omitempty"`
 
+	// Affinity tells where instances may run.
 	// +optional
+	// +kubebuilder:default={}
 	Affinity AffinitySpec `json:"affinity,omitempty"`
 
+	// TopologySpreadConstraints of the Pods, as they are.
 	// +optional
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 
+	// PriorityClassName of the Pods.
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
 	// Env is added to the mysqld container.
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !e.name.startsWith('CNMSQL_') && e.name != 'MYSQLD_PARENT_PID')",message="spec.env: names that begin with CNMSQL_ are the operator's, and so is MYSQLD_PARENT_PID; remove them"
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
 
@@ -175,9 +188,15 @@ type ClusterSpec struct {
 	// +optional
 	InheritedMetadata *InheritedMetadata `json:"inheritedMetadata,omitempty"`
 
+	// PodSecurityContext replaces the fields that it names in the security
+	// context of the Pods, which is the restricted profile (user and group
+	// 999), and leaves the others.
 	// +optional
 	PodSecurityContext *corev1.PodSecurityContext `json:"podSecurityContext,omitempty"`
 
+	// SecurityContext replaces the fields that it names in the security context
+	// of the containers, which is the restricted profile with a read-only root
+	// file system, and leaves the others.
 	// +optional
 	SecurityContext *corev1.SecurityContext `json:"securityContext,omitempty"`
 
@@ -226,10 +245,13 @@ type BootstrapSpec struct {
 }
 
 // InitDBSpec describes what a new server begins with.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.owner) && self.owner != ”) || has(self.secret) || !has(self.database) || (self.database.size() <= 32 && self.database != 'root' && !self.database.startsWith('cnmsql'))",message="spec.bootstrap.initdb.owner is needed: it is the database's name otherwise, which is longer than 32 characters or an account of the server or of the operator (root, cnmsql*)"
 type InitDBSpec struct {
 	// Database to create; "app" when empty.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[0-9a-zA-Z_$-]*$`
+	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['mysql','sys','information_schema','performance_schema'])",message="spec.bootstrap.initdb.database must not be a schema of the server (mysql, sys, information_schema, performance_schema); choose another name"
 	// +optional
 	Database string `json:"database,omitempty"`
 
@@ -244,11 +266,13 @@ type InitDBSpec struct {
 	// +optional
 	Secret *LocalObjectReference `json:"secret,omitempty"`
 
+	// CharacterSet of the database; the server's default when empty.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^[0-9a-zA-Z_]*$`
 	// +optional
 	CharacterSet string `json:"characterSet,omitempty"`
 
+	// Collation of the database; the character set's default when empty.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[0-9a-zA-Z_]*$`
 	// +optional

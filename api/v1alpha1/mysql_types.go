@@ -16,17 +16,22 @@ type MySQLSpec struct {
 	// +optional
 	Parameters map[string]string `json:"parameters,omitempty"`
 
+	// BinlogFormat is how changes are written to the binary log.
 	// +kubebuilder:default=ROW
 	// +kubebuilder:validation:Enum=ROW;STATEMENT;MIXED
 	// +optional
 	BinlogFormat string `json:"binlogFormat,omitempty"`
 
+	// SemiSync makes a commit wait until replicas have it.
 	// +optional
 	SemiSync *SemiSyncSpec `json:"semiSync,omitempty"`
 }
 
 // SemiSyncSpec makes a commit wait for replicas.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.timeoutMillis) || self.dataDurability != 'quorum'",message="spec.mysql.semiSync.timeoutMillis has no meaning under dataDurability quorum, which never falls back to asynchronous replication; remove it"
 type SemiSyncSpec struct {
+	// Enabled turns semi-synchronous replication on.
 	// +kubebuilder:default=false
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`

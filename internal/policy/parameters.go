@@ -1,0 +1,86 @@
+package policy
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"cnmsql.co/internal/mysql"
+)
+
+// ParametersName is the name of the policy on spec.mysql.parameters.
+const ParametersName = "cnmsql-cluster-parameters"
+
+// Parameters refuses parameters of the table, in every spelling that mysqld
+// takes, by name and with the reason. Parameters that are not touched are not
+// judged: a longer table must not keep an older Cluster from being changed
+// otherwise, or from being deleted.
+func Parameters(table []mysql.OwnedParameter) *admissionv1.ValidatingAdmissionPolicy {
+	p := newPolicy(ParametersName, "clusters", admissionv1.Create, admissionv1.Update)
+	p.Spec.MatchConditions = []admissionv1.MatchCondition{{
+		Name:       "parameters-set-or-changed",
+		Expression: "has(object.spec.mysql) && has(object.spec.mysql.parameters) && (oldObject == null || !has(oldObject.spec.mysql) || !has(oldObject.spec.mysql.parameters) || object.spec.mysql.parameters != oldObject.spec.mysql.parameters)",
+	}}
+	p.Spec.Variables = []admissionv1.Variable{
+		{Name: "parameters", Expression: "object.spec.mysql.parameters"},
+		{Name: "misspelt", Expression: "variables.parameters.filter(k, !k.matches('^[A-Za-z][A-Za-z0-9_.-]*$'))"},
+		{Name: "broken", Expression: `variables.parameters.filter(k, variables.parameters[k].matches('[\\r\\n\\x00]'))`},
+		{Name: "owned", Expression: fmt.Sprintf("variables.parameters.filter(k, %s.matches('%s'))", normalised, pattern(table...))},
+		{Name: "reasons", Expression: reasons(table)},
+	}
+	p.Spec.Validations = []admissionv1.Validation{
+		{
+			Message:           "spec.mysql.parameters holds what is not the name of a parameter",
+			Expression:        "variables.misspelt.size() == 0",
+			MessageExpression: "'spec.mysql.parameters: not the name of a parameter: \"' + variables.misspelt.map(k, k.replace('\\n', ' ').replace('\\r', ' ')).join('\", \"') + '\"; a name begins with a letter and holds letters, digits, _, - and . only'",
+		},
+		{
+			Message:           "spec.mysql.parameters holds a value of more than one line; write it in one",
+			Expression:        "variables.broken.size() == 0",
+			MessageExpression: "'spec.mysql.parameters: the value of ' + variables.broken.join(', ') + ' has more than one line; write it in one'",
+		},
+		{
+			Message:           "spec.mysql.parameters holds parameters that are the operator's; remove them",
+			Expression:        "variables.owned.size() == 0",
+			MessageExpression: "'spec.mysql.parameters: ' + variables.owned.map(k, k + ' is not yours to set (' + variables.reasons.filter(r, " + normalised + ".matches(r[0]))[0][1] + ')').join('; ') + '; remove ' + (variables.owned.size() == 1 ? 'it' : 'them')",
+		},
+	}
+	return p
+}
+
+// normalised is the parameter k in the spelling of the table.
+const normalised = "k.lowerAscii().replace('-', '_')"
+
+// pattern matches the entries, also behind the words that mysqld takes before
+// any name: loose_read_only is read_only.
+func pattern(entries ...mysql.OwnedParameter) string {
+	alternatives := make([]string, len(entries))
+	for i, e := range entries {
+		name, wild := strings.CutSuffix(e.Name, "*")
+		alternatives[i] = regexp.QuoteMeta(name)
+		if wild {
+			alternatives[i] += ".*"
+		}
+	}
+	return "^((loose|skip|disable|enable|maximum)_)*(" + strings.Join(alternatives, "|") + ")$"
+}
+
+// reasons is the table as CEL: pairs of a pattern and why. Entries of one
+// reason share a pair, in the order of the table.
+func reasons(table []mysql.OwnedParameter) string {
+	var order []string
+	byWhy := map[string][]mysql.OwnedParameter{}
+	for _, e := range table {
+		if byWhy[e.Why] == nil {
+			order = append(order, e.Why)
+		}
+		byWhy[e.Why] = append(byWhy[e.Why], e)
+	}
+	pairs := make([]string, len(order))
+	for i, why := range order {
+		pairs[i] = fmt.Sprintf("['%s', '%s']", pattern(byWhy[why]...), strings.ReplaceAll(why, "'", `\'`))
+	}
+	return "[" + strings.Join(pairs, ",\n") + "]"
+}

@@ -1,0 +1,43 @@
+package policy
+
+import admissionv1 "k8s.io/api/admissionregistration/v1"
+
+// InstanceStatusName is the name of the policy on an instance's status writes.
+const InstanceStatusName = "cnmsql-instance-status"
+
+// InstanceStatus holds an instance to the one thing it has to say in the status
+// of its Cluster: that it became the primary, which the operator permitted it.
+// An instance is known by its ServiceAccount, <cluster>-<number> in the
+// Cluster's namespace; nobody else is hindered.
+func InstanceStatus() *admissionv1.ValidatingAdmissionPolicy {
+	p := newPolicy(InstanceStatusName, "clusters/status", admissionv1.Update)
+	p.Spec.MatchConditions = []admissionv1.MatchCondition{{
+		Name: "by-an-instance",
+		// The name of a namespace or a Cluster holds no character that means
+		// something in a regular expression.
+		Expression: "request.userInfo.username.matches('^system:serviceaccount:' + request.namespace + ':' + request.name + '-[1-9][0-9]*$')",
+	}}
+	p.Spec.Variables = []admissionv1.Variable{
+		{Name: "me", Expression: "request.userInfo.username.split(':')[3]"},
+		{Name: "own", Expression: "['currentPrimary', 'currentPrimaryTimestamp']"},
+		{Name: "old", Expression: "has(oldObject.status) ? oldObject.status : {}"},
+		{Name: "new", Expression: "has(object.status) ? object.status : {}"},
+		{Name: "others", Expression: "variables.new.filter(k, !(k in variables.own) && (!(k in variables.old) || variables.new[k] != variables.old[k])) + variables.old.filter(k, !(k in variables.own) && !(k in variables.new))"},
+		{Name: "claims", Expression: "variables.own.exists(k, (k in variables.new) != (k in variables.old) || (k in variables.new && variables.new[k] != variables.old[k]))"},
+	}
+	p.Spec.Validations = []admissionv1.Validation{
+		{
+			Expression:        "variables.others.size() == 0",
+			MessageExpression: "'an instance may write status.currentPrimary and status.currentPrimaryTimestamp only, not status.' + variables.others.join(', status.')",
+		},
+		{
+			Expression:        "!variables.claims || ('currentPrimary' in variables.new && variables.new.currentPrimary == variables.me)",
+			MessageExpression: "'an instance may set status.currentPrimary to itself (' + variables.me + ') only'",
+		},
+		{
+			Expression:        "!variables.claims || ('targetPrimary' in variables.old && variables.old.targetPrimary == variables.me && 'promotion' in variables.old && variables.old.promotion.instance == variables.me)",
+			MessageExpression: "variables.me + ' may set status.currentPrimary only while status.targetPrimary and status.promotion.instance are ' + variables.me",
+		},
+	}
+	return p
+}

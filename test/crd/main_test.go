@@ -1,0 +1,195 @@
+package crd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+const chart = "../../charts/cnmsql"
+
+// server is the API server's configuration; nil when there is none to test.
+var server *rest.Config
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	bin := os.Getenv("CNMSQL_KUBE_BIN")
+	if bin == "" {
+		return m.Run()
+	}
+	env := &envtest.Environment{
+		BinaryAssetsDirectory:    bin,
+		CRDDirectoryPaths:        []string{filepath.Join(chart, "files")},
+		ErrorIfCRDPathMissing:    true,
+		ControlPlaneStartTimeout: 2 * time.Minute,
+		ControlPlaneStopTimeout:  time.Minute,
+	}
+	conf, err := env.Start()
+	if err == nil {
+		server = conf
+		err = prepare()
+	}
+	defer func() { _ = env.Stop() }()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "starting the API server from %s: %v\n", bin, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// prepare installs the chart's policies, and returns when they are in force.
+func prepare() error {
+	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
+		return err
+	}
+	c, err := client.New(server, client.Options{})
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"policy-parameters.yaml", "policy-instance-status.yaml"} {
+		if err := install(c, filepath.Join(chart, "templates", name)); err != nil {
+			return err
+		}
+	}
+	return awaitPolicy(c)
+}
+
+func install(c client.Client, path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for _, doc := range strings.Split(string(text), "\n---\n")[1:] {
+		obj := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(doc), &obj.Object); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := c.Create(context.Background(), obj); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// awaitPolicy asks until both policies refuse something: the API server takes a
+// while to see new ones.
+func awaitPolicy(c client.Client) error {
+	var err error
+	for range 300 {
+		if err = policiesInForce(c); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return fmt.Errorf("the policies are not in force: %w", err)
+}
+
+func policiesInForce(c client.Client) error {
+	ctx := context.Background()
+	bad, err := manifest("probe", "mysql: {parameters: {port: '1'}}")
+	if err != nil {
+		return err
+	}
+	if err := c.Create(ctx, bad, client.DryRunAll); err == nil {
+		return fmt.Errorf("cnmsql-cluster-parameters refuses nothing")
+	}
+	good, err := manifest("probe", "{}")
+	if err != nil {
+		return err
+	}
+	if err := c.Create(ctx, good); err != nil {
+		return err
+	}
+	defer func() { _ = c.Delete(ctx, good) }()
+	as, err := instanceClient("probe-1")
+	if err != nil {
+		return err
+	}
+	if err := unstructured.SetNestedField(good.Object, "x", "status", "phase"); err != nil {
+		return err
+	}
+	if err := as.Status().Update(ctx, good, client.DryRunAll); err == nil {
+		return fmt.Errorf("cnmsql-instance-status refuses nothing")
+	} else if !strings.Contains(err.Error(), "cnmsql-instance-status") {
+		return err
+	}
+	return nil
+}
+
+// instanceClient acts as an instance does. It is in system:masters besides, for
+// it is the policy that is tested and not RBAC.
+func instanceClient(instance string) (client.Client, error) {
+	conf := rest.CopyConfig(server)
+	conf.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:" + metav1.NamespaceDefault + ":" + instance,
+		Groups:   []string{"system:serviceaccounts", "system:masters"},
+	}
+	return client.New(conf, client.Options{})
+}
+
+// api is a client, or the reason to skip.
+func api(t *testing.T) client.Client {
+	t.Helper()
+	if server == nil {
+		t.Skip("CNMSQL_KUBE_BIN does not name a directory with etcd, kube-apiserver and kubectl")
+	}
+	c, err := client.New(server, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// manifest is a minimal Cluster with more of a spec, as YAML, merged into it.
+func manifest(name, spec string) (*unstructured.Unstructured, error) {
+	fields := map[string]any{}
+	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
+		return nil, err
+	}
+	if _, ok := fields["storage"]; !ok {
+		fields["storage"] = map[string]any{"size": "1Gi"}
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": fields}}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Cluster"))
+	u.SetNamespace(corev1.NamespaceDefault)
+	u.SetName(name)
+	return u, nil
+}
+
+func cluster(t *testing.T, name, spec string) *unstructured.Unstructured {
+	t.Helper()
+	u, err := manifest(name, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// judge fails unless err says what is wanted, or is nil when nothing is.
+func judge(t *testing.T, err error, refused string) {
+	t.Helper()
+	switch {
+	case refused == "" && err != nil:
+		t.Errorf("refused: %v", err)
+	case refused != "" && err == nil:
+		t.Errorf("accepted, but should say: %s", refused)
+	case refused != "" && !strings.Contains(err.Error(), refused):
+		t.Errorf("got:  %v\nwant: %s", err, refused)
+	}
+}

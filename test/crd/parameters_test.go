@@ -1,0 +1,61 @@
+package crd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/internal/mysql"
+)
+
+func TestParametersThatAreTheUsersAreAccepted(t *testing.T) {
+	c := api(t)
+	spec := `{mysql: {parameters: {max_connections: "500", innodb-buffer-pool-size: 1G, Sort_Buffer_Size: 1M, validate_password.policy: LOW, skip-external-locking: ""}}}`
+	judge(t, c.Create(context.Background(), cluster(t, "good", spec), client.DryRunAll), "")
+}
+
+// Every entry of the table, so that none of its reasons breaks the policy.
+func TestEveryOwnedParameterIsRefusedWithItsNameAndReason(t *testing.T) {
+	c := api(t)
+	for _, p := range mysql.OwnedParameters {
+		name := strings.ReplaceAll(p.Name, "*", "anything")
+		spec := fmt.Sprintf("{mysql: {parameters: {%s: x}}}", name)
+		err := c.Create(context.Background(), cluster(t, "owned", spec), client.DryRunAll)
+		judge(t, err, name+" is not yours to set (")
+	}
+}
+
+func TestOwnedParametersAreKnownInEverySpelling(t *testing.T) {
+	c := api(t)
+	for name, refused := range map[string]string{
+		"{GTID-Mode: x}":                 "GTID-Mode is not yours to set (replication, elections and rejoining rest on GTIDs); remove it",
+		"{loose_read-only: x}":           "loose_read-only is not yours to set (only the one instance that was promoted may be writable); remove it",
+		"{skip-log-bin: ''}":             "skip-log-bin is not yours to set (without a binary log nobody can replicate); remove it",
+		"{disable_loose_gtid_mode: ''}":  "disable_loose_gtid_mode is not yours to set",
+		"{maximum-port: '1'}":            "maximum-port is not yours to set",
+		"{port: '1', datadir: /x}":       "; remove them",
+		`{"a b": x}`:                     `not the name of a parameter: "a b"`,
+		`{"a\ngtid_mode": x}`:            "not the name of a parameter",
+		`{"": x}`:                        "not the name of a parameter",
+		`{sql_mode: "x\ngtid_mode=OFF"}`: "the value of sql_mode has more than one line",
+	} {
+		t.Run(name, func(t *testing.T) {
+			judge(t, c.Create(context.Background(), cluster(t, "owned", "{mysql: {parameters: "+name+"}}"), client.DryRunAll), refused)
+		})
+	}
+}
+
+func TestAChangeIsJudged(t *testing.T) {
+	c := api(t)
+	ctx := context.Background()
+	u := cluster(t, "judged", "{}")
+	if err := c.Create(ctx, u); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Delete(ctx, u) })
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"mysql":{"parameters":{"server_id":"1"}}}}`))
+	judge(t, c.Patch(ctx, u.DeepCopy(), patch), "server_id is not yours to set (it must differ between all instances); remove it")
+}

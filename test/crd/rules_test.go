@@ -1,0 +1,113 @@
+package crd
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestRulesForANewCluster(t *testing.T) {
+	c := api(t)
+	for name, r := range map[string]struct{ spec, refused string }{
+		"minimal":                       {"{}", ""},
+		"no storage":                    {"storage: null", "spec.storage"},
+		"small storage":                 {"storage: {size: 512Mi}", "spec.storage.size must be a quantity of at least 1Gi"},
+		"storage in other units":        {"storage: {size: 1.5G}", ""},
+		"storage not a quantity":        {"storage: {size: much}", "spec.storage.size must be a quantity of at least 1Gi"},
+		"no instances":                  {"instances: 0", "should be greater than or equal to 1"},
+		"too many instances":            {"instances: 10", "should be less than or equal to 9"},
+		"most instances":                {"instances: 9", ""},
+		"acknowledgements":              {"{instances: 3, minSyncReplicas: 1, maxSyncReplicas: 2, mysql: {semiSync: {enabled: true}}}", ""},
+		"more acknowledgements than":    {"{instances: 3, minSyncReplicas: 3, mysql: {semiSync: {enabled: true}}}", "lower minSyncReplicas or raise instances"},
+		"min above max":                 {"{instances: 3, minSyncReplicas: 2, maxSyncReplicas: 1, mysql: {semiSync: {enabled: true}}}", "spec.minSyncReplicas must not be larger than spec.maxSyncReplicas"},
+		"max not below instances":       {"{instances: 3, maxSyncReplicas: 3, mysql: {semiSync: {enabled: true}}}", "lower maxSyncReplicas or raise instances"},
+		"min without semi-sync":         {"{instances: 3, minSyncReplicas: 1}", "spec.minSyncReplicas needs spec.mysql.semiSync.enabled: true"},
+		"max without semi-sync":         {"{instances: 3, maxSyncReplicas: 1, mysql: {semiSync: {enabled: false}}}", "spec.maxSyncReplicas needs spec.mysql.semiSync.enabled: true"},
+		"zeros without semi-sync":       {"{instances: 3, minSyncReplicas: 0, maxSyncReplicas: 0}", ""},
+		"quorum":                        {"{instances: 3, mysql: {semiSync: {enabled: true, dataDurability: quorum}}}", ""},
+		"unknown durability":            {"{mysql: {semiSync: {enabled: true, dataDurability: total}}}", `supported values: "preferred", "required", "quorum"`},
+		"unknown binlog format":         {"mysql: {binlogFormat: JSON}", `supported values: "ROW", "STATEMENT", "MIXED"`},
+		"mode that is not built":        {"replication: {mode: groupReplication}", `supported values: "async"`},
+		"database with a quote":         {"bootstrap: {initdb: {database: 'a`b'}}", "spec.bootstrap.initdb.database"},
+		"owner root":                    {"bootstrap: {initdb: {owner: root}}", "must not be an account of the server or of the operator"},
+		"owner of the operator":         {"bootstrap: {initdb: {owner: cnmsql_manager}}", "must not be an account of the server or of the operator"},
+		"owner from a reserved name":    {"bootstrap: {initdb: {database: root}}", "spec.bootstrap.initdb.owner is needed"},
+		"owner from a long name":        {"bootstrap: {initdb: {database: " + strings.Repeat("a", 33) + "}}", "spec.bootstrap.initdb.owner is needed"},
+		"long name with an owner":       {"bootstrap: {initdb: {owner: app, database: " + strings.Repeat("a", 64) + "}}", ""},
+		"quorum with a timeout":         {"{instances: 3, mysql: {semiSync: {enabled: true, dataDurability: quorum, timeoutMillis: 100}}}", "timeoutMillis has no meaning under dataDurability quorum"},
+		"required with a timeout":       {"{instances: 3, mysql: {semiSync: {enabled: true, dataDurability: required, timeoutMillis: 100}}}", ""},
+		"quorum of too few":             {"{instances: 5, maxSyncReplicas: 1, mysql: {semiSync: {enabled: true, dataDurability: quorum}}}", "raise or remove maxSyncReplicas"},
+		"quorum of enough":              {"{instances: 5, maxSyncReplicas: 2, mysql: {semiSync: {enabled: true, dataDurability: quorum}}}", ""},
+		"database of the server":        {"bootstrap: {initdb: {database: mysql, owner: app}}", "must not be a schema of the server"},
+		"initdb":                        {"bootstrap: {initdb: {database: shop, owner: keeper, characterSet: utf8mb4, collation: utf8mb4_0900_ai_ci, postInitSQL: ['SELECT 1']}}", ""},
+		"secret without a name":         {"bootstrap: {initdb: {secret: {name: ''}}}", "spec.bootstrap.initdb.secret.name"},
+		"own environment":               {"env: [{name: TZ, value: UTC}]", ""},
+		"environment of the operator":   {"env: [{name: CNMSQL_CLUSTER, value: x}]", "names that begin with CNMSQL_ are the operator's"},
+		"environment of the supervisor": {"env: [{name: MYSQLD_PARENT_PID, value: '1'}]", "names that begin with CNMSQL_ are the operator's"},
+		"unknown log level":             {"logLevel: loud", "spec.logLevel"},
+		"no time to stop":               {"maxStopDelay: 0", "spec.maxStopDelay"},
+		"no time to start":              {"maxStartDelay: 1", "spec.maxStartDelay"},
+		"failover before now":           {"failoverDelay: -1", "spec.failoverDelay"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := cluster(t, "new", r.spec)
+			judge(t, c.Create(context.Background(), u, client.DryRunAll, client.FieldValidation("Strict")), r.refused)
+		})
+	}
+}
+
+func TestAFieldThatDoesNotExistIsRefusedByAStrictClient(t *testing.T) {
+	c := api(t)
+	u := cluster(t, "strict", "externalClusters: []")
+	judge(t, c.Create(context.Background(), u, client.DryRunAll, client.FieldValidation("Strict")), `unknown field "spec.externalClusters"`)
+}
+
+func TestRulesForTheName(t *testing.T) {
+	c := api(t)
+	for name, refused := range map[string]string{
+		"a":                     "",
+		"db-2":                  "",
+		strings.Repeat("a", 50): "",
+		strings.Repeat("a", 51): "choose a shorter name",
+		"2db":                   "must begin with a letter",
+		"shop.db":               "must begin with a letter",
+	} {
+		t.Run(name, func(t *testing.T) {
+			judge(t, c.Create(context.Background(), cluster(t, name, "{}"), client.DryRunAll), refused)
+		})
+	}
+}
+
+func TestRulesForAChange(t *testing.T) {
+	c := api(t)
+	for name, r := range map[string]struct{ before, after, refused string }{
+		"more instances":          {"instances: 1", "instances: 3", ""},
+		"more storage":            {"storage: {size: 1Gi}", "storage: {size: 2048Mi}", ""},
+		"same storage, respelt":   {"storage: {size: 2Gi}", "storage: {size: 2048Mi}", ""},
+		"less storage":            {"storage: {size: 2Gi}", "storage: {size: 1Gi}", "spec.storage.size cannot be lowered"},
+		"class kept":              {"storage: {size: 1Gi, storageClass: a}", "storage: {size: 2Gi, storageClass: a}", ""},
+		"class changed":           {"storage: {size: 1Gi, storageClass: a}", "storage: {size: 1Gi, storageClass: b}", "spec.storage.storageClass cannot be changed"},
+		"class added":             {"storage: {size: 1Gi}", "storage: {size: 1Gi, storageClass: b}", "spec.storage.storageClass cannot be changed"},
+		"class removed":           {"storage: {size: 1Gi, storageClass: a}", "storage: {size: 1Gi}", "spec.storage.storageClass cannot be changed"},
+		"bootstrap kept":          {"bootstrap: {initdb: {database: a}}", "{instances: 3, bootstrap: {initdb: {database: a}}}", ""},
+		"bootstrap changed":       {"bootstrap: {initdb: {database: a}}", "bootstrap: {initdb: {database: b}}", "spec.bootstrap is used once"},
+		"bootstrap added":         {"{}", "bootstrap: {initdb: {database: a}}", "spec.bootstrap is used once"},
+		"bootstrap removed":       {"bootstrap: {initdb: {database: a}}", "{}", "spec.bootstrap is used once"},
+		"durability raised":       {"instances: 3", "{instances: 3, mysql: {semiSync: {enabled: true, dataDurability: quorum}}}", ""},
+		"too few instances for W": {"{instances: 3, minSyncReplicas: 2, mysql: {semiSync: {enabled: true}}}", "{instances: 2, minSyncReplicas: 2, mysql: {semiSync: {enabled: true}}}", "lower minSyncReplicas or raise instances"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			u := cluster(t, "change", r.before)
+			if err := c.Create(ctx, u); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Delete(ctx, u) })
+			after := cluster(t, "change", r.after)
+			after.SetResourceVersion(u.GetResourceVersion())
+			judge(t, c.Update(ctx, after, client.DryRunAll), r.refused)
+		})
+	}
+}

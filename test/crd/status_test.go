@@ -1,0 +1,64 @@
+package crd
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const permitted = `{"status":{"phase":"Failover","currentPrimary":"db-1","targetPrimary":"db-2",
+	"promotion":{"epoch":2,"instance":"db-2","proof":"ManagerFenced","grantedAt":"2026-01-01T00:00:00.000000Z"}}}`
+
+func TestAnInstanceMaySayThatItBecamePrimary(t *testing.T) {
+	const became = `{"status":{"currentPrimary":"db-2","currentPrimaryTimestamp":"2026-01-01T00:00:01.000000Z"}}`
+	for name, r := range map[string]struct{ before, as, write, refused string }{
+		"as permitted":                   {permitted, "db-2", became, ""},
+		"nothing new":                    {permitted, "db-1", `{"status":{"phase":"Failover"}}`, ""},
+		"without permission":             {permitted, "db-3", `{"status":{"currentPrimary":"db-3"}}`, "only while status.targetPrimary and status.promotion.instance are db-3"},
+		"for another":                    {permitted, "db-3", became, "may set status.currentPrimary to itself (db-3) only"},
+		"for nobody":                     {permitted, "db-2", `{"status":{"currentPrimary":null}}`, "to itself (db-2) only"},
+		"the time of another":            {permitted, "db-2", `{"status":{"currentPrimaryTimestamp":"2026-01-01T00:00:01.000000Z"}}`, "to itself (db-2) only"},
+		"a target without a promotion":   {`{"status":{"targetPrimary":"db-2"}}`, "db-2", became, "status.promotion.instance"},
+		"a promotion without the target": {`{"status":{"targetPrimary":"db-1","promotion":{"epoch":2,"instance":"db-2","proof":"Bootstrap"}}}`, "db-2", became, "only while status.targetPrimary"},
+		"no status at all":               {`{}`, "db-2", became, "only while status.targetPrimary"},
+		"something else besides":         {permitted, "db-2", `{"status":{"currentPrimary":"db-2","primaryEpoch":9}}`, "not status.primaryEpoch"},
+		"its own permission":             {permitted, "db-3", `{"status":{"targetPrimary":"db-3","promotion":{"instance":"db-3"},"currentPrimary":"db-3"}}`, "not status.promotion"},
+		"removing something":             {permitted, "db-2", `{"status":{"phase":null}}`, "not status.phase"},
+		"the operator":                   {permitted, "cnmsql-operator", `{"status":{"phase":"Healthy","targetPrimary":"db-1"}}`, ""},
+		"an instance of another cluster": {permitted, "db-x-2", `{"status":{"phase":"Healthy"}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := withStatus(t, r.before)
+			as, err := instanceClient(r.as)
+			if err != nil {
+				t.Fatal(err)
+			}
+			judge(t, as.Status().Patch(context.Background(), u, merge(r.write)), r.refused)
+		})
+	}
+}
+
+func TestAHumanMayAskForASwitchover(t *testing.T) {
+	u := withStatus(t, permitted)
+	judge(t, api(t).Status().Patch(context.Background(), u, merge(`{"status":{"targetPrimary":"db-3"}}`)), "")
+}
+
+func withStatus(t *testing.T, status string) *unstructured.Unstructured {
+	t.Helper()
+	c, ctx := api(t), context.Background()
+	u := cluster(t, "db", "instances: 3")
+	if err := c.Create(ctx, u); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Delete(ctx, u) })
+	if err := c.Status().Patch(ctx, u, merge(status)); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func merge(patch string) client.Patch {
+	return client.RawPatch("application/merge-patch+json", []byte(patch))
+}
