@@ -20,7 +20,10 @@ import (
 // node of which nothing runs is booted: what a power loss takes from a computer
 // is taken from it first.
 func (c *Cluster) prepareNode(ctx context.Context, n layout.Node) error {
-	if len(c.cgroups.Pids(n.Cgroup)) == 0 {
+	if !c.runs(n) {
+		if err := c.cgroups.Kill(n.Cgroup); err != nil {
+			return err
+		}
 		if err := c.forgetVolatile(ctx, n); err != nil {
 			return fmt.Errorf("%s: clearing what its last run left: %w", n.Name, err)
 		}
@@ -40,6 +43,12 @@ func (c *Cluster) prepareNode(ctx context.Context, n layout.Node) error {
 	return c.loadOn(ctx, n, c.build.PauseArchive())
 }
 
+// runs is false also for a node whose network namespace was removed under it:
+// its Pods can never be reached again.
+func (c *Cluster) runs(n layout.Node) bool {
+	return len(c.cgroups.Pids(n.Cgroup)) > 0 && network.NetnsExists(n.Machine) && !c.containerd(n).Astray()
+}
+
 func (c *Cluster) prepareMachine(ctx context.Context, m layout.Machine) error {
 	if err := network.EnsureMachine(ctx, c.Cluster, m); err != nil {
 		return err
@@ -49,7 +58,7 @@ func (c *Cluster) prepareMachine(ctx context.Context, m layout.Machine) error {
 
 func (c *Cluster) startContainerd(ctx context.Context, n layout.Node) error {
 	containerd := c.containerd(n)
-	if _, err := containerd.Ensure(); err != nil {
+	if err := containerd.Ensure(); err != nil {
 		return err
 	}
 	return waitFor(ctx, containerd.Name, 30*time.Second, []process.Process{containerd}, func(context.Context) error {
@@ -77,8 +86,13 @@ func (c *Cluster) forgetVolatile(ctx context.Context, n layout.Node) error {
 
 // filesOutside are what the runtime of a node leaves where all nodes share.
 func filesOutside(n layout.Node) []string {
-	cached, _ := filepath.Glob(n.CNICache())
-	return append(shimSockets(n), cached...)
+	files := shimSockets(n)
+	sandboxes, _ := os.ReadDir(n.Sandboxes())
+	for _, s := range sandboxes {
+		cached, _ := filepath.Glob("/var/lib/cni/results/*-" + s.Name() + "-*")
+		files = append(files, cached...)
+	}
+	return files
 }
 
 // shimSockets are where the containers' shims listen: outside of the node's

@@ -151,7 +151,7 @@ func (c *Cluster) startRest(context.Context) error {
 
 func ensureAll(processes []process.Process) error {
 	for _, p := range processes {
-		if _, err := p.Ensure(); err != nil {
+		if err := p.Ensure(); err != nil {
 			return err
 		}
 	}

@@ -55,6 +55,10 @@ func (c Cluster) address(network, third, last int) netip.Addr {
 // HostIP is the host's own address on the bridge.
 func (c Cluster) HostIP() netip.Addr { return c.address(0, 0, 1) }
 
+// HostMAC is the bridge's. Left to itself a bridge takes one of its ports', and
+// another when that port goes.
+func (c Cluster) HostMAC() string { return macOf(c.HostIP()) }
+
 // KubernetesIP is the cluster IP of the Service `kubernetes`.
 func (c Cluster) KubernetesIP() netip.Addr { return c.address(1, 0, 1) }
 

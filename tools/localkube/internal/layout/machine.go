@@ -44,6 +44,15 @@ func (c Cluster) machine(name string, ip netip.Addr, link string) Machine {
 	}
 }
 
+// MAC follows from the address, so that a machine which is powered on again, or a
+// bridge that lost a port, is still known by its neighbours' ARP caches.
+func (m Machine) MAC() string { return macOf(m.IP) }
+
+func macOf(ip netip.Addr) string {
+	b := ip.As4()
+	return fmt.Sprintf("02:6b:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3])
+}
+
 // NetnsPath is where `ip netns` pins the namespace.
 func (m Machine) NetnsPath() string { return filepath.Join("/run/netns", m.Netns) }
 
@@ -104,12 +113,14 @@ func (n Node) ContainerdState() string { return filepath.Join(n.runDir, "contain
 // Socket is containerd's. Its path is short: a Unix socket's may have 107 bytes.
 func (n Node) Socket() string { return filepath.Join(n.runDir, "containerd.sock") }
 
-// PodNetworkName is the CNI's name of the Pods' network. Its cache, which all
-// nodes of a machine share, names files by it.
+// PodNetworkName is the CNI's name of the Pods' network.
 func (n Node) PodNetworkName() string { return n.Link }
 
-// CNICache matches the node's files in the CNI's cache.
-func (n Node) CNICache() string { return "/var/lib/cni/results/" + n.PodNetworkName() + "-*" }
+// Sandboxes holds a directory for each Pod the runtime has known, named by the
+// Pod's sandbox.
+func (n Node) Sandboxes() string {
+	return n.Path("containerd", "io.containerd.grpc.v1.cri", "sandboxes")
+}
 
 // PodLogs holds the logs of containers.
 func (n Node) PodLogs() string { return n.Path("pod-logs") }

@@ -24,6 +24,7 @@ func EnsureHost(ctx context.Context, c layout.Cluster) error {
 		}
 	}
 	commands := []string{
+		fmt.Sprintf("link set %s address %s", bridge, c.HostMAC()),
 		fmt.Sprintf("addr replace %s/%d dev %s", c.HostIP(), c.MachineNet().Bits(), bridge),
 		"link set " + bridge + " up",
 		fmt.Sprintf("route replace %s via %s dev %s", c.ServiceNet(), c.Gateway().IP, bridge),
@@ -48,6 +49,7 @@ func EnsureMachine(ctx context.Context, c layout.Cluster, m layout.Machine) erro
 func machineSetup(c layout.Cluster, m layout.Machine) []string {
 	commands := []string{
 		"link set lo up",
+		"link set eth0 address " + m.MAC(),
 		fmt.Sprintf("addr replace %s/%d dev eth0", m.IP, c.MachineNet().Bits()),
 		"link set eth0 up",
 	}

@@ -52,15 +52,32 @@ func (p Process) Running() (int, bool) {
 	return recorded.pid, ok && now == recorded
 }
 
-// Ensure starts the process unless it runs, and tells whether it did.
-func (p Process) Ensure() (started bool, err error) {
+// Astray tells whether the process runs in another network namespace than it
+// should, because the one it was started in has been made anew.
+func (p Process) Astray() bool {
+	pid, ok := p.Running()
+	if !ok || p.Netns == "" {
+		return false
+	}
+	is, err1 := os.Stat(fmt.Sprintf("/proc/%d/ns/net", pid))
+	should, err2 := os.Stat(p.Netns)
+	return err1 == nil && err2 == nil && !os.SameFile(is, should)
+}
+
+// Ensure starts the process unless it runs where it should.
+func (p Process) Ensure() error {
+	if p.Astray() {
+		if err := p.Kill(); err != nil {
+			return err
+		}
+	}
 	if _, ok := p.Running(); ok {
-		return false, nil
+		return nil
 	}
 	if err := p.start(); err != nil {
-		return false, fmt.Errorf("starting %s (`%s`): %w", p.Name, strings.Join(p.Argv, " "), err)
+		return fmt.Errorf("starting %s (`%s`): %w", p.Name, strings.Join(p.Argv, " "), err)
 	}
-	return true, nil
+	return nil
 }
 
 // start gives the program a clean environment: a proxy setting of the caller

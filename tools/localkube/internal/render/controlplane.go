@@ -68,7 +68,8 @@ func ControllerManager(c layout.Cluster) []string {
 }
 
 // Corefile serves cluster.local, cached as kubeadm's does: no answer about the
-// cluster is remembered.
+// cluster is remembered. Any other name does not exist, since there is no way
+// out: without that answer clients would take DNS for broken, and try for long.
 func Corefile(c layout.Cluster) string {
 	ip := c.Gateway().IP
 	return fmt.Sprintf(`.:53 {
@@ -86,6 +87,9 @@ func Corefile(c layout.Cluster) string {
         disable denial cluster.local
     }
     loadbalance
+    template ANY ANY . {
+        rcode NXDOMAIN
+    }
 }
 `, ip, c.Path("kubeconfigs", "coredns"))
 }
