@@ -246,7 +246,7 @@ type BootstrapSpec struct {
 
 // InitDBSpec describes what a new server begins with.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.owner) && self.owner != ”) || has(self.secret) || !has(self.database) || (self.database.size() <= 32 && self.database != 'root' && !self.database.startsWith('cnmsql'))",message="spec.bootstrap.initdb.owner is needed: it is the database's name otherwise, which is longer than 32 characters or an account of the server or of the operator (root, cnmsql*)"
+// +kubebuilder:validation:XValidation:rule="(has(self.owner) && self.owner.size() > 0) || has(self.secret) || !has(self.database) || (self.database.size() <= 32 && self.database != 'root' && !self.database.startsWith('cnmsql'))",message="spec.bootstrap.initdb.owner is needed: it is the database's name otherwise, which is longer than 32 characters or an account of the server or of the operator (root, cnmsql*)"
 type InitDBSpec struct {
 	// Database to create; "app" when empty.
 	// +kubebuilder:validation:MaxLength=64

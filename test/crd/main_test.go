@@ -71,20 +71,35 @@ func prepare() error {
 }
 
 func install(c client.Client, path string) error {
-	text, err := os.ReadFile(path)
+	objects, err := read(path)
 	if err != nil {
 		return err
 	}
-	for _, doc := range strings.Split(string(text), "\n---\n")[1:] {
-		obj := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(doc), &obj.Object); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
+	for _, obj := range objects {
 		if err := c.Create(context.Background(), obj); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	return nil
+}
+
+// read decodes the documents of a file.
+func read(path string) ([]*unstructured.Unstructured, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var out []*unstructured.Unstructured
+	for _, doc := range strings.Split("\n"+string(text), "\n---\n") {
+		obj := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(doc), &obj.Object); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if len(obj.Object) > 0 {
+			out = append(out, obj)
+		}
+	}
+	return out, nil
 }
 
 // awaitPolicy asks until both policies refuse something: the API server takes a

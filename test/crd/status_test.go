@@ -24,7 +24,7 @@ func TestAnInstanceMaySayThatItBecamePrimary(t *testing.T) {
 		"a promotion without the target": {`{"status":{"targetPrimary":"db-1","promotion":{"epoch":2,"instance":"db-2","proof":"Bootstrap"}}}`, "db-2", became, "only while status.targetPrimary"},
 		"no status at all":               {`{}`, "db-2", became, "only while status.targetPrimary"},
 		"something else besides":         {permitted, "db-2", `{"status":{"currentPrimary":"db-2","primaryEpoch":9}}`, "not status.primaryEpoch"},
-		"its own permission":             {permitted, "db-3", `{"status":{"targetPrimary":"db-3","promotion":{"instance":"db-3"},"currentPrimary":"db-3"}}`, "not status.promotion"},
+		"its own permission":             {permitted, "db-3", `{"status":{"targetPrimary":"db-3","promotion":{"instance":"db-3"},"currentPrimary":"db-3"}}`, "only, not status."},
 		"removing something":             {permitted, "db-2", `{"status":{"phase":null}}`, "not status.phase"},
 		"the operator":                   {permitted, "cnmsql-operator", `{"status":{"phase":"Healthy","targetPrimary":"db-1"}}`, ""},
 		"an instance of another cluster": {permitted, "db-x-2", `{"status":{"phase":"Healthy"}}`, ""},
