@@ -3,6 +3,7 @@ package pki
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -142,13 +143,29 @@ func TestALeafIsNoAuthority(t *testing.T) {
 	}
 }
 
-func TestABundleServesTLS(t *testing.T) {
-	b, _ := issue(t, newCA(t), InstanceLeaf("db", "shop", "db-1"))
-	pair, err := b.TLS()
+func TestInstanceAndOperatorTrustEachOther(t *testing.T) {
+	ca := newCA(t)
+	at := func() time.Time { return now }
+	instance, _ := issue(t, ca, InstanceLeaf("db", "shop", "db-1"))
+	operator, _ := issue(t, ca, OperatorLeaf())
+	serverConn, clientConn := net.Pipe()
+	server := tls.Server(serverConn, &tls.Config{Time: at, Certificates: pair(t, instance), ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool()})
+	client := tls.Client(clientConn, &tls.Config{Time: at, Certificates: pair(t, operator), RootCAs: ca.Pool(), ServerName: "db-1.shop.svc"})
+	served := make(chan error, 1)
+	go func() { served <- server.Handshake() }()
+	if err := client.Handshake(); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+func pair(t *testing.T, b Bundle) []tls.Certificate {
+	t.Helper()
+	c, err := b.TLS()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := pair.PrivateKey.(interface{ Public() any }); ok || pair.Leaf == nil {
-		_ = tls.Certificate(pair)
-	}
+	return []tls.Certificate{c}
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,10 +105,19 @@ func checkUserSecret(c *v1alpha1.Cluster, user map[string][]byte) error {
 			return fmt.Errorf("the Secret %s, which spec.bootstrap.initdb.secret names, has no key %q; add it (type kubernetes.io/basic-auth)", name, key)
 		}
 	}
-	if got := string(user[KeyUsername]); initdb.Owner != "" && initdb.Owner != got {
-		return fmt.Errorf("spec.bootstrap.initdb.owner is %q, but the username in the Secret %s is %q; make them the same", initdb.Owner, name, got)
+	username := string(user[KeyUsername])
+	if initdb.Owner != "" && initdb.Owner != username {
+		return fmt.Errorf("spec.bootstrap.initdb.owner is %q, but the username in the Secret %s is %q; make them the same", initdb.Owner, name, username)
+	}
+	if len(username) > 32 || reserved(username) {
+		return fmt.Errorf("the username in the Secret %s is longer than 32 characters, or an account of the server or of the operator (root, mysql.*, cnmsql*); choose another name", name)
 	}
 	return nil
+}
+
+// reserved is the same rule as spec.bootstrap.initdb.owner has in the CRD.
+func reserved(account string) bool {
+	return account == RootAccount || strings.HasPrefix(account, "mysql.") || strings.HasPrefix(account, "cnmsql")
 }
 
 func accountSecret(c *v1alpha1.Cluster, name, username string, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {

@@ -1,0 +1,91 @@
+package resources
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+func TestAPasswordThatExistsIsKeptAndWhatIsMissingIsMade(t *testing.T) {
+	c := cluster(t, "minimal")
+	s := must[*corev1.Secret](t)(ControlSecret(c, map[string][]byte{KeyPassword: []byte("kept")}, bytes.NewReader(nil)))
+	if got := string(s.Data[KeyPassword]); got != "kept" {
+		t.Errorf("the password became %q", got)
+	}
+	if got := string(s.Data[KeyUsername]); got != ControlAccount {
+		t.Errorf("the username is %q", got)
+	}
+	s = must[*corev1.Secret](t)(ControlSecret(c, map[string][]byte{KeyUsername: []byte(ControlAccount), KeyPassword: nil}, chance()))
+	if len(s.Data[KeyPassword]) != passwordLength {
+		t.Errorf("an empty password was not made anew: %q", s.Data[KeyPassword])
+	}
+}
+
+func TestURIsFollowThePassword(t *testing.T) {
+	existing := map[string][]byte{KeyPassword: []byte("p@ss/word"), "uri": []byte("mysql://stale"), "dbname": []byte("stale")}
+	s := must[*corev1.Secret](t)(AppSecret(cluster(t, "minimal"), existing, nil, chance()))
+	for key, want := range map[string]string{
+		"uri":      "mysql://app:p%40ss%2Fword@db-rw.shop.svc:3306/app",
+		"jdbc-uri": "jdbc:mysql://db-rw.shop.svc:3306/app?password=p%40ss%2Fword&user=app",
+		"dbname":   "app",
+		"host":     "db-rw.shop.svc",
+		"port":     "3306",
+	} {
+		if got := string(s.Data[key]); got != want {
+			t.Errorf("%s is %s, want %s", key, got, want)
+		}
+	}
+}
+
+func TestTheUsersSecretDecidesWhoTheApplicationIs(t *testing.T) {
+	c := cluster(t, "minimal")
+	c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
+	user := map[string][]byte{KeyUsername: []byte("me"), KeyPassword: []byte("mine")}
+	s := must[*corev1.Secret](t)(AppSecret(c, map[string][]byte{KeyPassword: []byte("made before")}, user, chance()))
+	if got := string(s.Data[KeyUsername]) + ":" + string(s.Data[KeyPassword]); got != "me:mine" {
+		t.Errorf("the application is %s", got)
+	}
+}
+
+func TestAUsersSecretOfNoUseIsRefusedWithWhatToDo(t *testing.T) {
+	for name, r := range map[string]struct {
+		owner string
+		user  map[string][]byte
+		want  string
+	}{
+		"no password":   {"", map[string][]byte{KeyUsername: []byte("me")}, `the Secret mine, which spec.bootstrap.initdb.secret names, has no key "password"`},
+		"no username":   {"", map[string][]byte{KeyPassword: []byte("x")}, `has no key "username"`},
+		"empty":         {"", map[string][]byte{}, `has no key "username"`},
+		"another owner": {"you", map[string][]byte{KeyUsername: []byte("me"), KeyPassword: []byte("x")}, "make them the same"},
+		"root":          {"", map[string][]byte{KeyUsername: []byte("root"), KeyPassword: []byte("x")}, "choose another name"},
+		"too long":      {"", map[string][]byte{KeyUsername: []byte(strings.Repeat("x", 33)), KeyPassword: []byte("x")}, "choose another name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := cluster(t, "minimal")
+			c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Owner: r.owner, Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
+			_, err := AppSecret(c, nil, r.user, chance())
+			if err == nil || !strings.Contains(err.Error(), r.want) {
+				t.Errorf("got %v, want %s", err, r.want)
+			}
+		})
+	}
+}
+
+func TestPasswordsAreLongAndOfLettersAndDigits(t *testing.T) {
+	source, seen := chance(), map[string]bool{}
+	for range 20 {
+		p := must[string](t)(password(source))
+		if !regexp.MustCompile(`^[A-Za-z0-9]{32}$`).MatchString(p) || seen[p] {
+			t.Errorf("%q", p)
+		}
+		seen[p] = true
+	}
+	if _, err := password(bytes.NewReader([]byte("short"))); err == nil {
+		t.Error("a password was made without enough chance")
+	}
+}
