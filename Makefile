@@ -1,0 +1,74 @@
+# cnmsql: `make help` tells what there is.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VERSION ?= 0.1.0
+TOOL := go tool -modfile=tools/dev/go.mod
+LDFLAGS := -s -w -X cnmsql.co/internal/version.Version=$(VERSION)
+
+.PHONY: help
+help: ## Tell what the targets do
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## Watch a three-instance cluster come up and survive the loss of its primary
+	go run ./test/demo
+
+.PHONY: demo-down
+demo-down: ## Remove the demo and its local Kubernetes
+	go run ./test/demo -down
+
+.PHONY: test
+test: check test-real test-e2e ## Run everything: the checks, real API server and mysqld, end to end
+
+.PHONY: check
+check: format vet lint generated unit ## Fast checks: format, vet, lint, generated files, unit tests
+
+.PHONY: format
+format:
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$bad" || { echo "not formatted (run gofmt -w): $$bad"; exit 1; }
+
+.PHONY: vet
+vet:
+	go vet ./...
+	go vet -C tools/localkube ./...
+
+.PHONY: lint
+lint:
+	$(TOOL) staticcheck ./...
+	go run ./tools/lint
+
+.PHONY: generate
+generate: ## Make the generated files anew
+	$(TOOL) controller-gen object paths=./api/...
+	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=charts/cnmsql/files
+	go generate ./...
+
+.PHONY: generated
+generated: generate
+	@git diff --exit-code -- api charts dist docs || { echo "generated files are not current: commit what 'make generate' changed"; exit 1; }
+
+.PHONY: unit
+unit:
+	go test ./...
+	go test -C tools/localkube ./...
+
+.PHONY: test-real
+test-real: ## Tests against a real API server and a real mysqld, without a cluster
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) go test -count=1 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer
+	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 ./test/crd
+
+.PHONY: test-e2e
+test-e2e: ## End-to-end tests on a local Kubernetes of their own
+	go test -count=1 -timeout 45m -tags e2e -v ./test/e2e
+
+.PHONY: build
+build: ## Build the binaries into bin/
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/cnmsql ./cmd/cnmsql
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/kubectl-cnmsql ./cmd/kubectl-cnmsql
+
+.PHONY: image
+image: build ## Build the images for the local Kubernetes into bin/, without Docker
+	go run ./tools/image operator --binary bin/cnmsql --tag localhost/cnmsql/operator:dev --out bin/operator.tar
+	go run ./tools/image mysql --tag localhost/cnmsql/mysql:9.7 --out bin/mysql.tar

@@ -1,0 +1,181 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/pki"
+	"cnmsql.co/internal/resources"
+)
+
+var errNoStream = errors.New("its manager was never reached")
+
+// actor carries effects out.
+type actor struct {
+	client        client.Client
+	prerequisites *prerequisites
+	streams       *Streams
+	operatorImage string
+	defaultImage  string
+}
+
+// act carries effects out: commands to instances side by side, so that one that
+// does not answer holds up none of the others, all else in order. A failure
+// leaves the others to be tried; all are returned.
+func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effects []core.Effect) error {
+	var all []error
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	for _, e := range effects {
+		if verb, instance, order, ok := a.order(c, e); ok {
+			wait.Go(func() {
+				if err := a.command(ctx, c, instance, verb, order); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					all = append(all, fmt.Errorf("%s: %w", e, err))
+				}
+			})
+			continue
+		}
+		if err := a.change(ctx, c, ca, e); err != nil {
+			mu.Lock()
+			all = append(all, fmt.Errorf("%s: %w", e, err))
+			mu.Unlock()
+		}
+	}
+	wait.Wait()
+	return errors.Join(all...)
+}
+
+// verbRefresh stands for asking for a report, which is no order.
+const verbRefresh control.Verb = ""
+
+// order translates an effect into a command to an instance.
+func (a *actor) order(c *v1alpha1.Cluster, e core.Effect) (verb control.Verb, instance string, o control.Order, ok bool) {
+	switch e := e.(type) {
+	case core.Demote:
+		return control.VerbDemote, e.Instance, control.Order{Epoch: e.Epoch}, true
+	case core.FreezeIO:
+		return control.VerbFreezeIO, e.Instance, control.Order{Epoch: e.Epoch}, true
+	case core.ThawIO:
+		return control.VerbThawIO, e.Instance, control.Order{Epoch: e.Epoch}, true
+	case core.CloneFrom:
+		return control.VerbCloneFrom, e.Instance, control.Order{Epoch: e.Epoch, Donor: layout.InstanceHost(e.Donor, c.Namespace)}, true
+	case core.RestartInPlace:
+		return control.VerbRestartInPlace, e.Instance, control.Order{Epoch: e.Epoch}, true
+	case core.SetAcks:
+		return control.VerbSetAcks, e.Instance, control.Order{Epoch: e.Epoch, Acks: e.Acks}, true
+	case core.Refresh:
+		return verbRefresh, e.Instance, control.Order{}, true
+	default:
+		return "", "", control.Order{}, false
+	}
+}
+
+func (a *actor) command(ctx context.Context, c *v1alpha1.Cluster, instance string, verb control.Verb, o control.Order) error {
+	if verb == verbRefresh {
+		return a.streams.Refresh(ctx, c.Namespace, instance)
+	}
+	return a.streams.Order(ctx, c.Namespace, instance, verb, o)
+}
+
+// change carries out an effect on Kubernetes objects.
+func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e core.Effect) error {
+	switch e := e.(type) {
+	case core.CreateVolume:
+		claim, err := resources.VolumeClaim(c, e.Instance, resources.ServerID(c.UID, e.Ordinal))
+		if err != nil {
+			return err
+		}
+		return a.create(ctx, claim)
+	case core.CreatePod:
+		if err := a.prerequisites.instance(ctx, c, ca, e.Instance); err != nil {
+			return err
+		}
+		return a.create(ctx, resources.Pod(c, e.Instance, a.podOptions(ctx, c, e.Instance, e.Ordinal)))
+	case core.DeletePod:
+		return a.deletePod(ctx, c, e)
+	case core.DeleteInstance:
+		return a.deleteInstance(ctx, c, e.Instance)
+	case core.LabelPod:
+		return a.label(ctx, c, e)
+	case core.RouteWrites:
+		return a.prerequisites.apply(ctx, c, resources.ReadWriteService(c, e.Instance))
+	default:
+		return fmt.Errorf("unknown effect %T", e)
+	}
+}
+
+func (a *actor) create(ctx context.Context, obj client.Object) error {
+	err := a.client.Create(ctx, obj, client.FieldOwner(resources.FieldManager))
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+func (a *actor) podOptions(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) resources.PodOptions {
+	o := resources.PodOptions{OperatorImage: a.operatorImage, DefaultImage: a.defaultImage, ServerID: resources.ServerID(c.UID, ordinal)}
+	var claim corev1.PersistentVolumeClaim
+	if err := a.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: instance}, &claim); err == nil {
+		if id, ok := resources.ServerIDOf(&claim); ok {
+			o.ServerID = id
+		}
+	}
+	return o
+}
+
+func (a *actor) deletePod(ctx context.Context, c *v1alpha1.Cluster, e core.DeletePod) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: e.Instance}}
+	uid := types.UID(e.UID)
+	err := a.client.Delete(ctx, pod, client.Preconditions{UID: &uid})
+	if apierrors.IsConflict(err) {
+		return nil // it is another Pod by now
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// deleteInstance removes all that belongs to an instance, the volume included.
+func (a *actor) deleteInstance(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
+	claim, err := resources.VolumeClaim(c, instance, 0)
+	if err != nil {
+		return err
+	}
+	objs := []client.Object{
+		resources.Pod(c, instance, resources.PodOptions{}), claim,
+		resources.InstanceService(c, instance), resources.RoleBinding(c, instance), resources.Role(c, instance), resources.ServiceAccount(c, instance),
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: resources.TLSSecret(instance)}},
+	}
+	var all []error
+	for _, obj := range objs {
+		all = append(all, client.IgnoreNotFound(a.client.Delete(ctx, obj)))
+	}
+	a.streams.Forget(c.Namespace, instance)
+	return errors.Join(all...)
+}
+
+// label sets the operator's two labels of a Pod and nothing else.
+func (a *actor) label(ctx context.Context, c *v1alpha1.Cluster, e core.LabelPod) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{
+		v1alpha1.LabelRole: e.Role, v1alpha1.LabelRoutable: fmt.Sprint(e.Routable),
+	}}})
+	if err != nil {
+		return err
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: e.Instance}}
+	err = a.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(resources.FieldManager))
+	return client.IgnoreNotFound(err)
+}

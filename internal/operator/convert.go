@@ -1,0 +1,106 @@
+package operator
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// statusFrom reads what was decided before out of a Cluster's status.
+func statusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
+	out := core.Status{
+		Phase: core.Phase(s.Phase), Reason: s.PhaseReason, Diagnosis: core.Diagnosis(s.Diagnosis),
+		CurrentPrimary: s.CurrentPrimary, CurrentPrimaryAt: timeFrom(s.CurrentPrimaryTimestamp),
+		TargetPrimary: s.TargetPrimary, TargetPrimaryAt: timeFrom(s.TargetPrimaryTimestamp),
+		Epoch: s.PrimaryEpoch, FailingSince: timeFrom(s.PrimaryFailingSince),
+		LastFailover: timeFrom(s.LastFailoverTimestamp), EstablishedAt: timeFrom(s.EstablishedAt),
+		InstanceNames: s.InstanceNames, LatestOrdinal: int(s.LatestGeneratedNode),
+		Diverged: s.DivergedInstances, Broken: s.ReplicationBrokenInstances, Ready: int(s.ReadyInstances),
+	}
+	if o := s.Operation; o != nil {
+		out.Operation = &core.Operation{Kind: core.OperationKind(o.Kind), Step: core.Step(o.Step), From: o.From, To: o.To,
+			Reason: core.Reason(o.Reason), StartedAt: timeFrom(o.StartedAt), Deadline: timeFrom(o.Deadline)}
+	}
+	var err error
+	out.Promotion, err = promotionFrom(s.Promotion)
+	return out, err
+}
+
+func promotionFrom(p *v1alpha1.PromotionStatus) (*core.Promotion, error) {
+	if p == nil {
+		return nil, nil
+	}
+	required, err := gtid.Parse(p.RequiredGTID)
+	if err != nil {
+		return nil, fmt.Errorf("status.promotion.requiredGTID: %w", err)
+	}
+	return &core.Promotion{Epoch: p.Epoch, Instance: p.Instance, Proof: core.Proof(p.Proof), Evidence: p.Evidence, From: p.From,
+		RequiredGTID: required, RequiredAcks: int(p.RequiredAcks), GrantedAt: timeFrom(p.GrantedAt),
+		PodUID: p.PodUID, Node: p.Node, WritableSince: timeFrom(p.WritableSince)}, nil
+}
+
+// writeStatus puts a decided status into a Cluster's.
+func writeStatus(to *v1alpha1.ClusterStatus, s core.Status) {
+	to.Phase, to.PhaseReason, to.Diagnosis = string(s.Phase), s.Reason, string(s.Diagnosis)
+	to.CurrentPrimary, to.CurrentPrimaryTimestamp = s.CurrentPrimary, timeTo(s.CurrentPrimaryAt)
+	to.TargetPrimary, to.TargetPrimaryTimestamp = s.TargetPrimary, timeTo(s.TargetPrimaryAt)
+	to.PrimaryEpoch, to.PrimaryFailingSince = s.Epoch, timeTo(s.FailingSince)
+	to.LastFailoverTimestamp, to.EstablishedAt = timeTo(s.LastFailover), timeTo(s.EstablishedAt)
+	to.InstanceNames, to.LatestGeneratedNode = s.InstanceNames, int32(s.LatestOrdinal)
+	to.DivergedInstances, to.ReplicationBrokenInstances = s.Diverged, s.Broken
+	to.ReadyInstances, to.Instances = int32(s.Ready), int32(len(s.InstanceNames))
+	to.Operation, to.Promotion = operationTo(s.Operation), promotionTo(s.Promotion)
+}
+
+func operationTo(o *core.Operation) *v1alpha1.OperationStatus {
+	if o == nil {
+		return nil
+	}
+	return &v1alpha1.OperationStatus{Kind: string(o.Kind), Step: string(o.Step), From: o.From, To: o.To,
+		Reason: string(o.Reason), StartedAt: timeTo(o.StartedAt), Deadline: timeTo(o.Deadline)}
+}
+
+func promotionTo(p *core.Promotion) *v1alpha1.PromotionStatus {
+	if p == nil {
+		return nil
+	}
+	return &v1alpha1.PromotionStatus{Epoch: p.Epoch, Instance: p.Instance, Proof: string(p.Proof), Evidence: p.Evidence, From: p.From,
+		RequiredGTID: p.RequiredGTID.String(), RequiredAcks: int32(p.RequiredAcks), GrantedAt: timeTo(p.GrantedAt),
+		PodUID: p.PodUID, Node: p.Node, WritableSince: timeTo(p.WritableSince)}
+}
+
+// durability reads the wish out of the spec.
+func durability(spec *v1alpha1.ClusterSpec) core.Durability {
+	d := core.Durability{Mode: core.DurabilityAsync}
+	if semi := spec.MySQL.SemiSync; semi != nil && semi.Enabled {
+		d.Mode = core.DurabilityMode(semi.DataDurability)
+	}
+	if spec.MinSyncReplicas != nil {
+		d.Min = int(*spec.MinSyncReplicas)
+	}
+	if spec.MaxSyncReplicas != nil {
+		d.Max = int(*spec.MaxSyncReplicas)
+	}
+	return d
+}
+
+func timeFrom(t *metav1.MicroTime) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+// timeTo keeps microseconds, which is what the API keeps: a status that was
+// written compares equal to itself when read back.
+func timeTo(t time.Time) *metav1.MicroTime {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.MicroTime{Time: t.UTC().Truncate(time.Microsecond)}
+}

@@ -1,0 +1,82 @@
+package operator
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/resources"
+)
+
+// describe adds to a status what is for people and other controllers:
+// conditions and what each instance says. Nothing is decided by it.
+func describe(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation, plan core.Plan) {
+	s.ObservedGeneration = c.Generation
+	s.LabelSelector = resources.InstanceSelector(c)
+	s.InstancesReported = nil
+	for i := range o.Instances {
+		s.InstancesReported = append(s.InstancesReported, instanceStatus(&o.Instances[i], plan.Status))
+	}
+	for _, cond := range conditions(plan.Status, o) {
+		cond.ObservedGeneration = c.Generation
+		meta.SetStatusCondition(&s.Conditions, cond)
+	}
+	if plan.Status.Durable == "" {
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionDurable)
+	}
+}
+
+func instanceStatus(in *core.Instance, s core.Status) v1alpha1.InstanceStatus {
+	out := v1alpha1.InstanceStatus{Name: in.Name, State: "Unknown"}
+	if pod, known := in.Pod.Get(); known {
+		out.Ready, out.Node = pod.Ready, pod.Node
+		if pod.Waiting != nil {
+			out.Message = pod.Waiting.Reason + ": " + pod.Waiting.Message
+		}
+	}
+	r, known := in.Report.Get()
+	if !known {
+		return out
+	}
+	out.State, out.Version = string(r.State), r.Version
+	if r.Message != "" {
+		out.Message = r.Message
+	}
+	switch {
+	case s.Promotion != nil && r.WritableEpoch == s.Promotion.Epoch && s.Promotion.Instance == in.Name:
+		out.Role = v1alpha1.RolePrimary
+	case r.Server != nil && r.Server.Replication != nil:
+		out.Role = v1alpha1.RoleReplica
+	}
+	return out
+}
+
+func conditions(s core.Status, o core.Observation) []metav1.Condition {
+	takesWrites := s.State == core.StateHealthy || s.State == core.StateDegraded
+	out := []metav1.Condition{
+		condition(v1alpha1.ConditionReady, takesWrites, string(s.Phase), s.Reason),
+		condition(v1alpha1.ConditionProgressing, s.Operation != nil || s.Phase == core.PhaseProvisioning || s.Phase == core.PhaseScaling || s.Phase == core.PhaseUpdating,
+			string(s.Phase), s.Reason),
+		condition(v1alpha1.ConditionDegraded, s.Phase == core.PhaseDegraded || s.Phase == core.PhaseBlocked || s.Phase == core.PhaseFailover, string(s.Phase), s.Reason),
+		condition(v1alpha1.ConditionAvailable, takesWrites, string(s.State), s.Reason),
+		condition(v1alpha1.ConditionHealthy, s.State == core.StateHealthy, string(s.State), s.Reason),
+		condition(v1alpha1.ConditionInitialized, !s.EstablishedAt.IsZero(), string(s.State), s.Reason),
+	}
+	if s.Durable != "" {
+		reason := "Acknowledged"
+		if s.Durable != core.DurableYes {
+			reason = "TooFewAcknowledgements"
+		}
+		out = append(out, metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionStatus(s.Durable), Reason: reason, Message: s.DurableMessage})
+	}
+	return out
+}
+
+func condition(name string, is bool, reason, message string) metav1.Condition {
+	status := metav1.ConditionFalse
+	if is {
+		status = metav1.ConditionTrue
+	}
+	return metav1.Condition{Type: name, Status: status, Reason: reason, Message: message}
+}

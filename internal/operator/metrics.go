@@ -1,0 +1,65 @@
+package operator
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+)
+
+// Metrics of the operator, one series per cluster.
+type Metrics struct {
+	phase     *prometheus.GaugeVec
+	diagnosis *prometheus.GaugeVec
+	epoch     *prometheus.GaugeVec
+	ready     *prometheus.GaugeVec
+	events    *prometheus.CounterVec
+}
+
+// NewMetrics registers the operator's metrics.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	labels := []string{"namespace", "cluster"}
+	m := &Metrics{
+		phase: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_phase",
+			Help: "1 for the phase that the cluster is in"}, append(labels, "phase")),
+		diagnosis: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_diagnosis",
+			Help: "1 for what is known of the primary"}, append(labels, "diagnosis")),
+		epoch: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_primary_epoch",
+			Help: "Epoch of the primary; it grows by one with every promotion"}, labels),
+		ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_ready_instances",
+			Help: "Number of ready instances"}, labels),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cnmsql_cluster_events_total",
+			Help: "What was done or refused, by reason"}, append(labels, "reason", "type")),
+	}
+	reg.MustRegister(m.phase, m.diagnosis, m.epoch, m.ready, m.events)
+	return m
+}
+
+// Observe sets a cluster's metrics from a plan.
+func (m *Metrics) Observe(c *v1alpha1.Cluster, plan core.Plan) {
+	mine := prometheus.Labels{"namespace": c.Namespace, "cluster": c.Name}
+	m.phase.DeletePartialMatch(mine)
+	m.phase.WithLabelValues(c.Namespace, c.Name, string(plan.Status.Phase)).Set(1)
+	m.diagnosis.DeletePartialMatch(mine)
+	m.diagnosis.WithLabelValues(c.Namespace, c.Name, string(plan.Status.Diagnosis)).Set(1)
+	m.epoch.With(mine).Set(float64(plan.Status.Epoch))
+	m.ready.With(mine).Set(float64(plan.Status.Ready))
+	for _, e := range plan.Events {
+		kind := "Normal"
+		if e.Warning {
+			kind = "Warning"
+		}
+		m.events.WithLabelValues(c.Namespace, c.Name, string(e.Reason), kind).Inc()
+	}
+}
+
+// Forget drops the series of a cluster that is gone.
+func (m *Metrics) Forget(key types.NamespacedName) {
+	mine := prometheus.Labels{"namespace": key.Namespace, "cluster": key.Name}
+	for _, vec := range []interface {
+		DeletePartialMatch(prometheus.Labels) int
+	}{m.phase, m.diagnosis, m.epoch, m.ready, m.events} {
+		vec.DeletePartialMatch(mine)
+	}
+}

@@ -1,0 +1,197 @@
+package operator
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/pki"
+	"cnmsql.co/internal/resources"
+)
+
+// prerequisites keeps what a cluster needs besides Pods and volumes: Secrets,
+// certificates, Services, access rights, the disruption budget.
+type prerequisites struct {
+	applier
+}
+
+// hindranceError is something that the user has to mend.
+type hindranceError struct{ core.Problem }
+
+func (e *hindranceError) Error() string { return e.Reason + ": " + e.Message }
+
+// ensure makes or mends all of them; the error is a *hindranceError when only the
+// user can.
+func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster, routed string) (*pki.CA, error) {
+	ca, err := p.authority(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.accounts(ctx, c); err != nil {
+		return ca, err
+	}
+	objs := []client.Object{resources.ReadWriteService(c, routed), resources.ReadOnlyService(c), resources.ReadService(c)}
+	if pdb := resources.DisruptionBudget(c); pdb != nil {
+		objs = append(objs, pdb)
+	}
+	for _, obj := range objs {
+		if err := p.apply(ctx, c, obj); err != nil {
+			return ca, err
+		}
+	}
+	return ca, nil
+}
+
+// instance makes or mends what one instance needs.
+func (p *prerequisites) instance(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, instance string) error {
+	for _, obj := range []client.Object{
+		resources.ServiceAccount(c, instance), resources.Role(c, instance),
+		resources.RoleBinding(c, instance), resources.InstanceService(c, instance),
+	} {
+		if err := p.apply(ctx, c, obj); err != nil {
+			return err
+		}
+	}
+	return p.leaf(ctx, c, ca, instance)
+}
+
+func (p *prerequisites) leaf(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, instance string) error {
+	data, err := p.secret(ctx, c, resources.TLSSecret(instance))
+	if err != nil {
+		return err
+	}
+	leaf := pki.InstanceLeaf(c.Name, c.Namespace, instance)
+	bundle := bundleOf(data)
+	if ca.Flaw(bundle, leaf, time.Now()) != "" {
+		if bundle, err = ca.Issue(leaf, time.Now()); err != nil {
+			return fmt.Errorf("issue the certificate of %s: %w", instance, err)
+		}
+	}
+	return p.apply(ctx, c, resources.InstanceTLSSecret(c, instance, bundle))
+}
+
+func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, error) {
+	data, err := p.secret(ctx, c, resources.Names(c.Name).CASecret())
+	if err != nil {
+		return nil, err
+	}
+	bundle := bundleOf(data)
+	ca, err := pki.ParseCA(bundle)
+	if err != nil {
+		if bundle, err = pki.NewCA(c.Name, time.Now()); err != nil {
+			return nil, err
+		}
+		if ca, err = pki.ParseCA(bundle); err != nil {
+			return nil, err
+		}
+	}
+	return ca, p.apply(ctx, c, resources.CASecret(c, bundle))
+}
+
+func (p *prerequisites) accounts(ctx context.Context, c *v1alpha1.Cluster) error {
+	type builder func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error)
+	for name, build := range map[string]builder{
+		resources.Names(c.Name).RootSecret():        resources.RootSecret,
+		resources.Names(c.Name).ReplicationSecret(): resources.ReplicationSecret,
+		resources.Names(c.Name).ControlSecret():     resources.ControlSecret,
+		resources.Names(c.Name).AppSecret():         p.appSecret(ctx),
+	} {
+		data, err := p.secret(ctx, c, name)
+		if err != nil {
+			return err
+		}
+		s, err := build(c, data, rand.Reader)
+		if err != nil {
+			return err
+		}
+		if err := p.apply(ctx, c, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *prerequisites) appSecret(ctx context.Context) func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error) {
+	return func(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
+		user, err := p.userSecret(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		s, err := resources.AppSecret(c, existing, user, random)
+		if err != nil {
+			return nil, &hindranceError{core.Problem{Reason: "SecretIncomplete", Message: err.Error()}}
+		}
+		return s, nil
+	}
+}
+
+// userSecret reads the Secret that spec.bootstrap.initdb.secret names; nil when it
+// names none.
+func (p *prerequisites) userSecret(ctx context.Context, c *v1alpha1.Cluster) (map[string][]byte, error) {
+	b := c.Spec.Bootstrap
+	if b == nil || b.InitDB == nil || b.InitDB.Secret == nil {
+		return nil, nil
+	}
+	var s corev1.Secret
+	err := p.live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: b.InitDB.Secret.Name}, &s)
+	if apierrors.IsNotFound(err) {
+		return nil, &hindranceError{core.Problem{Reason: "SecretMissing", Message: "the Secret " + b.InitDB.Secret.Name +
+			", which spec.bootstrap.initdb.secret names, does not exist in namespace " + c.Namespace + "; create it (type kubernetes.io/basic-auth, keys username and password)"}}
+	}
+	return s.Data, err
+}
+
+// secret returns the data of one of the cluster's own Secrets, nil when there is none.
+func (p *prerequisites) secret(ctx context.Context, c *v1alpha1.Cluster, name string) (map[string][]byte, error) {
+	var s corev1.Secret
+	key := types.NamespacedName{Namespace: c.Namespace, Name: name}
+	err := p.client.Get(ctx, key, &s)
+	if apierrors.IsNotFound(err) {
+		err = p.live.Get(ctx, key, &s)
+	}
+	return s.Data, client.IgnoreNotFound(err)
+}
+
+func bundleOf(data map[string][]byte) pki.Bundle {
+	return pki.Bundle{CA: data[resources.KeyCA], Cert: data[resources.KeyCert], Key: data[resources.KeyKey]}
+}
+
+// operatorTLS makes the client configuration by which the operator speaks to the
+// instances of a cluster.
+func operatorTLS(ca *pki.CA) (*tls.Config, error) {
+	bundle, err := ca.Issue(pki.OperatorLeaf(), time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("issue the operator's certificate: %w", err)
+	}
+	cert, err := bundle.TLS()
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: ca.Pool(), Certificates: []tls.Certificate{cert}}, nil
+}
+
+// problemFrom turns an error that the user has to mend into a problem; any other
+// error is returned as it is.
+func problemFrom(err error) (*core.Problem, error) {
+	var h *hindranceError
+	var taken *nameTakenError
+	switch {
+	case errors.As(err, &h):
+		return &h.Problem, nil
+	case errors.As(err, &taken):
+		return &core.Problem{Reason: "NameTaken", Message: taken.Error()}, nil
+	default:
+		return nil, err
+	}
+}

@@ -1,0 +1,248 @@
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/async"
+	"cnmsql.co/internal/pki"
+	"cnmsql.co/internal/resources"
+)
+
+const (
+	// passes bounds how often one reconcile looks again at once.
+	passes = 12
+	// backstop is when a cluster is looked at again though nothing was heard:
+	// positions change without waking anybody. It costs no request.
+	backstop = 5 * time.Second
+	// mendAgain is when something that the user has to mend is looked at again.
+	mendAgain = 3 * time.Second
+	// operatorTLSLife is how long one client certificate of the operator is used.
+	operatorTLSLife = 30 * 24 * time.Hour
+)
+
+// Reconciler drives one cluster at a time: observe, decide, publish, act.
+type Reconciler struct {
+	Client   client.Client
+	Live     client.Reader
+	Recorder events.EventRecorder
+	Metrics  *Metrics
+
+	streams       *Streams
+	prerequisites *prerequisites
+	observer      *observer
+	actor         *actor
+
+	mu     sync.Mutex
+	latest map[types.NamespacedName]*v1alpha1.Cluster
+	tls    map[types.NamespacedName]clusterTLS
+}
+
+// clusterTLS is the operator's client configuration for one cluster.
+type clusterTLS struct {
+	ca   [sha256.Size]byte
+	made time.Time
+	conf *tls.Config
+}
+
+// Reconcile looks at one cluster until its plan has nothing more to do at once.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	c, err := r.cluster(ctx, req.NamespacedName)
+	if c == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	if c.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil
+	}
+	ca, problem, err := r.prepare(ctx, c)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	for range passes {
+		next, again, err := r.pass(ctx, &c, ca, problem)
+		if apierrors.IsConflict(err) {
+			if c, err = r.reread(ctx, req.NamespacedName); c == nil || err != nil {
+				return ctrl.Result{}, err
+			}
+			continue
+		}
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if !again {
+			return ctrl.Result{RequeueAfter: next}, nil
+		}
+	}
+	return ctrl.Result{RequeueAfter: 100 * time.Millisecond}, nil
+}
+
+// pass observes, decides, publishes and acts once.
+func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA, problem *core.Problem) (next time.Duration, again bool, err error) {
+	if err := r.listen(ctx, *c, ca); err != nil {
+		return 0, false, err
+	}
+	o, err := r.observer.observe(ctx, *c, problem)
+	if err != nil {
+		return 0, false, err
+	}
+	plan := async.Decide(o)
+	if err := r.publish(ctx, c, o, plan); err != nil {
+		return 0, false, err
+	}
+	r.Metrics.Observe(*c, plan)
+	failed := r.actor.act(ctx, *c, ca, plan.Effects)
+	if failed != nil {
+		ctrl.LoggerFrom(ctx).Info("not everything could be carried out", "why", failed.Error())
+	}
+	next = backstop
+	if problem != nil {
+		next = mendAgain
+	}
+	if failed != nil {
+		next = min(next, time.Second)
+	}
+	if plan.Recheck > 0 {
+		next = min(next, plan.Recheck)
+	}
+	return next, plan.Again && failed == nil, nil
+}
+
+// prepare ensures what a cluster needs besides its instances.
+func (r *Reconciler) prepare(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, *core.Problem, error) {
+	var rw corev1.Service
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: resources.Names(c.Name).ReadWrite()}, &rw)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, nil, err
+	}
+	ca, err := r.prerequisites.ensure(ctx, c, resources.RoutedTo(&rw))
+	for _, name := range c.Status.InstanceNames {
+		if err == nil {
+			err = r.prerequisites.instance(ctx, c, ca, name)
+		}
+	}
+	if err == nil {
+		return ca, nil, nil
+	}
+	problem, err := problemFrom(err)
+	return ca, problem, err
+}
+
+// listen keeps a status stream to every instance that has an address.
+func (r *Reconciler) listen(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA) error {
+	if ca == nil {
+		return nil
+	}
+	conf, err := r.clusterTLS(c, ca)
+	if err != nil {
+		return err
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(c.Namespace), client.MatchingLabels{v1alpha1.LabelCluster: c.Name}); err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		instance := pod.Labels[v1alpha1.LabelInstance]
+		if _, ok := resources.Ordinal(c.Name, instance); ok && pod.Status.PodIP != "" && !hasEnded(pod) {
+			r.streams.Keep(client.ObjectKeyFromObject(c), instance, endpoint{podUID: string(pod.UID), address: pod.Status.PodIP, tls: conf})
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) clusterTLS(c *v1alpha1.Cluster, ca *pki.CA) (*tls.Config, error) {
+	key, sum := client.ObjectKeyFromObject(c), sha256.Sum256(ca.Trust())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if have := r.tls[key]; have.conf != nil && have.ca == sum && time.Since(have.made) < operatorTLSLife {
+		return have.conf, nil
+	}
+	conf, err := operatorTLS(ca)
+	if err != nil {
+		return nil, err
+	}
+	r.tls[key] = clusterTLS{ca: sum, made: time.Now(), conf: conf}
+	return conf, nil
+}
+
+// cluster returns the newest Cluster that is known: the cache may be behind what
+// the operator itself wrote last. nil when it does not exist.
+func (r *Reconciler) cluster(ctx context.Context, key types.NamespacedName) (*v1alpha1.Cluster, error) {
+	var c v1alpha1.Cluster
+	err := r.Client.Get(ctx, key, &c)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if apierrors.IsNotFound(err) {
+		delete(r.latest, key)
+		delete(r.tls, key)
+		r.streams.ForgetCluster(key)
+		r.Metrics.Forget(key)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if mine := r.latest[key]; mine != nil && mine.UID == c.UID && newer(mine.ResourceVersion, c.ResourceVersion) {
+		return mine.DeepCopy(), nil
+	}
+	delete(r.latest, key)
+	return c.DeepCopy(), nil
+}
+
+// reread gets the Cluster from the API server after a conflict.
+func (r *Reconciler) reread(ctx context.Context, key types.NamespacedName) (*v1alpha1.Cluster, error) {
+	var c v1alpha1.Cluster
+	if err := r.Live.Get(ctx, key, &c); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	r.keepLatest(&c)
+	return &c, nil
+}
+
+func (r *Reconciler) keepLatest(c *v1alpha1.Cluster) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.latest[client.ObjectKeyFromObject(c)] = c.DeepCopy()
+}
+
+// newer compares resource versions, which Kubernetes defines to be comparable
+// as decimal numbers.
+func newer(a, b string) bool {
+	return len(a) > len(b) || len(a) == len(b) && a > b
+}
+
+// publish writes the status, if it changed, on the condition that the Cluster is
+// still the one that was observed; then the events are told.
+func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.Observation, plan core.Plan) error {
+	next := (*c).DeepCopy()
+	writeStatus(&next.Status, plan.Status)
+	describe(&next.Status, *c, o, plan)
+	if !apiequality.Semantic.DeepEqual((*c).Status, next.Status) {
+		if err := r.Client.Status().Update(ctx, next); err != nil {
+			return err
+		}
+		r.keepLatest(next)
+	}
+	*c = next
+	for _, e := range plan.Events {
+		kind := corev1.EventTypeNormal
+		if e.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		r.Recorder.Eventf(next, nil, kind, string(e.Reason), string(e.Reason), "%s", e.Message)
+	}
+	return nil
+}

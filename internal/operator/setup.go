@@ -1,0 +1,158 @@
+package operator
+
+import (
+	"context"
+	"crypto/tls"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/resources"
+)
+
+// Options of the operator.
+type Options struct {
+	MetricsAddress string
+	ProbeAddress   string
+	LeaderElect    bool
+	// Namespace in which the operator's own lease is kept.
+	Namespace string
+	// OperatorImage is copied from into every instance's Pod.
+	OperatorImage string
+	// DefaultImage holds mysqld where a Cluster names no image.
+	DefaultImage string
+	// Workers is how many clusters are looked at side by side.
+	Workers int
+}
+
+// Run runs the operator until ctx ends.
+func Run(ctx context.Context, conf *rest.Config, o Options) error {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return err
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	caches, err := cacheOptions()
+	if err != nil {
+		return err
+	}
+	renew, retry, lease := 6*time.Second, 1*time.Second, 10*time.Second
+	mgr, err := ctrl.NewManager(conf, ctrl.Options{
+		Scheme: scheme, Cache: caches,
+		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress: o.ProbeAddress,
+		LeaderElection:         o.LeaderElect, LeaderElectionID: "cnmsql-operator", LeaderElectionNamespace: o.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,
+	})
+	if err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := addController(ctx, mgr, o); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// cacheOptions keep in memory only what belongs to a Cluster.
+func cacheOptions() (cache.Options, error) {
+	ours, err := labels.NewRequirement(v1alpha1.LabelCluster, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	only := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
+	return cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.Pod{}: only, &corev1.PersistentVolumeClaim{}: only, &corev1.Service{}: only, &corev1.Secret{}: only,
+		&corev1.ServiceAccount{}: only, &rbacv1.Role{}: only, &rbacv1.RoleBinding{}: only, &policyv1.PodDisruptionBudget{}: only,
+	}}, nil
+}
+
+func addController(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	woken := make(chan event.GenericEvent, 1024)
+	streams := NewStreams(ctx, mgr.GetLogger().WithName("streams"), func(cluster types.NamespacedName) {
+		c := &v1alpha1.Cluster{}
+		c.Namespace, c.Name = cluster.Namespace, cluster.Name
+		select {
+		case woken <- event.GenericEvent{Object: c}:
+		case <-ctx.Done():
+		}
+	})
+	r := newReconciler(mgr, streams, o)
+	b := ctrl.NewControllerManagedBy(mgr).Named("cluster").
+		For(&v1alpha1.Cluster{}).
+		Watches(&corev1.Pod{}, r.podHandler()).
+		WatchesRawSource(source.Channel(woken, &handler.EnqueueRequestForObject{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, 10*time.Second)})
+	for _, owned := range []client.Object{&corev1.PersistentVolumeClaim{}, &corev1.Service{}, &corev1.Secret{}, &corev1.ServiceAccount{},
+		&rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{}} {
+		b = b.Owns(owned)
+	}
+	return b.Complete(r)
+}
+
+func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
+	pre := &prerequisites{applier{client: mgr.GetClient(), live: mgr.GetAPIReader()}}
+	act := &actor{client: mgr.GetClient(), prerequisites: pre, streams: streams, operatorImage: o.OperatorImage, defaultImage: o.DefaultImage}
+	return &Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("cnmsql"), Metrics: NewMetrics(metrics.Registry),
+		streams: streams, prerequisites: pre, actor: act,
+		observer: &observer{client: mgr.GetClient(), streams: streams, ended: newEndedPods(),
+			podHash: func(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) string {
+				return resources.PodSpecHash(c, instance, act.podOptions(ctx, c, instance, ordinal))
+			}},
+		latest: map[types.NamespacedName]*v1alpha1.Cluster{}, tls: map[types.NamespacedName]clusterTLS{},
+	}
+}
+
+// podHandler wakes a Pod's cluster, and remembers Pods that ended.
+func (r *Reconciler) podHandler() handler.EventHandler {
+	enqueue := func(obj client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		if pod, ok := obj.(*corev1.Pod); ok {
+			r.observer.ended.note(pod)
+		}
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[v1alpha1.LabelCluster]}})
+	}
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { enqueue(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, q) },
+	}
+}
+
+// serverName makes a TLS configuration expect an instance's name.
+func serverName(conf *tls.Config, host string) *tls.Config {
+	own := conf.Clone()
+	own.ServerName = host
+	return own
+}

@@ -1,0 +1,262 @@
+package operator
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"reflect"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/layout"
+)
+
+const (
+	// earlierKept is how many reports before the last are kept, to find pairs
+	// that may be held against each other.
+	earlierKept = 3
+	// orderDeadline bounds every command to an instance.
+	orderDeadline = 10 * time.Second
+	// refreshDeadline bounds asking an instance for a report.
+	refreshDeadline = 2 * time.Second
+	reconnectFirst  = 50 * time.Millisecond
+	reconnectMost   = time.Second
+)
+
+// endpoint is where and as whom an instance's manager is spoken to.
+type endpoint struct {
+	podUID  string
+	address string
+	tls     *tls.Config
+}
+
+// words is what was heard of one instance.
+type words struct {
+	report   core.Fact[core.Report]
+	earlier  []core.Fact[core.Report]
+	last     core.Fact[core.Report]
+	lostAt   time.Time
+	lastFail string
+}
+
+// Streams holds one status stream per instance, and calls wake when what was
+// heard may change a decision.
+type Streams struct {
+	ctx  context.Context
+	log  logr.Logger
+	wake func(cluster types.NamespacedName)
+
+	mu      sync.Mutex
+	streams map[types.NamespacedName]*stream
+}
+
+// NewStreams makes an empty set; streams end with ctx.
+func NewStreams(ctx context.Context, log logr.Logger, wake func(types.NamespacedName)) *Streams {
+	return &Streams{ctx: ctx, log: log, wake: wake, streams: map[types.NamespacedName]*stream{}}
+}
+
+// stream is the standing connection to one instance's manager.
+type stream struct {
+	cluster types.NamespacedName
+	to      endpoint
+	client  *control.Client
+	cancel  context.CancelFunc
+
+	mu    sync.Mutex
+	words words
+}
+
+// Keep makes sure that a stream to the instance's manager stands, and moves it
+// when the instance has a new Pod. What was heard before stays.
+func (s *Streams) Keep(cluster types.NamespacedName, instance string, to endpoint) {
+	key := types.NamespacedName{Namespace: cluster.Namespace, Name: instance}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.streams[key]
+	if old != nil && old.to.podUID == to.podUID && old.to.address == to.address && old.to.tls == to.tls {
+		return
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	fresh := &stream{cluster: cluster, to: to, cancel: cancel,
+		client: control.NewClient(net.JoinHostPort(to.address, strconv.Itoa(layout.ControlPort)), serverName(to.tls, layout.InstanceHost(instance, cluster.Namespace)))}
+	if old != nil {
+		old.stop()
+		fresh.words = old.heard()
+		fresh.words.report, fresh.words.earlier = core.Fact[core.Report]{}, nil
+	}
+	s.streams[key] = fresh
+	go fresh.run(ctx, s)
+}
+
+// Forget ends the stream of an instance that is gone.
+func (s *Streams) Forget(namespace, instance string) {
+	key := types.NamespacedName{Namespace: namespace, Name: instance}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st := s.streams[key]; st != nil {
+		st.stop()
+		delete(s.streams, key)
+	}
+}
+
+// ForgetCluster ends all streams of a cluster.
+func (s *Streams) ForgetCluster(cluster types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, st := range s.streams {
+		if st.cluster == cluster {
+			st.stop()
+			delete(s.streams, key)
+		}
+	}
+}
+
+// Heard returns what is known of an instance.
+func (s *Streams) Heard(namespace, instance string) words {
+	if st := s.stream(namespace, instance); st != nil {
+		return st.heard()
+	}
+	return words{}
+}
+
+// Refresh asks an instance for a report now.
+func (s *Streams) Refresh(ctx context.Context, namespace, instance string) error {
+	st := s.stream(namespace, instance)
+	if st == nil {
+		return errNoStream
+	}
+	ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
+	defer cancel()
+	begun := time.Now()
+	snap, err := st.client.Status(ctx)
+	if err == nil {
+		st.hear(snap.Report, begun)
+	}
+	return err
+}
+
+// Order sends a command to an instance; the report after it is heard.
+func (s *Streams) Order(ctx context.Context, namespace, instance string, verb control.Verb, o control.Order) error {
+	st := s.stream(namespace, instance)
+	if st == nil {
+		return errNoStream
+	}
+	ctx, cancel := context.WithTimeout(ctx, orderDeadline)
+	defer cancel()
+	begun := time.Now()
+	snap, err := st.client.Order(ctx, verb, o)
+	if err == nil {
+		st.hear(snap.Report, begun)
+	}
+	return err
+}
+
+func (s *Streams) stream(namespace, instance string) *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams[types.NamespacedName{Namespace: namespace, Name: instance}]
+}
+
+func (st *stream) stop() {
+	st.cancel()
+	st.client.Close()
+}
+
+func (st *stream) heard() words {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.words
+}
+
+// run holds the stream until ctx ends; it is set up again whenever it breaks.
+func (st *stream) run(ctx context.Context, s *Streams) {
+	pause := reconnectFirst
+	for ctx.Err() == nil {
+		begun, heard := time.Now(), false
+		var first int64
+		err := st.client.Watch(ctx, func(snap control.Snapshot) {
+			if !heard {
+				first, heard, pause = snap.Taken, true, reconnectFirst
+			}
+			// The first snapshot was taken after the request was sent; the
+			// others as much later as the instance's own clock says.
+			notBefore := begun.Add(time.Duration(snap.Taken - first))
+			if st.hear(snap.Report, notBefore) {
+				s.wake(st.cluster)
+			}
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		if st.lose(err) {
+			s.log.Info("status stream ended", "instance", st.cluster.Namespace+"/"+st.to.podUID, "why", err.Error())
+			s.wake(st.cluster)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+			pause = min(2*pause, reconnectMost)
+		}
+	}
+}
+
+// hear keeps a report, and tells whether it may change a decision. A report that
+// was read earlier than the last (the answer to a request may overtake the
+// stream) is dropped.
+func (st *stream) hear(r core.Report, notBefore time.Time) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	w := &st.words
+	if w.report.Known() && notBefore.Before(w.report.NotBefore()) {
+		return false
+	}
+	before, known := w.report.Get()
+	if known {
+		w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
+	}
+	w.report = core.Known(r, notBefore, time.Now())
+	w.last, w.lostAt, w.lastFail = w.report, time.Time{}, ""
+	return !known || matters(before, r)
+}
+
+// lose records that the manager cannot be heard any more; true when it could
+// until now.
+func (st *stream) lose(err error) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	w := &st.words
+	was := w.report.Known()
+	w.report, w.earlier, w.lastFail = core.Fact[core.Report]{}, nil, err.Error()
+	if was {
+		w.lostAt = time.Now()
+	}
+	return was
+}
+
+// matters tells whether two reports differ in more than positions and lag.
+func matters(a, b core.Report) bool {
+	return !reflect.DeepEqual(withoutPositions(a), withoutPositions(b))
+}
+
+func withoutPositions(r core.Report) core.Report {
+	r.MysqldStarted = time.Time{}
+	if r.Server != nil {
+		server := *r.Server
+		server.Executed, server.Purged = gtid.Set{}, gtid.Set{}
+		server.SemiSync.WaitSessions = 0
+		if rep := server.Replication; rep != nil {
+			channel := *rep
+			channel.Retrieved, channel.LagSeconds = gtid.Set{}, 0
+			server.Replication = &channel
+		}
+		r.Server = &server
+	}
+	return r
+}

@@ -1,0 +1,78 @@
+// Command demo shows what cnmsql does: a three-instance cluster comes up, takes
+// writes, loses its primary to kill -9 and is writable again; then it tells what
+// it measured.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"cnmsql.co/test/testbed"
+)
+
+func main() {
+	down := flag.Bool("down", false, "remove the demo and its local Kubernetes")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	run := show
+	if *down {
+		run = remove
+	}
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+// name of the demo's local Kubernetes.
+const name = "demo"
+
+func remove(ctx context.Context) error {
+	return testbed.Down(ctx, name, os.Stdout)
+}
+
+func show(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
+	defer cancel()
+	bed, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	s := &stage{bed: bed}
+	for _, act := range []func(context.Context) error{s.clear, s.provision, s.write, s.killPrimary, s.heal, s.verify} {
+		if err := act(ctx); err != nil {
+			return err
+		}
+	}
+	s.summary()
+	if len(s.verdict.Missing) > 0 {
+		return fmt.Errorf("%d acknowledged rows were lost", len(s.verdict.Missing))
+	}
+	return nil
+}
+
+// open brings up a local Kubernetes, or uses the one that KUBECONFIG names.
+func open(ctx context.Context) (*testbed.Bed, error) {
+	kubeconfig := os.Getenv("KUBECONFIG")
+	if kubeconfig == "" {
+		bed, err := testbed.Local(ctx, name, os.Stdout)
+		if err != nil {
+			return nil, err
+		}
+		return bed, bed.Install(ctx, testbed.OperatorImage, testbed.MySQLImage)
+	}
+	operator, mysql := os.Getenv("OPERATOR_IMAGE"), os.Getenv("MYSQL_IMAGE")
+	if operator == "" || mysql == "" {
+		return nil, fmt.Errorf("KUBECONFIG is set: name images that the nodes of that Kubernetes can pull in OPERATOR_IMAGE and MYSQL_IMAGE (for example mysql:9.7); unset KUBECONFIG for a local Kubernetes")
+	}
+	bed, err := testbed.Existing(ctx, kubeconfig, os.Stdout)
+	if err != nil {
+		return nil, err
+	}
+	return bed, bed.Install(ctx, operator, mysql)
+}

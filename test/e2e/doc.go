@@ -1,0 +1,7 @@
+//go:build e2e
+
+// Package e2e tests the whole product on a real local Kubernetes: real Pods,
+// real mysqld, real faults. It needs root; it brings up what it needs and touches
+// no other local Kubernetes. E2E_KEEP=1 leaves the cluster of a failed test
+// behind.
+package e2e

@@ -1,0 +1,126 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// outageLimit is how long writes may be refused after a crash, as the issue of
+// the foundation asks for.
+const outageLimit = 5 * time.Second
+
+// moved waits until another instance than old is primary and all is well.
+func (w *world) moved(old string, within time.Duration) {
+	w.t.Helper()
+	w.becomes(within, func(c *v1alpha1.Cluster) bool {
+		return c.Status.CurrentPrimary != old && c.Status.Phase == "Healthy" && c.Status.ReadyInstances == 3
+	})
+}
+
+func (w *world) mysqldOfPrimaryKilled() {
+	old := w.primary()
+	l := w.startWriting()
+	at := w.killMysqld(old)
+	if outage := l.ackedAfter(at, time.Minute); outage > outageLimit {
+		w.t.Errorf("writable again %s after kill -9; at most %s is wanted", outage, outageLimit)
+	}
+	w.moved(old, 2*time.Minute)
+	l.stopAndLoseNothing()
+}
+
+func (w *world) mysqldOfReplicaKilled() {
+	primary, replica := w.primary(), w.replica()
+	l := w.startWriting()
+	w.killMysqld(replica)
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Phase != "Healthy" })
+	w.healthy(time.Minute)
+	l.stopAndLoseNothing()
+	if got := w.primary(); got != primary {
+		w.t.Errorf("the primary changed from %s to %s because a replica crashed", primary, got)
+	}
+}
+
+func (w *world) primaryPodForceDeleted() {
+	old := w.pod(w.primary())
+	l := w.startWriting()
+	at := time.Now()
+	w.deletePod(old.Name, client.GracePeriodSeconds(0))
+	w.replaced(old, time.Minute)
+	outage := l.ackedAfter(at.Add(time.Second), time.Minute) + time.Second
+	w.t.Logf("writing %s after the force deletion", outage)
+	w.healthy(2 * time.Minute)
+	report := l.stopAndLoseNothing()
+	if gap := report.LongestGap.Duration(); gap > outageLimit {
+		w.t.Errorf("nothing could be written for %s; at most %s is wanted", gap, outageLimit)
+	}
+}
+
+func (w *world) primaryPodDeleted() {
+	old := w.pod(w.primary())
+	l := w.startWriting()
+	w.deletePod(old.Name)
+	w.replaced(old, time.Minute)
+	w.moved(old.Name, 2*time.Minute)
+	report := l.stopAndLoseNothing()
+	if gap := report.LongestGap.Duration(); gap > outageLimit {
+		w.t.Errorf("nothing could be written for %s; at most %s is wanted", gap, outageLimit)
+	}
+}
+
+func (w *world) switchoverUnderWrites() {
+	old, to := w.primary(), w.replica()
+	l := w.startWriting()
+	l.ackedAfter(time.Now().Add(time.Second), 10*time.Second)
+	w.switchTo(to)
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && c.Status.Phase == "Healthy" })
+	l.ackedAfter(time.Now(), 10*time.Second)
+	report := l.stopAndLoseNothing()
+	v, err := l.Verify(w.ctx, w.open("rw"))
+	if err != nil || len(v.OutOfOrder) > 0 {
+		w.t.Errorf("rows are out of order: %v %v", err, v.OutOfOrder)
+	}
+	if gap := report.LongestGap.Duration(); gap > outageLimit {
+		w.t.Errorf("a planned switchover from %s to %s stopped writes for %s", old, to, gap)
+	}
+}
+
+func (w *world) switchoverToNobodyIsRefused() {
+	primary := w.primary()
+	w.switchTo("nobody-7")
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.TargetPrimary == primary })
+	w.eventSays("TargetUnknown")
+	w.healthy(time.Minute)
+}
+
+func (w *world) operatorKilledDuringFailover() {
+	old := w.primary()
+	l := w.startWriting()
+	w.killOperator()
+	w.killMysqld(old)
+	l.ackedAfter(time.Now(), 2*time.Minute)
+	w.healthy(2 * time.Minute)
+	l.stopAndLoseNothing()
+}
+
+func (w *world) operatorKilledDuringSwitchover() {
+	to := w.replica()
+	l := w.startWriting()
+	w.switchTo(to)
+	w.killOperator()
+	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && c.Status.Phase == "Healthy" })
+	l.ackedAfter(time.Now(), time.Minute)
+	l.stopAndLoseNothing()
+}
+
+func (w *world) operatorKilledDuringReclone() {
+	l := w.startWriting()
+	w.loseVolume(w.replica())
+	w.killOperator()
+	w.healthy(3 * time.Minute)
+	l.stopAndLoseNothing()
+}

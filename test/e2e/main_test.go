@@ -1,0 +1,35 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"cnmsql.co/test/testbed"
+)
+
+// bed is the local Kubernetes that all tests share.
+var bed *testbed.Bed
+
+func TestMain(m *testing.M) {
+	ctx := context.Background()
+	var err error
+	if bed, err = testbed.Local(ctx, "e2e", os.Stdout); err == nil {
+		err = bed.Install(ctx, testbed.OperatorImage, testbed.MySQLImage)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e: the test bed did not come up:", err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if os.Getenv("E2E_KEEP") == "" {
+		if err := testbed.Down(ctx, "e2e", os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "e2e: the test bed was not removed:", err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
+}

@@ -1,0 +1,176 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/test/testbed"
+)
+
+const single = `
+  instances: 1
+  storage: {size: 1Gi}
+`
+
+// eventSays waits for an event of the Cluster with that reason.
+func (w *world) eventSays(reason string) {
+	w.t.Helper()
+	var out string
+	err := wait.PollUntilContextTimeout(w.ctx, 200*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		out = w.kubectl("-n", w.key.Namespace, "get", "events", "-o", "custom-columns=R:.reason,M:.message", "--no-headers")
+		return strings.Contains(out, reason), nil
+	})
+	if err != nil {
+		w.t.Errorf("no event with reason %s:\n%s", reason, out)
+	}
+}
+
+// troubled waits until the status names the trouble in all of these words.
+func (w *world) troubled(words ...string) {
+	w.t.Helper()
+	c := w.becomes(90*time.Second, func(c *v1alpha1.Cluster) bool {
+		for _, word := range words {
+			if !strings.Contains(c.Status.PhaseReason, word) {
+				return false
+			}
+		}
+		return true
+	})
+	w.t.Logf("%s: %s", c.Status.Phase, c.Status.PhaseReason)
+}
+
+func TestSingleInstance(t *testing.T) {
+	w := newWorld(t, "one")
+	w.apply(single)
+	w.healthy(2 * time.Minute)
+	l := w.startWriting()
+	at := w.killMysqld(w.primary())
+	t.Logf("a single instance is writable %s after kill -9", l.ackedAfter(at, time.Minute))
+	w.healthy(time.Minute)
+	l.stopAndLoseNothing()
+	pod := w.pod("one-1")
+	l = w.startWriting()
+	w.deletePod(pod.Name)
+	w.replaced(pod, time.Minute)
+	l.ackedAfter(time.Now(), 2*time.Minute)
+	l.stopAndLoseNothing()
+}
+
+// TestTrouble: each bad input shows in the status what is wrong, and heals when
+// it is corrected.
+func TestTrouble(t *testing.T) {
+	for _, trouble := range []struct {
+		name, spec string
+		words      []string
+		corrected  string
+	}{
+		{"unknownparameter", single + "  mysql: {parameters: {max_conections: \"100\"}}\n",
+			[]string{"max_conections"}, single + "  mysql: {parameters: {max_connections: \"100\"}}\n"},
+		{"nomysqld", single + "  imageName: " + testbed.OperatorImage + "\n",
+			[]string{"mysqld", testbed.OperatorImage}, single},
+		{"nopull", single + "  imageName: example.invalid/mysql:none\n",
+			[]string{"example.invalid/mysql:none", "spec.imageName"}, single},
+	} {
+		t.Run(trouble.name, func(t *testing.T) {
+			w := newWorld(t, trouble.name)
+			w.apply(trouble.spec)
+			w.troubled(trouble.words...)
+			w.apply(trouble.corrected)
+			w.healthy(2 * time.Minute)
+		})
+	}
+}
+
+func TestMissingSecret(t *testing.T) {
+	w := newWorld(t, "nosecret")
+	w.apply(single + "  bootstrap: {initdb: {database: shop, owner: keeper, secret: {name: keeper}}}\n")
+	w.troubled("Secret keeper", "create it")
+	w.kubectl("-n", w.key.Namespace, "create", "secret", "generic", "keeper", "--type=kubernetes.io/basic-auth",
+		"--from-literal=username=keeper", "--from-literal=password=let-me-in")
+	w.healthy(2 * time.Minute)
+	e, err := bed.Endpoint(w.ctx, w.key, "rw")
+	if err != nil || e.User != "keeper" || e.Password != "let-me-in" || e.Database != "shop" {
+		t.Errorf("the application's account is not the user's: %+v %v", e, err)
+	}
+	w.ask(w.open("rw"), "SELECT DATABASE() IS NULL")
+}
+
+func TestUnknownStorageClass(t *testing.T) {
+	w := newWorld(t, "noclass")
+	w.apply("  instances: 1\n  storage: {size: 1Gi, storageClass: nowhere}\n")
+	w.troubled("nowhere", "StorageClass")
+	w.kubectl("apply", "-f", w.file(`
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: nowhere}
+provisioner: `+w.provisioner()+`
+volumeBindingMode: WaitForFirstConsumer
+`))
+	t.Cleanup(func() { w.kubectl("delete", "storageclass", "nowhere") })
+	w.healthy(2 * time.Minute)
+}
+
+// provisioner of the default storage class.
+func (w *world) provisioner() string {
+	w.t.Helper()
+	return strings.TrimSpace(w.kubectl("get", "storageclass", "-o", "jsonpath={.items[0].provisioner}"))
+}
+
+func (w *world) file(text string) string {
+	w.t.Helper()
+	name := filepath.Join(w.t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return name
+}
+
+// TestFullDisk gives an instance a volume that is too small to be initialised,
+// and then room.
+func TestFullDisk(t *testing.T) {
+	w := newWorld(t, "full")
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=120m,mode=0777"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	node := strings.Fields(w.kubectl("get", "nodes", "-o", "name"))[0]
+	w.kubectl("apply", "-f", w.file(fmt.Sprintf(tinyVolume, dir, strings.TrimPrefix(node, "node/"))))
+	t.Cleanup(func() { w.kubectl("delete", "storageclass,persistentvolume", "tiny", "--wait=false") })
+	w.apply("  instances: 1\n  storage: {size: 1Gi, storageClass: tiny}\n")
+	w.troubled("DiskFull")
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=1g"); err != nil {
+		t.Fatal(err)
+	}
+	w.healthy(3 * time.Minute)
+}
+
+const tinyVolume = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: tiny}
+provisioner: kubernetes.io/no-provisioner
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: tiny}
+spec:
+  storageClassName: tiny
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  persistentVolumeReclaimPolicy: Retain
+  hostPath: {path: %s}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%s]}]}]}}
+`

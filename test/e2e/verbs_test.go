@@ -1,0 +1,255 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/test/testbed"
+	"cnmsql.co/test/writer"
+)
+
+// world is one Cluster in a namespace of its own.
+type world struct {
+	t   *testing.T
+	ctx context.Context
+	key types.NamespacedName
+}
+
+// in returns the same world for a subtest.
+func (w *world) in(t *testing.T) *world { return &world{t: t, ctx: t.Context(), key: w.key} }
+
+// newWorld makes a namespace that goes with the test; on failure it shows what
+// was going on.
+func newWorld(t *testing.T, cluster string) *world {
+	t.Helper()
+	ns := "e2e-" + cluster
+	w := &world{t: t, ctx: t.Context(), key: types.NamespacedName{Namespace: ns, Name: cluster}}
+	w.kubectl("delete", "namespace", ns, "--ignore-not-found", "--wait=true")
+	w.kubectl("create", "namespace", ns)
+	t.Cleanup(func() {
+		w.ctx = context.WithoutCancel(w.ctx)
+		if t.Failed() {
+			w.show()
+		}
+		w.kubectl("delete", "namespace", ns, "--wait=false")
+	})
+	return w
+}
+
+func (w *world) kubectl(args ...string) string {
+	w.t.Helper()
+	out, err := bed.Kubectl(w.ctx, nil, args...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+func (w *world) show() {
+	for _, args := range [][]string{
+		{"get", "cluster", w.key.Name, "-o", "yaml"}, {"get", "pod,pvc,svc", "-o", "wide"},
+		{"get", "events", "--sort-by=.lastTimestamp"}, {"logs", "--tail=40", "--prefix", "-l", v1alpha1.LabelCluster + "=" + w.key.Name},
+	} {
+		out, _ := bed.Kubectl(w.ctx, nil, append([]string{"-n", w.key.Namespace}, args...)...)
+		w.t.Logf("kubectl %s\n%s", strings.Join(args, " "), out)
+	}
+}
+
+// apply applies the spec (YAML, indented by two) of the world's Cluster.
+func (w *world) apply(spec string) {
+	w.t.Helper()
+	if out, err := w.tryApply(spec); err != nil {
+		w.t.Fatal(err, out)
+	}
+}
+
+func (w *world) tryApply(spec string) (string, error) {
+	manifest := fmt.Sprintf("apiVersion: mysql.cnmsql.co/v1alpha1\nkind: Cluster\nmetadata:\n  name: %s\nspec:\n%s\n", w.key.Name, strings.TrimRight(spec, "\n"))
+	return bed.Kubectl(w.ctx, strings.NewReader(manifest), "-n", w.key.Namespace, "apply", "--server-side", "--field-manager=user", "-f", "-")
+}
+
+// becomes waits for the Cluster to be as wished.
+func (w *world) becomes(within time.Duration, wished func(*v1alpha1.Cluster) bool) *v1alpha1.Cluster {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, within)
+	defer cancel()
+	c, err := bed.Until(ctx, w.key, wished)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+func (w *world) healthy(within time.Duration) *v1alpha1.Cluster {
+	w.t.Helper()
+	return w.becomes(within, testbed.Healthy)
+}
+
+func (w *world) cluster() *v1alpha1.Cluster {
+	w.t.Helper()
+	c, err := bed.Get(w.ctx, w.key)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+func (w *world) primary() string { return w.cluster().Status.CurrentPrimary }
+
+// replica is one that is not the primary.
+func (w *world) replica() string {
+	w.t.Helper()
+	c := w.cluster()
+	for _, name := range c.Status.InstanceNames {
+		if name != c.Status.CurrentPrimary {
+			return name
+		}
+	}
+	w.t.Fatal("there is no replica")
+	return ""
+}
+
+func (w *world) pod(name string) *corev1.Pod {
+	w.t.Helper()
+	var pod corev1.Pod
+	if err := bed.Client.Get(w.ctx, types.NamespacedName{Namespace: w.key.Namespace, Name: name}, &pod); err != nil {
+		w.t.Fatal(err)
+	}
+	return &pod
+}
+
+func (w *world) deletePod(name string, opts ...client.DeleteOption) {
+	w.t.Helper()
+	if err := bed.Client.Delete(w.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: name}}, opts...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// replaced waits until the Pod of that name is another one than the given.
+func (w *world) replaced(old *corev1.Pod, within time.Duration) {
+	w.t.Helper()
+	err := wait.PollUntilContextTimeout(w.ctx, 100*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {
+		var pod corev1.Pod
+		err := bed.Client.Get(ctx, client.ObjectKeyFromObject(old), &pod)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil && pod.UID != old.UID, err
+	})
+	if err != nil {
+		w.t.Fatalf("Pod %s was not made anew: %v", old.Name, err)
+	}
+}
+
+func (w *world) killMysqld(instance string) time.Time {
+	w.t.Helper()
+	at, err := bed.KillMysqld(w.ctx, w.key, instance)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return at
+}
+
+// switchTo asks for a switchover the way the plugin does.
+func (w *world) switchTo(instance string) {
+	w.t.Helper()
+	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--subresource=status", "--type=merge",
+		"-p", fmt.Sprintf(`{"status":{"targetPrimary":%q}}`, instance))
+}
+
+// killOperator kills the operators' Pods; the Deployment makes new ones.
+func (w *world) killOperator() {
+	w.t.Helper()
+	w.kubectl("-n", testbed.OperatorNamespace, "delete", "pod", "--all", "--grace-period=0", "--force", "--wait=false")
+}
+
+// open logs in through one of the Services.
+func (w *world) open(service string) *sql.DB {
+	w.t.Helper()
+	e, err := bed.Endpoint(w.ctx, w.key, service)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	db, err := e.Open()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// ask runs a query with one value as its result.
+func (w *world) ask(db *sql.DB, query string) string {
+	w.t.Helper()
+	var value string
+	if err := db.QueryRowContext(w.ctx, query).Scan(&value); err != nil {
+		w.t.Fatalf("%s: %v", query, err)
+	}
+	return value
+}
+
+// load is a writer through -rw.
+type load struct {
+	*writer.Writer
+	w *world
+}
+
+func (w *world) startWriting() *load {
+	w.t.Helper()
+	e, err := bed.Endpoint(w.ctx, w.key, "rw")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	l := &load{Writer: e.Writer(), w: w}
+	if err := l.Start(w.ctx); err != nil {
+		w.t.Fatal(err)
+	}
+	l.ackedAfter(time.Now(), 10*time.Second)
+	return l
+}
+
+// ackedAfter waits for the first acknowledgement of a write begun after t and
+// returns how long after t it came.
+func (l *load) ackedAfter(t time.Time, within time.Duration) time.Duration {
+	l.w.t.Helper()
+	ctx, cancel := context.WithTimeout(l.w.ctx, within)
+	defer cancel()
+	at, err := l.WaitAck(ctx, t)
+	if err != nil {
+		l.w.t.Fatalf("no write was acknowledged within %s: %v", within, err)
+	}
+	return at.Sub(t)
+}
+
+// stopAndLoseNothing stops the writer and holds what was acknowledged against
+// what the primary has.
+func (l *load) stopAndLoseNothing() writer.Report {
+	l.w.t.Helper()
+	report := l.Stop()
+	v, err := l.Verify(l.w.ctx, l.w.open("rw"))
+	if err != nil {
+		l.w.t.Fatal(err)
+	}
+	if len(v.Missing) > 0 {
+		l.w.t.Errorf("I2: %d acknowledged rows are lost, the first: %+v", len(v.Missing), v.Missing[0])
+	}
+	if len(v.Extra) > 0 {
+		l.w.t.Errorf("%d rows are there that the server had refused, the first: %+v", len(v.Extra), v.Extra[0])
+	}
+	l.w.t.Logf("rows acknowledged %d, lost %d, longest gap %s", report.Acknowledged, len(v.Missing), report.LongestGap.Duration())
+	return report
+}

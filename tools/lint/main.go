@@ -1,0 +1,120 @@
+// Command lint checks the house rules that no common linter knows: a function
+// fits on a screen, product code does not sleep, and imports run downwards only.
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// screen is the number of lines that a function may have.
+const screen = 60
+
+func main() {
+	complaints, err := check(".")
+	for _, c := range complaints {
+		fmt.Println(c)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lint:", err)
+	}
+	if err != nil || len(complaints) > 0 {
+		os.Exit(1)
+	}
+}
+
+func check(root string) (complaints []string, err error) {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || isGenerated(path) {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		l := &linter{path: filepath.ToSlash(path), files: files}
+		l.check(file)
+		complaints = append(complaints, l.complaints...)
+		return nil
+	})
+	return complaints, err
+}
+
+func isGenerated(path string) bool { return strings.HasPrefix(filepath.Base(path), "zz_generated") }
+
+type linter struct {
+	path       string
+	files      *token.FileSet
+	complaints []string
+}
+
+func (l *linter) complain(at token.Pos, format string, args ...any) {
+	p := l.files.Position(at)
+	l.complaints = append(l.complaints, fmt.Sprintf("%s:%d: %s", l.path, p.Line, fmt.Sprintf(format, args...)))
+}
+
+func (l *linter) check(file *ast.File) {
+	isTest := strings.HasSuffix(l.path, "_test.go")
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && !isTest {
+			if n := l.files.Position(f.End()).Line - l.files.Position(f.Pos()).Line + 1; n > screen {
+				l.complain(f.Pos(), "func %s has %d lines; at most %d fit on a screen: split it by meaning", f.Name.Name, n, screen)
+			}
+		}
+	}
+	if !isTest && isProduct(l.path) {
+		ast.Inspect(file, l.sleeps)
+	}
+	l.imports(file)
+}
+
+func isProduct(path string) bool {
+	return strings.HasPrefix(path, "internal/") || strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "api/")
+}
+
+func (l *linter) sleeps(n ast.Node) bool {
+	if call, ok := n.(*ast.CallExpr); ok {
+		if s, ok := call.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Sleep" {
+			if pkg, ok := s.X.(*ast.Ident); ok && pkg.Name == "time" {
+				l.complain(call.Pos(), "product code does not sleep: wait for what is awaited, with a deadline")
+			}
+		}
+	}
+	return true
+}
+
+// forbidden imports: what a directory's code must not know.
+var forbidden = []struct{ dir, imports, why string }{
+	{"internal/core/", "k8s.io/", "core decides on plain data"},
+	{"internal/core/", "sigs.k8s.io/", "core decides on plain data"},
+	{"internal/core/", "net/http", "core does no I/O"},
+	{"internal/core/", "database/sql", "core knows no SQL"},
+	{"internal/core/", "cnmsql.co/api", "core has its own small types"},
+	{"internal/gtid/", "cnmsql.co/", "gtid knows nothing but GTIDs"},
+	{"internal/", "cnmsql.co/internal/operator", "nothing imports the operator"},
+	{"internal/", "cnmsql.co/internal/instance", "nothing imports the instance manager"},
+	{"api/", "cnmsql.co/internal", "the API knows nothing of how it is carried out"},
+}
+
+func (l *linter) imports(file *ast.File) {
+	for _, spec := range file.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil || strings.HasSuffix(l.path, "_test.go") {
+			continue
+		}
+		for _, f := range forbidden {
+			inside := strings.HasPrefix("cnmsql.co/"+l.path, f.imports+"/")
+			if strings.HasPrefix(l.path, f.dir) && (path == f.imports || strings.HasPrefix(path, strings.TrimSuffix(f.imports, "/")+"/")) && !inside {
+				l.complain(spec.Pos(), "imports %s: %s", path, f.why)
+			}
+		}
+	}
+}

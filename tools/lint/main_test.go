@@ -1,0 +1,40 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestComplainsOfWhatBreaksAHouseRule(t *testing.T) {
+	long := "package p\nfunc f() {\n" + strings.Repeat("\t_ = 1\n", 60) + "}\n"
+	for name, c := range map[string]struct{ path, text, says string }{
+		"a long function":                {"internal/x/x.go", long, "62 lines"},
+		"a long function in a test":      {"internal/x/x_test.go", long, ""},
+		"a sleep":                        {"internal/x/x.go", "package p\nimport \"time\"\nfunc f() { time.Sleep(1) }\n", "does not sleep"},
+		"a sleep in a test bed":          {"test/x/x.go", "package p\nimport \"time\"\nfunc f() { time.Sleep(1) }\n", ""},
+		"core that knows Kubernetes":     {"internal/core/x.go", "package p\nimport _ \"k8s.io/api/core/v1\"\n", "plain data"},
+		"core that knows GTIDs":          {"internal/core/x.go", "package p\nimport _ \"cnmsql.co/internal/gtid\"\n", ""},
+		"a package above the operator":   {"internal/plugin/x.go", "package p\nimport _ \"cnmsql.co/internal/operator\"\n", "nothing imports"},
+		"the command above the operator": {"cmd/cnmsql/x.go", "package p\nimport _ \"cnmsql.co/internal/operator\"\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			if err := os.MkdirAll(filepath.Dir(c.path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(c.path, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			complaints, err := check(".")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.Join(complaints, "\n")
+			if c.says == "" && got != "" || !strings.Contains(got, c.says) {
+				t.Errorf("complaints %q, want %q", got, c.says)
+			}
+		})
+	}
+}
