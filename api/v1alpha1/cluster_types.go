@@ -313,18 +313,23 @@ type AffinitySpec struct {
 	// +optional
 	TopologyKey string `json:"topologyKey,omitempty"`
 
+	// NodeSelector of the Pods.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
+	// NodeAffinity of the Pods.
 	// +optional
 	NodeAffinity *corev1.NodeAffinity `json:"nodeAffinity,omitempty"`
 
+	// Tolerations of the Pods.
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
+	// AdditionalPodAntiAffinity is added to the generated terms.
 	// +optional
 	AdditionalPodAntiAffinity *corev1.PodAntiAffinity `json:"additionalPodAntiAffinity,omitempty"`
 
+	// AdditionalPodAffinity of the Pods.
 	// +optional
 	AdditionalPodAffinity *corev1.PodAffinity `json:"additionalPodAffinity,omitempty"`
 }

@@ -20,8 +20,8 @@ func InstanceStatus() *admissionv1.ValidatingAdmissionPolicy {
 	p.Spec.Variables = []admissionv1.Variable{
 		{Name: "me", Expression: "request.userInfo.username.split(':')[3]"},
 		{Name: "own", Expression: "['currentPrimary', 'currentPrimaryTimestamp']"},
-		{Name: "old", Expression: "has(oldObject.status) ? oldObject.status : {}"},
-		{Name: "new", Expression: "has(object.status) ? object.status : {}"},
+		{Name: "old", Expression: "has(oldObject.status) ? dyn(oldObject.status) : {}"},
+		{Name: "new", Expression: "has(object.status) ? dyn(object.status) : {}"},
 		{Name: "others", Expression: "variables.new.filter(k, !(k in variables.own) && (!(k in variables.old) || variables.new[k] != variables.old[k])) + variables.old.filter(k, !(k in variables.own) && !(k in variables.new))"},
 		{Name: "claims", Expression: "variables.own.exists(k, (k in variables.new) != (k in variables.old) || (k in variables.new && variables.new[k] != variables.old[k]))"},
 	}
