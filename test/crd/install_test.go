@@ -103,8 +103,13 @@ func typed(t *testing.T, name string) *v1alpha1.Cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Delete(ctx, u) })
+	return typedOf(t, u)
+}
+
+func typedOf(t *testing.T, u *unstructured.Unstructured) *v1alpha1.Cluster {
+	t.Helper()
 	out := &v1alpha1.Cluster{}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(u), out); err != nil {
+	if err := api(t).Get(context.Background(), client.ObjectKeyFromObject(u), out); err != nil {
 		t.Fatal(err)
 	}
 	return out
