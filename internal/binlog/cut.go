@@ -1,0 +1,81 @@
+package binlog
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cnmsql.co/internal/gtid"
+)
+
+// Last returns the path of the last binary log that an index names; relative
+// names are relative to the index's directory.
+func Last(index string) (string, error) {
+	f, err := os.Open(index)
+	if err != nil {
+		return "", fmt.Errorf("reading the index of binary logs: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	last := ""
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if line := strings.TrimSpace(lines.Text()); line != "" {
+			last = line
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return "", err
+	}
+	if last == "" {
+		return "", fmt.Errorf("the index %s names no binary log", index)
+	}
+	if !filepath.IsAbs(last) {
+		last = filepath.Join(filepath.Dir(index), last)
+	}
+	return last, nil
+}
+
+// CutTail takes the transactions that are not in held off the end of a binary
+// log, after a copy of them was made durable in keep. The server that owns the
+// log must not run. Without such transactions nothing is done and kept is "".
+func CutTail(log string, held gtid.Set, keep string) (tail Tail, kept string, err error) {
+	f, err := os.OpenFile(log, os.O_RDWR, 0)
+	if err != nil {
+		return Tail{}, "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if tail, err = FindTail(f, held); err != nil || tail.Offset == 0 {
+		return tail, "", err
+	}
+	kept = filepath.Join(keep, fmt.Sprintf("%s.from-%d", filepath.Base(log), tail.Offset))
+	if err := keepTail(f, tail.Offset, kept); err != nil {
+		return tail, "", err
+	}
+	if err := f.Truncate(tail.Offset); err != nil {
+		return tail, kept, err
+	}
+	return tail, kept, f.Sync()
+}
+
+func keepTail(log *os.File, offset int64, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o640)
+	if err != nil {
+		return fmt.Errorf("keeping the tail of %s: %w", log.Name(), err)
+	}
+	_, err = io.Copy(out, io.NewSectionReader(log, offset, 1<<62))
+	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+		return fmt.Errorf("keeping the tail of %s: %w", log.Name(), err)
+	}
+	dir, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

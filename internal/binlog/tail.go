@@ -1,0 +1,151 @@
+package binlog
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"cnmsql.co/internal/gtid"
+)
+
+const (
+	headerSize = 19
+	// maxEvent is the most that max_allowed_packet allows, with its envelope.
+	maxEvent = 1<<30 + 1<<20
+
+	typeGTID         = 33
+	typeAnonymous    = 34
+	typeGTIDTagged   = 42
+	gtidBodySize     = 1 + 16 + 8
+	offsetType       = 4
+	offsetLength     = 9
+	offsetSourceUUID = 1
+	offsetSequence   = 17
+)
+
+var (
+	magic          = [4]byte{0xfe, 'b', 'i', 'n'}
+	magicEncrypted = [4]byte{0xfd, 'b', 'i', 'n'}
+)
+
+// Reasons for which a log cannot be judged.
+var (
+	ErrEncrypted   = errors.New("the binary log is encrypted")
+	ErrTagged      = errors.New("the binary log holds tagged GTIDs")
+	ErrAnonymous   = errors.New("the binary log holds transactions without GTID")
+	ErrInterleaved = errors.New("behind the first transaction that the successor lacks there are some that it holds")
+	ErrNotABinlog  = errors.New("the file is no binary log")
+)
+
+// Tail is what a log holds beyond what a successor does.
+type Tail struct {
+	// Offset in the file at which it begins; 0 when there is none.
+	Offset int64
+	// Transactions in it, the successor lacks all of them.
+	Transactions gtid.Set
+}
+
+// FindTail reads a binary log up to its end, or up to an event that a crash left
+// incomplete, and finds the first transaction that is not in held.
+func FindTail(r io.Reader, held gtid.Set) (Tail, error) {
+	in := bufio.NewReaderSize(r, 1<<20)
+	if err := checkMagic(in); err != nil {
+		return Tail{}, err
+	}
+	s := scanner{in: in, offset: int64(len(magic)), held: held}
+	for {
+		more, err := s.next()
+		if err != nil || !more {
+			return s.tail, err
+		}
+	}
+}
+
+func checkMagic(in io.Reader) error {
+	var got [4]byte
+	if _, err := io.ReadFull(in, got[:]); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotABinlog, err)
+	}
+	switch got {
+	case magic:
+		return nil
+	case magicEncrypted:
+		return ErrEncrypted
+	default:
+		return fmt.Errorf("%w: it begins with %x", ErrNotABinlog, got)
+	}
+}
+
+type scanner struct {
+	in     *bufio.Reader
+	offset int64
+	held   gtid.Set
+	tail   Tail
+}
+
+// next reads one event; more is false at the end of what is complete.
+func (s *scanner) next() (more bool, err error) {
+	var header [headerSize]byte
+	if _, err := io.ReadFull(s.in, header[:]); err != nil {
+		return false, endOr(err)
+	}
+	length := int64(binary.LittleEndian.Uint32(header[offsetLength:]))
+	if length < headerSize || length > maxEvent {
+		return false, nil // what a crash left; mysqld drops it, too
+	}
+	rest := length - headerSize
+	switch header[offsetType] {
+	case typeGTIDTagged:
+		return false, ErrTagged
+	case typeAnonymous:
+		return false, ErrAnonymous
+	case typeGTID:
+		read, err := s.transaction(rest)
+		if err != nil {
+			return false, endOr(err)
+		}
+		rest -= read
+	}
+	if _, err := io.CopyN(io.Discard, s.in, rest); err != nil {
+		return false, endOr(err)
+	}
+	s.offset += length
+	return true, nil
+}
+
+// transaction judges the transaction that a GTID event begins.
+func (s *scanner) transaction(rest int64) (read int64, err error) {
+	if rest < gtidBodySize {
+		return 0, io.ErrUnexpectedEOF
+	}
+	var body [gtidBodySize]byte
+	if _, err := io.ReadFull(s.in, body[:]); err != nil {
+		return 0, err
+	}
+	id, err := gtid.Parse(fmt.Sprintf("%s:%d", hex.EncodeToString(body[offsetSourceUUID:offsetSequence]),
+		binary.LittleEndian.Uint64(body[offsetSequence:])))
+	if err != nil {
+		return 0, fmt.Errorf("GTID event at %d: %w", s.offset, err)
+	}
+	switch {
+	case !s.held.Contains(id):
+		if s.tail.Offset == 0 {
+			s.tail.Offset = s.offset
+		}
+		s.tail.Transactions = s.tail.Transactions.Union(id)
+	case s.tail.Offset != 0:
+		return 0, ErrInterleaved
+	}
+	return gtidBodySize, nil
+}
+
+// endOr: an incomplete event is the end of the log.
+func endOr(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
