@@ -18,7 +18,7 @@ import (
 const OperatorNamespace = "cnmsql-system"
 
 var (
-	imageLine    = regexp.MustCompile(`(?m)^(\s*(?:- )?image:\s*).*$`)
+	imageLine    = regexp.MustCompile(`(?m)^([ \t]*(?:- )?image:[ \t]+)\S+$`)
 	operatorFlag = regexp.MustCompile(`--operator-image=\S+?(["']?)(\s|$)`)
 	defaultFlag  = regexp.MustCompile(`--default-image=\S+?(["']?)(\s|$)`)
 )

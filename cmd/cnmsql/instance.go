@@ -1,0 +1,34 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"cnmsql.co/internal/instance"
+)
+
+func instanceCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "instance", Short: "Manage the mysqld of this Pod"}
+	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand())
+	return cmd
+}
+
+func instanceRunCommand() *cobra.Command {
+	return &cobra.Command{Use: "run", Short: "Run as the first process of an instance's Pod", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := instance.OptionsFromEnv()
+			if err != nil {
+				return err
+			}
+			ctx, stop := untilTerminated(cmd.Context())
+			defer stop()
+			return instance.Run(ctx, o)
+		}}
+}
+
+func instanceInstallCommand() *cobra.Command {
+	var to string
+	cmd := &cobra.Command{Use: "install", Short: "Copy this binary to where the main container finds it", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return instance.CopySelf(to) }}
+	cmd.Flags().StringVar(&to, "to", "/cnmsql/bin", "directory to copy to")
+	return cmd
+}

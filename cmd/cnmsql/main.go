@@ -1,0 +1,33 @@
+// Command cnmsql is the operator, the instance manager and its one-shot jobs in
+// one static binary.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := root().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "cnmsql:", err)
+		os.Exit(1)
+	}
+}
+
+func root() *cobra.Command {
+	cmd := &cobra.Command{Use: "cnmsql", Short: "A Kubernetes operator for MySQL", SilenceUsage: true, SilenceErrors: true}
+	cmd.AddCommand(operatorCommand(), instanceCommand())
+	return cmd
+}
+
+// untilTerminated ends the context at SIGTERM, too.
+func untilTerminated(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, syscall.SIGTERM)
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"cnmsql.co/internal/operator"
+)
+
+func operatorCommand() *cobra.Command {
+	var o operator.Options
+	var level string
+	cmd := &cobra.Command{Use: "operator", Short: "Run the controllers", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.OperatorImage == "" {
+				return errors.New("--operator-image is empty: name the image that this binary runs from, so that instances can copy it")
+			}
+			var l slog.Level
+			if err := l.UnmarshalText([]byte(level)); err != nil {
+				return fmt.Errorf("--log-level: %w", err)
+			}
+			handler := slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: l})
+			ctrl.SetLogger(logr.FromSlogHandler(handler))
+			conf, err := ctrl.GetConfig()
+			if err != nil {
+				return err
+			}
+			ctx, stop := untilTerminated(cmd.Context())
+			defer stop()
+			return operator.Run(ctx, conf, o)
+		}}
+	f := cmd.Flags()
+	f.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address of the metrics, 0 for none")
+	f.StringVar(&o.ProbeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	f.BoolVar(&o.LeaderElect, "leader-elect", false, "let one of several operators work at a time")
+	f.StringVar(&o.Namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the operator's own lease")
+	f.StringVar(&o.OperatorImage, "operator-image", "", "image that this binary runs from; instances copy the manager from it")
+	f.StringVar(&o.DefaultImage, "default-image", "mysql:9.7", "image with mysqld for Clusters that name none")
+	f.IntVar(&o.Workers, "workers", 16, "number of clusters that are looked at side by side")
+	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	return cmd
+}
