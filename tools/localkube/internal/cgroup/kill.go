@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -51,34 +52,45 @@ func (h Host) Thaw(path string) { h.setFrozen(path, false) }
 
 func (h Host) setFrozen(path string, frozen bool) {
 	for _, root := range h.Roots {
-		file, value, want := freezer(filepath.Join(root, path), frozen)
-		if _, err := os.Stat(file); err != nil {
-			continue
+		f := freezerOf(filepath.Join(root, path), h.V2)
+		if _, err := os.Stat(f.control); err != nil {
+			continue // a v1 controller other than the freezer
 		}
-		_ = os.WriteFile(file, []byte(value), 0o644)
-		waitForState(file, want)
-	}
-}
-
-func freezer(dir string, frozen bool) (file, value, want string) {
-	if _, err := os.Stat(filepath.Join(dir, "cgroup.freeze")); err == nil {
+		value, want := f.thaw, f.thawed
 		if frozen {
-			return filepath.Join(dir, "cgroup.freeze"), "1", "1"
+			value, want = f.freeze, f.frozen
 		}
-		return filepath.Join(dir, "cgroup.freeze"), "0", "0"
+		_ = os.WriteFile(f.control, []byte(value), 0o644)
+		waitForLine(f.state, want)
 	}
-	if frozen {
-		return filepath.Join(dir, "freezer.state"), "FROZEN", "FROZEN"
-	}
-	return filepath.Join(dir, "freezer.state"), "THAWED", "THAWED"
 }
 
-// waitForState gives up after a second: freezing is for neatness, and a process
+// freezer tells what to write where, and which line says that it is done.
+type freezer struct {
+	control, freeze, thaw string
+	state, frozen, thawed string
+}
+
+func freezerOf(dir string, v2 bool) freezer {
+	if v2 {
+		return freezer{
+			control: filepath.Join(dir, "cgroup.freeze"), freeze: "1", thaw: "0",
+			state: filepath.Join(dir, "cgroup.events"), frozen: "frozen 1", thawed: "frozen 0",
+		}
+	}
+	file := filepath.Join(dir, "freezer.state")
+	return freezer{
+		control: file, freeze: "FROZEN", thaw: "THAWED",
+		state: file, frozen: "FROZEN", thawed: "THAWED",
+	}
+}
+
+// waitForLine gives up after a second: freezing is for neatness, and a process
 // in uninterruptible sleep would hold it up for ever.
-func waitForState(file, want string) {
+func waitForLine(file, want string) {
 	for range 100 {
 		data, err := os.ReadFile(file)
-		if err != nil || strings.TrimSpace(string(data)) == want {
+		if err != nil || slices.Contains(strings.Split(string(data), "\n"), want) {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)

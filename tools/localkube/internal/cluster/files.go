@@ -2,13 +2,10 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"cnmsql.co/tools/localkube/internal/kubeapi"
 	"cnmsql.co/tools/localkube/internal/kubebuild"
@@ -17,35 +14,6 @@ import (
 	"cnmsql.co/tools/localkube/internal/pki"
 	"cnmsql.co/tools/localkube/internal/render"
 )
-
-// marker is the file by which `down` knows a directory as its own.
-const marker = ".localkube"
-
-// checkDir refuses a directory in which somebody else has something.
-func checkDir(dir, name string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(entries) == 0) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("looking into the cluster's directory: %w", err)
-	}
-	owner, err := os.ReadFile(filepath.Join(dir, marker))
-	if err != nil {
-		return fmt.Errorf("%s is not empty and not made by localkube: choose another --dir, or empty it", dir)
-	}
-	if strings.TrimSpace(string(owner)) != name {
-		return fmt.Errorf("%s belongs to the cluster %q: choose another --dir", dir, strings.TrimSpace(string(owner)))
-	}
-	return nil
-}
-
-func markDir(dir, name string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the cluster's directory: %w", err)
-	}
-	return os.WriteFile(filepath.Join(dir, marker), []byte(name+"\n"), 0o644)
-}
 
 func (c *Cluster) kubeconfigOf(user string) string { return c.Path("kubeconfigs", user) }
 

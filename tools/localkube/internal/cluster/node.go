@@ -31,6 +31,9 @@ func (c *Cluster) prepareNode(ctx context.Context, n layout.Node) error {
 	if err := c.prepareMachine(ctx, n.Machine); err != nil {
 		return fmt.Errorf("%s: %w", n.Name, err)
 	}
+	if err := network.Heal(ctx, n); err != nil {
+		return fmt.Errorf("%s: ending its partitions: %w", n.Name, err)
+	}
 	if err := c.writeNodeConfigs(ctx, n); err != nil {
 		return fmt.Errorf("%s: writing its configuration: %w", n.Name, err)
 	}
@@ -61,7 +64,7 @@ func (c *Cluster) startContainerd(ctx context.Context, n layout.Node) error {
 	if err := containerd.Ensure(); err != nil {
 		return err
 	}
-	return waitFor(ctx, containerd.Name, 30*time.Second, []process.Process{containerd}, func(context.Context) error {
+	return waitFor(ctx, containerd.Name, time.Minute, []process.Process{containerd}, func(context.Context) error {
 		conn, err := net.Dial("unix", n.Socket())
 		if err == nil {
 			conn.Close()

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cnmsql.co/tools/localkube/internal/command"
@@ -44,7 +45,22 @@ func ensurePackages(ctx context.Context) error {
 		}
 	}
 	loadModules(ctx)
+	raiseLimits()
 	return ensureLoopbackPlugin()
+}
+
+// raiseLimits makes room for several clusters: one of three nodes takes 36 of the
+// 128 inotify instances that Linux allows a user, and a kubelet that gets none
+// does not start. Where the limit cannot be written, it may still suffice.
+func raiseLimits() {
+	const file, enough = "/proc/sys/fs/inotify/max_user_instances", 1024
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return
+	}
+	if limit, err := strconv.Atoi(strings.TrimSpace(string(data))); err == nil && limit < enough {
+		_ = os.WriteFile(file, []byte(strconv.Itoa(enough)), 0o644)
+	}
 }
 
 func installPackages(ctx context.Context, missing []string) error {

@@ -4,11 +4,65 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"net"
+	"net/http"
 	"time"
 
 	"cnmsql.co/tools/localkube/internal/layout"
 )
+
+// waitReady waits for what the first Pod will need: nodes, the account it runs
+// as, DNS, and Services from nodes and host.
+func (c *Cluster) waitReady(ctx context.Context, since time.Time) error {
+	for _, n := range c.AllNodes() {
+		if err := c.waitNode(ctx, n, since); err != nil {
+			return err
+		}
+	}
+	api, err := c.admin()
+	if err != nil {
+		return err
+	}
+	controllers := c.controllers()
+	err = waitFor(ctx, "the default service account", time.Minute, controllers[:1], func(ctx context.Context) error {
+		_, err := api.Get(ctx, "/api/v1/namespaces/default/serviceaccounts/default")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	ready := fmt.Sprintf("http://%s:8181/ready", c.Gateway().IP)
+	if err := waitFor(ctx, "CoreDNS", time.Minute, controllers[3:4], httpOK(ready)); err != nil {
+		return err
+	}
+	vip := net.JoinHostPort(c.KubernetesIP().String(), "443")
+	return waitFor(ctx, "Services on the host", time.Minute, controllers[4:], func(ctx context.Context) error {
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", vip)
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	})
+}
+
+func httpOK(url string) func(context.Context) error {
+	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{}}
+	return func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: %s", url, resp.Status)
+		}
+		return nil
+	}
+}
 
 type nodeObject struct {
 	Spec   struct{ PodCIDR string }
@@ -42,7 +96,7 @@ func (c *Cluster) waitNode(ctx context.Context, n layout.Node, since time.Time) 
 	}
 	restarted := startedSince(c.kubelet(n).PidFile, since)
 	var object nodeObject
-	err = waitFor(ctx, n.Name, 90*time.Second, c.nodeProcesses(n), func(ctx context.Context) error {
+	err = waitFor(ctx, n.Name, 3*time.Minute, c.nodeProcesses(n), func(ctx context.Context) error {
 		object = nodeObject{}
 		if err := api.GetInto(ctx, "/api/v1/nodes/"+n.Name, &object); err != nil {
 			return err
@@ -68,18 +122,4 @@ func (c *Cluster) waitNode(ctx context.Context, n layout.Node, since time.Time) 
 	}
 	proxy := c.kubeProxy(n)
 	return waitFor(ctx, proxy.Name, time.Minute, c.nodeProcesses(n)[2:], httpOK(fmt.Sprintf("http://%s:10256/healthz", n.IP)))
-}
-
-// joinErrors puts several failures below each other.
-func joinErrors(all []error) error {
-	var texts []string
-	for _, err := range all {
-		if err != nil {
-			texts = append(texts, err.Error())
-		}
-	}
-	if len(texts) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(texts, "\n"))
 }

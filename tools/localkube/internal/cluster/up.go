@@ -2,11 +2,10 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"cnmsql.co/tools/localkube/internal/layout"
 	"cnmsql.co/tools/localkube/internal/network"
 	"cnmsql.co/tools/localkube/internal/process"
-	"cnmsql.co/tools/localkube/internal/registry"
 	"cnmsql.co/tools/localkube/internal/render"
 )
 
@@ -45,33 +43,6 @@ func Up(ctx context.Context, o Options, out io.Writer) (string, error) {
 		return "", err
 	}
 	return c.Kubeconfig(), c.start(ctx)
-}
-
-// claim checks the directory before it takes an index: a refused command must
-// leave nothing behind.
-func claim(o Options, out io.Writer) (*Cluster, error) {
-	if err := layout.CheckName(o.Name); err != nil {
-		return nil, err
-	}
-	dir := o.Dir
-	if dir == "" {
-		dir = filepath.Join(registry.DefaultRoot, o.Name)
-	}
-	if _, known, err := Registry().Find(o.Name); err != nil {
-		return nil, err
-	} else if !known {
-		if err := checkDir(dir, o.Name); err != nil {
-			return nil, err
-		}
-	}
-	plan, err := Registry().Claim(o.Name, o.Dir, o.Nodes)
-	if err != nil {
-		return nil, err
-	}
-	if err := markDir(plan.Dir, plan.Name); err != nil {
-		return nil, err
-	}
-	return newCluster(plan, o.Cache, out)
 }
 
 func (c *Cluster) ensureBuild(ctx context.Context, cache string) error {
@@ -135,7 +106,7 @@ func (c *Cluster) startFoundation(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return waitFor(ctx, "the API server", time.Minute, foundation, func(ctx context.Context) error {
+	return waitFor(ctx, "the API server", 2*time.Minute, foundation, func(ctx context.Context) error {
 		_, err := api.Get(ctx, "/readyz")
 		return err
 	})
@@ -171,59 +142,6 @@ func (c *Cluster) applyObjects(ctx context.Context) error {
 	return nil
 }
 
-// waitReady waits for what the first Pod will need: nodes, the account it runs
-// as, DNS, and Services from nodes and host.
-func (c *Cluster) waitReady(ctx context.Context, since time.Time) error {
-	for _, n := range c.AllNodes() {
-		if err := c.waitNode(ctx, n, since); err != nil {
-			return err
-		}
-	}
-	api, err := c.admin()
-	if err != nil {
-		return err
-	}
-	controllers := c.controllers()
-	err = waitFor(ctx, "the default service account", time.Minute, controllers[:1], func(ctx context.Context) error {
-		_, err := api.Get(ctx, "/api/v1/namespaces/default/serviceaccounts/default")
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	ready := fmt.Sprintf("http://%s:8181/ready", c.Gateway().IP)
-	if err := waitFor(ctx, "CoreDNS", time.Minute, controllers[3:4], httpOK(ready)); err != nil {
-		return err
-	}
-	vip := net.JoinHostPort(c.KubernetesIP().String(), "443")
-	return waitFor(ctx, "Services on the host", time.Minute, controllers[4:], func(ctx context.Context) error {
-		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", vip)
-		if err == nil {
-			conn.Close()
-		}
-		return err
-	})
-}
-
-func httpOK(url string) func(context.Context) error {
-	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{}}
-	return func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return err
-		}
-		resp, err := client.Do(req)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s: %s", url, resp.Status)
-		}
-		return nil
-	}
-}
-
 // onAllNodes does something on every node at once.
 func (c *Cluster) onAllNodes(do func(layout.Node) error) error {
 	nodes := c.AllNodes()
@@ -234,4 +152,18 @@ func (c *Cluster) onAllNodes(do func(layout.Node) error) error {
 	}
 	all.Wait()
 	return joinErrors(failed)
+}
+
+// joinErrors puts several failures below each other.
+func joinErrors(all []error) error {
+	var texts []string
+	for _, err := range all {
+		if err != nil {
+			texts = append(texts, err.Error())
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(texts, "\n"))
 }

@@ -34,16 +34,6 @@ func (r Registry) Find(name string) (layout.Cluster, bool, error) {
 	return found, ok, err
 }
 
-// All are the clusters of this machine.
-func (r Registry) All() ([]layout.Cluster, error) {
-	var clusters []layout.Cluster
-	err := r.locked(func(all []layout.Cluster) ([]layout.Cluster, error) {
-		clusters = all
-		return all, nil
-	})
-	return clusters, err
-}
-
 // Claim returns the cluster of a name, made if there is none. Zero values of dir
 // and nodes mean: as it is, or the default.
 func (r Registry) Claim(name, dir string, nodes int) (layout.Cluster, error) {
