@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"fmt"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// Decision is what to say and what to do.
+type Decision struct {
+	// State, Reason and Message are the manager's word.
+	State   core.State
+	Reason  string
+	Message string
+	// Errant and NeedsReclone are findings about the primary's position.
+	Errant       gtid.Set
+	NeedsReclone bool
+	// Actions to carry out in their order; none means to wait for a change.
+	Actions []Action
+}
+
+// Action is one thing to do. Its String is for people and golden files.
+type Action interface {
+	fmt.Stringer
+	action()
+}
+
+// Initialize makes a data directory: as the cluster's first data, or scratch
+// data to clone over.
+type Initialize struct{ Bootstrap bool }
+
+// StartServer starts mysqld, read-only.
+type StartServer struct{}
+
+// StopServer ends mysqld: client sessions first. With Kill it is not asked.
+type StopServer struct {
+	Kill bool
+	Why  string
+}
+
+// Abort ends the activity under way.
+type Abort struct{}
+
+// Exit ends the manager.
+type Exit struct{}
+
+// CloneFrom copies a donor's data over scratch data.
+type CloneFrom struct{ Donor string }
+
+// Demote makes mysqld refuse writes and closes client sessions, or kills it.
+type Demote struct{ Why string }
+
+// StopReceiving stops receiving from the source, and acknowledging.
+type StopReceiving struct{}
+
+// StartReceiving starts it.
+type StartReceiving struct{}
+
+// StartApplying starts to apply what was received.
+type StartApplying struct{}
+
+// GiveAcks sets whether this instance acknowledges as a replica.
+type GiveAcks struct{ On bool }
+
+// WaitApplied waits a while until a set is executed.
+type WaitApplied struct{ Set gtid.Set }
+
+// AskPrimary asks the primary for its position, after reading our own.
+type AskPrimary struct {
+	Instance string
+	Epoch    int64
+}
+
+// Follow points replication at the primary and starts it.
+type Follow struct{ Instance string }
+
+// AcquireLease takes the primary's lease.
+type AcquireLease struct{ Epoch int64 }
+
+// BecomePrimary makes mysqld writable in this epoch.
+type BecomePrimary struct {
+	Epoch int64
+	Acks  int
+}
+
+func (Initialize) action()     {}
+func (StartServer) action()    {}
+func (StopServer) action()     {}
+func (Abort) action()          {}
+func (Exit) action()           {}
+func (CloneFrom) action()      {}
+func (Demote) action()         {}
+func (StopReceiving) action()  {}
+func (StartReceiving) action() {}
+func (StartApplying) action()  {}
+func (GiveAcks) action()       {}
+func (WaitApplied) action()    {}
+func (AskPrimary) action()     {}
+func (Follow) action()         {}
+func (AcquireLease) action()   {}
+func (BecomePrimary) action()  {}
+
+func (a Initialize) String() string {
+	if a.Bootstrap {
+		return "initialize the cluster's first data"
+	}
+	return "initialize scratch data"
+}
+func (StartServer) String() string { return "start mysqld" }
+func (a StopServer) String() string {
+	if a.Kill {
+		return "kill mysqld (" + a.Why + ")"
+	}
+	return "stop mysqld (" + a.Why + ")"
+}
+func (Abort) String() string          { return "abort the activity" }
+func (Exit) String() string           { return "exit" }
+func (a CloneFrom) String() string    { return "clone from " + a.Donor }
+func (a Demote) String() string       { return "demote (" + a.Why + ")" }
+func (StopReceiving) String() string  { return "stop receiving" }
+func (StartReceiving) String() string { return "start receiving" }
+func (StartApplying) String() string  { return "start applying" }
+func (a GiveAcks) String() string     { return fmt.Sprintf("give acknowledgements: %t", a.On) }
+func (a WaitApplied) String() string  { return "wait until applied: " + a.Set.Abbreviate(4) }
+func (a AskPrimary) String() string   { return "ask " + a.Instance + " for its position" }
+func (a Follow) String() string       { return "follow " + a.Instance }
+func (a AcquireLease) String() string { return fmt.Sprintf("acquire the lease at epoch %d", a.Epoch) }
+func (a BecomePrimary) String() string {
+	return fmt.Sprintf("become primary in epoch %d with %d acknowledgements", a.Epoch, a.Acks)
+}

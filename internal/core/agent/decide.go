@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// Decide tells what to do. The first rule that applies decides.
+func Decide(f *Facts) Decision {
+	for _, rule := range []func(*Facts) (Decision, bool){
+		mayNotTouch,
+		terminate,
+		refuseWrites,
+		letActivityGoOn,
+		makeData,
+		startServer,
+		awaitServer,
+		clone,
+		promote,
+	} {
+		if d, applies := rule(f); applies {
+			return d
+		}
+	}
+	return follow(f)
+}
+
+func say(state core.State, reason, message string, actions ...Action) (Decision, bool) {
+	return Decision{State: state, Reason: reason, Message: message, Actions: actions}, true
+}
+
+func pass() (Decision, bool) { return Decision{}, false }
+
+// mayNotTouch: the volume is not ours, or not surely.
+func mayNotTouch(f *Facts) (Decision, bool) {
+	switch {
+	case !f.Locked && f.TerminatingSince.IsZero():
+		return say(core.Starting, "VolumeInUse", "waiting for the lock on the volume: another manager of this instance is still running on this node")
+	case !f.Locked:
+		return say(core.Stopped, "VolumeInUse", "stopped while waiting for the lock on the volume", Exit{})
+	case f.Foreign && f.TerminatingSince.IsZero():
+		return say(core.Failed, "ForeignData", "the volume holds the data of another cluster or instance: nothing was touched; attach the right volume, or delete this instance's PersistentVolumeClaim if its data is not needed")
+	case f.Cluster == nil && f.TerminatingSince.IsZero() && !f.Mysqld.Up:
+		return say(core.Starting, "ClusterUnknown", "waiting for the API server to tell what the Cluster looks like")
+	}
+	return pass()
+}
+
+// refuseWrites: writable without permission, which is ended before all else.
+func refuseWrites(f *Facts) (Decision, bool) {
+	switch {
+	case !f.Mysqld.Up || !f.Mysqld.MayWrite:
+		return pass()
+	case f.Permitted() && f.WritableEpoch != 0:
+		return pass()
+	case f.WritableEpoch == 0:
+		return say(core.Running, "Demoting", "mysqld accepts writes although it was not promoted", Demote{"not promoted"})
+	}
+	return say(core.Running, "Demoting", "the promotion of this instance has ended", Demote{fmt.Sprintf("epoch %d has ended", f.WritableEpoch)})
+}
+
+func letActivityGoOn(f *Facts) (Decision, bool) {
+	switch f.Activity {
+	case Initializing:
+		return say(core.Initializing, "", "making a data directory")
+	case Cloning:
+		return say(core.Cloning, "", "copying the data of "+f.Donor)
+	case Stopping:
+		return say(core.Running, "Stopping", "mysqld is being stopped")
+	}
+	return pass()
+}
+
+// makeData: an empty volume. Only the very first data of a cluster that never had
+// a primary is made from nothing; whoever else has none must be given it.
+func makeData(f *Facts) (Decision, bool) {
+	if f.Data == core.DataPopulated || f.Data == core.DataScratch {
+		return pass()
+	}
+	if d, waits := problem(f); waits {
+		return d, true
+	}
+	p := f.promotion()
+	switch {
+	case p == nil && !f.Cluster.Established:
+		return say(core.Empty, "", "waiting for the operator to choose the first primary")
+	case p != nil && p.Instance == f.Me && f.mayBootstrap(p):
+		return say(core.Initializing, "", "making the cluster's first data", Initialize{Bootstrap: true})
+	case p != nil && p.Instance == f.Me:
+		return say(core.Empty, "DataMissing", "this instance is the primary and its volume is empty; an established cluster is never initialised anew: promote a replica or restore a backup")
+	}
+	return say(core.Initializing, "", "making scratch data to clone over", Initialize{})
+}
+
+func (f *Facts) mayBootstrap(p *core.Promotion) bool {
+	return f.Permitted() && p.Proof == core.ProofBootstrap && p.Epoch == 1 && !f.Cluster.Established
+}
+
+// problem: what hindered the last start is told until it may have gone.
+func problem(f *Facts) (Decision, bool) {
+	if p := f.Problem; p != nil && f.Now.Before(p.RetryAt) && (f.Cluster == nil || p.Generation == f.Cluster.Generation) {
+		return say(core.Failed, p.Reason, p.Message)
+	}
+	return pass()
+}
+
+// startServer: it does not run. Everybody starts at once, but a primary that may
+// be replaced: whether its last writes stay is the operator's to say.
+func startServer(f *Facts) (Decision, bool) {
+	if f.Mysqld.Up {
+		return pass()
+	}
+	if d, waits := problem(f); waits {
+		return d, true
+	}
+	reason := ""
+	if f.Mysqld.Ended {
+		reason = "MysqldCrashed"
+	}
+	down := f.Now.Sub(f.Mysqld.DownSince)
+	if f.mayBeReplaced() && down < VerdictWait {
+		return say(core.Stopped, reason, "waiting for the operator to say whether another instance takes over")
+	}
+	if f.Mysqld.Failures > 0 && down < Backoff(f.Mysqld.Failures) {
+		return say(core.Stopped, reason, fmt.Sprintf("mysqld is started again %s after it ended", Backoff(f.Mysqld.Failures)))
+	}
+	return say(core.Stopped, reason, "", StartServer{})
+}
+
+// mayBeReplaced: it was the primary of this epoch, there are others, and the
+// operator has not said that nobody else will be promoted.
+func (f *Facts) mayBeReplaced() bool {
+	p := f.promotion()
+	return f.Permitted() && f.WasPrimaryEpoch == p.Epoch && f.Cluster.Instances > 1 && f.RestartEpoch < p.Epoch
+}
+
+// Backoff is the pause before mysqld is started again after so many failures in
+// a row.
+func Backoff(failures int) time.Duration {
+	return min(time.Second<<min(max(failures-1, 0), 5), 30*time.Second)
+}
+
+// awaitServer: it runs and does not answer. Recovery may take hours, and only
+// maxStartDelay ends it.
+func awaitServer(f *Facts) (Decision, bool) {
+	m := f.Mysqld
+	switch {
+	case f.Server != nil && m.Answers:
+		return pass()
+	case m.Accepted:
+		return say(core.Hung, "NoAnswer", "mysqld runs and does not answer")
+	case f.Cluster != nil && f.Now.Sub(m.StartedAt) > f.Cluster.MaxStart:
+		return say(core.Recovering, "StartTimedOut", fmt.Sprintf("mysqld does not accept connections %s after its start; raise spec.maxStartDelay if crash recovery needs longer", f.Cluster.MaxStart),
+			StopServer{Kill: true, Why: "start timed out"})
+	}
+	return say(core.Recovering, "", "mysqld was started and does not accept connections yet")
+}
+
+// clone: scratch data waits for a donor.
+func clone(f *Facts) (Decision, bool) {
+	if f.Data != core.DataScratch {
+		return pass()
+	}
+	if f.Donor != "" {
+		return say(core.Cloning, "", "copying the data of "+f.Donor, CloneFrom{f.Donor})
+	}
+	return say(core.AwaitingClone, "", "waiting for a donor")
+}

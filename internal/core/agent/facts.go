@@ -1,0 +1,186 @@
+package agent
+
+import (
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// Facts are all that an instance knows when it decides.
+type Facts struct {
+	Now time.Time
+	// Me, PodUID and Node are this instance's.
+	Me, PodUID, Node string
+	// Cluster as it was last seen; nil if it never was.
+	Cluster *Cluster
+
+	// Locked: this manager holds the lock on the volume.
+	Locked bool
+	Data   core.DataState
+	// Foreign: the data is of another cluster or another instance.
+	Foreign bool
+	// FencedBelow and FrozenBelow are promises given to the operator.
+	FencedBelow, FrozenBelow int64
+	// WasPrimaryEpoch is the last epoch in which this data was writable.
+	WasPrimaryEpoch int64
+	// Acks is the number of acknowledgements that was last applied, in AcksEpoch.
+	Acks      int
+	AcksEpoch int64
+
+	// Activity is what goes on beside the decisions and takes its time.
+	Activity Activity
+	Mysqld   Mysqld
+	// Server is what mysqld says; nil when it does not answer.
+	Server *core.Server
+	// Replicating is the instance that the replication channel points at; ""
+	// when there is none or it is nobody of this cluster.
+	Replicating string
+	// ReceiveFailedAt is when receiving was last started and has failed since.
+	ReceiveFailedAt time.Time
+	WritableEpoch   int64
+	// LeaseEpoch is the epoch at which this instance holds the lease; 0 if not.
+	LeaseEpoch int64
+	Primary    *Position
+
+	// Donor is where the operator ordered to clone from; "" without an order.
+	Donor string
+	// RestartEpoch is the epoch of the last order to restart in place.
+	RestartEpoch int64
+	// Problem is why mysqld cannot be started.
+	Problem *Problem
+	// TerminatingSince is when the Pod was asked to stop; zero if it was not.
+	TerminatingSince time.Time
+}
+
+// Cluster is what an instance needs to know of its cluster.
+type Cluster struct {
+	Deleting    bool
+	Generation  int64
+	Established bool
+	Epoch       int64
+	Promotion   *core.Promotion
+	// CurrentPrimary is who has reported that it is writable.
+	CurrentPrimary string
+	Diverged       []string
+	// Instances that exist or should.
+	Instances  int
+	Durability core.DurabilityMode
+	// Lease: a primary must hold one.
+	Lease             bool
+	MaxStart, MaxStop time.Duration
+}
+
+// Activity is something that takes longer than a decision may wait.
+type Activity string
+
+// Activities.
+const (
+	NoActivity   Activity = ""
+	Initializing Activity = "Initializing"
+	Cloning      Activity = "Cloning"
+	Stopping     Activity = "Stopping"
+)
+
+// Mysqld is the process.
+type Mysqld struct {
+	Up bool
+	// Accepted: it has answered since it was started.
+	Accepted bool
+	// Answers: it has answered lately.
+	Answers   bool
+	StartedAt time.Time
+	// DownSince is when it ended, or when the manager began.
+	DownSince time.Time
+	// Ended: this manager has seen it end without having asked for it.
+	Ended bool
+	// MayWrite: it was made writable since it was started and not surely made
+	// read-only after that.
+	MayWrite bool
+	// Failures in a row to start.
+	Failures int
+}
+
+// Problem is why mysqld cannot be started.
+type Problem struct {
+	core.Problem
+	// Generation of the Cluster with which it was found.
+	Generation int64
+	// RetryAt is when to try again although nothing has changed.
+	RetryAt time.Time
+}
+
+// Position is what the primary holds, asked for after what this instance holds
+// was read.
+type Position struct {
+	Instance string
+	Epoch    int64
+	At       time.Time
+	// Mine was executed here before the primary was asked.
+	Mine gtid.Set
+	// Executed and Purged are the primary's.
+	Executed, Purged gtid.Set
+}
+
+// Timings of decisions.
+const (
+	// VerdictWait is how long a crashed primary waits for the operator to say
+	// whether another will be promoted.
+	VerdictWait = 5 * time.Second
+	// HandOverWait is how long a stopping primary waits for the operator to
+	// begin a hand-over.
+	HandOverWait = 30 * time.Second
+	// positionLife is how long a primary's position is good for a decision, and
+	// positionRefresh when it is asked for again while it matters.
+	positionLife    = 10 * time.Second
+	positionRefresh = 4 * time.Second
+	// receiveRetry is the pause before a source that refused is tried again.
+	receiveRetry = 5 * time.Second
+)
+
+func (f *Facts) promotion() *core.Promotion {
+	if f.Cluster == nil {
+		return nil
+	}
+	return f.Cluster.Promotion
+}
+
+// Permitted tells whether this instance may be writable: the promotion is of the
+// present epoch, names this very Pod, and no promise forbids it.
+func (f *Facts) Permitted() bool {
+	p := f.promotion()
+	return p != nil && p.Instance == f.Me && p.Epoch == f.Cluster.Epoch &&
+		p.Epoch >= f.FencedBelow && f.isPod(p) && f.Locked && !f.Foreign
+}
+
+// isPod: another Pod of the same instance may be alive elsewhere. On the same
+// node the lock on the volume tells that it is not.
+func (f *Facts) isPod(p *core.Promotion) bool {
+	return p.PodUID == "" || p.PodUID == f.PodUID || p.Node != "" && p.Node == f.Node
+}
+
+// primary is who is to be followed: promoted, and by its own word writable.
+func (f *Facts) primary() string {
+	p := f.promotion()
+	if p == nil || p.Instance == f.Me || p.Instance != f.Cluster.CurrentPrimary {
+		return ""
+	}
+	return p.Instance
+}
+
+func (f *Facts) listedDiverged() bool {
+	if f.Cluster == nil {
+		return false
+	}
+	for _, name := range f.Cluster.Diverged {
+		if name == f.Me {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Facts) receiving() bool {
+	r := f.Server.Replication
+	return r != nil && (r.IORunning || r.IOConnecting)
+}

@@ -1,0 +1,149 @@
+package agent
+
+import (
+	"fmt"
+
+	"cnmsql.co/internal/core"
+)
+
+// follow: this instance is not the primary. It replicates from the primary if it
+// holds nothing that the primary lacks, and if the primary still has all it needs.
+func follow(f *Facts) Decision {
+	d := Decision{State: core.Running}
+	primary := f.primary()
+	if primary == "" {
+		d.Reason, d.Message = idleReason(f)
+		d.Actions = applying(f)
+		return d
+	}
+	if f.FrozenBelow > f.promotion().Epoch {
+		d.Reason, d.Message = "Frozen", fmt.Sprintf("does not receive below epoch %d", f.FrozenBelow)
+		d.Actions = append(stopReceiving(f), applying(f)...)
+		return d
+	}
+	if r := f.Server.Replication; r != nil && r.SQLError != "" && !r.SQLRunning {
+		d.Reason, d.Message = "ReplicationBroken", "the applier has stopped: "+r.SQLError
+		if f.Server.SemiSync.ReplicaEnabled { // who cannot be elected must not acknowledge
+			d.Actions = stopReceiving(f)
+		}
+		return d
+	}
+	attached := f.Replicating == primary
+	if attached && f.receiving() && !f.listedDiverged() {
+		d.Actions = append(giveAcks(f), applying(f)...)
+		return d
+	}
+	return attach(f, d, primary, attached)
+}
+
+func idleReason(f *Facts) (reason, message string) {
+	p := f.promotion()
+	switch {
+	case p == nil:
+		return "NoPrimary", "waiting for a primary to be chosen"
+	case p.Instance == f.Me && p.Epoch < f.FencedBelow:
+		return "Demoted", fmt.Sprintf("is not writable in any epoch below %d", f.FencedBelow)
+	case p.Instance == f.Me:
+		return "OtherPod", "the promotion names another Pod of this instance"
+	}
+	return "AwaitingPrimary", "waiting for " + p.Instance + " to become writable"
+}
+
+// attach: the position of the primary decides whether and how to follow.
+func attach(f *Facts, d Decision, primary string, attached bool) Decision {
+	pos := f.position(primary)
+	ask := AskPrimary{Instance: primary, Epoch: f.promotion().Epoch}
+	if pos == nil {
+		d.Reason, d.Message = "AskingPrimary", "asks "+primary+" for its position before following it"
+		if f.listedDiverged() {
+			d.Actions = stopReceiving(f)
+		}
+		d.Actions = append(append(d.Actions, applying(f)...), ask)
+		return d
+	}
+	d.Errant = pos.Mine.Subtract(pos.Executed)
+	lacks := pos.Purged.Subtract(pos.Mine)
+	switch {
+	case !d.Errant.IsEmpty():
+		d.Reason, d.Message = "Diverged", fmt.Sprintf("holds transactions that %s lacks: %s; it is kept read-only and out of every Service, and its data is kept", primary, d.Errant.Abbreviate(4))
+		d.Actions = stopReceiving(f)
+	case !lacks.IsEmpty():
+		d.NeedsReclone = true
+		d.Reason, d.Message = "NeedsReclone", fmt.Sprintf("%s has purged transactions that this instance lacks: %s; its data must be cloned anew", primary, lacks.Abbreviate(4))
+		d.Actions = stopReceiving(f)
+	case attached:
+		d.Actions = receive(f, &d)
+	default:
+		d.Actions = repoint(f, &d, pos, primary)
+	}
+	if f.Now.Sub(pos.At) > positionRefresh && needsWatch(f, &d) {
+		d.Actions = append(d.Actions, ask)
+	}
+	return d
+}
+
+// needsWatch: what was found may be outlived by what the primary executes next.
+func needsWatch(f *Facts, d *Decision) bool {
+	return f.listedDiverged() || !d.Errant.IsEmpty() || d.NeedsReclone
+}
+
+// receive: the channel points at the primary already.
+func receive(f *Facts, d *Decision) []Action {
+	actions := append(giveAcks(f), applying(f)...)
+	if f.receiving() {
+		return actions
+	}
+	if !f.ReceiveFailedAt.IsZero() && f.Now.Sub(f.ReceiveFailedAt) < receiveRetry {
+		d.Reason, d.Message = "ReceiveFailed", "the source was refused or refuses: "+f.Server.Replication.IOError
+		return actions
+	}
+	return append(actions, StartReceiving{})
+}
+
+// repoint: changing the source drops the relay logs, which may hold the only copy
+// of a transaction; it waits until the primary or this instance has all of them.
+func repoint(f *Facts, d *Decision, pos *Position, primary string) []Action {
+	s := f.Server
+	if only := s.Holds().Subtract(s.Executed).Subtract(pos.Executed); !only.IsEmpty() {
+		d.Reason, d.Message = "ApplyingRelayLog", "applies "+only.Abbreviate(4)+", which the primary lacks, before it follows"
+		return append(append(stopReceiving(f), applying(f)...), WaitApplied{only})
+	}
+	return append(giveAcks(f), Follow{primary})
+}
+
+// position is what the primary holds, if it is known well enough.
+func (f *Facts) position(primary string) *Position {
+	p := f.Primary
+	if p == nil || p.Instance != primary || p.Epoch != f.promotion().Epoch || f.Now.Sub(p.At) > positionLife {
+		return nil
+	}
+	if !p.Mine.Contains(f.Server.Executed) && !f.receiving() {
+		// Something was executed here since.
+		return nil
+	}
+	return p
+}
+
+func stopReceiving(f *Facts) []Action {
+	if f.receiving() {
+		return []Action{StopReceiving{}}
+	}
+	return nil
+}
+
+// applying: what was received is applied, whoever the primary is; but an applier
+// that stopped with an error is left for people to look at.
+func applying(f *Facts) []Action {
+	if r := f.Server.Replication; r != nil && !r.SQLRunning && r.SQLError == "" {
+		return []Action{StartApplying{}}
+	}
+	return nil
+}
+
+func giveAcks(f *Facts) []Action {
+	wish := f.Cluster.Durability != core.DurabilityAsync
+	if f.Server.SemiSync.ReplicaEnabled == wish {
+		return nil
+	}
+	return []Action{GiveAcks{wish}}
+}

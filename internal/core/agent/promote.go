@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// promote: this instance is permitted to be writable. First it applies all it has
+// received and all it must have; then it takes the lease; then it opens.
+func promote(f *Facts) (Decision, bool) {
+	if !f.Permitted() || f.Server == nil {
+		return pass()
+	}
+	p := f.promotion()
+	if f.WritableEpoch == p.Epoch {
+		return say(core.Running, "", "")
+	}
+	if d, waits := applyAll(f, p); waits {
+		return d, true
+	}
+	var actions []Action
+	if f.Cluster.Lease && f.LeaseEpoch != p.Epoch {
+		actions = append(actions, AcquireLease{p.Epoch})
+	}
+	acks := p.RequiredAcks
+	if f.AcksEpoch == p.Epoch {
+		// A restart in place must not open with fewer than were promised before.
+		acks = max(acks, f.Acks)
+	}
+	return say(core.Running, "Promoting", "", append(actions, BecomePrimary{Epoch: p.Epoch, Acks: acks})...)
+}
+
+func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
+	s, r := f.Server, f.Server.Replication
+	if missing := p.RequiredGTID.Subtract(s.Holds()); !missing.IsEmpty() {
+		return receiveMissing(f, missing)
+	}
+	if f.receiving() {
+		// What is retrieved must stand still before it is held against what is executed.
+		return say(core.Running, "Promoting", "stops receiving", StopReceiving{})
+	}
+	if s.Executed.Contains(s.Holds()) {
+		return pass()
+	}
+	if r == nil || r.SQLError != "" && !r.SQLRunning {
+		return say(core.Running, "ApplierStopped", "cannot be promoted: the applier has stopped before all that was received is applied")
+	}
+	wait := WaitApplied{s.Holds()}
+	if !r.SQLRunning {
+		return say(core.Running, "Promoting", "applies what was received", StartApplying{}, wait)
+	}
+	return say(core.Running, "Promoting", "applies what was received", wait)
+}
+
+// receiveMissing: in a switchover the last transactions may still be at the
+// former primary, which is read-only by now.
+func receiveMissing(f *Facts, missing gtid.Set) (Decision, bool) {
+	r := f.Server.Replication
+	switch {
+	case r == nil, f.FrozenBelow > 0 && !f.receiving():
+		return say(core.Running, "TransactionsMissing", "cannot be promoted: it lacks "+missing.Abbreviate(4)+", which it must have")
+	case !f.receiving():
+		return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), StartReceiving{})
+	case !r.SQLRunning && r.SQLError == "":
+		return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), StartApplying{}, WaitApplied{missing})
+	}
+	return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), WaitApplied{missing})
+}

@@ -1,0 +1,48 @@
+package agent
+
+import (
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// terminate: the Pod is being stopped. A primary hands over first.
+func terminate(f *Facts) (Decision, bool) {
+	switch {
+	case f.TerminatingSince.IsZero():
+		return pass()
+	case f.Activity == Stopping:
+		return pass()
+	case f.Activity != NoActivity:
+		return say(core.Stopped, "Terminating", "the Pod is being stopped", Abort{})
+	case !f.Mysqld.Up:
+		return say(core.Stopped, "Terminating", "the Pod is being stopped", Exit{})
+	case f.handsOver():
+		return pass()
+	}
+	return say(core.Running, "Terminating", "the Pod is being stopped", StopServer{Why: "the Pod is being stopped"})
+}
+
+// handsOver: another instance is to take over before this one stops. Until then
+// it serves, at first its clients and then the transactions its successor lacks.
+func (f *Facts) handsOver() bool {
+	c := f.Cluster
+	if c == nil || c.Deleting || c.Instances < 2 || f.Data != core.DataPopulated || !f.Mysqld.Answers {
+		return false
+	}
+	p := f.promotion()
+	if p == nil || p.Instance != f.Me && c.CurrentPrimary != f.Me {
+		return false
+	}
+	return f.Now.Sub(f.TerminatingSince) < f.handOverLimit()
+}
+
+// handOverLimit is short until the operator shows that it is at work.
+func (f *Facts) handOverLimit() time.Duration {
+	p := f.promotion()
+	limit := f.Cluster.MaxStop / 2
+	if p.Instance != f.Me || f.FencedBelow > p.Epoch {
+		return limit
+	}
+	return min(limit, HandOverWait)
+}

@@ -1,0 +1,215 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/mysql"
+)
+
+// begin starts an activity, which goes on beside the worker.
+func (m *manager) begin(what agent.Activity, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	m.update(func(s *state) { s.activity, s.abort = what, cancel })
+	go func() {
+		defer cancel()
+		err := do(ctx)
+		if err != nil && ctx.Err() == nil {
+			m.log.Error("failed", "activity", what, "error", err)
+			m.setProblem(err)
+		}
+		m.update(func(s *state) { s.activity, s.abort = agent.NoActivity, nil })
+	}()
+	return nil
+}
+
+// abort ends what can be ended; data that was being made stays unfinished.
+func (m *manager) abort() error {
+	abort, proc := m.st.abort, m.st.proc
+	get(m, func(s *state) any { abort, proc = s.abort, s.proc; return nil })
+	if abort != nil {
+		abort()
+	}
+	if proc.running() {
+		m.update(func(s *state) { s.stopRequested = proc })
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		return proc.kill(ctx)
+	}
+	return nil
+}
+
+// initialize makes a data directory. Until it is finished, the volume remembers
+// that it is not, and a crash in between starts from nothing again.
+func (m *manager) initialize(bootstrap bool) error {
+	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })
+	return m.begin(agent.Initializing, func(ctx context.Context) error {
+		if err := m.makeDataDir(ctx, cluster); err != nil {
+			return err
+		}
+		if !bootstrap {
+			return m.finishData(stageScratch, core.DataScratch)
+		}
+		if err := m.bootstrap(ctx, cluster); err != nil {
+			m.killServer()
+			return err
+		}
+		return m.finishData(stagePopulated, core.DataPopulated)
+	})
+}
+
+func (m *manager) finishData(s stage, d core.DataState) error {
+	if err := m.memory.change(func(r *remembered) { r.Stage = s }); err != nil {
+		return err
+	}
+	m.update(func(st *state) {
+		st.data = d
+		st.boot = d == core.DataScratch
+	})
+	m.resetConnections()
+	return nil
+}
+
+func (m *manager) killServer() {
+	proc := get(m, func(s *state) *process { return s.proc })
+	if proc.running() {
+		m.update(func(s *state) { s.stopRequested = proc })
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = proc.kill(ctx)
+	}
+}
+
+// makeDataDir runs mysqld --initialize. Only a directory of an unfinished stage,
+// or of scratch data, is ever removed.
+func (m *manager) makeDataDir(ctx context.Context, c *v1alpha1.Cluster) error {
+	if s := m.memory.get().Stage; s == stagePopulated {
+		if entries, _ := os.ReadDir(m.opt.Dirs.Data); len(entries) > 0 {
+			return errors.New("making a data directory: the volume holds populated data, which is never replaced")
+		}
+	}
+	if err := m.memory.change(func(r *remembered) { r.Stage = stageInitializing }); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(m.opt.Dirs.Data); err != nil {
+		return fmt.Errorf("removing an unfinished data directory: %w", err)
+	}
+	if err := m.spaceLeft(); err != nil {
+		return err
+	}
+	if err := m.writeConfig(c, mysql.ToInitialize); err != nil {
+		return err
+	}
+	m.log.Info("initialises a data directory")
+	began := time.Now()
+	p, err := m.bin.start(m.log, m.opt.Dirs.config(), "--initialize-insecure")
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		wait, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		return errors.Join(ctx.Err(), p.kill(wait))
+	}
+	if !p.exit.Success() {
+		return m.diagnose(p, "InitializeFailed", "making a data directory failed")
+	}
+	m.log.Info("initialised", "after", time.Since(began).String())
+	return nil
+}
+
+// bootstrap makes the cluster's first accounts and database. The server runs in
+// offline mode meanwhile: nobody but us can log in, let alone write.
+func (m *manager) bootstrap(ctx context.Context, c *v1alpha1.Cluster) error {
+	if err := m.memory.change(func(r *remembered) { r.Stage = stageBootstrapping }); err != nil {
+		return err
+	}
+	first, err := m.firstData(c)
+	if err != nil {
+		return err
+	}
+	if err := m.writeConfig(c, mysql.ToServe); err != nil {
+		return err
+	}
+	m.update(func(s *state) { s.boot = true })
+	if err := m.launch("--super-read-only=OFF", "--read-only=OFF", "--offline-mode=ON"); err != nil {
+		return err
+	}
+	if err := m.awaitAnswer(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	if err := m.roles.Populate(ctx, first); err != nil {
+		return err
+	}
+	if err := m.roles.RefuseWrites(ctx); err != nil {
+		return err
+	}
+	return m.roles.AcceptClients(ctx)
+}
+
+// awaitAnswer waits until the server answers or has ended.
+func (m *manager) awaitAnswer(ctx context.Context) error {
+	proc := get(m, func(s *state) *process { return s.proc })
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err := m.roles.Ping(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-proc.done:
+			return m.diagnose(proc, "StartFailed", "mysqld did not start on the new data directory")
+		case <-tick.C:
+		}
+	}
+}
+
+// firstData gathers what the first server begins with.
+func (m *manager) firstData(c *v1alpha1.Cluster) (mysql.First, error) {
+	var f mysql.First
+	d := m.opt.Dirs
+	for dir, into := range map[string]*mysql.Account{d.Control: &f.Manager, d.Replication: &f.Replication, d.Root: &f.Root, d.App: &f.Owner} {
+		a, err := readAccount(dir)
+		if err != nil {
+			return f, err
+		}
+		*into = a
+	}
+	var err error
+	if f.Database, err = readKey(d.App, "dbname"); err != nil {
+		return f, err
+	}
+	f.RootEverywhere = c.Spec.EnableSuperuserAccess
+	if b := c.Spec.Bootstrap; b != nil && b.InitDB != nil {
+		f.CharacterSet, f.Collation, f.Statements = b.InitDB.CharacterSet, b.InitDB.Collation, b.InitDB.PostInitSQL
+	}
+	return f, nil
+}
+
+// account is who the manager logs in as.
+func (m *manager) account() (mysql.Account, error) {
+	if get(m, func(s *state) bool { return s.boot }) {
+		return mysql.Account{User: "root"}, nil
+	}
+	return readAccount(m.opt.Dirs.Control)
+}
+
+// resetConnections: those that are open were made with another account, and would
+// be taken for a user's.
+func (m *manager) resetConnections() {
+	for _, s := range []*mysql.Server{m.health, m.roles, m.metrics} {
+		s.Reset()
+	}
+}

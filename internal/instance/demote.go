@@ -1,0 +1,145 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"cnmsql.co/internal/mysql"
+)
+
+const (
+	// demoteLimit is how long mysqld may take to refuse writes before it is killed.
+	demoteLimit = 2 * time.Second
+	// demotePatience is how long running transactions may hold up the lock
+	// before their sessions are closed.
+	demotePatience = 100 * time.Millisecond
+	demoteInterval = 25 * time.Millisecond
+)
+
+// stopWrites returns when mysqld accepts no write any more and nobody can read
+// success for a commit from it: it refuses writes and the sessions that were
+// open are gone, or it was killed. Sessions that wait for acknowledgements can
+// neither be ended nor released honestly; then it is killed.
+func (m *manager) stopWrites() error {
+	proc, may := m.mayWrite()
+	if !may {
+		m.update(func(s *state) { s.writable, s.sessions = 0, 0 })
+		return nil
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), demoteLimit)
+	defer cancel()
+	err := m.refuseWrites(ctx)
+	if err != nil {
+		m.log.Warn("mysqld could not be made read-only in time; it is killed", "error", err)
+		wait, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		defer stop()
+		m.update(func(s *state) { s.stopRequested = proc })
+		if err := proc.kill(wait); err != nil {
+			return err
+		}
+	}
+	m.update(func(s *state) {
+		s.writable, s.mayWrite, s.sessions = 0, false, 0
+		s.writableN++
+		if s.server != nil {
+			server := *s.server
+			server.SuperReadOnly = true
+			s.server = &server
+		}
+	})
+	m.log.Info("accepts no writes", "after", time.Since(began).String(), "killed", err != nil)
+	if err == nil {
+		m.stopRequiringAcks()
+	}
+	poke(m.leaseWake)
+	return nil
+}
+
+func (m *manager) mayWrite() (*process, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.st.proc, m.st.proc.running() && m.st.mayWrite
+}
+
+// refuseWrites makes the server read-only and closes the client sessions. At
+// first they are left alone, so that short transactions end by themselves; one
+// that holds up the lock is closed.
+func (m *manager) refuseWrites(ctx context.Context) error {
+	readOnly := make(chan error, 1)
+	go func() { readOnly <- m.roles.RefuseWrites(ctx) }()
+	tick := time.NewTicker(demoteInterval)
+	defer tick.Stop()
+	patience := time.After(demotePatience)
+	for {
+		select {
+		case err := <-readOnly:
+			if err != nil {
+				return err
+			}
+			return m.closeFormerSessions(ctx)
+		case <-patience:
+			patience = nil
+		case <-tick.C:
+			if patience == nil {
+				_ = m.closeSessions(ctx)
+			}
+		}
+	}
+}
+
+// closeFormerSessions closes the sessions that were open when the server became
+// read-only and waits until they are gone. Who connects later can only read.
+func (m *manager) closeFormerSessions(ctx context.Context) error {
+	former, err := m.clientSessions(ctx)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(demoteInterval)
+	defer tick.Stop()
+	for left := former; len(left) > 0; {
+		m.update(func(s *state) { s.sessions = len(left) })
+		if err := m.roles.Kill(ctx, left); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("closing client sessions: %d are left, the first in state %q: %w", len(left), left[0].Wait, ctx.Err())
+		case <-tick.C:
+		}
+		now, err := m.clientSessions(ctx)
+		if err != nil {
+			return err
+		}
+		left = stillThere(former, now)
+	}
+	return nil
+}
+
+func stillThere(former, now []mysql.Session) []mysql.Session {
+	open := map[int64]mysql.Session{}
+	for _, s := range now {
+		open[s.ID] = s
+	}
+	var left []mysql.Session
+	for _, s := range former {
+		if n, ok := open[s.ID]; ok {
+			left = append(left, n)
+		}
+	}
+	return left
+}
+
+// stopRequiringAcks: a replica has nobody to wait for. Nobody waits at this
+// moment: the server could not have become read-only otherwise.
+func (m *manager) stopRequiringAcks() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if s, err := m.roles.SemiSync(ctx); err != nil || !s.SourceEnabled || s.WaitSessions > 0 {
+		return
+	}
+	if err := m.roles.RequireAcks(ctx, 0, 0); err != nil {
+		m.log.Warn("turning the wait for acknowledgements off on a demoted server", "error", err)
+	}
+}

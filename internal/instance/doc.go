@@ -1,0 +1,14 @@
+// Package instance is PID 1 of an instance's Pod: it owns mysqld and carries out
+// what core/agent decides. It gathers facts (the Cluster, the volume, the
+// process, the server), asks for a decision, and acts; it tells everybody who
+// watches what changed, at once.
+//
+// One worker carries out everything that changes a role, so that no two such
+// things overlap; an order from the operator interrupts what the worker waits
+// for. What takes long (initialising, cloning, stopping) goes on beside it. Each
+// purpose has its own connection to mysqld.
+//
+// The package must not decide: a condition on an epoch, a promotion or a GTID
+// set belongs into core/agent. Nor does it know who else is in the cluster, but
+// by the Cluster's status.
+package instance

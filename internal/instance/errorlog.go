@@ -1,0 +1,80 @@
+package instance
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// errorLog forwards mysqld's error log as our own lines and remembers the last
+// errors, which tell why it did not start.
+type errorLog struct {
+	log *slog.Logger
+
+	mu     sync.Mutex
+	errors []string
+	full   bool
+}
+
+var errorLine = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\S+) \d+ \[(\w+)\] \[(MY-\d+)\] \[\w+\] (.*)$`)
+
+func (e *errorLog) read(r io.Reader) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		e.line(lines.Text())
+	}
+	_, _ = io.Copy(io.Discard, r) // a line beyond all measure must not block mysqld
+}
+
+func (e *errorLog) line(text string) {
+	m := errorLine.FindStringSubmatch(text)
+	if m == nil {
+		if strings.TrimSpace(text) != "" {
+			e.log.Info(text, "source", "mysqld")
+			e.noteSpace(text)
+		}
+		return
+	}
+	level := map[string]slog.Level{"ERROR": slog.LevelError, "Warning": slog.LevelWarn}[m[2]]
+	if ts, err := time.Parse(time.RFC3339Nano, m[1]); err == nil {
+		r := slog.NewRecord(ts, level, m[4], 0)
+		r.Add("source", "mysqld", "code", m[3])
+		if h := e.log.Handler(); h.Enabled(context.Background(), level) {
+			_ = h.Handle(context.Background(), r)
+		}
+	}
+	if m[2] == "ERROR" {
+		e.note(m[4])
+	}
+	e.noteSpace(text)
+}
+
+func (e *errorLog) note(message string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.errors = append(e.errors, message)
+	if len(e.errors) > 8 {
+		e.errors = e.errors[1:]
+	}
+}
+
+func (e *errorLog) noteSpace(text string) {
+	if strings.Contains(text, "No space left") || strings.Contains(text, "errno 28") || strings.Contains(text, "error number 28") {
+		e.mu.Lock()
+		e.full = true
+		e.mu.Unlock()
+	}
+}
+
+// last are the last errors, and whether the disk was full.
+func (e *errorLog) last() (text string, full bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return strings.Join(e.errors, "; "), e.full
+}

@@ -1,0 +1,110 @@
+package instance
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"cnmsql.co/internal/mysql"
+)
+
+// readAccount reads an account from a mounted Secret.
+func readAccount(dir string) (mysql.Account, error) {
+	user, err := readKey(dir, "username")
+	if err != nil {
+		return mysql.Account{}, err
+	}
+	password, err := readKey(dir, "password")
+	return mysql.Account{User: user, Password: password}, err
+}
+
+func readKey(dir, key string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, key))
+	if err != nil {
+		return "", fmt.Errorf("reading a mounted Secret: %w", err)
+	}
+	return strings.TrimRight(string(text), "\n"), nil
+}
+
+// tlsFiles reads certificates from disk when they have changed, so that rotated
+// ones are used at the next handshake.
+type tlsFiles struct {
+	dirs Dirs
+
+	mu    sync.Mutex
+	stamp string
+	leaf  *tls.Certificate
+	cas   *x509.CertPool
+}
+
+func (t *tlsFiles) refresh() error {
+	stamp, err := stampOf(t.dirs.ca(), t.dirs.cert(), t.dirs.key())
+	if err != nil || stamp == t.stamp {
+		return err
+	}
+	leaf, err := tls.LoadX509KeyPair(t.dirs.cert(), t.dirs.key())
+	if err != nil {
+		return fmt.Errorf("loading the instance's certificate: %w", err)
+	}
+	text, err := os.ReadFile(t.dirs.ca())
+	if err != nil {
+		return fmt.Errorf("loading the cluster's CA: %w", err)
+	}
+	cas := x509.NewCertPool()
+	if !cas.AppendCertsFromPEM(text) {
+		return errors.New("loading the cluster's CA: " + t.dirs.ca() + " holds no certificate")
+	}
+	t.leaf, t.cas, t.stamp = &leaf, cas, stamp
+	return nil
+}
+
+// stampOf changes whenever one of the files does.
+func stampOf(files ...string) (string, error) {
+	var b strings.Builder
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			return "", fmt.Errorf("looking for certificates: %w", err)
+		}
+		fmt.Fprintf(&b, "%s %d;", info.ModTime().Format(time.RFC3339Nano), info.Size())
+	}
+	return b.String(), nil
+}
+
+// A certificate that cannot be read now does not take the one in use away.
+func (t *tlsFiles) certificate() (*tls.Certificate, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.refresh(); err != nil && t.leaf == nil {
+		return nil, err
+	}
+	return t.leaf, nil
+}
+
+func (t *tlsFiles) pool() (*x509.CertPool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.refresh(); err != nil && t.cas == nil {
+		return nil, err
+	}
+	return t.cas, nil
+}
+
+// client is the configuration to speak to another instance.
+func (t *tlsFiles) client(host string) (*tls.Config, error) {
+	leaf, err := t.certificate()
+	if err != nil {
+		return nil, err
+	}
+	cas, err := t.pool()
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS13, ServerName: host, RootCAs: cas, Certificates: []tls.Certificate{*leaf}}, nil
+}

@@ -1,0 +1,205 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	coordination "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// Kubernetes is what an instance reads and writes in the API server.
+type Kubernetes interface {
+	// WatchCluster calls each with the Cluster at every change, nil when it is
+	// gone, until ctx ends. While the API server is away it calls nobody.
+	WatchCluster(ctx context.Context, each func(*v1alpha1.Cluster))
+	// Cluster reads the Cluster now.
+	Cluster(ctx context.Context) (*v1alpha1.Cluster, error)
+	// PublishPrimary writes who is primary into the Cluster's status, on the
+	// condition that it is still the one that was read.
+	PublishPrimary(ctx context.Context, instance, resourceVersion string, at time.Time) error
+
+	GetLease(ctx context.Context) (*coordination.Lease, error)
+	CreateLease(ctx context.Context, l *coordination.Lease) (*coordination.Lease, error)
+	UpdateLease(ctx context.Context, l *coordination.Lease) (*coordination.Lease, error)
+	DeleteLease(ctx context.Context, uid types.UID, resourceVersion string) error
+}
+
+// apiServer is Kubernetes over the network.
+type apiServer struct {
+	clusters dynamic.ResourceInterface
+	leases   coordinationclient.LeaseInterface
+	name     string
+	failed   func(error)
+}
+
+// callLimit bounds every call to the API server but the watch.
+const callLimit = 4 * time.Second
+
+// newAPIServer uses the Pod's ServiceAccount.
+func newAPIServer(namespace, cluster string, failed func(error)) (*apiServer, error) {
+	conf, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the API server: %w", err)
+	}
+	conf.QPS, conf.Burst = 20, 40
+	d, err := dynamic.NewForConfig(conf)
+	if err != nil {
+		return nil, err
+	}
+	c, err := coordinationclient.NewForConfig(conf)
+	if err != nil {
+		return nil, err
+	}
+	return &apiServer{
+		clusters: d.Resource(v1alpha1.GroupVersion.WithResource("clusters")).Namespace(namespace),
+		leases:   c.Leases(namespace),
+		name:     cluster,
+		failed:   failed,
+	}, nil
+}
+
+func (a *apiServer) leaseName() string { return a.name + "-primary" }
+
+// WatchCluster tries again every second while the API server is away: a change
+// of role may be waiting behind its return.
+func (a *apiServer) WatchCluster(ctx context.Context, each func(*v1alpha1.Cluster)) {
+	retry := time.NewTicker(time.Second)
+	defer retry.Stop()
+	for ctx.Err() == nil {
+		if err := a.watchOnce(ctx, each); err != nil && ctx.Err() == nil {
+			a.failed(err)
+			select {
+			case <-ctx.Done():
+			case <-retry.C:
+			}
+		}
+	}
+}
+
+func (a *apiServer) watchOnce(ctx context.Context, each func(*v1alpha1.Cluster)) error {
+	c, err := a.Cluster(ctx)
+	if apierrors.IsNotFound(err) {
+		each(nil)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	each(c)
+	seconds := int64(300)
+	w, err := a.clusters.Watch(ctx, metav1.ListOptions{
+		FieldSelector:   fields.OneTermEqualSelector("metadata.name", a.name).String(),
+		ResourceVersion: c.ResourceVersion,
+		TimeoutSeconds:  &seconds,
+	})
+	if err != nil {
+		return fmt.Errorf("watching the Cluster %s: %w", a.name, err)
+	}
+	defer w.Stop()
+	return a.forward(ctx, w, each)
+}
+
+func (a *apiServer) forward(ctx context.Context, w watch.Interface, each func(*v1alpha1.Cluster)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e, open := <-w.ResultChan():
+			if !open {
+				return nil // read anew
+			}
+			switch e.Type {
+			case watch.Deleted:
+				each(nil)
+			case watch.Error:
+				return apierrors.FromObject(e.Object)
+			case watch.Added, watch.Modified:
+				c, err := decode(e.Object)
+				if err != nil {
+					return err
+				}
+				each(c)
+			}
+		}
+	}
+}
+
+func decode(o runtime.Object) (*v1alpha1.Cluster, error) {
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("watching the Cluster: got a %T", o)
+	}
+	c := &v1alpha1.Cluster{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, c); err != nil {
+		return nil, fmt.Errorf("reading the Cluster %s: %w", u.GetName(), err)
+	}
+	return c, nil
+}
+
+func (a *apiServer) Cluster(ctx context.Context) (*v1alpha1.Cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	u, err := a.clusters.Get(ctx, a.name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading the Cluster %s: %w", a.name, err)
+	}
+	return decode(u)
+}
+
+func (a *apiServer) PublishPrimary(ctx context.Context, instance, resourceVersion string, at time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": resourceVersion},
+		"status":   map[string]any{"currentPrimary": instance, "currentPrimaryTimestamp": metav1.NewMicroTime(at)},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = a.clusters.Patch(ctx, a.name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "cnmsql-instance"}, "status")
+	return err
+}
+
+func (a *apiServer) GetLease(ctx context.Context) (*coordination.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	return a.leases.Get(ctx, a.leaseName(), metav1.GetOptions{})
+}
+
+func (a *apiServer) CreateLease(ctx context.Context, l *coordination.Lease) (*coordination.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	return a.leases.Create(ctx, l, metav1.CreateOptions{FieldManager: "cnmsql-instance"})
+}
+
+func (a *apiServer) UpdateLease(ctx context.Context, l *coordination.Lease) (*coordination.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	return a.leases.Update(ctx, l, metav1.UpdateOptions{FieldManager: "cnmsql-instance"})
+}
+
+func (a *apiServer) DeleteLease(ctx context.Context, uid types.UID, resourceVersion string) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	err := a.leases.Delete(ctx, a.leaseName(), metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &resourceVersion},
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,189 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	coordination "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+const (
+	annotationEpoch = "mysql.cnmsql.co/epoch"
+	leaseTTL        = 15 * time.Second
+	leaseRenewal    = 5 * time.Second
+)
+
+// lease is the record <cluster>-primary, which the primary holds while it is
+// writable. Its clock is never compared with another machine's: an observer
+// times how long it has seen the record unchanged.
+type lease struct {
+	kube Kubernetes
+	me   string
+	meta func() metav1.ObjectMeta // of a new record
+
+	mu      sync.Mutex
+	epoch   int64
+	renewed time.Time
+}
+
+// held is the epoch at which the lease is held, 0 if it is not, and when it was
+// renewed last.
+func (l *lease) held() (epoch int64, renewed time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.epoch, l.renewed
+}
+
+func (l *lease) set(epoch int64, renewed time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.epoch, l.renewed = epoch, renewed
+}
+
+// acquire takes the lease for an epoch. A record of a lower epoch may be taken
+// over: the promotion carries the proof that its holder cannot write any more.
+func (l *lease) acquire(ctx context.Context, epoch int64) error {
+	began := time.Now()
+	record, err := l.kube.GetLease(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		record = &coordination.Lease{ObjectMeta: l.meta()}
+		l.fill(record, epoch)
+		_, err = l.kube.CreateLease(ctx, record)
+	case err == nil:
+		if holder, at := holderOf(record), epochOf(record); holder != "" && holder != l.me && at >= epoch {
+			return fmt.Errorf("taking the lease for epoch %d: %s holds it at epoch %d; waiting until it is released", epoch, holder, at)
+		}
+		l.fill(record, epoch)
+		_, err = l.kube.UpdateLease(ctx, record)
+	}
+	if err != nil {
+		return fmt.Errorf("taking the lease for epoch %d: %w", epoch, err)
+	}
+	l.set(epoch, began)
+	return nil
+}
+
+// fill writes ourselves into a record.
+func (l *lease) fill(record *coordination.Lease, epoch int64) {
+	now, seconds := metav1.NowMicro(), int32(leaseTTL.Seconds())
+	if holderOf(record) != l.me {
+		var transitions int32
+		if record.Spec.LeaseTransitions != nil && record.Spec.HolderIdentity != nil {
+			transitions = *record.Spec.LeaseTransitions + 1
+		}
+		record.Spec.LeaseTransitions = &transitions
+		record.Spec.AcquireTime = &now
+	}
+	record.Spec.HolderIdentity, record.Spec.LeaseDurationSeconds, record.Spec.RenewTime = &l.me, &seconds, &now
+	if record.Annotations == nil {
+		record.Annotations = map[string]string{}
+	}
+	record.Annotations[annotationEpoch] = strconv.FormatInt(epoch, 10)
+}
+
+func holderOf(record *coordination.Lease) string {
+	if record.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *record.Spec.HolderIdentity
+}
+
+func epochOf(record *coordination.Lease) int64 {
+	epoch, _ := strconv.ParseInt(record.Annotations[annotationEpoch], 10, 64)
+	return epoch
+}
+
+// renew says once more that this instance is primary.
+func (l *lease) renew(ctx context.Context, epoch int64) error {
+	began := time.Now()
+	record, err := l.kube.GetLease(ctx)
+	if apierrors.IsNotFound(err) {
+		return l.acquire(ctx, epoch) // somebody deleted it
+	}
+	if err != nil {
+		return fmt.Errorf("renewing the lease: %w", err)
+	}
+	if holder, at := holderOf(record), epochOf(record); holder != l.me || at > epoch {
+		l.set(0, time.Time{})
+		return fmt.Errorf("renewing the lease: %s holds it at epoch %d", holder, at)
+	}
+	l.fill(record, epoch)
+	if _, err := l.kube.UpdateLease(ctx, record); err != nil {
+		return fmt.Errorf("renewing the lease: %w", err)
+	}
+	l.set(epoch, began)
+	return nil
+}
+
+// release deletes the record if it is ours. Writes have stopped before.
+func (l *lease) release(ctx context.Context) error {
+	record, err := l.kube.GetLease(ctx)
+	if apierrors.IsNotFound(err) {
+		l.set(0, time.Time{})
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("releasing the lease: %w", err)
+	}
+	if holderOf(record) == l.me {
+		if err := l.kube.DeleteLease(ctx, record.UID, record.ResourceVersion); err != nil {
+			return fmt.Errorf("releasing the lease: %w", err)
+		}
+	}
+	l.set(0, time.Time{})
+	return nil
+}
+
+// keepLease renews the lease while this instance is writable and its mysqld
+// answers: a hung server must lose it. It is given back once nothing can be
+// written any more. Self-fencing, when it comes, watches held() from here.
+func (m *manager) keepLease(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-m.leaseWake:
+		}
+		if err := m.tendLease(ctx); err != nil && ctx.Err() == nil {
+			m.log.Warn("the primary's lease", "error", err)
+		}
+	}
+}
+
+func (m *manager) tendLease(ctx context.Context) error {
+	held, renewed := m.lease.held()
+	f := m.facts()
+	switch {
+	case held != 0 && !f.Mysqld.MayWrite && (!f.Permitted() || !f.TerminatingSince.IsZero() && !f.Mysqld.Up):
+		return m.lease.release(ctx)
+	case f.Cluster == nil || !f.Cluster.Lease || f.WritableEpoch == 0:
+		return nil
+	case time.Since(renewed) >= leaseRenewal && m.answeredWithin(2*time.Second):
+		return m.lease.renew(ctx, f.WritableEpoch)
+	}
+	return nil
+}
+
+// leaseMeta is the metadata of a new record; the Cluster owns it.
+func leaseMeta(namespace string, c *v1alpha1.Cluster) metav1.ObjectMeta {
+	name := c.Name
+	return metav1.ObjectMeta{
+		Name:      name + "-primary",
+		Namespace: namespace,
+		Labels:    map[string]string{v1alpha1.LabelCluster: name},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: c.UID,
+		}},
+	}
+}

@@ -1,0 +1,178 @@
+package instance
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/mysql"
+)
+
+// manager is one run of the manager.
+type manager struct {
+	opt   Options
+	log   *slog.Logger
+	boot  string
+	began time.Time
+
+	kube  Kubernetes
+	lease *lease
+	tls   *tlsFiles
+	bin   binary
+	// memory is nil until the volume is locked.
+	memory *memory
+
+	// Connections, one for each purpose.
+	health, roles, metrics *mysql.Server
+
+	mu sync.Mutex
+	st state
+	// changed is closed and replaced at every change that matters.
+	changed chan struct{}
+	last    core.Report
+
+	jobs      chan job
+	wake      chan struct{}
+	leaseWake chan struct{}
+	pubWake   chan struct{}
+	// interrupt ends what the worker waits for; guarded by mu.
+	interrupt context.CancelFunc
+	polling   sync.Mutex
+	// ended is closed when the last report has been made.
+	ended chan struct{}
+}
+
+// state is what the manager knows, guarded by its mutex.
+type state struct {
+	cluster  *v1alpha1.Cluster
+	view     *agent.Cluster
+	gone     bool // the Cluster was deleted
+	locked   bool
+	foreign  bool
+	data     core.DataState
+	seen     int64 // the highest epoch
+	frozen   int64
+	boot     bool // root has no password yet
+	activity agent.Activity
+	abort    context.CancelFunc
+
+	proc      *process
+	accepted  bool
+	mayWrite  bool
+	writable  int64
+	writableN int // counts becoming writable, to tell what was read before
+	downSince time.Time
+	ended     bool
+	endReason string
+	failures  int
+	restarts  int
+	problem   *agent.Problem
+
+	server   *core.Server
+	serverAt time.Time // just before it was read
+	answered time.Time
+	misses   int
+
+	decision   agent.Decision
+	trouble    *trouble
+	primary    *agent.Position
+	asking     bool
+	receiveTry time.Time
+	donor      string
+	clone      *core.Clone
+	askFailed  error
+	restart    int64
+	sessions   int
+
+	terminating   time.Time
+	exiting       bool
+	waiting       int      // orders that wait for the worker
+	stopRequested *process // whose end is no crash
+	verified      *process // whose clone was looked at
+	checked       string   // configuration that mysqld has found valid
+}
+
+// trouble is an action that failed, and when it may be tried again.
+type trouble struct {
+	actions string
+	err     error
+	count   int
+	retryAt time.Time
+}
+
+// poke wakes whoever waits on a channel of capacity one.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// update changes the state, tells watchers, and wakes the worker.
+func (m *manager) update(f func(*state)) {
+	m.mu.Lock()
+	f(&m.st)
+	m.announce()
+	m.mu.Unlock()
+	poke(m.wake)
+}
+
+// get reads from the state.
+func get[T any](m *manager, f func(*state) T) T {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return f(&m.st)
+}
+
+// facts gathers what is known for a decision.
+func (m *manager) facts() *agent.Facts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := &m.st
+	f := &agent.Facts{
+		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node,
+		Cluster: s.view, Locked: s.locked, Data: s.data, Foreign: s.foreign, FrozenBelow: s.frozen,
+		Activity: s.activity, Server: s.server, WritableEpoch: s.writable, Primary: s.primary,
+		Donor: s.donor, RestartEpoch: s.restart, Problem: s.problem, TerminatingSince: s.terminating,
+		Mysqld: agent.Mysqld{
+			Up: s.proc.running(), Accepted: s.accepted, Answers: s.accepted && s.misses < 3,
+			DownSince: s.downSince, Ended: s.ended, MayWrite: s.mayWrite, Failures: s.failures,
+		},
+	}
+	f.LeaseEpoch, _ = m.lease.held()
+	if s.proc != nil {
+		f.Mysqld.StartedAt = s.proc.started
+	}
+	if !f.Mysqld.Answers {
+		f.Server = nil
+	}
+	if m.memory != nil {
+		r := m.memory.get()
+		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.FencedBelow, r.WasPrimaryEpoch, r.Acks, r.AcksEpoch
+	}
+	m.replicationFacts(f)
+	return f
+}
+
+func (m *manager) replicationFacts(f *agent.Facts) {
+	if f.Server == nil || f.Server.Replication == nil {
+		return
+	}
+	r := f.Server.Replication
+	f.Replicating = r.SourceHost
+	if f.Cluster != nil && f.Cluster.Promotion != nil && m.opt.Peer(f.Cluster.Promotion.Instance) == r.SourceHost {
+		f.Replicating = f.Cluster.Promotion.Instance
+	}
+	if !r.IORunning && !r.IOConnecting && r.IOError != "" {
+		f.ReceiveFailedAt = m.st.receiveTry
+	}
+}
+
+// answeredWithin tells whether mysqld has answered lately.
+func (m *manager) answeredWithin(d time.Duration) bool {
+	return get(m, func(s *state) bool { return s.proc.running() && time.Since(s.answered) <= d })
+}

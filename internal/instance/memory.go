@@ -1,0 +1,164 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnmsql.co/internal/core"
+)
+
+// stage is how far the making of data has come. Only data of an unfinished stage
+// may ever be removed by the manager.
+type stage string
+
+const (
+	stageNone          stage = ""
+	stageInitializing  stage = "Initializing"  // mysqld --initialize is writing it
+	stageBootstrapping stage = "Bootstrapping" // accounts and database are being made
+	stageScratch       stage = "Scratch"
+	stagePopulated     stage = "Populated"
+)
+
+// remembered is what must survive the manager, kept on the volume.
+type remembered struct {
+	ClusterUID string `json:"clusterUID,omitempty"`
+	Instance   string `json:"instance,omitempty"`
+	ServerID   uint32 `json:"serverID,omitempty"`
+	Stage      stage  `json:"dataState,omitempty"`
+	// FencedBelow is the promise not to accept a write in any epoch below it.
+	FencedBelow     int64 `json:"fencedBelow,omitempty"`
+	WasPrimaryEpoch int64 `json:"wasPrimaryEpoch,omitempty"`
+	// Acks that commits waited for last, in AcksEpoch.
+	Acks      int   `json:"acks,omitempty"`
+	AcksEpoch int64 `json:"acksEpoch,omitempty"`
+}
+
+// memory keeps remembered in a file.
+type memory struct {
+	dir string
+
+	mu   sync.Mutex
+	now  remembered
+	lock *os.File
+}
+
+// lockVolume waits until no other manager uses the volume: the former container
+// of this Pod, or of another Pod on this node, may still be ending.
+func lockVolume(ctx context.Context, dir string) (*memory, error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("making the manager's directory on the volume: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o640)
+	if err != nil {
+		return nil, fmt.Errorf("opening the lock on the volume: %w", err)
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			m := &memory{dir: dir, lock: f}
+			return m, m.load()
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			_ = f.Close()
+			return nil, fmt.Errorf("locking %s: %w", f.Name(), err)
+		}
+		select {
+		case <-ctx.Done():
+			_ = f.Close()
+			return nil, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func (m *memory) file() string { return filepath.Join(m.dir, "state.json") }
+
+func (m *memory) load() error {
+	text, err := os.ReadFile(m.file())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading what the manager remembers: %w", err)
+	}
+	if err := json.Unmarshal(text, &m.now); err != nil {
+		return fmt.Errorf("reading what the manager remembers in %s: %w; the file was damaged from outside", m.file(), err)
+	}
+	return nil
+}
+
+func (m *memory) get() remembered {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now
+}
+
+// change keeps a change; when it returns nil, the change survives a power loss.
+func (m *memory) change(f func(*remembered)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	next := m.now
+	f(&next)
+	if next == m.now {
+		return nil
+	}
+	text, err := json.MarshalIndent(next, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := writeDurably(m.file(), append(text, '\n')); err != nil {
+		return fmt.Errorf("keeping what the manager must remember: %w", err)
+	}
+	m.now = next
+	return nil
+}
+
+func (m *memory) close() { _ = m.lock.Close() }
+
+// writeDurably replaces a file, so that after a crash it is the old or the new one.
+func writeDurably(file string, text []byte) error {
+	f, err := os.OpenFile(file+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// dataState tells what the volume holds. Files that nobody remembers having made
+// are foreign.
+func (m *memory) dataState(dataDir string) (state core.DataState, foreign bool) {
+	entries, _ := os.ReadDir(dataDir)
+	switch s := m.get().Stage; {
+	case s == stageNone && len(entries) > 0:
+		return core.DataUnknown, true
+	case len(entries) == 0:
+		return core.DataEmpty, false
+	case s == stagePopulated:
+		return core.DataPopulated, false
+	case s == stageScratch:
+		return core.DataScratch, false
+	}
+	return core.DataEmpty, false
+}

@@ -1,0 +1,91 @@
+package instance
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"cnmsql.co/internal/core"
+)
+
+// metricsHandler serves what Prometheus scrapes. The counters of the server are
+// asked for at each scrape, on a connection of their own.
+func (m *manager) metricsHandler() http.Handler {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), scrape{m})
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{}))
+	return mux
+}
+
+type scrape struct{ m *manager }
+
+// Describe says nothing: what there is depends on the server's state.
+func (s scrape) Describe(chan<- *prometheus.Desc) {}
+
+// Collect makes the metrics of one scrape.
+func (s scrape) Collect(out chan<- prometheus.Metric) {
+	snap, _ := s.m.snapshot()
+	g := gauges{out}
+	g.report(snap.Report)
+	if snap.Report.Server == nil {
+		return
+	}
+	g.server(snap.Report.Server)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	counters, err := s.m.metrics.Counters(ctx)
+	if err != nil {
+		s.m.log.Debug("metrics", "error", err)
+		return
+	}
+	for name, value := range counters {
+		g.put("cnmsql_mysql_"+name, "SHOW GLOBAL STATUS.", value)
+	}
+}
+
+type gauges struct{ out chan<- prometheus.Metric }
+
+func (g gauges) put(name, help string, value float64) {
+	g.out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.GaugeValue, value)
+}
+
+func (g gauges) flag(name, help string, value bool) {
+	if value {
+		g.put(name, help, 1)
+		return
+	}
+	g.put(name, help, 0)
+}
+
+func (g gauges) report(r core.Report) {
+	g.flag("cnmsql_up", "Whether mysqld answers.", r.Server != nil)
+	g.flag("cnmsql_primary", "Whether this instance is writable.", r.WritableEpoch != 0)
+	g.put("cnmsql_writable_epoch", "The epoch in which this instance is writable, 0 if it is not.", float64(r.WritableEpoch))
+	g.put("cnmsql_seen_epoch", "The highest epoch that this instance has seen.", float64(r.SeenEpoch))
+	g.put("cnmsql_mysqld_restarts", "Starts of mysqld after the first.", float64(r.Restarts))
+	g.flag("cnmsql_diverged", "Whether this instance holds transactions that the primary lacks.", !r.Errant.IsEmpty())
+	g.flag("cnmsql_needs_reclone", "Whether the primary has purged what this instance lacks.", r.NeedsReclone)
+	g.out <- prometheus.MustNewConstMetric(prometheus.NewDesc("cnmsql_state", "The state of this instance, in a label.",
+		[]string{"state", "reason"}, nil), prometheus.GaugeValue, 1, string(r.State), r.Reason)
+	if r.Clone != nil {
+		g.put("cnmsql_clone_percent", "How much of the donor's data is copied.", float64(r.Clone.Percent))
+	}
+}
+
+func (g gauges) server(s *core.Server) {
+	g.put("cnmsql_gtid_executed_transactions", "How many transactions are executed.", float64(s.Executed.Count()))
+	g.flag("cnmsql_semisync_source_active", "Whether commits wait for acknowledgements now.", s.SemiSync.SourceActive)
+	g.put("cnmsql_semisync_acks", "How many acknowledgements each commit waits for.", float64(s.SemiSync.Acks))
+	g.put("cnmsql_semisync_clients", "How many semi-synchronous replicas are attached.", float64(s.SemiSync.Clients))
+	g.put("cnmsql_semisync_wait_sessions", "How many sessions wait for acknowledgements.", float64(s.SemiSync.WaitSessions))
+	if r := s.Replication; r != nil {
+		g.flag("cnmsql_replication_io_running", "Whether this replica receives.", r.IORunning)
+		g.flag("cnmsql_replication_sql_running", "Whether this replica applies.", r.SQLRunning)
+		g.put("cnmsql_replication_lag_seconds", "How old the transaction is that is being applied.", r.LagSeconds)
+	}
+}

@@ -1,0 +1,192 @@
+package instance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/mysql"
+)
+
+// exitRestart is how mysqld ends when it wants to be started again: after
+// RESTART, and after a clone.
+const exitRestart = 16
+
+// binary is the mysqld of the image.
+type binary struct {
+	command []string
+	version mysql.Version
+	// missing is why there is none that can be used.
+	missing error
+}
+
+var errNoMysqld = errors.New("the image holds no mysqld in PATH, /usr/sbin, /usr/local/bin, /usr/local/mysql/bin, /usr/bin or /usr/libexec: use an official MySQL or Percona Server image")
+
+// findMysqld finds mysqld and asks it for its version. An image without one is
+// told of in the report, which is where people look.
+func findMysqld(ctx context.Context, command []string) binary {
+	b, err := lookForMysqld(ctx, command)
+	if err != nil {
+		reason := "MysqldUnusable"
+		if errors.Is(err, errNoMysqld) {
+			reason = "MysqldNotFound"
+		}
+		b.missing = &hindrance{core.Problem{Reason: reason, Message: err.Error()}, 10 * time.Minute}
+	}
+	return b
+}
+
+func lookForMysqld(ctx context.Context, command []string) (binary, error) {
+	if len(command) == 0 {
+		path, err := lookFor("mysqld")
+		if err != nil {
+			return binary{}, err
+		}
+		command = []string{path}
+	}
+	out, err := run(ctx, 10*time.Second, command, "--no-defaults", "--version")
+	if err != nil {
+		return binary{}, fmt.Errorf("asking %s for its version: %w: %s", command[0], err, out)
+	}
+	v, err := mysql.ParseVersion(out)
+	return binary{command: command, version: v}, err
+}
+
+func lookFor(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	for _, dir := range []string{"/usr/sbin", "/usr/local/bin", "/usr/local/mysql/bin", "/usr/bin", "/usr/libexec"} {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
+			return path, nil
+		}
+	}
+	return "", errNoMysqld
+}
+
+// run runs a command to its end and returns what it printed.
+func run(ctx context.Context, limit time.Duration, command []string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], args...)...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = time.Second
+	err := children.run(cmd)
+	return strings.TrimSpace(out.String()), err
+}
+
+// process is one life of mysqld.
+type process struct {
+	cmd     *exec.Cmd
+	log     *errorLog
+	started time.Time
+	// done is closed when it has ended; exit is valid then.
+	done chan struct{}
+	exit *os.ProcessState
+}
+
+// start starts mysqld with a configuration file.
+func (b binary) start(logger *slog.Logger, config string, args ...string) (*process, error) {
+	if b.missing != nil {
+		return nil, b.missing
+	}
+	args = append([]string{"--defaults-file=" + config}, args...)
+	cmd := exec.Command(b.command[0], append(b.command[1:len(b.command):len(b.command)], args...)...)
+	// mysqld then ends with a code of its own when it wants to be restarted,
+	// instead of refusing to.
+	cmd.Env = append(environment(), "MYSQLD_PARENT_PID="+strconv.Itoa(os.Getpid()))
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = w, w
+	p := &process{cmd: cmd, log: &errorLog{log: logger}, started: time.Now(), done: make(chan struct{})}
+	err = children.start(cmd)
+	_ = w.Close()
+	if err != nil {
+		_ = r.Close()
+		return nil, fmt.Errorf("starting %s: %w", b.command[0], err)
+	}
+	read := make(chan struct{})
+	go func() {
+		p.log.read(r)
+		_ = r.Close()
+		close(read)
+	}()
+	go func() {
+		_ = cmd.Wait()
+		children.ended(cmd)
+		// The pipe may be held open by a child of mysqld's; its last lines are
+		// worth a moment, not more.
+		select {
+		case <-read:
+		case <-time.After(100 * time.Millisecond):
+		}
+		p.exit = cmd.ProcessState
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// environment is our own without what is the manager's business.
+func environment() []string {
+	var out []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "CNMSQL_") && !strings.HasPrefix(v, "MYSQL") {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func (p *process) running() bool {
+	if p == nil {
+		return false
+	}
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// signal sends a signal; a process that has ended is no error.
+func (p *process) signal(s syscall.Signal) {
+	if p.running() {
+		_ = p.cmd.Process.Signal(s)
+	}
+}
+
+// kill ends the process at once and returns when it has ended: a process in
+// uninterruptible sleep may take its time, and is not gone before.
+func (p *process) kill(ctx context.Context) error {
+	p.signal(syscall.SIGKILL)
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("mysqld (pid %d) was killed and has not ended yet: it hangs in the kernel, probably on its volume", p.cmd.Process.Pid)
+	}
+}
+
+// ending says how the process ended, for people.
+func (p *process) ending() string {
+	ws, ok := p.exit.Sys().(syscall.WaitStatus)
+	if ok && ws.Signaled() {
+		return fmt.Sprintf("mysqld was ended by signal %d (%s)", ws.Signal(), ws.Signal())
+	}
+	return fmt.Sprintf("mysqld ended with code %d", p.exit.ExitCode())
+}

@@ -1,0 +1,131 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+)
+
+// Order carries out a command of the operator's.
+func (m *manager) Order(ctx context.Context, verb control.Verb, o control.Order) error {
+	if err := m.admit(verb, o); err != nil {
+		return err
+	}
+	m.log.Info("ordered", "verb", verb, "epoch", o.Epoch, "donor", o.Donor, "acks", o.Acks)
+	switch verb {
+	case control.VerbDemote:
+		return m.orderDemote(o.Epoch)
+	case control.VerbFreezeIO:
+		return m.orderFreeze(ctx, o.Epoch)
+	case control.VerbThawIO:
+		m.update(func(s *state) { s.frozen = 0 })
+		return nil
+	case control.VerbCloneFrom:
+		return m.orderClone(o.Donor)
+	case control.VerbRestartInPlace:
+		m.update(func(s *state) { s.restart = max(s.restart, o.Epoch) })
+		return nil
+	case control.VerbSetAcks:
+		return m.orderAcks(ctx, o)
+	}
+	return refusal("UnknownVerb", "this manager knows no order %q; it may be older than the operator", verb)
+}
+
+func refusal(reason, format string, args ...any) error {
+	return &control.Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// admit refuses what is out of date, and whatever needs the volume while another
+// manager may be using it.
+func (m *manager) admit(verb control.Verb, o control.Order) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case o.Epoch < m.st.seen:
+		return refusal("StaleEpoch", "the order %s is of epoch %d; epoch %d has been seen", verb, o.Epoch, m.st.seen)
+	case !m.st.locked:
+		return refusal("VolumeInUse", "another manager still holds the volume; nothing can be promised for it")
+	case m.st.foreign:
+		return refusal("ForeignData", "the volume is not this instance's")
+	}
+	m.st.seen = o.Epoch
+	m.announce()
+	return nil
+}
+
+// orderDemote promises before it acts: a crash in between must not forget it. It
+// is carried out even if the caller goes away.
+func (m *manager) orderDemote(epoch int64) error {
+	err := m.memory.change(func(r *remembered) { r.FencedBelow = max(r.FencedBelow, epoch) })
+	if err != nil {
+		return err
+	}
+	m.update(func(*state) {})
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	return m.submit(ctx, func() error {
+		if w := get(m, func(s *state) int64 { return s.writable }); w >= epoch {
+			return nil // writable in an epoch that the promise does not speak of
+		}
+		if m.facts().Activity != "" {
+			// Data that is being made or copied takes no writes; a server that
+			// is being stopped was made read-only before.
+			return nil
+		}
+		return m.stopWrites()
+	})
+}
+
+// orderFreeze stops receiving, and says so only when it has stopped.
+func (m *manager) orderFreeze(ctx context.Context, epoch int64) error {
+	m.update(func(s *state) { s.frozen = max(s.frozen, epoch) })
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return m.submit(ctx, func() error {
+		if f := m.facts(); !f.Mysqld.Up || f.Activity != "" {
+			return nil // it starts with replication stopped, and stays so
+		}
+		if err := m.roles.StopReceiving(ctx); err != nil {
+			return err
+		}
+		r, err := m.roles.Replication(ctx)
+		if err != nil {
+			return err
+		}
+		if r != nil && (r.IORunning || r.IOConnecting) {
+			return fmt.Errorf("freezing: the receiving thread still runs")
+		}
+		return nil
+	})
+}
+
+func (m *manager) orderClone(donor string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case donor == "":
+		return refusal("NoDonor", "the order names no donor")
+	case m.st.data == core.DataPopulated:
+		return refusal("HasData", "this instance has data, which an order never replaces")
+	case m.st.activity != "" && m.st.donor != donor:
+		return refusal("Busy", "%s is under way", m.st.activity)
+	}
+	m.st.donor = donor
+	poke(m.wake)
+	return nil
+}
+
+// orderAcks sets the acknowledgements of the primary of this very epoch.
+func (m *manager) orderAcks(ctx context.Context, o control.Order) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return m.submit(ctx, func() error {
+		if w := get(m, func(s *state) int64 { return s.writable }); w != o.Epoch {
+			return refusal("NotPrimary", "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
+		}
+		return m.requireAcks(ctx, o.Epoch, o.Acks)
+	})
+}

@@ -1,0 +1,106 @@
+package instance
+
+import (
+	"context"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/mysql"
+)
+
+const pollInterval = 500 * time.Millisecond
+
+// keepPolling asks mysqld how it is.
+func (m *manager) keepPolling(ctx context.Context) {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			m.poll(ctx)
+			poke(m.wake)
+		}
+	}
+}
+
+// poll asks mysqld once, on connections of its own.
+func (m *manager) poll(ctx context.Context) {
+	m.polling.Lock()
+	defer m.polling.Unlock()
+	proc := get(m, func(s *state) *process { return s.proc })
+	if !proc.running() {
+		return
+	}
+	n := get(m, func(s *state) int { return s.writableN })
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	at := time.Now()
+	err := m.health.Ping(ctx)
+	if mysql.IsAccessDenied(err) && m.triesOtherAccount() {
+		err = m.health.Ping(ctx)
+	}
+	var server *core.Server
+	if err == nil {
+		server, err = m.health.Status(ctx)
+	}
+	m.noteAnswer(proc, at, server, err, n)
+}
+
+// triesOtherAccount: scratch data has a root without password; once a donor's
+// data is there, it has the cluster's accounts.
+func (m *manager) triesOtherAccount() bool {
+	return get(m, func(s *state) bool {
+		if s.data != core.DataScratch {
+			return false
+		}
+		s.boot = !s.boot
+		return true
+	})
+}
+
+func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, err error, writableN int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := &m.st
+	if s.proc != proc || !proc.running() {
+		return
+	}
+	if err != nil && !mysql.IsAnswer(err) {
+		s.misses++
+		if s.misses == 3 && s.accepted {
+			m.log.Warn("mysqld does not answer", "error", err)
+		}
+		m.announce()
+		return
+	}
+	s.misses, s.answered = 0, at
+	if server == nil {
+		// It answers, with an error: no login, or a status that failed.
+		m.log.Warn("mysqld answers, but not the question for its status", "error", err)
+		return
+	}
+	if !s.accepted {
+		s.accepted, s.failures = true, 0
+		m.log.Info("mysqld accepts connections", "after", time.Since(proc.started).String())
+	}
+	s.server, s.serverAt = server, at
+	m.noteWritable(server, writableN)
+	m.announce()
+}
+
+// noteWritable holds what the server says against what we made of it. What was
+// read before the last change of role says nothing.
+func (m *manager) noteWritable(server *core.Server, writableN int) {
+	s := &m.st
+	switch {
+	case s.writableN != writableN || s.activity != "":
+	case server.SuperReadOnly && s.writable != 0:
+		m.log.Warn("somebody made the primary read-only; it is promoted again", "epoch", s.writable)
+		s.writable = 0
+		s.mayWrite = false
+	case !server.SuperReadOnly && s.writable == 0:
+		s.mayWrite = true
+	}
+}

@@ -1,0 +1,146 @@
+package instance
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// report is the manager's word; the mutex is held.
+func (m *manager) report() core.Report {
+	s := &m.st
+	r := core.Report{
+		Instance: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Boot: m.boot,
+		State: s.decision.State, Reason: s.decision.Reason, Message: s.decision.Message,
+		Data: s.data, VolumeLocked: s.locked, SeenEpoch: s.seen, WritableEpoch: s.writable,
+		FrozenBelow: s.frozen, ClientSessions: s.sessions, Terminating: !s.terminating.IsZero(),
+		Version: m.bin.version.Text, Restarts: s.restarts,
+		Errant: s.decision.Errant, NeedsReclone: s.decision.NeedsReclone,
+	}
+	if r.State == "" {
+		r.State = core.Starting
+	}
+	if s.proc != nil {
+		r.MysqldStarted = s.proc.started
+	}
+	if m.memory != nil {
+		r.FencedBelow = m.memory.get().FencedBelow
+	}
+	if s.clone != nil {
+		c := *s.clone
+		r.Clone = &c
+	}
+	m.processReport(&r)
+	if t := s.trouble; t != nil {
+		r.Message = t.err.Error()
+		if r.Reason == "" {
+			r.Reason = "ActionFailed"
+		}
+	}
+	return r
+}
+
+// processReport: what is known of the process outranks a decision that was made
+// before it changed.
+func (m *manager) processReport(r *core.Report) {
+	s := &m.st
+	switch {
+	case s.proc.running() && s.accepted && s.misses < 3:
+		r.Server = s.server
+	case !s.proc.running() && (r.State == core.Running || r.State == core.Hung || r.State == core.Recovering):
+		r.State, r.Reason, r.Message = core.Stopped, "", ""
+	}
+	if !s.proc.running() && s.ended && r.State == core.Stopped {
+		r.Reason = "MysqldCrashed"
+		if s.failures >= 3 {
+			r.Reason = "CrashLoop"
+		}
+		if s.endReason != "" {
+			r.Message = s.endReason
+		}
+	}
+}
+
+// announce tells watchers if something that matters has changed; the mutex is held.
+func (m *manager) announce() {
+	r := matters(m.report())
+	if reflect.DeepEqual(r, m.last) {
+		return
+	}
+	m.last = r
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// matters leaves out what changes with every transaction.
+func matters(r core.Report) core.Report {
+	r.MysqldStarted = time.Time{}
+	if r.Server == nil {
+		return r
+	}
+	s := *r.Server
+	s.Executed, s.Purged = gtid.Set{}, gtid.Set{}
+	s.SemiSync.WaitSessions = 0
+	if s.Replication != nil {
+		c := *s.Replication
+		c.Retrieved, c.LagSeconds = gtid.Set{}, 0
+		s.Replication = &c
+	}
+	r.Server = &s
+	return r
+}
+
+// snapshot is the report as it is known. It is as old as its oldest fact.
+func (m *manager) snapshot() (control.Snapshot, <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := time.Now()
+	r := m.report()
+	if r.Server != nil {
+		at = m.st.serverAt
+	}
+	return control.Snapshot{Taken: at.Sub(m.began).Nanoseconds(), Report: r}, m.changed
+}
+
+// Snapshot takes a report now.
+func (m *manager) Snapshot(ctx context.Context) control.Snapshot {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	m.poll(ctx)
+	s, _ := m.snapshot()
+	return s
+}
+
+// Watch sends a snapshot at once, at every change that matters, and every second.
+// The last one of all says how the manager ended.
+func (m *manager) Watch(ctx context.Context, send func(control.Snapshot) error) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		ended := m.hasEnded()
+		s, changed := m.snapshot()
+		if err := send(s); err != nil || ended {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		case <-m.ended:
+		case <-tick.C:
+		}
+	}
+}
+
+func (m *manager) hasEnded() bool {
+	select {
+	case <-m.ended:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,188 @@
+package instance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/mysql"
+)
+
+// becomePrimary opens the server for writes. The order is what keeps an
+// acknowledged write: acknowledgements are required before the first write can
+// be, sessions that came for reading are closed before they could write, and the
+// permission is looked at once more at the last moment.
+func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) error {
+	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	if get(m, func(s *state) bool { return s.server != nil && s.server.Replication != nil }) {
+		if err := m.roles.ForgetSource(ctx); err != nil {
+			return err
+		}
+	}
+	if err := m.requireAcks(ctx, a.Epoch, a.Acks); err != nil {
+		return err
+	}
+	if err := m.closeSessions(ctx); err != nil {
+		return err
+	}
+	if err := m.memory.change(func(r *remembered) { r.WasPrimaryEpoch = a.Epoch }); err != nil {
+		return err
+	}
+	if f := m.facts(); !f.Permitted() || f.Cluster.Promotion.Epoch != a.Epoch {
+		return errors.New("becoming primary: the promotion was withdrawn")
+	}
+	m.update(func(s *state) { s.mayWrite = true })
+	if err := m.roles.AcceptWrites(ctx); err != nil {
+		return err
+	}
+	m.update(func(s *state) {
+		s.writable = a.Epoch
+		s.writableN++
+		if s.server != nil {
+			server := *s.server
+			server.SuperReadOnly, server.Replication = false, nil
+			s.server = &server
+		}
+	})
+	m.log.Info("is primary", "epoch", a.Epoch, "acks", a.Acks)
+	poke(m.pubWake)
+	return nil
+}
+
+// requireAcks remembers the number before it is applied, so that a restart in
+// place never opens with fewer than a commit was promised.
+func (m *manager) requireAcks(ctx context.Context, epoch int64, acks int) error {
+	err := m.memory.change(func(r *remembered) {
+		if r.AcksEpoch != epoch || acks > r.Acks {
+			r.Acks, r.AcksEpoch = acks, epoch
+		}
+	})
+	if err != nil {
+		return err
+	}
+	timeout := get(m, func(s *state) time.Duration { return ackTimeout(s.cluster, mysql.Forever) })
+	if err := m.roles.RequireAcks(ctx, acks, timeout); err != nil {
+		return err
+	}
+	return m.memory.change(func(r *remembered) { r.Acks = acks })
+}
+
+// internalUsers are the accounts whose sessions are never a client's.
+func (m *manager) internalUsers() ([]string, error) {
+	control, err := readAccount(m.opt.Dirs.Control)
+	if err != nil {
+		return nil, err
+	}
+	replication, err := readAccount(m.opt.Dirs.Replication)
+	return []string{control.User, replication.User}, err
+}
+
+func (m *manager) clientSessions(ctx context.Context) ([]mysql.Session, error) {
+	internal, err := m.internalUsers()
+	if err != nil {
+		return nil, err
+	}
+	return m.roles.ClientSessions(ctx, internal...)
+}
+
+// closeSessions closes the client sessions that are open now.
+func (m *manager) closeSessions(ctx context.Context) error {
+	sessions, err := m.clientSessions(ctx)
+	if err != nil {
+		return err
+	}
+	return m.roles.Kill(ctx, sessions)
+}
+
+func (m *manager) giveAcks(ctx context.Context, on bool) error {
+	if err := m.roles.GiveAcks(ctx, on); err != nil {
+		return err
+	}
+	// It counts from the next connection on; receiving is started again by the
+	// next decision.
+	return m.roles.StopReceiving(ctx)
+}
+
+func (m *manager) waitApplied(ctx context.Context, a agent.WaitApplied) error {
+	reached, err := m.roles.WaitForGTID(ctx, a.Set, time.Second)
+	if err == nil && !reached {
+		poke(m.wake)
+	}
+	return err
+}
+
+// follow points replication at the primary.
+func (m *manager) follow(ctx context.Context, primary string) error {
+	account, err := readAccount(m.opt.Dirs.Replication)
+	if err != nil {
+		return err
+	}
+	m.update(func(s *state) { s.receiveTry = time.Now() })
+	d := m.opt.Dirs
+	return m.roles.BecomeReplicaOf(ctx, mysql.Source{
+		Host: m.opt.Peer(primary), Port: m.opt.MySQLPort, Account: account,
+		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
+	})
+}
+
+// askPrimary asks beside the worker, so that a primary that does not answer
+// holds up nothing.
+func (m *manager) askPrimary(a agent.AskPrimary) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.st.asking {
+		return nil
+	}
+	m.st.asking = true
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		pos, err := m.primaryPosition(ctx, a)
+		if err != nil {
+			m.log.Warn("the primary's position is not known", "error", err)
+		}
+		m.update(func(s *state) {
+			s.asking = false
+			s.askFailed = err
+			if err == nil {
+				s.primary = pos
+			}
+		})
+	}()
+	return nil
+}
+
+// primaryPosition reads what this instance holds first, and what the primary
+// holds after that: read the other way around, what is replicated in between
+// would look errant.
+func (m *manager) primaryPosition(ctx context.Context, a agent.AskPrimary) (*agent.Position, error) {
+	mine, err := m.roles.Executed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	host := m.opt.Peer(a.Instance)
+	conf, err := m.tls.client(host)
+	if err != nil {
+		return nil, err
+	}
+	client := control.NewClient(net.JoinHostPort(host, strconv.Itoa(m.opt.ControlPort)), conf)
+	defer client.Close()
+	at := time.Now()
+	s, err := client.Status(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s for its position: %w", a.Instance, err)
+	}
+	server := s.Report.Server
+	if s.Report.Instance != a.Instance || server == nil {
+		return nil, fmt.Errorf("asking %s for its position: %s answers and says %s %s", a.Instance,
+			cmp.Or(s.Report.Instance, "nobody"), s.Report.State, s.Report.Reason)
+	}
+	return &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: at, Mine: mine, Executed: server.Executed, Purged: server.Purged}, nil
+}

@@ -1,0 +1,222 @@
+package instance
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/mysql"
+)
+
+// Run is PID 1 of an instance: it returns when mysqld has been stopped after a
+// SIGTERM or SIGINT, or after ctx ended.
+func Run(ctx context.Context, opt Options) error {
+	opt = opt.withDefaults()
+	m := newManager(opt)
+	m.log.Info("the instance manager starts", "instance", opt.Instance, "podUID", opt.PodUID, "node", opt.Node, "serverID", opt.ServerID)
+	if opt.Kubernetes == nil {
+		k, err := newAPIServer(opt.Namespace, opt.Cluster, func(err error) { m.log.Warn("the API server", "error", err) })
+		if err != nil {
+			return err
+		}
+		m.kube = k
+	}
+	m.lease = &lease{kube: m.kube, me: opt.Instance, meta: func() metav1.ObjectMeta {
+		return leaseMeta(opt.Namespace, get(m, func(s *state) *v1alpha1.Cluster { return s.cluster }))
+	}}
+	return m.run(ctx)
+}
+
+func newManager(opt Options) *manager {
+	return &manager{
+		opt: opt, log: newLogger(opt.Log, opt.LogLevel), boot: randomText(), began: time.Now(), kube: opt.Kubernetes,
+		tls: &tlsFiles{dirs: opt.Dirs}, changed: make(chan struct{}), jobs: make(chan job), ended: make(chan struct{}),
+		wake: make(chan struct{}, 1), leaseWake: make(chan struct{}, 1), pubWake: make(chan struct{}, 1),
+		st: state{downSince: time.Now()},
+	}
+}
+
+func randomText() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// newLogger writes JSON lines in the words of the Cluster's logLevel.
+func newLogger(w io.Writer, level string) *slog.Logger {
+	levels := map[string]slog.Level{"error": slog.LevelError, "warning": slog.LevelWarn, "debug": slog.LevelDebug, "trace": slog.LevelDebug - 4}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: levels[level], ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			a.Key = "ts"
+		}
+		return a
+	}}))
+}
+
+// run serves at once, so that everybody can see what the manager waits for, then
+// gets hold of the volume, and works until it is told to end.
+func (m *manager) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if os.Getpid() == 1 {
+		go reapOrphans(ctx)
+	}
+	if err := m.findServer(ctx); err != nil {
+		return err
+	}
+	servers, err := m.serve()
+	if err != nil {
+		return err
+	}
+	go m.awaitSignal(ctx)
+	go m.prepare(ctx)
+	go m.keepPolling(ctx)
+	go m.keepLease(ctx)
+	go m.keepPublished(ctx)
+	go m.keepCertificates(ctx)
+	m.work(ctx)
+	return m.end(servers)
+}
+
+// findServer looks for mysqld and prepares the connections.
+func (m *manager) findServer(ctx context.Context) error {
+	m.bin = findMysqld(ctx, m.opt.Mysqld)
+	if m.bin.missing != nil {
+		m.setProblem(m.bin.missing)
+	}
+	for _, into := range []**mysql.Server{&m.health, &m.roles, &m.metrics} {
+		s, err := mysql.Open(m.opt.Dirs.socket(), m.bin.version, m.account)
+		if err != nil {
+			return err
+		}
+		*into = s
+	}
+	return nil
+}
+
+// prepare locks the volume, looks at its data, and follows the Cluster.
+func (m *manager) prepare(ctx context.Context) {
+	memory, err := lockVolume(ctx, m.opt.Dirs.Meta)
+	if err != nil {
+		if ctx.Err() == nil {
+			m.log.Error("the volume cannot be used", "error", err)
+			m.setProblem(&hindrance{core.Problem{Reason: "VolumeUnusable", Message: err.Error()}, time.Hour})
+			m.update(func(s *state) {
+				s.decision = agent.Decision{State: core.Failed, Reason: "VolumeUnusable", Message: err.Error()}
+			})
+		}
+		return
+	}
+	data, foreign := memory.dataState(m.opt.Dirs.Data)
+	m.mu.Lock()
+	m.memory = memory
+	m.mu.Unlock()
+	m.update(func(s *state) {
+		s.locked, s.data, s.foreign, s.boot = true, data, foreign, data == core.DataScratch
+		s.downSince = time.Now()
+		s.seen = max(s.seen, memory.get().FencedBelow)
+	})
+	m.log.Info("the volume is locked", "data", data, "foreign", foreign)
+	m.kube.WatchCluster(ctx, m.setCluster)
+}
+
+// awaitSignal: the Pod is to be stopped.
+func (m *manager) awaitSignal(ctx context.Context) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+	select {
+	case <-ctx.Done():
+		return
+	case s := <-signals:
+		m.log.Info("is asked to stop", "signal", s.String())
+		m.terminate()
+	}
+}
+
+func (m *manager) terminate() {
+	m.update(func(s *state) {
+		if s.terminating.IsZero() {
+			s.terminating = time.Now()
+		}
+	})
+}
+
+// serve starts the control API, the probes and the metrics.
+func (m *manager) serve() ([]*http.Server, error) {
+	var out []*http.Server
+	for _, s := range []struct {
+		port    int
+		handler http.Handler
+		secure  bool
+	}{
+		{m.opt.ControlPort, control.NewHandler(m), true},
+		{m.opt.ProbePort, m.probes(), false},
+		{m.opt.MetricsPort, m.metricsHandler(), false},
+	} {
+		l, err := net.Listen("tcp", m.opt.address(s.port))
+		if err != nil {
+			return nil, fmt.Errorf("listening on port %d: %w", s.port, err)
+		}
+		server := &http.Server{Handler: s.handler, ReadHeaderTimeout: 5 * time.Second,
+			ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
+		serve := server.Serve
+		if s.secure {
+			server.TLSConfig = control.ServerTLS(m.tls.certificate, m.tls.pool)
+			serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+		}
+		go func() {
+			if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
+				m.log.Error("a server has ended", "port", s.port, "error", err)
+			}
+		}()
+		out = append(out, server)
+	}
+	return out, nil
+}
+
+// end says goodbye: nothing runs any more, the lease is given back, and the last
+// report has gone out before the connections are closed.
+func (m *manager) end(servers []*http.Server) error {
+	m.killServer()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	if held, _ := m.lease.held(); held != 0 {
+		if err := m.lease.release(ctx); err != nil {
+			m.log.Warn("giving the lease back", "error", err)
+		}
+	}
+	m.update(func(s *state) {
+		s.decision = agent.Decision{State: core.Stopped, Reason: "Terminated", Message: "the instance was stopped"}
+		s.trouble, s.ended = nil, false
+	})
+	close(m.ended)
+	for _, s := range servers {
+		if err := s.Shutdown(ctx); err != nil {
+			_ = s.Close()
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.memory != nil {
+		m.memory.close()
+	}
+	m.log.Info("the instance manager ends")
+	return nil
+}

@@ -1,0 +1,230 @@
+package instance
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/mysql"
+)
+
+// spaceNeeded is the least free space with which mysqld is started.
+const spaceNeeded = 16 << 20
+
+// hindrance is an error with a name and what to do about it.
+type hindrance struct {
+	core.Problem
+	again time.Duration
+}
+
+func (h *hindrance) Error() string { return h.Reason + ": " + h.Message }
+
+// setProblem remembers why mysqld could not be started, and when to try again;
+// a changed Cluster is tried at once.
+func (m *manager) setProblem(err error) {
+	p := &agent.Problem{Problem: core.Problem{Reason: "StartFailed", Message: err.Error()}}
+	again := 5 * time.Second
+	var h *hindrance
+	var user *mysql.UserStatementError
+	switch {
+	case errors.As(err, &h):
+		p.Problem, again = h.Problem, h.again
+	case errors.As(err, &user):
+		p.Reason, again = "PostInitSQLFailed", time.Minute
+	}
+	m.update(func(s *state) {
+		p.RetryAt = time.Now().Add(again)
+		if s.view != nil {
+			p.Generation = s.view.Generation
+		}
+		s.problem = p
+	})
+}
+
+// startServer starts mysqld read-only. What hinders it is a problem that is
+// reported, not a failed action that is repeated.
+func (m *manager) startServer(ctx context.Context) error {
+	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })
+	if cluster == nil {
+		return errors.New("starting mysqld: the Cluster is not known yet")
+	}
+	err := m.bin.missing
+	if err == nil {
+		err = m.spaceLeft()
+	}
+	if err == nil {
+		err = m.writeConfig(cluster, mysql.ToServe)
+	}
+	if err == nil {
+		err = m.validate(ctx)
+	}
+	if err == nil {
+		err = m.launch()
+	}
+	if err != nil {
+		m.log.Error("mysqld cannot be started", "error", err)
+		m.setProblem(err)
+		return nil
+	}
+	m.update(func(s *state) { s.problem = nil })
+	return nil
+}
+
+func (m *manager) spaceLeft() error {
+	var fs unix.Statfs_t
+	dir := filepath.Dir(m.opt.Dirs.Data)
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return fmt.Errorf("asking how much space is left on %s: %w", dir, err)
+	}
+	if free := int64(fs.Bavail) * fs.Bsize; free < spaceNeeded {
+		return diskFull(fmt.Sprintf("%d bytes are left", free))
+	}
+	return nil
+}
+
+func diskFull(detail string) error {
+	return &hindrance{core.Problem{Reason: "DiskFull",
+		Message: "the volume is full (" + detail + "): raise spec.storage.size, or free space on it; mysqld is started when there is space"}, 5 * time.Second}
+}
+
+// config is what my.cnf is made from.
+func (m *manager) config(c *v1alpha1.Cluster) mysql.Config {
+	d, durability := m.opt.Dirs, durabilityOf(c)
+	return mysql.Config{
+		Version: m.bin.version, ServerID: m.opt.ServerID, Host: m.opt.Peer(m.opt.Instance), Port: m.opt.MySQLPort,
+		DataDir: d.Data, TmpDir: d.Tmp, Socket: d.socket(), PIDFile: filepath.Join(d.Run, "mysqld.pid"),
+		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
+		BinlogFormat: c.Spec.MySQL.BinlogFormat, SemiSyncReplica: durability != core.DurabilityAsync,
+		DurableRelayLogs: durability == core.DurabilityQuorum,
+		Memory:           memoryFor(c, m.opt.MemoryLimit), CPUs: m.opt.CPUs,
+		User: c.Spec.MySQL.Parameters, Extra: m.opt.Settings,
+	}
+}
+
+func (m *manager) writeConfig(c *v1alpha1.Cluster, p mysql.Purpose) error {
+	text := mysql.Render(m.config(c), p)
+	if err := writeDurably(m.opt.Dirs.config(), []byte(text)); err != nil {
+		return fmt.Errorf("writing mysqld's configuration: %w", err)
+	}
+	return nil
+}
+
+// validate asks mysqld whether it takes its configuration, once for each text.
+func (m *manager) validate(ctx context.Context) error {
+	text, err := os.ReadFile(m.opt.Dirs.config())
+	if err != nil {
+		return err
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256(text))
+	if get(m, func(s *state) bool { return s.checked == sum }) {
+		return nil
+	}
+	out, err := run(ctx, 30*time.Second, m.bin.command, "--defaults-file="+m.opt.Dirs.config(), "--validate-config")
+	if err != nil {
+		return &hindrance{core.Problem{Reason: "ConfigRefused",
+			Message: "mysqld refuses its configuration: " + errorsOf(out) + "; correct spec.mysql.parameters"}, time.Minute}
+	}
+	m.update(func(s *state) { s.checked = sum })
+	return nil
+}
+
+// errorsOf picks the errors out of what mysqld printed.
+func errorsOf(out string) string {
+	var found []string
+	for _, line := range strings.Split(out, "\n") {
+		if p := errorLine.FindStringSubmatch(line); p != nil && p[2] == "ERROR" && p[3] != "MY-010119" {
+			found = append(found, strings.TrimSuffix(p[4], "."))
+		}
+	}
+	if len(found) == 0 {
+		return out
+	}
+	return strings.Join(found, "; ")
+}
+
+// launch starts the process and watches it.
+func (m *manager) launch(args ...string) error {
+	p, err := m.bin.start(m.log, m.opt.Dirs.config(), args...)
+	if err != nil {
+		return err
+	}
+	m.update(func(s *state) {
+		if s.proc != nil {
+			s.restarts++
+		}
+		s.proc, s.accepted, s.misses = p, false, 0
+		s.server, s.mayWrite, s.writable, s.receiveTry = nil, false, 0, time.Time{}
+		s.writableN++
+		s.endReason = ""
+	})
+	go m.awaitStart(p)
+	go func() {
+		<-p.done
+		m.exited(p)
+	}()
+	return nil
+}
+
+// awaitStart asks more often than the poll while a server is starting.
+func (m *manager) awaitStart(p *process) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for p.running() && !get(m, func(s *state) bool { return s.accepted }) {
+		<-tick.C
+		m.poll(context.Background())
+		poke(m.wake)
+	}
+}
+
+// exited: mysqld has ended, and everybody learns it now.
+func (m *manager) exited(p *process) {
+	last, full := p.log.last()
+	wanted := p.exit.ExitCode() == exitRestart
+	m.update(func(s *state) {
+		if s.proc != p {
+			return
+		}
+		s.ended = !wanted && s.stopRequested != p
+		s.downSince = time.Now()
+		s.writable, s.mayWrite, s.server, s.sessions = 0, false, nil, 0
+		s.writableN++
+		s.endReason = p.ending()
+		if last != "" {
+			s.endReason += ": " + last
+		}
+		if s.ended && time.Since(p.started) < time.Minute {
+			s.failures++
+		} else if !s.accepted && !wanted {
+			s.failures++
+		} else {
+			s.failures = 0
+		}
+		if !s.ended {
+			s.endReason = ""
+		}
+	})
+	m.log.Warn("mysqld has ended", "how", p.ending(), "lastErrors", last)
+	if full && p.exit.ExitCode() != 0 {
+		m.setProblem(diskFull(last))
+	}
+	poke(m.leaseWake)
+}
+
+// diagnose makes an error of a mysqld that ended early.
+func (m *manager) diagnose(p *process, reason, what string) error {
+	last, full := p.log.last()
+	if full {
+		return diskFull(last)
+	}
+	return &hindrance{core.Problem{Reason: reason, Message: what + ": " + p.ending() + ": " + last}, 5 * time.Second}
+}

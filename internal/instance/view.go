@@ -1,0 +1,122 @@
+package instance
+
+import (
+	"cmp"
+	"time"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/gtid"
+)
+
+// viewOf takes from a Cluster what an instance decides by.
+func viewOf(c *v1alpha1.Cluster) (*agent.Cluster, error) {
+	s := &c.Status
+	v := &agent.Cluster{
+		Deleting:       c.DeletionTimestamp != nil,
+		Generation:     c.Generation,
+		Established:    s.EstablishedAt != nil,
+		Epoch:          s.PrimaryEpoch,
+		CurrentPrimary: s.CurrentPrimary,
+		Diverged:       s.DivergedInstances,
+		Instances:      max(int(c.Spec.Instances), len(s.InstanceNames)),
+		Durability:     durabilityOf(c),
+		Lease:          c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease,
+		MaxStart:       time.Duration(cmp.Or(c.Spec.MaxStartDelay, 3600)) * time.Second,
+		MaxStop:        time.Duration(cmp.Or(c.Spec.MaxStopDelay, 1800)) * time.Second,
+	}
+	p := s.Promotion
+	if p == nil {
+		return v, nil
+	}
+	required, err := gtid.Parse(p.RequiredGTID)
+	if err != nil {
+		return nil, err
+	}
+	v.Promotion = &core.Promotion{
+		Epoch: p.Epoch, Instance: p.Instance, Proof: core.Proof(p.Proof), From: p.From,
+		RequiredGTID: required, RequiredAcks: int(p.RequiredAcks), PodUID: p.PodUID, Node: p.Node,
+	}
+	return v, nil
+}
+
+func durabilityOf(c *v1alpha1.Cluster) core.DurabilityMode {
+	s := c.Spec.MySQL.SemiSync
+	if s == nil || !s.Enabled {
+		return core.DurabilityAsync
+	}
+	return core.DurabilityMode(cmp.Or(s.DataDurability, v1alpha1.DurabilityPreferred))
+}
+
+// ackTimeout is how long a commit waits for acknowledgements.
+func ackTimeout(c *v1alpha1.Cluster, forever time.Duration) time.Duration {
+	if durabilityOf(c) == core.DurabilityQuorum {
+		return forever
+	}
+	if s := c.Spec.MySQL.SemiSync; s != nil && s.TimeoutMillis != nil {
+		return time.Duration(*s.TimeoutMillis) * time.Millisecond
+	}
+	return 10 * time.Second
+}
+
+// memoryFor is what mysqld may use; 0 when nobody set a limit. The Pod's
+// environment then holds the node's memory, which is not ours to fill.
+func memoryFor(c *v1alpha1.Cluster, env int64) int64 {
+	if q, ok := c.Spec.Resources.Limits["memory"]; ok {
+		if env > 0 {
+			return min(env, q.Value())
+		}
+		return q.Value()
+	}
+	if q, ok := c.Spec.Resources.Requests["memory"]; ok {
+		return q.Value()
+	}
+	return 0
+}
+
+// setCluster takes a new view; nil when the Cluster is gone. A view that cannot
+// be understood is as good as none.
+func (m *manager) setCluster(c *v1alpha1.Cluster) {
+	if c == nil {
+		m.update(func(s *state) {
+			if s.view != nil {
+				v := *s.view
+				v.Deleting = true
+				s.view = &v
+			}
+			s.gone = true
+		})
+		return
+	}
+	v, err := viewOf(c)
+	if err != nil {
+		m.log.Error("the Cluster's status cannot be understood; the former view is kept", "error", err)
+		return
+	}
+	m.update(func(s *state) {
+		s.cluster, s.view, s.gone = c, v, false
+		s.seen = max(s.seen, v.Epoch)
+		s.foreign = s.foreign || s.locked && !m.adopt(c)
+		if p := v.Promotion; p != nil && s.frozen > 0 && p.Epoch >= s.frozen {
+			s.frozen = 0
+		}
+	})
+	poke(m.pubWake)
+	poke(m.leaseWake)
+}
+
+// adopt remembers whose data the volume holds, and tells whether it is ours.
+func (m *manager) adopt(c *v1alpha1.Cluster) bool {
+	r := m.memory.get()
+	if r.ClusterUID != "" {
+		return r.ClusterUID == string(c.UID) && r.Instance == m.opt.Instance
+	}
+	err := m.memory.change(func(r *remembered) {
+		r.ClusterUID, r.Instance, r.ServerID = string(c.UID), m.opt.Instance, m.opt.ServerID
+	})
+	if err != nil {
+		m.log.Error("remembering whose data this is", "error", err)
+	}
+	return true
+}

@@ -1,0 +1,211 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"cnmsql.co/internal/core/agent"
+)
+
+// job is something that an order asks the worker to do.
+type job struct {
+	do   func() error
+	done chan error
+}
+
+var errInterrupted = errors.New("interrupted by an order")
+
+// work is the one worker: it decides and acts, and does what orders ask.
+func (m *manager) work(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case j := <-m.jobs:
+			j.done <- j.do()
+		case <-m.wake:
+		}
+		if m.step(ctx) {
+			return
+		}
+	}
+}
+
+// submit has the worker do something next; what the worker waits for is given up.
+func (m *manager) submit(ctx context.Context, do func() error) error {
+	m.mu.Lock()
+	m.st.waiting++
+	if m.interrupt != nil {
+		m.interrupt()
+	}
+	m.mu.Unlock()
+	j := job{do: do, done: make(chan error, 1)}
+	select {
+	case m.jobs <- j:
+		m.update(func(s *state) { s.waiting-- })
+	case <-ctx.Done():
+		m.update(func(s *state) { s.waiting-- })
+		return ctx.Err()
+	case <-m.ended:
+		return errors.New("the manager has ended")
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// step decides and acts until there is nothing to do, or nothing new. It tells
+// whether the manager is to end.
+func (m *manager) step(ctx context.Context) (exit bool) {
+	before := ""
+	for ctx.Err() == nil {
+		m.verifyClone(ctx)
+		d := agent.Decide(m.facts())
+		key := keyOf(d.Actions)
+		m.tell(d, key)
+		if key == "" || key == before || m.pauses(key) {
+			return false
+		}
+		before = key
+		for _, a := range d.Actions {
+			if _, last := a.(agent.Exit); last {
+				return true
+			}
+			if err := m.act(ctx, a); err != nil {
+				m.noteTrouble(key, a, err)
+				return false
+			}
+		}
+		m.update(func(s *state) { s.trouble = nil })
+		m.poll(ctx)
+	}
+	return false
+}
+
+func keyOf(actions []agent.Action) string {
+	var parts []string
+	for _, a := range actions {
+		parts = append(parts, a.String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// tell publishes a decision. A trouble is over when something else is to be done.
+func (m *manager) tell(d agent.Decision, key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if was := m.st.decision; was.State != d.State || was.Reason != d.Reason {
+		m.log.Info("state", "state", d.State, "reason", d.Reason, "message", d.Message)
+	}
+	m.st.decision = d
+	if t := m.st.trouble; t != nil && t.actions != key {
+		m.st.trouble = nil
+	}
+	m.announce()
+}
+
+func (m *manager) pauses(key string) bool {
+	return get(m, func(s *state) bool {
+		return s.trouble != nil && s.trouble.actions == key && time.Now().Before(s.trouble.retryAt)
+	})
+}
+
+// noteTrouble remembers what failed, so that it is reported, and tried again a
+// little later each time.
+func (m *manager) noteTrouble(key string, a agent.Action, err error) {
+	if errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) {
+		poke(m.wake)
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.st.trouble
+	if t == nil || t.actions != key {
+		t = &trouble{actions: key}
+	}
+	next := &trouble{actions: key, err: err, count: t.count + 1}
+	next.retryAt = time.Now().Add(min(250*time.Millisecond<<min(t.count, 5), 5*time.Second))
+	m.st.trouble = next
+	m.log.Error("failed", "action", a.String(), "error", err, "attempt", next.count)
+	m.announce()
+}
+
+// act carries out one action; an order ends what it waits for.
+func (m *manager) act(ctx context.Context, a agent.Action) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m.mu.Lock()
+	if m.st.waiting > 0 {
+		m.mu.Unlock()
+		return errInterrupted
+	}
+	m.interrupt = cancel
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		m.interrupt = nil
+		m.mu.Unlock()
+	}()
+	level := slog.LevelInfo
+	switch a.(type) {
+	case agent.WaitApplied, agent.AskPrimary:
+		level = slog.LevelDebug
+	}
+	m.log.Log(ctx, level, "acts", "action", a.String())
+	err := m.do(ctx, a)
+	if err != nil && ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
+}
+
+// statementLimit bounds the statements of an action together.
+const statementLimit = 15 * time.Second
+
+func (m *manager) do(ctx context.Context, a agent.Action) error {
+	switch a := a.(type) {
+	case agent.Initialize:
+		return m.initialize(a.Bootstrap)
+	case agent.StartServer:
+		return m.startServer(ctx)
+	case agent.StopServer:
+		return m.stopServer(a)
+	case agent.Abort:
+		return m.abort()
+	case agent.CloneFrom:
+		return m.cloneFrom(a.Donor)
+	case agent.Demote:
+		return m.stopWrites()
+	case agent.AcquireLease:
+		return m.lease.acquire(ctx, a.Epoch)
+	case agent.BecomePrimary:
+		return m.becomePrimary(ctx, a)
+	case agent.AskPrimary:
+		return m.askPrimary(a)
+	}
+	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	switch a := a.(type) {
+	case agent.StopReceiving:
+		return m.roles.StopReceiving(ctx)
+	case agent.StartReceiving:
+		m.update(func(s *state) { s.receiveTry = time.Now() })
+		return m.roles.StartReceiving(ctx)
+	case agent.StartApplying:
+		return m.roles.StartApplying(ctx)
+	case agent.GiveAcks:
+		return m.giveAcks(ctx, a.On)
+	case agent.WaitApplied:
+		return m.waitApplied(ctx, a)
+	case agent.Follow:
+		return m.follow(ctx, a.Instance)
+	}
+	return fmt.Errorf("nobody knows how to %s", a)
+}

@@ -1,0 +1,410 @@
+package instance
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	coordination "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+)
+
+// world is a cluster of real managers and real servers on loopback addresses,
+// without Kubernetes: the test is the operator.
+type world struct {
+	t     *testing.T
+	dir   string
+	root  string // of the MySQL image's files
+	port  int
+	kube  *fakeKube
+	ca    *authority
+	nodes map[string]*node
+}
+
+type node struct {
+	opt    Options
+	cancel context.CancelFunc
+	m      *manager
+	done   chan error
+}
+
+var nextPort atomic.Int32
+
+// newWorld needs the files of a MySQL image.
+func newWorld(t *testing.T, edit func(*v1alpha1.Cluster)) *world {
+	root := os.Getenv("CNMSQL_MYSQL_ROOTFS")
+	if root == "" {
+		t.Skip("set CNMSQL_MYSQL_ROOTFS to the directory that `go run ./tools/image mysql-rootfs` prints, to try this with a real mysqld")
+	}
+	root, err := filepath.EvalSymlinks(root)
+	must(t, err)
+	dir, err := os.MkdirTemp("", "cnmsql") // t.TempDir is too long a path for a socket
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: "uid-1", Generation: 1}}
+	c.Spec.Instances = 3
+	if edit != nil {
+		edit(c)
+	}
+	w := &world{t: t, dir: dir, root: root, port: 23306 + 10*int(nextPort.Add(1)), ca: newAuthority(t),
+		kube: &fakeKube{cluster: c, changed: make(chan struct{})}, nodes: map[string]*node{}}
+	for name, keys := range map[string]map[string]string{
+		"root":        {"username": "root", "password": "root-password"},
+		"replication": {"username": "cnmsql_replication", "password": "replication-password"},
+		"control":     {"username": "cnmsql_control", "password": "control-password"},
+		"app":         {"username": "app", "password": "app-password", "dbname": "app_db"},
+	} {
+		for key, value := range keys {
+			w.write(filepath.Join(dir, "secrets", name, key), value)
+		}
+	}
+	return w
+}
+
+func (w *world) write(file, text string) {
+	must(w.t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must(w.t, os.WriteFile(file, []byte(text), 0o644))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// host is the address of db-1, db-2, …
+func host(instance string) string {
+	return "127.0.7." + instance[strings.LastIndexByte(instance, '-')+1:]
+}
+
+// start starts the n-th instance's manager.
+func (w *world) start(n int) *node {
+	w.t.Helper()
+	name := "db-" + strconv.Itoa(n)
+	dir := filepath.Join(w.dir, name)
+	lib := filepath.Join(w.root, "usr/lib/x86_64-linux-gnu") + ":" + filepath.Join(w.root, "usr/lib/mysql/private")
+	d := Dirs{Data: dir + "/volume/data", Meta: dir + "/volume/cnmsql", Run: dir + "/run", Tmp: dir + "/tmp", TLS: dir + "/tls",
+		Root: w.dir + "/secrets/root", Replication: w.dir + "/secrets/replication", Control: w.dir + "/secrets/control", App: w.dir + "/secrets/app"}
+	for _, p := range []string{d.Run, d.Tmp, d.Meta} {
+		must(w.t, os.MkdirAll(p, 0o755))
+	}
+	cert, key := w.ca.issue(w.t, control.OrgInstance, host(name))
+	w.write(d.TLS+"/ca.crt", w.ca.pem)
+	w.write(d.TLS+"/tls.crt", cert)
+	w.write(d.TLS+"/tls.key", key)
+	nd := &node{done: make(chan error, 1), opt: Options{
+		Namespace: "ns", Cluster: "db", Instance: name, PodUID: "pod-" + name, Node: "node-" + name, ServerID: uint32(100 + n),
+		Dirs: d, MySQLPort: w.port, ControlPort: w.port + 1, ProbePort: w.port + 2, MetricsPort: w.port + 3,
+		Listen: host(name), Peer: host, Kubernetes: w.kube, Log: &testLog{t: w.t, name: name}, LogLevel: "debug",
+		Mysqld: []string{w.root + "/lib64/ld-linux-x86-64.so.2", "--library-path", lib, w.root + "/usr/sbin/mysqld"},
+		Settings: map[string]string{"user": "root", "basedir": w.root + "/usr", "lc_messages_dir": w.root + "/usr/share/mysql",
+			"character_sets_dir": w.root + "/usr/share/mysql/charsets", "plugin_dir": w.root + "/usr/lib/mysql/plugin",
+			"bind_address": host(name), "performance_schema_max_table_instances": "200"},
+	}}
+	var ctx context.Context
+	ctx, nd.cancel = context.WithCancel(context.Background())
+	opt := nd.opt.withDefaults()
+	nd.m = newManager(opt)
+	nd.m.lease = &lease{kube: w.kube, me: name, meta: func() metav1.ObjectMeta { return leaseMeta("ns", w.kube.get()) }}
+	go func() { nd.done <- nd.m.run(ctx) }()
+	w.nodes[name] = nd
+	w.t.Cleanup(func() { w.crashManager(nd) })
+	return nd
+}
+
+// crashManager ends a manager as a node's loss would: nothing is said goodbye to.
+func (w *world) crashManager(nd *node) {
+	nd.cancel()
+	if p := get(nd.m, func(s *state) *process { return s.proc }); p.running() {
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+	select {
+	case <-nd.done:
+		nd.done <- nil
+	case <-time.After(10 * time.Second):
+		w.t.Error("the manager does not end")
+	}
+}
+
+func (n *node) report() core.Report {
+	s, _ := n.m.snapshot()
+	return s.Report
+}
+
+// await waits until a report is as wished.
+func (w *world) await(n *node, what string, ok func(core.Report) bool) core.Report {
+	w.t.Helper()
+	deadline := time.After(40 * time.Second)
+	for {
+		s, changed := n.m.snapshot()
+		if ok(s.Report) {
+			return s.Report
+		}
+		select {
+		case <-changed:
+		case <-time.After(20 * time.Millisecond):
+		case <-deadline:
+			w.t.Fatalf("%s: waited in vain until it is %s; it says %+v", n.opt.Instance, what, s.Report)
+		}
+	}
+}
+
+// order gives an order as the operator does, over the network.
+func (w *world) order(n *node, verb control.Verb, o control.Order) core.Report {
+	w.t.Helper()
+	s, err := w.tryOrder(n, verb, o)
+	if err != nil {
+		w.t.Fatalf("%s of %s: %v", verb, n.opt.Instance, err)
+	}
+	return s.Report
+}
+
+func (w *world) tryOrder(n *node, verb control.Verb, o control.Order) (control.Snapshot, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	c := w.client(n)
+	defer c.Close()
+	return c.Order(ctx, verb, o)
+}
+
+func (w *world) client(n *node) *control.Client {
+	cert, key := w.ca.issue(w.t, control.OrgOperator, "operator")
+	leaf, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	must(w.t, err)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(w.ca.pem))
+	return control.NewClient(net.JoinHostPort(n.opt.Listen, strconv.Itoa(n.opt.ControlPort)),
+		&tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, Certificates: []tls.Certificate{leaf}, ServerName: n.opt.Listen})
+}
+
+// grant promotes an instance in the next epoch.
+func (w *world) grant(name string, proof core.Proof, from, required string, acks int32) int64 {
+	var epoch int64
+	w.kube.edit(func(c *v1alpha1.Cluster) {
+		c.Status.PrimaryEpoch++
+		epoch = c.Status.PrimaryEpoch
+		c.Status.TargetPrimary = name
+		c.Status.Promotion = &v1alpha1.PromotionStatus{Epoch: epoch, Instance: name, Proof: string(proof), From: from,
+			RequiredGTID: required, RequiredAcks: acks, PodUID: "pod-" + name, Node: "node-" + name}
+	})
+	return epoch
+}
+
+// bootstrap makes the first primary.
+func (w *world) bootstrap(n *node) {
+	w.t.Helper()
+	epoch := w.grant(n.opt.Instance, core.ProofBootstrap, "", "", 0)
+	w.awaitPrimary(n, epoch)
+}
+
+func (w *world) awaitPrimary(n *node, epoch int64) {
+	w.t.Helper()
+	w.await(n, fmt.Sprintf("writable in epoch %d", epoch), func(r core.Report) bool { return r.WritableEpoch == epoch })
+	deadline := time.Now().Add(5 * time.Second)
+	for w.kube.get().Status.CurrentPrimary != n.opt.Instance {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%s did not publish itself", n.opt.Instance)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	w.kube.edit(func(c *v1alpha1.Cluster) {
+		if c.Status.EstablishedAt == nil {
+			now := metav1.NowMicro()
+			c.Status.EstablishedAt = &now
+		}
+	})
+}
+
+// join has an empty instance clone from another and follow the primary.
+func (w *world) join(n, donor *node) {
+	w.t.Helper()
+	w.await(n, "awaiting a clone", func(r core.Report) bool { return r.State == core.AwaitingClone && r.Server != nil })
+	w.order(n, control.VerbCloneFrom, control.Order{Epoch: w.epoch(), Donor: donor.opt.Listen})
+	w.await(n, "populated", func(r core.Report) bool { return r.Data == core.DataPopulated })
+	w.awaitFollowing(n)
+}
+
+func (w *world) awaitFollowing(n *node) {
+	w.t.Helper()
+	want := host(w.kube.get().Status.CurrentPrimary)
+	w.await(n, "following", func(r core.Report) bool {
+		return r.Server != nil && r.Server.Replication != nil && r.Server.Replication.IORunning &&
+			r.Server.Replication.SQLRunning && r.Server.Replication.SourceHost == want
+	})
+}
+
+func (w *world) epoch() int64 { return w.kube.get().Status.PrimaryEpoch }
+
+// fakeKube is an API server with one Cluster and one Lease.
+type fakeKube struct {
+	mu      sync.Mutex
+	cluster *v1alpha1.Cluster
+	lease   *coordination.Lease
+	version int
+	changed chan struct{}
+	down    bool
+}
+
+func (k *fakeKube) get() *v1alpha1.Cluster {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.cluster.DeepCopy()
+}
+
+func (k *fakeKube) edit(f func(*v1alpha1.Cluster)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	c := k.cluster.DeepCopy()
+	f(c)
+	k.version++
+	c.ResourceVersion = strconv.Itoa(k.version)
+	k.cluster = c
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+func (k *fakeKube) WatchCluster(ctx context.Context, each func(*v1alpha1.Cluster)) {
+	for {
+		k.mu.Lock()
+		c, changed := k.cluster.DeepCopy(), k.changed
+		k.mu.Unlock()
+		each(c)
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+func (k *fakeKube) Cluster(context.Context) (*v1alpha1.Cluster, error) { return k.get(), nil }
+
+func (k *fakeKube) PublishPrimary(_ context.Context, instance, version string, at time.Time) error {
+	if k.get().ResourceVersion != version {
+		return apierrors.NewConflict(schema.GroupResource{}, "db", nil)
+	}
+	k.edit(func(c *v1alpha1.Cluster) {
+		now := metav1.NewMicroTime(at)
+		c.Status.CurrentPrimary, c.Status.CurrentPrimaryTimestamp = instance, &now
+	})
+	return nil
+}
+
+func (k *fakeKube) GetLease(context.Context) (*coordination.Lease, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lease == nil {
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, "db-primary")
+	}
+	return k.lease.DeepCopy(), nil
+}
+
+func (k *fakeKube) put(l *coordination.Lease) (*coordination.Lease, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.down {
+		return nil, apierrors.NewServiceUnavailable("down")
+	}
+	if k.lease != nil && k.lease.ResourceVersion != l.ResourceVersion {
+		return nil, apierrors.NewConflict(schema.GroupResource{}, "db-primary", nil)
+	}
+	k.version++
+	k.lease = l.DeepCopy()
+	k.lease.ResourceVersion = strconv.Itoa(k.version)
+	return k.lease.DeepCopy(), nil
+}
+
+func (k *fakeKube) CreateLease(_ context.Context, l *coordination.Lease) (*coordination.Lease, error) {
+	return k.put(l)
+}
+
+func (k *fakeKube) UpdateLease(_ context.Context, l *coordination.Lease) (*coordination.Lease, error) {
+	return k.put(l)
+}
+
+func (k *fakeKube) DeleteLease(_ context.Context, _ types.UID, version string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lease != nil && k.lease.ResourceVersion != version {
+		return apierrors.NewConflict(schema.GroupResource{}, "db-primary", nil)
+	}
+	k.lease = nil
+	return nil
+}
+
+// authority issues certificates.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pem  string
+}
+
+func newAuthority(t *testing.T) *authority {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test CA"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)
+	must(t, err)
+	cert, err := x509.ParseCertificate(der)
+	must(t, err)
+	return &authority{cert: cert, key: key, pem: encode("CERTIFICATE", der)}
+}
+
+func (a *authority) issue(t *testing.T, org, name string) (cert, keyText string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	tmpl := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name, Organization: []string{org}},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	if ip := net.ParseIP(name); ip != nil {
+		tmpl.IPAddresses = []net.IP{ip}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, a.cert, &key.PublicKey, a.key)
+	must(t, err)
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	must(t, err)
+	return encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)
+}
+
+func encode(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}
+
+// testLog shows a manager's log when a test fails or is verbose.
+type testLog struct {
+	t    *testing.T
+	name string
+}
+
+func (l *testLog) Write(p []byte) (int, error) {
+	defer func() { _ = recover() }() // the test may have ended
+	l.t.Logf("%s %s", l.name, bytes.TrimSpace(p))
+	return len(p), nil
+}

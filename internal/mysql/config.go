@@ -1,0 +1,231 @@
+package mysql
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Purpose is what a configuration file is for.
+type Purpose int
+
+const (
+	// ToServe is for a server with all that replication needs.
+	ToServe Purpose = iota
+	// ToInitialize is for `mysqld --initialize-insecure`, which loads no
+	// plugins and therefore does not know their parameters.
+	ToInitialize
+)
+
+// Config is all that my.cnf is made from.
+type Config struct {
+	Version  Version
+	ServerID uint32
+	// Host under which replicas reach this instance.
+	Host                      string
+	Port                      int
+	DataDir, TmpDir           string
+	Socket, PIDFile           string
+	CAFile, CertFile, KeyFile string
+	BinlogFormat              string
+	SemiSyncReplica           bool
+	DurableRelayLogs          bool
+	Memory                    int64 // bytes mysqld may use; 0 when nobody set a limit
+	CPUs                      int
+	User                      map[string]string // spec.mysql.parameters
+	Extra                     map[string]string // of the machine, such as plugin_dir in tests
+}
+
+// setting is one line of my.cnf.
+type setting struct{ name, value string }
+
+// Render makes the text of my.cnf. The order of precedence, lowest first: the
+// operator's defaults, which follow from memory and CPUs; the user's parameters;
+// what the operator owns. A user's parameter that is owned is left out; the
+// validating policy has refused it long before.
+func Render(c Config, p Purpose) string {
+	lines := map[string]string{}
+	put := func(settings []setting) {
+		for _, s := range settings {
+			lines[s.name] = s.value
+		}
+	}
+	put(c.defaults())
+	for name, value := range c.User {
+		if _, owned := Owned(name); !owned && (p == ToServe || forInitialize(name)) {
+			lines[NormalParameter(name)] = value
+		}
+	}
+	put(c.owned())
+	if p == ToServe {
+		put(c.replication())
+		put(c.semiSync())
+	}
+	for name, value := range c.Extra {
+		lines[name] = value
+	}
+	return c.text(lines, p)
+}
+
+func (c Config) text(lines map[string]string, p Purpose) string {
+	var b strings.Builder
+	b.WriteString("# Made by cnmsql; changes here are overwritten. Use spec.mysql.parameters.\n[mysqld]\n")
+	for _, name := range slices.Sorted(maps.Keys(lines)) {
+		if value := lines[name]; value == "" {
+			fmt.Fprintln(&b, name)
+		} else {
+			fmt.Fprintf(&b, "%s = %s\n", name, quote(value))
+		}
+	}
+	if p == ToServe {
+		n := c.Version.names()
+		for _, plugin := range []string{"mysql_clone.so", n.semiSyncSourcePlugin, n.semiSyncReplicaPlugin} {
+			fmt.Fprintf(&b, "plugin_load_add = %s\n", plugin)
+		}
+	}
+	return b.String()
+}
+
+// quote protects what an option file would misread, and keeps a value from
+// adding lines of its own.
+func quote(value string) string {
+	value = strings.NewReplacer("\n", " ", "\r", " ").Replace(value)
+	if !strings.ContainsAny(value, "#\"'\\ ") {
+		return value
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
+}
+
+// forInitialize tells whether a user's parameter shapes the data directory, so
+// that it must be known when the directory is made. Others wait for the first
+// start: they may belong to plugins, which are not loaded yet.
+func forInitialize(name string) bool {
+	switch NormalParameter(name) {
+	case "lower_case_table_names", "innodb_page_size", "innodb_data_file_path", "innodb_undo_tablespaces",
+		"innodb_checksum_algorithm", "innodb_redo_log_capacity", "innodb_log_file_size",
+		"character_set_server", "collation_server", "default_collation_for_utf8mb4":
+		return true
+	}
+	return false
+}
+
+// defaults are what users may change.
+func (c Config) defaults() []setting {
+	n := c.Version.names()
+	out := []setting{
+		{"innodb_buffer_pool_size", strconv.FormatInt(bufferPool(c.Memory), 10)},
+		{"binlog_expire_logs_seconds", "604800"},
+		{n.workers, strconv.Itoa(min(max(2*c.CPUs, 4), 32))},
+		{"performance_schema_max_sql_text_length", "1024"},
+	}
+	if c.Memory > 0 && c.Memory < 1<<30 || c.Memory == 0 {
+		// Of an idle server's 540 MB, 200 are the performance schema's.
+		out = append(out, setting{"performance_schema_digests_size", "1000"},
+			setting{"performance_schema_max_table_instances", "500"},
+			setting{"table_open_cache", "1000"}, setting{"table_definition_cache", "800"})
+	}
+	if c.Version.has(redoLogCapacity) {
+		return append(out, setting{"innodb_redo_log_capacity", "104857600"})
+	}
+	return append(out, setting{"innodb_log_file_size", "50331648"})
+}
+
+// bufferPool is half of the memory beyond what a server needs besides it. When
+// nobody set a limit it is small: a share of a whole node would be taken from
+// everybody else there.
+func bufferPool(memory int64) int64 {
+	const besides, unit = 384 << 20, 1 << 27
+	switch {
+	case memory == 0:
+		return unit
+	case memory < 512<<20:
+		return 32 << 20
+	case memory < 1<<30:
+		return 128 << 20
+	}
+	return max((memory-besides)*6/10/unit*unit, unit)
+}
+
+// owned is what users may not change, wherever the server is used for.
+func (c Config) owned() []setting {
+	return []setting{
+		{"datadir", c.DataDir},
+		{"tmpdir", c.TmpDir},
+		{"socket", c.Socket},
+		{"pid_file", c.PIDFile},
+		{"port", strconv.Itoa(cmp.Or(c.Port, 3306))},
+		{"server_id", strconv.FormatUint(uint64(c.ServerID), 10)},
+		{"mysqlx", "OFF"},
+		{"secure_file_priv", "NULL"},
+		{"log_timestamps", "UTC"},
+		{"skip_name_resolve", "ON"},
+		{"auto_generate_certs", "OFF"},
+		{"innodb_flush_log_at_trx_commit", "1"},
+	}
+}
+
+func (c Config) replication() []setting {
+	n := c.Version.names()
+	out := []setting{
+		{"super_read_only", "ON"},
+		{"read_only", "ON"},
+		{"gtid_mode", "ON"},
+		{"enforce_gtid_consistency", "ON"},
+		{"log_bin", "binlog"},
+		{"sync_binlog", "1"},
+		{n.logUpdates, "ON"},
+		{n.skipStart, "ON"},
+		{n.netTimeout, "4"},
+		{n.commitOrder, "ON"},
+		{"relay_log", "relay"},
+		{"report_host", c.Host},
+		{"report_port", strconv.Itoa(cmp.Or(c.Port, 3306))},
+		{"ssl_ca", c.CAFile},
+		{"ssl_cert", c.CertFile},
+		{"ssl_key", c.KeyFile},
+		{"clone_ssl_ca", c.CAFile},
+		{"clone_ssl_cert", c.CertFile},
+		{"clone_ssl_key", c.KeyFile},
+		// Otherwise a clone would wait five minutes for sessions on the donor
+		// that hold a backup lock, in silence.
+		{"clone_ddl_timeout", "60"},
+	}
+	if f := cmp.Or(c.BinlogFormat, "ROW"); f != "ROW" || !c.Version.has(formatDeprecated) {
+		out = append(out, setting{"binlog_format", f})
+	}
+	if !c.Version.has(appliesInParallelByDefault) {
+		out = append(out, setting{"slave_parallel_type", "LOGICAL_CLOCK"})
+	}
+	if !c.Version.has(tracksWriteSetsAlways) {
+		out = append(out, setting{"binlog_transaction_dependency_tracking", "WRITESET"})
+	}
+	return append(out, c.relayLogs()...)
+}
+
+// relayLogs: with GTIDs a replica may drop its relay logs after a crash and fetch
+// them again, unless they hold the only copy of an acknowledged transaction.
+func (c Config) relayLogs() []setting {
+	if c.DurableRelayLogs {
+		return []setting{{"relay_log_recovery", "OFF"}, {"sync_relay_log", "1"}}
+	}
+	return []setting{{"relay_log_recovery", "ON"}}
+}
+
+func (c Config) semiSync() []setting {
+	n := c.Version.names()
+	return []setting{
+		{n.semiSyncSource + "_wait_point", "AFTER_SYNC"},
+		{n.semiSyncSource + "_enabled", "OFF"},
+		{n.semiSyncReplica + "_enabled", onOff(c.SemiSyncReplica)},
+	}
+}
+
+func onOff(b bool) string {
+	if b {
+		return "ON"
+	}
+	return "OFF"
+}

@@ -1,0 +1,66 @@
+package mysql
+
+// feature is a way in which servers differ. Every one of them stands in this
+// table with the version that brought or took it, so that a new server version
+// means new rows, not new conditions in the code.
+type feature int
+
+const (
+	// changeReplicationSource: CHANGE REPLICATION SOURCE TO SOURCE_… instead of
+	// CHANGE MASTER TO MASTER_….
+	changeReplicationSource feature = iota
+	// replicaVariables: log_replica_updates, replica_net_timeout and so on
+	// instead of their "slave" names.
+	replicaVariables
+	// sourceReplicaSemiSync: plugins semisync_source.so and semisync_replica.so.
+	sourceReplicaSemiSync
+	// redoLogCapacity: innodb_redo_log_capacity instead of innodb_log_file_size.
+	redoLogCapacity
+	// appliesInParallelByDefault: LOGICAL_CLOCK and commit order are defaults.
+	appliesInParallelByDefault
+	// tracksWriteSetsAlways: binlog_transaction_dependency_tracking is gone.
+	tracksWriteSetsAlways
+	// formatDeprecated: binlog_format warns when it is set.
+	formatDeprecated
+)
+
+var since = map[feature]Version{
+	changeReplicationSource:    {Major: 8, Minor: 0, Patch: 23},
+	replicaVariables:           {Major: 8, Minor: 0, Patch: 26},
+	sourceReplicaSemiSync:      {Major: 8, Minor: 0, Patch: 26},
+	redoLogCapacity:            {Major: 8, Minor: 0, Patch: 30},
+	appliesInParallelByDefault: {Major: 8, Minor: 0, Patch: 27},
+	tracksWriteSetsAlways:      {Major: 8, Minor: 4, Patch: 0},
+	formatDeprecated:           {Major: 8, Minor: 0, Patch: 34},
+}
+
+func (v Version) has(f feature) bool { return v.AtLeast(since[f]) }
+
+// names of things that were renamed.
+type names struct {
+	semiSyncSource, semiSyncReplica             string // prefix of variables and status
+	semiSyncSourcePlugin, semiSyncReplicaPlugin string
+	semiSyncCount                               string
+	logUpdates, skipStart, netTimeout           string
+	workers, commitOrder                        string
+}
+
+func (v Version) names() names {
+	n := names{
+		semiSyncSource: "rpl_semi_sync_source", semiSyncReplica: "rpl_semi_sync_replica",
+		semiSyncSourcePlugin: "semisync_source.so", semiSyncReplicaPlugin: "semisync_replica.so",
+		semiSyncCount: "rpl_semi_sync_source_wait_for_replica_count",
+		logUpdates:    "log_replica_updates", skipStart: "skip_replica_start", netTimeout: "replica_net_timeout",
+		workers: "replica_parallel_workers", commitOrder: "replica_preserve_commit_order",
+	}
+	if !v.has(sourceReplicaSemiSync) {
+		n.semiSyncSource, n.semiSyncReplica = "rpl_semi_sync_master", "rpl_semi_sync_slave"
+		n.semiSyncSourcePlugin, n.semiSyncReplicaPlugin = "semisync_master.so", "semisync_slave.so"
+		n.semiSyncCount = "rpl_semi_sync_master_wait_for_slave_count"
+	}
+	if !v.has(replicaVariables) {
+		n.logUpdates, n.skipStart, n.netTimeout = "log_slave_updates", "skip_slave_start", "slave_net_timeout"
+		n.workers, n.commitOrder = "slave_parallel_workers", "slave_preserve_commit_order"
+	}
+	return n
+}

@@ -1,0 +1,33 @@
+package mysql
+
+import (
+	"context"
+	"time"
+)
+
+// Forever is the longest time the server waits for acknowledgements.
+const Forever = 4294967295 * time.Millisecond
+
+// RequireAcks makes each commit wait for so many replicas, at most for timeout.
+// With 0 nobody is waited for, and every session that waits is released as if
+// it had been acknowledged: callers do this only when no session waits, or when
+// the user has taken the promise back.
+func (s *Server) RequireAcks(ctx context.Context, acks int, timeout time.Duration) error {
+	n := s.version.names()
+	if acks <= 0 {
+		return s.setGlobal(ctx, n.semiSyncSource+"_enabled", false)
+	}
+	if err := s.setGlobal(ctx, n.semiSyncSource+"_timeout", timeout.Milliseconds()); err != nil {
+		return err
+	}
+	if err := s.setGlobal(ctx, n.semiSyncCount, acks); err != nil {
+		return err
+	}
+	return s.setGlobal(ctx, n.semiSyncSource+"_enabled", true)
+}
+
+// GiveAcks sets whether this server acknowledges as a replica. It counts from the
+// next connection to the source on.
+func (s *Server) GiveAcks(ctx context.Context, on bool) error {
+	return s.setGlobal(ctx, s.version.names().semiSyncReplica+"_enabled", on)
+}

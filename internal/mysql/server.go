@@ -1,0 +1,165 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+)
+
+// Account is a name and a password.
+type Account struct{ User, Password string }
+
+// Server is a way to speak to one mysqld for one purpose. Health, roles, orders
+// and metrics each have their own, so that a statement which hangs in one of
+// them holds up none of the others.
+type Server struct {
+	db      *sql.DB
+	version Version
+}
+
+// Open prepares connections through a socket. The account is asked for at each
+// connection, so that a changed password is used at once. No connection is made
+// before it is needed.
+func Open(socket string, v Version, account func() (Account, error)) (*Server, error) {
+	conf := driver.NewConfig()
+	conf.Net, conf.Addr = "unix", socket
+	conf.Timeout = time.Second
+	conf.InterpolateParams = true
+	conf.Logger = &driver.NopLogger{}
+	// A user's global settings must not change what our statements mean.
+	conf.Params = map[string]string{"autocommit": "1", "sql_mode": "''", "max_execution_time": "0"}
+	err := conf.Apply(driver.BeforeConnect(func(_ context.Context, c *driver.Config) error {
+		a, err := account()
+		c.User, c.Passwd = a.User, a.Password
+		return err
+	}))
+	if err != nil {
+		return nil, err
+	}
+	connector, err := driver.NewConnector(conf)
+	if err != nil {
+		return nil, fmt.Errorf("preparing connections to mysqld at %s: %w", socket, err)
+	}
+	db := sql.OpenDB(connector)
+	// One connection is kept open: when users exhaust max_connections, ours is there.
+	db.SetMaxOpenConns(4)
+	db.SetMaxIdleConns(1)
+	return &Server{db: db, version: v}, nil
+}
+
+// Reset closes connections that nobody uses. They are made anew, with the account
+// that is right then.
+func (s *Server) Reset() {
+	s.db.SetMaxIdleConns(0)
+	s.db.SetMaxIdleConns(1)
+}
+
+// Close closes the connections.
+func (s *Server) Close() { _ = s.db.Close() }
+
+// Ping asks whether the server answers.
+func (s *Server) Ping(ctx context.Context) error {
+	var one int
+	return s.db.QueryRowContext(ctx, "SELECT 1").Scan(&one)
+}
+
+func (s *Server) exec(ctx context.Context, statement string, args ...any) error {
+	_, err := s.db.ExecContext(ctx, statement, args...)
+	return err
+}
+
+// setGlobal sets a variable. Names are constants of this package.
+func (s *Server) setGlobal(ctx context.Context, name string, value any) error {
+	if err := s.exec(ctx, "SET GLOBAL "+name+" = ?", value); err != nil {
+		return fmt.Errorf("setting %s to %v: %w", name, value, err)
+	}
+	return nil
+}
+
+// ReloadTLS makes the server read its certificates again; connections that are
+// open keep theirs.
+func (s *Server) ReloadTLS(ctx context.Context) error {
+	return s.exec(ctx, "ALTER INSTANCE RELOAD TLS")
+}
+
+// Numbers of errors that mean something to us.
+const (
+	errUnknownVariable = 1193
+	errNoSuchThread    = 1094
+	errChannelUnknown  = 3074
+	errReplicaNotSetUp = 1200
+	errAccessDenied    = 1045
+)
+
+func isError(err error, numbers ...uint16) bool {
+	var e *driver.MySQLError
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, n := range numbers {
+		if e.Number == n {
+			return true
+		}
+	}
+	return false
+}
+
+// IsAccessDenied tells whether the server refused the account.
+func IsAccessDenied(err error) bool { return isError(err, errAccessDenied) }
+
+// IsAnswer tells whether err is a server's own word, as opposed to a connection
+// that failed or a deadline that passed.
+func IsAnswer(err error) bool {
+	var e *driver.MySQLError
+	return errors.As(err, &e)
+}
+
+// rowMap reads the first row of a query whose columns differ between versions.
+// It returns nil if there is none.
+func (s *Server) rowMap(ctx context.Context, query string) (map[string]string, error) {
+	rows, err := s.db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil || !rows.Next() {
+		return nil, errors.Join(err, rows.Err())
+	}
+	values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	if err := rows.Scan(into...); err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for i, c := range columns {
+		if values[i].Valid {
+			out[c] = values[i].String
+		}
+	}
+	return out, rows.Err()
+}
+
+// pairs reads a query of names and values.
+func (s *Server) pairs(ctx context.Context, query string, args ...any) (map[string]string, error) {
+	rows, err := s.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	out := map[string]string{}
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return nil, err
+		}
+		out[name] = value
+	}
+	return out, rows.Err()
+}

@@ -1,0 +1,85 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Session is a connection as SHOW PROCESSLIST names it.
+type Session struct {
+	ID            int64
+	User, Host    string
+	Command, Wait string
+}
+
+// AwaitsAck tells whether the session's commit waits for a replica.
+func (s Session) AwaitsAck() bool { return strings.HasPrefix(s.Wait, "Waiting for semi-sync ACK") }
+
+// isClient tells whether a user may be behind the session: not a thread of the
+// server, not replication, not the manager.
+func (s Session) isClient(internal []string) bool {
+	switch {
+	case s.User == "system user", s.User == "event_scheduler", s.Command == "Daemon",
+		strings.HasPrefix(s.Command, "Binlog Dump"):
+		return false
+	}
+	for _, user := range internal {
+		if s.User == user {
+			return false
+		}
+	}
+	return true
+}
+
+// ClientSessions lists the sessions that users may be behind; those of the
+// internal accounts are left out.
+func (s *Server) ClientSessions(ctx context.Context, internal ...string) ([]Session, error) {
+	rows, err := s.db.QueryContext(ctx, "SHOW PROCESSLIST")
+	if err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var out []Session
+	for rows.Next() {
+		var one Session
+		var db, state, info, host, command sql.NullString
+		var seconds sql.NullInt64
+		if err := rows.Scan(&one.ID, &one.User, &host, &db, &command, &seconds, &state, &info); err != nil {
+			return nil, fmt.Errorf("listing sessions: %w", err)
+		}
+		one.Host, one.Command, one.Wait = host.String, command.String, state.String
+		if one.isClient(internal) {
+			out = append(out, one)
+		}
+	}
+	return out, rows.Err()
+}
+
+// Kill closes sessions. One that is gone already is no error; one that waits for
+// an acknowledgement loses its connection at once and ends with its wait.
+func (s *Server) Kill(ctx context.Context, sessions []Session) error {
+	for _, one := range sessions {
+		err := s.exec(ctx, "KILL "+strconv.FormatInt(one.ID, 10))
+		if err != nil && !isError(err, errNoSuchThread) {
+			return fmt.Errorf("closing the session %d of %s: %w", one.ID, one.User, err)
+		}
+	}
+	return nil
+}
+
+// RefuseWrites makes the server read-only for everybody. It waits for commits
+// under way and for locks of others, as long as the context allows.
+func (s *Server) RefuseWrites(ctx context.Context) error {
+	return s.setGlobal(ctx, "super_read_only", true)
+}
+
+// AcceptWrites makes the server writable.
+func (s *Server) AcceptWrites(ctx context.Context) error {
+	if err := s.setGlobal(ctx, "super_read_only", false); err != nil {
+		return err
+	}
+	return s.setGlobal(ctx, "read_only", false)
+}

@@ -1,0 +1,128 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// Status asks the server for all that is reported of it.
+func (s *Server) Status(ctx context.Context) (*core.Server, error) {
+	out := &core.Server{}
+	var executed, purged string
+	// One statement, so that what is executed and what is purged fit together.
+	err := s.db.QueryRowContext(ctx,
+		"SELECT @@global.server_uuid, @@global.super_read_only, @@global.gtid_executed, @@global.gtid_purged").
+		Scan(&out.UUID, &out.SuperReadOnly, &executed, &purged)
+	if err != nil {
+		return nil, fmt.Errorf("asking mysqld for its position: %w", err)
+	}
+	if out.Executed, err = gtid.Parse(executed); err != nil {
+		return nil, fmt.Errorf("reading gtid_executed: %w", err)
+	}
+	if out.Purged, err = gtid.Parse(purged); err != nil {
+		return nil, fmt.Errorf("reading gtid_purged: %w", err)
+	}
+	if out.SemiSync, err = s.SemiSync(ctx); err != nil {
+		return nil, err
+	}
+	out.Replication, err = s.Replication(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r := out.Replication; r != nil && out.Executed.Contains(r.Retrieved) {
+		r.LagSeconds = 0
+	}
+	return out, nil
+}
+
+// Executed asks for gtid_executed.
+func (s *Server) Executed(ctx context.Context) (gtid.Set, error) {
+	var text string
+	if err := s.db.QueryRowContext(ctx, "SELECT @@global.gtid_executed").Scan(&text); err != nil {
+		return gtid.Set{}, fmt.Errorf("asking mysqld for gtid_executed: %w", err)
+	}
+	return gtid.Parse(text)
+}
+
+// Replication asks for the state of the replication channel; nil if there is none.
+func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
+	row, err := s.rowMap(ctx, "SHOW REPLICA STATUS")
+	if err != nil {
+		return nil, fmt.Errorf("asking mysqld for its replication status: %w", err)
+	}
+	if row["Source_Host"] == "" {
+		return nil, nil
+	}
+	retrieved, err := gtid.Parse(row["Retrieved_Gtid_Set"])
+	if err != nil {
+		return nil, fmt.Errorf("reading Retrieved_Gtid_Set: %w", err)
+	}
+	lag, _ := strconv.ParseFloat(row["Seconds_Behind_Source"], 64) // NULL while a thread is stopped
+	return &core.Replication{
+		SourceHost:   row["Source_Host"],
+		SourceUUID:   row["Source_UUID"],
+		IORunning:    row["Replica_IO_Running"] == "Yes",
+		IOConnecting: row["Replica_IO_Running"] == "Connecting",
+		SQLRunning:   row["Replica_SQL_Running"] == "Yes",
+		IOError:      row["Last_IO_Error"],
+		SQLError:     row["Last_SQL_Error"],
+		Retrieved:    retrieved,
+		LagSeconds:   lag,
+	}, nil
+}
+
+// SemiSync asks for both sides of semi-synchronous replication.
+func (s *Server) SemiSync(ctx context.Context) (core.SemiSync, error) {
+	n := s.version.names()
+	var out core.SemiSync
+	err := s.db.QueryRowContext(ctx, fmt.Sprintf("SELECT @@global.%s_enabled, @@global.%s, @@global.%s_enabled",
+		n.semiSyncSource, n.semiSyncCount, n.semiSyncReplica)).
+		Scan(&out.SourceEnabled, &out.Acks, &out.ReplicaEnabled)
+	if isError(err, errUnknownVariable) {
+		return out, nil // the plugins are not loaded
+	}
+	if err != nil {
+		return out, fmt.Errorf("asking mysqld for its semi-sync settings: %w", err)
+	}
+	if !out.SourceEnabled {
+		out.Acks = 0
+	}
+	status, err := s.pairs(ctx, "SHOW GLOBAL STATUS LIKE 'Rpl\\_semi\\_sync%'")
+	if err != nil {
+		return out, fmt.Errorf("asking mysqld for its semi-sync status: %w", err)
+	}
+	get := func(suffix string) string {
+		for name, value := range status {
+			if strings.EqualFold(name, n.semiSyncSource+suffix) {
+				return value
+			}
+		}
+		return ""
+	}
+	out.SourceActive = get("_status") == "ON"
+	out.Clients, _ = strconv.Atoi(get("_clients"))
+	out.WaitSessions, _ = strconv.Atoi(get("_wait_sessions"))
+	return out, nil
+}
+
+// Counters are a handful of SHOW GLOBAL STATUS, for metrics.
+func (s *Server) Counters(ctx context.Context) (map[string]float64, error) {
+	status, err := s.pairs(ctx, `SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime', 'Questions', 'Queries',
+		'Connections', 'Aborted_connects', 'Threads_connected', 'Threads_running', 'Slow_queries', 'Com_commit',
+		'Innodb_buffer_pool_bytes_data', 'Innodb_row_lock_waits', 'Bytes_received', 'Bytes_sent')`)
+	if err != nil {
+		return nil, fmt.Errorf("asking mysqld for its counters: %w", err)
+	}
+	out := map[string]float64{}
+	for name, text := range status {
+		if v, err := strconv.ParseFloat(text, 64); err == nil {
+			out[strings.ToLower(name)] = v
+		}
+	}
+	return out, nil
+}
