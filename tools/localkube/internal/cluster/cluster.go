@@ -76,6 +76,7 @@ func (c *Cluster) step(what string, do func() error) error {
 // waitFor repeats check until it succeeds. It fails at once when one of the
 // processes the check hangs on has died, and shows the end of that log.
 func waitFor(ctx context.Context, what string, limit time.Duration, needs []process.Process, check func(context.Context) error) error {
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
@@ -89,6 +90,8 @@ func waitFor(ctx context.Context, what string, limit time.Duration, needs []proc
 			}
 		}
 		select {
+		case <-caller.Done():
+			return fmt.Errorf("waiting for %s: %w", what, context.Cause(caller))
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s: not within %v: %w; %s", what, limit, err, logEnds(needs))
 		case <-time.After(100 * time.Millisecond):

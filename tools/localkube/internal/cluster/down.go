@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,7 +100,28 @@ func (c *Cluster) removeDir(context.Context) error {
 	if err := checkDir(c.Dir, c.Name); err != nil {
 		return err
 	}
-	return errors.Join(removeLogLinks(c.Dir), os.RemoveAll(c.Dir))
+	return errors.Join(removeLogLinks(c.Dir), removeMarked(c.Dir))
+}
+
+// removeMarked removes the marker last: without it an interrupted removal could
+// not go on.
+func removeMarked(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == marker {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(dir)
 }
 
 // removeLogLinks removes what the kubelets left outside: a link to each log.
