@@ -259,6 +259,7 @@ func buildEcho(t *testing.T) string {
 
 func downLeavesNothing(t *testing.T) {
 	plan, _, _ := cluster.Registry().Find(realName)
+	sockets := listenersOf(plan)
 	if err := cluster.Down(context.Background(), realName, kubebuild.DefaultCache(), t.Output()); err != nil {
 		t.Fatal(err)
 	}
@@ -266,14 +267,29 @@ func downLeavesNothing(t *testing.T) {
 	if strings.Contains(string(mountinfo), realName) {
 		t.Error("mounts are left")
 	}
-	for _, pattern := range []string{
-		plan.Dir, plan.RunDir(), "/run/netns/localkube-" + realName + "-*",
-		"/sys/class/net/" + strings.TrimSuffix(plan.Bridge(), "br") + "*",
-		"/sys/fs/cgroup" + plan.CgroupPath(), "/sys/fs/cgroup/*" + plan.CgroupPath(),
-		"/var/log/containers/echo-*",
-	} {
+	for _, pattern := range append(sockets,
+		plan.Dir, plan.RunDir(), "/run/netns/localkube-"+realName+"-*",
+		"/sys/class/net/"+strings.TrimSuffix(plan.Bridge(), "br")+"*",
+		"/sys/fs/cgroup"+plan.CgroupPath(), "/sys/fs/cgroup/*"+plan.CgroupPath(),
+		"/var/log/containers/echo-*", "/var/lib/cni/results/"+strings.TrimSuffix(plan.Bridge(), "br")+"*",
+	) {
 		if left, _ := filepath.Glob(pattern); len(left) > 0 {
 			t.Errorf("left behind: %q", left)
 		}
 	}
+}
+
+// listenersOf are the shims' sockets, which containerd has in one directory for
+// all clusters of the machine.
+func listenersOf(c layout.Cluster) []string {
+	var sockets []string
+	for _, n := range c.AllNodes() {
+		out, _ := exec.Command("nsenter", "--net="+n.NetnsPath(), "--", "cat", "/proc/net/unix").Output()
+		for _, word := range strings.Fields(string(out)) {
+			if strings.HasPrefix(word, "/run/containerd/s/") {
+				sockets = append(sockets, word)
+			}
+		}
+	}
+	return sockets
 }

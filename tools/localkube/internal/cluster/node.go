@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"cnmsql.co/tools/localkube/internal/layout"
@@ -61,6 +59,9 @@ func (c *Cluster) prepareMachine(ctx context.Context, m layout.Machine) error {
 
 func (c *Cluster) startContainerd(ctx context.Context, n layout.Node) error {
 	containerd := c.containerd(n)
+	if err := noteShims(n); err != nil {
+		return fmt.Errorf("%s: noting its shims: %w", n.Name, err)
+	}
 	if err := containerd.Ensure(); err != nil {
 		return err
 	}
@@ -85,32 +86,6 @@ func (c *Cluster) forgetVolatile(ctx context.Context, n layout.Node) error {
 		c.cgroups.Remove(n.Cgroup),
 		removeAll(append(outside, n.RunDir())),
 	)
-}
-
-// filesOutside are what the runtime of a node leaves where all nodes share.
-func filesOutside(n layout.Node) []string {
-	files := shimSockets(n)
-	sandboxes, _ := os.ReadDir(n.Sandboxes())
-	for _, s := range sandboxes {
-		cached, _ := filepath.Glob("/var/lib/cni/results/*-" + s.Name() + "-*")
-		files = append(files, cached...)
-	}
-	return files
-}
-
-// shimSockets are where the containers' shims listen: outside of the node's
-// directories, named only in each container's bundle.
-func shimSockets(n layout.Node) []string {
-	files, _ := filepath.Glob(filepath.Join(n.ContainerdState(), "io.containerd.runtime.v2.task", "*", "*", "address"))
-	var sockets []string
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		path, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "unix://")
-		if err == nil && ok && strings.HasPrefix(path, "/run/containerd/s/") {
-			sockets = append(sockets, path)
-		}
-	}
-	return sockets
 }
 
 func removeAll(paths []string) error {
