@@ -106,7 +106,9 @@ type Operation struct {
 	From, To  string
 	Reason    Reason
 	StartedAt time.Time
-	Deadline  time.Time
+	// Deadline of a switchover; of a failover in its election, when no more
+	// answers are waited for.
+	Deadline time.Time
 }
 
 // Instance is what is known of one instance.
@@ -116,7 +118,9 @@ type Instance struct {
 
 	Pod    Fact[Pod]
 	Volume Fact[Volume]
-	Node   Fact[Node]
+	// Node is the node of the Pod; of the holder of the promotion, the node
+	// that the promotion names, wherever its Pod is now.
+	Node Fact[Node]
 	// EndedPods are the UIDs of former Pods of the instance of which the
 	// kubelet reported that their containers terminated before they went.
 	EndedPods []string
@@ -148,7 +152,8 @@ type Pod struct {
 	Current bool
 	// NeverStarted: the main container has not run yet.
 	NeverStarted bool
-	// Waiting is why it does not run (reason, message), nil when it does.
+	// Waiting is why it cannot run (reason, message); nil when it runs, or is
+	// on its way.
 	Waiting *Problem
 	// DemoteRequested by annotation.
 	DemoteRequested bool

@@ -127,6 +127,7 @@ const (
 	ReasonPodTerminating     Reason = "PrimaryPodTerminating"
 	ReasonDemoteRequested    Reason = "DemoteRequested"
 	ReasonScaleDown          Reason = "ScaleDown"
+	ReasonVolumeDeleting     Reason = "PrimaryVolumeDeleting"
 	ReasonRollout            Reason = "Rollout"
 	ReasonFailover           Reason = "FailoverStarted"
 	ReasonPromotionGranted   Reason = "PromotionGranted"

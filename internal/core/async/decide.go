@@ -19,6 +19,7 @@ func Decide(o core.Observation) core.Plan {
 	d.provision()
 	d.operate()
 	d.join()
+	d.thaw()
 	d.acknowledge()
 	d.route()
 	d.publish()
@@ -43,7 +44,7 @@ func newDecision(o *core.Observation) *decision {
 	d.plan.Status = o.Cluster.Status
 	d.s = &d.plan.Status
 	d.s.Diverged = slices.Clone(d.s.Diverged)
-	d.s.Broken = nil
+	d.s.Broken = slices.Clone(d.s.Broken)
 	d.s.InstanceNames = slices.Clone(d.s.InstanceNames)
 	if p := d.s.Promotion; p != nil {
 		clone := *p
@@ -53,15 +54,27 @@ func newDecision(o *core.Observation) *decision {
 		clone := *op
 		d.s.Operation = &clone
 	}
+	d.includeHolder()
 	return d
 }
 
+// includeHolder: an instance that holds the promotion and is not observed is one
+// of which nothing is known.
+func (d *decision) includeHolder() {
+	p := d.s.Promotion
+	if p != nil && d.o.Instance(p.Instance) == nil {
+		d.o.Instances = append(slices.Clone(d.o.Instances), core.Instance{Name: p.Instance})
+	}
+}
+
 // names keeps every instance that was ever made in status, until it is removed:
-// one whose Pod and volume are both gone is made again under its name.
+// one whose Pod and volume are both gone is made again under its name. Before
+// there is a primary, an instance that the status does not know is adopted only
+// when it says that it has no data: the status may have been lost.
 func (d *decision) names() {
 	for i := range d.o.Instances {
 		in := &d.o.Instances[i]
-		if exists(in) && !slices.Contains(d.s.InstanceNames, in.Name) {
+		if exists(in) && !isLeaving(in) && (d.s.Promotion != nil || saysEmpty(in)) && !slices.Contains(d.s.InstanceNames, in.Name) {
 			d.s.InstanceNames = append(d.s.InstanceNames, in.Name)
 			d.s.LatestOrdinal = max(d.s.LatestOrdinal, in.Ordinal)
 		}
@@ -70,7 +83,14 @@ func (d *decision) names() {
 
 func (d *decision) now() time.Time { return d.o.Now }
 
-func (d *decision) do(e ...core.Effect) { d.plan.Effects = append(d.plan.Effects, e...) }
+// do adds effects, each once.
+func (d *decision) do(effects ...core.Effect) {
+	for _, e := range effects {
+		if !slices.Contains(d.plan.Effects, e) {
+			d.plan.Effects = append(d.plan.Effects, e)
+		}
+	}
+}
 
 func (d *decision) again(e ...core.Effect) {
 	d.do(e...)
@@ -83,6 +103,15 @@ func (d *decision) tell(reason core.Reason, message string) {
 
 func (d *decision) warn(reason core.Reason, message string) {
 	d.plan.Events = append(d.plan.Events, core.Event{Warning: true, Reason: reason, Message: message})
+}
+
+// announce says a sentence and tells it as an event, unless the status says it
+// already: an event is for what is new.
+func (d *decision) announce(warning bool, reason core.Reason, sentence string) {
+	d.say(sentence)
+	if d.o.Cluster.Status.Reason != sentence {
+		d.plan.Events = append(d.plan.Events, core.Event{Warning: warning, Reason: reason, Message: sentence})
+	}
 }
 
 // say sets the sentence that tells what is being done, unless one more
@@ -108,5 +137,10 @@ func (d *decision) recheckAt(t time.Time) {
 	}
 }
 
-// holder is the instance that may be writable, or nil.
-func (d *decision) holder() *core.Instance { return holderOf(d.o) }
+// holder is the instance that may be writable, by what is decided so far, or nil.
+func (d *decision) holder() *core.Instance {
+	if d.s.Promotion == nil {
+		return nil
+	}
+	return d.o.Instance(d.s.Promotion.Instance)
+}

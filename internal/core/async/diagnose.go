@@ -2,6 +2,7 @@ package async
 
 import (
 	"fmt"
+	"slices"
 
 	"cnmsql.co/internal/core"
 )
@@ -40,7 +41,7 @@ var rules = []rule{
 		constant("it is fenced")},
 	{core.PrimaryDataLost, dataLost, constant("its volume is empty")},
 	{core.PrimaryFailed, func(s *scene) bool { return s.reachable && s.report.State == core.Failed },
-		func(s *scene) string { return s.report.Message }},
+		func(s *scene) string { return sentence(s.report.Reason, s.report.Message) }},
 	{core.PrimaryHung, func(s *scene) bool { return s.reachable && s.report.State == core.Hung },
 		constant("mysqld does not answer its own manager")},
 	{core.PrimaryLostTransactions, func(s *scene) bool { return isWritable(s) && !lostTransactions(s.o).IsEmpty() },
@@ -53,13 +54,15 @@ var rules = []rule{
 	{core.PrimaryDemoted, demoted, constant("it was made read-only so that another can take over")},
 	{core.PrimaryPromoting, promoting, constant("it is being made writable")},
 	{core.MysqldDown, func(s *scene) bool { return s.reachable }, downText},
+	{core.PrimaryDemoted, demotedByLastWord, constant("its manager promised to stay read-only before it went away")},
 	{core.PodGone, podGone, constant("the Pod that took writes is gone")},
+	{core.PodGone, nodeGone, constant("its node is gone or out of service")},
 	{core.PrimaryPromoting, func(s *scene) bool { return s.p.WritableSince.IsZero() && s.podKnown && s.pod.NeverStarted },
 		constant("its Pod is starting")},
-	{core.PrimaryUnreachableButReplicasStream, func(s *scene) bool { return receivers(s, true) > 0 },
+	{core.PrimaryUnreachableButReplicasStream, func(s *scene) bool { return receivers(s) > 0 },
 		constant("its manager cannot be reached, but replicas receive from it")},
-	{core.PrimaryUnreachableReplicasLost, func(s *scene) bool { return receivers(s, false) > 0 },
-		constant("neither its manager can be reached, nor do replicas receive from it")},
+	{core.PrimaryUnreachableReplicasLost, func(s *scene) bool { return losers(s) > 0 },
+		constant("neither can its manager be reached, nor do replicas receive from it")},
 	{core.PrimaryUnreachable, func(*scene) bool { return true }, constant("its manager cannot be reached")},
 }
 
@@ -110,8 +113,29 @@ func promoting(s *scene) bool {
 		s.report.FencedBelow <= s.p.Epoch && s.report.PodUID == s.p.PodUID
 }
 
+// demotedByLastWord: the manager cannot be asked any more, and it will not take
+// writes in this epoch when it comes back.
+func demotedByLastWord(s *scene) bool {
+	if s.holder == nil || s.reachable {
+		return false
+	}
+	p, ok := managerFenced(s.o, s.holder, s.p.Epoch+1)
+	return ok && p.proof == core.ProofManagerFenced
+}
+
+func nodeGone(s *scene) bool {
+	if s.holder == nil || s.p.Node == "" {
+		return false
+	}
+	node, known := s.holder.Node.Get()
+	return known && (!node.Exists || node.OutOfService)
+}
+
 func downText(s *scene) string {
 	text := fmt.Sprintf("its manager says %s", s.report.State)
+	if s.report.State == core.Running {
+		text = "mysqld runs, but does not take writes in this epoch"
+	}
 	if s.report.Message != "" {
 		text += ": " + s.report.Message
 	}
@@ -124,12 +148,27 @@ func podGone(s *scene) bool {
 	return s.podKnown && (!s.pod.Exists || s.pod.Terminated || s.pod.UID != s.p.PodUID)
 }
 
-// receivers counts the reachable replicas that do (or do not) receive from the holder.
-func receivers(s *scene, want bool) int {
+// receivers counts the reachable replicas that receive from the holder.
+func receivers(s *scene) int {
+	n := 0
+	others(s.o, s.p.Instance, func(in *core.Instance) {
+		if r, ok := serving(in); ok && follows(r, s.p.Instance) && r.Server.Replication.IORunning {
+			n++
+		}
+	})
+	return n
+}
+
+// losers counts the reachable replicas that try to receive from the holder in
+// vain. One that was told not to receive says nothing about it.
+func losers(s *scene) int {
 	n := 0
 	others(s.o, s.p.Instance, func(in *core.Instance) {
 		r, ok := serving(in)
-		if ok && follows(r, s.p.Instance) && r.Server.Replication.IORunning == want {
+		if !ok || !follows(r, s.p.Instance) || r.FrozenBelow > s.p.Epoch || slices.Contains(s.o.Cluster.Status.Diverged, in.Name) {
+			return
+		}
+		if rep := r.Server.Replication; !rep.IORunning && (rep.IOConnecting || rep.IOError != "") {
 			n++
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
@@ -18,6 +19,8 @@ type ballot struct {
 	// prefer wins among equals.
 	prefer   string
 	diverged []string
+	// since: a position that was read before counts as unknown.
+	since time.Time
 }
 
 // election is its result: a winner and all that it holds, or a refusal.
@@ -46,7 +49,7 @@ func (b ballot) elect() election {
 	if len(voters) == 0 {
 		return b.nobody(unknown, diverged)
 	}
-	if e := b.tooFewKnown(len(voters)); e.refusal != "" {
+	if e := b.tooFewKnown(voters); e.refusal != "" {
 		return e
 	}
 	slices.SortFunc(voters, b.byPreference)
@@ -69,7 +72,7 @@ func (b ballot) voters() (voters []voter, unknown, diverged []string) {
 			continue
 		}
 		r, ok := serving(in)
-		if !ok {
+		if !ok || in.Report.NotBefore().Before(b.since) {
 			unknown = append(unknown, in.Name)
 			continue
 		}
@@ -85,10 +88,10 @@ func eligible(r core.Report) bool {
 
 // tooFewKnown refuses under quorum when an acknowledged commit might be only on
 // instances whose positions are not known: W of the N-1 replicas acknowledged
-// it, so at least N-W of them must be seen.
-func (b ballot) tooFewKnown(known int) election {
-	c := b.o.Cluster
-	if c.Durability.Mode != core.DurabilityQuorum || b.exclude == "" {
+// it, so at least N-W of them must be seen. The holder itself has them all.
+func (b ballot) tooFewKnown(voters []voter) election {
+	c, known := b.o.Cluster, len(voters)
+	if c.Durability.Mode != core.DurabilityQuorum || slices.ContainsFunc(voters, b.isHolder) {
 		return election{}
 	}
 	n := len(b.o.Instances)
@@ -98,7 +101,7 @@ func (b ballot) tooFewKnown(known int) election {
 	}
 	if need := n - max(w, 1); known < need {
 		return election{refusal: core.RefusalTooFewKnown, why: fmt.Sprintf(
-			"the positions of %d replicas must be known to be sure that no acknowledged write is missing, and only %d are: bring the others back", need, known)}
+			"the positions of %d replicas that have not diverged must be known to be sure that no acknowledged write is missing, and %d are known: bring the others back", need, known)}
 	}
 	return election{}
 }
@@ -115,8 +118,15 @@ func dominates(v voter, all []voter) bool {
 func (b ballot) byPreference(x, y voter) int {
 	return cmp.Or(
 		-cmp.Compare(btoi(x.in.Name == b.prefer), btoi(y.in.Name == b.prefer)),
+		cmp.Compare(btoi(b.isHolder(x)), btoi(b.isHolder(y))),
 		cmp.Compare(lag(x.report), lag(y.report)),
 		cmp.Compare(x.in.Ordinal, y.in.Ordinal))
+}
+
+// isHolder: among equals, who has just failed or was asked to go is the last choice.
+func (b ballot) isHolder(v voter) bool {
+	p := b.o.Cluster.Status.Promotion
+	return p != nil && v.in.Name == p.Instance
 }
 
 func lag(r core.Report) float64 {

@@ -7,150 +7,256 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// receiveGrace is how long replicas may take to notice that a dead primary sends
-// nothing more, before their IO threads are stopped.
-const receiveGrace = 300 * time.Millisecond
+const (
+	// receiveGrace is how long replicas may take to notice that a dead primary
+	// sends nothing more, before their IO threads are stopped.
+	receiveGrace = 300 * time.Millisecond
+	// receiveLook is how often they are asked meanwhile.
+	receiveLook = 20 * time.Millisecond
+	// electionPatience is how long an election waits for the word of an instance
+	// that was heard of; who has not answered by then counts as unknown.
+	electionPatience = 10 * time.Second
+	// newPodPatience is how long a new Pod may take to be heard.
+	newPodPatience = 15 * time.Second
+)
+
+// isReplacing: a failover is past its delay. It goes on although the diagnosis
+// may have changed to one that would not begin it: the old primary may have been
+// demoted by now.
+func (d *decision) isReplacing() bool {
+	op := d.s.Operation
+	if op == nil || op.Kind != core.OperationFailover || op.Step != core.StepProve && op.Step != core.StepElect {
+		return false
+	}
+	switch d.diagnosis.name {
+	case core.PrimaryPromoting, core.PrimaryUnreachable:
+		return true
+	default:
+		return false
+	}
+}
 
 // failOver replaces a primary that fails. Each step is derived from what is
 // observed, so that a restarted operator goes on where the last one stood.
 func (d *decision) failOver() {
+	d.beginFailover(d.diagnosis.says)
+	next := d.nextEpoch()
+	proof, isProven := prove(d.o, next)
+	switch {
+	case !isProven && d.restartInPlace():
+	case d.isDelayed(proof):
+	case !isProven:
+		d.seekProof(next)
+	default:
+		d.holdElection(next, proof)
+	}
+}
+
+// beginFailover makes the operation a failover, unless it is one.
+func (d *decision) beginFailover(why string) {
 	if d.s.FailingSince.IsZero() {
 		d.s.FailingSince = d.now()
 	}
-	if d.s.Operation == nil || d.s.Operation.Kind != core.OperationFailover {
-		d.s.Operation = &core.Operation{Kind: core.OperationFailover, From: d.s.Promotion.Instance,
-			Reason: core.Reason(d.diagnosis.name), StartedAt: d.s.FailingSince}
-		d.warn(core.ReasonFailover, fmt.Sprintf("the primary %s fails (%s): %s", d.s.Promotion.Instance, d.diagnosis.name, d.diagnosis.says))
+	if d.s.Operation != nil && d.s.Operation.Kind == core.OperationFailover {
+		return
 	}
+	d.s.Operation = &core.Operation{Kind: core.OperationFailover, Step: core.StepDelay, From: d.s.Promotion.Instance,
+		Reason: core.Reason(d.diagnosis.name), StartedAt: d.s.FailingSince}
+	d.warn(core.ReasonFailover, fmt.Sprintf("the primary %s fails (%s): %s", d.s.Promotion.Instance, d.diagnosis.name, why))
+}
+
+// isDelayed: the primary has until spec.failoverDelay to come back. One that
+// promised to stay read-only will not come back by itself.
+func (d *decision) isDelayed(proof proven) bool {
 	op := d.s.Operation
-	next := d.nextEpoch()
-	proof, isProven := prove(d.o, next)
-	if d.restartInPlace(isProven) {
-		return
+	until := d.s.FailingSince.Add(d.o.Cluster.FailoverDelay)
+	if op.Step == core.StepProve || op.Step == core.StepElect || proof.proof == core.ProofManagerFenced || !d.now().Before(until) {
+		return false
 	}
-	if until := d.s.FailingSince.Add(d.o.Cluster.FailoverDelay); d.now().Before(until) {
-		op.Step = core.StepDelay
-		d.say(fmt.Sprintf("the primary %s fails (%s); it is replaced if it is not back in %s (spec.failoverDelay)",
-			op.From, d.diagnosis.name, until.Sub(d.now()).Round(time.Second)))
-		d.recheckAt(until)
-		return
-	}
-	if !isProven {
-		d.seekProof(next)
-		return
-	}
-	op.Step = core.StepElect
-	if d.positionsStable(next, proof.since) {
-		d.electSuccessor(proof)
-	}
+	op.Step = core.StepDelay
+	d.say(fmt.Sprintf("the primary %s fails (%s); it is replaced if it is not back by %s (spec.failoverDelay)",
+		d.s.Promotion.Instance, d.diagnosis.name, until.UTC().Format("15:04:05 MST")))
+	d.recheckAt(until)
+	return true
 }
 
 // restartInPlace: when nobody may be promoted, starting the crashed mysqld again
 // is the remedy. Once the primary has promised to stay read-only it takes a new
 // promotion instead.
-func (d *decision) restartInPlace(isProven bool) bool {
+func (d *decision) restartInPlace() bool {
 	holder := d.holder()
 	r, known := holder.Report.Get()
-	if !known || isProven || r.Data != core.DataPopulated {
+	if !known || !mayGoOn(r, d.s.Promotion) || r.State == core.Hung || r.Data != core.DataPopulated && r.Data != core.DataUnknown {
 		return false
 	}
 	e := d.ballot(holder.Name, "").elect()
 	if e.refusal == "" {
 		return false
 	}
-	if r.State == core.Stopped {
+	switch r.State {
+	case core.Stopped:
 		d.do(core.RestartInPlace{Instance: holder.Name, Epoch: d.s.Promotion.Epoch})
-		d.warn(core.ReasonRestartInPlace, "mysqld of "+holder.Name+" is started again in place: "+e.why)
+		d.announce(true, core.ReasonRestartInPlace, "mysqld of "+holder.Name+" is started again in place, for nobody can take over: "+e.why)
+	case core.Failed:
+		d.block(core.Reason(r.Reason), fmt.Sprintf("%s: %s; and nobody can take over: %s", holder.Name, sentence(r.Reason, r.Message), e.why))
+	default:
+		d.say(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s", holder.Name, r.State, e.why))
 	}
-	if r.State == core.Failed {
-		d.block(core.Reason(r.Reason), holder.Name+": "+r.Message+"; and nobody can take over: "+e.why)
-	}
-	if r.State == core.Hung {
-		return false
-	}
-	d.say(fmt.Sprintf("mysqld of %s is being started again (%s); nobody can take over: %s", holder.Name, r.State, e.why))
 	return true
+}
+
+// mayGoOn: the manager may make its mysqld writable in the present epoch.
+func mayGoOn(r core.Report, p *core.Promotion) bool {
+	return r.FencedBelow <= p.Epoch && (r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node)
 }
 
 // seekProof asks the old primary's manager for its word, if it can be asked.
 func (d *decision) seekProof(next int64) {
-	holder := d.holder()
-	d.s.Operation.Step = core.StepProve
-	if holder.Report.Known() {
+	d.s.Operation.Step, d.s.Operation.Deadline = core.StepProve, time.Time{}
+	d.askToDemote(next)
+}
+
+// askToDemote asks the holder's manager to promise that it is not writable below
+// epoch next; without a manager to ask there is nothing to do but to wait.
+func (d *decision) askToDemote(next int64) {
+	holder, p := d.holder(), d.s.Promotion
+	r, known := holder.Report.Get()
+	switch {
+	case known && r.FencedBelow < next:
+		d.again(core.Demote{Instance: holder.Name, Epoch: next})
+		d.say("asking the manager of " + holder.Name + " to make mysqld read-only and to promise that it stays so")
+	case known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, p) && r.Data == core.DataPopulated:
 		d.do(core.Demote{Instance: holder.Name, Epoch: next})
-		d.plan.Again = true
-		d.say("asking the manager of " + holder.Name + " to promise that it stays read-only")
+		d.say(fmt.Sprintf("waiting for %s to become read-only: %s", holder.Name, demotionProgress(r)))
+	case !known && d.diagnosis.name == core.PodGone && d.now().Before(d.podPatience()):
+		d.say("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not take writes any more")
+		d.recheckAt(d.podPatience())
+	default:
+		d.block(core.RefusalNoProof, noProof(d.diagnosis, p, known))
+	}
+}
+
+// podPatience is until when a new Pod of a primary whose Pod is gone is waited for
+// before it is called a problem.
+func (d *decision) podPatience() time.Time {
+	return d.s.FailingSince.Add(d.o.Cluster.FailoverDelay + newPodPatience)
+}
+
+func demotionProgress(r core.Report) string {
+	switch {
+	case !r.VolumeLocked:
+		return "its manager waits for the lock on the volume"
+	case r.ClientSessions > 0:
+		return fmt.Sprintf("%d client sessions are still open", r.ClientSessions)
+	default:
+		return string(r.State)
+	}
+}
+
+func noProof(f finding, p *core.Promotion, answers bool) string {
+	why := "its manager does not answer and its kubelet has not reported its end"
+	if answers {
+		why = "the Pod that answers is not the one that took writes, and nobody has reported the end of that one"
+	}
+	node := p.Node
+	if node == "" {
+		node = "NODE"
+	}
+	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s. Nobody is promoted meanwhile. "+
+		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", p.Instance, f.name, f.says, why, node)
+}
+
+// holdElection reads the candidates' positions after the proof, and promotes one.
+func (d *decision) holdElection(next int64, proof proven) {
+	op := d.s.Operation
+	if op.Step != core.StepElect || op.Deadline.IsZero() {
+		op.Step, op.Deadline = core.StepElect, d.now().Add(electionPatience)
+	}
+	// A proof by Kubernetes' word is as old as the word is repeated: what was
+	// read since this step began was certainly read after it.
+	since := op.Deadline.Add(time.Millisecond - electionPatience)
+	if proof.since.Before(since) {
+		since = proof.since
+	}
+	if !d.positionsStable(next, since) {
 		return
 	}
-	d.block(core.RefusalNoProof, fmt.Sprintf(
-		"the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: its manager does not answer and its kubelet has not reported its end. "+
-			"Nobody is promoted meanwhile. If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
-		holder.Name, d.diagnosis.name, d.diagnosis.says, nodeOr(d.s.Promotion.Node)))
+	d.electSuccessor(proof, since)
 }
 
-func nodeOr(node string) string {
-	if node == "" {
-		return "NODE"
-	}
-	return node
-}
-
-// positionsStable: every reachable replica was asked after the proof, and none
-// still receives what a dead primary sent. Those that go on receiving have
-// their IO threads stopped.
+// positionsStable: every instance that is heard of was asked after the proof, and
+// none still receives what a dead primary sent. Those that go on receiving have
+// their IO threads stopped. A demoted primary that answers sends on what it
+// holds, and is asked itself.
 func (d *decision) positionsStable(next int64, since time.Time) bool {
 	stable := true
-	others(d.o, d.s.Promotion.Instance, func(in *core.Instance) {
-		if !d.fresh(in, since) {
+	_, sends := serving(d.holder())
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		if in.Name == d.s.Promotion.Instance && !sends {
+			continue
+		}
+		if d.now().Before(d.s.Operation.Deadline) && !d.fresh(in, since) {
 			stable = false
-			return
+			continue
 		}
-		r, ok := serving(in)
-		if !ok || r.FrozenBelow >= next || r.Server.Replication == nil || !r.Server.Replication.IORunning {
-			return
+		if r, ok := serving(in); ok && !sends && receives(r) && r.FrozenBelow < next {
+			stable = false
+			d.stopReceiving(in.Name, next, since)
 		}
-		stable = false
-		if d.now().Before(since.Add(receiveGrace)) {
-			d.do(core.Refresh{Instance: in.Name})
-			d.recheckAt(d.now().Add(20 * time.Millisecond))
-			return
-		}
-		d.again(core.FreezeIO{Instance: in.Name, Epoch: next})
-	})
+	}
 	if !stable {
 		d.say("reading what the replicas hold")
+		d.recheckAt(d.s.Operation.Deadline)
 	}
 	return stable
 }
 
-// electSuccessor promotes the replica that holds the most; or, if none may be,
-// the demoted primary itself, whose history is the reference.
-func (d *decision) electSuccessor(proof proven) {
-	holder := d.holder()
-	e := d.ballot(holder.Name, d.s.Operation.To).elect()
-	if e.refusal != "" {
-		if own, ok := d.reinstate(proof); ok {
-			e = own
-		}
-	}
-	if e.refusal != "" {
-		d.block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s", holder.Name, d.diagnosis.name, d.diagnosis.says, e.why))
+func (d *decision) stopReceiving(name string, next int64, since time.Time) {
+	if d.now().Before(since.Add(receiveGrace)) {
+		d.do(core.Refresh{Instance: name})
+		d.recheckAt(d.now().Add(receiveLook))
 		return
 	}
-	d.grant(e, proof, d.promotionAcks())
-	d.say("promoting " + e.winner)
+	d.again(core.FreezeIO{Instance: name, Epoch: next})
 }
 
-// reinstate gives the promotion back to the old primary, when its manager
-// promised to be read-only and its data is there: it holds all that was ever
-// acknowledged in its epoch.
-func (d *decision) reinstate(proof proven) (election, bool) {
+// electSuccessor promotes who holds the most: a replica, or the demoted primary
+// itself once its mysqld can be asked. When no replica may be promoted, that is
+// waited for.
+func (d *decision) electSuccessor(proof proven, since time.Time) {
 	holder := d.holder()
-	r, known := holder.Report.Get()
-	if !known || proof.proof != core.ProofManagerFenced || r.Data != core.DataPopulated || r.State == core.Failed || r.Terminating {
-		return election{}, false
+	b := d.ballot("", d.s.Operation.To)
+	b.since = since
+	r, serves := serving(holder)
+	if !serves {
+		b.exclude = holder.Name
 	}
-	return election{winner: holder.Name, podUID: r.PodUID, node: r.Node}, true
+	e := b.elect()
+	switch {
+	case e.refusal == "":
+		d.grant(e, proof, d.promotionAcks())
+		d.say("promoting " + e.winner)
+	case serves && r.Terminating:
+		d.say(fmt.Sprintf("waiting until a replica holds all that %s holds, which is being stopped", holder.Name))
+	case d.comesBack(holder):
+		d.say(fmt.Sprintf("waiting for %s to say what it holds; nobody else can be promoted: %s", holder.Name, e.why))
+	default:
+		d.block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s", holder.Name, d.diagnosis.name, d.diagnosis.says, e.why))
+	}
+}
+
+// comesBack: the old primary's manager answers and starts mysqld by itself, or
+// its new Pod is on its way.
+func (d *decision) comesBack(holder *core.Instance) bool {
+	r, known := holder.Report.Get()
+	if !known {
+		pod, podKnown := holder.Pod.Get()
+		return podKnown && d.diagnosis.name == core.PodGone && (!pod.Exists || pod.NeverStarted)
+	}
+	_, serves := serving(holder)
+	return !serves && r.State != core.Failed && r.State != core.Fenced && !r.Terminating &&
+		(r.Data == core.DataPopulated || r.Data == core.DataUnknown)
 }
 
 func (d *decision) ballot(exclude, prefer string) ballot {

@@ -2,10 +2,10 @@ package async
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/gtid"
 )
 
 // operate decides who may be writable.
@@ -13,20 +13,23 @@ func (d *decision) operate() {
 	switch {
 	case d.s.Promotion == nil:
 		d.bootstrap()
+	case d.s.EstablishedAt.IsZero() && !d.takesWrites():
+		d.awaitFirst()
+	case d.diagnosis.name == core.PrimaryFenced:
+		d.block(core.RefusalPrimaryFenced, "the primary "+d.s.Promotion.Instance+" is fenced; writes are stopped until it is unfenced")
 	case d.inSwitchover():
 		d.switchOver()
-	case isFailing(d.diagnosis.name):
+	case isFailing(d.diagnosis.name), d.isReplacing():
 		d.failOver()
 	case d.diagnosis.name == core.PrimaryHealthy || d.diagnosis.name == core.PrimaryTerminating:
 		d.settle()
 		d.beginSwitchover()
 	case d.diagnosis.name == core.PrimaryLostTransactions:
-		d.block(core.RefusalLostTransactions, "the primary "+d.s.Promotion.Instance+" has lost transactions: "+d.diagnosis.says+
-			". Nothing is promoted or cloned; decide which copy is right, and switch over to the replica that holds them")
-	case d.diagnosis.name == core.PrimaryFenced:
-		d.block(core.RefusalPrimaryFenced, "the primary "+d.s.Promotion.Instance+" is fenced; writes are stopped until it is unfenced")
+		d.blockLost()
 	case d.diagnosis.name == core.PrimaryPromoting:
 		d.say("waiting for " + d.s.Promotion.Instance + " to become writable: " + d.promotionProgress())
+	case d.diagnosis.name == core.PrimaryUnreachable && d.s.Operation != nil:
+		d.block(core.RefusalNoProof, noProof(d.diagnosis, d.s.Promotion, false))
 	default:
 		d.say("the primary " + d.s.Promotion.Instance + ": " + d.diagnosis.says + "; that is no reason to replace it")
 	}
@@ -44,15 +47,67 @@ func (d *decision) promotionProgress() string {
 	}
 }
 
+func (d *decision) blockLost() {
+	d.block(core.RefusalLostTransactions, "the primary "+d.s.Promotion.Instance+" has lost transactions: "+d.diagnosis.says+
+		". Nothing is promoted or cloned until you decide which copy is right, and delete the Pods and PersistentVolumeClaims of the others")
+}
+
+// takesWrites: the holder is writable, whatever else is the matter with it.
+func (d *decision) takesWrites() bool {
+	switch d.diagnosis.name {
+	case core.PrimaryHealthy, core.PrimaryTerminating, core.PrimaryLostTransactions:
+		return true
+	default:
+		return false
+	}
+}
+
+// awaitFirst: the cluster never had a primary, so there is nothing to fail over;
+// the instance that was chosen to be the first has to get there.
+func (d *decision) awaitFirst() {
+	p := d.s.Promotion
+	r, known := d.holder().Report.Get()
+	switch {
+	case known && r.State == core.Failed:
+		d.block(core.Reason(r.Reason), p.Instance+": "+sentence(r.Reason, r.Message))
+	case known && !mayGoOn(r, p):
+		d.block(core.RefusalNoProof, fmt.Sprintf("%s was to become the first primary on node %s and now runs on node %s, and nobody knows what became of its first Pod; delete this Cluster and create it again",
+			p.Instance, p.Node, r.Node))
+	case known && r.State == core.Stopped && r.Data == core.DataPopulated:
+		d.do(core.RestartInPlace{Instance: p.Instance, Epoch: p.Epoch})
+		fallthrough
+	default:
+		d.say("waiting for " + p.Instance + " to become the first primary: " + d.promotionProgress())
+	}
+}
+
+// sentence joins a reason and a message.
+func sentence(reason, message string) string {
+	switch {
+	case message == "":
+		return reason
+	case reason == "":
+		return message
+	default:
+		return reason + ": " + message
+	}
+}
+
 // bootstrap chooses the first primary, once: the instance with the lowest
-// ordinal, when it says itself that it has no data.
+// ordinal, when it says itself that it has no data. An instance that was there
+// before the status knew of it may hold data: it must be heard first.
 func (d *decision) bootstrap() {
 	if d.o.Cluster.Problem != nil || !d.s.EstablishedAt.IsZero() {
 		return
 	}
+	stranger := ""
 	for i := range d.o.Instances {
 		in := &d.o.Instances[i]
-		if r, known := in.Report.Get(); known && r.Data == core.DataPopulated {
+		r, known := in.Report.Get()
+		if exists(in) && !slices.Contains(d.s.InstanceNames, in.Name) {
+			stranger = in.Name
+		}
+		if known && r.Data == core.DataPopulated {
 			d.block(core.RefusalDataWithoutStatus, in.Name+" has data, but the Cluster's status does not know of any primary: the status was lost. "+
 				"Nothing is initialised; restore the status, or create a Cluster with another name")
 			return
@@ -63,7 +118,11 @@ func (d *decision) bootstrap() {
 	}
 	first := &d.o.Instances[0]
 	r, known := first.Report.Get()
-	if !known || r.Data != core.DataEmpty {
+	switch {
+	case stranger != "":
+		d.say("waiting to hear what " + stranger + " holds, which the Cluster's status does not know of")
+		return
+	case !known || r.Data != core.DataEmpty || r.State == core.Failed || r.Terminating:
 		d.say("waiting for " + first.Name + " to start")
 		return
 	}
@@ -82,9 +141,13 @@ func (d *decision) grant(e election, p proven, acks int) {
 		Epoch: d.s.Epoch, Instance: e.winner, Proof: p.proof, Evidence: p.evidence, From: from,
 		RequiredGTID: e.holds, RequiredAcks: acks, GrantedAt: d.now(), PodUID: e.podUID, Node: e.node,
 	}
+	d.diagnosis = finding{core.PrimaryPromoting, "it is being made writable"}
 	d.setTarget(e.winner)
 	if op := d.s.Operation; op != nil {
 		op.To, op.Step = e.winner, core.StepPromote
+		if op.Kind == core.OperationFailover {
+			op.Deadline = time.Time{}
+		}
 	}
 	d.tell(core.ReasonPromotionGranted, fmt.Sprintf("%s may take writes in epoch %d; proof that nobody else does: %s (%s)", e.winner, d.s.Epoch, p.proof, p.evidence))
 }
@@ -129,7 +192,7 @@ func (d *decision) settle() {
 // operationEnded tells the user how an operation ended.
 func (d *decision) operationEnded(op *core.Operation) bool {
 	p := d.s.Promotion
-	if op.Kind == core.OperationSwitchover && op.Step != core.StepPromote {
+	if op.Kind == core.OperationSwitchover && op.Step != core.StepPromote && op.Step != core.StepReturn {
 		return false
 	}
 	took := d.now().Sub(op.StartedAt).Round(time.Millisecond)
@@ -155,20 +218,12 @@ func (d *decision) promotionAcks() int {
 	return d.o.Cluster.Durability.AtPromotion(len(d.o.Instances), applied)
 }
 
-// fresh returns the report of an instance that was taken after t, or asks for one.
+// fresh tells whether the report of an instance was taken after t, and asks for
+// one if it was not. Nothing is waited for from one that cannot be asked.
 func (d *decision) fresh(in *core.Instance, t time.Time) bool {
 	if !in.Report.Known() || !in.Report.NotBefore().Before(t) {
 		return true
 	}
 	d.again(core.Refresh{Instance: in.Name})
 	return false
-}
-
-// executedOf is what the holder had executed when it was demoted; ok is false
-// when its mysqld does not answer.
-func executedOf(r core.Report) (gtid.Set, bool) {
-	if r.Server == nil {
-		return gtid.Set{}, false
-	}
-	return r.Server.Executed, true
 }

@@ -36,43 +36,72 @@ func (d *decision) grow() {
 		have[ordinal] = true
 		name := fmt.Sprintf("%s-%d", d.o.Cluster.Name, ordinal)
 		d.do(core.CreateVolume{Instance: name, Ordinal: ordinal}, core.CreatePod{Instance: name, Ordinal: ordinal})
-		d.tell(core.ReasonInstanceCreated, "making "+name)
-		d.s.InstanceNames = append(d.s.InstanceNames, name)
+		if !slices.Contains(d.s.InstanceNames, name) {
+			d.tell(core.ReasonInstanceCreated, "making "+name)
+			d.s.InstanceNames = append(d.s.InstanceNames, name)
+		}
 		d.s.LatestOrdinal = max(d.s.LatestOrdinal, ordinal)
 	}
+}
+
+// isSurplus: there are more instances than wished, and this is one of those that
+// go: the ones with the highest ordinals.
+func (d *decision) isSurplus(in *core.Instance) bool {
+	for i := d.o.Cluster.Wanted; i < len(d.o.Instances); i++ {
+		if d.o.Instances[i].Name == in.Name {
+			return true
+		}
+	}
+	return false
 }
 
 // keep gives an instance its volume and Pod back when they are known to be gone.
 func (d *decision) keep(in *core.Instance) {
 	vol, volKnown := in.Volume.Get()
 	pod, podKnown := in.Pod.Get()
-	if !volKnown || !podKnown {
-		return
-	}
-	if pod.Exists {
+	switch {
+	case !volKnown || !podKnown || d.isEvidence(in):
+	case pod.Exists:
 		d.keepPod(in, pod, vol)
-		return
+	case vol.Deleting || isGone(in) && d.isSurplus(in):
+	case !vol.Exists:
+		d.do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
+	default:
+		d.do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
 	}
-	if vol.Deleting {
-		return
+}
+
+// isEvidence: the end of this Pod proves that somebody else may be promoted now.
+// A new Pod of the same instance could become writable again and undo the proof.
+func (d *decision) isEvidence(in *core.Instance) bool {
+	p := d.s.Promotion
+	if p == nil || p.Instance != in.Name || d.s.EstablishedAt.IsZero() || d.takesWrites() {
+		return false
 	}
-	if !vol.Exists {
-		d.do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
+	since := d.s.FailingSince
+	if since.IsZero() {
+		since = d.now()
 	}
-	d.do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
+	if _, ended := podTerminated(d.o, in); !ended || d.now().Before(since.Add(d.o.Cluster.FailoverDelay)) {
+		return false
+	}
+	return d.ballot(in.Name, "").elect().refusal == ""
 }
 
 // keepPod clears a Pod out of the way that will not run again: one that ended,
-// one whose volume is going, or one that never started and was made from a spec
-// that has been corrected since.
+// one whose volume is going, or one that does not run and was made from a spec
+// that has been corrected since. A primary whose volume is going hands over first.
 func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
-	if pod.Terminating {
-		return
-	}
-	ended := pod.Terminated
+	isPrimary := d.s.Promotion != nil && d.s.Promotion.Instance == in.Name && d.takesWrites()
 	volumeLost := !vol.Exists || vol.Deleting
-	corrected := !pod.Current && (pod.NeverStarted || d.isFailed(in))
-	if ended || volumeLost || corrected {
+	corrected := !pod.Current && (pod.NeverStarted || pod.Waiting != nil || d.isFailed(in))
+	switch {
+	case pod.Terminating:
+	case !vol.Exists && pod.NeverStarted && !pod.Terminated:
+		d.do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
+	case volumeLost && isPrimary:
+		d.say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: its data is gone when its Pod stops")
+	case pod.Terminated || volumeLost || corrected:
 		d.do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
 }
@@ -124,59 +153,92 @@ func (d *decision) rollOut() {
 
 func (d *decision) restart(in *core.Instance, pod core.Pod) {
 	d.do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonRollout})
-	d.tell(core.ReasonInstanceRestarted, "restarting "+in.Name+": its Pod is made anew from the changed spec")
-	d.say("restarting " + in.Name + " with the changed spec")
+	d.announce(false, core.ReasonInstanceRestarted, "restarting "+in.Name+": its Pod is made anew from the changed spec")
 }
 
 // shrink removes the instance with the highest ordinal when there are more than
 // wished; true while it has something to do.
 func (d *decision) shrink() bool {
-	if len(d.o.Instances) <= d.o.Cluster.Wanted {
+	if len(d.o.Instances) <= max(d.o.Cluster.Wanted, 1) {
 		return false
 	}
-	victim := &d.o.Instances[len(d.o.Instances)-1]
-	d.say("removing " + victim.Name)
-	holder := d.holder()
-	if holder == nil || d.diagnosis.name != core.PrimaryHealthy {
-		d.say("waiting for a healthy primary before an instance is removed")
-		return true
-	}
-	if victim.Name == holder.Name {
+	victim, holder := &d.o.Instances[len(d.o.Instances)-1], d.holder()
+	switch {
+	case holder == nil || d.diagnosis.name != core.PrimaryHealthy:
+		d.say("waiting for a healthy primary before " + victim.Name + " is removed")
+	case victim.Name == holder.Name:
 		d.handOver(core.ReasonScaleDown)
-		return true
-	}
-	if d.mayRemove(victim, holder) {
-		d.do(core.DeleteInstance{Instance: victim.Name, Reason: core.ReasonScaleDown})
-		d.tell(core.ReasonInstanceRemoved, "removing "+victim.Name+" and its volume: spec.instances was lowered")
-		d.s.InstanceNames = slices.DeleteFunc(d.s.InstanceNames, func(n string) bool { return n == victim.Name })
+	case isGone(victim):
+		d.s.InstanceNames = without(d.s.InstanceNames, victim.Name)
+	case isLeaving(victim):
+		d.say("removing " + victim.Name)
+	case d.mayRemove(victim, holder):
+		d.remove(victim)
 	}
 	return true
 }
 
+// remove tells it once: the name is taken out of the status for good.
+func (d *decision) remove(victim *core.Instance) {
+	d.do(core.DeleteInstance{Instance: victim.Name, Reason: core.ReasonScaleDown})
+	d.say("removing " + victim.Name)
+	if slices.Contains(d.o.Cluster.Status.InstanceNames, victim.Name) {
+		d.tell(core.ReasonInstanceRemoved, "removing "+victim.Name+" and its volume: spec.instances was lowered")
+	}
+	d.s.InstanceNames = without(d.s.InstanceNames, victim.Name)
+}
+
 // mayRemove: the victim holds nothing, or it has stopped acknowledging and the
-// primary holds all that it holds.
+// others hold all that it holds. It says itself what it holds: a Pod that cannot
+// start may have a volume full of data.
 func (d *decision) mayRemove(victim, holder *core.Instance) bool {
-	r, known := victim.Report.Get()
-	pod, podKnown := victim.Pod.Get()
-	if podKnown && pod.Exists && pod.NeverStarted || known && (r.Data == core.DataEmpty || r.Data == core.DataScratch) {
-		return true
-	}
-	if slices.Contains(d.s.Diverged, victim.Name) {
+	r, _ := victim.Report.Get()
+	vol, volKnown := victim.Volume.Get()
+	_, serves := serving(victim)
+	switch {
+	case slices.Contains(d.s.Diverged, victim.Name):
 		d.block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; delete its Pod and PersistentVolumeClaim yourself if they do not matter")
-		return false
-	}
-	if _, ok := serving(victim); !ok {
-		d.say("waiting to hear from " + victim.Name + " before it is removed: it is not known what it holds")
-		return false
-	}
-	if r.FrozenBelow <= d.s.Promotion.Epoch {
+	case saysEmpty(victim), volKnown && vol.Exists && !vol.Bound && !victim.Report.Known() && isUnstarted(victim):
+		return true
+	case !serves:
+		d.say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
+	case r.FrozenBelow <= d.s.Promotion.Epoch:
 		d.again(core.FreezeIO{Instance: victim.Name, Epoch: d.s.Promotion.Epoch + 1})
-		return false
-	}
-	if !holder.Report.ReadAfter(victim.Report) {
+		d.say("removing " + victim.Name + ": it stops receiving")
+	case !holder.Report.ReadAfter(victim.Report):
 		d.again(core.Refresh{Instance: holder.Name})
+		d.say("removing " + victim.Name + ": comparing what it holds with what " + holder.Name + " holds")
+	default:
+		return d.isHeldElsewhere(r, victim, holder)
+	}
+	return false
+}
+
+func isUnstarted(in *core.Instance) bool {
+	pod, known := in.Pod.Get()
+	return known && (!pod.Exists || pod.NeverStarted)
+}
+
+// isHeldElsewhere: the primary holds all that the victim holds, and so do as many
+// replicas as a commit waits for, or a write that only the victim acknowledged
+// would not survive the primary.
+func (d *decision) isHeldElsewhere(r core.Report, victim, holder *core.Instance) bool {
+	holds := r.Server.Holds()
+	primary, ok := serving(holder)
+	if !ok || !primary.Server.Executed.Contains(holds) {
+		d.say(fmt.Sprintf("%s is to be removed, but %s does not hold all that it holds", victim.Name, holder.Name))
 		return false
 	}
-	primary, _ := holder.Report.Get()
-	return primary.Server != nil && primary.Server.Executed.Contains(r.Server.Holds())
+	need := d.o.Cluster.Durability.Wished(len(d.o.Instances) - 1)
+	have := 0
+	others(d.o, holder.Name, func(in *core.Instance) {
+		if other, ok := serving(in); ok && in.Name != victim.Name && !slices.Contains(d.s.Diverged, in.Name) && other.Server.Holds().Contains(holds) {
+			have++
+		}
+	})
+	if have < need {
+		d.say(fmt.Sprintf("%s is to be removed, but %d of %d replicas hold all that it holds", victim.Name, have, need))
+		return false
+	}
+	return true
 }

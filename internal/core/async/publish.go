@@ -26,6 +26,7 @@ func (d *decision) publish() {
 	d.s.Phase = d.phase(problem)
 	switch {
 	case d.blocked != nil:
+		d.tellBlocked()
 		d.s.Reason = d.blocked.Message
 	case d.doing != "":
 		d.s.Reason = d.doing
@@ -34,8 +35,43 @@ func (d *decision) publish() {
 	case d.s.Phase == core.PhaseHealthy:
 		d.s.Reason = fmt.Sprintf("%s takes writes; all %d instances are healthy", d.s.Promotion.Instance, len(d.o.Instances))
 	default:
-		d.s.Reason = "waiting for the instances to become ready"
+		d.s.Reason = "waiting for " + strings.Join(d.laggards(), ", ")
 	}
+}
+
+// tellBlocked: every refusal is an event, once.
+func (d *decision) tellBlocked() {
+	before := d.o.Cluster.Status
+	if before.Phase != core.PhaseBlocked || before.Reason != d.blocked.Message {
+		d.warn(core.Reason(d.blocked.Reason), d.blocked.Message)
+	}
+}
+
+// laggards names the instances that are not where they should be.
+func (d *decision) laggards() []string {
+	var names []string
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		r, known := in.Report.Get()
+		pod, _ := in.Pod.Get()
+		isPrimary := d.s.Promotion != nil && in.Name == d.s.Promotion.Instance
+		switch {
+		case !known:
+			names = append(names, in.Name+" (no answer)")
+		case r.State != core.Running || r.Server == nil:
+			names = append(names, fmt.Sprintf("%s (%s)", in.Name, r.State))
+		case !isPrimary && d.s.Promotion != nil && !streams(r, d.s.Promotion.Instance):
+			names = append(names, in.Name+" (does not replicate yet)")
+		case !isPrimary && !r.Server.SuperReadOnly:
+			names = append(names, in.Name+" (not read-only)")
+		case !pod.Ready:
+			names = append(names, in.Name+" (not ready)")
+		}
+	}
+	if len(names) == 0 {
+		return []string{"the instances to be made"}
+	}
+	return names
 }
 
 func (d *decision) phase(problem string) core.Phase {
@@ -66,7 +102,11 @@ func (d *decision) clusterState() core.ClusterState {
 		return core.StateIncomplete
 	}
 	healthy, withData, replicas := 0, 0, len(d.o.Instances)-1
-	others(d.o, d.s.Promotion.Instance, func(in *core.Instance) {
+	primary := d.s.Promotion.Instance
+	if !d.takesWrites() {
+		primary = d.s.CurrentPrimary
+	}
+	others(d.o, primary, func(in *core.Instance) {
 		r, ok := serving(in)
 		if !ok || slices.Contains(d.s.Diverged, in.Name) {
 			return
@@ -82,13 +122,18 @@ func (d *decision) clusterState() core.ClusterState {
 		return core.StateHealthy
 	case primaryServes && 2*healthy >= replicas:
 		return core.StateDegraded
-	case isFailing(d.diagnosis.name) && 2*withData > replicas:
-		return core.StateFailed
-	case isFailing(d.diagnosis.name):
-		return core.StateLost
-	default:
+	case !d.isStopped():
 		return core.StateIncomplete
+	case 2*withData > replicas || replicas == 0:
+		return core.StateFailed
+	default:
+		return core.StateLost
 	}
+}
+
+// isStopped: it is known that nobody takes writes.
+func (d *decision) isStopped() bool {
+	return isFailing(d.diagnosis.name) || d.diagnosis.name == core.PrimaryPromoting || d.diagnosis.name == core.PrimaryFenced
 }
 
 // joining: an instance is on its way to its first data.
@@ -117,15 +162,18 @@ func (d *decision) problem() (text string, stops bool) {
 		in := &d.o.Instances[i]
 		if text := problemOf(in); text != "" {
 			r, known := in.Report.Get()
-			primaryFailed := known && r.State == core.Failed && d.s.Promotion != nil && in.Name == d.s.Promotion.Instance
-			return text, d.s.EstablishedAt.IsZero() || primaryFailed
+			restarts := known && r.State == core.Stopped
+			return text, d.s.EstablishedAt.IsZero() && !restarts
 		}
 	}
 	switch {
 	case len(d.s.Diverged) > 0:
 		return fmt.Sprintf("%s: transactions that the primary does not have; kept out of service", strings.Join(d.s.Diverged, ", ")), false
 	case len(d.s.Broken) > 0:
-		r, _ := d.o.Instance(d.s.Broken[0]).Report.Get()
+		r, known := d.o.Instance(d.s.Broken[0]).Report.Get()
+		if !known {
+			return "replication of " + d.s.Broken[0] + " was broken when it was last heard", false
+		}
 		return "replication of " + d.s.Broken[0] + " is broken: " + replicationError(r), false
 	default:
 		return "", false
@@ -134,13 +182,13 @@ func (d *decision) problem() (text string, stops bool) {
 
 func problemOf(in *core.Instance) string {
 	if r, known := in.Report.Get(); known && (r.State == core.Failed || r.State == core.Stopped) && r.Message != "" {
-		return fmt.Sprintf("%s: %s: %s", in.Name, r.Reason, r.Message)
+		return in.Name + ": " + sentence(r.Reason, r.Message)
 	}
 	if vol, known := in.Volume.Get(); known && vol.Problem != nil {
-		return fmt.Sprintf("%s: %s: %s", in.Name, vol.Problem.Reason, vol.Problem.Message)
+		return in.Name + ": " + sentence(vol.Problem.Reason, vol.Problem.Message)
 	}
 	if pod, known := in.Pod.Get(); known && pod.Waiting != nil {
-		return fmt.Sprintf("%s: %s: %s", in.Name, pod.Waiting.Reason, pod.Waiting.Message)
+		return in.Name + ": " + sentence(pod.Waiting.Reason, pod.Waiting.Message)
 	}
 	return ""
 }

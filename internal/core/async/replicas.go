@@ -17,7 +17,7 @@ func errant(replica, primary *core.Instance) (gtid.Set, bool) {
 	if !ok || pr.Server == nil {
 		return gtid.Set{}, false
 	}
-	for _, f := range append([]core.Fact[core.Report]{replica.Report}, replica.Earlier...) {
+	for _, f := range heard(replica) {
 		r, known := f.Get()
 		if known && r.Server != nil && r.Data == core.DataPopulated && primary.Report.ReadAfter(f) {
 			return r.Server.Executed.Subtract(pr.Server.Executed), true
@@ -26,8 +26,14 @@ func errant(replica, primary *core.Instance) (gtid.Set, bool) {
 	return gtid.Set{}, false
 }
 
+// heard is what an instance said while it could be reached, newest first.
+func heard(in *core.Instance) []core.Fact[core.Report] {
+	return append([]core.Fact[core.Report]{in.Report}, in.Earlier...)
+}
+
 // lostTransactions are those of the primary's own server that replicas hold and
-// the writable primary does not.
+// the writable primary does not. A replica that was found diverged before says
+// nothing about the primary.
 func lostTransactions(o *core.Observation) gtid.Set {
 	holder := holderOf(o)
 	pr, ok := holder.Report.Get()
@@ -36,6 +42,9 @@ func lostTransactions(o *core.Observation) gtid.Set {
 	}
 	var lost gtid.Set
 	others(o, holder.Name, func(in *core.Instance) {
+		if slices.Contains(o.Cluster.Status.Diverged, in.Name) {
+			return
+		}
 		if extra, ok := errant(in, holder); ok && slices.Contains(extra.Sources(), pr.Server.UUID) {
 			lost = lost.Union(extra)
 		}
@@ -45,7 +54,8 @@ func lostTransactions(o *core.Observation) gtid.Set {
 
 // judgeReplicas keeps the lists of diverged and broken instances. A verdict of
 // divergence, once made while the primary answered, stands until a comparison
-// with a writable primary says otherwise: it must survive the primary.
+// with a writable primary says otherwise: it must survive the primary. Nothing
+// changes for an instance that cannot be asked.
 func (d *decision) judgeReplicas() {
 	holder := d.holder()
 	if holder == nil {
@@ -53,40 +63,32 @@ func (d *decision) judgeReplicas() {
 	}
 	trusted := d.diagnosis.name == core.PrimaryHealthy || d.diagnosis.name == core.PrimaryTerminating
 	others(d.o, holder.Name, func(in *core.Instance) {
-		r, known := in.Report.Get()
-		if !known {
-			return
-		}
-		if trusted {
-			d.judgeDivergence(in, holder)
-		}
-		if !r.Errant.IsEmpty() {
-			d.markDiverged(in.Name, r.Errant)
-		}
-		if sick := replicationError(r); sick != "" {
-			d.s.Broken = append(d.s.Broken, in.Name)
+		if r, known := in.Report.Get(); known {
+			d.judgeDivergence(in, r, holder, trusted)
+			d.judgeReplication(in.Name, r)
 		}
 	})
-	d.s.Diverged = slices.DeleteFunc(d.s.Diverged, func(name string) bool {
-		in := d.o.Instance(name)
-		if in == nil {
-			return true
-		}
-		r, known := in.Report.Get()
-		return known && (r.Data == core.DataEmpty || r.Data == core.DataScratch) || name == holder.Name
-	})
+	isOut := func(name string) bool { return d.o.Instance(name) == nil || name == holder.Name }
+	d.s.Diverged = slices.DeleteFunc(d.s.Diverged, isOut)
+	d.s.Broken = slices.DeleteFunc(d.s.Broken, isOut)
 }
 
-func (d *decision) judgeDivergence(in, holder *core.Instance) {
-	extra, ok := errant(in, holder)
+// judgeDivergence: an instance is diverged when either the primary's position or
+// its own comparison says so, and no more when neither does.
+func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *core.Instance, trusted bool) {
+	var extra gtid.Set
+	compared := false
+	if trusted {
+		extra, compared = errant(in, holder)
+	}
+	extra = extra.Union(r.Errant)
 	switch {
-	case !ok:
-	case extra.IsEmpty():
-		if i := slices.Index(d.s.Diverged, in.Name); i >= 0 {
-			d.s.Diverged = slices.Delete(d.s.Diverged, i, i+1)
-		}
-	default:
+	case saysEmpty(in):
+		d.s.Diverged = without(d.s.Diverged, in.Name)
+	case !extra.IsEmpty():
 		d.markDiverged(in.Name, extra)
+	case compared:
+		d.s.Diverged = without(d.s.Diverged, in.Name)
 	}
 }
 
@@ -100,8 +102,41 @@ func (d *decision) markDiverged(name string, extra gtid.Set) {
 		". It is kept read-only and out of every Service; its data is kept. Decide whether these transactions matter, then delete its Pod and its PersistentVolumeClaim to have it cloned anew")
 }
 
+func (d *decision) judgeReplication(name string, r core.Report) {
+	sick := replicationError(r)
+	switch {
+	case sick == "":
+		d.s.Broken = without(d.s.Broken, name)
+	case !slices.Contains(d.s.Broken, name):
+		d.s.Broken = append(d.s.Broken, name)
+		slices.Sort(d.s.Broken)
+		d.warn(core.ReasonBroken, "replication of "+name+" is broken: "+sick)
+	}
+}
+
+func without(names []string, name string) []string {
+	return slices.DeleteFunc(names, func(n string) bool { return n == name })
+}
+
+// thaw lets replicas receive again that were frozen for a failover or a removal
+// that has not come about.
+func (d *decision) thaw() {
+	if d.diagnosis.name != core.PrimaryHealthy || d.s.Operation != nil {
+		return
+	}
+	others(d.o, d.s.Promotion.Instance, func(in *core.Instance) {
+		r, known := in.Report.Get()
+		if known && r.FrozenBelow > d.s.Promotion.Epoch && !d.isSurplus(in) {
+			d.do(core.ThawIO{Instance: in.Name, Epoch: d.s.Promotion.Epoch})
+		}
+	})
+}
+
 // replicationError is the error with which a replica's replication stopped.
 func replicationError(r core.Report) string {
+	if r.NeedsReclone {
+		return "the primary has purged transactions that this instance lacks; delete its Pod and its PersistentVolumeClaim to have it cloned anew"
+	}
 	if r.Server == nil || r.Server.Replication == nil {
 		return ""
 	}
@@ -111,8 +146,6 @@ func replicationError(r core.Report) string {
 		return rep.SQLError
 	case !rep.IORunning && !rep.IOConnecting && rep.IOError != "":
 		return rep.IOError
-	case r.NeedsReclone:
-		return "the primary has purged transactions that this instance lacks"
 	default:
 		return ""
 	}

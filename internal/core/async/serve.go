@@ -3,6 +3,7 @@ package async
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"cnmsql.co/internal/core"
 )
@@ -13,28 +14,62 @@ func (d *decision) join() {
 	if d.diagnosis.name != core.PrimaryHealthy {
 		return
 	}
-	busy := map[string]bool{}
-	for i := range d.o.Instances {
-		if r, known := d.o.Instances[i].Report.Get(); known && r.State == core.Cloning && r.Clone != nil {
-			d.markBusy(busy, r.Clone.Donor)
-			d.say(fmt.Sprintf("%s is being cloned: %s %d%%", d.o.Instances[i].Name, r.Clone.Stage, r.Clone.Percent))
-		}
-	}
+	busy := d.busyDonors()
+	var begun, waiting []string
 	for i := range d.o.Instances {
 		in := &d.o.Instances[i]
 		r, known := in.Report.Get()
-		if !known || r.State != core.AwaitingClone || r.Data != core.DataScratch {
+		if !known || r.State != core.AwaitingClone || r.Data != core.DataScratch || d.isSurplus(in) {
 			continue
 		}
 		donor := d.donor(busy, in.Name)
 		if donor == "" {
-			d.say(in.Name + " waits for a donor to copy data from")
+			waiting = append(waiting, in.Name)
 			continue
 		}
 		busy[donor] = true
 		d.do(core.CloneFrom{Instance: in.Name, Donor: donor, Epoch: d.s.Promotion.Epoch})
-		d.tell(core.ReasonCloneStarted, in.Name+" copies its data from "+donor)
-		d.say(in.Name + " copies its data from " + donor)
+		begun = append(begun, in.Name+" from "+donor+lastClone(r))
+	}
+	if len(begun) > 0 {
+		d.announce(false, core.ReasonCloneStarted, "copying data: "+strings.Join(begun, ", "))
+	}
+	d.sayCloning()
+	if len(waiting) > 0 {
+		d.say(strings.Join(waiting, ", ") + ": waiting for a donor to copy data from")
+	}
+}
+
+// lastClone tells why a clone is begun again.
+func lastClone(r core.Report) string {
+	if r.Clone == nil || r.Clone.Error == "" {
+		return ""
+	}
+	return " (the last attempt failed: " + r.Clone.Error + ")"
+}
+
+func (d *decision) busyDonors() map[string]bool {
+	busy := map[string]bool{}
+	for i := range d.o.Instances {
+		if r, known := d.o.Instances[i].Report.Get(); known && r.State == core.Cloning && r.Clone != nil {
+			d.markBusy(busy, r.Clone.Donor)
+		}
+	}
+	return busy
+}
+
+// sayCloning tells the progress in tenths, so that the status does not change
+// with every page that is copied.
+func (d *decision) sayCloning() {
+	var progress []string
+	for i := range d.o.Instances {
+		r, known := d.o.Instances[i].Report.Get()
+		if known && r.State == core.Cloning && r.Clone != nil {
+			progress = append(progress, strings.TrimSpace(fmt.Sprintf("%s %s %d%%", d.o.Instances[i].Name, strings.ToLower(r.Clone.Stage), r.Clone.Percent/10*10)))
+		}
+	}
+	if len(progress) > 0 {
+		d.say("copying data: " + strings.Join(progress, ", "))
 	}
 }
 
@@ -68,13 +103,15 @@ func (d *decision) acknowledge() {
 	c := d.o.Cluster
 	n := len(d.o.Instances)
 	wished := c.Durability.Wished(n)
-	if wished == 0 && c.Durability.Mode == core.DurabilityAsync || d.s.Promotion == nil {
+	if d.s.Promotion == nil {
 		return
 	}
 	holder := d.holder()
 	r, ok := serving(holder)
 	if !ok || !writable(r, d.s.Promotion) {
-		d.s.Durable, d.s.DurableMessage = core.DurableUnknown, "there is no writable primary that could be asked"
+		if wished > 0 {
+			d.s.Durable, d.s.DurableMessage = core.DurableUnknown, "there is no writable primary that could be asked"
+		}
 		return
 	}
 	applied := 0
@@ -98,7 +135,7 @@ func (d *decision) attached(primary core.Report, name string) int {
 	n := 0
 	others(d.o, name, func(in *core.Instance) {
 		r, ok := serving(in)
-		if ok && streams(r, name) && !slices.Contains(d.s.Diverged, in.Name) {
+		if ok && streams(r, name) && r.Server.SemiSync.ReplicaEnabled && !slices.Contains(d.s.Diverged, in.Name) {
 			n++
 		}
 	})
@@ -129,7 +166,7 @@ func (d *decision) route() {
 	if p == nil {
 		return
 	}
-	takesWrites := d.diagnosis.name == core.PrimaryHealthy || d.diagnosis.name == core.PrimaryTerminating || d.diagnosis.name == core.PrimaryLostTransactions
+	takesWrites := d.takesWrites()
 	if routed, known := d.o.Cluster.Routed.Get(); known && takesWrites && routed != p.Instance {
 		d.do(core.RouteWrites{Instance: p.Instance})
 	}
@@ -141,11 +178,14 @@ func (d *decision) route() {
 			continue
 		}
 		role := core.LabelPod{Instance: in.Name, Role: "replica"}
-		if in.Name == p.Instance && takesWrites {
+		switch {
+		case in.Name == p.Instance && takesWrites:
 			role.Role = "primary"
+		case in.Name == p.Instance: // it is what it was until it is writable, or another is
+			role.Role = pod.Role
 		}
 		role.Routable = d.routable(in, r)
-		if pod.Role != role.Role || pod.Routable != role.Routable {
+		if role.Role != "" && (pod.Role != role.Role || pod.Routable != role.Routable) {
 			d.do(role)
 		}
 	}

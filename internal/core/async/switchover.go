@@ -1,6 +1,7 @@
 package async
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -32,48 +33,80 @@ func (d *decision) beginSwitchover() {
 		return
 	}
 	pod, _ := d.holder().Pod.Get()
+	vol, _ := d.holder().Volume.Get()
 	switch {
 	case d.switchoverWished():
 		d.start(core.ReasonRequested)
-	case d.diagnosis.name == core.PrimaryTerminating && len(d.o.Instances) > 1:
+	case len(d.o.Instances) == 1:
+	case d.diagnosis.name == core.PrimaryTerminating:
 		d.handOver(core.ReasonPodTerminating)
-	case pod.DemoteRequested && len(d.o.Instances) > 1:
+	case pod.DemoteRequested:
 		d.handOver(core.ReasonDemoteRequested)
+	case vol.Deleting:
+		d.handOver(core.ReasonVolumeDeleting)
 	}
 }
 
 // handOver chooses a target because the primary has to go.
 func (d *decision) handOver(why core.Reason) {
-	best := ""
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
-		if in.Name != d.s.Promotion.Instance && d.refusesTarget(in.Name) == nil {
-			best = in.Name
-			break
+	var able []*core.Instance
+	others(d.o, d.s.Promotion.Instance, func(in *core.Instance) {
+		if d.refusesTarget(in.Name) == nil {
+			able = append(able, in)
 		}
-	}
-	if best == "" {
+	})
+	if len(able) == 0 {
 		d.say(fmt.Sprintf("the primary %s has to go (%s), but no replica can take over yet", d.s.Promotion.Instance, why))
 		return
 	}
-	d.setTarget(best)
+	d.setTarget(slices.MinFunc(able, d.byFitness).Name)
 	d.begin(why)
 }
 
+// byFitness: who stays, is not about to be restarted or drained, takes traffic
+// and lags least goes first.
+func (d *decision) byFitness(a, b *core.Instance) int {
+	penalty := func(in *core.Instance) int {
+		pod, _ := in.Pod.Get()
+		node, _ := in.Node.Get()
+		return 8*btoi(d.isSurplus(in)) + 4*btoi(node.Draining) + 2*btoi(!pod.Current) + btoi(!pod.Ready)
+	}
+	ra, _ := a.Report.Get()
+	rb, _ := b.Report.Get()
+	return cmp.Or(cmp.Compare(penalty(a), penalty(b)), cmp.Compare(lag(ra), lag(rb)), cmp.Compare(a.Ordinal, b.Ordinal))
+}
+
+// start begins the switchover that somebody asked for. A refused wish is taken
+// back, so that it does not come true by surprise later.
 func (d *decision) start(why core.Reason) {
-	if no := d.refusesTarget(d.s.TargetPrimary); no != nil {
-		d.warn(core.Reason(no.Reason), "switchover to "+d.s.TargetPrimary+" refused: "+no.Message)
+	target := d.s.TargetPrimary
+	no := d.refusesTarget(target)
+	if no == nil && !d.isReady(target) {
+		no = &core.Problem{Reason: string(core.RefusalTargetNotReady), Message: "its Pod is not ready"}
+	}
+	if no != nil {
+		d.warn(core.Reason(no.Reason), "switchover to "+target+" refused: "+no.Message)
 		d.setTarget(d.s.Promotion.Instance)
+		d.plan.Again = true
 		return
 	}
 	d.begin(why)
 }
 
+func (d *decision) isReady(name string) bool {
+	pod, known := d.o.Instance(name).Pod.Get()
+	return known && pod.Ready
+}
+
 func (d *decision) begin(why core.Reason) {
-	d.s.Operation = &core.Operation{Kind: core.OperationSwitchover, Step: core.StepCatchUp, From: d.s.Promotion.Instance,
-		To: d.s.TargetPrimary, Reason: why, StartedAt: d.now(), Deadline: d.now().Add(d.o.Cluster.SwitchoverLimit)}
-	d.tell(why, fmt.Sprintf("switchover from %s to %s begins", d.s.Promotion.Instance, d.s.TargetPrimary))
-	d.say("switching over from " + d.s.Promotion.Instance + " to " + d.s.TargetPrimary)
+	op := &core.Operation{Kind: core.OperationSwitchover, Step: core.StepCatchUp, From: d.s.Promotion.Instance,
+		To: d.s.TargetPrimary, Reason: why, StartedAt: d.now()}
+	if d.o.Cluster.SwitchoverLimit > 0 {
+		op.Deadline = d.now().Add(d.o.Cluster.SwitchoverLimit)
+	}
+	d.s.Operation = op
+	d.tell(why, fmt.Sprintf("switchover from %s to %s begins", op.From, op.To))
+	d.say("switching over from " + op.From + " to " + op.To)
 	d.plan.Again = true
 }
 
@@ -83,18 +116,30 @@ func (d *decision) refusesTarget(name string) *core.Problem {
 	if in == nil {
 		return &core.Problem{Reason: string(core.RefusalTargetUnknown), Message: "the cluster has no such instance"}
 	}
-	r, ok := serving(in)
-	if !ok {
-		return &core.Problem{Reason: string(core.RefusalTargetNotReady), Message: "its mysqld does not answer, or holds no data"}
+	if no := d.cannotLead(in); no != nil {
+		return no
 	}
+	if r, _ := in.Report.Get(); !streams(r, d.s.Promotion.Instance) {
+		return &core.Problem{Reason: string(core.RefusalTargetNotReplicating), Message: "it does not replicate from " + d.s.Promotion.Instance + " with both threads running"}
+	}
+	return nil
+}
+
+// cannotLead tells why an instance cannot become primary, whomever it follows.
+func (d *decision) cannotLead(in *core.Instance) *core.Problem {
+	r, ok := serving(in)
 	pod, _ := in.Pod.Get()
 	switch {
-	case slices.Contains(d.s.Diverged, name):
+	case !in.Report.Known():
+		return &core.Problem{Reason: string(core.RefusalTargetNotReady), Message: "its manager does not answer"}
+	case slices.Contains(d.s.Diverged, in.Name):
 		return &core.Problem{Reason: string(core.RefusalTargetDiverged), Message: "it has transactions that the primary lacks"}
+	case !ok:
+		return &core.Problem{Reason: string(core.RefusalTargetNotReady), Message: fmt.Sprintf("its mysqld does not serve the cluster's data (%s)", r.State)}
 	case r.Terminating || pod.Terminating:
 		return &core.Problem{Reason: string(core.RefusalTargetNotReady), Message: "it is being stopped"}
-	case !streams(r, d.s.Promotion.Instance):
-		return &core.Problem{Reason: string(core.RefusalTargetNotReplicating), Message: "it does not replicate from " + d.s.Promotion.Instance + " with both threads running"}
+	case !eligible(r):
+		return &core.Problem{Reason: string(core.RefusalTargetNotReplicating), Message: hindrance(r)}
 	}
 	return nil
 }
@@ -102,11 +147,7 @@ func (d *decision) refusesTarget(name string) *core.Problem {
 // switchOver goes on with a switchover, from whichever step it stands at.
 func (d *decision) switchOver() {
 	op := d.s.Operation
-	if op.Step == core.StepPromote && (d.diagnosis.name == core.PrimaryHealthy || d.diagnosis.name == core.PrimaryTerminating) {
-		d.settle()
-		return
-	}
-	if !op.Deadline.IsZero() {
+	if op.Step != core.StepReturn && !op.Deadline.IsZero() && d.now().Before(op.Deadline) {
 		d.recheckAt(op.Deadline)
 	}
 	switch op.Step {
@@ -119,117 +160,142 @@ func (d *decision) switchOver() {
 	}
 }
 
+func (d *decision) isLate(op *core.Operation) bool {
+	return !op.Deadline.IsZero() && !d.now().Before(op.Deadline)
+}
+
 // catchUp lets the target come close while the old primary still takes writes.
 func (d *decision) catchUp(op *core.Operation) {
-	if isFailing(d.diagnosis.name) {
+	no := d.refusesTarget(op.To)
+	switch {
+	case isFailing(d.diagnosis.name):
 		d.s.Operation = nil
 		d.failOver()
-		return
-	}
-	if no := d.refusesTarget(op.To); no != nil {
+	case d.diagnosis.name == core.PrimaryLostTransactions:
+		d.giveUp(core.RefusalLostTransactions, "the primary has lost transactions: "+d.diagnosis.says)
+	case no != nil:
 		d.giveUp(core.Reason(no.Reason), no.Message)
-		return
-	}
-	if d.s.TargetPrimary != op.To {
-		d.giveUp(core.ReasonRequested, "targetPrimary was changed")
-		return
-	}
-	if !d.now().Before(op.Deadline) {
+	case d.s.TargetPrimary != op.To:
+		d.giveUp(core.ReasonRequested, "status.targetPrimary was changed to "+d.s.TargetPrimary)
+	case d.isLate(op):
 		d.giveUp(core.RefusalDeadline, op.To+" did not catch up within spec.maxSwitchoverDelay")
-		return
+	case d.isClose(op):
+		op.Step = core.StepDemote
+		d.demoteAndGrant(op)
 	}
+}
+
+// isClose holds the target's position against the primary's, both read just now.
+func (d *decision) isClose(op *core.Operation) bool {
 	from, to := d.o.Instance(op.From), d.o.Instance(op.To)
+	source, answers := serving(from)
+	if !answers {
+		d.say("waiting for " + op.From + " to say what it holds")
+		return false
+	}
 	since := d.now().Add(-catchUpFresh)
 	if freshFrom, freshTo := d.fresh(from, since), d.fresh(to, since); !freshFrom || !freshTo {
-		return
+		d.say("switching over from " + op.From + " to " + op.To)
+		return false
 	}
-	source, _ := from.Report.Get()
 	target, _ := to.Report.Get()
-	if source.Server == nil {
-		return
-	}
-	if backlog := source.Server.Executed.Subtract(target.Server.Executed).Count(); backlog > catchUpBacklog {
-		d.say(fmt.Sprintf("waiting for %s to catch up before %s is made read-only: %d transactions behind", op.To, op.From, backlog))
+	if source.Server.Executed.Subtract(target.Server.Executed).Count() > catchUpBacklog {
+		d.say(fmt.Sprintf("%s still takes writes until %s lacks at most %d transactions", op.From, op.To, catchUpBacklog))
 		d.recheckAt(d.now().Add(catchUpFresh))
-		return
+		return false
 	}
-	op.Step = core.StepDemote
-	d.demoteAndGrant(op)
+	return true
 }
 
 // demoteAndGrant opens the read-only window and ends it with the target's promotion.
 func (d *decision) demoteAndGrant(op *core.Operation) {
 	next := d.nextEpoch()
 	proof, ok := prove(d.o, next)
-	if !ok {
-		d.holderLostOrDemote(op, next)
+	r, answers := serving(d.holder())
+	switch {
+	case !ok && d.isLate(op) && d.diagnosis.name == core.PrimaryHealthy:
+		d.giveUp(core.RefusalDeadline, op.From+" was not made read-only within spec.maxSwitchoverDelay")
+		return
+	case !ok && d.holder().Report.Known():
+		d.askToDemote(next)
+		return
+	case !ok || !answers:
+		d.becomeFailover(op.To, d.diagnosis.says)
 		return
 	}
-	from := d.holder()
-	r, _ := from.Report.Get()
-	executed, answers := executedOf(r)
-	if !answers {
-		d.becomeFailover(op)
+	if no := d.cannotTakeOver(op, r); no != "" {
+		d.wayBack(op, proof, no)
 		return
 	}
-	target := d.o.Instance(op.To)
-	tr, serves := serving(target)
-	if !serves || !d.now().Before(op.Deadline) {
-		d.wayBack(op, proof, "the target "+op.To+" cannot take over")
-		return
-	}
-	d.grant(election{winner: op.To, podUID: tr.PodUID, node: tr.Node, holds: executed}, proof, d.promotionAcks())
+	tr, _ := d.o.Instance(op.To).Report.Get()
+	d.grant(election{winner: op.To, podUID: tr.PodUID, node: tr.Node, holds: r.Server.Executed}, proof, d.promotionAcks())
 	d.say("promoting " + op.To)
 }
 
-func (d *decision) holderLostOrDemote(op *core.Operation, next int64) {
-	if d.holder().Report.Known() {
-		d.again(core.Demote{Instance: op.From, Epoch: next})
-		d.say("making " + op.From + " read-only")
-		return
+// cannotTakeOver tells why the target is not promoted after all, now that the old
+// primary's final position is known.
+func (d *decision) cannotTakeOver(op *core.Operation, final core.Report) string {
+	if d.isLate(op) {
+		return "spec.maxSwitchoverDelay has passed"
 	}
-	d.becomeFailover(op)
+	if in := d.o.Instance(op.To); in == nil {
+		return "the cluster has no such instance any more"
+	} else if no := d.cannotLead(in); no != nil {
+		return no.Message
+	}
+	more := ""
+	others(d.o, op.From, func(in *core.Instance) {
+		if r, ok := serving(in); ok && !slices.Contains(d.s.Diverged, in.Name) && !final.Server.Holds().Contains(r.Server.Holds()) {
+			more = in.Name + " holds transactions that " + op.From + " does not have"
+		}
+	})
+	return more
 }
 
-// becomeFailover: the old primary went away in the middle.
-func (d *decision) becomeFailover(op *core.Operation) {
-	to := op.To
+// becomeFailover: the old primary went away in the middle, or the new one did not
+// get there. Writes are stopped by then: nothing is waited for.
+func (d *decision) becomeFailover(prefer, why string) {
 	d.s.Operation = nil
+	d.beginFailover(why)
+	d.s.Operation.To, d.s.Operation.Step = prefer, core.StepProve
 	d.failOver()
-	if d.s.Operation != nil && d.s.Operation.To == "" {
-		d.s.Operation.To = to
-	}
 }
 
-// awaitTarget waits for the promoted target, and takes the way back when it
-// fails or when time is up.
+// awaitTarget waits for the promoted instance, and replaces it when it fails or
+// when time is up. On the way back nobody is waited for better, so that time
+// does not matter.
 func (d *decision) awaitTarget(op *core.Operation) {
-	late := !d.now().Before(op.Deadline)
-	failed := isFailing(d.diagnosis.name)
-	if !late && !failed {
-		d.say("waiting for " + op.To + " to become writable: " + d.promotionProgress())
-		return
+	name := d.diagnosis.name
+	isLate := op.Step == core.StepPromote && d.isLate(op)
+	switch {
+	case name == core.PrimaryHealthy || name == core.PrimaryTerminating:
+		d.settle()
+	case name == core.PrimaryLostTransactions:
+		d.blockLost()
+	case isFailing(name):
+		d.becomeFailover(op.From, d.diagnosis.says)
+	case isLate && d.holder().Report.Known():
+		d.warn(core.RefusalDeadline, fmt.Sprintf("switchover to %s given up: it did not become writable within spec.maxSwitchoverDelay (%s)", op.To, d.promotionProgress()))
+		d.becomeFailover(op.From, "it did not become writable in time")
+	case isLate || name != core.PrimaryPromoting:
+		d.block(core.RefusalNoProof, noProof(d.diagnosis, d.s.Promotion, false))
+	default:
+		d.say("waiting for " + d.s.Promotion.Instance + " to become writable: " + d.promotionProgress())
 	}
-	next := d.nextEpoch()
-	proof, ok := prove(d.o, next)
-	if !ok {
-		d.holderLostOrDemote(&core.Operation{From: d.s.Promotion.Instance, To: op.From}, next)
-		return
-	}
-	d.wayBack(op, proof, fmt.Sprintf("%s did not become writable (%s)", op.To, d.diagnosis.says))
 }
 
 // wayBack makes the best of those that are left primary: the old one, unless it
 // lacks something.
 func (d *decision) wayBack(op *core.Operation, proof proven, why string) {
-	e := ballot{o: d.o, prefer: op.From, diverged: d.s.Diverged}.elect()
+	e := d.ballot("", op.From).elect()
 	if e.refusal != "" {
-		d.block(e.refusal, why+", and nobody else can: "+e.why)
+		d.block(e.refusal, "switchover to "+op.To+" failed ("+why+"), and nobody else can take writes: "+e.why)
 		return
 	}
-	d.warn(core.RefusalDeadline, "switchover to "+op.To+" given up: "+why+"; "+e.winner+" is made writable again")
-	op.From = d.s.Promotion.Instance
+	d.warn(core.RefusalDeadline, "switchover to "+op.To+" given up: "+why+"; "+e.winner+" is made writable instead")
 	d.grant(e, proof, d.promotionAcks())
+	op.Step, op.Deadline = core.StepReturn, time.Time{}
+	d.say("making " + e.winner + " writable again")
 }
 
 // giveUp ends a switchover that has not begun to hurt.
@@ -239,4 +305,5 @@ func (d *decision) giveUp(reason core.Reason, why string) {
 	if reason != core.ReasonRequested {
 		d.setTarget(d.s.Promotion.Instance)
 	}
+	d.plan.Again = true
 }

@@ -1,0 +1,213 @@
+package async
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
+
+// checkInvariants holds a plan against the observation it was made from. What it
+// needs it works out itself, without the code under test.
+func checkInvariants(o core.Observation, plan core.Plan) error {
+	for _, check := range []func(core.Observation, core.Plan) error{
+		checkDeterminism, checkEpoch, checkProof, checkPosition, checkDiverged, checkBootstrap, checkUnknown, checkOneOperation,
+	} {
+		if err := check(o, plan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkDeterminism: the same observation gives the same plan; decided again with
+// the status that was written, the status stays, unless a step led to the next.
+func checkDeterminism(o core.Observation, plan core.Plan) error {
+	if again := Decide(o); !reflect.DeepEqual(plan, again) {
+		return fmt.Errorf("the same observation gave two plans:\n%+v\n%+v", plan, again)
+	}
+	seen := o
+	for range 8 {
+		seen.Cluster.Status = plan.Status
+		next := Decide(seen)
+		if reflect.DeepEqual(next.Status, plan.Status) {
+			return nil
+		}
+		plan = next
+	}
+	return fmt.Errorf("the status does not settle on one observation: %+v", plan.Status)
+}
+
+func granted(o core.Observation, plan core.Plan) (before, after *core.Promotion, isNew bool) {
+	before, after = o.Cluster.Status.Promotion, plan.Status.Promotion
+	return before, after, after != nil && (before == nil || after.Epoch != before.Epoch || after.Instance != before.Instance)
+}
+
+func checkEpoch(o core.Observation, plan core.Plan) error {
+	before, after, isNew := granted(o, plan)
+	switch {
+	case before != nil && after == nil:
+		return fmt.Errorf("a promotion was taken back without another")
+	case plan.Status.Epoch < o.Cluster.Status.Epoch:
+		return fmt.Errorf("the epoch went back from %d to %d", o.Cluster.Status.Epoch, plan.Status.Epoch)
+	case !isNew:
+		return nil
+	case plan.Status.Epoch <= o.Cluster.Status.Epoch || after.Epoch != plan.Status.Epoch:
+		return fmt.Errorf("a promotion without a new epoch: %d after %d", after.Epoch, o.Cluster.Status.Epoch)
+	}
+	return nil
+}
+
+// checkProof (I1): the old holder's manager promised, or its Pod has ended and no
+// other Pod can have taken its place on that node.
+func checkProof(o core.Observation, plan core.Plan) error {
+	before, after, isNew := granted(o, plan)
+	if !isNew || before == nil {
+		return nil
+	}
+	old := o.Instance(before.Instance)
+	if old == nil {
+		return fmt.Errorf("%s was promoted after an instance of which nothing is known", after.Instance)
+	}
+	if word, known := old.Report.Get(); known && word.WritableEpoch != 0 {
+		return fmt.Errorf("%s was promoted although %s says it is writable", after.Instance, old.Name)
+	}
+	if after.Proof == core.ProofManagerFenced && promised(old, before) || after.Proof == core.ProofPodTerminated && ended(old, before) {
+		return nil
+	}
+	return fmt.Errorf("I1: %s was promoted with %s, which does not hold", after.Instance, after.Proof)
+}
+
+func promised(old *core.Instance, p *core.Promotion) bool {
+	r, known := old.Report.Get()
+	if !known {
+		r, known = old.LastWord.Get()
+	}
+	return known && r.FencedBelow > p.Epoch && r.WritableEpoch == 0 && r.ClientSessions == 0 &&
+		(r.PodUID == p.PodUID || r.Node == p.Node && r.VolumeLocked && r.Data == core.DataPopulated)
+}
+
+func ended(old *core.Instance, p *core.Promotion) bool {
+	node, nodeKnown := old.Node.Get()
+	if nodeKnown && (!node.Exists || node.OutOfService) {
+		return true
+	}
+	pod, known := old.Pod.Get()
+	if !known {
+		return false
+	}
+	if pod.Exists && pod.UID == p.PodUID {
+		return pod.Terminated
+	}
+	return slices.Contains(old.EndedPods, p.PodUID) && (!pod.Exists || pod.Node == "" || pod.Node != p.Node)
+}
+
+// positions are those of instances that answer, have not diverged and hold data.
+func positions(o core.Observation, plan core.Plan) map[string]*core.Server {
+	known := map[string]*core.Server{}
+	for _, in := range o.Instances {
+		r, ok := in.Report.Get()
+		if ok && r.State == core.Running && r.Data == core.DataPopulated && r.Server != nil && !slices.Contains(plan.Status.Diverged, in.Name) {
+			known[in.Name] = r.Server
+		}
+	}
+	return known
+}
+
+// checkPosition (I3): what the promoted must have includes what any other holds.
+func checkPosition(o core.Observation, plan core.Plan) error {
+	_, after, isNew := granted(o, plan)
+	if !isNew || after.Proof == core.ProofBootstrap {
+		return nil
+	}
+	known := positions(o, plan)
+	if known[after.Instance] == nil {
+		return fmt.Errorf("I3: %s was promoted and its position is not known", after.Instance)
+	}
+	for name, server := range known {
+		if !after.RequiredGTID.Contains(server.Holds()) {
+			return fmt.Errorf("I3: %s was promoted at %s although %s holds %s", after.Instance, after.RequiredGTID, name, server.Holds())
+		}
+	}
+	return nil
+}
+
+// checkDiverged (I4).
+func checkDiverged(o core.Observation, plan core.Plan) error {
+	_, after, isNew := granted(o, plan)
+	if isNew && (slices.Contains(plan.Status.Diverged, after.Instance) || slices.Contains(o.Cluster.Status.Diverged, after.Instance)) {
+		return fmt.Errorf("I4: %s has diverged and was promoted", after.Instance)
+	}
+	for _, e := range plan.Effects {
+		switch e := e.(type) {
+		case core.DeleteInstance:
+			if slices.Contains(plan.Status.Diverged, e.Instance) {
+				return fmt.Errorf("I4: the data of %s, which has diverged, is removed", e.Instance)
+			}
+		case core.LabelPod:
+			if e.Routable && slices.Contains(plan.Status.Diverged, e.Instance) {
+				return fmt.Errorf("I4: %s has diverged and is routed", e.Instance)
+			}
+		}
+	}
+	return nil
+}
+
+// checkBootstrap (I5).
+func checkBootstrap(o core.Observation, plan core.Plan) error {
+	before, after, isNew := granted(o, plan)
+	if !isNew || after.Proof != core.ProofBootstrap {
+		return nil
+	}
+	if before != nil || !o.Cluster.Status.EstablishedAt.IsZero() {
+		return fmt.Errorf("I5: an established cluster was bootstrapped")
+	}
+	for _, in := range o.Instances {
+		if r, known := in.Report.Get(); known && r.Data == core.DataPopulated {
+			return fmt.Errorf("I5: bootstrapped although %s has data", in.Name)
+		}
+	}
+	return nil
+}
+
+// checkUnknown (I6): nothing is taken away from an instance of which the fact
+// that it would rest on is unknown.
+func checkUnknown(o core.Observation, plan core.Plan) error {
+	for _, e := range plan.Effects {
+		switch e := e.(type) {
+		case core.DeletePod:
+			if in := o.Instance(e.Instance); in == nil || !in.Pod.Known() || !in.Volume.Known() {
+				return fmt.Errorf("I6: %s, though Kubernetes' facts are not known", e)
+			}
+		case core.DeleteInstance:
+			in := o.Instance(e.Instance)
+			vol, known := in.Volume.Get()
+			if !in.Report.Known() && (!known || vol.Bound) {
+				return fmt.Errorf("I6: %s, though it is not known what it holds", e)
+			}
+		case core.Demote:
+			if in := o.Instance(e.Instance); in == nil || !in.Report.Known() {
+				return fmt.Errorf("I6: %s, which cannot be asked", e)
+			}
+		}
+	}
+	return nil
+}
+
+// checkOneOperation: an operation in progress keeps its kind, but for a
+// switchover that becomes a failover; nothing is restarted or removed meanwhile.
+func checkOneOperation(o core.Observation, plan core.Plan) error {
+	was, is := o.Cluster.Status.Operation, plan.Status.Operation
+	if was != nil && is != nil && was.Kind == core.OperationFailover && is.Kind == core.OperationSwitchover {
+		return fmt.Errorf("a failover became a switchover")
+	}
+	for _, e := range plan.Effects {
+		del, isDelete := e.(core.DeletePod)
+		_, isRemove := e.(core.DeleteInstance)
+		if was != nil && (isRemove || isDelete && del.Reason == core.ReasonRollout) {
+			return fmt.Errorf("%s during a %s", e, was.Kind)
+		}
+	}
+	return nil
+}

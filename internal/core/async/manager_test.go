@@ -1,0 +1,179 @@
+package async
+
+import (
+	"reflect"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// manage lets every manager do what core/agent would decide, once. It tells
+// whether anything has changed, and lets the operator hear what did.
+func (w *world) manage() bool {
+	changed := false
+	for _, in := range w.insts {
+		if !in.pod.Exists || in.pod.Terminated || in.pod.Waiting != nil || w.slow[in.name] {
+			continue
+		}
+		before, server := in.truth, cloneServer(in.truth.Server)
+		pod := in.pod
+		w.step(in)
+		in.pod.NeverStarted = false
+		in.pod.Ready = w.isReady(in)
+		if !reflect.DeepEqual(before, in.truth) || !reflect.DeepEqual(server, in.truth.Server) || pod != in.pod {
+			changed = true
+		}
+	}
+	if changed {
+		w.hearAll()
+	}
+	return changed
+}
+
+func cloneServer(s *core.Server) *core.Server {
+	if s == nil {
+		return nil
+	}
+	clone := *s
+	if s.Replication != nil {
+		rep := *s.Replication
+		clone.Replication = &rep
+	}
+	return &clone
+}
+
+func (w *world) isReady(in *inst) bool {
+	r := in.truth
+	if r.State != core.Running || r.Data != core.DataPopulated || r.Terminating {
+		return false
+	}
+	return r.WritableEpoch != 0 || r.Server.Replication != nil && r.Server.Replication.IORunning && r.Server.Replication.SQLRunning
+}
+
+// step is one manager's next move.
+func (w *world) step(in *inst) {
+	p := w.cluster.Status.Promotion
+	r := &in.truth
+	permitted := p != nil && p.Instance == in.name && p.Epoch >= r.FencedBelow && (p.PodUID == r.PodUID || p.Node == r.Node)
+	if r.WritableEpoch != 0 && (!permitted || r.WritableEpoch != p.Epoch) && !in.lost {
+		r.WritableEpoch, r.Server.SuperReadOnly = 0, true
+		return
+	}
+	switch r.State {
+	case core.Starting:
+		w.look(in)
+	case core.Empty:
+		w.fill(in, permitted)
+	case core.Cloning:
+		w.finishClone(in)
+	case core.Recovering:
+		r.State, r.Server.SuperReadOnly = core.Running, true
+	case core.Stopped:
+		if !permitted {
+			r.State = core.Recovering
+		}
+	case core.Running:
+		if permitted {
+			w.promote(in)
+		} else if r.WritableEpoch == 0 {
+			w.follow(in)
+		}
+	}
+}
+
+// look: the manager has started and looks at its volume.
+func (w *world) look(in *inst) {
+	r := &in.truth
+	if r.Data == core.DataPopulated {
+		r.State = core.Running
+		r.Server.SuperReadOnly = true
+		stopIO(in)
+		return
+	}
+	r.State, r.Data = core.Empty, core.DataEmpty
+}
+
+func (w *world) fill(in *inst, permitted bool) {
+	p, r := w.cluster.Status.Promotion, &in.truth
+	switch {
+	case p == nil:
+	case permitted && p.Proof == core.ProofBootstrap && p.Epoch == 1 && w.cluster.Status.EstablishedAt.IsZero():
+		r.State, r.Data = core.Running, core.DataPopulated
+		r.Server = &core.Server{UUID: uuidOf(in.ordinal), Executed: parseSet(letters[in.ordinal-1:in.ordinal] + ":1"), SuperReadOnly: true}
+	case p.Instance != in.name:
+		r.State, r.Data = core.AwaitingClone, core.DataScratch
+	}
+}
+
+func (w *world) finishClone(in *inst) {
+	donor := w.inst(in.truth.Clone.Donor)
+	if donor == nil || donor.truth.Server == nil {
+		in.truth.State, in.truth.Clone.Error = core.AwaitingClone, "the donor is gone"
+		return
+	}
+	in.truth.State, in.truth.Data, in.truth.Clone = core.Running, core.DataPopulated, nil
+	in.truth.Server = &core.Server{UUID: uuidOf(in.ordinal), Executed: donor.truth.Server.Executed, SuperReadOnly: true}
+}
+
+// promote: what is missing is received, then all is applied, then it opens.
+func (w *world) promote(in *inst) {
+	p, r := w.cluster.Status.Promotion, &in.truth
+	if r.WritableEpoch == p.Epoch {
+		return
+	}
+	if !r.Server.Holds().Contains(p.RequiredGTID) {
+		if from := w.inst(p.From); from != nil && from.truth.State == core.Running && r.Server.Replication != nil {
+			r.Server.Replication.Retrieved = r.Server.Replication.Retrieved.Union(from.truth.Server.Executed)
+		}
+		return
+	}
+	r.Server.Executed = r.Server.Holds()
+	r.Server.Replication = nil
+	r.Server.SuperReadOnly, r.WritableEpoch = false, p.Epoch
+	r.Server.SemiSync = core.SemiSync{SourceEnabled: p.RequiredAcks > 0, SourceActive: p.RequiredAcks > 0, Acks: p.RequiredAcks}
+}
+
+// follow: replicate from the primary, if it is writable and nothing is errant.
+func (w *world) follow(in *inst) {
+	p, r := w.cluster.Status.Promotion, &in.truth
+	if p == nil || p.Instance == in.name {
+		return
+	}
+	primary := w.inst(p.Instance)
+	if primary == nil || primary.truth.WritableEpoch != p.Epoch || !primary.runs() {
+		w.lostSource(in, primary)
+		return
+	}
+	r.Errant = r.Server.Executed.Subtract(primary.truth.Server.Executed)
+	if !r.Errant.IsEmpty() || r.FrozenBelow > p.Epoch || r.Server.Replication != nil && r.Server.Replication.SQLError != "" {
+		stopIO(in)
+		return
+	}
+	all := primary.truth.Server.Executed
+	r.Server.Executed = all
+	r.Server.Replication = &core.Replication{SourceHost: primary.name, IORunning: true, SQLRunning: true, Retrieved: gtid.Set{}}
+	r.Server.SemiSync.ReplicaEnabled = w.cluster.Durability.Mode != core.DurabilityAsync
+	w.countClients(primary)
+}
+
+// lostSource: a replica whose source does not run keeps trying.
+func (w *world) lostSource(in, primary *inst) {
+	rep := in.truth.Server.Replication
+	if rep != nil && rep.IORunning && primary != nil && rep.SourceHost == primary.name && !primary.runs() {
+		rep.IORunning, rep.IOConnecting = false, true
+	}
+}
+
+func (in *inst) runs() bool {
+	return !in.cut && in.pod.Exists && !in.pod.Terminated && in.truth.State == core.Running && in.truth.Server != nil
+}
+
+func (w *world) countClients(primary *inst) {
+	n := 0
+	for _, in := range w.insts {
+		if s := in.truth.Server; in.runs() && s.Replication != nil && s.SemiSync.ReplicaEnabled && s.Replication.IORunning && s.Replication.SourceHost == primary.name {
+			n++
+		}
+	}
+	primary.truth.Server.SemiSync.Clients = n
+}

@@ -1,0 +1,274 @@
+package async
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// world is a tiny model of a cluster: the truth of every instance, and what the
+// operator has heard of it. Its mysqld replicate at once, its managers do at once
+// what core/agent would decide, and its Kubernetes has no delays.
+type world struct {
+	now     time.Time
+	cluster core.Cluster
+	insts   []*inst
+	pods    int // Pods made so far
+	// slow managers do not act by themselves.
+	slow map[string]bool
+}
+
+// inst is one instance: what is true, and what was heard.
+type inst struct {
+	name    string
+	ordinal int
+	pod     core.Pod
+	volume  core.Volume
+	node    core.Node
+	blind   bool // Kubernetes' facts are unknown
+	truth   core.Report
+	lost    bool // the operator cannot reach the manager
+	cut     bool // nor do its replicas reach it
+	heard   []core.Fact[core.Report]
+	last    core.Fact[core.Report]
+	lostAt  time.Time
+	ended   []string
+}
+
+var epochStart = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func newWorld(c core.Cluster) *world {
+	c.Name = "c"
+	c.Routed = core.Known("", epochStart, epochStart)
+	return &world{now: epochStart, cluster: c, slow: map[string]bool{}}
+}
+
+// letters stand for server UUIDs: a is c-1's, b is c-2's and so on.
+const letters = "abcdef"
+
+func uuidOf(ordinal int) string {
+	l := letters[(ordinal-1)%len(letters)]
+	return strings.Map(func(r rune) rune {
+		if r == 'x' {
+			return rune(l)
+		}
+		return r
+	}, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
+}
+
+// parseSet reads "a:1-10,b:3".
+func parseSet(text string) gtid.Set {
+	if text == "" || text == "none" {
+		return gtid.Set{}
+	}
+	for i := range letters {
+		text = strings.ReplaceAll(text, letters[i:i+1]+":", strings.ToUpper(uuidOf(i+1))+":")
+	}
+	return gtid.MustParse(text)
+}
+
+// short is the inverse of parseSet, for any text.
+func short(text string) string {
+	for i := range letters {
+		text = strings.ReplaceAll(text, uuidOf(i+1), letters[i:i+1])
+	}
+	return strings.ReplaceAll(text, ",\n", ",")
+}
+
+func (w *world) inst(name string) *inst {
+	for _, in := range w.insts {
+		if in.name == name {
+			return in
+		}
+	}
+	return nil
+}
+
+// add makes an instance that has nothing yet.
+func (w *world) add(name string) *inst {
+	if in := w.inst(name); in != nil {
+		return in
+	}
+	in := &inst{name: name, node: core.Node{Exists: true}}
+	fmt.Sscanf(name, "c-%d", &in.ordinal)
+	w.insts = append(w.insts, in)
+	slices.SortFunc(w.insts, func(a, b *inst) int { return a.ordinal - b.ordinal })
+	return in
+}
+
+// startPod makes a Pod and lets its manager look at the volume.
+func (w *world) startPod(in *inst) {
+	w.pods++
+	in.pod = core.Pod{Exists: true, UID: fmt.Sprintf("pod-%d", w.pods), Node: fmt.Sprintf("node-%d", in.ordinal), Current: true, NeverStarted: true}
+	data, server := in.truth.Data, in.truth.Server
+	in.truth = core.Report{Instance: in.name, PodUID: in.pod.UID, Node: in.pod.Node, State: core.Starting,
+		VolumeLocked: true, FencedBelow: in.truth.FencedBelow, FrozenBelow: in.truth.FrozenBelow, Data: data, Server: server}
+}
+
+// hear lets the operator hear an instance's truth now.
+func (w *world) hear(in *inst) {
+	w.now = w.now.Add(time.Millisecond)
+	if in.lost || !in.pod.Exists || in.pod.NeverStarted || in.pod.Terminated {
+		return
+	}
+	r := in.truth
+	if r.Server != nil {
+		server := *r.Server
+		if rep := server.Replication; rep != nil {
+			clone := *rep
+			server.Replication = &clone
+		}
+		r.Server = &server
+	}
+	if r.State != core.Running {
+		r.Server = nil
+	}
+	f := core.Known(r, w.now, w.now)
+	in.heard = append([]core.Fact[core.Report]{f}, in.heard[:min(len(in.heard), 3)]...)
+	in.last = f
+}
+
+// hearAll: replicas first, so that the primary's word is the later one.
+func (w *world) hearAll() {
+	var primary *inst
+	for _, in := range w.insts {
+		if p := w.cluster.Status.Promotion; p != nil && p.Instance == in.name {
+			primary = in
+			continue
+		}
+		w.hear(in)
+	}
+	if primary != nil {
+		w.hear(primary)
+	}
+}
+
+func (w *world) lose(in *inst) {
+	in.lost, in.heard, in.lostAt = true, nil, w.now
+}
+
+// observe builds what the operator's shell would.
+func (w *world) observe() core.Observation {
+	o := core.Observation{Now: w.now, Cluster: w.cluster}
+	for _, in := range w.insts {
+		out := core.Instance{Name: in.name, Ordinal: in.ordinal, LastWord: in.last, LostSince: in.lostAt, EndedPods: in.ended}
+		if !in.blind {
+			out.Pod = core.Known(in.pod, w.now, w.now)
+			out.Volume = core.Known(in.volume, w.now, w.now)
+			out.Node = core.Known(in.node, w.now, w.now)
+		}
+		if len(in.heard) > 0 {
+			out.Report, out.Earlier = in.heard[0], in.heard[1:]
+		}
+		o.Instances = append(o.Instances, out)
+	}
+	return o
+}
+
+// restartOperator forgets all that is not in status, and hears everybody anew.
+func (w *world) restartOperator() {
+	for _, in := range w.insts {
+		in.heard, in.last, in.lostAt, in.ended = nil, core.Fact[core.Report]{}, time.Time{}, nil
+	}
+	w.hearAll()
+}
+
+// carryOut applies an effect.
+func (w *world) carryOut(e core.Effect) {
+	switch e := e.(type) {
+	case core.CreateVolume:
+		w.add(e.Instance).volume = core.Volume{Exists: true, Bound: true}
+	case core.CreatePod:
+		if in := w.add(e.Instance); !in.pod.Exists {
+			w.startPod(in)
+		}
+	case core.DeletePod:
+		w.endPod(w.inst(e.Instance))
+	case core.DeleteInstance:
+		w.insts = slices.DeleteFunc(w.insts, func(in *inst) bool { return in.name == e.Instance })
+	case core.LabelPod:
+		in := w.inst(e.Instance)
+		in.pod.Role, in.pod.Routable = e.Role, e.Routable
+	case core.RouteWrites:
+		w.cluster.Routed = core.Known(e.Instance, w.now, w.now)
+	default:
+		w.order(e)
+	}
+}
+
+// endPod: the Pod stops for good and goes; its manager's last words are heard.
+func (w *world) endPod(in *inst) {
+	if in == nil || !in.pod.Exists {
+		return
+	}
+	in.ended = append(in.ended, in.pod.UID)
+	in.pod, in.heard, in.lostAt = core.Pod{}, nil, w.now
+	in.truth.WritableEpoch = 0
+	if !in.volume.Exists || in.volume.Deleting {
+		w.wipe(in)
+	}
+}
+
+func (w *world) wipe(in *inst) {
+	in.volume = core.Volume{}
+	in.truth.Data, in.truth.Server, in.truth.FencedBelow, in.truth.FrozenBelow, in.truth.Errant = core.DataEmpty, nil, 0, 0, gtid.Set{}
+}
+
+// order carries out a command to a manager; one that cannot be reached does not
+// get it.
+func (w *world) order(e core.Effect) {
+	name, act := w.command(e)
+	in := w.inst(name)
+	if in == nil || in.lost || !in.pod.Exists || in.pod.NeverStarted || in.pod.Terminated {
+		return
+	}
+	act(in)
+	w.hear(in)
+}
+
+func (w *world) command(e core.Effect) (string, func(*inst)) {
+	switch e := e.(type) {
+	case core.Demote:
+		return e.Instance, func(in *inst) {
+			in.truth.FencedBelow, in.truth.WritableEpoch = max(in.truth.FencedBelow, e.Epoch), 0
+			if in.truth.Server != nil {
+				in.truth.Server.SuperReadOnly = true
+			}
+			if in.truth.State == core.Hung {
+				in.truth.State = core.Stopped
+			}
+		}
+	case core.FreezeIO:
+		return e.Instance, func(in *inst) { in.truth.FrozenBelow = e.Epoch; stopIO(in) }
+	case core.ThawIO:
+		return e.Instance, func(in *inst) { in.truth.FrozenBelow = 0 }
+	case core.CloneFrom:
+		return e.Instance, func(in *inst) {
+			in.truth.State, in.truth.Clone = core.Cloning, &core.Clone{Donor: e.Donor, Stage: "FILE COPY"}
+		}
+	case core.RestartInPlace:
+		return e.Instance, func(in *inst) {
+			if in.truth.State == core.Stopped {
+				in.truth.State = core.Recovering
+			}
+		}
+	case core.SetAcks:
+		return e.Instance, func(in *inst) {
+			in.truth.Server.SemiSync.SourceEnabled, in.truth.Server.SemiSync.SourceActive = e.Acks > 0, e.Acks > 0
+			in.truth.Server.SemiSync.Acks = e.Acks
+		}
+	case core.Refresh:
+		return e.Instance, func(*inst) {}
+	}
+	panic(fmt.Sprintf("the model does not know %T", e))
+}
+
+func stopIO(in *inst) {
+	if in.truth.Server != nil && in.truth.Server.Replication != nil {
+		in.truth.Server.Replication.IORunning, in.truth.Server.Replication.IOConnecting = false, false
+	}
+}

@@ -1,0 +1,243 @@
+package async
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"cnmsql.co/internal/core"
+)
+
+// TestScripts runs the stories under testdata. Each file starts anew; the verbs:
+//
+//	cluster instances=3 [durability= min= delay= limit=]  nothing exists yet
+//	healthy instances=3 [...]     an established cluster, c-1 is the primary
+//	spec instances= durability= min= delay= limit=        change what is wished
+//	instance c-2 state= executed= ...   change what its manager says, and hear it
+//	lost c-2 | cut c-2 | found c-2  its manager cannot be reached | nor can mysqld | both can be again
+//	pod c-1 gone|terminating|terminated|ready=|outdated|waiting=|node=|demote
+//	volume c-1 gone|deleting|unbound    node node-of c-1 gone|out-of-service|draining
+//	unseen c-1                    what Kubernetes says of it is not known
+//	slow c-2 | quick c-2          its manager does not act by itself | does
+//	status target= ...            somebody changes the status
+//	problem Reason message        something outside hinders the cluster
+//	restart-operator              all that is not in the status is forgotten
+//	advance 5s                    time passes, everybody is heard again
+//	decide                        one decision; its status is kept, its effects are not carried out
+//	run                           decide, carry out, let managers act, until all is quiet
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		s := &script{t: t}
+		datadriven.RunTest(t, path, func(t *testing.T, td *datadriven.TestData) string {
+			s.t = t
+			return short(s.command(td))
+		})
+	})
+	if files, _ := filepath.Glob("testdata/*.txt"); len(files) == 0 {
+		t.Fatal("no scripts found")
+	}
+}
+
+type script struct {
+	t *testing.T
+	w *world
+}
+
+// args are a verb's arguments by name; positional ones have empty values.
+type args struct {
+	name string
+	vals map[string]string
+	keys []string
+}
+
+func argsOf(td *datadriven.TestData) args {
+	a := args{vals: map[string]string{}}
+	for i, arg := range td.CmdArgs {
+		if i == 0 && len(arg.Vals) == 0 {
+			a.name = arg.Key
+			continue
+		}
+		a.keys = append(a.keys, arg.Key)
+		a.vals[arg.Key] = strings.ReplaceAll(strings.Join(arg.Vals, ","), "_", " ")
+	}
+	return a
+}
+
+func (s *script) command(td *datadriven.TestData) string {
+	a := argsOf(td)
+	switch td.Cmd {
+	case "cluster", "healthy":
+		s.w = newWorld(core.Cluster{Wanted: 3, Durability: core.Durability{Mode: core.DurabilityAsync}, SwitchoverLimit: time.Minute})
+		s.spec(a)
+		if td.Cmd == "healthy" {
+			s.w.settleDown(s.t)
+		}
+	case "spec":
+		s.spec(a)
+	case "status":
+		s.status(a)
+	case "problem":
+		s.problem(td, a)
+	case "restart-operator":
+		s.w.restartOperator()
+	case "advance":
+		d, err := time.ParseDuration(a.name)
+		s.must(err)
+		s.w.now = s.w.now.Add(d)
+		s.w.hearAll()
+	case "decide":
+		return printPlan(s.w.decide(s.t))
+	case "run":
+		return s.w.run(s.t)
+	default:
+		return s.about(td.Cmd, a)
+	}
+	return ""
+}
+
+// about are the verbs that name an instance.
+func (s *script) about(verb string, a args) string {
+	in := s.w.add(a.name)
+	switch verb {
+	case "instance":
+		for _, key := range a.keys {
+			s.must(setReport(&in.truth, key, a.vals[key]))
+		}
+		s.w.hear(in)
+	case "pod":
+		for _, key := range a.keys {
+			s.setPod(in, key, a.vals[key])
+		}
+	case "volume":
+		s.setVolume(in, a.keys[0])
+	case "node":
+		in.node = core.Node{Exists: a.keys[0] != "gone", OutOfService: a.keys[0] == "out-of-service", Draining: a.keys[0] == "draining"}
+		in.cut = in.cut || a.keys[0] != "draining"
+	case "lost":
+		s.w.lose(in)
+	case "cut":
+		in.cut = true
+		s.w.lose(in)
+		s.w.manage()
+	case "found":
+		in.lost, in.cut, in.lostAt = false, false, time.Time{}
+		s.w.hear(in)
+	case "unseen":
+		in.blind = true
+	case "slow":
+		s.w.slow[in.name] = true
+	case "quick":
+		delete(s.w.slow, in.name)
+	default:
+		s.t.Fatalf("unknown verb %q", verb)
+	}
+	return ""
+}
+
+func (s *script) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *script) spec(a args) {
+	c := &s.w.cluster
+	for _, key := range append(a.keys, "") {
+		var err error
+		switch v := a.vals[key]; key {
+		case "instances":
+			c.Wanted, err = strconv.Atoi(v)
+		case "durability":
+			c.Durability.Mode = core.DurabilityMode(v)
+		case "min":
+			c.Durability.Min, err = strconv.Atoi(v)
+		case "delay":
+			c.FailoverDelay, err = time.ParseDuration(v)
+		case "limit":
+			c.SwitchoverLimit, err = time.ParseDuration(v)
+		case "":
+		default:
+			err = fmt.Errorf("unknown spec %q", key)
+		}
+		s.must(err)
+	}
+}
+
+func (s *script) status(a args) {
+	st := &s.w.cluster.Status
+	for _, key := range append([]string{a.name}, a.keys...) {
+		switch key {
+		case "":
+		case "target":
+			st.TargetPrimary = a.vals[key]
+		case "lost":
+			*st = core.Status{}
+		case "phase":
+			st.Phase = core.Phase(a.vals[key])
+		default:
+			s.t.Fatalf("unknown status %q", key)
+		}
+	}
+}
+
+func (s *script) problem(td *datadriven.TestData, a args) {
+	s.w.cluster.Problem = nil
+	if a.name != "none" {
+		s.w.cluster.Problem = &core.Problem{Reason: a.name, Message: strings.TrimSpace(td.Input)}
+	}
+}
+
+func (s *script) setPod(in *inst, key, value string) {
+	switch key {
+	case "gone":
+		in.pod, in.heard, in.lostAt = core.Pod{}, nil, s.w.now
+	case "deleted":
+		s.w.endPod(in)
+	case "new":
+		s.w.startPod(in)
+		in.heard = nil
+		if value != "" {
+			in.pod.Node, in.truth.Node = value, value
+			in.truth.VolumeLocked = true
+		}
+	case "terminating":
+		in.pod.Terminating, in.truth.Terminating = true, true
+		s.w.hear(in)
+	case "terminated":
+		in.pod.Terminated, in.heard, in.lostAt = true, nil, s.w.now
+	case "ready":
+		in.pod.Ready = value == "yes"
+	case "outdated":
+		in.pod.Current = false
+	case "current":
+		in.pod.Current = true
+	case "unstarted":
+		in.pod.NeverStarted, in.heard = true, nil
+	case "demote":
+		in.pod.DemoteRequested = true
+	case "waiting":
+		reason, message, _ := strings.Cut(value, ":")
+		in.pod.Waiting = &core.Problem{Reason: reason, Message: message}
+	default:
+		s.t.Fatalf("unknown pod fact %q", key)
+	}
+}
+
+func (s *script) setVolume(in *inst, key string) {
+	switch key {
+	case "gone":
+		s.w.wipe(in)
+	case "deleting":
+		in.volume.Deleting = true
+	case "unbound":
+		in.volume.Bound = false
+	default:
+		s.t.Fatalf("unknown volume fact %q", key)
+	}
+}
