@@ -6,7 +6,7 @@ package layout
 // Paths in the mysqld container.
 const (
 	// BinDir is an emptyDir into which an init container copied the manager.
-	BinDir = "/cnmsql/bin"
+	BinDir = "/opt/cnmsql/bin"
 	// Binary is the manager.
 	Binary = BinDir + "/cnmsql"
 	// VolumeDir is the instance's persistent volume.
@@ -17,7 +17,7 @@ const (
 	MetaDir = VolumeDir + "/cnmsql"
 	// RunDir is an emptyDir for my.cnf, sockets and temporary files; the root
 	// file system is read-only.
-	RunDir = "/cnmsql/run"
+	RunDir = "/opt/cnmsql/run"
 	// ConfigFile is the rendered my.cnf.
 	ConfigFile = RunDir + "/my.cnf"
 	// Socket of mysqld.
@@ -25,13 +25,13 @@ const (
 	// TmpDir is mysqld's tmpdir, an emptyDir mounted over /tmp.
 	TmpDir = "/tmp"
 	// TLSDir holds ca.crt, tls.crt and tls.key of the instance.
-	TLSDir = "/cnmsql/tls"
+	TLSDir = "/opt/cnmsql/tls"
 	// RootDir, ReplicationDir, ControlDir and AppDir hold the Secrets of the
 	// accounts, one file a key (username, password).
-	RootDir        = "/cnmsql/secrets/root"
-	ReplicationDir = "/cnmsql/secrets/replication"
-	ControlDir     = "/cnmsql/secrets/control"
-	AppDir         = "/cnmsql/secrets/app"
+	RootDir        = "/opt/cnmsql/secrets/root"
+	ReplicationDir = "/opt/cnmsql/secrets/replication"
+	ControlDir     = "/opt/cnmsql/secrets/control"
+	AppDir         = "/opt/cnmsql/secrets/app"
 )
 
 // Ports of an instance.
