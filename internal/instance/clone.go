@@ -48,7 +48,12 @@ func (m *manager) runClone(ctx context.Context, donor string, a mysql.Account) e
 		}
 	}
 	proc := get(m, func(s *state) *process { return s.proc })
-	err := m.roles.CloneFrom(ctx, host, port, a)
+	// Left open, the connection would hold up the server's end for two seconds.
+	statement, copied := context.WithCancel(ctx)
+	defer copied()
+	m.update(func(s *state) { s.copied = copied })
+	err := m.roles.CloneFrom(statement, host, port, a)
+	m.update(func(s *state) { s.copied = nil })
 	if err != nil && mysql.IsAnswer(err) {
 		return err
 	}

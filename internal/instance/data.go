@@ -100,12 +100,17 @@ func (m *manager) makeDataDir(ctx context.Context, c *v1alpha1.Cluster) error {
 	if err := os.RemoveAll(m.opt.Dirs.Data); err != nil {
 		return fmt.Errorf("removing an unfinished data directory: %w", err)
 	}
-	if err := m.spaceLeft(); err != nil {
+	// A parameter that the first start would refuse is refused before anything is made.
+	if err := m.prepareConfig(ctx, c); err != nil {
 		return err
 	}
 	if err := m.writeConfig(c, mysql.ToInitialize); err != nil {
 		return err
 	}
+	return m.runInitialize(ctx)
+}
+
+func (m *manager) runInitialize(ctx context.Context) error {
 	m.log.Info("initialises a data directory")
 	began := time.Now()
 	p, err := m.bin.start(m.log, m.opt.Dirs.config(), "--initialize-insecure")
@@ -140,6 +145,7 @@ func (m *manager) bootstrap(ctx context.Context, c *v1alpha1.Cluster) error {
 		return err
 	}
 	m.update(func(s *state) { s.boot = true })
+	m.resetConnections()
 	if err := m.launch("--super-read-only=OFF", "--read-only=OFF", "--offline-mode=ON"); err != nil {
 		return err
 	}
@@ -200,8 +206,13 @@ func (m *manager) firstData(c *v1alpha1.Cluster) (mysql.First, error) {
 
 // account is who the manager logs in as.
 func (m *manager) account() (mysql.Account, error) {
-	if get(m, func(s *state) bool { return s.boot }) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.st.boot:
 		return mysql.Account{User: "root"}, nil
+	case m.st.useFormer:
+		return m.st.former, nil
 	}
 	return readAccount(m.opt.Dirs.Control)
 }

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -82,11 +83,21 @@ func (m *manager) refuseWrites(ctx context.Context) error {
 		case <-patience:
 			patience = nil
 		case <-tick.C:
-			if patience == nil {
-				_ = m.closeSessions(ctx)
+			if patience != nil {
+				continue
+			}
+			_ = m.closeSessions(ctx)
+			if m.acksCannotCome(ctx) {
+				return errors.New("sessions wait for acknowledgements, and too few replicas are attached to give them")
 			}
 		}
 	}
+}
+
+// acksCannotCome: waiting on would only take time.
+func (m *manager) acksCannotCome(ctx context.Context) bool {
+	s, err := m.roles.SemiSync(ctx)
+	return err == nil && s.WaitSessions > 0 && s.Clients < s.Acks
 }
 
 // closeFormerSessions closes the sessions that were open when the server became

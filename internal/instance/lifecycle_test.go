@@ -1,10 +1,279 @@
 package instance
 
-import "testing"
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
 
-func TestAClusterIsMadeAndReplicates(t *testing.T) {
+	driver "github.com/go-sql-driver/mysql"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+)
+
+// app connects as the application does.
+func (w *world) app(n *node) *sql.DB {
+	w.t.Helper()
+	c := driver.NewConfig()
+	c.Net, c.Addr = "tcp", net.JoinHostPort(n.opt.Listen, strconv.Itoa(n.opt.MySQLPort))
+	c.User, c.Passwd, c.DBName, c.TLSConfig = "app", "app-password", "app_db", "skip-verify"
+	c.Logger = &driver.NopLogger{}
+	connector, err := driver.NewConnector(c)
+	must(w.t, err)
+	db := sql.OpenDB(connector)
+	w.t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func (w *world) exec(db *sql.DB, statement string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if _, err := db.ExecContext(ctx, statement); err != nil {
+		w.t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// awaitRows waits until a table has so many rows.
+func (w *world) awaitRows(db *sql.DB, want int) {
+	w.t.Helper()
+	var got int
+	for began := time.Now(); time.Since(began) < 10*time.Second; <-time.After(10 * time.Millisecond) {
+		if err := db.QueryRow("SELECT COUNT(*) FROM t").Scan(&got); err == nil && got == want {
+			return
+		}
+	}
+	w.t.Fatalf("there are %d rows, not %d", got, want)
+}
+
+func quorum(c *v1alpha1.Cluster) {
+	c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true, DataDurability: v1alpha1.DurabilityQuorum}
+}
+
+func TestASwitchover(t *testing.T) {
+	w := newWorld(t, nil)
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	w.exec(db, "INSERT INTO t (v) VALUES (1)")
+	w.join(two, one)
+	w.exec(db, "INSERT INTO t (v) VALUES (2)")
+	w.awaitRows(w.app(two), 2)
+
+	began := time.Now()
+	r := w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
+	demoted := time.Now()
+	if r.WritableEpoch != 0 || r.FencedBelow != w.epoch()+1 || r.ClientSessions != 0 || r.Server == nil || !r.Server.SuperReadOnly {
+		t.Fatalf("after the demotion it says %+v", r)
+	}
+	if _, err := db.Exec("INSERT INTO t (v) VALUES (3)"); err == nil {
+		t.Fatal("a demoted primary took a write")
+	}
+	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", r.Server.Executed.String(), 0)
+	w.await(two, "writable", func(r core.Report) bool { return r.WritableEpoch == epoch })
+	t.Logf("demoted after %s, promoted after %s more", demoted.Sub(began), time.Since(demoted))
+	w.awaitPrimary(two, epoch)
+	w.awaitFollowing(one)
+	w.exec(w.app(two), "INSERT INTO t (v) VALUES (4)")
+	w.awaitRows(w.app(one), 3)
+	if l := w.kube.lease; l == nil || holderOf(l) != "db-2" || epochOf(l) != epoch {
+		t.Errorf("the lease is %+v", l)
+	}
+}
+
+func TestAPrimaryWhoseSessionsAwaitAcknowledgementsIsKilledRatherThanAcknowledging(t *testing.T) {
+	w := newWorld(t, quorum)
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	w.join(two, one)
+	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	w.exec(db, "INSERT INTO t (v) VALUES (1)")
+	w.awaitRows(w.app(two), 1)
+	next := w.epoch() + 1
+	if r := w.order(two, control.VerbFreezeIO, control.Order{Epoch: next}); r.FrozenBelow != next || r.Server.Replication.IORunning {
+		t.Fatalf("frozen, it says %+v", r)
+	}
+	wrote := make(chan error, 3)
+	for i := range 3 {
+		go func() {
+			_, err := db.Exec("INSERT INTO t (v) VALUES (?)", 10+i)
+			wrote <- err
+		}()
+	}
+	w.await(one, "waiting for acknowledgements", func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.WaitSessions > 0 })
+	began := time.Now()
+	r := w.order(one, control.VerbDemote, control.Order{Epoch: next})
+	t.Logf("demoted after %s", time.Since(began))
+	if r.WritableEpoch != 0 || r.FencedBelow != next {
+		t.Fatalf("after the demotion it says %+v", r)
+	}
+	for range 3 {
+		if err := <-wrote; err == nil {
+			t.Error("a client read success for a commit that nobody acknowledged")
+		}
+	}
+	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", "", 0)
+	w.awaitPrimary(two, epoch)
+	w.exec(w.app(two), "INSERT INTO t (v) VALUES (99)")
+	found := w.await(one, "diverged", func(r core.Report) bool { return r.Reason == "Diverged" })
+	if found.Errant.IsEmpty() || found.Server.Replication != nil && found.Server.Replication.IORunning {
+		t.Errorf("diverged, it says %+v", found)
+	}
+}
+
+func TestAPromotedReplicaAppliesAllItHasReceivedFirst(t *testing.T) {
+	w := newWorld(t, nil)
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	w.join(two, one)
+	lock, err := w.app(two).Conn(context.Background())
+	must(t, err)
+	_, err = lock.ExecContext(context.Background(), "LOCK TABLES t READ") // the applier waits
+	must(t, err)
+	for i := range 20 {
+		w.exec(db, fmt.Sprintf("INSERT INTO t (v) VALUES (%d)", i))
+	}
+	w.await(two, "behind", func(r core.Report) bool {
+		return r.Server != nil && r.Server.Replication != nil && r.Server.Holds().Count() >= 21 && !r.Server.Executed.Contains(r.Server.Holds())
+	})
+	_ = one.m.st.proc.cmd.Process.Kill()
+	epoch := w.grant("db-2", core.ProofPodTerminated, "db-1", "", 0)
+	<-time.After(1500 * time.Millisecond)
+	if r := two.report(); r.WritableEpoch != 0 {
+		t.Fatal("writable before all that was received is applied")
+	}
+	_ = lock.Close()
+	_, _ = lock.ExecContext(context.Background(), "UNLOCK TABLES")
+	w.killClients(two)
+	w.awaitPrimary(two, epoch)
+	w.awaitRows(w.app(two), 20)
+	w.awaitFollowing(one)
+}
+
+// killClients closes client sessions by hand.
+func (w *world) killClients(n *node) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	must(w.t, n.m.closeSessions(ctx))
+}
+
+func TestACrashedPrimaryWaitsForTheOperatorsWord(t *testing.T) {
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.bootstrap(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	began := time.Now()
+	_ = one.m.st.proc.cmd.Process.Kill()
+	r := w.await(one, "stopped", func(r core.Report) bool { return r.State == core.Stopped })
+	t.Logf("told after %s", time.Since(began))
+	if r.Reason != "MysqldCrashed" || r.WritableEpoch != 0 {
+		t.Errorf("crashed, it says %+v", r)
+	}
+	<-time.After(time.Second)
+	if one.report().State != core.Stopped {
+		t.Error("started before the operator's word")
+	}
+	w.order(one, control.VerbRestartInPlace, control.Order{Epoch: w.epoch()})
+	w.await(one, "writable again", func(r core.Report) bool { return r.WritableEpoch == w.epoch() })
+	w.exec(w.app(one), "INSERT INTO t (v) VALUES (1)")
+
+	_ = one.m.st.proc.cmd.Process.Kill()
+	w.await(one, "stopped", func(r core.Report) bool { return r.State == core.Stopped })
+	promised := w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
+	if promised.FencedBelow != w.epoch()+1 {
+		t.Errorf("a stopped instance promised %+v", promised)
+	}
+	back := w.await(one, "running", func(r core.Report) bool { return r.State == core.Running && r.Server != nil })
+	if back.WritableEpoch != 0 || !back.Server.SuperReadOnly {
+		t.Errorf("a fenced instance came back as %+v", back)
+	}
+	if _, err := w.tryOrder(one, control.VerbSetAcks, control.Order{Epoch: 1}); err == nil {
+		t.Error("an order of a past epoch was taken")
+	}
+}
+
+func TestAStoppingPrimaryHandsOver(t *testing.T) {
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
 	w.join(two, one)
+	one.m.terminate()
+	w.await(one, "terminating", func(r core.Report) bool { return r.Terminating && r.WritableEpoch == 1 })
+	r := w.order(one, control.VerbDemote, control.Order{Epoch: 2})
+	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", r.Server.Executed.String(), 0)
+	began := time.Now()
+	w.awaitPrimary(two, epoch)
+	select {
+	case err := <-one.done:
+		must(t, err)
+		one.done <- nil
+		t.Logf("ended %s after its successor was promoted", time.Since(began))
+	case <-time.After(20 * time.Second):
+		t.Fatal("the former primary does not end")
+	}
+	if last := one.report(); last.State != core.Stopped || last.Reason != "Terminated" {
+		t.Errorf("its last word is %+v", last)
+	}
+	if l := w.kube.lease; l == nil || holderOf(l) != "db-2" {
+		t.Errorf("the lease is %+v", l)
+	}
+}
+
+func TestARefusedParameterIsToldAndHealsWithTheSpec(t *testing.T) {
+	w := newWorld(t, func(c *v1alpha1.Cluster) { c.Spec.MySQL.Parameters = map[string]string{"max-conections": "10"} })
+	one := w.start(1)
+	w.grant("db-1", core.ProofBootstrap, "", "", 0)
+	r := w.await(one, "failed", func(r core.Report) bool { return r.State == core.Failed })
+	if r.Reason != "ConfigRefused" {
+		t.Errorf("it says %s: %s", r.Reason, r.Message)
+	}
+	w.kube.edit(func(c *v1alpha1.Cluster) {
+		c.Generation++
+		c.Spec.MySQL.Parameters = map[string]string{"max-connections": "10"}
+	})
+	w.awaitPrimary(one, 1)
+}
+
+func TestAHungServerIsToldAndADemotionKillsIt(t *testing.T) {
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.bootstrap(one)
+	p := one.m.st.proc
+	must(t, p.cmd.Process.Signal(syscall.SIGSTOP))
+	w.await(one, "hung", func(r core.Report) bool { return r.State == core.Hung })
+	began := time.Now()
+	r := w.order(one, control.VerbDemote, control.Order{Epoch: 2})
+	t.Logf("demoted after %s", time.Since(began))
+	if r.WritableEpoch != 0 || p.running() {
+		t.Errorf("a hung server was demoted to %+v", r)
+	}
+	w.await(one, "running read-only", func(r core.Report) bool { return r.State == core.Running && r.Server != nil && r.Server.SuperReadOnly })
+}
+
+func TestABootstrapThatWasInterruptedBeginsAnew(t *testing.T) {
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.grant("db-1", core.ProofBootstrap, "", "", 0)
+	for one.m.memory == nil || one.m.memory.get().Stage != stageBootstrapping {
+		<-time.After(5 * time.Millisecond)
+	}
+	w.crashManager(one)
+	if r := one.report(); r.Data == core.DataPopulated {
+		t.Fatal("it was not interrupted")
+	}
+	again := w.start(1)
+	w.awaitPrimary(again, 1)
+	w.exec(w.app(again), "CREATE TABLE t (id INT PRIMARY KEY)")
 }

@@ -59,6 +59,8 @@ type state struct {
 	boot     bool // root has no password yet
 	activity agent.Activity
 	abort    context.CancelFunc
+	// copied is called when mysqld begins to end itself after a clone.
+	copied context.CancelFunc
 
 	proc      *process
 	accepted  bool
@@ -76,6 +78,12 @@ type state struct {
 	serverAt time.Time // just before it was read
 	answered time.Time
 	misses   int
+	// loginRefused by the present process, with every account that was tried.
+	loginRefused bool
+	// former is the account that worked last, for the time between a changed
+	// Secret and the changed password.
+	former    mysql.Account
+	useFormer bool
 
 	decision   agent.Decision
 	trouble    *trouble
@@ -136,11 +144,12 @@ func (m *manager) facts() *agent.Facts {
 	f := &agent.Facts{
 		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node,
 		Cluster: s.view, Locked: s.locked, Data: s.data, Foreign: s.foreign, FrozenBelow: s.frozen,
-		Activity: s.activity, Server: s.server, WritableEpoch: s.writable, Primary: s.primary,
+		Activity: s.activity, Server: s.server, WritableEpoch: s.writable, Primary: s.primary, Asking: s.asking,
 		Donor: s.donor, RestartEpoch: s.restart, Problem: s.problem, TerminatingSince: s.terminating,
 		Mysqld: agent.Mysqld{
 			Up: s.proc.running(), Accepted: s.accepted, Answers: s.accepted && s.misses < 3,
 			DownSince: s.downSince, Ended: s.ended, MayWrite: s.mayWrite, Failures: s.failures,
+			LoginRefused: s.loginRefused,
 		},
 	}
 	f.LeaseEpoch, _ = m.lease.held()

@@ -41,6 +41,7 @@ func (m *manager) poll(ctx context.Context) {
 	if mysql.IsAccessDenied(err) && m.triesOtherAccount() {
 		err = m.health.Ping(ctx)
 	}
+	m.noteLogin(proc, err)
 	var server *core.Server
 	if err == nil {
 		server, err = m.health.Status(ctx)
@@ -48,16 +49,38 @@ func (m *manager) poll(ctx context.Context) {
 	m.noteAnswer(proc, at, server, err, n)
 }
 
-// triesOtherAccount: scratch data has a root without password; once a donor's
-// data is there, it has the cluster's accounts.
+// triesOtherAccount: scratch data has a root without password, and once a donor's
+// data is there, the cluster's accounts. On populated data, a password that was
+// changed in the Secret may not have been changed in the server yet.
 func (m *manager) triesOtherAccount() bool {
 	return get(m, func(s *state) bool {
-		if s.data != core.DataScratch {
-			return false
+		switch {
+		case s.data == core.DataScratch:
+			s.boot = !s.boot
+			return true
+		case s.former.User != "":
+			s.useFormer = !s.useFormer
+			return true
 		}
-		s.boot = !s.boot
-		return true
+		return false
 	})
+}
+
+// noteLogin remembers the account that works.
+func (m *manager) noteLogin(proc *process, err error) {
+	var a mysql.Account
+	if err == nil {
+		a, _ = m.account()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.st.proc != proc {
+		return
+	}
+	m.st.loginRefused = mysql.IsAccessDenied(err)
+	if err == nil && !m.st.boot {
+		m.st.former = a
+	}
 }
 
 func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, err error, writableN int) {
@@ -76,14 +99,20 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 		return
 	}
 	s.misses, s.answered = 0, at
+	if s.copied != nil && mysql.IsShutdown(err) {
+		s.copied()
+	}
 	if server == nil {
 		// It answers, with an error: no login, or a status that failed.
 		m.log.Warn("mysqld answers, but not the question for its status", "error", err)
 		return
 	}
 	if !s.accepted {
-		s.accepted, s.failures = true, 0
+		s.accepted = true
 		m.log.Info("mysqld accepts connections", "after", time.Since(proc.started).String())
+	}
+	if time.Since(proc.started) > time.Minute {
+		s.failures = 0
 	}
 	s.server, s.serverAt = server, at
 	m.noteWritable(server, writableN)

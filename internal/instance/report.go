@@ -54,6 +54,9 @@ func (m *manager) processReport(r *core.Report) {
 	case !s.proc.running() && (r.State == core.Running || r.State == core.Hung || r.State == core.Recovering):
 		r.State, r.Reason, r.Message = core.Stopped, "", ""
 	}
+	if s.proc.running() && !s.accepted && r.State == core.Running {
+		r.State, r.Reason, r.Message = core.Recovering, "", ""
+	}
 	if !s.proc.running() && s.ended && r.State == core.Stopped {
 		r.Reason = "MysqldCrashed"
 		if s.failures >= 3 {

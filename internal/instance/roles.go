@@ -43,7 +43,7 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 		return err
 	}
 	m.update(func(s *state) {
-		s.writable = a.Epoch
+		s.writable, s.frozen = a.Epoch, 0
 		s.writableN++
 		if s.server != nil {
 			server := *s.server
@@ -118,13 +118,20 @@ func (m *manager) waitApplied(ctx context.Context, a agent.WaitApplied) error {
 	return err
 }
 
+// startReceiving also ends a freeze: the decision was made for a primary of an
+// epoch that the freeze does not speak of.
+func (m *manager) startReceiving(ctx context.Context) error {
+	m.update(func(s *state) { s.receiveTry, s.frozen = time.Now(), 0 })
+	return m.roles.StartReceiving(ctx)
+}
+
 // follow points replication at the primary.
 func (m *manager) follow(ctx context.Context, primary string) error {
 	account, err := readAccount(m.opt.Dirs.Replication)
 	if err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.receiveTry = time.Now() })
+	m.update(func(s *state) { s.receiveTry, s.frozen = time.Now(), 0 })
 	d := m.opt.Dirs
 	return m.roles.BecomeReplicaOf(ctx, mysql.Source{
 		Host: m.opt.Peer(primary), Port: m.opt.MySQLPort, Account: account,

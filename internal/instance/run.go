@@ -40,7 +40,11 @@ func Run(ctx context.Context, opt Options) error {
 	m.lease = &lease{kube: m.kube, me: opt.Instance, meta: func() metav1.ObjectMeta {
 		return leaseMeta(opt.Namespace, get(m, func(s *state) *v1alpha1.Cluster { return s.cluster }))
 	}}
-	return m.run(ctx)
+	go func() {
+		<-ctx.Done()
+		m.terminate()
+	}()
+	return m.run(context.WithoutCancel(ctx))
 }
 
 func newManager(opt Options) *manager {
@@ -117,9 +121,6 @@ func (m *manager) prepare(ctx context.Context) {
 		if ctx.Err() == nil {
 			m.log.Error("the volume cannot be used", "error", err)
 			m.setProblem(&hindrance{core.Problem{Reason: "VolumeUnusable", Message: err.Error()}, time.Hour})
-			m.update(func(s *state) {
-				s.decision = agent.Decision{State: core.Failed, Reason: "VolumeUnusable", Message: err.Error()}
-			})
 		}
 		return
 	}

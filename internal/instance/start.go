@@ -58,16 +58,7 @@ func (m *manager) startServer(ctx context.Context) error {
 	if cluster == nil {
 		return errors.New("starting mysqld: the Cluster is not known yet")
 	}
-	err := m.bin.missing
-	if err == nil {
-		err = m.spaceLeft()
-	}
-	if err == nil {
-		err = m.writeConfig(cluster, mysql.ToServe)
-	}
-	if err == nil {
-		err = m.validate(ctx)
-	}
+	err := m.prepareConfig(ctx, cluster)
 	if err == nil {
 		err = m.launch()
 	}
@@ -78,6 +69,20 @@ func (m *manager) startServer(ctx context.Context) error {
 	}
 	m.update(func(s *state) { s.problem = nil })
 	return nil
+}
+
+// prepareConfig looks at all that could keep mysqld from starting.
+func (m *manager) prepareConfig(ctx context.Context, c *v1alpha1.Cluster) error {
+	if m.bin.missing != nil {
+		return m.bin.missing
+	}
+	if err := m.spaceLeft(); err != nil {
+		return err
+	}
+	if err := m.writeConfig(c, mysql.ToServe); err != nil {
+		return err
+	}
+	return m.validate(ctx)
 }
 
 func (m *manager) spaceLeft() error {
@@ -162,7 +167,7 @@ func (m *manager) launch(args ...string) error {
 		if s.proc != nil {
 			s.restarts++
 		}
-		s.proc, s.accepted, s.misses = p, false, 0
+		s.proc, s.accepted, s.misses, s.loginRefused = p, false, 0, false
 		s.server, s.mayWrite, s.writable, s.receiveTry = nil, false, 0, time.Time{}
 		s.writableN++
 		s.endReason = ""
@@ -204,10 +209,6 @@ func (m *manager) exited(p *process) {
 		}
 		if s.ended && time.Since(p.started) < time.Minute {
 			s.failures++
-		} else if !s.accepted && !wanted {
-			s.failures++
-		} else {
-			s.failures = 0
 		}
 		if !s.ended {
 			s.endReason = ""

@@ -97,23 +97,23 @@ func (m *manager) setCluster(c *v1alpha1.Cluster) {
 	m.update(func(s *state) {
 		s.cluster, s.view, s.gone = c, v, false
 		s.seen = max(s.seen, v.Epoch)
-		s.foreign = s.foreign || s.locked && !m.adopt(c)
-		if p := v.Promotion; p != nil && s.frozen > 0 && p.Epoch >= s.frozen {
-			s.frozen = 0
-		}
+		s.foreign = s.foreign || s.locked && !m.adopt(c, s.data)
 	})
 	poke(m.pubWake)
 	poke(m.leaseWake)
 }
 
-// adopt remembers whose data the volume holds, and tells whether it is ours.
-func (m *manager) adopt(c *v1alpha1.Cluster) bool {
+// adopt remembers whose data the volume holds, and tells whether it is ours. A
+// volume without data becomes ours, and what was promised for another cluster
+// means nothing here.
+func (m *manager) adopt(c *v1alpha1.Cluster, data core.DataState) bool {
 	r := m.memory.get()
-	if r.ClusterUID != "" {
-		return r.ClusterUID == string(c.UID) && r.Instance == m.opt.Instance
+	ours := r.ClusterUID == string(c.UID) && r.Instance == m.opt.Instance
+	if ours || r.ClusterUID != "" && data != core.DataEmpty {
+		return ours
 	}
 	err := m.memory.change(func(r *remembered) {
-		r.ClusterUID, r.Instance, r.ServerID = string(c.UID), m.opt.Instance, m.opt.ServerID
+		*r = remembered{ClusterUID: string(c.UID), Instance: m.opt.Instance, ServerID: m.opt.ServerID, Stage: r.Stage}
 	})
 	if err != nil {
 		m.log.Error("remembering whose data this is", "error", err)

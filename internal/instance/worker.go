@@ -196,8 +196,7 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.StopReceiving:
 		return m.roles.StopReceiving(ctx)
 	case agent.StartReceiving:
-		m.update(func(s *state) { s.receiveTry = time.Now() })
-		return m.roles.StartReceiving(ctx)
+		return m.startReceiving(ctx)
 	case agent.StartApplying:
 		return m.roles.StartApplying(ctx)
 	case agent.GiveAcks:

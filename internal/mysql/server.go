@@ -93,6 +93,7 @@ const (
 	errChannelUnknown  = 3074
 	errReplicaNotSetUp = 1200
 	errAccessDenied    = 1045
+	errServerShutdown  = 1053
 )
 
 func isError(err error, numbers ...uint16) bool {
@@ -110,6 +111,9 @@ func isError(err error, numbers ...uint16) bool {
 
 // IsAccessDenied tells whether the server refused the account.
 func IsAccessDenied(err error) bool { return isError(err, errAccessDenied) }
+
+// IsShutdown tells whether the server is about to end.
+func IsShutdown(err error) bool { return isError(err, errServerShutdown) }
 
 // IsAnswer tells whether err is a server's own word, as opposed to a connection
 // that failed or a deadline that passed.

@@ -35,6 +35,9 @@ func pass() (Decision, bool) { return Decision{}, false }
 
 // mayNotTouch: the volume is not ours, or not surely.
 func mayNotTouch(f *Facts) (Decision, bool) {
+	if d, waits := problem(f); waits && !f.Locked && f.TerminatingSince.IsZero() {
+		return d, true
+	}
 	switch {
 	case !f.Locked && f.TerminatingSince.IsZero():
 		return say(core.Starting, "VolumeInUse", "waiting for the lock on the volume: another manager of this instance is still running on this node")
@@ -123,7 +126,10 @@ func startServer(f *Facts) (Decision, bool) {
 	if f.mayBeReplaced() && down < VerdictWait {
 		return say(core.Stopped, reason, "waiting for the operator to say whether another instance takes over")
 	}
-	if f.Mysqld.Failures > 0 && down < Backoff(f.Mysqld.Failures) {
+	if f.Data == core.DataScratch && f.Mysqld.Failures >= scratchAttempts {
+		return say(core.Initializing, reason, "making scratch data anew: mysqld does not start on what a clone left behind", Initialize{})
+	}
+	if down < Backoff(f.Mysqld.Failures) {
 		return say(core.Stopped, reason, fmt.Sprintf("mysqld is started again %s after it ended", Backoff(f.Mysqld.Failures)))
 	}
 	return say(core.Stopped, reason, "", StartServer{})
@@ -136,10 +142,17 @@ func (f *Facts) mayBeReplaced() bool {
 	return f.Permitted() && f.WasPrimaryEpoch == p.Epoch && f.Cluster.Instances > 1 && f.RestartEpoch < p.Epoch
 }
 
+// scratchAttempts to start on scratch data, which a clone that broke off may have
+// left unusable. Nothing is lost with it.
+const scratchAttempts = 3
+
 // Backoff is the pause before mysqld is started again after so many failures in
-// a row.
+// a row: none after the first.
 func Backoff(failures int) time.Duration {
-	return min(time.Second<<min(max(failures-1, 0), 5), 30*time.Second)
+	if failures <= 1 {
+		return 0
+	}
+	return min(time.Second<<min(failures-2, 5), 30*time.Second)
 }
 
 // awaitServer: it runs and does not answer. Recovery may take hours, and only
@@ -149,6 +162,8 @@ func awaitServer(f *Facts) (Decision, bool) {
 	switch {
 	case f.Server != nil && m.Answers:
 		return pass()
+	case m.LoginRefused:
+		return say(core.Failed, "LoginRefused", "mysqld refuses the instance manager's account; restore it with the password in the control Secret")
 	case m.Accepted:
 		return say(core.Hung, "NoAnswer", "mysqld runs and does not answer")
 	case f.Cluster != nil && f.Now.Sub(m.StartedAt) > f.Cluster.MaxStart:

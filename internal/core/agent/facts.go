@@ -42,6 +42,8 @@ type Facts struct {
 	// LeaseEpoch is the epoch at which this instance holds the lease; 0 if not.
 	LeaseEpoch int64
 	Primary    *Position
+	// Asking: the primary was asked for its position and has not answered yet.
+	Asking bool
 
 	// Donor is where the operator ordered to clone from; "" without an order.
 	Donor string
@@ -97,7 +99,9 @@ type Mysqld struct {
 	// MayWrite: it was made writable since it was started and not surely made
 	// read-only after that.
 	MayWrite bool
-	// Failures in a row to start.
+	// LoginRefused: it answers, and refuses the manager's account.
+	LoginRefused bool
+	// Failures in a row: ends within a minute of the start.
 	Failures int
 }
 

@@ -52,13 +52,13 @@ func idleReason(f *Facts) (reason, message string) {
 // attach: the position of the primary decides whether and how to follow.
 func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 	pos := f.position(primary)
-	ask := AskPrimary{Instance: primary, Epoch: f.promotion().Epoch}
+	ask := f.askPrimary(primary)
 	if pos == nil {
 		d.Reason, d.Message = "AskingPrimary", "asks "+primary+" for its position before following it"
 		if f.listedDiverged() {
 			d.Actions = stopReceiving(f)
 		}
-		d.Actions = append(append(d.Actions, applying(f)...), ask)
+		d.Actions = append(append(d.Actions, applying(f)...), ask...)
 		return d
 	}
 	d.Errant = pos.Mine.Subtract(pos.Executed)
@@ -77,7 +77,7 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 		d.Actions = repoint(f, &d, pos, primary)
 	}
 	if f.Now.Sub(pos.At) > positionRefresh && needsWatch(f, &d) {
-		d.Actions = append(d.Actions, ask)
+		d.Actions = append(d.Actions, ask...)
 	}
 	return d
 }
@@ -122,6 +122,13 @@ func (f *Facts) position(primary string) *Position {
 		return nil
 	}
 	return p
+}
+
+func (f *Facts) askPrimary(primary string) []Action {
+	if f.Asking {
+		return nil
+	}
+	return []Action{AskPrimary{Instance: primary, Epoch: f.promotion().Epoch}}
 }
 
 func stopReceiving(f *Facts) []Action {
