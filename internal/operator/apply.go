@@ -2,14 +2,12 @@ package operator
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
@@ -33,7 +31,7 @@ type applier struct {
 }
 
 func (a *applier) apply(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) error {
-	wanted, err := fields(obj)
+	wanted, err := resources.ForApply(obj)
 	if err != nil {
 		return err
 	}
@@ -41,19 +39,18 @@ func (a *applier) apply(ctx context.Context, c *v1alpha1.Cluster, obj client.Obj
 	if err != nil {
 		return err
 	}
-	if current != nil && within(wanted, current) {
+	if current != nil && within(wanted.Object, current.Object) {
 		return nil
 	}
-	u := &unstructured.Unstructured{Object: wanted}
-	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(resources.FieldManager), client.ForceOwnership); err != nil {
-		return fmt.Errorf("apply %s %s: %w", u.GetKind(), u.GetName(), err)
+	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(resources.FieldManager), client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply %s %s: %w", wanted.GetKind(), wanted.GetName(), err)
 	}
 	return nil
 }
 
 // current returns the object as it is, nil when there is none. An object that
 // another controls is refused.
-func (a *applier) current(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) (map[string]any, error) {
+func (a *applier) current(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) (*unstructured.Unstructured, error) {
 	found := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
 	key := client.ObjectKeyFromObject(obj)
 	err := a.client.Get(ctx, key, found)
@@ -70,27 +67,12 @@ func (a *applier) current(ctx context.Context, c *v1alpha1.Cluster, obj client.O
 		return nil, &nameTakenError{kind: obj.GetObjectKind().GroupVersionKind().Kind, name: key.Name}
 	}
 	found.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
-	return fields(found)
-}
-
-// fields are an object's own fields, without status and what only the server sets.
-func fields(obj client.Object) (map[string]any, error) {
-	text, err := json.Marshal(obj)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]any{}
-	if err := json.Unmarshal(text, &out); err != nil {
-		return nil, err
-	}
-	unstructured.RemoveNestedField(out, "status")
-	unstructured.RemoveNestedField(out, "metadata", "creationTimestamp")
-	unstructured.RemoveNestedField(out, "metadata", "managedFields")
-	return runtime.DeepCopyJSON(out), nil
+	return resources.ForApply(found)
 }
 
 // within tells whether everything in wanted is in current, too. Lists must be
-// equal in length, for an item too much would be one that nobody wants.
+// equal in length, for an item too much would be one that nobody wants. What is
+// empty and what is absent are the same.
 func within(wanted, current any) bool {
 	switch w := wanted.(type) {
 	case map[string]any:
@@ -100,10 +82,10 @@ func within(wanted, current any) bool {
 				return false
 			}
 		}
-		return ok
+		return ok || len(w) == 0 && current == nil
 	case []any:
 		c, ok := current.([]any)
-		if !ok || len(c) != len(w) {
+		if len(c) != len(w) || !ok && current != nil {
 			return false
 		}
 		for i := range w {

@@ -72,7 +72,7 @@ func (p *prerequisites) leaf(ctx context.Context, c *v1alpha1.Cluster, ca *pki.C
 		return err
 	}
 	leaf := pki.InstanceLeaf(c.Name, c.Namespace, instance)
-	bundle := bundleOf(data)
+	bundle := resources.BundleOf(data)
 	if ca.Flaw(bundle, leaf, time.Now()) != "" {
 		if bundle, err = ca.Issue(leaf, time.Now()); err != nil {
 			return fmt.Errorf("issue the certificate of %s: %w", instance, err)
@@ -86,15 +86,16 @@ func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (*pk
 	if err != nil {
 		return nil, err
 	}
-	bundle := bundleOf(data)
-	ca, err := pki.ParseCA(bundle)
-	if err != nil {
+	bundle := resources.BundleOf(data)
+	if data == nil {
 		if bundle, err = pki.NewCA(c.Name, time.Now()); err != nil {
 			return nil, err
 		}
-		if ca, err = pki.ParseCA(bundle); err != nil {
-			return nil, err
-		}
+	}
+	ca, err := pki.ParseCA(bundle)
+	if err != nil {
+		return nil, &hindranceError{core.Problem{Reason: "CertificateAuthorityBroken", Message: "the Secret " + resources.Names(c.Name).CASecret() +
+			" is damaged: " + err.Error() + "; restore it, or delete it to have a new authority and new certificates made (instances are then unreachable for the operator until they have theirs)"}}
 	}
 	return ca, p.apply(ctx, c, resources.CASecret(c, bundle))
 }
@@ -161,10 +162,6 @@ func (p *prerequisites) secret(ctx context.Context, c *v1alpha1.Cluster, name st
 		err = p.live.Get(ctx, key, &s)
 	}
 	return s.Data, client.IgnoreNotFound(err)
-}
-
-func bundleOf(data map[string][]byte) pki.Bundle {
-	return pki.Bundle{CA: data[resources.KeyCA], Cert: data[resources.KeyCert], Key: data[resources.KeyKey]}
 }
 
 // operatorTLS makes the client configuration by which the operator speaks to the
