@@ -1,0 +1,158 @@
+package plugin
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/layout"
+)
+
+const (
+	// operationIsLong is when somebody should look at what an operation waits for.
+	operationIsLong = time.Minute
+	findOperator    = "kubectl get pods -A -l app.kubernetes.io/name=cnmsql,app.kubernetes.io/component=operator"
+)
+
+// advise tells what the reader should do, the most urgent first.
+func advise(f *Facts, r *Report) []string {
+	var out []string
+	for _, rule := range []func(*Facts, *Report) []string{
+		adviseOperator, adviseBlocked, adviseUnreachable, adviseInstances, adviseDiverged, adviseBroken, adviseWaiting, adviseSlow,
+	} {
+		for _, line := range rule(f, r) {
+			if !slices.Contains(out, line) {
+				out = append(out, line)
+			}
+		}
+	}
+	return out
+}
+
+// adviseOperator: what is shown is only as fresh as the operator is alive.
+func adviseOperator(f *Facts, _ *Report) []string {
+	s := &f.Cluster.Status
+	switch {
+	case s.Phase == "":
+		return []string{"the operator has not looked at this Cluster; see that it runs: " + findOperator}
+	case s.ObservedGeneration != 0 && s.ObservedGeneration < f.Cluster.Generation:
+		return []string{"the operator has not looked at the last change of the spec; if that lasts, see that it runs: " + findOperator}
+	default:
+		return nil
+	}
+}
+
+func adviseBlocked(f *Facts, r *Report) []string {
+	switch {
+	case r.Phase != string(core.PhaseBlocked):
+		return nil
+	case r.Diagnosis == string(core.PrimaryFenced):
+		return []string{fmt.Sprintf("ask who fenced %s; writes go on when it is unfenced", f.holder())}
+	case r.Diagnosis == string(core.PrimaryLostTransactions):
+		return []string{fmt.Sprintf("decide which copy is right; to go on with a replica's: kubectl cnmsql promote %s REPLICA -n %s", r.Name, r.Namespace)}
+	case r.Operation != nil && r.Operation.Step == string(core.StepProve):
+		return []string{adviseNode(f)}
+	default:
+		return []string{"mend what is said above; the operator notices by itself and goes on"}
+	}
+}
+
+// adviseUnreachable is for a primary of which nothing is known, and nothing
+// is being done about it.
+func adviseUnreachable(f *Facts, r *Report) []string {
+	unreachable := []core.Diagnosis{core.PrimaryUnreachable, core.PrimaryUnreachableReplicasLost, core.PrimaryUnreachableButReplicasStream}
+	if r.Phase == string(core.PhaseBlocked) || !slices.Contains(unreachable, core.Diagnosis(r.Diagnosis)) {
+		return nil
+	}
+	return []string{
+		fmt.Sprintf("see why %s cannot be reached: kubectl describe pod %s -n %s", f.holder(), f.holder(), r.Namespace),
+		adviseNode(f),
+	}
+}
+
+func adviseNode(f *Facts) string {
+	node := "NODE"
+	if p := f.Cluster.Status.Promotion; p != nil {
+		node = orElse(p.Node, node)
+	}
+	return fmt.Sprintf("only if node %s is switched off for good (not merely cut off): kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", node, node)
+}
+
+func adviseInstances(f *Facts, r *Report) []string {
+	var out []string
+	for _, in := range r.Instances {
+		switch {
+		case in.State == string(core.Failed) || in.State == string(core.Hung):
+			out = append(out, fmt.Sprintf("see what %s says: kubectl logs %s -c %s -n %s --tail 50", in.Name, in.Name, layout.Container, r.Namespace))
+		case f.stuck(in.Name):
+			out = append(out, fmt.Sprintf("see why %s does not start: kubectl describe pod %s -n %s", in.Name, in.Name, r.Namespace))
+		case in.State == "Unknown" && f.runs(in.Name) && in.Name != f.holder():
+			out = append(out, fmt.Sprintf("see why the manager of %s does not answer: kubectl describe pod %s -n %s", in.Name, in.Name, r.Namespace))
+		}
+	}
+	return out
+}
+
+func (f *Facts) runs(name string) bool {
+	pod := f.Pods[name]
+	return pod != nil && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning
+}
+
+// stuck: the kubelet or the scheduler says that the Pod cannot start as it is.
+func (f *Facts) stuck(name string) bool {
+	pod := f.Pods[name]
+	if pod == nil {
+		return false
+	}
+	starting := []string{"", "PodInitializing", "ContainerCreating"}
+	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if w := s.State.Waiting; w != nil && !slices.Contains(starting, w.Reason) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
+	})
+}
+
+func adviseDiverged(f *Facts, r *Report) []string {
+	var out []string
+	for _, name := range f.Cluster.Status.DivergedInstances {
+		out = append(out, fmt.Sprintf("decide whether the transactions that only %s holds matter (look: kubectl cnmsql mysql %s --instance %s -n %s); %s",
+			name, r.Name, name, r.Namespace, reclone("to give them up and copy it anew", name, r.Namespace)))
+	}
+	return out
+}
+
+func adviseBroken(f *Facts, r *Report) []string {
+	var out []string
+	for _, name := range f.Cluster.Status.ReplicationBrokenInstances {
+		if !slices.Contains(f.Cluster.Status.DivergedInstances, name) {
+			out = append(out, "mend what stopped replication of "+name+"; or, "+reclone("to copy it anew", name, r.Namespace))
+		}
+	}
+	return out
+}
+
+func reclone(aim, instance, namespace string) string {
+	return fmt.Sprintf("%s: kubectl delete pvc/%s pod/%s -n %s --wait=false", aim, instance, instance, namespace)
+}
+
+func adviseWaiting(_ *Facts, r *Report) []string {
+	if r.Writable != WritableWaiting {
+		return nil
+	}
+	return []string{"bring replicas back, or lower spec.minSyncReplicas or spec.mysql.semiSync.dataDurability knowing that acknowledged writes may then be lost"}
+}
+
+func adviseSlow(f *Facts, r *Report) []string {
+	op := r.Operation
+	if op == nil || op.Started == nil || op.Step == string(core.StepCatchUp) || f.Now.Sub(*op.Started) < operationIsLong || r.Phase == string(core.PhaseBlocked) {
+		return nil
+	}
+	return []string{fmt.Sprintf("the %s takes long; see what the operator says: kubectl get events -n %s --field-selector involvedObject.name=%s, and its log (%s)",
+		op.Kind, r.Namespace, r.Name, findOperator)}
+}

@@ -1,0 +1,209 @@
+package plugin
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/resources"
+)
+
+// Facts are what a Report is made of.
+type Facts struct {
+	Cluster *v1alpha1.Cluster
+	// Pods by instance; nil when they could not be read.
+	Pods map[string]*corev1.Pod
+	// ReadWrite is the -rw Service; nil when it is not there or could not be read.
+	ReadWrite *corev1.Service
+	// Live is what instances say of themselves now, by name.
+	Live map[string]Live
+	// Reference is the primary's word taken after all of Live. A replica held
+	// against an older word of the primary shows transactions as errant that
+	// were merely replicated in between.
+	Reference *core.Report
+	// LiveProblem is why no instance was asked.
+	LiveProblem string
+	Now         time.Time
+}
+
+// Live is an instance's word, or why there is none.
+type Live struct {
+	Report  *core.Report
+	Problem string
+}
+
+// Build puts Facts in words.
+func Build(f Facts) Report {
+	c, s := f.Cluster, &f.Cluster.Status
+	r := Report{
+		Namespace: c.Namespace, Name: c.Name, Created: c.CreationTimestamp.Time, Taken: f.Now,
+		Phase: orElse(s.Phase, "Unknown"), Diagnosis: s.Diagnosis,
+		Primary: s.CurrentPrimary, PrimarySince: timeOf(s.CurrentPrimaryTimestamp), FailingSince: timeOf(s.PrimaryFailingSince),
+		Happening: orElse(s.PhaseReason, "the operator has not said anything about this Cluster yet"),
+		Operation: operationOf(s.Operation), Promotion: promotionOf(s.Promotion),
+		Durability: durabilityOf(&f), Wanted: int(c.Spec.Instances), Ready: int(s.ReadyInstances),
+		NotOK: conditionsNotOK(s.Conditions), Connect: connect(&f),
+	}
+	for _, name := range instanceNames(s) {
+		r.Instances = append(r.Instances, instanceOf(&f, name))
+	}
+	r.LiveProblem = liveProblem(&f, r.Instances)
+	r.Writable, r.WritableBecause = writable(&f, r.Durability)
+	r.ToDo = advise(&f, &r)
+	return r
+}
+
+// instanceNames are all that the status tells of, in the order of their numbers.
+func instanceNames(s *v1alpha1.ClusterStatus) []string {
+	names := slices.Clone(s.InstanceNames)
+	for _, in := range s.InstancesReported {
+		if !slices.Contains(names, in.Name) {
+			names = append(names, in.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// live is what an instance says of itself.
+func (f *Facts) live(name string) *core.Report { return f.Live[name].Report }
+
+// holder is the instance that may take writes.
+func (f *Facts) holder() string {
+	if p := f.Cluster.Status.Promotion; p != nil {
+		return p.Instance
+	}
+	return ""
+}
+
+// writable rests on the primary's own word; on the operator's diagnosis when
+// the primary was not asked.
+func writable(f *Facts, d Durability) (Writable, string) {
+	p := f.Cluster.Status.Promotion
+	if p == nil {
+		return WritableNo, "no primary was chosen yet"
+	}
+	r := f.live(p.Instance)
+	switch {
+	case r == nil:
+		return writableByDiagnosis(f, p.Instance)
+	case r.WritableEpoch != p.Epoch:
+		return WritableNo, fmt.Sprintf("%s is %s and does not accept writes", p.Instance, describeState(r))
+	case d.Acks != nil && *d.Acks > *d.Attached && d.Mode == v1alpha1.DurabilityQuorum:
+		return WritableWaiting, fmt.Sprintf("%s accepts writes, but each commit waits for %s, and %s attached",
+			p.Instance, count(*d.Acks, "acknowledgement"), isAre(*d.Attached, "replica"))
+	}
+	because := fmt.Sprintf("%s accepts writes (epoch %d)", p.Instance, p.Epoch)
+	if to := f.routedTo(); to != p.Instance && f.ReadWrite != nil {
+		return WritableNo, fmt.Sprintf("%s, but the Service %s does not lead to it yet (it leads to %s)", because, f.ReadWrite.Name, orElse(to, "nobody"))
+	}
+	return WritableYes, because
+}
+
+func writableByDiagnosis(f *Facts, primary string) (Writable, string) {
+	diagnosis := f.Cluster.Status.Diagnosis
+	because := fmt.Sprintf("the operator's last word of %s is %s; the instance itself ", primary, orElse(diagnosis, "missing"))
+	if f.Live[primary].Problem != "" {
+		because += "does not answer"
+	} else {
+		because += "was not asked"
+	}
+	switch core.Diagnosis(diagnosis) {
+	case core.PrimaryHealthy, core.PrimaryTerminating:
+		return WritableYes, because
+	case core.PrimaryUnreachable, core.PrimaryUnreachableButReplicasStream, core.PrimaryUnreachableReplicasLost,
+		core.PrimaryLostTransactions, "":
+		return WritableUnknown, because
+	default:
+		return WritableNo, because
+	}
+}
+
+func (f *Facts) routedTo() string {
+	if f.ReadWrite == nil {
+		return ""
+	}
+	return resources.RoutedTo(f.ReadWrite)
+}
+
+func operationOf(o *v1alpha1.OperationStatus) *Operation {
+	if o == nil {
+		return nil
+	}
+	return &Operation{Kind: o.Kind, Step: o.Step, Meaning: meanings[core.Step(o.Step)], From: o.From, To: o.To,
+		Reason: o.Reason, Started: timeOf(o.StartedAt), Deadline: timeOf(o.Deadline)}
+}
+
+func promotionOf(p *v1alpha1.PromotionStatus) *Promotion {
+	if p == nil {
+		return nil
+	}
+	return &Promotion{Epoch: p.Epoch, Instance: p.Instance, From: p.From, Proof: p.Proof, Evidence: p.Evidence,
+		Granted: timeOf(p.GrantedAt), WritableSince: timeOf(p.WritableSince)}
+}
+
+func durabilityOf(f *Facts) Durability {
+	spec := &f.Cluster.Spec
+	wish := core.Durability{Mode: core.DurabilityAsync}
+	if semi := spec.MySQL.SemiSync; semi != nil && semi.Enabled {
+		wish.Mode = core.DurabilityMode(semi.DataDurability)
+	}
+	if spec.MinSyncReplicas != nil {
+		wish.Min = int(*spec.MinSyncReplicas)
+	}
+	if spec.MaxSyncReplicas != nil {
+		wish.Max = int(*spec.MaxSyncReplicas)
+	}
+	d := Durability{Mode: string(wish.Mode), Wished: wish.Wished(int(spec.Instances))}
+	for _, c := range f.Cluster.Status.Conditions {
+		if c.Type == v1alpha1.ConditionDurable {
+			d.Status, d.Message = string(c.Status), c.Message
+		}
+	}
+	if r := f.live(f.holder()); r != nil && r.Server != nil && r.Server.SemiSync.SourceEnabled {
+		d.Acks, d.Attached = &r.Server.SemiSync.Acks, &r.Server.SemiSync.Clients
+	}
+	return d
+}
+
+// badWhenTrue are the conditions that are well when they are False.
+var badWhenTrue = []string{v1alpha1.ConditionDegraded, v1alpha1.ConditionProgressing}
+
+func conditionsNotOK(all []metav1.Condition) []Condition {
+	var out []Condition
+	for _, c := range all {
+		good := metav1.ConditionTrue
+		if slices.Contains(badWhenTrue, c.Type) {
+			good = metav1.ConditionFalse
+		}
+		if c.Status != good {
+			out = append(out, Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message})
+		}
+	}
+	return out
+}
+
+func connect(f *Facts) Connect {
+	c, names := f.Cluster, resources.Names(f.Cluster.Name)
+	address := func(service string) string {
+		return fmt.Sprintf("%s.%s.svc:%d", service, c.Namespace, layout.MySQLPort)
+	}
+	return Connect{
+		Services: []Service{
+			{Address: address(names.ReadWrite()), For: "reads and writes, on the primary", RoutedTo: f.routedTo()},
+			{Address: address(names.ReadOnly()), For: "reads, on replicas"},
+			{Address: address(names.Read()), For: "reads, on every instance"},
+		},
+		AppSecret: names.AppSecret(),
+		Commands: []string{
+			fmt.Sprintf("kubectl cnmsql mysql %s -n %s", c.Name, c.Namespace),
+			fmt.Sprintf("kubectl port-forward -n %s service/%s %d", c.Namespace, names.ReadWrite(), layout.MySQLPort),
+		},
+	}
+}

@@ -1,0 +1,274 @@
+package plugin
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/resources"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+const uuid1, uuid2 = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
+
+var now = time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+
+func at(before time.Duration) *metav1.MicroTime { return &metav1.MicroTime{Time: now.Add(-before)} }
+
+func set(text string) gtid.Set {
+	s, err := gtid.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// healthy is three instances, demo-1 primary, all asked. Cases change it.
+func healthy() *Facts {
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "shop", CreationTimestamp: metav1.Time{Time: now.Add(-50 * time.Hour)}}}
+	c.Spec.Instances = 3
+	c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true, DataDurability: v1alpha1.DurabilityQuorum}
+	c.Status = v1alpha1.ClusterStatus{
+		Phase: string(core.PhaseHealthy), PhaseReason: "demo-1 takes writes; all 3 instances are healthy", Diagnosis: string(core.PrimaryHealthy),
+		CurrentPrimary: "demo-1", CurrentPrimaryTimestamp: at(49 * time.Hour), TargetPrimary: "demo-1", PrimaryEpoch: 4, EstablishedAt: at(50 * time.Hour),
+		Promotion: &v1alpha1.PromotionStatus{Epoch: 4, Instance: "demo-1", From: "demo-2", Proof: string(core.ProofManagerFenced),
+			Evidence: "the manager of demo-2 promised to stay read-only below epoch 4", GrantedAt: at(49*time.Hour + 640*time.Millisecond), WritableSince: at(49 * time.Hour), Node: "n1"},
+		InstanceNames: []string{"demo-1", "demo-2", "demo-3"}, Instances: 3, ReadyInstances: 3,
+		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Healthy"},
+			{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: "Healthy"}},
+	}
+	f := &Facts{Cluster: c, Pods: map[string]*corev1.Pod{}, Live: map[string]Live{}, ReadWrite: resources.ReadWriteService(c, "demo-1"), Now: now}
+	primary := &core.Report{Instance: "demo-1", Node: "n1", State: core.Running, Data: core.DataPopulated, WritableEpoch: 4, Version: "9.7.0",
+		Server: &core.Server{UUID: uuid1, Executed: set(uuid1 + ":1-1000"), SemiSync: core.SemiSync{SourceEnabled: true, SourceActive: true, Acks: 1, Clients: 2}}}
+	f.add(primary)
+	f.Reference = primary
+	f.add(replica("demo-2", "n2", ":1-1000"))
+	f.add(replica("demo-3", "n3", ":1-990"))
+	f.Live["demo-3"].Report.Server.Replication.LagSeconds = 0.21
+	return f
+}
+
+func replica(name, node, executed string) *core.Report {
+	return &core.Report{Instance: name, Node: node, State: core.Running, Data: core.DataPopulated, Version: "9.7.0",
+		Server: &core.Server{UUID: uuid2, SuperReadOnly: true, Executed: set(uuid1 + executed),
+			Replication: &core.Replication{SourceHost: "demo-1.shop.svc", IORunning: true, SQLRunning: true}}}
+}
+
+// add puts an instance with its Pod and its last word in the status.
+func (f *Facts) add(r *core.Report) {
+	role := v1alpha1.RoleReplica
+	if r.WritableEpoch > 0 {
+		role = v1alpha1.RolePrimary
+	}
+	s := &f.Cluster.Status
+	s.InstancesReported = append(s.InstancesReported, v1alpha1.InstanceStatus{Name: r.Instance, State: string(r.State), Role: role, Ready: true, Version: r.Version, Node: r.Node})
+	f.Pods[r.Instance] = &corev1.Pod{Spec: corev1.PodSpec{NodeName: r.Node},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "mysql", Ready: true}}}}
+	f.Live[r.Instance] = Live{Report: r}
+}
+
+func (f *Facts) notReady(name string) { f.Pods[name].Status.ContainerStatuses[0].Ready = false }
+
+func (f *Facts) phase(p core.Phase, diagnosis core.Diagnosis, reason string) {
+	s := &f.Cluster.Status
+	s.Phase, s.Diagnosis, s.PhaseReason = string(p), string(diagnosis), reason
+	s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionFalse, Reason: string(p), Message: reason}}
+}
+
+func failover() *Facts {
+	f := healthy()
+	f.phase(core.PhaseFailover, core.MysqldDown, "reading what the replicas hold")
+	s := &f.Cluster.Status
+	s.ReadyInstances, s.PrimaryFailingSince = 2, at(900*time.Millisecond)
+	s.Operation = &v1alpha1.OperationStatus{Kind: "Failover", Step: string(core.StepElect), From: "demo-1", Reason: string(core.MysqldDown), StartedAt: at(1200 * time.Millisecond)}
+	f.notReady("demo-1")
+	f.Live["demo-1"] = Live{Report: &core.Report{Instance: "demo-1", Node: "n1", State: core.Stopped, Data: core.DataPopulated, Version: "9.7.0",
+		Message: "mysqld ended by signal killed", FencedBelow: 5}}
+	f.Reference = f.Live["demo-1"].Report
+	return f
+}
+
+func blocked() *Facts {
+	f := healthy()
+	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "the primary demo-1 fails (PrimaryUnreachableReplicasLost), and there is no proof yet that it cannot take writes: its manager does not answer and its kubelet has not reported its end. Nobody is promoted meanwhile")
+	s := &f.Cluster.Status
+	s.ReadyInstances, s.PrimaryFailingSince = 2, at(4*time.Minute)
+	s.Operation = &v1alpha1.OperationStatus{Kind: "Failover", Step: string(core.StepProve), From: "demo-1", Reason: string(core.PrimaryUnreachableReplicasLost), StartedAt: at(4 * time.Minute)}
+	f.notReady("demo-1")
+	s.InstancesReported[0] = v1alpha1.InstanceStatus{Name: "demo-1", State: "Unknown", Node: "n1"}
+	f.Live["demo-1"] = Live{Problem: "forwarding a port to its Pod: no answer within 3s"}
+	f.Reference = nil
+	for _, name := range []string{"demo-2", "demo-3"} {
+		r := f.live(name).Server.Replication
+		r.IORunning, r.IOConnecting, r.IOError = false, true, "error reconnecting to source 'cnmsql_replication@demo-1.shop.svc:3306'"
+	}
+	return f
+}
+
+func provisioning() *Facts {
+	f := healthy()
+	f.phase(core.PhaseProvisioning, core.PrimaryHealthy, "waiting for the instances to become ready")
+	f.Cluster.Status.ReadyInstances = 1
+	f.Cluster.Status.Promotion.Proof, f.Cluster.Status.Promotion.Evidence, f.Cluster.Status.Promotion.From = string(core.ProofBootstrap), "there never was a primary", ""
+	f.Live["demo-2"] = Live{Report: &core.Report{Instance: "demo-2", Node: "n2", State: core.Cloning, Data: core.DataScratch, Version: "9.7.0",
+		Clone: &core.Clone{Donor: "demo-1.shop.svc", Stage: "FILE COPY", Percent: 42}}}
+	f.notReady("demo-2")
+	f.Cluster.Status.InstancesReported[2] = v1alpha1.InstanceStatus{Name: "demo-3", State: "Unknown", Message: "ImagePullBackOff: Back-off pulling image mysql:9.77"}
+	f.Live["demo-3"] = Live{Problem: "its Pod is Pending"}
+	f.Pods["demo-3"].Status = corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{Name: "mysql",
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}}
+	return f
+}
+
+func diverged() *Facts {
+	f := healthy()
+	f.phase(core.PhaseDegraded, core.PrimaryHealthy, "demo-2: transactions that the primary does not have; kept out of service")
+	f.Cluster.Status.DivergedInstances = []string{"demo-2"}
+	f.live("demo-2").Server.Executed = set(uuid1 + ":1-998," + uuid2 + ":7-9")
+	f.live("demo-2").Server.Replication = nil
+	return f
+}
+
+func degraded() *Facts {
+	f := healthy()
+	f.phase(core.PhaseDegraded, core.PrimaryHealthy, "replication of demo-3 is broken: Could not execute Write_rows event on table shop.orders; Duplicate entry '7'")
+	f.Cluster.Status.ReplicationBrokenInstances = []string{"demo-3"}
+	f.Cluster.Status.ReadyInstances = 2
+	f.notReady("demo-3")
+	r := f.live("demo-3").Server.Replication
+	r.SQLRunning, r.SQLError = false, "Could not execute Write_rows event on table shop.orders; Duplicate entry '7'"
+	f.Pods["demo-2"].Status.ContainerStatuses[0].RestartCount = 2
+	f.Pods["demo-2"].Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
+	return f
+}
+
+func unreachable() *Facts {
+	f := healthy()
+	f.phase(core.PhaseDegraded, core.PrimaryHealthy, "waiting for the instances to become ready")
+	f.Cluster.Status.ReadyInstances = 2
+	f.Cluster.Status.InstancesReported[2].State = "Unknown"
+	f.notReady("demo-3")
+	f.Live["demo-3"] = Live{Problem: "forwarding a port to its Pod: no answer within 3s"}
+	return f
+}
+
+func writesWait() *Facts {
+	f := healthy()
+	f.phase(core.PhaseDegraded, core.PrimaryHealthy, "waiting for the instances to become ready")
+	f.Cluster.Status.ReadyInstances = 1
+	f.live("demo-1").Server.SemiSync.Clients = 0
+	f.Cluster.Status.Conditions = append(f.Cluster.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionFalse,
+		Reason: "TooFewAcknowledgements", Message: "0 of 1 replicas acknowledge"})
+	for _, name := range []string{"demo-2", "demo-3"} {
+		delete(f.Pods, name)
+		f.Live[name] = Live{Problem: "its Pod does not exist"}
+	}
+	return f
+}
+
+func notPermitted() *Facts {
+	f := healthy()
+	f.Live, f.Pods, f.Reference, f.ReadWrite = nil, nil, nil, nil
+	f.LiveProblem = `instances were not asked, for that needs the Secret demo-ca: secrets "demo-ca" is forbidden`
+	return f
+}
+
+func untouched() *Facts {
+	f := healthy()
+	f.Cluster.Status, f.Live, f.Pods, f.Reference, f.ReadWrite = v1alpha1.ClusterStatus{}, nil, nil, nil, nil
+	return f
+}
+
+var situations = map[string]func() *Facts{
+	"healthy": healthy, "failover": failover, "blocked": blocked, "provisioning": provisioning, "diverged": diverged, "degraded": degraded,
+	"unreachable": unreachable, "writes-wait": writesWait, "not-permitted": notPermitted, "untouched": untouched,
+}
+
+func TestTheTableOfEachSituation(t *testing.T) {
+	for name, situation := range situations {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			if err := WriteTable(&out, Build(*situation())); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name+".txt", out.String())
+		})
+	}
+}
+
+func TestTheListOfClusters(t *testing.T) {
+	var all []Report
+	for _, situation := range []func() *Facts{healthy, failover, blocked, untouched} {
+		f := situation()
+		all = append(all, Build(Facts{Cluster: f.Cluster, Now: now}))
+	}
+	var out strings.Builder
+	if err := WriteList(&out, all); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "list.txt", out.String())
+}
+
+func TestTheReportAsYAML(t *testing.T) {
+	var out strings.Builder
+	if err := encode(&out, "yaml", Build(*diverged())); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "diverged.yaml", out.String())
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", file)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (go test ./internal/plugin -update writes it anew); got:\n%s", path, got)
+	}
+}
+
+func TestTheFirstLinesAnswerWhatIsAskedAtNight(t *testing.T) {
+	for name, situation := range situations {
+		var out strings.Builder
+		if err := WriteTable(&out, Build(*situation())); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(out.String(), "\n")
+		for i, label := range []string{"Cluster", "Writable", "Primary", "Happening", "To do"} {
+			if !strings.HasPrefix(lines[i], label) {
+				t.Errorf("%s: line %d is %q, not %s", name, i+1, lines[i], label)
+			}
+		}
+	}
+}
+
+func TestTransactionsThePrimaryStillCommitsAreNotErrant(t *testing.T) {
+	f := healthy()
+	f.live("demo-2").Server.Executed = set(uuid1 + ":1-1001")
+	if in := instanceOf(f, "demo-2"); *in.Errant != 0 {
+		t.Errorf("errant: %d %s", *in.Errant, in.ErrantSet)
+	}
+}
+
+func TestLagIsUnknownWhileNothingIsReceived(t *testing.T) {
+	if in := instanceOf(blocked(), "demo-2"); in.Lag != nil {
+		t.Errorf("lag is %v though demo-2 does not receive", *in.Lag)
+	}
+}

@@ -1,0 +1,69 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// Command is kubectl cnmsql.
+func Command() *cobra.Command {
+	// The libraries' logs would be mixed with what is printed; what matters of
+	// them comes back as errors.
+	klog.SetLogger(logr.Discard())
+	ctrllog.SetLogger(logr.Discard())
+	cmd := &cobra.Command{
+		Use:           "kubectl-cnmsql",
+		Short:         "See and steer MySQL clusters of the cnmsql operator",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl cnmsql"},
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	k := newKube(cmd.PersistentFlags())
+	cmd.AddCommand(statusCommand(k), promoteCommand(k), mysqlCommand(k), versionCommand())
+	return cmd
+}
+
+// ExitCode is what the process should end with: the remote command's own code
+// where there is one. told is false when nothing need be printed, for the
+// remote command has said it.
+func ExitCode(err error) (code int, told bool) {
+	var exit interface{ ExitStatus() int }
+	switch {
+	case err == nil:
+		return 0, false
+	case errors.As(err, &exit):
+		return exit.ExitStatus(), false
+	default:
+		return 1, true
+	}
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{Use: "version", Short: "Show the version of this plugin", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
+			return err
+		}}
+}
+
+// version is what the Go toolchain noted in the binary.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "kubectl-cnmsql of unknown version"
+	}
+	text := "kubectl-cnmsql " + info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			text += " (" + s.Value + ")"
+		}
+	}
+	return fmt.Sprintf("%s %s %s/%s", text, info.GoVersion, runtime.GOOS, runtime.GOARCH)
+}

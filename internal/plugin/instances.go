@@ -1,0 +1,207 @@
+package plugin
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/layout"
+)
+
+// instanceOf begins with what the Cluster's status says and puts the Pod's and
+// the instance's own word over it.
+func instanceOf(f *Facts, name string) Instance {
+	in := Instance{Name: name, State: "Unknown"}
+	message := ""
+	for _, r := range f.Cluster.Status.InstancesReported {
+		if r.Name == name {
+			in.Role, in.State, in.Ready, in.Version, in.Node = r.Role, r.State, r.Ready, r.Version, r.Node
+			message = r.Message
+		}
+	}
+	if f.Pods != nil {
+		in.fromPod(f.Pods[name])
+	}
+	if r := f.live(name); r != nil {
+		message = r.Message
+		in.fromReport(f, r)
+	}
+	if message != "" {
+		in.Notes = append([]string{message}, in.Notes...)
+	}
+	in.Stale = !in.Live && f.Live[name].Problem != ""
+	if slices.Contains(f.Cluster.Status.DivergedInstances, name) {
+		in.Role = "diverged"
+	}
+	if in.Role == "diverged" && in.ErrantSet == "" {
+		in.note("holds transactions that the primary does not have; kept out of every Service")
+	}
+	if slices.Contains(f.Cluster.Status.ReplicationBrokenInstances, name) && !in.Live {
+		in.note("replication stopped with an error")
+	}
+	return in
+}
+
+func (in *Instance) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(in.Notes, text) {
+		in.Notes = append(in.Notes, text)
+	}
+}
+
+func (in *Instance) fromPod(pod *corev1.Pod) {
+	if pod == nil {
+		in.Ready, in.State, in.Role = false, "NoPod", ""
+		return
+	}
+	in.Node = orElse(pod.Spec.NodeName, in.Node)
+	restarts := 0
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.Name != layout.Container {
+			continue
+		}
+		restarts = int(s.RestartCount)
+		in.Ready = s.Ready
+		if last := s.LastTerminationState.Terminated; last != nil {
+			in.note("its container ended last with %s (exit code %d)", orElse(last.Reason, "no reason"), last.ExitCode)
+		}
+	}
+	in.Restarts = &restarts
+	if pod.DeletionTimestamp != nil {
+		in.note("its Pod is being deleted")
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			in.note("no node takes it: %s", c.Message)
+		}
+	}
+}
+
+func (in *Instance) fromReport(f *Facts, r *core.Report) {
+	in.Live, in.State, in.Version, in.Node = true, string(r.State), orElse(r.Version, in.Version), orElse(r.Node, in.Node)
+	if in.Restarts != nil {
+		total := *in.Restarts + r.Restarts
+		in.Restarts = &total
+	}
+	if r.Clone != nil && r.State == core.Cloning {
+		in.Clone = &Clone{Donor: instanceIn(r.Clone.Donor), Stage: r.Clone.Stage, Percent: r.Clone.Percent}
+	}
+	if r.Clone != nil && r.Clone.Error != "" {
+		in.note("the clone from %s failed: %s", instanceIn(r.Clone.Donor), r.Clone.Error)
+	}
+	if r.NeedsReclone {
+		in.note("the primary has purged what this instance lacks: it must be cloned anew")
+	}
+	in.Role = liveRole(f, in.Name, r)
+	if r.WritableEpoch != 0 && in.Role != v1alpha1.RolePrimary {
+		in.note("accepts writes in epoch %d, which is not the present one", r.WritableEpoch)
+	}
+	if r.Server == nil {
+		return
+	}
+	if in.Role != v1alpha1.RolePrimary {
+		in.fromReplication(r.Server.Replication)
+		in.compare(f, r)
+	}
+}
+
+func liveRole(f *Facts, name string, r *core.Report) string {
+	p := f.Cluster.Status.Promotion
+	switch {
+	case p != nil && p.Instance == name && r.WritableEpoch == p.Epoch:
+		return v1alpha1.RolePrimary
+	case r.Server != nil && r.Server.Replication != nil:
+		return v1alpha1.RoleReplica
+	default:
+		return ""
+	}
+}
+
+// fromReplication keeps lag unknown while nothing is received: a replica that
+// applied all it has does not know what it misses.
+func (in *Instance) fromReplication(r *core.Replication) {
+	if r == nil {
+		return
+	}
+	in.Source = instanceIn(r.SourceHost)
+	if r.IORunning && r.SQLRunning {
+		in.Lag = &r.LagSeconds
+	}
+	switch {
+	case r.IORunning:
+	case r.IOError != "":
+		in.note("does not receive from %s: %s", in.Source, r.IOError)
+	case r.IOConnecting:
+		in.note("is connecting to %s", in.Source)
+	default:
+		in.note("does not receive: its IO thread is stopped")
+	}
+	switch {
+	case r.SQLRunning:
+	case r.SQLError != "":
+		in.note("does not apply what it received: %s", r.SQLError)
+	default:
+		in.note("does not apply: its SQL thread is stopped")
+	}
+}
+
+// compare holds an instance against the primary, when both answered.
+func (in *Instance) compare(f *Facts, r *core.Report) {
+	if r.Data != core.DataPopulated {
+		return
+	}
+	if p := f.live(f.holder()); p != nil && p.Server != nil {
+		n := p.Server.Executed.Subtract(r.Server.Executed).Count()
+		in.Lacks = &n
+	}
+	if f.Reference == nil || f.Reference.Server == nil || f.holder() == in.Name {
+		return
+	}
+	errant := errantOf(r, f.Reference.Server)
+	n := errant.Count()
+	in.Errant = &n
+	if n > 0 {
+		in.ErrantSet = errant.Abbreviate(10)
+		in.note("transactions that %s does not have: %s", f.holder(), in.ErrantSet)
+	}
+}
+
+// errantOf leaves out what the primary itself made: a replica executes a
+// transaction while the primary still waits for acknowledgements of it. When
+// the primary has really lost some of its own, the operator says so.
+func errantOf(r *core.Report, primary *core.Server) gtid.Set {
+	errant := r.Server.Executed.Subtract(primary.Executed)
+	if own, err := gtid.Parse(primary.UUID + ":1-9223372036854775806"); err == nil {
+		errant = errant.Subtract(own)
+	}
+	return errant.Union(r.Errant)
+}
+
+// liveProblem is one line on what is not known and why.
+func liveProblem(f *Facts, all []Instance) string {
+	if f.LiveProblem != "" {
+		return f.LiveProblem
+	}
+	var silent []string
+	why := ""
+	for _, in := range all {
+		if p := f.Live[in.Name].Problem; p != "" {
+			silent = append(silent, in.Name)
+			why = orElse(why, p)
+		}
+	}
+	if len(silent) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s could not be asked: %s", strings.Join(silent, ", "), why)
+}
+
+// instanceIn is the instance in a host name that layout.InstanceHost made.
+func instanceIn(host string) string {
+	name, _, _ := strings.Cut(host, ".")
+	return name
+}

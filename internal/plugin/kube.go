@@ -1,0 +1,82 @@
+package plugin
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// kube reaches the API server as kubectl would: by the same files, variables
+// and flags. kubectl's --user is not among them; it means an account of MySQL here.
+type kube struct {
+	rules     *clientcmd.ClientConfigLoadingRules
+	overrides clientcmd.ConfigOverrides
+}
+
+func newKube(flags *pflag.FlagSet) *kube {
+	k := &kube{rules: clientcmd.NewDefaultClientConfigLoadingRules()}
+	flags.StringVar(&k.rules.ExplicitPath, "kubeconfig", "", "path of the kubeconfig file")
+	flags.StringVar(&k.overrides.CurrentContext, "context", "", "context of the kubeconfig to use")
+	flags.StringVarP(&k.overrides.Context.Namespace, "namespace", "n", "", "namespace of the Cluster")
+	flags.StringVar(&k.overrides.AuthInfo.Impersonate, "as", "", "user to impersonate")
+	flags.StringArrayVar(&k.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to impersonate; may be repeated")
+	return k
+}
+
+// session is a reached API server.
+type session struct {
+	conf      *rest.Config
+	client    client.WithWatch
+	namespace string
+}
+
+func (k *kube) open() (*session, error) {
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(k.rules, &k.overrides)
+	conf, err := loader.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w; name one with --kubeconfig or the variable KUBECONFIG", err)
+	}
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("reading the namespace of the kubeconfig: %w", err)
+	}
+	// A status asks for a dozen objects at once; throttling would eat the
+	// deadline of the live facts.
+	conf.QPS, conf.Burst = 50, 100
+	conf.Timeout = 0
+	conf.UserAgent = "kubectl-cnmsql"
+	// A missing CRD and the like are told by errors; warnings of the API server
+	// are for whoever writes manifests.
+	conf.WarningHandler = rest.NoWarnings{}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.NewWithWatch(conf, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("reaching the API server %s: %w", conf.Host, err)
+	}
+	return &session{conf: conf, client: c, namespace: namespace}, nil
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+}
+
+// readLimit bounds what is read from the API server for one status.
+const readLimit = 15 * time.Second

@@ -1,0 +1,46 @@
+package plugin
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/yaml"
+)
+
+// WriteList prints one line a cluster. What is happening comes last, for it is
+// long.
+func WriteList(out io.Writer, all []Report) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "NAMESPACE\tNAME\tPHASE\tWRITABLE\tPRIMARY\tREADY\tAGE\tHAPPENING")
+	for _, r := range all {
+		_, _ = fmt.Fprintln(w, strings.Join([]string{
+			r.Namespace, r.Name, r.Phase, string(r.Writable), orElse(r.Primary, "-"), fmt.Sprintf("%d/%d", r.Ready, r.Wanted),
+			duration.HumanDuration(r.Taken.Sub(r.Created)), r.Happening,
+		}, "\t"))
+	}
+	return w.Flush()
+}
+
+// encode prints for programs. v is a Report or a list of them.
+func encode(out io.Writer, format string, v any) error {
+	var text []byte
+	var err error
+	switch format {
+	case "json":
+		text, err = json.MarshalIndent(v, "", "  ")
+		text = append(text, '\n')
+	case "yaml":
+		text, err = yaml.Marshal(v)
+	default:
+		return fmt.Errorf("-o %s is not known; use json or yaml, or none for a table", format)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	return err
+}

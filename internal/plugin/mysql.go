@@ -1,0 +1,129 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/remotecommand"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/layout"
+)
+
+func mysqlCommand(k *kube) *cobra.Command {
+	var instance, account string
+	cmd := &cobra.Command{
+		Use:   "mysql CLUSTER [-- ARGS]",
+		Short: "Open a mysql client on the primary; ARGS are the client's",
+		Example: `  kubectl cnmsql mysql demo
+  echo 'select 1' | kubectl cnmsql mysql demo
+  kubectl cnmsql mysql demo --user app -- -e 'show tables' app`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if account != "root" && account != "app" {
+				return fmt.Errorf("--user %s is not known; use root, or app for the user in the Secret CLUSTER-app", account)
+			}
+			s, err := k.open()
+			if err != nil {
+				return err
+			}
+			c, err := getCluster(cmd.Context(), s.client, types.NamespacedName{Namespace: s.namespace, Name: args[0]})
+			if err != nil {
+				return err
+			}
+			name, err := sessionInstance(c, instance, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return s.attach(cmd.Context(), name, clientCommand(account, args[1:]))
+		},
+	}
+	cmd.Flags().StringVar(&instance, "instance", "", "instance to connect to, by name or number, instead of the primary")
+	cmd.Flags().StringVar(&account, "user", "root", "root, or app for the application's user")
+	return cmd
+}
+
+// clientCommand is carried out in the Pod. The manager's binary finds the client
+// and hands it the password, so that this is in no argument and no variable.
+func clientCommand(account string, args []string) []string {
+	return append([]string{layout.Binary, "instance", "client", "--user", account, "--"}, args...)
+}
+
+func sessionInstance(c *v1alpha1.Cluster, instance string, warn io.Writer) (string, error) {
+	if instance != "" {
+		return instanceNamed(c, instance)
+	}
+	s := &c.Status
+	if s.CurrentPrimary == "" {
+		return "", fmt.Errorf("cluster %s has no primary yet: %s; name another instance with --instance", c.Name, orElse(s.PhaseReason, "the operator has not looked at it"))
+	}
+	if w, because := writable(&Facts{Cluster: c}, Durability{}); w != WritableYes {
+		_, _ = fmt.Fprintf(warn, "Warning: %s may not take writes now (%s). %s\n", s.CurrentPrimary, because, s.PhaseReason)
+	}
+	return s.CurrentPrimary, nil
+}
+
+// attach runs a command in an instance's Pod with this process' standard
+// streams, on a terminal when there is one. Its error keeps the exit code.
+func (s *session) attach(ctx context.Context, pod string, command []string) error {
+	stdin, stdout := int(os.Stdin.Fd()), int(os.Stdout.Fd())
+	tty := term.IsTerminal(stdin) && term.IsTerminal(stdout)
+	run, err := s.executor(pod, command, tty)
+	if err != nil {
+		return err
+	}
+	streams := remotecommand.StreamOptions{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Tty: tty}
+	if !tty {
+		return explainExec(pod, run.StreamWithContext(ctx, streams))
+	}
+	before, err := term.MakeRaw(stdin)
+	if err != nil {
+		return fmt.Errorf("setting the terminal up: %w", err)
+	}
+	defer func() { _ = term.Restore(stdin, before) }()
+	sizes, stop := watchSize(stdout)
+	defer stop()
+	streams.Stderr, streams.TerminalSizeQueue = nil, sizes
+	return explainExec(pod, run.StreamWithContext(ctx, streams))
+}
+
+func explainExec(pod string, err error) error {
+	if err == nil || isExit(err) {
+		return err
+	}
+	return fmt.Errorf("running the client in Pod %s: %w; see that it runs: kubectl cnmsql status", pod, err)
+}
+
+func isExit(err error) bool {
+	var exit interface{ ExitStatus() int }
+	return errors.As(err, &exit)
+}
+
+func (s *session) executor(pod string, command []string, tty bool) (remotecommand.Executor, error) {
+	typed, err := typedcore.NewForConfig(s.conf)
+	if err != nil {
+		return nil, err
+	}
+	url := typed.RESTClient().Post().Resource("pods").Namespace(s.namespace).Name(pod).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{Container: layout.Container, Command: command,
+			Stdin: true, Stdout: true, Stderr: !tty, TTY: tty}, scheme.ParameterCodec).URL()
+	old, err := remotecommand.NewSPDYExecutor(s.conf, http.MethodPost, url)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := remotecommand.NewWebSocketExecutor(s.conf, http.MethodGet, url.String())
+	if err != nil {
+		return nil, err
+	}
+	return remotecommand.NewFallbackExecutor(socket, old, needsSPDY)
+}

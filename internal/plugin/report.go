@@ -1,0 +1,142 @@
+package plugin
+
+import "time"
+
+// Writable answers the first question of whoever is woken at night.
+type Writable string
+
+// Answers. WritableWaiting: the primary accepts writes, but their commits wait
+// for acknowledgements that nobody can give.
+const (
+	WritableYes     Writable = "yes"
+	WritableNo      Writable = "no"
+	WritableWaiting Writable = "waiting"
+	WritableUnknown Writable = "unknown"
+)
+
+// Report is the situation of one cluster at one time. A pointer that is nil
+// stands for what is not known.
+type Report struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	Created   time.Time `json:"created,omitzero"`
+	Taken     time.Time `json:"taken"`
+
+	Phase           string     `json:"phase"`
+	Writable        Writable   `json:"writable"`
+	WritableBecause string     `json:"writableBecause"`
+	Primary         string     `json:"primary,omitempty"`
+	PrimarySince    *time.Time `json:"primarySince,omitempty"`
+	Diagnosis       string     `json:"diagnosis,omitempty"`
+	// FailingSince is when the primary was first seen failing.
+	FailingSince *time.Time `json:"failingSince,omitempty"`
+	// Happening is what the operator is doing or waiting for.
+	Happening string `json:"happening"`
+	// ToDo is what the reader should do; empty when there is nothing.
+	ToDo []string `json:"toDo,omitempty"`
+
+	Operation  *Operation `json:"operation,omitempty"`
+	Promotion  *Promotion `json:"promotion,omitempty"`
+	Durability Durability `json:"durability"`
+
+	Wanted    int        `json:"wantedInstances"`
+	Ready     int        `json:"readyInstances"`
+	Instances []Instance `json:"instances"`
+	// LiveProblem is why something about instances is not known.
+	LiveProblem string `json:"liveProblem,omitempty"`
+
+	NotOK   []Condition `json:"conditionsNotOK,omitempty"`
+	Connect Connect     `json:"connect"`
+}
+
+// Operation is the multi-step operation in progress.
+type Operation struct {
+	Kind     string     `json:"kind"`
+	Step     string     `json:"step"`
+	Meaning  string     `json:"meaning,omitempty"`
+	From     string     `json:"from,omitempty"`
+	To       string     `json:"to,omitempty"`
+	Reason   string     `json:"reason,omitempty"`
+	Started  *time.Time `json:"started,omitempty"`
+	Deadline *time.Time `json:"deadline,omitempty"`
+}
+
+// Promotion is the last permission to take writes.
+type Promotion struct {
+	Epoch         int64      `json:"epoch"`
+	Instance      string     `json:"instance"`
+	From          string     `json:"from,omitempty"`
+	Proof         string     `json:"proof"`
+	Evidence      string     `json:"evidence,omitempty"`
+	Granted       *time.Time `json:"granted,omitempty"`
+	WritableSince *time.Time `json:"writableSince,omitempty"`
+}
+
+// Durability is how many replicas acknowledge a commit.
+type Durability struct {
+	Mode   string `json:"mode"`
+	Wished int    `json:"wishedAcks"`
+	// Acks and Attached are the primary's own word.
+	Acks     *int   `json:"acks,omitempty"`
+	Attached *int   `json:"attachedReplicas,omitempty"`
+	Status   string `json:"durable,omitempty"`
+	Message  string `json:"message,omitempty"`
+}
+
+// Instance is the situation of one instance.
+type Instance struct {
+	Name  string `json:"name"`
+	Role  string `json:"role,omitempty"`
+	State string `json:"state"`
+	Ready bool   `json:"ready"`
+	// Lag is how old the transaction is that is being applied.
+	Lag *float64 `json:"lagSeconds,omitempty"`
+	// Lacks is the number of the primary's transactions that the instance has
+	// not executed.
+	Lacks *uint64 `json:"lacksTransactions,omitempty"`
+	// Errant is the number of transactions that the primary does not have,
+	// ErrantSet which.
+	Errant    *uint64 `json:"errantTransactions,omitempty"`
+	ErrantSet string  `json:"errantSet,omitempty"`
+	Source    string  `json:"source,omitempty"`
+	Version   string  `json:"version,omitempty"`
+	Node      string  `json:"node,omitempty"`
+	// Restarts of the container, and of mysqld inside it.
+	Restarts *int   `json:"restarts,omitempty"`
+	Clone    *Clone `json:"clone,omitempty"`
+	// Live: the instance itself was asked.
+	Live bool `json:"live"`
+	// Stale: it was asked and did not answer; what is shown was true once.
+	Stale bool     `json:"stale,omitempty"`
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Clone is the progress of a clone.
+type Clone struct {
+	Donor   string `json:"donor"`
+	Stage   string `json:"stage,omitempty"`
+	Percent int    `json:"percent"`
+}
+
+// Condition is a condition that does not have its good value.
+type Condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// Connect tells how to reach the cluster.
+type Connect struct {
+	Services  []Service `json:"services"`
+	AppSecret string    `json:"appSecret"`
+	Commands  []string  `json:"commands"`
+}
+
+// Service is one address of the cluster. RoutedTo is the instance that the -rw
+// Service selects.
+type Service struct {
+	Address  string `json:"address"`
+	For      string `json:"for"`
+	RoutedTo string `json:"routedTo,omitempty"`
+}

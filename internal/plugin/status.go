@@ -1,0 +1,83 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+func statusCommand(k *kube) *cobra.Command {
+	var output string
+	var everywhere bool
+	cmd := &cobra.Command{
+		Use:   "status [CLUSTER]",
+		Short: "Show whether a cluster is writable, what happens and what to do; without a name, all clusters",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if everywhere && len(args) > 0 {
+				return errors.New("-A lists the clusters of all namespaces; leave out either -A or the name")
+			}
+			if !slices.Contains([]string{"", "json", "yaml"}, output) {
+				return fmt.Errorf("-o %s is not known; use json or yaml, or none for a table", output)
+			}
+			s, err := k.open()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), readLimit)
+			defer cancel()
+			if len(args) == 0 {
+				return showAll(ctx, cmd.OutOrStdout(), s, everywhere, output)
+			}
+			return showOne(ctx, cmd.OutOrStdout(), s, args[0], output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list the clusters of all namespaces")
+	return cmd
+}
+
+func showOne(ctx context.Context, out io.Writer, s *session, name, output string) error {
+	f, err := gather(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	report := Build(f)
+	if output != "" {
+		return encode(out, output, report)
+	}
+	return WriteTable(out, report)
+}
+
+// showAll asks no instances: a list must be quick however many there are.
+func showAll(ctx context.Context, out io.Writer, s *session, everywhere bool, output string) error {
+	list := &v1alpha1.ClusterList{}
+	namespace := s.namespace
+	if everywhere {
+		namespace = ""
+	}
+	if err := s.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("listing Clusters: %w", explain(err))
+	}
+	reports := []Report{}
+	for i := range list.Items {
+		reports = append(reports, Build(Facts{Cluster: &list.Items[i], Now: time.Now(),
+			LiveProblem: "instances are asked only when one cluster is named"}))
+	}
+	if output != "" {
+		return encode(out, output, reports)
+	}
+	if len(reports) == 0 {
+		_, err := fmt.Fprintf(out, "There are no Clusters in %s.\n", orElse(namespace, "any namespace"))
+		return err
+	}
+	return WriteList(out, reports)
+}

@@ -1,0 +1,255 @@
+package plugin
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// page writes what people read. Its first lines answer: is it writable, who is
+// primary, what is happening, what to do.
+type page struct {
+	out io.Writer
+	now time.Time
+}
+
+// WriteTable prints one cluster.
+func WriteTable(out io.Writer, r Report) error {
+	var text strings.Builder
+	p := page{out: &text, now: r.Taken}
+	p.head(r)
+	p.details(r)
+	p.instances(r)
+	p.conditions(r)
+	p.connect(r.Connect)
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+func (p page) line(label, format string, args ...any) {
+	_, _ = fmt.Fprintf(p.out, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+}
+
+func (p page) head(r Report) {
+	p.line("Cluster", "%s/%s: %s, %d of %d instances ready", r.Namespace, r.Name, r.Phase, r.Ready, r.Wanted)
+	p.line("Writable", "%s: %s", writableWord(r.Writable), r.WritableBecause)
+	p.line("Primary", "%s", p.primary(r))
+	p.line("Happening", "%s", r.Happening)
+	if len(r.ToDo) == 0 {
+		p.line("To do", "%s", nothing(r))
+	}
+	for i, todo := range r.ToDo {
+		p.line([]string{"To do", ""}[min(i, 1)], "%s", todo)
+	}
+	_, _ = fmt.Fprintln(p.out)
+}
+
+func writableWord(w Writable) string {
+	switch w {
+	case WritableYes, WritableUnknown:
+		return string(w)
+	case WritableWaiting:
+		return "no, writes WAIT"
+	default:
+		return "NO"
+	}
+}
+
+func nothing(r Report) string {
+	if r.Phase == string(core.PhaseHealthy) {
+		return "nothing"
+	}
+	return "nothing yet: the operator goes on by itself"
+}
+
+func (p page) primary(r Report) string {
+	text := orElse(r.Primary, "none yet")
+	if r.PrimarySince != nil {
+		text += fmt.Sprintf(", since %s (%s ago)", stamp(*r.PrimarySince), ago(p.now, r.PrimarySince))
+	}
+	if r.Diagnosis != "" && r.Diagnosis != string(core.PrimaryHealthy) && r.Diagnosis != string(core.DiagnosisNone) {
+		text += "; " + r.Diagnosis
+	}
+	if r.FailingSince != nil {
+		text += ", failing for " + ago(p.now, r.FailingSince)
+	}
+	return text
+}
+
+func (p page) details(r Report) {
+	if op := r.Operation; op != nil {
+		p.line("Operation", "%s", p.operation(op))
+	}
+	if pr := r.Promotion; pr != nil {
+		p.line("Promotion", "%s", p.promotion(pr))
+	}
+	p.line("Durability", "%s", durabilityText(r.Durability))
+	_, _ = fmt.Fprintln(p.out)
+}
+
+func (p page) operation(op *Operation) string {
+	text := fmt.Sprintf("%s from %s to %s (%s), at step %s", op.Kind, op.From, orElse(op.To, "whoever holds the most"), op.Reason, op.Step)
+	if op.Meaning != "" {
+		text += " (" + op.Meaning + ")"
+	}
+	if op.Started != nil {
+		text += ", for " + ago(p.now, op.Started)
+	}
+	switch {
+	case op.Deadline == nil:
+	case op.Deadline.After(p.now):
+		text += ", given up in " + ago(*op.Deadline, &p.now)
+	default:
+		text += ", past its deadline for " + ago(p.now, op.Deadline)
+	}
+	return text
+}
+
+func (p page) promotion(pr *Promotion) string {
+	text := fmt.Sprintf("epoch %d to %s", pr.Epoch, pr.Instance)
+	if pr.From != "" && pr.From != pr.Instance {
+		text += " after " + pr.From
+	}
+	text += "; proof " + pr.Proof
+	if pr.Evidence != "" {
+		text += " (" + pr.Evidence + ")"
+	}
+	if pr.Granted != nil {
+		text += "; granted " + stamp(*pr.Granted)
+	}
+	switch {
+	case pr.WritableSince == nil:
+		text += ", not writable yet"
+	case pr.Granted != nil:
+		text += ", writable " + pr.WritableSince.Sub(*pr.Granted).Round(time.Millisecond).String() + " later"
+	}
+	return text
+}
+
+func durabilityText(d Durability) string {
+	if d.Wished == 0 {
+		return "async: a commit waits for no replica; a failover can lose the last acknowledged writes"
+	}
+	text := fmt.Sprintf("%s: each commit should wait for %s", d.Mode, count(d.Wished, "replica"))
+	if d.Acks != nil {
+		text += fmt.Sprintf("; now it waits for %d, %d attached", *d.Acks, *d.Attached)
+	}
+	if d.Status != "" && d.Status != "True" {
+		text += "; Durable is " + d.Status + ": " + d.Message
+	}
+	return text
+}
+
+func (p page) instances(r Report) {
+	if len(r.Instances) == 0 {
+		_, _ = fmt.Fprint(p.out, "There are no instances yet.\n\n")
+		return
+	}
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "INSTANCE\tROLE\tSTATE\tREADY\tLAG\tLACKS\tERRANT\tSOURCE\tVERSION\tNODE\tRESTARTS")
+	for _, in := range r.Instances {
+		reference := r.Promotion != nil && r.Promotion.Instance == in.Name
+		_, _ = fmt.Fprintln(w, strings.Join(row(in, reference), "\t"))
+	}
+	_ = w.Flush()
+	for _, in := range r.Instances {
+		for _, note := range in.Notes {
+			_, _ = fmt.Fprintf(p.out, "  %s: %s\n", in.Name, note)
+		}
+	}
+	if r.LiveProblem != "" {
+		_, _ = fmt.Fprintf(p.out, "  ?: %s\n", r.LiveProblem)
+	}
+	_, _ = fmt.Fprintln(p.out)
+}
+
+// row shows "-" for what does not apply to an instance, "?" for what is not
+// known. Positions are held against the reference, which has none itself.
+func row(in Instance, reference bool) []string {
+	lag, lacks, errant, source := "-", "-", "-", "-"
+	if !reference {
+		lacks, errant = number(in.Lacks), number(in.Errant)
+	}
+	if !reference && (!in.Live || in.Source != "") {
+		lag, source = seconds(in.Lag), orElse(in.Source, "?")
+	}
+	state, role, restarts := in.State, in.Role, "?"
+	if in.Stale && state != "Unknown" && state != "NoPod" {
+		state += "?"
+	}
+	if role == "" && in.Live {
+		role = "-"
+	}
+	if in.Clone != nil {
+		state = fmt.Sprintf("%s %d%%", in.State, in.Clone.Percent)
+		source = in.Clone.Donor
+	}
+	if in.Restarts != nil {
+		restarts = strconv.Itoa(*in.Restarts)
+	}
+	ready := "no"
+	if in.Ready {
+		ready = "yes"
+	}
+	return []string{in.Name, orElse(role, "?"), state, ready, lag, lacks, errant, source, orElse(in.Version, "?"), orElse(in.Node, "?"), restarts}
+}
+
+func seconds(s *float64) string {
+	if s == nil {
+		return "?"
+	}
+	d := time.Duration(*s * float64(time.Second))
+	if d >= 10*time.Second {
+		return d.Round(time.Second).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
+}
+
+func number(n *uint64) string {
+	if n == nil {
+		return "?"
+	}
+	return strconv.FormatUint(*n, 10)
+}
+
+// conditions repeats no message that was said above.
+func (p page) conditions(r Report) {
+	label := "Conditions"
+	for _, c := range r.NotOK {
+		text := fmt.Sprintf("%s is %s (%s)", c.Type, c.Status, c.Reason)
+		if c.Message != r.Happening && c.Message != "" {
+			text += ": " + c.Message
+		}
+		p.line(label, "%s", text)
+		label = ""
+	}
+	if len(r.NotOK) > 0 {
+		_, _ = fmt.Fprintln(p.out)
+	}
+}
+
+func (p page) connect(c Connect) {
+	label, width := "Connect", 0
+	for _, s := range c.Services {
+		width = max(width, len(s.Address))
+	}
+	for _, s := range c.Services {
+		use := s.For
+		if s.RoutedTo != "" {
+			use += " (" + s.RoutedTo + ")"
+		}
+		p.line(label, "%-*s  %s", width, s.Address, use)
+		label = ""
+	}
+	p.line("", "as the user in Secret %s (keys username, password, uri, jdbc-uri)", c.AppSecret)
+	for i, command := range c.Commands {
+		p.line("", "%s %s", []string{"from here:", "or:       "}[min(i, 1)], command)
+	}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
