@@ -150,7 +150,11 @@ func adviseWaiting(_ *Facts, r *Report) []string {
 
 func adviseSlow(f *Facts, r *Report) []string {
 	op := r.Operation
-	if op == nil || op.Started == nil || op.Step == string(core.StepCatchUp) || f.Now.Sub(*op.Started) < operationIsLong || r.Phase == string(core.PhaseBlocked) {
+	if op == nil || op.Started == nil || op.Step == string(core.StepCatchUp) || r.Phase == string(core.PhaseBlocked) {
+		return nil
+	}
+	late := op.Deadline != nil && f.Now.After(*op.Deadline)
+	if !late && f.Now.Sub(*op.Started) < operationIsLong {
 		return nil
 	}
 	return []string{fmt.Sprintf("the %s takes long; see what the operator says: kubectl get events -n %s --field-selector involvedObject.name=%s, and its log (%s)",

@@ -50,6 +50,10 @@ func Build(f Facts) Report {
 		Durability: durabilityOf(&f), Wanted: int(c.Spec.Instances), Ready: int(s.ReadyInstances),
 		NotOK: conditionsNotOK(s.Conditions), Connect: connect(&f),
 	}
+	if c.DeletionTimestamp != nil {
+		r.Phase = "Deleting"
+		r.Happening = "the Cluster was deleted; Kubernetes removes what belongs to it"
+	}
 	for _, name := range instanceNames(s) {
 		r.Instances = append(r.Instances, instanceOf(&f, name))
 	}

@@ -13,6 +13,9 @@ import (
 	"cnmsql.co/internal/layout"
 )
 
+// noPod is the state of an instance whose Pod does not exist.
+const noPod = "NoPod"
+
 // instanceOf begins with what the Cluster's status says and puts the Pod's and
 // the instance's own word over it.
 func instanceOf(f *Facts, name string) Instance {
@@ -55,7 +58,7 @@ func (in *Instance) note(format string, args ...any) {
 
 func (in *Instance) fromPod(pod *corev1.Pod) {
 	if pod == nil {
-		in.Ready, in.State, in.Role = false, "NoPod", ""
+		in.Ready, in.State, in.Role = false, noPod, ""
 		return
 	}
 	in.Node = orElse(pod.Spec.NodeName, in.Node)
@@ -189,7 +192,8 @@ func liveProblem(f *Facts, all []Instance) string {
 	var silent []string
 	why := ""
 	for _, in := range all {
-		if p := f.Live[in.Name].Problem; p != "" {
+		// Of one without a Pod the table says so.
+		if p := f.Live[in.Name].Problem; p != "" && in.State != noPod {
 			silent = append(silent, in.Name)
 			why = orElse(why, p)
 		}

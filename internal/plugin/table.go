@@ -179,7 +179,7 @@ func row(in Instance, reference bool) []string {
 		lag, source = seconds(in.Lag), orElse(in.Source, "?")
 	}
 	state, role, restarts := in.State, in.Role, "?"
-	if in.Stale && state != "Unknown" && state != "NoPod" {
+	if in.Stale && state != "Unknown" && state != noPod {
 		state += "?"
 	}
 	if role == "" && in.Live {
