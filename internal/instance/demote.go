@@ -15,7 +15,7 @@ const (
 	// demotePatience is how long running transactions may hold up the lock
 	// before their sessions are closed.
 	demotePatience = 100 * time.Millisecond
-	demoteInterval = 25 * time.Millisecond
+	demoteInterval = 10 * time.Millisecond
 )
 
 // stopWrites returns when mysqld accepts no write any more and nobody can read
@@ -52,7 +52,7 @@ func (m *manager) stopWrites() error {
 	})
 	m.log.Info("accepts no writes", "after", time.Since(began).String(), "killed", err != nil)
 	if err == nil {
-		m.stopRequiringAcks()
+		m.awaitAcksNoLonger()
 	}
 	poke(m.leaseWake)
 	return nil
@@ -142,15 +142,23 @@ func stillThere(former, now []mysql.Session) []mysql.Session {
 	return left
 }
 
-// stopRequiringAcks: a replica has nobody to wait for. Nobody waits at this
-// moment: the server could not have become read-only otherwise.
-func (m *manager) stopRequiringAcks() {
+// awaitAcksNoLonger: the applier of a replica must not wait for anybody. Nobody
+// waits at this moment, for the server could not have become read-only otherwise.
+func (m *manager) awaitAcksNoLonger() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if s, err := m.roles.SemiSync(ctx); err != nil || !s.SourceEnabled || s.WaitSessions > 0 {
 		return
 	}
-	if err := m.roles.RequireAcks(ctx, 0, 0); err != nil {
-		m.log.Warn("turning the wait for acknowledgements off on a demoted server", "error", err)
+	if err := m.roles.AwaitAcksNoLonger(ctx); err != nil {
+		m.log.Warn("ending the wait for acknowledgements on a demoted server", "error", err)
 	}
+}
+
+// dropAcks turns the feature off on a replica. It is carried through: an order
+// that turned it on again must find it off, not on its way.
+func (m *manager) dropAcks() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return m.roles.RequireAcks(ctx, 0, 0)
 }

@@ -40,6 +40,8 @@ type remembered struct {
 	// Acks that commits waited for last, in AcksEpoch.
 	Acks      int   `json:"acks,omitempty"`
 	AcksEpoch int64 `json:"acksEpoch,omitempty"`
+	// Accounts is a digest of the accounts with which Secrets and server agreed.
+	Accounts string `json:"accounts,omitempty"`
 }
 
 // memory keeps remembered in a file.

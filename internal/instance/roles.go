@@ -26,11 +26,16 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 			return err
 		}
 	}
+	if err := m.renewAcks(ctx); err != nil {
+		return err
+	}
 	if err := m.requireAcks(ctx, a.Epoch, a.Acks); err != nil {
 		return err
 	}
-	if err := m.closeSessions(ctx); err != nil {
-		return err
+	if _, writes := m.mayWrite(); !writes { // else only the epoch changes
+		if err := m.closeSessions(ctx); err != nil {
+			return err
+		}
 	}
 	if err := m.memory.change(func(r *remembered) { r.WasPrimaryEpoch = a.Epoch }); err != nil {
 		return err
@@ -54,6 +59,19 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 	m.log.Info("is primary", "epoch", a.Epoch, "acks", a.Acks)
 	poke(m.pubWake)
 	return nil
+}
+
+// renewAcks: a server that was demoted may have fallen back to waiting for nobody,
+// and only turning the feature off and on makes it wait from the first commit on.
+func (m *manager) renewAcks(ctx context.Context) error {
+	if _, writes := m.mayWrite(); writes {
+		return nil
+	}
+	s, err := m.roles.SemiSync(ctx)
+	if err != nil || !s.SourceEnabled {
+		return err
+	}
+	return m.roles.RequireAcks(ctx, 0, 0)
 }
 
 // requireAcks remembers the number before it is applied, so that a restart in

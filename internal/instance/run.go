@@ -94,6 +94,7 @@ func (m *manager) run(ctx context.Context) error {
 	go m.keepLease(ctx)
 	go m.keepPublished(ctx)
 	go m.keepCertificates(ctx)
+	go m.keepAccounts(ctx)
 	m.work(ctx)
 	return m.end(servers)
 }

@@ -189,6 +189,8 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		return m.becomePrimary(ctx, a)
 	case agent.AskPrimary:
 		return m.askPrimary(a)
+	case agent.DropAcks:
+		return m.dropAcks()
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()

@@ -26,6 +26,13 @@ func (s *Server) RequireAcks(ctx context.Context, acks int, timeout time.Duratio
 	return s.setGlobal(ctx, n.semiSyncSource+"_enabled", true)
 }
 
+// AwaitAcksNoLonger makes commits go on at once without acknowledgements, as on a
+// replica, whose applier commits too. Turning the feature off does the same but
+// takes up to a second, until a thread of the server's looks up.
+func (s *Server) AwaitAcksNoLonger(ctx context.Context) error {
+	return s.setGlobal(ctx, s.version.names().semiSyncSource+"_timeout", 0)
+}
+
 // GiveAcks sets whether this server acknowledges as a replica. It counts from the
 // next connection to the source on.
 func (s *Server) GiveAcks(ctx context.Context, on bool) error {

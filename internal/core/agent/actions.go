@@ -63,6 +63,9 @@ type StartApplying struct{}
 // GiveAcks sets whether this instance acknowledges as a replica.
 type GiveAcks struct{ On bool }
 
+// DropAcks has a replica's own commits wait for nobody.
+type DropAcks struct{}
+
 // WaitApplied waits a while until a set is executed.
 type WaitApplied struct{ Set gtid.Set }
 
@@ -96,6 +99,7 @@ func (StartReceiving) action() {}
 func (StartApplying) action()  {}
 func (GiveAcks) action()       {}
 func (WaitApplied) action()    {}
+func (DropAcks) action()       {}
 func (AskPrimary) action()     {}
 func (Follow) action()         {}
 func (AcquireLease) action()   {}
@@ -122,6 +126,7 @@ func (StopReceiving) String() string  { return "stop receiving" }
 func (StartReceiving) String() string { return "start receiving" }
 func (StartApplying) String() string  { return "start applying" }
 func (a GiveAcks) String() string     { return fmt.Sprintf("give acknowledgements: %t", a.On) }
+func (DropAcks) String() string       { return "stop requiring acknowledgements" }
 func (a WaitApplied) String() string  { return "wait until applied: " + a.Set.Abbreviate(4) }
 func (a AskPrimary) String() string   { return "ask " + a.Instance + " for its position" }
 func (a Follow) String() string       { return "follow " + a.Instance }

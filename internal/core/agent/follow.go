@@ -31,6 +31,9 @@ func follow(f *Facts) Decision {
 	attached := f.Replicating == primary
 	if attached && f.receiving() && !f.listedDiverged() {
 		d.Actions = append(giveAcks(f), applying(f)...)
+		if s := f.Server.SemiSync; s.SourceEnabled && s.WaitSessions == 0 {
+			d.Actions = append(d.Actions, DropAcks{})
+		}
 		return d
 	}
 	return attach(f, d, primary, attached)
@@ -43,6 +46,8 @@ func idleReason(f *Facts) (reason, message string) {
 		return "NoPrimary", "waiting for a primary to be chosen"
 	case p.Instance == f.Me && p.Epoch < f.FencedBelow:
 		return "Demoted", fmt.Sprintf("is not writable in any epoch below %d", f.FencedBelow)
+	case p.Instance == f.Me && p.Epoch != f.Cluster.Epoch:
+		return "EpochEnded", fmt.Sprintf("was promoted in epoch %d, which has ended", p.Epoch)
 	case p.Instance == f.Me:
 		return "OtherPod", "the promotion names another Pod of this instance"
 	}

@@ -1,0 +1,335 @@
+package agent
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// TestStories reads testdata as stories: each directive changes what the instance
+// db-1 knows, "decide" prints what it does about it. Run with -rewrite to write
+// the answers anew, and read them.
+//
+//	new                    an instance with an empty volume, a cluster without a primary
+//	replica                populated, running, following the primary db-2 of epoch 3
+//	primary                populated, writable in epoch 3, the lease held
+//	cluster k=v …          epoch promotion=who@epoch proof pod node required acks current
+//	                       established diverged instances durability lease deleting
+//	                       generation
+//	me k=v …               data fenced frozen was-primary acks@epoch locked foreign activity
+//	                       writable lease donor restart problem terminating asking received
+//	mysqld k=v …           up accepted answers may-write ended failures login
+//	server k=v …           executed retrieved source io sql sqlerror ioerror gives-acks; none
+//	position k=v …         of db-2: mine executed purged age; none
+//	pass 3s                time goes by
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		s := &story{}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			return s.run(t, d)
+		})
+	})
+}
+
+type story struct{ f *Facts }
+
+var epochZero = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func (s *story) run(t *testing.T, d *datadriven.TestData) string {
+	switch d.Cmd {
+	case "new":
+		s.f = fresh()
+	case "replica":
+		s.f = replica()
+	case "primary":
+		s.f = primary()
+	case "pass":
+		by, err := time.ParseDuration(d.CmdArgs[0].Key)
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		s.f.Now = s.f.Now.Add(by)
+	case "decide":
+		return show(Decide(s.f))
+	default:
+		set := map[string]func(*story, string, string) bool{"cluster": (*story).cluster, "me": (*story).me,
+			"mysqld": (*story).mysqld, "server": (*story).server, "position": (*story).position}[d.Cmd]
+		if set == nil {
+			d.Fatalf(t, "nobody knows the directive %s", d.Cmd)
+		}
+		for _, a := range d.CmdArgs {
+			if value := strings.Join(a.Vals, ","); !set(s, a.Key, value) {
+				d.Fatalf(t, "%s does not know %s=%s", d.Cmd, a.Key, value)
+			}
+		}
+	}
+	return ""
+}
+
+func fresh() *Facts {
+	return &Facts{Now: epochZero, Me: "db-1", PodUID: "pod-1", Node: "node-1", Locked: true, Data: core.DataEmpty,
+		Mysqld:  Mysqld{DownSince: epochZero},
+		Cluster: &Cluster{Generation: 1, Instances: 3, Durability: core.DurabilityAsync, Lease: true, MaxStart: time.Hour, MaxStop: 30 * time.Minute}}
+}
+
+func populated() *Facts {
+	f := fresh()
+	f.Data = core.DataPopulated
+	f.Mysqld = Mysqld{Up: true, Accepted: true, Answers: true, StartedAt: epochZero}
+	f.Cluster.Established, f.Cluster.Epoch = true, 3
+	f.Server = &core.Server{SuperReadOnly: true, Executed: set("1-100")}
+	return f
+}
+
+func replica() *Facts {
+	f := populated()
+	f.Cluster.CurrentPrimary = "db-2"
+	f.Cluster.Promotion = &core.Promotion{Epoch: 3, Instance: "db-2"}
+	f.Replicating = "db-2"
+	f.Server.Replication = &core.Replication{SourceHost: "db-2", IORunning: true, SQLRunning: true}
+	return f
+}
+
+func primary() *Facts {
+	f := populated()
+	f.Cluster.CurrentPrimary = "db-1"
+	f.Cluster.Promotion = &core.Promotion{Epoch: 3, Instance: "db-1", PodUID: "pod-1", Node: "node-1"}
+	f.WritableEpoch, f.LeaseEpoch, f.WasPrimaryEpoch, f.Mysqld.MayWrite = 3, 3, 3, true
+	f.Server.SuperReadOnly = false
+	return f
+}
+
+const source = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"
+
+// set reads 1-100 as transactions of the source a, and b:1-5 as of another.
+func set(text string) gtid.Set {
+	if text == "" {
+		return gtid.Set{}
+	}
+	var parts []string
+	for _, p := range strings.Split(text, ",") {
+		if rest, other := strings.CutPrefix(p, "b:"); other {
+			parts = append(parts, strings.ReplaceAll(source, "a", "b")+":"+rest)
+			continue
+		}
+		parts = append(parts, source+":"+p)
+	}
+	return gtid.MustParse(strings.Join(parts, ","))
+}
+
+func number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func (s *story) cluster(key, value string) bool {
+	c := s.f.Cluster
+	switch key {
+	case "unknown":
+		s.f.Cluster = nil
+	case "epoch":
+		c.Epoch = number(value)
+	case "promotion":
+		who, at, _ := strings.Cut(value, "@")
+		c.Promotion = &core.Promotion{Instance: who, Epoch: number(at), Proof: core.ProofManagerFenced}
+		c.Epoch = c.Promotion.Epoch
+	case "proof":
+		c.Promotion.Proof = core.Proof(value)
+	case "pod":
+		c.Promotion.PodUID = value
+	case "node":
+		c.Promotion.Node = value
+	case "required":
+		c.Promotion.RequiredGTID = set(value)
+	case "acks":
+		c.Promotion.RequiredAcks = int(number(value))
+	case "current":
+		c.CurrentPrimary = value
+	case "established":
+		c.Established = value != "no"
+	case "deleting":
+		c.Deleting = true
+	case "diverged":
+		c.Diverged = strings.Split(value, ",")
+	case "instances":
+		c.Instances = int(number(value))
+	case "generation":
+		c.Generation = number(value)
+	case "durability":
+		c.Durability = core.DurabilityMode(value)
+	case "lease":
+		c.Lease = value != "no"
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *story) me(key, value string) bool {
+	f := s.f
+	switch key {
+	case "data":
+		f.Data = core.DataState(value)
+	case "fenced":
+		f.FencedBelow = number(value)
+	case "frozen":
+		f.FrozenBelow = number(value)
+	case "was-primary":
+		f.WasPrimaryEpoch = number(value)
+	case "acks":
+		n, at, _ := strings.Cut(value, "@")
+		f.Acks, f.AcksEpoch = int(number(n)), number(at)
+	case "locked":
+		f.Locked = value != "no"
+	case "foreign":
+		f.Foreign = true
+	case "activity":
+		f.Activity = Activity(value)
+	case "writable":
+		f.WritableEpoch = number(value)
+	case "lease":
+		f.LeaseEpoch = number(value)
+	case "donor":
+		f.Donor = value
+	case "restart":
+		f.RestartEpoch = number(value)
+	case "problem":
+		f.Problem = &Problem{Problem: core.Problem{Reason: value, Message: "…"}, Generation: f.Cluster.Generation, RetryAt: f.Now.Add(time.Minute)}
+	case "terminating":
+		f.TerminatingSince = f.Now
+	case "asking":
+		f.Asking = value != "no"
+	case "receive-failed":
+		f.ReceiveFailedAt = f.Now
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *story) mysqld(key, value string) bool {
+	m, yes := &s.f.Mysqld, value != "no"
+	switch key {
+	case "up":
+		m.Up = yes
+		m.StartedAt = s.f.Now
+	case "down":
+		*m = Mysqld{DownSince: s.f.Now, Ended: value == "crashed"}
+		s.f.Server, s.f.WritableEpoch = nil, 0
+	case "accepted":
+		m.Accepted = yes
+	case "answers":
+		m.Answers = yes
+	case "may-write":
+		m.MayWrite = yes
+	case "failures":
+		m.Failures = int(number(value))
+	case "login":
+		m.LoginRefused = value == "refused"
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *story) server(key, value string) bool {
+	if s.f.Server == nil {
+		s.f.Server = &core.Server{SuperReadOnly: true}
+	}
+	if key == "none" {
+		s.f.Server = nil
+		return true
+	}
+	if key == "executed" {
+		s.f.Server.Executed = set(value)
+		return true
+	}
+	if key == "gives-acks" {
+		s.f.Server.SemiSync.ReplicaEnabled = value != "no"
+		return true
+	}
+	return s.channel(key, value)
+}
+
+func (s *story) channel(key, value string) bool {
+	if s.f.Server.Replication == nil {
+		s.f.Server.Replication = &core.Replication{}
+	}
+	r := s.f.Server.Replication
+	switch key {
+	case "source":
+		if r.SourceHost, s.f.Replicating = value, value; value == "none" {
+			s.f.Server.Replication, s.f.Replicating = nil, ""
+		}
+	case "retrieved":
+		r.Retrieved = set(value)
+	case "io":
+		r.IORunning, r.IOConnecting = value == "yes", value == "connecting"
+	case "sql":
+		r.SQLRunning = value == "yes"
+	case "sqlerror":
+		r.SQLError = value
+	case "ioerror":
+		r.IOError = value
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *story) position(key, value string) bool {
+	if s.f.Primary == nil {
+		s.f.Primary = &Position{Instance: "db-2", Epoch: s.f.Cluster.Epoch, At: s.f.Now}
+	}
+	p := s.f.Primary
+	switch key {
+	case "none":
+		s.f.Primary = nil
+	case "of":
+		p.Instance = value
+	case "mine":
+		p.Mine = set(value)
+	case "executed":
+		p.Executed = set(value)
+	case "purged":
+		p.Purged = set(value)
+	default:
+		return false
+	}
+	return true
+}
+
+var longUUID = regexp.MustCompile(`([ab])[ab]{7}(-[ab]+){4}`)
+
+func show(d Decision) string {
+	var b strings.Builder
+	b.WriteString(string(d.State))
+	if d.Reason != "" {
+		b.WriteString(" " + d.Reason)
+	}
+	if d.Message != "" {
+		b.WriteString(": " + d.Message)
+	}
+	b.WriteString("\n")
+	if !d.Errant.IsEmpty() {
+		fmt.Fprintf(&b, "errant: %s\n", d.Errant)
+	}
+	if d.NeedsReclone {
+		b.WriteString("needs to be cloned anew\n")
+	}
+	for _, a := range d.Actions {
+		fmt.Fprintf(&b, "- %s\n", a)
+	}
+	return longUUID.ReplaceAllString(b.String(), "$1")
+}

@@ -1,0 +1,227 @@
+package instance
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+	"testing"
+	"time"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+)
+
+// writers write numbers through whoever is primary and remember which were
+// acknowledged.
+type writers struct {
+	w    *world
+	stop chan struct{}
+	wg   sync.WaitGroup
+
+	mu    sync.Mutex
+	next  int
+	acked []int
+	last  time.Time
+	gap   time.Duration // the longest between two acknowledgements
+}
+
+func (w *world) startWriters(n int) *writers {
+	ws := &writers{w: w, stop: make(chan struct{}), last: time.Now()}
+	for range n {
+		ws.wg.Add(1)
+		go ws.run()
+	}
+	return ws
+}
+
+func (ws *writers) run() {
+	defer ws.wg.Done()
+	dbs := map[string]*sql.DB{}
+	for name, n := range ws.w.nodes {
+		dbs[name] = ws.w.app(n)
+	}
+	for {
+		select {
+		case <-ws.stop:
+			return
+		default:
+		}
+		ws.mu.Lock()
+		ws.next++
+		id := ws.next
+		ws.mu.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		_, err := dbs[ws.w.kube.get().Status.CurrentPrimary].ExecContext(ctx, "INSERT INTO t (id) VALUES (?)", id)
+		cancel()
+		if err != nil {
+			<-time.After(time.Millisecond)
+			continue
+		}
+		ws.acknowledged(id)
+	}
+}
+
+func (ws *writers) acknowledged(id int) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.acked = append(ws.acked, id)
+	ws.gap = max(ws.gap, time.Since(ws.last))
+	ws.last = time.Now()
+}
+
+// resetGap begins to measure anew and returns the longest gap so far.
+func (ws *writers) resetGap() time.Duration {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	gap := ws.gap
+	ws.gap = 0
+	return gap
+}
+
+func (ws *writers) count() int {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return len(ws.acked)
+}
+
+// awaitMore waits until some more writes were acknowledged.
+func (ws *writers) awaitMore(n int) {
+	ws.w.t.Helper()
+	want := ws.count() + n
+	for began := time.Now(); ws.count() < want; <-time.After(5 * time.Millisecond) {
+		if time.Since(began) > 20*time.Second {
+			ws.w.t.Fatal("writes do not go on")
+		}
+	}
+}
+
+// lost stops the writers and returns the acknowledged numbers that are not there.
+func (ws *writers) lost(db *sql.DB) []int {
+	close(ws.stop)
+	ws.wg.Wait()
+	rows, err := db.Query("SELECT id FROM t")
+	must(ws.w.t, err)
+	defer func() { _ = rows.Close() }()
+	there := map[int]bool{}
+	for rows.Next() {
+		var id int
+		must(ws.w.t, rows.Scan(&id))
+		there[id] = true
+	}
+	var out []int
+	for _, id := range ws.acked {
+		if !there[id] {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// three makes a lossless cluster of three.
+func three(t *testing.T) (*world, []*node) {
+	w := newWorld(t, quorum)
+	n := []*node{w.start(1), w.start(2), w.start(3)}
+	w.bootstrap(n[0])
+	w.exec(w.app(n[0]), "CREATE TABLE t (id INT PRIMARY KEY)")
+	w.join(n[1], n[0])
+	w.join(n[2], n[0])
+	w.order(n[0], control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	return w, n
+}
+
+// switchover does what the operator does.
+func (w *world) switchover(from, to *node, acks int32) {
+	w.t.Helper()
+	r := w.order(from, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
+	if r.Server == nil {
+		w.t.Fatalf("the demoted primary was killed: %+v", r)
+	}
+	w.awaitPrimary(to, w.grant(to.opt.Instance, core.ProofManagerFenced, from.opt.Instance, r.Server.Executed.String(), acks))
+}
+
+func TestSwitchoversUnderLoadLoseNothing(t *testing.T) {
+	w, n := three(t)
+	ws := w.startWriters(6)
+	ws.awaitMore(100)
+	ws.resetGap()
+	for i := range 4 {
+		from, to := n[i%3], n[(i+1)%3]
+		w.switchover(from, to, 1)
+		ws.awaitMore(50)
+		t.Logf("switchover %d: longest gap between acknowledgements %s", i, ws.resetGap())
+		for _, other := range n {
+			if other != to {
+				w.awaitFollowing(other)
+			}
+		}
+	}
+	if lost := ws.lost(w.app(n[1])); len(lost) > 0 {
+		t.Errorf("%d of %d acknowledged writes are lost: %v", len(lost), ws.count(), lost)
+	}
+}
+
+// failover does what the operator does when mysqld of the primary is down:
+// freeze, read positions, elect, promote.
+func (w *world) failover(dead *node, others ...*node) *node {
+	w.t.Helper()
+	next := w.epoch() + 1
+	if r := w.order(dead, control.VerbDemote, control.Order{Epoch: next}); r.FencedBelow != next {
+		w.t.Fatalf("no promise: %+v", r)
+	}
+	var best *node
+	var holds core.Report
+	for _, o := range others {
+		r := w.order(o, control.VerbFreezeIO, control.Order{Epoch: next})
+		if best == nil || !holds.Server.Holds().Contains(r.Server.Holds()) {
+			best, holds = o, r
+		}
+	}
+	w.awaitPrimary(best, w.grant(best.opt.Instance, core.ProofManagerFenced, dead.opt.Instance, holds.Server.Holds().String(), 1))
+	return best
+}
+
+func TestACrashUnderLoadLosesNothing(t *testing.T) {
+	w, n := three(t)
+	ws := w.startWriters(6)
+	ws.awaitMore(100)
+	ws.resetGap()
+	_ = n[0].m.st.proc.cmd.Process.Kill()
+	w.await(n[0], "stopped", func(r core.Report) bool { return r.State == core.Stopped })
+	next := w.failover(n[0], n[1], n[2])
+	ws.awaitMore(50)
+	t.Logf("failover: longest gap between acknowledgements %s", ws.resetGap())
+	if lost := ws.lost(w.app(next)); len(lost) > 0 {
+		t.Errorf("%d of %d acknowledged writes are lost: %v", len(lost), ws.count(), lost)
+	}
+	back := w.await(n[0], "back", func(r core.Report) bool {
+		return r.Reason == "Diverged" || r.Server != nil && r.Server.Replication != nil && r.Server.Replication.IORunning
+	})
+	t.Logf("the former primary is back: %s %s errant %s", back.State, back.Reason, back.Errant)
+}
+
+func TestAStoppedOnlyInstanceAcknowledgesNothingThatItDoesNotHave(t *testing.T) {
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Spec.Instances = 1 })
+	w.bootstrap(one)
+	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY)")
+	ws := w.startWriters(4)
+	ws.awaitMore(50)
+	one.m.terminate()
+	select {
+	case err := <-one.done:
+		must(t, err)
+		one.done <- nil
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+	if w.kube.lease != nil {
+		t.Error("the lease was not given back")
+	}
+	again := w.start(1)
+	w.awaitPrimary(again, 1)
+	if lost := ws.lost(w.app(again)); len(lost) > 0 {
+		t.Errorf("%d of %d acknowledged writes are lost: %v", len(lost), ws.count(), lost)
+	}
+}
