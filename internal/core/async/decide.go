@@ -2,6 +2,7 @@ package async
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -33,9 +34,10 @@ type decision struct {
 	plan core.Plan
 
 	diagnosis finding
-	// doing is the sentence for people; blocked is set when nothing can be
-	// done until something outside changes.
+	// doing is the sentence for people, and news what was begun in this pass;
+	// blocked is set when nothing can be done until something outside changes.
 	doing   string
+	news    []string
 	blocked *core.Problem
 }
 
@@ -105,13 +107,18 @@ func (d *decision) warn(reason core.Reason, message string) {
 	d.plan.Events = append(d.plan.Events, core.Event{Warning: true, Reason: reason, Message: message})
 }
 
-// announce says a sentence and tells it as an event, unless the status says it
-// already: an event is for what is new.
+// announce says a sentence beside all others and tells it as an event, unless the
+// status says it already: an event is for what is new.
 func (d *decision) announce(warning bool, reason core.Reason, sentence string) {
-	d.say(sentence)
-	if d.o.Cluster.Status.Reason != sentence {
+	d.news = append(d.news, sentence)
+	if !d.isSaid(sentence) {
 		d.plan.Events = append(d.plan.Events, core.Event{Warning: warning, Reason: reason, Message: sentence})
 	}
+}
+
+// isSaid: the status says it already.
+func (d *decision) isSaid(sentence string) bool {
+	return strings.Contains(d.o.Cluster.Status.Reason, sentence)
 }
 
 // say sets the sentence that tells what is being done, unless one more

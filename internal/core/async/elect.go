@@ -19,7 +19,8 @@ type ballot struct {
 	// prefer wins among equals.
 	prefer   string
 	diverged []string
-	// since: a position that was read before counts as unknown.
+	// since: who was asked before and has not answered since may hold more than
+	// it said, but not less: it cannot win, and must not be lacking.
 	since time.Time
 }
 
@@ -39,6 +40,7 @@ type voter struct {
 	report   core.Report
 	holds    gtid.Set
 	eligible bool
+	stale    bool
 }
 
 // elect finds the instance that holds everything that every other known,
@@ -72,11 +74,12 @@ func (b ballot) voters() (voters []voter, unknown, diverged []string) {
 			continue
 		}
 		r, ok := serving(in)
-		if !ok || in.Report.NotBefore().Before(b.since) {
+		if !ok {
 			unknown = append(unknown, in.Name)
 			continue
 		}
-		voters = append(voters, voter{in: in, report: r, holds: r.Server.Holds(), eligible: eligible(r)})
+		stale := in.Report.NotBefore().Before(b.since)
+		voters = append(voters, voter{in: in, report: r, holds: r.Server.Holds(), eligible: eligible(r) && !stale, stale: stale})
 	}
 	return voters, unknown, diverged
 }
@@ -90,8 +93,17 @@ func eligible(r core.Report) bool {
 // instances whose positions are not known: W of the N-1 replicas acknowledged
 // it, so at least N-W of them must be seen. The holder itself has them all.
 func (b ballot) tooFewKnown(voters []voter) election {
-	c, known := b.o.Cluster, len(voters)
-	if c.Durability.Mode != core.DurabilityQuorum || slices.ContainsFunc(voters, b.isHolder) {
+	c, known := b.o.Cluster, 0
+	for _, v := range voters {
+		if v.stale {
+			continue
+		}
+		if b.isHolder(v) {
+			return election{}
+		}
+		known++
+	}
+	if c.Durability.Mode != core.DurabilityQuorum {
 		return election{}
 	}
 	n := len(b.o.Instances)
@@ -99,7 +111,10 @@ func (b ballot) tooFewKnown(voters []voter) election {
 	if p := c.Status.Promotion; p != nil && p.RequiredAcks < w {
 		w = p.RequiredAcks
 	}
-	if need := n - max(w, 1); known < need {
+	if w == 0 {
+		return election{refusal: core.RefusalTooFewKnown, why: "commits did not wait for replicas yet, so that an acknowledged write may be on the failed primary alone: bring it back"}
+	}
+	if need := n - w; known < need {
 		return election{refusal: core.RefusalTooFewKnown, why: fmt.Sprintf(
 			"the positions of %d replicas that have not diverged must be known to be sure that no acknowledged write is missing, and %d are known: bring the others back", need, known)}
 	}
@@ -161,11 +176,18 @@ func refuse(voters []voter) election {
 	for _, v := range voters {
 		if dominates(v, voters) {
 			return election{refusal: core.RefusalNoCandidate, why: fmt.Sprintf(
-				"%s holds the most, but may not be promoted: %s", v.in.Name, hindrance(v.report))}
+				"%s holds the most, but may not be promoted: %s", v.in.Name, v.hindrance())}
 		}
 	}
 	return election{refusal: core.RefusalIncomparable,
 		why: "the replicas' histories contradict each other: none holds all that the others hold; compare their gtid_executed and decide which to keep"}
+}
+
+func (v voter) hindrance() string {
+	if v.stale {
+		return "it does not answer in time"
+	}
+	return hindrance(v.report)
 }
 
 func hindrance(r core.Report) string {

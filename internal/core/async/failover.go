@@ -43,6 +43,7 @@ func (d *decision) failOver() {
 	next := d.nextEpoch()
 	proof, isProven := prove(d.o, next)
 	switch {
+	case d.isNothingLeft():
 	case !isProven && d.restartInPlace():
 	case d.isDelayed(proof):
 	case !isProven:
@@ -77,6 +78,17 @@ func (d *decision) isDelayed(proof proven) bool {
 	d.say(fmt.Sprintf("the primary %s fails (%s); it is replaced if it is not back by %s (spec.failoverDelay)",
 		d.s.Promotion.Instance, d.diagnosis.name, until.UTC().Format("15:04:05 MST")))
 	d.recheckAt(until)
+	return true
+}
+
+// isNothingLeft: the primary's data is gone, and nobody can take over.
+func (d *decision) isNothingLeft() bool {
+	e := d.ballot(d.s.Promotion.Instance, "").elect()
+	if d.diagnosis.name != core.PrimaryDataLost || e.refusal == "" {
+		return false
+	}
+	d.block(e.refusal, fmt.Sprintf("the volume of the primary %s is empty, and nobody can take over: %s. Nothing is initialised anew: bring a replica back, or restore a backup into a new Cluster",
+		d.s.Promotion.Instance, e.why))
 	return true
 }
 

@@ -89,6 +89,9 @@ func promised(old *core.Instance, p *core.Promotion) bool {
 }
 
 func ended(old *core.Instance, p *core.Promotion) bool {
+	if r, answers := old.Report.Get(); answers && r.PodUID == p.PodUID {
+		return false
+	}
 	node, nodeKnown := old.Node.Get()
 	if nodeKnown && (!node.Exists || node.OutOfService) {
 		return true
@@ -100,7 +103,9 @@ func ended(old *core.Instance, p *core.Promotion) bool {
 	if pod.Exists && pod.UID == p.PodUID {
 		return pod.Terminated
 	}
-	return slices.Contains(old.EndedPods, p.PodUID) && (!pod.Exists || pod.Node == "" || pod.Node != p.Node)
+	r, heard := old.Report.Get()
+	hasNoData := heard && r.PodUID == pod.UID && (r.Data == core.DataEmpty || r.Data == core.DataScratch)
+	return slices.Contains(old.EndedPods, p.PodUID) && (!pod.Exists || pod.Node == "" || pod.Node != p.Node || hasNoData)
 }
 
 // positions are those of instances that answer, have not diverged and hold data.
@@ -177,7 +182,7 @@ func checkUnknown(o core.Observation, plan core.Plan) error {
 	for _, e := range plan.Effects {
 		switch e := e.(type) {
 		case core.DeletePod:
-			if in := o.Instance(e.Instance); in == nil || !in.Pod.Known() || !in.Volume.Known() {
+			if in := o.Instance(e.Instance); in == nil || !in.Pod.Known() || !in.Volume.Known() && e.Reason != core.ReasonRollout {
 				return fmt.Errorf("I6: %s, though Kubernetes' facts are not known", e)
 			}
 		case core.DeleteInstance:
@@ -199,7 +204,7 @@ func checkUnknown(o core.Observation, plan core.Plan) error {
 // switchover that becomes a failover; nothing is restarted or removed meanwhile.
 func checkOneOperation(o core.Observation, plan core.Plan) error {
 	was, is := o.Cluster.Status.Operation, plan.Status.Operation
-	if was != nil && is != nil && was.Kind == core.OperationFailover && is.Kind == core.OperationSwitchover {
+	if was != nil && is != nil && was.Kind == core.OperationFailover && is.Kind == core.OperationSwitchover && !is.StartedAt.Equal(o.Now) {
 		return fmt.Errorf("a failover became a switchover")
 	}
 	for _, e := range plan.Effects {

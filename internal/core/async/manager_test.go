@@ -12,7 +12,7 @@ import (
 func (w *world) manage() bool {
 	changed := false
 	for _, in := range w.insts {
-		if !in.pod.Exists || in.pod.Terminated || in.pod.Waiting != nil || w.slow[in.name] {
+		if !in.pod.Exists || in.pod.Terminated || in.pod.Waiting != nil || in.cut || w.slow[in.name] {
 			continue
 		}
 		before, server := in.truth, cloneServer(in.truth.Server)
@@ -138,6 +138,9 @@ func (w *world) follow(in *inst) {
 	p, r := w.cluster.Status.Promotion, &in.truth
 	if p == nil || p.Instance == in.name {
 		return
+	}
+	if rep := r.Server.Replication; rep != nil && rep.SQLError == "" {
+		r.Server.Executed = r.Server.Holds()
 	}
 	primary := w.inst(p.Instance)
 	if primary == nil || primary.truth.WritableEpoch != p.Epoch || !primary.runs() {

@@ -153,6 +153,9 @@ func (w *world) lose(in *inst) {
 
 // observe builds what the operator's shell would.
 func (w *world) observe() core.Observation {
+	w.insts = slices.DeleteFunc(w.insts, func(in *inst) bool {
+		return !in.pod.Exists && !in.volume.Exists && !slices.Contains(w.cluster.Status.InstanceNames, in.name)
+	})
 	o := core.Observation{Now: w.now, Cluster: w.cluster}
 	for _, in := range w.insts {
 		out := core.Instance{Name: in.name, Ordinal: in.ordinal, LastWord: in.last, LostSince: in.lostAt, EndedPods: in.ended}

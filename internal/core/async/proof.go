@@ -65,9 +65,13 @@ func promises(word core.Fact[core.Report], p *core.Promotion, next int64) bool {
 	return r.PodUID == p.PodUID || r.VolumeLocked && r.Data == core.DataPopulated && p.Node != "" && r.Node == p.Node
 }
 
-// podTerminated: the kubelet's word, or the node's end.
+// podTerminated: the kubelet's word, or the node's end. A manager of that very Pod
+// that answers gives them the lie.
 func podTerminated(o *core.Observation, holder *core.Instance) (proven, bool) {
 	p := o.Cluster.Status.Promotion
+	if r, answers := holder.Report.Get(); answers && (r.PodUID == p.PodUID || r.WritableEpoch != 0) {
+		return proven{}, false
+	}
 	if node, known := holder.Node.Get(); known && p.Node != "" && (!node.Exists || node.OutOfService) {
 		return proven{core.ProofPodTerminated, "node " + p.Node + " is gone or out of service", holder.Node.Received()}, true
 	}
@@ -77,14 +81,15 @@ func podTerminated(o *core.Observation, holder *core.Instance) (proven, bool) {
 		return proven{}, false
 	case pod.Exists && pod.UID == p.PodUID && pod.Terminated:
 		return proven{core.ProofPodTerminated, "the kubelet of " + pod.Node + " reported the containers of Pod " + pod.UID + " terminated", holder.Pod.Received()}, true
-	case slices.Contains(holder.EndedPods, p.PodUID) && !mayTakeOver(pod, p):
+	case slices.Contains(holder.EndedPods, p.PodUID) && (!mayTakeOver(pod, p) || saysEmpty(holder)):
 		return proven{core.ProofPodTerminated, "the kubelet reported the containers of Pod " + p.PodUID + " terminated before it was deleted", holder.Pod.Received()}, true
 	}
 	return proven{}, false
 }
 
 // mayTakeOver: another Pod of the holder may become writable in the same epoch,
-// because it runs on the same node. The end of the former proves nothing then.
+// because it runs on the same node; one without data may not. The end of the
+// former proves nothing then.
 func mayTakeOver(pod core.Pod, p *core.Promotion) bool {
 	return pod.Exists && pod.Node != "" && (p.Node == "" || pod.Node == p.Node)
 }

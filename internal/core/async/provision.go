@@ -159,23 +159,36 @@ func (d *decision) restart(in *core.Instance, pod core.Pod) {
 // shrink removes the instance with the highest ordinal when there are more than
 // wished; true while it has something to do.
 func (d *decision) shrink() bool {
-	if len(d.o.Instances) <= max(d.o.Cluster.Wanted, 1) {
-		return false
-	}
-	victim, holder := &d.o.Instances[len(d.o.Instances)-1], d.holder()
+	victim, holder := d.victim(), d.holder()
 	switch {
+	case victim == nil:
+		return false
 	case holder == nil || d.diagnosis.name != core.PrimaryHealthy:
 		d.say("waiting for a healthy primary before " + victim.Name + " is removed")
 	case victim.Name == holder.Name:
 		d.handOver(core.ReasonScaleDown)
-	case isGone(victim):
-		d.s.InstanceNames = without(d.s.InstanceNames, victim.Name)
 	case isLeaving(victim):
 		d.say("removing " + victim.Name)
 	case d.mayRemove(victim, holder):
 		d.remove(victim)
 	}
 	return true
+}
+
+// victim is the last instance that is too much. Those of which nothing is left
+// are forgotten on the way.
+func (d *decision) victim() *core.Instance {
+	var last *core.Instance
+	for i := max(d.o.Cluster.Wanted, 1); i < len(d.o.Instances); i++ {
+		in := &d.o.Instances[i]
+		if isGone(in) && (d.s.Promotion == nil || d.s.Promotion.Instance != in.Name) {
+			d.s.InstanceNames = without(d.s.InstanceNames, in.Name)
+			d.plan.Again = true
+			continue
+		}
+		last = in
+	}
+	return last
 }
 
 // remove tells it once: the name is taken out of the status for good.

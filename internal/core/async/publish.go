@@ -24,25 +24,34 @@ func (d *decision) publish() {
 		d.block(core.RefusalProblem, problem)
 	}
 	d.s.Phase = d.phase(problem)
+	d.s.Reason = strings.Join(append(d.sentence(problem), d.news...), "; ")
+}
+
+// sentence is the most important that can be said.
+func (d *decision) sentence(problem string) []string {
 	switch {
 	case d.blocked != nil:
 		d.tellBlocked()
-		d.s.Reason = d.blocked.Message
+		return []string{d.blocked.Message}
 	case d.doing != "":
-		d.s.Reason = d.doing
+		return []string{d.doing}
+	case len(d.news) > 0:
+		return nil
 	case problem != "":
-		d.s.Reason = problem
+		return []string{problem}
+	case d.s.Phase == core.PhaseHealthy && len(d.o.Instances) == 1:
+		return []string{d.s.Promotion.Instance + " takes writes"}
 	case d.s.Phase == core.PhaseHealthy:
-		d.s.Reason = fmt.Sprintf("%s takes writes; all %d instances are healthy", d.s.Promotion.Instance, len(d.o.Instances))
+		return []string{fmt.Sprintf("%s takes writes; all %d instances are healthy", d.s.Promotion.Instance, len(d.o.Instances))}
 	default:
-		d.s.Reason = "waiting for " + strings.Join(d.laggards(), ", ")
+		return []string{"waiting for " + strings.Join(d.laggards(), ", ")}
 	}
 }
 
 // tellBlocked: every refusal is an event, once.
 func (d *decision) tellBlocked() {
 	before := d.o.Cluster.Status
-	if before.Phase != core.PhaseBlocked || before.Reason != d.blocked.Message {
+	if before.Phase != core.PhaseBlocked || !d.isSaid(d.blocked.Message) {
 		d.warn(core.Reason(d.blocked.Reason), d.blocked.Message)
 	}
 }
@@ -58,6 +67,8 @@ func (d *decision) laggards() []string {
 		switch {
 		case !known:
 			names = append(names, in.Name+" (no answer)")
+		case r.Terminating || pod.Terminating:
+			names = append(names, in.Name+" (is being stopped)")
 		case r.State != core.Running || r.Server == nil:
 			names = append(names, fmt.Sprintf("%s (%s)", in.Name, r.State))
 		case !isPrimary && d.s.Promotion != nil && !streams(r, d.s.Promotion.Instance):
@@ -112,7 +123,7 @@ func (d *decision) clusterState() core.ClusterState {
 			return
 		}
 		withData++
-		if pod, _ := in.Pod.Get(); pod.Ready && r.Server.SuperReadOnly && streams(r, d.s.Promotion.Instance) {
+		if pod, _ := in.Pod.Get(); pod.Ready && !slices.Contains(d.s.Broken, in.Name) && r.Server.SuperReadOnly && streams(r, d.s.Promotion.Instance) {
 			healthy++
 		}
 	})

@@ -61,7 +61,7 @@ func (d *decision) judgeReplicas() {
 	if holder == nil {
 		return
 	}
-	trusted := d.diagnosis.name == core.PrimaryHealthy || d.diagnosis.name == core.PrimaryTerminating
+	trusted := d.isReference()
 	others(d.o, holder.Name, func(in *core.Instance) {
 		if r, known := in.Report.Get(); known {
 			d.judgeDivergence(in, r, holder, trusted)
@@ -71,6 +71,23 @@ func (d *decision) judgeReplicas() {
 	isOut := func(name string) bool { return d.o.Instance(name) == nil || name == holder.Name }
 	d.s.Diverged = slices.DeleteFunc(d.s.Diverged, isOut)
 	d.s.Broken = slices.DeleteFunc(d.s.Broken, isOut)
+}
+
+// isReference: what the holder has is the cluster's history by definition, while
+// it takes writes and after it was demoted from doing so, or from being about to
+// with all that it had to have.
+func (d *decision) isReference() bool {
+	switch d.diagnosis.name {
+	case core.PrimaryHealthy, core.PrimaryTerminating:
+		return true
+	case core.PrimaryDemoted:
+		r, serves := serving(d.holder())
+		p := d.s.Promotion
+		wasReady := !p.WritableSince.IsZero() || !p.RequiredGTID.IsEmpty() && serves && r.Server.Executed.Contains(p.RequiredGTID)
+		return serves && wasReady && lostTransactions(d.o).IsEmpty()
+	default:
+		return false
+	}
 }
 
 // judgeDivergence: an instance is diverged when either the primary's position or

@@ -31,15 +31,18 @@ import (
 //	decide                        one decision; its status is kept, its effects are not carried out
 //	run                           decide, carry out, let managers act, until all is quiet
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		s := &script{t: t}
-		datadriven.RunTest(t, path, func(t *testing.T, td *datadriven.TestData) string {
-			s.t = t
-			return short(s.command(td))
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scripts found", err)
+	}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			s := &script{t: t}
+			datadriven.RunTest(t, path, func(t *testing.T, td *datadriven.TestData) string {
+				s.t = t
+				return short(s.command(td))
+			})
 		})
-	})
-	if files, _ := filepath.Glob("testdata/*.txt"); len(files) == 0 {
-		t.Fatal("no scripts found")
 	}
 }
 
@@ -105,6 +108,7 @@ func (s *script) about(verb string, a args) string {
 	in := s.w.add(a.name)
 	switch verb {
 	case "instance":
+		in.pod.NeverStarted = false
 		for _, key := range a.keys {
 			s.must(setReport(&in.truth, key, a.vals[key]))
 		}
@@ -117,7 +121,10 @@ func (s *script) about(verb string, a args) string {
 		s.setVolume(in, a.keys[0])
 	case "node":
 		in.node = core.Node{Exists: a.keys[0] != "gone", OutOfService: a.keys[0] == "out-of-service", Draining: a.keys[0] == "draining"}
-		in.cut = in.cut || a.keys[0] != "draining"
+		if a.keys[0] != "draining" {
+			in.cut = true
+			s.w.lose(in)
+		}
 	case "lost":
 		s.w.lose(in)
 	case "cut":

@@ -118,15 +118,56 @@ func (d *decision) acknowledge() {
 	if r.Server.SemiSync.SourceEnabled {
 		applied = r.Server.SemiSync.Acks
 	}
-	acks := c.Durability.Acks(n, d.attached(r, holder.Name), applied)
+	attached := d.attached(r, holder.Name)
+	acks := c.Durability.Acks(n, attached, applied)
 	if acks != applied {
 		d.do(core.SetAcks{Instance: holder.Name, Epoch: d.s.Promotion.Epoch, Acks: acks})
-		d.tell(core.ReasonAcksChanged, fmt.Sprintf("commits on %s wait for %d replicas (were %d, wished %d)", holder.Name, acks, applied, wished))
+		d.tell(core.ReasonAcksChanged, fmt.Sprintf("commits on %s wait for %d of %d wished acknowledgements (%d before)", holder.Name, acks, wished, applied))
 	}
-	if c.Durability.Mode == core.DurabilityQuorum && applied > d.s.Promotion.RequiredAcks {
-		d.s.Promotion.RequiredAcks = applied
+	if r.Server.SemiSync.SourceActive {
+		d.noteGuarantee(acks, applied)
+	} else {
+		d.noteGuarantee(0, 0)
+	}
+	if attached < applied && c.Durability.Mode != core.DurabilityPreferred {
+		d.say(fmt.Sprintf("commits on %s wait for %d acknowledgements, and %d replicas are attached: writes hang until replicas are back", holder.Name, applied, attached))
 	}
 	d.tellDurable(r.Server.SemiSync, applied, wished)
+}
+
+// noteGuarantee keeps what an election may rely on: every acknowledged write is on
+// that many replicas. It is lowered before the primary waits for fewer, and raised
+// only when as many replicas hold all that was acknowledged with fewer.
+func (d *decision) noteGuarantee(acks, applied int) {
+	p := d.s.Promotion
+	switch {
+	case min(acks, applied) < p.RequiredAcks:
+		p.RequiredAcks = min(acks, applied)
+	case min(acks, applied) > p.RequiredAcks && d.isHeldBy(min(acks, applied)):
+		p.RequiredAcks = min(acks, applied)
+	}
+}
+
+// isHeldBy: that many replicas hold all that the primary had executed at some
+// moment at which it waited for that many already.
+func (d *decision) isHeldBy(count int) bool {
+	holder := d.holder()
+	for _, f := range heard(holder) {
+		r, known := f.Get()
+		if !known || r.Server == nil || !r.Server.SemiSync.SourceEnabled || r.Server.SemiSync.Acks < count {
+			return false
+		}
+		have := 0
+		others(d.o, holder.Name, func(in *core.Instance) {
+			if other, ok := serving(in); ok && streams(other, holder.Name) && !slices.Contains(d.s.Diverged, in.Name) && other.Server.Holds().Contains(r.Server.Executed) {
+				have++
+			}
+		})
+		if have >= count {
+			return true
+		}
+	}
+	return false
 }
 
 // attached counts the replicas that acknowledge: both the primary and the
@@ -174,7 +215,7 @@ func (d *decision) route() {
 		in := &d.o.Instances[i]
 		pod, podKnown := in.Pod.Get()
 		r, known := in.Report.Get()
-		if !podKnown || !pod.Exists || pod.Terminating || !known {
+		if !podKnown || !pod.Exists || pod.Terminating || !known || d.isEnding(in) {
 			continue
 		}
 		role := core.LabelPod{Instance: in.Name, Role: "replica"}
@@ -189,6 +230,15 @@ func (d *decision) route() {
 			d.do(role)
 		}
 	}
+}
+
+// isEnding: this plan deletes the instance's Pod.
+func (d *decision) isEnding(in *core.Instance) bool {
+	return slices.ContainsFunc(d.plan.Effects, func(e core.Effect) bool {
+		pod, isPod := e.(core.DeletePod)
+		all, isAll := e.(core.DeleteInstance)
+		return isPod && pod.Instance == in.Name || isAll && all.Instance == in.Name
+	})
 }
 
 func (d *decision) routable(in *core.Instance, r core.Report) bool {

@@ -245,7 +245,7 @@ func (d *decision) cannotTakeOver(op *core.Operation, final core.Report) string 
 	}
 	more := ""
 	others(d.o, op.From, func(in *core.Instance) {
-		if r, ok := serving(in); ok && !slices.Contains(d.s.Diverged, in.Name) && !final.Server.Holds().Contains(r.Server.Holds()) {
+		if r, ok := serving(in); ok && !slices.Contains(d.s.Diverged, in.Name) && !final.Server.Executed.Contains(r.Server.Holds()) {
 			more = in.Name + " holds transactions that " + op.From + " does not have"
 		}
 	})
