@@ -3,12 +3,14 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"cnmsql.co/internal/client"
 	"cnmsql.co/internal/instance"
+	"cnmsql.co/internal/layout"
 )
 
 func instanceCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "instance", Short: "Manage the mysqld of this Pod"}
-	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand())
+	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand(), client.Command())
 	return cmd
 }
 
@@ -29,6 +31,6 @@ func instanceInstallCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{Use: "install", Short: "Copy this binary to where the main container finds it", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return instance.CopySelf(to) }}
-	cmd.Flags().StringVar(&to, "to", "/cnmsql/bin", "directory to copy to")
+	cmd.Flags().StringVar(&to, "to", layout.BinDir, "directory to copy to")
 	return cmd
 }

@@ -12,12 +12,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"cnmsql.co/api/v1alpha1"
 )
@@ -120,6 +121,7 @@ func (b *Bed) load(ctx context.Context) error {
 }
 
 func (b *Bed) connect() error {
+	ctrllog.SetLogger(logr.Discard()) // the client library insists on a decision
 	conf, err := clientcmd.BuildConfigFromFlags("", b.Kubeconfig)
 	if err != nil {
 		return err
