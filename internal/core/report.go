@@ -126,12 +126,14 @@ type Replication struct {
 	SourceHost string `json:"sourceHost"`
 	SourceUUID string `json:"sourceUUID,omitempty"`
 	// IORunning: connected to the source; IOConnecting: trying.
-	IORunning    bool     `json:"ioRunning"`
-	IOConnecting bool     `json:"ioConnecting,omitempty"`
-	SQLRunning   bool     `json:"sqlRunning"`
-	IOError      string   `json:"ioError,omitempty"`
-	SQLError     string   `json:"sqlError,omitempty"`
-	Retrieved    gtid.Set `json:"retrieved"`
+	IORunning    bool   `json:"ioRunning"`
+	IOConnecting bool   `json:"ioConnecting,omitempty"`
+	SQLRunning   bool   `json:"sqlRunning"`
+	IOError      string `json:"ioError,omitempty"`
+	// IOErrno is the number of IOError, for example 1045.
+	IOErrno   int      `json:"ioErrno,omitempty"`
+	SQLError  string   `json:"sqlError,omitempty"`
+	Retrieved gtid.Set `json:"retrieved"`
 	// LagSeconds is how old the transaction is that is being applied; 0 when
 	// all that was received is applied.
 	LagSeconds float64 `json:"lagSeconds"`

@@ -39,6 +39,8 @@ type decision struct {
 	doing   string
 	news    []string
 	blocked *core.Problem
+	// hangs: commits wait for more acknowledgements than replicas can give.
+	hangs bool
 }
 
 func newDecision(o *core.Observation) *decision {

@@ -136,11 +136,11 @@ func (w *world) promote(in *inst) {
 // follow: replicate from the primary, if it is writable and nothing is errant.
 func (w *world) follow(in *inst) {
 	p, r := w.cluster.Status.Promotion, &in.truth
-	if p == nil || p.Instance == in.name {
-		return
-	}
 	if rep := r.Server.Replication; rep != nil && rep.SQLError == "" {
 		r.Server.Executed = r.Server.Holds()
+	}
+	if p == nil || p.Instance == in.name {
+		return
 	}
 	primary := w.inst(p.Instance)
 	if primary == nil || primary.truth.WritableEpoch != p.Epoch || !primary.runs() {

@@ -10,8 +10,7 @@ import (
 // provision makes what is missing, replaces what has ended, and takes away what
 // is too much or out of date: Pods and volumes, not roles.
 func (d *decision) provision() {
-	if p := d.o.Cluster.Problem; p != nil {
-		d.block(core.Reason(p.Reason), p.Message)
+	if d.o.Cluster.Problem != nil {
 		return
 	}
 	d.grow()
@@ -178,17 +177,26 @@ func (d *decision) shrink() bool {
 // victim is the last instance that is too much. Those of which nothing is left
 // are forgotten on the way.
 func (d *decision) victim() *core.Instance {
-	var last *core.Instance
 	for i := max(d.o.Cluster.Wanted, 1); i < len(d.o.Instances); i++ {
-		in := &d.o.Instances[i]
-		if isGone(in) && (d.s.Promotion == nil || d.s.Promotion.Instance != in.Name) {
+		if in := &d.o.Instances[i]; d.isForgotten(in) && slices.Contains(d.s.InstanceNames, in.Name) {
 			d.s.InstanceNames = without(d.s.InstanceNames, in.Name)
 			d.plan.Again = true
-			continue
 		}
-		last = in
 	}
-	return last
+	return d.lastSurplus()
+}
+
+func (d *decision) isForgotten(in *core.Instance) bool {
+	return isGone(in) && (d.s.Promotion == nil || d.s.Promotion.Instance != in.Name)
+}
+
+func (d *decision) lastSurplus() *core.Instance {
+	for i := len(d.o.Instances) - 1; i >= max(d.o.Cluster.Wanted, 1); i-- {
+		if in := &d.o.Instances[i]; !d.isForgotten(in) {
+			return in
+		}
+	}
+	return nil
 }
 
 // remove tells it once: the name is taken out of the status for good.

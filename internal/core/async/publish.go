@@ -20,6 +20,9 @@ func (d *decision) publish() {
 	}
 	d.s.State = d.clusterState()
 	problem, stops := d.problem()
+	if p := d.o.Cluster.Problem; p != nil && d.s.Operation == nil {
+		d.block(core.Reason(p.Reason), p.Message)
+	}
 	if stops {
 		d.block(core.RefusalProblem, problem)
 	}
@@ -96,7 +99,7 @@ func (d *decision) phase(problem string) core.Phase {
 		return core.PhaseSwitchover
 	case d.s.EstablishedAt.IsZero():
 		return core.PhaseProvisioning
-	case d.s.State == core.StateHealthy:
+	case d.s.State == core.StateHealthy && !d.hangs:
 		return core.PhaseHealthy
 	case len(d.o.Instances) != d.o.Cluster.Wanted || d.joining():
 		return core.PhaseScaling

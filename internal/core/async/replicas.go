@@ -141,9 +141,10 @@ func (d *decision) thaw() {
 	if d.diagnosis.name != core.PrimaryHealthy || d.s.Operation != nil {
 		return
 	}
+	victim := d.lastSurplus()
 	others(d.o, d.s.Promotion.Instance, func(in *core.Instance) {
 		r, known := in.Report.Get()
-		if known && r.FrozenBelow > d.s.Promotion.Epoch && !d.isSurplus(in) {
+		if known && r.FrozenBelow > d.s.Promotion.Epoch && in != victim {
 			d.do(core.ThawIO{Instance: in.Name, Epoch: d.s.Promotion.Epoch})
 		}
 	})

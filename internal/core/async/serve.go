@@ -130,6 +130,7 @@ func (d *decision) acknowledge() {
 		d.noteGuarantee(0, 0)
 	}
 	if attached < applied && c.Durability.Mode != core.DurabilityPreferred {
+		d.hangs = true
 		d.say(fmt.Sprintf("commits on %s wait for %d acknowledgements, and %d replicas are attached: writes hang until replicas are back", holder.Name, applied, attached))
 	}
 	d.tellDurable(r.Server.SemiSync, applied, wished)

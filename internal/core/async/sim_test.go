@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,7 +79,25 @@ func (s *sim) play() error {
 		}
 	}
 	s.heal()
-	return s.untilHealthy()
+	if err := s.untilHealthy(); err != nil {
+		return err
+	}
+	return s.isSilent()
+}
+
+// isSilent: in a steady state nothing is written, done or told, whatever is heard.
+func (s *sim) isSilent() error {
+	for range 3 {
+		s.now = s.now.Add(time.Second)
+		s.hearAll()
+		o := s.observe()
+		plan := Decide(o)
+		if !reflect.DeepEqual(plan, core.Plan{Status: o.Cluster.Status}) {
+			s.tell("%s", printPlan(o, plan))
+			return fmt.Errorf("a steady state is not silent")
+		}
+	}
+	return nil
 }
 
 // pass: the operator decides and acts, the managers act, time passes. At times the
@@ -301,6 +320,8 @@ func (s *sim) untilHealthy() error {
 			quiet++
 			s.now = s.now.Add(time.Second)
 			s.hearAll()
+		} else {
+			quiet = 0
 		}
 		if err := s.check(); err != nil {
 			return err
