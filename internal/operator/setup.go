@@ -59,6 +59,10 @@ func Run(ctx context.Context, conf *rest.Config, o Options) error {
 	if err != nil {
 		return err
 	}
+	// The API server has its own fair queues; a client-side limit would only
+	// hold up a failover because another cluster is being provisioned.
+	conf = rest.CopyConfig(conf)
+	conf.QPS = -1
 	renew, retry, lease := 6*time.Second, 1*time.Second, 10*time.Second
 	mgr, err := ctrl.NewManager(conf, ctrl.Options{
 		Scheme: scheme, Cache: caches,

@@ -39,8 +39,8 @@ func TestCluster(t *testing.T) {
 	}{
 		{"WritesReachReplicas", (*world).writesReachReplicas},
 		{"ServicesRouteByRole", (*world).servicesRouteByRole},
-		{"ForeignAnnotationSurvives", (*world).foreignAnnotationSurvives},
 		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing},
+		{"ForeignAnnotationSurvives", (*world).foreignAnnotationSurvives},
 		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites},
 		{"SwitchoverToNobodyIsRefused", (*world).switchoverToNobodyIsRefused},
 		{"MysqldOfPrimaryKilled", (*world).mysqldOfPrimaryKilled},

@@ -130,6 +130,7 @@ func (b *Bed) connect() error {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return err
 	}
+	conf.QPS = -1 // tests ask often
 	b.Config = conf
 	b.Client, err = client.New(conf, client.Options{Scheme: scheme})
 	return err
