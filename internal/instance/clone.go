@@ -110,10 +110,9 @@ func (m *manager) verifyClone(ctx context.Context) {
 		}
 		return
 	}
-	boot := get(m, func(s *state) bool { return s.boot })
 	if err := m.finishData(stagePopulated, core.DataPopulated); err != nil {
 		m.log.Error("the clone is complete and could not be recorded", "error", err)
-		m.update(func(s *state) { s.verified = nil; s.boot = boot })
+		m.update(func(s *state) { s.verified = nil })
 		return
 	}
 	m.update(func(s *state) {

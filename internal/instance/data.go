@@ -70,7 +70,6 @@ func (m *manager) finishData(s stage, d core.DataState) error {
 	}
 	m.update(func(st *state) {
 		st.data = d
-		st.boot = d == core.DataScratch
 	})
 	m.resetConnections()
 	return nil
@@ -144,7 +143,6 @@ func (m *manager) bootstrap(ctx context.Context, c *v1alpha1.Cluster) error {
 	if err := m.writeConfig(c, mysql.ToServe); err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.boot = true })
 	m.resetConnections()
 	if err := m.launch("--super-read-only=OFF", "--read-only=OFF", "--offline-mode=ON"); err != nil {
 		return err
@@ -204,17 +202,27 @@ func (m *manager) firstData(c *v1alpha1.Cluster) (mysql.First, error) {
 	return f, nil
 }
 
-// account is who the manager logs in as.
-func (m *manager) account() (mysql.Account, error) {
+// accounts are who the manager logs in as: on data that is being made, root, who
+// has no password yet. A password that was changed in the Secret may not have been
+// changed in the server yet, and then the one that is known from before is right.
+func (m *manager) accounts() ([]mysql.Account, error) {
+	now, err := readAccount(m.opt.Dirs.Control)
+	if err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case m.st.boot:
-		return mysql.Account{User: "root"}, nil
-	case m.st.useFormer:
-		return m.st.former, nil
+	if m.st.data != core.DataPopulated {
+		return []mysql.Account{{User: "root"}, now}, nil
 	}
-	return readAccount(m.opt.Dirs.Control)
+	out := []mysql.Account{now}
+	for _, a := range m.st.former {
+		if a != now {
+			out = append(out, a)
+		}
+	}
+	m.st.former = out[:min(len(out), 3)]
+	return out, nil
 }
 
 // resetConnections: those that are open were made with another account, and would

@@ -83,8 +83,8 @@ func TestASwitchover(t *testing.T) {
 	w.awaitFollowing(one)
 	w.exec(w.app(two), "INSERT INTO t (v) VALUES (4)")
 	w.awaitRows(w.app(one), 3)
-	if l := w.kube.lease; l == nil || holderOf(l) != "db-2" || epochOf(l) != epoch {
-		t.Errorf("the lease is %+v", l)
+	if who, at := w.kube.holder(); who != "db-2" || at != epoch {
+		t.Errorf("the lease is held by %s at epoch %d", who, at)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestAPromotedReplicaAppliesAllItHasReceivedFirst(t *testing.T) {
 	w.await(two, "behind", func(r core.Report) bool {
 		return r.Server != nil && r.Server.Replication != nil && r.Server.Holds().Count() >= 21 && !r.Server.Executed.Contains(r.Server.Holds())
 	})
-	_ = one.m.st.proc.cmd.Process.Kill()
+	_ = one.proc().cmd.Process.Kill()
 	epoch := w.grant("db-2", core.ProofPodTerminated, "db-1", "", 0)
 	<-time.After(1500 * time.Millisecond)
 	if r := two.report(); r.WritableEpoch != 0 {
@@ -175,7 +175,7 @@ func TestACrashedPrimaryWaitsForTheOperatorsWord(t *testing.T) {
 	db := w.app(one)
 	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
 	began := time.Now()
-	_ = one.m.st.proc.cmd.Process.Kill()
+	_ = one.proc().cmd.Process.Kill()
 	r := w.await(one, "stopped", func(r core.Report) bool { return r.State == core.Stopped })
 	t.Logf("told after %s", time.Since(began))
 	if r.Reason != "MysqldCrashed" || r.WritableEpoch != 0 {
@@ -189,7 +189,7 @@ func TestACrashedPrimaryWaitsForTheOperatorsWord(t *testing.T) {
 	w.await(one, "writable again", func(r core.Report) bool { return r.WritableEpoch == w.epoch() })
 	w.exec(w.app(one), "INSERT INTO t (v) VALUES (1)")
 
-	_ = one.m.st.proc.cmd.Process.Kill()
+	_ = one.proc().cmd.Process.Kill()
 	w.await(one, "stopped", func(r core.Report) bool { return r.State == core.Stopped })
 	promised := w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
 	if promised.FencedBelow != w.epoch()+1 {
@@ -226,8 +226,8 @@ func TestAStoppingPrimaryHandsOver(t *testing.T) {
 	if last := one.report(); last.State != core.Stopped || last.Reason != "Terminated" {
 		t.Errorf("its last word is %+v", last)
 	}
-	if l := w.kube.lease; l == nil || holderOf(l) != "db-2" {
-		t.Errorf("the lease is %+v", l)
+	if who, _ := w.kube.holder(); who != "db-2" {
+		t.Errorf("the lease is held by %s", who)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestAHungServerIsToldAndADemotionKillsIt(t *testing.T) {
 	w := newWorld(t, nil)
 	one := w.start(1)
 	w.bootstrap(one)
-	p := one.m.st.proc
+	p := one.proc()
 	must(t, p.cmd.Process.Signal(syscall.SIGSTOP))
 	w.await(one, "hung", func(r core.Report) bool { return r.State == core.Hung })
 	began := time.Now()
@@ -266,7 +266,7 @@ func TestABootstrapThatWasInterruptedBeginsAnew(t *testing.T) {
 	w := newWorld(t, nil)
 	one := w.start(1)
 	w.grant("db-1", core.ProofBootstrap, "", "", 0)
-	for one.m.memory == nil || one.m.memory.get().Stage != stageBootstrapping {
+	for one.remembers().Stage != stageBootstrapping {
 		<-time.After(5 * time.Millisecond)
 	}
 	w.crashManager(one)

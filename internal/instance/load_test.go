@@ -186,7 +186,7 @@ func TestACrashUnderLoadLosesNothing(t *testing.T) {
 	ws := w.startWriters(6)
 	ws.awaitMore(100)
 	ws.resetGap()
-	_ = n[0].m.st.proc.cmd.Process.Kill()
+	_ = n[0].proc().cmd.Process.Kill()
 	w.await(n[0], "stopped", func(r core.Report) bool { return r.State == core.Stopped })
 	next := w.failover(n[0], n[1], n[2])
 	ws.awaitMore(50)
@@ -216,7 +216,7 @@ func TestAStoppedOnlyInstanceAcknowledgesNothingThatItDoesNotHave(t *testing.T) 
 	case <-time.After(20 * time.Second):
 		t.Fatal("it does not end")
 	}
-	if w.kube.lease != nil {
+	if who, _ := w.kube.holder(); who != "" {
 		t.Error("the lease was not given back")
 	}
 	again := w.start(1)

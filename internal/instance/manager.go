@@ -56,7 +56,6 @@ type state struct {
 	data     core.DataState
 	seen     int64 // the highest epoch
 	frozen   int64
-	boot     bool // root has no password yet
 	activity agent.Activity
 	abort    context.CancelFunc
 	// copied is called when mysqld begins to end itself after a clone.
@@ -80,10 +79,8 @@ type state struct {
 	misses   int
 	// loginRefused by the present process, with every account that was tried.
 	loginRefused bool
-	// former is the account that worked last, for the time between a changed
-	// Secret and the changed password.
-	former    mysql.Account
-	useFormer bool
+	// former are the passwords that the manager's account had, the newest first.
+	former []mysql.Account
 
 	decision   agent.Decision
 	trouble    *trouble
@@ -176,7 +173,7 @@ func (m *manager) replicationFacts(f *agent.Facts) {
 	if f.Cluster != nil && f.Cluster.Promotion != nil && m.opt.Peer(f.Cluster.Promotion.Instance) == r.SourceHost {
 		f.Replicating = f.Cluster.Promotion.Instance
 	}
-	if !r.IORunning && !r.IOConnecting && r.IOError != "" {
+	if !r.IORunning && r.IOError != "" {
 		f.ReceiveFailedAt = m.st.receiveTry
 	}
 }

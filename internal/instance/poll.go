@@ -38,49 +38,11 @@ func (m *manager) poll(ctx context.Context) {
 	defer cancel()
 	at := time.Now()
 	err := m.health.Ping(ctx)
-	if mysql.IsAccessDenied(err) && m.triesOtherAccount() {
-		err = m.health.Ping(ctx)
-	}
-	m.noteLogin(proc, err)
 	var server *core.Server
 	if err == nil {
 		server, err = m.health.Status(ctx)
 	}
 	m.noteAnswer(proc, at, server, err, n)
-}
-
-// triesOtherAccount: scratch data has a root without password, and once a donor's
-// data is there, the cluster's accounts. On populated data, a password that was
-// changed in the Secret may not have been changed in the server yet.
-func (m *manager) triesOtherAccount() bool {
-	return get(m, func(s *state) bool {
-		switch {
-		case s.data == core.DataScratch:
-			s.boot = !s.boot
-			return true
-		case s.former.User != "":
-			s.useFormer = !s.useFormer
-			return true
-		}
-		return false
-	})
-}
-
-// noteLogin remembers the account that works.
-func (m *manager) noteLogin(proc *process, err error) {
-	var a mysql.Account
-	if err == nil {
-		a, _ = m.account()
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.st.proc != proc {
-		return
-	}
-	m.st.loginRefused = mysql.IsAccessDenied(err)
-	if err == nil && !m.st.boot {
-		m.st.former = a
-	}
 }
 
 func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, err error, writableN int) {
@@ -90,6 +52,7 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 	if s.proc != proc || !proc.running() {
 		return
 	}
+	s.loginRefused = mysql.IsAccessDenied(err)
 	if err != nil && !mysql.IsAnswer(err) {
 		s.misses++
 		if s.misses == 3 && s.accepted {

@@ -81,9 +81,7 @@ func (m *manager) run(ctx context.Context) error {
 	if os.Getpid() == 1 {
 		go reapOrphans(ctx)
 	}
-	if err := m.findServer(ctx); err != nil {
-		return err
-	}
+	m.findServer(ctx)
 	servers, err := m.serve()
 	if err != nil {
 		return err
@@ -100,19 +98,14 @@ func (m *manager) run(ctx context.Context) error {
 }
 
 // findServer looks for mysqld and prepares the connections.
-func (m *manager) findServer(ctx context.Context) error {
+func (m *manager) findServer(ctx context.Context) {
 	m.bin = findMysqld(ctx, m.opt.Mysqld)
 	if m.bin.missing != nil {
 		m.setProblem(m.bin.missing)
 	}
 	for _, into := range []**mysql.Server{&m.health, &m.roles, &m.metrics} {
-		s, err := mysql.Open(m.opt.Dirs.socket(), m.bin.version, m.account)
-		if err != nil {
-			return err
-		}
-		*into = s
+		*into = mysql.Open(m.opt.Dirs.socket(), m.bin.version, m.accounts)
 	}
-	return nil
 }
 
 // prepare locks the volume, looks at its data, and follows the Cluster.
@@ -130,7 +123,7 @@ func (m *manager) prepare(ctx context.Context) {
 	m.memory = memory
 	m.mu.Unlock()
 	m.update(func(s *state) {
-		s.locked, s.data, s.foreign, s.boot = true, data, foreign, data == core.DataScratch
+		s.locked, s.data, s.foreign = true, data, foreign
 		s.downSince = time.Now()
 		s.seen = max(s.seen, memory.get().FencedBelow)
 	})

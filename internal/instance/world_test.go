@@ -408,3 +408,30 @@ func (l *testLog) Write(p []byte) (int, error) {
 	l.t.Logf("%s %s", l.name, bytes.TrimSpace(p))
 	return len(p), nil
 }
+
+func (k *fakeKube) setDown(down bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.down = down
+}
+
+// proc is the node's mysqld.
+func (n *node) proc() *process { return get(n.m, func(s *state) *process { return s.proc }) }
+
+// remembers reads what the node's manager keeps on its volume.
+func (n *node) remembers() remembered {
+	if m := get(n.m, func(*state) *memory { return n.m.memory }); m != nil {
+		return m.get()
+	}
+	return remembered{}
+}
+
+// holder reads the lease.
+func (k *fakeKube) holder() (who string, epoch int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lease == nil {
+		return "", 0
+	}
+	return holderOf(k.lease), epochOf(k.lease)
+}

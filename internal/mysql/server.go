@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -21,10 +22,11 @@ type Server struct {
 	version Version
 }
 
-// Open prepares connections through a socket. The account is asked for at each
-// connection, so that a changed password is used at once. No connection is made
+// Open prepares connections through a socket. The accounts are asked for at each
+// connection and tried in their order until one is let in, so that a password
+// that has changed on one side only locks nobody out. No connection is made
 // before it is needed.
-func Open(socket string, v Version, account func() (Account, error)) (*Server, error) {
+func Open(socket string, v Version, accounts func() ([]Account, error)) *Server {
 	conf := driver.NewConfig()
 	conf.Net, conf.Addr = "unix", socket
 	conf.Timeout = time.Second
@@ -32,24 +34,43 @@ func Open(socket string, v Version, account func() (Account, error)) (*Server, e
 	conf.Logger = &driver.NopLogger{}
 	// A user's global settings must not change what our statements mean.
 	conf.Params = map[string]string{"autocommit": "1", "sql_mode": "''", "max_execution_time": "0"}
-	err := conf.Apply(driver.BeforeConnect(func(_ context.Context, c *driver.Config) error {
-		a, err := account()
-		c.User, c.Passwd = a.User, a.Password
-		return err
-	}))
-	if err != nil {
-		return nil, err
-	}
-	connector, err := driver.NewConnector(conf)
-	if err != nil {
-		return nil, fmt.Errorf("preparing connections to mysqld at %s: %w", socket, err)
-	}
-	db := sql.OpenDB(connector)
+	db := sql.OpenDB(connector{conf: conf, accounts: accounts})
 	// One connection is kept open: when users exhaust max_connections, ours is there.
 	db.SetMaxOpenConns(4)
 	db.SetMaxIdleConns(1)
-	return &Server{db: db, version: v}, nil
+	return &Server{db: db, version: v}
 }
+
+type connector struct {
+	conf     *driver.Config
+	accounts func() ([]Account, error)
+}
+
+// Connect makes a connection with the first account that is let in.
+func (c connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
+	accounts, err := c.accounts()
+	if err != nil {
+		return nil, err
+	}
+	refused := errors.New("there is no account to log in with")
+	for _, a := range accounts {
+		conf := c.conf.Clone()
+		conf.User, conf.Passwd = a.User, a.Password
+		one, err := driver.NewConnector(conf)
+		if err != nil {
+			return nil, fmt.Errorf("preparing a connection to mysqld at %s: %w", c.conf.Addr, err)
+		}
+		conn, err := one.Connect(ctx)
+		if !IsAccessDenied(err) {
+			return conn, err
+		}
+		refused = err
+	}
+	return nil, refused
+}
+
+// Driver is part of the interface.
+func (c connector) Driver() sqldriver.Driver { return driver.MySQLDriver{} }
 
 // Reset closes connections that nobody uses. They are made anew, with the account
 // that is right then.

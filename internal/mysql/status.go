@@ -62,6 +62,7 @@ func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading Retrieved_Gtid_Set: %w", err)
 	}
+	errno, _ := strconv.Atoi(row["Last_IO_Errno"])
 	lag, _ := strconv.ParseFloat(row["Seconds_Behind_Source"], 64) // NULL while a thread is stopped
 	return &core.Replication{
 		SourceHost:   row["Source_Host"],
@@ -70,6 +71,7 @@ func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 		IOConnecting: row["Replica_IO_Running"] == "Connecting",
 		SQLRunning:   row["Replica_SQL_Running"] == "Yes",
 		IOError:      row["Last_IO_Error"],
+		IOErrno:      errno,
 		SQLError:     row["Last_SQL_Error"],
 		Retrieved:    retrieved,
 		LagSeconds:   lag,

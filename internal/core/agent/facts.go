@@ -36,7 +36,7 @@ type Facts struct {
 	// Replicating is the instance that the replication channel points at; ""
 	// when there is none or it is nobody of this cluster.
 	Replicating string
-	// ReceiveFailedAt is when receiving was last started and has failed since.
+	// ReceiveFailedAt is when receiving was last begun, if it does not succeed.
 	ReceiveFailedAt time.Time
 	WritableEpoch   int64
 	// LeaseEpoch is the epoch at which this instance holds the lease; 0 if not.
@@ -182,6 +182,13 @@ func (f *Facts) listedDiverged() bool {
 		}
 	}
 	return false
+}
+
+// loginRefused: the source refuses the password that the channel was given; the
+// Secret may hold another by now.
+func (f *Facts) loginRefused() bool {
+	const accessDenied = 1045
+	return f.Server.Replication.IOErrno == accessDenied && f.Now.Sub(f.ReceiveFailedAt) >= receiveRetry
 }
 
 func (f *Facts) receiving() bool {

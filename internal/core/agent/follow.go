@@ -28,7 +28,7 @@ func follow(f *Facts) Decision {
 		}
 		return d
 	}
-	attached := f.Replicating == primary
+	attached := f.Replicating == primary && !f.loginRefused()
 	if attached && f.receiving() && !f.listedDiverged() {
 		d.Actions = append(giveAcks(f), applying(f)...)
 		if s := f.Server.SemiSync; s.SourceEnabled && s.WaitSessions == 0 {

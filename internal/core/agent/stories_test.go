@@ -282,6 +282,8 @@ func (s *story) channel(key, value string) bool {
 		r.SQLError = value
 	case "ioerror":
 		r.IOError = value
+	case "ioerrno":
+		r.IOErrno = int(number(value))
 	default:
 		return false
 	}
