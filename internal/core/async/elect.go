@@ -91,14 +91,15 @@ func eligible(r core.Report) bool {
 
 // tooFewKnown refuses under quorum when an acknowledged commit might be only on
 // instances whose positions are not known: W of the N-1 replicas acknowledged
-// it, so at least N-W of them must be seen. The holder itself has them all.
+// it, so at least N-W of them must be seen. The holder itself has them all, once it
+// has got what it had to have before it could take writes.
 func (b ballot) tooFewKnown(voters []voter) election {
 	c, known := b.o.Cluster, 0
 	for _, v := range voters {
 		if v.stale {
 			continue
 		}
-		if b.isHolder(v) {
+		if b.isHolder(v) && hasAll(v, c.Status.Promotion) {
 			return election{}
 		}
 		known++
@@ -136,6 +137,10 @@ func (b ballot) byPreference(x, y voter) int {
 		cmp.Compare(btoi(b.isHolder(x)), btoi(b.isHolder(y))),
 		cmp.Compare(lag(x.report), lag(y.report)),
 		cmp.Compare(x.in.Ordinal, y.in.Ordinal))
+}
+
+func hasAll(v voter, p *core.Promotion) bool {
+	return !p.WritableSince.IsZero() || v.holds.Contains(p.RequiredGTID)
 }
 
 // isHolder: among equals, who has just failed or was asked to go is the last choice.

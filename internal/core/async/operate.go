@@ -209,10 +209,11 @@ func (d *decision) operationEnded(op *core.Operation) bool {
 }
 
 // promotionAcks is the number of acknowledgements the first commit of a new
-// primary waits for.
+// primary waits for. Under quorum it is what the next election may rely on, too:
+// not more than what was acknowledged before is known to be on.
 func (d *decision) promotionAcks() int {
 	applied := d.s.Promotion.RequiredAcks
-	if r, known := d.holder().LastWord.Get(); known && r.Server != nil && r.Server.SemiSync.SourceEnabled {
+	if r, known := d.holder().LastWord.Get(); known && d.o.Cluster.Durability.Mode != core.DurabilityQuorum && r.Server != nil && r.Server.SemiSync.SourceEnabled {
 		applied = max(applied, r.Server.SemiSync.Acks)
 	}
 	return d.o.Cluster.Durability.AtPromotion(len(d.o.Instances), applied)
