@@ -22,8 +22,12 @@ func (d *decision) provision() {
 	}
 }
 
-// grow makes instances up to the wished number, at once.
+// grow makes instances up to the wished number, at once; but not while nobody can
+// give them data: they would only be more whose positions are not known.
 func (d *decision) grow() {
+	if !d.s.EstablishedAt.IsZero() && !d.takesWrites() {
+		return
+	}
 	have := map[int]bool{}
 	for i := range d.o.Instances {
 		have[d.o.Instances[i].Ordinal] = true
