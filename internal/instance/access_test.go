@@ -43,6 +43,7 @@ func TestProbesMetricsAndThosePermittedToCommand(t *testing.T) {
 	if got, text := w.get(one, one.opt.ProbePort, "/readyz"); got != 200 {
 		t.Errorf("the primary is not ready: %s", text)
 	}
+	w.await(one, "settled", func(r core.Report) bool { return r.State == core.Running && r.Reason == "" })
 	_, text := w.get(one, one.opt.MetricsPort, "/metrics")
 	for _, want := range []string{"cnmsql_up 1", "cnmsql_primary 1", "cnmsql_writable_epoch 1", "cnmsql_mysql_threads_connected", `cnmsql_state{reason="",state="Running"} 1`} {
 		if !strings.Contains(text, want) {

@@ -44,12 +44,10 @@ func (m *manager) stopWrites() error {
 	m.update(func(s *state) {
 		s.writable, s.mayWrite, s.sessions = 0, false, 0
 		s.writableN++
-		if s.server != nil {
-			server := *s.server
-			server.SuperReadOnly = true
-			s.server = &server
-		}
 	})
+	if err == nil {
+		m.readFinal()
+	}
 	m.log.Info("accepts no writes", "after", time.Since(began).String(), "killed", err != nil)
 	if err == nil {
 		m.awaitAcksNoLonger()
@@ -62,6 +60,19 @@ func (m *manager) mayWrite() (*process, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.st.proc, m.st.proc.running() && m.st.mayWrite
+}
+
+// readFinal replaces what was known of the server by what it holds in the end: a
+// successor must have all of it, so an older answer must not stand for it.
+func (m *manager) readFinal() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	at := time.Now()
+	server, err := m.roles.Status(ctx)
+	if err != nil {
+		m.log.Warn("the final position is not known yet", "error", err)
+	}
+	m.update(func(s *state) { s.server, s.serverAt = server, at })
 }
 
 // refuseWrites makes the server read-only and closes the client sessions. At

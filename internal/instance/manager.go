@@ -89,7 +89,8 @@ type state struct {
 	receiveTry time.Time
 	donor      string
 	clone      *core.Clone
-	askFailed  error
+	askFailed  string
+	askAgain   time.Time
 	restart    int64
 	sessions   int
 
@@ -141,7 +142,8 @@ func (m *manager) facts() *agent.Facts {
 	f := &agent.Facts{
 		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node,
 		Cluster: s.view, Locked: s.locked, Data: s.data, Foreign: s.foreign, FrozenBelow: s.frozen,
-		Activity: s.activity, Server: s.server, WritableEpoch: s.writable, Primary: s.primary, Asking: s.asking,
+		Activity: s.activity, Server: s.server, WritableEpoch: s.writable, Primary: s.primary,
+		Asking: s.asking || time.Now().Before(s.askAgain), AskFailed: s.askFailed,
 		Donor: s.donor, RestartEpoch: s.restart, Problem: s.problem, TerminatingSince: s.terminating,
 		Mysqld: agent.Mysqld{
 			Up: s.proc.running(), Accepted: s.accepted, Answers: s.accepted && s.misses < 3,

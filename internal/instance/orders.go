@@ -85,7 +85,7 @@ func (m *manager) orderFreeze(ctx context.Context, epoch int64) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return m.submit(ctx, func() error {
-		if f := m.facts(); !f.Mysqld.Up || f.Activity != "" {
+		if f := m.facts(); !f.Mysqld.Up || !f.Mysqld.Accepted || f.Activity != "" {
 			return nil // it starts with replication stopped, and stays so
 		}
 		if err := m.roles.StopReceiving(ctx); err != nil {

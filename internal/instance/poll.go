@@ -37,12 +37,33 @@ func (m *manager) poll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	at := time.Now()
-	err := m.health.Ping(ctx)
-	var server *core.Server
-	if err == nil {
-		server, err = m.health.Status(ctx)
+	if err := m.health.Ping(ctx); err != nil {
+		m.noteSilence(proc, err)
+		return
 	}
+	server, err := m.health.Status(ctx)
 	m.noteAnswer(proc, at, server, err, n)
+}
+
+// noteSilence: whether mysqld hangs is asked with the simplest of questions; a
+// status may be slow for a reason.
+func (m *manager) noteSilence(proc *process, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := &m.st
+	if s.proc != proc || !proc.running() {
+		return
+	}
+	s.loginRefused = mysql.IsAccessDenied(err)
+	if mysql.IsShutdown(err) && s.copied != nil {
+		s.copied()
+	}
+	if mysql.IsAnswer(err) {
+		s.answered, s.misses = time.Now(), 0
+	} else if s.misses++; s.misses == 3 && s.accepted {
+		m.log.Warn("mysqld does not answer", "error", err)
+	}
+	m.announce()
 }
 
 func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, err error, writableN int) {
@@ -52,21 +73,8 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 	if s.proc != proc || !proc.running() {
 		return
 	}
-	s.loginRefused = mysql.IsAccessDenied(err)
-	if err != nil && !mysql.IsAnswer(err) {
-		s.misses++
-		if s.misses == 3 && s.accepted {
-			m.log.Warn("mysqld does not answer", "error", err)
-		}
-		m.announce()
-		return
-	}
-	s.misses, s.answered = 0, at
-	if s.copied != nil && mysql.IsShutdown(err) {
-		s.copied()
-	}
-	if server == nil {
-		// It answers, with an error: no login, or a status that failed.
+	s.misses, s.answered, s.loginRefused = 0, at, false
+	if err != nil {
 		m.log.Warn("mysqld answers, but not the question for its status", "error", err)
 		return
 	}

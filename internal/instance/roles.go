@@ -43,8 +43,7 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 	if f := m.facts(); !f.Permitted() || f.Cluster.Promotion.Epoch != a.Epoch {
 		return errors.New("becoming primary: the promotion was withdrawn")
 	}
-	m.update(func(s *state) { s.mayWrite = true })
-	if err := m.roles.AcceptWrites(ctx); err != nil {
+	if err := m.acceptWrites(); err != nil {
 		return err
 	}
 	m.update(func(s *state) {
@@ -59,6 +58,23 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 	m.log.Info("is primary", "epoch", a.Epoch, "acks", a.Acks)
 	poke(m.pubWake)
 	return nil
+}
+
+// acceptWrites is never given up half way: a statement that is on its way when its
+// connection is closed could be executed after a later demotion. If its answer is
+// lost, mysqld is killed, which starts read-only.
+func (m *manager) acceptWrites() error {
+	proc := get(m, func(s *state) *process { return s.proc })
+	m.update(func(s *state) { s.mayWrite = true })
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	err := m.roles.AcceptWrites(ctx)
+	if err == nil || mysql.IsAnswer(err) {
+		return err
+	}
+	wait, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	defer stop()
+	return errors.Join(fmt.Errorf("mysqld does not say whether it became writable, and is killed: %w", err), proc.kill(wait))
 }
 
 // renewAcks: a server that was demoted may have fallen back to waiting for nobody,
@@ -170,18 +186,23 @@ func (m *manager) askPrimary(a agent.AskPrimary) error {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
 		pos, err := m.primaryPosition(ctx, a)
-		if err != nil {
-			m.log.Warn("the primary's position is not known", "error", err)
-		}
-		m.update(func(s *state) {
-			s.asking = false
-			s.askFailed = err
-			if err == nil {
-				s.primary = pos
-			}
-		})
+		m.noteAsked(pos, err)
 	}()
 	return nil
+}
+
+// askRetry is the pause before a primary that did not answer is asked again.
+const askRetry = 400 * time.Millisecond
+
+func (m *manager) noteAsked(pos *agent.Position, err error) {
+	m.update(func(s *state) {
+		s.asking, s.askFailed = false, ""
+		if err == nil {
+			s.primary = pos
+			return
+		}
+		s.askFailed, s.askAgain = err.Error(), time.Now().Add(askRetry)
+	})
 }
 
 // primaryPosition reads what this instance holds first, and what the primary

@@ -99,7 +99,10 @@ func (m *manager) run(ctx context.Context) error {
 
 // findServer looks for mysqld and prepares the connections.
 func (m *manager) findServer(ctx context.Context) {
-	m.bin = findMysqld(ctx, m.opt.Mysqld)
+	bin := findMysqld(ctx, m.opt.Mysqld)
+	m.mu.Lock()
+	m.bin = bin
+	m.mu.Unlock()
 	if m.bin.missing != nil {
 		m.setProblem(m.bin.missing)
 	}

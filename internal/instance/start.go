@@ -180,11 +180,12 @@ func (m *manager) launch(args ...string) error {
 	return nil
 }
 
-// awaitStart asks more often than the poll while a server is starting.
+// awaitStart asks more often than the poll while a server is starting; one that
+// takes long takes no harm from half a second more.
 func (m *manager) awaitStart(p *process) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for p.running() && !get(m, func(s *state) bool { return s.accepted }) {
+	for time.Since(p.started) < 30*time.Second && p.running() && !get(m, func(s *state) bool { return s.accepted }) {
 		<-tick.C
 		m.poll(context.Background())
 		poke(m.wake)

@@ -32,6 +32,10 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 		MASTER_AUTO_POSITION=1, MASTER_CONNECT_RETRY=1, MASTER_RETRY_COUNT=100000000, MASTER_HEARTBEAT_PERIOD=1,
 		MASTER_SSL=1, MASTER_SSL_CA=?, MASTER_SSL_CERT=?, MASTER_SSL_KEY=?, MASTER_SSL_VERIFY_SERVER_CERT=1`
 	}
+	// From here on it is not given up: a START that is on its way when its
+	// connection is closed could undo a later STOP.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
 	err := s.exec(ctx, statement, src.Host, src.Port, src.Account.User, src.Account.Password, src.CAFile, src.CertFile, src.KeyFile)
 	if err != nil {
 		return fmt.Errorf("pointing replication at %s: %w", src.Host, err)
@@ -42,8 +46,11 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 	return nil
 }
 
-// StartReceiving starts the thread that receives from the source.
+// StartReceiving starts the thread that receives from the source. It is not given
+// up half way, or it could undo a later StopReceiving.
 func (s *Server) StartReceiving(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
 	return wrap("starting to receive from the source", s.exec(ctx, "START REPLICA IO_THREAD"))
 }
 

@@ -44,6 +44,8 @@ type Facts struct {
 	Primary    *Position
 	// Asking: the primary was asked for its position and has not answered yet.
 	Asking bool
+	// AskFailed is why it could not be asked the last time.
+	AskFailed string
 
 	// Donor is where the operator ordered to clone from; "" without an order.
 	Donor string

@@ -60,6 +60,9 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 	ask := f.askPrimary(primary)
 	if pos == nil {
 		d.Reason, d.Message = "AskingPrimary", "asks "+primary+" for its position before following it"
+		if f.AskFailed != "" {
+			d.Message += ": " + f.AskFailed
+		}
 		if f.listedDiverged() {
 			d.Actions = stopReceiving(f)
 		}
