@@ -1,0 +1,92 @@
+package instance
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+func TestAPromiseSurvivesTheManager(t *testing.T) {
+	dir := t.TempDir()
+	m, err := lockVolume(context.Background(), dir)
+	must(t, err)
+	must(t, m.change(func(r *remembered) { r.FencedBelow, r.Stage = 7, stagePopulated }))
+	m.close()
+	again, err := lockVolume(context.Background(), dir)
+	must(t, err)
+	defer again.close()
+	if r := again.get(); r.FencedBelow != 7 || r.Stage != stagePopulated {
+		t.Errorf("it remembers %+v", r)
+	}
+}
+
+func TestALockedVolumeIsWaitedForAndTakenAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	first, err := lockVolume(context.Background(), dir)
+	must(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
+	defer cancel()
+	if _, err := lockVolume(ctx, dir); err == nil {
+		t.Fatal("two hold the lock")
+	}
+	first.close()
+	second, err := lockVolume(context.Background(), dir)
+	must(t, err)
+	second.close()
+}
+
+func TestADamagedMemoryIsNotTakenForAnEmptyOne(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "state.json"), []byte(`{"fencedBelow": 7`), 0o600))
+	if _, err := lockVolume(context.Background(), dir); err == nil {
+		t.Error("a promise was forgotten in silence")
+	}
+}
+
+func TestWhatTheVolumeHolds(t *testing.T) {
+	for _, test := range []struct {
+		stage   stage
+		files   bool
+		want    core.DataState
+		foreign bool
+	}{
+		{stageNone, false, core.DataEmpty, false},
+		{stageNone, true, core.DataUnknown, true}, // nobody remembers having made it
+		{stageInitializing, true, core.DataEmpty, false},
+		{stageBootstrapping, true, core.DataEmpty, false},
+		{stageScratch, true, core.DataScratch, false},
+		{stagePopulated, true, core.DataPopulated, false},
+		{stagePopulated, false, core.DataEmpty, false}, // somebody has removed it
+	} {
+		data := t.TempDir()
+		if test.files {
+			must(t, os.WriteFile(filepath.Join(data, "ibdata1"), nil, 0o600))
+		}
+		m := &memory{now: remembered{Stage: test.stage}}
+		if got, foreign := m.dataState(data); got != test.want || foreign != test.foreign {
+			t.Errorf("%q with files %t: %q, foreign %t", test.stage, test.files, got, foreign)
+		}
+	}
+}
+
+func TestErrorLogLines(t *testing.T) {
+	e := &errorLog{log: newLogger(&testLog{t: t, name: "mysqld"}, "info")}
+	for _, line := range []string{
+		"2026-11-21T03:00:05.194570Z 0 [ERROR] [MY-000067] [Server] unknown variable 'x=12'.",
+		"2026-11-21T03:00:05.194584Z 0 [Warning] [MY-010119] [Server] something",
+		"", "not in the usual form",
+	} {
+		e.line(line)
+	}
+	if last, full := e.last(); last != "unknown variable 'x=12'." || full {
+		t.Errorf("it remembers %q, full %t", last, full)
+	}
+	e.line("2026-11-21T03:00:05Z 0 [ERROR] [MY-012640] [InnoDB] Error number 28 means 'No space left on device'")
+	if _, full := e.last(); !full {
+		t.Error("a full disk was not noticed")
+	}
+}
