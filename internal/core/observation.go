@@ -33,6 +33,9 @@ type Cluster struct {
 	// Problem is set when something outside the cluster hinders it (a Secret
 	// that is missing, a refused object): nothing new is begun meanwhile.
 	Problem *Problem
+	// Failed is what could not be carried out when it was last tried, in
+	// Kubernetes' own words; "" when all could.
+	Failed string
 
 	Wanted          int
 	Durability      Durability

@@ -62,6 +62,9 @@ type LabelPod struct {
 	Routable       bool
 }
 
+// ClearDemote removes a user's request to demote from a Pod: it was granted.
+type ClearDemote struct{ Instance string }
+
 // RouteWrites points the -rw Service at an instance.
 type RouteWrites struct{ Instance string }
 
@@ -113,6 +116,7 @@ func (CreatePod) effect()      {}
 func (DeletePod) effect()      {}
 func (DeleteInstance) effect() {}
 func (LabelPod) effect()       {}
+func (ClearDemote) effect()    {}
 func (RouteWrites) effect()    {}
 func (Demote) effect()         {}
 func (FreezeIO) effect()       {}
@@ -129,6 +133,7 @@ func (e DeleteInstance) String() string { return fmt.Sprintf("remove %s (%s)", e
 func (e LabelPod) String() string {
 	return fmt.Sprintf("label %s role=%s routable=%t", e.Instance, e.Role, e.Routable)
 }
+func (e ClearDemote) String() string { return "clear the request to demote " + e.Instance }
 func (e RouteWrites) String() string { return "route writes to " + e.Instance }
 func (e Demote) String() string      { return fmt.Sprintf("demote %s below epoch %d", e.Instance, e.Epoch) }
 func (e FreezeIO) String() string {

@@ -32,11 +32,19 @@ type actor struct {
 	defaultImage  string
 }
 
+// failures of effects: commands that instances did not answer are part of the
+// day; what Kubernetes refuses is told to the user.
+type failures struct{ orders, changes []error }
+
+func (f failures) err() error {
+	return errors.Join(errors.Join(f.changes...), errors.Join(f.orders...))
+}
+
 // act carries effects out: commands to instances side by side, so that one that
 // does not answer holds up none of the others, all else in order. A failure
-// leaves the others to be tried; all are returned.
-func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effects []core.Effect) error {
-	var all []error
+// leaves the others to be tried.
+func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effects []core.Effect) failures {
+	var out failures
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	for _, e := range effects {
@@ -45,19 +53,17 @@ func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effect
 				if err := a.command(ctx, c, instance, verb, order); err != nil {
 					mu.Lock()
 					defer mu.Unlock()
-					all = append(all, fmt.Errorf("%s: %w", e, err))
+					out.orders = append(out.orders, fmt.Errorf("%s: %w", e, err))
 				}
 			})
 			continue
 		}
 		if err := a.change(ctx, c, ca, e); err != nil {
-			mu.Lock()
-			all = append(all, fmt.Errorf("%s: %w", e, err))
-			mu.Unlock()
+			out.changes = append(out.changes, fmt.Errorf("%s: %w", e, err))
 		}
 	}
 	wait.Wait()
-	return errors.Join(all...)
+	return out
 }
 
 // verbRefresh stands for asking for a report, which is no order.
@@ -112,6 +118,8 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 		return a.deleteInstance(ctx, c, e.Instance)
 	case core.LabelPod:
 		return a.label(ctx, c, e)
+	case core.ClearDemote:
+		return a.patchPod(ctx, c, e.Instance, "annotations", map[string]any{v1alpha1.AnnotationDemote: nil})
 	case core.RouteWrites:
 		return a.prerequisites.apply(ctx, c, resources.ReadWriteService(c, e.Instance))
 	default:
@@ -154,8 +162,9 @@ func (a *actor) deleteInstance(ctx context.Context, c *v1alpha1.Cluster, instanc
 	if err != nil {
 		return err
 	}
+	// The claim goes first: an instance without one is known to be going.
 	objs := []client.Object{
-		resources.Pod(c, instance, resources.PodOptions{}), claim,
+		claim, resources.Pod(c, instance, resources.PodOptions{}),
 		resources.InstanceService(c, instance), resources.RoleBinding(c, instance), resources.Role(c, instance), resources.ServiceAccount(c, instance),
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: resources.TLSSecret(instance)}},
 	}
@@ -169,13 +178,17 @@ func (a *actor) deleteInstance(ctx context.Context, c *v1alpha1.Cluster, instanc
 
 // label sets the operator's two labels of a Pod and nothing else.
 func (a *actor) label(ctx context.Context, c *v1alpha1.Cluster, e core.LabelPod) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{
-		v1alpha1.LabelRole: e.Role, v1alpha1.LabelRoutable: fmt.Sprint(e.Routable),
-	}}})
+	return a.patchPod(ctx, c, e.Instance, "labels", map[string]any{
+		v1alpha1.LabelRole: e.Role, v1alpha1.LabelRoutable: fmt.Sprint(e.Routable)})
+}
+
+// patchPod changes the given labels or annotations of a Pod; nil removes one.
+func (a *actor) patchPod(ctx context.Context, c *v1alpha1.Cluster, name, field string, values map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{field: values}})
 	if err != nil {
 		return err
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: e.Instance}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name}}
 	err = a.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(resources.FieldManager))
 	return client.IgnoreNotFound(err)
 }

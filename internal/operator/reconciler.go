@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"errors"
 	"sync"
 	"time"
 
@@ -30,6 +31,9 @@ const (
 	backstop = 5 * time.Second
 	// mendAgain is when something that the user has to mend is looked at again.
 	mendAgain = 3 * time.Second
+	// firstContact is how long an operator that has just started waits for the
+	// first word of a cluster's instances; a word wakes it earlier.
+	firstContact = time.Second
 	// operatorTLSLife is how long one client certificate of the operator is used.
 	operatorTLSLife = 30 * 24 * time.Hour
 )
@@ -48,6 +52,7 @@ type Reconciler struct {
 
 	mu     sync.Mutex
 	latest map[types.NamespacedName]*v1alpha1.Cluster
+	failed map[types.NamespacedName]string
 	tls    map[types.NamespacedName]clusterTLS
 }
 
@@ -94,19 +99,22 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	if err := r.listen(ctx, *c, ca); err != nil {
 		return 0, false, err
 	}
+	if r.streams.FirstContact(client.ObjectKeyFromObject(*c)) {
+		return firstContact, false, nil
+	}
 	o, err := r.observer.observe(ctx, *c, problem)
 	if err != nil {
 		return 0, false, err
 	}
+	o.Cluster.Failed = r.lastFailure(*c)
 	plan := async.Decide(o)
 	if err := r.publish(ctx, c, o, plan); err != nil {
 		return 0, false, err
 	}
 	r.Metrics.Observe(*c, plan)
-	failed := r.actor.act(ctx, *c, ca, plan.Effects)
-	if failed != nil {
-		ctrl.LoggerFrom(ctx).Info("not everything could be carried out", "why", failed.Error())
-	}
+	done := r.actor.act(ctx, *c, ca, plan.Effects)
+	r.noteFailure(ctx, *c, done)
+	failed := done.err()
 	next = backstop
 	if problem != nil {
 		next = mendAgain
@@ -187,6 +195,7 @@ func (r *Reconciler) cluster(ctx context.Context, key types.NamespacedName) (*v1
 	defer r.mu.Unlock()
 	if apierrors.IsNotFound(err) {
 		delete(r.latest, key)
+		delete(r.failed, key)
 		delete(r.tls, key)
 		r.streams.ForgetCluster(key)
 		r.Metrics.Forget(key)
@@ -245,4 +254,29 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 		r.Recorder.Eventf(next, nil, kind, string(e.Reason), string(e.Reason), "%s", e.Message)
 	}
 	return nil
+}
+
+// noteFailure remembers what Kubernetes refused, and tells it when it is new.
+func (r *Reconciler) noteFailure(ctx context.Context, c *v1alpha1.Cluster, f failures) {
+	if err := f.err(); err != nil {
+		ctrl.LoggerFrom(ctx).Info("not everything could be carried out", "why", err.Error())
+	}
+	text := ""
+	if err := errors.Join(f.changes...); err != nil {
+		text = err.Error()
+	}
+	key := client.ObjectKeyFromObject(c)
+	r.mu.Lock()
+	before := r.failed[key]
+	r.failed[key] = text
+	r.mu.Unlock()
+	if text != "" && text != before {
+		r.Recorder.Eventf(c, nil, corev1.EventTypeWarning, "ActionFailed", "ActionFailed", "could not %s", text)
+	}
+}
+
+func (r *Reconciler) lastFailure(c *v1alpha1.Cluster) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed[client.ObjectKeyFromObject(c)]
 }

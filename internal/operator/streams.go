@@ -68,6 +68,7 @@ type stream struct {
 	to      endpoint
 	client  *control.Client
 	cancel  context.CancelFunc
+	since   time.Time
 
 	mu    sync.Mutex
 	words words
@@ -84,7 +85,7 @@ func (s *Streams) Keep(cluster types.NamespacedName, instance string, to endpoin
 		return
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
-	fresh := &stream{cluster: cluster, to: to, cancel: cancel,
+	fresh := &stream{cluster: cluster, to: to, cancel: cancel, since: time.Now(),
 		client: control.NewClient(net.JoinHostPort(to.address, strconv.Itoa(layout.ControlPort)), serverName(to.tls, layout.InstanceHost(instance, cluster.Namespace)))}
 	if old != nil {
 		old.stop()
@@ -116,6 +117,23 @@ func (s *Streams) ForgetCluster(cluster types.NamespacedName) {
 			delete(s.streams, key)
 		}
 	}
+}
+
+// FirstContact tells whether the streams to a cluster are so young that none has
+// been answered or refused yet: nothing should be decided on that.
+func (s *Streams) FirstContact(cluster types.NamespacedName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waiting := false
+	for _, st := range s.streams {
+		if st.cluster == cluster {
+			if st.hasWord() {
+				return false
+			}
+			waiting = waiting || time.Since(st.since) < firstContact
+		}
+	}
+	return waiting
 }
 
 // Heard returns what is known of an instance.
@@ -167,6 +185,12 @@ func (s *Streams) stream(namespace, instance string) *stream {
 func (st *stream) stop() {
 	st.cancel()
 	st.client.Close()
+}
+
+// hasWord: the manager, or the network, has said something.
+func (st *stream) hasWord() bool {
+	w := st.heard()
+	return w.last.Known() || w.lastFail != ""
 }
 
 func (st *stream) heard() words {

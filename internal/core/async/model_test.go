@@ -196,6 +196,8 @@ func (w *world) carryOut(e core.Effect) {
 	case core.LabelPod:
 		in := w.inst(e.Instance)
 		in.pod.Role, in.pod.Routable = e.Role, e.Routable
+	case core.ClearDemote:
+		w.inst(e.Instance).pod.DemoteRequested = false
 	case core.RouteWrites:
 		w.cluster.Routed = core.Known(e.Instance, w.now, w.now)
 	default:

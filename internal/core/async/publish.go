@@ -36,6 +36,8 @@ func (d *decision) sentence(problem string) []string {
 	case d.blocked != nil:
 		d.tellBlocked()
 		return []string{d.blocked.Message}
+	case d.o.Cluster.Failed != "" && d.s.Phase != core.PhaseHealthy:
+		return []string{"could not " + d.o.Cluster.Failed + "; it is tried again"}
 	case d.doing != "":
 		return []string{d.doing}
 	case len(d.news) > 0:

@@ -219,11 +219,19 @@ func (d *decision) route() {
 		if !podKnown || !pod.Exists || pod.Terminating || !known || d.isEnding(in) {
 			continue
 		}
+		if pod.DemoteRequested && takesWrites && in.Name != p.Instance {
+			d.do(core.ClearDemote{Instance: in.Name})
+		}
+		// Labels move endpoints, and kube-proxy holds a second change back for
+		// a second: while no primary takes writes, the next change is -rw's.
+		if !takesWrites && !slices.Contains(d.s.Diverged, in.Name) {
+			continue
+		}
 		role := core.LabelPod{Instance: in.Name, Role: "replica"}
 		switch {
 		case in.Name == p.Instance && takesWrites:
 			role.Role = "primary"
-		case in.Name == p.Instance: // it is what it was until it is writable, or another is
+		case !takesWrites: // it is what it was until another is writable
 			role.Role = pod.Role
 		}
 		role.Routable = d.routable(in, r)
