@@ -85,6 +85,7 @@ type state struct {
 	decision   agent.Decision
 	trouble    *trouble
 	primary    *agent.Position
+	successor  *agent.Position
 	asking     bool
 	receiveTry time.Time
 	donor      string
@@ -161,6 +162,7 @@ func (m *manager) facts() *agent.Facts {
 	if m.memory != nil {
 		r := m.memory.get()
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.FencedBelow, r.WasPrimaryEpoch, r.Acks, r.AcksEpoch
+		f.TailEpoch, f.Successor = r.TailEpoch, s.successor
 	}
 	m.replicationFacts(f)
 	return f

@@ -40,6 +40,10 @@ type remembered struct {
 	// Acks that commits waited for last, in AcksEpoch.
 	Acks      int   `json:"acks,omitempty"`
 	AcksEpoch int64 `json:"acksEpoch,omitempty"`
+	// TailEpoch is the epoch in which commits wait for acknowledgements without
+	// which nobody can read success; kept until mysqld has surely ended, or been
+	// made read-only, with none waiting.
+	TailEpoch int64 `json:"tailEpoch,omitempty"`
 	// Accounts is a digest of the accounts with which Secrets and server agreed.
 	Accounts string `json:"accounts,omitempty"`
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/mysql"
 )
@@ -93,9 +94,14 @@ func (m *manager) renewAcks(ctx context.Context) error {
 // requireAcks remembers the number before it is applied, so that a restart in
 // place never opens with fewer than a commit was promised.
 func (m *manager) requireAcks(ctx context.Context, epoch int64, acks int) error {
+	quorum := get(m, func(s *state) bool { return s.view != nil && s.view.Durability == core.DurabilityQuorum })
 	err := m.memory.change(func(r *remembered) {
 		if r.AcksEpoch != epoch || acks > r.Acks {
 			r.Acks, r.AcksEpoch = acks, epoch
+		}
+		r.TailEpoch = 0
+		if quorum && acks > 0 {
+			r.TailEpoch = epoch
 		}
 	})
 	if err != nil {
@@ -167,15 +173,19 @@ func (m *manager) follow(ctx context.Context, primary string) error {
 	}
 	m.update(func(s *state) { s.receiveTry, s.frozen = time.Now(), 0 })
 	d := m.opt.Dirs
-	return m.roles.BecomeReplicaOf(ctx, mysql.Source{
+	err = m.roles.BecomeReplicaOf(ctx, mysql.Source{
 		Host: m.opt.Peer(primary), Port: m.opt.MySQLPort, Account: account,
 		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
 	})
+	if err != nil {
+		return err
+	}
+	return m.forgetTail()
 }
 
-// askPrimary asks beside the worker, so that a primary that does not answer
-// holds up nothing.
-func (m *manager) askPrimary(a agent.AskPrimary) error {
+// ask asks another instance beside the worker, so that one that does not answer
+// holds up nothing. What question returns is done to the state.
+func (m *manager) ask(question func(context.Context) (func(*state), error)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.st.asking {
@@ -185,8 +195,7 @@ func (m *manager) askPrimary(a agent.AskPrimary) error {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
-		pos, err := m.primaryPosition(ctx, a)
-		m.noteAsked(pos, err)
+		m.noteAsked(question(ctx))
 	}()
 	return nil
 }
@@ -194,41 +203,52 @@ func (m *manager) askPrimary(a agent.AskPrimary) error {
 // askRetry is the pause before a primary that did not answer is asked again.
 const askRetry = 400 * time.Millisecond
 
-func (m *manager) noteAsked(pos *agent.Position, err error) {
+func (m *manager) noteAsked(answer func(*state), err error) {
 	m.update(func(s *state) {
 		s.asking, s.askFailed = false, ""
 		if err == nil {
-			s.primary = pos
+			answer(s)
 			return
 		}
 		s.askFailed, s.askAgain = err.Error(), time.Now().Add(askRetry)
 	})
 }
 
-// primaryPosition reads what this instance holds first, and what the primary
-// holds after that: read the other way around, what is replicated in between
-// would look errant.
-func (m *manager) primaryPosition(ctx context.Context, a agent.AskPrimary) (*agent.Position, error) {
-	mine, err := m.roles.Executed(ctx)
-	if err != nil {
-		return nil, err
-	}
-	host := m.opt.Peer(a.Instance)
+// askPrimary reads what this instance holds first, and what the primary holds
+// after that: read the other way around, what is replicated in between would look
+// errant.
+func (m *manager) askPrimary(a agent.AskPrimary) error {
+	return m.ask(func(ctx context.Context) (func(*state), error) {
+		mine, err := m.roles.Executed(ctx)
+		if err != nil {
+			return nil, err
+		}
+		at := time.Now()
+		r, err := m.peerStatus(ctx, a.Instance)
+		if err != nil {
+			return nil, err
+		}
+		pos := &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: at, Mine: mine, Executed: r.Server.Executed, Purged: r.Server.Purged}
+		return func(s *state) { s.primary = pos }, nil
+	})
+}
+
+// peerStatus asks another instance of which mysqld answers.
+func (m *manager) peerStatus(ctx context.Context, instance string) (core.Report, error) {
+	host := m.opt.Peer(instance)
 	conf, err := m.tls.client(host)
 	if err != nil {
-		return nil, err
+		return core.Report{}, err
 	}
 	client := control.NewClient(net.JoinHostPort(host, strconv.Itoa(m.opt.ControlPort)), conf)
 	defer client.Close()
-	at := time.Now()
 	s, err := client.Status(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s for its position: %w", a.Instance, err)
+		return core.Report{}, fmt.Errorf("asking %s for its position: %w", instance, err)
 	}
-	server := s.Report.Server
-	if s.Report.Instance != a.Instance || server == nil {
-		return nil, fmt.Errorf("asking %s for its position: %s answers and says %s %s", a.Instance,
+	if s.Report.Instance != instance || s.Report.Server == nil {
+		return core.Report{}, fmt.Errorf("asking %s for its position: %s answers and says %s %s", instance,
 			cmp.Or(s.Report.Instance, "nobody"), s.Report.State, s.Report.Reason)
 	}
-	return &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: at, Mine: mine, Executed: server.Executed, Purged: server.Purged}, nil
+	return s.Report, nil
 }

@@ -68,6 +68,9 @@ func (m *manager) startServer(ctx context.Context) error {
 		return nil
 	}
 	m.update(func(s *state) { s.problem = nil })
+	if f := m.facts(); !f.Permitted() {
+		return m.forgetTail() // recovery commits what was left of it
+	}
 	return nil
 }
 

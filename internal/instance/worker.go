@@ -191,6 +191,10 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		return m.askPrimary(a)
 	case agent.DropAcks:
 		return m.dropAcks()
+	case agent.AskSuccessor:
+		return m.askSuccessor(a)
+	case agent.CutTail:
+		return m.cutTail(a)
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()

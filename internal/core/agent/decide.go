@@ -15,6 +15,7 @@ func Decide(f *Facts) Decision {
 		refuseWrites,
 		letActivityGoOn,
 		makeData,
+		cutTail,
 		startServer,
 		awaitServer,
 		clone,

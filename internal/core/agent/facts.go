@@ -28,6 +28,12 @@ type Facts struct {
 	Acks      int
 	AcksEpoch int64
 
+	// TailEpoch is the epoch, under quorum, in which mysqld may have ended with
+	// commits that waited for acknowledgements; 0 when it surely did not.
+	TailEpoch int64
+	// Successor is what the new primary holds, asked while mysqld was down.
+	Successor *Position
+
 	// Activity is what goes on beside the decisions and takes its time.
 	Activity Activity
 	Mysqld   Mysqld

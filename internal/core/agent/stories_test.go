@@ -25,6 +25,7 @@ import (
 //	                       established diverged instances durability lease deleting
 //	                       generation
 //	me k=v …               data fenced frozen was-primary acks@epoch locked foreign activity
+//	                       tail successor
 //	                       writable lease donor restart problem terminating asking received
 //	mysqld k=v …           up accepted answers may-write ended failures login
 //	server k=v …           executed retrieved source io sql sqlerror ioerror gives-acks; none
@@ -176,7 +177,22 @@ func (s *story) cluster(key, value string) bool {
 	return true
 }
 
+func (s *story) tail(key, value string) bool {
+	switch key {
+	case "tail":
+		s.f.TailEpoch = number(value)
+	case "successor":
+		s.f.Successor = &Position{Instance: "db-2", Epoch: s.f.Cluster.Epoch, At: s.f.Now, Executed: set(value)}
+	default:
+		return false
+	}
+	return true
+}
+
 func (s *story) me(key, value string) bool {
+	if s.tail(key, value) {
+		return true
+	}
 	f := s.f
 	switch key {
 	case "data":

@@ -1,0 +1,59 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// TailWait is how long a crashed primary of which the log may end in transactions
+// that were never acknowledged waits for its successor before mysqld recovers and
+// commits them.
+const TailWait = 15 * time.Second
+
+// AskSuccessor asks the new primary what it holds, while mysqld does not run here.
+type AskSuccessor struct {
+	Instance string
+	Epoch    int64
+}
+
+// CutTail takes the transactions that the successor lacks off the end of the last
+// binary log, a copy kept, so that recovery rolls them back.
+type CutTail struct{ Held gtid.Set }
+
+func (AskSuccessor) action() {}
+func (CutTail) action()      {}
+
+func (a AskSuccessor) String() string { return "ask the successor " + a.Instance + " what it holds" }
+func (a CutTail) String() string {
+	return "cut off what the successor lacks, beyond " + a.Held.Abbreviate(4)
+}
+
+// cutTail: mysqld ended while commits waited for acknowledgements that, under
+// quorum, nobody can have read success without. If another instance is primary by
+// now, they are on nobody's word: recovering them would only make this instance
+// diverge. Whatever cannot be settled in time is left to recovery, and to the
+// check of what was executed before anything is followed.
+func cutTail(f *Facts) (Decision, bool) {
+	p := f.promotion()
+	if f.Mysqld.Up || f.TailEpoch == 0 || f.Data != core.DataPopulated || p == nil || f.Permitted() ||
+		f.Now.Sub(f.Mysqld.DownSince) > TailWait {
+		return pass()
+	}
+	primary := f.primary()
+	switch {
+	case p.Instance == f.Me && p.Epoch > f.TailEpoch:
+		return pass() // another Pod of this instance, or a promise in the way: its own history counts
+	case primary == "":
+		return say(core.Stopped, "AwaitingSuccessor", fmt.Sprintf("mysqld is not started before it is known who follows as primary, at most %s: its log may end in transactions that nobody acknowledged", TailWait))
+	case f.Successor == nil || f.Successor.Instance != primary || f.Successor.Epoch != p.Epoch:
+		var ask []Action
+		if !f.Asking {
+			ask = append(ask, AskSuccessor{primary, p.Epoch})
+		}
+		return say(core.Stopped, "AskingSuccessor", "asks "+primary+" what it holds before mysqld recovers", ask...)
+	}
+	return say(core.Stopped, "CuttingTail", "cuts off what was never acknowledged and "+primary+" lacks", CutTail{f.Successor.Executed})
+}

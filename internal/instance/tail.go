@@ -1,0 +1,70 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"cnmsql.co/internal/binlog"
+	"cnmsql.co/internal/core/agent"
+)
+
+// tailsDir is where what was cut off is kept, in the manager's directory on the volume.
+const tailsDir = "tails"
+
+// askSuccessor asks the new primary what it holds, beside the worker.
+func (m *manager) askSuccessor(a agent.AskSuccessor) error {
+	return m.ask(func(ctx context.Context) (func(*state), error) {
+		s, err := m.peerStatus(ctx, a.Instance)
+		if err != nil {
+			return nil, err
+		}
+		if s.WritableEpoch != a.Epoch {
+			return nil, fmt.Errorf("%s is not writable in epoch %d", a.Instance, a.Epoch)
+		}
+		pos := &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: time.Now(), Executed: s.Server.Executed, Purged: s.Server.Purged}
+		return func(st *state) { st.successor = pos }, nil
+	})
+}
+
+// cutTail cuts the last binary log. A log that cannot be judged is left as it is:
+// recovery commits what it holds, and the check before following finds it.
+func (m *manager) cutTail(a agent.CutTail) error {
+	log, err := binlog.Last(filepath.Join(m.opt.Dirs.Data, "binlog.index"))
+	if err != nil {
+		return err
+	}
+	tail, kept, err := binlog.CutTail(log, a.Held, filepath.Join(m.opt.Dirs.Meta, tailsDir))
+	switch {
+	case isRefused(err):
+		m.log.Warn("the tail of the binary log is not cut; this instance may come back diverged", "log", log, "why", err)
+	case err != nil:
+		return err
+	case tail.Offset != 0:
+		m.log.Info("cut off transactions that were never acknowledged", "log", log, "transactions", tail.Transactions.String(), "kept", kept)
+	default:
+		m.log.Info("the successor holds all that the binary log does", "log", log)
+	}
+	return m.forgetTail()
+}
+
+// isRefused: the log is readable and must not be cut.
+func isRefused(err error) bool {
+	for _, no := range []error{binlog.ErrEncrypted, binlog.ErrTagged, binlog.ErrAnonymous, binlog.ErrInterleaved, binlog.ErrNotABinlog} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgetTail: no commit is waiting for acknowledgements any more.
+func (m *manager) forgetTail() error {
+	if m.memory.get().TailEpoch == 0 {
+		return nil
+	}
+	m.update(func(s *state) { s.successor = nil })
+	return m.memory.change(func(r *remembered) { r.TailEpoch = 0 })
+}
