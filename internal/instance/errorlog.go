@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -58,6 +59,9 @@ func (e *errorLog) line(text string) {
 func (e *errorLog) note(message string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if slices.Contains(e.errors, message) {
+		return
+	}
 	e.errors = append(e.errors, message)
 	if len(e.errors) > 8 {
 		e.errors = e.errors[1:]

@@ -30,7 +30,7 @@ type binary struct {
 	missing error
 }
 
-var errNoMysqld = errors.New("the image holds no mysqld in PATH, /usr/sbin, /usr/local/bin, /usr/local/mysql/bin, /usr/bin or /usr/libexec: use an official MySQL or Percona Server image")
+var errNoMysqld = errors.New("the image holds no mysqld in PATH, /usr/sbin, /usr/local/bin, /usr/local/mysql/bin, /usr/bin or /usr/libexec: set spec.imageName to an official MySQL or Percona Server image")
 
 // findMysqld finds mysqld and asks it for its version. An image without one is
 // told of in the report, which is where people look.

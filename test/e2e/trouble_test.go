@@ -78,7 +78,7 @@ func TestTrouble(t *testing.T) {
 		{"unknownparameter", single + "  mysql: {parameters: {max_conections: \"100\"}}\n",
 			[]string{"max_conections"}, single + "  mysql: {parameters: {max_connections: \"100\"}}\n"},
 		{"nomysqld", single + "  imageName: " + testbed.OperatorImage + "\n",
-			[]string{"mysqld", testbed.OperatorImage}, single},
+			[]string{"holds no mysqld", "spec.imageName"}, single},
 		{"nopull", single + "  imageName: example.invalid/mysql:none\n",
 			[]string{"example.invalid/mysql:none", "spec.imageName"}, single},
 	} {

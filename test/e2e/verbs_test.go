@@ -30,18 +30,18 @@ type world struct {
 }
 
 // in returns the same world for a subtest.
-func (w *world) in(t *testing.T) *world { return &world{t: t, ctx: t.Context(), key: w.key} }
+func (w *world) in(t *testing.T) *world { return &world{t: t, ctx: w.ctx, key: w.key} }
 
 // newWorld makes a namespace that goes with the test; on failure it shows what
 // was going on.
 func newWorld(t *testing.T, cluster string) *world {
 	t.Helper()
 	ns := "e2e-" + cluster
-	w := &world{t: t, ctx: t.Context(), key: types.NamespacedName{Namespace: ns, Name: cluster}}
+	// Not the test's own context, which has ended when cleanups run.
+	w := &world{t: t, ctx: context.Background(), key: types.NamespacedName{Namespace: ns, Name: cluster}}
 	w.kubectl("delete", "namespace", ns, "--ignore-not-found", "--wait=true")
 	w.kubectl("create", "namespace", ns)
 	t.Cleanup(func() {
-		w.ctx = context.WithoutCancel(w.ctx)
 		if t.Failed() {
 			w.show()
 		}
@@ -177,7 +177,8 @@ func (w *world) killOperator() {
 	w.kubectl("-n", testbed.OperatorNamespace, "delete", "pod", "--all", "--grace-period=0", "--force", "--wait=false")
 }
 
-// open logs in through one of the Services.
+// open logs in through one of the Services, waiting a little for kube-proxy: it
+// learns of a route after the operator does.
 func (w *world) open(service string) *sql.DB {
 	w.t.Helper()
 	e, err := bed.Endpoint(w.ctx, w.key, service)
@@ -189,6 +190,12 @@ func (w *world) open(service string) *sql.DB {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = db.Close() })
+	err = wait.PollUntilContextTimeout(w.ctx, 20*time.Millisecond, 5*time.Second, true, func(ctx context.Context) (bool, error) {
+		return db.PingContext(ctx) == nil, nil
+	})
+	if err != nil {
+		w.t.Fatalf("nobody answers behind %s-%s: %v", w.key.Name, service, db.PingContext(w.ctx))
+	}
 	return db
 }
 
