@@ -41,13 +41,16 @@ lint:
 
 .PHONY: generate
 generate: ## Make the generated files anew
-	$(TOOL) controller-gen object paths=./api/...
-	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=charts/cnmsql/files
-	go generate ./...
+	$(TOOL) controller-gen object:headerFile=/dev/null paths=./api/... crd output:crd:dir=charts/cnmsql/files
+	go test -count=1 ./internal/policy -update
+	$(TOOL) crd-ref-docs --source-path=api/v1alpha1 --config=tools/dev/api-reference.yaml --renderer=markdown --output-path=docs/api-reference.md --log-level=ERROR
+	$(TOOL) helm template cnmsql charts/cnmsql --namespace cnmsql-system --set namespace.create=true > dist/install.yaml
+
+GENERATED := api/v1alpha1/zz_generated.deepcopy.go charts/cnmsql/files charts/cnmsql/templates docs/api-reference.md dist
 
 .PHONY: generated
 generated: generate
-	@git diff --exit-code -- api charts dist docs || { echo "generated files are not current: commit what 'make generate' changed"; exit 1; }
+	@git diff --exit-code -- $(GENERATED) || { echo "generated files are not current: commit what 'make generate' changed"; exit 1; }
 
 .PHONY: unit
 unit:

@@ -96,7 +96,6 @@ type state struct {
 	sessions   int
 
 	terminating   time.Time
-	exiting       bool
 	waiting       int      // orders that wait for the worker
 	stopRequested *process // whose end is no crash
 	verified      *process // whose clone was looked at
