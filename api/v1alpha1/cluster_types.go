@@ -128,7 +128,7 @@ type ClusterSpec struct {
 	MaxSwitchoverDelay int32 `json:"maxSwitchoverDelay,omitempty"`
 
 	// MaxStartDelay is how many seconds mysqld may take to accept connections
-	// (crash recovery included) before the container is restarted.
+	// (crash recovery included) before it is killed and started again.
 	// +kubebuilder:default=3600
 	// +kubebuilder:validation:Minimum=10
 	// +optional
@@ -155,8 +155,9 @@ type ClusterSpec struct {
 
 	// EnableSuperuserAccess lets root log in over the network with the
 	// password in the Secret <cluster>-root. Otherwise root may log in only
-	// inside the Pod, through the socket.
+	// inside the Pod, through the socket. It counts when the cluster is made.
 	// +kubebuilder:default=false
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.enableSuperuserAccess counts when the cluster is first made and cannot be changed; make or drop the account 'root'@'%' yourself (kubectl cnmsql mysql CLUSTER)"
 	// +optional
 	EnableSuperuserAccess bool `json:"enableSuperuserAccess,omitempty"`
 

@@ -53,13 +53,14 @@ func instanceStatus(in *core.Instance, s core.Status) v1alpha1.InstanceStatus {
 }
 
 func conditions(s core.Status, o core.Observation) []metav1.Condition {
-	takesWrites := s.State == core.StateHealthy || s.State == core.StateDegraded
+	takesWrites := s.Diagnosis == core.PrimaryHealthy || s.Diagnosis == core.PrimaryTerminating || s.Diagnosis == core.PrimaryLostTransactions
+	available := s.State == core.StateHealthy || s.State == core.StateDegraded
 	out := []metav1.Condition{
 		condition(v1alpha1.ConditionReady, takesWrites, string(s.Phase), s.Reason),
 		condition(v1alpha1.ConditionProgressing, s.Operation != nil || s.Phase == core.PhaseProvisioning || s.Phase == core.PhaseScaling || s.Phase == core.PhaseUpdating,
 			string(s.Phase), s.Reason),
 		condition(v1alpha1.ConditionDegraded, s.Phase == core.PhaseDegraded || s.Phase == core.PhaseBlocked || s.Phase == core.PhaseFailover, string(s.Phase), s.Reason),
-		condition(v1alpha1.ConditionAvailable, takesWrites, string(s.State), s.Reason),
+		condition(v1alpha1.ConditionAvailable, available, string(s.State), s.Reason),
 		condition(v1alpha1.ConditionHealthy, s.State == core.StateHealthy, string(s.State), s.Reason),
 		condition(v1alpha1.ConditionInitialized, !s.EstablishedAt.IsZero(), string(s.State), s.Reason),
 	}

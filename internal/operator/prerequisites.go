@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -64,6 +65,29 @@ func (p *prerequisites) instance(ctx context.Context, c *v1alpha1.Cluster, ca *p
 		}
 	}
 	return p.leaf(ctx, c, ca, instance)
+}
+
+// growVolume raises the size of an instance's claim to spec.storage.size. Whether
+// the volume then grows, and when, is the storage class's to say.
+func (p *prerequisites) growVolume(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
+	var claim corev1.PersistentVolumeClaim
+	err := p.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: instance}, &claim)
+	if err != nil || claim.DeletionTimestamp != nil {
+		return client.IgnoreNotFound(err)
+	}
+	size, err := resource.ParseQuantity(c.Spec.Storage.Size)
+	if err != nil {
+		return err
+	}
+	if have := claim.Spec.Resources.Requests[corev1.ResourceStorage]; have.Cmp(size) >= 0 {
+		return nil
+	}
+	patch := client.MergeFrom(claim.DeepCopy())
+	claim.Spec.Resources.Requests[corev1.ResourceStorage] = size
+	if err := p.client.Patch(ctx, &claim, patch, client.FieldOwner(resources.FieldManager)); err != nil {
+		return fmt.Errorf("grow the volume of %s to %s: %w", instance, c.Spec.Storage.Size, err)
+	}
+	return nil
 }
 
 func (p *prerequisites) leaf(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, instance string) error {

@@ -113,6 +113,11 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	}
 	r.Metrics.Observe(*c, plan)
 	done := r.actor.act(ctx, *c, ca, plan.Effects)
+	for _, name := range (*c).Status.InstanceNames {
+		if err := r.prerequisites.growVolume(ctx, *c, name); err != nil {
+			done.changes = append(done.changes, err)
+		}
+	}
 	r.noteFailure(ctx, *c, done)
 	failed := done.err()
 	next = backstop

@@ -52,7 +52,7 @@ func adviseBlocked(f *Facts, r *Report) []string {
 	case r.Diagnosis == string(core.PrimaryFenced):
 		return []string{fmt.Sprintf("ask who fenced %s; writes go on when it is unfenced", f.holder())}
 	case r.Diagnosis == string(core.PrimaryLostTransactions):
-		return []string{fmt.Sprintf("decide which copy is right; to go on with a replica's: kubectl cnmsql promote %s REPLICA -n %s", r.Name, r.Namespace)}
+		return []string{"decide which copy is right: what is said above tells how to go on with either"}
 	case r.Operation != nil && r.Operation.Step == string(core.StepProve):
 		return []string{adviseNode(f)}
 	default:

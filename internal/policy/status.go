@@ -5,18 +5,18 @@ import admissionv1 "k8s.io/api/admissionregistration/v1"
 // InstanceStatusName is the name of the policy on an instance's status writes.
 const InstanceStatusName = "cnmsql-instance-status"
 
+// byInstance tells whether a request comes from an instance of the Cluster that it
+// is about. The name of a namespace or a Cluster holds no character that means
+// something in a regular expression.
+const byInstance = "request.userInfo.username.matches('^system:serviceaccount:' + request.namespace + ':' + request.name + '-[1-9][0-9]*$')"
+
 // InstanceStatus holds an instance to the one thing it has to say in the status
 // of its Cluster: that it became the primary, which the operator permitted it.
 // An instance is known by its ServiceAccount, <cluster>-<number> in the
 // Cluster's namespace; nobody else is hindered.
 func InstanceStatus() *admissionv1.ValidatingAdmissionPolicy {
 	p := newPolicy(InstanceStatusName, "clusters/status", admissionv1.Update)
-	p.Spec.MatchConditions = []admissionv1.MatchCondition{{
-		Name: "by-an-instance",
-		// The name of a namespace or a Cluster holds no character that means
-		// something in a regular expression.
-		Expression: "request.userInfo.username.matches('^system:serviceaccount:' + request.namespace + ':' + request.name + '-[1-9][0-9]*$')",
-	}}
+	p.Spec.MatchConditions = []admissionv1.MatchCondition{{Name: "by-an-instance", Expression: byInstance}}
 	p.Spec.Variables = []admissionv1.Variable{
 		{Name: "me", Expression: "request.userInfo.username.split(':')[3]"},
 		{Name: "own", Expression: "['currentPrimary', 'currentPrimaryTimestamp']"},

@@ -18,7 +18,11 @@ func hash(c *v1alpha1.Cluster, spec corev1.PodSpec) string {
 	type config struct {
 		Parameters   map[string]string
 		BinlogFormat string
-		SemiSync     bool
+		SemiSync     *v1alpha1.SemiSyncSpec
+	}
+	semiSync := c.Spec.MySQL.SemiSync
+	if semiSync != nil && !semiSync.Enabled {
+		semiSync = nil
 	}
 	text, err := json.Marshal(struct {
 		Pod    corev1.PodSpec
@@ -26,7 +30,7 @@ func hash(c *v1alpha1.Cluster, spec corev1.PodSpec) string {
 	}{spec, config{
 		Parameters:   c.Spec.MySQL.Parameters,
 		BinlogFormat: c.Spec.MySQL.BinlogFormat,
-		SemiSync:     c.Spec.MySQL.SemiSync != nil && c.Spec.MySQL.SemiSync.Enabled,
+		SemiSync:     semiSync,
 	}})
 	if err != nil {
 		panic("resources: " + err.Error()) // a PodSpec is JSON by its nature

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -62,7 +63,7 @@ func prepare() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"policy-parameters.yaml", "policy-instance-status.yaml"} {
+	for _, name := range []string{"policy-parameters.yaml", "policy-instance-status.yaml", "policy-promotion.yaml"} {
 		if err := install(c, filepath.Join(chart, "templates", name)); err != nil {
 			return err
 		}
@@ -156,6 +157,30 @@ func instanceClient(instance string) (client.Client, error) {
 		Groups:   []string{"system:serviceaccounts", "system:masters"},
 	}
 	return client.New(conf, client.Options{})
+}
+
+// editor is a client of a user who may edit Clusters and no more.
+func editor(t *testing.T) client.Client {
+	t.Helper()
+	c, ctx := api(t), context.Background()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "editor"}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{"mysql.cnmsql.co"}, Resources: []string{"clusters", "clusters/status"}, Verbs: []string{"*"}}}}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "editor"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "editor"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "editor"}}}
+	for _, obj := range []client.Object{role, binding} {
+		if err := c.Create(ctx, obj); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Delete(ctx, obj) })
+	}
+	conf := rest.CopyConfig(server)
+	conf.Impersonate = rest.ImpersonationConfig{UserName: "editor", Groups: []string{"system:authenticated"}}
+	out, err := client.New(conf, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // api is a client, or the reason to skip.

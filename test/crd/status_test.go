@@ -40,9 +40,21 @@ func TestAnInstanceMaySayThatItBecamePrimary(t *testing.T) {
 	}
 }
 
-func TestAHumanMayAskForASwitchover(t *testing.T) {
-	u := withStatus(t, permitted)
-	judge(t, api(t).Status().Patch(context.Background(), u, merge(`{"status":{"targetPrimary":"db-3"}}`)), "")
+func TestAnEditorMayAskForASwitchoverAndNotDecideIt(t *testing.T) {
+	as := editor(t)
+	for name, r := range map[string]struct{ write, refused string }{
+		"a wish":             {`{"status":{"targetPrimary":"db-3"}}`, ""},
+		"a promotion":        {`{"status":{"promotion":{"epoch":3,"instance":"db-3","proof":"ManagerFenced"}}}`, "status.promotion is written by the operator only"},
+		"an epoch":           {`{"status":{"primaryEpoch":9}}`, "status.primaryEpoch is written by the operator only"},
+		"a primary":          {`{"status":{"currentPrimary":"db-3"}}`, "status.currentPrimary is written by the operator only"},
+		"no promotion more":  {`{"status":{"promotion":null}}`, "status.promotion is written by the operator only"},
+		"a clean conscience": {`{"status":{"divergedInstances":["db-1"]}}`, "status.divergedInstances is written by the operator only"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := withStatus(t, permitted)
+			judge(t, as.Status().Patch(context.Background(), u, merge(r.write)), r.refused)
+		})
+	}
 }
 
 func withStatus(t *testing.T, status string) *unstructured.Unstructured {

@@ -16,7 +16,12 @@ var bed *testbed.Bed
 
 func TestMain(m *testing.M) {
 	ctx := context.Background()
-	var err error
+	// What an interrupted run left behind would only be in the way.
+	err := testbed.Down(ctx, "e2e", os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
 	if bed, err = testbed.Local(ctx, "e2e", os.Stdout); err == nil {
 		err = bed.Install(ctx, testbed.OperatorImage, testbed.MySQLImage)
 	}

@@ -56,6 +56,7 @@ func Local(ctx context.Context, name string, log io.Writer) (*Bed, error) {
 	}{
 		{"building localkube", b.buildLocalkube},
 		{"bringing up a local Kubernetes (the first time, it is built, which takes minutes)", b.up},
+		{"providing kubectl", b.provideKubectl},
 		{"building the images", b.images},
 		{"loading the images on the nodes", b.load},
 	}
@@ -107,6 +108,19 @@ func (b *Bed) up(ctx context.Context) error {
 	out, err := b.Localkube(ctx, "up")
 	b.Kubeconfig = strings.TrimSpace(out)
 	return err
+}
+
+// provideKubectl puts the kubectl of the same build beside the other programs.
+func (b *Bed) provideKubectl(ctx context.Context) error {
+	built, err := b.Localkube(ctx, "build")
+	if err != nil {
+		return err
+	}
+	link := filepath.Join(b.bin, "kubectl")
+	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.Symlink(strings.TrimSpace(built), link)
 }
 
 // images are built from the tree as it is.

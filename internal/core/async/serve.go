@@ -133,6 +133,10 @@ func (d *decision) acknowledge() {
 		d.hangs = true
 		d.say(fmt.Sprintf("commits on %s wait for %d acknowledgements, and %d replicas are attached: writes hang until replicas are back", holder.Name, applied, attached))
 	}
+	if pod, known := holder.Pod.Get(); known && pod.Exists && !pod.Current {
+		d.s.Durable, d.s.DurableMessage = core.DurableUnknown, "the primary still runs with a former spec; how commits wait is certain when it has been restarted"
+		return
+	}
 	d.tellDurable(r.Server.SemiSync, applied, wished)
 }
 

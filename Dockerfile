@@ -2,7 +2,7 @@
 # The operator's image, for those who have Docker: docker build -t localhost/cnmsql:dev .
 # `go run ./tools/image operator` makes an equal one without Docker.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
-ARG TARGETOS=linux TARGETARCH
+ARG TARGETOS=linux TARGETARCH VERSION=dev
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
@@ -10,7 +10,7 @@ COPY . .
 # Static, because the final image has no libc; -trimpath and an empty build id, so that equal sources give equal binaries.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -ldflags="-s -w -buildid=" -o /cnmsql ./cmd/cnmsql
+    go build -trimpath -ldflags="-s -w -buildid= -X cnmsql.co/internal/version.Version=$VERSION" -o /cnmsql ./cmd/cnmsql
 
 FROM scratch
 COPY --from=build /cnmsql /cnmsql
