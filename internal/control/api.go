@@ -8,10 +8,15 @@ import (
 
 // Snapshot is one message of a status stream.
 type Snapshot struct {
-	// Taken is when the report was taken, in nanoseconds since the manager
-	// started, by its monotonic clock. Two snapshots of one stream tell how
-	// much later the second was taken; no two machines' clocks are compared.
+	// Taken is when the oldest fact of the report was read, Made when the
+	// snapshot was put together, and Asked when the manager was asked for it
+	// (for a stream: when the stream was asked for), all in nanoseconds since
+	// the manager started, by its monotonic clock. An observer that knows when
+	// it asked knows by them how old the report can be at most; no two machines'
+	// clocks are compared.
 	Taken int64 `json:"taken"`
+	Made  int64 `json:"made"`
+	Asked int64 `json:"asked"`
 	// Report is the manager's word.
 	Report core.Report `json:"report"`
 }

@@ -29,7 +29,7 @@ func (s scrape) Describe(chan<- *prometheus.Desc) {}
 
 // Collect makes the metrics of one scrape.
 func (s scrape) Collect(out chan<- prometheus.Metric) {
-	snap, _ := s.m.snapshot()
+	snap, _ := s.m.snapshot(time.Now())
 	g := gauges{out}
 	g.report(snap.Report)
 	if snap.Report.Server == nil {

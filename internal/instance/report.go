@@ -98,34 +98,37 @@ func matters(r core.Report) core.Report {
 }
 
 // snapshot is the report as it is known. It is as old as its oldest fact.
-func (m *manager) snapshot() (control.Snapshot, <-chan struct{}) {
+func (m *manager) snapshot(asked time.Time) (control.Snapshot, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := time.Now()
-	r := m.report()
+	made := time.Now()
+	taken, r := made, m.report()
 	if r.Server != nil {
-		at = m.st.serverAt
+		taken = m.st.serverAt
 	}
-	return control.Snapshot{Taken: at.Sub(m.began).Nanoseconds(), Report: r}, m.changed
+	clock := func(t time.Time) int64 { return t.Sub(m.began).Nanoseconds() }
+	return control.Snapshot{Taken: clock(taken), Made: clock(made), Asked: clock(asked), Report: r}, m.changed
 }
 
 // Snapshot takes a report now.
 func (m *manager) Snapshot(ctx context.Context) control.Snapshot {
+	asked := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	m.poll(ctx)
-	s, _ := m.snapshot()
+	s, _ := m.snapshot(asked)
 	return s
 }
 
 // Watch sends a snapshot at once, at every change that matters, and every second.
 // The last one of all says how the manager ended.
 func (m *manager) Watch(ctx context.Context, send func(control.Snapshot) error) error {
+	asked := time.Now()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		ended := m.hasEnded()
-		s, changed := m.snapshot()
+		s, changed := m.snapshot(asked)
 		if err := send(s); err != nil || ended {
 			return err
 		}

@@ -142,7 +142,7 @@ func (w *world) crashManager(nd *node) {
 }
 
 func (n *node) report() core.Report {
-	s, _ := n.m.snapshot()
+	s, _ := n.m.snapshot(time.Now())
 	return s.Report
 }
 
@@ -151,7 +151,7 @@ func (w *world) await(n *node, what string, ok func(core.Report) bool) core.Repo
 	w.t.Helper()
 	deadline := time.After(40 * time.Second)
 	for {
-		s, changed := n.m.snapshot()
+		s, changed := n.m.snapshot(time.Now())
 		if ok(s.Report) {
 			return s.Report
 		}

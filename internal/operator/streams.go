@@ -72,6 +72,12 @@ type stream struct {
 
 	mu    sync.Mutex
 	words words
+	// boot is the manager that was heard last, began the earliest moment at
+	// which it can have started, and made when its last report was put together,
+	// by its own clock.
+	boot  string
+	began time.Time
+	made  int64
 }
 
 // Keep makes sure that a stream to the instance's manager stands, and moves it
@@ -155,7 +161,7 @@ func (s *Streams) Refresh(ctx context.Context, namespace, instance string) error
 	begun := time.Now()
 	snap, err := st.client.Status(ctx)
 	if err == nil {
-		st.hear(snap.Report, begun)
+		st.hear(snap, begun)
 	}
 	return err
 }
@@ -171,7 +177,7 @@ func (s *Streams) Order(ctx context.Context, namespace, instance string, verb co
 	begun := time.Now()
 	snap, err := st.client.Order(ctx, verb, o)
 	if err == nil {
-		st.hear(snap.Report, begun)
+		st.hear(snap, begun)
 	}
 	return err
 }
@@ -203,16 +209,10 @@ func (st *stream) heard() words {
 func (st *stream) run(ctx context.Context, s *Streams) {
 	pause := reconnectFirst
 	for ctx.Err() == nil {
-		begun, heard := time.Now(), false
-		var first int64
+		begun := time.Now()
 		err := st.client.Watch(ctx, func(snap control.Snapshot) {
-			if !heard {
-				first, heard, pause = snap.Taken, true, reconnectFirst
-			}
-			// The first snapshot was taken after the request was sent; the
-			// others as much later as the instance's own clock says.
-			notBefore := begun.Add(time.Duration(snap.Taken - first))
-			if st.hear(snap.Report, notBefore) {
+			pause = reconnectFirst
+			if st.hear(snap, begun) {
 				s.wake(st.cluster)
 			}
 		})
@@ -231,21 +231,30 @@ func (st *stream) run(ctx context.Context, s *Streams) {
 	}
 }
 
-// hear keeps a report, and tells whether it may change a decision. A report that
-// was read earlier than the last (the answer to a request may overtake the
-// stream) is dropped.
-func (st *stream) hear(r core.Report, notBefore time.Time) bool {
+// hear keeps the report of a snapshot that was asked for at begun, and tells
+// whether it may change a decision. One that was made earlier than the last (an
+// answer and the stream may overtake each other) is dropped.
+func (st *stream) hear(snap control.Snapshot, begun time.Time) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	w := &st.words
-	if w.report.Known() && notBefore.Before(w.report.NotBefore()) {
+	w, r := &st.words, snap.Report
+	if r.Boot != st.boot {
+		st.boot, st.began, st.made = r.Boot, time.Time{}, 0
+	}
+	if snap.Made < st.made {
 		return false
+	}
+	st.made = snap.Made
+	// The manager was asked after we began to ask, so that it cannot have been
+	// started before this. The tightest of all bounds counts for all.
+	if began := begun.Add(-time.Duration(snap.Asked)); began.After(st.began) {
+		st.began = began
 	}
 	before, known := w.report.Get()
 	if known {
 		w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
 	}
-	w.report = core.Known(r, notBefore, time.Now())
+	w.report = core.Known(r, st.began.Add(time.Duration(snap.Taken)), time.Now())
 	w.last, w.lostAt, w.lastFail = w.report, time.Time{}, ""
 	return !known || matters(before, r)
 }
