@@ -13,9 +13,11 @@ const (
 	// catchUpBacklog is how many transactions the target may lack when the
 	// old primary is made read-only.
 	catchUpBacklog = 200
-	// catchUpFresh is how old the two positions may be that are held against
-	// each other for that.
-	catchUpFresh = 200 * time.Millisecond
+	// catchUpAge is how old a position of the primary may be that the target has
+	// reached, though it lacks more by now.
+	catchUpAge = 2 * time.Second
+	// catchUpPace is how often the positions are held against each other.
+	catchUpPace = 200 * time.Millisecond
 )
 
 func (d *decision) inSwitchover() bool {
@@ -185,7 +187,9 @@ func (d *decision) catchUp(op *core.Operation) {
 	}
 }
 
-// isClose holds the target's position against the primary's, both read just now.
+// isClose: the target lacks little, or has all that the primary had a moment ago.
+// How much it seems to lack depends on which of the two was read first, and on a
+// busy machine that alone may be more than little.
 func (d *decision) isClose(op *core.Operation) bool {
 	from, to := d.o.Instance(op.From), d.o.Instance(op.To)
 	source, answers := serving(from)
@@ -193,18 +197,37 @@ func (d *decision) isClose(op *core.Operation) bool {
 		d.say("waiting for " + op.From + " to say what it holds")
 		return false
 	}
-	since := d.now().Add(-catchUpFresh)
+	// Another operator's clock may be ahead of ours.
+	since := d.now().Add(-catchUpPace)
+	if op.StartedAt.Before(since) {
+		since = op.StartedAt
+	}
 	if freshFrom, freshTo := d.fresh(from, since), d.fresh(to, since); !freshFrom || !freshTo {
 		d.say("switching over from " + op.From + " to " + op.To)
 		return false
 	}
 	target, _ := to.Report.Get()
-	if source.Server.Executed.Subtract(target.Server.Executed).Count() > catchUpBacklog {
-		d.say(fmt.Sprintf("%s still takes writes until %s lacks at most %d transactions", op.From, op.To, catchUpBacklog))
-		d.recheckAt(d.now().Add(catchUpFresh))
-		return false
+	if source.Server.Executed.Subtract(target.Server.Executed).Count() <= catchUpBacklog || d.hasReached(to, from) {
+		return true
 	}
-	return true
+	d.say(fmt.Sprintf("%s still takes writes until %s lacks at most %d transactions", op.From, op.To, catchUpBacklog))
+	d.do(core.Refresh{Instance: op.From}, core.Refresh{Instance: op.To})
+	d.recheckAt(d.now().Add(catchUpPace))
+	return false
+}
+
+// hasReached: the target has executed what the source had, not long ago and surely
+// before the target was asked.
+func (d *decision) hasReached(target, source *core.Instance) bool {
+	t, _ := target.Report.Get()
+	for _, f := range append([]core.Fact[core.Report]{source.Report}, source.Earlier...) {
+		r, known := f.Get()
+		if known && r.Server != nil && target.Report.ReadAfter(f) && d.now().Sub(f.NotBefore()) <= catchUpAge &&
+			t.Server.Executed.Contains(r.Server.Executed) {
+			return true
+		}
+	}
+	return false
 }
 
 // demoteAndGrant opens the read-only window and ends it with the target's promotion.
