@@ -53,6 +53,7 @@ type Reconciler struct {
 	mu     sync.Mutex
 	latest map[types.NamespacedName]*v1alpha1.Cluster
 	failed map[types.NamespacedName]string
+	uids   map[types.NamespacedName]types.UID
 	tls    map[types.NamespacedName]clusterTLS
 }
 
@@ -198,22 +199,33 @@ func (r *Reconciler) cluster(ctx context.Context, key types.NamespacedName) (*v1
 	err := r.Client.Get(ctx, key, &c)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if apierrors.IsNotFound(err) {
-		delete(r.latest, key)
-		delete(r.failed, key)
-		delete(r.tls, key)
-		r.streams.ForgetCluster(key)
-		r.Metrics.Forget(key)
-		return nil, nil
-	}
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
+	// Another Cluster of the same name must not inherit what was heard of the
+	// former one's instances.
+	if known := r.uids[key]; known != "" && known != c.UID {
+		r.forget(key)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	r.uids[key] = c.UID
 	if mine := r.latest[key]; mine != nil && mine.UID == c.UID && newer(mine.ResourceVersion, c.ResourceVersion) {
 		return mine.DeepCopy(), nil
 	}
 	delete(r.latest, key)
 	return c.DeepCopy(), nil
+}
+
+// forget drops all that is kept of a Cluster; the mutex is held.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	delete(r.latest, key)
+	delete(r.failed, key)
+	delete(r.tls, key)
+	delete(r.uids, key)
+	r.streams.ForgetCluster(key)
+	r.Metrics.Forget(key)
 }
 
 // reread gets the Cluster from the API server after a conflict.

@@ -134,7 +134,7 @@ func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
 			podHash: func(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) string {
 				return resources.PodSpecHash(c, instance, act.podOptions(ctx, c, instance, ordinal))
 			}},
-		latest: map[types.NamespacedName]*v1alpha1.Cluster{}, failed: map[types.NamespacedName]string{}, tls: map[types.NamespacedName]clusterTLS{},
+		latest: map[types.NamespacedName]*v1alpha1.Cluster{}, failed: map[types.NamespacedName]string{}, uids: map[types.NamespacedName]types.UID{}, tls: map[types.NamespacedName]clusterTLS{},
 	}
 }
 
