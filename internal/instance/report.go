@@ -27,7 +27,8 @@ func (m *manager) report() core.Report {
 	if s.proc != nil {
 		r.MysqldStarted = s.proc.started
 	}
-	if m.memory != nil {
+	// A promise is told when it is kept: not while mysqld may accept a write.
+	if m.memory != nil && !(s.mayWrite && s.proc.running()) {
 		r.FencedBelow = m.memory.get().FencedBelow
 	}
 	if s.clone != nil {

@@ -250,5 +250,10 @@ func (m *manager) peerStatus(ctx context.Context, instance string) (core.Report,
 		return core.Report{}, fmt.Errorf("asking %s for its position: %s answers and says %s %s", instance,
 			cmp.Or(s.Report.Instance, "nobody"), s.Report.State, s.Report.Reason)
 	}
+	if s.Taken < s.Asked {
+		// Held against an older position of the primary, what was replicated
+		// since would look errant.
+		return core.Report{}, fmt.Errorf("asking %s for its position: its mysqld did not answer in time", instance)
+	}
 	return s.Report, nil
 }

@@ -34,7 +34,7 @@ func (e *hindranceError) Error() string { return e.Reason + ": " + e.Message }
 
 // ensure makes or mends all of them; the error is a *hindranceError when only the
 // user can.
-func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster, routed string) (*pki.CA, error) {
+func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, error) {
 	ca, err := p.authority(ctx, c)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,13 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster, routed 
 	if err := p.accounts(ctx, c); err != nil {
 		return ca, err
 	}
-	objs := []client.Object{resources.ReadWriteService(c, routed), resources.ReadOnlyService(c), resources.ReadService(c)}
+	// Where -rw leads is decided elsewhere; it stays as it is at this moment.
+	var rw corev1.Service
+	err = p.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: resources.Names(c.Name).ReadWrite()}, &rw)
+	if client.IgnoreNotFound(err) != nil {
+		return ca, err
+	}
+	objs := []client.Object{resources.ReadWriteService(c, resources.RoutedTo(&rw)), resources.ReadOnlyService(c), resources.ReadService(c)}
 	if pdb := resources.DisruptionBudget(c); pdb != nil {
 		objs = append(objs, pdb)
 	}
@@ -202,17 +208,17 @@ func operatorTLS(ca *pki.CA) (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: ca.Pool(), Certificates: []tls.Certificate{cert}}, nil
 }
 
-// problemFrom turns an error that the user has to mend into a problem; any other
-// error is returned as it is.
-func problemFrom(err error) (*core.Problem, error) {
+// problemFrom turns an error into a problem that is told. None of them may keep a
+// failover from being decided: only what is new is not begun meanwhile.
+func problemFrom(err error) *core.Problem {
 	var h *hindranceError
 	var taken *nameTakenError
 	switch {
 	case errors.As(err, &h):
-		return &h.Problem, nil
+		return &h.Problem
 	case errors.As(err, &taken):
-		return &core.Problem{Reason: "NameTaken", Message: taken.Error()}, nil
+		return &core.Problem{Reason: "NameTaken", Message: taken.Error()}
 	default:
-		return nil, err
+		return &core.Problem{Reason: "PrerequisitesFailed", Message: err.Error() + "; it is tried again"}
 	}
 }

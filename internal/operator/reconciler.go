@@ -131,17 +131,12 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	if plan.Recheck > 0 {
 		next = min(next, plan.Recheck)
 	}
-	return next, plan.Again && failed == nil, nil
+	return next, plan.Again && len(done.orders) == 0, nil
 }
 
 // prepare ensures what a cluster needs besides its instances.
 func (r *Reconciler) prepare(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, *core.Problem, error) {
-	var rw corev1.Service
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: resources.Names(c.Name).ReadWrite()}, &rw)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, nil, err
-	}
-	ca, err := r.prerequisites.ensure(ctx, c, resources.RoutedTo(&rw))
+	ca, err := r.prerequisites.ensure(ctx, c)
 	for _, name := range c.Status.InstanceNames {
 		if err == nil {
 			err = r.prerequisites.instance(ctx, c, ca, name)
@@ -150,8 +145,7 @@ func (r *Reconciler) prepare(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA,
 	if err == nil {
 		return ca, nil, nil
 	}
-	problem, err := problemFrom(err)
-	return ca, problem, err
+	return ca, problemFrom(err), nil
 }
 
 // listen keeps a status stream to every instance that has an address.

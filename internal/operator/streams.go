@@ -26,8 +26,10 @@ const (
 	orderDeadline = 10 * time.Second
 	// refreshDeadline bounds asking an instance for a report.
 	refreshDeadline = 2 * time.Second
-	reconnectFirst  = 50 * time.Millisecond
-	reconnectMost   = time.Second
+	// boundLife is how long a bound of a manager's start is good for.
+	boundLife      = 30 * time.Second
+	reconnectFirst = 50 * time.Millisecond
+	reconnectMost  = time.Second
 )
 
 // endpoint is where and as whom an instance's manager is spoken to.
@@ -75,9 +77,10 @@ type stream struct {
 	// boot is the manager that was heard last, began the earliest moment at
 	// which it can have started, and made when its last report was put together,
 	// by its own clock.
-	boot  string
-	began time.Time
-	made  int64
+	boot     string
+	began    time.Time
+	measured time.Time
+	made     int64
 }
 
 // Keep makes sure that a stream to the instance's manager stands, and moves it
@@ -247,8 +250,9 @@ func (st *stream) hear(snap control.Snapshot, begun time.Time) bool {
 	st.made = snap.Made
 	// The manager was asked after we began to ask, so that it cannot have been
 	// started before this. The tightest of all bounds counts for all.
-	if began := begun.Add(-time.Duration(snap.Asked)); began.After(st.began) {
-		st.began = began
+	// It does not count for long: no two clocks run equally fast.
+	if began := begun.Add(-time.Duration(snap.Asked)); began.After(st.began) || time.Since(st.measured) > boundLife {
+		st.began, st.measured = began, time.Now()
 	}
 	before, known := w.report.Get()
 	if known {

@@ -145,7 +145,8 @@ func (d *decision) thaw() {
 	others(d.o, d.s.Promotion.Instance, func(in *core.Instance) {
 		r, known := in.Report.Get()
 		if known && r.FrozenBelow > d.s.Promotion.Epoch && in != victim {
-			d.do(core.ThawIO{Instance: in.Name, Epoch: d.s.Promotion.Epoch})
+			// The freeze was of a later epoch, and orders of earlier ones are refused.
+			d.do(core.ThawIO{Instance: in.Name, Epoch: max(d.s.Promotion.Epoch, r.SeenEpoch)})
 		}
 	})
 }

@@ -87,7 +87,7 @@ func (d *decision) donor(busy map[string]bool, recipient string) string {
 		in := &d.o.Instances[i]
 		r, ok := serving(in)
 		if ok && in.Name != primary && in.Name != recipient && !busy[in.Name] && !r.Terminating &&
-			streams(r, primary) && !slices.Contains(d.s.Diverged, in.Name) {
+			streams(r, primary) && !slices.Contains(d.s.Diverged, in.Name) && d.mayDonate(in) {
 			return in.Name
 		}
 	}
@@ -95,6 +95,12 @@ func (d *decision) donor(busy map[string]bool, recipient string) string {
 		return primary
 	}
 	return ""
+}
+
+// mayDonate: under quorum an instance without data may have acknowledged what a
+// lagging replica does not hold; cloned from it, it would count as known without.
+func (d *decision) mayDonate(in *core.Instance) bool {
+	return d.o.Cluster.Durability.Mode != core.DurabilityQuorum || d.hasReached(in, d.holder())
 }
 
 // acknowledge keeps the number of acknowledgements that commits wait for.
