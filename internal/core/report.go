@@ -101,6 +101,25 @@ type Report struct {
 	NeedsReclone bool `json:"needsReclone,omitempty"`
 }
 
+// WithoutPositions leaves out what changes with every transaction: reports that
+// are equal without it call for no new decision.
+func (r Report) WithoutPositions() Report {
+	r.MysqldStarted = time.Time{}
+	if r.Server == nil {
+		return r
+	}
+	s := *r.Server
+	s.Executed, s.Purged = gtid.Set{}, gtid.Set{}
+	s.SemiSync.WaitSessions = 0
+	if s.Replication != nil {
+		c := *s.Replication
+		c.Retrieved, c.LagSeconds = gtid.Set{}, 0
+		s.Replication = &c
+	}
+	r.Server = &s
+	return r
+}
+
 // Server is what a mysqld that answers says of itself.
 type Server struct {
 	UUID          string   `json:"uuid"`

@@ -7,7 +7,6 @@ import (
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/gtid"
 )
 
 // report is the manager's word; the mutex is held.
@@ -71,31 +70,13 @@ func (m *manager) processReport(r *core.Report) {
 
 // announce tells watchers if something that matters has changed; the mutex is held.
 func (m *manager) announce() {
-	r := matters(m.report())
+	r := m.report().WithoutPositions()
 	if reflect.DeepEqual(r, m.last) {
 		return
 	}
 	m.last = r
 	close(m.changed)
 	m.changed = make(chan struct{})
-}
-
-// matters leaves out what changes with every transaction.
-func matters(r core.Report) core.Report {
-	r.MysqldStarted = time.Time{}
-	if r.Server == nil {
-		return r
-	}
-	s := *r.Server
-	s.Executed, s.Purged = gtid.Set{}, gtid.Set{}
-	s.SemiSync.WaitSessions = 0
-	if s.Replication != nil {
-		c := *s.Replication
-		c.Retrieved, c.LagSeconds = gtid.Set{}, 0
-		s.Replication = &c
-	}
-	r.Server = &s
-	return r
 }
 
 // snapshot is the report as it is known. It is as old as its oldest fact.

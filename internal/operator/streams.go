@@ -14,7 +14,6 @@ import (
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/layout"
 )
 
@@ -279,21 +278,5 @@ func (st *stream) lose(err error) bool {
 
 // matters tells whether two reports differ in more than positions and lag.
 func matters(a, b core.Report) bool {
-	return !reflect.DeepEqual(withoutPositions(a), withoutPositions(b))
-}
-
-func withoutPositions(r core.Report) core.Report {
-	r.MysqldStarted = time.Time{}
-	if r.Server != nil {
-		server := *r.Server
-		server.Executed, server.Purged = gtid.Set{}, gtid.Set{}
-		server.SemiSync.WaitSessions = 0
-		if rep := server.Replication; rep != nil {
-			channel := *rep
-			channel.Retrieved, channel.LagSeconds = gtid.Set{}, 0
-			server.Replication = &channel
-		}
-		r.Server = &server
-	}
-	return r
+	return !reflect.DeepEqual(a.WithoutPositions(), b.WithoutPositions())
 }
