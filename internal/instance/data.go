@@ -16,8 +16,10 @@ import (
 // begin starts an activity, which goes on beside the worker.
 func (m *manager) begin(what agent.Activity, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	m.update(func(s *state) { s.activity, s.abort = what, cancel })
+	over := make(chan struct{})
+	m.update(func(s *state) { s.activity, s.abort, s.over = what, cancel, over })
 	go func() {
+		defer close(over)
 		defer cancel()
 		err := do(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -93,6 +95,9 @@ func (m *manager) makeDataDir(ctx context.Context, c *v1alpha1.Cluster) error {
 			return errors.New("making a data directory: the volume holds populated data, which is never replaced")
 		}
 	}
+	if err := m.idle(); err != nil {
+		return err
+	}
 	if err := m.memory.change(func(r *remembered) { r.Stage = stageInitializing }); err != nil {
 		return err
 	}
@@ -112,7 +117,7 @@ func (m *manager) makeDataDir(ctx context.Context, c *v1alpha1.Cluster) error {
 func (m *manager) runInitialize(ctx context.Context) error {
 	m.log.Info("initialises a data directory")
 	began := time.Now()
-	p, err := m.bin.start(m.log, m.opt.Dirs.config(), "--initialize-insecure")
+	p, err := m.spawn("--initialize-insecure")
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,11 @@ type manager struct {
 	// interrupt ends what the worker waits for; guarded by mu.
 	interrupt context.CancelFunc
 	polling   sync.Mutex
+	// child is the last mysqld that was started, and closing that none may be
+	// started any more; both are guarded by spawning.
+	spawning sync.Mutex
+	child    *process
+	closing  bool
 	// ended is closed when the last report has been made.
 	ended chan struct{}
 }
@@ -58,6 +63,7 @@ type state struct {
 	frozen   int64
 	activity agent.Activity
 	abort    context.CancelFunc
+	over     chan struct{} // closed when the activity is over
 	// copied is called when mysqld begins to end itself after a clone.
 	copied context.CancelFunc
 

@@ -52,9 +52,10 @@ type remembered struct {
 type memory struct {
 	dir string
 
-	mu   sync.Mutex
-	now  remembered
-	lock *os.File
+	mu     sync.Mutex
+	now    remembered
+	lock   *os.File
+	closed bool
 }
 
 // lockVolume waits until no other manager uses the volume: the former container
@@ -114,6 +115,9 @@ func (m *memory) get() remembered {
 func (m *memory) change(f func(*remembered)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.closed {
+		return errors.New("keeping what the manager must remember: the lock on the volume was given back")
+	}
 	next := m.now
 	f(&next)
 	if next == m.now {
@@ -130,7 +134,13 @@ func (m *memory) change(f func(*remembered)) error {
 	return nil
 }
 
-func (m *memory) close() { _ = m.lock.Close() }
+// close gives the lock back: what is on the volume is another manager's from now on.
+func (m *memory) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	_ = m.lock.Close()
+}
 
 // writeDurably replaces a file, so that after a crash it is the old or the new one.
 func writeDurably(file string, text []byte) error {

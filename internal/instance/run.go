@@ -192,7 +192,7 @@ func (m *manager) serve() ([]*http.Server, error) {
 // end says goodbye: nothing runs any more, the lease is given back, and the last
 // report has gone out before the connections are closed.
 func (m *manager) end(servers []*http.Server) error {
-	m.killServer()
+	m.endActivity()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	if held, _ := m.lease.held(); held != 0 {
@@ -217,4 +217,28 @@ func (m *manager) end(servers []*http.Server) error {
 	}
 	m.log.Info("the instance manager ends")
 	return nil
+}
+
+// endActivity: nothing that was begun goes on, no mysqld runs, and none is started.
+func (m *manager) endActivity() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	p := m.lastChild()
+	m.update(func(s *state) { s.stopRequested = p })
+	if p.running() {
+		if err := p.kill(ctx); err != nil {
+			m.log.Error("ending", "error", err)
+		}
+	}
+	abort, over := context.CancelFunc(nil), (chan struct{})(nil)
+	get(m, func(s *state) any { abort, over = s.abort, s.over; return nil })
+	if abort == nil {
+		return
+	}
+	abort()
+	select {
+	case <-over:
+	case <-ctx.Done():
+		m.log.Error("ending: what was begun does not end")
+	}
 }

@@ -162,7 +162,7 @@ func errorsOf(out string) string {
 
 // launch starts the process and watches it.
 func (m *manager) launch(args ...string) error {
-	p, err := m.bin.start(m.log, m.opt.Dirs.config(), args...)
+	p, err := m.spawn(args...)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,8 @@ func (w *world) start(n int) *node {
 	return nd
 }
 
-// crashManager ends a manager as a node's loss would: nothing is said goodbye to.
+// crashManager ends a manager as a node's loss would: nothing is said goodbye to,
+// and nothing that it started goes on.
 func (w *world) crashManager(nd *node) {
 	nd.cancel()
 	if p := get(nd.m, func(s *state) *process { return s.proc }); p.running() {
@@ -138,6 +139,11 @@ func (w *world) crashManager(nd *node) {
 		nd.done <- nil
 	case <-time.After(10 * time.Second):
 		w.t.Error("the manager does not end")
+	}
+	if p := nd.m.lastChild(); p.running() {
+		_ = p.cmd.Process.Kill()
+		<-p.done
+		w.t.Error("the manager ended and left a mysqld running")
 	}
 }
 

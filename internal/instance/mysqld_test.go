@@ -1,0 +1,55 @@
+package instance
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// withFakeServer is a manager whose mysqld does nothing until it is killed.
+func withFakeServer(t *testing.T) *manager {
+	dir := t.TempDir()
+	server := filepath.Join(dir, "mysqld")
+	must(t, os.WriteFile(server, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755))
+	m := newManager(Options{Log: io.Discard, Dirs: Dirs{Run: dir, Data: filepath.Join(dir, "data")}})
+	m.bin = binary{command: []string{server}}
+	m.lease, m.memory = &lease{}, &memory{dir: dir}
+	t.Cleanup(m.endActivity)
+	return m
+}
+
+func TestNoMysqldIsStartedWhileAnotherRunsOrOnceTheManagerEnds(t *testing.T) {
+	m := withFakeServer(t)
+	must(t, m.launch())
+	first := m.child
+	if err := m.launch(); err == nil {
+		t.Error("a second mysqld was started beside the first")
+	}
+	if err := m.makeDataDir(t.Context(), nil); err == nil {
+		t.Error("the data of a running mysqld was made anew")
+	}
+	m.endActivity()
+	if first.running() {
+		t.Error("mysqld runs on")
+	}
+	if err := m.launch(); err == nil {
+		t.Error("a mysqld was started by a manager that is ending")
+	}
+}
+
+func TestWhatAnEarlierMysqldLeftOfItsSocketIsRemoved(t *testing.T) {
+	m := withFakeServer(t)
+	socket := m.opt.Dirs.socket()
+	stray, err := net.Listen("unix", socket)
+	must(t, err)
+	defer func() { _ = stray.Close() }()
+	must(t, os.WriteFile(socket+".lock", []byte("1\n"), 0o600))
+	must(t, m.launch())
+	for _, file := range []string{socket, socket + ".lock"} {
+		if _, err := os.Stat(file); !os.IsNotExist(err) {
+			t.Errorf("%s is still there: %v", filepath.Base(file), err)
+		}
+	}
+}
