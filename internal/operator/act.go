@@ -33,8 +33,9 @@ type actor struct {
 }
 
 // failures of effects: commands that instances did not answer are part of the
-// day; what Kubernetes refuses is told to the user.
-type failures struct{ orders, changes []error }
+// day; what Kubernetes refuses is told to the user. What it refused before and
+// nobody has asked it again is told like that, and nothing is hurried for it.
+type failures struct{ orders, changes, standing []error }
 
 func (f failures) err() error {
 	return errors.Join(errors.Join(f.changes...), errors.Join(f.orders...))

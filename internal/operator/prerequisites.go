@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,6 +26,23 @@ import (
 // certificates, Services, access rights, the disruption budget.
 type prerequisites struct {
 	applier
+
+	mu       sync.Mutex
+	users    map[types.NamespacedName]userSecret // by Cluster
+	refusals map[types.UID]refusal               // of volumes to grow, by claim
+}
+
+func newPrerequisites(cached client.Client, live client.Reader) *prerequisites {
+	return &prerequisites{applier: applier{client: cached, live: live},
+		users: map[types.NamespacedName]userSecret{}, refusals: map[types.UID]refusal{}}
+}
+
+// forget drops what is remembered of a Cluster.
+func (p *prerequisites) forget(cluster types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.users, cluster)
+	maps.DeleteFunc(p.refusals, func(_ types.UID, r refusal) bool { return r.cluster == cluster })
 }
 
 // hindranceError is something that the user has to mend.
@@ -71,29 +89,6 @@ func (p *prerequisites) instance(ctx context.Context, c *v1alpha1.Cluster, ca *p
 		}
 	}
 	return p.leaf(ctx, c, ca, instance)
-}
-
-// growVolume raises the size of an instance's claim to spec.storage.size. Whether
-// the volume then grows, and when, is the storage class's to say.
-func (p *prerequisites) growVolume(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
-	var claim corev1.PersistentVolumeClaim
-	err := p.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: instance}, &claim)
-	if err != nil || claim.DeletionTimestamp != nil {
-		return client.IgnoreNotFound(err)
-	}
-	size, err := resource.ParseQuantity(c.Spec.Storage.Size)
-	if err != nil {
-		return err
-	}
-	if have := claim.Spec.Resources.Requests[corev1.ResourceStorage]; have.Cmp(size) >= 0 {
-		return nil
-	}
-	patch := client.MergeFrom(claim.DeepCopy())
-	claim.Spec.Resources.Requests[corev1.ResourceStorage] = size
-	if err := p.client.Patch(ctx, &claim, patch, client.FieldOwner(resources.FieldManager)); err != nil {
-		return fmt.Errorf("grow the volume of %s to %s: %w", instance, c.Spec.Storage.Size, err)
-	}
-	return nil
 }
 
 func (p *prerequisites) leaf(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, instance string) error {
@@ -151,36 +146,6 @@ func (p *prerequisites) accounts(ctx context.Context, c *v1alpha1.Cluster) error
 		}
 	}
 	return nil
-}
-
-func (p *prerequisites) appSecret(ctx context.Context) func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error) {
-	return func(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
-		user, err := p.userSecret(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		s, err := resources.AppSecret(c, existing, user, random)
-		if err != nil {
-			return nil, &hindranceError{core.Problem{Reason: "SecretIncomplete", Message: err.Error()}}
-		}
-		return s, nil
-	}
-}
-
-// userSecret reads the Secret that spec.bootstrap.initdb.secret names; nil when it
-// names none.
-func (p *prerequisites) userSecret(ctx context.Context, c *v1alpha1.Cluster) (map[string][]byte, error) {
-	b := c.Spec.Bootstrap
-	if b == nil || b.InitDB == nil || b.InitDB.Secret == nil {
-		return nil, nil
-	}
-	var s corev1.Secret
-	err := p.live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: b.InitDB.Secret.Name}, &s)
-	if apierrors.IsNotFound(err) {
-		return nil, &hindranceError{core.Problem{Reason: "SecretMissing", Message: "the Secret " + b.InitDB.Secret.Name +
-			", which spec.bootstrap.initdb.secret names, does not exist in namespace " + c.Namespace + "; create it (type kubernetes.io/basic-auth, keys username and password)"}}
-	}
-	return s.Data, err
 }
 
 // secret returns the data of one of the cluster's own Secrets, nil when there is none.

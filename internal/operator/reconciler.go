@@ -114,11 +114,7 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	}
 	r.Metrics.Observe(*c, plan)
 	done := r.actor.act(ctx, *c, ca, plan.Effects)
-	for _, name := range (*c).Status.InstanceNames {
-		if err := r.prerequisites.growVolume(ctx, *c, name); err != nil {
-			done.changes = append(done.changes, err)
-		}
-	}
+	r.growVolumes(ctx, *c, &done)
 	r.noteFailure(ctx, *c, done)
 	failed := done.err()
 	next = backstop
@@ -132,6 +128,19 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 		next = min(next, plan.Recheck)
 	}
 	return next, plan.Again && len(done.orders) == 0, nil
+}
+
+func (r *Reconciler) growVolumes(ctx context.Context, c *v1alpha1.Cluster, done *failures) {
+	for _, name := range c.Status.InstanceNames {
+		repeated, err := r.prerequisites.growVolume(ctx, c, name)
+		switch {
+		case err == nil:
+		case repeated:
+			done.standing = append(done.standing, err)
+		default:
+			done.changes = append(done.changes, err)
+		}
+	}
 }
 
 // prepare ensures what a cluster needs besides its instances.
@@ -219,6 +228,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	delete(r.tls, key)
 	delete(r.uids, key)
 	r.streams.ForgetCluster(key)
+	r.prerequisites.forget(key)
 	r.Metrics.Forget(key)
 }
 
@@ -273,7 +283,7 @@ func (r *Reconciler) noteFailure(ctx context.Context, c *v1alpha1.Cluster, f fai
 		ctrl.LoggerFrom(ctx).Info("not everything could be carried out", "why", err.Error())
 	}
 	text := ""
-	if err := errors.Join(f.changes...); err != nil {
+	if err := errors.Join(append(f.standing, f.changes...)...); err != nil {
 		text = err.Error()
 	}
 	key := client.ObjectKeyFromObject(c)

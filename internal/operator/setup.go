@@ -125,7 +125,7 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
-	pre := &prerequisites{applier{client: mgr.GetClient(), live: mgr.GetAPIReader()}}
+	pre := newPrerequisites(mgr.GetClient(), mgr.GetAPIReader())
 	act := &actor{client: mgr.GetClient(), prerequisites: pre, streams: streams, operatorImage: o.OperatorImage, defaultImage: o.DefaultImage}
 	return &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("cnmsql"), Metrics: NewMetrics(metrics.Registry),

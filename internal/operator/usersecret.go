@@ -1,0 +1,80 @@
+package operator
+
+import (
+	"context"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/resources"
+)
+
+// userSecretLife is how long a user's Secret counts as read. It carries no label
+// of ours, so that the cache does not hold it and no change of it wakes anybody.
+const userSecretLife = time.Minute
+
+// userSecret is the account that a user gave, as it was read for a Cluster.
+type userSecret struct {
+	uid        types.UID
+	generation int64
+	read       time.Time
+	data       map[string][]byte
+}
+
+func (p *prerequisites) appSecret(ctx context.Context) func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error) {
+	return func(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
+		user, err := p.userSecret(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		s, err := resources.AppSecret(c, existing, user.data, random)
+		if err != nil {
+			return nil, &hindranceError{core.Problem{Reason: "SecretIncomplete", Message: err.Error()}}
+		}
+		p.keepUser(c, user)
+		return s, nil
+	}
+}
+
+// userSecret reads the Secret that spec.bootstrap.initdb.secret names, or recalls
+// it; it has no data when none is named.
+func (p *prerequisites) userSecret(ctx context.Context, c *v1alpha1.Cluster) (userSecret, error) {
+	b := c.Spec.Bootstrap
+	if b == nil || b.InitDB == nil || b.InitDB.Secret == nil {
+		return userSecret{}, nil
+	}
+	p.mu.Lock()
+	known := p.users[client.ObjectKeyFromObject(c)]
+	p.mu.Unlock()
+	if known.uid == c.UID && known.generation == c.Generation && time.Since(known.read) < userSecretLife {
+		return known, nil
+	}
+	var s corev1.Secret
+	read := time.Now()
+	err := p.live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: b.InitDB.Secret.Name}, &s)
+	if apierrors.IsNotFound(err) {
+		return userSecret{}, &hindranceError{core.Problem{Reason: "SecretMissing", Message: "the Secret " + b.InitDB.Secret.Name +
+			", which spec.bootstrap.initdb.secret names, does not exist in namespace " + c.Namespace + "; create it (type kubernetes.io/basic-auth, keys username and password)"}}
+	}
+	if s.Data == nil {
+		s.Data = map[string][]byte{} // there is one, and it is not complete
+	}
+	return userSecret{uid: c.UID, generation: c.Generation, read: read, data: s.Data}, err
+}
+
+// keepUser remembers an account that can be used. One that is missing or not
+// complete is looked for again at once: somebody is mending it.
+func (p *prerequisites) keepUser(c *v1alpha1.Cluster, user userSecret) {
+	if user.data == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.users[client.ObjectKeyFromObject(c)] = user
+}

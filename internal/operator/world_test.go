@@ -1,0 +1,115 @@
+package operator
+
+import (
+	"context"
+	"crypto/tls"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/pki"
+)
+
+var clusterKey = types.NamespacedName{Namespace: "ns", Name: "c"}
+
+// api is an API server of the given objects that counts what it is asked.
+type api struct {
+	client.Client
+	gets, patches int
+	refusePatch   error
+}
+
+func newAPI(t *testing.T, objs ...client.Object) *api {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	must(t, clientgoscheme.AddToScheme(scheme))
+	must(t, v1alpha1.AddToScheme(scheme))
+	a := &api{}
+	a.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+			a.gets++
+			return c.Get(ctx, key, obj, o...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+			a.patches++
+			if a.refusePatch != nil {
+				return a.refusePatch
+			}
+			return c.Patch(ctx, obj, p, o...)
+		},
+	}).Build()
+	return a
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newTestReconciler reads from a cache, and live.
+func newTestReconciler(t *testing.T, cached, live client.Client) *Reconciler {
+	streams := NewStreams(t.Context(), logr.Discard(), func(types.NamespacedName) {})
+	return &Reconciler{Client: cached, Live: live, streams: streams, prerequisites: newPrerequisites(cached, live),
+		observer: &observer{client: cached, streams: streams, ended: newEndedPods(),
+			podHash: func(context.Context, *v1alpha1.Cluster, string, int) string { return "" }},
+		tls: map[types.NamespacedName]clusterTLS{}}
+}
+
+// aCluster of two instances whose primary is c-1, in its Pod "first" on node n1.
+func aCluster() *v1alpha1.Cluster {
+	long := metav1.NewMicroTime(time.Now().Add(-time.Hour))
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "cluster", Generation: 1}}
+	c.Spec.Instances = 2
+	c.Spec.Storage.Size = "1Gi"
+	c.Status.InstanceNames = []string{"c-1", "c-2"}
+	c.Status.CurrentPrimary, c.Status.TargetPrimary, c.Status.PrimaryEpoch = "c-1", "c-1", 1
+	c.Status.EstablishedAt, c.Status.CurrentPrimaryTimestamp = &long, &long
+	c.Status.Promotion = &v1alpha1.PromotionStatus{Epoch: 1, Instance: "c-1", Proof: string(core.ProofBootstrap),
+		GrantedAt: &long, WritableSince: &long, PodUID: "first", Node: "n1"}
+	return c
+}
+
+func aPod(instance, uid, node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: instance, UID: types.UID(uid),
+			Labels: map[string]string{v1alpha1.LabelCluster: "c", v1alpha1.LabelInstance: instance}},
+		Spec: corev1.PodSpec{NodeName: node},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "127.0.0.1", ContainerStatuses: []corev1.ContainerStatus{
+			{Name: layout.Container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}},
+	}
+}
+
+// says puts a word into a manager's mouth.
+func (r *Reconciler) says(instance string, report core.Report) {
+	r.streams.mu.Lock()
+	defer r.streams.mu.Unlock()
+	now := time.Now()
+	st := &stream{cluster: clusterKey, since: now, cancel: func() {}, client: control.NewClient("127.0.0.1:1", &tls.Config{})}
+	st.words.report = core.Known(report, now, now)
+	st.words.last = st.words.report
+	r.streams.streams[types.NamespacedName{Namespace: "ns", Name: instance}] = st
+}
+
+func anAuthority(t *testing.T) *pki.CA {
+	t.Helper()
+	bundle, err := pki.NewCA("c", time.Now())
+	must(t, err)
+	ca, err := pki.ParseCA(bundle)
+	must(t, err)
+	return ca
+}
