@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,9 +17,10 @@ import (
 )
 
 // observer gathers an Observation from the caches and the streams. It asks no
-// server: what the caches hold is what Kubernetes last said.
+// server: what the caches hold is what Kubernetes last said. Only confirm does.
 type observer struct {
 	client  client.Reader
+	live    client.Reader
 	streams *Streams
 	ended   *endedPods
 	podHash func(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) string
@@ -124,6 +126,45 @@ func (ob *observer) instance(ctx context.Context, c *v1alpha1.Cluster, name stri
 	w := ob.streams.Heard(c.Namespace, name)
 	in.Report, in.Earlier, in.LastWord, in.LostSince = w.report, w.earlier, w.last, w.lostAt
 	return in
+}
+
+// confirm reads past the caches what a proof by Kubernetes' word rests on: the Pod
+// of the holder of the promotion, and its node. A cache may be behind, and what is
+// absent from it is not surely gone.
+func (ob *observer) confirm(ctx context.Context, c *v1alpha1.Cluster, o *core.Observation) error {
+	holder := ""
+	if p := c.Status.Promotion; p != nil {
+		holder = p.Instance
+	}
+	i := slices.IndexFunc(o.Instances, func(in core.Instance) bool { return in.Name == holder })
+	if i < 0 {
+		return nil
+	}
+	in, read := &o.Instances[i], time.Now()
+	pod, err := find(ctx, ob.live, &corev1.Pod{}, types.NamespacedName{Namespace: c.Namespace, Name: holder})
+	if err != nil {
+		return fmt.Errorf("confirm that the Pod %s has ended: %w", holder, err)
+	}
+	in.Pod = core.Known(podFacts(pod, ob.podHash(ctx, c, holder, in.Ordinal)), read, read)
+	if name := nodeToWatch(c, holder, pod); name != "" {
+		node, err := find(ctx, ob.live, &corev1.Node{}, types.NamespacedName{Name: name})
+		if err != nil {
+			return fmt.Errorf("confirm that the node %s is gone: %w", name, err)
+		}
+		in.Node = core.Known(nodeFacts(node), read, read)
+	}
+	o.Now = time.Now()
+	return nil
+}
+
+// find reads an object; nil when there is none.
+func find[T client.Object](ctx context.Context, from client.Reader, into T, key types.NamespacedName) (T, error) {
+	var none T
+	err := from.Get(ctx, key, into)
+	if err != nil {
+		return none, client.IgnoreNotFound(err)
+	}
+	return into, nil
 }
 
 // nodeToWatch is the node of the Pod that may be writable; for any other

@@ -43,15 +43,16 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// hasEnded: the kubelet reported that the main container ended, and it will not
-// be started again because the Pod is over or being deleted.
+// hasEnded: the kubelet reported that the Pod is over. A container that ended is
+// not enough, whether or not the Pod is being deleted: the kubelet may have
+// started it again before it learned of the deletion. Once all of a deleted Pod's
+// containers have ended, it says so by the phase, in the same report.
 func hasEnded(pod *corev1.Pod) bool {
-	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
-		s := mainStatus(pod)
-		return s == nil || s.State.Running == nil
+	if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
+		return false
 	}
 	s := mainStatus(pod)
-	return pod.DeletionTimestamp != nil && s != nil && s.State.Terminated != nil
+	return s == nil || s.State.Running == nil
 }
 
 func mainStatus(pod *corev1.Pod) *corev1.ContainerStatus {

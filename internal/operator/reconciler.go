@@ -103,12 +103,10 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	if r.streams.FirstContact(client.ObjectKeyFromObject(*c)) {
 		return firstContact, false, nil
 	}
-	o, err := r.observer.observe(ctx, *c, problem)
+	o, plan, err := r.decide(ctx, *c, problem)
 	if err != nil {
 		return 0, false, err
 	}
-	o.Cluster.Failed = r.lastFailure(*c)
-	plan := async.Decide(o)
 	if err := r.publish(ctx, c, o, plan); err != nil {
 		return 0, false, err
 	}
@@ -128,6 +126,32 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 		next = min(next, plan.Recheck)
 	}
 	return next, plan.Again && len(done.orders) == 0, nil
+}
+
+// decide makes a plan from what is observed. A promotion that rests on what
+// Kubernetes says of the former primary is decided once more from what the API
+// server says now; that is rare enough to be asked for.
+func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster, problem *core.Problem) (core.Observation, core.Plan, error) {
+	o, err := r.observer.observe(ctx, c, problem)
+	if err != nil {
+		return o, core.Plan{}, err
+	}
+	o.Cluster.Failed = r.lastFailure(c)
+	plan := async.Decide(o)
+	if !grantsByKubernetesWord(o, plan) {
+		return o, plan, nil
+	}
+	if err := r.observer.confirm(ctx, c, &o); err != nil {
+		return o, plan, err
+	}
+	return o, async.Decide(o), nil
+}
+
+// grantsByKubernetesWord: the plan promotes an instance, and the proof is no
+// manager's promise.
+func grantsByKubernetesWord(o core.Observation, plan core.Plan) bool {
+	before, granted := o.Cluster.Status.Promotion, plan.Status.Promotion
+	return granted != nil && granted.Proof == core.ProofPodTerminated && (before == nil || before.Epoch != granted.Epoch)
 }
 
 func (r *Reconciler) growVolumes(ctx context.Context, c *v1alpha1.Cluster, done *failures) {

@@ -130,7 +130,7 @@ func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
 	return &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("cnmsql"), Metrics: NewMetrics(metrics.Registry),
 		streams: streams, prerequisites: pre, actor: act,
-		observer: &observer{client: mgr.GetClient(), streams: streams, ended: newEndedPods(),
+		observer: &observer{client: mgr.GetClient(), live: mgr.GetAPIReader(), streams: streams, ended: newEndedPods(),
 			podHash: func(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) string {
 				return resources.PodSpecHash(c, instance, act.podOptions(ctx, c, instance, ordinal))
 			}},
