@@ -173,7 +173,6 @@ func (a *actor) deleteInstance(ctx context.Context, c *v1alpha1.Cluster, instanc
 	for _, obj := range objs {
 		all = append(all, client.IgnoreNotFound(a.client.Delete(ctx, obj)))
 	}
-	a.streams.Forget(c.Namespace, instance)
 	return errors.Join(all...)
 }
 

@@ -124,7 +124,7 @@ func (ob *observer) instance(ctx context.Context, c *v1alpha1.Cluster, name stri
 	}
 	in.EndedPods = ob.ended.of(c.Namespace, name)
 	w := ob.streams.Heard(c.Namespace, name)
-	in.Report, in.Earlier, in.LastWord, in.LostSince = w.report, w.earlier, w.last, w.lostAt
+	in.Report, in.Earlier, in.LastWord = w.report, w.earlier, w.last
 	return in
 }
 

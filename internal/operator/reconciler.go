@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -181,7 +182,8 @@ func (r *Reconciler) prepare(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA,
 	return ca, problemFrom(err), nil
 }
 
-// listen keeps a status stream to every instance that has an address.
+// listen keeps a status stream to every instance that has an address, and ends
+// those that have nobody at their other end.
 func (r *Reconciler) listen(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA) error {
 	if ca == nil {
 		return nil
@@ -194,14 +196,30 @@ func (r *Reconciler) listen(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA
 	if err := r.Client.List(ctx, &pods, client.InNamespace(c.Namespace), client.MatchingLabels{v1alpha1.LabelCluster: c.Name}); err != nil {
 		return err
 	}
+	key, members := client.ObjectKeyFromObject(c), c.Status.InstanceNames
+	var keep []string
+	if p := c.Status.Promotion; p != nil {
+		keep = []string{p.Instance} // its word is a proof, even after its Pod is gone
+	}
+	belong := slices.Concat(keep, members)
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		instance := pod.Labels[v1alpha1.LabelInstance]
-		if _, ok := resources.Ordinal(c.Name, instance); ok && pod.Status.PodIP != "" && !hasEnded(pod) {
-			r.streams.Keep(client.ObjectKeyFromObject(c), instance, endpoint{podUID: string(pod.UID), address: pod.Status.PodIP, tls: conf})
+		if !isToBeHeard(c, pod, instance, belong) {
+			continue
 		}
+		r.streams.Keep(key, instance, endpoint{podUID: string(pod.UID), address: pod.Status.PodIP, tls: conf})
+		keep = append(keep, instance)
 	}
+	r.streams.Tidy(key, keep, members)
 	return nil
+}
+
+// isToBeHeard: its manager can be reached, and is not one that was taken out of
+// the cluster and is going.
+func isToBeHeard(c *v1alpha1.Cluster, pod *corev1.Pod, instance string, belong []string) bool {
+	_, ours := resources.Ordinal(c.Name, instance)
+	return ours && pod.Status.PodIP != "" && !hasEnded(pod) && (pod.DeletionTimestamp == nil || slices.Contains(belong, instance))
 }
 
 func (r *Reconciler) clusterTLS(c *v1alpha1.Cluster, ca *pki.CA) (*tls.Config, error) {

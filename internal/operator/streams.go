@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -43,7 +44,6 @@ type words struct {
 	report   core.Fact[core.Report]
 	earlier  []core.Fact[core.Report]
 	last     core.Fact[core.Report]
-	lostAt   time.Time
 	lastFail string
 }
 
@@ -80,6 +80,8 @@ type stream struct {
 	began    time.Time
 	measured time.Time
 	made     int64
+	// over: nobody is asked or listened to any more.
+	over bool
 }
 
 // Keep makes sure that a stream to the instance's manager stands, and moves it
@@ -89,7 +91,7 @@ func (s *Streams) Keep(cluster types.NamespacedName, instance string, to endpoin
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.streams[key]
-	if old != nil && old.to.podUID == to.podUID && old.to.address == to.address && old.to.tls == to.tls {
+	if old != nil && old.to == to && !old.isOver() {
 		return
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -104,14 +106,18 @@ func (s *Streams) Keep(cluster types.NamespacedName, instance string, to endpoin
 	go fresh.run(ctx, s)
 }
 
-// Forget ends the stream of an instance that is gone.
-func (s *Streams) Forget(namespace, instance string) {
-	key := types.NamespacedName{Namespace: namespace, Name: instance}
+// Tidy ends the streams of a cluster that nobody answers and nobody will: all but
+// those to be kept. What members said last is kept; it may be a proof.
+func (s *Streams) Tidy(cluster types.NamespacedName, keep, members []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st := s.streams[key]; st != nil {
-		st.stop()
-		delete(s.streams, key)
+	for key, st := range s.streams {
+		if st.cluster != cluster || slices.Contains(keep, key.Name) || !st.endSilent() {
+			continue
+		}
+		if !slices.Contains(members, key.Name) {
+			delete(s.streams, key)
+		}
 	}
 }
 
@@ -195,6 +201,26 @@ func (st *stream) stop() {
 	st.client.Close()
 }
 
+// endSilent ends a stream for good, unless the manager can be heard.
+func (st *stream) endSilent() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.words.report.Known() {
+		return false
+	}
+	if !st.over {
+		st.over = true
+		st.stop()
+	}
+	return true
+}
+
+func (st *stream) isOver() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.over
+}
+
 // hasWord: the manager, or the network, has said something.
 func (st *stream) hasWord() bool {
 	w := st.heard()
@@ -239,6 +265,9 @@ func (st *stream) run(ctx context.Context, s *Streams) {
 func (st *stream) hear(snap control.Snapshot, begun time.Time) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if st.over {
+		return false
+	}
 	w, r := &st.words, snap.Report
 	if r.Boot != st.boot {
 		st.boot, st.began, st.made = r.Boot, time.Time{}, 0
@@ -258,7 +287,7 @@ func (st *stream) hear(snap control.Snapshot, begun time.Time) bool {
 		w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
 	}
 	w.report = core.Known(r, st.began.Add(time.Duration(snap.Taken)), time.Now())
-	w.last, w.lostAt, w.lastFail = w.report, time.Time{}, ""
+	w.last, w.lastFail = w.report, ""
 	return !known || matters(before, r)
 }
 
@@ -270,9 +299,6 @@ func (st *stream) lose(err error) bool {
 	w := &st.words
 	was := w.report.Known()
 	w.report, w.earlier, w.lastFail = core.Fact[core.Report]{}, nil, err.Error()
-	if was {
-		w.lostAt = time.Now()
-	}
 	return was
 }
 

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -52,5 +53,51 @@ func TestAnOvertakenReportIsDropped(t *testing.T) {
 	restarted.Report.State = core.Starting
 	if !st.hear(restarted, time.Now()) {
 		t.Error("a restarted manager, whose clock begins anew, is not heard")
+	}
+}
+
+// TestStreamsEndWithThoseTheySpeakTo: a connection to a Pod that is gone is not
+// tried for ever, and what can be a proof is not forgotten.
+func TestStreamsEndWithThoseTheySpeakTo(t *testing.T) {
+	gone, going, anew := aCluster(), aPod("c-3", "third", "n3"), aPod("c-2", "anew", "n2")
+	going.Finalizers = []string{"test/keep"}
+	api := newAPI(t)
+	r, ca := newTestReconciler(t, api, api), anAuthority(t)
+	word := core.Report{Boot: "a"}
+	for _, instance := range []string{"c-1", "c-2", "c-3"} {
+		r.says(instance, word)
+	}
+	alive := func(instance string) bool {
+		st := r.streams.stream("ns", instance)
+		return st != nil && !st.isOver()
+	}
+	silence := func(instance string) {
+		if st := r.streams.stream("ns", instance); st != nil {
+			st.lose(errors.New("gone"))
+		}
+	}
+	must(t, r.listen(t.Context(), gone, ca))
+	if !alive("c-1") || !alive("c-2") || !alive("c-3") {
+		t.Error("a manager that can be heard is not listened to any more because its Pod's object is gone")
+	}
+	silence("c-1")
+	silence("c-2")
+	silence("c-3")
+	must(t, api.Create(t.Context(), going))
+	must(t, api.Delete(t.Context(), going))
+	must(t, r.listen(t.Context(), gone, ca))
+	if !alive("c-1") {
+		t.Error("the holder of the promotion is not called any more: its word is a proof")
+	}
+	if alive("c-2") || alive("c-3") {
+		t.Error("somebody is called who is gone")
+	}
+	if !r.streams.Heard("ns", "c-2").last.Known() || r.streams.Heard("ns", "c-3").last.Known() {
+		t.Error("a member's last word is kept, and nobody else's")
+	}
+	must(t, api.Create(t.Context(), anew))
+	must(t, r.listen(t.Context(), gone, ca))
+	if !alive("c-2") || !r.streams.Heard("ns", "c-2").last.Known() {
+		t.Error("a new Pod of a member is not listened to, or its former word is lost")
 	}
 }
