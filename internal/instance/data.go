@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -91,7 +92,11 @@ func (m *manager) killServer() {
 // or of scratch data, is ever removed.
 func (m *manager) makeDataDir(ctx context.Context, c *v1alpha1.Cluster) error {
 	if s := m.memory.get().Stage; s == stagePopulated {
-		if entries, _ := os.ReadDir(m.opt.Dirs.Data); len(entries) > 0 {
+		entries, err := os.ReadDir(m.opt.Dirs.Data)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("making a data directory: %w", err)
+		}
+		if len(entries) > 0 {
 			return errors.New("making a data directory: the volume holds populated data, which is never replaced")
 		}
 	}

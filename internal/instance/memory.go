@@ -74,7 +74,11 @@ func lockVolume(ctx context.Context, dir string) (*memory, error) {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
 			m := &memory{dir: dir, lock: f}
-			return m, m.load()
+			if err := m.load(); err != nil {
+				_ = f.Close()
+				return nil, err
+			}
+			return m, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			_ = f.Close()
@@ -163,18 +167,21 @@ func writeDurably(file string, text []byte) error {
 }
 
 // dataState tells what the volume holds. Files that nobody remembers having made
-// are foreign.
-func (m *memory) dataState(dataDir string) (state core.DataState, foreign bool) {
-	entries, _ := os.ReadDir(dataDir)
+// are foreign. A directory that cannot be read is not an empty one.
+func (m *memory) dataState(dataDir string) (state core.DataState, foreign bool, err error) {
+	entries, err := os.ReadDir(dataDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return core.DataUnknown, false, fmt.Errorf("looking at the data on the volume: %w", err)
+	}
 	switch s := m.get().Stage; {
 	case s == stageNone && len(entries) > 0:
-		return core.DataUnknown, true
+		return core.DataUnknown, true, nil
 	case len(entries) == 0:
-		return core.DataEmpty, false
+		return core.DataEmpty, false, nil
 	case s == stagePopulated:
-		return core.DataPopulated, false
+		return core.DataPopulated, false, nil
 	case s == stageScratch:
-		return core.DataScratch, false
+		return core.DataScratch, false, nil
 	}
-	return core.DataEmpty, false
+	return core.DataEmpty, false, nil
 }

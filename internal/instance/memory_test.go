@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 func TestAPromiseSurvivesTheManager(t *testing.T) {
@@ -67,9 +68,67 @@ func TestWhatTheVolumeHolds(t *testing.T) {
 			must(t, os.WriteFile(filepath.Join(data, "ibdata1"), nil, 0o600))
 		}
 		m := &memory{now: remembered{Stage: test.stage}}
-		if got, foreign := m.dataState(data); got != test.want || foreign != test.foreign {
-			t.Errorf("%q with files %t: %q, foreign %t", test.stage, test.files, got, foreign)
+		if got, foreign, err := m.dataState(data); got != test.want || foreign != test.foreign || err != nil {
+			t.Errorf("%q with files %t: %q, foreign %t, %v", test.stage, test.files, got, foreign, err)
 		}
+	}
+}
+
+func TestADataDirectoryThatCannotBeReadIsNotAnEmptyOne(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	must(t, os.WriteFile(data, nil, 0o600)) // reading it fails, and not because there is none
+	m := &memory{now: remembered{Stage: stagePopulated}}
+	if got, _, err := m.dataState(data); err == nil || got != core.DataUnknown {
+		t.Errorf("it says %q, %v", got, err)
+	}
+	held := withFakeServer(t)
+	held.memory, held.opt.Dirs.Data = m, data
+	if err := held.makeDataDir(t.Context(), nil); err == nil {
+		t.Error("data that could not be read was made anew")
+	}
+}
+
+// TestAVolumeThatCannotBeUsedIsTriedAgain covers each place where an I/O error
+// ends an attempt.
+func TestAVolumeThatCannotBeUsedIsTriedAgain(t *testing.T) {
+	for name, breaks := range map[string]func(d Dirs) (mend func()){
+		"its lock cannot be opened": func(d Dirs) func() {
+			lock := filepath.Join(d.Meta, "lock")
+			must(t, os.MkdirAll(lock, 0o755))
+			return func() { must(t, os.Remove(lock)) }
+		},
+		"what is remembered cannot be read": func(d Dirs) func() {
+			file := filepath.Join(d.Meta, "state.json")
+			must(t, os.MkdirAll(file, 0o755))
+			return func() { must(t, os.Remove(file)) }
+		},
+		"the data cannot be read": func(d Dirs) func() {
+			must(t, os.WriteFile(d.Data, nil, 0o600))
+			return func() { must(t, os.Remove(d.Data)) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := withFakeServer(t)
+			m.memory, m.opt.Dirs.Meta = nil, filepath.Join(t.TempDir(), "cnmsql")
+			mend := breaks(m.opt.Dirs)
+			done := make(chan bool, 1)
+			go func() { done <- m.takeVolume(t.Context()) }()
+			for get(m, func(s *state) bool { return s.problem == nil }) {
+				<-time.After(time.Millisecond)
+			}
+			if d := agent.Decide(m.facts()); d.Reason != "VolumeUnusable" || d.State != core.Failed {
+				t.Errorf("it says %+v", d)
+			}
+			mend()
+			select {
+			case taken := <-done:
+				if f := m.facts(); !taken || !f.Locked || f.Data != core.DataEmpty {
+					t.Errorf("taken %t, and then %+v", taken, f)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("it is not tried again")
+			}
+		})
 	}
 }
 

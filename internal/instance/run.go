@@ -111,17 +111,48 @@ func (m *manager) findServer(ctx context.Context) {
 	}
 }
 
-// prepare locks the volume, looks at its data, and follows the Cluster.
+// prepare gets hold of the volume and its data, and follows the Cluster.
 func (m *manager) prepare(ctx context.Context) {
+	if m.takeVolume(ctx) {
+		m.kube.WatchCluster(ctx, m.setCluster)
+	}
+}
+
+// pauses between attempts to take the volume.
+const (
+	volumePauseFirst = time.Second
+	volumePauseMost  = 10 * time.Second
+)
+
+// takeVolume tries until the volume can be used, telling why it cannot: an I/O
+// error may pass. false when ctx has ended before.
+func (m *manager) takeVolume(ctx context.Context) bool {
+	for pause := volumePauseFirst; ; pause = min(2*pause, volumePauseMost) {
+		err := m.tryVolume(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err == nil
+		}
+		m.log.Error("the volume cannot be used; it is tried again", "error", err)
+		m.setProblem(&hindrance{core.Problem{Reason: "VolumeUnusable", Message: err.Error()}, pause})
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(pause):
+		}
+	}
+}
+
+// tryVolume locks the volume and looks at its data.
+func (m *manager) tryVolume(ctx context.Context) error {
 	memory, err := lockVolume(ctx, m.opt.Dirs.Meta)
 	if err != nil {
-		if ctx.Err() == nil {
-			m.log.Error("the volume cannot be used", "error", err)
-			m.setProblem(&hindrance{core.Problem{Reason: "VolumeUnusable", Message: err.Error()}, time.Hour})
-		}
-		return
+		return err
 	}
-	data, foreign := memory.dataState(m.opt.Dirs.Data)
+	data, foreign, err := memory.dataState(m.opt.Dirs.Data)
+	if err != nil {
+		memory.close()
+		return err
+	}
 	m.mu.Lock()
 	m.memory = memory
 	m.mu.Unlock()
@@ -131,7 +162,7 @@ func (m *manager) prepare(ctx context.Context) {
 		s.seen = max(s.seen, memory.get().FencedBelow)
 	})
 	m.log.Info("the volume is locked", "data", data, "foreign", foreign)
-	m.kube.WatchCluster(ctx, m.setCluster)
+	return nil
 }
 
 // awaitSignal: the Pod is to be stopped.
