@@ -27,10 +27,10 @@ func Role(c *v1alpha1.Cluster, instance string) *rbacv1.Role {
 		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "Role"),
 		ObjectMeta: instanceMeta(c, instance, instance),
 		Rules: []rbacv1.PolicyRule{
-			rule(group, "clusters", cluster, "get", "list", "watch"),
-			rule(group, "clusters/status", cluster, "get", "update", "patch"),
+			rule(group, "clusters", cluster, "get", "watch"),
+			rule(group, "clusters/status", cluster, "patch"),
 			rule(leases, "leases", nil, "create"),
-			rule(leases, "leases", lease, "get", "update", "patch", "delete"),
+			rule(leases, "leases", lease, "get", "update", "delete"),
 		},
 	}
 }

@@ -71,11 +71,17 @@ func TestAnInstanceMayDoWhatItNeedsAndNoMore(t *testing.T) {
 		may  bool
 	}{
 		{"read its Cluster", func() error { return c.Get(ctx, client.ObjectKeyFromObject(u), u) }, true},
-		{"list its Cluster", func() error {
-			return c.List(ctx, list, client.InNamespace(made.Namespace), client.MatchingFields{"metadata.name": made.Name})
+		{"watch its Cluster", func() error {
+			w, err := c.Watch(ctx, list, client.InNamespace(made.Namespace), client.MatchingFields{"metadata.name": made.Name})
+			if err == nil {
+				w.Stop()
+			}
+			return err
 		}, true},
+		{"watch all Clusters", func() error { _, err := c.Watch(ctx, list, client.InNamespace(made.Namespace)); return err }, false},
 		{"list all Clusters", func() error { return c.List(ctx, list, client.InNamespace(made.Namespace)) }, false},
-		{"write nothing into the status", func() error { return c.Status().Update(ctx, u) }, true},
+		{"patch nothing in the status", func() error { return c.Status().Patch(ctx, u, merge(`{}`)) }, true},
+		{"replace the status", func() error { return c.Status().Update(ctx, u) }, false},
 		{"change the spec", func() error { return c.Patch(ctx, u, merge(`{"spec":{"instances":2}}`)) }, false},
 		{"create the Lease", func() error { return c.Create(ctx, lease) }, true},
 		{"renew the Lease", func() error { return c.Update(ctx, lease) }, true},
@@ -116,14 +122,14 @@ func typedOf(t *testing.T, u *unstructured.Unstructured) *v1alpha1.Cluster {
 }
 
 // as acts as a ServiceAccount, with the rights it has.
-func as(t *testing.T, namespace, name string) client.Client {
+func as(t *testing.T, namespace, name string) client.WithWatch {
 	t.Helper()
 	conf := rest.CopyConfig(server)
 	conf.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:" + namespace + ":" + name,
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
 	}
-	c, err := client.New(conf, client.Options{})
+	c, err := client.NewWithWatch(conf, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
