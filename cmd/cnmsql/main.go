@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"cnmsql.co/internal/version"
 )
 
 func main() {
@@ -22,7 +24,7 @@ func main() {
 }
 
 func root() *cobra.Command {
-	cmd := &cobra.Command{Use: "cnmsql", Short: "A Kubernetes operator for MySQL", SilenceUsage: true, SilenceErrors: true}
+	cmd := &cobra.Command{Use: "cnmsql", Short: "A Kubernetes operator for MySQL", Version: version.Version, SilenceUsage: true, SilenceErrors: true}
 	cmd.AddCommand(operatorCommand(), instanceCommand())
 	return cmd
 }

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/version"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -270,5 +272,17 @@ func TestTransactionsThePrimaryStillCommitsAreNotErrant(t *testing.T) {
 func TestLagIsUnknownWhileNothingIsReceived(t *testing.T) {
 	if in := instanceOf(blocked(), "demo-2"); in.Lag != nil {
 		t.Errorf("lag is %v though demo-2 does not receive", *in.Lag)
+	}
+}
+
+func TestTheVersionIsTheOneThatWasBuilt(t *testing.T) {
+	before := version.Version
+	defer func() { version.Version = before }()
+	version.Version = "1.2.3"
+	var out bytes.Buffer
+	cmd := versionCommand()
+	cmd.SetOut(&out)
+	if err := cmd.Execute(); err != nil || !strings.HasPrefix(out.String(), "kubectl-cnmsql 1.2.3 ") {
+		t.Errorf("it says %q, %v", out.String(), err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"cnmsql.co/internal/version"
 )
 
 // Command is kubectl cnmsql.
@@ -48,22 +50,20 @@ func ExitCode(err error) (code int, told bool) {
 func versionCommand() *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Show the version of this plugin", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), thisPlugin())
 			return err
 		}}
 }
 
-// version is what the Go toolchain noted in the binary.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "kubectl-cnmsql of unknown version"
-	}
-	text := "kubectl-cnmsql " + info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			text += " (" + s.Value + ")"
+// thisPlugin tells the version that was built, and what the Go toolchain noted.
+func thisPlugin() string {
+	text := "kubectl-cnmsql " + version.Version
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				text += " (" + s.Value + ")"
+			}
 		}
 	}
-	return fmt.Sprintf("%s %s %s/%s", text, info.GoVersion, runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s %s %s/%s", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
