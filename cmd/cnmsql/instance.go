@@ -10,7 +10,7 @@ import (
 
 func instanceCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "instance", Short: "Manage the mysqld of this Pod"}
-	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand(), client.Command())
+	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand(), instanceKillCommand(), client.Command())
 	return cmd
 }
 
@@ -25,6 +25,13 @@ func instanceRunCommand() *cobra.Command {
 			defer stop()
 			return instance.Run(ctx, o)
 		}}
+}
+
+// instanceKillCommand is how a drill kills mysqld in a Pod that has no shell:
+// kubectl exec POD -c mysql -- /opt/cnmsql/bin/cnmsql instance kill-mysqld.
+func instanceKillCommand() *cobra.Command {
+	return &cobra.Command{Use: "kill-mysqld", Short: "Kill this Pod's mysqld (SIGKILL), to try what happens then", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return instance.KillServer(1) }}
 }
 
 func instanceInstallCommand() *cobra.Command {
