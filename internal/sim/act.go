@@ -1,0 +1,286 @@
+package sim
+
+import (
+	"time"
+
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+)
+
+// keptStatus is a status as it is read back from the API: times lose what is
+// below a microsecond, and what is only published is not read.
+func keptStatus(s core.Status) core.Status {
+	s.CurrentPrimaryAt, s.TargetPrimaryAt = kept(s.CurrentPrimaryAt), kept(s.TargetPrimaryAt)
+	s.FailingSince, s.LastFailover, s.EstablishedAt = kept(s.FailingSince), kept(s.LastFailover), kept(s.EstablishedAt)
+	s.State = ""
+	if p := s.Promotion; p != nil {
+		c := *p
+		c.GrantedAt, c.WritableSince = kept(c.GrantedAt), kept(c.WritableSince)
+		s.Promotion = &c
+	}
+	if o := s.Operation; o != nil {
+		c := *o
+		c.StartedAt, c.Deadline = kept(c.StartedAt), kept(c.Deadline)
+		s.Operation = &c
+	}
+	return s
+}
+
+// publish writes the status, if it changed, on the condition that the Cluster is
+// still the one that was observed; then the plan is carried out.
+func (op *operator) publish(c *clusterObject, rv int64, o core.Observation, plan core.Plan) {
+	w := op.w
+	status := keptStatus(plan.Status)
+	if w.story.on {
+		w.tellPlan(op, &o, &plan)
+	}
+	if sameStatus(&c.status, &status) {
+		op.act(plan)
+		return
+	}
+	w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) {
+		if !w.api.updateCluster(rv, func(c *clusterObject) { c.status = status }) {
+			reply(op.conflict)
+			return
+		}
+		written, version := w.api.cluster(), w.api.versions[kindCluster][clusterName]
+		reply(func() {
+			if op.dead {
+				return
+			}
+			op.latest, op.latestRV = written, version
+			if op.crashAfterWrite {
+				w.cover.count("operator", "died between status and effects")
+				op.crash()
+				w.at(w.jitter(5*time.Second), nowhere, func() { w.startOperator(op.machine) })
+				return
+			}
+			op.act(plan)
+		})
+	}, func() {
+		if !op.dead {
+			op.retry()
+		}
+	})
+}
+
+// conflict: somebody else wrote; the Cluster is read anew.
+func (op *operator) conflict() {
+	if op.dead {
+		return
+	}
+	w := op.w
+	w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) {
+		c, rv := w.api.cluster(), w.api.versions[kindCluster][clusterName]
+		reply(func() {
+			if !op.dead {
+				op.latest, op.latestRV = c, rv
+				op.next(true, 0)
+			}
+		})
+	}, func() {
+		if !op.dead {
+			op.retry()
+		}
+	})
+}
+
+// next goes on with another pass, or rests.
+func (op *operator) next(again bool, after time.Duration) {
+	op.left--
+	switch {
+	case again && op.left > 0:
+		op.pass()
+	case again:
+		op.rest(100 * time.Millisecond)
+	default:
+		op.rest(after)
+	}
+}
+
+// act carries effects out: commands to instances side by side, all else in order.
+func (op *operator) act(plan core.Plan) {
+	a := &acting{op: op, plan: plan, open: 1}
+	var changes []core.Effect
+	for _, e := range plan.Effects {
+		op.w.truth.checkEffect(e)
+		if verb, instance, order, ok := commandOf(e); ok {
+			a.open++
+			op.command(instance, verb, order, func(ok bool) {
+				if !ok {
+					a.refused++
+				}
+				a.done()
+			})
+			continue
+		}
+		changes = append(changes, e)
+	}
+	op.failed = ""
+	op.change(changes, a.done)
+}
+
+// acting is a plan being carried out.
+type acting struct {
+	op            *operator
+	plan          core.Plan
+	open, refused int
+}
+
+func (a *acting) done() {
+	op := a.op
+	if a.open--; a.open > 0 || op.dead {
+		return
+	}
+	op.failures = 0
+	after := backstop
+	if a.refused > 0 || op.failed != "" {
+		after = time.Second
+	}
+	if r := a.plan.Recheck; r > 0 {
+		after = min(after, r)
+	}
+	// Nothing was heard: the backstop would decide the same.
+	op.lazy = len(a.plan.Effects) == 0 && a.plan.Recheck == 0 && !op.news
+	op.next(a.plan.Again && a.refused == 0, after)
+}
+
+// verbRefresh stands for asking for a report, which is no order.
+const verbRefresh control.Verb = ""
+
+func commandOf(e core.Effect) (control.Verb, string, control.Order, bool) {
+	switch e := e.(type) {
+	case core.Demote:
+		return control.VerbDemote, e.Instance, control.Order{Epoch: e.Epoch}, true
+	case core.FreezeIO:
+		return control.VerbFreezeIO, e.Instance, control.Order{Epoch: e.Epoch}, true
+	case core.ThawIO:
+		return control.VerbThawIO, e.Instance, control.Order{Epoch: e.Epoch}, true
+	case core.CloneFrom:
+		return control.VerbCloneFrom, e.Instance, control.Order{Epoch: e.Epoch, Donor: e.Donor}, true
+	case core.RestartInPlace:
+		return control.VerbRestartInPlace, e.Instance, control.Order{Epoch: e.Epoch}, true
+	case core.SetAcks:
+		return control.VerbSetAcks, e.Instance, control.Order{Epoch: e.Epoch, Acks: e.Acks}, true
+	case core.Refresh:
+		return verbRefresh, e.Instance, control.Order{}, true
+	}
+	return "", "", control.Order{}, false
+}
+
+// command is one call to a manager; the report after it is heard.
+func (op *operator) command(instance string, verb control.Verb, o control.Order, done func(ok bool)) {
+	w, st := op.w, op.streams[instance]
+	if st == nil {
+		done(false)
+		return
+	}
+	limit := orderDeadline
+	if verb == verbRefresh {
+		limit = refreshLimit
+	}
+	over := false
+	finish := func(ok bool) {
+		if !over && !op.dead {
+			over = true
+			done(ok)
+		}
+	}
+	k := st.node.containers[st.uid]
+	if k == nil || k.manager == nil || k.manager.dead {
+		if w.connected(op.machine, st.node.machine) {
+			op.at(5*time.Millisecond, func() { finish(false) })
+		} else {
+			op.at(time.Second, func() { finish(false) })
+		}
+		return
+	}
+	m, begun := k.manager, w.now
+	w.call(op.machine, m.machine, limit, func(reply func(func())) {
+		if m.dead {
+			reply(func() { finish(false) })
+			return
+		}
+		asked := w.now
+		m.calls = append(m.calls[max(0, len(m.calls)-20):], func() { reply(func() { finish(false) }) })
+		answer := func(err string) {
+			m.poll()
+			snap := m.snapshot(asked)
+			reply(func() {
+				if err == "" && !op.dead && !st.stopped && st.hear(snap, begun) {
+					op.wake()
+				}
+				finish(err == "")
+			})
+		}
+		if verb == verbRefresh {
+			answer("")
+			return
+		}
+		m.order(verb, o, answer)
+	}, func() { finish(false) })
+}
+
+// change carries out effects on objects, one after the other.
+func (op *operator) change(effects []core.Effect, done func()) {
+	if len(effects) == 0 {
+		done()
+		return
+	}
+	w, e := op.w, effects[0]
+	if d, isDelete := e.(core.DeleteInstance); isDelete {
+		if st := op.streams[d.Instance]; st != nil {
+			defer op.forget(d.Instance)
+		}
+	}
+	w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) {
+		w.api.carryOut(e)
+		reply(func() {
+			if !op.dead {
+				op.change(effects[1:], done)
+			}
+		})
+	}, func() {
+		if !op.dead {
+			op.failed = e.String()
+			op.change(effects[1:], done)
+		}
+	})
+}
+
+func (op *operator) forget(instance string) {
+	op.streams[instance].stop()
+	delete(op.streams, instance)
+	for i, name := range op.order {
+		if name == instance {
+			op.order = append(op.order[:i:i], op.order[i+1:]...)
+			return
+		}
+	}
+}
+
+func (a *apiServer) carryOut(e core.Effect) {
+	switch e := e.(type) {
+	case core.CreateVolume:
+		a.createVolume(e.Instance)
+	case core.CreatePod:
+		a.createPod(e.Instance)
+	case core.DeletePod:
+		a.deletePod(e.Instance, e.UID, false)
+	case core.DeleteInstance:
+		if v := a.volume(e.Instance); v != nil && !v.deleting {
+			v.data.removed = true
+		}
+		a.deleteVolume(e.Instance)
+		a.deletePod(e.Instance, "", false)
+	case core.LabelPod:
+		a.updatePod(e.Instance, "", func(p *podObject) { p.role, p.routable = e.Role, e.Routable })
+	case core.ClearDemote:
+		a.updatePod(e.Instance, "", func(p *podObject) { p.demote = false })
+	case core.RouteWrites:
+		a.w.truth.routed(e.Instance)
+		a.put(kindRoute, "rw", &routeObject{primary: e.Instance})
+	default:
+		a.w.fail("model", "the model does not know the effect %T", e)
+	}
+}

@@ -1,0 +1,157 @@
+package sim
+
+import "time"
+
+const leaseRenewal = 5 * time.Second
+
+// leaseState is what a manager knows of its lease.
+type leaseState struct {
+	epoch   int64
+	renewed time.Duration // when the renewal was sent
+	busy    bool
+	ticking bool
+}
+
+// leaseLimit bounds a call about the lease.
+const leaseLimit = 4 * time.Second
+
+// acquireLease takes the record for an epoch. One of a lower epoch may be taken
+// over: the promotion carries the proof that its holder cannot write any more.
+func (m *manager) acquireLease(epoch int64, done func(string)) {
+	sent := m.w.now
+	m.w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
+		why := m.w.api.takeLease(m.me, epoch)
+		reply(func() {
+			if m.dead {
+				return
+			}
+			if why == "" {
+				m.lease.epoch, m.lease.renewed = epoch, sent
+			}
+			done(why)
+		})
+	}, func() {
+		if !m.dead {
+			done("taking the lease: the API server does not answer")
+		}
+	})
+}
+
+// takeLease is the read and the conditional write as one.
+func (a *apiServer) takeLease(who string, epoch int64) string {
+	l := a.lease()
+	if l == nil {
+		a.put(kindLease, "primary", &leaseObject{uid: a.w.name("lease"), holder: who, epoch: epoch})
+		return ""
+	}
+	if l.holder != "" && l.holder != who && l.epoch >= epoch {
+		return l.holder + " holds the lease"
+	}
+	n := *l
+	n.holder, n.epoch = who, epoch
+	n.renewals++
+	a.put(kindLease, "primary", &n)
+	return ""
+}
+
+// tendLease renews the lease while mysqld is writable and answers, and gives it
+// back once nothing can be written any more.
+func (m *manager) tendLease() {
+	if m.writable != 0 || m.lease.epoch != 0 {
+		m.at(time.Second, m.tendLease)
+		m.lookAtLease()
+		return
+	}
+	m.lease.ticking = false
+}
+
+// wakeLease: something has changed that the lease follows.
+func (m *manager) wakeLease() {
+	if !m.lease.ticking {
+		m.lease.ticking = true
+		m.at(time.Second, m.tendLease)
+	}
+	m.at(10*time.Millisecond, func() { m.lookAtLease() })
+}
+
+func (m *manager) lookAtLease() {
+	if m.lease.busy {
+		return
+	}
+	up := m.proc != nil && !m.proc.dead
+	f := m.facts()
+	switch {
+	case m.lease.epoch != 0 && !f.Mysqld.MayWrite && (!f.Permitted() || m.terminating != 0 && !up):
+		m.lease.busy = true
+		m.releaseLease(func() { m.lease.busy = false })
+	case !m.w.conf.lease || m.writable == 0:
+	case m.w.now-m.lease.renewed >= leaseRenewal && (up && m.w.now-m.answered <= 2*time.Second || m.w.mut.HungRenews):
+		m.renewLease(m.writable)
+	}
+}
+
+func (m *manager) renewLease(epoch int64) {
+	m.lease.busy = true
+	sent := m.w.now
+	m.w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
+		l := m.w.api.lease()
+		lost := l != nil && (l.holder != m.me || l.epoch > epoch)
+		if !lost {
+			m.w.api.takeLease(m.me, epoch)
+		}
+		reply(func() {
+			m.lease.busy = false
+			if lost {
+				m.lease.epoch, m.lease.renewed = 0, 0
+				return
+			}
+			m.lease.epoch, m.lease.renewed = epoch, sent
+		})
+	}, func() { m.lease.busy = false })
+}
+
+// releaseLease deletes the record if it is ours.
+func (m *manager) releaseLease(done func()) {
+	if m.lease.epoch == 0 {
+		done()
+		return
+	}
+	m.w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
+		if l := m.w.api.lease(); l != nil && l.holder == m.me {
+			m.w.api.remove(kindLease, "primary")
+		}
+		reply(func() {
+			m.lease.epoch, m.lease.renewed = 0, 0
+			if !m.dead {
+				done()
+			}
+		})
+	}, func() {
+		if !m.dead {
+			done()
+		}
+	})
+}
+
+// publish writes this instance into the Cluster's status as its primary, once it
+// is writable.
+func (m *manager) publish() {
+	if !m.publishes() {
+		return
+	}
+	w := m.w
+	w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
+		c := w.api.cluster()
+		s := &c.status
+		if p := s.Promotion; p != nil && p.Instance == m.me && s.Epoch == m.writable && s.CurrentPrimary != m.me && s.TargetPrimary == m.me {
+			at := w.clockOf(m.machine)
+			w.api.updateCluster(0, func(c *clusterObject) { c.status.CurrentPrimary, c.status.CurrentPrimaryAt = m.me, kept(at) })
+		}
+		reply(func() { m.at(time.Second, m.publish) })
+	}, func() { m.at(time.Second, m.publish) })
+}
+
+func (m *manager) publishes() bool {
+	f := m.facts()
+	return m.writable != 0 && f.Permitted() && f.Cluster.Epoch == m.writable && f.Cluster.CurrentPrimary != m.me
+}

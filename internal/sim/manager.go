@@ -1,0 +1,345 @@
+package sim
+
+import (
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+)
+
+// manager is one run of an instance manager: what internal/instance is in
+// reality, around the real agent.Decide.
+type manager struct {
+	w       *world
+	node    *node
+	c       *container
+	machine int
+	me, uid string
+	boot    string
+	began   time.Duration
+	volume  *volume
+	dead    bool
+
+	cluster *watch
+	view    *agent.Cluster
+	locked  bool
+	data    core.DataState
+	seen    int64
+	frozen  int64
+
+	activity agent.Activity
+	abort    func()
+
+	proc      *mysqld
+	started   time.Duration
+	accepted  bool
+	mayWrite  bool
+	writable  int64
+	writableN int
+	downSince time.Duration
+	ended     bool
+	failures  int
+	restarts  int
+	problem   *agent.Problem
+
+	server   *core.Server
+	serverAt time.Duration
+	answered time.Duration
+	misses   int
+	polled   int // version of the server when it was polled last
+
+	decision   agent.Decision
+	trouble    *trouble
+	primary    *agent.Position
+	successor  *agent.Position
+	asking     bool
+	askFailed  string
+	askAgain   time.Duration
+	receiveTry time.Duration
+	donor      string
+	clone      *core.Clone
+	restart    int64
+	sessions   int
+	verified   *mysqld
+
+	terminating   time.Duration // 0 when not asked to
+	stopRequested *mysqld
+
+	lease    leaseState
+	worker   worker
+	streams  []*statusStream
+	calls    []func() // what a caller learns when the connection is reset
+	last     core.Report
+	reports  int // counts changes that matter
+	polling  bool
+	pollBase time.Duration
+	healthy  time.Duration // replication was last seen healthy
+}
+
+func newManager(n *node, c *container) *manager {
+	m := &manager{w: n.w, node: n, c: c, machine: n.machine, me: c.pod.instance, uid: c.pod.uid, boot: n.w.name("boot"),
+		began: n.w.now, volume: c.volume}
+	m.worker.m = m
+	m.downSince = m.w.now
+	m.pollBase = m.w.now
+	m.at(20*time.Millisecond, m.lockVolume)
+	m.armPoll()
+	return m
+}
+
+// at has the manager do something later, if it still lives.
+func (m *manager) at(d time.Duration, do func()) {
+	m.w.at(d, m.machine, func() {
+		if !m.dead {
+			do()
+		}
+	})
+}
+
+// moment is a moment of the world's on this machine's clock; zero stays zero.
+func (m *manager) moment(t time.Duration) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return m.w.machines[m.machine].clock.now(t)
+}
+
+// lockVolume waits until no other manager of this node uses the volume.
+func (m *manager) lockVolume() {
+	v := m.volume
+	if v.holder != nil && v.holder != m {
+		m.at(100*time.Millisecond, m.lockVolume)
+		return
+	}
+	v.holder = m
+	if m.w.mut.ForgetFenced {
+		v.memory.fencedBelow = 0
+	}
+	m.locked, m.data, m.downSince = true, v.state(), m.w.now
+	m.seen = max(m.seen, v.memory.fencedBelow)
+	m.update()
+	m.cluster = newWatch(m.w, kindCluster, m.machine, 0, func(string) { m.setCluster() })
+}
+
+// setCluster takes from the Cluster what an instance decides by.
+func (m *manager) setCluster() {
+	if m.dead {
+		return
+	}
+	c := watched[clusterObject](m.cluster, clusterName)
+	if c == nil {
+		return
+	}
+	s := &c.status
+	m.view = &agent.Cluster{
+		Generation: c.generation, Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch, CurrentPrimary: s.CurrentPrimary,
+		Diverged: s.Diverged, Instances: max(c.spec.instances, len(s.InstanceNames)), Durability: c.spec.durability.Mode,
+		Lease: m.w.conf.lease, MaxStart: time.Hour, MaxStop: m.w.conf.maxStop, Promotion: s.Promotion,
+	}
+	m.seen = max(m.seen, s.Epoch)
+	if !m.volume.memory.adopted {
+		m.volume.memory = remembered{adopted: true}
+	}
+	m.update()
+	m.publish()
+	m.wakeLease()
+}
+
+// facts gathers what is known for a decision.
+func (m *manager) facts() *agent.Facts {
+	up := m.proc != nil && !m.proc.dead
+	f := &agent.Facts{
+		Now: m.moment(m.w.now), Me: m.me, PodUID: m.uid, Node: m.node.name,
+		Cluster: m.view, Locked: m.locked, Data: m.data, FrozenBelow: m.frozen,
+		Activity: m.activity, Server: m.server, WritableEpoch: m.writable, Primary: m.primary,
+		Asking: m.asking || m.w.now < m.askAgain, AskFailed: m.askFailed,
+		Donor: m.donor, RestartEpoch: m.restart, Problem: m.problem, TerminatingSince: m.moment(m.terminating),
+		Mysqld: agent.Mysqld{Up: up, Accepted: m.accepted, Answers: m.accepted && m.misses < 3, StartedAt: m.moment(m.started),
+			DownSince: m.moment(m.downSince), Ended: m.ended, MayWrite: m.mayWrite, Failures: m.failures},
+		LeaseEpoch: m.lease.epoch,
+	}
+	if !f.Mysqld.Answers {
+		f.Server = nil
+	}
+	if m.locked {
+		r := m.volume.memory
+		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.fencedBelow, r.wasPrimaryEpoch, r.acks, r.acksEpoch
+		f.TailEpoch, f.Successor = r.tailEpoch, m.successor
+	}
+	if f.Server != nil && f.Server.Replication != nil {
+		f.Replicating = f.Server.Replication.SourceHost
+		if r := f.Server.Replication; !r.IORunning && r.IOError != "" {
+			f.ReceiveFailedAt = m.moment(m.receiveTry)
+		}
+	}
+	return f
+}
+
+// update tells watchers, and wakes the worker.
+func (m *manager) update() {
+	m.announce()
+	m.worker.wake()
+	m.armPoll()
+}
+
+const pollInterval = 500 * time.Millisecond
+
+// armPoll asks mysqld at the next half second. While all is quiet and nothing
+// changes, asking would tell nothing new, and is left out.
+func (m *manager) armPoll() {
+	if m.polling || m.dead {
+		return
+	}
+	m.polling = true
+	next := m.pollBase + ((m.w.now-m.pollBase)/pollInterval+1)*pollInterval
+	m.at(next-m.w.now, func() {
+		m.polling = false
+		m.poll()
+		m.worker.wake()
+		if !m.isQuiet() {
+			m.armPoll()
+		}
+	})
+}
+
+// isQuiet: nothing that depends on time alone is to be decided.
+func (m *manager) isQuiet() bool {
+	d := m.decision
+	return d.State == core.Running && d.Reason == "" && len(d.Actions) == 0 && m.trouble == nil && !m.worker.busy &&
+		m.writable == 0 && m.terminating == 0 && m.proc.answers() && m.polled == m.proc.version && m.c.ready
+}
+
+// mysqldChanged: a poll would find something new.
+func (m *manager) mysqldChanged() {
+	if !m.dead {
+		m.armPoll()
+	}
+}
+
+// poll asks mysqld once.
+func (m *manager) poll() {
+	s := m.proc
+	if s == nil || s.dead {
+		m.probe()
+		return
+	}
+	if !s.answers() {
+		if m.misses++; m.misses == 3 && m.accepted {
+			m.tell("mysqld does not answer")
+		}
+		m.announce()
+		m.probe()
+		return
+	}
+	m.misses, m.answered, m.accepted = 0, m.w.now, true
+	if m.w.now-m.started > time.Minute {
+		m.failures = 0
+	}
+	m.polled = s.version
+	m.server, m.serverAt = s.report(), m.w.now
+	m.noteWritable()
+	m.announce()
+	m.tick()
+	m.probe()
+}
+
+// noteWritable holds what the server says against what was made of it.
+func (m *manager) noteWritable() {
+	switch {
+	case m.activity != "":
+	case m.server.SuperReadOnly && m.writable != 0:
+		m.writable, m.mayWrite = 0, false
+	case !m.server.SuperReadOnly && m.writable == 0:
+		m.mayWrite = true
+	}
+}
+
+// probe is the kubelet's question whether clients may be sent here.
+func (m *manager) probe() {
+	f := m.facts()
+	ready := f.Server != nil && f.Data == core.DataPopulated && m.decision.Errant.IsEmpty()
+	if ready && f.WritableEpoch == 0 {
+		r := f.Server.Replication
+		if r != nil && r.SQLRunning && r.IORunning {
+			m.healthy = m.w.now
+		}
+		broken := r != nil && r.SQLError != "" && !r.SQLRunning
+		ready = !broken && m.healthy != 0 && m.w.now-m.healthy <= 10*time.Second
+	}
+	m.node.setReady(m.c, ready)
+}
+
+// exited: mysqld has ended, and everybody learns it now.
+func (m *manager) exited(s *mysqld, crashed bool) {
+	if m.proc != s {
+		return
+	}
+	m.ended = crashed && m.stopRequested != s
+	m.downSince = m.w.now
+	m.writable, m.mayWrite, m.server, m.sessions = 0, false, nil, 0
+	m.writableN++
+	if m.ended && m.w.now-m.started < time.Minute {
+		m.failures++
+	}
+	if m.volume.full && crashed {
+		m.setProblem("DiskFull")
+	}
+	m.tell("mysqld has ended")
+	m.update()
+	m.wakeLease()
+}
+
+func (m *manager) setProblem(reason string) {
+	m.problem = &agent.Problem{Problem: core.Problem{Reason: reason, Message: "the volume is full"}, RetryAt: m.moment(m.w.now + spaceCheck)}
+	if m.view != nil {
+		m.problem.Generation = m.view.Generation
+	}
+	m.update()
+}
+
+// terminate: the Pod is to be stopped.
+func (m *manager) terminate() {
+	if m.terminating == 0 && !m.dead {
+		m.terminating = m.w.now
+		m.update()
+	}
+}
+
+// die is the end of the manager, and of all in its container.
+func (m *manager) die(power bool) {
+	if m.dead {
+		return
+	}
+	m.beforeSilence()
+	m.dead = true
+	if m.proc != nil {
+		m.proc.end(true)
+	}
+	if m.volume.holder == m {
+		m.volume.holder = nil
+	}
+	if m.cluster != nil {
+		m.cluster.stop()
+	}
+	if !power {
+		for _, st := range m.streams {
+			st.reset()
+		}
+		for _, reset := range m.calls {
+			reset()
+		}
+		m.w.at(10*time.Millisecond, m.machine, func() { m.node.exited(m.c) })
+	}
+}
+
+// exit is an orderly end: the last word goes out, then the connections close.
+func (m *manager) exit() {
+	m.decision = agent.Decision{State: core.Stopped, Reason: "Terminated", Message: "the instance was stopped"}
+	m.trouble, m.ended = nil, false
+	m.announce()
+	m.releaseLease(func() { m.die(false) })
+}
+
+func (m *manager) tell(format string, args ...any) {
+	m.w.tell(m.me+": "+format, args...)
+}

@@ -1,0 +1,34 @@
+package sim
+
+import (
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+)
+
+// mutation is a fault in the code under test, put in from outside at the seams
+// between the decisions and the world. The zero value changes nothing. It is for
+// tests: a simulation that does not find a mutation would not find the mistake.
+type mutation struct {
+	// Around the decisions.
+	Observe  func(*world, *core.Observation)
+	Plan     func(*core.Observation, *core.Plan)
+	Facts    func(*agent.Facts)
+	Decision func(*agent.Facts, *agent.Decision)
+
+	// In what the shells promise.
+	ForgetFenced         bool // the promise is not kept over a restart
+	PromiseBeforeItHolds bool // it is told while mysqld still accepts writes
+	PromiseOnly          bool // the promise is written, and writes go on
+	PromiseWithoutLock   bool // for a volume that another manager uses
+	OldOrders            bool // the epoch of an order is not looked at
+	FreezeOnPaper        bool // receiving goes on
+	KeepSessions         bool // client sessions stay open in a demotion
+	ReleaseWaiters       bool // semi-sync is turned off to get rid of waiting sessions
+	StopPolitely         bool // mysqld gets SIGTERM before writes have stopped
+	OpenWithoutLook      bool // the permission is not looked at once more
+	TailAlways           bool // a tail counts as never acknowledged whatever was promised
+	TailFromAnybody      bool // a successor that is not writable is asked, too
+	CloneOverData        bool // an order to clone replaces data
+	HungRenews           bool // the lease is renewed though mysqld does not answer
+	ClocksDrift          bool // monotonic clocks do not run equally fast
+}

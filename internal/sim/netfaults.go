@@ -1,0 +1,117 @@
+package sim
+
+import "time"
+
+// cutBoth cuts two machines apart for a while.
+func (w *world) cutBoth(a, b int, took time.Duration) {
+	w.cut(a, b)
+	w.cut(b, a)
+	w.later(took, func() { w.mend(a, b); w.mend(b, a) })
+}
+
+func (w *world) howLong(d *dice) time.Duration {
+	if d.upTo(3) == 0 {
+		return d.between(500*time.Millisecond, 5*time.Second)
+	}
+	return d.between(5*time.Second, 60*time.Second)
+}
+
+func (w *world) isolateNode(d *dice) {
+	n, took := w.pickNode(d), w.howLong(d)
+	withClients := d.upTo(2) == 0 // its clients are on its side
+	w.tell("%s is cut off for %s (from the clients: %t)", n.name, took, !withClients)
+	for i := range w.machines {
+		if i != n.machine && !(i == clientMachine && withClients) {
+			w.cutBoth(n.machine, i, took)
+		}
+	}
+}
+
+func (w *world) cutFromAPI(d *dice) {
+	n, took := w.pickNode(d), w.howLong(d)
+	w.tell("%s cannot reach the API server for %s", n.name, took)
+	w.cutBoth(n.machine, apiMachine, took)
+}
+
+func (w *world) cutFromOperator(d *dice) {
+	n, took := w.pickNode(d), w.howLong(d)
+	w.tell("%s and the operators cannot reach each other for %s", n.name, took)
+	w.cutBoth(n.machine, operatorMachine1, took)
+	w.cutBoth(n.machine, operatorMachine2, took)
+}
+
+func (w *world) cutPair(d *dice) {
+	a, b := w.pickNode(d), w.nodes[d.upTo(len(w.nodes))]
+	if a == b {
+		return
+	}
+	took := w.howLong(d)
+	w.tell("%s and %s cannot reach each other for %s", a.name, b.name, took)
+	w.cutBoth(a.machine, b.machine, took)
+}
+
+func (w *world) cutOneWay(d *dice) {
+	a, b := w.pickNode(d).machine, d.upTo(len(w.machines))
+	if d.upTo(2) == 0 {
+		a, b = b, a
+	}
+	if a == b {
+		return
+	}
+	took := w.howLong(d)
+	w.tell("nothing gets from %s to %s for %s", w.machines[a].name, w.machines[b].name, took)
+	w.cut(a, b)
+	w.later(took, func() { w.mend(a, b) })
+}
+
+// split puts every machine on one of two sides.
+func (w *world) split(d *dice) {
+	took := w.howLong(d)
+	side := make([]bool, len(w.machines))
+	for i := range side {
+		side[i] = d.upTo(2) == 0
+	}
+	w.tell("the network is split for %s", took)
+	for a := range side {
+		for b := range a {
+			if side[a] != side[b] {
+				w.cutBoth(a, b, took)
+			}
+		}
+	}
+}
+
+func (w *world) apiAway(d *dice) {
+	took := w.howLong(d)
+	w.tell("the API server is away for %s", took)
+	for i := range w.machines {
+		if i != apiMachine {
+			w.cutBoth(apiMachine, i, took)
+		}
+	}
+}
+
+func (w *world) slowLink(d *dice) {
+	a, b := w.pickNode(d).machine, d.upTo(len(w.machines))
+	took, by := w.howLong(d), d.between(20*time.Millisecond, 1500*time.Millisecond)
+	w.tell("what goes between %s and %s takes %s longer, for %s", w.machines[a].name, w.machines[b].name, by, took)
+	w.link(a, b).slow, w.link(b, a).slow = by, by
+	w.later(took, func() { w.link(a, b).slow, w.link(b, a).slow = 0, 0 })
+}
+
+// lateAcks: what replicas say to the primary takes long, so that commits wait.
+func (w *world) lateAcks(d *dice) {
+	p := w.api.cluster().status.Promotion
+	if p == nil || w.nodeOf(p.Node) == nil {
+		return
+	}
+	to, took := w.nodeOf(p.Node).machine, w.howLong(d)
+	by := d.between(50*time.Millisecond, 3*time.Second)
+	w.tell("what gets to %s from other nodes takes %s longer, for %s", p.Node, by, took)
+	for _, n := range w.nodes {
+		if n.machine != to && d.upTo(4) > 0 {
+			w.link(n.machine, to).slow = by
+			w.later(took, func() { w.link(n.machine, to).slow = 0 })
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package sim
+
+import (
+	"time"
+
+	"cnmsql.co/internal/control"
+)
+
+// order carries out a command of the operator's; done is called when it is.
+func (m *manager) order(verb control.Verb, o control.Order, done func(err string)) {
+	if no := m.admit(verb, o); no != "" {
+		m.w.cover.count("order", no)
+		done(no)
+		return
+	}
+	if m.w.story.on {
+		m.tell("is ordered to %s at epoch %d %s%d", verb, o.Epoch, o.Donor, o.Acks)
+	}
+	m.w.cover.count("order", string(verb))
+	switch verb {
+	case control.VerbDemote:
+		m.orderDemote(o.Epoch, done)
+	case control.VerbFreezeIO:
+		m.orderFreeze(o.Epoch, done)
+	case control.VerbThawIO:
+		m.frozen = 0
+		m.update()
+		done("")
+	case control.VerbCloneFrom:
+		m.orderClone(o.Donor, done)
+	case control.VerbRestartInPlace:
+		m.restart = max(m.restart, o.Epoch)
+		m.update()
+		done("")
+	case control.VerbSetAcks:
+		m.worker.submit(func(over func()) {
+			if m.writable != o.Epoch {
+				done("NotPrimary")
+				over()
+				return
+			}
+			m.requireAcks(o.Epoch, o.Acks, func(err string) { done(err); over() })
+		})
+	default:
+		m.w.fail("model", "the model does not know the order %s", verb)
+	}
+}
+
+// admit refuses what is out of date, and whatever needs the volume while another
+// manager may be using it.
+func (m *manager) admit(verb control.Verb, o control.Order) string {
+	switch {
+	case o.Epoch < m.seen && !m.w.mut.OldOrders:
+		return "StaleEpoch"
+	case !m.locked && !m.w.mut.PromiseWithoutLock:
+		return "VolumeInUse"
+	}
+	m.seen = o.Epoch
+	m.announce()
+	return ""
+}
+
+// orderDemote promises before it acts.
+func (m *manager) orderDemote(epoch int64, done func(string)) {
+	r := &m.volume.memory
+	r.fencedBelow = max(r.fencedBelow, epoch)
+	m.update()
+	m.worker.submit(func(over func()) {
+		end := func(err string) { done(err); over() }
+		switch {
+		case m.writable >= epoch, m.activity != "":
+			end("")
+		case m.w.mut.PromiseOnly:
+			end("")
+		default:
+			m.stopWrites(end)
+		}
+	})
+}
+
+// orderFreeze stops receiving, and says so only when it has stopped.
+func (m *manager) orderFreeze(epoch int64, done func(string)) {
+	m.frozen = max(m.frozen, epoch)
+	m.update()
+	m.worker.submit(func(over func()) {
+		end := func(err string) { done(err); over() }
+		switch {
+		case m.proc == nil || m.proc.dead || !m.accepted || m.activity != "":
+			end("")
+		case m.w.mut.FreezeOnPaper:
+			end("")
+		default:
+			m.statement(5*time.Second, func(s *mysqld) { s.io.stop(); s.changed() }, end)
+		}
+	})
+}
+
+func (m *manager) orderClone(donor string, done func(string)) {
+	switch {
+	case donor == "":
+		done("NoDonor")
+	case m.data == "Populated" && !m.w.mut.CloneOverData:
+		done("HasData")
+	case m.activity != "" && m.donor != donor:
+		done("Busy")
+	default:
+		m.donor = donor
+		m.worker.wake()
+		done("")
+	}
+}

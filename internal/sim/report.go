@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
+
+// report is the manager's word.
+func (m *manager) report() core.Report {
+	d := &m.decision
+	r := core.Report{
+		Instance: m.me, PodUID: m.uid, Node: m.node.name, Boot: m.boot,
+		State: d.State, Reason: d.Reason, Message: d.Message,
+		Data: m.data, VolumeLocked: m.locked, SeenEpoch: m.seen, WritableEpoch: m.writable,
+		FrozenBelow: m.frozen, ClientSessions: m.sessions, Terminating: m.terminating != 0,
+		Restarts: m.restarts, Errant: d.Errant, NeedsReclone: d.NeedsReclone, Clone: m.clone,
+	}
+	if r.State == "" {
+		r.State = core.Starting
+	}
+	running := m.proc != nil && !m.proc.dead
+	if m.locked && (!(m.mayWrite && running) || m.w.mut.PromiseBeforeItHolds) {
+		r.FencedBelow = m.volume.memory.fencedBelow
+	}
+	switch {
+	case running && m.accepted && m.misses < 3:
+		r.Server = m.server
+	case !running && (r.State == core.Running || r.State == core.Hung || r.State == core.Recovering):
+		r.State, r.Reason, r.Message = core.Stopped, "", ""
+	}
+	if running && !m.accepted && r.State == core.Running {
+		r.State, r.Reason, r.Message = core.Recovering, "", ""
+	}
+	if !running && m.ended && r.State == core.Stopped {
+		r.Reason = "MysqldCrashed"
+	}
+	if t := m.trouble; t != nil {
+		r.Message = t.err
+		if r.Reason == "" {
+			r.Reason = "ActionFailed"
+		}
+	}
+	return r
+}
+
+// announce tells watchers if something that matters has changed.
+func (m *manager) announce() {
+	r := m.report()
+	if sameButPositions(&r, &m.last) {
+		return
+	}
+	m.last = r
+	m.reports++
+	m.push()
+}
+
+// sameButPositions is reflect.DeepEqual of the two without their positions, and
+// ten times as fast; a test holds it against that.
+func sameButPositions(a, b *core.Report) bool {
+	return a.Instance == b.Instance && a.PodUID == b.PodUID && a.Node == b.Node && a.Boot == b.Boot &&
+		a.State == b.State && a.Reason == b.Reason && a.Message == b.Message && a.Data == b.Data &&
+		a.VolumeLocked == b.VolumeLocked && a.SeenEpoch == b.SeenEpoch && a.WritableEpoch == b.WritableEpoch &&
+		a.FencedBelow == b.FencedBelow && a.FrozenBelow == b.FrozenBelow && a.ClientSessions == b.ClientSessions &&
+		a.Terminating == b.Terminating && a.Version == b.Version && a.Restarts == b.Restarts &&
+		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) && a.Errant.Equal(b.Errant) && a.NeedsReclone == b.NeedsReclone
+}
+
+func samePointed[T comparable](a, b *T) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+func sameServer(a, b *core.Server) bool {
+	if a == b || a == nil || b == nil {
+		return a == b
+	}
+	x, y := a.SemiSync, b.SemiSync
+	x.WaitSessions, y.WaitSessions = 0, 0
+	return a.UUID == b.UUID && a.SuperReadOnly == b.SuperReadOnly && x == y && sameReplication(a.Replication, b.Replication)
+}
+
+func sameReplication(a, b *core.Replication) bool {
+	if a == b || a == nil || b == nil {
+		return a == b
+	}
+	return a.SourceHost == b.SourceHost && a.SourceUUID == b.SourceUUID && a.IORunning == b.IORunning &&
+		a.IOConnecting == b.IOConnecting && a.SQLRunning == b.SQLRunning && a.IOError == b.IOError &&
+		a.IOErrno == b.IOErrno && a.SQLError == b.SQLError
+}
+
+// sameStatus: two statuses read alike.
+func sameStatus(a, b *core.Status) bool {
+	return a.Phase == b.Phase && a.Reason == b.Reason && a.Diagnosis == b.Diagnosis && a.State == b.State &&
+		a.CurrentPrimary == b.CurrentPrimary && a.CurrentPrimaryAt.Equal(b.CurrentPrimaryAt) &&
+		a.TargetPrimary == b.TargetPrimary && a.TargetPrimaryAt.Equal(b.TargetPrimaryAt) && a.Epoch == b.Epoch &&
+		samePromotion(a.Promotion, b.Promotion) && sameOperation(a.Operation, b.Operation) &&
+		a.FailingSince.Equal(b.FailingSince) && a.LastFailover.Equal(b.LastFailover) && a.EstablishedAt.Equal(b.EstablishedAt) &&
+		slices.Equal(a.InstanceNames, b.InstanceNames) && a.LatestOrdinal == b.LatestOrdinal &&
+		slices.Equal(a.Diverged, b.Diverged) && slices.Equal(a.Broken, b.Broken) && a.Ready == b.Ready &&
+		a.Durable == b.Durable && a.DurableMessage == b.DurableMessage
+}
+
+func samePromotion(a, b *core.Promotion) bool {
+	if a == b || a == nil || b == nil {
+		return a == b
+	}
+	return a.Epoch == b.Epoch && a.Instance == b.Instance && a.Proof == b.Proof && a.Evidence == b.Evidence && a.From == b.From &&
+		a.RequiredGTID.Equal(b.RequiredGTID) && a.RequiredAcks == b.RequiredAcks && a.GrantedAt.Equal(b.GrantedAt) &&
+		a.PodUID == b.PodUID && a.Node == b.Node && a.WritableSince.Equal(b.WritableSince)
+}
+
+func sameOperation(a, b *core.Operation) bool {
+	if a == b || a == nil || b == nil {
+		return a == b
+	}
+	return a.Kind == b.Kind && a.Step == b.Step && a.From == b.From && a.To == b.To && a.Reason == b.Reason &&
+		a.StartedAt.Equal(b.StartedAt) && a.Deadline.Equal(b.Deadline)
+}

@@ -1,0 +1,354 @@
+package sim
+
+import (
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/gtid"
+)
+
+const (
+	demoteLimit    = 2 * time.Second
+	demotePatience = 100 * time.Millisecond
+)
+
+// stopWrites returns when mysqld accepts no write any more and nobody can read
+// success from it, or when it was killed.
+func (m *manager) stopWrites(done func(string)) {
+	s := m.proc
+	if s == nil || s.dead || !m.mayWrite {
+		m.writable, m.sessions = 0, 0
+		m.update()
+		m.at(time.Millisecond, func() { done("") })
+		return
+	}
+	d := &demotion{m: m, s: s, done: done, until: m.w.now + demoteLimit}
+	s.at(time.Millisecond, func() {
+		s.refuseWrites(func() { m.at(time.Millisecond, d.closeFormer) })
+	})
+	m.at(demotePatience, d.press)
+	m.at(demoteLimit, func() { d.kill("it could not be made read-only in time") })
+}
+
+// demotion is one stopWrites under way.
+type demotion struct {
+	m        *manager
+	s        *mysqld
+	done     func(string)
+	until    time.Duration
+	readOnly bool
+	over     bool
+}
+
+// press closes the sessions that hold up the lock.
+func (d *demotion) press() {
+	if d.over || d.readOnly || d.s.dead {
+		return
+	}
+	m, s := d.m, d.s
+	s.do(func() { s.kill(append([]*session{}, s.sessions...)) })
+	if !s.stopped && s.semi.enabled && len(s.semi.waiting) > 0 && s.semiClients() < s.semi.acks && !d.readOnly {
+		if m.w.mut.ReleaseWaiters {
+			s.requireAcks(0, 0)
+			return
+		}
+		d.kill("sessions wait for acknowledgements that cannot come")
+		return
+	}
+	m.at(10*time.Millisecond, d.press)
+}
+
+// closeFormer closes the sessions that were open, and waits until they are gone.
+func (d *demotion) closeFormer() {
+	if d.over {
+		return
+	}
+	d.readOnly = true
+	m, s := d.m, d.s
+	if s.dead || s.stopped {
+		return
+	}
+	if m.w.mut.KeepSessions {
+		d.finish()
+		return
+	}
+	s.kill(append([]*session{}, s.sessions...))
+	m.sessions = len(s.sessions)
+	if m.sessions > 0 {
+		m.update()
+		m.at(10*time.Millisecond, d.closeFormer)
+		return
+	}
+	d.finish()
+}
+
+func (d *demotion) finish() {
+	m := d.m
+	d.over = true
+	m.demoted()
+	m.server, m.serverAt = d.s.report(), m.w.now
+	if d.s.semi.enabled && len(d.s.semi.waiting) == 0 {
+		d.s.semi.timeout = 0
+	}
+	m.tell("accepts no writes")
+	m.update()
+	m.wakeLease()
+	d.done("")
+}
+
+func (m *manager) demoted() {
+	m.writable, m.mayWrite, m.sessions = 0, false, 0
+	m.writableN++
+}
+
+// kill is what a server gets that does not become read-only in time.
+func (d *demotion) kill(why string) {
+	if d.over {
+		return
+	}
+	m := d.m
+	d.over = true
+	m.tell("mysqld is killed: %s", why)
+	m.w.cover.count("manager", "killed in a demotion")
+	m.stopRequested = d.s
+	m.at(5*time.Millisecond, func() {
+		d.s.end(true)
+		m.at(2*time.Millisecond, func() {
+			m.demoted()
+			m.update()
+			m.wakeLease()
+			d.done("")
+		})
+	})
+}
+
+// stopServer ends mysqld. Writes have stopped before it is asked to end.
+func (m *manager) stopServer(a agent.StopServer, done func(string)) {
+	m.worker.interrupt = nil
+	s := m.proc
+	m.stopRequested = s
+	if a.Kill {
+		m.failures++
+		s.end(true)
+		m.at(20*time.Millisecond, func() { done("") })
+		return
+	}
+	if m.w.mut.StopPolitely {
+		m.begin(agent.Stopping)
+		s.shutDown()
+		m.afterStop(s)
+		done("")
+		return
+	}
+	m.stopWrites(func(err string) {
+		if err == "" {
+			m.begin(agent.Stopping)
+			m.shutDown(s)
+		}
+		done(err)
+	})
+}
+
+// shutDown asks mysqld to end, unless it would tell waiting sessions success.
+func (m *manager) shutDown(s *mysqld) {
+	if s.dead {
+		m.endActivity()
+		return
+	}
+	if s.answers() {
+		s.kill(append([]*session{}, s.sessions...))
+		s.io.stop()
+		s.applying = false
+	}
+	if s.answers() && len(s.semi.waiting) == 0 {
+		s.shutDown()
+	} else {
+		s.end(true)
+	}
+	m.afterStop(s)
+}
+
+func (m *manager) afterStop(s *mysqld) {
+	deadline := m.terminating + m.w.conf.maxStop - 5*time.Second
+	var look func()
+	look = func() {
+		switch {
+		case s.dead:
+			m.endActivity()
+		case m.w.now > deadline:
+			s.end(true)
+			m.at(10*time.Millisecond, m.endActivity)
+		default:
+			m.at(50*time.Millisecond, look)
+		}
+	}
+	look()
+}
+
+// becomePrimary opens the server for writes, in the order that keeps an
+// acknowledged write.
+func (m *manager) becomePrimary(a agent.BecomePrimary, done func(string)) {
+	s := m.proc
+	wasOpen := m.mayWrite
+	m.statement(statementLimit, func(s *mysqld) {
+		if s.db.source != "" {
+			m.w.truth.dropped(s.db)
+			s.forgetSource()
+		}
+		if !wasOpen && s.semi.enabled {
+			s.requireAcks(0, 0)
+		}
+	}, func(err string) {
+		if err != "" {
+			done(err)
+			return
+		}
+		m.requireAcks(a.Epoch, a.Acks, func(err string) {
+			if err != "" {
+				done(err)
+				return
+			}
+			if !wasOpen && s.answers() {
+				s.kill(append([]*session{}, s.sessions...))
+			}
+			m.open(a.Epoch, done)
+		})
+	})
+}
+
+// open: the permission is looked at once more at the last moment; from here on it
+// is not given up half way.
+func (m *manager) open(epoch int64, done func(string)) {
+	m.volume.memory.wasPrimaryEpoch = epoch
+	if f := m.facts(); (!f.Permitted() || f.Cluster.Promotion.Epoch != epoch) && !m.w.mut.OpenWithoutLook {
+		done("the promotion was withdrawn")
+		return
+	}
+	m.worker.interrupt = nil
+	m.mayWrite = true
+	s := m.proc
+	m.statement(5*time.Second, func(s *mysqld) { s.openWrites(epoch) }, func(err string) {
+		if err != "" {
+			if s != nil {
+				s.end(true)
+			}
+			m.at(5*time.Millisecond, func() { done("mysqld does not say whether it became writable, and is killed") })
+			return
+		}
+		m.writable, m.frozen = epoch, 0
+		m.writableN++
+		if m.server != nil {
+			server := *m.server
+			server.SuperReadOnly, server.Replication = false, nil
+			m.server = &server
+		}
+		m.tell("is primary in epoch %d", epoch)
+		m.update()
+		m.wakeLease()
+		m.publish()
+		done("")
+	})
+}
+
+// requireAcks remembers the number before it is applied.
+func (m *manager) requireAcks(epoch int64, acks int, done func(string)) {
+	r := &m.volume.memory
+	if r.acksEpoch != epoch || acks > r.acks {
+		r.acks, r.acksEpoch = acks, epoch
+	}
+	quorum := m.view != nil && m.view.Durability == core.DurabilityQuorum
+	r.tailEpoch = 0
+	if quorum && acks > 0 {
+		r.tailEpoch = epoch
+	}
+	if m.w.mut.TailAlways {
+		r.tailEpoch = epoch
+	}
+	timeout := m.w.conf.ackTimeout
+	if quorum {
+		timeout = 49 * 24 * time.Hour
+	}
+	m.statement(statementLimit, func(s *mysqld) { s.requireAcks(acks, timeout) }, func(err string) {
+		if err == "" {
+			m.volume.memory.acks = acks
+		}
+		done(err)
+	})
+}
+
+// askPrimary reads what this instance has executed first, and asks the primary
+// after that.
+func (m *manager) askPrimary(a agent.AskPrimary) {
+	if m.asking {
+		return
+	}
+	m.asking = true
+	var mine gtid.Set
+	m.statement(3*time.Second, func(s *mysqld) { mine = s.db.executed }, func(err string) {
+		if err != "" {
+			m.askedInVain(err)
+			return
+		}
+		at := m.w.now
+		m.askPeer(a.Instance, func(r core.Report) {
+			m.primary = &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: m.moment(at), Mine: mine, Executed: r.Server.Executed, Purged: r.Server.Purged}
+		})
+	})
+}
+
+// askSuccessor asks the new primary what it holds, while mysqld does not run.
+func (m *manager) askSuccessor(a agent.AskSuccessor) {
+	if m.asking {
+		return
+	}
+	m.asking = true
+	m.askPeer(a.Instance, func(r core.Report) {
+		if r.WritableEpoch != a.Epoch && !m.w.mut.TailFromAnybody {
+			m.askFailed, m.askAgain = a.Instance+" is not writable", m.w.now+askRetry
+			return
+		}
+		m.successor = &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: m.moment(m.w.now), Executed: r.Server.Executed, Purged: r.Server.Purged}
+	})
+}
+
+const askRetry = 400 * time.Millisecond
+
+func (m *manager) askedInVain(why string) {
+	m.asking = false
+	m.askFailed, m.askAgain = why, m.w.now+askRetry
+	m.update()
+}
+
+// askPeer asks another instance's manager for a report taken now.
+func (m *manager) askPeer(instance string, answer func(core.Report)) {
+	peer := m.w.managerOf(instance)
+	if peer == nil {
+		m.at(10*time.Millisecond, func() { m.askedInVain("no such host") })
+		return
+	}
+	m.w.call(m.machine, peer.machine, 3*time.Second, func(reply func(func())) {
+		if peer.dead {
+			reply(func() { m.askedInVain("connection refused") })
+			return
+		}
+		peer.poll()
+		fresh := peer.serverAt == m.w.now
+		r := peer.report()
+		reply(func() {
+			switch {
+			case m.dead:
+			case r.Instance != instance || r.Server == nil || !fresh:
+				m.askedInVain(string(r.State))
+			default:
+				m.asking, m.askFailed = false, ""
+				answer(r)
+				m.update()
+			}
+		})
+	}, func() {
+		if !m.dead {
+			m.askedInVain("timeout")
+		}
+	})
+}

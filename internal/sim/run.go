@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Result is what came of a run.
+type Result struct {
+	Seed   uint64
+	Faults []Fault
+	// Violation is nil when all invariants held.
+	Violation *Violation
+	// Simulated is how much of the world's time has passed, and Acked how many
+	// writes were acknowledged.
+	Simulated time.Duration
+	Acked     int
+	Story     []string
+}
+
+const (
+	// recoverWithin is the bound of I7: how long after the last fault a cluster may
+	// take to be healthy, with a human's help.
+	recoverWithin = 12 * time.Minute
+	// quietFor is how long it is watched afterwards.
+	quietFor = 40 * time.Second
+)
+
+// Run plays one seed.
+func Run(seed uint64, cover Coverage) Result {
+	return play(seed, chooseFaults(seed), &mutation{}, cover, false)
+}
+
+// Tell plays one seed and tells its story.
+func Tell(seed uint64) Result {
+	return play(seed, chooseFaults(seed), &mutation{}, nil, true)
+}
+
+func play(seed uint64, faults []Fault, mut *mutation, cover Coverage, tell bool) Result {
+	w := newWorld(seed, mut, cover, &story{on: tell})
+	w.now = 0
+	w.tell("%d instances, %s, failoverDelay %s, lease %t, network volumes %t", w.conf.instances, w.conf.durability.Mode, w.conf.delay, w.conf.lease, w.conf.network)
+	end := 100 * time.Second
+	for _, f := range faults {
+		w.push(f.At, nowhere, func() { w.happen(f) })
+		w.bursts = append(w.bursts, burst{f.At - 5*time.Second, f.At + 25*time.Second})
+		end = max(end, f.At+30*time.Second)
+	}
+	w.runUntil(end)
+	w.recover()
+	r := Result{Seed: seed, Faults: faults, Simulated: w.now, Acked: w.truth.all, Story: w.story.lines}
+	if v, ok := w.failure.(*Violation); ok {
+		r.Violation = v
+	}
+	return r
+}
+
+// burst is a time in which clients are busy.
+type burst struct{ from, to time.Duration }
+
+func (w *world) busy() bool {
+	if w.healing {
+		return w.now-w.healedAt < 30*time.Second
+	}
+	return slices.ContainsFunc(w.bursts, func(b burst) bool { return b.from <= w.now && w.now < b.to })
+}
+
+// recover (I7): when the faults have ended, the cluster is healthy within the
+// bound, and stays so without a write to the API.
+func (w *world) recover() {
+	if w.failure != nil {
+		return
+	}
+	w.heal()
+	w.healedAt = w.now
+	for w.failure == nil && w.now-w.healedAt < recoverWithin {
+		w.runUntil(w.now + 2*time.Second)
+		w.user.help()
+		if w.now-w.healedAt > 30*time.Second && w.isHealthy() && w.truth.lastAck > w.healedAt {
+			w.cover.count("end", "healthy")
+			w.beQuiet()
+			return
+		}
+	}
+	if w.isHopeless() {
+		w.cover.count("end", "needs a backup, or to be made anew")
+		return
+	}
+	w.fail("I7", "not healthy %s after the faults ended: %s", recoverWithin, w.situation())
+}
+
+func (w *world) situation() string {
+	s := w.api.cluster().status
+	return fmt.Sprintf("%s, %s: %s", s.Phase, s.Diagnosis, s.Reason)
+}
+
+// beQuiet: a steady state is silent, and stays healthy.
+func (w *world) beQuiet() {
+	w.runUntil(w.now + 20*time.Second)
+	if w.failure != nil {
+		return
+	}
+	before := w.steadyVersion()
+	w.runUntil(w.now + quietFor)
+	switch {
+	case w.failure != nil, w.truth.falseAlarm > w.healedAt:
+	case !w.isHealthy():
+		w.fail("I7", "healthy, and then no more without a reason: %s", w.situation())
+	case w.steadyVersion() != before:
+		w.fail("silence", "the API is written to although nothing happens")
+	}
+}
+
+// steadyVersion changes with every write but the lease's.
+func (w *world) steadyVersion() int {
+	n := 0
+	for k := range kinds {
+		if k != kindLease {
+			n += len(w.api.logs[k])
+		}
+	}
+	return n
+}

@@ -1,0 +1,306 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+)
+
+const (
+	firstContact  = time.Second
+	orderDeadline = 10 * time.Second
+	refreshLimit  = 2 * time.Second
+	boundLife     = 30 * time.Second
+	earlierKept   = 3
+	// silence is how long a peer may be silent before it is given up.
+	silence = 3 * time.Second
+)
+
+// words is what was heard of one instance.
+type words struct {
+	report   core.Fact[core.Report]
+	earlier  []core.Fact[core.Report]
+	last     core.Fact[core.Report]
+	lostAt   time.Time
+	lastFail string
+}
+
+// statusStream is the standing connection of an operator to one manager.
+type statusStream struct {
+	op       *operator
+	instance string
+	uid      string
+	node     *node
+	stopped  bool
+	since    time.Duration
+	pause    time.Duration
+
+	m        *manager // while connected
+	begun    time.Duration
+	inFlight int
+	arrives  time.Duration // of what was sent last
+	sent     int           // version of the server that was sent last
+	ticking  bool
+	stalled  bool
+	asked    time.Duration // on the manager's side
+
+	words    words
+	boot     string
+	began    time.Time
+	measured time.Time
+	made     int64
+	heardAt  time.Duration
+}
+
+// connect sets the stream up, whenever it is broken.
+func (st *statusStream) connect() {
+	op := st.op
+	if st.stopped || op.dead || st.m != nil {
+		return
+	}
+	w := op.w
+	begun := w.now
+	k := st.node.containers[st.uid]
+	if k == nil || k.manager == nil || k.manager.dead {
+		op.at(5*time.Millisecond, func() { st.lost("connection refused") })
+		return
+	}
+	m := k.manager
+	w.call(op.machine, st.node.machine, firstContact, func(reply func(func())) {
+		if m.dead {
+			reply(func() { st.lost("connection refused") })
+			return
+		}
+		asked := w.now
+		reply(func() {
+			if st.stopped || op.dead || st.m != nil || m.dead {
+				return
+			}
+			st.m, st.begun, st.pause, st.asked, st.sent, st.inFlight, st.stalled = m, begun, 0, asked, -1, 0, false
+			m.streams = append(m.streams, st)
+			st.push()
+		})
+	}, func() { st.lost("timeout") })
+}
+
+// lost: the manager cannot be heard any more.
+func (st *statusStream) lost(why string) {
+	op := st.op
+	if st.stopped || op.dead {
+		return
+	}
+	if st.m != nil {
+		st.m.streams = slices.DeleteFunc(st.m.streams, func(o *statusStream) bool { return o == st })
+		st.m = nil
+	}
+	w := &st.words
+	was := w.report.Known()
+	w.report, w.earlier, w.lastFail = core.Fact[core.Report]{}, nil, why
+	if was {
+		w.lostAt = op.clock()
+		op.w.tell("%s: hears %s no more (%s)", op.id, st.instance, why)
+		op.wake()
+	}
+	st.pause = min(max(2*st.pause, 50*time.Millisecond), time.Second)
+	op.at(st.pause, st.connect)
+}
+
+func (st *statusStream) stop() {
+	st.stopped = true
+	if st.m != nil {
+		st.m.streams = slices.DeleteFunc(st.m.streams, func(o *statusStream) bool { return o == st })
+		st.m = nil
+	}
+}
+
+// reset: the manager has ended, and its kernel says so if it can.
+func (st *statusStream) reset() {
+	m, op := st.m, st.op
+	if m == nil {
+		return
+	}
+	if op.w.reaches(m.machine, op.machine) {
+		at := max(op.w.now+op.w.delay(m.machine, op.machine), st.arrives)
+		op.at(at-op.w.now, func() {
+			if st.m == m {
+				st.lost("the stream ended")
+			}
+		})
+	}
+}
+
+// watchSilence: pings find a silent peer.
+func (op *operator) watchSilence() {
+	for _, name := range op.order {
+		st := op.streams[name]
+		m := st.m
+		if m == nil {
+			continue
+		}
+		op.at(silence, func() {
+			if st.m == m && !op.hears(m) {
+				st.lost("silent")
+			}
+		})
+	}
+}
+
+func (op *operator) hears(m *manager) bool {
+	w := op.w
+	return !m.dead && w.connected(op.machine, m.machine) && w.machines[m.machine].pausedUntil <= w.now
+}
+
+// push sends a snapshot: at once, at every change that matters, and every second.
+func (m *manager) push() {
+	for _, st := range m.streams {
+		st.push()
+	}
+}
+
+func (st *statusStream) push() {
+	m, op := st.m, st.op
+	snap := m.snapshot(st.asked)
+	st.sent = m.polled
+	w := op.w
+	at := max(w.now+w.delay(m.machine, op.machine), st.arrives)
+	st.arrives = at
+	st.inFlight++
+	w.at(at-w.now, op.machine, func() {
+		if st.m != m || st.stopped || op.dead {
+			return
+		}
+		st.inFlight--
+		if !w.reaches(m.machine, op.machine) {
+			st.stalled = true
+		} else if st.hear(snap, st.begun) {
+			op.wake()
+		}
+	})
+}
+
+// afterMend: what was sent into the cut is sent again.
+func (op *operator) afterMend() {
+	for _, name := range op.order {
+		if st := op.streams[name]; st.stalled && st.m != nil && op.hears(st.m) {
+			st.stalled = false
+			st.push()
+		}
+	}
+}
+
+// tick sends what has changed without mattering, at the next full second.
+func (m *manager) tick() {
+	for _, st := range m.streams {
+		if st.ticking || st.sent == m.polled {
+			continue
+		}
+		st.ticking = true
+		next := st.begun + ((m.w.now-st.begun)/time.Second+1)*time.Second
+		m.at(next-m.w.now, func() {
+			st.ticking = false
+			if st.m == m && st.sent != m.polled {
+				st.push()
+			}
+		})
+	}
+}
+
+// snapshot is the report as it is known, with its ages by the manager's clock.
+func (m *manager) snapshot(asked time.Duration) control.Snapshot {
+	r := m.report()
+	taken := m.w.now
+	if r.Server != nil {
+		taken = m.serverAt
+	}
+	return control.Snapshot{Taken: m.sinceBegan(taken), Made: m.sinceBegan(m.w.now), Asked: m.sinceBegan(asked), Report: r}
+}
+
+func (m *manager) sinceBegan(t time.Duration) int64 {
+	c := &m.w.machines[m.machine].clock
+	return int64(c.monotonic(t) - c.monotonic(m.began))
+}
+
+// hear keeps a report, and tells whether it may change a decision.
+func (st *statusStream) hear(snap control.Snapshot, begun time.Duration) bool {
+	op := st.op
+	w, r := &st.words, snap.Report
+	if r.Boot != st.boot {
+		st.boot, st.began, st.made = r.Boot, time.Time{}, 0
+	}
+	if snap.Made < st.made {
+		return false
+	}
+	st.made, st.heardAt = snap.Made, op.w.now
+	now := op.clock()
+	if began := op.w.machines[op.machine].clock.now(begun).Add(-time.Duration(snap.Asked)); began.After(st.began) || now.Sub(st.measured) > boundLife {
+		st.began, st.measured = began, now
+	}
+	before, known := w.report.Get()
+	if known {
+		w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
+	}
+	w.report = core.Known(r, st.began.Add(time.Duration(snap.Taken)), now)
+	w.last, w.lostAt, w.lastFail = w.report, time.Time{}, ""
+	op.notice()
+	return !known || !sameButPositions(&before, &r)
+}
+
+// catchUp: while nothing changed, the same snapshot came every second. It is as if
+// the last of them had been heard.
+func (st *statusStream) catchUp() {
+	m, op := st.m, st.op
+	if m == nil || m.dead || st.inFlight > 0 || st.stalled || st.sent != m.polled || !op.hears(m) {
+		return
+	}
+	w := op.w
+	last := st.begun + (w.now-2*time.Millisecond-st.begun)/time.Second*time.Second
+	if last <= st.heardAt {
+		return
+	}
+	r, known := st.words.report.Get()
+	if !known || !sameButPositions(&r, &m.last) {
+		return
+	}
+	for at := max(last-2*time.Second, st.heardAt+time.Second); at <= last; at += time.Second {
+		st.repeat(r, at)
+	}
+	st.heardAt = last
+}
+
+// repeat hears the same report as it was sent at a moment.
+func (st *statusStream) repeat(r core.Report, at time.Duration) {
+	m := st.m
+	taken := at
+	if r.Server != nil {
+		taken = m.serverAt
+		if m.isQuiet() {
+			taken = max(taken, m.pollBase+(at-m.pollBase)/pollInterval*pollInterval)
+		}
+	}
+	w := &st.words
+	w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
+	received := st.op.w.machines[st.op.machine].clock.now(at + 2*time.Millisecond)
+	w.report = core.Known(r, st.began.Add(time.Duration(m.sinceBegan(taken))), received)
+	w.last = w.report
+	st.made = max(st.made, m.sinceBegan(at))
+}
+
+// beforeSilence: what was heard until now counts.
+func (m *manager) beforeSilence() {
+	for _, st := range m.streams {
+		st.catchUp()
+	}
+}
+
+func (w *world) beforeNetworkChange() {
+	for _, op := range w.ops {
+		if !op.dead {
+			for _, name := range op.order {
+				op.streams[name].catchUp()
+			}
+			op.watchSilence()
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/gtid"
+)
+
+// truth sees everything, and holds the invariants against it.
+type truth struct {
+	w *world
+	// highest is the last epoch in which somebody was opened for writes, by whom.
+	highest int64
+	holder  *mysqld
+	ackers  map[int64]string
+	// must is what may not be lost: acknowledged while quorum was promised.
+	must  gtid.Set
+	acked []*txn
+	all   int // acknowledged writes, whatever was promised
+
+	dbs      []*volume // every volume that ever held data
+	cutTails map[*database]map[int]*txn
+
+	mode        core.DurabilityMode
+	edited      bool // durability was changed, and is not known to hold yet
+	durable     bool
+	established bool
+	losses      int // volumes lost since the cluster was healthy last
+	lastAck     time.Duration
+	falseAlarm  time.Duration // when the primary was last said to have lost what it has
+}
+
+func newTruth(w *world) *truth {
+	return &truth{w: w, ackers: map[int64]string{}, mode: w.conf.durability.Mode, cutTails: map[*database]map[int]*txn{}}
+}
+
+// saying is a server's word that a commit is done, on its way to the client.
+type saying struct {
+	s          *mysqld
+	t          *txn
+	epoch      int64
+	instance   string
+	superseded bool
+	promised   bool
+	strict     bool
+	holders    []*database
+}
+
+func (tr *truth) saying(s *mysqld, t *txn) *saying {
+	said := &saying{s: s, t: t, epoch: s.epoch, instance: s.manager.me}
+	said.superseded = tr.highest > s.epoch && tr.holder.manager.me != s.manager.me
+	if tr.mode == core.DurabilityQuorum && !tr.edited {
+		said.promised, said.strict = true, tr.durable
+		said.holders = tr.holdersOf(t)
+	}
+	return said
+}
+
+func (tr *truth) holdersOf(t *txn) []*database {
+	var out []*database
+	for _, v := range tr.dbs {
+		if !v.gone && v.db != nil && v.db.holds().Contains(t.set) {
+			out = append(out, v.db)
+		}
+	}
+	return out
+}
+
+// heard: a client has read success. From now on it counts.
+func (tr *truth) heard(said *saying) {
+	w := tr.w
+	tr.all++
+	tr.lastAck = w.now
+	said.t.acked = true
+	if said.superseded {
+		w.fail("I1", "%s, primary of epoch %d, acknowledged %s after %s was writable in epoch %d",
+			said.instance, said.epoch, said.t.set, tr.holder.manager.me, tr.highest)
+	}
+	if by := tr.ackers[said.epoch]; by != "" && by != said.instance {
+		w.fail("I1", "%s and %s acknowledged writes in epoch %d", by, said.instance, said.epoch)
+	}
+	tr.ackers[said.epoch] = said.instance
+	if !said.promised || tr.edited || tr.mode != core.DurabilityQuorum {
+		return
+	}
+	said.t.strict, said.t.holders, said.t.members = said.strict, said.holders, max(1, len(w.api.cluster().status.InstanceNames))
+	tr.must = tr.must.Union(said.t.set)
+	tr.acked = append(tr.acked, said.t)
+	if h := tr.holder; h != nil && !h.dead && h.epoch == tr.highest && h.manager.me != said.instance {
+		tr.checkMust(h)
+	}
+}
+
+// opened: a server takes writes.
+func (tr *truth) opened(s *mysqld) {
+	w, me := tr.w, s.manager.me
+	switch {
+	case s.epoch < tr.highest && tr.holder.manager.me != me:
+		w.fail("I1", "%s becomes writable in epoch %d, after %s was in epoch %d", me, s.epoch, tr.holder.manager.me, tr.highest)
+	case s.epoch == tr.highest && tr.holder.manager.me != me:
+		w.fail("I1", "%s becomes writable in epoch %d, in which %s was", me, s.epoch, tr.holder.manager.me)
+	}
+	if slices.Contains(w.api.cluster().status.Diverged, me) {
+		w.fail("I4", "%s becomes writable and has diverged", me)
+	}
+	if s.epoch >= tr.highest {
+		tr.highest, tr.holder = s.epoch, s
+	}
+	w.tell("%s takes writes in epoch %d", me, s.epoch)
+	w.cover.count("truth", "opened")
+	tr.checkMust(s)
+}
+
+func (tr *truth) closed(s *mysqld) { s.epoch = 0 }
+
+// checkMust (I2): a primary has all that was acknowledged and promised.
+func (tr *truth) checkMust(s *mysqld) {
+	missing := tr.must.Subtract(s.db.executed)
+	if missing.IsEmpty() {
+		return
+	}
+	for _, t := range tr.acked {
+		if !missing.Contains(t.set) {
+			continue
+		}
+		var survivors []string
+		for _, d := range tr.holdersOf(t) {
+			survivors = append(survivors, d.instance)
+		}
+		destroyed, removed := 0, false
+		for _, d := range t.holders {
+			if d.destroyed {
+				destroyed++
+			}
+			removed = removed || d.removed
+		}
+		if len(survivors) > 0 {
+			tr.w.fail("I2", "%s is primary and lacks %s, which was acknowledged and is on %v", s.manager.me, t.set, survivors)
+		} else if (t.strict || removed) && destroyed <= (t.members-1)/2 {
+			tr.w.fail("I2", "%s, which was acknowledged by %d of %d, is lost though only %d of them were destroyed", t.set, len(t.holders), t.members, destroyed)
+		}
+		tr.must = tr.must.Subtract(t.set)
+	}
+}
+
+// clusterChanged follows what is promised.
+func (tr *truth) clusterChanged(c *clusterObject) {
+	tr.durable = c.status.Durable == core.DurableYes
+	if mode := c.spec.durability.Mode; mode != tr.mode {
+		tr.mode, tr.edited = mode, true
+		tr.must, tr.acked = gtid.Set{}, nil
+	}
+	if tr.edited && tr.durable && tr.mode == core.DurabilityQuorum && c.status.Phase == core.PhaseHealthy {
+		tr.edited = false
+	}
+	tr.established = tr.established || !c.status.EstablishedAt.IsZero()
+	if c.status.Phase == core.PhaseHealthy {
+		tr.losses = 0
+	}
+}
+
+// destroyed: a volume with data is gone.
+func (tr *truth) destroyed(v *volume) {
+	v.db.destroyed, v.db.removed = !v.removed, v.removed
+}
+
+func (tr *truth) bootstrapped(m *manager) {
+	if tr.established || tr.highest > 0 {
+		tr.w.fail("I5", "%s initialises the cluster's first data, though it had a primary", m.me)
+	}
+	tr.w.tell("%s has made the cluster's first data", m.me)
+}
+
+// overwritten: data is replaced.
+func (tr *truth) overwritten(v *volume) {
+	if v.stage == stagePopulated {
+		tr.w.fail("I4", "the data of %s is copied over", v.instance)
+	}
+}
+
+func (tr *truth) checkDecision(m *manager, d *agent.Decision) {
+	for _, a := range d.Actions {
+		switch a.(type) {
+		case agent.Initialize, agent.CloneFrom:
+			if m.volume.stage == stagePopulated {
+				tr.w.fail("I4", "%s is to %s, and has data", m.me, a)
+			}
+		}
+	}
+}
+
+func (tr *truth) routed(instance string) {
+	if slices.Contains(tr.w.api.cluster().status.Diverged, instance) {
+		tr.w.fail("I4", "writes are routed to %s, which has diverged", instance)
+	}
+}
+
+// checkEffect (I4).
+func (tr *truth) checkEffect(e core.Effect) {
+	if e, ok := e.(core.DeleteInstance); ok && slices.Contains(tr.w.api.cluster().status.Diverged, e.Instance) {
+		tr.w.fail("I4", "%s is removed with its data, and has diverged", e.Instance)
+	}
+}
+
+func (tr *truth) born(t *txn) {
+	if old := tr.cutTails[t.origin][t.seq]; old != nil {
+		for _, d := range tr.holdersOf(old) {
+			if d != t.origin {
+				tr.w.fail("content", "%s gives the number %s to another transaction, while %s holds the one that was cut off", t.origin.instance, t.set, d.instance)
+			}
+		}
+	}
+}
+
+func (tr *truth) written(*mysqld, *txn) {}
+
+// cut: a tail is gone from one log.
+func (tr *truth) cut(d *database, tail []*txn) {
+	tr.w.tell("%s: the tail from %s on is cut off (%d)", d.instance, tail[0].set, len(tail))
+	tr.w.cover.count("truth", "tail cut")
+	for _, t := range tail {
+		if tr.cutTails[t.origin] == nil {
+			tr.cutTails[t.origin] = map[int]*txn{}
+		}
+		tr.cutTails[t.origin][t.seq] = t
+		if t.acked && t.set.IsEmpty() {
+			tr.w.fail("I2", "%s was acknowledged, and is cut off", t.set)
+		}
+	}
+}
+
+// dropped: relay logs go.
+func (tr *truth) dropped(*database) {}

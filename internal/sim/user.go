@@ -1,0 +1,220 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// user is the human: asks for things at the worst moments, and, when the faults
+// have ended, does what only a human may decide.
+type user struct {
+	w *world
+	// blocked since, in healing.
+	blocked time.Duration
+	acted   time.Duration
+}
+
+func (w *world) wishSwitchover(d *dice) {
+	c := w.api.cluster()
+	if len(c.status.InstanceNames) == 0 {
+		return
+	}
+	to := c.status.InstanceNames[d.upTo(len(c.status.InstanceNames))]
+	w.tell("the user asks for %s as primary", to)
+	at := w.clockOf(clientMachine)
+	w.api.updateCluster(0, func(c *clusterObject) { c.status.TargetPrimary, c.status.TargetPrimaryAt = to, kept(at) })
+}
+
+func (w *world) scale(d *dice) {
+	n := w.api.cluster().spec.instances
+	to := n + 1
+	if n > 1 && d.upTo(2) == 0 || n >= 5 {
+		to = n - 1
+	}
+	w.tell("spec.instances is %d", to)
+	w.editSpec(func(s *clusterSpec) { s.instances = to })
+}
+
+func (w *world) deletePod(d *dice) {
+	in := w.pickInstance(d)
+	w.tell("the Pod of %s is deleted", in)
+	w.api.deletePod(in, "", false)
+}
+
+func (w *world) deletePodByForce(d *dice) {
+	in := w.pickInstance(d)
+	w.tell("the Pod of %s is deleted by force", in)
+	w.api.deletePod(in, "", true)
+}
+
+// loseVolume: the claim and the Pod are deleted, politely or by force.
+func (w *world) loseVolume(d *dice) {
+	in := w.pickInstance(d)
+	if v := w.api.volume(in); v == nil || v.data.stage != stagePopulated || !w.mayLose() {
+		return
+	}
+	w.truth.losses++
+	force := d.upTo(2) == 0
+	w.tell("the volume and the Pod of %s are deleted (by force: %t)", in, force)
+	w.api.deleteVolume(in)
+	w.api.deletePod(in, "", force)
+}
+
+func (w *world) drain(d *dice) {
+	n := w.pickNode(d)
+	w.tell("%s is drained", n.name)
+	w.api.updateNode(n.name, func(o *nodeObject) { o.draining = true })
+	for _, name := range sortedKeys(w.api.objects[kindPod]) {
+		if w.api.pod(name).node == n.name {
+			w.api.deletePod(name, "", false)
+		}
+	}
+	w.later(d.between(5*time.Second, 60*time.Second), func() {
+		w.api.updateNode(n.name, func(o *nodeObject) { o.draining = false })
+	})
+}
+
+func (w *world) annotateDemote(d *dice) {
+	in := w.pickInstance(d)
+	w.tell("the Pod of %s is annotated to demote", in)
+	w.api.updatePod(in, "", func(p *podObject) { p.demote = true })
+}
+
+// heal ends all faults.
+func (w *world) heal() {
+	w.healing = true
+	w.tell("the faults end")
+	for a := range w.machines {
+		for b := range w.machines {
+			w.mend(a, b)
+			w.link(a, b).slow = 0
+		}
+		w.machines[a].pausedUntil = min(w.machines[a].pausedUntil, w.now)
+	}
+	for _, n := range w.nodes {
+		if w.machines[n.machine].off {
+			n.powerOn()
+		}
+		w.api.updateNode(n.name, func(o *nodeObject) { o.outOfService, o.draining = false, false })
+	}
+	for _, v := range w.truth.dbs {
+		v.full = false
+	}
+	for _, s := range w.servers() {
+		s.resume()
+		s.slow = 0
+		if s.db.sqlError != "" {
+			s.db.sqlError = ""
+			s.startApplying()
+		}
+	}
+	for _, op := range w.ops {
+		op.crashAfterWrite = false
+	}
+	if len(w.ops) > 1 {
+		w.ops[0].crash()
+	}
+	w.at(time.Second, nowhere, w.ensureOperator)
+}
+
+// help does what the documentation tells the person on call to do.
+func (u *user) help() {
+	w := u.w
+	s := &w.api.cluster().status
+	if s.Phase != core.PhaseBlocked {
+		u.blocked = 0
+	} else if u.blocked == 0 {
+		u.blocked = w.now
+	}
+	if w.now-u.acted < 30*time.Second {
+		return
+	}
+	holder := ""
+	if s.Promotion != nil {
+		holder = s.Promotion.Instance
+	}
+	if s.Diagnosis == core.PrimaryHealthy {
+		for _, name := range append(slices.Clone(s.Diverged), s.Broken...) {
+			if name != holder {
+				u.reclone(name)
+				return
+			}
+		}
+	}
+	if u.blocked == 0 || w.now-u.blocked < time.Minute {
+		return
+	}
+	switch {
+	case s.Diagnosis == core.PrimaryLostTransactions:
+		for _, name := range s.InstanceNames {
+			if name != holder {
+				u.reclone(name)
+			}
+		}
+	case s.Promotion != nil && s.Diagnosis != core.PrimaryDataLost && w.nodeOf(s.Promotion.Node) != nil && !s.EstablishedAt.IsZero():
+		u.declareDead(w.nodeOf(s.Promotion.Node))
+	}
+}
+
+// declareDead: nobody knows what became of the Pod that took writes. A human
+// switches its node off, says so, and switches it on again.
+func (u *user) declareDead(n *node) {
+	w := u.w
+	u.acted = w.now
+	w.cover.count("human", "taints a node")
+	w.tell("a human switches %s off", n.name)
+	w.beforeNetworkChange()
+	n.powerOff()
+	w.taint(n)
+	w.at(20*time.Second, nowhere, func() {
+		w.tell("%s is on", n.name)
+		n.powerOn()
+		w.untaint(n)
+	})
+}
+
+// isHopeless: nobody holds the cluster's data any more, or it never had any and
+// its first instance is lost; a human restores a backup, or begins anew.
+func (w *world) isHopeless() bool {
+	s := &w.api.cluster().status
+	if s.EstablishedAt.IsZero() {
+		return s.Promotion != nil
+	}
+	if s.Diagnosis == core.PrimaryDataLost && s.Phase == core.PhaseBlocked {
+		return true
+	}
+	for _, v := range w.truth.dbs {
+		if !v.gone && v.stage == stagePopulated {
+			return false
+		}
+	}
+	return true
+}
+
+func (u *user) reclone(name string) {
+	w := u.w
+	u.acted = w.now
+	w.tell("a human deletes the Pod and the volume of %s", name)
+	w.cover.count("human", "reclones")
+	w.api.deleteVolume(name)
+	w.api.deletePod(name, "", false)
+}
+
+// isHealthy: everything is as it should be.
+func (w *world) isHealthy() bool {
+	c := w.api.cluster()
+	s := &c.status
+	if s.Phase != core.PhaseHealthy || s.Promotion == nil || len(w.api.objects[kindPod]) != c.spec.instances {
+		return false
+	}
+	for _, name := range sortedKeys(w.api.objects[kindPod]) {
+		if p := w.api.pod(name); !p.ready || p.deleting {
+			return false
+		}
+	}
+	primary := w.serverOf(s.Promotion.Instance)
+	route := get[routeObject](w.api, kindRoute, "rw")
+	return primary != nil && primary.epoch == s.Epoch && route.primary == s.Promotion.Instance
+}

@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// volume is what lies on a disk: the manager's memory and the data directory. It
+// outlives Pods, and loses what was not synced when its node loses power.
+type volume struct {
+	w        *world
+	instance string
+	uid      string
+	// node that it lies on, or is attached to.
+	node string
+	// holder has the lock on it; only managers of one node compete for it.
+	holder *manager
+	memory remembered
+	stage  stage
+	db     *database
+	full   bool
+	gone   bool
+	// removed: the operator deleted it, not a human or an accident.
+	removed  bool
+	detached bool // by force: whoever still has it open gets errors
+}
+
+// stage is how far the making of data has come.
+type stage int
+
+const (
+	stageNone stage = iota
+	stageInitializing
+	stageScratch
+	stagePopulated
+)
+
+// remembered is what a manager keeps on its volume.
+type remembered struct {
+	adopted         bool
+	fencedBelow     int64
+	wasPrimaryEpoch int64
+	acks            int
+	acksEpoch       int64
+	tailEpoch       int64
+}
+
+func newVolume(w *world, instance, uid string) *volume {
+	v := &volume{w: w, instance: instance, uid: uid}
+	w.truth.dbs = append(w.truth.dbs, v)
+	return v
+}
+
+// state tells what the data directory holds.
+func (v *volume) state() core.DataState {
+	switch v.stage {
+	case stagePopulated:
+		return core.DataPopulated
+	case stageScratch:
+		return core.DataScratch
+	}
+	return core.DataEmpty
+}
+
+// destroy: the claim was deleted, and its data with it. A mysqld that has the
+// files open goes on until it ends.
+func (v *volume) destroy() {
+	v.gone = true
+	if v.db != nil && v.stage == stagePopulated {
+		v.w.truth.destroyed(v)
+	}
+}
+
+// attach makes the volume usable on a node; false while another has it.
+func (v *volume) attach(node string) bool {
+	if v.node == "" || v.node == node {
+		v.node = node
+		return true
+	}
+	if !v.w.conf.network || v.inUse() {
+		return false
+	}
+	v.node = node
+	return true
+}
+
+// inUse: a container that has it mounted was not seen to end, nor has its node
+// been declared dead.
+func (v *volume) inUse() bool {
+	for _, n := range v.w.nodes {
+		for _, c := range n.containers {
+			if c.volume == v {
+				o := v.w.api.node(n.name)
+				return o != nil && !o.outOfService
+			}
+		}
+	}
+	return false
+}
+
+// spaceCheck is how often a full volume is looked at again.
+const spaceCheck = 5 * time.Second
