@@ -66,6 +66,14 @@ test-real: ## Tests against a real API server and a real mysqld, without a clust
 test-e2e: ## End-to-end tests on a local Kubernetes of their own
 	go test -count=1 -timeout 45m -tags e2e -v ./test/e2e
 
+.PHONY: sim
+sim: ## Run the simulation of internal/sim: make sim SEEDS=n
+	go run ./tools/sim -seeds $(or $(SEEDS),2000)
+
+.PHONY: sim-night
+sim-night: ## Run the simulation through the night, on seeds nobody has seen
+	go run ./tools/sim -from $$(date +%s)000000 -for 8h
+
 .PHONY: build
 build: ## Build the binaries into bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/cnmsql ./cmd/cnmsql
