@@ -12,7 +12,7 @@ help: ## Tell what the targets do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## Watch a three-instance cluster come up and survive the loss of its primary
+demo: build ## Watch a three-instance cluster come up and survive the loss of its primary
 	go run ./test/demo
 
 .PHONY: demo-down
@@ -80,6 +80,7 @@ build: ## Build the binaries into bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/kubectl-cnmsql ./cmd/kubectl-cnmsql
 
 .PHONY: image
-image: build ## Build the images for the local Kubernetes into bin/, without Docker
-	go run ./tools/image operator --binary bin/cnmsql --tag localhost/cnmsql/operator:dev --out bin/operator.tar
+image: build ## Build the images into bin/, without Docker; the operator's also holds the demo's writer
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/writer ./test/writer/cmd/writer
+	go run ./tools/image operator --binary bin/cnmsql --file bin/writer:/writer --tag localhost/cnmsql/operator:dev --out bin/operator.tar
 	go run ./tools/image mysql --tag localhost/cnmsql/mysql:9.7 --out bin/mysql.tar

@@ -32,47 +32,61 @@ func main() {
 // name of the demo's local Kubernetes.
 const name = "demo"
 
+// remove takes away what the demo made. On a Kubernetes of the user's the operator
+// stays: it, and its CustomResourceDefinition, may serve others.
 func remove(ctx context.Context) error {
-	return testbed.Down(ctx, name, os.Stdout)
+	if testbed.IsLocal(ctx, name, os.Getenv("KUBECONFIG")) {
+		return testbed.Down(ctx, name, os.Stdout)
+	}
+	bed, err := testbed.Existing(ctx, os.Getenv("KUBECONFIG"), os.Stdout)
+	if err != nil {
+		return err
+	}
+	s := &stage{bed: bed}
+	if err := s.clear(ctx); err != nil {
+		return err
+	}
+	say("the namespace %s is gone; the operator stays in %s", cluster.Namespace, testbed.OperatorNamespace)
+	return nil
 }
 
 func show(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
 	defer cancel()
-	bed, err := open(ctx)
+	s, err := open(ctx)
 	if err != nil {
 		return err
 	}
-	s := &stage{bed: bed}
 	for _, act := range []func(context.Context) error{s.clear, s.provision, s.write, s.killPrimary, s.heal, s.verify} {
 		if err := act(ctx); err != nil {
 			return err
 		}
 	}
 	s.summary()
-	if len(s.verdict.Missing) > 0 {
-		return fmt.Errorf("%d acknowledged rows were lost", len(s.verdict.Missing))
+	if r := s.result.Rows; r.Lost+r.Extra > 0 {
+		return fmt.Errorf("%d acknowledged rows were lost, and %d that were refused are there", r.Lost, r.Extra)
 	}
 	return nil
 }
 
-// open brings up a local Kubernetes, or uses the one that KUBECONFIG names.
-func open(ctx context.Context) (*testbed.Bed, error) {
+// open brings up a local Kubernetes, or uses the one that KUBECONFIG names, and
+// installs the operator.
+func open(ctx context.Context) (*stage, error) {
 	kubeconfig := os.Getenv("KUBECONFIG")
-	if kubeconfig == "" {
+	if testbed.IsLocal(ctx, name, kubeconfig) {
 		bed, err := testbed.Local(ctx, name, os.Stdout)
 		if err != nil {
 			return nil, err
 		}
-		return bed, bed.Install(ctx, testbed.OperatorImage, testbed.MySQLImage)
+		return &stage{bed: bed, image: testbed.OperatorImage}, bed.Install(ctx, testbed.OperatorImage, testbed.MySQLImage)
 	}
 	operator, mysql := os.Getenv("OPERATOR_IMAGE"), os.Getenv("MYSQL_IMAGE")
 	if operator == "" || mysql == "" {
-		return nil, fmt.Errorf("KUBECONFIG is set: name images that the nodes of that Kubernetes can pull in OPERATOR_IMAGE and MYSQL_IMAGE (for example mysql:9.7); unset KUBECONFIG for a local Kubernetes")
+		return nil, fmt.Errorf("KUBECONFIG is set: name images that the nodes of that Kubernetes can pull in OPERATOR_IMAGE (built with docker build --target demo) and MYSQL_IMAGE (for example mysql:9.7); unset KUBECONFIG for a local Kubernetes")
 	}
 	bed, err := testbed.Existing(ctx, kubeconfig, os.Stdout)
 	if err != nil {
 		return nil, err
 	}
-	return bed, bed.Install(ctx, operator, mysql)
+	return &stage{bed: bed, image: operator}, bed.Install(ctx, operator, mysql)
 }

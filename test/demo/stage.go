@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/layout"
 	"cnmsql.co/test/testbed"
-	"cnmsql.co/test/writer"
 )
 
 //go:embed cluster.yaml
@@ -21,15 +21,13 @@ var cluster = types.NamespacedName{Namespace: "cnmsql-demo", Name: "demo"}
 
 // stage is where the demo plays, and what it has measured so far.
 type stage struct {
-	bed      *testbed.Bed
-	endpoint testbed.Endpoint
-	writer   *writer.Writer
+	bed   *testbed.Bed
+	image string // that holds the writer
+	load  *load
 
 	first, second           string // primaries
-	provisioned, outage     time.Duration
-	healed, longest         time.Duration
-	report                  writer.Report
-	verdict                 writer.Verification
+	provisioned, healed     time.Duration
+	result                  result
 	killed                  time.Time
 	proof, lastPhaseAndNote string
 }
@@ -38,10 +36,18 @@ func say(format string, args ...any) {
 	fmt.Printf("%s  %s\n", time.Now().Format("15:04:05.000"), fmt.Sprintf(format, args...))
 }
 
-// clear removes what an earlier run left.
+// clear removes what an earlier run left: the Cluster first, for in a namespace that
+// is deleted as a whole the Pods go first, and their primary waits for a successor.
 func (s *stage) clear(ctx context.Context) error {
-	_, err := s.bed.Kubectl(ctx, nil, "delete", "namespace", cluster.Namespace, "--ignore-not-found", "--wait=true")
-	return err
+	ns := []string{"--ignore-not-found", "--wait=true", "-n", cluster.Namespace}
+	for _, what := range [][]string{
+		{"delete", "cluster", cluster.Name, "--cascade=foreground"}, {"delete", "namespace", cluster.Namespace},
+	} {
+		if _, err := s.bed.Kubectl(ctx, nil, append(what, ns...)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *stage) provision(ctx context.Context) error {
@@ -64,13 +70,9 @@ func (s *stage) provision(ctx context.Context) error {
 }
 
 func (s *stage) write(ctx context.Context) error {
+	say("in a Pod, 4 connections write a row every 5 ms each, through the Service %s-rw", cluster.Name)
 	var err error
-	if s.endpoint, err = s.bed.Endpoint(ctx, cluster, "rw"); err != nil {
-		return err
-	}
-	s.writer = s.endpoint.Writer()
-	say("4 connections write a row every 5 ms each, through the Service %s-rw (%s)", cluster.Name, s.endpoint.Addr)
-	if err := s.writer.Start(ctx); err != nil {
+	if s.load, err = startLoad(ctx, s.bed, s.image); err != nil {
 		return err
 	}
 	return s.watchWrites(ctx, 5)
@@ -78,34 +80,24 @@ func (s *stage) write(ctx context.Context) error {
 
 // watchWrites lets some seconds pass, telling how many rows were acknowledged.
 func (s *stage) watchWrites(ctx context.Context, seconds int) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
+	s.load.forget()
 	for range seconds {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-			say("%d rows acknowledged", s.writer.Snapshot().Acknowledged)
+		p, err := s.load.next(ctx)
+		if err != nil {
+			return err
 		}
+		say("%d rows acknowledged", p.acknowledged)
 	}
 	return nil
 }
 
+// killPrimary kills by a program that is in the Pod anyway, so that it does not
+// matter on which machine that is.
 func (s *stage) killPrimary(ctx context.Context) error {
 	say("kill -9 of mysqld in %s", s.first)
-	var err error
-	if s.killed, err = s.bed.KillMysqld(ctx, cluster, s.first); err != nil {
-		return err
-	}
-	waiting, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	back, err := s.writer.WaitAck(waiting, s.killed)
-	if err != nil {
-		return fmt.Errorf("no write was acknowledged within 2 minutes of the kill: %w", err)
-	}
-	s.outage = back.Sub(s.killed)
-	say("writable again after %s", s.outage.Round(time.Millisecond))
-	return nil
+	s.killed = time.Now()
+	pod := types.NamespacedName{Namespace: cluster.Namespace, Name: s.first}
+	return s.bed.Exec(ctx, pod, layout.Container, layout.Binary, "instance", "kill-mysqld")
 }
 
 // heal waits for all three to be well again.
@@ -124,15 +116,11 @@ func (s *stage) heal(ctx context.Context) error {
 	return s.watchWrites(ctx, 3)
 }
 
+// verify also learns how long the outage was, by the writer's own clock: no two
+// machines' clocks are compared.
 func (s *stage) verify(ctx context.Context) error {
-	s.report = s.writer.Stop()
-	s.longest = s.report.LongestGap.Duration()
-	db, err := s.endpoint.Open()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = db.Close() }()
-	s.verdict, err = s.writer.Verify(ctx, db)
+	var err error
+	s.result, err = s.load.end(ctx)
 	return err
 }
 
@@ -156,12 +144,12 @@ func (s *stage) summary() {
   -------------------------------------------+----------------------------
   apply -> three instances ready             | %s
   kill -9 of the primary -> writable again   | %s
-  longest gap between acknowledged writes    | %s
   kill -9 -> all three instances healthy     | %s
   primary before, after                      | %s, %s
   rows acknowledged                          | %d
   rows lost                                  | %d
 
+  Writable again: from the last write that was acknowledged before, the longest time without one.
   The proof by which %s was promoted: %s
 
   Look around:
@@ -170,8 +158,8 @@ func (s *stage) summary() {
     kubectl cnmsql -n %s status %s
     kubectl cnmsql -n %s mysql %s
   Remove it all: make demo-down
-`, round(s.provisioned), round(s.outage), round(s.longest), round(s.healed), s.first, s.second,
-		s.report.Acknowledged, len(s.verdict.Missing), s.second, s.proof,
+`, round(s.provisioned), round(s.result.outage()), round(s.healed), s.first, s.second,
+		s.result.Acknowledged, s.result.Rows.Lost, s.second, s.proof,
 		kubeconfig, s.bed.BinDir(), cluster.Namespace, cluster.Namespace, cluster.Name, cluster.Namespace, cluster.Name)
 }
 

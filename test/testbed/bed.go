@@ -191,6 +191,21 @@ func (p *progress) Write(text []byte) (int, error) {
 // BinDir is where built programs lie: kubectl and its plugin among them.
 func (b *Bed) BinDir() string { return b.bin }
 
+// IsLocal tells whether a kubeconfig is that of the local Kubernetes of that name,
+// or none at all.
+func IsLocal(ctx context.Context, name, kubeconfig string) bool {
+	if kubeconfig == "" {
+		return true
+	}
+	root, err := repository(ctx)
+	if err != nil {
+		return false
+	}
+	b := &Bed{Name: name, root: root, bin: filepath.Join(root, "bin"), log: io.Discard}
+	out, err := b.Localkube(ctx, "kubeconfig")
+	return err == nil && strings.TrimSpace(out) == kubeconfig
+}
+
 // Down removes the local Kubernetes of that name, and all that is in it.
 func Down(ctx context.Context, name string, log io.Writer) error {
 	root, err := repository(ctx)

@@ -41,6 +41,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (int, err
 	if err != nil {
 		return exitCannotTell, err
 	}
+	if o.stop {
+		return exitGood, syscall.Kill(1, syscall.SIGTERM)
+	}
 	w := writer.New(o.config)
 	if err := w.Start(ctx); err != nil {
 		return exitCannotTell, err

@@ -21,6 +21,7 @@ type options struct {
 	config        writer.Config
 	duration      time.Duration
 	json          bool
+	stop          bool
 	verifyAddr    string
 	verifyTimeout time.Duration
 
@@ -67,6 +68,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	f.StringVar(&o.verifyAddr, "verify-addr", "", "check the rows there rather than at --addr")
 	f.DurationVar(&o.verifyTimeout, "verify-timeout", 30*time.Second, "how long to try to check")
 	f.BoolVar(&o.json, "json", false, "print the result as JSON")
+	f.BoolVar(&o.stop, "stop", false, "write nothing, but tell process 1 to stop: for a container of a writer, without a shell")
 	return f
 }
 
