@@ -120,6 +120,10 @@ type ClusterSpec struct {
 	// +optional
 	FailoverDelay int32 `json:"failoverDelay,omitempty"`
 
+	// FailoverPolicy bounds failovers.
+	// +optional
+	FailoverPolicy *FailoverPolicy `json:"failoverPolicy,omitempty"`
+
 	// MaxSwitchoverDelay is how many seconds a planned switchover may take
 	// before the old primary is made writable again.
 	// +kubebuilder:default=3600

@@ -14,6 +14,8 @@ const (
 	// AnnotationPodSpecHash is the hash of the Pod spec that the operator
 	// built the Pod from, before the API server defaulted it.
 	AnnotationPodSpecHash = "mysql.cnmsql.co/podSpecHash"
+	// AnnotationEpoch is the epoch of the primary's lease, on its record.
+	AnnotationEpoch = "mysql.cnmsql.co/epoch"
 	// AnnotationServerID is the server_id of the instance, on its volume claim.
 	AnnotationServerID = "mysql.cnmsql.co/serverID"
 )
@@ -28,6 +30,14 @@ const (
 const (
 	// AnnotationDemote on the primary's Pod asks for a switchover.
 	AnnotationDemote = "cnmsql.cnmsql.co/demote"
+	// AnnotationFencing on an instance's Pod takes it out of service.
+	AnnotationFencing = "cnmsql.cnmsql.co/fencing"
+	// AnnotationReinit on a Cluster names the instances, separated by commas,
+	// of which the data is to be made anew.
+	AnnotationReinit = "cnmsql.cnmsql.co/reinit"
+	// AnnotationAcceptLoss on a Cluster promotes an instance although writes may
+	// be lost: "<instance>@<epoch>", of the epoch in which nobody takes writes.
+	AnnotationAcceptLoss = "cnmsql.cnmsql.co/accept-data-loss"
 )
 
 // Types of the conditions of a Cluster.

@@ -68,6 +68,9 @@ type ClusterStatus struct {
 	// stopped with an error.
 	// +optional
 	ReplicationBrokenInstances []string `json:"replicationBrokenInstances,omitempty"`
+	// FencedInstances were taken out of service by an annotation of their Pod.
+	// +optional
+	FencedInstances []string `json:"fencedInstances,omitempty"`
 	// InstancesReported is what each instance last said of itself.
 	// +optional
 	// +listType=map
@@ -113,6 +116,22 @@ type PromotionStatus struct {
 	PodUID string `json:"podUID,omitempty"`
 	// +optional
 	Node string `json:"node,omitempty"`
+	// LosslessSince is the first epoch since when every acknowledged write is
+	// known to be on requiredAcks replicas, or on the next primary.
+	// +optional
+	LosslessSince int64 `json:"losslessSince,omitempty"`
+	// Size is the smallest number of instances of which the primary may count
+	// a majority.
+	// +optional
+	Size int32 `json:"size,omitempty"`
+	// EndedPod is the UID of the instance's Pod of which the kubelet reported
+	// the end.
+	// +optional
+	EndedPod string `json:"endedPod,omitempty"`
+	// FencedBelow is the epoch below which the instance's manager promised not
+	// to be writable.
+	// +optional
+	FencedBelow int64 `json:"fencedBelow,omitempty"`
 	// WritableSince is when the instance was first seen writable.
 	// +optional
 	WritableSince *metav1.MicroTime `json:"writableSince,omitempty"`

@@ -39,7 +39,6 @@ type Verb string
 const (
 	VerbDemote         Verb = "demote"
 	VerbFreezeIO       Verb = "freeze-io"
-	VerbThawIO         Verb = "thaw-io"
 	VerbCloneFrom      Verb = "clone-from"
 	VerbRestartInPlace Verb = "restart-in-place"
 	VerbSetAcks        Verb = "set-acks"
@@ -49,6 +48,7 @@ const (
 const (
 	PathStatus = "/v1/status" // GET; ?watch=true streams
 	PathOrder  = "/v1/order/" // POST + Verb
+	PathVouch  = "/v1/vouch"  // GET ?instance=&epoch=
 )
 
 // Refusal is the body of an answer other than 200.
@@ -67,6 +67,9 @@ type Instance interface {
 	// Watch calls send with a snapshot at once, with one more at every change
 	// that matters and at least every second, until ctx ends or send fails.
 	Watch(ctx context.Context, send func(Snapshot) error) error
+	// Vouch tells a primary whether this instance still counts on it in an
+	// epoch; a *Refusal says why not.
+	Vouch(ctx context.Context, instance string, epoch int64) error
 	// Order carries out a command and returns when it is done, or, for
 	// CloneFrom and RestartInPlace, when it has begun. A *Refusal is the
 	// manager's no; it is not a failure.

@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -54,6 +56,18 @@ func (c *Client) Order(ctx context.Context, verb Verb, o Order) (Snapshot, error
 		return Snapshot{}, err
 	}
 	return c.exchange(ctx, http.MethodPost, PathOrder+url.PathEscape(string(verb)), body)
+}
+
+// Vouch asks whether the instance still counts on this primary in an epoch; nil
+// when it does.
+func (c *Client) Vouch(ctx context.Context, primary string, epoch int64) error {
+	q := url.Values{"instance": {primary}, "epoch": {strconv.FormatInt(epoch, 10)}}
+	resp, err := c.do(ctx, http.MethodGet, PathVouch+"?"+q.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return errors.Join(err, resp.Body.Close())
 }
 
 // Watch calls each with every snapshot of a stream until it ends; it always

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -15,11 +16,12 @@ const (
 	OrgInstance = "cnmsql:instance"
 )
 
-// NewHandler serves an Instance. The operator may do everything; a peer may
-// only read the status; everybody else is refused.
+// NewHandler serves an Instance. The operator may command; a peer may only read
+// the status and ask for a vouch; everybody else is refused.
 func NewHandler(in Instance) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+PathStatus, allow(status(in), OrgOperator, OrgInstance))
+	mux.Handle("GET "+PathVouch, allow(vouch(in), OrgInstance))
 	mux.Handle("POST "+PathOrder+"{verb}", allow(order(in), OrgOperator))
 	return mux
 }
@@ -92,6 +94,31 @@ func status(in Instance) http.Handler {
 	})
 }
 
+func vouch(in Instance) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		epoch, err := strconv.ParseInt(r.URL.Query().Get("epoch"), 10, 64)
+		if err != nil {
+			refuse(w, http.StatusBadRequest, &Refusal{Reason: "BadRequest", Message: "epoch: " + err.Error()})
+			return
+		}
+		answer(w, in.Vouch(r.Context(), r.URL.Query().Get("instance"), epoch), func() any { return struct{}{} })
+	})
+}
+
+// answer says no, or tells what is asked for.
+func answer(w http.ResponseWriter, err error, body func() any) {
+	var no *Refusal
+	switch {
+	case errors.As(err, &no):
+		refuse(w, http.StatusConflict, no)
+	case err != nil:
+		refuse(w, http.StatusInternalServerError, &Refusal{Reason: "Failed", Message: err.Error()})
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(body())
+	}
+}
+
 func order(in Instance) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var o Order
@@ -100,16 +127,7 @@ func order(in Instance) http.Handler {
 			return
 		}
 		err := in.Order(r.Context(), Verb(r.PathValue("verb")), o)
-		var no *Refusal
-		switch {
-		case errors.As(err, &no):
-			refuse(w, http.StatusConflict, no)
-		case err != nil:
-			refuse(w, http.StatusInternalServerError, &Refusal{Reason: "Failed", Message: err.Error()})
-		default:
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(in.Snapshot(r.Context()))
-		}
+		answer(w, err, func() any { return in.Snapshot(r.Context()) })
 	})
 }
 

@@ -42,9 +42,52 @@ type Cluster struct {
 	FailoverDelay   time.Duration
 	SwitchoverLimit time.Duration
 
+	// PrimaryLease: a primary must hold the lease; Lease is what was seen of it.
+	PrimaryLease bool
+	Lease        Fact[Lease]
+	// Policy bounds failovers.
+	Policy FailoverPolicy
+	// Override is a human's word that data may be lost; nil without one.
+	Override *Override
+	// Reinit are the instances of which a human wants the data made anew.
+	Reinit []string
+
 	Status Status
 	// Routed is the instance that the -rw Service selects.
 	Routed Fact[string]
+}
+
+// Lease is the primary's lease as the operator has seen it. Its clock is the
+// operator's own: no renewal time is read from the record.
+type Lease struct {
+	// Holder is "" when nobody holds it, or when there is no record.
+	Holder string
+	Epoch  int64
+	// Version of the record, "" when there is none.
+	Version string
+	// UnchangedSince is when the record was first seen as it is.
+	UnchangedSince time.Time
+}
+
+// FailoverPolicy bounds failovers; a zero value of a field is no bound.
+type FailoverPolicy struct {
+	// MaxTransactionsBehind is how many transactions of those that the failed
+	// primary was last known to have the new one may lack.
+	MaxTransactionsBehind *uint64
+	MaxReplicationLag     time.Duration
+	// Preferred instances, best first, win among equals, and are failed back to.
+	Preferred              []string
+	MinTimeBetweenFailover time.Duration
+	// StabilityWindow is how long a primary must have been writable before it is
+	// exchanged for a preferred one.
+	StabilityWindow time.Duration
+}
+
+// Override is a human's decision to promote an instance although acknowledged
+// writes may be lost, given about one epoch.
+type Override struct {
+	To    string
+	Epoch int64
 }
 
 // Problem is a hindrance with a name and what to do about it.
@@ -76,6 +119,7 @@ type Status struct {
 	LatestOrdinal int
 	Diverged      []string
 	Broken        []string
+	Fenced        []string
 	Ready         int
 	// Durable tells whether commits wait for the wished acknowledgements; ""
 	// when none are wished.
@@ -98,6 +142,19 @@ type Promotion struct {
 	// the volume: the former may still be alive elsewhere.
 	PodUID string
 	Node   string
+	// LosslessSince is the first epoch of which, and of all later ones up to the
+	// present, every acknowledged write is known to be on RequiredAcks replicas or
+	// on the instance that was promoted next, for commits never stopped to wait;
+	// 0 when that is not known of the present epoch.
+	LosslessSince int64
+	// Size is the smallest number of instances of which the primary may believe
+	// that a majority has to vouch for it.
+	Size int
+	// EndedPod is the UID of a Pod of the instance of which the kubelet reported
+	// the end, and FencedBelow what its manager promised: kept here for an
+	// operator that did not hear it.
+	EndedPod    string
+	FencedBelow int64
 	// WritableSince is when it was first seen writable; zero until then.
 	WritableSince time.Time
 }
@@ -132,11 +189,10 @@ type Instance struct {
 	Report Fact[Report]
 	// Earlier are the reports before Report, newest first, bounded.
 	Earlier []Fact[Report]
-	// LostSince is when the manager was last heard; zero while it can be
-	// reached or if it never was.
-	LostSince time.Time
 	// LastWord is the last report, however old; unknown if there was none.
 	LastWord Fact[Report]
+	// LastExecuted is what its mysqld was last known to have executed.
+	LastExecuted Fact[gtid.Set]
 }
 
 // Pod is what Kubernetes says of an instance's Pod. A known Pod that does not
@@ -160,8 +216,10 @@ type Pod struct {
 	Waiting *Problem
 	// DemoteRequested by annotation.
 	DemoteRequested bool
-	Role            string
-	Routable        bool
+	// FencingRequested by annotation.
+	FencingRequested bool
+	Role             string
+	Routable         bool
 }
 
 // Volume is what Kubernetes says of an instance's volume claim.

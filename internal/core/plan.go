@@ -82,12 +82,6 @@ type FreezeIO struct {
 	Epoch    int64
 }
 
-// ThawIO takes a FreezeIO back.
-type ThawIO struct {
-	Instance string
-	Epoch    int64
-}
-
 // Refresh asks an instance for a report now.
 type Refresh struct{ Instance string }
 
@@ -96,6 +90,24 @@ type CloneFrom struct {
 	Instance, Donor string
 	Epoch           int64
 }
+
+// SeizeLease takes the lease record for an epoch that nobody holds yet, on the
+// condition that it is still the version that was seen: its former holder can
+// neither renew nor take it any more.
+type SeizeLease struct {
+	Epoch   int64
+	Version string
+}
+
+// ReinitInstance deletes an instance's Pod and volume, which are then made anew
+// under the same name, and cloned.
+type ReinitInstance struct{ Instance string }
+
+// ClearReinit removes an instance from a human's request to make its data anew.
+type ClearReinit struct{ Instance string }
+
+// ClearOverride removes a human's override: it was carried out, or is of the past.
+type ClearOverride struct{}
 
 // RestartInPlace tells the manager of a crashed primary to start mysqld again:
 // nobody else will be promoted.
@@ -120,11 +132,14 @@ func (ClearDemote) effect()    {}
 func (RouteWrites) effect()    {}
 func (Demote) effect()         {}
 func (FreezeIO) effect()       {}
-func (ThawIO) effect()         {}
 func (Refresh) effect()        {}
 func (CloneFrom) effect()      {}
 func (RestartInPlace) effect() {}
 func (SetAcks) effect()        {}
+func (SeizeLease) effect()     {}
+func (ReinitInstance) effect() {}
+func (ClearReinit) effect()    {}
+func (ClearOverride) effect()  {}
 
 func (e CreateVolume) String() string   { return "create volume of " + e.Instance }
 func (e CreatePod) String() string      { return "create pod " + e.Instance }
@@ -139,11 +154,14 @@ func (e Demote) String() string      { return fmt.Sprintf("demote %s below epoch
 func (e FreezeIO) String() string {
 	return fmt.Sprintf("freeze %s below epoch %d", e.Instance, e.Epoch)
 }
-func (e ThawIO) String() string  { return fmt.Sprintf("thaw %s at epoch %d", e.Instance, e.Epoch) }
 func (e Refresh) String() string { return "refresh " + e.Instance }
 func (e CloneFrom) String() string {
 	return fmt.Sprintf("clone %s from %s", e.Instance, e.Donor)
 }
+func (e SeizeLease) String() string     { return fmt.Sprintf("seize the lease for epoch %d", e.Epoch) }
+func (e ReinitInstance) String() string { return "delete pod and volume of " + e.Instance }
+func (e ClearReinit) String() string    { return "clear the request to make anew " + e.Instance }
+func (ClearOverride) String() string    { return "clear the accepted loss" }
 func (e RestartInPlace) String() string {
 	return fmt.Sprintf("restart mysqld of %s in place at epoch %d", e.Instance, e.Epoch)
 }

@@ -53,6 +53,9 @@ const (
 	PrimaryFenced Diagnosis = "PrimaryFenced"
 	// PrimaryFailed: its manager says that it cannot run mysqld.
 	PrimaryFailed Diagnosis = "PrimaryFailed"
+	// PrimaryIsolated: it is writable and can be reached, but commits hang because
+	// its replicas do not reach it, while they can be reached themselves.
+	PrimaryIsolated Diagnosis = "PrimaryIsolated"
 	// PrimaryTerminating: it is being stopped and wants to hand over.
 	PrimaryTerminating Diagnosis = "PrimaryTerminating"
 	// PodGone: the Pod that became writable does not exist any more, or has ended.
@@ -85,6 +88,14 @@ const (
 	// ProofPodTerminated: the kubelet reported its container terminated for
 	// good, or its node is out of service.
 	ProofPodTerminated Proof = "PodTerminated"
+	// ProofQuorumCut: so many replicas stopped receiving that no commit of its own
+	// can be acknowledged any more.
+	ProofQuorumCut Proof = "QuorumCut"
+	// ProofLeaseExpired: its lease ran out and was seized, and so many instances
+	// have withheld their vouch that it fenced itself.
+	ProofLeaseExpired Proof = "LeaseExpired"
+	// ProofAcceptedLoss is none: a human accepted what may be lost.
+	ProofAcceptedLoss Proof = "AcceptedDataLoss"
 )
 
 // OperationKind names a multi-step operation.
@@ -128,9 +139,15 @@ const (
 	ReasonDemoteRequested    Reason = "DemoteRequested"
 	ReasonScaleDown          Reason = "ScaleDown"
 	ReasonVolumeDeleting     Reason = "PrimaryVolumeDeleting"
+	ReasonPreferred          Reason = "PreferredPrimary"
+	ReasonFenced             Reason = "InstanceFenced"
+	ReasonUnfenced           Reason = "InstanceUnfenced"
+	ReasonReinit             Reason = "InstanceReinitialized"
+	ReasonOverride           Reason = "DataLossAccepted"
 	ReasonRollout            Reason = "Rollout"
 	ReasonFailover           Reason = "FailoverStarted"
 	ReasonPromotionGranted   Reason = "PromotionGranted"
+	ReasonPrimaryContinues   Reason = "PrimaryContinues"
 	ReasonPrimaryEstablished Reason = "PrimaryEstablished"
 	ReasonPrimaryChanged     Reason = "PrimaryChanged"
 	ReasonRestartInPlace     Reason = "RestartInPlace"
@@ -159,6 +176,11 @@ const (
 	RefusalAllDiverged          Reason = "AllCandidatesDiverged"
 	RefusalLostTransactions     Reason = "PrimaryLostTransactions"
 	RefusalPrimaryFenced        Reason = "PrimaryFenced"
+	RefusalBehind               Reason = "TooManyTransactionsBehind"
+	RefusalLag                  Reason = "ReplicationLagTooLarge"
+	RefusalTooSoon              Reason = "TooSoonAfterLastFailover"
+	RefusalReinitPrimary        Reason = "ReinitOfPrimaryRefused"
+	RefusalOverride             Reason = "OverrideRefused"
 	RefusalDataWithoutStatus    Reason = "DataWithoutStatus"
 )
 

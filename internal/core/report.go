@@ -76,6 +76,10 @@ type Report struct {
 	// FrozenBelow: the replication IO thread stays stopped until the instance
 	// follows a primary of this epoch or a later one.
 	FrozenBelow int64 `json:"frozenBelow,omitempty"`
+	// Withheld is set while the instance surely neither receives nor vouches.
+	Withheld *Withheld `json:"withheld,omitempty"`
+	// ClusterSize is the number of instances of which it counts a majority.
+	ClusterSize int `json:"clusterSize,omitempty"`
 	// ClientSessions that are open, other than the manager's and replication.
 	// Counted when the instance was demoted last.
 	ClientSessions int `json:"clientSessions,omitempty"`
@@ -101,10 +105,21 @@ type Report struct {
 	NeedsReclone bool `json:"needsReclone,omitempty"`
 }
 
+// Withheld is a promise kept on the volume: the instance acknowledges nothing and
+// vouches for nobody below an epoch.
+type Withheld struct {
+	Below int64 `json:"below"`
+	// Seconds for which it has been kept, by the instance's own clock.
+	Seconds int `json:"seconds"`
+}
+
 // WithoutPositions leaves out what changes with every transaction: reports that
 // are equal without it call for no new decision.
 func (r Report) WithoutPositions() Report {
 	r.MysqldStarted = time.Time{}
+	if r.Withheld != nil {
+		r.Withheld = &Withheld{Below: r.Withheld.Below}
+	}
 	if r.Server == nil {
 		return r
 	}
@@ -166,7 +181,9 @@ type SemiSync struct {
 	// Acks is the number of acknowledgements each commit waits for.
 	Acks int `json:"acks,omitempty"`
 	// Clients is the number of attached semi-synchronous replicas.
-	Clients        int  `json:"clients,omitempty"`
+	Clients int `json:"clients,omitempty"`
+	// Blocks: a commit waits for ever, rather than falling back to asynchronous.
+	Blocks         bool `json:"blocks,omitempty"`
 	WaitSessions   int  `json:"waitSessions,omitempty"`
 	ReplicaEnabled bool `json:"replicaEnabled,omitempty"`
 }

@@ -96,6 +96,32 @@ func (t *tlsFiles) pool() (*x509.CertPool, error) {
 	return t.cas, nil
 }
 
+// dial is the configuration for a standing connection to another instance: the
+// certificate is looked at anew with each handshake.
+func (t *tlsFiles) dial(host string) (*tls.Config, error) {
+	conf, err := t.client(host)
+	if err != nil {
+		return nil, err
+	}
+	conf.Certificates = nil
+	conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return t.certificate() }
+	// The pool of CAs may change, too, so that the peer is verified here.
+	conf.InsecureSkipVerify = true
+	conf.VerifyConnection = func(s tls.ConnectionState) error {
+		cas, err := t.pool()
+		if err != nil {
+			return err
+		}
+		between := x509.NewCertPool()
+		for _, c := range s.PeerCertificates[1:] {
+			between.AddCert(c)
+		}
+		_, err = s.PeerCertificates[0].Verify(x509.VerifyOptions{DNSName: host, Roots: cas, Intermediates: between})
+		return err
+	}
+	return conf, nil
+}
+
 // client is the configuration to speak to another instance.
 func (t *tlsFiles) client(host string) (*tls.Config, error) {
 	leaf, err := t.certificate()

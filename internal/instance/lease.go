@@ -12,12 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
-)
-
-const (
-	annotationEpoch = "mysql.cnmsql.co/epoch"
-	leaseTTL        = 15 * time.Second
-	leaseRenewal    = 5 * time.Second
+	"cnmsql.co/internal/core"
 )
 
 // lease is the record <cluster>-primary, which the primary holds while it is
@@ -58,8 +53,12 @@ func (l *lease) acquire(ctx context.Context, epoch int64) error {
 		l.fill(record, epoch)
 		_, err = l.kube.CreateLease(ctx, record)
 	case err == nil:
-		if holder, at := holderOf(record), epochOf(record); holder != "" && holder != l.me && at >= epoch {
+		holder, at := holderOf(record), epochOf(record)
+		switch {
+		case holder != "" && holder != l.me && at >= epoch:
 			return fmt.Errorf("taking the lease for epoch %d: %s holds it at epoch %d; waiting until it is released", epoch, holder, at)
+		case at > epoch:
+			return fmt.Errorf("taking the lease for epoch %d: it was taken away for epoch %d", epoch, at)
 		}
 		l.fill(record, epoch)
 		_, err = l.kube.UpdateLease(ctx, record)
@@ -73,7 +72,7 @@ func (l *lease) acquire(ctx context.Context, epoch int64) error {
 
 // fill writes ourselves into a record.
 func (l *lease) fill(record *coordination.Lease, epoch int64) {
-	now, seconds := metav1.NowMicro(), int32(leaseTTL.Seconds())
+	now, seconds := metav1.NowMicro(), int32(core.LeaseTTL.Seconds())
 	if holderOf(record) != l.me {
 		var transitions int32
 		if record.Spec.LeaseTransitions != nil && record.Spec.HolderIdentity != nil {
@@ -86,7 +85,7 @@ func (l *lease) fill(record *coordination.Lease, epoch int64) {
 	if record.Annotations == nil {
 		record.Annotations = map[string]string{}
 	}
-	record.Annotations[annotationEpoch] = strconv.FormatInt(epoch, 10)
+	record.Annotations[v1alpha1.AnnotationEpoch] = strconv.FormatInt(epoch, 10)
 }
 
 func holderOf(record *coordination.Lease) string {
@@ -97,7 +96,7 @@ func holderOf(record *coordination.Lease) string {
 }
 
 func epochOf(record *coordination.Lease) int64 {
-	epoch, _ := strconv.ParseInt(record.Annotations[annotationEpoch], 10, 64)
+	epoch, _ := strconv.ParseInt(record.Annotations[v1alpha1.AnnotationEpoch], 10, 64)
 	return epoch
 }
 
@@ -144,7 +143,7 @@ func (l *lease) release(ctx context.Context) error {
 
 // keepLease renews the lease while this instance is writable and its mysqld
 // answers: a hung server must lose it. It is given back once nothing can be
-// written any more. Self-fencing, when it comes, watches held() from here.
+// written any more.
 func (m *manager) keepLease(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -165,12 +164,12 @@ func (m *manager) tendLease(ctx context.Context) error {
 	held, renewed := m.lease.held()
 	f := m.facts()
 	switch {
-	case held != 0 && !f.Mysqld.MayWrite && (!f.Permitted() || !f.TerminatingSince.IsZero() && !f.Mysqld.Up):
+	case held != 0 && !f.Mysqld.MayWrite && (!f.Permitted() || !f.Mysqld.Up && (!f.TerminatingSince.IsZero() || f.WasFenced)):
 		return m.lease.release(ctx)
 	case f.Cluster == nil || !f.Cluster.Lease || f.WritableEpoch == 0:
 		return nil
-	case time.Since(renewed) >= leaseRenewal && m.answeredWithin(2*time.Second):
-		return m.lease.renew(ctx, f.WritableEpoch)
+	case time.Since(renewed) >= core.LeaseRenewal && held >= f.WritableEpoch && m.answeredWithin(2*time.Second):
+		return m.lease.renew(ctx, held)
 	}
 	return nil
 }

@@ -53,17 +53,21 @@ type manager struct {
 
 // state is what the manager knows, guarded by its mutex.
 type state struct {
-	cluster  *v1alpha1.Cluster
-	view     *agent.Cluster
-	gone     bool // the Cluster was deleted
-	locked   bool
-	foreign  bool
-	data     core.DataState
-	seen     int64 // the highest epoch
-	frozen   int64
-	activity agent.Activity
-	abort    context.CancelFunc
-	over     chan struct{} // closed when the activity is over
+	cluster *v1alpha1.Cluster
+	view    *agent.Cluster
+	gone    bool // the Cluster was deleted
+	locked  bool
+	foreign bool
+	data    core.DataState
+	seen    int64 // the highest epoch
+	// withheld is the epoch below which nothing is received, surely since withheldAt.
+	withheld   int64
+	withheldAt time.Time
+	vouches    vouches
+	wasFenced  bool
+	activity   agent.Activity
+	abort      context.CancelFunc
+	over       chan struct{} // closed when the activity is over
 	// copied is called when mysqld begins to end itself after a clone.
 	copied context.CancelFunc
 
@@ -147,7 +151,7 @@ func (m *manager) facts() *agent.Facts {
 	s := &m.st
 	f := &agent.Facts{
 		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node,
-		Cluster: s.view, Locked: s.locked, Data: s.data, Foreign: s.foreign, FrozenBelow: s.frozen,
+		Cluster: s.view, Locked: s.locked, Data: s.data, Foreign: s.foreign, WasFenced: s.wasFenced,
 		Activity: s.activity, Server: s.server, WritableEpoch: s.writable, Primary: s.primary,
 		Asking: s.asking || time.Now().Before(s.askAgain), AskFailed: s.askFailed,
 		Donor: s.donor, RestartEpoch: s.restart, Problem: s.problem, TerminatingSince: s.terminating,
@@ -157,7 +161,8 @@ func (m *manager) facts() *agent.Facts {
 			LoginRefused: s.loginRefused,
 		},
 	}
-	f.LeaseEpoch, _ = m.lease.held()
+	f.LeaseEpoch, f.LeaseRenewed = m.lease.held()
+	f.Vouches = s.vouches.given(f.Cluster)
 	if s.proc != nil {
 		f.Mysqld.StartedAt = s.proc.started
 	}
@@ -167,6 +172,7 @@ func (m *manager) facts() *agent.Facts {
 	if m.memory != nil {
 		r := m.memory.get()
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.FencedBelow, r.WasPrimaryEpoch, r.Acks, r.AcksEpoch
+		f.FrozenBelow = r.FrozenBelow
 		f.TailEpoch, f.Successor = r.TailEpoch, s.successor
 	}
 	m.replicationFacts(f)

@@ -35,7 +35,10 @@ type remembered struct {
 	ServerID   uint32 `json:"serverID,omitempty"`
 	Stage      stage  `json:"dataState,omitempty"`
 	// FencedBelow is the promise not to accept a write in any epoch below it.
-	FencedBelow     int64 `json:"fencedBelow,omitempty"`
+	FencedBelow int64 `json:"fencedBelow,omitempty"`
+	// FrozenBelow is the promise to receive nothing and to vouch for nobody in any
+	// epoch below it.
+	FrozenBelow     int64 `json:"frozenBelow,omitempty"`
 	WasPrimaryEpoch int64 `json:"wasPrimaryEpoch,omitempty"`
 	// Acks that commits waited for last, in AcksEpoch.
 	Acks      int   `json:"acks,omitempty"`

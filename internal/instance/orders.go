@@ -20,9 +20,6 @@ func (m *manager) Order(ctx context.Context, verb control.Verb, o control.Order)
 		return m.orderDemote(o.Epoch)
 	case control.VerbFreezeIO:
 		return m.orderFreeze(ctx, o.Epoch)
-	case control.VerbThawIO:
-		m.update(func(s *state) { s.frozen = 0 })
-		return nil
 	case control.VerbCloneFrom:
 		return m.orderClone(o.Donor)
 	case control.VerbRestartInPlace:
@@ -79,13 +76,19 @@ func (m *manager) orderDemote(epoch int64) error {
 	})
 }
 
-// orderFreeze stops receiving, and says so only when it has stopped.
+// orderFreeze promises to receive nothing and to vouch for nobody, and says so
+// only when nothing is received any more.
 func (m *manager) orderFreeze(ctx context.Context, epoch int64) error {
-	m.update(func(s *state) { s.frozen = max(s.frozen, epoch) })
+	err := m.memory.change(func(r *remembered) { r.FrozenBelow = max(r.FrozenBelow, epoch) })
+	if err != nil {
+		return err
+	}
+	m.update(func(*state) {})
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return m.submit(ctx, func() error {
 		if f := m.facts(); !f.Mysqld.Up || !f.Mysqld.Accepted || f.Activity != "" {
+			m.noteWithheld(epoch)
 			return nil // it starts with replication stopped, and stays so
 		}
 		if err := m.roles.StopReceiving(ctx); err != nil {
@@ -98,7 +101,17 @@ func (m *manager) orderFreeze(ctx context.Context, epoch int64) error {
 		if r != nil && (r.IORunning || r.IOConnecting) {
 			return fmt.Errorf("freezing: the receiving thread still runs")
 		}
+		m.noteWithheld(epoch)
 		return nil
+	})
+}
+
+// noteWithheld: the promise is kept from now on.
+func (m *manager) noteWithheld(epoch int64) {
+	m.update(func(s *state) {
+		if s.withheld < epoch {
+			s.withheld, s.withheldAt = epoch, time.Now()
+		}
 	})
 }
 

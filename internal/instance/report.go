@@ -16,12 +16,21 @@ func (m *manager) report() core.Report {
 		Instance: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Boot: m.boot,
 		State: s.decision.State, Reason: s.decision.Reason, Message: s.decision.Message,
 		Data: s.data, VolumeLocked: s.locked, SeenEpoch: s.seen, WritableEpoch: s.writable,
-		FrozenBelow: s.frozen, ClientSessions: s.sessions, Terminating: !s.terminating.IsZero(),
+		ClientSessions: s.sessions, Terminating: !s.terminating.IsZero(),
 		Version: m.bin.version.Text, Restarts: s.restarts,
 		Errant: s.decision.Errant, NeedsReclone: s.decision.NeedsReclone,
 	}
 	if r.State == "" {
 		r.State = core.Starting
+	}
+	if m.memory != nil {
+		r.FrozenBelow = m.memory.get().FrozenBelow
+	}
+	if s.withheld > 0 {
+		r.Withheld = &core.Withheld{Below: s.withheld, Seconds: int(time.Since(s.withheldAt).Seconds())}
+	}
+	if s.view != nil {
+		r.ClusterSize = s.view.Instances
 	}
 	if s.proc != nil {
 		r.MysqldStarted = s.proc.started

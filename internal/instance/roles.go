@@ -48,7 +48,7 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 		return err
 	}
 	m.update(func(s *state) {
-		s.writable, s.frozen = a.Epoch, 0
+		s.writable = a.Epoch
 		s.writableN++
 		if s.server != nil {
 			server := *s.server
@@ -94,7 +94,7 @@ func (m *manager) renewAcks(ctx context.Context) error {
 // requireAcks remembers the number before it is applied, so that a restart in
 // place never opens with fewer than a commit was promised.
 func (m *manager) requireAcks(ctx context.Context, epoch int64, acks int) error {
-	quorum := get(m, func(s *state) bool { return s.view != nil && s.view.Durability == core.DurabilityQuorum })
+	quorum := get(m, func(s *state) bool { return waitsForEver(s.view) })
 	err := m.memory.change(func(r *remembered) {
 		if r.AcksEpoch != epoch || acks > r.Acks {
 			r.Acks, r.AcksEpoch = acks, epoch
@@ -107,7 +107,12 @@ func (m *manager) requireAcks(ctx context.Context, epoch int64, acks int) error 
 	if err != nil {
 		return err
 	}
-	timeout := get(m, func(s *state) time.Duration { return ackTimeout(s.cluster, mysql.Forever) })
+	timeout := get(m, func(s *state) time.Duration {
+		if quorum {
+			return mysql.Forever
+		}
+		return ackTimeout(s.cluster)
+	})
 	if err := m.roles.RequireAcks(ctx, acks, timeout); err != nil {
 		return err
 	}
@@ -158,10 +163,8 @@ func (m *manager) waitApplied(ctx context.Context, a agent.WaitApplied) error {
 	return err
 }
 
-// startReceiving also ends a freeze: the decision was made for a primary of an
-// epoch that the freeze does not speak of.
 func (m *manager) startReceiving(ctx context.Context) error {
-	m.update(func(s *state) { s.receiveTry, s.frozen = time.Now(), 0 })
+	m.update(func(s *state) { s.receiveTry = time.Now() })
 	return m.roles.StartReceiving(ctx)
 }
 
@@ -171,7 +174,7 @@ func (m *manager) follow(ctx context.Context, primary string) error {
 	if err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.receiveTry, s.frozen = time.Now(), 0 })
+	m.update(func(s *state) { s.receiveTry = time.Now() })
 	d := m.opt.Dirs
 	err = m.roles.BecomeReplicaOf(ctx, mysql.Source{
 		Host: m.opt.Peer(primary), Port: m.opt.MySQLPort, Account: account,

@@ -90,6 +90,8 @@ func (m *manager) run(ctx context.Context) error {
 	go m.prepare(ctx)
 	go m.keepPolling(ctx)
 	go m.keepLease(ctx)
+	go m.keepVouched(ctx)
+	go m.keepFencing(ctx)
 	go m.keepPublished(ctx)
 	go m.keepCertificates(ctx)
 	go m.keepAccounts(ctx)
@@ -159,7 +161,10 @@ func (m *manager) tryVolume(ctx context.Context) error {
 	m.update(func(s *state) {
 		s.locked, s.data, s.foreign = true, data, foreign
 		s.downSince = time.Now()
-		s.seen = max(s.seen, memory.get().FencedBelow)
+		r := memory.get()
+		s.seen = max(s.seen, r.FencedBelow, r.FrozenBelow)
+		// No mysqld runs, and none will receive against the promise.
+		s.withheld, s.withheldAt = r.FrozenBelow, time.Now()
 	})
 	m.log.Info("the volume is locked", "data", data, "foreign", foreign)
 	return nil

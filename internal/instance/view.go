@@ -20,6 +20,8 @@ func viewOf(c *v1alpha1.Cluster) (*agent.Cluster, error) {
 		Epoch:          s.PrimaryEpoch,
 		CurrentPrimary: s.CurrentPrimary,
 		Diverged:       s.DivergedInstances,
+		Fenced:         s.FencedInstances,
+		Names:          s.InstanceNames,
 		Instances:      max(int(c.Spec.Instances), len(s.InstanceNames)),
 		Durability:     durabilityOf(c),
 		Lease:          c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease,
@@ -37,6 +39,7 @@ func viewOf(c *v1alpha1.Cluster) (*agent.Cluster, error) {
 	v.Promotion = &core.Promotion{
 		Epoch: p.Epoch, Instance: p.Instance, Proof: core.Proof(p.Proof), From: p.From,
 		RequiredGTID: required, RequiredAcks: int(p.RequiredAcks), PodUID: p.PodUID, Node: p.Node,
+		LosslessSince: p.LosslessSince,
 	}
 	return v, nil
 }
@@ -49,11 +52,15 @@ func durabilityOf(c *v1alpha1.Cluster) core.DurabilityMode {
 	return core.DurabilityMode(cmp.Or(s.DataDurability, v1alpha1.DurabilityPreferred))
 }
 
-// ackTimeout is how long a commit waits for acknowledgements.
-func ackTimeout(c *v1alpha1.Cluster, forever time.Duration) time.Duration {
-	if durabilityOf(c) == core.DurabilityQuorum {
-		return forever
-	}
+// waitsForEver: a commit waits for acknowledgements until they come. That holds for
+// a lossless promotion whatever the spec says by now: the operator takes the
+// promise back first.
+func waitsForEver(v *agent.Cluster) bool {
+	return v != nil && (v.Durability == core.DurabilityQuorum || v.Promotion != nil && v.Promotion.LosslessSince > 0)
+}
+
+// ackTimeout is how long a commit waits for acknowledgements under the other modes.
+func ackTimeout(c *v1alpha1.Cluster) time.Duration {
 	if s := c.Spec.MySQL.SemiSync; s != nil && s.TimeoutMillis != nil {
 		return time.Duration(*s.TimeoutMillis) * time.Millisecond
 	}

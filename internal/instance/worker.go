@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 )
 
@@ -105,6 +106,9 @@ func (m *manager) tell(d agent.Decision, key string) {
 		m.log.Info("state", "state", d.State, "reason", d.Reason, "message", d.Message)
 	}
 	m.st.decision = d
+	if d.State == core.Fenced || d.State == core.Running {
+		m.st.wasFenced = d.State == core.Fenced
+	}
 	if t := m.st.trouble; t != nil && t.actions != key {
 		m.st.trouble = nil
 	}

@@ -206,7 +206,7 @@ func (w *world) grant(name string, proof core.Proof, from, required string, acks
 		epoch = c.Status.PrimaryEpoch
 		c.Status.TargetPrimary = name
 		c.Status.Promotion = &v1alpha1.PromotionStatus{Epoch: epoch, Instance: name, Proof: string(proof), From: from,
-			RequiredGTID: required, RequiredAcks: acks, PodUID: "pod-" + name, Node: "node-" + name}
+			RequiredGTID: required, RequiredAcks: acks, PodUID: "pod-" + name, Node: "node-" + name, LosslessSince: 1}
 	})
 	return epoch
 }

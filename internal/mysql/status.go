@@ -14,8 +14,14 @@ import (
 func (s *Server) Status(ctx context.Context) (*core.Server, error) {
 	out := &core.Server{}
 	var executed, purged string
+	var err error
+	// How commits wait is read before the position: every commit in it that came
+	// after waited so.
+	if out.SemiSync, err = s.SemiSync(ctx); err != nil {
+		return nil, err
+	}
 	// One statement, so that what is executed and what is purged fit together.
-	err := s.db.QueryRowContext(ctx,
+	err = s.db.QueryRowContext(ctx,
 		"SELECT @@global.server_uuid, @@global.super_read_only, @@global.gtid_executed, @@global.gtid_purged").
 		Scan(&out.UUID, &out.SuperReadOnly, &executed, &purged)
 	if err != nil {
@@ -26,9 +32,6 @@ func (s *Server) Status(ctx context.Context) (*core.Server, error) {
 	}
 	if out.Purged, err = gtid.Parse(purged); err != nil {
 		return nil, fmt.Errorf("reading gtid_purged: %w", err)
-	}
-	if out.SemiSync, err = s.SemiSync(ctx); err != nil {
-		return nil, err
 	}
 	out.Replication, err = s.Replication(ctx)
 	if err != nil {
@@ -82,9 +85,10 @@ func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 func (s *Server) SemiSync(ctx context.Context) (core.SemiSync, error) {
 	n := s.version.names()
 	var out core.SemiSync
-	err := s.db.QueryRowContext(ctx, fmt.Sprintf("SELECT @@global.%s_enabled, @@global.%s, @@global.%s_enabled",
-		n.semiSyncSource, n.semiSyncCount, n.semiSyncReplica)).
-		Scan(&out.SourceEnabled, &out.Acks, &out.ReplicaEnabled)
+	var timeout int64
+	err := s.db.QueryRowContext(ctx, fmt.Sprintf("SELECT @@global.%s_enabled, @@global.%s, @@global.%s_timeout, @@global.%s_enabled",
+		n.semiSyncSource, n.semiSyncCount, n.semiSyncSource, n.semiSyncReplica)).
+		Scan(&out.SourceEnabled, &out.Acks, &timeout, &out.ReplicaEnabled)
 	if isError(err, errUnknownVariable) {
 		return out, nil // the plugins are not loaded
 	}
@@ -94,6 +98,7 @@ func (s *Server) SemiSync(ctx context.Context) (core.SemiSync, error) {
 	if !out.SourceEnabled {
 		out.Acks = 0
 	}
+	out.Blocks = out.SourceEnabled && timeout >= Forever.Milliseconds()
 	status, err := s.pairs(ctx, "SHOW GLOBAL STATUS LIKE 'Rpl\\_semi\\_sync%'")
 	if err != nil {
 		return out, fmt.Errorf("asking mysqld for its semi-sync status: %w", err)

@@ -26,6 +26,7 @@ var errNoStream = errors.New("its manager was never reached")
 // actor carries effects out.
 type actor struct {
 	client        client.Client
+	live          client.Reader
 	prerequisites *prerequisites
 	streams       *Streams
 	operatorImage string
@@ -77,8 +78,6 @@ func (a *actor) order(c *v1alpha1.Cluster, e core.Effect) (verb control.Verb, in
 		return control.VerbDemote, e.Instance, control.Order{Epoch: e.Epoch}, true
 	case core.FreezeIO:
 		return control.VerbFreezeIO, e.Instance, control.Order{Epoch: e.Epoch}, true
-	case core.ThawIO:
-		return control.VerbThawIO, e.Instance, control.Order{Epoch: e.Epoch}, true
 	case core.CloneFrom:
 		return control.VerbCloneFrom, e.Instance, control.Order{Epoch: e.Epoch, Donor: layout.InstanceHost(e.Donor, c.Namespace)}, true
 	case core.RestartInPlace:
@@ -121,6 +120,14 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 		return a.label(ctx, c, e)
 	case core.ClearDemote:
 		return a.patchPod(ctx, c, e.Instance, "annotations", map[string]any{v1alpha1.AnnotationDemote: nil})
+	case core.SeizeLease:
+		return a.seizeLease(ctx, c, e)
+	case core.ReinitInstance:
+		return a.reinit(ctx, c, e.Instance)
+	case core.ClearReinit:
+		return a.clearReinit(ctx, c, e.Instance)
+	case core.ClearOverride:
+		return a.annotate(ctx, c, v1alpha1.AnnotationAcceptLoss, nil)
 	case core.RouteWrites:
 		return a.prerequisites.apply(ctx, c, resources.ReadWriteService(c, e.Instance))
 	default:
@@ -171,6 +178,17 @@ func (a *actor) deleteInstance(ctx context.Context, c *v1alpha1.Cluster, instanc
 	}
 	var all []error
 	for _, obj := range objs {
+		all = append(all, client.IgnoreNotFound(a.client.Delete(ctx, obj)))
+	}
+	return errors.Join(all...)
+}
+
+// reinit deletes an instance's volume and Pod, which are made anew under its name.
+func (a *actor) reinit(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
+	var all []error
+	for _, obj := range []client.Object{&corev1.PersistentVolumeClaim{}, &corev1.Pod{}} {
+		obj.SetNamespace(c.Namespace)
+		obj.SetName(instance)
 		all = append(all, client.IgnoreNotFound(a.client.Delete(ctx, obj)))
 	}
 	return errors.Join(all...)

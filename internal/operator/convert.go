@@ -20,7 +20,7 @@ func statusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
 		Epoch: s.PrimaryEpoch, FailingSince: timeFrom(s.PrimaryFailingSince),
 		LastFailover: timeFrom(s.LastFailoverTimestamp), EstablishedAt: timeFrom(s.EstablishedAt),
 		InstanceNames: s.InstanceNames, LatestOrdinal: int(s.LatestGeneratedNode),
-		Diverged: s.DivergedInstances, Broken: s.ReplicationBrokenInstances, Ready: int(s.ReadyInstances),
+		Diverged: s.DivergedInstances, Broken: s.ReplicationBrokenInstances, Fenced: s.FencedInstances, Ready: int(s.ReadyInstances),
 	}
 	if o := s.Operation; o != nil {
 		out.Operation = &core.Operation{Kind: core.OperationKind(o.Kind), Step: core.Step(o.Step), From: o.From, To: o.To,
@@ -41,7 +41,8 @@ func promotionFrom(p *v1alpha1.PromotionStatus) (*core.Promotion, error) {
 	}
 	return &core.Promotion{Epoch: p.Epoch, Instance: p.Instance, Proof: core.Proof(p.Proof), Evidence: p.Evidence, From: p.From,
 		RequiredGTID: required, RequiredAcks: int(p.RequiredAcks), GrantedAt: timeFrom(p.GrantedAt),
-		PodUID: p.PodUID, Node: p.Node, WritableSince: timeFrom(p.WritableSince)}, nil
+		PodUID: p.PodUID, Node: p.Node, WritableSince: timeFrom(p.WritableSince),
+		LosslessSince: p.LosslessSince, Size: int(p.Size), EndedPod: p.EndedPod, FencedBelow: p.FencedBelow}, nil
 }
 
 // writeStatus puts a decided status into a Cluster's.
@@ -52,7 +53,7 @@ func writeStatus(to *v1alpha1.ClusterStatus, s core.Status) {
 	to.PrimaryEpoch, to.PrimaryFailingSince = s.Epoch, timeTo(s.FailingSince)
 	to.LastFailoverTimestamp, to.EstablishedAt = timeTo(s.LastFailover), timeTo(s.EstablishedAt)
 	to.InstanceNames, to.LatestGeneratedNode = s.InstanceNames, int32(s.LatestOrdinal)
-	to.DivergedInstances, to.ReplicationBrokenInstances = s.Diverged, s.Broken
+	to.DivergedInstances, to.ReplicationBrokenInstances, to.FencedInstances = s.Diverged, s.Broken, s.Fenced
 	to.ReadyInstances, to.Instances = int32(s.Ready), int32(len(s.InstanceNames))
 	to.Operation, to.Promotion = operationTo(s.Operation), promotionTo(s.Promotion)
 }
@@ -71,7 +72,8 @@ func promotionTo(p *core.Promotion) *v1alpha1.PromotionStatus {
 	}
 	return &v1alpha1.PromotionStatus{Epoch: p.Epoch, Instance: p.Instance, Proof: string(p.Proof), Evidence: p.Evidence, From: p.From,
 		RequiredGTID: p.RequiredGTID.String(), RequiredAcks: int32(p.RequiredAcks), GrantedAt: timeTo(p.GrantedAt),
-		PodUID: p.PodUID, Node: p.Node, WritableSince: timeTo(p.WritableSince)}
+		PodUID: p.PodUID, Node: p.Node, WritableSince: timeTo(p.WritableSince),
+		LosslessSince: p.LosslessSince, Size: int32(p.Size), EndedPod: p.EndedPod, FencedBelow: p.FencedBelow}
 }
 
 // durability reads the wish out of the spec.

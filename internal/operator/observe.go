@@ -23,6 +23,7 @@ type observer struct {
 	live    client.Reader
 	streams *Streams
 	ended   *endedPods
+	leases  *leaseClock
 	podHash func(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) string
 }
 
@@ -51,8 +52,13 @@ func (ob *observer) observe(ctx context.Context, c *v1alpha1.Cluster, problem *c
 		FailoverDelay:   time.Duration(c.Spec.FailoverDelay) * time.Second,
 		SwitchoverLimit: time.Duration(c.Spec.MaxSwitchoverDelay) * time.Second,
 		Status:          status,
-		Routed:          core.Known(routedTo(objs.rw), objs.read, objs.read),
+		PrimaryLease:    c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease,
+		Policy:          policy(&c.Spec), Override: overrideWish(c), Reinit: reinitWish(c),
+		Routed: core.Known(routedTo(objs.rw), objs.read, objs.read),
 	}}
+	if o.Cluster.Lease, err = ob.lease(ctx, ob.client, c); err != nil {
+		return core.Observation{}, err
+	}
 	for _, name := range instanceNames(c, objs) {
 		o.Instances = append(o.Instances, ob.instance(ctx, c, name, objs))
 	}
@@ -124,12 +130,12 @@ func (ob *observer) instance(ctx context.Context, c *v1alpha1.Cluster, name stri
 	}
 	in.EndedPods = ob.ended.of(c.Namespace, name)
 	w := ob.streams.Heard(c.Namespace, name)
-	in.Report, in.Earlier, in.LastWord = w.report, w.earlier, w.last
+	in.Report, in.Earlier, in.LastWord, in.LastExecuted = w.report, w.earlier, w.last, w.executed
 	return in
 }
 
 // confirm reads past the caches what a proof by Kubernetes' word rests on: the Pod
-// of the holder of the promotion, and its node. A cache may be behind, and what is
+// of the holder of the promotion, its node, and the lease. A cache may be behind, and what is
 // absent from it is not surely gone.
 func (ob *observer) confirm(ctx context.Context, c *v1alpha1.Cluster, o *core.Observation) error {
 	holder := ""
@@ -141,6 +147,11 @@ func (ob *observer) confirm(ctx context.Context, c *v1alpha1.Cluster, o *core.Ob
 		return nil
 	}
 	in, read := &o.Instances[i], time.Now()
+	lease, err := ob.lease(ctx, ob.live, c)
+	if err != nil {
+		return err
+	}
+	o.Cluster.Lease = lease
 	pod, err := find(ctx, ob.live, &corev1.Pod{}, types.NamespacedName{Namespace: c.Namespace, Name: holder})
 	if err != nil {
 		return fmt.Errorf("confirm that the Pod %s has ended: %w", holder, err)

@@ -27,6 +27,8 @@ func podFacts(pod *corev1.Pod, wantedHash string) core.Pod {
 		Routable:     pod.Labels[v1alpha1.LabelRoutable] == "true",
 	}
 	_, facts.DemoteRequested = pod.Annotations[v1alpha1.AnnotationDemote]
+	fence, wished := pod.Annotations[v1alpha1.AnnotationFencing]
+	facts.FencingRequested = wished && fence != "off" && fence != "false"
 	if s := mainStatus(pod); s != nil && (s.State.Running != nil || s.State.Terminated != nil || s.RestartCount > 0) {
 		facts.NeverStarted = false
 	}

@@ -152,7 +152,8 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster, problem *c
 // manager's promise.
 func grantsByKubernetesWord(o core.Observation, plan core.Plan) bool {
 	before, granted := o.Cluster.Status.Promotion, plan.Status.Promotion
-	return granted != nil && granted.Proof == core.ProofPodTerminated && (before == nil || before.Epoch != granted.Epoch)
+	byWord := granted != nil && (granted.Proof == core.ProofPodTerminated || granted.Proof == core.ProofLeaseExpired)
+	return byWord && (before == nil || before.Epoch != granted.Epoch)
 }
 
 func (r *Reconciler) growVolumes(ctx context.Context, c *v1alpha1.Cluster, done *failures) {

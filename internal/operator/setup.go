@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"time"
 
+	coordination "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -97,6 +98,7 @@ func cacheOptions() (cache.Options, error) {
 	return cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Pod{}: only, &corev1.PersistentVolumeClaim{}: only, &corev1.Service{}: only, &corev1.Secret{}: only,
 		&corev1.ServiceAccount{}: only, &rbacv1.Role{}: only, &rbacv1.RoleBinding{}: only, &policyv1.PodDisruptionBudget{}: only,
+		&coordination.Lease{}: only,
 	}}, nil
 }
 
@@ -114,6 +116,7 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("cluster").
 		For(&v1alpha1.Cluster{}).
 		Watches(&corev1.Pod{}, r.podHandler()).
+		Watches(&coordination.Lease{}, r.observer.leases.handler()).
 		WatchesRawSource(source.Channel(woken, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, 10*time.Second)})
@@ -126,11 +129,11 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
 	pre := newPrerequisites(mgr.GetClient(), mgr.GetAPIReader())
-	act := &actor{client: mgr.GetClient(), prerequisites: pre, streams: streams, operatorImage: o.OperatorImage, defaultImage: o.DefaultImage}
+	act := &actor{client: mgr.GetClient(), live: mgr.GetAPIReader(), prerequisites: pre, streams: streams, operatorImage: o.OperatorImage, defaultImage: o.DefaultImage}
 	return &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("cnmsql"), Metrics: NewMetrics(metrics.Registry),
 		streams: streams, prerequisites: pre, actor: act,
-		observer: &observer{client: mgr.GetClient(), live: mgr.GetAPIReader(), streams: streams, ended: newEndedPods(),
+		observer: &observer{client: mgr.GetClient(), live: mgr.GetAPIReader(), streams: streams, ended: newEndedPods(), leases: newLeaseClock(),
 			podHash: func(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) string {
 				return resources.PodSpecHash(c, instance, act.podOptions(ctx, c, instance, ordinal))
 			}},

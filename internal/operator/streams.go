@@ -15,6 +15,7 @@ import (
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/layout"
 )
 
@@ -44,6 +45,7 @@ type words struct {
 	report   core.Fact[core.Report]
 	earlier  []core.Fact[core.Report]
 	last     core.Fact[core.Report]
+	executed core.Fact[gtid.Set]
 	lastFail string
 }
 
@@ -288,6 +290,9 @@ func (st *stream) hear(snap control.Snapshot, begun time.Time) bool {
 	}
 	w.report = core.Known(r, st.began.Add(time.Duration(snap.Taken)), time.Now())
 	w.last, w.lastFail = w.report, ""
+	if r.Server != nil {
+		w.executed = core.Known(r.Server.Executed, w.report.NotBefore(), w.report.Received())
+	}
 	return !known || matters(before, r)
 }
 

@@ -65,7 +65,7 @@ func must(t *testing.T, err error) {
 func newTestReconciler(t *testing.T, cached, live client.Client) *Reconciler {
 	streams := NewStreams(t.Context(), logr.Discard(), func(types.NamespacedName) {})
 	return &Reconciler{Client: cached, Live: live, streams: streams, prerequisites: newPrerequisites(cached, live),
-		observer: &observer{client: cached, live: live, streams: streams, ended: newEndedPods(),
+		observer: &observer{client: cached, live: live, streams: streams, ended: newEndedPods(), leases: newLeaseClock(),
 			podHash: func(context.Context, *v1alpha1.Cluster, string, int) string { return "" }},
 		tls: map[types.NamespacedName]clusterTLS{}}
 }

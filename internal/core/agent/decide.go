@@ -12,7 +12,9 @@ func Decide(f *Facts) Decision {
 	for _, rule := range []func(*Facts) (Decision, bool){
 		mayNotTouch,
 		terminate,
+		fenceItself,
 		refuseWrites,
+		fenced,
 		letActivityGoOn,
 		makeData,
 		cutTail,
@@ -22,10 +24,10 @@ func Decide(f *Facts) Decision {
 		promote,
 	} {
 		if d, applies := rule(f); applies {
-			return d
+			return unfencing(f, d)
 		}
 	}
-	return follow(f)
+	return unfencing(f, follow(f))
 }
 
 func say(state core.State, reason, message string, actions ...Action) (Decision, bool) {
@@ -140,7 +142,7 @@ func startServer(f *Facts) (Decision, bool) {
 // operator has not said that nobody else will be promoted.
 func (f *Facts) mayBeReplaced() bool {
 	p := f.promotion()
-	return f.Permitted() && f.WasPrimaryEpoch == p.Epoch && f.Cluster.Instances > 1 && f.RestartEpoch < p.Epoch
+	return f.Permitted() && f.WasPrimaryEpoch == p.Epoch && f.Cluster.Instances > 1 && f.RestartEpoch < p.Epoch && !f.WasFenced
 }
 
 // scratchAttempts to start on scratch data, which a clone that broke off may have

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -46,8 +47,15 @@ type Facts struct {
 	ReceiveFailedAt time.Time
 	WritableEpoch   int64
 	// LeaseEpoch is the epoch at which this instance holds the lease; 0 if not.
-	LeaseEpoch int64
-	Primary    *Position
+	// LeaseRenewed is when the last renewal that succeeded was sent.
+	LeaseEpoch   int64
+	LeaseRenewed time.Time
+	// Vouches that peers gave for the present epoch.
+	Vouches []Given
+	// WasFenced: mysqld was stopped because a human fenced this instance, and it
+	// has not come back to its role since.
+	WasFenced bool
+	Primary   *Position
 	// Asking: the primary was asked for its position and has not answered yet.
 	Asking bool
 	// AskFailed is why it could not be asked the last time.
@@ -73,12 +81,20 @@ type Cluster struct {
 	// CurrentPrimary is who has reported that it is writable.
 	CurrentPrimary string
 	Diverged       []string
-	// Instances that exist or should.
+	Fenced         []string
+	// Names of the instances that exist, and how many exist or should.
+	Names      []string
 	Instances  int
 	Durability core.DurabilityMode
 	// Lease: a primary must hold one.
 	Lease             bool
 	MaxStart, MaxStop time.Duration
+}
+
+// Given is a vouch: which peer gave it, and when it was asked for.
+type Given struct {
+	Instance string
+	At       time.Time
 }
 
 // Activity is something that takes longer than a decision may wait.
@@ -181,15 +197,11 @@ func (f *Facts) primary() string {
 }
 
 func (f *Facts) listedDiverged() bool {
-	if f.Cluster == nil {
-		return false
-	}
-	for _, name := range f.Cluster.Diverged {
-		if name == f.Me {
-			return true
-		}
-	}
-	return false
+	return f.Cluster != nil && slices.Contains(f.Cluster.Diverged, f.Me)
+}
+
+func (f *Facts) listedFenced() bool {
+	return f.Cluster != nil && slices.Contains(f.Cluster.Fenced, f.Me)
 }
 
 // loginRefused: the source refuses the password that the channel was given; the

@@ -19,7 +19,7 @@ func promote(f *Facts) (Decision, bool) {
 		return d, true
 	}
 	var actions []Action
-	if f.Cluster.Lease && f.LeaseEpoch != p.Epoch {
+	if f.Cluster.Lease && f.needsLease(p) {
 		actions = append(actions, AcquireLease{p.Epoch})
 	}
 	acks := p.RequiredAcks
@@ -28,6 +28,12 @@ func promote(f *Facts) (Decision, bool) {
 		acks = max(acks, f.Acks)
 	}
 	return say(core.Running, "Promoting", "", append(actions, BecomePrimary{Epoch: p.Epoch, Acks: acks})...)
+}
+
+// needsLease: it is taken for each epoch, and again after this instance fenced
+// itself, unless peers vouch for it by now.
+func (f *Facts) needsLease(p *core.Promotion) bool {
+	return f.LeaseEpoch != p.Epoch || !f.MayStayWritable()
 }
 
 func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
@@ -57,7 +63,7 @@ func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 func receiveMissing(f *Facts, missing gtid.Set) (Decision, bool) {
 	r := f.Server.Replication
 	switch {
-	case r == nil, f.FrozenBelow > 0 && !f.receiving():
+	case r == nil, f.FrozenBelow >= f.promotion().Epoch && !f.receiving():
 		return say(core.Running, "TransactionsMissing", "cannot be promoted: it lacks "+missing.Abbreviate(4)+", which it must have")
 	case !f.receiving():
 		return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), StartReceiving{})

@@ -26,11 +26,12 @@ import (
 //	                       generation
 //	me k=v …               data fenced frozen was-primary acks@epoch locked foreign activity
 //	                       tail successor
-//	                       writable lease donor restart problem terminating asking received
+//	                       away vouched was-fenced writable lease donor restart problem terminating asking received
 //	mysqld k=v …           up accepted answers may-write ended failures login
 //	server k=v …           executed retrieved source io sql sqlerror ioerror gives-acks; none
 //	position k=v …         of db-2: mine executed purged age; none
-//	pass 3s                time goes by
+//	pass 3s                time goes by; the lease is renewed, unless away
+//	vouch db-2 3           a primary asks for a vouch in an epoch
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &story{}
@@ -40,7 +41,11 @@ func TestStories(t *testing.T) {
 	})
 }
 
-type story struct{ f *Facts }
+type story struct {
+	f *Facts
+	// away: neither the API server nor peers can be reached.
+	away bool
+}
 
 var epochZero = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -51,15 +56,23 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	case "replica":
 		s.f = replica()
 	case "primary":
-		s.f = primary()
+		s.f, s.away = primary(), false
 	case "pass":
 		by, err := time.ParseDuration(d.CmdArgs[0].Key)
 		if err != nil {
 			d.Fatalf(t, "%v", err)
 		}
 		s.f.Now = s.f.Now.Add(by)
+		if !s.away && s.f.LeaseEpoch != 0 {
+			s.f.LeaseRenewed = s.f.Now
+		}
 	case "decide":
 		return show(Decide(s.f))
+	case "vouch":
+		if no := Vouch(s.f, d.CmdArgs[0].Key, number(d.CmdArgs[1].Key)); no != nil {
+			return no.Reason + ": " + no.Message
+		}
+		return "yes"
 	default:
 		set := map[string]func(*story, string, string) bool{"cluster": (*story).cluster, "me": (*story).me,
 			"mysqld": (*story).mysqld, "server": (*story).server, "position": (*story).position}[d.Cmd]
@@ -104,6 +117,7 @@ func primary() *Facts {
 	f.Cluster.CurrentPrimary = "db-1"
 	f.Cluster.Promotion = &core.Promotion{Epoch: 3, Instance: "db-1", PodUID: "pod-1", Node: "node-1"}
 	f.WritableEpoch, f.LeaseEpoch, f.WasPrimaryEpoch, f.Mysqld.MayWrite = 3, 3, 3, true
+	f.LeaseRenewed = f.Now
 	f.Server.SuperReadOnly = false
 	return f
 }
@@ -167,6 +181,10 @@ func (s *story) cluster(key, value string) bool {
 		c.Instances = int(number(value))
 	case "generation":
 		c.Generation = number(value)
+	case "lossless":
+		c.Promotion.LosslessSince = number(value)
+	case "fenced":
+		c.Fenced = strings.Split(value, ",")
 	case "durability":
 		c.Durability = core.DurabilityMode(value)
 	case "lease":
@@ -215,7 +233,16 @@ func (s *story) me(key, value string) bool {
 	case "writable":
 		f.WritableEpoch = number(value)
 	case "lease":
-		f.LeaseEpoch = number(value)
+		f.LeaseEpoch, f.LeaseRenewed = number(value), f.Now
+	case "away":
+		s.away = value != "no"
+	case "vouched":
+		f.Vouches = nil
+		for _, name := range strings.Split(value, ",") {
+			f.Vouches = append(f.Vouches, Given{Instance: name, At: f.Now})
+		}
+	case "was-fenced":
+		f.WasFenced = value != "no"
 	case "donor":
 		f.Donor = value
 	case "restart":

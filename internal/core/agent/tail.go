@@ -34,13 +34,13 @@ func (a CutTail) String() string {
 // cutTail: mysqld ended while commits waited for acknowledgements that, under
 // quorum, nobody can have read success without. If another instance is primary by
 // now, they are on nobody's word: recovering them would only make this instance
-// diverge. A spec that asks for less by now let less be asked of the election, so
-// that nothing is cut. Whatever cannot be settled in time is left to recovery, and to the
+// diverge. That is so only if every promotion since then was lossless: else less
+// may have been asked of an election. Whatever cannot be settled in time is left to recovery, and to the
 // check of what was executed before anything is followed.
 func cutTail(f *Facts) (Decision, bool) {
 	p := f.promotion()
 	if f.Mysqld.Up || f.TailEpoch == 0 || f.Data != core.DataPopulated || p == nil || f.Permitted() ||
-		f.Cluster.Durability != core.DurabilityQuorum || f.Now.Sub(f.Mysqld.DownSince) > TailWait {
+		p.LosslessSince == 0 || f.TailEpoch < p.LosslessSince || f.Now.Sub(f.Mysqld.DownSince) > TailWait {
 		return pass()
 	}
 	primary := f.primary()

@@ -15,13 +15,17 @@ func Decide(o core.Observation) core.Plan {
 		return d.plan
 	}
 	d.names()
+	d.fence()
+	d.keepEvidence()
 	d.diagnosis = diagnose(&o)
 	d.judgeReplicas()
 	d.provision()
+	d.reinit()
 	d.operate()
 	d.join()
-	d.thaw()
+	d.resume()
 	d.acknowledge()
+	d.keepSize()
 	d.route()
 	d.publish()
 	return d.plan

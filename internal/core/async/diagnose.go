@@ -37,8 +37,7 @@ func constant(text string) func(*scene) string { return func(*scene) string { re
 // diagnosis. Those with reachable rest on the manager's own word.
 var rules = []rule{
 	{core.DiagnosisNone, func(s *scene) bool { return s.p == nil }, constant("no primary was chosen yet")},
-	{core.PrimaryFenced, func(s *scene) bool { return s.reachable && s.report.State == core.Fenced },
-		constant("it is fenced")},
+	{core.PrimaryFenced, fenced, constant("it is fenced")},
 	{core.PrimaryDataLost, dataLost, constant("its volume is empty")},
 	{core.PrimaryFailed, func(s *scene) bool { return s.reachable && s.report.State == core.Failed },
 		func(s *scene) string { return sentence(s.report.Reason, s.report.Message) }},
@@ -50,6 +49,7 @@ var rules = []rule{
 		}},
 	{core.PrimaryTerminating, func(s *scene) bool { return isWritable(s) && s.isTerminating() },
 		constant("its Pod is being stopped")},
+	{core.PrimaryIsolated, isolated, constant("commits hang: it takes writes, but its replicas cannot reach it")},
 	{core.PrimaryHealthy, isWritable, constant("it takes writes")},
 	{core.PrimaryDemoted, demoted, constant("it was made read-only so that another can take over")},
 	{core.PrimaryPromoting, promoting, constant("it is being made writable")},
@@ -95,6 +95,19 @@ func isFailing(d core.Diagnosis) bool {
 func isWritable(s *scene) bool { return s.reachable && writable(s.report, s.p) }
 
 func (s *scene) isTerminating() bool { return s.report.Terminating || s.podKnown && s.pod.Terminating }
+
+// fenced: a human asked for it, and it has not come back since that was taken back.
+func fenced(s *scene) bool {
+	return slices.Contains(s.o.Cluster.Status.Fenced, s.p.Instance) || s.reachable && s.report.State == core.Fenced
+}
+
+// isolated: so many replicas try in vain to receive that commits cannot be
+// acknowledged, and those that do are enough to elect another primary.
+func isolated(s *scene) bool {
+	p, n := s.p, len(s.o.Instances)
+	return isWritable(s) && s.o.Cluster.Durability.Mode == core.DurabilityQuorum && p.RequiredAcks > 0 &&
+		receivers(s) < p.RequiredAcks && connectors(s) >= n-p.RequiredAcks
+}
 
 func dataLost(s *scene) bool {
 	if !s.reachable || s.o.Cluster.Status.EstablishedAt.IsZero() {
@@ -153,6 +166,20 @@ func receivers(s *scene) int {
 	n := 0
 	others(s.o, s.p.Instance, func(in *core.Instance) {
 		if r, ok := serving(in); ok && follows(r, s.p.Instance) && r.Server.Replication.IORunning {
+			n++
+		}
+	})
+	return n
+}
+
+// connectors counts the reachable replicas that follow the holder and cannot
+// connect to it, for no other reason.
+func connectors(s *scene) int {
+	n := 0
+	others(s.o, s.p.Instance, func(in *core.Instance) {
+		r, ok := serving(in)
+		if ok && follows(r, s.p.Instance) && r.FrozenBelow <= s.p.Epoch && r.Server.Replication.IOConnecting && r.Server.Replication.SQLError == "" &&
+			!slices.Contains(s.o.Cluster.Status.Diverged, in.Name) {
 			n++
 		}
 	})

@@ -109,8 +109,8 @@ func (b ballot) tooFewKnown(voters []voter) election {
 	}
 	n := len(b.o.Instances)
 	w := c.Durability.Wished(n)
-	if p := c.Status.Promotion; p != nil && p.RequiredAcks < w {
-		w = p.RequiredAcks
+	if p := c.Status.Promotion; p != nil && (p.RequiredAcks < w || p.LosslessSince == 0) {
+		w = min(p.RequiredAcks, btoi(p.LosslessSince > 0)*w)
 	}
 	if w == 0 {
 		return election{refusal: core.RefusalTooFewKnown, why: "commits did not wait for replicas yet, so that an acknowledged write may be on the failed primary alone: bring it back"}
@@ -135,6 +135,7 @@ func (b ballot) byPreference(x, y voter) int {
 	return cmp.Or(
 		-cmp.Compare(btoi(x.in.Name == b.prefer), btoi(y.in.Name == b.prefer)),
 		cmp.Compare(btoi(b.isHolder(x)), btoi(b.isHolder(y))),
+		cmp.Compare(rank(b.o.Cluster.Policy, x.in.Name), rank(b.o.Cluster.Policy, y.in.Name)),
 		cmp.Compare(lag(x.report), lag(y.report)),
 		cmp.Compare(x.in.Ordinal, y.in.Ordinal))
 }

@@ -16,6 +16,8 @@ const (
 	// electionPatience is how long an election waits for the word of an instance
 	// that was heard of; who has not answered by then counts as unknown.
 	electionPatience = 10 * time.Second
+	// withheldLook is how often it is looked whether vouches have run out.
+	withheldLook = 500 * time.Millisecond
 	// newPodPatience is how long a new Pod may take to be heard.
 	newPodPatience = 15 * time.Second
 )
@@ -25,7 +27,7 @@ const (
 // demoted by now.
 func (d *decision) isReplacing() bool {
 	op := d.s.Operation
-	if op == nil || op.Kind != core.OperationFailover || op.Step != core.StepProve && op.Step != core.StepElect {
+	if op == nil || op.Kind != core.OperationFailover || !isPastDelay(op) {
 		return false
 	}
 	switch d.diagnosis.name {
@@ -45,6 +47,7 @@ func (d *decision) failOver() {
 	switch {
 	case d.isNothingLeft():
 	case !isProven && d.restartInPlace():
+	case d.isTooSoon():
 	case d.isDelayed(proof):
 	case !isProven:
 		d.seekProof(next)
@@ -66,12 +69,35 @@ func (d *decision) beginFailover(why string) {
 	d.warn(core.ReasonFailover, fmt.Sprintf("the primary %s fails (%s): %s", d.s.Promotion.Instance, d.diagnosis.name, why))
 }
 
+// isolationPatience is how long replicas may take to reach their primary again
+// before it is replaced, which they can be asked about.
+const isolationPatience = 5 * time.Second
+
+// replaceIsolated replaces a primary that takes writes which nobody can acknowledge.
+func (d *decision) replaceIsolated() {
+	since := d.s.FailingSince
+	if d.s.Operation == nil || d.s.Operation.Step == core.StepPromote {
+		d.settle()
+	}
+	if since.IsZero() {
+		since = d.now()
+	}
+	d.s.FailingSince = since
+	until := since.Add(max(d.o.Cluster.FailoverDelay, isolationPatience))
+	if d.s.Operation == nil && d.now().Before(until) {
+		d.say("commits on " + d.s.Promotion.Instance + " hang, because its replicas cannot reach it; it is replaced if that lasts until " + until.UTC().Format("15:04:05 MST"))
+		d.recheckAt(until)
+		return
+	}
+	d.failOver()
+}
+
 // isDelayed: the primary has until spec.failoverDelay to come back. One that
 // promised to stay read-only will not come back by itself.
 func (d *decision) isDelayed(proof proven) bool {
 	op := d.s.Operation
 	until := d.s.FailingSince.Add(d.o.Cluster.FailoverDelay)
-	if op.Step == core.StepProve || op.Step == core.StepElect || proof.proof == core.ProofManagerFenced || !d.now().Before(until) {
+	if isPastDelay(op) || proof.proof == core.ProofManagerFenced || !d.now().Before(until) {
 		return false
 	}
 	op.Step = core.StepDelay
@@ -101,20 +127,33 @@ func (d *decision) restartInPlace() bool {
 	if !known || !mayGoOn(r, d.s.Promotion) || r.State == core.Hung || r.Data != core.DataPopulated && r.Data != core.DataUnknown {
 		return false
 	}
-	e := d.ballot(holder.Name, "").elect()
-	if e.refusal == "" {
+	why := d.nobodyTakesOver()
+	if why == "" {
 		return false
 	}
 	switch r.State {
 	case core.Stopped:
 		d.do(core.RestartInPlace{Instance: holder.Name, Epoch: d.s.Promotion.Epoch})
-		d.announce(true, core.ReasonRestartInPlace, "mysqld of "+holder.Name+" is started again in place, for nobody can take over: "+e.why)
+		d.announce(true, core.ReasonRestartInPlace, "mysqld of "+holder.Name+" is started again in place, for nobody can take over: "+why)
 	case core.Failed:
-		d.block(core.Reason(r.Reason), fmt.Sprintf("%s: %s; and nobody can take over: %s", holder.Name, sentence(r.Reason, r.Message), e.why))
+		d.block(core.Reason(r.Reason), fmt.Sprintf("%s: %s; and nobody can take over: %s", holder.Name, sentence(r.Reason, r.Message), why))
 	default:
-		d.say(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s", holder.Name, r.State, e.why))
+		d.say(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s", holder.Name, r.State, why))
 	}
 	return true
+}
+
+// nobodyTakesOver tells why no other instance may be promoted, by what is known
+// before anything was done about it; "" when one may.
+func (d *decision) nobodyTakesOver() string {
+	e := d.ballot(d.s.Promotion.Instance, "").elect()
+	if e.refusal == "" {
+		_, e.why = d.exceedsPolicy(e)
+	}
+	if e.why == "" {
+		e.why = d.tooSoon()
+	}
+	return e.why
 }
 
 // mayGoOn: the manager may make its mysqld writable in the present epoch.
@@ -122,10 +161,62 @@ func mayGoOn(r core.Report, p *core.Promotion) bool {
 	return r.FencedBelow <= p.Epoch && (r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node)
 }
 
-// seekProof asks the old primary's manager for its word, if it can be asked.
+// seekProof asks the old primary's manager for its word, if it can be asked; if
+// not, whoever keeps it going is asked to stop.
 func (d *decision) seekProof(next int64) {
 	d.s.Operation.Step, d.s.Operation.Deadline = core.StepProve, time.Time{}
-	d.askToDemote(next)
+	if d.holder().Report.Known() {
+		d.askToDemote(next)
+		return
+	}
+	asked := d.withhold(next)
+	switch {
+	case d.awaitLease(next):
+	case asked && d.now().Before(d.podPatience()):
+		d.say(fmt.Sprintf("the primary %s cannot be reached (%s); the replicas are asked to stop receiving from it", d.s.Promotion.Instance, d.diagnosis.name))
+		d.recheckAt(d.podPatience())
+	default:
+		d.askToDemote(next)
+	}
+}
+
+// withhold has every replica that can be asked stop receiving and vouching; it
+// tells whether any has not yet.
+func (d *decision) withhold(next int64) (asked bool) {
+	others(d.o, d.s.Promotion.Instance, func(in *core.Instance) {
+		r, known := in.Report.Get()
+		if known && r.VolumeLocked && (r.Withheld == nil || r.Withheld.Below < next) {
+			asked = true
+			d.again(core.FreezeIO{Instance: in.Name, Epoch: next})
+		}
+	})
+	return asked
+}
+
+// awaitLease waits until the primary's lease has run out and enough instances
+// have withheld their vouch, and takes the lease record from it; false when that
+// cannot lead to a proof.
+func (d *decision) awaitLease(next int64) bool {
+	holder := d.holder()
+	_, may := withholders(d.o, holder.Name, next, 0)
+	l, known := d.o.Cluster.Lease.Get()
+	if !known || !isMinority(d.o, 1+len(may)) {
+		return false
+	}
+	expires := l.UnchangedSince.Add(core.LeaseTTL)
+	switch {
+	case l.Epoch >= next && l.Holder == "":
+	case d.now().Before(expires):
+		d.say(fmt.Sprintf("the primary %s cannot be reached (%s); waiting until its lease has run out at %s, if it does not renew it",
+			holder.Name, d.diagnosis.name, expires.UTC().Format("15:04:05 MST")))
+		d.recheckAt(expires)
+		return true
+	case vouchesExpired(d.o, holder, next):
+		d.again(core.SeizeLease{Epoch: next, Version: l.Version})
+	}
+	d.say(fmt.Sprintf("the primary %s cannot be reached (%s), and its lease has run out; waiting until nobody can have vouched for it any more", holder.Name, d.diagnosis.name))
+	d.recheckAt(d.now().Add(withheldLook))
+	return true
 }
 
 // askToDemote asks the holder's manager to promise that it is not writable below
@@ -175,7 +266,7 @@ func noProof(f finding, p *core.Promotion, answers bool) string {
 		node = "NODE"
 	}
 	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s. Nobody is promoted meanwhile. "+
-		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", p.Instance, f.name, f.says, why, node)
+		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, node)
 }
 
 // holdElection reads the candidates' positions after the proof, and promotes one.
@@ -244,7 +335,7 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 	if !serves {
 		b.exclude = holder.Name
 	}
-	e := b.elect()
+	e := d.electWithin(b)
 	switch {
 	case e.refusal == "":
 		d.grant(e, proof, d.promotionAcks())
@@ -256,6 +347,24 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 	default:
 		d.block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s", holder.Name, d.diagnosis.name, d.diagnosis.says, e.why))
 	}
+}
+
+// electWithin holds an election within the bounds that the user set. If they
+// forbid the winner, the demoted primary itself may be as good.
+func (d *decision) electWithin(b ballot) election {
+	e := b.elect()
+	if e.refusal != "" {
+		return e
+	}
+	refusal, why := d.exceedsPolicy(e)
+	if refusal == "" {
+		return e
+	}
+	b.prefer = d.s.Promotion.Instance
+	if again := b.elect(); again.refusal == "" && again.winner == b.prefer {
+		return again
+	}
+	return election{refusal: refusal, why: why}
 }
 
 // comesBack: the old primary's manager answers and starts mysqld by itself, or

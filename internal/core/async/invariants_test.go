@@ -41,7 +41,7 @@ func checkDeterminism(o core.Observation, plan core.Plan) error {
 
 func granted(o core.Observation, plan core.Plan) (before, after *core.Promotion, isNew bool) {
 	before, after = o.Cluster.Status.Promotion, plan.Status.Promotion
-	return before, after, after != nil && (before == nil || after.Epoch != before.Epoch || after.Instance != before.Instance)
+	return before, after, after != nil && (before == nil || !after.GrantedAt.Equal(before.GrantedAt) || after.Instance != before.Instance)
 }
 
 func checkEpoch(o core.Observation, plan core.Plan) error {
@@ -51,10 +51,21 @@ func checkEpoch(o core.Observation, plan core.Plan) error {
 		return fmt.Errorf("a promotion was taken back without another")
 	case plan.Status.Epoch < o.Cluster.Status.Epoch:
 		return fmt.Errorf("the epoch went back from %d to %d", o.Cluster.Status.Epoch, plan.Status.Epoch)
+	case !isNew && after != nil && after.Epoch != before.Epoch:
+		return checkContinued(o, before, after)
 	case !isNew:
 		return nil
 	case plan.Status.Epoch <= o.Cluster.Status.Epoch || after.Epoch != plan.Status.Epoch:
 		return fmt.Errorf("a promotion without a new epoch: %d after %d", after.Epoch, o.Cluster.Status.Epoch)
+	}
+	return nil
+}
+
+// checkContinued: the same Pod stays primary in a later epoch, and takes writes now.
+func checkContinued(o core.Observation, before, after *core.Promotion) error {
+	r, known := o.Instance(after.Instance).Report.Get()
+	if after.Epoch < before.Epoch || after.PodUID != r.PodUID || !known || r.WritableEpoch != before.Epoch {
+		return fmt.Errorf("epoch %d was continued as %d by %+v", before.Epoch, after.Epoch, r)
 	}
 	return nil
 }
@@ -70,6 +81,12 @@ func checkProof(o core.Observation, plan core.Plan) error {
 	if old == nil {
 		return fmt.Errorf("%s was promoted after an instance of which nothing is known", after.Instance)
 	}
+	if after.Proof == core.ProofQuorumCut && isCut(o, before) || after.Proof == core.ProofLeaseExpired && isUnvouched(o, before) {
+		return nil
+	}
+	if after.Proof == core.ProofAcceptedLoss && o.Cluster.Override != nil && *o.Cluster.Override == (core.Override{To: after.Instance, Epoch: before.Epoch}) {
+		return nil
+	}
 	if word, known := old.Report.Get(); known && word.WritableEpoch != 0 {
 		return fmt.Errorf("%s was promoted although %s says it is writable", after.Instance, old.Name)
 	}
@@ -79,10 +96,42 @@ func checkProof(o core.Observation, plan core.Plan) error {
 	return fmt.Errorf("I1: %s was promoted with %s, which does not hold", after.Instance, after.Proof)
 }
 
+// kept counts the other instances that say they have been silent for so long.
+func kept(o core.Observation, p *core.Promotion, seconds int) int {
+	n := 0
+	for _, in := range o.Instances {
+		r, known := in.Report.Get()
+		if !known {
+			r, known = in.LastWord.Get()
+		}
+		if pod, seen := in.Pod.Get(); seen && pod.Exists && known && pod.UID != r.PodUID {
+			continue
+		}
+		if in.Name != p.Instance && known && r.Withheld != nil && r.Withheld.Below > p.Epoch && r.Withheld.Seconds >= seconds {
+			n++
+		}
+	}
+	return n
+}
+
+// isCut: of the others, fewer than a commit needs have not stopped.
+func isCut(o core.Observation, p *core.Promotion) bool {
+	return o.Cluster.Durability.Mode == core.DurabilityQuorum && len(o.Instances)-1-kept(o, p, 0) < p.RequiredAcks
+}
+
+// isUnvouched: the lease was taken, and no majority of the smallest cluster that
+// the primary may believe in is left.
+func isUnvouched(o core.Observation, p *core.Promotion) bool {
+	l, known := o.Cluster.Lease.Get()
+	return known && l.Holder == "" && l.Epoch > p.Epoch && p.Size > 1 && 2*(len(o.Instances)-kept(o, p, 6)) <= p.Size
+}
+
 func promised(old *core.Instance, p *core.Promotion) bool {
 	r, known := old.Report.Get()
 	if !known {
-		r, known = old.LastWord.Get()
+		if r, known = old.LastWord.Get(); !known {
+			return p.FencedBelow > p.Epoch
+		}
 	}
 	return known && r.FencedBelow > p.Epoch && r.WritableEpoch == 0 && r.ClientSessions == 0 &&
 		(r.PodUID == p.PodUID || r.Node == p.Node && r.VolumeLocked && r.Data == core.DataPopulated)
@@ -105,7 +154,7 @@ func ended(old *core.Instance, p *core.Promotion) bool {
 	}
 	r, heard := old.Report.Get()
 	hasNoData := heard && r.PodUID == pod.UID && (r.Data == core.DataEmpty || r.Data == core.DataScratch)
-	return slices.Contains(old.EndedPods, p.PodUID) && (!pod.Exists || pod.Node == "" || pod.Node != p.Node || hasNoData)
+	return (p.EndedPod == p.PodUID || slices.Contains(old.EndedPods, p.PodUID)) && (!pod.Exists || pod.Node == "" || pod.Node != p.Node || hasNoData)
 }
 
 // positions are those of instances that answer, have not diverged and hold data.

@@ -2,6 +2,7 @@ package async
 
 import (
 	"reflect"
+	"time"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
@@ -12,9 +13,11 @@ import (
 func (w *world) manage() bool {
 	changed := false
 	for _, in := range w.insts {
+		w.tendLease(in)
 		if !in.pod.Exists || in.pod.Terminated || in.pod.Waiting != nil || in.cut || w.slow[in.name] {
 			continue
 		}
+		in.truth.SeenEpoch = max(in.truth.SeenEpoch, w.cluster.Status.Epoch)
 		before, server := in.truth, cloneServer(in.truth.Server)
 		pod := in.pod
 		w.step(in)
@@ -42,6 +45,18 @@ func cloneServer(s *core.Server) *core.Server {
 	return &clone
 }
 
+// advance lets time pass in steps short enough for leases and vouches.
+func (w *world) advance(d time.Duration) {
+	for d > 0 {
+		step := min(d, time.Second)
+		w.now, d = w.now.Add(step), d-step
+		for _, in := range w.insts {
+			w.tendLease(in)
+		}
+	}
+	w.hearAll()
+}
+
 func (w *world) isReady(in *inst) bool {
 	r := in.truth
 	if r.State != core.Running || r.Data != core.DataPopulated || r.Terminating {
@@ -55,7 +70,7 @@ func (w *world) step(in *inst) {
 	p := w.cluster.Status.Promotion
 	r := &in.truth
 	permitted := p != nil && p.Instance == in.name && p.Epoch >= r.FencedBelow && (p.PodUID == r.PodUID || p.Node == r.Node)
-	if r.WritableEpoch != 0 && (!permitted || r.WritableEpoch != p.Epoch) && !in.lost {
+	if r.WritableEpoch != 0 && !permitted && !in.lost {
 		r.WritableEpoch, r.Server.SuperReadOnly = 0, true
 		return
 	}
@@ -121,6 +136,11 @@ func (w *world) promote(in *inst) {
 	if r.WritableEpoch == p.Epoch {
 		return
 	}
+	if r.WritableEpoch != 0 { // only the epoch changes
+		r.WritableEpoch, in.renewedAt = p.Epoch, w.now
+		w.writeLease(in.name, p.Epoch)
+		return
+	}
 	if !r.Server.Holds().Contains(p.RequiredGTID) {
 		if from := w.inst(p.From); from != nil && from.truth.State == core.Running && r.Server.Replication != nil {
 			r.Server.Replication.Retrieved = r.Server.Replication.Retrieved.Union(from.truth.Server.Executed)
@@ -130,7 +150,10 @@ func (w *world) promote(in *inst) {
 	r.Server.Executed = r.Server.Holds()
 	r.Server.Replication = nil
 	r.Server.SuperReadOnly, r.WritableEpoch = false, p.Epoch
-	r.Server.SemiSync = core.SemiSync{SourceEnabled: p.RequiredAcks > 0, SourceActive: p.RequiredAcks > 0, Acks: p.RequiredAcks}
+	w.writeLease(in.name, p.Epoch)
+	in.renewedAt = w.now
+	r.Server.SemiSync = core.SemiSync{SourceEnabled: p.RequiredAcks > 0, SourceActive: p.RequiredAcks > 0, Acks: p.RequiredAcks,
+		Blocks: w.cluster.Durability.Mode == core.DurabilityQuorum || p.LosslessSince > 0}
 }
 
 // follow: replicate from the primary, if it is writable and nothing is errant.

@@ -20,6 +20,10 @@ type world struct {
 	pods    int // Pods made so far
 	// slow managers do not act by themselves.
 	slow map[string]bool
+	// lease is the record of the primary's, as everybody sees it at once.
+	lease core.Lease
+	// writes counts changes of the record.
+	writes int
 }
 
 // inst is one instance: what is true, and what was heard.
@@ -35,8 +39,11 @@ type inst struct {
 	cut     bool // nor do its replicas reach it
 	heard   []core.Fact[core.Report]
 	last    core.Fact[core.Report]
-	lostAt  time.Time
-	ended   []string
+	had     core.Fact[gtid.Set]
+	// withheldAt is when the manager stopped receiving, renewedAt when it renewed
+	// the lease last.
+	withheldAt, renewedAt time.Time
+	ended                 []string
 }
 
 var epochStart = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -44,7 +51,8 @@ var epochStart = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 func newWorld(c core.Cluster) *world {
 	c.Name = "c"
 	c.Routed = core.Known("", epochStart, epochStart)
-	return &world{now: epochStart, cluster: c, slow: map[string]bool{}}
+	c.PrimaryLease = true
+	return &world{now: epochStart, cluster: c, slow: map[string]bool{}, lease: core.Lease{UnchangedSince: epochStart}}
 }
 
 // letters stand for server UUIDs: a is c-1's, b is c-2's and so on.
@@ -105,8 +113,9 @@ func (w *world) startPod(in *inst) {
 	w.pods++
 	in.pod = core.Pod{Exists: true, UID: fmt.Sprintf("pod-%d", w.pods), Node: fmt.Sprintf("node-%d", in.ordinal), Current: true, NeverStarted: true}
 	data, server := in.truth.Data, in.truth.Server
+	in.withheldAt = w.now
 	in.truth = core.Report{Instance: in.name, PodUID: in.pod.UID, Node: in.pod.Node, State: core.Starting,
-		VolumeLocked: true, FencedBelow: in.truth.FencedBelow, FrozenBelow: in.truth.FrozenBelow, Data: data, Server: server}
+		VolumeLocked: true, FencedBelow: in.truth.FencedBelow, FrozenBelow: in.truth.FrozenBelow, Withheld: in.truth.Withheld, Data: data, Server: server}
 }
 
 // hear lets the operator hear an instance's truth now.
@@ -116,6 +125,10 @@ func (w *world) hear(in *inst) {
 		return
 	}
 	r := in.truth
+	if r.Withheld != nil {
+		r.Withheld = &core.Withheld{Below: r.Withheld.Below, Seconds: int(w.now.Sub(in.withheldAt).Seconds())}
+	}
+	r.ClusterSize = max(w.cluster.Wanted, len(w.cluster.Status.InstanceNames))
 	if r.Server != nil {
 		server := *r.Server
 		if rep := server.Replication; rep != nil {
@@ -130,6 +143,9 @@ func (w *world) hear(in *inst) {
 	f := core.Known(r, w.now, w.now)
 	in.heard = append([]core.Fact[core.Report]{f}, in.heard[:min(len(in.heard), 3)]...)
 	in.last = f
+	if r.Server != nil {
+		in.had = core.Known(r.Server.Executed, w.now, w.now)
+	}
 }
 
 // hearAll: replicas first, so that the primary's word is the later one.
@@ -148,7 +164,7 @@ func (w *world) hearAll() {
 }
 
 func (w *world) lose(in *inst) {
-	in.lost, in.heard, in.lostAt = true, nil, w.now
+	in.lost, in.heard = true, nil
 }
 
 // observe builds what the operator's shell would.
@@ -157,8 +173,9 @@ func (w *world) observe() core.Observation {
 		return !in.pod.Exists && !in.volume.Exists && !slices.Contains(w.cluster.Status.InstanceNames, in.name)
 	})
 	o := core.Observation{Now: w.now, Cluster: w.cluster}
+	o.Cluster.Lease = core.Known(w.lease, w.now, w.now)
 	for _, in := range w.insts {
-		out := core.Instance{Name: in.name, Ordinal: in.ordinal, LastWord: in.last, LostSince: in.lostAt, EndedPods: in.ended}
+		out := core.Instance{Name: in.name, Ordinal: in.ordinal, LastWord: in.last, LastExecuted: in.had, EndedPods: in.ended}
 		if !in.blind {
 			out.Pod = core.Known(in.pod, w.now, w.now)
 			out.Volume = core.Known(in.volume, w.now, w.now)
@@ -175,8 +192,9 @@ func (w *world) observe() core.Observation {
 // restartOperator forgets all that is not in status, and hears everybody anew.
 func (w *world) restartOperator() {
 	for _, in := range w.insts {
-		in.heard, in.last, in.lostAt, in.ended = nil, core.Fact[core.Report]{}, time.Time{}, nil
+		in.heard, in.last, in.ended, in.had = nil, core.Fact[core.Report]{}, nil, core.Fact[gtid.Set]{}
 	}
+	w.lease.UnchangedSince = w.now
 	w.hearAll()
 }
 
@@ -198,6 +216,18 @@ func (w *world) carryOut(e core.Effect) {
 		in.pod.Role, in.pod.Routable = e.Role, e.Routable
 	case core.ClearDemote:
 		w.inst(e.Instance).pod.DemoteRequested = false
+	case core.SeizeLease:
+		if w.lease.Version == e.Version {
+			w.writeLease("", e.Epoch)
+		}
+	case core.ReinitInstance:
+		in := w.inst(e.Instance)
+		in.volume.Deleting = true
+		w.endPod(in)
+	case core.ClearReinit:
+		w.cluster.Reinit = slices.DeleteFunc(slices.Clone(w.cluster.Reinit), func(n string) bool { return n == e.Instance })
+	case core.ClearOverride:
+		w.cluster.Override = nil
 	case core.RouteWrites:
 		w.cluster.Routed = core.Known(e.Instance, w.now, w.now)
 	default:
@@ -211,7 +241,7 @@ func (w *world) endPod(in *inst) {
 		return
 	}
 	in.ended = append(in.ended, in.pod.UID)
-	in.pod, in.heard, in.lostAt = core.Pod{}, nil, w.now
+	in.pod, in.heard = core.Pod{}, nil
 	in.truth.WritableEpoch = 0
 	if !in.volume.Exists || in.volume.Deleting {
 		w.wipe(in)
@@ -221,24 +251,28 @@ func (w *world) endPod(in *inst) {
 func (w *world) wipe(in *inst) {
 	in.volume = core.Volume{}
 	in.truth.Data, in.truth.Server, in.truth.FencedBelow, in.truth.FrozenBelow, in.truth.Errant = core.DataEmpty, nil, 0, 0, gtid.Set{}
+	in.truth.Withheld = nil
 }
 
 // order carries out a command to a manager; one that cannot be reached does not
 // get it.
 func (w *world) order(e core.Effect) {
-	name, act := w.command(e)
+	name, epoch, act := w.command(e)
 	in := w.inst(name)
 	if in == nil || in.lost || !in.pod.Exists || in.pod.NeverStarted || in.pod.Terminated {
 		return
 	}
-	act(in)
+	if act != nil && epoch >= in.truth.SeenEpoch { // internal/instance refuses what is out of date
+		in.truth.SeenEpoch = epoch
+		act(in)
+	}
 	w.hear(in)
 }
 
-func (w *world) command(e core.Effect) (string, func(*inst)) {
+func (w *world) command(e core.Effect) (name string, epoch int64, act func(*inst)) {
 	switch e := e.(type) {
 	case core.Demote:
-		return e.Instance, func(in *inst) {
+		return e.Instance, e.Epoch, func(in *inst) {
 			in.truth.FencedBelow, in.truth.WritableEpoch = max(in.truth.FencedBelow, e.Epoch), 0
 			if in.truth.Server != nil {
 				in.truth.Server.SuperReadOnly = true
@@ -248,26 +282,29 @@ func (w *world) command(e core.Effect) (string, func(*inst)) {
 			}
 		}
 	case core.FreezeIO:
-		return e.Instance, func(in *inst) { in.truth.FrozenBelow = e.Epoch; stopIO(in) }
-	case core.ThawIO:
-		return e.Instance, func(in *inst) { in.truth.FrozenBelow = 0 }
+		return e.Instance, e.Epoch, func(in *inst) {
+			in.truth.FrozenBelow, in.truth.Withheld = e.Epoch, &core.Withheld{Below: e.Epoch}
+			in.withheldAt = w.now
+			stopIO(in)
+		}
 	case core.CloneFrom:
-		return e.Instance, func(in *inst) {
+		return e.Instance, e.Epoch, func(in *inst) {
 			in.truth.State, in.truth.Clone = core.Cloning, &core.Clone{Donor: e.Donor, Stage: "FILE COPY"}
 		}
 	case core.RestartInPlace:
-		return e.Instance, func(in *inst) {
+		return e.Instance, e.Epoch, func(in *inst) {
 			if in.truth.State == core.Stopped {
 				in.truth.State = core.Recovering
 			}
 		}
 	case core.SetAcks:
-		return e.Instance, func(in *inst) {
+		return e.Instance, e.Epoch, func(in *inst) {
 			in.truth.Server.SemiSync.SourceEnabled, in.truth.Server.SemiSync.SourceActive = e.Acks > 0, e.Acks > 0
+			in.truth.Server.SemiSync.Blocks = w.cluster.Durability.Mode == core.DurabilityQuorum
 			in.truth.Server.SemiSync.Acks = e.Acks
 		}
 	case core.Refresh:
-		return e.Instance, func(*inst) {}
+		return e.Instance, 0, nil
 	}
 	panic(fmt.Sprintf("the model does not know %T", e))
 }
@@ -276,4 +313,36 @@ func stopIO(in *inst) {
 	if in.truth.Server != nil && in.truth.Server.Replication != nil {
 		in.truth.Server.Replication.IORunning, in.truth.Server.Replication.IOConnecting = false, false
 	}
+}
+
+func (w *world) writeLease(holder string, epoch int64) {
+	w.writes++
+	w.lease = core.Lease{Holder: holder, Epoch: epoch, Version: fmt.Sprint(w.writes), UnchangedSince: w.now}
+}
+
+// tendLease: who is writable renews, while it reaches the API server; who can do
+// neither that nor be vouched for stops.
+func (w *world) tendLease(in *inst) {
+	r := &in.truth
+	if r.WritableEpoch == 0 || r.State != core.Running || !in.pod.Exists || in.pod.Terminated {
+		return
+	}
+	switch age := w.now.Sub(in.renewedAt); {
+	case !in.cut && age >= core.LeaseRenewal && (w.lease.Holder == in.name || w.lease.Epoch < r.WritableEpoch):
+		w.writeLease(in.name, r.WritableEpoch)
+		in.renewedAt = w.now
+	case age >= core.LeaseGrace+core.FenceLimit && !w.isVouchedFor(in):
+		r.WritableEpoch, r.Server.SuperReadOnly = 0, true
+	}
+}
+
+func (w *world) isVouchedFor(in *inst) bool {
+	n := 1
+	for _, peer := range w.insts {
+		if peer != in && !peer.cut && !in.cut && peer.pod.Exists && !peer.pod.Terminated && peer.truth.FrozenBelow <= in.truth.WritableEpoch {
+			n++
+		}
+	}
+	size := max(w.cluster.Wanted, len(w.cluster.Status.InstanceNames))
+	return size == 1 || n >= core.Majority(size)
 }

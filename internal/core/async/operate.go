@@ -13,17 +13,21 @@ func (d *decision) operate() {
 	switch {
 	case d.s.Promotion == nil:
 		d.bootstrap()
+	case d.overrides():
 	case d.s.EstablishedAt.IsZero() && !d.takesWrites():
 		d.awaitFirst()
 	case d.diagnosis.name == core.PrimaryFenced:
 		d.block(core.RefusalPrimaryFenced, "the primary "+d.s.Promotion.Instance+" is fenced; writes are stopped until it is unfenced")
 	case d.inSwitchover():
 		d.switchOver()
+	case d.diagnosis.name == core.PrimaryIsolated:
+		d.replaceIsolated()
 	case isFailing(d.diagnosis.name), d.isReplacing():
 		d.failOver()
 	case d.diagnosis.name == core.PrimaryHealthy || d.diagnosis.name == core.PrimaryTerminating:
 		d.settle()
 		d.beginSwitchover()
+		d.failBack()
 	case d.diagnosis.name == core.PrimaryLostTransactions:
 		d.blockLost()
 	case d.diagnosis.name == core.PrimaryPromoting:
@@ -55,7 +59,7 @@ func (d *decision) blockLost() {
 // takesWrites: the holder is writable, whatever else is the matter with it.
 func (d *decision) takesWrites() bool {
 	switch d.diagnosis.name {
-	case core.PrimaryHealthy, core.PrimaryTerminating, core.PrimaryLostTransactions:
+	case core.PrimaryHealthy, core.PrimaryTerminating, core.PrimaryLostTransactions, core.PrimaryIsolated:
 		return true
 	default:
 		return false
@@ -140,6 +144,7 @@ func (d *decision) grant(e election, p proven, acks int) {
 	d.s.Promotion = &core.Promotion{
 		Epoch: d.s.Epoch, Instance: e.winner, Proof: p.proof, Evidence: p.evidence, From: from,
 		RequiredGTID: e.holds, RequiredAcks: acks, GrantedAt: d.now(), PodUID: e.podUID, Node: e.node,
+		LosslessSince: d.losslessSince(acks), Size: max(len(d.s.InstanceNames), 1),
 	}
 	d.diagnosis = finding{core.PrimaryPromoting, "it is being made writable"}
 	d.setTarget(e.winner)
@@ -150,6 +155,18 @@ func (d *decision) grant(e election, p proven, acks int) {
 		}
 	}
 	d.tell(core.ReasonPromotionGranted, fmt.Sprintf("%s may take writes in epoch %d; proof that nobody else does: %s (%s)", e.winner, d.s.Epoch, p.proof, p.evidence))
+}
+
+// losslessSince of a promotion in the next epoch: what is acknowledged in it waits
+// for replicas, and so did all that the promise of the present one speaks of.
+func (d *decision) losslessSince(acks int) int64 {
+	if d.o.Cluster.Durability.Mode != core.DurabilityQuorum || acks == 0 {
+		return 0
+	}
+	if before := d.s.Promotion; before != nil && before.LosslessSince > 0 {
+		return before.LosslessSince
+	}
+	return d.s.Epoch
 }
 
 func (d *decision) nextEpoch() int64 {

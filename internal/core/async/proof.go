@@ -3,6 +3,7 @@ package async
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -24,10 +25,12 @@ func prove(o *core.Observation, next int64) (proven, bool) {
 	if holder == nil {
 		return proven{}, false
 	}
-	if p, ok := managerFenced(o, holder, next); ok {
-		return p, true
+	for _, rule := range []func(*core.Observation, *core.Instance, int64) (proven, bool){managerFenced, podTerminated, quorumCut, leaseExpired} {
+		if p, ok := rule(o, holder, next); ok {
+			return p, true
+		}
 	}
-	return podTerminated(o, holder)
+	return proven{}, false
 }
 
 // managerFenced: the manager of the Pod that may be writable gave its word, or
@@ -39,13 +42,17 @@ func managerFenced(o *core.Observation, holder *core.Instance, next int64) (prov
 	if !holder.Report.Known() {
 		words = []core.Fact[core.Report]{holder.LastWord}
 	}
-	r, _ := words[0].Get()
-	if !promises(words[0], o.Cluster.Status.Promotion, next) {
+	r, known := words[0].Get()
+	p := o.Cluster.Status.Promotion
+	if !known && p.FencedBelow >= next {
+		return proven{core.ProofManagerFenced, fmt.Sprintf("the manager of %s promised that it is not writable below epoch %d", holder.Name, p.FencedBelow), o.Now}, true
+	}
+	if !promises(words[0], p, next) {
 		return proven{}, false
 	}
 	since := words[0].Received()
 	for _, earlier := range words[1:] {
-		if !promises(earlier, o.Cluster.Status.Promotion, next) {
+		if !promises(earlier, p, next) {
 			break
 		}
 		since = earlier.Received()
@@ -67,7 +74,7 @@ func promises(word core.Fact[core.Report], p *core.Promotion, next int64) bool {
 
 // podTerminated: the kubelet's word, or the node's end. A manager of that very Pod
 // that answers gives them the lie.
-func podTerminated(o *core.Observation, holder *core.Instance) (proven, bool) {
+func podTerminated(o *core.Observation, holder *core.Instance, _ int64) (proven, bool) {
 	p := o.Cluster.Status.Promotion
 	if r, answers := holder.Report.Get(); answers && (r.PodUID == p.PodUID || r.WritableEpoch != 0) {
 		return proven{}, false
@@ -81,10 +88,16 @@ func podTerminated(o *core.Observation, holder *core.Instance) (proven, bool) {
 		return proven{}, false
 	case pod.Exists && pod.UID == p.PodUID && pod.Terminated:
 		return proven{core.ProofPodTerminated, "the kubelet of " + pod.Node + " reported the containers of Pod " + pod.UID + " terminated", holder.Pod.Received()}, true
-	case slices.Contains(holder.EndedPods, p.PodUID) && (!mayTakeOver(pod, p) || saysEmpty(holder)):
+	case hasEnded(holder, p) && (!mayTakeOver(pod, p) || saysEmpty(holder)):
 		return proven{core.ProofPodTerminated, "the kubelet reported the containers of Pod " + p.PodUID + " terminated before it was deleted", holder.Pod.Received()}, true
 	}
 	return proven{}, false
+}
+
+// hasEnded: the kubelet reported the end of the Pod that may be writable, now or
+// to an operator that kept it in the status.
+func hasEnded(holder *core.Instance, p *core.Promotion) bool {
+	return p.PodUID != "" && (p.EndedPod == p.PodUID || slices.Contains(holder.EndedPods, p.PodUID))
 }
 
 // mayTakeOver: another Pod of the holder may become writable in the same epoch,
@@ -92,4 +105,113 @@ func podTerminated(o *core.Observation, holder *core.Instance) (proven, bool) {
 // former proves nothing then.
 func mayTakeOver(pod core.Pod, p *core.Promotion) bool {
 	return pod.Exists && pod.Node != "" && (p.Node == "" || pod.Node == p.Node)
+}
+
+// quorumCut: every commit of this epoch waits for RequiredAcks replicas and never
+// stops waiting, and so many withhold theirs that too few are left to give them.
+// Whoever is not known to withhold may acknowledge.
+func quorumCut(o *core.Observation, holder *core.Instance, next int64) (proven, bool) {
+	p := o.Cluster.Status.Promotion
+	if o.Cluster.Durability.Mode != core.DurabilityQuorum || p.LosslessSince == 0 || p.RequiredAcks == 0 {
+		return proven{}, false
+	}
+	silent, may := withholders(o, holder.Name, next, 0)
+	if len(may) >= p.RequiredAcks {
+		return proven{}, false
+	}
+	return proven{core.ProofQuorumCut, fmt.Sprintf("a commit on %s needs %d acknowledgements, and %s have stopped receiving",
+		holder.Name, p.RequiredAcks, names(silent)), latest(silent)}, true
+}
+
+// leaseExpired: its record has been taken for the next epoch after it had not been
+// renewed for its whole life, and so many have withheld their vouch, for longer
+// than one lives and a primary takes to fence itself, that no majority is left,
+// however small a cluster the primary believes in.
+func leaseExpired(o *core.Observation, holder *core.Instance, next int64) (proven, bool) {
+	l, known := o.Cluster.Lease.Get()
+	if !known || l.Holder != "" || l.Epoch < next || !vouchesExpired(o, holder, next) {
+		return proven{}, false
+	}
+	silent, _ := withholders(o, holder.Name, next, core.VouchWithheld)
+	return proven{core.ProofLeaseExpired, fmt.Sprintf("the lease of %s was not renewed for %s and is taken from it, and %s do not vouch for it",
+		holder.Name, core.LeaseTTL, names(silent)), latest(silent)}, true
+}
+
+// vouchesExpired: too few are left that may vouch for the holder, and have been
+// too few for long enough.
+func vouchesExpired(o *core.Observation, holder *core.Instance, next int64) bool {
+	_, may := withholders(o, holder.Name, next, core.VouchWithheld)
+	return isMinority(o, 1+len(may))
+}
+
+// isMinority: so many instances are no majority, by any count that the primary may
+// go by. A cluster of one fences itself by no lease.
+func isMinority(o *core.Observation, n int) bool {
+	size := o.Cluster.Status.Promotion.Size
+	return o.Cluster.PrimaryLease && size > 1 && n < core.Majority(size)
+}
+
+// withholder is an instance that surely acknowledges and vouches no more, and since when.
+type withholder struct {
+	name  string
+	since time.Time
+}
+
+// withholders are those of the other instances that said themselves that they have
+// stopped, at least that long ago; all others may go on.
+func withholders(o *core.Observation, holder string, next int64, age time.Duration) (silent []withholder, may []string) {
+	others(o, holder, func(in *core.Instance) {
+		since, ok := withholds(in, next, age)
+		if !ok {
+			may = append(may, in.Name)
+			return
+		}
+		silent = append(silent, withholder{in.Name, since})
+	})
+	return silent, may
+}
+
+// withholds: the promise is kept on the volume, so that the last word of a manager
+// that is gone counts, while no other Pod has taken its place.
+func withholds(in *core.Instance, next int64, age time.Duration) (time.Time, bool) {
+	words := heard(in)
+	if pod, known := in.Pod.Get(); !in.Report.Known() {
+		last, heardOf := in.LastWord.Get()
+		if !heardOf || known && pod.Exists && pod.UID != last.PodUID {
+			return time.Time{}, false
+		}
+		words = []core.Fact[core.Report]{in.LastWord}
+	}
+	var since time.Time
+	for i, f := range words {
+		r, known := f.Get()
+		kept := known && r.Withheld != nil && r.Withheld.Below >= next
+		if i == 0 && (!kept || time.Duration(r.Withheld.Seconds)*time.Second < age) {
+			return since, false
+		}
+		if !kept {
+			break
+		}
+		since = f.Received()
+	}
+	return since, true
+}
+
+func names(silent []withholder) string {
+	var all []string
+	for _, w := range silent {
+		all = append(all, w.name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// latest is since when all of them have been silent.
+func latest(silent []withholder) time.Time {
+	var t time.Time
+	for _, w := range silent {
+		if w.since.After(t) {
+			t = w.since
+		}
+	}
+	return t
 }

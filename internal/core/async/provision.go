@@ -85,7 +85,7 @@ func (d *decision) isEvidence(in *core.Instance) bool {
 	if since.IsZero() {
 		since = d.now()
 	}
-	if _, ended := podTerminated(d.o, in); !ended || d.now().Before(since.Add(d.o.Cluster.FailoverDelay)) {
+	if _, ended := podTerminated(d.o, in, 0); !ended || d.now().Before(since.Add(d.o.Cluster.FailoverDelay)) {
 		return false
 	}
 	return d.ballot(in.Name, "").elect().refusal == ""

@@ -1,7 +1,9 @@
 package async
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
@@ -116,7 +118,7 @@ func (d *decision) markDiverged(name string, extra gtid.Set) {
 	d.s.Diverged = append(d.s.Diverged, name)
 	slices.Sort(d.s.Diverged)
 	d.warn(core.ReasonDiverged, name+" holds transactions that the primary does not have: "+extra.Abbreviate(10)+
-		". It is kept read-only and out of every Service; its data is kept. Decide whether these transactions matter, then delete its Pod and its PersistentVolumeClaim to have it cloned anew")
+		". It is kept read-only and out of every Service; its data is kept. Decide whether these transactions matter; kubectl cnmsql reinit "+d.o.Cluster.Name+" "+name+" throws them away and has it cloned anew")
 }
 
 func (d *decision) judgeReplication(name string, r core.Report) {
@@ -135,26 +137,46 @@ func without(names []string, name string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return n == name })
 }
 
-// thaw lets replicas receive again that were frozen for a failover or a removal
-// that has not come about.
-func (d *decision) thaw() {
-	if d.diagnosis.name != core.PrimaryHealthy || d.s.Operation != nil {
+// resume lets replicas receive again that withhold for a failover or a removal that
+// has not come about. A promise is never taken back, for somebody may rely on it
+// at this moment: the epoch that it speaks of begins instead, for the same
+// primary, by a write of the status that only one of two operators can do.
+func (d *decision) resume() {
+	p := d.s.Promotion
+	if d.diagnosis.name != core.PrimaryHealthy || d.s.Operation != nil || d.takesAway() {
 		return
 	}
-	victim := d.lastSurplus()
-	others(d.o, d.s.Promotion.Instance, func(in *core.Instance) {
+	victim, until := d.lastSurplus(), int64(0)
+	others(d.o, p.Instance, func(in *core.Instance) {
 		r, known := in.Report.Get()
-		if known && r.FrozenBelow > d.s.Promotion.Epoch && in != victim {
-			// The freeze was of a later epoch, and orders of earlier ones are refused.
-			d.do(core.ThawIO{Instance: in.Name, Epoch: max(d.s.Promotion.Epoch, r.SeenEpoch)})
+		if known && r.FrozenBelow > p.Epoch && in != victim && !d.isToBeReinitialized(in.Name) {
+			until = max(until, r.FrozenBelow)
 		}
+	})
+	if until == 0 {
+		return
+	}
+	d.s.Epoch = max(d.nextEpoch(), until)
+	p.Epoch, p.WritableSince = d.s.Epoch, time.Time{}
+	d.tell(core.ReasonPrimaryContinues, fmt.Sprintf("%s stays the primary, in epoch %d: replicas had stopped receiving for a change that has not come about", p.Instance, p.Epoch))
+	d.plan.Again = true
+}
+
+// takesAway: this plan removes the data of an instance.
+func (d *decision) takesAway() bool {
+	return slices.ContainsFunc(d.plan.Effects, func(e core.Effect) bool {
+		switch e.(type) {
+		case core.DeleteInstance, core.ReinitInstance:
+			return true
+		}
+		return false
 	})
 }
 
 // replicationError is the error with which a replica's replication stopped.
 func replicationError(r core.Report) string {
 	if r.NeedsReclone {
-		return "the primary has purged transactions that this instance lacks; delete its Pod and its PersistentVolumeClaim to have it cloned anew"
+		return "the primary has purged transactions that this instance lacks; kubectl cnmsql reinit has it cloned anew"
 	}
 	if r.Server == nil || r.Server.Replication == nil {
 		return ""

@@ -52,7 +52,7 @@ func setServer(r *core.Report, key, v string) error {
 	if r.Server == nil {
 		return fmt.Errorf("%s has no server to say %s of", r.Instance, key)
 	}
-	if r.Server.Replication == nil && key != "executed" && key != "acks" && key != "fell-back" {
+	if r.Server.Replication == nil && key != "executed" && key != "acks" && key != "blocks" && key != "fell-back" {
 		r.Server.Replication = &core.Replication{SQLRunning: true}
 	}
 	rep := r.Server.Replication
@@ -77,6 +77,8 @@ func setServer(r *core.Report, key, v string) error {
 	case "acks":
 		r.Server.SemiSync.Acks, err = strconv.Atoi(v)
 		r.Server.SemiSync.SourceEnabled, r.Server.SemiSync.SourceActive = true, true
+	case "blocks":
+		r.Server.SemiSync.Blocks = v == "true"
 	case "fell-back":
 		r.Server.SemiSync.SourceActive = false
 	default:

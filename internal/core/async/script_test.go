@@ -15,7 +15,8 @@ import (
 
 // TestScripts runs the stories under testdata. Each file starts anew; the verbs:
 //
-//	cluster instances=3 [durability= min= delay= limit=]  nothing exists yet
+//	cluster instances=3 [durability= min= delay= limit= lease=off
+//	  max-behind= max-lag= preferred= min-time= stability=]  nothing exists yet
 //	healthy instances=3 [...]     an established cluster, c-1 is the primary
 //	spec instances= durability= min= delay= limit=        change what is wished
 //	instance c-2 state= executed= ...   change what its manager says, and hear it
@@ -27,7 +28,9 @@ import (
 //	status target= ...            somebody changes the status
 //	problem Reason message        something outside hinders the cluster
 //	restart-operator              all that is not in the status is forgotten
-//	advance 5s                    time passes, everybody is heard again
+//	advance 5s                    time passes, leases and vouches are kept, everybody is heard again
+//	reinit c-2                    a human asks for its data to be made anew
+//	accept-loss c-2               a human promotes it whatever is lost
 //	decide                        one decision; its status is kept, its effects are not carried out
 //	run                           decide, carry out, let managers act, until all is quiet
 func TestScripts(t *testing.T) {
@@ -86,13 +89,16 @@ func (s *script) command(td *datadriven.TestData) string {
 		s.status(a)
 	case "problem":
 		s.problem(td, a)
+	case "reinit":
+		s.w.cluster.Reinit = append(s.w.cluster.Reinit, a.name)
+	case "accept-loss":
+		s.w.cluster.Override = &core.Override{To: a.name, Epoch: s.w.cluster.Status.Epoch}
 	case "restart-operator":
 		s.w.restartOperator()
 	case "advance":
 		d, err := time.ParseDuration(a.name)
 		s.must(err)
-		s.w.now = s.w.now.Add(d)
-		s.w.hearAll()
+		s.w.advance(d)
 	case "decide":
 		return printPlan(s.w.decide(s.t))
 	case "run":
@@ -132,7 +138,7 @@ func (s *script) about(verb string, a args) string {
 		s.w.lose(in)
 		s.w.manage()
 	case "found":
-		in.lost, in.cut, in.lostAt = false, false, time.Time{}
+		in.lost, in.cut = false, false
 		s.w.hear(in)
 	case "unseen":
 		in.blind = true
@@ -168,6 +174,19 @@ func (s *script) spec(a args) {
 			c.FailoverDelay, err = time.ParseDuration(v)
 		case "limit":
 			c.SwitchoverLimit, err = time.ParseDuration(v)
+		case "lease":
+			c.PrimaryLease = v != "off"
+		case "max-behind":
+			n, _ := strconv.ParseUint(v, 10, 64)
+			c.Policy.MaxTransactionsBehind = &n
+		case "max-lag":
+			c.Policy.MaxReplicationLag, err = time.ParseDuration(v)
+		case "preferred":
+			c.Policy.Preferred = strings.Split(v, ",")
+		case "min-time":
+			c.Policy.MinTimeBetweenFailover, err = time.ParseDuration(v)
+		case "stability":
+			c.Policy.StabilityWindow, err = time.ParseDuration(v)
 		case "":
 		default:
 			err = fmt.Errorf("unknown spec %q", key)
@@ -203,7 +222,7 @@ func (s *script) problem(td *datadriven.TestData, a args) {
 func (s *script) setPod(in *inst, key, value string) {
 	switch key {
 	case "gone":
-		in.pod, in.heard, in.lostAt = core.Pod{}, nil, s.w.now
+		in.pod, in.heard = core.Pod{}, nil
 	case "deleted":
 		s.w.endPod(in)
 	case "new":
@@ -217,7 +236,7 @@ func (s *script) setPod(in *inst, key, value string) {
 		in.pod.Terminating, in.truth.Terminating = true, true
 		s.w.hear(in)
 	case "terminated":
-		in.pod.Terminated, in.heard, in.lostAt = true, nil, s.w.now
+		in.pod.Terminated, in.heard = true, nil
 	case "ready":
 		in.pod.Ready = value == "yes"
 	case "outdated":
@@ -228,6 +247,10 @@ func (s *script) setPod(in *inst, key, value string) {
 		in.pod.NeverStarted, in.heard = true, nil
 	case "demote":
 		in.pod.DemoteRequested = true
+	case "fence":
+		in.pod.FencingRequested = true
+	case "unfence":
+		in.pod.FencingRequested = false
 	case "waiting":
 		reason, message, _ := strings.Cut(value, ":")
 		in.pod.Waiting = &core.Problem{Reason: reason, Message: message}

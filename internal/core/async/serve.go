@@ -126,15 +126,15 @@ func (d *decision) acknowledge() {
 	}
 	attached := d.attached(r, holder.Name)
 	acks := c.Durability.Acks(n, attached, applied)
-	if acks != applied {
+	if acks != applied || acks > 0 && c.Durability.Mode == core.DurabilityQuorum && !r.Server.SemiSync.Blocks {
 		d.do(core.SetAcks{Instance: holder.Name, Epoch: d.s.Promotion.Epoch, Acks: acks})
 		d.tell(core.ReasonAcksChanged, fmt.Sprintf("commits on %s wait for %d of %d wished acknowledgements (%d before)", holder.Name, acks, wished, applied))
 	}
-	if r.Server.SemiSync.SourceActive {
-		d.noteGuarantee(acks, applied)
-	} else {
-		d.noteGuarantee(0, 0)
+	sure := applied
+	if !r.Server.SemiSync.SourceActive || c.Durability.Mode == core.DurabilityQuorum && !r.Server.SemiSync.Blocks {
+		sure = 0
 	}
+	d.noteGuarantee(min(acks, sure))
 	if attached < applied && c.Durability.Mode != core.DurabilityPreferred {
 		d.hangs = true
 		d.say(fmt.Sprintf("commits on %s wait for %d acknowledgements, and %d replicas are attached: writes hang until replicas are back", holder.Name, applied, attached))
@@ -149,18 +149,26 @@ func (d *decision) acknowledge() {
 // noteGuarantee keeps what an election may rely on: every acknowledged write is on
 // that many replicas. It is lowered before the primary waits for fewer, and raised
 // only when as many replicas hold all that was acknowledged with fewer.
-func (d *decision) noteGuarantee(acks, applied int) {
+func (d *decision) noteGuarantee(sure int) {
 	p := d.s.Promotion
+	isQuorum := d.o.Cluster.Durability.Mode == core.DurabilityQuorum
 	switch {
-	case min(acks, applied) < p.RequiredAcks:
-		p.RequiredAcks = min(acks, applied)
-	case min(acks, applied) > p.RequiredAcks && d.isHeldBy(min(acks, applied)):
-		p.RequiredAcks = min(acks, applied)
+	case sure < p.RequiredAcks:
+		p.RequiredAcks = sure
+	case (sure > p.RequiredAcks || sure > 0 && isQuorum && p.LosslessSince == 0) && d.isHeldBy(sure):
+		p.RequiredAcks = sure
+		if isQuorum && p.LosslessSince == 0 {
+			p.LosslessSince = p.Epoch
+		}
+	}
+	if !isQuorum || p.RequiredAcks == 0 {
+		p.LosslessSince = 0
 	}
 }
 
 // isHeldBy: that many replicas hold all that the primary had executed at some
-// moment at which it waited for that many already.
+// moment at which it waited for that many already. (A report's position is read
+// after how commits wait.)
 func (d *decision) isHeldBy(count int) bool {
 	holder := d.holder()
 	for _, f := range heard(holder) {
@@ -234,7 +242,7 @@ func (d *decision) route() {
 		}
 		// Labels move endpoints, and kube-proxy holds a second change back for
 		// a second: while no primary takes writes, the next change is -rw's.
-		if !takesWrites && !slices.Contains(d.s.Diverged, in.Name) {
+		if !takesWrites && !slices.Contains(d.s.Diverged, in.Name) && !slices.Contains(d.s.Fenced, in.Name) {
 			continue
 		}
 		role := core.LabelPod{Instance: in.Name, Role: "replica"}

@@ -153,7 +153,7 @@ func (s *sim) note(o core.Observation, plan core.Plan) {
 func (s *sim) check() error {
 	var writers []string
 	for _, in := range s.insts {
-		if in.truth.WritableEpoch != 0 && in.truth.State == core.Running && in.pod.Exists && !in.pod.Terminated {
+		if in.truth.WritableEpoch != 0 && in.truth.State == core.Running && in.pod.Exists && !in.pod.Terminated && s.canAcknowledge(in) {
 			writers = append(writers, fmt.Sprintf("%s in epoch %d", in.name, in.truth.WritableEpoch))
 			if in.truth.WritableEpoch == s.cluster.Status.Epoch && s.isLossless() && !in.truth.Server.Executed.Contains(s.acked) {
 				return fmt.Errorf("I2: %s is primary and lacks acknowledged %s", in.name, s.acked.Subtract(in.truth.Server.Executed))
@@ -166,6 +166,22 @@ func (s *sim) check() error {
 	return nil
 }
 
+// canAcknowledge: a commit that waits for replicas which are not there is none.
+func (s *sim) canAcknowledge(in *inst) bool {
+	semi := in.truth.Server.SemiSync
+	return !s.isLossless() || !semi.SourceEnabled || len(s.receivers(in)) >= semi.Acks
+}
+
+func (s *sim) receivers(in *inst) []*inst {
+	var out []*inst
+	for _, r := range s.insts {
+		if rs := r.truth.Server; in.runs() && r.runs() && r != in && rs.Replication != nil && rs.Replication.IORunning && rs.Replication.SourceHost == in.name {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 func (s *sim) isLossless() bool { return s.cluster.Durability.Mode == core.DurabilityQuorum }
 
 // write: one transaction on whoever is writable, received by as many replicas as
@@ -175,12 +191,7 @@ func (s *sim) write() {
 		if in.truth.WritableEpoch == 0 || in.truth.State != core.Running {
 			continue
 		}
-		var receivers []*inst
-		for _, r := range s.insts {
-			if rs := r.truth.Server; in.runs() && r.runs() && r != in && rs.Replication != nil && rs.Replication.IORunning && rs.Replication.SourceHost == in.name {
-				receivers = append(receivers, r)
-			}
-		}
+		receivers := s.receivers(in)
 		need := 0
 		if in.truth.Server.SemiSync.SourceEnabled {
 			need = in.truth.Server.SemiSync.Acks
@@ -248,13 +259,13 @@ func (s *sim) cutOff(in *inst) {
 
 func (s *sim) reach(in *inst) {
 	if !s.off[in.name] {
-		in.lost, in.cut, in.lostAt = false, false, time.Time{}
+		in.lost, in.cut = false, false
 	}
 }
 
 func (s *sim) terminate(in *inst) {
 	if in.pod.Exists && !in.cut {
-		in.pod.Terminated, in.heard, in.lostAt = true, nil, s.now
+		in.pod.Terminated, in.heard = true, nil
 		in.truth.WritableEpoch = 0
 	}
 }
@@ -278,7 +289,7 @@ func (s *sim) heal() {
 			s.endPod(in)
 		}
 		in.node = core.Node{Exists: true}
-		in.lost, in.cut, in.lostAt = false, false, time.Time{}
+		in.lost, in.cut = false, false
 		if in.truth.State == core.Hung {
 			in.truth.State, in.truth.WritableEpoch = core.Stopped, 0
 		}

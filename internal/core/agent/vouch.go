@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"fmt"
+
+	"cnmsql.co/internal/core"
+)
+
+// Vouch answers a primary that asks whether this instance still counts on it: nil,
+// or why not. An instance that withholds its vouch has promised never to give it
+// again below an epoch.
+func Vouch(f *Facts, primary string, epoch int64) *core.Problem {
+	p := f.promotion()
+	switch {
+	case !f.Locked || f.Foreign:
+		return &core.Problem{Reason: "VolumeInUse", Message: "it cannot be told here what was promised on the volume"}
+	case p == nil || p.Instance != primary || p.Epoch != epoch || f.Cluster.Epoch != epoch:
+		return &core.Problem{Reason: "OtherPrimary", Message: fmt.Sprintf("%s is not the primary of epoch %d as far as is known here", primary, epoch)}
+	case f.FrozenBelow > epoch:
+		return &core.Problem{Reason: "Withheld", Message: fmt.Sprintf("vouches for nobody below epoch %d", f.FrozenBelow)}
+	}
+	return nil
+}
+
+// MayStayWritable tells whether a primary may take writes by lease and vouches: its
+// lease was renewed lately, or itself and the peers that vouch for it are a
+// majority. A cluster of one does without.
+func (f *Facts) MayStayWritable() bool {
+	if f.Cluster == nil || !f.Cluster.Lease || f.Cluster.Instances < 2 {
+		return true
+	}
+	if f.LeaseEpoch != 0 && f.Now.Sub(f.LeaseRenewed) <= core.LeaseGrace {
+		return true
+	}
+	with := map[string]bool{f.Me: true}
+	for _, v := range f.Vouches {
+		if f.Now.Sub(v.At) <= core.VouchLife {
+			with[v.Instance] = true
+		}
+	}
+	return len(with) >= core.Majority(f.Cluster.Instances)
+}
+
+// MustFenceItself: somebody else may be made primary without this instance being
+// asked, so that it must not take another write.
+func (f *Facts) MustFenceItself() bool {
+	return f.Mysqld.Up && f.Mysqld.MayWrite && f.WritableEpoch != 0 && !f.MayStayWritable()
+}
+
+// fenceItself: neither the API server nor a majority of the cluster can be reached.
+func fenceItself(f *Facts) (Decision, bool) {
+	if !f.MustFenceItself() {
+		return pass()
+	}
+	return say(core.Running, "Isolated", "neither was the lease renewed, nor does a majority vouch for this primary: it takes no writes until one of the two is so",
+		Demote{"isolated"})
+}
+
+// fenced: a human took this instance out of service. Its mysqld is stopped.
+func fenced(f *Facts) (Decision, bool) {
+	switch {
+	case !f.listedFenced() || f.Activity == Initializing || f.Activity == Cloning:
+		return pass()
+	case f.Activity == Stopping || f.Mysqld.Up && f.Activity != NoActivity:
+		return say(core.Running, "Fencing", "mysqld is being stopped, for this instance is fenced")
+	case f.Mysqld.Up:
+		return say(core.Running, "Fencing", "mysqld is being stopped, for this instance is fenced", StopServer{Why: "the instance is fenced"})
+	}
+	return say(core.Fenced, "Fenced", "it is fenced: mysqld is stopped, data is kept; kubectl cnmsql fence off brings it back")
+}
+
+// unfencing: an instance that was fenced is no failed one on its way back.
+func unfencing(f *Facts, d Decision) Decision {
+	back := f.Mysqld.Answers && (!f.Permitted() || f.WritableEpoch != 0)
+	switch d.State {
+	case core.Stopped, core.Recovering, core.Running:
+		if f.WasFenced && !back && f.TerminatingSince.IsZero() {
+			d.State, d.Reason, d.Message = core.Fenced, "Unfencing", "it was fenced, and comes back"
+		}
+	}
+	return d
+}

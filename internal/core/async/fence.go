@@ -1,0 +1,87 @@
+package async
+
+import (
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
+
+// fence keeps the list of instances that a human takes out of service. What is
+// asked for by an instance that has no Pod at the moment stays as it was.
+func (d *decision) fence() {
+	d.s.Fenced = slices.Clone(d.s.Fenced)
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		pod, known := in.Pod.Get()
+		if !known || !pod.Exists {
+			continue
+		}
+		switch is := slices.Contains(d.s.Fenced, in.Name); {
+		case pod.FencingRequested && !is:
+			d.s.Fenced = append(d.s.Fenced, in.Name)
+			d.tell(core.ReasonFenced, in.Name+" is fenced: its mysqld is stopped, its data is kept")
+		case !pod.FencingRequested && is:
+			d.s.Fenced = without(d.s.Fenced, in.Name)
+			d.tell(core.ReasonUnfenced, in.Name+" is not fenced any more: its mysqld is started")
+		}
+	}
+	d.s.Fenced = slices.DeleteFunc(d.s.Fenced, func(name string) bool { return d.o.Instance(name) == nil })
+	slices.Sort(d.s.Fenced)
+	if !slices.Equal(d.s.Fenced, d.o.Cluster.Status.Fenced) {
+		d.plan.Again = true
+	}
+}
+
+// reinit makes the data of instances anew on a human's word, one after another.
+// What it throws away must be held by others, unless it is what has diverged.
+func (d *decision) reinit() {
+	for _, name := range d.o.Cluster.Reinit {
+		in := d.o.Instance(name)
+		switch {
+		case in == nil:
+			d.warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be made anew")
+			d.do(core.ClearReinit{Instance: name})
+		case d.s.Promotion != nil && d.s.Promotion.Instance == name:
+			d.warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
+			d.do(core.ClearReinit{Instance: name})
+		case d.diagnosis.name != core.PrimaryHealthy || d.s.Operation != nil:
+			d.say("the data of " + name + " is made anew when the primary is healthy")
+			return
+		case d.mayReinit(in):
+			d.do(core.ReinitInstance{Instance: name}, core.ClearReinit{Instance: name})
+			d.s.Diverged = without(d.s.Diverged, name)
+			d.announce(false, core.ReasonReinit, "the data of "+name+" is deleted and made anew, as was asked for")
+			return
+		default:
+			return
+		}
+	}
+}
+
+// mayReinit: it acknowledges nothing any more, and nothing is lost with it but
+// what a human wants to lose. One that cannot be asked is a human's to judge.
+func (d *decision) mayReinit(in *core.Instance) bool {
+	r, known := in.Report.Get()
+	_, serves := serving(in)
+	holder := d.holder()
+	switch {
+	case !known, !serves:
+		return true
+	case r.Withheld == nil || r.Withheld.Below <= d.s.Promotion.Epoch:
+		d.again(core.FreezeIO{Instance: in.Name, Epoch: d.s.Promotion.Epoch + 1})
+		d.say("making the data of " + in.Name + " anew: it stops receiving")
+		return false
+	case slices.Contains(d.s.Diverged, in.Name):
+		return true
+	case !holder.Report.ReadAfter(in.Report):
+		d.again(core.Refresh{Instance: holder.Name})
+		d.say("making the data of " + in.Name + " anew: comparing what it holds with what " + holder.Name + " holds")
+		return false
+	}
+	return d.isHeldElsewhere(r, in, holder)
+}
+
+// isToBeReinitialized: a human asked for its data to be made anew.
+func (d *decision) isToBeReinitialized(name string) bool {
+	return slices.Contains(d.o.Cluster.Reinit, name)
+}

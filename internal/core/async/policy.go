@@ -1,0 +1,100 @@
+package async
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// exceedsPolicy tells which bound of the user's forbids the winner of an election,
+// "" when none does. What the failed primary had is known from its last word.
+func (d *decision) exceedsPolicy(e election) (core.Reason, string) {
+	policy := d.o.Cluster.Policy
+	winner := d.o.Instance(e.winner)
+	if d.s.Promotion.Instance == e.winner {
+		return "", ""
+	}
+	r, _ := winner.Report.Get()
+	if most := policy.MaxReplicationLag; most > 0 && lag(r) > most.Seconds() {
+		return core.RefusalLag, fmt.Sprintf("%s lags %.0f s, more than spec.failoverPolicy.maxReplicationLag (%s)", e.winner, lag(r), most)
+	}
+	last, known := d.holder().LastExecuted.Get()
+	if policy.MaxTransactionsBehind == nil || !known {
+		return "", ""
+	}
+	if lacks := last.Subtract(e.holds).Count(); lacks > *policy.MaxTransactionsBehind {
+		return core.RefusalBehind, fmt.Sprintf("%s lacks %d transactions that %s had, more than spec.failoverPolicy.maxTransactionsBehind (%d)",
+			e.winner, lacks, d.s.Promotion.Instance, *policy.MaxTransactionsBehind)
+	}
+	return "", ""
+}
+
+// isTooSoon: the user wants some time between failovers.
+func (d *decision) isTooSoon() bool {
+	why := d.tooSoon()
+	if why == "" {
+		return false
+	}
+	d.s.Operation.Step = core.StepDelay
+	d.block(core.RefusalTooSoon, fmt.Sprintf("the primary %s fails (%s), and is not replaced: %s", d.s.Promotion.Instance, d.diagnosis.name, why))
+	d.recheckAt(d.s.LastFailover.Add(d.o.Cluster.Policy.MinTimeBetweenFailover))
+	return true
+}
+
+// tooSoon tells why no failover may begin yet, "" when it may, or has.
+func (d *decision) tooSoon() string {
+	least := d.o.Cluster.Policy.MinTimeBetweenFailover
+	until := d.s.LastFailover.Add(least)
+	if least == 0 || d.s.LastFailover.IsZero() || !d.now().Before(until) || d.s.Operation != nil && isPastDelay(d.s.Operation) {
+		return ""
+	}
+	return fmt.Sprintf("spec.failoverPolicy.minTimeBetweenFailovers is %s, and the last failover was at %s",
+		least, d.s.LastFailover.UTC().Format("15:04:05 MST"))
+}
+
+func isPastDelay(op *core.Operation) bool {
+	return op.Step == core.StepProve || op.Step == core.StepElect
+}
+
+// rank of an instance among the preferred ones, the best first; those that are not
+// named come last, all alike.
+func rank(policy core.FailoverPolicy, name string) int {
+	if i := slices.Index(policy.Preferred, name); i >= 0 {
+		return i
+	}
+	return len(policy.Preferred)
+}
+
+// failBack hands over to an instance that the user prefers, once the primary has
+// been stable for as long as the user said.
+func (d *decision) failBack() {
+	policy, p := d.o.Cluster.Policy, d.s.Promotion
+	if len(policy.Preferred) == 0 || d.s.Operation != nil || p.WritableSince.IsZero() || !d.settled() {
+		return
+	}
+	best := ""
+	others(d.o, p.Instance, func(in *core.Instance) {
+		if rank(policy, in.Name) < rank(policy, p.Instance) && (best == "" || rank(policy, in.Name) < rank(policy, best)) &&
+			d.refusesTarget(in.Name) == nil && !d.isSurplus(in) {
+			best = in.Name
+		}
+	})
+	if best == "" {
+		return
+	}
+	if until := latestOf(p.WritableSince, d.s.TargetPrimaryAt).Add(policy.StabilityWindow); d.now().Before(until) {
+		d.recheckAt(until)
+		return
+	}
+	d.setTarget(best)
+	d.begin(core.ReasonPreferred)
+}
+
+func latestOf(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

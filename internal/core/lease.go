@@ -1,0 +1,22 @@
+package core
+
+import "time"
+
+// Times of the protocol by which a primary that nobody can reach is replaced. A
+// primary renews its lease every LeaseRenewal, and may stay writable for LeaseGrace
+// after it sent a renewal that succeeded, or while a majority of the cluster vouches
+// for it, each at most VouchLife ago; then it stops within FenceLimit. An observer
+// waits longer than that: LeaseTTL, and VouchWithheld after the last vouch.
+const (
+	LeaseRenewal = 5 * time.Second
+	LeaseGrace   = 10 * time.Second
+	LeaseTTL     = 15 * time.Second
+	VouchEvery   = time.Second
+	VouchLife    = 3 * time.Second
+	FenceLimit   = 2 * time.Second
+	// VouchWithheld leaves a second for mysqld to die by SIGKILL.
+	VouchWithheld = VouchLife + FenceLimit + time.Second
+)
+
+// Majority of a cluster of n instances.
+func Majority(n int) int { return n/2 + 1 }

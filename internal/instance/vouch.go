@@ -1,0 +1,155 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+)
+
+// vouches are those that peers gave this primary for one epoch.
+type vouches struct {
+	epoch int64
+	last  map[string]time.Time
+}
+
+// given lists those for the present epoch.
+func (v *vouches) given(c *agent.Cluster) []agent.Given {
+	if c == nil || c.Promotion == nil || c.Promotion.Epoch != v.epoch {
+		return nil
+	}
+	var out []agent.Given
+	for name, at := range v.last {
+		out = append(out, agent.Given{Instance: name, At: at})
+	}
+	return out
+}
+
+func (v *vouches) note(epoch int64, instance string, at time.Time) {
+	if v.epoch != epoch {
+		*v = vouches{epoch: epoch, last: map[string]time.Time{}}
+	}
+	v.last[instance] = at
+}
+
+// Vouch answers a primary.
+func (m *manager) Vouch(_ context.Context, instance string, epoch int64) error {
+	if no := agent.Vouch(m.facts(), instance, epoch); no != nil {
+		return refusal(no.Reason, "%s", no.Message)
+	}
+	return nil
+}
+
+// keepVouched asks every peer once a second whether it counts on this primary.
+func (m *manager) keepVouched(ctx context.Context) {
+	tick := time.NewTicker(core.VouchEvery)
+	defer tick.Stop()
+	peers := map[string]*control.Client{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		f := m.facts()
+		if f.Cluster == nil || !f.Cluster.Lease || !f.Permitted() {
+			continue
+		}
+		m.askPeers(ctx, peers, f)
+	}
+}
+
+// askPeers asks all side by side: one that does not answer holds up none.
+func (m *manager) askPeers(ctx context.Context, peers map[string]*control.Client, f *agent.Facts) {
+	ctx, cancel := context.WithTimeout(ctx, core.VouchEvery)
+	defer cancel()
+	var wait sync.WaitGroup
+	for _, name := range f.Cluster.Names {
+		if name == f.Me {
+			continue
+		}
+		client, err := m.peer(peers, name)
+		if err != nil {
+			m.log.Warn("asking for a vouch", "instance", name, "error", err)
+			continue
+		}
+		wait.Go(func() {
+			at, epoch := time.Now(), f.Cluster.Promotion.Epoch
+			if err := client.Vouch(ctx, f.Me, epoch); err == nil {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				m.st.vouches.note(epoch, name, at)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// peer is the standing client to another instance.
+func (m *manager) peer(peers map[string]*control.Client, name string) (*control.Client, error) {
+	if c := peers[name]; c != nil {
+		return c, nil
+	}
+	host := m.opt.Peer(name)
+	conf, err := m.tls.dial(host)
+	if err != nil {
+		return nil, err
+	}
+	peers[name] = control.NewClient(net.JoinHostPort(host, strconv.Itoa(m.opt.ControlPort)), conf)
+	return peers[name], nil
+}
+
+// fenceLook is how often it is looked whether this primary has to fence itself.
+const fenceLook = 200 * time.Millisecond
+
+// keepFencing fences this primary when nobody stands behind it any more. It does
+// not wait for what the worker is busy with.
+func (m *manager) keepFencing(ctx context.Context) {
+	tick := time.NewTicker(fenceLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if !m.facts().MustFenceItself() {
+			continue
+		}
+		m.log.Warn("fences itself: neither was the lease renewed, nor does a majority of the cluster vouch for this primary")
+		if err := m.fenceItself(ctx); err != nil && ctx.Err() == nil {
+			m.log.Error("fencing itself", "error", err)
+		}
+	}
+}
+
+func (m *manager) fenceItself(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, core.FenceLimit/2)
+	defer cancel()
+	began := make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		done <- m.submit(context.WithoutCancel(ctx), func() error {
+			close(began)
+			return m.stopWrites() // which kills mysqld when it takes too long
+		})
+	}()
+	select {
+	case <-began:
+		return <-done
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	proc := get(m, func(s *state) *process { return s.proc })
+	wait, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	defer stop()
+	return errors.Join(fmt.Errorf("the worker is busy; mysqld is killed"), proc.kill(wait))
+}
