@@ -19,6 +19,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/resources"
 )
 
@@ -74,14 +75,7 @@ func (ob *observer) lease(ctx context.Context, from client.Reader, c *v1alpha1.C
 	if err != nil {
 		return core.Fact[core.Lease]{}, fmt.Errorf("reading the lease of the primary: %w", err)
 	}
-	var l core.Lease
-	if record != nil {
-		l.Version = record.ResourceVersion
-		l.Epoch, _ = strconv.ParseInt(record.Annotations[v1alpha1.AnnotationEpoch], 10, 64)
-		if record.Spec.HolderIdentity != nil {
-			l.Holder = *record.Spec.HolderIdentity
-		}
-	}
+	l := observation.LeaseFacts(record)
 	l.UnchangedSince = ob.leases.note(key, l.Version)
 	return core.Known(l, read, read), nil
 }

@@ -8,36 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/observation"
 )
-
-func TestOnlyAPodThatIsOverHasEnded(t *testing.T) {
-	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
-	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.Now()}}
-	for name, c := range map[string]struct {
-		phase    corev1.PodPhase
-		state    corev1.ContainerState
-		deleting bool
-		want     bool
-	}{
-		"it runs": {corev1.PodRunning, running, false, false},
-		"its container ended, and may be started again":                            {corev1.PodRunning, ended, false, false},
-		"its container ended before the deletion, and may have been started again": {corev1.PodRunning, ended, true, false},
-		"all has ended":      {corev1.PodFailed, ended, true, true},
-		"all has ended well": {corev1.PodSucceeded, ended, false, true},
-		"somebody called it over, and not the kubelet": {corev1.PodFailed, running, true, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			pod := aPod("c-1", "first", "n1")
-			pod.Status.Phase, pod.Status.ContainerStatuses[0].State = c.phase, c.state
-			if c.deleting {
-				pod.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-			}
-			if got := hasEnded(pod); got != c.want {
-				t.Errorf("hasEnded: %t", got)
-			}
-		})
-	}
-}
 
 // follows is what c-2 says after its primary is lost.
 func follows() core.Report {
@@ -72,7 +44,7 @@ func TestAnEndThatTheCacheTellsIsConfirmed(t *testing.T) {
 				r.says("c-2", follows())
 				_, plan, err := r.decide(t.Context(), cluster, nil)
 				must(t, err)
-				writeStatus(&cluster.Status, plan.Status)
+				observation.WriteStatus(&cluster.Status, plan.Status)
 			}
 			if granted := cluster.Status.Promotion.Epoch > 1; granted != c.granted {
 				t.Errorf("granted: %t; %s: %s", granted, cluster.Status.Phase, cluster.Status.PhaseReason)

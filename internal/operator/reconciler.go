@@ -20,6 +20,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/async"
+	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/pki"
 	"cnmsql.co/internal/resources"
 )
@@ -220,7 +221,7 @@ func (r *Reconciler) listen(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA
 // the cluster and is going.
 func isToBeHeard(c *v1alpha1.Cluster, pod *corev1.Pod, instance string, belong []string) bool {
 	_, ours := resources.Ordinal(c.Name, instance)
-	return ours && pod.Status.PodIP != "" && !hasEnded(pod) && (pod.DeletionTimestamp == nil || slices.Contains(belong, instance))
+	return ours && pod.Status.PodIP != "" && !observation.HasEnded(pod) && (pod.DeletionTimestamp == nil || slices.Contains(belong, instance))
 }
 
 func (r *Reconciler) clusterTLS(c *v1alpha1.Cluster, ca *pki.CA) (*tls.Config, error) {
@@ -301,7 +302,7 @@ func newer(a, b string) bool {
 // still the one that was observed; then the events are told.
 func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.Observation, plan core.Plan) error {
 	next := (*c).DeepCopy()
-	writeStatus(&next.Status, plan.Status)
+	observation.WriteStatus(&next.Status, plan.Status)
 	describe(&next.Status, *c, o, plan)
 	if !apiequality.Semantic.DeepEqual((*c).Status, next.Status) {
 		if err := r.Client.Status().Update(ctx, next); err != nil {

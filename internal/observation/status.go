@@ -1,4 +1,4 @@
-package operator
+package observation
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// statusFrom reads what was decided before out of a Cluster's status.
-func statusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
+// StatusFrom reads what was decided before out of a Cluster's status.
+func StatusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
 	out := core.Status{
 		Phase: core.Phase(s.Phase), Reason: s.PhaseReason, Diagnosis: core.Diagnosis(s.Diagnosis),
 		CurrentPrimary: s.CurrentPrimary, CurrentPrimaryAt: timeFrom(s.CurrentPrimaryTimestamp),
@@ -45,8 +45,8 @@ func promotionFrom(p *v1alpha1.PromotionStatus) (*core.Promotion, error) {
 		LosslessSince: p.LosslessSince, Size: int(p.Size), EndedPod: p.EndedPod, FencedBelow: p.FencedBelow}, nil
 }
 
-// writeStatus puts a decided status into a Cluster's.
-func writeStatus(to *v1alpha1.ClusterStatus, s core.Status) {
+// WriteStatus puts a decided status into a Cluster's.
+func WriteStatus(to *v1alpha1.ClusterStatus, s core.Status) {
 	to.Phase, to.PhaseReason, to.Diagnosis = string(s.Phase), s.Reason, string(s.Diagnosis)
 	to.CurrentPrimary, to.CurrentPrimaryTimestamp = s.CurrentPrimary, timeTo(s.CurrentPrimaryAt)
 	to.TargetPrimary, to.TargetPrimaryTimestamp = s.TargetPrimary, timeTo(s.TargetPrimaryAt)
@@ -74,21 +74,6 @@ func promotionTo(p *core.Promotion) *v1alpha1.PromotionStatus {
 		RequiredGTID: p.RequiredGTID.String(), RequiredAcks: int32(p.RequiredAcks), GrantedAt: timeTo(p.GrantedAt),
 		PodUID: p.PodUID, Node: p.Node, WritableSince: timeTo(p.WritableSince),
 		LosslessSince: p.LosslessSince, Size: int32(p.Size), EndedPod: p.EndedPod, FencedBelow: p.FencedBelow}
-}
-
-// durability reads the wish out of the spec.
-func durability(spec *v1alpha1.ClusterSpec) core.Durability {
-	d := core.Durability{Mode: core.DurabilityAsync}
-	if semi := spec.MySQL.SemiSync; semi != nil && semi.Enabled {
-		d.Mode = core.DurabilityMode(semi.DataDurability)
-	}
-	if spec.MinSyncReplicas != nil {
-		d.Min = int(*spec.MinSyncReplicas)
-	}
-	if spec.MaxSyncReplicas != nil {
-		d.Max = int(*spec.MaxSyncReplicas)
-	}
-	return d
 }
 
 func timeFrom(t *metav1.MicroTime) time.Time {

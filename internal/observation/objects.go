@@ -1,0 +1,151 @@
+package observation
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	coordination "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/resources"
+)
+
+// Objects are the Kubernetes objects of one cluster as they were at Read: Pods and
+// Volumes by instance, Nodes by name. A map that is nil was not read: nothing is
+// known of what would be in it.
+type Objects struct {
+	Pods      map[string]*corev1.Pod
+	Volumes   map[string]*corev1.PersistentVolumeClaim
+	Nodes     map[string]*corev1.Node
+	Classes   []storagev1.StorageClass
+	ReadWrite *corev1.Service
+	Read      time.Time
+}
+
+// Cluster is what the user wants and what was decided before. The lease, and what
+// hinders the operator itself, are not in it.
+func Cluster(c *v1alpha1.Cluster, objs *Objects) (core.Cluster, error) {
+	status, err := StatusFrom(&c.Status)
+	if err != nil {
+		return core.Cluster{}, err
+	}
+	return core.Cluster{
+		Name: c.Name, Generation: c.Generation, Deleting: c.DeletionTimestamp != nil,
+		Wanted: int(c.Spec.Instances), Durability: Durability(&c.Spec),
+		FailoverDelay:   time.Duration(c.Spec.FailoverDelay) * time.Second,
+		SwitchoverLimit: time.Duration(c.Spec.MaxSwitchoverDelay) * time.Second,
+		PrimaryLease:    c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease,
+		Policy:          Policy(&c.Spec), Override: OverrideWish(c), Reinit: ReinitWish(c),
+		Status: status, Routed: core.Known(routedTo(objs.ReadWrite), objs.Read, objs.Read),
+	}, nil
+}
+
+// InstanceNames are those that have, had or should have objects, by ordinal.
+func InstanceNames(c *v1alpha1.Cluster, objs *Objects) []string {
+	names := slices.Concat(c.Status.InstanceNames, slices.Collect(maps.Keys(objs.Pods)), slices.Collect(maps.Keys(objs.Volumes)))
+	names = slices.DeleteFunc(names, func(name string) bool {
+		_, ours := resources.Ordinal(c.Name, name)
+		return !ours
+	})
+	slices.SortFunc(names, func(a, b string) int { return ordinal(c, a) - ordinal(c, b) })
+	return slices.Compact(names)
+}
+
+// Instance is what the objects tell of one instance; wantedHash is of the Pod that
+// would be built for it now.
+func Instance(c *v1alpha1.Cluster, name string, objs *Objects, wantedHash string) core.Instance {
+	in := core.Instance{Name: name, Ordinal: ordinal(c, name)}
+	pod := objs.Pods[name]
+	if objs.Pods != nil {
+		in.Pod = core.Known(PodFacts(pod, wantedHash), objs.Read, objs.Read)
+	}
+	if objs.Volumes != nil {
+		in.Volume = core.Known(VolumeFacts(c, objs.Volumes[name], objs.Classes), objs.Read, objs.Read)
+	}
+	if node := NodeToWatch(c, name, pod); node != "" && objs.Nodes != nil {
+		in.Node = core.Known(NodeFacts(objs.Nodes[node]), objs.Read, objs.Read)
+	}
+	return in
+}
+
+// NodeToWatch is the node of the Pod that may be writable; for any other instance
+// that of its Pod.
+func NodeToWatch(c *v1alpha1.Cluster, name string, pod *corev1.Pod) string {
+	if p := c.Status.Promotion; p != nil && p.Instance == name && p.Node != "" {
+		return p.Node
+	}
+	if pod != nil {
+		return pod.Spec.NodeName
+	}
+	return ""
+}
+
+// NodeFacts turns a Node into facts; a nil Node is the fact that there is none.
+func NodeFacts(n *corev1.Node) core.Node {
+	if n == nil {
+		return core.Node{}
+	}
+	facts := core.Node{Exists: true, Draining: n.Spec.Unschedulable}
+	for _, t := range n.Spec.Taints {
+		facts.OutOfService = facts.OutOfService || t.Key == corev1.TaintNodeOutOfService
+	}
+	return facts
+}
+
+// LeaseFacts turns the primary's lease into facts, nil being that there is none.
+// Since when it has been as it is, only its observer knows.
+func LeaseFacts(record *coordination.Lease) core.Lease {
+	if record == nil {
+		return core.Lease{}
+	}
+	l := core.Lease{Version: record.ResourceVersion}
+	l.Epoch, _ = strconv.ParseInt(record.Annotations[v1alpha1.AnnotationEpoch], 10, 64)
+	if record.Spec.HolderIdentity != nil {
+		l.Holder = *record.Spec.HolderIdentity
+	}
+	return l
+}
+
+func routedTo(rw *corev1.Service) string {
+	if rw == nil {
+		return ""
+	}
+	return resources.RoutedTo(rw)
+}
+
+func ordinal(c *v1alpha1.Cluster, instance string) int {
+	n, _ := resources.Ordinal(c.Name, instance)
+	return n
+}
+
+// VolumeFacts turns a claim into facts; a nil claim is the fact that there is none.
+func VolumeFacts(c *v1alpha1.Cluster, v *corev1.PersistentVolumeClaim, classes []storagev1.StorageClass) core.Volume {
+	if v == nil {
+		return core.Volume{}
+	}
+	facts := core.Volume{Exists: true, Deleting: v.DeletionTimestamp != nil, Bound: v.Status.Phase == corev1.ClaimBound}
+	if facts.Bound || facts.Deleting {
+		return facts
+	}
+	wanted := c.Spec.Storage.StorageClass
+	known := slices.ContainsFunc(classes, func(sc storagev1.StorageClass) bool {
+		if wanted != nil {
+			return sc.Name == *wanted
+		}
+		return sc.Annotations["storageclass.kubernetes.io/is-default-class"] == "true"
+	})
+	switch {
+	case known:
+	case wanted != nil:
+		facts.Problem = &core.Problem{Reason: "StorageClassNotFound", Message: "the StorageClass " + *wanted +
+			" does not exist: create it, or delete this Cluster and create it with a class that kubectl get storageclass lists"}
+	default:
+		facts.Problem = &core.Problem{Reason: "NoDefaultStorageClass", Message: "spec.storage.storageClass is empty and there is no default StorageClass: mark one as default, or name one in a new Cluster"}
+	}
+	return facts
+}

@@ -1,0 +1,98 @@
+package observation_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/observation"
+)
+
+func aPod() *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "c-1", UID: "first"}, Spec: corev1.PodSpec{NodeName: "n1"},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+			{Name: layout.Container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}}
+}
+
+func TestOnlyAPodThatIsOverHasEnded(t *testing.T) {
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.Now()}}
+	for name, c := range map[string]struct {
+		phase    corev1.PodPhase
+		state    corev1.ContainerState
+		deleting bool
+		want     bool
+	}{
+		"it runs": {corev1.PodRunning, running, false, false},
+		"its container ended, and may be started again":                            {corev1.PodRunning, ended, false, false},
+		"its container ended before the deletion, and may have been started again": {corev1.PodRunning, ended, true, false},
+		"all has ended":      {corev1.PodFailed, ended, true, true},
+		"all has ended well": {corev1.PodSucceeded, ended, false, true},
+		"somebody called it over, and not the kubelet": {corev1.PodFailed, running, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := aPod()
+			pod.Status.Phase, pod.Status.ContainerStatuses[0].State = c.phase, c.state
+			if c.deleting {
+				pod.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+			}
+			if got := observation.HasEnded(pod); got != c.want {
+				t.Errorf("hasEnded: %t", got)
+			}
+		})
+	}
+}
+
+func aCluster() *v1alpha1.Cluster {
+	at := metav1.NewMicroTime(time.Date(2026, 3, 1, 3, 0, 0, 1000, time.UTC))
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+	c.Status = v1alpha1.ClusterStatus{Phase: "Healthy", PhaseReason: "c-1 takes writes", Diagnosis: "PrimaryHealthy", CurrentPrimary: "c-1", CurrentPrimaryTimestamp: &at,
+		TargetPrimary: "c-1", TargetPrimaryTimestamp: &at, PrimaryEpoch: 7, EstablishedAt: &at, LastFailoverTimestamp: &at, PrimaryFailingSince: &at,
+		InstanceNames: []string{"c-1", "c-2", "c-10"}, Instances: 3, LatestGeneratedNode: 10, ReadyInstances: 2,
+		DivergedInstances: []string{"c-2"}, ReplicationBrokenInstances: []string{"c-2"}, FencedInstances: []string{"c-10"},
+		Operation: &v1alpha1.OperationStatus{Kind: "Failover", Step: "Prove", From: "c-1", To: "c-2", Reason: "MysqldDown", StartedAt: &at, Deadline: &at},
+		Promotion: &v1alpha1.PromotionStatus{Epoch: 7, Instance: "c-1", Proof: "QuorumCut", Evidence: "e", From: "c-2", RequiredGTID: "11111111-1111-1111-1111-111111111111:1-9",
+			RequiredAcks: 1, GrantedAt: &at, PodUID: "first", Node: "n1", WritableSince: &at, LosslessSince: 3, Size: 3, EndedPod: "old", FencedBelow: 8}}
+	return c
+}
+
+func TestAStatusThatIsReadAndWrittenStaysAsItWas(t *testing.T) {
+	c := aCluster()
+	s, err := observation.StatusFrom(&c.Status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back v1alpha1.ClusterStatus
+	observation.WriteStatus(&back, s)
+	if !apiequality.Semantic.DeepEqual(c.Status, back) {
+		t.Errorf("was %+v\nis  %+v", c.Status, back)
+	}
+}
+
+func TestWhatWasNotReadIsUnknown(t *testing.T) {
+	c := aCluster()
+	in := observation.Instance(c, "c-1", &observation.Objects{}, "")
+	if in.Pod.Known() || in.Volume.Known() || in.Node.Known() {
+		t.Errorf("known without having been read: %+v", in)
+	}
+	in = observation.Instance(c, "c-1", &observation.Objects{Pods: map[string]*corev1.Pod{}, Volumes: map[string]*corev1.PersistentVolumeClaim{}, Nodes: map[string]*corev1.Node{}}, "")
+	pod, podKnown := in.Pod.Get()
+	node, nodeKnown := in.Node.Get()
+	if !podKnown || pod.Exists || !nodeKnown || node.Exists || !in.Volume.Known() {
+		t.Errorf("what was read and is not there is a fact: %+v", in)
+	}
+}
+
+func TestInstancesAreInTheOrderOfTheirNumbers(t *testing.T) {
+	c := aCluster()
+	objs := &observation.Objects{Pods: map[string]*corev1.Pod{"c-3": aPod(), "c-2": aPod(), "other-1": aPod(), "c-01": aPod()}}
+	got := observation.InstanceNames(c, objs)
+	if want := []string{"c-1", "c-2", "c-3", "c-10"}; !apiequality.Semantic.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

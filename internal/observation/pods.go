@@ -1,0 +1,94 @@
+package observation
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/layout"
+)
+
+// PodFacts turns a Pod into facts; a nil Pod is the fact that there is none.
+func PodFacts(pod *corev1.Pod, wantedHash string) core.Pod {
+	if pod == nil {
+		return core.Pod{}
+	}
+	facts := core.Pod{
+		Exists: true, UID: string(pod.UID), Node: pod.Spec.NodeName,
+		Ready: isReady(pod), Terminating: pod.DeletionTimestamp != nil,
+		Terminated:   HasEnded(pod),
+		Current:      pod.Annotations[v1alpha1.AnnotationPodSpecHash] == wantedHash,
+		NeverStarted: true,
+		Role:         pod.Labels[v1alpha1.LabelRole],
+		Routable:     pod.Labels[v1alpha1.LabelRoutable] == "true",
+	}
+	_, facts.DemoteRequested = pod.Annotations[v1alpha1.AnnotationDemote]
+	fence, wished := pod.Annotations[v1alpha1.AnnotationFencing]
+	facts.FencingRequested = wished && fence != "off" && fence != "false"
+	if s := mainStatus(pod); s != nil && (s.State.Running != nil || s.State.Terminated != nil || s.RestartCount > 0) {
+		facts.NeverStarted = false
+	}
+	facts.Waiting = waiting(pod)
+	return facts
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// HasEnded: the kubelet reported that the Pod is over. A container that ended is
+// not enough, whether or not the Pod is being deleted: the kubelet may have
+// started it again before it learned of the deletion. Once all of a deleted Pod's
+// containers have ended, it says so by the phase, in the same report.
+func HasEnded(pod *corev1.Pod) bool {
+	if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
+		return false
+	}
+	s := mainStatus(pod)
+	return s == nil || s.State.Running == nil
+}
+
+func mainStatus(pod *corev1.Pod) *corev1.ContainerStatus {
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].Name == layout.Container {
+			return &pod.Status.ContainerStatuses[i]
+		}
+	}
+	return nil
+}
+
+// advice by the kubelet's reason for not running a container.
+var advice = map[string]string{
+	"ErrImagePull":               "correct spec.imageName, or spec.imagePullSecrets if the registry wants a login",
+	"ImagePullBackOff":           "correct spec.imageName, or spec.imagePullSecrets if the registry wants a login",
+	"ErrImageNeverPull":          "load the image on the node, or change spec.imagePullPolicy",
+	"InvalidImageName":           "correct spec.imageName",
+	"CreateContainerConfigError": "see kubectl describe pod",
+	"CreateContainerError":       "see kubectl describe pod",
+	"RunContainerError":          "see kubectl describe pod",
+	"CrashLoopBackOff":           "see kubectl logs of the Pod",
+}
+
+// waiting tells why a Pod does not run, in the kubelet's or the scheduler's words
+// and with what to do; nil when it runs or is merely starting.
+func waiting(pod *corev1.Pod) *core.Problem {
+	all := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
+	for _, s := range all {
+		if w := s.State.Waiting; w != nil && advice[w.Reason] != "" {
+			return &core.Problem{Reason: w.Reason, Message: fmt.Sprintf("image %s: %s; %s", s.Image, w.Message, advice[w.Reason])}
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return &core.Problem{Reason: c.Reason, Message: c.Message}
+		}
+	}
+	return nil
+}
