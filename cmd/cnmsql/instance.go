@@ -10,7 +10,7 @@ import (
 
 func instanceCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "instance", Short: "Manage the mysqld of this Pod"}
-	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand(), instanceKillCommand(), client.Command())
+	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand(), instanceKillCommand(), client.Command(), client.StatusCommand())
 	return cmd
 }
 

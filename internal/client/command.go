@@ -1,6 +1,10 @@
 package client
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
 
 // Command is "instance client", which kubectl cnmsql mysql carries out in a Pod.
 func Command() *cobra.Command {
@@ -12,4 +16,22 @@ func Command() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&account, "user", "root", "root, or app for the application's account")
 	return cmd
+}
+
+// StatusCommand is "instance status", by which the plugin asks a Pod's manager.
+func StatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Print what this Pod's manager says of itself and its mysqld, as JSON",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), statusLimit)
+			defer cancel()
+			m, err := thisPod()
+			if err != nil {
+				return err
+			}
+			return m.status(ctx, cmd.OutOrStdout())
+		},
+	}
 }

@@ -1,4 +1,6 @@
-// Package client is the way from a Pod's exec into the mysql client, without a
-// shell and without a password in arguments, environment or on a disk. It knows
-// where the manager finds accounts; it must not know what is asked of MySQL.
+// Package client is what kubectl's exec runs in an instance's Pod, where there is
+// no shell: the way into the mysql client, without a password in arguments,
+// environment or on a disk, and the way to the manager's own word. It knows where
+// accounts and certificates lie; it must not know what is asked of MySQL, and it
+// decides nothing.
 package client
