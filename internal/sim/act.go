@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/control"
@@ -39,6 +41,9 @@ func (op *operator) publish(c *clusterObject, rv int64, o core.Observation, plan
 		return
 	}
 	w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) {
+		if w.mut.WriteAnyVersion {
+			rv = 0
+		}
 		if !w.api.updateCluster(rv, func(c *clusterObject) { c.status = status }) {
 			reply(op.conflict)
 			return
@@ -154,8 +159,6 @@ func commandOf(e core.Effect) (control.Verb, string, control.Order, bool) {
 		return control.VerbDemote, e.Instance, control.Order{Epoch: e.Epoch}, true
 	case core.FreezeIO:
 		return control.VerbFreezeIO, e.Instance, control.Order{Epoch: e.Epoch}, true
-	case core.ThawIO:
-		return control.VerbThawIO, e.Instance, control.Order{Epoch: e.Epoch}, true
 	case core.CloneFrom:
 		return control.VerbCloneFrom, e.Instance, control.Order{Epoch: e.Epoch, Donor: e.Donor}, true
 	case core.RestartInPlace:
@@ -228,11 +231,6 @@ func (op *operator) change(effects []core.Effect, done func()) {
 		return
 	}
 	w, e := op.w, effects[0]
-	if d, isDelete := e.(core.DeleteInstance); isDelete {
-		if st := op.streams[d.Instance]; st != nil {
-			defer op.forget(d.Instance)
-		}
-	}
 	w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) {
 		w.api.carryOut(e)
 		reply(func() {
@@ -248,15 +246,18 @@ func (op *operator) change(effects []core.Effect, done func()) {
 	})
 }
 
-func (op *operator) forget(instance string) {
-	op.streams[instance].stop()
-	delete(op.streams, instance)
-	for i, name := range op.order {
-		if name == instance {
-			op.order = append(op.order[:i:i], op.order[i+1:]...)
-			return
-		}
+// seizeLease takes the record for an epoch that nobody holds yet, if it is still
+// the version that was seen.
+func (a *apiServer) seizeLease(e core.SeizeLease) {
+	l, version := a.lease(), ""
+	if l != nil {
+		version = fmt.Sprint(a.versions[kindLease]["primary"])
 	}
+	if version != e.Version && !a.w.mut.SeizeAnyVersion {
+		return
+	}
+	a.w.tell("the lease is seized for epoch %d", e.Epoch)
+	a.put(kindLease, "primary", &leaseObject{uid: a.w.name("lease"), epoch: e.Epoch})
 }
 
 func (a *apiServer) carryOut(e core.Effect) {
@@ -277,6 +278,20 @@ func (a *apiServer) carryOut(e core.Effect) {
 		a.updatePod(e.Instance, "", func(p *podObject) { p.role, p.routable = e.Role, e.Routable })
 	case core.ClearDemote:
 		a.updatePod(e.Instance, "", func(p *podObject) { p.demote = false })
+	case core.SeizeLease:
+		a.seizeLease(e)
+	case core.ReinitInstance:
+		if v := a.volume(e.Instance); v != nil && !slices.Contains(a.cluster().status.Diverged, e.Instance) {
+			v.data.removed = v.data.removed || !v.deleting
+		}
+		a.deleteVolume(e.Instance)
+		a.deletePod(e.Instance, "", false)
+	case core.ClearReinit:
+		a.updateCluster(0, func(c *clusterObject) {
+			c.spec.reinit = slices.DeleteFunc(slices.Clone(c.spec.reinit), func(n string) bool { return n == e.Instance })
+		})
+	case core.ClearOverride:
+		a.updateCluster(0, func(c *clusterObject) { c.spec.override = nil })
 	case core.RouteWrites:
 		a.w.truth.routed(e.Instance)
 		a.put(kindRoute, "rw", &routeObject{primary: e.Instance})

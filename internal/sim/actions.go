@@ -59,7 +59,7 @@ func (m *manager) launch() {
 	if m.proc != nil {
 		m.restarts++
 	}
-	m.proc = startMysqld(m, m.view.Durability == core.DurabilityQuorum)
+	m.proc = startMysqld(m, m.view.Durability == core.DurabilityQuorum && !m.w.mut.RelayNotDurable)
 	m.started = m.w.now
 	m.accepted, m.misses, m.server, m.mayWrite, m.writable, m.receiveTry = false, 0, nil, false, 0, 0
 	m.writableN++
@@ -211,10 +211,6 @@ func (m *manager) waitApplied(a agent.WaitApplied, done func(string)) {
 	}
 	look()
 }
-
-// thaw ends a freeze: the decision was made for a primary of an epoch that the
-// freeze does not speak of.
-func (m *manager) thaw() { m.frozen = 0 }
 
 func (m *manager) forgetTail() {
 	if m.volume.memory.tailEpoch != 0 {

@@ -32,6 +32,9 @@ type (
 		durability core.Durability
 		// template stands for all that is in a Pod besides.
 		template int
+		// override and reinit are a human's annotations.
+		override *core.Override
+		reinit   []string
 	}
 	podObject struct {
 		uid, instance, node string
@@ -42,7 +45,7 @@ type (
 		ended               bool // the container ended and the Pod is being deleted
 		role                string
 		routable            bool
-		demote              bool
+		demote, fence       bool
 	}
 	// podTemplate is what the hash of a Pod's spec would be of.
 	podTemplate struct {

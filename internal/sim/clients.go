@@ -27,8 +27,8 @@ func (w *world) startClients() {
 		route: newWatch(w, kindRoute, clientMachine, 0, func(string) {}),
 		pods:  newWatch(w, kindPod, clientMachine, 0, func(string) {}),
 	}
-	for i := range 3 {
-		c := &client{w: w, r: r, stubborn: i == 2}
+	for i := range 4 {
+		c := &client{w: w, r: r, stubborn: i == 3}
 		w.clients = append(w.clients, c)
 		w.at(time.Second, clientMachine, c.tick)
 	}

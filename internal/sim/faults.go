@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -57,6 +58,8 @@ func init() {
 		{"the network is split", 4, (*world).split},
 		{"the API server is away", 4, (*world).apiAway},
 		{"acknowledgements are late", 8, (*world).lateAcks},
+		{"replicas cannot reach the primary", 5, (*world).cutFromReplicas},
+		{"one replica receives late", 4, (*world).lateReplica},
 		{"a link is slow", 3, (*world).slowLink},
 		{"the operator crashes", 6, (*world).crashOperator},
 		{"the operator crashes after its next status", 5, (*world).crashAfterWrite},
@@ -71,6 +74,8 @@ func init() {
 		{"a volume is full", 3, (*world).fillVolume},
 		{"a node is drained", 4, (*world).drain},
 		{"a Pod is annotated to demote", 3, (*world).annotateDemote},
+		{"a Pod is fenced", 3, (*world).fencePod},
+		{"an instance is to be made anew", 2, (*world).wishReinit},
 		{"durability is changed", 2, (*world).editDurability},
 		{"the Pod template is changed", 3, (*world).editTemplate},
 		{"an applier is slow", 4, (*world).slowApplier},
@@ -83,32 +88,43 @@ func init() {
 // chooseFaults sets what happens in a run; it does not depend on the world.
 func chooseFaults(seed uint64) []Fault {
 	r := rand.New(rand.NewPCG(seed, 2))
+	at := 20*time.Second + time.Duration(r.Int64N(int64(60*time.Second)))
+	if r.IntN(4) == 0 { // while it is being made
+		at = 3*time.Second + time.Duration(r.Int64N(int64(17*time.Second)))
+	}
+	var out []Fault
+	for range 1 + r.IntN(7) {
+		if r.IntN(2) == 0 {
+			out = append(out, drama(r, &at)...)
+		} else {
+			out = append(out, Fault{At: at, Kind: anyFault(r), Dice: roll(r)})
+		}
+		at += gap(r)
+	}
+	return out
+}
+
+func roll(r *rand.Rand) [4]uint32 {
+	return [4]uint32{r.Uint32(), r.Uint32(), r.Uint32(), r.Uint32()}
+}
+
+func anyFault(r *rand.Rand) string {
 	total := 0
 	for _, k := range faultKinds {
 		total += k.weight
 	}
-	var out []Fault
-	at := 20*time.Second + time.Duration(r.Int64N(int64(80*time.Second)))
-	for range 2 + r.IntN(12) {
-		n := r.IntN(total)
-		for _, k := range faultKinds {
-			if n -= k.weight; n < 0 {
-				out = append(out, Fault{At: at, Kind: k.name, Dice: [4]uint32{r.Uint32(), r.Uint32(), r.Uint32(), r.Uint32()}})
-				break
-			}
-		}
-		switch r.IntN(4) {
-		case 0:
-			at += time.Duration(r.Int64N(int64(200 * time.Millisecond)))
-		case 1:
-			at += time.Duration(r.Int64N(int64(4 * time.Second)))
-		case 2:
-			at += time.Duration(r.Int64N(int64(20 * time.Second)))
-		default:
-			at += time.Duration(r.Int64N(int64(90 * time.Second)))
+	n := r.IntN(total)
+	for _, k := range faultKinds {
+		if n -= k.weight; n < 0 {
+			return k.name
 		}
 	}
-	return out
+	return ""
+}
+
+func gap(r *rand.Rand) time.Duration {
+	most := []time.Duration{200 * time.Millisecond, 4 * time.Second, 20 * time.Second, 90 * time.Second}[r.IntN(4)]
+	return time.Duration(r.Int64N(int64(most)))
 }
 
 func (w *world) happen(f Fault) {
@@ -221,8 +237,12 @@ func (w *world) untaint(n *node) {
 }
 
 func (w *world) pauseNode(d *dice) {
-	w.pause(w.pickNode(d).machine, d.between(300*time.Millisecond, 25*time.Second))
+	w.pause(w.pickNode(d).machine, d.between(300*time.Millisecond, longestPause))
 }
+
+// longestPause of a node is shorter than it takes to replace a primary by its
+// lease: nothing can fence itself while it is paused.
+const longestPause = 12 * time.Second
 
 func (w *world) pause(machine int, took time.Duration) {
 	w.tell("%s is paused for %s", w.machines[machine].name, took)
@@ -342,8 +362,18 @@ func (w *world) editSpec(f func(*clusterSpec)) {
 
 func (w *world) editTemplate(*dice) { w.editSpec(func(s *clusterSpec) { s.template++ }) }
 
-// mayLose: a minority, counted since the cluster was healthy last.
-func (w *world) mayLose() bool {
-	n := len(w.api.cluster().status.InstanceNames)
-	return w.truth.losses+1 <= (n-1)/2 || n == 2 && w.truth.losses == 0 && w.truth.mode != core.DurabilityQuorum
+// mayLose: with one more volume gone, enough that have not diverged are left.
+func (w *world) mayLose(in string) bool {
+	s := &w.api.cluster().status
+	left := 0
+	for _, name := range s.InstanceNames {
+		if v := w.api.volume(name); name != in && v != nil && !v.deleting && v.data.stage == stagePopulated && !slices.Contains(s.Diverged, name) {
+			left++
+		}
+	}
+	n := len(s.InstanceNames)
+	if w.truth.mode != core.DurabilityQuorum {
+		return left > 0 && w.truth.losses == 0
+	}
+	return w.truth.losses+1 <= (n-1)/2 && left >= n-(n-1)/2
 }

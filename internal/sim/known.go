@@ -12,6 +12,11 @@ type finding struct {
 
 var findings = []finding{
 	{"a number that was cut off is given again", regexp.MustCompile(`gives the number .* to another transaction`)},
+	{"a released lease leaves no trace of its epoch", regexp.MustCompile(`becomes writable in epoch \d+, after .* was in epoch`)},
+	{"a promoted replica that lost its relay logs is waited for", regexp.MustCompile(`cannot be promoted: it lacks`)},
+	{"a lease seized for nobody keeps the primary from coming back", regexp.MustCompile(`the lease was taken away`)},
+	{"a fenced primary without a Pod is neither made anew nor replaced", regexp.MustCompile(`is fenced; writes are stopped until it is unfenced`)},
+	{"a Pod elsewhere that answers keeps the lease from being waited for", regexp.MustCompile(`the Pod that answers is not the one that took writes`)},
 	{"an ended Pod stands for another of its node", regexp.MustCompile(`reported the containers of Pod .* terminated before it was deleted\), and .* still takes writes`)},
 }
 

@@ -1,8 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
 
-const leaseRenewal = 5 * time.Second
+	"cnmsql.co/internal/core"
+)
 
 // leaseState is what a manager knows of its lease.
 type leaseState struct {
@@ -44,8 +46,11 @@ func (a *apiServer) takeLease(who string, epoch int64) string {
 		a.put(kindLease, "primary", &leaseObject{uid: a.w.name("lease"), holder: who, epoch: epoch})
 		return ""
 	}
-	if l.holder != "" && l.holder != who && l.epoch >= epoch {
+	switch {
+	case l.holder != "" && l.holder != who && l.epoch >= epoch:
 		return l.holder + " holds the lease"
+	case l.epoch > epoch:
+		return "the lease was taken away"
 	}
 	n := *l
 	n.holder, n.epoch = who, epoch
@@ -71,6 +76,8 @@ func (m *manager) wakeLease() {
 		m.lease.ticking = true
 		m.at(time.Second, m.tendLease)
 	}
+	m.keepVouched()
+	m.keepFencing()
 	m.at(10*time.Millisecond, func() { m.lookAtLease() })
 }
 
@@ -81,12 +88,12 @@ func (m *manager) lookAtLease() {
 	up := m.proc != nil && !m.proc.dead
 	f := m.facts()
 	switch {
-	case m.lease.epoch != 0 && !f.Mysqld.MayWrite && (!f.Permitted() || m.terminating != 0 && !up):
+	case m.lease.epoch != 0 && !f.Mysqld.MayWrite && (!f.Permitted() || !up && (m.terminating != 0 || m.wasFenced)):
 		m.lease.busy = true
 		m.releaseLease(func() { m.lease.busy = false })
 	case !m.w.conf.lease || m.writable == 0:
-	case m.w.now-m.lease.renewed >= leaseRenewal && (up && m.w.now-m.answered <= 2*time.Second || m.w.mut.HungRenews):
-		m.renewLease(m.writable)
+	case m.lease.epoch >= m.writable && m.w.now-m.lease.renewed >= core.LeaseRenewal && (up && m.w.now-m.answered <= 2*time.Second || m.w.mut.HungRenews):
+		m.renewLease(m.lease.epoch)
 	}
 }
 

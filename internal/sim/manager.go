@@ -25,7 +25,11 @@ type manager struct {
 	locked  bool
 	data    core.DataState
 	seen    int64
-	frozen  int64
+	// withheld is the epoch below which nothing is received, surely since withheldAt.
+	withheld   int64
+	withheldAt time.Duration
+	vouches    vouches
+	wasFenced  bool
 
 	activity agent.Activity
 	abort    func()
@@ -115,8 +119,12 @@ func (m *manager) lockVolume() {
 	if m.w.mut.ForgetFenced {
 		v.memory.fencedBelow = 0
 	}
+	if m.w.mut.ForgetFrozen {
+		v.memory.frozenBelow = 0
+	}
 	m.locked, m.data, m.downSince = true, v.state(), m.w.now
-	m.seen = max(m.seen, v.memory.fencedBelow)
+	m.seen = max(m.seen, v.memory.fencedBelow, v.memory.frozenBelow)
+	m.withheld, m.withheldAt = v.memory.frozenBelow, m.w.now
 	m.update()
 	m.cluster = newWatch(m.w, kindCluster, m.machine, 0, func(string) { m.setCluster() })
 }
@@ -133,7 +141,7 @@ func (m *manager) setCluster() {
 	s := &c.status
 	m.view = &agent.Cluster{
 		Generation: c.generation, Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch, CurrentPrimary: s.CurrentPrimary,
-		Diverged: s.Diverged, Instances: max(c.spec.instances, len(s.InstanceNames)), Durability: c.spec.durability.Mode,
+		Diverged: s.Diverged, Fenced: s.Fenced, Names: s.InstanceNames, Instances: max(c.spec.instances, len(s.InstanceNames)), Durability: c.spec.durability.Mode,
 		Lease: m.w.conf.lease, MaxStart: time.Hour, MaxStop: m.w.conf.maxStop, Promotion: s.Promotion,
 	}
 	m.seen = max(m.seen, s.Epoch)
@@ -150,13 +158,13 @@ func (m *manager) facts() *agent.Facts {
 	up := m.proc != nil && !m.proc.dead
 	f := &agent.Facts{
 		Now: m.moment(m.w.now), Me: m.me, PodUID: m.uid, Node: m.node.name,
-		Cluster: m.view, Locked: m.locked, Data: m.data, FrozenBelow: m.frozen,
+		Cluster: m.view, Locked: m.locked, Data: m.data, WasFenced: m.wasFenced,
 		Activity: m.activity, Server: m.server, WritableEpoch: m.writable, Primary: m.primary,
 		Asking: m.asking || m.w.now < m.askAgain, AskFailed: m.askFailed,
 		Donor: m.donor, RestartEpoch: m.restart, Problem: m.problem, TerminatingSince: m.moment(m.terminating),
 		Mysqld: agent.Mysqld{Up: up, Accepted: m.accepted, Answers: m.accepted && m.misses < 3, StartedAt: m.moment(m.started),
 			DownSince: m.moment(m.downSince), Ended: m.ended, MayWrite: m.mayWrite, Failures: m.failures},
-		LeaseEpoch: m.lease.epoch,
+		LeaseEpoch: m.lease.epoch, LeaseRenewed: m.moment(m.lease.renewed), Vouches: m.vouches.given(m),
 	}
 	if !f.Mysqld.Answers {
 		f.Server = nil
@@ -164,7 +172,7 @@ func (m *manager) facts() *agent.Facts {
 	if m.locked {
 		r := m.volume.memory
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.fencedBelow, r.wasPrimaryEpoch, r.acks, r.acksEpoch
-		f.TailEpoch, f.Successor = r.tailEpoch, m.successor
+		f.TailEpoch, f.Successor, f.FrozenBelow = r.tailEpoch, m.successor, r.frozenBelow
 	}
 	if f.Server != nil && f.Server.Replication != nil {
 		f.Replicating = f.Server.Replication.SourceHost

@@ -25,10 +25,17 @@ type mutation struct {
 	KeepSessions         bool // client sessions stay open in a demotion
 	ReleaseWaiters       bool // semi-sync is turned off to get rid of waiting sessions
 	StopPolitely         bool // mysqld gets SIGTERM before writes have stopped
-	OpenWithoutLook      bool // the permission is not looked at once more
 	TailAlways           bool // a tail counts as never acknowledged whatever was promised
 	TailFromAnybody      bool // a successor that is not writable is asked, too
 	CloneOverData        bool // an order to clone replaces data
+	RelayNotDurable      bool // under quorum, too
+	WriteAnyVersion      bool // the status is written whatever was written meanwhile
+	ForgetFrozen         bool // the promise not to receive is not kept over a restart
+	VouchWhileWithheld   bool // a vouch is given in spite of the promise
+	VouchForAnybody      bool // whoever asks is vouched for
+	NoSelfFencing        bool // a primary that nobody stands behind goes on
+	LeaseTTLIgnored      bool // the operator does not wait until the lease has run out
+	SeizeAnyVersion      bool // the lease is taken though it was renewed
 	HungRenews           bool // the lease is renewed though mysqld does not answer
 	ClocksDrift          bool // monotonic clocks do not run equally fast
 }

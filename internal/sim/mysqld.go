@@ -139,7 +139,7 @@ func (s *mysqld) report() *core.Server {
 	out.SemiSync = core.SemiSync{SourceEnabled: s.semi.enabled, SourceActive: s.semi.enabled && s.semi.active, Clients: s.semiClients(),
 		WaitSessions: len(s.semi.waiting), ReplicaEnabled: s.semi.give}
 	if s.semi.enabled {
-		out.SemiSync.Acks = s.semi.acks
+		out.SemiSync.Acks, out.SemiSync.Blocks = s.semi.acks, s.semi.timeout >= forever
 	}
 	if d.source != "" {
 		r := &core.Replication{SourceHost: d.source, IORunning: s.io.stream != nil, IOConnecting: s.io.trying(), SQLRunning: s.applying,

@@ -115,3 +115,38 @@ func (w *world) lateAcks(d *dice) {
 		}
 	}
 }
+
+// cutFromReplicas: the API server, the operator and the clients reach the primary,
+// and its replicas do not, or cannot answer it.
+func (w *world) cutFromReplicas(d *dice) {
+	p := w.api.cluster().status.Promotion
+	if p == nil || w.nodeOf(p.Node) == nil {
+		return
+	}
+	from, took, oneWay := w.nodeOf(p.Node).machine, w.howLong(d), d.upTo(2) == 0
+	w.tell("the replicas cannot reach %s for %s (one way: %t)", p.Node, took, oneWay)
+	for _, n := range w.nodes {
+		if n.machine == from {
+			continue
+		}
+		w.cut(n.machine, from)
+		if !oneWay {
+			w.cut(from, n.machine)
+		}
+		w.later(took, func() { w.mend(n.machine, from); w.mend(from, n.machine) })
+	}
+}
+
+// lateReplica: what the primary sends arrives late at one of the others.
+func (w *world) lateReplica(d *dice) {
+	p := w.api.cluster().status.Promotion
+	if p == nil || w.nodeOf(p.Node) == nil {
+		return
+	}
+	from, to, took := w.nodeOf(p.Node).machine, w.nodes[d.upTo(len(w.nodes))].machine, w.howLong(d)
+	if from != to {
+		w.tell("what %s sends gets late to %s for %s", p.Node, w.machines[to].name, took)
+		w.link(from, to).slow = d.between(200*time.Millisecond, 3*time.Second)
+		w.later(took, func() { w.link(from, to).slow = 0 })
+	}
+}

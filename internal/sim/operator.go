@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -23,7 +23,10 @@ type operator struct {
 	machine int
 	dead    bool
 
-	clusters, pods, volumes, nodes, routes *watch
+	clusters, pods, volumes, nodes, routes, leases *watch
+	// leaseVersion has been seen since leaseSince.
+	leaseVersion string
+	leaseSince   time.Time
 
 	streams map[string]*statusStream
 	order   []string
@@ -59,6 +62,7 @@ func (w *world) startOperator(machine int) *operator {
 	op.volumes = newWatch(w, kindVolume, machine, stale, changed)
 	op.nodes = newWatch(w, kindNode, machine, stale, changed)
 	op.routes = newWatch(w, kindRoute, machine, stale, changed)
+	op.leases = newWatch(w, kindLease, machine, stale, func(string) { op.noteLease(op.leases.versions["primary"]) })
 	w.tell("%s starts", op.id)
 	return op
 }
@@ -70,7 +74,7 @@ func (op *operator) crash() {
 	}
 	op.dead = true
 	op.w.tell("%s is no more", op.id)
-	for _, v := range []*watch{op.clusters, op.pods, op.volumes, op.nodes, op.routes} {
+	for _, v := range []*watch{op.clusters, op.pods, op.volumes, op.nodes, op.routes, op.leases} {
 		v.stop()
 	}
 	for _, name := range op.order {
@@ -101,7 +105,7 @@ func (op *operator) notePod(name string) {
 
 func (op *operator) synced() bool {
 	if !op.ready {
-		op.ready = op.clusters.synced && op.pods.synced && op.volumes.synced && op.nodes.synced && op.routes.synced
+		op.ready = op.clusters.synced && op.pods.synced && op.volumes.synced && op.nodes.synced && op.routes.synced && op.leases.synced
 	}
 	return op.ready
 }
@@ -184,7 +188,7 @@ func (op *operator) pass() {
 		op.rest(200 * time.Millisecond)
 		return
 	}
-	op.listen()
+	op.listen(&c.status)
 	if op.isFirstContact() {
 		op.lazy = false
 		op.rest(firstContact)
@@ -193,7 +197,82 @@ func (op *operator) pass() {
 	op.news, op.lazy = false, false
 	o := op.observe(c)
 	plan := op.w.plan(o)
-	op.publish(c, rv, o, plan)
+	if !grantsByKubernetesWord(o, plan) {
+		op.publish(c, rv, o, plan)
+		return
+	}
+	op.confirm(c, o, func() { op.publish(c, rv, o, op.w.plan(o)) })
+}
+
+// grantsByKubernetesWord: the plan promotes an instance, and the proof is no
+// manager's promise.
+func grantsByKubernetesWord(o core.Observation, plan core.Plan) bool {
+	before, granted := o.Cluster.Status.Promotion, plan.Status.Promotion
+	byWord := granted != nil && (granted.Proof == core.ProofPodTerminated || granted.Proof == core.ProofLeaseExpired)
+	return byWord && (before == nil || before.Epoch != granted.Epoch)
+}
+
+// confirm reads past the caches what a proof by Kubernetes' word rests on.
+func (op *operator) confirm(c *clusterObject, o core.Observation, then func()) {
+	w, p := op.w, c.status.Promotion
+	i := -1
+	if p != nil {
+		i = slices.IndexFunc(o.Instances, func(in core.Instance) bool { return in.Name == p.Instance })
+	}
+	if i < 0 {
+		then()
+		return
+	}
+	read := op.clock()
+	w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) {
+		a := w.api
+		pod, lease, version := a.pod(p.Instance), a.lease(), a.versions[kindLease]["primary"]
+		var node *nodeObject
+		name := nodeToWatch(c, p.Instance, pod)
+		if name != "" {
+			node = a.node(name)
+		}
+		reply(func() {
+			if op.dead {
+				return
+			}
+			in := &o.Instances[i]
+			in.Pod = core.Known(podFacts(pod, c), read, read)
+			if name != "" {
+				in.Node = core.Known(nodeFacts(node), read, read)
+			}
+			o.Cluster.Lease = op.lease(lease, version, read)
+			o.Now = op.clock()
+			then()
+		})
+	}, func() {
+		if !op.dead {
+			op.retry()
+		}
+	})
+}
+
+// noteLease tells since when the record has been as it is.
+func (op *operator) noteLease(version int64) time.Time {
+	v := ""
+	if version != 0 {
+		v = fmt.Sprint(version)
+	}
+	if op.leaseSince.IsZero() || v != op.leaseVersion {
+		op.leaseVersion, op.leaseSince = v, op.clock()
+	}
+	return op.leaseSince
+}
+
+func (op *operator) lease(o *leaseObject, version int64, read time.Time) core.Fact[core.Lease] {
+	l := core.Lease{UnchangedSince: op.noteLease(version)}
+	if o != nil {
+		l.Holder, l.Epoch, l.Version = o.holder, o.epoch, fmt.Sprint(version)
+	}
+	if op.w.mut.LeaseTTLIgnored {
+		l.UnchangedSince = l.UnchangedSince.Add(-core.LeaseTTL)
+	}
+	return core.Known(l, read, read)
 }
 
 // plan asks the real core, through the seams of a mutation.
@@ -211,15 +290,21 @@ func (w *world) plan(o core.Observation) core.Plan {
 }
 
 // listen keeps a stream to every instance that has a Pod.
-func (op *operator) listen() {
+func (op *operator) listen(s *core.Status) {
+	var keep []string
+	if s.Promotion != nil {
+		keep = append(keep, s.Promotion.Instance)
+	}
+	belong := append(slices.Clone(keep), s.InstanceNames...)
 	for _, name := range slices.Sorted(maps.Keys(op.pods.objects)) {
 		p := watched[podObject](op.pods, name)
 		n := op.w.nodeOf(p.node)
-		if n == nil || !p.started || p.ended {
+		if n == nil || !p.started || p.ended || p.deleting && !slices.Contains(belong, name) {
 			continue
 		}
+		keep = append(keep, name)
 		old := op.streams[name]
-		if old != nil && old.uid == p.uid {
+		if old != nil && old.uid == p.uid && !old.stopped {
 			continue
 		}
 		st := &statusStream{op: op, instance: name, uid: p.uid, node: n, since: op.w.now}
@@ -235,6 +320,22 @@ func (op *operator) listen() {
 		op.streams[name] = st
 		st.connect()
 	}
+	op.tidy(keep, s.InstanceNames)
+}
+
+// tidy ends the streams that nobody answers and nobody will.
+func (op *operator) tidy(keep, members []string) {
+	for _, name := range slices.Clone(op.order) {
+		st := op.streams[name]
+		if slices.Contains(keep, name) || st.words.report.Known() {
+			continue
+		}
+		st.stop()
+		if !slices.Contains(members, name) {
+			delete(op.streams, name)
+			op.order = slices.DeleteFunc(op.order, func(n string) bool { return n == name })
+		}
+	}
 }
 
 func (op *operator) isFirstContact() bool {
@@ -247,69 +348,4 @@ func (op *operator) isFirstContact() bool {
 		waiting = waiting || op.w.now-st.since < firstContact
 	}
 	return waiting
-}
-
-// observe gathers an Observation from the caches and the streams.
-func (op *operator) observe(c *clusterObject) core.Observation {
-	read := op.clock()
-	route := watched[routeObject](op.routes, "rw")
-	o := core.Observation{Cluster: core.Cluster{
-		Name: clusterName, Generation: c.generation, Failed: op.failed, Wanted: c.spec.instances, Durability: c.spec.durability,
-		FailoverDelay: op.w.conf.delay, SwitchoverLimit: op.w.conf.switchover, Status: c.status,
-	}}
-	if route != nil {
-		o.Cluster.Routed = core.Known(route.primary, read, read)
-	}
-	for _, name := range op.instanceNames(c) {
-		o.Instances = append(o.Instances, op.instance(c, name, read))
-	}
-	o.Now = op.clock()
-	return o
-}
-
-func (op *operator) instanceNames(c *clusterObject) []string {
-	seen := map[string]bool{}
-	for _, name := range c.status.InstanceNames {
-		seen[name] = true
-	}
-	for name := range op.pods.objects {
-		seen[name] = true
-	}
-	for name := range op.volumes.objects {
-		seen[name] = true
-	}
-	return slices.SortedFunc(maps.Keys(seen), func(a, b string) int { return cmp.Compare(ordinalOf(a), ordinalOf(b)) })
-}
-
-func (op *operator) instance(c *clusterObject, name string, read time.Time) core.Instance {
-	in := core.Instance{Name: name, Ordinal: ordinalOf(name), EndedPods: op.ended[name]}
-	var pod core.Pod
-	if p := watched[podObject](op.pods, name); p != nil {
-		pod = core.Pod{Exists: true, UID: p.uid, Node: p.node, Ready: p.ready, Terminating: p.deleting, Terminated: p.deleting && p.ended,
-			Current: p.template == podTemplate{c.spec.template, c.spec.durability.Mode}, NeverStarted: !p.started,
-			DemoteRequested: p.demote, Role: p.role, Routable: p.routable}
-	}
-	in.Pod = core.Known(pod, read, read)
-	var vol core.Volume
-	if v := watched[volumeObject](op.volumes, name); v != nil {
-		vol = core.Volume{Exists: true, Deleting: v.deleting, Bound: v.bound}
-	}
-	in.Volume = core.Known(vol, read, read)
-	node := pod.Node
-	if p := c.status.Promotion; p != nil && p.Instance == name && p.Node != "" {
-		node = p.Node
-	}
-	if node != "" {
-		var facts core.Node
-		if n := watched[nodeObject](op.nodes, node); n != nil {
-			facts = core.Node{Exists: true, OutOfService: n.outOfService, Draining: n.draining}
-		}
-		in.Node = core.Known(facts, read, read)
-	}
-	if st := op.streams[name]; st != nil {
-		st.catchUp()
-		h := &st.words
-		in.Report, in.Earlier, in.LastWord = h.report, h.earlier, h.last
-	}
-	return in
 }

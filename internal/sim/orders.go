@@ -22,10 +22,6 @@ func (m *manager) order(verb control.Verb, o control.Order, done func(err string
 		m.orderDemote(o.Epoch, done)
 	case control.VerbFreezeIO:
 		m.orderFreeze(o.Epoch, done)
-	case control.VerbThawIO:
-		m.frozen = 0
-		m.update()
-		done("")
 	case control.VerbCloneFrom:
 		m.orderClone(o.Donor, done)
 	case control.VerbRestartInPlace:
@@ -80,10 +76,18 @@ func (m *manager) orderDemote(epoch int64, done func(string)) {
 
 // orderFreeze stops receiving, and says so only when it has stopped.
 func (m *manager) orderFreeze(epoch int64, done func(string)) {
-	m.frozen = max(m.frozen, epoch)
+	r := &m.volume.memory
+	r.frozenBelow = max(r.frozenBelow, epoch)
 	m.update()
 	m.worker.submit(func(over func()) {
-		end := func(err string) { done(err); over() }
+		end := func(err string) {
+			if err == "" && m.withheld < epoch { // the promise is kept from now on
+				m.withheld, m.withheldAt = epoch, m.w.now
+				m.update()
+			}
+			done(err)
+			over()
+		}
 		switch {
 		case m.proc == nil || m.proc.dead || !m.accepted || m.activity != "":
 			end("")

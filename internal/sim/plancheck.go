@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 // checkPlan holds a plan against what it was made from, and a proof against what
@@ -23,10 +24,17 @@ func (tr *truth) checkPlan(o *core.Observation, plan *core.Plan) {
 	if after == nil || before != nil && after.Epoch == before.Epoch && after.Instance == before.Instance {
 		return
 	}
+	if before != nil && isRenewal(before, after) {
+		tr.w.cover.count("truth", "an epoch begins for the same primary")
+		return
+	}
 	tr.w.cover.count("proof", string(after.Proof))
 	switch {
 	case after.Epoch <= o.Cluster.Status.Epoch || after.Epoch != plan.Status.Epoch:
 		tr.w.fail("I1", "a promotion without a new epoch: %d after %d", after.Epoch, o.Cluster.Status.Epoch)
+	case after.Proof == core.ProofAcceptedLoss:
+		tr.must, tr.acked = gtid.Set{}, nil
+		return
 	case slices.Contains(plan.Status.Diverged, after.Instance) || slices.Contains(o.Cluster.Status.Diverged, after.Instance):
 		tr.w.fail("I4", "%s has diverged and is promoted", after.Instance)
 	case after.Proof == core.ProofBootstrap:
@@ -39,13 +47,20 @@ func (tr *truth) checkPlan(o *core.Observation, plan *core.Plan) {
 	tr.checkPosition(o, plan, after)
 }
 
+// isRenewal: the next epoch begins for the same primary, which goes on.
+func isRenewal(before, after *core.Promotion) bool {
+	return after.Instance == before.Instance && after.Proof == before.Proof &&
+		after.From == before.From && after.Epoch > before.Epoch && after.GrantedAt.Equal(before.GrantedAt)
+}
+
 // checkProof (I1): what the proof says is true.
 func (tr *truth) checkProof(before, after *core.Promotion) {
-	if after.Proof != core.ProofManagerFenced && after.Proof != core.ProofPodTerminated {
+	if after.Proof == core.ProofQuorumCut {
+		tr.cutBelow[before.Instance] = after.Epoch
 		return
 	}
 	for _, s := range tr.w.servers() {
-		if s.manager.me == before.Instance && s.epoch != 0 {
+		if s.manager.me == before.Instance && before.Instance != after.Instance && s.epoch == before.Epoch {
 			tr.w.fail("I1", "%s is promoted by %s (%s), and %s still takes writes", after.Instance, after.Proof, after.Evidence, before.Instance)
 		}
 	}
@@ -102,13 +117,22 @@ func (tr *truth) checkLost(o *core.Observation, p *core.Promotion) {
 	if s == nil || s.manager.uid != p.PodUID {
 		return
 	}
+	waits := false
 	for i := range o.Instances {
 		in := &o.Instances[i]
 		for _, f := range append([]core.Fact[core.Report]{in.Report}, in.Earlier...) {
-			if r, known := f.Get(); known && r.Server != nil && !slices.Contains(o.Cluster.Status.Diverged, in.Name) && !s.db.logged.Contains(r.Server.Executed) {
+			r, known := f.Get()
+			if !known || r.Server == nil || slices.Contains(o.Cluster.Status.Diverged, in.Name) {
+				continue
+			}
+			if !s.db.logged.Contains(r.Server.Executed) {
 				return
 			}
+			waits = waits || !s.db.executed.Contains(r.Server.Executed)
 		}
+	}
+	if !waits && !s.semi.enabled {
+		tr.w.fail("I6", "%s is said to have lost what it has executed", p.Instance)
 	}
 	// A finding that is known, and too frequent to end a run.
 	tr.w.cover.count("finding", "a commit that waits is taken for lost")

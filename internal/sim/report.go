@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -13,15 +14,27 @@ func (m *manager) report() core.Report {
 		Instance: m.me, PodUID: m.uid, Node: m.node.name, Boot: m.boot,
 		State: d.State, Reason: d.Reason, Message: d.Message,
 		Data: m.data, VolumeLocked: m.locked, SeenEpoch: m.seen, WritableEpoch: m.writable,
-		FrozenBelow: m.frozen, ClientSessions: m.sessions, Terminating: m.terminating != 0,
+		ClientSessions: m.sessions, Terminating: m.terminating != 0,
 		Restarts: m.restarts, Errant: d.Errant, NeedsReclone: d.NeedsReclone, Clone: m.clone,
 	}
 	if r.State == "" {
 		r.State = core.Starting
 	}
 	running := m.proc != nil && !m.proc.dead
-	if m.locked && (!(m.mayWrite && running) || m.w.mut.PromiseBeforeItHolds) {
+	if m.w.mut.PromiseWithoutLock {
+		r.VolumeLocked = true
+	}
+	if r.VolumeLocked && (!(m.mayWrite && running) || m.w.mut.PromiseBeforeItHolds) {
 		r.FencedBelow = m.volume.memory.fencedBelow
+	}
+	if m.locked {
+		r.FrozenBelow = m.volume.memory.frozenBelow
+	}
+	if m.withheld > 0 {
+		r.Withheld = &core.Withheld{Below: m.withheld, Seconds: int((m.w.now - m.withheldAt) / time.Second)}
+	}
+	if m.view != nil {
+		r.ClusterSize = m.view.Instances
 	}
 	switch {
 	case running && m.accepted && m.misses < 3:
@@ -63,7 +76,15 @@ func sameButPositions(a, b *core.Report) bool {
 		a.VolumeLocked == b.VolumeLocked && a.SeenEpoch == b.SeenEpoch && a.WritableEpoch == b.WritableEpoch &&
 		a.FencedBelow == b.FencedBelow && a.FrozenBelow == b.FrozenBelow && a.ClientSessions == b.ClientSessions &&
 		a.Terminating == b.Terminating && a.Version == b.Version && a.Restarts == b.Restarts &&
-		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) && a.Errant.Equal(b.Errant) && a.NeedsReclone == b.NeedsReclone
+		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) && a.Errant.Equal(b.Errant) && a.NeedsReclone == b.NeedsReclone &&
+		withheldBelow(a) == withheldBelow(b) && a.ClusterSize == b.ClusterSize
+}
+
+func withheldBelow(r *core.Report) int64 {
+	if r.Withheld == nil {
+		return -1
+	}
+	return r.Withheld.Below
 }
 
 func samePointed[T comparable](a, b *T) bool {
@@ -96,7 +117,7 @@ func sameStatus(a, b *core.Status) bool {
 		samePromotion(a.Promotion, b.Promotion) && sameOperation(a.Operation, b.Operation) &&
 		a.FailingSince.Equal(b.FailingSince) && a.LastFailover.Equal(b.LastFailover) && a.EstablishedAt.Equal(b.EstablishedAt) &&
 		slices.Equal(a.InstanceNames, b.InstanceNames) && a.LatestOrdinal == b.LatestOrdinal &&
-		slices.Equal(a.Diverged, b.Diverged) && slices.Equal(a.Broken, b.Broken) && a.Ready == b.Ready &&
+		slices.Equal(a.Diverged, b.Diverged) && slices.Equal(a.Broken, b.Broken) && slices.Equal(a.Fenced, b.Fenced) && a.Ready == b.Ready &&
 		a.Durable == b.Durable && a.DurableMessage == b.DurableMessage
 }
 
@@ -106,7 +127,8 @@ func samePromotion(a, b *core.Promotion) bool {
 	}
 	return a.Epoch == b.Epoch && a.Instance == b.Instance && a.Proof == b.Proof && a.Evidence == b.Evidence && a.From == b.From &&
 		a.RequiredGTID.Equal(b.RequiredGTID) && a.RequiredAcks == b.RequiredAcks && a.GrantedAt.Equal(b.GrantedAt) &&
-		a.PodUID == b.PodUID && a.Node == b.Node && a.WritableSince.Equal(b.WritableSince)
+		a.PodUID == b.PodUID && a.Node == b.Node && a.WritableSince.Equal(b.WritableSince) &&
+		a.LosslessSince == b.LosslessSince && a.Size == b.Size && a.EndedPod == b.EndedPod && a.FencedBelow == b.FencedBelow
 }
 
 func sameOperation(a, b *core.Operation) bool {

@@ -170,7 +170,11 @@ func (m *manager) shutDown(s *mysqld) {
 }
 
 func (m *manager) afterStop(s *mysqld) {
-	deadline := m.terminating + m.w.conf.maxStop - 5*time.Second
+	began := m.terminating
+	if began == 0 {
+		began = m.w.now
+	}
+	deadline := began + m.w.conf.maxStop - 5*time.Second
 	var look func()
 	look = func() {
 		switch {
@@ -189,7 +193,7 @@ func (m *manager) afterStop(s *mysqld) {
 // becomePrimary opens the server for writes, in the order that keeps an
 // acknowledged write.
 func (m *manager) becomePrimary(a agent.BecomePrimary, done func(string)) {
-	s := m.proc
+	s, run := m.proc, m.worker.runs
 	wasOpen := m.mayWrite
 	m.statement(statementLimit, func(s *mysqld) {
 		if s.db.source != "" {
@@ -200,12 +204,12 @@ func (m *manager) becomePrimary(a agent.BecomePrimary, done func(string)) {
 			s.requireAcks(0, 0)
 		}
 	}, func(err string) {
-		if err != "" {
+		if err != "" || m.worker.runs != run {
 			done(err)
 			return
 		}
 		m.requireAcks(a.Epoch, a.Acks, func(err string) {
-			if err != "" {
+			if err != "" || m.worker.runs != run {
 				done(err)
 				return
 			}
@@ -221,7 +225,7 @@ func (m *manager) becomePrimary(a agent.BecomePrimary, done func(string)) {
 // is not given up half way.
 func (m *manager) open(epoch int64, done func(string)) {
 	m.volume.memory.wasPrimaryEpoch = epoch
-	if f := m.facts(); (!f.Permitted() || f.Cluster.Promotion.Epoch != epoch) && !m.w.mut.OpenWithoutLook {
+	if f := m.facts(); !f.Permitted() || f.Cluster.Promotion.Epoch != epoch {
 		done("the promotion was withdrawn")
 		return
 	}
@@ -236,7 +240,7 @@ func (m *manager) open(epoch int64, done func(string)) {
 			m.at(5*time.Millisecond, func() { done("mysqld does not say whether it became writable, and is killed") })
 			return
 		}
-		m.writable, m.frozen = epoch, 0
+		m.writable = epoch
 		m.writableN++
 		if m.server != nil {
 			server := *m.server
@@ -257,7 +261,7 @@ func (m *manager) requireAcks(epoch int64, acks int, done func(string)) {
 	if r.acksEpoch != epoch || acks > r.acks {
 		r.acks, r.acksEpoch = acks, epoch
 	}
-	quorum := m.view != nil && m.view.Durability == core.DurabilityQuorum
+	quorum := waitsForEver(m.view)
 	r.tailEpoch = 0
 	if quorum && acks > 0 {
 		r.tailEpoch = epoch
@@ -267,7 +271,7 @@ func (m *manager) requireAcks(epoch int64, acks int, done func(string)) {
 	}
 	timeout := m.w.conf.ackTimeout
 	if quorum {
-		timeout = 49 * 24 * time.Hour
+		timeout = forever
 	}
 	m.statement(statementLimit, func(s *mysqld) { s.requireAcks(acks, timeout) }, func(err string) {
 		if err == "" {
@@ -275,6 +279,13 @@ func (m *manager) requireAcks(epoch int64, acks int, done func(string)) {
 		}
 		done(err)
 	})
+}
+
+// forever is the longest that a commit can be told to wait.
+const forever = 49 * 24 * time.Hour
+
+func waitsForEver(v *agent.Cluster) bool {
+	return v != nil && (v.Durability == core.DurabilityQuorum || v.Promotion != nil && v.Promotion.LosslessSince > 0)
 }
 
 // askPrimary reads what this instance has executed first, and asks the primary

@@ -92,7 +92,14 @@ func (w *world) recover() {
 
 func (w *world) situation() string {
 	s := w.api.cluster().status
-	return fmt.Sprintf("%s, %s: %s", s.Phase, s.Diagnosis, s.Reason)
+	said := fmt.Sprintf("%s, %s: %s", s.Phase, s.Diagnosis, s.Reason)
+	if s.Promotion != nil {
+		if m := w.managerOf(s.Promotion.Instance); m != nil {
+			r := m.report()
+			said += fmt.Sprintf("; %s says %s %s: %s", m.me, r.State, r.Reason, r.Message)
+		}
+	}
+	return said
 }
 
 // beQuiet: a steady state is silent, and stays healthy.

@@ -6,6 +6,7 @@ import (
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 const (
@@ -23,7 +24,7 @@ type words struct {
 	report   core.Fact[core.Report]
 	earlier  []core.Fact[core.Report]
 	last     core.Fact[core.Report]
-	lostAt   time.Time
+	executed core.Fact[gtid.Set]
 	lastFail string
 }
 
@@ -78,7 +79,7 @@ func (st *statusStream) connect() {
 			if st.stopped || op.dead || st.m != nil || m.dead {
 				return
 			}
-			st.m, st.begun, st.pause, st.asked, st.sent, st.inFlight, st.stalled = m, begun, 0, asked, -1, 0, false
+			st.m, st.begun, st.pause, st.asked, st.sent, st.inFlight, st.stalled, st.ticking = m, begun, 0, asked, -1, 0, false, false
 			m.streams = append(m.streams, st)
 			st.push()
 		})
@@ -99,7 +100,6 @@ func (st *statusStream) lost(why string) {
 	was := w.report.Known()
 	w.report, w.earlier, w.lastFail = core.Fact[core.Report]{}, nil, why
 	if was {
-		w.lostAt = op.clock()
 		op.w.tell("%s: hears %s no more (%s)", op.id, st.instance, why)
 		op.wake()
 	}
@@ -199,8 +199,11 @@ func (m *manager) tick() {
 		st.ticking = true
 		next := st.begun + ((m.w.now-st.begun)/time.Second+1)*time.Second
 		m.at(next-m.w.now, func() {
+			if st.m != m {
+				return
+			}
 			st.ticking = false
-			if st.m == m && st.sent != m.polled {
+			if st.sent != m.polled {
 				st.push()
 			}
 		})
@@ -242,7 +245,10 @@ func (st *statusStream) hear(snap control.Snapshot, begun time.Duration) bool {
 		w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
 	}
 	w.report = core.Known(r, st.began.Add(time.Duration(snap.Taken)), now)
-	w.last, w.lostAt, w.lastFail = w.report, time.Time{}, ""
+	w.last, w.lastFail = w.report, ""
+	if r.Server != nil {
+		w.executed = core.Known(r.Server.Executed, w.report.NotBefore(), w.report.Received())
+	}
 	op.notice()
 	return !known || !sameButPositions(&before, &r)
 }
@@ -280,6 +286,9 @@ func (st *statusStream) repeat(r core.Report, at time.Duration) {
 		}
 	}
 	w := &st.words
+	if r.Withheld != nil {
+		r.Withheld = &core.Withheld{Below: r.Withheld.Below, Seconds: int(max(0, at-m.withheldAt) / time.Second)}
+	}
 	w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
 	received := st.op.w.machines[st.op.machine].clock.now(at + 2*time.Millisecond)
 	w.report = core.Known(r, st.began.Add(time.Duration(m.sinceBegan(taken))), received)

@@ -16,6 +16,9 @@ type truth struct {
 	highest int64
 	holder  *mysqld
 	ackers  map[int64]string
+	// cutBelow is the epoch below which no commit of an instance can be
+	// acknowledged: its quorum was cut.
+	cutBelow map[string]int64
 	// must is what may not be lost: acknowledged while quorum was promised.
 	must  gtid.Set
 	acked []*txn
@@ -34,7 +37,7 @@ type truth struct {
 }
 
 func newTruth(w *world) *truth {
-	return &truth{w: w, ackers: map[int64]string{}, mode: w.conf.durability.Mode, cutTails: map[*database]map[int]*txn{}}
+	return &truth{w: w, ackers: map[int64]string{}, cutBelow: map[string]int64{}, mode: w.conf.durability.Mode, cutTails: map[*database]map[int]*txn{}}
 }
 
 // saying is a server's word that a commit is done, on its way to the client.
@@ -75,7 +78,13 @@ func (tr *truth) heard(said *saying) {
 	tr.all++
 	tr.lastAck = w.now
 	said.t.acked = true
-	if said.superseded {
+	switch {
+	case !said.superseded:
+	case tr.holder.db.executed.Contains(said.t.set):
+		// Its acknowledgements were on their way when the quorum was cut, and so
+		// the successor has it.
+		w.cover.count("truth", "late success for what the successor holds")
+	default:
 		w.fail("I1", "%s, primary of epoch %d, acknowledged %s after %s was writable in epoch %d",
 			said.instance, said.epoch, said.t.set, tr.holder.manager.me, tr.highest)
 	}
@@ -98,6 +107,7 @@ func (tr *truth) heard(said *saying) {
 func (tr *truth) opened(s *mysqld) {
 	w, me := tr.w, s.manager.me
 	switch {
+	case s.epoch < tr.cutBelow[me]: // it may open, and can acknowledge nothing
 	case s.epoch < tr.highest && tr.holder.manager.me != me:
 		w.fail("I1", "%s becomes writable in epoch %d, after %s was in epoch %d", me, s.epoch, tr.holder.manager.me, tr.highest)
 	case s.epoch == tr.highest && tr.holder.manager.me != me:
@@ -110,8 +120,34 @@ func (tr *truth) opened(s *mysqld) {
 		tr.highest, tr.holder = s.epoch, s
 	}
 	w.tell("%s takes writes in epoch %d", me, s.epoch)
+	tr.checkAlone(s)
 	w.cover.count("truth", "opened")
-	tr.checkMust(s)
+	if s.epoch >= tr.highest {
+		tr.checkMust(s)
+	}
+}
+
+// checkAlone (I1): a proof that the former primary is not writable is still true
+// when its successor is. One that only cannot acknowledge may be.
+func (tr *truth) checkAlone(s *mysqld) {
+	p := tr.w.api.cluster().status.Promotion
+	if p == nil || p.Epoch != s.epoch || p.Proof == core.ProofQuorumCut || p.Proof == core.ProofAcceptedLoss {
+		return
+	}
+	for _, other := range tr.w.servers() {
+		if other != s && other.manager.me == p.From && p.From != p.Instance && other.epoch == p.Epoch-1 {
+			tr.w.fail("I1", "%s takes writes in epoch %d by %s, and %s still does in epoch %d", s.manager.me, s.epoch, p.Proof, other.manager.me, other.epoch)
+		}
+	}
+}
+
+// ackGiven (I4): who may not be elected must not acknowledge. While a fault lasts
+// it may not know.
+func (tr *truth) ackGiven(replica *database) {
+	w := tr.w
+	if w.healing && w.now-w.healedAt > 20*time.Second && slices.Contains(w.api.cluster().status.Diverged, replica.instance) {
+		w.fail("I4", "%s acknowledges and has diverged", replica.instance)
+	}
 }
 
 func (tr *truth) closed(s *mysqld) { s.epoch = 0 }
@@ -168,7 +204,7 @@ func (tr *truth) destroyed(v *volume) {
 }
 
 func (tr *truth) bootstrapped(m *manager) {
-	if tr.established || tr.highest > 0 {
+	if tr.established {
 		tr.w.fail("I5", "%s initialises the cluster's first data, though it had a primary", m.me)
 	}
 	tr.w.tell("%s has made the cluster's first data", m.me)
@@ -226,8 +262,8 @@ func (tr *truth) cut(d *database, tail []*txn) {
 			tr.cutTails[t.origin] = map[int]*txn{}
 		}
 		tr.cutTails[t.origin][t.seq] = t
-		if t.acked && t.set.IsEmpty() {
-			tr.w.fail("I2", "%s was acknowledged, and is cut off", t.set)
+		if t.acked {
+			tr.w.fail("I4", "%s was acknowledged, and is cut off", t.set)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -52,7 +53,7 @@ func (w *world) deletePodByForce(d *dice) {
 // loseVolume: the claim and the Pod are deleted, politely or by force.
 func (w *world) loseVolume(d *dice) {
 	in := w.pickInstance(d)
-	if v := w.api.volume(in); v == nil || v.data.stage != stagePopulated || !w.mayLose() {
+	if v := w.api.volume(in); v == nil || v.data.stage != stagePopulated || !w.mayLose(in) {
 		return
 	}
 	w.truth.losses++
@@ -80,6 +81,30 @@ func (w *world) annotateDemote(d *dice) {
 	in := w.pickInstance(d)
 	w.tell("the Pod of %s is annotated to demote", in)
 	w.api.updatePod(in, "", func(p *podObject) { p.demote = true })
+}
+
+// fencePod takes an instance out of service for a while.
+func (w *world) fencePod(d *dice) {
+	in := w.pickInstance(d)
+	w.tell("%s is fenced by annotation", in)
+	w.api.updatePod(in, "", func(p *podObject) { p.fence = true })
+	w.later(d.between(2*time.Second, 40*time.Second), func() {
+		w.tell("%s is fenced no more", in)
+		w.api.updatePod(in, "", func(p *podObject) { p.fence = false })
+	})
+}
+
+func (w *world) wishReinit(d *dice) {
+	in := w.pickInstance(d)
+	if w.mayLose(in) {
+		w.truth.losses++
+		w.askToReinit(in)
+	}
+}
+
+func (w *world) askToReinit(in string) {
+	w.tell("a human asks for the data of %s to be made anew", in)
+	w.editSpec(func(s *clusterSpec) { s.reinit = append(slices.Clone(s.reinit), in) })
 }
 
 // heal ends all faults.
@@ -116,6 +141,9 @@ func (w *world) heal() {
 	if len(w.ops) > 1 {
 		w.ops[0].crash()
 	}
+	for _, name := range sortedKeys(w.api.objects[kindPod]) {
+		w.api.updatePod(name, "", func(p *podObject) { p.fence = false })
+	}
 	w.at(time.Second, nowhere, w.ensureOperator)
 }
 
@@ -143,6 +171,10 @@ func (u *user) help() {
 			}
 		}
 	}
+	if w.now-w.healedAt > 3*time.Minute && holder != "" && w.isDataGone(holder) {
+		u.acceptLoss()
+		return
+	}
 	if u.blocked == 0 || w.now-u.blocked < time.Minute {
 		return
 	}
@@ -153,9 +185,38 @@ func (u *user) help() {
 				u.reclone(name)
 			}
 		}
+	case s.Diagnosis == core.PrimaryDataLost, strings.Contains(s.Reason, "contradict each other"), strings.Contains(s.Reason, "manual recovery"):
+		u.acceptLoss()
 	case s.Promotion != nil && s.Diagnosis != core.PrimaryDataLost && w.nodeOf(s.Promotion.Node) != nil && !s.EstablishedAt.IsZero():
 		u.declareDead(w.nodeOf(s.Promotion.Node))
 	}
+}
+
+// isDataGone: what an instance held is destroyed.
+func (w *world) isDataGone(instance string) bool {
+	v := w.api.volume(instance)
+	return v == nil || v.data.stage != stagePopulated
+}
+
+// acceptLoss: the primary's data is gone, and nobody may be promoted; a human
+// chooses who holds the most of what is left.
+func (u *user) acceptLoss() {
+	w := u.w
+	var best *mysqld
+	for _, s := range w.servers() {
+		if s.answers() && s.volume.stage == stagePopulated && !s.volume.gone && w.serverOf(s.manager.me) == s &&
+			(best == nil || s.db.executed.Count() > best.db.executed.Count()) {
+			best = s
+		}
+	}
+	if best == nil {
+		return
+	}
+	u.acted = w.now
+	epoch := w.api.cluster().status.Promotion.Epoch
+	w.cover.count("human", "accepts a loss")
+	w.tell("a human accepts what is lost with %s", best.manager.me)
+	w.editSpec(func(s *clusterSpec) { s.override = &core.Override{To: best.manager.me, Epoch: epoch} })
 }
 
 // declareDead: nobody knows what became of the Pod that took writes. A human
@@ -182,9 +243,6 @@ func (w *world) isHopeless() bool {
 	if s.EstablishedAt.IsZero() {
 		return s.Promotion != nil
 	}
-	if s.Diagnosis == core.PrimaryDataLost && s.Phase == core.PhaseBlocked {
-		return true
-	}
 	for _, v := range w.truth.dbs {
 		if !v.gone && v.stage == stagePopulated {
 			return false
@@ -196,8 +254,12 @@ func (w *world) isHopeless() bool {
 func (u *user) reclone(name string) {
 	w := u.w
 	u.acted = w.now
-	w.tell("a human deletes the Pod and the volume of %s", name)
 	w.cover.count("human", "reclones")
+	if w.oneIn(2) {
+		w.askToReinit(name)
+		return
+	}
+	w.tell("a human deletes the Pod and the volume of %s", name)
 	w.api.deleteVolume(name)
 	w.api.deletePod(name, "", false)
 }

@@ -40,6 +40,7 @@ const (
 type remembered struct {
 	adopted         bool
 	fencedBelow     int64
+	frozenBelow     int64
 	wasPrimaryEpoch int64
 	acks            int
 	acksEpoch       int64

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 )
 
@@ -17,6 +18,7 @@ type worker struct {
 	// interrupt ends what the worker waits for; nil when it cannot be ended.
 	interrupt func()
 	before    string
+	runs      int // counts actions, so that one that was given up does not go on
 }
 
 // trouble is an action that failed, and when it may be tried again.
@@ -132,6 +134,9 @@ func (m *manager) heed(d agent.Decision, key string) {
 		m.tell("%s %s %s", d.State, d.Reason, d.Message)
 	}
 	m.decision = d
+	if d.State == core.Fenced || d.State == core.Running {
+		m.wasFenced = d.State == core.Fenced
+	}
 	if t := m.trouble; t != nil && t.actions != key {
 		m.trouble = nil
 	}
@@ -161,11 +166,13 @@ func (k *worker) act(actions []agent.Action, key string) {
 	}
 	m.w.cover.count("action", nameOf(a))
 	once := false
+	k.runs++
 	done := func(err string) {
 		if once || m.dead {
 			return
 		}
 		once, k.interrupt = true, nil
+		k.runs++
 		switch {
 		case err != "":
 			k.free()
@@ -256,7 +263,6 @@ func (m *manager) doReplication(a agent.Action, done func(err string)) {
 		m.statement(statementLimit, func(s *mysqld) { s.io.stop(); s.changed() }, done)
 	case agent.StartReceiving:
 		m.receiveTry = m.w.now
-		m.thaw()
 		m.worker.interrupt = nil // not given up half way
 		m.statement(10*time.Second, func(s *mysqld) { s.io.start(); s.changed() }, done)
 	case agent.StartApplying:
@@ -267,7 +273,6 @@ func (m *manager) doReplication(a agent.Action, done func(err string)) {
 		m.waitApplied(a, done)
 	case agent.Follow:
 		m.receiveTry = m.w.now
-		m.thaw()
 		m.worker.interrupt = nil
 		m.statement(10*time.Second, func(s *mysqld) { s.follow(a.Instance) }, func(err string) {
 			if err == "" {

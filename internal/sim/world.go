@@ -43,6 +43,7 @@ type scenario struct {
 	maxStop    time.Duration
 	ackTimeout time.Duration
 	lease      bool
+	policy     core.FailoverPolicy
 	network    bool // volumes are reachable from every node
 }
 
@@ -93,6 +94,10 @@ func (w *world) chooseScenario() scenario {
 		network:    r.IntN(5) == 0,
 	}
 	s.durability = w.chooseDurability()
+	if r.IntN(6) == 0 {
+		s.policy.Preferred = []string{clusterName + "-2"}
+		s.policy.StabilityWindow = 20 * time.Second
+	}
 	return s
 }
 

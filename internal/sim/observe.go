@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// observe gathers an Observation from the caches and the streams.
+func (op *operator) observe(c *clusterObject) core.Observation {
+	read := op.clock()
+	route := watched[routeObject](op.routes, "rw")
+	o := core.Observation{Cluster: core.Cluster{
+		Name: clusterName, Generation: c.generation, Failed: op.failed, Wanted: c.spec.instances, Durability: c.spec.durability,
+		FailoverDelay: op.w.conf.delay, SwitchoverLimit: op.w.conf.switchover, Status: c.status,
+		PrimaryLease: op.w.conf.lease, Policy: op.w.conf.policy, Override: c.spec.override, Reinit: c.spec.reinit,
+	}}
+	o.Cluster.Lease = op.lease(watched[leaseObject](op.leases, "primary"), op.leases.versions["primary"], read)
+	if route != nil {
+		o.Cluster.Routed = core.Known(route.primary, read, read)
+	}
+	for _, name := range op.instanceNames(c) {
+		o.Instances = append(o.Instances, op.instance(c, name, read))
+	}
+	o.Now = op.clock()
+	return o
+}
+
+func (op *operator) instanceNames(c *clusterObject) []string {
+	seen := map[string]bool{}
+	for _, name := range c.status.InstanceNames {
+		seen[name] = true
+	}
+	for name := range op.pods.objects {
+		seen[name] = true
+	}
+	for name := range op.volumes.objects {
+		seen[name] = true
+	}
+	return slices.SortedFunc(maps.Keys(seen), func(a, b string) int { return cmp.Compare(ordinalOf(a), ordinalOf(b)) })
+}
+
+func (op *operator) instance(c *clusterObject, name string, read time.Time) core.Instance {
+	in := core.Instance{Name: name, Ordinal: ordinalOf(name), EndedPods: op.ended[name]}
+	pod := watched[podObject](op.pods, name)
+	in.Pod = core.Known(podFacts(pod, c), read, read)
+	var vol core.Volume
+	if v := watched[volumeObject](op.volumes, name); v != nil {
+		vol = core.Volume{Exists: true, Deleting: v.deleting, Bound: v.bound}
+	}
+	in.Volume = core.Known(vol, read, read)
+	if node := nodeToWatch(c, name, pod); node != "" {
+		in.Node = core.Known(nodeFacts(watched[nodeObject](op.nodes, node)), read, read)
+	}
+	if st := op.streams[name]; st != nil {
+		st.catchUp()
+		h := &st.words
+		in.Report, in.Earlier, in.LastWord, in.LastExecuted = h.report, h.earlier, h.last, h.executed
+	}
+	return in
+}
+
+func podFacts(p *podObject, c *clusterObject) core.Pod {
+	if p == nil {
+		return core.Pod{}
+	}
+	return core.Pod{Exists: true, UID: p.uid, Node: p.node, Ready: p.ready, Terminating: p.deleting, Terminated: p.deleting && p.ended,
+		Current: p.template == podTemplate{c.spec.template, c.spec.durability.Mode}, NeverStarted: !p.started,
+		DemoteRequested: p.demote, FencingRequested: p.fence, Role: p.role, Routable: p.routable}
+}
+
+func nodeToWatch(c *clusterObject, name string, pod *podObject) string {
+	if p := c.status.Promotion; p != nil && p.Instance == name && p.Node != "" {
+		return p.Node
+	}
+	if pod != nil {
+		return pod.node
+	}
+	return ""
+}
+
+func nodeFacts(n *nodeObject) core.Node {
+	if n == nil {
+		return core.Node{}
+	}
+	return core.Node{Exists: true, OutOfService: n.outOfService, Draining: n.draining}
+}
