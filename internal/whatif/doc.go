@@ -1,0 +1,9 @@
+// Package whatif tells what would become of a cluster if it lost some of its
+// instances now. It takes an observation, loses them in a model, and plays the
+// operator's own decisions (core/async.Decide) forward until somebody is granted
+// the promotion or nothing changes any more.
+//
+// It knows what a manager that can be reached does about an order, and how long
+// the loss of a peer goes unnoticed. It must not decide anything itself, and it
+// does no I/O: time is the model's. What it leaves out it says in Answer.Assumed.
+package whatif

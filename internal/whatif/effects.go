@@ -1,0 +1,184 @@
+package whatif
+
+import (
+	"reflect"
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
+
+// catchUpNote is how many transactions a replica may lack without a word about how
+// long it takes to apply them.
+const catchUpNote = 200
+
+// carryOut does what an effect does; true when something is not as before. Instances
+// are neither made nor copied here: that takes longer than is asked about.
+func (m *model) carryOut(e core.Effect) bool {
+	switch e := e.(type) {
+	case core.Demote:
+		return m.order(e.Instance, e.Epoch, m.demote)
+	case core.FreezeIO:
+		return m.order(e.Instance, e.Epoch, m.freeze)
+	case core.SetAcks:
+		return m.order(e.Instance, e.Epoch, func(t *manager, _ int64) { m.setAcks(t, e.Acks) })
+	case core.RestartInPlace:
+		return m.order(e.Instance, e.Epoch, func(t *manager, _ int64) { run(t.restart) })
+	case core.SeizeLease:
+		return m.seize(e)
+	case core.CreatePod:
+		t := m.managers[e.Instance]
+		if t == nil || t.pod == nil {
+			return false
+		}
+		t.pod()
+		t.pod = nil
+		return true
+	case core.RouteWrites:
+		m.o.Cluster.Routed = core.Known(e.Instance, m.o.Now, m.o.Now)
+		return true
+	case core.ClearReinit:
+		m.o.Cluster.Reinit = slices.DeleteFunc(slices.Clone(m.o.Cluster.Reinit), func(n string) bool { return n == e.Instance })
+		return true
+	case core.ClearOverride:
+		m.o.Cluster.Override = nil
+		return true
+	case core.LabelPod:
+		return m.label(e.Instance, func(p *core.Pod) { p.Role, p.Routable = e.Role, e.Routable })
+	case core.ClearDemote:
+		return m.label(e.Instance, func(p *core.Pod) { p.DemoteRequested = false })
+	default:
+		return false
+	}
+}
+
+func run(f func()) {
+	if f != nil {
+		f()
+	}
+}
+
+func (m *model) label(name string, change func(*core.Pod)) bool {
+	in := m.o.Instance(name)
+	if in == nil {
+		return false
+	}
+	pod, known := in.Pod.Get()
+	before := pod
+	change(&pod)
+	if known {
+		in.Pod = core.Known(pod, m.o.Now, m.o.Now)
+	}
+	return known && before != pod
+}
+
+// order has a manager do something, if the order can reach it.
+func (m *model) order(name string, epoch int64, act func(*manager, int64)) bool {
+	t := m.managers[name]
+	if t == nil || !t.reachable || t.dead || epoch < t.report.SeenEpoch {
+		return false
+	}
+	before, coming := own(t.report), len(m.coming)
+	t.report.SeenEpoch = epoch
+	act(t, epoch)
+	return !reflect.DeepEqual(before, own(t.report)) || coming != len(m.coming)
+}
+
+// demote: the promise first, then mysqld is read-only and has no client; one that
+// hangs is killed.
+func (m *model) demote(t *manager, epoch int64) {
+	r := &t.report
+	r.FencedBelow, r.WritableEpoch, r.ClientSessions = max(r.FencedBelow, epoch), 0, 0
+	if r.State == core.Hung {
+		r.State, r.Server = core.Stopped, nil
+	}
+	if r.Server != nil {
+		r.Server.SuperReadOnly = true
+	}
+	run(t.rejoin)
+}
+
+func (m *model) freeze(t *manager, epoch int64) {
+	r := &t.report
+	if r.Withheld == nil || r.Withheld.Below < epoch {
+		r.Withheld, t.withheldAt = &core.Withheld{Below: epoch}, m.o.Now
+	}
+	r.FrozenBelow = max(r.FrozenBelow, epoch)
+	if r.Server != nil && r.Server.Replication != nil {
+		r.Server.Replication.IORunning, r.Server.Replication.IOConnecting = false, false
+	}
+}
+
+func (m *model) setAcks(t *manager, acks int) {
+	if t.report.Server == nil {
+		return
+	}
+	s := &t.report.Server.SemiSync
+	s.Acks, s.SourceEnabled, s.SourceActive = acks, acks > 0, acks > 0
+	s.Blocks = m.o.Cluster.Durability.Mode == core.DurabilityQuorum
+}
+
+func (m *model) seize(e core.SeizeLease) bool {
+	l, known := m.o.Cluster.Lease.Get()
+	if !known || l.Version != e.Version {
+		return false
+	}
+	m.o.Cluster.Lease = core.Known(core.Lease{Epoch: e.Epoch, Version: e.Version + "-seized", UnchangedSince: m.o.Now}, m.o.Now, m.o.Now)
+	return true
+}
+
+// converge: managers do by themselves what the status permits; true when one did.
+func (m *model) converge() bool {
+	changed := false
+	for i := range m.o.Instances {
+		t := m.managers[m.o.Instances[i].Name]
+		if !m.isAlive(t.name) {
+			continue
+		}
+		before := own(t.report)
+		if t.name == m.promotion().Instance {
+			m.open(t)
+		} else {
+			m.follow(t)
+		}
+		changed = changed || !reflect.DeepEqual(before, own(t.report))
+	}
+	return changed
+}
+
+// isAlive: mysqld of an instance runs and can be reached.
+func (m *model) isAlive(name string) bool {
+	t := m.managers[name]
+	return t != nil && t.reachable && !t.dead && t.report.State == core.Running && t.report.Data == core.DataPopulated && t.report.Server != nil
+}
+
+// open: the holder of the promotion takes writes in its epoch.
+func (m *model) open(t *manager) {
+	p, r := m.promotion(), &t.report
+	mayBe := r.FencedBelow <= p.Epoch && (r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node)
+	if mayBe && r.WritableEpoch != p.Epoch && !r.Terminating && r.Server.Executed.Contains(p.RequiredGTID) {
+		r.WritableEpoch, r.Server.SuperReadOnly = p.Epoch, false
+	}
+	if r.WritableEpoch != 0 {
+		r.Server.SemiSync.Clients = m.attached(t.name)
+	}
+}
+
+// follow: a replica whose source runs receives and applies all that it has.
+func (m *model) follow(t *manager) {
+	r, holder := &t.report, m.promotion().Instance
+	rep := r.Server.Replication
+	if rep == nil || !isHostOf(rep.SourceHost, holder) || r.FrozenBelow > m.promotion().Epoch || !m.isAlive(holder) {
+		return
+	}
+	if rep.IOConnecting {
+		rep.IORunning, rep.IOConnecting, rep.IOError = true, false, ""
+	}
+	if !rep.IORunning || !rep.SQLRunning || rep.SQLError != "" {
+		return
+	}
+	all := m.managers[holder].report.Server.Executed
+	if lacks := all.Subtract(r.Server.Executed).Count(); lacks > catchUpNote {
+		m.assume("%s lacks %d transactions; how long it takes to apply them is not known, and not counted", t.name, lacks)
+	}
+	r.Server.Executed = r.Server.Holds().Union(all)
+}

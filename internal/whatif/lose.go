@@ -1,0 +1,195 @@
+package whatif
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+)
+
+const (
+	// managerSilent is when the operator gives up a manager that says nothing
+	// (control.NewClient), sourceSilent when a replica gives up its source
+	// (replica_net_timeout).
+	managerSilent = 3 * time.Second
+	sourceSilent  = 4 * time.Second
+	// mysqldStart and podStart are how long a start takes here. It is longer when
+	// there is much to recover.
+	mysqldStart = 2 * time.Second
+	podStart    = 5 * time.Second
+)
+
+// withNeighbours checks the names, and adds who is on the same nodes when these are lost.
+func (m *model) withNeighbours(lose []string, how How) ([]string, error) {
+	var all []string
+	var nodes []string
+	for _, name := range lose {
+		in := m.o.Instance(name)
+		if in == nil {
+			return nil, fmt.Errorf("cluster %s has no instance %s; it has: %s", m.o.Cluster.Name, name, strings.Join(m.names(), ", "))
+		}
+		if pod, _ := in.Pod.Get(); pod.Node != "" {
+			nodes = append(nodes, pod.Node)
+		}
+	}
+	for i := range m.o.Instances {
+		in := &m.o.Instances[i]
+		pod, _ := in.Pod.Get()
+		named := slices.Contains(lose, in.Name)
+		if named || how == NodeLost && slices.Contains(nodes, pod.Node) {
+			all = append(all, in.Name)
+		}
+		if !named && slices.Contains(all, in.Name) {
+			m.assume("%s goes with its node %s", in.Name, pod.Node)
+		}
+	}
+	return all, nil
+}
+
+func (m *model) names() []string {
+	var all []string
+	for i := range m.o.Instances {
+		all = append(all, m.o.Instances[i].Name)
+	}
+	return all
+}
+
+func (m *model) lose(name string, how How) {
+	t := m.managers[name]
+	switch {
+	case !t.reachable && how != NodeLost:
+		m.assume("%s does not answer as it is: nothing more can be learned of it", name)
+	case how == NodeLost:
+		m.loseNode(t)
+	case how == MysqldDown:
+		m.crash(t)
+	case how == PodDeleted:
+		m.terminate(t)
+	}
+}
+
+// loseNode: packets are lost, so that everybody has to notice by silence.
+func (m *model) loseNode(t *manager) {
+	t.dead = true
+	if t.reachable {
+		m.at(managerSilent, "the operator gives up the manager of "+t.name+" after "+managerSilent.String()+" of silence", func() { t.reachable = false })
+	}
+	if m.followed(t.name) {
+		m.at(sourceSilent, "the replicas give up "+t.name+" as their source after "+sourceSilent.String()+" of silence", func() { m.lostSource(t.name) })
+	}
+}
+
+// crash: the manager knows at once, and so do the peers of its connections.
+func (m *model) crash(t *manager) {
+	if t.report.State != core.Running {
+		return
+	}
+	server, was := t.report.Server, t.report.WritableEpoch
+	t.report.State, t.report.Reason, t.report.Message = core.Stopped, "MysqldCrashed", "mysqld ended by signal killed"
+	t.report.Server, t.report.WritableEpoch = nil, 0
+	m.lostSource(t.name)
+	if was == 0 {
+		m.start(t, server, 0)
+		return
+	}
+	m.when(agent.VerdictWait, "the manager of "+t.name+" waits "+agent.VerdictWait.String()+" for the operator's word before it starts mysqld",
+		func() bool { return t.restart != nil }, func() { run(t.restart) })
+	t.restart = func() { m.start(t, server, 0) }
+	t.rejoin = func() {
+		after := time.Duration(0)
+		if m.before.LosslessSince > 0 {
+			after = agent.TailWait
+		}
+		m.start(t, server, after)
+	}
+}
+
+// start lets mysqld answer again, read-only.
+func (m *model) start(t *manager, server *core.Server, after time.Duration) {
+	t.restart, t.rejoin = nil, nil
+	m.at(after, "the manager of "+t.name+" waits for a successor, whose word tells what of its log was never acknowledged", func() {
+		t.report.State, t.report.Reason, t.report.Message = core.Recovering, "", ""
+	})
+	m.at(after+mysqldStart, "mysqld of "+t.name+" starts", func() {
+		m.assume("mysqld needs %s to start; a long recovery needs longer", mysqldStart)
+		m.answer(t, server)
+	})
+}
+
+// answer: mysqld runs with the data that it had, read-only, and tries to receive.
+func (m *model) answer(t *manager, server *core.Server) {
+	if server == nil {
+		return
+	}
+	t.report.State, t.report.Server = core.Running, own(core.Report{Server: server}).Server
+	t.report.Server.SuperReadOnly = true
+	if rep := t.report.Server.Replication; rep != nil {
+		rep.IOConnecting = rep.IOConnecting || rep.IORunning
+		rep.IORunning = false
+	}
+}
+
+// terminate: the manager is asked to stop; a primary hands over before it does.
+func (m *model) terminate(t *manager) {
+	in := m.o.Instance(t.name)
+	pod, known := in.Pod.Get()
+	if !known || !pod.Exists {
+		return
+	}
+	pod.Terminating, t.report.Terminating = true, true
+	in.Pod = core.Known(pod, m.o.Now, m.o.Now)
+	wait, why := mysqldStart, "mysqld of "+t.name+" stops"
+	if t.report.WritableEpoch != 0 && len(m.o.Instances) > 1 {
+		wait, why = agent.HandOverWait, t.name+" waits "+agent.HandOverWait.String()+" for the operator to begin a hand-over before it stops"
+	}
+	m.when(wait, why, func() bool {
+		op := m.o.Cluster.Status.Operation
+		return op == nil || op.From != t.name
+	}, func() { m.endPod(t) })
+}
+
+// endPod: the kubelet says that all has ended, and the Pod is made anew on its volume.
+func (m *model) endPod(t *manager) {
+	in := m.o.Instance(t.name)
+	pod, _ := in.Pod.Get()
+	in.EndedPods = append(slices.Clone(in.EndedPods), pod.UID)
+	server := t.report.Server
+	t.report.State, t.report.Server, t.report.WritableEpoch = core.Stopped, nil, 0
+	m.hearAll()
+	t.reachable = false
+	in.Pod = core.Known(core.Pod{}, m.o.Now, m.o.Now)
+	m.lostSource(t.name)
+	t.pod = func() {
+		m.at(podStart, "the new Pod of "+t.name+" starts", func() {
+			m.assume("a new Pod needs %s to start, on the same node", podStart)
+			next := core.Pod{Exists: true, UID: pod.UID + "-next", Node: pod.Node, Ready: true, Current: true, Role: pod.Role, Routable: pod.Routable}
+			in.Pod = core.Known(next, m.o.Now, m.o.Now)
+			t.reachable, t.report.Terminating, t.report.PodUID = true, false, next.UID
+			m.answer(t, server)
+		})
+	}
+}
+
+// followed: somebody receives from it.
+func (m *model) followed(source string) bool {
+	for _, t := range m.managers {
+		if m.receives(t, source) {
+			return true
+		}
+	}
+	return false
+}
+
+// lostSource: who receives from it tries in vain from now on. As a replica, it
+// acknowledges nothing more.
+func (m *model) lostSource(source string) {
+	for _, t := range m.managers {
+		if m.receives(t, source) {
+			t.report.Server.Replication.IORunning, t.report.Server.Replication.IOConnecting = false, true
+			t.report.Server.Replication.IOError = "error reconnecting to source"
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package whatif
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/async"
+	"cnmsql.co/internal/gtid"
+)
+
+const (
+	// step is how long an order and its answer take.
+	step = 5 * time.Millisecond
+	// look is how often the operator looks at a cluster of which it hears nothing new.
+	look = 5 * time.Second
+	// quiet is how long nothing changes before the play is over.
+	quiet = 3 * look
+	// passes and horizon bound a play that does not end.
+	passes  = 20000
+	horizon = 24 * time.Hour
+)
+
+// model is a cluster in which time is data.
+type model struct {
+	o        core.Observation
+	begun    time.Time
+	managers map[string]*manager
+	// coming is what will happen by itself, the next first.
+	coming []happening
+	// before is the promotion at the beginning, and had what its holder had executed.
+	before *core.Promotion
+	had    core.Fact[gtid.Set]
+
+	waits []Wait
+	// settled is how many of the waits something came of, changed when something
+	// changed last.
+	settled int
+	changed time.Time
+	events  []core.Event
+	assumed []string
+}
+
+// manager is the truth of one instance; of one that cannot be reached by the operator at
+// the beginning, nothing is known at all.
+type manager struct {
+	name       string
+	report     core.Report
+	reachable  bool
+	withheldAt time.Time
+	// dead: whatever it was, it does nothing more, though nobody may know it yet.
+	dead bool
+	// restart, rejoin and pod are what is done at the order to restart in place, at
+	// the promise to stay read-only, and when its Pod is made anew; nil when there is
+	// nothing to do.
+	restart, rejoin, pod func()
+}
+
+// happening is what comes by itself, if it is still to come.
+type happening struct {
+	at    time.Time
+	what  string
+	still func() bool
+	do    func()
+}
+
+// Play loses instances and tells what happens then.
+func Play(o core.Observation, lose []string, how How) (Answer, error) {
+	m, err := newModel(o)
+	if err != nil {
+		return Answer{}, err
+	}
+	if lose, err = m.withNeighbours(lose, how); err != nil {
+		return Answer{}, err
+	}
+	for _, name := range lose {
+		m.lose(name, how)
+	}
+	a := Answer{Primary: m.before.Instance, Lost: lose, How: how}
+	m.play(&a)
+	a.Waits, a.Seconds, a.Assumed = m.waits[:m.settled], tenths(m.changed.Sub(m.begun)), m.assumed
+	for i := range a.Waits {
+		a.Waits[i].Seconds = math.Round(10*a.Waits[i].Seconds) / 10
+	}
+	return a, nil
+}
+
+func newModel(o core.Observation) (*model, error) {
+	p := o.Cluster.Status.Promotion
+	switch {
+	case p == nil:
+		return nil, fmt.Errorf("cluster %s has no primary yet: there is nothing to lose", o.Cluster.Name)
+	case o.Cluster.Deleting:
+		return nil, fmt.Errorf("cluster %s is being deleted: nothing is promoted in it", o.Cluster.Name)
+	}
+	o.Instances = slices.Clone(o.Instances)
+	before := *p
+	m := &model{o: o, begun: o.Now, changed: o.Now, managers: map[string]*manager{}, before: &before}
+	for i := range o.Instances {
+		in := &o.Instances[i]
+		r, known := in.Report.Get()
+		t := &manager{name: in.Name, report: own(r), reachable: known}
+		if r.Withheld != nil {
+			t.withheldAt = o.Now.Add(-time.Duration(r.Withheld.Seconds) * time.Second)
+		}
+		m.managers[in.Name] = t
+		if !known {
+			m.assume("%s cannot be asked now, and stays silent", in.Name)
+		} else if in.Name == p.Instance {
+			m.had = in.LastExecuted
+		}
+	}
+	// Nobody but the operator knows for how long the lease has been as it is; the
+	// primary may have renewed it this very moment.
+	if l, known := o.Cluster.Lease.Get(); known {
+		l.UnchangedSince = o.Now
+		m.o.Cluster.Lease = core.Known(l, o.Now, o.Now)
+	}
+	return m, nil
+}
+
+func (m *model) assume(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(m.assumed, text) {
+		m.assumed = append(m.assumed, text)
+	}
+}
+
+func (m *model) promotion() *core.Promotion { return m.o.Cluster.Status.Promotion }
+
+// play goes on until somebody is promoted or nothing happens any more.
+func (m *model) play(a *Answer) {
+	for range passes {
+		m.hearAll()
+		plan, basis := async.Decide(m.o), *m.promotion()
+		changed := m.publish(plan)
+		if p := plan.Status.Promotion; !p.GrantedAt.Equal(m.before.GrantedAt) || p.Instance != m.before.Instance {
+			m.granted(a, p, &basis)
+			return
+		}
+		for _, e := range plan.Effects {
+			changed = m.carryOut(e) || changed
+		}
+		changed = m.converge() || changed
+		switch {
+		case changed:
+			m.changed, m.settled = m.o.Now, len(m.waits)
+			m.o.Now = m.o.Now.Add(step)
+		case plan.Again && asksAnew(plan):
+			m.o.Now = m.o.Now.Add(step)
+		case !m.wait(plan.Recheck):
+			m.nobody(a)
+			return
+		}
+	}
+	a.Outcome, a.Because = Undecided, m.o.Cluster.Status.Reason
+}
+
+// asksAnew: the operator wants to hear what it has heard already, but later.
+func asksAnew(plan core.Plan) bool {
+	return slices.ContainsFunc(plan.Effects, func(e core.Effect) bool {
+		_, is := e.(core.Refresh)
+		return is
+	})
+}
+
+// publish takes over what was decided; true when it is something new.
+func (m *model) publish(plan core.Plan) bool {
+	m.events = append(m.events, plan.Events...)
+	changed := !reflect.DeepEqual(m.o.Cluster.Status, plan.Status)
+	m.o.Cluster.Status = plan.Status
+	return changed
+}
+
+// wait lets time pass until something happens by itself or the operator looks
+// again; false when nothing will.
+func (m *model) wait(recheck time.Duration) bool {
+	m.coming = slices.DeleteFunc(m.coming, func(h happening) bool { return h.still != nil && !h.still() })
+	until, why := m.o.Now.Add(look), m.o.Cluster.Status.Reason
+	if recheck > 0 {
+		until = m.o.Now.Add(recheck)
+	}
+	next := len(m.coming) > 0 && (recheck == 0 || !m.coming[0].at.After(until))
+	if next {
+		until, why = m.coming[0].at, m.coming[0].what
+	}
+	isOver := recheck == 0 && len(m.coming) == 0 && until.Sub(m.changed) > quiet
+	if isOver || until.Sub(m.begun) > horizon {
+		return false
+	}
+	m.passed(until.Sub(m.o.Now), why)
+	m.o.Now = until
+	if next {
+		m.coming[0].do()
+		m.coming = m.coming[1:]
+		m.changed, m.settled = m.o.Now, len(m.waits)
+	}
+	return true
+}
+
+// passed notes a wait; two for the same reason are one, unless something came of
+// the first.
+func (m *model) passed(d time.Duration, why string) {
+	if d <= step {
+		return
+	}
+	if n := len(m.waits); n > m.settled && head(m.waits[n-1].For) == head(why) {
+		m.waits[n-1].Seconds += d.Seconds()
+		return
+	}
+	m.waits = append(m.waits, Wait{Seconds: d.Seconds(), For: why})
+}
+
+// head of a reason: what is said beside it may change meanwhile.
+func head(s string) string { return strings.SplitN(s, ";", 2)[0] }
+
+func (m *model) at(after time.Duration, what string, do func()) {
+	m.when(after, what, nil, do)
+}
+
+// when something happens later, unless it is out of date by then.
+func (m *model) when(after time.Duration, what string, still func() bool, do func()) {
+	m.coming = append(m.coming, happening{at: m.o.Now.Add(after), what: what, still: still, do: do})
+	slices.SortStableFunc(m.coming, func(a, b happening) int { return a.at.Compare(b.at) })
+}
+
+// hearAll: every manager that can be reached says how it is.
+func (m *model) hearAll() {
+	for i := range m.o.Instances {
+		in, now := &m.o.Instances[i], m.o.Now
+		t := m.managers[in.Name]
+		if !t.reachable {
+			in.Report, in.Earlier = core.Fact[core.Report]{}, nil
+			continue
+		}
+		if t.dead {
+			continue // what it said last is taken for true until its silence is noticed
+		}
+		r := own(t.report)
+		if r.Withheld != nil {
+			r.Withheld.Seconds = int(now.Sub(t.withheldAt).Seconds())
+		}
+		if in.Report.Known() {
+			in.Earlier = append([]core.Fact[core.Report]{in.Report}, in.Earlier[:min(len(in.Earlier), 2)]...)
+		}
+		in.Report = core.Known(r, now, now)
+		in.LastWord = in.Report
+		if r.Server != nil {
+			in.LastExecuted = core.Known(r.Server.Executed, now, now)
+		}
+	}
+}
+
+// own is a copy that shares nothing that the model changes.
+func own(r core.Report) core.Report {
+	if r.Withheld != nil {
+		w := *r.Withheld
+		r.Withheld = &w
+	}
+	if r.Server != nil {
+		s := *r.Server
+		if s.Replication != nil {
+			rep := *s.Replication
+			s.Replication = &rep
+		}
+		r.Server = &s
+	}
+	return r
+}
+
+func (m *model) granted(a *Answer, p, basis *core.Promotion) {
+	m.changed, m.settled = m.o.Now, len(m.waits)
+	a.Outcome, a.Promoted, a.Epoch, a.Proof, a.Evidence = Promoted, p.Instance, p.Epoch, p.Proof, p.Evidence
+	if s := m.managers[p.Instance].report.Server; s != nil {
+		a.ToApply = p.RequiredGTID.Subtract(s.Executed).Count()
+	}
+	a.Losses = m.losses(p, basis)
+}
+
+// nobody was promoted: the primary goes on, or the operator says why not.
+func (m *model) nobody(a *Answer) {
+	s := &m.o.Cluster.Status
+	a.Outcome, a.Diagnosis, a.Because = Blocked, s.Diagnosis, s.Reason
+	for _, e := range m.events {
+		if e.Warning && strings.HasPrefix(s.Reason, e.Message) {
+			a.Refusal = e.Reason
+		}
+	}
+	if s.Diagnosis == core.PrimaryHealthy || s.Diagnosis == core.PrimaryTerminating {
+		a.Outcome, a.Promoted, a.Epoch = Continues, s.Promotion.Instance, s.Promotion.Epoch
+		a.WritesHang = m.hangs()
+	}
+}
+
+// hangs: commits wait for ever for more acknowledgements than replicas can give.
+func (m *model) hangs() bool {
+	t := m.managers[m.promotion().Instance]
+	if t.report.Server == nil || !t.report.Server.SemiSync.Blocks {
+		return false
+	}
+	return m.attached(t.name) < t.report.Server.SemiSync.Acks
+}
+
+// attached are the replicas that acknowledge what a source commits.
+func (m *model) attached(source string) int {
+	n := 0
+	for _, t := range m.managers {
+		if t.reachable && m.receives(t, source) && t.report.Server.SemiSync.ReplicaEnabled {
+			n++
+		}
+	}
+	return n
+}
+
+// receives: the instance receives from a source of the cluster.
+func (m *model) receives(t *manager, source string) bool {
+	s := t.report.Server
+	return s != nil && s.Replication != nil && s.Replication.IORunning && isHostOf(s.Replication.SourceHost, source)
+}
+
+func isHostOf(host, instance string) bool {
+	name, _, _ := strings.Cut(host, ".")
+	return name == instance
+}
