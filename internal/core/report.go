@@ -155,12 +155,21 @@ func (s *Server) Holds() gtid.Set {
 	return s.Executed.Union(s.Replication.Retrieved)
 }
 
+// A source that has nothing to send says so every HeartbeatPeriod; a replica that has
+// heard nothing for SilentAfter has lost it, long before its connection breaks.
+const (
+	HeartbeatPeriod = 500 * time.Millisecond
+	SilentAfter     = 2 * time.Second
+)
+
 // Replication is the state of the replication channel.
 type Replication struct {
 	SourceHost string `json:"sourceHost"`
 	SourceUUID string `json:"sourceUUID,omitempty"`
-	// IORunning: connected to the source; IOConnecting: trying.
+	// IORunning: connected to the source; IOConnecting: trying; Silent: connected,
+	// and nothing was received for SilentAfter, not even a heartbeat.
 	IORunning    bool   `json:"ioRunning"`
+	Silent       bool   `json:"silent,omitempty"`
 	IOConnecting bool   `json:"ioConnecting,omitempty"`
 	SQLRunning   bool   `json:"sqlRunning"`
 	IOError      string `json:"ioError,omitempty"`

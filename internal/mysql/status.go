@@ -2,6 +2,8 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -67,10 +69,15 @@ func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 	}
 	errno, _ := strconv.Atoi(row["Last_IO_Errno"])
 	lag, _ := strconv.ParseFloat(row["Seconds_Behind_Source"], 64) // NULL while a thread is stopped
+	silent, err := s.isSilent(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return &core.Replication{
 		SourceHost:   row["Source_Host"],
 		SourceUUID:   row["Source_UUID"],
 		IORunning:    row["Replica_IO_Running"] == "Yes",
+		Silent:       silent && row["Replica_IO_Running"] == "Yes",
 		IOConnecting: row["Replica_IO_Running"] == "Connecting",
 		SQLRunning:   row["Replica_SQL_Running"] == "Yes",
 		IOError:      row["Last_IO_Error"],
@@ -79,6 +86,23 @@ func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 		Retrieved:    retrieved,
 		LagSeconds:   lag,
 	}, nil
+}
+
+// isSilent tells whether the receiver has heard nothing for core.SilentAfter. While
+// a transaction is being received, heartbeats are not sent, however long it takes.
+func (s *Server) isSilent(ctx context.Context) (bool, error) {
+	var age sql.NullFloat64
+	err := s.db.QueryRowContext(ctx, `SELECT TIMESTAMPDIFF(MICROSECOND,
+		GREATEST(LAST_HEARTBEAT_TIMESTAMP, LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP), NOW(6)) / 1000000
+		FROM performance_schema.replication_connection_status
+		WHERE CHANNEL_NAME = '' AND LAST_HEARTBEAT_TIMESTAMP > 0 AND QUEUEING_TRANSACTION = ''`).Scan(&age)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("asking mysqld when its receiver heard something last: %w", err)
+	}
+	return age.Valid && age.Float64 >= core.SilentAfter.Seconds(), nil
 }
 
 // SemiSync asks for both sides of semi-synchronous replication.

@@ -165,7 +165,7 @@ func podGone(s *scene) bool {
 func receivers(s *scene) int {
 	n := 0
 	others(s.o, s.p.Instance, func(in *core.Instance) {
-		if r, ok := serving(in); ok && follows(r, s.p.Instance) && r.Server.Replication.IORunning {
+		if r, ok := serving(in); ok && follows(r, s.p.Instance) && r.Server.Replication.IORunning && !r.Server.Replication.Silent {
 			n++
 		}
 	})
@@ -178,7 +178,7 @@ func connectors(s *scene) int {
 	n := 0
 	others(s.o, s.p.Instance, func(in *core.Instance) {
 		r, ok := serving(in)
-		if ok && follows(r, s.p.Instance) && r.FrozenBelow <= s.p.Epoch && r.Server.Replication.IOConnecting && r.Server.Replication.SQLError == "" &&
+		if ok && follows(r, s.p.Instance) && r.FrozenBelow <= s.p.Epoch && (r.Server.Replication.IOConnecting || r.Server.Replication.Silent) && r.Server.Replication.SQLError == "" &&
 			!slices.Contains(s.o.Cluster.Status.Diverged, in.Name) {
 			n++
 		}
@@ -195,7 +195,7 @@ func losers(s *scene) int {
 		if !ok || !follows(r, s.p.Instance) || r.FrozenBelow > s.p.Epoch || slices.Contains(s.o.Cluster.Status.Diverged, in.Name) {
 			return
 		}
-		if rep := r.Server.Replication; !rep.IORunning && (rep.IOConnecting || rep.IOError != "") {
+		if rep := r.Server.Replication; rep.Silent || !rep.IORunning && (rep.IOConnecting || rep.IOError != "") {
 			n++
 		}
 	})

@@ -123,6 +123,9 @@ func (d *decision) markDiverged(name string, extra gtid.Set) {
 
 func (d *decision) judgeReplication(name string, r core.Report) {
 	sick := replicationError(r)
+	if r.FrozenBelow > d.s.Promotion.Epoch && r.Server != nil && r.Server.Replication != nil && r.Server.Replication.SQLError == "" && !r.NeedsReclone {
+		sick = "" // it was told to receive nothing
+	}
 	switch {
 	case sick == "":
 		d.s.Broken = without(d.s.Broken, name)

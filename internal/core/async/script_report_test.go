@@ -72,6 +72,8 @@ func setServer(r *core.Report, key, v string) error {
 		rep.SQLRunning = v == "on"
 	case "sql-error":
 		rep.SQLRunning, rep.SQLError = false, v
+	case "silent":
+		rep.Silent = v == "true"
 	case "lag":
 		rep.LagSeconds, err = strconv.ParseFloat(v, 64)
 	case "acks":
