@@ -27,6 +27,14 @@ var dramas = [][]scene{
 	{{0, "one replica receives late", false}, {time.Second, "an applier is slow", false}, {6 * time.Second, "mysqld crashes", true}},
 	{{0, "an applier is slow", false}, {2 * time.Second, "an applier is slow", false}, {8 * time.Second, "node loses power", true}},
 	{{0, "one replica receives late", false}, {5 * time.Second, "spec.instances is changed", false}, {5 * time.Second, "a Pod and its volume are deleted", true}},
+	{{0, "replicas lag, each in its own way", false}, {3 * time.Second, "mysqld crashes", true}},
+	{{0, "replicas lag, each in its own way", false}, {3 * time.Second, "node loses power", true}},
+	// Peers stand behind a primary that nobody else reaches.
+	{{0, "node cannot reach the control plane", true}, {30 * time.Second, "a Pod is deleted by force", true}},
+	{{0, "node cannot reach the control plane", true}, {20 * time.Second, "replicas cannot reach the primary", true}},
+	{{0, "node cannot reach the API server", true}, {4 * time.Second, "a switchover is asked for", false}},
+	{{0, "node cannot reach the API server", true}, {4 * time.Second, "mysqld crashes", true}},
+	{{0, "the primary and one replica are cut off together", true}, {30 * time.Second, "manager crashes", false}},
 	// Two decide at once, or one decides on what it has not seen.
 	{{0, "two operators are at work", false}, {time.Second, "mysqld crashes", true}, {2 * time.Second, "a switchover is asked for", false}},
 	{{0, "two operators are at work", false}, {time.Second, "a switchover is asked for", false}, {2 * time.Second, "a Pod is deleted by force", true}},
@@ -35,6 +43,8 @@ var dramas = [][]scene{
 	{{0, "an applier stops with an error", false}, {2 * time.Second, "mysqld crashes", true}, {200 * time.Millisecond, "node cannot reach the operator", true}, {2 * time.Second, "manager crashes", true}},
 	{{0, "a switchover is asked for", false}, {30 * time.Millisecond, "node cannot reach the operator", true}, {3 * time.Second, "manager crashes", true}},
 	{{0, "mysqld crashes", true}, {100 * time.Millisecond, "node is cut off", false}, {3 * time.Second, "manager crashes", true}},
+	{{0, "all appliers stop with an error", false}, {time.Second, "mysqld crashes", true}, {300 * time.Millisecond, "node cannot reach the operator", true}, {time.Second, "manager crashes", true}},
+	{{0, "node is cut off", true}, {7 * time.Second, "manager crashes", false}, {7 * time.Second, "manager crashes", false}},
 	// The Pod's object is gone, and its mysqld is not.
 	{{0, "node cannot reach the operator", true}, {4 * time.Second, "a Pod is deleted by force", true}},
 	{{0, "node is cut off", true}, {4 * time.Second, "a Pod is deleted by force", true}},

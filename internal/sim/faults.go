@@ -60,6 +60,10 @@ func init() {
 		{"acknowledgements are late", 8, (*world).lateAcks},
 		{"replicas cannot reach the primary", 5, (*world).cutFromReplicas},
 		{"one replica receives late", 4, (*world).lateReplica},
+		{"replicas lag, each in its own way", 4, (*world).lagBoth},
+		{"all appliers stop with an error", 2, (*world).breakAppliers},
+		{"the primary and one replica are cut off together", 4, (*world).cutTogether},
+		{"node cannot reach the control plane", 4, (*world).cutFromControl},
 		{"a link is slow", 3, (*world).slowLink},
 		{"the operator crashes", 6, (*world).crashOperator},
 		{"the operator crashes after its next status", 5, (*world).crashAfterWrite},
@@ -312,6 +316,24 @@ func (w *world) breakApplier(d *dice) {
 			s.startApplying()
 		}
 	})
+}
+
+func (w *world) breakAppliers(d *dice) {
+	took := d.between(3*time.Second, 20*time.Second)
+	w.tell("all appliers stop with an error for %s", took)
+	for _, s := range w.servers() {
+		if !s.answers() || s.db.source == "" {
+			continue
+		}
+		s.applying, s.db.sqlError = false, "duplicate key (1062)"
+		s.changed()
+		w.later(took, func() {
+			if !s.dead && s.db.source != "" {
+				s.db.sqlError = ""
+				s.startApplying()
+			}
+		})
+	}
 }
 
 func (w *world) deleteLease(*dice) { w.api.remove(kindLease, "primary") }

@@ -75,6 +75,7 @@ type manager struct {
 	calls    []func() // what a caller learns when the connection is reset
 	last     core.Report
 	reports  int // counts changes that matter
+	lastMade int64
 	polling  bool
 	pollBase time.Duration
 	healthy  time.Duration // replication was last seen healthy

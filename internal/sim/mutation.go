@@ -20,13 +20,11 @@ type mutation struct {
 	PromiseBeforeItHolds bool // it is told while mysqld still accepts writes
 	PromiseOnly          bool // the promise is written, and writes go on
 	PromiseWithoutLock   bool // for a volume that another manager uses
-	OldOrders            bool // the epoch of an order is not looked at
 	FreezeOnPaper        bool // receiving goes on
 	KeepSessions         bool // client sessions stay open in a demotion
 	ReleaseWaiters       bool // semi-sync is turned off to get rid of waiting sessions
 	StopPolitely         bool // mysqld gets SIGTERM before writes have stopped
 	TailAlways           bool // a tail counts as never acknowledged whatever was promised
-	TailFromAnybody      bool // a successor that is not writable is asked, too
 	CloneOverData        bool // an order to clone replaces data
 	RelayNotDurable      bool // under quorum, too
 	WriteAnyVersion      bool // the status is written whatever was written meanwhile

@@ -150,3 +150,57 @@ func (w *world) lateReplica(d *dice) {
 		w.later(took, func() { w.link(from, to).slow = 0 })
 	}
 }
+
+// lagBoth: one replica receives late what another has received and not applied.
+func (w *world) lagBoth(d *dice) {
+	p := w.api.cluster().status.Promotion
+	if p == nil || w.nodeOf(p.Node) == nil {
+		return
+	}
+	from, took := w.nodeOf(p.Node).machine, d.between(2*time.Second, 15*time.Second)
+	late := d.upTo(2)
+	w.tell("the replicas of %s lag for %s, in reception or in applying", p.Instance, took)
+	for i, name := range w.api.cluster().status.InstanceNames {
+		s := w.serverOf(name)
+		if s == nil || name == p.Instance || s.machine == from {
+			continue
+		}
+		if i%2 == late {
+			l := w.link(from, s.machine)
+			l.slow = d.between(500*time.Millisecond, 3*time.Second)
+			w.later(took, func() { l.slow = 0 })
+		} else {
+			s.slow = d.between(500*time.Millisecond, 3*time.Second)
+			w.later(took, func() { s.slow = 0 })
+		}
+	}
+}
+
+// cutTogether: a primary and one of its replicas, which are a majority of three,
+// are on one side, the operator and the API server on the other.
+func (w *world) cutTogether(d *dice) {
+	p := w.api.cluster().status.Promotion
+	if p == nil || w.nodeOf(p.Node) == nil {
+		return
+	}
+	a, b := w.nodeOf(p.Node).machine, w.nodes[d.upTo(len(w.nodes))].machine
+	took, withClients := d.between(15*time.Second, 60*time.Second), d.upTo(3) > 0
+	w.tell("%s and %s are cut off together for %s (from the clients: %t)", w.machines[a].name, w.machines[b].name, took, !withClients)
+	for i := range w.machines {
+		if i != a && i != b && !(i == clientMachine && withClients) {
+			w.cutBoth(a, i, took)
+			if a != b {
+				w.cutBoth(b, i, took)
+			}
+		}
+	}
+}
+
+// cutFromControl: neither the API server nor an operator is reached; peers are.
+func (w *world) cutFromControl(d *dice) {
+	n, took := w.pickNode(d), d.between(5*time.Second, 60*time.Second)
+	w.tell("%s reaches neither the API server nor the operators for %s", n.name, took)
+	for _, m := range []int{apiMachine, operatorMachine1, operatorMachine2} {
+		w.cutBoth(n.machine, m, took)
+	}
+}

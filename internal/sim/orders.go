@@ -46,7 +46,7 @@ func (m *manager) order(verb control.Verb, o control.Order, done func(err string
 // manager may be using it.
 func (m *manager) admit(verb control.Verb, o control.Order) string {
 	switch {
-	case o.Epoch < m.seen && !m.w.mut.OldOrders:
+	case o.Epoch < m.seen:
 		return "StaleEpoch"
 	case !m.locked && !m.w.mut.PromiseWithoutLock:
 		return "VolumeInUse"

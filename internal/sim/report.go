@@ -21,8 +21,11 @@ func (m *manager) report() core.Report {
 		r.State = core.Starting
 	}
 	running := m.proc != nil && !m.proc.dead
-	if m.w.mut.PromiseWithoutLock {
-		r.VolumeLocked = true
+	if m.w.mut.PromiseWithoutLock && !m.locked {
+		r.VolumeLocked, r.Data = true, core.DataPopulated
+	}
+	if m.w.mut.PromiseBeforeItHolds && m.volume.memory.fencedBelow > m.writable {
+		r.WritableEpoch = 0
 	}
 	if r.VolumeLocked && (!(m.mayWrite && running) || m.w.mut.PromiseBeforeItHolds) {
 		r.FencedBelow = m.volume.memory.fencedBelow

@@ -47,7 +47,9 @@ func (d *demotion) press() {
 		return
 	}
 	m, s := d.m, d.s
-	s.do(func() { s.kill(append([]*session{}, s.sessions...)) })
+	if !m.w.mut.ReleaseWaiters {
+		s.do(func() { s.kill(append([]*session{}, s.sessions...)) })
+	}
 	if !s.stopped && s.semi.enabled && len(s.semi.waiting) > 0 && s.semiClients() < s.semi.acks && !d.readOnly {
 		if m.w.mut.ReleaseWaiters {
 			s.requireAcks(0, 0)
@@ -315,7 +317,7 @@ func (m *manager) askSuccessor(a agent.AskSuccessor) {
 	}
 	m.asking = true
 	m.askPeer(a.Instance, func(r core.Report) {
-		if r.WritableEpoch != a.Epoch && !m.w.mut.TailFromAnybody {
+		if r.WritableEpoch != a.Epoch {
 			m.askFailed, m.askAgain = a.Instance+" is not writable", m.w.now+askRetry
 			return
 		}

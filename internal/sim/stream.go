@@ -217,7 +217,9 @@ func (m *manager) snapshot(asked time.Duration) control.Snapshot {
 	if r.Server != nil {
 		taken = m.serverAt
 	}
-	return control.Snapshot{Taken: m.sinceBegan(taken), Made: m.sinceBegan(m.w.now), Asked: m.sinceBegan(asked), Report: r}
+	// No two are made at the same nanosecond.
+	m.lastMade = max(m.lastMade+1, m.sinceBegan(m.w.now))
+	return control.Snapshot{Taken: m.sinceBegan(taken), Made: m.lastMade, Asked: m.sinceBegan(asked), Report: r}
 }
 
 func (m *manager) sinceBegan(t time.Duration) int64 {
