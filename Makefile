@@ -44,9 +44,10 @@ generate: ## Make the generated files anew
 	$(TOOL) controller-gen object:headerFile=/dev/null paths=./api/... crd output:crd:dir=charts/cnmsql/files
 	go test -count=1 ./internal/policy -update
 	$(TOOL) crd-ref-docs --source-path=api/v1alpha1 --config=tools/dev/api-reference.yaml --renderer=markdown --output-path=docs/api-reference.md --log-level=ERROR
+	go run ./tools/decisions
 	$(TOOL) helm template cnmsql charts/cnmsql --namespace cnmsql-system --set namespace.create=true > dist/install.yaml
 
-GENERATED := api/v1alpha1/zz_generated.deepcopy.go charts/cnmsql/files charts/cnmsql/templates docs/api-reference.md dist
+GENERATED := api/v1alpha1/zz_generated.deepcopy.go charts/cnmsql/files charts/cnmsql/templates docs/api-reference.md docs/decisions.md dist
 
 .PHONY: generated
 generated: generate
