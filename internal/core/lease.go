@@ -14,8 +14,9 @@ const (
 	VouchEvery   = time.Second
 	VouchLife    = 3 * time.Second
 	FenceLimit   = 2 * time.Second
-	// VouchWithheld leaves a second for mysqld to die by SIGKILL.
-	VouchWithheld = VouchLife + FenceLimit + time.Second
+	// VouchWithheld leaves FenceLimit for a busy manager to begin, and a second for
+	// mysqld to die by SIGKILL.
+	VouchWithheld = VouchLife + 2*FenceLimit + time.Second
 )
 
 // Majority of a cluster of n instances.

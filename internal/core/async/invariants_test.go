@@ -123,7 +123,7 @@ func isCut(o core.Observation, p *core.Promotion) bool {
 // the primary may believe in is left.
 func isUnvouched(o core.Observation, p *core.Promotion) bool {
 	l, known := o.Cluster.Lease.Get()
-	return known && l.Holder == "" && l.Epoch > p.Epoch && p.Size > 1 && 2*(len(o.Instances)-kept(o, p, 6)) <= p.Size
+	return known && l.Holder == "" && l.Epoch > p.Epoch && p.Size > 1 && 2*(len(o.Instances)-kept(o, p, 8)) <= p.Size
 }
 
 func promised(old *core.Instance, p *core.Promotion) bool {
