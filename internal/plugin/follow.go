@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 )
 
 const (
@@ -24,49 +26,57 @@ const (
 	watchAgain = 200 * time.Millisecond
 )
 
-// follow prints what the operator does until the wish is fulfilled or refused.
-func (p *promoter) follow(ctx context.Context, w *wish) error {
-	began, last := p.now(), ""
+// errPending tells that a request is neither carried out nor refused.
+var errPending = errors.New("no answer yet")
+
+// follow says what the operator does, until the verdict on a Cluster is anything
+// but errPending; that is returned, with the Cluster as it was last, when ctx ends
+// first.
+func (p *caller) follow(ctx context.Context, c *v1alpha1.Cluster, progress func(*v1alpha1.ClusterStatus) string,
+	verdict func(context.Context, *v1alpha1.Cluster) error) (*v1alpha1.Cluster, error) {
+	began, said := p.now(), ""
+	look := func(now *v1alpha1.Cluster) error {
+		c = now
+		if text := progress(&c.Status); text != said {
+			said = text
+			p.say("%6.1fs  %s", p.now().Sub(began).Seconds(), text)
+		}
+		return verdict(ctx, c)
+	}
 	for {
-		changes, err := p.watch(ctx, w.cluster)
+		changes, err := p.watch(ctx, c)
 		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("following Cluster %s: %w; the request is written, look with: kubectl cnmsql status %s -n %s", p.key.Name, err, p.key.Name, p.key.Namespace)
+			return c, fmt.Errorf("following Cluster %s: %w; the request is written, look with: kubectl cnmsql status %s -n %s", p.key.Name, err, p.key.Name, p.key.Namespace)
 		}
 		for changes != nil {
 			change, open := <-changes
-			c, ok := change.Object.(*v1alpha1.Cluster)
+			now, ok := change.Object.(*v1alpha1.Cluster)
 			if !open || !ok {
 				break
 			}
-			if c.Name != p.key.Name {
+			if now.Name != p.key.Name {
 				continue
 			}
 			if change.Type == watch.Deleted {
-				return fmt.Errorf("cluster %s was deleted meanwhile", c.Name)
+				return c, fmt.Errorf("cluster %s was deleted meanwhile", now.Name)
 			}
-			w.cluster = c
-			if now := progress(&c.Status); now != last {
-				last = now
-				p.say("%6.1fs  %s", p.now().Sub(began).Seconds(), now)
-			}
-			if err := p.verdict(ctx, w, began); !errors.Is(err, errPending) {
-				return err
+			if err := look(now); !errors.Is(err, errPending) {
+				return c, err
 			}
 		}
 		if !pause(ctx, watchAgain) {
-			return p.unanswered(w, p.now().Sub(began))
+			return c, errPending
 		}
-		if c, err := getCluster(ctx, p.client, p.key); err == nil {
-			w.cluster = c
-			if err := p.verdict(ctx, w, began); !errors.Is(err, errPending) {
-				return err
+		if now, err := getCluster(ctx, p.client, p.key); err == nil {
+			if err := look(now); !errors.Is(err, errPending) {
+				return c, err
 			}
 		}
 	}
 }
 
 // watch begins where c was read, so that no step is missed.
-func (p *promoter) watch(ctx context.Context, c *v1alpha1.Cluster) (<-chan watch.Event, error) {
+func (p *caller) watch(ctx context.Context, c *v1alpha1.Cluster) (<-chan watch.Event, error) {
 	w, err := p.client.Watch(ctx, &v1alpha1.ClusterList{}, &client.ListOptions{
 		Namespace:     p.key.Namespace,
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", p.key.Name),
@@ -86,42 +96,43 @@ func progress(s *v1alpha1.ClusterStatus) string {
 	return fmt.Sprintf("%s: %s", s.Phase, s.PhaseReason)
 }
 
-// verdict is nil when the wish is fulfilled, errPending while it may be.
-func (p *promoter) verdict(ctx context.Context, w *wish, began time.Time) error {
-	s := &w.cluster.Status
-	switch {
-	case isSettledOn(s, w.target):
-		p.say("%s is the primary of %s (epoch %d), %s after the request.", w.target, p.key.Name, s.PrimaryEpoch, p.now().Sub(began).Round(time.Millisecond))
-		return nil
-	case s.Operation == nil && s.TargetPrimary != w.target:
-		return fmt.Errorf("%s was not promoted: %s; the primary is %s", w.target, p.reason(ctx, w), s.CurrentPrimary)
-	default:
-		return errPending
+// told are the events that were there before, by name and count: no clock tells
+// new ones from old.
+type told map[string]bool
+
+func (p *caller) toldSoFar(ctx context.Context, c *v1alpha1.Cluster) told {
+	out := told{}
+	for _, e := range listEvents(ctx, p.client, c) {
+		out[eventKey(&e)] = true
 	}
+	return out
 }
 
-// reason is what the operator warned of since the request was written. Events
-// that were there before are told apart by their names and counts, not by any
-// clock.
-func (p *promoter) reason(ctx context.Context, w *wish) string {
+// newEvent is the newest that the operator has told since, of those that are meant.
+// It is waited for a moment; nil when there is none.
+func (p *caller) newEvent(ctx context.Context, c *v1alpha1.Cluster, before told, isMeant func(*eventsv1.Event) bool) *eventsv1.Event {
 	ctx, cancel := context.WithTimeout(ctx, eventDelay)
 	defer cancel()
 	for {
 		var newest *eventsv1.Event
-		all := listEvents(ctx, p.client, w.cluster)
+		all := listEvents(ctx, p.client, c)
 		for i := range all {
 			e := &all[i]
-			if e.Type == corev1.EventTypeWarning && !w.told[eventKey(e)] && (newest == nil || newest.EventTime.Before(&e.EventTime)) {
+			if !before[eventKey(e)] && isMeant(e) && (newest == nil || newest.EventTime.Before(&e.EventTime)) {
 				newest = e
 			}
 		}
-		if newest != nil {
-			return fmt.Sprintf("%s: %s", newest.Reason, newest.Note)
-		}
-		if !pause(ctx, watchAgain) {
-			return fmt.Sprintf("status.targetPrimary was set to %s (%s)", orElse(w.cluster.Status.TargetPrimary, "nobody"), w.cluster.Status.PhaseReason)
+		if newest != nil || !pause(ctx, watchAgain) {
+			return newest
 		}
 	}
+}
+
+func isWarning(e *eventsv1.Event) bool { return e.Type == corev1.EventTypeWarning }
+
+// because of one of these reasons.
+func because(reasons ...core.Reason) func(*eventsv1.Event) bool {
+	return func(e *eventsv1.Event) bool { return slices.Contains(reasons, core.Reason(e.Reason)) }
 }
 
 // listEvents returns those of a Cluster; none when they may not be read.
@@ -145,12 +156,6 @@ func eventKey(e *eventsv1.Event) string {
 		n = e.Series.Count
 	}
 	return fmt.Sprintf("%s/%d", e.Name, n)
-}
-
-func (p *promoter) unanswered(w *wish, after time.Duration) error {
-	s := &w.cluster.Status
-	return fmt.Errorf("%s is not the primary after %s; last: %s. The request stays in status.targetPrimary; to follow: kubectl cnmsql status %s -n %s; to withdraw it: kubectl cnmsql promote %s %s -n %s; if nothing happened at all, see that the operator runs: %s",
-		w.target, after.Round(100*time.Millisecond), progress(s), p.key.Name, p.key.Namespace, p.key.Name, s.CurrentPrimary, p.key.Namespace, findOperator)
 }
 
 // pause is false when ctx ended first.

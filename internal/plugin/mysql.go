@@ -78,13 +78,13 @@ func sessionInstance(c *v1alpha1.Cluster, instance string, warn io.Writer) (stri
 func (s *session) attach(ctx context.Context, pod string, command []string) error {
 	stdin, stdout := int(os.Stdin.Fd()), int(os.Stdout.Fd())
 	tty := term.IsTerminal(stdin) && term.IsTerminal(stdout)
-	run, err := s.executor(pod, command, tty)
+	run, err := s.executor(pod, command, streams{in: true, tty: tty})
 	if err != nil {
 		return err
 	}
-	streams := remotecommand.StreamOptions{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Tty: tty}
+	options := remotecommand.StreamOptions{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Tty: tty}
 	if !tty {
-		return explainExec(pod, run.StreamWithContext(ctx, streams))
+		return explainExec(pod, run.StreamWithContext(ctx, options))
 	}
 	before, err := term.MakeRaw(stdin)
 	if err != nil {
@@ -93,8 +93,8 @@ func (s *session) attach(ctx context.Context, pod string, command []string) erro
 	defer func() { _ = term.Restore(stdin, before) }()
 	sizes, stop := watchSize(stdout)
 	defer stop()
-	streams.Stderr, streams.TerminalSizeQueue = nil, sizes
-	return explainExec(pod, run.StreamWithContext(ctx, streams))
+	options.Stderr, options.TerminalSizeQueue = nil, sizes
+	return explainExec(pod, run.StreamWithContext(ctx, options))
 }
 
 func explainExec(pod string, err error) error {
@@ -109,14 +109,17 @@ func isExit(err error) bool {
 	return errors.As(err, &exit)
 }
 
-func (s *session) executor(pod string, command []string, tty bool) (remotecommand.Executor, error) {
+// streams of a command in a Pod: whether it reads, and whether on a terminal.
+type streams struct{ in, tty bool }
+
+func (s *session) executor(pod string, command []string, with streams) (remotecommand.Executor, error) {
 	typed, err := typedcore.NewForConfig(s.conf)
 	if err != nil {
 		return nil, err
 	}
 	url := typed.RESTClient().Post().Resource("pods").Namespace(s.namespace).Name(pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Container: layout.Container, Command: command,
-			Stdin: true, Stdout: true, Stderr: !tty, TTY: tty}, scheme.ParameterCodec).URL()
+			Stdin: with.in, Stdout: true, Stderr: !with.tty, TTY: with.tty}, scheme.ParameterCodec).URL()
 	old, err := remotecommand.NewSPDYExecutor(s.conf, http.MethodPost, url)
 	if err != nil {
 		return nil, err

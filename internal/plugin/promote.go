@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,8 +32,7 @@ func promoteCommand(k *kube) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p := &promoter{client: s.client, out: cmd.OutOrStdout(), now: time.Now,
-				key: types.NamespacedName{Namespace: s.namespace, Name: args[0]}}
+			p := &promoter{newCaller(cmd, s, args[0], false)}
 			if noWait {
 				_, err := p.request(cmd.Context(), args[1])
 				return err
@@ -50,31 +48,57 @@ func promoteCommand(k *kube) *cobra.Command {
 }
 
 // promoter asks for a switchover and follows what the operator makes of it.
-type promoter struct {
-	client client.WithWatch
-	out    io.Writer
-	now    func() time.Time
-	key    types.NamespacedName
-}
+type promoter struct{ caller }
 
 // wish is a request that was written.
 type wish struct {
 	target  string
 	cluster *v1alpha1.Cluster
 	// told are the events that were there before.
-	told map[string]bool
+	told told
 	// nothing: there is nothing to wait for.
 	nothing bool
 }
-
-func (p *promoter) say(format string, args ...any) { _, _ = fmt.Fprintf(p.out, format+"\n", args...) }
 
 func (p *promoter) promote(ctx context.Context, instance string) error {
 	w, err := p.request(ctx, instance)
 	if err != nil || w.nothing {
 		return err
 	}
-	return p.follow(ctx, w)
+	began := p.now()
+	last, err := p.follow(ctx, w.cluster, progress, func(ctx context.Context, c *v1alpha1.Cluster) error {
+		w.cluster = c
+		return p.verdict(ctx, w, began)
+	})
+	if errors.Is(err, errPending) {
+		w.cluster = last
+		return p.unanswered(w, p.now().Sub(began))
+	}
+	return err
+}
+
+// verdict is nil when the wish is fulfilled, errPending while it may be.
+func (p *promoter) verdict(ctx context.Context, w *wish, began time.Time) error {
+	s := &w.cluster.Status
+	switch {
+	case isSettledOn(s, w.target):
+		p.say("%s is the primary of %s (epoch %d), %s after the request.", w.target, p.key.Name, s.PrimaryEpoch, p.now().Sub(began).Round(time.Millisecond))
+		return nil
+	case s.Operation == nil && s.TargetPrimary != w.target:
+		why := fmt.Sprintf("status.targetPrimary was set to %s (%s)", orElse(s.TargetPrimary, "nobody"), s.PhaseReason)
+		if e := p.newEvent(ctx, w.cluster, w.told, isWarning); e != nil {
+			why = e.Reason + ": " + e.Note
+		}
+		return fmt.Errorf("%s was not promoted: %s; the primary is %s", w.target, why, s.CurrentPrimary)
+	default:
+		return errPending
+	}
+}
+
+func (p *promoter) unanswered(w *wish, after time.Duration) error {
+	s := &w.cluster.Status
+	return fmt.Errorf("%s is not the primary after %s; last: %s. The request stays in status.targetPrimary; to follow: kubectl cnmsql status %s -n %s; to withdraw it: kubectl cnmsql promote %s %s -n %s; if nothing happened at all, see that the operator runs: %s",
+		w.target, after.Round(100*time.Millisecond), progress(s), p.key.Name, p.key.Namespace, p.key.Name, s.CurrentPrimary, p.key.Namespace, findOperator)
 }
 
 // request writes the wish into the Cluster's status, where the operator looks.
@@ -100,10 +124,7 @@ func (p *promoter) request(ctx context.Context, instance string) (*wish, error) 
 	for _, warning := range doubts(&c.Status, target) {
 		p.say("Warning: %s", warning)
 	}
-	told := map[string]bool{}
-	for _, e := range listEvents(ctx, p.client, c) {
-		told[eventKey(&e)] = true
-	}
+	told := p.toldSoFar(ctx, c)
 	if err := p.write(ctx, c, target); err != nil {
 		return nil, err
 	}
@@ -165,6 +186,3 @@ func (p *promoter) write(ctx context.Context, c *v1alpha1.Cluster, target string
 	}
 	return nil
 }
-
-// errPending tells that a request is neither carried out nor refused.
-var errPending = errors.New("no answer yet")

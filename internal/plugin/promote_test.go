@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ type scene struct {
 	out strings.Builder
 }
 
-func newScene(t *testing.T, c *v1alpha1.Cluster, operator func(*scene)) *scene {
+func newScene(t *testing.T, c *v1alpha1.Cluster, operator func(*scene), others ...client.Object) *scene {
 	t.Helper()
 	scheme, err := newScheme()
 	if err != nil {
@@ -36,7 +37,7 @@ func newScene(t *testing.T, c *v1alpha1.Cluster, operator func(*scene)) *scene {
 	}
 	s := &scene{t: t}
 	watched := false
-	fakes := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c).WithStatusSubresource(c).WithInterceptorFuncs(interceptor.Funcs{
+	fakes := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(others, c)...).WithStatusSubresource(c).WithInterceptorFuncs(interceptor.Funcs{
 		Watch: func(ctx context.Context, cl client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
 			w, err := cl.Watch(ctx, list, opts...)
 			if operator != nil && !watched {
@@ -46,7 +47,8 @@ func newScene(t *testing.T, c *v1alpha1.Cluster, operator func(*scene)) *scene {
 			return w, err
 		},
 	}).Build()
-	s.promoter = &promoter{client: fakes, out: &s.out, now: time.Now, key: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}}
+	s.promoter = &promoter{caller{client: fakes, in: strings.NewReader(""), out: &s.out, now: time.Now, key: types.NamespacedName{Namespace: c.Namespace, Name: c.Name},
+		ask: func(context.Context, string) (word, error) { return word{}, errors.New("no answer") }}}
 	return s
 }
 

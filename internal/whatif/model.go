@@ -98,6 +98,9 @@ func newModel(o core.Observation) (*model, error) {
 		return nil, fmt.Errorf("cluster %s is being deleted: nothing is promoted in it", o.Cluster.Name)
 	}
 	o.Instances = slices.Clone(o.Instances)
+	if o.Instance(p.Instance) == nil { // nothing is known of it
+		o.Instances = append(o.Instances, core.Instance{Name: p.Instance})
+	}
 	before := *p
 	m := &model{o: o, begun: o.Now, changed: o.Now, managers: map[string]*manager{}, before: &before}
 	for i := range o.Instances {

@@ -1,0 +1,80 @@
+package plugin
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// caller asks the operator for something about one Cluster, and follows what it
+// makes of it.
+type caller struct {
+	client client.WithWatch
+	in     io.Reader
+	out    io.Writer
+	now    func() time.Time
+	key    types.NamespacedName
+	// yes: nothing is asked back.
+	yes bool
+	// ask is how a manager is asked for its word; see askManagers.
+	ask func(ctx context.Context, instance string) (word, error)
+}
+
+func newCaller(cmd *cobra.Command, s *session, cluster string, yes bool) caller {
+	return caller{client: s.client, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), now: time.Now, yes: yes,
+		key: types.NamespacedName{Namespace: s.namespace, Name: cluster}, ask: s.askManager}
+}
+
+func (p *caller) say(format string, args ...any) { _, _ = fmt.Fprintf(p.out, format+"\n", args...) }
+
+// confirm goes on only if the answer is what is wanted; nothing is done otherwise.
+func (p *caller) confirm(wanted, question string) error {
+	if p.yes {
+		return nil
+	}
+	_, _ = fmt.Fprint(p.out, question+" ")
+	answer, err := bufio.NewReader(p.in).ReadString('\n')
+	answer = strings.TrimSpace(answer)
+	switch {
+	case strings.EqualFold(answer, wanted):
+		return nil
+	case errors.Is(err, io.EOF) && answer == "":
+		p.say("")
+		return errors.New("nobody answered, and nothing was done; --yes goes on without asking")
+	default:
+		return fmt.Errorf("the answer was %q and not %q: nothing was done", answer, wanted)
+	}
+}
+
+// annotate sets annotations of an object, or removes those that are nil. With a
+// version it does so only if the object is still that one.
+func (p *caller) annotate(ctx context.Context, obj client.Object, version string, values map[string]any) error {
+	meta := map[string]any{"annotations": values}
+	if version != "" {
+		meta["resourceVersion"] = version
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": meta})
+	if err != nil {
+		return err
+	}
+	return p.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch))
+}
+
+// holderOf is the instance that may take writes; "" when there is none yet.
+func holderOf(s *v1alpha1.ClusterStatus) string {
+	if s.Promotion != nil {
+		return s.Promotion.Instance
+	}
+	return s.CurrentPrimary
+}

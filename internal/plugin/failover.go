@@ -1,0 +1,174 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+)
+
+func failoverCommand(k *kube) *cobra.Command {
+	var to string
+	var accept, yes bool
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "failover CLUSTER --to INSTANCE --accept-data-loss",
+		Short: "Promote an instance although nobody can prove that no write is lost: the last resort",
+		Long: `Promote an instance although nobody can prove that the former primary takes no
+writes any more, and that no acknowledged write is lost. For a cluster in which nobody
+takes writes, and which will not go on by itself. To change a primary that works, use promote.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := bothFlags(args[0], to, accept); err != nil {
+				return err
+			}
+			s, err := k.open()
+			if err != nil {
+				return err
+			}
+			o := &overrider{newCaller(cmd, s, args[0], yes)}
+			return o.failOver(cmd.Context(), to, timeout)
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "the instance to promote, by name or number")
+	cmd.Flags().BoolVar(&accept, "accept-data-loss", false, "writes that the instance does not hold may be lost")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask back")
+	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long to follow; the request itself stays")
+	return cmd
+}
+
+func bothFlags(cluster, to string, accept bool) error {
+	switch {
+	case to == "":
+		return fmt.Errorf("name the instance to promote with --to; kubectl cnmsql status %s shows which are there and what they lack", cluster)
+	case !accept:
+		return fmt.Errorf("this promotes %s without a proof that the former primary takes no writes, and what %s does not hold is lost: if that is acceptable, add --accept-data-loss. kubectl cnmsql status %s says what the operator waits for", to, to, cluster)
+	}
+	return nil
+}
+
+// overrider has an instance promoted on a human's word.
+type overrider struct{ caller }
+
+func (o *overrider) failOver(ctx context.Context, instance string, timeout time.Duration) error {
+	c, err := getCluster(ctx, o.client, o.key)
+	if err != nil {
+		return err
+	}
+	to, err := instanceNamed(c, instance)
+	if err != nil {
+		return err
+	}
+	if err := mayOverride(c, to); err != nil {
+		return err
+	}
+	said := o.askManagers(ctx, c.Status.InstanceNames)
+	if err := mayOverrideNow(c, to, said); err != nil {
+		return err
+	}
+	o.tell(c, to, said)
+	if err := o.confirm(c.Name, fmt.Sprintf("Type the name of the cluster (%s) to promote %s:", c.Name, to)); err != nil {
+		return err
+	}
+	before := o.toldSoFar(ctx, c)
+	epoch := c.Status.PrimaryEpoch
+	asked := c.DeepCopy() // becomes the Cluster with the request, from where it is followed
+	err = o.annotate(ctx, asked, "", map[string]any{v1alpha1.AnnotationAcceptLoss: fmt.Sprintf("%s@%d", to, epoch)})
+	if err != nil {
+		return fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)", v1alpha1.AnnotationAcceptLoss, c.Name, explain(err))
+	}
+	o.say("Asked for %s to be promoted whatever is lost, after epoch %d.", to, epoch)
+	return o.await(ctx, asked, to, epoch, before, timeout)
+}
+
+// mayOverride refuses what the operator would refuse, by what it says itself.
+func mayOverride(c *v1alpha1.Cluster, to string) error {
+	s := &c.Status
+	works := []core.Diagnosis{core.PrimaryHealthy, core.PrimaryTerminating, core.PrimaryLostTransactions, core.PrimaryIsolated}
+	switch {
+	case c.DeletionTimestamp != nil:
+		return fmt.Errorf("cluster %s is being deleted; nothing is promoted in it", c.Name)
+	case s.Promotion == nil:
+		return fmt.Errorf("cluster %s has no primary yet (%s); the first one is chosen by the operator", c.Name, orElse(s.PhaseReason, "the operator has not looked at it"))
+	case slices.Contains(works, core.Diagnosis(s.Diagnosis)):
+		return fmt.Errorf("the primary %s of %s takes writes (%s), so that there is nothing to override and nothing was done. To make %s primary without a loss: kubectl cnmsql promote %s %s -n %s",
+			s.Promotion.Instance, c.Name, s.Diagnosis, to, c.Name, to, c.Namespace)
+	}
+	return nil
+}
+
+// mayOverrideNow refuses by what instances say themselves: two primaries for
+// certain, or an instance that cannot be promoted.
+func mayOverrideNow(c *v1alpha1.Cluster, to string, said words) error {
+	for name, w := range said {
+		if r, known := w.Report.Get(); known && r.WritableEpoch != 0 && name != to {
+			return fmt.Errorf("%s answers from here and TAKES WRITES in epoch %d, though the operator does not reach it: with %s there would be two primaries for certain, and nothing was done. Stop it first: kubectl delete pod %s -n %s (its data is kept), and wait until it is gone",
+				name, r.WritableEpoch, to, name, c.Namespace)
+		}
+	}
+	r, known := said[to].Report.Get()
+	if known && (r.State != core.Running || r.Data != core.DataPopulated || r.Server == nil) {
+		return fmt.Errorf("%s cannot be promoted, and nothing was done: its mysqld does not serve the cluster's data (%s). Mend that first, or choose another: kubectl cnmsql status %s -n %s", to, describeState(&r), c.Name, c.Namespace)
+	}
+	return nil
+}
+
+// tell is what whoever types the name of the cluster has to know.
+func (o *overrider) tell(c *v1alpha1.Cluster, to string, said words) {
+	s := &c.Status
+	o.say("Cluster %s/%s: %s. %s", c.Namespace, c.Name, orElse(s.Phase, "Unknown"), s.PhaseReason)
+	o.say("Promoting %s after %s (epoch %d), WITHOUT A PROOF that %s takes no writes.", to, s.Promotion.Instance, s.PrimaryEpoch, s.Promotion.Instance)
+	if to != s.Promotion.Instance {
+		o.say("If %s lives on somewhere, both take writes, and what it takes from now on is lost.", s.Promotion.Instance)
+	}
+	for _, line := range whatIsLost(c, to, said) {
+		o.say("  %s", line)
+	}
+}
+
+// await is over when the instance takes writes, or the request was taken off.
+func (o *overrider) await(ctx context.Context, c *v1alpha1.Cluster, to string, epoch int64, before told, timeout time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	last, err := o.follow(limited, c, progress, func(_ context.Context, now *v1alpha1.Cluster) error {
+		p := now.Status.Promotion
+		_, asked := now.Annotations[v1alpha1.AnnotationAcceptLoss]
+		switch {
+		case p != nil && p.Epoch > epoch && now.Status.CurrentPrimary == p.Instance && now.Status.Operation == nil:
+			return nil
+		case !asked && p != nil && p.Epoch == epoch:
+			return errRefused
+		}
+		return errPending
+	})
+	s := &last.Status
+	switch {
+	case errors.Is(err, errPending):
+		return fmt.Errorf("%s does not take writes after %s; last: %s. To follow: kubectl cnmsql status %s -n %s; if nothing happened at all, see that the operator runs: %s", to, timeout, progress(s), c.Name, c.Namespace, findOperator)
+	case errors.Is(err, errRefused):
+		why := s.PhaseReason
+		if e := o.newEvent(ctx, last, before, because(core.RefusalOverride)); e != nil {
+			why = e.Reason + ": " + e.Note
+		}
+		return fmt.Errorf("the operator refused: %s", why)
+	case err != nil:
+		return err
+	case s.Promotion.Proof != string(core.ProofAcceptedLoss):
+		o.say("%s is the primary of %s (epoch %d): it was promoted with a proof (%s) before the override was needed.", s.CurrentPrimary, c.Name, s.PrimaryEpoch, s.Promotion.Proof)
+		return nil
+	}
+	if e := o.newEvent(ctx, last, before, because(core.ReasonOverride)); e != nil {
+		o.say("%s: %s", e.Reason, e.Note)
+	}
+	o.say("%s is the primary of %s (epoch %d) and takes writes. Instances that hold what it lacks will be shown as diverged: kubectl cnmsql status %s -n %s", s.CurrentPrimary, c.Name, s.PrimaryEpoch, c.Name, c.Namespace)
+	return nil
+}
+
+// errRefused tells that the operator took a request off without carrying it out.
+var errRefused = errors.New("refused")

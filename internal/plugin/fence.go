@@ -1,0 +1,156 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/observation"
+)
+
+// requestLimit is how long a request is followed that the operator answers at once.
+const requestLimit = 30 * time.Second
+
+func fenceCommand(k *kube) *cobra.Command {
+	cmd := &cobra.Command{Use: "fence", Short: "Take an instance out of service without touching its data, or bring it back"}
+	cmd.AddCommand(
+		fenceSwitch(k, "on", "Stop an instance's mysqld and take it out of every Service; its data is kept", true),
+		fenceSwitch(k, "off", "Start a fenced instance's mysqld again", false))
+	return cmd
+}
+
+func fenceSwitch(k *kube, use, short string, on bool) *cobra.Command {
+	var yes bool
+	var timeout time.Duration
+	cmd := &cobra.Command{Use: use + " CLUSTER INSTANCE", Short: short, Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := k.open()
+			if err != nil {
+				return err
+			}
+			f := &fencer{caller: newCaller(cmd, s, args[0], yes), on: on}
+			return f.fence(cmd.Context(), args[1], timeout)
+		}}
+	cmd.Flags().DurationVar(&timeout, "timeout", requestLimit, "how long to wait for the operator; the request itself stays")
+	if on {
+		cmd.Flags().BoolVar(&yes, "yes", false, "do not ask back when the instance is the primary")
+	}
+	return cmd
+}
+
+// fencer has an instance fenced, or brought back.
+type fencer struct {
+	caller
+	on bool
+}
+
+func (f *fencer) fence(ctx context.Context, instance string, timeout time.Duration) error {
+	c, err := getCluster(ctx, f.client, f.key)
+	if err != nil {
+		return err
+	}
+	name, err := instanceNamed(c, instance)
+	if err != nil {
+		return err
+	}
+	pod, err := f.pod(ctx, name)
+	if err != nil {
+		return err
+	}
+	listed := f.isDone(&c.Status, name)
+	if observation.PodFacts(pod, "").FencingRequested == f.on && listed {
+		f.say("%s is %s already.", name, f.word())
+		return nil
+	}
+	if err := f.warn(c, name); err != nil {
+		return err
+	}
+	if err := f.write(ctx, pod); err != nil {
+		return err
+	}
+	f.say("Asked for %s to be %s; waiting until the operator says so in status.fencedInstances.", name, f.word())
+	return f.await(ctx, c, name, timeout)
+}
+
+func (f *fencer) word() string {
+	if f.on {
+		return "fenced"
+	}
+	return "unfenced"
+}
+
+func (f *fencer) isDone(s *v1alpha1.ClusterStatus, name string) bool {
+	return slices.Contains(s.FencedInstances, name) == f.on
+}
+
+func (f *fencer) pod(ctx context.Context, name string) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	err := f.client.Get(ctx, types.NamespacedName{Namespace: f.key.Namespace, Name: name}, pod)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%s has no Pod at the moment, and the request is an annotation of its Pod: wait until it has one (kubectl cnmsql status %s -n %s), and repeat", name, f.key.Name, f.key.Namespace)
+	case err != nil:
+		return nil, fmt.Errorf("reading Pod %s: %w", name, err)
+	}
+	return pod, nil
+}
+
+// warn tells what fencing the primary does, and asks back.
+func (f *fencer) warn(c *v1alpha1.Cluster, name string) error {
+	if !f.on || holderOf(&c.Status) != name {
+		return nil
+	}
+	f.say("%s is the primary of %s. Fencing it STOPS THE WRITES OF THE WHOLE CLUSTER: its mysqld is stopped, and no other instance is promoted until it is unfenced.", name, c.Name)
+	f.say("To take it out of service and keep writing, switch over first: kubectl cnmsql promote %s INSTANCE -n %s", c.Name, c.Namespace)
+	return f.confirm("yes", fmt.Sprintf("Stop all writes of %s? Type yes:", c.Name))
+}
+
+func (f *fencer) write(ctx context.Context, pod *corev1.Pod) error {
+	var value any
+	if f.on {
+		value = "on"
+	}
+	err := f.annotate(ctx, pod.DeepCopy(), "", map[string]any{v1alpha1.AnnotationFencing: value})
+	if err != nil {
+		return fmt.Errorf("writing the annotation %s of Pod %s: %w (the right to patch pods is needed)", v1alpha1.AnnotationFencing, pod.Name, err)
+	}
+	return nil
+}
+
+func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, name string, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	last, err := f.follow(ctx, c, progress, func(_ context.Context, now *v1alpha1.Cluster) error {
+		if !f.isDone(&now.Status, name) {
+			return errPending
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errPending):
+		return fmt.Errorf("after %s status.fencedInstances does not say that %s is %s; last: %s. The request stays on the Pod and counts when the operator sees it: see that it runs (%s); to take the request back: kubectl cnmsql fence %s %s %s -n %s",
+			timeout, name, f.word(), progress(&last.Status), findOperator, f.opposite(), f.key.Name, name, f.key.Namespace)
+	case err != nil:
+		return err
+	case f.on:
+		f.say("%s is fenced: its mysqld is being stopped, its data is kept, its Pod stays and shows 0/1 ready. To bring it back: kubectl cnmsql fence off %s %s -n %s", name, f.key.Name, name, f.key.Namespace)
+	default:
+		f.say("%s is not fenced any more: its mysqld is being started. To see it come back: kubectl cnmsql status %s -n %s", name, f.key.Name, f.key.Namespace)
+	}
+	return nil
+}
+
+func (f *fencer) opposite() string {
+	if f.on {
+		return "off"
+	}
+	return "on"
+}

@@ -1,0 +1,178 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/observation"
+)
+
+func reinitCommand(k *kube) *cobra.Command {
+	var yes bool
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:     "reinit CLUSTER INSTANCE[,INSTANCE...]",
+		Short:   "Throw the data of replicas away and have them copied anew",
+		Example: "  kubectl cnmsql reinit demo demo-2\n  kubectl cnmsql reinit demo 2,3",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := k.open()
+			if err != nil {
+				return err
+			}
+			r := &reinit{newCaller(cmd, s, args[0], yes)}
+			return r.reinit(cmd.Context(), strings.Split(args[1], ","), timeout)
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask back")
+	cmd.Flags().DurationVar(&timeout, "timeout", requestLimit, "how long to wait until the operator begins; the request itself stays")
+	return cmd
+}
+
+// reinit has the data of instances made anew.
+type reinit struct{ caller }
+
+func (r *reinit) reinit(ctx context.Context, instances []string, timeout time.Duration) error {
+	c, err := getCluster(ctx, r.client, r.key)
+	if err != nil {
+		return err
+	}
+	names, err := r.mayBe(c, instances)
+	if err != nil {
+		return err
+	}
+	if err := r.warn(ctx, c, names); err != nil {
+		return err
+	}
+	before := r.toldSoFar(ctx, c)
+	if c, err = r.write(ctx, names); err != nil {
+		return err
+	}
+	r.say("Asked for the data of %s to be made anew; waiting until the operator begins.", strings.Join(names, ", "))
+	return r.await(ctx, c, names, before, timeout)
+}
+
+// mayBe are the names, none of which is the primary's.
+func (r *reinit) mayBe(c *v1alpha1.Cluster, instances []string) ([]string, error) {
+	var names []string
+	for _, instance := range instances {
+		name, err := instanceNamed(c, strings.TrimSpace(instance))
+		if err != nil {
+			return nil, err
+		}
+		if holderOf(&c.Status) == name {
+			return nil, fmt.Errorf("%s is the primary of %s, of which all others copy their data: nothing was done. Switch over first, then repeat: kubectl cnmsql promote %s INSTANCE -n %s",
+				name, c.Name, c.Name, c.Namespace)
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// warn tells what is thrown away, and asks back.
+func (r *reinit) warn(ctx context.Context, c *v1alpha1.Cluster, names []string) error {
+	if r.yes {
+		return nil
+	}
+	holder := holderOf(&c.Status)
+	said := r.askManagers(ctx, names)
+	// The primary's word must be the later one: see Facts.Reference.
+	primary := r.askManagers(ctx, []string{holder})[holder]
+	for _, name := range names {
+		r.say("ALL DATA OF %s IS DELETED (its Pod and PersistentVolumeClaim), and copied anew from another instance.", name)
+		r.say("  %s", whatOnlyItHas(c, name, said[name], holder, primary))
+	}
+	return r.confirm("yes", "Go on? Type yes:")
+}
+
+// whatOnlyItHas is what is lost with the data of an instance, as far as is known.
+func whatOnlyItHas(c *v1alpha1.Cluster, name string, w word, holder string, primary word) string {
+	diverged := slices.Contains(c.Status.DivergedInstances, name)
+	look := fmt.Sprintf("look first: kubectl cnmsql mysql %s --instance %s -n %s", c.Name, name, c.Namespace)
+	mine, theirs := w.server(), primary.server()
+	r, _ := w.Report.Get()
+	var only gtid.Set
+	compared := mine != nil && theirs != nil
+	switch {
+	case compared:
+		only = errantOf(&r, theirs)
+	case mine != nil:
+		only = r.Errant
+	}
+	switch {
+	case !only.IsEmpty():
+		return fmt.Sprintf("It holds %s that %s does not have, and they are lost with it: %s; %s", count(int(only.Count()), "transaction"), holder, only.Abbreviate(10), look)
+	case diverged:
+		return fmt.Sprintf("It has diverged: it holds transactions that the primary does not have, which are lost with it. Which, it does not say now (%s); %s", orElse(w.Problem, "mysqld does not answer"), look)
+	case !compared:
+		return fmt.Sprintf("What only it holds is not known: %s", orElse(w.Problem, orElse(primary.Problem, "mysqld does not answer")))
+	default:
+		return "It holds nothing that " + holder + " does not have."
+	}
+}
+
+// write adds to what others have asked for, and reads again when they do so
+// meanwhile. What it returns is the Cluster with the request: whoever follows from an
+// older one takes a request that is not there yet for one that was taken off.
+func (r *reinit) write(ctx context.Context, names []string) (*v1alpha1.Cluster, error) {
+	for {
+		c, err := getCluster(ctx, r.client, r.key)
+		if err != nil {
+			return nil, err
+		}
+		all := observation.ReinitWish(c)
+		for _, name := range names {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+		err = r.annotate(ctx, c, c.ResourceVersion, map[string]any{v1alpha1.AnnotationReinit: strings.Join(all, ",")})
+		if apierrors.IsConflict(err) && pause(ctx, watchAgain) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)", v1alpha1.AnnotationReinit, c.Name, explain(err))
+		}
+		return c, nil
+	}
+}
+
+// await waits until the operator has taken each name off the request: it has begun,
+// or it has refused.
+func (r *reinit) await(ctx context.Context, c *v1alpha1.Cluster, names []string, before told, timeout time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	left := names
+	last, err := r.follow(limited, c, progress, func(_ context.Context, now *v1alpha1.Cluster) error {
+		left = slices.DeleteFunc(observation.ReinitWish(now), func(name string) bool { return !slices.Contains(names, name) })
+		if len(left) > 0 {
+			return errPending
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errPending):
+		return fmt.Errorf("after %s the operator has not begun with %s; last: %s. One is made anew after the other, and only while the primary is healthy. The request stays; to follow: kubectl cnmsql status %s -n %s; to take it back: kubectl annotate cluster %s -n %s %s-",
+			timeout, strings.Join(left, ", "), progress(&last.Status), r.key.Name, r.key.Namespace, r.key.Name, r.key.Namespace, v1alpha1.AnnotationReinit)
+	case err != nil:
+		return err
+	}
+	e := r.newEvent(ctx, last, before, because(core.ReasonReinit, core.RefusalReinitPrimary, core.RefusalTargetUnknown))
+	if e != nil && isWarning(e) {
+		return fmt.Errorf("the operator refused: %s: %s", e.Reason, e.Note)
+	}
+	r.say("The operator has begun: Pod and volume of %s are made anew, and data is copied. To follow: kubectl cnmsql status %s -n %s", strings.Join(names, ", "), r.key.Name, r.key.Namespace)
+	return nil
+}

@@ -1,0 +1,107 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/remotecommand"
+
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/layout"
+)
+
+// word is what a manager said of itself when it was asked, or why it said nothing:
+// Report is unknown then.
+type word struct {
+	Report  core.Fact[core.Report]
+	Problem string
+}
+
+// server is what its mysqld said; nil when it is not known or does not answer.
+func (w word) server() *core.Server {
+	r, _ := w.Report.Get()
+	return r.Server
+}
+
+// words are those of a cluster's instances, by name.
+type words map[string]word
+
+// askManagers asks all side by side; one that does not answer in time holds up none
+// of the others.
+func (p *caller) askManagers(ctx context.Context, names []string) words {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	out := words{}
+	for _, name := range names {
+		all.Go(func() {
+			w := p.askOne(ctx, name)
+			mu.Lock()
+			defer mu.Unlock()
+			out[name] = w
+		})
+	}
+	all.Wait()
+	return out
+}
+
+func (p *caller) askOne(ctx context.Context, name string) word {
+	ctx, cancel := context.WithTimeout(ctx, liveLimit)
+	defer cancel()
+	answered := make(chan word, 1)
+	go func() {
+		w, err := p.ask(ctx, name)
+		if err != nil {
+			w = word{Problem: err.Error()}
+		}
+		answered <- w
+	}()
+	select {
+	case w := <-answered:
+		return w
+	case <-ctx.Done():
+		return word{Problem: fmt.Sprintf("no answer within %s", liveLimit)}
+	}
+}
+
+// askManager runs the manager's own binary in the Pod: it asks the manager beside
+// it, so that neither its address nor the cluster's CA is needed.
+func (s *session) askManager(ctx context.Context, instance string) (word, error) {
+	run, err := s.executor(instance, []string{layout.Binary, "instance", "status"}, streams{})
+	if err != nil {
+		return word{}, err
+	}
+	var out, said bytes.Buffer
+	begun := time.Now()
+	err = run.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &said})
+	if ctx.Err() != nil {
+		return word{}, fmt.Errorf("no answer within %s", liveLimit)
+	}
+	if err != nil {
+		return word{}, fmt.Errorf("running instance status in its Pod: %w", errors.Join(err, saidToo(said.String())))
+	}
+	return wordOf(out.Bytes(), begun, time.Now())
+}
+
+func saidToo(text string) error {
+	if text = strings.TrimSpace(text); text != "" {
+		return errors.New(text)
+	}
+	return nil
+}
+
+// wordOf reads a snapshot that was asked for after begun. The manager tells by its
+// own clock how much older than the question its oldest fact is.
+func wordOf(text []byte, begun, received time.Time) (word, error) {
+	var snap control.Snapshot
+	if err := json.Unmarshal(text, &snap); err != nil {
+		return word{}, fmt.Errorf("reading what its manager says: %w", err)
+	}
+	return word{Report: core.Known(snap.Report, begun.Add(time.Duration(snap.Taken-snap.Asked)), received)}, nil
+}

@@ -1,0 +1,335 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+)
+
+func podOf(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{v1alpha1.LabelCluster: "demo", v1alpha1.LabelInstance: name}},
+		Spec: corev1.PodSpec{NodeName: "n" + name[len(name)-1:]}}
+}
+
+// answers are what somebody types.
+func (s *scene) answers(text string) { s.in = strings.NewReader(text) }
+
+// managers say what Facts hold of them; all others are silent.
+func (s *scene) managers(f *Facts) {
+	s.ask = func(_ context.Context, name string) (word, error) {
+		l := f.Live[name]
+		if l.Report == nil {
+			return word{}, errors.New(orElse(l.Problem, "no answer"))
+		}
+		return word{Report: core.Known(*l.Report, time.Now(), time.Now())}, nil
+	}
+}
+
+func (s *scene) annotation(obj client.Object, key string) (string, bool) {
+	name := types.NamespacedName{Namespace: "shop", Name: obj.GetName()}
+	if err := s.client.Get(context.Background(), name, obj); err != nil {
+		s.t.Error(err)
+	}
+	value, is := obj.GetAnnotations()[key]
+	return value, is
+}
+
+func lists(names ...string) func(*scene) {
+	return func(s *scene) {
+		s.decide(func(st *v1alpha1.ClusterStatus) { st.FencedInstances = names })
+	}
+}
+
+func TestFenceWaitsUntilTheOperatorSaysSo(t *testing.T) {
+	s := newScene(t, healthy().Cluster, lists("demo-2"), podOf("demo-2"))
+	f := &fencer{s.caller, true}
+	if err := f.fence(context.Background(), "2", 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	s.mustSay("Asked for demo-2 to be fenced; waiting until the operator says so in status.fencedInstances.")
+	s.mustSay("To bring it back: kubectl cnmsql fence off demo demo-2 -n shop")
+	if v, _ := s.annotation(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "demo-2"}}, v1alpha1.AnnotationFencing); v != "on" {
+		t.Errorf("the annotation is %q", v)
+	}
+}
+
+func TestUnfenceTakesTheAnnotationOff(t *testing.T) {
+	c, pod := healthy().Cluster, podOf("demo-1")
+	c.Status.FencedInstances = []string{"demo-1"}
+	pod.Annotations = map[string]string{v1alpha1.AnnotationFencing: "on", "other": "stays"}
+	s := newScene(t, c, lists(), pod)
+	f := &fencer{s.caller, false}
+	if err := f.fence(context.Background(), "demo-1", 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	s.mustSay("demo-1 is not fenced any more")
+	if _, is := s.annotation(pod, v1alpha1.AnnotationFencing); is || pod.Annotations["other"] != "stays" {
+		t.Errorf("annotations: %v", pod.Annotations)
+	}
+}
+
+func TestFencingThePrimaryIsAskedBack(t *testing.T) {
+	s := newScene(t, healthy().Cluster, nil, podOf("demo-1"))
+	s.answers("no\n")
+	f := &fencer{s.caller, true}
+	mustFail(t, f.fence(context.Background(), "demo-1", time.Second), `the answer was "no" and not "yes": nothing was done`)
+	s.mustSay("STOPS THE WRITES OF THE WHOLE CLUSTER")
+	s.mustSay("switch over first: kubectl cnmsql promote demo INSTANCE -n shop")
+	if _, is := s.annotation(podOf("demo-1"), v1alpha1.AnnotationFencing); is {
+		t.Error("it was fenced all the same")
+	}
+	s.answers("")
+	f.caller = s.caller
+	mustFail(t, f.fence(context.Background(), "demo-1", time.Second), "nobody answered, and nothing was done")
+}
+
+func TestFencingThePrimaryGoesOnWithAYes(t *testing.T) {
+	for name, set := range map[string]func(*scene){"typed": func(s *scene) { s.answers("yes\n") }, "flag": func(s *scene) { s.yes = true }} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, healthy().Cluster, lists("demo-1"), podOf("demo-1"))
+			set(s)
+			f := &fencer{s.caller, true}
+			if err := f.fence(context.Background(), "1", 5*time.Second); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestFenceOfAnUnknownInstanceListsThoseThereAre(t *testing.T) {
+	s := newScene(t, healthy().Cluster, nil)
+	f := &fencer{s.caller, true}
+	mustFail(t, f.fence(context.Background(), "demo-9", time.Second), "no instance demo-9; it has: demo-1, demo-2, demo-3")
+	mustFail(t, f.fence(context.Background(), "demo-2", time.Second), "demo-2 has no Pod at the moment")
+}
+
+func TestFenceThatNobodyAnswersTellsHowToTakeItBack(t *testing.T) {
+	s := newScene(t, healthy().Cluster, nil, podOf("demo-2"))
+	f := &fencer{s.caller, true}
+	mustFail(t, f.fence(context.Background(), "demo-2", 300*time.Millisecond), "kubectl cnmsql fence off demo demo-2 -n shop")
+}
+
+func TestReinitAddsToWhatOthersAskedFor(t *testing.T) {
+	c := healthy().Cluster
+	c.Annotations = map[string]string{v1alpha1.AnnotationReinit: "demo-3"}
+	s := newScene(t, c, nil)
+	s.managers(healthy())
+	s.answers("yes\n")
+	r := &reinit{s.caller}
+	err := r.reinit(context.Background(), []string{"2", "demo-3"}, 300*time.Millisecond)
+	mustFail(t, err, "the operator has not begun with demo-2, demo-3")
+	mustFail(t, err, "to take it back: kubectl annotate cluster demo -n shop cnmsql.cnmsql.co/reinit-")
+	if v, _ := s.annotation(s.cluster(), v1alpha1.AnnotationReinit); v != "demo-3,demo-2" {
+		t.Errorf("the annotation is %q", v)
+	}
+	s.mustSay("ALL DATA OF demo-2 IS DELETED")
+	s.mustSay("It holds nothing that demo-1 does not have.")
+}
+
+func TestReinitOfThePrimaryIsRefused(t *testing.T) {
+	s := newScene(t, healthy().Cluster, nil)
+	r := &reinit{s.caller}
+	mustFail(t, r.reinit(context.Background(), []string{"2", "1"}, time.Second), "Switch over first, then repeat: kubectl cnmsql promote demo INSTANCE -n shop")
+	mustFail(t, r.reinit(context.Background(), []string{""}, time.Second), "has no instance")
+	if _, is := s.annotation(s.cluster(), v1alpha1.AnnotationReinit); is {
+		t.Error("it was written")
+	}
+}
+
+func TestReinitNamesWhatOnlyADivergedInstanceHas(t *testing.T) {
+	s := newScene(t, diverged().Cluster, nil)
+	s.managers(diverged())
+	s.answers("no\n")
+	r := &reinit{s.caller}
+	mustFail(t, r.reinit(context.Background(), []string{"demo-2"}, time.Second), "nothing was done")
+	s.mustSay("It holds 3 transactions that demo-1 does not have, and they are lost with it: " + uuid2 + ":7-9")
+	s.mustSay("kubectl cnmsql mysql demo --instance demo-2 -n shop")
+}
+
+func TestReinitSaysWhatItDoesNotKnow(t *testing.T) {
+	s := newScene(t, diverged().Cluster, nil)
+	r := &reinit{s.caller}
+	mustFail(t, r.reinit(context.Background(), []string{"2", "3"}, time.Second), "nobody answered")
+	s.mustSay("It has diverged: it holds transactions that the primary does not have, which are lost with it. Which, it does not say now (no answer)")
+	s.mustSay("What only it holds is not known: no answer")
+}
+
+func TestReinitFollowsUntilTheOperatorBegins(t *testing.T) {
+	begin := func(s *scene) {
+		c := s.cluster()
+		delete(c.Annotations, v1alpha1.AnnotationReinit)
+		if err := s.client.Update(context.Background(), c); err != nil {
+			s.t.Error(err)
+		}
+	}
+	s := newScene(t, healthy().Cluster, begin)
+	s.yes = true
+	r := &reinit{s.caller}
+	if err := r.reinit(context.Background(), []string{"2"}, 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	s.mustSay("The operator has begun: Pod and volume of demo-2 are made anew")
+	refused := newScene(t, healthy().Cluster, func(s *scene) {
+		s.warn(core.RefusalReinitPrimary, "demo-2 is the primary: switch over first")
+		begin(s)
+	})
+	refused.yes = true
+	r = &reinit{refused.caller}
+	mustFail(t, r.reinit(context.Background(), []string{"2"}, 5*time.Second), "the operator refused: ReinitOfPrimaryRefused: demo-2 is the primary")
+}
+
+// overridden is an operator that promotes demo-2 on a human's word.
+func overridden(s *scene) {
+	s.warn(core.ReasonOverride, "demo-2 is promoted on a human's word")
+	s.decide(func(st *v1alpha1.ClusterStatus) {
+		st.Phase, st.PhaseReason, st.Operation = string(core.PhaseDegraded), "demo-2 takes writes", nil
+		st.CurrentPrimary, st.PrimaryEpoch = "demo-2", 5
+		st.Promotion = &v1alpha1.PromotionStatus{Epoch: 5, Instance: "demo-2", Proof: string(core.ProofAcceptedLoss)}
+	})
+	c := s.cluster()
+	delete(c.Annotations, v1alpha1.AnnotationAcceptLoss)
+	if err := s.client.Update(context.Background(), c); err != nil {
+		s.t.Error(err)
+	}
+}
+
+func TestFailoverNeedsBothFlags(t *testing.T) {
+	mustFail(t, bothFlags("demo", "", true), "name the instance to promote with --to")
+	mustFail(t, bothFlags("demo", "demo-2", false), "if that is acceptable, add --accept-data-loss")
+	if err := bothFlags("demo", "demo-2", true); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFailoverTellsWhatIsLostAndWaits(t *testing.T) {
+	f := blocked()
+	f.live("demo-2").Server.Executed = set(uuid1 + ":1-990")
+	f.live("demo-3").Server.Executed = set(uuid1 + ":1-995")
+	s := newScene(t, f.Cluster, overridden)
+	s.managers(f)
+	s.answers("demo\n")
+	o := &overrider{s.caller}
+	if err := o.failOver(context.Background(), "2", 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	s.mustSay("Promoting demo-2 after demo-1 (epoch 4), WITHOUT A PROOF that demo-1 takes no writes.")
+	s.mustSay("demo-2 holds 990 transactions. What is lost, as far as is known:")
+	s.mustSay("demo-1: NOT KNOWN (forwarding a port to its Pod: no answer within 3s)")
+	s.mustSay("demo-3: 5 transactions: " + uuid1 + ":991-995")
+	s.mustSay("demo-3 holds more: with --to demo-3, 5 transactions less would be lost.")
+	s.mustSay("Type the name of the cluster (demo) to promote demo-2:")
+	s.mustSay("DataLossAccepted: demo-2 is promoted on a human's word")
+	s.mustSay("demo-2 is the primary of demo (epoch 5) and takes writes.")
+}
+
+func TestFailoverWritesTheEpochThatItIsAbout(t *testing.T) {
+	s := newScene(t, blocked().Cluster, nil)
+	s.managers(blocked())
+	s.yes = true
+	o := &overrider{s.caller}
+	mustFail(t, o.failOver(context.Background(), "demo-3", 300*time.Millisecond), "demo-3 does not take writes after 300ms")
+	if v, _ := s.annotation(s.cluster(), v1alpha1.AnnotationAcceptLoss); v != "demo-3@4" {
+		t.Errorf("the annotation is %q", v)
+	}
+}
+
+func TestFailoverTellsWhyTheOperatorRefused(t *testing.T) {
+	s := newScene(t, blocked().Cluster, func(s *scene) {
+		s.warn(core.RefusalOverride, "the accepted loss of data is not carried out: demo-2 cannot be promoted")
+		c := s.cluster()
+		delete(c.Annotations, v1alpha1.AnnotationAcceptLoss)
+		if err := s.client.Update(context.Background(), c); err != nil {
+			s.t.Error(err)
+		}
+	})
+	s.yes = true
+	o := &overrider{s.caller}
+	mustFail(t, o.failOver(context.Background(), "2", 5*time.Second), "the operator refused: OverrideRefused: the accepted loss of data is not carried out: demo-2 cannot be promoted")
+	s.mustSay("What demo-2 holds is not known")
+}
+
+func TestFailoverIsRefusedWhileSomebodyTakesWrites(t *testing.T) {
+	s := newScene(t, healthy().Cluster, nil)
+	s.yes = true
+	o := &overrider{s.caller}
+	mustFail(t, o.failOver(context.Background(), "2", time.Second), "To make demo-2 primary without a loss: kubectl cnmsql promote demo demo-2 -n shop")
+
+	f := blocked()
+	f.Live["demo-1"] = healthy().Live["demo-1"]
+	s = newScene(t, f.Cluster, nil)
+	s.yes = true
+	s.managers(f)
+	o = &overrider{s.caller}
+	mustFail(t, o.failOver(context.Background(), "2", time.Second), "demo-1 answers from here and TAKES WRITES in epoch 4")
+	if _, is := s.annotation(s.cluster(), v1alpha1.AnnotationAcceptLoss); is {
+		t.Error("it was written")
+	}
+}
+
+func TestFailoverToAnInstanceThatCannotServeIsRefused(t *testing.T) {
+	f := blocked()
+	f.Live["demo-2"] = Live{Report: &core.Report{Instance: "demo-2", State: core.Failed, Message: "DiskFull"}}
+	s := newScene(t, f.Cluster, nil)
+	s.managers(f)
+	o := &overrider{s.caller}
+	mustFail(t, o.failOver(context.Background(), "2", time.Second), "demo-2 cannot be promoted, and nothing was done: its mysqld does not serve the cluster's data (Failed (DiskFull))")
+	mustFail(t, o.failOver(context.Background(), "5", time.Second), "it has: demo-1, demo-2, demo-3")
+	c := healthy().Cluster
+	c.Status.Promotion, c.Status.Diagnosis = nil, ""
+	mustFail(t, mayOverride(c, "demo-2"), "no primary yet")
+}
+
+func TestFailoverTypedWronglyDoesNothing(t *testing.T) {
+	s := newScene(t, blocked().Cluster, nil)
+	s.managers(blocked())
+	s.answers("yes\n")
+	o := &overrider{s.caller}
+	mustFail(t, o.failOver(context.Background(), "2", time.Second), `the answer was "yes" and not "demo": nothing was done`)
+	if _, is := s.annotation(s.cluster(), v1alpha1.AnnotationAcceptLoss); is {
+		t.Error("it was written")
+	}
+}
+
+func TestASnapshotIsAsOldAsItsManagerSays(t *testing.T) {
+	begun := time.Now()
+	text, err := json.Marshal(control.Snapshot{Asked: int64(10 * time.Second), Taken: int64(8 * time.Second), Report: core.Report{Instance: "demo-1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := wordOf(text, begun, begun.Add(time.Second))
+	if err != nil || !w.Report.NotBefore().Equal(begun.Add(-2*time.Second)) || !w.Report.Received().Equal(begun.Add(time.Second)) {
+		t.Errorf("%v %+v", err, w)
+	}
+	if _, err := wordOf([]byte("Error: no such command"), begun, begun); err == nil {
+		t.Error("it was believed")
+	}
+}
+
+func TestOneThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
+	s := newScene(t, healthy().Cluster, nil)
+	s.ask = func(ctx context.Context, name string) (word, error) {
+		if name == "demo-2" {
+			select {} // not even the end of the context is heard
+		}
+		return word{Report: core.Known(core.Report{Instance: name}, time.Now(), time.Now())}, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	got := s.askManagers(ctx, []string{"demo-1", "demo-2", "demo-3"})
+	if !got["demo-1"].Report.Known() || got["demo-2"].Report.Known() || got["demo-2"].Problem == "" {
+		t.Error(fmt.Sprintf("%+v", got))
+	}
+}

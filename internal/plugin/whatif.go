@@ -1,0 +1,233 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/whatif"
+)
+
+func whatifCommand(k *kube) *cobra.Command {
+	var lose []string
+	var output string
+	var node, mysqld, pod bool
+	cmd := &cobra.Command{
+		Use:   "whatif CLUSTER --lose INSTANCE[,INSTANCE...]",
+		Short: "Tell who would take over, when, and what would be lost, if instances were lost now",
+		Long: `Tell who would take over, when, and what would be lost, if instances were lost now.
+The cluster is observed as the operator does, the instances are lost in a model, and the
+operator's own decisions are played forward in it. Nothing is changed.`,
+		Example: "  kubectl cnmsql whatif demo --lose demo-1\n  kubectl cnmsql whatif demo --lose 1,3 --mysqld-down",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(lose) == 0 {
+				return fmt.Errorf("say which instances are lost: kubectl cnmsql whatif %s --lose INSTANCE; kubectl cnmsql status %s shows which there are", args[0], args[0])
+			}
+			if !slices.Contains([]string{"", "json", "yaml"}, output) {
+				return fmt.Errorf("-o %s is not known; use json or yaml, or none for a text", output)
+			}
+			s, err := k.open()
+			if err != nil {
+				return err
+			}
+			how := whatif.NodeLost
+			if mysqld {
+				how = whatif.MysqldDown
+			} else if pod {
+				how = whatif.PodDeleted
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), readLimit)
+			defer cancel()
+			w := &guesser{newCaller(cmd, s, args[0], false)}
+			return w.guess(ctx, lose, how, output)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&lose, "lose", nil, "instances to lose, by name or number")
+	f.BoolVar(&node, "node-lost", false, "their nodes are gone: nobody reaches them (the default)")
+	f.BoolVar(&mysqld, "mysqld-down", false, "their mysqld has crashed, their Pods live")
+	f.BoolVar(&pod, "pod-deleted", false, "their Pods are deleted, as by kubectl delete pod or a drain")
+	f.StringVarP(&output, "output", "o", "", "json or yaml")
+	cmd.MarkFlagsMutuallyExclusive("node-lost", "mysqld-down", "pod-deleted")
+	return cmd
+}
+
+// guesser tells what would happen.
+type guesser struct{ caller }
+
+func (g *guesser) guess(ctx context.Context, lose []string, how whatif.How, output string) error {
+	c, err := getCluster(ctx, g.client, g.key)
+	if err != nil {
+		return err
+	}
+	if lose, err = namesOf(c, lose); err != nil {
+		return err
+	}
+	o, notes, err := g.observe(ctx)
+	if err != nil {
+		return err
+	}
+	a, err := whatif.Play(o, lose, how)
+	if err != nil {
+		return err
+	}
+	a.Assumed = append(a.Assumed, notes...)
+	if output != "" {
+		return encode(g.out, output, a)
+	}
+	return WriteAnswer(g.out, c.Namespace+"/"+c.Name, &o, a)
+}
+
+// WriteAnswer prints what would happen, the answer first.
+func WriteAnswer(out io.Writer, cluster string, o *core.Observation, a whatif.Answer) error {
+	var text strings.Builder
+	p := page{out: &text, now: o.Now}
+	p.line("If", "%s of %s %s", strings.Join(a.Lost, ", "), cluster, lostHow(a))
+	p.line("Then", "%s", outcome(a))
+	if a.Proof != "" {
+		p.line("Proof", "%s: %s", a.Proof, a.Evidence)
+	}
+	if a.Because != "" {
+		p.line("Because", "%s", a.Because)
+	}
+	if a.Losses != nil {
+		p.line("Lost", "%s", lossText(a))
+	}
+	p.steps(a)
+	label := "Assumed"
+	for _, text := range a.Assumed {
+		p.line(label, "%s", text)
+		label = ""
+	}
+	p.positions(o, a)
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+func lostHow(a whatif.Answer) string {
+	one := len(a.Lost) == 1
+	switch {
+	case a.How == whatif.MysqldDown && one:
+		return "loses its mysqld now (a crash; the Pod lives)"
+	case a.How == whatif.MysqldDown:
+		return "lose their mysqld now (a crash; the Pods live)"
+	case a.How == whatif.PodDeleted && one:
+		return "has its Pod deleted now (kubectl delete pod, or a drain)"
+	case a.How == whatif.PodDeleted:
+		return "have their Pods deleted now (kubectl delete pod, or a drain)"
+	case one:
+		return "is lost now with its node (nobody reaches it)"
+	default:
+		return "are lost now with their nodes (nobody reaches them)"
+	}
+}
+
+func outcome(a whatif.Answer) string {
+	switch {
+	case a.Outcome == whatif.Promoted && a.Promoted == a.Primary:
+		return fmt.Sprintf("%s itself may take writes again after %s (epoch %d)", a.Promoted, about(a.Seconds), a.Epoch)
+	case a.Outcome == whatif.Promoted:
+		return fmt.Sprintf("%s is promoted after %s (epoch %d), in the place of %s", a.Promoted, about(a.Seconds), a.Epoch, a.Primary)
+	case a.Outcome == whatif.Continues && a.WritesHang:
+		return fmt.Sprintf("%s stays the primary, but WRITES HANG: no commit can be acknowledged until replicas are back", a.Promoted)
+	case a.Outcome == whatif.Continues && slices.Contains(a.Lost, a.Primary):
+		return fmt.Sprintf("nobody else is promoted: %s takes writes again after %s", a.Promoted, about(a.Seconds))
+	case a.Outcome == whatif.Continues:
+		return fmt.Sprintf("%s stays the primary and takes writes", a.Promoted)
+	case a.Outcome == whatif.Undecided:
+		return "it was not decided within the time that is played"
+	default:
+		return "NOBODY is promoted, and nobody takes writes" + refusalText(a.Refusal)
+	}
+}
+
+func refusalText(r core.Reason) string {
+	if r == "" {
+		return ""
+	}
+	return " (" + string(r) + ")"
+}
+
+func about(seconds float64) string {
+	if seconds < 1 {
+		return "less than a second"
+	}
+	return fmt.Sprintf("about %.0f s", seconds)
+}
+
+func lossText(a whatif.Answer) string {
+	l := a.Losses
+	switch {
+	case l.Nothing:
+		return "nothing that was acknowledged: " + l.Because
+	case l.Transactions == nil:
+		return "not known: " + l.Because
+	case *l.Transactions == 0:
+		return fmt.Sprintf("nothing as of now: %s lacks no transaction of %s at this moment; but %s", a.Promoted, a.Primary, l.Because)
+	default:
+		return fmt.Sprintf("%s as of now, which %s has and %s does not; %s", count(int(*l.Transactions), "transaction"), a.Primary, a.Promoted, l.Because)
+	}
+}
+
+func (p page) steps(a whatif.Answer) {
+	label := "Waits"
+	for _, w := range a.Waits {
+		p.line(label, "%5.1f s  %s", w.Seconds, w.For)
+		label = ""
+	}
+	if a.Outcome != whatif.Promoted {
+		return
+	}
+	text := a.Promoted + " takes the lease and opens"
+	if a.ToApply > 0 {
+		text = fmt.Sprintf("%s applies %s that it has received, takes the lease and opens", a.Promoted, count(int(a.ToApply), "transaction"))
+	}
+	p.line(label, "   then  %s: mostly well below a second", text)
+}
+
+// positions are what the answer rests on.
+func (p page) positions(o *core.Observation, a whatif.Answer) {
+	_, _ = fmt.Fprintln(p.out)
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "NOW\tNODE\tSTATE\tHOLDS\tLACKS\tLOST")
+	primary := o.Instance(a.Primary)
+	for i := range o.Instances {
+		in := &o.Instances[i]
+		pod, _ := in.Pod.Get()
+		state, holds, lacks, lost := "Unknown", "?", "?", ""
+		r, known := in.Report.Get()
+		if known {
+			state = string(r.State)
+		}
+		if r.Server != nil {
+			holds = fmt.Sprint(r.Server.Holds().Count())
+			if pr := said(primary); pr.Server != nil {
+				lacks = fmt.Sprint(pr.Server.Executed.Subtract(r.Server.Holds()).Count())
+			}
+		}
+		if in.Name == a.Primary {
+			lacks = "-"
+		}
+		if slices.Contains(a.Lost, in.Name) {
+			lost = "lost"
+		}
+		_, _ = fmt.Fprintln(w, strings.Join([]string{in.Name, orElse(pod.Node, "?"), state, holds, lacks, lost}, "\t"))
+	}
+	_ = w.Flush()
+}
+
+// said is what an instance says of itself, nothing if it is not observed at all.
+func said(in *core.Instance) core.Report {
+	if in == nil {
+		return core.Report{}
+	}
+	r, _ := in.Report.Get()
+	return r
+}
