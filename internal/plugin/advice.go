@@ -3,6 +3,7 @@ package plugin
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +22,7 @@ const (
 func advise(f *Facts, r *Report) []string {
 	var out []string
 	for _, rule := range []func(*Facts, *Report) []string{
-		adviseOperator, adviseBlocked, adviseUnreachable, adviseInstances, adviseDiverged, adviseBroken, adviseWaiting, adviseSlow,
+		adviseOperator, adviseBlocked, adviseUnreachable, adviseFenced, adviseInstances, adviseDiverged, adviseBroken, adviseWaiting, adviseSlow,
 	} {
 		for _, line := range rule(f, r) {
 			if !slices.Contains(out, line) {
@@ -50,14 +51,36 @@ func adviseBlocked(f *Facts, r *Report) []string {
 	case r.Phase != string(core.PhaseBlocked):
 		return nil
 	case r.Diagnosis == string(core.PrimaryFenced):
-		return []string{fmt.Sprintf("ask who fenced %s; writes go on when it is unfenced", f.holder())}
+		return nil // adviseFenced
 	case r.Diagnosis == string(core.PrimaryLostTransactions):
 		return []string{"decide which copy is right: what is said above tells how to go on with either"}
 	case r.Operation != nil && r.Operation.Step == string(core.StepProve):
-		return []string{adviseNode(f)}
+		return []string{adviseNode(f), adviseOverride(r)}
+	case strings.Contains(r.Happening, "spec.failoverPolicy."):
+		return []string{"raise the bound of spec.failoverPolicy that is named above, if what it guards against may happen; the operator goes on at once", adviseOverride(r)}
+	case r.Operation != nil && r.Operation.Kind == string(core.OperationFailover):
+		return []string{"mend what is said above; the operator notices by itself and goes on", adviseOverride(r)}
 	default:
 		return []string{"mend what is said above; the operator notices by itself and goes on"}
 	}
+}
+
+// adviseOverride is the last resort.
+func adviseOverride(r *Report) string {
+	return fmt.Sprintf("only if nothing else helps and writes may be lost (it tells which before it asks back): kubectl cnmsql failover %s --to INSTANCE --accept-data-loss -n %s", r.Name, r.Namespace)
+}
+
+// adviseFenced: whoever fences an instance may have forgotten it.
+func adviseFenced(f *Facts, r *Report) []string {
+	var out []string
+	for _, name := range r.Fenced {
+		what := name + " is fenced"
+		if name == f.holder() {
+			what = name + ", the primary, is fenced: nobody takes writes, and nobody takes over"
+		}
+		out = append(out, fmt.Sprintf("%s; when whoever did it agrees: kubectl cnmsql fence off %s %s -n %s", what, r.Name, name, r.Namespace))
+	}
+	return out
 }
 
 // adviseUnreachable is for a primary of which nothing is known, and nothing
@@ -122,7 +145,7 @@ func adviseDiverged(f *Facts, r *Report) []string {
 	var out []string
 	for _, name := range f.Cluster.Status.DivergedInstances {
 		out = append(out, fmt.Sprintf("decide whether the transactions that only %s holds matter (look: kubectl cnmsql mysql %s --instance %s -n %s); %s",
-			name, r.Name, name, r.Namespace, reclone("to give them up and copy it anew", name, r.Namespace)))
+			name, r.Name, name, r.Namespace, reclone("to give them up and copy it anew", r, name)))
 	}
 	return out
 }
@@ -131,14 +154,14 @@ func adviseBroken(f *Facts, r *Report) []string {
 	var out []string
 	for _, name := range f.Cluster.Status.ReplicationBrokenInstances {
 		if !slices.Contains(f.Cluster.Status.DivergedInstances, name) {
-			out = append(out, "mend what stopped replication of "+name+"; or, "+reclone("to copy it anew", name, r.Namespace))
+			out = append(out, "mend what stopped replication of "+name+"; or, "+reclone("to copy it anew", r, name))
 		}
 	}
 	return out
 }
 
-func reclone(aim, instance, namespace string) string {
-	return fmt.Sprintf("%s: kubectl delete pvc/%s pod/%s -n %s --wait=false", aim, instance, instance, namespace)
+func reclone(aim string, r *Report, instance string) string {
+	return fmt.Sprintf("%s: kubectl cnmsql reinit %s %s -n %s", aim, r.Name, instance, r.Namespace)
 }
 
 func adviseWaiting(_ *Facts, r *Report) []string {

@@ -11,6 +11,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/resources"
 )
 
@@ -47,7 +48,7 @@ func Build(f Facts) Report {
 		Primary: s.CurrentPrimary, PrimarySince: timeOf(s.CurrentPrimaryTimestamp), FailingSince: timeOf(s.PrimaryFailingSince),
 		Happening: orElse(s.PhaseReason, "the operator has not said anything about this Cluster yet"),
 		Operation: operationOf(s.Operation), Promotion: promotionOf(s.Promotion),
-		Durability: durabilityOf(&f), Wanted: int(c.Spec.Instances), Ready: int(s.ReadyInstances),
+		Durability: durabilityOf(&f), Fenced: slices.Clone(s.FencedInstances), Bounds: boundsOf(&f), Wanted: int(c.Spec.Instances), Ready: int(s.ReadyInstances),
 		NotOK: conditionsNotOK(s.Conditions), Connect: connect(&f),
 	}
 	if c.DeletionTimestamp != nil {
@@ -154,26 +155,40 @@ func promotionOf(p *v1alpha1.PromotionStatus) *Promotion {
 
 func durabilityOf(f *Facts) Durability {
 	spec := &f.Cluster.Spec
-	wish := core.Durability{Mode: core.DurabilityAsync}
-	if semi := spec.MySQL.SemiSync; semi != nil && semi.Enabled {
-		wish.Mode = core.DurabilityMode(semi.DataDurability)
-	}
-	if spec.MinSyncReplicas != nil {
-		wish.Min = int(*spec.MinSyncReplicas)
-	}
-	if spec.MaxSyncReplicas != nil {
-		wish.Max = int(*spec.MaxSyncReplicas)
-	}
+	wish := observation.Durability(spec)
 	d := Durability{Mode: string(wish.Mode), Wished: wish.Wished(int(spec.Instances))}
 	for _, c := range f.Cluster.Status.Conditions {
 		if c.Type == v1alpha1.ConditionDurable {
 			d.Status, d.Message = string(c.Status), c.Message
 		}
 	}
+	if p := f.Cluster.Status.Promotion; p != nil && p.LosslessSince > 0 {
+		d.LosslessSince, d.Guaranteed = p.LosslessSince, int(p.RequiredAcks)
+	}
 	if r := f.live(f.holder()); r != nil && r.Server != nil && r.Server.SemiSync.SourceEnabled {
 		d.Acks, d.Attached = &r.Server.SemiSync.Acks, &r.Server.SemiSync.Clients
 	}
 	return d
+}
+
+// boundsOf tells why a failover may be refused that would be possible.
+func boundsOf(f *Facts) *Bounds {
+	if f.Cluster.Spec.FailoverPolicy == nil {
+		return nil
+	}
+	p := observation.Policy(&f.Cluster.Spec)
+	b := &Bounds{TransactionsBehind: p.MaxTransactionsBehind, Preferred: p.Preferred, LastFailover: timeOf(f.Cluster.Status.LastFailoverTimestamp)}
+	if p.MaxReplicationLag > 0 {
+		b.Lag = p.MaxReplicationLag.String()
+	}
+	if p.MinTimeBetweenFailover > 0 {
+		b.Between = p.MinTimeBetweenFailover.String()
+		if last := b.LastFailover; last != nil && f.Now.Before(last.Add(p.MinTimeBetweenFailover)) {
+			until := last.Add(p.MinTimeBetweenFailover)
+			b.NotBefore = &until
+		}
+	}
+	return b
 }
 
 // badWhenTrue are the conditions that are well when they are False.

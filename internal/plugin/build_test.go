@@ -43,7 +43,7 @@ func healthy() *Facts {
 	c.Status = v1alpha1.ClusterStatus{
 		Phase: string(core.PhaseHealthy), PhaseReason: "demo-1 takes writes; all 3 instances are healthy", Diagnosis: string(core.PrimaryHealthy),
 		CurrentPrimary: "demo-1", CurrentPrimaryTimestamp: at(49 * time.Hour), TargetPrimary: "demo-1", PrimaryEpoch: 4, EstablishedAt: at(50 * time.Hour),
-		Promotion: &v1alpha1.PromotionStatus{Epoch: 4, Instance: "demo-1", From: "demo-2", Proof: string(core.ProofManagerFenced),
+		Promotion: &v1alpha1.PromotionStatus{Epoch: 4, Instance: "demo-1", From: "demo-2", RequiredAcks: 1, LosslessSince: 2, Proof: string(core.ProofManagerFenced),
 			Evidence: "the manager of demo-2 promised to stay read-only below epoch 4", GrantedAt: at(49*time.Hour + 640*time.Millisecond), WritableSince: at(49 * time.Hour), Node: "n1"},
 		InstanceNames: []string{"demo-1", "demo-2", "demo-3"}, Instances: 3, ReadyInstances: 3,
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Healthy"},
@@ -185,6 +185,35 @@ func notPermitted() *Facts {
 	return f
 }
 
+func fencedPrimary() *Facts {
+	f := healthy()
+	f.phase(core.PhaseBlocked, core.PrimaryFenced, "the primary demo-1 is fenced; writes are stopped until it is unfenced")
+	f.Cluster.Status.FencedInstances, f.Cluster.Status.ReadyInstances = []string{"demo-1", "demo-3"}, 1
+	for _, name := range f.Cluster.Status.FencedInstances {
+		f.notReady(name)
+		f.Live[name] = Live{Report: &core.Report{Instance: name, Node: f.Pods[name].Spec.NodeName, State: core.Fenced, Data: core.DataPopulated, Version: "9.7.0",
+			Message: "it is fenced: mysqld is stopped, data is kept; kubectl cnmsql fence off brings it back"}}
+	}
+	f.Reference = f.Live["demo-1"].Report
+	return f
+}
+
+// bounded is a failover that the user's own bounds forbid.
+func bounded() *Facts {
+	f := blocked()
+	most := int64(100)
+	f.Cluster.Spec.FailoverPolicy = &v1alpha1.FailoverPolicy{MaxTransactionsBehind: &most, MaxReplicationLag: &metav1.Duration{Duration: 30 * time.Second},
+		MinTimeBetweenFailovers: &metav1.Duration{Duration: 10 * time.Minute}, PreferredPrimary: []string{"demo-1"}}
+	s := &f.Cluster.Status
+	s.LastFailoverTimestamp = at(7 * time.Minute)
+	s.Operation.Step = string(core.StepDelay)
+	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "the primary demo-1 fails (PrimaryUnreachableReplicasLost), and is not replaced: spec.failoverPolicy.minTimeBetweenFailovers is 10m0s, and the last failover was at 02:53:00 UTC")
+	// demo-2 found itself what it has and its primary had not.
+	s.DivergedInstances = []string{"demo-2"}
+	f.live("demo-2").Errant = set(uuid2 + ":7-9")
+	return f
+}
+
 func untouched() *Facts {
 	f := healthy()
 	f.Cluster.Status, f.Live, f.Pods, f.Reference, f.ReadWrite = v1alpha1.ClusterStatus{}, nil, nil, nil, nil
@@ -193,7 +222,7 @@ func untouched() *Facts {
 
 var situations = map[string]func() *Facts{
 	"healthy": healthy, "failover": failover, "blocked": blocked, "provisioning": provisioning, "diverged": diverged, "degraded": degraded,
-	"unreachable": unreachable, "writes-wait": writesWait, "not-permitted": notPermitted, "untouched": untouched,
+	"unreachable": unreachable, "writes-wait": writesWait, "not-permitted": notPermitted, "untouched": untouched, "fenced-primary": fencedPrimary, "bounded": bounded,
 }
 
 func TestTheTableOfEachSituation(t *testing.T) {

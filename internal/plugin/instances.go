@@ -38,6 +38,12 @@ func instanceOf(f *Facts, name string) Instance {
 		in.Notes = append([]string{message}, in.Notes...)
 	}
 	in.Stale = !in.Live && f.Live[name].Problem != ""
+	if slices.Contains(f.Cluster.Status.FencedInstances, name) {
+		in.Role = "fenced"
+		if in.State != string(core.Fenced) {
+			in.note("fenced by somebody: its mysqld is to be stopped, its data is kept")
+		}
+	}
 	if slices.Contains(f.Cluster.Status.DivergedInstances, name) {
 		in.Role = "diverged"
 	}
@@ -161,10 +167,15 @@ func (in *Instance) compare(f *Facts, r *core.Report) {
 		n := p.Server.Executed.Subtract(r.Server.Executed).Count()
 		in.Lacks = &n
 	}
-	if f.Reference == nil || f.Reference.Server == nil || f.holder() == in.Name {
+	if f.holder() == in.Name {
 		return
 	}
-	errant := errantOf(r, f.Reference.Server)
+	errant := r.Errant // what it found itself, before it would have followed
+	if f.Reference != nil && f.Reference.Server != nil {
+		errant = errantOf(r, f.Reference.Server)
+	} else if errant.IsEmpty() {
+		return
+	}
 	n := errant.Count()
 	in.Errant = &n
 	if n > 0 {

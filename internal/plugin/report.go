@@ -38,6 +38,10 @@ type Report struct {
 	Operation  *Operation `json:"operation,omitempty"`
 	Promotion  *Promotion `json:"promotion,omitempty"`
 	Durability Durability `json:"durability"`
+	// Fenced instances were taken out of service by somebody.
+	Fenced []string `json:"fencedInstances,omitempty"`
+	// Bounds are those that the user set to failovers; nil without any.
+	Bounds *Bounds `json:"failoverBounds,omitempty"`
 
 	Wanted    int        `json:"wantedInstances"`
 	Ready     int        `json:"readyInstances"`
@@ -81,6 +85,21 @@ type Durability struct {
 	Attached *int   `json:"attachedReplicas,omitempty"`
 	Status   string `json:"durable,omitempty"`
 	Message  string `json:"message,omitempty"`
+	// LosslessSince is the epoch since when each acknowledged write is on as many
+	// replicas as Guaranteed; 0 when that cannot be promised.
+	LosslessSince int64 `json:"losslessSinceEpoch,omitempty"`
+	Guaranteed    int   `json:"guaranteedReplicas,omitempty"`
+}
+
+// Bounds of failovers, from spec.failoverPolicy.
+type Bounds struct {
+	TransactionsBehind *uint64  `json:"maxTransactionsBehind,omitempty"`
+	Lag                string   `json:"maxReplicationLag,omitempty"`
+	Between            string   `json:"minTimeBetweenFailovers,omitempty"`
+	Preferred          []string `json:"preferredPrimary,omitempty"`
+	// LastFailover, and NotBefore when the next one may begin, if that is not yet.
+	LastFailover *time.Time `json:"lastFailover,omitempty"`
+	NotBefore    *time.Time `json:"noFailoverBefore,omitempty"`
 }
 
 // Instance is the situation of one instance.

@@ -89,6 +89,9 @@ func (p page) details(r Report) {
 		p.line("Promotion", "%s", p.promotion(pr))
 	}
 	p.line("Durability", "%s", durabilityText(r.Durability))
+	if r.Bounds != nil {
+		p.line("Bounds", "%s", p.bounds(r.Bounds))
+	}
 	_, _ = fmt.Fprintln(p.out)
 }
 
@@ -139,10 +142,35 @@ func durabilityText(d Durability) string {
 	if d.Acks != nil {
 		text += fmt.Sprintf("; now it waits for %d, %d attached", *d.Acks, *d.Attached)
 	}
+	if d.LosslessSince > 0 {
+		text += fmt.Sprintf("; each write acknowledged since epoch %d is on %s", d.LosslessSince, count(d.Guaranteed, "replica"))
+	}
 	if d.Status != "" && d.Status != "True" {
 		text += "; Durable is " + d.Status + ": " + d.Message
 	}
 	return text
+}
+
+// bounds tells what the user set, in the words of spec.failoverPolicy.
+func (p page) bounds(b *Bounds) string {
+	var all []string
+	if n := b.TransactionsBehind; n != nil {
+		all = append(all, fmt.Sprintf("a new primary lacks at most %s", count(int(*n), "transaction")))
+	}
+	if b.Lag != "" {
+		all = append(all, "lags at most "+b.Lag)
+	}
+	if b.Between != "" {
+		text := b.Between + " between failovers"
+		if b.NotBefore != nil {
+			text += fmt.Sprintf(" (the last was %s ago: NONE BEFORE %s)", ago(p.now, b.LastFailover), stamp(*b.NotBefore))
+		}
+		all = append(all, text)
+	}
+	if len(b.Preferred) > 0 {
+		all = append(all, "preferred: "+strings.Join(b.Preferred, ", "))
+	}
+	return "spec.failoverPolicy: " + orElse(strings.Join(all, "; "), "none")
 }
 
 func (p page) instances(r Report) {
