@@ -124,10 +124,13 @@ type PromotionStatus struct {
 	// a majority.
 	// +optional
 	Size int32 `json:"size,omitempty"`
-	// EndedPod is the UID of the instance's Pod of which the kubelet reported
-	// the end.
+	// Pods are the UIDs of the instance's Pods that may have become writable in
+	// this epoch ("awaited": one that was made and not seen yet); EndedPods are
+	// those of which the kubelet reported the end.
 	// +optional
-	EndedPod string `json:"endedPod,omitempty"`
+	Pods []string `json:"pods,omitempty"`
+	// +optional
+	EndedPods []string `json:"endedPods,omitempty"`
 	// FencedBelow is the epoch below which the instance's manager promised not
 	// to be writable.
 	// +optional

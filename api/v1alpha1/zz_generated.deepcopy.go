@@ -485,6 +485,16 @@ func (in *PromotionStatus) DeepCopyInto(out *PromotionStatus) {
 		in, out := &in.GrantedAt, &out.GrantedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.Pods != nil {
+		in, out := &in.Pods, &out.Pods
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.EndedPods != nil {
+		in, out := &in.EndedPods, &out.EndedPods
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.WritableSince != nil {
 		in, out := &in.WritableSince, &out.WritableSince
 		*out = (*in).DeepCopy()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"syscall"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -33,7 +34,11 @@ func operatorCommand() *cobra.Command {
 			}
 			ctx, stop := untilTerminated(cmd.Context())
 			defer stop()
-			return operator.Run(ctx, conf, o)
+			err = operator.Run(ctx, conf, o)
+			if errors.Is(err, operator.ErrLeadershipLost) {
+				return beginAnew(err)
+			}
+			return err
 		}}
 	f := cmd.Flags()
 	f.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address of the metrics, 0 for none")
@@ -45,4 +50,12 @@ func operatorCommand() *cobra.Command {
 	f.IntVar(&o.Workers, "workers", 16, "number of clusters that are looked at side by side")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	return cmd
+}
+
+// beginAnew replaces the process by itself: nothing that it was doing goes on, and
+// nothing that it knew is left. A container that exits instead is held back by the
+// kubelet for longer each time, when it may be needed most.
+func beginAnew(why error) error {
+	slog.New(slog.NewJSONHandler(os.Stderr, nil)).Warn("begins anew", "why", why.Error())
+	return errors.Join(why, syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
 }

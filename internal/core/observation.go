@@ -150,14 +150,18 @@ type Promotion struct {
 	// Size is the smallest number of instances of which the primary may believe
 	// that a majority has to vouch for it.
 	Size int
-	// EndedPod is the UID of a Pod of the instance of which the kubelet reported
-	// the end, and FencedBelow what its manager promised: kept here for an
-	// operator that did not hear it.
-	EndedPod    string
+	// Pods are the UIDs of the Pods of the instance that may have become writable
+	// in this epoch, PodAwaited for one that was made and not seen yet; Ended are
+	// those of them of which the kubelet reported the end; FencedBelow is what the
+	// manager promised. Kept here for an operator that did not hear it.
+	Pods, Ended []string
 	FencedBelow int64
 	// WritableSince is when it was first seen writable; zero until then.
 	WritableSince time.Time
 }
+
+// PodAwaited stands for a Pod that was made and has not been seen yet.
+const PodAwaited = "awaited"
 
 // Operation is a multi-step operation in progress.
 type Operation struct {

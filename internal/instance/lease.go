@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -138,6 +139,25 @@ func (l *lease) release(ctx context.Context) error {
 		}
 	}
 	l.set(0, time.Time{})
+	return nil
+}
+
+// acquireLease takes the lease, and then reads the Cluster from the API server: a
+// view that is behind may permit what is of the past. Whoever granted a later
+// epoch since has taken the record, or is seen now.
+func (m *manager) acquireLease(ctx context.Context, epoch int64) error {
+	if err := m.lease.acquire(ctx, epoch); err != nil {
+		return err
+	}
+	c, err := m.kube.Cluster(ctx)
+	if err != nil {
+		m.lease.set(0, time.Time{})
+		return fmt.Errorf("confirming the promotion of epoch %d: %w", epoch, err)
+	}
+	if p := c.Status.Promotion; p == nil || p.Epoch != epoch || p.Instance != m.opt.Instance {
+		m.setCluster(c)
+		return errors.Join(fmt.Errorf("taking the lease for epoch %d: that epoch has ended", epoch), m.lease.release(ctx))
+	}
 	return nil
 }
 

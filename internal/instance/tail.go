@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -36,6 +38,9 @@ func (m *manager) cutTail(a agent.CutTail) error {
 	if err != nil {
 		return err
 	}
+	if err := m.renewUUID(); err != nil {
+		return err
+	}
 	tail, kept, err := binlog.CutTail(log, a.Held, filepath.Join(m.opt.Dirs.Meta, tailsDir))
 	switch {
 	case isRefused(err):
@@ -48,6 +53,17 @@ func (m *manager) cutTail(a agent.CutTail) error {
 		m.log.Info("the successor holds all that the binary log does", "log", log)
 	}
 	return m.forgetTail()
+}
+
+// renewUUID has mysqld begin with another server UUID. The numbers of what is cut
+// off were given already, and a replica that received them without acknowledging
+// would take later transactions of the same numbers for these.
+func (m *manager) renewUUID() error {
+	err := os.Remove(filepath.Join(m.opt.Dirs.Data, "auto.cnf"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("renewing the server's UUID: %w", err)
+	}
+	return nil
 }
 
 // isRefused: the log is readable and must not be cut.

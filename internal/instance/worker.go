@@ -188,7 +188,7 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.Demote:
 		return m.stopWrites()
 	case agent.AcquireLease:
-		return m.lease.acquire(ctx, a.Epoch)
+		return m.acquireLease(ctx, a.Epoch)
 	case agent.BecomePrimary:
 		return m.becomePrimary(ctx, a)
 	case agent.AskPrimary:

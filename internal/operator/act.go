@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -111,7 +112,12 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 		if err := a.prerequisites.instance(ctx, c, ca, e.Instance); err != nil {
 			return err
 		}
-		return a.create(ctx, resources.Pod(c, e.Instance, a.podOptions(ctx, c, e.Instance, e.Ordinal)))
+		pod := resources.Pod(c, e.Instance, a.podOptions(ctx, c, e.Instance, e.Ordinal))
+		if slices.Contains(c.Status.FencedInstances, e.Instance) {
+			// It was fenced by an annotation of its former Pod.
+			pod.Annotations[v1alpha1.AnnotationFencing] = "on"
+		}
+		return a.create(ctx, pod)
 	case core.DeletePod:
 		return a.deletePod(ctx, c, e)
 	case core.DeleteInstance:

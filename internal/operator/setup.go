@@ -3,6 +3,8 @@ package operator
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
@@ -47,7 +49,11 @@ type Options struct {
 	Workers int
 }
 
-// Run runs the operator until ctx ends.
+// ErrLeadershipLost: another operator may lead by now. The process must begin anew
+// before it does anything else.
+var ErrLeadershipLost = errors.New("the lead was lost")
+
+// Run runs the operator until ctx ends. It is over with ErrLeadershipLost, too.
 func Run(ctx context.Context, conf *rest.Config, o Options) error {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -85,7 +91,15 @@ func Run(ctx context.Context, conf *rest.Config, o Options) error {
 	if err := addController(ctx, mgr, o); err != nil {
 		return err
 	}
-	return mgr.Start(ctx)
+	err = mgr.Start(ctx)
+	select {
+	case <-mgr.Elected():
+		if err != nil && ctx.Err() == nil && o.LeaderElect {
+			return fmt.Errorf("%w: %w", ErrLeadershipLost, err)
+		}
+	default:
+	}
+	return err
 }
 
 // cacheOptions keep in memory only what belongs to a Cluster.

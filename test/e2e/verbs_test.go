@@ -190,7 +190,7 @@ func (w *world) open(service string) *sql.DB {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = db.Close() })
-	err = wait.PollUntilContextTimeout(w.ctx, 20*time.Millisecond, 5*time.Second, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(w.ctx, 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		return db.PingContext(ctx) == nil, nil
 	})
 	if err != nil {

@@ -122,8 +122,28 @@ func demoted(s *scene) bool {
 
 // promoting: it never was writable in this epoch and nothing hinders it.
 func promoting(s *scene) bool {
-	return s.reachable && s.p.WritableSince.IsZero() && s.report.State != core.Stopped &&
+	return s.reachable && s.p.WritableSince.IsZero() && s.report.State != core.Stopped && !cannotGetThere(s) &&
 		s.report.FencedBelow <= s.p.Epoch && s.report.PodUID == s.p.PodUID
+}
+
+// cannotGetThere: it lacks what it must have, and nobody can give it any more; or
+// it cannot apply what it has.
+func cannotGetThere(s *scene) bool {
+	op := s.o.Cluster.Status.Operation
+	r, serves := serving(s.holder)
+	switch {
+	case s.report.Reason == "TransactionsMissing" || s.report.Reason == "ApplierStopped":
+		return true
+	case !serves || op == nil || op.Kind != core.OperationFailover || r.FencedBelow > s.p.Epoch:
+		return false
+	}
+	from := s.o.Instance(s.p.From)
+	if from != nil {
+		if _, sends := serving(from); sends {
+			return false
+		}
+	}
+	return !r.Server.Holds().Contains(s.p.RequiredGTID) && s.holder.Report.NotBefore().After(s.p.GrantedAt)
 }
 
 // demotedByLastWord: the manager cannot be asked any more, and it will not take

@@ -1,16 +1,22 @@
 package async
 
+import (
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
+
 // keepEvidence puts into the status what an operator that starts anew could not
-// hear again: the reported end of the Pod that may be writable, and its manager's
-// promise.
+// hear again: which Pods may have become writable in the epoch, which of them have
+// ended, and what the manager promised.
 func (d *decision) keepEvidence() {
 	p, holder := d.s.Promotion, d.holder()
 	if p == nil {
 		return
 	}
-	if hasEnded(holder, p) {
-		p.EndedPod = p.PodUID
-	}
+	open := stillOpen(holder, p)
+	p.Pods = openable(holder, p)
+	p.Ended = slices.DeleteFunc(slices.Clone(p.Pods), func(uid string) bool { return slices.Contains(open, uid) })
 	word := holder.Report
 	if !word.Known() {
 		word = holder.LastWord
@@ -18,8 +24,14 @@ func (d *decision) keepEvidence() {
 	if r, _ := word.Get(); promises(word, p, p.Epoch+1) {
 		p.FencedBelow = max(p.FencedBelow, r.FencedBelow)
 	}
-	if pod, known := holder.Pod.Get(); known && pod.Exists && pod.UID == p.PodUID && pod.Terminated {
-		p.EndedPod = p.PodUID
+}
+
+// expectPod: a Pod of the holder is about to be made, and may become writable
+// before anybody has seen it.
+func (d *decision) expectPod(in *core.Instance) {
+	p := d.s.Promotion
+	if p != nil && p.Instance == in.Name && !slices.Contains(p.Pods, core.PodAwaited) {
+		p.Pods = append(p.Pods, core.PodAwaited)
 	}
 }
 

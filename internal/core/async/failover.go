@@ -127,6 +127,9 @@ func (d *decision) restartInPlace() bool {
 	if !known || !mayGoOn(r, d.s.Promotion) || r.State == core.Hung || r.Data != core.DataPopulated && r.Data != core.DataUnknown {
 		return false
 	}
+	if l, seen := d.o.Cluster.Lease.Get(); seen && l.Holder == "" && l.Epoch > d.s.Promotion.Epoch {
+		return false // it was taken from it: only another promotion helps
+	}
 	why := d.nobodyTakesOver()
 	if why == "" {
 		return false
@@ -165,7 +168,8 @@ func mayGoOn(r core.Report, p *core.Promotion) bool {
 // not, whoever keeps it going is asked to stop.
 func (d *decision) seekProof(next int64) {
 	d.s.Operation.Step, d.s.Operation.Deadline = core.StepProve, time.Time{}
-	if d.holder().Report.Known() {
+	// A Pod elsewhere that answers can promise nothing for the one that took writes.
+	if r, known := d.holder().Report.Get(); known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.s.Promotion) {
 		d.askToDemote(next)
 		return
 	}

@@ -154,7 +154,15 @@ func ended(old *core.Instance, p *core.Promotion) bool {
 	}
 	r, heard := old.Report.Get()
 	hasNoData := heard && r.PodUID == pod.UID && (r.Data == core.DataEmpty || r.Data == core.DataScratch)
-	return (p.EndedPod == p.PodUID || slices.Contains(old.EndedPods, p.PodUID)) && (!pod.Exists || pod.Node == "" || pod.Node != p.Node || hasNoData)
+	for _, uid := range append([]string{p.PodUID}, p.Pods...) {
+		if uid == core.PodAwaited && pod.Exists || pod.Exists && uid == pod.UID && (pod.Node != p.Node || hasNoData) {
+			continue
+		}
+		if !slices.Contains(p.Ended, uid) && !slices.Contains(old.EndedPods, uid) && (!pod.Exists || pod.UID != uid || !pod.Terminated) {
+			return false
+		}
+	}
+	return !pod.Exists || pod.UID == p.PodUID || pod.Node == "" || pod.Node != p.Node || hasNoData || slices.Contains(old.EndedPods, pod.UID) || pod.Terminated
 }
 
 // positions are those of instances that answer, have not diverged and hold data.

@@ -143,7 +143,7 @@ func (d *decision) grant(e election, p proven, acks int) {
 	d.s.Epoch = d.nextEpoch()
 	d.s.Promotion = &core.Promotion{
 		Epoch: d.s.Epoch, Instance: e.winner, Proof: p.proof, Evidence: p.evidence, From: from,
-		RequiredGTID: e.holds, RequiredAcks: acks, GrantedAt: d.now(), PodUID: e.podUID, Node: e.node,
+		RequiredGTID: e.holds, RequiredAcks: acks, GrantedAt: d.now(), PodUID: e.podUID, Node: e.node, Pods: []string{e.podUID},
 		LosslessSince: d.losslessSince(acks), Size: max(len(d.s.InstanceNames), 1),
 	}
 	d.diagnosis = finding{core.PrimaryPromoting, "it is being made writable"}

@@ -86,23 +86,43 @@ func podTerminated(o *core.Observation, holder *core.Instance, _ int64) (proven,
 	switch {
 	case !known || p.PodUID == "":
 		return proven{}, false
-	case pod.Exists && pod.UID == p.PodUID && pod.Terminated:
+	case pod.Exists && pod.UID == p.PodUID && pod.Terminated && len(stillOpen(holder, p)) == 0:
 		return proven{core.ProofPodTerminated, "the kubelet of " + pod.Node + " reported the containers of Pod " + pod.UID + " terminated", holder.Pod.Received()}, true
-	case hasEnded(holder, p) && (!mayTakeOver(pod, p) || saysEmpty(holder)):
+	case len(stillOpen(holder, p)) == 0:
 		return proven{core.ProofPodTerminated, "the kubelet reported the containers of Pod " + p.PodUID + " terminated before it was deleted", holder.Pod.Received()}, true
 	}
 	return proven{}, false
 }
 
-// hasEnded: the kubelet reported the end of the Pod that may be writable, now or
-// to an operator that kept it in the status.
-func hasEnded(holder *core.Instance, p *core.Promotion) bool {
-	return p.PodUID != "" && (p.EndedPod == p.PodUID || slices.Contains(holder.EndedPods, p.PodUID))
+// openable are the Pods that may have become writable in the epoch: the one that
+// was promoted, and every other of the holder that was made and may take over.
+func openable(holder *core.Instance, p *core.Promotion) []string {
+	pods := slices.Clone(p.Pods)
+	if !slices.Contains(pods, p.PodUID) {
+		pods = append(pods, p.PodUID)
+	}
+	pod, known := holder.Pod.Get()
+	if !known || !pod.Exists || pod.UID == p.PodUID {
+		return pods
+	}
+	pods = slices.DeleteFunc(pods, func(uid string) bool { return uid == core.PodAwaited || uid == pod.UID })
+	r, heard := holder.Report.Get()
+	if hasNoData := heard && r.PodUID == pod.UID && saysEmpty(holder); mayTakeOver(pod, p) && !hasNoData {
+		pods = append(pods, pod.UID)
+	}
+	return pods
+}
+
+// stillOpen are those of them of which the kubelet did not report the end.
+func stillOpen(holder *core.Instance, p *core.Promotion) []string {
+	pod, _ := holder.Pod.Get()
+	return slices.DeleteFunc(openable(holder, p), func(uid string) bool {
+		return slices.Contains(p.Ended, uid) || slices.Contains(holder.EndedPods, uid) || pod.Exists && pod.UID == uid && pod.Terminated
+	})
 }
 
 // mayTakeOver: another Pod of the holder may become writable in the same epoch,
-// because it runs on the same node; one without data may not. The end of the
-// former proves nothing then.
+// because it runs on the same node. The end of the former proves nothing then.
 func mayTakeOver(pod core.Pod, p *core.Promotion) bool {
 	return pod.Exists && pod.Node != "" && (p.Node == "" || pod.Node == p.Node)
 }

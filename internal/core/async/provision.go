@@ -68,8 +68,10 @@ func (d *decision) keep(in *core.Instance) {
 		d.keepPod(in, pod, vol)
 	case vol.Deleting || isGone(in) && d.isSurplus(in):
 	case !vol.Exists:
+		d.expectPod(in)
 		d.do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
 	default:
+		d.expectPod(in)
 		d.do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
 	}
 }
@@ -78,7 +80,7 @@ func (d *decision) keep(in *core.Instance) {
 // A new Pod of the same instance could become writable again and undo the proof.
 func (d *decision) isEvidence(in *core.Instance) bool {
 	p := d.s.Promotion
-	if p == nil || p.Instance != in.Name || d.s.EstablishedAt.IsZero() || d.takesWrites() {
+	if p == nil || p.Instance != in.Name || d.s.EstablishedAt.IsZero() || d.takesWrites() || d.diagnosis.name == core.PrimaryFenced {
 		return false
 	}
 	since := d.s.FailingSince
@@ -254,13 +256,17 @@ func (d *decision) isHeldElsewhere(r core.Report, victim, holder *core.Instance)
 		d.say(fmt.Sprintf("%s is to be removed, but %s does not hold all that it holds", victim.Name, holder.Name))
 		return false
 	}
-	need := d.o.Cluster.Durability.Wished(len(d.o.Instances) - 1)
-	have := 0
+	have, members := 0, 1
 	others(d.o, holder.Name, func(in *core.Instance) {
+		if in.Name != victim.Name && !saysEmpty(in) {
+			members++
+		}
 		if other, ok := serving(in); ok && in.Name != victim.Name && !slices.Contains(d.s.Diverged, in.Name) && other.Server.Holds().Contains(holds) {
 			have++
 		}
 	})
+	// Who has no data yet acknowledges nothing.
+	need := d.o.Cluster.Durability.Wished(members)
 	if have < need {
 		d.say(fmt.Sprintf("%s is to be removed, but %d of %d replicas hold all that it holds", victim.Name, have, need))
 		return false

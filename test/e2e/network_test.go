@@ -1,0 +1,213 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordination "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/test/testbed"
+)
+
+const quorumSpec = `
+  instances: 3
+  affinity: {podAntiAffinityType: required}
+  storage: {size: 1Gi}
+  mysql:
+    semiSync: {enabled: true, dataDurability: quorum}
+`
+
+const asyncSpec = `
+  instances: 3
+  affinity: {podAntiAffinityType: required}
+  storage: {size: 1Gi}
+`
+
+// TestNetwork loses nodes and the network between them under quorum durability:
+// not one acknowledged row may be missing afterwards.
+func TestNetwork(t *testing.T) {
+	w := newWorld(t, "net")
+	w.apply(quorumSpec)
+	w.healthy(3 * time.Minute)
+	for _, step := range []struct {
+		name string
+		do   func(*world)
+	}{
+		{"PartitionedFromTheAPIServer", (*world).primaryCutFromAPI},
+		{"APIServerOutOfReachOfAll", (*world).everybodyCutFromAPI},
+		{"PrimaryNodePartitioned", (*world).primaryNodePartitioned},
+		{"PrimaryNodePoweredOff", (*world).primaryNodePoweredOff},
+		{"PrimaryPartitionedFromOtherNodes", (*world).primaryCutFromNodes},
+		{"ReplicaNodePartitioned", (*world).replicaNodePartitioned},
+	} {
+		if !t.Run(step.name, func(t *testing.T) { step.do(w.in(t)) }) {
+			return
+		}
+	}
+}
+
+// TestLease replaces a primary on a lost node without quorum: only its lease and
+// the vouches of its peers tell that it has stopped.
+func TestLease(t *testing.T) {
+	w := newWorld(t, "lease")
+	w.apply(asyncSpec)
+	w.healthy(3 * time.Minute)
+	w.awayFromOperator()
+	old := w.primary()
+	node := w.pod(old).Spec.NodeName
+	l := w.startWriting()
+	at := w.fault("partition", node)
+	outage := l.ackedAfter(at.Add(2*time.Second), time.Minute) + 2*time.Second
+	w.t.Logf("writable %s after the partition (%s)", outage, w.proof())
+	if limit := 18*time.Second + 2*time.Second; outage > limit || w.proof() != "LeaseExpired" {
+		t.Errorf("writable after %s by %s; wanted at most %s by LeaseExpired", outage, w.proof(), limit)
+	}
+	w.fault("heal", node)
+	w.becomes(3*time.Minute, func(c *v1alpha1.Cluster) bool {
+		return testbed.Healthy(c) || slices.Contains(c.Status.DivergedInstances, old)
+	})
+	l.Stop()
+}
+
+// fault runs a command of the local Kubernetes on a node; it is taken back when
+// the test ends.
+func (w *world) fault(verb, node string) time.Time {
+	w.t.Helper()
+	back := map[string]string{"partition": "heal", "poweroff": "poweron"}[verb]
+	args := strings.Fields(node)
+	if back != "" {
+		w.t.Cleanup(func() {
+			if out, err := bed.Localkube(w.ctx, back, args[0]); err != nil {
+				w.t.Error(err, out)
+			}
+		})
+	}
+	at := time.Now()
+	if out, err := bed.Localkube(w.ctx, append([]string{verb}, args...)...); err != nil {
+		w.t.Fatal(err, out)
+	}
+	return at
+}
+
+func (w *world) proof() string { return w.cluster().Status.Promotion.Proof }
+
+// awayFromOperator moves the primary to a node on which the leading operator does
+// not run: what is measured is the loss of the primary alone.
+func (w *world) awayFromOperator() {
+	w.t.Helper()
+	var lease coordination.Lease
+	if err := bed.Client.Get(w.ctx, types.NamespacedName{Namespace: "cnmsql-system", Name: "cnmsql-operator"}, &lease); err != nil {
+		w.t.Fatal(err)
+	}
+	leader, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
+	node := w.kubectl("-n", "cnmsql-system", "get", "pod", leader, "-o", "jsonpath={.spec.nodeName}")
+	if w.pod(w.primary()).Spec.NodeName != node {
+		return
+	}
+	to := w.replica()
+	w.switchTo(to)
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && testbed.Healthy(c) })
+}
+
+// outageOfAPI is longer than a lease lasts.
+const outageOfAPI = 25 * time.Second
+
+// primaryCutFromAPI: peers vouch for the primary, and the operator reaches it.
+func (w *world) primaryCutFromAPI() {
+	primary := w.primary()
+	node := w.pod(primary).Spec.NodeName
+	l := w.startWriting()
+	w.fault("partition", node+" --from api")
+	l.ackedAfter(time.Now().Add(outageOfAPI), time.Minute)
+	w.fault("heal", node)
+	w.goesOn(l, primary)
+}
+
+// everybodyCutFromAPI: no lease can be renewed by anybody.
+func (w *world) everybodyCutFromAPI() {
+	primary := w.primary()
+	nodes := strings.Fields(w.kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"))
+	l := w.startWriting()
+	for _, node := range nodes {
+		w.fault("partition", node+" --from api")
+	}
+	l.ackedAfter(time.Now().Add(outageOfAPI), time.Minute)
+	// When the API server is back it takes all nodes for lost, and all endpoints
+	// with them, until their kubelets report: what was written before counts.
+	gap := l.Stop().LongestGap.Duration()
+	for _, node := range nodes {
+		w.fault("heal", node)
+	}
+	if gap > 2*time.Second {
+		w.t.Errorf("without the API server nothing could be written for %s", gap)
+	}
+	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.ReadyInstances < 3 })
+	w.goesOn(l, primary)
+}
+
+// goesOn: nothing but the network has changed.
+func (w *world) goesOn(l *load, primary string) {
+	w.t.Helper()
+	w.healthy(2 * time.Minute)
+	report := l.stopAndLoseNothing()
+	if gap := report.LongestGap.Duration(); gap > 2*time.Second {
+		w.t.Errorf("nothing could be written for %s", gap)
+	}
+	if now := w.primary(); now != primary {
+		w.t.Errorf("%s was replaced by %s", primary, now)
+	}
+}
+
+func (w *world) primaryNodePartitioned() { w.primaryNodeLost("partition", "heal") }
+func (w *world) primaryNodePoweredOff()  { w.primaryNodeLost("poweroff", "poweron") }
+
+// lostLimit is how long writes may be refused when a node is lost under quorum.
+const lostLimit = 10 * time.Second
+
+func (w *world) primaryNodeLost(verb, back string) {
+	w.awayFromOperator()
+	old := w.primary()
+	node := w.pod(old).Spec.NodeName
+	l := w.startWriting()
+	at := w.fault(verb, node)
+	outage := l.ackedAfter(at.Add(time.Second), 2*time.Minute) + time.Second
+	w.t.Logf("%s: writable %s after it, proof %s", verb, outage, w.proof())
+	if outage > lostLimit || w.proof() != "QuorumCut" {
+		w.t.Errorf("writable %s after %s by %s; wanted at most %s by QuorumCut", outage, verb, w.proof(), lostLimit)
+	}
+	w.fault(back, node)
+	w.moved(old, 3*time.Minute)
+	l.stopAndLoseNothing()
+}
+
+// primaryCutFromNodes: the API server is reached by all, peers and the operator
+// are not.
+func (w *world) primaryCutFromNodes() {
+	w.awayFromOperator()
+	old := w.primary()
+	node := w.pod(old).Spec.NodeName
+	l := w.startWriting()
+	at := w.fault("partition", node+" --from nodes")
+	outage := l.ackedAfter(at.Add(time.Second), 2*time.Minute) + time.Second
+	w.t.Logf("writable %s after it, proof %s", outage, w.proof())
+	w.fault("heal", node)
+	w.moved(old, 3*time.Minute)
+	l.stopAndLoseNothing()
+}
+
+func (w *world) replicaNodePartitioned() {
+	primary := w.primary()
+	node := w.pod(w.replica()).Spec.NodeName
+	l := w.startWriting()
+	w.fault("partition", node)
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Phase != "Healthy" })
+	l.ackedAfter(time.Now().Add(20*time.Second), time.Minute)
+	w.fault("heal", node)
+	w.goesOn(l, primary)
+}
