@@ -252,6 +252,8 @@ func (w *world) pause(machine int, took time.Duration) {
 	w.tell("%s is paused for %s", w.machines[machine].name, took)
 	w.beforeNetworkChange()
 	w.machines[machine].pausedUntil = w.now + took
+	w.listen()
+	w.at(took, nowhere, w.listen)
 	for _, op := range w.ops {
 		op.watchSilence()
 	}

@@ -84,6 +84,7 @@ func (s *mysqld) answers() bool { return s != nil && !s.dead && !s.stopped && s.
 func (s *mysqld) suspend() {
 	s.stopped = true
 	s.changed()
+	s.w.listen()
 }
 
 func (s *mysqld) resume() {
@@ -97,6 +98,7 @@ func (s *mysqld) resume() {
 		s.do(f)
 	}
 	s.changed()
+	s.w.listen()
 }
 
 // end is the process's end, however it came. Clients whose connections break do
@@ -142,7 +144,7 @@ func (s *mysqld) report() *core.Server {
 		out.SemiSync.Acks, out.SemiSync.Blocks = s.semi.acks, s.semi.timeout >= forever
 	}
 	if d.source != "" {
-		r := &core.Replication{SourceHost: d.source, IORunning: s.io.stream != nil, IOConnecting: s.io.trying(), SQLRunning: s.applying,
+		r := &core.Replication{SourceHost: d.source, IORunning: s.io.stream != nil, Silent: s.io.stream != nil && s.io.stream.silent, IOConnecting: s.io.trying(), SQLRunning: s.applying,
 			IOError: s.io.err, SQLError: d.sqlError, Retrieved: d.retrieved}
 		r.LagSeconds = float64(len(d.relay))
 		out.Replication = r

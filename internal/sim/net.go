@@ -90,7 +90,7 @@ func (w *world) cut(from, to int) {
 	}
 	w.beforeNetworkChange()
 	l.cut, l.since = true, w.now
-	w.afterCut(from, to)
+	w.listen()
 }
 
 func (w *world) mend(from, to int) {

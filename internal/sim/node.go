@@ -43,6 +43,7 @@ func (n *node) boot() {
 // powerOff: everything that runs on the node ends at once, and what was not on
 // the disk is gone.
 func (n *node) powerOff() {
+	n.w.machines[n.machine].off = true
 	for _, uid := range n.order {
 		c := n.containers[uid]
 		if c.manager != nil {
@@ -51,7 +52,7 @@ func (n *node) powerOff() {
 	}
 	n.pods.stop()
 	n.containers, n.order = map[string]*container{}, nil
-	n.w.machines[n.machine].off = true
+	n.w.listen()
 }
 
 func (n *node) powerOn() {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -31,7 +32,10 @@ type stream struct {
 	sending  bool
 	stalled  bool
 	broken   bool
-	last     time.Duration // arrival of what was sent last: nothing overtakes
+	// silent: nothing was heard for long; silentSince is when that began.
+	silent      bool
+	silentSince time.Duration
+	last        time.Duration // arrival of what was sent last: nothing overtakes
 }
 
 func (r *receiver) trying() bool { return r.on && r.stream == nil }
@@ -182,26 +186,46 @@ func (st *stream) sourceEnded() {
 	to.at(netTimeout, lost)
 }
 
-// afterCut: who hears nothing any more gives up after a while.
-func (w *world) afterCut(a, b int) {
-	since := w.link(a, b).since
+// isHeard: the source says something at least every half second.
+func (st *stream) isHeard() bool {
+	w := st.w
+	return !st.from.dead && !st.from.stopped && w.reaches(st.from.machine, st.to.machine) && w.machines[st.from.machine].pausedUntil <= w.now
+}
+
+// listen has every replica notice that its source has fallen silent, or is heard
+// again: by core.SilentAfter it knows, and after netTimeout it gives up.
+func (w *world) listen() {
 	for _, s := range w.servers() {
 		st := s.io.stream
-		if st == nil {
-			continue
-		}
-		isHeard := s.machine == b && st.from.machine == a
-		isSaid := s.machine == a && st.from.machine == b
-		if !isHeard && !isSaid {
-			continue
-		}
-		s.at(netTimeout, func() {
-			if l := w.link(a, b); l.cut && l.since == since && !st.broken {
-				st.broken = true
-				s.io.lost(st)
+		switch {
+		case st == nil || st.broken:
+		case st.isHeard():
+			if st.silent {
+				s.changed()
 			}
-		})
+			st.silentSince, st.silent = 0, false
+		case st.silentSince == 0:
+			st.fallSilent()
+		}
 	}
+}
+
+func (st *stream) fallSilent() {
+	since := st.w.now
+	st.silentSince = since
+	still := func() bool { return st.silentSince == since && !st.broken && !st.isHeard() && st.to.io.stream == st }
+	st.to.at(core.SilentAfter, func() {
+		if still() {
+			st.silent = true
+			st.to.changed()
+		}
+	})
+	st.to.at(netTimeout, func() {
+		if still() {
+			st.broken = true
+			st.to.io.lost(st)
+		}
+	})
 }
 
 // afterMend: what stood still goes on.
@@ -217,6 +241,7 @@ func (w *world) afterMend() {
 	for _, op := range w.ops {
 		op.afterMend()
 	}
+	w.listen()
 }
 
 // pump sends all that is logged and was not sent.

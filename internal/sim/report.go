@@ -107,7 +107,7 @@ func sameReplication(a, b *core.Replication) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
 	}
-	return a.SourceHost == b.SourceHost && a.SourceUUID == b.SourceUUID && a.IORunning == b.IORunning &&
+	return a.SourceHost == b.SourceHost && a.SourceUUID == b.SourceUUID && a.IORunning == b.IORunning && a.Silent == b.Silent &&
 		a.IOConnecting == b.IOConnecting && a.SQLRunning == b.SQLRunning && a.IOError == b.IOError &&
 		a.IOErrno == b.IOErrno && a.SQLError == b.SQLError
 }
@@ -131,7 +131,7 @@ func samePromotion(a, b *core.Promotion) bool {
 	return a.Epoch == b.Epoch && a.Instance == b.Instance && a.Proof == b.Proof && a.Evidence == b.Evidence && a.From == b.From &&
 		a.RequiredGTID.Equal(b.RequiredGTID) && a.RequiredAcks == b.RequiredAcks && a.GrantedAt.Equal(b.GrantedAt) &&
 		a.PodUID == b.PodUID && a.Node == b.Node && a.WritableSince.Equal(b.WritableSince) &&
-		a.LosslessSince == b.LosslessSince && a.Size == b.Size && a.EndedPod == b.EndedPod && a.FencedBelow == b.FencedBelow
+		a.LosslessSince == b.LosslessSince && a.Size == b.Size && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Ended, b.Ended) && a.FencedBelow == b.FencedBelow
 }
 
 func sameOperation(a, b *core.Operation) bool {

@@ -111,7 +111,7 @@ func (s *mysqld) acknowledged(replica *database, pos int) {
 	if s.semi.acked == nil {
 		s.semi.acked = map[*database]int{}
 	}
-	s.w.truth.ackGiven(replica)
+	s.w.truth.ackGiven(s, replica)
 	s.semi.acked[replica] = max(s.semi.acked[replica], pos)
 	s.judgeAcks()
 }

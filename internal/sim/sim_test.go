@@ -14,9 +14,9 @@ import (
 
 // TestInvariants runs as many seeds as there is time for; SEEDS says how many.
 func TestInvariants(t *testing.T) {
-	seeds := 600
+	seeds := 400
 	if testing.Short() {
-		seeds = 150
+		seeds = 120
 	}
 	if n, err := strconv.Atoi(os.Getenv("SEEDS")); err == nil {
 		seeds = n

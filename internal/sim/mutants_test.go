@@ -1,0 +1,265 @@
+package sim
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/gtid"
+)
+
+// mutant is a mistake that must be found. Seed was the first from 0 on that found it
+// when it was recorded: a change of the code under test may move it.
+type mutant struct {
+	name string
+	mutation
+	seed int
+}
+
+// eachReport changes the reports of an observation.
+func eachReport(o *core.Observation, change func(in *core.Instance, r *core.Report)) {
+	for i := range o.Instances {
+		in := &o.Instances[i]
+		edit := func(f core.Fact[core.Report]) core.Fact[core.Report] {
+			r, known := f.Get()
+			if !known {
+				return f
+			}
+			if r.Server != nil {
+				s := *r.Server
+				if s.Replication != nil {
+					c := *s.Replication
+					s.Replication = &c
+				}
+				r.Server = &s
+			}
+			change(in, &r)
+			return core.Known(r, f.NotBefore(), f.Received())
+		}
+		in.Report = edit(in.Report)
+		var earlier []core.Fact[core.Report]
+		for _, f := range in.Earlier {
+			earlier = append(earlier, edit(f))
+		}
+		in.Earlier = earlier
+	}
+}
+
+func holderIn(o *core.Observation) (*core.Instance, *core.Promotion) {
+	p := o.Cluster.Status.Promotion
+	if p == nil {
+		return nil, nil
+	}
+	return o.Instance(p.Instance), p
+}
+
+// unfound are mistakes that no seed has been seen to find: a layer behind them holds,
+// or the world is not cruel enough yet.
+const unfound = -1
+
+// TestMutants: each mistake is found by the seed that is recorded for it, or by one
+// of the first few, should a change have moved it. With MUTANTS=n the first n seeds
+// are searched for each, and what finds it is told.
+func TestMutants(t *testing.T) {
+	limit, searches := 300, os.Getenv("MUTANTS") != ""
+	if n, err := strconv.Atoi(os.Getenv("MUTANTS")); err == nil {
+		limit = n
+	}
+	for _, m := range mutants() {
+		if only := os.Getenv("MUTANT"); !strings.Contains(m.name, only) {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			switch {
+			case !searches && m.seed == unfound:
+				t.Skip("no seed is known that finds it")
+			case !searches && m.isFoundBy(uint64(m.seed)) != nil:
+				return
+			}
+			for seed := range uint64(limit) {
+				if v := m.isFoundBy(seed); v != nil {
+					t.Logf("found by seed %d: %v", seed, v)
+					return
+				}
+			}
+			t.Errorf("not found within %d seeds; search with MUTANTS=20000 MUTANT=%q", limit, m.name)
+		})
+	}
+}
+
+func (m *mutant) isFoundBy(seed uint64) *Violation {
+	v := play(seed, chooseFaults(seed), &m.mutation, nil, false).Violation
+	if v == nil || v.Known() != "" {
+		return nil
+	}
+	return v
+}
+
+func mutants() []mutant {
+	return append(append(mutantsOfOperator(), mutantsOfAgent()...), mutantsOfShells()...)
+}
+
+func mutantsOfOperator() []mutant {
+	return []mutant{
+		{name: "a promotion without a proof", seed: 5, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+			if in, _ := holderIn(o); in != nil && !in.Report.Known() {
+				pod, _ := in.Pod.Get()
+				pod.Terminated = pod.Exists
+				in.Pod = core.Known(pod, o.Now, o.Now)
+			}
+		}}},
+		{name: "unknown is taken for down", seed: 0, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+			in, p := holderIn(o)
+			if in == nil || in.Report.Known() {
+				return
+			}
+			if r, known := in.LastWord.Get(); known {
+				r.State, r.Server, r.WritableEpoch, r.FencedBelow = core.Stopped, nil, 0, p.Epoch+1
+				in.Report = core.Known(r, o.Now, o.Now)
+			}
+		}}},
+		{name: "election by what is executed only", seed: 44, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+			eachReport(o, func(_ *core.Instance, r *core.Report) {
+				if r.Server != nil && r.Server.Replication != nil {
+					r.Server.Replication.Retrieved = gtid.Set{}
+				}
+			})
+		}}},
+		{name: "no read order", seed: 1, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+			for i := range o.Instances {
+				if r, known := o.Instances[i].Report.Get(); known {
+					o.Instances[i].Report = core.Known(r, o.Now, o.Now)
+				}
+			}
+		}}},
+		{name: "an election with too few positions known", seed: 198, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+			if o.Cluster.Durability.Mode == core.DurabilityQuorum {
+				o.Cluster.Durability.Mode = core.DurabilityRequired
+			}
+		}}},
+		{name: "acknowledgements are counted on and not asked for", seed: 0, mutation: mutation{Plan: func(o *core.Observation, plan *core.Plan) {
+			if p := plan.Status.Promotion; p != nil && o.Cluster.Durability.Mode == core.DurabilityQuorum {
+				p.RequiredAcks = o.Cluster.Durability.Wished(len(o.Instances))
+				plan.Effects = slices.DeleteFunc(plan.Effects, func(e core.Effect) bool { _, sets := e.(core.SetAcks); return sets })
+			}
+		}}},
+		{name: "a surplus instance is removed at once", seed: 0, mutation: mutation{Plan: func(o *core.Observation, plan *core.Plan) {
+			if n := len(o.Instances); n > o.Cluster.Wanted && plan.Status.Diagnosis == core.PrimaryHealthy && o.Instances[n-1].Name != plan.Status.Promotion.Instance {
+				plan.Effects = append(plan.Effects, core.DeleteInstance{Instance: o.Instances[n-1].Name})
+			}
+		}}},
+		{name: "a withheld vouch counts at once", seed: 85, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+			eachReport(o, func(_ *core.Instance, r *core.Report) {
+				if r.Withheld != nil {
+					r.Withheld = &core.Withheld{Below: r.Withheld.Below, Seconds: 3600}
+				}
+			})
+		}}},
+		{name: "who cannot be asked counts as one that acknowledges nothing", seed: 74, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+			_, p := holderIn(o)
+			for i := range o.Instances {
+				in := &o.Instances[i]
+				if r, known := in.LastWord.Get(); known && !in.Report.Known() && p != nil && in.Name != p.Instance {
+					r.Withheld = &core.Withheld{Below: p.Epoch + 1, Seconds: 3600}
+					in.LastWord = core.Known(r, in.LastWord.NotBefore(), in.LastWord.Received())
+				}
+			}
+		}}},
+		{name: "a quorum is cut that was never asked for", seed: 5, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+			if p := o.Cluster.Status.Promotion; p != nil {
+				again := *p
+				again.LosslessSince, again.RequiredAcks = 1, max(1, p.RequiredAcks)
+				o.Cluster.Status.Promotion, o.Cluster.Durability.Mode = &again, core.DurabilityQuorum
+			}
+		}}},
+		{name: "divergence is not noticed", seed: 11, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+			eachReport(o, func(_ *core.Instance, r *core.Report) { r.Errant = gtid.Set{} })
+			o.Cluster.Status.Diverged = nil
+			for i := range o.Instances {
+				o.Instances[i].Earlier = nil
+			}
+		}}},
+		{name: "an old promotion's epoch is given again", seed: 0, mutation: mutation{Plan: func(o *core.Observation, plan *core.Plan) {
+			before, after := o.Cluster.Status.Promotion, plan.Status.Promotion
+			if before != nil && after.Epoch > before.Epoch {
+				after.Epoch, plan.Status.Epoch = before.Epoch, before.Epoch
+			}
+		}}},
+	}
+}
+
+func mutantsOfAgent() []mutant {
+	return []mutant{
+		{name: "a second bootstrap", seed: 20, mutation: mutation{Facts: func(f *agent.Facts) {
+			if c := f.Cluster; c != nil && c.Promotion != nil && c.Promotion.Instance == f.Me && f.Data == core.DataEmpty {
+				again, p := *c, *c.Promotion
+				p.Proof, p.Epoch, p.PodUID = core.ProofBootstrap, 1, f.PodUID
+				again.Established, again.Epoch, again.Promotion = false, 1, &p
+				f.Cluster, f.FencedBelow = &again, 0
+			}
+		}}},
+		{name: "promoted before all that was received is applied", seed: 4, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
+			for _, a := range d.Actions {
+				if _, waits := a.(agent.WaitApplied); waits && d.Reason == "Promoting" {
+					p := f.Cluster.Promotion
+					d.Actions = []agent.Action{agent.AcquireLease{Epoch: p.Epoch}, agent.BecomePrimary{Epoch: p.Epoch, Acks: p.RequiredAcks}}
+					return
+				}
+			}
+		}}},
+		{name: "the promise does not bind", seed: 2608, mutation: mutation{Facts: func(f *agent.Facts) { f.FencedBelow = 0 }}},
+		{name: "acknowledgements are forgotten by a restart in place", seed: 181, mutation: mutation{Decision: func(_ *agent.Facts, d *agent.Decision) {
+			for i, a := range d.Actions {
+				if become, ok := a.(agent.BecomePrimary); ok {
+					become.Acks = 0
+					d.Actions[i] = become
+				}
+			}
+		}}},
+		{name: "the tail is cut whatever was promised", seed: 11, mutation: mutation{TailAlways: true, Facts: func(f *agent.Facts) {
+			if f.Cluster != nil {
+				c := *f.Cluster
+				if c.Promotion != nil {
+					p := *c.Promotion
+					p.LosslessSince = 1
+					c.Promotion = &p
+				}
+				f.Cluster = &c
+			}
+		}}},
+		{name: "a diverged replica acknowledges", seed: 29, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
+			if d.Reason == "Diverged" && (f.Replicating != f.Cluster.Promotion.Instance || f.Server.Replication != nil && !f.Server.Replication.IORunning) {
+				d.Actions = []agent.Action{agent.Follow{Instance: f.Cluster.Promotion.Instance}}
+			} else if d.Reason == "Diverged" {
+				d.Actions = nil
+			}
+		}}},
+	}
+}
+
+func mutantsOfShells() []mutant {
+	return []mutant{
+		{name: "the promise is forgotten by a restart", seed: 626, mutation: mutation{ForgetFenced: true}},
+		{name: "the promise is told before it holds", seed: 6, mutation: mutation{PromiseBeforeItHolds: true}},
+		{name: "the promise is written and not kept", seed: unfound, mutation: mutation{PromiseOnly: true}},
+		{name: "a promise for a volume that another manager uses", seed: 31, mutation: mutation{PromiseWithoutLock: true}},
+		{name: "a freeze that is not carried out", seed: unfound, mutation: mutation{FreezeOnPaper: true}},
+		{name: "waiting sessions are released to demote", seed: 44, mutation: mutation{ReleaseWaiters: true}},
+		{name: "a lossless primary is stopped politely", seed: 436, mutation: mutation{StopPolitely: true}},
+		{name: "relay logs are not durable under quorum", seed: 1278, mutation: mutation{RelayNotDurable: true}},
+		{name: "the status is written over another's", seed: 388, mutation: mutation{WriteAnyVersion: true}},
+		{name: "clocks drift", seed: unfound, mutation: mutation{ClocksDrift: true}},
+		{name: "a promise not to receive is forgotten by a restart", seed: unfound, mutation: mutation{ForgetFrozen: true}},
+		{name: "a vouch is given though it is withheld", seed: 283, mutation: mutation{VouchWhileWithheld: true}},
+		{name: "whoever asks is vouched for", seed: 60, mutation: mutation{VouchForAnybody: true}},
+		{name: "a primary does not fence itself", seed: 85, mutation: mutation{NoSelfFencing: true,
+			Facts: func(f *agent.Facts) { f.LeaseRenewed = f.Now }}},
+		{name: "the lease is not waited for", seed: 20, mutation: mutation{LeaseTTLIgnored: true}},
+		{name: "the lease is seized though it was renewed", seed: unfound, mutation: mutation{SeizeAnyVersion: true}},
+		{name: "a hung mysqld renews its lease", seed: unfound, mutation: mutation{HungRenews: true}},
+	}
+}
