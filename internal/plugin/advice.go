@@ -41,9 +41,19 @@ func adviseOperator(f *Facts, _ *Report) []string {
 		return []string{"the operator has not looked at this Cluster; see that it runs: " + findOperator}
 	case s.ObservedGeneration != 0 && s.ObservedGeneration < f.Cluster.Generation:
 		return []string{"the operator has not looked at the last change of the spec; if that lasts, see that it runs: " + findOperator}
+	case isStale(f):
+		return []string{
+			"what the operator said last may be old, for the primary does not answer; see that the operator runs: " + findOperator,
+			fmt.Sprintf("see why %s cannot be reached (kubectl get nodes; kubectl describe pod %s -n %s)", f.holder(), f.holder(), f.Cluster.Namespace),
+		}
 	default:
 		return nil
 	}
+}
+
+// isStale: the operator's last word is that the primary is well, and it does not answer.
+func isStale(f *Facts) bool {
+	return f.Live[f.holder()].Problem != "" && slices.Contains([]core.Diagnosis{core.PrimaryHealthy, core.PrimaryTerminating}, core.Diagnosis(f.Cluster.Status.Diagnosis))
 }
 
 func adviseBlocked(f *Facts, r *Report) []string {

@@ -121,6 +121,9 @@ func writableByDiagnosis(f *Facts, primary string) (Writable, string) {
 	}
 	switch core.Diagnosis(diagnosis) {
 	case core.PrimaryHealthy, core.PrimaryTerminating:
+		if f.Live[primary].Problem != "" {
+			return WritableUnknown, because + ": if the operator does not run, its word is old"
+		}
 		return WritableYes, because
 	case core.PrimaryUnreachable, core.PrimaryUnreachableButReplicasStream, core.PrimaryUnreachableReplicasLost,
 		core.PrimaryLostTransactions, "":

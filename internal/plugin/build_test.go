@@ -214,6 +214,16 @@ func bounded() *Facts {
 	return f
 }
 
+// outage: nobody answers, nor does the operator run: its last word is that all is well.
+func outage() *Facts {
+	f := healthy()
+	for _, name := range f.Cluster.Status.InstanceNames {
+		f.Live[name] = Live{Problem: "forwarding a port to its Pod: no answer within 3s"}
+	}
+	f.Reference = nil
+	return f
+}
+
 func untouched() *Facts {
 	f := healthy()
 	f.Cluster.Status, f.Live, f.Pods, f.Reference, f.ReadWrite = v1alpha1.ClusterStatus{}, nil, nil, nil, nil
@@ -222,7 +232,7 @@ func untouched() *Facts {
 
 var situations = map[string]func() *Facts{
 	"healthy": healthy, "failover": failover, "blocked": blocked, "provisioning": provisioning, "diverged": diverged, "degraded": degraded,
-	"unreachable": unreachable, "writes-wait": writesWait, "not-permitted": notPermitted, "untouched": untouched, "fenced-primary": fencedPrimary, "bounded": bounded,
+	"unreachable": unreachable, "writes-wait": writesWait, "not-permitted": notPermitted, "untouched": untouched, "fenced-primary": fencedPrimary, "bounded": bounded, "outage": outage,
 }
 
 func TestTheTableOfEachSituation(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,10 @@ import (
 const requestLimit = 30 * time.Second
 
 func fenceCommand(k *kube) *cobra.Command {
-	cmd := &cobra.Command{Use: "fence", Short: "Take an instance out of service without touching its data, or bring it back"}
+	cmd := &cobra.Command{Use: "fence", Short: "Take an instance out of service without touching its data, or bring it back", Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return fmt.Errorf("fence %s is not known: kubectl cnmsql fence on CLUSTER INSTANCE stops an instance's mysqld, fence off CLUSTER INSTANCE starts it again", strings.Join(args[:min(len(args), 1)], ""))
+		}}
 	cmd.AddCommand(
 		fenceSwitch(k, "on", "Stop an instance's mysqld and take it out of every Service; its data is kept", true),
 		fenceSwitch(k, "off", "Start a fenced instance's mysqld again", false))
@@ -67,7 +71,7 @@ func (f *fencer) fence(ctx context.Context, instance string, timeout time.Durati
 	}
 	listed := f.isDone(&c.Status, name)
 	if observation.PodFacts(pod, "").FencingRequested == f.on && listed {
-		f.say("%s is %s already.", name, f.word())
+		f.say("%s is %s already; nothing was done.", name, f.word())
 		return nil
 	}
 	if err := f.warn(c, name); err != nil {
@@ -76,7 +80,7 @@ func (f *fencer) fence(ctx context.Context, instance string, timeout time.Durati
 	if err := f.write(ctx, pod); err != nil {
 		return err
 	}
-	f.say("Asked for %s to be %s; waiting until the operator says so in status.fencedInstances.", name, f.word())
+	f.say("Asked for fencing of %s to be turned %s; waiting until the operator shows it in status.fencedInstances.", name, f.use())
 	return f.await(ctx, c, name, timeout)
 }
 
@@ -84,7 +88,7 @@ func (f *fencer) word() string {
 	if f.on {
 		return "fenced"
 	}
-	return "unfenced"
+	return "not fenced"
 }
 
 func (f *fencer) isDone(s *v1alpha1.ClusterStatus, name string) bool {
@@ -148,9 +152,11 @@ func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, name string, ti
 	return nil
 }
 
-func (f *fencer) opposite() string {
+func (f *fencer) use() string {
 	if f.on {
-		return "off"
+		return "on"
 	}
-	return "on"
+	return "off"
 }
+
+func (f *fencer) opposite() string { return (&fencer{on: !f.on}).use() }

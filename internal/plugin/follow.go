@@ -34,11 +34,12 @@ var errPending = errors.New("no answer yet")
 // first.
 func (p *caller) follow(ctx context.Context, c *v1alpha1.Cluster, progress func(*v1alpha1.ClusterStatus) string,
 	verdict func(context.Context, *v1alpha1.Cluster) error) (*v1alpha1.Cluster, error) {
-	began, said := p.now(), ""
+	began, said := p.now(), map[string]bool{}
 	look := func(now *v1alpha1.Cluster) error {
 		c = now
-		if text := progress(&c.Status); text != said {
-			said = text
+		// What goes back and forth is said once.
+		if text := progress(&c.Status); !said[text] {
+			said[text] = true
 			p.say("%6.1fs  %s", p.now().Sub(began).Seconds(), text)
 		}
 		return verdict(ctx, c)

@@ -97,7 +97,8 @@ func (p *caller) objects(ctx context.Context, c *v1alpha1.Cluster) (*observation
 			objs.Pods[pods.Items[i].Labels[v1alpha1.LabelInstance]] = &pods.Items[i]
 		}
 	}
-	if may("PersistentVolumeClaims", &volumes, mine...) && may("StorageClasses", &classes) {
+	// Classes tell why a claim is not bound, and not everybody may read them.
+	if may("PersistentVolumeClaims", &volumes, mine...) && (allBound(volumes.Items) || may("StorageClasses", &classes)) {
 		objs.Volumes, objs.Classes = map[string]*corev1.PersistentVolumeClaim{}, classes.Items
 		for i := range volumes.Items {
 			objs.Volumes[volumes.Items[i].Labels[v1alpha1.LabelInstance]] = &volumes.Items[i]
@@ -111,6 +112,10 @@ func (p *caller) objects(ctx context.Context, c *v1alpha1.Cluster) (*observation
 	}
 	objs.ReadWrite = readService(ctx, p.client, c)
 	return objs, notes
+}
+
+func allBound(claims []corev1.PersistentVolumeClaim) bool {
+	return !slices.ContainsFunc(claims, func(c corev1.PersistentVolumeClaim) bool { return c.Status.Phase != corev1.ClaimBound })
 }
 
 // lease is the primary's; who may not read it takes it for held as it should be.

@@ -59,7 +59,7 @@ func TestFenceWaitsUntilTheOperatorSaysSo(t *testing.T) {
 	if err := f.fence(context.Background(), "2", 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	s.mustSay("Asked for demo-2 to be fenced; waiting until the operator says so in status.fencedInstances.")
+	s.mustSay("Asked for fencing of demo-2 to be turned on; waiting until the operator shows it in status.fencedInstances.")
 	s.mustSay("To bring it back: kubectl cnmsql fence off demo demo-2 -n shop")
 	if v, _ := s.annotation(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "demo-2"}}, v1alpha1.AnnotationFencing); v != "on" {
 		t.Errorf("the annotation is %q", v)
@@ -122,6 +122,12 @@ func TestFenceThatNobodyAnswersTellsHowToTakeItBack(t *testing.T) {
 	mustFail(t, f.fence(context.Background(), "demo-2", 300*time.Millisecond), "kubectl cnmsql fence off demo demo-2 -n shop")
 }
 
+func TestFenceNeedsToBeToldOnOrOff(t *testing.T) {
+	cmd := Command()
+	cmd.SetArgs([]string{"fence", "up", "demo", "1"})
+	mustFail(t, cmd.Execute(), "fence up is not known: kubectl cnmsql fence on CLUSTER INSTANCE")
+}
+
 func TestReinitAddsToWhatOthersAskedFor(t *testing.T) {
 	c := healthy().Cluster
 	c.Annotations = map[string]string{v1alpha1.AnnotationReinit: "demo-3"}
@@ -155,7 +161,7 @@ func TestReinitNamesWhatOnlyADivergedInstanceHas(t *testing.T) {
 	s.answers("no\n")
 	r := &reinit{s.caller}
 	mustFail(t, r.reinit(context.Background(), []string{"demo-2"}, time.Second), "nothing was done")
-	s.mustSay("It holds 3 transactions that demo-1 does not have, and they are lost with it: " + uuid2 + ":7-9")
+	s.mustSay("It alone holds 3 transactions, which are LOST with its data: " + uuid2 + ":7-9")
 	s.mustSay("kubectl cnmsql mysql demo --instance demo-2 -n shop")
 }
 
@@ -265,6 +271,9 @@ func TestFailoverIsRefusedWhileSomebodyTakesWrites(t *testing.T) {
 	s := newScene(t, healthy().Cluster, nil)
 	s.yes = true
 	o := &overrider{s.caller}
+	mustFail(t, o.failOver(context.Background(), "2", time.Second), "the operator's last word is that the primary demo-1 takes writes (PrimaryHealthy), and demo-1 does not answer from here (no answer)")
+	s.managers(healthy())
+	o.caller = s.caller
 	mustFail(t, o.failOver(context.Background(), "2", time.Second), "To make demo-2 primary without a loss: kubectl cnmsql promote demo demo-2 -n shop")
 
 	f := blocked()
@@ -289,7 +298,7 @@ func TestFailoverToAnInstanceThatCannotServeIsRefused(t *testing.T) {
 	mustFail(t, o.failOver(context.Background(), "5", time.Second), "it has: demo-1, demo-2, demo-3")
 	c := healthy().Cluster
 	c.Status.Promotion, c.Status.Diagnosis = nil, ""
-	mustFail(t, mayOverride(c, "demo-2"), "no primary yet")
+	mustFail(t, mayOverride(c, "demo-2", nil), "no primary yet")
 }
 
 func TestFailoverTypedWronglyDoesNothing(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/whatif"
@@ -78,11 +80,35 @@ func (g *guesser) guess(ctx context.Context, lose []string, how whatif.How, outp
 	if err != nil {
 		return err
 	}
+	if note := g.operatorToo(ctx, &o, a); note != "" {
+		notes = append(notes, note)
+	}
 	a.Assumed = append(a.Assumed, notes...)
 	if output != "" {
 		return encode(g.out, output, a)
 	}
 	return WriteAnswer(g.out, c.Namespace+"/"+c.Name, &o, a)
+}
+
+// operatorToo: the operator may run on a node that is lost, and another has to take
+// its place first. Who may not see its Pods is told that it is not counted.
+func (g *guesser) operatorToo(ctx context.Context, o *core.Observation, a whatif.Answer) string {
+	if a.How != whatif.NodeLost {
+		return ""
+	}
+	var pods corev1.PodList
+	if err := g.client.List(ctx, &pods, client.MatchingLabels{"app.kubernetes.io/name": "cnmsql", "app.kubernetes.io/component": "operator"}); err != nil {
+		return "the operator does not run on a lost node; if its leader does, another takes its place within 10 to 15 s, which are not counted"
+	}
+	for i := range o.Instances {
+		pod, _ := o.Instances[i].Pod.Get()
+		for _, p := range pods.Items {
+			if slices.Contains(a.Lost, o.Instances[i].Name) && pod.Node != "" && p.Spec.NodeName == pod.Node {
+				return fmt.Sprintf("the operator's leader does not run on a lost node; %s/%s runs on %s, and if it leads, another takes its place within 10 to 15 s, which are not counted", p.Namespace, p.Name, pod.Node)
+			}
+		}
+	}
+	return ""
 }
 
 // WriteAnswer prints what would happen, the answer first.
@@ -143,8 +169,10 @@ func outcome(a whatif.Answer) string {
 		return fmt.Sprintf("%s stays the primary and takes writes", a.Promoted)
 	case a.Outcome == whatif.Undecided:
 		return "it was not decided within the time that is played"
+	case !slices.Contains(a.Lost, a.Primary):
+		return fmt.Sprintf("NOBODY is promoted%s; whether %s takes writes cannot be told from here, now as then", refusalText(a.Refusal), a.Primary)
 	default:
-		return "NOBODY is promoted, and nobody takes writes" + refusalText(a.Refusal)
+		return fmt.Sprintf("NOBODY is promoted in the place of %s%s", a.Primary, refusalText(a.Refusal))
 	}
 }
 

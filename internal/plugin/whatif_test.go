@@ -58,7 +58,29 @@ func TestABlockedFailoverIsToldBeforeItHappens(t *testing.T) {
 	if err := g.guess(t.Context(), []string{"demo-1", "demo-2"}, whatif.NodeLost, ""); err != nil {
 		t.Fatal(err)
 	}
-	s.mustSay("Then        NOBODY is promoted, and nobody takes writes (NoProof)")
+	s.mustSay("Then        NOBODY is promoted in the place of demo-1 (NoProof)")
+}
+
+func TestASilentPrimaryIsNotTakenForDead(t *testing.T) {
+	s, g := rehearsal(t, func(f *Facts) { f.Live["demo-1"] = Live{Problem: "no answer within 3s"} })
+	if err := g.guess(t.Context(), []string{"demo-2"}, whatif.NodeLost, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.mustSay("whether demo-1 takes writes cannot be told from here, now as then")
+	s.mustSay("Assumed     demo-1 cannot be asked now, and stays silent")
+}
+
+func TestAnOperatorOnALostNodeIsTold(t *testing.T) {
+	s, g := rehearsal(t, nil)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "cnmsql-system", Name: "op", Labels: map[string]string{
+		"app.kubernetes.io/name": "cnmsql", "app.kubernetes.io/component": "operator"}}, Spec: corev1.PodSpec{NodeName: "n1"}}
+	if err := s.client.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.guess(t.Context(), []string{"1"}, whatif.NodeLost, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.mustSay("cnmsql-system/op runs on n1, and if it leads, another takes its place within 10 to 15 s")
 }
 
 func TestALossIsCounted(t *testing.T) {
@@ -106,7 +128,7 @@ func TestWhatMayNotBeReadIsUnknownAndTold(t *testing.T) {
 	}
 	s.mustSay("Nodes could not be read (nodes is forbidden), and are taken for unknown")
 	s.mustSay("the Lease demo-primary could not be read (leases is forbidden), and is taken for held by the primary")
-	s.mustSay("demo-2 is promoted after about 4 s")
+	s.mustSay("demo-2 is promoted after about 3 s")
 }
 
 func TestWhatIfOfAnUnknownInstanceListsThoseThereAre(t *testing.T) {

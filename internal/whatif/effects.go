@@ -104,7 +104,7 @@ func (m *model) freeze(t *manager, epoch int64) {
 	}
 	r.FrozenBelow = max(r.FrozenBelow, epoch)
 	if r.Server != nil && r.Server.Replication != nil {
-		r.Server.Replication.IORunning, r.Server.Replication.IOConnecting = false, false
+		r.Server.Replication.IORunning, r.Server.Replication.IOConnecting, r.Server.Replication.Silent = false, false, false
 	}
 }
 

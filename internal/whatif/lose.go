@@ -12,10 +12,8 @@ import (
 
 const (
 	// managerSilent is when the operator gives up a manager that says nothing
-	// (control.NewClient), sourceSilent when a replica gives up its source
-	// (replica_net_timeout).
+	// (control.NewClient).
 	managerSilent = 3 * time.Second
-	sourceSilent  = 4 * time.Second
 	// mysqldStart and podStart are how long a start takes here. It is longer when
 	// there is much to recover.
 	mysqldStart = 2 * time.Second
@@ -78,7 +76,7 @@ func (m *model) loseNode(t *manager) {
 		m.at(managerSilent, "the operator gives up the manager of "+t.name+" after "+managerSilent.String()+" of silence", func() { t.reachable = false })
 	}
 	if m.followed(t.name) {
-		m.at(sourceSilent, "the replicas give up "+t.name+" as their source after "+sourceSilent.String()+" of silence", func() { m.lostSource(t.name) })
+		m.at(core.SilentAfter, "the replicas hear nothing from "+t.name+" for "+core.SilentAfter.String(), func() { m.silentSource(t.name) })
 	}
 }
 
@@ -181,6 +179,16 @@ func (m *model) followed(source string) bool {
 		}
 	}
 	return false
+}
+
+// silentSource: who receives from it hears nothing more; that its connection is broken
+// it learns later.
+func (m *model) silentSource(source string) {
+	for _, t := range m.managers {
+		if m.receives(t, source) {
+			t.report.Server.Replication.Silent = true
+		}
+	}
 }
 
 // lostSource: who receives from it tries in vain from now on. As a replica, it

@@ -77,12 +77,13 @@ func Play(o core.Observation, lose []string, how How) (Answer, error) {
 	if lose, err = m.withNeighbours(lose, how); err != nil {
 		return Answer{}, err
 	}
+	m.lookOnce()
 	for _, name := range lose {
 		m.lose(name, how)
 	}
 	a := Answer{Primary: m.before.Instance, Lost: lose, How: how}
 	m.play(&a)
-	a.Waits, a.Seconds, a.Assumed = m.waits[:m.settled], tenths(m.changed.Sub(m.begun)), m.assumed
+	a.Waits, a.Seconds, a.Assumed = append([]Wait{}, m.waits[:m.settled]...), tenths(m.changed.Sub(m.begun)), m.assumed
 	for i := range a.Waits {
 		a.Waits[i].Seconds = math.Round(10*a.Waits[i].Seconds) / 10
 	}
@@ -124,6 +125,16 @@ func newModel(o core.Observation) (*model, error) {
 		m.o.Cluster.Lease = core.Known(l, o.Now, o.Now)
 	}
 	return m, nil
+}
+
+// lookOnce: what the operator knows by now, it knows before anything is lost; above
+// all, who has diverged.
+func (m *model) lookOnce() {
+	plan := async.Decide(m.o)
+	if p := plan.Status.Promotion; p != nil && p.GrantedAt.Equal(m.before.GrantedAt) {
+		m.publish(plan)
+		m.events = nil
+	}
 }
 
 func (m *model) assume(format string, args ...any) {
