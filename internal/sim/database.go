@@ -123,6 +123,9 @@ func (d *database) truncate(from int, tail []*txn) {
 	}
 	d.w.truth.cut(d, tail)
 	d.binlog = d.binlog[:from:from]
+	if !d.w.mut.NumbersAgain { // its numbers are not given again: it begins as another server
+		d.uuid, d.next = newDatabase(d.w, d.instance).uuid, 1
+	}
 }
 
 func (d *database) end() int { return d.base + len(d.binlog) }

@@ -27,14 +27,38 @@ func (m *manager) acquireLease(epoch int64, done func(string)) {
 			if m.dead {
 				return
 			}
-			if why == "" {
-				m.lease.epoch, m.lease.renewed = epoch, sent
+			if why != "" {
+				done(why)
+				return
 			}
-			done(why)
+			m.confirmPromotion(epoch, sent, done)
 		})
 	}, func() {
 		if !m.dead {
 			done("taking the lease: the API server does not answer")
+		}
+	})
+}
+
+// confirmPromotion reads the Cluster from the API server once the lease is taken: a
+// view that is behind may permit what is of the past.
+func (m *manager) confirmPromotion(epoch int64, sent time.Duration, done func(string)) {
+	m.w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
+		p := m.w.api.cluster().status.Promotion
+		reply(func() {
+			switch {
+			case m.dead:
+			case p == nil || p.Epoch != epoch || p.Instance != m.me:
+				m.lease.epoch = epoch
+				m.releaseLease(func() { done("that epoch has ended") })
+			default:
+				m.lease.epoch, m.lease.renewed = epoch, sent
+				done("")
+			}
+		})
+	}, func() {
+		if !m.dead {
+			done("confirming the promotion: the API server does not answer")
 		}
 	})
 }

@@ -211,7 +211,7 @@ func mutantsOfAgent() []mutant {
 				}
 			}
 		}}},
-		{name: "the promise does not bind", seed: 2608, mutation: mutation{Facts: func(f *agent.Facts) { f.FencedBelow = 0 }}},
+		{name: "the promise does not bind", seed: unfound, mutation: mutation{Facts: func(f *agent.Facts) { f.FencedBelow = 0 }}},
 		{name: "acknowledgements are forgotten by a restart in place", seed: 181, mutation: mutation{Decision: func(_ *agent.Facts, d *agent.Decision) {
 			for i, a := range d.Actions {
 				if become, ok := a.(agent.BecomePrimary); ok {
@@ -250,8 +250,9 @@ func mutantsOfShells() []mutant {
 		{name: "a freeze that is not carried out", seed: unfound, mutation: mutation{FreezeOnPaper: true}},
 		{name: "waiting sessions are released to demote", seed: 44, mutation: mutation{ReleaseWaiters: true}},
 		{name: "a lossless primary is stopped politely", seed: 436, mutation: mutation{StopPolitely: true}},
-		{name: "relay logs are not durable under quorum", seed: 1278, mutation: mutation{RelayNotDurable: true}},
+		{name: "relay logs are not durable under quorum", seed: 1415, mutation: mutation{RelayNotDurable: true}},
 		{name: "the status is written over another's", seed: 388, mutation: mutation{WriteAnyVersion: true}},
+		{name: "numbers that were cut off are given again", seed: 5070, mutation: mutation{NumbersAgain: true}},
 		{name: "clocks drift", seed: unfound, mutation: mutation{ClocksDrift: true}},
 		{name: "a promise not to receive is forgotten by a restart", seed: unfound, mutation: mutation{ForgetFrozen: true}},
 		{name: "a vouch is given though it is withheld", seed: 283, mutation: mutation{VouchWhileWithheld: true}},

@@ -34,6 +34,7 @@ type mutation struct {
 	NoSelfFencing        bool // a primary that nobody stands behind goes on
 	LeaseTTLIgnored      bool // the operator does not wait until the lease has run out
 	SeizeAnyVersion      bool // the lease is taken though it was renewed
+	NumbersAgain         bool // a server whose tail was cut keeps its UUID
 	HungRenews           bool // the lease is renewed though mysqld does not answer
 	ClocksDrift          bool // monotonic clocks do not run equally fast
 }

@@ -246,7 +246,7 @@ func (tr *truth) checkEffect(e core.Effect) {
 }
 
 func (tr *truth) born(t *txn) {
-	if old := tr.cutTails[t.origin][t.seq]; old != nil {
+	if old := tr.cutTails[t.origin][t.seq]; old != nil && old.set.Equal(t.set) {
 		for _, d := range tr.holdersOf(old) {
 			if d != t.origin {
 				tr.w.fail("content", "%s gives the number %s to another transaction, while %s holds the one that was cut off", t.origin.instance, t.set, d.instance)
