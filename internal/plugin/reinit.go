@@ -113,7 +113,7 @@ func whatOnlyItHas(c *v1alpha1.Cluster, name string, w word, holder string, prim
 	}
 	switch {
 	case !only.IsEmpty():
-		return fmt.Sprintf("It alone holds %s, which are LOST with its data: %s; %s", count(int(only.Count()), "transaction"), only.Abbreviate(10), look)
+		return fmt.Sprintf("It alone holds %s, LOST with its data: %s; %s", count(int(only.Count()), "transaction"), only.Abbreviate(10), look)
 	case diverged:
 		return fmt.Sprintf("It has diverged: it holds transactions that the primary does not have, which are lost with it. Which, it does not say now (%s); %s", orElse(w.Problem, "mysqld does not answer"), look)
 	case !compared:

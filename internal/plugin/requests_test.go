@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -161,7 +160,7 @@ func TestReinitNamesWhatOnlyADivergedInstanceHas(t *testing.T) {
 	s.answers("no\n")
 	r := &reinit{s.caller}
 	mustFail(t, r.reinit(context.Background(), []string{"demo-2"}, time.Second), "nothing was done")
-	s.mustSay("It alone holds 3 transactions, which are LOST with its data: " + uuid2 + ":7-9")
+	s.mustSay("It alone holds 3 transactions, LOST with its data: " + uuid2 + ":7-9")
 	s.mustSay("kubectl cnmsql mysql demo --instance demo-2 -n shop")
 }
 
@@ -339,6 +338,6 @@ func TestOneThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 	defer cancel()
 	got := s.askManagers(ctx, []string{"demo-1", "demo-2", "demo-3"})
 	if !got["demo-1"].Report.Known() || got["demo-2"].Report.Known() || got["demo-2"].Problem == "" {
-		t.Error(fmt.Sprintf("%+v", got))
+		t.Errorf("%+v", got)
 	}
 }
