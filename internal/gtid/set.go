@@ -146,3 +146,15 @@ func (s Set) Sources() []string {
 	}
 	return sources
 }
+
+// Of returns the transactions of one source, a UUID in lower case as Sources
+// returns it, whatever their tags.
+func (s Set) Of(source string) Set {
+	var out Set
+	for _, g := range s.groups {
+		if string(g.uuid.appendTo(nil)) == source {
+			out.groups = append(out.groups, g)
+		}
+	}
+	return out
+}

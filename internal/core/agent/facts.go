@@ -146,8 +146,11 @@ type Position struct {
 	At       time.Time
 	// Mine was executed here before the primary was asked.
 	Mine gtid.Set
-	// Executed and Purged are the primary's.
+	// Executed and Purged are the primary's, UUID its server's. Waiting: commits
+	// of its own waited for acknowledgements, which are in no position of it yet.
 	Executed, Purged gtid.Set
+	UUID             string
+	Waiting          bool
 }
 
 // Timings of decisions.

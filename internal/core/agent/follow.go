@@ -70,6 +70,9 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 		return d
 	}
 	d.Errant = pos.Mine.Subtract(pos.Executed)
+	if pos.Waiting {
+		d.Errant = d.Errant.Subtract(d.Errant.Of(pos.UUID))
+	}
 	lacks := pos.Purged.Subtract(pos.Mine)
 	switch {
 	case !d.Errant.IsEmpty():

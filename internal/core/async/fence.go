@@ -47,6 +47,9 @@ func (d *decision) reinit() {
 		case d.diagnosis.name != core.PrimaryHealthy || d.s.Operation != nil:
 			d.say("the data of " + name + " is made anew when the primary is healthy")
 			return
+		case !d.enoughWithout(in):
+			d.say("the data of " + name + " is made anew when enough other replicas are attached for commits not to wait")
+			return
 		case d.mayReinit(in):
 			d.do(core.ReinitInstance{Instance: name}, core.ClearReinit{Instance: name})
 			d.s.Diverged = without(d.s.Diverged, name)
@@ -56,6 +59,22 @@ func (d *decision) reinit() {
 			return
 		}
 	}
+}
+
+// enoughWithout: commits get their acknowledgements while the instance is away.
+// What acknowledges nothing is not missed.
+func (d *decision) enoughWithout(gone *core.Instance) bool {
+	primary := d.s.Promotion.Instance
+	if r, ok := serving(gone); !ok || !streams(r, primary) {
+		return true
+	}
+	n := 0
+	others(d.o, primary, func(in *core.Instance) {
+		if r, ok := serving(in); ok && in.Name != gone.Name && streams(r, primary) {
+			n++
+		}
+	})
+	return n >= d.s.Promotion.RequiredAcks
 }
 
 // mayReinit: it acknowledges nothing any more, and nothing is lost with it but

@@ -13,19 +13,46 @@ import (
 // primary has not, from two reports of which the primary's was certainly read
 // later; ok is false when there is no such pair. (A replica's set held against
 // an older set of the primary shows transactions that were merely replicated
-// in between.)
+// in between. What the primary itself is about to commit is not errant either.)
 func errant(replica, primary *core.Instance) (gtid.Set, bool) {
 	pr, ok := primary.Report.Get()
 	if !ok || pr.Server == nil {
 		return gtid.Set{}, false
 	}
+	var extra gtid.Set
+	compared := false
 	for _, f := range heard(replica) {
 		r, known := f.Get()
-		if known && r.Server != nil && r.Data == core.DataPopulated && primary.Report.ReadAfter(f) {
-			return r.Server.Executed.Subtract(pr.Server.Executed), true
+		if !known || r.Server == nil || r.Data != core.DataPopulated || !primary.Report.ReadAfter(f) {
+			continue
+		}
+		more := r.Server.Executed.Subtract(pr.Server.Executed)
+		own := more.Of(pr.Server.UUID)
+		if !compared {
+			extra, compared = more.Subtract(own), true
+		}
+		if hasCommitted(primary, f) {
+			return extra.Union(own), true
 		}
 	}
-	return gtid.Set{}, false
+	return extra, compared
+}
+
+// commitTime is how long a commit of which the wait has ended may take until it
+// is in the primary's own position.
+const commitTime = 500 * time.Millisecond
+
+// hasCommitted: what the primary had sent when a replica was read is in its own
+// position by now. It sends a transaction before it commits it, and does not
+// commit while the commit waits for acknowledgements.
+func hasCommitted(primary *core.Instance, read core.Fact[core.Report]) bool {
+	isIdle := func(f core.Fact[core.Report]) bool {
+		r, known := f.Get()
+		return known && r.Server != nil && r.Server.SemiSync.WaitSessions == 0
+	}
+	return isIdle(primary.Report) && slices.ContainsFunc(primary.Earlier, func(f core.Fact[core.Report]) bool {
+		return isIdle(f) && f.ReadAfter(read) && primary.Report.NotBefore().Sub(f.Received()) >= commitTime
+	})
 }
 
 // heard is what an instance said while it could be reached, newest first.
@@ -152,7 +179,7 @@ func (d *decision) resume() {
 	victim, until := d.lastSurplus(), int64(0)
 	others(d.o, p.Instance, func(in *core.Instance) {
 		r, known := in.Report.Get()
-		if known && r.FrozenBelow > p.Epoch && in != victim && !d.isToBeReinitialized(in.Name) {
+		if known && r.FrozenBelow > p.Epoch && in != victim && !d.isToBeReinitialized(in.Name) && isOf(r, in) {
 			until = max(until, r.FrozenBelow)
 		}
 	})
@@ -163,6 +190,13 @@ func (d *decision) resume() {
 	p.Epoch, p.WritableSince = d.s.Epoch, time.Time{}
 	d.tell(core.ReasonPrimaryContinues, fmt.Sprintf("%s stays the primary, in epoch %d: replicas had stopped receiving for a change that has not come about", p.Instance, p.Epoch))
 	d.plan.Again = true
+}
+
+// isOf: the report is of the instance's present Pod, which stays.
+func isOf(r core.Report, in *core.Instance) bool {
+	pod, known := in.Pod.Get()
+	vol, _ := in.Volume.Get()
+	return known && pod.Exists && !pod.Terminating && !vol.Deleting && pod.UID == r.PodUID
 }
 
 // takesAway: this plan removes the data of an instance.
