@@ -27,8 +27,12 @@ const (
 	orderDeadline = 10 * time.Second
 	// refreshDeadline bounds asking an instance for a report.
 	refreshDeadline = 2 * time.Second
-	// boundLife is how long a bound of a manager's start is good for.
+	// boundLife is how long a bound of a manager's start is good for, and measureEvery
+	// how often it is measured. Between two machines' clocks no more than one part in
+	// driftLimit is lost or won.
 	boundLife      = 30 * time.Second
+	measureEvery   = 15 * time.Second
+	driftLimit     = 1000
 	reconnectFirst = 50 * time.Millisecond
 	reconnectMost  = time.Second
 )
@@ -237,6 +241,7 @@ func (st *stream) heard() words {
 
 // run holds the stream until ctx ends; it is set up again whenever it breaks.
 func (st *stream) run(ctx context.Context, s *Streams) {
+	go st.keepMeasured(ctx)
 	pause := reconnectFirst
 	for ctx.Err() == nil {
 		begun := time.Now()
@@ -261,6 +266,26 @@ func (st *stream) run(ctx context.Context, s *Streams) {
 	}
 }
 
+// keepMeasured asks for a report now and then, to hold the manager's clock against
+// the operator's: a stream that was asked for long ago cannot.
+func (st *stream) keepMeasured(ctx context.Context) {
+	tick := time.NewTicker(measureEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		asking, cancel := context.WithTimeout(ctx, refreshDeadline)
+		begun := time.Now()
+		if snap, err := st.client.Status(asking); err == nil {
+			st.hear(snap, begun)
+		}
+		cancel()
+	}
+}
+
 // hear keeps the report of a snapshot that was asked for at begun, and tells
 // whether it may change a decision. One that was made earlier than the last (an
 // answer and the stream may overtake each other) is dropped.
@@ -280,15 +305,18 @@ func (st *stream) hear(snap control.Snapshot, begun time.Time) bool {
 	st.made = snap.Made
 	// The manager was asked after we began to ask, so that it cannot have been
 	// started before this. The tightest of all bounds counts for all.
-	// It does not count for long: no two clocks run equally fast.
-	if began := begun.Add(-time.Duration(snap.Asked)); began.After(st.began) || time.Since(st.measured) > boundLife {
+	// It does not count for long: no two clocks run equally fast. Nor does what was
+	// asked for long ago measure anything, but where there is nothing else.
+	began := begun.Add(-time.Duration(snap.Asked))
+	if isOld := time.Since(begun) > boundLife; st.began.IsZero() || !isOld && (began.After(st.began) || time.Since(st.measured) > boundLife) {
 		st.began, st.measured = began, time.Now()
 	}
 	before, known := w.report.Get()
 	if known {
 		w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
 	}
-	w.report = core.Known(r, st.began.Add(time.Duration(snap.Taken)), time.Now())
+	drift := time.Since(st.measured).Truncate(time.Second) / driftLimit
+	w.report = core.Known(r, st.began.Add(time.Duration(snap.Taken)-drift), time.Now())
 	w.last, w.lastFail = w.report, ""
 	if r.Server != nil {
 		w.executed = core.Known(r.Server.Executed, w.report.NotBefore(), w.report.Received())

@@ -101,3 +101,21 @@ func TestStreamsEndWithThoseTheySpeakTo(t *testing.T) {
 		t.Error("a new Pod of a member is not listened to, or its former word is lost")
 	}
 }
+
+// A stream that stands for hours says how long ago it was asked for by a clock that
+// may run faster than the operator's.
+func TestAnOldStreamMeasuresNoClock(t *testing.T) {
+	begun := time.Now().Add(-time.Hour)
+	st := &stream{}
+	st.hear(snapshot("a", 0, time.Second), begun)
+	// The instance's clock won a second in this hour.
+	now := time.Now()
+	st.hear(snapshot("a", time.Hour+time.Second, time.Hour+time.Second), now)
+	st.measured = time.Time{}
+	st.hear(snapshot("a", time.Hour+time.Second, time.Hour+time.Second), now)
+	st.measured = now.Add(-2 * boundLife)
+	st.hear(snapshot("a", 0, time.Hour+time.Second+time.Millisecond), begun)
+	if late := st.heard().report.NotBefore().Sub(now); late > 10*time.Millisecond {
+		t.Errorf("a report is taken for %s younger than it can be", late)
+	}
+}
