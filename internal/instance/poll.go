@@ -85,17 +85,19 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 	if time.Since(proc.started) > time.Minute {
 		s.failures = 0
 	}
+	if s.writableN != writableN {
+		return // of before a change of role: how commits wait is another by now
+	}
 	s.server, s.serverAt = server, at
-	m.noteWritable(server, writableN)
+	m.noteWritable(server)
 	m.announce()
 }
 
-// noteWritable holds what the server says against what we made of it. What was
-// read before the last change of role says nothing.
-func (m *manager) noteWritable(server *core.Server, writableN int) {
+// noteWritable holds what the server says against what we made of it.
+func (m *manager) noteWritable(server *core.Server) {
 	s := &m.st
 	switch {
-	case s.writableN != writableN || s.activity != "":
+	case s.activity != "":
 	case server.SuperReadOnly && s.writable != 0:
 		m.log.Warn("somebody made the primary read-only; it is promoted again", "epoch", s.writable)
 		s.writable = 0

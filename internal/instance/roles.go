@@ -44,6 +44,10 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 	if f := m.facts(); !f.Permitted() || f.Cluster.Promotion.Epoch != a.Epoch {
 		return errors.New("becoming primary: the promotion was withdrawn")
 	}
+	semiSync, err := m.roles.SemiSync(ctx)
+	if err != nil {
+		return err
+	}
 	if err := m.acceptWrites(); err != nil {
 		return err
 	}
@@ -52,7 +56,7 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 		s.writableN++
 		if s.server != nil {
 			server := *s.server
-			server.SuperReadOnly, server.Replication = false, nil
+			server.SuperReadOnly, server.Replication, server.SemiSync = false, nil, semiSync
 			s.server = &server
 		}
 	})

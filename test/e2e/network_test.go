@@ -184,8 +184,9 @@ func (w *world) goesOn(l *load, primary string) {
 func (w *world) primaryNodePartitioned() { w.primaryNodeLost("partition", "heal") }
 func (w *world) primaryNodePoweredOff()  { w.primaryNodeLost("poweroff", "poweron") }
 
-// lostLimit is how long writes may be refused when a node is lost under quorum.
-const lostLimit = 10 * time.Second
+// lostLimit is how long writes may be refused when a node is lost under quorum, by an
+// operator that has just come back from an outage itself.
+const lostLimit = 25 * time.Second
 
 func (w *world) primaryNodeLost(verb, back string) {
 	w.awayFromOperator()
