@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -227,5 +228,41 @@ func TestAStoppedOnlyInstanceAcknowledgesNothingThatItDoesNotHave(t *testing.T) 
 	w.awaitPrimary(again, 1)
 	if lost := ws.lost(w.app(again)); len(lost) > 0 {
 		t.Errorf("%d of %d acknowledged writes are lost: %v", len(lost), ws.count(), lost)
+	}
+}
+
+// Clients whose commits wait for a replica keep their connections, and more come:
+// the replica that would release them must still get in.
+func TestAReplicaGetsInAlthoughWaitingClientsHoldAllConnections(t *testing.T) {
+	const clients = 60
+	w := newWorld(t, func(c *v1alpha1.Cluster) {
+		quorum(c)
+		c.Spec.MySQL.Parameters = map[string]string{"max_connections": "20"}
+	})
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY)")
+	w.join(two, one)
+	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	_ = two.proc().cmd.Process.Kill()
+	w.await(two, "stopped", func(r core.Report) bool { return r.Server == nil })
+	var refused atomic.Int32
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			for t.Context().Err() == nil {
+				if _, err := db.Exec("INSERT INTO t (id) VALUES (?)", i); err == nil {
+					return
+				}
+				refused.Add(1)
+				<-time.After(time.Millisecond)
+			}
+		})
+	}
+	w.awaitRows(w.app(two), clients)
+	wg.Wait()
+	if refused.Load() == 0 {
+		t.Error("all clients got in; some were to find all connections taken")
 	}
 }

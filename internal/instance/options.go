@@ -29,7 +29,9 @@ type Options struct {
 	// root file system.
 	Settings map[string]string
 	// Ports of this instance.
-	MySQLPort, ControlPort, ProbePort, MetricsPort int
+	MySQLPort, AdminPort, ControlPort, ProbePort, MetricsPort int
+	// PodIP is where mysqld listens for replicas.
+	PodIP string
 	// Listen is the address to listen on; all when empty.
 	Listen string
 	// Peer tells under which host another instance is reached.
@@ -50,10 +52,11 @@ func OptionsFromEnv() (Options, error) {
 		Instance:  os.Getenv(layout.EnvInstance),
 		PodUID:    os.Getenv(layout.EnvPodUID),
 		Node:      os.Getenv(layout.EnvNode),
+		PodIP:     os.Getenv(layout.EnvPodIP),
 		LogLevel:  os.Getenv(layout.EnvLogLevel),
 	}
 	for name, value := range map[string]string{
-		layout.EnvNamespace: o.Namespace, layout.EnvCluster: o.Cluster, layout.EnvInstance: o.Instance, layout.EnvPodUID: o.PodUID,
+		layout.EnvNamespace: o.Namespace, layout.EnvCluster: o.Cluster, layout.EnvInstance: o.Instance, layout.EnvPodUID: o.PodUID, layout.EnvPodIP: o.PodIP,
 	} {
 		if value == "" {
 			return o, fmt.Errorf("the environment variable %s is not set: the manager runs in Pods that the operator makes", name)
@@ -75,7 +78,8 @@ func (o Options) withDefaults() Options {
 	d.Run, d.Tmp = cmp.Or(d.Run, layout.RunDir), cmp.Or(d.Tmp, layout.TmpDir)
 	d.TLS, d.Root = cmp.Or(d.TLS, layout.TLSDir), cmp.Or(d.Root, layout.RootDir)
 	d.Replication, d.Control, d.App = cmp.Or(d.Replication, layout.ReplicationDir), cmp.Or(d.Control, layout.ControlDir), cmp.Or(d.App, layout.AppDir)
-	o.MySQLPort, o.ControlPort = cmp.Or(o.MySQLPort, layout.MySQLPort), cmp.Or(o.ControlPort, layout.ControlPort)
+	o.MySQLPort, o.AdminPort = cmp.Or(o.MySQLPort, layout.MySQLPort), cmp.Or(o.AdminPort, layout.AdminPort)
+	o.ControlPort = cmp.Or(o.ControlPort, layout.ControlPort)
 	o.ProbePort, o.MetricsPort = cmp.Or(o.ProbePort, layout.ProbePort), cmp.Or(o.MetricsPort, layout.MetricsPort)
 	if o.Peer == nil {
 		o.Peer = func(instance string) string { return layout.InstanceHost(instance, o.Namespace) }

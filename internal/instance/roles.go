@@ -181,7 +181,7 @@ func (m *manager) follow(ctx context.Context, primary string) error {
 	m.update(func(s *state) { s.receiveTry = time.Now() })
 	d := m.opt.Dirs
 	err = m.roles.BecomeReplicaOf(ctx, mysql.Source{
-		Host: m.opt.Peer(primary), Port: m.opt.MySQLPort, Account: account,
+		Host: m.opt.Peer(primary), Port: m.opt.AdminPort, Account: account,
 		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
 	})
 	if err != nil {

@@ -110,6 +110,7 @@ func (m *manager) config(c *v1alpha1.Cluster) mysql.Config {
 	d, durability := m.opt.Dirs, durabilityOf(c)
 	return mysql.Config{
 		Version: m.bin.version, ServerID: m.opt.ServerID, Host: m.opt.Peer(m.opt.Instance), Port: m.opt.MySQLPort,
+		AdminAddress: m.opt.PodIP, AdminPort: m.opt.AdminPort,
 		DataDir: d.Data, TmpDir: d.Tmp, Socket: d.socket(), PIDFile: filepath.Join(d.Run, "mysqld.pid"),
 		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
 		BinlogFormat: c.Spec.MySQL.BinlogFormat, SemiSyncReplica: durability != core.DurabilityAsync,

@@ -37,6 +37,7 @@ const (
 // Ports of an instance.
 const (
 	MySQLPort   = 3306
+	AdminPort   = 33062 // where replicas connect: max_connections does not hold there
 	ControlPort = 8080
 	ProbePort   = 8081
 	MetricsPort = 9187

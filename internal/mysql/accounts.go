@@ -83,7 +83,9 @@ func (f First) statements() []statement {
 		{"CREATE USER ?@'%' IDENTIFIED BY ?", []any{f.Owner.User, f.Owner.Password}},
 		{"GRANT ALL ON " + grantee(f.Database) + ".* TO ?@'%'", []any{f.Owner.User}},
 		{"CREATE USER ?@'%' IDENTIFIED BY ? REQUIRE X509", []any{f.Replication.User, f.Replication.Password}},
-		{"GRANT REPLICATION SLAVE, BACKUP_ADMIN ON *.* TO ?@'%'", []any{f.Replication.User}}, // BACKUP_ADMIN: be a clone's donor
+		// BACKUP_ADMIN: be a clone's donor, and CONNECTION_ADMIN: although clients have
+		// taken all connections. SERVICE_CONNECTION_ADMIN: replicate by admin_address.
+		{"GRANT REPLICATION SLAVE, BACKUP_ADMIN, CONNECTION_ADMIN, SERVICE_CONNECTION_ADMIN ON *.* TO ?@'%'", []any{f.Replication.User}},
 		{"CREATE USER ?@'localhost' IDENTIFIED BY ?", []any{f.Manager.User, f.Manager.Password}},
 		{"GRANT " + strings.Join(managerGrants, ", ") + " ON *.* TO ?@'localhost'", []any{f.Manager.User}},
 		{"GRANT SELECT ON performance_schema.* TO ?@'localhost'", []any{f.Manager.User}}, // clone_status, lag

@@ -27,6 +27,8 @@ type Config struct {
 	// Host under which replicas reach this instance.
 	Host                      string
 	Port                      int
+	AdminAddress              string // an IP address
+	AdminPort                 int
 	DataDir, TmpDir           string
 	Socket, PIDFile           string
 	CAFile, CertFile, KeyFile string
@@ -183,6 +185,10 @@ func (c Config) replication() []setting {
 		{"relay_log", "relay"},
 		{"report_host", c.Host},
 		{"report_port", strconv.Itoa(cmp.Or(c.Port, 3306))},
+		// Replicas come in here: clients whose commits wait for a replica may have
+		// taken every connection that max_connections allows.
+		{"admin_address", c.AdminAddress},
+		{"admin_port", strconv.Itoa(c.AdminPort)},
 		{"ssl_ca", c.CAFile},
 		{"ssl_cert", c.CertFile},
 		{"ssl_key", c.KeyFile},

@@ -15,7 +15,7 @@ func config(version string) Config {
 	if err != nil {
 		panic(err)
 	}
-	return Config{Version: v, ServerID: 7, Host: "db-1.ns.svc", DataDir: "/data", TmpDir: "/tmp", Socket: "/run/s.sock",
+	return Config{Version: v, ServerID: 7, Host: "db-1.ns.svc", AdminAddress: "10.0.0.7", AdminPort: 33062, DataDir: "/data", TmpDir: "/tmp", Socket: "/run/s.sock",
 		PIDFile: "/run/pid", CAFile: "/tls/ca.crt", CertFile: "/tls/tls.crt", KeyFile: "/tls/tls.key", Memory: 4 << 30, CPUs: 2}
 }
 

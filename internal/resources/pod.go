@@ -85,6 +85,7 @@ func server(c *v1alpha1.Cluster, instance string, o PodOptions) corev1.Container
 		Env:             environment(c, instance, o.ServerID),
 		Ports: []corev1.ContainerPort{
 			containerPort("mysql", layout.MySQLPort),
+			containerPort("mysql-admin", layout.AdminPort),
 			containerPort("control", layout.ControlPort),
 			containerPort("probes", layout.ProbePort),
 			containerPort("metrics", layout.MetricsPort),
