@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	driver "github.com/go-sql-driver/mysql"
+
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
@@ -130,7 +132,7 @@ func TestAVolumeInUseIsWaitedFor(t *testing.T) {
 	one := w.start(1)
 	w.bootstrap(one)
 	second := newManager(one.opt.withDefaults())
-	second.opt.ControlPort, second.opt.ProbePort, second.opt.MetricsPort = w.port+4, w.port+5, w.port+6
+	second.opt.ControlPort, second.opt.ProbePort, second.opt.MetricsPort = w.port+5, w.port+6, w.port+7
 	second.lease = one.m.lease
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -163,5 +165,44 @@ func TestForeignDataIsNotTouched(t *testing.T) {
 	r := w.await(again, "failed", func(r core.Report) bool { return r.State == core.Failed })
 	if r.Reason != "ForeignData" {
 		t.Errorf("it says %s: %s", r.Reason, r.Message)
+	}
+}
+
+// servedCertificate is what mysqld shows a client at a port, whether or not it then
+// lets the client in.
+func (w *world) servedCertificate(n *node, port int) (serial string) {
+	c := driver.NewConfig()
+	c.Net, c.Addr = "tcp", net.JoinHostPort(n.opt.Listen, strconv.Itoa(port))
+	c.User, c.Passwd, c.Logger = "app", "app-password", &driver.NopLogger{}
+	c.TLS = &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error {
+		serial = s.PeerCertificates[0].SerialNumber.String()
+		return nil
+	}}
+	connector, err := driver.NewConnector(c)
+	must(w.t, err)
+	if conn, err := connector.Connect(w.t.Context()); err == nil {
+		_ = conn.Close()
+	}
+	return serial
+}
+
+func TestRotatedCertificatesAreShownOnBothInterfaces(t *testing.T) {
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.bootstrap(one)
+	ports := []int{one.opt.MySQLPort, one.opt.AdminPort}
+	before := w.servedCertificate(one, ports[0])
+	if admin := w.servedCertificate(one, ports[1]); before == "" || admin != before {
+		t.Fatalf("the certificates are %q and %q", before, admin)
+	}
+	cert, key := w.ca.issue(t, control.OrgInstance, one.opt.Listen)
+	w.write(one.opt.Dirs.key(), key)
+	w.write(one.opt.Dirs.cert(), cert)
+	for _, port := range ports {
+		for began := time.Now(); w.servedCertificate(one, port) == before; <-time.After(100 * time.Millisecond) {
+			if time.Since(began) > 20*time.Second {
+				t.Fatalf("at port %d the former certificate is still shown", port)
+			}
+		}
 	}
 }

@@ -189,6 +189,9 @@ func (c Config) replication() []setting {
 		// taken every connection that max_connections allows.
 		{"admin_address", c.AdminAddress},
 		{"admin_port", strconv.Itoa(c.AdminPort)},
+		{"admin_ssl_ca", c.CAFile},
+		{"admin_ssl_cert", c.CertFile},
+		{"admin_ssl_key", c.KeyFile},
 		{"ssl_ca", c.CAFile},
 		{"ssl_cert", c.CertFile},
 		{"ssl_key", c.KeyFile},

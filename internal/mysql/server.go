@@ -104,7 +104,12 @@ func (s *Server) setGlobal(ctx context.Context, name string, value any) error {
 // ReloadTLS makes the server read its certificates again; connections that are
 // open keep theirs.
 func (s *Server) ReloadTLS(ctx context.Context) error {
-	return s.exec(ctx, "ALTER INSTANCE RELOAD TLS")
+	for _, channel := range []string{"mysql_main", "mysql_admin"} {
+		if err := s.exec(ctx, "ALTER INSTANCE RELOAD TLS FOR CHANNEL "+channel); err != nil {
+			return fmt.Errorf("reloading the certificates of %s: %w", channel, err)
+		}
+	}
+	return nil
 }
 
 // Numbers of errors that mean something to us.
