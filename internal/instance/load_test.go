@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	driver "github.com/go-sql-driver/mysql"
+
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
@@ -264,5 +266,81 @@ func TestAReplicaGetsInAlthoughWaitingClientsHoldAllConnections(t *testing.T) {
 	wg.Wait()
 	if refused.Load() == 0 {
 		t.Error("all clients got in; some were to find all connections taken")
+	}
+}
+
+// A source that dies, or is cut off, in the middle of a large transaction leaves its
+// replicas with a part of it. That part keeps neither one from being promoted nor
+// another from following.
+func TestAPartOfATransactionHoldsUpNobody(t *testing.T) {
+	w, n := three(t)
+	db := w.app(n[0])
+	w.exec(db, "CREATE TABLE big (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(8000) CHARACTER SET ascii)")
+	w.exec(db, "INSERT INTO big (v) VALUES (REPEAT('a', 8000))")
+	for range 14 {
+		w.exec(db, "INSERT INTO big (v) SELECT v FROM big")
+	}
+	go func() { _, _ = db.Exec("UPDATE big SET v = REPEAT('b', 8000)") }()
+	for _, replica := range n[1:] {
+		root := w.rootOf(replica)
+		w.awaitPart(root)
+		w.order(replica, control.VerbFreezeIO, control.Order{Epoch: w.epoch() + 1})
+		if !w.holdsPart(root) {
+			t.Fatal("the whole transaction was received before receiving was stopped; it has to be larger")
+		}
+	}
+	_ = n[0].proc().cmd.Process.Kill()
+	w.await(n[0], "stopped", func(r core.Report) bool { return r.State == core.Stopped })
+	began := time.Now()
+	next := w.failover(n[0], n[1], n[2])
+	t.Logf("promoted after %s", time.Since(began))
+	for _, other := range n[1:] {
+		if other != next {
+			w.awaitFollowing(other)
+		}
+	}
+	t.Logf("followed after %s", time.Since(began))
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %s until one is promoted and the other follows", took)
+	}
+	w.exec(w.app(next), "INSERT INTO t VALUES (1)")
+	var old int
+	must(t, w.app(next).QueryRow("SELECT COUNT(*) FROM big WHERE v LIKE 'b%'").Scan(&old))
+	if old != 0 {
+		t.Errorf("%d rows are of a transaction that nobody has as a whole", old)
+	}
+	w.awaitRows(w.app(n[1]), 1)
+	w.awaitRows(w.app(n[2]), 1)
+}
+
+// rootOf connects as root, through the socket.
+func (w *world) rootOf(n *node) *sql.DB {
+	c := driver.NewConfig()
+	c.Net, c.Addr, c.User, c.Passwd, c.Logger = "unix", n.opt.Dirs.socket(), "root", "root-password", &driver.NopLogger{}
+	connector, err := driver.NewConnector(c)
+	must(w.t, err)
+	db := sql.OpenDB(connector)
+	w.t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// holdsPart: the replica's applier is in the middle of a transaction that was not
+// received as a whole.
+func (w *world) holdsPart(root *sql.DB) bool {
+	var part bool
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	must(w.t, root.QueryRowContext(ctx, `SELECT COALESCE(MAX(c.PROCESSING_TRANSACTION <> '' AND
+		NOT GTID_SUBSET(c.PROCESSING_TRANSACTION, r.RECEIVED_TRANSACTION_SET)), 0)
+		FROM performance_schema.replication_applier_status_by_coordinator c
+		JOIN performance_schema.replication_connection_status r USING (CHANNEL_NAME)`).Scan(&part))
+	return part
+}
+
+func (w *world) awaitPart(root *sql.DB) {
+	for began := time.Now(); !w.holdsPart(root); <-time.After(time.Millisecond) {
+		if time.Since(began) > 20*time.Second {
+			w.t.Fatal("no large transaction is being received")
+		}
 	}
 }

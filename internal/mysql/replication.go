@@ -2,8 +2,10 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/gtid"
@@ -18,25 +20,35 @@ type Source struct {
 }
 
 // BecomeReplicaOf points the replication channel at a source and starts it. The
-// relay logs are dropped: the caller has made sure that the source holds, or the
-// server has executed, all that is in them.
+// applier of a channel that exists goes on meanwhile, and relay logs stay: stopped
+// in the middle of a transaction of which the former source has sent a part, it
+// would wait a minute for the rest. The new source sends such a transaction anew.
+// Where there is no channel yet, or it was not made by this package, relay logs are
+// dropped: the caller has made sure that the server has executed, or the source
+// holds, all that is in them.
 func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
-	if err := s.exec(ctx, "STOP REPLICA"); err != nil && !isError(err, errReplicaNotSetUp) {
-		return fmt.Errorf("stopping replication before following %s: %w", src.Host, err)
+	row, err := s.rowMap(ctx, "SHOW REPLICA STATUS")
+	if err != nil {
+		return fmt.Errorf("asking for the replication channel before following %s: %w", src.Host, err)
+	}
+	stop, position := s.StopReceiving, ""
+	if row["Auto_Position"] != "1" {
+		stop, position = s.StopReplication, ", SOURCE_AUTO_POSITION=1"
+	}
+	if err := stop(ctx); err != nil {
+		return fmt.Errorf("before following %s: %w", src.Host, err)
 	}
 	statement := `CHANGE REPLICATION SOURCE TO SOURCE_HOST=?, SOURCE_PORT=?, SOURCE_USER=?, SOURCE_PASSWORD=?,
-		SOURCE_AUTO_POSITION=1, SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000000, SOURCE_HEARTBEAT_PERIOD=0.5,
-		SOURCE_SSL=1, SOURCE_SSL_CA=?, SOURCE_SSL_CERT=?, SOURCE_SSL_KEY=?, SOURCE_SSL_VERIFY_SERVER_CERT=1`
+		SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000000, SOURCE_HEARTBEAT_PERIOD=0.5,
+		SOURCE_SSL=1, SOURCE_SSL_CA=?, SOURCE_SSL_CERT=?, SOURCE_SSL_KEY=?, SOURCE_SSL_VERIFY_SERVER_CERT=1` + position
 	if !s.version.has(changeReplicationSource) {
-		statement = `CHANGE MASTER TO MASTER_HOST=?, MASTER_PORT=?, MASTER_USER=?, MASTER_PASSWORD=?,
-		MASTER_AUTO_POSITION=1, MASTER_CONNECT_RETRY=1, MASTER_RETRY_COUNT=100000000, MASTER_HEARTBEAT_PERIOD=0.5,
-		MASTER_SSL=1, MASTER_SSL_CA=?, MASTER_SSL_CERT=?, MASTER_SSL_KEY=?, MASTER_SSL_VERIFY_SERVER_CERT=1`
+		statement = strings.ReplaceAll(strings.Replace(statement, "REPLICATION SOURCE", "MASTER", 1), "SOURCE_", "MASTER_")
 	}
 	// From here on it is not given up: a START that is on its way when its
 	// connection is closed could undo a later STOP.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	err := s.exec(ctx, statement, src.Host, src.Port, src.Account.User, src.Account.Password, src.CAFile, src.CertFile, src.KeyFile)
+	err = s.exec(ctx, statement, src.Host, src.Port, src.Account.User, src.Account.Password, src.CAFile, src.CertFile, src.KeyFile)
 	if err != nil {
 		return fmt.Errorf("pointing replication at %s: %w", src.Host, err)
 	}
@@ -71,11 +83,73 @@ func (s *Server) StartApplying(ctx context.Context) error {
 
 // StopReplication stops receiving and applying.
 func (s *Server) StopReplication(ctx context.Context) error {
+	if err := s.StopReceiving(ctx); err != nil {
+		return err
+	}
+	if err := s.giveUpPart(ctx); err != nil {
+		return err
+	}
 	err := s.exec(ctx, "STOP REPLICA")
 	if isError(err, errReplicaNotSetUp) {
 		return nil
 	}
 	return wrap("stopping replication", err)
+}
+
+// giveUpPart ends the applier at once when it is in the middle of a transaction of
+// which only a part was received: asked to stop, it would wait a minute for the rest.
+// What it has applied of it is rolled back. Receiving has been stopped.
+func (s *Server) giveUpPart(ctx context.Context) error {
+	thread, err := s.applierOfPart(ctx)
+	if err != nil || thread == 0 {
+		return err
+	}
+	if err := s.exec(ctx, "KILL ?", thread); err != nil && !isError(err, errNoSuchThread) {
+		return fmt.Errorf("ending the applier, which waits for the rest of a transaction: %w", err)
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for thread != 0 {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("ending the applier, which waits for the rest of a transaction: %w", ctx.Err())
+		case <-tick.C:
+		}
+		if thread, err = s.applierOfPart(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applierOfPart is the connection of the applier's coordinator if that processes a
+// transaction that was not received as a whole; 0 if not.
+func (s *Server) applierOfPart(ctx context.Context) (int64, error) {
+	var thread int64
+	var processing, received string
+	err := s.db.QueryRowContext(ctx, `SELECT t.PROCESSLIST_ID, c.PROCESSING_TRANSACTION, r.RECEIVED_TRANSACTION_SET
+		FROM performance_schema.replication_applier_status_by_coordinator c
+		JOIN performance_schema.replication_connection_status r ON r.CHANNEL_NAME = c.CHANNEL_NAME
+		JOIN performance_schema.threads t ON t.THREAD_ID = c.THREAD_ID
+		WHERE c.CHANNEL_NAME = '' AND c.SERVICE_STATE = 'ON'`).Scan(&thread, &processing, &received)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("asking what the applier is doing: %w", err)
+	}
+	part, err := gtid.Parse(processing)
+	if err != nil { // ANONYMOUS, or nothing that has a name yet
+		return 0, nil
+	}
+	whole, err := gtid.Parse(received)
+	if err != nil {
+		return 0, fmt.Errorf("reading what was received: %w", err)
+	}
+	if part.IsEmpty() || whole.Contains(part) {
+		return 0, nil
+	}
+	return thread, nil
 }
 
 // ForgetSource stops replication and removes the channel.
