@@ -47,6 +47,8 @@ type ClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.minSyncReplicas == 0",message="spec.minSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.maxSyncReplicas == 0",message="spec.maxSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || !has(self.mysql) || !has(self.mysql.semiSync) || self.mysql.semiSync.dataDurability != 'quorum' || self.maxSyncReplicas >= self.instances / 2",message="spec.maxSyncReplicas must be at least half of spec.instances (rounded down) under dataDurability quorum: fewer acknowledgements could all be lost with a minority; raise or remove maxSyncReplicas"
+// +kubebuilder:validation:XValidation:rule="!has(self.replication) || self.replication.mode != 'groupReplication' || !has(self.mysql) || !has(self.mysql.semiSync) || !self.mysql.semiSync.enabled",message="spec.mysql.semiSync cannot be enabled with spec.replication.mode groupReplication: the group itself decides when a transaction is safe; remove spec.mysql.semiSync, or choose spec.replication.groupReplication.consistency"
+// +kubebuilder:validation:XValidation:rule="!has(self.replication) || self.replication.mode != 'groupReplication' || (self.failoverDelay == 0 && !has(self.failoverPolicy))",message="spec.failoverDelay and spec.failoverPolicy have no meaning with spec.replication.mode groupReplication: the group elects its primary itself; remove them (spec.replication.groupReplication.memberExpelTimeoutSeconds tells how long a silent member is waited for)"
 type ClusterSpec struct {
 	// Description is free text for people.
 	// +optional
@@ -287,16 +289,6 @@ type InitDBSpec struct {
 	// database was made.
 	// +optional
 	PostInitSQL []string `json:"postInitSQL,omitempty"`
-}
-
-// ReplicationSpec chooses the topology.
-type ReplicationSpec struct {
-	// Mode is how instances replicate. It cannot be changed.
-	// +kubebuilder:default=async
-	// +kubebuilder:validation:Enum=async
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.replication.mode cannot be changed: create a new Cluster with the other mode and move the data"
-	// +optional
-	Mode string `json:"mode,omitempty"`
 }
 
 // AffinitySpec tells where instances may run.

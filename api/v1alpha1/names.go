@@ -16,6 +16,9 @@ const (
 	AnnotationPodSpecHash = "mysql.cnmsql.co/podSpecHash"
 	// AnnotationEpoch is the epoch of the primary's lease, on its record.
 	AnnotationEpoch = "mysql.cnmsql.co/epoch"
+	// AnnotationGroupObserved on a Pod changes whenever the instance sees its
+	// group change: a doorbell, and no authority.
+	AnnotationGroupObserved = "mysql.cnmsql.co/gr-observed"
 	// AnnotationServerID is the server_id of the instance, on its volume claim.
 	AnnotationServerID = "mysql.cnmsql.co/serverID"
 )
@@ -35,6 +38,9 @@ const (
 	// AnnotationReinit on a Cluster names the instances, separated by commas,
 	// of which the data is to be made anew.
 	AnnotationReinit = "cnmsql.cnmsql.co/reinit"
+	// AnnotationForceQuorum on a Cluster is a human's word to make a group that
+	// lost its quorum go on with those who are left, "true" or a time.
+	AnnotationForceQuorum = "cnmsql.cnmsql.co/force-quorum-recovery"
 	// AnnotationAcceptLoss on a Cluster promotes an instance although writes may
 	// be lost: "<instance>@<epoch>", of the epoch in which nobody takes writes.
 	AnnotationAcceptLoss = "cnmsql.cnmsql.co/accept-data-loss"

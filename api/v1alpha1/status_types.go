@@ -47,6 +47,10 @@ type ClusterStatus struct {
 	// +optional
 	EstablishedAt *metav1.MicroTime `json:"establishedAt,omitempty"`
 
+	// GroupReplication is the group, of a Cluster of that mode.
+	// +optional
+	GroupReplication *GroupReplicationStatus `json:"groupReplication,omitempty"`
+
 	// Instances is the number of instances that exist.
 	// +optional
 	Instances int32 `json:"instances,omitempty"`

@@ -30,6 +30,10 @@ type Order struct {
 	Donor string `json:"donor,omitempty"`
 	// Acks is the number of acknowledgements (SetAcks only).
 	Acks int `json:"acks,omitempty"`
+	// Member is the UUID of the server that is to be primary (SetGroupPrimary only).
+	Member string `json:"member,omitempty"`
+	// Members are the instances that are left (ForceMembers only).
+	Members []string `json:"members,omitempty"`
 }
 
 // Verb is a command to an instance.
@@ -42,6 +46,10 @@ const (
 	VerbCloneFrom      Verb = "clone-from"
 	VerbRestartInPlace Verb = "restart-in-place"
 	VerbSetAcks        Verb = "set-acks"
+	// Of members of a group.
+	VerbSetGroupPrimary Verb = "set-group-primary"
+	VerbForceMembers    Verb = "force-members"
+	VerbRebootGroup     Verb = "reboot-group"
 )
 
 // Paths of the API.

@@ -52,6 +52,9 @@ type Cluster struct {
 	// Reinit are the instances of which a human wants the data made anew.
 	Reinit []string
 
+	// Group is set when the instances are members of a group.
+	Group *Group
+
 	Status Status
 	// Routed is the instance that the -rw Service selects.
 	Routed Fact[string]
@@ -110,10 +113,12 @@ type Status struct {
 	TargetPrimaryAt  time.Time
 	Epoch            int64
 	Promotion        *Promotion
-	Operation        *Operation
-	FailingSince     time.Time
-	LastFailover     time.Time
-	EstablishedAt    time.Time
+	// Group is set when the instances are members of a group.
+	Group         *GroupStatus
+	Operation     *Operation
+	FailingSince  time.Time
+	LastFailover  time.Time
+	EstablishedAt time.Time
 
 	InstanceNames []string
 	LatestOrdinal int

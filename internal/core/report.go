@@ -131,6 +131,11 @@ func (r Report) WithoutPositions() Report {
 		c.Retrieved, c.LagSeconds = gtid.Set{}, 0
 		s.Replication = &c
 	}
+	if s.Group != nil {
+		v := *s.Group
+		v.Received = gtid.Set{}
+		s.Group = &v
+	}
 	r.Server = &s
 	return r
 }
@@ -144,12 +149,17 @@ type Server struct {
 	// Replication is nil when no source is configured.
 	Replication *Replication `json:"replication,omitempty"`
 	SemiSync    SemiSync     `json:"semiSync"`
+	// Group is nil where the server is not made for a group.
+	Group *GroupView `json:"group,omitempty"`
 }
 
 // Holds is everything the server has, executed or only received. What counts in
 // an election.
 func (s *Server) Holds() gtid.Set {
-	if s.Replication == nil {
+	switch {
+	case s.Group != nil:
+		return s.Executed.Union(s.Group.Received)
+	case s.Replication == nil:
 		return s.Executed
 	}
 	return s.Executed.Union(s.Replication.Retrieved)

@@ -68,7 +68,7 @@ func (m *manager) readFinal() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	at := time.Now()
-	server, err := m.roles.Status(ctx)
+	server, err := m.topology().status(ctx, m.roles)
 	if err != nil {
 		m.log.Warn("the final position is not known yet", "error", err)
 	}

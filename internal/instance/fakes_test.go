@@ -79,6 +79,8 @@ func (k *fakeKube) PublishPrimary(_ context.Context, instance, version string, a
 	return nil
 }
 
+func (k *fakeKube) RingDoorbell(context.Context, string, string) error { return nil }
+
 func (k *fakeKube) GetLease(context.Context) (*coordination.Lease, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

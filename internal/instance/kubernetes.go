@@ -7,6 +7,7 @@ import (
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,6 +33,9 @@ type Kubernetes interface {
 	// condition that it is still the one that was read.
 	PublishPrimary(ctx context.Context, instance, resourceVersion string, at time.Time) error
 
+	// RingDoorbell changes an annotation of the instance's own Pod.
+	RingDoorbell(ctx context.Context, pod, chime string) error
+
 	GetLease(ctx context.Context) (*coordination.Lease, error)
 	CreateLease(ctx context.Context, l *coordination.Lease) (*coordination.Lease, error)
 	UpdateLease(ctx context.Context, l *coordination.Lease) (*coordination.Lease, error)
@@ -40,10 +44,10 @@ type Kubernetes interface {
 
 // apiServer is Kubernetes over the network.
 type apiServer struct {
-	clusters dynamic.ResourceInterface
-	leases   coordinationclient.LeaseInterface
-	name     string
-	failed   func(error)
+	clusters, pods dynamic.ResourceInterface
+	leases         coordinationclient.LeaseInterface
+	name           string
+	failed         func(error)
 }
 
 // callLimit bounds every call to the API server but the watch.
@@ -66,6 +70,7 @@ func newAPIServer(namespace, cluster string, failed func(error)) (*apiServer, er
 	}
 	return &apiServer{
 		clusters: d.Resource(v1alpha1.GroupVersion.WithResource("clusters")).Namespace(namespace),
+		pods:     d.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(namespace),
 		leases:   c.Leases(namespace),
 		name:     cluster,
 		failed:   failed,
@@ -171,6 +176,17 @@ func (a *apiServer) PublishPrimary(ctx context.Context, instance, resourceVersio
 		return err
 	}
 	_, err = a.clusters.Patch(ctx, a.name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "cnmsql-instance"}, "status")
+	return err
+}
+
+func (a *apiServer) RingDoorbell(ctx context.Context, pod, chime string) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{v1alpha1.AnnotationGroupObserved: chime}}})
+	if err != nil {
+		return err
+	}
+	_, err = a.pods.Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "cnmsql-instance"})
 	return err
 }
 

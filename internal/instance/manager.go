@@ -105,6 +105,8 @@ type state struct {
 	restart    int64
 	sessions   int
 
+	member memberState
+
 	terminating   time.Time
 	waiting       int      // orders that wait for the worker
 	stopRequested *process // whose end is no crash
@@ -174,6 +176,7 @@ func (m *manager) facts() *agent.Facts {
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.FencedBelow, r.WasPrimaryEpoch, r.Acks, r.AcksEpoch
 		f.FrozenBelow = r.FrozenBelow
 		f.TailEpoch, f.Successor = r.TailEpoch, s.successor
+		f.Member = agent.MemberFacts{Of: r.GroupOf, RebootEpoch: s.member.rebootEpoch, TriedAt: s.member.triedAt, Failed: s.member.failed, Settled: s.member.settled}
 	}
 	m.replicationFacts(f)
 	return f

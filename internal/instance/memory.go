@@ -47,6 +47,8 @@ type remembered struct {
 	// which nobody can read success; kept until mysqld has surely ended, or been
 	// made read-only, with none waiting.
 	TailEpoch int64 `json:"tailEpoch,omitempty"`
+	// GroupOf is the group that the data has been a member of.
+	GroupOf string `json:"groupOf,omitempty"`
 	// Accounts is a digest of the accounts with which Secrets and server agreed.
 	Accounts string `json:"accounts,omitempty"`
 }

@@ -29,13 +29,17 @@ type Options struct {
 	// root file system.
 	Settings map[string]string
 	// Ports of this instance.
-	MySQLPort, AdminPort, ControlPort, ProbePort, MetricsPort int
+	MySQLPort, AdminPort, GroupPort, ControlPort, ProbePort, MetricsPort int
 	// PodIP is where mysqld listens for replicas.
 	PodIP string
 	// Listen is the address to listen on; all when empty.
 	Listen string
 	// Peer tells under which host another instance is reached.
 	Peer func(instance string) string
+	// GroupLocal is the address at which this member speaks with the others, and
+	// GroupAddress tells that of another.
+	GroupLocal   string
+	GroupAddress func(instance string) string
 	// Kubernetes is the cluster's state; in-cluster access is used when nil.
 	Kubernetes Kubernetes
 	Log        io.Writer
@@ -83,6 +87,11 @@ func (o Options) withDefaults() Options {
 	o.ProbePort, o.MetricsPort = cmp.Or(o.ProbePort, layout.ProbePort), cmp.Or(o.MetricsPort, layout.MetricsPort)
 	if o.Peer == nil {
 		o.Peer = func(instance string) string { return layout.InstanceHost(instance, o.Namespace) }
+	}
+	o.GroupPort = cmp.Or(o.GroupPort, layout.GroupPort)
+	o.GroupLocal = cmp.Or(o.GroupLocal, net.JoinHostPort(o.PodIP, strconv.Itoa(o.GroupPort)))
+	if o.GroupAddress == nil {
+		o.GroupAddress = func(instance string) string { return net.JoinHostPort(o.Peer(instance), strconv.Itoa(o.GroupPort)) }
 	}
 	if o.Log == nil {
 		o.Log = os.Stdout

@@ -27,6 +27,12 @@ func (m *manager) Order(ctx context.Context, verb control.Verb, o control.Order)
 		return nil
 	case control.VerbSetAcks:
 		return m.orderAcks(ctx, o)
+	case control.VerbSetGroupPrimary:
+		return m.orderGroupPrimary(o.Member)
+	case control.VerbForceMembers:
+		return m.orderForceMembers(ctx, o.Members)
+	case control.VerbRebootGroup:
+		return m.orderReboot(o)
 	}
 	return refusal("UnknownVerb", "this manager knows no order %q; it may be older than the operator", verb)
 }
@@ -91,19 +97,27 @@ func (m *manager) orderFreeze(ctx context.Context, epoch int64) error {
 			m.noteWithheld(epoch)
 			return nil // it starts with replication stopped, and stays so
 		}
-		if err := m.roles.StopReceiving(ctx); err != nil {
+		if err := m.topology().withhold(ctx); err != nil {
 			return err
-		}
-		r, err := m.roles.Replication(ctx)
-		if err != nil {
-			return err
-		}
-		if r != nil && (r.IORunning || r.IOConnecting) {
-			return fmt.Errorf("freezing: the receiving thread still runs")
 		}
 		m.noteWithheld(epoch)
 		return nil
 	})
+}
+
+// stopReceiving returns when nothing is received any more.
+func (m *manager) stopReceiving(ctx context.Context) error {
+	if err := m.roles.StopReceiving(ctx); err != nil {
+		return err
+	}
+	r, err := m.roles.Replication(ctx)
+	if err != nil {
+		return err
+	}
+	if r != nil && (r.IORunning || r.IOConnecting) {
+		return fmt.Errorf("freezing: the receiving thread still runs")
+	}
+	return nil
 }
 
 // noteWithheld: the promise is kept from now on.

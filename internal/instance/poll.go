@@ -41,7 +41,7 @@ func (m *manager) poll(ctx context.Context) {
 		m.noteSilence(proc, err)
 		return
 	}
-	server, err := m.health.Status(ctx)
+	server, err := m.topology().status(ctx, m.health)
 	m.noteAnswer(proc, at, server, err, n)
 }
 
@@ -67,6 +67,7 @@ func (m *manager) noteSilence(proc *process, err error) {
 }
 
 func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, err error, writableN int) {
+	topology := m.topology()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := &m.st
@@ -89,7 +90,7 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 		return // of before a change of role: how commits wait is another by now
 	}
 	s.server, s.serverAt = server, at
-	m.noteWritable(server)
+	topology.noteRole(server)
 	m.announce()
 }
 

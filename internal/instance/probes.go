@@ -25,7 +25,7 @@ func (m *manager) probes() http.Handler {
 	r := &readiness{}
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		f := m.facts()
-		if why := r.notReady(f, get(m, func(s *state) agent.Decision { return s.decision })); why != "" {
+		if why := m.notReady(r, f, get(m, func(s *state) agent.Decision { return s.decision })); why != "" {
 			http.Error(w, why, http.StatusServiceUnavailable)
 			return
 		}
@@ -41,7 +41,7 @@ type readiness struct {
 }
 
 // notReady says why clients should not be sent here; "" if they may.
-func (r *readiness) notReady(f *agent.Facts, d agent.Decision) string {
+func (m *manager) notReady(r *readiness, f *agent.Facts, d agent.Decision) string {
 	switch {
 	case f.Server == nil:
 		return "mysqld does not answer"
@@ -49,7 +49,12 @@ func (r *readiness) notReady(f *agent.Facts, d agent.Decision) string {
 		return "there is no data yet"
 	case !d.Errant.IsEmpty():
 		return "diverged"
-	case f.WritableEpoch != 0:
+	}
+	return m.topology().notReady(r, f, d)
+}
+
+func (r *readiness) notReplicating(f *agent.Facts, d agent.Decision) string {
+	if f.WritableEpoch != 0 {
 		return ""
 	}
 	r.mu.Lock()

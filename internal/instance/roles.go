@@ -235,7 +235,7 @@ func (m *manager) askPrimary(a agent.AskPrimary) error {
 		if err != nil {
 			return nil, err
 		}
-		pos := &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: at, Mine: mine, Executed: r.Server.Executed, Purged: r.Server.Purged,
+		pos := &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: at, Mine: mine, Executed: r.Server.Holds(), Purged: r.Server.Purged,
 			UUID: r.Server.UUID, Waiting: r.Server.SemiSync.WaitSessions > 0}
 		return func(s *state) { s.primary = pos }, nil
 	})

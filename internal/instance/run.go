@@ -93,6 +93,7 @@ func (m *manager) run(ctx context.Context) error {
 	go m.keepVouched(ctx)
 	go m.keepFencing(ctx)
 	go m.keepPublished(ctx)
+	go m.keepRinging(ctx)
 	go m.keepCertificates(ctx)
 	go m.keepAccounts(ctx)
 	m.work(ctx)

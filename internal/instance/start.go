@@ -115,6 +115,7 @@ func (m *manager) config(c *v1alpha1.Cluster) mysql.Config {
 		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
 		BinlogFormat: c.Spec.MySQL.BinlogFormat, SemiSyncReplica: durability != core.DurabilityAsync,
 		DurableRelayLogs: durability == core.DurabilityQuorum,
+		Group:            m.topology().groupConfig(c),
 		Memory:           memoryFor(c, m.opt.MemoryLimit), CPUs: m.opt.CPUs,
 		User: c.Spec.MySQL.Parameters, Extra: m.opt.Settings,
 	}
@@ -207,6 +208,7 @@ func (m *manager) exited(p *process) {
 		s.ended = !wanted && s.stopRequested != p
 		s.downSince = time.Now()
 		s.writable, s.mayWrite, s.server, s.sessions = 0, false, nil, 0
+		s.member.settled, s.member.rebootEpoch = "", 0
 		s.writableN++
 		s.endReason = p.ending()
 		if last != "" {

@@ -24,7 +24,8 @@ func viewOf(c *v1alpha1.Cluster) (*agent.Cluster, error) {
 		Names:          s.InstanceNames,
 		Instances:      max(int(c.Spec.Instances), len(s.InstanceNames)),
 		Durability:     durabilityOf(c),
-		Lease:          c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease,
+		Group:          membershipOf(c),
+		Lease:          !isGroup(c) && (c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease),
 		MaxStart:       time.Duration(cmp.Or(c.Spec.MaxStartDelay, 3600)) * time.Second,
 		MaxStop:        time.Duration(cmp.Or(c.Spec.MaxStopDelay, 1800)) * time.Second,
 	}

@@ -199,6 +199,12 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		return m.askSuccessor(a)
 	case agent.CutTail:
 		return m.cutTail(a)
+	case agent.BootstrapGroup:
+		return m.bootstrapGroup(ctx, a)
+	case agent.JoinGroup:
+		return m.startGroup(false)
+	case agent.LeaveGroup:
+		return m.leaveGroup()
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()
@@ -215,6 +221,8 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		return m.waitApplied(ctx, a)
 	case agent.Follow:
 		return m.follow(ctx, a.Instance)
+	case agent.SettleRole:
+		return m.settleRole(ctx, a.Role)
 	}
 	return fmt.Errorf("nobody knows how to %s", a)
 }

@@ -109,6 +109,7 @@ func (w *world) start(n int) *node {
 	nd := &node{done: make(chan error, 1), opt: Options{
 		Namespace: "ns", Cluster: "db", Instance: name, PodUID: "pod-" + name, Node: "node-" + name, ServerID: uint32(100 + n),
 		Dirs: d, MySQLPort: w.port, ControlPort: w.port + 1, ProbePort: w.port + 2, MetricsPort: w.port + 3, AdminPort: w.port + 4,
+		GroupLocal: w.groupAddress(name), GroupAddress: w.groupAddress,
 		PodIP: host(name), Listen: host(name), Peer: host, Kubernetes: w.kube, Log: &testLog{t: w.t, name: name}, LogLevel: "debug",
 		Mysqld: []string{w.root + "/lib64/ld-linux-x86-64.so.2", "--library-path", lib, w.root + "/usr/sbin/mysqld"},
 		Settings: map[string]string{"user": "root", "basedir": w.root + "/usr", "lc_messages_dir": w.root + "/usr/share/mysql",

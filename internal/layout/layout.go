@@ -38,6 +38,7 @@ const (
 const (
 	MySQLPort   = 3306
 	AdminPort   = 33062 // where replicas connect: max_connections does not hold there
+	GroupPort   = 33061 // where the members of a group speak with each other
 	ControlPort = 8080
 	ProbePort   = 8081
 	MetricsPort = 9187

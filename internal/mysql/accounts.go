@@ -18,6 +18,7 @@ var managerGrants = []string{
 	"CONNECTION_ADMIN",        // close them; get in when max_connections is reached; reload TLS
 	"SYSTEM_USER",             // close those of root and the like, too
 	"CREATE USER",             // follow a changed password
+	"GROUP_REPLICATION_ADMIN", // join and leave a group, hand its primary over
 }
 
 // First is what a new server begins with.

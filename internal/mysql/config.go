@@ -35,7 +35,8 @@ type Config struct {
 	BinlogFormat              string
 	SemiSyncReplica           bool
 	DurableRelayLogs          bool
-	Memory                    int64 // bytes mysqld may use; 0 when nobody set a limit
+	Group                     *GroupConfig // of a member of a group
+	Memory                    int64        // bytes mysqld may use; 0 when nobody set a limit
 	CPUs                      int
 	User                      map[string]string // spec.mysql.parameters
 	Extra                     map[string]string // of the machine, such as plugin_dir in tests
@@ -65,6 +66,9 @@ func Render(c Config, p Purpose) string {
 	if p == ToServe {
 		put(c.replication())
 		put(c.semiSync())
+		if c.Group != nil {
+			put(c.group())
+		}
 	}
 	for name, value := range c.Extra {
 		lines[name] = value
@@ -84,7 +88,11 @@ func (c Config) text(lines map[string]string, p Purpose) string {
 	}
 	if p == ToServe {
 		n := c.Version.names()
-		for _, plugin := range []string{"mysql_clone.so", n.semiSyncSourcePlugin, n.semiSyncReplicaPlugin} {
+		plugins := []string{"mysql_clone.so", n.semiSyncSourcePlugin, n.semiSyncReplicaPlugin}
+		if c.Group != nil {
+			plugins = append(plugins, "group_replication.so")
+		}
+		for _, plugin := range plugins {
 			fmt.Fprintf(&b, "plugin_load_add = %s\n", plugin)
 		}
 	}

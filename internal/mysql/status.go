@@ -14,6 +14,31 @@ import (
 
 // Status asks the server for all that is reported of it.
 func (s *Server) Status(ctx context.Context) (*core.Server, error) {
+	out, err := s.position(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Replication, err = s.Replication(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r := out.Replication; r != nil && out.Executed.Contains(r.Retrieved) {
+		r.LagSeconds = 0
+	}
+	return out, nil
+}
+
+// MemberStatus is Status of a server that is made for a group.
+func (s *Server) MemberStatus(ctx context.Context) (*core.Server, error) {
+	out, err := s.position(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Group, err = s.GroupView(ctx)
+	return out, err
+}
+
+func (s *Server) position(ctx context.Context) (*core.Server, error) {
 	out := &core.Server{}
 	var executed, purged string
 	var err error
@@ -34,13 +59,6 @@ func (s *Server) Status(ctx context.Context) (*core.Server, error) {
 	}
 	if out.Purged, err = gtid.Parse(purged); err != nil {
 		return nil, fmt.Errorf("reading gtid_purged: %w", err)
-	}
-	out.Replication, err = s.Replication(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if r := out.Replication; r != nil && out.Executed.Contains(r.Retrieved) {
-		r.LagSeconds = 0
 	}
 	return out, nil
 }

@@ -41,7 +41,7 @@ func Cluster(c *v1alpha1.Cluster, objs *Objects) (core.Cluster, error) {
 		SwitchoverLimit: time.Duration(c.Spec.MaxSwitchoverDelay) * time.Second,
 		PrimaryLease:    c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease,
 		Policy:          Policy(&c.Spec), Override: OverrideWish(c), Reinit: ReinitWish(c),
-		Status: status, Routed: core.Known(routedTo(objs.ReadWrite), objs.Read, objs.Read),
+		Group: GroupWish(c), Status: status, Routed: core.Known(routedTo(objs.ReadWrite), objs.Read, objs.Read),
 	}, nil
 }
 

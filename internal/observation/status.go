@@ -26,6 +26,9 @@ func StatusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
 		out.Operation = &core.Operation{Kind: core.OperationKind(o.Kind), Step: core.Step(o.Step), From: o.From, To: o.To,
 			Reason: core.Reason(o.Reason), StartedAt: timeFrom(o.StartedAt), Deadline: timeFrom(o.Deadline)}
 	}
+	if s.GroupReplication != nil {
+		out.Group = groupFrom(s.GroupReplication)
+	}
 	var err error
 	out.Promotion, err = promotionFrom(s.Promotion)
 	return out, err
@@ -55,6 +58,7 @@ func WriteStatus(to *v1alpha1.ClusterStatus, s core.Status) {
 	to.InstanceNames, to.LatestGeneratedNode = s.InstanceNames, int32(s.LatestOrdinal)
 	to.DivergedInstances, to.ReplicationBrokenInstances, to.FencedInstances = s.Diverged, s.Broken, s.Fenced
 	to.ReadyInstances, to.Instances = int32(s.Ready), int32(len(s.InstanceNames))
+	to.GroupReplication = groupTo(s.Group)
 	to.Operation, to.Promotion = operationTo(s.Operation), promotionTo(s.Promotion)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,6 +86,12 @@ func (a *actor) order(c *v1alpha1.Cluster, e core.Effect) (verb control.Verb, in
 		return control.VerbRestartInPlace, e.Instance, control.Order{Epoch: e.Epoch}, true
 	case core.SetAcks:
 		return control.VerbSetAcks, e.Instance, control.Order{Epoch: e.Epoch, Acks: e.Acks}, true
+	case core.SetGroupPrimary:
+		return control.VerbSetGroupPrimary, e.Instance, control.Order{Epoch: e.Epoch, Member: e.UUID}, true
+	case core.ForceMembers:
+		return control.VerbForceMembers, e.Instance, control.Order{Epoch: e.Epoch, Members: strings.Split(e.Members, ",")}, true
+	case core.RebootGroup:
+		return control.VerbRebootGroup, e.Instance, control.Order{Epoch: e.Epoch}, true
 	case core.Refresh:
 		return verbRefresh, e.Instance, control.Order{}, true
 	default:
@@ -132,6 +139,8 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 		return a.reinit(ctx, c, e.Instance)
 	case core.ClearReinit:
 		return a.clearReinit(ctx, c, e.Instance)
+	case core.ClearForceQuorum:
+		return a.annotate(ctx, c, v1alpha1.AnnotationForceQuorum, nil)
 	case core.ClearOverride:
 		return a.annotate(ctx, c, v1alpha1.AnnotationAcceptLoss, nil)
 	case core.RouteWrites:

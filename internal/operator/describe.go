@@ -44,12 +44,23 @@ func instanceStatus(in *core.Instance, s core.Status) v1alpha1.InstanceStatus {
 		out.Message = r.Message
 	}
 	switch {
+	case s.Group != nil:
+		out.Role = memberRole(s.Group, in.Name)
 	case s.Promotion != nil && r.WritableEpoch == s.Promotion.Epoch && s.Promotion.Instance == in.Name:
 		out.Role = v1alpha1.RolePrimary
 	case r.Server != nil && r.Server.Replication != nil:
 		out.Role = v1alpha1.RoleReplica
 	}
 	return out
+}
+
+func memberRole(g *core.GroupStatus, instance string) string {
+	for _, m := range g.Members {
+		if m.Instance == instance && m.State == core.MemberOnline {
+			return map[core.MemberRole]string{core.MemberPrimary: v1alpha1.RolePrimary, core.MemberSecondary: v1alpha1.RoleReplica}[m.Role]
+		}
+	}
+	return ""
 }
 
 func conditions(s core.Status, o core.Observation) []metav1.Condition {

@@ -15,6 +15,53 @@ type Metrics struct {
 	epoch     *prometheus.GaugeVec
 	ready     *prometheus.GaugeVec
 	events    *prometheus.CounterVec
+	group     groupMetrics
+}
+
+// groupMetrics are of clusters whose instances are members of a group; the others
+// have none.
+type groupMetrics struct{ quorum, bootstrapped, size, members *prometheus.GaugeVec }
+
+func newGroupMetrics(labels []string) groupMetrics {
+	return groupMetrics{
+		quorum: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_gr_has_quorum",
+			Help: "1 while a majority of the group is seen to be online and to agree"}, labels),
+		bootstrapped: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_gr_bootstrapped",
+			Help: "1 once the group was made"}, labels),
+		size: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_gr_view_size",
+			Help: "Largest size of the group that was seen; a majority is counted of it"}, labels),
+		members: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_gr_members",
+			Help: "Number of members in each state"}, append(labels, "state")),
+	}
+}
+
+func (m groupMetrics) all() []*prometheus.GaugeVec {
+	return []*prometheus.GaugeVec{m.quorum, m.bootstrapped, m.size, m.members}
+}
+
+func (m groupMetrics) observe(mine prometheus.Labels, g *core.GroupStatus) {
+	if g == nil {
+		return
+	}
+	m.quorum.With(mine).Set(flag(g.HasQuorum))
+	m.bootstrapped.With(mine).Set(flag(g.Bootstrapped))
+	m.size.With(mine).Set(float64(g.ViewMax))
+	for _, state := range []core.MemberState{core.MemberOnline, core.MemberRecovering, core.MemberOffline, core.MemberError, core.MemberUnreachable, core.MemberUnknown} {
+		n := 0
+		for _, member := range g.Members {
+			if member.State == state {
+				n++
+			}
+		}
+		m.members.WithLabelValues(mine["namespace"], mine["cluster"], string(state)).Set(float64(n))
+	}
+}
+
+func flag(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // NewMetrics registers the operator's metrics.
@@ -31,6 +78,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Number of ready instances"}, labels),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cnmsql_cluster_events_total",
 			Help: "What was done or refused, by reason"}, append(labels, "reason", "type")),
+		group: newGroupMetrics(labels),
+	}
+	for _, vec := range m.group.all() {
+		reg.MustRegister(vec)
 	}
 	reg.MustRegister(m.phase, m.diagnosis, m.epoch, m.ready, m.events)
 	return m
@@ -45,6 +96,7 @@ func (m *Metrics) Observe(c *v1alpha1.Cluster, plan core.Plan) {
 	m.diagnosis.WithLabelValues(c.Namespace, c.Name, string(plan.Status.Diagnosis)).Set(1)
 	m.epoch.With(mine).Set(float64(plan.Status.Epoch))
 	m.ready.With(mine).Set(float64(plan.Status.Ready))
+	m.group.observe(mine, plan.Status.Group)
 	for _, e := range plan.Events {
 		kind := "Normal"
 		if e.Warning {
@@ -60,6 +112,9 @@ func (m *Metrics) Forget(key types.NamespacedName) {
 	for _, vec := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
 	}{m.phase, m.diagnosis, m.epoch, m.ready, m.events} {
+		vec.DeletePartialMatch(mine)
+	}
+	for _, vec := range m.group.all() {
 		vec.DeletePartialMatch(mine)
 	}
 }

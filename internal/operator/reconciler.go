@@ -19,7 +19,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/core/async"
+	"cnmsql.co/internal/core/topology"
 	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/pki"
 	"cnmsql.co/internal/resources"
@@ -139,14 +139,14 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster, problem *c
 		return o, core.Plan{}, err
 	}
 	o.Cluster.Failed = r.lastFailure(c)
-	plan := async.Decide(o)
+	plan := topology.Decide(o)
 	if !grantsByKubernetesWord(o, plan) {
 		return o, plan, nil
 	}
 	if err := r.observer.confirm(ctx, c, &o); err != nil {
 		return o, plan, err
 	}
-	return o, async.Decide(o), nil
+	return o, topology.Decide(o), nil
 }
 
 // grantsByKubernetesWord: the plan promotes an instance, and the proof is no

@@ -23,9 +23,14 @@ func InstanceStatus() *admissionv1.ValidatingAdmissionPolicy {
 		{Name: "old", Expression: "has(oldObject.status) ? dyn(oldObject.status) : {}"},
 		{Name: "new", Expression: "has(object.status) ? dyn(object.status) : {}"},
 		{Name: "others", Expression: "variables.new.filter(k, !(k in variables.own) && (!(k in variables.old) || variables.new[k] != variables.old[k])) + variables.old.filter(k, !(k in variables.own) && !(k in variables.new))"},
+		{Name: "isGroup", Expression: "has(object.spec.replication) && object.spec.replication.mode == 'groupReplication'"},
 		{Name: "claims", Expression: "variables.own.exists(k, (k in variables.new) != (k in variables.old) || (k in variables.new && variables.new[k] != variables.old[k]))"},
 	}
 	p.Spec.Validations = []admissionv1.Validation{
+		{
+			Expression:        "!variables.isGroup || !variables.claims && variables.others.size() == 0",
+			MessageExpression: "variables.me + ' is a member of a group and may not write the status of its Cluster: the operator asks the group itself'",
+		},
 		{
 			Expression:        "variables.others.size() == 0",
 			MessageExpression: "'an instance may write status.currentPrimary and status.currentPrimaryTimestamp only, not status.' + variables.others.join(', status.')",

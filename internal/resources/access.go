@@ -18,20 +18,26 @@ func ServiceAccount(c *v1alpha1.Cluster, instance string) *corev1.ServiceAccount
 
 // Role is what an instance may do: follow its Cluster, say in its status that
 // it became primary (the policy cnmsql-instance-status holds it to that), and
-// hold the Lease of the primary. Creating can not be restricted to a name.
+// hold the Lease of the primary. Creating can not be restricted to a name. A member of
+// a group has nothing to say there: it rings the operator's doorbell, an annotation of
+// its own Pod, and no more.
 func Role(c *v1alpha1.Cluster, instance string) *rbacv1.Role {
-	group := v1alpha1.GroupVersion.Group
-	cluster, lease := []string{c.Name}, []string{Names(c.Name).Lease()}
-	leases := coordinationv1.GroupName
 	return &rbacv1.Role{
 		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "Role"),
 		ObjectMeta: instanceMeta(c, instance, instance),
-		Rules: []rbacv1.PolicyRule{
-			rule(group, "clusters", cluster, "get", "watch"),
-			rule(group, "clusters/status", cluster, "patch"),
-			rule(leases, "leases", nil, "create"),
-			rule(leases, "leases", lease, "get", "update", "delete"),
-		},
+		Rules:      append([]rbacv1.PolicyRule{rule(v1alpha1.GroupVersion.Group, "clusters", []string{c.Name}, "get", "watch")}, writes(c, instance)...),
+	}
+}
+
+func writes(c *v1alpha1.Cluster, instance string) []rbacv1.PolicyRule {
+	if c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
+		return []rbacv1.PolicyRule{rule(corev1.GroupName, "pods", []string{instance}, "patch")}
+	}
+	leases := coordinationv1.GroupName
+	return []rbacv1.PolicyRule{
+		rule(v1alpha1.GroupVersion.Group, "clusters/status", []string{c.Name}, "patch"),
+		rule(leases, "leases", nil, "create"),
+		rule(leases, "leases", []string{Names(c.Name).Lease()}, "get", "update", "delete"),
 	}
 }
 

@@ -13,17 +13,28 @@ import (
 // subresource a budget over some of the Pods would still count them all, and
 // never allow anything. A cluster of one instance does not hold up a drain.
 // It is nil when the user wants none.
+//
+// A group of two allows none: half of it is no majority.
 func DisruptionBudget(c *v1alpha1.Cluster) *policyv1.PodDisruptionBudget {
 	if c.Spec.EnablePDB != nil && !*c.Spec.EnablePDB {
 		return nil
 	}
-	one := intstr.FromInt32(1)
+	most := intstr.FromInt32(spare(c))
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta:   typeMeta("policy/v1", "PodDisruptionBudget"),
 		ObjectMeta: meta(c, Names(c.Name).DisruptionBudget(), componentCluster),
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: &one,
+			MaxUnavailable: &most,
 			Selector:       &metav1.LabelSelector{MatchLabels: InstanceLabels(c)},
 		},
 	}
+}
+
+// spare is how many instances may be away at a time: one, and of a group as many as
+// leave it its majority.
+func spare(c *v1alpha1.Cluster) int32 {
+	if c.Spec.Replication.Mode != v1alpha1.ReplicationGroup || c.Spec.Instances < 2 {
+		return 1
+	}
+	return c.Spec.Instances - c.Spec.Instances/2 - 1
 }

@@ -86,6 +86,7 @@ func server(c *v1alpha1.Cluster, instance string, o PodOptions) corev1.Container
 		Ports: []corev1.ContainerPort{
 			containerPort("mysql", layout.MySQLPort),
 			containerPort("mysql-admin", layout.AdminPort),
+			containerPort("mysql-group", layout.GroupPort),
 			containerPort("control", layout.ControlPort),
 			containerPort("probes", layout.ProbePort),
 			containerPort("metrics", layout.MetricsPort),

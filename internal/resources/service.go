@@ -73,6 +73,7 @@ func InstanceService(c *v1alpha1.Cluster, instance string) *corev1.Service {
 			Ports: []corev1.ServicePort{
 				port("mysql", layout.MySQLPort),
 				port("mysql-admin", layout.AdminPort),
+				port("mysql-group", layout.GroupPort),
 				port("control", layout.ControlPort),
 				port("metrics", layout.MetricsPort),
 			},

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/core/async"
+	"cnmsql.co/internal/core/topology"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -130,7 +130,7 @@ func newModel(o core.Observation) (*model, error) {
 // lookOnce: what the operator knows by now, it knows before anything is lost; above
 // all, who has diverged.
 func (m *model) lookOnce() {
-	plan := async.Decide(m.o)
+	plan := topology.Decide(m.o)
 	if p := plan.Status.Promotion; p != nil && p.GrantedAt.Equal(m.before.GrantedAt) {
 		m.publish(plan)
 		m.events = nil
@@ -149,7 +149,7 @@ func (m *model) promotion() *core.Promotion { return m.o.Cluster.Status.Promotio
 func (m *model) play(a *Answer) {
 	for range passes {
 		m.hearAll()
-		plan, basis := async.Decide(m.o), *m.promotion()
+		plan, basis := topology.Decide(m.o), *m.promotion()
 		changed := m.publish(plan)
 		if p := plan.Status.Promotion; !p.GrantedAt.Equal(m.before.GrantedAt) || p.Instance != m.before.Instance {
 			m.granted(a, p, &basis)

@@ -87,6 +87,19 @@ type BecomePrimary struct {
 	Acks  int
 }
 
+// BootstrapGroup makes the group: the first time, or, with Reboot, anew when no
+// member is left.
+type BootstrapGroup struct{ Reboot bool }
+
+// JoinGroup joins the group that there is.
+type JoinGroup struct{}
+
+// LeaveGroup ends the membership.
+type LeaveGroup struct{ Why string }
+
+// SettleRole closes the sessions that were opened in another role.
+type SettleRole struct{ Role core.MemberRole }
+
 func (Initialize) action()     {}
 func (StartServer) action()    {}
 func (StopServer) action()     {}
@@ -104,6 +117,10 @@ func (AskPrimary) action()     {}
 func (Follow) action()         {}
 func (AcquireLease) action()   {}
 func (BecomePrimary) action()  {}
+func (BootstrapGroup) action() {}
+func (JoinGroup) action()      {}
+func (LeaveGroup) action()     {}
+func (SettleRole) action()     {}
 
 func (a Initialize) String() string {
 	if a.Bootstrap {
@@ -134,3 +151,12 @@ func (a AcquireLease) String() string { return fmt.Sprintf("acquire the lease at
 func (a BecomePrimary) String() string {
 	return fmt.Sprintf("become primary in epoch %d with %d acknowledgements", a.Epoch, a.Acks)
 }
+func (a BootstrapGroup) String() string {
+	if a.Reboot {
+		return "make the group anew"
+	}
+	return "make the group"
+}
+func (JoinGroup) String() string    { return "join the group" }
+func (a LeaveGroup) String() string { return "leave the group (" + a.Why + ")" }
+func (a SettleRole) String() string { return "close sessions of before it became " + string(a.Role) }

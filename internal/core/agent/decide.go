@@ -7,9 +7,26 @@ import (
 	"cnmsql.co/internal/core"
 )
 
+// rule decides, or passes.
+type rule func(*Facts) (Decision, bool)
+
 // Decide tells what to do. The first rule that applies decides.
 func Decide(f *Facts) Decision {
-	for _, rule := range []func(*Facts) (Decision, bool){
+	rules := replicaRules()
+	if f.Cluster != nil && f.Cluster.Group != nil {
+		rules = memberRules()
+	}
+	for _, rule := range rules {
+		if d, applies := rule(f); applies {
+			return unfencing(f, d)
+		}
+	}
+	return unfencing(f, Decision{State: core.Running})
+}
+
+// replicaRules are those of an instance that is a primary or follows one.
+func replicaRules() []rule {
+	return []rule{
 		mayNotTouch,
 		terminate,
 		fenceItself,
@@ -22,12 +39,8 @@ func Decide(f *Facts) Decision {
 		awaitServer,
 		clone,
 		promote,
-	} {
-		if d, applies := rule(f); applies {
-			return unfencing(f, d)
-		}
+		follow,
 	}
-	return unfencing(f, follow(f))
 }
 
 func say(state core.State, reason, message string, actions ...Action) (Decision, bool) {
@@ -75,6 +88,10 @@ func letActivityGoOn(f *Facts) (Decision, bool) {
 		return say(core.Cloning, "", "copying the data of "+f.Donor)
 	case Stopping:
 		return say(core.Running, "Stopping", "mysqld is being stopped")
+	case Joining:
+		return say(core.Running, "Joining", "joins the group")
+	case Leaving:
+		return say(core.Running, "Leaving", "leaves the group")
 	}
 	return pass()
 }

@@ -35,6 +35,9 @@ type Facts struct {
 	// Successor is what the new primary holds, asked while mysqld was down.
 	Successor *Position
 
+	// Member is set where the instance is to be a member of a group.
+	Member MemberFacts
+
 	// Activity is what goes on beside the decisions and takes its time.
 	Activity Activity
 	Mysqld   Mysqld
@@ -78,6 +81,8 @@ type Cluster struct {
 	Established bool
 	Epoch       int64
 	Promotion   *core.Promotion
+	// Group is set when the instances are members of a group.
+	Group *Membership
 	// CurrentPrimary is who has reported that it is writable.
 	CurrentPrimary string
 	Diverged       []string
@@ -106,6 +111,9 @@ const (
 	Initializing Activity = "Initializing"
 	Cloning      Activity = "Cloning"
 	Stopping     Activity = "Stopping"
+	// Joining and Leaving a group.
+	Joining Activity = "Joining"
+	Leaving Activity = "Leaving"
 )
 
 // Mysqld is the process.

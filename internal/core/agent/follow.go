@@ -8,7 +8,11 @@ import (
 
 // follow: this instance is not the primary. It replicates from the primary if it
 // holds nothing that the primary lacks, and if the primary still has all it needs.
-func follow(f *Facts) Decision {
+func follow(f *Facts) (Decision, bool) {
+	return f.following(), true
+}
+
+func (f *Facts) following() Decision {
 	d := Decision{State: core.Running}
 	primary := f.primary()
 	if primary == "" {

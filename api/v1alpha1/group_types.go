@@ -1,0 +1,110 @@
+package v1alpha1
+
+// Modes of replication.
+const (
+	ReplicationAsync = "async"
+	ReplicationGroup = "groupReplication"
+)
+
+// ReplicationSpec chooses the topology.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.groupReplication) || self.mode == 'groupReplication'",message="spec.replication.groupReplication needs spec.replication.mode: groupReplication; remove it, or create the Cluster with that mode"
+// +kubebuilder:validation:XValidation:rule="(has(self.groupReplication) && has(self.groupReplication.groupName) ? self.groupReplication.groupName : '') == (has(oldSelf.groupReplication) && has(oldSelf.groupReplication.groupName) ? oldSelf.groupReplication.groupName : '')",message="spec.replication.groupReplication.groupName cannot be changed once the Cluster exists: members with another name are another group; create a new Cluster"
+type ReplicationSpec struct {
+	// Mode is how instances replicate: async from a primary to its replicas
+	// (semi-synchronously when mysql.semiSync says so), or as members of a MySQL
+	// group. It cannot be changed.
+	// +kubebuilder:default=async
+	// +kubebuilder:validation:Enum=async;groupReplication
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.replication.mode cannot be changed: create a new Cluster with the other mode and move the data"
+	// +optional
+	Mode string `json:"mode,omitempty"`
+
+	// GroupReplication configures the group.
+	// +optional
+	GroupReplication *GroupReplicationSpec `json:"groupReplication,omitempty"`
+}
+
+// GroupReplicationSpec configures a group with one primary.
+type GroupReplicationSpec struct {
+	// Consistency that the group guarantees to transactions.
+	// +kubebuilder:default=BEFORE_ON_PRIMARY_FAILOVER
+	// +kubebuilder:validation:Enum=EVENTUAL;BEFORE_ON_PRIMARY_FAILOVER;BEFORE;AFTER;BEFORE_AND_AFTER
+	// +optional
+	Consistency string `json:"consistency,omitempty"`
+
+	// ExitStateAction is what a member does that was expelled or cannot go on.
+	// +kubebuilder:default=READ_ONLY
+	// +kubebuilder:validation:Enum=READ_ONLY;OFFLINE_MODE;ABORT_SERVER
+	// +optional
+	ExitStateAction string `json:"exitStateAction,omitempty"`
+
+	// AutoRejoinTries is how often an expelled member tries by itself to come
+	// back, five minutes apart; the instance manager has it join anew as well.
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2016
+	// +optional
+	AutoRejoinTries *int32 `json:"autoRejoinTries,omitempty"`
+
+	// GroupName is the UUID of the group; made by the operator when empty.
+	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
+	// +optional
+	GroupName string `json:"groupName,omitempty"`
+
+	// MemberExpelTimeoutSeconds is how many seconds a member may be suspected,
+	// after the five seconds of detection, before the group goes on without it.
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	// +optional
+	MemberExpelTimeoutSeconds *int32 `json:"memberExpelTimeoutSeconds,omitempty"`
+
+	// UnreachableMajorityTimeoutSeconds is how many seconds a member that lost
+	// the majority lets transactions wait before it rolls them back and leaves;
+	// 0 waits for the majority to come back.
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=31536000
+	// +optional
+	UnreachableMajorityTimeoutSeconds *int32 `json:"unreachableMajorityTimeoutSeconds,omitempty"`
+}
+
+// GroupReplicationStatus is the group as the majority of its members sees it.
+type GroupReplicationStatus struct {
+	// GroupName is pinned before the group is first made.
+	// +optional
+	GroupName string `json:"groupName,omitempty"`
+	// Bootstrapped: the group was made. It is never made a second time.
+	// +optional
+	Bootstrapped bool `json:"bootstrapped,omitempty"`
+	// PrimaryMember is the instance that the group elected.
+	// +optional
+	PrimaryMember string `json:"primaryMember,omitempty"`
+	// HasQuorum: a majority of the group is seen to be online and to agree.
+	HasQuorum bool `json:"hasQuorum"`
+	// ViewID changes with every change of the membership.
+	// +optional
+	ViewID string `json:"viewId,omitempty"`
+	// ObservedViewMax is the largest size of the group that was seen; a majority
+	// is counted of it. It shrinks only when instances are removed on purpose.
+	// +optional
+	ObservedViewMax int32 `json:"observedViewMax,omitempty"`
+	// ObservedOnlineMax is how many members were online at most.
+	// +optional
+	ObservedOnlineMax int32 `json:"observedOnlineMax,omitempty"`
+	// +optional
+	Members []GroupMember `json:"members,omitempty"`
+}
+
+// GroupMember is an instance in the group.
+type GroupMember struct {
+	Instance string `json:"instance"`
+	// State in the group: ONLINE, RECOVERING, OFFLINE, ERROR, UNREACHABLE, or
+	// UNKNOWN when nobody could be asked.
+	State string `json:"state"`
+	// Role is PRIMARY, SECONDARY, or empty.
+	Role string `json:"role"`
+	// Reachable: the operator hears the instance's manager.
+	Reachable bool `json:"reachable"`
+}

@@ -1,0 +1,107 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
+
+// fence keeps the list of members that a human takes out of the group. Nobody is
+// fenced whom the group needs for its majority.
+func (d *decision) fence() {
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		pod, known := in.Pod.Get()
+		if !known || !pod.Exists {
+			continue
+		}
+		switch is := slices.Contains(d.s.Fenced, in.Name); {
+		case pod.FencingRequested && !is:
+			if why := d.cannotSpare(in.Name, d.size()); why != "" {
+				d.block(core.RefusalFenceQuorum, in.Name+" is not fenced: "+why+"; take the fence off, or bring the others back first")
+				continue
+			}
+			d.s.Fenced = append(d.s.Fenced, in.Name)
+			d.tell(core.ReasonFenced, in.Name+" is fenced: it leaves the group, its mysqld runs on read-only")
+		case !pod.FencingRequested && is:
+			d.s.Fenced = without(d.s.Fenced, in.Name)
+			d.tell(core.ReasonUnfenced, in.Name+" is not fenced any more: it joins the group again")
+		}
+	}
+	d.s.Fenced = slices.DeleteFunc(d.s.Fenced, func(name string) bool { return d.o.Instance(name) == nil })
+	slices.Sort(d.s.Fenced)
+	if !slices.Equal(d.s.Fenced, d.o.Cluster.Status.Fenced) {
+		d.plan.Again = true
+	}
+}
+
+// size is the number of members of which a majority is counted.
+func (d *decision) size() int { return max(len(d.o.Instances), d.g.ViewMax) }
+
+// cannotSpare says why a member cannot be missed in a group of a size, "" when it can.
+// Members that are on their way out already are not counted on.
+func (d *decision) cannotSpare(name string, size int) string {
+	if !d.g.Bootstrapped {
+		return "the group is not made yet"
+	}
+	if !d.seen.agreed {
+		return "it is not known whether the group has a majority without it"
+	}
+	if _, in := d.seen.members[name]; !in {
+		return ""
+	}
+	online := 0
+	for other := range d.seen.members {
+		if other != name && d.seen.isOnline(other) && !slices.Contains(d.s.Fenced, other) {
+			online++
+		}
+	}
+	if online < majority(size) {
+		return fmt.Sprintf("%d of %d members would be left online, and %d are a majority", online, size, majority(size))
+	}
+	return ""
+}
+
+// reinit makes the data of members anew on a human's word, one after another.
+func (d *decision) reinit() {
+	for _, name := range d.o.Cluster.Reinit {
+		in := d.o.Instance(name)
+		switch {
+		case in == nil:
+			d.warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be made anew")
+			d.do(core.ClearReinit{Instance: name})
+		case d.s.CurrentPrimary == name:
+			d.warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
+			d.do(core.ClearReinit{Instance: name})
+		case !d.seen.agreed || d.s.Operation != nil:
+			d.say("the data of " + name + " is made anew when the group has its quorum")
+			return
+		case d.mayGo(in, "making the data of "+name+" anew"):
+			d.do(core.ReinitInstance{Instance: name}, core.ClearReinit{Instance: name})
+			d.s.Diverged = without(d.s.Diverged, name)
+			d.announce(false, core.ReasonReinit, "the data of "+name+" is deleted and made anew, as was asked for")
+			return
+		default:
+			return
+		}
+	}
+}
+
+// mayGo: the member is out of the group, so that the group has what it acknowledged.
+// While it is not, it is made to leave, if it can be spared.
+func (d *decision) mayGo(in *core.Instance, what string) bool {
+	if _, listed := d.seen.members[in.Name]; !listed {
+		return true
+	}
+	// It leaves for good, or until it has new data: the group is smaller without it.
+	if why := d.cannotSpare(in.Name, len(d.seen.members)-1); why != "" {
+		d.say(what + " waits: " + why)
+		return false
+	}
+	if r, known := in.Report.Get(); known && r.FrozenBelow <= d.s.Epoch {
+		d.do(core.FreezeIO{Instance: in.Name, Epoch: d.s.Epoch + 1})
+	}
+	d.say(what + ": it leaves the group")
+	return false
+}

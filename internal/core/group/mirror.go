@@ -1,0 +1,144 @@
+package group
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
+
+// mirror takes over what the group has decided.
+func (d *decision) mirror() {
+	if !d.g.Bootstrapped {
+		d.noteBootstrap()
+	}
+	d.listMembers()
+	had := d.g.HasQuorum
+	d.g.HasQuorum = d.seen.agreed
+	if !d.seen.agreed {
+		d.tellQuorum(had)
+		return
+	}
+	if !had && !d.o.Cluster.Status.EstablishedAt.IsZero() {
+		d.tell(core.ReasonQuorumRestored, fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online))
+	}
+	d.g.ViewID = d.seen.viewID
+	d.g.ViewMax = max(d.g.ViewMax, len(d.seen.members))
+	d.g.OnlineMax = max(d.g.OnlineMax, d.seen.online)
+	if d.seen.primary != "" {
+		d.g.Primary = d.seen.primary
+		d.follow(d.seen.primary)
+	}
+}
+
+// noteBootstrap: the one instance that may make the group says that it has. From
+// here on nobody ever makes it again.
+func (d *decision) noteBootstrap() {
+	in := d.o.Instance(d.s.TargetPrimary)
+	if in == nil {
+		return
+	}
+	v, known := viewOf(in)
+	if !known || v.State != core.MemberOnline || v.Role != core.MemberPrimary || !v.HasQuorum() {
+		return
+	}
+	d.g.Bootstrapped = true
+	if d.s.EstablishedAt.IsZero() {
+		d.s.EstablishedAt = d.now()
+	}
+	d.tell(core.ReasonGroupBootstrapped, in.Name+" has made the group "+d.g.Name)
+	// The electorate is this one member, for nobody else may have joined.
+	d.seen = agreedOn(d.o, v)
+	d.plan.Again = true
+}
+
+func (d *decision) tellQuorum(had bool) {
+	if had && d.g.Bootstrapped {
+		why := "too few members can be asked to tell"
+		if d.seen.lost {
+			why = "its members say so"
+		}
+		d.warn(core.ReasonQuorumLost, "no majority of the group is seen: "+why+" ("+d.situation()+")")
+	}
+}
+
+// follow mirrors the elected primary. The target moves with it: an old wish must not
+// move the primary back when its holder returns.
+func (d *decision) follow(primary string) {
+	if d.s.CurrentPrimary == primary {
+		return
+	}
+	former := d.s.CurrentPrimary
+	op := d.s.Operation
+	d.s.CurrentPrimary, d.s.CurrentPrimaryAt = primary, d.now()
+	d.s.Epoch++
+	switch {
+	case former == "":
+		d.tell(core.ReasonPrimaryEstablished, primary+" is the primary")
+	case op != nil && op.To == primary:
+		d.tell(core.ReasonPrimaryChanged, fmt.Sprintf("Switchover: %s is the primary now, after %s (%s), %.3fs", primary, former, op.Reason, d.now().Sub(op.StartedAt).Seconds()))
+	default:
+		d.s.LastFailover = d.now()
+		d.tell(core.ReasonFailoverObserved, fmt.Sprintf("the group has elected %s primary, after %s", primary, former))
+	}
+	if op != nil {
+		d.s.Operation = nil
+	}
+	if d.s.TargetPrimary != primary {
+		d.s.TargetPrimary, d.s.TargetPrimaryAt = primary, d.now()
+	}
+	d.plan.Again = true
+}
+
+// listMembers lists every instance as the group sees it, and where there is no
+// verdict, or it is not in the view, as it sees itself.
+func (d *decision) listMembers() {
+	d.g.Members = nil
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		m := core.GroupMember{Instance: in.Name, State: core.MemberUnknown, Reachable: in.Report.Known()}
+		if v, known := viewOf(in); known {
+			m.State, m.Role = v.State, v.Role
+		}
+		if agreed, listed := d.seen.members[in.Name]; d.seen.agreed && listed {
+			m.State, m.Role = agreed.State, agreed.Role
+		}
+		d.g.Members = append(d.g.Members, m)
+	}
+}
+
+// situation tells the members' states in one line.
+func (d *decision) situation() string {
+	text := ""
+	for _, m := range d.g.Members {
+		if text != "" {
+			text += ", "
+		}
+		text += m.Instance + " " + string(cmp.Or(m.State, core.MemberUnknown))
+	}
+	return text
+}
+
+// judge keeps the list of those who hold what the group lacks, by their own word.
+func (d *decision) judge() {
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		r, known := in.Report.Get()
+		is := slices.Contains(d.s.Diverged, in.Name)
+		switch {
+		case !known || r.Server == nil:
+		case !r.Errant.IsEmpty() && !is:
+			d.s.Diverged = append(d.s.Diverged, in.Name)
+			d.warn(core.ReasonDiverged, fmt.Sprintf("%s holds transactions that the group lacks (%s): it is kept out of the group, and its data is kept; kubectl cnmsql reinit makes it anew", in.Name, r.Errant.Abbreviate(4)))
+		case r.Errant.IsEmpty() && is:
+			d.s.Diverged = without(d.s.Diverged, in.Name)
+		}
+	}
+	d.s.Diverged = slices.DeleteFunc(d.s.Diverged, func(name string) bool { return d.o.Instance(name) == nil })
+	slices.Sort(d.s.Diverged)
+}
+
+func without(names []string, name string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
+}

@@ -1,0 +1,234 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// route points writes at the primary by its name, and labels the Pods by what the
+// group says of them. Who is known not to be online is in no Service.
+func (d *decision) route() {
+	if routed, known := d.o.Cluster.Routed.Get(); known && d.seen.agreed && d.seen.primary != "" && routed != d.seen.primary {
+		d.do(core.RouteWrites{Instance: d.seen.primary})
+	}
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		pod, known := in.Pod.Get()
+		if !known || !pod.Exists || pod.Terminating {
+			continue
+		}
+		if pod.DemoteRequested && d.seen.agreed && d.seen.primary != "" && d.seen.primary != in.Name {
+			d.do(core.ClearDemote{Instance: in.Name})
+		}
+		label := core.LabelPod{Instance: in.Name, Role: pod.Role, Routable: pod.Routable}
+		v, heard := viewOf(in)
+		switch {
+		case d.seen.agreed && d.seen.primary == "":
+			// The next change of endpoints is -rw's; kube-proxy holds a second one back.
+		case d.seen.agreed:
+			label.Role, label.Routable = "replica", d.seen.isOnline(in.Name) && heard && v.State == core.MemberOnline
+			if in.Name == d.seen.primary {
+				label.Role = "primary"
+			}
+		case heard && v.State != core.MemberOnline:
+			label.Routable = false
+		}
+		if label.Role != "" && (label.Role != pod.Role || label.Routable != pod.Routable) {
+			d.do(label)
+		}
+	}
+}
+
+// publish puts the cluster's situation in words.
+func (d *decision) publish() {
+	slices.Sort(d.s.InstanceNames)
+	d.s.Diagnosis = d.diagnosis()
+	d.s.Ready = 0
+	for i := range d.o.Instances {
+		if pod, known := d.o.Instances[i].Pod.Get(); known && pod.Exists && pod.Ready && !pod.Terminating {
+			d.s.Ready++
+		}
+	}
+	d.s.State = d.state()
+	d.noteFailing()
+	problem := d.problem()
+	switch p := d.o.Cluster.Problem; {
+	case d.g.Bootstrapped && !d.seen.agreed:
+		d.blockLost()
+	case p != nil:
+		d.block(core.Reason(p.Reason), p.Message)
+	case problem != "" && !d.g.Bootstrapped:
+		d.block(core.RefusalProblem, problem)
+	}
+	d.s.Phase = d.phase()
+	d.s.Reason = strings.Join(append(d.sentence(problem), d.news...), "; ")
+}
+
+// noteFailing: since when there has been nobody who takes writes.
+func (d *decision) noteFailing() {
+	switch {
+	case d.s.Diagnosis == core.PrimaryHealthy || d.s.Diagnosis == core.DiagnosisNone:
+		d.s.FailingSince = time.Time{}
+	case d.s.FailingSince.IsZero():
+		d.s.FailingSince = d.now()
+	}
+}
+
+// blockLost says what a human can do.
+func (d *decision) blockLost() {
+	all := true
+	for i := range d.o.Instances {
+		all = all && hasNoData(&d.o.Instances[i])
+	}
+	switch {
+	case all && len(d.o.Instances) > 0:
+		d.block(core.RefusalGroupWithoutData, "the group was made, and no instance has its data any more: restore a backup into a new Cluster; this one is never initialised anew")
+	case d.seen.lost:
+		d.block(core.RefusalQuorumLost, fmt.Sprintf("the group has lost its quorum (%s): writes wait. Bring the members back; if they are gone for good, see kubectl cnmsql group recover %s", d.situation(), d.o.Cluster.Name))
+	default:
+		d.block(core.RefusalMembersUnknown, fmt.Sprintf("too few members can be asked to tell whether the group has its quorum (%s): nothing is done", d.situation()))
+	}
+}
+
+func (d *decision) diagnosis() core.Diagnosis {
+	switch {
+	case !d.g.Bootstrapped:
+		return core.DiagnosisNone
+	case d.seen.agreed && d.seen.primary != "":
+		return core.PrimaryHealthy
+	case d.seen.agreed:
+		return core.GroupElecting
+	case d.seen.lost:
+		return core.GroupQuorumLost
+	default:
+		return core.GroupUnknown
+	}
+}
+
+// state is the situation in MOCO's terms.
+func (d *decision) state() core.ClusterState {
+	switch {
+	case !d.g.Bootstrapped:
+		return core.StateIncomplete
+	case d.seen.agreed && d.seen.primary != "" && d.seen.online == d.o.Cluster.Wanted && len(d.o.Instances) == d.o.Cluster.Wanted && d.s.Ready == len(d.o.Instances):
+		return core.StateHealthy
+	case d.seen.agreed && d.seen.primary != "":
+		return core.StateDegraded
+	case d.seen.agreed, !d.seen.lost:
+		return core.StateIncomplete
+	default:
+		return core.StateFailed
+	}
+}
+
+func (d *decision) phase() core.Phase {
+	switch {
+	case d.blocked != nil:
+		return core.PhaseBlocked
+	case d.s.Operation != nil:
+		return core.PhaseSwitchover
+	case !d.g.Bootstrapped:
+		return core.PhaseProvisioning
+	case d.s.Diagnosis == core.GroupElecting:
+		return core.PhaseFailover
+	case d.s.State == core.StateHealthy:
+		return core.PhaseHealthy
+	case len(d.o.Instances) != d.o.Cluster.Wanted || d.joining():
+		return core.PhaseScaling
+	case d.outdated():
+		return core.PhaseUpdating
+	default:
+		return core.PhaseDegraded
+	}
+}
+
+// joining: an instance is on its way to its first data.
+func (d *decision) joining() bool {
+	return slices.ContainsFunc(d.o.Instances, func(in core.Instance) bool {
+		r, known := in.Report.Get()
+		return known && r.Data != core.DataPopulated && r.State != core.Failed
+	})
+}
+
+func (d *decision) outdated() bool {
+	return slices.ContainsFunc(d.o.Instances, func(in core.Instance) bool {
+		pod, known := in.Pod.Get()
+		return known && pod.Exists && !pod.Current
+	})
+}
+
+// sentence is the most important that can be said.
+func (d *decision) sentence(problem string) []string {
+	switch {
+	case d.blocked != nil:
+		before := d.o.Cluster.Status
+		if before.Phase != core.PhaseBlocked || !strings.Contains(before.Reason, d.blocked.Message) {
+			d.warn(core.Reason(d.blocked.Reason), d.blocked.Message)
+		}
+		return []string{d.blocked.Message}
+	case d.o.Cluster.Failed != "" && d.s.Phase != core.PhaseHealthy:
+		return []string{"could not " + d.o.Cluster.Failed + "; it is tried again"}
+	case d.doing != "":
+		return []string{d.doing}
+	case len(d.news) > 0:
+		return nil
+	case problem != "":
+		return []string{problem}
+	case d.s.Phase == core.PhaseHealthy:
+		return []string{fmt.Sprintf("%s is the primary; all %d members are online", d.seen.primary, d.seen.online)}
+	default:
+		return []string{"waiting for " + strings.Join(d.laggards(), ", ")}
+	}
+}
+
+// laggards names the instances that are not where they should be.
+func (d *decision) laggards() []string {
+	var names []string
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		r, known := in.Report.Get()
+		pod, _ := in.Pod.Get()
+		switch {
+		case !known:
+			names = append(names, in.Name+" (no answer)")
+		case r.Terminating || pod.Terminating:
+			names = append(names, in.Name+" (is being stopped)")
+		case r.State != core.Running || r.Server == nil:
+			names = append(names, fmt.Sprintf("%s (%s)", in.Name, r.State))
+		case !d.seen.isOnline(in.Name) && r.Reason != "":
+			names = append(names, fmt.Sprintf("%s (%s)", in.Name, r.Reason))
+		case !pod.Ready:
+			names = append(names, in.Name+" (not ready)")
+		}
+	}
+	if len(names) == 0 {
+		return []string{"the instances to be made"}
+	}
+	return names
+}
+
+// problem finds what hinders an instance, in the words of whoever knows.
+func (d *decision) problem() string {
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		r, known := in.Report.Get()
+		pod, _ := in.Pod.Get()
+		vol, _ := in.Volume.Get()
+		switch {
+		case known && r.Message != "" && (r.State == core.Failed || r.Reason == "JoinFailed" || r.Reason == "DataWithoutStatus"):
+			return in.Name + ": " + r.Reason + ": " + r.Message
+		case vol.Problem != nil:
+			return in.Name + ": " + vol.Problem.Reason + ": " + vol.Problem.Message
+		case pod.Waiting != nil:
+			return in.Name + ": " + pod.Waiting.Reason + ": " + pod.Waiting.Message
+		}
+	}
+	if len(d.s.Diverged) > 0 {
+		return strings.Join(d.s.Diverged, ", ") + ": transactions that the group does not have; kept out of it and of every Service"
+	}
+	return ""
+}

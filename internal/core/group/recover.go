@@ -1,0 +1,162 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// recoverQuorum goes on with those who are left, on a human's word and only when it can
+// be proved who of them has everything. A human's word that is refused is taken back,
+// so that it is not carried out in another situation.
+func (d *decision) recoverQuorum() {
+	if !d.o.Cluster.Group.ForceQuorum {
+		return
+	}
+	switch {
+	case !d.g.Bootstrapped:
+		d.refuse(core.RefusalQuorumPresent, "there is no group yet whose quorum could be lost")
+	case d.seen.agreed:
+		d.refuse(core.RefusalQuorumPresent, fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online))
+	case d.someoneHasQuorum() != "":
+		d.refuse(core.RefusalQuorumPresent, d.someoneHasQuorum()+" is online in a group with a quorum: forcing another would split it")
+	default:
+		if survivors := d.survivors(); len(survivors) > 0 {
+			d.force(survivors)
+			return
+		}
+		d.reboot()
+	}
+}
+
+func (d *decision) refuse(reason core.Reason, why string) {
+	d.do(core.ClearForceQuorum{})
+	d.warn(reason, "the recovery of the quorum is refused: "+why)
+	d.announce(true, reason, "the recovery of the quorum was refused: "+why)
+}
+
+// someoneHasQuorum: too few say so for a verdict, and enough not to force another.
+func (d *decision) someoneHasQuorum() string {
+	for i := range d.o.Instances {
+		if v, known := viewOf(&d.o.Instances[i]); known && v.State == core.MemberOnline && v.HasQuorum() {
+			return d.o.Instances[i].Name
+		}
+	}
+	return ""
+}
+
+// survivors are online members that have lost the majority.
+func (d *decision) survivors() []*core.Instance {
+	var out []*core.Instance
+	for i := range d.o.Instances {
+		if v, known := viewOf(&d.o.Instances[i]); known && v.State == core.MemberOnline && !v.HasQuorum() {
+			out = append(out, &d.o.Instances[i])
+		}
+	}
+	return out
+}
+
+// force goes on with the survivors. A surviving primary has everything; so has one who
+// is alone; else one must hold all that the others hold. Those who reach it go on with
+// it; the others join again.
+func (d *decision) force(survivors []*core.Instance) {
+	lead := leader(survivors)
+	if lead == nil {
+		d.refuse(core.RefusalNoSafeSurvivor, "none of the survivors is known to hold all that the others hold")
+		return
+	}
+	v, _ := viewOf(lead)
+	var members []string
+	for _, in := range survivors {
+		if in == lead || reaches(v, in.Name) {
+			members = append(members, in.Name)
+		}
+	}
+	d.s.Epoch++
+	d.do(core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), Epoch: d.s.Epoch}, core.ClearForceQuorum{})
+	d.announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.leftOut(members)))
+}
+
+func (d *decision) leftOut(members []string) string {
+	var out []string
+	for i := range d.o.Instances {
+		if name := d.o.Instances[i].Name; !slices.Contains(members, name) {
+			out = append(out, name)
+		}
+	}
+	if len(out) == 0 {
+		return "nobody is left out"
+	}
+	return "left out: " + strings.Join(out, ", ")
+}
+
+func reaches(v *core.GroupView, name string) bool {
+	for _, m := range v.Members {
+		if isHostOf(m.Host, name) {
+			return m.State == core.MemberOnline
+		}
+	}
+	return false
+}
+
+// leader is the survivor who is known to have everything that any of them has.
+func leader(survivors []*core.Instance) *core.Instance {
+	for _, in := range survivors {
+		if v, _ := viewOf(in); v.Role == core.MemberPrimary || len(survivors) == 1 {
+			return in
+		}
+	}
+	return dominating(survivors)
+}
+
+// dominating is the first of those whose position holds every other's; nil if nobody
+// does, or somebody's position is not known.
+func dominating(all []*core.Instance) *core.Instance {
+	var union gtid.Set
+	for _, in := range all {
+		r, known := in.Report.Get()
+		if !known || r.Server == nil {
+			return nil
+		}
+		union = union.Union(r.Server.Holds())
+	}
+	for _, in := range all {
+		if r, _ := in.Report.Get(); r.Server.Holds().Contains(union) {
+			return in
+		}
+	}
+	return nil
+}
+
+// reboot makes the group anew when no member is left. Everybody must be known, for an
+// instance that is not may hold acknowledged transactions that the others lack.
+func (d *decision) reboot() {
+	var members []*core.Instance
+	var unknown []string
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		r, known := in.Report.Get()
+		switch {
+		case hasNoData(in):
+		case !known || r.Server == nil || r.Data != core.DataPopulated:
+			unknown = append(unknown, in.Name)
+		default:
+			members = append(members, in)
+		}
+	}
+	if len(unknown) > 0 {
+		d.refuse(core.RefusalMembersUnknown, fmt.Sprintf("nobody is online, and what %s holds is not known: bring it back first", strings.Join(unknown, ", ")))
+		return
+	}
+	lead := dominating(members)
+	if lead == nil {
+		d.refuse(core.RefusalNoSafeSurvivor, "nobody is online, and none of the instances holds all that the others hold")
+		return
+	}
+	d.s.Epoch++
+	d.do(core.RebootGroup{Instance: lead.Name, Epoch: d.s.Epoch}, core.ClearForceQuorum{})
+	d.announce(true, core.ReasonQuorumForced, "as a human asked for, "+lead.Name+", which holds all that any instance holds, makes the group anew")
+}

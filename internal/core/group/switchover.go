@@ -1,0 +1,108 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
+
+// switchOver asks the group for another primary, when somebody wishes one, and gives
+// up at the deadline. There is no way back to go: the group is consistent at any time.
+func (d *decision) switchOver() {
+	if !d.seen.agreed || d.seen.primary == "" {
+		return
+	}
+	if d.s.Operation == nil {
+		d.beginSwitchover()
+	}
+	op := d.s.Operation
+	if op == nil {
+		return
+	}
+	if d.now().After(op.Deadline) {
+		d.giveUp(op, core.RefusalDeadline, fmt.Sprintf("the group did not make %s primary within spec.maxSwitchoverDelay; %s stays primary", op.To, op.From))
+		return
+	}
+	if why := d.cannotBePrimary(op.To); why != "" {
+		d.giveUp(op, core.RefusalTargetNotOnline, fmt.Sprintf("%s cannot become primary: %s; %s stays primary", op.To, why, op.From))
+		return
+	}
+	d.do(core.SetGroupPrimary{Instance: d.seen.primary, Primary: op.To, UUID: d.seen.members[op.To].UUID, Epoch: d.s.Epoch})
+	d.say(fmt.Sprintf("handing over from %s to %s (%s)", op.From, op.To, op.Reason))
+	d.recheckAt(op.Deadline)
+}
+
+func (d *decision) giveUp(op *core.Operation, reason core.Reason, message string) {
+	d.s.Operation = nil
+	d.s.TargetPrimary, d.s.TargetPrimaryAt = d.s.CurrentPrimary, d.now()
+	d.warn(reason, message)
+	d.announce(true, reason, message)
+}
+
+// beginSwitchover looks for somebody who wishes another primary.
+func (d *decision) beginSwitchover() {
+	primary := d.o.Instance(d.seen.primary)
+	if primary == nil {
+		return
+	}
+	pod, _ := primary.Pod.Get()
+	vol, volKnown := primary.Volume.Get()
+	r, _ := primary.Report.Get()
+	switch {
+	case d.s.TargetPrimary != d.s.CurrentPrimary && d.s.TargetPrimary != "":
+		if why := d.cannotBePrimary(d.s.TargetPrimary); why != "" {
+			d.warn(core.RefusalTargetNotOnline, fmt.Sprintf("%s cannot become primary: %s", d.s.TargetPrimary, why))
+			d.s.TargetPrimary, d.s.TargetPrimaryAt = d.s.CurrentPrimary, d.now()
+			return
+		}
+		d.begin(core.ReasonRequested)
+	case pod.Terminating || r.Terminating:
+		d.handOver(core.ReasonPodTerminating)
+	case pod.DemoteRequested:
+		d.handOver(core.ReasonDemoteRequested)
+	case volKnown && vol.Deleting:
+		d.handOver(core.ReasonVolumeDeleting)
+	}
+}
+
+// handOver has the group make the first of the others primary who can be.
+func (d *decision) handOver(reason core.Reason) {
+	if d.s.Operation != nil {
+		return
+	}
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		if in.Name != d.seen.primary && !d.isSurplus(in) && d.cannotBePrimary(in.Name) == "" {
+			d.s.TargetPrimary, d.s.TargetPrimaryAt = in.Name, d.now()
+			d.begin(reason)
+			return
+		}
+	}
+	d.say(fmt.Sprintf("%s should hand over (%s), but no other member can become primary", d.seen.primary, reason))
+}
+
+func (d *decision) begin(reason core.Reason) {
+	d.s.Operation = &core.Operation{Kind: core.OperationSwitchover, Step: core.StepSetPrimary, From: d.s.CurrentPrimary, To: d.s.TargetPrimary,
+		Reason: reason, StartedAt: d.now(), Deadline: d.now().Add(d.o.Cluster.SwitchoverLimit)}
+	d.tell(reason, fmt.Sprintf("the group is asked to make %s primary instead of %s", d.s.TargetPrimary, d.s.CurrentPrimary))
+	d.plan.Again = true
+}
+
+// cannotBePrimary says why the group should not be asked for it, "" when it may.
+func (d *decision) cannotBePrimary(name string) string {
+	in := d.o.Instance(name)
+	switch {
+	case in == nil:
+		return "the cluster has no such instance"
+	case !d.seen.isOnline(name):
+		return "it is not online in the group"
+	case slices.Contains(d.s.Fenced, name):
+		return "it is fenced"
+	}
+	pod, known := in.Pod.Get()
+	if r, heard := in.Report.Get(); known && pod.Terminating || heard && r.Terminating {
+		return "it is being stopped"
+	}
+	return ""
+}

@@ -1,0 +1,151 @@
+package group
+
+import (
+	"strings"
+
+	"cnmsql.co/internal/core"
+)
+
+// verdict is the group as a majority of those sees it who may be members.
+type verdict struct {
+	// agreed: there is one. All else is only meaningful if there is.
+	agreed bool
+	// primary is the elected instance; "" while the group elects one.
+	primary string
+	viewID  string
+	members map[string]core.ViewMember
+	online  int
+	// lost: somebody who is online says that the majority is gone, or everybody
+	// is known not to be online. When neither is so, it is only not known.
+	lost bool
+}
+
+// vote is what one online member with a quorate view says.
+type vote struct {
+	by   string
+	view *core.GroupView
+}
+
+// key tells votes for the same from others.
+func (v vote) key() string { return v.view.ViewID + " " + primaryHost(v.view) }
+
+// see counts the votes. The denominator is everybody who may be in the group: all
+// instances, or as many as the group was ever seen to have, less those who say
+// themselves that they are not online. Who cannot be asked counts.
+func see(o *core.Observation, g *core.GroupStatus) verdict {
+	var votes []vote
+	out, absent, unknown := verdict{}, 0, 0
+	for i := range o.Instances {
+		in := &o.Instances[i]
+		view, known := viewOf(in)
+		switch {
+		case !known:
+			unknown++
+		case view.State != core.MemberOnline:
+			absent++
+		case !view.HasQuorum():
+			out.lost = true
+		default:
+			votes = append(votes, vote{in.Name, view})
+		}
+	}
+	out.lost = out.lost || unknown == 0 && len(votes) == 0
+	electorate := max(len(o.Instances), g.ViewMax) - absent
+	best, count := vote{}, 0
+	for _, v := range votes {
+		n := 0
+		for _, other := range votes {
+			if other.key() == v.key() {
+				n++
+			}
+		}
+		if n > count {
+			best, count = v, n
+		}
+	}
+	if 2*count <= electorate {
+		return out
+	}
+	return agreedOn(o, best.view)
+}
+
+func agreedOn(o *core.Observation, view *core.GroupView) verdict {
+	out := verdict{agreed: true, viewID: view.ViewID, members: map[string]core.ViewMember{}}
+	for _, m := range view.Members {
+		for i := range o.Instances {
+			name := o.Instances[i].Name
+			if !isHostOf(m.Host, name) {
+				continue
+			}
+			out.members[name] = m
+			if m.State == core.MemberOnline {
+				out.online++
+			}
+			if m.State == core.MemberOnline && m.Role == core.MemberPrimary {
+				out.primary = name
+			}
+		}
+	}
+	return out
+}
+
+func primaryHost(v *core.GroupView) string {
+	for _, m := range v.Members {
+		if m.Role == core.MemberPrimary && m.State == core.MemberOnline {
+			return m.Host
+		}
+	}
+	return ""
+}
+
+// viewOf is an instance's own word about its group. A manager that says that mysqld
+// does not run has said that it is in none.
+func viewOf(in *core.Instance) (*core.GroupView, bool) {
+	r, known := in.Report.Get()
+	switch {
+	case !known:
+		return nil, false
+	case r.Server != nil && r.Server.Group != nil:
+		return r.Server.Group, true
+	case r.Server == nil && r.State != core.Hung && r.State != core.Recovering && r.State != core.Running:
+		return &core.GroupView{State: core.MemberOffline}, true
+	}
+	return nil, false
+}
+
+// isOnline: the group says so.
+func (v verdict) isOnline(name string) bool {
+	return v.agreed && v.members[name].State == core.MemberOnline
+}
+
+// majority of n members.
+func majority(n int) int { return n/2 + 1 }
+
+// isHostOf: host is the instance's DNS name (or the bare name).
+func isHostOf(host, instance string) bool {
+	return host == instance || strings.HasPrefix(host, instance+".")
+}
+
+func exists(in *core.Instance) bool {
+	pod, _ := in.Pod.Get()
+	vol, _ := in.Volume.Get()
+	return pod.Exists || vol.Exists
+}
+
+// isLeaving: all that is left of the instance is being deleted.
+func isLeaving(in *core.Instance) bool {
+	pod, _ := in.Pod.Get()
+	vol, _ := in.Volume.Get()
+	return (!pod.Exists || pod.Terminating) && (!vol.Exists || vol.Deleting)
+}
+
+// isGone: it is known that neither Pod nor volume are left.
+func isGone(in *core.Instance) bool {
+	return in.Pod.Known() && in.Volume.Known() && !exists(in)
+}
+
+// hasNoData: the instance's own manager says that it has none of the cluster's data.
+func hasNoData(in *core.Instance) bool {
+	r, known := in.Report.Get()
+	return known && (r.Data == core.DataEmpty || r.Data == core.DataScratch)
+}

@@ -1,0 +1,54 @@
+package instance
+
+import (
+	"context"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/mysql"
+)
+
+// topology is how a server that replicates differs from a member of a group.
+type topology interface {
+	// status asks the server for all that is reported of it.
+	status(ctx context.Context, server *mysql.Server) (*core.Server, error)
+	// noteRole holds what the server says against what was made of it; the mutex
+	// is held.
+	noteRole(server *core.Server)
+	// withhold has the server acknowledge nothing any more.
+	withhold(ctx context.Context) error
+	// notReady says why clients should not be sent here; "" if they may.
+	notReady(r *readiness, f *agent.Facts, d agent.Decision) string
+	// groupConfig is nil where there is no group.
+	groupConfig(c *v1alpha1.Cluster) *mysql.GroupConfig
+}
+
+// topology is chosen here and nowhere else. The mode of a Cluster never changes.
+func (m *manager) topology() topology {
+	if get(m, func(s *state) bool { return isGroup(s.cluster) }) {
+		return member{m}
+	}
+	return replica{m}
+}
+
+func isGroup(c *v1alpha1.Cluster) bool {
+	return c != nil && c.Spec.Replication.Mode == v1alpha1.ReplicationGroup
+}
+
+// replica is an instance that is a primary or follows one.
+type replica struct{ m *manager }
+
+func (replica) status(ctx context.Context, server *mysql.Server) (*core.Server, error) {
+	return server.Status(ctx)
+}
+
+func (t replica) noteRole(server *core.Server) { t.m.noteWritable(server) }
+
+func (t replica) withhold(ctx context.Context) error { return t.m.stopReceiving(ctx) }
+
+func (replica) notReady(r *readiness, f *agent.Facts, d agent.Decision) string {
+	return r.notReplicating(f, d)
+}
+
+func (replica) groupConfig(*v1alpha1.Cluster) *mysql.GroupConfig { return nil }

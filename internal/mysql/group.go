@@ -1,0 +1,151 @@
+package mysql
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// GroupConfig is what makes a server a member of a group.
+type GroupConfig struct {
+	Name string
+	// LocalAddress is the host and port at which the others speak with this member.
+	LocalAddress    string
+	Consistency     string
+	ExitStateAction string
+	// AutoRejoinTries of an expelled member by itself.
+	AutoRejoinTries int
+	// ExpelTimeout and MajorityTimeout are in seconds.
+	ExpelTimeout, MajorityTimeout int
+}
+
+// cloneBehind is how many transactions a member may lack before it is cloned from
+// another rather than sent them.
+const cloneBehind = 1000000
+
+// group is never told to begin by itself, and never to make the group: both are
+// said to a running server, by someone who knows whether it may.
+func (c Config) group() []setting {
+	g := c.Group
+	const prefix = "group_replication_"
+	out := []setting{
+		{prefix + "start_on_boot", "OFF"},
+		{prefix + "local_address", g.LocalAddress},
+		// Members prove by their certificates who they are, wherever they come from.
+		{prefix + "ip_allowlist", "0.0.0.0/0,::/0"},
+		{prefix + "ssl_mode", "VERIFY_CA"},
+		{prefix + "recovery_use_ssl", "ON"},
+		{prefix + "recovery_ssl_ca", c.CAFile},
+		{prefix + "recovery_ssl_cert", c.CertFile},
+		{prefix + "recovery_ssl_key", c.KeyFile},
+		{prefix + "recovery_ssl_verify_server_cert", "ON"},
+		{prefix + "recovery_retry_count", "10"},
+		{prefix + "recovery_reconnect_interval", "2"},
+		{prefix + "clone_threshold", strconv.Itoa(cloneBehind)},
+		{prefix + "single_primary_mode", "ON"},
+		{prefix + "enforce_update_everywhere_checks", "OFF"},
+		{prefix + "consistency", g.Consistency},
+		{prefix + "exit_state_action", g.ExitStateAction},
+		{prefix + "autorejoin_tries", strconv.Itoa(g.AutoRejoinTries)},
+		{prefix + "member_expel_timeout", strconv.Itoa(g.ExpelTimeout)},
+		{prefix + "unreachable_majority_timeout", strconv.Itoa(g.MajorityTimeout)},
+		{prefix + "message_cache_size", strconv.FormatInt(messageCache(c.Memory), 10)},
+	}
+	if g.Name == "" { // nobody has chosen one yet, and no member is made before
+		return out
+	}
+	return append(out, setting{prefix + "group_name", g.Name})
+}
+
+// messageCache keeps what members that are away for a moment have missed. The
+// server's own default is a whole GiB.
+func messageCache(memory int64) int64 {
+	const least, most = 128 << 20, 1 << 30
+	return min(max(memory/8, least), most)
+}
+
+// GroupView asks for the group as this server sees it.
+func (s *Server) GroupView(ctx context.Context) (*core.GroupView, error) {
+	out := &core.GroupView{State: core.MemberOffline}
+	var me string
+	var view, received sql.NullString
+	err := s.db.QueryRowContext(ctx, `SELECT @@global.server_uuid,
+		(SELECT VIEW_ID FROM performance_schema.replication_group_member_stats WHERE MEMBER_ID = @@global.server_uuid AND CHANNEL_NAME = 'group_replication_applier'),
+		(SELECT RECEIVED_TRANSACTION_SET FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier')`).
+		Scan(&me, &view, &received)
+	if err != nil {
+		return nil, fmt.Errorf("asking mysqld for its group: %w", err)
+	}
+	if out.Received, err = gtid.Parse(received.String); err != nil {
+		return nil, fmt.Errorf("reading what was received from the group: %w", err)
+	}
+	rows, err := s.db.QueryContext(ctx, "SELECT MEMBER_ID, MEMBER_HOST, MEMBER_STATE, MEMBER_ROLE FROM performance_schema.replication_group_members ORDER BY MEMBER_HOST")
+	if err != nil {
+		return nil, fmt.Errorf("asking mysqld for the members of its group: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var m core.ViewMember
+		if err := rows.Scan(&m.UUID, &m.Host, &m.State, &m.Role); err != nil {
+			return nil, fmt.Errorf("asking mysqld for the members of its group: %w", err)
+		}
+		if m.UUID == me {
+			out.State, out.Role = m.State, m.Role
+		}
+		if m.UUID != "" && m.State != core.MemberOffline {
+			out.Members = append(out.Members, m)
+		}
+	}
+	out.State = cmp.Or(out.State, core.MemberOffline)
+	if out.State == core.MemberOffline || out.State == core.MemberError {
+		out.Role = ""
+	} else {
+		out.ViewID = view.String
+	}
+	return out, rows.Err()
+}
+
+// JoinGroup makes this server a member. With bootstrap it makes the group; that is
+// never left on, for a second group of the same name would be the end of both.
+func (s *Server) JoinGroup(ctx context.Context, seeds []string, account Account, bootstrap bool) error {
+	if err := s.setGlobal(ctx, "group_replication_group_seeds", strings.Join(seeds, ",")); err != nil {
+		return err
+	}
+	if err := s.setGlobal(ctx, "group_replication_bootstrap_group", bootstrap); err != nil {
+		return err
+	}
+	err := s.exec(ctx, "START GROUP_REPLICATION USER=?, PASSWORD=?", account.User, account.Password)
+	if bootstrap {
+		err = errors.Join(err, s.setGlobal(context.WithoutCancel(ctx), "group_replication_bootstrap_group", false))
+	}
+	return wrap("joining the group", err)
+}
+
+// LeaveGroup ends the membership. It returns when the server is read-only.
+func (s *Server) LeaveGroup(ctx context.Context) error {
+	return wrap("leaving the group", s.exec(ctx, "STOP GROUP_REPLICATION"))
+}
+
+// SetGroupPrimary asks the group to make the member with this server UUID primary,
+// and returns when it is.
+func (s *Server) SetGroupPrimary(ctx context.Context, uuid string) error {
+	var said string
+	if err := s.db.QueryRowContext(ctx, "SELECT group_replication_set_as_primary(?)", uuid).Scan(&said); err != nil {
+		return fmt.Errorf("asking the group for another primary: %w", err)
+	}
+	return nil
+}
+
+// ForceMembers makes the group go on with the members at these addresses alone, and
+// forgets the list, which would keep the server from joining again.
+func (s *Server) ForceMembers(ctx context.Context, addresses []string) error {
+	err := s.setGlobal(ctx, "group_replication_force_members", strings.Join(addresses, ","))
+	return errors.Join(err, s.setGlobal(context.WithoutCancel(ctx), "group_replication_force_members", ""))
+}

@@ -1,0 +1,47 @@
+package observation
+
+import (
+	"cmp"
+
+	"github.com/google/uuid"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+)
+
+// GroupWish reads the wish for a group; nil where the instances are to be none. A
+// name that the user has not chosen follows from the Cluster's UID: no other Cluster,
+// made anew under the same name or restored from it, has the same.
+func GroupWish(c *v1alpha1.Cluster) *core.Group {
+	if c.Spec.Replication.Mode != v1alpha1.ReplicationGroup {
+		return nil
+	}
+	own := uuid.NewSHA1(uuid.NameSpaceOID, []byte("mysql.cnmsql.co/group/"+string(c.UID))).String()
+	out := &core.Group{WishedName: own}
+	if g := c.Spec.Replication.GroupReplication; g != nil {
+		out.WishedName = cmp.Or(g.GroupName, own)
+	}
+	_, out.ForceQuorum = c.Annotations[v1alpha1.AnnotationForceQuorum]
+	return out
+}
+
+func groupFrom(g *v1alpha1.GroupReplicationStatus) *core.GroupStatus {
+	out := &core.GroupStatus{Name: g.GroupName, Bootstrapped: g.Bootstrapped, Primary: g.PrimaryMember, HasQuorum: g.HasQuorum,
+		ViewID: g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax)}
+	for _, m := range g.Members {
+		out.Members = append(out.Members, core.GroupMember{Instance: m.Instance, State: core.MemberState(m.State), Role: core.MemberRole(m.Role), Reachable: m.Reachable})
+	}
+	return out
+}
+
+func groupTo(g *core.GroupStatus) *v1alpha1.GroupReplicationStatus {
+	if g == nil {
+		return nil
+	}
+	out := &v1alpha1.GroupReplicationStatus{GroupName: g.Name, Bootstrapped: g.Bootstrapped, PrimaryMember: g.Primary, HasQuorum: g.HasQuorum,
+		ViewID: g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax)}
+	for _, m := range g.Members {
+		out.Members = append(out.Members, v1alpha1.GroupMember{Instance: m.Instance, State: string(m.State), Role: string(m.Role), Reachable: m.Reachable})
+	}
+	return out
+}
