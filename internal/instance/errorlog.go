@@ -16,6 +16,8 @@ import (
 // errors, which tell why it did not start.
 type errorLog struct {
 	log *slog.Logger
+	// groupNews is called when the group says something.
+	groupNews func()
 
 	mu     sync.Mutex
 	errors []string
@@ -49,6 +51,9 @@ func (e *errorLog) line(text string) {
 		if h := e.log.Handler(); h.Enabled(context.Background(), level) {
 			_ = h.Handle(context.Background(), r)
 		}
+	}
+	if e.groupNews != nil && strings.HasPrefix(m[4], "Plugin group_replication reported") {
+		e.groupNews()
 	}
 	if m[2] == "ERROR" {
 		e.note(m[4])

@@ -37,6 +37,7 @@ type manager struct {
 
 	jobs      chan job
 	wake      chan struct{}
+	news      chan struct{} // of the group
 	leaseWake chan struct{}
 	pubWake   chan struct{}
 	// interrupt ends what the worker waits for; guarded by mu.

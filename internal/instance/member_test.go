@@ -79,16 +79,101 @@ func threeMembers(t *testing.T) (*world, []*node) {
 	return w, n
 }
 
-func TestAGroupIsMadeJoinedAndHandedOver(t *testing.T) {
+// elected waits until one of the others is primary, and does what the operator does.
+func (w *world) elected(others ...*node) *node {
+	w.t.Helper()
+	for began := time.Now(); time.Since(began) < 40*time.Second; <-time.After(5 * time.Millisecond) {
+		for _, n := range others {
+			if g := n.report().Server; g != nil && g.Group != nil && g.Group.State == core.MemberOnline && g.Group.Role == core.MemberPrimary && g.Group.HasQuorum() {
+				w.awaitRole(n, core.MemberPrimary)
+				w.primaryIs(n)
+				return n
+			}
+		}
+	}
+	w.t.Fatal("nobody was elected")
+	return nil
+}
+
+func TestTheLifeOfAGroup(t *testing.T) {
 	w, n := threeMembers(t)
-	w.exec(w.app(n[0]), "INSERT INTO t VALUES (1)")
-	w.awaitRows(w.app(n[2]), 1)
-	uuid := n[1].report().Server.UUID
+	w.fenceAndBringBack(n[2])
+	ws := w.startWriters(4)
+	ws.awaitMore(50)
+	ws.resetGap()
 	began := time.Now()
-	w.order(n[0], control.VerbSetGroupPrimary, control.Order{Epoch: w.epoch(), Member: uuid})
+	w.order(n[0], control.VerbSetGroupPrimary, control.Order{Epoch: w.epoch(), Member: n[1].report().Server.UUID})
 	w.awaitRole(n[1], core.MemberPrimary)
 	t.Logf("handed over after %s", time.Since(began))
 	w.primaryIs(n[1])
-	w.exec(w.app(n[1]), "INSERT INTO t VALUES (2)")
-	w.awaitRows(w.app(n[0]), 2)
+	ws.awaitMore(20)
+	t.Logf("switchover: longest gap between acknowledgements %s", ws.resetGap())
+
+	_ = n[1].proc().cmd.Process.Kill()
+	next, other := w.elected(n[0], n[2]), n[0]
+	if next == other {
+		other = n[2]
+	}
+	ws.awaitMore(20)
+	t.Logf("crash: longest gap between acknowledgements %s", ws.resetGap())
+	w.awaitRole(n[1], core.MemberSecondary)
+	if now := w.kube.get().Status.CurrentPrimary; now != next.opt.Instance {
+		t.Errorf("after the return of the former primary the primary is %s", now)
+	}
+	ws.awaitMore(20)
+	ws.resetGap()
+
+	next.m.terminate()
+	last := w.elected(n[1], other)
+	ws.awaitMore(20)
+	t.Logf("stop, with no operator to relieve it: longest gap between acknowledgements %s", ws.resetGap())
+	select {
+	case err := <-next.done:
+		must(t, err)
+		next.done <- nil
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+	if lost := ws.lost(w.app(last)); len(lost) > 0 {
+		t.Errorf("%d of %d acknowledged writes are lost: %v", len(lost), ws.count(), lost)
+	}
+}
+
+// fenceAndBringBack: a fenced member leaves the group and runs on, read-only.
+func (w *world) fenceAndBringBack(n *node) {
+	w.t.Helper()
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.FencedInstances = []string{n.opt.Instance} })
+	w.await(n, "fenced", func(r core.Report) bool {
+		return r.State == core.Fenced && r.Server != nil && r.Server.SuperReadOnly && r.Server.Group.State == core.MemberOffline
+	})
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.FencedInstances = nil })
+	w.awaitRole(n, core.MemberSecondary)
+}
+
+// Two of three are gone: the third, a secondary, goes on alone when it is told to.
+// When all are gone, the most advanced makes the group anew, and nobody by itself.
+func TestALostQuorumIsForcedAndALostGroupMadeAnew(t *testing.T) {
+	w, n := threeMembers(t)
+	w.exec(w.app(n[0]), "INSERT INTO t VALUES (1)")
+	w.awaitRows(w.app(n[2]), 1)
+	w.crashManager(n[0])
+	w.crashManager(n[1])
+	w.await(n[2], "without a quorum", func(r core.Report) bool {
+		return r.Server != nil && r.Server.Group.State == core.MemberOnline && !r.Server.Group.HasQuorum()
+	})
+	w.order(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3"}})
+	w.elected(n[2])
+	w.exec(w.app(n[2]), "INSERT INTO t VALUES (2)")
+
+	_ = n[2].proc().cmd.Process.Kill()
+	w.await(n[2], "back and in no group", func(r core.Report) bool {
+		return r.Server != nil && r.Server.Group.State == core.MemberOffline && r.Reason == "AwaitingGroup"
+	})
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.PrimaryEpoch++ })
+	w.order(n[2], control.VerbRebootGroup, control.Order{Epoch: w.epoch()})
+	w.elected(n[2])
+	w.exec(w.app(n[2]), "INSERT INTO t VALUES (3)")
+	back := w.start(1)
+	w.awaitRole(back, core.MemberSecondary)
+	w.awaitRows(w.app(back), 3)
 }

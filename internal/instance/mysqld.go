@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,7 +98,7 @@ type process struct {
 }
 
 // start starts mysqld with a configuration file.
-func (b binary) start(logger *slog.Logger, config string, args ...string) (*process, error) {
+func (b binary) start(log *errorLog, config string, args ...string) (*process, error) {
 	if b.missing != nil {
 		return nil, b.missing
 	}
@@ -113,7 +112,7 @@ func (b binary) start(logger *slog.Logger, config string, args ...string) (*proc
 		return nil, err
 	}
 	cmd.Stdout, cmd.Stderr = w, w
-	p := &process{cmd: cmd, log: &errorLog{log: logger}, started: time.Now(), done: make(chan struct{})}
+	p := &process{cmd: cmd, log: log, started: time.Now(), done: make(chan struct{})}
 	err = children.start(cmd)
 	_ = w.Close()
 	if err != nil {
@@ -156,7 +155,7 @@ func (m *manager) spawn(args ...string) (*process, error) {
 			return nil, fmt.Errorf("removing what an earlier mysqld left: %w", err)
 		}
 	}
-	p, err := m.bin.start(m.log, m.opt.Dirs.config(), args...)
+	p, err := m.bin.start(&errorLog{log: m.log, groupNews: func() { poke(m.news) }}, m.opt.Dirs.config(), args...)
 	if err == nil {
 		m.child = p
 	}

@@ -8,20 +8,34 @@ import (
 	"cnmsql.co/internal/mysql"
 )
 
-const pollInterval = 500 * time.Millisecond
+const (
+	pollInterval = 500 * time.Millisecond
+	// newsInterval is between two looks while a group changes, for newsFor after
+	// it said something in the error log: its tables follow a little later.
+	newsInterval = 20 * time.Millisecond
+	newsFor      = time.Second
+)
 
 // keepPolling asks mysqld how it is.
 func (m *manager) keepPolling(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
+	var until time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-m.news:
+			until = time.Now().Add(newsFor)
+			tick.Reset(newsInterval)
 		case <-tick.C:
-			m.poll(ctx)
-			poke(m.wake)
+			if !until.IsZero() && time.Now().After(until) {
+				until = time.Time{}
+				tick.Reset(pollInterval)
+			}
 		}
+		m.poll(ctx)
+		poke(m.wake)
 	}
 }
 

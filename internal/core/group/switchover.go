@@ -52,7 +52,11 @@ func (d *decision) beginSwitchover() {
 	switch {
 	case d.s.TargetPrimary != d.s.CurrentPrimary && d.s.TargetPrimary != "":
 		if why := d.cannotBePrimary(d.s.TargetPrimary); why != "" {
-			d.warn(core.RefusalTargetNotOnline, fmt.Sprintf("%s cannot become primary: %s", d.s.TargetPrimary, why))
+			reason := core.RefusalTargetNotOnline
+			if d.o.Instance(d.s.TargetPrimary) == nil {
+				reason = core.RefusalTargetUnknown
+			}
+			d.warn(reason, fmt.Sprintf("%s cannot become primary: %s", d.s.TargetPrimary, why))
 			d.s.TargetPrimary, d.s.TargetPrimaryAt = d.s.CurrentPrimary, d.now()
 			return
 		}

@@ -1,0 +1,302 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/test/testbed"
+)
+
+const groupSpec = `
+  instances: %d
+  storage: {size: 1Gi}
+  maxSwitchoverDelay: 60
+  replication: {mode: groupReplication}
+  mysql: {parameters: {max_connections: "%d"}}
+`
+
+// groupOutage is how long writes may be refused when a group has to find out by itself
+// that its primary is gone: it takes the group five seconds.
+const groupOutage = 12 * time.Second
+
+// TestGroup takes a group through its life; the steps build on each other. A group's
+// members are on three nodes, each with a Pod subnet of its own.
+func TestGroup(t *testing.T) {
+	w := newWorld(t, "group")
+	t.Run("ThreeMembersBecomeReady", func(t *testing.T) { w.in(t).provisionGroup() })
+	if t.Failed() {
+		return
+	}
+	for _, step := range []struct {
+		name string
+		run  func(*world)
+	}{
+		{"WritesReachSecondaries", (*world).writesReachReplicas},
+		{"ServicesRouteByRole", (*world).servicesRouteByRole},
+		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing},
+		{"StatusMirrorsTheGroup", (*world).statusMirrorsTheGroup},
+		{"InstancesMayWriteNoStatus", (*world).membersMayWriteNoStatus},
+		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites},
+		{"SwitchoverToNobodyIsRefused", (*world).switchoverToNobodyIsRefused},
+		{"MysqldOfPrimaryKilled", (*world).groupPrimaryKilled},
+		{"MysqldOfSecondaryKilled", (*world).mysqldOfReplicaKilled},
+		{"PrimaryPodDeleted", (*world).primaryPodDeleted},
+		{"PrimaryPodForceDeleted", (*world).groupPrimaryForceDeleted},
+		{"FencedUnlessTheQuorumWouldBeLost", (*world).fencedUnlessQuorumLost},
+		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover},
+		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover},
+		{"PrimaryNodePartitioned", (*world).groupPrimaryPartitioned},
+		{"RolledOutUnderWrites", (*world).groupRolledOut},
+		{"QuorumLostAndForced", (*world).quorumLostAndForced},
+		{"GroupLostAndMadeAnew", (*world).groupLostAndMadeAnew},
+		{"ScaledToFiveThreeAndOne", (*world).groupScaled},
+		{"DeletedClusterLeavesNothing", (*world).deletedClusterLeavesNothing},
+	} {
+		if !t.Run(step.name, func(t *testing.T) { step.run(w.in(t)) }) {
+			return
+		}
+	}
+}
+
+func (w *world) provisionGroup() {
+	begun := time.Now()
+	w.apply(fmt.Sprintf(groupSpec, 3, 200))
+	w.healthy(4 * time.Minute)
+	w.t.Logf("apply to three members online: %s", time.Since(begun))
+}
+
+func (w *world) statusMirrorsTheGroup() {
+	c := w.cluster()
+	g := c.Status.GroupReplication
+	if g == nil || !g.Bootstrapped || !g.HasQuorum || g.ViewID == "" || len(g.Members) != 3 || g.ObservedViewMax != 3 || g.PrimaryMember != c.Status.CurrentPrimary {
+		w.t.Fatalf("status.groupReplication is %+v", g)
+	}
+	roles := map[string]int{}
+	for _, m := range g.Members {
+		roles[m.State+" "+m.Role]++
+	}
+	if roles["ONLINE PRIMARY"] != 1 || roles["ONLINE SECONDARY"] != 2 {
+		w.t.Errorf("the members are %+v", g.Members)
+	}
+	if w.pod(c.Status.CurrentPrimary).Annotations[v1alpha1.AnnotationGroupObserved] == "" {
+		w.t.Error("the primary's manager did not ring the doorbell")
+	}
+	if c.Status.Promotion != nil {
+		w.t.Error("there is a promotion, although the group elects")
+	}
+}
+
+// membersMayWriteNoStatus: neither by their rights nor by the policy behind them.
+func (w *world) membersMayWriteNoStatus() {
+	name := w.primary()
+	can := func(verb, what string) string {
+		out, _ := bed.Kubectl(w.ctx, nil, "auth", "can-i", verb, what, "--as=system:serviceaccount:"+w.key.Namespace+":"+name, "-n", w.key.Namespace)
+		return strings.TrimSpace(out)
+	}
+	if got := can("patch", "clusters.mysql.cnmsql.co/"+w.key.Name+" --subresource=status"); got == "yes" {
+		w.t.Error("a member may patch the status of its Cluster")
+	}
+	if got := can("patch", "pods/"+name); got != "yes" {
+		w.t.Errorf("a member may not ring the doorbell on its own Pod: %s", got)
+	}
+	if got := can("patch", "pods/"+w.replica()); got == "yes" {
+		w.t.Error("a member may patch the Pod of another")
+	}
+	if _, err := bed.Kubectl(w.ctx, nil, "-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--subresource=status", "--type=merge",
+		"-p", `{"status":{"groupReplication":{"bootstrapped":false}}}`); err == nil || !strings.Contains(err.Error(), "two groups") {
+		w.t.Errorf("bootstrapped could be taken back: %v", err)
+	}
+}
+
+// elected waits until the group has elected another than old, and all is well again
+// without the role going back.
+func (w *world) elected(old string) {
+	w.t.Helper()
+	c := w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.CurrentPrimary != old && c.Status.GroupReplication.HasQuorum
+	})
+	next := c.Status.CurrentPrimary
+	w.healthy(3 * time.Minute)
+	if now := w.primary(); now != next {
+		w.t.Errorf("%s was elected, and then %s took over without need", next, now)
+	}
+}
+
+func (w *world) groupPrimaryKilled() {
+	old := w.primary()
+	l := w.startWriting()
+	at := w.killMysqld(old)
+	outage := l.ackedAfter(at.Add(100*time.Millisecond), time.Minute)
+	w.t.Logf("writable again %s after kill -9", outage)
+	if outage > groupOutage {
+		w.t.Errorf("writable again %s after kill -9; at most %s is wanted", outage, groupOutage)
+	}
+	w.elected(old)
+	w.eventSays("FailoverObserved")
+	l.stopAndLoseNothing()
+}
+
+func (w *world) groupPrimaryForceDeleted() {
+	old := w.pod(w.primary())
+	l := w.startWriting()
+	w.deletePod(old.Name, client.GracePeriodSeconds(0))
+	w.replaced(old, time.Minute)
+	w.elected(old.Name)
+	report := l.stopAndLoseNothing()
+	if gap := report.LongestGap.Duration(); gap > groupOutage {
+		w.t.Errorf("nothing could be written for %s; at most %s is wanted", gap, groupOutage)
+	}
+}
+
+func (w *world) fence(instance, value string) {
+	w.kubectl("-n", w.key.Namespace, "annotate", "pod", instance, "--overwrite", v1alpha1.AnnotationFencing+value)
+}
+
+func (w *world) fencedUnlessQuorumLost() {
+	primary := w.primary()
+	one := w.replica()
+	names := w.cluster().Status.InstanceNames
+	other := names[slices.IndexFunc(names, func(n string) bool { return n != primary && n != one })]
+	w.fence(one, "=on")
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return slices.Contains(c.Status.FencedInstances, one) })
+	w.memberIs(one, "OFFLINE")
+	w.fence(other, "=on")
+	c := w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Phase == "Blocked" })
+	if !strings.Contains(c.Status.PhaseReason, other+" is not fenced") || slices.Contains(c.Status.FencedInstances, other) {
+		w.t.Errorf("fencing a second of three was not refused: %s", c.Status.PhaseReason)
+	}
+	w.fence(other, "-")
+	w.fence(one, "-")
+	w.healthy(2 * time.Minute)
+	if w.primary() != primary {
+		w.t.Errorf("the primary changed from %s to %s because a secondary was fenced", primary, w.primary())
+	}
+}
+
+func (w *world) memberIs(instance, state string) {
+	w.t.Helper()
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+		return slices.ContainsFunc(c.Status.GroupReplication.Members, func(m v1alpha1.GroupMember) bool { return m.Instance == instance && m.State == state })
+	})
+}
+
+// groupPrimaryPartitioned: the group expels its primary, and no write of either side is
+// lost.
+func (w *world) groupPrimaryPartitioned() {
+	w.awayFromOperator()
+	old := w.primary()
+	node := w.pod(old).Spec.NodeName
+	l := w.startWriting()
+	at := w.fault("partition", node)
+	outage := l.ackedAfter(at.Add(time.Second), 2*time.Minute) + time.Second
+	w.t.Logf("writable %s after the partition", outage)
+	if outage > groupOutage+3*time.Second {
+		w.t.Errorf("writable %s after the partition", outage)
+	}
+	w.fault("heal", node)
+	w.elected(old)
+	l.stopAndLoseNothing()
+}
+
+func (w *world) groupRolledOut() {
+	l := w.startWriting()
+	w.apply(fmt.Sprintf(groupSpec, 3, 250))
+	w.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool { return c.Status.Phase == "Updating" || c.Status.Phase == "Switchover" })
+	w.healthy(5 * time.Minute)
+	report := l.stopAndLoseNothing()
+	if got := w.ask(w.open("rw"), "SELECT @@max_connections"); got != "250" {
+		w.t.Errorf("max_connections is %s after the rollout", got)
+	}
+	if gap := report.LongestGap.Duration(); gap > outageLimit {
+		w.t.Errorf("a rolling update stopped writes for %s", gap)
+	}
+}
+
+// losesTwo cuts the nodes of both secondaries off.
+func (w *world) losesTwo() (lost []string) {
+	w.t.Helper()
+	primary := w.primary()
+	for _, name := range w.cluster().Status.InstanceNames {
+		if name != primary {
+			lost = append(lost, name)
+		}
+	}
+	for _, name := range lost {
+		w.fault("partition", w.pod(name).Spec.NodeName)
+	}
+	return lost
+}
+
+func (w *world) heals(instances []string) {
+	for _, name := range instances {
+		w.fault("heal", w.pod(name).Spec.NodeName)
+	}
+}
+
+// quorumLostAndForced: nothing happens by itself; on a human's word the one that is
+// left goes on.
+func (w *world) quorumLostAndForced() {
+	l := w.startWriting()
+	lost := w.losesTwo()
+	c := w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.Phase == "Blocked" && !c.Status.GroupReplication.HasQuorum && c.Status.Diagnosis == "GroupQuorumLost"
+	})
+	w.t.Log(c.Status.PhaseReason)
+	w.eventSays("QuorumLost")
+	at := time.Now()
+	w.kubectl("-n", w.key.Namespace, "annotate", "cluster", w.key.Name, v1alpha1.AnnotationForceQuorum+"=true")
+	outage := l.ackedAfter(at, time.Minute)
+	w.t.Logf("writable %s after the recovery was asked for", outage)
+	w.eventSays("QuorumRecoveryForced")
+	w.heals(lost)
+	w.healthy(3 * time.Minute)
+	if _, still := w.cluster().Annotations[v1alpha1.AnnotationForceQuorum]; still {
+		w.t.Error("the annotation is still there: it would be carried out again")
+	}
+	l.stopAndLoseNothing()
+}
+
+// groupLostAndMadeAnew: all mysqld die at once. The group is gone, and comes back on a
+// human's word only, from whoever holds everything.
+func (w *world) groupLostAndMadeAnew() {
+	l := w.startWriting()
+	l.ackedAfter(time.Now().Add(time.Second), 10*time.Second)
+	for _, name := range w.cluster().Status.InstanceNames {
+		w.killMysqld(name)
+	}
+	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Phase == "Blocked" })
+	w.allOffline()
+	at := time.Now()
+	w.kubectl("-n", w.key.Namespace, "annotate", "cluster", w.key.Name, v1alpha1.AnnotationForceQuorum+"=true")
+	w.t.Logf("writable %s after the recovery was asked for", l.ackedAfter(at, time.Minute))
+	w.healthy(3 * time.Minute)
+	l.stopAndLoseNothing()
+}
+
+func (w *world) allOffline() {
+	w.t.Helper()
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+		return !slices.ContainsFunc(c.Status.GroupReplication.Members, func(m v1alpha1.GroupMember) bool { return m.State != "OFFLINE" || !m.Reachable })
+	})
+}
+
+func (w *world) groupScaled() {
+	l := w.startWriting()
+	for _, size := range []int{5, 3, 1} {
+		w.apply(fmt.Sprintf(groupSpec, size, 250))
+		w.becomes(4*time.Minute, func(c *v1alpha1.Cluster) bool {
+			return testbed.Healthy(c) && len(c.Status.InstanceNames) == size && int(c.Status.GroupReplication.ObservedViewMax) == size
+		})
+		l.ackedAfter(time.Now(), 10*time.Second)
+		w.t.Logf("%d members", size)
+	}
+	l.stopAndLoseNothing()
+}
