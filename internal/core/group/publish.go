@@ -135,12 +135,12 @@ func (d *decision) phase() core.Phase {
 		return core.PhaseProvisioning
 	case d.s.Diagnosis == core.GroupElecting:
 		return core.PhaseFailover
-	case d.s.State == core.StateHealthy:
-		return core.PhaseHealthy
 	case len(d.o.Instances) != d.o.Cluster.Wanted || d.joining():
 		return core.PhaseScaling
 	case d.outdated():
 		return core.PhaseUpdating
+	case d.s.State == core.StateHealthy:
+		return core.PhaseHealthy
 	default:
 		return core.PhaseDegraded
 	}
