@@ -47,6 +47,8 @@ type ViewMember struct {
 	UUID  string      `json:"uuid"`
 	State MemberState `json:"state"`
 	Role  MemberRole  `json:"role,omitempty"`
+	// Version of the member's server, as the group tells it.
+	Version string `json:"version,omitempty"`
 }
 
 // HasQuorum: of the members in the view, more than half are reached by this one.

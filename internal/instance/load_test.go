@@ -21,6 +21,7 @@ type writers struct {
 	w    *world
 	stop chan struct{}
 	wg   sync.WaitGroup
+	pace time.Duration // between two writes of one writer
 
 	mu    sync.Mutex
 	next  int
@@ -29,8 +30,12 @@ type writers struct {
 	gap   time.Duration // the longest between two acknowledgements
 }
 
-func (w *world) startWriters(n int) *writers {
-	ws := &writers{w: w, stop: make(chan struct{}), last: time.Now()}
+func (w *world) startWriters(n int) *writers { return w.startPacedWriters(n, 0) }
+
+// startPacedWriters leaves the servers room: a member that comes back has to catch up
+// with what is written meanwhile.
+func (w *world) startPacedWriters(n int, pace time.Duration) *writers {
+	ws := &writers{w: w, stop: make(chan struct{}), last: time.Now(), pace: pace}
 	for range n {
 		ws.wg.Add(1)
 		go ws.run()
@@ -62,6 +67,7 @@ func (ws *writers) run() {
 			continue
 		}
 		ws.acknowledged(id)
+		<-time.After(ws.pace)
 	}
 }
 

@@ -91,6 +91,7 @@ type memberState struct {
 	triedAt     time.Time
 	failed      string
 	settled     core.MemberRole
+	protocolOf  string
 	handingOver bool
 }
 
@@ -181,6 +182,18 @@ func (m *manager) settleRole(ctx context.Context, role core.MemberRole) error {
 	}
 	m.log.Info("role in the group", "role", role)
 	m.update(func(s *state) { s.member.settled = role })
+	return nil
+}
+
+func (m *manager) raiseProtocol(ctx context.Context, version string) error {
+	raised, err := m.roles.RaiseProtocol(ctx, version)
+	if err != nil {
+		return err
+	}
+	if raised {
+		m.log.Info("the group speaks a newer protocol", "of", version)
+	}
+	m.update(func(s *state) { s.member.protocolOf = version })
 	return nil
 }
 

@@ -98,7 +98,7 @@ func (w *world) elected(others ...*node) *node {
 func TestTheLifeOfAGroup(t *testing.T) {
 	w, n := threeMembers(t)
 	w.fenceAndBringBack(n[2])
-	ws := w.startWriters(4)
+	ws := w.startPacedWriters(4, 20*time.Millisecond)
 	ws.awaitMore(50)
 	ws.resetGap()
 	began := time.Now()

@@ -86,14 +86,14 @@ func (s *Server) GroupView(ctx context.Context) (*core.GroupView, error) {
 	if out.Received, err = gtid.Parse(received.String); err != nil {
 		return nil, fmt.Errorf("reading what was received from the group: %w", err)
 	}
-	rows, err := s.db.QueryContext(ctx, "SELECT MEMBER_ID, MEMBER_HOST, MEMBER_STATE, MEMBER_ROLE FROM performance_schema.replication_group_members ORDER BY MEMBER_HOST")
+	rows, err := s.db.QueryContext(ctx, "SELECT MEMBER_ID, MEMBER_HOST, MEMBER_STATE, MEMBER_ROLE, MEMBER_VERSION FROM performance_schema.replication_group_members ORDER BY MEMBER_HOST")
 	if err != nil {
 		return nil, fmt.Errorf("asking mysqld for the members of its group: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var m core.ViewMember
-		if err := rows.Scan(&m.UUID, &m.Host, &m.State, &m.Role); err != nil {
+		if err := rows.Scan(&m.UUID, &m.Host, &m.State, &m.Role, &m.Version); err != nil {
 			return nil, fmt.Errorf("asking mysqld for the members of its group: %w", err)
 		}
 		if m.UUID == me {
@@ -149,3 +149,32 @@ func (s *Server) ForceMembers(ctx context.Context, addresses []string) error {
 	err := s.setGlobal(ctx, "group_replication_force_members", strings.Join(addresses, ","))
 	return errors.Join(err, s.setGlobal(context.WithoutCancel(ctx), "group_replication_force_members", ""))
 }
+
+// RaiseProtocol has the group speak the newest protocol that servers of a version know,
+// and tells whether it had to. A group keeps the protocol that it was made with, however
+// new its members have become since.
+func (s *Server) RaiseProtocol(ctx context.Context, version string) (raised bool, err error) {
+	var speaks string
+	if err := s.db.QueryRowContext(ctx, "SELECT group_replication_get_communication_protocol()").Scan(&speaks); err != nil {
+		return false, fmt.Errorf("asking which protocol the group speaks: %w", err)
+	}
+	now, err := parseNumbers(speaks)
+	if err != nil {
+		return false, fmt.Errorf("reading which protocol the group speaks: %w", err)
+	}
+	common, err := parseNumbers(version)
+	if err != nil {
+		return false, fmt.Errorf("reading the version of the members: %w", err)
+	}
+	for _, protocol := range protocols {
+		if common.AtLeast(protocol) && !now.AtLeast(protocol) {
+			var said string
+			err := s.db.QueryRowContext(ctx, "SELECT group_replication_set_communication_protocol(?)", common.numbers()).Scan(&said)
+			return err == nil, wrap("raising the protocol of the group", err)
+		}
+	}
+	return false, nil
+}
+
+// protocols are the versions that brought a new one, the newest first.
+var protocols = []Version{{Major: 8, Minor: 0, Patch: 27}, {Major: 8, Minor: 0, Patch: 16}}

@@ -100,6 +100,10 @@ type LeaveGroup struct{ Why string }
 // SettleRole closes the sessions that were opened in another role.
 type SettleRole struct{ Role core.MemberRole }
 
+// RaiseProtocol has the group speak the protocol of the version that all its members
+// run by now.
+type RaiseProtocol struct{ Version string }
+
 func (Initialize) action()     {}
 func (StartServer) action()    {}
 func (StopServer) action()     {}
@@ -121,6 +125,7 @@ func (BootstrapGroup) action() {}
 func (JoinGroup) action()      {}
 func (LeaveGroup) action()     {}
 func (SettleRole) action()     {}
+func (RaiseProtocol) action()  {}
 
 func (a Initialize) String() string {
 	if a.Bootstrap {
@@ -160,3 +165,6 @@ func (a BootstrapGroup) String() string {
 func (JoinGroup) String() string    { return "join the group" }
 func (a LeaveGroup) String() string { return "leave the group (" + a.Why + ")" }
 func (a SettleRole) String() string { return "close sessions of before it became " + string(a.Role) }
+func (a RaiseProtocol) String() string {
+	return "have the group speak the protocol of " + a.Version
+}

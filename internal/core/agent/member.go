@@ -29,6 +29,9 @@ type MemberFacts struct {
 	TriedAt time.Time
 	// Failed is why it did not succeed, "" if it did.
 	Failed string
+	// ProtocolOf is the version of the servers for which the group's protocol was
+	// last looked at.
+	ProtocolOf string
 	// Settled is the role for which the sessions of another role were closed.
 	Settled core.MemberRole
 }
@@ -152,6 +155,8 @@ func inGroup(f *Facts) (Decision, bool) {
 		return say(core.Running, "", "", SettleRole{v.Role})
 	case v.State == core.MemberOnline && !v.HasQuorum():
 		return say(core.Running, "NoQuorum", "has lost the majority of the group: transactions wait until it is back")
+	case v.State == core.MemberOnline && v.Role == core.MemberPrimary && f.commonVersion(v) != f.Member.ProtocolOf && f.commonVersion(v) != "":
+		return say(core.Running, "", "", RaiseProtocol{f.commonVersion(v)})
 	case v.State == core.MemberOnline:
 		return say(core.Running, "", "")
 	case v.State == core.MemberRecovering:
@@ -160,6 +165,21 @@ func inGroup(f *Facts) (Decision, bool) {
 		return say(core.Running, "MemberError", "was expelled from the group, or could not go on in it; leaves it, to join anew", LeaveGroup{Why: "the member is in ERROR"})
 	}
 	return pass()
+}
+
+// commonVersion is the version that all members run, when all there should be are
+// online; "" otherwise. The group may speak the protocol of that version then, and of
+// no later one before.
+func (f *Facts) commonVersion(v core.GroupView) string {
+	if len(v.Members) != f.Cluster.Instances {
+		return ""
+	}
+	for _, m := range v.Members {
+		if m.State != core.MemberOnline || m.Version != v.Members[0].Version {
+			return ""
+		}
+	}
+	return v.Members[0].Version
 }
 
 // join: mysqld is no member. The group is made by one instance, once; everybody else,
