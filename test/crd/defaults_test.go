@@ -42,6 +42,23 @@ enablePDB: true
 logLevel: info
 affinity: {enablePodAntiAffinity: true, podAntiAffinityType: preferred, topologyKey: kubernetes.io/hostname}
 `},
+		"a group": {"replication: {mode: groupReplication, groupReplication: {}}", `
+storage: {size: 1Gi}
+instances: 1
+mysql: {binlogFormat: ROW}
+replication:
+  mode: groupReplication
+  groupReplication: {consistency: BEFORE_ON_PRIMARY_FAILOVER, exitStateAction: READ_ONLY, autoRejoinTries: 3, memberExpelTimeoutSeconds: 0, unreachableMajorityTimeoutSeconds: 0}
+failoverDelay: 0
+maxSwitchoverDelay: 3600
+maxStartDelay: 3600
+maxStopDelay: 1800
+enablePrimaryLease: true
+enableSuperuserAccess: false
+enablePDB: true
+logLevel: info
+affinity: {enablePodAntiAffinity: true, podAntiAffinityType: preferred, topologyKey: kubernetes.io/hostname}
+`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := cluster(t, "defaults", r.spec)

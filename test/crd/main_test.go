@@ -63,7 +63,7 @@ func prepare() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"policy-parameters.yaml", "policy-instance-status.yaml", "policy-promotion.yaml"} {
+	for _, name := range []string{"policy-parameters.yaml", "policy-instance-status.yaml", "policy-promotion.yaml", "policy-group.yaml"} {
 		if err := install(c, filepath.Join(chart, "templates", name)); err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func read(path string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// awaitPolicy asks until both policies refuse something: the API server takes a
+// awaitPolicy asks until the policies refuse something: the API server takes a
 // while to see new ones.
 func awaitPolicy(c client.Client) error {
 	var err error
@@ -143,6 +143,22 @@ func policiesInForce(c client.Client) error {
 	if err := as.Status().Update(ctx, good, client.DryRunAll); err == nil {
 		return fmt.Errorf("cnmsql-instance-status refuses nothing")
 	} else if !strings.Contains(err.Error(), "cnmsql-instance-status") {
+		return err
+	}
+	return groupPolicyInForce(c, good)
+}
+
+func groupPolicyInForce(c client.Client, u *unstructured.Unstructured) error {
+	name := func(name string, opts ...client.SubResourcePatchOption) error {
+		patch := fmt.Sprintf(`{"status":{"groupReplication":{"groupName":%q,"hasQuorum":false}}}`, name)
+		return c.Status().Patch(context.Background(), u, merge(patch), opts...)
+	}
+	if err := name("a"); err != nil {
+		return err
+	}
+	if err := name("b", client.DryRunAll); err == nil {
+		return fmt.Errorf("cnmsql-group refuses nothing")
+	} else if !strings.Contains(err.Error(), "cnmsql-group") {
 		return err
 	}
 	return nil

@@ -29,7 +29,7 @@ func TestRulesForANewCluster(t *testing.T) {
 		"quorum":                        {"{instances: 3, mysql: {semiSync: {enabled: true, dataDurability: quorum}}}", ""},
 		"unknown durability":            {"{mysql: {semiSync: {enabled: true, dataDurability: total}}}", `supported values: "preferred", "required", "quorum"`},
 		"unknown binlog format":         {"mysql: {binlogFormat: JSON}", `supported values: "ROW", "STATEMENT", "MIXED"`},
-		"mode that is not built":        {"replication: {mode: groupReplication}", `supported values: "async"`},
+		"unknown mode":                  {"replication: {mode: multiPrimary}", `supported values: "async", "groupReplication"`},
 		"database with a quote":         {"bootstrap: {initdb: {database: 'a`b'}}", "spec.bootstrap.initdb.database"},
 		"owner root":                    {"bootstrap: {initdb: {owner: root}}", "must not be an account of the server or of the operator"},
 		"owner of the operator":         {"bootstrap: {initdb: {owner: cnmsql_manager}}", "must not be an account of the server or of the operator"},
@@ -60,8 +60,20 @@ func TestRulesForANewCluster(t *testing.T) {
 
 func TestAFieldThatDoesNotExistIsRefusedByAStrictClient(t *testing.T) {
 	c := api(t)
-	u := cluster(t, "strict", "externalClusters: []")
-	judge(t, c.Create(context.Background(), u, client.DryRunAll, client.FieldValidation("Strict")), `unknown field "spec.externalClusters"`)
+	for spec, field := range map[string]string{
+		"externalClusters: []": "spec.externalClusters",
+		// What a group cannot be here has no field.
+		"replication: {mode: groupReplication, groupReplication: {multiPrimary: true}}":                                              "spec.replication.groupReplication.multiPrimary",
+		"replication: {mode: groupReplication, groupReplication: {singlePrimaryMode: false}}":                                        "spec.replication.groupReplication.singlePrimaryMode",
+		"replication: {mode: groupReplication, groupReplication: {enforceUpdateEverywhereChecks: true}}":                             "spec.replication.groupReplication.enforceUpdateEverywhereChecks",
+		"{replication: {mode: groupReplication}, replica: {enabled: true, source: other}}":                                           "spec.replica",
+		"{replication: {mode: groupReplication, groupReplication: {groupName: 11111111-1111-1111-1111-111111111111, seeds: [a:1]}}}": "spec.replication.groupReplication.seeds",
+	} {
+		t.Run(field, func(t *testing.T) {
+			u := cluster(t, "strict", spec)
+			judge(t, c.Create(context.Background(), u, client.DryRunAll, client.FieldValidation("Strict")), `unknown field "`+field+`"`)
+		})
+	}
 }
 
 func TestRulesForTheName(t *testing.T) {

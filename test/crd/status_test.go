@@ -59,8 +59,14 @@ func TestAnEditorMayAskForASwitchoverAndNotDecideIt(t *testing.T) {
 
 func withStatus(t *testing.T, status string) *unstructured.Unstructured {
 	t.Helper()
+	return made(t, "instances: 3", status)
+}
+
+// made is the Cluster db with a spec and a status, until the test ends.
+func made(t *testing.T, spec, status string) *unstructured.Unstructured {
+	t.Helper()
 	c, ctx := api(t), context.Background()
-	u := cluster(t, "db", "instances: 3")
+	u := cluster(t, "db", spec)
 	if err := c.Create(ctx, u); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,192 @@
+package crd
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/resources"
+)
+
+const (
+	groupA = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"
+	groupB = "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb"
+)
+
+func TestRulesForANewGroup(t *testing.T) {
+	c := api(t)
+	for name, r := range map[string]struct{ spec, refused string }{
+		"mode alone":                         {"{instances: 3, replication: {mode: groupReplication}}", ""},
+		"an even number of instances":        {"{instances: 4, replication: {mode: groupReplication}}", ""},
+		"one instance":                       {"{instances: 1, replication: {mode: groupReplication}}", ""},
+		"no instance":                        {"{instances: 0, replication: {mode: groupReplication}}", "should be greater than or equal to 1"},
+		"everything":                         {"{instances: 3, replication: {mode: groupReplication, groupReplication: {consistency: AFTER, exitStateAction: ABORT_SERVER, autoRejoinTries: 0, groupName: " + groupA + ", memberExpelTimeoutSeconds: 5, unreachableMajorityTimeoutSeconds: 60}}}", ""},
+		"groupReplication without the mode":  {"replication: {groupReplication: {consistency: EVENTUAL}}", "spec.replication.groupReplication needs spec.replication.mode: groupReplication"},
+		"groupReplication in the other mode": {"replication: {mode: async, groupReplication: {}}", "spec.replication.groupReplication needs spec.replication.mode: groupReplication"},
+		"with semi-sync":                     {"{instances: 3, replication: {mode: groupReplication}, mysql: {semiSync: {enabled: true}}}", "spec.mysql.semiSync cannot be enabled with spec.replication.mode groupReplication"},
+		"with semi-sync off":                 {"{instances: 3, replication: {mode: groupReplication}, mysql: {semiSync: {enabled: false}}}", ""},
+		"with acknowledgements":              {"{instances: 3, minSyncReplicas: 1, replication: {mode: groupReplication}}", "spec.minSyncReplicas needs spec.mysql.semiSync.enabled: true"},
+		"with a delay of failovers":          {"{instances: 3, failoverDelay: 5, replication: {mode: groupReplication}}", "spec.failoverDelay and spec.failoverPolicy have no meaning"},
+		"with bounds of failovers":           {"{instances: 3, failoverPolicy: {maxTransactionsBehind: 5}, replication: {mode: groupReplication}}", "spec.failoverDelay and spec.failoverPolicy have no meaning"},
+		"with a delay of zero":               {"{instances: 3, failoverDelay: 0, replication: {mode: groupReplication}}", ""},
+		"unknown consistency":                {"replication: {mode: groupReplication, groupReplication: {consistency: STRONG}}", "spec.replication.groupReplication.consistency"},
+		"unknown exit":                       {"replication: {mode: groupReplication, groupReplication: {exitStateAction: EXPLODE}}", "spec.replication.groupReplication.exitStateAction"},
+		"fewer tries than none":              {"replication: {mode: groupReplication, groupReplication: {autoRejoinTries: -1}}", "spec.replication.groupReplication.autoRejoinTries"},
+		"a name that is no UUID":             {"replication: {mode: groupReplication, groupReplication: {groupName: shop}}", "spec.replication.groupReplication.groupName"},
+		"a parameter of the group":           {"{replication: {mode: groupReplication}, mysql: {parameters: {group_replication_bootstrap_group: 'ON'}}}", "group_replication_bootstrap_group is not yours to set"},
+		"multi-primary by a parameter":       {"{replication: {mode: groupReplication}, mysql: {parameters: {loose-group_replication_single_primary_mode: 'OFF'}}}", "loose-group_replication_single_primary_mode is not yours to set"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := cluster(t, "new-group", r.spec)
+			judge(t, c.Create(context.Background(), u, client.DryRunAll, client.FieldValidation("Strict")), r.refused)
+		})
+	}
+}
+
+func TestRulesForAChangeOfAGroup(t *testing.T) {
+	c := api(t)
+	const group, named = "{instances: 3, replication: {mode: groupReplication}}", "{instances: 3, replication: {mode: groupReplication, groupReplication: {groupName: " + groupA + "}}}"
+	for name, r := range map[string]struct{ before, after, refused string }{
+		"into a group":              {"instances: 3", group, "spec.replication.mode cannot be changed"},
+		"out of a group":            {group, "{instances: 3, replication: {mode: async}}", "spec.replication.mode cannot be changed"},
+		"out of a group by silence": {group, "instances: 3", "spec.replication.mode cannot be changed"},
+		"name kept":                 {named, "{instances: 5, replication: {mode: groupReplication, groupReplication: {groupName: " + groupA + ", consistency: AFTER}}}", ""},
+		"name changed":              {named, "{instances: 3, replication: {mode: groupReplication, groupReplication: {groupName: " + groupB + "}}}", "groupName cannot be changed once the Cluster exists"},
+		"name added":                {group, named, "groupName cannot be changed once the Cluster exists"},
+		"name removed":              {named, "{instances: 3, replication: {mode: groupReplication, groupReplication: {}}}", "groupName cannot be changed once the Cluster exists"},
+		"name removed with all":     {named, group, "groupName cannot be changed once the Cluster exists"},
+		"settings changed":          {group, "{instances: 3, replication: {mode: groupReplication, groupReplication: {memberExpelTimeoutSeconds: 10}}}", ""},
+		"scaled":                    {group, "{instances: 1, replication: {mode: groupReplication}}", ""},
+		"semi-sync enabled later":   {group, "{instances: 3, replication: {mode: groupReplication}, mysql: {semiSync: {enabled: true}}}", "spec.mysql.semiSync cannot be enabled"},
+		"failoverDelay set later":   {group, "{instances: 3, failoverDelay: 1, replication: {mode: groupReplication}}", "spec.failoverDelay and spec.failoverPolicy have no meaning"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			u := cluster(t, "change-group", r.before)
+			if err := c.Create(ctx, u); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Delete(ctx, u) })
+			after := cluster(t, "change-group", r.after)
+			after.SetResourceVersion(u.GetResourceVersion())
+			judge(t, c.Update(ctx, after, client.DryRunAll), r.refused)
+		})
+	}
+}
+
+// seen is what the operator has published of a group.
+const seen = `{"status":{"phase":"Healthy","currentPrimary":"db-1","targetPrimary":"db-2","primaryEpoch":3,
+	"promotion":{"epoch":3,"instance":"db-2","proof":"ManagerFenced","grantedAt":"2026-01-01T00:00:00.000000Z"},
+	"groupReplication":{"groupName":"` + groupA + `","bootstrapped":true,"hasQuorum":true,"viewId":"v:1","observedViewMax":3,"primaryMember":"db-1"}}}`
+
+// Of an asynchronous cluster, the same instance might write the first of these.
+func TestAMemberOfAGroupMayWriteNoStatusAtAll(t *testing.T) {
+	for name, r := range map[string]struct{ as, write, refused string }{
+		"that it became primary":         {"db-2", `{"status":{"currentPrimary":"db-2","currentPrimaryTimestamp":"2026-01-01T00:00:01.000000Z"}}`, "db-2 is a member of a group and may not write the status"},
+		"the time of it":                 {"db-2", `{"status":{"currentPrimaryTimestamp":"2026-01-01T00:00:01.000000Z"}}`, "may not write the status"},
+		"another as primary":             {"db-2", `{"status":{"currentPrimary":"db-3"}}`, "may not write the status"},
+		"a quorum":                       {"db-1", `{"status":{"groupReplication":{"hasQuorum":false}}}`, "may not write the status"},
+		"the primary of the group":       {"db-1", `{"status":{"groupReplication":{"primaryMember":"db-3"}}}`, "may not write the status"},
+		"another view":                   {"db-1", `{"status":{"groupReplication":{"viewId":"v:9"}}}`, "may not write the status"},
+		"a wish":                         {"db-3", `{"status":{"targetPrimary":"db-3"}}`, "may not write the status"},
+		"a removal":                      {"db-3", `{"status":{"phase":null}}`, "may not write the status"},
+		"nothing new":                    {"db-3", `{"status":{"phase":"Healthy"}}`, ""},
+		"an instance of another cluster": {"db-x-1", `{"status":{"phase":"Degraded"}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := groupWithStatus(t, seen)
+			as, err := instanceClient(r.as)
+			if err != nil {
+				t.Fatal(err)
+			}
+			judge(t, as.Status().Patch(context.Background(), u, merge(r.write)), r.refused)
+		})
+	}
+}
+
+// Nobody is exempt: the callers of this test may do everything, and one of them is the operator.
+func TestABootstrappedGroupStaysSoAndKeepsItsNameForEveryCaller(t *testing.T) {
+	installed(t)
+	const again, other = "bootstrapped is true and stays so", "status.groupReplication.groupName cannot be changed"
+	callers := map[string]client.Client{"admin": api(t), "operator": as(t, "cnmsql-system", "cnmsql-operator")}
+	for name, r := range map[string]struct{ before, write, refused string }{
+		"made again":             {seen, `{"status":{"groupReplication":{"bootstrapped":false}}}`, again},
+		"made again by silence":  {seen, `{"status":{"groupReplication":{"bootstrapped":null}}}`, again},
+		"forgotten":              {seen, `{"status":{"groupReplication":null}}`, again},
+		"forgotten with all":     {seen, `{"status":null}`, again},
+		"renamed":                {seen, `{"status":{"groupReplication":{"groupName":"` + groupB + `"}}}`, other},
+		"its name taken away":    {seen, `{"status":{"groupReplication":{"groupName":null}}}`, other},
+		"its name made empty":    {seen, `{"status":{"groupReplication":{"groupName":""}}}`, other},
+		"mirrored":               {seen, `{"status":{"currentPrimary":"db-3","groupReplication":{"primaryMember":"db-3","viewId":"v:2","hasQuorum":true}}}`, ""},
+		"a quorum lost":          {seen, `{"status":{"groupReplication":{"hasQuorum":false}}}`, ""},
+		"named for the first":    {`{"status":{"phase":"Provisioning"}}`, `{"status":{"groupReplication":{"groupName":"` + groupA + `","hasQuorum":false}}}`, ""},
+		"named, when it was not": {`{"status":{"groupReplication":{"hasQuorum":false}}}`, `{"status":{"groupReplication":{"groupName":"` + groupA + `"}}}`, ""},
+		"made for the first":     {`{"status":{"groupReplication":{"groupName":"` + groupA + `","hasQuorum":false}}}`, `{"status":{"groupReplication":{"bootstrapped":true}}}`, ""},
+		"renamed before made":    {`{"status":{"groupReplication":{"groupName":"` + groupA + `","hasQuorum":false}}}`, `{"status":{"groupReplication":{"groupName":"` + groupB + `"}}}`, other},
+	} {
+		for caller, c := range callers {
+			t.Run(name+" by the "+caller, func(t *testing.T) {
+				u := groupWithStatus(t, r.before)
+				judge(t, c.Status().Patch(context.Background(), u, merge(r.write)), r.refused)
+			})
+		}
+	}
+}
+
+func TestAnEditorWritesNothingOfAGroupButTheWish(t *testing.T) {
+	as := editor(t)
+	for name, r := range map[string]struct{ write, refused string }{
+		"a wish":    {`{"status":{"targetPrimary":"db-3"}}`, ""},
+		"a quorum":  {`{"status":{"groupReplication":{"hasQuorum":false}}}`, "status.groupReplication is written by the operator only"},
+		"a primary": {`{"status":{"groupReplication":{"primaryMember":"db-3"}}}`, "status.groupReplication is written by the operator only"},
+		"a member":  {`{"status":{"groupReplication":{"members":[{"instance":"db-9","state":"ONLINE","role":"PRIMARY","reachable":true}]}}}`, "status.groupReplication is written by the operator only"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			judge(t, as.Status().Patch(context.Background(), groupWithStatus(t, seen), merge(r.write)), r.refused)
+		})
+	}
+}
+
+func TestAMemberMayRingItsDoorbellAndNoMore(t *testing.T) {
+	installed(t)
+	ctx, made := context.Background(), typed(t, "bell")
+	made.Spec.Replication.Mode = v1alpha1.ReplicationGroup
+	for _, obj := range []runtime.Object{resources.Role(made, "bell-1"), resources.RoleBinding(made, "bell-1")} {
+		u, err := resources.ForApply(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The operator gives this right, and may give none that it has not.
+		apply(t, as(t, "cnmsql-system", "cnmsql-operator"), u, resources.FieldManager)
+	}
+	for _, name := range []string{"bell-1", "bell-2"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: made.Namespace},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "mysql", Image: "mysql"}}}}
+		if err := api(t).Create(ctx, pod); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = api(t).Delete(ctx, pod, client.GracePeriodSeconds(0)) })
+	}
+	c := as(t, made.Namespace, "bell-1")
+	ring := func(name string) error {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: made.Namespace}}
+		return c.Patch(ctx, pod, merge(`{"metadata":{"annotations":{"`+v1alpha1.AnnotationGroupObserved+`":"1"}}}`))
+	}
+	u := cluster(t, made.Name, "{}")
+	judge(t, ring("bell-1"), "")
+	judge(t, ring("bell-2"), "forbidden")
+	judge(t, c.Get(ctx, client.ObjectKeyFromObject(u), u), "")
+	judge(t, c.Status().Patch(ctx, u, merge(`{"status":{"phase":"Healthy"}}`)), "forbidden")
+	judge(t, c.Get(ctx, client.ObjectKey{Namespace: made.Namespace, Name: resources.Names(made.Name).Lease()}, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}}), "forbidden")
+}
+
+func groupWithStatus(t *testing.T, status string) *unstructured.Unstructured {
+	t.Helper()
+	return made(t, "{instances: 3, replication: {mode: groupReplication}}", status)
+}
