@@ -46,6 +46,9 @@ func (s scrape) Collect(out chan<- prometheus.Metric) {
 	for name, value := range counters {
 		g.put("cnmsql_mysql_"+name, "SHOW GLOBAL STATUS.", value)
 	}
+	if view := snap.Report.Server.Group; view != nil {
+		s.group(ctx, g, view)
+	}
 }
 
 type gauges struct{ out chan<- prometheus.Metric }
