@@ -9,7 +9,7 @@ const (
 // ReplicationSpec chooses the topology.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.groupReplication) || self.mode == 'groupReplication'",message="spec.replication.groupReplication needs spec.replication.mode: groupReplication; remove it, or create the Cluster with that mode"
-// +kubebuilder:validation:XValidation:rule="(has(self.groupReplication) && has(self.groupReplication.groupName) ? self.groupReplication.groupName : '') == (has(oldSelf.groupReplication) && has(oldSelf.groupReplication.groupName) ? oldSelf.groupReplication.groupName : '')",message="spec.replication.groupReplication.groupName cannot be changed once the Cluster exists: members with another name are another group; create a new Cluster"
+// +kubebuilder:validation:XValidation:rule="(has(self.groupReplication) && has(self.groupReplication.groupName)) == (has(oldSelf.groupReplication) && has(oldSelf.groupReplication.groupName)) && (!(has(self.groupReplication) && has(self.groupReplication.groupName)) || self.groupReplication.groupName == oldSelf.groupReplication.groupName)",message="spec.replication.groupReplication.groupName cannot be changed once the Cluster exists: members with another name are another group; create a new Cluster"
 type ReplicationSpec struct {
 	// Mode is how instances replicate: async from a primary to its replicas
 	// (semi-synchronously when mysql.semiSync says so), or as members of a MySQL
@@ -48,6 +48,7 @@ type GroupReplicationSpec struct {
 	AutoRejoinTries *int32 `json:"autoRejoinTries,omitempty"`
 
 	// GroupName is the UUID of the group; made by the operator when empty.
+	// +kubebuilder:validation:MaxLength=36
 	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
 	// +optional
 	GroupName string `json:"groupName,omitempty"`
