@@ -232,17 +232,21 @@ func (m *manager) orderGroupPrimary(uuid string) error {
 	return nil
 }
 
-// orderForceMembers goes on with the named members alone. Their addresses in the
-// group are those that their names have now.
+// orderForceMembers goes on with the named members alone. The addresses of others in
+// the group are those that their names have now; DNS may be as lost as they are, so
+// that the own one is not asked for.
 func (m *manager) orderForceMembers(ctx context.Context, members []string) error {
 	if v := m.facts().Server; v == nil || v.Group == nil || v.Group.State != core.MemberOnline || v.Group.HasQuorum() {
 		return refusal("NotASurvivor", "this instance is not an online member of a group that lost its quorum")
 	}
 	var addresses []string
 	for _, name := range members {
-		address, err := resolved(ctx, m.opt.GroupAddress(name))
-		if err != nil {
-			return fmt.Errorf("finding the address of %s: %w", name, err)
+		address := m.opt.GroupLocal
+		if name != m.opt.Instance {
+			var err error
+			if address, err = resolved(ctx, m.opt.GroupAddress(name)); err != nil {
+				return fmt.Errorf("finding the address of %s: %w", name, err)
+			}
 		}
 		addresses = append(addresses, address)
 	}
