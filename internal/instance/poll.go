@@ -8,7 +8,12 @@ import (
 	"cnmsql.co/internal/mysql"
 )
 
-const pollInterval = 500 * time.Millisecond
+const (
+	pollInterval = 500 * time.Millisecond
+	// steadyAfter is how long mysqld must have run for its end to be no failure to
+	// start: one that served meanwhile is started again without a pause.
+	steadyAfter = 10 * time.Second
+)
 
 // keepPolling asks mysqld how it is.
 func (m *manager) keepPolling(ctx context.Context) {
@@ -82,7 +87,7 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 		s.accepted = true
 		m.log.Info("mysqld accepts connections", "after", time.Since(proc.started).String())
 	}
-	if time.Since(proc.started) > time.Minute {
+	if time.Since(proc.started) > steadyAfter {
 		s.failures = 0
 	}
 	if s.writableN != writableN {
