@@ -36,6 +36,10 @@ const (
 	Failed State = "Failed"
 )
 
+// DiskStalled is the reason of an instance that is Hung because its volume completes
+// no write. Its manager can promise nothing: a promise is kept on the volume.
+const DiskStalled = "DiskStalled"
+
 // DataState tells what the data directory holds.
 type DataState string
 

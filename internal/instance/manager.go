@@ -88,6 +88,9 @@ type state struct {
 	serverAt time.Time // just before it was read
 	answered time.Time
 	misses   int
+	// diskTry is when the write to the volume began that has not ended yet; zero
+	// when there is none.
+	diskTry time.Time
 	// loginRefused by the present process, with every account that was tried.
 	loginRefused bool
 	// former are the passwords that the manager's account had, the newest first.
@@ -159,7 +162,7 @@ func (m *manager) facts() *agent.Facts {
 		Asking: s.asking || time.Now().Before(s.askAgain), AskFailed: s.askFailed,
 		Donor: s.donor, RestartEpoch: s.restart, Problem: s.problem, TerminatingSince: s.terminating,
 		Mysqld: agent.Mysqld{
-			Up: s.proc.running(), Accepted: s.accepted, Answers: s.accepted && s.misses < 3,
+			Up: s.proc.running(), Accepted: s.accepted, Answers: s.answers(), DiskStalled: s.diskStalled(),
 			DownSince: s.downSince, Ended: s.ended, MayWrite: s.mayWrite, Failures: s.failures,
 			LoginRefused: s.loginRefused,
 		},
@@ -197,7 +200,10 @@ func (m *manager) replicationFacts(f *agent.Facts) {
 	}
 }
 
+// answers: mysqld has answered lately, and could keep what it is told.
+func (s *state) answers() bool { return s.accepted && s.misses < 3 && !s.diskStalled() }
+
 // answeredWithin tells whether mysqld has answered lately.
 func (m *manager) answeredWithin(d time.Duration) bool {
-	return get(m, func(s *state) bool { return s.proc.running() && time.Since(s.answered) <= d })
+	return get(m, func(s *state) bool { return s.proc.running() && time.Since(s.answered) <= d && !s.diskStalled() })
 }

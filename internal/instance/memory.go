@@ -57,10 +57,14 @@ type remembered struct {
 type memory struct {
 	dir string
 
-	mu     sync.Mutex
-	now    remembered
-	lock   *os.File
-	closed bool
+	// changing lets one change after the other be kept. A disk that stalls holds it
+	// for as long as it does; mu is held for moments only, so that whoever only asks
+	// goes on.
+	changing sync.Mutex
+	mu       sync.Mutex
+	now      remembered
+	lock     *os.File
+	closed   bool // guarded by changing
 }
 
 // lockVolume waits until no other manager uses the volume: the former container
@@ -122,14 +126,15 @@ func (m *memory) get() remembered {
 
 // change keeps a change; when it returns nil, the change survives a power loss.
 func (m *memory) change(f func(*remembered)) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.changing.Lock()
+	defer m.changing.Unlock()
 	if m.closed {
 		return errors.New("keeping what the manager must remember: the lock on the volume was given back")
 	}
-	next := m.now
+	before := m.get()
+	next := before
 	f(&next)
-	if next == m.now {
+	if next == before {
 		return nil
 	}
 	text, err := json.MarshalIndent(next, "", "  ")
@@ -139,14 +144,16 @@ func (m *memory) change(f func(*remembered)) error {
 	if err := writeDurably(m.file(), append(text, '\n')); err != nil {
 		return fmt.Errorf("keeping what the manager must remember: %w", err)
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.now = next
 	return nil
 }
 
 // close gives the lock back: what is on the volume is another manager's from now on.
 func (m *memory) close() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.changing.Lock()
+	defer m.changing.Unlock()
 	m.closed = true
 	_ = m.lock.Close()
 }

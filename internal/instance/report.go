@@ -58,7 +58,7 @@ func (m *manager) report() core.Report {
 func (m *manager) processReport(r *core.Report) {
 	s := &m.st
 	switch {
-	case s.proc.running() && s.accepted && s.misses < 3:
+	case s.proc.running() && s.answers():
 		r.Server = s.server
 	case !s.proc.running() && (r.State == core.Running || r.State == core.Hung || r.State == core.Recovering):
 		r.State, r.Reason, r.Message = core.Stopped, "", ""

@@ -92,6 +92,7 @@ func (m *manager) run(ctx context.Context) error {
 	go m.keepLease(ctx)
 	go m.keepVouched(ctx)
 	go m.keepFencing(ctx)
+	go m.keepTryingDisk(ctx)
 	go m.keepPublished(ctx)
 	go m.keepRinging(ctx)
 	go m.keepCertificates(ctx)

@@ -214,7 +214,7 @@ func (m *manager) exited(p *process) {
 		if last != "" {
 			s.endReason += ": " + last
 		}
-		if s.ended && time.Since(p.started) < time.Minute {
+		if s.ended && time.Since(p.started) < steadyAfter {
 			s.failures++
 		}
 		if !s.ended {

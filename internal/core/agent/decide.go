@@ -184,6 +184,8 @@ func awaitServer(f *Facts) (Decision, bool) {
 		return pass()
 	case m.LoginRefused:
 		return say(core.Failed, "LoginRefused", "mysqld refuses the instance manager's account; restore it with the password in the control Secret")
+	case m.Accepted && m.DiskStalled:
+		return say(core.Hung, core.DiskStalled, "the volume completes no write; mysqld can commit nothing until it does")
 	case m.Accepted:
 		return say(core.Hung, "NoAnswer", "mysqld runs and does not answer")
 	case f.Cluster != nil && f.Now.Sub(m.StartedAt) > f.Cluster.MaxStart:

@@ -121,9 +121,11 @@ type Mysqld struct {
 	Up bool
 	// Accepted: it has answered since it was started.
 	Accepted bool
-	// Answers: it has answered lately.
-	Answers   bool
-	StartedAt time.Time
+	// Answers: it has answered lately, and its volume is not stalled.
+	Answers bool
+	// DiskStalled: the volume has not completed a write for too long.
+	DiskStalled bool
+	StartedAt   time.Time
 	// DownSince is when it ended, or when the manager began.
 	DownSince time.Time
 	// Ended: this manager has seen it end without having asked for it.
@@ -133,7 +135,7 @@ type Mysqld struct {
 	MayWrite bool
 	// LoginRefused: it answers, and refuses the manager's account.
 	LoginRefused bool
-	// Failures in a row: ends within a minute of the start.
+	// Failures in a row: ends within ten seconds of the start.
 	Failures int
 }
 

@@ -27,7 +27,7 @@ import (
 //	me k=v …               data fenced frozen was-primary acks@epoch locked foreign activity
 //	                       tail successor
 //	                       away vouched was-fenced writable lease donor restart problem terminating asking received
-//	mysqld k=v …           up accepted answers may-write ended failures login
+//	mysqld k=v …           up accepted answers stalled may-write ended failures login
 //	server k=v …           executed retrieved source io sql sqlerror ioerror gives-acks; none
 //	position k=v …         of db-2: mine executed purged age; none
 //	pass 3s                time goes by; the lease is renewed, unless away
@@ -274,6 +274,8 @@ func (s *story) mysqld(key, value string) bool {
 		m.Accepted = yes
 	case "answers":
 		m.Answers = yes
+	case "stalled":
+		m.DiskStalled = yes
 	case "may-write":
 		m.MayWrite = yes
 	case "failures":

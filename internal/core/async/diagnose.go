@@ -42,7 +42,7 @@ var rules = []rule{
 	{core.PrimaryFailed, func(s *scene) bool { return s.reachable && s.report.State == core.Failed },
 		func(s *scene) string { return sentence(s.report.Reason, s.report.Message) }},
 	{core.PrimaryHung, func(s *scene) bool { return s.reachable && s.report.State == core.Hung },
-		constant("mysqld does not answer its own manager")},
+		hungText},
 	{core.PrimaryLostTransactions, func(s *scene) bool { return isWritable(s) && !lostTransactions(s.o).IsEmpty() },
 		func(s *scene) string {
 			return "replicas hold transactions of its own that it does not have: " + lostTransactions(s.o).Abbreviate(10)
@@ -162,6 +162,13 @@ func nodeGone(s *scene) bool {
 	}
 	node, known := s.holder.Node.Get()
 	return known && (!node.Exists || node.OutOfService)
+}
+
+func hungText(s *scene) string {
+	if s.report.Reason == core.DiskStalled {
+		return "its volume completes no write"
+	}
+	return "mysqld does not answer its own manager"
 }
 
 func downText(s *scene) string {

@@ -164,12 +164,13 @@ func mayGoOn(r core.Report, p *core.Promotion) bool {
 	return r.FencedBelow <= p.Epoch && (r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node)
 }
 
-// seekProof asks the old primary's manager for its word, if it can be asked; if
-// not, whoever keeps it going is asked to stop.
+// seekProof asks the old primary's manager for its word, if it can be asked and can
+// keep a promise; if not, whoever keeps it going is asked to stop.
 func (d *decision) seekProof(next int64) {
 	d.s.Operation.Step, d.s.Operation.Deadline = core.StepProve, time.Time{}
 	// A Pod elsewhere that answers can promise nothing for the one that took writes.
-	if r, known := d.holder().Report.Get(); known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.s.Promotion) {
+	r, known := d.holder().Report.Get()
+	if known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.s.Promotion) && r.Reason != core.DiskStalled {
 		d.askToDemote(next)
 		return
 	}
@@ -177,11 +178,19 @@ func (d *decision) seekProof(next int64) {
 	switch {
 	case d.awaitLease(next):
 	case asked && d.now().Before(d.podPatience()):
-		d.say(fmt.Sprintf("the primary %s cannot be reached (%s); the replicas are asked to stop receiving from it", d.s.Promotion.Instance, d.diagnosis.name))
+		d.say(fmt.Sprintf("the primary %s %s (%s); the replicas are asked to stop receiving from it", d.s.Promotion.Instance, d.cannotPromise(), d.diagnosis.name))
 		d.recheckAt(d.podPatience())
 	default:
 		d.askToDemote(next)
 	}
+}
+
+// cannotPromise is why the word of the primary's manager is not waited for.
+func (d *decision) cannotPromise() string {
+	if d.holder().Report.Known() {
+		return "cannot be asked for a promise"
+	}
+	return "cannot be reached"
 }
 
 // withhold has every replica that can be asked stop receiving and vouching; it
@@ -211,14 +220,14 @@ func (d *decision) awaitLease(next int64) bool {
 	switch {
 	case l.Epoch >= next && l.Holder == "":
 	case d.now().Before(expires):
-		d.say(fmt.Sprintf("the primary %s cannot be reached (%s); waiting until its lease has run out at %s, if it does not renew it",
-			holder.Name, d.diagnosis.name, expires.UTC().Format("15:04:05 MST")))
+		d.say(fmt.Sprintf("the primary %s %s (%s); waiting until its lease has run out at %s, if it does not renew it",
+			holder.Name, d.cannotPromise(), d.diagnosis.name, expires.UTC().Format("15:04:05 MST")))
 		d.recheckAt(expires)
 		return true
 	case vouchesExpired(d.o, holder, next):
 		d.again(core.SeizeLease{Epoch: next, Version: l.Version})
 	}
-	d.say(fmt.Sprintf("the primary %s cannot be reached (%s), and its lease has run out; waiting until nobody can have vouched for it any more", holder.Name, d.diagnosis.name))
+	d.say(fmt.Sprintf("the primary %s %s (%s), and its lease has run out; waiting until nobody can have vouched for it any more", holder.Name, d.cannotPromise(), d.diagnosis.name))
 	d.recheckAt(d.now().Add(withheldLook))
 	return true
 }
@@ -239,7 +248,7 @@ func (d *decision) askToDemote(next int64) {
 		d.say("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not take writes any more")
 		d.recheckAt(d.podPatience())
 	default:
-		d.block(core.RefusalNoProof, noProof(d.diagnosis, p, known))
+		d.block(core.RefusalNoProof, noProof(d.o.Cluster.Name, d.diagnosis, p, known))
 	}
 }
 
@@ -260,7 +269,7 @@ func demotionProgress(r core.Report) string {
 	}
 }
 
-func noProof(f finding, p *core.Promotion, answers bool) string {
+func noProof(cluster string, f finding, p *core.Promotion, answers bool) string {
 	why := "its manager does not answer and its kubelet has not reported its end"
 	if answers {
 		why = "the Pod that answers is not the one that took writes, and nobody has reported the end of that one"
@@ -270,7 +279,7 @@ func noProof(f finding, p *core.Promotion, answers bool) string {
 		node = "NODE"
 	}
 	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s. Nobody is promoted meanwhile. "+
-		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, node)
+		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover %s --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, node, cluster)
 }
 
 // holdElection reads the candidates' positions after the proof, and promotes one.

@@ -33,7 +33,7 @@ func (d *decision) operate() {
 	case d.diagnosis.name == core.PrimaryPromoting:
 		d.say("waiting for " + d.s.Promotion.Instance + " to become writable: " + d.promotionProgress())
 	case d.diagnosis.name == core.PrimaryUnreachable && d.s.Operation != nil:
-		d.block(core.RefusalNoProof, noProof(d.diagnosis, d.s.Promotion, false))
+		d.block(core.RefusalNoProof, noProof(d.o.Cluster.Name, d.diagnosis, d.s.Promotion, false))
 	default:
 		d.say("the primary " + d.s.Promotion.Instance + ": " + d.diagnosis.says + "; that is no reason to replace it")
 	}

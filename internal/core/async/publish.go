@@ -101,7 +101,7 @@ func (d *decision) phase(problem string) core.Phase {
 		return core.PhaseSwitchover
 	case d.s.EstablishedAt.IsZero():
 		return core.PhaseProvisioning
-	case d.s.State == core.StateHealthy && !d.hangs:
+	case d.s.State == core.StateHealthy && !d.hangs && !d.outdated():
 		return core.PhaseHealthy
 	case len(d.o.Instances) != d.o.Cluster.Wanted || d.joining():
 		return core.PhaseScaling
@@ -197,7 +197,7 @@ func (d *decision) problem() (text string, stops bool) {
 }
 
 func problemOf(in *core.Instance) string {
-	if r, known := in.Report.Get(); known && (r.State == core.Failed || r.State == core.Stopped) && r.Message != "" {
+	if r, known := in.Report.Get(); known && (r.State == core.Failed || r.State == core.Stopped || r.State == core.Hung) && r.Message != "" {
 		return in.Name + ": " + sentence(r.Reason, r.Message)
 	}
 	if vol, known := in.Volume.Get(); known && vol.Problem != nil {

@@ -1,0 +1,72 @@
+package instance
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	diskTryInterval = time.Second
+	// diskStallLimit is how long the volume may take for one small write before the
+	// primary counts as hung: longer than a disk that is merely busy needs.
+	diskStallLimit = 6 * time.Second
+)
+
+// keepTryingDisk finds a volume that completes no write any more. mysqld goes on
+// answering whatever needs none, so that nobody else would notice.
+func (m *manager) keepTryingDisk(ctx context.Context) {
+	tick := time.NewTicker(diskTryInterval)
+	defer tick.Stop()
+	var file *os.File
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if _, may := m.mayWrite(); !may {
+			continue
+		}
+		began := time.Now()
+		m.noteDisk(began)
+		var err error
+		if file, err = tryDisk(file, filepath.Join(m.opt.Dirs.Meta, "try")); err != nil {
+			m.log.Warn("trying to write to the volume", "error", err)
+		}
+		if took := time.Since(began); took > diskStallLimit {
+			m.log.Warn("the volume has completed a write", "after", took.String())
+		}
+		m.noteDisk(time.Time{})
+	}
+}
+
+// noteDisk wakes nobody: what follows from it is looked at with every answer of
+// mysqld.
+func (m *manager) noteDisk(trying time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.st.diskTry = trying
+}
+
+// tryDisk writes one byte over another and waits until the disk has it. The file is
+// opened once.
+func tryDisk(file *os.File, name string) (*os.File, error) {
+	if file == nil {
+		var err error
+		if file, err = os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := file.WriteAt([]byte{'.'}, 0); err != nil {
+		return file, err
+	}
+	return file, unix.Fdatasync(int(file.Fd()))
+}
+
+func (s *state) diskStalled() bool {
+	return !s.diskTry.IsZero() && time.Since(s.diskTry) > diskStallLimit
+}

@@ -1,0 +1,71 @@
+package instance
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// stall makes whoever opens the file for writing wait until the function that is
+// returned is called, as a disk that stalls does.
+func stall(t *testing.T, file string) (goOn func()) {
+	t.Helper()
+	must(t, syscall.Mkfifo(file, 0o600))
+	return func() {
+		f, err := os.OpenFile(file, os.O_RDWR, 0)
+		must(t, err)
+		t.Cleanup(func() { _ = f.Close() })
+		must(t, os.Remove(file))
+	}
+}
+
+func TestAStalledDiskHoldsUpOnlyTheChangeThatNeedsIt(t *testing.T) {
+	dir := t.TempDir()
+	m, err := lockVolume(context.Background(), dir)
+	must(t, err)
+	goOn := stall(t, filepath.Join(dir, "state.json.new"))
+	changed := make(chan struct{})
+	go func() {
+		defer close(changed)
+		_ = m.change(func(r *remembered) { r.FencedBelow = 7 })
+	}()
+	asked := make(chan int64)
+	go func() {
+		<-time.After(50 * time.Millisecond)
+		asked <- m.get().FencedBelow
+	}()
+	select {
+	case below := <-asked:
+		if below != 0 {
+			t.Errorf("it remembers the promise %d, which is not kept yet", below)
+		}
+	case <-changed:
+		t.Error("the change did not wait for the disk")
+	case <-time.After(5 * time.Second):
+		t.Error("whoever only asks waits for the disk, too")
+	}
+	goOn()
+	<-changed
+}
+
+func TestAPrimaryWhoseVolumeStallsIsHungAndRenewsNoLease(t *testing.T) {
+	w := newWorld(t, nil)
+	one := w.start(1)
+	must(t, os.MkdirAll(one.opt.Dirs.Meta, 0o755))
+	goOn := stall(t, filepath.Join(one.opt.Dirs.Meta, "try"))
+	w.bootstrap(one)
+	r := w.await(one, "hung", func(r core.Report) bool { return r.State == core.Hung })
+	if r.Reason != core.DiskStalled || r.Server != nil {
+		t.Errorf("it says %s %s, and of its server %+v", r.State, r.Reason, r.Server)
+	}
+	if one.m.answeredWithin(time.Minute) {
+		t.Error("it would renew its lease")
+	}
+	goOn()
+	w.await(one, "writable", func(r core.Report) bool { return r.State == core.Running && r.WritableEpoch == 1 })
+}
