@@ -54,6 +54,7 @@ func TestGroup(t *testing.T) {
 		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover},
 		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover},
 		{"PrimaryNodePartitioned", (*world).groupPrimaryPartitioned},
+		{"SecondaryNodePartitioned", (*world).groupSecondaryPartitioned},
 		{"RolledOutUnderWrites", (*world).groupRolledOut},
 		{"QuorumLostAndForced", (*world).quorumLostAndForced},
 		{"GroupLostAndMadeAnew", (*world).groupLostAndMadeAnew},
@@ -203,6 +204,22 @@ func (w *world) groupPrimaryPartitioned() {
 	}
 	w.fault("heal", node)
 	w.elected(old)
+	l.stopAndLoseNothing()
+}
+
+// groupSecondaryPartitioned: the others write on, once the group has expelled it.
+func (w *world) groupSecondaryPartitioned() {
+	primary, lost := w.primary(), w.replica()
+	node := w.pod(lost).Spec.NodeName
+	l := w.startWriting()
+	at := w.fault("partition", node)
+	w.memberIs(lost, "UNKNOWN")
+	l.ackedAfter(at.Add(groupOutage), time.Minute)
+	w.fault("heal", node)
+	w.healthy(3 * time.Minute)
+	if now := w.primary(); now != primary {
+		w.t.Errorf("the primary changed from %s to %s because a secondary was cut off", primary, now)
+	}
 	l.stopAndLoseNothing()
 }
 

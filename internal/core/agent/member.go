@@ -42,7 +42,7 @@ const (
 	joinRetry = 3 * time.Second
 	// handOverPatience is how long a primary that is being stopped waits to be
 	// relieved before it leaves, and has the group elect another.
-	handOverPatience = 3 * time.Second
+	handOverPatience = 5 * time.Second
 )
 
 // memberRules are those of an instance that is a member of a group: who is primary,

@@ -9,11 +9,19 @@ import (
 	"cnmsql.co/internal/core"
 )
 
+// labelPause is kept between a change of -rw and those of labels, which would overtake
+// it on their way to kube-proxy otherwise.
+const labelPause = 300 * time.Millisecond
+
 // route points writes at the primary by its name, and labels the Pods by what the
 // group says of them. Who is known not to be online is in no Service.
 func (d *decision) route() {
 	if routed, known := d.o.Cluster.Routed.Get(); known && d.seen.agreed && d.seen.primary != "" && routed != d.seen.primary {
 		d.do(core.RouteWrites{Instance: d.seen.primary})
+	}
+	if since := d.now().Sub(d.s.CurrentPrimaryAt); d.seen.agreed && since >= 0 && since < labelPause {
+		d.recheckAt(d.s.CurrentPrimaryAt.Add(labelPause))
+		return
 	}
 	for i := range d.o.Instances {
 		in := &d.o.Instances[i]
@@ -27,8 +35,7 @@ func (d *decision) route() {
 		label := core.LabelPod{Instance: in.Name, Role: pod.Role, Routable: pod.Routable}
 		v, heard := viewOf(in)
 		switch {
-		case d.seen.agreed && d.seen.primary == "":
-			// The next change of endpoints is -rw's; kube-proxy holds a second one back.
+		case d.seen.agreed && d.seen.primary == "": // the next change of endpoints is -rw's
 		case d.seen.agreed:
 			label.Role, label.Routable = "replica", d.seen.isOnline(in.Name) && heard && v.State == core.MemberOnline
 			if in.Name == d.seen.primary {

@@ -3,9 +3,14 @@ package group
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"cnmsql.co/internal/core"
 )
+
+// routeQuiet is how long kube-proxy holds back a second change of endpoints. The Pod of
+// a primary that is being deleted is the first; it is served meanwhile.
+const routeQuiet = time.Second
 
 // switchOver asks the group for another primary, when somebody wishes one, and gives
 // up at the deadline. There is no way back to go: the group is consistent at any time.
@@ -26,6 +31,11 @@ func (d *decision) switchOver() {
 	}
 	if why := d.cannotBePrimary(op.To); why != "" {
 		d.giveUp(op, core.RefusalTargetNotOnline, fmt.Sprintf("%s cannot become primary: %s; %s stays primary", op.To, why, op.From))
+		return
+	}
+	if until := op.StartedAt.Add(routeQuiet); op.Reason == core.ReasonPodTerminating && d.now().Before(until) && !d.now().Before(op.StartedAt) {
+		d.say(op.From + " still takes writes until writes can be led to " + op.To + " at once")
+		d.recheckAt(until)
 		return
 	}
 	d.do(core.SetGroupPrimary{Instance: d.seen.primary, Primary: op.To, UUID: d.seen.members[op.To].UUID, Epoch: d.s.Epoch})
