@@ -106,6 +106,9 @@ type GroupMember struct {
 	State string `json:"state"`
 	// Role is PRIMARY, SECONDARY, or empty.
 	Role string `json:"role"`
+	// Address of the instance's Pod: members let nobody else speak with them.
+	// +optional
+	Address string `json:"address,omitempty"`
 	// Reachable: the operator hears the instance's manager.
 	Reachable bool `json:"reachable"`
 }

@@ -89,6 +89,8 @@ type GroupMember struct {
 	Instance string
 	State    MemberState
 	Role     MemberRole
+	// Address of its Pod.
+	Address string
 	// Reachable: its manager is heard.
 	Reachable bool
 }

@@ -210,7 +210,9 @@ type Pod struct {
 	Exists bool
 	UID    string
 	Node   string
-	Ready  bool
+	// Address is its IP, "" while it has none.
+	Address string
+	Ready   bool
 	// Terminating: deletion was asked for.
 	Terminating bool
 	// Terminated: the kubelet reported that the main container of this very

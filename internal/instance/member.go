@@ -81,6 +81,11 @@ func membershipOf(c *v1alpha1.Cluster) *agent.Membership {
 	out := &agent.Membership{Bootstrapper: c.Status.TargetPrimary}
 	if g := c.Status.GroupReplication; g != nil {
 		out.Name, out.Bootstrapped = g.GroupName, g.Bootstrapped
+		for _, m := range g.Members {
+			if m.Address != "" {
+				out.Addresses = append(out.Addresses, m.Address)
+			}
+		}
 	}
 	return out
 }
@@ -92,6 +97,7 @@ type memberState struct {
 	failed      string
 	settled     core.MemberRole
 	protocolOf  string
+	admitted    string
 	handingOver bool
 }
 
@@ -182,6 +188,14 @@ func (m *manager) settleRole(ctx context.Context, role core.MemberRole) error {
 	}
 	m.log.Info("role in the group", "role", role)
 	m.update(func(s *state) { s.member.settled = role })
+	return nil
+}
+
+func (m *manager) admitMembers(ctx context.Context, addresses string) error {
+	if err := m.roles.AdmitMembers(ctx, addresses); err != nil {
+		return err
+	}
+	m.update(func(s *state) { s.member.admitted = addresses })
 	return nil
 }
 

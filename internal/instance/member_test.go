@@ -31,6 +31,7 @@ func newGroup(t *testing.T, instances int32) *world {
 		c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: "7f1a6d0e-0000-5000-8000-000000000001"}
 		for i := range instances {
 			c.Status.InstanceNames = append(c.Status.InstanceNames, fmt.Sprintf("db-%d", i+1))
+			c.Status.GroupReplication.Members = append(c.Status.GroupReplication.Members, v1alpha1.GroupMember{Address: host(fmt.Sprintf("db-%d", i+1))})
 		}
 	})
 }

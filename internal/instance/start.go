@@ -208,7 +208,7 @@ func (m *manager) exited(p *process) {
 		s.ended = !wanted && s.stopRequested != p
 		s.downSince = time.Now()
 		s.writable, s.mayWrite, s.server, s.sessions = 0, false, nil, 0
-		s.member.settled, s.member.protocolOf, s.member.rebootEpoch = "", "", 0
+		s.member.settled, s.member.protocolOf, s.member.admitted, s.member.rebootEpoch = "", "", "", 0
 		s.writableN++
 		s.endReason = p.ending()
 		if last != "" {

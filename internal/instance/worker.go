@@ -223,6 +223,8 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		return m.follow(ctx, a.Instance)
 	case agent.SettleRole:
 		return m.settleRole(ctx, a.Role)
+	case agent.AdmitMembers:
+		return m.admitMembers(ctx, a.Addresses)
 	case agent.RaiseProtocol:
 		return m.raiseProtocol(ctx, a.Version)
 	}

@@ -20,6 +20,8 @@ const (
 	appliesInParallelByDefault
 	// tracksWriteSetsAlways: binlog_transaction_dependency_tracking is gone.
 	tracksWriteSetsAlways
+	// allowlistOfRunningMember: group_replication_ip_allowlist can be set meanwhile.
+	allowlistOfRunningMember
 	// formatDeprecated: binlog_format warns when it is set.
 	formatDeprecated
 )
@@ -31,6 +33,7 @@ var since = map[feature]Version{
 	redoLogCapacity:            {Major: 8, Minor: 0, Patch: 30},
 	appliesInParallelByDefault: {Major: 8, Minor: 0, Patch: 27},
 	tracksWriteSetsAlways:      {Major: 8, Minor: 4, Patch: 0},
+	allowlistOfRunningMember:   {Major: 8, Minor: 0, Patch: 24},
 	formatDeprecated:           {Major: 8, Minor: 0, Patch: 34},
 }
 

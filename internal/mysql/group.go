@@ -38,8 +38,7 @@ func (c Config) group() []setting {
 	out := []setting{
 		{prefix + "start_on_boot", "OFF"},
 		{prefix + "local_address", g.LocalAddress},
-		// Members prove by their certificates who they are, wherever they come from.
-		{prefix + "ip_allowlist", "0.0.0.0/0,::/0"},
+		{prefix + "ip_allowlist", c.firstAllowlist()},
 		{prefix + "ssl_mode", "VERIFY_CA"},
 		{prefix + "recovery_use_ssl", "ON"},
 		{prefix + "recovery_ssl_ca", c.CAFile},
@@ -62,6 +61,25 @@ func (c Config) group() []setting {
 		return out
 	}
 	return append(out, setting{prefix + "group_name", g.Name})
+}
+
+// firstAllowlist admits nobody else until the members are known, see AdmitMembers. A
+// server that cannot be told while it is a member admits everybody.
+func (c Config) firstAllowlist() string {
+	if c.Version.has(allowlistOfRunningMember) {
+		return "127.0.0.1/8"
+	}
+	return "0.0.0.0/0,::/0"
+}
+
+// AdmitMembers lets these addresses connect to the member, and no other. A connection
+// between members is encrypted, and whoever connects checks the other's certificate;
+// the other asks for none, so that anybody could speak who is admitted.
+func (s *Server) AdmitMembers(ctx context.Context, addresses string) error {
+	if !s.version.has(allowlistOfRunningMember) {
+		return nil
+	}
+	return s.setGlobal(ctx, "group_replication_ip_allowlist", addresses)
 }
 
 // messageCache keeps what members that are away for a moment have missed. The

@@ -29,7 +29,7 @@ func groupFrom(g *v1alpha1.GroupReplicationStatus) *core.GroupStatus {
 	out := &core.GroupStatus{Name: g.GroupName, Bootstrapped: g.Bootstrapped, Primary: g.PrimaryMember, HasQuorum: g.HasQuorum,
 		ViewID: g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax)}
 	for _, m := range g.Members {
-		out.Members = append(out.Members, core.GroupMember{Instance: m.Instance, State: core.MemberState(m.State), Role: core.MemberRole(m.Role), Reachable: m.Reachable})
+		out.Members = append(out.Members, core.GroupMember{Instance: m.Instance, State: core.MemberState(m.State), Role: core.MemberRole(m.Role), Address: m.Address, Reachable: m.Reachable})
 	}
 	return out
 }
@@ -41,7 +41,7 @@ func groupTo(g *core.GroupStatus) *v1alpha1.GroupReplicationStatus {
 	out := &v1alpha1.GroupReplicationStatus{GroupName: g.Name, Bootstrapped: g.Bootstrapped, PrimaryMember: g.Primary, HasQuorum: g.HasQuorum,
 		ViewID: g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax)}
 	for _, m := range g.Members {
-		out.Members = append(out.Members, v1alpha1.GroupMember{Instance: m.Instance, State: string(m.State), Role: string(m.Role), Reachable: m.Reachable})
+		out.Members = append(out.Members, v1alpha1.GroupMember{Instance: m.Instance, State: string(m.State), Role: string(m.Role), Address: m.Address, Reachable: m.Reachable})
 	}
 	return out
 }

@@ -16,7 +16,7 @@ func PodFacts(pod *corev1.Pod, wantedHash string) core.Pod {
 		return core.Pod{}
 	}
 	facts := core.Pod{
-		Exists: true, UID: string(pod.UID), Node: pod.Spec.NodeName,
+		Exists: true, UID: string(pod.UID), Node: pod.Spec.NodeName, Address: pod.Status.PodIP,
 		Ready: isReady(pod), Terminating: pod.DeletionTimestamp != nil,
 		Terminated:   HasEnded(pod),
 		Current:      pod.Annotations[v1alpha1.AnnotationPodSpecHash] == wantedHash,

@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"crypto/tls"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +46,7 @@ func TestGroup(t *testing.T) {
 		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing},
 		{"StatusMirrorsTheGroup", (*world).statusMirrorsTheGroup},
 		{"InstancesMayWriteNoStatus", (*world).membersMayWriteNoStatus},
+		{"StrangersMayNotSpeakWithMembers", (*world).strangersAreRefused},
 		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites},
 		{"SwitchoverToNobodyIsRefused", (*world).switchoverToNobodyIsRefused},
 		{"MysqldOfPrimaryKilled", (*world).groupPrimaryKilled},
@@ -114,6 +117,25 @@ func (w *world) membersMayWriteNoStatus() {
 	if _, err := bed.Kubectl(w.ctx, nil, "-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--subresource=status", "--type=merge",
 		"-p", `{"status":{"groupReplication":{"bootstrapped":false}}}`); err == nil || !strings.Contains(err.Error(), "two groups") {
 		w.t.Errorf("bootstrapped could be taken back: %v", err)
+	}
+}
+
+// strangersAreRefused: this machine is no member, and members hang up on it, while
+// their other ports answer.
+func (w *world) strangersAreRefused() {
+	for _, name := range w.cluster().Status.InstanceNames {
+		ip := w.pod(name).Status.PodIP
+		dialer := &net.Dialer{Timeout: 3 * time.Second}
+		conn, err := tls.DialWithDialer(dialer, "tcp", net.JoinHostPort(ip, "33061"), &tls.Config{InsecureSkipVerify: true})
+		if err == nil {
+			_ = conn.Close()
+			w.t.Errorf("%s speaks the group's protocol with a stranger", name)
+		}
+		plain, err := dialer.Dial("tcp", net.JoinHostPort(ip, "3306"))
+		if err != nil {
+			w.t.Fatalf("%s cannot be reached at all: %v", name, err)
+		}
+		_ = plain.Close()
 	}
 }
 

@@ -100,6 +100,9 @@ type LeaveGroup struct{ Why string }
 // SettleRole closes the sessions that were opened in another role.
 type SettleRole struct{ Role core.MemberRole }
 
+// AdmitMembers lets these addresses speak with the member, comma-separated, and no other.
+type AdmitMembers struct{ Addresses string }
+
 // RaiseProtocol has the group speak the protocol of the version that all its members
 // run by now.
 type RaiseProtocol struct{ Version string }
@@ -126,6 +129,7 @@ func (JoinGroup) action()      {}
 func (LeaveGroup) action()     {}
 func (SettleRole) action()     {}
 func (RaiseProtocol) action()  {}
+func (AdmitMembers) action()   {}
 
 func (a Initialize) String() string {
 	if a.Bootstrap {
@@ -168,3 +172,4 @@ func (a SettleRole) String() string { return "close sessions of before it became
 func (a RaiseProtocol) String() string {
 	return "have the group speak the protocol of " + a.Version
 }
+func (a AdmitMembers) String() string { return "admit " + a.Addresses }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -14,6 +15,8 @@ type Membership struct {
 	Name string
 	// Bootstrapped: the group was made; nobody makes it again.
 	Bootstrapped bool
+	// Addresses of the members: nobody else may speak with one.
+	Addresses []string
 	// Bootstrapper is the one instance that may make it.
 	Bootstrapper string
 }
@@ -29,6 +32,8 @@ type MemberFacts struct {
 	TriedAt time.Time
 	// Failed is why it did not succeed, "" if it did.
 	Failed string
+	// Admitted are the addresses that mysqld was told to admit.
+	Admitted string
 	// ProtocolOf is the version of the servers for which the group's protocol was
 	// last looked at.
 	ProtocolOf string
@@ -57,6 +62,7 @@ func memberRules() []rule {
 		startServer,
 		awaitServer,
 		clone,
+		admitMembers,
 		leaveOnWish,
 		inGroup,
 		join,
@@ -133,6 +139,16 @@ func makeMemberData(f *Facts) (Decision, bool) {
 		return say(core.Initializing, "", "making the cluster's first data", Initialize{Bootstrap: true})
 	}
 	return say(core.Initializing, "", "making scratch data to clone over", Initialize{})
+}
+
+// admitMembers: only members may speak with a member. Their certificates do not tell,
+// for mysqld asks those who connect for none.
+func admitMembers(f *Facts) (Decision, bool) {
+	wanted := strings.Join(f.Cluster.Group.Addresses, ",")
+	if wanted == "" || wanted == f.Member.Admitted {
+		return pass()
+	}
+	return say(core.Running, "", "", AdmitMembers{wanted})
 }
 
 // leaveOnWish: the operator has the member stay out, to be removed or made anew.

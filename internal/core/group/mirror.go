@@ -94,6 +94,7 @@ func (d *decision) follow(primary string) {
 // listMembers lists every instance as the group sees it, and where there is no
 // verdict, or it is not in the view, as it sees itself.
 func (d *decision) listMembers() {
+	before := d.g.Members
 	d.g.Members = nil
 	for i := range d.o.Instances {
 		in := &d.o.Instances[i]
@@ -104,8 +105,22 @@ func (d *decision) listMembers() {
 		if agreed, listed := d.seen.members[in.Name]; d.seen.agreed && listed {
 			m.State, m.Role = agreed.State, agreed.Role
 		}
+		m.Address = addressOf(in, before)
 		d.g.Members = append(d.g.Members, m)
 	}
+}
+
+// addressOf is the address of an instance's Pod, or, while that has none, its last.
+func addressOf(in *core.Instance, before []core.GroupMember) string {
+	if pod, known := in.Pod.Get(); known && pod.Address != "" {
+		return pod.Address
+	}
+	for _, m := range before {
+		if m.Instance == in.Name {
+			return m.Address
+		}
+	}
+	return ""
 }
 
 // situation tells the members' states in one line.
