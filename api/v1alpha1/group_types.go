@@ -94,6 +94,10 @@ type GroupReplicationStatus struct {
 	// ObservedOnlineMax is how many members were online at most.
 	// +optional
 	ObservedOnlineMax int32 `json:"observedOnlineMax,omitempty"`
+	// LeftOut are instances that a human had the group go on without. They have no
+	// say in what is true until the group has taken them back.
+	// +optional
+	LeftOut []string `json:"leftOut,omitempty"`
 	// +optional
 	Members []GroupMember `json:"members,omitempty"`
 }

@@ -81,7 +81,10 @@ type GroupStatus struct {
 	// ViewMax is the largest size of the group that was seen: a majority is
 	// counted of it. OnlineMax is how many members were online at most.
 	ViewMax, OnlineMax int
-	Members            []GroupMember
+	// LeftOut are those whom a human had the group go on without: they have no say
+	// until the group has taken them back.
+	LeftOut []string
+	Members []GroupMember
 }
 
 // GroupMember is an instance as the group sees it.
@@ -117,7 +120,6 @@ const (
 	ReasonGroupBootstrap    Reason = "GroupBootstrap"
 	ReasonGroupBootstrapped Reason = "GroupBootstrapped"
 	ReasonFailoverObserved  Reason = "FailoverObserved"
-	ReasonQuorumLost        Reason = "QuorumLost"
 	ReasonQuorumRestored    Reason = "QuorumRestored"
 	ReasonQuorumForced      Reason = "QuorumRecoveryForced"
 	ReasonMemberRejoined    Reason = "MemberOnline"
@@ -134,6 +136,7 @@ const (
 	RefusalMembersUnknown   Reason = "MembersUnknown"
 	RefusalTargetNotOnline  Reason = "TargetNotOnline"
 	RefusalGroupWithoutData Reason = "GroupDataMissing"
+	RefusalSplitBrain       Reason = "SplitBrain"
 )
 
 // SetGroupPrimary asks the group, through one of its members, to make another

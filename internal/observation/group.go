@@ -27,7 +27,7 @@ func GroupWish(c *v1alpha1.Cluster) *core.Group {
 
 func groupFrom(g *v1alpha1.GroupReplicationStatus) *core.GroupStatus {
 	out := &core.GroupStatus{Name: g.GroupName, Bootstrapped: g.Bootstrapped, Primary: g.PrimaryMember, HasQuorum: g.HasQuorum,
-		ViewID: g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax)}
+		ViewID: g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax), LeftOut: g.LeftOut}
 	for _, m := range g.Members {
 		out.Members = append(out.Members, core.GroupMember{Instance: m.Instance, State: core.MemberState(m.State), Role: core.MemberRole(m.Role), Address: m.Address, Reachable: m.Reachable})
 	}
@@ -39,7 +39,7 @@ func groupTo(g *core.GroupStatus) *v1alpha1.GroupReplicationStatus {
 		return nil
 	}
 	out := &v1alpha1.GroupReplicationStatus{GroupName: g.Name, Bootstrapped: g.Bootstrapped, PrimaryMember: g.Primary, HasQuorum: g.HasQuorum,
-		ViewID: g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax)}
+		ViewID: g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax), LeftOut: g.LeftOut}
 	for _, m := range g.Members {
 		out.Members = append(out.Members, v1alpha1.GroupMember{Instance: m.Instance, State: string(m.State), Role: string(m.Role), Address: m.Address, Reachable: m.Reachable})
 	}

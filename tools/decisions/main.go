@@ -28,6 +28,7 @@ func write(file string) error {
 	total := 0
 	for _, part := range []struct{ title, dir string }{
 		{"What the operator decides (primary and replicas)", "internal/core/async/testdata"},
+		{"What the operator decides (Group Replication)", "internal/core/group/testdata"},
 		{"What an instance decides about its own mysqld", "internal/core/agent/testdata"},
 	} {
 		files, err := filepath.Glob(filepath.Join(part.dir, "*.txt"))

@@ -55,6 +55,7 @@ func newDecision(o *core.Observation) *decision {
 	d.g = &core.GroupStatus{}
 	if g := o.Cluster.Status.Group; g != nil {
 		*d.g = *g
+		d.g.LeftOut = slices.Clone(g.LeftOut)
 	}
 	d.s.Group = d.g
 	if op := d.s.Operation; op != nil {

@@ -95,7 +95,7 @@ func (d *decision) mayGo(in *core.Instance, what string) bool {
 		return true
 	}
 	// It leaves for good, or until it has new data: the group is smaller without it.
-	if why := d.cannotSpare(in.Name, len(d.seen.members)-1); why != "" {
+	if why := d.cannotSpare(in.Name, len(d.o.Instances)-1); why != "" {
 		d.say(what + " waits: " + why)
 		return false
 	}

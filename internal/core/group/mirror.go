@@ -17,12 +17,12 @@ func (d *decision) mirror() {
 	had := d.g.HasQuorum
 	d.g.HasQuorum = d.seen.agreed
 	if !d.seen.agreed {
-		d.tellQuorum(had)
 		return
 	}
 	if !had && !d.o.Cluster.Status.EstablishedAt.IsZero() {
 		d.tell(core.ReasonQuorumRestored, fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online))
 	}
+	d.takeBack()
 	d.g.ViewID = d.seen.viewID
 	d.g.ViewMax = max(d.g.ViewMax, len(d.seen.members))
 	d.g.OnlineMax = max(d.g.OnlineMax, d.seen.online)
@@ -30,6 +30,22 @@ func (d *decision) mirror() {
 		d.g.Primary = d.seen.primary
 		d.follow(d.seen.primary)
 	}
+}
+
+// takeBack: those who were left out have a say again once the group has them.
+func (d *decision) takeBack() {
+	var left []string
+	for _, name := range d.g.LeftOut {
+		in := d.o.Instance(name)
+		if in == nil || d.seen.isOnline(name) {
+			continue
+		}
+		left = append(left, name)
+		if v, known := viewOf(in); known && v.State == core.MemberOnline && v.HasQuorum() {
+			d.block(core.RefusalSplitBrain, fmt.Sprintf("%s, which the group went on without, is online in another group with a quorum: two groups may have taken writes. Stop %s, see what it holds that %s lacks, and make its data anew (kubectl cnmsql reinit)", name, name, d.seen.primary))
+		}
+	}
+	d.g.LeftOut = left
 }
 
 // noteBootstrap: the one instance that may make the group says that it has. From
@@ -51,16 +67,6 @@ func (d *decision) noteBootstrap() {
 	// The electorate is this one member, for nobody else may have joined.
 	d.seen = agreedOn(d.o, v)
 	d.plan.Again = true
-}
-
-func (d *decision) tellQuorum(had bool) {
-	if had && d.g.Bootstrapped {
-		why := "too few members can be asked to tell"
-		if d.seen.lost {
-			why = "its members say so"
-		}
-		d.warn(core.ReasonQuorumLost, "no majority of the group is seen: "+why+" ("+d.situation()+")")
-	}
 }
 
 // follow mirrors the elected primary. The target moves with it: an old wish must not

@@ -134,10 +134,16 @@ func (d *decision) victim() *core.Instance {
 			d.plan.Again = true
 		}
 	}
+	d.countWithoutRemoved()
+	return last
+}
+
+// countWithoutRemoved: of those who were taken out on purpose no majority is counted any
+// more. Nobody else makes the number smaller.
+func (d *decision) countWithoutRemoved() {
 	if d.seen.agreed {
 		d.g.ViewMax = min(d.g.ViewMax, max(len(d.s.InstanceNames), len(d.seen.members)))
 	}
-	return last
 }
 
 func (d *decision) remove(victim *core.Instance) {
@@ -150,6 +156,7 @@ func (d *decision) remove(victim *core.Instance) {
 		}
 	}
 	d.s.InstanceNames = without(d.s.InstanceNames, victim.Name)
+	d.countWithoutRemoved()
 }
 
 // settled: everybody is online and ready. Only then is anything restarted on purpose.

@@ -26,7 +26,7 @@ func (d *decision) route() {
 	for i := range d.o.Instances {
 		in := &d.o.Instances[i]
 		pod, known := in.Pod.Get()
-		if !known || !pod.Exists || pod.Terminating {
+		if !known || !pod.Exists || pod.Terminating || d.isEnding(in.Name) {
 			continue
 		}
 		if pod.DemoteRequested && d.seen.agreed && d.seen.primary != "" && d.seen.primary != in.Name {
@@ -37,7 +37,7 @@ func (d *decision) route() {
 		switch {
 		case d.seen.agreed && d.seen.primary == "": // the next change of endpoints is -rw's
 		case d.seen.agreed:
-			label.Role, label.Routable = "replica", d.seen.isOnline(in.Name) && heard && v.State == core.MemberOnline
+			label.Role, label.Routable = "replica", d.seen.isOnline(in.Name) && (!heard || v.State == core.MemberOnline)
 			if in.Name == d.seen.primary {
 				label.Role = "primary"
 			}
@@ -48,6 +48,15 @@ func (d *decision) route() {
 			d.do(label)
 		}
 	}
+}
+
+// isEnding: this plan deletes the instance's Pod.
+func (d *decision) isEnding(name string) bool {
+	return slices.ContainsFunc(d.plan.Effects, func(e core.Effect) bool {
+		pod, isPod := e.(core.DeletePod)
+		all, isAll := e.(core.DeleteInstance)
+		return isPod && pod.Instance == name || isAll && all.Instance == name
+	})
 }
 
 // publish puts the cluster's situation in words.

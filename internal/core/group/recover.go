@@ -34,7 +34,6 @@ func (d *decision) recoverQuorum() {
 
 func (d *decision) refuse(reason core.Reason, why string) {
 	d.do(core.ClearForceQuorum{})
-	d.warn(reason, "the recovery of the quorum is refused: "+why)
 	d.announce(true, reason, "the recovery of the quorum was refused: "+why)
 }
 
@@ -76,8 +75,19 @@ func (d *decision) force(survivors []*core.Instance) {
 		}
 	}
 	d.s.Epoch++
+	d.countOn(members)
 	d.do(core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), Epoch: d.s.Epoch}, core.ClearForceQuorum{})
 	d.announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.leftOut(members)))
+}
+
+// countOn: the group is these from now on, and a majority is counted of them.
+func (d *decision) countOn(members []string) {
+	d.g.ViewMax, d.g.LeftOut = len(members), nil
+	for i := range d.o.Instances {
+		if name := d.o.Instances[i].Name; !slices.Contains(members, name) {
+			d.g.LeftOut = append(d.g.LeftOut, name)
+		}
+	}
 }
 
 func (d *decision) leftOut(members []string) string {
@@ -157,6 +167,7 @@ func (d *decision) reboot() {
 		return
 	}
 	d.s.Epoch++
+	d.countOn([]string{lead.Name})
 	d.do(core.RebootGroup{Instance: lead.Name, Epoch: d.s.Epoch}, core.ClearForceQuorum{})
 	d.announce(true, core.ReasonQuorumForced, "as a human asked for, "+lead.Name+", which holds all that any instance holds, makes the group anew")
 }

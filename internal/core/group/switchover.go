@@ -46,7 +46,6 @@ func (d *decision) switchOver() {
 func (d *decision) giveUp(op *core.Operation, reason core.Reason, message string) {
 	d.s.Operation = nil
 	d.s.TargetPrimary, d.s.TargetPrimaryAt = d.s.CurrentPrimary, d.now()
-	d.warn(reason, message)
 	d.announce(true, reason, message)
 }
 
@@ -109,10 +108,10 @@ func (d *decision) cannotBePrimary(name string) string {
 	switch {
 	case in == nil:
 		return "the cluster has no such instance"
-	case !d.seen.isOnline(name):
-		return "it is not online in the group"
 	case slices.Contains(d.s.Fenced, name):
 		return "it is fenced"
+	case !d.seen.isOnline(name):
+		return "it is not online in the group"
 	}
 	pod, known := in.Pod.Get()
 	if r, heard := in.Report.Get(); known && pod.Terminating || heard && r.Terminating {

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"slices"
 	"strings"
 
 	"cnmsql.co/internal/core"
@@ -31,14 +32,17 @@ func (v vote) key() string { return v.view.ViewID + " " + primaryHost(v.view) }
 
 // see counts the votes. The denominator is everybody who may be in the group: all
 // instances, or as many as the group was ever seen to have, less those who say
-// themselves that they are not online. Who cannot be asked counts.
+// themselves that they are not online. Who cannot be asked counts; who was left out on
+// a human's word does not.
 func see(o *core.Observation, g *core.GroupStatus) verdict {
 	var votes []vote
-	out, absent, unknown := verdict{}, 0, 0
+	out, absent, unknown, left := verdict{}, 0, 0, 0
 	for i := range o.Instances {
 		in := &o.Instances[i]
 		view, known := viewOf(in)
 		switch {
+		case slices.Contains(g.LeftOut, in.Name):
+			left++
 		case !known:
 			unknown++
 		case view.State != core.MemberOnline:
@@ -50,7 +54,7 @@ func see(o *core.Observation, g *core.GroupStatus) verdict {
 		}
 	}
 	out.lost = out.lost || unknown == 0 && len(votes) == 0
-	electorate := max(len(o.Instances), g.ViewMax) - absent
+	electorate := max(len(o.Instances)-left, g.ViewMax) - absent
 	best, count := vote{}, 0
 	for _, v := range votes {
 		n := 0
