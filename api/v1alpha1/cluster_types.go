@@ -126,6 +126,10 @@ type ClusterSpec struct {
 	// +optional
 	FailoverPolicy *FailoverPolicy `json:"failoverPolicy,omitempty"`
 
+	// ReadRouting bounds which replicas take reads.
+	// +optional
+	ReadRouting *ReadRoutingSpec `json:"readRouting,omitempty"`
+
 	// MaxSwitchoverDelay is how many seconds a planned switchover may take
 	// before the old primary is made writable again.
 	// +kubebuilder:default=3600
@@ -218,6 +222,16 @@ type ClusterSpec struct {
 type LocalObjectReference struct {
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
+}
+
+// ReadRoutingSpec bounds which replicas the Services for reading lead to.
+type ReadRoutingSpec struct {
+	// MaxReplicationLag is how old what a replica applies may be for <cluster>-ro and
+	// <cluster>-r to lead to it, for example 10s. It is led to again once it lags half
+	// of that or less. The last instance behind <cluster>-r is never left out.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.readRouting.maxReplicationLag must be at least 1s"
+	// +optional
+	MaxReplicationLag *metav1.Duration `json:"maxReplicationLag,omitempty"`
 }
 
 // InheritedMetadata is what every made object carries besides the operator's own.

@@ -75,6 +75,14 @@ type ClusterStatus struct {
 	// FencedInstances were taken out of service by an annotation of their Pod.
 	// +optional
 	FencedInstances []string `json:"fencedInstances,omitempty"`
+	// GTIDExecutedByInstance is what each instance had executed when the status was
+	// last written for another reason, so that it may be old. A set that is longer than
+	// 1024 characters is abbreviated.
+	// +optional
+	GTIDExecutedByInstance map[string]string `json:"gtidExecutedByInstance,omitempty"`
+	// GTIDExecutedUpdatedAt is when that was.
+	// +optional
+	GTIDExecutedUpdatedAt *metav1.MicroTime `json:"gtidExecutedUpdatedAt,omitempty"`
 	// InstancesReported is what each instance last said of itself.
 	// +optional
 	// +listType=map

@@ -40,6 +40,10 @@ const (
 // no write. Its manager can promise nothing: a promise is kept on the volume.
 const DiskStalled = "DiskStalled"
 
+// AsksInVain is the reason of an instance that would follow the primary and gets no
+// answer from it.
+const AsksInVain = "AsksInVain"
+
 // DataState tells what the data directory holds.
 type DataState string
 
@@ -105,6 +109,9 @@ type Report struct {
 	// Errant are the transactions that the primary lacks, as the instance
 	// itself found before following it.
 	Errant gtid.Set `json:"errant,omitzero"`
+	// Lagging: what it applies is older than the user wants to be read. It begins above
+	// the bound and ends at half of it.
+	Lagging bool `json:"lagging,omitempty"`
 	// NeedsReclone: the primary has purged what this instance lacks.
 	NeedsReclone bool `json:"needsReclone,omitempty"`
 }

@@ -84,6 +84,8 @@ type state struct {
 	restarts  int
 	problem   *agent.Problem
 
+	// lagging: reads are kept away, until it lags less than that began with.
+	lagging  bool
 	server   *core.Server
 	serverAt time.Time // just before it was read
 	answered time.Time

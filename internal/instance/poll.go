@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -107,8 +109,17 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 		return // of before a change of role: how commits wait is another by now
 	}
 	s.server, s.serverAt = server, at
+	s.lagging = agent.Lags(s.lagging, server.Replication, readLag(s.cluster))
 	topology.noteRole(server)
 	m.announce()
+}
+
+// readLag is the user's bound; 0 without one.
+func readLag(c *v1alpha1.Cluster) time.Duration {
+	if c == nil || c.Spec.ReadRouting == nil || c.Spec.ReadRouting.MaxReplicationLag == nil {
+		return 0
+	}
+	return c.Spec.ReadRouting.MaxReplicationLag.Duration
 }
 
 // noteWritable holds what the server says against what we made of it.

@@ -161,10 +161,14 @@ func (m *manager) giveAcks(ctx context.Context, on bool) error {
 
 func (m *manager) waitApplied(ctx context.Context, a agent.WaitApplied) error {
 	reached, err := m.roles.WaitForGTID(ctx, a.Set, time.Second)
-	if err == nil && !reached {
-		poke(m.wake)
+	if err != nil || reached {
+		return err
 	}
-	return err
+	poke(m.wake)
+	if a.Alone {
+		return m.closeSessions(ctx)
+	}
+	return nil
 }
 
 func (m *manager) startReceiving(ctx context.Context) error {

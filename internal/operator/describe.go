@@ -1,11 +1,14 @@
 package operator
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/resources"
 )
 
@@ -25,6 +28,33 @@ func describe(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation
 	if plan.Status.Durable == "" {
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionDurable)
 	}
+}
+
+// maxSetText bounds what one instance's set may take of the Cluster object.
+const maxSetText = 1024
+
+// notePositions adds what the instances have executed to a status that is written
+// anyway: these sets change with every transaction, and are no reason to write.
+func notePositions(s *v1alpha1.ClusterStatus, o core.Observation) {
+	sets := map[string]string{}
+	for i := range o.Instances {
+		in := &o.Instances[i]
+		if set, known := in.LastExecuted.Get(); known {
+			sets[in.Name] = boundedSet(set)
+		} else if before, there := s.GTIDExecutedByInstance[in.Name]; there {
+			sets[in.Name] = before
+		}
+	}
+	s.GTIDExecutedByInstance = sets
+	s.GTIDExecutedUpdatedAt = &metav1.MicroTime{Time: o.Now.UTC().Truncate(time.Microsecond)}
+}
+
+func boundedSet(set gtid.Set) string {
+	text := set.String()
+	for intervals := 16; len(text) > maxSetText; intervals /= 2 {
+		text = set.Abbreviate(intervals)
+	}
+	return text
 }
 
 func instanceStatus(in *core.Instance, s core.Status) v1alpha1.InstanceStatus {

@@ -305,6 +305,7 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	observation.WriteStatus(&next.Status, plan.Status)
 	describe(&next.Status, *c, o, plan)
 	if !apiequality.Semantic.DeepEqual((*c).Status, next.Status) {
+		notePositions(&next.Status, o)
 		if err := r.Client.Status().Update(ctx, next); err != nil {
 			return err
 		}

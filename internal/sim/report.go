@@ -79,7 +79,7 @@ func sameButPositions(a, b *core.Report) bool {
 		a.VolumeLocked == b.VolumeLocked && a.SeenEpoch == b.SeenEpoch && a.WritableEpoch == b.WritableEpoch &&
 		a.FencedBelow == b.FencedBelow && a.FrozenBelow == b.FrozenBelow && a.ClientSessions == b.ClientSessions &&
 		a.Terminating == b.Terminating && a.Version == b.Version && a.Restarts == b.Restarts &&
-		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) && a.Errant.Equal(b.Errant) && a.NeedsReclone == b.NeedsReclone &&
+		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) && a.Errant.Equal(b.Errant) && a.NeedsReclone == b.NeedsReclone && a.Lagging == b.Lagging &&
 		withheldBelow(a) == withheldBelow(b) && a.ClusterSize == b.ClusterSize
 }
 

@@ -26,16 +26,17 @@ func onNode(s *settings, do func(context.Context, *cluster.Cluster, layout.Node)
 }
 
 func partitionCommand(s *settings) *cobra.Command {
-	from := ""
+	from, way := "", ""
 	cmd := &cobra.Command{
 		Use:   "partition NODE",
 		Short: "Cut a node and its Pods off from the API server, the other nodes, or everything",
 		Args:  cobra.ExactArgs(1),
 		RunE: onNode(s, func(ctx context.Context, c *cluster.Cluster, n layout.Node) error {
-			return c.Partition(ctx, n, network.From(from))
+			return c.Partition(ctx, n, network.From(from), network.Direction(way))
 		}),
 	}
 	cmd.Flags().StringVar(&from, "from", string(network.FromAll), "api, nodes or all")
+	cmd.Flags().StringVar(&way, "direction", string(network.BothWays), "in: the node hears nothing of them; out: they hear nothing of it; both")
 	return cmd
 }
 

@@ -127,7 +127,7 @@ func (r *real) killedEverything() {
 func (r *real) cutOff(from network.From) {
 	r.Helper()
 	n := r.nodeOf("echo-0")
-	r.must("partition", r.c.Partition(r.Context(), n, from))
+	r.must("partition", r.c.Partition(r.Context(), n, from, network.BothWays))
 	r.Cleanup(func() {
 		if err := r.c.Heal(context.Background(), n); err != nil {
 			r.Error(err)

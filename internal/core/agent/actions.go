@@ -66,8 +66,13 @@ type GiveAcks struct{ On bool }
 // DropAcks has a replica's own commits wait for nobody.
 type DropAcks struct{}
 
-// WaitApplied waits a while until a set is executed.
-type WaitApplied struct{ Set gtid.Set }
+// WaitApplied waits a while until a set is executed. Alone: client sessions that are
+// still there after the while are closed, for one of them may hold a lock that the
+// applier waits for.
+type WaitApplied struct {
+	Set   gtid.Set
+	Alone bool
+}
 
 // AskPrimary asks the primary for its position, after reading our own.
 type AskPrimary struct {
@@ -153,7 +158,12 @@ func (StartReceiving) String() string { return "start receiving" }
 func (StartApplying) String() string  { return "start applying" }
 func (a GiveAcks) String() string     { return fmt.Sprintf("give acknowledgements: %t", a.On) }
 func (DropAcks) String() string       { return "stop requiring acknowledgements" }
-func (a WaitApplied) String() string  { return "wait until applied: " + a.Set.Abbreviate(4) }
+func (a WaitApplied) String() string {
+	if a.Alone {
+		return "wait until applied, without clients if it takes long: " + a.Set.Abbreviate(4)
+	}
+	return "wait until applied: " + a.Set.Abbreviate(4)
+}
 func (a AskPrimary) String() string   { return "ask " + a.Instance + " for its position" }
 func (a Follow) String() string       { return "follow " + a.Instance }
 func (a AcquireLease) String() string { return fmt.Sprintf("acquire the lease at epoch %d", a.Epoch) }

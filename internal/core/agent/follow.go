@@ -65,6 +65,7 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 	if pos == nil {
 		d.Reason, d.Message = "AskingPrimary", "asks "+primary+" for its position before following it"
 		if f.AskFailed != "" {
+			d.Reason = core.AsksInVain
 			d.Message += ": " + f.AskFailed
 		}
 		if f.listedDiverged() {
@@ -121,7 +122,7 @@ func repoint(f *Facts, d *Decision, pos *Position, primary string) []Action {
 	s := f.Server
 	if only := s.Holds().Subtract(s.Executed).Subtract(pos.Executed); !only.IsEmpty() {
 		d.Reason, d.Message = "ApplyingRelayLog", "applies "+only.Abbreviate(4)+", which the primary lacks, before it follows"
-		return append(append(stopReceiving(f), applying(f)...), WaitApplied{only})
+		return append(append(stopReceiving(f), applying(f)...), WaitApplied{Set: only})
 	}
 	return append(giveAcks(f), Follow{primary})
 }

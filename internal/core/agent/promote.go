@@ -51,7 +51,7 @@ func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 	if r == nil || r.SQLError != "" && !r.SQLRunning {
 		return say(core.Running, "ApplierStopped", "cannot be promoted: the applier has stopped before all that was received is applied")
 	}
-	wait := WaitApplied{s.Holds()}
+	wait := WaitApplied{Set: s.Holds(), Alone: true}
 	if !r.SQLRunning {
 		return say(core.Running, "Promoting", "applies what was received", StartApplying{}, wait)
 	}
@@ -68,7 +68,7 @@ func receiveMissing(f *Facts, missing gtid.Set) (Decision, bool) {
 	case !f.receiving():
 		return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), StartReceiving{})
 	case !r.SQLRunning && r.SQLError == "":
-		return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), StartApplying{}, WaitApplied{missing})
+		return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), StartApplying{}, WaitApplied{Set: missing, Alone: true})
 	}
-	return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), WaitApplied{missing})
+	return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), WaitApplied{Set: missing, Alone: true})
 }

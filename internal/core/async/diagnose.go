@@ -219,12 +219,22 @@ func losers(s *scene) int {
 	n := 0
 	others(s.o, s.p.Instance, func(in *core.Instance) {
 		r, ok := serving(in)
-		if !ok || !follows(r, s.p.Instance) || r.FrozenBelow > s.p.Epoch || slices.Contains(s.o.Cluster.Status.Diverged, in.Name) {
+		if !ok || r.FrozenBelow > s.p.Epoch || slices.Contains(s.o.Cluster.Status.Diverged, in.Name) {
 			return
 		}
-		if rep := r.Server.Replication; rep.Silent || !rep.IORunning && (rep.IOConnecting || rep.IOError != "") {
+		if asksInVain(r, s.p) || follows(r, s.p.Instance) && receivesInVain(r.Server.Replication) {
 			n++
 		}
 	})
 	return n
+}
+
+// asksInVain: an instance that was started while the primary is away has no connection
+// to lose; it does not begin to receive before the primary has told its position.
+func asksInVain(r core.Report, p *core.Promotion) bool {
+	return r.Reason == core.AsksInVain && r.SeenEpoch == p.Epoch
+}
+
+func receivesInVain(c *core.Replication) bool {
+	return c.Silent || !c.IORunning && (c.IOConnecting || c.IOError != "")
 }

@@ -28,12 +28,16 @@ func setReport(r *core.Report, key, v string) error {
 		r.WritableEpoch, err = strconv.ParseInt(v, 10, 64)
 	case "fenced":
 		r.FencedBelow, err = strconv.ParseInt(v, 10, 64)
+	case "seen":
+		r.SeenEpoch, err = strconv.ParseInt(v, 10, 64)
 	case "frozen":
 		r.FrozenBelow, err = strconv.ParseInt(v, 10, 64)
 	case "sessions":
 		r.ClientSessions, err = strconv.Atoi(v)
 	case "unlocked":
 		r.VolumeLocked = false
+	case "lagging":
+		r.Lagging = v != "no"
 	case "terminating":
 		r.Terminating = true
 	case "needs-reclone":

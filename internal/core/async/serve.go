@@ -242,7 +242,7 @@ func (d *decision) route() {
 		}
 		// Labels move endpoints, and kube-proxy holds a second change back for
 		// a second: while no primary takes writes, the next change is -rw's.
-		if !takesWrites && !slices.Contains(d.s.Diverged, in.Name) && !slices.Contains(d.s.Fenced, in.Name) {
+		if !takesWrites && !slices.Contains(d.s.Diverged, in.Name) && !slices.Contains(d.s.Fenced, in.Name) && !d.mustReadHere(in, pod, r) {
 			continue
 		}
 		role := core.LabelPod{Instance: in.Name, Role: "replica"}
@@ -272,5 +272,30 @@ func (d *decision) routable(in *core.Instance, r core.Report) bool {
 	if _, ok := serving(in); !ok || slices.Contains(d.s.Diverged, in.Name) {
 		return false
 	}
-	return in.Name == d.s.Promotion.Instance || r.Server.Replication != nil
+	if in.Name == d.s.Promotion.Instance {
+		return true
+	}
+	if r.Lagging && !d.lastReader(in.Name) {
+		d.say(in.Name + " lags more than spec.readRouting.maxReplicationLag allows, and takes no reads")
+		return false
+	}
+	return r.Server.Replication != nil
+}
+
+// mustReadHere: a replica that was left out because it lags is the best there is.
+func (d *decision) mustReadHere(in *core.Instance, pod core.Pod, r core.Report) bool {
+	return r.Lagging && !pod.Routable && d.lastReader(in.Name)
+}
+
+// lastReader: no other instance serves reads that are fresh enough.
+func (d *decision) lastReader(name string) bool {
+	last := true
+	others(d.o, name, func(in *core.Instance) {
+		r, ok := serving(in)
+		isPrimary := in.Name == d.s.Promotion.Instance && d.takesWrites()
+		if ok && !slices.Contains(d.s.Diverged, in.Name) && (isPrimary || r.Server.Replication != nil && !r.Lagging) {
+			last = false
+		}
+	})
+	return last
 }

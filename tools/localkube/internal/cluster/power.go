@@ -52,9 +52,9 @@ func (c *Cluster) PowerOn(ctx context.Context, n layout.Node) error {
 }
 
 // Partition cuts a node off.
-func (c *Cluster) Partition(ctx context.Context, n layout.Node, from network.From) error {
+func (c *Cluster) Partition(ctx context.Context, n layout.Node, from network.From, way network.Direction) error {
 	return c.step(fmt.Sprintf("%s cut off from %s", n.Name, from), func() error {
-		return network.Partition(ctx, c.Cluster, n, from)
+		return network.Partition(ctx, c.Cluster, n, from, way)
 	})
 }
 

@@ -1,0 +1,20 @@
+package agent
+
+import (
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// Lags tells whether a replica lags too much to be read from, 0 being no bound. Once it
+// does, it has to come down to half of the bound: one that hovers around it would move
+// endpoints to and fro.
+func Lags(before bool, c *core.Replication, limit time.Duration) bool {
+	if c == nil || limit <= 0 {
+		return false
+	}
+	if before {
+		limit /= 2
+	}
+	return c.LagSeconds > limit.Seconds()
+}
