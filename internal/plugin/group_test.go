@@ -405,6 +405,15 @@ func TestRecoverOfATotalOutageMakesTheGroupAnew(t *testing.T) {
 	s.mustSay("Nothing that was acknowledged is lost.")
 }
 
+func TestRecoverTellsThatAnEmptyMemberMayHaveHeldMore(t *testing.T) {
+	f := nobody()
+	f.live("demo-3").Data = core.DataScratch
+	s := newScene(t, f.Cluster, nil).pods()
+	s.managers(f)
+	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "nobody answered")
+	s.mustSay("demo-3 HAS NO DATA ANY MORE: acknowledged writes that it had received and demo-2 has not are lost.")
+}
+
 func TestRecoverTellsWhyTheOperatorRefused(t *testing.T) {
 	f := nobody()
 	f.gone("demo-3")

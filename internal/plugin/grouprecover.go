@@ -132,7 +132,7 @@ func consequences(o *core.Observation, plan whatif.Recovery) []string {
 	case plan.Anew:
 		return []string{
 			fmt.Sprintf("Nobody is left in the group, and all instances are known: %s, which holds all that any of them holds, makes the group anew; the others join it.", plan.Lead),
-			"Nothing that was acknowledged is lost. Two groups cannot come of it while every instance says that it is in none."}
+			lostWithVolumes(o, plan.Lead) + " Two groups cannot come of it while every instance says that it is in none."}
 	}
 	goesOn := plan.Lead + " goes on alone as the whole group"
 	if len(plan.Members) > 1 {
@@ -140,6 +140,21 @@ func consequences(o *core.Observation, plan whatif.Recovery) []string {
 	}
 	out := []string{goesOn + ".", "Left out: " + orElse(strings.Join(plan.LeftOut, ", "), "nobody") + ". They may join again when they come back; who then holds what the group lacks is kept out of it."}
 	return slices.Concat(out, lostWith(o, plan), splitBy(o, plan))
+}
+
+// lostWithVolumes: a member without data may have been one of the majority that made a
+// write acknowledged.
+func lostWithVolumes(o *core.Observation, lead string) string {
+	var empty []string
+	for i := range o.Instances {
+		if rep, _ := o.Instances[i].Report.Get(); rep.Data != core.DataPopulated {
+			empty = append(empty, o.Instances[i].Name)
+		}
+	}
+	if len(empty) == 0 {
+		return "Nothing that was acknowledged is lost."
+	}
+	return fmt.Sprintf("%s HAS NO DATA ANY MORE: acknowledged writes that it had received and %s has not are lost.", strings.Join(empty, ", "), lead)
 }
 
 // lostWith tells what those who are left out hold and the new group does not.
