@@ -10,6 +10,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/whatif"
 )
 
 const groupName = "aaaaaaaa-aaaa-5aaa-aaaa-aaaaaaaaaaaa"
@@ -468,6 +469,28 @@ func TestAQuorumThatComesBackByItselfEndsTheWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustSay("has its quorum again by itself; nothing was forced. demo-1 is the primary.")
+}
+
+func TestWhatBecomesOfAGroup(t *testing.T) {
+	for name, r := range map[string]struct {
+		lose []string
+		how  whatif.How
+	}{
+		"primary-lost":   {[]string{"1"}, whatif.NodeLost},
+		"secondary-lost": {[]string{"2"}, whatif.PodDeleted},
+		"majority-lost":  {[]string{"1", "2"}, whatif.NodeLost},
+		"writes-hang":    {[]string{"2", "3"}, whatif.NodeLost},
+		"all-crashed":    {[]string{"1", "2", "3"}, whatif.MysqldDown},
+		"all-lost":       {[]string{"1", "2", "3"}, whatif.NodeLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, g := rehearsalOf(t, online(), nil)
+			if err := g.guess(t.Context(), r.lose, r.how, ""); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "whatif-group-"+name+".txt", s.out.String())
+		})
+	}
 }
 
 func TestGroupNeedsAVerb(t *testing.T) {

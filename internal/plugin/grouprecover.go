@@ -134,12 +134,15 @@ func consequences(o *core.Observation, plan whatif.Recovery) []string {
 			fmt.Sprintf("Nobody is left in the group, and all instances are known: %s, which holds all that any of them holds, makes the group anew; the others join it.", plan.Lead),
 			lostWithVolumes(o, plan.Lead) + " Two groups cannot come of it while every instance says that it is in none."}
 	}
-	goesOn := plan.Lead + " goes on alone as the whole group"
-	if len(plan.Members) > 1 {
-		goesOn = plan.Lead + " goes on with " + strings.Join(plan.Members, ", ") + " as the whole group"
-	}
-	out := []string{goesOn + ".", "Left out: " + orElse(strings.Join(plan.LeftOut, ", "), "nobody") + ". They may join again when they come back; who then holds what the group lacks is kept out of it."}
+	out := []string{goesOn(plan) + ".", "Left out: " + orElse(strings.Join(plan.LeftOut, ", "), "nobody") + ". They may join again when they come back; who then holds what the group lacks is kept out of it."}
 	return slices.Concat(out, lostWith(o, plan), splitBy(o, plan))
+}
+
+func goesOn(plan whatif.Recovery) string {
+	if len(plan.Members) == 1 {
+		return plan.Lead + " goes on alone as the whole group"
+	}
+	return plan.Lead + " goes on with " + strings.Join(plan.Members, ", ") + " as the whole group"
 }
 
 // lostWithVolumes: a member without data may have been one of the majority that made a
