@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"time"
 
 	"cnmsql.co/internal/gtid"
 )
@@ -69,6 +70,8 @@ type Group struct {
 	WishedName string
 	// ForceQuorum: a human's word to go on with those who are left.
 	ForceQuorum bool
+	// ExpelTimeout is how long the group waits for a member that it suspects.
+	ExpelTimeout time.Duration
 }
 
 // GroupStatus is the group as was decided; see v1alpha1.GroupReplicationStatus.

@@ -2,6 +2,7 @@ package observation
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -20,6 +21,9 @@ func GroupWish(c *v1alpha1.Cluster) *core.Group {
 	out := &core.Group{WishedName: own}
 	if g := c.Spec.Replication.GroupReplication; g != nil {
 		out.WishedName = cmp.Or(g.GroupName, own)
+		if g.MemberExpelTimeoutSeconds != nil {
+			out.ExpelTimeout = time.Duration(*g.MemberExpelTimeoutSeconds) * time.Second
+		}
 	}
 	_, out.ForceQuorum = c.Annotations[v1alpha1.AnnotationForceQuorum]
 	return out

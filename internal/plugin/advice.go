@@ -62,6 +62,8 @@ func adviseBlocked(f *Facts, r *Report) []string {
 		return nil
 	case r.Diagnosis == string(core.PrimaryFenced):
 		return nil // adviseFenced
+	case r.Group != nil:
+		return adviseGroup(f, r)
 	case r.Diagnosis == string(core.PrimaryLostTransactions):
 		return []string{"decide which copy is right: what is said above tells how to go on with either"}
 	case r.Operation != nil && r.Operation.Step == string(core.StepProve):
@@ -75,6 +77,25 @@ func adviseBlocked(f *Facts, r *Report) []string {
 	}
 }
 
+// adviseGroup is for a group that the operator cannot help by itself.
+func adviseGroup(f *Facts, r *Report) []string {
+	var out []string
+	if d := core.Diagnosis(r.Diagnosis); d != core.GroupQuorumLost && d != core.GroupUnknown {
+		return []string{"mend what is said above; the operator notices by itself and goes on"}
+	}
+	recover := fmt.Sprintf("kubectl cnmsql group recover %s -n %s", r.Name, r.Namespace)
+	for _, m := range r.Group.Members {
+		if !m.Reachable {
+			out = append(out, fmt.Sprintf("see why %s does not answer: kubectl describe pod %s -n %s", m.Name, m.Name, r.Namespace))
+		}
+	}
+	if len(out) == 0 && r.Group.Online == 0 {
+		return []string{"all instances answer, and none is in the group: it is made anew only on your word (it tells what that means before it asks back): " + recover}
+	}
+	return append(out, "members that come back alive bring the quorum back by themselves; those that were restarted cannot join a group that has none",
+		"only if they do not come back (it tells what may be lost before it asks back): "+recover)
+}
+
 // adviseOverride is the last resort.
 func adviseOverride(r *Report) string {
 	return fmt.Sprintf("only if nothing else helps and writes may be lost (it tells which before it asks back): kubectl cnmsql failover %s --to INSTANCE --accept-data-loss -n %s", r.Name, r.Namespace)
@@ -85,7 +106,7 @@ func adviseFenced(f *Facts, r *Report) []string {
 	var out []string
 	for _, name := range r.Fenced {
 		what := name + " is fenced"
-		if name == f.holder() {
+		if name == f.holder() && r.Group == nil {
 			what = name + ", the primary, is fenced: nobody takes writes, and nobody takes over"
 		}
 		out = append(out, fmt.Sprintf("%s; when whoever did it agrees: kubectl cnmsql fence off %s %s -n %s", what, r.Name, name, r.Namespace))
@@ -175,7 +196,7 @@ func reclone(aim string, r *Report, instance string) string {
 }
 
 func adviseWaiting(_ *Facts, r *Report) []string {
-	if r.Writable != WritableWaiting {
+	if r.Writable != WritableWaiting || r.Group != nil {
 		return nil
 	}
 	return []string{"bring replicas back, or lower spec.minSyncReplicas or spec.mysql.semiSync.dataDurability knowing that acknowledged writes may then be lost"}

@@ -59,7 +59,8 @@ func Build(f Facts) Report {
 		r.Instances = append(r.Instances, instanceOf(&f, name))
 	}
 	r.LiveProblem = liveProblem(&f, r.Instances)
-	r.Writable, r.WritableBecause = writable(&f, r.Durability)
+	r.Group = groupOf(c)
+	r.Writable, r.WritableBecause = topologyOf(c).writable(&f, r.Durability)
 	r.ToDo = advise(&f, &r)
 	return r
 }
@@ -80,36 +81,7 @@ func instanceNames(s *v1alpha1.ClusterStatus) []string {
 func (f *Facts) live(name string) *core.Report { return f.Live[name].Report }
 
 // holder is the instance that may take writes.
-func (f *Facts) holder() string {
-	if p := f.Cluster.Status.Promotion; p != nil {
-		return p.Instance
-	}
-	return ""
-}
-
-// writable rests on the primary's own word; on the operator's diagnosis when
-// the primary was not asked.
-func writable(f *Facts, d Durability) (Writable, string) {
-	p := f.Cluster.Status.Promotion
-	if p == nil {
-		return WritableNo, "no primary was chosen yet"
-	}
-	r := f.live(p.Instance)
-	switch {
-	case r == nil:
-		return writableByDiagnosis(f, p.Instance)
-	case r.WritableEpoch != p.Epoch:
-		return WritableNo, fmt.Sprintf("%s is %s and does not accept writes", p.Instance, describeState(r))
-	case d.Acks != nil && *d.Acks > *d.Attached && d.Mode == v1alpha1.DurabilityQuorum:
-		return WritableWaiting, fmt.Sprintf("%s accepts writes, but each commit waits for %s, and %s attached",
-			p.Instance, count(*d.Acks, "acknowledgement"), isAre(*d.Attached, "replica"))
-	}
-	because := fmt.Sprintf("%s accepts writes (epoch %d)", p.Instance, p.Epoch)
-	if to := f.routedTo(); to != p.Instance && f.ReadWrite != nil {
-		return WritableNo, fmt.Sprintf("%s, but the Service %s does not lead to it yet (it leads to %s)", because, f.ReadWrite.Name, orElse(to, "nobody"))
-	}
-	return WritableYes, because
-}
+func (f *Facts) holder() string { return holderOf(&f.Cluster.Status) }
 
 func writableByDiagnosis(f *Facts, primary string) (Writable, string) {
 	diagnosis := f.Cluster.Status.Diagnosis
@@ -126,7 +98,7 @@ func writableByDiagnosis(f *Facts, primary string) (Writable, string) {
 		}
 		return WritableYes, because
 	case core.PrimaryUnreachable, core.PrimaryUnreachableButReplicasStream, core.PrimaryUnreachableReplicasLost,
-		core.PrimaryLostTransactions, "":
+		core.PrimaryLostTransactions, core.GroupUnknown, "":
 		return WritableUnknown, because
 	default:
 		return WritableNo, because

@@ -94,6 +94,9 @@ func mayOverride(c *v1alpha1.Cluster, to string, said words) error {
 	switch {
 	case c.DeletionTimestamp != nil:
 		return fmt.Errorf("cluster %s is being deleted; nothing is promoted in it", c.Name)
+	case c.Spec.Replication.Mode == v1alpha1.ReplicationGroup:
+		return fmt.Errorf("cluster %s is a group, which elects its primary itself: nothing was done. To make %s primary: kubectl cnmsql promote %s %s -n %s; when the group has lost its quorum: kubectl cnmsql group recover %s -n %s",
+			c.Name, to, c.Name, to, c.Namespace, c.Name, c.Namespace)
 	case s.Promotion == nil:
 		return fmt.Errorf("cluster %s has no primary yet (%s); the first one is chosen by the operator", c.Name, orElse(s.PhaseReason, "the operator has not looked at it"))
 	case slices.Contains(works, core.Diagnosis(s.Diagnosis)) && !said[s.Promotion.Instance].Report.Known():

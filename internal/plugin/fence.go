@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/observation"
 )
 
@@ -23,11 +24,11 @@ const requestLimit = 30 * time.Second
 func fenceCommand(k *kube) *cobra.Command {
 	cmd := &cobra.Command{Use: "fence", Short: "Take an instance out of service without touching its data, or bring it back", Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return fmt.Errorf("fence %s is not known: kubectl cnmsql fence on CLUSTER INSTANCE stops an instance's mysqld, fence off CLUSTER INSTANCE starts it again", strings.Join(args[:min(len(args), 1)], ""))
+			return fmt.Errorf("fence %s is not known: kubectl cnmsql fence on CLUSTER INSTANCE stops an instance's mysqld (of a group: has it leave the group), fence off CLUSTER INSTANCE brings it back", strings.Join(args[:min(len(args), 1)], ""))
 		}}
 	cmd.AddCommand(
-		fenceSwitch(k, "on", "Stop an instance's mysqld and take it out of every Service; its data is kept", true),
-		fenceSwitch(k, "off", "Start a fenced instance's mysqld again", false))
+		fenceSwitch(k, "on", "Stop an instance's mysqld (of a group: have it leave the group) and take it out of every Service; its data is kept", true),
+		fenceSwitch(k, "off", "Start a fenced instance's mysqld again, or have it join its group", false))
 	return cmd
 }
 
@@ -77,11 +78,12 @@ func (f *fencer) fence(ctx context.Context, instance string, timeout time.Durati
 	if err := f.warn(c, name); err != nil {
 		return err
 	}
-	if err := f.write(ctx, pod); err != nil {
+	before := f.toldSoFar(ctx, c)
+	if err := f.write(ctx, pod, f.on); err != nil {
 		return err
 	}
 	f.say("Asked for fencing of %s to be turned %s; waiting until the operator shows it in status.fencedInstances.", name, f.use())
-	return f.await(ctx, c, name, timeout)
+	return f.await(ctx, c, pod, before, timeout)
 }
 
 func (f *fencer) word() string {
@@ -112,14 +114,18 @@ func (f *fencer) warn(c *v1alpha1.Cluster, name string) error {
 	if !f.on || holderOf(&c.Status) != name {
 		return nil
 	}
-	f.say("%s is the primary of %s. Fencing it STOPS THE WRITES OF THE WHOLE CLUSTER: its mysqld is stopped, and no other instance is promoted until it is unfenced.", name, c.Name)
+	words := topologyOf(c).fencing()
+	f.say("%s is the primary of %s. %s", name, c.Name, words.primary)
 	f.say("To take it out of service and keep writing, switch over first: kubectl cnmsql promote %s INSTANCE -n %s", c.Name, c.Namespace)
-	return f.confirm("yes", fmt.Sprintf("Stop all writes of %s? Type yes:", c.Name))
+	if words.question == "" {
+		return nil
+	}
+	return f.confirm("yes", fmt.Sprintf(words.question, c.Name))
 }
 
-func (f *fencer) write(ctx context.Context, pod *corev1.Pod) error {
+func (f *fencer) write(ctx context.Context, pod *corev1.Pod, on bool) error {
 	var value any
-	if f.on {
+	if on {
 		value = "on"
 	}
 	err := f.annotate(ctx, pod.DeepCopy(), "", map[string]any{v1alpha1.AnnotationFencing: value})
@@ -129,27 +135,46 @@ func (f *fencer) write(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, name string, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod, before told, timeout time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	last, err := f.follow(ctx, c, progress, func(_ context.Context, now *v1alpha1.Cluster) error {
-		if !f.isDone(&now.Status, name) {
-			return errPending
+	name, words := pod.Name, topologyOf(c).fencing()
+	last, err := f.follow(limited, c, progress, func(ctx context.Context, now *v1alpha1.Cluster) error {
+		switch {
+		case f.isDone(&now.Status, name):
+			return nil
+		case f.on && words.refusal != "" && now.Status.Phase == string(core.PhaseBlocked) && f.newEvent(ctx, now, before, because(words.refusal)) != nil:
+			return errRefused
 		}
-		return nil
+		return errPending
 	})
 	switch {
+	case errors.Is(err, errRefused):
+		return f.takeBack(ctx, pod, last, before)
 	case errors.Is(err, errPending):
 		return fmt.Errorf("after %s status.fencedInstances does not say that %s is %s; last: %s. The request stays on the Pod and counts when the operator sees it: see that it runs (%s); to take the request back: kubectl cnmsql fence %s %s %s -n %s",
 			timeout, name, f.word(), progress(&last.Status), findOperator, f.opposite(), f.key.Name, name, f.key.Namespace)
 	case err != nil:
 		return err
 	case f.on:
-		f.say("%s is fenced: its mysqld is being stopped, its data is kept, its Pod stays and shows 0/1 ready. To bring it back: kubectl cnmsql fence off %s %s -n %s", name, f.key.Name, name, f.key.Namespace)
+		f.say("%s is fenced: %s. To bring it back: kubectl cnmsql fence off %s %s -n %s", name, words.on, f.key.Name, name, f.key.Namespace)
 	default:
-		f.say("%s is not fenced any more: its mysqld is being started. To see it come back: kubectl cnmsql status %s -n %s", name, f.key.Name, f.key.Namespace)
+		f.say("%s is not fenced any more: %s. To see it come back: kubectl cnmsql status %s -n %s", name, words.off, f.key.Name, f.key.Namespace)
 	}
 	return nil
+}
+
+// takeBack: a request that is refused now would be carried out whenever the others are
+// back, when nobody expects it any more.
+func (f *fencer) takeBack(ctx context.Context, pod *corev1.Pod, c *v1alpha1.Cluster, before told) error {
+	why := c.Status.PhaseReason
+	if e := f.newEvent(ctx, c, before, because(core.RefusalFenceQuorum)); e != nil {
+		why = e.Reason + ": " + e.Note
+	}
+	if err := f.write(ctx, pod, false); err != nil {
+		return fmt.Errorf("the operator refused: %s; and the request could not be taken back: %w", why, err)
+	}
+	return fmt.Errorf("the operator refused: %s. The request was taken back", why)
 }
 
 func (f *fencer) use() string {

@@ -27,6 +27,13 @@ func instanceOf(f *Facts, name string) Instance {
 			message = r.Message
 		}
 	}
+	if g := f.Cluster.Status.GroupReplication; g != nil {
+		for _, m := range g.Members {
+			if m.Instance == name {
+				in.Member = m.State
+			}
+		}
+	}
 	if f.Pods != nil {
 		in.fromPod(f.Pods[name])
 	}
@@ -41,7 +48,7 @@ func instanceOf(f *Facts, name string) Instance {
 	if slices.Contains(f.Cluster.Status.FencedInstances, name) {
 		in.Role = "fenced"
 		if in.State != string(core.Fenced) {
-			in.note("fenced by somebody: its mysqld is to be stopped, its data is kept")
+			in.note("%s", topologyOf(f.Cluster).fencing().pending)
 		}
 	}
 	if slices.Contains(f.Cluster.Status.DivergedInstances, name) {
@@ -105,28 +112,9 @@ func (in *Instance) fromReport(f *Facts, r *core.Report) {
 	if r.NeedsReclone {
 		in.note("the primary has purged what this instance lacks: it must be cloned anew")
 	}
-	in.Role = liveRole(f, in.Name, r)
-	if r.WritableEpoch != 0 && in.Role != v1alpha1.RolePrimary {
-		in.note("accepts writes in epoch %d, which is not the present one", r.WritableEpoch)
-	}
-	if r.Server == nil {
-		return
-	}
-	if in.Role != v1alpha1.RolePrimary {
-		in.fromReplication(r.Server.Replication)
+	topologyOf(f.Cluster).place(in, f, r)
+	if r.Server != nil && in.Role != v1alpha1.RolePrimary {
 		in.compare(f, r)
-	}
-}
-
-func liveRole(f *Facts, name string, r *core.Report) string {
-	p := f.Cluster.Status.Promotion
-	switch {
-	case p != nil && p.Instance == name && r.WritableEpoch == p.Epoch:
-		return v1alpha1.RolePrimary
-	case r.Server != nil && r.Server.Replication != nil:
-		return v1alpha1.RoleReplica
-	default:
-		return ""
 	}
 }
 
@@ -172,7 +160,7 @@ func (in *Instance) compare(f *Facts, r *core.Report) {
 	}
 	errant := r.Errant // what it found itself, before it would have followed
 	if f.Reference != nil && f.Reference.Server != nil {
-		errant = errantOf(r, f.Reference.Server)
+		errant = errantOf(f.Cluster, r, f.Reference.Server)
 	} else if errant.IsEmpty() {
 		return
 	}
@@ -184,15 +172,9 @@ func (in *Instance) compare(f *Facts, r *core.Report) {
 	}
 }
 
-// errantOf leaves out what the primary itself made: a replica executes a
-// transaction while the primary still waits for acknowledgements of it. When
-// the primary has really lost some of its own, the operator says so.
-func errantOf(r *core.Report, primary *core.Server) gtid.Set {
-	errant := r.Server.Executed.Subtract(primary.Executed)
-	if own, err := gtid.Parse(primary.UUID + ":1-9223372036854775806"); err == nil {
-		errant = errant.Subtract(own)
-	}
-	return errant.Union(r.Errant)
+// errantOf leaves out what proves nothing. What an instance has found itself counts.
+func errantOf(c *v1alpha1.Cluster, r *core.Report, primary *core.Server) gtid.Set {
+	return r.Server.Executed.Subtract(primary.Executed).Subtract(topologyOf(c).unproven(c, primary)).Union(r.Errant)
 }
 
 // liveProblem is one line on what is not known and why.

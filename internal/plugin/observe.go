@@ -37,9 +37,11 @@ func (p *caller) observe(ctx context.Context) (o core.Observation, notes []strin
 	if o.Cluster, err = observation.Cluster(c, objs); err != nil {
 		return o, nil, fmt.Errorf("reading the status of Cluster %s: %w", c.Name, err)
 	}
-	var note string
-	if o.Cluster.Lease, note = p.lease(ctx, c); note != "" {
-		notes = append(notes, note)
+	if o.Cluster.Group == nil { // a group has no lease
+		var note string
+		if o.Cluster.Lease, note = p.lease(ctx, c); note != "" {
+			notes = append(notes, note)
+		}
 	}
 	for _, name := range observation.InstanceNames(c, objs) {
 		o.Instances = append(o.Instances, instanceSeen(c, name, objs, said[name]))

@@ -159,6 +159,9 @@ func doubts(s *v1alpha1.ClusterStatus, target string) []string {
 	if slices.Contains(s.ReplicationBrokenInstances, target) {
 		out = append(out, "replication of "+target+" is broken; the operator will refuse it until that is mended")
 	}
+	if g := s.GroupReplication; g != nil {
+		out = append(out, groupDoubts(g, target)...)
+	}
 	for _, in := range s.InstancesReported {
 		if in.Name == target && (in.State != string(core.Running) || !in.Ready) {
 			out = append(out, fmt.Sprintf("%s is not ready (state %s) %s", target, in.State, in.Message))
@@ -169,6 +172,19 @@ func doubts(s *v1alpha1.ClusterStatus, target string) []string {
 	}
 	if s.Phase == string(core.PhaseBlocked) {
 		out = append(out, "the cluster is blocked: "+s.PhaseReason)
+	}
+	return out
+}
+
+func groupDoubts(g *v1alpha1.GroupReplicationStatus, target string) []string {
+	var out []string
+	if !g.HasQuorum {
+		out = append(out, "no majority of the group is seen; this request counts when it is back")
+	}
+	for _, m := range g.Members {
+		if m.Instance == target && m.State != string(core.MemberOnline) {
+			out = append(out, fmt.Sprintf("%s is not online in the group (%s); the operator will refuse it", target, m.State))
+		}
 	}
 	return out
 }

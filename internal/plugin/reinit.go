@@ -107,7 +107,7 @@ func whatOnlyItHas(c *v1alpha1.Cluster, name string, w word, holder string, prim
 	compared := mine != nil && theirs != nil
 	switch {
 	case compared:
-		only = errantOf(&r, theirs)
+		only = errantOf(c, &r, theirs)
 	case mine != nil:
 		only = r.Errant
 	}

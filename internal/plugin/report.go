@@ -38,6 +38,8 @@ type Report struct {
 	Operation  *Operation `json:"operation,omitempty"`
 	Promotion  *Promotion `json:"promotion,omitempty"`
 	Durability Durability `json:"durability"`
+	// Group is the MySQL group, as the operator saw it last; nil where there is none.
+	Group *Group `json:"group,omitempty"`
 	// Fenced instances were taken out of service by somebody.
 	Fenced []string `json:"fencedInstances,omitempty"`
 	// Bounds are those that the user set to failovers; nil without any.
@@ -118,8 +120,10 @@ type Instance struct {
 	Errant    *uint64 `json:"errantTransactions,omitempty"`
 	ErrantSet string  `json:"errantSet,omitempty"`
 	Source    string  `json:"source,omitempty"`
-	Version   string  `json:"version,omitempty"`
-	Node      string  `json:"node,omitempty"`
+	// Member is its state in the group.
+	Member  string `json:"memberState,omitempty"`
+	Version string `json:"version,omitempty"`
+	Node    string `json:"node,omitempty"`
 	// Restarts of the container, and of mysqld inside it.
 	Restarts *int   `json:"restarts,omitempty"`
 	Clone    *Clone `json:"clone,omitempty"`
@@ -128,6 +132,33 @@ type Instance struct {
 	// Stale: it was asked and did not answer; what is shown was true once.
 	Stale bool     `json:"stale,omitempty"`
 	Notes []string `json:"notes,omitempty"`
+}
+
+// Group is what a majority of a group's members says.
+type Group struct {
+	Name         string `json:"groupName"`
+	Bootstrapped bool   `json:"bootstrapped"`
+	HasQuorum    bool   `json:"hasQuorum"`
+	Primary      string `json:"primary,omitempty"`
+	ViewID       string `json:"viewId,omitempty"`
+	Consistency  string `json:"consistency"`
+	// Online of Size members, of which Majority are a majority.
+	Online   int      `json:"onlineMembers"`
+	Size     int      `json:"size"`
+	Majority int      `json:"majority"`
+	Wanted   int      `json:"wantedInstances"`
+	Members  []Member `json:"members"`
+}
+
+// Member is an instance as the group sees it.
+type Member struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	Role  string `json:"role,omitempty"`
+	// Reachable: the operator hears its manager.
+	Reachable bool `json:"reachable"`
+	Fenced    bool `json:"fenced,omitempty"`
+	Diverged  bool `json:"diverged,omitempty"`
 }
 
 // Clone is the progress of a clone.

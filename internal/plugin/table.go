@@ -88,7 +88,11 @@ func (p page) details(r Report) {
 	if pr := r.Promotion; pr != nil {
 		p.line("Promotion", "%s", p.promotion(pr))
 	}
-	p.line("Durability", "%s", durabilityText(r.Durability))
+	if r.Group != nil {
+		p.line("Group", "%s", groupText(r.Group))
+	} else {
+		p.line("Durability", "%s", durabilityText(r.Durability))
+	}
 	if r.Bounds != nil {
 		p.line("Bounds", "%s", p.bounds(r.Bounds))
 	}
@@ -132,6 +136,22 @@ func (p page) promotion(pr *Promotion) string {
 		text += ", writable " + pr.WritableSince.Sub(*pr.Granted).Round(time.Millisecond).String() + " later"
 	}
 	return text
+}
+
+func groupText(g *Group) string {
+	if !g.Bootstrapped {
+		return orElse(g.Name, "its name is not chosen yet") + ": not made yet"
+	}
+	return fmt.Sprintf("%s: %s; %s", g.Name, quorumText(g), g.Consistency)
+}
+
+// quorumText: unknown members may be online, and then the group has a quorum that nobody sees.
+func quorumText(g *Group) string {
+	text := fmt.Sprintf("%d of %d members online", g.Online, g.Size)
+	if g.HasQuorum {
+		return "has its quorum: " + text
+	}
+	return fmt.Sprintf("NO QUORUM is seen: %s, a majority is %d", text, g.Majority)
 }
 
 func durabilityText(d Durability) string {
@@ -179,10 +199,14 @@ func (p page) instances(r Report) {
 		return
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "INSTANCE\tROLE\tSTATE\tREADY\tLAG\tLACKS\tERRANT\tSOURCE\tVERSION\tNODE\tRESTARTS")
+	columns := columnsOf(r)
+	_, _ = fmt.Fprintln(w, strings.Join(columns, "\t"))
 	for _, in := range r.Instances {
-		reference := r.Promotion != nil && r.Promotion.Instance == in.Name
-		_, _ = fmt.Fprintln(w, strings.Join(row(in, reference), "\t"))
+		values, line := row(in, in.Name == holderIn(r)), []string{}
+		for _, column := range columns {
+			line = append(line, values[column])
+		}
+		_, _ = fmt.Fprintln(w, strings.Join(line, "\t"))
 	}
 	_ = w.Flush()
 	for _, in := range r.Instances {
@@ -196,9 +220,28 @@ func (p page) instances(r Report) {
 	_, _ = fmt.Fprintln(p.out)
 }
 
+// columnsOf leaves out what the topology does not have.
+func columnsOf(r Report) []string {
+	if r.Group != nil {
+		return []string{"INSTANCE", "ROLE", "STATE", "MEMBER", "READY", "LACKS", "ERRANT", "VERSION", "NODE", "RESTARTS"}
+	}
+	return []string{"INSTANCE", "ROLE", "STATE", "READY", "LAG", "LACKS", "ERRANT", "SOURCE", "VERSION", "NODE", "RESTARTS"}
+}
+
+// holderIn is the instance that the positions are held against.
+func holderIn(r Report) string {
+	switch {
+	case r.Group != nil:
+		return r.Primary
+	case r.Promotion != nil:
+		return r.Promotion.Instance
+	}
+	return ""
+}
+
 // row shows "-" for what does not apply to an instance, "?" for what is not
 // known. Positions are held against the reference, which has none itself.
-func row(in Instance, reference bool) []string {
+func row(in Instance, reference bool) map[string]string {
 	lag, lacks, errant, source := "-", "-", "-", "-"
 	if !reference {
 		lacks, errant = number(in.Lacks), number(in.Errant)
@@ -224,7 +267,8 @@ func row(in Instance, reference bool) []string {
 	if in.Ready {
 		ready = "yes"
 	}
-	return []string{in.Name, orElse(role, "?"), state, ready, lag, lacks, errant, source, orElse(in.Version, "?"), orElse(in.Node, "?"), restarts}
+	return map[string]string{"INSTANCE": in.Name, "ROLE": orElse(role, "?"), "STATE": state, "MEMBER": orElse(in.Member, "?"), "READY": ready, "LAG": lag, "LACKS": lacks,
+		"ERRANT": errant, "SOURCE": source, "VERSION": orElse(in.Version, "?"), "NODE": orElse(in.Node, "?"), "RESTARTS": restarts}
 }
 
 func seconds(s *float64) string {

@@ -117,6 +117,7 @@ func WriteAnswer(out io.Writer, cluster string, o *core.Observation, a whatif.An
 	p := page{out: &text, now: o.Now}
 	p.line("If", "%s of %s %s", strings.Join(a.Lost, ", "), cluster, lostHow(a))
 	p.line("Then", "%s", outcome(a))
+	p.group(a)
 	if a.Proof != "" {
 		p.line("Proof", "%s: %s", a.Proof, a.Evidence)
 	}
@@ -156,6 +157,9 @@ func lostHow(a whatif.Answer) string {
 }
 
 func outcome(a whatif.Answer) string {
+	if a.Group != nil {
+		return groupOutcome(a)
+	}
 	switch {
 	case a.Outcome == whatif.Promoted && a.Promoted == a.Primary:
 		return fmt.Sprintf("%s itself may take writes again after %s (epoch %d)", a.Promoted, about(a.Seconds), a.Epoch)
@@ -213,9 +217,13 @@ func (p page) steps(a whatif.Answer) {
 	if a.Outcome != whatif.Promoted {
 		return
 	}
-	text := a.Promoted + " takes the lease and opens"
+	does := " takes the lease and opens"
+	if a.Group != nil {
+		does = " opens, and the operator points the -rw Service at it"
+	}
+	text := a.Promoted + does
 	if a.ToApply > 0 {
-		text = fmt.Sprintf("%s applies %s that it has received, takes the lease and opens", a.Promoted, count(int(a.ToApply), "transaction"))
+		text = fmt.Sprintf("%s applies %s that it has received,%s", a.Promoted, count(int(a.ToApply), "transaction"), does)
 	}
 	p.line(label, "   then  %s: mostly well below a second", text)
 }

@@ -23,6 +23,15 @@ func rehearsal(t *testing.T, change func(*Facts)) (*scene, *guesser) {
 	f := healthy()
 	p := f.Cluster.Status.Promotion
 	p.PodUID, p.RequiredAcks, p.LosslessSince, p.Size = "uid-1", 1, 2, 3
+	for _, name := range f.Cluster.Status.InstanceNames {
+		f.live(name).Server.SemiSync.ReplicaEnabled = name != "demo-1"
+	}
+	f.live("demo-1").Server.SemiSync.Blocks = true
+	return rehearsalOf(t, f, change)
+}
+
+func rehearsalOf(t *testing.T, f *Facts, change func(*Facts)) (*scene, *guesser) {
+	t.Helper()
 	f.Cluster.Status.Conditions = nil
 	holder := "demo-1"
 	objs := []client.Object{&coordination.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "demo-primary", Annotations: map[string]string{v1alpha1.AnnotationEpoch: "4"}},
@@ -34,9 +43,7 @@ func rehearsal(t *testing.T, change func(*Facts)) (*scene, *guesser) {
 			&corev1.PersistentVolumeClaim{ObjectMeta: pod.ObjectMeta, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}})
 		r := f.live(name)
 		r.VolumeLocked, r.PodUID = true, "uid-"+n
-		r.Server.SemiSync.ReplicaEnabled = name != "demo-1"
 	}
-	f.live("demo-1").Server.SemiSync.Blocks = true
 	if change != nil {
 		change(f)
 	}

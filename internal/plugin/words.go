@@ -12,13 +12,14 @@ import (
 
 // meanings tell what happens at a step of an operation.
 var meanings = map[core.Step]string{
-	core.StepCatchUp: "the target catches up; the old primary still takes writes",
-	core.StepDemote:  "the old primary is being made read-only",
-	core.StepDelay:   "waiting for spec.failoverDelay",
-	core.StepProve:   "getting a proof that the old primary cannot write",
-	core.StepElect:   "reading what each replica holds",
-	core.StepPromote: "the new primary is becoming writable",
-	core.StepReturn:  "going back to the old primary",
+	core.StepCatchUp:    "the target catches up; the old primary still takes writes",
+	core.StepDemote:     "the old primary is being made read-only",
+	core.StepDelay:      "waiting for spec.failoverDelay",
+	core.StepProve:      "getting a proof that the old primary cannot write",
+	core.StepElect:      "reading what each replica holds",
+	core.StepPromote:    "the new primary is becoming writable",
+	core.StepSetPrimary: "the group is asked to make the target primary",
+	core.StepReturn:     "going back to the old primary",
 }
 
 func describeState(r *core.Report) string {

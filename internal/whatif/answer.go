@@ -76,9 +76,11 @@ type Answer struct {
 	Waits   []Wait  `json:"waits"`
 	Seconds float64 `json:"seconds"`
 	// ToApply is what the promoted instance has received and not yet applied.
-	ToApply uint64   `json:"toApply,omitempty"`
-	Losses  *Losses  `json:"losses,omitempty"`
-	Assumed []string `json:"assumed,omitempty"`
+	ToApply uint64  `json:"toApply,omitempty"`
+	Losses  *Losses `json:"losses,omitempty"`
+	// Group is what becomes of the group; nil where there is none.
+	Group   *GroupAnswer `json:"group,omitempty"`
+	Assumed []string     `json:"assumed,omitempty"`
 }
 
 // losses of a promotion: by what was promised before it, and by what was known of

@@ -70,6 +70,9 @@ type happening struct {
 
 // Play loses instances and tells what happens then.
 func Play(o core.Observation, lose []string, how How) (Answer, error) {
+	if o.Cluster.Group != nil {
+		return playGroup(o, lose, how)
+	}
 	m, err := newModel(o)
 	if err != nil {
 		return Answer{}, err
@@ -83,11 +86,16 @@ func Play(o core.Observation, lose []string, how How) (Answer, error) {
 	}
 	a := Answer{Primary: m.before.Instance, Lost: lose, How: how}
 	m.play(&a)
+	m.told(&a)
+	return a, nil
+}
+
+// told is how long it took, and what was assumed.
+func (m *model) told(a *Answer) {
 	a.Waits, a.Seconds, a.Assumed = append([]Wait{}, m.waits[:m.settled]...), tenths(m.changed.Sub(m.begun)), m.assumed
 	for i := range a.Waits {
 		a.Waits[i].Seconds = math.Round(10*a.Waits[i].Seconds) / 10
 	}
-	return a, nil
 }
 
 func newModel(o core.Observation) (*model, error) {

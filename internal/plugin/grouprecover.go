@@ -1,0 +1,256 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/whatif"
+)
+
+func groupRecoverCommand(k *kube) *cobra.Command {
+	var yes bool
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "recover CLUSTER",
+		Short: "Have a group that lost its quorum go on with those who are left: the last resort",
+		Long: `Have a group that lost its quorum go on with those who are left, or make it anew when nobody
+is left. It tells who that is, what may be lost and where two groups may come of it, and asks
+back. The operator itself looks again, and refuses when it cannot prove who holds everything.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := k.open()
+			if err != nil {
+				return err
+			}
+			r := &recoverer{newCaller(cmd, s, args[0], yes)}
+			return r.recover(cmd.Context(), timeout)
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask back")
+	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long to follow; the request itself stays")
+	return cmd
+}
+
+// recoverer has the quorum of a group recovered on a human's word.
+type recoverer struct{ caller }
+
+func (r *recoverer) recover(ctx context.Context, timeout time.Duration) error {
+	c, err := getCluster(ctx, r.client, r.key)
+	if err != nil {
+		return err
+	}
+	if err := mayRecover(c); err != nil {
+		return err
+	}
+	o, notes, err := r.observe(ctx)
+	if err != nil {
+		return err
+	}
+	plan := whatif.Recover(o)
+	if plan.Refusal == core.RefusalQuorumPresent {
+		return fmt.Errorf("nothing was done: %s. Its situation: kubectl cnmsql group status %s -n %s", plan.Because, c.Name, c.Namespace)
+	}
+	r.tell(c, &o, plan, notes)
+	if err := r.confirm(c.Name, fmt.Sprintf("Type the name of the cluster (%s) to ask for it:", c.Name)); err != nil {
+		return err
+	}
+	before := r.toldSoFar(ctx, c)
+	asked := c.DeepCopy() // becomes the Cluster with the request, from where it is followed
+	err = r.annotate(ctx, asked, "", map[string]any{v1alpha1.AnnotationForceQuorum: r.now().UTC().Format(time.RFC3339)})
+	if err != nil {
+		return fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)", v1alpha1.AnnotationForceQuorum, c.Name, explain(err))
+	}
+	r.say("Asked for the quorum of %s to be recovered.", c.Name)
+	return r.await(ctx, asked, asked.Status.PrimaryEpoch, before, timeout)
+}
+
+func mayRecover(c *v1alpha1.Cluster) error {
+	if err := mustBeGroup(c); err != nil {
+		return err
+	}
+	g := c.Status.GroupReplication
+	switch {
+	case c.DeletionTimestamp != nil:
+		return fmt.Errorf("cluster %s is being deleted; nothing is recovered in it", c.Name)
+	case g == nil || !g.Bootstrapped:
+		return fmt.Errorf("the group of cluster %s was not made yet (%s): it has no quorum to recover", c.Name, orElse(c.Status.PhaseReason, "the operator has not looked at it"))
+	}
+	return nil
+}
+
+// tell is what whoever types the name of the cluster has to know.
+func (r *recoverer) tell(c *v1alpha1.Cluster, o *core.Observation, plan whatif.Recovery, notes []string) {
+	r.say("Cluster %s/%s: %s. %s", c.Namespace, c.Name, orElse(c.Status.Phase, "Unknown"), c.Status.PhaseReason)
+	r.say("Its instances, as they answer from here:")
+	for i := range o.Instances {
+		r.say("  %s: %s", o.Instances[i].Name, memberSays(&o.Instances[i]))
+	}
+	for _, note := range notes {
+		r.say("  ?: %s", note)
+	}
+	for _, line := range consequences(o, plan) {
+		r.say("%s", line)
+	}
+}
+
+// memberSays is an instance's own word about itself in the group.
+func memberSays(in *core.Instance) string {
+	rep, known := in.Report.Get()
+	if !known {
+		return "no answer"
+	}
+	v := viewOf(&rep)
+	if rep.Server == nil {
+		return fmt.Sprintf("its mysqld does not answer (%s)", describeState(&rep))
+	}
+	holds := "holds " + count(int(rep.Server.Holds().Count()), "transaction")
+	switch {
+	case v.State != core.MemberOnline:
+		return fmt.Sprintf("%s, in no group that works; %s", v.State, holds)
+	case v.HasQuorum():
+		return fmt.Sprintf("%s %s in a group with a quorum; %s", v.State, v.Role, holds)
+	default:
+		return fmt.Sprintf("%s %s, but has lost the majority; %s", v.State, v.Role, holds)
+	}
+}
+
+// consequences of a recovery, with the names of all who are concerned.
+func consequences(o *core.Observation, plan whatif.Recovery) []string {
+	switch {
+	case plan.Refusal != "":
+		return []string{
+			fmt.Sprintf("As things look from here, the operator would REFUSE (%s): %s.", plan.Refusal, plan.Because),
+			"It may see more, and looks for itself. Who goes on, and what is lost, cannot be told from here."}
+	case plan.Anew:
+		return []string{
+			fmt.Sprintf("Nobody is left in the group, and all instances are known: %s, which holds all that any of them holds, makes the group anew; the others join it.", plan.Lead),
+			lostWithVolumes(o, plan.Lead) + " Two groups cannot come of it while every instance says that it is in none."}
+	}
+	out := []string{goesOn(plan) + ".", "Left out: " + orElse(strings.Join(plan.LeftOut, ", "), "nobody") + ". They may join again when they come back; who then holds what the group lacks is kept out of it."}
+	return slices.Concat(out, lostWith(o, plan), splitBy(o, plan))
+}
+
+func goesOn(plan whatif.Recovery) string {
+	if len(plan.Members) == 1 {
+		return plan.Lead + " goes on alone as the whole group"
+	}
+	return plan.Lead + " goes on with " + strings.Join(plan.Members, ", ") + " as the whole group"
+}
+
+// lostWithVolumes: a member without data may have been one of the majority that made a
+// write acknowledged.
+func lostWithVolumes(o *core.Observation, lead string) string {
+	var empty []string
+	for i := range o.Instances {
+		if rep, _ := o.Instances[i].Report.Get(); rep.Data != core.DataPopulated {
+			empty = append(empty, o.Instances[i].Name)
+		}
+	}
+	if len(empty) == 0 {
+		return "Nothing that was acknowledged is lost."
+	}
+	return fmt.Sprintf("%s HAS NO DATA ANY MORE: acknowledged writes that it had received and %s has not are lost.", strings.Join(empty, ", "), lead)
+}
+
+// lostWith tells what those who are left out hold and the new group does not.
+func lostWith(o *core.Observation, plan whatif.Recovery) []string {
+	lead := said(o.Instance(plan.Lead))
+	out := []string{"What may be lost:"}
+	var silent []string
+	for _, name := range plan.LeftOut {
+		theirs := said(o.Instance(name)).Server
+		if theirs == nil {
+			silent = append(silent, name)
+			continue
+		}
+		out = append(out, fmt.Sprintf("  %s holds, and %s does not: %s", name, plan.Lead, ofThese(theirs.Holds().Subtract(lead.Server.Holds()))))
+	}
+	if len(silent) == 0 {
+		return out
+	}
+	names := strings.Join(silent, ", ")
+	if viewOf(&lead).Role == core.MemberPrimary {
+		return append(out, fmt.Sprintf("  %s is the primary and holds all that it acknowledged. Lost is what %s acknowledged since, if they elected a primary of their own: NOT KNOWN.", plan.Lead, names))
+	}
+	return append(out, fmt.Sprintf("  What %s hold is NOT KNOWN. A write is acknowledged when a majority has received it: those that only they have received are lost.", names))
+}
+
+// splitBy tells whether those who are left out may be a group of their own.
+func splitBy(o *core.Observation, plan whatif.Recovery) []string {
+	lead := said(o.Instance(plan.Lead))
+	view := viewOf(&lead)
+	var alive []string
+	for _, name := range plan.LeftOut {
+		rep, known := o.Instance(name).Report.Get()
+		listed := slices.ContainsFunc(view.Members, func(m core.ViewMember) bool { return instanceIn(m.Host) == name })
+		if listed && (!known || viewOf(&rep).State != core.MemberOffline) {
+			alive = append(alive, name)
+		}
+	}
+	names := strings.Join(alive, ", ")
+	switch {
+	case len(alive) == 0:
+		return []string{"Danger of a split brain: none is seen, for all who are left out say that they are in no group."}
+	case 2*len(alive) > len(view.Members):
+		return []string{
+			fmt.Sprintf("DANGER OF A SPLIT BRAIN: if %s live and only cannot be reached, they are a majority (%d of %d members) and TAKE WRITES NOW, with a primary of their own.", names, len(alive), len(view.Members)),
+			"Then there are two groups after this, and the writes of one of them are lost. Make sure first that their mysqld are dead: Nodes switched off, or Pods gone by the kubelet's word."}
+	default:
+		return []string{fmt.Sprintf("Danger of a split brain: %s are no majority (%d of %d members) and cannot take writes by themselves, if nobody forces their quorum, too.", names, len(alive), len(view.Members))}
+	}
+}
+
+// await is over when the group has its quorum again, or the request was taken off.
+func (r *recoverer) await(ctx context.Context, c *v1alpha1.Cluster, epoch int64, before told, timeout time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	last, err := r.follow(limited, c, progress, func(_ context.Context, now *v1alpha1.Cluster) error {
+		_, asked := now.Annotations[v1alpha1.AnnotationForceQuorum]
+		switch g := now.Status.GroupReplication; {
+		case asked:
+			return errPending
+		case g != nil && g.HasQuorum && now.Status.Diagnosis == string(core.PrimaryHealthy):
+			return nil
+		case now.Status.PrimaryEpoch == epoch: // it grows when the word is carried out
+			return errRefused
+		}
+		return errPending
+	})
+	s := &last.Status
+	switch {
+	case errors.Is(err, errPending):
+		return r.unanswered(last, timeout)
+	case errors.Is(err, errRefused):
+		why := s.PhaseReason
+		if e := r.newEvent(ctx, last, before, because(core.RefusalQuorumPresent, core.RefusalNoSafeSurvivor, core.RefusalMembersUnknown)); e != nil {
+			why = e.Reason + ": " + e.Note
+		}
+		return fmt.Errorf("the operator refused: %s", why)
+	case err != nil:
+		return err
+	case s.PrimaryEpoch == epoch:
+		r.say("The group of %s has its quorum again by itself; nothing was forced. %s is the primary.", last.Name, s.CurrentPrimary)
+		return nil
+	}
+	if e := r.newEvent(ctx, last, before, because(core.ReasonQuorumForced)); e != nil {
+		r.say("%s: %s", e.Reason, e.Note)
+	}
+	r.say("The group of %s has its quorum again; %s is the primary. See who comes back, and whether anybody holds what it lacks: kubectl cnmsql group status %s -n %s -w", last.Name, s.CurrentPrimary, last.Name, last.Namespace)
+	return nil
+}
+
+func (r *recoverer) unanswered(c *v1alpha1.Cluster, after time.Duration) error {
+	if _, asked := c.Annotations[v1alpha1.AnnotationForceQuorum]; asked {
+		return fmt.Errorf("nobody answered within %s; last: %s. THE REQUEST STAYS, and counts when the operator sees it: see that it runs (%s). To take it back: kubectl annotate cluster %s -n %s %s-",
+			after, progress(&c.Status), findOperator, c.Name, c.Namespace, v1alpha1.AnnotationForceQuorum)
+	}
+	return fmt.Errorf("the operator has begun, but the group has no quorum after %s; last: %s. To follow: kubectl cnmsql group status %s -n %s -w", after, progress(&c.Status), c.Name, c.Namespace)
+}
