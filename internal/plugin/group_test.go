@@ -19,7 +19,7 @@ const groupName = "aaaaaaaa-aaaa-5aaa-aaaa-aaaaaaaaaaaa"
 func online() *Facts {
 	f := healthy()
 	c := f.Cluster
-	c.Spec.MySQL.SemiSync, c.Spec.Replication.Mode = nil, v1alpha1.ReplicationGroup
+	c.Spec.MySQL.SemiSync, c.Spec.Replication.Mode, c.Spec.MaxSwitchoverDelay = nil, v1alpha1.ReplicationGroup, 3600
 	s := &c.Status
 	s.Promotion, s.PhaseReason = nil, "demo-1 is the primary; all 3 members are online"
 	s.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: groupName, Bootstrapped: true, PrimaryMember: "demo-1", HasQuorum: true, ViewID: "17:5", ObservedViewMax: 3, ObservedOnlineMax: 3}

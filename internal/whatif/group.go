@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/core/topology"
 )
 
@@ -15,8 +16,6 @@ const (
 	// suspicion is when a group suspects a member that says nothing; with
 	// spec.replication.groupReplication.memberExpelTimeoutSeconds it goes on without it.
 	suspicion = 5 * time.Second
-	// handOverPatience is how long a primary that is being stopped waits to be relieved.
-	handOverPatience = 3 * time.Second
 	// rejoin is how long a member takes that was away for a moment.
 	rejoin = 3 * time.Second
 )
@@ -262,7 +261,7 @@ func (m *groupModel) terminate(t *manager) {
 		m.at(step, t.name+" leaves the group", leave)
 		return
 	}
-	m.when(handOverPatience, t.name+" waits "+handOverPatience.String()+" to be relieved before it leaves the group", func() bool { return m.primary == t.name }, leave)
+	m.when(agent.ReliefWait, t.name+" waits "+agent.ReliefWait.String()+" to be relieved before it leaves the group", func() bool { return m.primary == t.name }, leave)
 	t.rejoin = leave // at once when it is relieved
 }
 

@@ -45,9 +45,9 @@ type MemberFacts struct {
 const (
 	// joinRetry is the pause before a member tries to join again.
 	joinRetry = 3 * time.Second
-	// handOverPatience is how long a primary that is being stopped waits to be
+	// ReliefWait is how long a primary that is being stopped waits to be
 	// relieved before it leaves, and has the group elect another.
-	handOverPatience = 5 * time.Second
+	ReliefWait = 5 * time.Second
 )
 
 // memberRules are those of an instance that is a member of a group: who is primary,
@@ -107,7 +107,7 @@ func (f *Facts) waitsForRelief(v core.GroupView) bool {
 		}
 	}
 	return v.State == core.MemberOnline && v.Role == core.MemberPrimary && online > 1 &&
-		f.Now.Sub(f.TerminatingSince) < handOverPatience && !f.Cluster.Deleting
+		f.Now.Sub(f.TerminatingSince) < ReliefWait && !f.Cluster.Deleting
 }
 
 // fencedMember: a human took this instance out of service. It leaves the group, and
