@@ -442,7 +442,7 @@ func TestRecoverWhereNothingIsLostIsRefused(t *testing.T) {
 	s := newScene(t, online().Cluster, nil).pods()
 	s.managers(online())
 	s.yes = true
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "nothing was done: the recovery of the quorum is refused: the group has its quorum: 3 members are online")
+	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "nothing was done: the recovery of the quorum was refused: the group has its quorum: 3 members are online")
 	// The operator's last word is old, and the members' own counts.
 	f := unobserved()
 	f.Cluster.Status.GroupReplication.HasQuorum = false
