@@ -174,4 +174,9 @@ func TestTheRecoveryIsTheOperatorsOwnDecision(t *testing.T) {
 	if r := Recover(*o); r.Refusal != core.RefusalQuorumPresent || o.Cluster.Group.ForceQuorum {
 		t.Errorf("%+v", r)
 	}
+	said := Recover(*o)
+	o.Cluster.Status.Reason = said.Because
+	if again := Recover(*o); again.Refusal != said.Refusal || again.Because != said.Because {
+		t.Errorf("asked once more, it says %+v", again)
+	}
 }

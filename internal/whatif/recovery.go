@@ -28,6 +28,7 @@ func Recover(o core.Observation) Recovery {
 	wish := *o.Cluster.Group
 	wish.ForceQuorum = true
 	o.Cluster.Group = &wish
+	o.Cluster.Status.Reason = "" // what was said before would not be told as an event again
 	plan := topology.Decide(o)
 	for _, e := range plan.Effects {
 		switch e := e.(type) {
