@@ -44,7 +44,6 @@ type world struct {
 	primary string
 	changes int
 	slow    bool // the group does not hand over when it is asked to
-	events  []string
 }
 
 func newWorld(instances int) *world {
