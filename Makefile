@@ -45,9 +45,10 @@ generate: ## Make the generated files anew
 	go test -count=1 ./internal/policy -update
 	$(TOOL) crd-ref-docs --source-path=api/v1alpha1 --config=tools/dev/api-reference.yaml --renderer=markdown --output-path=docs/api-reference.md --log-level=ERROR
 	go run ./tools/decisions
+	go run ./test/bench -table
 	$(TOOL) helm template cnmsql charts/cnmsql --namespace cnmsql-system --set namespace.create=true > dist/install.yaml
 
-GENERATED := api/v1alpha1/zz_generated.deepcopy.go charts/cnmsql/files charts/cnmsql/templates docs/api-reference.md docs/decisions.md dist
+GENERATED := api/v1alpha1/zz_generated.deepcopy.go charts/cnmsql/files charts/cnmsql/templates docs/api-reference.md docs/decisions.md docs/benchmarks.md dist
 
 .PHONY: generated
 generated: generate
@@ -66,6 +67,10 @@ test-real: ## Tests against a real API server and a real mysqld, without a clust
 .PHONY: test-e2e
 test-e2e: ## End-to-end tests on a local Kubernetes of their own
 	go test -count=1 -timeout 45m -tags e2e -v ./test/e2e
+
+.PHONY: bench
+bench: ## Measure interruptions of writes: make bench ONLY=fault,... DURABILITY=name,... RUNS=n FOR=15m
+	go run ./test/bench $(if $(ONLY),-only $(ONLY)) $(if $(DURABILITY),-durability $(DURABILITY)) -runs $(or $(RUNS),10) $(if $(FOR),-for $(FOR))
 
 .PHONY: sim
 sim: ## Run the simulation of internal/sim: make sim SEEDS=n

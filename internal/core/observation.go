@@ -213,8 +213,9 @@ type Pod struct {
 	// Address is its IP, "" while it has none.
 	Address string
 	Ready   bool
-	// Terminating: deletion was asked for.
+	// Terminating: deletion was asked for, and Grace is how long it may take.
 	Terminating bool
+	Grace       time.Duration
 	// Terminated: the kubelet reported that the main container of this very
 	// Pod has ended and will not be started again.
 	Terminated bool

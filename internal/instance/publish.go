@@ -7,8 +7,9 @@ import (
 	"cnmsql.co/internal/core/agent"
 )
 
-// keepPublished writes this instance into the Cluster's status as its primary,
-// once it is writable. It goes on beside the worker: the API server may be away.
+// keepPublished writes this instance into the Cluster's status as its primary, if
+// the operator has not done so within a second: two who write the status at once
+// only hold each other up. It goes on beside the worker: the API server may be away.
 func (m *manager) keepPublished(ctx context.Context) {
 	retry := time.NewTicker(time.Second)
 	defer retry.Stop()

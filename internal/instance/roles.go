@@ -61,7 +61,6 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 		}
 	})
 	m.log.Info("is primary", "epoch", a.Epoch, "acks", a.Acks)
-	poke(m.pubWake)
 	return nil
 }
 

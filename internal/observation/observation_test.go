@@ -48,6 +48,18 @@ func TestOnlyAPodThatIsOverHasEnded(t *testing.T) {
 	}
 }
 
+func TestAPodThatIsBeingDeletedSaysHowLongItMayTake(t *testing.T) {
+	pod, grace := aPod(), int64(7)
+	pod.DeletionGracePeriodSeconds = &grace
+	if got := observation.PodFacts(pod, ""); got.Terminating || got.Grace != 0 {
+		t.Errorf("not deleted: %+v", got)
+	}
+	pod.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	if got := observation.PodFacts(pod, ""); !got.Terminating || got.Grace != 7*time.Second {
+		t.Errorf("deleted: %+v", got)
+	}
+}
+
 func aCluster() *v1alpha1.Cluster {
 	at := metav1.NewMicroTime(time.Date(2026, 3, 1, 3, 0, 0, 1000, time.UTC))
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}

@@ -2,6 +2,7 @@ package observation
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -23,6 +24,9 @@ func PodFacts(pod *corev1.Pod, wantedHash string) core.Pod {
 		NeverStarted: true,
 		Role:         pod.Labels[v1alpha1.LabelRole],
 		Routable:     pod.Labels[v1alpha1.LabelRoutable] == "true",
+	}
+	if grace := pod.DeletionGracePeriodSeconds; facts.Terminating && grace != nil {
+		facts.Grace = time.Duration(*grace) * time.Second
 	}
 	_, facts.DemoteRequested = pod.Annotations[v1alpha1.AnnotationDemote]
 	fence, wished := pod.Annotations[v1alpha1.AnnotationFencing]

@@ -36,6 +36,10 @@ const (
 	// firstContact is how long an operator that has just started waits for the
 	// first word of a cluster's instances; a word wakes it earlier.
 	firstContact = time.Second
+	// preparedLife is how long what a cluster needs besides its instances is taken to
+	// be there while its primary changes. Looking at all of it costs a busy machine more
+	// time than the change itself.
+	preparedLife = 10 * time.Second
 	// operatorTLSLife is how long one client certificate of the operator is used.
 	operatorTLSLife = 30 * 24 * time.Hour
 )
@@ -57,6 +61,14 @@ type Reconciler struct {
 	failed map[types.NamespacedName]string
 	uids   map[types.NamespacedName]types.UID
 	tls    map[types.NamespacedName]clusterTLS
+	ready  map[types.NamespacedName]preparation
+}
+
+// preparation is that all a cluster needs besides its instances was found or made.
+type preparation struct {
+	ca         *pki.CA
+	generation int64
+	at         time.Time
 }
 
 // clusterTLS is the operator's client configuration for one cluster.
@@ -170,8 +182,38 @@ func (r *Reconciler) growVolumes(ctx context.Context, c *v1alpha1.Cluster, done 
 	}
 }
 
-// prepare ensures what a cluster needs besides its instances.
+// prepare ensures what a cluster needs besides its instances. While nobody takes
+// writes, what was there a moment ago will do.
 func (r *Reconciler) prepare(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, *core.Problem, error) {
+	key := client.ObjectKeyFromObject(c)
+	r.mu.Lock()
+	have := r.ready[key]
+	delete(r.ready, key)
+	r.mu.Unlock()
+	if have.ca == nil || have.generation != c.Generation || time.Since(have.at) > preparedLife || !r.isUrgent(c) {
+		ca, problem, err := r.ensure(ctx, c)
+		if err != nil || problem != nil {
+			return ca, problem, err
+		}
+		have = preparation{ca, c.Generation, time.Now()}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ready[key] = have
+	return have.ca, nil, nil
+}
+
+// isUrgent: the primary changes, or does not take writes.
+func (r *Reconciler) isUrgent(c *v1alpha1.Cluster) bool {
+	p := c.Status.Promotion
+	if p == nil {
+		return false
+	}
+	report, known := r.streams.Heard(c.Namespace, p.Instance).report.Get()
+	return c.Status.Operation != nil || !known || report.WritableEpoch == 0
+}
+
+func (r *Reconciler) ensure(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, *core.Problem, error) {
 	ca, err := r.prerequisites.ensure(ctx, c)
 	for _, name := range c.Status.InstanceNames {
 		if err == nil {
@@ -271,6 +313,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	delete(r.failed, key)
 	delete(r.tls, key)
 	delete(r.uids, key)
+	delete(r.ready, key)
 	r.streams.ForgetCluster(key)
 	r.prerequisites.forget(key)
 	r.Metrics.Forget(key)

@@ -152,6 +152,7 @@ func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
 				return resources.PodSpecHash(c, instance, act.podOptions(ctx, c, instance, ordinal))
 			}},
 		latest: map[types.NamespacedName]*v1alpha1.Cluster{}, failed: map[types.NamespacedName]string{}, uids: map[types.NamespacedName]types.UID{}, tls: map[types.NamespacedName]clusterTLS{},
+		ready: map[types.NamespacedName]preparation{},
 	}
 }
 

@@ -67,7 +67,7 @@ func newTestReconciler(t *testing.T, cached, live client.Client) *Reconciler {
 	return &Reconciler{Client: cached, Live: live, streams: streams, prerequisites: newPrerequisites(cached, live),
 		observer: &observer{client: cached, live: live, streams: streams, ended: newEndedPods(), leases: newLeaseClock(),
 			podHash: func(context.Context, *v1alpha1.Cluster, string, int) string { return "" }},
-		tls: map[types.NamespacedName]clusterTLS{}}
+		tls: map[types.NamespacedName]clusterTLS{}, ready: map[types.NamespacedName]preparation{}}
 }
 
 // aCluster of two instances whose primary is c-1, in its Pod "first" on node n1.

@@ -67,7 +67,7 @@ func podFacts(p *podObject, c *clusterObject) core.Pod {
 	if p == nil {
 		return core.Pod{}
 	}
-	return core.Pod{Exists: true, UID: p.uid, Node: p.node, Ready: p.ready, Terminating: p.deleting, Terminated: p.deleting && p.ended,
+	return core.Pod{Exists: true, UID: p.uid, Node: p.node, Ready: p.ready, Terminating: p.deleting, Grace: 30 * time.Minute, Terminated: p.deleting && p.ended,
 		Current: p.template == podTemplate{c.spec.template, c.spec.durability.Mode}, NeverStarted: !p.started,
 		DemoteRequested: p.demote, FencingRequested: p.fence, Role: p.role, Routable: p.routable}
 }

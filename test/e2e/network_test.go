@@ -3,15 +3,10 @@
 package e2e
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	coordination "k8s.io/api/coordination/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/test/testbed"
@@ -103,9 +98,11 @@ func (w *world) proof() string { return w.cluster().Status.Promotion.Proof }
 // not run: what is measured is the loss of the primary alone.
 func (w *world) awayFromOperator() {
 	w.t.Helper()
-	leader := w.leader()
-	node := w.kubectl("-n", "cnmsql-system", "get", "pod", leader, "-o", "jsonpath={.spec.nodeName}")
-	if w.pod(w.primary()).Spec.NodeName != node {
+	leader, err := bed.Leader(w.ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if w.pod(w.primary()).Spec.NodeName != leader.Spec.NodeName {
 		return
 	}
 	to := w.replica()
@@ -115,26 +112,6 @@ func (w *world) awayFromOperator() {
 
 // outageOfAPI is longer than a lease lasts.
 const outageOfAPI = 25 * time.Second
-
-// leader is the operator's Pod that leads, and is at work: it renews its lease.
-func (w *world) leader() string {
-	w.t.Helper()
-	var lease coordination.Lease
-	first := ""
-	err := wait.PollUntilContextTimeout(w.ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		err := bed.Client.Get(ctx, types.NamespacedName{Namespace: "cnmsql-system", Name: "cnmsql-operator"}, &lease)
-		if err != nil || first == "" {
-			first = lease.ResourceVersion
-			return false, nil
-		}
-		return lease.ResourceVersion != first && *lease.Spec.HolderIdentity != "", nil
-	})
-	if err != nil {
-		w.t.Fatal("no operator leads: ", err)
-	}
-	name, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
-	return name
-}
 
 // primaryCutFromAPI: peers vouch for the primary, and the operator reaches it.
 func (w *world) primaryCutFromAPI() {

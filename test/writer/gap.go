@@ -47,3 +47,23 @@ func (r *record) now() time.Duration {
 	}
 	return time.Since(r.started)
 }
+
+// GapsOver gives the gaps that are longer than d, in their order: how often writes were interrupted.
+func (w *Writer) GapsOver(d time.Duration) []Gap {
+	if w.record == nil {
+		return nil
+	}
+	r := w.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var gaps []Gap
+	for i := 1; i < len(r.acks); i++ {
+		if r.acks[i]-r.acks[i-1] > d {
+			gaps = append(gaps, Gap{Start: r.started.Add(r.acks[i-1]), End: r.started.Add(r.acks[i])})
+		}
+	}
+	if n := len(r.acks); n > 0 && r.now()-r.acks[n-1] > d {
+		gaps = append(gaps, Gap{Start: r.started.Add(r.acks[n-1]), End: r.started.Add(r.now()), Open: true})
+	}
+	return gaps
+}

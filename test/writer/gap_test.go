@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -48,5 +49,22 @@ func TestQuantilesAreNearestRank(t *testing.T) {
 	}
 	if quantile(hundred, 0.5) != 50 || quantile(hundred, 0.99) != 99 || quantile(hundred, 1) != 100 || quantile(nil, 0.5) != 0 {
 		t.Errorf("got %d %d %d", quantile(hundred, 0.5), quantile(hundred, 0.99), quantile(hundred, 1))
+	}
+}
+
+func TestGapsOverAreAllThatAreLonger(t *testing.T) {
+	w := New(Config{})
+	if w.GapsOver(0) != nil {
+		t.Error("a writer that was not started has gaps")
+	}
+	w.record = newRecord(1)
+	w.record.acks = ms(0, 10, 60, 70, 200)
+	w.record.stopped = w.record.started.Add(500 * time.Millisecond)
+	var got []time.Duration
+	for _, g := range w.GapsOver(50 * time.Millisecond) {
+		got = append(got, g.Duration())
+	}
+	if want := ms(130, 300); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v: longer than the bound, the one at the end included", got, want)
 	}
 }

@@ -21,7 +21,7 @@ import (
 //	spec instances= durability= min= delay= limit=        change what is wished
 //	instance c-2 state= executed= ...   change what its manager says, and hear it
 //	lost c-2 | cut c-2 | found c-2  its manager cannot be reached | nor can mysqld | both can be again
-//	pod c-1 gone|terminating|terminated|ready=|outdated|waiting=|node=|demote
+//	pod c-1 gone|terminating=|terminated|ready=|outdated|waiting=|node=|demote
 //	volume c-1 gone|deleting|unbound    node node-of c-1 gone|out-of-service|draining
 //	unseen c-1                    what Kubernetes says of it is not known
 //	slow c-2 | quick c-2          its manager does not act by itself | does
@@ -233,7 +233,12 @@ func (s *script) setPod(in *inst, key, value string) {
 			in.truth.VolumeLocked = true
 		}
 	case "terminating":
-		in.pod.Terminating, in.truth.Terminating = true, true
+		in.pod.Terminating, in.truth.Terminating, in.pod.Grace = true, true, 30*time.Minute
+		if value != "" {
+			grace, err := time.ParseDuration(value)
+			s.must(err)
+			in.pod.Grace = grace
+		}
 		s.w.hear(in)
 	case "terminated":
 		in.pod.Terminated, in.heard = true, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -227,6 +228,7 @@ func (d *decision) route() {
 		return
 	}
 	takesWrites := d.takesWrites()
+	mayLabel := takesWrites && !d.isRouting()
 	if routed, known := d.o.Cluster.Routed.Get(); known && takesWrites && routed != p.Instance {
 		d.do(core.RouteWrites{Instance: p.Instance})
 	}
@@ -241,8 +243,8 @@ func (d *decision) route() {
 			d.do(core.ClearDemote{Instance: in.Name})
 		}
 		// Labels move endpoints, and kube-proxy holds a second change back for
-		// a second: while no primary takes writes, the next change is -rw's.
-		if !takesWrites && !slices.Contains(d.s.Diverged, in.Name) && !slices.Contains(d.s.Fenced, in.Name) && !d.mustReadHere(in, pod, r) {
+		// a second: until -rw leads to the one who takes writes, the next change is -rw's.
+		if !mayLabel && !slices.Contains(d.s.Diverged, in.Name) && !slices.Contains(d.s.Fenced, in.Name) && !d.mustReadHere(in, pod, r) {
 			continue
 		}
 		role := core.LabelPod{Instance: in.Name, Role: "replica"}
@@ -257,6 +259,21 @@ func (d *decision) route() {
 			d.do(role)
 		}
 	}
+}
+
+// labelPause is kept between a change of -rw and those of labels, which would
+// overtake it on their way to kube-proxy otherwise.
+const labelPause = 250 * time.Millisecond
+
+// isRouting: -rw has just been led to a new primary.
+func (d *decision) isRouting() bool {
+	p := d.s.Promotion
+	since := d.now().Sub(p.WritableSince)
+	if p.From == "" || p.WritableSince.IsZero() || since < 0 || since >= labelPause {
+		return false
+	}
+	d.recheckAt(p.WritableSince.Add(labelPause))
+	return true
 }
 
 // isEnding: this plan deletes the instance's Pod.

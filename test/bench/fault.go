@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// fault is one thing that happens to a primary.
+type fault struct {
+	name, title string
+	// do makes it happen to the primary and returns when it had: an earlier write may
+	// have been acknowledged before it.
+	do func(ctx context.Context, s *stage, primary *corev1.Pod) (time.Time, error)
+	// undo brings a lost node back; nil where there is nothing to undo.
+	undo func(ctx context.Context, s *stage, node string) error
+}
+
+var faults = []fault{
+	{"killed", "mysqld killed", send(syscall.SIGKILL), nil},
+	{"pod-deleted", "Pod deleted", deletePod(), nil},
+	{"pod-force-deleted", "Pod force-deleted", deletePod(client.GracePeriodSeconds(0)), nil},
+	{"hung", "mysqld hung (SIGSTOP)", send(syscall.SIGSTOP), nil},
+	{"partitioned", "node partitioned", nodeFault("partition"), nodeBack("heal")},
+	{"powered-off", "node powered off", nodeFault("poweroff"), nodeBack("poweron")},
+	{"switchover", "planned switchover", switchOver, nil},
+}
+
+// durabilities by the names of the table, with what stands in the Cluster for them.
+var durabilities = []struct{ name, spec string }{
+	{"async", ""},
+	{"semi-sync", "  mysql: {semiSync: {enabled: true, dataDurability: preferred}}\n"},
+	{"quorum", "  mysql: {semiSync: {enabled: true, dataDurability: quorum}}\n"},
+}
+
+func orderOf(name string) int {
+	return slices.IndexFunc(faults, func(f fault) bool { return f.name == name })
+}
+
+func durabilityOrder(name string) int {
+	return slices.IndexFunc(durabilities, func(d struct{ name, spec string }) bool { return d.name == name })
+}
+
+func send(sig syscall.Signal) func(context.Context, *stage, *corev1.Pod) (time.Time, error) {
+	return func(ctx context.Context, s *stage, primary *corev1.Pod) (time.Time, error) {
+		return s.bed.SignalMysqld(ctx, key, primary.Name, sig)
+	}
+}
+
+func deletePod(how ...client.DeleteOption) func(context.Context, *stage, *corev1.Pod) (time.Time, error) {
+	return func(ctx context.Context, s *stage, primary *corev1.Pod) (time.Time, error) {
+		at := time.Now()
+		return at, s.bed.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: primary.Name}}, how...)
+	}
+}
+
+func nodeFault(verb string) func(context.Context, *stage, *corev1.Pod) (time.Time, error) {
+	return func(ctx context.Context, s *stage, primary *corev1.Pod) (time.Time, error) {
+		at := time.Now()
+		_, err := s.bed.Localkube(ctx, verb, primary.Spec.NodeName)
+		return at, err
+	}
+}
+
+func nodeBack(verb string) func(context.Context, *stage, string) error {
+	return func(ctx context.Context, s *stage, node string) error {
+		_, err := s.bed.Localkube(ctx, verb, node)
+		return err
+	}
+}
+
+// switchOver asks the way the plugin does.
+func switchOver(ctx context.Context, s *stage, primary *corev1.Pod) (time.Time, error) {
+	c, err := s.bed.Get(ctx, key)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, name := range c.Status.InstanceNames {
+		if name != primary.Name {
+			at := time.Now()
+			patch := fmt.Appendf(nil, `{"status":{"targetPrimary":%q}}`, name)
+			return at, s.bed.Client.Status().Patch(ctx, c, client.RawPatch("application/merge-patch+json", patch))
+		}
+	}
+	return time.Time{}, fmt.Errorf("there is no replica to switch to")
+}

@@ -1,0 +1,150 @@
+// Command bench measures how long writes are interrupted by faults of the primary,
+// through the -rw Service of a real cluster on a local Kubernetes, and what is lost.
+// It writes docs/benchmarks.json, and the table in docs/benchmarks.md from it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"cnmsql.co/test/testbed"
+)
+
+const (
+	jsonFile = "docs/benchmarks.json"
+	pageFile = "docs/benchmarks.md"
+)
+
+// options of the command line.
+type options struct {
+	only, durability string
+	runs             int
+	budget           time.Duration
+	table, keep      bool
+	trace            bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.only, "only", "", "measure only these, separated by commas, and anew: killed, pod-deleted, pod-force-deleted, hung, partitioned, powered-off, switchover, floor")
+	flag.StringVar(&o.durability, "durability", "", "measure only under these, separated by commas: async, semi-sync, quorum")
+	flag.IntVar(&o.runs, "runs", 10, "how often each fault is done")
+	flag.DurationVar(&o.budget, "for", 0, "begin no run after that long; the next call goes on where this one ends")
+	flag.BoolVar(&o.table, "table", false, "only write the table in "+pageFile+" anew from "+jsonFile)
+	flag.BoolVar(&o.keep, "keep", false, "leave the local Kubernetes behind")
+	flag.BoolVar(&o.trace, "trace", false, "print the steps of each run")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := bench(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// name of the local Kubernetes.
+const name = "bench"
+
+func bench(ctx context.Context, o options) error {
+	b, err := openBook(jsonFile)
+	if err != nil {
+		return err
+	}
+	if o.table {
+		return writeTable(pageFile, b)
+	}
+	begun := time.Now()
+	bed, err := testbed.Local(ctx, name, os.Stdout)
+	if err != nil {
+		return err
+	}
+	if !o.keep {
+		defer func() {
+			if err := testbed.Down(context.WithoutCancel(ctx), name, os.Stdout); err != nil {
+				fmt.Fprintln(os.Stderr, "bench:", err)
+			}
+		}()
+	}
+	if err := bed.Install(ctx, testbed.OperatorImage, testbed.MySQLImage); err != nil {
+		return err
+	}
+	s := &stage{bed: bed, trace: o.trace}
+	err = s.all(ctx, o, b, func() bool { return o.budget > 0 && time.Since(begun) > o.budget })
+	return errors.Join(err, b.save(), writeTable(pageFile, b))
+}
+
+// chosen: the list is empty or holds it.
+func chosen(list, name string) bool {
+	return list == "" || slices.Contains(strings.Split(list, ","), name)
+}
+
+// all measures what was chosen and is not complete yet.
+func (s *stage) all(ctx context.Context, o options, b *book, over func() bool) error {
+	if o.only != "" {
+		forget(b, o)
+	}
+	for _, d := range durabilities {
+		if err := s.under(ctx, o, b, d.name, d.spec, over); err != nil {
+			return err
+		}
+	}
+	if over() || !chosen(o.only, "floor") || o.only == "" && b.Floor != nil {
+		return nil
+	}
+	if err := s.set(ctx, durabilities[0].name, durabilities[0].spec); err != nil {
+		return err
+	}
+	var err error
+	b.Floor, err = s.measureFloor(ctx, o.runs)
+	return err
+}
+
+// under does all faults in turn, so that a call that is cut short has as many runs of
+// each.
+func (s *stage) under(ctx context.Context, o options, b *book, durability, spec string, over func() bool) error {
+	if !chosen(o.durability, durability) {
+		return nil
+	}
+	for n := range o.runs {
+		for _, f := range faults {
+			r := b.row(durability, f.name)
+			if !chosen(o.only, f.name) || len(r.Samples) > n || over() {
+				continue
+			}
+			if err := s.set(ctx, durability, spec); err != nil {
+				return err
+			}
+			if err := s.measure(ctx, f, b, r); err != nil {
+				return fmt.Errorf("%s under %s: %w", f.name, durability, err)
+			}
+		}
+	}
+	return nil
+}
+
+// forget drops what is to be measured anew.
+func forget(b *book, o options) {
+	for _, r := range b.Rows {
+		if chosen(o.only, r.Fault) && chosen(o.durability, r.Durability) {
+			r.Samples = nil
+		}
+	}
+	b.Rows = slices.DeleteFunc(b.Rows, func(r *row) bool { return len(r.Samples) == 0 })
+}
+
+func (s *stage) measure(ctx context.Context, f fault, b *book, r *row) error {
+	sample, err := s.run(ctx, f)
+	if err != nil {
+		return err
+	}
+	r.add(sample, load(), time.Now())
+	say("%s, %s, run %d: %.2f s, %d acknowledged, %d lost, Healthy after %.1f s", r.Fault, r.Durability, r.Runs, sample.Gap, sample.Acknowledged, sample.Lost, sample.Healthy)
+	return b.save()
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"time"
+)
+
+// row is what was measured of one fault under one durability. Times are seconds.
+type row struct {
+	Topology   string `json:"topology"`
+	Durability string `json:"durability"`
+	Fault      string `json:"fault"`
+	Runs       int    `json:"runs"`
+	// Min, Median and Max of the longest gap between two acknowledged writes.
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+	// Interruptions is the most gaps over a fifth of a second in one run.
+	Interruptions int `json:"interruptions"`
+	Acknowledged  int `json:"acknowledged"`
+	Lost          int `json:"lost"`
+	// Healthy is the time until all instances were Healthy again by themselves, from
+	// the fault, or from its end where a node was lost.
+	Healthy spread `json:"secondsUntilHealthy"`
+	// Diverged counts the runs after which the former primary waited for a human.
+	Diverged int `json:"diverged"`
+	// Steps are the medians of when each step was seen, since the fault.
+	Steps []step `json:"steps"`
+	// Load is the highest load average of one minute seen at a run's end.
+	Load    float64  `json:"load"`
+	Date    string   `json:"date"`
+	Samples []sample `json:"samples"`
+}
+
+type spread struct {
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+}
+
+// step of what happens between a fault and the first acknowledged write.
+type step struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+}
+
+// sample is one run.
+type sample struct {
+	Gap           float64 `json:"gap"`
+	Interruptions int     `json:"interruptions"`
+	Acknowledged  int     `json:"acknowledged"`
+	Lost          int     `json:"lost"`
+	// Healthy is 0 when a human had to help.
+	Healthy float64 `json:"healthy"`
+	Steps   []step  `json:"steps"`
+}
+
+// book is the file of all rows.
+type book struct {
+	file  string
+	Rows  []*row `json:"rows"`
+	Floor *floor `json:"floor,omitempty"`
+}
+
+func openBook(file string) (*book, error) {
+	b := &book{file: file}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return b, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, json.Unmarshal(text, b)
+}
+
+// row finds or makes the row of a fault.
+func (b *book) row(durability, fault string) *row {
+	for _, r := range b.Rows {
+		if r.Durability == durability && r.Fault == fault {
+			return r
+		}
+	}
+	r := &row{Topology: "replication", Durability: durability, Fault: fault}
+	b.Rows = append(b.Rows, r)
+	slices.SortStableFunc(b.Rows, func(a, c *row) int {
+		return cmp.Or(cmp.Compare(orderOf(a.Fault), orderOf(c.Fault)), cmp.Compare(durabilityOrder(a.Durability), durabilityOrder(c.Durability)))
+	})
+	return r
+}
+
+func (b *book) save() error {
+	b.Rows = slices.DeleteFunc(b.Rows, func(r *row) bool { return len(r.Samples) == 0 })
+	text, err := json.MarshalIndent(b, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(b.file, append(text, '\n'), 0o644)
+}
+
+// add counts a run into the row.
+func (r *row) add(s sample, load float64, at time.Time) {
+	r.Samples = append(r.Samples, s)
+	r.Load, r.Date = max(r.Load, load), at.UTC().Format(time.DateOnly)
+	var gaps, healthy []float64
+	steps := map[string][]float64{}
+	var order []string
+	r.Acknowledged, r.Lost, r.Diverged, r.Interruptions = 0, 0, 0, 0
+	for _, s := range r.Samples {
+		gaps = append(gaps, s.Gap)
+		r.Acknowledged, r.Lost = r.Acknowledged+s.Acknowledged, r.Lost+s.Lost
+		r.Interruptions = max(r.Interruptions, s.Interruptions)
+		if s.Healthy > 0 {
+			healthy = append(healthy, s.Healthy)
+		} else {
+			r.Diverged++
+		}
+		for _, st := range s.Steps {
+			if steps[st.Name] == nil {
+				order = append(order, st.Name)
+			}
+			steps[st.Name] = append(steps[st.Name], st.Seconds)
+		}
+	}
+	r.Runs, r.Min, r.Median, r.Max = len(gaps), slices.Min(gaps), median(gaps), slices.Max(gaps)
+	r.Healthy = spread{}
+	if len(healthy) > 0 {
+		r.Healthy = spread{median(healthy), slices.Max(healthy)}
+	}
+	r.Steps = nil
+	for _, name := range order {
+		r.Steps = append(r.Steps, step{name, median(steps[name])})
+	}
+	slices.SortStableFunc(r.Steps, func(a, b step) int { return cmp.Compare(a.Seconds, b.Seconds) })
+}
+
+// median of some values, the mean of the middle two where there are two.
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return milli((sorted[(n-1)/2] + sorted[n/2]) / 2)
+}
+
+// milli rounds seconds to thousandths.
+func milli(seconds float64) float64 { return math.Round(seconds*1000) / 1000 }
+
+func secondsOf(d time.Duration) float64 { return milli(d.Seconds()) }

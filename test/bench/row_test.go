@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestARowSaysWhatItsRunsWere(t *testing.T) {
+	b, err := openBook(filepath.Join(t.TempDir(), "none.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := b.row("quorum", "killed")
+	for i, gap := range []float64{0.9, 0.2, 0.4, 0.3} {
+		s := sample{Gap: gap, Interruptions: 1, Acknowledged: 100, Healthy: float64(i), Steps: []step{{"writable", gap / 2}}}
+		if i == 3 {
+			s.Steps, s.Lost, s.Interruptions = nil, 2, 3
+		}
+		r.add(s, float64(i), time.Now())
+	}
+	if r.Runs != 4 || r.Min != 0.2 || r.Median != 0.35 || r.Max != 0.9 || r.Acknowledged != 400 || r.Lost != 2 || r.Interruptions != 3 || r.Load != 3 {
+		t.Errorf("%+v", r)
+	}
+	// The first run did not become Healthy without help.
+	if r.Diverged != 1 || r.Healthy != (spread{2, 3}) {
+		t.Errorf("diverged %d, Healthy %+v", r.Diverged, r.Healthy)
+	}
+	if len(r.Steps) != 1 || r.Steps[0] != (step{"writable", 0.2}) {
+		t.Errorf("steps %v", r.Steps)
+	}
+}
+
+func TestRowsAreKeptInTheOrderOfTheTable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rows.json")
+	b, _ := openBook(file)
+	for _, r := range []*row{b.row("quorum", "switchover"), b.row("quorum", "killed"), b.row("async", "killed")} {
+		r.add(sample{Gap: 1, Healthy: 1}, 0, time.Now())
+	}
+	b.row("async", "hung") // never measured
+	if err := b.save(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := openBook(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for _, r := range again.Rows {
+		order = append(order, r.Fault+" "+r.Durability)
+	}
+	if got := strings.Join(order, ", "); got != "killed async, killed quorum, switchover quorum" {
+		t.Error(got)
+	}
+	forget(again, options{only: "killed", durability: "quorum"})
+	if len(again.Rows) != 2 || again.Rows[0].Durability != "async" || again.Rows[1].Fault != "switchover" {
+		t.Errorf("%+v", again.Rows)
+	}
+}
+
+func TestTheTableSaysWhichBudgetIsMissed(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(page, []byte("before\n"+tableBegins+"\nold\n"+tableEnds+"\nafter\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := &book{}
+	b.row("async", "partitioned").add(sample{Gap: 17.9, Healthy: 4}, 0, time.Now())
+	b.row("quorum", "partitioned").add(sample{Gap: 5.1, Healthy: 4}, 0, time.Now())
+	b.row("quorum", "switchover").add(sample{Gap: 0.7}, 0, time.Now())
+	for range 2 { // a table replaces the one before
+		if err := writeTable(page, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, _ := os.ReadFile(page)
+	for _, want := range []string{
+		"before\n" + tableBegins, tableEnds + "\nafter\n",
+		"| node partitioned | async | 1 | 17.90 s | 17.90 s | 17.90 s | max ≤ 18 s | yes |",
+		"| node partitioned | quorum | 1 | 5.10 s | 5.10 s | 5.10 s | median ≤ 5 s | **no** |",
+		"| planned switchover | quorum | 1 | 0.70 s | 0.70 s | 0.70 s | median ≤ 0.3 s, max ≤ 0.6 s | **no** |",
+	} {
+		if strings.Count(string(text), want) != 1 {
+			t.Errorf("not once in the page: %s\n%s", want, text)
+		}
+	}
+	if strings.Contains(string(text), "old") {
+		t.Error("the former table is still there")
+	}
+	if err := writeTable(filepath.Join(t.TempDir(), "none.md"), b); err == nil {
+		t.Error("no page, and no error")
+	}
+}
