@@ -32,11 +32,15 @@ var faults = []fault{
 	{"switchover", "planned switchover", switchOver, nil},
 }
 
-// durabilities by the names of the table, with what stands in the Cluster for them.
-var durabilities = []struct{ name, spec string }{
-	{"async", ""},
-	{"semi-sync", "  mysql: {semiSync: {enabled: true, dataDurability: preferred}}\n"},
-	{"quorum", "  mysql: {semiSync: {enabled: true, dataDurability: quorum}}\n"},
+// durability by its name in the table, with its topology and what stands in the
+// Cluster for it.
+type durability struct{ name, topology, spec string }
+
+var durabilities = []durability{
+	{"async", "replication", ""},
+	{"semi-sync", "replication", "  mysql: {semiSync: {enabled: true, dataDurability: preferred}}\n"},
+	{"quorum", "replication", "  mysql: {semiSync: {enabled: true, dataDurability: quorum}}\n"},
+	{"group", "groupReplication", "  replication: {mode: groupReplication}\n"},
 }
 
 func orderOf(name string) int {
@@ -44,7 +48,7 @@ func orderOf(name string) int {
 }
 
 func durabilityOrder(name string) int {
-	return slices.IndexFunc(durabilities, func(d struct{ name, spec string }) bool { return d.name == name })
+	return slices.IndexFunc(durabilities, func(d durability) bool { return d.name == name })
 }
 
 func send(sig syscall.Signal) func(context.Context, *stage, *corev1.Pod) (time.Time, error) {

@@ -34,7 +34,7 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.only, "only", "", "measure only these, separated by commas, and anew: killed, pod-deleted, pod-force-deleted, hung, partitioned, powered-off, switchover, floor")
-	flag.StringVar(&o.durability, "durability", "", "measure only under these, separated by commas: async, semi-sync, quorum")
+	flag.StringVar(&o.durability, "durability", "", "measure only under these, separated by commas: async, semi-sync, quorum, group")
 	flag.IntVar(&o.runs, "runs", 10, "how often each fault is done")
 	flag.DurationVar(&o.budget, "for", 0, "begin no run after that long; the next call goes on where this one ends")
 	flag.BoolVar(&o.table, "table", false, "only write the table in "+pageFile+" anew from "+jsonFile)

@@ -86,7 +86,7 @@ func (b *book) row(durability, fault string) *row {
 			return r
 		}
 	}
-	r := &row{Topology: "replication", Durability: durability, Fault: fault}
+	r := &row{Topology: durabilities[durabilityOrder(durability)].topology, Durability: durability, Fault: fault}
 	b.Rows = append(b.Rows, r)
 	slices.SortStableFunc(b.Rows, func(a, c *row) int {
 		return cmp.Or(cmp.Compare(orderOf(a.Fault), orderOf(c.Fault)), cmp.Compare(durabilityOrder(a.Durability), durabilityOrder(c.Durability)))

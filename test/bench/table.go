@@ -22,18 +22,27 @@ const leaseTTL = 15
 func budgetOf(fault, durability string) budget {
 	switch fault {
 	case "killed":
+		if durability == "group" {
+			return budget{7, 0}
+		}
 		return budget{1, 2}
 	case "pod-deleted":
 		return budget{0.5, 0}
 	case "pod-force-deleted":
+		if durability == "group" {
+			return budget{1.5, 0}
+		}
 		return budget{1, 0}
 	case "hung":
 		return budget{0, 10}
 	case "switchover":
 		return budget{0.3, 0.6}
 	}
-	if durability == "quorum" {
+	switch durability {
+	case "quorum":
 		return budget{5, 0}
+	case "group":
+		return budget{8, 0}
 	}
 	return budget{0, leaseTTL + 3}
 }

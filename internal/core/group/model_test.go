@@ -305,7 +305,7 @@ func (w *world) run() string {
 			fmt.Fprintf(&b, "- %s\n", e)
 			w.carryOut(e)
 		}
-		soon := plan.Recheck > 0 && plan.Recheck <= 2*time.Second
+		soon := plan.Recheck > 0 && plan.Recheck <= 3*time.Second
 		if w.image() == before && !soon {
 			break
 		}

@@ -11,7 +11,7 @@ import (
 
 // labelPause is kept between a change of -rw and those of labels, which would overtake
 // it on their way to kube-proxy otherwise.
-const labelPause = 300 * time.Millisecond
+const labelPause = 250 * time.Millisecond
 
 // route points writes at the primary by its name, and labels the Pods by what the
 // group says of them. Who is known not to be online is in no Service.

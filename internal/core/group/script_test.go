@@ -169,7 +169,7 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 func (w *world) podIs(t *testing.T, in *instance, what string) {
 	switch what {
 	case "stopping":
-		in.pod.Terminating = true
+		in.pod.Terminating, in.pod.Grace = true, 30*time.Second
 	case "demote":
 		in.pod.DemoteRequested = true
 	case "fence":

@@ -8,9 +8,13 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// routeQuiet is how long kube-proxy holds back a second change of endpoints. The Pod of
-// a primary that is being deleted is the first; it is served meanwhile.
-const routeQuiet = time.Second
+const (
+	// routeQuiet is how long kube-proxy is busy with the deletion of a Pod, which is
+	// served meanwhile. Package async has measured it.
+	routeQuiet = 2500 * time.Millisecond
+	// leisure is the least time to stop within which that is waited for.
+	leisure = 10 * time.Second
+)
 
 // switchOver asks the group for another primary, when somebody wishes one, and gives
 // up at the deadline. There is no way back to go: the group is consistent at any time.
@@ -33,14 +37,23 @@ func (d *decision) switchOver() {
 		d.giveUp(op, core.RefusalTargetNotOnline, fmt.Sprintf("%s cannot become primary: %s; %s stays primary", op.To, why, op.From))
 		return
 	}
-	if until := op.StartedAt.Add(routeQuiet); op.Reason == core.ReasonPodTerminating && d.now().Before(until) && !d.now().Before(op.StartedAt) {
+	if d.wouldWaitForRoute(op) {
 		d.say(op.From + " still takes writes until writes can be led to " + op.To + " at once")
-		d.recheckAt(until)
+		d.recheckAt(op.StartedAt.Add(routeQuiet))
 		return
 	}
 	d.do(core.SetGroupPrimary{Instance: d.seen.primary, Primary: op.To, UUID: d.seen.members[op.To].UUID, Epoch: d.s.Epoch})
 	d.say(fmt.Sprintf("handing over from %s to %s (%s)", op.From, op.To, op.Reason))
 	d.recheckAt(op.Deadline)
+}
+
+// wouldWaitForRoute: the deletion of the primary's Pod has just changed the endpoints, so
+// that writes which were stopped now would not reach the target before the next change
+// is let through. A start that lies ahead is of another operator's clock.
+func (d *decision) wouldWaitForRoute(op *core.Operation) bool {
+	since := d.now().Sub(op.StartedAt)
+	pod, _ := d.o.Instance(op.From).Pod.Get()
+	return pod.Terminating && pod.Grace >= leisure && since >= 0 && since < routeQuiet
 }
 
 func (d *decision) giveUp(op *core.Operation, reason core.Reason, message string) {
