@@ -147,6 +147,19 @@ func groupTrouble() *Facts {
 	return f
 }
 
+// forced: demo-3 went on alone, and demo-2 has come back.
+func forced() *Facts {
+	f := minority()
+	f.phase(core.PhaseDegraded, core.PrimaryHealthy, "waiting for demo-1 (no answer), demo-2 (Joining)")
+	s := &f.Cluster.Status
+	s.CurrentPrimary, s.PrimaryEpoch, s.PrimaryFailingSince = "demo-3", 6, nil
+	g := s.GroupReplication
+	g.HasQuorum, g.PrimaryMember, g.ViewID, g.ObservedViewMax, g.LeftOut = true, "demo-3", "17:7", 1, []string{"demo-1", "demo-2"}
+	g.Members[2].Role = "PRIMARY"
+	f.member("demo-2", core.MemberRecovering, true)
+	return f
+}
+
 func unmade() *Facts {
 	f := untouched()
 	f.Cluster.Spec.MySQL.SemiSync, f.Cluster.Spec.Replication.Mode = nil, v1alpha1.ReplicationGroup
@@ -157,7 +170,7 @@ func unmade() *Facts {
 
 func init() {
 	for name, situation := range map[string]func() *Facts{
-		"online": online, "minority": minority, "alone": alone, "nobody": nobody, "unobserved": unobserved, "trouble": groupTrouble, "unmade": unmade,
+		"online": online, "minority": minority, "alone": alone, "nobody": nobody, "unobserved": unobserved, "trouble": groupTrouble, "forced": forced, "unmade": unmade,
 	} {
 		situations["group-"+name] = situation
 	}

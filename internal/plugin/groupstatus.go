@@ -182,6 +182,9 @@ func noteOf(m Member) string {
 	if m.Diverged {
 		notes = append(notes, "holds transactions that the group lacks")
 	}
+	if m.LeftOut {
+		notes = append(notes, "left out by the last recovery")
+	}
 	if m.State == string(core.MemberUnknown) {
 		notes = append(notes, "nobody could be asked")
 	}

@@ -159,6 +159,8 @@ type Member struct {
 	Reachable bool `json:"reachable"`
 	Fenced    bool `json:"fenced,omitempty"`
 	Diverged  bool `json:"diverged,omitempty"`
+	// LeftOut: a recovery of the quorum went on without it, and it is not back yet.
+	LeftOut bool `json:"leftOut,omitempty"`
 }
 
 // Clone is the progress of a clone.

@@ -217,14 +217,14 @@ func groupOf(c *v1alpha1.Cluster) *Group {
 	}
 	out.Name, out.Bootstrapped, out.HasQuorum, out.ViewID = g.GroupName, g.Bootstrapped, g.HasQuorum, g.ViewID
 	out.Primary = orElse(g.PrimaryMember, out.Primary)
-	out.Size = max(int(g.ObservedViewMax), len(s.InstanceNames))
+	out.Size = max(int(g.ObservedViewMax), len(s.InstanceNames)-len(g.LeftOut))
 	out.Majority = out.Size/2 + 1
 	for _, m := range g.Members {
 		if m.State == string(core.MemberOnline) {
 			out.Online++
 		}
 		out.Members = append(out.Members, Member{Name: m.Instance, State: m.State, Role: m.Role, Reachable: m.Reachable,
-			Fenced: slices.Contains(s.FencedInstances, m.Instance), Diverged: slices.Contains(s.DivergedInstances, m.Instance)})
+			Fenced: slices.Contains(s.FencedInstances, m.Instance), Diverged: slices.Contains(s.DivergedInstances, m.Instance), LeftOut: slices.Contains(g.LeftOut, m.Instance)})
 	}
 	return out
 }
