@@ -120,15 +120,10 @@ func (m *manager) bootstrapGroup(ctx context.Context, a agent.BootstrapGroup) er
 	return m.startGroup(true)
 }
 
-// startGroup joins the group, or makes it. That this data is of the group is
-// remembered before: it must never make another.
+// startGroup joins the group, or makes it.
 func (m *manager) startGroup(bootstrap bool) error {
 	account, err := readAccount(m.opt.Dirs.Replication)
 	if err != nil {
-		return err
-	}
-	name := get(m, func(s *state) string { return s.view.Group.Name })
-	if err := m.memory.change(func(r *remembered) { r.GroupOf = name }); err != nil {
 		return err
 	}
 	m.update(func(s *state) { s.member.triedAt, s.member.failed = time.Now(), "" })
@@ -149,6 +144,12 @@ func (m *manager) startGroup(bootstrap bool) error {
 		m.poll(ctx)
 		return nil
 	})
+}
+
+// rememberGroup: this data is of a group that the operator knows of. From then on it
+// never makes one by itself, whatever a Cluster says whose status was lost.
+func (m *manager) rememberGroup(name string) error {
+	return m.memory.change(func(r *remembered) { r.GroupOf = name })
 }
 
 // seeds are the addresses of the others, whoever of them is there.

@@ -205,6 +205,8 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		return m.startGroup(false)
 	case agent.LeaveGroup:
 		return m.leaveGroup()
+	case agent.RememberGroup:
+		return m.rememberGroup(a.Name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()

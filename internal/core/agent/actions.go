@@ -108,6 +108,9 @@ type SettleRole struct{ Role core.MemberRole }
 // AdmitMembers lets these addresses speak with the member, comma-separated, and no other.
 type AdmitMembers struct{ Addresses string }
 
+// RememberGroup keeps on the volume that this data is of a group that was made.
+type RememberGroup struct{ Name string }
+
 // RaiseProtocol has the group speak the protocol of the version that all its members
 // run by now.
 type RaiseProtocol struct{ Version string }
@@ -135,6 +138,7 @@ func (LeaveGroup) action()     {}
 func (SettleRole) action()     {}
 func (RaiseProtocol) action()  {}
 func (AdmitMembers) action()   {}
+func (RememberGroup) action()  {}
 
 func (a Initialize) String() string {
 	if a.Bootstrap {
@@ -182,4 +186,5 @@ func (a SettleRole) String() string { return "close sessions of before it became
 func (a RaiseProtocol) String() string {
 	return "have the group speak the protocol of " + a.Version
 }
-func (a AdmitMembers) String() string { return "admit " + a.Addresses }
+func (a AdmitMembers) String() string  { return "admit " + a.Addresses }
+func (a RememberGroup) String() string { return "remember the group " + a.Name }

@@ -23,7 +23,8 @@ type Membership struct {
 
 // MemberFacts are what a member knows of itself, besides what any instance knows.
 type MemberFacts struct {
-	// Of is the group that this data has been a member of; "" for none.
+	// Of is the group that this data was a member of when the operator knew that there
+	// was one; "" for none.
 	Of string
 	// RebootEpoch is the epoch of the last order to make the group anew from this
 	// data.
@@ -165,8 +166,10 @@ func leaveOnWish(f *Facts) (Decision, bool) {
 // inGroup: nothing is left to do for a member, but that sessions of its former role
 // do not survive a change of it.
 func inGroup(f *Facts) (Decision, bool) {
-	v := f.view()
+	v, g := f.view(), f.Cluster.Group
 	switch {
+	case v.State == core.MemberOnline && g.Bootstrapped && f.Member.Of != g.Name:
+		return say(core.Running, "", "", RememberGroup{g.Name})
 	case v.State == core.MemberOnline && v.Role != f.Member.Settled:
 		return say(core.Running, "", "", SettleRole{v.Role})
 	case v.State == core.MemberOnline && !v.HasQuorum():
@@ -205,7 +208,7 @@ func join(f *Facts) (Decision, bool) {
 	switch {
 	case f.Member.RebootEpoch != 0 && f.Member.RebootEpoch == f.Cluster.Epoch && g.Bootstrapped:
 		return say(core.Running, "Rebooting", "makes the group anew, as a human asked for", BootstrapGroup{Reboot: true})
-	case !g.Bootstrapped && g.Bootstrapper == f.Me && f.Member.Of != "" && f.Member.Of != g.Name:
+	case !g.Bootstrapped && g.Bootstrapper == f.Me && f.Member.Of != "":
 		return say(core.Running, "DataWithoutStatus", "this data was a member of the group "+f.Member.Of+", and the Cluster says that there never was a group: nothing is made; restore the Cluster's status, or start with an empty volume")
 	case !g.Bootstrapped && g.Bootstrapper == f.Me:
 		return say(core.Running, "Bootstrapping", "makes the group", BootstrapGroup{})

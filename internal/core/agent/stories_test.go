@@ -20,6 +20,10 @@ import (
 //
 //	new                    an instance with an empty volume, a cluster without a primary
 //	replica                populated, running, following the primary db-2 of epoch 3
+//	newmember              an empty volume, a group g-1 that db-1 is to make
+//	member                 an online secondary of the group g-1 in epoch 3, db-2 is its primary
+//	group k=v …            name made by of reboot tried failed settled admitted addresses protocol
+//	view k=v …             of mysqld: state role others=db-2:ONLINE:PRIMARY,… ; none
 //	primary                populated, writable in epoch 3, the lease held
 //	cluster k=v …          epoch promotion=who@epoch proof pod node required acks current
 //	                       established diverged instances durability lease deleting
@@ -57,6 +61,10 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		s.f = replica()
 	case "primary":
 		s.f, s.away = primary(), false
+	case "newmember":
+		s.f = newMember()
+	case "member":
+		s.f = member()
 	case "pass":
 		by, err := time.ParseDuration(d.CmdArgs[0].Key)
 		if err != nil {
@@ -75,7 +83,7 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		return "yes"
 	default:
 		set := map[string]func(*story, string, string) bool{"cluster": (*story).cluster, "me": (*story).me,
-			"mysqld": (*story).mysqld, "server": (*story).server, "position": (*story).position}[d.Cmd]
+			"group": (*story).group, "view": (*story).view, "mysqld": (*story).mysqld, "server": (*story).server, "position": (*story).position}[d.Cmd]
 		if set == nil {
 			d.Fatalf(t, "nobody knows the directive %s", d.Cmd)
 		}

@@ -15,8 +15,8 @@ func Decide(o core.Observation) core.Plan {
 		return d.plan
 	}
 	d.names()
-	d.pin()
 	d.seen = see(&o, d.g)
+	d.pin()
 	d.mirror()
 	d.judge()
 	d.fence()
@@ -84,12 +84,32 @@ func (d *decision) pin() {
 	if d.s.Epoch == 0 {
 		d.s.Epoch = 1
 	}
-	if !d.g.Bootstrapped && d.s.TargetPrimary == "" {
+	if !d.g.Bootstrapped && d.s.TargetPrimary == "" && !d.seen.agreed && !d.foundData() {
 		first := d.o.Cluster.Name + "-1"
 		d.s.TargetPrimary, d.s.TargetPrimaryAt = first, d.now()
 		d.tell(core.ReasonGroupBootstrap, first+" is to make the group "+d.g.Name)
 		d.plan.Again = true
 	}
+}
+
+// foundData: there may be data of a group, although the Cluster says that there never was
+// one. Its status was lost, and a group that is made now would be a second one.
+func (d *decision) foundData() bool {
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		r, known := in.Report.Get()
+		vol, _ := in.Volume.Get()
+		switch {
+		case known && r.Data == core.DataPopulated:
+			d.block(core.RefusalDataWithoutStatus, in.Name+" holds data, and the Cluster says that there never was a group: nothing is made. Bring the members back, so that they are taken over as they are, or restore the Cluster's status")
+			return true
+		case !vol.Exists || hasNoData(in):
+		default:
+			d.say("waiting to hear from " + in.Name + " whether it holds data")
+			return true
+		}
+	}
+	return false
 }
 
 func (d *decision) now() time.Time { return d.o.Now }

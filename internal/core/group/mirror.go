@@ -51,6 +51,10 @@ func (d *decision) takeBack() {
 // noteBootstrap: the one instance that may make the group says that it has. From
 // here on nobody ever makes it again.
 func (d *decision) noteBootstrap() {
+	if d.seen.agreed { // the group lives, and the Cluster's status was lost
+		d.adopt(d.seen.primary)
+		return
+	}
 	in := d.o.Instance(d.s.TargetPrimary)
 	if in == nil {
 		return
@@ -59,13 +63,22 @@ func (d *decision) noteBootstrap() {
 	if !known || v.State != core.MemberOnline || v.Role != core.MemberPrimary || !v.HasQuorum() {
 		return
 	}
+	// The electorate is this one member, for nobody else may have joined.
+	d.seen = agreedOn(d.o, v)
+	d.adopt(in.Name)
+}
+
+func (d *decision) adopt(primary string) {
 	d.g.Bootstrapped = true
+	for i := range d.o.Instances { // orders of an earlier epoch would be refused
+		if r, known := d.o.Instances[i].Report.Get(); known {
+			d.s.Epoch = max(d.s.Epoch, r.SeenEpoch)
+		}
+	}
 	if d.s.EstablishedAt.IsZero() {
 		d.s.EstablishedAt = d.now()
 	}
-	d.tell(core.ReasonGroupBootstrapped, in.Name+" has made the group "+d.g.Name)
-	// The electorate is this one member, for nobody else may have joined.
-	d.seen = agreedOn(d.o, v)
+	d.tell(core.ReasonGroupBootstrapped, primary+" has made the group "+d.g.Name)
 	d.plan.Again = true
 }
 

@@ -20,6 +20,7 @@ type instance struct {
 
 	up       bool // mysqld runs
 	joined   bool // since it was started
+	was      bool // a member of a group that is known to be made
 	data     core.DataState
 	executed gtid.Set
 	received gtid.Set
@@ -204,6 +205,7 @@ func (w *world) report(in *instance) core.Report {
 func (w *world) manage() {
 	s := w.cluster.Status
 	for _, in := range w.all {
+		in.was = in.was || in.joined && s.Group != nil && s.Group.Bootstrapped
 		in.pod.Ready = in.up && w.isMember(in.name) && in.stale == nil
 		wanted := in.up && in.pod.Exists && in.data == core.DataPopulated && in.errant.IsEmpty() && !in.stopping &&
 			in.frozen <= s.Epoch && !slices.Contains(s.Fenced, in.name)
@@ -215,7 +217,7 @@ func (w *world) manage() {
 		case in.joined && in.up && !wanted:
 			w.leave(in.name)
 		case !wanted || in.joined && in.stale == nil || s.Group == nil:
-		case !s.Group.Bootstrapped && s.TargetPrimary == in.name:
+		case !s.Group.Bootstrapped && s.TargetPrimary == in.name && !in.was:
 			w.become([]string{in.name})
 		case s.Group.Bootstrapped && w.hasQuorum() && in.part == 0:
 			w.become(append(without(w.view, in.name), in.name))

@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"strings"
+
+	"cnmsql.co/internal/core"
+)
+
+func newMember() *Facts {
+	f := fresh()
+	f.Cluster.Epoch = 1
+	f.Cluster.Group = &Membership{Name: "g-1", Bootstrapper: "db-1"}
+	return f
+}
+
+func member() *Facts {
+	f := populated()
+	f.Cluster.Group = &Membership{Name: "g-1", Bootstrapper: "db-2", Bootstrapped: true}
+	f.Cluster.CurrentPrimary = "db-2"
+	f.Member = MemberFacts{Of: "g-1", Settled: core.MemberSecondary, ProtocolOf: "9.7.4"}
+	f.Server.Group = &core.GroupView{State: core.MemberOnline, Role: core.MemberSecondary, ViewID: "v:1", Members: []core.ViewMember{
+		{Host: "db-1", UUID: "1", State: core.MemberOnline, Role: core.MemberSecondary, Version: "9.7.4"},
+		{Host: "db-2", UUID: "2", State: core.MemberOnline, Role: core.MemberPrimary, Version: "9.7.4"},
+		{Host: "db-3", UUID: "3", State: core.MemberOnline, Role: core.MemberSecondary, Version: "9.7.4"},
+	}}
+	return f
+}
+
+func (s *story) group(key, value string) bool {
+	g, m := s.f.Cluster.Group, &s.f.Member
+	switch key {
+	case "name":
+		g.Name = value
+	case "made":
+		g.Bootstrapped = value != "no"
+	case "by":
+		g.Bootstrapper = value
+	case "addresses":
+		g.Addresses = strings.Split(value, ",")
+	case "of":
+		m.Of = value
+	case "reboot":
+		m.RebootEpoch = number(value)
+	case "tried":
+		m.TriedAt = s.f.Now
+	case "failed":
+		m.Failed = value
+	case "settled":
+		m.Settled = core.MemberRole(value)
+	case "admitted":
+		m.Admitted = value
+	case "protocol":
+		m.ProtocolOf = value
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *story) view(key, value string) bool {
+	v := s.f.Server.Group
+	switch key {
+	case "state":
+		v.State = core.MemberState(value)
+		if v.State == core.MemberOffline {
+			v.Members, v.Role = nil, ""
+		}
+	case "role":
+		v.Role = core.MemberRole(value)
+	case "lost":
+		for i := range v.Members {
+			if strings.Contains(value, v.Members[i].Host) {
+				v.Members[i].State = core.MemberUnreachable
+			}
+		}
+	case "version":
+		for i := range v.Members {
+			v.Members[i].Version = value
+		}
+	default:
+		return false
+	}
+	return true
+}
