@@ -2,6 +2,7 @@ package crd
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -166,7 +167,8 @@ func TestAMemberMayRingItsDoorbellAndNoMore(t *testing.T) {
 		apply(t, as(t, "cnmsql-system", "cnmsql-operator"), u, resources.FieldManager)
 	}
 	for _, name := range []string{"bell-1", "bell-2"} {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: made.Namespace},
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: made.Namespace, Annotations: map[string]string{"other": "stays"},
+			Labels: map[string]string{v1alpha1.LabelInstance: name, v1alpha1.LabelRole: v1alpha1.RoleReplica}},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "mysql", Image: "mysql"}}}}
 		if err := api(t).Create(ctx, pod); err != nil {
 			t.Fatal(err)
@@ -174,13 +176,26 @@ func TestAMemberMayRingItsDoorbellAndNoMore(t *testing.T) {
 		t.Cleanup(func() { _ = api(t).Delete(ctx, pod, client.GracePeriodSeconds(0)) })
 	}
 	c := as(t, made.Namespace, "bell-1")
-	ring := func(name string) error {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: made.Namespace}}
-		return c.Patch(ctx, pod, merge(`{"metadata":{"annotations":{"`+v1alpha1.AnnotationGroupObserved+`":"1"}}}`))
+	change := func(name, patch string) error {
+		return c.Patch(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: made.Namespace}}, merge(patch))
 	}
+	const bell = `{"metadata":{"annotations":{"` + v1alpha1.AnnotationGroupObserved + `":"1"}}}`
 	u := cluster(t, made.Name, "{}")
-	judge(t, ring("bell-1"), "")
-	judge(t, ring("bell-2"), "forbidden")
+	judge(t, change("bell-1", bell), "")
+	judge(t, change("bell-1", strings.Replace(bell, `"1"`, `"2"`, 1)), "")
+	judge(t, change("bell-2", bell), "forbidden")
+	for name, r := range map[string]struct{ patch, refused string }{
+		"the name that -rw selects by": {`{"metadata":{"labels":{"` + v1alpha1.LabelInstance + `":"bell-2"}}}`, "neither labels, finalizers nor owners"},
+		"no label at all":              {`{"metadata":{"labels":null}}`, "neither labels, finalizers nor owners"},
+		"its role":                     {`{"metadata":{"labels":{"` + v1alpha1.LabelRole + `":"primary"}}}`, "neither labels, finalizers nor owners"},
+		"a finalizer":                  {`{"metadata":{"finalizers":["x.io/y"]}}`, "neither labels, finalizers nor owners"},
+		"its own fencing":              {`{"metadata":{"annotations":{"` + v1alpha1.AnnotationFencing + `":"on"}}}`, "not " + v1alpha1.AnnotationFencing},
+		"the removal of another":       {`{"metadata":{"annotations":{"other":null}}}`, "not other"},
+		"its image":                    {`{"spec":{"containers":[{"name":"mysql","image":"evil"}]}}`, "and nothing of its spec"},
+	} {
+		t.Run(name, func(t *testing.T) { judge(t, change("bell-1", r.patch), r.refused) })
+	}
+	judge(t, api(t).Patch(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bell-1", Namespace: made.Namespace}}, merge(`{"metadata":{"labels":{"`+v1alpha1.LabelRole+`":"primary"}}}`)), "")
 	judge(t, c.Get(ctx, client.ObjectKeyFromObject(u), u), "")
 	judge(t, c.Status().Patch(ctx, u, merge(`{"status":{"phase":"Healthy"}}`)), "forbidden")
 	judge(t, c.Get(ctx, client.ObjectKey{Namespace: made.Namespace, Name: resources.Names(made.Name).Lease()}, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}}), "forbidden")

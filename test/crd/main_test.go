@@ -63,7 +63,7 @@ func prepare() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"policy-parameters.yaml", "policy-instance-status.yaml", "policy-promotion.yaml", "policy-group.yaml"} {
+	for _, name := range []string{"policy-parameters.yaml", "policy-instance-status.yaml", "policy-promotion.yaml", "policy-instance-pod.yaml", "policy-group.yaml"} {
 		if err := install(c, filepath.Join(chart, "templates", name)); err != nil {
 			return err
 		}
