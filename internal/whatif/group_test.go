@@ -149,7 +149,10 @@ func TestAGroupThatIsNotSeenOrNotMadeIsNotPlayed(t *testing.T) {
 		t.Error(err)
 	}
 	o = members(3)
-	o.Cluster.Status.Group.Bootstrapped, o.Cluster.Status.TargetPrimary = false, "db-9"
+	o.Cluster.Status.Group.Bootstrapped = false
+	for i := range o.Instances {
+		says(o, o.Instances[i].Name, func(r *core.Report) { r.Server.Group = &core.GroupView{State: core.MemberOffline} })
+	}
 	if _, err := Play(*o, []string{"db-1"}, NodeLost); err == nil || !strings.Contains(err.Error(), "not made yet") {
 		t.Error(err)
 	}
