@@ -29,6 +29,8 @@ type caller struct {
 	yes bool
 	// ask is how a manager is asked for its word; see askManagers.
 	ask func(ctx context.Context, instance string) (word, error)
+	// silent tells of the last observation why who did not answer.
+	silent map[string]string
 }
 
 func newCaller(cmd *cobra.Command, s *session, cluster string, yes bool) caller {

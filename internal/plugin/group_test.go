@@ -369,7 +369,7 @@ func TestRecoverTellsWhoIsLeftWhatIsLostAndTheDanger(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{
-		"  demo-1: no answer",
+		"  demo-1: NOT KNOWN: no answer within 3s",
 		"  demo-3: ONLINE SECONDARY, but has lost the majority; holds 1000 transactions",
 		"demo-3 goes on alone as the whole group.",
 		"Left out: demo-1, demo-2. They may join again",

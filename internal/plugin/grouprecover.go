@@ -91,7 +91,7 @@ func (r *recoverer) tell(c *v1alpha1.Cluster, o *core.Observation, plan whatif.R
 	r.say("Cluster %s/%s: %s. %s", c.Namespace, c.Name, orElse(c.Status.Phase, "Unknown"), c.Status.PhaseReason)
 	r.say("Its instances, as they answer from here:")
 	for i := range o.Instances {
-		r.say("  %s: %s", o.Instances[i].Name, memberSays(&o.Instances[i]))
+		r.say("  %s: %s", o.Instances[i].Name, memberSays(&o.Instances[i], r.silent[o.Instances[i].Name]))
 	}
 	for _, note := range notes {
 		r.say("  ?: %s", note)
@@ -102,10 +102,10 @@ func (r *recoverer) tell(c *v1alpha1.Cluster, o *core.Observation, plan whatif.R
 }
 
 // memberSays is an instance's own word about itself in the group.
-func memberSays(in *core.Instance) string {
+func memberSays(in *core.Instance, problem string) string {
 	rep, known := in.Report.Get()
 	if !known {
-		return "no answer"
+		return "NOT KNOWN: " + orElse(problem, "no answer")
 	}
 	v := viewOf(&rep)
 	if rep.Server == nil {

@@ -43,7 +43,9 @@ func (p *caller) observe(ctx context.Context) (o core.Observation, notes []strin
 			notes = append(notes, note)
 		}
 	}
+	p.silent = map[string]string{}
 	for _, name := range observation.InstanceNames(c, objs) {
+		p.silent[name] = said[name].Problem
 		o.Instances = append(o.Instances, instanceSeen(c, name, objs, said[name]))
 	}
 	o.Now = p.now()
