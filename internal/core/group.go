@@ -127,6 +127,7 @@ const (
 	ReasonQuorumForced      Reason = "QuorumRecoveryForced"
 	ReasonMemberRejoined    Reason = "MemberOnline"
 	ReasonEvenSize          Reason = "EvenGroupSize"
+	ReasonGroupAlone        Reason = "OnlyMemberRestarted"
 )
 
 // Refusals of group replication.

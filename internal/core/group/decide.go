@@ -20,6 +20,7 @@ func Decide(o core.Observation) core.Plan {
 	d.mirror()
 	d.judge()
 	d.fence()
+	d.welcomeBack()
 	d.provision()
 	d.reinit()
 	d.switchOver()

@@ -71,6 +71,8 @@ func (d *decision) reinit() {
 		case in == nil:
 			d.warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be made anew")
 			d.do(core.ClearReinit{Instance: name})
+		case d.isSurplus(in): // it is removed, and its data with it
+			d.do(core.ClearReinit{Instance: name})
 		case d.s.CurrentPrimary == name:
 			d.warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
 			d.do(core.ClearReinit{Instance: name})
@@ -84,6 +86,19 @@ func (d *decision) reinit() {
 			return
 		default:
 			return
+		}
+	}
+}
+
+// welcomeBack: a member that was asked to leave, and need not any more, joins again in
+// the next epoch.
+func (d *decision) welcomeBack() {
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		r, known := in.Report.Get()
+		if known && r.FrozenBelow > d.s.Epoch && !d.isSurplus(in) && !slices.Contains(d.o.Cluster.Reinit, in.Name) {
+			d.s.Epoch = r.FrozenBelow
+			d.plan.Again = true
 		}
 	}
 }

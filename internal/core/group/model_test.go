@@ -156,7 +156,8 @@ func (w *world) says(in *instance) *core.GroupView {
 	}
 	for _, name := range names {
 		m := core.ViewMember{Host: name + ".ns.svc", UUID: "uuid-" + name, State: core.MemberOnline, Role: core.MemberSecondary}
-		if !w.reaches(in.name, name) {
+		// Those who are in another view by now do not speak with one who is in an old one.
+		if !w.reaches(in.name, name) || !slices.Equal(in.stale, w.get(name).stale) {
 			m.State = core.MemberUnreachable
 		}
 		if name == w.primary {
@@ -176,6 +177,9 @@ func (w *world) observe() core.Observation {
 	routed, _ := w.cluster.Routed.Get()
 	o.Cluster.Routed = core.Known(routed, w.now, w.now)
 	for _, in := range w.all {
+		if !in.pod.Exists && !in.vol.Exists && !slices.Contains(w.cluster.Status.InstanceNames, in.name) {
+			continue // nobody knows of it any more
+		}
 		out := core.Instance{Name: in.name, Ordinal: in.ordinal, Pod: core.Known(in.pod, w.now, w.now), Volume: core.Known(in.vol, w.now, w.now)}
 		if in.pod.Exists && !in.deaf {
 			out.Report = core.Known(w.report(in), w.now, w.now)
@@ -219,7 +223,7 @@ func (w *world) manage() {
 		case !wanted || in.joined && in.stale == nil || s.Group == nil:
 		case !s.Group.Bootstrapped && s.TargetPrimary == in.name && !in.was:
 			w.become([]string{in.name})
-		case s.Group.Bootstrapped && w.hasQuorum() && in.part == 0:
+		case s.Group.Bootstrapped && w.hasQuorum() && w.finds(in):
 			w.become(append(without(w.view, in.name), in.name))
 		}
 	}
@@ -288,6 +292,11 @@ func (w *world) make(name string, ordinal int) *instance {
 	w.all = append(w.all, &instance{name: name, ordinal: ordinal, data: core.DataEmpty})
 	slices.SortFunc(w.all, func(a, b *instance) int { return a.ordinal - b.ordinal })
 	return w.get(name)
+}
+
+// finds: a member can be reached that could take the instance in.
+func (w *world) finds(in *instance) bool {
+	return slices.ContainsFunc(w.view, func(name string) bool { m := w.get(name); return m.joined && m.part == in.part && name != in.name })
 }
 
 // run decides, carries out, and lets the managers act until all is quiet; the effects

@@ -119,22 +119,30 @@ func neverRan(in *core.Instance) bool {
 	return known && (!pod.Exists || pod.NeverStarted) && !vol.Bound
 }
 
-// victim is the last instance that is too much. Those of which nothing is left are
+// victim is the last instance that is too much, of those who are not in the group if
+// there are any: the group does not miss them. Those of which nothing is left are
 // forgotten on the way, and the majority is counted without them.
 func (d *decision) victim() *core.Instance {
-	var last *core.Instance
+	var last, outside *core.Instance
 	for i := max(d.o.Cluster.Wanted, 1); i < len(d.o.Instances); i++ {
 		in := &d.o.Instances[i]
 		if !isGone(in) {
 			last = in
+			if _, inside := d.seen.members[in.Name]; !inside && in.Report.Known() {
+				outside = in
+			}
 			continue
 		}
 		if slices.Contains(d.s.InstanceNames, in.Name) {
 			d.s.InstanceNames = without(d.s.InstanceNames, in.Name)
+			d.g.ViewMax = min(d.g.ViewMax, max(len(d.s.InstanceNames), len(d.seen.members)))
 			d.plan.Again = true
 		}
 	}
 	d.countWithoutRemoved()
+	if outside != nil {
+		return outside
+	}
 	return last
 }
 

@@ -13,6 +13,11 @@ import (
 // be proved who of them has everything. A human's word that is refused is taken back,
 // so that it is not carried out in another situation.
 func (d *decision) recoverQuorum() {
+	if only := d.onlyMember(); only != "" {
+		d.do(core.RebootGroup{Instance: only, Epoch: d.s.Epoch})
+		d.announce(false, core.ReasonGroupAlone, only+" is the only member there is, and makes the group again after a restart")
+		return
+	}
 	if !d.o.Cluster.Group.ForceQuorum {
 		return
 	}
@@ -24,12 +29,59 @@ func (d *decision) recoverQuorum() {
 	case d.someoneHasQuorum() != "":
 		d.refuse(core.RefusalQuorumPresent, d.someoneHasQuorum()+" is online in a group with a quorum: forcing another would split it")
 	default:
-		if survivors := d.survivors(); len(survivors) > 0 {
-			d.force(survivors)
-			return
-		}
-		d.reboot()
+		d.recoverFrom(d.survivors())
 	}
+}
+
+// onlyMember is the one instance of a cluster of one whose mysqld has been restarted.
+// Nobody else can hold anything, so that no human is needed; "" where there are, or
+// were, others.
+func (d *decision) onlyMember() string {
+	if !d.g.Bootstrapped || d.seen.agreed || len(d.o.Instances) != 1 || d.g.ViewMax > 1 || len(d.g.LeftOut) > 0 {
+		return ""
+	}
+	in := &d.o.Instances[0]
+	r, known := in.Report.Get()
+	v, _ := viewOf(in)
+	if !known || r.Server == nil || r.Data != core.DataPopulated || v.State != core.MemberOffline || slices.Contains(d.s.Fenced, in.Name) {
+		return ""
+	}
+	return in.Name
+}
+
+// recoverFrom goes on with online survivors, if there are any and nobody who is known
+// holds more: they may be members that the group had expelled, and went on without.
+func (d *decision) recoverFrom(survivors []*core.Instance) {
+	switch {
+	case len(survivors) == 0:
+		d.reboot()
+	case d.holdsMore(survivors) == "":
+		d.force(survivors)
+	default:
+		for _, in := range survivors {
+			d.do(core.FreezeIO{Instance: in.Name, Epoch: d.s.Epoch + 1})
+		}
+		d.say(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the group, and it is made anew", d.holdsMore(survivors)))
+	}
+}
+
+// holdsMore names an instance that is not online and holds what the survivors lack; "" if
+// none is known to.
+func (d *decision) holdsMore(survivors []*core.Instance) string {
+	var held gtid.Set
+	for _, in := range survivors {
+		if r, _ := in.Report.Get(); r.Server != nil {
+			held = held.Union(r.Server.Holds())
+		}
+	}
+	for i := range d.o.Instances {
+		in := &d.o.Instances[i]
+		r, known := in.Report.Get()
+		if known && r.Server != nil && r.Data == core.DataPopulated && !slices.Contains(d.s.Diverged, in.Name) && !held.Contains(r.Server.Holds()) {
+			return in.Name
+		}
+	}
+	return ""
 }
 
 func (d *decision) refuse(reason core.Reason, why string) {

@@ -37,11 +37,12 @@ func (v vote) key() string { return v.view.ViewID + " " + primaryHost(v.view) }
 func see(o *core.Observation, g *core.GroupStatus) verdict {
 	var votes []vote
 	out, absent, unknown, left := verdict{}, 0, 0, 0
+	leftOut := leftOut(o, g)
 	for i := range o.Instances {
 		in := &o.Instances[i]
 		view, known := viewOf(in)
 		switch {
-		case slices.Contains(g.LeftOut, in.Name):
+		case slices.Contains(leftOut, in.Name):
 			left++
 		case !known:
 			unknown++
@@ -71,6 +72,18 @@ func see(o *core.Observation, g *core.GroupStatus) verdict {
 		return out
 	}
 	return agreedOn(o, best.view)
+}
+
+// leftOut are those who have no say. When nobody else is left who could have one, they
+// are the group.
+func leftOut(o *core.Observation, g *core.GroupStatus) []string {
+	for i := range o.Instances {
+		in := &o.Instances[i]
+		if v, known := viewOf(in); !slices.Contains(g.LeftOut, in.Name) && (!known || v.State != core.MemberOffline) {
+			return g.LeftOut
+		}
+	}
+	return nil
 }
 
 func agreedOn(o *core.Observation, view *core.GroupView) verdict {
