@@ -72,6 +72,10 @@ test-e2e: ## End-to-end tests on a local Kubernetes of their own
 bench: ## Measure interruptions of writes: make bench ONLY=fault,... DURABILITY=name,... RUNS=n FOR=15m
 	go run ./test/bench $(if $(ONLY),-only $(ONLY)) $(if $(DURABILITY),-durability $(DURABILITY)) -runs $(or $(RUNS),10) $(if $(FOR),-for $(FOR))
 
+.PHONY: soak
+soak: ## Draw faults on a real cluster under load, and judge: make soak FOR=10m SEED=n
+	go run ./test/soak -for $(or $(FOR),1h) $(if $(SEED),-seed $(SEED))
+
 .PHONY: sim
 sim: ## Run the simulation of internal/sim: make sim SEEDS=n
 	go run ./tools/sim -seeds $(or $(SEEDS),2000)

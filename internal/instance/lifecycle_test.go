@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -280,4 +281,24 @@ func TestABootstrapThatWasInterruptedBeginsAnew(t *testing.T) {
 	again := w.start(1)
 	w.awaitPrimary(again, 1)
 	w.exec(w.app(again), "CREATE TABLE t (id INT PRIMARY KEY)")
+}
+
+// The applier's coordinator says only that a worker was stopped.
+func TestWhatStoppedAWorkerIsTold(t *testing.T) {
+	w := newWorld(t, nil)
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	w.join(two, one)
+	root := w.rootOf(two)
+	root.SetMaxOpenConns(1) // one session
+	for _, statement := range []string{"SET sql_log_bin = 0", "SET GLOBAL super_read_only = 0", "CREATE TABLE app_db.clash (id INT PRIMARY KEY)", "SET GLOBAL super_read_only = 1"} {
+		w.exec(root, statement)
+	}
+	w.exec(w.app(one), "CREATE TABLE clash (id INT PRIMARY KEY)")
+	r := w.await(two, "broken", func(r core.Report) bool {
+		return r.Server != nil && r.Server.Replication != nil && r.Server.Replication.SQLError != ""
+	})
+	if said := r.Server.Replication.SQLError; !strings.Contains(said, "clash") {
+		t.Errorf("it says %q", said)
+	}
 }

@@ -91,6 +91,10 @@ func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 	if err != nil {
 		return nil, err
 	}
+	sqlError, err := s.applierError(ctx, row["Last_SQL_Error"])
+	if err != nil {
+		return nil, err
+	}
 	return &core.Replication{
 		SourceHost:   row["Source_Host"],
 		SourceUUID:   row["Source_UUID"],
@@ -100,10 +104,28 @@ func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 		SQLRunning:   row["Replica_SQL_Running"] == "Yes",
 		IOError:      row["Last_IO_Error"],
 		IOErrno:      errno,
-		SQLError:     row["Last_SQL_Error"],
+		SQLError:     sqlError,
 		Retrieved:    retrieved,
 		LagSeconds:   lag,
 	}, nil
+}
+
+// applierError is what stopped the applier. Its coordinator says only that one of its
+// workers was stopped, and where to look for the reason: it is looked for here.
+func (s *Server) applierError(ctx context.Context, said string) (string, error) {
+	if said == "" {
+		return "", nil
+	}
+	var worker string
+	err := s.db.QueryRowContext(ctx, `SELECT LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_worker
+		WHERE CHANNEL_NAME = '' AND LAST_ERROR_NUMBER <> 0 ORDER BY LAST_ERROR_TIMESTAMP LIMIT 1`).Scan(&worker)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && worker == "" {
+		return said, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("asking what stopped the applier: %w", err)
+	}
+	return worker, nil
 }
 
 // isSilent tells whether the receiver has heard nothing for core.SilentAfter. While

@@ -106,10 +106,7 @@ func conditions(s core.Status, o core.Observation) []metav1.Condition {
 		condition(v1alpha1.ConditionInitialized, !s.EstablishedAt.IsZero(), string(s.State), s.Reason),
 	}
 	if s.Durable != "" {
-		reason := "Acknowledged"
-		if s.Durable != core.DurableYes {
-			reason = "TooFewAcknowledgements"
-		}
+		reason := map[core.DurableState]string{core.DurableYes: "Acknowledged", core.DurableNo: "TooFewAcknowledgements", core.DurableUnknown: "NotKnown"}[s.Durable]
 		out = append(out, metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionStatus(s.Durable), Reason: reason, Message: s.DurableMessage})
 	}
 	return out

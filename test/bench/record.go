@@ -88,7 +88,7 @@ func (r *record) cluster(c *v1alpha1.Cluster, at time.Time) {
 		}
 		r.epoch = p.Epoch
 	}
-	if op := c.Status.Operation; op != nil {
+	if op := c.Status.Operation; op != nil && op.Step != "Promote" { // that is the grant
 		r.note("step "+op.Step, at)
 	}
 }

@@ -92,3 +92,15 @@ func TestTheTableSaysWhichBudgetIsMissed(t *testing.T) {
 		t.Error("no page, and no error")
 	}
 }
+
+func TestTheTimelineGivesEachStepItsShare(t *testing.T) {
+	b := &book{}
+	r := b.row("quorum", "killed")
+	r.add(sample{Gap: 1, Steps: []step{{"granted", 0.25}, {"first acknowledged write", 1}}}, 0, time.Now())
+	text := render(b)
+	for _, want := range []string{"| elected: the promotion is in the status | 0.250 s | 0.250 s | 25 % |", "| first acknowledged write | 1.000 s | 0.750 s | 75 % |"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("not there: %s\n%s", want, text)
+		}
+	}
+}

@@ -93,17 +93,10 @@ func render(b *book) string {
 		fmt.Fprintf(&t, "| %s | %s | %d | %.2f s | %.2f s | %.2f s | %s | %s | %d | %d | %d | %s | %d | %.1f |\n", faults[orderOf(r.Fault)].title, r.Durability, r.Runs,
 			r.Min, r.Median, r.Max, wish, met, r.Interruptions, r.Acknowledged, r.Lost, healthy, r.Diverged, r.Load)
 	}
-	t.WriteString("\nWhen each step was seen, in seconds since the fault: medians over the runs in which it was.\n")
 	for _, r := range b.Rows {
-		if r.Durability != "quorum" || len(r.Steps) == 0 {
-			continue
+		if r.Durability == "quorum" {
+			t.WriteString(timeline(r))
 		}
-		fmt.Fprintf(&t, "\n**%s, %s:** ", faults[orderOf(r.Fault)].title, r.Durability)
-		var parts []string
-		for _, s := range r.Steps {
-			parts = append(parts, fmt.Sprintf("%s %.3f", s.Name, s.Seconds))
-		}
-		t.WriteString(strings.Join(parts, " → ") + "\n")
 	}
 	if f := b.Floor; f != nil {
 		fmt.Fprintf(&t, "\n| Kubernetes alone: write to the Service → a new connection reaches another Pod (%d runs) | min | median | max |\n|---|---|---|---|\n"+
@@ -112,4 +105,40 @@ func render(b *book) string {
 	}
 	t.WriteString("\n")
 	return t.String()
+}
+
+// timeline tells when each step was seen, and which share of the whole it took.
+func timeline(r *row) string {
+	if len(r.Steps) == 0 {
+		return ""
+	}
+	var t strings.Builder
+	fmt.Fprintf(&t, "\n**%s, %s** (medians of %d runs)\n\n| step | seen after | took | share |\n|---|---|---|---|\n", faults[orderOf(r.Fault)].title, r.Durability, r.Runs)
+	last, whole := 0.0, r.Steps[len(r.Steps)-1].Seconds
+	for _, s := range r.Steps {
+		fmt.Fprintf(&t, "| %s | %.3f s | %.3f s | %.0f %% |\n", describe(s.Name), s.Seconds, s.Seconds-last, 100*(s.Seconds-last)/whole)
+		last = s.Seconds
+	}
+	return t.String()
+}
+
+// described are the names of steps as people read them.
+var described = map[string]string{
+	"step Prove":      "detected: the operator asks for a proof",
+	"step Elect":      "proven: positions are read",
+	"step CatchUp":    "the operator begins",
+	"step Demote":     "the old primary is told to stop writes",
+	"granted":         "elected: the promotion is in the status",
+	"takes the lease": "the new primary takes the Lease",
+	"opens":           "the new primary closes sessions, requires acknowledgements, opens",
+	"writable":        "promoted: it takes writes",
+	"service":         "routed: -rw selects it",
+	"endpoints":       "Kubernetes' endpoints name it",
+}
+
+func describe(step string) string {
+	if text, known := described[step]; known {
+		return text
+	}
+	return step
 }

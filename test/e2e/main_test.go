@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -16,13 +17,17 @@ var bed *testbed.Bed
 
 func TestMain(m *testing.M) {
 	ctx := context.Background()
+	name := cmp.Or(os.Getenv("E2E_NAME"), "e2e")
+	keep := os.Getenv("E2E_KEEP") != ""
 	// What an interrupted run left behind would only be in the way.
-	err := testbed.Down(ctx, "e2e", os.Stdout)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		os.Exit(1)
+	if !keep {
+		if err := testbed.Down(ctx, name, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "e2e:", err)
+			os.Exit(1)
+		}
 	}
-	if bed, err = testbed.Local(ctx, "e2e", os.Stdout); err == nil {
+	var err error
+	if bed, err = testbed.Local(ctx, name, os.Stdout); err == nil {
 		err = bed.Install(ctx, testbed.OperatorImage, testbed.MySQLImage)
 	}
 	if err != nil {
@@ -30,8 +35,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	if os.Getenv("E2E_KEEP") == "" {
-		if err := testbed.Down(ctx, "e2e", os.Stdout); err != nil {
+	if !keep {
+		if err := testbed.Down(ctx, name, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "e2e: the test bed was not removed:", err)
 			code = max(code, 1)
 		}

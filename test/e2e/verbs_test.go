@@ -6,7 +6,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,14 +115,32 @@ func (w *world) primary() string { return w.cluster().Status.CurrentPrimary }
 // replica is one that is not the primary.
 func (w *world) replica() string {
 	w.t.Helper()
+	return w.replicas()[0]
+}
+
+// replicas are all but the primary; there is one at least.
+func (w *world) replicas() []string {
+	w.t.Helper()
 	c := w.cluster()
-	for _, name := range c.Status.InstanceNames {
-		if name != c.Status.CurrentPrimary {
-			return name
-		}
+	names := slices.DeleteFunc(c.Status.InstanceNames, func(name string) bool { return name == c.Status.CurrentPrimary })
+	if len(names) == 0 {
+		w.t.Fatal("there is no replica")
 	}
-	w.t.Fatal("there is no replica")
-	return ""
+	return names
+}
+
+// signal sends a signal to a program of an instance: "mysqld", or "cnmsql" for its
+// manager.
+func (w *world) signal(instance, program string, sig syscall.Signal) time.Time {
+	w.t.Helper()
+	pid, err := bed.PID(w.ctx, w.key, instance, program)
+	if err == nil {
+		err = syscall.Kill(pid, sig)
+	}
+	if err != nil {
+		w.t.Fatalf("%v to %s of %s: %v", sig, program, instance, err)
+	}
+	return time.Now()
 }
 
 func (w *world) pod(name string) *corev1.Pod {
@@ -185,6 +205,21 @@ func (w *world) open(service string) *sql.DB {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return w.login(e, w.key.Name+"-"+service)
+}
+
+// openInstance logs in to one instance, past the Services.
+func (w *world) openInstance(name string) *sql.DB {
+	w.t.Helper()
+	e, err := bed.InstanceEndpoint(w.ctx, w.key, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.login(e, name)
+}
+
+func (w *world) login(e testbed.Endpoint, where string) *sql.DB {
+	w.t.Helper()
 	db, err := e.Open()
 	if err != nil {
 		w.t.Fatal(err)
@@ -194,7 +229,7 @@ func (w *world) open(service string) *sql.DB {
 		return db.PingContext(ctx) == nil, nil
 	})
 	if err != nil {
-		w.t.Fatalf("nobody answers behind %s-%s: %v", w.key.Name, service, db.PingContext(w.ctx))
+		w.t.Fatalf("nobody answers behind %s: %v", where, db.PingContext(w.ctx))
 	}
 	return db
 }
@@ -215,16 +250,20 @@ type load struct {
 	w *world
 }
 
-func (w *world) startWriting() *load {
+func (w *world) startWriting() *load { return w.startWritingOn(0) }
+
+// startWritingOn writes on that many connections.
+func (w *world) startWritingOn(connections int) *load {
 	w.t.Helper()
 	e, err := bed.Endpoint(w.ctx, w.key, "rw")
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	l := &load{Writer: e.Writer(), w: w}
+	l := &load{Writer: e.WriterOn(connections), w: w}
 	if err := l.Start(w.ctx); err != nil {
 		w.t.Fatal(err)
 	}
+	w.t.Cleanup(func() { l.Stop() }) // of a step that failed
 	l.ackedAfter(time.Now(), 10*time.Second)
 	return l
 }

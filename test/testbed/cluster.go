@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -98,8 +99,29 @@ func (b *Bed) Endpoint(ctx context.Context, key types.NamespacedName, service st
 	}, nil
 }
 
+// InstanceEndpoint leads to one instance, past every Service.
+func (b *Bed) InstanceEndpoint(ctx context.Context, key types.NamespacedName, instance string) (Endpoint, error) {
+	e, err := b.Endpoint(ctx, key, "rw")
+	if err != nil {
+		return Endpoint{}, err
+	}
+	var pod corev1.Pod
+	if err := b.Client.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: instance}, &pod); err != nil {
+		return Endpoint{}, err
+	}
+	e.Addr = net.JoinHostPort(pod.Status.PodIP, "3306")
+	return e, nil
+}
+
 // Writer makes a writer to the endpoint.
-func (e Endpoint) Writer() *writer.Writer { return writer.New(e.writerConfig()) }
+func (e Endpoint) Writer() *writer.Writer { return e.WriterOn(0) }
+
+// WriterOn makes a writer on that many connections; 0 for the writer's default.
+func (e Endpoint) WriterOn(connections int) *writer.Writer {
+	c := e.writerConfig()
+	c.Connections = connections
+	return writer.New(c)
+}
 
 func (e Endpoint) writerConfig() writer.Config {
 	return writer.Config{Addr: e.Addr, User: e.User, Password: e.Password, TLS: e.TLS, Table: e.Database + ".writer_rows"}
@@ -107,6 +129,18 @@ func (e Endpoint) writerConfig() writer.Config {
 
 // Open makes a pool of connections to the endpoint.
 func (e Endpoint) Open() (*sql.DB, error) { return writer.Open(e.writerConfig()) }
+
+// OpenWithin is Open for clients that wait for an answer no longer than limit.
+func (e Endpoint) OpenWithin(limit time.Duration) (*sql.DB, error) {
+	c := mysql.NewConfig()
+	c.Net, c.Addr, c.User, c.Passwd, c.TLS = "tcp", e.Addr, e.User, e.Password, e.TLS
+	c.Timeout, c.ReadTimeout, c.WriteTimeout, c.Logger = limit, limit, limit, &mysql.NopLogger{}
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
+}
 
 // KillMysqld sends SIGKILL to the mysqld of an instance; the local Kubernetes'
 // containers are processes of this machine.
@@ -128,6 +162,12 @@ func (b *Bed) SignalMysqld(ctx context.Context, key types.NamespacedName, instan
 
 // MysqldPID is the process id of an instance's mysqld on this machine.
 func (b *Bed) MysqldPID(ctx context.Context, key types.NamespacedName, instance string) (int, error) {
+	return b.PID(ctx, key, instance, "mysqld")
+}
+
+// PID is the process id on this machine of the program of that name in an
+// instance's Pod: "mysqld", or "cnmsql" for its manager.
+func (b *Bed) PID(ctx context.Context, key types.NamespacedName, instance, program string) (int, error) {
 	var pod corev1.Pod
 	if err := b.Client.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: instance}, &pod); err != nil {
 		return 0, err
@@ -139,9 +179,9 @@ func (b *Bed) MysqldPID(ctx context.Context, key types.NamespacedName, instance 
 	for _, proc := range procs {
 		comm, _ := os.ReadFile(filepath.Join(proc, "comm"))
 		groups, _ := os.ReadFile(filepath.Join(proc, "cgroup"))
-		if strings.TrimSpace(string(comm)) == "mysqld" && strings.Contains(string(groups), "pod"+string(pod.UID)) {
+		if strings.TrimSpace(string(comm)) == program && strings.Contains(string(groups), "pod"+string(pod.UID)) {
 			return strconv.Atoi(filepath.Base(proc))
 		}
 	}
-	return 0, fmt.Errorf("no process mysqld of Pod %s/%s (%s) runs on this machine", pod.Namespace, pod.Name, pod.UID)
+	return 0, fmt.Errorf("no process %s of Pod %s/%s (%s) runs on this machine", program, pod.Namespace, pod.Name, pod.UID)
 }

@@ -1,0 +1,77 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"testing"
+	"time"
+)
+
+const (
+	crashes     = 20
+	connections = 16
+	// crashLimit is how long writes may be refused in the mean, on a machine that is
+	// busy with other tests.
+	crashLimit = 4 * time.Second
+)
+
+// TestCrashes kills the primary's mysqld again and again under load. It comes back
+// by itself each time, as a replica, with nothing that its successor lacks: what
+// nobody had acknowledged was cut off its log before it recovered.
+func TestCrashes(t *testing.T) {
+	w := newWorld(t, "crashes")
+	w.apply(quorum)
+	w.healthy(3 * time.Minute)
+	l := w.startWritingOn(connections)
+	var sum time.Duration
+	for i := range crashes {
+		old := w.primary()
+		l.ackedAfter(time.Now().Add(200*time.Millisecond), 10*time.Second)
+		at := w.killMysqld(old)
+		outage := l.ackedAfter(at, time.Minute)
+		sum += outage
+		w.moved(old, time.Minute)
+		t.Logf("crash %d, of %s: writable after %s, all three healthy after %s", i+1, old, outage, time.Since(at))
+		// A replica that has yet to receive much acknowledges nothing new until it has:
+		// what is measured is not how far behind the last crash has left it.
+		w.caughtUp()
+	}
+	if mean := sum / crashes; mean > crashLimit {
+		t.Errorf("writable after %s in the mean; at most %s is wanted", mean, crashLimit)
+	}
+	l.stopAndLoseNothing()
+	l.sameEverywhere()
+}
+
+// caughtUp waits until every replica has executed what the primary has by now.
+func (w *world) caughtUp() {
+	w.t.Helper()
+	executed := w.ask(w.open("rw"), "SELECT @@GLOBAL.gtid_executed")
+	for _, name := range w.replicas() {
+		if got := w.ask(w.openInstance(name), "SELECT WAIT_FOR_EXECUTED_GTID_SET('"+executed+"', 30)"); got != "0" {
+			w.t.Errorf("%s has not executed %s after 30 s", name, executed)
+		}
+	}
+}
+
+// sameEverywhere: all instances hold the same transactions, and the same of the
+// writer's rows, once the replicas have applied what the primary has.
+func (l *load) sameEverywhere() {
+	w := l.w
+	w.t.Helper()
+	w.caughtUp()
+	want := ""
+	for _, name := range w.cluster().Status.InstanceNames {
+		db := w.openInstance(name)
+		if v, err := l.Verify(w.ctx, db); err != nil || !v.OK() {
+			w.t.Errorf("%s: %d acknowledged rows are missing, %d are too many (%v)", name, len(v.Missing), len(v.Extra), err)
+		}
+		have := w.ask(db, "SELECT CONCAT(@@GLOBAL.gtid_executed, ' ', COUNT(*), ' rows ', BIT_XOR(CRC32(CONCAT_WS(' ', conn, seq, payload)))) FROM app.writer_rows WHERE run = '"+l.Run()+"'")
+		if want == "" {
+			want = have
+		}
+		if have != want {
+			w.t.Errorf("%s holds\n%s\nanother\n%s", name, have, want)
+		}
+	}
+}

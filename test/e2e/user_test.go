@@ -1,0 +1,210 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/test/testbed"
+)
+
+// TestUser does what a person on call does, with the plugin, and reads what it says.
+func TestUser(t *testing.T) {
+	w := newWorld(t, "user")
+	w.apply(quorumSpec)
+	w.healthy(3 * time.Minute)
+	for _, step := range []struct {
+		name string
+		do   func(*world)
+	}{
+		{"FencedReplica", (*world).fencedReplica},
+		{"FencedPrimary", (*world).fencedPrimary},
+		{"ReinitOfPrimaryIsRefused", (*world).reinitOfPrimaryIsRefused},
+		{"DivergedReplica", (*world).divergedReplica},
+		{"BrokenReplication", (*world).brokenReplication},
+		{"WhatIf", (*world).whatIf},
+		{"BlockedFailover", (*world).blockedFailover},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			w.in(t).healthy(2 * time.Minute) // whatever the step before has left
+			step.do(w.in(t))
+		})
+	}
+}
+
+// plugin runs kubectl cnmsql; it must succeed, and say all of these words.
+func (w *world) plugin(args []string, words ...string) string {
+	w.t.Helper()
+	out, err := w.tryPlugin(args...)
+	if err != nil {
+		w.t.Fatalf("kubectl cnmsql %v: %v\n%s", args, err, out)
+	}
+	w.says(out, words...)
+	return out
+}
+
+func (w *world) tryPlugin(args ...string) (string, error) {
+	cmd := exec.Command(filepath.Join(bed.BinDir(), "kubectl-cnmsql"), append(args, "--kubeconfig", bed.Kubeconfig, "-n", w.key.Namespace)...)
+	if i := slices.Index(args, "--"); i >= 0 { // what follows is not the plugin's
+		cmd = exec.Command(filepath.Join(bed.BinDir(), "kubectl-cnmsql"),
+			slices.Concat(args[:i], []string{"--kubeconfig", bed.Kubeconfig, "-n", w.key.Namespace}, args[i:])...)
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (w *world) says(text string, words ...string) {
+	w.t.Helper()
+	w.t.Log(text)
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			w.t.Errorf("it does not say %q", word)
+		}
+	}
+}
+
+// asRoot runs SQL as root inside an instance's Pod.
+func (w *world) asRoot(instance, statements string) {
+	w.t.Helper()
+	w.plugin([]string{"mysql", w.key.Name, "--instance", instance, "--", "-e", statements})
+}
+
+func (w *world) fencedReplica() {
+	replica := w.replica()
+	w.plugin([]string{"fence", "on", w.key.Name, replica}, replica)
+	w.becomes(20*time.Second, func(c *v1alpha1.Cluster) bool { return slices.Contains(c.Status.FencedInstances, replica) })
+	w.waitRouted("r", replica, false)
+	if _, err := bed.MysqldPID(w.ctx, w.key, replica); err == nil {
+		w.t.Error("mysqld of the fenced instance runs")
+	}
+	w.plugin([]string{"status", w.key.Name}, "fenced", "fence off")
+	w.plugin([]string{"fence", "off", w.key.Name, replica}, replica)
+	w.healthy(time.Minute)
+	w.waitRouted("r", replica, true)
+}
+
+// waitRouted waits until a Service leads to an instance, or does not.
+func (w *world) waitRouted(service, instance string, wanted bool) {
+	w.t.Helper()
+	ip, seen := w.pod(instance).Status.PodIP, ""
+	for began := time.Now(); time.Since(began) < 30*time.Second; <-time.After(100 * time.Millisecond) {
+		seen = w.kubectl("-n", w.key.Namespace, "get", "endpointslices", "-l", "kubernetes.io/service-name="+w.key.Name+"-"+service,
+			"-o", `jsonpath={range .items[*].endpoints[?(@.conditions.ready==true)]}{.addresses[0]} {end}`)
+		if slices.Contains(strings.Fields(seen), ip) == wanted {
+			return
+		}
+	}
+	w.t.Errorf("-%s leads to %s; that it leads to %s (%s) should be %t", service, seen, instance, ip, wanted)
+}
+
+func (w *world) fencedPrimary() {
+	primary := w.primary()
+	w.plugin([]string{"fence", "on", w.key.Name, primary, "--yes"}, primary)
+	w.becomes(20*time.Second, func(c *v1alpha1.Cluster) bool { return c.Status.Diagnosis == "PrimaryFenced" })
+	w.plugin([]string{"status", w.key.Name}, "is fenced: nobody takes writes", "fence off")
+	w.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool {
+		return slices.ContainsFunc(c.Status.InstancesReported, func(in v1alpha1.InstanceStatus) bool { return in.Name == primary && in.State == "Fenced" })
+	})
+	w.plugin([]string{"fence", "off", w.key.Name, primary})
+	w.healthy(time.Minute)
+	if now := w.primary(); now != primary {
+		w.t.Errorf("%s took over from a primary that was fenced", now)
+	}
+}
+
+func (w *world) reinitOfPrimaryIsRefused() {
+	out, err := w.tryPlugin("reinit", w.key.Name, w.primary(), "--yes")
+	if err == nil {
+		w.t.Error("the data of the primary is made anew")
+	}
+	w.says(out, "primary", "promote")
+	uid := w.pod(w.primary()).UID
+	w.kubectl("-n", w.key.Namespace, "annotate", "cluster", w.key.Name, "cnmsql.cnmsql.co/reinit="+w.primary())
+	w.eventSays("ReinitOfPrimaryRefused")
+	if w.pod(w.primary()).UID != uid {
+		w.t.Error("the primary's Pod was made anew")
+	}
+}
+
+func (w *world) divergedReplica() {
+	replica := w.replica()
+	w.asRoot(replica, "SET GLOBAL super_read_only = 0; CREATE TABLE app.errant (id INT PRIMARY KEY); SET GLOBAL super_read_only = 1")
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return slices.Contains(c.Status.DivergedInstances, replica) })
+	w.waitRouted("ro", replica, false)
+	w.plugin([]string{"status", w.key.Name}, "diverged", "reinit", "transactions that "+w.primary()+" does not have")
+	w.plugin([]string{"reinit", w.key.Name, replica, "--yes"}, "are made anew")
+	w.healthy(2 * time.Minute)
+	w.waitRouted("ro", replica, true)
+}
+
+func (w *world) brokenReplication() {
+	replica := w.replica()
+	w.asRoot(replica, "SET sql_log_bin = 0; SET GLOBAL super_read_only = 0; CREATE TABLE app.clash (id INT PRIMARY KEY); SET GLOBAL super_read_only = 1")
+	w.sql("CREATE TABLE app.clash (id INT PRIMARY KEY)")
+	c := w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+		return slices.Contains(c.Status.ReplicationBrokenInstances, replica) && c.Status.Phase == "Degraded"
+	})
+	w.says(c.Status.PhaseReason, replica, "clash")
+	w.waitRouted("ro", replica, false)
+	w.plugin([]string{"status", w.key.Name}, "clash", "reinit")
+	w.plugin([]string{"reinit", w.key.Name, replica, "--yes"})
+	w.healthy(2 * time.Minute)
+	w.sql("DROP TABLE app.clash")
+}
+
+// whatIf: what is foretold comes about.
+func (w *world) whatIf() {
+	old, replicas := w.primary(), w.replicas()
+	w.plugin([]string{"whatif", w.key.Name, "--lose", old + "," + replicas[0]}, "NOBODY is promoted", "NoProof", "--accept-data-loss")
+	out := w.plugin([]string{"whatif", w.key.Name, "--lose", old, "--mysqld-down"}, "is promoted", "ManagerFenced")
+	_, then, _ := strings.Cut(out, "Then")
+	foretold, _, _ := strings.Cut(strings.TrimSpace(then), " ")
+	w.killMysqld(old)
+	w.moved(old, time.Minute)
+	if now := w.primary(); now != foretold {
+		w.t.Errorf("%s is the primary; foretold was %q", now, foretold)
+	}
+}
+
+// blockedFailover: two of three are as good as gone, and a person decides.
+func (w *world) blockedFailover() {
+	primary, replicas := w.primary(), w.replicas()
+	l := w.startWriting()
+	for _, name := range []string{primary, replicas[0]} {
+		for _, program := range []string{"cnmsql", "mysqld"} {
+			pid, err := bed.PID(w.ctx, w.key, name, program)
+			if err == nil {
+				err = syscall.Kill(pid, syscall.SIGSTOP)
+			}
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+		}
+	}
+	c := w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Phase == "Blocked" })
+	l.Stop()
+	w.says(c.Status.PhaseReason, primary, "kubectl cnmsql failover "+w.key.Name+" --to INSTANCE --accept-data-loss")
+	w.plugin([]string{"status", w.key.Name}, "Blocked", "failover")
+	w.plugin([]string{"failover", w.key.Name, "--to", replicas[1], "--accept-data-loss", "--yes"}, "WITHOUT A PROOF", replicas[1])
+	w.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == replicas[1] })
+	if proof := w.proof(); proof != "AcceptedDataLoss" {
+		w.t.Errorf("the promotion's proof is %s", proof)
+	}
+	for _, name := range []string{primary, replicas[0]} {
+		w.signal(name, "mysqld", syscall.SIGCONT)
+		w.signal(name, "cnmsql", syscall.SIGCONT)
+	}
+	c = w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return testbed.Healthy(c) || len(c.Status.DivergedInstances) > 0 })
+	for _, name := range c.Status.DivergedInstances {
+		w.plugin([]string{"reinit", w.key.Name, name, "--yes"})
+	}
+	w.healthy(3 * time.Minute)
+}
