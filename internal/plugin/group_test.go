@@ -395,15 +395,29 @@ func TestRecoverWithASurvivingPrimarySaysThatItHoldsWhatItAcknowledged(t *testin
 	}
 }
 
-func TestRecoverOfAMinorityLeftOutIsLessDangerous(t *testing.T) {
-	f := minority()
+// formerMember is demo-1, which runs and is in no group, and holds so much.
+func formerMember(f *Facts, holds string) {
 	f.Live["demo-1"] = Live{Report: &core.Report{Instance: "demo-1", State: core.Running, Data: core.DataPopulated,
-		Server: &core.Server{UUID: uuid1, Executed: set(groupName + ":1-1004"), Group: &core.GroupView{State: core.MemberOffline}}}}
+		Server: &core.Server{UUID: uuid1, Executed: set(groupName + ":" + holds), Group: &core.GroupView{State: core.MemberOffline}}}}
+}
+
+func TestRecoverIsRefusedWhileSomebodyHoldsMoreAndAnotherIsNotKnown(t *testing.T) {
+	f := minority()
+	formerMember(f, "1-1004")
 	s := newScene(t, f.Cluster, nil).pods()
 	s.managers(f)
 	s.answers("no\n")
 	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "nothing was done")
-	s.mustSay("demo-1 holds, and demo-3 does not: 4 transactions: " + groupName + ":1001-1004")
+	s.mustSay("the operator would REFUSE (MembersUnknown): the recovery of the quorum was refused: demo-1 holds transactions that those who are still online lack")
+}
+
+func TestRecoverOfAMinorityLeftOutIsLessDangerous(t *testing.T) {
+	f := minority()
+	formerMember(f, "1-1000")
+	s := newScene(t, f.Cluster, nil).pods()
+	s.managers(f)
+	s.answers("no\n")
+	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "nothing was done")
 	s.mustSay("Danger of a split brain: demo-2 are no majority (1 of 3 members)")
 }
 

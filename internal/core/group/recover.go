@@ -58,11 +58,22 @@ func (d *decision) recoverFrom(survivors []*core.Instance) {
 	case d.holdsMore(survivors) == "":
 		d.force(survivors)
 	default:
-		for _, in := range survivors {
-			d.do(core.FreezeIO{Instance: in.Name, Epoch: d.s.Epoch + 1})
-		}
-		d.say(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the group, and it is made anew", d.holdsMore(survivors)))
+		d.dissolve(survivors, d.holdsMore(survivors))
 	}
+}
+
+// dissolve has the survivors leave what is left of the group, for it to be made anew by
+// one who holds more; but only if it can be.
+func (d *decision) dissolve(survivors []*core.Instance, more string) {
+	lead, reason, why := d.rebootLead()
+	if lead == nil {
+		d.refuse(reason, fmt.Sprintf("%s holds transactions that those who are still online lack, so that the group would have to be made anew, and %s", more, why))
+		return
+	}
+	for _, in := range survivors {
+		d.do(core.FreezeIO{Instance: in.Name, Epoch: d.s.Epoch + 1})
+	}
+	d.say(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the group, and it is made anew", more))
 }
 
 // holdsMore names an instance that is not online and holds what the survivors lack; "" if
@@ -193,9 +204,23 @@ func dominating(all []*core.Instance) *core.Instance {
 	return nil
 }
 
-// reboot makes the group anew when no member is left. Everybody must be known, for an
-// instance that is not may hold acknowledged transactions that the others lack.
+// reboot makes the group anew when no member is left.
 func (d *decision) reboot() {
+	lead, reason, why := d.rebootLead()
+	if lead == nil {
+		d.refuse(reason, "nobody is online, and "+why)
+		return
+	}
+	d.s.Epoch++
+	d.countOn([]string{lead.Name})
+	d.do(core.RebootGroup{Instance: lead.Name, Epoch: d.s.Epoch}, core.ClearForceQuorum{})
+	d.announce(true, core.ReasonQuorumForced, "as a human asked for, "+lead.Name+", which holds all that any instance holds, makes the group anew")
+}
+
+// rebootLead is who could make the group anew, or why nobody can. Everybody must be
+// known, for an instance that is not may hold acknowledged transactions that the others
+// lack.
+func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why string) {
 	var members []*core.Instance
 	var unknown []string
 	for i := range d.o.Instances {
@@ -210,16 +235,10 @@ func (d *decision) reboot() {
 		}
 	}
 	if len(unknown) > 0 {
-		d.refuse(core.RefusalMembersUnknown, fmt.Sprintf("nobody is online, and what %s holds is not known: bring it back first", strings.Join(unknown, ", ")))
-		return
+		return nil, core.RefusalMembersUnknown, fmt.Sprintf("what %s holds is not known: bring it back first, or, if it is gone for good, delete its Pod and PersistentVolumeClaim", strings.Join(unknown, ", "))
 	}
-	lead := dominating(members)
-	if lead == nil {
-		d.refuse(core.RefusalNoSafeSurvivor, "nobody is online, and none of the instances holds all that the others hold")
-		return
+	if lead = dominating(members); lead == nil {
+		return nil, core.RefusalNoSafeSurvivor, "none of the instances holds all that the others hold"
 	}
-	d.s.Epoch++
-	d.countOn([]string{lead.Name})
-	d.do(core.RebootGroup{Instance: lead.Name, Epoch: d.s.Epoch}, core.ClearForceQuorum{})
-	d.announce(true, core.ReasonQuorumForced, "as a human asked for, "+lead.Name+", which holds all that any instance holds, makes the group anew")
+	return lead, "", ""
 }
