@@ -35,6 +35,7 @@ type operator struct {
 	latest   *clusterObject
 	latestRV int64
 	failed   string
+	memory   core.Memory
 
 	running, woken bool
 	timer          int
@@ -196,12 +197,12 @@ func (op *operator) pass() {
 	}
 	op.news, op.lazy = false, false
 	o := op.observe(c)
-	plan := op.w.plan(o)
+	plan := op.plan(o)
 	if !grantsByKubernetesWord(o, plan) {
 		op.publish(c, rv, o, plan)
 		return
 	}
-	op.confirm(c, o, func() { op.publish(c, rv, o, op.w.plan(o)) })
+	op.confirm(c, o, func(o core.Observation) { op.publish(c, rv, o, op.plan(o)) })
 }
 
 // grantsByKubernetesWord: the plan promotes an instance, and the proof is no
@@ -213,14 +214,14 @@ func grantsByKubernetesWord(o core.Observation, plan core.Plan) bool {
 }
 
 // confirm reads past the caches what a proof by Kubernetes' word rests on.
-func (op *operator) confirm(c *clusterObject, o core.Observation, then func()) {
+func (op *operator) confirm(c *clusterObject, o core.Observation, then func(core.Observation)) {
 	w, p := op.w, c.status.Promotion
 	i := -1
 	if p != nil {
 		i = slices.IndexFunc(o.Instances, func(in core.Instance) bool { return in.Name == p.Instance })
 	}
 	if i < 0 {
-		then()
+		then(o)
 		return
 	}
 	read := op.clock()
@@ -243,7 +244,7 @@ func (op *operator) confirm(c *clusterObject, o core.Observation, then func()) {
 			}
 			o.Cluster.Lease = op.lease(lease, version, read)
 			o.Now = op.clock()
-			then()
+			then(o)
 		})
 	}, func() {
 		if !op.dead {
@@ -273,6 +274,13 @@ func (op *operator) lease(o *leaseObject, version int64, read time.Time) core.Fa
 		l.UnchangedSince = l.UnchangedSince.Add(-core.LeaseTTL)
 	}
 	return core.Known(l, read, read)
+}
+
+// plan decides, and remembers what is to be remembered.
+func (op *operator) plan(o core.Observation) core.Plan {
+	plan := op.w.plan(o)
+	op.memory = plan.Memory
+	return plan
 }
 
 // plan asks the real core, through the seams of a mutation.

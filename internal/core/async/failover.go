@@ -284,27 +284,37 @@ func noProof(cluster string, f finding, p *core.Promotion, answers bool) string 
 
 // holdElection reads the candidates' positions after the proof, and promotes one.
 func (d *decision) holdElection(next int64, proof proven) {
-	op := d.s.Operation
-	if op.Step != core.StepElect || op.Deadline.IsZero() {
-		op.Step, op.Deadline = core.StepElect, d.now().Add(electionPatience)
-	}
-	// A proof by Kubernetes' word is as old as the word is repeated: what was
-	// read since this step began was certainly read after it.
-	since := op.Deadline.Add(time.Millisecond - electionPatience)
+	begun := d.electingSince(next)
+	d.s.Operation.Step, d.s.Operation.Deadline = core.StepElect, begun.Add(electionPatience)
+	// A proof by Kubernetes' word is as old as the word is repeated: what was read
+	// since this operator first had it was certainly read after it.
+	since := begun.Add(time.Nanosecond)
 	if proof.since.Before(since) {
 		since = proof.since
 	}
-	if !d.positionsStable(next, since) {
+	if !d.positionsStable(next, since, begun.Add(electionPatience)) {
 		return
 	}
 	d.electSuccessor(proof, since)
+}
+
+// electingSince is since when this very operator has had a proof for the next
+// epoch. One that has just started has only just got it: what another one's clock
+// said in the status is not held against what is read now.
+func (d *decision) electingSince(next int64) time.Time {
+	m := d.o.Memory
+	if m.Electing != next {
+		m = core.Memory{Electing: next, ProvenSince: d.now()}
+	}
+	d.plan.Memory = m
+	return m.ProvenSince
 }
 
 // positionsStable: every instance that is heard of was asked after the proof, and
 // none still receives what a dead primary sent. Those that go on receiving have
 // their IO threads stopped. A demoted primary that answers sends on what it
 // holds, and is asked itself.
-func (d *decision) positionsStable(next int64, since time.Time) bool {
+func (d *decision) positionsStable(next int64, since, patience time.Time) bool {
 	stable := true
 	_, sends := serving(d.holder())
 	for i := range d.o.Instances {
@@ -312,7 +322,7 @@ func (d *decision) positionsStable(next int64, since time.Time) bool {
 		if in.Name == d.s.Promotion.Instance && !sends {
 			continue
 		}
-		if d.now().Before(d.s.Operation.Deadline) && !d.fresh(in, since) {
+		if d.now().Before(patience) && !d.fresh(in, since) {
 			stable = false
 			continue
 		}
@@ -323,7 +333,7 @@ func (d *decision) positionsStable(next int64, since time.Time) bool {
 	}
 	if !stable {
 		d.say("reading what the replicas hold")
-		d.recheckAt(d.s.Operation.Deadline)
+		d.recheckAt(patience)
 	}
 	return stable
 }

@@ -27,7 +27,8 @@ import (
 //	slow c-2 | quick c-2          its manager does not act by itself | does
 //	status target= ...            somebody changes the status
 //	problem Reason message        something outside hinders the cluster
-//	restart-operator              all that is not in the status is forgotten
+//	restart-operator [clock=-10m] all that is not in the status is forgotten; the new one's
+//	  clock may show another time
 //	advance 5s                    time passes, leases and vouches are kept, everybody is heard again
 //	reinit c-2                    a human asks for its data to be made anew
 //	accept-loss c-2               a human promotes it whatever is lost
@@ -94,6 +95,11 @@ func (s *script) command(td *datadriven.TestData) string {
 	case "accept-loss":
 		s.w.cluster.Override = &core.Override{To: a.name, Epoch: s.w.cluster.Status.Epoch}
 	case "restart-operator":
+		if by := a.vals["clock"]; by != "" {
+			d, err := time.ParseDuration(by)
+			s.must(err)
+			s.w.setClock(d)
+		}
 		s.w.restartOperator()
 	case "advance":
 		d, err := time.ParseDuration(a.name)
