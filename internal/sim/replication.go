@@ -94,7 +94,7 @@ func (r *receiver) connect() {
 			s.do(func() {
 				switch {
 				case r.tries != try || !r.on:
-				case source.dead:
+				case source.dead, source.volume.stage != stagePopulated: // scratch data has no account for it
 					retry()
 				default:
 					r.attach(source)

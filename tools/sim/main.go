@@ -5,9 +5,7 @@ package main
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"time"
 
 	"cnmsql.co/internal/sim"
@@ -36,15 +34,10 @@ func run(from uint64, seeds int, limit time.Duration, stories int, table bool) i
 	began := time.Now()
 	var simulated time.Duration
 	done, violations := 0, 0
-	known := map[string]int{}
 	for ; limit > 0 && time.Since(began) < limit || limit == 0 && done < seeds; done++ {
 		r := sim.Run(from+uint64(done), cover)
 		simulated += r.Simulated
 		if r.Violation == nil {
-			continue
-		}
-		if name := r.Violation.Known(); name != "" {
-			known[name]++
 			continue
 		}
 		violations++
@@ -58,9 +51,6 @@ func run(from uint64, seeds int, limit time.Duration, stories int, table bool) i
 	took := time.Since(began)
 	if table {
 		cover.Print(os.Stdout)
-	}
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		fmt.Printf("known: %s: %d seeds\n", name, known[name])
 	}
 	fmt.Printf("sim: %d seeds, %.0f cluster-minutes, %d violations, %.1f seeds/s\n", done, simulated.Minutes(), violations, float64(done)/took.Seconds())
 	if violations > 0 {

@@ -124,6 +124,9 @@ func (d *decision) isNothingLeft() bool {
 func (d *decision) restartInPlace() bool {
 	holder := d.holder()
 	r, known := holder.Report.Get()
+	if cannotGetThere(d.o, d.s.Operation) != "" {
+		return false // it does not come back by itself: only another promotion helps
+	}
 	if !known || !mayGoOn(r, d.s.Promotion) || r.State == core.Hung || r.Data != core.DataPopulated && r.Data != core.DataUnknown {
 		return false
 	}
@@ -248,7 +251,7 @@ func (d *decision) askToDemote(next int64) {
 		d.say("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not take writes any more")
 		d.recheckAt(d.podPatience())
 	default:
-		d.block(core.RefusalNoProof, noProof(d.o.Cluster.Name, d.diagnosis, p, known))
+		d.block(core.RefusalNoProof, d.noProof(known))
 	}
 }
 
@@ -269,7 +272,8 @@ func demotionProgress(r core.Report) string {
 	}
 }
 
-func noProof(cluster string, f finding, p *core.Promotion, answers bool) string {
+func (d *decision) noProof(answers bool) string {
+	f, p := d.diagnosis, d.s.Promotion
 	why := "its manager does not answer and its kubelet has not reported its end"
 	if answers {
 		why = "the Pod that answers is not the one that took writes, and nobody has reported the end of that one"
@@ -279,7 +283,7 @@ func noProof(cluster string, f finding, p *core.Promotion, answers bool) string 
 		node = "NODE"
 	}
 	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s. Nobody is promoted meanwhile. "+
-		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover %s --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, node, cluster)
+		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover %s --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, node, d.o.Cluster.Name)
 }
 
 // holdElection reads the candidates' positions after the proof, and promotes one.
@@ -368,7 +372,17 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 	case d.comesBack(holder):
 		d.say(fmt.Sprintf("waiting for %s to say what it holds; nobody else can be promoted: %s", holder.Name, e.why))
 	default:
-		d.block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s", holder.Name, d.diagnosis.name, d.diagnosis.says, e.why))
+		d.block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s%s", holder.Name, d.diagnosis.name, d.diagnosis.says, e.why, d.wayOut(e.refusal)))
+	}
+}
+
+// wayOut tells what a human may do who would rather lose something than wait.
+func (d *decision) wayOut(refusal core.Reason) string {
+	switch refusal {
+	case core.RefusalTooFewKnown, core.RefusalIncomparable, core.RefusalAllDiverged:
+		return ". To promote one all the same and lose what it does not hold: kubectl cnmsql failover " + d.o.Cluster.Name + " --to INSTANCE --accept-data-loss"
+	default:
+		return ""
 	}
 }
 

@@ -26,6 +26,8 @@ func setReport(r *core.Report, key, v string) error {
 		r.Data = core.DataState(v)
 	case "writable":
 		r.WritableEpoch, err = strconv.ParseInt(v, 10, 64)
+	case "seen":
+		r.SeenEpoch, err = strconv.ParseInt(v, 10, 64)
 	case "fenced":
 		r.FencedBelow, err = strconv.ParseInt(v, 10, 64)
 	case "seen":
