@@ -125,7 +125,8 @@ type Withheld struct {
 }
 
 // WithoutPositions leaves out what changes with every transaction: reports that
-// are equal without it call for no new decision.
+// are equal without it call for no new decision. What a replica has executed and did
+// not get from its source's own writes stays: it may be nobody else's.
 func (r Report) WithoutPositions() Report {
 	r.MysqldStarted = time.Time{}
 	if r.Withheld != nil {
@@ -135,7 +136,7 @@ func (r Report) WithoutPositions() Report {
 		return r
 	}
 	s := *r.Server
-	s.Executed, s.Purged = gtid.Set{}, gtid.Set{}
+	s.Executed, s.Purged = r.Server.Foreign(), gtid.Set{}
 	s.SemiSync.WaitSessions = 0
 	if s.Replication != nil {
 		c := *s.Replication
@@ -174,6 +175,15 @@ func (s *Server) Holds() gtid.Set {
 		return s.Executed
 	}
 	return s.Executed.Union(s.Replication.Retrieved)
+}
+
+// Foreign is what a replica has executed of other servers than its source: it stays
+// the same while all it does is follow.
+func (s *Server) Foreign() gtid.Set {
+	if s.Replication == nil || s.Replication.SourceUUID == "" {
+		return gtid.Set{}
+	}
+	return s.Executed.Without(s.Replication.SourceUUID)
 }
 
 // A source that has nothing to send says so every HeartbeatPeriod; a replica that has

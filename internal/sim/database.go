@@ -36,10 +36,11 @@ type database struct {
 	next                     int
 
 	// source is the instance that the channel points at; "" without a channel.
-	source    string
-	retrieved gtid.Set
-	relay     []*txn // received and not applied
-	sqlError  string
+	source     string
+	sourceUUID string // of the server that it was connected to last
+	retrieved  gtid.Set
+	relay      []*txn // received and not applied
+	sqlError   string
 
 	// destroyed by an accident or a human; removed by the operator.
 	destroyed, removed bool

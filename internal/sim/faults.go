@@ -85,6 +85,7 @@ func init() {
 		{"an applier is slow", 4, (*world).slowApplier},
 		{"binary logs are purged", 3, (*world).purgeLogs},
 		{"an applier stops with an error", 2, (*world).breakApplier},
+		{"somebody writes to a replica", 2, (*world).writeToReplica},
 		{"the lease is deleted", 1, (*world).deleteLease},
 	}
 }
@@ -336,6 +337,21 @@ func (w *world) breakAppliers(d *dice) {
 			}
 		})
 	}
+}
+
+// writeToReplica: a human with all privileges switches super_read_only off for a
+// moment.
+func (w *world) writeToReplica(d *dice) {
+	in := w.pickInstance(d)
+	s := w.serverOf(in)
+	if !s.answers() || s.volume.stage != stagePopulated || s.epoch != 0 || s.volume.full {
+		return
+	}
+	t := s.db.append()
+	s.db.commit(t)
+	w.tell("somebody writes %s to %s", t.set, in)
+	s.changed()
+	s.pump()
 }
 
 func (w *world) deleteLease(*dice) { w.api.remove(kindLease, "primary") }

@@ -143,3 +143,26 @@ func change1(f reflect.Value) {
 		}
 	}
 }
+
+// TestDivergenceIsRecordedAtOnce: a primary that fails a moment later could not be
+// asked any more whether it has what a replica has.
+func TestDivergenceIsRecordedAtOnce(t *testing.T) {
+	tried := 0
+	for seed := uint64(0); tried < 20; seed++ {
+		w := newWorld(seed, &mutation{}, nil, &story{})
+		w.bursts = []burst{{0, time.Hour}}
+		w.runUntil(2 * time.Minute)
+		s := w.serverOf(clusterName + "-2")
+		if !w.isHealthy() || s == nil || s.epoch != 0 {
+			continue
+		}
+		tried++
+		rogue := s.db.append()
+		s.db.commit(rogue)
+		s.changed()
+		w.runUntil(w.now + 1200*time.Millisecond)
+		if got := w.api.cluster().status.Diverged; !slices.Contains(got, clusterName+"-2") {
+			t.Errorf("seed %d: after 1.2 s the status knows of %v", seed, got)
+		}
+	}
+}

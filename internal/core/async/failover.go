@@ -22,12 +22,13 @@ const (
 	newPodPatience = 15 * time.Second
 )
 
-// isReplacing: a failover is past its delay. It goes on although the diagnosis
-// may have changed to one that would not begin it: the old primary may have been
-// demoted by now.
+// isReplacing: a failover is past its delay, or replicas were asked in it to stop
+// receiving. It goes on although the diagnosis may have changed to one that would
+// not begin it: the old primary may have been demoted by now, and a replica that
+// receives nothing on purpose does not tell that its source is lost.
 func (d *decision) isReplacing() bool {
 	op := d.s.Operation
-	if op == nil || op.Kind != core.OperationFailover || !isPastDelay(op) {
+	if op == nil || op.Kind != core.OperationFailover || !isPastDelay(op) && !d.isAnyWithheld() {
 		return false
 	}
 	switch d.diagnosis.name {
@@ -104,7 +105,29 @@ func (d *decision) isDelayed(proof proven) bool {
 	d.say(fmt.Sprintf("the primary %s fails (%s); it is replaced if it is not back by %s (spec.failoverDelay)",
 		d.s.Promotion.Instance, d.diagnosis.name, until.UTC().Format("15:04:05 MST")))
 	d.recheckAt(until)
+	d.withholdInTime(until)
 	return true
+}
+
+// isAnyWithheld: some replica has been asked to stop receiving from the primary.
+func (d *decision) isAnyWithheld() bool {
+	silent, _ := withholders(d.o, d.s.Promotion.Instance, d.nextEpoch(), 0)
+	return len(silent) > 0
+}
+
+// withholdInTime has the replicas of a primary that nobody reaches stop vouching for
+// it so early that nobody can have vouched for it when its time is over. They receive
+// nothing anyway; should it come back, it stays the primary in the next epoch.
+func (d *decision) withholdInTime(until time.Time) {
+	begin := until.Add(-core.VouchWithheld)
+	switch {
+	case !d.o.Cluster.PrimaryLease:
+	case d.diagnosis.name != core.PrimaryUnreachableReplicasLost && d.diagnosis.name != core.PrimaryUnreachable:
+	case d.now().Before(begin):
+		d.recheckAt(begin)
+	default:
+		d.withhold(d.nextEpoch())
+	}
 }
 
 // isNothingLeft: the primary's data is gone, and nobody can take over.

@@ -128,6 +128,9 @@ func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *cor
 		extra, compared = errant(in, holder)
 	}
 	extra = extra.Union(r.Errant)
+	if trusted && !slices.Contains(d.s.Diverged, in.Name) && mayBeErrant(in, holder) {
+		d.again(core.Refresh{Instance: holder.Name})
+	}
 	switch {
 	case saysEmpty(in):
 		d.s.Diverged = without(d.s.Diverged, in.Name)
@@ -136,6 +139,18 @@ func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *cor
 	case compared:
 		d.s.Diverged = without(d.s.Diverged, in.Name)
 	}
+}
+
+// mayBeErrant: a replica has executed what no writable primary has written as far as
+// is known here, but the primary was asked before. It is asked again at once: should
+// it fail first, nobody could tell any more. Its own transactions are only on their way.
+func mayBeErrant(replica, primary *core.Instance) bool {
+	r, serves := serving(replica)
+	p, known := primary.Report.Get()
+	if !serves || !known || p.Server == nil || primary.Report.ReadAfter(replica.Report) {
+		return false
+	}
+	return !r.Server.Executed.Without(p.Server.UUID).Subtract(p.Server.Executed).IsEmpty()
 }
 
 func (d *decision) markDiverged(name string, extra gtid.Set) {
