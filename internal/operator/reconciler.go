@@ -85,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if c == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	if c.DeletionTimestamp != nil {
+	if c.DeletionTimestamp != nil || r.endsWithNamespace(ctx, c) {
 		return ctrl.Result{}, nil
 	}
 	ca, problem, err := r.prepare(ctx, c)
