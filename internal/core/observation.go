@@ -22,6 +22,10 @@ type Observation struct {
 // its own clock. It is kept nowhere else: clocks of two operators are not compared,
 // and one that starts anew begins with none.
 type Memory struct {
+	// Asking is the epoch for which the primary's manager is asked for its promise, 0
+	// when it is not, and AskedSince is since when.
+	Asking     int64
+	AskedSince time.Time
 	// Electing is the epoch for which a successor is elected, 0 when none is, and
 	// ProvenSince is since when this operator has known the proof without a break.
 	Electing    int64

@@ -44,6 +44,10 @@ const DiskStalled = "DiskStalled"
 // answer from it.
 const AsksInVain = "AsksInVain"
 
+// Isolated is the reason of a primary that is about to fence itself: its mysqld may
+// still take writes, and will not in a moment.
+const Isolated = "Isolated"
+
 // DataState tells what the data directory holds.
 type DataState string
 

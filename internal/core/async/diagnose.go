@@ -127,12 +127,12 @@ func promoting(s *scene) bool {
 		s.report.FencedBelow <= s.p.Epoch && s.report.PodUID == s.p.PodUID
 }
 
-// cannotGetThere tells why the holder, which never was writable in this epoch, will
-// not become so by itself: it cannot apply what it has, or it lacks what it must
-// have, and nobody can give it any more. "" when it may yet.
+// cannotGetThere tells why the holder will not become writable by itself: it cannot
+// apply what it has, or it lacks what it must have, and nobody can give it any more.
+// "" when it is, or may yet.
 func cannotGetThere(o *core.Observation, op *core.Operation) string {
 	p, holder := o.Cluster.Status.Promotion, holderOf(o)
-	if p == nil || holder == nil || !p.WritableSince.IsZero() {
+	if p == nil || holder == nil {
 		return ""
 	}
 	if r, _ := holder.Report.Get(); r.Reason == "TransactionsMissing" || r.Reason == "ApplierStopped" {
@@ -140,7 +140,7 @@ func cannotGetThere(o *core.Observation, op *core.Operation) string {
 	}
 	r, serves := serving(holder)
 	missing := gtid.Set{}
-	if serves && r.FencedBelow <= p.Epoch && hasSeen(holder, p) {
+	if serves && p.WritableSince.IsZero() && r.FencedBelow <= p.Epoch && hasSeen(holder, p) {
 		missing = p.RequiredGTID.Subtract(r.Server.Holds())
 	}
 	if missing.IsEmpty() || !isSourceLost(o, missing, op) {

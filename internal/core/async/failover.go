@@ -18,6 +18,8 @@ const (
 	electionPatience = 10 * time.Second
 	// withheldLook is how often it is looked whether vouches have run out.
 	withheldLook = 500 * time.Millisecond
+	// promisePatience is how long a manager that answers is asked for its promise alone.
+	promisePatience = 5 * time.Second
 	// newPodPatience is how long a new Pod may take to be heard.
 	newPodPatience = 15 * time.Second
 )
@@ -196,7 +198,7 @@ func (d *decision) seekProof(next int64) {
 	d.s.Operation.Step, d.s.Operation.Deadline = core.StepProve, time.Time{}
 	// A Pod elsewhere that answers can promise nothing for the one that took writes.
 	r, known := d.holder().Report.Get()
-	if known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.s.Promotion) && r.Reason != core.DiskStalled {
+	if known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.s.Promotion) && r.Reason != core.DiskStalled && d.mayYetPromise(next) {
 		d.askToDemote(next)
 		return
 	}
@@ -209,6 +211,21 @@ func (d *decision) seekProof(next int64) {
 	default:
 		d.askToDemote(next)
 	}
+}
+
+// mayYetPromise: the manager has not been asked for long. A demotion takes two seconds
+// at most, for then mysqld is killed; who takes longer cannot write its promise down.
+func (d *decision) mayYetPromise(next int64) bool {
+	m := &d.plan.Memory
+	if m.Asking, m.AskedSince = next, d.o.Memory.AskedSince; d.o.Memory.Asking != next {
+		m.AskedSince = d.now()
+	}
+	until := m.AskedSince.Add(promisePatience)
+	if d.now().Before(until) {
+		d.recheckAt(until)
+		return true
+	}
+	return false
 }
 
 // cannotPromise is why the word of the primary's manager is not waited for.
@@ -251,7 +268,9 @@ func (d *decision) awaitLease(next int64) bool {
 		d.recheckAt(expires)
 		return true
 	case vouchesExpired(d.o, holder, next):
-		d.again(core.SeizeLease{Epoch: next, Version: l.Version})
+		// Until its effect is seen it is repeated, in vain.
+		d.do(core.SeizeLease{Epoch: next, Version: l.Version})
+		d.recheckAt(d.now().Add(receiveLook))
 	}
 	d.say(fmt.Sprintf("the primary %s %s (%s), and its lease has run out; waiting until nobody can have vouched for it any more", holder.Name, d.cannotPromise(), d.diagnosis.name))
 	d.recheckAt(d.now().Add(withheldLook))
@@ -329,11 +348,10 @@ func (d *decision) holdElection(next int64, proof proven) {
 // epoch. One that has just started has only just got it: what another one's clock
 // said in the status is not held against what is read now.
 func (d *decision) electingSince(next int64) time.Time {
-	m := d.o.Memory
-	if m.Electing != next {
-		m = core.Memory{Electing: next, ProvenSince: d.now()}
+	m := &d.plan.Memory
+	if m.Electing, m.ProvenSince = next, d.o.Memory.ProvenSince; d.o.Memory.Electing != next {
+		m.ProvenSince = d.now()
 	}
-	d.plan.Memory = m
 	return m.ProvenSince
 }
 

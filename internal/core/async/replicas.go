@@ -112,15 +112,16 @@ func (d *decision) isReference() bool {
 	case core.PrimaryDemoted:
 		r, serves := serving(d.holder())
 		p := d.s.Promotion
-		wasReady := !p.WritableSince.IsZero() || !p.RequiredGTID.IsEmpty() && serves && r.Server.Executed.Contains(p.RequiredGTID)
-		return serves && wasReady && lostTransactions(d.o).IsEmpty()
+		wasReady := !p.WritableSince.IsZero() || !p.RequiredGTID.IsEmpty()
+		return serves && wasReady && r.Server.Executed.Contains(p.RequiredGTID) && lostTransactions(d.o).IsEmpty()
 	default:
 		return false
 	}
 }
 
 // judgeDivergence: an instance is diverged when either the primary's position or
-// its own comparison says so, and no more when neither does.
+// its own comparison says so, and no more when neither does. Only a primary that takes
+// writes clears anybody: the next election must not rest on a verdict of its own.
 func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *core.Instance, trusted bool) {
 	var extra gtid.Set
 	compared := false
@@ -136,7 +137,7 @@ func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *cor
 		d.s.Diverged = without(d.s.Diverged, in.Name)
 	case !extra.IsEmpty():
 		d.markDiverged(in.Name, extra)
-	case compared:
+	case compared && d.takesWrites():
 		d.s.Diverged = without(d.s.Diverged, in.Name)
 	}
 }

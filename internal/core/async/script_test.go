@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/observed"
 )
 
 // TestScripts runs the stories under testdata. Each file starts anew; the verbs:
@@ -32,6 +33,8 @@ import (
 //	advance 5s                    time passes, leases and vouches are kept, everybody is heard again
 //	reinit c-2                    a human asks for its data to be made anew
 //	accept-loss c-2               a human promotes it whatever is lost
+//	observed                      all that is known, word by word as internal/observed tells it;
+//	  nothing acts, and each decide is one of this moment
 //	decide                        one decision; its status is kept, its effects are not carried out
 //	run                           decide, carry out, let managers act, until all is quiet
 func TestScripts(t *testing.T) {
@@ -53,6 +56,8 @@ func TestScripts(t *testing.T) {
 type script struct {
 	t *testing.T
 	w *world
+	// seen is an observation that was told as a whole; nil for one of the world.
+	seen *core.Observation
 }
 
 // args are a verb's arguments by name; positional ones have empty values.
@@ -79,6 +84,7 @@ func (s *script) command(td *datadriven.TestData) string {
 	a := argsOf(td)
 	switch td.Cmd {
 	case "cluster", "healthy":
+		s.seen = nil
 		s.w = newWorld(core.Cluster{Wanted: 3, Durability: core.Durability{Mode: core.DurabilityAsync}, SwitchoverLimit: time.Minute})
 		s.spec(a)
 		if td.Cmd == "healthy" {
@@ -105,7 +111,14 @@ func (s *script) command(td *datadriven.TestData) string {
 		d, err := time.ParseDuration(a.name)
 		s.must(err)
 		s.w.advance(d)
+	case "observed":
+		o, err := observed.Read(td.Input, epochStart)
+		s.must(err)
+		s.seen = &o
 	case "decide":
+		if s.seen != nil {
+			return printPlan(*s.seen, Decide(*s.seen))
+		}
 		return printPlan(s.w.decide(s.t))
 	case "run":
 		return s.w.run(s.t)
