@@ -129,6 +129,26 @@ func (d *database) truncate(from int, tail []*txn) {
 	}
 }
 
+// turnBack takes the server's own last transactions away as if they had never been,
+// and tells how many.
+func (d *database) turnBack(most int) int {
+	n := 0
+	for n < min(most, len(d.binlog)/2) && d.binlog[len(d.binlog)-1-n].origin == d {
+		n++
+	}
+	lost := d.binlog[len(d.binlog)-n:]
+	d.binlog = d.binlog[: len(d.binlog)-n : len(d.binlog)-n]
+	d.lastFile = min(d.lastFile, d.end())
+	for _, t := range lost {
+		d.logged, d.executed = d.logged.Subtract(t.set), d.executed.Subtract(t.set)
+		if i := slices.Index(d.prepared, t); i >= 0 {
+			d.prepared = slices.Delete(d.prepared, i, i+1)
+		}
+		d.next = min(d.next, t.seq)
+	}
+	return n
+}
+
 func (d *database) end() int { return d.base + len(d.binlog) }
 
 // purge removes all of the binary log but the last keep transactions.

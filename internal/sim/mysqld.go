@@ -49,16 +49,22 @@ func startMysqld(m *manager, durable bool) *mysqld {
 	if s.w.oneIn(20) {
 		took += s.w.jitter(30 * time.Second)
 	}
-	s.at(took, func() {
-		if m.volume.full {
-			s.end(true)
-			return
-		}
-		s.db.recover(durable)
+	s.at(took, s.recovered)
+	return s
+}
+
+// recovered: connections are accepted, if the disk lets it.
+func (s *mysqld) recovered() {
+	switch {
+	case s.volume.full:
+		s.end(true)
+	case s.volume.stalled:
+		s.at(time.Second, s.recovered)
+	default:
+		s.db.recover(s.durable)
 		s.accepting = true
 		s.changed()
-	})
-	return s
+	}
 }
 
 // at has the server do something; a stopped one does it when it goes on.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"slices"
-	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -34,7 +33,7 @@ func (m *manager) report() core.Report {
 		r.FrozenBelow = m.volume.memory.frozenBelow
 	}
 	if m.withheld > 0 {
-		r.Withheld = &core.Withheld{Below: m.withheld, Seconds: int((m.w.now - m.withheldAt) / time.Second)}
+		r.Withheld = &core.Withheld{Below: m.withheld, Seconds: m.secondsFrom(m.withheldAt, m.w.now)}
 	}
 	if m.view != nil {
 		r.ClusterSize = m.view.Instances

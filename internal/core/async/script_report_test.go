@@ -30,8 +30,6 @@ func setReport(r *core.Report, key, v string) error {
 		r.SeenEpoch, err = strconv.ParseInt(v, 10, 64)
 	case "fenced":
 		r.FencedBelow, err = strconv.ParseInt(v, 10, 64)
-	case "seen":
-		r.SeenEpoch, err = strconv.ParseInt(v, 10, 64)
 	case "frozen":
 		r.FrozenBelow, err = strconv.ParseInt(v, 10, 64)
 	case "sessions":
