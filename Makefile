@@ -20,10 +20,10 @@ demo-down: ## Remove the demo and its local Kubernetes
 	go run ./test/demo -down
 
 .PHONY: test
-test: check test-real test-e2e ## Run everything: the checks, real API server and mysqld, end to end
+test: check test-sim test-real test-e2e ## Run everything: the checks, the simulation, real API server and mysqld, end to end
 
 .PHONY: check
-check: format vet lint generated unit ## Fast checks: format, vet, lint, generated files, unit tests
+check: format vet lint generated unit check-sim ## Checks: format, vet, lint, generated files, unit tests, a minute of simulation
 
 .PHONY: format
 format:
@@ -75,6 +75,14 @@ bench: ## Measure interruptions of writes: make bench ONLY=fault,... DURABILITY=
 .PHONY: soak
 soak: ## Draw faults on a real cluster under load, and judge: make soak FOR=10m SEED=n
 	go run ./test/soak -for $(or $(FOR),1h) $(if $(SEED),-seed $(SEED))
+
+.PHONY: check-sim
+check-sim:
+	go run ./tools/sim -for 60s -coverage=false
+
+.PHONY: test-sim
+test-sim: ## Five minutes of the simulation of internal/sim
+	go run ./tools/sim -from 1000000 -for 5m
 
 .PHONY: sim
 sim: ## Run the simulation of internal/sim: make sim SEEDS=n

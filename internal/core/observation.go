@@ -10,9 +10,26 @@ import (
 type Observation struct {
 	Now     time.Time
 	Cluster Cluster
+	// Memory is that of the plan that this operator made of the cluster last; zero
+	// when it has made none.
+	Memory Memory
 	// Instances in the order of their ordinals: every one that has, had or
 	// should have a Pod or a volume.
 	Instances []Instance
+}
+
+// Memory is what one run of the operator carries from one decision to the next, by
+// its own clock. It is kept nowhere else: clocks of two operators are not compared,
+// and one that starts anew begins with none.
+type Memory struct {
+	// Asking is the epoch for which the primary's manager is asked for its promise, 0
+	// when it is not, and AskedSince is since when.
+	Asking     int64
+	AskedSince time.Time
+	// Electing is the epoch for which a successor is elected, 0 when none is, and
+	// ProvenSince is since when this operator has known the proof without a break.
+	Electing    int64
+	ProvenSince time.Time
 }
 
 // Instance returns the named instance, or nil.
@@ -175,8 +192,8 @@ type Operation struct {
 	From, To  string
 	Reason    Reason
 	StartedAt time.Time
-	// Deadline of a switchover; of a failover in its election, when no more
-	// answers are waited for.
+	// Deadline of a switchover. Of a failover in its election it is for people only:
+	// when no more answers are waited for.
 	Deadline time.Time
 }
 

@@ -17,6 +17,8 @@ type Plan struct {
 	Recheck time.Duration
 	// Again: look again as soon as the effects are carried out.
 	Again bool
+	// Memory goes into this operator's next Observation of the cluster.
+	Memory Memory
 }
 
 // Event is told to the user.

@@ -159,6 +159,7 @@ const (
 	ReasonDiverged           Reason = "InstanceDiverged"
 	ReasonBroken             Reason = "ReplicationBroken"
 	ReasonRecovered          Reason = "PrimaryRecovered"
+	ReasonLost               Reason = "TransactionsLost"
 )
 
 // Refusals: why something is not done.

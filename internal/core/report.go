@@ -44,6 +44,10 @@ const DiskStalled = "DiskStalled"
 // answer from it.
 const AsksInVain = "AsksInVain"
 
+// Isolated is the reason of a primary that is about to fence itself: its mysqld may
+// still take writes, and will not in a moment.
+const Isolated = "Isolated"
+
 // DataState tells what the data directory holds.
 type DataState string
 
@@ -125,7 +129,8 @@ type Withheld struct {
 }
 
 // WithoutPositions leaves out what changes with every transaction: reports that
-// are equal without it call for no new decision.
+// are equal without it call for no new decision. What a replica has executed and did
+// not get from its source's own writes stays: it may be nobody else's.
 func (r Report) WithoutPositions() Report {
 	r.MysqldStarted = time.Time{}
 	if r.Withheld != nil {
@@ -135,7 +140,7 @@ func (r Report) WithoutPositions() Report {
 		return r
 	}
 	s := *r.Server
-	s.Executed, s.Purged = gtid.Set{}, gtid.Set{}
+	s.Executed, s.Purged = r.Server.Foreign(), gtid.Set{}
 	s.SemiSync.WaitSessions = 0
 	if s.Replication != nil {
 		c := *s.Replication
@@ -174,6 +179,15 @@ func (s *Server) Holds() gtid.Set {
 		return s.Executed
 	}
 	return s.Executed.Union(s.Replication.Retrieved)
+}
+
+// Foreign is what a replica has executed of other servers than its source: it stays
+// the same while all it does is follow.
+func (s *Server) Foreign() gtid.Set {
+	if s.Replication == nil || s.Replication.SourceUUID == "" {
+		return gtid.Set{}
+	}
+	return s.Executed.Without(s.Replication.SourceUUID)
 }
 
 // A source that has nothing to send says so every HeartbeatPeriod; a replica that has

@@ -147,14 +147,23 @@ func (s Set) Sources() []string {
 	return sources
 }
 
-// Of returns the transactions of one source, a UUID in lower case as Sources
-// returns it, whatever their tags.
-func (s Set) Of(source string) Set {
-	var out Set
+// Of returns the transactions of one source, a UUID as Sources returns it, whatever
+// their tags; none for a text that is no UUID.
+func (s Set) Of(source string) Set { return s.filter(source, true) }
+
+// Without returns the transactions of all sources but one; all for a text that is no
+// UUID.
+func (s Set) Without(source string) Set { return s.filter(source, false) }
+
+// filter keeps the groups that are of a source, or those that are not.
+func (s Set) filter(source string, of bool) Set {
+	id, n, reason := parseUUID(source)
+	isUUID := reason == "" && n == len(source)
+	var out []group
 	for _, g := range s.groups {
-		if string(g.uuid.appendTo(nil)) == source {
-			out.groups = append(out.groups, g)
+		if (isUUID && g.uuid == id) == of {
+			out = append(out, g)
 		}
 	}
-	return out
+	return Set{out}
 }

@@ -177,3 +177,21 @@ func TestGroupsOfOneTextDoNotShareRoomToGrow(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestTransactionsOfOneSource(t *testing.T) {
+	s := MustParse(a + ":1-3:tag:5," + b + ":7")
+	for _, c := range []struct{ source, of, without string }{
+		{a, a + ":1-3:tag:5", b + ":7"},
+		{b, b + ":7", a + ":1-3:tag:5"},
+		{"cccccccc-cccc-cccc-cccc-cccccccccccc", "", s.String()},
+		{"", "", s.String()},
+		{a + ":1", "", s.String()},
+	} {
+		if of, without := s.Of(c.source), s.Without(c.source); !of.Equal(MustParse(c.of)) || !without.Equal(MustParse(c.without)) {
+			t.Errorf("%q: of it %q, of others %q", c.source, of, without)
+		}
+	}
+	if none := (Set{}); !none.Of(a).IsEmpty() || !none.Without(a).IsEmpty() {
+		t.Error("the empty set has transactions")
+	}
+}

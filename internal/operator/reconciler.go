@@ -59,6 +59,7 @@ type Reconciler struct {
 	mu     sync.Mutex
 	latest map[types.NamespacedName]*v1alpha1.Cluster
 	failed map[types.NamespacedName]string
+	memory map[types.NamespacedName]core.Memory
 	uids   map[types.NamespacedName]types.UID
 	tls    map[types.NamespacedName]clusterTLS
 	ready  map[types.NamespacedName]preparation
@@ -84,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if c == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	if c.DeletionTimestamp != nil {
+	if c.DeletionTimestamp != nil || r.endsWithNamespace(ctx, c) {
 		return ctrl.Result{}, nil
 	}
 	ca, problem, err := r.prepare(ctx, c)
@@ -150,15 +151,16 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster, problem *c
 	if err != nil {
 		return o, core.Plan{}, err
 	}
-	o.Cluster.Failed = r.lastFailure(c)
+	o.Cluster.Failed, o.Memory = r.recall(c)
 	plan := topology.Decide(o)
-	if !grantsByKubernetesWord(o, plan) {
-		return o, plan, nil
+	if grantsByKubernetesWord(o, plan) {
+		if err := r.observer.confirm(ctx, c, &o); err != nil {
+			return o, plan, err
+		}
+		plan = topology.Decide(o)
 	}
-	if err := r.observer.confirm(ctx, c, &o); err != nil {
-		return o, plan, err
-	}
-	return o, topology.Decide(o), nil
+	r.remember(c, plan.Memory)
+	return o, plan, nil
 }
 
 // grantsByKubernetesWord: the plan promotes an instance, and the proof is no
@@ -311,6 +313,7 @@ func (r *Reconciler) cluster(ctx context.Context, key types.NamespacedName) (*v1
 func (r *Reconciler) forget(key types.NamespacedName) {
 	delete(r.latest, key)
 	delete(r.failed, key)
+	delete(r.memory, key)
 	delete(r.tls, key)
 	delete(r.uids, key)
 	delete(r.ready, key)
@@ -384,8 +387,16 @@ func (r *Reconciler) noteFailure(ctx context.Context, c *v1alpha1.Cluster, f fai
 	}
 }
 
-func (r *Reconciler) lastFailure(c *v1alpha1.Cluster) string {
+// recall returns what could not be carried out last, and the memory of the last plan.
+func (r *Reconciler) recall(c *v1alpha1.Cluster) (failed string, m core.Memory) {
+	key := client.ObjectKeyFromObject(c)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.failed[client.ObjectKeyFromObject(c)]
+	return r.failed[key], r.memory[key]
+}
+
+func (r *Reconciler) remember(c *v1alpha1.Cluster, m core.Memory) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.memory[client.ObjectKeyFromObject(c)] = m
 }

@@ -64,7 +64,7 @@ func must(t *testing.T, err error) {
 // newTestReconciler reads from a cache, and live.
 func newTestReconciler(t *testing.T, cached, live client.Client) *Reconciler {
 	streams := NewStreams(t.Context(), logr.Discard(), func(types.NamespacedName) {})
-	return &Reconciler{Client: cached, Live: live, streams: streams, prerequisites: newPrerequisites(cached, live),
+	return &Reconciler{memory: map[types.NamespacedName]core.Memory{}, Client: cached, Live: live, streams: streams, prerequisites: newPrerequisites(cached, live),
 		observer: &observer{client: cached, live: live, streams: streams, ended: newEndedPods(), leases: newLeaseClock(),
 			podHash: func(context.Context, *v1alpha1.Cluster, string, int) string { return "" }},
 		tls: map[types.NamespacedName]clusterTLS{}, ready: map[types.NamespacedName]preparation{}}

@@ -232,7 +232,11 @@ func (a *apiServer) schedule(v *volumeObject) string {
 	if len(fit) == 0 {
 		return ""
 	}
-	return fit[a.w.rnd.IntN(len(fit))]
+	node := fit[a.w.rnd.IntN(len(fit))]
+	if !a.w.conf.network {
+		v.data.node = node // where the first Pod goes is where the volume is made
+	}
+	return node
 }
 
 func (a *apiServer) hasPod(node string) bool {

@@ -56,3 +56,47 @@ func (c Coverage) Print(to io.Writer) {
 		}
 	}
 }
+
+// Add adds what another run has reached.
+func (c Coverage) Add(other Coverage) {
+	for kind, names := range other {
+		if c[kind] == nil {
+			c[kind] = map[string]int{}
+		}
+		for name, n := range names {
+			c[kind][name] += n
+		}
+	}
+}
+
+// must is what runs have to reach: whatever a decision can be about.
+var must = map[string][]string{
+	"diagnosis": names(core.DiagnosisNone, core.PrimaryHealthy, core.PrimaryPromoting, core.PrimaryDemoted, core.MysqldDown, core.PrimaryHung,
+		core.PrimaryFenced, core.PrimaryFailed, core.PrimaryIsolated, core.PrimaryTerminating, core.PodGone, core.PrimaryDataLost,
+		core.PrimaryLostTransactions, core.PrimaryUnreachable, core.PrimaryUnreachableButReplicasStream, core.PrimaryUnreachableReplicasLost),
+	"proof": names(core.ProofBootstrap, core.ProofManagerFenced, core.ProofPodTerminated, core.ProofQuorumCut, core.ProofLeaseExpired, core.ProofAcceptedLoss),
+	"step": {"Switchover CatchUp", "Switchover Demote", "Switchover Promote", "Switchover Return",
+		"Failover Delay", "Failover Prove", "Failover Elect", "Failover Promote"},
+	"standing": standingNames(),
+}
+
+func names[T ~string](all ...T) []string {
+	var out []string
+	for _, n := range all {
+		out = append(out, string(n))
+	}
+	return out
+}
+
+// Missing lists what runs have to reach and these did not.
+func (c Coverage) Missing() []string {
+	var out []string
+	for _, kind := range slices.Sorted(maps.Keys(must)) {
+		for _, name := range must[kind] {
+			if c[kind][name] == 0 {
+				out = append(out, kind+" "+name)
+			}
+		}
+	}
+	return out
+}

@@ -36,10 +36,11 @@ type database struct {
 	next                     int
 
 	// source is the instance that the channel points at; "" without a channel.
-	source    string
-	retrieved gtid.Set
-	relay     []*txn // received and not applied
-	sqlError  string
+	source     string
+	sourceUUID string // of the server that it was connected to last
+	retrieved  gtid.Set
+	relay      []*txn // received and not applied
+	sqlError   string
 
 	// destroyed by an accident or a human; removed by the operator.
 	destroyed, removed bool
@@ -126,6 +127,26 @@ func (d *database) truncate(from int, tail []*txn) {
 	if !d.w.mut.NumbersAgain { // its numbers are not given again: it begins as another server
 		d.uuid, d.next = newDatabase(d.w, d.instance).uuid, 1
 	}
+}
+
+// turnBack takes the server's own last transactions away as if they had never been,
+// and tells how many.
+func (d *database) turnBack(most int) int {
+	n := 0
+	for n < min(most, len(d.binlog)/2) && d.binlog[len(d.binlog)-1-n].origin == d {
+		n++
+	}
+	lost := d.binlog[len(d.binlog)-n:]
+	d.binlog = d.binlog[: len(d.binlog)-n : len(d.binlog)-n]
+	d.lastFile = min(d.lastFile, d.end())
+	for _, t := range lost {
+		d.logged, d.executed = d.logged.Subtract(t.set), d.executed.Subtract(t.set)
+		if i := slices.Index(d.prepared, t); i >= 0 {
+			d.prepared = slices.Delete(d.prepared, i, i+1)
+		}
+		d.next = min(d.next, t.seq)
+	}
+	return n
 }
 
 func (d *database) end() int { return d.base + len(d.binlog) }

@@ -12,59 +12,77 @@ type scene struct {
 	kind   string
 	// primary: it happens to the primary; otherwise to anybody.
 	primary bool
+	// after is how much later it happens at least; same: to whom the one before did.
+	after time.Duration
+	same  bool
 }
 
 // dramas are sequences that chance alone would rarely put together: each is the
 // way to a mistake that somebody made.
 var dramas = [][]scene{
 	// Commits wait for acknowledgements that do not come, and then the primary has to go.
-	{{0, "replicas cannot reach the primary", true}, {8 * time.Second, "a Pod is deleted", true}},
-	{{0, "replicas cannot reach the primary", true}, {8 * time.Second, "mysqld crashes", true}},
-	{{0, "replicas cannot reach the primary", true}, {8 * time.Second, "a switchover is asked for", false}},
-	{{0, "acknowledgements are late", true}, {4 * time.Second, "mysqld crashes", true}, {20 * time.Second, "a switchover is asked for", false}},
-	{{0, "acknowledgements are late", true}, {4 * time.Second, "a Pod is deleted by force", true}},
+	{{kind: "replicas cannot reach the primary", primary: true}, {within: 8 * time.Second, kind: "a Pod is deleted", primary: true}},
+	{{kind: "replicas cannot reach the primary", primary: true}, {within: 8 * time.Second, kind: "mysqld crashes", primary: true}},
+	{{kind: "replicas cannot reach the primary", primary: true}, {within: 8 * time.Second, kind: "a switchover is asked for"}},
+	{{kind: "acknowledgements are late", primary: true}, {within: 4 * time.Second, kind: "mysqld crashes", primary: true}, {within: 20 * time.Second, kind: "a switchover is asked for"}},
+	{{kind: "acknowledgements are late", primary: true}, {within: 4 * time.Second, kind: "a Pod is deleted by force", primary: true}},
 	// What is received and what is applied differ, and so do the replicas.
-	{{0, "one replica receives late", false}, {time.Second, "an applier is slow", false}, {6 * time.Second, "mysqld crashes", true}},
-	{{0, "an applier is slow", false}, {2 * time.Second, "an applier is slow", false}, {8 * time.Second, "node loses power", true}},
-	{{0, "one replica receives late", false}, {5 * time.Second, "spec.instances is changed", false}, {5 * time.Second, "a Pod and its volume are deleted", true}},
-	{{0, "replicas lag, each in its own way", false}, {3 * time.Second, "mysqld crashes", true}},
-	{{0, "replicas lag, each in its own way", false}, {3 * time.Second, "node loses power", true}},
+	{{kind: "one replica receives late"}, {within: time.Second, kind: "an applier is slow"}, {within: 6 * time.Second, kind: "mysqld crashes", primary: true}},
+	{{kind: "an applier is slow"}, {within: 2 * time.Second, kind: "an applier is slow"}, {within: 8 * time.Second, kind: "node loses power", primary: true}},
+	{{kind: "one replica receives late"}, {within: 5 * time.Second, kind: "spec.instances is changed"}, {within: 5 * time.Second, kind: "a Pod and its volume are deleted", primary: true}},
+	{{kind: "replicas lag, each in its own way"}, {within: 3 * time.Second, kind: "mysqld crashes", primary: true}},
+	{{kind: "replicas lag, each in its own way"}, {within: 3 * time.Second, kind: "node loses power", primary: true}},
 	// Peers stand behind a primary that nobody else reaches.
-	{{0, "node cannot reach the control plane", true}, {30 * time.Second, "a Pod is deleted by force", true}},
-	{{0, "node cannot reach the control plane", true}, {20 * time.Second, "replicas cannot reach the primary", true}},
-	{{0, "node cannot reach the API server", true}, {4 * time.Second, "a switchover is asked for", false}},
-	{{0, "node cannot reach the API server", true}, {4 * time.Second, "mysqld crashes", true}},
-	{{0, "the primary and one replica are cut off together", true}, {30 * time.Second, "manager crashes", false}},
+	{{kind: "node cannot reach the control plane", primary: true}, {within: 30 * time.Second, kind: "a Pod is deleted by force", primary: true}},
+	{{kind: "node cannot reach the control plane", primary: true}, {within: 20 * time.Second, kind: "replicas cannot reach the primary", primary: true}},
+	{{kind: "node cannot reach the API server", primary: true}, {within: 4 * time.Second, kind: "a switchover is asked for"}},
+	{{kind: "node cannot reach the API server", primary: true}, {within: 4 * time.Second, kind: "mysqld crashes", primary: true}},
+	{{kind: "the primary and one replica are cut off together", primary: true}, {within: 30 * time.Second, kind: "manager crashes"}},
 	// Two decide at once, or one decides on what it has not seen.
-	{{0, "two operators are at work", false}, {time.Second, "mysqld crashes", true}, {2 * time.Second, "a switchover is asked for", false}},
-	{{0, "two operators are at work", false}, {time.Second, "a switchover is asked for", false}, {2 * time.Second, "a Pod is deleted by force", true}},
-	{{0, "a switchover is asked for", false}, {50 * time.Millisecond, "the operator crashes after its next status", false}, {2 * time.Second, "manager crashes", true}},
+	{{kind: "two operators are at work"}, {within: time.Second, kind: "mysqld crashes", primary: true}, {within: 2 * time.Second, kind: "a switchover is asked for"}},
+	{{kind: "two operators are at work"}, {within: time.Second, kind: "a switchover is asked for"}, {within: 2 * time.Second, kind: "a Pod is deleted by force", primary: true}},
+	{{kind: "a switchover is asked for"}, {within: 50 * time.Millisecond, kind: "the operator crashes after its next status"}, {within: 2 * time.Second, kind: "manager crashes", primary: true}},
 	// A promise is given, and who gave it is out of sight.
-	{{0, "an applier stops with an error", false}, {2 * time.Second, "mysqld crashes", true}, {200 * time.Millisecond, "node cannot reach the operator", true}, {2 * time.Second, "manager crashes", true}},
-	{{0, "a switchover is asked for", false}, {30 * time.Millisecond, "node cannot reach the operator", true}, {3 * time.Second, "manager crashes", true}},
-	{{0, "mysqld crashes", true}, {100 * time.Millisecond, "node is cut off", false}, {3 * time.Second, "manager crashes", true}},
-	{{0, "all appliers stop with an error", false}, {time.Second, "mysqld crashes", true}, {300 * time.Millisecond, "node cannot reach the operator", true}, {time.Second, "manager crashes", true}},
-	{{0, "node is cut off", true}, {7 * time.Second, "manager crashes", false}, {7 * time.Second, "manager crashes", false}},
+	{{kind: "an applier stops with an error"}, {within: 2 * time.Second, kind: "mysqld crashes", primary: true}, {within: 200 * time.Millisecond, kind: "node cannot reach the operator", primary: true}, {within: 2 * time.Second, kind: "manager crashes", primary: true}},
+	{{kind: "a switchover is asked for"}, {within: 30 * time.Millisecond, kind: "node cannot reach the operator", primary: true}, {within: 3 * time.Second, kind: "manager crashes", primary: true}},
+	{{kind: "mysqld crashes", primary: true}, {within: 100 * time.Millisecond, kind: "node is cut off"}, {within: 3 * time.Second, kind: "manager crashes", primary: true}},
+	{{kind: "all appliers stop with an error"}, {within: time.Second, kind: "mysqld crashes", primary: true}, {within: 300 * time.Millisecond, kind: "node cannot reach the operator", primary: true}, {within: time.Second, kind: "manager crashes", primary: true}},
+	{{kind: "node is cut off", primary: true}, {within: 7 * time.Second, kind: "manager crashes"}, {within: 7 * time.Second, kind: "manager crashes"}},
 	// The Pod's object is gone, and its mysqld is not.
-	{{0, "node cannot reach the operator", true}, {4 * time.Second, "a Pod is deleted by force", true}},
-	{{0, "node is cut off", true}, {4 * time.Second, "a Pod is deleted by force", true}},
-	{{0, "node cannot reach the operator", true}, {5 * time.Second, "a Pod is deleted", true}, {20 * time.Second, "a Pod is deleted by force", true}},
+	{{kind: "node cannot reach the operator", primary: true}, {within: 4 * time.Second, kind: "a Pod is deleted by force", primary: true}},
+	{{kind: "node is cut off", primary: true}, {within: 4 * time.Second, kind: "a Pod is deleted by force", primary: true}},
+	{{kind: "node cannot reach the operator", primary: true}, {within: 5 * time.Second, kind: "a Pod is deleted", primary: true}, {within: 20 * time.Second, kind: "a Pod is deleted by force", primary: true}},
 	// The same again before everything is in order.
-	{{0, "mysqld crashes", true}, {3 * time.Second, "mysqld crashes", true}, {3 * time.Second, "mysqld crashes", true}},
-	{{0, "node loses power", false}, {2 * time.Second, "acknowledgements are late", true}, {3 * time.Second, "mysqld crashes", true}, {8 * time.Second, "a switchover is asked for", false}},
-	{{0, "node is cut off", true}, {30 * time.Second, "a switchover is asked for", false}, {5 * time.Second, "mysqld crashes", true}},
-	{{0, "mysqld hangs", true}, {3 * time.Second, "a switchover is asked for", false}, {3 * time.Second, "node is cut off", true}},
-	{{0, "spec.instances is changed", false}, {15 * time.Second, "mysqld crashes", true}, {3 * time.Second, "a Pod and its volume are deleted", true}},
+	{{kind: "mysqld crashes", primary: true}, {within: 3 * time.Second, kind: "mysqld crashes", primary: true}, {within: 3 * time.Second, kind: "mysqld crashes", primary: true}},
+	{{kind: "node loses power"}, {within: 2 * time.Second, kind: "acknowledgements are late", primary: true}, {within: 3 * time.Second, kind: "mysqld crashes", primary: true}, {within: 8 * time.Second, kind: "a switchover is asked for"}},
+	{{kind: "node is cut off", primary: true}, {within: 30 * time.Second, kind: "a switchover is asked for"}, {within: 5 * time.Second, kind: "mysqld crashes", primary: true}},
+	{{kind: "mysqld hangs", primary: true}, {within: 3 * time.Second, kind: "a switchover is asked for"}, {within: 3 * time.Second, kind: "node is cut off", primary: true}},
+	{{kind: "spec.instances is changed"}, {within: 15 * time.Second, kind: "mysqld crashes", primary: true}, {within: 3 * time.Second, kind: "a Pod and its volume are deleted", primary: true}},
+	// The operator goes by what it has seen of a lease that is renewed all the same.
+	{{kind: "node reaches only the API server", primary: true}, {after: 3 * time.Second, within: 3 * time.Second, kind: "the operators cannot reach the API server"}},
+	// Who has promised to vouch for nobody is out of sight, and starts anew.
+	{{kind: "node cannot reach the control plane", primary: true}, {within: time.Second, kind: "a Pod is deleted by force", primary: true},
+		{after: 9 * time.Second, within: 4 * time.Second, kind: "node cannot reach the operator"}, {within: 300 * time.Millisecond, kind: "manager crashes", same: true}},
+	{{kind: "node cannot reach the control plane", primary: true}, {within: 500 * time.Millisecond, kind: "a Pod is deleted by force", primary: true},
+		{after: 9 * time.Second, within: 2 * time.Second, kind: "node cannot reach the operator"}, {within: 100 * time.Millisecond, kind: "manager crashes", same: true}},
+	// A primary comes back without what it once sent.
+	{{kind: "all appliers stop with an error"}, {after: 20 * time.Millisecond, within: time.Second, kind: "a server has lost its last writes", primary: true}},
+	// The primary lives on its side of a partition, with clients and without its Pod's object.
+	{{kind: "node reaches only the API server", primary: true}, {within: 8 * time.Second, kind: "a Pod is deleted by force", primary: true}},
 }
 
 func drama(r *rand.Rand, at *time.Duration) []Fault {
 	var out []Fault
 	for _, s := range dramas[r.IntN(len(dramas))] {
+		*at += s.after
 		if s.within > 0 {
 			*at += time.Duration(r.Int64N(int64(s.within)))
 		}
 		f := Fault{At: *at, Kind: s.kind, Dice: roll(r)}
-		if s.primary {
+		switch {
+		case s.same:
+			f.Dice = out[len(out)-1].Dice
+		case s.primary:
 			f.Dice[0] = 0
 		}
 		out = append(out, f)

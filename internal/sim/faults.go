@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 // Fault is something that happens to somebody at a moment. What exactly is
@@ -64,6 +65,8 @@ func init() {
 		{"all appliers stop with an error", 2, (*world).breakAppliers},
 		{"the primary and one replica are cut off together", 4, (*world).cutTogether},
 		{"node cannot reach the control plane", 4, (*world).cutFromControl},
+		{"node reaches only the API server", 3, (*world).reachOnlyAPI},
+		{"the operators cannot reach the API server", 3, (*world).cutOperators},
 		{"a link is slow", 3, (*world).slowLink},
 		{"the operator crashes", 6, (*world).crashOperator},
 		{"the operator crashes after its next status", 5, (*world).crashAfterWrite},
@@ -85,6 +88,8 @@ func init() {
 		{"an applier is slow", 4, (*world).slowApplier},
 		{"binary logs are purged", 3, (*world).purgeLogs},
 		{"an applier stops with an error", 2, (*world).breakApplier},
+		{"somebody writes to a replica", 2, (*world).writeToReplica},
+		{"a server has lost its last writes", 1, (*world).turnBack},
 		{"the lease is deleted", 1, (*world).deleteLease},
 	}
 }
@@ -164,8 +169,9 @@ func (w *world) pickNode(d *dice) *node {
 
 // later undoes a fault, unless all of them were undone before.
 func (w *world) later(d time.Duration, undo func()) {
+	heals := w.heals
 	w.at(d, nowhere, func() {
-		if !w.healing {
+		if w.heals == heals {
 			undo()
 		}
 	})
@@ -336,6 +342,38 @@ func (w *world) breakAppliers(d *dice) {
 			}
 		})
 	}
+}
+
+// writeToReplica: a human with all privileges switches super_read_only off for a
+// moment.
+func (w *world) writeToReplica(d *dice) {
+	in := w.pickInstance(d)
+	s := w.serverOf(in)
+	if !s.answers() || s.volume.stage != stagePopulated || s.epoch != 0 || s.volume.full {
+		return
+	}
+	t := s.db.append()
+	s.db.commit(t)
+	w.tell("somebody writes %s to %s", t.set, in)
+	s.changed()
+	s.pump()
+}
+
+// turnBack: the primary's mysqld ends, and its disk does not have what it said was
+// written. The promises rest on disks that do not lie: none of them holds any more.
+func (w *world) turnBack(d *dice) {
+	p := w.api.cluster().status.Promotion
+	if p == nil {
+		return
+	}
+	s := w.serverOf(p.Instance)
+	if s == nil || s.epoch == 0 {
+		return
+	}
+	s.end(true)
+	n := s.db.turnBack(1 + d.upTo(300))
+	w.tell("mysqld of %s is killed, and has lost its last %d writes", p.Instance, n)
+	w.truth.must, w.truth.acked, w.truth.lied = gtid.Set{}, nil, true
 }
 
 func (w *world) deleteLease(*dice) { w.api.remove(kindLease, "primary") }

@@ -46,6 +46,9 @@ type manager struct {
 	restarts  int
 	problem   *agent.Problem
 
+	// diskStalled: a write that was tried while mysqld was writable did not complete.
+	diskStalled bool
+
 	server   *core.Server
 	serverAt time.Duration
 	answered time.Duration
@@ -164,7 +167,7 @@ func (m *manager) facts() *agent.Facts {
 		Asking: m.asking || m.w.now < m.askAgain, AskFailed: m.askFailed,
 		Donor: m.donor, RestartEpoch: m.restart, Problem: m.problem, TerminatingSince: m.moment(m.terminating),
 		Mysqld: agent.Mysqld{Up: up, Accepted: m.accepted, Answers: m.accepted && m.misses < 3, StartedAt: m.moment(m.started),
-			DownSince: m.moment(m.downSince), Ended: m.ended, MayWrite: m.mayWrite, Failures: m.failures},
+			DownSince: m.moment(m.downSince), Ended: m.ended, MayWrite: m.mayWrite, Failures: m.failures, DiskStalled: m.diskStalled && m.volume.stalled},
 		LeaseEpoch: m.lease.epoch, LeaseRenewed: m.moment(m.lease.renewed), Vouches: m.vouches.given(m),
 	}
 	if !f.Mysqld.Answers {
@@ -180,6 +183,9 @@ func (m *manager) facts() *agent.Facts {
 		if r := f.Server.Replication; !r.IORunning && r.IOError != "" {
 			f.ReceiveFailedAt = m.moment(m.receiveTry)
 		}
+	}
+	if m.w.mut.Facts != nil {
+		m.w.mut.Facts(f)
 	}
 	return f
 }
@@ -228,6 +234,7 @@ func (m *manager) mysqldChanged() {
 // poll asks mysqld once.
 func (m *manager) poll() {
 	s := m.proc
+	m.diskStalled = m.volume.stalled && (m.diskStalled || m.mayWrite)
 	if s == nil || s.dead {
 		m.probe()
 		return

@@ -36,5 +36,5 @@ type mutation struct {
 	SeizeAnyVersion      bool // the lease is taken though it was renewed
 	NumbersAgain         bool // a server whose tail was cut keeps its UUID
 	HungRenews           bool // the lease is renewed though mysqld does not answer
-	ClocksDrift          bool // monotonic clocks do not run equally fast
+	ClocksDrift          bool // monotonic clocks do not run equally fast, by far
 }

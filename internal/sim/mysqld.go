@@ -49,16 +49,22 @@ func startMysqld(m *manager, durable bool) *mysqld {
 	if s.w.oneIn(20) {
 		took += s.w.jitter(30 * time.Second)
 	}
-	s.at(took, func() {
-		if m.volume.full {
-			s.end(true)
-			return
-		}
-		s.db.recover(durable)
+	s.at(took, s.recovered)
+	return s
+}
+
+// recovered: connections are accepted, if the disk lets it.
+func (s *mysqld) recovered() {
+	switch {
+	case s.volume.full:
+		s.end(true)
+	case s.volume.stalled:
+		s.at(time.Second, s.recovered)
+	default:
+		s.db.recover(s.durable)
 		s.accepting = true
 		s.changed()
-	})
-	return s
+	}
 }
 
 // at has the server do something; a stopped one does it when it goes on.
@@ -144,7 +150,7 @@ func (s *mysqld) report() *core.Server {
 		out.SemiSync.Acks, out.SemiSync.Blocks = s.semi.acks, s.semi.timeout >= forever
 	}
 	if d.source != "" {
-		r := &core.Replication{SourceHost: d.source, IORunning: s.io.stream != nil, Silent: s.io.stream != nil && s.io.stream.silent, IOConnecting: s.io.trying(), SQLRunning: s.applying,
+		r := &core.Replication{SourceHost: d.source, SourceUUID: d.sourceUUID, IORunning: s.io.stream != nil, Silent: s.io.stream != nil && s.io.stream.silent, IOConnecting: s.io.trying(), SQLRunning: s.applying,
 			IOError: s.io.err, SQLError: d.sqlError, Retrieved: d.retrieved}
 		r.LagSeconds = float64(len(d.relay))
 		out.Replication = r
@@ -191,7 +197,7 @@ func (s *mysqld) tryReadOnly() {
 func (s *mysqld) forgetSource() {
 	s.io.stop()
 	s.applying = false
-	s.db.source, s.db.relay, s.db.retrieved, s.db.sqlError = "", nil, gtid.Set{}, ""
+	s.db.source, s.db.sourceUUID, s.db.relay, s.db.retrieved, s.db.sqlError = "", "", nil, gtid.Set{}, ""
 	s.changed()
 }
 
@@ -199,7 +205,7 @@ func (s *mysqld) forgetSource() {
 func (s *mysqld) follow(source string) {
 	s.io.stop()
 	s.w.truth.dropped(s.db)
-	s.db.source, s.db.relay, s.db.retrieved = source, nil, gtid.Set{}
+	s.db.source, s.db.sourceUUID, s.db.relay, s.db.retrieved = source, "", nil, gtid.Set{}
 	s.startApplying()
 	s.io.start()
 	s.changed()

@@ -204,3 +204,23 @@ func (w *world) cutFromControl(d *dice) {
 		w.cutBoth(n.machine, m, took)
 	}
 }
+
+// reachOnlyAPI: neither an operator nor another instance is reached; the API server
+// is, and with it the lease can be renewed.
+func (w *world) reachOnlyAPI(d *dice) {
+	n, took, withClients := w.pickNode(d), d.between(10*time.Second, 60*time.Second), d.upTo(2) == 0
+	w.tell("%s reaches only the API server for %s (and clients: %t)", n.name, took, withClients)
+	for i := range w.machines {
+		if i != n.machine && i != apiMachine && !(i == clientMachine && withClients) {
+			w.cutBoth(n.machine, i, took)
+		}
+	}
+}
+
+// cutOperators: they go on with what they have seen before.
+func (w *world) cutOperators(d *dice) {
+	took := d.between(5*time.Second, 40*time.Second)
+	w.tell("the operators cannot reach the API server for %s", took)
+	w.cutBoth(operatorMachine1, apiMachine, took)
+	w.cutBoth(operatorMachine2, apiMachine, took)
+}

@@ -35,6 +35,7 @@ type operator struct {
 	latest   *clusterObject
 	latestRV int64
 	failed   string
+	memory   core.Memory
 
 	running, woken bool
 	timer          int
@@ -52,12 +53,9 @@ type operator struct {
 func (w *world) startOperator(machine int) *operator {
 	op := &operator{w: w, id: w.name("operator"), machine: machine, streams: map[string]*statusStream{}, ended: map[string][]string{}}
 	w.ops = append(w.ops, op)
-	stale := time.Duration(0)
-	if w.oneIn(4) {
-		stale = w.jitter(5 * time.Second)
-	}
+	stale := w.staleness()
 	changed := func(string) { op.notice(); op.wake() }
-	op.clusters = newWatch(w, kindCluster, machine, 0, changed)
+	op.clusters = newWatch(w, kindCluster, machine, stale, changed)
 	op.pods = newWatch(w, kindPod, machine, stale, func(name string) { op.notePod(name); changed(name) })
 	op.volumes = newWatch(w, kindVolume, machine, stale, changed)
 	op.nodes = newWatch(w, kindNode, machine, stale, changed)
@@ -196,12 +194,17 @@ func (op *operator) pass() {
 	}
 	op.news, op.lazy = false, false
 	o := op.observe(c)
-	plan := op.w.plan(o)
+	plan, seen := op.plan(o)
 	if !grantsByKubernetesWord(o, plan) {
+		op.w.decided(seen, &plan)
 		op.publish(c, rv, o, plan)
 		return
 	}
-	op.confirm(c, o, func() { op.publish(c, rv, o, op.w.plan(o)) })
+	op.confirm(c, o, func(o core.Observation) { // what was decided by the caches alone does not count
+		plan, seen := op.plan(o)
+		op.w.decided(seen, &plan)
+		op.publish(c, rv, o, plan)
+	})
 }
 
 // grantsByKubernetesWord: the plan promotes an instance, and the proof is no
@@ -213,14 +216,14 @@ func grantsByKubernetesWord(o core.Observation, plan core.Plan) bool {
 }
 
 // confirm reads past the caches what a proof by Kubernetes' word rests on.
-func (op *operator) confirm(c *clusterObject, o core.Observation, then func()) {
+func (op *operator) confirm(c *clusterObject, o core.Observation, then func(core.Observation)) {
 	w, p := op.w, c.status.Promotion
 	i := -1
 	if p != nil {
 		i = slices.IndexFunc(o.Instances, func(in core.Instance) bool { return in.Name == p.Instance })
 	}
 	if i < 0 {
-		then()
+		then(o)
 		return
 	}
 	read := op.clock()
@@ -243,7 +246,7 @@ func (op *operator) confirm(c *clusterObject, o core.Observation, then func()) {
 			}
 			o.Cluster.Lease = op.lease(lease, version, read)
 			o.Now = op.clock()
-			then()
+			then(o)
 		})
 	}, func() {
 		if !op.dead {
@@ -275,8 +278,24 @@ func (op *operator) lease(o *leaseObject, version int64, read time.Time) core.Fa
 	return core.Known(l, read, read)
 }
 
-// plan asks the real core, through the seams of a mutation.
-func (w *world) plan(o core.Observation) core.Plan {
+// plan decides, and remembers what is to be remembered.
+func (op *operator) plan(o core.Observation) (plan core.Plan, seen *core.Observation) {
+	plan, seen = op.w.plan(o)
+	op.memory = plan.Memory
+	return plan, seen
+}
+
+// decided: this is what will be carried out.
+func (w *world) decided(o *core.Observation, plan *core.Plan) {
+	w.cover.plan(o, plan)
+	w.truth.checkPlan(o, plan)
+}
+
+// plan asks the real core, through the seams of a mutation, and returns what the core
+// has seen, too.
+func (w *world) plan(o core.Observation) (core.Plan, *core.Observation) {
+	seen := o
+	seen.Instances = slices.Clone(o.Instances) // a mutation changes them
 	if w.mut.Observe != nil {
 		w.mut.Observe(w, &o)
 	}
@@ -284,9 +303,8 @@ func (w *world) plan(o core.Observation) core.Plan {
 	if w.mut.Plan != nil {
 		w.mut.Plan(&o, &plan)
 	}
-	w.cover.plan(&o, &plan)
-	w.truth.checkPlan(&o, &plan)
-	return plan
+	w.note(&seen, &plan)
+	return plan, &o
 }
 
 // listen keeps a stream to every instance that has a Pod.
@@ -319,6 +337,7 @@ func (op *operator) listen(s *core.Status) {
 		}
 		op.streams[name] = st
 		st.connect()
+		st.keepMeasured()
 	}
 	op.tidy(keep, s.InstanceNames)
 }

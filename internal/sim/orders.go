@@ -17,6 +17,9 @@ func (m *manager) order(verb control.Verb, o control.Order, done func(err string
 		m.tell("is ordered to %s at epoch %d %s%d", verb, o.Epoch, o.Donor, o.Acks)
 	}
 	m.w.cover.count("order", string(verb))
+	if m.volume.stalled && verb != control.VerbRestartInPlace {
+		return // what is promised or remembered has to be written first: nobody answers
+	}
 	switch verb {
 	case control.VerbDemote:
 		m.orderDemote(o.Epoch, done)

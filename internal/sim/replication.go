@@ -94,7 +94,7 @@ func (r *receiver) connect() {
 			s.do(func() {
 				switch {
 				case r.tries != try || !r.on:
-				case source.dead:
+				case source.dead, source.volume.stage != stagePopulated: // scratch data has no account for it
 					retry()
 				default:
 					r.attach(source)
@@ -122,7 +122,7 @@ func (r *receiver) attach(source *mysqld) {
 		}
 	}
 	st := &stream{w: s.w, from: source, to: s, semi: s.semi.give, next: source.db.base, skip: mine}
-	r.stream, r.err = st, ""
+	r.stream, r.err, s.db.sourceUUID = st, "", source.db.uuid
 	source.sources = append(source.sources, st)
 	source.changed()
 	s.changed()

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"slices"
-	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -34,7 +33,7 @@ func (m *manager) report() core.Report {
 		r.FrozenBelow = m.volume.memory.frozenBelow
 	}
 	if m.withheld > 0 {
-		r.Withheld = &core.Withheld{Below: m.withheld, Seconds: int((m.w.now - m.withheldAt) / time.Second)}
+		r.Withheld = &core.Withheld{Below: m.withheld, Seconds: m.secondsFrom(m.withheldAt, m.w.now)}
 	}
 	if m.view != nil {
 		r.ClusterSize = m.view.Instances
@@ -100,7 +99,8 @@ func sameServer(a, b *core.Server) bool {
 	}
 	x, y := a.SemiSync, b.SemiSync
 	x.WaitSessions, y.WaitSessions = 0, 0
-	return a.UUID == b.UUID && a.SuperReadOnly == b.SuperReadOnly && x == y && sameReplication(a.Replication, b.Replication)
+	return a.UUID == b.UUID && a.SuperReadOnly == b.SuperReadOnly && x == y && sameReplication(a.Replication, b.Replication) &&
+		(a.Executed.Equal(b.Executed) || a.Foreign().Equal(b.Foreign()))
 }
 
 func sameReplication(a, b *core.Replication) bool {

@@ -17,12 +17,16 @@ type Result struct {
 	Simulated time.Duration
 	Acked     int
 	Story     []string
+	// Script are the decisions of the operator's that led to a violation, as a story
+	// that the tests of core/async run.
+	Script string
 }
 
 const (
 	// recoverWithin is the bound of I7: how long after the last fault a cluster may
-	// take to be healthy, with a human's help.
-	recoverWithin = 12 * time.Minute
+	// take to be healthy, with a human's help. A primary that is stopped may wait half
+	// of spec.maxStopDelay (30 min) for a successor, and hold the lock on its volume.
+	recoverWithin = 20 * time.Minute
 	// quietFor is how long it is watched afterwards.
 	quietFor = 40 * time.Second
 )
@@ -48,10 +52,13 @@ func play(seed uint64, faults []Fault, mut *mutation, cover Coverage, tell bool)
 		end = max(end, f.At+30*time.Second)
 	}
 	w.runUntil(end)
-	w.recover()
+	if w.recover() && seed%4 == 0 {
+		w.stand(seed)
+		w.recover()
+	}
 	r := Result{Seed: seed, Faults: faults, Simulated: w.now, Acked: w.truth.all, Story: w.story.lines}
 	if v, ok := w.failure.(*Violation); ok {
-		r.Violation = v
+		r.Violation, r.Script = v, w.script(v, faults)
 	}
 	return r
 }
@@ -60,17 +67,17 @@ func play(seed uint64, faults []Fault, mut *mutation, cover Coverage, tell bool)
 type burst struct{ from, to time.Duration }
 
 func (w *world) busy() bool {
-	if w.healing {
-		return w.now-w.healedAt < 30*time.Second
+	if w.healing && w.now-w.healedAt < 30*time.Second {
+		return true
 	}
 	return slices.ContainsFunc(w.bursts, func(b burst) bool { return b.from <= w.now && w.now < b.to })
 }
 
 // recover (I7): when the faults have ended, the cluster is healthy within the
-// bound, and stays so without a write to the API.
-func (w *world) recover() {
+// bound, and stays so without a write to the API; false when it cannot be.
+func (w *world) recover() bool {
 	if w.failure != nil {
-		return
+		return false
 	}
 	w.heal()
 	w.healedAt = w.now
@@ -80,14 +87,19 @@ func (w *world) recover() {
 		if w.now-w.healedAt > 30*time.Second && w.isHealthy() && w.truth.lastAck > w.healedAt {
 			w.cover.count("end", "healthy")
 			w.beQuiet()
-			return
+			return w.failure == nil
 		}
+	}
+	if w.truth.lied {
+		w.cover.count("end", "a disk has lost writes, and a human has to compare the copies")
+		return false
 	}
 	if w.isHopeless() {
 		w.cover.count("end", "needs a backup, or to be made anew")
-		return
+		return false
 	}
 	w.fail("I7", "not healthy %s after the faults ended: %s", recoverWithin, w.situation())
+	return false
 }
 
 func (w *world) situation() string {

@@ -14,6 +14,8 @@ const (
 	orderDeadline = 10 * time.Second
 	refreshLimit  = 2 * time.Second
 	boundLife     = 30 * time.Second
+	measureEvery  = 15 * time.Second
+	driftLimit    = 1000
 	earlierKept   = 3
 	// silence is how long a peer may be silent before it is given up.
 	silence = 3 * time.Second
@@ -222,6 +224,11 @@ func (m *manager) snapshot(asked time.Duration) control.Snapshot {
 	return control.Snapshot{Taken: m.sinceBegan(taken), Made: m.lastMade, Asked: m.sinceBegan(asked), Report: r}
 }
 
+// secondsFrom a moment to another, by this machine's clock.
+func (m *manager) secondsFrom(from, to time.Duration) int {
+	return int(max(0, m.sinceBegan(to)-m.sinceBegan(from)) / int64(time.Second))
+}
+
 func (m *manager) sinceBegan(t time.Duration) int64 {
 	c := &m.w.machines[m.machine].clock
 	return int64(c.monotonic(t) - c.monotonic(m.began))
@@ -239,20 +246,44 @@ func (st *statusStream) hear(snap control.Snapshot, begun time.Duration) bool {
 	}
 	st.made, st.heardAt = snap.Made, op.w.now
 	now := op.clock()
-	if began := op.w.machines[op.machine].clock.now(begun).Add(-time.Duration(snap.Asked)); began.After(st.began) || now.Sub(st.measured) > boundLife {
+	asked := op.w.machines[op.machine].clock.now(begun)
+	began := asked.Add(-time.Duration(snap.Asked))
+	if isOld := now.Sub(asked) > boundLife; st.began.IsZero() || !isOld && (began.After(st.began) || now.Sub(st.measured) > boundLife) {
 		st.began, st.measured = began, now
 	}
 	before, known := w.report.Get()
 	if known {
 		w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
 	}
-	w.report = core.Known(r, st.began.Add(time.Duration(snap.Taken)), now)
+	w.report = core.Known(r, st.notBefore(snap.Taken), now)
 	w.last, w.lastFail = w.report, ""
 	if r.Server != nil {
 		w.executed = core.Known(r.Server.Executed, w.report.NotBefore(), w.report.Received())
 	}
 	op.notice()
 	return !known || !sameButPositions(&before, &r)
+}
+
+// notBefore is the earliest moment, by the operator's clock, that the manager's clock
+// can mean by one of its own.
+func (st *statusStream) notBefore(taken int64) time.Time {
+	drift := st.op.clock().Sub(st.measured).Truncate(time.Second) / driftLimit
+	return st.began.Add(time.Duration(taken) - drift)
+}
+
+// keepMeasured holds the manager's clock against the operator's now and then: a stream
+// that was asked for long ago cannot.
+func (st *statusStream) keepMeasured() {
+	op := st.op
+	op.at(measureEvery, func() {
+		if st.stopped {
+			return
+		}
+		if st.m != nil {
+			op.command(st.instance, verbRefresh, control.Order{}, func(bool) {})
+		}
+		st.keepMeasured()
+	})
 }
 
 // catchUp: while nothing changed, the same snapshot came every second. It is as if
@@ -289,11 +320,11 @@ func (st *statusStream) repeat(r core.Report, at time.Duration) {
 	}
 	w := &st.words
 	if r.Withheld != nil {
-		r.Withheld = &core.Withheld{Below: r.Withheld.Below, Seconds: int(max(0, at-m.withheldAt) / time.Second)}
+		r.Withheld = &core.Withheld{Below: r.Withheld.Below, Seconds: m.secondsFrom(m.withheldAt, at)}
 	}
 	w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
 	received := st.op.w.machines[st.op.machine].clock.now(at + 2*time.Millisecond)
-	w.report = core.Known(r, st.began.Add(time.Duration(m.sinceBegan(taken))), received)
+	w.report = core.Known(r, st.notBefore(m.sinceBegan(taken)), received)
 	w.last = w.report
 	st.made = max(st.made, m.sinceBegan(at))
 }

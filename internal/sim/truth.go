@@ -29,6 +29,7 @@ type truth struct {
 
 	mode        core.DurabilityMode
 	edited      bool // durability was changed, and is not known to hold yet
+	lied        bool // a disk has lost what it said was written: nothing is promised any more
 	durable     bool
 	established bool
 	losses      int // volumes lost since the cluster was healthy last
@@ -55,12 +56,27 @@ type saying struct {
 func (tr *truth) saying(s *mysqld, t *txn) *saying {
 	said := &saying{s: s, t: t, epoch: s.epoch, instance: s.manager.me}
 	said.superseded = tr.highest > s.epoch && tr.holder.manager.me != s.manager.me
-	if tr.mode == core.DurabilityQuorum && !tr.edited {
+	if tr.mode == core.DurabilityQuorum && !tr.edited && !tr.lied {
 		said.promised, said.strict = true, tr.durable
 		said.holders = tr.holdersOf(t)
 	}
 	return said
 }
+
+// isExcused: its machine stood still when it would have had to fence itself, and has
+// not had the time to do so since. Neither it nor anybody else can help that: without
+// quorum such a primary takes writes for a moment more.
+func (tr *truth) isExcused(s *mysqld) bool {
+	m := tr.w.machines[s.machine]
+	if tr.mode == core.DurabilityQuorum || m.pausedUntil == 0 || tr.w.now > m.pausedUntil+afterPause {
+		return false
+	}
+	tr.w.cover.count("truth", "a machine was paused when its primary would have fenced itself")
+	return true
+}
+
+// afterPause is how long a primary may take to fence itself once its machine goes on.
+const afterPause = 5 * time.Second
 
 func (tr *truth) holdersOf(t *txn) []*database {
 	var out []*database
@@ -79,7 +95,7 @@ func (tr *truth) heard(said *saying) {
 	tr.lastAck = w.now
 	said.t.acked = true
 	switch {
-	case !said.superseded:
+	case !said.superseded, tr.isExcused(said.s):
 	case tr.holder.db.executed.Contains(said.t.set):
 		// Its acknowledgements were on their way when the quorum was cut, and so
 		// the successor has it.
@@ -92,7 +108,7 @@ func (tr *truth) heard(said *saying) {
 		w.fail("I1", "%s and %s acknowledged writes in epoch %d", by, said.instance, said.epoch)
 	}
 	tr.ackers[said.epoch] = said.instance
-	if !said.promised || tr.edited || tr.mode != core.DurabilityQuorum {
+	if !said.promised || tr.edited || tr.lied || tr.mode != core.DurabilityQuorum {
 		return
 	}
 	said.t.strict, said.t.holders, said.t.members = said.strict, said.holders, max(1, len(w.api.cluster().status.InstanceNames))
@@ -113,7 +129,7 @@ func (tr *truth) opened(s *mysqld) {
 	case s.epoch == tr.highest && tr.holder.manager.me != me:
 		w.fail("I1", "%s becomes writable in epoch %d, in which %s was", me, s.epoch, tr.holder.manager.me)
 	}
-	if slices.Contains(w.api.cluster().status.Diverged, me) {
+	if s.epoch >= tr.cutBelow[me] && slices.Contains(w.api.cluster().status.Diverged, me) {
 		w.fail("I4", "%s becomes writable and has diverged", me)
 	}
 	if s.epoch >= tr.highest {
@@ -135,7 +151,7 @@ func (tr *truth) checkAlone(s *mysqld) {
 		return
 	}
 	for _, other := range tr.w.servers() {
-		if other != s && other.manager.me == p.From && p.From != p.Instance && other.epoch == p.Epoch-1 {
+		if other != s && other.manager.me == p.From && p.From != p.Instance && other.epoch == p.Epoch-1 && !tr.isExcused(other) {
 			tr.w.fail("I1", "%s takes writes in epoch %d by %s, and %s still does in epoch %d", s.manager.me, s.epoch, p.Proof, other.manager.me, other.epoch)
 		}
 	}
@@ -266,7 +282,7 @@ func (tr *truth) cut(d *database, tail []*txn) {
 			tr.cutTails[t.origin] = map[int]*txn{}
 		}
 		tr.cutTails[t.origin][t.seq] = t
-		if t.acked {
+		if t.acked && !tr.lied {
 			tr.w.fail("I4", "%s was acknowledged, and is cut off", t.set)
 		}
 	}

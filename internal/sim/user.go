@@ -110,6 +110,7 @@ func (w *world) askToReinit(in string) {
 // heal ends all faults.
 func (w *world) heal() {
 	w.healing = true
+	w.heals++
 	w.tell("the faults end")
 	for a := range w.machines {
 		for b := range w.machines {
@@ -124,15 +125,18 @@ func (w *world) heal() {
 		}
 		w.api.updateNode(n.name, func(o *nodeObject) { o.outOfService, o.draining = false, false })
 	}
-	for _, v := range w.truth.dbs {
-		v.full = false
-	}
 	for _, s := range w.servers() {
 		s.resume()
 		s.slow = 0
 		if s.db.sqlError != "" {
 			s.db.sqlError = ""
 			s.startApplying()
+		}
+	}
+	for _, v := range w.truth.dbs {
+		v.full, v.stalled = false, false
+		if v.db != nil {
+			v.db.sqlError = ""
 		}
 	}
 	for _, op := range w.ops {
@@ -179,12 +183,19 @@ func (u *user) help() {
 		return
 	}
 	switch {
+	case s.Diagnosis == core.PrimaryLostTransactions && w.oneIn(2): // the replicas are right
+		u.acted = w.now
+		w.tell("a human deletes the Pod and the volume of the primary %s", holder)
+		w.api.deleteVolume(holder)
+		w.api.deletePod(holder, "", false)
 	case s.Diagnosis == core.PrimaryLostTransactions:
 		for _, name := range s.InstanceNames {
 			if name != holder {
 				u.reclone(name)
 			}
 		}
+	case w.now-w.healedAt > 3*time.Minute && strings.Contains(s.Reason, "--accept-data-loss") && !strings.Contains(s.Reason, "kubectl taint"):
+		u.acceptLoss() // all are back, and it was not enough
 	case s.Diagnosis == core.PrimaryDataLost, strings.Contains(s.Reason, "contradict each other"), strings.Contains(s.Reason, "manual recovery"):
 		u.acceptLoss()
 	case s.Promotion != nil && s.Diagnosis != core.PrimaryDataLost && w.nodeOf(s.Promotion.Node) != nil && !s.EstablishedAt.IsZero():

@@ -20,7 +20,9 @@ type volume struct {
 	stage  stage
 	db     *database
 	full   bool
-	gone   bool
+	// stalled: nothing is read or written, and a server does not get to answer.
+	stalled bool
+	gone    bool
 	// removed: the operator deleted it, not a human or an accident.
 	removed  bool
 	detached bool // by force: whoever still has it open gets errors

@@ -27,6 +27,14 @@ func newWatch(w *world, k kind, on int, stale time.Duration, changed func(name s
 	return v
 }
 
+// staleness of what a list returns: one of the API servers may be behind.
+func (w *world) staleness() time.Duration {
+	if w.oneIn(4) {
+		return w.jitter(5 * time.Second)
+	}
+	return 0
+}
+
 func (v *watch) stop() {
 	v.stopped = true
 	all := v.w.api.watches[v.kind]
@@ -90,7 +98,11 @@ func (v *watch) notify() {
 		v.pending = false
 		if !w.reaches(apiMachine, v.on) {
 			v.pending = true
-			w.at(w.jitter(2*time.Second), v.on, func() { v.pending = false; v.notify() })
+			pause := 2 * time.Second
+			if w.oneIn(4) { // it waits longer after each failure
+				pause = 10 * time.Second
+			}
+			w.at(w.jitter(pause), v.on, func() { v.pending = false; v.notify() })
 			return
 		}
 		upTo := len(w.api.logs[v.kind])

@@ -102,9 +102,6 @@ func (k *worker) step() {
 
 // decide asks the real agent, through the seams of a mutation.
 func (w *world) decide(m *manager, f *agent.Facts) agent.Decision {
-	if w.mut.Facts != nil {
-		w.mut.Facts(f)
-	}
 	d := agent.Decide(f)
 	if w.mut.Decision != nil {
 		w.mut.Decision(f, &d)

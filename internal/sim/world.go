@@ -29,7 +29,9 @@ type world struct {
 
 	serial   int // gives names to Pods, volumes, boots and operators
 	failure  error
+	seen     decisions
 	healing  bool
+	heals    int // how often all faults have ended
 	healedAt time.Duration
 	bursts   []burst
 }
@@ -48,6 +50,10 @@ type scenario struct {
 }
 
 const clusterName = "c"
+
+// mostDrift of a machine's monotonic clock, in parts per million. Two of them differ
+// by less than the one in a thousand that the operator allows for.
+const mostDrift = 450
 
 func newWorld(seed uint64, mut *mutation, cover Coverage, story *story) *world {
 	w := &world{rnd: rand.New(rand.NewPCG(seed, 1)), mut: mut, cover: cover, story: story}
@@ -75,8 +81,9 @@ func newWorld(seed uint64, mut *mutation, cover Coverage, story *story) *world {
 func (w *world) addMachine(name string) {
 	m := &machine{name: name}
 	m.clock.wall = time.Duration(w.rnd.IntN(4000)-2000) * time.Millisecond
+	m.clock.drift = int64(w.rnd.IntN(2*mostDrift+1)) - mostDrift
 	if w.mut.ClocksDrift {
-		m.clock.drift = int64(w.rnd.IntN(401)) - 200
+		m.clock.drift *= 1000
 	}
 	w.machines = append(w.machines, m)
 }
@@ -158,7 +165,7 @@ func (w *world) runUntil(end time.Duration) {
 			if m.off {
 				continue
 			}
-			if m.pausedUntil > w.now {
+			if m.pausedUntil > w.now { // it goes on then
 				e.at = m.pausedUntil
 				w.put(e)
 				continue

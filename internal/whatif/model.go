@@ -193,7 +193,7 @@ func asksAnew(plan core.Plan) bool {
 func (m *model) publish(plan core.Plan) bool {
 	m.events = append(m.events, plan.Events...)
 	changed := !reflect.DeepEqual(m.o.Cluster.Status, plan.Status)
-	m.o.Cluster.Status = plan.Status
+	m.o.Cluster.Status, m.o.Memory = plan.Status, plan.Memory
 	return changed
 }
 

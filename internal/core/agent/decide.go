@@ -184,7 +184,7 @@ func awaitServer(f *Facts) (Decision, bool) {
 		return pass()
 	case m.LoginRefused:
 		return say(core.Failed, "LoginRefused", "mysqld refuses the instance manager's account; restore it with the password in the control Secret")
-	case m.Accepted && m.DiskStalled:
+	case m.DiskStalled:
 		return say(core.Hung, core.DiskStalled, "the volume completes no write; mysqld can commit nothing until it does")
 	case m.Accepted:
 		return say(core.Hung, "NoAnswer", "mysqld runs and does not answer")

@@ -187,6 +187,8 @@ func (s *story) cluster(key, value string) bool {
 		c.Diverged = strings.Split(value, ",")
 	case "instances":
 		c.Instances = int(number(value))
+	case "names":
+		c.Names = strings.Split(value, ",")
 	case "generation":
 		c.Generation = number(value)
 	case "lossless":

@@ -27,7 +27,7 @@ func terminate(f *Facts) (Decision, bool) {
 // it serves, at first its clients and then the transactions its successor lacks.
 func (f *Facts) handsOver() bool {
 	c := f.Cluster
-	if c == nil || c.Deleting || c.Instances < 2 || f.Data != core.DataPopulated || !f.Mysqld.Answers {
+	if c == nil || c.Deleting || c.Instances < 2 || f.isAlone() || f.Data != core.DataPopulated || !f.Mysqld.Answers {
 		return false
 	}
 	p := f.promotion()
@@ -35,6 +35,11 @@ func (f *Facts) handsOver() bool {
 		return false
 	}
 	return f.Now.Sub(f.TerminatingSince) < f.handOverLimit()
+}
+
+// isAlone: no other instance exists yet, however many are wished for.
+func (f *Facts) isAlone() bool {
+	return len(f.Cluster.Names) == 1 && f.Cluster.Names[0] == f.Me
 }
 
 // handOverLimit is short until the operator shows that it is at work.

@@ -52,7 +52,7 @@ func fenceItself(f *Facts) (Decision, bool) {
 	if !f.MustFenceItself() {
 		return pass()
 	}
-	return say(core.Running, "Isolated", "neither was the lease renewed, nor does a majority vouch for this primary: it takes no writes until one of the two is so",
+	return say(core.Running, core.Isolated, "neither was the lease renewed, nor does a majority vouch for this primary: it takes no writes until one of the two is so",
 		Demote{"isolated"})
 }
 

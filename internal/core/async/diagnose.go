@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 // finding is a diagnosis with what it rests on.
@@ -122,28 +123,56 @@ func demoted(s *scene) bool {
 
 // promoting: it never was writable in this epoch and nothing hinders it.
 func promoting(s *scene) bool {
-	return s.reachable && s.p.WritableSince.IsZero() && s.report.State != core.Stopped && !cannotGetThere(s) &&
+	return s.reachable && s.p.WritableSince.IsZero() && s.report.State != core.Stopped && cannotGetThere(s.o, s.o.Cluster.Status.Operation) == "" &&
 		s.report.FencedBelow <= s.p.Epoch && s.report.PodUID == s.p.PodUID
 }
 
-// cannotGetThere: it lacks what it must have, and nobody can give it any more; or
-// it cannot apply what it has.
-func cannotGetThere(s *scene) bool {
-	op := s.o.Cluster.Status.Operation
-	r, serves := serving(s.holder)
-	switch {
-	case s.report.Reason == "TransactionsMissing" || s.report.Reason == "ApplierStopped":
-		return true
-	case !serves || op == nil || op.Kind != core.OperationFailover || r.FencedBelow > s.p.Epoch:
+// cannotGetThere tells why the holder will not become writable by itself: it cannot
+// apply what it has, or it lacks what it must have, and nobody can give it any more.
+// "" when it is, or may yet.
+func cannotGetThere(o *core.Observation, op *core.Operation) string {
+	p, holder := o.Cluster.Status.Promotion, holderOf(o)
+	if p == nil || holder == nil {
+		return ""
+	}
+	if r, _ := holder.Report.Get(); r.Reason == "TransactionsMissing" || r.Reason == "ApplierStopped" {
+		return r.Message
+	}
+	r, serves := serving(holder)
+	missing := gtid.Set{}
+	if serves && p.WritableSince.IsZero() && r.FencedBelow <= p.Epoch && hasSeen(holder, p) {
+		missing = p.RequiredGTID.Subtract(r.Server.Holds())
+	}
+	if missing.IsEmpty() || !isSourceLost(o, missing, op) {
+		return ""
+	}
+	return fmt.Sprintf("it lacks %s, which %s had, and nobody can give it that any more", missing.Abbreviate(4), p.From)
+}
+
+// hasSeen: the position of an instance was surely read after it had seen the
+// promotion and could not be written to any more.
+func hasSeen(in *core.Instance, p *core.Promotion) bool {
+	return slices.ContainsFunc(in.Earlier, func(f core.Fact[core.Report]) bool {
+		r, known := f.Get()
+		return known && r.SeenEpoch >= p.Epoch && r.WritableEpoch == 0 && in.Report.ReadAfter(f)
+	})
+}
+
+// isSourceLost: the former primary does not send what is missing and never will, for
+// its data is gone. In a failover it is not waited for, unless it can be asked.
+func isSourceLost(o *core.Observation, missing gtid.Set, op *core.Operation) bool {
+	p := o.Cluster.Status.Promotion
+	if r, _ := holderOf(o).Report.Get(); receives(r) && !r.Server.Replication.Silent {
 		return false
 	}
-	from := s.o.Instance(s.p.From)
-	if from != nil {
-		if _, sends := serving(from); sends {
-			return false
-		}
+	from := o.Instance(p.From)
+	if from == nil || isGone(from) || saysEmpty(from) {
+		return true
 	}
-	return !r.Server.Holds().Contains(s.p.RequiredGTID) && s.holder.Report.NotBefore().After(s.p.GrantedAt)
+	if r, sends := serving(from); sends {
+		return hasSeen(from, p) && !r.Server.Holds().Contains(missing)
+	}
+	return op != nil && op.Kind == core.OperationFailover
 }
 
 // demotedByLastWord: the manager cannot be asked any more, and it will not take
@@ -172,6 +201,9 @@ func hungText(s *scene) string {
 }
 
 func downText(s *scene) string {
+	if why := cannotGetThere(s.o, s.o.Cluster.Status.Operation); why != "" {
+		return "it was promoted, and cannot become writable: " + why
+	}
 	text := fmt.Sprintf("its manager says %s", s.report.State)
 	if s.report.State == core.Running {
 		text = "mysqld runs, but does not take writes in this epoch"

@@ -99,7 +99,7 @@ func (b ballot) tooFewKnown(voters []voter) election {
 		if v.stale {
 			continue
 		}
-		if b.isHolder(v) && hasAll(v, c.Status.Promotion) {
+		if b.isHolder(v) && v.holds.Contains(c.Status.Promotion.RequiredGTID) {
 			return election{}
 		}
 		known++
@@ -138,10 +138,6 @@ func (b ballot) byPreference(x, y voter) int {
 		cmp.Compare(rank(b.o.Cluster.Policy, x.in.Name), rank(b.o.Cluster.Policy, y.in.Name)),
 		cmp.Compare(lag(x.report), lag(y.report)),
 		cmp.Compare(x.in.Ordinal, y.in.Ordinal))
-}
-
-func hasAll(v voter, p *core.Promotion) bool {
-	return !p.WritableSince.IsZero() || v.holds.Contains(p.RequiredGTID)
 }
 
 // isHolder: among equals, who has just failed or was asked to go is the last choice.

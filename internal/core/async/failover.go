@@ -18,16 +18,19 @@ const (
 	electionPatience = 10 * time.Second
 	// withheldLook is how often it is looked whether vouches have run out.
 	withheldLook = 500 * time.Millisecond
+	// promisePatience is how long a manager that answers is asked for its promise alone.
+	promisePatience = 5 * time.Second
 	// newPodPatience is how long a new Pod may take to be heard.
 	newPodPatience = 15 * time.Second
 )
 
-// isReplacing: a failover is past its delay. It goes on although the diagnosis
-// may have changed to one that would not begin it: the old primary may have been
-// demoted by now.
+// isReplacing: a failover is past its delay, or replicas were asked in it to stop
+// receiving. It goes on although the diagnosis may have changed to one that would
+// not begin it: the old primary may have been demoted by now, and a replica that
+// receives nothing on purpose does not tell that its source is lost.
 func (d *decision) isReplacing() bool {
 	op := d.s.Operation
-	if op == nil || op.Kind != core.OperationFailover || !isPastDelay(op) {
+	if op == nil || op.Kind != core.OperationFailover || !isPastDelay(op) && !d.isAnyWithheld() {
 		return false
 	}
 	switch d.diagnosis.name {
@@ -104,7 +107,29 @@ func (d *decision) isDelayed(proof proven) bool {
 	d.say(fmt.Sprintf("the primary %s fails (%s); it is replaced if it is not back by %s (spec.failoverDelay)",
 		d.s.Promotion.Instance, d.diagnosis.name, until.UTC().Format("15:04:05 MST")))
 	d.recheckAt(until)
+	d.withholdInTime(until)
 	return true
+}
+
+// isAnyWithheld: some replica has been asked to stop receiving from the primary.
+func (d *decision) isAnyWithheld() bool {
+	silent, _ := withholders(d.o, d.s.Promotion.Instance, d.nextEpoch(), 0)
+	return len(silent) > 0
+}
+
+// withholdInTime has the replicas of a primary that nobody reaches stop vouching for
+// it so early that nobody can have vouched for it when its time is over. They receive
+// nothing anyway; should it come back, it stays the primary in the next epoch.
+func (d *decision) withholdInTime(until time.Time) {
+	begin := until.Add(-core.VouchWithheld)
+	switch {
+	case !d.o.Cluster.PrimaryLease:
+	case d.diagnosis.name != core.PrimaryUnreachableReplicasLost && d.diagnosis.name != core.PrimaryUnreachable:
+	case d.now().Before(begin):
+		d.recheckAt(begin)
+	default:
+		d.withhold(d.nextEpoch())
+	}
 }
 
 // isNothingLeft: the primary's data is gone, and nobody can take over.
@@ -124,6 +149,9 @@ func (d *decision) isNothingLeft() bool {
 func (d *decision) restartInPlace() bool {
 	holder := d.holder()
 	r, known := holder.Report.Get()
+	if cannotGetThere(d.o, d.s.Operation) != "" {
+		return false // it does not come back by itself: only another promotion helps
+	}
 	if !known || !mayGoOn(r, d.s.Promotion) || r.State == core.Hung || r.Data != core.DataPopulated && r.Data != core.DataUnknown {
 		return false
 	}
@@ -170,7 +198,7 @@ func (d *decision) seekProof(next int64) {
 	d.s.Operation.Step, d.s.Operation.Deadline = core.StepProve, time.Time{}
 	// A Pod elsewhere that answers can promise nothing for the one that took writes.
 	r, known := d.holder().Report.Get()
-	if known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.s.Promotion) && r.Reason != core.DiskStalled {
+	if known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.s.Promotion) && r.Reason != core.DiskStalled && d.mayYetPromise(next) {
 		d.askToDemote(next)
 		return
 	}
@@ -183,6 +211,21 @@ func (d *decision) seekProof(next int64) {
 	default:
 		d.askToDemote(next)
 	}
+}
+
+// mayYetPromise: the manager has not been asked for long. A demotion takes two seconds
+// at most, for then mysqld is killed; who takes longer cannot write its promise down.
+func (d *decision) mayYetPromise(next int64) bool {
+	m := &d.plan.Memory
+	if m.Asking, m.AskedSince = next, d.o.Memory.AskedSince; d.o.Memory.Asking != next {
+		m.AskedSince = d.now()
+	}
+	until := m.AskedSince.Add(promisePatience)
+	if d.now().Before(until) {
+		d.recheckAt(until)
+		return true
+	}
+	return false
 }
 
 // cannotPromise is why the word of the primary's manager is not waited for.
@@ -225,7 +268,9 @@ func (d *decision) awaitLease(next int64) bool {
 		d.recheckAt(expires)
 		return true
 	case vouchesExpired(d.o, holder, next):
-		d.again(core.SeizeLease{Epoch: next, Version: l.Version})
+		// Until its effect is seen it is repeated, in vain.
+		d.do(core.SeizeLease{Epoch: next, Version: l.Version})
+		d.recheckAt(d.now().Add(receiveLook))
 	}
 	d.say(fmt.Sprintf("the primary %s %s (%s), and its lease has run out; waiting until nobody can have vouched for it any more", holder.Name, d.cannotPromise(), d.diagnosis.name))
 	d.recheckAt(d.now().Add(withheldLook))
@@ -248,7 +293,7 @@ func (d *decision) askToDemote(next int64) {
 		d.say("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not take writes any more")
 		d.recheckAt(d.podPatience())
 	default:
-		d.block(core.RefusalNoProof, noProof(d.o.Cluster.Name, d.diagnosis, p, known))
+		d.block(core.RefusalNoProof, d.noProof(known))
 	}
 }
 
@@ -269,7 +314,8 @@ func demotionProgress(r core.Report) string {
 	}
 }
 
-func noProof(cluster string, f finding, p *core.Promotion, answers bool) string {
+func (d *decision) noProof(answers bool) string {
+	f, p := d.diagnosis, d.s.Promotion
 	why := "its manager does not answer and its kubelet has not reported its end"
 	if answers {
 		why = "the Pod that answers is not the one that took writes, and nobody has reported the end of that one"
@@ -279,32 +325,41 @@ func noProof(cluster string, f finding, p *core.Promotion, answers bool) string 
 		node = "NODE"
 	}
 	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s. Nobody is promoted meanwhile. "+
-		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover %s --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, node, cluster)
+		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover %s --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, node, d.o.Cluster.Name)
 }
 
 // holdElection reads the candidates' positions after the proof, and promotes one.
 func (d *decision) holdElection(next int64, proof proven) {
-	op := d.s.Operation
-	if op.Step != core.StepElect || op.Deadline.IsZero() {
-		op.Step, op.Deadline = core.StepElect, d.now().Add(electionPatience)
-	}
-	// A proof by Kubernetes' word is as old as the word is repeated: what was
-	// read since this step began was certainly read after it.
-	since := op.Deadline.Add(time.Millisecond - electionPatience)
+	begun := d.electingSince(next)
+	d.s.Operation.Step, d.s.Operation.Deadline = core.StepElect, begun.Add(electionPatience)
+	// A proof by Kubernetes' word is as old as the word is repeated: what was read
+	// since this operator first had it was certainly read after it.
+	since := begun.Add(time.Nanosecond)
 	if proof.since.Before(since) {
 		since = proof.since
 	}
-	if !d.positionsStable(next, since) {
+	if !d.positionsStable(next, since, begun.Add(electionPatience)) {
 		return
 	}
 	d.electSuccessor(proof, since)
+}
+
+// electingSince is since when this very operator has had a proof for the next
+// epoch. One that has just started has only just got it: what another one's clock
+// said in the status is not held against what is read now.
+func (d *decision) electingSince(next int64) time.Time {
+	m := &d.plan.Memory
+	if m.Electing, m.ProvenSince = next, d.o.Memory.ProvenSince; d.o.Memory.Electing != next {
+		m.ProvenSince = d.now()
+	}
+	return m.ProvenSince
 }
 
 // positionsStable: every instance that is heard of was asked after the proof, and
 // none still receives what a dead primary sent. Those that go on receiving have
 // their IO threads stopped. A demoted primary that answers sends on what it
 // holds, and is asked itself.
-func (d *decision) positionsStable(next int64, since time.Time) bool {
+func (d *decision) positionsStable(next int64, since, patience time.Time) bool {
 	stable := true
 	_, sends := serving(d.holder())
 	for i := range d.o.Instances {
@@ -312,7 +367,7 @@ func (d *decision) positionsStable(next int64, since time.Time) bool {
 		if in.Name == d.s.Promotion.Instance && !sends {
 			continue
 		}
-		if d.now().Before(d.s.Operation.Deadline) && !d.fresh(in, since) {
+		if d.now().Before(patience) && !d.fresh(in, since) {
 			stable = false
 			continue
 		}
@@ -323,7 +378,7 @@ func (d *decision) positionsStable(next int64, since time.Time) bool {
 	}
 	if !stable {
 		d.say("reading what the replicas hold")
-		d.recheckAt(d.s.Operation.Deadline)
+		d.recheckAt(patience)
 	}
 	return stable
 }
@@ -358,7 +413,17 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 	case d.comesBack(holder):
 		d.say(fmt.Sprintf("waiting for %s to say what it holds; nobody else can be promoted: %s", holder.Name, e.why))
 	default:
-		d.block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s", holder.Name, d.diagnosis.name, d.diagnosis.says, e.why))
+		d.block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s%s", holder.Name, d.diagnosis.name, d.diagnosis.says, e.why, d.wayOut(e.refusal)))
+	}
+}
+
+// wayOut tells what a human may do who would rather lose something than wait.
+func (d *decision) wayOut(refusal core.Reason) string {
+	switch refusal {
+	case core.RefusalTooFewKnown, core.RefusalIncomparable, core.RefusalAllDiverged:
+		return ". To promote one all the same and lose what it does not hold: kubectl cnmsql failover " + d.o.Cluster.Name + " --to INSTANCE --accept-data-loss"
+	default:
+		return ""
 	}
 }
 

@@ -29,7 +29,7 @@ func checkDeterminism(o core.Observation, plan core.Plan) error {
 	}
 	seen := o
 	for range 8 {
-		seen.Cluster.Status = plan.Status
+		seen.Cluster.Status, seen.Memory = plan.Status, plan.Memory
 		next := Decide(seen)
 		if reflect.DeepEqual(next.Status, plan.Status) {
 			return nil

@@ -20,6 +20,8 @@ type world struct {
 	pods    int // Pods made so far
 	// slow managers do not act by themselves.
 	slow map[string]bool
+	// memory is the operator's of its last plan.
+	memory core.Memory
 	// lease is the record of the primary's, as everybody sees it at once.
 	lease core.Lease
 	// writes counts changes of the record.
@@ -172,7 +174,7 @@ func (w *world) observe() core.Observation {
 	w.insts = slices.DeleteFunc(w.insts, func(in *inst) bool {
 		return !in.pod.Exists && !in.volume.Exists && !slices.Contains(w.cluster.Status.InstanceNames, in.name)
 	})
-	o := core.Observation{Now: w.now, Cluster: w.cluster}
+	o := core.Observation{Now: w.now, Cluster: w.cluster, Memory: w.memory}
 	o.Cluster.Lease = core.Known(w.lease, w.now, w.now)
 	for _, in := range w.insts {
 		out := core.Instance{Name: in.name, Ordinal: in.ordinal, LastWord: in.last, LastExecuted: in.had, EndedPods: in.ended}
@@ -189,12 +191,20 @@ func (w *world) observe() core.Observation {
 	return o
 }
 
+// setClock: the operator's clock shows another time from now on.
+func (w *world) setClock(by time.Duration) {
+	w.now = w.now.Add(by)
+	for _, in := range w.insts {
+		in.withheldAt, in.renewedAt = in.withheldAt.Add(by), in.renewedAt.Add(by)
+	}
+}
+
 // restartOperator forgets all that is not in status, and hears everybody anew.
 func (w *world) restartOperator() {
 	for _, in := range w.insts {
 		in.heard, in.last, in.ended, in.had = nil, core.Fact[core.Report]{}, nil, core.Fact[gtid.Set]{}
 	}
-	w.lease.UnchangedSince = w.now
+	w.lease.UnchangedSince, w.memory = w.now, core.Memory{}
 	w.hearAll()
 }
 

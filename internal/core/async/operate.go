@@ -33,7 +33,7 @@ func (d *decision) operate() {
 	case d.diagnosis.name == core.PrimaryPromoting:
 		d.say("waiting for " + d.s.Promotion.Instance + " to become writable: " + d.promotionProgress())
 	case d.diagnosis.name == core.PrimaryUnreachable && d.s.Operation != nil:
-		d.block(core.RefusalNoProof, noProof(d.o.Cluster.Name, d.diagnosis, d.s.Promotion, false))
+		d.block(core.RefusalNoProof, d.noProof(false))
 	default:
 		d.say("the primary " + d.s.Promotion.Instance + ": " + d.diagnosis.says + "; that is no reason to replace it")
 	}
@@ -140,6 +140,7 @@ func (d *decision) grant(e election, p proven, acks int) {
 	if d.s.Promotion != nil {
 		from = d.s.Promotion.Instance
 	}
+	d.tellLost(e)
 	d.s.Epoch = d.nextEpoch()
 	d.s.Promotion = &core.Promotion{
 		Epoch: d.s.Epoch, Instance: e.winner, Proof: p.proof, Evidence: p.evidence, From: from,
@@ -155,6 +156,19 @@ func (d *decision) grant(e election, p proven, acks int) {
 		}
 	}
 	d.tell(core.ReasonPromotionGranted, fmt.Sprintf("%s may take writes in epoch %d; proof that nobody else does: %s (%s)", e.winner, d.s.Epoch, p.proof, p.evidence))
+}
+
+// tellLost: who was promoted before never got what it had to have, and the winner
+// does not have it either.
+func (d *decision) tellLost(e election) {
+	p := d.s.Promotion
+	if p == nil || !p.WritableSince.IsZero() {
+		return
+	}
+	if lost := p.RequiredGTID.Subtract(e.holds); !lost.IsEmpty() {
+		d.warn(core.ReasonLost, fmt.Sprintf("%s is promoted without %s, which %s had and nobody who can be promoted holds: what was acknowledged of it is lost",
+			e.winner, lost.Abbreviate(10), p.From))
+	}
 }
 
 // losslessSince of a promotion in the next epoch: what is acknowledged in it waits

@@ -112,15 +112,16 @@ func (d *decision) isReference() bool {
 	case core.PrimaryDemoted:
 		r, serves := serving(d.holder())
 		p := d.s.Promotion
-		wasReady := !p.WritableSince.IsZero() || !p.RequiredGTID.IsEmpty() && serves && r.Server.Executed.Contains(p.RequiredGTID)
-		return serves && wasReady && lostTransactions(d.o).IsEmpty()
+		wasReady := !p.WritableSince.IsZero() || !p.RequiredGTID.IsEmpty()
+		return serves && wasReady && r.Server.Executed.Contains(p.RequiredGTID) && lostTransactions(d.o).IsEmpty()
 	default:
 		return false
 	}
 }
 
 // judgeDivergence: an instance is diverged when either the primary's position or
-// its own comparison says so, and no more when neither does.
+// its own comparison says so, and no more when neither does. Only a primary that takes
+// writes clears anybody: the next election must not rest on a verdict of its own.
 func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *core.Instance, trusted bool) {
 	var extra gtid.Set
 	compared := false
@@ -128,14 +129,29 @@ func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *cor
 		extra, compared = errant(in, holder)
 	}
 	extra = extra.Union(r.Errant)
+	if trusted && !slices.Contains(d.s.Diverged, in.Name) && mayBeErrant(in, holder) {
+		d.again(core.Refresh{Instance: holder.Name})
+	}
 	switch {
 	case saysEmpty(in):
 		d.s.Diverged = without(d.s.Diverged, in.Name)
 	case !extra.IsEmpty():
 		d.markDiverged(in.Name, extra)
-	case compared:
+	case compared && d.takesWrites():
 		d.s.Diverged = without(d.s.Diverged, in.Name)
 	}
+}
+
+// mayBeErrant: a replica has executed what no writable primary has written as far as
+// is known here, but the primary was asked before. It is asked again at once: should
+// it fail first, nobody could tell any more. Its own transactions are only on their way.
+func mayBeErrant(replica, primary *core.Instance) bool {
+	r, serves := serving(replica)
+	p, known := primary.Report.Get()
+	if !serves || !known || p.Server == nil || primary.Report.ReadAfter(replica.Report) {
+		return false
+	}
+	return !r.Server.Executed.Without(p.Server.UUID).Subtract(p.Server.Executed).IsEmpty()
 }
 
 func (d *decision) markDiverged(name string, extra gtid.Set) {

@@ -26,10 +26,10 @@ func setReport(r *core.Report, key, v string) error {
 		r.Data = core.DataState(v)
 	case "writable":
 		r.WritableEpoch, err = strconv.ParseInt(v, 10, 64)
-	case "fenced":
-		r.FencedBelow, err = strconv.ParseInt(v, 10, 64)
 	case "seen":
 		r.SeenEpoch, err = strconv.ParseInt(v, 10, 64)
+	case "fenced":
+		r.FencedBelow, err = strconv.ParseInt(v, 10, 64)
 	case "frozen":
 		r.FrozenBelow, err = strconv.ParseInt(v, 10, 64)
 	case "sessions":
@@ -101,7 +101,7 @@ func (w *world) decide(t testing.TB) (core.Observation, core.Plan) {
 	if err := checkInvariants(o, plan); err != nil {
 		t.Fatalf("%v\n%s", err, short(printPlan(o, plan)))
 	}
-	w.cluster.Status = plan.Status
+	w.cluster.Status, w.memory = plan.Status, plan.Memory
 	return o, plan
 }
 

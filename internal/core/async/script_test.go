@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/observed"
 )
 
 // TestScripts runs the stories under testdata. Each file starts anew; the verbs:
@@ -27,10 +28,13 @@ import (
 //	slow c-2 | quick c-2          its manager does not act by itself | does
 //	status target= ...            somebody changes the status
 //	problem Reason message        something outside hinders the cluster
-//	restart-operator              all that is not in the status is forgotten
+//	restart-operator [clock=-10m] all that is not in the status is forgotten; the new one's
+//	  clock may show another time
 //	advance 5s                    time passes, leases and vouches are kept, everybody is heard again
 //	reinit c-2                    a human asks for its data to be made anew
 //	accept-loss c-2               a human promotes it whatever is lost
+//	observed                      all that is known, word by word as internal/observed tells it;
+//	  nothing acts, and each decide is one of this moment
 //	decide                        one decision; its status is kept, its effects are not carried out
 //	run                           decide, carry out, let managers act, until all is quiet
 func TestScripts(t *testing.T) {
@@ -52,6 +56,8 @@ func TestScripts(t *testing.T) {
 type script struct {
 	t *testing.T
 	w *world
+	// seen is an observation that was told as a whole; nil for one of the world.
+	seen *core.Observation
 }
 
 // args are a verb's arguments by name; positional ones have empty values.
@@ -78,6 +84,7 @@ func (s *script) command(td *datadriven.TestData) string {
 	a := argsOf(td)
 	switch td.Cmd {
 	case "cluster", "healthy":
+		s.seen = nil
 		s.w = newWorld(core.Cluster{Wanted: 3, Durability: core.Durability{Mode: core.DurabilityAsync}, SwitchoverLimit: time.Minute})
 		s.spec(a)
 		if td.Cmd == "healthy" {
@@ -94,12 +101,24 @@ func (s *script) command(td *datadriven.TestData) string {
 	case "accept-loss":
 		s.w.cluster.Override = &core.Override{To: a.name, Epoch: s.w.cluster.Status.Epoch}
 	case "restart-operator":
+		if by := a.vals["clock"]; by != "" {
+			d, err := time.ParseDuration(by)
+			s.must(err)
+			s.w.setClock(d)
+		}
 		s.w.restartOperator()
 	case "advance":
 		d, err := time.ParseDuration(a.name)
 		s.must(err)
 		s.w.advance(d)
+	case "observed":
+		o, err := observed.Read(td.Input, epochStart)
+		s.must(err)
+		s.seen = &o
 	case "decide":
+		if s.seen != nil {
+			return printPlan(*s.seen, Decide(*s.seen))
+		}
 		return printPlan(s.w.decide(s.t))
 	case "run":
 		return s.w.run(s.t)

@@ -129,7 +129,7 @@ func (d *decision) acknowledge() {
 	acks := c.Durability.Acks(n, attached, applied)
 	if acks != applied || acks > 0 && c.Durability.Mode == core.DurabilityQuorum && !r.Server.SemiSync.Blocks {
 		d.do(core.SetAcks{Instance: holder.Name, Epoch: d.s.Promotion.Epoch, Acks: acks})
-		d.tell(core.ReasonAcksChanged, fmt.Sprintf("commits on %s wait for %d of %d wished acknowledgements (%d before)", holder.Name, acks, wished, applied))
+		d.announce(false, core.ReasonAcksChanged, fmt.Sprintf("commits on %s wait for %d of %d wished acknowledgements (%d before)", holder.Name, acks, wished, applied))
 	}
 	sure := applied
 	if !r.Server.SemiSync.SourceActive || c.Durability.Mode == core.DurabilityQuorum && !r.Server.SemiSync.Blocks {

@@ -113,7 +113,7 @@ func (s *sim) pass() error {
 		return err
 	}
 	s.note(o, plan)
-	s.cluster.Status = plan.Status
+	s.cluster.Status, s.memory = plan.Status, plan.Memory
 	if s.rnd.IntN(15) == 0 {
 		s.tell("the operator dies before it acts")
 		s.restartOperator()
@@ -320,7 +320,7 @@ func (s *sim) untilHealthy() error {
 		}
 		s.note(o, plan)
 		same := plan.Status.Reason == s.cluster.Status.Reason
-		s.cluster.Status = plan.Status
+		s.cluster.Status, s.memory = plan.Status, plan.Memory
 		for _, e := range plan.Effects {
 			s.carryOut(e)
 		}

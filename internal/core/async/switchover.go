@@ -320,7 +320,7 @@ func (d *decision) awaitTarget(op *core.Operation) {
 		d.warn(core.RefusalDeadline, fmt.Sprintf("switchover to %s given up: it did not become writable within spec.maxSwitchoverDelay (%s)", op.To, d.promotionProgress()))
 		d.becomeFailover(op.From, "it did not become writable in time")
 	case isLate || name != core.PrimaryPromoting:
-		d.block(core.RefusalNoProof, noProof(d.o.Cluster.Name, d.diagnosis, d.s.Promotion, false))
+		d.block(core.RefusalNoProof, d.noProof(false))
 	default:
 		d.say("waiting for " + d.s.Promotion.Instance + " to become writable: " + d.promotionProgress())
 	}

@@ -66,9 +66,9 @@ func isHostOf(host, instance string) bool {
 	return host == instance || strings.HasPrefix(host, instance+".")
 }
 
-// writable: the instance accepts writes in the promotion's epoch.
+// writable: the instance accepts writes in the promotion's epoch, and goes on to.
 func writable(r core.Report, p *core.Promotion) bool {
-	return p != nil && r.State == core.Running && r.WritableEpoch == p.Epoch && r.Instance == p.Instance
+	return p != nil && r.State == core.Running && r.WritableEpoch == p.Epoch && r.Instance == p.Instance && r.Reason != core.Isolated
 }
 
 // others calls each with every instance but the named one.

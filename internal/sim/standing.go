@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// standing is a fault of a healthy cluster that does not end by itself, while a
+// majority of the instances, the API server and an operator are connected. That is
+// what I7 promises something about: another primary takes writes within a bound, or
+// this one goes on.
+type standing struct {
+	name string
+	// stays: the primary goes on.
+	stays bool
+	// mayStay: it goes on where its commits wait for nobody for ever, for it keeps its
+	// lease.
+	mayStay bool
+	// silent: its manager cannot be asked, so that lease or quorum have to be the proof.
+	silent bool
+	begin  func(w *world, n *node, s *mysqld)
+}
+
+var standings = []standing{
+	{name: "its node is off", silent: true, begin: func(_ *world, n *node, _ *mysqld) { n.powerOff() }},
+	{name: "its node is cut off", silent: true, begin: func(w *world, n *node, _ *mysqld) { w.leaveOnly(n.machine) }},
+	{name: "its node reaches only clients", silent: true, begin: func(w *world, n *node, _ *mysqld) { w.leaveOnly(n.machine, clientMachine) }},
+	{name: "its node reaches only clients and the API server", silent: true, mayStay: true, begin: func(w *world, n *node, _ *mysqld) {
+		w.leaveOnly(n.machine, clientMachine, apiMachine)
+	}},
+	{name: "its disk stalls", silent: true, begin: func(_ *world, _ *node, s *mysqld) { s.stall() }},
+	{name: "its disk stalls, and its manager reaches only the API server", silent: true, begin: func(w *world, n *node, s *mysqld) {
+		s.stall()
+		w.leaveOnly(n.machine, apiMachine)
+	}},
+	{name: "its volume is full", begin: func(_ *world, _ *node, s *mysqld) { s.volume.full = true }},
+	{name: "its node reaches only clients and the other instances", stays: true, begin: func(w *world, n *node, _ *mysqld) {
+		for _, control := range []int{apiMachine, operatorMachine1, operatorMachine2} {
+			w.separate(n.machine, control)
+		}
+	}},
+	{name: "nobody reaches the API server", stays: true, begin: func(w *world, _ *node, _ *mysqld) { w.leaveOnly(apiMachine) }},
+	{name: "the node of another instance is off", stays: true, begin: func(w *world, n *node, _ *mysqld) {
+		for _, other := range w.nodes {
+			if other != n && len(other.order) == 1 {
+				other.powerOff()
+				return
+			}
+		}
+	}},
+	{name: "neither its node nor the other instances' reach API server and operators", stays: true, begin: func(w *world, _ *node, _ *mysqld) {
+		for _, n := range w.nodes {
+			for _, control := range []int{apiMachine, operatorMachine1, operatorMachine2} {
+				w.separate(n.machine, control)
+			}
+		}
+	}},
+}
+
+// stall: the server hangs, and the next one does not get to answer either.
+func (s *mysqld) stall() {
+	s.volume.stalled = true
+	s.suspend()
+}
+
+// leaveOnly cuts a machine off from all but some.
+func (w *world) leaveOnly(machine int, reached ...int) {
+	for other := range w.machines {
+		if other != machine && !slices.Contains(reached, other) {
+			w.separate(machine, other)
+		}
+	}
+}
+
+func (w *world) separate(a, b int) {
+	w.cut(a, b)
+	w.cut(b, a)
+}
+
+const (
+	// takeOverWithin is the bound of I7 while a fault stands, beside spec.failoverDelay:
+	// the lease's 15 s, what it takes to notice, an election, and clients that wait 10 s
+	// for a server that is gone and 5 s for a connection.
+	takeOverWithin = 45 * time.Second
+	// longestGap between acknowledged writes to a primary that goes on.
+	longestGap = 12 * time.Second
+)
+
+// stand has a fault happen to a healthy cluster that does not end by itself.
+func (w *world) stand(seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 3))
+	f := standings[r.IntN(len(standings))]
+	p := w.api.cluster().status.Promotion
+	n, s := w.nodeOf(p.Node), w.serverOf(p.Instance)
+	if n == nil || s == nil || len(n.order) != 1 {
+		return
+	}
+	if f.mayStay && w.api.cluster().spec.durability.Mode != core.DurabilityQuorum {
+		f.stays = true
+	}
+	if !w.canStand(f, p) {
+		return
+	}
+	w.healing = false
+	w.bursts = append(w.bursts, burst{w.now, w.now + 5*time.Minute})
+	w.runUntil(w.now + w.jitter(10*time.Second))
+	if w.failure != nil || !w.isHealthy() || w.api.cluster().status.Promotion.Epoch != p.Epoch {
+		return
+	}
+	w.tell("STANDING FAULT: %s", f.name)
+	w.beforeNetworkChange()
+	f.begin(w, n, s)
+	w.listen()
+	if f.stays {
+		w.goesOn(f, p)
+	} else {
+		w.isReplaced(f, p)
+	}
+}
+
+// canStand: by what is promised, the cluster must get over it.
+func (w *world) canStand(f standing, p *core.Promotion) bool {
+	c := w.api.cluster()
+	left, isQuorum := len(c.status.InstanceNames)-1, c.spec.durability.Mode == core.DurabilityQuorum
+	switch {
+	case left < 2 || f.stays && len(w.conf.policy.Preferred) > 0:
+		return false
+	case isQuorum:
+		return p.LosslessSince > 0 && p.RequiredAcks > 0 && left-1 >= c.spec.durability.Wished(left+1)
+	}
+	return w.conf.lease || !f.silent && !f.stays
+}
+
+// isReplaced: somebody else acknowledges writes within the bound.
+func (w *world) isReplaced(f standing, p *core.Promotion) {
+	began := w.now
+	bound := takeOverWithin + w.conf.delay
+	for w.failure == nil && w.now < began+bound {
+		w.runUntil(w.now + 100*time.Millisecond)
+		for epoch, by := range w.truth.ackers {
+			if epoch > p.Epoch && by != p.Instance {
+				w.cover.count("standing", f.name)
+				w.cover.outage(f.name, w.now-began-w.conf.delay)
+				return
+			}
+		}
+	}
+	w.fail("I7", "%s: nobody else takes writes %s later: %s", f.name, bound, w.situation())
+}
+
+// goesOn: the primary acknowledges writes all the time.
+func (w *world) goesOn(f standing, p *core.Promotion) {
+	began := w.now
+	for w.failure == nil && w.now < began+40*time.Second {
+		w.runUntil(w.now + time.Second)
+		if gap := w.now - max(w.truth.lastAck, began); gap > longestGap {
+			w.fail("I7", "%s: no write is acknowledged for %s: %s", f.name, gap, w.situation())
+		}
+	}
+	if now := w.api.cluster().status.Promotion; w.failure == nil && now.Instance != p.Instance {
+		w.fail("I7", "%s, and %s was replaced by %s (%s) without need", f.name, p.Instance, now.Instance, now.Proof)
+	}
+	w.cover.count("standing", f.name)
+}
+
+// outage counts how long it took until somebody else acknowledged a write, without
+// spec.failoverDelay.
+func (c Coverage) outage(of string, took time.Duration) {
+	for _, most := range []time.Duration{2 * time.Second, 5 * time.Second, 10 * time.Second, 18 * time.Second, 25 * time.Second} {
+		if took <= most {
+			c.count("another primary acknowledges writes", fmt.Sprintf("%s: within %2.0f s", of, most.Seconds()))
+			return
+		}
+	}
+	c.count("another primary acknowledges writes", of+": later")
+}
+
+func standingNames() []string {
+	var out []string
+	for _, f := range standings {
+		out = append(out, f.name)
+	}
+	return out
+}
