@@ -116,7 +116,8 @@ func (w *world) situation() string {
 
 // beQuiet: a steady state is silent, and stays healthy.
 func (w *world) beQuiet() {
-	w.runUntil(w.now + 20*time.Second)
+	// A preferred primary takes over when the present one has been stable for long enough.
+	w.runUntil(w.now + 20*time.Second + w.conf.policy.StabilityWindow)
 	if w.failure != nil {
 		return
 	}
