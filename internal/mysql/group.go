@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
@@ -79,7 +80,7 @@ func (s *Server) AdmitMembers(ctx context.Context, addresses string) error {
 	if !s.version.has(allowlistOfRunningMember) {
 		return nil
 	}
-	return s.setGlobal(ctx, "group_replication_ip_allowlist", addresses)
+	return s.setGroupOption(ctx, "ip_allowlist", addresses)
 }
 
 // messageCache keeps what members that are away for a moment have missed. The
@@ -133,15 +134,17 @@ func (s *Server) GroupView(ctx context.Context) (*core.GroupView, error) {
 // JoinGroup makes this server a member. With bootstrap it makes the group; that is
 // never left on, for a second group of the same name would be the end of both.
 func (s *Server) JoinGroup(ctx context.Context, seeds []string, account Account, bootstrap bool) error {
-	if err := s.setGlobal(ctx, "group_replication_group_seeds", strings.Join(seeds, ",")); err != nil {
-		return err
-	}
-	if err := s.setGlobal(ctx, "group_replication_bootstrap_group", bootstrap); err != nil {
-		return err
+	for _, option := range []struct {
+		name  string
+		value any
+	}{{"force_members", ""}, {"group_seeds", strings.Join(seeds, ",")}, {"bootstrap_group", bootstrap}} {
+		if err := s.setGroupOption(ctx, option.name, option.value); err != nil {
+			return err
+		}
 	}
 	err := s.exec(ctx, "START GROUP_REPLICATION USER=?, PASSWORD=?", account.User, account.Password)
 	if bootstrap {
-		err = errors.Join(err, s.setGlobal(context.WithoutCancel(ctx), "group_replication_bootstrap_group", false))
+		err = errors.Join(err, s.resetGroupOption(ctx, "bootstrap_group", false))
 	}
 	return wrap("joining the group", err)
 }
@@ -164,8 +167,34 @@ func (s *Server) SetGroupPrimary(ctx context.Context, uuid string) error {
 // ForceMembers makes the group go on with the members at these addresses alone, and
 // forgets the list, which would keep the server from joining again.
 func (s *Server) ForceMembers(ctx context.Context, addresses []string) error {
-	err := s.setGlobal(ctx, "group_replication_force_members", strings.Join(addresses, ","))
-	return errors.Join(err, s.setGlobal(context.WithoutCancel(ctx), "group_replication_force_members", ""))
+	err := s.setGroupOption(ctx, "force_members", strings.Join(addresses, ","))
+	return errors.Join(err, s.resetGroupOption(ctx, "force_members", ""))
+}
+
+// setGroupOption sets an option of the group. While another is being set, or the group
+// is being joined or left, the server refuses for a moment.
+func (s *Server) setGroupOption(ctx context.Context, name string, value any) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := s.setGlobal(ctx, "group_replication_"+name, value)
+		if !isError(err, errGroupBusy) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// resetGroupOption takes an option back that must not stay as it is, whether or not the
+// caller still waits.
+func (s *Server) resetGroupOption(ctx context.Context, name string, value any) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return s.setGroupOption(ctx, name, value)
 }
 
 // RaiseProtocol has the group speak the newest protocol that servers of a version know,

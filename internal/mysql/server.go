@@ -120,6 +120,7 @@ const (
 	errReplicaNotSetUp = 1200
 	errAccessDenied    = 1045
 	errServerShutdown  = 1053
+	errGroupBusy       = 3724
 )
 
 func isError(err error, numbers ...uint16) bool {
