@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/test/testbed"
 )
 
 // bothMustAcknowledge: with one replica silent every commit waits, while the other
@@ -46,10 +48,19 @@ func TestNoFalseAcknowledgement(t *testing.T) {
 		{"FencesItself", (*world).waitingWhenCutOff},
 	} {
 		t.Run(step.name, func(t *testing.T) {
-			w.in(t).healthy(2 * time.Minute) // whatever the step before has left
+			w.in(t).durable(2 * time.Minute) // whatever the step before has left
 			step.do(w.in(t))
 		})
 	}
+}
+
+// durable waits until the cluster is well, and its commits wait for as many replicas as
+// they should.
+func (w *world) durable(within time.Duration) {
+	w.t.Helper()
+	w.becomes(within, func(c *v1alpha1.Cluster) bool {
+		return testbed.Healthy(c) && meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionDurable)
+	})
 }
 
 // sql runs a statement on the primary.

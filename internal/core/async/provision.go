@@ -184,12 +184,23 @@ func (d *decision) shrink() bool {
 // are forgotten on the way.
 func (d *decision) victim() *core.Instance {
 	for i := max(d.o.Cluster.Wanted, 1); i < len(d.o.Instances); i++ {
-		if in := &d.o.Instances[i]; d.isForgotten(in) && slices.Contains(d.s.InstanceNames, in.Name) {
+		if in := &d.o.Instances[i]; d.isForgotten(in) && slices.Contains(d.s.InstanceNames, in.Name) && d.mayCountWithout() {
 			d.s.InstanceNames = without(d.s.InstanceNames, in.Name)
 			d.plan.Again = true
 		}
 	}
 	return d.lastSurplus()
+}
+
+// mayCountWithout: what was acknowledged by an instance of which nothing is left is held
+// by as many of those who stay as a commit waits for. Until then an election has to
+// count with it, or one of two who are left could seem to be enough.
+func (d *decision) mayCountWithout() bool {
+	if d.o.Cluster.Durability.Mode != core.DurabilityQuorum || d.s.Promotion == nil {
+		return true
+	}
+	wished := d.o.Cluster.Durability.Wished(len(d.s.InstanceNames) - 1)
+	return d.diagnosis.name == core.PrimaryHealthy && (wished == 0 || d.isHeldBy(wished))
 }
 
 func (d *decision) isForgotten(in *core.Instance) bool {

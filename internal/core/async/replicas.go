@@ -195,8 +195,10 @@ func (d *decision) resume() {
 	victim, until := d.lastSurplus(), int64(0)
 	others(d.o, p.Instance, func(in *core.Instance) {
 		r, known := in.Report.Get()
-		if known && r.FrozenBelow > p.Epoch && in != victim && !d.isToBeReinitialized(in.Name) && isOf(r, in) {
-			until = max(until, r.FrozenBelow)
+		// What it has seen counts as well: the promise may have gone with its data, and
+		// orders of an earlier epoch are refused all the same.
+		if below := max(r.FrozenBelow, r.SeenEpoch); known && below > p.Epoch && in != victim && !d.isToBeReinitialized(in.Name) && isOf(r, in) {
+			until = max(until, below)
 		}
 	})
 	if until == 0 {
