@@ -182,7 +182,7 @@ func (m *manager) facts() *agent.Facts {
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.FencedBelow, r.WasPrimaryEpoch, r.Acks, r.AcksEpoch
 		f.FrozenBelow = r.FrozenBelow
 		f.TailEpoch, f.Successor = r.TailEpoch, s.successor
-		f.Member = agent.MemberFacts{Of: r.GroupOf, RebootEpoch: s.member.rebootEpoch, TriedAt: s.member.triedAt, Failed: s.member.failed, Settled: s.member.settled, ProtocolOf: s.member.protocolOf, Admitted: s.member.admitted}
+		f.Member = agent.MemberFacts{Of: r.GroupOf, RebootEpoch: s.member.rebootEpoch, TriedAt: s.member.triedAt, Failed: s.member.failed, Settled: s.member.settled, ProtocolOf: s.member.protocolOf, Admitted: s.member.admitted, HandingOver: s.member.handingOver}
 	}
 	m.replicationFacts(f)
 	return f

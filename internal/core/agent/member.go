@@ -33,6 +33,9 @@ type MemberFacts struct {
 	TriedAt time.Time
 	// Failed is why it did not succeed, "" if it did.
 	Failed string
+	// HandingOver: the group was asked for another primary, and has not said that it is
+	// done.
+	HandingOver bool
 	// Admitted are the addresses that mysqld was told to admit.
 	Admitted string
 	// ProtocolOf is the version of the servers for which the group's protocol was
@@ -107,7 +110,10 @@ func (f *Facts) waitsForRelief(v core.GroupView) bool {
 			online++
 		}
 	}
-	return v.State == core.MemberOnline && v.Role == core.MemberPrimary && online > 1 &&
+	// The role moves before the election is over: whoever leaves meanwhile breaks it off,
+	// and the group needs seconds to find its primary.
+	relieved := v.Role != core.MemberPrimary && !f.Member.HandingOver && f.Cluster.CurrentPrimary != f.Me
+	return v.State == core.MemberOnline && !relieved && online > 1 &&
 		f.Now.Sub(f.TerminatingSince) < ReliefWait && !f.Cluster.Deleting
 }
 

@@ -47,6 +47,8 @@ func (s *story) group(key, value string) bool {
 		m.Failed = value
 	case "settled":
 		m.Settled = core.MemberRole(value)
+	case "handing":
+		m.HandingOver = value != "no"
 	case "admitted":
 		m.Admitted = value
 	case "protocol":

@@ -199,7 +199,13 @@ func (d *decision) mayCountWithout() bool {
 	if d.o.Cluster.Durability.Mode != core.DurabilityQuorum || d.s.Promotion == nil {
 		return true
 	}
-	wished := d.o.Cluster.Durability.Wished(len(d.s.InstanceNames) - 1)
+	stay := 0
+	for i := range d.o.Instances {
+		if !d.isForgotten(&d.o.Instances[i]) {
+			stay++
+		}
+	}
+	wished := d.o.Cluster.Durability.Wished(stay)
 	return d.diagnosis.name == core.PrimaryHealthy && (wished == 0 || d.isHeldBy(wished))
 }
 
@@ -269,14 +275,14 @@ func (d *decision) isHeldElsewhere(r core.Report, victim, holder *core.Instance)
 	}
 	have, members := 0, 1
 	others(d.o, holder.Name, func(in *core.Instance) {
-		if in.Name != victim.Name && !saysEmpty(in) {
+		if in.Name != victim.Name && !saysEmpty(in) && !isGone(in) {
 			members++
 		}
 		if other, ok := serving(in); ok && in.Name != victim.Name && !slices.Contains(d.s.Diverged, in.Name) && other.Server.Holds().Contains(holds) {
 			have++
 		}
 	})
-	// Who has no data yet acknowledges nothing.
+	// Who has no data, or is not there any more, acknowledges nothing.
 	need := d.o.Cluster.Durability.Wished(members)
 	if have < need {
 		d.say(fmt.Sprintf("%s is to be removed, but %d of %d replicas hold all that it holds", victim.Name, have, need))
