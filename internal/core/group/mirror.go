@@ -37,7 +37,8 @@ func (d *decision) takeBack() {
 	var left []string
 	for _, name := range d.g.LeftOut {
 		in := d.o.Instance(name)
-		if in == nil || d.seen.isOnline(name) {
+		// One that is still recovering counts in the size of the view already.
+		if m, listed := d.seen.members[name]; in == nil || listed && m.State != core.MemberUnreachable {
 			continue
 		}
 		left = append(left, name)
