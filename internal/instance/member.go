@@ -136,6 +136,8 @@ func (m *manager) startGroup(bootstrap bool) error {
 			s.member.triedAt = time.Now()
 			if err != nil {
 				s.member.failed = err.Error()
+			} else {
+				s.member.rebootEpoch = 0 // carried out: who leaves this group later joins again
 			}
 		})
 		if err != nil {

@@ -99,12 +99,12 @@ func (d *decision) foundData() bool {
 	for i := range d.o.Instances {
 		in := &d.o.Instances[i]
 		r, known := in.Report.Get()
-		vol, _ := in.Volume.Get()
+		vol, volKnown := in.Volume.Get()
 		switch {
 		case known && r.Data == core.DataPopulated:
 			d.block(core.RefusalDataWithoutStatus, in.Name+" holds data, and the Cluster says that there never was a group: nothing is made. Bring the members back, so that they are taken over as they are, or restore the Cluster's status")
 			return true
-		case !vol.Exists || hasNoData(in):
+		case volKnown && !vol.Exists, hasNoData(in):
 		default:
 			d.say("waiting to hear from " + in.Name + " whether it holds data")
 			return true

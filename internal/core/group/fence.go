@@ -53,7 +53,7 @@ func (d *decision) cannotSpare(name string, size int) string {
 	}
 	online := 0
 	for other := range d.seen.members {
-		if other != name && d.seen.isOnline(other) && !slices.Contains(d.s.Fenced, other) {
+		if other != name && d.seen.isOnline(other) && !d.isGoing(other) {
 			online++
 		}
 	}
@@ -61,6 +61,14 @@ func (d *decision) cannotSpare(name string, size int) string {
 		return fmt.Sprintf("%d of %d members would be left online, and %d are a majority", online, size, majority(size))
 	}
 	return ""
+}
+
+// isGoing: the member is fenced, stopped, or was told to leave.
+func (d *decision) isGoing(name string) bool {
+	in := d.o.Instance(name)
+	pod, _ := in.Pod.Get()
+	r, heard := in.Report.Get()
+	return slices.Contains(d.s.Fenced, name) || pod.Terminating || heard && (r.Terminating || r.FrozenBelow > d.s.Epoch)
 }
 
 // reinit makes the data of members anew on a human's word, one after another.
@@ -93,6 +101,9 @@ func (d *decision) reinit() {
 // welcomeBack: a member that was asked to leave, and need not any more, joins again in
 // the next epoch.
 func (d *decision) welcomeBack() {
+	if d.o.Cluster.Group.ForceQuorum { // those who were told to leave make way for a group that is made anew
+		return
+	}
 	for i := range d.o.Instances {
 		in := &d.o.Instances[i]
 		r, known := in.Report.Get()

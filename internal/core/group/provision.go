@@ -115,8 +115,8 @@ func (d *decision) shrink() bool {
 
 func neverRan(in *core.Instance) bool {
 	pod, known := in.Pod.Get()
-	vol, _ := in.Volume.Get()
-	return known && (!pod.Exists || pod.NeverStarted) && !vol.Bound
+	vol, volKnown := in.Volume.Get()
+	return known && volKnown && (!pod.Exists || pod.NeverStarted) && !vol.Bound
 }
 
 // victim is the last instance that is too much, of those who are not in the group if

@@ -178,11 +178,23 @@ func reaches(v *core.GroupView, name string) bool {
 // leader is the survivor who is known to have everything that any of them has.
 func leader(survivors []*core.Instance) *core.Instance {
 	for _, in := range survivors {
-		if v, _ := viewOf(in); v.Role == core.MemberPrimary || len(survivors) == 1 {
+		if len(survivors) == 1 || isAuthority(in, survivors) {
 			return in
 		}
 	}
 	return dominating(survivors)
+}
+
+// isAuthority: it is the primary, and each of the other survivors is in its view or holds
+// nothing that it lacks. One that was cut off alone still calls itself primary after the
+// others have elected another, who acknowledged writes.
+func isAuthority(in *core.Instance, survivors []*core.Instance) bool {
+	v, _ := viewOf(in)
+	r, _ := in.Report.Get()
+	return v.Role == core.MemberPrimary && r.Server != nil && !slices.ContainsFunc(survivors, func(other *core.Instance) bool {
+		o, known := other.Report.Get()
+		return !reaches(v, other.Name) && (!known || o.Server == nil || !r.Server.Holds().Contains(o.Server.Holds()))
+	})
 }
 
 // dominating is the first of those whose position holds every other's; nil if nobody

@@ -44,6 +44,9 @@ func see(o *core.Observation, g *core.GroupStatus) verdict {
 		switch {
 		case slices.Contains(leftOut, in.Name):
 			left++
+		case !known && neverRan(in):
+			left++ // its mysqld cannot be a member of anything
+			unknown++
 		case !known:
 			unknown++
 		case view.State != core.MemberOnline:
