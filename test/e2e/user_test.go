@@ -81,6 +81,9 @@ func (w *world) fencedReplica() {
 	w.plugin([]string{"fence", "on", w.key.Name, replica}, replica)
 	w.becomes(20*time.Second, func(c *v1alpha1.Cluster) bool { return slices.Contains(c.Status.FencedInstances, replica) })
 	w.waitRouted("r", replica, false)
+	w.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool {
+		return slices.ContainsFunc(c.Status.InstancesReported, func(in v1alpha1.InstanceStatus) bool { return in.Name == replica && in.State == "Fenced" })
+	})
 	if _, err := bed.MysqldPID(w.ctx, w.key, replica); err == nil {
 		w.t.Error("mysqld of the fenced instance runs")
 	}
