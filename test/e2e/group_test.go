@@ -259,9 +259,21 @@ func (w *world) groupRolledOut() {
 	}
 }
 
-// losesTwo cuts the nodes of both secondaries off.
+// losesTwo cuts the nodes of both secondaries off. The primary is beside the leading
+// operator before: what is tested is the loss of a majority, not that of the operator.
 func (w *world) losesTwo() (lost []string) {
 	w.t.Helper()
+	leader, err := bed.Leader(w.ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, name := range w.cluster().Status.InstanceNames {
+		if w.pod(name).Spec.NodeName == leader.Spec.NodeName && name != w.primary() {
+			w.switchTo(name)
+			w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == name && testbed.Healthy(c) })
+			break
+		}
+	}
 	primary := w.primary()
 	for _, name := range w.cluster().Status.InstanceNames {
 		if name != primary {
