@@ -1,11 +1,16 @@
 package instance
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"cnmsql.co/api/v1alpha1"
 )
 
 // withFakeServer is a manager whose mysqld does nothing until it is killed.
@@ -51,5 +56,39 @@ func TestWhatAnEarlierMysqldLeftOfItsSocketIsRemoved(t *testing.T) {
 		if _, err := os.Stat(file); !os.IsNotExist(err) {
 			t.Errorf("%s is still there: %v", filepath.Base(file), err)
 		}
+	}
+}
+
+// An order interrupts what the worker waits for. An instance that took that for a
+// refusal of its configuration stayed down for a minute.
+func TestAnInterruptedCheckOfTheConfigurationIsNoRefusal(t *testing.T) {
+	m := withFakeServer(t)
+	m.opt.Peer = func(name string) string { return name }
+	m.st.cluster = &v1alpha1.Cluster{}
+	must(t, os.MkdirAll(m.opt.Dirs.Data, 0o755))
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if err := m.startServer(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("it says %v", err)
+	}
+	if p := m.st.problem; p != nil {
+		t.Errorf("it reports a problem: %+v", p)
+	}
+	if m.child != nil {
+		t.Error("mysqld was started all the same")
+	}
+}
+
+func TestACheckOfTheConfigurationThatWasKilledIsNoRefusal(t *testing.T) {
+	m := withFakeServer(t)
+	must(t, os.WriteFile(m.opt.Dirs.config(), []byte("[mysqld]\n"), 0o600))
+	must(t, os.WriteFile(m.bin.command[0], []byte("#!/bin/sh\nkill -9 $$\n"), 0o755))
+	var refused *hindrance
+	if err := m.validate(t.Context()); err == nil || errors.As(err, &refused) {
+		t.Errorf("it says %v", err)
+	}
+	must(t, os.WriteFile(m.bin.command[0], []byte("#!/bin/sh\nexit 1\n"), 0o755))
+	if err := m.validate(t.Context()); !errors.As(err, &refused) || refused.Reason != "ConfigRefused" {
+		t.Errorf("it says %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -59,6 +60,9 @@ func (m *manager) startServer(ctx context.Context) error {
 		return errors.New("starting mysqld: the Cluster is not known yet")
 	}
 	err := m.prepareConfig(ctx, cluster)
+	if ctx.Err() != nil {
+		return ctx.Err() // an order came in between: that says nothing about mysqld
+	}
 	if err == nil {
 		err = m.launch()
 	}
@@ -129,7 +133,8 @@ func (m *manager) writeConfig(c *v1alpha1.Cluster, p mysql.Purpose) error {
 	return nil
 }
 
-// validate asks mysqld whether it takes its configuration, once for each text.
+// validate asks mysqld whether it takes its configuration, once for each text. One
+// that was killed meanwhile, or took too long, has not refused it.
 func (m *manager) validate(ctx context.Context) error {
 	text, err := os.ReadFile(m.opt.Dirs.config())
 	if err != nil {
@@ -140,9 +145,13 @@ func (m *manager) validate(ctx context.Context) error {
 		return nil
 	}
 	out, err := run(ctx, 30*time.Second, m.bin.command, "--defaults-file="+m.opt.Dirs.config(), "--validate-config")
-	if err != nil {
+	var ended *exec.ExitError
+	switch {
+	case errors.As(err, &ended) && ended.Exited():
 		return &hindrance{core.Problem{Reason: "ConfigRefused",
 			Message: "mysqld refuses its configuration: " + errorsOf(out) + "; correct spec.mysql.parameters"}, time.Minute}
+	case err != nil:
+		return fmt.Errorf("asking mysqld whether it takes its configuration: %w: %s", err, out)
 	}
 	m.update(func(s *state) { s.checked = sum })
 	return nil
