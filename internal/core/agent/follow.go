@@ -17,7 +17,7 @@ func (f *Facts) following() Decision {
 	primary := f.primary()
 	if primary == "" {
 		d.Reason, d.Message = idleReason(f)
-		d.Actions = applying(f)
+		d.Actions = append(leaveFormer(f), applying(f)...)
 		return d
 	}
 	if f.FrozenBelow > f.promotion().Epoch {
@@ -145,6 +145,16 @@ func (f *Facts) askPrimary(primary string) []Action {
 		return nil
 	}
 	return []Action{AskPrimary{Instance: primary, Epoch: f.promotion().Epoch}}
+}
+
+// leaveFormer: another was promoted by what everybody held. What its predecessor may
+// send now, back from a crash with commits that nobody acknowledged, would only make
+// this instance diverge with it.
+func leaveFormer(f *Facts) []Action {
+	if p := f.promotion(); p == nil || p.Instance == f.Me || p.Instance == f.Replicating {
+		return nil
+	}
+	return stopReceiving(f)
 }
 
 func stopReceiving(f *Facts) []Action {

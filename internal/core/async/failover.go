@@ -22,6 +22,9 @@ const (
 	promisePatience = 5 * time.Second
 	// newPodPatience is how long a new Pod may take to be heard.
 	newPodPatience = 15 * time.Second
+	// recoveryPatience is how long a primary of which mysqld was started again may take
+	// to recover before another is promoted.
+	recoveryPatience = 10 * time.Second
 )
 
 // isReplacing: a failover is past its delay, or replicas were asked in it to stop
@@ -144,8 +147,9 @@ func (d *decision) isNothingLeft() bool {
 }
 
 // restartInPlace: when nobody may be promoted, starting the crashed mysqld again
-// is the remedy. Once the primary has promised to stay read-only it takes a new
-// promotion instead.
+// is the remedy. Once it recovers, it is waited for: recovery commits what waited for
+// acknowledgements, so that it would have diverged if another took over meanwhile.
+// Once the primary has promised to stay read-only it takes a new promotion instead.
 func (d *decision) restartInPlace() bool {
 	holder := d.holder()
 	r, known := holder.Report.Get()
@@ -160,7 +164,7 @@ func (d *decision) restartInPlace() bool {
 	}
 	why := d.nobodyTakesOver()
 	if why == "" {
-		return false
+		return r.State == core.Recovering && d.awaitsRecovery(holder.Name)
 	}
 	switch r.State {
 	case core.Stopped:
@@ -171,6 +175,17 @@ func (d *decision) restartInPlace() bool {
 	default:
 		d.say(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s", holder.Name, r.State, why))
 	}
+	return true
+}
+
+// awaitsRecovery of a primary of which mysqld was started again in its own epoch.
+func (d *decision) awaitsRecovery(name string) bool {
+	until := d.s.FailingSince.Add(max(d.o.Cluster.FailoverDelay, recoveryPatience))
+	if !d.now().Before(until) {
+		return false
+	}
+	d.say(fmt.Sprintf("mysqld of %s was started again and recovers; another is promoted if it is not back by %s", name, until.UTC().Format("15:04:05 MST")))
+	d.recheckAt(until)
 	return true
 }
 
