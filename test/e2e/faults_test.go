@@ -40,6 +40,7 @@ func TestFaults(t *testing.T) {
 		{"MysqldOfPrimaryHangs", (*world).mysqldOfPrimaryHangs},
 		{"ManagerOfPrimaryKilled", (*world).managerOfPrimaryKilled},
 		{"PrimaryOutOfMemory", (*world).primaryOutOfMemory},
+		{"PrimaryAndReplicaKilled", (*world).primaryAndReplicaKilled},
 		{"TwoFailuresInARow", (*world).twoFailuresInARow},
 		{"ReplicasLagFarBehind", (*world).replicasLagFarBehind},
 		{"AllKilled", (*world).allKilled},
@@ -147,6 +148,15 @@ func (w *world) memoryGroup(pid int) string {
 		}
 	}
 	return unified
+}
+
+func (w *world) primaryAndReplicaKilled() {
+	l := w.startWriting()
+	primary, replica := w.primary(), w.replica()
+	w.killMysqld(replica)
+	at := w.killMysqld(primary)
+	w.t.Logf("writable %s after both were killed", l.ackedAfter(at, time.Minute))
+	l.endsWell(2 * time.Minute)
 }
 
 // twoFailuresInARow: the second primary goes the moment it takes writes.

@@ -52,6 +52,7 @@ func (d *decision) failOver() {
 	proof, isProven := prove(d.o, next)
 	switch {
 	case d.isNothingLeft():
+	case d.awaitsRecovery():
 	case !isProven && d.restartInPlace():
 	case d.isTooSoon():
 	case d.isDelayed(proof):
@@ -146,47 +147,56 @@ func (d *decision) isNothingLeft() bool {
 	return true
 }
 
-// restartInPlace: when nobody may be promoted, starting the crashed mysqld again
-// is the remedy. Once it recovers, it is waited for: recovery commits what waited for
-// acknowledgements, so that it would have diverged if another took over meanwhile.
-// Once the primary has promised to stay read-only it takes a new promotion instead.
-func (d *decision) restartInPlace() bool {
-	holder := d.holder()
-	r, known := holder.Report.Get()
-	if cannotGetThere(d.o, d.s.Operation) != "" {
-		return false // it does not come back by itself: only another promotion helps
-	}
-	if !known || !mayGoOn(r, d.s.Promotion) || r.State == core.Hung || r.Data != core.DataPopulated && r.Data != core.DataUnknown {
+// awaitsRecovery: mysqld of the primary was started again, in its own epoch. Recovery
+// commits what waited for acknowledgements, so that it would have diverged if another
+// took over meanwhile.
+func (d *decision) awaitsRecovery() bool {
+	r, may := d.mayComeBack()
+	until := d.s.FailingSince.Add(max(d.o.Cluster.FailoverDelay, recoveryPatience))
+	if !may || r.State != core.Recovering || !d.now().Before(until) {
 		return false
 	}
-	if l, seen := d.o.Cluster.Lease.Get(); seen && l.Holder == "" && l.Epoch > d.s.Promotion.Epoch {
-		return false // it was taken from it: only another promotion helps
+	d.say(fmt.Sprintf("mysqld of %s was started again and recovers; another is promoted if it is not back by %s", r.Instance, until.UTC().Format("15:04:05 MST")))
+	d.recheckAt(until)
+	return true
+}
+
+// restartInPlace: when nobody may be promoted, starting the crashed mysqld again
+// is the remedy. Once the primary has promised to stay read-only it takes a new
+// promotion instead.
+func (d *decision) restartInPlace() bool {
+	r, may := d.mayComeBack()
+	if !may {
+		return false
 	}
 	why := d.nobodyTakesOver()
 	if why == "" {
-		return r.State == core.Recovering && d.awaitsRecovery(holder.Name)
+		return false
 	}
 	switch r.State {
 	case core.Stopped:
-		d.do(core.RestartInPlace{Instance: holder.Name, Epoch: d.s.Promotion.Epoch})
-		d.announce(true, core.ReasonRestartInPlace, "mysqld of "+holder.Name+" is started again in place, for nobody can take over: "+why)
+		d.do(core.RestartInPlace{Instance: r.Instance, Epoch: d.s.Promotion.Epoch})
+		d.announce(true, core.ReasonRestartInPlace, "mysqld of "+r.Instance+" is started again in place, for nobody can take over: "+why)
 	case core.Failed:
-		d.block(core.Reason(r.Reason), fmt.Sprintf("%s: %s; and nobody can take over: %s", holder.Name, sentence(r.Reason, r.Message), why))
+		d.block(core.Reason(r.Reason), fmt.Sprintf("%s: %s; and nobody can take over: %s", r.Instance, sentence(r.Reason, r.Message), why))
 	default:
-		d.say(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s", holder.Name, r.State, why))
+		d.say(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s", r.Instance, r.State, why))
 	}
 	return true
 }
 
-// awaitsRecovery of a primary of which mysqld was started again in its own epoch.
-func (d *decision) awaitsRecovery(name string) bool {
-	until := d.s.FailingSince.Add(max(d.o.Cluster.FailoverDelay, recoveryPatience))
-	if !d.now().Before(until) {
-		return false
+// mayComeBack: the primary's manager answers, has the data, and may make its mysqld
+// writable again in the present epoch.
+func (d *decision) mayComeBack() (core.Report, bool) {
+	r, known := d.holder().Report.Get()
+	if cannotGetThere(d.o, d.s.Operation) != "" {
+		return r, false // it does not come back by itself: only another promotion helps
 	}
-	d.say(fmt.Sprintf("mysqld of %s was started again and recovers; another is promoted if it is not back by %s", name, until.UTC().Format("15:04:05 MST")))
-	d.recheckAt(until)
-	return true
+	if !known || !mayGoOn(r, d.s.Promotion) || r.State == core.Hung || r.Data != core.DataPopulated && r.Data != core.DataUnknown {
+		return r, false
+	}
+	l, seen := d.o.Cluster.Lease.Get()
+	return r, !seen || l.Holder != "" || l.Epoch <= d.s.Promotion.Epoch // else it was taken from it
 }
 
 // nobodyTakesOver tells why no other instance may be promoted, by what is known
