@@ -261,7 +261,12 @@ func (tr *truth) checkEffect(e core.Effect) {
 	}
 }
 
+// born: a number that was given already belongs to one transaction. One that lost what it
+// wrote, for its disk lied, cannot know which it gave.
 func (tr *truth) born(t *txn) {
+	if tr.lied {
+		return
+	}
 	if old := tr.cutTails[t.origin][t.seq]; old != nil && old.set.Equal(t.set) {
 		for _, d := range tr.holdersOf(old) {
 			if d != t.origin {
