@@ -151,9 +151,10 @@ func (d *database) turnBack(most int) int {
 
 func (d *database) end() int { return d.base + len(d.binlog) }
 
-// purge removes all of the binary log but the last keep transactions.
-func (d *database) purge(keep int) {
-	n := len(d.binlog) - keep - len(d.prepared)
+// purge removes all of the binary log but the last keep transactions, and what is read
+// at this moment, from that position on.
+func (d *database) purge(keep, read int) {
+	n := min(len(d.binlog)-keep-len(d.prepared), read-d.base)
 	if n <= 0 {
 		return
 	}

@@ -304,7 +304,11 @@ func (w *world) purgeLogs(d *dice) {
 	in := w.pickInstance(d)
 	if s := w.serverOf(in); s.answers() {
 		w.tell("binary logs of %s are purged", in)
-		s.db.purge(d.upTo(10))
+		read := s.db.end()
+		for _, st := range s.sources {
+			read = min(read, st.next)
+		}
+		s.db.purge(d.upTo(10), read)
 		s.changed()
 	}
 }

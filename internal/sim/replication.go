@@ -257,7 +257,6 @@ func (st *stream) pump() {
 	}
 	w := st.w
 	d, upTo := st.from.db, st.from.db.end()
-	st.next = max(st.next, d.base)
 	batch := d.binlog[st.next-d.base : len(d.binlog) : len(d.binlog)]
 	at := max(w.now+w.delay(st.from.machine, st.to.machine), st.last)
 	st.last, st.sending = at, true

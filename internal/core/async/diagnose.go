@@ -159,7 +159,8 @@ func hasSeen(in *core.Instance, p *core.Promotion) bool {
 }
 
 // isSourceLost: the former primary does not send what is missing and never will, for
-// its data is gone. In a failover it is not waited for, unless it can be asked.
+// its data is gone, or its binary log of that. In a failover it is not waited for,
+// unless it can be asked.
 func isSourceLost(o *core.Observation, missing gtid.Set, op *core.Operation) bool {
 	p := o.Cluster.Status.Promotion
 	if r, _ := holderOf(o).Report.Get(); receives(r) && !r.Server.Replication.Silent {
@@ -170,7 +171,7 @@ func isSourceLost(o *core.Observation, missing gtid.Set, op *core.Operation) boo
 		return true
 	}
 	if r, sends := serving(from); sends {
-		return hasSeen(from, p) && !r.Server.Holds().Contains(missing)
+		return hasSeen(from, p) && !r.Server.Holds().Subtract(r.Server.Purged).Contains(missing)
 	}
 	return op != nil && op.Kind == core.OperationFailover
 }

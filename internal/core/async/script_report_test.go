@@ -56,7 +56,7 @@ func setServer(r *core.Report, key, v string) error {
 	if r.Server == nil {
 		return fmt.Errorf("%s has no server to say %s of", r.Instance, key)
 	}
-	if r.Server.Replication == nil && key != "executed" && key != "acks" && key != "blocks" && key != "fell-back" {
+	if r.Server.Replication == nil && key != "executed" && key != "purged" && key != "acks" && key != "blocks" && key != "fell-back" {
 		r.Server.Replication = &core.Replication{SQLRunning: true}
 	}
 	rep := r.Server.Replication
@@ -64,6 +64,8 @@ func setServer(r *core.Report, key, v string) error {
 	switch key {
 	case "executed":
 		r.Server.Executed = parseSet(v)
+	case "purged":
+		r.Server.Purged = parseSet(v)
 	case "retrieved":
 		rep.Retrieved = parseSet(v)
 	case "source":
