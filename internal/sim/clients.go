@@ -17,6 +17,9 @@ type client struct {
 // patience is how long a client waits for an answer.
 const patience = 10 * time.Second
 
+// leisurely is the longest pause between two writes of a client that is not busy.
+const leisurely = 10 * time.Second
+
 // routing is what kube-proxy on the clients' machine knows.
 type routing struct {
 	route, pods *watch
@@ -38,7 +41,7 @@ func (w *world) startClients() {
 func (c *client) pace() time.Duration {
 	w := c.w
 	if !w.busy() {
-		return 2*time.Second + w.jitter(8*time.Second)
+		return 2*time.Second + w.jitter(leisurely-2*time.Second)
 	}
 	if c.stubborn {
 		return w.jitter(2 * time.Second)

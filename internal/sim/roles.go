@@ -305,7 +305,8 @@ func (m *manager) askPrimary(a agent.AskPrimary) {
 		}
 		at := m.w.now
 		m.askPeer(a.Instance, func(r core.Report) {
-			m.primary = &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: m.moment(at), Mine: mine, Executed: r.Server.Executed, Purged: r.Server.Purged}
+			m.primary = &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: m.moment(at), Mine: mine, Executed: r.Server.Holds(), Purged: r.Server.Purged,
+				UUID: r.Server.UUID, Waiting: r.Server.SemiSync.WaitSessions > 0}
 		})
 	})
 }

@@ -107,7 +107,7 @@ func (w *world) stand(seed uint64) {
 	}
 	w.healing = false
 	w.bursts = append(w.bursts, burst{w.now, w.now + 5*time.Minute})
-	w.runUntil(w.now + w.jitter(10*time.Second))
+	w.runUntil(w.now + leisurely + w.jitter(10*time.Second)) // until all clients are busy
 	if w.failure != nil || !w.isHealthy() || w.api.cluster().status.Promotion.Epoch != p.Epoch {
 		return
 	}

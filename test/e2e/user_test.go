@@ -205,9 +205,24 @@ func (w *world) blockedFailover() {
 		w.signal(name, "mysqld", syscall.SIGCONT)
 		w.signal(name, "cnmsql", syscall.SIGCONT)
 	}
-	c = w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return testbed.Healthy(c) || len(c.Status.DivergedInstances) > 0 })
-	for _, name := range c.Status.DivergedInstances {
-		w.plugin([]string{"reinit", w.key.Name, name, "--yes"})
+	w.healedByReinit()
+}
+
+// healedByReinit: whoever comes back with more than was promoted is made anew.
+func (w *world) healedByReinit() {
+	var asked []string
+	for {
+		var found []string
+		w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
+			found = slices.DeleteFunc(slices.Clone(c.Status.DivergedInstances), func(name string) bool { return slices.Contains(asked, name) })
+			return len(found) > 0 || testbed.Healthy(c)
+		})
+		if len(found) == 0 {
+			return
+		}
+		for _, name := range found {
+			w.plugin([]string{"reinit", w.key.Name, name, "--yes"})
+		}
+		asked = append(asked, found...)
 	}
-	w.healthy(3 * time.Minute)
 }

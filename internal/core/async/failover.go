@@ -80,11 +80,16 @@ func (d *decision) beginFailover(why string) {
 // before it is replaced, which they can be asked about.
 const isolationPatience = 5 * time.Second
 
-// replaceIsolated replaces a primary that takes writes which nobody can acknowledge.
+// replaceIsolated replaces a primary that takes writes which nobody can acknowledge. One
+// that was just promoted begins to fail now: what came before was its predecessor's.
 func (d *decision) replaceIsolated() {
 	since := d.s.FailingSince
-	if d.s.Operation == nil || d.s.Operation.Step == core.StepPromote {
+	switch op := d.s.Operation; {
+	case op == nil:
 		d.settle()
+	case op.Step == core.StepPromote:
+		d.settle()
+		since = time.Time{}
 	}
 	if since.IsZero() {
 		since = d.now()
