@@ -81,7 +81,7 @@ check-sim:
 	go run ./tools/sim -for 60s -coverage=false
 
 .PHONY: test-sim
-test-sim: ## Some five minutes of the simulation of internal/sim, without the seeds of its open findings
+test-sim: ## Some five minutes of the simulation of internal/sim
 	go run ./tools/sim -from 1029000 -seeds 29000
 
 .PHONY: sim

@@ -21,6 +21,9 @@ func (tr *truth) checkPlan(o *core.Observation, plan *core.Plan) {
 	if plan.Status.Diagnosis == core.PrimaryLostTransactions && before != nil {
 		tr.checkLost(o, before)
 	}
+	if before != nil {
+		tr.checkDiverged(o, plan, before)
+	}
 	if after == nil || before != nil && after.Epoch == before.Epoch && after.Instance == before.Instance {
 		return
 	}
@@ -45,6 +48,24 @@ func (tr *truth) checkPlan(o *core.Observation, plan *core.Plan) {
 	}
 	tr.checkProof(before, after)
 	tr.checkPosition(o, plan, after)
+}
+
+// checkDiverged (I6): whoever is found diverged holds what the primary does not.
+func (tr *truth) checkDiverged(o *core.Observation, plan *core.Plan, p *core.Promotion) {
+	primary := tr.w.serverOf(p.Instance)
+	if primary == nil || primary.epoch != p.Epoch || tr.lied {
+		return
+	}
+	for _, name := range plan.Status.Diverged {
+		s := tr.w.serverOf(name)
+		if s == nil || slices.Contains(o.Cluster.Status.Diverged, name) {
+			continue
+		}
+		tr.w.cover.count("truth", "found diverged")
+		if primary.db.executed.Contains(s.db.executed) {
+			tr.w.fail("I6", "%s is said to have diverged from %s, which has all that it holds", name, p.Instance)
+		}
+	}
 }
 
 // isRenewal: the next epoch begins for the same primary, which goes on.
@@ -131,7 +152,7 @@ func (tr *truth) checkLost(o *core.Observation, p *core.Promotion) {
 			waits = waits || !s.db.executed.Contains(r.Server.Executed)
 		}
 	}
-	if !waits && !s.semi.enabled {
+	if !waits && !s.semi.enabled && !tr.lied { // else it may have given a number twice
 		tr.w.fail("I6", "%s is said to have lost what it has executed", p.Instance)
 	}
 	// A finding that is known, and too frequent to end a run.

@@ -78,7 +78,11 @@ func (st *statusStream) connect() {
 		}
 		asked := w.now
 		reply(func() {
-			if st.stopped || op.dead || st.m != nil || m.dead {
+			switch {
+			case st.stopped || op.dead || st.m != nil:
+				return
+			case m.dead:
+				st.lost("the stream ended")
 				return
 			}
 			st.m, st.begun, st.pause, st.asked, st.sent, st.inFlight, st.stalled, st.ticking = m, begun, 0, asked, -1, 0, false, false
