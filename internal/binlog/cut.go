@@ -1,7 +1,6 @@
 package binlog
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -12,31 +11,37 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// Last returns the path of the last binary log that an index names; relative
-// names are relative to the index's directory.
+// Last returns the path of the last binary log that an index names.
 func Last(index string) (string, error) {
-	f, err := os.Open(index)
+	logs, err := All(index)
 	if err != nil {
-		return "", fmt.Errorf("reading the index of binary logs: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	last := ""
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if line := strings.TrimSpace(lines.Text()); line != "" {
-			last = line
-		}
-	}
-	if err := lines.Err(); err != nil {
 		return "", err
 	}
-	if last == "" {
-		return "", fmt.Errorf("the index %s names no binary log", index)
+	return logs[len(logs)-1], nil
+}
+
+// All returns the paths of the binary logs that an index names, the oldest first and at
+// least one; relative names are relative to the index's directory.
+func All(index string) ([]string, error) {
+	text, err := os.ReadFile(index)
+	if err != nil {
+		return nil, fmt.Errorf("reading the index of binary logs: %w", err)
 	}
-	if !filepath.IsAbs(last) {
-		last = filepath.Join(filepath.Dir(index), last)
+	var logs []string
+	for line := range strings.Lines(string(text)) {
+		log := strings.TrimSpace(line)
+		if log == "" {
+			continue
+		}
+		if !filepath.IsAbs(log) {
+			log = filepath.Join(filepath.Dir(index), log)
+		}
+		logs = append(logs, log)
 	}
-	return last, nil
+	if len(logs) == 0 {
+		return nil, fmt.Errorf("the index %s names no binary log", index)
+	}
+	return logs, nil
 }
 
 // CutTail takes the transactions that are not in held off the end of a binary

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"cnmsql.co/internal/gtid"
 )
@@ -51,17 +52,20 @@ type Tail struct {
 // FindTail reads a binary log up to its end, or up to an event that a crash left
 // incomplete, and finds the first transaction that is not in held.
 func FindTail(r io.Reader, held gtid.Set) (Tail, error) {
-	in := bufio.NewReaderSize(r, 1<<20)
-	if err := checkMagic(in); err != nil {
-		return Tail{}, err
-	}
-	s := scanner{in: in, offset: int64(len(magic)), held: held}
-	for {
-		more, err := s.next()
-		if err != nil || !more {
-			return s.tail, err
+	var tail Tail
+	err := scan(r, func(t entry) error {
+		switch {
+		case !held.Contains(t.id):
+			if tail.Offset == 0 {
+				tail.Offset = t.offset
+			}
+			tail.Transactions = tail.Transactions.Union(t.id)
+		case tail.Offset != 0:
+			return ErrInterleaved
 		}
-	}
+		return nil
+	})
+	return tail, err
 }
 
 func checkMagic(in io.Reader) error {
@@ -79,11 +83,34 @@ func checkMagic(in io.Reader) error {
 	}
 }
 
+// entry is a transaction in a log, as the first of its events tells.
+type entry struct {
+	id gtid.Set
+	// offset in the file, and when it was committed where it came from, by that
+	// server's clock, in whole seconds.
+	offset int64
+	at     time.Time
+}
+
+// scan calls visit with every transaction, up to the end of what is complete.
+func scan(r io.Reader, visit func(entry) error) error {
+	in := bufio.NewReaderSize(r, 1<<20)
+	if err := checkMagic(in); err != nil {
+		return err
+	}
+	s := scanner{in: in, offset: int64(len(magic)), visit: visit}
+	for {
+		more, err := s.next()
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
 type scanner struct {
 	in     *bufio.Reader
 	offset int64
-	held   gtid.Set
-	tail   Tail
+	visit  func(entry) error
 }
 
 // next reads one event; more is false at the end of what is complete.
@@ -103,7 +130,7 @@ func (s *scanner) next() (more bool, err error) {
 	case typeAnonymous:
 		return false, ErrAnonymous
 	case typeGTID:
-		read, err := s.transaction(rest)
+		read, err := s.transaction(time.Unix(int64(binary.LittleEndian.Uint32(header[:])), 0), rest)
 		if err != nil {
 			return false, endOr(err)
 		}
@@ -116,8 +143,8 @@ func (s *scanner) next() (more bool, err error) {
 	return true, nil
 }
 
-// transaction judges the transaction that a GTID event begins.
-func (s *scanner) transaction(rest int64) (read int64, err error) {
+// transaction reads the GTID event that begins one.
+func (s *scanner) transaction(at time.Time, rest int64) (read int64, err error) {
 	if rest < gtidBodySize {
 		return 0, io.ErrUnexpectedEOF
 	}
@@ -130,16 +157,7 @@ func (s *scanner) transaction(rest int64) (read int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("GTID event at %d: %w", s.offset, err)
 	}
-	switch {
-	case !s.held.Contains(id):
-		if s.tail.Offset == 0 {
-			s.tail.Offset = s.offset
-		}
-		s.tail.Transactions = s.tail.Transactions.Union(id)
-	case s.tail.Offset != 0:
-		return 0, ErrInterleaved
-	}
-	return gtidBodySize, nil
+	return gtidBodySize, s.visit(entry{id, s.offset, at})
 }
 
 // endOr: an incomplete event is the end of the log.

@@ -34,7 +34,9 @@ func transaction(t *testing.T, n uint64) []byte {
 	body := append([]byte{1}, id...)
 	body = binary.LittleEndian.AppendUint64(body, n)
 	body = append(body, make([]byte, 21)...) // logical clock and timestamps
-	return bytes.Join([][]byte{event(typeGTID, body), event(2, []byte("BEGIN")), event(16, make([]byte, 12))}, nil)
+	begin := event(typeGTID, body)
+	binary.LittleEndian.PutUint32(begin, uint32(1000+n)) // when it was committed
+	return bytes.Join([][]byte{begin, event(2, []byte("BEGIN")), event(16, make([]byte, 12))}, nil)
 }
 
 func logOf(t *testing.T, numbers ...uint64) []byte {
@@ -111,4 +113,48 @@ func FuzzFindTail(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, log []byte) {
 		_, _ = FindTail(bytes.NewReader(log), gtid.Set{})
 	})
+}
+
+func TestTimes(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, log []byte) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, log, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	write("binlog.000001", logOf(t, 1, 2, 3))
+	write("binlog.000002", logOf(t, 4, 5))
+	last := logOf(t, 6, 7)
+	write("binlog.000003", last[:len(last)-5]) // its end is being written
+	index := write("binlog.index", []byte("./binlog.000001\n./binlog.000002\n./binlog.000003\n"))
+	for name, c := range map[string]struct {
+		wanted, found string
+		first, last   int64
+		limit         int64
+	}{
+		"in two logs":              {":3:5", ":3:5", 1003, 1005, 1 << 20},
+		"in the last one":          {":7", ":7", 1007, 1007, 1 << 20},
+		"some are nowhere":         {":2-4:99", ":2-4", 1002, 1004, 1 << 20},
+		"only as much as it may":   {":1-7", ":6-7", 1006, 1007, int64(len(last)) - 5},
+		"nothing is looked for":    {"", "", 0, 0, 1 << 20},
+		"what is wanted is absent": {":50", "", 0, 0, 1 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := func(text string) gtid.Set {
+				if text == "" {
+					return gtid.Set{}
+				}
+				return gtid.MustParse(source + text)
+			}
+			got, err := Times(t.Context(), index, set(c.wanted), c.limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !got.Found.Equal(set(c.found)) || c.first != 0 && (got.First.Unix() != c.first || got.Last.Unix() != c.last) {
+				t.Errorf("got %s from %d to %d", got.Found, got.First.Unix(), got.Last.Unix())
+			}
+		})
+	}
 }

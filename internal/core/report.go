@@ -113,11 +113,25 @@ type Report struct {
 	// Errant are the transactions that the primary lacks, as the instance
 	// itself found before following it.
 	Errant gtid.Set `json:"errant,omitzero"`
+	// ErrantEpoch is that of the primary that lacks them: an instance may not have seen yet
+	// that there is another by now.
+	ErrantEpoch int64 `json:"errantEpoch,omitempty"`
+	// ErrantTimes is when they were committed; nil while that is not known.
+	ErrantTimes *Times `json:"errantTimes,omitempty"`
 	// Lagging: what it applies is older than the user wants to be read. It begins above
 	// the bound and ends at half of it.
 	Lagging bool `json:"lagging,omitempty"`
 	// NeedsReclone: the primary has purged what this instance lacks.
 	NeedsReclone bool `json:"needsReclone,omitempty"`
+}
+
+// Times is when the first and the last of some transactions were committed, by the
+// clock of the server that committed them, in whole seconds; for people only.
+type Times struct {
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+	// Unknown is the number of those of which it is not known.
+	Unknown uint64 `json:"unknown,omitempty"`
 }
 
 // Withheld is a promise kept on the volume: the instance acknowledges nothing and

@@ -9,6 +9,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -98,18 +99,21 @@ type state struct {
 	// former are the passwords that the manager's account had, the newest first.
 	former []mysql.Account
 
-	decision   agent.Decision
-	trouble    *trouble
-	primary    *agent.Position
-	successor  *agent.Position
-	asking     bool
-	receiveTry time.Time
-	donor      string
-	clone      *core.Clone
-	askFailed  string
-	askAgain   time.Time
-	restart    int64
-	sessions   int
+	decision agent.Decision
+	// errantTimes are those of the transactions errantOf.
+	errantOf    gtid.Set
+	errantTimes *core.Times
+	trouble     *trouble
+	primary     *agent.Position
+	successor   *agent.Position
+	asking      bool
+	receiveTry  time.Time
+	donor       string
+	clone       *core.Clone
+	askFailed   string
+	askAgain    time.Time
+	restart     int64
+	sessions    int
 
 	member memberState
 

@@ -18,7 +18,7 @@ func (m *manager) report() core.Report {
 		Data: s.data, VolumeLocked: s.locked, SeenEpoch: s.seen, WritableEpoch: s.writable,
 		ClientSessions: s.sessions, Terminating: !s.terminating.IsZero(),
 		Version: m.bin.version.Text, Restarts: s.restarts,
-		Errant: s.decision.Errant, NeedsReclone: s.decision.NeedsReclone, Lagging: s.lagging,
+		Errant: s.decision.Errant, ErrantEpoch: s.decision.ErrantEpoch, ErrantTimes: s.timesOf(s.decision.Errant), NeedsReclone: s.decision.NeedsReclone, Lagging: s.lagging,
 	}
 	if r.State == "" {
 		r.State = core.Starting

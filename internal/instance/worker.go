@@ -106,6 +106,7 @@ func (m *manager) tell(d agent.Decision, key string) {
 		m.log.Info("state", "state", d.State, "reason", d.Reason, "message", d.Message)
 	}
 	m.st.decision = d
+	m.dateErrant(d.Errant)
 	if d.State == core.Fenced || d.State == core.Running {
 		m.st.wasFenced = d.State == core.Fenced
 	}

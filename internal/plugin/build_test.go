@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -323,5 +324,20 @@ func TestTheVersionIsTheOneThatWasBuilt(t *testing.T) {
 	cmd.SetOut(&out)
 	if err := cmd.Execute(); err != nil || !strings.HasPrefix(out.String(), "kubectl-cnmsql 1.2.3 ") {
 		t.Errorf("it says %q, %v", out.String(), err)
+	}
+}
+
+func TestWhenErrantTransactionsWereCommittedIsTold(t *testing.T) {
+	at := time.Date(2026, 11, 21, 3, 0, 1, 0, time.UTC)
+	for want, times := range map[string]*core.Times{
+		"they were committed at 2026-11-21 03:00:01 UTC":                                                       {First: at, Last: at},
+		"they were committed from 2026-11-21 03:00:01 UTC to 2026-11-21 03:00:05 UTC (not known of 2 of them)": {First: at, Last: at.Add(4 * time.Second), Unknown: 2},
+	} {
+		f := healthy()
+		r := f.live("demo-2")
+		r.Errant, r.ErrantTimes = set(uuid2+":7-9"), times
+		if in := instanceOf(f, "demo-2"); !slices.Contains(in.Notes, want) {
+			t.Errorf("%q is not among %q", want, in.Notes)
+		}
 	}
 }

@@ -169,7 +169,24 @@ func (in *Instance) compare(f *Facts, r *core.Report) {
 	if n > 0 {
 		in.ErrantSet = errant.Abbreviate(10)
 		in.note("transactions that %s does not have: %s", f.holder(), in.ErrantSet)
+		in.dateErrant(r.ErrantTimes)
 	}
+}
+
+// dateErrant tells when the transactions that the primary lacks were committed.
+func (in *Instance) dateErrant(t *core.Times) {
+	if in.ErrantTimes = t; t == nil {
+		return
+	}
+	const layout = "2006-01-02 15:04:05 MST"
+	text := "they were committed at " + t.First.Format(layout)
+	if !t.Last.Equal(t.First) {
+		text = fmt.Sprintf("they were committed from %s to %s", t.First.Format(layout), t.Last.Format(layout))
+	}
+	if t.Unknown > 0 {
+		text += fmt.Sprintf(" (not known of %d of them)", t.Unknown)
+	}
+	in.note("%s", text)
 }
 
 // errantOf leaves out what proves nothing. What an instance has found itself counts.

@@ -1,6 +1,10 @@
 package plugin
 
-import "time"
+import (
+	"time"
+
+	"cnmsql.co/internal/core"
+)
 
 // Writable answers the first question of whoever is woken at night.
 type Writable string
@@ -119,7 +123,9 @@ type Instance struct {
 	// ErrantSet which.
 	Errant    *uint64 `json:"errantTransactions,omitempty"`
 	ErrantSet string  `json:"errantSet,omitempty"`
-	Source    string  `json:"source,omitempty"`
+	// ErrantTimes is when they were committed, as far as the instance's logs tell.
+	ErrantTimes *core.Times `json:"errantTimes,omitempty"`
+	Source      string      `json:"source,omitempty"`
 	// Member is its state in the group.
 	Member  string `json:"memberState,omitempty"`
 	Version string `json:"version,omitempty"`

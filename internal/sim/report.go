@@ -14,7 +14,7 @@ func (m *manager) report() core.Report {
 		State: d.State, Reason: d.Reason, Message: d.Message,
 		Data: m.data, VolumeLocked: m.locked, SeenEpoch: m.seen, WritableEpoch: m.writable,
 		ClientSessions: m.sessions, Terminating: m.terminating != 0,
-		Restarts: m.restarts, Errant: d.Errant, NeedsReclone: d.NeedsReclone, Clone: m.clone,
+		Restarts: m.restarts, Errant: d.Errant, ErrantEpoch: d.ErrantEpoch, NeedsReclone: d.NeedsReclone, Clone: m.clone,
 	}
 	if r.State == "" {
 		r.State = core.Starting
@@ -78,7 +78,7 @@ func sameButPositions(a, b *core.Report) bool {
 		a.VolumeLocked == b.VolumeLocked && a.SeenEpoch == b.SeenEpoch && a.WritableEpoch == b.WritableEpoch &&
 		a.FencedBelow == b.FencedBelow && a.FrozenBelow == b.FrozenBelow && a.ClientSessions == b.ClientSessions &&
 		a.Terminating == b.Terminating && a.Version == b.Version && a.Restarts == b.Restarts &&
-		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) && a.Errant.Equal(b.Errant) && a.NeedsReclone == b.NeedsReclone && a.Lagging == b.Lagging &&
+		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) && a.Errant.Equal(b.Errant) && a.ErrantEpoch == b.ErrantEpoch && a.NeedsReclone == b.NeedsReclone && a.Lagging == b.Lagging &&
 		withheldBelow(a) == withheldBelow(b) && a.ClusterSize == b.ClusterSize
 }
 

@@ -14,7 +14,9 @@ type Decision struct {
 	Reason  string
 	Message string
 	// Errant and NeedsReclone are findings about the primary's position.
-	Errant       gtid.Set
+	Errant gtid.Set
+	// ErrantEpoch is that of the primary that lacks them.
+	ErrantEpoch  int64
 	NeedsReclone bool
 	// Actions to carry out in their order; none means to wait for a change.
 	Actions []Action

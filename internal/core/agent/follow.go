@@ -81,6 +81,7 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 	lacks := pos.Purged.Subtract(pos.Mine)
 	switch {
 	case !d.Errant.IsEmpty():
+		d.ErrantEpoch = pos.Epoch
 		d.Reason, d.Message = "Diverged", fmt.Sprintf("holds transactions that %s lacks: %s; it is kept read-only and out of every Service, and its data is kept", primary, d.Errant.Abbreviate(4))
 		d.Actions = stopReceiving(f)
 	case !lacks.IsEmpty():

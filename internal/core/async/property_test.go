@@ -181,6 +181,9 @@ func drawReport(t *rapid.T, name string, pod core.Pod, o core.Observation) core.
 	}
 	if chance(t, "errant", 5) {
 		r.Errant = parseSet("c:9")
+		if p != nil && chance(t, "errant now", 50) {
+			r.ErrantEpoch = p.Epoch
+		}
 	}
 	return r
 }

@@ -128,7 +128,9 @@ func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *cor
 	if trusted {
 		extra, compared = errant(in, holder)
 	}
-	extra = extra.Union(r.Errant)
+	if r.ErrantEpoch == d.s.Promotion.Epoch {
+		extra = extra.Union(r.Errant)
+	}
 	if trusted && !slices.Contains(d.s.Diverged, in.Name) && mayBeErrant(in, holder) {
 		d.again(core.Refresh{Instance: holder.Name})
 	}

@@ -43,7 +43,9 @@ func setReport(r *core.Report, key, v string) error {
 	case "needs-reclone":
 		r.NeedsReclone = true
 	case "errant":
-		r.Errant = parseSet(v)
+		r.Errant, r.ErrantEpoch = parseSet(v), r.SeenEpoch
+	case "errant-epoch":
+		r.ErrantEpoch, err = strconv.ParseInt(v, 10, 64)
 	case "clone-percent":
 		r.Clone.Percent, err = strconv.Atoi(v)
 	default:

@@ -1,0 +1,64 @@
+package binlog
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/gtid"
+)
+
+// Span is when transactions were committed where they came from, by that server's clock.
+type Span struct {
+	First, Last time.Time
+	// Found are the transactions of which that is known.
+	Found gtid.Set
+}
+
+// Times looks into the binary logs that an index names, the newest first, until it has
+// found all of the wanted transactions or has read limit bytes. What it has found by
+// then is valid beside an error.
+func Times(ctx context.Context, index string, wanted gtid.Set, limit int64) (Span, error) {
+	logs, err := All(index)
+	if err != nil {
+		return Span{}, err
+	}
+	var span Span
+	for _, log := range slices.Backward(logs) {
+		if limit <= 0 || span.Found.Contains(wanted) {
+			break
+		}
+		read, err := span.add(ctx, log, wanted, limit)
+		if err != nil {
+			return span, err
+		}
+		limit -= read
+	}
+	return span, nil
+}
+
+// add looks into one log, of which a server may be writing the end.
+func (s *Span) add(ctx context.Context, log string, wanted gtid.Set, limit int64) (read int64, err error) {
+	f, err := os.Open(log)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	in := &io.LimitedReader{R: f, N: limit}
+	err = scan(in, func(t entry) error {
+		if wanted.Contains(t.id) {
+			s.Found = s.Found.Union(t.id)
+			if s.First.IsZero() || t.at.Before(s.First) {
+				s.First = t.at
+			}
+			if t.at.After(s.Last) {
+				s.Last = t.at
+			}
+		}
+		return ctx.Err()
+	})
+	return limit - in.N, err
+}

@@ -1,0 +1,47 @@
+package instance
+
+import (
+	"context"
+	"path/filepath"
+
+	"cnmsql.co/internal/binlog"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// errantRead is how much of the binary logs is read to tell when errant transactions were
+// committed. They are mostly in the last one.
+const errantRead = 1 << 30
+
+// dateErrant looks into the binary logs, beside everything else, for when transactions
+// that the primary lacks were committed: whoever has to decide about them asks that
+// first. The mutex is held.
+func (m *manager) dateErrant(errant gtid.Set) {
+	if errant.IsEmpty() || errant.Equal(m.st.errantOf) {
+		return
+	}
+	m.st.errantOf, m.st.errantTimes = errant, nil
+	go func() {
+		span, err := binlog.Times(context.Background(), filepath.Join(m.opt.Dirs.Data, "binlog.index"), errant, errantRead)
+		if err != nil {
+			m.log.Warn("cannot tell when the transactions that the primary lacks were committed", "error", err)
+		}
+		if span.Found.IsEmpty() {
+			return
+		}
+		times := &core.Times{First: span.First.UTC(), Last: span.Last.UTC(), Unknown: errant.Subtract(span.Found).Count()}
+		m.update(func(s *state) {
+			if s.errantOf.Equal(errant) {
+				s.errantTimes = times
+			}
+		})
+	}()
+}
+
+// timesOf returns when errant transactions were committed; nil while that is not known.
+func (s *state) timesOf(errant gtid.Set) *core.Times {
+	if errant.IsEmpty() || !errant.Equal(s.errantOf) {
+		return nil
+	}
+	return s.errantTimes
+}
