@@ -302,3 +302,25 @@ func TestWhatStoppedAWorkerIsTold(t *testing.T) {
 		t.Errorf("it says %q", said)
 	}
 }
+
+// Somebody wrote to a replica: it says when that was.
+func TestErrantTransactionsAreDated(t *testing.T) {
+	w := newWorld(t, nil)
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	w.join(two, one)
+	root := w.rootOf(two)
+	root.SetMaxOpenConns(1) // one session
+	before := time.Now().Truncate(time.Second)
+	for _, statement := range []string{"SET GLOBAL super_read_only = 0", "CREATE TABLE app_db.errant (id INT PRIMARY KEY)", "SET GLOBAL super_read_only = 1"} {
+		w.exec(root, statement)
+	}
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.DivergedInstances = []string{"db-2"} }) // as the operator found
+	r := w.await(two, "dated", func(r core.Report) bool { return r.ErrantTimes != nil })
+	if r.Errant.Count() != 1 || r.ErrantEpoch != w.epoch() {
+		t.Errorf("it lacks the primary's %s, of epoch %d", r.Errant, r.ErrantEpoch)
+	}
+	if at := *r.ErrantTimes; at.First.Before(before) || at.Last.After(time.Now()) || !at.First.Equal(at.Last) || at.Unknown != 0 {
+		t.Errorf("they were committed %+v; it was written at %s", at, before)
+	}
+}
