@@ -46,6 +46,7 @@ func TestNoFalseAcknowledgement(t *testing.T) {
 		{"MaxStopDelayRunsOut", (*world).waitingUntilMaxStopDelay},
 		{"Fenced", (*world).waitingWhenFenced},
 		{"FencesItself", (*world).waitingWhenCutOff},
+		{"RollingRestart", (*world).rollingRestart},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			w.in(t).durable(2 * time.Minute) // whatever the step before has left
@@ -235,4 +236,17 @@ func (w *world) waitingWhenCutOff() {
 	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary != old })
 	w.fault("heal", node)
 	w.healthy(3 * time.Minute)
+}
+
+// rollingRestart restarts one instance after the other for a parameter that the
+// server reads at its start only.
+func (w *world) rollingRestart() {
+	l := w.startWritingOn(connections)
+	w.apply(bothMustAcknowledge + "    parameters: {back_log: \"200\"}\n")
+	w.healthy(3 * time.Minute)
+	if got := w.ask(w.open("rw"), "SELECT @@GLOBAL.back_log"); got != "200" {
+		w.t.Errorf("back_log is %s on the primary", got)
+	}
+	l.stopAndLoseNothing()
+	l.sameEverywhere()
 }

@@ -41,7 +41,10 @@ func TestNetwork(t *testing.T) {
 		{"PrimaryNodePartitioned", (*world).primaryNodePartitioned},
 		{"PrimaryNodePoweredOff", (*world).primaryNodePoweredOff},
 		{"PrimaryPartitionedFromOtherNodes", (*world).primaryCutFromNodes},
+		{"PrimaryHearsNobody", func(w *world) { w.primaryCutOneWay("in") }},
+		{"NobodyHearsPrimary", func(w *world) { w.primaryCutOneWay("out") }},
 		{"ReplicaNodePartitioned", (*world).replicaNodePartitioned},
+		{"PrimaryNodeDrained", (*world).primaryNodeDrained},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.do(w.in(t)) }) {
 			return
@@ -194,6 +197,40 @@ func (w *world) primaryCutFromNodes() {
 	w.fault("heal", node)
 	w.moved(old, 3*time.Minute)
 	l.stopAndLoseNothing()
+}
+
+// primaryCutOneWay: the API server is reached by all; between the primary's node and
+// the others packets go one way only.
+func (w *world) primaryCutOneWay(way string) {
+	w.awayFromOperator()
+	old := w.primary()
+	node := w.pod(old).Spec.NodeName
+	l := w.startWriting()
+	at := w.fault("partition", node+" --from nodes --direction "+way)
+	outage := l.ackedAfter(at.Add(time.Second), 2*time.Minute) + time.Second
+	w.t.Logf("writable %s after it, proof %s", outage, w.proof())
+	if outage > lostLimit {
+		w.t.Errorf("at most %s is wanted", lostLimit)
+	}
+	w.fault("heal", node)
+	w.moved(old, 3*time.Minute)
+	l.endsWell(time.Minute)
+}
+
+// primaryNodeDrained: the PodDisruptionBudget lets the primary go, which hands over.
+func (w *world) primaryNodeDrained() {
+	old := w.pod(w.primary())
+	l := w.startWriting()
+	w.t.Cleanup(func() { w.kubectl("uncordon", old.Spec.NodeName) })
+	w.kubectl("drain", old.Spec.NodeName, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=90s",
+		"--pod-selector="+v1alpha1.LabelCluster+"="+w.key.Name)
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary != old.Name })
+	w.kubectl("uncordon", old.Spec.NodeName)
+	w.replaced(old, time.Minute)
+	l.endsWell(3 * time.Minute)
+	if gap := l.Stop().LongestGap.Duration(); gap > outageLimit {
+		w.t.Errorf("nothing could be written for %s", gap)
+	}
 }
 
 func (w *world) replicaNodePartitioned() {
