@@ -82,7 +82,7 @@ func (d *decision) includeHolder() {
 func (d *decision) names() {
 	for i := range d.o.Instances {
 		in := &d.o.Instances[i]
-		if exists(in) && !isLeaving(in) && (d.s.Promotion != nil || saysEmpty(in)) && !slices.Contains(d.s.InstanceNames, in.Name) {
+		if in.Exists() && !in.IsLeaving() && (d.s.Promotion != nil || in.SaysEmpty()) && !slices.Contains(d.s.InstanceNames, in.Name) {
 			d.s.InstanceNames = append(d.s.InstanceNames, in.Name)
 			d.s.LatestOrdinal = max(d.s.LatestOrdinal, in.Ordinal)
 		}

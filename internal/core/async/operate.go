@@ -108,7 +108,7 @@ func (d *decision) bootstrap() {
 	for i := range d.o.Instances {
 		in := &d.o.Instances[i]
 		r, known := in.Report.Get()
-		if exists(in) && !slices.Contains(d.s.InstanceNames, in.Name) {
+		if in.Exists() && !slices.Contains(d.s.InstanceNames, in.Name) {
 			stranger = in.Name
 		}
 		if known && r.Data == core.DataPopulated {

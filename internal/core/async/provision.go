@@ -66,7 +66,7 @@ func (d *decision) keep(in *core.Instance) {
 	case !volKnown || !podKnown || d.isEvidence(in):
 	case pod.Exists:
 		d.keepPod(in, pod, vol)
-	case vol.Deleting || isGone(in) && d.isSurplus(in):
+	case vol.Deleting || in.IsGone() && d.isSurplus(in):
 	case !vol.Exists:
 		d.expectPod(in)
 		d.do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
@@ -172,7 +172,7 @@ func (d *decision) shrink() bool {
 		d.say("waiting for a healthy primary before " + victim.Name + " is removed")
 	case victim.Name == holder.Name:
 		d.handOver(core.ReasonScaleDown)
-	case isLeaving(victim):
+	case victim.IsLeaving():
 		d.say("removing " + victim.Name)
 	case d.mayRemove(victim, holder):
 		d.remove(victim)
@@ -210,7 +210,7 @@ func (d *decision) mayCountWithout() bool {
 }
 
 func (d *decision) isForgotten(in *core.Instance) bool {
-	return isGone(in) && (d.s.Promotion == nil || d.s.Promotion.Instance != in.Name)
+	return in.IsGone() && (d.s.Promotion == nil || d.s.Promotion.Instance != in.Name)
 }
 
 func (d *decision) lastSurplus() *core.Instance {
@@ -242,7 +242,7 @@ func (d *decision) mayRemove(victim, holder *core.Instance) bool {
 	switch {
 	case slices.Contains(d.s.Diverged, victim.Name):
 		d.block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; delete its Pod and PersistentVolumeClaim yourself if they do not matter")
-	case saysEmpty(victim), volKnown && vol.Exists && !vol.Bound && !victim.Report.Known() && isUnstarted(victim):
+	case victim.SaysEmpty(), volKnown && vol.Exists && !vol.Bound && !victim.Report.Known() && isUnstarted(victim):
 		return true
 	case !serves:
 		d.say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
@@ -275,7 +275,7 @@ func (d *decision) isHeldElsewhere(r core.Report, victim, holder *core.Instance)
 	}
 	have, members := 0, 1
 	others(d.o, holder.Name, func(in *core.Instance) {
-		if in.Name != victim.Name && !saysEmpty(in) && !isGone(in) {
+		if in.Name != victim.Name && !in.SaysEmpty() && !in.IsGone() {
 			members++
 		}
 		if other, ok := serving(in); ok && in.Name != victim.Name && !slices.Contains(d.s.Diverged, in.Name) && other.Server.Holds().Contains(holds) {

@@ -133,7 +133,7 @@ func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *cor
 		d.again(core.Refresh{Instance: holder.Name})
 	}
 	switch {
-	case saysEmpty(in):
+	case in.SaysEmpty():
 		d.s.Diverged = without(d.s.Diverged, in.Name)
 	case !extra.IsEmpty():
 		d.markDiverged(in.Name, extra)

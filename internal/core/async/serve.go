@@ -76,7 +76,7 @@ func (d *decision) sayCloning() {
 
 func (d *decision) markBusy(busy map[string]bool, host string) {
 	for i := range d.o.Instances {
-		if isHostOf(host, d.o.Instances[i].Name) {
+		if core.IsHostOf(host, d.o.Instances[i].Name) {
 			busy[d.o.Instances[i].Name] = true
 		}
 	}

@@ -70,7 +70,7 @@ func newDecision(o *core.Observation) *decision {
 func (d *decision) names() {
 	for i := range d.o.Instances {
 		in := &d.o.Instances[i]
-		if exists(in) && !isLeaving(in) && !slices.Contains(d.s.InstanceNames, in.Name) {
+		if in.Exists() && !in.IsLeaving() && !slices.Contains(d.s.InstanceNames, in.Name) {
 			d.s.InstanceNames = append(d.s.InstanceNames, in.Name)
 			d.s.LatestOrdinal = max(d.s.LatestOrdinal, in.Ordinal)
 		}
@@ -104,7 +104,7 @@ func (d *decision) foundData() bool {
 		case known && r.Data == core.DataPopulated:
 			d.block(core.RefusalDataWithoutStatus, in.Name+" holds data, and the Cluster says that there never was a group: nothing is made. Bring the members back, so that they are taken over as they are, or restore the Cluster's status")
 			return true
-		case volKnown && !vol.Exists, hasNoData(in):
+		case volKnown && !vol.Exists, in.SaysEmpty():
 		default:
 			d.say("waiting to hear from " + in.Name + " whether it holds data")
 			return true

@@ -57,8 +57,8 @@ func (d *decision) cannotSpare(name string, size int) string {
 			online++
 		}
 	}
-	if online < majority(size) {
-		return fmt.Sprintf("%d of %d members would be left online, and %d are a majority", online, size, majority(size))
+	if online < core.Majority(size) {
+		return fmt.Sprintf("%d of %d members would be left online, and %d are a majority", online, size, core.Majority(size))
 	}
 	return ""
 }

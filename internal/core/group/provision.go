@@ -69,7 +69,7 @@ func (d *decision) keep(in *core.Instance) {
 	r, known := in.Report.Get()
 	switch {
 	case !volKnown || !podKnown || pod.Terminating:
-	case !pod.Exists && (vol.Deleting || isGone(in) && d.isSurplus(in)):
+	case !pod.Exists && (vol.Deleting || in.IsGone() && d.isSurplus(in)):
 	case !pod.Exists && !vol.Exists:
 		d.do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
 	case !pod.Exists:
@@ -99,13 +99,13 @@ func (d *decision) shrink() bool {
 		d.block(core.RefusalScaleQuorum, victim.Name+" is not removed: it is not known whether the group has a majority; bring its members back, or set spec.instances back")
 	case victim.Name == d.seen.primary:
 		d.handOver(core.ReasonScaleDown)
-	case isLeaving(victim):
+	case victim.IsLeaving():
 		d.say(what)
 	case slices.Contains(d.s.Diverged, victim.Name):
 		d.block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; delete its Pod and PersistentVolumeClaim yourself if they do not matter")
-	case !known && !hasNoData(victim) && !neverRan(victim):
+	case !known && !victim.SaysEmpty() && !neverRan(victim):
 		d.say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
-	case known && !hasNoData(victim) && r.Server == nil:
+	case known && !victim.SaysEmpty() && r.Server == nil:
 		d.say("waiting for mysqld of " + victim.Name + ", which is to be removed")
 	case d.mayGo(victim, what):
 		d.remove(victim)
@@ -126,7 +126,7 @@ func (d *decision) victim() *core.Instance {
 	var last, outside *core.Instance
 	for i := max(d.o.Cluster.Wanted, 1); i < len(d.o.Instances); i++ {
 		in := &d.o.Instances[i]
-		if !isGone(in) {
+		if !in.IsGone() {
 			last = in
 			if _, inside := d.seen.members[in.Name]; !inside && in.Report.Known() {
 				outside = in
@@ -260,7 +260,7 @@ func (d *decision) busyDonors() map[string]bool {
 			continue
 		}
 		for j := range d.o.Instances {
-			if name := d.o.Instances[j].Name; isHostOf(r.Clone.Donor, name) {
+			if name := d.o.Instances[j].Name; core.IsHostOf(r.Clone.Donor, name) {
 				busy[name] = true
 			}
 		}

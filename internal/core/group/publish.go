@@ -98,7 +98,7 @@ func (d *decision) noteFailing() {
 func (d *decision) blockLost() {
 	all := true
 	for i := range d.o.Instances {
-		all = all && hasNoData(&d.o.Instances[i])
+		all = all && d.o.Instances[i].SaysEmpty()
 	}
 	switch {
 	case all && len(d.o.Instances) > 0:

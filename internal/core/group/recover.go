@@ -168,7 +168,7 @@ func (d *decision) leftOut(members []string) string {
 
 func reaches(v *core.GroupView, name string) bool {
 	for _, m := range v.Members {
-		if isHostOf(m.Host, name) {
+		if core.IsHostOf(m.Host, name) {
 			return m.State == core.MemberOnline
 		}
 	}
@@ -239,7 +239,7 @@ func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why st
 		in := &d.o.Instances[i]
 		r, known := in.Report.Get()
 		switch {
-		case hasNoData(in):
+		case in.SaysEmpty():
 		case !known || r.Server == nil || r.Data != core.DataPopulated:
 			unknown = append(unknown, in.Name)
 		default:
