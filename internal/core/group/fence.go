@@ -5,39 +5,40 @@ import (
 	"slices"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 )
 
 // fence keeps the list of members that a human takes out of the group. Nobody is
 // fenced whom the group needs for its majority.
 func (d *decision) fence() {
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		pod, known := in.Pod.Get()
 		if !known || !pod.Exists {
 			continue
 		}
-		switch is := slices.Contains(d.s.Fenced, in.Name); {
+		switch is := slices.Contains(d.Status.Fenced, in.Name); {
 		case pod.FencingRequested && !is:
 			if why := d.cannotSpare(in.Name, d.size()); why != "" {
-				d.block(core.RefusalFenceQuorum, in.Name+" is not fenced: "+why+"; take the fence off, or bring the others back first")
+				d.Block(core.RefusalFenceQuorum, in.Name+" is not fenced: "+why+"; take the fence off, or bring the others back first")
 				continue
 			}
-			d.s.Fenced = append(d.s.Fenced, in.Name)
-			d.tell(core.ReasonFenced, in.Name+" is fenced: it leaves the group, its mysqld runs on read-only")
+			d.Status.Fenced = append(d.Status.Fenced, in.Name)
+			d.Tell(core.ReasonFenced, in.Name+" is fenced: it leaves the group, its mysqld runs on read-only")
 		case !pod.FencingRequested && is:
-			d.s.Fenced = without(d.s.Fenced, in.Name)
-			d.tell(core.ReasonUnfenced, in.Name+" is not fenced any more: it joins the group again")
+			d.Status.Fenced = draft.Without(d.Status.Fenced, in.Name)
+			d.Tell(core.ReasonUnfenced, in.Name+" is not fenced any more: it joins the group again")
 		}
 	}
-	d.s.Fenced = slices.DeleteFunc(d.s.Fenced, func(name string) bool { return d.o.Instance(name) == nil })
-	slices.Sort(d.s.Fenced)
-	if !slices.Equal(d.s.Fenced, d.o.Cluster.Status.Fenced) {
-		d.plan.Again = true
+	d.Status.Fenced = slices.DeleteFunc(d.Status.Fenced, func(name string) bool { return d.Instance(name) == nil })
+	slices.Sort(d.Status.Fenced)
+	if !slices.Equal(d.Status.Fenced, d.Cluster.Status.Fenced) {
+		d.Again = true
 	}
 }
 
 // size is the number of members of which a majority is counted.
-func (d *decision) size() int { return max(len(d.o.Instances), d.g.ViewMax) }
+func (d *decision) size() int { return max(len(d.Instances), d.g.ViewMax) }
 
 // cannotSpare says why a member cannot be missed in a group of a size, "" when it can.
 // Members that are on their way out already are not counted on.
@@ -65,32 +66,32 @@ func (d *decision) cannotSpare(name string, size int) string {
 
 // isGoing: the member is fenced, stopped, or was told to leave.
 func (d *decision) isGoing(name string) bool {
-	in := d.o.Instance(name)
+	in := d.Instance(name)
 	pod, _ := in.Pod.Get()
 	r, heard := in.Report.Get()
-	return slices.Contains(d.s.Fenced, name) || pod.Terminating || heard && (r.Terminating || r.FrozenBelow > d.s.Epoch)
+	return slices.Contains(d.Status.Fenced, name) || pod.Terminating || heard && (r.Terminating || r.FrozenBelow > d.Status.Epoch)
 }
 
 // reinit makes the data of members anew on a human's word, one after another.
 func (d *decision) reinit() {
-	for _, name := range d.o.Cluster.Reinit {
-		in := d.o.Instance(name)
+	for _, name := range d.Cluster.Reinit {
+		in := d.Instance(name)
 		switch {
 		case in == nil:
-			d.warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be made anew")
-			d.do(core.ClearReinit{Instance: name})
+			d.Warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be made anew")
+			d.Do(core.ClearReinit{Instance: name})
 		case d.isSurplus(in): // it is removed, and its data with it
-			d.do(core.ClearReinit{Instance: name})
-		case d.s.CurrentPrimary == name:
-			d.warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
-			d.do(core.ClearReinit{Instance: name})
-		case !d.seen.agreed || d.s.Operation != nil:
-			d.say("the data of " + name + " is made anew when the group has its quorum")
+			d.Do(core.ClearReinit{Instance: name})
+		case d.Status.CurrentPrimary == name:
+			d.Warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
+			d.Do(core.ClearReinit{Instance: name})
+		case !d.seen.agreed || d.Status.Operation != nil:
+			d.Say("the data of " + name + " is made anew when the group has its quorum")
 			return
 		case d.mayGo(in, "making the data of "+name+" anew"):
-			d.do(core.ReinitInstance{Instance: name}, core.ClearReinit{Instance: name})
-			d.s.Diverged = without(d.s.Diverged, name)
-			d.announce(false, core.ReasonReinit, "the data of "+name+" is deleted and made anew, as was asked for")
+			d.Do(core.ReinitInstance{Instance: name}, core.ClearReinit{Instance: name})
+			d.Status.Diverged = draft.Without(d.Status.Diverged, name)
+			d.Announce(false, core.ReasonReinit, "the data of "+name+" is deleted and made anew, as was asked for")
 			return
 		default:
 			return
@@ -101,15 +102,15 @@ func (d *decision) reinit() {
 // welcomeBack: a member that was asked to leave, and need not any more, joins again in
 // the next epoch.
 func (d *decision) welcomeBack() {
-	if d.o.Cluster.Group.ForceQuorum { // those who were told to leave make way for a group that is made anew
+	if d.Cluster.Group.ForceQuorum { // those who were told to leave make way for a group that is made anew
 		return
 	}
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if known && r.FrozenBelow > d.s.Epoch && !d.isSurplus(in) && !slices.Contains(d.o.Cluster.Reinit, in.Name) {
-			d.s.Epoch = r.FrozenBelow
-			d.plan.Again = true
+		if known && r.FrozenBelow > d.Status.Epoch && !d.isSurplus(in) && !slices.Contains(d.Cluster.Reinit, in.Name) {
+			d.Status.Epoch = r.FrozenBelow
+			d.Again = true
 		}
 	}
 }
@@ -121,13 +122,13 @@ func (d *decision) mayGo(in *core.Instance, what string) bool {
 		return true
 	}
 	// It leaves for good, or until it has new data: the group is smaller without it.
-	if why := d.cannotSpare(in.Name, len(d.o.Instances)-1); why != "" {
-		d.say(what + " waits: " + why)
+	if why := d.cannotSpare(in.Name, len(d.Instances)-1); why != "" {
+		d.Say(what + " waits: " + why)
 		return false
 	}
-	if r, known := in.Report.Get(); known && r.FrozenBelow <= d.s.Epoch {
-		d.do(core.FreezeIO{Instance: in.Name, Epoch: d.s.Epoch + 1})
+	if r, known := in.Report.Get(); known && r.FrozenBelow <= d.Status.Epoch {
+		d.Do(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Epoch + 1})
 	}
-	d.say(what + ": it leaves the group")
+	d.Say(what + ": it leaves the group")
 	return false
 }
