@@ -51,9 +51,7 @@ func (d *decision) reinit() {
 			d.Say("the data of " + name + " is made anew when enough other replicas are attached for commits not to wait")
 			return
 		case d.mayReinit(in):
-			d.Do(core.ReinitInstance{Instance: name}, core.ClearReinit{Instance: name})
-			d.Status.Diverged = draft.Without(d.Status.Diverged, name)
-			d.Announce(false, core.ReasonReinit, "the data of "+name+" is deleted and made anew, as was asked for")
+			d.MakeAnew(name)
 			return
 		default:
 			return

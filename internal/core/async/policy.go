@@ -77,7 +77,7 @@ func (d *decision) failBack() {
 	best := ""
 	others(d.Observation, p.Instance, func(in *core.Instance) {
 		if rank(policy, in.Name) < rank(policy, p.Instance) && (best == "" || rank(policy, in.Name) < rank(policy, best)) &&
-			d.refusesTarget(in.Name) == nil && !d.isSurplus(in) {
+			d.refusesTarget(in.Name) == nil && !d.IsSurplus(in) {
 			best = in.Name
 		}
 	})

@@ -29,34 +29,7 @@ func (d *decision) grow() {
 	if !d.Status.EstablishedAt.IsZero() && !d.takesWrites() {
 		return
 	}
-	have := map[int]bool{}
-	for i := range d.Instances {
-		have[d.Instances[i].Ordinal] = true
-	}
-	for ordinal := 1; len(have) < d.Cluster.Wanted; ordinal++ {
-		if have[ordinal] {
-			continue
-		}
-		have[ordinal] = true
-		name := fmt.Sprintf("%s-%d", d.Cluster.Name, ordinal)
-		d.Do(core.CreateVolume{Instance: name, Ordinal: ordinal}, core.CreatePod{Instance: name, Ordinal: ordinal})
-		if !slices.Contains(d.Status.InstanceNames, name) {
-			d.Tell(core.ReasonInstanceCreated, "making "+name)
-			d.Status.InstanceNames = append(d.Status.InstanceNames, name)
-		}
-		d.Status.LatestOrdinal = max(d.Status.LatestOrdinal, ordinal)
-	}
-}
-
-// isSurplus: there are more instances than wished, and this is one of those that
-// go: the ones with the highest ordinals.
-func (d *decision) isSurplus(in *core.Instance) bool {
-	for i := d.Cluster.Wanted; i < len(d.Instances); i++ {
-		if d.Instances[i].Name == in.Name {
-			return true
-		}
-	}
-	return false
+	d.MakeInstances()
 }
 
 // keep gives an instance its volume and Pod back when they are known to be gone.
@@ -67,7 +40,7 @@ func (d *decision) keep(in *core.Instance) {
 	case !volKnown || !podKnown || d.isEvidence(in):
 	case pod.Exists:
 		d.keepPod(in, pod, vol)
-	case vol.Deleting || in.IsGone() && d.isSurplus(in):
+	case vol.Deleting || in.IsGone() && d.IsSurplus(in):
 	case !vol.Exists:
 		d.expectPod(in)
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
@@ -142,7 +115,7 @@ func (d *decision) rollOut() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		if pod, known := in.Pod.Get(); known && pod.Exists && !pod.Current && in.Name != holder.Name {
-			d.restart(in, pod)
+			d.Restart(in, pod)
 			return
 		}
 	}
@@ -154,12 +127,7 @@ func (d *decision) rollOut() {
 		d.handOver(core.ReasonRollout)
 		return
 	}
-	d.restart(holder, pod)
-}
-
-func (d *decision) restart(in *core.Instance, pod core.Pod) {
-	d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonRollout})
-	d.Announce(false, core.ReasonInstanceRestarted, "restarting "+in.Name+": its Pod is made anew from the changed spec")
+	d.Restart(holder, pod)
 }
 
 // shrink removes the instance with the highest ordinal when there are more than
@@ -176,7 +144,7 @@ func (d *decision) shrink() bool {
 	case victim.IsLeaving():
 		d.Say("removing " + victim.Name)
 	case d.mayRemove(victim, holder):
-		d.remove(victim)
+		d.RemoveInstance(victim)
 	}
 	return true
 }
@@ -221,16 +189,6 @@ func (d *decision) lastSurplus() *core.Instance {
 		}
 	}
 	return nil
-}
-
-// remove tells it once: the name is taken out of the status for good.
-func (d *decision) remove(victim *core.Instance) {
-	d.Do(core.DeleteInstance{Instance: victim.Name, Reason: core.ReasonScaleDown})
-	d.Say("removing " + victim.Name)
-	if slices.Contains(d.Cluster.Status.InstanceNames, victim.Name) {
-		d.Tell(core.ReasonInstanceRemoved, "removing "+victim.Name+" and its volume: spec.instances was lowered")
-	}
-	d.Status.InstanceNames = draft.Without(d.Status.InstanceNames, victim.Name)
 }
 
 // mayRemove: the victim holds nothing, or it has stopped acknowledging and the

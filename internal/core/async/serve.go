@@ -20,7 +20,7 @@ func (d *decision) join() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if !known || r.State != core.AwaitingClone || r.Data != core.DataScratch || d.isSurplus(in) {
+		if !known || r.State != core.AwaitingClone || r.Data != core.DataScratch || d.IsSurplus(in) {
 			continue
 		}
 		donor := d.donor(busy, in.Name)
@@ -236,7 +236,7 @@ func (d *decision) route() {
 		in := &d.Instances[i]
 		pod, podKnown := in.Pod.Get()
 		r, known := in.Report.Get()
-		if !podKnown || !pod.Exists || pod.Terminating || !known || d.isEnding(in) {
+		if !podKnown || !pod.Exists || pod.Terminating || !known || d.IsEnding(in.Name) {
 			continue
 		}
 		if pod.DemoteRequested && takesWrites && in.Name != p.Instance {
@@ -274,15 +274,6 @@ func (d *decision) isRouting() bool {
 	}
 	d.RecheckAt(p.WritableSince.Add(labelPause))
 	return true
-}
-
-// isEnding: this plan deletes the instance's Pod.
-func (d *decision) isEnding(in *core.Instance) bool {
-	return slices.ContainsFunc(d.Effects, func(e core.Effect) bool {
-		pod, isPod := e.(core.DeletePod)
-		all, isAll := e.(core.DeleteInstance)
-		return isPod && pod.Instance == in.Name || isAll && all.Instance == in.Name
-	})
 }
 
 func (d *decision) routable(in *core.Instance, r core.Report) bool {

@@ -78,7 +78,7 @@ func (d *decision) byFitness(a, b *core.Instance) int {
 	penalty := func(in *core.Instance) int {
 		pod, _ := in.Pod.Get()
 		node, _ := in.Node.Get()
-		return 8*btoi(d.isSurplus(in)) + 4*btoi(node.Draining) + 2*btoi(!pod.Current) + btoi(!pod.Ready)
+		return 8*btoi(d.IsSurplus(in)) + 4*btoi(node.Draining) + 2*btoi(!pod.Current) + btoi(!pod.Ready)
 	}
 	ra, _ := a.Report.Get()
 	rb, _ := b.Report.Get()

@@ -80,7 +80,7 @@ func (d *decision) reinit() {
 		case in == nil:
 			d.Warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be made anew")
 			d.Do(core.ClearReinit{Instance: name})
-		case d.isSurplus(in): // it is removed, and its data with it
+		case d.IsSurplus(in): // it is removed, and its data with it
 			d.Do(core.ClearReinit{Instance: name})
 		case d.Status.CurrentPrimary == name:
 			d.Warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
@@ -89,9 +89,7 @@ func (d *decision) reinit() {
 			d.Say("the data of " + name + " is made anew when the group has its quorum")
 			return
 		case d.mayGo(in, "making the data of "+name+" anew"):
-			d.Do(core.ReinitInstance{Instance: name}, core.ClearReinit{Instance: name})
-			d.Status.Diverged = draft.Without(d.Status.Diverged, name)
-			d.Announce(false, core.ReasonReinit, "the data of "+name+" is deleted and made anew, as was asked for")
+			d.MakeAnew(name)
 			return
 		default:
 			return
@@ -108,7 +106,7 @@ func (d *decision) welcomeBack() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if known && r.FrozenBelow > d.Status.Epoch && !d.isSurplus(in) && !slices.Contains(d.Cluster.Reinit, in.Name) {
+		if known && r.FrozenBelow > d.Status.Epoch && !d.IsSurplus(in) && !slices.Contains(d.Cluster.Reinit, in.Name) {
 			d.Status.Epoch = r.FrozenBelow
 			d.Again = true
 		}

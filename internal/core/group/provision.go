@@ -30,36 +30,10 @@ func (d *decision) grow() {
 	if d.g.Bootstrapped && !d.seen.agreed {
 		return
 	}
-	have := map[int]bool{}
-	for i := range d.Instances {
-		have[d.Instances[i].Ordinal] = true
-	}
-	for ordinal := 1; len(have) < d.Cluster.Wanted; ordinal++ {
-		if have[ordinal] {
-			continue
-		}
-		have[ordinal] = true
-		name := fmt.Sprintf("%s-%d", d.Cluster.Name, ordinal)
-		d.Do(core.CreateVolume{Instance: name, Ordinal: ordinal}, core.CreatePod{Instance: name, Ordinal: ordinal})
-		if !slices.Contains(d.Status.InstanceNames, name) {
-			d.Tell(core.ReasonInstanceCreated, "making "+name)
-			d.Status.InstanceNames = append(d.Status.InstanceNames, name)
-		}
-		d.Status.LatestOrdinal = max(d.Status.LatestOrdinal, ordinal)
-	}
+	d.MakeInstances()
 	if n := d.Cluster.Wanted; n%2 == 0 && d.Status.EstablishedAt.IsZero() && len(d.Effects) > 0 {
 		d.Warn(core.ReasonEvenSize, fmt.Sprintf("a group of %d survives no more failures than one of %d: choose an odd number of instances", n, n-1))
 	}
-}
-
-// isSurplus: there are more instances than wished, and this is one of those that go.
-func (d *decision) isSurplus(in *core.Instance) bool {
-	for i := d.Cluster.Wanted; i < len(d.Instances); i++ {
-		if d.Instances[i].Name == in.Name {
-			return true
-		}
-	}
-	return false
 }
 
 // keep gives an instance its volume and Pod back when they are known to be gone, and
@@ -70,7 +44,7 @@ func (d *decision) keep(in *core.Instance) {
 	r, known := in.Report.Get()
 	switch {
 	case !volKnown || !podKnown || pod.Terminating:
-	case !pod.Exists && (vol.Deleting || in.IsGone() && d.isSurplus(in)):
+	case !pod.Exists && (vol.Deleting || in.IsGone() && d.IsSurplus(in)):
 	case !pod.Exists && !vol.Exists:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
 	case !pod.Exists:
@@ -156,15 +130,10 @@ func (d *decision) countWithoutRemoved() {
 }
 
 func (d *decision) remove(victim *core.Instance) {
-	d.Do(core.DeleteInstance{Instance: victim.Name, Reason: core.ReasonScaleDown})
-	d.Say("removing " + victim.Name)
-	if slices.Contains(d.Cluster.Status.InstanceNames, victim.Name) {
-		d.Tell(core.ReasonInstanceRemoved, "removing "+victim.Name+" and its volume: spec.instances was lowered")
-		if left := len(d.Status.InstanceNames) - 1; left%2 == 0 && left == d.Cluster.Wanted {
-			d.Warn(core.ReasonEvenSize, fmt.Sprintf("a group of %d survives no more failures than one of %d: choose an odd number of instances", left, left-1))
-		}
+	isNew := d.RemoveInstance(victim)
+	if left := len(d.Status.InstanceNames); isNew && left%2 == 0 && left == d.Cluster.Wanted {
+		d.Warn(core.ReasonEvenSize, fmt.Sprintf("a group of %d survives no more failures than one of %d: choose an odd number of instances", left, left-1))
 	}
-	d.Status.InstanceNames = draft.Without(d.Status.InstanceNames, victim.Name)
 	d.countWithoutRemoved()
 }
 
@@ -197,8 +166,7 @@ func (d *decision) rollOut() {
 	for _, in := range outdated {
 		if in.Name != d.seen.primary || len(d.Instances) == 1 {
 			pod, _ := in.Pod.Get()
-			d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonRollout})
-			d.Announce(false, core.ReasonInstanceRestarted, "restarting "+in.Name+": its Pod is made anew from the changed spec")
+			d.Restart(in, pod)
 			return
 		}
 	}
@@ -218,7 +186,7 @@ func (d *decision) join() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if !known || r.State != core.AwaitingClone || r.Data != core.DataScratch || d.isSurplus(in) {
+		if !known || r.State != core.AwaitingClone || r.Data != core.DataScratch || d.IsSurplus(in) {
 			continue
 		}
 		donor := d.donor(busy)

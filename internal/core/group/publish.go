@@ -26,7 +26,7 @@ func (d *decision) route() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		pod, known := in.Pod.Get()
-		if !known || !pod.Exists || pod.Terminating || d.isEnding(in.Name) {
+		if !known || !pod.Exists || pod.Terminating || d.IsEnding(in.Name) {
 			continue
 		}
 		if pod.DemoteRequested && d.seen.agreed && d.seen.primary != "" && d.seen.primary != in.Name {
@@ -48,15 +48,6 @@ func (d *decision) route() {
 			d.Do(label)
 		}
 	}
-}
-
-// isEnding: this plan deletes the instance's Pod.
-func (d *decision) isEnding(name string) bool {
-	return slices.ContainsFunc(d.Effects, func(e core.Effect) bool {
-		pod, isPod := e.(core.DeletePod)
-		all, isAll := e.(core.DeleteInstance)
-		return isPod && pod.Instance == name || isAll && all.Instance == name
-	})
 }
 
 // publish puts the cluster's situation in words.

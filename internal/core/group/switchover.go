@@ -99,7 +99,7 @@ func (d *decision) handOver(reason core.Reason) {
 	}
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		if in.Name != d.seen.primary && !d.isSurplus(in) && d.cannotBePrimary(in.Name) == "" {
+		if in.Name != d.seen.primary && !d.IsSurplus(in) && d.cannotBePrimary(in.Name) == "" {
 			d.Status.TargetPrimary, d.Status.TargetPrimaryAt = in.Name, d.Now
 			d.begin(reason)
 			return
