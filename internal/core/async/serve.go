@@ -3,8 +3,6 @@ package async
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -15,14 +13,9 @@ func (d *decision) join() {
 	if d.diagnosis.name != core.PrimaryHealthy {
 		return
 	}
-	busy := d.busyDonors()
+	busy := d.BusyDonors()
 	var begun, waiting []string
-	for i := range d.Instances {
-		in := &d.Instances[i]
-		r, known := in.Report.Get()
-		if !known || r.State != core.AwaitingClone || r.Data != core.DataScratch || d.IsSurplus(in) {
-			continue
-		}
+	for _, in := range d.Recipients() {
 		donor := d.donor(busy, in.Name)
 		if donor == "" {
 			waiting = append(waiting, in.Name)
@@ -30,15 +23,10 @@ func (d *decision) join() {
 		}
 		busy[donor] = true
 		d.Do(core.CloneFrom{Instance: in.Name, Donor: donor, Epoch: d.Status.Promotion.Epoch})
+		r, _ := in.Report.Get()
 		begun = append(begun, in.Name+" from "+donor+lastClone(r))
 	}
-	if len(begun) > 0 {
-		d.Announce(false, core.ReasonCloneStarted, "copying data: "+strings.Join(begun, ", "))
-	}
-	d.sayCloning()
-	if len(waiting) > 0 {
-		d.Say(strings.Join(waiting, ", ") + ": waiting for a donor to copy data from")
-	}
+	d.SayClones(begun, waiting)
 }
 
 // lastClone tells why a clone is begun again.
@@ -47,39 +35,6 @@ func lastClone(r core.Report) string {
 		return ""
 	}
 	return " (the last attempt failed: " + r.Clone.Error + ")"
-}
-
-func (d *decision) busyDonors() map[string]bool {
-	busy := map[string]bool{}
-	for i := range d.Instances {
-		if r, known := d.Instances[i].Report.Get(); known && r.State == core.Cloning && r.Clone != nil {
-			d.markBusy(busy, r.Clone.Donor)
-		}
-	}
-	return busy
-}
-
-// sayCloning tells the progress in tenths, so that the status does not change
-// with every page that is copied.
-func (d *decision) sayCloning() {
-	var progress []string
-	for i := range d.Instances {
-		r, known := d.Instances[i].Report.Get()
-		if known && r.State == core.Cloning && r.Clone != nil {
-			progress = append(progress, strings.TrimSpace(fmt.Sprintf("%s %s %d%%", d.Instances[i].Name, strings.ToLower(r.Clone.Stage), r.Clone.Percent/10*10)))
-		}
-	}
-	if len(progress) > 0 {
-		d.Say("copying data: " + strings.Join(progress, ", "))
-	}
-}
-
-func (d *decision) markBusy(busy map[string]bool, host string) {
-	for i := range d.Instances {
-		if core.IsHostOf(host, d.Instances[i].Name) {
-			busy[d.Instances[i].Name] = true
-		}
-	}
 }
 
 func (d *decision) donor(busy map[string]bool, recipient string) string {
@@ -261,19 +216,10 @@ func (d *decision) route() {
 	}
 }
 
-// labelPause is kept between a change of -rw and those of labels, which would
-// overtake it on their way to kube-proxy otherwise.
-const labelPause = 250 * time.Millisecond
-
 // isRouting: -rw has just been led to a new primary.
 func (d *decision) isRouting() bool {
 	p := d.Status.Promotion
-	since := d.Now.Sub(p.WritableSince)
-	if p.From == "" || p.WritableSince.IsZero() || since < 0 || since >= labelPause {
-		return false
-	}
-	d.RecheckAt(p.WritableSince.Add(labelPause))
-	return true
+	return p.From != "" && d.HoldsLabels(p.WritableSince)
 }
 
 func (d *decision) routable(in *core.Instance, r core.Report) bool {

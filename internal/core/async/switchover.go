@@ -18,13 +18,6 @@ const (
 	catchUpAge = 2 * time.Second
 	// catchUpPace is how often the positions are held against each other.
 	catchUpPace = 200 * time.Millisecond
-	// routeQuiet is how long kube-proxy is busy with the deletion of a Pod: it lets the
-	// first change of endpoints through at once and those beside it a second later, and
-	// holds back for another second what comes then. The Pod is served meanwhile, as long
-	// as it is ready.
-	routeQuiet = 2500 * time.Millisecond
-	// leisure is how much time a Pod must be given to stop for that to be waited for.
-	leisure = 10 * time.Second
 )
 
 func (d *decision) inSwitchover() bool {
@@ -188,22 +181,11 @@ func (d *decision) catchUp(op *core.Operation) {
 		d.giveUp(core.ReasonRequested, "status.targetPrimary was changed to "+d.Status.TargetPrimary)
 	case d.isLate(op):
 		d.giveUp(core.RefusalDeadline, op.To+" did not catch up within spec.maxSwitchoverDelay")
-	case d.wouldWaitForRoute(op):
-		d.Say(op.From + " still takes writes until writes can be led to " + op.To + " at once")
-		d.RecheckAt(op.StartedAt.Add(routeQuiet))
+	case d.AwaitsRoute(op):
 	case d.isClose(op):
 		op.Step = core.StepDemote
 		d.demoteAndGrant(op)
 	}
-}
-
-// wouldWaitForRoute: the deletion of the primary's Pod has just changed the endpoints.
-// Writes that were stopped now would not reach the target before the next change is
-// let through. A start that lies ahead is of another operator's clock.
-func (d *decision) wouldWaitForRoute(op *core.Operation) bool {
-	since := d.Now.Sub(op.StartedAt)
-	pod, _ := d.Instance(op.From).Pod.Get()
-	return pod.Terminating && pod.Grace >= leisure && since >= 0 && since < routeQuiet
 }
 
 // isClose: the target lacks little, or has all that the primary had a moment ago.

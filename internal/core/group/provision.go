@@ -3,7 +3,6 @@ package group
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/draft"
@@ -181,14 +180,9 @@ func (d *decision) join() {
 	if !d.seen.agreed || d.seen.primary == "" {
 		return
 	}
-	busy := d.busyDonors()
+	busy := d.BusyDonors()
 	var begun, waiting []string
-	for i := range d.Instances {
-		in := &d.Instances[i]
-		r, known := in.Report.Get()
-		if !known || r.State != core.AwaitingClone || r.Data != core.DataScratch || d.IsSurplus(in) {
-			continue
-		}
+	for _, in := range d.Recipients() {
 		donor := d.donor(busy)
 		if donor == "" {
 			waiting = append(waiting, in.Name)
@@ -198,13 +192,7 @@ func (d *decision) join() {
 		d.Do(core.CloneFrom{Instance: in.Name, Donor: donor, Epoch: d.Status.Epoch})
 		begun = append(begun, in.Name+" from "+donor)
 	}
-	if len(begun) > 0 {
-		d.Announce(false, core.ReasonCloneStarted, "copying data: "+strings.Join(begun, ", "))
-	}
-	d.sayCloning()
-	if len(waiting) > 0 {
-		d.Say(strings.Join(waiting, ", ") + ": waiting for a donor to copy data from")
-	}
+	d.SayClones(begun, waiting)
 }
 
 func (d *decision) donor(busy map[string]bool) string {
@@ -219,35 +207,4 @@ func (d *decision) donor(busy map[string]bool) string {
 		return d.seen.primary
 	}
 	return ""
-}
-
-func (d *decision) busyDonors() map[string]bool {
-	busy := map[string]bool{}
-	for i := range d.Instances {
-		r, known := d.Instances[i].Report.Get()
-		if !known || r.State != core.Cloning || r.Clone == nil {
-			continue
-		}
-		for j := range d.Instances {
-			if name := d.Instances[j].Name; core.IsHostOf(r.Clone.Donor, name) {
-				busy[name] = true
-			}
-		}
-	}
-	return busy
-}
-
-// sayCloning tells the progress in tenths, so that the status does not change with
-// every page that is copied.
-func (d *decision) sayCloning() {
-	var progress []string
-	for i := range d.Instances {
-		r, known := d.Instances[i].Report.Get()
-		if known && r.State == core.Cloning && r.Clone != nil {
-			progress = append(progress, strings.TrimSpace(fmt.Sprintf("%s %s %d%%", d.Instances[i].Name, strings.ToLower(r.Clone.Stage), r.Clone.Percent/10*10)))
-		}
-	}
-	if len(progress) > 0 {
-		d.Say("copying data: " + strings.Join(progress, ", "))
-	}
 }

@@ -9,18 +9,13 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// labelPause is kept between a change of -rw and those of labels, which would overtake
-// it on their way to kube-proxy otherwise.
-const labelPause = 250 * time.Millisecond
-
 // route points writes at the primary by its name, and labels the Pods by what the
 // group says of them. Who is known not to be online is in no Service.
 func (d *decision) route() {
 	if routed, known := d.Cluster.Routed.Get(); known && d.seen.agreed && d.seen.primary != "" && routed != d.seen.primary {
 		d.Do(core.RouteWrites{Instance: d.seen.primary})
 	}
-	if since := d.Now.Sub(d.Status.CurrentPrimaryAt); d.seen.agreed && since >= 0 && since < labelPause {
-		d.RecheckAt(d.Status.CurrentPrimaryAt.Add(labelPause))
+	if d.seen.agreed && d.HoldsLabels(d.Status.CurrentPrimaryAt) {
 		return
 	}
 	for i := range d.Instances {

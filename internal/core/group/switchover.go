@@ -3,17 +3,8 @@ package group
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"cnmsql.co/internal/core"
-)
-
-const (
-	// routeQuiet is how long kube-proxy is busy with the deletion of a Pod, which is
-	// served meanwhile. Package async has measured it.
-	routeQuiet = 2500 * time.Millisecond
-	// leisure is the least time to stop within which that is waited for.
-	leisure = 10 * time.Second
 )
 
 // switchOver asks the group for another primary, when somebody wishes one, and gives
@@ -37,23 +28,12 @@ func (d *decision) switchOver() {
 		d.giveUp(op, core.RefusalTargetNotOnline, fmt.Sprintf("%s cannot become primary: %s; %s stays primary", op.To, why, op.From))
 		return
 	}
-	if d.wouldWaitForRoute(op) {
-		d.Say(op.From + " still takes writes until writes can be led to " + op.To + " at once")
-		d.RecheckAt(op.StartedAt.Add(routeQuiet))
+	if d.AwaitsRoute(op) {
 		return
 	}
 	d.Do(core.SetGroupPrimary{Instance: d.seen.primary, Primary: op.To, UUID: d.seen.members[op.To].UUID, Epoch: d.Status.Epoch})
 	d.Say(fmt.Sprintf("handing over from %s to %s (%s)", op.From, op.To, op.Reason))
 	d.RecheckAt(op.Deadline)
-}
-
-// wouldWaitForRoute: the deletion of the primary's Pod has just changed the endpoints, so
-// that writes which were stopped now would not reach the target before the next change
-// is let through. A start that lies ahead is of another operator's clock.
-func (d *decision) wouldWaitForRoute(op *core.Operation) bool {
-	since := d.Now.Sub(op.StartedAt)
-	pod, _ := d.Instance(op.From).Pod.Get()
-	return pod.Terminating && pod.Grace >= leisure && since >= 0 && since < routeQuiet
 }
 
 func (d *decision) giveUp(op *core.Operation, reason core.Reason, message string) {
