@@ -4,32 +4,18 @@ import (
 	"slices"
 
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/core/draft"
 )
 
-// fence keeps the list of instances that a human takes out of service. What is
-// asked for by an instance that has no Pod at the moment stays as it was.
+// fence keeps the list of instances that a human takes out of service.
 func (d *decision) fence() {
-	for i := range d.Instances {
-		in := &d.Instances[i]
-		pod, known := in.Pod.Get()
-		if !known || !pod.Exists {
-			continue
-		}
-		switch is := slices.Contains(d.Status.Fenced, in.Name); {
-		case pod.FencingRequested && !is:
-			d.Status.Fenced = append(d.Status.Fenced, in.Name)
-			d.Tell(core.ReasonFenced, in.Name+" is fenced: its mysqld is stopped, its data is kept")
-		case !pod.FencingRequested && is:
-			d.Status.Fenced = draft.Without(d.Status.Fenced, in.Name)
-			d.Tell(core.ReasonUnfenced, in.Name+" is not fenced any more: its mysqld is started")
+	for _, in := range d.FencingChanged() {
+		if d.IsFenced(in.Name) {
+			d.Unfence(in.Name, "its mysqld is started")
+		} else {
+			d.Fence(in.Name, "its mysqld is stopped, its data is kept")
 		}
 	}
-	d.Status.Fenced = slices.DeleteFunc(d.Status.Fenced, func(name string) bool { return d.Instance(name) == nil })
-	slices.Sort(d.Status.Fenced)
-	if !slices.Equal(d.Status.Fenced, d.Cluster.Status.Fenced) {
-		d.Again = true
-	}
+	d.TidyFenced()
 }
 
 // reinit makes the data of instances anew on a human's word, one after another.

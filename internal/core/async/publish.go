@@ -12,12 +12,7 @@ import (
 func (d *decision) publish() {
 	slices.Sort(d.Status.InstanceNames)
 	d.Status.Diagnosis = d.diagnosis.name
-	d.Status.Ready = 0
-	for i := range d.Instances {
-		if pod, known := d.Instances[i].Pod.Get(); known && pod.Exists && pod.Ready && !pod.Terminating {
-			d.Status.Ready++
-		}
-	}
+	d.CountReady()
 	d.Status.State = d.clusterState()
 	problem, stops := d.problem()
 	if p := d.Cluster.Problem; p != nil && d.Status.Operation == nil {
@@ -82,11 +77,11 @@ func (d *decision) phase(problem string) core.Phase {
 		return core.PhaseSwitchover
 	case d.Status.EstablishedAt.IsZero():
 		return core.PhaseProvisioning
-	case d.Status.State == core.StateHealthy && !d.hangs && !d.outdated():
+	case d.Status.State == core.StateHealthy && !d.hangs && !d.IsOutdated():
 		return core.PhaseHealthy
-	case len(d.Instances) != d.Cluster.Wanted || d.joining():
+	case len(d.Instances) != d.Cluster.Wanted || d.IsJoining():
 		return core.PhaseScaling
-	case problem == "" && d.outdated():
+	case problem == "" && d.IsOutdated():
 		return core.PhaseUpdating
 	default:
 		return core.PhaseDegraded
@@ -131,25 +126,6 @@ func (d *decision) clusterState() core.ClusterState {
 // isStopped: it is known that nobody takes writes.
 func (d *decision) isStopped() bool {
 	return isFailing(d.diagnosis.name) || d.diagnosis.name == core.PrimaryPromoting || d.diagnosis.name == core.PrimaryFenced
-}
-
-// joining: an instance is on its way to its first data.
-func (d *decision) joining() bool {
-	for i := range d.Instances {
-		if r, known := d.Instances[i].Report.Get(); known && r.Data != core.DataPopulated && r.State != core.Failed {
-			return true
-		}
-	}
-	return false
-}
-
-func (d *decision) outdated() bool {
-	for i := range d.Instances {
-		if pod, known := d.Instances[i].Pod.Get(); known && pod.Exists && !pod.Current {
-			return true
-		}
-	}
-	return false
 }
 
 // problem finds what hinders an instance, in the words of whoever knows; stops

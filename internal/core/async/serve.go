@@ -199,7 +199,7 @@ func (d *decision) route() {
 		}
 		// Labels move endpoints, and kube-proxy holds a second change back for
 		// a second: until -rw leads to the one who takes writes, the next change is -rw's.
-		if !mayLabel && !slices.Contains(d.Status.Diverged, in.Name) && !slices.Contains(d.Status.Fenced, in.Name) && !d.mustReadHere(in, pod, r) {
+		if !mayLabel && !slices.Contains(d.Status.Diverged, in.Name) && !d.IsFenced(in.Name) && !d.mustReadHere(in, pod, r) {
 			continue
 		}
 		role := core.LabelPod{Instance: in.Name, Role: "replica"}

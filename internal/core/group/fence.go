@@ -5,36 +5,23 @@ import (
 	"slices"
 
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/core/draft"
 )
 
 // fence keeps the list of members that a human takes out of the group. Nobody is
 // fenced whom the group needs for its majority.
 func (d *decision) fence() {
-	for i := range d.Instances {
-		in := &d.Instances[i]
-		pod, known := in.Pod.Get()
-		if !known || !pod.Exists {
-			continue
-		}
-		switch is := slices.Contains(d.Status.Fenced, in.Name); {
-		case pod.FencingRequested && !is:
-			if why := d.cannotSpare(in.Name, d.size()); why != "" {
-				d.Block(core.RefusalFenceQuorum, in.Name+" is not fenced: "+why+"; take the fence off, or bring the others back first")
-				continue
-			}
-			d.Status.Fenced = append(d.Status.Fenced, in.Name)
-			d.Tell(core.ReasonFenced, in.Name+" is fenced: it leaves the group, its mysqld runs on read-only")
-		case !pod.FencingRequested && is:
-			d.Status.Fenced = draft.Without(d.Status.Fenced, in.Name)
-			d.Tell(core.ReasonUnfenced, in.Name+" is not fenced any more: it joins the group again")
+	for _, in := range d.FencingChanged() {
+		why := d.cannotSpare(in.Name, d.size())
+		switch {
+		case d.IsFenced(in.Name):
+			d.Unfence(in.Name, "it joins the group again")
+		case why != "":
+			d.Block(core.RefusalFenceQuorum, in.Name+" is not fenced: "+why+"; take the fence off, or bring the others back first")
+		default:
+			d.Fence(in.Name, "it leaves the group, its mysqld runs on read-only")
 		}
 	}
-	d.Status.Fenced = slices.DeleteFunc(d.Status.Fenced, func(name string) bool { return d.Instance(name) == nil })
-	slices.Sort(d.Status.Fenced)
-	if !slices.Equal(d.Status.Fenced, d.Cluster.Status.Fenced) {
-		d.Again = true
-	}
+	d.TidyFenced()
 }
 
 // size is the number of members of which a majority is counted.
@@ -69,7 +56,7 @@ func (d *decision) isGoing(name string) bool {
 	in := d.Instance(name)
 	pod, _ := in.Pod.Get()
 	r, heard := in.Report.Get()
-	return slices.Contains(d.Status.Fenced, name) || pod.Terminating || heard && (r.Terminating || r.FrozenBelow > d.Status.Epoch)
+	return d.IsFenced(name) || pod.Terminating || heard && (r.Terminating || r.FrozenBelow > d.Status.Epoch)
 }
 
 // reinit makes the data of members anew on a human's word, one after another.

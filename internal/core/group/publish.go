@@ -49,12 +49,7 @@ func (d *decision) route() {
 func (d *decision) publish() {
 	slices.Sort(d.Status.InstanceNames)
 	d.Status.Diagnosis = d.diagnosis()
-	d.Status.Ready = 0
-	for i := range d.Instances {
-		if pod, known := d.Instances[i].Pod.Get(); known && pod.Exists && pod.Ready && !pod.Terminating {
-			d.Status.Ready++
-		}
-	}
+	d.CountReady()
 	d.Status.State = d.state()
 	d.noteFailing()
 	problem := d.problem()
@@ -137,30 +132,15 @@ func (d *decision) phase() core.Phase {
 		return core.PhaseProvisioning
 	case d.Status.Diagnosis == core.GroupElecting:
 		return core.PhaseFailover
-	case len(d.Instances) != d.Cluster.Wanted || d.joining():
+	case len(d.Instances) != d.Cluster.Wanted || d.IsJoining():
 		return core.PhaseScaling
-	case d.outdated():
+	case d.IsOutdated():
 		return core.PhaseUpdating
 	case d.Status.State == core.StateHealthy:
 		return core.PhaseHealthy
 	default:
 		return core.PhaseDegraded
 	}
-}
-
-// joining: an instance is on its way to its first data.
-func (d *decision) joining() bool {
-	return slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
-		r, known := in.Report.Get()
-		return known && r.Data != core.DataPopulated && r.State != core.Failed
-	})
-}
-
-func (d *decision) outdated() bool {
-	return slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
-		pod, known := in.Pod.Get()
-		return known && pod.Exists && !pod.Current
-	})
 }
 
 // howItStands is what is told when there is nothing else to tell.

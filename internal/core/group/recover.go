@@ -43,7 +43,7 @@ func (d *decision) onlyMember() string {
 	in := &d.Instances[0]
 	r, known := in.Report.Get()
 	v, _ := viewOf(in)
-	if !known || r.Server == nil || r.Data != core.DataPopulated || v.State != core.MemberOffline || slices.Contains(d.Status.Fenced, in.Name) {
+	if !known || r.Server == nil || r.Data != core.DataPopulated || v.State != core.MemberOffline || d.IsFenced(in.Name) {
 		return ""
 	}
 	return in.Name

@@ -2,7 +2,6 @@ package group
 
 import (
 	"fmt"
-	"slices"
 
 	"cnmsql.co/internal/core"
 )
@@ -101,7 +100,7 @@ func (d *decision) cannotBePrimary(name string) string {
 	switch {
 	case in == nil:
 		return "the cluster has no such instance"
-	case slices.Contains(d.Status.Fenced, name):
+	case d.IsFenced(name):
 		return "it is fenced"
 	case !d.seen.isOnline(name):
 		return "it is not online in the group"
