@@ -167,7 +167,7 @@ func isSourceLost(o *core.Observation, missing gtid.Set, op *core.Operation) boo
 		return false
 	}
 	from := o.Instance(p.From)
-	if from == nil || isGone(from) || saysEmpty(from) {
+	if from == nil || from.IsGone() || from.SaysEmpty() {
 		return true
 	}
 	if r, sends := serving(from); sends {

@@ -10,7 +10,7 @@ import (
 // hear again: which Pods may have become writable in the epoch, which of them have
 // ended, and what the manager promised.
 func (d *decision) keepEvidence() {
-	p, holder := d.s.Promotion, d.holder()
+	p, holder := d.Status.Promotion, d.holder()
 	if p == nil {
 		return
 	}
@@ -29,7 +29,7 @@ func (d *decision) keepEvidence() {
 // expectPod: a Pod of the holder is about to be made, and may become writable
 // before anybody has seen it.
 func (d *decision) expectPod(in *core.Instance) {
-	p := d.s.Promotion
+	p := d.Status.Promotion
 	if p != nil && p.Instance == in.Name && !slices.Contains(p.Pods, core.PodAwaited) {
 		p.Pods = append(p.Pods, core.PodAwaited)
 	}
@@ -38,12 +38,12 @@ func (d *decision) expectPod(in *core.Instance) {
 // keepSize keeps the smallest number of instances of which the primary may count
 // a majority: it grows when the primary says so, and shrinks before it can know.
 func (d *decision) keepSize() {
-	p := d.s.Promotion
+	p := d.Status.Promotion
 	if p == nil {
 		return
 	}
 	if r, known := d.holder().Report.Get(); known && r.WritableEpoch == p.Epoch {
 		p.Size = max(p.Size, r.ClusterSize)
 	}
-	p.Size = min(p.Size, max(d.o.Cluster.Wanted, len(d.s.InstanceNames), 1))
+	p.Size = min(p.Size, max(d.Cluster.Wanted, len(d.Status.InstanceNames), 1))
 }

@@ -32,7 +32,7 @@ const (
 // not begin it: the old primary may have been demoted by now, and a replica that
 // receives nothing on purpose does not tell that its source is lost.
 func (d *decision) isReplacing() bool {
-	op := d.s.Operation
+	op := d.Status.Operation
 	if op == nil || op.Kind != core.OperationFailover || !isPastDelay(op) && !d.isAnyWithheld() {
 		return false
 	}
@@ -49,7 +49,7 @@ func (d *decision) isReplacing() bool {
 func (d *decision) failOver() {
 	d.beginFailover(d.diagnosis.says)
 	next := d.nextEpoch()
-	proof, isProven := prove(d.o, next)
+	proof, isProven := prove(d.Observation, next)
 	switch {
 	case d.isNothingLeft():
 	case d.awaitsRecovery():
@@ -65,15 +65,15 @@ func (d *decision) failOver() {
 
 // beginFailover makes the operation a failover, unless it is one.
 func (d *decision) beginFailover(why string) {
-	if d.s.FailingSince.IsZero() {
-		d.s.FailingSince = d.now()
+	if d.Status.FailingSince.IsZero() {
+		d.Status.FailingSince = d.Now
 	}
-	if d.s.Operation != nil && d.s.Operation.Kind == core.OperationFailover {
+	if d.Status.Operation != nil && d.Status.Operation.Kind == core.OperationFailover {
 		return
 	}
-	d.s.Operation = &core.Operation{Kind: core.OperationFailover, Step: core.StepDelay, From: d.s.Promotion.Instance,
-		Reason: core.Reason(d.diagnosis.name), StartedAt: d.s.FailingSince}
-	d.warn(core.ReasonFailover, fmt.Sprintf("the primary %s fails (%s): %s", d.s.Promotion.Instance, d.diagnosis.name, why))
+	d.Status.Operation = &core.Operation{Kind: core.OperationFailover, Step: core.StepDelay, From: d.Status.Promotion.Instance,
+		Reason: core.Reason(d.diagnosis.name), StartedAt: d.Status.FailingSince}
+	d.Warn(core.ReasonFailover, fmt.Sprintf("the primary %s fails (%s): %s", d.Status.Promotion.Instance, d.diagnosis.name, why))
 }
 
 // isolationPatience is how long replicas may take to reach their primary again
@@ -83,8 +83,8 @@ const isolationPatience = 5 * time.Second
 // replaceIsolated replaces a primary that takes writes which nobody can acknowledge. One
 // that was just promoted begins to fail now: what came before was its predecessor's.
 func (d *decision) replaceIsolated() {
-	since := d.s.FailingSince
-	switch op := d.s.Operation; {
+	since := d.Status.FailingSince
+	switch op := d.Status.Operation; {
 	case op == nil:
 		d.settle()
 	case op.Step == core.StepPromote:
@@ -92,13 +92,13 @@ func (d *decision) replaceIsolated() {
 		since = time.Time{}
 	}
 	if since.IsZero() {
-		since = d.now()
+		since = d.Now
 	}
-	d.s.FailingSince = since
-	until := since.Add(max(d.o.Cluster.FailoverDelay, isolationPatience))
-	if d.s.Operation == nil && d.now().Before(until) {
-		d.say("commits on " + d.s.Promotion.Instance + " hang, because its replicas cannot reach it; it is replaced if that lasts until " + until.UTC().Format("15:04:05 MST"))
-		d.recheckAt(until)
+	d.Status.FailingSince = since
+	until := since.Add(max(d.Cluster.FailoverDelay, isolationPatience))
+	if d.Status.Operation == nil && d.Now.Before(until) {
+		d.Say("commits on " + d.Status.Promotion.Instance + " hang, because its replicas cannot reach it; it is replaced if that lasts until " + until.UTC().Format("15:04:05 MST"))
+		d.RecheckAt(until)
 		return
 	}
 	d.failOver()
@@ -107,22 +107,22 @@ func (d *decision) replaceIsolated() {
 // isDelayed: the primary has until spec.failoverDelay to come back. One that
 // promised to stay read-only will not come back by itself.
 func (d *decision) isDelayed(proof proven) bool {
-	op := d.s.Operation
-	until := d.s.FailingSince.Add(d.o.Cluster.FailoverDelay)
-	if isPastDelay(op) || proof.proof == core.ProofManagerFenced || !d.now().Before(until) {
+	op := d.Status.Operation
+	until := d.Status.FailingSince.Add(d.Cluster.FailoverDelay)
+	if isPastDelay(op) || proof.proof == core.ProofManagerFenced || !d.Now.Before(until) {
 		return false
 	}
 	op.Step = core.StepDelay
-	d.say(fmt.Sprintf("the primary %s fails (%s); it is replaced if it is not back by %s (spec.failoverDelay)",
-		d.s.Promotion.Instance, d.diagnosis.name, until.UTC().Format("15:04:05 MST")))
-	d.recheckAt(until)
+	d.Say(fmt.Sprintf("the primary %s fails (%s); it is replaced if it is not back by %s (spec.failoverDelay)",
+		d.Status.Promotion.Instance, d.diagnosis.name, until.UTC().Format("15:04:05 MST")))
+	d.RecheckAt(until)
 	d.withholdInTime(until)
 	return true
 }
 
 // isAnyWithheld: some replica has been asked to stop receiving from the primary.
 func (d *decision) isAnyWithheld() bool {
-	silent, _ := withholders(d.o, d.s.Promotion.Instance, d.nextEpoch(), 0)
+	silent, _ := withholders(d.Observation, d.Status.Promotion.Instance, d.nextEpoch(), 0)
 	return len(silent) > 0
 }
 
@@ -132,10 +132,10 @@ func (d *decision) isAnyWithheld() bool {
 func (d *decision) withholdInTime(until time.Time) {
 	begin := until.Add(-core.VouchWithheld)
 	switch {
-	case !d.o.Cluster.PrimaryLease:
+	case !d.Cluster.PrimaryLease:
 	case d.diagnosis.name != core.PrimaryUnreachableReplicasLost && d.diagnosis.name != core.PrimaryUnreachable:
-	case d.now().Before(begin):
-		d.recheckAt(begin)
+	case d.Now.Before(begin):
+		d.RecheckAt(begin)
 	default:
 		d.withhold(d.nextEpoch())
 	}
@@ -143,12 +143,12 @@ func (d *decision) withholdInTime(until time.Time) {
 
 // isNothingLeft: the primary's data is gone, and nobody can take over.
 func (d *decision) isNothingLeft() bool {
-	e := d.ballot(d.s.Promotion.Instance, "").elect()
+	e := d.ballot(d.Status.Promotion.Instance, "").elect()
 	if d.diagnosis.name != core.PrimaryDataLost || e.refusal == "" {
 		return false
 	}
-	d.block(e.refusal, fmt.Sprintf("the volume of the primary %s is empty, and nobody can take over: %s. Nothing is initialised anew: bring a replica back, or restore a backup into a new Cluster",
-		d.s.Promotion.Instance, e.why))
+	d.Block(e.refusal, fmt.Sprintf("the volume of the primary %s is empty, and nobody can take over: %s. Nothing is initialised anew: bring a replica back, or restore a backup into a new Cluster",
+		d.Status.Promotion.Instance, e.why))
 	return true
 }
 
@@ -157,12 +157,12 @@ func (d *decision) isNothingLeft() bool {
 // took over meanwhile.
 func (d *decision) awaitsRecovery() bool {
 	r, may := d.mayComeBack()
-	until := d.s.FailingSince.Add(max(d.o.Cluster.FailoverDelay, recoveryPatience))
-	if !may || r.State != core.Recovering || !d.now().Before(until) {
+	until := d.Status.FailingSince.Add(max(d.Cluster.FailoverDelay, recoveryPatience))
+	if !may || r.State != core.Recovering || !d.Now.Before(until) {
 		return false
 	}
-	d.say(fmt.Sprintf("mysqld of %s was started again and recovers; another is promoted if it is not back by %s", r.Instance, until.UTC().Format("15:04:05 MST")))
-	d.recheckAt(until)
+	d.Say(fmt.Sprintf("mysqld of %s was started again and recovers; another is promoted if it is not back by %s", r.Instance, until.UTC().Format("15:04:05 MST")))
+	d.RecheckAt(until)
 	return true
 }
 
@@ -180,12 +180,12 @@ func (d *decision) restartInPlace() bool {
 	}
 	switch r.State {
 	case core.Stopped:
-		d.do(core.RestartInPlace{Instance: r.Instance, Epoch: d.s.Promotion.Epoch})
-		d.announce(true, core.ReasonRestartInPlace, "mysqld of "+r.Instance+" is started again in place, for nobody can take over: "+why)
+		d.Do(core.RestartInPlace{Instance: r.Instance, Epoch: d.Status.Promotion.Epoch})
+		d.Announce(true, core.ReasonRestartInPlace, "mysqld of "+r.Instance+" is started again in place, for nobody can take over: "+why)
 	case core.Failed:
-		d.block(core.Reason(r.Reason), fmt.Sprintf("%s: %s; and nobody can take over: %s", r.Instance, sentence(r.Reason, r.Message), why))
+		d.Block(core.Reason(r.Reason), fmt.Sprintf("%s: %s; and nobody can take over: %s", r.Instance, sentence(r.Reason, r.Message), why))
 	default:
-		d.say(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s", r.Instance, r.State, why))
+		d.Say(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s", r.Instance, r.State, why))
 	}
 	return true
 }
@@ -194,20 +194,20 @@ func (d *decision) restartInPlace() bool {
 // writable again in the present epoch.
 func (d *decision) mayComeBack() (core.Report, bool) {
 	r, known := d.holder().Report.Get()
-	if cannotGetThere(d.o, d.s.Operation) != "" {
+	if cannotGetThere(d.Observation, d.Status.Operation) != "" {
 		return r, false // it does not come back by itself: only another promotion helps
 	}
-	if !known || !mayGoOn(r, d.s.Promotion) || r.State == core.Hung || r.Data != core.DataPopulated && r.Data != core.DataUnknown {
+	if !known || !mayGoOn(r, d.Status.Promotion) || r.State == core.Hung || r.Data != core.DataPopulated && r.Data != core.DataUnknown {
 		return r, false
 	}
-	l, seen := d.o.Cluster.Lease.Get()
-	return r, !seen || l.Holder != "" || l.Epoch <= d.s.Promotion.Epoch // else it was taken from it
+	l, seen := d.Cluster.Lease.Get()
+	return r, !seen || l.Holder != "" || l.Epoch <= d.Status.Promotion.Epoch // else it was taken from it
 }
 
 // nobodyTakesOver tells why no other instance may be promoted, by what is known
 // before anything was done about it; "" when one may.
 func (d *decision) nobodyTakesOver() string {
-	e := d.ballot(d.s.Promotion.Instance, "").elect()
+	e := d.ballot(d.Status.Promotion.Instance, "").elect()
 	if e.refusal == "" {
 		_, e.why = d.exceedsPolicy(e)
 	}
@@ -225,19 +225,19 @@ func mayGoOn(r core.Report, p *core.Promotion) bool {
 // seekProof asks the old primary's manager for its word, if it can be asked and can
 // keep a promise; if not, whoever keeps it going is asked to stop.
 func (d *decision) seekProof(next int64) {
-	d.s.Operation.Step, d.s.Operation.Deadline = core.StepProve, time.Time{}
+	d.Status.Operation.Step, d.Status.Operation.Deadline = core.StepProve, time.Time{}
 	// A Pod elsewhere that answers can promise nothing for the one that took writes.
 	r, known := d.holder().Report.Get()
-	if known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.s.Promotion) && r.Reason != core.DiskStalled && d.mayYetPromise(next) {
+	if known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.Status.Promotion) && r.Reason != core.DiskStalled && d.mayYetPromise(next) {
 		d.askToDemote(next)
 		return
 	}
 	asked := d.withhold(next)
 	switch {
 	case d.awaitLease(next):
-	case asked && d.now().Before(d.podPatience()):
-		d.say(fmt.Sprintf("the primary %s %s (%s); the replicas are asked to stop receiving from it", d.s.Promotion.Instance, d.cannotPromise(), d.diagnosis.name))
-		d.recheckAt(d.podPatience())
+	case asked && d.Now.Before(d.podPatience()):
+		d.Say(fmt.Sprintf("the primary %s %s (%s); the replicas are asked to stop receiving from it", d.Status.Promotion.Instance, d.cannotPromise(), d.diagnosis.name))
+		d.RecheckAt(d.podPatience())
 	default:
 		d.askToDemote(next)
 	}
@@ -246,13 +246,13 @@ func (d *decision) seekProof(next int64) {
 // mayYetPromise: the manager has not been asked for long. A demotion takes two seconds
 // at most, for then mysqld is killed; who takes longer cannot write its promise down.
 func (d *decision) mayYetPromise(next int64) bool {
-	m := &d.plan.Memory
-	if m.Asking, m.AskedSince = next, d.o.Memory.AskedSince; d.o.Memory.Asking != next {
-		m.AskedSince = d.now()
+	m := &d.Plan.Memory
+	if m.Asking, m.AskedSince = next, d.Observation.Memory.AskedSince; d.Observation.Memory.Asking != next {
+		m.AskedSince = d.Now
 	}
 	until := m.AskedSince.Add(promisePatience)
-	if d.now().Before(until) {
-		d.recheckAt(until)
+	if d.Now.Before(until) {
+		d.RecheckAt(until)
 		return true
 	}
 	return false
@@ -269,7 +269,7 @@ func (d *decision) cannotPromise() string {
 // withhold has every replica that can be asked stop receiving and vouching; it
 // tells whether any has not yet.
 func (d *decision) withhold(next int64) (asked bool) {
-	others(d.o, d.s.Promotion.Instance, func(in *core.Instance) {
+	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
 		r, known := in.Report.Get()
 		if known && r.VolumeLocked && (r.Withheld == nil || r.Withheld.Below < next) {
 			asked = true
@@ -284,53 +284,53 @@ func (d *decision) withhold(next int64) (asked bool) {
 // cannot lead to a proof.
 func (d *decision) awaitLease(next int64) bool {
 	holder := d.holder()
-	_, may := withholders(d.o, holder.Name, next, 0)
-	l, known := d.o.Cluster.Lease.Get()
-	if !known || !isMinority(d.o, 1+len(may)) {
+	_, may := withholders(d.Observation, holder.Name, next, 0)
+	l, known := d.Cluster.Lease.Get()
+	if !known || !isMinority(d.Observation, 1+len(may)) {
 		return false
 	}
 	expires := l.UnchangedSince.Add(core.LeaseTTL)
 	switch {
 	case l.Epoch >= next && l.Holder == "":
-	case d.now().Before(expires):
-		d.say(fmt.Sprintf("the primary %s %s (%s); waiting until its lease has run out at %s, if it does not renew it",
+	case d.Now.Before(expires):
+		d.Say(fmt.Sprintf("the primary %s %s (%s); waiting until its lease has run out at %s, if it does not renew it",
 			holder.Name, d.cannotPromise(), d.diagnosis.name, expires.UTC().Format("15:04:05 MST")))
-		d.recheckAt(expires)
+		d.RecheckAt(expires)
 		return true
-	case vouchesExpired(d.o, holder, next):
+	case vouchesExpired(d.Observation, holder, next):
 		// Until its effect is seen it is repeated, in vain.
-		d.do(core.SeizeLease{Epoch: next, Version: l.Version})
-		d.recheckAt(d.now().Add(receiveLook))
+		d.Do(core.SeizeLease{Epoch: next, Version: l.Version})
+		d.RecheckAt(d.Now.Add(receiveLook))
 	}
-	d.say(fmt.Sprintf("the primary %s %s (%s), and its lease has run out; waiting until nobody can have vouched for it any more", holder.Name, d.cannotPromise(), d.diagnosis.name))
-	d.recheckAt(d.now().Add(withheldLook))
+	d.Say(fmt.Sprintf("the primary %s %s (%s), and its lease has run out; waiting until nobody can have vouched for it any more", holder.Name, d.cannotPromise(), d.diagnosis.name))
+	d.RecheckAt(d.Now.Add(withheldLook))
 	return true
 }
 
 // askToDemote asks the holder's manager to promise that it is not writable below
 // epoch next; without a manager to ask there is nothing to do but to wait.
 func (d *decision) askToDemote(next int64) {
-	holder, p := d.holder(), d.s.Promotion
+	holder, p := d.holder(), d.Status.Promotion
 	r, known := holder.Report.Get()
 	switch {
 	case known && r.FencedBelow < next:
 		d.again(core.Demote{Instance: holder.Name, Epoch: next})
-		d.say("asking the manager of " + holder.Name + " to make mysqld read-only and to promise that it stays so")
+		d.Say("asking the manager of " + holder.Name + " to make mysqld read-only and to promise that it stays so")
 	case known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, p) && r.Data == core.DataPopulated:
-		d.do(core.Demote{Instance: holder.Name, Epoch: next})
-		d.say(fmt.Sprintf("waiting for %s to become read-only: %s", holder.Name, demotionProgress(r)))
-	case !known && d.diagnosis.name == core.PodGone && d.now().Before(d.podPatience()):
-		d.say("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not take writes any more")
-		d.recheckAt(d.podPatience())
+		d.Do(core.Demote{Instance: holder.Name, Epoch: next})
+		d.Say(fmt.Sprintf("waiting for %s to become read-only: %s", holder.Name, demotionProgress(r)))
+	case !known && d.diagnosis.name == core.PodGone && d.Now.Before(d.podPatience()):
+		d.Say("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not take writes any more")
+		d.RecheckAt(d.podPatience())
 	default:
-		d.block(core.RefusalNoProof, d.noProof(known))
+		d.Block(core.RefusalNoProof, d.noProof(known))
 	}
 }
 
 // podPatience is until when a new Pod of a primary whose Pod is gone is waited for
 // before it is called a problem.
 func (d *decision) podPatience() time.Time {
-	return d.s.FailingSince.Add(d.o.Cluster.FailoverDelay + newPodPatience)
+	return d.Status.FailingSince.Add(d.Cluster.FailoverDelay + newPodPatience)
 }
 
 func demotionProgress(r core.Report) string {
@@ -345,7 +345,7 @@ func demotionProgress(r core.Report) string {
 }
 
 func (d *decision) noProof(answers bool) string {
-	f, p := d.diagnosis, d.s.Promotion
+	f, p := d.diagnosis, d.Status.Promotion
 	why := "its manager does not answer and its kubelet has not reported its end"
 	if answers {
 		why = "the Pod that answers is not the one that took writes, and nobody has reported the end of that one"
@@ -355,13 +355,13 @@ func (d *decision) noProof(answers bool) string {
 		node = "NODE"
 	}
 	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s. Nobody is promoted meanwhile. "+
-		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover %s --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, node, d.o.Cluster.Name)
+		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover %s --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, node, d.Cluster.Name)
 }
 
 // holdElection reads the candidates' positions after the proof, and promotes one.
 func (d *decision) holdElection(next int64, proof proven) {
 	begun := d.electingSince(next)
-	d.s.Operation.Step, d.s.Operation.Deadline = core.StepElect, begun.Add(electionPatience)
+	d.Status.Operation.Step, d.Status.Operation.Deadline = core.StepElect, begun.Add(electionPatience)
 	// A proof by Kubernetes' word is as old as the word is repeated: what was read
 	// since this operator first had it was certainly read after it.
 	since := begun.Add(time.Nanosecond)
@@ -378,9 +378,9 @@ func (d *decision) holdElection(next int64, proof proven) {
 // epoch. One that has just started has only just got it: what another one's clock
 // said in the status is not held against what is read now.
 func (d *decision) electingSince(next int64) time.Time {
-	m := &d.plan.Memory
-	if m.Electing, m.ProvenSince = next, d.o.Memory.ProvenSince; d.o.Memory.Electing != next {
-		m.ProvenSince = d.now()
+	m := &d.Plan.Memory
+	if m.Electing, m.ProvenSince = next, d.Observation.Memory.ProvenSince; d.Observation.Memory.Electing != next {
+		m.ProvenSince = d.Now
 	}
 	return m.ProvenSince
 }
@@ -392,12 +392,12 @@ func (d *decision) electingSince(next int64) time.Time {
 func (d *decision) positionsStable(next int64, since, patience time.Time) bool {
 	stable := true
 	_, sends := serving(d.holder())
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
-		if in.Name == d.s.Promotion.Instance && !sends {
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		if in.Name == d.Status.Promotion.Instance && !sends {
 			continue
 		}
-		if d.now().Before(patience) && !d.fresh(in, since) {
+		if d.Now.Before(patience) && !d.fresh(in, since) {
 			stable = false
 			continue
 		}
@@ -407,16 +407,16 @@ func (d *decision) positionsStable(next int64, since, patience time.Time) bool {
 		}
 	}
 	if !stable {
-		d.say("reading what the replicas hold")
-		d.recheckAt(patience)
+		d.Say("reading what the replicas hold")
+		d.RecheckAt(patience)
 	}
 	return stable
 }
 
 func (d *decision) stopReceiving(name string, next int64, since time.Time) {
-	if d.now().Before(since.Add(receiveGrace)) {
-		d.do(core.Refresh{Instance: name})
-		d.recheckAt(d.now().Add(receiveLook))
+	if d.Now.Before(since.Add(receiveGrace)) {
+		d.Do(core.Refresh{Instance: name})
+		d.RecheckAt(d.Now.Add(receiveLook))
 		return
 	}
 	d.again(core.FreezeIO{Instance: name, Epoch: next})
@@ -427,7 +427,7 @@ func (d *decision) stopReceiving(name string, next int64, since time.Time) {
 // waited for.
 func (d *decision) electSuccessor(proof proven, since time.Time) {
 	holder := d.holder()
-	b := d.ballot("", d.s.Operation.To)
+	b := d.ballot("", d.Status.Operation.To)
 	b.since = since
 	r, serves := serving(holder)
 	if !serves {
@@ -437,13 +437,13 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 	switch {
 	case e.refusal == "":
 		d.grant(e, proof, d.promotionAcks())
-		d.say("promoting " + e.winner)
+		d.Say("promoting " + e.winner)
 	case serves && r.Terminating:
-		d.say(fmt.Sprintf("waiting until a replica holds all that %s holds, which is being stopped", holder.Name))
+		d.Say(fmt.Sprintf("waiting until a replica holds all that %s holds, which is being stopped", holder.Name))
 	case d.comesBack(holder):
-		d.say(fmt.Sprintf("waiting for %s to say what it holds; nobody else can be promoted: %s", holder.Name, e.why))
+		d.Say(fmt.Sprintf("waiting for %s to say what it holds; nobody else can be promoted: %s", holder.Name, e.why))
 	default:
-		d.block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s%s", holder.Name, d.diagnosis.name, d.diagnosis.says, e.why, d.wayOut(e.refusal)))
+		d.Block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s%s", holder.Name, d.diagnosis.name, d.diagnosis.says, e.why, d.wayOut(e.refusal)))
 	}
 }
 
@@ -451,7 +451,7 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 func (d *decision) wayOut(refusal core.Reason) string {
 	switch refusal {
 	case core.RefusalTooFewKnown, core.RefusalIncomparable, core.RefusalAllDiverged:
-		return ". To promote one all the same and lose what it does not hold: kubectl cnmsql failover " + d.o.Cluster.Name + " --to INSTANCE --accept-data-loss"
+		return ". To promote one all the same and lose what it does not hold: kubectl cnmsql failover " + d.Cluster.Name + " --to INSTANCE --accept-data-loss"
 	default:
 		return ""
 	}
@@ -468,7 +468,7 @@ func (d *decision) electWithin(b ballot) election {
 	if refusal == "" {
 		return e
 	}
-	b.prefer = d.s.Promotion.Instance
+	b.prefer = d.Status.Promotion.Instance
 	if again := b.elect(); again.refusal == "" && again.winner == b.prefer {
 		return again
 	}
@@ -489,5 +489,5 @@ func (d *decision) comesBack(holder *core.Instance) bool {
 }
 
 func (d *decision) ballot(exclude, prefer string) ballot {
-	return ballot{o: d.o, exclude: exclude, prefer: prefer, diverged: d.s.Diverged}
+	return ballot{o: d.Observation, exclude: exclude, prefer: prefer, diverged: d.Status.Diverged}
 }

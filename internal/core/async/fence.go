@@ -6,54 +6,38 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// fence keeps the list of instances that a human takes out of service. What is
-// asked for by an instance that has no Pod at the moment stays as it was.
+// fence keeps the list of instances that a human takes out of service.
 func (d *decision) fence() {
-	d.s.Fenced = slices.Clone(d.s.Fenced)
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
-		pod, known := in.Pod.Get()
-		if !known || !pod.Exists {
-			continue
-		}
-		switch is := slices.Contains(d.s.Fenced, in.Name); {
-		case pod.FencingRequested && !is:
-			d.s.Fenced = append(d.s.Fenced, in.Name)
-			d.tell(core.ReasonFenced, in.Name+" is fenced: its mysqld is stopped, its data is kept")
-		case !pod.FencingRequested && is:
-			d.s.Fenced = without(d.s.Fenced, in.Name)
-			d.tell(core.ReasonUnfenced, in.Name+" is not fenced any more: its mysqld is started")
+	for _, in := range d.FencingChanged() {
+		if d.IsFenced(in.Name) {
+			d.Unfence(in.Name, "its mysqld is started")
+		} else {
+			d.Fence(in.Name, "its mysqld is stopped, its data is kept")
 		}
 	}
-	d.s.Fenced = slices.DeleteFunc(d.s.Fenced, func(name string) bool { return d.o.Instance(name) == nil })
-	slices.Sort(d.s.Fenced)
-	if !slices.Equal(d.s.Fenced, d.o.Cluster.Status.Fenced) {
-		d.plan.Again = true
-	}
+	d.TidyFenced()
 }
 
 // reinit makes the data of instances anew on a human's word, one after another.
 // What it throws away must be held by others, unless it is what has diverged.
 func (d *decision) reinit() {
-	for _, name := range d.o.Cluster.Reinit {
-		in := d.o.Instance(name)
+	for _, name := range d.Cluster.Reinit {
+		in := d.Instance(name)
 		switch {
 		case in == nil:
-			d.warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be made anew")
-			d.do(core.ClearReinit{Instance: name})
-		case d.s.Promotion != nil && d.s.Promotion.Instance == name:
-			d.warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
-			d.do(core.ClearReinit{Instance: name})
-		case d.diagnosis.name != core.PrimaryHealthy || d.s.Operation != nil:
-			d.say("the data of " + name + " is made anew when the primary is healthy")
+			d.Warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be made anew")
+			d.Do(core.ClearReinit{Instance: name})
+		case d.Status.Promotion != nil && d.Status.Promotion.Instance == name:
+			d.Warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
+			d.Do(core.ClearReinit{Instance: name})
+		case d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil:
+			d.Say("the data of " + name + " is made anew when the primary is healthy")
 			return
 		case !d.enoughWithout(in):
-			d.say("the data of " + name + " is made anew when enough other replicas are attached for commits not to wait")
+			d.Say("the data of " + name + " is made anew when enough other replicas are attached for commits not to wait")
 			return
 		case d.mayReinit(in):
-			d.do(core.ReinitInstance{Instance: name}, core.ClearReinit{Instance: name})
-			d.s.Diverged = without(d.s.Diverged, name)
-			d.announce(false, core.ReasonReinit, "the data of "+name+" is deleted and made anew, as was asked for")
+			d.MakeAnew(name)
 			return
 		default:
 			return
@@ -64,17 +48,17 @@ func (d *decision) reinit() {
 // enoughWithout: commits get their acknowledgements while the instance is away.
 // What acknowledges nothing is not missed.
 func (d *decision) enoughWithout(gone *core.Instance) bool {
-	primary := d.s.Promotion.Instance
+	primary := d.Status.Promotion.Instance
 	if r, ok := serving(gone); !ok || !streams(r, primary) {
 		return true
 	}
 	n := 0
-	others(d.o, primary, func(in *core.Instance) {
+	others(d.Observation, primary, func(in *core.Instance) {
 		if r, ok := serving(in); ok && in.Name != gone.Name && streams(r, primary) {
 			n++
 		}
 	})
-	return n >= d.s.Promotion.RequiredAcks
+	return n >= d.Status.Promotion.RequiredAcks
 }
 
 // mayReinit: it acknowledges nothing any more, and nothing is lost with it but
@@ -86,15 +70,15 @@ func (d *decision) mayReinit(in *core.Instance) bool {
 	switch {
 	case !known, !serves:
 		return true
-	case r.Withheld == nil || r.Withheld.Below <= d.s.Promotion.Epoch:
-		d.again(core.FreezeIO{Instance: in.Name, Epoch: d.s.Promotion.Epoch + 1})
-		d.say("making the data of " + in.Name + " anew: it stops receiving")
+	case r.Withheld == nil || r.Withheld.Below <= d.Status.Promotion.Epoch:
+		d.again(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Promotion.Epoch + 1})
+		d.Say("making the data of " + in.Name + " anew: it stops receiving")
 		return false
-	case slices.Contains(d.s.Diverged, in.Name):
+	case slices.Contains(d.Status.Diverged, in.Name):
 		return true
 	case !holder.Report.ReadAfter(in.Report):
 		d.again(core.Refresh{Instance: holder.Name})
-		d.say("making the data of " + in.Name + " anew: comparing what it holds with what " + holder.Name + " holds")
+		d.Say("making the data of " + in.Name + " anew: comparing what it holds with what " + holder.Name + " holds")
 		return false
 	}
 	return d.isHeldElsewhere(r, in, holder)
@@ -102,5 +86,5 @@ func (d *decision) mayReinit(in *core.Instance) bool {
 
 // isToBeReinitialized: a human asked for its data to be made anew.
 func (d *decision) isToBeReinitialized(name string) bool {
-	return slices.Contains(d.o.Cluster.Reinit, name)
+	return slices.Contains(d.Cluster.Reinit, name)
 }

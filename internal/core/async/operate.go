@@ -11,13 +11,13 @@ import (
 // operate decides who may be writable.
 func (d *decision) operate() {
 	switch {
-	case d.s.Promotion == nil:
+	case d.Status.Promotion == nil:
 		d.bootstrap()
 	case d.overrides():
-	case d.s.EstablishedAt.IsZero() && !d.takesWrites():
+	case d.Status.EstablishedAt.IsZero() && !d.takesWrites():
 		d.awaitFirst()
 	case d.diagnosis.name == core.PrimaryFenced:
-		d.block(core.RefusalPrimaryFenced, "the primary "+d.s.Promotion.Instance+" is fenced; writes are stopped until it is unfenced")
+		d.Block(core.RefusalPrimaryFenced, "the primary "+d.Status.Promotion.Instance+" is fenced; writes are stopped until it is unfenced")
 	case d.inSwitchover():
 		d.switchOver()
 	case d.diagnosis.name == core.PrimaryIsolated:
@@ -31,11 +31,11 @@ func (d *decision) operate() {
 	case d.diagnosis.name == core.PrimaryLostTransactions:
 		d.blockLost()
 	case d.diagnosis.name == core.PrimaryPromoting:
-		d.say("waiting for " + d.s.Promotion.Instance + " to become writable: " + d.promotionProgress())
-	case d.diagnosis.name == core.PrimaryUnreachable && d.s.Operation != nil:
-		d.block(core.RefusalNoProof, d.noProof(false))
+		d.Say("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
+	case d.diagnosis.name == core.PrimaryUnreachable && d.Status.Operation != nil:
+		d.Block(core.RefusalNoProof, d.noProof(false))
 	default:
-		d.say("the primary " + d.s.Promotion.Instance + ": " + d.diagnosis.says + "; that is no reason to replace it")
+		d.Say("the primary " + d.Status.Promotion.Instance + ": " + d.diagnosis.says + "; that is no reason to replace it")
 	}
 }
 
@@ -52,7 +52,7 @@ func (d *decision) promotionProgress() string {
 }
 
 func (d *decision) blockLost() {
-	d.block(core.RefusalLostTransactions, "the primary "+d.s.Promotion.Instance+" has lost transactions: "+d.diagnosis.says+
+	d.Block(core.RefusalLostTransactions, "the primary "+d.Status.Promotion.Instance+" has lost transactions: "+d.diagnosis.says+
 		". Nothing is promoted or cloned until you decide which copy is right, and delete the Pods and PersistentVolumeClaims of the others")
 }
 
@@ -69,19 +69,19 @@ func (d *decision) takesWrites() bool {
 // awaitFirst: the cluster never had a primary, so there is nothing to fail over;
 // the instance that was chosen to be the first has to get there.
 func (d *decision) awaitFirst() {
-	p := d.s.Promotion
+	p := d.Status.Promotion
 	r, known := d.holder().Report.Get()
 	switch {
 	case known && r.State == core.Failed:
-		d.block(core.Reason(r.Reason), p.Instance+": "+sentence(r.Reason, r.Message))
+		d.Block(core.Reason(r.Reason), p.Instance+": "+sentence(r.Reason, r.Message))
 	case known && !mayGoOn(r, p):
-		d.block(core.RefusalNoProof, fmt.Sprintf("%s was to become the first primary on node %s and now runs on node %s, and nobody knows what became of its first Pod; delete this Cluster and create it again",
+		d.Block(core.RefusalNoProof, fmt.Sprintf("%s was to become the first primary on node %s and now runs on node %s, and nobody knows what became of its first Pod; delete this Cluster and create it again",
 			p.Instance, p.Node, r.Node))
 	case known && r.State == core.Stopped && r.Data == core.DataPopulated:
-		d.do(core.RestartInPlace{Instance: p.Instance, Epoch: p.Epoch})
+		d.Do(core.RestartInPlace{Instance: p.Instance, Epoch: p.Epoch})
 		fallthrough
 	default:
-		d.say("waiting for " + p.Instance + " to become the first primary: " + d.promotionProgress())
+		d.Say("waiting for " + p.Instance + " to become the first primary: " + d.promotionProgress())
 	}
 }
 
@@ -101,72 +101,72 @@ func sentence(reason, message string) string {
 // ordinal, when it says itself that it has no data. An instance that was there
 // before the status knew of it may hold data: it must be heard first.
 func (d *decision) bootstrap() {
-	if d.o.Cluster.Problem != nil || !d.s.EstablishedAt.IsZero() {
+	if d.Cluster.Problem != nil || !d.Status.EstablishedAt.IsZero() {
 		return
 	}
 	stranger := ""
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if exists(in) && !slices.Contains(d.s.InstanceNames, in.Name) {
+		if in.Exists() && !slices.Contains(d.Status.InstanceNames, in.Name) {
 			stranger = in.Name
 		}
 		if known && r.Data == core.DataPopulated {
-			d.block(core.RefusalDataWithoutStatus, in.Name+" has data, but the Cluster's status does not know of any primary: the status was lost. "+
+			d.Block(core.RefusalDataWithoutStatus, in.Name+" has data, but the Cluster's status does not know of any primary: the status was lost. "+
 				"Nothing is initialised; restore the status, or create a Cluster with another name")
 			return
 		}
 	}
-	if len(d.o.Instances) == 0 {
+	if len(d.Instances) == 0 {
 		return
 	}
-	first := &d.o.Instances[0]
+	first := &d.Instances[0]
 	r, known := first.Report.Get()
 	switch {
 	case stranger != "":
-		d.say("waiting to hear what " + stranger + " holds, which the Cluster's status does not know of")
+		d.Say("waiting to hear what " + stranger + " holds, which the Cluster's status does not know of")
 		return
 	case !known || r.Data != core.DataEmpty || r.State == core.Failed || r.Terminating:
-		d.say("waiting for " + first.Name + " to start")
+		d.Say("waiting for " + first.Name + " to start")
 		return
 	}
 	d.grant(election{winner: first.Name, podUID: r.PodUID, node: r.Node}, proven{proof: core.ProofBootstrap, evidence: "there never was a primary"}, 0)
-	d.say("initialising " + first.Name)
+	d.Say("initialising " + first.Name)
 }
 
 // grant permits the winner of an election to be writable in the next epoch.
 func (d *decision) grant(e election, p proven, acks int) {
 	from := ""
-	if d.s.Promotion != nil {
-		from = d.s.Promotion.Instance
+	if d.Status.Promotion != nil {
+		from = d.Status.Promotion.Instance
 	}
 	d.tellLost(e)
-	d.s.Epoch = d.nextEpoch()
-	d.s.Promotion = &core.Promotion{
-		Epoch: d.s.Epoch, Instance: e.winner, Proof: p.proof, Evidence: p.evidence, From: from,
-		RequiredGTID: e.holds, RequiredAcks: acks, GrantedAt: d.now(), PodUID: e.podUID, Node: e.node, Pods: []string{e.podUID},
-		LosslessSince: d.losslessSince(acks), Size: max(len(d.s.InstanceNames), 1),
+	d.Status.Epoch = d.nextEpoch()
+	d.Status.Promotion = &core.Promotion{
+		Epoch: d.Status.Epoch, Instance: e.winner, Proof: p.proof, Evidence: p.evidence, From: from,
+		RequiredGTID: e.holds, RequiredAcks: acks, GrantedAt: d.Now, PodUID: e.podUID, Node: e.node, Pods: []string{e.podUID},
+		LosslessSince: d.losslessSince(acks), Size: max(len(d.Status.InstanceNames), 1),
 	}
 	d.diagnosis = finding{core.PrimaryPromoting, "it is being made writable"}
 	d.setTarget(e.winner)
-	if op := d.s.Operation; op != nil {
+	if op := d.Status.Operation; op != nil {
 		op.To, op.Step = e.winner, core.StepPromote
 		if op.Kind == core.OperationFailover {
 			op.Deadline = time.Time{}
 		}
 	}
-	d.tell(core.ReasonPromotionGranted, fmt.Sprintf("%s may take writes in epoch %d; proof that nobody else does: %s (%s)", e.winner, d.s.Epoch, p.proof, p.evidence))
+	d.Tell(core.ReasonPromotionGranted, fmt.Sprintf("%s may take writes in epoch %d; proof that nobody else does: %s (%s)", e.winner, d.Status.Epoch, p.proof, p.evidence))
 }
 
 // tellLost: who was promoted before never got what it had to have, and the winner
 // does not have it either.
 func (d *decision) tellLost(e election) {
-	p := d.s.Promotion
+	p := d.Status.Promotion
 	if p == nil || !p.WritableSince.IsZero() {
 		return
 	}
 	if lost := p.RequiredGTID.Subtract(e.holds); !lost.IsEmpty() {
-		d.warn(core.ReasonLost, fmt.Sprintf("%s is promoted without %s, which %s had and nobody who can be promoted holds: what was acknowledged of it is lost",
+		d.Warn(core.ReasonLost, fmt.Sprintf("%s is promoted without %s, which %s had and nobody who can be promoted holds: what was acknowledged of it is lost",
 			e.winner, lost.Abbreviate(10), p.From))
 	}
 }
@@ -174,67 +174,67 @@ func (d *decision) tellLost(e election) {
 // losslessSince of a promotion in the next epoch: what is acknowledged in it waits
 // for replicas, and so did all that the promise of the present one speaks of.
 func (d *decision) losslessSince(acks int) int64 {
-	if d.o.Cluster.Durability.Mode != core.DurabilityQuorum || acks == 0 {
+	if d.Cluster.Durability.Mode != core.DurabilityQuorum || acks == 0 {
 		return 0
 	}
-	if before := d.s.Promotion; before != nil && before.LosslessSince > 0 {
+	if before := d.Status.Promotion; before != nil && before.LosslessSince > 0 {
 		return before.LosslessSince
 	}
-	return d.s.Epoch
+	return d.Status.Epoch
 }
 
 func (d *decision) nextEpoch() int64 {
-	if d.s.Promotion == nil {
-		return d.s.Epoch + 1
+	if d.Status.Promotion == nil {
+		return d.Status.Epoch + 1
 	}
-	return max(d.s.Epoch, d.s.Promotion.Epoch) + 1
+	return max(d.Status.Epoch, d.Status.Promotion.Epoch) + 1
 }
 
 func (d *decision) setTarget(name string) {
-	if d.s.TargetPrimary != name {
-		d.s.TargetPrimary, d.s.TargetPrimaryAt = name, d.now()
+	if d.Status.TargetPrimary != name {
+		d.Status.TargetPrimary, d.Status.TargetPrimaryAt = name, d.Now
 	}
 }
 
 // settle records that the holder is writable and ends the operation that led there.
 func (d *decision) settle() {
-	p, holder := d.s.Promotion, d.holder()
+	p, holder := d.Status.Promotion, d.holder()
 	r, _ := holder.Report.Get()
 	p.PodUID, p.Node = r.PodUID, r.Node
 	if p.WritableSince.IsZero() {
-		p.WritableSince = d.now()
+		p.WritableSince = d.Now
 	}
-	if d.s.CurrentPrimary != p.Instance {
-		d.s.CurrentPrimary, d.s.CurrentPrimaryAt = p.Instance, d.now()
+	if d.Status.CurrentPrimary != p.Instance {
+		d.Status.CurrentPrimary, d.Status.CurrentPrimaryAt = p.Instance, d.Now
 	}
-	if d.s.EstablishedAt.IsZero() {
-		d.s.EstablishedAt = d.now()
-		d.tell(core.ReasonPrimaryEstablished, p.Instance+" is the primary")
+	if d.Status.EstablishedAt.IsZero() {
+		d.Status.EstablishedAt = d.Now
+		d.Tell(core.ReasonPrimaryEstablished, p.Instance+" is the primary")
 	}
-	if d.s.TargetPrimary == "" {
+	if d.Status.TargetPrimary == "" {
 		d.setTarget(p.Instance)
 	}
-	if op := d.s.Operation; op != nil && d.operationEnded(op) {
-		d.s.Operation = nil
+	if op := d.Status.Operation; op != nil && d.operationEnded(op) {
+		d.Status.Operation = nil
 	}
-	d.s.FailingSince = time.Time{}
+	d.Status.FailingSince = time.Time{}
 }
 
 // operationEnded tells the user how an operation ended.
 func (d *decision) operationEnded(op *core.Operation) bool {
-	p := d.s.Promotion
+	p := d.Status.Promotion
 	if op.Kind == core.OperationSwitchover && op.Step != core.StepPromote && op.Step != core.StepReturn {
 		return false
 	}
-	took := d.now().Sub(op.StartedAt).Round(time.Millisecond)
+	took := d.Now.Sub(op.StartedAt).Round(time.Millisecond)
 	switch {
 	case p.Instance != op.From:
-		d.tell(core.ReasonPrimaryChanged, fmt.Sprintf("%s: %s is the primary now, after %s (%s), %s", op.Kind, p.Instance, op.From, op.Reason, took))
+		d.Tell(core.ReasonPrimaryChanged, fmt.Sprintf("%s: %s is the primary now, after %s (%s), %s", op.Kind, p.Instance, op.From, op.Reason, took))
 	default:
-		d.tell(core.ReasonRecovered, fmt.Sprintf("%s is writable again after %s", p.Instance, took))
+		d.Tell(core.ReasonRecovered, fmt.Sprintf("%s is writable again after %s", p.Instance, took))
 	}
 	if op.Kind == core.OperationFailover && p.Instance != op.From {
-		d.s.LastFailover = d.now()
+		d.Status.LastFailover = d.Now
 	}
 	return true
 }
@@ -243,11 +243,11 @@ func (d *decision) operationEnded(op *core.Operation) bool {
 // primary waits for. Under quorum it is what the next election may rely on, too:
 // not more than what was acknowledged before is known to be on.
 func (d *decision) promotionAcks() int {
-	applied := d.s.Promotion.RequiredAcks
-	if r, known := d.holder().LastWord.Get(); known && d.o.Cluster.Durability.Mode != core.DurabilityQuorum && r.Server != nil && r.Server.SemiSync.SourceEnabled {
+	applied := d.Status.Promotion.RequiredAcks
+	if r, known := d.holder().LastWord.Get(); known && d.Cluster.Durability.Mode != core.DurabilityQuorum && r.Server != nil && r.Server.SemiSync.SourceEnabled {
 		applied = max(applied, r.Server.SemiSync.Acks)
 	}
-	return d.o.Cluster.Durability.AtPromotion(len(d.o.Instances), applied)
+	return d.Cluster.Durability.AtPromotion(len(d.Instances), applied)
 }
 
 // fresh tells whether the report of an instance was taken after t, and asks for

@@ -11,9 +11,9 @@ import (
 // exceedsPolicy tells which bound of the user's forbids the winner of an election,
 // "" when none does. What the failed primary had is known from its last word.
 func (d *decision) exceedsPolicy(e election) (core.Reason, string) {
-	policy := d.o.Cluster.Policy
-	winner := d.o.Instance(e.winner)
-	if d.s.Promotion.Instance == e.winner {
+	policy := d.Cluster.Policy
+	winner := d.Instance(e.winner)
+	if d.Status.Promotion.Instance == e.winner {
 		return "", ""
 	}
 	r, _ := winner.Report.Get()
@@ -26,7 +26,7 @@ func (d *decision) exceedsPolicy(e election) (core.Reason, string) {
 	}
 	if lacks := last.Subtract(e.holds).Count(); lacks > *policy.MaxTransactionsBehind {
 		return core.RefusalBehind, fmt.Sprintf("%s lacks %d transactions that %s had, more than spec.failoverPolicy.maxTransactionsBehind (%d)",
-			e.winner, lacks, d.s.Promotion.Instance, *policy.MaxTransactionsBehind)
+			e.winner, lacks, d.Status.Promotion.Instance, *policy.MaxTransactionsBehind)
 	}
 	return "", ""
 }
@@ -37,21 +37,21 @@ func (d *decision) isTooSoon() bool {
 	if why == "" {
 		return false
 	}
-	d.s.Operation.Step = core.StepDelay
-	d.block(core.RefusalTooSoon, fmt.Sprintf("the primary %s fails (%s), and is not replaced: %s", d.s.Promotion.Instance, d.diagnosis.name, why))
-	d.recheckAt(d.s.LastFailover.Add(d.o.Cluster.Policy.MinTimeBetweenFailover))
+	d.Status.Operation.Step = core.StepDelay
+	d.Block(core.RefusalTooSoon, fmt.Sprintf("the primary %s fails (%s), and is not replaced: %s", d.Status.Promotion.Instance, d.diagnosis.name, why))
+	d.RecheckAt(d.Status.LastFailover.Add(d.Cluster.Policy.MinTimeBetweenFailover))
 	return true
 }
 
 // tooSoon tells why no failover may begin yet, "" when it may, or has.
 func (d *decision) tooSoon() string {
-	least := d.o.Cluster.Policy.MinTimeBetweenFailover
-	until := d.s.LastFailover.Add(least)
-	if least == 0 || d.s.LastFailover.IsZero() || !d.now().Before(until) || d.s.Operation != nil && isPastDelay(d.s.Operation) {
+	least := d.Cluster.Policy.MinTimeBetweenFailover
+	until := d.Status.LastFailover.Add(least)
+	if least == 0 || d.Status.LastFailover.IsZero() || !d.Now.Before(until) || d.Status.Operation != nil && isPastDelay(d.Status.Operation) {
 		return ""
 	}
 	return fmt.Sprintf("spec.failoverPolicy.minTimeBetweenFailovers is %s, and the last failover was at %s",
-		least, d.s.LastFailover.UTC().Format("15:04:05 MST"))
+		least, d.Status.LastFailover.UTC().Format("15:04:05 MST"))
 }
 
 func isPastDelay(op *core.Operation) bool {
@@ -70,22 +70,22 @@ func rank(policy core.FailoverPolicy, name string) int {
 // failBack hands over to an instance that the user prefers, once the primary has
 // been stable for as long as the user said.
 func (d *decision) failBack() {
-	policy, p := d.o.Cluster.Policy, d.s.Promotion
-	if len(policy.Preferred) == 0 || d.s.Operation != nil || p.WritableSince.IsZero() || !d.settled() {
+	policy, p := d.Cluster.Policy, d.Status.Promotion
+	if len(policy.Preferred) == 0 || d.Status.Operation != nil || p.WritableSince.IsZero() || !d.settled() {
 		return
 	}
 	best := ""
-	others(d.o, p.Instance, func(in *core.Instance) {
+	others(d.Observation, p.Instance, func(in *core.Instance) {
 		if rank(policy, in.Name) < rank(policy, p.Instance) && (best == "" || rank(policy, in.Name) < rank(policy, best)) &&
-			d.refusesTarget(in.Name) == nil && !d.isSurplus(in) {
+			d.refusesTarget(in.Name) == nil && !d.IsSurplus(in) {
 			best = in.Name
 		}
 	})
 	if best == "" {
 		return
 	}
-	if until := latestOf(p.WritableSince, d.s.TargetPrimaryAt).Add(policy.StabilityWindow); d.now().Before(until) {
-		d.recheckAt(until)
+	if until := latestOf(p.WritableSince, d.Status.TargetPrimaryAt).Add(policy.StabilityWindow); d.Now.Before(until) {
+		d.RecheckAt(until)
 		return
 	}
 	d.setTarget(best)

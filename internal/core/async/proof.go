@@ -107,7 +107,7 @@ func openable(holder *core.Instance, p *core.Promotion) []string {
 	}
 	pods = slices.DeleteFunc(pods, func(uid string) bool { return uid == core.PodAwaited || uid == pod.UID })
 	r, heard := holder.Report.Get()
-	if hasNoData := heard && r.PodUID == pod.UID && saysEmpty(holder); mayTakeOver(pod, p) && !hasNoData {
+	if hasNoData := heard && r.PodUID == pod.UID && holder.SaysEmpty(); mayTakeOver(pod, p) && !hasNoData {
 		pods = append(pods, pod.UID)
 	}
 	return pods

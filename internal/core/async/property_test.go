@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -105,7 +106,7 @@ func drawStatus(t *rapid.T, s *core.Status, n int) {
 		} else {
 			s.Operation.Step = oneOf(t, "step", core.StepCatchUp, core.StepDemote, core.StepPromote, core.StepReturn)
 			if s.Operation.To == holder {
-				s.Operation.To = oneOf(t, "other", without([]string{"c-1", "c-2"}, holder)...)
+				s.Operation.To = oneOf(t, "other", draft.Without([]string{"c-1", "c-2"}, holder)...)
 			}
 		}
 	}

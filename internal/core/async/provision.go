@@ -5,19 +5,20 @@ import (
 	"slices"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 )
 
 // provision makes what is missing, replaces what has ended, and takes away what
 // is too much or out of date: Pods and volumes, not roles.
 func (d *decision) provision() {
-	if d.o.Cluster.Problem != nil {
+	if d.Cluster.Problem != nil {
 		return
 	}
 	d.grow()
-	for i := range d.o.Instances {
-		d.keep(&d.o.Instances[i])
+	for i := range d.Instances {
+		d.keep(&d.Instances[i])
 	}
-	if d.s.Operation == nil && !d.shrink() {
+	if d.Status.Operation == nil && !d.shrink() {
 		d.rollOut()
 	}
 }
@@ -25,37 +26,10 @@ func (d *decision) provision() {
 // grow makes instances up to the wished number, at once; but not while nobody can
 // give them data: they would only be more whose positions are not known.
 func (d *decision) grow() {
-	if !d.s.EstablishedAt.IsZero() && !d.takesWrites() {
+	if !d.Status.EstablishedAt.IsZero() && !d.takesWrites() {
 		return
 	}
-	have := map[int]bool{}
-	for i := range d.o.Instances {
-		have[d.o.Instances[i].Ordinal] = true
-	}
-	for ordinal := 1; len(have) < d.o.Cluster.Wanted; ordinal++ {
-		if have[ordinal] {
-			continue
-		}
-		have[ordinal] = true
-		name := fmt.Sprintf("%s-%d", d.o.Cluster.Name, ordinal)
-		d.do(core.CreateVolume{Instance: name, Ordinal: ordinal}, core.CreatePod{Instance: name, Ordinal: ordinal})
-		if !slices.Contains(d.s.InstanceNames, name) {
-			d.tell(core.ReasonInstanceCreated, "making "+name)
-			d.s.InstanceNames = append(d.s.InstanceNames, name)
-		}
-		d.s.LatestOrdinal = max(d.s.LatestOrdinal, ordinal)
-	}
-}
-
-// isSurplus: there are more instances than wished, and this is one of those that
-// go: the ones with the highest ordinals.
-func (d *decision) isSurplus(in *core.Instance) bool {
-	for i := d.o.Cluster.Wanted; i < len(d.o.Instances); i++ {
-		if d.o.Instances[i].Name == in.Name {
-			return true
-		}
-	}
-	return false
+	d.MakeInstances()
 }
 
 // keep gives an instance its volume and Pod back when they are known to be gone.
@@ -66,28 +40,28 @@ func (d *decision) keep(in *core.Instance) {
 	case !volKnown || !podKnown || d.isEvidence(in):
 	case pod.Exists:
 		d.keepPod(in, pod, vol)
-	case vol.Deleting || isGone(in) && d.isSurplus(in):
+	case vol.Deleting || in.IsGone() && d.IsSurplus(in):
 	case !vol.Exists:
 		d.expectPod(in)
-		d.do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
+		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
 	default:
 		d.expectPod(in)
-		d.do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
+		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
 	}
 }
 
 // isEvidence: the end of this Pod proves that somebody else may be promoted now.
 // A new Pod of the same instance could become writable again and undo the proof.
 func (d *decision) isEvidence(in *core.Instance) bool {
-	p := d.s.Promotion
-	if p == nil || p.Instance != in.Name || d.s.EstablishedAt.IsZero() || d.takesWrites() || d.diagnosis.name == core.PrimaryFenced {
+	p := d.Status.Promotion
+	if p == nil || p.Instance != in.Name || d.Status.EstablishedAt.IsZero() || d.takesWrites() || d.diagnosis.name == core.PrimaryFenced {
 		return false
 	}
-	since := d.s.FailingSince
+	since := d.Status.FailingSince
 	if since.IsZero() {
-		since = d.now()
+		since = d.Now
 	}
-	if _, ended := podTerminated(d.o, in, 0); !ended || d.now().Before(since.Add(d.o.Cluster.FailoverDelay)) {
+	if _, ended := podTerminated(d.Observation, in, 0); !ended || d.Now.Before(since.Add(d.Cluster.FailoverDelay)) {
 		return false
 	}
 	return d.ballot(in.Name, "").elect().refusal == ""
@@ -97,17 +71,17 @@ func (d *decision) isEvidence(in *core.Instance) bool {
 // one whose volume is going, or one that does not run and was made from a spec
 // that has been corrected since. A primary whose volume is going hands over first.
 func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
-	isPrimary := d.s.Promotion != nil && d.s.Promotion.Instance == in.Name && d.takesWrites()
+	isPrimary := d.Status.Promotion != nil && d.Status.Promotion.Instance == in.Name && d.takesWrites()
 	volumeLost := !vol.Exists || vol.Deleting
 	corrected := !pod.Current && (pod.NeverStarted || pod.Waiting != nil || d.isFailed(in))
 	switch {
 	case pod.Terminating:
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated:
-		d.do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
+		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
 	case volumeLost && isPrimary:
-		d.say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: its data is gone when its Pod stops")
+		d.Say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: its data is gone when its Pod stops")
 	case pod.Terminated || volumeLost || corrected:
-		d.do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
+		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
 }
 
@@ -119,11 +93,11 @@ func (d *decision) isFailed(in *core.Instance) bool {
 // settled: the primary takes writes, no operation is in progress, and every
 // instance runs and follows. Only then is anything taken away on purpose.
 func (d *decision) settled() bool {
-	if d.diagnosis.name != core.PrimaryHealthy || d.s.Operation != nil || d.switchoverWished() {
+	if d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil || d.switchoverWished() {
 		return false
 	}
 	ok := true
-	others(d.o, d.holder().Name, func(in *core.Instance) {
+	others(d.Observation, d.holder().Name, func(in *core.Instance) {
 		r, serves := serving(in)
 		pod, _ := in.Pod.Get()
 		ok = ok && serves && streams(r, d.holder().Name) && pod.Ready && !pod.Terminating
@@ -138,10 +112,10 @@ func (d *decision) rollOut() {
 		return
 	}
 	holder := d.holder()
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		if pod, known := in.Pod.Get(); known && pod.Exists && !pod.Current && in.Name != holder.Name {
-			d.restart(in, pod)
+			d.Restart(in, pod)
 			return
 		}
 	}
@@ -149,16 +123,11 @@ func (d *decision) rollOut() {
 	if !known || !pod.Exists || pod.Current {
 		return
 	}
-	if len(d.o.Instances) > 1 {
+	if len(d.Instances) > 1 {
 		d.handOver(core.ReasonRollout)
 		return
 	}
-	d.restart(holder, pod)
-}
-
-func (d *decision) restart(in *core.Instance, pod core.Pod) {
-	d.do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonRollout})
-	d.announce(false, core.ReasonInstanceRestarted, "restarting "+in.Name+": its Pod is made anew from the changed spec")
+	d.Restart(holder, pod)
 }
 
 // shrink removes the instance with the highest ordinal when there are more than
@@ -169,13 +138,13 @@ func (d *decision) shrink() bool {
 	case victim == nil:
 		return false
 	case holder == nil || d.diagnosis.name != core.PrimaryHealthy:
-		d.say("waiting for a healthy primary before " + victim.Name + " is removed")
+		d.Say("waiting for a healthy primary before " + victim.Name + " is removed")
 	case victim.Name == holder.Name:
 		d.handOver(core.ReasonScaleDown)
-	case isLeaving(victim):
-		d.say("removing " + victim.Name)
+	case victim.IsLeaving():
+		d.Say("removing " + victim.Name)
 	case d.mayRemove(victim, holder):
-		d.remove(victim)
+		d.RemoveInstance(victim)
 	}
 	return true
 }
@@ -183,10 +152,10 @@ func (d *decision) shrink() bool {
 // victim is the last instance that is too much. Those of which nothing is left
 // are forgotten on the way.
 func (d *decision) victim() *core.Instance {
-	for i := max(d.o.Cluster.Wanted, 1); i < len(d.o.Instances); i++ {
-		if in := &d.o.Instances[i]; d.isForgotten(in) && slices.Contains(d.s.InstanceNames, in.Name) && d.mayCountWithout() {
-			d.s.InstanceNames = without(d.s.InstanceNames, in.Name)
-			d.plan.Again = true
+	for i := max(d.Cluster.Wanted, 1); i < len(d.Instances); i++ {
+		if in := &d.Instances[i]; d.isForgotten(in) && slices.Contains(d.Status.InstanceNames, in.Name) && d.mayCountWithout() {
+			d.Status.InstanceNames = draft.Without(d.Status.InstanceNames, in.Name)
+			d.Again = true
 		}
 	}
 	return d.lastSurplus()
@@ -196,40 +165,30 @@ func (d *decision) victim() *core.Instance {
 // by as many of those who stay as a commit waits for. Until then an election has to
 // count with it, or one of two who are left could seem to be enough.
 func (d *decision) mayCountWithout() bool {
-	if d.o.Cluster.Durability.Mode != core.DurabilityQuorum || d.s.Promotion == nil {
+	if d.Cluster.Durability.Mode != core.DurabilityQuorum || d.Status.Promotion == nil {
 		return true
 	}
 	stay := 0
-	for i := range d.o.Instances {
-		if !d.isForgotten(&d.o.Instances[i]) {
+	for i := range d.Instances {
+		if !d.isForgotten(&d.Instances[i]) {
 			stay++
 		}
 	}
-	wished := d.o.Cluster.Durability.Wished(stay)
+	wished := d.Cluster.Durability.Wished(stay)
 	return d.diagnosis.name == core.PrimaryHealthy && (wished == 0 || d.isHeldBy(wished))
 }
 
 func (d *decision) isForgotten(in *core.Instance) bool {
-	return isGone(in) && (d.s.Promotion == nil || d.s.Promotion.Instance != in.Name)
+	return in.IsGone() && (d.Status.Promotion == nil || d.Status.Promotion.Instance != in.Name)
 }
 
 func (d *decision) lastSurplus() *core.Instance {
-	for i := len(d.o.Instances) - 1; i >= max(d.o.Cluster.Wanted, 1); i-- {
-		if in := &d.o.Instances[i]; !d.isForgotten(in) {
+	for i := len(d.Instances) - 1; i >= max(d.Cluster.Wanted, 1); i-- {
+		if in := &d.Instances[i]; !d.isForgotten(in) {
 			return in
 		}
 	}
 	return nil
-}
-
-// remove tells it once: the name is taken out of the status for good.
-func (d *decision) remove(victim *core.Instance) {
-	d.do(core.DeleteInstance{Instance: victim.Name, Reason: core.ReasonScaleDown})
-	d.say("removing " + victim.Name)
-	if slices.Contains(d.o.Cluster.Status.InstanceNames, victim.Name) {
-		d.tell(core.ReasonInstanceRemoved, "removing "+victim.Name+" and its volume: spec.instances was lowered")
-	}
-	d.s.InstanceNames = without(d.s.InstanceNames, victim.Name)
 }
 
 // mayRemove: the victim holds nothing, or it has stopped acknowledging and the
@@ -240,18 +199,18 @@ func (d *decision) mayRemove(victim, holder *core.Instance) bool {
 	vol, volKnown := victim.Volume.Get()
 	_, serves := serving(victim)
 	switch {
-	case slices.Contains(d.s.Diverged, victim.Name):
-		d.block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; delete its Pod and PersistentVolumeClaim yourself if they do not matter")
-	case saysEmpty(victim), volKnown && vol.Exists && !vol.Bound && !victim.Report.Known() && isUnstarted(victim):
+	case slices.Contains(d.Status.Diverged, victim.Name):
+		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; delete its Pod and PersistentVolumeClaim yourself if they do not matter")
+	case victim.SaysEmpty(), volKnown && vol.Exists && !vol.Bound && !victim.Report.Known() && isUnstarted(victim):
 		return true
 	case !serves:
-		d.say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
-	case r.FrozenBelow <= d.s.Promotion.Epoch:
-		d.again(core.FreezeIO{Instance: victim.Name, Epoch: d.s.Promotion.Epoch + 1})
-		d.say("removing " + victim.Name + ": it stops receiving")
+		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
+	case r.FrozenBelow <= d.Status.Promotion.Epoch:
+		d.again(core.FreezeIO{Instance: victim.Name, Epoch: d.Status.Promotion.Epoch + 1})
+		d.Say("removing " + victim.Name + ": it stops receiving")
 	case !holder.Report.ReadAfter(victim.Report):
 		d.again(core.Refresh{Instance: holder.Name})
-		d.say("removing " + victim.Name + ": comparing what it holds with what " + holder.Name + " holds")
+		d.Say("removing " + victim.Name + ": comparing what it holds with what " + holder.Name + " holds")
 	default:
 		return d.isHeldElsewhere(r, victim, holder)
 	}
@@ -270,22 +229,22 @@ func (d *decision) isHeldElsewhere(r core.Report, victim, holder *core.Instance)
 	holds := r.Server.Holds()
 	primary, ok := serving(holder)
 	if !ok || !primary.Server.Executed.Contains(holds) {
-		d.say(fmt.Sprintf("%s is to be removed, but %s does not hold all that it holds", victim.Name, holder.Name))
+		d.Say(fmt.Sprintf("%s is to be removed, but %s does not hold all that it holds", victim.Name, holder.Name))
 		return false
 	}
 	have, members := 0, 1
-	others(d.o, holder.Name, func(in *core.Instance) {
-		if in.Name != victim.Name && !saysEmpty(in) && !isGone(in) {
+	others(d.Observation, holder.Name, func(in *core.Instance) {
+		if in.Name != victim.Name && !in.SaysEmpty() && !in.IsGone() {
 			members++
 		}
-		if other, ok := serving(in); ok && in.Name != victim.Name && !slices.Contains(d.s.Diverged, in.Name) && other.Server.Holds().Contains(holds) {
+		if other, ok := serving(in); ok && in.Name != victim.Name && !slices.Contains(d.Status.Diverged, in.Name) && other.Server.Holds().Contains(holds) {
 			have++
 		}
 	})
 	// Who has no data, or is not there any more, acknowledges nothing.
-	need := d.o.Cluster.Durability.Wished(members)
+	need := d.Cluster.Durability.Wished(members)
 	if have < need {
-		d.say(fmt.Sprintf("%s is to be removed, but %d of %d replicas hold all that it holds", victim.Name, have, need))
+		d.Say(fmt.Sprintf("%s is to be removed, but %d of %d replicas hold all that it holds", victim.Name, have, need))
 		return false
 	}
 	return true

@@ -10,65 +10,41 @@ import (
 
 // publish puts the cluster's situation in words.
 func (d *decision) publish() {
-	slices.Sort(d.s.InstanceNames)
-	d.s.Diagnosis = d.diagnosis.name
-	d.s.Ready = 0
-	for i := range d.o.Instances {
-		if pod, known := d.o.Instances[i].Pod.Get(); known && pod.Exists && pod.Ready && !pod.Terminating {
-			d.s.Ready++
-		}
-	}
-	d.s.State = d.clusterState()
+	slices.Sort(d.Status.InstanceNames)
+	d.Status.Diagnosis = d.diagnosis.name
+	d.CountReady()
+	d.Status.State = d.clusterState()
 	problem, stops := d.problem()
-	if p := d.o.Cluster.Problem; p != nil && d.s.Operation == nil {
-		d.block(core.Reason(p.Reason), p.Message)
+	if p := d.Cluster.Problem; p != nil && d.Status.Operation == nil {
+		d.Block(core.Reason(p.Reason), p.Message)
 	}
 	if stops {
-		d.block(core.RefusalProblem, problem)
+		d.Block(core.RefusalProblem, problem)
 	}
-	d.s.Phase = d.phase(problem)
-	d.s.Reason = strings.Join(append(d.sentence(problem), d.news...), "; ")
+	d.Status.Phase = d.phase(problem)
+	d.Status.Reason = d.Reason(problem, d.howItStands())
 }
 
-// sentence is the most important that can be said.
-func (d *decision) sentence(problem string) []string {
+// howItStands is what is told when there is nothing else to tell.
+func (d *decision) howItStands() string {
 	switch {
-	case d.blocked != nil:
-		d.tellBlocked()
-		return []string{d.blocked.Message}
-	case d.o.Cluster.Failed != "" && d.s.Phase != core.PhaseHealthy:
-		return []string{"could not " + d.o.Cluster.Failed + "; it is tried again"}
-	case d.doing != "":
-		return []string{d.doing}
-	case len(d.news) > 0:
-		return nil
-	case problem != "":
-		return []string{problem}
-	case d.s.Phase == core.PhaseHealthy && len(d.o.Instances) == 1:
-		return []string{d.s.Promotion.Instance + " takes writes"}
-	case d.s.Phase == core.PhaseHealthy:
-		return []string{fmt.Sprintf("%s takes writes; all %d instances are healthy", d.s.Promotion.Instance, len(d.o.Instances))}
+	case d.Status.Phase == core.PhaseHealthy && len(d.Instances) == 1:
+		return d.Status.Promotion.Instance + " takes writes"
+	case d.Status.Phase == core.PhaseHealthy:
+		return fmt.Sprintf("%s takes writes; all %d instances are healthy", d.Status.Promotion.Instance, len(d.Instances))
 	default:
-		return []string{"waiting for " + strings.Join(d.laggards(), ", ")}
-	}
-}
-
-// tellBlocked: every refusal is an event, once.
-func (d *decision) tellBlocked() {
-	before := d.o.Cluster.Status
-	if before.Phase != core.PhaseBlocked || !d.isSaid(d.blocked.Message) {
-		d.warn(core.Reason(d.blocked.Reason), d.blocked.Message)
+		return "waiting for " + strings.Join(d.laggards(), ", ")
 	}
 }
 
 // laggards names the instances that are not where they should be.
 func (d *decision) laggards() []string {
 	var names []string
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		r, known := in.Report.Get()
 		pod, _ := in.Pod.Get()
-		isPrimary := d.s.Promotion != nil && in.Name == d.s.Promotion.Instance
+		isPrimary := d.Status.Promotion != nil && in.Name == d.Status.Promotion.Instance
 		switch {
 		case !known:
 			names = append(names, in.Name+" (no answer)")
@@ -76,7 +52,7 @@ func (d *decision) laggards() []string {
 			names = append(names, in.Name+" (is being stopped)")
 		case r.State != core.Running || r.Server == nil:
 			names = append(names, fmt.Sprintf("%s (%s)", in.Name, r.State))
-		case !isPrimary && d.s.Promotion != nil && !streams(r, d.s.Promotion.Instance):
+		case !isPrimary && d.Status.Promotion != nil && !streams(r, d.Status.Promotion.Instance):
 			names = append(names, in.Name+" (does not replicate yet)")
 		case !isPrimary && !r.Server.SuperReadOnly:
 			names = append(names, in.Name+" (not read-only)")
@@ -91,21 +67,21 @@ func (d *decision) laggards() []string {
 }
 
 func (d *decision) phase(problem string) core.Phase {
-	op := d.s.Operation
+	op := d.Status.Operation
 	switch {
-	case d.blocked != nil:
+	case d.IsBlocked():
 		return core.PhaseBlocked
 	case op != nil && op.Kind == core.OperationFailover:
 		return core.PhaseFailover
 	case op != nil:
 		return core.PhaseSwitchover
-	case d.s.EstablishedAt.IsZero():
+	case d.Status.EstablishedAt.IsZero():
 		return core.PhaseProvisioning
-	case d.s.State == core.StateHealthy && !d.hangs && !d.outdated():
+	case d.Status.State == core.StateHealthy && !d.hangs && !d.IsOutdated():
 		return core.PhaseHealthy
-	case len(d.o.Instances) != d.o.Cluster.Wanted || d.joining():
+	case len(d.Instances) != d.Cluster.Wanted || d.IsJoining():
 		return core.PhaseScaling
-	case problem == "" && d.outdated():
+	case problem == "" && d.IsOutdated():
 		return core.PhaseUpdating
 	default:
 		return core.PhaseDegraded
@@ -114,27 +90,27 @@ func (d *decision) phase(problem string) core.Phase {
 
 // clusterState is the situation in MOCO's terms.
 func (d *decision) clusterState() core.ClusterState {
-	if d.s.Promotion == nil || d.s.EstablishedAt.IsZero() {
+	if d.Status.Promotion == nil || d.Status.EstablishedAt.IsZero() {
 		return core.StateIncomplete
 	}
-	healthy, withData, replicas := 0, 0, len(d.o.Instances)-1
-	primary := d.s.Promotion.Instance
+	healthy, withData, replicas := 0, 0, len(d.Instances)-1
+	primary := d.Status.Promotion.Instance
 	if !d.takesWrites() {
-		primary = d.s.CurrentPrimary
+		primary = d.Status.CurrentPrimary
 	}
-	others(d.o, primary, func(in *core.Instance) {
+	others(d.Observation, primary, func(in *core.Instance) {
 		r, ok := serving(in)
-		if !ok || slices.Contains(d.s.Diverged, in.Name) {
+		if !ok || slices.Contains(d.Status.Diverged, in.Name) {
 			return
 		}
 		withData++
-		if pod, _ := in.Pod.Get(); pod.Ready && !slices.Contains(d.s.Broken, in.Name) && r.Server.SuperReadOnly && streams(r, d.s.Promotion.Instance) {
+		if pod, _ := in.Pod.Get(); pod.Ready && !slices.Contains(d.Status.Broken, in.Name) && r.Server.SuperReadOnly && streams(r, d.Status.Promotion.Instance) {
 			healthy++
 		}
 	})
 	primaryServes := d.diagnosis.name == core.PrimaryHealthy
 	switch {
-	case primaryServes && healthy == replicas && len(d.o.Instances) == d.o.Cluster.Wanted && d.s.Ready == len(d.o.Instances):
+	case primaryServes && healthy == replicas && len(d.Instances) == d.Cluster.Wanted && d.Status.Ready == len(d.Instances):
 		return core.StateHealthy
 	case primaryServes && 2*healthy >= replicas:
 		return core.StateDegraded
@@ -152,45 +128,26 @@ func (d *decision) isStopped() bool {
 	return isFailing(d.diagnosis.name) || d.diagnosis.name == core.PrimaryPromoting || d.diagnosis.name == core.PrimaryFenced
 }
 
-// joining: an instance is on its way to its first data.
-func (d *decision) joining() bool {
-	for i := range d.o.Instances {
-		if r, known := d.o.Instances[i].Report.Get(); known && r.Data != core.DataPopulated && r.State != core.Failed {
-			return true
-		}
-	}
-	return false
-}
-
-func (d *decision) outdated() bool {
-	for i := range d.o.Instances {
-		if pod, known := d.o.Instances[i].Pod.Get(); known && pod.Exists && !pod.Current {
-			return true
-		}
-	}
-	return false
-}
-
 // problem finds what hinders an instance, in the words of whoever knows; stops
 // tells whether the cluster cannot take writes until it is mended.
 func (d *decision) problem() (text string, stops bool) {
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		if text := problemOf(in); text != "" {
 			r, known := in.Report.Get()
 			restarts := known && r.State == core.Stopped
-			return text, d.s.EstablishedAt.IsZero() && !restarts
+			return text, d.Status.EstablishedAt.IsZero() && !restarts
 		}
 	}
 	switch {
-	case len(d.s.Diverged) > 0:
-		return fmt.Sprintf("%s: transactions that the primary does not have; kept out of service", strings.Join(d.s.Diverged, ", ")), false
-	case len(d.s.Broken) > 0:
-		r, known := d.o.Instance(d.s.Broken[0]).Report.Get()
+	case len(d.Status.Diverged) > 0:
+		return fmt.Sprintf("%s: transactions that the primary does not have; kept out of service", strings.Join(d.Status.Diverged, ", ")), false
+	case len(d.Status.Broken) > 0:
+		r, known := d.Instance(d.Status.Broken[0]).Report.Get()
 		if !known {
-			return "replication of " + d.s.Broken[0] + " was broken when it was last heard", false
+			return "replication of " + d.Status.Broken[0] + " was broken when it was last heard", false
 		}
-		return "replication of " + d.s.Broken[0] + " is broken: " + replicationError(r), false
+		return "replication of " + d.Status.Broken[0] + " is broken: " + replicationError(r), false
 	default:
 		return "", false
 	}

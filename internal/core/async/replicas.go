@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -91,15 +92,15 @@ func (d *decision) judgeReplicas() {
 		return
 	}
 	trusted := d.isReference()
-	others(d.o, holder.Name, func(in *core.Instance) {
+	others(d.Observation, holder.Name, func(in *core.Instance) {
 		if r, known := in.Report.Get(); known {
 			d.judgeDivergence(in, r, holder, trusted)
 			d.judgeReplication(in.Name, r)
 		}
 	})
-	isOut := func(name string) bool { return d.o.Instance(name) == nil || name == holder.Name }
-	d.s.Diverged = slices.DeleteFunc(d.s.Diverged, isOut)
-	d.s.Broken = slices.DeleteFunc(d.s.Broken, isOut)
+	isOut := func(name string) bool { return d.Instance(name) == nil || name == holder.Name }
+	d.Status.Diverged = slices.DeleteFunc(d.Status.Diverged, isOut)
+	d.Status.Broken = slices.DeleteFunc(d.Status.Broken, isOut)
 }
 
 // isReference: what the holder has is the cluster's history by definition, while
@@ -111,9 +112,9 @@ func (d *decision) isReference() bool {
 		return true
 	case core.PrimaryDemoted:
 		r, serves := serving(d.holder())
-		p := d.s.Promotion
+		p := d.Status.Promotion
 		wasReady := !p.WritableSince.IsZero() || !p.RequiredGTID.IsEmpty()
-		return serves && wasReady && r.Server.Executed.Contains(p.RequiredGTID) && lostTransactions(d.o).IsEmpty()
+		return serves && wasReady && r.Server.Executed.Contains(p.RequiredGTID) && lostTransactions(d.Observation).IsEmpty()
 	default:
 		return false
 	}
@@ -128,19 +129,19 @@ func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *cor
 	if trusted {
 		extra, compared = errant(in, holder)
 	}
-	if r.ErrantEpoch == d.s.Promotion.Epoch {
+	if r.ErrantEpoch == d.Status.Promotion.Epoch {
 		extra = extra.Union(r.Errant)
 	}
-	if trusted && !slices.Contains(d.s.Diverged, in.Name) && mayBeErrant(in, holder) {
+	if trusted && !slices.Contains(d.Status.Diverged, in.Name) && mayBeErrant(in, holder) {
 		d.again(core.Refresh{Instance: holder.Name})
 	}
 	switch {
-	case saysEmpty(in):
-		d.s.Diverged = without(d.s.Diverged, in.Name)
+	case in.SaysEmpty():
+		d.Status.Diverged = draft.Without(d.Status.Diverged, in.Name)
 	case !extra.IsEmpty():
 		d.markDiverged(in.Name, extra)
 	case compared && d.takesWrites():
-		d.s.Diverged = without(d.s.Diverged, in.Name)
+		d.Status.Diverged = draft.Without(d.Status.Diverged, in.Name)
 	}
 }
 
@@ -157,32 +158,28 @@ func mayBeErrant(replica, primary *core.Instance) bool {
 }
 
 func (d *decision) markDiverged(name string, extra gtid.Set) {
-	if slices.Contains(d.s.Diverged, name) {
+	if slices.Contains(d.Status.Diverged, name) {
 		return
 	}
-	d.s.Diverged = append(d.s.Diverged, name)
-	slices.Sort(d.s.Diverged)
-	d.warn(core.ReasonDiverged, name+" holds transactions that the primary does not have: "+extra.Abbreviate(10)+
-		". It is kept read-only and out of every Service; its data is kept. Decide whether these transactions matter; kubectl cnmsql reinit "+d.o.Cluster.Name+" "+name+" throws them away and has it cloned anew")
+	d.Status.Diverged = append(d.Status.Diverged, name)
+	slices.Sort(d.Status.Diverged)
+	d.Warn(core.ReasonDiverged, name+" holds transactions that the primary does not have: "+extra.Abbreviate(10)+
+		". It is kept read-only and out of every Service; its data is kept. Decide whether these transactions matter; kubectl cnmsql reinit "+d.Cluster.Name+" "+name+" throws them away and has it cloned anew")
 }
 
 func (d *decision) judgeReplication(name string, r core.Report) {
 	sick := replicationError(r)
-	if r.FrozenBelow > d.s.Promotion.Epoch && r.Server != nil && r.Server.Replication != nil && r.Server.Replication.SQLError == "" && !r.NeedsReclone {
+	if r.FrozenBelow > d.Status.Promotion.Epoch && r.Server != nil && r.Server.Replication != nil && r.Server.Replication.SQLError == "" && !r.NeedsReclone {
 		sick = "" // it was told to receive nothing
 	}
 	switch {
 	case sick == "":
-		d.s.Broken = without(d.s.Broken, name)
-	case !slices.Contains(d.s.Broken, name):
-		d.s.Broken = append(d.s.Broken, name)
-		slices.Sort(d.s.Broken)
-		d.warn(core.ReasonBroken, "replication of "+name+" is broken: "+sick)
+		d.Status.Broken = draft.Without(d.Status.Broken, name)
+	case !slices.Contains(d.Status.Broken, name):
+		d.Status.Broken = append(d.Status.Broken, name)
+		slices.Sort(d.Status.Broken)
+		d.Warn(core.ReasonBroken, "replication of "+name+" is broken: "+sick)
 	}
-}
-
-func without(names []string, name string) []string {
-	return slices.DeleteFunc(names, func(n string) bool { return n == name })
 }
 
 // resume lets replicas receive again that withhold for a failover or a removal that
@@ -190,12 +187,12 @@ func without(names []string, name string) []string {
 // at this moment: the epoch that it speaks of begins instead, for the same
 // primary, by a write of the status that only one of two operators can do.
 func (d *decision) resume() {
-	p := d.s.Promotion
-	if d.diagnosis.name != core.PrimaryHealthy || d.s.Operation != nil || d.takesAway() {
+	p := d.Status.Promotion
+	if d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil || d.takesAway() {
 		return
 	}
 	victim, until := d.lastSurplus(), int64(0)
-	others(d.o, p.Instance, func(in *core.Instance) {
+	others(d.Observation, p.Instance, func(in *core.Instance) {
 		r, known := in.Report.Get()
 		// What it has seen counts as well: the promise may have gone with its data, and
 		// orders of an earlier epoch are refused all the same.
@@ -206,10 +203,10 @@ func (d *decision) resume() {
 	if until == 0 {
 		return
 	}
-	d.s.Epoch = max(d.nextEpoch(), until)
-	p.Epoch, p.WritableSince = d.s.Epoch, time.Time{}
-	d.tell(core.ReasonPrimaryContinues, fmt.Sprintf("%s stays the primary, in epoch %d: replicas had stopped receiving for a change that has not come about", p.Instance, p.Epoch))
-	d.plan.Again = true
+	d.Status.Epoch = max(d.nextEpoch(), until)
+	p.Epoch, p.WritableSince = d.Status.Epoch, time.Time{}
+	d.Tell(core.ReasonPrimaryContinues, fmt.Sprintf("%s stays the primary, in epoch %d: replicas had stopped receiving for a change that has not come about", p.Instance, p.Epoch))
+	d.Again = true
 }
 
 // isOf: the report is of the instance's present Pod, which stays.
@@ -221,7 +218,7 @@ func isOf(r core.Report, in *core.Instance) bool {
 
 // takesAway: this plan removes the data of an instance.
 func (d *decision) takesAway() bool {
-	return slices.ContainsFunc(d.plan.Effects, func(e core.Effect) bool {
+	return slices.ContainsFunc(d.Effects, func(e core.Effect) bool {
 		switch e.(type) {
 		case core.DeleteInstance, core.ReinitInstance:
 			return true

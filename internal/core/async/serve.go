@@ -3,8 +3,6 @@ package async
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -15,30 +13,20 @@ func (d *decision) join() {
 	if d.diagnosis.name != core.PrimaryHealthy {
 		return
 	}
-	busy := d.busyDonors()
+	busy := d.BusyDonors()
 	var begun, waiting []string
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
-		r, known := in.Report.Get()
-		if !known || r.State != core.AwaitingClone || r.Data != core.DataScratch || d.isSurplus(in) {
-			continue
-		}
+	for _, in := range d.Recipients() {
 		donor := d.donor(busy, in.Name)
 		if donor == "" {
 			waiting = append(waiting, in.Name)
 			continue
 		}
 		busy[donor] = true
-		d.do(core.CloneFrom{Instance: in.Name, Donor: donor, Epoch: d.s.Promotion.Epoch})
+		d.Do(core.CloneFrom{Instance: in.Name, Donor: donor, Epoch: d.Status.Promotion.Epoch})
+		r, _ := in.Report.Get()
 		begun = append(begun, in.Name+" from "+donor+lastClone(r))
 	}
-	if len(begun) > 0 {
-		d.announce(false, core.ReasonCloneStarted, "copying data: "+strings.Join(begun, ", "))
-	}
-	d.sayCloning()
-	if len(waiting) > 0 {
-		d.say(strings.Join(waiting, ", ") + ": waiting for a donor to copy data from")
-	}
+	d.SayClones(begun, waiting)
 }
 
 // lastClone tells why a clone is begun again.
@@ -49,46 +37,13 @@ func lastClone(r core.Report) string {
 	return " (the last attempt failed: " + r.Clone.Error + ")"
 }
 
-func (d *decision) busyDonors() map[string]bool {
-	busy := map[string]bool{}
-	for i := range d.o.Instances {
-		if r, known := d.o.Instances[i].Report.Get(); known && r.State == core.Cloning && r.Clone != nil {
-			d.markBusy(busy, r.Clone.Donor)
-		}
-	}
-	return busy
-}
-
-// sayCloning tells the progress in tenths, so that the status does not change
-// with every page that is copied.
-func (d *decision) sayCloning() {
-	var progress []string
-	for i := range d.o.Instances {
-		r, known := d.o.Instances[i].Report.Get()
-		if known && r.State == core.Cloning && r.Clone != nil {
-			progress = append(progress, strings.TrimSpace(fmt.Sprintf("%s %s %d%%", d.o.Instances[i].Name, strings.ToLower(r.Clone.Stage), r.Clone.Percent/10*10)))
-		}
-	}
-	if len(progress) > 0 {
-		d.say("copying data: " + strings.Join(progress, ", "))
-	}
-}
-
-func (d *decision) markBusy(busy map[string]bool, host string) {
-	for i := range d.o.Instances {
-		if isHostOf(host, d.o.Instances[i].Name) {
-			busy[d.o.Instances[i].Name] = true
-		}
-	}
-}
-
 func (d *decision) donor(busy map[string]bool, recipient string) string {
-	primary := d.s.Promotion.Instance
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	primary := d.Status.Promotion.Instance
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		r, ok := serving(in)
 		if ok && in.Name != primary && in.Name != recipient && !busy[in.Name] && !r.Terminating &&
-			streams(r, primary) && !slices.Contains(d.s.Diverged, in.Name) && d.mayDonate(in) {
+			streams(r, primary) && !slices.Contains(d.Status.Diverged, in.Name) && d.mayDonate(in) {
 			return in.Name
 		}
 	}
@@ -101,23 +56,23 @@ func (d *decision) donor(busy map[string]bool, recipient string) string {
 // mayDonate: under quorum an instance without data may have acknowledged what a
 // lagging replica does not hold; cloned from it, it would count as known without.
 func (d *decision) mayDonate(in *core.Instance) bool {
-	return d.o.Cluster.Durability.Mode != core.DurabilityQuorum || d.hasReached(in, d.holder())
+	return d.Cluster.Durability.Mode != core.DurabilityQuorum || d.hasReached(in, d.holder())
 }
 
 // acknowledge keeps the number of acknowledgements that commits wait for.
 func (d *decision) acknowledge() {
-	d.s.Durable, d.s.DurableMessage = "", ""
-	c := d.o.Cluster
-	n := len(d.o.Instances)
+	d.Status.Durable, d.Status.DurableMessage = "", ""
+	c := d.Cluster
+	n := len(d.Instances)
 	wished := c.Durability.Wished(n)
-	if d.s.Promotion == nil {
+	if d.Status.Promotion == nil {
 		return
 	}
 	holder := d.holder()
 	r, ok := serving(holder)
-	if !ok || !writable(r, d.s.Promotion) {
+	if !ok || !writable(r, d.Status.Promotion) {
 		if wished > 0 {
-			d.s.Durable, d.s.DurableMessage = core.DurableUnknown, "there is no writable primary that could be asked"
+			d.Status.Durable, d.Status.DurableMessage = core.DurableUnknown, "there is no writable primary that could be asked"
 		}
 		return
 	}
@@ -128,8 +83,8 @@ func (d *decision) acknowledge() {
 	attached := d.attached(r, holder.Name)
 	acks := c.Durability.Acks(n, attached, applied)
 	if acks != applied || acks > 0 && c.Durability.Mode == core.DurabilityQuorum && !r.Server.SemiSync.Blocks {
-		d.do(core.SetAcks{Instance: holder.Name, Epoch: d.s.Promotion.Epoch, Acks: acks})
-		d.announce(false, core.ReasonAcksChanged, fmt.Sprintf("commits on %s wait for %d of %d wished acknowledgements (%d before)", holder.Name, acks, wished, applied))
+		d.Do(core.SetAcks{Instance: holder.Name, Epoch: d.Status.Promotion.Epoch, Acks: acks})
+		d.Announce(false, core.ReasonAcksChanged, fmt.Sprintf("commits on %s wait for %d of %d wished acknowledgements (%d before)", holder.Name, acks, wished, applied))
 	}
 	sure := applied
 	if !r.Server.SemiSync.SourceActive || c.Durability.Mode == core.DurabilityQuorum && !r.Server.SemiSync.Blocks {
@@ -138,10 +93,10 @@ func (d *decision) acknowledge() {
 	d.noteGuarantee(min(acks, sure))
 	if attached < applied && c.Durability.Mode != core.DurabilityPreferred {
 		d.hangs = true
-		d.say(fmt.Sprintf("commits on %s wait for %d acknowledgements, and %d replicas are attached: writes hang until replicas are back", holder.Name, applied, attached))
+		d.Say(fmt.Sprintf("commits on %s wait for %d acknowledgements, and %d replicas are attached: writes hang until replicas are back", holder.Name, applied, attached))
 	}
 	if pod, known := holder.Pod.Get(); known && pod.Exists && !pod.Current {
-		d.s.Durable, d.s.DurableMessage = core.DurableUnknown, "the primary still runs with a former spec; how commits wait is certain when it has been restarted"
+		d.Status.Durable, d.Status.DurableMessage = core.DurableUnknown, "the primary still runs with a former spec; how commits wait is certain when it has been restarted"
 		return
 	}
 	d.tellDurable(r.Server.SemiSync, applied, wished)
@@ -151,8 +106,8 @@ func (d *decision) acknowledge() {
 // that many replicas. It is lowered before the primary waits for fewer, and raised
 // only when as many replicas hold all that was acknowledged with fewer.
 func (d *decision) noteGuarantee(sure int) {
-	p := d.s.Promotion
-	isQuorum := d.o.Cluster.Durability.Mode == core.DurabilityQuorum
+	p := d.Status.Promotion
+	isQuorum := d.Cluster.Durability.Mode == core.DurabilityQuorum
 	switch {
 	case sure < p.RequiredAcks:
 		p.RequiredAcks = sure
@@ -178,8 +133,8 @@ func (d *decision) isHeldBy(count int) bool {
 			return false
 		}
 		have := 0
-		others(d.o, holder.Name, func(in *core.Instance) {
-			if other, ok := serving(in); ok && streams(other, holder.Name) && !slices.Contains(d.s.Diverged, in.Name) && other.Server.Holds().Contains(r.Server.Executed) {
+		others(d.Observation, holder.Name, func(in *core.Instance) {
+			if other, ok := serving(in); ok && streams(other, holder.Name) && !slices.Contains(d.Status.Diverged, in.Name) && other.Server.Holds().Contains(r.Server.Executed) {
 				have++
 			}
 		})
@@ -194,9 +149,9 @@ func (d *decision) isHeldBy(count int) bool {
 // replicas themselves must say so.
 func (d *decision) attached(primary core.Report, name string) int {
 	n := 0
-	others(d.o, name, func(in *core.Instance) {
+	others(d.Observation, name, func(in *core.Instance) {
 		r, ok := serving(in)
-		if ok && streams(r, name) && r.Server.SemiSync.ReplicaEnabled && !slices.Contains(d.s.Diverged, in.Name) {
+		if ok && streams(r, name) && r.Server.SemiSync.ReplicaEnabled && !slices.Contains(d.Status.Diverged, in.Name) {
 			n++
 		}
 	})
@@ -210,41 +165,41 @@ func (d *decision) tellDurable(s core.SemiSync, applied, wished int) {
 	switch {
 	case wished == 0:
 	case applied > 0 && !s.SourceActive:
-		d.s.Durable, d.s.DurableMessage = core.DurableNo,
+		d.Status.Durable, d.Status.DurableMessage = core.DurableNo,
 			"semi-synchronous replication fell back to asynchronous, because replicas did not acknowledge in time: an acknowledged write may exist on the primary alone"
 	case applied < wished:
-		d.s.Durable, d.s.DurableMessage = core.DurableNo,
+		d.Status.Durable, d.Status.DurableMessage = core.DurableNo,
 			fmt.Sprintf("a commit waits for %d of %d wished acknowledgements", applied, wished)
 	default:
-		d.s.Durable, d.s.DurableMessage = core.DurableYes, fmt.Sprintf("a commit waits for %d acknowledgements", applied)
+		d.Status.Durable, d.Status.DurableMessage = core.DurableYes, fmt.Sprintf("a commit waits for %d acknowledgements", applied)
 	}
 }
 
 // route points writes at the primary by its name, and labels the Pods by role.
 // The label of an instance that cannot be asked is left as it is.
 func (d *decision) route() {
-	p := d.s.Promotion
+	p := d.Status.Promotion
 	if p == nil {
 		return
 	}
 	takesWrites := d.takesWrites()
 	mayLabel := takesWrites && !d.isRouting()
-	if routed, known := d.o.Cluster.Routed.Get(); known && takesWrites && routed != p.Instance {
-		d.do(core.RouteWrites{Instance: p.Instance})
+	if routed, known := d.Cluster.Routed.Get(); known && takesWrites && routed != p.Instance {
+		d.Do(core.RouteWrites{Instance: p.Instance})
 	}
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		pod, podKnown := in.Pod.Get()
 		r, known := in.Report.Get()
-		if !podKnown || !pod.Exists || pod.Terminating || !known || d.isEnding(in) {
+		if !podKnown || !pod.Exists || pod.Terminating || !known || d.IsEnding(in.Name) {
 			continue
 		}
 		if pod.DemoteRequested && takesWrites && in.Name != p.Instance {
-			d.do(core.ClearDemote{Instance: in.Name})
+			d.Do(core.ClearDemote{Instance: in.Name})
 		}
 		// Labels move endpoints, and kube-proxy holds a second change back for
 		// a second: until -rw leads to the one who takes writes, the next change is -rw's.
-		if !mayLabel && !slices.Contains(d.s.Diverged, in.Name) && !slices.Contains(d.s.Fenced, in.Name) && !d.mustReadHere(in, pod, r) {
+		if !mayLabel && !slices.Contains(d.Status.Diverged, in.Name) && !d.IsFenced(in.Name) && !d.mustReadHere(in, pod, r) {
 			continue
 		}
 		role := core.LabelPod{Instance: in.Name, Role: "replica"}
@@ -256,44 +211,26 @@ func (d *decision) route() {
 		}
 		role.Routable = d.routable(in, r)
 		if role.Role != "" && (pod.Role != role.Role || pod.Routable != role.Routable) {
-			d.do(role)
+			d.Do(role)
 		}
 	}
 }
 
-// labelPause is kept between a change of -rw and those of labels, which would
-// overtake it on their way to kube-proxy otherwise.
-const labelPause = 250 * time.Millisecond
-
 // isRouting: -rw has just been led to a new primary.
 func (d *decision) isRouting() bool {
-	p := d.s.Promotion
-	since := d.now().Sub(p.WritableSince)
-	if p.From == "" || p.WritableSince.IsZero() || since < 0 || since >= labelPause {
-		return false
-	}
-	d.recheckAt(p.WritableSince.Add(labelPause))
-	return true
-}
-
-// isEnding: this plan deletes the instance's Pod.
-func (d *decision) isEnding(in *core.Instance) bool {
-	return slices.ContainsFunc(d.plan.Effects, func(e core.Effect) bool {
-		pod, isPod := e.(core.DeletePod)
-		all, isAll := e.(core.DeleteInstance)
-		return isPod && pod.Instance == in.Name || isAll && all.Instance == in.Name
-	})
+	p := d.Status.Promotion
+	return p.From != "" && d.HoldsLabels(p.WritableSince)
 }
 
 func (d *decision) routable(in *core.Instance, r core.Report) bool {
-	if _, ok := serving(in); !ok || slices.Contains(d.s.Diverged, in.Name) {
+	if _, ok := serving(in); !ok || slices.Contains(d.Status.Diverged, in.Name) {
 		return false
 	}
-	if in.Name == d.s.Promotion.Instance {
+	if in.Name == d.Status.Promotion.Instance {
 		return true
 	}
 	if r.Lagging && !d.lastReader(in.Name) {
-		d.say(in.Name + " lags more than spec.readRouting.maxReplicationLag allows, and takes no reads")
+		d.Say(in.Name + " lags more than spec.readRouting.maxReplicationLag allows, and takes no reads")
 		return false
 	}
 	return r.Server.Replication != nil
@@ -307,10 +244,10 @@ func (d *decision) mustReadHere(in *core.Instance, pod core.Pod, r core.Report) 
 // lastReader: no other instance serves reads that are fresh enough.
 func (d *decision) lastReader(name string) bool {
 	last := true
-	others(d.o, name, func(in *core.Instance) {
+	others(d.Observation, name, func(in *core.Instance) {
 		r, ok := serving(in)
-		isPrimary := in.Name == d.s.Promotion.Instance && d.takesWrites()
-		if ok && !slices.Contains(d.s.Diverged, in.Name) && (isPrimary || r.Server.Replication != nil && !r.Lagging) {
+		isPrimary := in.Name == d.Status.Promotion.Instance && d.takesWrites()
+		if ok && !slices.Contains(d.Status.Diverged, in.Name) && (isPrimary || r.Server.Replication != nil && !r.Lagging) {
 			last = false
 		}
 	})

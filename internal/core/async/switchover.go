@@ -18,27 +18,20 @@ const (
 	catchUpAge = 2 * time.Second
 	// catchUpPace is how often the positions are held against each other.
 	catchUpPace = 200 * time.Millisecond
-	// routeQuiet is how long kube-proxy is busy with the deletion of a Pod: it lets the
-	// first change of endpoints through at once and those beside it a second later, and
-	// holds back for another second what comes then. The Pod is served meanwhile, as long
-	// as it is ready.
-	routeQuiet = 2500 * time.Millisecond
-	// leisure is how much time a Pod must be given to stop for that to be waited for.
-	leisure = 10 * time.Second
 )
 
 func (d *decision) inSwitchover() bool {
-	return d.s.Operation != nil && d.s.Operation.Kind == core.OperationSwitchover
+	return d.Status.Operation != nil && d.Status.Operation.Kind == core.OperationSwitchover
 }
 
 // switchoverWished: somebody wants another primary than the present one.
 func (d *decision) switchoverWished() bool {
-	return d.s.TargetPrimary != "" && d.s.TargetPrimary != d.s.Promotion.Instance
+	return d.Status.TargetPrimary != "" && d.Status.TargetPrimary != d.Status.Promotion.Instance
 }
 
 // beginSwitchover starts one if it was asked for, or if the primary has to go.
 func (d *decision) beginSwitchover() {
-	if d.s.Operation != nil {
+	if d.Status.Operation != nil {
 		return
 	}
 	pod, _ := d.holder().Pod.Get()
@@ -46,7 +39,7 @@ func (d *decision) beginSwitchover() {
 	switch {
 	case d.switchoverWished():
 		d.start(core.ReasonRequested)
-	case len(d.o.Instances) == 1:
+	case len(d.Instances) == 1:
 	case d.diagnosis.name == core.PrimaryTerminating:
 		d.handOver(core.ReasonPodTerminating)
 	case pod.DemoteRequested:
@@ -59,13 +52,13 @@ func (d *decision) beginSwitchover() {
 // handOver chooses a target because the primary has to go.
 func (d *decision) handOver(why core.Reason) {
 	var able []*core.Instance
-	others(d.o, d.s.Promotion.Instance, func(in *core.Instance) {
+	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
 		if d.refusesTarget(in.Name) == nil {
 			able = append(able, in)
 		}
 	})
 	if len(able) == 0 {
-		d.say(fmt.Sprintf("the primary %s has to go (%s), but no replica can take over yet", d.s.Promotion.Instance, why))
+		d.Say(fmt.Sprintf("the primary %s has to go (%s), but no replica can take over yet", d.Status.Promotion.Instance, why))
 		return
 	}
 	d.setTarget(slices.MinFunc(able, d.byFitness).Name)
@@ -78,7 +71,7 @@ func (d *decision) byFitness(a, b *core.Instance) int {
 	penalty := func(in *core.Instance) int {
 		pod, _ := in.Pod.Get()
 		node, _ := in.Node.Get()
-		return 8*btoi(d.isSurplus(in)) + 4*btoi(node.Draining) + 2*btoi(!pod.Current) + btoi(!pod.Ready)
+		return 8*btoi(d.IsSurplus(in)) + 4*btoi(node.Draining) + 2*btoi(!pod.Current) + btoi(!pod.Ready)
 	}
 	ra, _ := a.Report.Get()
 	rb, _ := b.Report.Get()
@@ -88,48 +81,48 @@ func (d *decision) byFitness(a, b *core.Instance) int {
 // start begins the switchover that somebody asked for. A refused wish is taken
 // back, so that it does not come true by surprise later.
 func (d *decision) start(why core.Reason) {
-	target := d.s.TargetPrimary
+	target := d.Status.TargetPrimary
 	no := d.refusesTarget(target)
 	if no == nil && !d.isReady(target) {
 		no = &core.Problem{Reason: string(core.RefusalTargetNotReady), Message: "its Pod is not ready"}
 	}
 	if no != nil {
-		d.warn(core.Reason(no.Reason), "switchover to "+target+" refused: "+no.Message)
-		d.setTarget(d.s.Promotion.Instance)
-		d.plan.Again = true
+		d.Warn(core.Reason(no.Reason), "switchover to "+target+" refused: "+no.Message)
+		d.setTarget(d.Status.Promotion.Instance)
+		d.Again = true
 		return
 	}
 	d.begin(why)
 }
 
 func (d *decision) isReady(name string) bool {
-	pod, known := d.o.Instance(name).Pod.Get()
+	pod, known := d.Instance(name).Pod.Get()
 	return known && pod.Ready
 }
 
 func (d *decision) begin(why core.Reason) {
-	op := &core.Operation{Kind: core.OperationSwitchover, Step: core.StepCatchUp, From: d.s.Promotion.Instance,
-		To: d.s.TargetPrimary, Reason: why, StartedAt: d.now()}
-	if d.o.Cluster.SwitchoverLimit > 0 {
-		op.Deadline = d.now().Add(d.o.Cluster.SwitchoverLimit)
+	op := &core.Operation{Kind: core.OperationSwitchover, Step: core.StepCatchUp, From: d.Status.Promotion.Instance,
+		To: d.Status.TargetPrimary, Reason: why, StartedAt: d.Now}
+	if d.Cluster.SwitchoverLimit > 0 {
+		op.Deadline = d.Now.Add(d.Cluster.SwitchoverLimit)
 	}
-	d.s.Operation = op
-	d.tell(why, fmt.Sprintf("switchover from %s to %s begins", op.From, op.To))
-	d.say("switching over from " + op.From + " to " + op.To)
-	d.plan.Again = true
+	d.Status.Operation = op
+	d.Tell(why, fmt.Sprintf("switchover from %s to %s begins", op.From, op.To))
+	d.Say("switching over from " + op.From + " to " + op.To)
+	d.Again = true
 }
 
 // refusesTarget tells why an instance cannot be switched to; nil when it can.
 func (d *decision) refusesTarget(name string) *core.Problem {
-	in := d.o.Instance(name)
+	in := d.Instance(name)
 	if in == nil {
 		return &core.Problem{Reason: string(core.RefusalTargetUnknown), Message: "the cluster has no such instance"}
 	}
 	if no := d.cannotLead(in); no != nil {
 		return no
 	}
-	if r, _ := in.Report.Get(); !streams(r, d.s.Promotion.Instance) {
-		return &core.Problem{Reason: string(core.RefusalTargetNotReplicating), Message: "it does not replicate from " + d.s.Promotion.Instance + " with both threads running"}
+	if r, _ := in.Report.Get(); !streams(r, d.Status.Promotion.Instance) {
+		return &core.Problem{Reason: string(core.RefusalTargetNotReplicating), Message: "it does not replicate from " + d.Status.Promotion.Instance + " with both threads running"}
 	}
 	return nil
 }
@@ -141,7 +134,7 @@ func (d *decision) cannotLead(in *core.Instance) *core.Problem {
 	switch {
 	case !in.Report.Known():
 		return &core.Problem{Reason: string(core.RefusalTargetNotReady), Message: "its manager does not answer"}
-	case slices.Contains(d.s.Diverged, in.Name):
+	case slices.Contains(d.Status.Diverged, in.Name):
 		return &core.Problem{Reason: string(core.RefusalTargetDiverged), Message: "it has transactions that the primary lacks"}
 	case !ok:
 		return &core.Problem{Reason: string(core.RefusalTargetNotReady), Message: fmt.Sprintf("its mysqld does not serve the cluster's data (%s)", r.State)}
@@ -155,9 +148,9 @@ func (d *decision) cannotLead(in *core.Instance) *core.Problem {
 
 // switchOver goes on with a switchover, from whichever step it stands at.
 func (d *decision) switchOver() {
-	op := d.s.Operation
-	if op.Step != core.StepReturn && !op.Deadline.IsZero() && d.now().Before(op.Deadline) {
-		d.recheckAt(op.Deadline)
+	op := d.Status.Operation
+	if op.Step != core.StepReturn && !op.Deadline.IsZero() && d.Now.Before(op.Deadline) {
+		d.RecheckAt(op.Deadline)
 	}
 	switch op.Step {
 	case core.StepCatchUp:
@@ -170,7 +163,7 @@ func (d *decision) switchOver() {
 }
 
 func (d *decision) isLate(op *core.Operation) bool {
-	return !op.Deadline.IsZero() && !d.now().Before(op.Deadline)
+	return !op.Deadline.IsZero() && !d.Now.Before(op.Deadline)
 }
 
 // catchUp lets the target come close while the old primary still takes writes.
@@ -178,60 +171,49 @@ func (d *decision) catchUp(op *core.Operation) {
 	no := d.refusesTarget(op.To)
 	switch {
 	case isFailing(d.diagnosis.name):
-		d.s.Operation = nil
+		d.Status.Operation = nil
 		d.failOver()
 	case d.diagnosis.name == core.PrimaryLostTransactions:
 		d.giveUp(core.RefusalLostTransactions, "the primary has lost transactions: "+d.diagnosis.says)
 	case no != nil:
 		d.giveUp(core.Reason(no.Reason), no.Message)
-	case d.s.TargetPrimary != op.To:
-		d.giveUp(core.ReasonRequested, "status.targetPrimary was changed to "+d.s.TargetPrimary)
+	case d.Status.TargetPrimary != op.To:
+		d.giveUp(core.ReasonRequested, "status.targetPrimary was changed to "+d.Status.TargetPrimary)
 	case d.isLate(op):
 		d.giveUp(core.RefusalDeadline, op.To+" did not catch up within spec.maxSwitchoverDelay")
-	case d.wouldWaitForRoute(op):
-		d.say(op.From + " still takes writes until writes can be led to " + op.To + " at once")
-		d.recheckAt(op.StartedAt.Add(routeQuiet))
+	case d.AwaitsRoute(op):
 	case d.isClose(op):
 		op.Step = core.StepDemote
 		d.demoteAndGrant(op)
 	}
 }
 
-// wouldWaitForRoute: the deletion of the primary's Pod has just changed the endpoints.
-// Writes that were stopped now would not reach the target before the next change is
-// let through. A start that lies ahead is of another operator's clock.
-func (d *decision) wouldWaitForRoute(op *core.Operation) bool {
-	since := d.now().Sub(op.StartedAt)
-	pod, _ := d.o.Instance(op.From).Pod.Get()
-	return pod.Terminating && pod.Grace >= leisure && since >= 0 && since < routeQuiet
-}
-
 // isClose: the target lacks little, or has all that the primary had a moment ago.
 // How much it seems to lack depends on which of the two was read first, and on a
 // busy machine that alone may be more than little.
 func (d *decision) isClose(op *core.Operation) bool {
-	from, to := d.o.Instance(op.From), d.o.Instance(op.To)
+	from, to := d.Instance(op.From), d.Instance(op.To)
 	source, answers := serving(from)
 	if !answers {
-		d.say("waiting for " + op.From + " to say what it holds")
+		d.Say("waiting for " + op.From + " to say what it holds")
 		return false
 	}
 	// Another operator's clock may be ahead of ours.
-	since := d.now().Add(-catchUpPace)
+	since := d.Now.Add(-catchUpPace)
 	if op.StartedAt.Before(since) {
 		since = op.StartedAt
 	}
 	if freshFrom, freshTo := d.fresh(from, since), d.fresh(to, since); !freshFrom || !freshTo {
-		d.say("switching over from " + op.From + " to " + op.To)
+		d.Say("switching over from " + op.From + " to " + op.To)
 		return false
 	}
 	target, _ := to.Report.Get()
 	if source.Server.Executed.Subtract(target.Server.Executed).Count() <= catchUpBacklog || d.hasReached(to, from) {
 		return true
 	}
-	d.say(fmt.Sprintf("%s still takes writes until %s lacks at most %d transactions", op.From, op.To, catchUpBacklog))
-	d.do(core.Refresh{Instance: op.From}, core.Refresh{Instance: op.To})
-	d.recheckAt(d.now().Add(catchUpPace))
+	d.Say(fmt.Sprintf("%s still takes writes until %s lacks at most %d transactions", op.From, op.To, catchUpBacklog))
+	d.Do(core.Refresh{Instance: op.From}, core.Refresh{Instance: op.To})
+	d.RecheckAt(d.Now.Add(catchUpPace))
 	return false
 }
 
@@ -241,7 +223,7 @@ func (d *decision) hasReached(target, source *core.Instance) bool {
 	t, _ := target.Report.Get()
 	for _, f := range append([]core.Fact[core.Report]{source.Report}, source.Earlier...) {
 		r, known := f.Get()
-		if known && r.Server != nil && target.Report.ReadAfter(f) && d.now().Sub(f.NotBefore()) <= catchUpAge &&
+		if known && r.Server != nil && target.Report.ReadAfter(f) && d.Now.Sub(f.NotBefore()) <= catchUpAge &&
 			t.Server.Executed.Contains(r.Server.Executed) {
 			return true
 		}
@@ -252,7 +234,7 @@ func (d *decision) hasReached(target, source *core.Instance) bool {
 // demoteAndGrant opens the read-only window and ends it with the target's promotion.
 func (d *decision) demoteAndGrant(op *core.Operation) {
 	next := d.nextEpoch()
-	proof, ok := prove(d.o, next)
+	proof, ok := prove(d.Observation, next)
 	r, answers := serving(d.holder())
 	switch {
 	case !ok && d.isLate(op) && d.diagnosis.name == core.PrimaryHealthy:
@@ -269,9 +251,9 @@ func (d *decision) demoteAndGrant(op *core.Operation) {
 		d.wayBack(op, proof, no)
 		return
 	}
-	tr, _ := d.o.Instance(op.To).Report.Get()
+	tr, _ := d.Instance(op.To).Report.Get()
 	d.grant(election{winner: op.To, podUID: tr.PodUID, node: tr.Node, holds: r.Server.Executed}, proof, d.promotionAcks())
-	d.say("promoting " + op.To)
+	d.Say("promoting " + op.To)
 }
 
 // cannotTakeOver tells why the target is not promoted after all, now that the old
@@ -280,14 +262,14 @@ func (d *decision) cannotTakeOver(op *core.Operation, final core.Report) string 
 	if d.isLate(op) {
 		return "spec.maxSwitchoverDelay has passed"
 	}
-	if in := d.o.Instance(op.To); in == nil {
+	if in := d.Instance(op.To); in == nil {
 		return "the cluster has no such instance any more"
 	} else if no := d.cannotLead(in); no != nil {
 		return no.Message
 	}
 	more := ""
-	others(d.o, op.From, func(in *core.Instance) {
-		if r, ok := serving(in); ok && !slices.Contains(d.s.Diverged, in.Name) && !final.Server.Executed.Contains(r.Server.Holds()) {
+	others(d.Observation, op.From, func(in *core.Instance) {
+		if r, ok := serving(in); ok && !slices.Contains(d.Status.Diverged, in.Name) && !final.Server.Executed.Contains(r.Server.Holds()) {
 			more = in.Name + " holds transactions that " + op.From + " does not have"
 		}
 	})
@@ -297,9 +279,9 @@ func (d *decision) cannotTakeOver(op *core.Operation, final core.Report) string 
 // becomeFailover: the old primary went away in the middle, or the new one did not
 // get there. Writes are stopped by then: nothing is waited for.
 func (d *decision) becomeFailover(prefer, why string) {
-	d.s.Operation = nil
+	d.Status.Operation = nil
 	d.beginFailover(why)
-	d.s.Operation.To, d.s.Operation.Step = prefer, core.StepProve
+	d.Status.Operation.To, d.Status.Operation.Step = prefer, core.StepProve
 	d.failOver()
 }
 
@@ -317,12 +299,12 @@ func (d *decision) awaitTarget(op *core.Operation) {
 	case isFailing(name):
 		d.becomeFailover(op.From, d.diagnosis.says)
 	case isLate && d.holder().Report.Known():
-		d.warn(core.RefusalDeadline, fmt.Sprintf("switchover to %s given up: it did not become writable within spec.maxSwitchoverDelay (%s)", op.To, d.promotionProgress()))
+		d.Warn(core.RefusalDeadline, fmt.Sprintf("switchover to %s given up: it did not become writable within spec.maxSwitchoverDelay (%s)", op.To, d.promotionProgress()))
 		d.becomeFailover(op.From, "it did not become writable in time")
 	case isLate || name != core.PrimaryPromoting:
-		d.block(core.RefusalNoProof, d.noProof(false))
+		d.Block(core.RefusalNoProof, d.noProof(false))
 	default:
-		d.say("waiting for " + d.s.Promotion.Instance + " to become writable: " + d.promotionProgress())
+		d.Say("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
 	}
 }
 
@@ -331,21 +313,21 @@ func (d *decision) awaitTarget(op *core.Operation) {
 func (d *decision) wayBack(op *core.Operation, proof proven, why string) {
 	e := d.ballot("", op.From).elect()
 	if e.refusal != "" {
-		d.block(e.refusal, "switchover to "+op.To+" failed ("+why+"), and nobody else can take writes: "+e.why)
+		d.Block(e.refusal, "switchover to "+op.To+" failed ("+why+"), and nobody else can take writes: "+e.why)
 		return
 	}
-	d.warn(core.RefusalDeadline, "switchover to "+op.To+" given up: "+why+"; "+e.winner+" is made writable instead")
+	d.Warn(core.RefusalDeadline, "switchover to "+op.To+" given up: "+why+"; "+e.winner+" is made writable instead")
 	d.grant(e, proof, d.promotionAcks())
 	op.Step, op.Deadline = core.StepReturn, time.Time{}
-	d.say("making " + e.winner + " writable again")
+	d.Say("making " + e.winner + " writable again")
 }
 
 // giveUp ends a switchover that has not begun to hurt.
 func (d *decision) giveUp(reason core.Reason, why string) {
-	d.warn(reason, "switchover to "+d.s.Operation.To+" given up: "+why)
-	d.s.Operation = nil
+	d.Warn(reason, "switchover to "+d.Status.Operation.To+" given up: "+why)
+	d.Status.Operation = nil
 	if reason != core.ReasonRequested {
-		d.setTarget(d.s.Promotion.Instance)
+		d.setTarget(d.Status.Promotion.Instance)
 	}
-	d.plan.Again = true
+	d.Again = true
 }

@@ -10,34 +10,22 @@ import (
 // fence keeps the list of members that a human takes out of the group. Nobody is
 // fenced whom the group needs for its majority.
 func (d *decision) fence() {
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
-		pod, known := in.Pod.Get()
-		if !known || !pod.Exists {
-			continue
-		}
-		switch is := slices.Contains(d.s.Fenced, in.Name); {
-		case pod.FencingRequested && !is:
-			if why := d.cannotSpare(in.Name, d.size()); why != "" {
-				d.block(core.RefusalFenceQuorum, in.Name+" is not fenced: "+why+"; take the fence off, or bring the others back first")
-				continue
-			}
-			d.s.Fenced = append(d.s.Fenced, in.Name)
-			d.tell(core.ReasonFenced, in.Name+" is fenced: it leaves the group, its mysqld runs on read-only")
-		case !pod.FencingRequested && is:
-			d.s.Fenced = without(d.s.Fenced, in.Name)
-			d.tell(core.ReasonUnfenced, in.Name+" is not fenced any more: it joins the group again")
+	for _, in := range d.FencingChanged() {
+		why := d.cannotSpare(in.Name, d.size())
+		switch {
+		case d.IsFenced(in.Name):
+			d.Unfence(in.Name, "it joins the group again")
+		case why != "":
+			d.Block(core.RefusalFenceQuorum, in.Name+" is not fenced: "+why+"; take the fence off, or bring the others back first")
+		default:
+			d.Fence(in.Name, "it leaves the group, its mysqld runs on read-only")
 		}
 	}
-	d.s.Fenced = slices.DeleteFunc(d.s.Fenced, func(name string) bool { return d.o.Instance(name) == nil })
-	slices.Sort(d.s.Fenced)
-	if !slices.Equal(d.s.Fenced, d.o.Cluster.Status.Fenced) {
-		d.plan.Again = true
-	}
+	d.TidyFenced()
 }
 
 // size is the number of members of which a majority is counted.
-func (d *decision) size() int { return max(len(d.o.Instances), d.g.ViewMax) }
+func (d *decision) size() int { return max(len(d.Instances), d.g.ViewMax) }
 
 // cannotSpare says why a member cannot be missed in a group of a size, "" when it can.
 // Members that are on their way out already are not counted on.
@@ -57,40 +45,38 @@ func (d *decision) cannotSpare(name string, size int) string {
 			online++
 		}
 	}
-	if online < majority(size) {
-		return fmt.Sprintf("%d of %d members would be left online, and %d are a majority", online, size, majority(size))
+	if online < core.Majority(size) {
+		return fmt.Sprintf("%d of %d members would be left online, and %d are a majority", online, size, core.Majority(size))
 	}
 	return ""
 }
 
 // isGoing: the member is fenced, stopped, or was told to leave.
 func (d *decision) isGoing(name string) bool {
-	in := d.o.Instance(name)
+	in := d.Instance(name)
 	pod, _ := in.Pod.Get()
 	r, heard := in.Report.Get()
-	return slices.Contains(d.s.Fenced, name) || pod.Terminating || heard && (r.Terminating || r.FrozenBelow > d.s.Epoch)
+	return d.IsFenced(name) || pod.Terminating || heard && (r.Terminating || r.FrozenBelow > d.Status.Epoch)
 }
 
 // reinit makes the data of members anew on a human's word, one after another.
 func (d *decision) reinit() {
-	for _, name := range d.o.Cluster.Reinit {
-		in := d.o.Instance(name)
+	for _, name := range d.Cluster.Reinit {
+		in := d.Instance(name)
 		switch {
 		case in == nil:
-			d.warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be made anew")
-			d.do(core.ClearReinit{Instance: name})
-		case d.isSurplus(in): // it is removed, and its data with it
-			d.do(core.ClearReinit{Instance: name})
-		case d.s.CurrentPrimary == name:
-			d.warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
-			d.do(core.ClearReinit{Instance: name})
-		case !d.seen.agreed || d.s.Operation != nil:
-			d.say("the data of " + name + " is made anew when the group has its quorum")
+			d.Warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be made anew")
+			d.Do(core.ClearReinit{Instance: name})
+		case d.IsSurplus(in): // it is removed, and its data with it
+			d.Do(core.ClearReinit{Instance: name})
+		case d.Status.CurrentPrimary == name:
+			d.Warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
+			d.Do(core.ClearReinit{Instance: name})
+		case !d.seen.agreed || d.Status.Operation != nil:
+			d.Say("the data of " + name + " is made anew when the group has its quorum")
 			return
 		case d.mayGo(in, "making the data of "+name+" anew"):
-			d.do(core.ReinitInstance{Instance: name}, core.ClearReinit{Instance: name})
-			d.s.Diverged = without(d.s.Diverged, name)
-			d.announce(false, core.ReasonReinit, "the data of "+name+" is deleted and made anew, as was asked for")
+			d.MakeAnew(name)
 			return
 		default:
 			return
@@ -101,15 +87,15 @@ func (d *decision) reinit() {
 // welcomeBack: a member that was asked to leave, and need not any more, joins again in
 // the next epoch.
 func (d *decision) welcomeBack() {
-	if d.o.Cluster.Group.ForceQuorum { // those who were told to leave make way for a group that is made anew
+	if d.Cluster.Group.ForceQuorum { // those who were told to leave make way for a group that is made anew
 		return
 	}
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if known && r.FrozenBelow > d.s.Epoch && !d.isSurplus(in) && !slices.Contains(d.o.Cluster.Reinit, in.Name) {
-			d.s.Epoch = r.FrozenBelow
-			d.plan.Again = true
+		if known && r.FrozenBelow > d.Status.Epoch && !d.IsSurplus(in) && !slices.Contains(d.Cluster.Reinit, in.Name) {
+			d.Status.Epoch = r.FrozenBelow
+			d.Again = true
 		}
 	}
 }
@@ -121,13 +107,13 @@ func (d *decision) mayGo(in *core.Instance, what string) bool {
 		return true
 	}
 	// It leaves for good, or until it has new data: the group is smaller without it.
-	if why := d.cannotSpare(in.Name, len(d.o.Instances)-1); why != "" {
-		d.say(what + " waits: " + why)
+	if why := d.cannotSpare(in.Name, len(d.Instances)-1); why != "" {
+		d.Say(what + " waits: " + why)
 		return false
 	}
-	if r, known := in.Report.Get(); known && r.FrozenBelow <= d.s.Epoch {
-		d.do(core.FreezeIO{Instance: in.Name, Epoch: d.s.Epoch + 1})
+	if r, known := in.Report.Get(); known && r.FrozenBelow <= d.Status.Epoch {
+		d.Do(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Epoch + 1})
 	}
-	d.say(what + ": it leaves the group")
+	d.Say(what + ": it leaves the group")
 	return false
 }

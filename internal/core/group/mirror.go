@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 )
 
 // mirror takes over what the group has decided.
@@ -19,8 +20,8 @@ func (d *decision) mirror() {
 	if !d.seen.agreed {
 		return
 	}
-	if !had && !d.o.Cluster.Status.EstablishedAt.IsZero() {
-		d.tell(core.ReasonQuorumRestored, fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online))
+	if !had && !d.Cluster.Status.EstablishedAt.IsZero() {
+		d.Tell(core.ReasonQuorumRestored, fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online))
 	}
 	d.takeBack()
 	d.g.ViewID = d.seen.viewID
@@ -36,14 +37,14 @@ func (d *decision) mirror() {
 func (d *decision) takeBack() {
 	var left []string
 	for _, name := range d.g.LeftOut {
-		in := d.o.Instance(name)
+		in := d.Instance(name)
 		// One that is still recovering counts in the size of the view already.
 		if m, listed := d.seen.members[name]; in == nil || listed && m.State != core.MemberUnreachable {
 			continue
 		}
 		left = append(left, name)
 		if v, known := viewOf(in); known && v.State == core.MemberOnline && v.HasQuorum() {
-			d.block(core.RefusalSplitBrain, fmt.Sprintf("%s, which the group went on without, is online in another group with a quorum: two groups may have taken writes. Stop %s, see what it holds that %s lacks, and make its data anew (kubectl cnmsql reinit)", name, name, d.seen.primary))
+			d.Block(core.RefusalSplitBrain, fmt.Sprintf("%s, which the group went on without, is online in another group with a quorum: two groups may have taken writes. Stop %s, see what it holds that %s lacks, and make its data anew (kubectl cnmsql reinit)", name, name, d.seen.primary))
 		}
 	}
 	d.g.LeftOut = left
@@ -56,7 +57,7 @@ func (d *decision) noteBootstrap() {
 		d.adopt(d.seen.primary)
 		return
 	}
-	in := d.o.Instance(d.s.TargetPrimary)
+	in := d.Instance(d.Status.TargetPrimary)
 	if in == nil {
 		return
 	}
@@ -65,50 +66,50 @@ func (d *decision) noteBootstrap() {
 		return
 	}
 	// The electorate is this one member, for nobody else may have joined.
-	d.seen = agreedOn(d.o, v)
+	d.seen = agreedOn(d.Observation, v)
 	d.adopt(in.Name)
 }
 
 func (d *decision) adopt(primary string) {
 	d.g.Bootstrapped = true
-	for i := range d.o.Instances { // orders of an earlier epoch would be refused
-		if r, known := d.o.Instances[i].Report.Get(); known {
-			d.s.Epoch = max(d.s.Epoch, r.SeenEpoch)
+	for i := range d.Instances { // orders of an earlier epoch would be refused
+		if r, known := d.Instances[i].Report.Get(); known {
+			d.Status.Epoch = max(d.Status.Epoch, r.SeenEpoch)
 		}
 	}
-	if d.s.EstablishedAt.IsZero() {
-		d.s.EstablishedAt = d.now()
+	if d.Status.EstablishedAt.IsZero() {
+		d.Status.EstablishedAt = d.Now
 	}
-	d.tell(core.ReasonGroupBootstrapped, primary+" has made the group "+d.g.Name)
-	d.plan.Again = true
+	d.Tell(core.ReasonGroupBootstrapped, primary+" has made the group "+d.g.Name)
+	d.Again = true
 }
 
 // follow mirrors the elected primary. The target moves with it: an old wish must not
 // move the primary back when its holder returns.
 func (d *decision) follow(primary string) {
-	if d.s.CurrentPrimary == primary {
+	if d.Status.CurrentPrimary == primary {
 		return
 	}
-	former := d.s.CurrentPrimary
-	op := d.s.Operation
-	d.s.CurrentPrimary, d.s.CurrentPrimaryAt = primary, d.now()
-	d.s.Epoch++
+	former := d.Status.CurrentPrimary
+	op := d.Status.Operation
+	d.Status.CurrentPrimary, d.Status.CurrentPrimaryAt = primary, d.Now
+	d.Status.Epoch++
 	switch {
 	case former == "":
-		d.tell(core.ReasonPrimaryEstablished, primary+" is the primary")
+		d.Tell(core.ReasonPrimaryEstablished, primary+" is the primary")
 	case op != nil && op.To == primary:
-		d.tell(core.ReasonPrimaryChanged, fmt.Sprintf("Switchover: %s is the primary now, after %s (%s), %.3fs", primary, former, op.Reason, d.now().Sub(op.StartedAt).Seconds()))
+		d.Tell(core.ReasonPrimaryChanged, fmt.Sprintf("Switchover: %s is the primary now, after %s (%s), %.3fs", primary, former, op.Reason, d.Now.Sub(op.StartedAt).Seconds()))
 	default:
-		d.s.LastFailover = d.now()
-		d.tell(core.ReasonFailoverObserved, fmt.Sprintf("the group has elected %s primary, after %s", primary, former))
+		d.Status.LastFailover = d.Now
+		d.Tell(core.ReasonFailoverObserved, fmt.Sprintf("the group has elected %s primary, after %s", primary, former))
 	}
 	if op != nil {
-		d.s.Operation = nil
+		d.Status.Operation = nil
 	}
-	if d.s.TargetPrimary != primary {
-		d.s.TargetPrimary, d.s.TargetPrimaryAt = primary, d.now()
+	if d.Status.TargetPrimary != primary {
+		d.Status.TargetPrimary, d.Status.TargetPrimaryAt = primary, d.Now
 	}
-	d.plan.Again = true
+	d.Again = true
 }
 
 // listMembers lists every instance as the group sees it, and where there is no
@@ -116,8 +117,8 @@ func (d *decision) follow(primary string) {
 func (d *decision) listMembers() {
 	before := d.g.Members
 	d.g.Members = nil
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		m := core.GroupMember{Instance: in.Name, State: core.MemberUnknown, Reachable: in.Report.Known()}
 		if v, known := viewOf(in); known {
 			m.State, m.Role = v.State, v.Role
@@ -157,23 +158,19 @@ func (d *decision) situation() string {
 
 // judge keeps the list of those who hold what the group lacks, by their own word.
 func (d *decision) judge() {
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		is := slices.Contains(d.s.Diverged, in.Name)
+		is := slices.Contains(d.Status.Diverged, in.Name)
 		switch {
 		case !known || r.Server == nil:
 		case !r.Errant.IsEmpty() && !is:
-			d.s.Diverged = append(d.s.Diverged, in.Name)
-			d.warn(core.ReasonDiverged, fmt.Sprintf("%s holds transactions that the group lacks (%s): it is kept out of the group, and its data is kept; kubectl cnmsql reinit makes it anew", in.Name, r.Errant.Abbreviate(4)))
+			d.Status.Diverged = append(d.Status.Diverged, in.Name)
+			d.Warn(core.ReasonDiverged, fmt.Sprintf("%s holds transactions that the group lacks (%s): it is kept out of the group, and its data is kept; kubectl cnmsql reinit makes it anew", in.Name, r.Errant.Abbreviate(4)))
 		case r.Errant.IsEmpty() && is:
-			d.s.Diverged = without(d.s.Diverged, in.Name)
+			d.Status.Diverged = draft.Without(d.Status.Diverged, in.Name)
 		}
 	}
-	d.s.Diverged = slices.DeleteFunc(d.s.Diverged, func(name string) bool { return d.o.Instance(name) == nil })
-	slices.Sort(d.s.Diverged)
-}
-
-func without(names []string, name string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
+	d.Status.Diverged = slices.DeleteFunc(d.Status.Diverged, func(name string) bool { return d.Instance(name) == nil })
+	slices.Sort(d.Status.Diverged)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -224,7 +225,7 @@ func (w *world) manage() {
 		case !s.Group.Bootstrapped && s.TargetPrimary == in.name && !in.was:
 			w.become([]string{in.name})
 		case s.Group.Bootstrapped && w.hasQuorum() && w.finds(in):
-			w.become(append(without(w.view, in.name), in.name))
+			w.become(append(draft.Without(w.view, in.name), in.name))
 		}
 	}
 }
@@ -277,7 +278,7 @@ func (w *world) note(e core.Effect) {
 	case core.RouteWrites:
 		w.cluster.Routed = core.Known(e.Instance, w.now, w.now)
 	case core.ClearReinit:
-		w.cluster.Reinit = without(w.cluster.Reinit, e.Instance)
+		w.cluster.Reinit = draft.Without(w.cluster.Reinit, e.Instance)
 	case core.ClearForceQuorum:
 		w.cluster.Group.ForceQuorum = false
 	case core.ClearDemote:

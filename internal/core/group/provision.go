@@ -3,22 +3,22 @@ package group
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 )
 
 // provision makes what is missing, replaces what has ended, and takes away what is too
 // much or out of date.
 func (d *decision) provision() {
-	if d.o.Cluster.Problem != nil {
+	if d.Cluster.Problem != nil {
 		return
 	}
 	d.grow()
-	for i := range d.o.Instances {
-		d.keep(&d.o.Instances[i])
+	for i := range d.Instances {
+		d.keep(&d.Instances[i])
 	}
-	if d.s.Operation == nil && !d.shrink() {
+	if d.Status.Operation == nil && !d.shrink() {
 		d.rollOut()
 	}
 }
@@ -29,36 +29,10 @@ func (d *decision) grow() {
 	if d.g.Bootstrapped && !d.seen.agreed {
 		return
 	}
-	have := map[int]bool{}
-	for i := range d.o.Instances {
-		have[d.o.Instances[i].Ordinal] = true
+	d.MakeInstances()
+	if n := d.Cluster.Wanted; n%2 == 0 && d.Status.EstablishedAt.IsZero() && len(d.Effects) > 0 {
+		d.Warn(core.ReasonEvenSize, fmt.Sprintf("a group of %d survives no more failures than one of %d: choose an odd number of instances", n, n-1))
 	}
-	for ordinal := 1; len(have) < d.o.Cluster.Wanted; ordinal++ {
-		if have[ordinal] {
-			continue
-		}
-		have[ordinal] = true
-		name := fmt.Sprintf("%s-%d", d.o.Cluster.Name, ordinal)
-		d.do(core.CreateVolume{Instance: name, Ordinal: ordinal}, core.CreatePod{Instance: name, Ordinal: ordinal})
-		if !slices.Contains(d.s.InstanceNames, name) {
-			d.tell(core.ReasonInstanceCreated, "making "+name)
-			d.s.InstanceNames = append(d.s.InstanceNames, name)
-		}
-		d.s.LatestOrdinal = max(d.s.LatestOrdinal, ordinal)
-	}
-	if n := d.o.Cluster.Wanted; n%2 == 0 && d.s.EstablishedAt.IsZero() && len(d.plan.Effects) > 0 {
-		d.warn(core.ReasonEvenSize, fmt.Sprintf("a group of %d survives no more failures than one of %d: choose an odd number of instances", n, n-1))
-	}
-}
-
-// isSurplus: there are more instances than wished, and this is one of those that go.
-func (d *decision) isSurplus(in *core.Instance) bool {
-	for i := d.o.Cluster.Wanted; i < len(d.o.Instances); i++ {
-		if d.o.Instances[i].Name == in.Name {
-			return true
-		}
-	}
-	return false
 }
 
 // keep gives an instance its volume and Pod back when they are known to be gone, and
@@ -69,18 +43,18 @@ func (d *decision) keep(in *core.Instance) {
 	r, known := in.Report.Get()
 	switch {
 	case !volKnown || !podKnown || pod.Terminating:
-	case !pod.Exists && (vol.Deleting || isGone(in) && d.isSurplus(in)):
+	case !pod.Exists && (vol.Deleting || in.IsGone() && d.IsSurplus(in)):
 	case !pod.Exists && !vol.Exists:
-		d.do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
+		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
 	case !pod.Exists:
-		d.do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
+		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated:
-		d.do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
-	case (!vol.Exists || vol.Deleting) && d.s.CurrentPrimary == in.Name && d.seen.isOnline(in.Name):
-		d.say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: it hands over before its Pod is deleted")
+		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
+	case (!vol.Exists || vol.Deleting) && d.Status.CurrentPrimary == in.Name && d.seen.isOnline(in.Name):
+		d.Say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: it hands over before its Pod is deleted")
 	case pod.Terminated, !vol.Exists, vol.Deleting,
 		!pod.Current && (pod.NeverStarted || pod.Waiting != nil || known && r.State == core.Failed):
-		d.do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
+		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
 }
 
@@ -96,17 +70,17 @@ func (d *decision) shrink() bool {
 	r, known := victim.Report.Get()
 	switch {
 	case !d.seen.agreed:
-		d.block(core.RefusalScaleQuorum, victim.Name+" is not removed: it is not known whether the group has a majority; bring its members back, or set spec.instances back")
+		d.Block(core.RefusalScaleQuorum, victim.Name+" is not removed: it is not known whether the group has a majority; bring its members back, or set spec.instances back")
 	case victim.Name == d.seen.primary:
 		d.handOver(core.ReasonScaleDown)
-	case isLeaving(victim):
-		d.say(what)
-	case slices.Contains(d.s.Diverged, victim.Name):
-		d.block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; delete its Pod and PersistentVolumeClaim yourself if they do not matter")
-	case !known && !hasNoData(victim) && !neverRan(victim):
-		d.say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
-	case known && !hasNoData(victim) && r.Server == nil:
-		d.say("waiting for mysqld of " + victim.Name + ", which is to be removed")
+	case victim.IsLeaving():
+		d.Say(what)
+	case slices.Contains(d.Status.Diverged, victim.Name):
+		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; delete its Pod and PersistentVolumeClaim yourself if they do not matter")
+	case !known && !victim.SaysEmpty() && !neverRan(victim):
+		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
+	case known && !victim.SaysEmpty() && r.Server == nil:
+		d.Say("waiting for mysqld of " + victim.Name + ", which is to be removed")
 	case d.mayGo(victim, what):
 		d.remove(victim)
 	}
@@ -124,19 +98,19 @@ func neverRan(in *core.Instance) bool {
 // forgotten on the way, and the majority is counted without them.
 func (d *decision) victim() *core.Instance {
 	var last, outside *core.Instance
-	for i := max(d.o.Cluster.Wanted, 1); i < len(d.o.Instances); i++ {
-		in := &d.o.Instances[i]
-		if !isGone(in) {
+	for i := max(d.Cluster.Wanted, 1); i < len(d.Instances); i++ {
+		in := &d.Instances[i]
+		if !in.IsGone() {
 			last = in
 			if _, inside := d.seen.members[in.Name]; !inside && in.Report.Known() {
 				outside = in
 			}
 			continue
 		}
-		if slices.Contains(d.s.InstanceNames, in.Name) {
-			d.s.InstanceNames = without(d.s.InstanceNames, in.Name)
-			d.g.ViewMax = min(d.g.ViewMax, max(len(d.s.InstanceNames), len(d.seen.members)))
-			d.plan.Again = true
+		if slices.Contains(d.Status.InstanceNames, in.Name) {
+			d.Status.InstanceNames = draft.Without(d.Status.InstanceNames, in.Name)
+			d.g.ViewMax = min(d.g.ViewMax, max(len(d.Status.InstanceNames), len(d.seen.members)))
+			d.Again = true
 		}
 	}
 	d.countWithoutRemoved()
@@ -150,30 +124,25 @@ func (d *decision) victim() *core.Instance {
 // more. Nobody else makes the number smaller.
 func (d *decision) countWithoutRemoved() {
 	if d.seen.agreed {
-		d.g.ViewMax = min(d.g.ViewMax, max(len(d.s.InstanceNames), len(d.seen.members)))
+		d.g.ViewMax = min(d.g.ViewMax, max(len(d.Status.InstanceNames), len(d.seen.members)))
 	}
 }
 
 func (d *decision) remove(victim *core.Instance) {
-	d.do(core.DeleteInstance{Instance: victim.Name, Reason: core.ReasonScaleDown})
-	d.say("removing " + victim.Name)
-	if slices.Contains(d.o.Cluster.Status.InstanceNames, victim.Name) {
-		d.tell(core.ReasonInstanceRemoved, "removing "+victim.Name+" and its volume: spec.instances was lowered")
-		if left := len(d.s.InstanceNames) - 1; left%2 == 0 && left == d.o.Cluster.Wanted {
-			d.warn(core.ReasonEvenSize, fmt.Sprintf("a group of %d survives no more failures than one of %d: choose an odd number of instances", left, left-1))
-		}
+	isNew := d.RemoveInstance(victim)
+	if left := len(d.Status.InstanceNames); isNew && left%2 == 0 && left == d.Cluster.Wanted {
+		d.Warn(core.ReasonEvenSize, fmt.Sprintf("a group of %d survives no more failures than one of %d: choose an odd number of instances", left, left-1))
 	}
-	d.s.InstanceNames = without(d.s.InstanceNames, victim.Name)
 	d.countWithoutRemoved()
 }
 
 // settled: everybody is online and ready. Only then is anything restarted on purpose.
 func (d *decision) settled() bool {
-	if !d.seen.agreed || d.seen.primary == "" || d.s.TargetPrimary != d.s.CurrentPrimary {
+	if !d.seen.agreed || d.seen.primary == "" || d.Status.TargetPrimary != d.Status.CurrentPrimary {
 		return false
 	}
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		if pod, _ := in.Pod.Get(); !d.seen.isOnline(in.Name) || !pod.Ready || pod.Terminating {
 			return false
 		}
@@ -188,16 +157,15 @@ func (d *decision) rollOut() {
 		return
 	}
 	var outdated []*core.Instance
-	for i := range d.o.Instances {
-		if pod, known := d.o.Instances[i].Pod.Get(); known && pod.Exists && !pod.Current {
-			outdated = append(outdated, &d.o.Instances[i])
+	for i := range d.Instances {
+		if pod, known := d.Instances[i].Pod.Get(); known && pod.Exists && !pod.Current {
+			outdated = append(outdated, &d.Instances[i])
 		}
 	}
 	for _, in := range outdated {
-		if in.Name != d.seen.primary || len(d.o.Instances) == 1 {
+		if in.Name != d.seen.primary || len(d.Instances) == 1 {
 			pod, _ := in.Pod.Get()
-			d.do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonRollout})
-			d.announce(false, core.ReasonInstanceRestarted, "restarting "+in.Name+": its Pod is made anew from the changed spec")
+			d.Restart(in, pod)
 			return
 		}
 	}
@@ -212,36 +180,25 @@ func (d *decision) join() {
 	if !d.seen.agreed || d.seen.primary == "" {
 		return
 	}
-	busy := d.busyDonors()
+	busy := d.BusyDonors()
 	var begun, waiting []string
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
-		r, known := in.Report.Get()
-		if !known || r.State != core.AwaitingClone || r.Data != core.DataScratch || d.isSurplus(in) {
-			continue
-		}
+	for _, in := range d.Recipients() {
 		donor := d.donor(busy)
 		if donor == "" {
 			waiting = append(waiting, in.Name)
 			continue
 		}
 		busy[donor] = true
-		d.do(core.CloneFrom{Instance: in.Name, Donor: donor, Epoch: d.s.Epoch})
+		d.Do(core.CloneFrom{Instance: in.Name, Donor: donor, Epoch: d.Status.Epoch})
 		begun = append(begun, in.Name+" from "+donor)
 	}
-	if len(begun) > 0 {
-		d.announce(false, core.ReasonCloneStarted, "copying data: "+strings.Join(begun, ", "))
-	}
-	d.sayCloning()
-	if len(waiting) > 0 {
-		d.say(strings.Join(waiting, ", ") + ": waiting for a donor to copy data from")
-	}
+	d.SayClones(begun, waiting)
 }
 
 func (d *decision) donor(busy map[string]bool) string {
-	for i := range d.o.Instances {
-		name := d.o.Instances[i].Name
-		r, known := d.o.Instances[i].Report.Get()
+	for i := range d.Instances {
+		name := d.Instances[i].Name
+		r, known := d.Instances[i].Report.Get()
 		if d.seen.isOnline(name) && known && !r.Terminating && name != d.seen.primary && !busy[name] {
 			return name
 		}
@@ -250,35 +207,4 @@ func (d *decision) donor(busy map[string]bool) string {
 		return d.seen.primary
 	}
 	return ""
-}
-
-func (d *decision) busyDonors() map[string]bool {
-	busy := map[string]bool{}
-	for i := range d.o.Instances {
-		r, known := d.o.Instances[i].Report.Get()
-		if !known || r.State != core.Cloning || r.Clone == nil {
-			continue
-		}
-		for j := range d.o.Instances {
-			if name := d.o.Instances[j].Name; isHostOf(r.Clone.Donor, name) {
-				busy[name] = true
-			}
-		}
-	}
-	return busy
-}
-
-// sayCloning tells the progress in tenths, so that the status does not change with
-// every page that is copied.
-func (d *decision) sayCloning() {
-	var progress []string
-	for i := range d.o.Instances {
-		r, known := d.o.Instances[i].Report.Get()
-		if known && r.State == core.Cloning && r.Clone != nil {
-			progress = append(progress, strings.TrimSpace(fmt.Sprintf("%s %s %d%%", d.o.Instances[i].Name, strings.ToLower(r.Clone.Stage), r.Clone.Percent/10*10)))
-		}
-	}
-	if len(progress) > 0 {
-		d.say("copying data: " + strings.Join(progress, ", "))
-	}
 }

@@ -9,28 +9,23 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// labelPause is kept between a change of -rw and those of labels, which would overtake
-// it on their way to kube-proxy otherwise.
-const labelPause = 250 * time.Millisecond
-
 // route points writes at the primary by its name, and labels the Pods by what the
 // group says of them. Who is known not to be online is in no Service.
 func (d *decision) route() {
-	if routed, known := d.o.Cluster.Routed.Get(); known && d.seen.agreed && d.seen.primary != "" && routed != d.seen.primary {
-		d.do(core.RouteWrites{Instance: d.seen.primary})
+	if routed, known := d.Cluster.Routed.Get(); known && d.seen.agreed && d.seen.primary != "" && routed != d.seen.primary {
+		d.Do(core.RouteWrites{Instance: d.seen.primary})
 	}
-	if since := d.now().Sub(d.s.CurrentPrimaryAt); d.seen.agreed && since >= 0 && since < labelPause {
-		d.recheckAt(d.s.CurrentPrimaryAt.Add(labelPause))
+	if d.seen.agreed && d.HoldsLabels(d.Status.CurrentPrimaryAt) {
 		return
 	}
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		pod, known := in.Pod.Get()
-		if !known || !pod.Exists || pod.Terminating || d.isEnding(in.Name) {
+		if !known || !pod.Exists || pod.Terminating || d.IsEnding(in.Name) {
 			continue
 		}
 		if pod.DemoteRequested && d.seen.agreed && d.seen.primary != "" && d.seen.primary != in.Name {
-			d.do(core.ClearDemote{Instance: in.Name})
+			d.Do(core.ClearDemote{Instance: in.Name})
 		}
 		label := core.LabelPod{Instance: in.Name, Role: pod.Role, Routable: pod.Routable}
 		v, heard := viewOf(in)
@@ -45,68 +40,54 @@ func (d *decision) route() {
 			label.Routable = false
 		}
 		if label.Role != "" && (label.Role != pod.Role || label.Routable != pod.Routable) {
-			d.do(label)
+			d.Do(label)
 		}
 	}
-}
-
-// isEnding: this plan deletes the instance's Pod.
-func (d *decision) isEnding(name string) bool {
-	return slices.ContainsFunc(d.plan.Effects, func(e core.Effect) bool {
-		pod, isPod := e.(core.DeletePod)
-		all, isAll := e.(core.DeleteInstance)
-		return isPod && pod.Instance == name || isAll && all.Instance == name
-	})
 }
 
 // publish puts the cluster's situation in words.
 func (d *decision) publish() {
-	slices.Sort(d.s.InstanceNames)
-	d.s.Diagnosis = d.diagnosis()
-	d.s.Ready = 0
-	for i := range d.o.Instances {
-		if pod, known := d.o.Instances[i].Pod.Get(); known && pod.Exists && pod.Ready && !pod.Terminating {
-			d.s.Ready++
-		}
-	}
-	d.s.State = d.state()
+	slices.Sort(d.Status.InstanceNames)
+	d.Status.Diagnosis = d.diagnosis()
+	d.CountReady()
+	d.Status.State = d.state()
 	d.noteFailing()
 	problem := d.problem()
-	switch p := d.o.Cluster.Problem; {
+	switch p := d.Cluster.Problem; {
 	case d.g.Bootstrapped && !d.seen.agreed:
 		d.blockLost()
 	case p != nil:
-		d.block(core.Reason(p.Reason), p.Message)
+		d.Block(core.Reason(p.Reason), p.Message)
 	case problem != "" && !d.g.Bootstrapped:
-		d.block(core.RefusalProblem, problem)
+		d.Block(core.RefusalProblem, problem)
 	}
-	d.s.Phase = d.phase()
-	d.s.Reason = strings.Join(append(d.sentence(problem), d.news...), "; ")
+	d.Status.Phase = d.phase()
+	d.Status.Reason = d.Reason(problem, d.howItStands())
 }
 
 // noteFailing: since when there has been nobody who takes writes.
 func (d *decision) noteFailing() {
 	switch {
-	case d.s.Diagnosis == core.PrimaryHealthy || d.s.Diagnosis == core.DiagnosisNone:
-		d.s.FailingSince = time.Time{}
-	case d.s.FailingSince.IsZero():
-		d.s.FailingSince = d.now()
+	case d.Status.Diagnosis == core.PrimaryHealthy || d.Status.Diagnosis == core.DiagnosisNone:
+		d.Status.FailingSince = time.Time{}
+	case d.Status.FailingSince.IsZero():
+		d.Status.FailingSince = d.Now
 	}
 }
 
 // blockLost says what a human can do.
 func (d *decision) blockLost() {
 	all := true
-	for i := range d.o.Instances {
-		all = all && hasNoData(&d.o.Instances[i])
+	for i := range d.Instances {
+		all = all && d.Instances[i].SaysEmpty()
 	}
 	switch {
-	case all && len(d.o.Instances) > 0:
-		d.block(core.RefusalGroupWithoutData, "the group was made, and no instance has its data any more: restore a backup into a new Cluster; this one is never initialised anew")
+	case all && len(d.Instances) > 0:
+		d.Block(core.RefusalGroupWithoutData, "the group was made, and no instance has its data any more: restore a backup into a new Cluster; this one is never initialised anew")
 	case d.seen.lost:
-		d.block(core.RefusalQuorumLost, fmt.Sprintf("the group has lost its quorum (%s): writes wait. Bring the members back; if they are gone for good, see kubectl cnmsql group recover %s", d.situation(), d.o.Cluster.Name))
+		d.Block(core.RefusalQuorumLost, fmt.Sprintf("the group has lost its quorum (%s): writes wait. Bring the members back; if they are gone for good, see kubectl cnmsql group recover %s", d.situation(), d.Cluster.Name))
 	default:
-		d.block(core.RefusalMembersUnknown, fmt.Sprintf("too few members can be asked to tell whether the group has its quorum (%s): nothing is done", d.situation()))
+		d.Block(core.RefusalMembersUnknown, fmt.Sprintf("too few members can be asked to tell whether the group has its quorum (%s): nothing is done", d.situation()))
 	}
 }
 
@@ -130,7 +111,7 @@ func (d *decision) state() core.ClusterState {
 	switch {
 	case !d.g.Bootstrapped:
 		return core.StateIncomplete
-	case d.seen.agreed && d.seen.primary != "" && d.seen.online == d.o.Cluster.Wanted && len(d.o.Instances) == d.o.Cluster.Wanted && d.s.Ready == len(d.o.Instances):
+	case d.seen.agreed && d.seen.primary != "" && d.seen.online == d.Cluster.Wanted && len(d.Instances) == d.Cluster.Wanted && d.Status.Ready == len(d.Instances):
 		return core.StateHealthy
 	case d.seen.agreed && d.seen.primary != "":
 		return core.StateDegraded
@@ -143,69 +124,38 @@ func (d *decision) state() core.ClusterState {
 
 func (d *decision) phase() core.Phase {
 	switch {
-	case d.blocked != nil:
+	case d.IsBlocked():
 		return core.PhaseBlocked
-	case d.s.Operation != nil:
+	case d.Status.Operation != nil:
 		return core.PhaseSwitchover
 	case !d.g.Bootstrapped:
 		return core.PhaseProvisioning
-	case d.s.Diagnosis == core.GroupElecting:
+	case d.Status.Diagnosis == core.GroupElecting:
 		return core.PhaseFailover
-	case len(d.o.Instances) != d.o.Cluster.Wanted || d.joining():
+	case len(d.Instances) != d.Cluster.Wanted || d.IsJoining():
 		return core.PhaseScaling
-	case d.outdated():
+	case d.IsOutdated():
 		return core.PhaseUpdating
-	case d.s.State == core.StateHealthy:
+	case d.Status.State == core.StateHealthy:
 		return core.PhaseHealthy
 	default:
 		return core.PhaseDegraded
 	}
 }
 
-// joining: an instance is on its way to its first data.
-func (d *decision) joining() bool {
-	return slices.ContainsFunc(d.o.Instances, func(in core.Instance) bool {
-		r, known := in.Report.Get()
-		return known && r.Data != core.DataPopulated && r.State != core.Failed
-	})
-}
-
-func (d *decision) outdated() bool {
-	return slices.ContainsFunc(d.o.Instances, func(in core.Instance) bool {
-		pod, known := in.Pod.Get()
-		return known && pod.Exists && !pod.Current
-	})
-}
-
-// sentence is the most important that can be said.
-func (d *decision) sentence(problem string) []string {
-	switch {
-	case d.blocked != nil:
-		before := d.o.Cluster.Status
-		if before.Phase != core.PhaseBlocked || !strings.Contains(before.Reason, d.blocked.Message) {
-			d.warn(core.Reason(d.blocked.Reason), d.blocked.Message)
-		}
-		return []string{d.blocked.Message}
-	case d.o.Cluster.Failed != "" && d.s.Phase != core.PhaseHealthy:
-		return []string{"could not " + d.o.Cluster.Failed + "; it is tried again"}
-	case d.doing != "":
-		return []string{d.doing}
-	case len(d.news) > 0:
-		return nil
-	case problem != "":
-		return []string{problem}
-	case d.s.Phase == core.PhaseHealthy:
-		return []string{fmt.Sprintf("%s is the primary; all %d members are online", d.seen.primary, d.seen.online)}
-	default:
-		return []string{"waiting for " + strings.Join(d.laggards(), ", ")}
+// howItStands is what is told when there is nothing else to tell.
+func (d *decision) howItStands() string {
+	if d.Status.Phase == core.PhaseHealthy {
+		return fmt.Sprintf("%s is the primary; all %d members are online", d.seen.primary, d.seen.online)
 	}
+	return "waiting for " + strings.Join(d.laggards(), ", ")
 }
 
 // laggards names the instances that are not where they should be.
 func (d *decision) laggards() []string {
 	var names []string
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		r, known := in.Report.Get()
 		pod, _ := in.Pod.Get()
 		switch {
@@ -229,8 +179,8 @@ func (d *decision) laggards() []string {
 
 // problem finds what hinders an instance, in the words of whoever knows.
 func (d *decision) problem() string {
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		r, known := in.Report.Get()
 		pod, _ := in.Pod.Get()
 		vol, _ := in.Volume.Get()
@@ -243,8 +193,8 @@ func (d *decision) problem() string {
 			return in.Name + ": " + pod.Waiting.Reason + ": " + pod.Waiting.Message
 		}
 	}
-	if len(d.s.Diverged) > 0 {
-		return strings.Join(d.s.Diverged, ", ") + ": transactions that the group does not have; kept out of it and of every Service"
+	if len(d.Status.Diverged) > 0 {
+		return strings.Join(d.Status.Diverged, ", ") + ": transactions that the group does not have; kept out of it and of every Service"
 	}
 	return ""
 }

@@ -14,11 +14,11 @@ import (
 // so that it is not carried out in another situation.
 func (d *decision) recoverQuorum() {
 	if only := d.onlyMember(); only != "" {
-		d.do(core.RebootGroup{Instance: only, Epoch: d.s.Epoch})
-		d.announce(false, core.ReasonGroupAlone, only+" is the only member there is, and makes the group again after a restart")
+		d.Do(core.RebootGroup{Instance: only, Epoch: d.Status.Epoch})
+		d.Announce(false, core.ReasonGroupAlone, only+" is the only member there is, and makes the group again after a restart")
 		return
 	}
-	if !d.o.Cluster.Group.ForceQuorum {
+	if !d.Cluster.Group.ForceQuorum {
 		return
 	}
 	switch {
@@ -37,13 +37,13 @@ func (d *decision) recoverQuorum() {
 // Nobody else can hold anything, so that no human is needed; "" where there are, or
 // were, others.
 func (d *decision) onlyMember() string {
-	if !d.g.Bootstrapped || d.seen.agreed || len(d.o.Instances) != 1 || d.g.ViewMax > 1 || len(d.g.LeftOut) > 0 {
+	if !d.g.Bootstrapped || d.seen.agreed || len(d.Instances) != 1 || d.g.ViewMax > 1 || len(d.g.LeftOut) > 0 {
 		return ""
 	}
-	in := &d.o.Instances[0]
+	in := &d.Instances[0]
 	r, known := in.Report.Get()
 	v, _ := viewOf(in)
-	if !known || r.Server == nil || r.Data != core.DataPopulated || v.State != core.MemberOffline || slices.Contains(d.s.Fenced, in.Name) {
+	if !known || r.Server == nil || r.Data != core.DataPopulated || v.State != core.MemberOffline || d.IsFenced(in.Name) {
 		return ""
 	}
 	return in.Name
@@ -71,9 +71,9 @@ func (d *decision) dissolve(survivors []*core.Instance, more string) {
 		return
 	}
 	for _, in := range survivors {
-		d.do(core.FreezeIO{Instance: in.Name, Epoch: d.s.Epoch + 1})
+		d.Do(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Epoch + 1})
 	}
-	d.say(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the group, and it is made anew", more))
+	d.Say(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the group, and it is made anew", more))
 }
 
 // holdsMore names an instance that is not online and holds what the survivors lack; "" if
@@ -85,10 +85,10 @@ func (d *decision) holdsMore(survivors []*core.Instance) string {
 			held = held.Union(r.Server.Holds())
 		}
 	}
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if known && r.Server != nil && r.Data == core.DataPopulated && !slices.Contains(d.s.Diverged, in.Name) && !held.Contains(r.Server.Holds()) {
+		if known && r.Server != nil && r.Data == core.DataPopulated && !slices.Contains(d.Status.Diverged, in.Name) && !held.Contains(r.Server.Holds()) {
 			return in.Name
 		}
 	}
@@ -96,15 +96,15 @@ func (d *decision) holdsMore(survivors []*core.Instance) string {
 }
 
 func (d *decision) refuse(reason core.Reason, why string) {
-	d.do(core.ClearForceQuorum{})
-	d.announce(true, reason, "the recovery of the quorum was refused: "+why)
+	d.Do(core.ClearForceQuorum{})
+	d.Announce(true, reason, "the recovery of the quorum was refused: "+why)
 }
 
 // someoneHasQuorum: too few say so for a verdict, and enough not to force another.
 func (d *decision) someoneHasQuorum() string {
-	for i := range d.o.Instances {
-		if v, known := viewOf(&d.o.Instances[i]); known && v.State == core.MemberOnline && v.HasQuorum() {
-			return d.o.Instances[i].Name
+	for i := range d.Instances {
+		if v, known := viewOf(&d.Instances[i]); known && v.State == core.MemberOnline && v.HasQuorum() {
+			return d.Instances[i].Name
 		}
 	}
 	return ""
@@ -113,9 +113,9 @@ func (d *decision) someoneHasQuorum() string {
 // survivors are online members that have lost the majority.
 func (d *decision) survivors() []*core.Instance {
 	var out []*core.Instance
-	for i := range d.o.Instances {
-		if v, known := viewOf(&d.o.Instances[i]); known && v.State == core.MemberOnline && !v.HasQuorum() {
-			out = append(out, &d.o.Instances[i])
+	for i := range d.Instances {
+		if v, known := viewOf(&d.Instances[i]); known && v.State == core.MemberOnline && !v.HasQuorum() {
+			out = append(out, &d.Instances[i])
 		}
 	}
 	return out
@@ -137,17 +137,17 @@ func (d *decision) force(survivors []*core.Instance) {
 			members = append(members, in.Name)
 		}
 	}
-	d.s.Epoch++
+	d.Status.Epoch++
 	d.countOn(members)
-	d.do(core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), Epoch: d.s.Epoch}, core.ClearForceQuorum{})
-	d.announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.leftOut(members)))
+	d.Do(core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), Epoch: d.Status.Epoch}, core.ClearForceQuorum{})
+	d.Announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.leftOut(members)))
 }
 
 // countOn: the group is these from now on, and a majority is counted of them.
 func (d *decision) countOn(members []string) {
 	d.g.ViewMax, d.g.LeftOut = len(members), nil
-	for i := range d.o.Instances {
-		if name := d.o.Instances[i].Name; !slices.Contains(members, name) {
+	for i := range d.Instances {
+		if name := d.Instances[i].Name; !slices.Contains(members, name) {
 			d.g.LeftOut = append(d.g.LeftOut, name)
 		}
 	}
@@ -155,8 +155,8 @@ func (d *decision) countOn(members []string) {
 
 func (d *decision) leftOut(members []string) string {
 	var out []string
-	for i := range d.o.Instances {
-		if name := d.o.Instances[i].Name; !slices.Contains(members, name) {
+	for i := range d.Instances {
+		if name := d.Instances[i].Name; !slices.Contains(members, name) {
 			out = append(out, name)
 		}
 	}
@@ -168,7 +168,7 @@ func (d *decision) leftOut(members []string) string {
 
 func reaches(v *core.GroupView, name string) bool {
 	for _, m := range v.Members {
-		if isHostOf(m.Host, name) {
+		if core.IsHostOf(m.Host, name) {
 			return m.State == core.MemberOnline
 		}
 	}
@@ -223,10 +223,10 @@ func (d *decision) reboot() {
 		d.refuse(reason, "nobody is online, and "+why)
 		return
 	}
-	d.s.Epoch++
+	d.Status.Epoch++
 	d.countOn([]string{lead.Name})
-	d.do(core.RebootGroup{Instance: lead.Name, Epoch: d.s.Epoch}, core.ClearForceQuorum{})
-	d.announce(true, core.ReasonQuorumForced, "as a human asked for, "+lead.Name+", which holds all that any instance holds, makes the group anew")
+	d.Do(core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch}, core.ClearForceQuorum{})
+	d.Announce(true, core.ReasonQuorumForced, "as a human asked for, "+lead.Name+", which holds all that any instance holds, makes the group anew")
 }
 
 // rebootLead is who could make the group anew, or why nobody can. Everybody must be
@@ -235,11 +235,11 @@ func (d *decision) reboot() {
 func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why string) {
 	var members []*core.Instance
 	var unknown []string
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
+	for i := range d.Instances {
+		in := &d.Instances[i]
 		r, known := in.Report.Get()
 		switch {
-		case hasNoData(in):
+		case in.SaysEmpty():
 		case !known || r.Server == nil || r.Data != core.DataPopulated:
 			unknown = append(unknown, in.Name)
 		default:

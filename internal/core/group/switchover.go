@@ -2,18 +2,8 @@ package group
 
 import (
 	"fmt"
-	"slices"
-	"time"
 
 	"cnmsql.co/internal/core"
-)
-
-const (
-	// routeQuiet is how long kube-proxy is busy with the deletion of a Pod, which is
-	// served meanwhile. Package async has measured it.
-	routeQuiet = 2500 * time.Millisecond
-	// leisure is the least time to stop within which that is waited for.
-	leisure = 10 * time.Second
 )
 
 // switchOver asks the group for another primary, when somebody wishes one, and gives
@@ -22,14 +12,14 @@ func (d *decision) switchOver() {
 	if !d.seen.agreed || d.seen.primary == "" {
 		return
 	}
-	if d.s.Operation == nil {
+	if d.Status.Operation == nil {
 		d.beginSwitchover()
 	}
-	op := d.s.Operation
+	op := d.Status.Operation
 	if op == nil {
 		return
 	}
-	if d.now().After(op.Deadline) {
+	if d.Now.After(op.Deadline) {
 		d.giveUp(op, core.RefusalDeadline, fmt.Sprintf("the group did not make %s primary within spec.maxSwitchoverDelay; %s stays primary", op.To, op.From))
 		return
 	}
@@ -37,34 +27,23 @@ func (d *decision) switchOver() {
 		d.giveUp(op, core.RefusalTargetNotOnline, fmt.Sprintf("%s cannot become primary: %s; %s stays primary", op.To, why, op.From))
 		return
 	}
-	if d.wouldWaitForRoute(op) {
-		d.say(op.From + " still takes writes until writes can be led to " + op.To + " at once")
-		d.recheckAt(op.StartedAt.Add(routeQuiet))
+	if d.AwaitsRoute(op) {
 		return
 	}
-	d.do(core.SetGroupPrimary{Instance: d.seen.primary, Primary: op.To, UUID: d.seen.members[op.To].UUID, Epoch: d.s.Epoch})
-	d.say(fmt.Sprintf("handing over from %s to %s (%s)", op.From, op.To, op.Reason))
-	d.recheckAt(op.Deadline)
-}
-
-// wouldWaitForRoute: the deletion of the primary's Pod has just changed the endpoints, so
-// that writes which were stopped now would not reach the target before the next change
-// is let through. A start that lies ahead is of another operator's clock.
-func (d *decision) wouldWaitForRoute(op *core.Operation) bool {
-	since := d.now().Sub(op.StartedAt)
-	pod, _ := d.o.Instance(op.From).Pod.Get()
-	return pod.Terminating && pod.Grace >= leisure && since >= 0 && since < routeQuiet
+	d.Do(core.SetGroupPrimary{Instance: d.seen.primary, Primary: op.To, UUID: d.seen.members[op.To].UUID, Epoch: d.Status.Epoch})
+	d.Say(fmt.Sprintf("handing over from %s to %s (%s)", op.From, op.To, op.Reason))
+	d.RecheckAt(op.Deadline)
 }
 
 func (d *decision) giveUp(op *core.Operation, reason core.Reason, message string) {
-	d.s.Operation = nil
-	d.s.TargetPrimary, d.s.TargetPrimaryAt = d.s.CurrentPrimary, d.now()
-	d.announce(true, reason, message)
+	d.Status.Operation = nil
+	d.Status.TargetPrimary, d.Status.TargetPrimaryAt = d.Status.CurrentPrimary, d.Now
+	d.Announce(true, reason, message)
 }
 
 // beginSwitchover looks for somebody who wishes another primary.
 func (d *decision) beginSwitchover() {
-	primary := d.o.Instance(d.seen.primary)
+	primary := d.Instance(d.seen.primary)
 	if primary == nil {
 		return
 	}
@@ -72,14 +51,14 @@ func (d *decision) beginSwitchover() {
 	vol, volKnown := primary.Volume.Get()
 	r, _ := primary.Report.Get()
 	switch {
-	case d.s.TargetPrimary != d.s.CurrentPrimary && d.s.TargetPrimary != "":
-		if why := d.cannotBePrimary(d.s.TargetPrimary); why != "" {
+	case d.Status.TargetPrimary != d.Status.CurrentPrimary && d.Status.TargetPrimary != "":
+		if why := d.cannotBePrimary(d.Status.TargetPrimary); why != "" {
 			reason := core.RefusalTargetNotOnline
-			if d.o.Instance(d.s.TargetPrimary) == nil {
+			if d.Instance(d.Status.TargetPrimary) == nil {
 				reason = core.RefusalTargetUnknown
 			}
-			d.warn(reason, fmt.Sprintf("%s cannot become primary: %s", d.s.TargetPrimary, why))
-			d.s.TargetPrimary, d.s.TargetPrimaryAt = d.s.CurrentPrimary, d.now()
+			d.Warn(reason, fmt.Sprintf("%s cannot become primary: %s", d.Status.TargetPrimary, why))
+			d.Status.TargetPrimary, d.Status.TargetPrimaryAt = d.Status.CurrentPrimary, d.Now
 			return
 		}
 		d.begin(core.ReasonRequested)
@@ -94,34 +73,34 @@ func (d *decision) beginSwitchover() {
 
 // handOver has the group make the first of the others primary who can be.
 func (d *decision) handOver(reason core.Reason) {
-	if d.s.Operation != nil {
+	if d.Status.Operation != nil {
 		return
 	}
-	for i := range d.o.Instances {
-		in := &d.o.Instances[i]
-		if in.Name != d.seen.primary && !d.isSurplus(in) && d.cannotBePrimary(in.Name) == "" {
-			d.s.TargetPrimary, d.s.TargetPrimaryAt = in.Name, d.now()
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		if in.Name != d.seen.primary && !d.IsSurplus(in) && d.cannotBePrimary(in.Name) == "" {
+			d.Status.TargetPrimary, d.Status.TargetPrimaryAt = in.Name, d.Now
 			d.begin(reason)
 			return
 		}
 	}
-	d.say(fmt.Sprintf("%s should hand over (%s), but no other member can become primary", d.seen.primary, reason))
+	d.Say(fmt.Sprintf("%s should hand over (%s), but no other member can become primary", d.seen.primary, reason))
 }
 
 func (d *decision) begin(reason core.Reason) {
-	d.s.Operation = &core.Operation{Kind: core.OperationSwitchover, Step: core.StepSetPrimary, From: d.s.CurrentPrimary, To: d.s.TargetPrimary,
-		Reason: reason, StartedAt: d.now(), Deadline: d.now().Add(d.o.Cluster.SwitchoverLimit)}
-	d.tell(reason, fmt.Sprintf("the group is asked to make %s primary instead of %s", d.s.TargetPrimary, d.s.CurrentPrimary))
-	d.plan.Again = true
+	d.Status.Operation = &core.Operation{Kind: core.OperationSwitchover, Step: core.StepSetPrimary, From: d.Status.CurrentPrimary, To: d.Status.TargetPrimary,
+		Reason: reason, StartedAt: d.Now, Deadline: d.Now.Add(d.Cluster.SwitchoverLimit)}
+	d.Tell(reason, fmt.Sprintf("the group is asked to make %s primary instead of %s", d.Status.TargetPrimary, d.Status.CurrentPrimary))
+	d.Again = true
 }
 
 // cannotBePrimary says why the group should not be asked for it, "" when it may.
 func (d *decision) cannotBePrimary(name string) string {
-	in := d.o.Instance(name)
+	in := d.Instance(name)
 	switch {
 	case in == nil:
 		return "the cluster has no such instance"
-	case slices.Contains(d.s.Fenced, name):
+	case d.IsFenced(name):
 		return "it is fenced"
 	case !d.seen.isOnline(name):
 		return "it is not online in the group"

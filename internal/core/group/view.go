@@ -2,7 +2,6 @@ package group
 
 import (
 	"slices"
-	"strings"
 
 	"cnmsql.co/internal/core"
 )
@@ -94,7 +93,7 @@ func agreedOn(o *core.Observation, view *core.GroupView) verdict {
 	for _, m := range view.Members {
 		for i := range o.Instances {
 			name := o.Instances[i].Name
-			if !isHostOf(m.Host, name) {
+			if !core.IsHostOf(m.Host, name) {
 				continue
 			}
 			out.members[name] = m
@@ -136,36 +135,4 @@ func viewOf(in *core.Instance) (*core.GroupView, bool) {
 // isOnline: the group says so.
 func (v verdict) isOnline(name string) bool {
 	return v.agreed && v.members[name].State == core.MemberOnline
-}
-
-// majority of n members.
-func majority(n int) int { return n/2 + 1 }
-
-// isHostOf: host is the instance's DNS name (or the bare name).
-func isHostOf(host, instance string) bool {
-	return host == instance || strings.HasPrefix(host, instance+".")
-}
-
-func exists(in *core.Instance) bool {
-	pod, _ := in.Pod.Get()
-	vol, _ := in.Volume.Get()
-	return pod.Exists || vol.Exists
-}
-
-// isLeaving: all that is left of the instance is being deleted.
-func isLeaving(in *core.Instance) bool {
-	pod, _ := in.Pod.Get()
-	vol, _ := in.Volume.Get()
-	return (!pod.Exists || pod.Terminating) && (!vol.Exists || vol.Deleting)
-}
-
-// isGone: it is known that neither Pod nor volume are left.
-func isGone(in *core.Instance) bool {
-	return in.Pod.Known() && in.Volume.Known() && !exists(in)
-}
-
-// hasNoData: the instance's own manager says that it has none of the cluster's data.
-func hasNoData(in *core.Instance) bool {
-	r, known := in.Report.Get()
-	return known && (r.Data == core.DataEmpty || r.Data == core.DataScratch)
 }

@@ -1,0 +1,75 @@
+package draft
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func newDraft(before core.Status) *Draft {
+	d := New(&core.Observation{Now: noon, Cluster: core.Cluster{Name: "c", Wanted: 2, Status: before}})
+	return &d
+}
+
+func TestTheFirstHindranceStandsAndIsAnEventOnce(t *testing.T) {
+	d := newDraft(core.Status{})
+	d.Say("something is done")
+	d.Block("First", "a wall")
+	d.Block("Second", "a ditch")
+	if got := d.Reason("a problem", "all is well"); got != "a wall" {
+		t.Errorf("said %q", got)
+	}
+	if len(d.Events) != 1 || d.Events[0].Reason != "First" || !d.Events[0].Warning {
+		t.Errorf("told %v", d.Events)
+	}
+	d = newDraft(core.Status{Phase: core.PhaseBlocked, Reason: "a wall"})
+	d.Block("First", "a wall")
+	if d.Reason("", ""); len(d.Events) > 0 {
+		t.Errorf("told again: %v", d.Events)
+	}
+}
+
+func TestWhatIsAnnouncedStandsBesideWhatIsDone(t *testing.T) {
+	d := newDraft(core.Status{Reason: "x; known news"})
+	d.Announce(false, "Known", "known news")
+	d.Announce(true, "New", "fresh news")
+	if len(d.Events) != 1 || d.Events[0].Reason != "New" {
+		t.Errorf("told %v", d.Events)
+	}
+	if got := d.Reason("a problem", "all is well"); got != "known news; fresh news" {
+		t.Errorf("said %q", got)
+	}
+	d.Say("something is done")
+	d.Say("something else is done")
+	if got := d.Reason("a problem", "all is well"); got != "something is done; known news; fresh news" {
+		t.Errorf("said %q", got)
+	}
+}
+
+func TestTheSoonestMomentIsLookedAtAgainAndNoneOfThePast(t *testing.T) {
+	d := newDraft(core.Status{})
+	d.RecheckAt(noon.Add(time.Minute))
+	d.RecheckAt(noon.Add(time.Hour))
+	if d.Recheck != time.Minute {
+		t.Errorf("looks again in %s", d.Recheck)
+	}
+	d.RecheckAt(noon.Add(-time.Minute))
+	if d.Recheck != time.Millisecond {
+		t.Errorf("looks again in %s", d.Recheck)
+	}
+}
+
+func TestADraftChangesNothingOfTheStatusBefore(t *testing.T) {
+	before := core.Status{InstanceNames: []string{"c-1", "c-2"}, Fenced: []string{"c-1"}, Promotion: &core.Promotion{Epoch: 1}, Operation: &core.Operation{To: "c-2"}}
+	d := newDraft(before)
+	d.RemoveInstance(&core.Instance{Name: "c-1"})
+	d.Unfence("c-1", "")
+	d.Status.Promotion.Epoch, d.Status.Operation.To = 2, "c-1"
+	if !slices.Equal(before.InstanceNames, []string{"c-1", "c-2"}) || !slices.Equal(before.Fenced, []string{"c-1"}) || before.Promotion.Epoch != 1 || before.Operation.To != "c-2" {
+		t.Errorf("it is %+v now", before)
+	}
+}

@@ -1,0 +1,75 @@
+package draft
+
+import (
+	"fmt"
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
+
+// MakeInstances makes instances up to the wished number, at once.
+func (d *Draft) MakeInstances() {
+	have := map[int]bool{}
+	for i := range d.Instances {
+		have[d.Instances[i].Ordinal] = true
+	}
+	for ordinal := 1; len(have) < d.Cluster.Wanted; ordinal++ {
+		if have[ordinal] {
+			continue
+		}
+		have[ordinal] = true
+		name := fmt.Sprintf("%s-%d", d.Cluster.Name, ordinal)
+		d.Do(core.CreateVolume{Instance: name, Ordinal: ordinal}, core.CreatePod{Instance: name, Ordinal: ordinal})
+		if !slices.Contains(d.Status.InstanceNames, name) {
+			d.Tell(core.ReasonInstanceCreated, "making "+name)
+			d.Status.InstanceNames = append(d.Status.InstanceNames, name)
+		}
+		d.Status.LatestOrdinal = max(d.Status.LatestOrdinal, ordinal)
+	}
+}
+
+// IsSurplus: there are more instances than wished, and this is one of those that
+// go: the ones with the highest ordinals.
+func (d *Draft) IsSurplus(in *core.Instance) bool {
+	for i := d.Cluster.Wanted; i < len(d.Instances); i++ {
+		if d.Instances[i].Name == in.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// RemoveInstance takes an instance and its volume away; true when that is new. It is told
+// once: the name is taken out of the status for good.
+func (d *Draft) RemoveInstance(victim *core.Instance) bool {
+	d.Do(core.DeleteInstance{Instance: victim.Name, Reason: core.ReasonScaleDown})
+	d.Say("removing " + victim.Name)
+	isNew := slices.Contains(d.Cluster.Status.InstanceNames, victim.Name)
+	if isNew {
+		d.Tell(core.ReasonInstanceRemoved, "removing "+victim.Name+" and its volume: spec.instances was lowered")
+	}
+	d.Status.InstanceNames = Without(d.Status.InstanceNames, victim.Name)
+	return isNew
+}
+
+// Restart deletes a Pod that is out of date, for another to be made.
+func (d *Draft) Restart(in *core.Instance, pod core.Pod) {
+	d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonRollout})
+	d.Announce(false, core.ReasonInstanceRestarted, "restarting "+in.Name+": its Pod is made anew from the changed spec")
+}
+
+// MakeAnew throws away the data of an instance, for which a human has asked.
+func (d *Draft) MakeAnew(name string) {
+	d.Do(core.ReinitInstance{Instance: name}, core.ClearReinit{Instance: name})
+	d.Status.Diverged = Without(d.Status.Diverged, name)
+	d.Announce(false, core.ReasonReinit, "the data of "+name+" is deleted and made anew, as was asked for")
+}
+
+// IsEnding: this plan deletes the instance's Pod.
+func (d *Draft) IsEnding(name string) bool {
+	return slices.ContainsFunc(d.Effects, func(e core.Effect) bool {
+		pod, isPod := e.(core.DeletePod)
+		all, isAll := e.(core.DeleteInstance)
+		return isPod && pod.Instance == name || isAll && all.Instance == name
+	})
+}

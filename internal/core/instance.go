@@ -1,0 +1,33 @@
+package core
+
+import "strings"
+
+// Exists: a Pod or a volume of the instance is known to be there.
+func (in *Instance) Exists() bool {
+	pod, _ := in.Pod.Get()
+	vol, _ := in.Volume.Get()
+	return pod.Exists || vol.Exists
+}
+
+// IsLeaving: all that is left of the instance is being deleted.
+func (in *Instance) IsLeaving() bool {
+	pod, _ := in.Pod.Get()
+	vol, _ := in.Volume.Get()
+	return (!pod.Exists || pod.Terminating) && (!vol.Exists || vol.Deleting)
+}
+
+// IsGone: it is known that neither Pod nor volume are left.
+func (in *Instance) IsGone() bool {
+	return in.Pod.Known() && in.Volume.Known() && !in.Exists()
+}
+
+// SaysEmpty: the instance's own manager says that it has none of the cluster's data.
+func (in *Instance) SaysEmpty() bool {
+	r, known := in.Report.Get()
+	return known && (r.Data == DataEmpty || r.Data == DataScratch)
+}
+
+// IsHostOf: host is the instance's DNS name (or the bare name).
+func IsHostOf(host, instance string) bool {
+	return host == instance || strings.HasPrefix(host, instance+".")
+}
