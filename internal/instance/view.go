@@ -29,6 +29,9 @@ func viewOf(c *v1alpha1.Cluster) (*agent.Cluster, error) {
 		MaxStart:       time.Duration(cmp.Or(c.Spec.MaxStartDelay, 3600)) * time.Second,
 		MaxStop:        time.Duration(cmp.Or(c.Spec.MaxStopDelay, 1800)) * time.Second,
 	}
+	if op := s.Operation; op != nil && op.Kind == string(core.OperationSwitchover) {
+		v.SwitchoverFrom = op.From
+	}
 	p := s.Promotion
 	if p == nil {
 		return v, nil

@@ -148,6 +148,9 @@ func (m *manager) setCluster() {
 		Diverged: s.Diverged, Fenced: s.Fenced, Names: s.InstanceNames, Instances: max(c.spec.instances, len(s.InstanceNames)), Durability: c.spec.durability.Mode,
 		Lease: m.w.conf.lease, MaxStart: time.Hour, MaxStop: m.w.conf.maxStop, Promotion: s.Promotion,
 	}
+	if op := s.Operation; op != nil && op.Kind == core.OperationSwitchover {
+		m.view.SwitchoverFrom = op.From
+	}
 	m.seen = max(m.seen, s.Epoch)
 	if !m.volume.memory.adopted {
 		m.volume.memory = remembered{adopted: true}

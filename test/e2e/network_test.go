@@ -43,8 +43,8 @@ func TestNetwork(t *testing.T) {
 		{"PrimaryPartitionedFromOtherNodes", (*world).primaryCutFromNodes},
 		{"PrimaryHearsNobody", func(w *world) { w.primaryCutOneWay("in") }},
 		{"NobodyHearsPrimary", func(w *world) { w.primaryCutOneWay("out") }},
-		{"ReplicaNodePartitioned", (*world).replicaNodePartitioned},
 		{"PrimaryNodeDrained", (*world).primaryNodeDrained},
+		{"ReplicaNodePartitioned", (*world).replicaNodePartitioned},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.do(w.in(t)) }) {
 			return

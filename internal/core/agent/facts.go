@@ -85,6 +85,8 @@ type Cluster struct {
 	Group *Membership
 	// CurrentPrimary is who has reported that it is writable.
 	CurrentPrimary string
+	// SwitchoverFrom is the primary that hands over at this moment, "" while nobody does.
+	SwitchoverFrom string
 	Diverged       []string
 	Fenced         []string
 	// Names of the instances that exist, and how many exist or should.

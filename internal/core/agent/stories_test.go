@@ -179,6 +179,8 @@ func (s *story) cluster(key, value string) bool {
 		c.Promotion.RequiredAcks = int(number(value))
 	case "current":
 		c.CurrentPrimary = value
+	case "switchover-from":
+		c.SwitchoverFrom = value
 	case "established":
 		c.Established = value != "no"
 	case "deleting":

@@ -46,7 +46,7 @@ func (f *Facts) isAlone() bool {
 func (f *Facts) handOverLimit() time.Duration {
 	p := f.promotion()
 	limit := f.Cluster.MaxStop / 2
-	if p.Instance != f.Me || f.FencedBelow > p.Epoch {
+	if p.Instance != f.Me || f.FencedBelow > p.Epoch || f.Cluster.SwitchoverFrom == f.Me {
 		return limit
 	}
 	return min(limit, HandOverWait)

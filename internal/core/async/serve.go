@@ -56,7 +56,8 @@ func (d *decision) donor(busy map[string]bool, recipient string) string {
 // mayDonate: under quorum an instance without data may have acknowledged what a
 // lagging replica does not hold; cloned from it, it would count as known without.
 func (d *decision) mayDonate(in *core.Instance) bool {
-	return d.Cluster.Durability.Mode != core.DurabilityQuorum || d.hasReached(in, d.holder())
+	r, _ := in.Report.Get()
+	return d.Cluster.Durability.Mode != core.DurabilityQuorum || d.hasReached(in, r.Server.Executed, d.holder())
 }
 
 // acknowledge keeps the number of acknowledgements that commits wait for.

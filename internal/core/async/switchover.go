@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 const (
@@ -18,6 +20,9 @@ const (
 	catchUpAge = 2 * time.Second
 	// catchUpPace is how often the positions are held against each other.
 	catchUpPace = 200 * time.Millisecond
+	// ackersPatience is how long a primary that goes away waits at most for those who are
+	// to acknowledge its successor's commits.
+	ackersPatience = time.Minute
 )
 
 func (d *decision) inSwitchover() bool {
@@ -182,15 +187,50 @@ func (d *decision) catchUp(op *core.Operation) {
 	case d.isLate(op):
 		d.giveUp(core.RefusalDeadline, op.To+" did not catch up within spec.maxSwitchoverDelay")
 	case d.AwaitsRoute(op):
+	case d.awaitsAckers(op):
 	case d.isClose(op):
 		op.Step = core.StepDemote
 		d.demoteAndGrant(op)
 	}
 }
 
+// awaitsAckers: the primary's Pod goes away, and of those who stay beside the target too
+// few have received so much that they could acknowledge the target's commits soon, but
+// they are on their way. A replica that was away and has much to receive is Ready, and
+// lets nothing be committed until it has it.
+func (d *decision) awaitsAckers(op *core.Operation) bool {
+	from := d.Instance(op.From)
+	pod, _ := from.Pod.Get()
+	source, answers := serving(from)
+	patience := min(ackersPatience, pod.Grace/2)
+	if !op.Deadline.IsZero() {
+		patience = min(patience, op.Deadline.Sub(op.StartedAt)/2)
+	}
+	until := op.StartedAt.Add(patience)
+	if !pod.Terminating || !answers || !d.Now.Before(until) || d.Now.Before(op.StartedAt) {
+		return false
+	}
+	near, far := 0, []string{}
+	others(d.Observation, op.From, func(in *core.Instance) {
+		switch r, serves := serving(in); {
+		case in.Name == op.To || !serves || !streams(r, op.From):
+		case d.isAbreast(in, r.Server.Holds(), from, source):
+			near++
+		default:
+			far = append(far, in.Name)
+			d.Do(core.Refresh{Instance: in.Name})
+		}
+	})
+	if need := d.promotionAcks(); near >= need || near+len(far) < need {
+		return false
+	}
+	d.Do(core.Refresh{Instance: op.From})
+	d.Say(fmt.Sprintf("%s still takes writes until %s has received so much that commits on %s need not wait for it", op.From, strings.Join(far, ", "), op.To))
+	d.RecheckAt(d.Now.Add(catchUpPace))
+	return true
+}
+
 // isClose: the target lacks little, or has all that the primary had a moment ago.
-// How much it seems to lack depends on which of the two was read first, and on a
-// busy machine that alone may be more than little.
 func (d *decision) isClose(op *core.Operation) bool {
 	from, to := d.Instance(op.From), d.Instance(op.To)
 	source, answers := serving(from)
@@ -208,7 +248,7 @@ func (d *decision) isClose(op *core.Operation) bool {
 		return false
 	}
 	target, _ := to.Report.Get()
-	if source.Server.Executed.Subtract(target.Server.Executed).Count() <= catchUpBacklog || d.hasReached(to, from) {
+	if d.isAbreast(to, target.Server.Executed, from, source) {
 		return true
 	}
 	d.Say(fmt.Sprintf("%s still takes writes until %s lacks at most %d transactions", op.From, op.To, catchUpBacklog))
@@ -217,14 +257,20 @@ func (d *decision) isClose(op *core.Operation) bool {
 	return false
 }
 
-// hasReached: the target has executed what the source had, not long ago and surely
-// before the target was asked.
-func (d *decision) hasReached(target, source *core.Instance) bool {
-	t, _ := target.Report.Get()
+// isAbreast: of what the source has executed, what an instance has lacks little, or
+// nothing of what it was a moment ago. How much it seems to lack depends on which of the
+// two was read first, and on a busy machine that alone may be more than little.
+func (d *decision) isAbreast(in *core.Instance, has gtid.Set, source *core.Instance, now core.Report) bool {
+	return now.Server.Executed.Subtract(has).Count() <= catchUpBacklog || d.hasReached(in, has, source)
+}
+
+// hasReached: what an instance has includes what the source had, not long ago and surely
+// before the instance was asked.
+func (d *decision) hasReached(in *core.Instance, has gtid.Set, source *core.Instance) bool {
 	for _, f := range append([]core.Fact[core.Report]{source.Report}, source.Earlier...) {
 		r, known := f.Get()
-		if known && r.Server != nil && target.Report.ReadAfter(f) && d.Now.Sub(f.NotBefore()) <= catchUpAge &&
-			t.Server.Executed.Contains(r.Server.Executed) {
+		if known && r.Server != nil && in.Report.ReadAfter(f) && d.Now.Sub(f.NotBefore()) <= catchUpAge &&
+			has.Contains(r.Server.Executed) {
 			return true
 		}
 	}
