@@ -116,6 +116,10 @@ const (
 const (
 	// StepSetPrimary: the group was asked to make another member primary.
 	StepSetPrimary Step = "SetPrimary"
+	// StepForce: a survivor was told to go on with those who are left.
+	StepForce Step = "Force"
+	// StepReboot: one that holds everything was told to make the group anew.
+	StepReboot Step = "Reboot"
 )
 
 // Reasons of group replication.

@@ -105,6 +105,8 @@ type OperationKind string
 const (
 	OperationSwitchover OperationKind = "Switchover"
 	OperationFailover   OperationKind = "Failover"
+	// OperationQuorumRecovery goes on with those who are left of a group.
+	OperationQuorumRecovery OperationKind = "QuorumRecovery"
 )
 
 // Step names where an operation stands.

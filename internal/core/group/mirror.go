@@ -97,7 +97,7 @@ func (d *decision) follow(primary string) {
 	switch {
 	case former == "":
 		d.Tell(core.ReasonPrimaryEstablished, primary+" is the primary")
-	case op != nil && op.To == primary:
+	case op != nil && op.Kind == core.OperationSwitchover && op.To == primary:
 		d.Tell(core.ReasonPrimaryChanged, fmt.Sprintf("Switchover: %s is the primary now, after %s (%s), %.3fs", primary, former, op.Reason, d.Now.Sub(op.StartedAt).Seconds()))
 	default:
 		d.Status.LastFailover = d.Now

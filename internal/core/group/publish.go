@@ -54,6 +54,7 @@ func (d *decision) publish() {
 	d.noteFailing()
 	problem := d.problem()
 	switch p := d.Cluster.Problem; {
+	case d.isUnderWay(): // and has been said
 	case d.g.Bootstrapped && !d.seen.agreed:
 		d.blockLost()
 	case p != nil:
@@ -126,6 +127,8 @@ func (d *decision) phase() core.Phase {
 	switch {
 	case d.IsBlocked():
 		return core.PhaseBlocked
+	case d.isUnderWay():
+		return core.PhaseFailover
 	case d.Status.Operation != nil:
 		return core.PhaseSwitchover
 	case !d.g.Bootstrapped:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
@@ -18,7 +19,7 @@ func (d *decision) recoverQuorum() {
 		d.Announce(false, core.ReasonGroupAlone, only+" is the only member there is, and makes the group again after a restart")
 		return
 	}
-	if !d.Cluster.Group.ForceQuorum {
+	if d.isRecovering() || !d.Cluster.Group.ForceQuorum {
 		return
 	}
 	switch {
@@ -139,8 +140,61 @@ func (d *decision) force(survivors []*core.Instance) {
 	}
 	d.Status.Epoch++
 	d.countOn(members)
-	d.Do(core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), Epoch: d.Status.Epoch}, core.ClearForceQuorum{})
+	d.beginRecovery(core.StepForce, lead.Name, core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), Epoch: d.Status.Epoch})
 	d.Announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.leftOut(members)))
+}
+
+// recoveryLimit is how long a recovery may take. Forcing the members beside nodes that
+// have fallen silent takes half a minute and more: the group's own protocol settles what
+// was under way first, and mysqld answers no question about its group meanwhile.
+const recoveryLimit = 3 * time.Minute
+
+// beginRecovery: the human's word is taken back, and its execution is in the status. It is
+// given once: what it rested on may not be so a moment later.
+func (d *decision) beginRecovery(step core.Step, lead string, order core.Effect) {
+	d.Status.Operation = &core.Operation{Kind: core.OperationQuorumRecovery, Step: step, From: d.Status.CurrentPrimary, To: lead,
+		Reason: core.ReasonQuorumForced, StartedAt: d.Now, Deadline: d.Now.Add(recoveryLimit)}
+	d.Do(order, core.ClearForceQuorum{})
+}
+
+// isRecovering goes on with a recovery that has begun, until the group has its quorum or
+// time is up.
+func (d *decision) isRecovering() bool {
+	op := d.Status.Operation
+	switch {
+	case !d.isUnderWay():
+		return false
+	case d.seen.agreed:
+		d.Status.Operation = nil
+		return false
+	case !d.Now.Before(op.Deadline), d.hasLeft(op):
+		d.Status.Operation = nil
+		d.Announce(true, core.RefusalDeadline, fmt.Sprintf("%s was told to go on %s ago, and the group has no quorum; see what became of it, and ask again: kubectl cnmsql group recover %s",
+			op.To, d.Now.Sub(op.StartedAt).Round(time.Second), d.Cluster.Name))
+		return false
+	}
+	if d.Cluster.Group.ForceQuorum {
+		d.Do(core.ClearForceQuorum{}) // it is under way
+	}
+	d.Say(fmt.Sprintf("as a human asked for, %s goes on without %s; it may take a minute or two, and mysqld answers no question about its group meanwhile", op.To, strings.Join(d.g.LeftOut, ", ")))
+	d.RecheckAt(op.Deadline)
+	return true
+}
+
+// isUnderWay: a recovery of the quorum.
+func (d *decision) isUnderWay() bool {
+	op := d.Status.Operation
+	return op != nil && op.Kind == core.OperationQuorumRecovery
+}
+
+// hasLeft: the survivor that was to go on is in no group any more.
+func (d *decision) hasLeft(op *core.Operation) bool {
+	in := d.Instance(op.To)
+	if in == nil {
+		return true
+	}
+	v, known := viewOf(in)
+	return known && op.Step == core.StepForce && v.State != core.MemberOnline
 }
 
 // countOn: the group is these from now on, and a majority is counted of them.
@@ -225,7 +279,7 @@ func (d *decision) reboot() {
 	}
 	d.Status.Epoch++
 	d.countOn([]string{lead.Name})
-	d.Do(core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch}, core.ClearForceQuorum{})
+	d.beginRecovery(core.StepReboot, lead.Name, core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch})
 	d.Announce(true, core.ReasonQuorumForced, "as a human asked for, "+lead.Name+", which holds all that any instance holds, makes the group anew")
 }
 

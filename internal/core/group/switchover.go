@@ -9,7 +9,7 @@ import (
 // switchOver asks the group for another primary, when somebody wishes one, and gives
 // up at the deadline. There is no way back to go: the group is consistent at any time.
 func (d *decision) switchOver() {
-	if !d.seen.agreed || d.seen.primary == "" {
+	if !d.seen.agreed || d.seen.primary == "" || d.Status.Operation != nil && d.Status.Operation.Kind != core.OperationSwitchover {
 		return
 	}
 	if d.Status.Operation == nil {
