@@ -26,6 +26,10 @@ type Memory struct {
 	// when it is not, and AskedSince is since when.
 	Asking     int64
 	AskedSince time.Time
+	// Recovering is the epoch in which the primary recovers, 0 when it does not, and
+	// RecoveringSince is since when.
+	Recovering      int64
+	RecoveringSince time.Time
 	// Electing is the epoch for which a successor is elected, 0 when none is, and
 	// ProvenSince is since when this operator has known the proof without a break.
 	Electing    int64

@@ -185,7 +185,10 @@ func (m *manager) facts() *agent.Facts {
 		r := m.memory.get()
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.FencedBelow, r.WasPrimaryEpoch, r.Acks, r.AcksEpoch
 		f.FrozenBelow = r.FrozenBelow
-		f.TailEpoch, f.Successor = r.TailEpoch, s.successor
+		f.Successor = s.successor
+		if r.TailEpoch != 0 && !f.Mysqld.Up {
+			f.TailEpoch, f.TailBase = r.tail()
+		}
 		f.Member = agent.MemberFacts{Of: r.GroupOf, RebootEpoch: s.member.rebootEpoch, TriedAt: s.member.triedAt, Failed: s.member.failed, Settled: s.member.settled, ProtocolOf: s.member.protocolOf, Admitted: s.member.admitted, HandingOver: s.member.handingOver}
 	}
 	m.replicationFacts(f)

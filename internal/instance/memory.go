@@ -47,6 +47,9 @@ type remembered struct {
 	// which nobody can read success; kept until mysqld has surely ended, or been
 	// made read-only, with none waiting.
 	TailEpoch int64 `json:"tailEpoch,omitempty"`
+	// TailBase was executed when commits began to wait in TailEpoch: what is in it may
+	// have been acknowledged on other terms.
+	TailBase string `json:"tailBase,omitempty"`
 	// GroupOf is the group that the data has been a member of.
 	GroupOf string `json:"groupOf,omitempty"`
 	// Accounts is a digest of the accounts with which Secrets and server agreed.

@@ -12,6 +12,7 @@ import (
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -98,13 +99,15 @@ func (m *manager) renewAcks(ctx context.Context) error {
 // place never opens with fewer than a commit was promised.
 func (m *manager) requireAcks(ctx context.Context, epoch int64, acks int) error {
 	quorum := get(m, func(s *state) bool { return waitsForEver(s.view) })
+	lossless := quorum && acks > 0
+	_, writes := m.mayWrite()
+	begins := false
 	err := m.memory.change(func(r *remembered) {
 		if r.AcksEpoch != epoch || acks > r.Acks {
 			r.Acks, r.AcksEpoch = acks, epoch
 		}
-		r.TailEpoch = 0
-		if quorum && acks > 0 {
-			r.TailEpoch = epoch
+		if begins = lossless && (r.TailEpoch != epoch || !writes); begins || !lossless {
+			r.TailEpoch, r.TailBase = 0, ""
 		}
 	})
 	if err != nil {
@@ -119,7 +122,18 @@ func (m *manager) requireAcks(ctx context.Context, epoch int64, acks int) error 
 	if err := m.roles.RequireAcks(ctx, acks, timeout); err != nil {
 		return err
 	}
-	return m.memory.change(func(r *remembered) { r.Acks = acks })
+	var base gtid.Set
+	if begins {
+		if base, err = m.roles.Executed(ctx); err != nil {
+			return err
+		}
+	}
+	return m.memory.change(func(r *remembered) {
+		r.Acks = acks
+		if begins {
+			r.TailEpoch, r.TailBase = epoch, base.String()
+		}
+	})
 }
 
 // internalUsers are the accounts whose sessions are never a client's.

@@ -11,6 +11,7 @@ import (
 
 	"cnmsql.co/internal/binlog"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/gtid"
 )
 
 // tailsDir is where what was cut off is kept, in the manager's directory on the volume.
@@ -74,6 +75,16 @@ func isRefused(err error) bool {
 		}
 	}
 	return false
+}
+
+// tail is the epoch in which the log may end in transactions that nobody acknowledged, and
+// what was executed before. What cannot be read is no ground to cut anything: 0.
+func (r remembered) tail() (int64, gtid.Set) {
+	base, err := gtid.Parse(r.TailBase)
+	if err != nil {
+		return 0, gtid.Set{}
+	}
+	return r.TailEpoch, base
 }
 
 // forgetTail: no commit is waiting for acknowledgements any more.

@@ -179,7 +179,7 @@ func (m *manager) facts() *agent.Facts {
 	if m.locked {
 		r := m.volume.memory
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.fencedBelow, r.wasPrimaryEpoch, r.acks, r.acksEpoch
-		f.TailEpoch, f.Successor, f.FrozenBelow = r.tailEpoch, m.successor, r.frozenBelow
+		f.TailEpoch, f.TailBase, f.Successor, f.FrozenBelow = r.tailEpoch, r.tailBase, m.successor, r.frozenBelow
 	}
 	if f.Server != nil && f.Server.Replication != nil {
 		f.Replicating = f.Server.Replication.SourceHost

@@ -264,20 +264,22 @@ func (m *manager) requireAcks(epoch int64, acks int, done func(string)) {
 		r.acks, r.acksEpoch = acks, epoch
 	}
 	quorum := waitsForEver(m.view)
-	r.tailEpoch = 0
-	if quorum && acks > 0 {
-		r.tailEpoch = epoch
-	}
-	if m.w.mut.TailAlways {
-		r.tailEpoch = epoch
+	lossless := quorum && acks > 0 || m.w.mut.TailAlways
+	begins := lossless && (r.tailEpoch != epoch || !m.mayWrite)
+	if begins || !lossless {
+		r.tailEpoch, r.tailBase = 0, gtid.Set{}
 	}
 	timeout := m.w.conf.ackTimeout
 	if quorum {
 		timeout = forever
 	}
-	m.statement(statementLimit, func(s *mysqld) { s.requireAcks(acks, timeout) }, func(err string) {
+	var base gtid.Set
+	m.statement(statementLimit, func(s *mysqld) { s.requireAcks(acks, timeout); base = s.db.executed }, func(err string) {
 		if err == "" {
 			m.volume.memory.acks = acks
+		}
+		if err == "" && begins {
+			m.volume.memory.tailEpoch, m.volume.memory.tailBase = epoch, base
 		}
 		done(err)
 	})

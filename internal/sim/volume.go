@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 // volume is what lies on a disk: the manager's memory and the data directory. It
@@ -47,6 +48,7 @@ type remembered struct {
 	acks            int
 	acksEpoch       int64
 	tailEpoch       int64
+	tailBase        gtid.Set
 }
 
 func newVolume(w *world, instance, uid string) *volume {

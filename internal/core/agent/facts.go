@@ -32,6 +32,8 @@ type Facts struct {
 	// TailEpoch is the epoch, under quorum, in which mysqld may have ended with
 	// commits that waited for acknowledgements; 0 when it surely did not.
 	TailEpoch int64
+	// TailBase was executed when commits began to wait in that epoch.
+	TailBase gtid.Set
 	// Successor is what the new primary holds, asked while mysqld was down.
 	Successor *Position
 

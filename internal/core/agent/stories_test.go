@@ -211,6 +211,8 @@ func (s *story) tail(key, value string) bool {
 	switch key {
 	case "tail":
 		s.f.TailEpoch = number(value)
+	case "tail-base":
+		s.f.TailBase = set(value)
 	case "successor":
 		s.f.Successor = &Position{Instance: "db-2", Epoch: s.f.Cluster.Epoch, At: s.f.Now, Executed: set(value)}
 	default:

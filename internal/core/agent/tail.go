@@ -34,9 +34,11 @@ func (a CutTail) String() string {
 // cutTail: mysqld ended while commits waited for acknowledgements that, under
 // quorum, nobody can have read success without. If another instance is primary by
 // now, they are on nobody's word: recovering them would only make this instance
-// diverge. That is so only if every promotion since then was lossless: else less
-// may have been asked of an election. Whatever cannot be settled in time is left to recovery, and to the
-// check of what was executed before anything is followed.
+// diverge. That is so only if every promotion since then was lossless: else less may have
+// been asked of an election; and if the successor has all that was executed before commits
+// began to wait, which may have been acknowledged without. Whatever cannot be settled in
+// time is left to recovery, and to the check of what was executed before anything is
+// followed.
 func cutTail(f *Facts) (Decision, bool) {
 	p := f.promotion()
 	if f.Mysqld.Up || f.TailEpoch == 0 || f.Data != core.DataPopulated || p == nil || f.Permitted() ||
@@ -55,6 +57,9 @@ func cutTail(f *Facts) (Decision, bool) {
 			ask = append(ask, AskSuccessor{primary, p.Epoch})
 		}
 		return say(core.Stopped, "AskingSuccessor", "asks "+primary+" what it holds before mysqld recovers", ask...)
+	}
+	if !f.Successor.Executed.Contains(f.TailBase) {
+		return pass()
 	}
 	return say(core.Stopped, "CuttingTail", "cuts off what was never acknowledged and "+primary+" lacks", CutTail{f.Successor.Executed})
 }

@@ -157,8 +157,18 @@ func (d *decision) isNothingLeft() bool {
 // took over meanwhile.
 func (d *decision) awaitsRecovery() bool {
 	r, may := d.mayComeBack()
-	until := d.Status.FailingSince.Add(max(d.Cluster.FailoverDelay, recoveryPatience))
-	if !may || r.State != core.Recovering || !d.Now.Before(until) {
+	if !may || r.State != core.Recovering {
+		return false
+	}
+	m, epoch := &d.Plan.Memory, d.Status.Promotion.Epoch
+	if m.Recovering, m.RecoveringSince = epoch, d.Observation.Memory.RecoveringSince; d.Observation.Memory.Recovering != epoch {
+		m.RecoveringSince = d.Now
+	}
+	until := m.RecoveringSince.Add(recoveryPatience)
+	if delayed := d.Status.FailingSince.Add(d.Cluster.FailoverDelay); until.Before(delayed) {
+		until = delayed
+	}
+	if !d.Now.Before(until) {
 		return false
 	}
 	d.Say(fmt.Sprintf("mysqld of %s was started again and recovers; another is promoted if it is not back by %s", r.Instance, until.UTC().Format("15:04:05 MST")))
