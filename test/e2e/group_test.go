@@ -59,7 +59,6 @@ func TestGroup(t *testing.T) {
 		{"PrimaryNodePartitioned", (*world).groupPrimaryPartitioned},
 		{"SecondaryNodePartitioned", (*world).groupSecondaryPartitioned},
 		{"RolledOutUnderWrites", (*world).groupRolledOut},
-		{"QuorumLostAndForced", (*world).quorumLostAndForced},
 		{"GroupLostAndMadeAnew", (*world).groupLostAndMadeAnew},
 		{"ScaledToFiveThreeAndOne", (*world).groupScaled},
 		{"DeletedClusterLeavesNothing", (*world).deletedClusterLeavesNothing},
@@ -257,63 +256,6 @@ func (w *world) groupRolledOut() {
 	if gap := report.LongestGap.Duration(); gap > outageLimit {
 		w.t.Errorf("a rolling update stopped writes for %s", gap)
 	}
-}
-
-// losesTwo cuts the nodes of both secondaries off. The primary is beside the leading
-// operator before: what is tested is the loss of a majority, not that of the operator.
-func (w *world) losesTwo() (lost []string) {
-	w.t.Helper()
-	leader, err := bed.Leader(w.ctx)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, name := range w.cluster().Status.InstanceNames {
-		if w.pod(name).Spec.NodeName == leader.Spec.NodeName && name != w.primary() {
-			w.switchTo(name)
-			w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == name && testbed.Healthy(c) })
-			break
-		}
-	}
-	primary := w.primary()
-	for _, name := range w.cluster().Status.InstanceNames {
-		if name != primary {
-			lost = append(lost, name)
-		}
-	}
-	for _, name := range lost {
-		w.fault("partition", w.pod(name).Spec.NodeName)
-	}
-	return lost
-}
-
-func (w *world) heals(instances []string) {
-	for _, name := range instances {
-		w.fault("heal", w.pod(name).Spec.NodeName)
-	}
-}
-
-// quorumLostAndForced: nothing happens by itself; on a human's word the one that is
-// left goes on.
-func (w *world) quorumLostAndForced() {
-	l := w.startWriting()
-	lost := w.losesTwo()
-	c := w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
-		return c.Status.Phase == "Blocked" && !c.Status.GroupReplication.HasQuorum && c.Status.Diagnosis == "GroupQuorumLost"
-	})
-	w.t.Log(c.Status.PhaseReason)
-	w.eventSays("QuorumLost")
-	at := time.Now()
-	w.kubectl("-n", w.key.Namespace, "annotate", "cluster", w.key.Name, v1alpha1.AnnotationForceQuorum+"=true")
-	// The group settles what was under way first: docs/group-replication.md.
-	outage := l.ackedAfter(at, 4*time.Minute)
-	w.t.Logf("writable %s after the recovery was asked for", outage)
-	w.eventSays("QuorumRecoveryForced")
-	w.heals(lost)
-	w.healthy(3 * time.Minute)
-	if _, still := w.cluster().Annotations[v1alpha1.AnnotationForceQuorum]; still {
-		w.t.Error("the annotation is still there: it would be carried out again")
-	}
-	l.stopAndLoseNothing()
 }
 
 // groupLostAndMadeAnew: all mysqld die at once. The group is gone, and comes back on a
