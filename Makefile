@@ -82,7 +82,7 @@ check-sim:
 
 .PHONY: test-sim
 test-sim: ## Some five minutes of the simulation of internal/sim
-	go run ./tools/sim -from 1029000 -seeds 29000
+	go run ./tools/sim -from 20000 -seeds 40000
 
 .PHONY: sim
 sim: ## Run the simulation of internal/sim: make sim SEEDS=n
