@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 50",message="metadata.name is longer than 50 characters: the names of Pods, Services and certificates are made from it; choose a shorter name"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must begin with a letter and hold only lower-case letters, digits and '-' (no '.'): the names of Services are made from it"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.managed) || !has(self.spec.managed.services) || !has(self.spec.managed.services.additional) || self.spec.managed.services.additional.all(s, self.metadata.name.size() + s.name.size() <= 62)",message="the name of an additional Service is the Cluster's, '-' and its own, which are more than 63 characters together; choose a shorter name in spec.managed.services.additional"
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -48,6 +49,7 @@ type ClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.maxSyncReplicas == 0",message="spec.maxSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || !has(self.mysql) || !has(self.mysql.semiSync) || self.mysql.semiSync.dataDurability != 'quorum' || self.maxSyncReplicas >= self.instances / 2",message="spec.maxSyncReplicas must be at least half of spec.instances (rounded down) under dataDurability quorum: fewer acknowledgements could all be lost with a minority; raise or remove maxSyncReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.replication) || self.replication.mode != 'groupReplication' || !has(self.mysql) || !has(self.mysql.semiSync) || !self.mysql.semiSync.enabled",message="spec.mysql.semiSync cannot be enabled with spec.replication.mode groupReplication: the group itself decides when a transaction is safe; remove spec.mysql.semiSync, or choose spec.replication.groupReplication.consistency"
+// +kubebuilder:validation:XValidation:rule="!has(self.replication) || self.replication.mode != 'groupReplication' || !has(self.mysql) || self.mysql.binlogFormat == 'ROW'",message="spec.mysql.binlogFormat must be ROW with spec.replication.mode groupReplication: members certify transactions by their rows; remove binlogFormat"
 // +kubebuilder:validation:XValidation:rule="!has(self.replication) || self.replication.mode != 'groupReplication' || (self.failoverDelay == 0 && !has(self.failoverPolicy))",message="spec.failoverDelay and spec.failoverPolicy have no meaning with spec.replication.mode groupReplication: the group elects its primary itself; remove them (spec.replication.groupReplication.memberExpelTimeoutSeconds tells how long a silent member is waited for)"
 type ClusterSpec struct {
 	// Description is free text for people.
@@ -126,6 +128,10 @@ type ClusterSpec struct {
 	// +optional
 	FailoverPolicy *FailoverPolicy `json:"failoverPolicy,omitempty"`
 
+	// Managed is what the operator keeps for the users of the cluster.
+	// +optional
+	Managed *ManagedSpec `json:"managed,omitempty"`
+
 	// ReadRouting bounds which replicas take reads.
 	// +optional
 	ReadRouting *ReadRoutingSpec `json:"readRouting,omitempty"`
@@ -162,6 +168,13 @@ type ClusterSpec struct {
 	// +kubebuilder:default=true
 	// +optional
 	EnablePrimaryLease *bool `json:"enablePrimaryLease,omitempty"`
+
+	// InPlaceInstanceManagerUpdates lets the operator replace the instance
+	// managers of an earlier release without restarting anything: each
+	// becomes the new one while its mysqld runs on. Otherwise, another
+	// release of the operator restarts the instances, one at a time.
+	// +optional
+	InPlaceInstanceManagerUpdates bool `json:"inPlaceInstanceManagerUpdates,omitempty"`
 
 	// EnableSuperuserAccess lets root log in over the network with the
 	// password in the Secret <cluster>-root. Otherwise root may log in only

@@ -97,9 +97,22 @@ type GroupReplicationStatus struct {
 	// LeftOut are instances that a human had the group go on without. They have no
 	// say in what is true until the group has taken them back.
 	// +optional
-	LeftOut []string `json:"leftOut,omitempty"`
+	LeftOut []LeftOutMember `json:"leftOut,omitempty"`
 	// +optional
 	Members []GroupMember `json:"members,omitempty"`
+}
+
+// LeftOutMember is an instance that a human had the group go on without.
+type LeftOutMember struct {
+	Instance string `json:"instance"`
+	// Held is the GTID set of those who went on, at that moment. Transactions that the
+	// instance holds beyond it are not the group's, even if the group has given the same
+	// numbers since.
+	// +optional
+	Held string `json:"held,omitempty"`
+	// Admitted: it was found to hold nothing else than the group, and may join again.
+	// +optional
+	Admitted bool `json:"admitted,omitempty"`
 }
 
 // GroupMember is an instance in the group.

@@ -14,6 +14,9 @@ const (
 	// AnnotationPodSpecHash is the hash of the Pod spec that the operator
 	// built the Pod from, before the API server defaulted it.
 	AnnotationPodSpecHash = "mysql.cnmsql.co/podSpecHash"
+	// AnnotationManagerImage is the image that the operator had the Pod's
+	// manager copied from, whatever admission made of it.
+	AnnotationManagerImage = "mysql.cnmsql.co/managerImage"
 	// AnnotationEpoch is the epoch of the primary's lease, on its record.
 	AnnotationEpoch = "mysql.cnmsql.co/epoch"
 	// AnnotationGroupObserved on a Pod changes whenever the instance sees its

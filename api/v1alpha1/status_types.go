@@ -164,6 +164,10 @@ type OperationStatus struct {
 	Reason    string            `json:"reason,omitempty"`
 	StartedAt *metav1.MicroTime `json:"startedAt,omitempty"`
 	Deadline  *metav1.MicroTime `json:"deadline,omitempty"`
+	// Witnesses of a failover, as instance/podUID/node: the Pods that may have
+	// vouched for the primary, or acknowledged its writes, when it began.
+	// +optional
+	Witnesses []string `json:"witnesses,omitempty"`
 }
 
 // InstanceStatus is what is known of one instance. It changes only when the

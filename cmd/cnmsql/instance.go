@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"cnmsql.co/internal/client"
@@ -10,7 +12,7 @@ import (
 
 func instanceCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "instance", Short: "Manage the mysqld of this Pod"}
-	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand(), instanceKillCommand(), client.Command(), client.StatusCommand())
+	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand(), instanceKillCommand(), instanceHandoverCommand(), client.Command(), client.StatusCommand())
 	return cmd
 }
 
@@ -25,6 +27,12 @@ func instanceRunCommand() *cobra.Command {
 			defer stop()
 			return instance.Run(ctx, o)
 		}}
+}
+
+// instanceHandoverCommand is asked of a binary before it takes a manager's place.
+func instanceHandoverCommand() *cobra.Command {
+	return &cobra.Command{Use: "handover-format", Short: "Tell from what managers this one can take over", Hidden: true, Args: cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), instance.HandoverFormat) }}
 }
 
 // instanceKillCommand is how a drill kills mysqld in a Pod that has no shell:

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ func (w word) Snapshot(context.Context) control.Snapshot                 { retur
 func (w word) Watch(context.Context, func(control.Snapshot) error) error { return nil }
 func (w word) Vouch(context.Context, string, int64) error                { return nil }
 func (w word) Order(context.Context, control.Verb, control.Order) error  { return nil }
+func (w word) ReplaceManager(context.Context, string, io.Reader) error   { return nil }
 
 // serveWord makes a manager of db-1, and returns how db-1's own Pod asks it.
 func serveWord(t *testing.T, snap control.Snapshot) manager {
@@ -33,7 +35,7 @@ func serveWord(t *testing.T, snap control.Snapshot) manager {
 	must(t, err)
 	ca, err := pki.ParseCA(bundle)
 	must(t, err)
-	leaf, err := ca.Issue(pki.InstanceLeaf("db", "shop", "db-1"), time.Now())
+	leaf, err := ca.Issue(pki.InstanceLeaf("db-1", "shop", "db-1", "db-rw", "db-ro", "db-r"), time.Now())
 	must(t, err)
 	dir := t.TempDir()
 	for name, text := range map[string][]byte{"ca.crt": ca.Trust(), "tls.crt": leaf.Cert, "tls.key": leaf.Key} {

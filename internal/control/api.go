@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"io"
 
 	"cnmsql.co/internal/core"
 )
@@ -57,6 +58,8 @@ const (
 	PathStatus = "/v1/status" // GET; ?watch=true streams
 	PathOrder  = "/v1/order/" // POST + Verb
 	PathVouch  = "/v1/vouch"  // GET ?instance=&epoch=
+	// PathManager takes a binary that is to go on in the manager's place: POST ?digest=
+	PathManager = "/v1/manager"
 )
 
 // Refusal is the body of an answer other than 200.
@@ -78,6 +81,9 @@ type Instance interface {
 	// Vouch tells a primary whether this instance still counts on it in an
 	// epoch; a *Refusal says why not.
 	Vouch(ctx context.Context, instance string, epoch int64) error
+	// ReplaceManager takes a binary, whose SHA-256 is digest, and returns when it is
+	// about to go on in the manager's place. A *Refusal says why it does not.
+	ReplaceManager(ctx context.Context, digest string, binary io.Reader) error
 	// Order carries out a command and returns when it is done, or, for
 	// CloneFrom and RestartInPlace, when it has begun. A *Refusal is the
 	// manager's no; it is not a failure.

@@ -62,7 +62,18 @@ func (c *Client) Order(ctx context.Context, verb Verb, o Order) (Snapshot, error
 // when it does.
 func (c *Client) Vouch(ctx context.Context, primary string, epoch int64) error {
 	q := url.Values{"instance": {primary}, "epoch": {strconv.FormatInt(epoch, 10)}}
-	resp, err := c.do(ctx, http.MethodGet, PathVouch+"?"+q.Encode(), nil)
+	return c.ask(ctx, http.MethodGet, PathVouch+"?"+q.Encode(), nil)
+}
+
+// ReplaceManager sends a binary that is to go on in the manager's place; nil when it is
+// about to, a *Refusal when it is not.
+func (c *Client) ReplaceManager(ctx context.Context, digest string, binary io.Reader) error {
+	return c.ask(ctx, http.MethodPost, PathManager+"?"+url.Values{"digest": {digest}}.Encode(), binary)
+}
+
+// ask wants to hear no more than that it is so.
+func (c *Client) ask(ctx context.Context, method, path string, body io.Reader) error {
+	resp, err := c.do(ctx, method, path, body)
 	if err != nil {
 		return err
 	}
@@ -90,7 +101,7 @@ func (c *Client) Watch(ctx context.Context, each func(Snapshot)) error {
 
 func (c *Client) exchange(ctx context.Context, method, path string, body []byte) (Snapshot, error) {
 	var s Snapshot
-	resp, err := c.do(ctx, method, path, body)
+	resp, err := c.do(ctx, method, path, bytes.NewReader(body))
 	if err != nil {
 		return s, err
 	}
@@ -102,8 +113,8 @@ func (c *Client) exchange(ctx context.Context, method, path string, body []byte)
 }
 
 // do sends a request and turns every answer but 200 into an error.
-func (c *Client) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ func NewHandler(in Instance) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+PathStatus, allow(status(in), OrgOperator, OrgInstance))
 	mux.Handle("GET "+PathVouch, allow(vouch(in), OrgInstance))
+	mux.Handle("POST "+PathManager, allow(replaceManager(in), OrgOperator))
 	mux.Handle("POST "+PathOrder+"{verb}", allow(order(in), OrgOperator))
 	return mux
 }
@@ -128,6 +129,16 @@ func order(in Instance) http.Handler {
 		}
 		err := in.Order(r.Context(), Verb(r.PathValue("verb")), o)
 		answer(w, err, func() any { return in.Snapshot(r.Context()) })
+	})
+}
+
+// binaryLimit is more than any build of the manager has.
+const binaryLimit = 1 << 30
+
+func replaceManager(in Instance) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := in.ReplaceManager(r.Context(), r.URL.Query().Get("digest"), http.MaxBytesReader(w, r.Body, binaryLimit))
+		answer(w, err, func() any { return struct{}{} })
 	})
 }
 

@@ -2,6 +2,9 @@ package core
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/gtid"
@@ -52,6 +55,24 @@ type ViewMember struct {
 	Version string `json:"version,omitempty"`
 }
 
+// CompareVersions is negative when the server of the first version is older than that of the
+// second, and positive when it is newer. Only numbers count, as far as there are any: what
+// is unknown is older than all.
+func CompareVersions(a, b string) int { return slices.Compare(numbers(a), numbers(b)) }
+
+// numbers are those that a version begins with: of "8.0.22-13" 8, 0 and 22.
+func numbers(version string) []int {
+	var out []int
+	for part := range strings.SplitSeq(strings.SplitN(version, "-", 2)[0], ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return out
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
 // HasQuorum: of the members in the view, more than half are reached by this one.
 func (v *GroupView) HasQuorum() bool {
 	reached := 0
@@ -86,8 +107,54 @@ type GroupStatus struct {
 	ViewMax, OnlineMax int
 	// LeftOut are those whom a human had the group go on without: they have no say
 	// until the group has taken them back.
-	LeftOut []string
+	LeftOut []LeftOut
 	Members []GroupMember
+}
+
+// LeftOut is an instance that the group went on without on a human's word. It may have
+// received transactions that the others had not, and these gave their numbers to other
+// transactions afterwards: what it holds of later ones cannot be told by its position.
+type LeftOut struct {
+	Instance string
+	// Held is what those who went on held at that moment. What the instance holds of it
+	// is the same as theirs.
+	Held gtid.Set
+	// Admitted: it was heard since, in no group, and holds nothing beyond Held, or has no
+	// data any more. It may join again.
+	Admitted bool
+}
+
+// Excess is what a server holds that those did not who went on without it; nothing once
+// it was admitted.
+func (l LeftOut) Excess(s *Server) gtid.Set {
+	if l.Admitted || s == nil {
+		return gtid.Set{}
+	}
+	return s.Holds().Subtract(l.Held)
+}
+
+// LeftOutOf finds an instance among those that the group goes on without.
+func (g *GroupStatus) LeftOutOf(instance string) (LeftOut, bool) {
+	for _, l := range g.LeftOut {
+		if l.Instance == instance {
+			return l, true
+		}
+	}
+	return LeftOut{}, false
+}
+
+// WentOnWithout tells whether a human had the group go on without the instance, and the
+// group has not taken it back.
+func (g *GroupStatus) WentOnWithout(instance string) bool {
+	_, is := g.LeftOutOf(instance)
+	return is
+}
+
+// Bars tells whether the instance may not join the group: it was left out, and was not
+// found since to hold nothing else than the group.
+func (g *GroupStatus) Bars(instance string) bool {
+	l, is := g.LeftOutOf(instance)
+	return is && !l.Admitted
 }
 
 // GroupMember is an instance as the group sees it.
@@ -143,6 +210,7 @@ const (
 	RefusalNoSafeSurvivor   Reason = "NoSafeSurvivor"
 	RefusalMembersUnknown   Reason = "MembersUnknown"
 	RefusalTargetNotOnline  Reason = "TargetNotOnline"
+	RefusalTargetNewer      Reason = "TargetNewer"
 	RefusalGroupWithoutData Reason = "GroupDataMissing"
 	RefusalSplitBrain       Reason = "SplitBrain"
 )

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/gtid"
@@ -22,18 +23,31 @@ type Observation struct {
 // its own clock. It is kept nowhere else: clocks of two operators are not compared,
 // and one that starts anew begins with none.
 type Memory struct {
-	// Asking is the epoch for which the primary's manager is asked for its promise, 0
-	// when it is not, and AskedSince is since when.
-	Asking     int64
-	AskedSince time.Time
-	// Recovering is the epoch in which the primary recovers, 0 when it does not, and
-	// RecoveringSince is since when.
-	Recovering      int64
-	RecoveringSince time.Time
-	// Electing is the epoch for which a successor is elected, 0 when none is, and
-	// ProvenSince is since when this operator has known the proof without a break.
-	Electing    int64
-	ProvenSince time.Time
+	// Asking: the primary's manager is asked for its promise for the epoch.
+	Asking Since
+	// Recovering: the primary recovers in the epoch.
+	Recovering Since
+	// Proven: a successor is elected for the epoch, and this operator has known the proof
+	// without a break.
+	Proven Since
+	// Unknown: too few members of a group can be asked for a verdict.
+	Unknown Since
+}
+
+// Since is from when on something has been so in one epoch, in every decision; zero when
+// it is not.
+type Since struct {
+	Epoch int64
+	At    time.Time
+}
+
+// Or goes on with what was so in the decision before; if that was another epoch or
+// nothing, it begins now.
+func (s Since) Or(epoch int64, now time.Time) Since {
+	if s.Epoch == epoch {
+		return s
+	}
+	return Since{epoch, now}
 }
 
 // Instance returns the named instance, or nil.
@@ -75,6 +89,8 @@ type Cluster struct {
 
 	// Group is set when the instances are members of a group.
 	Group *Group
+	// Manager is the binary that managers are replaced by in place; zero when they are not.
+	Manager Binary
 
 	Status Status
 	// Routed is the instance that the -rw Service selects.
@@ -199,6 +215,22 @@ type Operation struct {
 	// Deadline of a switchover. Of a failover in its election it is for people only:
 	// when no more answers are waited for.
 	Deadline time.Time
+	// Witnesses of a failover, each as Witness.String tells it: who may have vouched for
+	// the primary, or acknowledged, when it began.
+	Witnesses []string
+}
+
+// Witness is an instance's Pod as it was at a moment.
+type Witness struct{ Instance, PodUID, Node string }
+
+func (w Witness) String() string { return w.Instance + "/" + w.PodUID + "/" + w.Node }
+
+// ParseWitness is the reverse of Witness.String; what cannot be read is of no instance.
+func ParseWitness(text string) Witness {
+	if p := strings.Split(text, "/"); len(p) == 3 {
+		return Witness{p[0], p[1], p[2]}
+	}
+	return Witness{}
 }
 
 // Instance is what is known of one instance.
@@ -242,6 +274,8 @@ type Pod struct {
 	Terminated bool
 	// Current: built from the present spec.
 	Current bool
+	// OldImage: its manager is copied from another image than the operator's own.
+	OldImage bool
 	// NeverStarted: the main container has not run yet.
 	NeverStarted bool
 	// Waiting is why it cannot run (reason, message); nil when it runs, or is

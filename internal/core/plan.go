@@ -118,6 +118,10 @@ type RestartInPlace struct {
 	Epoch    int64
 }
 
+// ReplaceManager puts the operator's own binary in the place of an instance's manager,
+// whose mysqld runs on.
+type ReplaceManager struct{ Instance string }
+
 // SetAcks sets the number of acknowledgements each commit on the primary waits for.
 type SetAcks struct {
 	Instance string
@@ -137,6 +141,7 @@ func (FreezeIO) effect()       {}
 func (Refresh) effect()        {}
 func (CloneFrom) effect()      {}
 func (RestartInPlace) effect() {}
+func (ReplaceManager) effect() {}
 func (SetAcks) effect()        {}
 func (SeizeLease) effect()     {}
 func (ReinitInstance) effect() {}
@@ -167,6 +172,7 @@ func (ClearOverride) String() string    { return "clear the accepted loss" }
 func (e RestartInPlace) String() string {
 	return fmt.Sprintf("restart mysqld of %s in place at epoch %d", e.Instance, e.Epoch)
 }
+func (e ReplaceManager) String() string { return "replace the manager of " + e.Instance }
 func (e SetAcks) String() string {
 	return fmt.Sprintf("set acknowledgements on %s to %d", e.Instance, e.Acks)
 }

@@ -157,6 +157,7 @@ const (
 	ReasonInstanceCreated    Reason = "InstanceCreated"
 	ReasonInstanceRemoved    Reason = "InstanceRemoved"
 	ReasonInstanceRestarted  Reason = "InstanceRestarted"
+	ReasonManagerReplaced    Reason = "ManagerReplaced"
 	ReasonAcksChanged        Reason = "AcknowledgementsChanged"
 	ReasonDiverged           Reason = "InstanceDiverged"
 	ReasonBroken             Reason = "ReplicationBroken"
@@ -185,6 +186,7 @@ const (
 	RefusalReinitPrimary        Reason = "ReinitOfPrimaryRefused"
 	RefusalOverride             Reason = "OverrideRefused"
 	RefusalDataWithoutStatus    Reason = "DataWithoutStatus"
+	RefusalManager              Reason = "ManagerNotReplaced"
 )
 
 // DurableState is the status of the condition Durable.

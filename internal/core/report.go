@@ -66,6 +66,10 @@ type Report struct {
 	Node     string `json:"node"`
 	// Boot differs with every start of the manager.
 	Boot string `json:"boot"`
+	// Manager is the binary that runs; zero until it is known.
+	Manager Binary `json:"manager,omitzero"`
+	// ManagerRefused is why a binary did not take this one's place; nil when none was refused.
+	ManagerRefused *RefusedBinary `json:"managerRefused,omitempty"`
 
 	State State `json:"state"`
 	// Reason is a CamelCase word for why, when State alone does not tell.
@@ -123,6 +127,20 @@ type Report struct {
 	Lagging bool `json:"lagging,omitempty"`
 	// NeedsReclone: the primary has purged what this instance lacks.
 	NeedsReclone bool `json:"needsReclone,omitempty"`
+}
+
+// Binary is a build of the manager, which is one with the operator.
+type Binary struct {
+	// Digest is the SHA-256 of the file, in hexadecimal digits.
+	Digest string `json:"digest"`
+	// Platform is GOOS/GOARCH.
+	Platform string `json:"platform"`
+}
+
+// RefusedBinary is a binary that is not tried again, and why.
+type RefusedBinary struct {
+	Digest string `json:"digest"`
+	Why    string `json:"why"`
 }
 
 // Times is when the first and the last of some transactions were committed, by the
@@ -226,8 +244,9 @@ type Replication struct {
 	IOErrno   int      `json:"ioErrno,omitempty"`
 	SQLError  string   `json:"sqlError,omitempty"`
 	Retrieved gtid.Set `json:"retrieved"`
-	// LagSeconds is how old the transaction is that is being applied; 0 when
-	// all that was received is applied.
+	// LagSeconds is how old the transaction is that is being applied, or was the last
+	// one when it was received, whichever is more; 0 when all that the source had is
+	// applied. By the clocks of both.
 	LagSeconds float64 `json:"lagSeconds"`
 }
 

@@ -35,7 +35,7 @@ func (w *world) get(n *node, port int, path string) (int, string) {
 func TestProbesMetricsAndThosePermittedToCommand(t *testing.T) {
 	w := newWorld(t, nil)
 	one := w.start(1)
-	<-time.After(200 * time.Millisecond)
+	w.awaitListening(one, one.opt.ProbePort)
 	for path, want := range map[string]int{"/livez": 200, "/startupz": 200, "/readyz": 503} {
 		if got, text := w.get(one, one.opt.ProbePort, path); got != want {
 			t.Errorf("empty, %s says %d %s", path, got, text)

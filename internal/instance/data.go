@@ -126,6 +126,7 @@ func (m *manager) runInitialize(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	go p.wait(func() { close(p.done) })
 	select {
 	case <-p.done:
 	case <-ctx.Done():

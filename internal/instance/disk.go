@@ -28,20 +28,32 @@ func (m *manager) keepTryingDisk(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if _, may := m.mayWrite(); !may {
-			continue
+		if m.triesDisk() {
+			file = m.tryVolumeOnce(file)
 		}
-		began := time.Now()
-		m.noteDisk(began)
-		var err error
-		if file, err = tryDisk(file, filepath.Join(m.opt.Dirs.Meta, "try")); err != nil {
-			m.log.Warn("trying to write to the volume", "error", err)
-		}
-		if took := time.Since(began); took > diskStallLimit {
-			m.log.Warn("the volume has completed a write", "after", took.String())
-		}
-		m.noteDisk(time.Time{})
 	}
+}
+
+// triesDisk: mysqld may write, or is silent, perhaps for it waits for its volume.
+func (m *manager) triesDisk() bool {
+	_, may := m.mayWrite()
+	return may || get(m, func(s *state) bool { return s.locked && s.accepted && s.proc.running() && s.misses >= 3 })
+}
+
+func (m *manager) tryVolumeOnce(file *os.File) *os.File {
+	m.tryingDisk.Lock()
+	defer m.tryingDisk.Unlock()
+	began := time.Now()
+	m.noteDisk(began)
+	file, err := tryDisk(file, filepath.Join(m.opt.Dirs.Meta, "try"))
+	if err != nil {
+		m.log.Warn("trying to write to the volume", "error", err)
+	}
+	if took := time.Since(began); took > diskStallLimit {
+		m.log.Warn("the volume has completed a write", "after", took.String())
+	}
+	m.noteDisk(time.Time{})
+	return file
 }
 
 // noteDisk wakes nobody: what follows from it is looked at with every answer of

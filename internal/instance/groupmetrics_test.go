@@ -53,11 +53,13 @@ func TestMetricsOfAGroupAreThoseOfItsMembersOnly(t *testing.T) {
 	if w.scraped(two, "cnmsql_group_online") != 0 || w.scraped(two, "cnmsql_group_has_majority") != 0 {
 		t.Error("a member that left is said to be online")
 	}
+}
 
-	async := newWorld(t, nil)
-	alone := async.start(1)
-	async.bootstrap(alone)
-	if _, text := async.get(alone, alone.opt.MetricsPort, "/metrics"); strings.Contains(text, "cnmsql_group_") {
+func TestAnInstanceThatIsNoMemberHasNoMetricsOfAGroup(t *testing.T) {
+	w := newWorld(t, nil)
+	alone := w.start(1)
+	w.bootstrap(alone)
+	if _, text := w.get(alone, alone.opt.MetricsPort, "/metrics"); strings.Contains(text, "cnmsql_group_") {
 		t.Error("an instance that is no member has metrics of a group")
 	}
 }

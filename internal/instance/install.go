@@ -5,18 +5,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"cnmsql.co/internal/version"
 )
 
 // CopySelf copies the running binary into a directory, where the main container
 // finds it: the MySQL image is used as it is.
 func CopySelf(dir string) error {
-	self, err := os.Executable()
+	in, err := version.Open()
 	if err != nil {
-		return fmt.Errorf("finding the running binary: %w", err)
-	}
-	in, err := os.Open(self)
-	if err != nil {
-		return fmt.Errorf("reading the running binary: %w", err)
+		return err
 	}
 	defer func() { _ = in.Close() }()
 	to := filepath.Join(dir, "cnmsql")

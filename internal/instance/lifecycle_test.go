@@ -3,10 +3,12 @@ package instance
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -161,7 +163,7 @@ func TestAPromotedReplicaAppliesAllItHasReceivedFirst(t *testing.T) {
 	w.await(two, "behind", func(r core.Report) bool {
 		return r.Server != nil && r.Server.Replication != nil && r.Server.Holds().Count() >= 21 && !r.Server.Executed.Contains(r.Server.Holds())
 	})
-	_ = one.proc().cmd.Process.Kill()
+	_ = one.proc().handle.Kill()
 	epoch := w.grant("db-2", core.ProofPodTerminated, "db-1", "", 0)
 	<-time.After(500 * time.Millisecond)
 	if r := two.report(); r.WritableEpoch != 0 {
@@ -180,7 +182,7 @@ func TestACrashedPrimaryWaitsForTheOperatorsWord(t *testing.T) {
 	db := w.app(one)
 	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
 	began := time.Now()
-	_ = one.proc().cmd.Process.Kill()
+	_ = one.proc().handle.Kill()
 	r := w.await(one, "stopped", func(r core.Report) bool { return r.State == core.Stopped })
 	t.Logf("told after %s", time.Since(began))
 	if r.Reason != "MysqldCrashed" || r.WritableEpoch != 0 {
@@ -194,7 +196,7 @@ func TestACrashedPrimaryWaitsForTheOperatorsWord(t *testing.T) {
 	w.await(one, "writable again", func(r core.Report) bool { return r.WritableEpoch == w.epoch() })
 	w.exec(w.app(one), "INSERT INTO t (v) VALUES (1)")
 
-	_ = one.proc().cmd.Process.Kill()
+	_ = one.proc().handle.Kill()
 	w.await(one, "stopped", func(r core.Report) bool { return r.State == core.Stopped })
 	promised := w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
 	if promised.FencedBelow != w.epoch()+1 {
@@ -256,7 +258,7 @@ func TestAHungServerIsToldAndADemotionKillsIt(t *testing.T) {
 	one := w.start(1)
 	w.bootstrap(one)
 	p := one.proc()
-	must(t, p.cmd.Process.Signal(syscall.SIGSTOP))
+	must(t, p.handle.Signal(syscall.SIGSTOP))
 	w.await(one, "hung", func(r core.Report) bool { return r.State == core.Hung })
 	began := time.Now()
 	r := w.order(one, control.VerbDemote, control.Order{Epoch: 2})
@@ -283,17 +285,23 @@ func TestABootstrapThatWasInterruptedBeginsAnew(t *testing.T) {
 	w.exec(w.app(again), "CREATE TABLE t (id INT PRIMARY KEY)")
 }
 
+// inSpite executes statements in one session of root's on a server that is read-only.
+func (w *world) inSpite(n *node, statements ...string) {
+	w.t.Helper()
+	root := w.rootOf(n)
+	root.SetMaxOpenConns(1)
+	for _, statement := range slices.Concat([]string{"SET GLOBAL super_read_only = 0"}, statements, []string{"SET GLOBAL super_read_only = 1"}) {
+		w.exec(root, statement)
+	}
+}
+
 // The applier's coordinator says only that a worker was stopped.
 func TestWhatStoppedAWorkerIsTold(t *testing.T) {
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
 	w.join(two, one)
-	root := w.rootOf(two)
-	root.SetMaxOpenConns(1) // one session
-	for _, statement := range []string{"SET sql_log_bin = 0", "SET GLOBAL super_read_only = 0", "CREATE TABLE app_db.clash (id INT PRIMARY KEY)", "SET GLOBAL super_read_only = 1"} {
-		w.exec(root, statement)
-	}
+	w.inSpite(two, "SET sql_log_bin = 0", "CREATE TABLE app_db.clash (id INT PRIMARY KEY)")
 	w.exec(w.app(one), "CREATE TABLE clash (id INT PRIMARY KEY)")
 	r := w.await(two, "broken", func(r core.Report) bool {
 		return r.Server != nil && r.Server.Replication != nil && r.Server.Replication.SQLError != ""
@@ -309,12 +317,8 @@ func TestErrantTransactionsAreDated(t *testing.T) {
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
 	w.join(two, one)
-	root := w.rootOf(two)
-	root.SetMaxOpenConns(1) // one session
 	before := time.Now().Truncate(time.Second)
-	for _, statement := range []string{"SET GLOBAL super_read_only = 0", "CREATE TABLE app_db.errant (id INT PRIMARY KEY)", "SET GLOBAL super_read_only = 1"} {
-		w.exec(root, statement)
-	}
+	w.inSpite(two, "CREATE TABLE app_db.errant (id INT PRIMARY KEY)")
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.DivergedInstances = []string{"db-2"} }) // as the operator found
 	r := w.await(two, "dated", func(r core.Report) bool { return r.ErrantTimes != nil })
 	if r.Errant.Count() != 1 || r.ErrantEpoch != w.epoch() {
@@ -323,4 +327,41 @@ func TestErrantTransactionsAreDated(t *testing.T) {
 	if at := *r.ErrantTimes; at.First.Before(before) || at.Last.After(time.Now()) || !at.First.Equal(at.Last) || at.Unknown != 0 {
 		t.Errorf("they were committed %+v; it was written at %s", at, before)
 	}
+}
+
+// A receiver that cannot keep up has applied all it has: mysqld calls that 0 s behind.
+func TestAReplicaThatReceivesLateLags(t *testing.T) {
+	w := newWorld(t, nil)
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT)")
+	w.join(two, one)
+	// Each transaction arrives an hour after it was committed, as it were; and the source
+	// is never idle, for it would say so.
+	ctx, stop := context.WithCancel(t.Context())
+	session, err := w.rootOf(one).Conn(ctx)
+	must(t, err)
+	writes := make(chan error, 1)
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := session.ExecContext(ctx, "SET SESSION original_commit_timestamp = (UNIX_TIMESTAMP() - 3600) * 1000000"); err != nil {
+				writes <- err
+				return
+			}
+			_, _ = session.ExecContext(ctx, "INSERT INTO app_db.t VALUES ()")
+		}
+		writes <- nil
+	}()
+	lag := func(r core.Report) float64 {
+		if r.Server == nil || r.Server.Replication == nil {
+			return -1
+		}
+		return r.Server.Replication.LagSeconds
+	}
+	w.await(two, "lagging by an hour", func(r core.Report) bool { return lag(r) >= 3599 && lag(r) <= 3610 })
+	stop()
+	if err := <-writes; err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	w.await(two, "abreast of an idle source", func(r core.Report) bool { return lag(r) == 0 })
 }

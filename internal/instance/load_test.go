@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -195,7 +196,7 @@ func TestACrashUnderLoadLosesNothing(t *testing.T) {
 	ws := w.startWriters(6)
 	ws.awaitMore(100)
 	ws.resetGap()
-	_ = n[0].proc().cmd.Process.Kill()
+	_ = n[0].proc().handle.Kill()
 	w.await(n[0], "stopped", func(r core.Report) bool { return r.State == core.Stopped })
 	next := w.failover(n[0], n[1], n[2])
 	ws.awaitMore(50)
@@ -203,14 +204,39 @@ func TestACrashUnderLoadLosesNothing(t *testing.T) {
 	if lost := ws.lost(w.app(next)); len(lost) > 0 {
 		t.Errorf("%d of %d acknowledged writes are lost: %v", len(lost), ws.count(), lost)
 	}
-	// Its tail was never acknowledged, and was cut off: it holds nothing that
-	// its successor lacks.
-	back := w.await(n[0], "back", func(r core.Report) bool {
+	w.comesBackWithoutATail(n[0])
+}
+
+// comesBackWithoutATail: what was never acknowledged was cut off a former primary's log, so
+// that it holds nothing that its successor lacks.
+func (w *world) comesBackWithoutATail(former *node) {
+	w.t.Helper()
+	back := w.await(former, "back", func(r core.Report) bool {
 		return r.Reason == "Diverged" || r.Server != nil && r.Server.Replication != nil && r.Server.Replication.IORunning
 	})
 	if !back.Errant.IsEmpty() {
-		t.Errorf("the former primary came back diverged: %s", back.Errant)
+		w.t.Errorf("the former primary came back diverged: %s", back.Errant)
 	}
+}
+
+// The operator was away when the primary crashed, so that it was started again to go on;
+// the operator, back, had decided before it heard of that.
+func TestARecoveryThatAnotherPrimaryOvertakesIsBrokenOff(t *testing.T) {
+	w, n := three(t)
+	ws := w.startWriters(6)
+	ws.awaitMore(100)
+	for _, replica := range n[1:] {
+		w.order(replica, control.VerbFreezeIO, control.Order{Epoch: w.epoch() + 1}) // from now on nothing is acknowledged
+	}
+	<-time.After(300 * time.Millisecond)
+	_ = n[0].proc().handle.Kill()
+	w.await(n[0], "started to go on", func(r core.Report) bool { return r.State == core.Recovering })
+	next := w.failover(n[0], n[1], n[2])
+	ws.awaitMore(50)
+	if lost := ws.lost(w.app(next)); len(lost) > 0 {
+		t.Errorf("%d of %d acknowledged writes are lost: %v", len(lost), ws.count(), lost)
+	}
+	w.comesBackWithoutATail(n[0])
 }
 
 func TestAStoppedOnlyInstanceAcknowledgesNothingThatItDoesNotHave(t *testing.T) {
@@ -253,7 +279,7 @@ func TestAReplicaGetsInAlthoughWaitingClientsHoldAllConnections(t *testing.T) {
 	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY)")
 	w.join(two, one)
 	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
-	_ = two.proc().cmd.Process.Kill()
+	_ = two.proc().handle.Kill()
 	w.await(two, "stopped", func(r core.Report) bool { return r.Server == nil })
 	var refused atomic.Int32
 	var wg sync.WaitGroup
@@ -288,14 +314,16 @@ func TestAPartOfATransactionHoldsUpNobody(t *testing.T) {
 	}
 	go func() { _, _ = db.Exec("UPDATE big SET v = REPEAT('b', 8000)") }()
 	for _, replica := range n[1:] {
-		root := w.rootOf(replica)
-		w.awaitPart(root)
+		w.awaitPart(w.rootOf(replica))
+	}
+	must(t, n[0].proc().handle.Signal(syscall.SIGSTOP)) // no more is sent, before it dies
+	for _, replica := range n[1:] {
 		w.order(replica, control.VerbFreezeIO, control.Order{Epoch: w.epoch() + 1})
-		if !w.holdsPart(root) {
-			t.Fatal("the whole transaction was received before receiving was stopped; it has to be larger")
+		if !w.holdsPart(w.rootOf(replica)) {
+			t.Fatal("the whole transaction was received before its source stopped; it has to be larger")
 		}
 	}
-	_ = n[0].proc().cmd.Process.Kill()
+	_ = n[0].proc().handle.Kill()
 	w.await(n[0], "stopped", func(r core.Report) bool { return r.State == core.Stopped })
 	began := time.Now()
 	next := w.failover(n[0], n[1], n[2])

@@ -44,6 +44,10 @@ type manager struct {
 	// interrupt ends what the worker waits for; guarded by mu.
 	interrupt context.CancelFunc
 	polling   sync.Mutex
+	// inherited: it goes on where another was, in the same process. replacing is held
+	// while a binary is received, tryingDisk while the volume is tried.
+	inherited             bool
+	replacing, tryingDisk sync.Mutex
 	// child is the last mysqld that was started, and closing that none may be
 	// started any more; both are guarded by spawning.
 	spawning sync.Mutex
@@ -117,6 +121,12 @@ type state struct {
 
 	member memberState
 
+	// binary is what this manager runs from, heir what is to take its place, and
+	// refusedBinary one that could not.
+	binary        core.Binary
+	heir          *heir
+	refusedBinary *core.RefusedBinary
+
 	terminating   time.Time
 	waiting       int      // orders that wait for the worker
 	stopRequested *process // whose end is no crash
@@ -168,7 +178,7 @@ func (m *manager) facts() *agent.Facts {
 		Asking: s.asking || time.Now().Before(s.askAgain), AskFailed: s.askFailed,
 		Donor: s.donor, RestartEpoch: s.restart, Problem: s.problem, TerminatingSince: s.terminating,
 		Mysqld: agent.Mysqld{
-			Up: s.proc.running(), Accepted: s.accepted, Answers: s.answers(), DiskStalled: s.diskStalled(),
+			Up: s.proc.running(), Accepted: s.accepted, Answers: s.answers(), AnsweredAt: s.answered, DiskStalled: s.diskStalled(),
 			DownSince: s.downSince, Ended: s.ended, MayWrite: s.mayWrite, Failures: s.failures,
 			LoginRefused: s.loginRefused,
 		},
@@ -186,10 +196,10 @@ func (m *manager) facts() *agent.Facts {
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.FencedBelow, r.WasPrimaryEpoch, r.Acks, r.AcksEpoch
 		f.FrozenBelow = r.FrozenBelow
 		f.Successor = s.successor
-		if r.TailEpoch != 0 && !f.Mysqld.Up {
+		if r.TailEpoch != 0 && (!f.Mysqld.Up || !f.Mysqld.Accepted) {
 			f.TailEpoch, f.TailBase = r.tail()
 		}
-		f.Member = agent.MemberFacts{Of: r.GroupOf, RebootEpoch: s.member.rebootEpoch, TriedAt: s.member.triedAt, Failed: s.member.failed, Settled: s.member.settled, ProtocolOf: s.member.protocolOf, Admitted: s.member.admitted, HandingOver: s.member.handingOver}
+		f.Member = agent.MemberFacts{Of: r.GroupOf, RebootEpoch: s.member.rebootEpoch, TriedAt: s.member.triedAt, Failed: s.member.failed, Settled: s.member.settled, ProtocolOf: s.member.protocolOf, Forgot: s.member.forgot, Admitted: s.member.admitted, AdmittedEpoch: s.member.admittedEpoch, RejoinHeld: s.member.rejoinHeld, HandingOver: s.member.handingOver}
 	}
 	m.replicationFacts(f)
 	return f

@@ -6,14 +6,18 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -74,20 +78,48 @@ func orElse[T any](p *T, otherwise T) T {
 
 // membershipOf takes from a Cluster what a member needs to know of its group; nil
 // where there is none.
-func membershipOf(c *v1alpha1.Cluster) *agent.Membership {
+func membershipOf(c *v1alpha1.Cluster, me string) (*agent.Membership, error) {
 	if !isGroup(c) {
-		return nil
+		return nil, nil
 	}
 	out := &agent.Membership{Bootstrapper: c.Status.TargetPrimary}
-	if g := c.Status.GroupReplication; g != nil {
-		out.Name, out.Bootstrapped = g.GroupName, g.Bootstrapped
-		for _, m := range g.Members {
-			if m.Address != "" {
-				out.Addresses = append(out.Addresses, m.Address)
-			}
+	g := c.Status.GroupReplication
+	if g == nil {
+		return out, nil
+	}
+	out.Name, out.Bootstrapped = g.GroupName, g.Bootstrapped
+	barred, err := barredIn(g)
+	if err != nil {
+		return nil, err
+	}
+	out.Held, out.Barred = barred[me]
+	out.GoneOn = g.HasQuorum && slices.ContainsFunc(g.Members, func(m v1alpha1.GroupMember) bool {
+		return m.Instance == me && m.State == string(core.MemberUnknown)
+	})
+	for _, m := range g.Members {
+		if _, is := barred[m.Instance]; m.Address != "" && !is {
+			out.Addresses = append(out.Addresses, m.Address)
 		}
 	}
-	return out
+	delete(barred, me)
+	out.BarredOthers = slices.Sorted(maps.Keys(barred))
+	return out, nil
+}
+
+// barredIn are those whom the group went on without and who were not admitted since, and
+// what those held who went on.
+func barredIn(g *v1alpha1.GroupReplicationStatus) (map[string]gtid.Set, error) {
+	out := map[string]gtid.Set{}
+	for _, l := range g.LeftOut {
+		held, err := gtid.Parse(l.Held)
+		if err != nil {
+			return nil, fmt.Errorf("status.groupReplication.leftOut[%s].held: %w", l.Instance, err)
+		}
+		if !l.Admitted {
+			out[l.Instance] = held
+		}
+	}
+	return out, nil
 }
 
 // memberState is what the manager of a member knows besides; guarded by its mutex.
@@ -97,8 +129,12 @@ type memberState struct {
 	failed      string
 	settled     core.MemberRole
 	protocolOf  string
+	forgot      string
 	admitted    string
-	handingOver bool
+	// admittedEpoch is that of an order that said whom to admit.
+	admittedEpoch int64
+	handingOver   bool
+	rejoinHeld    bool
 }
 
 // groupLimit bounds joining, which takes as long as seeds that are away need to be
@@ -128,7 +164,11 @@ func (m *manager) startGroup(bootstrap bool) error {
 	}
 	m.update(func(s *state) { s.member.triedAt, s.member.failed = time.Now(), "" })
 	seeds := m.seeds()
-	return m.begin(agent.Joining, func(ctx context.Context) error {
+	what := agent.Joining
+	if bootstrap {
+		what = agent.Bootstrapping
+	}
+	return m.begin(what, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, groupLimit)
 		defer cancel()
 		err := m.roles.JoinGroup(ctx, seeds, account, bootstrap)
@@ -154,11 +194,13 @@ func (m *manager) rememberGroup(name string) error {
 	return m.memory.change(func(r *remembered) { r.GroupOf = name })
 }
 
-// seeds are the addresses of the others, whoever of them is there.
+// seeds are the addresses of the others, whoever of them is there. Those whom the group
+// went on without may be in another.
 func (m *manager) seeds() []string {
 	var out []string
-	for _, name := range get(m, func(s *state) []string { return s.view.Names }) {
-		if name != m.opt.Instance {
+	v := get(m, func(s *state) *agent.Cluster { return s.view })
+	for _, name := range v.Names {
+		if name != m.opt.Instance && !slices.Contains(v.Group.BarredOthers, name) {
 			out = append(out, m.opt.GroupAddress(name))
 		}
 	}
@@ -184,9 +226,13 @@ func (m *manager) leaveGroup() error {
 	})
 }
 
-// settleRole closes the sessions that were opened in another role.
+// settleRole closes the sessions that were opened in another role, and lets clients in
+// again whom mysqld kept out when it lost the group (exitStateAction OFFLINE_MODE).
 func (m *manager) settleRole(ctx context.Context, role core.MemberRole) error {
 	if err := m.closeSessions(ctx); err != nil {
+		return err
+	}
+	if err := m.roles.AcceptClients(ctx); err != nil {
 		return err
 	}
 	m.log.Info("role in the group", "role", role)
@@ -198,7 +244,36 @@ func (m *manager) admitMembers(ctx context.Context, addresses string) error {
 	if err := m.roles.AdmitMembers(ctx, addresses); err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.member.admitted = addresses })
+	m.update(func(s *state) { s.member.admitted, s.member.admittedEpoch = addresses, 0 })
+	return nil
+}
+
+// holdRejoin takes mysqld its own attempts to come back, or gives them back.
+func (m *manager) holdRejoin(ctx context.Context, on bool) error {
+	tries := 0
+	if !on {
+		tries = member{m}.groupConfig(get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })).AutoRejoinTries
+	}
+	if err := m.roles.SetRejoinTries(ctx, tries); err != nil {
+		return err
+	}
+	m.update(func(s *state) { s.member.rejoinHeld = on })
+	return nil
+}
+
+// forgetFormer spares whoever joins next from looking for members that are gone. The group
+// does without: that it fails is told, and it is done for the next view.
+func (m *manager) forgetFormer(ctx context.Context, view string) error {
+	limited, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	err := m.roles.ForgetFormerMembers(limited)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		m.log.Warn("the group remembers former members: whoever joins may look for them, and hold up the group meanwhile", "error", err)
+	}
+	m.update(func(s *state) { s.member.forgot = view })
 	return nil
 }
 
@@ -251,13 +326,14 @@ func (m *manager) orderGroupPrimary(uuid string) error {
 
 // orderForceMembers goes on with the named members alone. The addresses of others in
 // the group are those that their names have now; DNS may be as lost as they are, so
-// that the own one is not asked for.
-func (m *manager) orderForceMembers(ctx context.Context, members []string) error {
+// that the own one is not asked for. From now on nobody else is admitted: whoever is left
+// out must not come back by itself.
+func (m *manager) orderForceMembers(ctx context.Context, o control.Order) error {
 	if v := m.facts().Server; v == nil || v.Group == nil || v.Group.State != core.MemberOnline || v.Group.HasQuorum() {
 		return refusal("NotASurvivor", "this instance is not an online member of a group that lost its quorum")
 	}
 	var addresses []string
-	for _, name := range members {
+	for _, name := range o.Members {
 		address := m.opt.GroupLocal
 		if name != m.opt.Instance {
 			var err error
@@ -269,7 +345,32 @@ func (m *manager) orderForceMembers(ctx context.Context, members []string) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, 9*time.Second)
 	defer cancel()
+	if err := m.admitAlone(ctx, addresses, o.Epoch); err != nil {
+		return err
+	}
 	return m.roles.ForceMembers(ctx, addresses)
+}
+
+// admitAlone admits these members and nobody else, until the Cluster of that epoch says
+// whom.
+func (m *manager) admitAlone(ctx context.Context, members []string, epoch int64) error {
+	var hosts []string
+	for _, address := range members {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return err
+		}
+		hosts = append(hosts, host)
+	}
+	admitted := strings.Join(hosts, ",")
+	if err := m.roles.AdmitMembers(ctx, admitted); err != nil {
+		return err
+	}
+	m.update(func(s *state) {
+		s.member.admitted, s.member.admittedEpoch = admitted, epoch
+		s.seen = max(s.seen, epoch) // for those who ask, and know only of an earlier one
+	})
+	return nil
 }
 
 func resolved(ctx context.Context, address string) (string, error) {
@@ -298,17 +399,21 @@ func (m *manager) orderReboot(o control.Order) error {
 func (m *manager) keepRinging(ctx context.Context) {
 	last := ""
 	for {
+		var again <-chan time.Time
 		s, changed := m.snapshot(time.Now())
 		if now := chime(s.Report); now != "" && now != last {
 			if err := m.kube.RingDoorbell(ctx, m.opt.Instance, now); err != nil && ctx.Err() == nil {
-				m.log.Warn("ringing the operator's doorbell", "error", err)
+				m.log.Warn("ringing the operator's doorbell; it is tried again", "error", err)
+				again = time.After(time.Second)
+			} else {
+				last = now
 			}
-			last = now
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
+		case <-again:
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -110,7 +111,7 @@ func TestTheLifeOfAGroup(t *testing.T) {
 	ws.awaitMore(20)
 	t.Logf("switchover: longest gap between acknowledgements %s", ws.resetGap())
 
-	_ = n[1].proc().cmd.Process.Kill()
+	_ = n[1].proc().handle.Kill()
 	next, other := w.elected(n[0], n[2]), n[0]
 	if next == other {
 		other = n[2]
@@ -162,11 +163,13 @@ func TestALostQuorumIsForcedAndALostGroupMadeAnew(t *testing.T) {
 	w.await(n[2], "without a quorum", func(r core.Report) bool {
 		return r.Server != nil && r.Server.Group.State == core.MemberOnline && !r.Server.Group.HasQuorum()
 	})
+	w.awaitRejoinTries(n[2], 0)
 	w.order(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3"}})
 	w.elected(n[2])
 	w.exec(w.app(n[2]), "INSERT INTO t VALUES (2)")
+	w.awaitRejoinTries(n[2], 3)
 
-	_ = n[2].proc().cmd.Process.Kill()
+	_ = n[2].proc().handle.Kill()
 	w.await(n[2], "back and in no group", func(r core.Report) bool {
 		return r.Server != nil && r.Server.Group.State == core.MemberOffline && r.Reason == "AwaitingGroup"
 	})
@@ -174,7 +177,71 @@ func TestALostQuorumIsForcedAndALostGroupMadeAnew(t *testing.T) {
 	w.order(n[2], control.VerbRebootGroup, control.Order{Epoch: w.epoch()})
 	w.elected(n[2])
 	w.exec(w.app(n[2]), "INSERT INTO t VALUES (3)")
-	back := w.start(1)
+	w.remadeByOneThatLooksForIt(w.barredUntilAdmitted(1), n[2])
+}
+
+// remadeByOneThatLooksForIt: the last other member dies while this one is about to join it.
+func (w *world) remadeByOneThatLooksForIt(n, last *node) {
+	w.t.Helper()
+	_ = n.proc().handle.Kill()
+	w.await(n, "joining", func(r core.Report) bool { return r.Reason == "Joining" })
+	w.crashManager(last)
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.PrimaryEpoch++ })
+	w.order(n, control.VerbRebootGroup, control.Order{Epoch: w.epoch()})
+	w.elected(n)
+	w.exec(w.app(n), "INSERT INTO t VALUES (4)")
+}
+
+// barredUntilAdmitted: one that was left out stays out, as the operator says, although the
+// group holds all its numbers; and joins when it is admitted.
+func (w *world) barredUntilAdmitted(ordinal int) *node {
+	w.t.Helper()
+	name := fmt.Sprintf("db-%d", ordinal)
+	w.kube.edit(func(c *v1alpha1.Cluster) {
+		c.Status.GroupReplication.LeftOut = []v1alpha1.LeftOutMember{{Instance: name}}
+	})
+	back := w.start(ordinal)
+	w.await(back, "left out", func(r core.Report) bool { return r.Reason == "LeftOut" && r.Server.Group.State == core.MemberOffline })
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.DivergedInstances = []string{name} })
+	w.await(back, "diverged", func(r core.Report) bool { return r.Reason == "Diverged" && r.Errant.Equal(r.Server.Executed) })
+	w.kube.edit(func(c *v1alpha1.Cluster) {
+		c.Status.DivergedInstances, c.Status.GroupReplication.LeftOut[0].Admitted = nil, true
+	})
 	w.awaitRole(back, core.MemberSecondary)
 	w.awaitRows(w.app(back), 3)
+	return back
+}
+
+func (w *world) awaitRejoinTries(n *node, want int) {
+	w.t.Helper()
+	w.await(n, fmt.Sprintf("told to try %d times to join again", want), func(core.Report) bool {
+		var tries int
+		must(w.t, w.rootOf(n).QueryRow("SELECT @@global.group_replication_autorejoin_tries").Scan(&tries))
+		return tries == want
+	})
+}
+
+// A member that was expelled while it was away keeps clients out, as was asked for; back
+// in the group, it lets them in.
+func TestAMemberThatIsBackLetsClientsInAgain(t *testing.T) {
+	w := newGroup(t, 3)
+	w.kube.edit(func(c *v1alpha1.Cluster) {
+		c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{ExitStateAction: "OFFLINE_MODE", AutoRejoinTries: new(int32(0))}
+	})
+	n := []*node{w.start(1), w.start(2), w.start(3)}
+	w.madeBy(n[0])
+	w.joinGroup(n[1], n[0])
+	w.joinGroup(n[2], n[1])
+	offline := func() (is bool) {
+		must(t, w.rootOf(n[2]).QueryRow("SELECT @@global.offline_mode").Scan(&is))
+		return is
+	}
+	must(t, n[2].proc().handle.Signal(syscall.SIGSTOP))
+	w.await(n[0], "a group of two", func(r core.Report) bool { return len(r.Server.Group.Members) == 2 })
+	must(t, n[2].proc().handle.Signal(syscall.SIGCONT))
+	w.await(n[2], "expelled, and offline", func(core.Report) bool { return offline() })
+	w.awaitRole(n[2], core.MemberSecondary)
+	if offline() {
+		t.Error("it keeps clients out although it is a member again")
+	}
 }

@@ -105,6 +105,12 @@ func lockVolume(ctx context.Context, dir string) (*memory, error) {
 	}
 }
 
+// inheritVolume goes on with a lock that this process has.
+func inheritVolume(dir string, lock int) (*memory, error) {
+	m := &memory{dir: dir, lock: os.NewFile(uintptr(lock), filepath.Join(dir, "lock"))}
+	return m, m.load()
+}
+
 func (m *memory) file() string { return filepath.Join(m.dir, "state.json") }
 
 func (m *memory) load() error {

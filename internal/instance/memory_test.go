@@ -2,11 +2,17 @@ package instance
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 )
@@ -23,6 +29,29 @@ func TestAPromiseSurvivesTheManager(t *testing.T) {
 	if r := again.get(); r.FencedBelow != 7 || r.Stage != stagePopulated {
 		t.Errorf("it remembers %+v", r)
 	}
+}
+
+// An empty volume becomes the Cluster's when that is seen, and what it remembered is
+// forgotten: a promise that was given before would be broken.
+func TestNothingIsPromisedForAVolumeThatIsNobodysYet(t *testing.T) {
+	dir := t.TempDir()
+	m := newManager(Options{Cluster: "db", Instance: "db-1", Log: io.Discard, Dirs: Dirs{Data: dir + "/data", Meta: dir + "/meta"}}.withDefaults())
+	must(t, m.tryVolume(t.Context()))
+	for _, verb := range []control.Verb{control.VerbFreezeIO, control.VerbDemote} {
+		var no *control.Refusal
+		if err := m.admit(verb, control.Order{Epoch: 3}); !errors.As(err, &no) || no.Reason != "ClusterUnknown" {
+			t.Errorf("%s before the Cluster was seen: %v", verb, err)
+		}
+	}
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "u-1"}}
+	m.setCluster(c)
+	must(t, m.admit(control.VerbFreezeIO, control.Order{Epoch: 3}))
+	must(t, m.memory.change(func(r *remembered) { r.FrozenBelow = 3 }))
+	m.setCluster(c)
+	if r := m.memory.get(); r.FrozenBelow != 3 || r.ClusterUID != "u-1" {
+		t.Errorf("it remembers %+v", r)
+	}
+	m.memory.close()
 }
 
 func TestALockedVolumeIsWaitedForAndTakenAtOnce(t *testing.T) {

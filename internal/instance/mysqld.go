@@ -89,15 +89,16 @@ func run(ctx context.Context, limit time.Duration, command []string, args ...str
 
 // process is one life of mysqld.
 type process struct {
-	cmd     *exec.Cmd
+	handle  *os.Process
 	log     *errorLog
 	started time.Time
-	// done is closed when it has ended; exit is valid then.
+	output  *output
+	// done is closed when it has ended and that is noted; exit is valid then.
 	done chan struct{}
 	exit *os.ProcessState
 }
 
-// start starts mysqld with a configuration file.
+// start starts mysqld with a configuration file. Whoever starts it waits for it.
 func (b binary) start(log *errorLog, config string, args ...string) (*process, error) {
 	if b.missing != nil {
 		return nil, b.missing
@@ -112,32 +113,43 @@ func (b binary) start(log *errorLog, config string, args ...string) (*process, e
 		return nil, err
 	}
 	cmd.Stdout, cmd.Stderr = w, w
-	p := &process{cmd: cmd, log: log, started: time.Now(), done: make(chan struct{})}
+	p := &process{log: log, started: time.Now(), output: newOutput(r), done: make(chan struct{})}
 	err = children.start(cmd)
 	_ = w.Close()
 	if err != nil {
 		_ = r.Close()
 		return nil, fmt.Errorf("starting %s: %w", b.command[0], err)
 	}
-	read := make(chan struct{})
-	go func() {
-		p.log.read(r)
-		_ = r.Close()
-		close(read)
-	}()
-	go func() {
-		_ = cmd.Wait()
-		children.ended(cmd)
-		// The pipe may be held open by a child of mysqld's; its last lines are
-		// worth a moment, not more.
-		select {
-		case <-read:
-		case <-time.After(100 * time.Millisecond):
-		}
-		p.exit = cmd.ProcessState
-		close(p.done)
-	}()
+	p.handle = cmd.Process
+	go p.output.read(log)
 	return p, nil
+}
+
+// inheritProcess goes on with a mysqld that this process started before it became what
+// it is.
+func inheritProcess(pid, output int, started time.Time, log *errorLog) (*process, error) {
+	handle, err := os.FindProcess(pid)
+	if err != nil {
+		return nil, fmt.Errorf("taking over mysqld (pid %d): %w", pid, err)
+	}
+	children.inherited(pid)
+	p := &process{handle: handle, log: log, started: started, output: newOutput(os.NewFile(uintptr(output), "mysqld's output")), done: make(chan struct{})}
+	go p.output.read(log)
+	return p, nil
+}
+
+// wait waits for its end, and has it noted: noted closes done, in one with all else that
+// is true from then on, so that nobody decides by a part of it.
+func (p *process) wait(noted func()) {
+	p.exit, _ = p.handle.Wait()
+	children.ended(p.handle.Pid)
+	// The pipe may be held open by a child of mysqld's; its last lines are
+	// worth a moment, not more.
+	select {
+	case <-p.output.ended:
+	case <-time.After(100 * time.Millisecond):
+	}
+	noted()
 }
 
 // spawn starts a mysqld: one at a time, and none once the manager ends. What an
@@ -155,11 +167,15 @@ func (m *manager) spawn(args ...string) (*process, error) {
 			return nil, fmt.Errorf("removing what an earlier mysqld left: %w", err)
 		}
 	}
-	p, err := m.bin.start(&errorLog{log: m.log, groupNews: func() { poke(m.news) }}, m.opt.Dirs.config(), args...)
+	p, err := m.bin.start(m.newErrorLog(), m.opt.Dirs.config(), args...)
 	if err == nil {
 		m.child = p
 	}
 	return p, err
+}
+
+func (m *manager) newErrorLog() *errorLog {
+	return &errorLog{log: m.log, groupNews: func() { poke(m.news) }}
 }
 
 // mayStart tells what forbids to start a mysqld; m.spawning is held.
@@ -168,7 +184,7 @@ func (m *manager) mayStart() error {
 		return errors.New("starting mysqld: the manager is ending")
 	}
 	if m.child.running() {
-		return fmt.Errorf("starting mysqld: the earlier one (pid %d) has not ended yet", m.child.cmd.Process.Pid)
+		return fmt.Errorf("starting mysqld: the earlier one (pid %d) has not ended yet", m.child.handle.Pid)
 	}
 	return nil
 }
@@ -214,7 +230,7 @@ func (p *process) running() bool {
 // signal sends a signal; a process that has ended is no error.
 func (p *process) signal(s syscall.Signal) {
 	if p.running() {
-		_ = p.cmd.Process.Signal(s)
+		_ = p.handle.Signal(s)
 	}
 }
 
@@ -226,12 +242,15 @@ func (p *process) kill(ctx context.Context) error {
 	case <-p.done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("mysqld (pid %d) was killed and has not ended yet: it hangs in the kernel, probably on its volume", p.cmd.Process.Pid)
+		return fmt.Errorf("mysqld (pid %d) was killed and has not ended yet: it hangs in the kernel, probably on its volume", p.handle.Pid)
 	}
 }
 
 // ending says how the process ended, for people.
 func (p *process) ending() string {
+	if p.exit == nil {
+		return "mysqld ended, and nobody knows how"
+	}
 	ws, ok := p.exit.Sys().(syscall.WaitStatus)
 	if ok && ws.Signaled() {
 		return fmt.Sprintf("mysqld was ended by signal %d (%s)", ws.Signal(), ws.Signal())

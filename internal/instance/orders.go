@@ -30,7 +30,7 @@ func (m *manager) Order(ctx context.Context, verb control.Verb, o control.Order)
 	case control.VerbSetGroupPrimary:
 		return m.orderGroupPrimary(o.Member)
 	case control.VerbForceMembers:
-		return m.orderForceMembers(ctx, o.Members)
+		return m.orderForceMembers(ctx, o)
 	case control.VerbRebootGroup:
 		return m.orderReboot(o)
 	}
@@ -51,12 +51,20 @@ func (m *manager) admit(verb control.Verb, o control.Order) error {
 		return refusal("StaleEpoch", "the order %s is of epoch %d; epoch %d has been seen", verb, o.Epoch, m.st.seen)
 	case !m.st.locked:
 		return refusal("VolumeInUse", "another manager still holds the volume; nothing can be promised for it")
+	case m.st.data == core.DataEmpty && !m.isAdopted():
+		// What such a volume remembers is forgotten once it is known whose it is.
+		return refusal("ClusterUnknown", "the volume is empty, and not this Cluster's yet: nothing can be promised for it")
 	case m.st.foreign:
 		return refusal("ForeignData", "the volume is not this instance's")
 	}
 	m.st.seen = o.Epoch
 	m.announce()
 	return nil
+}
+
+// isAdopted: the volume is known to be the present Cluster's; the mutex is held.
+func (m *manager) isAdopted() bool {
+	return m.st.cluster != nil && m.memory.get().ClusterUID == string(m.st.cluster.UID)
 }
 
 // orderDemote promises before it acts: a crash in between must not forget it. It

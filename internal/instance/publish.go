@@ -53,7 +53,10 @@ func (m *manager) keepCertificates(ctx context.Context) {
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()
 	d := m.opt.Dirs
-	last, _ := stampOf(d.ca(), d.cert(), d.key())
+	last := ""
+	if !m.inherited { // else mysqld may have older ones
+		last, _ = stampOf(d.ca(), d.cert(), d.key())
+	}
 	for {
 		select {
 		case <-ctx.Done():

@@ -34,18 +34,25 @@ func (c *childSet) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// ended is called when a child was waited for.
-func (c *childSet) ended(cmd *exec.Cmd) {
+// inherited: the process started this child before it became what it is.
+func (c *childSet) inherited(pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.own, cmd.Process.Pid)
+	c.own[pid] = true
+}
+
+// ended is called when a child was waited for.
+func (c *childSet) ended(pid int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.own, pid)
 }
 
 func (c *childSet) run(cmd *exec.Cmd) error {
 	if err := c.start(cmd); err != nil {
 		return err
 	}
-	defer c.ended(cmd)
+	defer c.ended(cmd.Process.Pid)
 	return cmd.Wait()
 }
 

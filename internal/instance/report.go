@@ -13,7 +13,7 @@ import (
 func (m *manager) report() core.Report {
 	s := &m.st
 	r := core.Report{
-		Instance: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Boot: m.boot,
+		Instance: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Boot: m.boot, Manager: s.binary, ManagerRefused: s.refusedBinary,
 		State: s.decision.State, Reason: s.decision.Reason, Message: s.decision.Message,
 		Data: s.data, VolumeLocked: s.locked, SeenEpoch: s.seen, WritableEpoch: s.writable,
 		ClientSessions: s.sessions, Terminating: !s.terminating.IsZero(),

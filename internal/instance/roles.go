@@ -38,6 +38,11 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 		if err := m.closeSessions(ctx); err != nil {
 			return err
 		}
+		// Commits wait until replicas have connected, which would take the longer the more
+		// there is in the last file.
+		if err := m.roles.BeginBinaryLog(ctx); err != nil {
+			return err
+		}
 	}
 	if err := m.memory.change(func(r *remembered) { r.WasPrimaryEpoch = a.Epoch }); err != nil {
 		return err
@@ -253,7 +258,8 @@ func (m *manager) askPrimary(a agent.AskPrimary) error {
 			return nil, err
 		}
 		pos := &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: at, Mine: mine, Executed: r.Server.Holds(), Purged: r.Server.Purged,
-			UUID: r.Server.UUID, Waiting: r.Server.SemiSync.WaitSessions > 0}
+			UUID: r.Server.UUID, Waiting: r.Server.SemiSync.WaitSessions > 0, SeenEpoch: r.SeenEpoch,
+			InGroup: r.Server.Group != nil && r.Server.Group.State == core.MemberOnline}
 		return func(s *state) { s.primary = pos }, nil
 	})
 }

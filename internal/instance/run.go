@@ -44,6 +44,15 @@ func Run(ctx context.Context, opt Options) error {
 		<-ctx.Done()
 		m.terminate()
 	}()
+	left, err := readLegacy()
+	if err != nil {
+		return err
+	}
+	if left != nil {
+		if err := m.takeOver(left); err != nil {
+			return fmt.Errorf("taking over from the manager before: %w", err)
+		}
+	}
 	return m.run(context.WithoutCancel(ctx))
 }
 
@@ -81,17 +90,22 @@ func (m *manager) run(ctx context.Context) error {
 	if os.Getpid() == 1 {
 		go reapOrphans(ctx)
 	}
+	go m.awaitSignal(ctx)
 	m.findServer(ctx)
+	go m.keepLease(ctx)
+	go m.keepFencing(ctx)
+	if m.inherited {
+		m.poll(ctx)
+		m.tell(agent.Decide(m.facts()), "") // who asks is not told of a beginning
+	}
 	servers, err := m.serve()
 	if err != nil {
 		return err
 	}
-	go m.awaitSignal(ctx)
+	go m.knowBinary(ctx)
 	go m.prepare(ctx)
 	go m.keepPolling(ctx)
-	go m.keepLease(ctx)
 	go m.keepVouched(ctx)
-	go m.keepFencing(ctx)
 	go m.keepTryingDisk(ctx)
 	go m.keepPublished(ctx)
 	go m.keepRinging(ctx)
@@ -103,10 +117,12 @@ func (m *manager) run(ctx context.Context) error {
 
 // findServer looks for mysqld and prepares the connections.
 func (m *manager) findServer(ctx context.Context) {
-	bin := findMysqld(ctx, m.opt.Mysqld)
-	m.mu.Lock()
-	m.bin = bin
-	m.mu.Unlock()
+	if !m.inherited {
+		bin := findMysqld(ctx, m.opt.Mysqld)
+		m.mu.Lock()
+		m.bin = bin
+		m.mu.Unlock()
+	}
 	if m.bin.missing != nil {
 		m.setProblem(m.bin.missing)
 	}
@@ -117,7 +133,7 @@ func (m *manager) findServer(ctx context.Context) {
 
 // prepare gets hold of the volume and its data, and follows the Cluster.
 func (m *manager) prepare(ctx context.Context) {
-	if m.takeVolume(ctx) {
+	if m.inherited || m.takeVolume(ctx) {
 		m.kube.WatchCluster(ctx, m.setCluster)
 	}
 }

@@ -186,12 +186,14 @@ func (m *manager) launch(args ...string) error {
 		s.writableN++
 		s.endReason = ""
 	})
-	go m.awaitStart(p)
-	go func() {
-		<-p.done
-		m.exited(p)
-	}()
+	m.attend(p)
 	return nil
+}
+
+// attend sees a process through its life.
+func (m *manager) attend(p *process) {
+	go m.awaitStart(p)
+	go p.wait(func() { m.exited(p) })
 }
 
 // awaitStart asks more often than the poll while a server is starting; one that
@@ -211,13 +213,17 @@ func (m *manager) exited(p *process) {
 	last, full := p.log.last()
 	wanted := p.exit.ExitCode() == exitRestart
 	m.update(func(s *state) {
+		defer close(p.done)
 		if s.proc != p {
 			return
 		}
 		s.ended = !wanted && s.stopRequested != p
 		s.downSince = time.Now()
 		s.writable, s.mayWrite, s.server, s.sessions = 0, false, nil, 0
-		s.member.settled, s.member.protocolOf, s.member.admitted, s.member.rebootEpoch = "", "", "", 0
+		s.member.settled, s.member.protocolOf, s.member.admitted = "", "", ""
+		if s.stopRequested != p || s.activity == agent.Bootstrapping {
+			s.member.rebootEpoch = 0 // it may have made the group already, and others have joined it
+		}
 		s.writableN++
 		s.endReason = p.ending()
 		if last != "" {

@@ -11,8 +11,12 @@ import (
 )
 
 // viewOf takes from a Cluster what an instance decides by.
-func viewOf(c *v1alpha1.Cluster) (*agent.Cluster, error) {
+func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 	s := &c.Status
+	group, err := membershipOf(c, me)
+	if err != nil {
+		return nil, err
+	}
 	v := &agent.Cluster{
 		Deleting:       c.DeletionTimestamp != nil,
 		Generation:     c.Generation,
@@ -24,7 +28,7 @@ func viewOf(c *v1alpha1.Cluster) (*agent.Cluster, error) {
 		Names:          s.InstanceNames,
 		Instances:      max(int(c.Spec.Instances), len(s.InstanceNames)),
 		Durability:     durabilityOf(c),
-		Group:          membershipOf(c),
+		Group:          group,
 		Lease:          !isGroup(c) && (c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease),
 		MaxStart:       time.Duration(cmp.Or(c.Spec.MaxStartDelay, 3600)) * time.Second,
 		MaxStop:        time.Duration(cmp.Or(c.Spec.MaxStopDelay, 1800)) * time.Second,
@@ -100,7 +104,7 @@ func (m *manager) setCluster(c *v1alpha1.Cluster) {
 		})
 		return
 	}
-	v, err := viewOf(c)
+	v, err := viewOf(c, m.opt.Instance)
 	if err != nil {
 		m.log.Error("the Cluster's status cannot be understood; the former view is kept", "error", err)
 		return

@@ -32,6 +32,15 @@ func (v *vouches) given(c *agent.Cluster) []agent.Given {
 	return out
 }
 
+// legacy is what an heir is left of them.
+func (v *vouches) legacy() legacyVouches {
+	out := legacyVouches{Epoch: v.epoch, Last: map[string]ticks{}}
+	for name, at := range v.last {
+		out.Last[name] = ticksOf(at)
+	}
+	return out
+}
+
 func (v *vouches) note(epoch int64, instance string, at time.Time) {
 	if v.epoch != epoch {
 		*v = vouches{epoch: epoch, last: map[string]time.Time{}}

@@ -33,6 +33,7 @@ func (m *manager) work(ctx context.Context) {
 		if m.step(ctx) {
 			return
 		}
+		m.giveWay()
 	}
 }
 
@@ -211,6 +212,11 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()
+	return m.say(ctx, a)
+}
+
+// say carries out what is a few statements.
+func (m *manager) say(ctx context.Context, a agent.Action) error {
 	switch a := a.(type) {
 	case agent.StopReceiving:
 		return m.roles.StopReceiving(ctx)
@@ -228,6 +234,10 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		return m.settleRole(ctx, a.Role)
 	case agent.AdmitMembers:
 		return m.admitMembers(ctx, a.Addresses)
+	case agent.HoldRejoin:
+		return m.holdRejoin(ctx, a.On)
+	case agent.ForgetFormer:
+		return m.forgetFormer(ctx, a.View)
 	case agent.RaiseProtocol:
 		return m.raiseProtocol(ctx, a.Version)
 	}

@@ -49,6 +49,7 @@ func newWorld(t *testing.T, edit func(*v1alpha1.Cluster)) *world {
 	if root == "" {
 		t.Skip("set CNMSQL_MYSQL_ROOTFS to the directory that `go run ./tools/image mysql-rootfs` prints, to try this with a real mysqld")
 	}
+	t.Parallel() // mysqld spends most of its time waiting
 	root, err := filepath.EvalSymlinks(root)
 	must(t, err)
 	dir, err := os.MkdirTemp("", "cnmsql") // t.TempDir is too long a path for a socket
@@ -132,7 +133,7 @@ func (w *world) start(n int) *node {
 func (w *world) crashManager(nd *node) {
 	nd.cancel()
 	if p := get(nd.m, func(s *state) *process { return s.proc }); p.running() {
-		_ = p.cmd.Process.Kill()
+		_ = p.handle.Kill()
 		<-p.done
 	}
 	select {
@@ -142,7 +143,7 @@ func (w *world) crashManager(nd *node) {
 		w.t.Error("the manager does not end")
 	}
 	if p := nd.m.lastChild(); p.running() {
-		_ = p.cmd.Process.Kill()
+		_ = p.handle.Kill()
 		<-p.done
 		w.t.Error("the manager ended and left a mysqld running")
 	}
@@ -168,6 +169,24 @@ func (w *world) await(n *node, what string, ok func(core.Report) bool) core.Repo
 		case <-deadline:
 			w.t.Fatalf("%s: waited in vain until it is %s; it says %+v", n.opt.Instance, what, s.Report)
 		}
+	}
+}
+
+// awaitListening: the manager begins to listen while it reads its volume.
+func (w *world) awaitListening(n *node, port int) {
+	w.t.Helper()
+	address := net.JoinHostPort(n.opt.Listen, strconv.Itoa(port))
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = c.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%s does not listen: %v", n.opt.Instance, err)
+		}
+		<-time.After(10 * time.Millisecond)
 	}
 }
 

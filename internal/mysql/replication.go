@@ -100,26 +100,18 @@ func (s *Server) StopReplication(ctx context.Context) error {
 // which only a part was received: asked to stop, it would wait a minute for the rest.
 // What it has applied of it is rolled back. Receiving has been stopped.
 func (s *Server) giveUpPart(ctx context.Context) error {
+	const doing = "ending the applier, which waits for the rest of a transaction"
 	thread, err := s.applierOfPart(ctx)
 	if err != nil || thread == 0 {
 		return err
 	}
 	if err := s.exec(ctx, "KILL ?", thread); err != nil && !isError(err, errNoSuchThread) {
-		return fmt.Errorf("ending the applier, which waits for the rest of a transaction: %w", err)
+		return wrap(doing, err)
 	}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for thread != 0 {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("ending the applier, which waits for the rest of a transaction: %w", ctx.Err())
-		case <-tick.C:
-		}
-		if thread, err = s.applierOfPart(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return wrap(doing, until(ctx, 5*time.Millisecond, func() (bool, error) {
+		thread, err := s.applierOfPart(ctx)
+		return thread == 0, err
+	}))
 }
 
 // applierOfPart is the connection of the applier's coordinator if that processes a
@@ -160,6 +152,13 @@ func (s *Server) ForgetSource(ctx context.Context) error {
 	return wrap("removing the replication channel", s.exec(ctx, "RESET REPLICA ALL"))
 }
 
+// BeginBinaryLog closes the binary log's last file and begins another. Whoever connects
+// and has all that was written before is sent the new file only; else the server reads
+// through the old one, up to max_binlog_size, to find where to begin.
+func (s *Server) BeginBinaryLog(ctx context.Context) error {
+	return wrap("beginning a new file of the binary log", s.exec(ctx, "FLUSH NO_WRITE_TO_BINLOG BINARY LOGS"))
+}
+
 // WaitForGTID waits until the server has executed a set, at most so long, and
 // tells whether it has.
 func (s *Server) WaitForGTID(ctx context.Context, set gtid.Set, atMost time.Duration) (bool, error) {
@@ -172,11 +171,4 @@ func (s *Server) WaitForGTID(ctx context.Context, set gtid.Set, atMost time.Dura
 		return false, fmt.Errorf("waiting until %s is executed: %w", set.Abbreviate(4), err)
 	}
 	return timedOut == 0, nil
-}
-
-func wrap(what string, err error) error {
-	if err == nil || errors.Is(err, context.Canceled) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, err)
 }

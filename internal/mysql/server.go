@@ -93,6 +93,29 @@ func (s *Server) exec(ctx context.Context, statement string, args ...any) error 
 	return err
 }
 
+func wrap(what string, err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// until asks again and again until it is done, fails, or ctx ends.
+func until(ctx context.Context, every time.Duration, done func() (bool, error)) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
 // setGlobal sets a variable. Names are constants of this package.
 func (s *Server) setGlobal(ctx context.Context, name string, value any) error {
 	if err := s.exec(ctx, "SET GLOBAL "+name+" = ?", value); err != nil {

@@ -87,7 +87,7 @@ func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 	}
 	errno, _ := strconv.Atoi(row["Last_IO_Errno"])
 	lag, _ := strconv.ParseFloat(row["Seconds_Behind_Source"], 64) // NULL while a thread is stopped
-	silent, err := s.isSilent(ctx)
+	receiver, err := s.receiver(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +99,14 @@ func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 		SourceHost:   row["Source_Host"],
 		SourceUUID:   row["Source_UUID"],
 		IORunning:    row["Replica_IO_Running"] == "Yes",
-		Silent:       silent && row["Replica_IO_Running"] == "Yes",
+		Silent:       receiver.silent && row["Replica_IO_Running"] == "Yes",
 		IOConnecting: row["Replica_IO_Running"] == "Connecting",
 		SQLRunning:   row["Replica_SQL_Running"] == "Yes",
 		IOError:      row["Last_IO_Error"],
 		IOErrno:      errno,
 		SQLError:     sqlError,
 		Retrieved:    retrieved,
-		LagSeconds:   lag,
+		LagSeconds:   max(lag, receiver.lag),
 	}, nil
 }
 
@@ -128,21 +128,36 @@ func (s *Server) applierError(ctx context.Context, said string) (string, error) 
 	return worker, nil
 }
 
-// isSilent tells whether the receiver has heard nothing for core.SilentAfter. While
-// a transaction is being received, heartbeats are not sent, however long it takes.
-func (s *Server) isSilent(ctx context.Context) (bool, error) {
-	var age sql.NullFloat64
-	err := s.db.QueryRowContext(ctx, `SELECT TIMESTAMPDIFF(MICROSECOND,
-		GREATEST(LAST_HEARTBEAT_TIMESTAMP, LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP), NOW(6)) / 1000000
-		FROM performance_schema.replication_connection_status
-		WHERE CHANNEL_NAME = '' AND LAST_HEARTBEAT_TIMESTAMP > 0 AND QUEUEING_TRANSACTION = ''`).Scan(&age)
+// receiver is how the receiving of a channel stands.
+type receiver struct {
+	// silent: nothing was heard for core.SilentAfter. While a transaction is being
+	// received, heartbeats are not sent, however long it takes.
+	silent bool
+	// lag is how many seconds after its commit the last transaction was received; 0
+	// once nothing but heartbeats came for a second (a single one may come before what
+	// is still to be sent). Seconds_Behind_Source is 0 whenever all that was received is
+	// applied, however little that may be.
+	lag float64
+}
+
+func (s *Server) receiver(ctx context.Context) (receiver, error) {
+	var silence, lag sql.NullFloat64
+	err := s.db.QueryRowContext(ctx, `SELECT
+			IF(LAST_HEARTBEAT_TIMESTAMP > 0 AND QUEUEING_TRANSACTION = '', TIMESTAMPDIFF(MICROSECOND,
+				GREATEST(LAST_HEARTBEAT_TIMESTAMP, LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP), NOW(6)) / 1000000, NULL),
+			IF(LAST_HEARTBEAT_TIMESTAMP < LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP + INTERVAL 1 SECOND, TIMESTAMPDIFF(SECOND,
+				LAST_QUEUED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP, LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP), NULL)
+		FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = ''`).Scan(&silence, &lag)
 	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
+		return receiver{}, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("asking mysqld when its receiver heard something last: %w", err)
+		return receiver{}, fmt.Errorf("asking mysqld when its receiver heard something last: %w", err)
 	}
-	return age.Valid && age.Float64 >= core.SilentAfter.Seconds(), nil
+	return receiver{
+		silent: silence.Valid && silence.Float64 >= core.SilentAfter.Seconds(),
+		lag:    max(lag.Float64, 0), // the source's clock may be ahead
+	}, nil
 }
 
 // SemiSync asks for both sides of semi-synchronous replication.

@@ -2,12 +2,14 @@ package observation
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 // GroupWish reads the wish for a group; nil where the instances are to be none. A
@@ -25,17 +27,27 @@ func GroupWish(c *v1alpha1.Cluster) *core.Group {
 			out.ExpelTimeout = time.Duration(*g.MemberExpelTimeoutSeconds) * time.Second
 		}
 	}
-	_, out.ForceQuorum = c.Annotations[v1alpha1.AnnotationForceQuorum]
+	out.ForceQuorum = isAsked(c.Annotations, v1alpha1.AnnotationForceQuorum)
 	return out
 }
 
-func groupFrom(g *v1alpha1.GroupReplicationStatus) *core.GroupStatus {
+func groupFrom(g *v1alpha1.GroupReplicationStatus) (*core.GroupStatus, error) {
+	if g == nil {
+		return nil, nil
+	}
 	out := &core.GroupStatus{Name: g.GroupName, Bootstrapped: g.Bootstrapped, Primary: g.PrimaryMember, HasQuorum: g.HasQuorum,
-		ViewID: g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax), LeftOut: g.LeftOut}
+		ViewID: g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax)}
+	for _, l := range g.LeftOut {
+		held, err := gtid.Parse(l.Held)
+		if err != nil {
+			return nil, fmt.Errorf("status.groupReplication.leftOut[%s].held: %w", l.Instance, err)
+		}
+		out.LeftOut = append(out.LeftOut, core.LeftOut{Instance: l.Instance, Held: held, Admitted: l.Admitted})
+	}
 	for _, m := range g.Members {
 		out.Members = append(out.Members, core.GroupMember{Instance: m.Instance, State: core.MemberState(m.State), Role: core.MemberRole(m.Role), Address: m.Address, Reachable: m.Reachable})
 	}
-	return out
+	return out, nil
 }
 
 func groupTo(g *core.GroupStatus) *v1alpha1.GroupReplicationStatus {
@@ -43,7 +55,10 @@ func groupTo(g *core.GroupStatus) *v1alpha1.GroupReplicationStatus {
 		return nil
 	}
 	out := &v1alpha1.GroupReplicationStatus{GroupName: g.Name, Bootstrapped: g.Bootstrapped, PrimaryMember: g.Primary, HasQuorum: g.HasQuorum,
-		ViewID: g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax), LeftOut: g.LeftOut}
+		ViewID: g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax)}
+	for _, l := range g.LeftOut {
+		out.LeftOut = append(out.LeftOut, v1alpha1.LeftOutMember{Instance: l.Instance, Held: l.Held.String(), Admitted: l.Admitted})
+	}
 	for _, m := range g.Members {
 		out.Members = append(out.Members, v1alpha1.GroupMember{Instance: m.Instance, State: string(m.State), Role: string(m.Role), Address: m.Address, Reachable: m.Reachable})
 	}

@@ -56,13 +56,13 @@ func InstanceNames(c *v1alpha1.Cluster, objs *Objects) []string {
 	return slices.Compact(names)
 }
 
-// Instance is what the objects tell of one instance; wantedHash is of the Pod that
-// would be built for it now.
-func Instance(c *v1alpha1.Cluster, name string, objs *Objects, wantedHash string) core.Instance {
+// Instance is what the objects tell of one instance; wanted is the Pod that would be
+// built for it now.
+func Instance(c *v1alpha1.Cluster, name string, objs *Objects, wanted Wanted) core.Instance {
 	in := core.Instance{Name: name, Ordinal: ordinal(c, name)}
 	pod := objs.Pods[name]
 	if objs.Pods != nil {
-		in.Pod = core.Known(PodFacts(pod, wantedHash), objs.Read, objs.Read)
+		in.Pod = core.Known(PodFacts(pod, wanted), objs.Read, objs.Read)
 	}
 	if objs.Volumes != nil {
 		in.Volume = core.Known(VolumeFacts(c, objs.Volumes[name], objs.Classes), objs.Read, objs.Read)
@@ -70,7 +70,23 @@ func Instance(c *v1alpha1.Cluster, name string, objs *Objects, wantedHash string
 	if node := NodeToWatch(c, name, pod); node != "" && objs.Nodes != nil {
 		in.Node = core.Known(NodeFacts(objs.Nodes[node]), objs.Read, objs.Read)
 	}
+	in.EndedPods = endedWitnesses(c, name, objs.Nodes)
 	return in
+}
+
+// endedWitnesses are those Pods whose node is gone or out of service.
+func endedWitnesses(c *v1alpha1.Cluster, name string, nodes map[string]*corev1.Node) []string {
+	if c.Status.Operation == nil || nodes == nil {
+		return nil
+	}
+	var out []string
+	for _, text := range c.Status.Operation.Witnesses {
+		w := core.ParseWitness(text)
+		if n := NodeFacts(nodes[w.Node]); w.Instance == name && w.Node != "" && (!n.Exists || n.OutOfService) {
+			out = append(out, w.PodUID)
+		}
+	}
+	return out
 }
 
 // NodeToWatch is the node of the Pod that may be writable; for any other instance

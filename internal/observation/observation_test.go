@@ -1,6 +1,7 @@
 package observation_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -51,12 +52,54 @@ func TestOnlyAPodThatIsOverHasEnded(t *testing.T) {
 func TestAPodThatIsBeingDeletedSaysHowLongItMayTake(t *testing.T) {
 	pod, grace := aPod(), int64(7)
 	pod.DeletionGracePeriodSeconds = &grace
-	if got := observation.PodFacts(pod, ""); got.Terminating || got.Grace != 0 {
+	if got := observation.PodFacts(pod, observation.Wanted{}); got.Terminating || got.Grace != 0 {
 		t.Errorf("not deleted: %+v", got)
 	}
 	pod.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	if got := observation.PodFacts(pod, ""); !got.Terminating || got.Grace != 7*time.Second {
+	if got := observation.PodFacts(pod, observation.Wanted{}); !got.Terminating || got.Grace != 7*time.Second {
 		t.Errorf("deleted: %+v", got)
+	}
+}
+
+// The image that a manager was copied from makes a Pod out of date, unless managers are
+// replaced in place.
+func TestAPodIsOutOfDateByItsSpecOrByItsManager(t *testing.T) {
+	pod := aPod()
+	pod.Annotations = map[string]string{v1alpha1.AnnotationPodSpecHash: "h"}
+	pod.Spec.InitContainers = []corev1.Container{{Name: "install", Image: "cnmsql:1"}}
+	for _, c := range []struct {
+		wanted            observation.Wanted
+		current, oldImage bool
+	}{
+		{observation.Wanted{Hash: "h", Installer: "cnmsql:1"}, true, false},
+		{observation.Wanted{Hash: "h", Installer: "cnmsql:2"}, false, true},
+		{observation.Wanted{Hash: "h", Installer: "cnmsql:2", InPlace: true}, true, true},
+		{observation.Wanted{Hash: "other", Installer: "cnmsql:1", InPlace: true}, false, false},
+	} {
+		if got := observation.PodFacts(pod, c.wanted); got.Current != c.current || got.OldImage != c.oldImage {
+			t.Errorf("%+v: current %t, of an old image %t", c.wanted, got.Current, got.OldImage)
+		}
+	}
+	pod.Annotations[v1alpha1.AnnotationManagerImage] = "cnmsql:2" // which admission sent to a mirror
+	if got := observation.PodFacts(pod, observation.Wanted{Hash: "h", Installer: "cnmsql:2"}); !got.Current {
+		t.Error("a Pod whose images admission rewrites is out of date for ever")
+	}
+}
+
+// A Pod that may have vouched when the failover began has ended when its node has.
+func TestAWitnessEndsWithItsNode(t *testing.T) {
+	c := aCluster()
+	c.Status.Operation = &v1alpha1.OperationStatus{Kind: "Failover", Step: "Prove", Witnesses: []string{"c-2/old/n-2", "c-3/other/n-3"}}
+	out := &corev1.Node{}
+	out.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}
+	for about, nodes := range map[string]map[string]*corev1.Node{"gone": {}, "out of service": {"n-2": out}, "there": {"n-2": {}}, "not read": nil} {
+		var want []string
+		if about == "gone" || about == "out of service" {
+			want = []string{"old"}
+		}
+		if got := observation.Instance(c, "c-2", &observation.Objects{Nodes: nodes}, observation.Wanted{}).EndedPods; !slices.Equal(got, want) {
+			t.Errorf("its node is %s: ended are %v", about, got)
+		}
 	}
 }
 
@@ -74,25 +117,26 @@ func aCluster() *v1alpha1.Cluster {
 }
 
 func TestAStatusThatIsReadAndWrittenStaysAsItWas(t *testing.T) {
-	c := aCluster()
-	s, err := observation.StatusFrom(&c.Status)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back v1alpha1.ClusterStatus
-	observation.WriteStatus(&back, s)
-	if !apiequality.Semantic.DeepEqual(c.Status, back) {
-		t.Errorf("was %+v\nis  %+v", c.Status, back)
+	for name, c := range map[string]*v1alpha1.Cluster{"async": aCluster(), "group": aGroup()} {
+		s, err := observation.StatusFrom(&c.Status)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var back v1alpha1.ClusterStatus
+		observation.WriteStatus(&back, s)
+		if !apiequality.Semantic.DeepEqual(c.Status, back) {
+			t.Errorf("%s\nwas %+v %+v\nis  %+v %+v", name, c.Status, c.Status.GroupReplication, back, back.GroupReplication)
+		}
 	}
 }
 
 func TestWhatWasNotReadIsUnknown(t *testing.T) {
 	c := aCluster()
-	in := observation.Instance(c, "c-1", &observation.Objects{}, "")
+	in := observation.Instance(c, "c-1", &observation.Objects{}, observation.Wanted{})
 	if in.Pod.Known() || in.Volume.Known() || in.Node.Known() {
 		t.Errorf("known without having been read: %+v", in)
 	}
-	in = observation.Instance(c, "c-1", &observation.Objects{Pods: map[string]*corev1.Pod{}, Volumes: map[string]*corev1.PersistentVolumeClaim{}, Nodes: map[string]*corev1.Node{}}, "")
+	in = observation.Instance(c, "c-1", &observation.Objects{Pods: map[string]*corev1.Pod{}, Volumes: map[string]*corev1.PersistentVolumeClaim{}, Nodes: map[string]*corev1.Node{}}, observation.Wanted{})
 	pod, podKnown := in.Pod.Get()
 	node, nodeKnown := in.Node.Get()
 	if !podKnown || pod.Exists || !nodeKnown || node.Exists || !in.Volume.Known() {

@@ -9,18 +9,30 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/resources"
 )
 
+// Wanted is what tells a Pod that would be built now from one that is out of date.
+type Wanted struct {
+	Hash string
+	// Installer is the image that the manager is copied from. InPlace: one from another
+	// is replaced without the Pod.
+	Installer string
+	InPlace   bool
+}
+
 // PodFacts turns a Pod into facts; a nil Pod is the fact that there is none.
-func PodFacts(pod *corev1.Pod, wantedHash string) core.Pod {
+func PodFacts(pod *corev1.Pod, wanted Wanted) core.Pod {
 	if pod == nil {
 		return core.Pod{}
 	}
+	oldImage := resources.Installer(pod) != wanted.Installer
 	facts := core.Pod{
 		Exists: true, UID: string(pod.UID), Node: pod.Spec.NodeName, Address: pod.Status.PodIP,
 		Ready: isReady(pod), Terminating: pod.DeletionTimestamp != nil,
 		Terminated:   HasEnded(pod),
-		Current:      pod.Annotations[v1alpha1.AnnotationPodSpecHash] == wantedHash,
+		Current:      pod.Annotations[v1alpha1.AnnotationPodSpecHash] == wanted.Hash && (!oldImage || wanted.InPlace),
+		OldImage:     oldImage,
 		NeverStarted: true,
 		Role:         pod.Labels[v1alpha1.LabelRole],
 		Routable:     pod.Labels[v1alpha1.LabelRoutable] == "true",
@@ -29,8 +41,7 @@ func PodFacts(pod *corev1.Pod, wantedHash string) core.Pod {
 		facts.Grace = time.Duration(*grace) * time.Second
 	}
 	_, facts.DemoteRequested = pod.Annotations[v1alpha1.AnnotationDemote]
-	fence, wished := pod.Annotations[v1alpha1.AnnotationFencing]
-	facts.FencingRequested = wished && fence != "off" && fence != "false"
+	facts.FencingRequested = isAsked(pod.Annotations, v1alpha1.AnnotationFencing)
 	if s := mainStatus(pod); s != nil && (s.State.Running != nil || s.State.Terminated != nil || s.RestartCount > 0) {
 		facts.NeverStarted = false
 	}
@@ -95,4 +106,10 @@ func waiting(pod *corev1.Pod) *core.Problem {
 		}
 	}
 	return nil
+}
+
+// isAsked: an annotation is there, and does not say that it is not meant.
+func isAsked(annotations map[string]string, key string) bool {
+	value, is := annotations[key]
+	return is && value != "off" && value != "false"
 }

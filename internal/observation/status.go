@@ -24,12 +24,12 @@ func StatusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
 	}
 	if o := s.Operation; o != nil {
 		out.Operation = &core.Operation{Kind: core.OperationKind(o.Kind), Step: core.Step(o.Step), From: o.From, To: o.To,
-			Reason: core.Reason(o.Reason), StartedAt: timeFrom(o.StartedAt), Deadline: timeFrom(o.Deadline)}
-	}
-	if s.GroupReplication != nil {
-		out.Group = groupFrom(s.GroupReplication)
+			Reason: core.Reason(o.Reason), StartedAt: timeFrom(o.StartedAt), Deadline: timeFrom(o.Deadline), Witnesses: o.Witnesses}
 	}
 	var err error
+	if out.Group, err = groupFrom(s.GroupReplication); err != nil {
+		return out, err
+	}
 	out.Promotion, err = promotionFrom(s.Promotion)
 	return out, err
 }
@@ -67,7 +67,7 @@ func operationTo(o *core.Operation) *v1alpha1.OperationStatus {
 		return nil
 	}
 	return &v1alpha1.OperationStatus{Kind: string(o.Kind), Step: string(o.Step), From: o.From, To: o.To,
-		Reason: string(o.Reason), StartedAt: timeTo(o.StartedAt), Deadline: timeTo(o.Deadline)}
+		Reason: string(o.Reason), StartedAt: timeTo(o.StartedAt), Deadline: timeTo(o.Deadline), Witnesses: o.Witnesses}
 }
 
 func promotionTo(p *core.Promotion) *v1alpha1.PromotionStatus {

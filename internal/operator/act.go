@@ -19,6 +19,7 @@ import (
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/pki"
 	"cnmsql.co/internal/resources"
 )
@@ -31,6 +32,7 @@ type actor struct {
 	live          client.Reader
 	prerequisites *prerequisites
 	streams       *Streams
+	managers      *managers
 	operatorImage string
 	defaultImage  string
 }
@@ -70,8 +72,12 @@ func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effect
 	return out
 }
 
-// verbRefresh stands for asking for a report, which is no order.
-const verbRefresh control.Verb = ""
+// What is asked of an instance and is no order: a report, and to give way to another
+// binary.
+const (
+	verbRefresh control.Verb = ""
+	verbReplace control.Verb = "replace"
+)
 
 // order translates an effect into a command to an instance.
 func (a *actor) order(c *v1alpha1.Cluster, e core.Effect) (verb control.Verb, instance string, o control.Order, ok bool) {
@@ -94,14 +100,19 @@ func (a *actor) order(c *v1alpha1.Cluster, e core.Effect) (verb control.Verb, in
 		return control.VerbRebootGroup, e.Instance, control.Order{Epoch: e.Epoch}, true
 	case core.Refresh:
 		return verbRefresh, e.Instance, control.Order{}, true
+	case core.ReplaceManager:
+		return verbReplace, e.Instance, control.Order{}, true
 	default:
 		return "", "", control.Order{}, false
 	}
 }
 
 func (a *actor) command(ctx context.Context, c *v1alpha1.Cluster, instance string, verb control.Verb, o control.Order) error {
-	if verb == verbRefresh {
+	switch verb {
+	case verbRefresh:
 		return a.streams.Refresh(ctx, c.Namespace, instance)
+	case verbReplace:
+		return a.managers.replace(a.streams, types.NamespacedName{Namespace: c.Namespace, Name: instance})
 	}
 	return a.streams.Order(ctx, c.Namespace, instance, verb, o)
 }
@@ -144,7 +155,7 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 	case core.ClearOverride:
 		return a.annotate(ctx, c, v1alpha1.AnnotationAcceptLoss, nil)
 	case core.RouteWrites:
-		return a.prerequisites.apply(ctx, c, resources.ReadWriteService(c, e.Instance))
+		return a.prerequisites.services(ctx, c, resources.WriteServices(c, e.Instance))
 	default:
 		return fmt.Errorf("unknown effect %T", e)
 	}
@@ -167,6 +178,12 @@ func (a *actor) podOptions(ctx context.Context, c *v1alpha1.Cluster, instance st
 		}
 	}
 	return o
+}
+
+// wanted is what tells the Pod that would be made now from one that is out of date.
+func (a *actor) wanted(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) observation.Wanted {
+	o := a.podOptions(ctx, c, instance, ordinal)
+	return observation.Wanted{Hash: resources.PodSpecHash(c, instance, o), Installer: o.OperatorImage, InPlace: c.Spec.InPlaceInstanceManagerUpdates}
 }
 
 func (a *actor) deletePod(ctx context.Context, c *v1alpha1.Cluster, e core.DeletePod) error {

@@ -2,8 +2,10 @@ package operator
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +41,7 @@ func (a *applier) apply(ctx context.Context, c *v1alpha1.Cluster, obj client.Obj
 	if err != nil {
 		return err
 	}
-	if current != nil && within(wanted.Object, current.Object) {
+	if current != nil && within(wanted.Object, current.Object) && !outgrown(owned(current), wanted.Object) {
 		return nil
 	}
 	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(resources.FieldManager), client.ForceOwnership); err != nil {
@@ -68,6 +70,34 @@ func (a *applier) current(ctx context.Context, c *v1alpha1.Cluster, obj client.O
 	}
 	found.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
 	return resources.ForApply(found)
+}
+
+// owned are the fields of an object that were applied by us, as its managedFields have
+// them: each key is "f:" and a name, or tells an item of a list.
+func owned(current *unstructured.Unstructured) map[string]any {
+	fields := map[string]any{}
+	for _, m := range current.GetManagedFields() {
+		if m.Manager == resources.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply && m.FieldsV1 != nil {
+			_ = json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) // what cannot be read is not known to be ours
+		}
+	}
+	return fields
+}
+
+// outgrown tells whether something was applied that is wanted no longer.
+func outgrown(owned map[string]any, wanted any) bool {
+	fields, ok := wanted.(map[string]any)
+	for key, below := range owned {
+		name, isField := strings.CutPrefix(key, "f:")
+		if !ok || !isField {
+			continue
+		}
+		value, is := fields[name]
+		if deeper, _ := below.(map[string]any); !is || outgrown(deeper, value) {
+			return true
+		}
+	}
+	return false
 }
 
 // within tells whether everything in wanted is in current, too. Lists must be

@@ -25,3 +25,27 @@ func TestWithin(t *testing.T) {
 		})
 	}
 }
+
+func TestOutgrown(t *testing.T) {
+	type m = map[string]any
+	for name, c := range map[string]struct {
+		owned  m
+		wanted any
+		is     bool
+	}{
+		"all is wanted":          {m{"f:a": m{"f:b": m{}}}, m{"a": m{"b": "1"}}, false},
+		"more is wanted":         {m{"f:a": m{}}, m{"a": "1", "b": "2"}, false},
+		"a field is not wanted":  {m{"f:a": m{}, "f:b": m{}}, m{"a": "1"}, true},
+		"one below is not":       {m{"f:a": m{".": m{}, "f:b": m{}, "f:c": m{}}}, m{"a": m{"b": "1"}}, true},
+		"none of them is":        {m{"f:a": m{"f:b": m{}}}, m{}, true},
+		"the items of a list":    {m{"f:l": m{`k:{"port":1}`: m{"f:port": m{}}}}, m{"l": []any{m{"port": 1}}}, false},
+		"the list is not wanted": {m{"f:l": m{`v:"x"`: m{}}}, m{}, true},
+		"nothing is owned":       {m{}, m{"a": "1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := outgrown(c.owned, c.wanted); got != c.is {
+				t.Errorf("outgrown(%v, %v) = %t", c.owned, c.wanted, got)
+			}
+		})
+	}
+}

@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/topology"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -29,5 +32,86 @@ func TestPositionsInTheStatusAreBounded(t *testing.T) {
 	}
 	if !s.GTIDExecutedUpdatedAt.Time.Equal(now) {
 		t.Errorf("it is of %s", s.GTIDExecutedUpdatedAt)
+	}
+}
+
+// ofGroup is an established group of which c-1 is the primary, as those of its members
+// see it who are online; the others are not heard.
+func ofGroup(views ...core.MemberState) core.Observation {
+	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	o := core.Observation{Now: now, Cluster: core.Cluster{Name: "c", Wanted: len(views), Group: &core.Group{}, Routed: core.Known("c-1", now, now),
+		Status: core.Status{Phase: core.PhaseHealthy, Epoch: 2, CurrentPrimary: "c-1", TargetPrimary: "c-1", EstablishedAt: now.Add(-time.Hour),
+			Group: &core.GroupStatus{Name: "g", Bootstrapped: true, Primary: "c-1", HasQuorum: true, ViewMax: len(views)}}}}
+	var members []core.ViewMember
+	for n, state := range views {
+		role := map[bool]core.MemberRole{true: core.MemberPrimary, false: core.MemberSecondary}[n == 0]
+		members = append(members, core.ViewMember{Host: fmt.Sprintf("c-%d", n+1), State: state, Role: role})
+	}
+	for n, state := range views {
+		name := members[n].Host
+		in := core.Instance{Name: name, Ordinal: n + 1, Volume: core.Known(core.Volume{Exists: true, Bound: true}, now, now),
+			Pod: core.Known(core.Pod{Exists: true, Current: true, Ready: state == core.MemberOnline, Role: "replica", Routable: state == core.MemberOnline}, now, now)}
+		if state == core.MemberOnline {
+			view := &core.GroupView{State: state, Role: members[n].Role, ViewID: "v:1", Members: members}
+			in.Report = core.Known(core.Report{Instance: name, State: core.Running, Data: core.DataPopulated, Server: &core.Server{UUID: name, Group: view}}, now, now)
+		}
+		o.Instances, o.Cluster.Status.InstanceNames = append(o.Instances, in), append(o.Cluster.Status.InstanceNames, name)
+	}
+	return o
+}
+
+func wishFence(o core.Observation, instance int) core.Observation {
+	pod, _ := o.Instances[instance].Pod.Get()
+	pod.FencingRequested = true
+	o.Instances[instance].Pod = core.Known(pod, o.Now, o.Now)
+	return o
+}
+
+const (
+	online = core.MemberOnline
+	away   = core.MemberUnreachable
+)
+
+func TestConditionsOfAGroupTellALostQuorumAndARefusedFence(t *testing.T) {
+	for name, want := range map[string]struct {
+		o       core.Observation
+		are     string // the conditions that are True
+		reason  string // of Degraded
+		message string
+	}{
+		"all is well":        {ofGroup(online, online, online), "Ready Available Healthy Initialized", "Healthy", "all 3 members are online"},
+		"one is away":        {ofGroup(online, online, away), "Ready Degraded Available Initialized", "Degraded", "c-3"},
+		"the quorum is lost": {ofGroup(online, away, away), "Degraded Initialized", "Blocked", "the group has lost its quorum"},
+		"a fence is refused": {wishFence(ofGroup(online, online, away), 1), "Ready Degraded Available Initialized", "Blocked",
+			"c-2 is not fenced: 1 of 3 members would be left online"},
+		"a fence is refused where all is well": {wishFence(ofGroup(online, online), 1), "Ready Degraded Available Healthy Initialized", "Blocked",
+			"c-2 is not fenced: 1 of 2 members would be left online"},
+		"a fence is asked for while the quorum is lost": {wishFence(ofGroup(online, away, away), 0), "Degraded Initialized", "Blocked",
+			"c-1 is not fenced: it is not known whether the group has a majority without it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := aCluster()
+			c.Generation = 7
+			var s v1alpha1.ClusterStatus
+			describe(&s, c, want.o, topology.Decide(want.o))
+			var are []string
+			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionProgressing, v1alpha1.ConditionDegraded, v1alpha1.ConditionAvailable, v1alpha1.ConditionHealthy, v1alpha1.ConditionInitialized} {
+				if meta.IsStatusConditionTrue(s.Conditions, kind) {
+					are = append(are, kind)
+				} else if !meta.IsStatusConditionFalse(s.Conditions, kind) {
+					t.Errorf("%s is neither True nor False", kind)
+				}
+			}
+			if got := strings.Join(are, " "); got != want.are {
+				t.Errorf("True are %s, and not %s", got, want.are)
+			}
+			degraded := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDegraded)
+			if degraded.Reason != want.reason || !strings.Contains(degraded.Message, want.message) || degraded.ObservedGeneration != 7 {
+				t.Errorf("Degraded says %+v", degraded)
+			}
+			if meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDurable) != nil {
+				t.Error("it says how durable writes are, as if there were acknowledgements of replicas")
+			}
+		})
 	}
 }

@@ -25,7 +25,10 @@ type observer struct {
 	streams *Streams
 	ended   *endedPods
 	leases  *leaseClock
-	podHash func(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) string
+	// wanted is what the Pod of an instance should be like, and binary what its manager
+	// should be.
+	wanted func(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) observation.Wanted
+	binary func() core.Binary
 }
 
 func (ob *observer) observe(ctx context.Context, c *v1alpha1.Cluster, problem *core.Problem) (core.Observation, error) {
@@ -38,6 +41,9 @@ func (ob *observer) observe(ctx context.Context, c *v1alpha1.Cluster, problem *c
 		return o, err
 	}
 	o.Cluster.Problem = problem
+	if c.Spec.InPlaceInstanceManagerUpdates {
+		o.Cluster.Manager = ob.binary()
+	}
 	if o.Cluster.Lease, err = ob.lease(ctx, ob.client, c); err != nil {
 		return o, err
 	}
@@ -82,8 +88,8 @@ func (ob *observer) read(ctx context.Context, c *v1alpha1.Cluster) (*observation
 
 func (ob *observer) instance(ctx context.Context, c *v1alpha1.Cluster, name string, objs *observation.Objects) core.Instance {
 	n, _ := resources.Ordinal(c.Name, name)
-	in := observation.Instance(c, name, objs, ob.podHash(ctx, c, name, n))
-	in.EndedPods = ob.ended.of(c.Namespace, name)
+	in := observation.Instance(c, name, objs, ob.wanted(ctx, c, name, n))
+	in.EndedPods = append(in.EndedPods, ob.ended.of(c.Namespace, name)...)
 	w := ob.streams.Heard(c.Namespace, name)
 	in.Report, in.Earlier, in.LastWord, in.LastExecuted = w.report, w.earlier, w.last, w.executed
 	return in
@@ -111,7 +117,7 @@ func (ob *observer) confirm(ctx context.Context, c *v1alpha1.Cluster, o *core.Ob
 	if err != nil {
 		return fmt.Errorf("confirm that the Pod %s has ended: %w", holder, err)
 	}
-	in.Pod = core.Known(observation.PodFacts(pod, ob.podHash(ctx, c, holder, in.Ordinal)), read, read)
+	in.Pod = core.Known(observation.PodFacts(pod, ob.wanted(ctx, c, holder, in.Ordinal)), read, read)
 	if name := observation.NodeToWatch(c, holder, pod); name != "" {
 		node, err := find(ctx, ob.live, &corev1.Node{}, types.NamespacedName{Name: name})
 		if err != nil {

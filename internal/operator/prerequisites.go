@@ -60,22 +60,12 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (*pki.C
 	if err := p.accounts(ctx, c); err != nil {
 		return ca, err
 	}
-	// Where -rw leads is decided elsewhere; it stays as it is at this moment.
-	var rw corev1.Service
-	err = p.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: resources.Names(c.Name).ReadWrite()}, &rw)
-	if client.IgnoreNotFound(err) != nil {
-		return ca, err
-	}
-	objs := []client.Object{resources.ReadWriteService(c, resources.RoutedTo(&rw)), resources.ReadOnlyService(c), resources.ReadService(c)}
 	if pdb := resources.DisruptionBudget(c); pdb != nil {
-		objs = append(objs, pdb)
-	}
-	for _, obj := range objs {
-		if err := p.apply(ctx, c, obj); err != nil {
+		if err := p.apply(ctx, c, pdb); err != nil {
 			return ca, err
 		}
 	}
-	return ca, nil
+	return ca, p.defaultServices(ctx, c)
 }
 
 // instance makes or mends what one instance needs.
@@ -96,7 +86,7 @@ func (p *prerequisites) leaf(ctx context.Context, c *v1alpha1.Cluster, ca *pki.C
 	if err != nil {
 		return err
 	}
-	leaf := pki.InstanceLeaf(c.Name, c.Namespace, instance)
+	leaf := pki.InstanceLeaf(instance, c.Namespace, resources.ServiceNames(c, instance)...)
 	bundle := resources.BundleOf(data)
 	if ca.Flaw(bundle, leaf, time.Now()) != "" {
 		if bundle, err = ca.Issue(leaf, time.Now()); err != nil {

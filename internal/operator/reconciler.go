@@ -128,6 +128,9 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	r.Metrics.Observe(*c, plan)
 	done := r.actor.act(ctx, *c, ca, plan.Effects)
 	r.growVolumes(ctx, *c, &done)
+	if err := r.prerequisites.additionalServices(ctx, *c); err != nil {
+		done.standing = append(done.standing, err)
+	}
 	r.noteFailure(ctx, *c, done)
 	failed := done.err()
 	next = backstop

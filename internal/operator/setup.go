@@ -32,7 +32,6 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/resources"
 )
 
 // Options of the operator.
@@ -144,14 +143,12 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
 	pre := newPrerequisites(mgr.GetClient(), mgr.GetAPIReader())
-	act := &actor{client: mgr.GetClient(), live: mgr.GetAPIReader(), prerequisites: pre, streams: streams, operatorImage: o.OperatorImage, defaultImage: o.DefaultImage}
+	act := &actor{client: mgr.GetClient(), live: mgr.GetAPIReader(), prerequisites: pre, streams: streams, managers: newManagers(), operatorImage: o.OperatorImage, defaultImage: o.DefaultImage}
 	return &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("cnmsql"), Metrics: NewMetrics(metrics.Registry),
 		streams: streams, prerequisites: pre, actor: act,
 		observer: &observer{client: mgr.GetClient(), live: mgr.GetAPIReader(), streams: streams, ended: newEndedPods(), leases: newLeaseClock(),
-			podHash: func(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) string {
-				return resources.PodSpecHash(c, instance, act.podOptions(ctx, c, instance, ordinal))
-			}},
+			wanted: act.wanted, binary: ownBinary(mgr.GetLogger())},
 		latest: map[types.NamespacedName]*v1alpha1.Cluster{}, failed: map[types.NamespacedName]string{}, memory: map[types.NamespacedName]core.Memory{}, uids: map[types.NamespacedName]types.UID{}, tls: map[types.NamespacedName]clusterTLS{},
 		ready: map[types.NamespacedName]preparation{},
 	}

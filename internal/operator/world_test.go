@@ -20,6 +20,7 @@ import (
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/pki"
 )
 
@@ -38,7 +39,7 @@ func newAPI(t *testing.T, objs ...client.Object) *api {
 	must(t, clientgoscheme.AddToScheme(scheme))
 	must(t, v1alpha1.AddToScheme(scheme))
 	a := &api{}
-	a.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).WithInterceptorFuncs(interceptor.Funcs{
+	a.Client = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(objs...).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
 			a.gets++
 			return c.Get(ctx, key, obj, o...)
@@ -66,7 +67,8 @@ func newTestReconciler(t *testing.T, cached, live client.Client) *Reconciler {
 	streams := NewStreams(t.Context(), logr.Discard(), func(types.NamespacedName) {})
 	return &Reconciler{memory: map[types.NamespacedName]core.Memory{}, Client: cached, Live: live, streams: streams, prerequisites: newPrerequisites(cached, live),
 		observer: &observer{client: cached, live: live, streams: streams, ended: newEndedPods(), leases: newLeaseClock(),
-			podHash: func(context.Context, *v1alpha1.Cluster, string, int) string { return "" }},
+			wanted: func(context.Context, *v1alpha1.Cluster, string, int) observation.Wanted { return observation.Wanted{} },
+			binary: func() core.Binary { return core.Binary{} }},
 		tls: map[types.NamespacedName]clusterTLS{}, ready: map[types.NamespacedName]preparation{}}
 }
 

@@ -25,15 +25,15 @@ type Leaf struct {
 }
 
 // InstanceLeaf is the certificate of an instance. It is valid under the names
-// of its own Service and of every Service that may route to it.
-func InstanceLeaf(cluster, namespace, instance string) Leaf {
+// of the given Services: its own, and every one that may lead to it.
+func InstanceLeaf(instance, namespace string, services ...string) Leaf {
 	leaf := Leaf{
 		Name:         instance,
 		Organization: control.OrgInstance,
 		DNSNames:     []string{"localhost"},
 		IPs:          []net.IP{net.IPv4(127, 0, 0, 1).To4(), net.IPv6loopback},
 	}
-	for _, service := range []string{instance, cluster + "-rw", cluster + "-ro", cluster + "-r"} {
+	for _, service := range services {
 		leaf.DNSNames = append(leaf.DNSNames,
 			service,
 			service+"."+namespace,

@@ -41,7 +41,7 @@ func issue(t *testing.T, ca *CA, leaf Leaf) (Bundle, *x509.Certificate) {
 
 func TestAnInstanceIsValidUnderEveryServiceName(t *testing.T) {
 	ca := newCA(t)
-	_, cert := issue(t, ca, InstanceLeaf("db", "shop", "db-2"))
+	_, cert := issue(t, ca, InstanceLeaf("db-2", "shop", "db-2", "db-rw", "db-ro", "db-r"))
 	for _, name := range []string{"db-rw", "db-ro.shop", "db-r.shop.svc", "db-2.shop.svc.cluster.local", "db-2", "localhost", "127.0.0.1"} {
 		for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
 			_, err := cert.Verify(x509.VerifyOptions{DNSName: name, Roots: ca.Pool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage}})
@@ -105,9 +105,9 @@ func TestALeafNeverOutlivesItsAuthority(t *testing.T) {
 
 func TestFlawSaysWhyToIssueAnew(t *testing.T) {
 	ca := newCA(t)
-	leaf := InstanceLeaf("db", "shop", "db-1")
+	leaf := InstanceLeaf("db-1", "shop", "db-1", "db-rw", "db-ro", "db-r")
 	good, _ := issue(t, ca, leaf)
-	renamed := InstanceLeaf("db", "shop", "db-1")
+	renamed := InstanceLeaf("db-1", "shop", "db-1", "db-rw", "db-ro", "db-r")
 	renamed.DNSNames = append(renamed.DNSNames, "db.example.com")
 	other, _ := issue(t, ca, leaf)
 	for _, c := range []struct {
@@ -123,7 +123,7 @@ func TestFlawSaysWhyToIssueAnew(t *testing.T) {
 		{"garbage", ca, Bundle{Cert: []byte("x"), Key: good.Key}, leaf, now, "reading tls.crt"},
 		{"key of another", ca, Bundle{CA: good.CA, Cert: good.Cert, Key: other.Key}, leaf, now, "reading tls.crt and tls.key"},
 		{"other authority", newCA(t), good, leaf, now, "another certificate authority"},
-		{"other subject", ca, good, InstanceLeaf("db", "shop", "db-2"), now, "another subject"},
+		{"other subject", ca, good, InstanceLeaf("db-2", "shop", "db-2", "db-rw", "db-ro", "db-r"), now, "another subject"},
 		{"new name", ca, good, renamed, now, "it lacks the name db.example.com"},
 		{"half its life", ca, good, leaf, now.Add(leafLife / 2), ""},
 		{"two thirds of its life", ca, good, leaf, now.Add(leafLife*2/3 + time.Hour), "it ends at"},
@@ -146,7 +146,7 @@ func TestALeafIsNoAuthority(t *testing.T) {
 func TestInstanceAndOperatorTrustEachOther(t *testing.T) {
 	ca := newCA(t)
 	at := func() time.Time { return now }
-	instance, _ := issue(t, ca, InstanceLeaf("db", "shop", "db-1"))
+	instance, _ := issue(t, ca, InstanceLeaf("db-1", "shop", "db-1", "db-rw", "db-ro", "db-r"))
 	operator, _ := issue(t, ca, OperatorLeaf())
 	serverConn, clientConn := net.Pipe()
 	server := tls.Server(serverConn, &tls.Config{Time: at, Certificates: pair(t, instance), ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool()})

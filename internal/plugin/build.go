@@ -183,17 +183,28 @@ func conditionsNotOK(all []metav1.Condition) []Condition {
 	return out
 }
 
+// services are the addresses that the spec asks for; where -rw leads is what is.
+func services(f *Facts) []Service {
+	var out []Service
+	for _, s := range resources.Services(f.Cluster, f.routedTo()) {
+		to := Service{Address: fmt.Sprintf("%s.%s.svc:%d", s.Name, s.Namespace, layout.MySQLPort)}
+		switch {
+		case resources.LeadsToPrimary(s):
+			to.For, to.RoutedTo = "reads and writes, on the primary", resources.RoutedTo(s)
+		case s.Spec.Selector[v1alpha1.LabelRole] != "":
+			to.For = "reads, on replicas"
+		default:
+			to.For = "reads, on every instance"
+		}
+		out = append(out, to)
+	}
+	return out
+}
+
 func connect(f *Facts) Connect {
 	c, names := f.Cluster, resources.Names(f.Cluster.Name)
-	address := func(service string) string {
-		return fmt.Sprintf("%s.%s.svc:%d", service, c.Namespace, layout.MySQLPort)
-	}
 	return Connect{
-		Services: []Service{
-			{Address: address(names.ReadWrite()), For: "reads and writes, on the primary", RoutedTo: f.routedTo()},
-			{Address: address(names.ReadOnly()), For: "reads, on replicas"},
-			{Address: address(names.Read()), For: "reads, on every instance"},
-		},
+		Services:  services(f),
 		AppSecret: names.AppSecret(),
 		Commands: []string{
 			fmt.Sprintf("kubectl cnmsql mysql %s -n %s", c.Name, c.Namespace),

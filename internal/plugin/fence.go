@@ -71,7 +71,7 @@ func (f *fencer) fence(ctx context.Context, instance string, timeout time.Durati
 		return err
 	}
 	listed := f.isDone(&c.Status, name)
-	if observation.PodFacts(pod, "").FencingRequested == f.on && listed {
+	if observation.PodFacts(pod, observation.Wanted{}).FencingRequested == f.on && listed {
 		f.say("%s is %s already; nothing was done.", name, f.word())
 		return nil
 	}

@@ -2,10 +2,12 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
@@ -154,7 +156,7 @@ func forced() *Facts {
 	s := &f.Cluster.Status
 	s.CurrentPrimary, s.PrimaryEpoch, s.PrimaryFailingSince = "demo-3", 6, nil
 	g := s.GroupReplication
-	g.HasQuorum, g.PrimaryMember, g.ViewID, g.ObservedViewMax, g.LeftOut = true, "demo-3", "17:7", 1, []string{"demo-1", "demo-2"}
+	g.HasQuorum, g.PrimaryMember, g.ViewID, g.ObservedViewMax, g.LeftOut = true, "demo-3", "17:7", 1, []v1alpha1.LeftOutMember{{Instance: "demo-1"}, {Instance: "demo-2", Admitted: true}}
 	g.Members[2].Role = "PRIMARY"
 	f.member("demo-2", core.MemberRecovering, true)
 	return f
@@ -332,7 +334,9 @@ func TestFailoverOfAGroupIsTheGroups(t *testing.T) {
 // pods are the Pods of all instances.
 func (s *scene) pods() *scene {
 	for _, name := range s.cluster().Status.InstanceNames {
-		if err := s.client.Create(context.Background(), podOf(name)); err != nil {
+		pod := podOf(name)
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: pod.ObjectMeta, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}
+		if err := errors.Join(s.client.Create(context.Background(), pod), s.client.Create(context.Background(), claim)); err != nil {
 			s.t.Error(err)
 		}
 	}
@@ -372,7 +376,7 @@ func TestRecoverTellsWhoIsLeftWhatIsLostAndTheDanger(t *testing.T) {
 		"  demo-1: NOT KNOWN: no answer within 3s",
 		"  demo-3: ONLINE SECONDARY, but has lost the majority; holds 1000 transactions",
 		"demo-3 goes on alone as the whole group.",
-		"Left out: demo-1, demo-2. They may join again",
+		"Left out: demo-1, demo-2. Who of them comes back and holds nothing else than demo-3 joins again by itself. Who had received more is kept out as diverged",
 		"What demo-1, demo-2 hold is NOT KNOWN. A write is acknowledged when a majority has received it: those that only they have received are lost.",
 		"DANGER OF A SPLIT BRAIN: if demo-1, demo-2 live and only cannot be reached, they are a majority (2 of 3 members) and TAKE WRITES NOW",
 		"Type the name of the cluster (demo) to ask for it:",

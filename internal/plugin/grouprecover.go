@@ -129,16 +129,27 @@ func consequences(o *core.Observation, plan whatif.Recovery) []string {
 		return []string{
 			fmt.Sprintf("As things look from here, the operator would REFUSE (%s): %s.", plan.Refusal, plan.Because),
 			"It may see more, and looks for itself. Who goes on, and what is lost, cannot be told from here."}
+	case plan.Because != "":
+		return []string{"As things look from here, the operator does not carry it out at once: " + plan.Because + "."}
+	case plan.Anew && len(plan.LeftOut) > 0:
+		out := []string{fmt.Sprintf("Nobody is left in the group: %s, which holds all that those hold whom the group went on with, makes it anew.", plan.Lead), whoReturns(plan)}
+		return slices.Concat(out, lostWith(o, plan), splitBy(o, plan))
 	case plan.Anew:
 		return []string{
 			fmt.Sprintf("Nobody is left in the group, and all instances are known: %s, which holds all that any of them holds, makes the group anew; the others join it.", plan.Lead),
 			lostWithVolumes(o, plan.Lead) + " Two groups cannot come of it while every instance says that it is in none."}
 	}
-	out := []string{goesOn(plan) + ".", "Left out: " + orElse(strings.Join(plan.LeftOut, ", "), "nobody") + ". They may join again when they come back; who then holds what the group lacks is kept out of it."}
-	return slices.Concat(out, lostWith(o, plan), splitBy(o, plan))
+	return slices.Concat([]string{goesOn(plan) + ".", whoReturns(plan)}, lostWith(o, plan), splitBy(o, plan))
+}
+
+func whoReturns(plan whatif.Recovery) string {
+	return "Left out: " + orElse(strings.Join(plan.LeftOut, ", "), "nobody") + ". Who of them comes back and holds nothing else than " + strings.Join(plan.Members, ", ") + " joins again by itself. Who had received more is kept out as diverged, with its data, until you have looked at it and make it anew (reinit)."
 }
 
 func goesOn(plan whatif.Recovery) string {
+	if plan.AsItIs {
+		return "the group of " + strings.Join(plan.Members, ", ") + ", which has a quorum, is taken as the whole group"
+	}
 	if len(plan.Members) == 1 {
 		return plan.Lead + " goes on alone as the whole group"
 	}
@@ -150,7 +161,7 @@ func goesOn(plan whatif.Recovery) string {
 func lostWithVolumes(o *core.Observation, lead string) string {
 	var empty []string
 	for i := range o.Instances {
-		if rep, _ := o.Instances[i].Report.Get(); rep.Data != core.DataPopulated {
+		if rep, known := o.Instances[i].Report.Get(); known && rep.Data != core.DataPopulated {
 			empty = append(empty, o.Instances[i].Name)
 		}
 	}
@@ -230,7 +241,7 @@ func (r *recoverer) await(ctx context.Context, c *v1alpha1.Cluster, epoch int64,
 		return r.unanswered(last, timeout)
 	case errors.Is(err, errRefused):
 		why := s.PhaseReason
-		if e := r.newEvent(ctx, last, before, because(core.RefusalQuorumPresent, core.RefusalNoSafeSurvivor, core.RefusalMembersUnknown)); e != nil {
+		if e := r.newEvent(ctx, last, before, because(core.RefusalQuorumPresent, core.RefusalSplitBrain, core.RefusalNoSafeSurvivor, core.RefusalMembersUnknown)); e != nil {
 			why = e.Reason + ": " + e.Note
 		}
 		return fmt.Errorf("the operator refused: %s", why)

@@ -182,8 +182,11 @@ func noteOf(m Member) string {
 	if m.Diverged {
 		notes = append(notes, "holds transactions that the group lacks")
 	}
-	if m.LeftOut {
-		notes = append(notes, "left out by the last recovery")
+	switch {
+	case m.Barred:
+		notes = append(notes, "left out by the last recovery, and may not join until it is known what it holds")
+	case m.LeftOut:
+		notes = append(notes, "left out by the last recovery; may join again")
 	}
 	if m.State == string(core.MemberUnknown) {
 		notes = append(notes, "nobody could be asked")

@@ -67,11 +67,11 @@ func (p *caller) askLater(ctx context.Context, c *v1alpha1.Cluster, said words) 
 // instanceSeen takes each Pod for one of the present spec: which spec the operator
 // would build it from only the operator knows.
 func instanceSeen(c *v1alpha1.Cluster, name string, objs *observation.Objects, w word) core.Instance {
-	hash := ""
+	var wanted observation.Wanted
 	if pod := objs.Pods[name]; pod != nil {
-		hash = pod.Annotations[v1alpha1.AnnotationPodSpecHash]
+		wanted.Hash, wanted.Installer = pod.Annotations[v1alpha1.AnnotationPodSpecHash], resources.Installer(pod)
 	}
-	in := observation.Instance(c, name, objs, hash)
+	in := observation.Instance(c, name, objs, wanted)
 	in.Report, in.LastWord = w.Report, w.Report
 	if s := w.server(); s != nil {
 		in.LastExecuted = core.Known(s.Executed, w.Report.NotBefore(), w.Report.Received())

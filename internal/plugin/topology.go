@@ -223,8 +223,9 @@ func groupOf(c *v1alpha1.Cluster) *Group {
 		if m.State == string(core.MemberOnline) {
 			out.Online++
 		}
+		left := slices.IndexFunc(g.LeftOut, func(l v1alpha1.LeftOutMember) bool { return l.Instance == m.Instance })
 		out.Members = append(out.Members, Member{Name: m.Instance, State: m.State, Role: m.Role, Reachable: m.Reachable,
-			Fenced: slices.Contains(s.FencedInstances, m.Instance), Diverged: slices.Contains(s.DivergedInstances, m.Instance), LeftOut: slices.Contains(g.LeftOut, m.Instance)})
+			Fenced: slices.Contains(s.FencedInstances, m.Instance), Diverged: slices.Contains(s.DivergedInstances, m.Instance), LeftOut: left >= 0, Barred: left >= 0 && !g.LeftOut[left].Admitted})
 	}
 	return out
 }

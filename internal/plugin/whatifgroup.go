@@ -55,6 +55,8 @@ func remedies(a whatif.Answer) []string {
 	switch r := a.Group.Recovery; {
 	case r.Refusal != "":
 		return []string{back, recover + "REFUSED as it is then (" + string(r.Refusal) + "): " + r.Because}
+	case r.Because != "":
+		return []string{back, recover + r.Because}
 	case r.Anew:
 		return []string{recover[len("or, "):] + r.Lead + ", which holds all that any instance holds, makes the group anew, and the others join"}
 	default:

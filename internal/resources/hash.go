@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -13,16 +14,28 @@ import (
 // hash covers everything that takes effect only when the instance is started
 // again: the Pod's spec, and what is rendered into my.cnf. It covers what the
 // operator asks for, not what the API server made of it, so that an admission
-// plugin's additions never look like a change.
+// plugin's additions never look like a change. It leaves out the image of the
+// manager, which may be replaced in place: see Installer.
 func hash(c *v1alpha1.Cluster, spec corev1.PodSpec) string {
+	spec.InitContainers = slices.Clone(spec.InitContainers)
+	for i := range spec.InitContainers {
+		if spec.InitContainers[i].Name == installerName {
+			spec.InitContainers[i].Image = ""
+		}
+	}
 	type config struct {
 		Parameters   map[string]string
 		BinlogFormat string
 		SemiSync     *v1alpha1.SemiSyncSpec
+		Group        *v1alpha1.GroupReplicationSpec `json:",omitempty"`
 	}
 	semiSync := c.Spec.MySQL.SemiSync
 	if semiSync != nil && !semiSync.Enabled {
 		semiSync = nil
+	}
+	var group *v1alpha1.GroupReplicationSpec
+	if c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
+		group = c.Spec.Replication.GroupReplication
 	}
 	text, err := json.Marshal(struct {
 		Pod    corev1.PodSpec
@@ -31,6 +44,7 @@ func hash(c *v1alpha1.Cluster, spec corev1.PodSpec) string {
 		Parameters:   c.Spec.MySQL.Parameters,
 		BinlogFormat: c.Spec.MySQL.BinlogFormat,
 		SemiSync:     semiSync,
+		Group:        group,
 	}})
 	if err != nil {
 		panic("resources: " + err.Error()) // a PodSpec is JSON by its nature

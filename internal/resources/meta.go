@@ -35,14 +35,19 @@ func meta(c *v1alpha1.Cluster, name, component string) metav1.ObjectMeta {
 		maps.Copy(m.Labels, in.Labels)
 		m.Annotations = maps.Clone(in.Annotations)
 	}
-	maps.Copy(m.Labels, map[string]string{
+	maps.Copy(m.Labels, ownLabels(c, component))
+	return m
+}
+
+// ownLabels are those by which the operator, and people, know an object of the cluster.
+func ownLabels(c *v1alpha1.Cluster, component string) map[string]string {
+	return map[string]string{
 		v1alpha1.LabelCluster: c.Name,
 		labelName:             "mysql",
 		labelInstance:         c.Name,
 		labelComponent:        component,
 		labelManagedBy:        FieldManager,
-	})
-	return m
+	}
 }
 
 // instanceMeta is the metadata of an object of one instance.

@@ -32,10 +32,14 @@ func Ordinal(cluster, instance string) (int, bool) {
 // Names derives the names of a cluster's objects from the cluster's own.
 type Names string
 
-// The Services.
-func (n Names) ReadWrite() string { return string(n) + "-rw" }
-func (n Names) ReadOnly() string  { return string(n) + "-ro" }
-func (n Names) Read() string      { return string(n) + "-r" }
+// Service is the one that leads to a role, by what is behind the cluster's name: rw, ro, r
+// or an additional one's name.
+func (n Names) Service(name string) string { return string(n) + "-" + name }
+
+// The default Services.
+func (n Names) ReadWrite() string { return n.Service("rw") }
+func (n Names) ReadOnly() string  { return n.Service("ro") }
+func (n Names) Read() string      { return n.Service("r") }
 
 // The Secrets.
 func (n Names) RootSecret() string        { return string(n) + "-root" }

@@ -69,10 +69,11 @@ func TestTheHashChangesWithWhatNeedsARestartAndWithNothingElse(t *testing.T) {
 		change  func(*v1alpha1.Cluster, *PodOptions)
 		restart bool
 	}{
-		"nothing":        {func(*v1alpha1.Cluster, *PodOptions) {}, false},
-		"image":          {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.ImageName = "mysql:9.8" }, true},
-		"default image":  {func(_ *v1alpha1.Cluster, o *PodOptions) { o.DefaultImage = "mysql:9.8" }, true},
-		"operator image": {func(_ *v1alpha1.Cluster, o *PodOptions) { o.OperatorImage = "cnmsql:v2" }, true},
+		"nothing":           {func(*v1alpha1.Cluster, *PodOptions) {}, false},
+		"image":             {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.ImageName = "mysql:9.8" }, true},
+		"default image":     {func(_ *v1alpha1.Cluster, o *PodOptions) { o.DefaultImage = "mysql:9.8" }, true},
+		"operator image":    {func(_ *v1alpha1.Cluster, o *PodOptions) { o.OperatorImage = "cnmsql:v2" }, false}, // see Installer
+		"managers in place": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.InPlaceInstanceManagerUpdates = true }, false},
 		"parameter": {func(c *v1alpha1.Cluster, _ *PodOptions) {
 			c.Spec.MySQL.Parameters = map[string]string{"max_connections": "1"}
 		}, true},
@@ -82,9 +83,12 @@ func TestTheHashChangesWithWhatNeedsARestartAndWithNothingElse(t *testing.T) {
 		}, true},
 		"semi-sync that is off": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{} }, false},
 		"durability":            {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.MinSyncReplicas = new(int32(2)) }, false},
-		"instances":             {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.Instances = 5 }, false},
-		"storage":               {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.Storage.Size = "9Gi" }, false},
-		"failover delay":        {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.FailoverDelay = 9 }, false},
+		"a group's settings, of none": {func(c *v1alpha1.Cluster, _ *PodOptions) {
+			c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{Consistency: "AFTER"}
+		}, false},
+		"instances":      {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.Instances = 5 }, false},
+		"storage":        {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.Storage.Size = "9Gi" }, false},
+		"failover delay": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.FailoverDelay = 9 }, false},
 		"inherited metadata": {func(c *v1alpha1.Cluster, _ *PodOptions) {
 			c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]string{"a": "b"}}
 		}, false},
@@ -97,6 +101,19 @@ func TestTheHashChangesWithWhatNeedsARestartAndWithNothingElse(t *testing.T) {
 	}
 	if Pod(cluster(t, "minimal"), "db-1", options).Annotations[v1alpha1.AnnotationPodSpecHash] != base {
 		t.Error("the Pod does not carry its own hash")
+	}
+	if got := Installer(Pod(cluster(t, "minimal"), "db-1", options)); got != options.OperatorImage {
+		t.Errorf("its manager is copied from %q", got)
+	}
+}
+
+func TestTheHashOfAMemberChangesWithTheSettingsOfItsGroup(t *testing.T) {
+	c := cluster(t, "minimal")
+	c.Spec.Replication = v1alpha1.ReplicationSpec{Mode: v1alpha1.ReplicationGroup, GroupReplication: &v1alpha1.GroupReplicationSpec{Consistency: "EVENTUAL"}}
+	before := PodSpecHash(c, "db-1", options)
+	c.Spec.Replication.GroupReplication.Consistency = "AFTER"
+	if PodSpecHash(c, "db-1", options) == before {
+		t.Error("another consistency would wait for a restart for another reason")
 	}
 }
 

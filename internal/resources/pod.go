@@ -30,6 +30,7 @@ func Pod(c *v1alpha1.Cluster, instance string, o PodOptions) *corev1.Pod {
 	spec := podSpec(c, instance, o)
 	m := instanceMeta(c, instance, instance)
 	annotate(&m, v1alpha1.AnnotationPodSpecHash, hash(c, spec))
+	annotate(&m, v1alpha1.AnnotationManagerImage, o.OperatorImage)
 	return &corev1.Pod{TypeMeta: typeMeta("v1", "Pod"), ObjectMeta: m, Spec: spec}
 }
 
@@ -62,12 +63,29 @@ func podSpec(c *v1alpha1.Cluster, instance string, o PodOptions) corev1.PodSpec 
 	}
 }
 
+const installerName = "install"
+
+// Installer is the image that a Pod's manager was to be copied from: as the operator
+// asked for it, or in a Pod of an earlier release as the spec has it; "" when it cannot be
+// told.
+func Installer(pod *corev1.Pod) string {
+	if image := pod.Annotations[v1alpha1.AnnotationManagerImage]; image != "" {
+		return image
+	}
+	for _, c := range pod.Spec.InitContainers {
+		if c.Name == installerName {
+			return c.Image
+		}
+	}
+	return ""
+}
+
 // installer copies the manager into the Pod. It asks for the same resources as
 // the server, so that it neither changes the Pod's class of service nor fails a
 // quota that demands limits; the two never run together.
 func installer(c *v1alpha1.Cluster, o PodOptions) corev1.Container {
 	return corev1.Container{
-		Name:            "install",
+		Name:            installerName,
 		Image:           o.OperatorImage,
 		Command:         []string{"/cnmsql", "instance", "install", "--to", layout.BinDir},
 		Resources:       c.Spec.Resources,

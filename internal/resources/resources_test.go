@@ -57,12 +57,15 @@ func must[T any](t *testing.T) func(T, error) T {
 // everything is each object that is made for a cluster and its first instance.
 func everything(t *testing.T, c *v1alpha1.Cluster) []runtime.Object {
 	secret := must[*corev1.Secret](t)
-	objects := []runtime.Object{
-		ReadWriteService(c, "db-1"), ReadOnlyService(c), ReadService(c),
+	var objects []runtime.Object
+	for _, s := range Services(c, "db-1") {
+		objects = append(objects, s)
+	}
+	objects = append(objects,
 		secret(RootSecret(c, nil, chance())), secret(ReplicationSecret(c, nil, chance())),
 		secret(ControlSecret(c, nil, chance())), secret(AppSecret(c, nil, nil, chance())),
 		CASecret(c, pki.Bundle{CA: []byte("ca"), Cert: []byte("cert"), Key: []byte("key")}),
-	}
+	)
 	if budget := DisruptionBudget(c); budget != nil {
 		objects = append(objects, budget)
 	}
@@ -74,7 +77,7 @@ func everything(t *testing.T, c *v1alpha1.Cluster) []runtime.Object {
 }
 
 func TestObjectsOfAClusterAreAsInTheGoldenFiles(t *testing.T) {
-	for _, name := range []string{"minimal", "full"} {
+	for _, name := range []string{"minimal", "full", "group"} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
 			for _, obj := range everything(t, cluster(t, name)) {

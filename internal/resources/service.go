@@ -1,6 +1,10 @@
 package resources
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -11,18 +15,59 @@ import (
 // noInstance is no instance's name, for they all end in a number.
 const noInstance = "none"
 
-// ReadWriteService routes to the primary by its name, so that one write moves
-// all traffic: moving a role label from one Pod to another takes two endpoint
-// updates, of which kube-proxy holds the second back for a second. With primary
-// "" it routes nowhere.
-func ReadWriteService(c *v1alpha1.Cluster, primary string) *corev1.Service {
-	if primary == "" {
-		primary = noInstance
-	}
-	return service(c, Names(c.Name).ReadWrite(), map[string]string{v1alpha1.LabelInstance: primary})
+// Services are all Services of a cluster that lead to a role, -rw first. Those for
+// writes lead to primary; nowhere if it is "".
+func Services(c *v1alpha1.Cluster, primary string) []*corev1.Service {
+	return append(DefaultServices(c, primary), AdditionalServices(c, primary)...)
 }
 
-// RoutedTo is the instance that a -rw Service selects; "" when there is none.
+// DefaultServices are those that every cluster has unless they are disabled, -rw first.
+func DefaultServices(c *v1alpha1.Cluster, primary string) []*corev1.Service {
+	out := []*corev1.Service{ReadWriteService(c, primary)}
+	for _, selector := range []v1alpha1.ServiceSelector{v1alpha1.SelectReadOnly, v1alpha1.SelectRead} {
+		if !slices.Contains(managedServices(c).DisabledDefaultServices, selector) {
+			out = append(out, defaultService(c, selector, ""))
+		}
+	}
+	return out
+}
+
+// AdditionalServices are those that the user asks for besides.
+func AdditionalServices(c *v1alpha1.Cluster, primary string) []*corev1.Service {
+	var out []*corev1.Service
+	for _, a := range managedServices(c).Additional {
+		out = append(out, additionalService(c, &a, primary))
+	}
+	return out
+}
+
+// ServiceNames are those under which clients may reach an instance, now or when a default
+// Service that is disabled is made after all.
+func ServiceNames(c *v1alpha1.Cluster, instance string) []string {
+	names := Names(c.Name)
+	out := []string{instance, names.ReadWrite(), names.ReadOnly(), names.Read()}
+	for _, a := range managedServices(c).Additional {
+		out = append(out, names.Service(a.Name))
+	}
+	return out
+}
+
+// WriteServices are those of Services that lead to the primary.
+func WriteServices(c *v1alpha1.Cluster, primary string) []*corev1.Service {
+	return slices.DeleteFunc(Services(c, primary), func(s *corev1.Service) bool { return !LeadsToPrimary(s) })
+}
+
+// ReadWriteService routes to the primary by its name, so that one write moves
+// all traffic: moving a role label from one Pod to another takes two endpoint
+// updates, of which kube-proxy holds the second back for a second.
+func ReadWriteService(c *v1alpha1.Cluster, primary string) *corev1.Service {
+	return defaultService(c, v1alpha1.SelectReadWrite, primary)
+}
+
+// LeadsToPrimary: it selects one instance by its name.
+func LeadsToPrimary(s *corev1.Service) bool { return s.Spec.Selector[v1alpha1.LabelInstance] != "" }
+
+// RoutedTo is the instance that a Service for writes selects; "" when there is none.
 func RoutedTo(s *corev1.Service) string {
 	if name := s.Spec.Selector[v1alpha1.LabelInstance]; name != noInstance {
 		return name
@@ -30,17 +75,41 @@ func RoutedTo(s *corev1.Service) string {
 	return ""
 }
 
-// ReadOnlyService routes to the replicas.
-func ReadOnlyService(c *v1alpha1.Cluster) *corev1.Service {
-	return service(c, Names(c.Name).ReadOnly(), map[string]string{
-		v1alpha1.LabelRole:     v1alpha1.RoleReplica,
-		v1alpha1.LabelRoutable: "true",
-	})
+// IsRoleService tells a Service that leads to a role from those of the instances.
+func IsRoleService(s *corev1.Service) bool { return s.Labels[labelComponent] == componentCluster }
+
+func managedServices(c *v1alpha1.Cluster) v1alpha1.ManagedServices {
+	if c.Spec.Managed == nil || c.Spec.Managed.Services == nil {
+		return v1alpha1.ManagedServices{}
+	}
+	return *c.Spec.Managed.Services
 }
 
-// ReadService routes to every instance.
-func ReadService(c *v1alpha1.Cluster) *corev1.Service {
-	return service(c, Names(c.Name).Read(), map[string]string{v1alpha1.LabelRoutable: "true"})
+func defaultService(c *v1alpha1.Cluster, selector v1alpha1.ServiceSelector, primary string) *corev1.Service {
+	s := service(c, Names(c.Name).Service(string(selector)), selects(selector, primary))
+	layOn(c, s, managedServices(c).Template)
+	return s
+}
+
+func additionalService(c *v1alpha1.Cluster, a *v1alpha1.AdditionalService, primary string) *corev1.Service {
+	s := service(c, Names(c.Name).Service(a.Name), selects(a.SelectorType, primary))
+	if a.UpdateStrategy == v1alpha1.UpdateReplace {
+		s.Labels, s.Annotations = ownLabels(c, componentCluster), nil
+	}
+	layOn(c, s, a.ServiceTemplate)
+	return s
+}
+
+// selects are the labels of whom a Service leads to.
+func selects(selector v1alpha1.ServiceSelector, primary string) map[string]string {
+	switch selector {
+	case v1alpha1.SelectReadWrite:
+		return map[string]string{v1alpha1.LabelInstance: cmp.Or(primary, noInstance)}
+	case v1alpha1.SelectReadOnly:
+		return map[string]string{v1alpha1.LabelRole: v1alpha1.RoleReplica, v1alpha1.LabelRoutable: "true"}
+	default:
+		return map[string]string{v1alpha1.LabelRoutable: "true"}
+	}
 }
 
 func service(c *v1alpha1.Cluster, name string, selector map[string]string) *corev1.Service {
@@ -53,6 +122,24 @@ func service(c *v1alpha1.Cluster, name string, selector map[string]string) *core
 			Ports:    []corev1.ServicePort{port("mysql", layout.MySQLPort)},
 		},
 	}
+}
+
+// layOn lays what a user says about a Service on it; the operator's own labels win.
+func layOn(c *v1alpha1.Cluster, s *corev1.Service, t *v1alpha1.ServiceTemplate) {
+	if t == nil {
+		return
+	}
+	maps.Copy(s.Labels, t.Metadata.Labels)
+	maps.Copy(s.Labels, ownLabels(c, componentCluster))
+	for key, value := range t.Metadata.Annotations {
+		annotate(&s.ObjectMeta, key, value)
+	}
+	s.Spec.Type = t.Spec.Type
+	s.Spec.ExternalTrafficPolicy = t.Spec.ExternalTrafficPolicy
+	s.Spec.SessionAffinity = t.Spec.SessionAffinity
+	s.Spec.LoadBalancerSourceRanges = t.Spec.LoadBalancerSourceRanges
+	s.Spec.ExternalName = t.Spec.ExternalName
+	s.Spec.HealthCheckNodePort = t.Spec.HealthCheckNodePort
 }
 
 // InstanceService gives one instance a name in DNS. It publishes the instance

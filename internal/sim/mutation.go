@@ -20,6 +20,7 @@ type mutation struct {
 	PromiseBeforeItHolds bool // it is told while mysqld still accepts writes
 	PromiseOnly          bool // the promise is written, and writes go on
 	PromiseWithoutLock   bool // for a volume that another manager uses
+	PromiseUnadopted     bool // for an empty volume of which it is not known yet whose it is
 	FreezeOnPaper        bool // receiving goes on
 	KeepSessions         bool // client sessions stay open in a demotion
 	ReleaseWaiters       bool // semi-sync is turned off to get rid of waiting sessions

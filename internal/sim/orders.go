@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
 )
 
 // order carries out a command of the operator's; done is called when it is.
@@ -53,6 +54,8 @@ func (m *manager) admit(verb control.Verb, o control.Order) string {
 		return "StaleEpoch"
 	case !m.locked && !m.w.mut.PromiseWithoutLock:
 		return "VolumeInUse"
+	case m.view == nil && m.data == core.DataEmpty && !m.w.mut.PromiseUnadopted:
+		return "ClusterUnknown"
 	}
 	m.seen = o.Epoch
 	m.announce()

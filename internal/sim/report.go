@@ -73,7 +73,7 @@ func (m *manager) announce() {
 // sameButPositions is reflect.DeepEqual of the two without their positions, and
 // ten times as fast; a test holds it against that.
 func sameButPositions(a, b *core.Report) bool {
-	return a.Instance == b.Instance && a.PodUID == b.PodUID && a.Node == b.Node && a.Boot == b.Boot &&
+	return a.Instance == b.Instance && a.PodUID == b.PodUID && a.Node == b.Node && a.Boot == b.Boot && a.Manager == b.Manager && samePointed(a.ManagerRefused, b.ManagerRefused) &&
 		a.State == b.State && a.Reason == b.Reason && a.Message == b.Message && a.Data == b.Data &&
 		a.VolumeLocked == b.VolumeLocked && a.SeenEpoch == b.SeenEpoch && a.WritableEpoch == b.WritableEpoch &&
 		a.FencedBelow == b.FencedBelow && a.FrozenBelow == b.FrozenBelow && a.ClientSessions == b.ClientSessions &&
@@ -139,5 +139,5 @@ func sameOperation(a, b *core.Operation) bool {
 		return a == b
 	}
 	return a.Kind == b.Kind && a.Step == b.Step && a.From == b.From && a.To == b.To && a.Reason == b.Reason &&
-		a.StartedAt.Equal(b.StartedAt) && a.Deadline.Equal(b.Deadline)
+		a.StartedAt.Equal(b.StartedAt) && a.Deadline.Equal(b.Deadline) && slices.Equal(a.Witnesses, b.Witnesses)
 }

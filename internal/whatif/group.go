@@ -159,7 +159,7 @@ func (m *groupModel) elect() string {
 		x, y := m.managers[a].report, m.managers[b].report
 		if x.Version != y.Version {
 			m.assume("members run different versions, and the group elects one of the lowest")
-			return slices.Compare(numbers(x.Version), numbers(y.Version))
+			return core.CompareVersions(x.Version, y.Version)
 		}
 		return strings.Compare(uuidOf(x), uuidOf(y))
 	})
@@ -175,19 +175,6 @@ func uuidOf(r core.Report) string {
 		return ""
 	}
 	return r.Server.UUID
-}
-
-// numbers of a version, as far as there are any.
-func numbers(version string) []int {
-	var out []int
-	for part := range strings.SplitSeq(strings.SplitN(version, "-", 2)[0], ".") {
-		n, err := strconv.Atoi(part)
-		if err != nil {
-			return out
-		}
-		out = append(out, n)
-	}
-	return out
 }
 
 // show gives each member that lives its view of the group, and all others none.

@@ -16,9 +16,11 @@ type Recovery struct {
 	Lead    string   `json:"lead,omitempty"`
 	Members []string `json:"members,omitempty"`
 	Anew    bool     `json:"anew,omitempty"`
+	// AsItIs: the group of Members has its quorum, and is only to be taken as the whole.
+	AsItIs bool `json:"asItIs,omitempty"`
 	// LeftOut are the instances that the group goes on without.
 	LeftOut []string `json:"leftOut,omitempty"`
-	// Refusal and Because tell why nothing would be done.
+	// Refusal and Because tell why nothing would be done; Because alone, what comes first.
 	Refusal core.Reason `json:"refusal,omitempty"`
 	Because string      `json:"because,omitempty"`
 }
@@ -33,22 +35,55 @@ func Recover(o core.Observation) Recovery {
 	for _, e := range plan.Effects {
 		switch e := e.(type) {
 		case core.ForceMembers:
-			out := Recovery{Lead: e.Instance, Members: strings.Split(e.Members, ",")}
-			for i := range o.Instances {
-				if name := o.Instances[i].Name; !slices.Contains(out.Members, name) {
-					out.LeftOut = append(out.LeftOut, name)
-				}
-			}
-			return out
+			return without(o, Recovery{Lead: e.Instance, Members: strings.Split(e.Members, ",")})
 		case core.RebootGroup:
-			return Recovery{Lead: e.Instance, Members: []string{e.Instance}, Anew: true}
+			return barring(o, Recovery{Lead: e.Instance, Members: []string{e.Instance}, Anew: true})
 		}
 	}
-	refusals := []core.Reason{core.RefusalQuorumPresent, core.RefusalNoSafeSurvivor, core.RefusalMembersUnknown}
+	refusals := []core.Reason{core.RefusalQuorumPresent, core.RefusalSplitBrain, core.RefusalNoSafeSurvivor, core.RefusalMembersUnknown}
 	for _, e := range plan.Events {
+		if e.Reason == core.ReasonQuorumForced { // and nothing had to be ordered
+			return asItIs(o, plan.Status.Group)
+		}
 		if slices.Contains(refusals, e.Reason) {
 			return Recovery{Refusal: e.Reason, Because: e.Message}
 		}
 	}
-	return Recovery{Refusal: core.RefusalMembersUnknown, Because: plan.Status.Reason}
+	return Recovery{Because: plan.Status.Reason}
+}
+
+// barring adds who was left out before, and is not heard to hold nothing else.
+func barring(o core.Observation, r Recovery) Recovery {
+	for _, l := range o.Cluster.Status.Group.LeftOut {
+		if !l.Admitted && l.Instance != r.Lead {
+			r.LeftOut = append(r.LeftOut, l.Instance)
+		}
+	}
+	return r
+}
+
+// without adds who is left out.
+func without(o core.Observation, r Recovery) Recovery {
+	for i := range o.Instances {
+		if name := o.Instances[i].Name; !slices.Contains(r.Members, name) {
+			r.LeftOut = append(r.LeftOut, name)
+		}
+	}
+	return r
+}
+
+func asItIs(o core.Observation, g *core.GroupStatus) Recovery {
+	out := Recovery{AsItIs: true}
+	for i := range o.Instances {
+		name := o.Instances[i].Name
+		if g.WentOnWithout(name) {
+			continue
+		}
+		out.Members = append(out.Members, name)
+		r, _ := o.Instances[i].Report.Get()
+		if r.Server != nil && r.Server.Group != nil && r.Server.Group.Role == core.MemberPrimary {
+			out.Lead = name
+		}
+	}
+	return without(o, out)
 }

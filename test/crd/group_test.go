@@ -33,6 +33,8 @@ func TestRulesForANewGroup(t *testing.T) {
 		"with semi-sync":                     {"{instances: 3, replication: {mode: groupReplication}, mysql: {semiSync: {enabled: true}}}", "spec.mysql.semiSync cannot be enabled with spec.replication.mode groupReplication"},
 		"with semi-sync off":                 {"{instances: 3, replication: {mode: groupReplication}, mysql: {semiSync: {enabled: false}}}", ""},
 		"with acknowledgements":              {"{instances: 3, minSyncReplicas: 1, replication: {mode: groupReplication}}", "spec.minSyncReplicas needs spec.mysql.semiSync.enabled: true"},
+		"with statements in binary logs":     {"{replication: {mode: groupReplication}, mysql: {binlogFormat: MIXED}}", "spec.mysql.binlogFormat must be ROW with spec.replication.mode groupReplication"},
+		"with rows in binary logs":           {"{replication: {mode: groupReplication}, mysql: {binlogFormat: ROW}}", ""},
 		"with a delay of failovers":          {"{instances: 3, failoverDelay: 5, replication: {mode: groupReplication}}", "spec.failoverDelay and spec.failoverPolicy have no meaning"},
 		"with bounds of failovers":           {"{instances: 3, failoverPolicy: {maxTransactionsBehind: 5}, replication: {mode: groupReplication}}", "spec.failoverDelay and spec.failoverPolicy have no meaning"},
 		"with a delay of zero":               {"{instances: 3, failoverDelay: 0, replication: {mode: groupReplication}}", ""},

@@ -157,7 +157,7 @@ func objects(t *testing.T, c *v1alpha1.Cluster) []runtime.Object {
 		t.Fatal(err)
 	}
 	name := resources.InstanceName(c.Name, 1)
-	leaf, err := ca.Issue(pki.InstanceLeaf(c.Name, c.Namespace, name), now)
+	leaf, err := ca.Issue(pki.InstanceLeaf(name, c.Namespace, resources.ServiceNames(c, name)...), now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,11 +169,14 @@ func objects(t *testing.T, c *v1alpha1.Cluster) []runtime.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []runtime.Object{
-		resources.ReadWriteService(c, ""), resources.ReadOnlyService(c), resources.ReadService(c),
+	var objects []runtime.Object
+	for _, s := range resources.Services(c, "") {
+		objects = append(objects, s)
+	}
+	return append(objects,
 		resources.DisruptionBudget(c), resources.CASecret(c, authority), secret,
 		resources.ServiceAccount(c, name), resources.Role(c, name), resources.RoleBinding(c, name),
 		resources.InstanceService(c, name), resources.InstanceTLSSecret(c, name, leaf), claim,
 		resources.Pod(c, name, resources.PodOptions{OperatorImage: "cnmsql", DefaultImage: "mysql", ServerID: 1}),
-	}
+	)
 }

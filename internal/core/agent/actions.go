@@ -110,8 +110,15 @@ type SettleRole struct{ Role core.MemberRole }
 // AdmitMembers lets these addresses speak with the member, comma-separated, and no other.
 type AdmitMembers struct{ Addresses string }
 
+// HoldRejoin keeps mysqld from joining the group again by itself, or lets it do as the
+// Cluster says.
+type HoldRejoin struct{ On bool }
+
 // RememberGroup keeps on the volume that this data is of a group that was made.
 type RememberGroup struct{ Name string }
+
+// ForgetFormer has the group forget the addresses of those who are not in this view of it.
+type ForgetFormer struct{ View string }
 
 // RaiseProtocol has the group speak the protocol of the version that all its members
 // run by now.
@@ -139,8 +146,10 @@ func (JoinGroup) action()      {}
 func (LeaveGroup) action()     {}
 func (SettleRole) action()     {}
 func (RaiseProtocol) action()  {}
+func (ForgetFormer) action()   {}
 func (AdmitMembers) action()   {}
 func (RememberGroup) action()  {}
+func (HoldRejoin) action()     {}
 
 func (a Initialize) String() string {
 	if a.Bootstrap {
@@ -185,8 +194,15 @@ func (a BootstrapGroup) String() string {
 func (JoinGroup) String() string    { return "join the group" }
 func (a LeaveGroup) String() string { return "leave the group (" + a.Why + ")" }
 func (a SettleRole) String() string { return "close sessions of before it became " + string(a.Role) }
+func (ForgetFormer) String() string { return "have the group forget the addresses of former members" }
 func (a RaiseProtocol) String() string {
 	return "have the group speak the protocol of " + a.Version
 }
-func (a AdmitMembers) String() string  { return "admit " + a.Addresses }
+func (a AdmitMembers) String() string { return "admit " + a.Addresses }
+func (a HoldRejoin) String() string {
+	if a.On {
+		return "keep mysqld from joining the group again by itself"
+	}
+	return "let mysqld join the group again by itself"
+}
 func (a RememberGroup) String() string { return "remember the group " + a.Name }

@@ -34,8 +34,10 @@ func replicaRules() []rule {
 		fenced,
 		letActivityGoOn,
 		makeData,
+		breakOffRecovery,
 		cutTail,
 		startServer,
+		restartHung,
 		awaitServer,
 		clone,
 		promote,
@@ -90,6 +92,8 @@ func letActivityGoOn(f *Facts) (Decision, bool) {
 		return say(core.Running, "Stopping", "mysqld is being stopped")
 	case Joining:
 		return say(core.Running, "Joining", "joins the group")
+	case Bootstrapping:
+		return say(core.Running, "Bootstrapping", "makes the group")
 	case Leaving:
 		return say(core.Running, "Leaving", "leaves the group")
 	}
@@ -173,6 +177,17 @@ func Backoff(failures int) time.Duration {
 		return 0
 	}
 	return min(time.Second<<min(failures-2, 5), 30*time.Second)
+}
+
+// restartHung: mysqld of a replica has answered nobody for long, and would for ever. What
+// it holds is on its volume, and another instance is writable.
+func restartHung(f *Facts) (Decision, bool) {
+	m := f.Mysqld
+	if !m.hangs() || f.primary() == "" || f.Now.Sub(m.AnsweredAt) < HungLimit {
+		return pass()
+	}
+	return say(core.Hung, "NoAnswer", fmt.Sprintf("mysqld runs and has not answered for %s: it is killed, and started again", HungLimit),
+		StopServer{Kill: true, Why: "it does not answer"})
 }
 
 // awaitServer: it runs and does not answer. Recovery may take hours, and only

@@ -115,9 +115,10 @@ const (
 	Initializing Activity = "Initializing"
 	Cloning      Activity = "Cloning"
 	Stopping     Activity = "Stopping"
-	// Joining and Leaving a group.
-	Joining Activity = "Joining"
-	Leaving Activity = "Leaving"
+	// Joining a group, Bootstrapping and Leaving it.
+	Joining       Activity = "Joining"
+	Bootstrapping Activity = "Bootstrapping"
+	Leaving       Activity = "Leaving"
 )
 
 // Mysqld is the process.
@@ -127,6 +128,8 @@ type Mysqld struct {
 	Accepted bool
 	// Answers: it has answered lately, and its volume is not stalled.
 	Answers bool
+	// AnsweredAt is when it was asked what it answered last.
+	AnsweredAt time.Time
 	// DiskStalled: the volume has not completed a write for too long.
 	DiskStalled bool
 	StartedAt   time.Time
@@ -141,6 +144,12 @@ type Mysqld struct {
 	LoginRefused bool
 	// Failures in a row: ends within ten seconds of the start.
 	Failures int
+}
+
+// hangs: it has answered, and answers nobody any more. One that waits for its volume would
+// not end if it were killed.
+func (m *Mysqld) hangs() bool {
+	return m.Accepted && !m.Answers && !m.DiskStalled && !m.LoginRefused
 }
 
 // Problem is why mysqld cannot be started.
@@ -165,6 +174,10 @@ type Position struct {
 	Executed, Purged gtid.Set
 	UUID             string
 	Waiting          bool
+	// SeenEpoch is the highest epoch that the primary has seen.
+	SeenEpoch int64
+	// InGroup: it is an online member of a group.
+	InGroup bool
 }
 
 // Timings of decisions.
@@ -175,6 +188,12 @@ const (
 	// HandOverWait is how long a stopping primary waits for the operator to
 	// begin a hand-over.
 	HandOverWait = 30 * time.Second
+	// HungLimit is how long mysqld of a replica may be silent before it is killed. What a
+	// busy server needs to answer the simplest of questions is far less.
+	HungLimit = time.Minute
+	// AddressStays is how long the address of a Pod that is being stopped outlives its
+	// mysqld: kube-proxy takes changes of a Service over once a second.
+	AddressStays = 2 * time.Second
 	// positionLife is how long a primary's position is good for a decision, and
 	// positionRefresh when it is asked for again while it matters.
 	positionLife    = 10 * time.Second

@@ -35,7 +35,9 @@ func (f *Facts) following() Decision {
 	attached := f.Replicating == primary && !f.loginRefused()
 	if attached && f.receiving() && !f.listedDiverged() {
 		d.Actions = append(giveAcks(f), applying(f)...)
-		if s := f.Server.SemiSync; s.SourceEnabled && s.WaitSessions == 0 {
+		if s := f.Server.SemiSync; s.SourceEnabled && s.WaitSessions == 0 && s.Clients == 0 {
+			// With replicas attached it would take mysqld up to a second, and no client could
+			// log in meanwhile; nobody is waited for as it is.
 			d.Actions = append(d.Actions, DropAcks{})
 		}
 		return d

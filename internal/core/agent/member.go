@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 // Membership is what a member needs to know of its group.
@@ -15,10 +16,20 @@ type Membership struct {
 	Name string
 	// Bootstrapped: the group was made; nobody makes it again.
 	Bootstrapped bool
-	// Addresses of the members: nobody else may speak with one.
+	// GoneOn: the group has its quorum, and this instance, of which nobody knows anything,
+	// is not in it.
+	GoneOn bool
+	// Addresses of the members: nobody else may speak with one. Whoever is barred is not
+	// among them.
 	Addresses []string
 	// Bootstrapper is the one instance that may make it.
 	Bootstrapper string
+	// Barred: the group went on without this instance, and it was not admitted since. Held
+	// is what those held who went on.
+	Barred bool
+	Held   gtid.Set
+	// BarredOthers are the others of whom the same is true.
+	BarredOthers []string
 }
 
 // MemberFacts are what a member knows of itself, besides what any instance knows.
@@ -36,11 +47,17 @@ type MemberFacts struct {
 	// HandingOver: the group was asked for another primary, and has not said that it is
 	// done.
 	HandingOver bool
-	// Admitted are the addresses that mysqld was told to admit.
-	Admitted string
+	// Admitted are the addresses that mysqld was told to admit, and AdmittedEpoch is the
+	// epoch of an order that said so; 0 where it was the Cluster.
+	Admitted      string
+	AdmittedEpoch int64
+	// RejoinHeld: mysqld does not join again by itself.
+	RejoinHeld bool
 	// ProtocolOf is the version of the servers for which the group's protocol was
 	// last looked at.
 	ProtocolOf string
+	// Forgot is the last view of which the group forgot who was in it before.
+	Forgot string
 	// Settled is the role for which the sessions of another role were closed.
 	Settled core.MemberRole
 }
@@ -49,6 +66,8 @@ type MemberFacts struct {
 const (
 	// joinRetry is the pause before a member tries to join again.
 	joinRetry = 3 * time.Second
+	// groupRefresh is when a primary that was in no group is asked again.
+	groupRefresh = time.Second
 	// ReliefWait is how long a primary that is being stopped waits to be
 	// relieved before it leaves, and has the group elect another.
 	ReliefWait = 5 * time.Second
@@ -61,9 +80,11 @@ func memberRules() []rule {
 		mayNotTouch,
 		terminateMember,
 		fencedMember,
+		breakOffJoin,
 		letActivityGoOn,
 		makeMemberData,
 		startServer,
+		endHung,
 		awaitServer,
 		clone,
 		admitMembers,
@@ -94,7 +115,7 @@ func terminateMember(f *Facts) (Decision, bool) {
 	case f.Activity != NoActivity:
 		return say(core.Stopped, "Terminating", "the Pod is being stopped", Abort{})
 	case !f.Mysqld.Up:
-		return say(core.Stopped, "Terminating", "the Pod is being stopped", Exit{})
+		return leave(f)
 	case !isIn(v) || !f.Mysqld.Answers:
 		return say(core.Running, "Terminating", "the Pod is being stopped", StopServer{Why: "the Pod is being stopped"})
 	case f.waitsForRelief(v):
@@ -129,6 +150,20 @@ func fencedMember(f *Facts) (Decision, bool) {
 	return say(core.Fenced, "Fenced", "it is fenced: out of the group and read-only, its mysqld runs; kubectl cnmsql fence off brings it back")
 }
 
+// breakOffJoin: mysqld looks for its group for a minute, and cannot be told to stop. There
+// is none: a human has this instance make it anew.
+func breakOffJoin(f *Facts) (Decision, bool) {
+	if f.Activity != Joining || !f.isToReboot() || isIn(f.view()) {
+		return pass()
+	}
+	return say(core.Running, "Rebooting", "breaks off its search for the group, which it is to make anew, as a human asked for", Abort{})
+}
+
+// isToReboot: it is to make the group anew.
+func (f *Facts) isToReboot() bool {
+	return f.Member.RebootEpoch != 0 && f.Member.RebootEpoch == f.Cluster.Epoch && f.Cluster.Group.Bootstrapped
+}
+
 // makeMemberData: only the instance that is to make the group makes data from
 // nothing, and only while there never was a group.
 func makeMemberData(f *Facts) (Decision, bool) {
@@ -148,11 +183,21 @@ func makeMemberData(f *Facts) (Decision, bool) {
 	return say(core.Initializing, "", "making scratch data to clone over", Initialize{})
 }
 
+// endHung: mysqld answers nobody, and the group has expelled it and goes on. It holds
+// nothing that the group needs, and would never come back by itself.
+func endHung(f *Facts) (Decision, bool) {
+	if !f.Mysqld.hangs() || !f.Cluster.Group.GoneOn {
+		return pass()
+	}
+	return say(core.Hung, "NoAnswer", "mysqld runs and does not answer, and the group has gone on without it: it is killed, and started again",
+		StopServer{Kill: true, Why: "it does not answer, and the group has gone on without it"})
+}
+
 // admitMembers: only members may speak with a member. Their certificates do not tell,
 // for mysqld asks those who connect for none.
 func admitMembers(f *Facts) (Decision, bool) {
 	wanted := strings.Join(f.Cluster.Group.Addresses, ",")
-	if wanted == "" || wanted == f.Member.Admitted {
+	if wanted == "" || wanted == f.Member.Admitted || f.Cluster.Epoch < f.Member.AdmittedEpoch {
 		return pass()
 	}
 	return say(core.Running, "", "", AdmitMembers{wanted})
@@ -178,10 +223,16 @@ func inGroup(f *Facts) (Decision, bool) {
 		return say(core.Running, "", "", RememberGroup{g.Name})
 	case v.State == core.MemberOnline && v.Role != f.Member.Settled:
 		return say(core.Running, "", "", SettleRole{v.Role})
+	case v.State == core.MemberOnline && v.HasQuorum() == f.Member.RejoinHeld:
+		// A human may have the group go on without it; then it comes back only when it is
+		// known what it holds.
+		return say(core.Running, "", "", HoldRejoin{!f.Member.RejoinHeld})
 	case v.State == core.MemberOnline && !v.HasQuorum():
 		return say(core.Running, "NoQuorum", "has lost the majority of the group: transactions wait until it is back")
 	case v.State == core.MemberOnline && v.Role == core.MemberPrimary && f.commonVersion(v) != f.Member.ProtocolOf && f.commonVersion(v) != "":
 		return say(core.Running, "", "", RaiseProtocol{f.commonVersion(v)})
+	case v.Role == core.MemberPrimary && allOnline(v) && v.ViewID != f.Member.Forgot && !f.Member.HandingOver:
+		return say(core.Running, "", "", ForgetFormer{v.ViewID})
 	case v.State == core.MemberOnline:
 		return say(core.Running, "", "")
 	case v.State == core.MemberRecovering:
@@ -192,15 +243,19 @@ func inGroup(f *Facts) (Decision, bool) {
 	return pass()
 }
 
+func allOnline(v core.GroupView) bool {
+	return !slices.ContainsFunc(v.Members, func(m core.ViewMember) bool { return m.State != core.MemberOnline })
+}
+
 // commonVersion is the version that all members run, when all there should be are
 // online; "" otherwise. The group may speak the protocol of that version then, and of
 // no later one before.
 func (f *Facts) commonVersion(v core.GroupView) string {
-	if len(v.Members) != f.Cluster.Instances {
+	if len(v.Members) != f.Cluster.Instances || !allOnline(v) {
 		return ""
 	}
 	for _, m := range v.Members {
-		if m.State != core.MemberOnline || m.Version != v.Members[0].Version {
+		if m.Version != v.Members[0].Version {
 			return ""
 		}
 	}
@@ -212,7 +267,7 @@ func (f *Facts) commonVersion(v core.GroupView) string {
 func join(f *Facts) (Decision, bool) {
 	g := f.Cluster.Group
 	switch {
-	case f.Member.RebootEpoch != 0 && f.Member.RebootEpoch == f.Cluster.Epoch && g.Bootstrapped:
+	case f.isToReboot():
 		return say(core.Running, "Rebooting", "makes the group anew, as a human asked for", BootstrapGroup{Reboot: true})
 	case !g.Bootstrapped && g.Bootstrapper == f.Me && f.Member.Of != "":
 		return say(core.Running, "DataWithoutStatus", "this data was a member of the group "+f.Member.Of+", and the Cluster says that there never was a group: nothing is made; restore the Cluster's status, or start with an empty volume")
@@ -225,6 +280,9 @@ func join(f *Facts) (Decision, bool) {
 }
 
 func joinExisting(f *Facts) (Decision, bool) {
+	if f.Cluster.Group.Barred {
+		return barred(f)
+	}
 	primary := f.Cluster.CurrentPrimary
 	if primary == "" || primary == f.Me {
 		return say(core.Running, "AwaitingGroup", "waits until the group has elected a primary that can be asked for its position")
@@ -240,6 +298,13 @@ func joinExisting(f *Facts) (Decision, bool) {
 			message += ": " + f.AskFailed
 		}
 		return say(core.Running, "AskingPrimary", message, ask...)
+	}
+	if !pos.InGroup { // joining takes mysqld a minute when nobody is there, and what this one holds is no measure
+		d, _ := say(core.Running, "AwaitingGroup", "waits until there is a group to join: "+primary+" was its primary, and is in none")
+		if f.Now.Sub(pos.At) > groupRefresh {
+			d.Actions = ask
+		}
+		return d, true
 	}
 	if errant := pos.Mine.Subtract(pos.Executed); !errant.IsEmpty() {
 		d, _ := say(core.Running, "Diverged", fmt.Sprintf("holds transactions that the group lacks: %s; it is kept out of the group and of every Service, and its data is kept", errant.Abbreviate(4)))
@@ -259,10 +324,26 @@ func joinExisting(f *Facts) (Decision, bool) {
 	return say(core.Running, "Joining", "joins the group", JoinGroup{})
 }
 
+// barred: a group went on without this instance. The primary's position tells nothing of
+// what it got beside those who went on: the group has given the same numbers to others.
+// The operator judges, for it knows whether it came to that.
+func barred(f *Facts) (Decision, bool) {
+	errant := f.Server.Holds().Subtract(f.Cluster.Group.Held)
+	if errant.IsEmpty() || !slices.Contains(f.Cluster.Diverged, f.Me) {
+		return say(core.Running, "LeftOut", "the group went on without it; waits until the operator has seen what it holds")
+	}
+	d, _ := say(core.Running, "Diverged", fmt.Sprintf("the group went on without it, and it holds transactions from before that the others had not received: %s; it is kept out of the group and of every Service, and its data is kept", errant.Abbreviate(4)))
+	d.Errant = errant
+	return d, true
+}
+
 // memberPosition is what the primary holds, if it is known well enough.
 func (f *Facts) memberPosition(primary string) *Position {
 	p := f.Primary
 	if p == nil || p.Instance != primary || p.Epoch != f.Cluster.Epoch || f.Now.Sub(p.At) > positionLife || !p.Mine.Contains(f.Server.Executed) {
+		return nil
+	}
+	if p.SeenEpoch > f.Cluster.Epoch { // what is known of the Cluster here is old: this one may be barred by now
 		return nil
 	}
 	return p

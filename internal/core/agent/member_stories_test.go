@@ -17,7 +17,7 @@ func member() *Facts {
 	f := populated()
 	f.Cluster.Group = &Membership{Name: "g-1", Bootstrapper: "db-2", Bootstrapped: true}
 	f.Cluster.CurrentPrimary = "db-2"
-	f.Member = MemberFacts{Of: "g-1", Settled: core.MemberSecondary, ProtocolOf: "9.7.4"}
+	f.Member = MemberFacts{Of: "g-1", Settled: core.MemberSecondary, ProtocolOf: "9.7.4", Forgot: "v:1"}
 	f.Server.Group = &core.GroupView{State: core.MemberOnline, Role: core.MemberSecondary, ViewID: "v:1", Members: []core.ViewMember{
 		{Host: "db-1", UUID: "1", State: core.MemberOnline, Role: core.MemberSecondary, Version: "9.7.4"},
 		{Host: "db-2", UUID: "2", State: core.MemberOnline, Role: core.MemberPrimary, Version: "9.7.4"},
@@ -51,6 +51,18 @@ func (s *story) group(key, value string) bool {
 		m.HandingOver = value != "no"
 	case "admitted":
 		m.Admitted = value
+	case "forgot":
+		m.Forgot = value
+	case "held-rejoin":
+		m.RejoinHeld = value != "no"
+	case "gone-on":
+		g.GoneOn = value != "no"
+	case "ordered":
+		m.AdmittedEpoch = number(value)
+	case "barred":
+		g.Barred = value != "no"
+	case "held":
+		g.Held = set(value)
 	case "protocol":
 		m.ProtocolOf = value
 	default:

@@ -22,7 +22,7 @@ import (
 //	replica                populated, running, following the primary db-2 of epoch 3
 //	newmember              an empty volume, a group g-1 that db-1 is to make
 //	member                 an online secondary of the group g-1 in epoch 3, db-2 is its primary
-//	group k=v …            name made by of reboot tried failed settled admitted addresses protocol
+//	group k=v …            name made by of reboot tried failed settled admitted ordered addresses protocol barred held held-rejoin forgot gone-on
 //	view k=v …             of mysqld: state role others=db-2:ONLINE:PRIMARY,… ; none
 //	primary                populated, writable in epoch 3, the lease held
 //	cluster k=v …          epoch promotion=who@epoch proof pod node required acks current
@@ -32,8 +32,8 @@ import (
 //	                       tail successor
 //	                       away vouched was-fenced writable lease donor restart problem terminating asking received
 //	mysqld k=v …           up accepted answers stalled may-write ended failures login
-//	server k=v …           executed retrieved source io sql sqlerror ioerror gives-acks; none
-//	position k=v …         of db-2: mine executed purged age; none
+//	server k=v …           executed retrieved source io sql sqlerror ioerror gives-acks requires-acks clients; none
+//	position k=v …         of db-2: mine executed purged seen grouped; none
 //	pass 3s                time goes by; the lease is renewed, unless away
 //	vouch db-2 3           a primary asks for a vouch in an epoch
 func TestStories(t *testing.T) {
@@ -105,7 +105,7 @@ func fresh() *Facts {
 func populated() *Facts {
 	f := fresh()
 	f.Data = core.DataPopulated
-	f.Mysqld = Mysqld{Up: true, Accepted: true, Answers: true, StartedAt: epochZero}
+	f.Mysqld = Mysqld{Up: true, Accepted: true, Answers: true, AnsweredAt: epochZero, StartedAt: epochZero}
 	f.Cluster.Established, f.Cluster.Epoch = true, 3
 	f.Server = &core.Server{SuperReadOnly: true, Executed: set("1-100")}
 	return f
@@ -314,8 +314,15 @@ func (s *story) server(key, value string) bool {
 		s.f.Server.Executed = set(value)
 		return true
 	}
-	if key == "gives-acks" {
-		s.f.Server.SemiSync.ReplicaEnabled = value != "no"
+	switch semi := &s.f.Server.SemiSync; key {
+	case "gives-acks":
+		semi.ReplicaEnabled = value != "no"
+		return true
+	case "requires-acks":
+		semi.SourceEnabled = value != "no"
+		return true
+	case "clients":
+		semi.Clients = int(number(value))
 		return true
 	}
 	return s.channel(key, value)
@@ -351,7 +358,7 @@ func (s *story) channel(key, value string) bool {
 
 func (s *story) position(key, value string) bool {
 	if s.f.Primary == nil {
-		s.f.Primary = &Position{Instance: "db-2", Epoch: s.f.Cluster.Epoch, At: s.f.Now}
+		s.f.Primary = &Position{Instance: "db-2", Epoch: s.f.Cluster.Epoch, At: s.f.Now, InGroup: true}
 	}
 	p := s.f.Primary
 	switch key {
@@ -365,6 +372,10 @@ func (s *story) position(key, value string) bool {
 		p.Executed = set(value)
 	case "purged":
 		p.Purged = set(value)
+	case "seen":
+		p.SeenEpoch = number(value)
+	case "grouped":
+		p.InGroup = value != "no"
 	default:
 		return false
 	}

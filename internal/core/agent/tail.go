@@ -31,6 +31,27 @@ func (a CutTail) String() string {
 	return "cut off what the successor lacks, beyond " + a.Held.Abbreviate(4)
 }
 
+// mayHaveTail: the log may end in transactions that nobody acknowledged, and the history of
+// another than this instance counts from now on.
+func (f *Facts) mayHaveTail() bool {
+	p := f.promotion()
+	if f.TailEpoch == 0 || f.Data != core.DataPopulated || p == nil || f.Permitted() || p.LosslessSince == 0 || f.TailEpoch < p.LosslessSince {
+		return false
+	}
+	// Another Pod of this instance, or a promise in the way: its own history counts.
+	return p.Instance != f.Me || p.Epoch <= f.TailEpoch
+}
+
+// breakOffRecovery: mysqld was started to go on in its own epoch, and another is promoted
+// before it has recovered. It would commit what nobody acknowledged: it is ended, for that
+// to be cut off. What is started without permission has no tail any more.
+func breakOffRecovery(f *Facts) (Decision, bool) {
+	if !f.Mysqld.Up || f.Mysqld.Accepted || !f.mayHaveTail() {
+		return pass()
+	}
+	return say(core.Recovering, "BreakingOffRecovery", "was started to go on as primary, and another takes over: breaks its recovery off, which would commit what nobody acknowledged", Abort{})
+}
+
 // cutTail: mysqld ended while commits waited for acknowledgements that, under
 // quorum, nobody can have read success without. If another instance is primary by
 // now, they are on nobody's word: recovering them would only make this instance
@@ -40,15 +61,11 @@ func (a CutTail) String() string {
 // time is left to recovery, and to the check of what was executed before anything is
 // followed.
 func cutTail(f *Facts) (Decision, bool) {
-	p := f.promotion()
-	if f.Mysqld.Up || f.TailEpoch == 0 || f.Data != core.DataPopulated || p == nil || f.Permitted() ||
-		p.LosslessSince == 0 || f.TailEpoch < p.LosslessSince || f.Now.Sub(f.Mysqld.DownSince) > TailWait {
+	if f.Mysqld.Up || !f.mayHaveTail() || f.Now.Sub(f.Mysqld.DownSince) > TailWait {
 		return pass()
 	}
-	primary := f.primary()
+	p, primary := f.promotion(), f.primary()
 	switch {
-	case p.Instance == f.Me && p.Epoch > f.TailEpoch:
-		return pass() // another Pod of this instance, or a promise in the way: its own history counts
 	case primary == "":
 		return say(core.Stopped, "AwaitingSuccessor", fmt.Sprintf("mysqld is not started before it is known who follows as primary, at most %s: its log may end in transactions that nobody acknowledged", TailWait))
 	case f.Successor == nil || f.Successor.Instance != primary || f.Successor.Epoch != p.Epoch:

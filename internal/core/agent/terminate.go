@@ -16,11 +16,22 @@ func terminate(f *Facts) (Decision, bool) {
 	case f.Activity != NoActivity:
 		return say(core.Stopped, "Terminating", "the Pod is being stopped", Abort{})
 	case !f.Mysqld.Up:
-		return say(core.Stopped, "Terminating", "the Pod is being stopped", Exit{})
+		return leave(f)
 	case f.handsOver():
 		return pass()
 	}
 	return say(core.Running, "Terminating", "the Pod is being stopped", StopServer{Why: "the Pod is being stopped"})
+}
+
+// leave: mysqld has ended. The Pod's address stays for a moment, so that who is still
+// sent to it is refused at once: nobody answers at an address that is gone, and a client
+// waits there for seconds.
+func leave(f *Facts) (Decision, bool) {
+	c := f.Cluster
+	if c == nil || c.Deleting || c.Instances < 2 || f.Now.Sub(f.Mysqld.DownSince) >= AddressStays {
+		return say(core.Stopped, "Terminating", "the Pod is being stopped", Exit{})
+	}
+	return say(core.Stopped, "Terminating", "mysqld is stopped; the Pod's address stays until the Services have forgotten it")
 }
 
 // handsOver: another instance is to take over before this one stops. Until then

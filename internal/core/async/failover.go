@@ -2,6 +2,7 @@ package async
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -72,7 +73,7 @@ func (d *decision) beginFailover(why string) {
 		return
 	}
 	d.Status.Operation = &core.Operation{Kind: core.OperationFailover, Step: core.StepDelay, From: d.Status.Promotion.Instance,
-		Reason: core.Reason(d.diagnosis.name), StartedAt: d.Status.FailingSince}
+		Reason: core.Reason(d.diagnosis.name), StartedAt: d.Status.FailingSince, Witnesses: witnesses(d.Observation)}
 	d.Warn(core.ReasonFailover, fmt.Sprintf("the primary %s fails (%s): %s", d.Status.Promotion.Instance, d.diagnosis.name, why))
 }
 
@@ -160,11 +161,8 @@ func (d *decision) awaitsRecovery() bool {
 	if !may || r.State != core.Recovering {
 		return false
 	}
-	m, epoch := &d.Plan.Memory, d.Status.Promotion.Epoch
-	if m.Recovering, m.RecoveringSince = epoch, d.Observation.Memory.RecoveringSince; d.Observation.Memory.Recovering != epoch {
-		m.RecoveringSince = d.Now
-	}
-	until := m.RecoveringSince.Add(recoveryPatience)
+	d.Plan.Memory.Recovering = d.Observation.Memory.Recovering.Or(d.Status.Promotion.Epoch, d.Now)
+	until := d.Plan.Memory.Recovering.At.Add(recoveryPatience)
 	if delayed := d.Status.FailingSince.Add(d.Cluster.FailoverDelay); until.Before(delayed) {
 		until = delayed
 	}
@@ -256,11 +254,8 @@ func (d *decision) seekProof(next int64) {
 // mayYetPromise: the manager has not been asked for long. A demotion takes two seconds
 // at most, for then mysqld is killed; who takes longer cannot write its promise down.
 func (d *decision) mayYetPromise(next int64) bool {
-	m := &d.Plan.Memory
-	if m.Asking, m.AskedSince = next, d.Observation.Memory.AskedSince; d.Observation.Memory.Asking != next {
-		m.AskedSince = d.Now
-	}
-	until := m.AskedSince.Add(promisePatience)
+	d.Plan.Memory.Asking = d.Observation.Memory.Asking.Or(next, d.Now)
+	until := d.Plan.Memory.Asking.At.Add(promisePatience)
 	if d.Now.Before(until) {
 		d.RecheckAt(until)
 		return true
@@ -364,6 +359,11 @@ func (d *decision) noProof(answers bool) string {
 	if node == "" {
 		node = "NODE"
 	}
+	others(d.Observation, p.Instance, func(in *core.Instance) {
+		if gone := unspokenFor(d.Observation, in); len(gone) > 0 {
+			why += fmt.Sprintf("; %s was made anew since, and its former Pod %s may live on beside the primary and vouch for it", in.Name, strings.Join(gone, ", "))
+		}
+	})
 	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s. Nobody is promoted meanwhile. "+
 		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover %s --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, node, d.Cluster.Name)
 }
@@ -388,11 +388,8 @@ func (d *decision) holdElection(next int64, proof proven) {
 // epoch. One that has just started has only just got it: what another one's clock
 // said in the status is not held against what is read now.
 func (d *decision) electingSince(next int64) time.Time {
-	m := &d.Plan.Memory
-	if m.Electing, m.ProvenSince = next, d.Observation.Memory.ProvenSince; d.Observation.Memory.Electing != next {
-		m.ProvenSince = d.Now
-	}
-	return m.ProvenSince
+	d.Plan.Memory.Proven = d.Observation.Memory.Proven.Or(next, d.Now)
+	return d.Plan.Memory.Proven.At
 }
 
 // positionsStable: every instance that is heard of was asked after the proof, and

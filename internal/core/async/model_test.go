@@ -307,6 +307,12 @@ func (w *world) command(e core.Effect) (name string, epoch int64, act func(*inst
 				in.truth.State = core.Recovering
 			}
 		}
+	case core.ReplaceManager:
+		return e.Instance, w.cluster.Status.Epoch, func(in *inst) {
+			if in.truth.ManagerRefused == nil {
+				in.truth.Manager = w.cluster.Manager
+			}
+		}
 	case core.SetAcks:
 		return e.Instance, e.Epoch, func(in *inst) {
 			in.truth.Server.SemiSync.SourceEnabled, in.truth.Server.SemiSync.SourceActive = e.Acks > 0, e.Acks > 0

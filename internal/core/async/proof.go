@@ -182,7 +182,7 @@ type withholder struct {
 func withholders(o *core.Observation, holder string, next int64, age time.Duration) (silent []withholder, may []string) {
 	others(o, holder, func(in *core.Instance) {
 		since, ok := withholds(in, next, age)
-		if !ok {
+		if !ok || len(unspokenFor(o, in)) > 0 {
 			may = append(may, in.Name)
 			return
 		}
@@ -215,6 +215,47 @@ func withholds(in *core.Instance, next int64, age time.Duration) (time.Time, boo
 		since = f.Received()
 	}
 	return since, true
+}
+
+// witnesses are the Pods that the other instances have now.
+func witnesses(o *core.Observation) []string {
+	var out []string
+	others(o, o.Cluster.Status.Promotion.Instance, func(in *core.Instance) {
+		if pod, known := in.Pod.Get(); known && pod.Exists {
+			out = append(out, core.Witness{Instance: in.Name, PodUID: pod.UID, Node: pod.Node}.String())
+		}
+	})
+	return out
+}
+
+// unspokenFor are the Pods that the instance had when the failover began and that may
+// live on where nobody sees them, beside the primary: a Pod that was taken away by force
+// promises nothing, whatever the one says that was made in its place on another volume.
+func unspokenFor(o *core.Observation, in *core.Instance) []string {
+	op := o.Cluster.Status.Operation
+	if op == nil || op.Kind != core.OperationFailover {
+		return nil
+	}
+	var out []string
+	for _, text := range op.Witnesses {
+		if w := core.ParseWitness(text); w.Instance == in.Name && !speaksFor(in, w) {
+			out = append(out, w.PodUID)
+		}
+	}
+	return out
+}
+
+// speaksFor: what the instance says now binds the Pod that it had, too: it is the same,
+// or holds the lock on the same volume, or the former has surely ended.
+func speaksFor(in *core.Instance, w core.Witness) bool {
+	r, known := in.Report.Get()
+	if !known {
+		r, _ = in.LastWord.Get()
+	}
+	pod, _ := in.Pod.Get()
+	return r.PodUID == w.PodUID || slices.Contains(in.EndedPods, w.PodUID) ||
+		pod.Exists && pod.UID == w.PodUID && pod.Terminated ||
+		w.Node != "" && r.Node == w.Node && r.VolumeLocked && r.Data == core.DataPopulated
 }
 
 func names(silent []withholder) string {

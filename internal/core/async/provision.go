@@ -73,21 +73,15 @@ func (d *decision) isEvidence(in *core.Instance) bool {
 func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
 	isPrimary := d.Status.Promotion != nil && d.Status.Promotion.Instance == in.Name && d.takesWrites()
 	volumeLost := !vol.Exists || vol.Deleting
-	corrected := !pod.Current && (pod.NeverStarted || pod.Waiting != nil || d.isFailed(in))
 	switch {
 	case pod.Terminating:
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
 	case volumeLost && isPrimary:
 		d.Say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: its data is gone when its Pod stops")
-	case pod.Terminated || volumeLost || corrected:
+	case pod.Terminated || volumeLost || d.IsCorrected(in, pod):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
-}
-
-func (d *decision) isFailed(in *core.Instance) bool {
-	r, known := in.Report.Get()
-	return known && r.State == core.Failed
 }
 
 // settled: the primary takes writes, no operation is in progress, and every
@@ -105,10 +99,10 @@ func (d *decision) settled() bool {
 	return ok
 }
 
-// rollOut restarts instances whose Pod is out of date, one at a time: replicas
+// rollOut replaces managers, and restarts instances whose Pod is out of date, one at a time: replicas
 // first, then the primary after handing over.
 func (d *decision) rollOut() {
-	if !d.settled() {
+	if !d.settled() || d.ReplaceManagers(d.holder().Name) {
 		return
 	}
 	holder := d.holder()
@@ -200,7 +194,7 @@ func (d *decision) mayRemove(victim, holder *core.Instance) bool {
 	_, serves := serving(victim)
 	switch {
 	case slices.Contains(d.Status.Diverged, victim.Name):
-		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; delete its Pod and PersistentVolumeClaim yourself if they do not matter")
+		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; if they do not matter: kubectl cnmsql reinit "+d.Cluster.Name+" "+victim.Name)
 	case victim.SaysEmpty(), volKnown && vol.Exists && !vol.Bound && !victim.Report.Known() && isUnstarted(victim):
 		return true
 	case !serves:

@@ -18,6 +18,10 @@ func setReport(r *core.Report, key, v string) error {
 		if r.State != core.Running {
 			r.WritableEpoch = 0
 		}
+	case "manager":
+		r.Manager = build(v)
+	case "manager-refused":
+		r.ManagerRefused = &core.RefusedBinary{Digest: v, Why: "it does not run here"}
 	case "reason":
 		r.Reason = v
 	case "message":
@@ -234,4 +238,13 @@ func printPlan(o core.Observation, plan core.Plan) string {
 		fmt.Fprintf(&b, "recheck in %s\n", plan.Recheck)
 	}
 	return b.String()
+}
+
+// build reads "digest" or "digest,platform".
+func build(text string) core.Binary {
+	digest, platform, other := strings.Cut(text, ",")
+	if !other {
+		platform = "linux/amd64"
+	}
+	return core.Binary{Digest: digest, Platform: platform}
 }

@@ -17,12 +17,12 @@ import (
 // TestScripts runs the stories under testdata. Each file starts anew; the verbs:
 //
 //	cluster instances=3 [durability= min= delay= limit= lease=off
-//	  max-behind= max-lag= preferred= min-time= stability=]  nothing exists yet
+//	  max-behind= max-lag= preferred= min-time= stability= manager=]  nothing exists yet
 //	healthy instances=3 [...]     an established cluster, c-1 is the primary
 //	spec instances= durability= min= delay= limit=        change what is wished
 //	instance c-2 state= executed= ...   change what its manager says, and hear it
 //	lost c-2 | cut c-2 | found c-2  its manager cannot be reached | nor can mysqld | both can be again
-//	pod c-1 gone|terminating=|terminated|ready=|outdated|waiting=|node=|demote
+//	pod c-1 gone|terminating=|terminated|ready=|outdated|old-image|new-image|waiting=|node=|demote
 //	volume c-1 gone|deleting|unbound    node node-of c-1 gone|out-of-service|draining
 //	unseen c-1                    what Kubernetes says of it is not known
 //	slow c-2 | quick c-2          its manager does not act by itself | does
@@ -204,6 +204,8 @@ func (s *script) spec(a args) {
 			c.Policy.Preferred = strings.Split(v, ",")
 		case "min-time":
 			c.Policy.MinTimeBetweenFailover, err = time.ParseDuration(v)
+		case "manager":
+			c.Manager = build(v)
 		case "stability":
 			c.Policy.StabilityWindow, err = time.ParseDuration(v)
 		case "":
@@ -265,6 +267,10 @@ func (s *script) setPod(in *inst, key, value string) {
 		in.pod.Ready = value == "yes"
 	case "outdated":
 		in.pod.Current = false
+	case "old-image":
+		in.pod.OldImage = true
+	case "new-image":
+		in.pod.OldImage = false
 	case "current":
 		in.pod.Current = true
 	case "unstarted":

@@ -18,6 +18,11 @@ const (
 	// catchUpAge is how old a position of the primary may be that the target has
 	// reached, though it lacks more by now.
 	catchUpAge = 2 * time.Second
+	// A catchUpShare-th of the time that a switchover has waited is how much its target
+	// may lag, but no more than catchUpPause: under a load that the target can just
+	// follow it never comes closer.
+	catchUpShare = 10
+	catchUpPause = 30 * time.Second
 	// catchUpPace is how often the positions are held against each other.
 	catchUpPace = 200 * time.Millisecond
 	// ackersPatience is how long a primary that goes away waits at most for those who are
@@ -248,13 +253,21 @@ func (d *decision) isClose(op *core.Operation) bool {
 		return false
 	}
 	target, _ := to.Report.Get()
-	if d.isAbreast(to, target.Server.Executed, from, source) {
+	if d.isAbreast(to, target.Server.Executed, from, source) || d.mayPause(op, target) {
 		return true
 	}
-	d.Say(fmt.Sprintf("%s still takes writes until %s lacks at most %d transactions", op.From, op.To, catchUpBacklog))
+	d.Say(fmt.Sprintf("%s still takes writes until %s lacks at most %d transactions, or lags less than a tenth of the time that was waited for it",
+		op.From, op.To, catchUpBacklog))
 	d.Do(core.Refresh{Instance: op.From}, core.Refresh{Instance: op.To})
 	d.RecheckAt(d.Now.Add(catchUpPace))
 	return false
+}
+
+// mayPause: writes would have to wait about as long as the target lags, and the
+// switchover has waited many times as long. Lags are known to the second.
+func (d *decision) mayPause(op *core.Operation, target core.Report) bool {
+	waited := d.Now.Sub(op.StartedAt)
+	return time.Duration((lag(target)+1)*float64(time.Second)) <= min(waited/catchUpShare, catchUpPause)
 }
 
 // isAbreast: of what the source has executed, what an instance has lacks little, or

@@ -33,6 +33,19 @@ func TestTheFirstHindranceStandsAndIsAnEventOnce(t *testing.T) {
 	}
 }
 
+func TestWhatFailedIsToldBesideAHealthySituationAndBeforeAllElseOtherwise(t *testing.T) {
+	for phase, want := range map[core.Phase]string{
+		core.PhaseHealthy:  "all is well; could not mend it; it is tried again",
+		core.PhaseDegraded: "could not mend it; it is tried again",
+	} {
+		d := newDraft(core.Status{})
+		d.Cluster.Failed, d.Status.Phase = "mend it", phase
+		if got := d.Reason("", "all is well"); got != want {
+			t.Errorf("%s: said %q", phase, got)
+		}
+	}
+}
+
 func TestWhatIsAnnouncedStandsBesideWhatIsDone(t *testing.T) {
 	d := newDraft(core.Status{Reason: "x; known news"})
 	d.Announce(false, "Known", "known news")

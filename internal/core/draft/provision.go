@@ -52,6 +52,13 @@ func (d *Draft) RemoveInstance(victim *core.Instance) bool {
 	return isNew
 }
 
+// IsCorrected: the Pod does not run, and another would be made now: from a changed spec, or
+// with another manager.
+func (d *Draft) IsCorrected(in *core.Instance, pod core.Pod) bool {
+	r, known := in.Report.Get()
+	return (!pod.Current || pod.OldImage) && (pod.NeverStarted || pod.Waiting != nil || known && r.State == core.Failed)
+}
+
 // Restart deletes a Pod that is out of date, for another to be made.
 func (d *Draft) Restart(in *core.Instance, pod core.Pod) {
 	d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonRollout})

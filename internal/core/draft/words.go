@@ -63,14 +63,18 @@ func (d *Draft) sentence(problem, situation string) []string {
 	case d.blocked != nil:
 		return []string{d.blocked.Message}
 	case d.Cluster.Failed != "" && d.Status.Phase != core.PhaseHealthy:
-		return []string{"could not " + d.Cluster.Failed + "; it is tried again"}
+		return []string{d.failed()}
 	case d.doing != "":
 		return []string{d.doing}
 	case len(d.news) > 0:
 		return nil
 	case problem != "":
 		return []string{problem}
+	case d.Cluster.Failed != "":
+		return []string{situation, d.failed()}
 	default:
 		return []string{situation}
 	}
 }
+
+func (d *Draft) failed() string { return "could not " + d.Cluster.Failed + "; it is tried again" }

@@ -42,7 +42,6 @@ func newDecision(o *core.Observation) *decision {
 	d := &decision{Draft: draft.New(o), g: &core.GroupStatus{}}
 	if g := o.Cluster.Status.Group; g != nil {
 		*d.g = *g
-		d.g.LeftOut = slices.Clone(g.LeftOut)
 	}
 	d.Status.Group = d.g
 	return d

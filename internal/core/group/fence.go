@@ -67,7 +67,7 @@ func (d *decision) reinit() {
 		case in == nil:
 			d.Warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be made anew")
 			d.Do(core.ClearReinit{Instance: name})
-		case d.IsSurplus(in): // it is removed, and its data with it
+		case d.IsSurplus(in) && !slices.Contains(d.Status.Diverged, name): // it is removed, and its data with it
 			d.Do(core.ClearReinit{Instance: name})
 		case d.Status.CurrentPrimary == name:
 			d.Warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
@@ -93,7 +93,7 @@ func (d *decision) welcomeBack() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if known && r.FrozenBelow > d.Status.Epoch && !d.IsSurplus(in) && !slices.Contains(d.Cluster.Reinit, in.Name) {
+		if known && r.FrozenBelow > d.Status.Epoch && !d.IsSurplus(in) && !d.g.Bars(in.Name) && !slices.Contains(d.Cluster.Reinit, in.Name) {
 			d.Status.Epoch = r.FrozenBelow
 			d.Again = true
 		}

@@ -1,10 +1,12 @@
 package group
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 // Two instances that the group went on without come back at once, and are recovering for
@@ -12,7 +14,7 @@ import (
 func TestThoseLeftOutHaveASayAgainOnceTheViewHasThem(t *testing.T) {
 	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
 	status := core.Status{Epoch: 4, CurrentPrimary: "c-1", TargetPrimary: "c-1", EstablishedAt: now, InstanceNames: []string{"c-1", "c-2", "c-3"},
-		Group: &core.GroupStatus{Name: "g-1", Bootstrapped: true, Primary: "c-1", HasQuorum: true, ViewMax: 1, LeftOut: []string{"c-2", "c-3"}}}
+		Group: &core.GroupStatus{Name: "g-1", Bootstrapped: true, Primary: "c-1", HasQuorum: true, ViewMax: 1, LeftOut: []core.LeftOut{{Instance: "c-2", Admitted: true}, {Instance: "c-3", Admitted: true}}}}
 	for _, state := range []core.MemberState{core.MemberRecovering, core.MemberRecovering, core.MemberOnline} {
 		o := core.Observation{Now: now, Cluster: core.Cluster{Name: "c", Wanted: 3, Group: &core.Group{}, Status: status}}
 		for n, name := range status.InstanceNames {
@@ -30,5 +32,52 @@ func TestThoseLeftOutHaveASayAgainOnceTheViewHasThem(t *testing.T) {
 		if !status.Group.HasQuorum || len(status.Group.LeftOut) > 0 {
 			t.Fatalf("while they are %s: quorum %t, left out %v: %s", state, status.Group.HasQuorum, status.Group.LeftOut, status.Reason)
 		}
+	}
+}
+
+// c-1 went on alone, from 1-5. What becomes of c-2, which was left out, by what it says.
+func TestWhoIsAdmittedAgain(t *testing.T) {
+	const group = "11111111-1111-1111-1111-111111111111:"
+	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	offline := &core.GroupView{State: core.MemberOffline}
+	own := &core.GroupView{State: core.MemberOnline, Role: core.MemberPrimary, ViewID: "o:1", Members: []core.ViewMember{{Host: "c-2", State: core.MemberOnline, Role: core.MemberPrimary}}}
+	joining := &core.GroupView{State: core.MemberRecovering, Role: core.MemberSecondary, ViewID: "v:2", Members: []core.ViewMember{
+		{Host: "c-1", State: core.MemberOnline, Role: core.MemberPrimary}, {Host: "c-2", State: core.MemberRecovering, Role: core.MemberSecondary}}}
+	says := func(state core.State, data core.DataState, holds string, v *core.GroupView) core.Report {
+		return core.Report{Instance: "c-2", State: state, Data: data, Server: &core.Server{UUID: "c-2", Executed: gtid.MustParse(holds), Group: v}}
+	}
+	for name, c := range map[string]struct {
+		before              bool // it was admitted
+		report              core.Report
+		age                 time.Duration
+		admitted, told, bad bool
+	}{
+		"it holds nothing else":                    {report: says(core.Running, core.DataPopulated, group+"1-5", offline), admitted: true},
+		"it holds more":                            {report: says(core.Running, core.DataPopulated, group+"1-7", offline), bad: true},
+		"what it says is old":                      {report: says(core.Running, core.DataPopulated, group+"1-5", offline), age: 6 * time.Second},
+		"it has no data":                           {report: core.Report{Instance: "c-2", State: core.Empty, Data: core.DataEmpty}, admitted: true},
+		"it waits for a donor":                     {report: says(core.AwaitingClone, core.DataScratch, "", offline), admitted: true},
+		"it is being cloned, perhaps from another": {report: core.Report{Instance: "c-2", State: core.Cloning, Data: core.DataScratch}},
+		"it is in a group of its own":              {report: says(core.Running, core.DataPopulated, group+"1-5", own), told: true},
+		"it was admitted, and is in another group": {before: true, report: says(core.Running, core.DataPopulated, group+"1-5", own), told: true},
+		"it was admitted, and joins":               {before: true, report: says(core.Running, core.DataPopulated, group+"1-5", joining), admitted: true},
+		"it was admitted, and could not join":      {before: true, report: says(core.Running, core.DataPopulated, group+"1-5", &core.GroupView{State: core.MemberError}), admitted: true, told: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			view := &core.GroupView{State: core.MemberOnline, Role: core.MemberPrimary, ViewID: "v:2", Members: []core.ViewMember{{Host: "c-1", State: core.MemberOnline, Role: core.MemberPrimary}}}
+			o := core.Observation{Now: now, Cluster: core.Cluster{Name: "c", Wanted: 2, Group: &core.Group{}, Status: core.Status{Epoch: 4, CurrentPrimary: "c-1", TargetPrimary: "c-1", EstablishedAt: now, InstanceNames: []string{"c-1", "c-2"},
+				Group: &core.GroupStatus{Name: "g-1", Bootstrapped: true, Primary: "c-1", HasQuorum: true, ViewMax: 1, LeftOut: []core.LeftOut{{Instance: "c-2", Held: gtid.MustParse(group + "1-5"), Admitted: c.before}}}}}}
+			for n, r := range []core.Report{{Instance: "c-1", State: core.Running, Data: core.DataPopulated, Server: &core.Server{UUID: "c-1", Executed: gtid.MustParse(group + "1-9"), Group: view}}, c.report} {
+				at := now.Add(-time.Duration(n) * c.age)
+				o.Instances = append(o.Instances, core.Instance{Name: r.Instance, Ordinal: n + 1, Pod: core.Known(core.Pod{Exists: true, Current: true, Ready: true}, now, now),
+					Volume: core.Known(core.Volume{Exists: true, Bound: true}, now, now), Report: core.Known(r, at, at)})
+			}
+			plan := Decide(o)
+			l, out := plan.Status.Group.LeftOutOf("c-2")
+			told := slices.ContainsFunc(plan.Effects, func(e core.Effect) bool { f, is := e.(core.FreezeIO); return is && f.Instance == "c-2" })
+			if diverged := slices.Contains(plan.Status.Diverged, "c-2"); !out || l.Admitted != c.admitted || told != c.told || diverged != c.bad {
+				t.Errorf("left out %t, admitted %t, told to leave %t, diverged %t: %s", out, l.Admitted, told, diverged, plan.Status.Reason)
+			}
+		})
 	}
 }

@@ -20,7 +20,7 @@ func (d *decision) mirror() {
 	if !d.seen.agreed {
 		return
 	}
-	if !had && !d.Cluster.Status.EstablishedAt.IsZero() {
+	if phase := d.Cluster.Status.Phase; !had && (phase == core.PhaseBlocked || phase == core.PhaseFailover) {
 		d.Tell(core.ReasonQuorumRestored, fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online))
 	}
 	d.takeBack()
@@ -31,23 +31,6 @@ func (d *decision) mirror() {
 		d.g.Primary = d.seen.primary
 		d.follow(d.seen.primary)
 	}
-}
-
-// takeBack: those who were left out have a say again once the group has them.
-func (d *decision) takeBack() {
-	var left []string
-	for _, name := range d.g.LeftOut {
-		in := d.Instance(name)
-		// One that is still recovering counts in the size of the view already.
-		if m, listed := d.seen.members[name]; in == nil || listed && m.State != core.MemberUnreachable {
-			continue
-		}
-		left = append(left, name)
-		if v, known := viewOf(in); known && v.State == core.MemberOnline && v.HasQuorum() {
-			d.Block(core.RefusalSplitBrain, fmt.Sprintf("%s, which the group went on without, is online in another group with a quorum: two groups may have taken writes. Stop %s, see what it holds that %s lacks, and make its data anew (kubectl cnmsql reinit)", name, name, d.seen.primary))
-		}
-	}
-	d.g.LeftOut = left
 }
 
 // noteBootstrap: the one instance that may make the group says that it has. From
@@ -156,21 +139,50 @@ func (d *decision) situation() string {
 	return text
 }
 
-// judge keeps the list of those who hold what the group lacks, by their own word.
+// standing is the situation, and who has no say in it.
+func (d *decision) standing() string {
+	if len(d.g.LeftOut) == 0 {
+		return d.situation()
+	}
+	return d.situation() + "; without a say, " + d.without()
+}
+
+// judge keeps the list of those who hold what the group lacks: by their own word, or
+// because the group went on without them from less than they hold.
 func (d *decision) judge() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
 		is := slices.Contains(d.Status.Diverged, in.Name)
+		beyond := d.beyond(in, is)
 		switch {
 		case !known || r.Server == nil:
-		case !r.Errant.IsEmpty() && !is:
-			d.Status.Diverged = append(d.Status.Diverged, in.Name)
-			d.Warn(core.ReasonDiverged, fmt.Sprintf("%s holds transactions that the group lacks (%s): it is kept out of the group, and its data is kept; kubectl cnmsql reinit makes it anew", in.Name, r.Errant.Abbreviate(4)))
-		case r.Errant.IsEmpty() && is:
+		case is && beyond.IsEmpty() && d.isHealed(in):
 			d.Status.Diverged = draft.Without(d.Status.Diverged, in.Name)
+		case is:
+		case !beyond.IsEmpty():
+			d.diverge(in, fmt.Sprintf("had received transactions that the others lacked when the group went on without it (%s); their numbers may stand for others since", beyond.Abbreviate(4)))
+		case !r.Errant.IsEmpty():
+			d.diverge(in, fmt.Sprintf("holds transactions that the group lacks (%s)", r.Errant.Abbreviate(4)))
 		}
 	}
 	d.Status.Diverged = slices.DeleteFunc(d.Status.Diverged, func(name string) bool { return d.Instance(name) == nil })
 	slices.Sort(d.Status.Diverged)
+}
+
+// isHealed: one that was diverged holds nothing that the group lacks. That it names nothing
+// is no proof: it may have found nobody to compare itself with.
+func (d *decision) isHealed(in *core.Instance) bool {
+	r, _ := in.Report.Get()
+	primary := d.Instance(d.seen.primary)
+	if !r.Errant.IsEmpty() || primary == nil {
+		return false
+	}
+	p, known := primary.Report.Get()
+	return d.seen.isOnline(in.Name) || known && p.Server != nil && p.Server.Holds().Contains(r.Server.Holds())
+}
+
+func (d *decision) diverge(in *core.Instance, why string) {
+	d.Status.Diverged = append(d.Status.Diverged, in.Name)
+	d.Warn(core.ReasonDiverged, in.Name+" "+why+": it is kept out of the group, and its data is kept; kubectl cnmsql reinit makes it anew")
 }

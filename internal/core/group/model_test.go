@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,15 +19,23 @@ type instance struct {
 	ordinal int
 	pod     core.Pod
 	vol     core.Volume
+	manager core.Binary
+	version string // of its mysqld
 
 	up       bool // mysqld runs
+	starting bool // and does not answer yet
 	joined   bool // since it was started
 	was      bool // a member of a group that is known to be made
 	data     core.DataState
 	executed gtid.Set
+	// content tells which transaction the instance holds under a number; the executed set
+	// tells numbers only.
+	content  map[int]int
 	received gtid.Set
 	errant   gtid.Set
 	frozen   int64
+	// state is another than ONLINE that the member is in; "" if it is in none.
+	state    core.MemberState
 	part     int  // of the network
 	deaf     bool // the operator cannot hear its manager
 	stopping bool
@@ -40,17 +49,19 @@ type instance struct {
 type world struct {
 	now     time.Time
 	cluster core.Cluster
+	memory  core.Memory
 	all     []*instance
 	// view are the members of the group, and primary the one that they elected.
 	view    []string
 	primary string
 	changes int
-	slow    bool // the group does not hand over when it is asked to
+	slow    bool   // the group does not hand over when it is asked to
+	mysql   string // version of Pods that are made
 }
 
 func newWorld(instances int) *world {
 	return &world{now: time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC), cluster: core.Cluster{Name: "c", Wanted: instances,
-		SwitchoverLimit: time.Minute, Group: &core.Group{WishedName: "g-1"}}}
+		SwitchoverLimit: time.Minute, Group: &core.Group{WishedName: "g-1"}}, mysql: "9.7.4"}
 }
 
 func (w *world) get(name string) *instance {
@@ -83,9 +94,37 @@ func (w *world) settle() {
 		if 2*len(side) <= len(w.view) || len(side) == len(w.view) && slices.Contains(side, w.primary) {
 			continue
 		}
+		w.learn(side)
 		w.become(side)
 		return
 	}
+}
+
+// learn: what any member of the view has received, a majority has accepted; so another
+// majority finds it again.
+func (w *world) learn(side []string) {
+	for _, from := range w.view {
+		for _, to := range side {
+			w.get(to).take(w.get(from))
+		}
+	}
+}
+
+// take receives what another holds and this one has nothing for.
+func (in *instance) take(from *instance) {
+	for number, what := range from.content {
+		if _, has := in.content[number]; !has {
+			in.hold(number, what)
+		}
+	}
+}
+
+func (in *instance) hold(number, what int) {
+	if in.content == nil {
+		in.content = map[int]int{}
+	}
+	in.content[number] = what
+	in.executed = in.executed.Union(gtid.MustParse(fmt.Sprintf("11111111-1111-1111-1111-111111111111:%d", number)))
 }
 
 // become gives the group another view.
@@ -102,18 +141,24 @@ func (w *world) become(view []string) {
 	w.changes++
 	if !slices.Contains(view, w.primary) {
 		w.primary = ""
-		if len(view) > 0 {
-			w.primary = slices.Min(view)
+		for _, name := range slices.Sorted(slices.Values(view)) {
+			if w.primary == "" && w.get(name).state == "" && w.isOldest(name) {
+				w.primary = name
+			}
 		}
 	}
 }
 
 // leave takes a member out of the group, by its own word.
 func (w *world) leave(name string) {
+	agrees := w.hasQuorum()
+	if agrees { // what it has received comes before its leaving
+		w.learn(w.view)
+	}
 	if in := w.get(name); in != nil {
 		in.stale, in.joined = nil, false
 	}
-	if !w.isMember(name) {
+	if !w.isMember(name) || !agrees {
 		return
 	}
 	rest := slices.DeleteFunc(slices.Clone(w.view), func(n string) bool { return n == name })
@@ -144,6 +189,9 @@ func (w *world) says(in *instance) *core.GroupView {
 	if in.lie != nil {
 		return in.lie
 	}
+	if in.state == core.MemberError { // it sees nobody else
+		return &core.GroupView{State: core.MemberError, Members: []core.ViewMember{{Host: in.name + ".ns.svc", UUID: "uuid-" + in.name, State: core.MemberError}}, Received: in.received}
+	}
 	names := w.view
 	if in.stale != nil {
 		names = in.stale
@@ -155,12 +203,11 @@ func (w *world) says(in *instance) *core.GroupView {
 	if in.stale != nil {
 		v.ViewID = "v:old"
 	}
+	if in.state == core.MemberRecovering {
+		v.State = core.MemberRecovering
+	}
 	for _, name := range names {
-		m := core.ViewMember{Host: name + ".ns.svc", UUID: "uuid-" + name, State: core.MemberOnline, Role: core.MemberSecondary}
-		// Those who are in another view by now do not speak with one who is in an old one.
-		if !w.reaches(in.name, name) || !slices.Equal(in.stale, w.get(name).stale) {
-			m.State = core.MemberUnreachable
-		}
+		m := core.ViewMember{Host: name + ".ns.svc", UUID: "uuid-" + name, State: w.sees(in, name), Role: core.MemberSecondary, Version: w.versionOf(name)}
 		if name == w.primary {
 			m.Role = core.MemberPrimary
 		}
@@ -172,8 +219,23 @@ func (w *world) says(in *instance) *core.GroupView {
 	return v
 }
 
+// sees is the state of a member in another's view, or in its own.
+func (w *world) sees(in *instance, name string) core.MemberState {
+	other := w.get(name)
+	switch {
+	// Those who are in another view by now do not speak with one who is in an old one.
+	case !w.reaches(in.name, name), !slices.Equal(in.stale, other.stale):
+		return core.MemberUnreachable
+	case in != other && (in.state == core.MemberUnreachable || other.state == core.MemberUnreachable):
+		return core.MemberUnreachable
+	case other.state == core.MemberRecovering:
+		return core.MemberRecovering
+	}
+	return core.MemberOnline
+}
+
 func (w *world) observe() core.Observation {
-	o := core.Observation{Now: w.now, Cluster: w.cluster}
+	o := core.Observation{Now: w.now, Cluster: w.cluster, Memory: w.memory}
 	o.Cluster.Status.InstanceNames = slices.Clone(o.Cluster.Status.InstanceNames)
 	routed, _ := w.cluster.Routed.Get()
 	o.Cluster.Routed = core.Known(routed, w.now, w.now)
@@ -191,8 +253,12 @@ func (w *world) observe() core.Observation {
 }
 
 func (w *world) report(in *instance) core.Report {
-	r := core.Report{Instance: in.name, PodUID: in.pod.UID, State: core.Stopped, Data: in.data, FrozenBelow: in.frozen, Errant: in.errant, Terminating: in.stopping}
+	r := core.Report{Instance: in.name, PodUID: in.pod.UID, State: core.Stopped, Manager: in.manager, Data: in.data, FrozenBelow: in.frozen, Terminating: in.stopping}
 	if !in.up {
+		return r
+	}
+	if in.starting {
+		r.State = core.Recovering
 		return r
 	}
 	r.State = core.Running
@@ -202,7 +268,10 @@ func (w *world) report(in *instance) core.Report {
 	if slices.Contains(w.cluster.Status.Fenced, in.name) && !w.isMember(in.name) {
 		r.State = core.Fenced
 	}
-	r.Server = &core.Server{UUID: "uuid-" + in.name, Executed: in.executed, Group: w.says(in)}
+	r.Server = &core.Server{UUID: "uuid-" + in.name, Executed: in.executed.Union(in.errant), Group: w.says(in)}
+	if w.hasQuorum() { // there is a primary with which it compares itself
+		r.Errant = in.errant
+	}
 	return r
 }
 
@@ -211,8 +280,8 @@ func (w *world) manage() {
 	s := w.cluster.Status
 	for _, in := range w.all {
 		in.was = in.was || in.joined && s.Group != nil && s.Group.Bootstrapped
-		in.pod.Ready = in.up && w.isMember(in.name) && in.stale == nil
-		wanted := in.up && in.pod.Exists && in.data == core.DataPopulated && in.errant.IsEmpty() && !in.stopping &&
+		in.pod.Ready = in.up && w.isMember(in.name) && in.stale == nil && w.says(in).State == core.MemberOnline
+		wanted := in.up && in.state != core.MemberError && in.pod.Exists && in.data == core.DataPopulated && in.errant.IsEmpty() && !in.stopping &&
 			in.frozen <= s.Epoch && !slices.Contains(s.Fenced, in.name)
 		switch {
 		case in.pod.Exists && in.up && in.data == core.DataEmpty && s.Group != nil && !s.Group.Bootstrapped && s.TargetPrimary == in.name:
@@ -221,7 +290,7 @@ func (w *world) manage() {
 			in.data = core.DataScratch
 		case in.joined && in.up && !wanted:
 			w.leave(in.name)
-		case !wanted || in.joined && in.stale == nil || s.Group == nil:
+		case !wanted || in.joined && in.stale == nil || s.Group == nil || s.Group.Bars(in.name):
 		case !s.Group.Bootstrapped && s.TargetPrimary == in.name && !in.was:
 			w.become([]string{in.name})
 		case s.Group.Bootstrapped && w.hasQuorum() && w.finds(in):
@@ -238,6 +307,7 @@ func (w *world) carryOut(e core.Effect) {
 	case core.CreatePod:
 		in := w.make(e.Instance, e.Ordinal)
 		in.pod = core.Pod{Exists: true, UID: "uid-" + e.Instance, Current: true, Address: fmt.Sprintf("10.0.0.%d", e.Ordinal)}
+		in.version = w.mysql
 		in.up, in.stopping = true, false
 	case core.DeletePod:
 		w.leave(e.Instance)
@@ -254,14 +324,21 @@ func (w *world) carryOut(e core.Effect) {
 		w.get(e.Instance).frozen = e.Epoch
 	case core.CloneFrom:
 		in := w.get(e.Instance)
-		in.data, in.executed = core.DataPopulated, w.get(e.Donor).executed
+		in.data, in.executed, in.content = core.DataPopulated, w.get(e.Donor).executed, maps.Clone(w.get(e.Donor).content)
+	case core.ReplaceManager:
+		w.get(e.Instance).manager = w.cluster.Manager
 	case core.SetGroupPrimary:
-		if !w.slow {
+		if !w.slow && w.isOldest(e.Primary) {
+			w.learn([]string{e.Primary}) // it applies what it has received first
 			w.primary = e.Primary
 			w.changes++
 		}
 	case core.ForceMembers:
-		w.become(strings.Split(e.Members, ","))
+		members := strings.Split(e.Members, ",")
+		for _, name := range members {
+			w.get(name).take(w.get(e.Instance))
+		}
+		w.become(members)
 	case core.RebootGroup:
 		w.become([]string{e.Instance})
 	default:
@@ -295,6 +372,18 @@ func (w *world) make(name string, ordinal int) *instance {
 	return w.get(name)
 }
 
+// isOldest: nobody in the group runs an older version, which here are of equal length.
+func (w *world) isOldest(name string) bool {
+	return !slices.ContainsFunc(w.view, func(other string) bool { return w.versionOf(other) < w.versionOf(name) })
+}
+
+func (w *world) versionOf(name string) string {
+	if in := w.get(name); in != nil {
+		return in.version
+	}
+	return w.mysql // it is gone, and the view does not know it yet
+}
+
 // finds: a member can be reached that could take the instance in.
 func (w *world) finds(in *instance) bool {
 	return slices.ContainsFunc(w.view, func(name string) bool { m := w.get(name); return m.joined && m.part == in.part && name != in.name })
@@ -306,18 +395,8 @@ func (w *world) run() string {
 	var b strings.Builder
 	for range 60 {
 		before := w.image()
-		w.manage()
-		w.settle()
-		plan := Decide(w.observe())
-		w.cluster.Status = plan.Status
-		for _, e := range plan.Events {
-			fmt.Fprintf(&b, "  %s: %s\n", e.Reason, e.Message)
-		}
-		for _, e := range plan.Effects {
-			fmt.Fprintf(&b, "- %s\n", e)
-			w.carryOut(e)
-		}
-		soon := plan.Recheck > 0 && plan.Recheck <= 3*time.Second
+		text, soon := w.pass()
+		b.WriteString(text)
 		if w.image() == before && !soon {
 			break
 		}
@@ -325,6 +404,32 @@ func (w *world) run() string {
 	}
 	b.WriteString(w.tell())
 	return b.String()
+}
+
+// pass lets the managers act, decides once, and carries that out; soon: it wants to look
+// again in a moment.
+func (w *world) pass() (text string, soon bool) {
+	w.manage()
+	w.settle()
+	plan, text := w.plan()
+	for _, e := range plan.Effects {
+		w.carryOut(e)
+	}
+	return text, plan.Recheck > 0 && plan.Recheck <= 3*time.Second
+}
+
+// plan decides once, and tells what is to be done.
+func (w *world) plan() (core.Plan, string) {
+	plan := Decide(w.observe())
+	w.cluster.Status, w.memory = plan.Status, plan.Memory
+	var b strings.Builder
+	for _, e := range plan.Events {
+		fmt.Fprintf(&b, "  %s: %s\n", e.Reason, e.Message)
+	}
+	for _, e := range plan.Effects {
+		fmt.Fprintf(&b, "- %s\n", e)
+	}
+	return plan, b.String()
 }
 
 // image is everything that can change.

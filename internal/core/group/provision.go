@@ -29,8 +29,16 @@ func (d *decision) grow() {
 	if d.g.Bootstrapped && !d.seen.agreed {
 		return
 	}
+	before := len(d.Status.InstanceNames)
 	d.MakeInstances()
-	if n := d.Cluster.Wanted; n%2 == 0 && d.Status.EstablishedAt.IsZero() && len(d.Effects) > 0 {
+	if len(d.Status.InstanceNames) > before {
+		d.tellEvenSize()
+	}
+}
+
+// tellEvenSize: the group has just come to the wished size.
+func (d *decision) tellEvenSize() {
+	if n := len(d.Status.InstanceNames); n%2 == 0 && n == d.Cluster.Wanted {
 		d.Warn(core.ReasonEvenSize, fmt.Sprintf("a group of %d survives no more failures than one of %d: choose an odd number of instances", n, n-1))
 	}
 }
@@ -40,7 +48,6 @@ func (d *decision) grow() {
 func (d *decision) keep(in *core.Instance) {
 	vol, volKnown := in.Volume.Get()
 	pod, podKnown := in.Pod.Get()
-	r, known := in.Report.Get()
 	switch {
 	case !volKnown || !podKnown || pod.Terminating:
 	case !pod.Exists && (vol.Deleting || in.IsGone() && d.IsSurplus(in)):
@@ -52,8 +59,7 @@ func (d *decision) keep(in *core.Instance) {
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
 	case (!vol.Exists || vol.Deleting) && d.Status.CurrentPrimary == in.Name && d.seen.isOnline(in.Name):
 		d.Say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: it hands over before its Pod is deleted")
-	case pod.Terminated, !vol.Exists, vol.Deleting,
-		!pod.Current && (pod.NeverStarted || pod.Waiting != nil || known && r.State == core.Failed):
+	case pod.Terminated, !vol.Exists, vol.Deleting, d.IsCorrected(in, pod):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
 }
@@ -76,7 +82,7 @@ func (d *decision) shrink() bool {
 	case victim.IsLeaving():
 		d.Say(what)
 	case slices.Contains(d.Status.Diverged, victim.Name):
-		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; delete its Pod and PersistentVolumeClaim yourself if they do not matter")
+		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; if they do not matter: kubectl cnmsql reinit "+d.Cluster.Name+" "+victim.Name)
 	case !known && !victim.SaysEmpty() && !neverRan(victim):
 		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
 	case known && !victim.SaysEmpty() && r.Server == nil:
@@ -129,9 +135,8 @@ func (d *decision) countWithoutRemoved() {
 }
 
 func (d *decision) remove(victim *core.Instance) {
-	isNew := d.RemoveInstance(victim)
-	if left := len(d.Status.InstanceNames); isNew && left%2 == 0 && left == d.Cluster.Wanted {
-		d.Warn(core.ReasonEvenSize, fmt.Sprintf("a group of %d survives no more failures than one of %d: choose an odd number of instances", left, left-1))
+	if d.RemoveInstance(victim) {
+		d.tellEvenSize()
 	}
 	d.countWithoutRemoved()
 }
@@ -150,10 +155,10 @@ func (d *decision) settled() bool {
 	return true
 }
 
-// rollOut restarts instances whose Pod is out of date, one at a time: secondaries
-// first, then the primary after handing over.
+// rollOut replaces managers, and restarts instances whose Pod is out of date, one at a time: secondaries
+// first, then the primary after handing over, if one of the others can become primary.
 func (d *decision) rollOut() {
-	if !d.settled() {
+	if !d.settled() || d.ReplaceManagers(d.seen.primary) {
 		return
 	}
 	var outdated []*core.Instance
@@ -163,7 +168,7 @@ func (d *decision) rollOut() {
 		}
 	}
 	for _, in := range outdated {
-		if in.Name != d.seen.primary || len(d.Instances) == 1 {
+		if in.Name != d.seen.primary || d.isOldest(in.Name) {
 			pod, _ := in.Pod.Get()
 			d.Restart(in, pod)
 			return
@@ -172,6 +177,17 @@ func (d *decision) rollOut() {
 	if len(outdated) > 0 {
 		d.handOver(core.ReasonRollout)
 	}
+}
+
+// isOldest: all other members run a newer MySQL, or there are none. The group would make
+// none of them primary, and will elect one when this member leaves.
+func (d *decision) isOldest(name string) bool {
+	for other := range d.seen.members {
+		if other != name && d.seen.older(other) == "" {
+			return false
+		}
+	}
+	return true
 }
 
 // join gives every instance without data a donor: a secondary if one is free, so that

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,8 +89,23 @@ func (d *decision) blockLost() {
 	case d.seen.lost:
 		d.Block(core.RefusalQuorumLost, fmt.Sprintf("the group has lost its quorum (%s): writes wait. Bring the members back; if they are gone for good, see kubectl cnmsql group recover %s", d.situation(), d.Cluster.Name))
 	default:
-		d.Block(core.RefusalMembersUnknown, fmt.Sprintf("too few members can be asked to tell whether the group has its quorum (%s): nothing is done", d.situation()))
+		d.sayUnknown(fmt.Sprintf("too few members can be asked to tell whether the group has its quorum (%s): nothing is done", d.standing()))
 	}
+}
+
+// unknownPatience: mysqld answers no question about its group while that changes, and a
+// member that has just joined may be the one that is missing.
+const unknownPatience = 3 * time.Second
+
+func (d *decision) sayUnknown(why string) {
+	d.Plan.Memory.Unknown = d.Observation.Memory.Unknown.Or(d.Status.Epoch, d.Now)
+	until := d.Plan.Memory.Unknown.At.Add(unknownPatience)
+	if d.Now.Before(until) {
+		d.Say(why)
+		d.RecheckAt(until)
+		return
+	}
+	d.Block(core.RefusalMembersUnknown, why)
 }
 
 func (d *decision) diagnosis() core.Diagnosis {
@@ -170,14 +186,19 @@ func (d *decision) laggards() []string {
 			names = append(names, fmt.Sprintf("%s (%s)", in.Name, r.State))
 		case !d.seen.isOnline(in.Name) && r.Reason != "":
 			names = append(names, fmt.Sprintf("%s (%s)", in.Name, r.Reason))
+		case d.seen.agreed && !d.seen.isOnline(in.Name):
+			names = append(names, fmt.Sprintf("%s (%s in the group)", in.Name, cmp.Or(d.seen.members[in.Name].State, core.MemberOffline)))
 		case !pod.Ready:
 			names = append(names, in.Name+" (not ready)")
 		}
 	}
-	if len(names) == 0 {
-		return []string{"the instances to be made"}
+	switch {
+	case len(names) > 0:
+		return names
+	case d.seen.agreed && d.seen.primary == "":
+		return []string{"the group to elect a primary"}
 	}
-	return names
+	return []string{"the instances to be made"}
 }
 
 // problem finds what hinders an instance, in the words of whoever knows.

@@ -27,8 +27,10 @@ func (d *decision) recoverQuorum() {
 		d.refuse(core.RefusalQuorumPresent, "there is no group yet whose quorum could be lost")
 	case d.seen.agreed:
 		d.refuse(core.RefusalQuorumPresent, fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online))
-	case d.someoneHasQuorum() != "":
-		d.refuse(core.RefusalQuorumPresent, d.someoneHasQuorum()+" is online in a group with a quorum: forcing another would split it")
+	case len(quorate(d.heirs())) > 0:
+		d.takeAsItIs(quorate(d.heirs()))
+	case d.strangers() != "":
+		d.refuse(core.RefusalSplitBrain, d.strangers()+" was left out by the last recovery, and is online in a group of its own that has a quorum; those whom the group went on with are not, and may have acknowledged writes since. Bring them back, and stop the Pods of those who were left out; or, if they are gone for good, delete their Pods and PersistentVolumeClaims, and ask again")
 	default:
 		d.recoverFrom(d.survivors())
 	}
@@ -53,7 +55,9 @@ func (d *decision) onlyMember() string {
 // recoverFrom goes on with online survivors, if there are any and nobody who is known
 // holds more: they may be members that the group had expelled, and went on without.
 func (d *decision) recoverFrom(survivors []*core.Instance) {
-	switch {
+	switch starting := d.starting(); {
+	case len(starting) > 0:
+		d.Block(core.RefusalQuorumLost, "the group has lost its quorum; the recovery that was asked for waits until mysqld of "+strings.Join(starting, ", ")+" has started, and tells what it holds")
 	case len(survivors) == 0:
 		d.reboot()
 	case d.holdsMore(survivors) == "":
@@ -61,6 +65,17 @@ func (d *decision) recoverFrom(survivors []*core.Instance) {
 	default:
 		d.dissolve(survivors, d.holdsMore(survivors))
 	}
+}
+
+// starting are those whose mysqld was started and does not answer yet: it will in a moment.
+func (d *decision) starting() []string {
+	var out []string
+	for _, in := range d.heirs() {
+		if r, known := in.Report.Get(); known && r.State == core.Recovering {
+			out = append(out, in.Name)
+		}
+	}
+	return out
 }
 
 // dissolve has the survivors leave what is left of the group, for it to be made anew by
@@ -86,10 +101,9 @@ func (d *decision) holdsMore(survivors []*core.Instance) string {
 			held = held.Union(r.Server.Holds())
 		}
 	}
-	for i := range d.Instances {
-		in := &d.Instances[i]
+	for _, in := range d.heirs() {
 		r, known := in.Report.Get()
-		if known && r.Server != nil && r.Data == core.DataPopulated && !slices.Contains(d.Status.Diverged, in.Name) && !held.Contains(r.Server.Holds()) {
+		if known && r.Server != nil && r.Data == core.DataPopulated && !d.strays(in) && !held.Contains(r.Server.Holds()) {
 			return in.Name
 		}
 	}
@@ -101,25 +115,65 @@ func (d *decision) refuse(reason core.Reason, why string) {
 	d.Announce(true, reason, "the recovery of the quorum was refused: "+why)
 }
 
-// someoneHasQuorum: too few say so for a verdict, and enough not to force another.
-func (d *decision) someoneHasQuorum() string {
+// quorate are those who are online in a group with a quorum.
+func quorate(all []*core.Instance) []*core.Instance {
+	return slices.DeleteFunc(all, func(in *core.Instance) bool { return !isQuorate(in) })
+}
+
+func isQuorate(in *core.Instance) bool {
+	v, known := viewOf(in)
+	return known && v.State == core.MemberOnline && v.HasQuorum()
+}
+
+// strangers names one who is online in a group with a quorum, and from whom the group
+// may not go on.
+func (d *decision) strangers() string {
 	for i := range d.Instances {
-		if v, known := viewOf(&d.Instances[i]); known && v.State == core.MemberOnline && v.HasQuorum() {
-			return d.Instances[i].Name
+		if in := &d.Instances[i]; isQuorate(in) {
+			return in.Name
 		}
 	}
 	return ""
 }
 
-// survivors are online members that have lost the majority.
-func (d *decision) survivors() []*core.Instance {
-	var out []*core.Instance
-	for i := range d.Instances {
-		if v, known := viewOf(&d.Instances[i]); known && v.State == core.MemberOnline && !v.HasQuorum() {
-			out = append(out, &d.Instances[i])
+// takeAsItIs: somebody has a group with a quorum, so that none is forced beside it. If
+// all who have one have the same, and most of its members say so, it is taken as the
+// whole group: a recovery may have come about late, or those who were left out may be
+// all that is left.
+func (d *decision) takeAsItIs(quorate []*core.Instance) {
+	first := quorate[0]
+	view, _ := viewOf(first)
+	for _, in := range quorate[1:] {
+		if v, _ := viewOf(in); (vote{view: v}).key() != (vote{view: view}).key() {
+			d.refuse(core.RefusalSplitBrain, fmt.Sprintf("%s and %s are online in different groups, and both have a quorum: stop one of them, with all its members, and ask again", first.Name, in.Name))
+			return
 		}
 	}
-	return out
+	seen := agreedOn(d.Observation, view)
+	lead := d.Instance(seen.primary)
+	if 2*len(quorate) <= len(view.Members) || lead == nil || !slices.Contains(quorate, lead) {
+		d.refuse(core.RefusalQuorumPresent, first.Name+" is online in a group with a quorum, of which too few can be asked: forcing another would split it")
+		return
+	}
+	var members []string
+	for name := range seen.members {
+		members = append(members, name)
+	}
+	slices.Sort(members)
+	r, _ := lead.Report.Get()
+	d.Status.Epoch++
+	d.countOn(members, r.Server.Holds())
+	d.Do(core.ClearForceQuorum{})
+	d.Announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, the group of %s, which has a quorum, is taken as the whole group; %s", strings.Join(members, ", "), d.without()))
+	d.Again = true
+}
+
+// survivors are online members that have lost the majority.
+func (d *decision) survivors() []*core.Instance {
+	return slices.DeleteFunc(d.heirs(), func(in *core.Instance) bool {
+		v, known := viewOf(in)
+		return !known || v.State != core.MemberOnline || v.HasQuorum()
+	})
 }
 
 // force goes on with the survivors. A surviving primary has everything; so has one who
@@ -139,9 +193,10 @@ func (d *decision) force(survivors []*core.Instance) {
 		}
 	}
 	d.Status.Epoch++
-	d.countOn(members)
+	r, _ := lead.Report.Get()
+	d.countOn(members, r.Server.Holds())
 	d.beginRecovery(core.StepForce, lead.Name, core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), Epoch: d.Status.Epoch})
-	d.Announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.leftOut(members)))
+	d.Announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.without()))
 }
 
 // recoveryLimit is how long a recovery may take. Forcing the members beside nodes that
@@ -167,16 +222,17 @@ func (d *decision) isRecovering() bool {
 	case d.seen.agreed:
 		d.Status.Operation = nil
 		return false
-	case !d.Now.Before(op.Deadline), d.hasLeft(op):
+	}
+	if d.Cluster.Group.ForceQuorum {
+		d.Do(core.ClearForceQuorum{}) // it is under way, or was
+	}
+	if !d.Now.Before(op.Deadline) || d.hasLeft(op) {
 		d.Status.Operation = nil
 		d.Announce(true, core.RefusalDeadline, fmt.Sprintf("%s was told to go on %s ago, and the group has no quorum; see what became of it, and ask again: kubectl cnmsql group recover %s",
 			op.To, d.Now.Sub(op.StartedAt).Round(time.Second), d.Cluster.Name))
-		return false
+		return true
 	}
-	if d.Cluster.Group.ForceQuorum {
-		d.Do(core.ClearForceQuorum{}) // it is under way
-	}
-	d.Say(fmt.Sprintf("as a human asked for, %s goes on without %s; it may take a minute or two, and mysqld answers no question about its group meanwhile", op.To, strings.Join(d.g.LeftOut, ", ")))
+	d.Say(fmt.Sprintf("as a human asked for, %s goes on (%s); it may take a minute or two, and mysqld answers no question about its group meanwhile", op.To, d.without()))
 	d.RecheckAt(op.Deadline)
 	return true
 }
@@ -195,29 +251,6 @@ func (d *decision) hasLeft(op *core.Operation) bool {
 	}
 	v, known := viewOf(in)
 	return known && op.Step == core.StepForce && v.State != core.MemberOnline
-}
-
-// countOn: the group is these from now on, and a majority is counted of them.
-func (d *decision) countOn(members []string) {
-	d.g.ViewMax, d.g.LeftOut = len(members), nil
-	for i := range d.Instances {
-		if name := d.Instances[i].Name; !slices.Contains(members, name) {
-			d.g.LeftOut = append(d.g.LeftOut, name)
-		}
-	}
-}
-
-func (d *decision) leftOut(members []string) string {
-	var out []string
-	for i := range d.Instances {
-		if name := d.Instances[i].Name; !slices.Contains(members, name) {
-			out = append(out, name)
-		}
-	}
-	if len(out) == 0 {
-		return "nobody is left out"
-	}
-	return "left out: " + strings.Join(out, ", ")
 }
 
 func reaches(v *core.GroupView, name string) bool {
@@ -278,25 +311,30 @@ func (d *decision) reboot() {
 		return
 	}
 	d.Status.Epoch++
-	d.countOn([]string{lead.Name})
+	r, _ := lead.Report.Get()
+	d.countOn([]string{lead.Name}, r.Server.Holds())
 	d.beginRecovery(core.StepReboot, lead.Name, core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch})
 	d.Announce(true, core.ReasonQuorumForced, "as a human asked for, "+lead.Name+", which holds all that any instance holds, makes the group anew")
 }
 
+// strays: it holds what was never the group's. One that was left out is an heir only when
+// nobody went on without it, so that there is nothing it strays from.
+func (d *decision) strays(in *core.Instance) bool {
+	return slices.Contains(d.Status.Diverged, in.Name) && !d.g.Bars(in.Name)
+}
+
 // rebootLead is who could make the group anew, or why nobody can. Everybody must be
 // known, for an instance that is not may hold acknowledged transactions that the others
-// lack.
+// lack. What a diverged one holds besides was never the group's.
 func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why string) {
 	var members []*core.Instance
 	var unknown []string
-	for i := range d.Instances {
-		in := &d.Instances[i]
+	for _, in := range d.heirs() {
 		r, known := in.Report.Get()
 		switch {
-		case in.SaysEmpty():
 		case !known || r.Server == nil || r.Data != core.DataPopulated:
 			unknown = append(unknown, in.Name)
-		default:
+		case !d.strays(in):
 			members = append(members, in)
 		}
 	}

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -19,11 +20,15 @@ import (
 //	group instances=3             nothing exists yet
 //	online instances=3            an established group, c-1 is the primary
 //	spec instances=5              change what is wished
-//	down c-1 | up c-1             mysqld ends | runs again
+//	down c-1 | starts c-1 | up c-1   mysqld ends | runs again, and does not answer yet | answers
+//	stops c-2                     mysqld leaves the group, and ends
+//	state c-2 RECOVERING          another state than ONLINE: the group has it catch up; or
+//	                              suspects it (UNREACHABLE); or it has left in ERROR
 //	cut c-1 c-2 | heal c-1 c-2    cut off, from each other part of the group and from the operator
 //	deaf c-1 | heard c-1          the operator alone cannot hear its manager | can again
 //	gone c-1                      its Pod is gone, and nobody makes another
 //	says c-3 primary=c-3          a member lies about who is primary; says c-3 truth
+//	says c-3 state=ERROR          it says so of itself, and the others have not noticed yet
 //	holds c-2 1-9 | errant c-2 5  what it holds | holds that the group lacks
 //	volume c-2 gone               its volume and Pod are gone
 //	pod c-1 stopping|demote|fence|unfence|outdated
@@ -32,7 +37,9 @@ import (
 //	status lost                   the Cluster's status is lost
 //	advance 5s                    time passes
 //	decide                        one decision; its effects are not carried out
+//	step                          one pass of those that run makes
 //	run                           decide, carry out, let managers act, until all is quiet
+//	members                       what the status says of each
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -81,10 +88,20 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 	switch td.Cmd {
 	case "run":
 		return w.run()
+	case "step":
+		text, _ := w.pass()
+		return text + w.tell()
 	case "decide":
 		return w.decide()
+	case "members":
+		return w.members()
 	case "spec":
 		w.cluster.Wanted = number(td, "instances", 3)
+	case "release":
+		w.cluster.Manager = core.Binary{Digest: "new", Platform: "linux/amd64"}
+		for _, in := range w.all {
+			in.manager = core.Binary{Digest: "old", Platform: "linux/amd64"}
+		}
 	case "advance":
 		d, err := time.ParseDuration(names[0])
 		if err != nil {
@@ -99,6 +116,8 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 		w.cluster.Group.ForceQuorum = true
 	case "slow":
 		w.slow = true
+	case "mysql":
+		w.mysql = names[0]
 	case "status":
 		w.cluster.Status = core.Status{}
 	default:
@@ -113,7 +132,7 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 // extra is how many arguments of a verb are no instances.
 func extra(verb string) int {
 	switch verb {
-	case "says", "holds", "errant", "volume", "pod":
+	case "says", "holds", "errant", "volume", "pod", "state":
 		return 1
 	}
 	return 0
@@ -122,10 +141,17 @@ func extra(verb string) int {
 func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 	last := td.CmdArgs[len(td.CmdArgs)-1]
 	switch td.Cmd {
+	case "stops":
+		w.leave(in.name)
+		in.up = false
+	case "state":
+		w.stateIs(in, core.MemberState(last.Key))
 	case "down":
-		in.up, in.joined, in.stale = false, false, nil
+		in.up, in.joined, in.stale, in.state = false, false, nil, ""
 	case "up":
-		in.up = true
+		in.up, in.starting = true, false
+	case "starts":
+		in.up, in.starting = true, true
 	case "cut":
 		in.part, in.deaf = 1, true
 	case "heal":
@@ -146,24 +172,56 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 		in.up = true
 		w.leave(in.name)
 	case "says":
-		in.lie = nil
-		if last.Key == "primary" {
-			lie := *w.says(in)
-			lie.Members = nil
-			for _, m := range w.says(in).Members {
-				m.Role = core.MemberSecondary
-				if strings.HasPrefix(m.Host, last.Vals[0]+".") {
-					m.Role = core.MemberPrimary
-				}
-				lie.Members = append(lie.Members, m)
-			}
-			in.lie = &lie
-		}
+		in.lie = w.lie(in, last)
 	case "pod":
 		w.podIs(t, in, last.Key)
 	default:
 		t.Fatalf("nobody knows the verb %s", td.Cmd)
 	}
+}
+
+func (w *world) stateIs(in *instance, state core.MemberState) {
+	switch in.state = state; state {
+	case core.MemberOnline:
+		in.state = ""
+	case core.MemberError:
+		w.leave(in.name)
+	}
+}
+
+// lie is what a member says whatever is true; nil for the truth.
+func (w *world) lie(in *instance, what datadriven.CmdArg) *core.GroupView {
+	in.lie = nil
+	lie := *w.says(in)
+	switch what.Key {
+	case "state":
+		lie.State = core.MemberState(what.Vals[0])
+	case "primary":
+		lie.Members = nil
+		for _, m := range w.says(in).Members {
+			m.Role = core.MemberSecondary
+			if strings.HasPrefix(m.Host, what.Vals[0]+".") {
+				m.Role = core.MemberPrimary
+			}
+			lie.Members = append(lie.Members, m)
+		}
+	default:
+		return nil
+	}
+	return &lie
+}
+
+// members are what the status says of each.
+func (w *world) members() string {
+	var b strings.Builder
+	for _, m := range w.cluster.Status.Group.Members {
+		fmt.Fprintf(&b, "%s %s %s", m.Instance, m.State, cmp.Or(string(m.Role), "-"))
+		if !m.Reachable {
+			b.WriteString(", not heard")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 func (w *world) podIs(t *testing.T, in *instance, what string) {
@@ -184,14 +242,6 @@ func (w *world) podIs(t *testing.T, in *instance, what string) {
 }
 
 func (w *world) decide() string {
-	plan := Decide(w.observe())
-	w.cluster.Status = plan.Status
-	var b strings.Builder
-	for _, e := range plan.Events {
-		fmt.Fprintf(&b, "  %s: %s\n", e.Reason, e.Message)
-	}
-	for _, e := range plan.Effects {
-		fmt.Fprintf(&b, "- %s\n", e)
-	}
-	return b.String() + w.tell()
+	_, text := w.plan()
+	return text + w.tell()
 }

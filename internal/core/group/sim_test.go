@@ -1,7 +1,9 @@
 package group
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -11,7 +13,6 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/gtid"
 )
 
 // mutation is a mistake that the simulation must find.
@@ -25,36 +26,42 @@ type mutation struct {
 // tried is what the operator does about it.
 type sim struct {
 	*world
-	mut   mutation
-	rng   *rand.Rand
-	acked gtid.Set
+	mut mutation
+	rng *rand.Rand
+	// acked are the transactions that a client was told are committed, by their numbers.
+	acked map[int]int
 	next  int
-	made  int // times that a group was made
-	asked int // times that a human forced a quorum
-	gone  map[string]bool
-	story []string
+	// ordered is a quorum to be forced, after so many passes more.
+	ordered *core.ForceMembers
+	delay   int
+	failed  bool // it has not come about once; it will from now on
+	made    int  // times that a group was made
+	gone    map[string]bool
+	story   []string
 }
 
 func (s *sim) tellf(format string, args ...any) {
 	s.story = append(s.story, fmt.Sprintf(format, args...))
 }
 
-// write: a transaction is acknowledged when a majority of the view has it.
+// write: a majority of the view accepts a transaction, and each member learns that in its
+// own time; when the primary has, it is acknowledged. Its number is the first that the
+// primary has not seen.
 func (s *sim) write() {
-	if s.primary == "" || !s.hasQuorum() {
+	if s.primary == "" || !s.hasQuorum() || !s.get(s.primary).joined {
 		return
 	}
+	s.catchUp()
 	s.next++
-	one := gtid.MustParse(fmt.Sprintf("11111111-1111-1111-1111-111111111111:%d", s.next))
-	have := 0
+	number := len(s.get(s.primary).content) + 1
 	for _, name := range s.view {
-		if s.reaches(s.primary, name) {
-			have++
-			s.get(name).executed = s.get(name).executed.Union(one)
+		if !s.reaches(s.primary, name) || s.rng.IntN(5) == 0 {
+			continue
 		}
-	}
-	if 2*have > len(s.view) {
-		s.acked = s.acked.Union(one)
+		s.get(name).hold(number, s.next)
+		if name == s.primary {
+			s.acked[number] = s.next
+		}
 	}
 }
 
@@ -135,7 +142,7 @@ func (s *sim) pass() string {
 		s.mut.plan(&o, &plan)
 	}
 	had, before, primary := s.hasQuorum(), s.cluster.Status, s.primary
-	s.cluster.Status = plan.Status
+	s.cluster.Status, s.memory = plan.Status, plan.Memory
 	if before.Group != nil && before.Group.Bootstrapped && !plan.Status.Group.Bootstrapped {
 		return "I5: the group is said not to be made any more"
 	}
@@ -143,9 +150,32 @@ func (s *sim) pass() string {
 		if why := s.check(e, had, primary); why != "" {
 			return why
 		}
-		s.carryOut(e)
+		if _, forces := e.(core.ForceMembers); !forces {
+			s.carryOut(e)
+		}
 	}
+	s.force()
 	return s.letManagersAct(had)
+}
+
+// force carries out what was ordered, some time later, or never: mysqld forces nothing
+// while it has the majority, or when it is in no group.
+func (s *sim) force() {
+	e := s.ordered
+	if e == nil {
+		return
+	}
+	if s.delay--; s.delay >= 0 {
+		return
+	}
+	s.ordered = nil
+	if s.hasQuorum() || !s.get(e.Instance).joined || !s.failed && s.rng.IntN(4) == 0 {
+		s.tellf("nothing is forced")
+		s.failed = true
+		return
+	}
+	s.acked = maps.Clone(s.get(e.Instance).content) // a human accepted what is lost
+	s.carryOut(*e)
 }
 
 // letManagersAct: nothing that the operator wants may cost a group its majority that
@@ -172,11 +202,10 @@ func (s *sim) check(e core.Effect, had bool, primary string) string {
 	case core.RebootGroup:
 		return s.checkReboot(e.Instance, had)
 	case core.ForceMembers:
-		s.asked++
 		if had {
 			return "I1: a quorum was forced beside one that there is"
 		}
-		s.acked = s.get(e.Instance).executed // a human accepted what is lost
+		s.ordered, s.delay = &e, s.rng.IntN(4)
 	case core.DeleteInstance:
 		if in := s.get(e.Instance); !in.errant.IsEmpty() {
 			return "I4: data that nobody else has was removed: " + e.Instance
@@ -193,17 +222,10 @@ func (s *sim) check(e core.Effect, had bool, primary string) string {
 }
 
 func (s *sim) checkReboot(lead string, had bool) string {
-	s.asked++
 	if had {
 		return "I5: the group was made anew beside one that there is"
 	}
-	for _, in := range s.all {
-		if !s.get(lead).executed.Contains(in.executed) {
-			return fmt.Sprintf("I2: the group was made anew from %s, and %s holds more", lead, in.name)
-		}
-	}
-	s.acked = s.get(lead).executed
-	return ""
+	return s.lacksAcked(lead)
 }
 
 // lost: the primary of a group with a majority lacks what was acknowledged, though no
@@ -212,30 +234,53 @@ func (s *sim) lost() string {
 	if s.primary == "" || !s.hasQuorum() || len(s.gone) > 0 {
 		return ""
 	}
-	if missing := s.acked.Subtract(s.get(s.primary).executed); !missing.IsEmpty() {
-		return fmt.Sprintf("I2: %s is primary and lacks %s", s.primary, missing)
+	return s.lacksAcked(s.primary)
+}
+
+func (s *sim) lacksAcked(primary string) string {
+	if len(s.gone) > 0 {
+		return ""
+	}
+	for number, what := range s.acked {
+		if holds := s.get(primary).content[number]; holds != what {
+			return fmt.Sprintf("I2: %s goes on and holds %d under the number %d, for which %d was acknowledged", primary, holds, number, what)
+		}
 	}
 	return ""
 }
 
-// catchUp: members receive from each other.
-func (s *sim) catchUp() {
+// mixed: a member of the group holds something else under a number than its primary.
+func (s *sim) mixed() string {
+	if s.primary == "" || !s.hasQuorum() {
+		return ""
+	}
+	truth := s.get(s.primary).content
 	for _, name := range s.view {
-		if s.primary != "" && s.reaches(name, s.primary) {
-			s.get(name).executed = s.get(name).executed.Union(s.get(s.primary).executed)
+		for number, what := range s.get(name).content {
+			if is, has := truth[number]; s.reaches(name, s.primary) && has && is != what {
+				return fmt.Sprintf("%s is a member and holds %d under the number %d, where the primary %s holds %d", name, what, number, s.primary, is)
+			}
 		}
 	}
+	return ""
+}
+
+// catchUp: members that have the majority receive from each other.
+func (s *sim) catchUp() {
+	if s.primary == "" || !s.hasQuorum() {
+		return
+	}
+	s.learn(slices.DeleteFunc(slices.Clone(s.view), func(name string) bool { return !s.reaches(name, s.primary) }))
 }
 
 func play(seed uint64, mut mutation) (violation string, story []string) {
-	s := &sim{world: newWorld(3), mut: mut, rng: rand.New(rand.NewPCG(seed, 7)), gone: map[string]bool{}}
+	s := &sim{world: newWorld(3), mut: mut, rng: rand.New(rand.NewPCG(seed, 7)), acked: map[int]int{}, gone: map[string]bool{}}
 	step := func(passes int) string {
 		for range passes {
 			if why := s.pass(); why != "" {
 				return why
 			}
-			s.catchUp()
-			if why := s.lost(); why != "" {
+			if why := cmp.Or(s.mixed(), s.lost()); why != "" {
 				return why
 			}
 			s.now = s.now.Add(500 * time.Millisecond)
@@ -268,9 +313,20 @@ func (s *sim) ends(step func(int) string) string {
 	if why := step(60); why != "" {
 		return why
 	}
-	if !s.hasQuorum() {
+	for range 4 { // what is ordered may not come about
+		if s.hasQuorum() && s.cluster.Status.Phase != core.PhaseBlocked {
+			break
+		}
 		s.tellf("a human forces the quorum")
+		s.now = s.now.Add(recoveryLimit)
 		s.cluster.Group.ForceQuorum = true
+		if why := step(60); why != "" {
+			return why
+		}
+	}
+	if diverged := s.cluster.Status.Diverged; len(diverged) > 0 {
+		s.tellf("a human has %s made anew", strings.Join(diverged, ", "))
+		s.cluster.Reinit = slices.Clone(diverged)
 		if why := step(60); why != "" {
 			return why
 		}
@@ -322,6 +378,14 @@ func mutants() map[string]mutation {
 		o.Instances = slices.DeleteFunc(slices.Clone(o.Instances), func(in core.Instance) bool { return !in.Report.Known() })
 	}
 	return map[string]mutation{
+		"who was left out is judged by its position alone": {plan: func(_ *core.Observation, p *core.Plan) {
+			again := *p.Status.Group
+			again.LeftOut = slices.Clone(again.LeftOut)
+			for i := range again.LeftOut {
+				again.LeftOut[i].Admitted = true
+			}
+			p.Status.Group = &again
+		}},
 		"the majority is counted of those who can be asked": {observe: func(o *core.Observation) {
 			unknownIsGone(o)
 			if g := o.Cluster.Status.Group; g != nil {

@@ -23,8 +23,8 @@ func (d *decision) switchOver() {
 		d.giveUp(op, core.RefusalDeadline, fmt.Sprintf("the group did not make %s primary within spec.maxSwitchoverDelay; %s stays primary", op.To, op.From))
 		return
 	}
-	if why := d.cannotBePrimary(op.To); why != "" {
-		d.giveUp(op, core.RefusalTargetNotOnline, fmt.Sprintf("%s cannot become primary: %s; %s stays primary", op.To, why, op.From))
+	if no := d.cannotBePrimary(op.To); no != nil {
+		d.giveUp(op, core.Reason(no.Reason), fmt.Sprintf("%s cannot become primary: %s; %s stays primary", op.To, no.Message, op.From))
 		return
 	}
 	if d.AwaitsRoute(op) {
@@ -52,12 +52,8 @@ func (d *decision) beginSwitchover() {
 	r, _ := primary.Report.Get()
 	switch {
 	case d.Status.TargetPrimary != d.Status.CurrentPrimary && d.Status.TargetPrimary != "":
-		if why := d.cannotBePrimary(d.Status.TargetPrimary); why != "" {
-			reason := core.RefusalTargetNotOnline
-			if d.Instance(d.Status.TargetPrimary) == nil {
-				reason = core.RefusalTargetUnknown
-			}
-			d.Warn(reason, fmt.Sprintf("%s cannot become primary: %s", d.Status.TargetPrimary, why))
+		if no := d.cannotBePrimary(d.Status.TargetPrimary); no != nil {
+			d.Warn(core.Reason(no.Reason), fmt.Sprintf("%s cannot become primary: %s", d.Status.TargetPrimary, no.Message))
 			d.Status.TargetPrimary, d.Status.TargetPrimaryAt = d.Status.CurrentPrimary, d.Now
 			return
 		}
@@ -78,7 +74,7 @@ func (d *decision) handOver(reason core.Reason) {
 	}
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		if in.Name != d.seen.primary && !d.IsSurplus(in) && d.cannotBePrimary(in.Name) == "" {
+		if in.Name != d.seen.primary && !d.IsSurplus(in) && d.cannotBePrimary(in.Name) == nil {
 			d.Status.TargetPrimary, d.Status.TargetPrimaryAt = in.Name, d.Now
 			d.begin(reason)
 			return
@@ -94,20 +90,27 @@ func (d *decision) begin(reason core.Reason) {
 	d.Again = true
 }
 
-// cannotBePrimary says why the group should not be asked for it, "" when it may.
-func (d *decision) cannotBePrimary(name string) string {
+// cannotBePrimary says why the group should not be asked for it, nil when it may.
+func (d *decision) cannotBePrimary(name string) *core.Problem {
 	in := d.Instance(name)
+	no := func(reason core.Reason, why string) *core.Problem {
+		return &core.Problem{Reason: string(reason), Message: why}
+	}
 	switch {
 	case in == nil:
-		return "the cluster has no such instance"
+		return no(core.RefusalTargetUnknown, "the cluster has no such instance")
 	case d.IsFenced(name):
-		return "it is fenced"
+		return no(core.RefusalTargetNotOnline, "it is fenced")
 	case !d.seen.isOnline(name):
-		return "it is not online in the group"
+		return no(core.RefusalTargetNotOnline, "it is not online in the group")
 	}
 	pod, known := in.Pod.Get()
 	if r, heard := in.Report.Get(); known && pod.Terminating || heard && r.Terminating {
-		return "it is being stopped"
+		return no(core.RefusalTargetNotOnline, "it is being stopped")
 	}
-	return ""
+	if older := d.seen.older(name); older != "" {
+		return no(core.RefusalTargetNewer, fmt.Sprintf("it runs MySQL %s and %s runs %s: a group makes nobody primary who is newer than another member",
+			d.seen.members[name].Version, older, d.seen.members[older].Version))
+	}
+	return nil
 }

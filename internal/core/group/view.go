@@ -1,6 +1,7 @@
 package group
 
 import (
+	"maps"
 	"slices"
 
 	"cnmsql.co/internal/core"
@@ -31,18 +32,21 @@ func (v vote) key() string { return v.view.ViewID + " " + primaryHost(v.view) }
 
 // see counts the votes. The denominator is everybody who may be in the group: all
 // instances, or as many as the group was ever seen to have, less those who say
-// themselves that they are not online. Who cannot be asked counts; who was left out on
-// a human's word does not.
+// themselves that they are not online. Who cannot be asked counts. Who was left out on a
+// human's word does not, and has no vote, until it was admitted and says what one says
+// who was not.
 func see(o *core.Observation, g *core.GroupStatus) verdict {
-	var votes []vote
+	var votes, joined []vote
 	out, absent, unknown, left := verdict{}, 0, 0, 0
-	leftOut := leftOut(o, g)
 	for i := range o.Instances {
 		in := &o.Instances[i]
 		view, known := viewOf(in)
 		switch {
-		case slices.Contains(leftOut, in.Name):
+		case g.WentOnWithout(in.Name):
 			left++
+			if !g.Bars(in.Name) && known && view.State == core.MemberOnline && view.HasQuorum() {
+				joined = append(joined, vote{in.Name, view})
+			}
 		case !known && neverRan(in):
 			left++ // its mysqld cannot be a member of anything
 			unknown++
@@ -57,8 +61,22 @@ func see(o *core.Observation, g *core.GroupStatus) verdict {
 		}
 	}
 	out.lost = out.lost || unknown == 0 && len(votes) == 0
+	for _, j := range joined {
+		if slices.ContainsFunc(votes, func(v vote) bool { return v.key() == j.key() }) {
+			votes = append(votes, j)
+			left--
+		}
+	}
 	electorate := max(len(o.Instances)-left, g.ViewMax) - absent
-	best, count := vote{}, 0
+	best, count := most(votes)
+	if 2*count <= electorate {
+		return out
+	}
+	return agreedOn(o, best.view)
+}
+
+// most is a vote that most agree with, and how many they are.
+func most(votes []vote) (best vote, count int) {
 	for _, v := range votes {
 		n := 0
 		for _, other := range votes {
@@ -70,22 +88,7 @@ func see(o *core.Observation, g *core.GroupStatus) verdict {
 			best, count = v, n
 		}
 	}
-	if 2*count <= electorate {
-		return out
-	}
-	return agreedOn(o, best.view)
-}
-
-// leftOut are those who have no say. When nobody else is left who could have one, they
-// are the group.
-func leftOut(o *core.Observation, g *core.GroupStatus) []string {
-	for i := range o.Instances {
-		in := &o.Instances[i]
-		if v, known := viewOf(in); !slices.Contains(g.LeftOut, in.Name) && (!known || v.State != core.MemberOffline) {
-			return g.LeftOut
-		}
-	}
-	return nil
+	return best, count
 }
 
 func agreedOn(o *core.Observation, view *core.GroupView) verdict {
@@ -118,7 +121,8 @@ func primaryHost(v *core.GroupView) string {
 }
 
 // viewOf is an instance's own word about its group. A manager that says that mysqld
-// does not run has said that it is in none.
+// does not run, or was started and answers nobody yet, has said that it is in none: mysqld
+// joins only when the manager tells it to.
 func viewOf(in *core.Instance) (*core.GroupView, bool) {
 	r, known := in.Report.Get()
 	switch {
@@ -126,7 +130,7 @@ func viewOf(in *core.Instance) (*core.GroupView, bool) {
 		return nil, false
 	case r.Server != nil && r.Server.Group != nil:
 		return r.Server.Group, true
-	case r.Server == nil && r.State != core.Hung && r.State != core.Recovering && r.State != core.Running:
+	case r.Server == nil && r.State != core.Hung && r.State != core.Running:
 		return &core.GroupView{State: core.MemberOffline}, true
 	}
 	return nil, false
@@ -135,4 +139,15 @@ func viewOf(in *core.Instance) (*core.GroupView, bool) {
 // isOnline: the group says so.
 func (v verdict) isOnline(name string) bool {
 	return v.agreed && v.members[name].State == core.MemberOnline
+}
+
+// older names a member that runs an older MySQL than the named one; "" if none is known
+// to. A group makes nobody primary who is newer than another member.
+func (v verdict) older(name string) string {
+	for _, other := range slices.Sorted(maps.Keys(v.members)) {
+		if core.CompareVersions(v.members[other].Version, v.members[name].Version) < 0 {
+			return other
+		}
+	}
+	return ""
 }

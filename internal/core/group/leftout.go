@@ -1,0 +1,127 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// countOn: the group is these from now on, and a majority is counted of them. Those who
+// are left out are compared with what the group goes on from, held; one that was left out
+// before with what it went on from then.
+func (d *decision) countOn(members []string, held gtid.Set) {
+	before := *d.g
+	d.g.ViewMax, d.g.LeftOut = len(members), nil
+	for i := range d.Instances {
+		name := d.Instances[i].Name
+		if slices.Contains(members, name) {
+			continue
+		}
+		l := core.LeftOut{Instance: name, Held: held}
+		if was, is := before.LeftOutOf(name); is && !was.Admitted {
+			l.Held = was.Held
+		}
+		d.g.LeftOut = append(d.g.LeftOut, l)
+	}
+}
+
+// without tells whom the group goes on without.
+func (d *decision) without() string {
+	var names []string
+	for _, l := range d.g.LeftOut {
+		names = append(names, l.Instance)
+	}
+	if len(names) == 0 {
+		return "nobody is left out"
+	}
+	return "left out: " + strings.Join(names, ", ")
+}
+
+// heirs are those from whom the group may go on: those whom it went on with, for they may
+// have acknowledged transactions since. If it is known that they have not, because the
+// recovery did not come about, or if they have no data any more, it is everybody.
+func (d *decision) heirs() []*core.Instance {
+	var went, barred []*core.Instance
+	since := false
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		r, known := in.Report.Get()
+		switch {
+		case in.SaysEmpty(), !known && neverRan(in):
+		case d.g.Bars(in.Name):
+			barred = append(barred, in)
+		default:
+			went = append(went, in)
+			since = since || !known || !d.isFresh(in) || r.Server == nil || d.hasGoneOn(r.Server)
+		}
+	}
+	if since {
+		return went
+	}
+	return slices.Concat(went, barred)
+}
+
+// hasGoneOn: the server holds more than was held when somebody was left out.
+func (d *decision) hasGoneOn(s *core.Server) bool {
+	return slices.ContainsFunc(d.g.LeftOut, func(l core.LeftOut) bool { return !l.Admitted && !l.Held.Contains(s.Holds()) })
+}
+
+// takeBack: those who were left out have a say again once the group has them. Before they
+// may join, what they hold is compared with what the group went on from.
+func (d *decision) takeBack() {
+	var left []core.LeftOut
+	for _, l := range d.g.LeftOut {
+		in := d.Instance(l.Instance)
+		// One that is still recovering counts in the size of the view already.
+		if m, listed := d.seen.members[l.Instance]; in == nil || listed && m.State != core.MemberUnreachable {
+			continue
+		}
+		if v, known := viewOf(in); known {
+			d.receive(&l, in, v)
+		}
+		left = append(left, l)
+	}
+	d.g.LeftOut = left
+}
+
+// beyond is what an instance holds and those did not who went on without it. Whether it has
+// come to that is known when the group was seen since.
+func (d *decision) beyond(in *core.Instance, diverged bool) gtid.Set {
+	r, _ := in.Report.Get()
+	if l, out := d.g.LeftOutOf(in.Name); out && (d.seen.agreed || diverged) {
+		return l.Excess(r.Server)
+	}
+	return gtid.Set{}
+}
+
+// receive looks at one that was left out and is heard. In a group of its own it could
+// still get more; so it leaves that first.
+func (d *decision) receive(l *core.LeftOut, in *core.Instance, v *core.GroupView) {
+	r, _ := in.Report.Get()
+	switch {
+	case l.Admitted && d.seen.primary != "" && reaches(v, d.seen.primary): // it joins
+	case v.State == core.MemberOnline && v.HasQuorum():
+		d.Block(core.RefusalSplitBrain, fmt.Sprintf("%s, which the group went on without, is online in another group with a quorum: two groups may have taken writes. It is told to leave that; see what it holds that the group lacks, and make its data anew (kubectl cnmsql reinit %s %s)", in.Name, d.Cluster.Name, in.Name))
+		fallthrough
+	case v.State != core.MemberOffline:
+		l.Admitted = l.Admitted && len(v.Members) == 0 // in ERROR, it has nobody from whom it could get more
+		d.Do(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Epoch + 1})
+	case l.Admitted || !d.isFresh(in):
+	case r.Data == core.DataEmpty, r.State == core.AwaitingClone, r.Server != nil && r.Data == core.DataPopulated && l.Excess(r.Server).IsEmpty():
+		l.Admitted = true
+		d.Again = true
+	}
+}
+
+// staleAfter: a manager whose mysqld answers no question about its group tells what it
+// knew last.
+const staleAfter = 5 * time.Second
+
+// isFresh: what is known of the instance is of now.
+func (d *decision) isFresh(in *core.Instance) bool {
+	return in.Report.Known() && d.Now.Sub(in.Report.NotBefore()) <= staleAfter
+}

@@ -1,0 +1,45 @@
+package group
+
+import (
+	"testing"
+
+	"cnmsql.co/internal/core"
+)
+
+// A member that was cut off from the others may reach the operator, and call itself online.
+func TestAMemberThatTheOthersSuspectIsInNoServiceWhateverItSays(t *testing.T) {
+	w := newWorld(3)
+	w.run()
+	suspect := w.get("c-3")
+	suspect.state = core.MemberUnreachable
+	w.run()
+	if own := w.says(suspect); own.State != core.MemberOnline || own.HasQuorum() {
+		t.Fatalf("it says that it is %s, quorum %t", own.State, own.HasQuorum())
+	}
+	if suspect.pod.Routable || !w.get("c-1").pod.Routable || !w.get("c-2").pod.Routable {
+		t.Errorf("routed are: c-1 %t, c-2 %t, c-3 %t", w.get("c-1").pod.Routable, w.get("c-2").pod.Routable, suspect.pod.Routable)
+	}
+	if g := w.cluster.Status.Group; !g.HasQuorum || g.Members[2].State != core.MemberUnreachable || !g.Members[2].Reachable {
+		t.Errorf("quorum %t, and of c-3 the status says %+v", g.HasQuorum, g.Members[2])
+	}
+}
+
+// Members under another name are another group.
+func TestTheNameOfTheGroupIsPinnedBeforeAnythingIsMadeAndKept(t *testing.T) {
+	w := newWorld(3)
+	plan := Decide(w.observe())
+	if plan.Status.Group.Name != "g-1" || plan.Status.Group.Bootstrapped {
+		t.Fatalf("first, it is %+v", plan.Status.Group)
+	}
+	w.cluster.Status.Group = &core.GroupStatus{Name: "g-1"}
+	w.cluster.Group.WishedName = "g-2"
+	w.run()
+	if g := w.cluster.Status.Group; !g.Bootstrapped || g.Name != "g-1" {
+		t.Errorf("made under another name than was pinned: %+v", g)
+	}
+	w.cluster.Group.WishedName = "g-3"
+	w.run()
+	if name := w.cluster.Status.Group.Name; name != "g-1" {
+		t.Errorf("renamed to %s", name)
+	}
+}

@@ -1,0 +1,35 @@
+package instance
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// Whoever has waited for mysqld's end decides by all that follows from it: when it ended
+// tells how long its log may wait for a successor to be cut by.
+func TestTheEndOfMysqldIsKnownAsAWhole(t *testing.T) {
+	dir := t.TempDir()
+	m := newManager(Options{Namespace: "ns", Cluster: "db", Instance: "db-1", Log: io.Discard,
+		Dirs: Dirs{Data: dir + "/data", Meta: dir + "/meta", Run: dir}}.withDefaults())
+	m.lease = &lease{me: "db-1"}
+	must(t, m.tryVolume(t.Context()))
+	m.setCluster(&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "u-1"}})
+	m.bin = binary{command: []string{"/bin/sh", "-c", "exec sleep 60"}}
+	m.inherited = true // it is no mysqld, and not asked for its version
+	m.findServer(t.Context())
+	for range 100 {
+		long := time.Now().Add(-time.Hour)
+		m.update(func(s *state) { s.downSince, s.ended = long, false })
+		must(t, m.launch())
+		p := get(m, func(s *state) *process { return s.proc })
+		must(t, p.kill(t.Context()))
+		if f := m.facts(); f.Mysqld.Up || !f.Mysqld.Ended || f.Now.Sub(f.Mysqld.DownSince) > time.Minute {
+			t.Fatalf("it has ended, and this is known: %+v", f.Mysqld)
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package instance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/mysql"
+)
+
+// HandoverFormat is that of legacy: a binary takes over from one that speaks the same.
+const HandoverFormat = 1
+
+// legacy is what a manager leaves to the binary that takes its place in the same process:
+// all that it knows and that neither the volume nor mysqld can tell. mysqld stays a child
+// of the process, and the lock on the volume is never given back.
+type legacy struct {
+	Format int `json:"format"`
+	// Lock is the file descriptor of the lock on the volume.
+	Lock    int               `json:"lock"`
+	Cluster *v1alpha1.Cluster `json:"cluster"`
+	Mysqld  *legacyMysqld     `json:"mysqld,omitempty"`
+	Lease   legacyLease       `json:"lease"`
+	Vouches legacyVouches     `json:"vouches"`
+	Member  legacyMember      `json:"member"`
+	// Command and Version are of the image's mysqld.
+	Command []string      `json:"command"`
+	Version mysql.Version `json:"version"`
+
+	Seen       int64           `json:"seen"`
+	Withheld   int64           `json:"withheld"`
+	WithheldAt ticks           `json:"withheldAt"`
+	WasFenced  bool            `json:"wasFenced"`
+	DownSince  ticks           `json:"downSince"`
+	Ended      bool            `json:"ended"`
+	EndReason  string          `json:"endReason"`
+	Failures   int             `json:"failures"`
+	Restarts   int             `json:"restarts"`
+	Restart    int64           `json:"restart"`
+	Donor      string          `json:"donor"`
+	Lagging    bool            `json:"lagging"`
+	Checked    string          `json:"checked"`
+	Former     []legacyAccount `json:"former,omitempty"`
+}
+
+// legacyMysqld is the process that runs on.
+type legacyMysqld struct {
+	PID int `json:"pid"`
+	// Output is the file descriptor of what it prints.
+	Output   int   `json:"output"`
+	Started  ticks `json:"started"`
+	Accepted bool  `json:"accepted"`
+	MayWrite bool  `json:"mayWrite"`
+	Writable int64 `json:"writable"`
+	// Server is what it said of itself last, when it was asked at ServerAt.
+	Server   *core.Server `json:"server,omitempty"`
+	ServerAt ticks        `json:"serverAt"`
+}
+
+type legacyVouches struct {
+	Epoch int64            `json:"epoch"`
+	Last  map[string]ticks `json:"last,omitempty"`
+}
+
+type legacyLease struct {
+	Epoch   int64 `json:"epoch"`
+	Renewed ticks `json:"renewed"`
+}
+
+type legacyMember struct {
+	RebootEpoch   int64           `json:"rebootEpoch"`
+	Settled       core.MemberRole `json:"settled"`
+	ProtocolOf    string          `json:"protocolOf"`
+	Admitted      string          `json:"admitted"`
+	AdmittedEpoch int64           `json:"admittedEpoch"`
+	RejoinHeld    bool            `json:"rejoinHeld"`
+}
+
+type legacyAccount struct{ User, Password string }
+
+// ticks is a moment by this machine's monotonic clock, in nanoseconds; 0 is none. It
+// means the same before and after, whatever becomes of the wall clock.
+type ticks int64
+
+func uptime() ticks {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // fails for an unknown clock only
+	return ticks(ts.Nano())
+}
+
+func ticksOf(t time.Time) ticks {
+	if t.IsZero() {
+		return 0
+	}
+	return uptime() - ticks(time.Since(t))
+}
+
+func (t ticks) time() time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(-time.Duration(uptime() - t))
+}
+
+// handOver makes this process the binary at path. It returns only when it fails, and
+// then nothing has changed.
+func (m *manager) handOver(path string) error {
+	m.spawning.Lock()
+	defer m.spawning.Unlock()
+	m.memory.changing.Lock() // what is being kept is kept
+	defer m.memory.changing.Unlock()
+	children.mu.Lock() // no child inherits what is meant for the heir
+	defer children.mu.Unlock()
+	if !m.tryingDisk.TryLock() {
+		return errors.New("a write to the volume is under way") // the process could not be exchanged before it ends
+	}
+	defer m.tryingDisk.Unlock()
+	if why := m.mayNotHandOver(); why != "" {
+		return errors.New(why)
+	}
+	proc := get(m, func(s *state) *process { return s.proc })
+	if proc.running() {
+		defer proc.output.stop()()
+	}
+	will, inherited := m.legacy()
+	file, err := will.write()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	inherited = append(inherited, int(file.Fd()))
+	return become(path, inherited, file)
+}
+
+// mayNotHandOver tells what the manager has in hand that it cannot hand over; "" when
+// there is nothing.
+func (m *manager) mayNotHandOver() string {
+	f := m.facts()
+	switch {
+	case !f.Locked || f.Foreign || f.Cluster == nil:
+		return "it has not got hold of its volume and of the Cluster yet"
+	case !f.TerminatingSince.IsZero():
+		return "the Pod is being stopped"
+	case f.Activity != "":
+		return string(f.Activity) + " is under way"
+	case f.Member.HandingOver:
+		return "the role of primary is being handed over"
+	case m.bin.missing != nil:
+		return "mysqld was not found"
+	case f.Mysqld.Up && !f.Mysqld.Answers:
+		return "mysqld does not answer"
+	case f.Cluster.Lease && f.WritableEpoch != 0 && f.Now.Sub(f.LeaseRenewed) > 2*core.LeaseRenewal:
+		return "the primary's lease was not renewed lately"
+	}
+	return ""
+}
+
+// legacy gathers what is handed over, and the file descriptors that go with it.
+func (m *manager) legacy() (*legacy, []int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := &m.st
+	epoch, renewed := m.lease.held()
+	l := &legacy{
+		Format: HandoverFormat, Lock: int(m.memory.lock.Fd()), Cluster: s.cluster,
+		Lease: legacyLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: s.vouches.legacy(),
+		Command: m.bin.command, Version: m.bin.version,
+		Member: legacyMember{RebootEpoch: s.member.rebootEpoch, Settled: s.member.settled, ProtocolOf: s.member.protocolOf,
+			Admitted: s.member.admitted, AdmittedEpoch: s.member.admittedEpoch, RejoinHeld: s.member.rejoinHeld},
+		Seen: s.seen, Withheld: s.withheld, WithheldAt: ticksOf(s.withheldAt), WasFenced: s.wasFenced,
+		DownSince: ticksOf(s.downSince), Ended: s.ended, EndReason: s.endReason, Failures: s.failures, Restarts: s.restarts,
+		Restart: s.restart, Donor: s.donor, Lagging: s.lagging, Checked: s.checked,
+	}
+	for _, a := range s.former {
+		l.Former = append(l.Former, legacyAccount(a))
+	}
+	inherited := []int{l.Lock}
+	if p := s.proc; p.running() {
+		l.Mysqld = &legacyMysqld{PID: p.handle.Pid, Output: p.output.fd(), Started: ticksOf(p.started),
+			Accepted: s.accepted, MayWrite: s.mayWrite, Writable: s.writable, Server: s.server, ServerAt: ticksOf(s.serverAt)}
+		inherited = append(inherited, l.Mysqld.Output)
+	}
+	return l, inherited
+}
+
+// write puts it into a file that has no name: there are passwords in it.
+func (l *legacy) write() (*os.File, error) {
+	fd, err := unix.MemfdCreate("legacy", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("writing what is handed over: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "legacy")
+	if err := json.NewEncoder(f).Encode(l); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("writing what is handed over: %w", err)
+	}
+	return f, nil
+}
+
+// become executes path in this process, which keeps its children and the given file
+// descriptors. A SIGTERM that comes before the heir listens is lost, or ends it as a crash
+// would: Go unblocks at its start whatever ends a program, so that it cannot
+// be held back (runtime.blockableSig).
+func become(path string, inherited []int, legacy *os.File) error {
+	for _, fd := range inherited {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
+			return fmt.Errorf("handing over a file descriptor: %w", err)
+		}
+		defer syscall.CloseOnExec(fd)
+	}
+	env := append(os.Environ(), layout.EnvLegacy+"="+strconv.Itoa(int(legacy.Fd())))
+	if err := syscall.Exec(path, os.Args, env); err != nil {
+		return fmt.Errorf("executing %s: %w", path, err)
+	}
+	return nil
+}
+
+// readLegacy reads what an earlier manager in this process has left; nil when there was
+// none. Nobody else is to inherit it.
+func readLegacy() (*legacy, error) {
+	text := os.Getenv(layout.EnvLegacy)
+	if text == "" {
+		return nil, nil
+	}
+	if err := os.Unsetenv(layout.EnvLegacy); err != nil {
+		return nil, err
+	}
+	fd, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s is %q: it must be a file descriptor", layout.EnvLegacy, text)
+	}
+	f := os.NewFile(uintptr(fd), "legacy")
+	defer func() { _ = f.Close() }()
+	l := &legacy{}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("reading what was handed over: %w", err)
+	}
+	if err := json.NewDecoder(f).Decode(l); err != nil {
+		return nil, fmt.Errorf("reading what was handed over: %w", err)
+	}
+	if l.Format != HandoverFormat {
+		return nil, fmt.Errorf("what was handed over is of format %d, and this manager reads format %d", l.Format, HandoverFormat)
+	}
+	syscall.CloseOnExec(l.Lock)
+	if l.Mysqld != nil {
+		syscall.CloseOnExec(l.Mysqld.Output)
+	}
+	return l, nil
+}
+
+// takeOver goes on where the earlier manager of this process was.
+func (m *manager) takeOver(l *legacy) error {
+	memory, err := inheritVolume(m.opt.Dirs.Meta, l.Lock)
+	if err != nil {
+		return err
+	}
+	data, foreign, err := memory.dataState(m.opt.Dirs.Data)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.memory, m.bin = memory, binary{command: l.Command, version: l.Version}
+	m.mu.Unlock()
+	m.lease.set(l.Lease.Epoch, l.Lease.Renewed.time())
+	m.update(func(s *state) { s.inherit(l, data, foreign) })
+	if l.Mysqld != nil {
+		if err := m.takeOverMysqld(l.Mysqld); err != nil {
+			return err
+		}
+	}
+	m.setCluster(l.Cluster)
+	m.inherited = true
+	m.log.Info("took over from the manager before, in the same process", "epoch", l.Seen, "mysqld", l.Mysqld != nil)
+	return nil
+}
+
+func (s *state) inherit(l *legacy, data core.DataState, foreign bool) {
+	s.locked, s.data, s.foreign = true, data, foreign
+	s.seen, s.withheld, s.withheldAt = l.Seen, l.Withheld, l.WithheldAt.time()
+	s.wasFenced, s.downSince, s.ended, s.endReason = l.WasFenced, l.DownSince.time(), l.Ended, l.EndReason
+	s.failures, s.restarts, s.restart, s.donor = l.Failures, l.Restarts, l.Restart, l.Donor
+	s.lagging, s.checked = l.Lagging, l.Checked
+	for name, at := range l.Vouches.Last {
+		s.vouches.note(l.Vouches.Epoch, name, at.time())
+	}
+	for _, a := range l.Former {
+		s.former = append(s.former, mysql.Account(a))
+	}
+	s.member = memberState{rebootEpoch: l.Member.RebootEpoch, settled: l.Member.Settled, protocolOf: l.Member.ProtocolOf,
+		admitted: l.Member.Admitted, admittedEpoch: l.Member.AdmittedEpoch, rejoinHeld: l.Member.RejoinHeld}
+}
+
+func (m *manager) takeOverMysqld(l *legacyMysqld) error {
+	p, err := inheritProcess(l.PID, l.Output, l.Started.time(), m.newErrorLog())
+	if err != nil {
+		return err
+	}
+	m.spawning.Lock()
+	m.child = p
+	m.spawning.Unlock()
+	m.update(func(s *state) {
+		s.proc, s.accepted, s.mayWrite, s.writable = p, l.Accepted, l.MayWrite, l.Writable
+		s.answered, s.server, s.serverAt = time.Now(), l.Server, l.ServerAt.time()
+	})
+	m.attend(p)
+	return nil
+}

@@ -1,0 +1,218 @@
+package instance
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/mysql"
+)
+
+// envTestDir tells a process that it is one that becomes another; see TestHandover.
+const envTestDir = "HANDOVER_TEST_DIR"
+
+// TestHandover starts a process that has a child, a lock, and knowledge, and becomes
+// another binary: its child goes on, no line of what it prints is lost, nobody else gets
+// the lock meanwhile, and what was known is known. One that cannot be become changes
+// nothing.
+func TestHandover(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=TestHandoverProcess")
+	cmd.Env = append(os.Environ(), envTestDir+"="+dir)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	cmd.Stderr = os.Stderr
+	must(t, cmd.Start())
+	lines, before, said := 0, 0, map[string]string{}
+	for s := bufio.NewScanner(out); s.Scan(); {
+		var line struct{ Msg, Is string }
+		if json.Unmarshal(s.Bytes(), &line) != nil {
+			continue // the testing package's
+		}
+		if n, counted := strings.CutPrefix(line.Msg, "line "); counted {
+			if lines++; n != strings.Repeat("i", lines) {
+				t.Fatalf("after line %d came %q", lines-1, line.Msg)
+			}
+			continue
+		}
+		said[line.Msg] = line.Is
+		if line.Msg == "has taken over" {
+			before = lines
+			if isFree(t, dir) {
+				t.Error("the lock on the volume was given back")
+			}
+		}
+	}
+	must(t, cmd.Wait())
+	for what, want := range map[string]string{
+		"has taken over": "", "epoch": "7", "lease": "fresh", "former": "secret", "server and vouches": "9.7.4",
+		"ending": "mysqld was ended by signal 9 (killed)",
+	} {
+		if is, ok := said[what]; !ok || is != want {
+			t.Errorf("%s: it said %q, want %q; all it said: %v", what, is, want, said)
+		}
+	}
+	if before == 0 || lines == before {
+		t.Errorf("%d lines before it had taken over, and %d after", before, lines-before)
+	}
+}
+
+// isFree tells whether somebody else could lock the volume.
+func isFree(t *testing.T, dir string) bool {
+	f, err := os.Open(filepath.Join(dir, "meta", "lock"))
+	must(t, err)
+	defer func() { _ = f.Close() }()
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+}
+
+// TestHandoverProcess is not a test but the process of TestHandover.
+func TestHandoverProcess(t *testing.T) {
+	dir := os.Getenv(envTestDir)
+	if dir == "" {
+		t.Skip("runs as a process of TestHandover")
+	}
+	m := newManager(Options{Namespace: "ns", Cluster: "db", Instance: "db-1", Log: os.Stdout,
+		Dirs: Dirs{Data: dir + "/data", Meta: dir + "/meta", Run: dir}}.withDefaults())
+	m.lease = &lease{me: "db-1"}
+	left, err := readLegacy()
+	must(t, err)
+	if left == nil {
+		giveToHeir(t, m)
+	}
+	takeFromGiver(t, m, left)
+}
+
+func giveToHeir(t *testing.T, m *manager) {
+	must(t, m.tryVolume(t.Context()))
+	m.bin = binary{version: mysql.Version{Major: 9, Minor: 7, Patch: 4, Text: "9.7.4"}, command: []string{"/bin/sh", "-c", `n=i; while :; do printf 'line %s\n' "$n"; n=i$n; sleep 0.01; done`}}
+	p, err := m.spawn()
+	must(t, err)
+	m.lease.set(7, time.Now())
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: types.UID("u-1")}}
+	c.Spec.Instances, c.Status.PrimaryEpoch = 3, 7
+	m.setCluster(c)
+	m.update(func(s *state) {
+		s.proc, s.accepted, s.mayWrite, s.writable, s.former = p, true, true, 7, []mysql.Account{{User: "c", Password: "secret"}}
+		s.server, s.serverAt = &core.Server{UUID: "u-9", SemiSync: core.SemiSync{Acks: 2}}, time.Now()
+		s.vouches.note(7, "db-2", time.Now())
+	})
+	m.attend(p) // it was accepted before: nobody asks whether it is up
+	time.Sleep(100 * time.Millisecond)
+	if err := m.handOver(m.opt.Dirs.Run + "/nothing"); err == nil {
+		t.Fatal("it became what does not exist")
+	}
+	time.Sleep(100 * time.Millisecond) // all goes on as before, until
+	t.Fatal(m.handOver(os.Args[0]))
+}
+
+func takeFromGiver(t *testing.T, m *manager, left *legacy) {
+	must(t, m.takeOver(left))
+	m.log.Info("has taken over")
+	m.log.Info("epoch", "is", string('0'+rune(get(m, func(s *state) int64 { return s.writable }))))
+	if epoch, renewed := m.lease.held(); epoch == 7 && time.Since(renewed) > 50*time.Millisecond && time.Since(renewed) < 10*time.Second {
+		m.log.Info("lease", "is", "fresh")
+	}
+	get(m, func(s *state) any {
+		at, vouched := s.vouches.last["db-2"]
+		if s.server != nil && s.server.UUID == "u-9" && s.server.SemiSync.Acks == 2 && vouched && s.vouches.epoch == 7 && time.Since(at) < 10*time.Second {
+			m.log.Info("server and vouches", "is", m.bin.version.Text)
+		}
+		return nil
+	})
+	m.log.Info("former", "is", get(m, func(s *state) string { return s.former[0].Password }))
+	time.Sleep(100 * time.Millisecond)
+	p := get(m, func(s *state) *process { return s.proc })
+	must(t, p.kill(t.Context()))
+	m.log.Info("ending", "is", p.ending())
+}
+
+// What cannot take over is refused with the reason, is not tried again, and nothing has
+// happened.
+func TestABinaryThatCannotTakeOverIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	m := newManager(Options{Namespace: "ns", Cluster: "db", Instance: "db-1", Log: io.Discard,
+		Dirs: Dirs{Data: dir + "/data", Meta: dir + "/meta", Run: dir}}.withDefaults())
+	m.lease = &lease{me: "db-1"}
+	send := func(binary, digest string) string {
+		sum := sha256.Sum256([]byte(binary))
+		err := m.ReplaceManager(t.Context(), cmp.Or(digest, hex.EncodeToString(sum[:])), strings.NewReader(binary))
+		if err == nil {
+			return ""
+		}
+		return err.Error()
+	}
+	takesOver := "#!/bin/sh\necho " + strconv.Itoa(HandoverFormat)
+	for _, c := range []struct{ about, binary, digest, want string }{
+		{"the volume is not locked", takesOver, "", "Busy: it has not got hold of its volume"},
+		{"the volume is locked now", takesOver, "0123", "BinaryDamaged: what arrived has the digest"},
+		{"it is of another format", "#!/bin/sh\necho 99", "", "BinaryRefused: it takes over from managers that speak format 99"},
+		{"it ends with an error", "#!/bin/sh\nexit 3", "", "BinaryRefused: it does not run here: exit status 3"},
+		{"it is no program", "hello", "", "BinaryRefused: it does not run here: fork/exec"},
+		{"it was refused before", "hello", "", "BinaryRefused: it does not run here: fork/exec"},
+		{"it can", takesOver, "", ""},
+	} {
+		if got := send(c.binary, c.digest); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s: got %q, want %q", c.about, got, c.want)
+		}
+		if m.memory == nil {
+			must(t, m.tryVolume(t.Context()))
+			m.setCluster(&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "u-1"}})
+		}
+	}
+	<-time.After(2 * answerTime)
+	if get(m, func(s *state) bool { return s.heir == nil }) {
+		t.Fatal("what can take over is not about to")
+	}
+	m.terminate()
+	m.giveWay()
+	if files, _ := filepath.Glob(m.opt.Dirs.heirFile("*")); len(files) > 0 {
+		t.Errorf("these are left of binaries that did not take over: %v", files)
+	}
+}
+
+// What took over and did not last is not tried for ever.
+func TestABinaryWhoseContainerEndedIsNotTriedForEver(t *testing.T) {
+	for _, c := range []struct {
+		about string
+		was   tried
+		want  string
+	}{
+		{"it had not proven itself", tried{Digest: "d"}, "its container ended within 1m0s after it took over"},
+		{"it had, and the container ended for the first time", tried{Digest: "d", Proven: true}, ""},
+		{"it ended once more", tried{Digest: "d", Proven: true, Ends: 1}, "its container ended 2 times since it took over first"},
+		{"none has taken over", tried{}, ""},
+	} {
+		dir := t.TempDir()
+		m := newManager(Options{Log: io.Discard, Dirs: Dirs{Run: dir}}.withDefaults())
+		if c.was.Digest != "" {
+			must(t, m.rememberTried(c.was))
+		}
+		m.knowBinary(t.Context())
+		got := ""
+		if r := get(m, func(s *state) *core.RefusedBinary { return s.refusedBinary }); r != nil {
+			got = r.Why
+		}
+		if got != c.want {
+			t.Errorf("%s: refused because %q, want %q", c.about, got, c.want)
+		}
+		if after := m.readTried(); c.was.Digest != "" && after.Ends != c.was.Ends+1 {
+			t.Errorf("%s: %d ends are remembered", c.about, after.Ends)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package instance
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/version"
+)
+
+const (
+	// answerTime is given to the answer that a binary is accepted, before it takes over.
+	answerTime = 100 * time.Millisecond
+	// provenAfter is how long a binary must have run until it counts as one that can.
+	provenAfter = time.Minute
+	// endsTolerated is after how many ends of the container it is not tried again.
+	endsTolerated = 2
+)
+
+// heir is a binary that is to take the manager's place.
+type heir struct{ digest, path string }
+
+// heirFile is where a binary is kept, in a directory of its own so that its process has
+// the usual name, and triedFile what tells which one was given the process, until it has
+// proven itself. Both last as long as the Pod.
+func (d Dirs) heirFile(id string) string {
+	return filepath.Join(d.Run, "manager-"+id, filepath.Base(layout.Binary))
+}
+func (d Dirs) triedFile() string { return filepath.Join(d.Run, "manager.tried") }
+
+// ReplaceManager takes a binary that is to go on in this manager's place, and mysqld with
+// it. It returns when that is about to happen. Nothing happens before the binary is whole,
+// runs, and understands what it will be left.
+func (m *manager) ReplaceManager(_ context.Context, digest string, binary io.Reader) error {
+	if !m.replacing.TryLock() {
+		return refusal("Busy", "another binary is being received")
+	}
+	defer m.replacing.Unlock()
+	var own string
+	var refused *core.RefusedBinary
+	var next *heir
+	get(m, func(s *state) any { own, refused, next = s.binary.Digest, s.refusedBinary, s.heir; return nil })
+	switch {
+	case digest == own:
+		return nil
+	case next != nil:
+		return refusal("Busy", "another binary is about to take over")
+	case refused != nil && refused.Digest == digest:
+		return refusal("BinaryRefused", "%s", refused.Why)
+	}
+	if why := m.mayNotHandOver(); why != "" {
+		return refusal("Busy", "%s", why)
+	}
+	path := m.opt.Dirs.heirFile(strconv.FormatInt(time.Now().UnixNano(), 36))
+	if err := m.receiveBinary(path, digest, binary); err != nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+		return err
+	}
+	m.log.Info("a binary is to take the manager's place", "digest", digest)
+	time.AfterFunc(answerTime, func() {
+		m.update(func(s *state) { s.heir = &heir{digest, path} })
+	})
+	return nil
+}
+
+// receiveBinary writes the binary and tries whether it runs. Only what it says itself
+// refuses it for good.
+func (m *manager) receiveBinary(path, digest string, binary io.Reader) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return fmt.Errorf("keeping the binary: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
+	if err != nil {
+		return fmt.Errorf("keeping the binary: %w", err)
+	}
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(f, sum), binary)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("keeping the binary: %w", err)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != digest {
+		return refusal("BinaryDamaged", "what arrived has the digest %s, and %s was announced", got, digest)
+	}
+	format, err := run(context.Background(), 30*time.Second, []string{path}, "instance", "handover-format")
+	var ended *exec.ExitError
+	switch {
+	case err != nil && !errors.Is(err, syscall.ENOEXEC) && !(errors.As(err, &ended) && ended.Exited()):
+		return fmt.Errorf("trying whether the binary runs: %w: %s", err, format)
+	case err != nil:
+		return m.refuseBinary(digest, fmt.Sprintf("it does not run here: %v: %s", err, format))
+	case format != strconv.Itoa(HandoverFormat):
+		return m.refuseBinary(digest, fmt.Sprintf("it takes over from managers that speak format %s, and this one speaks %d", format, HandoverFormat))
+	}
+	return nil
+}
+
+func (m *manager) refuseBinary(digest, why string) error {
+	m.update(func(s *state) { s.refusedBinary = &core.RefusedBinary{Digest: digest, Why: why} })
+	return refusal("BinaryRefused", "%s", why)
+}
+
+// giveWay lets the heir take over if there is one. It returns when there is none, or when
+// that cannot be: now, and then it is ordered again, or ever.
+func (m *manager) giveWay() {
+	h := get(m, func(s *state) *heir { return s.heir })
+	if h == nil {
+		return
+	}
+	m.update(func(s *state) { s.heir = nil })
+	before := m.readTried()
+	now := tried{Digest: h.digest}
+	if before.Digest == h.digest {
+		now.Ends = before.Ends
+	}
+	err := m.rememberTried(now)
+	if err == nil {
+		m.log.Info("the manager is replaced in place; mysqld runs on", "by", h.digest)
+		err = m.handOver(h.path)
+	}
+	err = errors.Join(err, m.rememberTried(before), os.RemoveAll(filepath.Dir(h.path)))
+	m.log.Warn("the manager is not replaced", "why", err)
+	if errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.EACCES) {
+		_ = m.refuseBinary(h.digest, err.Error())
+	}
+}
+
+// tried is what is remembered of the binary that took over, for as long as the Pod lasts.
+type tried struct {
+	Digest string `json:"digest"`
+	// Proven: it has run for provenAfter.
+	Proven bool `json:"proven"`
+	// Ends of the container since it took over first.
+	Ends int `json:"ends"`
+}
+
+// mayNot tells why it is not to take over again; "" when it may.
+func (t tried) mayNot() string {
+	switch {
+	case t.Ends > 0 && !t.Proven:
+		return "its container ended within " + provenAfter.String() + " after it took over"
+	case t.Ends >= endsTolerated:
+		return fmt.Sprintf("its container ended %d times since it took over first", t.Ends)
+	}
+	return ""
+}
+
+func (m *manager) rememberTried(t tried) error {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	return writeDurably(m.opt.Dirs.triedFile(), text)
+}
+
+// readTried reads what is remembered of a binary that took over; zero if none has.
+func (m *manager) readTried() tried {
+	var t tried
+	text, err := os.ReadFile(m.opt.Dirs.triedFile())
+	if err == nil {
+		err = json.Unmarshal(text, &t)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		m.log.Warn("reading which binary was tried", "error", err)
+	}
+	return t
+}
+
+// knowBinary finds out which binary this is, and what became of one that was tried before:
+// a manager that did not take over in its process was started with a new container.
+func (m *manager) knowBinary(ctx context.Context) {
+	m.tidyBinaries()
+	digest, err := version.Digest()
+	if err != nil {
+		m.log.Warn("the manager does not know its own digest", "error", err)
+		return
+	}
+	t := m.readTried()
+	if !m.inherited && t.Digest != "" {
+		t.Ends++
+		if err := m.rememberTried(t); err != nil {
+			m.log.Warn("remembering the end of a container", "error", err)
+		}
+	}
+	m.update(func(s *state) {
+		s.binary = core.Binary{Digest: digest, Platform: version.Platform}
+		if why := t.mayNot(); why != "" && t.Digest != digest {
+			s.refusedBinary = &core.RefusedBinary{Digest: t.Digest, Why: why}
+		}
+	})
+	if t.Digest != digest || t.Proven {
+		return
+	}
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(provenAfter):
+	}
+	t.Proven = true
+	if err := m.rememberTried(t); err != nil {
+		m.log.Warn("remembering that the manager has proven itself", "error", err)
+	}
+}
+
+// tidyBinaries removes the files of binaries that do not run.
+func (m *manager) tidyBinaries() {
+	self, _ := os.Readlink("/proc/self/exe")
+	files, _ := filepath.Glob(m.opt.Dirs.heirFile("*"))
+	for _, f := range files {
+		if f != self {
+			_ = os.RemoveAll(filepath.Dir(f))
+		}
+	}
+}

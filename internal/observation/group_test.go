@@ -1,0 +1,122 @@
+package observation_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/observation"
+)
+
+const mine = "11111111-1111-1111-1111-111111111111"
+
+// aGroup has gone on with c-1 and c-2; of those that it went on without, c-4 may come back.
+func aGroup() *v1alpha1.Cluster {
+	c := aCluster()
+	c.UID = "0c9dbd0e-55e5-4ad0-a8f5-29a1e7f8a9a1"
+	c.Spec.Replication.Mode = v1alpha1.ReplicationGroup
+	c.Status.Promotion = nil
+	c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: "7f1a6d0e-0000-5000-8000-000000000001", Bootstrapped: true, PrimaryMember: "c-1", HasQuorum: true,
+		ViewID: "17:4", ObservedViewMax: 5, ObservedOnlineMax: 4,
+		LeftOut: []v1alpha1.LeftOutMember{{Instance: "c-3", Held: mine + ":1-9"}, {Instance: "c-4", Held: mine + ":1-7", Admitted: true}, {Instance: "c-5"}},
+		Members: []v1alpha1.GroupMember{
+			{Instance: "c-1", State: "ONLINE", Role: "PRIMARY", Address: "10.0.0.1", Reachable: true},
+			{Instance: "c-2", State: "RECOVERING", Role: "SECONDARY", Address: "10.0.0.2", Reachable: true},
+			{Instance: "c-3", State: "UNREACHABLE", Role: "SECONDARY"},
+			{Instance: "c-4", State: "ERROR", Address: "10.0.0.4", Reachable: true},
+			{Instance: "c-5", State: "UNKNOWN"}}}
+	return c
+}
+
+// The fields of the status of a group, by their names: one that is new must be in aGroup.
+func TestTheGroupThatIsReadAndWrittenHasEveryField(t *testing.T) {
+	g := aGroup().Status.GroupReplication
+	for _, whole := range []any{*g, g.Members[0], g.LeftOut[1]} {
+		for v, i := reflect.ValueOf(whole), 0; i < v.NumField(); i++ {
+			if v.Field(i).IsZero() {
+				t.Errorf("%s.%s is empty in it", v.Type().Name(), v.Type().Field(i).Name)
+			}
+		}
+	}
+}
+
+func TestWhatIsKnownOfAGroupIsWhatItsStatusSays(t *testing.T) {
+	s, err := observation.StatusFrom(&aGroup().Status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := s.Group
+	if g.ViewMax != 5 || g.OnlineMax != 4 || g.Primary != "c-1" || !g.Bootstrapped || !g.HasQuorum || g.ViewID != "17:4" {
+		t.Errorf("%+v", g)
+	}
+	if want := (core.GroupMember{Instance: "c-2", State: core.MemberRecovering, Role: core.MemberSecondary, Address: "10.0.0.2", Reachable: true}); g.Members[1] != want {
+		t.Errorf("c-2 is %+v", g.Members[1])
+	}
+	if !g.Bars("c-3") || g.Bars("c-4") || !g.WentOnWithout("c-4") || g.WentOnWithout("c-1") {
+		t.Errorf("left out: %+v", g.LeftOut)
+	}
+	beyond := gtid.MustParse(mine + ":10")
+	if l, _ := g.LeftOutOf("c-3"); !l.Excess(&core.Server{Executed: l.Held.Union(beyond)}).Equal(beyond) {
+		t.Errorf("c-3 was left out from %s", l.Held)
+	}
+}
+
+// Who was left out must never be taken for one who holds nothing beyond nothing.
+func TestAPositionThatCannotBeReadIsAnError(t *testing.T) {
+	c := aGroup()
+	c.Status.GroupReplication.LeftOut[1].Held = "x"
+	if _, err := observation.StatusFrom(&c.Status); err == nil || !strings.Contains(err.Error(), "leftOut[c-4].held") {
+		t.Errorf("said is %v", err)
+	}
+}
+
+func TestTheNameOfAGroup(t *testing.T) {
+	c := aGroup()
+	derived := observation.GroupWish(c).WishedName
+	if _, err := uuid.Parse(derived); err != nil || derived != observation.GroupWish(c.DeepCopy()).WishedName {
+		t.Fatalf("it is %q: %v", derived, err)
+	}
+	if derived != "e11ec95a-055a-5e66-b0b4-f23ee487d02c" { // or a Cluster whose status is lost would have its group renamed by another release
+		t.Errorf("the same Cluster had another name before: it is %s", derived)
+	}
+	c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{Consistency: "AFTER"}
+	if got := observation.GroupWish(c).WishedName; got != derived {
+		t.Errorf("with other fields, it is %s", got)
+	}
+	other := c.DeepCopy()
+	other.UID = "1c9dbd0e-55e5-4ad0-a8f5-29a1e7f8a9a1"
+	if got := observation.GroupWish(other).WishedName; got == derived {
+		t.Error("a Cluster that was made anew under the same name has the name of the former one's group")
+	}
+	c.Spec.Replication.GroupReplication.GroupName = "aaaaaaaa-0000-4000-8000-000000000001"
+	if got := observation.GroupWish(c).WishedName; got != "aaaaaaaa-0000-4000-8000-000000000001" {
+		t.Errorf("chosen by the user, and it is %s", got)
+	}
+}
+
+func TestWhatAGroupIsAskedFor(t *testing.T) {
+	if got := observation.GroupWish(aCluster()); got != nil {
+		t.Errorf("of an asynchronous cluster, it is %+v", got)
+	}
+	c := aGroup()
+	if got := observation.GroupWish(c); got.ForceQuorum || got.ExpelTimeout != 0 {
+		t.Errorf("where nothing is said, it is %+v", got)
+	}
+	c.Annotations = map[string]string{v1alpha1.AnnotationForceQuorum: "true"}
+	c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{MemberExpelTimeoutSeconds: new(int32(7))}
+	if got := observation.GroupWish(c); !got.ForceQuorum || got.ExpelTimeout != 7*time.Second {
+		t.Errorf("it is %+v", got)
+	}
+	for _, no := range []string{"false", "off"} {
+		c.Annotations[v1alpha1.AnnotationForceQuorum] = no
+		if observation.GroupWish(c).ForceQuorum {
+			t.Errorf("%q forces the quorum", no)
+		}
+	}
+}

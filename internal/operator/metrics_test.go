@@ -1,0 +1,146 @@
+package operator
+
+import (
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+)
+
+// scrape is what the operator's /metrics says of groups, in the order of the names.
+func scrape(t *testing.T, reg *prometheus.Registry) []string {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(reg, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	var out []string
+	for line := range strings.Lines(answer.Body.String()) {
+		if strings.HasPrefix(line, "cnmsql_cluster_gr_") {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func named(namespace, name string) *v1alpha1.Cluster {
+	c := &v1alpha1.Cluster{}
+	c.Namespace, c.Name = namespace, name
+	return c
+}
+
+func inGroup(g core.GroupStatus, states ...core.MemberState) core.Plan {
+	for _, state := range states {
+		g.Members = append(g.Members, core.GroupMember{State: state})
+	}
+	return core.Plan{Status: core.Status{Group: &g}}
+}
+
+func TestMetricsOfAGroupAreWhatWasDecidedLast(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m, c := NewMetrics(reg), named("ns", "c")
+	for name, want := range map[string]struct {
+		plan core.Plan
+		says []string
+	}{
+		"a group that is not made yet": {inGroup(core.GroupStatus{}, core.MemberUnknown), []string{
+			`cnmsql_cluster_gr_bootstrapped{cluster="c",namespace="ns"} 0`,
+			`cnmsql_cluster_gr_has_quorum{cluster="c",namespace="ns"} 0`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="ERROR"} 0`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="OFFLINE"} 0`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="ONLINE"} 0`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="RECOVERING"} 0`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="UNKNOWN"} 1`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="UNREACHABLE"} 0`,
+			`cnmsql_cluster_gr_view_size{cluster="c",namespace="ns"} 0`,
+		}},
+		"a group with members of every kind": {inGroup(core.GroupStatus{Bootstrapped: true, HasQuorum: true, ViewMax: 9},
+			core.MemberOnline, core.MemberRecovering, core.MemberOffline, core.MemberError, core.MemberOnline, core.MemberUnreachable, core.MemberOnline, core.MemberRecovering), []string{
+			`cnmsql_cluster_gr_bootstrapped{cluster="c",namespace="ns"} 1`,
+			`cnmsql_cluster_gr_has_quorum{cluster="c",namespace="ns"} 1`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="ERROR"} 1`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="OFFLINE"} 1`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="ONLINE"} 3`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="RECOVERING"} 2`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="UNKNOWN"} 0`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="UNREACHABLE"} 1`,
+			`cnmsql_cluster_gr_view_size{cluster="c",namespace="ns"} 9`,
+		}},
+		"a group that has lost its quorum": {inGroup(core.GroupStatus{Bootstrapped: true, ViewMax: 3}, core.MemberOnline, core.MemberOffline, core.MemberOffline), []string{
+			`cnmsql_cluster_gr_bootstrapped{cluster="c",namespace="ns"} 1`,
+			`cnmsql_cluster_gr_has_quorum{cluster="c",namespace="ns"} 0`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="ERROR"} 0`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="OFFLINE"} 2`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="ONLINE"} 1`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="RECOVERING"} 0`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="UNKNOWN"} 0`,
+			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="UNREACHABLE"} 0`,
+			`cnmsql_cluster_gr_view_size{cluster="c",namespace="ns"} 3`,
+		}},
+	} {
+		m.Observe(c, want.plan)
+		if diff := cmp.Diff(want.says, scrape(t, reg)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAnAsynchronousClusterHasNoMetricsOfAGroup(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := NewMetrics(reg)
+	m.Observe(named("ns", "c"), core.Plan{Status: core.Status{Epoch: 3, Ready: 2, Diagnosis: core.PrimaryHealthy, Phase: core.PhaseHealthy}})
+	if got := scrape(t, reg); len(got) > 0 {
+		t.Errorf("it has %q", got)
+	}
+	m.Observe(named("ns", "g"), inGroup(core.GroupStatus{}, core.MemberOnline))
+	for _, line := range scrape(t, reg) {
+		if strings.Contains(line, `cluster="c"`) {
+			t.Errorf("beside a group, it has %s", line)
+		}
+	}
+}
+
+func TestMetricsOfAGroupEndWithItsCluster(t *testing.T) {
+	for name, successor := range map[string]*v1alpha1.Cluster{"it is gone": nil, "another has its name": named("ns", "c")} {
+		t.Run(name, func(t *testing.T) {
+			reg := prometheus.NewRegistry()
+			c := named("ns", "c")
+			c.UID = "one"
+			a := newAPI(t, c)
+			r := newTestReconciler(t, a, a)
+			r.Metrics, r.uids = NewMetrics(reg), map[types.NamespacedName]types.UID{}
+			ctx := ctrl.LoggerInto(t.Context(), logr.Discard())
+			if _, err := r.cluster(ctx, clusterKey); err != nil {
+				t.Fatal(err)
+			}
+			r.Metrics.Observe(c, inGroup(core.GroupStatus{Bootstrapped: true}, core.MemberOnline))
+			r.Metrics.Observe(named("other", "c"), inGroup(core.GroupStatus{Bootstrapped: true}, core.MemberOnline))
+			must(t, a.Delete(ctx, c))
+			if successor != nil {
+				successor.UID = "two"
+				must(t, a.Create(ctx, successor))
+			}
+			if _, err := r.cluster(ctx, clusterKey); err != nil {
+				t.Fatal(err)
+			}
+			got := scrape(t, reg)
+			for _, line := range got {
+				if strings.Contains(line, `namespace="ns"`) {
+					t.Errorf("left is %s", line)
+				}
+			}
+			if len(got) != 9 {
+				t.Errorf("of the group in another namespace, there is %q", got)
+			}
+		})
+	}
+}

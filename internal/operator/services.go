@@ -1,0 +1,93 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/resources"
+)
+
+// defaultServices makes and mends the default Services. Where writes are led is decided
+// elsewhere: it stays as it is.
+func (p *prerequisites) defaultServices(ctx context.Context, c *v1alpha1.Cluster) error {
+	_, primary, err := p.roleServices(ctx, c)
+	if err != nil {
+		return err
+	}
+	return p.services(ctx, c, resources.DefaultServices(c, primary))
+}
+
+// additionalServices makes and mends those that the user asks for besides, and deletes
+// what is no longer wanted. Without them the cluster is whole.
+func (p *prerequisites) additionalServices(ctx context.Context, c *v1alpha1.Cluster) error {
+	present, primary, err := p.roleServices(ctx, c)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.services(ctx, c, resources.AdditionalServices(c, primary)), p.prune(ctx, c, present))
+}
+
+// roleServices are the Services that lead to roles, as they are, and where -rw leads.
+func (p *prerequisites) roleServices(ctx context.Context, c *v1alpha1.Cluster) (present []corev1.Service, primary string, err error) {
+	var all corev1.ServiceList
+	if err := p.client.List(ctx, &all, client.InNamespace(c.Namespace), client.MatchingLabels{v1alpha1.LabelCluster: c.Name}); err != nil {
+		return nil, "", err
+	}
+	present = slices.DeleteFunc(all.Items, func(s corev1.Service) bool { return !resources.IsRoleService(&s) })
+	primary, err = p.routedTo(ctx, c, present)
+	return present, primary, err
+}
+
+// routedTo is where -rw leads. The others for writes are changed after it; if one leads
+// elsewhere, what was read here may be older than that change, and is read anew.
+func (p *prerequisites) routedTo(ctx context.Context, c *v1alpha1.Cluster, present []corev1.Service) (string, error) {
+	name := resources.Names(c.Name).ReadWrite()
+	led := map[string]bool{}
+	for i := range present {
+		if s := &present[i]; resources.LeadsToPrimary(s) {
+			led[resources.RoutedTo(s)] = true
+		}
+	}
+	if i := slices.IndexFunc(present, func(s corev1.Service) bool { return s.Name == name }); i >= 0 && len(led) == 1 {
+		return resources.RoutedTo(&present[i]), nil
+	}
+	var rw corev1.Service
+	err := p.live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, &rw)
+	return resources.RoutedTo(&rw), client.IgnoreNotFound(err)
+}
+
+// services applies them all, whatever becomes of one: what a user says of one Service
+// must not keep another from leading to the primary.
+func (p *prerequisites) services(ctx context.Context, c *v1alpha1.Cluster, wanted []*corev1.Service) error {
+	var errs []error
+	for _, s := range wanted {
+		err := p.apply(ctx, c, s)
+		if err != nil && c.Spec.Managed != nil {
+			err = fmt.Errorf("%w (see spec.managed.services)", err)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// prune deletes the Services that lead to roles and are not wanted.
+func (p *prerequisites) prune(ctx context.Context, c *v1alpha1.Cluster, present []corev1.Service) error {
+	wanted := resources.Services(c, "")
+	var errs []error
+	for i := range present {
+		s := &present[i]
+		isWanted := slices.ContainsFunc(wanted, func(w *corev1.Service) bool { return w.Name == s.Name })
+		if !isWanted && metav1.IsControlledBy(s, c) {
+			errs = append(errs, client.IgnoreNotFound(p.client.Delete(ctx, s, client.Preconditions{UID: &s.UID})))
+		}
+	}
+	return errors.Join(errs...)
+}

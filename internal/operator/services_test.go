@@ -1,0 +1,123 @@
+package operator
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/resources"
+)
+
+// led tells whom each Service leads to; "" those that lead by labels.
+func led(t *testing.T, server *api) map[string]string {
+	t.Helper()
+	var all corev1.ServiceList
+	must(t, server.List(t.Context(), &all, client.InNamespace("ns")))
+	out := map[string]string{}
+	for i := range all.Items {
+		out[all.Items[i].Name] = resources.RoutedTo(&all.Items[i])
+	}
+	return out
+}
+
+func withServices(additional ...v1alpha1.AdditionalService) *v1alpha1.Cluster {
+	c := aCluster()
+	c.Spec.Managed = &v1alpha1.ManagedSpec{Services: &v1alpha1.ManagedServices{Additional: additional}}
+	return c
+}
+
+var (
+	forWrites = v1alpha1.AdditionalService{Name: "orders", SelectorType: v1alpha1.SelectReadWrite}
+	forReads  = v1alpha1.AdditionalService{Name: "reports", SelectorType: v1alpha1.SelectReadOnly}
+)
+
+func keep(t *testing.T, p *prerequisites, c *v1alpha1.Cluster) {
+	t.Helper()
+	must(t, p.defaultServices(t.Context(), c))
+	must(t, p.additionalServices(t.Context(), c))
+}
+
+func TestAllServicesForWritesLeadToThePrimary(t *testing.T) {
+	server := newAPI(t)
+	p, c := newPrerequisites(server, server), withServices(forWrites, forReads)
+	must(t, p.services(t.Context(), c, resources.WriteServices(c, "c-1")))
+	keep(t, p, c)
+	want := map[string]string{"c-rw": "c-1", "c-ro": "", "c-r": "", "c-orders": "c-1", "c-reports": ""}
+	if got := led(t, server); !maps.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+	must(t, p.services(t.Context(), c, resources.WriteServices(c, "c-2")))
+	keep(t, p, c)
+	if got := led(t, server); got["c-rw"] != "c-2" || got["c-orders"] != "c-2" {
+		t.Errorf("after a change of the primary: %v", got)
+	}
+}
+
+// The operator ended when it had changed -rw and nothing else.
+func TestAServiceThatWasLeftBehindFollowsTheDefaultOne(t *testing.T) {
+	server := newAPI(t)
+	p, c := newPrerequisites(server, server), withServices(forWrites)
+	must(t, p.services(t.Context(), c, resources.WriteServices(c, "c-1")))
+	must(t, p.services(t.Context(), c, resources.WriteServices(c, "c-2")[:1]))
+	keep(t, p, c)
+	if got := led(t, server); got["c-rw"] != "c-2" || got["c-orders"] != "c-2" {
+		t.Errorf("%v", got)
+	}
+}
+
+// What is read from the cache may be older than the last change.
+func TestAnOldViewOfTheDefaultServiceLeadsNobodyBack(t *testing.T) {
+	server, old := newAPI(t), newAPI(t)
+	c := withServices(forWrites)
+	must(t, newPrerequisites(server, server).services(t.Context(), c, resources.WriteServices(c, "c-2")))
+	must(t, newPrerequisites(old, old).services(t.Context(), c, resources.WriteServices(c, "c-1")[:1]))
+	must(t, newPrerequisites(old, old).services(t.Context(), c, resources.WriteServices(c, "c-2")[1:]))
+	var present corev1.ServiceList
+	must(t, old.List(t.Context(), &present))
+	to, err := newPrerequisites(old, server).routedTo(t.Context(), c, present.Items)
+	if must(t, err); to != "c-2" {
+		t.Errorf("writes would be led to %q", to)
+	}
+}
+
+func TestServicesThatAreNoLongerWantedGo(t *testing.T) {
+	theirs := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-mine",
+		Labels: map[string]string{v1alpha1.LabelCluster: "c", "app.kubernetes.io/component": "cluster"}}}
+	server := newAPI(t, theirs)
+	p, c := newPrerequisites(server, server), withServices(forWrites, forReads)
+	must(t, p.apply(t.Context(), c, resources.InstanceService(c, "c-1")))
+	keep(t, p, c)
+	c.Spec.Managed.Services = &v1alpha1.ManagedServices{DisabledDefaultServices: []v1alpha1.ServiceSelector{v1alpha1.SelectReadOnly}}
+	keep(t, p, c)
+	want := []string{"c-1", "c-mine", "c-r", "c-rw"}
+	if got := slices.Sorted(maps.Keys(led(t, server))); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestWhatTheTemplateNoLongerSaysIsTakenOffTheService(t *testing.T) {
+	server := newAPI(t)
+	p, c := newPrerequisites(server, server), withServices()
+	c.Spec.Managed.Services.Template = &v1alpha1.ServiceTemplate{
+		Metadata: v1alpha1.ServiceTemplateMetadata{Labels: map[string]string{"pool": "a"}, Annotations: map[string]string{"scheme": "internal"}},
+		Spec:     v1alpha1.ServiceTemplateSpec{SessionAffinity: corev1.ServiceAffinityClientIP},
+	}
+	keep(t, p, c)
+	key := client.ObjectKey{Namespace: "ns", Name: "c-ro"}
+	var s corev1.Service
+	must(t, server.Get(t.Context(), key, &s))
+	s.Annotations["others"] = "own" // by another: it stays
+	must(t, server.Update(t.Context(), &s))
+	c.Spec.Managed = nil
+	keep(t, p, c)
+	var after corev1.Service
+	must(t, server.Get(t.Context(), key, &after))
+	if after.Labels["pool"] != "" || after.Annotations["scheme"] != "" || after.Annotations["others"] != "own" || after.Spec.SessionAffinity != "" {
+		t.Errorf("%v %v %v", after.Labels, after.Annotations, after.Spec)
+	}
+}
