@@ -39,7 +39,7 @@ func main() {
 	flag.DurationVar(&o.budget, "for", 0, "begin no run after that long; the next call goes on where this one ends")
 	flag.BoolVar(&o.table, "table", false, "only write the table in "+pageFile+" anew from "+jsonFile)
 	flag.BoolVar(&o.keep, "keep", false, "leave the local Kubernetes behind")
-	flag.BoolVar(&o.trace, "trace", false, "print the steps of each run")
+	flag.BoolVar(&o.trace, "trace", false, "print the steps of each run, and what the clients saw")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -59,6 +59,9 @@ func bench(ctx context.Context, o options) error {
 	}
 	if o.table {
 		return writeTable(pageFile, b)
+	}
+	if err := testbed.Claim(name); err != nil {
+		return err
 	}
 	begun := time.Now()
 	bed, err := testbed.Local(ctx, name, os.Stdout)

@@ -146,13 +146,16 @@ func (s *stage) run(ctx context.Context, f fault) (sample, error) {
 	report := w.Stop()
 	out.Steps = rec.steps(ctx, s, at, report.LongestGap.End)
 	out.Gap, out.Acknowledged = secondsOf(report.LongestGap.Duration()), report.Acknowledged
+	if s.trace {
+		say("  %d refused, %d unknown, slowest write %s; errors: %v", report.Refused, report.Unknown, report.Latency.Max, report.Errors)
+	}
 	out.Interruptions = len(w.GapsOver(interruption))
 	db, err := e.Open()
 	if err != nil {
 		return out, err
 	}
 	defer func() { _ = db.Close() }()
-	v, err := w.Verify(ctx, db)
+	v, err := w.VerifyWithin(ctx, db, 30*time.Second)
 	if err == nil && len(v.Extra) > 0 {
 		err = fmt.Errorf("%d rows are there that the server had refused", len(v.Extra))
 	}

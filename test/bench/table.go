@@ -94,7 +94,7 @@ func render(b *book) string {
 			r.Min, r.Median, r.Max, wish, met, r.Interruptions, r.Acknowledged, r.Lost, healthy, r.Diverged, r.Load)
 	}
 	for _, r := range b.Rows {
-		if r.Durability == "quorum" {
+		if r.Durability == "quorum" || r.Durability == "group" {
 			t.WriteString(timeline(r))
 		}
 	}
@@ -128,6 +128,7 @@ var described = map[string]string{
 	"step Elect":      "proven: positions are read",
 	"step CatchUp":    "the operator begins",
 	"step Demote":     "the old primary is told to stop writes",
+	"step SetPrimary": "the operator decides whom the group is asked for",
 	"granted":         "elected: the promotion is in the status",
 	"takes the lease": "the new primary takes the Lease",
 	"opens":           "the new primary closes sessions, requires acknowledgements, opens",

@@ -5,9 +5,11 @@ package e2e
 import (
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,7 +25,7 @@ const groupSpec = `
   maxSwitchoverDelay: 60
   replication: {mode: groupReplication}
   mysql: {parameters: {max_connections: "%d"}}
-`
+` + additionalServices
 
 // groupOutage is how long writes may be refused when a group has to find out by itself
 // that its primary is gone: it takes the group five seconds.
@@ -44,14 +46,16 @@ func TestGroup(t *testing.T) {
 		{"WritesReachSecondaries", (*world).writesReachReplicas},
 		{"ServicesRouteByRole", (*world).servicesRouteByRole},
 		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing},
+		{"AdditionalServicesRouteByRole", (*world).additionalServicesRouteByRole},
 		{"StatusMirrorsTheGroup", (*world).statusMirrorsTheGroup},
 		{"InstancesMayWriteNoStatus", (*world).membersMayWriteNoStatus},
 		{"StrangersMayNotSpeakWithMembers", (*world).strangersAreRefused},
 		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites},
 		{"SwitchoverToNobodyIsRefused", (*world).switchoverToNobodyIsRefused},
 		{"MysqldOfPrimaryKilled", (*world).groupPrimaryKilled},
+		{"MysqldOfPrimaryHangs", (*world).groupPrimaryHangs},
 		{"MysqldOfSecondaryKilled", (*world).mysqldOfReplicaKilled},
-		{"PrimaryPodDeleted", (*world).primaryPodDeleted},
+		{"PrimaryPodDeleted", (*world).groupPrimaryPodDeleted},
 		{"PrimaryPodForceDeleted", (*world).groupPrimaryForceDeleted},
 		{"FencedUnlessTheQuorumWouldBeLost", (*world).fencedUnlessQuorumLost},
 		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover},
@@ -59,13 +63,30 @@ func TestGroup(t *testing.T) {
 		{"PrimaryNodePartitioned", (*world).groupPrimaryPartitioned},
 		{"SecondaryNodePartitioned", (*world).groupSecondaryPartitioned},
 		{"RolledOutUnderWrites", (*world).groupRolledOut},
+		{"ManagersReplacedInPlace", (*world).managersReplacedInPlace},
+		{"QuorumLostAndForced", (*world).quorumLostAndForced},
 		{"GroupLostAndMadeAnew", (*world).groupLostAndMadeAnew},
-		{"ScaledToFiveThreeAndOne", (*world).groupScaled},
+		{"ScaledToFive", func(w *world) { w.scaledTo(5) }},
+		{"MysqldOfPrimaryOfFiveKilled", (*world).groupPrimaryKilled},
+		{"TwoOfFivePartitioned", (*world).twoOfFiveLost},
+		{"MajorityOfFiveCutOff", (*world).majorityCutOff},
+		{"ScaledToThreeAndOne", func(w *world) { w.scaledTo(3, 1) }},
 		{"DeletedClusterLeavesNothing", (*world).deletedClusterLeavesNothing},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(w.in(t)) }) {
 			return
 		}
+	}
+}
+
+// groupPrimaryPodDeleted: whoever comes back looks for nobody who is gone. Each attempt
+// would take a second, and the group wait for it.
+func (w *world) groupPrimaryPodDeleted() {
+	name := w.primary()
+	w.primaryPodDeleted()
+	log := w.kubectl("-n", w.key.Namespace, "logs", name, "-c", "mysql")
+	if n := strings.Count(log, "waiting for a connection via poll"); n > 0 || !strings.Contains(log, "declared online") {
+		w.t.Errorf("%s came back, and tried %d times to connect to an address where nobody is", name, n)
 	}
 }
 
@@ -212,6 +233,21 @@ func (w *world) memberIs(instance, state string) {
 
 // groupPrimaryPartitioned: the group expels its primary, and no write of either side is
 // lost.
+// groupPrimaryHangs: the group expels a member that says nothing, and its manager ends
+// and restarts mysqld, which would never come back by itself.
+func (w *world) groupPrimaryHangs() {
+	old := w.primary()
+	l := w.startWriting()
+	at := w.signal(old, "mysqld", syscall.SIGSTOP)
+	outage := l.ackedAfter(at.Add(time.Second), time.Minute) + time.Second
+	w.t.Logf("writable %s after mysqld began to hang", outage)
+	if outage > groupOutage {
+		w.t.Errorf("writable %s after mysqld began to hang; at most %s is wanted", outage, groupOutage)
+	}
+	w.elected(old)
+	l.stopAndLoseNothing()
+}
+
 func (w *world) groupPrimaryPartitioned() {
 	w.awayFromOperator()
 	old := w.primary()
@@ -228,6 +264,17 @@ func (w *world) groupPrimaryPartitioned() {
 	l.stopAndLoseNothing()
 }
 
+// comeBackBeside: the secondaries of a node that was cut off are back, and the primary is
+// who it was.
+func (w *world) comeBackBeside(primary, node string) {
+	w.t.Helper()
+	w.fault("heal", node)
+	w.healthy(3 * time.Minute)
+	if now := w.primary(); now != primary {
+		w.t.Errorf("the primary changed from %s to %s because secondaries were cut off", primary, now)
+	}
+}
+
 // groupSecondaryPartitioned: the others write on, once the group has expelled it.
 func (w *world) groupSecondaryPartitioned() {
 	primary, lost := w.primary(), w.replica()
@@ -236,11 +283,7 @@ func (w *world) groupSecondaryPartitioned() {
 	at := w.fault("partition", node)
 	w.memberIs(lost, "UNKNOWN")
 	l.ackedAfter(at.Add(groupOutage), time.Minute)
-	w.fault("heal", node)
-	w.healthy(3 * time.Minute)
-	if now := w.primary(); now != primary {
-		w.t.Errorf("the primary changed from %s to %s because a secondary was cut off", primary, now)
-	}
+	w.comeBackBeside(primary, node)
 	l.stopAndLoseNothing()
 }
 
@@ -256,6 +299,69 @@ func (w *world) groupRolledOut() {
 	if gap := report.LongestGap.Duration(); gap > outageLimit {
 		w.t.Errorf("a rolling update stopped writes for %s", gap)
 	}
+}
+
+// losesMajority cuts all nodes off but the primary's, and tells which. The primary is
+// beside the leading operator before: what is tested is the loss of a majority, not that
+// of the operator.
+func (w *world) losesMajority() (nodes []string) {
+	w.t.Helper()
+	leader, err := bed.Leader(w.ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	here := leader.Spec.NodeName
+	names := w.cluster().Status.InstanceNames
+	if w.pod(w.primary()).Spec.NodeName != here {
+		to := names[slices.IndexFunc(names, func(name string) bool { return w.pod(name).Spec.NodeName == here })]
+		w.switchTo(to)
+		w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && testbed.Healthy(c) })
+	}
+	for _, name := range names {
+		if node := w.pod(name).Spec.NodeName; node != here && !slices.Contains(nodes, node) {
+			nodes = append(nodes, node)
+		}
+	}
+	for _, node := range nodes {
+		w.fault("partition", node)
+	}
+	c := w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.Phase == "Blocked" && !c.Status.GroupReplication.HasQuorum && c.Status.Diagnosis == "GroupQuorumLost"
+	})
+	w.t.Log(c.Status.PhaseReason)
+	w.eventSays("QuorumLost")
+	return nodes
+}
+
+func (w *world) heals(nodes []string) {
+	for _, node := range nodes {
+		w.fault("heal", node)
+	}
+}
+
+// quorumLostAndForced: nothing happens by itself; on a human's word the one that is
+// left goes on. Who comes back and had received what it lacked is kept out, although the
+// group has given the same numbers since, until a human has it made anew.
+func (w *world) quorumLostAndForced() {
+	l := w.startWriting()
+	lost := w.losesMajority()
+	at := time.Now()
+	w.kubectl("-n", w.key.Namespace, "annotate", "cluster", w.key.Name, v1alpha1.AnnotationForceQuorum+"=true")
+	// The group settles what was under way first: docs/group-replication.md.
+	outage := l.ackedAfter(at, 4*time.Minute)
+	w.t.Logf("writable %s after the recovery was asked for", outage)
+	w.eventSays("QuorumRecoveryForced")
+	barred := w.cluster().Status.GroupReplication.LeftOut
+	if len(barred) != 2 || barred[0].Held == "" {
+		w.t.Errorf("those who are left out are compared with nothing: %+v", barred)
+	}
+	l.stopAndLoseNothing()
+	w.heals(lost)
+	w.healedByReinit()
+	if _, still := w.cluster().Annotations[v1alpha1.AnnotationForceQuorum]; still {
+		w.t.Error("the annotation is still there: it would be carried out again")
+	}
+	l.sameEverywhere()
 }
 
 // groupLostAndMadeAnew: all mysqld die at once. The group is gone, and comes back on a
@@ -282,9 +388,9 @@ func (w *world) allOffline() {
 	})
 }
 
-func (w *world) groupScaled() {
+func (w *world) scaledTo(sizes ...int) {
 	l := w.startWriting()
-	for _, size := range []int{5, 3, 1} {
+	for _, size := range sizes {
 		w.apply(fmt.Sprintf(groupSpec, size, 250))
 		w.becomes(4*time.Minute, func(c *v1alpha1.Cluster) bool {
 			return testbed.Healthy(c) && len(c.Status.InstanceNames) == size && int(c.Status.GroupReplication.ObservedViewMax) == size
@@ -293,4 +399,39 @@ func (w *world) groupScaled() {
 		w.t.Logf("%d members", size)
 	}
 	l.stopAndLoseNothing()
+}
+
+// twoOfFiveLost: a node with two members is cut off, and three are a majority.
+func (w *world) twoOfFiveLost() {
+	w.awayFromOperator()
+	on := map[string]int{}
+	for _, name := range w.cluster().Status.InstanceNames {
+		on[w.pod(name).Spec.NodeName]++
+	}
+	delete(on, w.pod(w.primary()).Spec.NodeName)
+	node := slices.MaxFunc(slices.Collect(maps.Keys(on)), func(a, b string) int { return on[a] - on[b] })
+	if on[node] != 2 {
+		w.t.Fatalf("five members are on the nodes beside the primary's as %v", on)
+	}
+	primary := w.primary()
+	l := w.startWriting()
+	at := w.fault("partition", node)
+	outage := l.ackedAfter(at.Add(time.Second), 2*time.Minute) + time.Second
+	w.t.Logf("writable %s after two of five were cut off", outage)
+	l.ackedAfter(at.Add(groupOutage+3*time.Second), time.Minute)
+	l.stopAndLoseNothing()
+	w.comeBackBeside(primary, node)
+	l.sameEverywhere()
+}
+
+// majorityCutOff: what is left waits, and goes on by itself when the others are back.
+func (w *world) majorityCutOff() {
+	l := w.startWriting()
+	lost := w.losesMajority()
+	w.heals(lost)
+	l.ackedAfter(time.Now(), time.Minute)
+	w.eventSays("QuorumRestored")
+	w.healthy(3 * time.Minute)
+	l.stopAndLoseNothing()
+	l.sameEverywhere()
 }

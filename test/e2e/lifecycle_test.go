@@ -40,6 +40,7 @@ func TestCluster(t *testing.T) {
 		{"WritesReachReplicas", (*world).writesReachReplicas},
 		{"ServicesRouteByRole", (*world).servicesRouteByRole},
 		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing},
+		{"AdditionalServicesRouteByRole", (*world).additionalServicesRouteByRole},
 		{"ForeignAnnotationSurvives", (*world).foreignAnnotationSurvives},
 		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites},
 		{"SwitchoverToNobodyIsRefused", (*world).switchoverToNobodyIsRefused},
@@ -52,6 +53,7 @@ func TestCluster(t *testing.T) {
 		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover},
 		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover},
 		{"OperatorKilledDuringReclone", (*world).operatorKilledDuringReclone},
+		{"ManagersReplacedInPlace", (*world).managersReplacedInPlace},
 		{"ScaledDownAndUp", (*world).scaledDownAndUp},
 		{"DeletedClusterLeavesNothing", (*world).deletedClusterLeavesNothing},
 	} {
@@ -63,7 +65,7 @@ func TestCluster(t *testing.T) {
 
 func (w *world) provision() {
 	begun := time.Now()
-	w.apply(quorum)
+	w.apply(quorum + additionalServices)
 	w.healthy(3 * time.Minute)
 	took := time.Since(begun)
 	w.t.Logf("apply to three Ready: %s", took)
@@ -92,24 +94,7 @@ func (w *world) writesReachReplicas() {
 }
 
 func (w *world) servicesRouteByRole() {
-	c := w.cluster()
-	seen := map[string]map[string]bool{"rw": {}, "ro": {}, "r": {}}
-	for service := range seen {
-		for range 24 {
-			db := w.open(service)
-			seen[service][w.ask(db, "SELECT @@hostname")] = true
-			_ = db.Close()
-		}
-	}
-	if len(seen["rw"]) != 1 || !seen["rw"][c.Status.CurrentPrimary] {
-		w.t.Errorf("-rw leads to %v, not to the primary %s alone", seen["rw"], c.Status.CurrentPrimary)
-	}
-	if len(seen["ro"]) != 2 || seen["ro"][c.Status.CurrentPrimary] {
-		w.t.Errorf("-ro leads to %v, not to the two replicas", seen["ro"])
-	}
-	if len(seen["r"]) != 3 {
-		w.t.Errorf("-r leads to %v, not to all three", seen["r"])
-	}
+	w.routeByRole("rw", "ro", "r")
 	if _, err := w.open("ro").ExecContext(w.ctx, "CREATE TABLE app.nowhere (id INT PRIMARY KEY)"); err == nil {
 		w.t.Error("a write through -ro succeeded")
 	}
@@ -132,12 +117,19 @@ func (w *world) foreignAnnotationSurvives() {
 }
 
 func (w *world) steadyStateWritesNothing() {
-	before := w.cluster().ResourceVersion
+	objects := func() string {
+		return w.kubectl("-n", w.key.Namespace, "get", "services,secrets,poddisruptionbudgets,serviceaccounts,roles,rolebindings", "-o",
+			`jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{"\n"}{end}`)
+	}
+	before, had := w.cluster().ResourceVersion, objects()
 	tick := time.NewTimer(12 * time.Second)
 	defer tick.Stop()
 	<-tick.C
 	if after := w.cluster(); after.ResourceVersion != before {
 		w.t.Errorf("the Cluster was written without cause within 12 s (resourceVersion %s, then %s): %s", before, after.ResourceVersion, after.Status.PhaseReason)
+	}
+	if has := objects(); has != had {
+		w.t.Errorf("something was written without cause within 12 s:\n%s\nthen\n%s", had, has)
 	}
 }
 

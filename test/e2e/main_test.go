@@ -19,6 +19,10 @@ func TestMain(m *testing.M) {
 	ctx := context.Background()
 	name := cmp.Or(os.Getenv("E2E_NAME"), "e2e")
 	keep := os.Getenv("E2E_KEEP") != ""
+	if err := testbed.Claim(name); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
 	// What an interrupted run left behind would only be in the way.
 	if !keep {
 		if err := testbed.Down(ctx, name, os.Stdout); err != nil {

@@ -34,6 +34,9 @@ type options struct {
 }
 
 func run(ctx context.Context, o options) error {
+	if err := testbed.Claim(o.name); err != nil {
+		return err
+	}
 	if !o.keep {
 		if err := testbed.Down(ctx, o.name, os.Stdout); err != nil {
 			return err
@@ -57,12 +60,12 @@ func run(ctx context.Context, o options) error {
 	}
 	fmt.Printf("seed %d, for %s\n", o.seed, o.lasts)
 	err = s.work(ctx)
-	s.report(os.Stdout)
 	if err == nil && len(s.violations) > 0 {
 		err = fmt.Errorf("%d violations with seed %d", len(s.violations), o.seed)
 	}
 	if err != nil {
 		s.show(context.WithoutCancel(ctx))
 	}
+	s.report(os.Stdout) // last: the end of a long output is what is read
 	return err
 }

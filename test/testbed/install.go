@@ -47,6 +47,32 @@ func (b *Bed) Install(ctx context.Context, operatorImage, mysqlImage string) err
 	})
 }
 
+// Release installs another build of the operator, which does what this one does, under
+// another tag.
+func (b *Bed) Release(ctx context.Context, tag string) error {
+	binary, err := os.ReadFile(filepath.Join(b.bin, "cnmsql"))
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	// What comes after the end of the program changes nothing but its digest.
+	built, archive := filepath.Join(dir, "cnmsql"), filepath.Join(dir, "operator.tar")
+	if err := os.WriteFile(built, append(binary, tag...), 0o755); err != nil {
+		return err
+	}
+	if _, err := b.run(ctx, nil, "go", "run", "./tools/image", "operator", "--binary", built, "--tag", tag, "--out", archive); err != nil {
+		return err
+	}
+	if _, err := b.Localkube(ctx, "load", archive); err != nil {
+		return err
+	}
+	return b.Install(ctx, tag, MySQLImage)
+}
+
 func (b *Bed) restartOperator(ctx context.Context) error {
 	_, err := b.Kubectl(ctx, nil, "-n", OperatorNamespace, "delete", "pod", "--all", "--now", "--wait=true")
 	return err

@@ -47,6 +47,25 @@ func (w *Writer) Verify(ctx context.Context, db *sql.DB) (Verification, error) {
 	return c.end(), nil
 }
 
+// VerifyWithin is Verify, tried again until it succeeds or the limit has passed. What the writer was there to observe may still lie in
+// the way: the node that answers for a Service keeps the attempts to connect to an address that was gone for two minutes, and a new
+// connection that happens to have the port of one of them goes there, too ("no route to host").
+func (w *Writer) VerifyWithin(ctx context.Context, db *sql.DB, limit time.Duration) (Verification, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		v, err := w.Verify(ctx, db)
+		if err == nil {
+			return v, nil
+		}
+		select {
+		case <-ctx.Done():
+			return v, fmt.Errorf("%w (tried for %s)", err, limit)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
 // eachRow gives the rows in the order of their sequence numbers, with their times in microseconds.
 func (w *Writer) eachRow(ctx context.Context, db *sql.DB, visit func(connection int, seq, micros int64)) error {
 	rows, err := db.QueryContext(ctx, "SELECT conn, seq, CAST(UNIX_TIMESTAMP(at) * 1000000 AS SIGNED) FROM "+w.config.quotedTable()+

@@ -85,8 +85,6 @@ func watch(ctx context.Context, w *writer.Writer, duration time.Duration, out io
 // verify has its own time: the signal that ended the writing must not end the checking, and the endpoint may be in the middle of
 // what the writer was there to observe.
 func verify(w *writer.Writer, o options) (*writer.Verification, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), o.verifyTimeout)
-	defer cancel()
 	config := o.config
 	if o.verifyAddr != "" {
 		config.Addr = o.verifyAddr
@@ -96,15 +94,9 @@ func verify(w *writer.Writer, o options) (*writer.Verification, error) {
 		return nil, err
 	}
 	defer db.Close()
-	for {
-		v, err := w.Verify(ctx, db)
-		if err == nil {
-			return &v, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w (tried for %s; --verify-timeout makes it longer)", err, o.verifyTimeout)
-		case <-time.After(200 * time.Millisecond):
-		}
+	v, err := w.VerifyWithin(context.Background(), db, o.verifyTimeout)
+	if err != nil {
+		return nil, fmt.Errorf("%w; --verify-timeout makes it longer", err)
 	}
+	return &v, nil
 }
