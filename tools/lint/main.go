@@ -1,5 +1,6 @@
 // Command lint checks the house rules that no common linter knows: a function
-// fits on a screen, product code does not sleep, and imports run downwards only.
+// fits on a screen, product code does not sleep, imports run downwards only, and tests
+// that documents name exist.
 package main
 
 import (
@@ -19,6 +20,11 @@ const screen = 60
 
 func main() {
 	complaints, err := check(".")
+	if err == nil {
+		var named []string
+		named, err = checkNamed(".")
+		complaints = append(complaints, named...)
+	}
 	for _, c := range complaints {
 		fmt.Println(c)
 	}
@@ -98,6 +104,8 @@ var forbidden = []struct{ dir, imports, why string }{
 	{"internal/core/", "net/http", "core does no I/O"},
 	{"internal/core/", "database/sql", "core knows no SQL"},
 	{"internal/core/", "cnmsql.co/api", "core has its own small types"},
+	{"internal/core/async/", "cnmsql.co/internal/core/group", "a topology knows nothing of the other; what both need is in core or core/draft"},
+	{"internal/core/group/", "cnmsql.co/internal/core/async", "a topology knows nothing of the other; what both need is in core or core/draft"},
 	{"internal/gtid/", "cnmsql.co/", "gtid knows nothing but GTIDs"},
 	{"internal/", "cnmsql.co/internal/operator", "nothing imports the operator"},
 	{"internal/", "cnmsql.co/internal/instance", "nothing imports the instance manager"},

@@ -16,6 +16,10 @@ func TestComplainsOfWhatBreaksAHouseRule(t *testing.T) {
 		"a sleep in a test bed":          {"test/x/x.go", "package p\nimport \"time\"\nfunc f() { time.Sleep(1) }\n", ""},
 		"core that knows Kubernetes":     {"internal/core/x.go", "package p\nimport _ \"k8s.io/api/core/v1\"\n", "plain data"},
 		"core that knows GTIDs":          {"internal/core/x.go", "package p\nimport _ \"cnmsql.co/internal/gtid\"\n", ""},
+		"a topology that knows another":  {"internal/core/group/x.go", "package p\nimport _ \"cnmsql.co/internal/core/async\"\n", "knows nothing of the other"},
+		"and the other way round":        {"internal/core/async/x.go", "package p\nimport _ \"cnmsql.co/internal/core/group\"\n", "knows nothing of the other"},
+		"a topology and what both need":  {"internal/core/async/x.go", "package p\nimport _ \"cnmsql.co/internal/core/draft\"\n", ""},
+		"who chooses the topology":       {"internal/core/topology/x.go", "package p\nimport _ \"cnmsql.co/internal/core/group\"\n", ""},
 		"a package above the operator":   {"internal/plugin/x.go", "package p\nimport _ \"cnmsql.co/internal/operator\"\n", "nothing imports"},
 		"the command above the operator": {"cmd/cnmsql/x.go", "package p\nimport _ \"cnmsql.co/internal/operator\"\n", ""},
 	} {
@@ -36,5 +40,25 @@ func TestComplainsOfWhatBreaksAHouseRule(t *testing.T) {
 				t.Errorf("complaints %q, want %q", got, c.says)
 			}
 		})
+	}
+}
+
+func TestComplainsOfTestsThatDocumentsNameAndNobodyWrote(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for path, text := range map[string]string{
+		"a/a_test.go": "package a\nfunc TestOne(t *testing.T) { step(\"Second\") }\n",
+		"docs/a.md":   "held by `TestOne`, `TestOne/Second` and `TestOne` (first), but TestTwo is no name in quotes",
+		"docs/b.md":   "`TestOne/Third` and `TestTwo`",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := checkNamed(".")
+	if err != nil || strings.Join(got, "\n") != "docs/b.md: there is no test TestOne/Third\ndocs/b.md: there is no test TestTwo" {
+		t.Errorf("complaints %q, %v", got, err)
 	}
 }
