@@ -182,7 +182,8 @@ func (m *groupModel) show() {
 	m.views++
 	var members []core.ViewMember
 	for _, name := range m.view {
-		v := core.ViewMember{Host: name, UUID: uuidOf(m.managers[name].report), State: core.MemberOnline, Role: core.MemberSecondary}
+		r := m.managers[name].report
+		v := core.ViewMember{Host: name, UUID: uuidOf(r), State: core.MemberOnline, Role: core.MemberSecondary, Version: r.Version}
 		if m.suspect[name] {
 			v.State = core.MemberUnreachable
 		}

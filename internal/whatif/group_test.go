@@ -74,6 +74,14 @@ func TestAGroupHandsOverWhenThePodOfItsPrimaryIsDeleted(t *testing.T) {
 	}
 }
 
+func TestAGroupHandsOverToNobodyWhoIsNewerThanAnother(t *testing.T) {
+	o := members(3)
+	says(o, "db-2", func(r *core.Report) { r.Version = "9.10.0" })
+	if a := play(t, o, PodDeleted, "db-1"); a.Promoted != "db-3" {
+		t.Errorf("a group makes nobody primary who is newer than another member: %+v", a)
+	}
+}
+
 func TestAGroupGoesOnWithoutAMinority(t *testing.T) {
 	for how, seconds := range map[How]float64{NodeLost: 5, MysqldDown: 5, PodDeleted: 0} {
 		a := play(t, members(5), how, "db-3", "db-4")
