@@ -37,14 +37,20 @@ var errNoMysqld = errors.New("the image holds no mysqld in PATH, /usr/sbin, /usr
 func findMysqld(ctx context.Context, command []string) binary {
 	b, err := lookForMysqld(ctx, command)
 	if err != nil {
-		reason := "MysqldUnusable"
-		if errors.Is(err, errNoMysqld) {
-			reason = "MysqldNotFound"
+		h := &hindrance{core.Problem{Reason: "MysqldUnusable", Message: err.Error()}, time.Minute}
+		switch {
+		case errors.Is(err, errNoMysqld):
+			h.Reason, h.again = "MysqldNotFound", 10*time.Minute
+		case errors.Is(err, context.DeadlineExceeded): // on a node that is slow just now
+			h.Reason, h.again = "MysqldSilent", 5*time.Second
 		}
-		b.missing = &hindrance{core.Problem{Reason: reason, Message: err.Error()}, 10 * time.Minute}
+		b.missing = h
 	}
 	return b
 }
+
+// versionLimit is how long mysqld may take to tell its version.
+const versionLimit = 10 * time.Second
 
 func lookForMysqld(ctx context.Context, command []string) (binary, error) {
 	if len(command) == 0 {
@@ -54,7 +60,7 @@ func lookForMysqld(ctx context.Context, command []string) (binary, error) {
 		}
 		command = []string{path}
 	}
-	out, err := run(ctx, 10*time.Second, command, "--no-defaults", "--version")
+	out, err := run(ctx, versionLimit, command, "--no-defaults", "--version")
 	if err != nil {
 		return binary{}, fmt.Errorf("asking %s for its version: %w: %s", command[0], err, out)
 	}
@@ -75,7 +81,8 @@ func lookFor(name string) (string, error) {
 	return "", errNoMysqld
 }
 
-// run runs a command to its end and returns what it printed.
+// run runs a command to its end and returns what it printed. The error wraps
+// context.DeadlineExceeded when it did not end within the limit.
 func run(ctx context.Context, limit time.Duration, command []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -84,6 +91,9 @@ func run(ctx context.Context, limit time.Duration, command []string, args ...str
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = time.Second
 	err := children.run(cmd)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("no answer within %s: %w", limit, ctx.Err())
+	}
 	return strings.TrimSpace(out.String()), err
 }
 

@@ -92,3 +92,23 @@ func TestACheckOfTheConfigurationThatWasKilledIsNoRefusal(t *testing.T) {
 		t.Errorf("it says %v", err)
 	}
 }
+
+func TestAMysqldThatWasTooSlowToTellItsVersionIsAskedAgain(t *testing.T) {
+	m := withFakeServer(t)
+	hang := filepath.Join(m.opt.Dirs.Run, "hang")
+	must(t, os.WriteFile(hang, nil, 0o600))
+	must(t, os.WriteFile(m.bin.command[0], []byte("#!/bin/sh\n[ -e "+hang+" ] && exec sleep 60\necho 'mysqld  Ver 9.7.4 for Linux'\n"), 0o755))
+	m.opt.Mysqld, m.opt.Peer = m.bin.command, func(string) string { return "db-1" }
+	slow, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := m.lookForServer(slow)
+	if h := new(hindrance); !errors.As(err, &h) || h.Reason != "MysqldSilent" || h.again > 10*time.Second {
+		t.Fatalf("%v", err)
+	}
+	must(t, os.Remove(hang))
+	must(t, os.MkdirAll(m.opt.Dirs.Data, 0o700))
+	must(t, m.prepareConfig(t.Context(), &v1alpha1.Cluster{}))
+	if m.bin.version.Text != "9.7.4" {
+		t.Errorf("%+v", m.bin)
+	}
+}

@@ -118,17 +118,27 @@ func (m *manager) run(ctx context.Context) error {
 // findServer looks for mysqld and prepares the connections.
 func (m *manager) findServer(ctx context.Context) {
 	if !m.inherited {
-		bin := findMysqld(ctx, m.opt.Mysqld)
-		m.mu.Lock()
-		m.bin = bin
-		m.mu.Unlock()
+		if err := m.lookForServer(ctx); err != nil {
+			m.setProblem(err)
+		}
 	}
-	if m.bin.missing != nil {
-		m.setProblem(m.bin.missing)
+	version := func() mysql.Version {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.bin.version
 	}
 	for _, into := range []**mysql.Server{&m.health, &m.roles, &m.metrics} {
-		*into = mysql.Open(m.opt.Dirs.socket(), m.bin.version, m.accounts)
+		*into = mysql.Open(m.opt.Dirs.socket(), version, m.accounts)
 	}
+}
+
+// lookForServer looks for mysqld, and tells why there is none that can be used.
+func (m *manager) lookForServer(ctx context.Context) error {
+	bin := findMysqld(ctx, m.opt.Mysqld)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bin = bin
+	return bin.missing
 }
 
 // prepare gets hold of the volume and its data, and follows the Cluster.

@@ -81,7 +81,9 @@ func (m *manager) startServer(ctx context.Context) error {
 // prepareConfig looks at all that could keep mysqld from starting.
 func (m *manager) prepareConfig(ctx context.Context, c *v1alpha1.Cluster) error {
 	if m.bin.missing != nil {
-		return m.bin.missing
+		if err := m.lookForServer(ctx); err != nil {
+			return err
+		}
 	}
 	if err := m.spaceLeft(); err != nil {
 		return err

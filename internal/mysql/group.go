@@ -77,7 +77,7 @@ func (c Config) firstAllowlist() string {
 // between members is encrypted, and whoever connects checks the other's certificate;
 // the other asks for none, so that anybody could speak who is admitted.
 func (s *Server) AdmitMembers(ctx context.Context, addresses string) error {
-	if !s.version.has(allowlistOfRunningMember) {
+	if !s.version().has(allowlistOfRunningMember) {
 		return nil
 	}
 	return s.setGroupOption(ctx, "ip_allowlist", addresses)

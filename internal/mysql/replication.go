@@ -41,7 +41,7 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 	statement := `CHANGE REPLICATION SOURCE TO SOURCE_HOST=?, SOURCE_PORT=?, SOURCE_USER=?, SOURCE_PASSWORD=?,
 		SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000000, SOURCE_HEARTBEAT_PERIOD=0.5,
 		SOURCE_SSL=1, SOURCE_SSL_CA=?, SOURCE_SSL_CERT=?, SOURCE_SSL_KEY=?, SOURCE_SSL_VERIFY_SERVER_CERT=1` + position
-	if !s.version.has(changeReplicationSource) {
+	if !s.version().has(changeReplicationSource) {
 		statement = strings.ReplaceAll(strings.Replace(statement, "REPLICATION SOURCE", "MASTER", 1), "SOURCE_", "MASTER_")
 	}
 	// From here on it is not given up: a START that is on its way when its

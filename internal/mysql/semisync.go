@@ -13,7 +13,7 @@ const Forever = 4294967295 * time.Millisecond
 // it had been acknowledged: callers do this only when no session waits, or when
 // the user has taken the promise back.
 func (s *Server) RequireAcks(ctx context.Context, acks int, timeout time.Duration) error {
-	n := s.version.names()
+	n := s.version().names()
 	if acks <= 0 {
 		return s.setGlobal(ctx, n.semiSyncSource+"_enabled", false)
 	}
@@ -30,11 +30,11 @@ func (s *Server) RequireAcks(ctx context.Context, acks int, timeout time.Duratio
 // replica, whose applier commits too. Turning the feature off does the same but
 // takes up to a second, until a thread of the server's looks up.
 func (s *Server) AwaitAcksNoLonger(ctx context.Context) error {
-	return s.setGlobal(ctx, s.version.names().semiSyncSource+"_timeout", 0)
+	return s.setGlobal(ctx, s.version().names().semiSyncSource+"_timeout", 0)
 }
 
 // GiveAcks sets whether this server acknowledges as a replica. It counts from the
 // next connection to the source on.
 func (s *Server) GiveAcks(ctx context.Context, on bool) error {
-	return s.setGlobal(ctx, s.version.names().semiSyncReplica+"_enabled", on)
+	return s.setGlobal(ctx, s.version().names().semiSyncReplica+"_enabled", on)
 }

@@ -19,14 +19,14 @@ type Account struct{ User, Password string }
 // them holds up none of the others.
 type Server struct {
 	db      *sql.DB
-	version Version
+	version func() Version
 }
 
 // Open prepares connections through a socket. The accounts are asked for at each
 // connection and tried in their order until one is let in, so that a password
 // that has changed on one side only locks nobody out. No connection is made
-// before it is needed.
-func Open(socket string, v Version, accounts func() ([]Account, error)) *Server {
+// before it is needed, nor its version asked for.
+func Open(socket string, version func() Version, accounts func() ([]Account, error)) *Server {
 	conf := driver.NewConfig()
 	conf.Net, conf.Addr = "unix", socket
 	conf.Timeout = time.Second
@@ -38,7 +38,7 @@ func Open(socket string, v Version, accounts func() ([]Account, error)) *Server 
 	// One connection is kept open: when users exhaust max_connections, ours is there.
 	db.SetMaxOpenConns(4)
 	db.SetMaxIdleConns(1)
-	return &Server{db: db, version: v}
+	return &Server{db: db, version: version}
 }
 
 type connector struct {

@@ -162,7 +162,7 @@ func (s *Server) receiver(ctx context.Context) (receiver, error) {
 
 // SemiSync asks for both sides of semi-synchronous replication.
 func (s *Server) SemiSync(ctx context.Context) (core.SemiSync, error) {
-	n := s.version.names()
+	n := s.version().names()
 	var out core.SemiSync
 	var timeout int64
 	err := s.db.QueryRowContext(ctx, fmt.Sprintf("SELECT @@global.%s_enabled, @@global.%s, @@global.%s_timeout, @@global.%s_enabled",
