@@ -30,6 +30,7 @@ var settlesNothing = map[uint16]bool{
 	1317: true, // ER_QUERY_INTERRUPTED
 	1598: true, // ER_BINLOG_LOGGING_IMPOSSIBLE
 	3100: true, // ER_RUN_HOOK_ERROR: a replication plugin failed, before or after the commit
+	3101: true, // ER_TRANSACTION_ROLLBACK_DURING_COMMIT: a member that is expelled answers so what it has sent to the group already
 	3169: true, // ER_SESSION_WAS_KILLED
 }
 

@@ -25,7 +25,7 @@ func TestEachErrorHasTheOutcomeThatItProves(t *testing.T) {
 		"shutting down":             {&mysql.MySQLError{Number: 1053}, Unknown},
 		"killed while it waited":    {&mysql.MySQLError{Number: 1317}, Unknown},
 		"hook failed":               {&mysql.MySQLError{Number: 3100}, Unknown},
-		"group certified another":   {&mysql.MySQLError{Number: 3101}, Refused},
+		"expelled while it waited":  {&mysql.MySQLError{Number: 3101}, Unknown},
 		"connection lost":           {mysql.ErrInvalidConn, Unknown},
 		"end of file":               {io.EOF, Unknown},
 		"timeout":                   {os.ErrDeadlineExceeded, Unknown},
