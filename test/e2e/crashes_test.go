@@ -3,8 +3,11 @@
 package e2e
 
 import (
+	"context"
 	"testing"
 	"time"
+
+	"cnmsql.co/test/writer"
 )
 
 const (
@@ -43,10 +46,23 @@ func TestCrashes(t *testing.T) {
 	l.sameEverywhere()
 }
 
+// settled waits until the primary is done with what its clients have begun, and tells
+// what it has executed then.
+func (w *world) settled() string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, 30*time.Second)
+	defer cancel()
+	executed, err := writer.Settled(ctx, w.open("rw"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return executed
+}
+
 // caughtUp waits until every replica has executed what the primary has by now.
 func (w *world) caughtUp() {
 	w.t.Helper()
-	executed := w.ask(w.open("rw"), "SELECT @@GLOBAL.gtid_executed")
+	executed := w.settled()
 	for _, name := range w.replicas() {
 		if got := w.ask(w.openInstance(name), "SELECT WAIT_FOR_EXECUTED_GTID_SET('"+executed+"', 30)"); got != "0" {
 			w.t.Errorf("%s has not executed %s after 30 s", name, executed)

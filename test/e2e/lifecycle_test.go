@@ -78,7 +78,7 @@ func (w *world) writesReachReplicas() {
 	l := w.startWriting()
 	l.ackedAfter(time.Now().Add(time.Second), 10*time.Second)
 	report := l.stopAndLoseNothing()
-	executed := w.ask(w.open("rw"), "SELECT @@GLOBAL.gtid_executed")
+	executed := w.settled()
 	db := w.open("ro")
 	for range 8 {
 		if got := w.ask(db, "SELECT WAIT_FOR_EXECUTED_GTID_SET('"+executed+"', 10)"); got != "0" {

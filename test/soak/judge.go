@@ -12,6 +12,8 @@ import (
 	"github.com/anishathalye/porcupine"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"cnmsql.co/test/writer"
 )
 
 // verdicts are what was found in the end.
@@ -90,7 +92,12 @@ func (s *soak) ask(ctx context.Context, instance, query string) (string, error) 
 }
 
 func (s *soak) awaitReplicas(ctx context.Context, primary string, names []string) error {
-	executed, err := s.ask(ctx, primary, "SELECT @@GLOBAL.gtid_executed")
+	db, err := s.open(ctx, primary)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	executed, err := writer.Settled(ctx, db)
 	for _, name := range names {
 		var late string
 		if err == nil {

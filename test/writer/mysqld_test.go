@@ -157,6 +157,43 @@ func TestKillOfRealServerLosesNothingAndIsMeasured(t *testing.T) {
 	}
 }
 
+func TestAStatementThatWasGivenUpIsWaitedFor(t *testing.T) {
+	m := startMysqld(t)
+	w := New(m.config())
+	if err := w.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.Stop()
+	m.exec("CREATE DATABASE late", "CREATE TABLE late.rows_ (id INT PRIMARY KEY)")
+	db, err := Open(m.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	// What waits here is not ended because its client has gone: neither is a commit that waits for other servers.
+	giveUp := m.config()
+	giveUp.DialTimeout, giveUp.IOTimeout = time.Second, 100*time.Millisecond
+	server, err := newServer(giveUp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := server.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.exec("INSERT INTO late.rows_ SELECT BENCHMARK(3000000, SHA2('x', 256))"); outcomeOf(err) != Unknown {
+		t.Fatalf("%v", err)
+	}
+	session.close()
+	if _, err := Settled(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	var rows int
+	if err := db.QueryRow("SELECT COUNT(*) FROM late.rows_").Scan(&rows); err != nil || rows != 1 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+}
+
 func TestRealServersReadOnlyTimeIsRefusedAndLeavesNoRow(t *testing.T) {
 	m := startMysqld(t)
 	w := New(m.config())

@@ -66,6 +66,27 @@ func (w *Writer) VerifyWithin(ctx context.Context, db *sql.DB, limit time.Durati
 	}
 }
 
+// Settled waits until no statement of db's account is under way on the server behind it, and tells what the server has executed then. A
+// statement that the writer has given up is carried out all the same, after the writer was stopped: who compares servers before that
+// compares two moments.
+func Settled(ctx context.Context, db *sql.DB) (executed string, err error) {
+	for underWay := 1; underWay > 0; {
+		if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.processlist"+
+			" WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND command <> 'Sleep' AND id <> CONNECTION_ID()").Scan(&underWay); err != nil {
+			return "", fmt.Errorf("writer: ask what is under way: %w", err)
+		}
+		if underWay > 0 {
+			select {
+			case <-ctx.Done():
+				return "", fmt.Errorf("writer: %d statements are still under way: %w", underWay, ctx.Err())
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}
+	err = db.QueryRowContext(ctx, "SELECT @@GLOBAL.gtid_executed").Scan(&executed)
+	return executed, err
+}
+
 // eachRow gives the rows in the order of their sequence numbers, with their times in microseconds.
 func (w *Writer) eachRow(ctx context.Context, db *sql.DB, visit func(connection int, seq, micros int64)) error {
 	rows, err := db.QueryContext(ctx, "SELECT conn, seq, CAST(UNIX_TIMESTAMP(at) * 1000000 AS SIGNED) FROM "+w.config.quotedTable()+
