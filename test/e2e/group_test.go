@@ -52,6 +52,7 @@ func TestGroup(t *testing.T) {
 		{"StrangersMayNotSpeakWithMembers", (*world).strangersAreRefused},
 		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites},
 		{"SwitchoverToNobodyIsRefused", (*world).switchoverToNobodyIsRefused},
+		{"ElectionByHandIsMirroredAtOnce", (*world).electionByHand},
 		{"MysqldOfPrimaryKilled", (*world).groupPrimaryKilled},
 		{"MysqldOfPrimaryHangs", (*world).groupPrimaryHangs},
 		{"MysqldOfSecondaryKilled", (*world).mysqldOfReplicaKilled},
@@ -116,6 +117,24 @@ func (w *world) statusMirrorsTheGroup() {
 	if c.Status.Promotion != nil {
 		w.t.Error("there is a promotion, although the group elects")
 	}
+}
+
+// electionByHand: what changes in a group is told by its members. Whoever looks every
+// five seconds only would hardly be so quick three times.
+func (w *world) electionByHand() {
+	for range 3 {
+		to, bystander := w.replicas()[0], w.replicas()[1] // the sessions of who changes its role are ended
+		uuid := strings.TrimSpace(w.asRoot(to, "SELECT @@server_uuid"))
+		w.asRoot(bystander, "DO group_replication_set_as_primary('"+uuid+"')")
+		elected := time.Now()
+		w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && c.Status.TargetPrimary == to })
+		took := time.Since(elected)
+		w.t.Logf("%s was made primary by hand; the status says so %s later", to, took)
+		if took > 1500*time.Millisecond {
+			w.t.Errorf("the status says so %s later: by looking, and not because it was told", took)
+		}
+	}
+	w.healthy(time.Minute)
 }
 
 // membersMayWriteNoStatus: neither by their rights nor by the policy behind them.
@@ -203,12 +222,14 @@ func (w *world) fence(instance, value string) {
 	w.kubectl("-n", w.key.Namespace, "annotate", "pod", instance, "--overwrite", v1alpha1.AnnotationFencing+value)
 }
 
+// fencedUnlessQuorumLost: the operator is killed between the wish and the deed.
 func (w *world) fencedUnlessQuorumLost() {
 	primary := w.primary()
 	one := w.replica()
 	names := w.cluster().Status.InstanceNames
 	other := names[slices.IndexFunc(names, func(n string) bool { return n != primary && n != one })]
 	w.fence(one, "=on")
+	w.killOperator()
 	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return slices.Contains(c.Status.FencedInstances, one) })
 	w.memberIs(one, "OFFLINE")
 	w.fence(other, "=on")
@@ -231,8 +252,6 @@ func (w *world) memberIs(instance, state string) {
 	})
 }
 
-// groupPrimaryPartitioned: the group expels its primary, and no write of either side is
-// lost.
 // groupPrimaryHangs: the group expels a member that says nothing, and its manager ends
 // and restarts mysqld, which would never come back by itself.
 func (w *world) groupPrimaryHangs() {
@@ -248,6 +267,8 @@ func (w *world) groupPrimaryHangs() {
 	l.stopAndLoseNothing()
 }
 
+// groupPrimaryPartitioned: the group expels its primary, and no write of either side is
+// lost.
 func (w *world) groupPrimaryPartitioned() {
 	w.awayFromOperator()
 	old := w.primary()
@@ -287,10 +308,12 @@ func (w *world) groupSecondaryPartitioned() {
 	l.stopAndLoseNothing()
 }
 
+// groupRolledOut: the operator is killed when the rollout has begun.
 func (w *world) groupRolledOut() {
 	l := w.startWriting()
 	w.apply(fmt.Sprintf(groupSpec, 3, 250))
 	w.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool { return c.Status.Phase == "Updating" || c.Status.Phase == "Switchover" })
+	w.killOperator()
 	w.healthy(5 * time.Minute)
 	report := l.stopAndLoseNothing()
 	if got := w.ask(w.open("rw"), "SELECT @@max_connections"); got != "250" {
@@ -340,13 +363,14 @@ func (w *world) heals(nodes []string) {
 }
 
 // quorumLostAndForced: nothing happens by itself; on a human's word the one that is
-// left goes on. Who comes back and had received what it lacked is kept out, although the
+// left goes on, although the operator is killed as soon as it was said. Who comes back and had received what it lacked is kept out, although the
 // group has given the same numbers since, until a human has it made anew.
 func (w *world) quorumLostAndForced() {
 	l := w.startWriting()
 	lost := w.losesMajority()
 	at := time.Now()
 	w.kubectl("-n", w.key.Namespace, "annotate", "cluster", w.key.Name, v1alpha1.AnnotationForceQuorum+"=true")
+	w.killLeader()
 	// The group settles what was under way first: docs/group-replication.md.
 	outage := l.ackedAfter(at, 4*time.Minute)
 	w.t.Logf("writable %s after the recovery was asked for", outage)
@@ -376,6 +400,7 @@ func (w *world) groupLostAndMadeAnew() {
 	w.allOffline()
 	at := time.Now()
 	w.kubectl("-n", w.key.Namespace, "annotate", "cluster", w.key.Name, v1alpha1.AnnotationForceQuorum+"=true")
+	w.killOperator()
 	w.t.Logf("writable %s after the recovery was asked for", l.ackedAfter(at, time.Minute))
 	w.healthy(3 * time.Minute)
 	l.stopAndLoseNothing()
@@ -388,10 +413,12 @@ func (w *world) allOffline() {
 	})
 }
 
+// scaledTo: the operator is killed as soon as it has been told.
 func (w *world) scaledTo(sizes ...int) {
 	l := w.startWriting()
 	for _, size := range sizes {
 		w.apply(fmt.Sprintf(groupSpec, size, 250))
+		w.killOperator()
 		w.becomes(4*time.Minute, func(c *v1alpha1.Cluster) bool {
 			return testbed.Healthy(c) && len(c.Status.InstanceNames) == size && int(c.Status.GroupReplication.ObservedViewMax) == size
 		})

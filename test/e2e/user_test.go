@@ -70,10 +70,10 @@ func (w *world) says(text string, words ...string) {
 	}
 }
 
-// asRoot runs SQL as root inside an instance's Pod.
-func (w *world) asRoot(instance, statements string) {
+// asRoot runs SQL as root inside an instance's Pod, and tells the values that come of it.
+func (w *world) asRoot(instance, statements string) string {
 	w.t.Helper()
-	w.plugin([]string{"mysql", w.key.Name, "--instance", instance, "--", "-e", statements})
+	return w.plugin([]string{"mysql", w.key.Name, "--instance", instance, "--", "-Ne", statements})
 }
 
 func (w *world) fencedReplica() {

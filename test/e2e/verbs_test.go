@@ -26,13 +26,44 @@ import (
 
 // world is one Cluster in a namespace of its own.
 type world struct {
-	t   *testing.T
+	t   complaining
 	ctx context.Context
 	key types.NamespacedName
 }
 
+// complaining is a test that keeps what went wrong, to be said again after all else
+// that is shown: the end is what everybody reads.
+type complaining struct {
+	*testing.T
+	complaints *[]string
+}
+
+func (c complaining) Errorf(format string, args ...any) {
+	c.Helper()
+	*c.complaints = append(*c.complaints, c.Name()+": "+fmt.Sprintf(format, args...))
+	c.T.Errorf(format, args...)
+}
+
+func (c complaining) Error(args ...any) {
+	c.Helper()
+	c.Errorf("%s", fmt.Sprintln(args...))
+}
+
+func (c complaining) Fatalf(format string, args ...any) {
+	c.Helper()
+	c.Errorf(format, args...)
+	c.FailNow()
+}
+
+func (c complaining) Fatal(args ...any) {
+	c.Helper()
+	c.Fatalf("%s", fmt.Sprintln(args...))
+}
+
 // in returns the same world for a subtest.
-func (w *world) in(t *testing.T) *world { return &world{t: t, ctx: w.ctx, key: w.key} }
+func (w *world) in(t *testing.T) *world {
+	return &world{t: complaining{t, w.t.complaints}, ctx: w.ctx, key: w.key}
+}
 
 // newWorld makes a namespace that goes with the test; on failure it shows what
 // was going on.
@@ -40,7 +71,7 @@ func newWorld(t *testing.T, cluster string) *world {
 	t.Helper()
 	ns := "e2e-" + cluster
 	// Not the test's own context, which has ended when cleanups run.
-	w := &world{t: t, ctx: context.Background(), key: types.NamespacedName{Namespace: ns, Name: cluster}}
+	w := &world{t: complaining{t, new([]string)}, ctx: context.Background(), key: types.NamespacedName{Namespace: ns, Name: cluster}}
 	w.kubectl("delete", "namespace", ns, "--ignore-not-found", "--wait=true")
 	w.kubectl("create", "namespace", ns)
 	t.Cleanup(func() {
@@ -69,6 +100,7 @@ func (w *world) show() {
 		out, _ := bed.Kubectl(w.ctx, nil, append([]string{"-n", w.key.Namespace}, args...)...)
 		w.t.Logf("kubectl %s\n%s", strings.Join(args, " "), out)
 	}
+	w.t.Log(strings.Join(*w.t.complaints, "\n"))
 }
 
 // apply applies the spec (YAML, indented by two) of the world's Cluster.
@@ -195,6 +227,17 @@ func (w *world) switchTo(instance string) {
 func (w *world) killOperator() {
 	w.t.Helper()
 	w.kubectl("-n", testbed.OperatorNamespace, "delete", "pod", "--all", "--grace-period=0", "--force", "--wait=false")
+}
+
+// killLeader kills the leading operator where it is; its container is started again.
+func (w *world) killLeader() {
+	w.t.Helper()
+	leader, err := bed.Leader(w.ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	in := &world{t: w.t, ctx: w.ctx, key: types.NamespacedName{Namespace: leader.Namespace}}
+	in.signal(leader.Name, "cnmsql", syscall.SIGKILL)
 }
 
 // open logs in through one of the Services, waiting a little for kube-proxy: it
