@@ -245,3 +245,23 @@ func TestAMemberThatIsBackLetsClientsInAgain(t *testing.T) {
 		t.Error("it keeps clients out although it is a member again")
 	}
 }
+
+// Who was away for so long that nobody keeps what it lacks is cloned by the group itself:
+// mysqld fetches the data and ends, and its manager starts it again.
+func TestAMemberWhoseGapWasPurgedIsClonedAnew(t *testing.T) {
+	w, n := threeMembers(t)
+	fence := func(names ...string) {
+		w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.FencedInstances = names })
+	}
+	fence(n[2].opt.Instance)
+	w.await(n[2], "fenced", func(r core.Report) bool { return r.State == core.Fenced && r.Server != nil && r.Server.Group.State == core.MemberOffline })
+	w.exec(w.app(n[0]), "INSERT INTO t VALUES (1)")
+	w.awaitRows(w.app(n[1]), 1)
+	for _, donor := range n[:2] {
+		w.exec(w.rootOf(donor), "FLUSH BINARY LOGS")
+		w.exec(w.rootOf(donor), "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 HOUR")
+	}
+	fence()
+	w.awaitRole(n[2], core.MemberSecondary)
+	w.awaitRows(w.app(n[2]), 1)
+}
