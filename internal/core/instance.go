@@ -24,7 +24,7 @@ func (in *Instance) IsGone() bool {
 // SaysEmpty: the instance's own manager says that it has none of the cluster's data.
 func (in *Instance) SaysEmpty() bool {
 	r, known := in.Report.Get()
-	return known && (r.Data == DataEmpty || r.Data == DataScratch)
+	return known && (r.Data == DataEmpty || r.Data == DataScratch || r.Server != nil && r.Server.DataRemoved)
 }
 
 // IsHostOf: host is the instance's DNS name (or the bare name).

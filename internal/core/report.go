@@ -199,6 +199,9 @@ type Server struct {
 	SemiSync    SemiSync     `json:"semiSync"`
 	// Group is nil where the server is not made for a group.
 	Group *GroupView `json:"group,omitempty"`
+	// DataRemoved: its group had begun to replace its data by another member's, and that
+	// came to nothing: the users' data is gone, whatever Executed says.
+	DataRemoved bool `json:"dataRemoved,omitempty"`
 }
 
 // Holds is everything the server has, executed or only received. What counts in

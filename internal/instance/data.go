@@ -78,6 +78,16 @@ func (m *manager) finishData(s stage, d core.DataState) error {
 	return nil
 }
 
+// forgetData: what is on the volume is of no use to anybody, and is removed with the next
+// data directory that is made.
+func (m *manager) forgetData() error {
+	if err := m.finishData(stageInitializing, core.DataEmpty); err != nil {
+		return err
+	}
+	m.killServer()
+	return nil
+}
+
 func (m *manager) killServer() {
 	proc := get(m, func(s *state) *process { return s.proc })
 	if proc.running() {

@@ -250,23 +250,42 @@ func TestAMemberThatIsBackLetsClientsInAgain(t *testing.T) {
 }
 
 // Who was away for so long that nobody keeps what it lacks is cloned by the group itself:
-// mysqld fetches the data and ends, and its manager starts it again.
+// mysqld fetches the data and ends, and its manager starts it again. If it is killed when
+// its own data is gone already, it is no member that lacks a little: it has nothing.
 func TestAMemberWhoseGapWasPurgedIsClonedAnew(t *testing.T) {
 	w, n := threeMembers(t)
-	fence := func(names ...string) {
-		w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.FencedInstances = names })
-	}
-	fence(n[2].opt.Instance)
-	w.await(n[2], "fenced", func(r core.Report) bool {
+	w.missesWhatIsPurged(n[2], n[0], n[1], 1)
+	w.awaitRole(n[2], core.MemberSecondary)
+	w.awaitRows(w.app(n[2]), 1)
+
+	db := w.rootOf(n[2])
+	w.missesWhatIsPurged(n[2], n[0], n[1], 2)
+	w.await(n[2], "without its data", func(core.Report) bool {
+		tables := -1
+		err := db.QueryRow("SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 't'").Scan(&tables)
+		return err == nil && tables == 0
+	})
+	_ = n[2].proc().handle.Kill()
+	w.await(n[2], "awaiting a clone", func(r core.Report) bool {
+		return r.State == core.AwaitingClone && r.Data == core.DataScratch && r.Server != nil && r.Server.Executed.IsEmpty()
+	})
+	w.joinGroup(n[2], n[0])
+	w.awaitRows(w.app(n[2]), 2)
+}
+
+// missesWhatIsPurged keeps a member out while a row is written, and lets it come back when
+// no binary log has that row.
+func (w *world) missesWhatIsPurged(away, primary, other *node, row int) {
+	w.t.Helper()
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.FencedInstances = []string{away.opt.Instance} })
+	w.await(away, "fenced", func(r core.Report) bool {
 		return r.State == core.Fenced && r.Server != nil && r.Server.Group.State == core.MemberOffline
 	})
-	w.exec(w.app(n[0]), "INSERT INTO t VALUES (1)")
-	w.awaitRows(w.app(n[1]), 1)
-	for _, donor := range n[:2] {
+	w.exec(w.app(primary), fmt.Sprintf("INSERT INTO t VALUES (%d)", row))
+	w.awaitRows(w.app(other), row)
+	for _, donor := range []*node{primary, other} {
 		w.exec(w.rootOf(donor), "FLUSH BINARY LOGS")
 		w.exec(w.rootOf(donor), "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 HOUR")
 	}
-	fence()
-	w.awaitRole(n[2], core.MemberSecondary)
-	w.awaitRows(w.app(n[2]), 1)
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.FencedInstances = nil })
 }

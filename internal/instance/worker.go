@@ -209,6 +209,8 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		return m.leaveGroup()
 	case agent.RememberGroup:
 		return m.rememberGroup(a.Name)
+	case agent.ForgetData:
+		return m.forgetData()
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()

@@ -34,7 +34,10 @@ func (s *Server) MemberStatus(ctx context.Context) (*core.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Group, err = s.GroupView(ctx)
+	if out.Group, err = s.GroupView(ctx); err != nil || out.Group.State == core.MemberOnline {
+		return out, err
+	}
+	out.DataRemoved, err = s.dataRemoved(ctx)
 	return out, err
 }
 

@@ -120,6 +120,9 @@ type RememberGroup struct{ Name string }
 // ForgetFormer has the group forget the addresses of those who are not in this view of it.
 type ForgetFormer struct{ View string }
 
+// ForgetData ends mysqld and has the data directory made anew, to be cloned over.
+type ForgetData struct{}
+
 // RaiseProtocol has the group speak the protocol of the version that all its members
 // run by now.
 type RaiseProtocol struct{ Version string }
@@ -147,6 +150,7 @@ func (LeaveGroup) action()     {}
 func (SettleRole) action()     {}
 func (RaiseProtocol) action()  {}
 func (ForgetFormer) action()   {}
+func (ForgetData) action()     {}
 func (AdmitMembers) action()   {}
 func (RememberGroup) action()  {}
 func (HoldRejoin) action()     {}
@@ -195,6 +199,7 @@ func (JoinGroup) String() string    { return "join the group" }
 func (a LeaveGroup) String() string { return "leave the group (" + a.Why + ")" }
 func (a SettleRole) String() string { return "close sessions of before it became " + string(a.Role) }
 func (ForgetFormer) String() string { return "have the group forget the addresses of former members" }
+func (ForgetData) String() string   { return "throw away what is left of its data" }
 func (a RaiseProtocol) String() string {
 	return "have the group speak the protocol of " + a.Version
 }

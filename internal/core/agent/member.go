@@ -318,6 +318,9 @@ func joinExisting(f *Facts) (Decision, bool) {
 		// What it says now has to be heard before it is believed to be healed.
 		return say(core.Running, "AskingPrimary", "holds nothing any more that the group lacks", ask...)
 	}
+	if f.Server.DataRemoved { // the group holds all that it has executed: nothing is lost with what is left
+		return say(core.Running, "DataRemoved", "a copy of another member's data had begun to replace this one's, and did not end: its data is gone, whatever it says to have executed, and is cloned anew", ForgetData{})
+	}
 	if f.Now.Sub(f.Member.TriedAt) < joinRetry {
 		return say(core.Running, "JoinFailed", "could not join the group, and tries again: "+cmp.Or(f.Member.Failed, "it was a member until a moment ago"))
 	}

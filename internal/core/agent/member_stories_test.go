@@ -79,6 +79,8 @@ func (s *story) view(key, value string) bool {
 		if v.State == core.MemberOffline {
 			v.Members, v.Role = nil, ""
 		}
+	case "removed":
+		s.f.Server.DataRemoved = true
 	case "role":
 		v.Role = core.MemberRole(value)
 	case "lost":

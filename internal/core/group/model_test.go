@@ -33,6 +33,7 @@ type instance struct {
 	content  map[int]int
 	received gtid.Set
 	errant   gtid.Set
+	removed  bool // a clone has removed its data, and did not end
 	frozen   int64
 	// state is another than ONLINE that the member is in; "" if it is in none.
 	state    core.MemberState
@@ -268,7 +269,7 @@ func (w *world) report(in *instance) core.Report {
 	if slices.Contains(w.cluster.Status.Fenced, in.name) && !w.isMember(in.name) {
 		r.State = core.Fenced
 	}
-	r.Server = &core.Server{UUID: "uuid-" + in.name, Executed: in.executed.Union(in.errant), Group: w.says(in)}
+	r.Server = &core.Server{UUID: "uuid-" + in.name, Executed: in.executed.Union(in.errant), Group: w.says(in), DataRemoved: in.removed}
 	if w.hasQuorum() { // there is a primary with which it compares itself
 		r.Errant = in.errant
 	}

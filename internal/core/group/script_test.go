@@ -171,6 +171,8 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 		in.errant = gtid.MustParse("22222222-2222-2222-2222-222222222222:" + last.Key)
 		in.up = true
 		w.leave(in.name)
+	case "removed":
+		in.removed = true
 	case "says":
 		in.lie = w.lie(in, last)
 	case "pod":
