@@ -100,6 +100,8 @@ type state struct {
 	diskTry time.Time
 	// loginRefused by the present process, with every account that was tried.
 	loginRefused bool
+	// ending: the present process says that it shuts down, or its socket is gone.
+	ending bool
 	// former are the passwords that the manager's account had, the newest first.
 	former []mysql.Account
 
@@ -180,7 +182,7 @@ func (m *manager) facts() *agent.Facts {
 		Mysqld: agent.Mysqld{
 			Up: s.proc.running(), Accepted: s.accepted, Answers: s.answers(), AnsweredAt: s.answered, DiskStalled: s.diskStalled(),
 			DownSince: s.downSince, Ended: s.ended, MayWrite: s.mayWrite, Failures: s.failures,
-			LoginRefused: s.loginRefused,
+			LoginRefused: s.loginRefused, Ending: s.ending,
 		},
 	}
 	f.LeaseEpoch, f.LeaseRenewed = m.lease.held()

@@ -254,9 +254,17 @@ func TestAMemberThatIsBackLetsClientsInAgain(t *testing.T) {
 // its own data is gone already, it is no member that lacks a little: it has nothing.
 func TestAMemberWhoseGapWasPurgedIsClonedAnew(t *testing.T) {
 	w, n := threeMembers(t)
+	w.kube.edit(func(c *v1alpha1.Cluster) { // as the operator sees it when mysqld shuts down to start with the copy
+		c.Status.GroupReplication.HasQuorum, c.Status.GroupReplication.Members[2].State = true, "UNKNOWN"
+	})
 	w.missesWhatIsPurged(n[2], n[0], n[1], 1)
+	before := n[2].proc()
+	w.await(n[2], "started on the copy", func(core.Report) bool { return n[2].proc() != before })
 	w.awaitRole(n[2], core.MemberSecondary)
 	w.awaitRows(w.app(n[2]), 1)
+	if code := before.exit.ExitCode(); code != exitRestart {
+		t.Errorf("mysqld ended with code %d after the clone: %s", code, before.exit)
+	}
 
 	db := w.rootOf(n[2])
 	w.missesWhatIsPurged(n[2], n[0], n[1], 2)

@@ -2,6 +2,8 @@ package instance
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
@@ -74,6 +76,7 @@ func (m *manager) noteSilence(proc *process, err error) {
 		return
 	}
 	s.loginRefused = mysql.IsAccessDenied(err)
+	s.ending = s.accepted && (s.ending || mysql.IsShutdown(err) || errors.Is(err, fs.ErrNotExist))
 	if mysql.IsShutdown(err) && s.copied != nil {
 		s.copied()
 	}
@@ -93,7 +96,7 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 	if s.proc != proc || !proc.running() {
 		return
 	}
-	s.misses, s.answered, s.loginRefused = 0, at, false
+	s.misses, s.answered, s.loginRefused, s.ending = 0, at, false, false
 	if err != nil {
 		m.log.Warn("mysqld answers, but not the question for its status", "error", err)
 		return

@@ -183,7 +183,7 @@ func (m *manager) launch(args ...string) error {
 		if s.proc != nil {
 			s.restarts++
 		}
-		s.proc, s.accepted, s.misses, s.loginRefused = p, false, 0, false
+		s.proc, s.accepted, s.misses, s.loginRefused, s.ending = p, false, 0, false, false
 		s.server, s.mayWrite, s.writable, s.receiveTry = nil, false, 0, time.Time{}
 		s.writableN++
 		s.endReason = ""

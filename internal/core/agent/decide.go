@@ -182,8 +182,7 @@ func Backoff(failures int) time.Duration {
 // restartHung: mysqld of a replica has answered nobody for long, and would for ever. What
 // it holds is on its volume, and another instance is writable.
 func restartHung(f *Facts) (Decision, bool) {
-	m := f.Mysqld
-	if !m.hangs() || f.primary() == "" || f.Now.Sub(m.AnsweredAt) < HungLimit {
+	if !f.hangs() || f.primary() == "" || f.Now.Sub(f.Mysqld.AnsweredAt) < HungLimit {
 		return pass()
 	}
 	return say(core.Hung, "NoAnswer", fmt.Sprintf("mysqld runs and has not answered for %s: it is killed, and started again", HungLimit),
@@ -201,6 +200,8 @@ func awaitServer(f *Facts) (Decision, bool) {
 		return say(core.Failed, "LoginRefused", "mysqld refuses the instance manager's account; restore it with the password in the control Secret")
 	case m.DiskStalled:
 		return say(core.Hung, core.DiskStalled, "the volume completes no write; mysqld can commit nothing until it does")
+	case m.Ending:
+		return say(core.Hung, "Ending", "mysqld shuts down")
 	case m.Accepted:
 		return say(core.Hung, "NoAnswer", "mysqld runs and does not answer")
 	case f.Cluster != nil && f.Now.Sub(m.StartedAt) > f.Cluster.MaxStart:

@@ -142,13 +142,19 @@ type Mysqld struct {
 	MayWrite bool
 	// LoginRefused: it answers, and refuses the manager's account.
 	LoginRefused bool
+	// Ending: it shuts down, for it answers that or has taken its socket away.
+	Ending bool
 	// Failures in a row: ends within ten seconds of the start.
 	Failures int
 }
 
-// hangs: it has answered, and answers nobody any more. One that waits for its volume would
-// not end if it were killed.
-func (m *Mysqld) hangs() bool {
+// hangs: mysqld has answered, and answers nobody any more. One that waits for its volume
+// would not end if it were killed. One that shuts down, as after a clone, has its time.
+func (f *Facts) hangs() bool {
+	m := f.Mysqld
+	if m.Ending && f.Cluster != nil && f.Now.Sub(m.AnsweredAt) < f.Cluster.MaxStop {
+		return false
+	}
 	return m.Accepted && !m.Answers && !m.DiskStalled && !m.LoginRefused
 }
 

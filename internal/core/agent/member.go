@@ -186,7 +186,7 @@ func makeMemberData(f *Facts) (Decision, bool) {
 // endHung: mysqld answers nobody, and the group has expelled it and goes on. It holds
 // nothing that the group needs, and would never come back by itself.
 func endHung(f *Facts) (Decision, bool) {
-	if !f.Mysqld.hangs() || !f.Cluster.Group.GoneOn {
+	if !f.hangs() || !f.Cluster.Group.GoneOn {
 		return pass()
 	}
 	return say(core.Hung, "NoAnswer", "mysqld runs and does not answer, and the group has gone on without it: it is killed, and started again",

@@ -290,6 +290,8 @@ func (s *story) mysqld(key, value string) bool {
 		m.Answers = yes
 	case "stalled":
 		m.DiskStalled = yes
+	case "ending":
+		m.Ending, m.AnsweredAt = yes, s.f.Now
 	case "may-write":
 		m.MayWrite = yes
 	case "failures":
