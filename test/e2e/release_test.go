@@ -24,6 +24,11 @@ func (w *world) managersReplacedInPlace() {
 	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p", `{"spec":{"inPlaceInstanceManagerUpdates":true}}`)
 	w.healthy(time.Minute)
 	before, view := w.lives(), w.cluster().Status.GroupReplication
+	w.t.Cleanup(func() {
+		if w.t.Failed() { // the tests that follow want the release they know
+			_ = bed.Install(w.ctx, testbed.OperatorImage, testbed.MySQLImage)
+		}
+	})
 	l := w.startWriting()
 	for _, release := range []func(context.Context) error{
 		func(ctx context.Context) error { return bed.Release(ctx, "localhost/cnmsql/operator:next") },

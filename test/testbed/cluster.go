@@ -165,6 +165,15 @@ func (b *Bed) MysqldPID(ctx context.Context, key types.NamespacedName, instance 
 	return b.PID(ctx, key, instance, "mysqld")
 }
 
+// parentOf is the parent of a process, given as its directory in /proc; 0 when it has ended.
+func parentOf(proc string) int {
+	status, _ := os.ReadFile(filepath.Join(proc, "status"))
+	_, rest, _ := strings.Cut(string(status), "\nPPid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	parent, _ := strconv.Atoi(strings.TrimSpace(line))
+	return parent
+}
+
 // PID is the process id on this machine of the program of that name in an
 // instance's Pod: "mysqld", or "cnmsql" for its manager.
 func (b *Bed) PID(ctx context.Context, key types.NamespacedName, instance, program string) (int, error) {
@@ -176,11 +185,20 @@ func (b *Bed) PID(ctx context.Context, key types.NamespacedName, instance, progr
 	if err != nil {
 		return 0, err
 	}
+	parents := map[int]int{}
 	for _, proc := range procs {
 		comm, _ := os.ReadFile(filepath.Join(proc, "comm"))
 		groups, _ := os.ReadFile(filepath.Join(proc, "cgroup"))
 		if strings.TrimSpace(string(comm)) == program && strings.Contains(string(groups), "pod"+string(pod.UID)) {
-			return strconv.Atoi(filepath.Base(proc))
+			pid, _ := strconv.Atoi(filepath.Base(proc))
+			if parent := parentOf(proc); parent != 0 {
+				parents[pid] = parent
+			}
+		}
+	}
+	for pid, parent := range parents {
+		if _, child := parents[parent]; !child { // a manager tries another binary before it gives way to it
+			return pid, nil
 		}
 	}
 	return 0, fmt.Errorf("no process %s of Pod %s/%s (%s) runs on this machine", program, pod.Namespace, pod.Name, pod.UID)
