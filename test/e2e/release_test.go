@@ -14,8 +14,10 @@ import (
 	"cnmsql.co/test/testbed"
 )
 
-// giveWayLimit is how long writes may wait while the manager of the primary is replaced.
-const giveWayLimit = time.Second
+// giveWayLimit is how long writes may wait while the manager of the primary is replaced, on
+// a machine whose disk takes in the images of a release meanwhile. That nobody restarted or
+// left its group is asked of the processes and of the group.
+const giveWayLimit = 5 * time.Second
 
 // managersReplacedInPlace: another release of the operator takes the managers' places, and
 // the one before takes them back. No process ends, no Pod changes, no member leaves its
