@@ -38,6 +38,7 @@ func TestStalledDisk(t *testing.T) {
 		}
 		w.kubectl("apply", "-f", w.file(fmt.Sprintf(stallVolume, node, dir, node)))
 	}
+	w.endsBeforeItsVolumes()
 	t.Cleanup(func() {
 		w.kubectl("delete", "storageclass", "stall")
 		for _, node := range nodes {

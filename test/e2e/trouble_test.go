@@ -145,6 +145,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	w.endsBeforeItsVolumes()
 	node := strings.Fields(w.kubectl("get", "nodes", "-o", "name"))[0]
 	w.kubectl("apply", "-f", w.file(fmt.Sprintf(tinyVolume, dir, strings.TrimPrefix(node, "node/"))))
 	t.Cleanup(func() { w.kubectl("delete", "storageclass,persistentvolume", "tiny", "--wait=false") })
