@@ -99,7 +99,8 @@ func (w *world) elected(others ...*node) *node {
 
 func TestTheLifeOfAGroup(t *testing.T) {
 	w, n := threeMembers(t)
-	w.fenceAndBringBack(n[2])
+	w.fenceWhile(n[2], func() {})
+	w.awaitRole(n[2], core.MemberSecondary)
 	ws := w.startPacedWriters(4, 20*time.Millisecond)
 	ws.awaitMore(50)
 	ws.resetGap()
@@ -141,15 +142,16 @@ func TestTheLifeOfAGroup(t *testing.T) {
 	}
 }
 
-// fenceAndBringBack: a fenced member leaves the group and runs on, read-only.
-func (w *world) fenceAndBringBack(n *node) {
+// fenceWhile: a fenced member leaves the group and runs on, read-only; something is done
+// meanwhile, and it may come back.
+func (w *world) fenceWhile(n *node, meanwhile func()) {
 	w.t.Helper()
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.FencedInstances = []string{n.opt.Instance} })
 	w.await(n, "fenced", func(r core.Report) bool {
 		return r.State == core.Fenced && r.Server != nil && r.Server.SuperReadOnly && r.Server.Group.State == core.MemberOffline
 	})
+	meanwhile()
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.FencedInstances = nil })
-	w.awaitRole(n, core.MemberSecondary)
 }
 
 // Two of three are gone: the third, a secondary, goes on alone when it is told to.
@@ -285,15 +287,12 @@ func TestAMemberWhoseGapWasPurgedIsClonedAnew(t *testing.T) {
 // no binary log has that row.
 func (w *world) missesWhatIsPurged(away, primary, other *node, row int) {
 	w.t.Helper()
-	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.FencedInstances = []string{away.opt.Instance} })
-	w.await(away, "fenced", func(r core.Report) bool {
-		return r.State == core.Fenced && r.Server != nil && r.Server.Group.State == core.MemberOffline
+	w.fenceWhile(away, func() {
+		w.exec(w.app(primary), fmt.Sprintf("INSERT INTO t VALUES (%d)", row))
+		w.awaitRows(w.app(other), row)
+		for _, donor := range []*node{primary, other} {
+			w.exec(w.rootOf(donor), "FLUSH BINARY LOGS")
+			w.exec(w.rootOf(donor), "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 HOUR")
+		}
 	})
-	w.exec(w.app(primary), fmt.Sprintf("INSERT INTO t VALUES (%d)", row))
-	w.awaitRows(w.app(other), row)
-	for _, donor := range []*node{primary, other} {
-		w.exec(w.rootOf(donor), "FLUSH BINARY LOGS")
-		w.exec(w.rootOf(donor), "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 HOUR")
-	}
-	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.FencedInstances = nil })
 }
