@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // errorLog forwards mysqld's error log as our own lines and remembers the last
@@ -18,10 +20,26 @@ type errorLog struct {
 	log *slog.Logger
 	// groupNews is called when the group says something.
 	groupNews func()
+	// limit is how much is forwarded. mysqld without its files (a volume that vanished)
+	// writes as fast as it can and never ends: the node's disk and its other Pods are
+	// not to pay for that.
+	limit   *rate.Limiter
+	leftOut int
 
 	mu     sync.Mutex
 	errors []string
 	full   bool
+}
+
+// Lines of mysqld's error log that are forwarded: what a start, or a bad minute, writes
+// is far less.
+const (
+	linesPerSecond = 100
+	linesAtOnce    = 2000
+)
+
+func newErrorLog(log *slog.Logger, groupNews func()) *errorLog {
+	return &errorLog{log: log, groupNews: groupNews, limit: rate.NewLimiter(linesPerSecond, linesAtOnce)}
 }
 
 var errorLine = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\S+) \d+ \[(\w+)\] \[(MY-\d+)\] \[\w+\] (.*)$`)
@@ -32,25 +50,24 @@ func (e *errorLog) read(r io.Reader) {
 	for lines.Scan() {
 		e.line(lines.Text())
 	}
+	e.tellLeftOut()
 	_, _ = io.Copy(io.Discard, r) // a line beyond all measure must not block mysqld
 }
 
 func (e *errorLog) line(text string) {
 	m := errorLine.FindStringSubmatch(text)
+	e.noteSpace(text)
 	if m == nil {
 		if strings.TrimSpace(text) != "" {
-			e.log.Info(text, "source", "mysqld")
-			e.noteSpace(text)
+			e.forward(slog.NewRecord(time.Now(), slog.LevelInfo, text, 0))
 		}
 		return
 	}
 	level := map[string]slog.Level{"ERROR": slog.LevelError, "Warning": slog.LevelWarn}[m[2]]
 	if ts, err := time.Parse(time.RFC3339Nano, m[1]); err == nil {
 		r := slog.NewRecord(ts, level, m[4], 0)
-		r.Add("source", "mysqld", "code", m[3])
-		if h := e.log.Handler(); h.Enabled(context.Background(), level) {
-			_ = h.Handle(context.Background(), r)
-		}
+		r.Add("code", m[3])
+		e.forward(r)
 	}
 	if e.groupNews != nil && strings.HasPrefix(m[4], "Plugin group_replication reported") {
 		e.groupNews()
@@ -58,7 +75,26 @@ func (e *errorLog) line(text string) {
 	if m[2] == "ERROR" {
 		e.note(m[4])
 	}
-	e.noteSpace(text)
+}
+
+// forward logs a line as ours, as long as they are not too many.
+func (e *errorLog) forward(r slog.Record) {
+	if !e.limit.Allow() {
+		e.leftOut++
+		return
+	}
+	e.tellLeftOut()
+	r.Add("source", "mysqld")
+	if h := e.log.Handler(); h.Enabled(context.Background(), r.Level) {
+		_ = h.Handle(context.Background(), r)
+	}
+}
+
+func (e *errorLog) tellLeftOut() {
+	if e.leftOut > 0 {
+		e.log.Warn("mysqld writes its error log faster than it is passed on", "leftOut", e.leftOut, "linesPerSecond", linesPerSecond)
+		e.leftOut = 0
+	}
 }
 
 func (e *errorLog) note(message string) {

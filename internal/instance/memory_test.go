@@ -1,11 +1,15 @@
 package instance
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,7 +166,7 @@ func TestAVolumeThatCannotBeUsedIsTriedAgain(t *testing.T) {
 }
 
 func TestErrorLogLines(t *testing.T) {
-	e := &errorLog{log: newLogger(&testLog{t: t, name: "mysqld"}, "info")}
+	e := newErrorLog(newLogger(newJournal(t).of("mysqld"), "info"), nil)
 	for _, line := range []string{
 		"2026-11-21T03:00:05.194570Z 0 [ERROR] [MY-000067] [Server] unknown variable 'x=12'.",
 		"2026-11-21T03:00:05.194584Z 0 [Warning] [MY-010119] [Server] something",
@@ -176,5 +180,28 @@ func TestErrorLogLines(t *testing.T) {
 	e.line("2026-11-21T03:00:05Z 0 [ERROR] [MY-012640] [InnoDB] Error number 28 means 'No space left on device'")
 	if _, full := e.last(); !full {
 		t.Error("a full disk was not noticed")
+	}
+}
+
+// mysqld without its files writes the same errors for ever, as fast as it can.
+func TestAFloodOfErrorsIsLeftOut(t *testing.T) {
+	var out bytes.Buffer
+	e := newErrorLog(newLogger(&out, "info"), nil)
+	const lines = 100_000
+	flood := strings.Repeat("2026-11-21T03:00:05.194570Z 0 [ERROR] [MY-012592] [InnoDB] Operating system error number 9 in a file operation.\n", lines)
+	e.read(strings.NewReader(flood + "2026-11-21T03:00:06Z 0 [ERROR] [MY-012640] [InnoDB] Error number 28 means 'No space left on device'\n"))
+	forwarded := strings.Count(out.String(), "MY-012592")
+	told := regexp.MustCompile(`"leftOut":(\d+)`).FindAllStringSubmatch(out.String(), -1)
+	leftOut := 0
+	for _, m := range told {
+		n, err := strconv.Atoi(m[1])
+		must(t, err)
+		leftOut += n
+	}
+	if forwarded < linesAtOnce || forwarded > lines/2 || forwarded+leftOut < lines {
+		t.Errorf("of %d lines %d are passed on, and %d said to be left out", lines, forwarded, leftOut)
+	}
+	if last, full := e.last(); !full || !strings.Contains(last, "No space left") {
+		t.Errorf("what matters in the flood is lost: %q, full %t", last, full)
 	}
 }

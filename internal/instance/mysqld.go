@@ -185,7 +185,7 @@ func (m *manager) spawn(args ...string) (*process, error) {
 }
 
 func (m *manager) newErrorLog() *errorLog {
-	return &errorLog{log: m.log, groupNews: func() { poke(m.news) }}
+	return newErrorLog(m.log, func() { poke(m.news) })
 }
 
 // mayStart tells what forbids to start a mysqld; m.spawning is held.
