@@ -93,7 +93,7 @@ func TestAChangedPasswordIsFollowed(t *testing.T) {
 	one := w.start(1)
 	w.bootstrap(one)
 	for began := time.Now(); one.remembers().Accounts == ""; <-time.After(50 * time.Millisecond) {
-		if time.Since(began) > 15*time.Second {
+		if time.Since(began) > patience {
 			t.Fatal("it does not look at the Secrets")
 		}
 	}
@@ -101,7 +101,7 @@ func TestAChangedPasswordIsFollowed(t *testing.T) {
 	w.write(filepath.Join(w.dir, "secrets/control/password"), "another-password")
 	w.write(filepath.Join(w.dir, "secrets/app/password"), "another-app-password")
 	for began := time.Now(); one.remembers().Accounts == before; <-time.After(50 * time.Millisecond) {
-		if time.Since(began) > 15*time.Second {
+		if time.Since(began) > patience {
 			t.Fatal("it does not follow the Secrets")
 		}
 	}
@@ -200,7 +200,7 @@ func TestRotatedCertificatesAreShownOnBothInterfaces(t *testing.T) {
 	w.write(one.opt.Dirs.cert(), cert)
 	for _, port := range ports {
 		for began := time.Now(); w.servedCertificate(one, port) == before; <-time.After(100 * time.Millisecond) {
-			if time.Since(began) > 20*time.Second {
+			if time.Since(began) > patience {
 				t.Fatalf("at port %d the former certificate is still shown", port)
 			}
 		}

@@ -38,7 +38,7 @@ func (w *world) app(n *node) *sql.DB {
 
 func (w *world) exec(db *sql.DB, statement string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if _, err := db.ExecContext(ctx, statement); err != nil {
 		w.t.Fatalf("%s: %v", statement, err)
@@ -49,7 +49,7 @@ func (w *world) exec(db *sql.DB, statement string) {
 func (w *world) awaitRows(db *sql.DB, want int) {
 	w.t.Helper()
 	var got int
-	for began := time.Now(); time.Since(began) < 10*time.Second; <-time.After(10 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < patience; <-time.After(10 * time.Millisecond) {
 		if err := db.QueryRow("SELECT COUNT(*) FROM t").Scan(&got); err == nil && got == want {
 			return
 		}

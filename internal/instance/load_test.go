@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -100,7 +101,7 @@ func (ws *writers) awaitMore(n int) {
 	ws.w.t.Helper()
 	want := ws.count() + n
 	for began := time.Now(); ws.count() < want; <-time.After(5 * time.Millisecond) {
-		if time.Since(began) > 20*time.Second {
+		if time.Since(began) > patience {
 			ws.w.t.Fatal("writes do not go on")
 		}
 	}
@@ -309,14 +310,11 @@ func TestAPartOfATransactionHoldsUpNobody(t *testing.T) {
 	db := w.app(n[0])
 	w.exec(db, "CREATE TABLE big (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(8000) CHARACTER SET ascii)")
 	w.exec(db, "INSERT INTO big (v) VALUES (REPEAT('a', 8000))")
-	for range 14 {
+	for range 12 {
 		w.exec(db, "INSERT INTO big (v) SELECT v FROM big")
 	}
 	go func() { _, _ = db.Exec("UPDATE big SET v = REPEAT('b', 8000)") }()
-	for _, replica := range n[1:] {
-		w.awaitPart(w.rootOf(replica))
-	}
-	must(t, n[0].proc().handle.Signal(syscall.SIGSTOP)) // no more is sent, before it dies
+	w.stopInside(n[0].proc(), w.rootOf(n[1]), w.rootOf(n[2])) // no more is sent, before it dies
 	for _, replica := range n[1:] {
 		w.order(replica, control.VerbFreezeIO, control.Order{Epoch: w.epoch() + 1})
 		if !w.holdsPart(w.rootOf(replica)) {
@@ -362,7 +360,7 @@ func (w *world) rootOf(n *node) *sql.DB {
 // received as a whole.
 func (w *world) holdsPart(root *sql.DB) bool {
 	var part bool
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	must(w.t, root.QueryRowContext(ctx, `SELECT COALESCE(MAX(c.PROCESSING_TRANSACTION <> '' AND
 		NOT GTID_SUBSET(c.PROCESSING_TRANSACTION, r.RECEIVED_TRANSACTION_SET)), 0)
@@ -371,10 +369,19 @@ func (w *world) holdsPart(root *sql.DB) bool {
 	return part
 }
 
-func (w *world) awaitPart(root *sql.DB) {
-	for began := time.Now(); !w.holdsPart(root); <-time.After(time.Millisecond) {
-		if time.Since(began) > 20*time.Second {
+// stopInside stops a source when each replica has a part of a large transaction. It runs
+// for a moment at a time, so that the end of the transaction does not come while the
+// replicas are asked, however slow that is.
+func (w *world) stopInside(source *process, replicas ...*sql.DB) {
+	w.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(5 * time.Millisecond) {
+		must(w.t, source.handle.Signal(syscall.SIGSTOP))
+		if !slices.ContainsFunc(replicas, func(r *sql.DB) bool { return !w.holdsPart(r) }) {
+			return
+		}
+		if time.Now().After(deadline) {
 			w.t.Fatal("no large transaction is being received")
 		}
+		must(w.t, source.handle.Signal(syscall.SIGCONT))
 	}
 }

@@ -84,7 +84,7 @@ func threeMembers(t *testing.T) (*world, []*node) {
 // elected waits until one of the others is primary, and does what the operator does.
 func (w *world) elected(others ...*node) *node {
 	w.t.Helper()
-	for began := time.Now(); time.Since(began) < 40*time.Second; <-time.After(5 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < patience; <-time.After(5 * time.Millisecond) {
 		for _, n := range others {
 			if g := n.report().Server; g != nil && g.Group != nil && g.Group.State == core.MemberOnline && g.Group.Role == core.MemberPrimary && g.Group.HasQuorum() {
 				w.awaitRole(n, core.MemberPrimary)
@@ -241,11 +241,14 @@ func TestAMemberThatIsBackLetsClientsInAgain(t *testing.T) {
 	must(t, n[2].proc().handle.Signal(syscall.SIGSTOP))
 	w.await(n[0], "a group of two", func(r core.Report) bool { return len(r.Server.Group.Members) == 2 })
 	must(t, n[2].proc().handle.Signal(syscall.SIGCONT))
-	w.await(n[2], "expelled, and offline", func(core.Report) bool { // whoever asks is thrown out, too
-		is, err := offline()
-		return is && err == nil
+	w.await(n[2], "expelled", func(r core.Report) bool { // and for seconds, until it may join again
+		return r.Server != nil && r.Server.Group != nil && r.Server.Group.State != core.MemberOnline
 	})
 	w.awaitRole(n[2], core.MemberSecondary)
+	const wentOffline = "SELECT COUNT(*) FROM performance_schema.error_log WHERE error_code = 'MY-013486'"
+	if times := 0; w.rootOf(n[2]).QueryRow(wentOffline).Scan(&times) != nil || times == 0 {
+		t.Error("it kept no clients out when it was expelled")
+	}
 	if is, err := offline(); is || err != nil {
 		t.Error(err, "it keeps clients out although it is a member again")
 	}

@@ -6,11 +6,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,6 +33,7 @@ type world struct {
 	port  int
 	kube  *fakeKube
 	ca    *authority
+	log   *journal
 	nodes map[string]*node
 }
 
@@ -42,6 +45,10 @@ type node struct {
 }
 
 var nextPort atomic.Int32
+
+// patience is for what takes as long as the machine takes. What has a limit as a property
+// of the product is held to that instead.
+const patience = 40 * time.Second
 
 // newWorld needs the files of a MySQL image.
 func newWorld(t *testing.T, edit func(*v1alpha1.Cluster)) *world {
@@ -60,7 +67,7 @@ func newWorld(t *testing.T, edit func(*v1alpha1.Cluster)) *world {
 	if edit != nil {
 		edit(c)
 	}
-	w := &world{t: t, dir: dir, root: root, port: 23306 + 10*int(nextPort.Add(1)), ca: newAuthority(t),
+	w := &world{t: t, dir: dir, root: root, port: 23306 + 10*int(nextPort.Add(1)), ca: newAuthority(t), log: newJournal(t),
 		kube: &fakeKube{cluster: c, changed: make(chan struct{})}, nodes: map[string]*node{}}
 	for name, keys := range map[string]map[string]string{
 		"root":        {"username": "root", "password": "root-password"},
@@ -111,7 +118,7 @@ func (w *world) start(n int) *node {
 		Namespace: "ns", Cluster: "db", Instance: name, PodUID: "pod-" + name, Node: "node-" + name, ServerID: uint32(100 + n),
 		Dirs: d, MySQLPort: w.port, ControlPort: w.port + 1, ProbePort: w.port + 2, MetricsPort: w.port + 3, AdminPort: w.port + 4,
 		GroupLocal: w.groupAddress(name), GroupAddress: w.groupAddress,
-		PodIP: host(name), Listen: host(name), Peer: host, Kubernetes: w.kube, Log: &testLog{t: w.t, name: name}, LogLevel: "debug",
+		PodIP: host(name), Listen: host(name), Peer: host, Kubernetes: w.kube, Log: w.log.of(name), LogLevel: "debug",
 		Mysqld: []string{w.root + "/lib64/ld-linux-x86-64.so.2", "--library-path", lib, w.root + "/usr/sbin/mysqld"},
 		Settings: map[string]string{"user": "root", "basedir": w.root + "/usr", "lc_messages_dir": w.root + "/usr/share/mysql",
 			"character_sets_dir": w.root + "/usr/share/mysql/charsets", "plugin_dir": w.root + "/usr/lib/mysql/plugin",
@@ -157,7 +164,7 @@ func (n *node) report() core.Report {
 // await waits until a report is as wished.
 func (w *world) await(n *node, what string, ok func(core.Report) bool) core.Report {
 	w.t.Helper()
-	deadline := time.After(40 * time.Second)
+	deadline := time.After(patience)
 	for {
 		s, changed := n.m.snapshot(time.Now())
 		if ok(s.Report) {
@@ -176,7 +183,7 @@ func (w *world) await(n *node, what string, ok func(core.Report) bool) core.Repo
 func (w *world) awaitListening(n *node, port int) {
 	w.t.Helper()
 	address := net.JoinHostPort(n.opt.Listen, strconv.Itoa(port))
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
@@ -241,7 +248,7 @@ func (w *world) bootstrap(n *node) {
 func (w *world) awaitPrimary(n *node, epoch int64) {
 	w.t.Helper()
 	w.await(n, fmt.Sprintf("writable in epoch %d", epoch), func(r core.Report) bool { return r.WritableEpoch == epoch })
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(patience)
 	for w.kube.get().Status.CurrentPrimary != n.opt.Instance {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("%s did not publish itself", n.opt.Instance)
@@ -276,15 +283,47 @@ func (w *world) awaitFollowing(n *node) {
 
 func (w *world) epoch() int64 { return w.kube.get().Status.PrimaryEpoch }
 
-// testLog shows a manager's log when a test fails or is verbose.
+// journal is what all managers of a test log, in order. It is shown when the test has
+// failed, after the reason; what is verbose shows it at once.
+type journal struct {
+	t     *testing.T
+	mu    sync.Mutex
+	lines []string
+}
+
+// shownLines is so many that an output with the tails of several tests can be read.
+const shownLines = 150
+
+func newJournal(t *testing.T) *journal {
+	j := &journal{t: t}
+	t.Cleanup(func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if t.Failed() {
+			t.Logf("the last of %d lines:\n%s", len(j.lines), strings.Join(j.lines[max(0, len(j.lines)-shownLines):], "\n"))
+		}
+	})
+	return j
+}
+
+// of is the log of one manager.
+func (j *journal) of(name string) io.Writer { return &testLog{journal: j, name: name} }
+
 type testLog struct {
-	t    *testing.T
+	*journal
 	name string
 }
 
 func (l *testLog) Write(p []byte) (int, error) {
-	defer func() { _ = recover() }() // the test may have ended
-	l.t.Logf("%s %s", l.name, bytes.TrimSpace(p))
+	line := fmt.Sprintf("%s %s", l.name, bytes.TrimSpace(p))
+	if testing.Verbose() {
+		defer func() { _ = recover() }() // the test may have ended
+		l.t.Log(line)
+		return len(p), nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, line)
 	return len(p), nil
 }
 
