@@ -22,15 +22,16 @@ func (d *decision) recoverQuorum() {
 	if d.isRecovering() || !d.Cluster.Group.ForceQuorum {
 		return
 	}
+	heirs, stranger := quorate(d.heirs()), d.stranger()
 	switch {
 	case !d.g.Bootstrapped:
 		d.refuse(core.RefusalQuorumPresent, "there is no group yet whose quorum could be lost")
 	case d.seen.agreed:
 		d.refuse(core.RefusalQuorumPresent, fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online))
-	case len(quorate(d.heirs())) > 0:
-		d.takeAsItIs(quorate(d.heirs()))
-	case d.strangers() != "":
-		d.refuse(core.RefusalSplitBrain, d.strangers()+" was left out by the last recovery, and is online in a group of its own that has a quorum; those whom the group went on with are not, and may have acknowledged writes since. Bring them back, and stop the Pods of those who were left out; or, if they are gone for good, delete their Pods and PersistentVolumeClaims, and ask again")
+	case len(heirs) > 0:
+		d.takeAsItIs(heirs)
+	case stranger != "":
+		d.refuse(core.RefusalSplitBrain, stranger+" was left out by the last recovery, and is online in a group of its own that has a quorum; those whom the group went on with are not, and may have acknowledged writes since. Bring them back, and stop the Pods of those who were left out; or, if they are gone for good, delete their Pods and PersistentVolumeClaims, and ask again")
 	default:
 		d.recoverFrom(d.survivors())
 	}
@@ -125,9 +126,9 @@ func isQuorate(in *core.Instance) bool {
 	return known && v.State == core.MemberOnline && v.HasQuorum()
 }
 
-// strangers names one who is online in a group with a quorum, and from whom the group
+// stranger names one who is online in a group with a quorum, and from whom the group
 // may not go on.
-func (d *decision) strangers() string {
+func (d *decision) stranger() string {
 	for i := range d.Instances {
 		if in := &d.Instances[i]; isQuorate(in) {
 			return in.Name
