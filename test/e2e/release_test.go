@@ -25,7 +25,7 @@ const giveWayLimit = 5 * time.Second
 func (w *world) managersReplacedInPlace() {
 	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p", `{"spec":{"inPlaceInstanceManagerUpdates":true}}`)
 	w.healthy(time.Minute)
-	before, view := w.lives(), w.cluster().Status.GroupReplication
+	before, view, managers := w.lives(), w.cluster().Status.GroupReplication, w.managers()
 	w.t.Cleanup(func() {
 		if w.t.Failed() { // the tests that follow want the release they know
 			_ = bed.Install(w.ctx, testbed.OperatorImage, testbed.MySQLImage)
@@ -36,12 +36,12 @@ func (w *world) managersReplacedInPlace() {
 		func(ctx context.Context) error { return bed.Release(ctx, "localhost/cnmsql/operator:next") },
 		func(ctx context.Context) error { return bed.Install(ctx, testbed.OperatorImage, testbed.MySQLImage) },
 	} {
-		old := w.binaries()
+		old := w.binaries(managers)
 		if err := release(w.ctx); err != nil {
 			w.t.Fatal(err)
 		}
 		begun := time.Now()
-		w.awaitOtherBinaries(old)
+		w.awaitOtherBinaries(managers, old)
 		w.t.Logf("all managers were replaced %s after the operator was there", time.Since(begun))
 		w.healthy(time.Minute)
 	}
@@ -69,11 +69,21 @@ func (w *world) lives() map[string]string {
 	return out
 }
 
-// binaries tells by instance which file its manager runs from.
-func (w *world) binaries() map[string]string {
-	out := map[string]string{}
+// managers tells by instance which process its manager is. It stays that while its binary
+// is replaced; only its name does not.
+func (w *world) managers() map[string]int {
+	out := map[string]int{}
 	for _, name := range w.cluster().Status.InstanceNames {
-		file, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", w.pid(name, "cnmsql")))
+		out[name] = w.pid(name, "cnmsql")
+	}
+	return out
+}
+
+// binaries tells by instance which file its manager runs from.
+func (w *world) binaries(managers map[string]int) map[string]string {
+	out := map[string]string{}
+	for name, pid := range managers {
+		file, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -82,10 +92,10 @@ func (w *world) binaries() map[string]string {
 	return out
 }
 
-func (w *world) awaitOtherBinaries(old map[string]string) {
+func (w *world) awaitOtherBinaries(managers map[string]int, old map[string]string) {
 	w.t.Helper()
 	err := wait.PollUntilContextTimeout(w.ctx, 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
-		for name, file := range w.binaries() {
+		for name, file := range w.binaries(managers) {
 			if file == old[name] {
 				return false, nil
 			}
@@ -93,7 +103,7 @@ func (w *world) awaitOtherBinaries(old map[string]string) {
 		return true, nil
 	})
 	if err != nil {
-		w.t.Fatalf("the managers run from %v: %v", w.binaries(), err)
+		w.t.Fatalf("the managers run from %v: %v", w.binaries(managers), err)
 	}
 }
 
