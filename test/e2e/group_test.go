@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
@@ -451,14 +453,36 @@ func (w *world) twoOfFiveLost() {
 	l.sameEverywhere()
 }
 
-// majorityCutOff: what is left waits, and goes on by itself when the others are back.
+// majorityCutOff: what is left waits, and goes on by itself when the others are back. Each
+// member has asked for the others' expulsion meanwhile, which mysqld carries out when there is
+// a majority again, and tells those concerned some seconds later.
 func (w *world) majorityCutOff() {
 	l := w.startWriting()
 	lost := w.losesMajority()
 	w.heals(lost)
 	l.ackedAfter(time.Now(), time.Minute)
 	w.eventSays("QuorumRestored")
-	w.healthy(3 * time.Minute)
+	w.staysHealthy(10*time.Second, 3*time.Minute)
 	l.stopAndLoseNothing()
 	l.sameEverywhere()
+}
+
+// staysHealthy waits until the cluster has been healthy, in one view of its group, for so
+// long.
+func (w *world) staysHealthy(long, within time.Duration) {
+	w.t.Helper()
+	since, view := time.Now(), ""
+	err := wait.PollUntilContextTimeout(w.ctx, 200*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {
+		c, err := bed.Get(ctx, w.key)
+		if err != nil {
+			return false, err
+		}
+		if now := c.Status.GroupReplication.ViewID; now != view || !testbed.Healthy(c) {
+			since, view = time.Now(), now
+		}
+		return time.Since(since) >= long, nil
+	})
+	if err != nil {
+		w.t.Fatalf("it was not healthy for %s: %v", long, err)
+	}
 }
