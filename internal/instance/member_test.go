@@ -182,6 +182,30 @@ func TestALostQuorumIsForcedAndALostGroupMadeAnew(t *testing.T) {
 	w.remadeByOneThatLooksForIt(w.barredUntilAdmitted(1), n[2])
 }
 
+// Two of four are left: one goes on with the other.
+func TestAQuorumIsForcedWithAnotherSurvivor(t *testing.T) {
+	w := newGroup(t, 4)
+	n := []*node{w.start(1), w.start(2), w.start(3), w.start(4)}
+	w.madeBy(n[0])
+	w.exec(w.app(n[0]), "CREATE TABLE t (id INT PRIMARY KEY)")
+	for i, joins := range n[1:] {
+		w.joinGroup(joins, n[i])
+	}
+	w.crashManager(n[0])
+	w.crashManager(n[1])
+	for _, left := range n[2:] {
+		w.await(left, "without a quorum", func(r core.Report) bool {
+			return r.Server != nil && r.Server.Group.State == core.MemberOnline && !r.Server.Group.HasQuorum()
+		})
+	}
+	w.order(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3", "db-4"}})
+	w.elected(n[2:]...)
+	w.exec(w.app(w.nodes[w.kube.get().Status.CurrentPrimary]), "INSERT INTO t VALUES (1)")
+	for _, left := range n[2:] {
+		w.awaitRows(w.app(left), 1)
+	}
+}
+
 // remadeByOneThatLooksForIt: the last other member dies while this one is about to join it.
 func (w *world) remadeByOneThatLooksForIt(n, last *node) {
 	w.t.Helper()
