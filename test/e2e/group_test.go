@@ -453,9 +453,8 @@ func (w *world) twoOfFiveLost() {
 	l.sameEverywhere()
 }
 
-// majorityCutOff: what is left waits, and goes on by itself when the others are back. Each
-// member has asked for the others' expulsion meanwhile, which mysqld carries out when there is
-// a majority again, and tells those concerned some seconds later.
+// majorityCutOff: what is left waits, and goes on by itself when the others are back. mysqld
+// may expel some of them all the same, seconds after all were well.
 func (w *world) majorityCutOff() {
 	l := w.startWriting()
 	lost := w.losesMajority()
