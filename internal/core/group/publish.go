@@ -97,10 +97,13 @@ func (d *decision) blockLost() {
 // member that has just joined may be the one that is missing.
 const unknownPatience = 3 * time.Second
 
+// A quorum that was lost stays so until it is seen again.
 func (d *decision) sayUnknown(why string) {
 	d.Plan.Memory.Unknown = d.Observation.Memory.Unknown.Or(d.Status.Epoch, d.Now)
 	until := d.Plan.Memory.Unknown.At.Add(unknownPatience)
-	if d.Now.Before(until) {
+	was := d.Cluster.Status
+	toldLost := was.Phase == core.PhaseBlocked && (was.Diagnosis == core.GroupQuorumLost || was.Diagnosis == core.GroupUnknown)
+	if d.Now.Before(until) && !toldLost {
 		d.Say(why)
 		d.RecheckAt(until)
 		return
