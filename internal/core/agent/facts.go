@@ -184,6 +184,23 @@ type Position struct {
 	SeenEpoch int64
 	// InGroup: it is an online member of a group.
 	InGroup bool
+	// LackingSince is since when each answer has lacked something of Mine; zero when this
+	// one lacks nothing. See After.
+	LackingSince time.Time
+}
+
+// After notes what was known before. A transaction of a group may be executed here before
+// it is on the primary, for a moment.
+func (p *Position) After(before *Position) {
+	lacks := func(p *Position) bool { return !p.Executed.Contains(p.Mine) }
+	switch {
+	case !lacks(p):
+		p.LackingSince = time.Time{}
+	case before != nil && before.Instance == p.Instance && before.Epoch == p.Epoch && lacks(before):
+		p.LackingSince = before.LackingSince
+	default:
+		p.LackingSince = p.At
+	}
 }
 
 // Timings of decisions.

@@ -66,8 +66,11 @@ type MemberFacts struct {
 const (
 	// joinRetry is the pause before a member tries to join again.
 	joinRetry = 3 * time.Second
-	// groupRefresh is when a primary that was in no group is asked again.
+	// groupRefresh is when a primary that was in no group, or lacked something, is asked
+	// again, and lackingLimit how long it may lack what a member holds: it commits what the
+	// group has received as soon as its volume lets it.
 	groupRefresh = time.Second
+	lackingLimit = 4 * time.Second
 	// ReliefWait is how long a primary that is being stopped waits to be
 	// relieved before it leaves, and has the group elect another.
 	ReliefWait = 5 * time.Second
@@ -211,7 +214,13 @@ func leaveOnWish(f *Facts) (Decision, bool) {
 	case isIn(f.view()):
 		return say(core.Running, "Leaving", "leaves the group", LeaveGroup{Why: "the operator asked for it"})
 	}
-	return say(core.Running, "Left", fmt.Sprintf("stays out of the group below epoch %d", f.FrozenBelow))
+	d, _ := say(core.Running, "Left", fmt.Sprintf("stays out of the group below epoch %d", f.FrozenBelow))
+	if primary := f.Cluster.CurrentPrimary; primary != "" && primary != f.Me && !f.Cluster.Group.Barred {
+		pos := f.memberPosition(primary)
+		d.Errant, _ = pos.errant()
+		d.Actions = f.askMember(primary, pos, positionRefresh)
+	}
+	return d, true
 }
 
 // inGroup: nothing is left to do for a member, but that sessions of its former role
@@ -288,10 +297,7 @@ func joinExisting(f *Facts) (Decision, bool) {
 		return say(core.Running, "AwaitingGroup", "waits until the group has elected a primary that can be asked for its position")
 	}
 	pos := f.memberPosition(primary)
-	var ask []Action
-	if !f.Asking {
-		ask = []Action{AskPrimary{Instance: primary, Epoch: f.Cluster.Epoch}}
-	}
+	ask := f.askMember(primary, pos, 0)
 	if pos == nil {
 		message := "asks " + primary + " for its position before joining"
 		if f.AskFailed != "" {
@@ -301,17 +307,15 @@ func joinExisting(f *Facts) (Decision, bool) {
 	}
 	if !pos.InGroup { // joining takes mysqld a minute when nobody is there, and what this one holds is no measure
 		d, _ := say(core.Running, "AwaitingGroup", "waits until there is a group to join: "+primary+" was its primary, and is in none")
-		if f.Now.Sub(pos.At) > groupRefresh {
-			d.Actions = ask
-		}
+		d.Actions = f.askMember(primary, pos, groupRefresh)
 		return d, true
 	}
-	if errant := pos.Mine.Subtract(pos.Executed); !errant.IsEmpty() {
+	switch errant, lacks := pos.errant(); {
+	case lacks && errant.IsEmpty():
+		return say(core.Running, "AskingPrimary", "holds transactions that "+primary+" does not, and asks again: it may get them in a moment", f.askMember(primary, pos, groupRefresh)...)
+	case lacks:
 		d, _ := say(core.Running, "Diverged", fmt.Sprintf("holds transactions that the group lacks: %s; it is kept out of the group and of every Service, and its data is kept", errant.Abbreviate(4)))
-		d.Errant = errant
-		if f.Now.Sub(pos.At) > positionRefresh {
-			d.Actions = ask
-		}
+		d.Errant, d.Actions = errant, f.askMember(primary, pos, positionRefresh)
 		return d, true
 	}
 	if slices.Contains(f.Cluster.Diverged, f.Me) {
@@ -338,6 +342,26 @@ func barred(f *Facts) (Decision, bool) {
 	d, _ := say(core.Running, "Diverged", fmt.Sprintf("the group went on without it, and it holds transactions from before that the others had not received: %s; it is kept out of the group and of every Service, and its data is kept", errant.Abbreviate(4)))
 	d.Errant = errant
 	return d, true
+}
+
+// askMember asks the primary for its position, if the one that is known is old.
+func (f *Facts) askMember(primary string, known *Position, old time.Duration) []Action {
+	if f.Asking || known != nil && f.Now.Sub(known.At) < old {
+		return nil
+	}
+	return []Action{AskPrimary{Instance: primary, Epoch: f.Cluster.Epoch}}
+}
+
+// errant is what the primary lacks for good, as far as one can tell, of what this instance
+// holds; lacks is whether it lacks anything at this moment.
+func (p *Position) errant() (errant gtid.Set, lacks bool) {
+	if p == nil || !p.InGroup || p.Executed.Contains(p.Mine) {
+		return gtid.Set{}, false
+	}
+	if p.LackingSince.IsZero() || p.At.Sub(p.LackingSince) < lackingLimit {
+		return gtid.Set{}, true
+	}
+	return p.Mine.Subtract(p.Executed), true
 }
 
 // memberPosition is what the primary holds, if it is known well enough.

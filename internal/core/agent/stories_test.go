@@ -33,7 +33,7 @@ import (
 //	                       away vouched was-fenced writable lease donor restart problem terminating asking received
 //	mysqld k=v …           up accepted answers stalled may-write ended failures login
 //	server k=v …           executed retrieved source io sql sqlerror ioerror gives-acks requires-acks clients; none
-//	position k=v …         of db-2: mine executed purged seen grouped; none
+//	position k=v …         of db-2: mine executed lacking purged seen grouped; none
 //	pass 3s                time goes by; the lease is renewed, unless away
 //	vouch db-2 3           a primary asks for a vouch in an epoch
 func TestStories(t *testing.T) {
@@ -370,6 +370,8 @@ func (s *story) position(key, value string) bool {
 		p.Instance = value
 	case "mine":
 		p.Mine = set(value)
+	case "lacking":
+		p.LackingSince = p.At.Add(-time.Duration(number(value)) * time.Second)
 	case "executed":
 		p.Executed = set(value)
 	case "purged":
