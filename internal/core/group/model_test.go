@@ -2,12 +2,12 @@ package group
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/core/draft"
 	"cnmsql.co/internal/gtid"
 )
@@ -22,10 +22,10 @@ type instance struct {
 	manager core.Binary
 	version string // of its mysqld
 
-	up       bool // mysqld runs
-	starting bool // and does not answer yet
-	joined   bool // since it was started
-	was      bool // a member of a group that is known to be made
+	up       bool   // mysqld runs
+	starting bool   // and does not answer yet
+	joined   bool   // since it was started
+	of       string // the group that its data was a member of
 	data     core.DataState
 	executed gtid.Set
 	// content tells which transaction the instance holds under a number; the executed set
@@ -36,10 +36,14 @@ type instance struct {
 	removed  bool // a clone has removed its data, and did not end
 	frozen   int64
 	// state is another than ONLINE that the member is in; "" if it is in none.
-	state    core.MemberState
-	part     int  // of the network
-	deaf     bool // the operator cannot hear its manager
-	stopping bool
+	state  core.MemberState
+	part   int  // of the network
+	deaf   bool // the operator cannot hear its manager
+	blind  bool // its manager cannot hear the API server
+	held   bool // mysqld cannot be started
+	idle   bool // its manager does nothing
+	doomed doom
+	m      manager
 	// stale is the view of a member that was expelled without knowing it; lie is what
 	// it says whatever is true.
 	stale []string
@@ -56,12 +60,18 @@ type world struct {
 	view    []string
 	primary string
 	changes int
-	slow    bool   // the group does not hand over when it is asked to
-	mysql   string // version of Pods that are made
+	slow    bool // the group does not hand over when it is asked to
+	// diligence is how many steps a manager takes at a time, rejoins whether mysqld comes back
+	// by itself, and made is told when somebody makes the group.
+	diligence func() int
+	rejoins   func() bool
+	made      func(by *instance, anew bool)
+	mut       mutation
+	mysql     string // version of Pods that are made
 }
 
 func newWorld(instances int) *world {
-	return &world{now: time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC), cluster: core.Cluster{Name: "c", Wanted: instances,
+	return &world{diligence: func() int { return 20 }, rejoins: func() bool { return false }, made: func(*instance, bool) {}, now: time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC), cluster: core.Cluster{Name: "c", Wanted: instances,
 		SwitchoverLimit: time.Minute, Group: &core.Group{WishedName: "g-1"}}, mysql: "9.7.4"}
 }
 
@@ -118,20 +128,24 @@ func (in *instance) take(from *instance) {
 			in.hold(number, what)
 		}
 	}
+	in.executed = in.executed.Union(from.executed.Without(groupUUID)) // what was written beside the group, and is its own by now
 }
+
+// groupUUID is the source of the transactions of the group.
+const groupUUID = "11111111-1111-1111-1111-111111111111"
 
 func (in *instance) hold(number, what int) {
 	if in.content == nil {
 		in.content = map[int]int{}
 	}
 	in.content[number] = what
-	in.executed = in.executed.Union(gtid.MustParse(fmt.Sprintf("11111111-1111-1111-1111-111111111111:%d", number)))
+	in.executed = in.executed.Union(gtid.MustParse(fmt.Sprintf("%s:%d", groupUUID, number)))
 }
 
 // become gives the group another view.
 func (w *world) become(view []string) {
 	for _, name := range w.view {
-		if in := w.get(name); in != nil && in.up && !slices.Contains(view, name) {
+		if in := w.get(name); in != nil && in.joined && !slices.Contains(view, name) {
 			in.stale = w.view
 		}
 	}
@@ -187,9 +201,6 @@ func (w *world) hasQuorum() bool {
 
 // says is an instance's own view.
 func (w *world) says(in *instance) *core.GroupView {
-	if in.lie != nil {
-		return in.lie
-	}
 	if in.state == core.MemberError { // it sees nobody else
 		return &core.GroupView{State: core.MemberError, Members: []core.ViewMember{{Host: in.name + ".ns.svc", UUID: "uuid-" + in.name, State: core.MemberError}}, Received: in.received}
 	}
@@ -254,50 +265,22 @@ func (w *world) observe() core.Observation {
 }
 
 func (w *world) report(in *instance) core.Report {
-	r := core.Report{Instance: in.name, PodUID: in.pod.UID, State: core.Stopped, Manager: in.manager, Data: in.data, FrozenBelow: in.frozen, Terminating: in.stopping}
-	if !in.up {
-		return r
-	}
-	if in.starting {
-		r.State = core.Recovering
-		return r
-	}
-	r.State = core.Running
-	if in.data == core.DataScratch {
-		r.State = core.AwaitingClone
-	}
-	if slices.Contains(w.cluster.Status.Fenced, in.name) && !w.isMember(in.name) {
-		r.State = core.Fenced
-	}
-	r.Server = &core.Server{UUID: "uuid-" + in.name, Executed: in.executed.Union(in.errant), Group: w.says(in), DataRemoved: in.removed}
-	if w.hasQuorum() { // there is a primary with which it compares itself
-		r.Errant = in.errant
+	f := w.facts(in)
+	d := agent.Decide(f)
+	r := core.Report{Instance: in.name, PodUID: in.pod.UID, State: d.State, Reason: d.Reason, Message: d.Message, Errant: d.Errant, Manager: in.manager, Data: in.data,
+		VolumeLocked: true, SeenEpoch: in.m.seen, FrozenBelow: in.frozen, Terminating: !in.m.stopping.IsZero(), Server: f.Server}
+	if f.Server != nil {
+		r.Server.Group = w.tells(in)
 	}
 	return r
 }
 
-// manage is what the managers do by themselves.
-func (w *world) manage() {
-	s := w.cluster.Status
-	for _, in := range w.all {
-		in.was = in.was || in.joined && s.Group != nil && s.Group.Bootstrapped
-		in.pod.Ready = in.up && w.isMember(in.name) && in.stale == nil && w.says(in).State == core.MemberOnline
-		wanted := in.up && in.state != core.MemberError && in.pod.Exists && in.data == core.DataPopulated && in.errant.IsEmpty() && !in.stopping &&
-			in.frozen <= s.Epoch && !slices.Contains(s.Fenced, in.name)
-		switch {
-		case in.pod.Exists && in.up && in.data == core.DataEmpty && s.Group != nil && !s.Group.Bootstrapped && s.TargetPrimary == in.name:
-			in.data = core.DataPopulated
-		case in.pod.Exists && in.up && in.data == core.DataEmpty && s.Group != nil && s.Group.Name != "":
-			in.data = core.DataScratch
-		case in.joined && in.up && !wanted:
-			w.leave(in.name)
-		case !wanted || in.joined && in.stale == nil || s.Group == nil || s.Group.Bars(in.name):
-		case !s.Group.Bootstrapped && s.TargetPrimary == in.name && !in.was:
-			w.become([]string{in.name})
-		case s.Group.Bootstrapped && w.hasQuorum() && w.finds(in):
-			w.become(append(draft.Without(w.view, in.name), in.name))
-		}
+// tells is what an instance says of its group, which may be a lie.
+func (w *world) tells(in *instance) *core.GroupView {
+	if in.lie != nil {
+		return in.lie
 	}
+	return w.says(in)
 }
 
 // carryOut does what a plan says.
@@ -308,40 +291,33 @@ func (w *world) carryOut(e core.Effect) {
 	case core.CreatePod:
 		in := w.make(e.Instance, e.Ordinal)
 		in.pod = core.Pod{Exists: true, UID: "uid-" + e.Instance, Current: true, Address: fmt.Sprintf("10.0.0.%d", e.Ordinal)}
-		in.version = w.mysql
-		in.up, in.stopping = true, false
+		in.version, in.m = w.mysql, manager{}
 	case core.DeletePod:
-		w.leave(e.Instance)
-		in := w.get(e.Instance)
-		in.pod, in.up = core.Pod{}, false
+		w.deletePod(e.Instance, podDoomed)
 	case core.DeleteInstance:
-		w.leave(e.Instance)
-		w.all = slices.DeleteFunc(w.all, func(in *instance) bool { return in.name == e.Instance })
+		w.deletePod(e.Instance, allDoomed)
 	case core.ReinitInstance:
-		w.leave(e.Instance)
-		in := w.get(e.Instance)
-		*in = instance{name: in.name, ordinal: in.ordinal, data: core.DataEmpty}
+		w.deletePod(e.Instance, dataDoomed)
 	case core.FreezeIO:
-		w.get(e.Instance).frozen = e.Epoch
+		if in, heard := w.order(e.Instance, e.Epoch); heard {
+			in.frozen = max(in.frozen, e.Epoch)
+		}
 	case core.CloneFrom:
-		in := w.get(e.Instance)
-		in.data, in.executed, in.content = core.DataPopulated, w.get(e.Donor).executed, maps.Clone(w.get(e.Donor).content)
+		if in, heard := w.order(e.Instance, e.Epoch); heard {
+			in.m.donor = e.Donor
+		}
 	case core.ReplaceManager:
 		w.get(e.Instance).manager = w.cluster.Manager
 	case core.SetGroupPrimary:
-		if !w.slow && w.isOldest(e.Primary) {
+		if _, heard := w.order(e.Instance, e.Epoch); heard && !w.slow && w.isOldest(e.Primary) && w.isMember(e.Primary) {
 			w.learn([]string{e.Primary}) // it applies what it has received first
 			w.primary = e.Primary
 			w.changes++
 		}
 	case core.ForceMembers:
-		members := strings.Split(e.Members, ",")
-		for _, name := range members {
-			w.get(name).take(w.get(e.Instance))
-		}
-		w.become(members)
+		w.forceMembers(e)
 	case core.RebootGroup:
-		w.become([]string{e.Instance})
+		w.reboot(e)
 	default:
 		w.note(e)
 	}
@@ -385,11 +361,6 @@ func (w *world) versionOf(name string) string {
 	return w.mysql // it is gone, and the view does not know it yet
 }
 
-// finds: a member can be reached that could take the instance in.
-func (w *world) finds(in *instance) bool {
-	return slices.ContainsFunc(w.view, func(name string) bool { m := w.get(name); return m.joined && m.part == in.part && name != in.name })
-}
-
 // run decides, carries out, and lets the managers act until all is quiet; the effects
 // and events are told in their order.
 func (w *world) run() string {
@@ -410,13 +381,13 @@ func (w *world) run() string {
 // pass lets the managers act, decides once, and carries that out; soon: it wants to look
 // again in a moment.
 func (w *world) pass() (text string, soon bool) {
-	w.manage()
+	soon = w.manage()
 	w.settle()
 	plan, text := w.plan()
 	for _, e := range plan.Effects {
 		w.carryOut(e)
 	}
-	return text, plan.Recheck > 0 && plan.Recheck <= 3*time.Second
+	return text, soon || plan.Recheck > 0 && plan.Recheck <= 3*time.Second
 }
 
 // plan decides once, and tells what is to be done.
@@ -438,7 +409,7 @@ func (w *world) image() string {
 	s := w.cluster.Status
 	text := fmt.Sprint(w.view, w.primary, s.Fenced, s.Diverged, s.Group, s.Phase, s.Reason, s.Epoch, s.TargetPrimary, s.Operation, s.InstanceNames, w.cluster.Reinit)
 	for _, in := range w.all {
-		text += fmt.Sprint(in.name, in.pod, in.vol, in.up, in.data, in.frozen, in.stale)
+		text += fmt.Sprint(in.name, in.pod, in.vol, in.up, in.data, in.frozen, in.stale, in.state)
 	}
 	return text
 }

@@ -87,10 +87,36 @@ func (d *decision) shrink() bool {
 		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
 	case known && !victim.SaysEmpty() && r.Server == nil:
 		d.Say("waiting for mysqld of " + victim.Name + ", which is to be removed")
-	case d.mayGo(victim, what):
+	case d.mayGo(victim, what) && d.isHeldWithout(victim, what):
 		d.remove(victim)
 	}
 	return true
+}
+
+// isHeldWithout: all that the victim holds, which is out of the group, the primary holds,
+// too. It was asked after the victim.
+func (d *decision) isHeldWithout(victim *core.Instance, what string) bool {
+	if victim.SaysEmpty() || !victim.Report.Known() {
+		return true
+	}
+	primary := d.Instance(d.seen.primary)
+	if primary == nil || !primary.Report.Known() {
+		d.Say(what + ": waiting for a primary that can be asked whether it holds all that " + victim.Name + " holds")
+		return false
+	}
+	r, _ := victim.Report.Get()
+	p, _ := primary.Report.Get()
+	switch {
+	case p.Server == nil || !primary.Report.ReadAfter(victim.Report):
+		d.Say(what + ": comparing what it holds with what " + primary.Name + " holds")
+		d.Do(core.Refresh{Instance: primary.Name})
+		d.Again = true
+	case p.Server.Holds().Contains(r.Server.Holds()):
+		return true
+	default: // if it is for good, the victim will say that it has diverged
+		d.Say(fmt.Sprintf("%s waits: %s lacks transactions that it holds (%s)", what, primary.Name, r.Server.Holds().Subtract(p.Server.Holds()).Abbreviate(4)))
+	}
+	return false
 }
 
 func neverRan(in *core.Instance) bool {

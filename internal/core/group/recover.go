@@ -96,15 +96,10 @@ func (d *decision) dissolve(survivors []*core.Instance, more string) {
 // holdsMore names an instance that is not online and holds what the survivors lack; "" if
 // none is known to.
 func (d *decision) holdsMore(survivors []*core.Instance) string {
-	var held gtid.Set
-	for _, in := range survivors {
-		if r, _ := in.Report.Get(); r.Server != nil {
-			held = held.Union(r.Server.Holds())
-		}
-	}
+	theirs := held(survivors)
 	for _, in := range d.heirs() {
 		r, known := in.Report.Get()
-		if known && r.Server != nil && r.Data == core.DataPopulated && !d.strays(in) && !held.Contains(r.Server.Holds()) {
+		if known && r.Server != nil && r.Data == core.DataPopulated && !d.strays(in) && !theirs.Contains(r.Server.Holds()) {
 			return in.Name
 		}
 	}
@@ -183,7 +178,7 @@ func (d *decision) survivors() []*core.Instance {
 func (d *decision) force(survivors []*core.Instance) {
 	lead := leader(survivors)
 	if lead == nil {
-		d.refuse(core.RefusalNoSafeSurvivor, "none of the survivors is known to hold all that the others hold")
+		d.refuse(core.RefusalNoSafeSurvivor, incomparable(survivors))
 		return
 	}
 	v, _ := viewOf(lead)
@@ -288,20 +283,41 @@ func isAuthority(in *core.Instance, survivors []*core.Instance) bool {
 // dominating is the first of those whose position holds every other's; nil if nobody
 // does, or somebody's position is not known.
 func dominating(all []*core.Instance) *core.Instance {
-	var union gtid.Set
-	for _, in := range all {
-		r, known := in.Report.Get()
-		if !known || r.Server == nil {
-			return nil
-		}
-		union = union.Union(r.Server.Holds())
+	if slices.ContainsFunc(all, func(in *core.Instance) bool { r, known := in.Report.Get(); return !known || r.Server == nil }) {
+		return nil
 	}
+	union := held(all)
 	for _, in := range all {
 		if r, _ := in.Report.Get(); r.Server.Holds().Contains(union) {
 			return in
 		}
 	}
 	return nil
+}
+
+// incomparable tells what each lacks of what the others hold, and what a human can do.
+func incomparable(all []*core.Instance) string {
+	var lacks []string
+	for _, in := range all {
+		r, known := in.Report.Get()
+		if !known || r.Server == nil {
+			lacks = append(lacks, "what "+in.Name+" holds is not known")
+			continue
+		}
+		lacks = append(lacks, fmt.Sprintf("%s lacks %s", in.Name, held(all).Subtract(r.Server.Holds()).Abbreviate(4)))
+	}
+	return "none of the instances holds all that the others hold: " + strings.Join(lacks, "; ") +
+		". Look at these transactions, and save what is needed; then delete the Pod and PersistentVolumeClaim of whoever is to give up what only it holds, and ask again"
+}
+
+// held is what they hold together, as far as it is known.
+func held(all []*core.Instance) (out gtid.Set) {
+	for _, in := range all {
+		if r, known := in.Report.Get(); known && r.Server != nil {
+			out = out.Union(r.Server.Holds())
+		}
+	}
+	return out
 }
 
 // reboot makes the group anew when no member is left.
@@ -342,8 +358,12 @@ func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why st
 	if len(unknown) > 0 {
 		return nil, core.RefusalMembersUnknown, fmt.Sprintf("what %s holds is not known: bring it back first, or, if it is gone for good, delete its Pod and PersistentVolumeClaim", strings.Join(unknown, ", "))
 	}
-	if lead = dominating(members); lead == nil {
-		return nil, core.RefusalNoSafeSurvivor, "none of the instances holds all that the others hold"
+	lead = dominating(members)
+	switch {
+	case len(members) == 0:
+		return nil, core.RefusalNoSafeSurvivor, "no instance holds data of the group: restore a backup into a new Cluster"
+	case lead == nil:
+		return nil, core.RefusalNoSafeSurvivor, incomparable(members)
 	}
 	return lead, "", ""
 }

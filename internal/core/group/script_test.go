@@ -23,7 +23,8 @@ import (
 //	down c-1 | starts c-1 | up c-1   mysqld ends | runs again, and does not answer yet | answers
 //	stops c-2                     mysqld leaves the group, and ends
 //	state c-2 RECOVERING          another state than ONLINE: the group has it catch up; or
-//	                              suspects it (UNREACHABLE); or it has left in ERROR
+//	                              suspects it (UNREACHABLE); or it has left in ERROR, and
+//	                              its manager does not notice
 //	cut c-1 c-2 | heal c-1 c-2    cut off, from each other part of the group and from the operator
 //	deaf c-1 | heard c-1          the operator alone cannot hear its manager | can again
 //	gone c-1                      its Pod is gone, and nobody makes another
@@ -143,25 +144,27 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 	switch td.Cmd {
 	case "stops":
 		w.leave(in.name)
-		in.up = false
+		in.up, in.held = false, true
 	case "state":
 		w.stateIs(in, core.MemberState(last.Key))
 	case "down":
-		in.up, in.joined, in.stale, in.state = false, false, nil, ""
+		w.endMysqld(in)
+		in.held = true
 	case "up":
-		in.up, in.starting = true, false
+		in.up, in.starting, in.held = in.m.view != nil, false, false
 	case "starts":
 		in.up, in.starting = true, true
 	case "cut":
-		in.part, in.deaf = 1, true
+		in.part, in.deaf, in.blind = 1, true, true
 	case "heal":
-		in.part, in.deaf = 0, false
+		in.part, in.deaf, in.blind = 0, false, false
 	case "deaf":
 		in.deaf = true
 	case "heard":
-		in.deaf = false
+		in.deaf, in.blind = false, false
 	case "gone":
-		in.up, in.joined, in.deaf = false, false, true
+		w.endMysqld(in)
+		in.held, in.deaf, in.blind = true, true, true
 	case "volume":
 		w.leave(in.name)
 		*in = instance{name: in.name, ordinal: in.ordinal, data: core.DataEmpty}
@@ -169,7 +172,6 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 		in.executed = gtid.MustParse("11111111-1111-1111-1111-111111111111:" + last.Key)
 	case "errant":
 		in.errant = gtid.MustParse("22222222-2222-2222-2222-222222222222:" + last.Key)
-		in.up = true
 		w.leave(in.name)
 	case "removed":
 		in.removed = true
@@ -183,6 +185,7 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 }
 
 func (w *world) stateIs(in *instance, state core.MemberState) {
+	in.idle = state == core.MemberError
 	switch in.state = state; state {
 	case core.MemberOnline:
 		in.state = ""

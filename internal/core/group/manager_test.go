@@ -1,0 +1,370 @@
+package group
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/core/draft"
+	"cnmsql.co/internal/gtid"
+)
+
+// manager is one run of an instance's manager: what internal/instance is in reality,
+// around the real agent.Decide.
+type manager struct {
+	view      *agent.Cluster // as it has heard of it
+	member    agent.MemberFacts
+	position  *agent.Position
+	askFailed string
+	donor     string
+	seen      int64
+	stopping  time.Time // when its Pod was asked to stop
+	downSince time.Time
+}
+
+// manage lets each manager decide, and do what it decides, until it waits; soon: one waits
+// for time to pass.
+func (w *world) manage() (soon bool) {
+	w.discover()
+	for _, in := range slices.Clone(w.all) {
+		w.hear(in)
+		for range w.diligence() {
+			if !w.actOnce(in) {
+				break
+			}
+		}
+		in.pod.Ready = in.pod.Exists && in.answers() && w.tells(in).State == core.MemberOnline
+		waits := in.pod.Exists && !in.m.member.TriedAt.IsZero() && w.now.Sub(in.m.member.TriedAt) < 4*time.Second
+		lacks := in.pod.Exists && in.m.position != nil && !in.m.position.LackingSince.IsZero() && w.now.Sub(in.m.position.LackingSince) < 6*time.Second
+		soon = soon || waits || lacks || !in.m.stopping.IsZero() && !in.held
+	}
+	return soon
+}
+
+// actOnce has a manager decide once, and tells whether it got on.
+func (w *world) actOnce(in *instance) bool {
+	if !in.pod.Exists || in.idle {
+		return false
+	}
+	actions := agent.Decide(w.facts(in)).Actions
+	for _, a := range actions {
+		if !w.act(in, a) {
+			return false
+		}
+	}
+	return len(actions) > 0
+}
+
+func (in *instance) answers() bool { return in.up && !in.starting }
+
+// holds is all that the server of an instance has executed.
+func (in *instance) holds() gtid.Set { return in.executed.Union(in.errant) }
+
+func (w *world) facts(in *instance) *agent.Facts {
+	m := &in.m
+	f := &agent.Facts{Now: w.now, Me: in.name, PodUID: in.pod.UID, Cluster: m.view, Locked: true, Data: in.data, FrozenBelow: in.frozen,
+		Member: m.member, Donor: m.donor, Primary: m.position, AskFailed: m.askFailed, TerminatingSince: m.stopping,
+		Mysqld: agent.Mysqld{Up: in.up, Accepted: in.answers(), Answers: in.answers(), AnsweredAt: w.now, StartedAt: w.now, DownSince: m.downSince}}
+	f.Member.Of = in.of
+	if in.answers() {
+		f.Server = w.server(in)
+	}
+	if w.mut.facts != nil {
+		w.mut.facts(f)
+	}
+	return f
+}
+
+func (w *world) server(in *instance) *core.Server {
+	return &core.Server{UUID: "uuid-" + in.name, Executed: in.holds(), Group: w.says(in), DataRemoved: in.removed}
+}
+
+// hear lets a manager know what the Cluster says, if it reaches the API server, and that
+// its Pod is to stop.
+func (w *world) hear(in *instance) {
+	if !in.pod.Exists || in.blind {
+		return
+	}
+	s := w.cluster.Status
+	in.m.view = &agent.Cluster{Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch, CurrentPrimary: s.CurrentPrimary, Diverged: slices.Clone(s.Diverged),
+		Fenced: slices.Clone(s.Fenced), Names: slices.Clone(s.InstanceNames), Instances: max(w.cluster.Wanted, len(s.InstanceNames)), MaxStart: time.Hour, MaxStop: time.Hour,
+		Group: membership(&s, in.name)}
+	in.m.seen = max(in.m.seen, s.Epoch)
+	if in.pod.Terminating && in.m.stopping.IsZero() {
+		in.m.stopping = w.now
+	}
+}
+
+// membership is what an instance takes from the Cluster's status about its group.
+func membership(s *core.Status, me string) *agent.Membership {
+	out := &agent.Membership{Bootstrapper: s.TargetPrimary}
+	g := s.Group
+	if g == nil {
+		return out
+	}
+	out.Name, out.Bootstrapped = g.Name, g.Bootstrapped
+	for _, m := range g.Members {
+		out.GoneOn = out.GoneOn || g.HasQuorum && m.Instance == me && m.State == core.MemberUnknown
+		if m.Address != "" && !g.Bars(m.Instance) {
+			out.Addresses = append(out.Addresses, m.Address)
+		}
+	}
+	for _, l := range g.LeftOut {
+		switch {
+		case l.Admitted:
+		case l.Instance == me:
+			out.Barred, out.Held = true, l.Held
+		default:
+			out.BarredOthers = append(out.BarredOthers, l.Instance)
+		}
+	}
+	return out
+}
+
+// act does what a manager has decided; true if it came about.
+func (w *world) act(in *instance, a agent.Action) bool {
+	m := &in.m
+	switch a := a.(type) {
+	case agent.Initialize:
+		in.data = core.DataScratch
+		if a.Bootstrap {
+			in.data = core.DataPopulated
+		}
+	case agent.StartServer:
+		in.up = !in.held
+		return in.up
+	case agent.StopServer:
+		w.endMysqld(in)
+	case agent.Exit:
+		w.endPod(in)
+	case agent.ForgetData:
+		w.endMysqld(in)
+		in.data, in.executed, in.content, in.removed = core.DataEmpty, gtid.Set{}, nil, false
+	case agent.CloneFrom:
+		return w.clone(in, w.get(a.Donor))
+	case agent.AskPrimary:
+		return w.ask(in, a)
+	case agent.BootstrapGroup:
+		return w.bootstrap(in, a)
+	case agent.JoinGroup:
+		return w.join(in)
+	case agent.LeaveGroup:
+		w.leave(in.name)
+		in.state, m.member.Settled, m.member.TriedAt = "", "", w.now
+	case agent.RememberGroup:
+		in.of = a.Name
+	default:
+		return m.note(a)
+	}
+	return true
+}
+
+// note does what changes nothing but its own server's settings.
+func (m *manager) note(a agent.Action) bool {
+	switch a := a.(type) {
+	case agent.SettleRole:
+		m.member.Settled = a.Role
+	case agent.HoldRejoin:
+		m.member.RejoinHeld = a.On
+	case agent.AdmitMembers:
+		m.member.Admitted, m.member.AdmittedEpoch = a.Addresses, 0
+	case agent.RaiseProtocol:
+		m.member.ProtocolOf = a.Version
+	case agent.ForgetFormer:
+		m.member.Forgot = a.View
+	default:
+		return false
+	}
+	return true
+}
+
+// endMysqld ends it, and what its manager knew of it.
+func (w *world) endMysqld(in *instance) {
+	in.up, in.starting, in.joined, in.stale, in.state = false, false, false, nil, ""
+	in.m.downSince = w.now
+	f := &in.m.member
+	f.Settled, f.ProtocolOf, f.Admitted, f.RejoinHeld, f.RebootEpoch = "", "", "", false, 0
+}
+
+// endPod ends it, and with it what was deleted besides.
+func (w *world) endPod(in *instance) {
+	w.endMysqld(in)
+	in.pod, in.m = core.Pod{}, manager{}
+	switch in.doomed {
+	case dataDoomed:
+		*in = instance{name: in.name, ordinal: in.ordinal, data: core.DataEmpty}
+	case allDoomed:
+		w.all = slices.DeleteFunc(w.all, func(other *instance) bool { return other == in })
+	}
+}
+
+// deletePod asks an instance to stop, which takes its time.
+func (w *world) deletePod(name string, doomed doom) {
+	in := w.get(name)
+	in.doomed = max(in.doomed, doomed)
+	if !in.pod.Exists {
+		w.endPod(in)
+		return
+	}
+	in.pod.Terminating, in.pod.Grace = true, 30*time.Second
+	in.vol.Deleting = in.doomed != podDoomed
+}
+
+// doom is what goes with a Pod that was deleted.
+type doom int
+
+const (
+	podDoomed doom = iota
+	dataDoomed
+	allDoomed
+)
+
+func (w *world) clone(in, donor *instance) bool {
+	in.m.donor = ""
+	if donor == nil || !donor.answers() || donor.part != in.part || donor.data != core.DataPopulated {
+		return false
+	}
+	in.data, in.executed, in.content = core.DataPopulated, donor.executed, maps.Clone(donor.content)
+	return true
+}
+
+// ask reads what this instance holds first, and what the primary holds after that.
+func (w *world) ask(in *instance, a agent.AskPrimary) bool {
+	p := w.get(a.Instance)
+	if p == nil || !p.pod.Exists || !p.answers() || p.part != in.part {
+		in.m.askFailed = a.Instance + " does not answer"
+		return false
+	}
+	s := w.server(p)
+	in.m.askFailed = ""
+	position := &agent.Position{Instance: p.name, Epoch: a.Epoch, At: w.now, Mine: in.holds(), Executed: s.Holds(), UUID: s.UUID,
+		SeenEpoch: p.m.seen, InGroup: s.Group.State == core.MemberOnline}
+	position.After(in.m.position)
+	in.m.position = position
+	return true
+}
+
+// bootstrap makes the group. What the Cluster says is read anew.
+func (w *world) bootstrap(in *instance, a agent.BootstrapGroup) bool {
+	if in.blind {
+		return false
+	}
+	w.hear(in)
+	if d := agent.Decide(w.facts(in)); len(d.Actions) != 1 || d.Actions[0] != agent.Action(a) {
+		return false
+	}
+	w.made(in, a.Reboot)
+	w.become([]string{in.name})
+	in.m.member.RebootEpoch = 0
+	return true
+}
+
+func (w *world) join(in *instance) bool {
+	f := &in.m.member
+	f.TriedAt, f.Failed = w.now, w.refuses(in, in.m.view.Group.BarredOthers)
+	if f.Failed != "" {
+		return false
+	}
+	f.RebootEpoch = 0
+	w.enter(in)
+	return true
+}
+
+// enter makes an instance a member, which receives what it lacks.
+func (w *world) enter(in *instance) {
+	w.become(append(draft.Without(w.view, in.name), in.name))
+	w.learn([]string{in.name})
+}
+
+// refuses says why mysqld cannot join the group; "" if it can. It looks for it at whoever
+// is not barred.
+func (w *world) refuses(in *instance, barred []string) string {
+	switch {
+	case !w.hasQuorum():
+		return "there is no group"
+	case w.isMember(in.name):
+		return "its former membership has not ended"
+	case !slices.ContainsFunc(w.view, func(name string) bool {
+		m := w.get(name)
+		return m.joined && m.part == in.part && m.stale == nil && !slices.Contains(barred, name) && (m.admits(in) || w.mut.admits)
+	}):
+		return "no member answers"
+	case !w.heldBy(w.view).Contains(in.holds()):
+		return "it holds transactions that the group lacks"
+	}
+	return ""
+}
+
+// admits: the addresses that may speak with this member are those of which its manager
+// told it; all, when it told none.
+func (in *instance) admits(other *instance) bool {
+	admitted := in.m.member.Admitted
+	return admitted == "" || slices.Contains(strings.Split(admitted, ","), other.pod.Address)
+}
+
+// heldBy is what the named instances hold together.
+func (w *world) heldBy(names []string) (held gtid.Set) {
+	for _, name := range names {
+		held = held.Union(w.get(name).holds())
+	}
+	return held
+}
+
+// discover: a member that was expelled learns it when it reaches the others again, unless it
+// has a majority of its own. mysqld tries to come back by itself, unless its manager keeps
+// it from that.
+func (w *world) discover() {
+	for _, in := range w.all {
+		if in.stale == nil || !in.up || w.says(in).HasQuorum() || !slices.ContainsFunc(w.view, func(name string) bool { m := w.get(name); return m.joined && m.part == in.part }) {
+			continue
+		}
+		in.stale, in.joined, in.state = nil, false, core.MemberError
+		if (!in.m.member.RejoinHeld || w.mut.rejoins) && w.rejoins() && w.refuses(in, nil) == "" {
+			in.state = ""
+			w.enter(in)
+		}
+	}
+}
+
+// order is an instance whose manager hears the operator, and has seen no later epoch.
+func (w *world) order(name string, epoch int64) (*instance, bool) {
+	in := w.get(name)
+	if in == nil || !in.pod.Exists || in.deaf || epoch < in.m.seen {
+		return nil, false
+	}
+	in.m.seen = epoch
+	return in, true
+}
+
+// forceMembers has a survivor go on with the named members, and admit nobody else.
+func (w *world) forceMembers(e core.ForceMembers) {
+	in, heard := w.order(e.Instance, e.Epoch)
+	if !heard || !in.answers() {
+		return
+	}
+	if v := w.says(in); v.State != core.MemberOnline || v.HasQuorum() {
+		return
+	}
+	members := strings.Split(e.Members, ",")
+	var addresses []string
+	for _, name := range members {
+		addresses = append(addresses, w.get(name).pod.Address)
+		w.get(name).take(in)
+	}
+	in.m.member.Admitted, in.m.member.AdmittedEpoch = strings.Join(addresses, ","), e.Epoch
+	w.become(members)
+}
+
+// reboot has an instance make the group anew, when it is in none.
+func (w *world) reboot(e core.RebootGroup) {
+	in, heard := w.order(e.Instance, e.Epoch)
+	if !heard || !in.answers() {
+		return
+	}
+	if v := w.says(in); v.State != core.MemberOnline || !v.HasQuorum() {
+		in.m.member.RebootEpoch = e.Epoch
+	}
+}

@@ -1,0 +1,172 @@
+package group
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/gtid"
+)
+
+// mutation is a mistake that the simulation must find.
+type mutation struct {
+	observe func(*core.Observation)
+	plan    func(*core.Observation, *core.Plan)
+	facts   func(*agent.Facts)
+	// rejoins: mysqld is not kept from coming back by itself. admits: everybody may speak
+	// with a member.
+	rejoins, admits bool
+	// from is the seed to begin with, for one that is found rarely.
+	from uint64
+}
+
+// TestMutants: each mistake is found within so many seeds.
+func TestMutants(t *testing.T) {
+	const within = 3000
+	all := mutants()
+	maps.Copy(all, memberMutants())
+	for name, mut := range all {
+		t.Run(name, func(t *testing.T) {
+			for seed := mut.from; seed < mut.from+within; seed++ {
+				if why, _ := play(seed, mut); why != "" {
+					t.Logf("found by seed %d: %s", seed, why)
+					return
+				}
+			}
+			t.Errorf("not found within %d seeds", within)
+		})
+	}
+}
+
+func mutants() map[string]mutation {
+	unknownIsGone := func(o *core.Observation) {
+		o.Instances = slices.DeleteFunc(slices.Clone(o.Instances), func(in core.Instance) bool { return !in.Report.Known() })
+	}
+	return map[string]mutation{
+		"who was left out is judged by its position alone": {plan: func(_ *core.Observation, p *core.Plan) {
+			again := *p.Status.Group
+			again.LeftOut = slices.Clone(again.LeftOut)
+			for i := range again.LeftOut {
+				again.LeftOut[i].Admitted = true
+			}
+			p.Status.Group = &again
+		}},
+		"the majority is counted of those who can be asked": {observe: func(o *core.Observation) {
+			unknownIsGone(o)
+			if g := o.Cluster.Status.Group; g != nil {
+				again := *g
+				again.ViewMax = 0
+				o.Cluster.Status.Group = &again
+			}
+		}},
+		"whoever cannot be asked is not missed when the group is made anew": {observe: func(o *core.Observation) {
+			if o.Cluster.Group.ForceQuorum {
+				unknownIsGone(o)
+			}
+		}},
+		"the group is made anew without a human's word": {observe: func(o *core.Observation) {
+			again := *o.Cluster.Group
+			again.ForceQuorum = true
+			o.Cluster.Group = &again
+		}, plan: func(_ *core.Observation, p *core.Plan) {
+			for _, e := range p.Effects {
+				if r, reboots := e.(core.RebootGroup); reboots { // and without the look at who holds what
+					p.Effects = append(p.Effects, core.RebootGroup{Instance: "c-1", Epoch: r.Epoch})
+				}
+			}
+		}},
+		"the group is made anew from whoever comes first": {plan: func(o *core.Observation, p *core.Plan) {
+			for i, e := range p.Effects {
+				if r, reboots := e.(core.RebootGroup); reboots {
+					p.Effects[i] = core.RebootGroup{Instance: o.Instances[0].Name, Epoch: r.Epoch}
+				}
+			}
+		}},
+		"members are fenced whatever becomes of the majority": {plan: func(o *core.Observation, p *core.Plan) {
+			for i := range o.Instances {
+				in := &o.Instances[i]
+				if pod, _ := in.Pod.Get(); pod.FencingRequested && !slices.Contains(p.Status.Fenced, in.Name) {
+					p.Status.Fenced = append(p.Status.Fenced, in.Name)
+				}
+			}
+		}},
+		"a surplus member is removed at once": {plan: func(o *core.Observation, p *core.Plan) {
+			if n := len(o.Instances); n > o.Cluster.Wanted && p.Status.Group.Bootstrapped {
+				p.Effects = append(p.Effects, core.DeleteInstance{Instance: o.Instances[n-1].Name})
+			}
+		}},
+		"the target stays when the group elects another": {plan: func(o *core.Observation, p *core.Plan) {
+			if before := o.Cluster.Status; before.TargetPrimary != "" && before.CurrentPrimary != "" {
+				p.Status.TargetPrimary = before.TargetPrimary
+			}
+		}},
+		"whoever says that it is primary is believed": {plan: func(o *core.Observation, p *core.Plan) {
+			for i := range o.Instances {
+				if v, known := viewOf(&o.Instances[i]); known && v.Role == core.MemberPrimary {
+					p.Effects = append(p.Effects, core.RouteWrites{Instance: o.Instances[i].Name})
+				}
+			}
+		}},
+		"what a surplus member holds is compared with nobody": {observe: func(o *core.Observation) {
+			if len(o.Instances) > o.Cluster.Wanted {
+				surplus := &o.Instances[len(o.Instances)-1]
+				r, known := surplus.Report.Get()
+				if known && r.Server != nil {
+					again := *r.Server
+					again.Executed = gtid.Set{}
+					r.Server = &again
+					surplus.Report = core.Known(r, o.Now, o.Now)
+				}
+			}
+		}},
+		"that the group was made is forgotten": {plan: func(o *core.Observation, p *core.Plan) {
+			if !p.Status.Group.HasQuorum {
+				again := *p.Status.Group
+				again.Bootstrapped = false
+				p.Status.Group = &again
+			}
+		}},
+	}
+}
+
+// memberMutants are mistakes of the managers, and of mysqld's settings.
+func memberMutants() map[string]mutation {
+	unbarred := func(f *agent.Facts) {
+		if f.Cluster != nil && f.Cluster.Group != nil {
+			again := *f.Cluster
+			group := *f.Cluster.Group
+			group.Barred, group.BarredOthers = false, nil
+			again.Group = &group
+			f.Cluster = &again
+		}
+	}
+	return map[string]mutation{
+		"who was left out joins as others do":                    {facts: unbarred, admits: true},
+		"mysqld of who was left out comes back by itself":        {rejoins: true, admits: true, from: 10000},
+		"the primary's position is not asked for":                {facts: positionOfAll},
+		"the group is made by whoever has lost sight of it":      {facts: forgetsTheGroup},
+		"a member that was told to leave stays, and says it has": {facts: func(f *agent.Facts) { f.FrozenBelow = 0 }},
+	}
+}
+
+// positionOfAll: whatever this instance holds, the primary is said to hold it.
+func positionOfAll(f *agent.Facts) {
+	if f.Primary != nil {
+		again := *f.Primary
+		again.Executed = again.Executed.Union(again.Mine)
+		f.Primary = &again
+	}
+}
+
+// forgetsTheGroup: who was told to begin once, and is in no group, begins again.
+func forgetsTheGroup(f *agent.Facts) {
+	if f.Cluster != nil && f.Cluster.Group != nil && f.Cluster.Group.Bootstrapper == f.Me {
+		again := *f.Cluster
+		group := *f.Cluster.Group
+		group.Bootstrapped = false
+		again.Group = &group
+		f.Cluster, f.Member.Of = &again, ""
+	}
+}
