@@ -84,6 +84,9 @@ func (v *GroupView) HasQuorum() bool {
 	return 2*reached > len(v.Members)
 }
 
+// IsQuorate: the server is an online member of a group that has its quorum, by its own word.
+func (v *GroupView) IsQuorate() bool { return v.State == MemberOnline && v.HasQuorum() }
+
 // Group is the wish for a group, and what was decided before about it.
 type Group struct {
 	// WishedName is the user's name for the group, or one that was made for this

@@ -14,7 +14,7 @@ import (
 // member that is cut off sees another group than the majority does.
 func (s scrape) group(ctx context.Context, g gauges, view *core.GroupView) {
 	g.flag("cnmsql_group_online", "Whether this member is online in its group.", view.State == core.MemberOnline)
-	g.flag("cnmsql_group_has_majority", "Whether this member is online and reaches a majority of the group.", view.State == core.MemberOnline && view.HasQuorum())
+	g.flag("cnmsql_group_has_majority", "Whether this member is online and reaches a majority of the group.", view.IsQuorate())
 	all, err := s.m.metrics.GroupStats(ctx)
 	if err != nil {
 		s.m.log.Debug("metrics of the group", "error", err)

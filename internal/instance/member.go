@@ -387,7 +387,7 @@ func resolved(ctx context.Context, address string) (string, error) {
 
 // orderReboot has this instance make the group anew, when it is in none.
 func (m *manager) orderReboot(o control.Order) error {
-	if v := m.facts().Server; v == nil || v.Group == nil || v.Group.State == core.MemberOnline && v.Group.HasQuorum() {
+	if v := m.facts().Server; v == nil || v.Group == nil || v.Group.IsQuorate() {
 		return refusal("InGroup", "this instance is online in a group that has its quorum, or cannot be asked")
 	}
 	m.update(func(s *state) { s.member.rebootEpoch = o.Epoch })

@@ -259,7 +259,7 @@ func (m *manager) askPrimary(a agent.AskPrimary) error {
 		}
 		pos := &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: at, Mine: mine, Executed: r.Server.Holds(), Purged: r.Server.Purged,
 			UUID: r.Server.UUID, Waiting: r.Server.SemiSync.WaitSessions > 0, SeenEpoch: r.SeenEpoch,
-			InGroup: r.Server.Group != nil && r.Server.Group.State == core.MemberOnline}
+			InGroup: r.Server.Group != nil && r.Server.Group.IsQuorate()}
 		return func(s *state) { pos.After(s.primary); s.primary = pos }, nil
 	})
 }

@@ -182,7 +182,8 @@ type Position struct {
 	Waiting          bool
 	// SeenEpoch is the highest epoch that the primary has seen.
 	SeenEpoch int64
-	// InGroup: it is an online member of a group.
+	// InGroup: it is an online member of a group that has its quorum. What others hold is no
+	// measure, nor is there anything to join.
 	InGroup bool
 	// LackingSince is since when each answer has lacked something of Mine; zero when this
 	// one lacks nothing. See After.

@@ -306,7 +306,7 @@ func joinExisting(f *Facts) (Decision, bool) {
 		return say(core.Running, "AskingPrimary", message, ask...)
 	}
 	if !pos.InGroup { // joining takes mysqld a minute when nobody is there, and what this one holds is no measure
-		d, _ := say(core.Running, "AwaitingGroup", "waits until there is a group to join: "+primary+" was its primary, and is in none")
+		d, _ := say(core.Running, "AwaitingGroup", "waits until there is a group to join: "+primary+" was its primary, and is in none that has its quorum")
 		d.Actions = f.askMember(primary, pos, groupRefresh)
 		return d, true
 	}

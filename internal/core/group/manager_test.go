@@ -241,7 +241,7 @@ func (w *world) ask(in *instance, a agent.AskPrimary) bool {
 	s := w.server(p)
 	in.m.askFailed = ""
 	position := &agent.Position{Instance: p.name, Epoch: a.Epoch, At: w.now, Mine: in.holds(), Executed: s.Holds(), UUID: s.UUID,
-		SeenEpoch: p.m.seen, InGroup: s.Group.State == core.MemberOnline}
+		SeenEpoch: p.m.seen, InGroup: s.Group.IsQuorate()}
 	position.After(in.m.position)
 	in.m.position = position
 	return true

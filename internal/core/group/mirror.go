@@ -147,8 +147,8 @@ func (d *decision) standing() string {
 	return d.situation() + "; without a say, " + d.without()
 }
 
-// judge keeps the list of those who hold what the group lacks: by their own word, or
-// because the group went on without them from less than they hold.
+// judge keeps the list of those who hold what the group lacks: by their own word, while there
+// is a group, or because it went on without them from less than they hold.
 func (d *decision) judge() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
@@ -162,7 +162,7 @@ func (d *decision) judge() {
 		case is:
 		case !beyond.IsEmpty():
 			d.diverge(in, fmt.Sprintf("had received transactions that the others lacked when the group went on without it (%s); their numbers may stand for others since", beyond.Abbreviate(4)))
-		case !r.Errant.IsEmpty():
+		case d.seen.agreed && !r.Errant.IsEmpty():
 			d.diverge(in, fmt.Sprintf("holds transactions that the group lacks (%s)", r.Errant.Abbreviate(4)))
 		}
 	}
