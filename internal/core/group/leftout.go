@@ -10,12 +10,13 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// countOn: the group is these from now on, and a majority is counted of them. Those who
+// countOn: the group is these from now on, and a majority is counted of them. It has no view
+// until it is seen. Those who
 // are left out are compared with what the group goes on from, held; one that was left out
 // before with what it went on from then.
 func (d *decision) countOn(members []string, held gtid.Set) {
 	before := *d.g
-	d.g.ViewMax, d.g.LeftOut = len(members), nil
+	d.g.ViewMax, d.g.ViewID, d.g.LeftOut = len(members), "", nil
 	for i := range d.Instances {
 		name := d.Instances[i].Name
 		if slices.Contains(members, name) {
@@ -65,6 +66,33 @@ func (d *decision) heirs() []*core.Instance {
 	return slices.Concat(went, barred)
 }
 
+// unproven tells why it is not known from whom to go on; "" when it is. Somebody was told to
+// go on without others, was never seen to have done so, and holds more by now: it may have,
+// and have given their numbers to transactions of its own; or the group of before came back
+// first, with them in it.
+func (d *decision) unproven() string {
+	var gone, others []string
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		r, known := in.Report.Get()
+		l, _ := d.g.LeftOutOf(in.Name)
+		switch {
+		case in.SaysEmpty(), !known && neverRan(in):
+		case !d.g.Bars(in.Name):
+			if known && r.Server != nil && d.hasGoneOn(r.Server) {
+				gone = append(gone, in.Name)
+			}
+		case !known || r.Server == nil || !l.Excess(r.Server).IsEmpty():
+			others = append(others, in.Name)
+		}
+	}
+	if d.g.ViewID != "" || len(gone) == 0 || len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s was told to go on without %s, and was never seen to have done so; all of them may hold more than then, so that the same numbers may stand for different transactions. Look at what they hold, and save what is needed; then delete the Pod and PersistentVolumeClaim of whoever is to give up what only it holds, and ask again",
+		strings.Join(gone, ", "), strings.Join(others, ", "))
+}
+
 // hasGoneOn: the server holds more than was held when somebody was left out.
 func (d *decision) hasGoneOn(s *core.Server) bool {
 	return slices.ContainsFunc(d.g.LeftOut, func(l core.LeftOut) bool { return !l.Admitted && !l.Held.Contains(s.Holds()) })
@@ -104,7 +132,7 @@ func (d *decision) receive(l *core.LeftOut, in *core.Instance, v *core.GroupView
 	r, _ := in.Report.Get()
 	switch {
 	case l.Admitted && d.seen.primary != "" && reaches(v, d.seen.primary): // it joins
-	case v.State == core.MemberOnline && v.HasQuorum():
+	case v.IsQuorate():
 		d.Block(core.RefusalSplitBrain, fmt.Sprintf("%s, which the group went on without, is online in another group with a quorum: two groups may have taken writes. It is told to leave that; see what it holds that the group lacks, and make its data anew (kubectl cnmsql reinit %s %s)", in.Name, d.Cluster.Name, in.Name))
 		fallthrough
 	case v.State != core.MemberOffline:

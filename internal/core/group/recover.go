@@ -32,6 +32,8 @@ func (d *decision) recoverQuorum() {
 		d.takeAsItIs(heirs)
 	case stranger != "":
 		d.refuse(core.RefusalSplitBrain, stranger+" was left out by the last recovery, and is online in a group of its own that has a quorum; those whom the group went on with are not, and may have acknowledged writes since. Bring them back, and stop the Pods of those who were left out; or, if they are gone for good, delete their Pods and PersistentVolumeClaims, and ask again")
+	case d.unproven() != "":
+		d.refuse(core.RefusalNoSafeSurvivor, d.unproven())
 	default:
 		d.recoverFrom(d.survivors())
 	}
@@ -118,7 +120,7 @@ func quorate(all []*core.Instance) []*core.Instance {
 
 func isQuorate(in *core.Instance) bool {
 	v, known := viewOf(in)
-	return known && v.State == core.MemberOnline && v.HasQuorum()
+	return known && v.IsQuorate()
 }
 
 // stranger names one who is online in a group with a quorum, and from whom the group
@@ -295,6 +297,15 @@ func dominating(all []*core.Instance) *core.Instance {
 	return nil
 }
 
+// nothingLeft: nobody's data is the group's.
+func (d *decision) nothingLeft() string {
+	text := "no instance holds data of the group any more: restore a backup into a new Cluster"
+	if len(d.Status.Diverged) > 0 {
+		text += ", or save what " + strings.Join(d.Status.Diverged, ", ") + " holds, which has diverged from the group, and load that"
+	}
+	return text
+}
+
 // incomparable tells what each lacks of what the others hold, and what a human can do.
 func incomparable(all []*core.Instance) string {
 	var lacks []string
@@ -361,7 +372,7 @@ func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why st
 	lead = dominating(members)
 	switch {
 	case len(members) == 0:
-		return nil, core.RefusalNoSafeSurvivor, "no instance holds data of the group: restore a backup into a new Cluster"
+		return nil, core.RefusalNoSafeSurvivor, d.nothingLeft()
 	case lead == nil:
 		return nil, core.RefusalNoSafeSurvivor, incomparable(members)
 	}

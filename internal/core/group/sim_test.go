@@ -392,11 +392,13 @@ func (s *sim) ends(step func(int) string) string {
 	if why := step(60); why != "" {
 		return why
 	}
-	for range 4 { // what is ordered may not come about
+	for n := range 6 { // what is ordered may not come about
 		if s.hasQuorum() && s.cluster.Status.Phase != core.PhaseBlocked {
 			break
 		}
-		s.giveUpErrant()
+		if n > 1 {
+			s.giveUp()
+		}
 		s.tellf("a human forces the quorum")
 		s.now = s.now.Add(recoveryLimit)
 		s.cluster.Group.ForceQuorum = true
@@ -424,11 +426,11 @@ func (s *sim) ends(step func(int) string) string {
 	return ""
 }
 
-// giveUpErrant: where nobody holds all that the others hold, a human deletes the Pod and
-// volume of one who holds what was written beside the group, with all that it holds.
-func (s *sim) giveUpErrant() {
+// giveUp: where nobody holds all that the others hold, a human deletes the Pod and volume of
+// one who holds what was written beside the group, or lacks what was acknowledged.
+func (s *sim) giveUp() {
 	for _, in := range s.all {
-		if !in.errant.IsEmpty() {
+		if in.data == core.DataPopulated && (!in.errant.IsEmpty() || s.lacksAcked(in.name) != "") {
 			s.tellf("a human deletes Pod and volume of %s", in.name)
 			s.gone[in.name] = true
 			s.deletePod(in.name, dataDoomed)
