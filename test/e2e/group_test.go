@@ -63,6 +63,7 @@ func TestGroup(t *testing.T) {
 		{"FencedUnlessTheQuorumWouldBeLost", (*world).fencedUnlessQuorumLost},
 		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover},
 		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover},
+		{"OperatorKilledWhilePodIsDeleted", (*world).operatorKilledWhilePodIsDeleted},
 		{"PrimaryNodePartitioned", (*world).groupPrimaryPartitioned},
 		{"SecondaryNodePartitioned", (*world).groupSecondaryPartitioned},
 		{"RolledOutUnderWrites", (*world).groupRolledOut},
@@ -93,9 +94,25 @@ func (w *world) groupPrimaryPodDeleted() {
 	}
 }
 
+// operatorKilledWhilePodIsDeleted: nobody relieves the primary in time; it leaves, and the
+// group elects another.
+func (w *world) operatorKilledWhilePodIsDeleted() {
+	old := w.pod(w.primary())
+	l := w.startWriting()
+	w.killOperator()
+	w.deletePod(old.Name)
+	w.replaced(old, time.Minute)
+	w.healthy(2 * time.Minute)
+	l.ackedAfter(time.Now(), time.Minute)
+	l.stopAndLoseNothing()
+}
+
+// provisionGroup: the operator is killed once the group is made.
 func (w *world) provisionGroup() {
 	begun := time.Now()
 	w.apply(fmt.Sprintf(groupSpec, 3, 200))
+	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.GroupReplication != nil && c.Status.GroupReplication.Bootstrapped })
+	w.killLeader()
 	w.healthy(4 * time.Minute)
 	w.t.Logf("apply to three members online: %s", time.Since(begun))
 }
@@ -298,12 +315,14 @@ func (w *world) comeBackBeside(primary, node string) {
 	}
 }
 
-// groupSecondaryPartitioned: the others write on, once the group has expelled it.
+// groupSecondaryPartitioned: the others write on, once the group has expelled it, although
+// the operator is killed.
 func (w *world) groupSecondaryPartitioned() {
 	primary, lost := w.primary(), w.replica()
 	node := w.pod(lost).Spec.NodeName
 	l := w.startWriting()
 	at := w.fault("partition", node)
+	w.killLeader()
 	w.memberIs(lost, "UNKNOWN")
 	l.ackedAfter(at.Add(groupOutage), time.Minute)
 	w.comeBackBeside(primary, node)
@@ -453,11 +472,13 @@ func (w *world) twoOfFiveLost() {
 	l.sameEverywhere()
 }
 
-// majorityCutOff: what is left waits, and goes on by itself when the others are back. mysqld
+// majorityCutOff: what is left waits, and goes on by itself when the others are back, although
+// the operator is killed at that moment. mysqld
 // may expel some of them all the same, seconds after all were well.
 func (w *world) majorityCutOff() {
 	l := w.startWriting()
 	lost := w.losesMajority()
+	w.killLeader()
 	w.heals(lost)
 	l.ackedAfter(time.Now(), time.Minute)
 	w.eventSays("QuorumRestored")
