@@ -273,8 +273,11 @@ func (w *world) join(in *instance) bool {
 	return true
 }
 
-// enter makes an instance a member, which receives what it lacks.
+// enter makes an instance a member, which receives what it lacks, at once or in its own time.
 func (w *world) enter(in *instance) {
+	if w.recovers() {
+		in.state = core.MemberRecovering
+	}
 	w.become(append(draft.Without(w.view, in.name), in.name))
 	w.learn([]string{in.name})
 }

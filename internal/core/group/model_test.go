@@ -46,8 +46,9 @@ type instance struct {
 	m      manager
 	// stale is the view of a member that was expelled without knowing it; lie is what
 	// it says whatever is true.
-	stale []string
-	lie   *core.GroupView
+	stale  []string
+	former string // the primary of that view
+	lie    *core.GroupView
 }
 
 // world is a group in a model Kubernetes.
@@ -62,16 +63,18 @@ type world struct {
 	changes int
 	slow    bool // the group does not hand over when it is asked to
 	// diligence is how many steps a manager takes at a time, rejoins whether mysqld comes back
-	// by itself, and made is told when somebody makes the group.
+	// by itself, recovers whether it takes time for one that joins to receive what it lacks,
+	// and made is told when somebody makes the group.
 	diligence func() int
 	rejoins   func() bool
+	recovers  func() bool
 	made      func(by *instance, anew bool)
 	mut       mutation
 	mysql     string // version of Pods that are made
 }
 
 func newWorld(instances int) *world {
-	return &world{diligence: func() int { return 20 }, rejoins: func() bool { return false }, made: func(*instance, bool) {}, now: time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC), cluster: core.Cluster{Name: "c", Wanted: instances,
+	return &world{diligence: func() int { return 20 }, rejoins: func() bool { return false }, recovers: func() bool { return false }, made: func(*instance, bool) {}, now: time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC), cluster: core.Cluster{Name: "c", Wanted: instances,
 		SwitchoverLimit: time.Minute, Group: &core.Group{WishedName: "g-1"}}, mysql: "9.7.4"}
 }
 
@@ -95,6 +98,7 @@ func (w *world) reaches(a, b string) bool {
 // settle is what the group does by itself: those who are a majority of the view go on
 // without the others, and elect a primary if theirs is gone.
 func (w *world) settle() {
+	w.revive()
 	for _, lead := range w.view {
 		var side []string
 		for _, other := range w.view {
@@ -111,12 +115,37 @@ func (w *world) settle() {
 	}
 }
 
+// revive: when nobody is left of the group, those who went on in an older view are the group,
+// if a human had the operator take them for it.
+func (w *world) revive() {
+	s := w.cluster.Status
+	if s.Group == nil || !s.Group.HasQuorum || slices.ContainsFunc(w.view, func(name string) bool { return w.get(name) != nil && w.get(name).joined }) {
+		return
+	}
+	for _, in := range w.all {
+		if in.stale == nil || !in.joined || !w.says(in).HasQuorum() || s.CurrentPrimary != w.primaryOf(in) {
+			continue
+		}
+		view, primary := in.stale, w.primaryOf(in)
+		for _, other := range w.all {
+			if slices.Equal(other.stale, view) {
+				other.stale = nil
+			}
+		}
+		w.view, w.primary = view, primary
+		return
+	}
+}
+
 // learn: what any member of the view has received, a majority has accepted; so another
 // majority finds it again.
 func (w *world) learn(side []string) {
-	for _, from := range w.view {
-		for _, to := range side {
-			w.get(to).take(w.get(from))
+	for _, name := range side {
+		to := w.get(name)
+		for _, from := range w.view {
+			if to.state != core.MemberRecovering {
+				to.take(w.get(from))
+			}
 		}
 	}
 }
@@ -146,7 +175,7 @@ func (in *instance) hold(number, what int) {
 func (w *world) become(view []string) {
 	for _, name := range w.view {
 		if in := w.get(name); in != nil && in.joined && !slices.Contains(view, name) {
-			in.stale = w.view
+			in.stale, in.former = w.view, w.primary
 		}
 	}
 	w.view = view
@@ -220,15 +249,33 @@ func (w *world) says(in *instance) *core.GroupView {
 	}
 	for _, name := range names {
 		m := core.ViewMember{Host: name + ".ns.svc", UUID: "uuid-" + name, State: w.sees(in, name), Role: core.MemberSecondary, Version: w.versionOf(name)}
-		if name == w.primary {
+		if name == w.primaryOf(in) {
 			m.Role = core.MemberPrimary
 		}
 		v.Members = append(v.Members, m)
 	}
-	if in.name == w.primary {
+	if in.name == w.primaryOf(in) {
 		v.Role = core.MemberPrimary
 	}
 	return v
+}
+
+// primaryOf is the primary in an instance's view. Those who have a majority of an old view,
+// without its primary, elect another.
+func (w *world) primaryOf(in *instance) string {
+	if in.stale == nil {
+		return w.primary
+	}
+	var online []string
+	for _, name := range in.stale {
+		if other := w.get(name); other != nil && w.sees(in, name) == core.MemberOnline {
+			online = append(online, name)
+		}
+	}
+	if 2*len(online) <= len(in.stale) || slices.Contains(online, in.former) {
+		return in.former
+	}
+	return slices.Min(online)
 }
 
 // sees is the state of a member in another's view, or in its own.

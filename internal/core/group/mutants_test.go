@@ -144,7 +144,7 @@ func memberMutants() map[string]mutation {
 	}
 	return map[string]mutation{
 		"who was left out joins as others do":                    {facts: unbarred, admits: true},
-		"mysqld of who was left out comes back by itself":        {rejoins: true, admits: true, from: 10000},
+		"mysqld of who was left out comes back by itself":        {rejoins: true, admits: true},
 		"the primary's position is not asked for":                {facts: positionOfAll},
 		"the group is made by whoever has lost sight of it":      {facts: forgetsTheGroup},
 		"a member that was told to leave stays, and says it has": {facts: func(f *agent.Facts) { f.FrozenBelow = 0 }},

@@ -244,7 +244,7 @@ func (d *decision) isUnderWay() bool {
 // hasLeft: the survivor that was to go on is in no group any more.
 func (d *decision) hasLeft(op *core.Operation) bool {
 	in := d.Instance(op.To)
-	if in == nil {
+	if in == nil || in.IsGone() {
 		return true
 	}
 	v, known := viewOf(in)

@@ -31,6 +31,8 @@ type sim struct {
 	failed  bool // it has not come about once; it will from now on
 	times   int  // that a group was made without a human's word
 	wrong   string
+	refusal core.Reason // of the recovery of a quorum, the last
+	stopped bool        // members, by a human
 	gone    map[string]bool
 	story   []string
 }
@@ -40,6 +42,7 @@ func newSim(seed uint64, mut mutation) *sim {
 	s.mut = mut
 	s.diligence = func() int { return s.rng.IntN(8) }
 	s.rejoins = func() bool { return s.rng.IntN(2) == 0 }
+	s.recovers = func() bool { return s.rng.IntN(3) == 0 }
 	s.made = s.checkMade
 	return s
 }
@@ -75,7 +78,7 @@ func (s *sim) write() {
 	s.next++
 	number := len(s.get(s.primary).content) + 1
 	for _, name := range s.view {
-		if !s.reaches(s.primary, name) || s.rng.IntN(5) == 0 {
+		if !s.reaches(s.primary, name) || s.get(name).state == core.MemberRecovering || s.rng.IntN(5) == 0 {
 			continue
 		}
 		s.get(name).hold(number, s.next)
@@ -91,7 +94,7 @@ func (s *sim) fault() {
 		return
 	}
 	in := s.all[s.rng.IntN(len(s.all))]
-	switch n := s.rng.IntN(26); {
+	switch n := s.rng.IntN(28); {
 	case n < 4:
 		s.tellf("down %s", in.name)
 		s.endMysqld(in)
@@ -135,7 +138,7 @@ func (s *sim) odd(in *instance, n int) {
 		in.m = manager{stopping: in.m.stopping}
 	case n == 18 && in.answers() && !in.joined && in.data == core.DataPopulated:
 		s.tellf("somebody writes to %s, which is in no group", in.name)
-		in.errant = gtid.MustParse("22222222-2222-2222-2222-222222222222:1")
+		in.errant = gtid.MustParse(fmt.Sprintf("22222222-2222-2222-2222-%012d:1", in.ordinal))
 	case n == 19 && len(s.view) > 2 && !slices.ContainsFunc(s.all, func(in *instance) bool { return in.lie != nil }):
 		s.tellf("%s says that it is the primary of all", in.name)
 		in.lie = s.boast(in)
@@ -174,10 +177,23 @@ func (s *sim) human(in *instance, n int) {
 	case 24:
 		s.tellf("reinit %s", in.name)
 		s.cluster.Reinit = append(s.cluster.Reinit, in.name)
-	case 25:
+	case 25, 26:
+		s.forceAlone(in)
+	case 27:
 		s.tellf("force")
 		s.cluster.Group.ForceQuorum = true
 	}
+}
+
+// forceAlone: an instance loses all others, and a human has it go on.
+func (s *sim) forceAlone(in *instance) {
+	s.tellf("all but %s are cut off, and a human forces the quorum", in.name)
+	for n, other := range s.all {
+		if other != in {
+			other.part, other.deaf, other.blind = n+1, true, true
+		}
+	}
+	s.cluster.Group.ForceQuorum = true
 }
 
 func (s *sim) heal() {
@@ -188,6 +204,7 @@ func (s *sim) heal() {
 
 // pass is one pass of the operator; its violation of an invariant is returned.
 func (s *sim) pass() string {
+	s.outnumber()
 	o := s.observe()
 	if s.mut.observe != nil {
 		s.mut.observe(&o)
@@ -205,6 +222,9 @@ func (s *sim) pass() string {
 		return why
 	}
 	for _, e := range plan.Events {
+		if strings.Contains(e.Message, "the recovery of the quorum was refused") {
+			s.refusal = e.Reason
+		}
 		s.tellf("  %s: %s", e.Reason, e.Message)
 	}
 	for _, e := range plan.Effects {
@@ -218,6 +238,22 @@ func (s *sim) pass() string {
 	}
 	s.force()
 	return s.letManagersAct(had)
+}
+
+// outnumber ends a lie that nobody is left to deny.
+func (s *sim) outnumber() {
+	members := 0
+	for _, in := range s.all {
+		if in.joined {
+			members++
+		}
+	}
+	if g := s.cluster.Status.Group; members > 2 && g != nil && g.ViewMax > 2 {
+		return
+	}
+	for _, in := range s.all {
+		in.lie = nil
+	}
 }
 
 // slandered: an instance is said to have diverged that holds nothing but what the group
@@ -254,7 +290,8 @@ func (s *sim) force() {
 		s.failed = true
 		return
 	}
-	s.acked = maps.Clone(s.get(e.Instance).content) // a human accepted what is lost
+	s.acked = map[int]int{} // a human accepted what is lost
+	maps.Copy(s.acked, s.get(e.Instance).content)
 	s.carryOut(*e)
 }
 
@@ -265,7 +302,7 @@ func (s *sim) letManagersAct(had bool) string {
 	switch {
 	case s.wrong != "":
 		return s.wrong
-	case had && !s.hasQuorum() && len(s.gone) == 0 && len(s.cluster.Status.InstanceNames) > 0:
+	case had && !s.hasQuorum() && !s.stopped && len(s.gone) == 0 && len(s.cluster.Status.InstanceNames) > 0:
 		return "I7: the operator took the group's majority away: " + s.tell()
 	}
 	s.settle()
@@ -341,6 +378,24 @@ func (s *sim) mixed() string {
 	return ""
 }
 
+// recoverMembers: who has joined receives what it lacks from one that is online, and ends in
+// ERROR when there is none.
+func (s *sim) recoverMembers() {
+	for _, name := range slices.Clone(s.view) {
+		in := s.get(name)
+		if in.state != core.MemberRecovering || !in.joined || s.rng.IntN(2) == 0 {
+			continue
+		}
+		in.state = ""
+		if s.primary == "" || !s.reaches(name, s.primary) {
+			s.leave(name)
+			in.state = core.MemberError
+			continue
+		}
+		s.learn([]string{name})
+	}
+}
+
 // catchUp: members that have the majority receive from each other.
 func (s *sim) catchUp() {
 	if s.primary == "" || !s.hasQuorum() {
@@ -356,6 +411,7 @@ func play(seed uint64, mut mutation) (violation string, story []string) {
 			if s.rng.IntN(3) > 0 {
 				s.catchUp()
 			}
+			s.recoverMembers()
 			if why := s.pass(); why != "" {
 				return why
 			}
@@ -393,12 +449,16 @@ func (s *sim) ends(step func(int) string) string {
 		return why
 	}
 	for n := range 6 { // what is ordered may not come about
-		if s.hasQuorum() && s.cluster.Status.Phase != core.PhaseBlocked {
+		if phase := s.cluster.Status.Phase; s.hasQuorum() && phase != core.PhaseBlocked && phase != core.PhaseFailover {
 			break
 		}
-		if n > 1 {
+		switch {
+		case n > 0 && s.refusal == core.RefusalSplitBrain:
+			s.stopLeftOut()
+		case n > 0 && s.refusal == core.RefusalNoSafeSurvivor:
 			s.giveUp()
 		}
+		s.refusal = ""
 		s.tellf("a human forces the quorum")
 		s.now = s.now.Add(recoveryLimit)
 		s.cluster.Group.ForceQuorum = true
@@ -426,16 +486,36 @@ func (s *sim) ends(step func(int) string) string {
 	return ""
 }
 
-// giveUp: where nobody holds all that the others hold, a human deletes the Pod and volume of
-// one who holds what was written beside the group, or lacks what was acknowledged.
-func (s *sim) giveUp() {
+// stopLeftOut: where those who were left out have a group of their own, a human stops them.
+func (s *sim) stopLeftOut() {
+	s.stopped = true
 	for _, in := range s.all {
-		if in.data == core.DataPopulated && (!in.errant.IsEmpty() || s.lacksAcked(in.name) != "") {
-			s.tellf("a human deletes Pod and volume of %s", in.name)
-			s.gone[in.name] = true
-			s.deletePod(in.name, dataDoomed)
-			return
+		if s.cluster.Status.Group.WentOnWithout(in.name) {
+			s.tellf("a human deletes the Pod of %s", in.name)
+			s.deletePod(in.name, podDoomed)
 		}
+	}
+}
+
+// giveUp: where nobody holds all that the others hold, or it is not known who went on, a
+// human deletes the Pod and volume of one who holds what was written beside the group, or
+// lacks what was acknowledged, or of any.
+func (s *sim) giveUp() {
+	var worst *instance
+	with := 0
+	for _, in := range s.all {
+		if in.data != core.DataPopulated {
+			continue
+		}
+		with++
+		if worst == nil || !in.errant.IsEmpty() || worst.errant.IsEmpty() && s.lacksAcked(in.name) != "" {
+			worst = in
+		}
+	}
+	if with > 1 {
+		s.tellf("a human deletes Pod and volume of %s", worst.name)
+		s.gone[worst.name] = true
+		s.deletePod(worst.name, dataDoomed)
 	}
 }
 
