@@ -201,7 +201,7 @@ func (m *manager) facts() *agent.Facts {
 		if r.TailEpoch != 0 && (!f.Mysqld.Up || !f.Mysqld.Accepted) {
 			f.TailEpoch, f.TailBase = r.tail()
 		}
-		f.Member = agent.MemberFacts{Of: r.GroupOf, RebootEpoch: s.member.rebootEpoch, TriedAt: s.member.triedAt, Failed: s.member.failed, Settled: s.member.settled, ProtocolOf: s.member.protocolOf, Forgot: s.member.forgot, Admitted: s.member.admitted, AdmittedEpoch: s.member.admittedEpoch, RejoinHeld: s.member.rejoinHeld, HandingOver: s.member.handingOver}
+		f.Member = agent.MemberFacts{Of: r.GroupOf, RebootEpoch: s.member.rebootEpoch, TriedAt: s.member.triedAt, Failed: s.member.failed, Settled: s.member.settled, ProtocolOf: s.member.protocolOf, Forgot: s.member.forgot, Admitted: s.member.admitted, AdmittedEpoch: s.member.admittedEpoch, RejoinHeld: s.member.rejoinHeld, ExpelHeld: s.member.expelHeld, QuorateSince: s.member.quorateSince, HandingOver: s.member.handingOver}
 	}
 	m.replicationFacts(f)
 	return f

@@ -35,6 +35,12 @@ func (t member) noteRole(server *core.Server) {
 	if g := server.Group; s.mayWrite && g.State == core.MemberOnline && g.Role == core.MemberPrimary {
 		s.writable = max(1, s.seen)
 	}
+	switch quorate := server.Group != nil && server.Group.IsQuorate(); {
+	case !quorate:
+		s.member.quorateSince = time.Time{}
+	case s.member.quorateSince.IsZero():
+		s.member.quorateSince = time.Now()
+	}
 }
 
 func (t member) withhold(context.Context) error {
@@ -135,6 +141,8 @@ type memberState struct {
 	admittedEpoch int64
 	handingOver   bool
 	rejoinHeld    bool
+	expelHeld     bool
+	quorateSince  time.Time
 }
 
 // groupLimit bounds joining, which takes as long as seeds that are away need to be
@@ -258,6 +266,21 @@ func (m *manager) holdRejoin(ctx context.Context, on bool) error {
 		return err
 	}
 	m.update(func(s *state) { s.member.rejoinHeld = on })
+	return nil
+}
+
+// holdExpulsion has mysqld wait for members that it does not reach, for as long as it can be
+// told to, or as the Cluster says.
+func (m *manager) holdExpulsion(ctx context.Context, on bool) error {
+	const longest = 3600 // seconds; the server takes no more
+	seconds := longest
+	if !on {
+		seconds = member{m}.groupConfig(get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })).ExpelTimeout
+	}
+	if err := m.roles.SetExpelTimeout(ctx, seconds); err != nil {
+		return err
+	}
+	m.update(func(s *state) { s.member.expelHeld = on })
 	return nil
 }
 

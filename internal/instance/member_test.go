@@ -165,11 +165,11 @@ func TestALostQuorumIsForcedAndALostGroupMadeAnew(t *testing.T) {
 	w.await(n[2], "without a quorum", func(r core.Report) bool {
 		return r.Server != nil && r.Server.Group.State == core.MemberOnline && !r.Server.Group.HasQuorum()
 	})
-	w.awaitRejoinTries(n[2], 0)
+	w.awaitSettings(n[2], 0, 3600)
 	w.order(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3"}})
 	w.elected(n[2])
 	w.exec(w.app(n[2]), "INSERT INTO t VALUES (2)")
-	w.awaitRejoinTries(n[2], 3)
+	w.awaitSettings(n[2], 3, 0)
 
 	_ = n[2].proc().handle.Kill()
 	w.await(n[2], "back and in no group", func(r core.Report) bool {
@@ -238,12 +238,15 @@ func (w *world) barredUntilAdmitted(ordinal int) *node {
 	return back
 }
 
-func (w *world) awaitRejoinTries(n *node, want int) {
+// awaitSettings: of mysqld's own attempts to join again, and of how long it waits for members
+// that it does not reach.
+func (w *world) awaitSettings(n *node, rejoinTries, expelTimeout int) {
 	w.t.Helper()
-	w.await(n, fmt.Sprintf("told to try %d times to join again", want), func(core.Report) bool {
-		var tries int
-		must(w.t, w.rootOf(n).QueryRow("SELECT @@global.group_replication_autorejoin_tries").Scan(&tries))
-		return tries == want
+	db := w.rootOf(n)
+	w.await(n, fmt.Sprintf("told to try %d times to join again, and to wait %d s for others", rejoinTries, expelTimeout), func(core.Report) bool {
+		var tries, timeout int
+		must(w.t, db.QueryRow("SELECT @@global.group_replication_autorejoin_tries, @@global.group_replication_member_expel_timeout").Scan(&tries, &timeout))
+		return tries == rejoinTries && timeout == expelTimeout
 	})
 }
 

@@ -222,7 +222,8 @@ func (m *manager) exited(p *process) {
 		s.ended = !wanted && s.stopRequested != p
 		s.downSince = time.Now()
 		s.writable, s.mayWrite, s.server, s.sessions = 0, false, nil, 0
-		s.member.settled, s.member.protocolOf, s.member.admitted, s.member.rejoinHeld = "", "", "", false
+		s.member.settled, s.member.protocolOf, s.member.admitted = "", "", ""
+		s.member.rejoinHeld, s.member.expelHeld = false, false
 		if s.stopRequested != p || s.activity == agent.Bootstrapping {
 			s.member.rebootEpoch = 0 // it may have made the group already, and others have joined it
 		}

@@ -238,6 +238,8 @@ func (m *manager) say(ctx context.Context, a agent.Action) error {
 		return m.admitMembers(ctx, a.Addresses)
 	case agent.HoldRejoin:
 		return m.holdRejoin(ctx, a.On)
+	case agent.HoldExpulsion:
+		return m.holdExpulsion(ctx, a.On)
 	case agent.ForgetFormer:
 		return m.forgetFormer(ctx, a.View)
 	case agent.RaiseProtocol:

@@ -88,6 +88,11 @@ func (s *Server) SetRejoinTries(ctx context.Context, tries int) error {
 	return s.setGroupOption(ctx, "autorejoin_tries", tries)
 }
 
+// SetExpelTimeout is how long the group waits for a member that this one suspects.
+func (s *Server) SetExpelTimeout(ctx context.Context, seconds int) error {
+	return s.setGroupOption(ctx, "member_expel_timeout", seconds)
+}
+
 // messageCache keeps what members that are away for a moment have missed. The
 // server's own default is a whole GiB.
 func messageCache(memory int64) int64 {

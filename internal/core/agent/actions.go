@@ -114,6 +114,10 @@ type AdmitMembers struct{ Addresses string }
 // Cluster says.
 type HoldRejoin struct{ On bool }
 
+// HoldExpulsion keeps mysqld from having the group expel members that it does not reach, or
+// lets it do as the Cluster says.
+type HoldExpulsion struct{ On bool }
+
 // RememberGroup keeps on the volume that this data is of a group that was made.
 type RememberGroup struct{ Name string }
 
@@ -154,6 +158,7 @@ func (ForgetData) action()     {}
 func (AdmitMembers) action()   {}
 func (RememberGroup) action()  {}
 func (HoldRejoin) action()     {}
+func (HoldExpulsion) action()  {}
 
 func (a Initialize) String() string {
 	if a.Bootstrap {
@@ -209,5 +214,11 @@ func (a HoldRejoin) String() string {
 		return "keep mysqld from joining the group again by itself"
 	}
 	return "let mysqld join the group again by itself"
+}
+func (a HoldExpulsion) String() string {
+	if a.On {
+		return "keep the group from expelling members"
+	}
+	return "let the group expel members"
 }
 func (a RememberGroup) String() string { return "remember the group " + a.Name }

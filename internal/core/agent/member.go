@@ -53,6 +53,11 @@ type MemberFacts struct {
 	AdmittedEpoch int64
 	// RejoinHeld: mysqld does not join again by itself.
 	RejoinHeld bool
+	// ExpelHeld: the group expels nobody on this member's word.
+	ExpelHeld bool
+	// QuorateSince is since when this member has had a majority in its view; zero while it has
+	// not, or nobody knows.
+	QuorateSince time.Time
 	// ProtocolOf is the version of the servers for which the group's protocol was
 	// last looked at.
 	ProtocolOf string
@@ -71,6 +76,10 @@ const (
 	// group has received as soon as its volume lets it.
 	groupRefresh = time.Second
 	lackingLimit = 4 * time.Second
+	// returnWait is how long after a majority has come back those who are not back yet are
+	// waited for, and staleWait until nothing is under way any more of the time without it.
+	returnWait = 5 * time.Second
+	staleWait  = 15 * time.Second
 	// ReliefWait is how long a primary that is being stopped waits to be
 	// relieved before it leaves, and has the group elect another.
 	ReliefWait = 5 * time.Second
@@ -236,6 +245,8 @@ func inGroup(f *Facts) (Decision, bool) {
 		// A human may have the group go on without it; then it comes back only when it is
 		// known what it holds.
 		return say(core.Running, "", "", HoldRejoin{!f.Member.RejoinHeld})
+	case v.State == core.MemberOnline && f.holdsExpulsion(v) != f.Member.ExpelHeld:
+		return say(core.Running, "", "", HoldExpulsion{!f.Member.ExpelHeld})
 	case v.State == core.MemberOnline && !v.HasQuorum():
 		return say(core.Running, "NoQuorum", "has lost the majority of the group: transactions wait until it is back")
 	case v.State == core.MemberOnline && v.Role == core.MemberPrimary && f.commonVersion(v) != f.Member.ProtocolOf && f.commonVersion(v) != "":
@@ -250,6 +261,17 @@ func inGroup(f *Facts) (Decision, bool) {
 		return say(core.Running, "MemberError", "was expelled from the group, or could not go on in it; leaves it, to join anew", LeaveGroup{Why: "the member is in ERROR"})
 	}
 	return pass()
+}
+
+// holdsExpulsion: whoever has lost the majority has those expelled whom it does not reach as
+// soon as the majority is back, a moment before they are back themselves; and so do the
+// others. See docs/design/2026-11-22-returning-majority.md.
+func (f *Facts) holdsExpulsion(v core.GroupView) bool {
+	wait := staleWait
+	if slices.ContainsFunc(v.Members, func(m core.ViewMember) bool { return m.State == core.MemberUnreachable }) {
+		wait = returnWait
+	}
+	return !v.HasQuorum() || f.Member.ExpelHeld && f.Now.Sub(f.Member.QuorateSince) < wait
 }
 
 func allOnline(v core.GroupView) bool {

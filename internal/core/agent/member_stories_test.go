@@ -2,6 +2,7 @@ package agent
 
 import (
 	"strings"
+	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -55,6 +56,10 @@ func (s *story) group(key, value string) bool {
 		m.Forgot = value
 	case "held-rejoin":
 		m.RejoinHeld = value != "no"
+	case "held-expel":
+		m.ExpelHeld = value != "no"
+	case "quorate":
+		m.QuorateSince = s.f.Now.Add(-time.Duration(number(value)) * time.Second)
 	case "gone-on":
 		g.GoneOn = value != "no"
 	case "ordered":

@@ -169,6 +169,8 @@ func (m *manager) note(a agent.Action) bool {
 		m.member.Settled = a.Role
 	case agent.HoldRejoin:
 		m.member.RejoinHeld = a.On
+	case agent.HoldExpulsion:
+		m.member.ExpelHeld = a.On
 	case agent.AdmitMembers:
 		m.member.Admitted, m.member.AdmittedEpoch = a.Addresses, 0
 	case agent.RaiseProtocol:
