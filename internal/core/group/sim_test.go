@@ -381,18 +381,18 @@ func (s *sim) mixed() string {
 // recoverMembers: who has joined receives what it lacks from one that is online, and ends in
 // ERROR when there is none.
 func (s *sim) recoverMembers() {
-	for _, name := range slices.Clone(s.view) {
-		in := s.get(name)
+	for _, in := range s.all {
 		if in.state != core.MemberRecovering || !in.joined || s.rng.IntN(2) == 0 {
 			continue
 		}
 		in.state = ""
-		if s.primary == "" || !s.reaches(name, s.primary) {
-			s.leave(name)
+		switch {
+		case !s.reaches(in.name, s.primaryOf(in)):
+			s.leave(in.name)
 			in.state = core.MemberError
-			continue
+		case in.stale == nil:
+			s.learn([]string{in.name})
 		}
-		s.learn([]string{name})
 	}
 }
 
