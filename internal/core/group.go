@@ -216,7 +216,13 @@ const (
 	RefusalTargetNewer      Reason = "TargetNewer"
 	RefusalGroupWithoutData Reason = "GroupDataMissing"
 	RefusalSplitBrain       Reason = "SplitBrain"
+	RefusalSurvivorFenced   Reason = "SurvivorFenced"
 )
+
+// RecoveryRefusals are those of the recovery of a quorum.
+func RecoveryRefusals() []Reason {
+	return []Reason{RefusalQuorumPresent, RefusalSplitBrain, RefusalNoSafeSurvivor, RefusalMembersUnknown, RefusalSurvivorFenced}
+}
 
 // SetGroupPrimary asks the group, through one of its members, to make another
 // member primary.

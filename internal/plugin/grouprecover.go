@@ -241,7 +241,7 @@ func (r *recoverer) await(ctx context.Context, c *v1alpha1.Cluster, epoch int64,
 		return r.unanswered(last, timeout)
 	case errors.Is(err, errRefused):
 		why := s.PhaseReason
-		if e := r.newEvent(ctx, last, before, because(core.RefusalQuorumPresent, core.RefusalSplitBrain, core.RefusalNoSafeSurvivor, core.RefusalMembersUnknown)); e != nil {
+		if e := r.newEvent(ctx, last, before, because(core.RecoveryRefusals()...)); e != nil {
 			why = e.Reason + ": " + e.Note
 		}
 		return fmt.Errorf("the operator refused: %s", why)

@@ -40,7 +40,7 @@ func Recover(o core.Observation) Recovery {
 			return barring(o, Recovery{Lead: e.Instance, Members: []string{e.Instance}, Anew: true})
 		}
 	}
-	refusals := []core.Reason{core.RefusalQuorumPresent, core.RefusalSplitBrain, core.RefusalNoSafeSurvivor, core.RefusalMembersUnknown}
+	refusals := core.RecoveryRefusals()
 	for _, e := range plan.Events {
 		if e.Reason == core.ReasonQuorumForced { // and nothing had to be ordered
 			return asItIs(o, plan.Status.Group)

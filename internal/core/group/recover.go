@@ -183,6 +183,9 @@ func (d *decision) force(survivors []*core.Instance) {
 		d.refuse(core.RefusalNoSafeSurvivor, incomparable(survivors))
 		return
 	}
+	if d.isFencedLead(lead) {
+		return
+	}
 	v, _ := viewOf(lead)
 	var members []string
 	for _, in := range survivors {
@@ -195,6 +198,15 @@ func (d *decision) force(survivors []*core.Instance) {
 	d.countOn(members, r.Server.Holds())
 	d.beginRecovery(core.StepForce, lead.Name, core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), Epoch: d.Status.Epoch})
 	d.Announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.without()))
+}
+
+// isFencedLead: who is to go on is fenced, and would leave the group at once, or not make it.
+func (d *decision) isFencedLead(lead *core.Instance) bool {
+	if !d.IsFenced(lead.Name) {
+		return false
+	}
+	d.refuse(core.RefusalSurvivorFenced, fmt.Sprintf("%s is the one to go on, and is fenced: take the fence off (kubectl cnmsql fence off %s %s), and ask again", lead.Name, d.Cluster.Name, lead.Name))
+	return true
 }
 
 // recoveryLimit is how long a recovery may take. Forcing the members beside nodes that
@@ -336,6 +348,9 @@ func (d *decision) reboot() {
 	lead, reason, why := d.rebootLead()
 	if lead == nil {
 		d.refuse(reason, "nobody is online, and "+why)
+		return
+	}
+	if d.isFencedLead(lead) {
 		return
 	}
 	d.Status.Epoch++
