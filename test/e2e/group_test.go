@@ -111,7 +111,9 @@ func (w *world) operatorKilledWhilePodIsDeleted() {
 func (w *world) provisionGroup() {
 	begun := time.Now()
 	w.apply(fmt.Sprintf(groupSpec, 3, 200))
-	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.GroupReplication != nil && c.Status.GroupReplication.Bootstrapped })
+	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.GroupReplication != nil && c.Status.GroupReplication.Bootstrapped
+	})
 	w.killLeader()
 	w.healthy(4 * time.Minute)
 	w.t.Logf("apply to three members online: %s", time.Since(begun))
