@@ -110,6 +110,9 @@ type LeftOutMember struct {
 	// numbers since.
 	// +optional
 	Held string `json:"held,omitempty"`
+	// HeldTogether is the GTID set of all that any of them held at that moment.
+	// +optional
+	HeldTogether string `json:"heldTogether,omitempty"`
 	// Admitted: it was found to hold nothing else than the group, and may join again.
 	// +optional
 	Admitted bool `json:"admitted,omitempty"`

@@ -122,6 +122,9 @@ type LeftOut struct {
 	// Held is what those who went on held at that moment. What the instance holds of it
 	// is the same as theirs.
 	Held gtid.Set
+	// Together is what any of those held who went on, Held included. Who holds more has
+	// received it since.
+	Together gtid.Set
 	// Admitted: it was heard since, in no group, and holds nothing beyond Held, or has no
 	// data any more. It may join again.
 	Admitted bool

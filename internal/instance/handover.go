@@ -84,7 +84,6 @@ type legacyMember struct {
 	Admitted      string          `json:"admitted"`
 	AdmittedEpoch int64           `json:"admittedEpoch"`
 	RejoinHeld    bool            `json:"rejoinHeld"`
-	ExpelHeld     bool            `json:"expelHeld"`
 }
 
 type legacyAccount struct{ User, Password string }
@@ -156,6 +155,8 @@ func (m *manager) mayNotHandOver() string {
 		return string(f.Activity) + " is under way"
 	case f.Member.HandingOver:
 		return "the role of primary is being handed over"
+	case f.Member.ExpelHeld:
+		return "it has lost the majority of its group, or has had it back for seconds only"
 	case m.bin.missing != nil:
 		return "mysqld was not found"
 	case f.Mysqld.Up && !f.Mysqld.Answers:
@@ -177,7 +178,7 @@ func (m *manager) legacy() (*legacy, []int) {
 		Lease: legacyLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: s.vouches.legacy(),
 		Command: m.bin.command, Version: m.bin.version,
 		Member: legacyMember{RebootEpoch: s.member.rebootEpoch, Settled: s.member.settled, ProtocolOf: s.member.protocolOf,
-			Admitted: s.member.admitted, AdmittedEpoch: s.member.admittedEpoch, RejoinHeld: s.member.rejoinHeld, ExpelHeld: s.member.expelHeld},
+			Admitted: s.member.admitted, AdmittedEpoch: s.member.admittedEpoch, RejoinHeld: s.member.rejoinHeld},
 		Seen: s.seen, Withheld: s.withheld, WithheldAt: ticksOf(s.withheldAt), WasFenced: s.wasFenced,
 		DownSince: ticksOf(s.downSince), Ended: s.ended, EndReason: s.endReason, Failures: s.failures, Restarts: s.restarts,
 		Restart: s.restart, Donor: s.donor, Lagging: s.lagging, Checked: s.checked,
@@ -298,7 +299,7 @@ func (s *state) inherit(l *legacy, data core.DataState, foreign bool) {
 		s.former = append(s.former, mysql.Account(a))
 	}
 	s.member = memberState{rebootEpoch: l.Member.RebootEpoch, settled: l.Member.Settled, protocolOf: l.Member.ProtocolOf,
-		admitted: l.Member.Admitted, admittedEpoch: l.Member.AdmittedEpoch, rejoinHeld: l.Member.RejoinHeld, expelHeld: l.Member.ExpelHeld}
+		admitted: l.Member.Admitted, admittedEpoch: l.Member.AdmittedEpoch, rejoinHeld: l.Member.RejoinHeld}
 }
 
 func (m *manager) takeOverMysqld(l *legacyMysqld) error {

@@ -42,7 +42,11 @@ func groupFrom(g *v1alpha1.GroupReplicationStatus) (*core.GroupStatus, error) {
 		if err != nil {
 			return nil, fmt.Errorf("status.groupReplication.leftOut[%s].held: %w", l.Instance, err)
 		}
-		out.LeftOut = append(out.LeftOut, core.LeftOut{Instance: l.Instance, Held: held, Admitted: l.Admitted})
+		together, err := gtid.Parse(l.HeldTogether)
+		if err != nil {
+			return nil, fmt.Errorf("status.groupReplication.leftOut[%s].heldTogether: %w", l.Instance, err)
+		}
+		out.LeftOut = append(out.LeftOut, core.LeftOut{Instance: l.Instance, Held: held, Together: together, Admitted: l.Admitted})
 	}
 	for _, m := range g.Members {
 		out.Members = append(out.Members, core.GroupMember{Instance: m.Instance, State: core.MemberState(m.State), Role: core.MemberRole(m.Role), Address: m.Address, Reachable: m.Reachable})
@@ -57,7 +61,7 @@ func groupTo(g *core.GroupStatus) *v1alpha1.GroupReplicationStatus {
 	out := &v1alpha1.GroupReplicationStatus{GroupName: g.Name, Bootstrapped: g.Bootstrapped, PrimaryMember: g.Primary, HasQuorum: g.HasQuorum,
 		ViewID: g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax)}
 	for _, l := range g.LeftOut {
-		out.LeftOut = append(out.LeftOut, v1alpha1.LeftOutMember{Instance: l.Instance, Held: l.Held.String(), Admitted: l.Admitted})
+		out.LeftOut = append(out.LeftOut, v1alpha1.LeftOutMember{Instance: l.Instance, Held: l.Held.String(), HeldTogether: l.Together.String(), Admitted: l.Admitted})
 	}
 	for _, m := range g.Members {
 		out.Members = append(out.Members, v1alpha1.GroupMember{Instance: m.Instance, State: string(m.State), Role: string(m.Role), Address: m.Address, Reachable: m.Reachable})

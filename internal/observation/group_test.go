@@ -24,7 +24,7 @@ func aGroup() *v1alpha1.Cluster {
 	c.Status.Promotion = nil
 	c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: "7f1a6d0e-0000-5000-8000-000000000001", Bootstrapped: true, PrimaryMember: "c-1", HasQuorum: true,
 		ViewID: "17:4", ObservedViewMax: 5, ObservedOnlineMax: 4,
-		LeftOut: []v1alpha1.LeftOutMember{{Instance: "c-3", Held: mine + ":1-9"}, {Instance: "c-4", Held: mine + ":1-7", Admitted: true}, {Instance: "c-5"}},
+		LeftOut: []v1alpha1.LeftOutMember{{Instance: "c-3", Held: mine + ":1-9"}, {Instance: "c-4", Held: mine + ":1-7", HeldTogether: mine + ":1-8", Admitted: true}, {Instance: "c-5"}},
 		Members: []v1alpha1.GroupMember{
 			{Instance: "c-1", State: "ONLINE", Role: "PRIMARY", Address: "10.0.0.1", Reachable: true},
 			{Instance: "c-2", State: "RECOVERING", Role: "SECONDARY", Address: "10.0.0.2", Reachable: true},

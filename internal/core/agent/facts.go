@@ -191,13 +191,14 @@ type Position struct {
 }
 
 // After notes what was known before. A transaction of a group may be executed here before
-// it is on the primary, for a moment.
+// it is on the primary, for a moment. What was answered long ago, or while the primary had
+// no quorum, does not count.
 func (p *Position) After(before *Position) {
-	lacks := func(p *Position) bool { return !p.Executed.Contains(p.Mine) }
+	lacks := func(p *Position) bool { return p.InGroup && !p.Executed.Contains(p.Mine) }
 	switch {
 	case !lacks(p):
 		p.LackingSince = time.Time{}
-	case before != nil && before.Instance == p.Instance && before.Epoch == p.Epoch && lacks(before):
+	case before != nil && before.Instance == p.Instance && before.Epoch == p.Epoch && lacks(before) && p.At.Sub(before.At) < positionLife:
 		p.LackingSince = before.LackingSince
 	default:
 		p.LackingSince = p.At

@@ -159,7 +159,8 @@ func fencedMember(f *Facts) (Decision, bool) {
 	case isIn(f.view()):
 		return say(core.Running, "Fencing", "leaves the group, for this instance is fenced", LeaveGroup{Why: "the instance is fenced"})
 	}
-	return say(core.Fenced, "Fenced", "it is fenced: out of the group and read-only, its mysqld runs; kubectl cnmsql fence off brings it back")
+	d, _ := say(core.Fenced, "Fenced", "it is fenced: out of the group and read-only, its mysqld runs; kubectl cnmsql fence off brings it back")
+	return f.compared(d), true
 }
 
 // breakOffJoin: mysqld looks for its group for a minute, and cannot be told to stop. There
@@ -224,12 +225,18 @@ func leaveOnWish(f *Facts) (Decision, bool) {
 		return say(core.Running, "Leaving", "leaves the group", LeaveGroup{Why: "the operator asked for it"})
 	}
 	d, _ := say(core.Running, "Left", fmt.Sprintf("stays out of the group below epoch %d", f.FrozenBelow))
-	if primary := f.Cluster.CurrentPrimary; primary != "" && primary != f.Me && !f.Cluster.Group.Barred {
+	return f.compared(d), true
+}
+
+// compared has one that is kept out of the group say what it holds that the group lacks: it
+// may be about to be removed.
+func (f *Facts) compared(d Decision) Decision {
+	if primary := f.Cluster.CurrentPrimary; primary != "" && primary != f.Me && !f.Cluster.Group.Barred && f.Server != nil {
 		pos := f.memberPosition(primary)
 		d.Errant, _ = pos.errant()
 		d.Actions = f.askMember(primary, pos, positionRefresh)
 	}
-	return d, true
+	return d
 }
 
 // inGroup: nothing is left to do for a member, but that sessions of its former role
@@ -342,13 +349,16 @@ func joinExisting(f *Facts) (Decision, bool) {
 	}
 	if slices.Contains(f.Cluster.Diverged, f.Me) {
 		// What it says now has to be heard before it is believed to be healed.
-		return say(core.Running, "AskingPrimary", "holds nothing any more that the group lacks", ask...)
+		return say(core.Running, "AskingPrimary", "holds nothing any more that the group lacks", f.askMember(primary, pos, groupRefresh)...)
 	}
 	if f.Server.DataRemoved { // the group holds all that it has executed: nothing is lost with what is left
 		return say(core.Running, "DataRemoved", "a copy of another member's data had begun to replace this one's, and did not end: its data is gone, whatever it says to have executed, and is cloned anew", ForgetData{})
 	}
 	if f.Now.Sub(f.Member.TriedAt) < joinRetry {
 		return say(core.Running, "JoinFailed", "could not join the group, and tries again: "+cmp.Or(f.Member.Failed, "it was a member until a moment ago"))
+	}
+	if f.Member.ExpelHeld { // of a membership that has ended
+		return say(core.Running, "Joining", "", HoldExpulsion{false})
 	}
 	return say(core.Running, "Joining", "joins the group", JoinGroup{})
 }
@@ -370,6 +380,9 @@ func barred(f *Facts) (Decision, bool) {
 func (f *Facts) askMember(primary string, known *Position, old time.Duration) []Action {
 	if f.Asking || known != nil && f.Now.Sub(known.At) < old {
 		return nil
+	}
+	if p := f.Primary; p != nil && p.SeenEpoch > f.Cluster.Epoch && f.Now.Sub(p.At) < groupRefresh {
+		return nil // the Cluster has to be heard of first
 	}
 	return []Action{AskPrimary{Instance: primary, Epoch: f.Cluster.Epoch}}
 }

@@ -12,9 +12,9 @@ import (
 
 // countOn: the group is these from now on, and a majority is counted of them. It has no view
 // until it is seen. Those who
-// are left out are compared with what the group goes on from, held; one that was left out
-// before with what it went on from then.
-func (d *decision) countOn(members []string, held gtid.Set) {
+// are left out are compared with what the group surely goes on from, held; one that was left
+// out before with what it went on from then. Together is what any of the members holds.
+func (d *decision) countOn(members []string, held, together gtid.Set) {
 	before := *d.g
 	d.g.ViewMax, d.g.ViewID, d.g.LeftOut = len(members), "", nil
 	for i := range d.Instances {
@@ -22,9 +22,9 @@ func (d *decision) countOn(members []string, held gtid.Set) {
 		if slices.Contains(members, name) {
 			continue
 		}
-		l := core.LeftOut{Instance: name, Held: held}
+		l := core.LeftOut{Instance: name, Held: held, Together: together}
 		if was, is := before.LeftOutOf(name); is && !was.Admitted {
-			l.Held = was.Held
+			l.Held, l.Together = was.Held, was.Together
 		}
 		d.g.LeftOut = append(d.g.LeftOut, l)
 	}
@@ -89,13 +89,16 @@ func (d *decision) unproven() string {
 	if d.g.ViewID != "" || len(gone) == 0 || len(others) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s was told to go on without %s, and was never seen to have done so; all of them may hold more than then, so that the same numbers may stand for different transactions. Look at what they hold, and save what is needed; then delete the Pod and PersistentVolumeClaim of whoever is to give up what only it holds, and ask again",
+	return fmt.Sprintf("%s holds more than when the group was to go on without %s, which was never seen to have come about; they may hold more, too, so that the same numbers may stand for different transactions. Look at what they hold, and save what is needed; then delete the Pod and PersistentVolumeClaim of whoever is to give up what only it holds, and ask again",
 		strings.Join(gone, ", "), strings.Join(others, ", "))
 }
 
-// hasGoneOn: the server holds more than was held when somebody was left out.
+// hasGoneOn: the server holds more than any of those held who went on when somebody was
+// left out.
 func (d *decision) hasGoneOn(s *core.Server) bool {
-	return slices.ContainsFunc(d.g.LeftOut, func(l core.LeftOut) bool { return !l.Admitted && !l.Held.Contains(s.Holds()) })
+	return slices.ContainsFunc(d.g.LeftOut, func(l core.LeftOut) bool {
+		return !l.Admitted && !l.Held.Union(l.Together).Contains(s.Holds())
+	})
 }
 
 // takeBack: those who were left out have a say again once the group has them. Before they

@@ -188,7 +188,7 @@ func (w *world) endMysqld(in *instance) {
 	in.up, in.starting, in.joined, in.stale, in.state = false, false, false, nil, ""
 	in.m.downSince = w.now
 	f := &in.m.member
-	f.Settled, f.ProtocolOf, f.Admitted, f.RejoinHeld, f.RebootEpoch = "", "", "", false, 0
+	f.Settled, f.ProtocolOf, f.Admitted, f.RejoinHeld, f.ExpelHeld, f.RebootEpoch = "", "", "", false, false, 0
 }
 
 // endPod ends it, and with it what was deleted besides.
@@ -344,23 +344,28 @@ func (w *world) order(name string, epoch int64) (*instance, bool) {
 	return in, true
 }
 
-// forceMembers has a survivor go on with the named members, and admit nobody else.
-func (w *world) forceMembers(e core.ForceMembers) {
+// forceMembers has a survivor go on with the named members, and admit nobody else; false if
+// that does not come about. The members receive what any of them has.
+func (w *world) forceMembers(e core.ForceMembers) bool {
 	in, heard := w.order(e.Instance, e.Epoch)
 	if !heard || !in.answers() {
-		return
+		return false
 	}
 	if v := w.says(in); v.State != core.MemberOnline || v.HasQuorum() {
-		return
+		return false
 	}
 	members := strings.Split(e.Members, ",")
 	var addresses []string
 	for _, name := range members {
 		addresses = append(addresses, w.get(name).pod.Address)
+		in.take(w.get(name))
+	}
+	for _, name := range members {
 		w.get(name).take(in)
 	}
 	in.m.member.Admitted, in.m.member.AdmittedEpoch = strings.Join(addresses, ","), e.Epoch
 	w.become(members)
+	return true
 }
 
 // reboot has an instance make the group anew, when it is in none.

@@ -115,11 +115,11 @@ func (w *world) settle() {
 	}
 }
 
-// revive: when nobody is left of the group, those who went on in an older view are the group,
-// if a human had the operator take them for it.
+// revive: when the group has no quorum, those who went on in an older view are the group, if a
+// human had the operator take them for it.
 func (w *world) revive() {
 	s := w.cluster.Status
-	if s.Group == nil || !s.Group.HasQuorum || slices.ContainsFunc(w.view, func(name string) bool { return w.get(name) != nil && w.get(name).joined }) {
+	if s.Group == nil || !s.Group.HasQuorum || w.hasQuorum() {
 		return
 	}
 	for _, in := range w.all {
@@ -128,8 +128,11 @@ func (w *world) revive() {
 		}
 		view, primary := in.stale, w.primaryOf(in)
 		for _, other := range w.all {
-			if slices.Equal(other.stale, view) {
+			switch {
+			case slices.Equal(other.stale, view):
 				other.stale = nil
+			case other.joined && slices.Contains(w.view, other.name):
+				other.joined, other.state = false, core.MemberError
 			}
 		}
 		w.view, w.primary = view, primary

@@ -107,7 +107,9 @@ func (d *decision) isHeldWithout(victim *core.Instance, what string) bool {
 	r, _ := victim.Report.Get()
 	p, _ := primary.Report.Get()
 	switch {
-	case p.Server == nil || !primary.Report.ReadAfter(victim.Report):
+	case p.Server == nil:
+		d.Say(what + ": waiting for mysqld of " + primary.Name + ", to ask whether it holds all that " + victim.Name + " holds")
+	case !primary.Report.ReadAfter(victim.Report):
 		d.Say(what + ": comparing what it holds with what " + primary.Name + " holds")
 		d.Do(core.Refresh{Instance: primary.Name})
 		d.Again = true

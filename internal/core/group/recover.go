@@ -29,7 +29,7 @@ func (d *decision) recoverQuorum() {
 	case d.seen.agreed:
 		d.refuse(core.RefusalQuorumPresent, fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online))
 	case len(heirs) > 0:
-		d.takeAsItIs(heirs)
+		d.takeAsItIs(d.withCompanions(heirs))
 	case stranger != "":
 		d.refuse(core.RefusalSplitBrain, stranger+" was left out by the last recovery, and is online in a group of its own that has a quorum; those whom the group went on with are not, and may have acknowledged writes since. Bring them back, and stop the Pods of those who were left out; or, if they are gone for good, delete their Pods and PersistentVolumeClaims, and ask again")
 	case d.unproven() != "":
@@ -89,6 +89,9 @@ func (d *decision) dissolve(survivors []*core.Instance, more string) {
 		d.refuse(reason, fmt.Sprintf("%s holds transactions that those who are still online lack, so that the group would have to be made anew, and %s", more, why))
 		return
 	}
+	if d.isFencedLead(lead) {
+		return
+	}
 	for _, in := range survivors {
 		d.Do(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Epoch + 1})
 	}
@@ -134,6 +137,19 @@ func (d *decision) stranger() string {
 	return ""
 }
 
+// withCompanions adds those who were left out and are online in the same group: the recovery
+// did not come about, and the group of before goes on.
+func (d *decision) withCompanions(heirs []*core.Instance) []*core.Instance {
+	view, _ := viewOf(heirs[0])
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		if v, _ := viewOf(in); isQuorate(in) && !slices.Contains(heirs, in) && (vote{view: v}).key() == (vote{view: view}).key() {
+			heirs = append(heirs, in)
+		}
+	}
+	return heirs
+}
+
 // takeAsItIs: somebody has a group with a quorum, so that none is forced beside it. If
 // all who have one have the same, and most of its members say so, it is taken as the
 // whole group: a recovery may have come about late, or those who were left out may be
@@ -160,7 +176,7 @@ func (d *decision) takeAsItIs(quorate []*core.Instance) {
 	slices.Sort(members)
 	r, _ := lead.Report.Get()
 	d.Status.Epoch++
-	d.countOn(members, r.Server.Holds())
+	d.countOn(members, r.Server.Holds(), held(quorate))
 	d.Do(core.ClearForceQuorum{})
 	d.Announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, the group of %s, which has a quorum, is taken as the whole group; %s", strings.Join(members, ", "), d.without()))
 	d.Again = true
@@ -178,6 +194,7 @@ func (d *decision) survivors() []*core.Instance {
 // is alone; else one must hold all that the others hold. Those who reach it go on with
 // it; the others join again.
 func (d *decision) force(survivors []*core.Instance) {
+	d.fencedLast(survivors)
 	lead := leader(survivors)
 	if lead == nil {
 		d.refuse(core.RefusalNoSafeSurvivor, incomparable(survivors))
@@ -187,17 +204,30 @@ func (d *decision) force(survivors []*core.Instance) {
 		return
 	}
 	v, _ := viewOf(lead)
+	survivors = slices.DeleteFunc(survivors, func(in *core.Instance) bool { return in != lead && !reaches(v, in.Name) })
 	var members []string
 	for _, in := range survivors {
-		if in == lead || reaches(v, in.Name) {
-			members = append(members, in.Name)
-		}
+		members = append(members, in.Name)
 	}
+	slices.Sort(members)
 	d.Status.Epoch++
 	r, _ := lead.Report.Get()
-	d.countOn(members, r.Server.Holds())
+	d.countOn(members, r.Server.Holds(), held(survivors))
 	d.beginRecovery(core.StepForce, lead.Name, core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), Epoch: d.Status.Epoch})
 	d.Announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.without()))
+}
+
+// fencedLast: of those who hold the same, one that is not fenced is chosen.
+func (d *decision) fencedLast(all []*core.Instance) {
+	slices.SortStableFunc(all, func(a, b *core.Instance) int {
+		switch x, y := d.IsFenced(a.Name), d.IsFenced(b.Name); {
+		case x == y:
+			return 0
+		case x:
+			return 1
+		}
+		return -1
+	})
 }
 
 // isFencedLead: who is to go on is fenced, and would leave the group at once, or not make it.
@@ -311,9 +341,16 @@ func dominating(all []*core.Instance) *core.Instance {
 
 // nothingLeft: nobody's data is the group's.
 func (d *decision) nothingLeft() string {
-	text := "no instance holds data of the group any more: restore a backup into a new Cluster"
-	if len(d.Status.Diverged) > 0 {
-		text += ", or save what " + strings.Join(d.Status.Diverged, ", ") + " holds, which has diverged from the group, and load that"
+	var keep []string
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		if r, known := in.Report.Get(); known && r.Data == core.DataPopulated && !in.SaysEmpty() {
+			keep = append(keep, in.Name)
+		}
+	}
+	text := "no instance holds the data of the group any more: restore a backup into a new Cluster"
+	if len(keep) > 0 {
+		text += ", or save what " + strings.Join(keep, ", ") + " holds, which has diverged from the group or was left out of it, and load that. Delete none of them before"
 	}
 	return text
 }
@@ -355,7 +392,7 @@ func (d *decision) reboot() {
 	}
 	d.Status.Epoch++
 	r, _ := lead.Report.Get()
-	d.countOn([]string{lead.Name}, r.Server.Holds())
+	d.countOn([]string{lead.Name}, r.Server.Holds(), r.Server.Holds())
 	d.beginRecovery(core.StepReboot, lead.Name, core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch})
 	d.Announce(true, core.ReasonQuorumForced, "as a human asked for, "+lead.Name+", which holds all that any instance holds, makes the group anew")
 }
@@ -384,6 +421,7 @@ func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why st
 	if len(unknown) > 0 {
 		return nil, core.RefusalMembersUnknown, fmt.Sprintf("what %s holds is not known: bring it back first, or, if it is gone for good, delete its Pod and PersistentVolumeClaim", strings.Join(unknown, ", "))
 	}
+	d.fencedLast(members)
 	lead = dominating(members)
 	switch {
 	case len(members) == 0:

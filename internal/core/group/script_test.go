@@ -31,9 +31,11 @@ import (
 //	says c-3 primary=c-3          a member lies about who is primary; says c-3 truth
 //	says c-3 state=ERROR          it says so of itself, and the others have not noticed yet
 //	holds c-2 1-9 | errant c-2 5  what it holds | holds that the group lacks
+//	removed c-3                   its data was removed by a clone that did not end
 //	volume c-2 gone               its volume and Pod are gone
 //	pod c-1 stopping|demote|fence|unfence|outdated
 //	target c-2 | reinit c-2 | force   what a human asks for
+//	release | mysql 9.8.0         managers of another release | of Pods that are made from now on
 //	slow                          the group does not hand over when it is asked to
 //	status lost                   the Cluster's status is lost
 //	advance 5s                    time passes

@@ -27,9 +27,10 @@ type sim struct {
 	next  int
 	// ordered is a quorum to be forced, after so many passes more.
 	ordered *core.ForceMembers
+	before  core.Status // of the last decision
 	delay   int
-	failed  bool // it has not come about once; it will from now on
-	times   int  // that a group was made without a human's word
+	failed  int // times that it has not come about; it will from the third on
+	times   int // that a group was made without a human's word
 	wrong   string
 	refusal core.Reason // of the recovery of a quorum, the last
 	stopped bool        // members, by a human
@@ -38,7 +39,7 @@ type sim struct {
 }
 
 func newSim(seed uint64, mut mutation) *sim {
-	s := &sim{world: newWorld(3), rng: rand.New(rand.NewPCG(seed, 7)), acked: map[int]int{}, gone: map[string]bool{}}
+	s := &sim{world: newWorld(3 + 2*int(seed%2)), rng: rand.New(rand.NewPCG(seed, 7)), acked: map[int]int{}, gone: map[string]bool{}}
 	s.mut = mut
 	s.diligence = func() int { return s.rng.IntN(8) }
 	s.rejoins = func() bool { return s.rng.IntN(2) == 0 }
@@ -94,7 +95,7 @@ func (s *sim) fault() {
 		return
 	}
 	in := s.all[s.rng.IntN(len(s.all))]
-	switch n := s.rng.IntN(28); {
+	switch n := s.rng.IntN(30); {
 	case n < 4:
 		s.tellf("down %s", in.name)
 		s.endMysqld(in)
@@ -120,6 +121,11 @@ func (s *sim) fault() {
 		*in = instance{name: in.name, ordinal: in.ordinal, data: core.DataEmpty}
 	case n < 20:
 		s.odd(in, n)
+	case n > 27:
+		s.tellf("all are together, and nobody hears them")
+		for _, in := range s.all {
+			in.part, in.deaf, in.blind = 1, true, true
+		}
 	default:
 		s.human(in, n)
 	}
@@ -185,11 +191,12 @@ func (s *sim) human(in *instance, n int) {
 	}
 }
 
-// forceAlone: an instance loses all others, and a human has it go on.
+// forceAlone: an instance loses all others, or all but one, and a human has it go on.
 func (s *sim) forceAlone(in *instance) {
-	s.tellf("all but %s are cut off, and a human forces the quorum", in.name)
+	with := s.all[s.rng.IntN(len(s.all))]
+	s.tellf("all but %s and %s are cut off, and a human forces the quorum", in.name, with.name)
 	for n, other := range s.all {
-		if other != in {
+		if other != in && (other != with || len(s.all) < 4) {
 			other.part, other.deaf, other.blind = n+1, true, true
 		}
 	}
@@ -214,7 +221,7 @@ func (s *sim) pass() string {
 		s.mut.plan(&o, &plan)
 	}
 	had, before, primary := s.hasQuorum(), s.cluster.Status, s.primary
-	s.cluster.Status, s.memory = plan.Status, plan.Memory
+	s.cluster.Status, s.memory, s.before = plan.Status, plan.Memory, before
 	if before.Group != nil && before.Group.Bootstrapped && !plan.Status.Group.Bootstrapped {
 		return "I5: the group is said not to be made any more"
 	}
@@ -285,14 +292,16 @@ func (s *sim) force() {
 		return
 	}
 	s.ordered = nil
-	if s.hasQuorum() || !s.get(e.Instance).joined || !s.failed && s.rng.IntN(4) == 0 {
+	if s.hasQuorum() || !s.get(e.Instance).joined || s.failed < 2 && s.rng.IntN(4) == 0 {
 		s.tellf("nothing is forced")
-		s.failed = true
+		s.failed++
+		return
+	}
+	if !s.forceMembers(*e) {
 		return
 	}
 	s.acked = map[int]int{} // a human accepted what is lost
 	maps.Copy(s.acked, s.get(e.Instance).content)
-	s.carryOut(*e)
 }
 
 // letManagersAct: nothing that the operator wants may cost a group its majority that
@@ -319,6 +328,7 @@ func (s *sim) check(e core.Effect, had bool, primary string) string {
 			return "I1: a quorum was forced beside one that there is"
 		}
 		s.ordered, s.delay = &e, s.rng.IntN(4)
+		return s.forgets(e)
 	case core.DeleteInstance:
 		if in := s.get(e.Instance); !in.errant.IsEmpty() {
 			return "I4: data that nobody else has was removed: " + e.Instance
@@ -329,6 +339,26 @@ func (s *sim) check(e core.Effect, had bool, primary string) string {
 	case core.RouteWrites:
 		if had && e.Instance != primary && !s.get(e.Instance).deaf {
 			return fmt.Sprintf("writes were led to %s, and the group has elected %s", e.Instance, primary)
+		}
+	}
+	return ""
+}
+
+// forgets: a survivor who is heard, and not among those who are to go on, holds what was
+// acknowledged and none of these does.
+func (s *sim) forgets(e core.ForceMembers) string {
+	has := func(number, what int) bool {
+		return slices.ContainsFunc(strings.Split(e.Members, ","), func(name string) bool { return s.get(name).content[number] == what })
+	}
+	for _, in := range s.all {
+		v := s.says(in)
+		if in.deaf || !in.answers() || in.state != "" || v.State != core.MemberOnline || v.HasQuorum() || s.before.Group.Bars(in.name) {
+			continue
+		}
+		for number, what := range s.acked {
+			if in.content[number] == what && !has(number, what) {
+				return fmt.Sprintf("I3: %s goes on, and not %s, which alone holds %d under the number %d, which was acknowledged", e.Members, in.name, what, number)
+			}
 		}
 	}
 	return ""
