@@ -64,7 +64,9 @@ func (w *world) caughtUpWith(executed string) {
 	w.t.Helper()
 	for _, name := range w.replicas() {
 		if got := w.ask(w.openInstance(name), "SELECT WAIT_FOR_EXECUTED_GTID_SET('"+executed+"', 30)"); got != "0" {
-			w.t.Errorf("%s has not executed %s after 30 s", name, executed)
+			s := w.cluster().Status
+			w.t.Errorf("%s has not executed %s after 30 s: %s: %s\n%s", name, executed, s.Phase, s.PhaseReason,
+				w.kubectl("-n", w.key.Namespace, "logs", name, "-c", "mysql", "--tail=80"))
 		}
 	}
 }

@@ -320,7 +320,12 @@ func (w *world) comeBackBeside(primary, node string) {
 // groupSecondaryPartitioned: the others write on, once the group has expelled it, although
 // the operator is killed.
 func (w *world) groupSecondaryPartitioned() {
-	primary, lost := w.primary(), w.replica()
+	leader, err := bed.Leader(w.ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	primary, names := w.primary(), w.replicas()
+	lost := names[slices.IndexFunc(names, func(name string) bool { return w.pod(name).Spec.NodeName != leader.Spec.NodeName })]
 	node := w.pod(lost).Spec.NodeName
 	l := w.startWriting()
 	at := w.fault("partition", node)
