@@ -355,6 +355,9 @@ func (w *world) forceMembers(e core.ForceMembers) bool {
 		return false
 	}
 	members := strings.Split(e.Members, ",")
+	if slices.ContainsFunc(members, func(name string) bool { return !w.reaches(in.name, name) }) {
+		return false // mysqld waits for them, and gives up
+	}
 	var addresses []string
 	for _, name := range members {
 		addresses = append(addresses, w.get(name).pod.Address)

@@ -247,7 +247,7 @@ func (s *sim) pass() string {
 	return s.letManagersAct(had)
 }
 
-// outnumber ends a lie that nobody is left to deny.
+// outnumber ends a lie that nobody is left to deny, or of one that is no member any more.
 func (s *sim) outnumber() {
 	members := 0
 	for _, in := range s.all {
@@ -255,11 +255,12 @@ func (s *sim) outnumber() {
 			members++
 		}
 	}
-	if g := s.cluster.Status.Group; members > 2 && g != nil && g.ViewMax > 2 {
-		return
-	}
+	g := s.cluster.Status.Group
+	few := members < 3 || g == nil || g.ViewMax < 3
 	for _, in := range s.all {
-		in.lie = nil
+		if few || !in.joined {
+			in.lie = nil
+		}
 	}
 }
 
