@@ -320,10 +320,7 @@ func (w *world) comeBackBeside(primary, node string) {
 // groupSecondaryPartitioned: the others write on, once the group has expelled it, although
 // the operator is killed.
 func (w *world) groupSecondaryPartitioned() {
-	leader, err := bed.Leader(w.ctx)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	leader := w.leader()
 	primary, names := w.primary(), w.replicas()
 	lost := names[slices.IndexFunc(names, func(name string) bool { return w.pod(name).Spec.NodeName != leader.Spec.NodeName })]
 	node := w.pod(lost).Spec.NodeName
@@ -357,10 +354,7 @@ func (w *world) groupRolledOut() {
 // of the operator.
 func (w *world) losesMajority() (nodes []string) {
 	w.t.Helper()
-	leader, err := bed.Leader(w.ctx)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	leader := w.leader()
 	here := leader.Spec.NodeName
 	names := w.cluster().Status.InstanceNames
 	if w.pod(w.primary()).Spec.NodeName != here {
@@ -480,8 +474,8 @@ func (w *world) twoOfFiveLost() {
 }
 
 // majorityCutOff: what is left waits, and goes on by itself when the others are back, although
-// the operator is killed at that moment. mysqld
-// may expel some of them all the same, seconds after all were well.
+// the operator is killed at that moment. mysqld may expel some of them all the same, seconds
+// after all were well.
 func (w *world) majorityCutOff() {
 	l := w.startWriting()
 	lost := w.losesMajority()

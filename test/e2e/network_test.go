@@ -101,10 +101,7 @@ func (w *world) proof() string { return w.cluster().Status.Promotion.Proof }
 // not run: what is measured is the loss of the primary alone.
 func (w *world) awayFromOperator() {
 	w.t.Helper()
-	leader, err := bed.Leader(w.ctx)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	leader := w.leader()
 	if w.pod(w.primary()).Spec.NodeName != leader.Spec.NodeName {
 		return
 	}

@@ -247,13 +247,20 @@ func (w *world) killOperator() {
 	w.kubectl("-n", testbed.OperatorNamespace, "delete", "pod", "--all", "--grace-period=0", "--force", "--wait=false")
 }
 
-// killLeader kills the leading operator where it is; its container is started again.
-func (w *world) killLeader() {
+// leader is the Pod of the leading operator.
+func (w *world) leader() *corev1.Pod {
 	w.t.Helper()
-	leader, err := bed.Leader(w.ctx)
+	pod, err := bed.Leader(w.ctx)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return pod
+}
+
+// killLeader kills the leading operator where it is; its container is started again.
+func (w *world) killLeader() {
+	w.t.Helper()
+	leader := w.leader()
 	in := &world{t: w.t, ctx: w.ctx, key: types.NamespacedName{Namespace: leader.Namespace}}
 	in.signal(leader.Name, "cnmsql", syscall.SIGKILL)
 }

@@ -326,13 +326,12 @@ func joinExisting(f *Facts) (Decision, bool) {
 		return say(core.Running, "AwaitingGroup", "waits until the group has elected a primary that can be asked for its position")
 	}
 	pos := f.memberPosition(primary)
-	ask := f.askMember(primary, pos, 0)
 	if pos == nil {
 		message := "asks " + primary + " for its position before joining"
 		if f.AskFailed != "" {
 			message += ": " + f.AskFailed
 		}
-		return say(core.Running, "AskingPrimary", message, ask...)
+		return say(core.Running, "AskingPrimary", message, f.askMember(primary, nil, 0)...)
 	}
 	if !pos.InGroup { // joining takes mysqld a minute when nobody is there, and what this one holds is no measure
 		d, _ := say(core.Running, "AwaitingGroup", "waits until there is a group to join: "+primary+" was its primary, and is in none that has its quorum")

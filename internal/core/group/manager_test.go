@@ -197,11 +197,23 @@ func (w *world) endPod(in *instance) {
 	in.pod, in.m = core.Pod{}, manager{}
 	switch in.doomed {
 	case dataDoomed:
-		*in = instance{name: in.name, ordinal: in.ordinal, data: core.DataEmpty}
+		in.empty()
 	case allDoomed:
 		w.all = slices.DeleteFunc(w.all, func(other *instance) bool { return other == in })
 	}
 }
+
+// empty leaves the name of an instance whose Pod and volume are gone.
+func (in *instance) empty() {
+	*in = instance{name: in.name, ordinal: in.ordinal, data: core.DataEmpty}
+}
+
+// cut has an instance reach those of one part of the network alone, and neither operator nor
+// API server.
+func (in *instance) cut(part int) { in.part, in.deaf, in.blind = part, true, true }
+
+// heal ends that.
+func (in *instance) heal() { in.part, in.deaf, in.blind = 0, false, false }
 
 // deletePod asks an instance to stop, which takes its time.
 func (w *world) deletePod(name string, doomed doom) {

@@ -32,9 +32,11 @@ func (d *decision) recoverQuorum() {
 		d.takeAsItIs(d.withCompanions(heirs))
 	case stranger != "":
 		d.refuse(core.RefusalSplitBrain, stranger+" was left out by the last recovery, and is online in a group of its own that has a quorum; those whom the group went on with are not, and may have acknowledged writes since. Bring them back, and stop the Pods of those who were left out; or, if they are gone for good, delete their Pods and PersistentVolumeClaims, and ask again")
-	case d.unproven() != "":
-		d.refuse(core.RefusalNoSafeSurvivor, d.unproven())
 	default:
+		if why := d.unproven(); why != "" {
+			d.refuse(core.RefusalNoSafeSurvivor, why)
+			return
+		}
 		d.recoverFrom(d.survivors())
 	}
 }

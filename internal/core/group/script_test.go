@@ -157,9 +157,9 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 	case "starts":
 		in.up, in.starting = true, true
 	case "cut":
-		in.part, in.deaf, in.blind = 1, true, true
+		in.cut(1)
 	case "heal":
-		in.part, in.deaf, in.blind = 0, false, false
+		in.heal()
 	case "deaf":
 		in.deaf = true
 	case "heard":
@@ -169,9 +169,9 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 		in.held, in.deaf, in.blind = true, true, true
 	case "volume":
 		w.leave(in.name)
-		*in = instance{name: in.name, ordinal: in.ordinal, data: core.DataEmpty}
+		in.empty()
 	case "holds":
-		in.executed = gtid.MustParse("11111111-1111-1111-1111-111111111111:" + last.Key)
+		in.executed = gtid.MustParse(groupUUID + ":" + last.Key)
 	case "errant":
 		in.errant = gtid.MustParse("22222222-2222-2222-2222-222222222222:" + last.Key)
 		w.leave(in.name)

@@ -107,7 +107,7 @@ func (s *sim) fault() {
 		}
 	case n < 10:
 		s.tellf("cut %s", in.name)
-		in.part, in.deaf, in.blind = 1, true, true
+		in.cut(1)
 	case n < 13:
 		s.tellf("heal all")
 		s.heal()
@@ -118,13 +118,13 @@ func (s *sim) fault() {
 		s.tellf("volume of %s gone", in.name)
 		s.leave(in.name)
 		s.gone[in.name] = true
-		*in = instance{name: in.name, ordinal: in.ordinal, data: core.DataEmpty}
+		in.empty()
 	case n < 20:
 		s.odd(in, n)
 	case n > 27:
 		s.tellf("all are together, and nobody hears them")
 		for _, in := range s.all {
-			in.part, in.deaf, in.blind = 1, true, true
+			in.cut(1)
 		}
 	default:
 		s.human(in, n)
@@ -197,7 +197,7 @@ func (s *sim) forceAlone(in *instance) {
 	s.tellf("all but %s and %s are cut off, and a human forces the quorum", in.name, with.name)
 	for n, other := range s.all {
 		if other != in && (other != with || len(s.all) < 4) {
-			other.part, other.deaf, other.blind = n+1, true, true
+			other.cut(n + 1)
 		}
 	}
 	s.cluster.Group.ForceQuorum = true
@@ -205,7 +205,8 @@ func (s *sim) forceAlone(in *instance) {
 
 func (s *sim) heal() {
 	for _, in := range s.all {
-		in.part, in.deaf, in.blind, in.lie = 0, false, false, nil
+		in.heal()
+		in.lie = nil
 	}
 }
 
@@ -373,9 +374,9 @@ func (s *sim) checkReboot(lead string, had bool) string {
 }
 
 // lost: the primary of a group with a majority lacks what was acknowledged, though no
-// human accepted it and no more than a minority lost its data.
+// human accepted it and no volume was lost.
 func (s *sim) lost() string {
-	if s.primary == "" || !s.hasQuorum() || len(s.gone) > 0 {
+	if s.primary == "" || !s.hasQuorum() {
 		return ""
 	}
 	return s.lacksAcked(s.primary)
