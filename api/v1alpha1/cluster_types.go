@@ -143,6 +143,14 @@ type ClusterSpec struct {
 	// +optional
 	MaxSwitchoverDelay int32 `json:"maxSwitchoverDelay,omitempty"`
 
+	// MaxSwitchoverPause is how many seconds a planned switchover may stop
+	// writes. It does not begin to before the new primary is expected to take
+	// them in that time; if it does not, the old one takes them again.
+	// +kubebuilder:default=5
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MaxSwitchoverPause int32 `json:"maxSwitchoverPause,omitempty"`
+
 	// MaxStartDelay is how many seconds mysqld may take to accept connections
 	// (crash recovery included) before it is killed and started again.
 	// +kubebuilder:default=3600
@@ -229,6 +237,14 @@ type ClusterSpec struct {
 	// +kubebuilder:validation:Enum=error;warning;info;debug;trace
 	// +optional
 	LogLevel string `json:"logLevel,omitempty"`
+
+	// SchedulerName of the scheduler that places the Pods; the Kubernetes' default when empty.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	SchedulerName string `json:"schedulerName,omitempty"`
+
+	FixedClusterFields       `json:",inline"`
+	UnsupportedClusterFields `json:",inline"`
 }
 
 // LocalObjectReference names an object in the Cluster's namespace.
@@ -251,6 +267,8 @@ type ReadRoutingSpec struct {
 type InheritedMetadata struct {
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
+	// +kubebuilder:validation:MaxProperties=128
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('mysql.cnmsql.co/') && !k.startsWith('cnmsql.cnmsql.co/'))",message="spec.inheritedMetadata.annotations: names that begin with mysql.cnmsql.co/ or cnmsql.cnmsql.co/ are the operator's; remove them"
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
@@ -259,6 +277,7 @@ type InheritedMetadata struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",message="spec.storage.size cannot be lowered: a volume does not shrink; create a new Cluster with smaller storage and move the data"
 // +kubebuilder:validation:XValidation:rule="has(self.storageClass) == has(oldSelf.storageClass) && (!has(self.storageClass) || self.storageClass == oldSelf.storageClass)",message="spec.storage.storageClass cannot be changed: existing volumes keep their class; create a new Cluster with the other class"
+// +kubebuilder:validation:XValidation:rule="!has(self.pvcTemplate)",message="spec.storage.pvcTemplate is not supported yet; name size and storageClass"
 type StorageSpec struct {
 	// Size of the volume, for example 20Gi.
 	// +kubebuilder:validation:MaxLength=32
@@ -269,13 +288,53 @@ type StorageSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	StorageClass *string `json:"storageClass,omitempty"`
+
+	// ResizeInUseVolumes: existing volumes grow with Size, where their class allows it.
+	// +kubebuilder:validation:XValidation:rule="self",message="spec.storage.resizeInUseVolumes cannot be false: volumes grow with spec.storage.size; remove it"
+	// +optional
+	ResizeInUseVolumes *bool `json:"resizeInUseVolumes,omitempty"`
+
+	// WhenScaled tells what becomes of the volume of an instance that is removed
+	// because spec.instances was lowered: Retain keeps its PersistentVolumeClaim,
+	// which no instance uses again; Delete deletes it.
+	// +kubebuilder:validation:Enum=Retain;Delete
+	// +kubebuilder:default=Retain
+	// +optional
+	WhenScaled VolumeRetention `json:"whenScaled,omitempty"`
+
+	// WhenDeleted tells what becomes of the volumes when the Cluster is deleted:
+	// Retain keeps their PersistentVolumeClaims; Delete deletes them, and all data.
+	// +kubebuilder:validation:Enum=Retain;Delete
+	// +kubebuilder:default=Retain
+	// +optional
+	WhenDeleted VolumeRetention `json:"whenDeleted,omitempty"`
+
+	// PVCTemplate is not supported yet.
+	// +optional
+	PVCTemplate *Unsupported `json:"pvcTemplate,omitempty"`
 }
 
+// VolumeRetention tells what becomes of a volume that no instance uses any more.
+type VolumeRetention string
+
+// What becomes of a volume that no instance uses any more.
+const (
+	RetainVolume VolumeRetention = "Retain"
+	DeleteVolume VolumeRetention = "Delete"
+)
+
 // BootstrapSpec tells where the first data comes from.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.recovery)",message="spec.bootstrap.recovery is not supported yet: nothing would be restored, and an empty database made instead; remove spec.bootstrap only if that is what you want"
+// +kubebuilder:validation:XValidation:rule="has(self.initdb) || has(self.recovery)",message="spec.bootstrap.initdb is needed: spec.bootstrap tells where the first data comes from, and names nothing; add initdb, or remove spec.bootstrap"
 type BootstrapSpec struct {
 	// InitDB makes a new, empty server.
 	// +optional
 	InitDB *InitDBSpec `json:"initdb,omitempty"`
+
+	// Recovery is not supported yet.
+	// +optional
+	Recovery *Unsupported `json:"recovery,omitempty"`
 }
 
 // InitDBSpec describes what a new server begins with.

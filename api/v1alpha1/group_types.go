@@ -6,10 +6,17 @@ const (
 	ReplicationGroup = "groupReplication"
 )
 
+// What becomes of a group of which all members were lost, and are back.
+const (
+	TotalOutageManual    = "Manual"
+	TotalOutageAutomatic = "Automatic"
+)
+
 // ReplicationSpec chooses the topology.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.groupReplication) || self.mode == 'groupReplication'",message="spec.replication.groupReplication needs spec.replication.mode: groupReplication; remove it, or create the Cluster with that mode"
 // +kubebuilder:validation:XValidation:rule="(has(self.groupReplication) && has(self.groupReplication.groupName)) == (has(oldSelf.groupReplication) && has(oldSelf.groupReplication.groupName)) && (!(has(self.groupReplication) && has(self.groupReplication.groupName)) || self.groupReplication.groupName == oldSelf.groupReplication.groupName)",message="spec.replication.groupReplication.groupName cannot be changed once the Cluster exists: members with another name are another group; create a new Cluster"
+// +kubebuilder:validation:XValidation:rule="!has(self.heartbeat)",message="spec.replication.heartbeat is not supported: how far a replica lags is told by the server itself, without a heartbeat table; remove it"
 type ReplicationSpec struct {
 	// Mode is how instances replicate: async from a primary to its replicas
 	// (semi-synchronously when mysql.semiSync says so), or as members of a MySQL
@@ -23,6 +30,10 @@ type ReplicationSpec struct {
 	// GroupReplication configures the group.
 	// +optional
 	GroupReplication *GroupReplicationSpec `json:"groupReplication,omitempty"`
+
+	// Heartbeat is not supported.
+	// +optional
+	Heartbeat *Unsupported `json:"heartbeat,omitempty"`
 }
 
 // GroupReplicationSpec configures a group with one primary.
@@ -69,6 +80,20 @@ type GroupReplicationSpec struct {
 	// +kubebuilder:validation:Maximum=31536000
 	// +optional
 	UnreachableMajorityTimeoutSeconds *int32 `json:"unreachableMajorityTimeoutSeconds,omitempty"`
+
+	// RecoverTotalOutage is who has the group made anew when all its members were
+	// down at once, as after a power failure. Manual waits for a human's word
+	// (kubectl cnmsql group recover). With Automatic the operator does it by itself,
+	// once per outage, when every instance answers and is in no group, and one of
+	// them holds all that the others hold. It leaves it to a human where an instance
+	// is fenced, has diverged, was left out or has lost its data, and where a
+	// transaction is missing that was seen before.
+	// +kubebuilder:default=Manual
+	// +kubebuilder:validation:Enum=Manual;Automatic
+	// +optional
+	RecoverTotalOutage string `json:"recoverTotalOutage,omitempty"`
+
+	FixedGroupFields `json:",inline"`
 }
 
 // GroupReplicationStatus is the group as the majority of its members sees it.
@@ -94,15 +119,19 @@ type GroupReplicationStatus struct {
 	// ObservedOnlineMax is how many members were online at most.
 	// +optional
 	ObservedOnlineMax int32 `json:"observedOnlineMax,omitempty"`
-	// LeftOut are instances that a human had the group go on without. They have no
-	// say in what is true until the group has taken them back.
+	// LeftOut are instances that the group went on without when it was recovered, on a
+	// human's word or by the operator itself. They have no say in what is true until the group has taken them back.
 	// +optional
 	LeftOut []LeftOutMember `json:"leftOut,omitempty"`
+	// TotalOutageTried is the instance that the operator has told by itself to make the
+	// group anew. It is not told a second time; empty again once the group has its quorum.
+	// +optional
+	TotalOutageTried string `json:"totalOutageTried,omitempty"`
 	// +optional
 	Members []GroupMember `json:"members,omitempty"`
 }
 
-// LeftOutMember is an instance that a human had the group go on without.
+// LeftOutMember is an instance that the group went on without when it was recovered.
 type LeftOutMember struct {
 	Instance string `json:"instance"`
 	// Held is the GTID set of those who went on, at that moment. Transactions that the

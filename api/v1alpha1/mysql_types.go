@@ -8,6 +8,8 @@ const (
 )
 
 // MySQLSpec configures the server.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalConfigFiles)",message="spec.mysql.additionalConfigFiles is not supported yet; put what they set into spec.mysql.parameters"
 type MySQLSpec struct {
 	// Parameters are written into my.cnf. Those that the operator owns, or that
 	// would break replication, are refused by the validating policy
@@ -25,6 +27,10 @@ type MySQLSpec struct {
 	// SemiSync makes a commit wait until replicas have it.
 	// +optional
 	SemiSync *SemiSyncSpec `json:"semiSync,omitempty"`
+
+	// AdditionalConfigFiles is not supported yet.
+	// +optional
+	AdditionalConfigFiles *Unsupported `json:"additionalConfigFiles,omitempty"`
 }
 
 // SemiSyncSpec makes a commit wait for replicas.

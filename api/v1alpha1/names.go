@@ -22,6 +22,12 @@ const (
 	// AnnotationGroupObserved on a Pod changes whenever the instance sees its
 	// group change: a doorbell, and no authority.
 	AnnotationGroupObserved = "mysql.cnmsql.co/gr-observed"
+	// AnnotationClusterUID on a volume claim is the UID of the Cluster whose data it
+	// has: it outlives the Cluster.
+	AnnotationClusterUID = "mysql.cnmsql.co/clusterUID"
+	// AnnotationKept on a volume claim is when its instance was removed, and the claim
+	// kept.
+	AnnotationKept = "mysql.cnmsql.co/kept"
 	// AnnotationServerID is the server_id of the instance, on its volume claim.
 	AnnotationServerID = "mysql.cnmsql.co/serverID"
 )
@@ -47,6 +53,12 @@ const (
 	// AnnotationAcceptLoss on a Cluster promotes an instance although writes may
 	// be lost: "<instance>@<epoch>", of the epoch in which nobody takes writes.
 	AnnotationAcceptLoss = "cnmsql.cnmsql.co/accept-data-loss"
+	// AnnotationAdoptVolumes on a Cluster that never had a primary has it go on with the
+	// volumes that were kept of the deleted Cluster of this UID.
+	AnnotationAdoptVolumes = "cnmsql.cnmsql.co/adopt-volumes"
+	// AnnotationDeletionProtection on a Cluster has the API server refuse to delete
+	// it, until the annotation is removed or "false".
+	AnnotationDeletionProtection = "cnmsql.cnmsql.co/deletion-protection"
 )
 
 // Types of the conditions of a Cluster.
@@ -57,7 +69,14 @@ const (
 	ConditionAvailable   = "Available"
 	ConditionHealthy     = "Healthy"
 	ConditionInitialized = "Initialized"
+	// ConditionSwitchoverReturned is True after a planned switchover that stopped
+	// writes and was given up; absent otherwise.
+	ConditionSwitchoverReturned = "SwitchoverReturned"
 	// ConditionDurable tells whether a commit now waits for as many
 	// acknowledgements as the spec asks for.
 	ConditionDurable = "Durable"
 )
+
+// ReasonAsynchronous is why ConditionDurable is False where the spec asks for no
+// acknowledgements: it was chosen, and nothing is wrong.
+const ReasonAsynchronous = "Asynchronous"

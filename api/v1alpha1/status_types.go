@@ -47,6 +47,16 @@ type ClusterStatus struct {
 	// +optional
 	EstablishedAt *metav1.MicroTime `json:"establishedAt,omitempty"`
 
+	// AdoptedFrom is the UID of the deleted Cluster whose volumes this one goes on
+	// with; empty when its data is its own.
+	// +optional
+	AdoptedFrom string `json:"adoptedFrom,omitempty"`
+
+	// SwitchoverReturn is the last planned switchover that the old primary came
+	// back from; absent once another instance has become primary since.
+	// +optional
+	SwitchoverReturn *SwitchoverReturn `json:"switchoverReturn,omitempty"`
+
 	// GroupReplication is the group, of a Cluster of that mode.
 	// +optional
 	GroupReplication *GroupReplicationStatus `json:"groupReplication,omitempty"`
@@ -56,8 +66,20 @@ type ClusterStatus struct {
 	Instances int32 `json:"instances,omitempty"`
 	// +optional
 	ReadyInstances int32 `json:"readyInstances,omitempty"`
+	// SyncedReplicas is the number of instances besides the primary that are ready and
+	// have not diverged.
+	// +optional
+	SyncedReplicas int32 `json:"syncedReplicas,omitempty"`
+	// ErrantReplicas is the number of divergedInstances.
+	// +optional
+	ErrantReplicas int32 `json:"errantReplicas,omitempty"`
 	// +optional
 	InstanceNames []string `json:"instanceNames,omitempty"`
+	// Members are the instances that hold the cluster's data, or held it since they
+	// exist: they acknowledge commits, vouch for the primary, and are counted in every
+	// majority. One that is still being made or cloned is none. Not used in a group.
+	// +optional
+	Members []string `json:"members,omitempty"`
 	// LatestGeneratedNode is the highest ordinal that was ever used.
 	// +optional
 	LatestGeneratedNode int32 `json:"latestGeneratedNode,omitempty"`
@@ -69,7 +91,7 @@ type ClusterStatus struct {
 	// +optional
 	DivergedInstances []string `json:"divergedInstances,omitempty"`
 	// ReplicationBrokenInstances are reachable replicas whose replication
-	// stopped with an error.
+	// stopped with an error, is delayed on purpose, or skips transactions.
 	// +optional
 	ReplicationBrokenInstances []string `json:"replicationBrokenInstances,omitempty"`
 	// FencedInstances were taken out of service by an annotation of their Pod.
@@ -136,6 +158,15 @@ type PromotionStatus struct {
 	// a majority.
 	// +optional
 	Size int32 `json:"size,omitempty"`
+	// Leased: the primary surely goes by its lease, so that one which ran out
+	// proves something.
+	// +optional
+	Leased bool `json:"leased,omitempty"`
+	// Isolations is how many primaries in a row, up to this promotion, were
+	// replaced because their replicas could not reach them. The next one is
+	// replaced the later the more there were. It ends when replicas reach one.
+	// +optional
+	Isolations int32 `json:"isolations,omitempty"`
 	// Pods are the UIDs of the instance's Pods that may have become writable in
 	// this epoch ("awaited": one that was made and not seen yet); EndedPods are
 	// those of which the kubelet reported the end.
@@ -164,10 +195,22 @@ type OperationStatus struct {
 	Reason    string            `json:"reason,omitempty"`
 	StartedAt *metav1.MicroTime `json:"startedAt,omitempty"`
 	Deadline  *metav1.MicroTime `json:"deadline,omitempty"`
+	// PausedAt is when a switchover began to stop writes.
+	// +optional
+	PausedAt *metav1.MicroTime `json:"pausedAt,omitempty"`
 	// Witnesses of a failover, as instance/podUID/node: the Pods that may have
 	// vouched for the primary, or acknowledged its writes, when it began.
 	// +optional
 	Witnesses []string `json:"witnesses,omitempty"`
+}
+
+// SwitchoverReturn is a switchover that stopped writes and was given up.
+type SwitchoverReturn struct {
+	// Target did not become primary.
+	Target string `json:"target"`
+	// Reason tells why.
+	Reason string            `json:"reason"`
+	At     *metav1.MicroTime `json:"at"`
 }
 
 // InstanceStatus is what is known of one instance. It changes only when the

@@ -93,12 +93,15 @@ type entry struct {
 }
 
 // scan calls visit with every transaction, up to the end of what is complete.
-func scan(r io.Reader, visit func(entry) error) error {
+func scan(r io.Reader, visit func(entry) error) error { return scanContent(r, visit, nil) }
+
+// scanContent also calls event with every other event; its body is nil when it is long.
+func scanContent(r io.Reader, visit func(entry) error, event func(kind byte, body []byte)) error {
 	in := bufio.NewReaderSize(r, 1<<20)
 	if err := checkMagic(in); err != nil {
 		return err
 	}
-	s := scanner{in: in, offset: int64(len(magic)), visit: visit}
+	s := scanner{in: in, offset: int64(len(magic)), visit: visit, event: event}
 	for {
 		more, err := s.next()
 		if err != nil || !more {
@@ -111,6 +114,7 @@ type scanner struct {
 	in     *bufio.Reader
 	offset int64
 	visit  func(entry) error
+	event  func(kind byte, body []byte) // nil if nobody asks
 }
 
 // next reads one event; more is false at the end of what is complete.
@@ -135,10 +139,32 @@ func (s *scanner) next() (more bool, err error) {
 			return false, endOr(err)
 		}
 		rest -= read
+	default:
+		if s.event != nil {
+			return s.other(header[offsetType], length)
+		}
 	}
 	if _, err := io.CopyN(io.Discard, s.in, rest); err != nil {
 		return false, endOr(err)
 	}
+	s.offset += length
+	return true, nil
+}
+
+// other reads an event that begins no transaction as a whole.
+func (s *scanner) other(kind byte, length int64) (more bool, err error) {
+	var body []byte
+	rest := length - headerSize
+	if rest <= maxWholeEvent {
+		body = make([]byte, rest)
+		_, err = io.ReadFull(s.in, body)
+	} else {
+		_, err = io.CopyN(io.Discard, s.in, rest)
+	}
+	if err != nil {
+		return false, endOr(err)
+	}
+	s.event(kind, body)
 	s.offset += length
 	return true, nil
 }

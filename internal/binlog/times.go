@@ -11,12 +11,21 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// Span is when transactions were committed where they came from, by that server's clock.
+// Span is when transactions were committed where they came from, by that server's clock,
+// and what they consist of.
 type Span struct {
 	First, Last time.Time
 	// Found are the transactions of which that is known.
 	Found gtid.Set
+	// Maintenance are those of them that are one statement of maintenance each, which
+	// changes no data.
+	Maintenance gtid.Set
+	// Statements are a few of the others', for people. What is no statement has none.
+	Statements []string
 }
+
+// maxStatements is how many of them are kept.
+const maxStatements = 3
 
 // Times looks into the binary logs that an index names, the newest first, until it has
 // found all of the wanted transactions or has read limit bytes. What it has found by
@@ -48,7 +57,14 @@ func (s *Span) add(ctx context.Context, log string, wanted gtid.Set, limit int64
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	in := &io.LimitedReader{R: f, N: limit}
-	err = scan(in, func(t entry) error {
+	what, last := content{checksum: -1}, gtid.Set{}
+	judge := func() {
+		s.judge(last, &what)
+		what.begin()
+	}
+	err = scanContent(in, func(t entry) error {
+		judge()
+		last = wanted.Intersect(t.id)
 		if wanted.Contains(t.id) {
 			s.Found = s.Found.Union(t.id)
 			if s.First.IsZero() || t.at.Before(s.First) {
@@ -59,6 +75,21 @@ func (s *Span) add(ctx context.Context, log string, wanted gtid.Set, limit int64
 			}
 		}
 		return ctx.Err()
-	})
+	}, what.add)
+	if err == nil {
+		judge()
+	}
 	return limit - in.N, err
+}
+
+// judge notes what a wanted transaction has turned out to be when the next one begins, or
+// the log ends.
+func (s *Span) judge(wanted gtid.Set, what *content) {
+	switch {
+	case wanted.IsEmpty():
+	case what.isMaintenance():
+		s.Maintenance = s.Maintenance.Union(wanted)
+	case what.statement != "" && len(s.Statements) < maxStatements:
+		s.Statements = append(s.Statements, shown(what.statement))
+	}
 }

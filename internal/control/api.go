@@ -31,6 +31,8 @@ type Order struct {
 	Donor string `json:"donor,omitempty"`
 	// Acks is the number of acknowledgements (SetAcks only).
 	Acks int `json:"acks,omitempty"`
+	// Transactions are those to commit empty (AdoptTransactions only).
+	Transactions string `json:"transactions,omitempty"`
 	// Member is the UUID of the server that is to be primary (SetGroupPrimary only).
 	Member string `json:"member,omitempty"`
 	// Members are the instances that are left (ForceMembers only).
@@ -47,6 +49,7 @@ const (
 	VerbCloneFrom      Verb = "clone-from"
 	VerbRestartInPlace Verb = "restart-in-place"
 	VerbSetAcks        Verb = "set-acks"
+	VerbAdopt          Verb = "adopt-transactions"
 	// Of members of a group.
 	VerbSetGroupPrimary Verb = "set-group-primary"
 	VerbForceMembers    Verb = "force-members"

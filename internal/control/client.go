@@ -32,6 +32,8 @@ func NewClient(address string, conf *tls.Config) *Client {
 		TLSHandshakeTimeout: 3 * time.Second,
 		IdleConnTimeout:     time.Minute,
 		MaxConnsPerHost:     2,
+		// Answers have no headers to speak of.
+		MaxResponseHeaderBytes: 64 << 10,
 		HTTP2: &http.HTTP2Config{
 			SendPingTimeout: time.Second,
 			PingTimeout:     2 * time.Second,
@@ -77,7 +79,7 @@ func (c *Client) ask(ctx context.Context, method, path string, body io.Reader) e
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, resp.Body)
+	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, maxMessage))
 	return errors.Join(err, resp.Body.Close())
 }
 
@@ -89,10 +91,10 @@ func (c *Client) Watch(ctx context.Context, each func(Snapshot)) error {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	dec := json.NewDecoder(resp.Body)
+	said := newMessages(resp.Body)
 	for {
-		var s Snapshot
-		if err := dec.Decode(&s); err != nil {
+		s, err := said.next()
+		if err != nil {
 			return fmt.Errorf("status stream of %s ended: %w", c.base, err)
 		}
 		each(s)
@@ -106,7 +108,7 @@ func (c *Client) exchange(ctx context.Context, method, path string, body []byte)
 		return s, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if err := json.NewDecoder(resp.Body).Decode(&s); err != nil {
+	if s, err = newMessages(resp.Body).next(); err != nil {
 		return s, fmt.Errorf("%s %s%s: reading the answer: %w", method, c.base, path, err)
 	}
 	return s, nil

@@ -1,5 +1,7 @@
 package core
 
+import "fmt"
+
 // DurabilityMode decides how many replicas acknowledge a commit, and what
 // happens when they are missing.
 type DurabilityMode string
@@ -20,8 +22,19 @@ type Durability struct {
 	Min, Max int
 }
 
+// Acknowledgements puts a number of them in words.
+func Acknowledgements(n int) string { return Plural(n, "acknowledgement") }
+
+// Plural puts a number of things in words, of which the plural ends on s.
+func Plural[T int | uint64](n T, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // Wished is the number of acknowledgements that each commit should wait for in a
-// cluster of n instances.
+// cluster of n members.
 func (d Durability) Wished(n int) int {
 	var w int
 	switch d.Mode {
@@ -39,23 +52,23 @@ func (d Durability) Wished(n int) int {
 }
 
 // Acks is the number of acknowledgements to apply now, when `attached` healthy
-// replicas acknowledge and the primary waits for `applied` already. It is never
-// raised above what is attached, for every write would then wait; it is lowered
-// below the wish under "preferred" only.
+// replicas of n-1 acknowledge and the primary waits for `applied` already. It is
+// raised from one on only so far that another replica may go away and commits still get
+// theirs, unless all are attached; below that a write is on the primary alone, which is
+// worse. It is lowered below the wish under "preferred" only.
 func (d Durability) Acks(n, attached, applied int) int {
 	wished := d.Wished(n)
 	if wished == 0 || attached == 0 && applied == 0 {
 		return 0
 	}
-	switch d.Mode {
-	case DurabilityPreferred:
+	if d.Mode == DurabilityPreferred {
 		return max(1, min(wished, attached))
-	default:
-		if attached >= wished || applied >= wished {
-			return wished
-		}
-		return max(1, applied, min(wished, attached))
 	}
+	spare := attached - 1
+	if attached >= n-1 {
+		spare = attached
+	}
+	return min(wished, max(1, applied, spare))
 }
 
 // AtPromotion is the number of acknowledgements that a new primary's very first

@@ -94,6 +94,9 @@ type Group struct {
 	WishedName string
 	// ForceQuorum: a human's word to go on with those who are left.
 	ForceQuorum bool
+	// RecoverOutage: the operator makes the group anew without a human's word when all
+	// members were lost, and all are back.
+	RecoverOutage bool
 	// ExpelTimeout is how long the group waits for a member that it suspects.
 	ExpelTimeout time.Duration
 }
@@ -108,13 +111,19 @@ type GroupStatus struct {
 	// ViewMax is the largest size of the group that was seen: a majority is
 	// counted of it. OnlineMax is how many members were online at most.
 	ViewMax, OnlineMax int
-	// LeftOut are those whom a human had the group go on without: they have no say
+	// LeftOut are those whom a recovery had the group go on without: they have no say
 	// until the group has taken them back.
 	LeftOut []LeftOut
-	Members []GroupMember
+	// OutageTried is who was told without a human's word to make the group anew; "" again
+	// once it has its quorum.
+	OutageTried string
+	// Recorded is what the instances had executed when the status was last written, as far
+	// as it was short enough to be written. It is read and never decided.
+	Recorded gtid.Set
+	Members  []GroupMember
 }
 
-// LeftOut is an instance that the group went on without on a human's word. It may have
+// LeftOut is an instance that the group went on without when it was recovered. It may have
 // received transactions that the others had not, and these gave their numbers to other
 // transactions afterwards: what it holds of later ones cannot be told by its position.
 type LeftOut struct {
@@ -149,7 +158,7 @@ func (g *GroupStatus) LeftOutOf(instance string) (LeftOut, bool) {
 	return LeftOut{}, false
 }
 
-// WentOnWithout tells whether a human had the group go on without the instance, and the
+// WentOnWithout tells whether a recovery had the group go on without the instance, and the
 // group has not taken it back.
 func (g *GroupStatus) WentOnWithout(instance string) bool {
 	_, is := g.LeftOutOf(instance)
@@ -202,6 +211,7 @@ const (
 	ReasonFailoverObserved  Reason = "FailoverObserved"
 	ReasonQuorumRestored    Reason = "QuorumRestored"
 	ReasonQuorumForced      Reason = "QuorumRecoveryForced"
+	ReasonTotalOutage       Reason = "TotalOutageRecovery"
 	ReasonMemberRejoined    Reason = "MemberOnline"
 	ReasonEvenSize          Reason = "EvenGroupSize"
 	ReasonGroupAlone        Reason = "OnlyMemberRestarted"

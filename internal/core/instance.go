@@ -27,6 +27,13 @@ func (in *Instance) SaysEmpty() bool {
 	return known && (r.Data == DataEmpty || r.Data == DataScratch || r.Server != nil && r.Server.DataRemoved)
 }
 
+// Owned is what is known to belong to the instance now.
+func (in *Instance) Owned() Owned {
+	pod, _ := in.Pod.Get()
+	vol, _ := in.Volume.Get()
+	return Owned{PodUID: pod.UID, VolumeUID: vol.UID}
+}
+
 // IsHostOf: host is the instance's DNS name (or the bare name).
 func IsHostOf(host, instance string) bool {
 	return host == instance || strings.HasPrefix(host, instance+".")

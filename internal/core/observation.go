@@ -30,8 +30,44 @@ type Memory struct {
 	// Proven: a successor is elected for the epoch, and this operator has known the proof
 	// without a break.
 	Proven Since
+	// Starving: commits wait for ever for instances that the primary would have to give
+	// their data.
+	Starving Since
+	// CatchUp is how the target of a switchover comes on while the old primary writes.
+	CatchUp CatchUp
+	// Progress is what a promoted instance has got done.
+	Progress Progress
+	// Skipped tells since when a replica, by its name, has lacked what it is not sent.
+	Skipped map[string]time.Time
 	// Unknown: too few members of a group can be asked for a verdict.
 	Unknown Since
+	// Held is what a group's primary had executed when there last was one, and what
+	// anybody was seen or recorded to have executed since.
+	Held gtid.Set
+}
+
+// CatchUp is how the target of a switchover comes on.
+type CatchUp struct {
+	// Target of the switchover that began at Began.
+	Target string
+	Began  time.Time
+	// Source is what the old primary had when this was begun.
+	Source gtid.Set
+	// Applied is how much the target had executed At.
+	Applied uint64
+	At      time.Time
+	// Rate is how many transactions a second it has applied of late, once that is Known.
+	Rate  float64
+	Known bool
+}
+
+// Progress is what an instance had got done in an epoch when it was last seen to get on.
+type Progress struct {
+	Epoch int64
+	At    time.Time
+	// Seen the promotion; Held and Executed so many transactions.
+	Seen           bool
+	Held, Executed uint64
 }
 
 // Since is from when on something has been so in one epoch, in every decision; zero when
@@ -76,6 +112,8 @@ type Cluster struct {
 	Durability      Durability
 	FailoverDelay   time.Duration
 	SwitchoverLimit time.Duration
+	// SwitchoverPause is how long a planned switchover may stop writes; 0 is no bound.
+	SwitchoverPause time.Duration
 
 	// PrimaryLease: a primary must hold the lease; Lease is what was seen of it.
 	PrimaryLease bool
@@ -84,6 +122,16 @@ type Cluster struct {
 	Policy FailoverPolicy
 	// Override is a human's word that data may be lost; nil without one.
 	Override *Override
+	// ForeignPods and ForeignVolumes carry an instance's labels and are not this Cluster's.
+	ForeignPods, ForeignVolumes []string
+	// KeepVolumes: the volume claim of an instance that is removed is kept. KeptVolumes
+	// were: their names are no new instance's.
+	KeepVolumes bool
+	KeptVolumes []string
+	// FormerVolumes have the data of deleted Clusters of this name; AdoptFrom is the UID
+	// of the one with whose volumes a human wants to go on.
+	FormerVolumes []FormerVolume
+	AdoptFrom     string
 	// Reinit are the instances of which a human wants the data made anew.
 	Reinit []string
 
@@ -151,13 +199,23 @@ type Status struct {
 	Epoch            int64
 	Promotion        *Promotion
 	// Group is set when the instances are members of a group.
-	Group         *GroupStatus
-	Operation     *Operation
-	FailingSince  time.Time
-	LastFailover  time.Time
+	Group        *GroupStatus
+	Operation    *Operation
+	FailingSince time.Time
+	LastFailover time.Time
+	// Return is the last switchover that the old primary came back from; nil once another
+	// instance has become primary.
+	Return        *Return
 	EstablishedAt time.Time
+	// AdoptedFrom is the UID of the deleted Cluster whose volumes this one goes on with.
+	AdoptedFrom string
 
 	InstanceNames []string
+	// Members are those of them that were heard to hold the cluster's data since they
+	// exist: no other may acknowledge a commit or vouch for a primary. Who is one stays
+	// one, whatever becomes of its volume, until it is removed. Empty in a status that was
+	// written before there were members, and in a group.
+	Members       []string
 	LatestOrdinal int
 	Diverged      []string
 	Broken        []string
@@ -167,6 +225,12 @@ type Status struct {
 	// when none are wished.
 	Durable        DurableState
 	DurableMessage string
+}
+
+// Return is a switchover that stopped writes and was given up.
+type Return struct {
+	Target, Why string
+	At          time.Time
 }
 
 // Promotion permits one instance to be writable in one epoch.
@@ -192,6 +256,13 @@ type Promotion struct {
 	// Size is the smallest number of instances of which the primary may believe
 	// that a majority has to vouch for it.
 	Size int
+	// Leased: whatever the primary has seen of the Cluster, it goes by its lease. It is so
+	// when it is promoted with the lease on, ends when the lease is switched off, and
+	// begins again only by the primary's own word.
+	Leased bool
+	// Isolations is how many primaries in a row were replaced, up to this promotion, for
+	// their replicas did not reach them; 0 again once replicas reach the present one.
+	Isolations int
 	// Pods are the UIDs of the Pods of the instance that may have become writable
 	// in this epoch, PodAwaited for one that was made and not seen yet; Ended are
 	// those of them of which the kubelet reported the end; FencedBelow is what the
@@ -215,9 +286,27 @@ type Operation struct {
 	// Deadline of a switchover. Of a failover in its election it is for people only:
 	// when no more answers are waited for.
 	Deadline time.Time
+	// PausedAt is when a switchover began to stop writes; zero before.
+	PausedAt time.Time
 	// Witnesses of a failover, each as Witness.String tells it: who may have vouched for
 	// the primary, or acknowledged, when it began.
 	Witnesses []string
+}
+
+// IsPastDelay: the primary had its time to come back.
+func (o *Operation) IsPastDelay() bool { return o.Step == StepProve || o.Step == StepElect }
+
+// Leaving is the primary that hands over in a switchover, and the one that is being
+// replaced in a failover, once it had its time to come back; "" for none.
+func (o *Operation) Leaving() (handsOver, replaced string) {
+	switch {
+	case o == nil:
+	case o.Kind == OperationSwitchover:
+		return o.From, ""
+	case o.Kind == OperationFailover && o.IsPastDelay():
+		return "", o.From
+	}
+	return "", ""
 }
 
 // Witness is an instance's Pod as it was at a moment.
@@ -272,6 +361,9 @@ type Pod struct {
 	// Terminated: the kubelet reported that the main container of this very
 	// Pod has ended and will not be started again.
 	Terminated bool
+	// Rejected: its kubelet runs it no longer, and has not said that the main container has
+	// ended: that may go on for a moment, or may never have begun.
+	Rejected bool
 	// Current: built from the present spec.
 	Current bool
 	// OldImage: its manager is copied from another image than the operator's own.
@@ -292,10 +384,18 @@ type Pod struct {
 // Volume is what Kubernetes says of an instance's volume claim.
 type Volume struct {
 	Exists   bool
+	UID      string
 	Deleting bool
 	Bound    bool
 	// Problem is why it is not bound, when Kubernetes says so.
 	Problem *Problem
+}
+
+// FormerVolume is a volume claim that outlived its Cluster, which had the UID Of. Removed:
+// its instance had been removed before.
+type FormerVolume struct {
+	Instance, UID, Of string
+	Removed           bool
 }
 
 // Node is what Kubernetes says of the node of an instance's Pod.

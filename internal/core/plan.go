@@ -40,6 +40,9 @@ type CreateVolume struct {
 	Ordinal  int
 }
 
+// AdoptVolume makes this very claim, which outlived the Cluster of UID Of, the Cluster's.
+type AdoptVolume struct{ Instance, UID, Of string }
+
 // CreatePod makes an instance's Pod.
 type CreatePod struct {
 	Instance string
@@ -52,10 +55,17 @@ type DeletePod struct {
 	Reason        Reason
 }
 
-// DeleteInstance deletes an instance's Pod, volume and all else it owns.
+// Owned are the Pod and the volume claim that an instance had when something was decided
+// about them, "" where it had none. What was made under its name since is not meant.
+type Owned struct{ PodUID, VolumeUID string }
+
+// DeleteInstance deletes this very Pod and volume of an instance, and all else it owns.
 type DeleteInstance struct {
 	Instance string
-	Reason   Reason
+	Owned    Owned
+	// KeepVolume: the claim stays, and is no instance's from then on.
+	KeepVolume bool
+	Reason     Reason
 }
 
 // LabelPod sets the operator's own labels of a Pod.
@@ -101,9 +111,12 @@ type SeizeLease struct {
 	Version string
 }
 
-// ReinitInstance deletes an instance's Pod and volume, which are then made anew
-// under the same name, and cloned.
-type ReinitInstance struct{ Instance string }
+// ReinitInstance deletes this very Pod and volume of an instance, which are then made
+// anew under the same name, and cloned.
+type ReinitInstance struct {
+	Instance string
+	Owned    Owned
+}
 
 // ClearReinit removes an instance from a human's request to make its data anew.
 type ClearReinit struct{ Instance string }
@@ -129,8 +142,18 @@ type SetAcks struct {
 	Acks     int
 }
 
+// AdoptTransactions has the primary commit empty transactions of these numbers.
+type AdoptTransactions struct {
+	Instance string
+	Epoch    int64
+	Set      string
+}
+
+func (AdoptTransactions) effect() {}
+
 func (CreateVolume) effect()   {}
 func (CreatePod) effect()      {}
+func (AdoptVolume) effect()    {}
 func (DeletePod) effect()      {}
 func (DeleteInstance) effect() {}
 func (LabelPod) effect()       {}
@@ -148,10 +171,16 @@ func (ReinitInstance) effect() {}
 func (ClearReinit) effect()    {}
 func (ClearOverride) effect()  {}
 
-func (e CreateVolume) String() string   { return "create volume of " + e.Instance }
-func (e CreatePod) String() string      { return "create pod " + e.Instance }
-func (e DeletePod) String() string      { return fmt.Sprintf("delete pod %s (%s)", e.Instance, e.Reason) }
-func (e DeleteInstance) String() string { return fmt.Sprintf("remove %s (%s)", e.Instance, e.Reason) }
+func (e CreateVolume) String() string { return "create volume of " + e.Instance }
+func (e AdoptVolume) String() string  { return "adopt volume of " + e.Instance }
+func (e CreatePod) String() string    { return "create pod " + e.Instance }
+func (e DeletePod) String() string    { return fmt.Sprintf("delete pod %s (%s)", e.Instance, e.Reason) }
+func (e DeleteInstance) String() string {
+	if e.KeepVolume {
+		return fmt.Sprintf("remove %s, keep its volume (%s)", e.Instance, e.Reason)
+	}
+	return fmt.Sprintf("remove %s (%s)", e.Instance, e.Reason)
+}
 func (e LabelPod) String() string {
 	return fmt.Sprintf("label %s role=%s routable=%t", e.Instance, e.Role, e.Routable)
 }
@@ -164,6 +193,9 @@ func (e FreezeIO) String() string {
 func (e Refresh) String() string { return "refresh " + e.Instance }
 func (e CloneFrom) String() string {
 	return fmt.Sprintf("clone %s from %s", e.Instance, e.Donor)
+}
+func (e AdoptTransactions) String() string {
+	return fmt.Sprintf("adopt %s on %s", e.Set, e.Instance)
 }
 func (e SeizeLease) String() string     { return fmt.Sprintf("seize the lease for epoch %d", e.Epoch) }
 func (e ReinitInstance) String() string { return "delete pod and volume of " + e.Instance }

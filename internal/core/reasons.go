@@ -47,6 +47,9 @@ const (
 	// MysqldDown: its manager says that mysqld does not run, or is only being
 	// started again.
 	MysqldDown Diagnosis = "MysqldDown"
+	// PrimaryClosed: it was made read-only to give its data to instances without which
+	// no commit would end, and opens again when they are attached.
+	PrimaryClosed Diagnosis = "PrimaryClosed"
 	// PrimaryHung: its manager says that mysqld does not answer.
 	PrimaryHung Diagnosis = "PrimaryHung"
 	// PrimaryFenced: a user fenced it. Never a reason to fail over.
@@ -94,6 +97,8 @@ const (
 	// ProofLeaseExpired: its lease ran out and was seized, and so many instances
 	// have withheld their vouch that it fenced itself.
 	ProofLeaseExpired Proof = "LeaseExpired"
+	// ProofAdopted: its Cluster was deleted, and all whose volumes were kept are heard.
+	ProofAdopted Proof = "Adopted"
 	// ProofAcceptedLoss is none: a human accepted what may be lost.
 	ProofAcceptedLoss Proof = "AcceptedDataLoss"
 )
@@ -105,6 +110,8 @@ type OperationKind string
 const (
 	OperationSwitchover OperationKind = "Switchover"
 	OperationFailover   OperationKind = "Failover"
+	// OperationGiveData closes the primary while it gives its data to others.
+	OperationGiveData OperationKind = "GiveData"
 	// OperationQuorumRecovery goes on with those who are left of a group.
 	OperationQuorumRecovery OperationKind = "QuorumRecovery"
 )
@@ -126,6 +133,8 @@ const (
 	StepElect Step = "Elect"
 	// StepPromote: the new primary was permitted and is on its way.
 	StepPromote Step = "Promote"
+	// StepCopy: the closed primary gives its data.
+	StepCopy Step = "Copy"
 	// StepReturn: the way back to the old primary.
 	StepReturn Step = "Return"
 )
@@ -140,6 +149,7 @@ const (
 	ReasonPodTerminating     Reason = "PrimaryPodTerminating"
 	ReasonDemoteRequested    Reason = "DemoteRequested"
 	ReasonScaleDown          Reason = "ScaleDown"
+	ReasonReturn             Reason = "SwitchoverReturned"
 	ReasonVolumeDeleting     Reason = "PrimaryVolumeDeleting"
 	ReasonPreferred          Reason = "PreferredPrimary"
 	ReasonFenced             Reason = "InstanceFenced"
@@ -153,17 +163,26 @@ const (
 	ReasonPrimaryEstablished Reason = "PrimaryEstablished"
 	ReasonPrimaryChanged     Reason = "PrimaryChanged"
 	ReasonRestartInPlace     Reason = "RestartInPlace"
+	ReasonGivesData          Reason = "PrimaryGivesData"
 	ReasonCloneStarted       Reason = "CloneStarted"
 	ReasonInstanceCreated    Reason = "InstanceCreated"
 	ReasonInstanceRemoved    Reason = "InstanceRemoved"
 	ReasonInstanceRestarted  Reason = "InstanceRestarted"
 	ReasonManagerReplaced    Reason = "ManagerReplaced"
+	ReasonAdopted            Reason = "TransactionsAdopted"
+	ReasonVolumesAdopted     Reason = "VolumesAdopted"
 	ReasonAcksChanged        Reason = "AcknowledgementsChanged"
 	ReasonDiverged           Reason = "InstanceDiverged"
 	ReasonBroken             Reason = "ReplicationBroken"
 	ReasonRecovered          Reason = "PrimaryRecovered"
 	ReasonLost               Reason = "TransactionsLost"
+	// Something carries the labels of an instance and is not the Cluster's.
+	ReasonForeignPod    Reason = "ForeignPod"
+	ReasonForeignObject Reason = "ForeignObject"
 )
+
+// TriedAgain ends the sentence about what could not be carried out.
+const TriedAgain = "it is tried again"
 
 // Refusals: why something is not done.
 const (
@@ -187,6 +206,14 @@ const (
 	RefusalOverride             Reason = "OverrideRefused"
 	RefusalDataWithoutStatus    Reason = "DataWithoutStatus"
 	RefusalManager              Reason = "ManagerNotReplaced"
+	// RefusalVolumesKept: there is data of a deleted Cluster, and nobody said what is to
+	// become of it. RefusalAdoption: somebody did, and it cannot be done.
+	RefusalVolumesKept Reason = "VolumesKept"
+	RefusalAdoption    Reason = "AdoptionRefused"
+	// RefusalLogin: the primary does not let replicas in.
+	RefusalLogin Reason = "ReplicationLoginRefused"
+	// RefusalDamped: to replace the primary did not help the last time.
+	RefusalDamped Reason = "FailoverDamped"
 )
 
 // DurableState is the status of the condition Durable.

@@ -40,9 +40,17 @@ const (
 // no write. Its manager can promise nothing: a promise is kept on the volume.
 const DiskStalled = "DiskStalled"
 
+// CrashLoop is the reason of an instance that is Stopped because its mysqld has ended again
+// and again soon after it was started.
+const CrashLoop = "CrashLoop"
+
 // AsksInVain is the reason of an instance that would follow the primary and gets no
 // answer from it.
 const AsksInVain = "AsksInVain"
+
+// HungLimit is how long mysqld may be silent before it is killed where nobody takes over
+// from it. What a busy server needs to answer the simplest of questions is far less.
+const HungLimit = time.Minute
 
 // Isolated is the reason of a primary that is about to fence itself: its mysqld may
 // still take writes, and will not in a moment.
@@ -94,8 +102,11 @@ type Report struct {
 	FrozenBelow int64 `json:"frozenBelow,omitempty"`
 	// Withheld is set while the instance surely neither receives nor vouches.
 	Withheld *Withheld `json:"withheld,omitempty"`
-	// ClusterSize is the number of instances of which it counts a majority.
+	// ClusterSize is the number of members of which it counts a majority.
 	ClusterSize int `json:"clusterSize,omitempty"`
+	// Leased: it fences itself when neither its lease nor vouches are fresh, should it be
+	// the primary.
+	Leased bool `json:"leased,omitempty"`
 	// ClientSessions that are open, other than the manager's and replication.
 	// Counted when the instance was demoted last.
 	ClientSessions int `json:"clientSessions,omitempty"`
@@ -122,6 +133,9 @@ type Report struct {
 	ErrantEpoch int64 `json:"errantEpoch,omitempty"`
 	// ErrantTimes is when they were committed; nil while that is not known.
 	ErrantTimes *Times `json:"errantTimes,omitempty"`
+	// Maintenance are those transactions that the primary lacked which changed no data: each
+	// is one statement of maintenance in this instance's binary log, and nothing else.
+	Maintenance gtid.Set `json:"maintenance,omitzero"`
 	// Lagging: what it applies is older than the user wants to be read. It begins above
 	// the bound and ends at half of it.
 	Lagging bool `json:"lagging,omitempty"`
@@ -190,10 +204,12 @@ func (r Report) WithoutPositions() Report {
 
 // Server is what a mysqld that answers says of itself.
 type Server struct {
-	UUID          string   `json:"uuid"`
-	SuperReadOnly bool     `json:"superReadOnly"`
-	Executed      gtid.Set `json:"executed"`
-	Purged        gtid.Set `json:"purged"`
+	UUID          string `json:"uuid"`
+	SuperReadOnly bool   `json:"superReadOnly"`
+	// Offline: it lets in only who has CONNECTION_ADMIN.
+	Offline  bool     `json:"offline,omitempty"`
+	Executed gtid.Set `json:"executed"`
+	Purged   gtid.Set `json:"purged"`
 	// Replication is nil when no source is configured.
 	Replication *Replication `json:"replication,omitempty"`
 	SemiSync    SemiSync     `json:"semiSync"`
@@ -244,14 +260,34 @@ type Replication struct {
 	SQLRunning   bool   `json:"sqlRunning"`
 	IOError      string `json:"ioError,omitempty"`
 	// IOErrno is the number of IOError, for example 1045.
-	IOErrno   int      `json:"ioErrno,omitempty"`
+	IOErrno int `json:"ioErrno,omitempty"`
+	// Refused is why the source, which is reached, does not let the replica in; "" when
+	// it does, or when nothing is heard from it.
+	Refused   Refused  `json:"refused,omitempty"`
 	SQLError  string   `json:"sqlError,omitempty"`
 	Retrieved gtid.Set `json:"retrieved"`
 	// LagSeconds is how old the transaction is that is being applied, or was the last
 	// one when it was received, whichever is more; 0 when all that the source had is
 	// applied. By the clocks of both.
 	LagSeconds float64 `json:"lagSeconds"`
+	// DelaySeconds is how long after its commit each transaction is applied on purpose.
+	DelaySeconds int `json:"delaySeconds,omitempty"`
 }
+
+// Refused is why a source does not let a replica in, or send to it.
+type Refused string
+
+// Why a source refuses a replica. Each is the source's own word: the network between
+// them carries.
+const (
+	// RefusedLogin: the account is unknown, has another password, is locked, or may not
+	// replicate.
+	RefusedLogin Refused = "Login"
+	// RefusedTooMany: it takes no more connections, of anybody or of this account.
+	RefusedTooMany Refused = "TooManyConnections"
+	// RefusedTLS: the two do not agree on certificates.
+	RefusedTLS Refused = "TLS"
+)
 
 // SemiSync is the state of semi-synchronous replication, both sides.
 type SemiSync struct {
@@ -266,6 +302,9 @@ type SemiSync struct {
 	Blocks         bool `json:"blocks,omitempty"`
 	WaitSessions   int  `json:"waitSessions,omitempty"`
 	ReplicaEnabled bool `json:"replicaEnabled,omitempty"`
+	// LocksAccounts: one of the sessions that wait changes an account, so that nobody
+	// can log in until it is acknowledged.
+	LocksAccounts bool `json:"locksAccounts,omitempty"`
 }
 
 // Clone is the progress of a clone.
@@ -275,4 +314,6 @@ type Clone struct {
 	Stage   string `json:"stage,omitempty"`
 	Percent int    `json:"percent"`
 	Error   string `json:"error,omitempty"`
+	// Pausing: so many attempts failed that the next one is not to be ordered yet.
+	Pausing bool `json:"pausing,omitempty"`
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -131,7 +132,10 @@ func queryRow(t *testing.T, db *sql.DB, query string, columns int) []string {
 type random struct{ *rand.Rand }
 
 func newRandom(t *testing.T) random {
-	seed := rand.Uint64()
+	seed, err := strconv.ParseUint(os.Getenv("RAPID_SEED"), 10, 64)
+	if err != nil {
+		seed = rand.Uint64()
+	}
 	t.Logf("seed %d", seed)
 	return random{rand.New(rand.NewPCG(seed, 0))}
 }

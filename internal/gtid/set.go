@@ -77,6 +77,27 @@ func (s Set) Intersect(other Set) Set {
 	return s.merge(other, operation{both: intersectIntervals})
 }
 
+// Holes returns the transactions that s does not hold although it holds a later one of the
+// same source and tag. Servers number, send and apply them in order, so that they are
+// either still to be found elsewhere or were made away with.
+func (s Set) Holes() Set {
+	var out []group
+	for _, g := range s.groups {
+		var gaps []interval
+		next := uint64(1)
+		for _, iv := range g.intervals {
+			if iv.first > next {
+				gaps = append(gaps, interval{next, iv.first - 1})
+			}
+			next = iv.last + 1
+		}
+		if len(gaps) > 0 {
+			out = append(out, group{uuid: g.uuid, tag: g.tag, intervals: gaps})
+		}
+	}
+	return Set{out}
+}
+
 // operation says what becomes of a group that only one operand has, and
 // computes what becomes of one that both have.
 type operation struct {

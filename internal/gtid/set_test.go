@@ -195,3 +195,22 @@ func TestTransactionsOfOneSource(t *testing.T) {
 		t.Error("the empty set has transactions")
 	}
 }
+
+func TestHoles(t *testing.T) {
+	const a, b = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:", "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb:"
+	for text, want := range map[string]string{
+		"":                             "",
+		a + "1-9":                      "",
+		a + "3":                        a + "1-2",
+		a + "1-2:5-6:9," + b + "1-7":   a + "3-4:7-8",
+		a + "1-3:tag:4-5," + b + "2-3": a + "tag:1-3," + b + "1",
+	} {
+		got := MustParse(text).Holes()
+		if !got.Equal(MustParse(want)) {
+			t.Errorf("the holes of %q are %q, want %q", text, got, want)
+		}
+		if s := MustParse(text); !s.Intersect(got).IsEmpty() || !s.Union(got).Holes().IsEmpty() {
+			t.Errorf("the holes of %q are none: %q", text, got)
+		}
+	}
+}

@@ -30,6 +30,7 @@ func (m *manager) cloneFrom(donor string) error {
 			s.donor = "" // the next attempt is the operator's to order
 			if err != nil {
 				s.clone = &core.Clone{Donor: donor, Error: err.Error()}
+				s.cloneFailed(time.Now())
 			}
 		})
 		if err != nil {
@@ -37,6 +38,18 @@ func (m *manager) cloneFrom(donor string) error {
 		}
 		return nil
 	})
+}
+
+// clonePauseMost is the longest pause after clones that failed.
+const clonePauseMost = time.Minute
+
+// cloneFailed: the first attempt is repeated at once, and each further one after a pause
+// twice as long. A donor that refuses does so at once.
+func (s *state) cloneFailed(now time.Time) {
+	if s.cloneFailures > 0 {
+		s.cloneAgain = now.Add(min(time.Second<<min(s.cloneFailures, 10), clonePauseMost))
+	}
+	s.cloneFailures++
 }
 
 func (m *manager) runClone(ctx context.Context, donor string, a mysql.Account) error {
@@ -106,7 +119,10 @@ func (m *manager) verifyClone(ctx context.Context) {
 	m.update(func(s *state) { s.verified = proc })
 	if !result.Completed {
 		if result.State == "Failed" {
-			m.update(func(s *state) { s.clone = &core.Clone{Error: result.Error} })
+			m.update(func(s *state) {
+				s.clone = &core.Clone{Error: result.Error}
+				s.cloneFailed(time.Now())
+			})
 		}
 		return
 	}
@@ -122,5 +138,6 @@ func (m *manager) verifyClone(ctx context.Context) {
 			s.clone = &c
 		}
 	})
+	m.update(func(s *state) { s.cloneFailures = 0 })
 	m.log.Info("cloned")
 }

@@ -249,7 +249,7 @@ func (m *manager) accounts() ([]mysql.Account, error) {
 // resetConnections: those that are open were made with another account, and would
 // be taken for a user's.
 func (m *manager) resetConnections() {
-	for _, s := range []*mysql.Server{m.health, m.roles, m.metrics} {
+	for _, s := range []*mysql.Server{m.pulse, m.health, m.roles, m.metrics} {
 		s.Reset()
 	}
 }

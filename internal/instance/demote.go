@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -41,13 +42,18 @@ func (m *manager) stopWrites() error {
 			return err
 		}
 	}
+	var final *core.Server
+	var at time.Time
+	if err == nil {
+		final, at = m.readFinal()
+	}
+	// The promise is told from here on. What was known of the server before must not be
+	// told with it.
 	m.update(func(s *state) {
 		s.writable, s.mayWrite, s.sessions = 0, false, 0
+		s.server, s.serverAt = final, at
 		s.writableN++
 	})
-	if err == nil {
-		m.readFinal()
-	}
 	m.log.Info("accepts no writes", "after", time.Since(began).String(), "killed", err != nil)
 	if err == nil {
 		m.awaitAcksNoLonger()
@@ -62,9 +68,10 @@ func (m *manager) mayWrite() (*process, bool) {
 	return m.st.proc, m.st.proc.running() && m.st.mayWrite
 }
 
-// readFinal replaces what was known of the server by what it holds in the end: a
-// successor must have all of it, so an older answer must not stand for it.
-func (m *manager) readFinal() {
+// readFinal asks the server, which accepts no writes by now, for what it holds in the
+// end, and when that was asked: a successor must have all of it. It is nil when there is
+// no answer.
+func (m *manager) readFinal() (*core.Server, time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	at := time.Now()
@@ -72,7 +79,7 @@ func (m *manager) readFinal() {
 	if err != nil {
 		m.log.Warn("the final position is not known yet", "error", err)
 	}
-	m.update(func(s *state) { s.server, s.serverAt = server, at })
+	return server, at
 }
 
 // refuseWrites makes the server read-only and closes the client sessions. At
@@ -88,6 +95,9 @@ func (m *manager) refuseWrites(ctx context.Context) error {
 		select {
 		case err := <-readOnly:
 			if err != nil {
+				return err
+			}
+			if err := m.topology().refuseClients(ctx); err != nil {
 				return err
 			}
 			return m.closeFormerSessions(ctx)
@@ -112,7 +122,7 @@ func (m *manager) acksCannotCome(ctx context.Context) bool {
 }
 
 // closeFormerSessions closes the sessions that were open when the server became
-// read-only and waits until they are gone. Who connects later can only read.
+// read-only and waits until they are gone. Nobody but administrators connects later.
 func (m *manager) closeFormerSessions(ctx context.Context) error {
 	former, err := m.clientSessions(ctx)
 	if err != nil {

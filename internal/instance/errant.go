@@ -13,14 +13,14 @@ import (
 // committed. They are mostly in the last one.
 const errantRead = 1 << 30
 
-// dateErrant looks into the binary logs, beside everything else, for when transactions
-// that the primary lacks were committed: whoever has to decide about them asks that
-// first. The mutex is held.
+// dateErrant looks into the binary logs, beside everything else, for what transactions are
+// that the primary lacks, and when they were committed: whoever has to decide about them
+// asks that first. The mutex is held.
 func (m *manager) dateErrant(errant gtid.Set) {
 	if errant.IsEmpty() || errant.Equal(m.st.errantOf) {
 		return
 	}
-	m.st.errantOf, m.st.errantTimes = errant, nil
+	m.st.errantOf, m.st.errantTimes, m.st.errantStatements = errant, nil, nil
 	go func() {
 		span, err := binlog.Times(context.Background(), filepath.Join(m.opt.Dirs.Data, "binlog.index"), errant, errantRead)
 		if err != nil {
@@ -29,10 +29,16 @@ func (m *manager) dateErrant(errant gtid.Set) {
 		if span.Found.IsEmpty() {
 			return
 		}
+		if !span.Maintenance.IsEmpty() {
+			m.log.Info("of the transactions that the primary lacks, some are statements of maintenance only, which change no data", "transactions", span.Maintenance.String())
+		}
 		times := &core.Times{First: span.First.UTC(), Last: span.Last.UTC(), Unknown: errant.Subtract(span.Found).Count()}
 		m.update(func(s *state) {
+			if all := s.maintenance.Union(span.Maintenance); all.Count() <= maxAdopted {
+				s.maintenance = all
+			}
 			if s.errantOf.Equal(errant) {
-				s.errantTimes = times
+				s.errantTimes, s.errantStatements = times, span.Statements
 			}
 		})
 	}()

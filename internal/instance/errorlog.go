@@ -27,9 +27,17 @@ type errorLog struct {
 	leftOut int
 
 	mu     sync.Mutex
-	errors []string
+	errors []lastError
 	full   bool
 }
+
+type lastError struct {
+	at   time.Time
+	text string
+}
+
+// lastWords is how long before its end mysqld may have told the reason of it.
+const lastWords = 10 * time.Second
 
 // Lines of mysqld's error log that are forwarded: what a start, or a bad minute, writes
 // is far less.
@@ -100,10 +108,8 @@ func (e *errorLog) tellLeftOut() {
 func (e *errorLog) note(message string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if slices.Contains(e.errors, message) {
-		return
-	}
-	e.errors = append(e.errors, message)
+	e.errors = slices.DeleteFunc(e.errors, func(l lastError) bool { return l.text == message })
+	e.errors = append(e.errors, lastError{time.Now(), message})
 	if len(e.errors) > 8 {
 		e.errors = e.errors[1:]
 	}
@@ -117,9 +123,16 @@ func (e *errorLog) noteSpace(text string) {
 	}
 }
 
-// last are the last errors, and whether the disk was full.
+// last are the errors of the last few seconds, and whether the disk was full. What was
+// told earlier has nothing to do with an end.
 func (e *errorLog) last() (text string, full bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return strings.Join(e.errors, "; "), e.full
+	var texts []string
+	for _, l := range e.errors {
+		if time.Since(l.at) <= lastWords {
+			texts = append(texts, l.text)
+		}
+	}
+	return strings.Join(texts, "; "), e.full
 }

@@ -142,6 +142,10 @@ func (m *manager) handOver(path string) error {
 	return become(path, inherited, file)
 }
 
+// handoverLease is how old the primary's lease may be: a binary that is loaded from a busy
+// disk needs its time until it looks at the lease, of which this leaves four seconds.
+const handoverLease = core.LeaseRenewal + time.Second
+
 // mayNotHandOver tells what the manager has in hand that it cannot hand over; "" when
 // there is nothing.
 func (m *manager) mayNotHandOver() string {
@@ -161,7 +165,7 @@ func (m *manager) mayNotHandOver() string {
 		return "mysqld was not found"
 	case f.Mysqld.Up && !f.Mysqld.Answers:
 		return "mysqld does not answer"
-	case f.Cluster.Lease && f.WritableEpoch != 0 && f.Now.Sub(f.LeaseRenewed) > 2*core.LeaseRenewal:
+	case f.Cluster.Lease && f.WritableEpoch != 0 && f.Now.Sub(f.LeaseRenewed) > handoverLease:
 		return "the primary's lease was not renewed lately"
 	}
 	return ""

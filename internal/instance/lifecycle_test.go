@@ -23,11 +23,13 @@ import (
 )
 
 // app connects as the application does.
-func (w *world) app(n *node) *sql.DB {
+func (w *world) app(n *node) *sql.DB { return w.asApp(n, "app-password") }
+
+func (w *world) asApp(n *node, password string) *sql.DB {
 	w.t.Helper()
 	c := driver.NewConfig()
 	c.Net, c.Addr = "tcp", net.JoinHostPort(n.opt.Listen, strconv.Itoa(n.opt.MySQLPort))
-	c.User, c.Passwd, c.DBName, c.TLSConfig = "app", "app-password", "app_db", "skip-verify"
+	c.User, c.Passwd, c.DBName, c.TLSConfig = "app", password, "app_db", "skip-verify"
 	c.Logger = &driver.NopLogger{}
 	connector, err := driver.NewConnector(c)
 	must(w.t, err)
@@ -285,9 +287,12 @@ func TestABootstrapThatWasInterruptedBeginsAnew(t *testing.T) {
 	w.exec(w.app(again), "CREATE TABLE t (id INT PRIMARY KEY)")
 }
 
-// inSpite executes statements in one session of root's on a server that is read-only.
+// inSpite executes statements in one session of root's on a server that is read-only. Its
+// manager does not look meanwhile: it would refuse them, and end the session.
 func (w *world) inSpite(n *node, statements ...string) {
 	w.t.Helper()
+	n.m.polling.Lock()
+	defer n.m.polling.Unlock()
 	root := w.rootOf(n)
 	root.SetMaxOpenConns(1)
 	for _, statement := range slices.Concat([]string{"SET GLOBAL super_read_only = 0"}, statements, []string{"SET GLOBAL super_read_only = 1"}) {

@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // writers write numbers through whoever is primary and remember which were
@@ -180,6 +182,12 @@ func (w *world) failover(dead *node, others ...*node) *node {
 	if r := w.order(dead, control.VerbDemote, control.Order{Epoch: next}); r.FencedBelow != next {
 		w.t.Fatalf("no promise: %+v", r)
 	}
+	return w.succeed(dead, next, core.ProofManagerFenced, others...)
+}
+
+// succeed has all others receive nothing more, and promotes who holds the most.
+func (w *world) succeed(former *node, next int64, proof core.Proof, others ...*node) *node {
+	w.t.Helper()
 	var best *node
 	var holds core.Report
 	for _, o := range others {
@@ -188,7 +196,7 @@ func (w *world) failover(dead *node, others ...*node) *node {
 			best, holds = o, r
 		}
 	}
-	w.awaitPrimary(best, w.grant(best.opt.Instance, core.ProofManagerFenced, dead.opt.Instance, holds.Server.Holds().String(), 1))
+	w.awaitPrimary(best, w.grant(best.opt.Instance, proof, former.opt.Instance, holds.Server.Holds().String(), 1))
 	return best
 }
 
@@ -238,6 +246,56 @@ func TestARecoveryThatAnotherPrimaryOvertakesIsBrokenOff(t *testing.T) {
 		t.Errorf("%d of %d acknowledged writes are lost: %v", len(lost), ws.count(), lost)
 	}
 	w.comesBackWithoutATail(n[0])
+}
+
+// cutOff is the API server as an instance sees it that may be cut off from it.
+type cutOff struct {
+	*fakeKube
+	cut atomic.Bool
+}
+
+func (k *cutOff) WatchCluster(ctx context.Context, each func(*v1alpha1.Cluster)) {
+	k.fakeKube.WatchCluster(ctx, func(c *v1alpha1.Cluster) {
+		if !k.cut.Load() {
+			each(c)
+		}
+	})
+}
+
+func (k *cutOff) Cluster(ctx context.Context) (*v1alpha1.Cluster, error) {
+	if k.cut.Load() {
+		return nil, errors.New("the API server cannot be reached")
+	}
+	return k.fakeKube.Cluster(ctx)
+}
+
+// A primary is cut off while commits wait, and its mysqld ends. Another is promoted, of
+// which it hears nothing for longer than anybody ever waited, and then by asking: the watch
+// tells nothing anew.
+func TestACrashedPrimaryThatHearsNobodyWaitsForAWord(t *testing.T) {
+	w, n := three(t)
+	ws := w.startWriters(6)
+	ws.awaitMore(100)
+	network := n[0].m.kube.(*cutOff)
+	network.cut.Store(true)
+	for _, replica := range n[1:] {
+		w.order(replica, control.VerbFreezeIO, control.Order{Epoch: w.epoch() + 1})
+	}
+	<-time.After(300 * time.Millisecond) // from now on nothing is acknowledged
+	_ = n[0].proc().handle.Kill()
+	next := w.succeed(n[0], w.epoch()+1, core.ProofQuorumCut, n[1], n[2])
+	waits := w.await(n[0], "waiting for a word", func(r core.Report) bool { return r.Reason == "AwaitingWord" })
+	t.Logf("it says: %s", waits.Message)
+	<-time.After(agent.TailWait)
+	if r := n[0].report(); r.State != core.Stopped || r.Reason != "AwaitingWord" || r.Restarts != waits.Restarts {
+		t.Fatalf("cut off for long it says %s %s: %s", r.State, r.Reason, r.Message)
+	}
+	network.cut.Store(false)
+	w.comesBackWithoutATail(n[0])
+	ws.awaitMore(50)
+	if lost := ws.lost(w.app(next)); len(lost) > 0 {
+		t.Errorf("%d of %d acknowledged writes are lost: %v", len(lost), ws.count(), lost)
+	}
 }
 
 func TestAStoppedOnlyInstanceAcknowledgesNothingThatItDoesNotHave(t *testing.T) {

@@ -27,8 +27,10 @@ type manager struct {
 	// memory is nil until the volume is locked.
 	memory *memory
 
-	// Connections, one for each purpose.
-	health, roles, metrics *mysql.Server
+	// Connections, one for each purpose. The pulse asks only what no lock of another
+	// session holds up, so that its connection is never lost while mysqld lives. As root
+	// the internal accounts are restored.
+	pulse, health, roles, metrics, root *mysql.Server
 
 	mu sync.Mutex
 	st state
@@ -41,9 +43,13 @@ type manager struct {
 	news      chan struct{} // of the group
 	leaseWake chan struct{}
 	pubWake   chan struct{}
+	// accountsWake: the accounts are to be looked at now.
+	accountsWake chan struct{}
 	// interrupt ends what the worker waits for; guarded by mu.
 	interrupt context.CancelFunc
 	polling   sync.Mutex
+	// fencing is the loop by which a primary fences itself.
+	fencing pulse
 	// inherited: it goes on where another was, in the same process. replacing is held
 	// while a binary is received, tryingDisk while the volume is tried.
 	inherited             bool
@@ -61,6 +67,7 @@ type manager struct {
 type state struct {
 	cluster *v1alpha1.Cluster
 	view    *agent.Cluster
+	views   int  // counts them
 	gone    bool // the Cluster was deleted
 	locked  bool
 	foreign bool
@@ -98,8 +105,13 @@ type state struct {
 	// diskTry is when the write to the volume began that has not ended yet; zero
 	// when there is none.
 	diskTry time.Time
-	// loginRefused by the present process, with every account that was tried.
+	// loginRefused by the present process, with every account that was tried, since
+	// refusedSince.
 	loginRefused bool
+	refusedSince time.Time
+	// locksAccounts: a session that waits for acknowledgements changes an account, and
+	// nobody can log in, nor ask for most of what a status is made of.
+	locksAccounts bool
 	// ending: the present process says that it shuts down, or its socket is gone.
 	ending bool
 	// former are the passwords that the manager's account had, the newest first.
@@ -109,17 +121,25 @@ type state struct {
 	// errantTimes are those of the transactions errantOf.
 	errantOf    gtid.Set
 	errantTimes *core.Times
-	trouble     *trouble
-	primary     *agent.Position
-	successor   *agent.Position
-	asking      bool
-	receiveTry  time.Time
-	donor       string
-	clone       *core.Clone
-	askFailed   string
-	askAgain    time.Time
-	restart     int64
-	sessions    int
+	// errantStatements are some of theirs; maintenance are those of all that were looked at
+	// which change no data.
+	errantStatements []string
+	maintenance      gtid.Set
+	trouble          *trouble
+	primary          *agent.Position
+	successor        *agent.Position
+	word             *agent.Word
+	asking           bool
+	receiveTry       time.Time
+	donor            string
+	clone            *core.Clone
+	// cloneFailures in a row, and when the next attempt may be ordered.
+	cloneFailures int
+	cloneAgain    time.Time
+	askFailed     string
+	askAgain      time.Time
+	restart       int64
+	sessions      int
 
 	member memberState
 
@@ -178,6 +198,7 @@ func (m *manager) facts() *agent.Facts {
 		Cluster: s.view, Locked: s.locked, Data: s.data, Foreign: s.foreign, WasFenced: s.wasFenced,
 		Activity: s.activity, Server: s.server, WritableEpoch: s.writable, Primary: s.primary,
 		Asking: s.asking || time.Now().Before(s.askAgain), AskFailed: s.askFailed,
+		Maintenance: s.maintenance, Statements: s.errantStatements,
 		Donor: s.donor, RestartEpoch: s.restart, Problem: s.problem, TerminatingSince: s.terminating,
 		Mysqld: agent.Mysqld{
 			Up: s.proc.running(), Accepted: s.accepted, Answers: s.answers(), AnsweredAt: s.answered, DiskStalled: s.diskStalled(),
@@ -197,7 +218,7 @@ func (m *manager) facts() *agent.Facts {
 		r := m.memory.get()
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.FencedBelow, r.WasPrimaryEpoch, r.Acks, r.AcksEpoch
 		f.FrozenBelow = r.FrozenBelow
-		f.Successor = s.successor
+		f.Successor, f.Word = s.successor, s.word
 		if r.TailEpoch != 0 && (!f.Mysqld.Up || !f.Mysqld.Accepted) {
 			f.TailEpoch, f.TailBase = r.tail()
 		}

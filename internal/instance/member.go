@@ -49,6 +49,10 @@ func (t member) withhold(context.Context) error {
 	return nil
 }
 
+// refuseClients: a member that leaves commits nothing of its own any more, and settles
+// its role when it comes back.
+func (member) refuseClients(context.Context) error { return nil }
+
 func (member) notReady(_ *readiness, f *agent.Facts, _ agent.Decision) string {
 	if f.Server.Group == nil || f.Server.Group.State != core.MemberOnline {
 		return "it is not online in the group"

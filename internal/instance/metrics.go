@@ -36,6 +36,9 @@ func (s scrape) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	g.server(snap.Report.Server)
+	if snap.Report.Server.SemiSync.LocksAccounts {
+		return // the question would hang, as every login does
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	counters, err := s.m.metrics.Counters(ctx)

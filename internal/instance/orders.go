@@ -7,6 +7,8 @@ import (
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/gtid"
 )
 
 // Order carries out a command of the operator's.
@@ -27,6 +29,8 @@ func (m *manager) Order(ctx context.Context, verb control.Verb, o control.Order)
 		return nil
 	case control.VerbSetAcks:
 		return m.orderAcks(ctx, o)
+	case control.VerbAdopt:
+		return m.orderAdopt(ctx, o)
 	case control.VerbSetGroupPrimary:
 		return m.orderGroupPrimary(o.Member)
 	case control.VerbForceMembers:
@@ -161,6 +165,53 @@ func (m *manager) orderAcks(ctx context.Context, o control.Order) error {
 		if w := get(m, func(s *state) int64 { return s.writable }); w != o.Epoch {
 			return refusal("NotPrimary", "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
 		}
+		if err := m.confirmAcks(ctx, o); err != nil {
+			return err
+		}
 		return m.requireAcks(ctx, o.Epoch, o.Acks)
 	})
+}
+
+// maxAdopted is how many statements of maintenance are forgiven. Who runs more of them on a
+// replica does so all the time, and is to be found.
+const maxAdopted = 1000
+
+// orderAdopt commits empty transactions of the given numbers on the primary of this very
+// epoch. Numbers of its own server are never given: it alone gives them, to what it writes.
+func (m *manager) orderAdopt(ctx context.Context, o control.Order) error {
+	set, err := gtid.Parse(o.Transactions)
+	if err != nil {
+		return refusal("NotUnderstood", "the transactions to adopt cannot be read: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return m.submit(ctx, func() error {
+		s := get(m, func(s *state) *core.Server { return s.server })
+		if w := get(m, func(s *state) int64 { return s.writable }); w != o.Epoch || s == nil {
+			return refusal("NotPrimary", "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
+		}
+		all, few := set.List(maxAdopted)
+		if !few || !set.Of(s.UUID).IsEmpty() {
+			return refusal("NotAdopted", "%d transactions are too many to adopt, or some are this server's own", set.Count())
+		}
+		return m.roles.CommitEmpty(ctx, all)
+	})
+}
+
+// confirmAcks reads the Cluster from the API server before commits wait for fewer
+// acknowledgements: a network that was cut delivers an order long after it was sent, and
+// nothing else tells two orders of one epoch apart.
+func (m *manager) confirmAcks(ctx context.Context, o control.Order) error {
+	if !m.facts().LowersAcks(o.Epoch, o.Acks) {
+		return nil
+	}
+	c, err := m.kube.Cluster(ctx)
+	if err != nil {
+		return fmt.Errorf("confirming that commits may wait for %d acknowledgements: %w", o.Acks, err)
+	}
+	m.setCluster(c)
+	if no := agent.MayAwait(m.facts().Cluster.Promotion, o.Epoch, o.Acks); no != nil {
+		return refusal(no.Reason, "%s", no.Message)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -47,9 +48,16 @@ func (m *manager) keepPolling(ctx context.Context) {
 }
 
 // poll asks mysqld once, on connections of its own.
-func (m *manager) poll(ctx context.Context) {
+func (m *manager) poll(ctx context.Context) { m.pollSince(ctx, time.Now()) }
+
+// pollSince asks mysqld unless somebody else has, and had an answer, since a moment: of
+// many who ask for a status at once, the first two have mysqld asked.
+func (m *manager) pollSince(ctx context.Context, since time.Time) {
 	m.polling.Lock()
 	defer m.polling.Unlock()
+	if get(m, func(s *state) bool { return s.proc.running() && s.server != nil && s.serverAt.After(since) }) {
+		return
+	}
 	proc := get(m, func(s *state) *process { return s.proc })
 	if !proc.running() {
 		return
@@ -58,12 +66,44 @@ func (m *manager) poll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	at := time.Now()
-	if err := m.health.Ping(ctx); err != nil {
+	if err := m.pulse.Ping(ctx); err != nil {
 		m.noteSilence(proc, err)
 		return
 	}
-	server, err := m.topology().status(ctx, m.health)
+	server, err := m.askStatus(ctx)
 	m.noteAnswer(proc, at, server, err, n)
+}
+
+// askStatus: while a session of the primary's that changes an account waits for replicas,
+// only what needs no lock of accounts can be asked. It is not tried whether more can be:
+// each question would leave a session behind.
+func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
+	var asked error
+	if !get(m, func(s *state) bool { return s.locksAccounts }) {
+		server, err := m.topology().status(ctx, m.health)
+		if err == nil || mysql.IsAnswer(err) || get(m, func(s *state) int64 { return s.writable }) == 0 {
+			return server, err
+		}
+		asked = err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	server, err := m.pulse.WaitingStatus(ctx)
+	if err != nil {
+		return nil, errors.Join(asked, err)
+	}
+	waits := server.SemiSync.WaitSessions > 0
+	m.update(func(s *state) {
+		if waits && !s.locksAccounts {
+			m.log.Warn("a statement that changes an account waits for acknowledgements: nobody can log in until replicas acknowledge it")
+		}
+		s.locksAccounts = waits
+	})
+	server.SemiSync.LocksAccounts = waits
+	if !waits {
+		return nil, cmp.Or(asked, errors.New("the sessions that waited for acknowledgements are gone; the status is asked for again"))
+	}
+	return server, nil
 }
 
 // noteSilence: whether mysqld hangs is asked with the simplest of questions; a
@@ -75,7 +115,10 @@ func (m *manager) noteSilence(proc *process, err error) {
 	if s.proc != proc || !proc.running() {
 		return
 	}
-	s.loginRefused = mysql.IsAccessDenied(err)
+	s.noteRefused(mysql.IsAccessDenied(err))
+	if s.refusedSince != (time.Time{}) {
+		poke(m.accountsWake)
+	}
 	s.ending = s.accepted && (s.ending || mysql.IsShutdown(err) || errors.Is(err, fs.ErrNotExist))
 	if mysql.IsShutdown(err) && s.copied != nil {
 		s.copied()
@@ -88,6 +131,19 @@ func (m *manager) noteSilence(proc *process, err error) {
 	m.announce()
 }
 
+// refusedPatience is how long the primary's manager may take to restore its own account.
+const refusedPatience = 5 * time.Second
+
+func (s *state) noteRefused(refused bool) {
+	switch {
+	case !refused:
+		s.loginRefused, s.refusedSince = false, time.Time{}
+	case s.refusedSince.IsZero():
+		s.refusedSince = time.Now()
+	}
+	s.loginRefused = refused && (s.writable == 0 || time.Since(s.refusedSince) >= refusedPatience)
+}
+
 func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, err error, writableN int) {
 	topology := m.topology()
 	m.mu.Lock()
@@ -96,13 +152,15 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 	if s.proc != proc || !proc.running() {
 		return
 	}
-	s.misses, s.answered, s.loginRefused, s.ending = 0, at, false, false
+	s.misses, s.answered, s.ending = 0, at, false
+	s.noteRefused(false)
 	if err != nil {
 		m.log.Warn("mysqld answers, but not the question for its status", "error", err)
 		return
 	}
 	if !s.accepted {
 		s.accepted = true
+		m.dropInitFile()
 		m.log.Info("mysqld accepts connections", "after", time.Since(proc.started).String())
 	}
 	if time.Since(proc.started) > steadyAfter {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -14,13 +15,58 @@ import (
 // is replaced, its followers still answer reads.
 const followGrace = 10 * time.Second
 
-// probes answer the kubelet. Liveness and startup depend on nothing but the
-// manager: initialising, cloning and recovering take as long as they take, and
-// maxStartDelay is the manager's to keep. Readiness is about serving clients.
+const (
+	// fencingSilence is how long the fencing loop may take over one look: a primary that
+	// fences itself gives the worker a second and mysqld two, and waits ten for the end of
+	// one that it killed.
+	fencingSilence = 20 * time.Second
+	// stateWait is how long the manager's state may be held at most.
+	stateWait = 3 * time.Second
+)
+
+// pulse is when a loop was last seen at work.
+type pulse struct{ at atomic.Int64 }
+
+func (p *pulse) beat(since time.Time) { p.at.Store(int64(time.Since(since))) }
+
+func (p *pulse) silentFor(since time.Time) time.Duration {
+	return time.Since(since) - time.Duration(p.at.Load())
+}
+
+// notAlive says why this manager could not fence its mysqld; "" if it could. Nothing that
+// takes its time for a reason counts: making data, cloning, recovering, a volume that stalls.
+func (m *manager) notAlive() string {
+	if silent := m.fencing.silentFor(m.began); silent > fencingSilence {
+		return fmt.Sprintf("it has not been looked for %s whether this instance has to fence itself", silent.Round(time.Second))
+	}
+	free := make(chan struct{})
+	go func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		close(free)
+	}()
+	select {
+	case <-free:
+		return ""
+	case <-time.After(stateWait):
+		return fmt.Sprintf("the manager's state has been held for %s", stateWait)
+	}
+}
+
+// probes answer the kubelet. Startup depends on nothing but that the manager answers,
+// liveness on its being able to fence mysqld: initialising, cloning and recovering take as
+// long as they take, and maxStartDelay is the manager's to keep. Readiness is about serving
+// clients.
 func (m *manager) probes() http.Handler {
 	mux := http.NewServeMux()
 	alive := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") }
-	mux.HandleFunc("GET /livez", alive)
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		if why := m.notAlive(); why != "" {
+			http.Error(w, why, http.StatusServiceUnavailable)
+			return
+		}
+		alive(w, nil)
+	})
 	mux.HandleFunc("GET /startupz", alive)
 	r := &readiness{}
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -60,7 +106,7 @@ func (r *readiness) notReplicating(f *agent.Facts, d agent.Decision) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := f.Server.Replication
-	if c != nil && c.SQLRunning && c.IORunning || f.Permitted() && c == nil && d.Reason == "Promoting" {
+	if c != nil && c.SQLRunning && c.IORunning || f.GivesData() && c == nil || f.Permitted() && c == nil && d.Reason == "Promoting" {
 		r.healthy = f.Now
 	}
 	if c != nil && c.SQLError != "" && !c.SQLRunning {

@@ -18,7 +18,7 @@ func (m *manager) report() core.Report {
 		Data: s.data, VolumeLocked: s.locked, SeenEpoch: s.seen, WritableEpoch: s.writable,
 		ClientSessions: s.sessions, Terminating: !s.terminating.IsZero(),
 		Version: m.bin.version.Text, Restarts: s.restarts,
-		Errant: s.decision.Errant, ErrantEpoch: s.decision.ErrantEpoch, ErrantTimes: s.timesOf(s.decision.Errant), NeedsReclone: s.decision.NeedsReclone, Lagging: s.lagging,
+		Maintenance: s.maintenance, Errant: s.decision.Errant, ErrantEpoch: s.decision.ErrantEpoch, ErrantTimes: s.timesOf(s.decision.Errant), NeedsReclone: s.decision.NeedsReclone, Lagging: s.lagging,
 	}
 	if r.State == "" {
 		r.State = core.Starting
@@ -30,7 +30,7 @@ func (m *manager) report() core.Report {
 		r.Withheld = &core.Withheld{Below: s.withheld, Seconds: int(time.Since(s.withheldAt).Seconds())}
 	}
 	if s.view != nil {
-		r.ClusterSize = s.view.Instances
+		r.ClusterSize, r.Leased = s.view.Size(), s.view.Lease
 	}
 	if s.proc != nil {
 		r.MysqldStarted = s.proc.started
@@ -41,6 +41,7 @@ func (m *manager) report() core.Report {
 	}
 	if s.clone != nil {
 		c := *s.clone
+		c.Pausing = time.Now().Before(s.cloneAgain)
 		r.Clone = &c
 	}
 	m.processReport(&r)
@@ -67,13 +68,25 @@ func (m *manager) processReport(r *core.Report) {
 		r.State, r.Reason, r.Message = core.Recovering, "", ""
 	}
 	if !s.proc.running() && s.ended && r.State == core.Stopped {
-		r.Reason = "MysqldCrashed"
-		if s.failures >= 3 {
-			r.Reason = "CrashLoop"
-		}
+		m.tellEnd(r)
+	}
+}
+
+// tellEnd: how mysqld ended, and after that what is waited for, where it has a name.
+func (m *manager) tellEnd(r *core.Report) {
+	s := &m.st
+	if waits := r.Reason != "" && r.Reason != "MysqldCrashed"; waits {
 		if s.endReason != "" {
-			r.Message = s.endReason
+			r.Message += " (mysqld ended: " + s.endReason + ")"
 		}
+		return
+	}
+	r.Reason = "MysqldCrashed"
+	if s.failures >= 3 {
+		r.Reason = core.CrashLoop
+	}
+	if s.endReason != "" {
+		r.Message = s.endReason
 	}
 }
 
@@ -106,7 +119,7 @@ func (m *manager) Snapshot(ctx context.Context) control.Snapshot {
 	asked := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	m.poll(ctx)
+	m.pollSince(ctx, asked)
 	s, _ := m.snapshot(asked)
 	return s
 }

@@ -62,10 +62,11 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 		s.writableN++
 		if s.server != nil {
 			server := *s.server
-			server.SuperReadOnly, server.Replication, server.SemiSync = false, nil, semiSync
+			server.SuperReadOnly, server.Offline, server.Replication, server.SemiSync = false, false, nil, semiSync
 			s.server = &server
 		}
 	})
+	poke(m.accountsWake)
 	m.log.Info("is primary", "epoch", a.Epoch, "acks", a.Acks)
 	return nil
 }
@@ -192,6 +193,21 @@ func (m *manager) waitApplied(ctx context.Context, a agent.WaitApplied) error {
 func (m *manager) startReceiving(ctx context.Context) error {
 	m.update(func(s *state) { s.receiveTry = time.Now() })
 	return m.roles.StartReceiving(ctx)
+}
+
+// acceptClients lets clients read from a replica.
+func (m *manager) acceptClients(ctx context.Context) error {
+	if err := m.roles.AcceptClients(ctx); err != nil {
+		return err
+	}
+	m.update(func(s *state) {
+		if s.server != nil {
+			server := *s.server
+			server.Offline = false
+			s.server = &server
+		}
+	})
+	return nil
 }
 
 // follow points replication at the primary.

@@ -60,7 +60,7 @@ func newManager(opt Options) *manager {
 	return &manager{
 		opt: opt, log: newLogger(opt.Log, opt.LogLevel), boot: randomText(), began: time.Now(), kube: opt.Kubernetes,
 		tls: &tlsFiles{dirs: opt.Dirs}, changed: make(chan struct{}), jobs: make(chan job), ended: make(chan struct{}),
-		wake: make(chan struct{}, 1), news: make(chan struct{}, 1), leaseWake: make(chan struct{}, 1), pubWake: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), news: make(chan struct{}, 1), leaseWake: make(chan struct{}, 1), pubWake: make(chan struct{}, 1), accountsWake: make(chan struct{}, 1),
 		st: state{downSince: time.Now()},
 	}
 }
@@ -127,9 +127,10 @@ func (m *manager) findServer(ctx context.Context) {
 		defer m.mu.Unlock()
 		return m.bin.version
 	}
-	for _, into := range []**mysql.Server{&m.health, &m.roles, &m.metrics} {
+	for _, into := range []**mysql.Server{&m.pulse, &m.health, &m.roles, &m.metrics} {
 		*into = mysql.Open(m.opt.Dirs.socket(), version, m.accounts)
 	}
+	m.root = mysql.Open(m.opt.Dirs.socket(), version, m.rootAccounts)
 }
 
 // lookForServer looks for mysqld, and tells why there is none that can be used.
@@ -220,6 +221,9 @@ func (m *manager) terminate() {
 	})
 }
 
+// idleLimit is longer than any caller keeps a connection that it does not use.
+const idleLimit = 2 * time.Minute
+
 // serve starts the control API, the probes and the metrics.
 func (m *manager) serve() ([]*http.Server, error) {
 	var out []*http.Server
@@ -236,7 +240,8 @@ func (m *manager) serve() ([]*http.Server, error) {
 		if err != nil {
 			return nil, fmt.Errorf("listening on port %d: %w", s.port, err)
 		}
-		server := &http.Server{Handler: s.handler, ReadHeaderTimeout: 5 * time.Second,
+		server := &http.Server{Handler: s.handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: idleLimit,
+			MaxHeaderBytes: 16 << 10, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 32},
 			ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
 		serve := server.Serve
 		if s.secure {

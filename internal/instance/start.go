@@ -64,7 +64,7 @@ func (m *manager) startServer(ctx context.Context) error {
 		return ctx.Err() // an order came in between: that says nothing about mysqld
 	}
 	if err == nil {
-		err = m.launch()
+		err = m.launch(m.restoring(cluster)...)
 	}
 	if err != nil {
 		m.log.Error("mysqld cannot be started", "error", err)
@@ -114,12 +114,13 @@ func diskFull(detail string) error {
 // config is what my.cnf is made from.
 func (m *manager) config(c *v1alpha1.Cluster) mysql.Config {
 	d, durability := m.opt.Dirs, durabilityOf(c)
+	counted := agent.Cluster{Durability: durability, Members: c.Status.Members}
 	return mysql.Config{
 		Version: m.bin.version, ServerID: m.opt.ServerID, Host: m.opt.Peer(m.opt.Instance), Port: m.opt.MySQLPort,
 		AdminAddress: m.opt.PodIP, AdminPort: m.opt.AdminPort,
 		DataDir: d.Data, TmpDir: d.Tmp, Socket: d.socket(), PIDFile: filepath.Join(d.Run, "mysqld.pid"),
 		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
-		BinlogFormat: c.Spec.MySQL.BinlogFormat, SemiSyncReplica: durability != core.DurabilityAsync,
+		BinlogFormat: c.Spec.MySQL.BinlogFormat, SemiSyncReplica: counted.Acknowledges(m.opt.Instance),
 		DurableRelayLogs: durability == core.DurabilityQuorum,
 		Group:            m.topology().groupConfig(c),
 		Memory:           memoryFor(c, m.opt.MemoryLimit), CPUs: m.opt.CPUs,
@@ -128,6 +129,14 @@ func (m *manager) config(c *v1alpha1.Cluster) mysql.Config {
 }
 
 func (m *manager) writeConfig(c *v1alpha1.Cluster, p mysql.Purpose) error {
+	parameters := c.Spec.MySQL.Parameters
+	if bad := mysql.Misnamed(parameters); len(bad) > 0 {
+		return &hindrance{core.Problem{Reason: "ConfigRefused",
+			Message: fmt.Sprintf("spec.mysql.parameters: not the name of a parameter: %q; correct spec.mysql.parameters", bad)}, time.Minute}
+	}
+	if left := mysql.Refused(parameters); len(left) > 0 {
+		m.log.Warn("parameters of spec.mysql.parameters are the operator's, and left out", "parameters", left)
+	}
 	text := mysql.Render(m.config(c), p)
 	if err := writeDurably(m.opt.Dirs.config(), []byte(text)); err != nil {
 		return fmt.Errorf("writing mysqld's configuration: %w", err)
@@ -184,6 +193,7 @@ func (m *manager) launch(args ...string) error {
 			s.restarts++
 		}
 		s.proc, s.accepted, s.misses, s.loginRefused, s.ending = p, false, 0, false, false
+		s.refusedSince, s.locksAccounts = time.Time{}, false
 		s.server, s.mayWrite, s.writable, s.receiveTry = nil, false, 0, time.Time{}
 		s.writableN++
 		s.endReason = ""
@@ -228,6 +238,7 @@ func (m *manager) exited(p *process) {
 			s.member.rebootEpoch = 0 // it may have made the group already, and others have joined it
 		}
 		s.writableN++
+		s.restart = 0 // what was ordered, was for the end before
 		s.endReason = p.ending()
 		if last != "" {
 			s.endReason += ": " + last

@@ -32,6 +32,26 @@ func (m *manager) askSuccessor(a agent.AskSuccessor) error {
 	})
 }
 
+// askWord reads the Cluster from the API server, beside the worker. It counts as said when
+// it was asked for. It is also the newer view, if none has come meanwhile: the watch may
+// be of before the network was cut.
+func (m *manager) askWord() error {
+	views := get(m, func(s *state) int { return s.views })
+	return m.ask(func(ctx context.Context) (func(*state), error) {
+		at := time.Now()
+		c, err := m.kube.Cluster(ctx)
+		if err != nil {
+			return nil, err
+		}
+		word := &agent.Word{At: at, Epoch: c.Status.PrimaryEpoch}
+		if p := c.Status.Promotion; p != nil {
+			word.Instance = p.Instance
+		}
+		m.takeView(c, func(s *state) bool { return s.views == views })
+		return func(s *state) { s.word = word }, nil
+	})
+}
+
 // cutTail cuts the last binary log. A log that cannot be judged is left as it is:
 // recovery commits what it holds, and the check before following finds it.
 func (m *manager) cutTail(a agent.CutTail) error {

@@ -18,6 +18,9 @@ type topology interface {
 	noteRole(server *core.Server)
 	// withhold has the server acknowledge nothing any more.
 	withhold(ctx context.Context) error
+	// refuseClients keeps clients away from a server that was made read-only, until it is
+	// a replica or writable again.
+	refuseClients(ctx context.Context) error
 	// notReady says why clients should not be sent here; "" if they may.
 	notReady(r *readiness, f *agent.Facts, d agent.Decision) string
 	// groupConfig is nil where there is no group.
@@ -46,6 +49,8 @@ func (replica) status(ctx context.Context, server *mysql.Server) (*core.Server, 
 func (t replica) noteRole(server *core.Server) { t.m.noteWritable(server) }
 
 func (t replica) withhold(ctx context.Context) error { return t.m.stopReceiving(ctx) }
+
+func (t replica) refuseClients(ctx context.Context) error { return t.m.roles.RefuseClients(ctx) }
 
 func (replica) notReady(r *readiness, f *agent.Facts, d agent.Decision) string {
 	return r.notReplicating(f, d)

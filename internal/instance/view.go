@@ -27,14 +27,19 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 		Fenced:         s.FencedInstances,
 		Names:          s.InstanceNames,
 		Instances:      max(int(c.Spec.Instances), len(s.InstanceNames)),
+		Members:        s.Members,
 		Durability:     durabilityOf(c),
 		Group:          group,
 		Lease:          !isGroup(c) && (c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease),
 		MaxStart:       time.Duration(cmp.Or(c.Spec.MaxStartDelay, 3600)) * time.Second,
 		MaxStop:        time.Duration(cmp.Or(c.Spec.MaxStopDelay, 1800)) * time.Second,
 	}
-	if op := s.Operation; op != nil && op.Kind == string(core.OperationSwitchover) {
-		v.SwitchoverFrom = op.From
+	if op := s.Operation; op != nil {
+		as := core.Operation{Kind: core.OperationKind(op.Kind), Step: core.Step(op.Step), From: op.From}
+		v.SwitchoverFrom, v.FailoverFrom = as.Leaving()
+		if as.Kind == core.OperationGiveData {
+			v.GivesData = op.From
+		}
 	}
 	p := s.Promotion
 	if p == nil {
@@ -104,12 +109,25 @@ func (m *manager) setCluster(c *v1alpha1.Cluster) {
 		})
 		return
 	}
+	m.takeView(c, func(*state) bool { return true })
+}
+
+// takeView takes a new view if it may, which is asked under the lock.
+func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 	v, err := viewOf(c, m.opt.Instance)
 	if err != nil {
 		m.log.Error("the Cluster's status cannot be understood; the former view is kept", "error", err)
 		return
 	}
 	m.update(func(s *state) {
+		if !may(s) {
+			return
+		}
+		v.PrimarySince = time.Now()
+		if v.TellsSamePrimary(s.view) {
+			v.PrimarySince = s.view.PrimarySince
+		}
+		s.views++
 		s.cluster, s.view, s.gone = c, v, false
 		s.seen = max(s.seen, v.Epoch)
 		s.foreign = s.foreign || s.locked && !m.adopt(c, s.data)
@@ -119,16 +137,26 @@ func (m *manager) setCluster(c *v1alpha1.Cluster) {
 }
 
 // adopt remembers whose data the volume holds, and tells whether it is ours. A
-// volume without data becomes ours, and what was promised for another cluster
-// means nothing here.
+// volume without data becomes ours, and so does one of the deleted Cluster that this one
+// goes on for; what was promised for another cluster means nothing here. The accounts
+// have the passwords of before, and are given those of now.
 func (m *manager) adopt(c *v1alpha1.Cluster, data core.DataState) bool {
 	r := m.memory.get()
-	ours := r.ClusterUID == string(c.UID) && r.Instance == m.opt.Instance
-	if ours || r.ClusterUID != "" && data != core.DataEmpty {
+	mine := r.Instance == m.opt.Instance
+	ours := mine && r.ClusterUID == string(c.UID)
+	former := mine && c.Status.AdoptedFrom != "" && r.ClusterUID == c.Status.AdoptedFrom
+	if ours || r.ClusterUID != "" && data != core.DataEmpty && !former {
 		return ours
 	}
+	if former {
+		m.log.Info("adopts the data of a deleted Cluster", "uid", r.ClusterUID)
+	}
 	err := m.memory.change(func(r *remembered) {
-		*r = remembered{ClusterUID: string(c.UID), Instance: m.opt.Instance, ServerID: m.opt.ServerID, Stage: r.Stage}
+		accounts := ""
+		if former {
+			accounts = "of Cluster " + r.ClusterUID
+		}
+		*r = remembered{ClusterUID: string(c.UID), Instance: m.opt.Instance, ServerID: m.opt.ServerID, Stage: r.Stage, Accounts: accounts}
 	})
 	if err != nil {
 		m.log.Error("remembering whose data this is", "error", err)

@@ -68,7 +68,7 @@ func (m *manager) keepVouched(ctx context.Context) {
 		case <-tick.C:
 		}
 		f := m.facts()
-		if f.Cluster == nil || !f.Cluster.Lease || !f.Permitted() {
+		if !f.NeedsVouches() {
 			continue
 		}
 		m.askPeers(ctx, peers, f)
@@ -123,13 +123,16 @@ const fenceLook = 200 * time.Millisecond
 func (m *manager) keepFencing(ctx context.Context) {
 	tick := time.NewTicker(fenceLook)
 	defer tick.Stop()
+	m.fencing.beat(m.began)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if !m.facts().MustFenceItself() {
+		must := m.facts().MustFenceItself()
+		m.fencing.beat(m.began)
+		if !must {
 			continue
 		}
 		m.log.Warn("fences itself: neither was the lease renewed, nor does a majority of the cluster vouch for this primary")

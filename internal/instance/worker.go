@@ -197,6 +197,8 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		return m.askPrimary(a)
 	case agent.DropAcks:
 		return m.dropAcks()
+	case agent.AskWord:
+		return m.askWord()
 	case agent.AskSuccessor:
 		return m.askSuccessor(a)
 	case agent.CutTail:
@@ -226,6 +228,8 @@ func (m *manager) say(ctx context.Context, a agent.Action) error {
 		return m.startReceiving(ctx)
 	case agent.StartApplying:
 		return m.roles.StartApplying(ctx)
+	case agent.AcceptClients:
+		return m.acceptClients(ctx)
 	case agent.GiveAcks:
 		return m.giveAcks(ctx, a.On)
 	case agent.WaitApplied:

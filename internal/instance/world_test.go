@@ -118,7 +118,7 @@ func (w *world) start(n int) *node {
 		Namespace: "ns", Cluster: "db", Instance: name, PodUID: "pod-" + name, Node: "node-" + name, ServerID: uint32(100 + n),
 		Dirs: d, MySQLPort: w.port, ControlPort: w.port + 1, ProbePort: w.port + 2, MetricsPort: w.port + 3, AdminPort: w.port + 4,
 		GroupLocal: w.groupAddress(name), GroupAddress: w.groupAddress,
-		PodIP: host(name), Listen: host(name), Peer: host, Kubernetes: w.kube, Log: w.log.of(name), LogLevel: "debug",
+		PodIP: host(name), Listen: host(name), Peer: host, Kubernetes: &cutOff{fakeKube: w.kube}, Log: w.log.of(name), LogLevel: "debug",
 		Mysqld: []string{w.root + "/lib64/ld-linux-x86-64.so.2", "--library-path", lib, w.root + "/usr/sbin/mysqld"},
 		Settings: map[string]string{"user": "root", "basedir": w.root + "/usr", "lc_messages_dir": w.root + "/usr/share/mysql",
 			"character_sets_dir": w.root + "/usr/share/mysql/charsets", "plugin_dir": w.root + "/usr/lib/mysql/plugin",
@@ -277,7 +277,7 @@ func (w *world) awaitFollowing(n *node) {
 	want := host(w.kube.get().Status.CurrentPrimary)
 	w.await(n, "following", func(r core.Report) bool {
 		return r.Server != nil && r.Server.Replication != nil && r.Server.Replication.IORunning &&
-			r.Server.Replication.SQLRunning && r.Server.Replication.SourceHost == want
+			r.Server.Replication.SQLRunning && r.Server.Replication.SourceHost == want && !r.Server.Offline
 	})
 }
 

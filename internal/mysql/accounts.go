@@ -3,7 +3,9 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +21,91 @@ var managerGrants = []string{
 	"SYSTEM_USER",             // close those of root and the like, too
 	"CREATE USER",             // follow a changed password
 	"GROUP_REPLICATION_ADMIN", // join and leave a group, hand its primary over
+}
+
+// replicationGrants are what replicas, and those who clone, log in with, and why.
+var replicationGrants = []string{
+	"REPLICATION SLAVE",
+	"BACKUP_ADMIN",             // be a clone's donor
+	"CONNECTION_ADMIN",         // although clients have taken all connections
+	"SERVICE_CONNECTION_ADMIN", // replicate by admin_address
+}
+
+// Internal are the accounts by which the instances of a cluster work.
+type Internal struct{ Manager, Replication Account }
+
+// unlimited undoes what somebody may have changed of an account.
+const unlimited = " WITH MAX_QUERIES_PER_HOUR 0 MAX_UPDATES_PER_HOUR 0 MAX_CONNECTIONS_PER_HOUR 0 MAX_USER_CONNECTIONS 0 PASSWORD EXPIRE NEVER ACCOUNT UNLOCK"
+
+// users make the accounts what they should be, whatever they are.
+func (i Internal) users() []statement {
+	return []statement{
+		{"CREATE USER IF NOT EXISTS ?@'%' IDENTIFIED BY ? REQUIRE X509", []any{i.Replication.User, i.Replication.Password}},
+		{"CREATE USER IF NOT EXISTS ?@'localhost' IDENTIFIED BY ?", []any{i.Manager.User, i.Manager.Password}},
+		{"ALTER USER ?@'%' IDENTIFIED BY ? REQUIRE X509" + unlimited, []any{i.Replication.User, i.Replication.Password}},
+		{"ALTER USER ?@'localhost' IDENTIFIED BY ? REQUIRE NONE" + unlimited, []any{i.Manager.User, i.Manager.Password}},
+	}
+}
+
+func (i Internal) grants() []statement {
+	return []statement{
+		{"GRANT " + strings.Join(replicationGrants, ", ") + " ON *.* TO ?@'%'", []any{i.Replication.User}},
+		{"GRANT " + strings.Join(managerGrants, ", ") + " ON *.* TO ?@'localhost'", []any{i.Manager.User}},
+		{"GRANT SELECT ON performance_schema.* TO ?@'localhost'", []any{i.Manager.User}}, // clone_status, lag
+	}
+}
+
+// InitFile is SQL that a server executes while it starts, before it lets anybody in,
+// read-only or not. It makes the accounts what they should be on this server alone:
+// nothing is written to the binary log. What fails ends the file, and not the server.
+func (i Internal) InitFile() string {
+	var b strings.Builder
+	b.WriteString("SET SESSION sql_log_bin = 0;\nSET SESSION sql_mode = '';\n")
+	for _, st := range slices.Concat(i.users(), i.grants()) {
+		b.WriteString(st.inline() + ";\n")
+	}
+	return b.String()
+}
+
+// inline puts the arguments into the text, for a session without sql_mode.
+func (s statement) inline() string {
+	text := s.text
+	for _, a := range s.args {
+		literal := strings.NewReplacer("\\", "\\\\", "'", "\\'", "\n", "\\n", "\r", "\\r", "\x00", "\\0").Replace(fmt.Sprint(a))
+		text = strings.Replace(text, "?", "\x00'"+literal+"'", 1)
+	}
+	return strings.ReplaceAll(text, "\x00", "")
+}
+
+// Scope is whom a change of accounts reaches.
+type Scope bool
+
+// Scopes. Here: the change is not written to the binary log, nor does it wait for
+// anybody; it holds no transaction that others could lack.
+const (
+	Here       Scope = true
+	Everywhere Scope = false
+)
+
+// Restore makes the accounts what they should be. What is missing may be what lets
+// replicas acknowledge anything, so that it is done Here first, and Everywhere when
+// somebody acknowledges. An account that may not grant does what else it can.
+func (s *Server) Restore(ctx context.Context, i Internal, scope Scope) error {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("restoring the internal accounts: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.ExecContext(ctx, "SET SESSION sql_log_bin = ?", scope == Everywhere); err != nil {
+		return fmt.Errorf("restoring the internal accounts: %w", err)
+	}
+	defer func() { _ = conn.Raw(func(any) error { return sqldriver.ErrBadConn }) }() // its sql_log_bin is nobody else's
+	for _, st := range slices.Concat(i.users(), i.grants()) {
+		if _, err := conn.ExecContext(ctx, st.text, st.args...); err != nil {
+			return fmt.Errorf("restoring the internal accounts: %s: %w", st.text, err)
+		}
+	}
+	return nil
 }
 
 // First is what a new server begins with.
@@ -42,6 +129,9 @@ func (s *Server) Populate(ctx context.Context, f First) error {
 	defer func() { _ = conn.Close() }()
 	for _, st := range append([]statement{{"SET SESSION sql_log_bin = 0", nil}}, f.statements()...) {
 		if _, err := conn.ExecContext(ctx, st.text, st.args...); err != nil {
+			if IsAnswer(err) {
+				err = fmt.Errorf("%w; spec.bootstrap cannot be changed: if it is wrong, delete this Cluster and create it again", err)
+			}
 			return fmt.Errorf("making accounts and database: %s: %w", st.text, err)
 		}
 	}
@@ -79,19 +169,14 @@ type statement struct {
 }
 
 func (f First) statements() []statement {
+	internal := Internal{Manager: f.Manager, Replication: f.Replication}
 	out := []statement{
 		{"CREATE DATABASE IF NOT EXISTS " + identifier(f.Database) + f.charset(), nil},
 		{"CREATE USER ?@'%' IDENTIFIED BY ?", []any{f.Owner.User, f.Owner.Password}},
 		{"GRANT ALL ON " + grantee(f.Database) + ".* TO ?@'%'", []any{f.Owner.User}},
-		{"CREATE USER ?@'%' IDENTIFIED BY ? REQUIRE X509", []any{f.Replication.User, f.Replication.Password}},
-		// BACKUP_ADMIN: be a clone's donor, and CONNECTION_ADMIN: although clients have
-		// taken all connections. SERVICE_CONNECTION_ADMIN: replicate by admin_address.
-		{"GRANT REPLICATION SLAVE, BACKUP_ADMIN, CONNECTION_ADMIN, SERVICE_CONNECTION_ADMIN ON *.* TO ?@'%'", []any{f.Replication.User}},
-		{"CREATE USER ?@'localhost' IDENTIFIED BY ?", []any{f.Manager.User, f.Manager.Password}},
-		{"GRANT " + strings.Join(managerGrants, ", ") + " ON *.* TO ?@'localhost'", []any{f.Manager.User}},
-		{"GRANT SELECT ON performance_schema.* TO ?@'localhost'", []any{f.Manager.User}}, // clone_status, lag
-		{"ALTER USER 'root'@'localhost' IDENTIFIED BY ?", []any{f.Root.Password}},
 	}
+	out = slices.Concat(out, internal.users(), internal.grants(),
+		[]statement{{"ALTER USER 'root'@'localhost' IDENTIFIED BY ?", []any{f.Root.Password}}})
 	if f.RootEverywhere {
 		out = append(out, statement{"CREATE USER 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
 			statement{"GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION", nil})
@@ -119,7 +204,7 @@ func (s *Server) ChangePassword(ctx context.Context, a Account, host string) err
 	return nil
 }
 
-// AcceptClients ends offline mode, in which a new server is set up.
+// AcceptClients ends offline mode, in which a server is set up, started and demoted.
 func (s *Server) AcceptClients(ctx context.Context) error {
 	return s.setGlobal(ctx, "offline_mode", false)
 }

@@ -47,8 +47,7 @@ type setting struct{ name, value string }
 
 // Render makes the text of my.cnf. The order of precedence, lowest first: the
 // operator's defaults, which follow from memory and CPUs; the user's parameters;
-// what the operator owns. A user's parameter that is owned is left out; the
-// validating policy has refused it long before.
+// what the operator owns. Parameters that are Refused are left out.
 func Render(c Config, p Purpose) string {
 	lines := map[string]string{}
 	put := func(settings []setting) {
@@ -57,8 +56,9 @@ func Render(c Config, p Purpose) string {
 		}
 	}
 	put(c.defaults())
+	refused := Refused(c.User)
 	for name, value := range c.User {
-		if _, owned := Owned(name); !owned && (p == ToServe || forInitialize(name)) {
+		if !slices.Contains(refused, name) && (p == ToServe || forInitialize(name)) {
 			lines[NormalParameter(name)] = value
 		}
 	}
@@ -191,6 +191,10 @@ func (c Config) replication() []setting {
 		{n.netTimeout, "4"},
 		{n.commitOrder, "ON"},
 		{"relay_log", "relay"},
+		// What SET PERSIST left is read last and would outrank this file: a server would
+		// start writable.
+		{"persisted_globals_load", "OFF"},
+		{"binlog_error_action", "ABORT_SERVER"},
 		{"report_host", c.Host},
 		{"report_port", strconv.Itoa(cmp.Or(c.Port, 3306))},
 		// Replicas come in here: clients whose commits wait for a replica may have
@@ -219,14 +223,24 @@ func (c Config) replication() []setting {
 	if !c.Version.has(tracksWriteSetsAlways) {
 		out = append(out, setting{"binlog_transaction_dependency_tracking", "WRITESET"})
 	}
-	return append(out, c.relayLogs()...)
+	if c.Group == nil {
+		// Until it follows a primary, or is one: XA COMMIT is not refused by a server that is
+		// read-only, and a former primary would diverge by it.
+		out = append(out, setting{"offline_mode", "ON"})
+	}
+	return append(out, c.durable()...)
 }
 
-// relayLogs: with GTIDs a replica may drop its relay logs after a crash and fetch
+// durable: with GTIDs a replica may drop its relay logs after a crash and fetch
 // them again, unless they hold the only copy of an acknowledged transaction.
-func (c Config) relayLogs() []setting {
+func (c Config) durable() []setting {
 	if c.DurableRelayLogs {
-		return []setting{{"relay_log_recovery", "OFF"}, {"sync_relay_log", "1"}}
+		return []setting{
+			{"relay_log_recovery", "OFF"}, {"sync_relay_log", "1"},
+			// What a crashed primary had not got acknowledged is cut from its binary log, and
+			// rolled back by an engine with transactions. Others would keep it.
+			{"disabled_storage_engines", "MyISAM,MRG_MyISAM,ARCHIVE"},
+		}
 	}
 	return []setting{{"relay_log_recovery", "ON"}}
 }

@@ -61,13 +61,15 @@ func golden(t *testing.T, name, got string) {
 func TestAUserCannotSetWhatTheOperatorOwns(t *testing.T) {
 	for _, name := range []string{"gtid_mode", "GTID-MODE", "loose-gtid_mode", "skip-log-bin", "rpl_semi_sync_source_timeout",
 		"group_replication_group_name", "skip_networking", "disable-log-bin", "loose_skip_name_resolve", "ssl-ca",
-		"plugin-load-add", "mysqlx-port", "relay-log-recovery", "loose-skip-super-read-only"} {
+		"plugin-load-add", "mysqlx-port", "relay-log-recovery", "loose-skip-super-read-only", "disable-ssl", "skip_ssl", "ssl",
+		"persisted-globals-load", "performance_schema"} {
 		if _, owned := Owned(name); !owned {
 			t.Errorf("%s may be set by users", name)
 		}
 	}
 	for _, name := range []string{"max_connections", "innodb_buffer_pool_size", "require_secure_transport", "sort_buffer_size",
-		"binlog_expire_logs_seconds", "skip_show_database", "event_scheduler", "performance_schema"} {
+		"binlog_expire_logs_seconds", "skip_show_database", "event_scheduler", "log_bin_trust_function_creators",
+		"performance_schema_digests_size"} {
 		if o, owned := Owned(name); owned {
 			t.Errorf("%s may not be set by users: %s", name, o.Why)
 		}
@@ -106,6 +108,34 @@ func TestValuesCannotAddLines(t *testing.T) {
 	for _, line := range strings.Split(Render(c, ToServe), "\n") {
 		if line == "super_read_only = OFF" {
 			t.Error("a value has added a line")
+		}
+	}
+}
+
+// The policy refuses them; it may have been taken away.
+func TestNamesCannotAddLines(t *testing.T) {
+	c := config("9.7.4")
+	bad := "sort_buffer_size = 1M\nsuper_read_only"
+	c.User = map[string]string{bad: "OFF", "a b": "1", "sort_buffer_size": "2M", "innodb_flush_method": "nosync"}
+	for _, line := range strings.Split(Render(c, ToServe), "\n") {
+		if line == "super_read_only = OFF" || strings.HasPrefix(line, "a b") || strings.HasPrefix(line, "innodb_flush_method") {
+			t.Errorf("my.cnf has the line %q", line)
+		}
+	}
+	if got := Misnamed(c.User); len(got) != 2 {
+		t.Errorf("misnamed are %q", got)
+	}
+	if got := Refused(c.User); len(got) != 3 {
+		t.Errorf("refused are %q", got)
+	}
+}
+
+func TestValuesThatAUserMayGive(t *testing.T) {
+	for value, ok := range map[string]bool{"O_DIRECT": true, "fsync": true, "O_DIRECT_NO_FSYNC": true, "nosync": false, "littlesync": false, "3": false, "": false} {
+		for _, name := range []string{"innodb_flush_method", "Innodb-Flush_method"} {
+			if refused := Refused(map[string]string{name: value}); ok != (len(refused) == 0) {
+				t.Errorf("%s = %q is refused: %t", name, value, ok)
+			}
 		}
 	}
 }

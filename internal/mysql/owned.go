@@ -1,6 +1,11 @@
 package mysql
 
-import "strings"
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // OwnedParameter is a parameter that users may not set.
 type OwnedParameter struct {
@@ -21,10 +26,18 @@ var OwnedParameters = []OwnedParameter{
 	{"gtid_purged", "it rewrites the history that elections compare"},
 	{"server_id", "it must differ between all instances"},
 	{"server_uuid", "it is made with the data directory"},
-	{"log_bin*", "without a binary log nobody can replicate"},
+	{"server_id_bits", "it must differ between all instances"},
+	{"log_bin", "without a binary log nobody can replicate"},
+	{"log_bin_basename", "without a binary log nobody can replicate"},
+	{"log_bin_index", "without a binary log nobody can replicate"},
 	{"skip_log_bin", "without a binary log nobody can replicate"},
 	{"disable_log_bin", "without a binary log nobody can replicate"},
 	{"sql_log_bin", "without a binary log nobody can replicate"},
+	{"binlog_error_action", "a server that goes on without its binary log acknowledges what no replica gets"},
+	{"sporadic_binlog_dump_fail", "it breaks replication, to test servers"},
+	{"max_binlog_dump_events", "it breaks replication, to test servers"},
+	{"tc_heuristic_recover", "what a crash left undecided is decided by the binary log"},
+	{"disabled_storage_engines", "it is set where commits wait for replicas (dataDurability: quorum)"},
 	{"binlog_format", "it is set by spec.mysql.binlogFormat"},
 	{"binlog_do_db", "a filtered binary log makes replicas differ from the primary"},
 	{"binlog_ignore_db", "a filtered binary log makes replicas differ from the primary"},
@@ -36,6 +49,7 @@ var OwnedParameters = []OwnedParameter{
 	{"super_read_only", "only the one instance that was promoted may be writable"},
 	{"read_only", "only the one instance that was promoted may be writable"},
 	{"offline_mode", "the instance manager closes sessions itself when roles change"},
+	{"persisted_globals_load", "what SET PERSIST left would outrank all that the operator sets"},
 	{"plugin_load*", "the operator loads the plugins it needs; use INSTALL PLUGIN or INSTALL COMPONENT"},
 	{"early_plugin_load", "the operator loads the plugins it needs"},
 	{"plugin_dir", "it belongs to the image"},
@@ -52,13 +66,25 @@ var OwnedParameters = []OwnedParameter{
 	{"slave_preserve_commit_order", "a replica that commits out of order has holes in its GTID set"},
 	{"replica_skip_errors", "a skipped error makes replicas differ from the primary"},
 	{"slave_skip_errors", "a skipped error makes replicas differ from the primary"},
+	{"replica_exec_mode", "a skipped error makes replicas differ from the primary"},
+	{"slave_exec_mode", "a skipped error makes replicas differ from the primary"},
 	{"report_*", "it names the instance"},
 	{"datadir", "it is on the instance's volume"},
 	{"innodb_data_home_dir", "data lives in the data directory, which is initialised and cloned as a whole"},
 	{"innodb_log_group_home_dir", "data lives in the data directory, which is initialised and cloned as a whole"},
 	{"innodb_undo_directory", "data lives in the data directory, which is initialised and cloned as a whole"},
+	{"innodb_directories", "data lives in the data directory, which is initialised and cloned as a whole"},
+	{"innodb_doublewrite_dir", "data lives in the data directory, which is initialised and cloned as a whole"},
+	{"innodb_temp_tablespaces_dir", "data lives in the data directory, which is initialised and cloned as a whole"},
+	{"innodb_buffer_pool_filename", "it would write wherever it is told, over the instance's own files too"},
+	{"general_log_file", "it would write wherever it is told, over the instance's own files too; the default is in the data directory"},
+	{"slow_query_log_file", "it would write wherever it is told, over the instance's own files too; the default is in the data directory"},
+	{"log_tc", "it would write wherever it is told, over the instance's own files too"},
+	{"log_isam", "it would write wherever it is told, over the instance's own files too"},
 	{"innodb_read_only", "an instance could neither apply nor be promoted"},
 	{"innodb_force_recovery", "it opens damaged data as if it were sound"},
+	{"innodb_force_load_corrupted", "it opens damaged data as if it were sound"},
+	{"innodb_tmpdir", "the root file system is read-only; the operator mounts a directory"},
 	{"tmpdir", "the root file system is read-only; the operator mounts a directory"},
 	{"replica_load_tmpdir", "the root file system is read-only; the operator mounts a directory"},
 	{"slave_load_tmpdir", "the root file system is read-only; the operator mounts a directory"},
@@ -70,9 +96,11 @@ var OwnedParameters = []OwnedParameter{
 	{"mysqlx*", "the X protocol is off: sessions there could not be closed when roles change"},
 	{"skip_networking", "replicas and Services reach an instance by the network"},
 	{"skip_name_resolve", "reverse look-ups of Pod addresses hang connections"},
+	{"protocol_compression_algorithms", "the instance manager and replicas must get in"},
+	{"thread_handling", "the instance manager and replicas must get in"},
 	{"skip_grant_tables", "anybody could log in"},
 	{"ssl_*", "certificates are issued and rotated by the operator"},
-	{"skip_ssl", "replication and clone use TLS"},
+	{"ssl", "replication and clone use TLS"},
 	{"tls_version", "replication and clone use TLS"},
 	{"auto_generate_certs", "certificates are issued and rotated by the operator"},
 	{"clone_*", "new instances are cloned by the operator"},
@@ -82,18 +110,88 @@ var OwnedParameters = []OwnedParameter{
 	{"init_slave", "it would run before every replicated transaction"},
 	{"user", "the container chooses it"},
 	{"pid_file", "the instance manager watches the process itself"},
+	{"gdb", "the instance manager watches the process itself"},
 	{"daemonize", "the instance manager watches the process itself"},
 	{"secure_file_priv", "files of the container are not reachable from SQL"},
+	{"innodb_redo_log_archive_dirs", "files of the container are not reachable from SQL"},
+	{"chroot", "the container is what confines the server"},
 	{"log_error*", "the instance manager reads the error log and forwards it"},
+	{"console", "the instance manager reads the error log and forwards it"},
 	{"log_timestamps", "the instance manager reads the error log and forwards it"},
 	{"innodb_flush_log_at_trx_commit", "an acknowledged write must survive a crash"},
 	{"sync_binlog", "an acknowledged write must survive a crash"},
 	{"innodb_doublewrite", "an acknowledged write must survive a crash"},
 	{"initialize*", "data is initialised once, by the instance manager"},
 	{"validate_config", "it makes mysqld end at once"},
+	{"keyring_migration_*", "it makes mysqld end at once"},
 	{"help", "it makes mysqld end at once"},
+	{"performance_schema", "it tells that a source is silent and how far a clone is; its sizes are yours"},
 	{"version*", "it is a property of the image"},
 }
+
+// BoundParameter is a parameter that users may set, to some values only.
+type BoundParameter struct {
+	Name string
+	// Values that are allowed, in lower case.
+	Values []string
+	// Why completes "anything else is refused: …".
+	Why string
+}
+
+// BoundParameters are in the validating policy, too.
+var BoundParameters = []BoundParameter{
+	{"innodb_flush_method", []string{"fsync", "o_dsync", "o_direct", "o_direct_no_fsync"}, "an acknowledged write must survive a crash"},
+}
+
+// ParameterName is the form of a parameter's name, as a regular expression. What has
+// another would be more than a name in an option file.
+const ParameterName = "^[A-Za-z][A-Za-z0-9_.-]*$"
+
+var parameterName = regexp.MustCompile(ParameterName)
+
+// Misnamed are what users gave as names of parameters and is none, in order.
+func Misnamed(parameters map[string]string) []string {
+	return named(parameters, func(name string) bool { return !parameterName.MatchString(name) })
+}
+
+// Refused are the users' parameters that are not written into my.cnf, in order. The
+// validating policy refuses them, unless it was not there or its table was shorter then.
+func Refused(parameters map[string]string) []string {
+	return named(parameters, func(name string) bool {
+		_, owned := Owned(name)
+		return owned || exceeds(name, parameters[name]) || !parameterName.MatchString(name)
+	})
+}
+
+func named(parameters map[string]string, is func(name string) bool) []string {
+	out := slices.Sorted(maps.Keys(parameters))
+	return slices.DeleteFunc(out, func(name string) bool { return !is(name) })
+}
+
+// exceeds tells whether a value is none that users may give the parameter, in any
+// spelling of its name.
+func exceeds(name, value string) bool {
+	name = bare(NormalParameter(name))
+	for _, b := range BoundParameters {
+		if b.Name == name {
+			return !slices.Contains(b.Values, strings.ToLower(strings.TrimSpace(value)))
+		}
+	}
+	return false
+}
+
+// bare is a name without the words that mysqld takes before any.
+func bare(name string) string {
+	for _, prefix := range prefixes {
+		if rest, found := strings.CutPrefix(name, prefix); found {
+			return bare(rest)
+		}
+	}
+	return name
+}
+
+// prefixes are what mysqld takes before any name, so that loose_read_only is read_only.
+var prefixes = []string{"loose_", "skip_", "disable_", "enable_", "maximum_"}
 
 // NormalParameter is the one spelling of a parameter's name: servers take - for
 // _ and any case.
@@ -104,8 +202,7 @@ func NormalParameter(name string) string {
 // Owned tells whether a parameter, in any spelling, is the operator's, and why.
 func Owned(name string) (OwnedParameter, bool) {
 	name = NormalParameter(name)
-	for _, prefix := range []string{"loose_", "skip_", "disable_", "enable_", "maximum_"} {
-		// mysqld takes these before any name, so loose_read_only is read_only.
+	for _, prefix := range prefixes {
 		if rest, found := strings.CutPrefix(name, prefix); found {
 			if o, owned := Owned(rest); owned {
 				return o, true

@@ -31,16 +31,17 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 	if err != nil {
 		return fmt.Errorf("asking for the replication channel before following %s: %w", src.Host, err)
 	}
-	stop, position := s.StopReceiving, ""
-	if row["Auto_Position"] != "1" {
-		stop, position = s.StopReplication, ", SOURCE_AUTO_POSITION=1"
+	// These two cannot be changed while the applier runs.
+	stop, more := s.StopReceiving, ""
+	if row["Auto_Position"] != "1" || row["SQL_Delay"] != "" && row["SQL_Delay"] != "0" {
+		stop, more = s.StopReplication, ", SOURCE_AUTO_POSITION=1, SOURCE_DELAY=0"
 	}
 	if err := stop(ctx); err != nil {
 		return fmt.Errorf("before following %s: %w", src.Host, err)
 	}
 	statement := `CHANGE REPLICATION SOURCE TO SOURCE_HOST=?, SOURCE_PORT=?, SOURCE_USER=?, SOURCE_PASSWORD=?,
 		SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000000, SOURCE_HEARTBEAT_PERIOD=0.5,
-		SOURCE_SSL=1, SOURCE_SSL_CA=?, SOURCE_SSL_CERT=?, SOURCE_SSL_KEY=?, SOURCE_SSL_VERIFY_SERVER_CERT=1` + position
+		SOURCE_SSL=1, SOURCE_SSL_CA=?, SOURCE_SSL_CERT=?, SOURCE_SSL_KEY=?, SOURCE_SSL_VERIFY_SERVER_CERT=1` + more
 	if !s.version().has(changeReplicationSource) {
 		statement = strings.ReplaceAll(strings.Replace(statement, "REPLICATION SOURCE", "MASTER", 1), "SOURCE_", "MASTER_")
 	}

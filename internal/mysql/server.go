@@ -141,7 +141,10 @@ const (
 	errNoSuchThread    = 1094
 	errChannelUnknown  = 3074
 	errReplicaNotSetUp = 1200
+	errTooMany         = 1040
 	errAccessDenied    = 1045
+	errNoPrivilege     = 1227
+	errTLSConnection   = 2026
 	errServerShutdown  = 1053
 	errGroupBusy       = 3724
 )
@@ -160,7 +163,7 @@ func isError(err error, numbers ...uint16) bool {
 }
 
 // IsAccessDenied tells whether the server refused the account.
-func IsAccessDenied(err error) bool { return isError(err, errAccessDenied) }
+func IsAccessDenied(err error) bool { return isRefusedLogin(err) }
 
 // IsShutdown tells whether the server is about to end.
 func IsShutdown(err error) bool { return isError(err, errServerShutdown) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -37,6 +38,12 @@ func (s Session) isClient(internal []string) bool {
 // ClientSessions lists the sessions that users may be behind; those of the
 // internal accounts are left out.
 func (s *Server) ClientSessions(ctx context.Context, internal ...string) ([]Session, error) {
+	all, err := s.sessions(ctx)
+	return slices.DeleteFunc(all, func(one Session) bool { return !one.isClient(internal) }), err
+}
+
+// sessions asks what needs no lock.
+func (s *Server) sessions(ctx context.Context) ([]Session, error) {
 	rows, err := s.db.QueryContext(ctx, "SHOW PROCESSLIST")
 	if err != nil {
 		return nil, fmt.Errorf("listing sessions: %w", err)
@@ -51,9 +58,7 @@ func (s *Server) ClientSessions(ctx context.Context, internal ...string) ([]Sess
 			return nil, fmt.Errorf("listing sessions: %w", err)
 		}
 		one.Host, one.Command, one.Wait = host.String, command.String, state.String
-		if one.isClient(internal) {
-			out = append(out, one)
-		}
+		out = append(out, one)
 	}
 	return out, rows.Err()
 }
@@ -76,10 +81,20 @@ func (s *Server) RefuseWrites(ctx context.Context) error {
 	return s.setGlobal(ctx, "super_read_only", true)
 }
 
-// AcceptWrites makes the server writable.
+// RefuseClients puts the server into offline mode: it closes the sessions of all who have
+// not CONNECTION_ADMIN, and lets none of them in. A server that is only read-only goes on
+// to commit what was prepared by XA, whoever asks for it.
+func (s *Server) RefuseClients(ctx context.Context) error {
+	return s.setGlobal(ctx, "offline_mode", true)
+}
+
+// AcceptWrites makes the server writable, and lets clients in.
 func (s *Server) AcceptWrites(ctx context.Context) error {
 	if err := s.setGlobal(ctx, "super_read_only", false); err != nil {
 		return err
 	}
-	return s.setGlobal(ctx, "read_only", false)
+	if err := s.setGlobal(ctx, "read_only", false); err != nil {
+		return err
+	}
+	return s.AcceptClients(ctx)
 }

@@ -42,18 +42,46 @@ func (s *Server) MemberStatus(ctx context.Context) (*core.Server, error) {
 }
 
 func (s *Server) position(ctx context.Context) (*core.Server, error) {
-	out := &core.Server{}
-	var executed, purged string
-	var err error
 	// How commits wait is read before the position: every commit in it that came
 	// after waited so.
-	if out.SemiSync, err = s.SemiSync(ctx); err != nil {
+	waits, err := s.SemiSync(ctx)
+	if err != nil {
 		return nil, err
 	}
+	return s.positionOf(ctx, waits)
+}
+
+// WaitingStatus is Status of a primary of which a session may hold the locks of accounts
+// while it waits for acknowledgements. Every question that looks at a table hangs then,
+// SHOW GLOBAL STATUS and every login, too; these do not.
+func (s *Server) WaitingStatus(ctx context.Context) (*core.Server, error) {
+	waits, err := s.semiSyncSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sessions, err := s.sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range sessions {
+		switch {
+		case one.AwaitsAck():
+			waits.WaitSessions++
+		case strings.HasPrefix(one.Command, "Binlog Dump"):
+			waits.Clients++
+		}
+	}
+	waits.SourceActive = waits.WaitSessions > 0
+	return s.positionOf(ctx, waits)
+}
+
+func (s *Server) positionOf(ctx context.Context, waits core.SemiSync) (*core.Server, error) {
+	out := &core.Server{SemiSync: waits}
+	var executed, purged string
 	// One statement, so that what is executed and what is purged fit together.
-	err = s.db.QueryRowContext(ctx,
-		"SELECT @@global.server_uuid, @@global.super_read_only, @@global.gtid_executed, @@global.gtid_purged").
-		Scan(&out.UUID, &out.SuperReadOnly, &executed, &purged)
+	err := s.db.QueryRowContext(ctx,
+		"SELECT @@global.server_uuid, @@global.super_read_only, @@global.offline_mode, @@global.gtid_executed, @@global.gtid_purged").
+		Scan(&out.UUID, &out.SuperReadOnly, &out.Offline, &executed, &purged)
 	if err != nil {
 		return nil, fmt.Errorf("asking mysqld for its position: %w", err)
 	}
@@ -89,6 +117,7 @@ func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 		return nil, fmt.Errorf("reading Retrieved_Gtid_Set: %w", err)
 	}
 	errno, _ := strconv.Atoi(row["Last_IO_Errno"])
+	delay, _ := strconv.Atoi(row["SQL_Delay"])
 	lag, _ := strconv.ParseFloat(row["Seconds_Behind_Source"], 64) // NULL while a thread is stopped
 	receiver, err := s.receiver(ctx)
 	if err != nil {
@@ -105,11 +134,13 @@ func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 		Silent:       receiver.silent && row["Replica_IO_Running"] == "Yes",
 		IOConnecting: row["Replica_IO_Running"] == "Connecting",
 		SQLRunning:   row["Replica_SQL_Running"] == "Yes",
-		IOError:      row["Last_IO_Error"],
+		IOError:      withoutAttempt(row["Last_IO_Error"]),
 		IOErrno:      errno,
+		Refused:      refusal(errno),
 		SQLError:     sqlError,
 		Retrieved:    retrieved,
 		LagSeconds:   max(lag, receiver.lag),
+		DelaySeconds: delay,
 	}, nil
 }
 
@@ -166,21 +197,10 @@ func (s *Server) receiver(ctx context.Context) (receiver, error) {
 // SemiSync asks for both sides of semi-synchronous replication.
 func (s *Server) SemiSync(ctx context.Context) (core.SemiSync, error) {
 	n := s.version().names()
-	var out core.SemiSync
-	var timeout int64
-	err := s.db.QueryRowContext(ctx, fmt.Sprintf("SELECT @@global.%s_enabled, @@global.%s, @@global.%s_timeout, @@global.%s_enabled",
-		n.semiSyncSource, n.semiSyncCount, n.semiSyncSource, n.semiSyncReplica)).
-		Scan(&out.SourceEnabled, &out.Acks, &timeout, &out.ReplicaEnabled)
-	if isError(err, errUnknownVariable) {
-		return out, nil // the plugins are not loaded
-	}
+	out, err := s.semiSyncSettings(ctx)
 	if err != nil {
-		return out, fmt.Errorf("asking mysqld for its semi-sync settings: %w", err)
+		return out, err
 	}
-	if !out.SourceEnabled {
-		out.Acks = 0
-	}
-	out.Blocks = out.SourceEnabled && timeout >= Forever.Milliseconds()
 	status, err := s.pairs(ctx, "SHOW GLOBAL STATUS LIKE 'Rpl\\_semi\\_sync%'")
 	if err != nil {
 		return out, fmt.Errorf("asking mysqld for its semi-sync status: %w", err)
@@ -196,6 +216,26 @@ func (s *Server) SemiSync(ctx context.Context) (core.SemiSync, error) {
 	out.SourceActive = get("_status") == "ON"
 	out.Clients, _ = strconv.Atoi(get("_clients"))
 	out.WaitSessions, _ = strconv.Atoi(get("_wait_sessions"))
+	return out, nil
+}
+
+func (s *Server) semiSyncSettings(ctx context.Context) (core.SemiSync, error) {
+	n := s.version().names()
+	var out core.SemiSync
+	var timeout int64
+	err := s.db.QueryRowContext(ctx, fmt.Sprintf("SELECT @@global.%s_enabled, @@global.%s, @@global.%s_timeout, @@global.%s_enabled",
+		n.semiSyncSource, n.semiSyncCount, n.semiSyncSource, n.semiSyncReplica)).
+		Scan(&out.SourceEnabled, &out.Acks, &timeout, &out.ReplicaEnabled)
+	if isError(err, errUnknownVariable) {
+		return out, nil // the plugins are not loaded
+	}
+	if err != nil {
+		return out, fmt.Errorf("asking mysqld for its semi-sync settings: %w", err)
+	}
+	if !out.SourceEnabled {
+		out.Acks = 0
+	}
+	out.Blocks = out.SourceEnabled && timeout >= Forever.Milliseconds()
 	return out, nil
 }
 

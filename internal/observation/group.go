@@ -3,6 +3,7 @@ package observation
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +24,7 @@ func GroupWish(c *v1alpha1.Cluster) *core.Group {
 	out := &core.Group{WishedName: own}
 	if g := c.Spec.Replication.GroupReplication; g != nil {
 		out.WishedName = cmp.Or(g.GroupName, own)
+		out.RecoverOutage = g.RecoverTotalOutage == v1alpha1.TotalOutageAutomatic
 		if g.MemberExpelTimeoutSeconds != nil {
 			out.ExpelTimeout = time.Duration(*g.MemberExpelTimeoutSeconds) * time.Second
 		}
@@ -36,7 +38,7 @@ func groupFrom(g *v1alpha1.GroupReplicationStatus) (*core.GroupStatus, error) {
 		return nil, nil
 	}
 	out := &core.GroupStatus{Name: g.GroupName, Bootstrapped: g.Bootstrapped, Primary: g.PrimaryMember, HasQuorum: g.HasQuorum,
-		ViewID: g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax)}
+		ViewID: g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax), OutageTried: g.TotalOutageTried}
 	for _, l := range g.LeftOut {
 		held, err := gtid.Parse(l.Held)
 		if err != nil {
@@ -54,12 +56,23 @@ func groupFrom(g *v1alpha1.GroupReplicationStatus) (*core.GroupStatus, error) {
 	return out, nil
 }
 
+// recorded is what the instances had executed when the status was last written. A set that
+// was too long is abbreviated there, and tells nothing; nor does what the group never had.
+func recorded(s *v1alpha1.ClusterStatus) (out gtid.Set) {
+	for name, text := range s.GTIDExecutedByInstance {
+		if set, err := gtid.Parse(text); err == nil && !slices.Contains(s.DivergedInstances, name) {
+			out = out.Union(set)
+		}
+	}
+	return out
+}
+
 func groupTo(g *core.GroupStatus) *v1alpha1.GroupReplicationStatus {
 	if g == nil {
 		return nil
 	}
 	out := &v1alpha1.GroupReplicationStatus{GroupName: g.Name, Bootstrapped: g.Bootstrapped, PrimaryMember: g.Primary, HasQuorum: g.HasQuorum,
-		ViewID: g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax)}
+		ViewID: g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax), TotalOutageTried: g.OutageTried}
 	for _, l := range g.LeftOut {
 		out.LeftOut = append(out.LeftOut, v1alpha1.LeftOutMember{Instance: l.Instance, Held: l.Held.String(), HeldTogether: l.Together.String(), Admitted: l.Admitted})
 	}

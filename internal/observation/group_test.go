@@ -23,7 +23,7 @@ func aGroup() *v1alpha1.Cluster {
 	c.Spec.Replication.Mode = v1alpha1.ReplicationGroup
 	c.Status.Promotion = nil
 	c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: "7f1a6d0e-0000-5000-8000-000000000001", Bootstrapped: true, PrimaryMember: "c-1", HasQuorum: true,
-		ViewID: "17:4", ObservedViewMax: 5, ObservedOnlineMax: 4,
+		ViewID: "17:4", ObservedViewMax: 5, ObservedOnlineMax: 4, TotalOutageTried: "c-2",
 		LeftOut: []v1alpha1.LeftOutMember{{Instance: "c-3", Held: mine + ":1-9"}, {Instance: "c-4", Held: mine + ":1-7", HeldTogether: mine + ":1-8", Admitted: true}, {Instance: "c-5"}},
 		Members: []v1alpha1.GroupMember{
 			{Instance: "c-1", State: "ONLINE", Role: "PRIMARY", Address: "10.0.0.1", Reachable: true},
@@ -105,18 +105,32 @@ func TestWhatAGroupIsAskedFor(t *testing.T) {
 		t.Errorf("of an asynchronous cluster, it is %+v", got)
 	}
 	c := aGroup()
-	if got := observation.GroupWish(c); got.ForceQuorum || got.ExpelTimeout != 0 {
+	if got := observation.GroupWish(c); got.ForceQuorum || got.RecoverOutage || got.ExpelTimeout != 0 {
 		t.Errorf("where nothing is said, it is %+v", got)
 	}
 	c.Annotations = map[string]string{v1alpha1.AnnotationForceQuorum: "true"}
-	c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{MemberExpelTimeoutSeconds: new(int32(7))}
-	if got := observation.GroupWish(c); !got.ForceQuorum || got.ExpelTimeout != 7*time.Second {
+	c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{MemberExpelTimeoutSeconds: new(int32(7)), RecoverTotalOutage: v1alpha1.TotalOutageAutomatic}
+	if got := observation.GroupWish(c); !got.ForceQuorum || !got.RecoverOutage || got.ExpelTimeout != 7*time.Second {
 		t.Errorf("it is %+v", got)
+	}
+	c.Spec.Replication.GroupReplication.RecoverTotalOutage = v1alpha1.TotalOutageManual
+	if observation.GroupWish(c).RecoverOutage {
+		t.Error("the operator would not wait for a human's word")
 	}
 	for _, no := range []string{"false", "off"} {
 		c.Annotations[v1alpha1.AnnotationForceQuorum] = no
 		if observation.GroupWish(c).ForceQuorum {
 			t.Errorf("%q forces the quorum", no)
 		}
+	}
+}
+
+func TestWhatWasRecordedOfAGroupLeavesOutWhatCannotBeReadAndWhatWasNeverTheGroups(t *testing.T) {
+	c := aGroup()
+	c.Status.DivergedInstances = []string{"c-4"}
+	c.Status.GTIDExecutedByInstance = map[string]string{"c-1": mine + ":1-7", "c-2": mine + ":1-9", "c-3": mine + ":1-3:… (12 more)", "c-4": mine + ":1-20"}
+	s, err := observation.StatusFrom(&c.Status)
+	if err != nil || s.Group.Recorded.String() != mine+":1-9" {
+		t.Errorf("%s, %v", s.Group.Recorded, err)
 	}
 }

@@ -17,10 +17,18 @@ import (
 
 // Objects are the Kubernetes objects of one cluster as they were at Read: Pods and
 // Volumes by instance, Nodes by name. A map that is nil was not read: nothing is
-// known of what would be in it.
+// known of what would be in it. The foreign ones carry the labels of an instance and
+// are not this Cluster's.
 type Objects struct {
-	Pods      map[string]*corev1.Pod
-	Volumes   map[string]*corev1.PersistentVolumeClaim
+	ForeignPods, ForeignVolumes []string
+
+	Pods    map[string]*corev1.Pod
+	Volumes map[string]*corev1.PersistentVolumeClaim
+	// KeptVolumes had an instance that was removed, by its name.
+	KeptVolumes map[string]*corev1.PersistentVolumeClaim
+	// FormerVolumes outlived Clusters of this name.
+	FormerVolumes []core.FormerVolume
+
 	Nodes     map[string]*corev1.Node
 	Classes   []storagev1.StorageClass
 	ReadWrite *corev1.Service
@@ -39,9 +47,12 @@ func Cluster(c *v1alpha1.Cluster, objs *Objects) (core.Cluster, error) {
 		Wanted: int(c.Spec.Instances), Durability: Durability(&c.Spec),
 		FailoverDelay:   time.Duration(c.Spec.FailoverDelay) * time.Second,
 		SwitchoverLimit: time.Duration(c.Spec.MaxSwitchoverDelay) * time.Second,
+		SwitchoverPause: time.Duration(c.Spec.MaxSwitchoverPause) * time.Second,
 		PrimaryLease:    c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease,
 		Policy:          Policy(&c.Spec), Override: OverrideWish(c), Reinit: ReinitWish(c),
-		Group: GroupWish(c), Status: status, Routed: core.Known(routedTo(objs.ReadWrite), objs.Read, objs.Read),
+		KeepVolumes: c.Spec.Storage.WhenScaled != v1alpha1.DeleteVolume, KeptVolumes: slices.Sorted(maps.Keys(objs.KeptVolumes)),
+		FormerVolumes: objs.FormerVolumes, AdoptFrom: c.Annotations[v1alpha1.AnnotationAdoptVolumes],
+		Group: GroupWish(c), Status: status, ForeignPods: objs.ForeignPods, ForeignVolumes: objs.ForeignVolumes, Routed: core.Known(routedTo(objs.ReadWrite), objs.Read, objs.Read),
 	}, nil
 }
 
@@ -65,7 +76,12 @@ func Instance(c *v1alpha1.Cluster, name string, objs *Objects, wanted Wanted) co
 		in.Pod = core.Known(PodFacts(pod, wanted), objs.Read, objs.Read)
 	}
 	if objs.Volumes != nil {
-		in.Volume = core.Known(VolumeFacts(c, objs.Volumes[name], objs.Classes), objs.Read, objs.Read)
+		facts := VolumeFacts(c, objs.Volumes[name], objs.Classes)
+		if kept := objs.KeptVolumes[name]; kept != nil && !facts.Exists {
+			// It is being taken from the instance, of which there is still a Pod.
+			facts = core.Volume{Exists: true, UID: string(kept.UID), Deleting: true}
+		}
+		in.Volume = core.Known(facts, objs.Read, objs.Read)
 	}
 	if node := NodeToWatch(c, name, pod); node != "" && objs.Nodes != nil {
 		in.Node = core.Known(NodeFacts(objs.Nodes[node]), objs.Read, objs.Read)
@@ -144,7 +160,7 @@ func VolumeFacts(c *v1alpha1.Cluster, v *corev1.PersistentVolumeClaim, classes [
 	if v == nil {
 		return core.Volume{}
 	}
-	facts := core.Volume{Exists: true, Deleting: v.DeletionTimestamp != nil, Bound: v.Status.Phase == corev1.ClaimBound}
+	facts := core.Volume{Exists: true, UID: string(v.UID), Deleting: v.DeletionTimestamp != nil, Bound: v.Status.Phase == corev1.ClaimBound}
 	if facts.Bound || facts.Deleting {
 		return facts
 	}

@@ -49,6 +49,29 @@ func TestOnlyAPodThatIsOverHasEnded(t *testing.T) {
 	}
 }
 
+// A kubelet that was restarted may not admit a Pod that it runs, and says so before it
+// kills the containers.
+func TestARejectedPodIsReplacedAndHasNotEnded(t *testing.T) {
+	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+	for name, statuses := range map[string][]corev1.ContainerStatus{
+		"no word about its containers": nil,
+		"only about others":            {{Name: "sidecar", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}},
+		"it was being made":            {{Name: layout.Container, State: waiting}},
+		"no state":                     {{Name: layout.Container}},
+	} {
+		pod := aPod()
+		pod.Status.Phase, pod.Status.Reason, pod.Status.ContainerStatuses = corev1.PodFailed, "NodeAffinity", statuses
+		got := observation.PodFacts(pod, observation.Wanted{})
+		if got.Terminated || !got.Rejected || got.NeverStarted {
+			t.Errorf("%s: terminated %t, rejected %t, never started %t", name, got.Terminated, got.Rejected, got.NeverStarted)
+		}
+	}
+	pod := aPod()
+	if got := observation.PodFacts(pod, observation.Wanted{}); got.Rejected {
+		t.Error("a Pod that runs is rejected")
+	}
+}
+
 func TestAPodThatIsBeingDeletedSaysHowLongItMayTake(t *testing.T) {
 	pod, grace := aPod(), int64(7)
 	pod.DeletionGracePeriodSeconds = &grace
@@ -108,11 +131,11 @@ func aCluster() *v1alpha1.Cluster {
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 	c.Status = v1alpha1.ClusterStatus{Phase: "Healthy", PhaseReason: "c-1 takes writes", Diagnosis: "PrimaryHealthy", CurrentPrimary: "c-1", CurrentPrimaryTimestamp: &at,
 		TargetPrimary: "c-1", TargetPrimaryTimestamp: &at, PrimaryEpoch: 7, EstablishedAt: &at, LastFailoverTimestamp: &at, PrimaryFailingSince: &at,
-		InstanceNames: []string{"c-1", "c-2", "c-10"}, Instances: 3, LatestGeneratedNode: 10, ReadyInstances: 2,
+		InstanceNames: []string{"c-1", "c-2", "c-10"}, Members: []string{"c-1", "c-2"}, Instances: 3, LatestGeneratedNode: 10, ReadyInstances: 2,
 		DivergedInstances: []string{"c-2"}, ReplicationBrokenInstances: []string{"c-2"}, FencedInstances: []string{"c-10"},
 		Operation: &v1alpha1.OperationStatus{Kind: "Failover", Step: "Prove", From: "c-1", To: "c-2", Reason: "MysqldDown", StartedAt: &at, Deadline: &at},
 		Promotion: &v1alpha1.PromotionStatus{Epoch: 7, Instance: "c-1", Proof: "QuorumCut", Evidence: "e", From: "c-2", RequiredGTID: "11111111-1111-1111-1111-111111111111:1-9",
-			RequiredAcks: 1, GrantedAt: &at, PodUID: "first", Node: "n1", WritableSince: &at, LosslessSince: 3, Size: 3, Pods: []string{"first"}, EndedPods: []string{"old"}, FencedBelow: 8}}
+			RequiredAcks: 1, GrantedAt: &at, PodUID: "first", Node: "n1", WritableSince: &at, LosslessSince: 3, Size: 3, Leased: true, Pods: []string{"first"}, EndedPods: []string{"old"}, FencedBelow: 8}}
 	return c
 }
 
@@ -150,5 +173,44 @@ func TestInstancesAreInTheOrderOfTheirNumbers(t *testing.T) {
 	got := observation.InstanceNames(c, objs)
 	if want := []string{"c-1", "c-2", "c-3", "c-10"}; !apiequality.Semantic.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Labels, and owners too, are copied by whoever copies a manifest.
+func TestOnlyWhatTheClusterControlsByItsNameIsAnInstances(t *testing.T) {
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "mine"}}
+	former := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "former"}}
+	pod := func(name, label string, owner *v1alpha1.Cluster) corev1.Pod {
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelCluster: "c", v1alpha1.LabelRole: v1alpha1.RoleReplica}}}
+		if label != "" {
+			p.Labels[v1alpha1.LabelInstance] = label
+		}
+		if owner != nil {
+			p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("Cluster"))}
+		}
+		return p
+	}
+	going := pod("z-going", "c-1", nil)
+	going.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	beside := pod("beside", "", nil)
+	beside.Labels = map[string]string{v1alpha1.LabelCluster: "c"}
+	var objs observation.Objects
+	objs.SetPods(c, []corev1.Pod{
+		pod("c-1", "c-1", c), pod("c-2", "", c), // the second lost a label
+		pod("z-copy", "c-1", c), pod("a-copy", "c-1", nil), pod("c-3", "c-3", former), pod("c-4", "c-1", c), pod("c-5", "c-5", nil), going, beside,
+	})
+	if len(objs.Pods) != 2 || objs.Pods["c-1"].Name != "c-1" || objs.Pods["c-2"].Name != "c-2" {
+		t.Errorf("taken for instances: %v", objs.Pods)
+	}
+	if want := []string{"a-copy", "c-3", "c-4", "c-5", "z-copy"}; !slices.Equal(objs.ForeignPods, want) {
+		t.Errorf("foreign are %v, want %v", objs.ForeignPods, want)
+	}
+	objs.SetVolumes(c, []corev1.PersistentVolumeClaim{{ObjectMeta: pod("c-1", "c-1", c).ObjectMeta}, {ObjectMeta: pod("data-c-1", "c-1", nil).ObjectMeta}})
+	if len(objs.Volumes) != 1 || objs.Volumes["c-1"] == nil || !slices.Equal(objs.ForeignVolumes, []string{"data-c-1"}) {
+		t.Errorf("volumes %v, foreign %v", objs.Volumes, objs.ForeignVolumes)
+	}
+	o, err := observation.Cluster(c, &objs)
+	if err != nil || len(o.ForeignPods) != 5 || len(o.ForeignVolumes) != 1 {
+		t.Errorf("told are %v, %v: %v", o.ForeignPods, o.ForeignVolumes, err)
 	}
 }

@@ -31,9 +31,10 @@ func PodFacts(pod *corev1.Pod, wanted Wanted) core.Pod {
 		Exists: true, UID: string(pod.UID), Node: pod.Spec.NodeName, Address: pod.Status.PodIP,
 		Ready: isReady(pod), Terminating: pod.DeletionTimestamp != nil,
 		Terminated:   HasEnded(pod),
+		Rejected:     isRejected(pod),
 		Current:      pod.Annotations[v1alpha1.AnnotationPodSpecHash] == wanted.Hash && (!oldImage || wanted.InPlace),
 		OldImage:     oldImage,
-		NeverStarted: true,
+		NeverStarted: !isRejected(pod),
 		Role:         pod.Labels[v1alpha1.LabelRole],
 		Routable:     pod.Labels[v1alpha1.LabelRoutable] == "true",
 	}
@@ -58,16 +59,27 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// HasEnded: the kubelet reported that the Pod is over. A container that ended is
-// not enough, whether or not the Pod is being deleted: the kubelet may have
-// started it again before it learned of the deletion. Once all of a deleted Pod's
-// containers have ended, it says so by the phase, in the same report.
+// HasEnded: the kubelet reported that the Pod is over, and that its main container has
+// ended. A container that ended is not enough, whether or not the Pod is being deleted: the
+// kubelet may have started it again before it learned of the deletion. Once all of a deleted
+// Pod's containers have ended, it says so by the phase, in the same report. Nor is the phase
+// enough: a kubelet that starts anew and does not admit a Pod any more calls it failed,
+// without a word about its containers, before it kills them.
 func HasEnded(pod *corev1.Pod) bool {
-	if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
-		return false
-	}
 	s := mainStatus(pod)
-	return s == nil || s.State.Running == nil
+	return isOver(pod) && s != nil && s.State.Terminated != nil
+}
+
+// isOver: its kubelet does not run it any more, or somebody else said so.
+func isOver(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+// isRejected: it is over, and it is not known what became of its main container. One that is
+// said to run is not meant: somebody else than the kubelet called the Pod over.
+func isRejected(pod *corev1.Pod) bool {
+	s := mainStatus(pod)
+	return isOver(pod) && !HasEnded(pod) && (s == nil || s.State.Running == nil)
 }
 
 func mainStatus(pod *corev1.Pod) *corev1.ContainerStatus {

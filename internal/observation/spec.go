@@ -42,7 +42,10 @@ func OverrideWish(c *v1alpha1.Cluster) *core.Override {
 		return nil
 	}
 	name, at, _ := strings.Cut(text, "@")
-	epoch, _ := strconv.ParseInt(at, 10, 64)
+	epoch, err := strconv.ParseInt(at, 10, 64)
+	if err != nil {
+		epoch = -1
+	}
 	return &core.Override{To: name, Epoch: epoch}
 }
 

@@ -18,17 +18,23 @@ func StatusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
 		CurrentPrimary: s.CurrentPrimary, CurrentPrimaryAt: timeFrom(s.CurrentPrimaryTimestamp),
 		TargetPrimary: s.TargetPrimary, TargetPrimaryAt: timeFrom(s.TargetPrimaryTimestamp),
 		Epoch: s.PrimaryEpoch, FailingSince: timeFrom(s.PrimaryFailingSince),
-		LastFailover: timeFrom(s.LastFailoverTimestamp), EstablishedAt: timeFrom(s.EstablishedAt),
-		InstanceNames: s.InstanceNames, LatestOrdinal: int(s.LatestGeneratedNode),
+		LastFailover: timeFrom(s.LastFailoverTimestamp), EstablishedAt: timeFrom(s.EstablishedAt), AdoptedFrom: s.AdoptedFrom,
+		InstanceNames: s.InstanceNames, Members: s.Members, LatestOrdinal: int(s.LatestGeneratedNode),
 		Diverged: s.DivergedInstances, Broken: s.ReplicationBrokenInstances, Fenced: s.FencedInstances, Ready: int(s.ReadyInstances),
 	}
 	if o := s.Operation; o != nil {
 		out.Operation = &core.Operation{Kind: core.OperationKind(o.Kind), Step: core.Step(o.Step), From: o.From, To: o.To,
-			Reason: core.Reason(o.Reason), StartedAt: timeFrom(o.StartedAt), Deadline: timeFrom(o.Deadline), Witnesses: o.Witnesses}
+			Reason: core.Reason(o.Reason), StartedAt: timeFrom(o.StartedAt), Deadline: timeFrom(o.Deadline), PausedAt: timeFrom(o.PausedAt), Witnesses: o.Witnesses}
+	}
+	if r := s.SwitchoverReturn; r != nil {
+		out.Return = &core.Return{Target: r.Target, Why: r.Reason, At: timeFrom(r.At)}
 	}
 	var err error
 	if out.Group, err = groupFrom(s.GroupReplication); err != nil {
 		return out, err
+	}
+	if out.Group != nil {
+		out.Group.Recorded = recorded(s)
 	}
 	out.Promotion, err = promotionFrom(s.Promotion)
 	return out, err
@@ -45,7 +51,7 @@ func promotionFrom(p *v1alpha1.PromotionStatus) (*core.Promotion, error) {
 	return &core.Promotion{Epoch: p.Epoch, Instance: p.Instance, Proof: core.Proof(p.Proof), Evidence: p.Evidence, From: p.From,
 		RequiredGTID: required, RequiredAcks: int(p.RequiredAcks), GrantedAt: timeFrom(p.GrantedAt),
 		PodUID: p.PodUID, Node: p.Node, WritableSince: timeFrom(p.WritableSince),
-		LosslessSince: p.LosslessSince, Size: int(p.Size), Pods: p.Pods, Ended: p.EndedPods, FencedBelow: p.FencedBelow}, nil
+		LosslessSince: p.LosslessSince, Size: int(p.Size), Leased: p.Leased, Isolations: int(p.Isolations), Pods: p.Pods, Ended: p.EndedPods, FencedBelow: p.FencedBelow}, nil
 }
 
 // WriteStatus puts a decided status into a Cluster's.
@@ -55,11 +61,16 @@ func WriteStatus(to *v1alpha1.ClusterStatus, s core.Status) {
 	to.TargetPrimary, to.TargetPrimaryTimestamp = s.TargetPrimary, timeTo(s.TargetPrimaryAt)
 	to.PrimaryEpoch, to.PrimaryFailingSince = s.Epoch, timeTo(s.FailingSince)
 	to.LastFailoverTimestamp, to.EstablishedAt = timeTo(s.LastFailover), timeTo(s.EstablishedAt)
-	to.InstanceNames, to.LatestGeneratedNode = s.InstanceNames, int32(s.LatestOrdinal)
+	to.AdoptedFrom = s.AdoptedFrom
+	to.InstanceNames, to.Members, to.LatestGeneratedNode = s.InstanceNames, s.Members, int32(s.LatestOrdinal)
 	to.DivergedInstances, to.ReplicationBrokenInstances, to.FencedInstances = s.Diverged, s.Broken, s.Fenced
 	to.ReadyInstances, to.Instances = int32(s.Ready), int32(len(s.InstanceNames))
 	to.GroupReplication = groupTo(s.Group)
 	to.Operation, to.Promotion = operationTo(s.Operation), promotionTo(s.Promotion)
+	to.SwitchoverReturn = nil
+	if r := s.Return; r != nil {
+		to.SwitchoverReturn = &v1alpha1.SwitchoverReturn{Target: r.Target, Reason: r.Why, At: timeTo(r.At)}
+	}
 }
 
 func operationTo(o *core.Operation) *v1alpha1.OperationStatus {
@@ -67,7 +78,7 @@ func operationTo(o *core.Operation) *v1alpha1.OperationStatus {
 		return nil
 	}
 	return &v1alpha1.OperationStatus{Kind: string(o.Kind), Step: string(o.Step), From: o.From, To: o.To,
-		Reason: string(o.Reason), StartedAt: timeTo(o.StartedAt), Deadline: timeTo(o.Deadline), Witnesses: o.Witnesses}
+		Reason: string(o.Reason), StartedAt: timeTo(o.StartedAt), Deadline: timeTo(o.Deadline), PausedAt: timeTo(o.PausedAt), Witnesses: o.Witnesses}
 }
 
 func promotionTo(p *core.Promotion) *v1alpha1.PromotionStatus {
@@ -77,7 +88,7 @@ func promotionTo(p *core.Promotion) *v1alpha1.PromotionStatus {
 	return &v1alpha1.PromotionStatus{Epoch: p.Epoch, Instance: p.Instance, Proof: string(p.Proof), Evidence: p.Evidence, From: p.From,
 		RequiredGTID: p.RequiredGTID.String(), RequiredAcks: int32(p.RequiredAcks), GrantedAt: timeTo(p.GrantedAt),
 		PodUID: p.PodUID, Node: p.Node, WritableSince: timeTo(p.WritableSince),
-		LosslessSince: p.LosslessSince, Size: int32(p.Size), Pods: p.Pods, EndedPods: p.Ended, FencedBelow: p.FencedBelow}
+		LosslessSince: p.LosslessSince, Size: int32(p.Size), Leased: p.Leased, Isolations: int32(p.Isolations), Pods: p.Pods, EndedPods: p.Ended, FencedBelow: p.FencedBelow}
 }
 
 func timeFrom(t *metav1.MicroTime) time.Time {

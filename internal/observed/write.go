@@ -28,7 +28,7 @@ func Write(o *core.Observation) string {
 	if c.Status.Operation != nil {
 		w.line("operation", c.Status.Operation)
 	}
-	if o.Memory != (core.Memory{}) {
+	if !reflect.ValueOf(o.Memory).IsZero() {
 		w.line("memory", &o.Memory)
 	}
 	for i := range o.Instances {

@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,6 +33,7 @@ type actor struct {
 	prerequisites *prerequisites
 	streams       *Streams
 	managers      *managers
+	orders        *orders
 	operatorImage string
 	defaultImage  string
 }
@@ -92,6 +93,8 @@ func (a *actor) order(c *v1alpha1.Cluster, e core.Effect) (verb control.Verb, in
 		return control.VerbRestartInPlace, e.Instance, control.Order{Epoch: e.Epoch}, true
 	case core.SetAcks:
 		return control.VerbSetAcks, e.Instance, control.Order{Epoch: e.Epoch, Acks: e.Acks}, true
+	case core.AdoptTransactions:
+		return control.VerbAdopt, e.Instance, control.Order{Epoch: e.Epoch, Transactions: e.Set}, true
 	case core.SetGroupPrimary:
 		return control.VerbSetGroupPrimary, e.Instance, control.Order{Epoch: e.Epoch, Member: e.UUID}, true
 	case core.ForceMembers:
@@ -114,7 +117,10 @@ func (a *actor) command(ctx context.Context, c *v1alpha1.Cluster, instance strin
 	case verbReplace:
 		return a.managers.replace(a.streams, types.NamespacedName{Namespace: c.Namespace, Name: instance})
 	}
-	return a.streams.Order(ctx, c.Namespace, instance, verb, o)
+	cluster, name := client.ObjectKeyFromObject(c), fmt.Sprintf("%s/%s %s %+v", c.Namespace, instance, verb, o)
+	return a.orders.give(a.streams.ctx, name, func(ctx context.Context) error {
+		return a.streams.Order(ctx, cluster.Namespace, instance, verb, o)
+	}, func() { a.streams.wake(cluster) })
 }
 
 // change carries out an effect on Kubernetes objects.
@@ -125,21 +131,15 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 		if err != nil {
 			return err
 		}
-		return a.create(ctx, claim)
+		return a.create(ctx, c, claim)
+	case core.AdoptVolume:
+		return a.adoptVolume(ctx, c, e)
 	case core.CreatePod:
-		if err := a.prerequisites.instance(ctx, c, ca, e.Instance); err != nil {
-			return err
-		}
-		pod := resources.Pod(c, e.Instance, a.podOptions(ctx, c, e.Instance, e.Ordinal))
-		if slices.Contains(c.Status.FencedInstances, e.Instance) {
-			// It was fenced by an annotation of its former Pod.
-			pod.Annotations[v1alpha1.AnnotationFencing] = "on"
-		}
-		return a.create(ctx, pod)
+		return a.createPod(ctx, c, ca, e)
 	case core.DeletePod:
 		return a.deletePod(ctx, c, e)
 	case core.DeleteInstance:
-		return a.deleteInstance(ctx, c, e.Instance)
+		return a.deleteInstance(ctx, c, e)
 	case core.LabelPod:
 		return a.label(ctx, c, e)
 	case core.ClearDemote:
@@ -147,7 +147,7 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 	case core.SeizeLease:
 		return a.seizeLease(ctx, c, e)
 	case core.ReinitInstance:
-		return a.reinit(ctx, c, e.Instance)
+		return a.reinit(ctx, c, e)
 	case core.ClearReinit:
 		return a.clearReinit(ctx, c, e.Instance)
 	case core.ClearForceQuorum:
@@ -161,18 +161,44 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 	}
 }
 
-func (a *actor) create(ctx context.Context, obj client.Object) error {
+// create makes an object. If there is one of its name already, it must be this Cluster's:
+// a cache that is behind is forgiven, and what is somebody else's is never taken over.
+func (a *actor) create(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) error {
 	err := a.client.Create(ctx, obj, client.FieldOwner(resources.FieldManager))
 	if apierrors.IsAlreadyExists(err) {
-		return nil
+		return a.prerequisites.untaken(ctx, c, obj)
 	}
 	return err
+}
+
+// createPod makes an instance's Pod, which mounts a claim by its name: not before there is
+// one, and not if it is another's.
+func (a *actor) createPod(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e core.CreatePod) error {
+	if err := a.prerequisites.instance(ctx, c, ca, e.Instance); err != nil {
+		return err
+	}
+	claim, err := a.prerequisites.mine(ctx, c, &corev1.PersistentVolumeClaim{}, e.Instance)
+	if err != nil {
+		return err
+	}
+	if claim == nil {
+		return fmt.Errorf("there is no PersistentVolumeClaim %s yet", e.Instance)
+	}
+	if resources.IsKept(claim) {
+		return fmt.Errorf("the PersistentVolumeClaim %s was kept when its instance was removed, and is no instance's any more", e.Instance)
+	}
+	pod := resources.Pod(c, e.Instance, a.podOptions(ctx, c, e.Instance, e.Ordinal))
+	if slices.Contains(c.Status.FencedInstances, e.Instance) {
+		// It was fenced by an annotation of its former Pod.
+		pod.Annotations[v1alpha1.AnnotationFencing] = "on"
+	}
+	return a.create(ctx, c, pod)
 }
 
 func (a *actor) podOptions(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) resources.PodOptions {
 	o := resources.PodOptions{OperatorImage: a.operatorImage, DefaultImage: a.defaultImage, ServerID: resources.ServerID(c.UID, ordinal)}
 	var claim corev1.PersistentVolumeClaim
-	if err := a.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: instance}, &claim); err == nil {
+	if err := a.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: instance}, &claim); err == nil && observation.IsInstances(c, &claim) {
 		if id, ok := resources.ServerIDOf(&claim); ok {
 			o.ServerID = id
 		}
@@ -187,43 +213,73 @@ func (a *actor) wanted(ctx context.Context, c *v1alpha1.Cluster, instance string
 }
 
 func (a *actor) deletePod(ctx context.Context, c *v1alpha1.Cluster, e core.DeletePod) error {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: e.Instance}}
-	uid := types.UID(e.UID)
-	err := a.client.Delete(ctx, pod, client.Preconditions{UID: &uid})
-	if apierrors.IsConflict(err) {
-		return nil // it is another Pod by now
-	}
-	return client.IgnoreNotFound(err)
+	_, err := a.deleteOnly(ctx, c, &corev1.Pod{}, e.Instance, e.UID)
+	return err
 }
 
-// deleteInstance removes all that belongs to an instance, the volume included.
-func (a *actor) deleteInstance(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
-	claim, err := resources.VolumeClaim(c, instance, 0)
+// deleteOnly deletes the object of this name if it is the one that was meant; uid "" says
+// that there was none. It tells whether another one is there: it is left alone.
+func (a *actor) deleteOnly(ctx context.Context, c *v1alpha1.Cluster, obj client.Object, name, uid string) (another bool, err error) {
+	if uid == "" {
+		return false, nil
+	}
+	obj.SetNamespace(c.Namespace)
+	obj.SetName(name)
+	is := types.UID(uid)
+	err = a.client.Delete(ctx, obj, client.Preconditions{UID: &is})
+	if apierrors.IsConflict(err) {
+		return true, nil
+	}
+	return false, client.IgnoreNotFound(err)
+}
+
+// deleteOwned deletes the volume claim and the Pod that an instance had when that was
+// decided. The claim goes first: an instance without one is known to be going, and a Pod
+// is spared that has another.
+func (a *actor) deleteOwned(ctx context.Context, c *v1alpha1.Cluster, instance string, o core.Owned) (another bool, err error) {
+	if another, err = a.deleteOnly(ctx, c, &corev1.PersistentVolumeClaim{}, instance, o.VolumeUID); another || err != nil {
+		return another, err
+	}
+	return a.deleteOnly(ctx, c, &corev1.Pod{}, instance, o.PodUID)
+}
+
+// deleteInstance removes all that belongs to an instance, the volume included unless it is
+// to be kept.
+func (a *actor) deleteInstance(ctx context.Context, c *v1alpha1.Cluster, e core.DeleteInstance) error {
+	if e.KeepVolume {
+		if another, err := a.keepVolume(ctx, c, e.Instance, e.Owned.VolumeUID); another || err != nil {
+			return err
+		}
+		e.Owned.VolumeUID = ""
+	}
+	if another, err := a.deleteOwned(ctx, c, e.Instance, e.Owned); another || err != nil {
+		return err
+	}
+	var all []error
+	for _, kind := range []client.Object{&corev1.Service{}, &rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.ServiceAccount{}} {
+		all = append(all, a.remove(ctx, c, kind, e.Instance))
+	}
+	return errors.Join(append(all, a.remove(ctx, c, &corev1.Secret{}, resources.TLSSecret(e.Instance)))...)
+}
+
+// remove deletes an object that is seen to be this Cluster's, and that very one.
+func (a *actor) remove(ctx context.Context, c *v1alpha1.Cluster, kind client.Object, name string) error {
+	obj, err := a.prerequisites.mine(ctx, c, kind, name)
+	var taken *nameTakenError
+	if errors.As(err, &taken) || obj == nil && err == nil {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	// The claim goes first: an instance without one is known to be going.
-	objs := []client.Object{
-		claim, resources.Pod(c, instance, resources.PodOptions{}),
-		resources.InstanceService(c, instance), resources.RoleBinding(c, instance), resources.Role(c, instance), resources.ServiceAccount(c, instance),
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: resources.TLSSecret(instance)}},
-	}
-	var all []error
-	for _, obj := range objs {
-		all = append(all, client.IgnoreNotFound(a.client.Delete(ctx, obj)))
-	}
-	return errors.Join(all...)
+	_, err = a.deleteOnly(ctx, c, obj, name, string(obj.GetUID()))
+	return err
 }
 
 // reinit deletes an instance's volume and Pod, which are made anew under its name.
-func (a *actor) reinit(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
-	var all []error
-	for _, obj := range []client.Object{&corev1.PersistentVolumeClaim{}, &corev1.Pod{}} {
-		obj.SetNamespace(c.Namespace)
-		obj.SetName(instance)
-		all = append(all, client.IgnoreNotFound(a.client.Delete(ctx, obj)))
-	}
-	return errors.Join(all...)
+func (a *actor) reinit(ctx context.Context, c *v1alpha1.Cluster, e core.ReinitInstance) error {
+	_, err := a.deleteOwned(ctx, c, e.Instance, e.Owned)
+	return err
 }
 
 // label sets the operator's two labels of a Pod and nothing else.
@@ -232,13 +288,30 @@ func (a *actor) label(ctx context.Context, c *v1alpha1.Cluster, e core.LabelPod)
 		v1alpha1.LabelRole: e.Role, v1alpha1.LabelRoutable: fmt.Sprint(e.Routable)})
 }
 
-// patchPod changes the given labels or annotations of a Pod; nil removes one.
+// patchPod changes the given labels or annotations of an instance's Pod; nil removes one.
+// A Pod of the same name that is not the instance's, or another one by now, is left alone.
 func (a *actor) patchPod(ctx context.Context, c *v1alpha1.Cluster, name, field string, values map[string]any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{field: values}})
-	if err != nil {
-		return err
+	var pod corev1.Pod
+	err := a.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, &pod)
+	if err != nil || !observation.IsInstances(c, &pod) {
+		return client.IgnoreNotFound(err)
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name}}
-	err = a.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(resources.FieldManager))
-	return client.IgnoreNotFound(err)
+	_, err = a.patchMeta(ctx, &corev1.Pod{}, client.ObjectKeyFromObject(&pod), string(pod.UID), field, values)
+	return err
+}
+
+// patchMeta changes the given labels or annotations of the very object that was meant; nil
+// removes one. It tells whether another one has its name: it is left alone.
+func (a *actor) patchMeta(ctx context.Context, obj client.Object, key client.ObjectKey, uid, field string, values map[string]any) (another bool, err error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{field: values, "uid": uid}})
+	if err != nil {
+		return false, err
+	}
+	obj.SetNamespace(key.Namespace)
+	obj.SetName(key.Name)
+	err = a.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(resources.FieldManager))
+	if apierrors.IsConflict(err) {
+		return true, nil
+	}
+	return false, client.IgnoreNotFound(err)
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
@@ -17,9 +18,16 @@ import (
 )
 
 // nameTakenError: an object of a needed name exists and is somebody else's.
-type nameTakenError struct{ kind, name string }
+type nameTakenError struct {
+	kind, name string
+	// keptOf is the UID of the deleted Cluster whose data a claim has; "" otherwise.
+	keptOf string
+}
 
 func (e *nameTakenError) Error() string {
+	if e.keptOf != "" {
+		return fmt.Sprintf("the %s %s has the data of another Cluster, of UID %s, which was deleted: delete the claim if its data is not needed, or give the Cluster another name", e.kind, e.name, e.keptOf)
+	}
 	return fmt.Sprintf("the %s %s exists and does not belong to this Cluster; delete or rename it, or give the Cluster another name", e.kind, e.name)
 }
 
@@ -53,23 +61,38 @@ func (a *applier) apply(ctx context.Context, c *v1alpha1.Cluster, obj client.Obj
 // current returns the object as it is, nil when there is none. An object that
 // another controls is refused.
 func (a *applier) current(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) (*unstructured.Unstructured, error) {
-	found := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
-	key := client.ObjectKeyFromObject(obj)
-	err := a.client.Get(ctx, key, found)
-	if apierrors.IsNotFound(err) {
-		err = a.live.Get(ctx, key, found)
-	}
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
+	found, err := a.mine(ctx, c, obj, obj.GetName())
+	if found == nil || err != nil {
 		return nil, err
-	}
-	if !metav1.IsControlledBy(found, c) {
-		return nil, &nameTakenError{kind: obj.GetObjectKind().GroupVersionKind().Kind, name: key.Name}
 	}
 	found.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
 	return resources.ForApply(found)
+}
+
+// mine is the object of that kind and name in the Cluster's namespace, nil when there is
+// none. One that does not belong to the Cluster is refused.
+func (a *applier) mine(ctx context.Context, c *v1alpha1.Cluster, kind client.Object, name string) (client.Object, error) {
+	found := reflect.New(reflect.TypeOf(kind).Elem()).Interface().(client.Object)
+	key := types.NamespacedName{Namespace: c.Namespace, Name: name}
+	err := a.client.Get(ctx, key, found)
+	if apierrors.IsNotFound(err) || err == nil && !resources.Belongs(c, found) {
+		err = a.live.Get(ctx, key, found) // the cache may be behind
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !resources.Belongs(c, found):
+		return nil, &nameTakenError{kind: reflect.TypeOf(kind).Elem().Name(), name: name, keptOf: found.GetAnnotations()[v1alpha1.AnnotationClusterUID]}
+	}
+	return found, nil
+}
+
+// untaken is nil unless somebody else has an object of that kind and name.
+func (a *applier) untaken(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) error {
+	_, err := a.mine(ctx, c, obj, obj.GetName())
+	return err
 }
 
 // owned are the fields of an object that were applied by us, as its managedFields have

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +18,7 @@ import (
 func describe(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation, plan core.Plan) {
 	s.ObservedGeneration = c.Generation
 	s.LabelSelector = resources.InstanceSelector(c)
+	s.SyncedReplicas, s.ErrantReplicas = syncedReplicas(o, plan.Status), int32(len(plan.Status.Diverged))
 	s.InstancesReported = nil
 	for i := range o.Instances {
 		s.InstancesReported = append(s.InstancesReported, instanceStatus(&o.Instances[i], plan.Status))
@@ -25,9 +27,31 @@ func describe(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation
 		cond.ObservedGeneration = c.Generation
 		meta.SetStatusCondition(&s.Conditions, cond)
 	}
-	if plan.Status.Durable == "" {
+	if plan.Status.Return == nil {
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionSwitchoverReturned)
+	}
+	if durable := durableCondition(plan.Status, o.Cluster); durable != nil {
+		durable.ObservedGeneration = c.Generation
+		meta.SetStatusCondition(&s.Conditions, *durable)
+	} else {
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionDurable)
 	}
+}
+
+// syncedReplicas counts who is ready besides the primary. Who has diverged does not count,
+// even while its Pod is still ready. Before there is a primary nobody is a replica.
+func syncedReplicas(o core.Observation, s core.Status) int32 {
+	var n int32
+	for i := range o.Instances {
+		in := &o.Instances[i]
+		if s.CurrentPrimary == "" || in.Name == s.CurrentPrimary || slices.Contains(s.Diverged, in.Name) {
+			continue
+		}
+		if pod, known := in.Pod.Get(); known && pod.Exists && pod.Ready && !pod.Terminating {
+			n++
+		}
+	}
+	return n
 }
 
 // maxSetText bounds what one instance's set may take of the Cluster object.
@@ -105,11 +129,25 @@ func conditions(s core.Status, o core.Observation) []metav1.Condition {
 		condition(v1alpha1.ConditionHealthy, s.State == core.StateHealthy, string(s.State), s.Reason),
 		condition(v1alpha1.ConditionInitialized, !s.EstablishedAt.IsZero(), string(s.State), s.Reason),
 	}
-	if s.Durable != "" {
-		reason := map[core.DurableState]string{core.DurableYes: "Acknowledged", core.DurableNo: "TooFewAcknowledgements", core.DurableUnknown: "NotKnown"}[s.Durable]
-		out = append(out, metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionStatus(s.Durable), Reason: reason, Message: s.DurableMessage})
+	if r := s.Return; r != nil {
+		out = append(out, condition(v1alpha1.ConditionSwitchoverReturned, true, "TargetNotWritable", "the switchover to "+r.Target+" was given up: "+r.Why))
 	}
 	return out
+}
+
+// durableCondition tells what a failover may lose. It is nil where nothing can be told: in
+// a group, of a single instance, and before there is a primary.
+func durableCondition(s core.Status, c core.Cluster) *metav1.Condition {
+	switch {
+	case s.Durable != "":
+		reason := map[core.DurableState]string{core.DurableYes: "Acknowledged", core.DurableNo: "TooFewAcknowledgements", core.DurableUnknown: "NotKnown"}[s.Durable]
+		return &metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionStatus(s.Durable), Reason: reason, Message: s.DurableMessage}
+	case c.Group == nil && s.Promotion != nil && c.Wanted > 1 && c.Durability.Wished(c.Wanted) == 0:
+		return &metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonAsynchronous,
+			Message: "commits wait for no replica: a failover can lose the last acknowledged writes. " +
+				"To prevent that, set spec.mysql.semiSync.enabled and dataDurability: quorum"}
+	}
+	return nil
 }
 
 func condition(name string, is bool, reason, message string) metav1.Condition {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -111,6 +112,76 @@ func TestConditionsOfAGroupTellALostQuorumAndARefusedFence(t *testing.T) {
 			}
 			if meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDurable) != nil {
 				t.Error("it says how durable writes are, as if there were acknowledgements of replicas")
+			}
+		})
+	}
+}
+
+func TestDurableTellsWhatAFailoverMayLose(t *testing.T) {
+	promoted := core.Status{Promotion: &core.Promotion{Epoch: 1, Instance: "c-1"}}
+	quorum := core.Durability{Mode: core.DurabilityQuorum}
+	told := promoted
+	told.Durable, told.DurableMessage = core.DurableNo, "a commit waits for 0 of 1 wished acknowledgement"
+	for name, r := range map[string]struct {
+		s    core.Status
+		c    core.Cluster
+		want string // reason; "" for no condition
+	}{
+		"asynchronous":                   {promoted, core.Cluster{Wanted: 3}, "Asynchronous"},
+		"asynchronous, no primary yet":   {core.Status{}, core.Cluster{Wanted: 3}, ""},
+		"a single instance":              {promoted, core.Cluster{Wanted: 1}, ""},
+		"a group":                        {promoted, core.Cluster{Wanted: 3, Group: &core.Group{}}, ""},
+		"quorum, nothing is decided yet": {promoted, core.Cluster{Wanted: 3, Durability: quorum}, ""},
+		"quorum, too few":                {told, core.Cluster{Wanted: 3, Durability: quorum}, "TooFewAcknowledgements"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := durableCondition(r.s, r.c)
+			if got == nil {
+				got = &metav1.Condition{}
+			}
+			if got.Reason != r.want || r.want != "" && (got.Status != metav1.ConditionFalse || got.Message == "") {
+				t.Errorf("it says %+v, and not %q", got, r.want)
+			}
+		})
+	}
+}
+
+func TestReplicasAreCounted(t *testing.T) {
+	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	ready, leaving := core.Pod{Exists: true, Ready: true}, core.Pod{Exists: true, Ready: true, Terminating: true}
+	of := func(pods ...core.Pod) core.Observation {
+		o := core.Observation{Now: now}
+		for n, pod := range pods {
+			o.Instances = append(o.Instances, core.Instance{Name: fmt.Sprintf("c-%d", n+1), Pod: core.Known(pod, now, now)})
+		}
+		return o
+	}
+	unknown := of(ready, ready, ready)
+	unknown.Instances[2].Pod = core.Fact[core.Pod]{}
+	for name, want := range map[string]struct {
+		o              core.Observation
+		s              core.Status
+		synced, errant int32
+	}{
+		"all are well":                    {of(ready, ready, ready), core.Status{CurrentPrimary: "c-1"}, 2, 0},
+		"the primary is not ready":        {of(core.Pod{Exists: true}, ready, ready), core.Status{CurrentPrimary: "c-1"}, 2, 0},
+		"one is not ready":                {of(ready, core.Pod{Exists: true}, ready), core.Status{CurrentPrimary: "c-1"}, 1, 0},
+		"one is being stopped":            {of(ready, leaving, ready), core.Status{CurrentPrimary: "c-1"}, 1, 0},
+		"one has no Pod":                  {of(ready, core.Pod{}, ready), core.Status{CurrentPrimary: "c-1"}, 1, 0},
+		"of one nothing is known":         {unknown, core.Status{CurrentPrimary: "c-1"}, 1, 0},
+		"one has diverged":                {of(ready, ready, ready), core.Status{CurrentPrimary: "c-1", Diverged: []string{"c-3"}}, 1, 1},
+		"one that is away has diverged":   {of(ready, ready, core.Pod{}), core.Status{CurrentPrimary: "c-1", Diverged: []string{"c-3"}}, 1, 1},
+		"another has become the primary":  {of(ready, ready, ready), core.Status{CurrentPrimary: "c-2", Diverged: []string{"c-1"}}, 1, 1},
+		"there has been no primary yet":   {of(ready, ready, ready), core.Status{}, 0, 0},
+		"a single instance":               {of(ready), core.Status{CurrentPrimary: "c-1"}, 0, 0},
+		"of a group a secondary is away":  {ofGroup(online, online, away), core.Status{CurrentPrimary: "c-1"}, 1, 0},
+		"of a group all have been online": {ofGroup(online, online, online), core.Status{CurrentPrimary: "c-1"}, 2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := v1alpha1.ClusterStatus{SyncedReplicas: 9, ErrantReplicas: 9}
+			describe(&s, aCluster(), want.o, core.Plan{Status: want.s})
+			if s.SyncedReplicas != want.synced || s.ErrantReplicas != want.errant {
+				t.Errorf("%d are in step and %d errant, and not %d and %d", s.SyncedReplicas, s.ErrantReplicas, want.synced, want.errant)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/resources"
 )
 
@@ -35,7 +36,7 @@ type refusal struct {
 func (p *prerequisites) growVolume(ctx context.Context, c *v1alpha1.Cluster, instance string) (repeated bool, err error) {
 	var claim corev1.PersistentVolumeClaim
 	err = p.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: instance}, &claim)
-	if err != nil || claim.DeletionTimestamp != nil {
+	if err != nil || claim.DeletionTimestamp != nil || !observation.IsInstances(c, &claim) {
 		return false, client.IgnoreNotFound(err)
 	}
 	size, err := resource.ParseQuantity(c.Spec.Storage.Size)

@@ -51,18 +51,41 @@ func (l *leaseClock) note(key types.NamespacedName, version string) time.Time {
 	return s.since
 }
 
+// noteAgain notes a change of a record that is timed already. Leases that nobody asked for,
+// and those of Clusters that are gone, are none of these.
+func (l *leaseClock) noteAgain(obj client.Object, version string) {
+	key := client.ObjectKeyFromObject(obj)
+	l.mu.Lock()
+	_, known := l.seen[key]
+	l.mu.Unlock()
+	if known {
+		l.note(key, version)
+	}
+}
+
+// forget drops what is kept of a Cluster that is gone.
+func (l *leaseClock) forget(cluster types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.seen, leaseKey(cluster))
+}
+
+func leaseKey(cluster types.NamespacedName) types.NamespacedName {
+	return types.NamespacedName{Namespace: cluster.Namespace, Name: resources.Names(cluster.Name).Lease()}
+}
+
 // handler notes changes as they come, and wakes nobody.
 func (l *leaseClock) handler() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) {
-			l.note(client.ObjectKeyFromObject(e.Object), e.Object.GetResourceVersion())
+			l.noteAgain(e.Object, e.Object.GetResourceVersion())
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) {
-			l.note(client.ObjectKeyFromObject(e.ObjectNew), e.ObjectNew.GetResourceVersion())
+			l.noteAgain(e.ObjectNew, e.ObjectNew.GetResourceVersion())
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) {
-			l.note(client.ObjectKeyFromObject(e.Object), "")
+			l.noteAgain(e.Object, "")
 		},
 	}
 }

@@ -55,29 +55,23 @@ func (ob *observer) observe(ctx context.Context, c *v1alpha1.Cluster, problem *c
 }
 
 func (ob *observer) read(ctx context.Context, c *v1alpha1.Cluster) (*observation.Objects, error) {
-	objs := &observation.Objects{Pods: map[string]*corev1.Pod{}, Volumes: map[string]*corev1.PersistentVolumeClaim{},
-		Nodes: map[string]*corev1.Node{}, Read: time.Now()}
+	objs := &observation.Objects{Nodes: map[string]*corev1.Node{}, Read: time.Now()}
 	mine := []client.ListOption{client.InNamespace(c.Namespace), client.MatchingLabels{v1alpha1.LabelCluster: c.Name}}
 	var pods corev1.PodList
 	var volumes corev1.PersistentVolumeClaimList
-	var nodes corev1.NodeList
-	var classes storagev1.StorageClassList
-	for _, err := range []error{ob.client.List(ctx, &pods, mine...), ob.client.List(ctx, &volumes, mine...),
-		ob.client.List(ctx, &nodes), ob.client.List(ctx, &classes)} {
+	for _, err := range []error{ob.client.List(ctx, &pods, mine...), ob.client.List(ctx, &volumes, mine...)} {
 		if err != nil {
 			return nil, err
 		}
 	}
-	for i := range pods.Items {
-		objs.Pods[pods.Items[i].Labels[v1alpha1.LabelInstance]] = &pods.Items[i]
+	objs.SetPods(c, pods.Items)
+	objs.SetVolumes(c, volumes.Items)
+	if err := ob.readNodes(ctx, objs, observation.NodesToWatch(c, objs)); err != nil {
+		return nil, err
 	}
-	for i := range volumes.Items {
-		objs.Volumes[volumes.Items[i].Labels[v1alpha1.LabelInstance]] = &volumes.Items[i]
+	if err := ob.readClasses(ctx, objs); err != nil {
+		return nil, err
 	}
-	for i := range nodes.Items {
-		objs.Nodes[nodes.Items[i].Name] = &nodes.Items[i]
-	}
-	objs.Classes = classes.Items
 	var rw corev1.Service
 	err := ob.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: resources.Names(c.Name).ReadWrite()}, &rw)
 	if err == nil {
@@ -86,10 +80,35 @@ func (ob *observer) read(ctx context.Context, c *v1alpha1.Cluster) (*observation
 	return objs, client.IgnoreNotFound(err)
 }
 
+// readNodes reads those of the cluster, and not all that a large Kubernetes has.
+func (ob *observer) readNodes(ctx context.Context, objs *observation.Objects, names []string) error {
+	for _, name := range names {
+		node, err := find(ctx, ob.client, &corev1.Node{}, types.NamespacedName{Name: name})
+		if err != nil {
+			return err
+		}
+		if node != nil {
+			objs.Nodes[name] = node
+		}
+	}
+	return nil
+}
+
+// readClasses: they tell why a claim is not bound, and are read for such a claim only.
+func (ob *observer) readClasses(ctx context.Context, objs *observation.Objects) error {
+	if objs.AllBound() {
+		return nil
+	}
+	var classes storagev1.StorageClassList
+	err := ob.client.List(ctx, &classes)
+	objs.Classes = classes.Items
+	return err
+}
+
 func (ob *observer) instance(ctx context.Context, c *v1alpha1.Cluster, name string, objs *observation.Objects) core.Instance {
 	n, _ := resources.Ordinal(c.Name, name)
 	in := observation.Instance(c, name, objs, ob.wanted(ctx, c, name, n))
-	in.EndedPods = append(in.EndedPods, ob.ended.of(c.Namespace, name)...)
+	in.EndedPods = append(in.EndedPods, ob.ended.of(c, name)...)
 	w := ob.streams.Heard(c.Namespace, name)
 	in.Report, in.Earlier, in.LastWord, in.LastExecuted = w.report, w.earlier, w.last, w.executed
 	return in
@@ -116,6 +135,9 @@ func (ob *observer) confirm(ctx context.Context, c *v1alpha1.Cluster, o *core.Ob
 	pod, err := find(ctx, ob.live, &corev1.Pod{}, types.NamespacedName{Namespace: c.Namespace, Name: holder})
 	if err != nil {
 		return fmt.Errorf("confirm that the Pod %s has ended: %w", holder, err)
+	}
+	if pod != nil && !observation.IsInstances(c, pod) {
+		pod = nil
 	}
 	in.Pod = core.Known(observation.PodFacts(pod, ob.wanted(ctx, c, holder, in.Ordinal)), read, read)
 	if name := observation.NodeToWatch(c, holder, pod); name != "" {

@@ -1,11 +1,14 @@
 package operator
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/observation"
@@ -37,7 +40,7 @@ func TestAnEndThatTheCacheTellsIsConfirmed(t *testing.T) {
 			}
 			r, cluster := newTestReconciler(t, cached, live), aCluster()
 			over := aPod("c-1", "first", "n1")
-			over.Status.Phase, over.Status.ContainerStatuses[0].State = corev1.PodFailed, corev1.ContainerState{}
+			over.Status.Phase, over.Status.ContainerStatuses[0].State = corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
 			r.observer.ended.note(over)
 			for range 3 {
 				<-time.After(2 * time.Millisecond)
@@ -50,5 +53,50 @@ func TestAnEndThatTheCacheTellsIsConfirmed(t *testing.T) {
 				t.Errorf("granted: %t; %s: %s", granted, cluster.Status.Phase, cluster.Status.PhaseReason)
 			}
 		})
+	}
+}
+
+// TestACopyOfThePrimarysPodEndsNothing: a Pod with the labels, the annotations and the
+// owner of the primary's, that has ended, is no reason to replace a primary that is healthy;
+// nor does it say anything for it, or push out what is known of its real Pods.
+func TestACopyOfThePrimarysPodEndsNothing(t *testing.T) {
+	first, second := aPod("c-1", "first", "n1"), aPod("c-2", "second", "n2")
+	for _, name := range []string{"a-copy", "z-copy"} {
+		copied := aPod("c-1", name, "n1")
+		copied.Name = name
+		copied.Status.Phase, copied.Status.ContainerStatuses[0].State = corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+		a := newAPI(t, first.DeepCopy(), second.DeepCopy(), copied, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+		r, cluster := newTestReconciler(t, a, a), aCluster()
+		r.says("c-1", core.Report{Instance: "c-1", PodUID: "first", Node: "n1", State: core.Running, Data: core.DataPopulated, VolumeLocked: true, WritableEpoch: 1, Server: &core.Server{}})
+		r.says("c-2", follows())
+		o, plan, err := r.decide(t.Context(), cluster, nil)
+		must(t, err)
+		if plan.Status.Operation != nil || plan.Status.Diagnosis != core.PrimaryHealthy || len(o.Cluster.ForeignPods) != 1 {
+			t.Errorf("%s: %s, %s: %s", name, plan.Status.Phase, plan.Status.Diagnosis, plan.Status.Reason)
+		}
+		if !slices.ContainsFunc(plan.Events, func(e core.Event) bool { return e.Reason == core.ReasonForeignPod }) {
+			t.Errorf("%s: nobody is told: %v", name, plan.Events)
+		}
+	}
+}
+
+func TestPodsOfOthersPushNoEndedPodOut(t *testing.T) {
+	ended, c := newEndedPods(), aCluster()
+	over := func(uid string, owner types.UID) {
+		pod := aPod("c-1", uid, "n1")
+		pod.Status.Phase, pod.Status.ContainerStatuses[0].State = corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+		pod.OwnerReferences[0].UID = owner
+		ended.note(pod)
+	}
+	over("mine", c.UID)
+	for i := range 2 * endedKept {
+		over(fmt.Sprint("other-", i), "another")
+	}
+	if got := ended.of(c, "c-1"); !slices.Equal(got, []string{"mine"}) {
+		t.Errorf("ended are %v", got)
+	}
+	ended.forget(c.UID)
+	if got := ended.of(c, "c-1"); len(got) != 0 {
+		t.Errorf("a Cluster that is gone leaves %v", got)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,7 +56,7 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (*pki.C
 	if err != nil {
 		return nil, err
 	}
-	if err := p.accounts(ctx, c); err != nil {
+	if err := p.accounts(ctx, c, ca.Trust()); err != nil {
 		return ca, err
 	}
 	if pdb := resources.DisruptionBudget(c); pdb != nil {
@@ -78,7 +77,21 @@ func (p *prerequisites) instance(ctx context.Context, c *v1alpha1.Cluster, ca *p
 			return err
 		}
 	}
-	return p.leaf(ctx, c, ca, instance)
+	if err := p.leaf(ctx, c, ca, instance); err != nil {
+		return err
+	}
+	return p.hasItsNames(ctx, c, instance)
+}
+
+// hasItsNames: nobody else has a claim or a Pod of the instance's name, which would be
+// mounted, or stand in the way.
+func (p *prerequisites) hasItsNames(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
+	for _, kind := range []client.Object{&corev1.PersistentVolumeClaim{}, &corev1.Pod{}} {
+		if _, err := p.mine(ctx, c, kind, instance); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *prerequisites) leaf(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, instance string) error {
@@ -115,13 +128,13 @@ func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (*pk
 	return ca, p.apply(ctx, c, resources.CASecret(c, bundle))
 }
 
-func (p *prerequisites) accounts(ctx context.Context, c *v1alpha1.Cluster) error {
+func (p *prerequisites) accounts(ctx context.Context, c *v1alpha1.Cluster, authority []byte) error {
 	type builder func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error)
 	for name, build := range map[string]builder{
 		resources.Names(c.Name).RootSecret():        resources.RootSecret,
 		resources.Names(c.Name).ReplicationSecret(): resources.ReplicationSecret,
 		resources.Names(c.Name).ControlSecret():     resources.ControlSecret,
-		resources.Names(c.Name).AppSecret():         p.appSecret(ctx),
+		resources.Names(c.Name).AppSecret():         p.appSecret(ctx, authority),
 	} {
 		data, err := p.secret(ctx, c, name)
 		if err != nil {
@@ -140,13 +153,11 @@ func (p *prerequisites) accounts(ctx context.Context, c *v1alpha1.Cluster) error
 
 // secret returns the data of one of the cluster's own Secrets, nil when there is none.
 func (p *prerequisites) secret(ctx context.Context, c *v1alpha1.Cluster, name string) (map[string][]byte, error) {
-	var s corev1.Secret
-	key := types.NamespacedName{Namespace: c.Namespace, Name: name}
-	err := p.client.Get(ctx, key, &s)
-	if apierrors.IsNotFound(err) {
-		err = p.live.Get(ctx, key, &s)
+	s, err := p.mine(ctx, c, &corev1.Secret{}, name)
+	if s == nil || err != nil {
+		return nil, err
 	}
-	return s.Data, client.IgnoreNotFound(err)
+	return s.(*corev1.Secret).Data, nil
 }
 
 // operatorTLS makes the client configuration by which the operator speaks to the

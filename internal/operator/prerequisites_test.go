@@ -25,7 +25,7 @@ func TestAUsersSecretIsReadOnceAMinuteAndAfterEachChangeOfTheSpec(t *testing.T) 
 		t.Helper()
 		live.gets = 0
 		for range 3 {
-			s, err := p.appSecret(t.Context())(c, nil, nil)
+			s, err := p.appSecret(t.Context(), nil)(c, nil, nil)
 			must(t, err)
 			if string(s.Data["password"]) != "one" {
 				t.Errorf("the password is %q", s.Data["password"])
@@ -53,7 +53,7 @@ func TestASecretThatIsBeingMendedIsReadEachTime(t *testing.T) {
 	p, c := newPrerequisites(newAPI(t), live), aCluster()
 	c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
 	for range 3 {
-		_, err := p.appSecret(t.Context())(c, nil, nil)
+		_, err := p.appSecret(t.Context(), nil)(c, nil, nil)
 		var h *hindranceError
 		if !errors.As(err, &h) || h.Reason != "SecretIncomplete" {
 			t.Errorf("an empty Secret: %v", err)
@@ -66,7 +66,7 @@ func TestASecretThatIsBeingMendedIsReadEachTime(t *testing.T) {
 
 func TestARefusedGrowthIsAskedForAgainWhenSomethingChangedOrAfterAMinute(t *testing.T) {
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}}
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-1", UID: "claim"}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-1", UID: "claim", OwnerReferences: aPod("c-1", "", "").OwnerReferences}}
 	claim.Spec.StorageClassName = &class.Name
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	server := newAPI(t, class, claim)

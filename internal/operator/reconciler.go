@@ -22,7 +22,6 @@ import (
 	"cnmsql.co/internal/core/topology"
 	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/pki"
-	"cnmsql.co/internal/resources"
 )
 
 const (
@@ -55,6 +54,8 @@ type Reconciler struct {
 	prerequisites *prerequisites
 	observer      *observer
 	actor         *actor
+
+	writes *statusWrites
 
 	mu     sync.Mutex
 	latest map[types.NamespacedName]*v1alpha1.Cluster
@@ -122,11 +123,18 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	if err != nil {
 		return 0, false, err
 	}
-	if err := r.publish(ctx, c, o, plan); err != nil {
+	owned := r.ownVolumes(ctx, *c, o.Cluster.KeptVolumes) // before the generation counts as observed
+	err = r.publish(ctx, c, o, plan)
+	var tooMany *tooManyWritesError
+	if errors.As(err, &tooMany) {
+		return tooMany.wait, false, nil // nothing is done that is not written down
+	}
+	if err != nil {
 		return 0, false, err
 	}
 	r.Metrics.Observe(*c, plan)
 	done := r.actor.act(ctx, *c, ca, plan.Effects)
+	done.changes = append(done.changes, owned...)
 	r.growVolumes(ctx, *c, &done)
 	if err := r.prerequisites.additionalServices(ctx, *c); err != nil {
 		done.standing = append(done.standing, err)
@@ -172,6 +180,17 @@ func grantsByKubernetesWord(o core.Observation, plan core.Plan) bool {
 	before, granted := o.Cluster.Status.Promotion, plan.Status.Promotion
 	byWord := granted != nil && (granted.Proof == core.ProofPodTerminated || granted.Proof == core.ProofLeaseExpired)
 	return byWord && (before == nil || before.Epoch != granted.Epoch)
+}
+
+// ownVolumes has the claims of instances, and those that were kept, follow the spec.
+func (r *Reconciler) ownVolumes(ctx context.Context, c *v1alpha1.Cluster, kept []string) []error {
+	var failed []error
+	for _, name := range slices.Concat(c.Status.InstanceNames, kept) {
+		if err := r.prerequisites.ownVolume(ctx, c, name); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return failed
 }
 
 func (r *Reconciler) growVolumes(ctx context.Context, c *v1alpha1.Cluster, done *failures) {
@@ -253,22 +272,21 @@ func (r *Reconciler) listen(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA
 	belong := slices.Concat(keep, members)
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		instance := pod.Labels[v1alpha1.LabelInstance]
-		if !isToBeHeard(c, pod, instance, belong) {
+		if !isToBeHeard(c, pod, belong) {
 			continue
 		}
-		r.streams.Keep(key, instance, endpoint{podUID: string(pod.UID), address: pod.Status.PodIP, tls: conf})
-		keep = append(keep, instance)
+		r.streams.Keep(key, pod.Name, endpoint{podUID: string(pod.UID), address: pod.Status.PodIP, tls: conf})
+		keep = append(keep, pod.Name)
 	}
 	r.streams.Tidy(key, keep, members)
 	return nil
 }
 
-// isToBeHeard: its manager can be reached, and is not one that was taken out of
-// the cluster and is going.
-func isToBeHeard(c *v1alpha1.Cluster, pod *corev1.Pod, instance string, belong []string) bool {
-	_, ours := resources.Ordinal(c.Name, instance)
-	return ours && pod.Status.PodIP != "" && !observation.HasEnded(pod) && (pod.DeletionTimestamp == nil || slices.Contains(belong, instance))
+// isToBeHeard: it is an instance of the cluster whose manager can be reached, and not one
+// that was taken out of the cluster and is going.
+func isToBeHeard(c *v1alpha1.Cluster, pod *corev1.Pod, belong []string) bool {
+	return observation.IsInstances(c, pod) && pod.Status.PodIP != "" && !observation.HasEnded(pod) &&
+		(pod.DeletionTimestamp == nil || slices.Contains(belong, pod.Name))
 }
 
 func (r *Reconciler) clusterTLS(c *v1alpha1.Cluster, ca *pki.CA) (*tls.Config, error) {
@@ -314,6 +332,7 @@ func (r *Reconciler) cluster(ctx context.Context, key types.NamespacedName) (*v1
 
 // forget drops all that is kept of a Cluster; the mutex is held.
 func (r *Reconciler) forget(key types.NamespacedName) {
+	r.observer.ended.forget(r.uids[key])
 	delete(r.latest, key)
 	delete(r.failed, key)
 	delete(r.memory, key)
@@ -322,6 +341,8 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	delete(r.ready, key)
 	r.streams.ForgetCluster(key)
 	r.prerequisites.forget(key)
+	r.writes.forget(key)
+	r.observer.leases.forget(key)
 	r.Metrics.Forget(key)
 }
 
@@ -354,6 +375,9 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	observation.WriteStatus(&next.Status, plan.Status)
 	describe(&next.Status, *c, o, plan)
 	if !apiequality.Semantic.DeepEqual((*c).Status, next.Status) {
+		if err := r.writes.take(client.ObjectKeyFromObject(next)); err != nil {
+			return err
+		}
 		notePositions(&next.Status, o)
 		if err := r.Client.Status().Update(ctx, next); err != nil {
 			return err

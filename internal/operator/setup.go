@@ -131,22 +131,29 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		For(&v1alpha1.Cluster{}).
 		Watches(&corev1.Pod{}, r.podHandler()).
 		Watches(&coordination.Lease{}, r.observer.leases.handler()).
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(namedCluster)).
 		WatchesRawSource(source.Channel(woken, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, 10*time.Second)})
-	for _, owned := range []client.Object{&corev1.PersistentVolumeClaim{}, &corev1.Service{}, &corev1.Secret{}, &corev1.ServiceAccount{},
+	for _, owned := range []client.Object{&corev1.Service{}, &corev1.Secret{}, &corev1.ServiceAccount{},
 		&rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{}} {
 		b = b.Owns(owned)
 	}
 	return b.Complete(r)
 }
 
+// namedCluster is the Cluster that an object names. A claim may outlive its Cluster, and
+// has no owner then.
+func namedCluster(_ context.Context, obj client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[v1alpha1.LabelCluster]}}}
+}
+
 func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
 	pre := newPrerequisites(mgr.GetClient(), mgr.GetAPIReader())
-	act := &actor{client: mgr.GetClient(), live: mgr.GetAPIReader(), prerequisites: pre, streams: streams, managers: newManagers(), operatorImage: o.OperatorImage, defaultImage: o.DefaultImage}
+	act := &actor{client: mgr.GetClient(), live: mgr.GetAPIReader(), prerequisites: pre, streams: streams, managers: newManagers(), orders: newOrders(), operatorImage: o.OperatorImage, defaultImage: o.DefaultImage}
 	return &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("cnmsql"), Metrics: NewMetrics(metrics.Registry),
-		streams: streams, prerequisites: pre, actor: act,
+		streams: streams, prerequisites: pre, actor: act, writes: newStatusWrites(),
 		observer: &observer{client: mgr.GetClient(), live: mgr.GetAPIReader(), streams: streams, ended: newEndedPods(), leases: newLeaseClock(),
 			wanted: act.wanted, binary: ownBinary(mgr.GetLogger())},
 		latest: map[types.NamespacedName]*v1alpha1.Cluster{}, failed: map[types.NamespacedName]string{}, memory: map[types.NamespacedName]core.Memory{}, uids: map[types.NamespacedName]types.UID{}, tls: map[types.NamespacedName]clusterTLS{},

@@ -76,6 +76,7 @@ type stream struct {
 	client  *control.Client
 	cancel  context.CancelFunc
 	since   time.Time
+	limits  streamLimits
 
 	mu    sync.Mutex
 	words words
@@ -101,7 +102,7 @@ func (s *Streams) Keep(cluster types.NamespacedName, instance string, to endpoin
 		return
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
-	fresh := &stream{cluster: cluster, to: to, cancel: cancel, since: time.Now(),
+	fresh := &stream{cluster: cluster, to: to, cancel: cancel, since: time.Now(), limits: newStreamLimits(),
 		client: control.NewClient(net.JoinHostPort(to.address, strconv.Itoa(layout.ControlPort)), serverName(to.tls, layout.InstanceHost(instance, cluster.Namespace)))}
 	if old != nil {
 		old.stop()
@@ -248,8 +249,9 @@ func (st *stream) run(ctx context.Context, s *Streams) {
 		err := st.client.Watch(ctx, func(snap control.Snapshot) {
 			pause = reconnectFirst
 			if st.hear(snap, begun) {
-				s.wake(st.cluster)
+				st.limits.wake(ctx, func() { s.wake(st.cluster) })
 			}
+			st.limits.read(ctx)
 		})
 		if ctx.Err() != nil {
 			return

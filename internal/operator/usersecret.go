@@ -27,13 +27,13 @@ type userSecret struct {
 	data       map[string][]byte
 }
 
-func (p *prerequisites) appSecret(ctx context.Context) func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error) {
+func (p *prerequisites) appSecret(ctx context.Context, authority []byte) func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error) {
 	return func(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
 		user, err := p.userSecret(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		s, err := resources.AppSecret(c, existing, user.data, random)
+		s, err := resources.AppSecret(c, existing, user.data, authority, random)
 		if err != nil {
 			return nil, &hindranceError{core.Problem{Reason: "SecretIncomplete", Message: err.Error()}}
 		}

@@ -3,13 +3,16 @@ package operator
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,6 +47,12 @@ func newAPI(t *testing.T, objs ...client.Object) *api {
 			a.gets++
 			return c.Get(ctx, key, obj, o...)
 		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
+			if err := isMeant(ctx, c, obj, o); err != nil {
+				return err
+			}
+			return c.Delete(ctx, obj, o...)
+		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
 			a.patches++
 			if a.refusePatch != nil {
@@ -53,6 +62,23 @@ func newAPI(t *testing.T, objs ...client.Object) *api {
 		},
 	}).Build()
 	return a
+}
+
+// isMeant holds the UID in a deletion's preconditions against the object's, which the
+// fake API server does not.
+func isMeant(ctx context.Context, c client.Client, obj client.Object, o []client.DeleteOption) error {
+	asked := (&client.DeleteOptions{}).ApplyOptions(o)
+	if asked.Preconditions == nil || asked.Preconditions.UID == nil {
+		return nil
+	}
+	there := obj.DeepCopyObject().(client.Object)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(obj), there); err != nil {
+		return err
+	}
+	if there.GetUID() != *asked.Preconditions.UID {
+		return apierrors.NewConflict(schema.GroupResource{}, obj.GetName(), errors.New("the UID is another"))
+	}
+	return nil
 }
 
 func must(t *testing.T, err error) {
@@ -65,7 +91,7 @@ func must(t *testing.T, err error) {
 // newTestReconciler reads from a cache, and live.
 func newTestReconciler(t *testing.T, cached, live client.Client) *Reconciler {
 	streams := NewStreams(t.Context(), logr.Discard(), func(types.NamespacedName) {})
-	return &Reconciler{memory: map[types.NamespacedName]core.Memory{}, Client: cached, Live: live, streams: streams, prerequisites: newPrerequisites(cached, live),
+	return &Reconciler{memory: map[types.NamespacedName]core.Memory{}, Client: cached, Live: live, writes: newStatusWrites(), streams: streams, prerequisites: newPrerequisites(cached, live),
 		observer: &observer{client: cached, live: live, streams: streams, ended: newEndedPods(), leases: newLeaseClock(),
 			wanted: func(context.Context, *v1alpha1.Cluster, string, int) observation.Wanted { return observation.Wanted{} },
 			binary: func() core.Binary { return core.Binary{} }},
@@ -82,14 +108,15 @@ func aCluster() *v1alpha1.Cluster {
 	c.Status.CurrentPrimary, c.Status.TargetPrimary, c.Status.PrimaryEpoch = "c-1", "c-1", 1
 	c.Status.EstablishedAt, c.Status.CurrentPrimaryTimestamp = &long, &long
 	c.Status.Promotion = &v1alpha1.PromotionStatus{Epoch: 1, Instance: "c-1", Proof: string(core.ProofBootstrap),
-		GrantedAt: &long, WritableSince: &long, PodUID: "first", Node: "n1"}
+		GrantedAt: &long, WritableSince: &long, PodUID: "first", Node: "n1", Size: 2, Leased: true}
 	return c
 }
 
 func aPod(instance, uid, node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: instance, UID: types.UID(uid),
-			Labels: map[string]string{v1alpha1.LabelCluster: "c", v1alpha1.LabelInstance: instance}},
+			Labels:          map[string]string{v1alpha1.LabelCluster: "c", v1alpha1.LabelInstance: instance},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(aCluster(), v1alpha1.GroupVersion.WithKind("Cluster"))}},
 		Spec: corev1.PodSpec{NodeName: node},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "127.0.0.1", ContainerStatuses: []corev1.ContainerStatus{
 			{Name: layout.Container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}},

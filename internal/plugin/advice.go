@@ -8,8 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/observation"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 func advise(f *Facts, r *Report) []string {
 	var out []string
 	for _, rule := range []func(*Facts, *Report) []string{
-		adviseOperator, adviseBlocked, adviseUnreachable, adviseFenced, adviseInstances, adviseDiverged, adviseBroken, adviseWaiting, adviseSlow,
+		adviseOperator, adviseBlocked, adviseUnreachable, adviseFenced, adviseInstances, adviseDiverged, adviseBroken, adviseWaiting, adviseSlow, adviseFailed,
 	} {
 		for _, line := range rule(f, r) {
 			if !slices.Contains(out, line) {
@@ -90,10 +92,28 @@ func adviseGroup(f *Facts, r *Report) []string {
 		}
 	}
 	if len(out) == 0 && r.Group.Online == 0 {
-		return []string{"all instances answer, and none is in the group: it is made anew only on your word (it tells what that means before it asks back): " + recover}
+		return []string{adviseOutage(f.Cluster) + " (it tells what that means before it asks back): " + recover}
+	}
+	if r.Group.Online == 0 && recoversByItself(f.Cluster) {
+		out = append(out, "when all answer, and nothing else is in the way, the operator makes the group anew by itself (spec.replication.groupReplication.recoverTotalOutage)")
 	}
 	return append(out, "members that come back alive bring the quorum back by themselves; those that were restarted cannot join a group that has none",
 		"only if they do not come back (it tells what may be lost before it asks back): "+recover)
+}
+
+// adviseOutage: nobody is in the group, and all are there to make it anew.
+func adviseOutage(c *v1alpha1.Cluster) string {
+	const so = "all instances answer, and none is in the group: "
+	if recoversByItself(c) {
+		return so + "what is said above tells whom the operator waits for, or why it leaves the group to you; it is made anew on your word"
+	}
+	return so + "it is made anew only on your word"
+}
+
+// recoversByItself: the operator waits for no human after a total outage.
+func recoversByItself(c *v1alpha1.Cluster) bool {
+	g := observation.GroupWish(c)
+	return g != nil && g.RecoverOutage
 }
 
 // adviseOverride is the last resort.
@@ -204,6 +224,10 @@ func adviseWaiting(_ *Facts, r *Report) []string {
 
 func adviseSlow(f *Facts, r *Report) []string {
 	op := r.Operation
+	if op != nil && r.Group == nil && op.Kind == string(core.OperationSwitchover) && op.Step == string(core.StepPromote) && r.Phase != string(core.PhaseBlocked) {
+		return []string{fmt.Sprintf("nothing: if %s does not take writes within spec.maxSwitchoverPause, %s takes them again. To have that at once: kubectl cnmsql promote %s %s -n %s",
+			op.To, op.From, r.Name, op.From, r.Namespace)}
+	}
 	if op == nil || op.Started == nil || op.Step == string(core.StepCatchUp) || r.Phase == string(core.PhaseBlocked) {
 		return nil
 	}
@@ -213,4 +237,13 @@ func adviseSlow(f *Facts, r *Report) []string {
 	}
 	return []string{fmt.Sprintf("the %s takes long; see what the operator says: kubectl get events -n %s --field-selector involvedObject.name=%s, and its log (%s)",
 		op.Kind, r.Namespace, r.Name, findOperator)}
+}
+
+// adviseFailed: Kubernetes, or an instance, refused what was to be done. That it is tried
+// again does not help against a wrong spec.
+func adviseFailed(_ *Facts, r *Report) []string {
+	if !strings.Contains(r.Happening, core.TriedAgain) {
+		return nil
+	}
+	return []string{"see why it could not be done, and correct that; the operator tries it again by itself"}
 }

@@ -176,7 +176,7 @@ func conditionsNotOK(all []metav1.Condition) []Condition {
 		if slices.Contains(badWhenTrue, c.Type) {
 			good = metav1.ConditionFalse
 		}
-		if c.Status != good {
+		if c.Status != good && c.Reason != v1alpha1.ReasonAsynchronous { // which is told as the durability
 			out = append(out, Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message})
 		}
 	}

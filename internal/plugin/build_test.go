@@ -38,13 +38,13 @@ func set(text string) gtid.Set {
 
 // healthy is three instances, demo-1 primary, all asked. Cases change it.
 func healthy() *Facts {
-	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "shop", CreationTimestamp: metav1.Time{Time: now.Add(-50 * time.Hour)}}}
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "shop", UID: "demo", CreationTimestamp: metav1.Time{Time: now.Add(-50 * time.Hour)}}}
 	c.Spec.Instances = 3
 	c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true, DataDurability: v1alpha1.DurabilityQuorum}
 	c.Status = v1alpha1.ClusterStatus{
 		Phase: string(core.PhaseHealthy), PhaseReason: "demo-1 takes writes; all 3 instances are healthy", Diagnosis: string(core.PrimaryHealthy),
 		CurrentPrimary: "demo-1", CurrentPrimaryTimestamp: at(49 * time.Hour), TargetPrimary: "demo-1", PrimaryEpoch: 4, EstablishedAt: at(50 * time.Hour),
-		Promotion: &v1alpha1.PromotionStatus{Epoch: 4, Instance: "demo-1", From: "demo-2", RequiredAcks: 1, LosslessSince: 2, Proof: string(core.ProofManagerFenced),
+		Promotion: &v1alpha1.PromotionStatus{Epoch: 4, Instance: "demo-1", From: "demo-2", RequiredAcks: 1, LosslessSince: 2, Leased: true, Proof: string(core.ProofManagerFenced),
 			Evidence: "the manager of demo-2 promised to stay read-only below epoch 4", GrantedAt: at(49*time.Hour + 640*time.Millisecond), WritableSince: at(49 * time.Hour), Node: "n1"},
 		InstanceNames: []string{"demo-1", "demo-2", "demo-3"}, Instances: 3, ReadyInstances: 3,
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Healthy"},
@@ -109,7 +109,7 @@ func blocked() *Facts {
 	s.Operation = &v1alpha1.OperationStatus{Kind: "Failover", Step: string(core.StepProve), From: "demo-1", Reason: string(core.PrimaryUnreachableReplicasLost), StartedAt: at(4 * time.Minute)}
 	f.notReady("demo-1")
 	s.InstancesReported[0] = v1alpha1.InstanceStatus{Name: "demo-1", State: "Unknown", Node: "n1"}
-	f.Live["demo-1"] = Live{Problem: "forwarding a port to its Pod: no answer within 3s"}
+	f.Live["demo-1"] = Live{Problem: "no answer within 3s"}
 	f.Reference = nil
 	for _, name := range []string{"demo-2", "demo-3"} {
 		r := f.live(name).Server.Replication
@@ -161,7 +161,7 @@ func unreachable() *Facts {
 	f.Cluster.Status.ReadyInstances = 2
 	f.Cluster.Status.InstancesReported[2].State = "Unknown"
 	f.notReady("demo-3")
-	f.Live["demo-3"] = Live{Problem: "forwarding a port to its Pod: no answer within 3s"}
+	f.Live["demo-3"] = Live{Problem: "no answer within 3s"}
 	return f
 }
 
@@ -182,7 +182,7 @@ func writesWait() *Facts {
 func notPermitted() *Facts {
 	f := healthy()
 	f.Live, f.Pods, f.Reference, f.ReadWrite = nil, nil, nil, nil
-	f.LiveProblem = `instances were not asked, for that needs the Secret demo-ca: secrets "demo-ca" is forbidden`
+	f.LiveProblem = `instances were not asked, for that needs the right to create pods/exec: pods "demo-1" is forbidden`
 	return f
 }
 
@@ -219,7 +219,7 @@ func bounded() *Facts {
 func outage() *Facts {
 	f := healthy()
 	for _, name := range f.Cluster.Status.InstanceNames {
-		f.Live[name] = Live{Problem: "forwarding a port to its Pod: no answer within 3s"}
+		f.Live[name] = Live{Problem: "no answer within 3s"}
 	}
 	f.Reference = nil
 	return f

@@ -27,8 +27,7 @@ type caller struct {
 	key    types.NamespacedName
 	// yes: nothing is asked back.
 	yes bool
-	// ask is how a manager is asked for its word; see askManagers.
-	ask func(ctx context.Context, instance string) (word, error)
+	ask asking
 	// silent tells of the last observation why who did not answer.
 	silent map[string]string
 }

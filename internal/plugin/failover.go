@@ -65,7 +65,7 @@ func (o *overrider) failOver(ctx context.Context, instance string, timeout time.
 	if err != nil {
 		return err
 	}
-	said := o.askManagers(ctx, c.Status.InstanceNames)
+	said := o.ask.all(ctx, c.Status.InstanceNames)
 	if err := mayOverride(c, to, said); err != nil {
 		return err
 	}

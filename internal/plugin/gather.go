@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/resources"
 )
 
@@ -46,7 +47,7 @@ func gather(ctx context.Context, s *session, name string) (Facts, error) {
 	}
 	f := Facts{Cluster: c}
 	f.Pods = readPods(ctx, s.client, c)
-	askAll(ctx, s, &f)
+	askAll(ctx, s.askManager, &f)
 	// What instances say was read after the Cluster. In between the primary may
 	// have changed; read again, both are of the same moment but for an instant.
 	if again, err := getCluster(ctx, s.client, key); err == nil {
@@ -64,7 +65,9 @@ func readPods(ctx context.Context, c client.Reader, cluster *v1alpha1.Cluster) m
 	}
 	pods := map[string]*corev1.Pod{}
 	for i := range list.Items {
-		pods[list.Items[i].Name] = &list.Items[i]
+		if pod := &list.Items[i]; observation.IsInstances(cluster, pod) {
+			pods[pod.Name] = pod
+		}
 	}
 	return pods
 }

@@ -112,7 +112,7 @@ func alone() *Facts {
 // nobody is online, and all answer; demo-2 holds the most.
 func nobody() *Facts {
 	f := online()
-	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 OFFLINE): writes wait")
+	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 OFFLINE): writes wait. All instances are back, and none is in a group. demo-2 holds all that any of them holds; to have it make the group anew: kubectl cnmsql group recover demo")
 	f.Cluster.Status.GroupReplication.HasQuorum = false
 	for _, name := range f.Cluster.Status.InstanceNames {
 		f.member(name, core.MemberOffline, true)
@@ -121,6 +121,23 @@ func nobody() *Facts {
 	}
 	f.live("demo-2").Server.Executed = set(groupName + ":1-1010")
 	f.Cluster.Status.ReadyInstances = 0
+	return f
+}
+
+// untold: the operator would make the group anew by itself, and has tried it already.
+func untold() *Facts {
+	f := nobody()
+	f.Cluster.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{RecoverTotalOutage: v1alpha1.TotalOutageAutomatic}
+	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 OFFLINE): writes wait. The operator does not make the group anew by itself: demo-2 was told to make the group anew, and nothing has come of it: that is not tried a second time. Look into that; then: kubectl cnmsql group recover demo")
+	return f
+}
+
+// awaited: it waits for demo-3.
+func awaited() *Facts {
+	f := untold()
+	f.gone("demo-3")
+	f.Cluster.Status.ReadyInstances = 0
+	f.phase(core.PhaseBlocked, core.GroupUnknown, "too few members can be asked to tell whether the group has its quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 UNKNOWN): nothing is done. demo-1, demo-2 are back, and in no group. The operator waits for demo-3 (no answer): it makes the group anew when all instances answer, and one holds all that the others hold. Or, if it is gone for good: kubectl cnmsql group recover demo")
 	return f
 }
 
@@ -172,7 +189,7 @@ func unmade() *Facts {
 
 func init() {
 	for name, situation := range map[string]func() *Facts{
-		"online": online, "minority": minority, "alone": alone, "nobody": nobody, "unobserved": unobserved, "trouble": groupTrouble, "forced": forced, "unmade": unmade,
+		"online": online, "minority": minority, "alone": alone, "nobody": nobody, "untold": untold, "awaited": awaited, "unobserved": unobserved, "trouble": groupTrouble, "forced": forced, "unmade": unmade,
 	} {
 		situations["group-"+name] = situation
 	}

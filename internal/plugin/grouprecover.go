@@ -251,7 +251,7 @@ func (r *recoverer) await(ctx context.Context, c *v1alpha1.Cluster, epoch int64,
 		r.say("The group of %s has its quorum again by itself; nothing was forced. %s is the primary.", last.Name, s.CurrentPrimary)
 		return nil
 	}
-	if e := r.newEvent(ctx, last, before, because(core.ReasonQuorumForced)); e != nil {
+	if e := r.newEvent(ctx, last, before, because(core.ReasonQuorumForced, core.ReasonTotalOutage)); e != nil {
 		r.say("%s: %s", e.Reason, e.Note)
 	}
 	r.say("The group of %s has its quorum again; %s is the primary. See who comes back, and whether anybody holds what it lacks: kubectl cnmsql group status %s -n %s -w", last.Name, s.CurrentPrimary, last.Name, last.Namespace)

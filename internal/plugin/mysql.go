@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/layout"
@@ -129,4 +130,9 @@ func (s *session) executor(pod string, command []string, with streams) (remoteco
 		return nil, err
 	}
 	return remotecommand.NewFallbackExecutor(socket, old, needsSPDY)
+}
+
+// needsSPDY: proxies and old API servers know nothing of websockets.
+func needsSPDY(err error) bool {
+	return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 }

@@ -26,7 +26,7 @@ func (p *caller) observe(ctx context.Context) (o core.Observation, notes []strin
 	if err != nil {
 		return o, nil, err
 	}
-	said := p.askManagers(ctx, c.Status.InstanceNames)
+	said := p.ask.all(ctx, c.Status.InstanceNames)
 	p.askLater(ctx, c, said)
 	// What instances say was read after the Cluster. Read again, both are of the same
 	// moment but for an instant.
@@ -59,7 +59,7 @@ func (p *caller) askLater(ctx context.Context, c *v1alpha1.Cluster, said words) 
 	if _, answers := said[holder].Report.Get(); !answers {
 		return
 	}
-	if w := p.askOne(ctx, holder); w.Report.Known() {
+	if w := p.ask.one(ctx, holder); w.Report.Known() {
 		said[holder] = w
 	}
 }
@@ -96,17 +96,12 @@ func (p *caller) objects(ctx context.Context, c *v1alpha1.Cluster) (*observation
 		return err == nil
 	}
 	if may("Pods", &pods, mine...) {
-		objs.Pods = map[string]*corev1.Pod{}
-		for i := range pods.Items {
-			objs.Pods[pods.Items[i].Labels[v1alpha1.LabelInstance]] = &pods.Items[i]
-		}
+		objs.SetPods(c, pods.Items)
 	}
 	// Classes tell why a claim is not bound, and not everybody may read them.
 	if may("PersistentVolumeClaims", &volumes, mine...) && (allBound(volumes.Items) || may("StorageClasses", &classes)) {
-		objs.Volumes, objs.Classes = map[string]*corev1.PersistentVolumeClaim{}, classes.Items
-		for i := range volumes.Items {
-			objs.Volumes[volumes.Items[i].Labels[v1alpha1.LabelInstance]] = &volumes.Items[i]
-		}
+		objs.Classes = classes.Items
+		objs.SetVolumes(c, volumes.Items)
 	}
 	if may("Nodes", &nodes) {
 		objs.Nodes = map[string]*corev1.Node{}

@@ -87,9 +87,9 @@ func (r *reinit) warn(ctx context.Context, c *v1alpha1.Cluster, names []string) 
 		return nil
 	}
 	holder := holderOf(&c.Status)
-	said := r.askManagers(ctx, names)
+	said := r.ask.all(ctx, names)
 	// The primary's word must be the later one: see Facts.Reference.
-	primary := r.askManagers(ctx, []string{holder})[holder]
+	primary := r.ask.all(ctx, []string{holder})[holder]
 	for _, name := range names {
 		r.say("ALL DATA OF %s IS DELETED (its Pod and PersistentVolumeClaim), and copied anew from another instance.", name)
 		r.say("  %s", whatOnlyItHas(c, name, said[name], holder, primary))

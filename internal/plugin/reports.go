@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/remotecommand"
 
 	"cnmsql.co/internal/control"
@@ -22,6 +23,8 @@ import (
 type word struct {
 	Report  core.Fact[core.Report]
 	Problem string
+	// Forbidden: the API server does not let this user ask.
+	Forbidden bool
 }
 
 // server is what its mysqld said; nil when it is not known or does not answer.
@@ -33,15 +36,21 @@ func (w word) server() *core.Server {
 // words are those of a cluster's instances, by name.
 type words map[string]word
 
-// askManagers asks all side by side; one that does not answer in time holds up none
-// of the others.
-func (p *caller) askManagers(ctx context.Context, names []string) words {
+// liveLimit is how long an instance may take to answer.
+const liveLimit = 3 * time.Second
+
+// asking is how the manager of an instance is asked for its word.
+type asking func(ctx context.Context, instance string) (word, error)
+
+// all asks them side by side; one that does not answer in time holds up none of the
+// others.
+func (ask asking) all(ctx context.Context, names []string) words {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	out := words{}
 	for _, name := range names {
 		all.Go(func() {
-			w := p.askOne(ctx, name)
+			w := ask.one(ctx, name)
 			mu.Lock()
 			defer mu.Unlock()
 			out[name] = w
@@ -51,14 +60,14 @@ func (p *caller) askManagers(ctx context.Context, names []string) words {
 	return out
 }
 
-func (p *caller) askOne(ctx context.Context, name string) word {
+func (ask asking) one(ctx context.Context, name string) word {
 	ctx, cancel := context.WithTimeout(ctx, liveLimit)
 	defer cancel()
 	answered := make(chan word, 1)
 	go func() {
-		w, err := p.ask(ctx, name)
+		w, err := ask(ctx, name)
 		if err != nil {
-			w = word{Problem: err.Error()}
+			w = word{Problem: err.Error(), Forbidden: apierrors.IsForbidden(err)}
 		}
 		answered <- w
 	}()

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,7 +22,9 @@ import (
 )
 
 func podOf(name string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{v1alpha1.LabelCluster: "demo", v1alpha1.LabelInstance: name}},
+	owner := metav1.NewControllerRef(healthy().Cluster, v1alpha1.GroupVersion.WithKind("Cluster"))
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{v1alpha1.LabelCluster: "demo", v1alpha1.LabelInstance: name},
+		OwnerReferences: []metav1.OwnerReference{*owner}},
 		Spec: corev1.PodSpec{NodeName: "n" + name[len(name)-1:]}}
 }
 
@@ -232,7 +237,7 @@ func TestFailoverTellsWhatIsLostAndWaits(t *testing.T) {
 	}
 	s.mustSay("Promoting demo-2 after demo-1 (epoch 4), WITHOUT A PROOF that demo-1 takes no writes.")
 	s.mustSay("demo-2 holds 990 transactions. What is lost, as far as is known:")
-	s.mustSay("demo-1: NOT KNOWN (forwarding a port to its Pod: no answer within 3s)")
+	s.mustSay("demo-1: NOT KNOWN (no answer within 3s)")
 	s.mustSay("demo-3: 5 transactions: " + uuid1 + ":991-995")
 	s.mustSay("demo-3 holds more: with --to demo-3, 5 transactions less would be lost.")
 	s.mustSay("Type the name of the cluster (demo) to promote demo-2:")
@@ -336,8 +341,22 @@ func TestOneThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	got := s.askManagers(ctx, []string{"demo-1", "demo-2", "demo-3"})
+	got := s.ask.all(ctx, []string{"demo-1", "demo-2", "demo-3"})
 	if !got["demo-1"].Report.Known() || got["demo-2"].Report.Known() || got["demo-2"].Problem == "" {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhoMayNotAskInstancesIsToldWhichRightThatNeeds(t *testing.T) {
+	f := healthy()
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "demo-1", errors.New("jo may not"))
+	askAll(t.Context(), func(context.Context, string) (word, error) { return word{}, fmt.Errorf("asking: %w", forbidden) }, f)
+	if f.Live != nil || !strings.Contains(f.LiveProblem, "pods/exec") {
+		t.Errorf("%+v %q", f.Live, f.LiveProblem)
+	}
+	f = healthy()
+	askAll(t.Context(), func(context.Context, string) (word, error) { return word{}, errors.New("no answer") }, f)
+	if f.LiveProblem != "" || f.Live["demo-1"].Problem != "no answer" {
+		t.Errorf("%+v %q", f.Live, f.LiveProblem)
 	}
 }

@@ -25,9 +25,11 @@ func Parameters(table []mysql.OwnedParameter) *admissionv1.ValidatingAdmissionPo
 	}}
 	p.Spec.Variables = []admissionv1.Variable{
 		{Name: "parameters", Expression: "object.spec.mysql.parameters"},
-		{Name: "misspelt", Expression: "variables.parameters.filter(k, !k.matches('^[A-Za-z][A-Za-z0-9_.-]*$'))"},
+		{Name: "misspelt", Expression: fmt.Sprintf("variables.parameters.filter(k, !k.matches('%s'))", mysql.ParameterName)},
 		{Name: "broken", Expression: `variables.parameters.filter(k, variables.parameters[k].matches('[\\r\\n\\x00]'))`},
 		{Name: "owned", Expression: fmt.Sprintf("variables.parameters.filter(k, %s.matches('%s'))", normalised, pattern(table...))},
+		{Name: "bounds", Expression: bounds(mysql.BoundParameters)},
+		{Name: "exceeding", Expression: "variables.parameters.filter(k, variables.bounds.exists(b, " + normalised + ".matches(b[0]) && !variables.parameters[k].lowerAscii().matches(b[1])))"},
 		{Name: "reasons", Expression: reasons(table)},
 	}
 	p.Spec.Validations = []admissionv1.Validation{
@@ -46,8 +48,23 @@ func Parameters(table []mysql.OwnedParameter) *admissionv1.ValidatingAdmissionPo
 			Expression:        "variables.owned.size() == 0",
 			MessageExpression: "'spec.mysql.parameters: ' + variables.owned.map(k, k + ' is not yours to set (' + variables.reasons.filter(r, " + normalised + ".matches(r[0]))[0][1] + ')').join('; ') + '; remove ' + (variables.owned.size() == 1 ? 'it' : 'them')",
 		},
+		{
+			Message:           "spec.mysql.parameters holds a value that is not allowed; choose another",
+			Expression:        "variables.exceeding.size() == 0",
+			MessageExpression: "'spec.mysql.parameters: ' + variables.exceeding.map(k, k + ' ' + variables.bounds.filter(b, " + normalised + ".matches(b[0]))[0][2]).join('; ')",
+		},
 	}
 	return p
+}
+
+// bounds are a pattern of a name, one of its values, and what to say of another.
+func bounds(table []mysql.BoundParameter) string {
+	rows := make([]string, len(table))
+	for i, b := range table {
+		rows[i] = fmt.Sprintf("['%s', '^(%s)$', 'must be one of %s (%s)']", pattern(mysql.OwnedParameter{Name: b.Name}),
+			strings.Join(b.Values, "|"), strings.Join(b.Values, ", "), b.Why)
+	}
+	return "[" + strings.Join(rows, ",\n") + "]"
 }
 
 // normalised is the parameter k in the spelling of the table.

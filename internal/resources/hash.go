@@ -35,7 +35,7 @@ func hash(c *v1alpha1.Cluster, spec corev1.PodSpec) string {
 	}
 	var group *v1alpha1.GroupReplicationSpec
 	if c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
-		group = c.Spec.Replication.GroupReplication
+		group = membersOnly(c.Spec.Replication.GroupReplication)
 	}
 	text, err := json.Marshal(struct {
 		Pod    corev1.PodSpec
@@ -51,4 +51,16 @@ func hash(c *v1alpha1.Cluster, spec corev1.PodSpec) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
+}
+
+// membersOnly is what the members are configured with: what is the operator's alone
+// restarts nobody.
+func membersOnly(g *v1alpha1.GroupReplicationSpec) *v1alpha1.GroupReplicationSpec {
+	if g == nil {
+		return nil
+	}
+	out := *g
+	out.RecoverTotalOutage = ""
+	out.FixedGroupFields = v1alpha1.FixedGroupFields{}
+	return &out
 }

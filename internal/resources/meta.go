@@ -22,6 +22,10 @@ const (
 	componentCluster  = "cluster"
 )
 
+// RoutingLabels are those by which the Services and the disruption budget of a cluster
+// select Pods, besides the one that names the cluster.
+var RoutingLabels = []string{v1alpha1.LabelInstance, v1alpha1.LabelRole, v1alpha1.LabelRoutable}
+
 // meta is the metadata of an object of the cluster. The operator's own keys win
 // over those that the user asked to be inherited.
 func meta(c *v1alpha1.Cluster, name, component string) metav1.ObjectMeta {

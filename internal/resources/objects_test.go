@@ -115,6 +115,12 @@ func TestTheHashOfAMemberChangesWithTheSettingsOfItsGroup(t *testing.T) {
 	if PodSpecHash(c, "db-1", options) == before {
 		t.Error("another consistency would wait for a restart for another reason")
 	}
+	before = PodSpecHash(c, "db-1", options)
+	c.Spec.Replication.GroupReplication.RecoverTotalOutage = v1alpha1.TotalOutageAutomatic
+	c.Spec.Replication.GroupReplication.MultiPrimary = new(false)
+	if PodSpecHash(c, "db-1", options) != before {
+		t.Error("members would be restarted for what does not reach them")
+	}
 }
 
 func TestBuildersLeaveTheClusterAlone(t *testing.T) {

@@ -56,6 +56,7 @@ func podSpec(c *v1alpha1.Cluster, instance string, o PodOptions) corev1.PodSpec 
 		Tolerations:                   c.Spec.Affinity.Tolerations,
 		TopologySpreadConstraints:     c.Spec.TopologySpreadConstraints,
 		PriorityClassName:             c.Spec.PriorityClassName,
+		SchedulerName:                 c.Spec.SchedulerName,
 		ImagePullSecrets:              pullSecrets(c),
 		InitContainers:                []corev1.Container{installer(c, o)},
 		Containers:                    []corev1.Container{server(c, instance, o)},
@@ -112,7 +113,7 @@ func server(c *v1alpha1.Cluster, instance string, o PodOptions) corev1.Container
 		Resources:       c.Spec.Resources,
 		SecurityContext: containerSecurity(c),
 		StartupProbe:    startupProbe(c),
-		LivenessProbe:   probe("/livez", 5, 6),
+		LivenessProbe:   livenessProbe(),
 		ReadinessProbe:  probe("/readyz", 1, 2),
 		VolumeMounts:    mounts(),
 	}

@@ -63,7 +63,7 @@ func everything(t *testing.T, c *v1alpha1.Cluster) []runtime.Object {
 	}
 	objects = append(objects,
 		secret(RootSecret(c, nil, chance())), secret(ReplicationSecret(c, nil, chance())),
-		secret(ControlSecret(c, nil, chance())), secret(AppSecret(c, nil, nil, chance())),
+		secret(ControlSecret(c, nil, chance())), secret(AppSecret(c, nil, nil, []byte("the authority"), chance())),
 		CASecret(c, pki.Bundle{CA: []byte("ca"), Cert: []byte("cert"), Key: []byte("key")}),
 	)
 	if budget := DisruptionBudget(c); budget != nil {

@@ -53,8 +53,9 @@ func ControlSecret(c *v1alpha1.Cluster, existing map[string][]byte, random io.Re
 // primary. user is the data of the Secret that spec.bootstrap.initdb.secret
 // names, nil when it names none: its username and password are then the
 // application's. Everything but the password follows from the Cluster and is
-// written anew, so that the URIs never contradict the password.
-func AppSecret(c *v1alpha1.Cluster, existing, user map[string][]byte, random io.Reader) (*corev1.Secret, error) {
+// written anew, so that the URIs never contradict the password. authority is what the
+// certificates of the servers are verified with.
+func AppSecret(c *v1alpha1.Cluster, existing, user map[string][]byte, authority []byte, random io.Reader) (*corev1.Secret, error) {
 	database, owner := InitDB(c)
 	if user != nil {
 		if err := checkUserSecret(c, user); err != nil {
@@ -72,12 +73,13 @@ func AppSecret(c *v1alpha1.Cluster, existing, user map[string][]byte, random io.
 	address := net.JoinHostPort(host, port)
 	uri := url.URL{Scheme: "mysql", User: url.UserPassword(owner, secret), Host: address, Path: "/" + database}
 	jdbc := url.URL{Scheme: "jdbc:mysql", Host: address, Path: "/" + database,
-		RawQuery: url.Values{"user": {owner}, "password": {secret}}.Encode()}
+		RawQuery: url.Values{"user": {owner}, "password": {secret}, "sslMode": {"REQUIRED"}}.Encode()}
 	for key, value := range map[string]string{
 		"host": host, "port": port, "dbname": database, "uri": uri.String(), "jdbc-uri": jdbc.String(),
 	} {
 		s.Data[key] = []byte(value)
 	}
+	s.Data[KeyCA] = authority
 	return s, nil
 }
 

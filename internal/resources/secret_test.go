@@ -28,10 +28,11 @@ func TestAPasswordThatExistsIsKeptAndWhatIsMissingIsMade(t *testing.T) {
 
 func TestURIsFollowThePassword(t *testing.T) {
 	existing := map[string][]byte{KeyPassword: []byte("p@ss/word"), "uri": []byte("mysql://stale"), "dbname": []byte("stale")}
-	s := must[*corev1.Secret](t)(AppSecret(cluster(t, "minimal"), existing, nil, chance()))
+	s := must[*corev1.Secret](t)(AppSecret(cluster(t, "minimal"), existing, nil, []byte("the authority"), chance()))
 	for key, want := range map[string]string{
 		"uri":      "mysql://app:p%40ss%2Fword@db-rw.shop.svc:3306/app",
-		"jdbc-uri": "jdbc:mysql://db-rw.shop.svc:3306/app?password=p%40ss%2Fword&user=app",
+		"jdbc-uri": "jdbc:mysql://db-rw.shop.svc:3306/app?password=p%40ss%2Fword&sslMode=REQUIRED&user=app",
+		"ca.crt":   "the authority",
 		"dbname":   "app",
 		"host":     "db-rw.shop.svc",
 		"port":     "3306",
@@ -46,7 +47,7 @@ func TestTheUsersSecretDecidesWhoTheApplicationIs(t *testing.T) {
 	c := cluster(t, "minimal")
 	c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
 	user := map[string][]byte{KeyUsername: []byte("me"), KeyPassword: []byte("mine")}
-	s := must[*corev1.Secret](t)(AppSecret(c, map[string][]byte{KeyPassword: []byte("made before")}, user, chance()))
+	s := must[*corev1.Secret](t)(AppSecret(c, map[string][]byte{KeyPassword: []byte("made before")}, user, nil, chance()))
 	if got := string(s.Data[KeyUsername]) + ":" + string(s.Data[KeyPassword]); got != "me:mine" {
 		t.Errorf("the application is %s", got)
 	}
@@ -68,7 +69,7 @@ func TestAUsersSecretOfNoUseIsRefusedWithWhatToDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(t, "minimal")
 			c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Owner: r.owner, Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
-			_, err := AppSecret(c, nil, r.user, chance())
+			_, err := AppSecret(c, nil, r.user, nil, chance())
 			if err == nil || !strings.Contains(err.Error(), r.want) {
 				t.Errorf("got %v, want %s", err, r.want)
 			}

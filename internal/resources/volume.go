@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"cnmsql.co/api/v1alpha1"
@@ -23,7 +25,8 @@ func ServerID(cluster types.UID, ordinal int) uint32 {
 }
 
 // VolumeClaim is the claim for an instance's volume. It keeps the server_id, so
-// that an instance has the same one as long as it has the same data.
+// that an instance has the same one as long as it has the same data. It has the Cluster
+// as owner only if it is to be deleted with it.
 func VolumeClaim(c *v1alpha1.Cluster, instance string, serverID uint32) (*corev1.PersistentVolumeClaim, error) {
 	size, err := resource.ParseQuantity(c.Spec.Storage.Size)
 	if err != nil {
@@ -31,6 +34,10 @@ func VolumeClaim(c *v1alpha1.Cluster, instance string, serverID uint32) (*corev1
 	}
 	m := instanceMeta(c, instance, instance)
 	annotate(&m, v1alpha1.AnnotationServerID, strconv.FormatUint(uint64(serverID), 10))
+	annotate(&m, v1alpha1.AnnotationClusterUID, string(c.UID))
+	if !goesWithCluster(c) {
+		m.OwnerReferences = nil
+	}
 	return &corev1.PersistentVolumeClaim{
 		TypeMeta:   typeMeta("v1", "PersistentVolumeClaim"),
 		ObjectMeta: m,
@@ -48,4 +55,53 @@ func VolumeClaim(c *v1alpha1.Cluster, instance string, serverID uint32) (*corev1
 func ServerIDOf(claim *corev1.PersistentVolumeClaim) (uint32, bool) {
 	id, err := strconv.ParseUint(claim.Annotations[v1alpha1.AnnotationServerID], 10, 32)
 	return uint32(id), err == nil && id != 0
+}
+
+func goesWithCluster(c *v1alpha1.Cluster) bool {
+	return c.Spec.Storage.WhenDeleted == v1alpha1.DeleteVolume
+}
+
+// Belongs reports whether an object is this very Cluster's: the Cluster controls it, or,
+// of a volume claim, which may outlive the Cluster, nobody does and it names the
+// Cluster's UID.
+func Belongs(c *v1alpha1.Cluster, obj metav1.Object) bool {
+	if claim, is := obj.(*corev1.PersistentVolumeClaim); is && metav1.GetControllerOfNoCopy(claim) == nil {
+		return c.UID != "" && claim.Annotations[v1alpha1.AnnotationClusterUID] == string(c.UID)
+	}
+	return metav1.IsControlledBy(obj, c)
+}
+
+// FormerOwner is the UID of the deleted Cluster of this name to one of whose instances a
+// claim belonged; "" for any other claim.
+func FormerOwner(c *v1alpha1.Cluster, claim *corev1.PersistentVolumeClaim) string {
+	of := claim.Annotations[v1alpha1.AnnotationClusterUID]
+	_, named := Ordinal(c.Name, claim.Name)
+	if !named || claim.Labels[v1alpha1.LabelCluster] != c.Name || of == string(c.UID) || metav1.GetControllerOfNoCopy(claim) != nil {
+		return ""
+	}
+	return of
+}
+
+// IsKept reports whether a claim outlived its instance: no instance uses it.
+func IsKept(obj metav1.Object) bool {
+	_, kept := obj.GetAnnotations()[v1alpha1.AnnotationKept]
+	return kept
+}
+
+// Owned changes the metadata of a claim that belongs to a Cluster to what decides
+// whether the claim is deleted with it, and reports whether that was a change. Claims of
+// an operator that let none outlive its Cluster are given the UID.
+func Owned(c *v1alpha1.Cluster, claim *corev1.PersistentVolumeClaim) bool {
+	goes, owned := goesWithCluster(c), metav1.IsControlledBy(claim, c)
+	if goes == owned && claim.Annotations[v1alpha1.AnnotationClusterUID] == string(c.UID) {
+		return false
+	}
+	annotate(&claim.ObjectMeta, v1alpha1.AnnotationClusterUID, string(c.UID))
+	switch {
+	case goes && !owned:
+		claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Cluster")))
+	case !goes && owned:
+		claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == c.UID })
+	}
+	return true
 }

@@ -30,13 +30,14 @@ func keptStatus(s core.Status) core.Status {
 
 // publish writes the status, if it changed, on the condition that the Cluster is
 // still the one that was observed; then the plan is carried out.
-func (op *operator) publish(c *clusterObject, rv int64, o core.Observation, plan core.Plan) {
+func (op *operator) publish(c *clusterObject, rv int64, o core.Observation, plan core.Plan, v *verdict) {
 	w := op.w
 	status := keptStatus(plan.Status)
 	if w.story.on {
 		w.tellPlan(op, &o, &plan)
 	}
 	if sameStatus(&c.status, &status) {
+		v.accept()
 		op.act(plan)
 		return
 	}
@@ -48,6 +49,7 @@ func (op *operator) publish(c *clusterObject, rv int64, o core.Observation, plan
 			reply(op.conflict)
 			return
 		}
+		v.accept()
 		written, version := w.api.cluster(), w.api.versions[kindCluster][clusterName]
 		reply(func() {
 			if op.dead {
@@ -269,11 +271,7 @@ func (a *apiServer) carryOut(e core.Effect) {
 	case core.DeletePod:
 		a.deletePod(e.Instance, e.UID, false)
 	case core.DeleteInstance:
-		if v := a.volume(e.Instance); v != nil && !v.deleting {
-			v.data.removed = true
-		}
-		a.deleteVolume(e.Instance)
-		a.deletePod(e.Instance, "", false)
+		a.deleteOwned(e.Instance, e.Owned, false)
 	case core.LabelPod:
 		a.updatePod(e.Instance, "", func(p *podObject) { p.role, p.routable = e.Role, e.Routable })
 	case core.ClearDemote:
@@ -281,11 +279,7 @@ func (a *apiServer) carryOut(e core.Effect) {
 	case core.SeizeLease:
 		a.seizeLease(e)
 	case core.ReinitInstance:
-		if v := a.volume(e.Instance); v != nil && !slices.Contains(a.cluster().status.Diverged, e.Instance) {
-			v.data.removed = v.data.removed || !v.deleting
-		}
-		a.deleteVolume(e.Instance)
-		a.deletePod(e.Instance, "", false)
+		a.deleteOwned(e.Instance, e.Owned, slices.Contains(a.cluster().status.Diverged, e.Instance))
 	case core.ClearReinit:
 		a.updateCluster(0, func(c *clusterObject) {
 			c.spec.reinit = slices.DeleteFunc(slices.Clone(c.spec.reinit), func(n string) bool { return n == e.Instance })

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -159,7 +160,12 @@ func (m *manager) cloneFrom(donor string) {
 	}
 	m.abort = func() { over = true }
 	took := 2*time.Second + m.w.jitter(8*time.Second)
-	m.at(took, func() {
+	if m.w.slowClones {
+		took += time.Minute + m.w.jitter(2*time.Minute)
+	}
+	var copied func()
+	m.at(took, func() { source.whenCommitted(m, func() bool { return over }, finish, copied) })
+	copied = func() {
 		ok := source.answers() && s.answers() && m.w.connected(m.machine, source.machine) && m.volume.stage == stageScratch && !m.volume.full
 		if over || !ok {
 			finish("the donor cannot be reached")
@@ -169,7 +175,34 @@ func (m *manager) cloneFrom(donor string) {
 		m.volume.db = copyOf(source.db, m.me)
 		s.end(false)
 		m.at(10*time.Millisecond, func() { finish("") })
-	})
+	}
+}
+
+// clonePatience is how long the server lets a clone wait for a commit of its donor.
+const clonePatience = 5 * time.Minute
+
+// whenCommitted goes on when every commit that waits now has ended: a clone does not end
+// before. After clonePatience it fails.
+func (s *mysqld) whenCommitted(m *manager, over func() bool, fail func(string), then func()) {
+	until, waiting := m.w.now+clonePatience, []*commit(nil)
+	if s != nil {
+		waiting = slices.Clone(s.semi.waiting)
+	}
+	var look func()
+	look = func() {
+		hinders := s.answers() && slices.ContainsFunc(waiting, func(c *commit) bool { return slices.Contains(s.semi.waiting, c) })
+		switch {
+		case over():
+		case !hinders:
+			then()
+		case m.w.now >= until:
+			m.w.cover.count("manager", "a clone waited in vain for a commit of its donor")
+			fail("Innodb Clone Restart failed, existing clone aborted")
+		default:
+			m.at(500*time.Millisecond, look)
+		}
+	}
+	look()
 }
 
 // verifyClone: scratch data that has become a donor's.

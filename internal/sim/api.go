@@ -30,6 +30,7 @@ type (
 	clusterSpec struct {
 		instances  int
 		durability core.Durability
+		lease      bool
 		// template stands for all that is in a Pod besides.
 		template int
 		// override and reinit are a human's annotations.
@@ -92,7 +93,7 @@ func newAPIServer(w *world) *apiServer {
 	for k := range kinds {
 		a.objects[k], a.versions[k] = map[string]any{}, map[string]int64{}
 	}
-	a.put(kindCluster, clusterName, &clusterObject{generation: 1, spec: clusterSpec{instances: w.conf.instances, durability: w.conf.durability}})
+	a.put(kindCluster, clusterName, &clusterObject{generation: 1, spec: clusterSpec{instances: w.conf.instances, durability: w.conf.durability, lease: w.conf.lease}})
 	a.put(kindRoute, "rw", &routeObject{})
 	return a
 }
@@ -216,6 +217,9 @@ func (a *apiServer) schedule(v *volumeObject) string {
 	if v.data.node != "" && !a.w.conf.network {
 		return v.data.node
 	}
+	if a.w.noRoom && v.data.node == "" {
+		return ""
+	}
 	var fit []string
 	for _, n := range a.w.nodes {
 		if o := a.node(n.name); o != nil && !o.draining && !o.outOfService && !a.hasPod(n.name) {
@@ -267,6 +271,24 @@ func (a *apiServer) deletePod(name, uid string, force bool) {
 func (a *apiServer) deleteVolume(name string) {
 	a.updateVolume(name, func(v *volumeObject) { v.deleting = true })
 	a.finishVolume(name)
+}
+
+// deleteOwned asks for the end of the volume and the Pod that were meant, if they are still
+// the instance's; data that has diverged is not missed.
+func (a *apiServer) deleteOwned(name string, meant core.Owned, diverged bool) {
+	if v := a.volume(name); meant.VolumeUID != "" && v != nil {
+		if v.uid != meant.VolumeUID && !a.w.mut.DeleteByName {
+			return
+		}
+		v.data.removed = v.data.removed || !v.deleting && !diverged
+		a.deleteVolume(name)
+	}
+	if a.w.mut.DeleteByName {
+		meant.PodUID = ""
+	} else if meant.PodUID == "" {
+		return
+	}
+	a.deletePod(name, meant.PodUID, false)
 }
 
 func (a *apiServer) finishVolume(name string) {

@@ -71,12 +71,12 @@ func (c Coverage) Add(other Coverage) {
 
 // must is what runs have to reach: whatever a decision can be about.
 var must = map[string][]string{
-	"diagnosis": names(core.DiagnosisNone, core.PrimaryHealthy, core.PrimaryPromoting, core.PrimaryDemoted, core.MysqldDown, core.PrimaryHung,
+	"diagnosis": names(core.DiagnosisNone, core.PrimaryHealthy, core.PrimaryPromoting, core.PrimaryClosed, core.PrimaryDemoted, core.MysqldDown, core.PrimaryHung,
 		core.PrimaryFenced, core.PrimaryFailed, core.PrimaryIsolated, core.PrimaryTerminating, core.PodGone, core.PrimaryDataLost,
 		core.PrimaryLostTransactions, core.PrimaryUnreachable, core.PrimaryUnreachableButReplicasStream, core.PrimaryUnreachableReplicasLost),
 	"proof": names(core.ProofBootstrap, core.ProofManagerFenced, core.ProofPodTerminated, core.ProofQuorumCut, core.ProofLeaseExpired, core.ProofAcceptedLoss),
 	"step": {"Switchover CatchUp", "Switchover Demote", "Switchover Promote", "Switchover Return",
-		"Failover Delay", "Failover Prove", "Failover Elect", "Failover Promote"},
+		"GiveData Demote", "GiveData Copy", "GiveData Promote", "Failover Delay", "Failover Prove", "Failover Elect", "Failover Promote"},
 	"standing": standingNames(),
 }
 

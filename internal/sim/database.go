@@ -16,8 +16,10 @@ type txn struct {
 	// acked: a client has read success. strict: and was promised, at that moment,
 	// that it survives a minority. holders are who had it then.
 	acked, strict bool
-	holders       []*database
-	members       int
+	// recovered: a start has committed it, of which nobody had read success.
+	recovered bool
+	holders   []*database
+	members   int
 }
 
 // database is what lies in a data directory. It is also a server's identity: a
@@ -85,6 +87,7 @@ func (d *database) commit(t *txn) {
 // logs that are not durable are dropped. A new file is begun.
 func (d *database) recover(durableRelay bool) {
 	for len(d.prepared) > 0 {
+		d.prepared[0].recovered = true
 		d.commit(d.prepared[0])
 	}
 	d.lastFile = d.end()

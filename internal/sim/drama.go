@@ -71,9 +71,19 @@ var dramas = [][]scene{
 	{{kind: "node reaches only the API server", primary: true}, {within: 8 * time.Second, kind: "a Pod is deleted by force", primary: true}},
 }
 
+// losses: a member has lost its data when the primary fails.
+var losses = [][]scene{
+	{{kind: "one replica receives late"}, {within: 2 * time.Second, kind: "a Pod and its volume are deleted"}, {within: 3 * time.Second, kind: "node is cut off", primary: true}},
+	{{kind: "a Pod and its volume are deleted"}, {within: 5 * time.Second, kind: "node cannot reach the control plane", primary: true}},
+}
+
 func drama(r *rand.Rand, at *time.Duration) []Fault {
+	return act(r, dramas[r.IntN(len(dramas))], at)
+}
+
+func act(r *rand.Rand, scenes []scene, at *time.Duration) []Fault {
 	var out []Fault
-	for _, s := range dramas[r.IntN(len(dramas))] {
+	for _, s := range scenes {
 		*at += s.after
 		if s.within > 0 {
 			*at += time.Duration(r.Int64N(int64(s.within)))

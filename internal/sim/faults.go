@@ -75,6 +75,7 @@ func init() {
 		{"a wall clock jumps", 3, (*world).jumpClock},
 		{"a switchover is asked for", 9, (*world).wishSwitchover},
 		{"spec.instances is changed", 4, (*world).scale},
+		{growsInVain, 0, (*world).growInVain},
 		{"a Pod is deleted", 7, (*world).deletePod},
 		{"a Pod is deleted by force", 6, (*world).deletePodByForce},
 		{"a Pod and its volume are deleted", 4, (*world).loseVolume},
@@ -110,7 +111,24 @@ func chooseFaults(seed uint64) []Fault {
 		}
 		at += gap(r)
 	}
-	return out
+	return withRare(seed, append(out, chooseMembers(seed, out[0].At)...))
+}
+
+const growsInVain = "spec.instances grows in vain"
+
+// chooseMembers: in some runs the cluster grows all the while, or a member loses its data
+// just before the primary fails. It is drawn by itself, so that what else happens in a run
+// does not depend on it.
+func chooseMembers(seed uint64, begin time.Duration) []Fault {
+	r := rand.New(rand.NewPCG(seed, 4))
+	begin = max(0, begin-time.Duration(r.Int64N(int64(20*time.Second))))
+	switch r.IntN(8) {
+	case 0:
+		return []Fault{{At: begin, Kind: growsInVain, Dice: roll(r)}}
+	case 1:
+		return act(r, losses[r.IntN(len(losses))], &begin)
+	}
+	return nil
 }
 
 func roll(r *rand.Rand) [4]uint32 {
@@ -141,6 +159,7 @@ func (w *world) happen(f Fault) {
 		if k.name == f.Kind {
 			w.tell("FAULT: %s", f.Kind)
 			w.cover.count("fault", f.Kind)
+			w.truth.meddled = w.truth.meddled || !isPlain(f.Kind)
 			k.do(w, &dice{left: f.Dice[:]})
 		}
 	}
@@ -432,12 +451,12 @@ func (w *world) editTemplate(*dice) { w.editSpec(func(s *clusterSpec) { s.templa
 func (w *world) mayLose(in string) bool {
 	s := &w.api.cluster().status
 	left := 0
-	for _, name := range s.InstanceNames {
+	for _, name := range s.Members {
 		if v := w.api.volume(name); name != in && v != nil && !v.deleting && v.data.stage == stagePopulated && !slices.Contains(s.Diverged, name) {
 			left++
 		}
 	}
-	n := len(s.InstanceNames)
+	n := len(s.Members)
 	if w.truth.mode != core.DurabilityQuorum {
 		return left > 0 && w.truth.losses == 0
 	}

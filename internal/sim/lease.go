@@ -115,7 +115,7 @@ func (m *manager) lookAtLease() {
 	case m.lease.epoch != 0 && !f.Mysqld.MayWrite && (!f.Permitted() || !up && (m.terminating != 0 || m.wasFenced)):
 		m.lease.busy = true
 		m.releaseLease(func() { m.lease.busy = false })
-	case !m.w.conf.lease || m.writable == 0:
+	case m.view == nil || !m.view.Lease || m.writable == 0:
 	case m.lease.epoch >= m.writable && m.w.now-m.lease.renewed >= core.LeaseRenewal && (up && m.w.now-m.answered <= 2*time.Second || m.w.mut.HungRenews):
 		m.renewLease(m.lease.epoch)
 	}

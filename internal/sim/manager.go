@@ -59,6 +59,7 @@ type manager struct {
 	trouble    *trouble
 	primary    *agent.Position
 	successor  *agent.Position
+	word       *agent.Word
 	asking     bool
 	askFailed  string
 	askAgain   time.Duration
@@ -72,6 +73,8 @@ type manager struct {
 	terminating   time.Duration // 0 when not asked to
 	stopRequested *mysqld
 
+	// orders that were carried out, the last ones.
+	orders   []pastOrder
 	lease    leaseState
 	worker   worker
 	streams  []*statusStream
@@ -130,6 +133,14 @@ func (m *manager) lockVolume() {
 	m.seen = max(m.seen, v.memory.fencedBelow, v.memory.frozenBelow)
 	m.withheld, m.withheldAt = v.memory.frozenBelow, m.w.now
 	m.update()
+	if m.data == core.DataEmpty && m.w.rare.IntN(20) == 0 { // it hears of its Cluster late
+		m.at(time.Second+time.Duration(m.w.rare.Int64N(int64(15*time.Second))), m.hear)
+		return
+	}
+	m.hear()
+}
+
+func (m *manager) hear() {
 	m.cluster = newWatch(m.w, kindCluster, m.machine, 0, func(string) { m.setCluster() })
 }
 
@@ -143,13 +154,19 @@ func (m *manager) setCluster() {
 		return
 	}
 	s := &c.status
+	before := m.view
 	m.view = &agent.Cluster{
 		Generation: c.generation, Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch, CurrentPrimary: s.CurrentPrimary,
-		Diverged: s.Diverged, Fenced: s.Fenced, Names: s.InstanceNames, Instances: max(c.spec.instances, len(s.InstanceNames)), Durability: c.spec.durability.Mode,
-		Lease: m.w.conf.lease, MaxStart: time.Hour, MaxStop: m.w.conf.maxStop, Promotion: s.Promotion,
+		Diverged: s.Diverged, Fenced: s.Fenced, Names: s.InstanceNames, Members: s.Members, Instances: max(c.spec.instances, len(s.InstanceNames)), Durability: c.spec.durability.Mode,
+		Lease: c.spec.lease, MaxStart: time.Hour, MaxStop: m.w.conf.maxStop, Promotion: s.Promotion,
 	}
-	if op := s.Operation; op != nil && op.Kind == core.OperationSwitchover {
-		m.view.SwitchoverFrom = op.From
+	if op := s.Operation; op != nil && op.Kind == core.OperationGiveData {
+		m.view.GivesData = op.From
+	}
+	m.view.SwitchoverFrom, m.view.FailoverFrom = s.Operation.Leaving()
+	m.view.PrimarySince = m.moment(m.w.now)
+	if m.view.TellsSamePrimary(before) {
+		m.view.PrimarySince = before.PrimarySince
 	}
 	m.seen = max(m.seen, s.Epoch)
 	if !m.volume.memory.adopted {
@@ -180,6 +197,7 @@ func (m *manager) facts() *agent.Facts {
 		r := m.volume.memory
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.fencedBelow, r.wasPrimaryEpoch, r.acks, r.acksEpoch
 		f.TailEpoch, f.TailBase, f.Successor, f.FrozenBelow = r.tailEpoch, r.tailBase, m.successor, r.frozenBelow
+		f.Word = m.word
 	}
 	if f.Server != nil && f.Server.Replication != nil {
 		f.Replicating = f.Server.Replication.SourceHost
@@ -279,7 +297,7 @@ func (m *manager) probe() {
 	ready := f.Server != nil && f.Data == core.DataPopulated && m.decision.Errant.IsEmpty()
 	if ready && f.WritableEpoch == 0 {
 		r := f.Server.Replication
-		if r != nil && r.SQLRunning && r.IORunning {
+		if r != nil && r.SQLRunning && r.IORunning || f.GivesData() && r == nil {
 			m.healthy = m.w.now
 		}
 		broken := r != nil && r.SQLError != "" && !r.SQLRunning
@@ -294,7 +312,7 @@ func (m *manager) exited(s *mysqld, crashed bool) {
 		return
 	}
 	m.ended = crashed && m.stopRequested != s
-	m.downSince = m.w.now
+	m.downSince, m.restart = m.w.now, 0
 	m.writable, m.mayWrite, m.server, m.sessions = 0, false, nil, 0
 	m.writableN++
 	if m.ended && m.w.now-m.started < time.Minute {

@@ -18,6 +18,7 @@ type mutation struct {
 	// In what the shells promise.
 	ForgetFenced         bool // the promise is not kept over a restart
 	PromiseBeforeItHolds bool // it is told while mysqld still accepts writes
+	PromiseBeforeFinal   bool // it is told with a position that was read before it held
 	PromiseOnly          bool // the promise is written, and writes go on
 	PromiseWithoutLock   bool // for a volume that another manager uses
 	PromiseUnadopted     bool // for an empty volume of which it is not known yet whose it is
@@ -37,5 +38,7 @@ type mutation struct {
 	SeizeAnyVersion      bool // the lease is taken though it was renewed
 	NumbersAgain         bool // a server whose tail was cut keeps its UUID
 	HungRenews           bool // the lease is renewed though mysqld does not answer
+	AcksUnconfirmed      bool // commits wait for fewer acknowledgements on the word of a late order
+	DeleteByName         bool // an instance is deleted whatever was made under its name since
 	ClocksDrift          bool // monotonic clocks do not run equally fast, by far
 }

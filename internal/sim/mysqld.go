@@ -44,7 +44,7 @@ type mysqld struct {
 func startMysqld(m *manager, durable bool) *mysqld {
 	s := &mysqld{w: m.w, db: m.volume.db, volume: m.volume, manager: m, machine: m.machine, superReadOnly: true, durable: durable}
 	s.io = &receiver{s: s}
-	s.semi.give = m.view != nil && m.view.Durability != core.DurabilityAsync
+	s.semi.give = m.view != nil && m.view.Acknowledges(m.me)
 	took := 300*time.Millisecond + s.w.jitter(time.Second)
 	if s.w.oneIn(20) {
 		took += s.w.jitter(30 * time.Second)

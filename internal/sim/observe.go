@@ -15,8 +15,8 @@ func (op *operator) observe(c *clusterObject) core.Observation {
 	route := watched[routeObject](op.routes, "rw")
 	o := core.Observation{Memory: op.memory, Cluster: core.Cluster{
 		Name: clusterName, Generation: c.generation, Failed: op.failed, Wanted: c.spec.instances, Durability: c.spec.durability,
-		FailoverDelay: op.w.conf.delay, SwitchoverLimit: op.w.conf.switchover, Status: c.status,
-		PrimaryLease: op.w.conf.lease, Policy: op.w.conf.policy, Override: c.spec.override, Reinit: c.spec.reinit,
+		FailoverDelay: op.w.conf.delay, SwitchoverLimit: op.w.conf.switchover, SwitchoverPause: op.w.conf.pause, Status: c.status,
+		PrimaryLease: c.spec.lease, Policy: op.w.conf.policy, Override: c.spec.override, Reinit: c.spec.reinit,
 	}}
 	o.Cluster.Lease = op.lease(watched[leaseObject](op.leases, "primary"), op.leases.versions["primary"], read)
 	if route != nil {
@@ -49,7 +49,7 @@ func (op *operator) instance(c *clusterObject, name string, read time.Time) core
 	in.Pod = core.Known(podFacts(pod, c), read, read)
 	var vol core.Volume
 	if v := watched[volumeObject](op.volumes, name); v != nil {
-		vol = core.Volume{Exists: true, Deleting: v.deleting, Bound: v.bound}
+		vol = core.Volume{Exists: true, UID: v.uid, Deleting: v.deleting, Bound: v.bound}
 	}
 	in.Volume = core.Known(vol, read, read)
 	if node := nodeToWatch(c, name, pod); node != "" {

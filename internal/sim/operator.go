@@ -196,14 +196,12 @@ func (op *operator) pass() {
 	o := op.observe(c)
 	plan, seen := op.plan(o)
 	if !grantsByKubernetesWord(o, plan) {
-		op.w.decided(seen, &plan)
-		op.publish(c, rv, o, plan)
+		op.publish(c, rv, o, plan, op.w.decided(seen, &plan))
 		return
 	}
 	op.confirm(c, o, func(o core.Observation) { // what was decided by the caches alone does not count
 		plan, seen := op.plan(o)
-		op.w.decided(seen, &plan)
-		op.publish(c, rv, o, plan)
+		op.publish(c, rv, o, plan, op.w.decided(seen, &plan))
 	})
 }
 
@@ -285,10 +283,10 @@ func (op *operator) plan(o core.Observation) (plan core.Plan, seen *core.Observa
 	return plan, seen
 }
 
-// decided: this is what will be carried out.
-func (w *world) decided(o *core.Observation, plan *core.Plan) {
+// decided: this is what is carried out once its status is written.
+func (w *world) decided(o *core.Observation, plan *core.Plan) *verdict {
 	w.cover.plan(o, plan)
-	w.truth.checkPlan(o, plan)
+	return w.truth.judge(o, plan)
 }
 
 // plan asks the real core, through the seams of a mutation, and returns what the core

@@ -5,7 +5,15 @@ import (
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
+
+// pastOrder was given at a moment.
+type pastOrder struct {
+	at   time.Duration
+	verb control.Verb
+	control.Order
+}
 
 // order carries out a command of the operator's; done is called when it is.
 func (m *manager) order(verb control.Verb, o control.Order, done func(err string)) {
@@ -18,6 +26,7 @@ func (m *manager) order(verb control.Verb, o control.Order, done func(err string
 		m.tell("is ordered to %s at epoch %d %s%d", verb, o.Epoch, o.Donor, o.Acks)
 	}
 	m.w.cover.count("order", string(verb))
+	m.orders = append(m.orders[max(0, len(m.orders)-20):], pastOrder{m.w.now, verb, o})
 	if m.volume.stalled && verb != control.VerbRestartInPlace {
 		return // what is promised or remembered has to be written first: nobody answers
 	}
@@ -39,11 +48,44 @@ func (m *manager) order(verb control.Verb, o control.Order, done func(err string
 				over()
 				return
 			}
-			m.requireAcks(o.Epoch, o.Acks, func(err string) { done(err); over() })
+			m.confirmAcks(o, func(err string) {
+				if err != "" {
+					done(err)
+					over()
+					return
+				}
+				m.requireAcks(o.Epoch, o.Acks, func(err string) { done(err); over() })
+			})
 		})
 	default:
 		m.w.fail("model", "the model does not know the order %s", verb)
 	}
+}
+
+// confirmAcks reads the Cluster from the API server before commits wait for fewer.
+func (m *manager) confirmAcks(o control.Order, then func(err string)) {
+	if !m.facts().LowersAcks(o.Epoch, o.Acks) || m.w.mut.AcksUnconfirmed {
+		then("")
+		return
+	}
+	m.w.call(m.machine, apiMachine, 5*time.Second, func(reply func(func())) {
+		p := m.w.api.cluster().status.Promotion
+		reply(func() {
+			if m.dead {
+				return
+			}
+			if no := agent.MayAwait(p, o.Epoch, o.Acks); no != nil {
+				m.w.cover.count("order", no.Reason)
+				then(no.Reason)
+				return
+			}
+			then("")
+		})
+	}, func() {
+		if !m.dead {
+			then("the API server does not answer")
+		}
+	})
 }
 
 // admit refuses what is out of date, and whatever needs the volume while another

@@ -36,7 +36,7 @@ func (m *manager) report() core.Report {
 		r.Withheld = &core.Withheld{Below: m.withheld, Seconds: m.secondsFrom(m.withheldAt, m.w.now)}
 	}
 	if m.view != nil {
-		r.ClusterSize = m.view.Instances
+		r.ClusterSize, r.Leased = m.view.Size(), m.view.Lease
 	}
 	switch {
 	case running && m.accepted && m.misses < 3:
@@ -47,7 +47,7 @@ func (m *manager) report() core.Report {
 	if running && !m.accepted && r.State == core.Running {
 		r.State, r.Reason, r.Message = core.Recovering, "", ""
 	}
-	if !running && m.ended && r.State == core.Stopped {
+	if !running && m.ended && r.State == core.Stopped && r.Reason == "" {
 		r.Reason = "MysqldCrashed"
 	}
 	if t := m.trouble; t != nil {
@@ -78,8 +78,8 @@ func sameButPositions(a, b *core.Report) bool {
 		a.VolumeLocked == b.VolumeLocked && a.SeenEpoch == b.SeenEpoch && a.WritableEpoch == b.WritableEpoch &&
 		a.FencedBelow == b.FencedBelow && a.FrozenBelow == b.FrozenBelow && a.ClientSessions == b.ClientSessions &&
 		a.Terminating == b.Terminating && a.Version == b.Version && a.Restarts == b.Restarts &&
-		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) && a.Errant.Equal(b.Errant) && a.ErrantEpoch == b.ErrantEpoch && a.NeedsReclone == b.NeedsReclone && a.Lagging == b.Lagging &&
-		withheldBelow(a) == withheldBelow(b) && a.ClusterSize == b.ClusterSize
+		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) && a.Errant.Equal(b.Errant) && a.Maintenance.Equal(b.Maintenance) && a.ErrantEpoch == b.ErrantEpoch && a.NeedsReclone == b.NeedsReclone && a.Lagging == b.Lagging &&
+		withheldBelow(a) == withheldBelow(b) && a.ClusterSize == b.ClusterSize && a.Leased == b.Leased
 }
 
 func withheldBelow(r *core.Report) int64 {
@@ -99,7 +99,7 @@ func sameServer(a, b *core.Server) bool {
 	}
 	x, y := a.SemiSync, b.SemiSync
 	x.WaitSessions, y.WaitSessions = 0, 0
-	return a.UUID == b.UUID && a.SuperReadOnly == b.SuperReadOnly && a.DataRemoved == b.DataRemoved && x == y && sameReplication(a.Replication, b.Replication) &&
+	return a.UUID == b.UUID && a.SuperReadOnly == b.SuperReadOnly && a.Offline == b.Offline && a.DataRemoved == b.DataRemoved && x == y && sameReplication(a.Replication, b.Replication) &&
 		(a.Executed.Equal(b.Executed) || a.Foreign().Equal(b.Foreign()))
 }
 
@@ -109,7 +109,7 @@ func sameReplication(a, b *core.Replication) bool {
 	}
 	return a.SourceHost == b.SourceHost && a.SourceUUID == b.SourceUUID && a.IORunning == b.IORunning && a.Silent == b.Silent &&
 		a.IOConnecting == b.IOConnecting && a.SQLRunning == b.SQLRunning && a.IOError == b.IOError &&
-		a.IOErrno == b.IOErrno && a.SQLError == b.SQLError
+		a.IOErrno == b.IOErrno && a.Refused == b.Refused && a.SQLError == b.SQLError && a.DelaySeconds == b.DelaySeconds
 }
 
 // sameStatus: two statuses read alike.
@@ -118,9 +118,10 @@ func sameStatus(a, b *core.Status) bool {
 		a.CurrentPrimary == b.CurrentPrimary && a.CurrentPrimaryAt.Equal(b.CurrentPrimaryAt) &&
 		a.TargetPrimary == b.TargetPrimary && a.TargetPrimaryAt.Equal(b.TargetPrimaryAt) && a.Epoch == b.Epoch &&
 		samePromotion(a.Promotion, b.Promotion) && sameOperation(a.Operation, b.Operation) &&
-		a.FailingSince.Equal(b.FailingSince) && a.LastFailover.Equal(b.LastFailover) && a.EstablishedAt.Equal(b.EstablishedAt) &&
-		slices.Equal(a.InstanceNames, b.InstanceNames) && a.LatestOrdinal == b.LatestOrdinal &&
+		a.FailingSince.Equal(b.FailingSince) && a.LastFailover.Equal(b.LastFailover) && a.EstablishedAt.Equal(b.EstablishedAt) && a.AdoptedFrom == b.AdoptedFrom &&
+		slices.Equal(a.InstanceNames, b.InstanceNames) && slices.Equal(a.Members, b.Members) && a.LatestOrdinal == b.LatestOrdinal &&
 		slices.Equal(a.Diverged, b.Diverged) && slices.Equal(a.Broken, b.Broken) && slices.Equal(a.Fenced, b.Fenced) && a.Ready == b.Ready &&
+		(a.Return == nil) == (b.Return == nil) && (a.Return == nil || a.Return.Target == b.Return.Target && a.Return.At.Equal(b.Return.At)) &&
 		a.Durable == b.Durable && a.DurableMessage == b.DurableMessage
 }
 
@@ -131,7 +132,7 @@ func samePromotion(a, b *core.Promotion) bool {
 	return a.Epoch == b.Epoch && a.Instance == b.Instance && a.Proof == b.Proof && a.Evidence == b.Evidence && a.From == b.From &&
 		a.RequiredGTID.Equal(b.RequiredGTID) && a.RequiredAcks == b.RequiredAcks && a.GrantedAt.Equal(b.GrantedAt) &&
 		a.PodUID == b.PodUID && a.Node == b.Node && a.WritableSince.Equal(b.WritableSince) &&
-		a.LosslessSince == b.LosslessSince && a.Size == b.Size && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Ended, b.Ended) && a.FencedBelow == b.FencedBelow
+		a.LosslessSince == b.LosslessSince && a.Size == b.Size && a.Leased == b.Leased && a.Isolations == b.Isolations && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Ended, b.Ended) && a.FencedBelow == b.FencedBelow
 }
 
 func sameOperation(a, b *core.Operation) bool {
@@ -139,5 +140,5 @@ func sameOperation(a, b *core.Operation) bool {
 		return a == b
 	}
 	return a.Kind == b.Kind && a.Step == b.Step && a.From == b.From && a.To == b.To && a.Reason == b.Reason &&
-		a.StartedAt.Equal(b.StartedAt) && a.Deadline.Equal(b.Deadline) && slices.Equal(a.Witnesses, b.Witnesses)
+		a.StartedAt.Equal(b.StartedAt) && a.Deadline.Equal(b.Deadline) && a.PausedAt.Equal(b.PausedAt) && slices.Equal(a.Witnesses, b.Witnesses)
 }

@@ -11,6 +11,8 @@ import (
 const (
 	demoteLimit    = 2 * time.Second
 	demotePatience = 100 * time.Millisecond
+	// finalRead is what it takes to ask for the final position.
+	finalRead = 8 * time.Millisecond
 )
 
 // stopWrites returns when mysqld accepts no write any more and nobody can read
@@ -85,18 +87,34 @@ func (d *demotion) closeFormer() {
 	d.finish()
 }
 
+// finish reads what the server holds in the end, which takes statements and their time,
+// and tells the promise after that.
 func (d *demotion) finish() {
 	m := d.m
 	d.over = true
-	m.demoted()
-	m.server, m.serverAt = d.s.report(), m.w.now
-	if d.s.semi.enabled && len(d.s.semi.waiting) == 0 {
-		d.s.semi.timeout = 0
+	took := finalRead
+	if m.w.mut.PromiseBeforeFinal {
+		m.demoted()
+		m.update()
+		took += m.w.jitter(time.Second) // on a busy machine
 	}
-	m.tell("accepts no writes")
-	m.update()
-	m.wakeLease()
-	d.done("")
+	m.at(took, func() {
+		if d.s.dead {
+			d.done("")
+			return
+		}
+		if !m.w.mut.PromiseBeforeFinal {
+			m.demoted()
+		}
+		m.server, m.serverAt = d.s.report(), m.w.now
+		if d.s.semi.enabled && len(d.s.semi.waiting) == 0 {
+			d.s.semi.timeout = 0
+		}
+		m.tell("accepts no writes")
+		m.update()
+		m.wakeLease()
+		d.done("")
+	})
 }
 
 func (m *manager) demoted() {
@@ -325,6 +343,36 @@ func (m *manager) askSuccessor(a agent.AskSuccessor) {
 			return
 		}
 		m.successor = &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: m.moment(m.w.now), Executed: r.Server.Executed, Purged: r.Server.Purged}
+	})
+}
+
+// askWord reads the Cluster from the API server itself, and takes it for its view as soon
+// as the watch has come so far.
+func (m *manager) askWord() {
+	if m.asking {
+		return
+	}
+	m.asking = true
+	sent := m.w.now
+	m.w.call(m.machine, apiMachine, 3*time.Second, func(reply func(func())) {
+		s := m.w.api.cluster().status
+		upTo := len(m.w.api.logs[kindCluster])
+		reply(func() {
+			if m.dead {
+				return
+			}
+			m.asking, m.askFailed = false, ""
+			m.word = &agent.Word{At: m.moment(sent), Epoch: s.Epoch}
+			if s.Promotion != nil {
+				m.word.Instance = s.Promotion.Instance
+			}
+			m.cluster.apply(upTo)
+			m.update()
+		})
+	}, func() {
+		if !m.dead {
+			m.askedInVain("timeout")
+		}
 	})
 }
 

@@ -55,6 +55,8 @@ func play(seed uint64, faults []Fault, mut *mutation, cover Coverage, tell bool)
 	if w.recover() && seed%4 == 0 {
 		w.stand(seed)
 		w.recover()
+	} else if seed%4 == 2 && w.failure == nil && w.isHealthy() {
+		w.starve(seed)
 	}
 	r := Result{Seed: seed, Faults: faults, Simulated: w.now, Acked: w.truth.all, Story: w.story.lines}
 	if v, ok := w.failure.(*Violation); ok {
@@ -116,8 +118,9 @@ func (w *world) situation() string {
 
 // beQuiet: a steady state is silent, and stays healthy.
 func (w *world) beQuiet() {
-	// A preferred primary takes over when the present one has been stable for long enough.
-	w.runUntil(w.now + 20*time.Second + w.conf.policy.StabilityWindow)
+	// A preferred primary takes over when the present one has been stable for long enough, and
+	// a minute after it was given up as a target.
+	w.runUntil(w.now + 20*time.Second + time.Minute + w.conf.policy.StabilityWindow)
 	if w.failure != nil {
 		return
 	}

@@ -111,7 +111,18 @@ func (w *world) stand(seed uint64) {
 	if w.failure != nil || !w.isHealthy() || w.api.cluster().status.Promotion.Epoch != p.Epoch {
 		return
 	}
-	w.tell("STANDING FAULT: %s", f.name)
+	grows := ""
+	if n := w.api.cluster().spec.instances; n < most && r.IntN(3) == 0 {
+		grows = ", while it grows"
+		w.hinderGrowth(r.IntN(2) == 0)
+		w.scaleTo(min(n+1+r.IntN(2), most))
+		w.runUntil(w.now + 10*time.Second + w.jitter(30*time.Second))
+		if w.failure != nil || w.api.cluster().status.Diagnosis != core.PrimaryHealthy || w.api.cluster().status.Promotion.Epoch != p.Epoch {
+			return
+		}
+		w.cover.count("truth", "a standing fault while the cluster grows")
+	}
+	w.tell("STANDING FAULT: %s%s", f.name, grows)
 	w.beforeNetworkChange()
 	f.begin(w, n, s)
 	w.listen()
@@ -125,14 +136,14 @@ func (w *world) stand(seed uint64) {
 // canStand: by what is promised, the cluster must get over it.
 func (w *world) canStand(f standing, p *core.Promotion) bool {
 	c := w.api.cluster()
-	left, isQuorum := len(c.status.InstanceNames)-1, c.spec.durability.Mode == core.DurabilityQuorum
+	left, isQuorum := len(c.status.Members)-1, c.spec.durability.Mode == core.DurabilityQuorum
 	switch {
 	case left < 2 || f.stays && len(w.conf.policy.Preferred) > 0:
 		return false
 	case isQuorum:
 		return p.LosslessSince > 0 && p.RequiredAcks > 0 && left-1 >= c.spec.durability.Wished(left+1)
 	}
-	return w.conf.lease || !f.silent && !f.stays
+	return c.spec.lease && p.Leased || !f.silent && !f.stays
 }
 
 // isReplaced: somebody else acknowledges writes within the bound.

@@ -27,18 +27,23 @@ type truth struct {
 	dbs      []*volume // every volume that ever held data
 	cutTails map[*database]map[int]*txn
 
-	mode        core.DurabilityMode
-	edited      bool // durability was changed, and is not known to hold yet
-	lied        bool // a disk has lost what it said was written: nothing is promised any more
+	mode   core.DurabilityMode
+	edited bool // durability was changed, and is not known to hold yet
+	lied   bool // a disk has lost what it said was written: nothing is promised any more
+	// meddled: more happened than crashes and partitions, or less than quorum was asked for.
+	meddled     bool
+	lossless    bool
+	diverged    []string
 	durable     bool
 	established bool
-	losses      int // volumes lost since the cluster was healthy last
+	counted     map[string]bool // who was a member
+	losses      int             // volumes lost since the cluster was healthy last
 	lastAck     time.Duration
 	falseAlarm  time.Duration // when the primary was last said to have lost what it has
 }
 
 func newTruth(w *world) *truth {
-	return &truth{w: w, ackers: map[int64]string{}, cutBelow: map[string]int64{}, mode: w.conf.durability.Mode, cutTails: map[*database]map[int]*txn{}}
+	return &truth{w: w, ackers: map[int64]string{}, cutBelow: map[string]int64{}, counted: map[string]bool{}, mode: w.conf.durability.Mode, cutTails: map[*database]map[int]*txn{}}
 }
 
 // saying is a server's word that a commit is done, on its way to the client.
@@ -111,7 +116,7 @@ func (tr *truth) heard(said *saying) {
 	if !said.promised || tr.edited || tr.lied || tr.mode != core.DurabilityQuorum {
 		return
 	}
-	said.t.strict, said.t.holders, said.t.members = said.strict, said.holders, max(1, len(w.api.cluster().status.InstanceNames))
+	said.t.strict, said.t.holders, said.t.members = said.strict, said.holders, max(1, len(w.api.cluster().status.Members))
 	tr.must = tr.must.Union(said.t.set)
 	tr.acked = append(tr.acked, said.t)
 	if h := tr.holder; h != nil && !h.dead && h.epoch == tr.highest && h.manager.me != said.instance {
@@ -161,6 +166,9 @@ func (tr *truth) checkAlone(s *mysqld) {
 // it may not know.
 func (tr *truth) ackGiven(s *mysqld, replica *database) {
 	w := tr.w
+	if !tr.counted[replica.instance] {
+		w.fail("I2", "%s acknowledges, and was never counted", replica.instance)
+	}
 	switch {
 	case !w.healing || w.now-w.healedAt < 20*time.Second || !slices.Contains(w.api.cluster().status.Diverged, replica.instance):
 	case s.db.logged.Contains(replica.executed):
@@ -204,6 +212,7 @@ func (tr *truth) checkMust(s *mysqld) {
 
 // clusterChanged follows what is promised.
 func (tr *truth) clusterChanged(c *clusterObject) {
+	tr.checkReturned(c)
 	tr.durable = c.status.Durable == core.DurableYes
 	if mode := c.spec.durability.Mode; mode != tr.mode {
 		tr.mode, tr.edited = mode, true
@@ -213,6 +222,9 @@ func (tr *truth) clusterChanged(c *clusterObject) {
 		tr.edited = false
 	}
 	tr.established = tr.established || !c.status.EstablishedAt.IsZero()
+	for _, name := range c.status.Members {
+		tr.counted[name] = true
+	}
 	if c.status.Phase == core.PhaseHealthy {
 		tr.losses = 0
 	}

@@ -31,12 +31,47 @@ func (w *world) wishSwitchover(d *dice) {
 func (w *world) scale(d *dice) {
 	n := w.api.cluster().spec.instances
 	to := n + 1
-	if n > 1 && d.upTo(2) == 0 || n >= 5 {
+	if n > 1 && d.upTo(2) == 0 || n >= most {
 		to = n - 1
 	}
-	w.tell("spec.instances is %d", to)
-	w.editSpec(func(s *clusterSpec) { s.instances = to })
+	if d.upTo(2) == 0 { // by two
+		to = max(1, min(to+to-n, most))
+	}
+	w.scaleTo(to)
 }
+
+// most instances that a user wishes for.
+const most = 5
+
+func (w *world) scaleTo(n int) {
+	w.tell("spec.instances is %d", n)
+	w.editSpec(func(s *clusterSpec) { s.instances = n })
+}
+
+// growInVain: there is no room for the instances that are wished for, or to copy data
+// takes long; after a while there is, or the wish is taken back.
+func (w *world) growInVain(d *dice) {
+	before := w.api.cluster().spec.instances
+	if before >= most {
+		return
+	}
+	w.hinderGrowth(d.upTo(2) == 0)
+	w.scaleTo(min(before+2, most))
+	takesBack := d.upTo(2) == 0
+	w.later(d.between(10*time.Second, 150*time.Second), func() {
+		if takesBack {
+			w.scaleTo(before)
+		}
+		w.letGrow()
+	})
+}
+
+func (w *world) hinderGrowth(noRoom bool) {
+	w.noRoom, w.slowClones = noRoom, !noRoom
+	w.tell("new instances find no room: %t; to copy data takes minutes: %t", noRoom, !noRoom)
+}
+
+func (w *world) letGrow() { w.noRoom, w.slowClones = false, false }
 
 func (w *world) deletePod(d *dice) {
 	in := w.pickInstance(d)
@@ -112,6 +147,7 @@ func (w *world) heal() {
 	w.healing = true
 	w.heals++
 	w.tell("the faults end")
+	w.letGrow()
 	for a := range w.machines {
 		for b := range w.machines {
 			w.mend(a, b)
@@ -279,7 +315,7 @@ func (u *user) reclone(name string) {
 func (w *world) isHealthy() bool {
 	c := w.api.cluster()
 	s := &c.status
-	if s.Phase != core.PhaseHealthy || s.Promotion == nil || len(w.api.objects[kindPod]) != c.spec.instances {
+	if s.Phase != core.PhaseHealthy || s.Promotion == nil || len(s.Members) != c.spec.instances || len(w.api.objects[kindPod]) != c.spec.instances {
 		return false
 	}
 	for _, name := range sortedKeys(w.api.objects[kindPod]) {

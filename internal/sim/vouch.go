@@ -54,7 +54,7 @@ func (m *manager) keepVouched() {
 	var tick func()
 	tick = func() {
 		f := m.facts()
-		if f.Cluster == nil || !f.Cluster.Lease || !f.Permitted() {
+		if !f.NeedsVouches() {
 			m.vouches.asking = false
 			return
 		}

@@ -107,7 +107,7 @@ func (v *watch) notify() {
 		}
 		upTo := len(w.api.logs[v.kind])
 		if w.oneIn(8) {
-			upTo = v.next + 1
+			upTo = min(upTo, v.next+1)
 		}
 		if w.oneIn(30) && v.next > 0 { // again
 			v.next--

@@ -243,6 +243,9 @@ func (m *manager) do(a agent.Action, done func(err string)) {
 	case agent.DropAcks:
 		m.worker.interrupt = nil
 		m.statement(5*time.Second, func(s *mysqld) { s.requireAcks(0, 0) }, done)
+	case agent.AskWord:
+		m.askWord()
+		done("")
 	case agent.AskSuccessor:
 		m.askSuccessor(a)
 		done("")
@@ -264,6 +267,8 @@ func (m *manager) doReplication(a agent.Action, done func(err string)) {
 		m.statement(10*time.Second, func(s *mysqld) { s.io.start(); s.changed() }, done)
 	case agent.StartApplying:
 		m.statement(statementLimit, func(s *mysqld) { s.startApplying() }, done)
+	case agent.AcceptClients:
+		done("")
 	case agent.GiveAcks:
 		m.statement(statementLimit, func(s *mysqld) { s.semi.give = a.On; s.io.stop(); s.changed() }, done)
 	case agent.WaitApplied:

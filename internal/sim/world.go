@@ -13,6 +13,7 @@ type world struct {
 	queue
 	now  time.Duration
 	rnd  *rand.Rand
+	rare *rand.Rand // of what was added later: it does not move the rest
 	conf scenario
 	mut  *mutation
 
@@ -34,6 +35,9 @@ type world struct {
 	heals    int // how often all faults have ended
 	healedAt time.Duration
 	bursts   []burst
+	// noRoom: no node has any for a Pod whose volume is new; slowClones: to copy data
+	// takes minutes.
+	noRoom, slowClones bool
 }
 
 // scenario is what a seed sets the stage with.
@@ -42,6 +46,7 @@ type scenario struct {
 	durability core.Durability
 	delay      time.Duration // failoverDelay
 	switchover time.Duration // maxSwitchoverDelay
+	pause      time.Duration // maxSwitchoverPause
 	maxStop    time.Duration
 	ackTimeout time.Duration
 	lease      bool
@@ -56,8 +61,9 @@ const clusterName = "c"
 const mostDrift = 450
 
 func newWorld(seed uint64, mut *mutation, cover Coverage, story *story) *world {
-	w := &world{rnd: rand.New(rand.NewPCG(seed, 1)), mut: mut, cover: cover, story: story}
+	w := &world{rnd: rand.New(rand.NewPCG(seed, 1)), rare: rand.New(rand.NewPCG(seed, 5)), mut: mut, cover: cover, story: story}
 	w.conf = w.chooseScenario()
+	w.conf.pause = []time.Duration{0, 2 * time.Second, 5 * time.Second, 5 * time.Second}[rand.New(rand.NewPCG(seed, 17)).IntN(4)]
 	w.addMachine("api")
 	w.addMachine("operator-host-1")
 	w.addMachine("operator-host-2")

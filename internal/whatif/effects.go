@@ -21,6 +21,8 @@ func (m *model) carryOut(e core.Effect) bool {
 		return m.order(e.Instance, e.Epoch, m.freeze)
 	case core.SetAcks:
 		return m.order(e.Instance, e.Epoch, func(t *manager, _ int64) { m.setAcks(t, e.Acks) })
+	case core.AdoptTransactions:
+		return false // what others did on their own is no part of the question
 	case core.RestartInPlace:
 		return m.order(e.Instance, e.Epoch, func(t *manager, _ int64) { run(t.restart) })
 	case core.SeizeLease:

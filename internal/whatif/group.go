@@ -41,6 +41,8 @@ type groupModel struct {
 	suspect map[string]bool
 	primary string
 	views   int
+	// anew: the group was made anew, and who was suspected before is so no more.
+	anew bool
 }
 
 func playGroup(o core.Observation, lose []string, how How) (Answer, error) {
@@ -128,10 +130,10 @@ func (m *groupModel) silence(name string) {
 		return
 	}
 	m.at(suspicion, fmt.Sprintf("the group hears nothing from %s for %s", name, suspicion), func() {
-		m.suspect[name] = true
+		m.suspect[name] = !m.anew
 		m.show()
 	})
-	m.when(suspicion+m.expel+step, "the group goes on without "+name+" after spec.replication.groupReplication.memberExpelTimeoutSeconds", m.hasMajority, func() { m.leave(name) })
+	m.when(suspicion+m.expel+step, "the group goes on without "+name+" after spec.replication.groupReplication.memberExpelTimeoutSeconds", func() bool { return !m.anew && m.hasMajority() }, func() { m.leave(name) })
 }
 
 // hasMajority: more than half of the view reach each other.
@@ -296,6 +298,9 @@ func (m *groupModel) play(a *Answer) {
 
 // carryOut is what the group does about an order; the rest is as without a group.
 func (m *groupModel) carryOut(e core.Effect) bool {
+	if r, is := e.(core.RebootGroup); is {
+		return m.reboot(r)
+	}
 	ask, is := e.(core.SetGroupPrimary)
 	if !is {
 		return m.model.carryOut(e)
@@ -311,6 +316,17 @@ func (m *groupModel) carryOut(e core.Effect) bool {
 	return true
 }
 
+// reboot: after an outage of all the operator has one make the group anew, if it may.
+func (m *groupModel) reboot(e core.RebootGroup) bool {
+	op, t := m.o.Cluster.Status.Operation, m.managers[e.Instance]
+	if op == nil || op.Reason != core.ReasonTotalOutage || t.dead || t.report.Server == nil {
+		return false
+	}
+	m.anew, m.view, m.suspect, m.primary = true, []string{e.Instance}, map[string]bool{}, e.Instance
+	m.show()
+	return true
+}
+
 func (m *groupModel) mirrored(a *Answer, s core.Status) {
 	m.changed, m.settled = m.o.Now, len(m.waits)
 	a.Outcome, a.Promoted, a.Epoch = Promoted, s.CurrentPrimary, s.Epoch
@@ -318,6 +334,9 @@ func (m *groupModel) mirrored(a *Answer, s core.Status) {
 		a.ToApply = server.Holds().Subtract(server.Executed).Count()
 	}
 	a.Losses = &Losses{Nothing: true, Because: "the group acknowledges a write when a majority of it has received it, and a majority goes on"}
+	if m.anew {
+		a.Losses.Because = "all instances are known, and the one that makes the group anew holds all that any of them holds"
+	}
 }
 
 // stays: the primary goes on, or nobody does until a human decides.

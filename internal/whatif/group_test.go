@@ -131,6 +131,24 @@ func TestATotalOutageNeedsEverybodyAndTheMostAdvanced(t *testing.T) {
 	}
 }
 
+func TestATotalOutageIsOverByItselfWhereTheUserWishesIt(t *testing.T) {
+	o := members(3)
+	o.Cluster.Group.RecoverOutage = true
+	says(o, "db-2", func(r *core.Report) { r.Server.Executed = gtid.MustParse(uuid + ":1-1001") })
+	a := play(t, o, MysqldDown, "db-1", "db-2", "db-3")
+	if a.Outcome != Promoted || a.Promoted != "db-2" || !a.Group.Quorum || a.Group.Recovery != nil || !strings.Contains(a.Losses.Because, "all instances are known") {
+		t.Errorf("%+v %+v", a, a.Group)
+	}
+	o = members(3)
+	o.Cluster.Group.RecoverOutage = true
+	if a := play(t, o, MysqldDown, "db-1", "db-2", "db-3"); a.Outcome != Continues || a.onlineNow() != "db-1 db-2 db-3" {
+		t.Errorf("%+v %+v", a, a.Group)
+	}
+	if a := play(t, o, NodeLost, "db-1", "db-2", "db-3"); a.Outcome != Blocked || a.Diagnosis != core.GroupUnknown {
+		t.Errorf("%+v %+v", a, a.Group)
+	}
+}
+
 func TestASingleMemberThatEndsIsATotalOutage(t *testing.T) {
 	for _, how := range []How{MysqldDown, PodDeleted} {
 		a := play(t, members(1), how, "db-1")

@@ -23,7 +23,7 @@ func cluster(n int, mode core.DurabilityMode) *core.Observation {
 	acks := o.Cluster.Durability.Wished(n)
 	s := &o.Cluster.Status
 	*s = core.Status{Phase: core.PhaseHealthy, Diagnosis: core.PrimaryHealthy, CurrentPrimary: "db-1", TargetPrimary: "db-1", Epoch: 4, EstablishedAt: long,
-		Promotion: &core.Promotion{Epoch: 4, Instance: "db-1", Proof: core.ProofManagerFenced, GrantedAt: long, WritableSince: long, PodUID: "uid-db-1", Node: "n1", RequiredAcks: acks, Size: n}}
+		Promotion: &core.Promotion{Epoch: 4, Instance: "db-1", Proof: core.ProofManagerFenced, GrantedAt: long, WritableSince: long, PodUID: "uid-db-1", Node: "n1", RequiredAcks: acks, Size: n, Leased: true}}
 	if mode == core.DurabilityQuorum && acks > 0 {
 		s.Promotion.LosslessSince = 2
 	}

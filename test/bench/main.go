@@ -28,7 +28,7 @@ type options struct {
 	runs             int
 	budget           time.Duration
 	table, keep      bool
-	trace            bool
+	trace, check     bool
 }
 
 func main() {
@@ -39,6 +39,7 @@ func main() {
 	flag.DurationVar(&o.budget, "for", 0, "begin no run after that long; the next call goes on where this one ends")
 	flag.BoolVar(&o.table, "table", false, "only write the table in "+pageFile+" anew from "+jsonFile)
 	flag.BoolVar(&o.keep, "keep", false, "leave the local Kubernetes behind")
+	flag.BoolVar(&o.check, "check", false, "leave "+jsonFile+" as it is, and fail when a budget is missed or a row that must not be lost is")
 	flag.BoolVar(&o.trace, "trace", false, "print the steps of each run, and what the clients saw")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -53,6 +54,14 @@ func main() {
 const name = "bench"
 
 func bench(ctx context.Context, o options) error {
+	if o.check {
+		b := &book{}
+		if err := onBed(ctx, o, b); err != nil {
+			return err
+		}
+		fmt.Print(render(b))
+		return b.judge()
+	}
 	b, err := openBook(jsonFile)
 	if err != nil {
 		return err
@@ -60,6 +69,11 @@ func bench(ctx context.Context, o options) error {
 	if o.table {
 		return writeTable(pageFile, b)
 	}
+	return errors.Join(onBed(ctx, o, b), b.save(), writeTable(pageFile, b))
+}
+
+// onBed measures on a local Kubernetes of its own.
+func onBed(ctx context.Context, o options, b *book) error {
 	if err := testbed.Claim(name); err != nil {
 		return err
 	}
@@ -79,8 +93,7 @@ func bench(ctx context.Context, o options) error {
 		return err
 	}
 	s := &stage{bed: bed, trace: o.trace}
-	err = s.all(ctx, o, b, func() bool { return o.budget > 0 && time.Since(begun) > o.budget })
-	return errors.Join(err, b.save(), writeTable(pageFile, b))
+	return s.all(ctx, o, b, func() bool { return o.budget > 0 && time.Since(begun) > o.budget })
 }
 
 // chosen: the list is empty or holds it.

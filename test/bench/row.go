@@ -38,6 +38,9 @@ type row struct {
 	Samples []sample `json:"samples"`
 }
 
+// isLossless: not one acknowledged row may be missing after the fault.
+func (r *row) isLossless() bool { return r.Durability == "quorum" || r.Durability == "group" }
+
 type spread struct {
 	Median float64 `json:"median"`
 	Max    float64 `json:"max"`

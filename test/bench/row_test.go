@@ -104,3 +104,23 @@ func TestTheTimelineGivesEachStepItsShare(t *testing.T) {
 		}
 	}
 }
+
+func TestTheJudgeNamesWhatIsMissedAndWhatIsLost(t *testing.T) {
+	b := &book{}
+	b.row("quorum", "killed").add(sample{Gap: 0.5, Healthy: 4}, 0, time.Now())
+	b.row("async", "killed").add(sample{Gap: 0.5, Healthy: 4, Lost: 3}, 0, time.Now())
+	if err := b.judge(); err != nil {
+		t.Errorf("nothing is missed, and without quorum rows may be lost: %v", err)
+	}
+	b.row("quorum", "switchover").add(sample{Gap: 0.7, Healthy: 1}, 0, time.Now())
+	b.row("group", "killed").add(sample{Gap: 5, Lost: 1}, 0, time.Now())
+	err := b.judge()
+	if err == nil || strings.Count(err.Error(), "\n") != 1 {
+		t.Fatalf("two complaints are wanted: %v", err)
+	}
+	for _, want := range []string{"switchover under quorum: median 0.70 s", "under group: 1 acknowledged rows are lost, and the former primary diverged in 1 of 1 runs"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+}

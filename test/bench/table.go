@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -62,6 +63,21 @@ func (b budget) isMet(r *row) bool {
 	return (b.median == 0 || r.Median <= b.median) && (b.max == 0 || r.Max <= b.max)
 }
 
+// judge names every budget that is missed, and every row that was lost where none may be.
+func (b *book) judge() error {
+	var all []error
+	for _, r := range b.Rows {
+		where := faults[orderOf(r.Fault)].title + " under " + r.Durability
+		if wish := budgetOf(r.Fault, r.Durability); !wish.isMet(r) {
+			all = append(all, fmt.Errorf("%s: median %.2f s, max %.2f s of %d runs; wanted: %s", where, r.Median, r.Max, r.Runs, wish))
+		}
+		if r.isLossless() && r.Lost+r.Diverged > 0 {
+			all = append(all, fmt.Errorf("%s: %d acknowledged rows are lost, and the former primary diverged in %d of %d runs", where, r.Lost, r.Diverged, r.Runs))
+		}
+	}
+	return errors.Join(all...)
+}
+
 // writeTable replaces the made part of the page.
 func writeTable(file string, b *book) error {
 	text, err := os.ReadFile(file)
@@ -94,7 +110,7 @@ func render(b *book) string {
 			r.Min, r.Median, r.Max, wish, met, r.Interruptions, r.Acknowledged, r.Lost, healthy, r.Diverged, r.Load)
 	}
 	for _, r := range b.Rows {
-		if r.Durability == "quorum" || r.Durability == "group" {
+		if r.isLossless() {
 			t.WriteString(timeline(r))
 		}
 	}

@@ -13,12 +13,13 @@ import (
 func TestDefaults(t *testing.T) {
 	for name, r := range map[string]struct{ spec, want string }{
 		"minimal": {"{}", `
-storage: {size: 1Gi}
+storage: {size: 1Gi, whenScaled: Retain, whenDeleted: Retain}
 instances: 1
 mysql: {binlogFormat: ROW}
 replication: {mode: async}
 failoverDelay: 0
 maxSwitchoverDelay: 3600
+maxSwitchoverPause: 5
 maxStartDelay: 3600
 maxStopDelay: 1800
 enablePrimaryLease: true
@@ -28,12 +29,13 @@ logLevel: info
 affinity: {enablePodAntiAffinity: true, podAntiAffinityType: preferred, topologyKey: kubernetes.io/hostname}
 `},
 		"nested objects that are given, but empty": {"{mysql: {semiSync: {}}, replication: {}, affinity: {}}", `
-storage: {size: 1Gi}
+storage: {size: 1Gi, whenScaled: Retain, whenDeleted: Retain}
 instances: 1
 mysql: {binlogFormat: ROW, semiSync: {enabled: false, dataDurability: preferred}}
 replication: {mode: async}
 failoverDelay: 0
 maxSwitchoverDelay: 3600
+maxSwitchoverPause: 5
 maxStartDelay: 3600
 maxStopDelay: 1800
 enablePrimaryLease: true
@@ -43,14 +45,15 @@ logLevel: info
 affinity: {enablePodAntiAffinity: true, podAntiAffinityType: preferred, topologyKey: kubernetes.io/hostname}
 `},
 		"a group": {"replication: {mode: groupReplication, groupReplication: {}}", `
-storage: {size: 1Gi}
+storage: {size: 1Gi, whenScaled: Retain, whenDeleted: Retain}
 instances: 1
 mysql: {binlogFormat: ROW}
 replication:
   mode: groupReplication
-  groupReplication: {consistency: BEFORE_ON_PRIMARY_FAILOVER, exitStateAction: READ_ONLY, autoRejoinTries: 3, memberExpelTimeoutSeconds: 0, unreachableMajorityTimeoutSeconds: 0}
+  groupReplication: {consistency: BEFORE_ON_PRIMARY_FAILOVER, exitStateAction: READ_ONLY, autoRejoinTries: 3, memberExpelTimeoutSeconds: 0, unreachableMajorityTimeoutSeconds: 0, recoverTotalOutage: Manual}
 failoverDelay: 0
 maxSwitchoverDelay: 3600
+maxSwitchoverPause: 5
 maxStartDelay: 3600
 maxStopDelay: 1800
 enablePrimaryLease: true

@@ -27,7 +27,7 @@ func TestRulesForANewGroup(t *testing.T) {
 		"an even number of instances":        {"{instances: 4, replication: {mode: groupReplication}}", ""},
 		"one instance":                       {"{instances: 1, replication: {mode: groupReplication}}", ""},
 		"no instance":                        {"{instances: 0, replication: {mode: groupReplication}}", "should be greater than or equal to 1"},
-		"everything":                         {"{instances: 3, replication: {mode: groupReplication, groupReplication: {consistency: AFTER, exitStateAction: ABORT_SERVER, autoRejoinTries: 0, groupName: " + groupA + ", memberExpelTimeoutSeconds: 5, unreachableMajorityTimeoutSeconds: 60}}}", ""},
+		"everything":                         {"{instances: 3, replication: {mode: groupReplication, groupReplication: {consistency: AFTER, exitStateAction: ABORT_SERVER, autoRejoinTries: 0, groupName: " + groupA + ", memberExpelTimeoutSeconds: 5, unreachableMajorityTimeoutSeconds: 60, recoverTotalOutage: Automatic}}}", ""},
 		"groupReplication without the mode":  {"replication: {groupReplication: {consistency: EVENTUAL}}", "spec.replication.groupReplication needs spec.replication.mode: groupReplication"},
 		"groupReplication in the other mode": {"replication: {mode: async, groupReplication: {}}", "spec.replication.groupReplication needs spec.replication.mode: groupReplication"},
 		"with semi-sync":                     {"{instances: 3, replication: {mode: groupReplication}, mysql: {semiSync: {enabled: true}}}", "spec.mysql.semiSync cannot be enabled with spec.replication.mode groupReplication"},
@@ -41,6 +41,7 @@ func TestRulesForANewGroup(t *testing.T) {
 		"unknown consistency":                {"replication: {mode: groupReplication, groupReplication: {consistency: STRONG}}", "spec.replication.groupReplication.consistency"},
 		"unknown exit":                       {"replication: {mode: groupReplication, groupReplication: {exitStateAction: EXPLODE}}", "spec.replication.groupReplication.exitStateAction"},
 		"fewer tries than none":              {"replication: {mode: groupReplication, groupReplication: {autoRejoinTries: -1}}", "spec.replication.groupReplication.autoRejoinTries"},
+		"a word that nobody knows":           {"replication: {mode: groupReplication, groupReplication: {recoverTotalOutage: Always}}", "spec.replication.groupReplication.recoverTotalOutage"},
 		"a name that is no UUID":             {"replication: {mode: groupReplication, groupReplication: {groupName: shop}}", "spec.replication.groupReplication.groupName"},
 		"a parameter of the group":           {"{replication: {mode: groupReplication}, mysql: {parameters: {group_replication_bootstrap_group: 'ON'}}}", "group_replication_bootstrap_group is not yours to set"},
 		"multi-primary by a parameter":       {"{replication: {mode: groupReplication}, mysql: {parameters: {loose-group_replication_single_primary_mode: 'OFF'}}}", "loose-group_replication_single_primary_mode is not yours to set"},
@@ -48,6 +49,24 @@ func TestRulesForANewGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := cluster(t, "new-group", r.spec)
 			judge(t, c.Create(context.Background(), u, client.DryRunAll, client.FieldValidation("Strict")), r.refused)
+		})
+	}
+}
+
+// TestSeveralPrimariesAreRefusedForEveryClient: dropped in silence, the wish would become a
+// group in which all members but one refuse writes.
+func TestSeveralPrimariesAreRefusedForEveryClient(t *testing.T) {
+	c := api(t)
+	for fields, refused := range map[string]string{
+		"multiPrimary: true":                  "spec.replication.groupReplication.multiPrimary is not supported: a group has one primary",
+		"singlePrimaryMode: false":            "spec.replication.groupReplication.singlePrimaryMode cannot be false",
+		"enforceUpdateEverywhereChecks: true": "spec.replication.groupReplication.enforceUpdateEverywhereChecks is not supported",
+		"multiPrimary: [a]":                   "must be of type boolean",
+		"multiPrimary: false, singlePrimaryMode: true, enforceUpdateEverywhereChecks: false": "",
+	} {
+		t.Run(fields, func(t *testing.T) {
+			u := cluster(t, "lax-group", "{instances: 3, replication: {mode: groupReplication, groupReplication: {"+fields+"}}}")
+			judge(t, c.Create(context.Background(), u, client.DryRunAll, client.FieldValidation("Ignore")), refused)
 		})
 	}
 }

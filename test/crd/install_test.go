@@ -59,7 +59,9 @@ func TestAnInstanceMayDoWhatItNeedsAndNoMore(t *testing.T) {
 		apply(t, api(t), u, resources.FieldManager)
 	}
 	c := as(t, made.Namespace, "least-1")
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: resources.Names(made.Name).Lease(), Namespace: made.Namespace}}
+	me := "least-1"
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: resources.Names(made.Name).Lease(), Namespace: made.Namespace},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &me}}
 	other := lease.DeepCopy()
 	other.Name = "other"
 	u := cluster(t, made.Name, "{}")
@@ -85,7 +87,7 @@ func TestAnInstanceMayDoWhatItNeedsAndNoMore(t *testing.T) {
 		{"change the spec", func() error { return c.Patch(ctx, u, merge(`{"spec":{"instances":2}}`)) }, false},
 		{"create the Lease", func() error { return c.Create(ctx, lease) }, true},
 		{"renew the Lease", func() error { return c.Update(ctx, lease) }, true},
-		{"create another Lease", func() error { return c.Create(ctx, other) }, true},
+		{"create another Lease", func() error { return c.Create(ctx, other) }, false},
 		{"renew another Lease", func() error { return c.Update(ctx, other) }, false},
 		{"delete the Lease", func() error { return c.Delete(ctx, lease) }, true},
 		{"read a Secret", func() error {
@@ -165,7 +167,7 @@ func objects(t *testing.T, c *v1alpha1.Cluster) []runtime.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := resources.AppSecret(c, nil, nil, rand.Reader)
+	secret, err := resources.AppSecret(c, nil, nil, nil, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ func prepare() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"policy-parameters.yaml", "policy-instance-status.yaml", "policy-promotion.yaml", "policy-instance-pod.yaml", "policy-group.yaml"} {
+	for _, name := range []string{"policy-parameters.yaml", "policy-instance-status.yaml", "policy-promotion.yaml", "policy-instance-pod.yaml", "policy-pod-labels.yaml", "policy-lease.yaml", "policy-group.yaml", "policy-security.yaml", "policy-deletion.yaml"} {
 		if err := install(c, filepath.Join(chart, "templates", name)); err != nil {
 			return err
 		}
@@ -84,6 +85,9 @@ func install(c client.Client, path string) error {
 	return nil
 }
 
+// unconditional: what a value of the chart may turn off is tested as it is by default.
+var unconditional = regexp.MustCompile(`(?m)^\{\{.*\}\}\n`)
+
 // read decodes the documents of a file.
 func read(path string) ([]*unstructured.Unstructured, error) {
 	text, err := os.ReadFile(path)
@@ -91,7 +95,7 @@ func read(path string) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	var out []*unstructured.Unstructured
-	for _, doc := range strings.Split("\n"+string(text), "\n---\n") {
+	for _, doc := range strings.Split("\n"+unconditional.ReplaceAllString(string(text), ""), "\n---\n") {
 		obj := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(doc), &obj.Object); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -177,13 +181,18 @@ func instanceClient(instance string) (client.Client, error) {
 
 // editor is a client of a user who may edit Clusters and no more.
 func editor(t *testing.T) client.Client {
+	return granted(t, "editor", "mysql.cnmsql.co", "clusters", "clusters/status")
+}
+
+// granted is a client of a user who may do everything to some resources, and no more.
+func granted(t *testing.T, user, group string, what ...string) client.Client {
 	t.Helper()
 	c, ctx := api(t), context.Background()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "editor"}, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{"mysql.cnmsql.co"}, Resources: []string{"clusters", "clusters/status"}, Verbs: []string{"*"}}}}
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "editor"},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "editor"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "editor"}}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{group}, Resources: what, Verbs: []string{"*"}}}}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}}
 	for _, obj := range []client.Object{role, binding} {
 		if err := c.Create(ctx, obj); err != nil {
 			t.Fatal(err)
@@ -191,7 +200,7 @@ func editor(t *testing.T) client.Client {
 		t.Cleanup(func() { _ = c.Delete(ctx, obj) })
 	}
 	conf := rest.CopyConfig(server)
-	conf.Impersonate = rest.ImpersonationConfig{UserName: "editor", Groups: []string{"system:authenticated"}}
+	conf.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
 	out, err := client.New(conf, client.Options{})
 	if err != nil {
 		t.Fatal(err)

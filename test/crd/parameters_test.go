@@ -13,7 +13,7 @@ import (
 
 func TestParametersThatAreTheUsersAreAccepted(t *testing.T) {
 	c := api(t)
-	spec := `{mysql: {parameters: {max_connections: "500", innodb-buffer-pool-size: 1G, Sort_Buffer_Size: 1M, validate_password.policy: LOW, skip-external-locking: ""}}}`
+	spec := `{mysql: {parameters: {max_connections: "500", innodb-buffer-pool-size: 1G, Sort_Buffer_Size: 1M, validate_password.policy: LOW, skip-external-locking: "", innodb_flush_method: O_DIRECT, log_bin_trust_function_creators: "ON"}}}`
 	judge(t, c.Create(context.Background(), cluster(t, "good", spec), client.DryRunAll), "")
 }
 
@@ -37,6 +37,8 @@ func TestOwnedParametersAreKnownInEverySpelling(t *testing.T) {
 		"{disable_loose_gtid_mode: ''}":  "disable_loose_gtid_mode is not yours to set",
 		"{maximum-port: '1'}":            "maximum-port is not yours to set",
 		"{port: '1', datadir: /x}":       "; remove them",
+		"{Innodb-Flush_method: NoSync}":  "Innodb-Flush_method must be one of fsync, o_dsync, o_direct, o_direct_no_fsync (an acknowledged write must survive a crash)",
+		"{innodb_flush_method: '3'}":     "innodb_flush_method must be one of",
 		`{"a b": x}`:                     `not the name of a parameter: "a b"`,
 		`{"a\ngtid_mode": x}`:            "not the name of a parameter",
 		`{"": x}`:                        "not the name of a parameter",

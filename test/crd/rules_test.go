@@ -64,6 +64,10 @@ func TestRulesForANewCluster(t *testing.T) {
 		"ranges without load balancer":  {"managed: {services: {template: {spec: {type: NodePort, loadBalancerSourceRanges: [10.0.0.0/8]}}}}", "loadBalancerSourceRanges needs type LoadBalancer"},
 		"health check without policy":   {"managed: {services: {template: {spec: {type: LoadBalancer, healthCheckNodePort: 30000}}}}", "healthCheckNodePort needs type LoadBalancer and externalTrafficPolicy Local"},
 		"selector of the user's":        {"managed: {services: {template: {spec: {selector: {a: b}}}}}", `unknown field "spec.managed.services.template.spec.selector"`},
+		"volumes that go":               {"storage: {size: 1Gi, whenScaled: Delete, whenDeleted: Delete}", ""},
+		"volumes that do neither":       {"storage: {size: 1Gi, whenDeleted: Archive}", `supported values: "Retain", "Delete"`},
+		"inherited annotation":          {"inheritedMetadata: {annotations: {example.com/team: a}}", ""},
+		"the operator's annotation":     {"inheritedMetadata: {annotations: {mysql.cnmsql.co/kept: now}}", "mysql.cnmsql.co/ or cnmsql.cnmsql.co/ are the operator's"},
 		"failover before now":           {"failoverDelay: -1", "spec.failoverDelay"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,17 +80,70 @@ func TestRulesForANewCluster(t *testing.T) {
 func TestAFieldThatDoesNotExistIsRefusedByAStrictClient(t *testing.T) {
 	c := api(t)
 	for spec, field := range map[string]string{
-		"externalClusters: []": "spec.externalClusters",
-		// What a group cannot be here has no field.
-		"replication: {mode: groupReplication, groupReplication: {multiPrimary: true}}":                                              "spec.replication.groupReplication.multiPrimary",
-		"replication: {mode: groupReplication, groupReplication: {singlePrimaryMode: false}}":                                        "spec.replication.groupReplication.singlePrimaryMode",
-		"replication: {mode: groupReplication, groupReplication: {enforceUpdateEverywhereChecks: true}}":                             "spec.replication.groupReplication.enforceUpdateEverywhereChecks",
-		"{replication: {mode: groupReplication}, replica: {enabled: true, source: other}}":                                           "spec.replica",
 		"{replication: {mode: groupReplication, groupReplication: {groupName: 11111111-1111-1111-1111-111111111111, seeds: [a:1]}}}": "spec.replication.groupReplication.seeds",
 	} {
 		t.Run(field, func(t *testing.T) {
 			u := cluster(t, "strict", spec)
 			judge(t, c.Create(context.Background(), u, client.DryRunAll, client.FieldValidation("Strict")), `unknown field "`+field+`"`)
+		})
+	}
+}
+
+// TestWhatIsNotSupportedYetIsRefusedForEveryClient: one that does not ask for strict
+// validation must not have it dropped in silence.
+func TestWhatIsNotSupportedYetIsRefusedForEveryClient(t *testing.T) {
+	c := api(t)
+	for spec, refused := range map[string]string{
+		"bootstrap: {}": "spec.bootstrap.initdb is needed",
+		"bootstrap: {recovery: {backup: {name: monday}}}":                        "nothing would be restored",
+		"backup: {retentionPolicy: 7d, objectStore: {bucket: b}}":                "spec.backup is not supported yet",
+		"replica: {enabled: true, source: other}":                                "would be a second primary",
+		"externalClusters: [{name: other}]":                                      "spec.externalClusters is not supported yet",
+		"certificates: {serverCASecret: mine}":                                   "spec.certificates is not supported yet",
+		"binlogStorage: {size: 1Gi}":                                             "spec.binlogStorage is not supported yet",
+		"imageCatalogRef: {kind: ImageCatalog, name: c, series: '9.7'}":          "name the image in spec.imageName",
+		"rootPasswordSecret: {name: mine}":                                       "spec.rootPasswordSecret is not supported yet",
+		"envFrom: [{secretRef: {name: mine}}]":                                   "name the variables in spec.env",
+		"monitoring: {enablePodMonitor: true}":                                   "port 9187",
+		"nodeMaintenanceWindow: {inProgress: true}":                              "spec.nodeMaintenanceWindow is not supported yet",
+		"serviceAccountTemplate: {metadata: {labels: {a: b}}}":                   "spec.inheritedMetadata",
+		"upgrade: {backupBeforeUpgrade: true}":                                   "spec.upgrade is not supported yet",
+		"managed: {roles: [{name: reader}]}":                                     "accounts would be missing",
+		"mysql: {additionalConfigFiles: {a.cnf: '[mysqld]'}}":                    "spec.mysql.parameters",
+		"replication: {heartbeat: {enabled: true}}":                              "spec.replication.heartbeat is not supported",
+		"storage: {size: 1Gi, pvcTemplate: {}}":                                  "name size and storageClass",
+		"storage: {size: 1Gi, resizeInUseVolumes: false}":                        "cannot be false",
+		"enableSwitchoverOnDrain: false":                                         "always hands over",
+		"flavor: mariadb":                                                        "spec.flavor",
+		"primaryUpdateMethod: restart":                                           "spec.primaryUpdateMethod",
+		"{flavor: mysql, enableSwitchoverOnDrain: true, schedulerName: mine}":    "",
+		"{primaryUpdateStrategy: unsupervised, primaryUpdateMethod: switchover}": "",
+		"storage: {size: 1Gi, resizeInUseVolumes: true}":                         "",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			judge(t, c.Create(context.Background(), cluster(t, "lax", spec), client.DryRunAll, client.FieldValidation("Ignore")), refused)
+		})
+	}
+}
+
+func TestASecurityContextThatGivesTheNodeAwayIsRefused(t *testing.T) {
+	c := api(t)
+	for spec, refused := range map[string]string{
+		"securityContext: {privileged: true}":                                 "spec.securityContext.privileged is refused",
+		"securityContext: {allowPrivilegeEscalation: true}":                   "allowPrivilegeEscalation",
+		"securityContext: {runAsUser: 0}":                                     "spec.securityContext.runAsUser: 0",
+		"podSecurityContext: {runAsUser: 0}":                                  "spec.podSecurityContext.runAsUser: 0",
+		"podSecurityContext: {runAsNonRoot: false}":                           "spec.podSecurityContext.runAsNonRoot",
+		"securityContext: {capabilities: {add: [SYS_NICE, SYS_ADMIN]}}":       "capabilities.add",
+		"securityContext: {seccompProfile: {type: Unconfined}}":               "seccompProfile",
+		"securityContext: {procMount: Unmasked}":                              "procMount",
+		"securityContext: {windowsOptions: {hostProcess: true}}":              "hostProcess",
+		"securityContext: {capabilities: {add: [SYS_NICE]}}":                  "",
+		"{podSecurityContext: {runAsUser: 1001, fsGroup: 1001}}":              "",
+		"securityContext: {privileged: false, readOnlyRootFilesystem: false}": "",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			judge(t, c.Create(context.Background(), cluster(t, "secure", spec), client.DryRunAll), refused)
 		})
 	}
 }

@@ -48,6 +48,11 @@ func TestAnEditorMayAskForASwitchoverAndNotDecideIt(t *testing.T) {
 		"an epoch":           {`{"status":{"primaryEpoch":9}}`, "status.primaryEpoch is written by the operator only"},
 		"a primary":          {`{"status":{"currentPrimary":"db-3"}}`, "status.currentPrimary is written by the operator only"},
 		"no promotion more":  {`{"status":{"promotion":null}}`, "status.promotion is written by the operator only"},
+		"a fence":            {`{"status":{"fencedInstances":["db-1"]}}`, "status.fencedInstances is written by the operator only"},
+		"an old failure":     {`{"status":{"primaryFailingSince":"2020-01-01T00:00:00.000000Z"}}`, "status.primaryFailingSince is written by the operator only"},
+		"no failover lately": {`{"status":{"lastFailoverTimestamp":"2020-01-01T00:00:00.000000Z"}}`, "status.lastFailoverTimestamp is written by the operator only"},
+		"a number":           {`{"status":{"latestGeneratedNode":7}}`, "status.latestGeneratedNode is written by the operator only"},
+		"a broken replica":   {`{"status":{"replicationBrokenInstances":["db-2"]}}`, "status.replicationBrokenInstances is written by the operator only"},
 		"a clean conscience": {`{"status":{"divergedInstances":["db-1"]}}`, "status.divergedInstances is written by the operator only"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,23 +36,15 @@ func TestNoFalseAcknowledgement(t *testing.T) {
 	w.apply(bothMustAcknowledge)
 	w.healthy(3 * time.Minute)
 	w.sql("CREATE TABLE app.waits (id INT AUTO_INCREMENT PRIMARY KEY, step VARCHAR(64) NOT NULL)")
-	for _, step := range []struct {
-		name string
-		do   func(*world)
-	}{
-		{"NotStopped", (*world).waitingIsReleased},
-		{"Switchover", (*world).waitingDuringSwitchover},
-		{"PodDeleted", (*world).waitingWhenPodDeleted},
-		{"MaxStopDelayRunsOut", (*world).waitingUntilMaxStopDelay},
-		{"Fenced", (*world).waitingWhenFenced},
-		{"FencesItself", (*world).waitingWhenCutOff},
-		{"RollingRestart", (*world).rollingRestart},
-	} {
-		t.Run(step.name, func(t *testing.T) {
-			w.in(t).durable(2 * time.Minute) // whatever the step before has left
-			step.do(w.in(t))
-		})
-	}
+	w.playEach(func(w *world) { w.durable(2 * time.Minute) }, []step{
+		{"NotStopped", (*world).waitingIsReleased, always},
+		{"Switchover", (*world).waitingDuringSwitchover, always},
+		{"PodDeleted", (*world).waitingWhenPodDeleted, always},
+		{"MaxStopDelayRunsOut", (*world).waitingUntilMaxStopDelay, inAll},
+		{"Fenced", (*world).waitingWhenFenced, inAll},
+		{"FencesItself", (*world).waitingWhenCutOff, inAll},
+		{"RollingRestart", (*world).rollingRestart, always},
+	})
 }
 
 // durable waits until the cluster is well, and its commits wait for as many replicas as

@@ -25,6 +25,7 @@ const stallLimit = 12 * time.Second
 // TestStalledDisk freezes the file system of the primary's volume: its mysqld goes on
 // answering whatever needs no write.
 func TestStalledDisk(t *testing.T) {
+	onlyInAll(t)
 	w := newWorld(t, "stall")
 	mount := loopMount(t)
 	nodes := strings.Fields(w.kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"))

@@ -46,6 +46,9 @@ func (w *world) mysqldOfReplicaKilled() {
 }
 
 func (w *world) primaryPodForceDeleted() {
+	// A replica that was just away has to receive what it missed before it acknowledges: what
+	// is measured is not how far behind the step before has left it.
+	w.caughtUpWith(w.settled())
 	old := w.pod(w.primary())
 	l := w.startWriting()
 	at := time.Now()

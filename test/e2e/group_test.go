@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,7 +26,7 @@ const groupSpec = `
   instances: %d
   storage: {size: 1Gi}
   maxSwitchoverDelay: 60
-  replication: {mode: groupReplication}
+  replication: {mode: groupReplication, groupReplication: {recoverTotalOutage: Manual}}
   mysql: {parameters: {max_connections: "%d"}}
 ` + additionalServices
 
@@ -41,46 +42,40 @@ func TestGroup(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	for _, step := range []struct {
-		name string
-		run  func(*world)
-	}{
-		{"WritesReachSecondaries", (*world).writesReachReplicas},
-		{"ServicesRouteByRole", (*world).servicesRouteByRole},
-		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing},
-		{"AdditionalServicesRouteByRole", (*world).additionalServicesRouteByRole},
-		{"StatusMirrorsTheGroup", (*world).statusMirrorsTheGroup},
-		{"InstancesMayWriteNoStatus", (*world).membersMayWriteNoStatus},
-		{"StrangersMayNotSpeakWithMembers", (*world).strangersAreRefused},
-		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites},
-		{"SwitchoverToNobodyIsRefused", (*world).switchoverToNobodyIsRefused},
-		{"ElectionByHandIsMirroredAtOnce", (*world).electionByHand},
-		{"MysqldOfPrimaryKilled", (*world).groupPrimaryKilled},
-		{"MysqldOfPrimaryHangs", (*world).groupPrimaryHangs},
-		{"MysqldOfSecondaryKilled", (*world).mysqldOfReplicaKilled},
-		{"PrimaryPodDeleted", (*world).groupPrimaryPodDeleted},
-		{"PrimaryPodForceDeleted", (*world).groupPrimaryForceDeleted},
-		{"FencedUnlessTheQuorumWouldBeLost", (*world).fencedUnlessQuorumLost},
-		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover},
-		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover},
-		{"OperatorKilledWhilePodIsDeleted", (*world).operatorKilledWhilePodIsDeleted},
-		{"PrimaryNodePartitioned", (*world).groupPrimaryPartitioned},
-		{"SecondaryNodePartitioned", (*world).groupSecondaryPartitioned},
-		{"RolledOutUnderWrites", (*world).groupRolledOut},
-		{"ManagersReplacedInPlace", (*world).managersReplacedInPlace},
-		{"QuorumLostAndForced", (*world).quorumLostAndForced},
-		{"GroupLostAndMadeAnew", (*world).groupLostAndMadeAnew},
-		{"ScaledToFive", func(w *world) { w.scaledTo(5) }},
-		{"MysqldOfPrimaryOfFiveKilled", (*world).groupPrimaryKilled},
-		{"TwoOfFivePartitioned", (*world).twoOfFiveLost},
-		{"MajorityOfFiveCutOff", (*world).majorityCutOff},
-		{"ScaledToThreeAndOne", func(w *world) { w.scaledTo(3, 1) }},
-		{"DeletedClusterLeavesNothing", (*world).deletedClusterLeavesNothing},
-	} {
-		if !t.Run(step.name, func(t *testing.T) { step.run(w.in(t)) }) {
-			return
-		}
-	}
+	w.playInTurn([]step{
+		{"WritesReachSecondaries", (*world).writesReachReplicas, always},
+		{"ServicesRouteByRole", (*world).servicesRouteByRole, always},
+		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing, inAll},
+		{"AdditionalServicesRouteByRole", (*world).additionalServicesRouteByRole, inAll},
+		{"StatusMirrorsTheGroup", (*world).statusMirrorsTheGroup, always},
+		{"InstancesMayWriteNoStatus", (*world).membersMayWriteNoStatus, inAll},
+		{"StrangersMayNotSpeakWithMembers", (*world).strangersAreRefused, inAll},
+		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites, always},
+		{"SwitchoverToNobodyIsRefused", (*world).switchoverToNobodyIsRefused, inAll},
+		{"ElectionByHandIsMirroredAtOnce", (*world).electionByHand, inAll},
+		{"MysqldOfPrimaryKilled", (*world).groupPrimaryKilled, always},
+		{"MysqldOfPrimaryHangs", (*world).groupPrimaryHangs, inAll},
+		{"MysqldOfSecondaryKilled", (*world).mysqldOfReplicaKilled, inAll},
+		{"PrimaryPodDeleted", (*world).groupPrimaryPodDeleted, always},
+		{"PrimaryPodForceDeleted", (*world).groupPrimaryForceDeleted, inAll},
+		{"FencedUnlessTheQuorumWouldBeLost", (*world).fencedUnlessQuorumLost, always},
+		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover, inAll},
+		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover, always},
+		{"OperatorKilledWhilePodIsDeleted", (*world).operatorKilledWhilePodIsDeleted, inAll},
+		{"PrimaryNodePartitioned", (*world).groupPrimaryPartitioned, always},
+		{"SecondaryNodePartitioned", (*world).groupSecondaryPartitioned, inAll},
+		{"RolledOutUnderWrites", (*world).groupRolledOut, inAll},
+		{"ManagersReplacedInPlace", (*world).managersReplacedInPlace, inAll},
+		{"QuorumLostAndForced", (*world).quorumLostAndForced, inAll},
+		{"GroupLostAndMadeAnew", (*world).groupLostAndMadeAnew, always},
+		{"GroupLostAndMadeAnewByItself", (*world).groupMadeAnewByItself, always},
+		{"ScaledToFive", func(w *world) { w.scaledTo(5) }, inAll},
+		{"MysqldOfPrimaryOfFiveKilled", (*world).groupPrimaryKilled, inAll},
+		{"TwoOfFivePartitioned", (*world).twoOfFiveLost, inAll},
+		{"MajorityOfFiveCutOff", (*world).majorityCutOff, inAll},
+		{"ScaledToThreeAndOne", func(w *world) { w.scaledTo(3, 1) }, inAll},
+		{"DeletedClusterLeavesNothing", (*world).deletedClusterLeavesNothing, always},
+	})
 }
 
 // groupPrimaryPodDeleted: whoever comes back looks for nobody who is gone. Each attempt
@@ -426,6 +421,37 @@ func (w *world) groupLostAndMadeAnew() {
 	w.t.Logf("writable %s after the recovery was asked for", l.ackedAfter(at, time.Minute))
 	w.healthy(3 * time.Minute)
 	l.stopAndLoseNothing()
+}
+
+// groupMadeAnewByItself: nobody says a word, and the operator is lost with the members.
+func (w *world) groupMadeAnewByItself() {
+	recovers := func(who string) {
+		w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p", `{"spec":{"replication":{"groupReplication":{"recoverTotalOutage":"`+who+`"}}}}`)
+	}
+	recovers(v1alpha1.TotalOutageAutomatic)
+	l := w.startWriting()
+	l.ackedAfter(time.Now().Add(time.Second), 10*time.Second)
+	pods := w.podUIDs()
+	at := time.Now()
+	for _, name := range w.cluster().Status.InstanceNames {
+		w.killMysqld(name)
+	}
+	w.killOperator()
+	w.t.Logf("writable %s after all mysqld were killed", l.ackedAfter(at, 2*time.Minute))
+	w.healthy(3 * time.Minute)
+	l.stopAndLoseNothing()
+	if after := w.podUIDs(); !maps.Equal(after, pods) {
+		w.t.Errorf("the Pods are %v, and were %v", after, pods)
+	}
+	recovers(v1alpha1.TotalOutageManual)
+}
+
+func (w *world) podUIDs() map[string]types.UID {
+	uids := map[string]types.UID{}
+	for _, name := range w.cluster().Status.InstanceNames {
+		uids[name] = w.pod(name).UID
+	}
+	return uids
 }
 
 func (w *world) allOffline() {

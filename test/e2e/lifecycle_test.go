@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,34 +34,27 @@ func TestCluster(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	for _, step := range []struct {
-		name string
-		run  func(*world)
-	}{
-		{"WritesReachReplicas", (*world).writesReachReplicas},
-		{"ServicesRouteByRole", (*world).servicesRouteByRole},
-		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing},
-		{"AdditionalServicesRouteByRole", (*world).additionalServicesRouteByRole},
-		{"ForeignAnnotationSurvives", (*world).foreignAnnotationSurvives},
-		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites},
-		{"SwitchoverToNobodyIsRefused", (*world).switchoverToNobodyIsRefused},
-		{"MysqldOfPrimaryKilled", (*world).mysqldOfPrimaryKilled},
-		{"MysqldOfReplicaKilled", (*world).mysqldOfReplicaKilled},
-		{"PrimaryPodForceDeleted", (*world).primaryPodForceDeleted},
-		{"PrimaryPodDeleted", (*world).primaryPodDeleted},
-		{"ReplicaPodDeleted", (*world).replicaPodDeleted},
-		{"ReplicaVolumeDeleted", (*world).replicaVolumeDeleted},
-		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover},
-		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover},
-		{"OperatorKilledDuringReclone", (*world).operatorKilledDuringReclone},
-		{"ManagersReplacedInPlace", (*world).managersReplacedInPlace},
-		{"ScaledDownAndUp", (*world).scaledDownAndUp},
-		{"DeletedClusterLeavesNothing", (*world).deletedClusterLeavesNothing},
-	} {
-		if !t.Run(step.name, func(t *testing.T) { step.run(w.in(t)) }) {
-			return
-		}
-	}
+	w.playInTurn([]step{
+		{"WritesReachReplicas", (*world).writesReachReplicas, always},
+		{"ServicesRouteByRole", (*world).servicesRouteByRole, always},
+		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing, always},
+		{"AdditionalServicesRouteByRole", (*world).additionalServicesRouteByRole, inAll},
+		{"ForeignAnnotationSurvives", (*world).foreignAnnotationSurvives, inAll},
+		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites, always},
+		{"SwitchoverToNobodyIsRefused", (*world).switchoverToNobodyIsRefused, inAll},
+		{"MysqldOfPrimaryKilled", (*world).mysqldOfPrimaryKilled, always},
+		{"MysqldOfReplicaKilled", (*world).mysqldOfReplicaKilled, inAll},
+		{"PrimaryPodForceDeleted", (*world).primaryPodForceDeleted, always},
+		{"PrimaryPodDeleted", (*world).primaryPodDeleted, always},
+		{"ReplicaPodDeleted", (*world).replicaPodDeleted, inAll},
+		{"ReplicaVolumeDeleted", (*world).replicaVolumeDeleted, always},
+		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover, always},
+		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover, inAll},
+		{"OperatorKilledDuringReclone", (*world).operatorKilledDuringReclone, inAll},
+		{"ManagersReplacedInPlace", (*world).managersReplacedInPlace, always},
+		{"ScaledDownAndUp", (*world).scaledDownAndUp, always},
+		{"DeletedClusterLeavesItsVolumesForAnother", (*world).deletedClusterLeavesItsVolumes, always},
+	})
 }
 
 func (w *world) provision() {
@@ -169,25 +163,72 @@ func (w *world) loseVolume(instance string) {
 	w.replaced(pod, time.Minute)
 }
 
+// scaledDownAndUp: the volume of who goes is kept, and who comes is another.
 func (w *world) scaledDownAndUp() {
 	l := w.startWriting()
 	w.kubectl("-n", w.key.Namespace, "scale", "cluster", w.key.Name, "--replicas=2")
 	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Instances == 2 && c.Status.Phase == "Healthy" })
 	w.kubectl("-n", w.key.Namespace, "scale", "cluster", w.key.Name, "--replicas=3")
-	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.ReadyInstances == 3 && c.Status.Phase == "Healthy" })
+	c := w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.ReadyInstances == 3 && c.Status.Phase == "Healthy" })
 	l.stopAndLoseNothing()
+	if want := []string{"three-1", "three-2", "three-4"}; !slices.Equal(c.Status.InstanceNames, want) {
+		w.t.Errorf("the instances are %v, want %v", c.Status.InstanceNames, want)
+	}
+	if left := w.left("pvc"); left != "persistentvolumeclaim/three-1 persistentvolumeclaim/three-2 persistentvolumeclaim/three-3 persistentvolumeclaim/three-4" {
+		w.t.Errorf("the claims are %s", left)
+	}
 }
 
-func (w *world) deletedClusterLeavesNothing() {
+// left are the objects of some kinds in the namespace.
+func (w *world) left(kinds string) string {
+	return strings.Join(strings.Fields(w.kubectl("-n", w.key.Namespace, "get", kinds, "-o", "name", "--sort-by=.metadata.name")), " ")
+}
+
+// deletedClusterLeavesItsVolumes: another of its name makes nothing beside them, and goes
+// on with all that was acknowledged when it is told to.
+func (w *world) deletedClusterLeavesItsVolumes() {
+	l := w.startWriting()
+	l.ackedAfter(time.Now().Add(time.Second), 10*time.Second)
+	l.stopAndLoseNothing()
+	claims, former := w.left("pvc"), w.cluster()
 	w.kubectl("-n", w.key.Namespace, "delete", "cluster", w.key.Name, "--wait=true")
-	kinds := "pod,pvc,service,secret,serviceaccount,role,rolebinding,poddisruptionbudget,lease"
+	w.awaitLeft(claims)
+	w.apply(quorum)
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.Phase == "Blocked" && strings.Contains(c.Status.PhaseReason, "adopt-volumes="+string(former.UID))
+	})
+	w.kubectl("-n", w.key.Namespace, "annotate", "cluster", w.key.Name, v1alpha1.AnnotationAdoptVolumes+"="+string(former.UID))
+	begun := time.Now()
+	c := w.healthy(2 * time.Minute)
+	w.t.Logf("healthy %s after the volumes were to be adopted", time.Since(begun))
+	if !slices.Equal(c.Status.InstanceNames, former.Status.InstanceNames) || w.left("pvc") != claims {
+		w.t.Errorf("the instances are %v, and were %v; the claims are %s", c.Status.InstanceNames, former.Status.InstanceNames, w.left("pvc"))
+	}
+	if v, err := l.Verify(w.ctx, w.open("rw")); err != nil || !v.OK() {
+		w.t.Errorf("not all that was acknowledged is there: %v %+v", err, v)
+	}
+	w.writesReachReplicas()
+	w.deletedClusterLeavesNothing()
+}
+
+// deletedClusterLeavesNothing when that is asked for.
+func (w *world) deletedClusterLeavesNothing() {
+	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p", `{"spec":{"storage":{"whenDeleted":"Delete"}}}`)
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.ObservedGeneration == c.Generation })
+	w.kubectl("-n", w.key.Namespace, "delete", "cluster", w.key.Name, "--wait=true")
+	w.awaitLeft("")
+}
+
+// awaitLeft waits until nothing is left of a Cluster but what is named.
+func (w *world) awaitLeft(want string) {
+	w.t.Helper()
 	var left string
 	err := wait.PollUntilContextTimeout(w.ctx, 500*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
-		left = w.kubectl("-n", w.key.Namespace, "get", kinds, "-o", "name")
-		left = strings.ReplaceAll(left, "serviceaccount/default\n", "")
-		return strings.TrimSpace(left) == "", nil
+		left = w.left("pod,pvc,service,secret,serviceaccount,role,rolebinding,poddisruptionbudget,lease")
+		left = strings.TrimSpace(strings.ReplaceAll(left, "serviceaccount/default", ""))
+		return left == want, nil
 	})
 	if err != nil {
-		w.t.Errorf("a deleted Cluster leaves behind: %s", left)
+		w.t.Errorf("a deleted Cluster leaves behind %q, and not %q", left, want)
 	}
 }

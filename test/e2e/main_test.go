@@ -39,6 +39,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	sayLeftOut()
 	if !keep {
 		if err := testbed.Down(ctx, name, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "e2e: the test bed was not removed:", err)

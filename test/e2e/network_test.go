@@ -32,24 +32,17 @@ func TestNetwork(t *testing.T) {
 	w := newWorld(t, "net")
 	w.apply(quorumSpec)
 	w.healthy(3 * time.Minute)
-	for _, step := range []struct {
-		name string
-		do   func(*world)
-	}{
-		{"PartitionedFromTheAPIServer", (*world).primaryCutFromAPI},
-		{"APIServerOutOfReachOfAll", (*world).everybodyCutFromAPI},
-		{"PrimaryNodePartitioned", (*world).primaryNodePartitioned},
-		{"PrimaryNodePoweredOff", (*world).primaryNodePoweredOff},
-		{"PrimaryPartitionedFromOtherNodes", (*world).primaryCutFromNodes},
-		{"PrimaryHearsNobody", func(w *world) { w.primaryCutOneWay("in") }},
-		{"NobodyHearsPrimary", func(w *world) { w.primaryCutOneWay("out") }},
-		{"PrimaryNodeDrained", (*world).primaryNodeDrained},
-		{"ReplicaNodePartitioned", (*world).replicaNodePartitioned},
-	} {
-		if !t.Run(step.name, func(t *testing.T) { step.do(w.in(t)) }) {
-			return
-		}
-	}
+	w.playInTurn([]step{
+		{"PartitionedFromTheAPIServer", (*world).primaryCutFromAPI, inAll},
+		{"APIServerOutOfReachOfAll", (*world).everybodyCutFromAPI, always},
+		{"PrimaryNodePartitioned", (*world).primaryNodePartitioned, always},
+		{"PrimaryNodePoweredOff", (*world).primaryNodePoweredOff, always},
+		{"PrimaryPartitionedFromOtherNodes", (*world).primaryCutFromNodes, inAll},
+		{"PrimaryHearsNobody", func(w *world) { w.primaryCutOneWay("in") }, inAll},
+		{"NobodyHearsPrimary", func(w *world) { w.primaryCutOneWay("out") }, inAll},
+		{"PrimaryNodeDrained", (*world).primaryNodeDrained, always},
+		{"ReplicaNodePartitioned", (*world).replicaNodePartitioned, inAll},
+	})
 }
 
 // TestLease replaces a primary on a lost node without quorum: only its lease and

@@ -23,8 +23,10 @@ func TestReads(t *testing.T) {
 	w := newWorld(t, "reads")
 	w.apply(boundedReads)
 	w.healthy(3 * time.Minute)
-	t.Run("LaggingReplicaTakesNoReads", func(t *testing.T) { w.in(t).laggingReplicaTakesNoReads() })
-	t.Run("SessionsEndWithTheRole", func(t *testing.T) { w.in(t).sessionsEndWithTheRole() })
+	w.playInTurn([]step{
+		{"LaggingReplicaTakesNoReads", (*world).laggingReplicaTakesNoReads, always},
+		{"SessionsEndWithTheRole", (*world).sessionsEndWithTheRole, always},
+	})
 }
 
 func (w *world) laggingReplicaTakesNoReads() {

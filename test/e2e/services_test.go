@@ -33,8 +33,11 @@ func TestServices(t *testing.T) {
 	w := newWorld(t, "services")
 	w.apply(lone)
 	w.healthy(3 * time.Minute)
-	t.Run("ServicesFollowTheSpec", func(t *testing.T) { w.in(t).servicesFollowTheSpec() })
-	t.Run("RefusedServiceHoldsUpNothingElse", func(t *testing.T) { w.in(t).refusedServiceHoldsUpNothingElse() })
+	w.playInTurn([]step{
+		{"ServicesFollowTheSpec", (*world).servicesFollowTheSpec, always},
+		{"CopiedPodIsNoInstance", (*world).copiedPodIsNoInstance, always},
+		{"RefusedServiceHoldsUpNothingElse", (*world).refusedServiceHoldsUpNothingElse, always},
+	})
 }
 
 const lone = `

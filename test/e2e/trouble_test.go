@@ -83,6 +83,9 @@ func TestTrouble(t *testing.T) {
 			[]string{"example.invalid/mysql:none", "spec.imageName"}, single},
 	} {
 		t.Run(trouble.name, func(t *testing.T) {
+			if trouble.name != "nomysqld" {
+				onlyInAll(t)
+			}
 			w := newWorld(t, trouble.name)
 			w.apply(trouble.spec)
 			w.troubled(trouble.words...)
@@ -93,6 +96,7 @@ func TestTrouble(t *testing.T) {
 }
 
 func TestMissingSecret(t *testing.T) {
+	onlyInAll(t)
 	w := newWorld(t, "nosecret")
 	w.apply(single + "  bootstrap: {initdb: {database: shop, owner: keeper, secret: {name: keeper}}}\n")
 	w.troubled("Secret keeper", "create it")
@@ -107,6 +111,7 @@ func TestMissingSecret(t *testing.T) {
 }
 
 func TestUnknownStorageClass(t *testing.T) {
+	onlyInAll(t)
 	w := newWorld(t, "noclass")
 	w.apply("  instances: 1\n  storage: {size: 1Gi, storageClass: nowhere}\n")
 	w.troubled("nowhere", "StorageClass")
@@ -139,6 +144,7 @@ func (w *world) file(text string) string {
 // TestFullDisk gives an instance a volume that is too small to be initialised,
 // and then room.
 func TestFullDisk(t *testing.T) {
+	onlyInAll(t)
 	w := newWorld(t, "full")
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=120m,mode=0777"); err != nil {

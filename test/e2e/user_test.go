@@ -20,23 +20,15 @@ func TestUser(t *testing.T) {
 	w := newWorld(t, "user")
 	w.apply(quorumSpec)
 	w.healthy(3 * time.Minute)
-	for _, step := range []struct {
-		name string
-		do   func(*world)
-	}{
-		{"FencedReplica", (*world).fencedReplica},
-		{"FencedPrimary", (*world).fencedPrimary},
-		{"ReinitOfPrimaryIsRefused", (*world).reinitOfPrimaryIsRefused},
-		{"DivergedReplica", (*world).divergedReplica},
-		{"BrokenReplication", (*world).brokenReplication},
-		{"WhatIf", (*world).whatIf},
-		{"BlockedFailover", (*world).blockedFailover},
-	} {
-		t.Run(step.name, func(t *testing.T) {
-			w.in(t).healthy(2 * time.Minute) // whatever the step before has left
-			step.do(w.in(t))
-		})
-	}
+	w.playEach(func(w *world) { w.healthy(2 * time.Minute) }, []step{
+		{"FencedReplica", (*world).fencedReplica, inAll},
+		{"FencedPrimary", (*world).fencedPrimary, always},
+		{"ReinitOfPrimaryIsRefused", (*world).reinitOfPrimaryIsRefused, inAll},
+		{"DivergedReplica", (*world).divergedReplica, always},
+		{"BrokenReplication", (*world).brokenReplication, inAll},
+		{"WhatIf", (*world).whatIf, inAll},
+		{"BlockedFailover", (*world).blockedFailover, always},
+	})
 }
 
 // plugin runs kubectl cnmsql; it must succeed, and say all of these words.

@@ -129,6 +129,17 @@ func (b *Bed) images(ctx context.Context) error {
 	return err
 }
 
+// LoadMySQL puts MySQL's image of another release on the nodes, and returns its name.
+func (b *Bed) LoadMySQL(ctx context.Context, release string) (string, error) {
+	archive := filepath.Join(b.bin, "mysql-"+release+".tar")
+	name := "localhost/cnmsql/mysql:" + release
+	if _, err := b.run(ctx, nil, "go", "run", "./tools/image", "mysql", "--release", release, "--tag", name, "--out", archive); err != nil {
+		return "", err
+	}
+	_, err := b.Localkube(ctx, "load", archive)
+	return name, err
+}
+
 func (b *Bed) load(ctx context.Context) error {
 	_, err := b.Localkube(ctx, "load", filepath.Join(b.bin, "operator.tar"), filepath.Join(b.bin, "mysql.tar"))
 	return err

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 )
 
 // extractPackages unpacks the recipe's packages and what they depend on into dir, which must not exist yet. Nothing is configured:
@@ -14,8 +18,54 @@ func extractPackages(ctx context.Context, r recipe, dir string, progress io.Writ
 	if err := ensureMmdebstrap(ctx, progress); err != nil {
 		return err
 	}
-	_, err := mmdebstrap(r, dir, debianMirror(os.DirFS("/"))).run(ctx, progress)
+	mirror := debianMirror(os.DirFS("/"))
+	if _, err := mmdebstrap(r, dir, mirror).run(ctx, progress); err != nil {
+		return err
+	}
+	for _, path := range r.Debs {
+		if err := extractDeb(ctx, mirror, path, dir, progress); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// extractDeb unpacks one package of the mirror beside the others.
+func extractDeb(ctx context.Context, mirror, path, dir string, progress io.Writer) error {
+	if mirror == "" {
+		return errors.New("this machine's apt sources name no mirror of Debian to take " + path + " from; add one")
+	}
+	file := filepath.Join(filepath.Dir(dir), filepath.Base(path))
+	if err := download(ctx, strings.TrimSuffix(mirror, "/")+"/"+path, file, progress); err != nil {
+		return fmt.Errorf("%w; if Debian's mirrors do not keep this package any more, its release can be tried no more: take it out of the recipes (tools/image/recipe.go)", err)
+	}
+	_, err := command{Argv: []string{"dpkg-deb", "--extract", file, dir}, Advice: "remove the cache and try again: the download may be damaged"}.run(ctx, progress)
 	return err
+}
+
+func download(ctx context.Context, from, to string, progress io.Writer) error {
+	fmt.Fprintln(progress, "+ download", from)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("download %s: %s", from, answer.Status)
+	}
+	file, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(file, answer.Body); err != nil {
+		file.Close()
+		return fmt.Errorf("download %s: %w", from, err)
+	}
+	return file.Close()
 }
 
 func mmdebstrap(r recipe, dir, mirror string) command {

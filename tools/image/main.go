@@ -14,7 +14,7 @@ import (
 const usage = `usage:
   image operator --binary PATH --tag REF --out FILE.tar [--file SRC:DST ...]
   image mysql [--tag REF] [--out FILE.tar] [--cache DIR]
-  image mysql-rootfs [--cache DIR]
+  image mysql-rootfs [--release 9.7|8.0] [--cache DIR]
 `
 
 func main() {
@@ -64,18 +64,21 @@ func runOperator(_ context.Context, args []string, stdout, stderr io.Writer) err
 
 func runMySQL(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := newFlags("mysql", stderr)
-	tag := flags.String("tag", "localhost/cnmsql/mysql:9.7", "the image's name")
+	tag := flags.String("tag", "", "the image's name (default: localhost/cnmsql/mysql:RELEASE)")
 	out := flags.String("out", "", "the archive to write (default: mysql.tar in the cache)")
-	cache := cacheFlag(flags)
+	cache, release := cacheFlag(flags), releaseFlag(flags)
 	if err := parse(flags, args); err != nil {
 		return err
 	}
-	tree, err := openMySQL(ctx, *cache, stderr)
+	tree, err := openMySQL(ctx, *cache, *release, stderr)
 	if err != nil {
 		return err
 	}
 	if *out == "" {
 		*out = tree.defaultArchive()
+	}
+	if *tag == "" {
+		*tag = "localhost/cnmsql/mysql:" + *release
 	}
 	made, err := tree.writeImage(*tag, *out)
 	if err != nil {
@@ -87,11 +90,11 @@ func runMySQL(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 
 func runMySQLRootfs(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := newFlags("mysql-rootfs", stderr)
-	cache := cacheFlag(flags)
+	cache, release := cacheFlag(flags), releaseFlag(flags)
 	if err := parse(flags, args); err != nil {
 		return err
 	}
-	tree, err := openMySQL(ctx, *cache, stderr)
+	tree, err := openMySQL(ctx, *cache, *release, stderr)
 	if err != nil {
 		return err
 	}
@@ -101,6 +104,13 @@ func runMySQLRootfs(ctx context.Context, args []string, stdout, stderr io.Writer
 
 func cacheFlag(flags *flag.FlagSet) *string {
 	return flags.String("cache", "", "where results are kept (default: $XDG_CACHE_HOME/cnmsql or ~/.cache/cnmsql)")
+}
+
+// defaultRelease is what tests, benchmarks and the demonstration run.
+const defaultRelease = "9.7"
+
+func releaseFlag(flags *flag.FlagSet) *string {
+	return flags.String("release", defaultRelease, "MySQL 9.7 or 8.0")
 }
 
 func newFlags(name string, stderr io.Writer) *flag.FlagSet {

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -15,19 +18,29 @@ import (
 //
 //	CACHE/mysql-KEY/rootfs     the files, to chroot into
 //	CACHE/mysql-KEY/layer.tar  the same as they were when made; images are made from this, so that what tests leave in rootfs stays out
-//	CACHE/mysql-rootfs         a link to the rootfs that was asked for last
+//	CACHE/mysql-rootfs         a link to the rootfs that was asked for last; mysql-rootfs-8.0 for that release
 type mysqlTree struct {
-	cache string
-	key   string
+	cache, release, key string
 }
 
 func (t mysqlTree) dir() string            { return filepath.Join(t.cache, "mysql-"+t.key) }
 func (t mysqlTree) layer() string          { return filepath.Join(t.dir(), "layer.tar") }
-func (t mysqlTree) link() string           { return filepath.Join(t.cache, "mysql-rootfs") }
-func (t mysqlTree) defaultArchive() string { return filepath.Join(t.cache, "mysql.tar") }
+func (t mysqlTree) recipe() recipe         { return recipes[t.release] }
+func (t mysqlTree) link() string           { return filepath.Join(t.cache, "mysql-rootfs"+t.suffix()) }
+func (t mysqlTree) defaultArchive() string { return filepath.Join(t.cache, "mysql"+t.suffix()+".tar") }
+
+func (t mysqlTree) suffix() string {
+	if t.release == defaultRelease {
+		return ""
+	}
+	return "-" + t.release
+}
 
 // openMySQL finds the tree in the cache, or makes it. Two of these at once are safe: the second waits and finds what the first made.
-func openMySQL(ctx context.Context, cache string, progress io.Writer) (mysqlTree, error) {
+func openMySQL(ctx context.Context, cache, release string, progress io.Writer) (mysqlTree, error) {
+	if _, known := recipes[release]; !known {
+		return mysqlTree{}, fmt.Errorf("there is no recipe for MySQL %s, only for %s", release, strings.Join(slices.Sorted(maps.Keys(recipes)), " and "))
+	}
 	cache, err := cacheDirectory(cache)
 	if err != nil {
 		return mysqlTree{}, err
@@ -37,7 +50,7 @@ func openMySQL(ctx context.Context, cache string, progress io.Writer) (mysqlTree
 		return mysqlTree{}, err
 	}
 	defer unlock()
-	tree := mysqlTree{cache: cache, key: mysqlRecipe.key()}
+	tree := mysqlTree{cache: cache, release: release, key: recipes[release].key()}
 	if _, err := os.Stat(tree.layer()); errors.Is(err, os.ErrNotExist) {
 		if err := tree.make(ctx, progress); err != nil {
 			return mysqlTree{}, fmt.Errorf("make the MySQL image's files: %w", err)
@@ -87,16 +100,16 @@ func (t mysqlTree) make(ctx context.Context, progress io.Writer) error {
 	}
 	defer os.RemoveAll(work)
 	packages, rootfs := filepath.Join(work, "packages"), filepath.Join(work, "rootfs")
-	if err := extractPackages(ctx, mysqlRecipe, packages, progress); err != nil {
+	if err := extractPackages(ctx, t.recipe(), packages, progress); err != nil {
 		return err
 	}
 	if err := os.Mkdir(rootfs, 0o755); err != nil {
 		return err
 	}
-	if err := selectFiles(mysqlRecipe, packages, rootfs); err != nil {
+	if err := selectFiles(t.recipe(), packages, rootfs); err != nil {
 		return err
 	}
-	if err := tryPrograms(ctx, mysqlRecipe, rootfs, progress); err != nil {
+	if err := tryPrograms(ctx, t.recipe(), rootfs, progress); err != nil {
 		return err
 	}
 	if err := writeTreeLayer(rootfs, filepath.Join(work, "layer.tar")); err != nil {
@@ -164,7 +177,7 @@ func (t mysqlTree) pointLink() error {
 
 func (t mysqlTree) writeImage(tag, out string) (made, error) {
 	return image{
-		Tag: tag, Architecture: mysqlRecipe.Architecture, Layer: t.layer(),
+		Tag: tag, Architecture: t.recipe().Architecture, Layer: t.layer(),
 		Run: runConfig{
 			User: fmt.Sprintf("%d:%d", mysqlID, mysqlID),
 			Env:  []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},

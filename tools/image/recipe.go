@@ -15,6 +15,7 @@ type recipe struct {
 	Architecture string
 	Suite        string
 	Packages     []string
+	Debs         []string `json:",omitempty"` // packages that the suite does not list any more, by their path in the mirror
 	Programs     []string
 	Globs        []string
 	LoadedByName []string
@@ -81,6 +82,26 @@ var mysqlRecipe = recipe{
 		{"usr/lib/ssl/cert.pem", "../../../etc/ssl/certs/ca-certificates.crt"},
 	},
 }
+
+// mysql80Recipe is of the last 8.0 that Debian built, which its mirrors keep while no suite has it. Its libraries are those of sid,
+// but for one.
+var mysql80Recipe = func() recipe {
+	r := mysqlRecipe
+	r.Packages = []string{
+		"ca-certificates", "libaio1t64", "libedit2", "libevent-core-2.1-7t64", "libevent-pthreads-2.1-7t64", "liblz4-1", "libnuma1",
+		"libprotobuf-lite32t64", "libssl3t64", "libtirpc3t64", "libzstd1", "zlib1g",
+	}
+	r.Debs = []string{
+		"pool/main/m/mysql-8.0/mysql-server-core-8.0_8.0.45-1_amd64.deb",
+		"pool/main/m/mysql-8.0/mysql-server-8.0_8.0.45-1_amd64.deb", // the plugins
+		"pool/main/m/mysql-8.0/mysql-client-core-8.0_8.0.45-1_amd64.deb",
+		"pool/main/i/icu/libicu76_76.1-4_amd64.deb",
+	}
+	return r
+}()
+
+// recipes are those of the releases that are tried, by MySQL's name for them.
+var recipes = map[string]recipe{"9.7": mysqlRecipe, "8.0": mysql80Recipe}
 
 // key names the recipe in the cache.
 func (r recipe) key() string {

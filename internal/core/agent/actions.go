@@ -62,6 +62,9 @@ type StartReceiving struct{}
 // StartApplying starts to apply what was received.
 type StartApplying struct{}
 
+// AcceptClients lets clients in who were kept away while it was nobody's replica.
+type AcceptClients struct{}
+
 // GiveAcks sets whether this instance acknowledges as a replica.
 type GiveAcks struct{ On bool }
 
@@ -141,6 +144,7 @@ func (Demote) action()         {}
 func (StopReceiving) action()  {}
 func (StartReceiving) action() {}
 func (StartApplying) action()  {}
+func (AcceptClients) action()  {}
 func (GiveAcks) action()       {}
 func (WaitApplied) action()    {}
 func (DropAcks) action()       {}
@@ -180,6 +184,7 @@ func (a Demote) String() string       { return "demote (" + a.Why + ")" }
 func (StopReceiving) String() string  { return "stop receiving" }
 func (StartReceiving) String() string { return "start receiving" }
 func (StartApplying) String() string  { return "start applying" }
+func (AcceptClients) String() string  { return "let clients in" }
 func (a GiveAcks) String() string     { return fmt.Sprintf("give acknowledgements: %t", a.On) }
 func (DropAcks) String() string       { return "stop requiring acknowledgements" }
 func (a WaitApplied) String() string {

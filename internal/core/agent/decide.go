@@ -38,6 +38,7 @@ func replicaRules() []rule {
 		cutTail,
 		startServer,
 		restartHung,
+		restoreLogin,
 		awaitServer,
 		clone,
 		promote,
@@ -134,7 +135,8 @@ func problem(f *Facts) (Decision, bool) {
 }
 
 // startServer: it does not run. Everybody starts at once, but a primary that may
-// be replaced: whether its last writes stay is the operator's to say.
+// be replaced: whether its last writes stay is the operator's to say, or somebody's who
+// knows whether it was.
 func startServer(f *Facts) (Decision, bool) {
 	if f.Mysqld.Up {
 		return pass()
@@ -155,6 +157,9 @@ func startServer(f *Facts) (Decision, bool) {
 	}
 	if down < Backoff(f.Mysqld.Failures) {
 		return say(core.Stopped, reason, fmt.Sprintf("mysqld is started again %s after it ended", Backoff(f.Mysqld.Failures)))
+	}
+	if d, waits := f.awaitWord(); waits {
+		return d, true
 	}
 	return say(core.Stopped, reason, "", StartServer{})
 }
@@ -182,11 +187,26 @@ func Backoff(failures int) time.Duration {
 // restartHung: mysqld of a replica has answered nobody for long, and would for ever. What
 // it holds is on its volume, and another instance is writable.
 func restartHung(f *Facts) (Decision, bool) {
-	if !f.hangs() || f.primary() == "" || f.Now.Sub(f.Mysqld.AnsweredAt) < HungLimit {
+	if !f.hangs() || f.primary() == "" || f.Now.Sub(f.Mysqld.AnsweredAt) < core.HungLimit {
 		return pass()
 	}
-	return say(core.Hung, "NoAnswer", fmt.Sprintf("mysqld runs and has not answered for %s: it is killed, and started again", HungLimit),
+	return say(core.Hung, "NoAnswer", fmt.Sprintf("mysqld runs and has not answered for %s: it is killed, and started again", core.HungLimit),
 		StopServer{Kill: true, Why: "it does not answer"})
+}
+
+// loginPatience is how long mysqld must have run before it is started again for the sake
+// of the manager's account: a start that did not restore it is not repeated at once.
+const loginPatience = time.Minute
+
+// restoreLogin: mysqld lets its manager in no more. It restores the account when it starts,
+// and only then can it do so read-only; a writable one is helped while it runs.
+func restoreLogin(f *Facts) (Decision, bool) {
+	m := f.Mysqld
+	if !m.LoginRefused || m.MayWrite || f.Data != core.DataPopulated || f.Now.Sub(m.StartedAt) < loginPatience {
+		return pass()
+	}
+	return say(core.Failed, "LoginRefused", "mysqld refuses the instance manager's account: it is killed, and restores the account when it is started again",
+		StopServer{Kill: true, Why: "it refuses its manager"})
 }
 
 // awaitServer: it runs and does not answer. Recovery may take hours, and only
@@ -197,7 +217,7 @@ func awaitServer(f *Facts) (Decision, bool) {
 	case f.Server != nil && m.Answers:
 		return pass()
 	case m.LoginRefused:
-		return say(core.Failed, "LoginRefused", "mysqld refuses the instance manager's account; restore it with the password in the control Secret")
+		return say(core.Failed, "LoginRefused", loginRefusedText(m))
 	case m.DiskStalled:
 		return say(core.Hung, core.DiskStalled, "the volume completes no write; mysqld can commit nothing until it does")
 	case m.Ending:
@@ -209,6 +229,14 @@ func awaitServer(f *Facts) (Decision, bool) {
 			StopServer{Kill: true, Why: "start timed out"})
 	}
 	return say(core.Recovering, "", "mysqld was started and does not accept connections yet")
+}
+
+func loginRefusedText(m Mysqld) string {
+	const refuses = "mysqld refuses the instance manager's account. "
+	if m.MayWrite {
+		return refuses + "root@localhost with the password of the root Secret could not restore it either: delete this instance's Pod, for a start of mysqld restores it; the other instances restore theirs in the same way"
+	}
+	return refuses + "mysqld is started again a minute after its last start, which restores it; if that does not help, its log says which statement failed"
 }
 
 // clone: scratch data waits for a donor.

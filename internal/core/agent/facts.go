@@ -36,6 +36,8 @@ type Facts struct {
 	TailBase gtid.Set
 	// Successor is what the new primary holds, asked while mysqld was down.
 	Successor *Position
+	// Word is what the API server said last of who is promoted; nil if it was not asked.
+	Word *Word
 
 	// Member is set where the instance is to be a member of a group.
 	Member MemberFacts
@@ -61,6 +63,10 @@ type Facts struct {
 	// has not come back to its role since.
 	WasFenced bool
 	Primary   *Position
+	// Maintenance are transactions that were found in the binary log to be statements of
+	// maintenance, which change no data; Statements are some of those that are not.
+	Maintenance gtid.Set
+	Statements  []string
 	// Asking: the primary was asked for its position and has not answered yet.
 	Asking bool
 	// AskFailed is why it could not be asked the last time.
@@ -68,7 +74,7 @@ type Facts struct {
 
 	// Donor is where the operator ordered to clone from; "" without an order.
 	Donor string
-	// RestartEpoch is the epoch of the last order to restart in place.
+	// RestartEpoch is the epoch of the last order to restart in place since mysqld ended.
 	RestartEpoch int64
 	// Problem is why mysqld cannot be started.
 	Problem *Problem
@@ -87,17 +93,47 @@ type Cluster struct {
 	Group *Membership
 	// CurrentPrimary is who has reported that it is writable.
 	CurrentPrimary string
+	// GivesData is the primary that is closed for writes until others have its data, ""
+	// while none is.
+	GivesData string
 	// SwitchoverFrom is the primary that hands over at this moment, "" while nobody does.
 	SwitchoverFrom string
-	Diverged       []string
-	Fenced         []string
+	// FailoverFrom is the primary that is being replaced, past spec.failoverDelay; "" while
+	// none is.
+	FailoverFrom string
+	// PrimarySince is since when the view has told this of the primary; see TellsSamePrimary.
+	PrimarySince time.Time
+	Diverged     []string
+	Fenced       []string
 	// Names of the instances that exist, and how many exist or should.
-	Names      []string
-	Instances  int
+	Names     []string
+	Instances int
+	// Members acknowledge and vouch. A status that was written before there were members,
+	// or without a primary, has none.
+	Members    []string
 	Durability core.DurabilityMode
 	// Lease: a primary must hold one.
 	Lease             bool
 	MaxStart, MaxStop time.Duration
+}
+
+// IsMember: the instance is counted on to acknowledge and to vouch, and so it may. Before
+// there were members, everybody was.
+func (c *Cluster) IsMember(name string) bool {
+	return len(c.Members) == 0 || slices.Contains(c.Members, name)
+}
+
+// Size is of how many instances a primary counts a majority.
+func (c *Cluster) Size() int {
+	if len(c.Members) == 0 {
+		return c.Instances
+	}
+	return len(c.Members)
+}
+
+// Acknowledges: the instance acknowledges the commits of its source.
+func (c *Cluster) Acknowledges(name string) bool {
+	return c.Durability != core.DurabilityAsync && c.IsMember(name)
 }
 
 // Given is a vouch: which peer gave it, and when it was asked for.
@@ -213,9 +249,6 @@ const (
 	// HandOverWait is how long a stopping primary waits for the operator to
 	// begin a hand-over.
 	HandOverWait = 30 * time.Second
-	// HungLimit is how long mysqld of a replica may be silent before it is killed. What a
-	// busy server needs to answer the simplest of questions is far less.
-	HungLimit = time.Minute
 	// AddressStays is how long the address of a Pod that is being stopped outlives its
 	// mysqld: kube-proxy takes changes of a Service over once a second.
 	AddressStays = 2 * time.Second
@@ -248,6 +281,13 @@ func (f *Facts) isPod(p *core.Promotion) bool {
 	return p.PodUID == "" || p.PodUID == f.PodUID || p.Node != "" && p.Node == f.Node
 }
 
+// GivesData: this instance was the primary, is read-only until others have its data, and
+// takes writes again then.
+func (f *Facts) GivesData() bool {
+	p := f.promotion()
+	return p != nil && p.Instance == f.Me && f.Cluster.GivesData == f.Me && f.FencedBelow > p.Epoch
+}
+
 // primary is who is to be followed: promoted, and by its own word writable.
 func (f *Facts) primary() string {
 	p := f.promotion()
@@ -268,8 +308,7 @@ func (f *Facts) listedFenced() bool {
 // loginRefused: the source refuses the password that the channel was given; the
 // Secret may hold another by now.
 func (f *Facts) loginRefused() bool {
-	const accessDenied = 1045
-	return f.Server.Replication.IOErrno == accessDenied && f.Now.Sub(f.ReceiveFailedAt) >= receiveRetry
+	return f.Server.Replication.Refused == core.RefusedLogin && f.Now.Sub(f.ReceiveFailedAt) >= receiveRetry
 }
 
 func (f *Facts) receiving() bool {

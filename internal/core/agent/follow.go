@@ -2,8 +2,10 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 // follow: this instance is not the primary. It replicates from the primary if it
@@ -34,7 +36,7 @@ func (f *Facts) following() Decision {
 	}
 	attached := f.Replicating == primary && !f.loginRefused()
 	if attached && f.receiving() && !f.listedDiverged() {
-		d.Actions = append(giveAcks(f), applying(f)...)
+		d.Actions = append(append(giveAcks(f), applying(f)...), acceptClients(f)...)
 		if s := f.Server.SemiSync; s.SourceEnabled && s.WaitSessions == 0 && s.Clients == 0 {
 			// With replicas attached it would take mysqld up to a second, and no client could
 			// log in meanwhile; nobody is waited for as it is.
@@ -50,6 +52,8 @@ func idleReason(f *Facts) (reason, message string) {
 	switch {
 	case p == nil:
 		return "NoPrimary", "waiting for a primary to be chosen"
+	case f.GivesData():
+		return "GivesData", "is closed for writes until enough replicas have its data"
 	case p.Instance == f.Me && p.Epoch < f.FencedBelow:
 		return "Demoted", fmt.Sprintf("is not writable in any epoch below %d", f.FencedBelow)
 	case p.Instance == f.Me && p.Epoch != f.Cluster.Epoch:
@@ -76,7 +80,7 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 		d.Actions = append(append(d.Actions, applying(f)...), ask...)
 		return d
 	}
-	d.Errant = pos.Mine.Subtract(pos.Executed)
+	d.Errant = pos.Mine.Subtract(pos.Executed).Subtract(f.Maintenance.Without(pos.UUID))
 	if pos.Waiting {
 		d.Errant = d.Errant.Subtract(d.Errant.Of(pos.UUID))
 	}
@@ -85,6 +89,9 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 	case !d.Errant.IsEmpty():
 		d.ErrantEpoch = pos.Epoch
 		d.Reason, d.Message = "Diverged", fmt.Sprintf("holds transactions that %s lacks: %s; it is kept read-only and out of every Service, and its data is kept", primary, d.Errant.Abbreviate(4))
+		if len(f.Statements) > 0 {
+			d.Message += "; among them: " + strings.Join(f.Statements, "; ")
+		}
 		d.Actions = stopReceiving(f)
 	case !lacks.IsEmpty():
 		d.NeedsReclone = true
@@ -122,12 +129,33 @@ func receive(f *Facts, d *Decision) []Action {
 // repoint: changing the source drops the relay logs, which may hold the only copy
 // of a transaction; it waits until the primary or this instance has all of them.
 func repoint(f *Facts, d *Decision, pos *Position, primary string) []Action {
-	s := f.Server
-	if only := s.Holds().Subtract(s.Executed).Subtract(pos.Executed); !only.IsEmpty() {
-		d.Reason, d.Message = "ApplyingRelayLog", "applies "+only.Abbreviate(4)+", which the primary lacks, before it follows"
+	if only := f.neededHere(pos); !only.IsEmpty() {
+		d.Reason, d.Message = "ApplyingRelayLog", "applies "+only.Abbreviate(4)+", of which others may have no copy, before it follows"
 		return append(append(stopReceiving(f), applying(f)...), WaitApplied{Set: only})
 	}
-	return append(giveAcks(f), Follow{primary})
+	if acks := giveAcks(f); len(acks) > 0 {
+		// Whoever sends to it still is not to get an acknowledgement of an instance that
+		// was not counted when that one's were cut.
+		return append(append(stopReceiving(f), acks...), Follow{primary})
+	}
+	return []Action{Follow{primary}}
+}
+
+// copiesBesideOne is the number of members up to which a quorum survives the loss of one
+// of them only.
+const copiesBesideOne = 3
+
+// neededHere is what only the relay log here may hold, when the primary and those who
+// failed before it are lost. Under quorum an election counts on what this instance has
+// acknowledged: with up to three members the primary's copy makes up for it, for who loses
+// that, too, has lost a majority. With more, a minority is two, the former primary and
+// this one.
+func (f *Facts) neededHere(pos *Position) gtid.Set {
+	received := f.Server.Holds().Subtract(f.Server.Executed)
+	if f.Cluster.Durability == core.DurabilityQuorum && f.Cluster.Size() > copiesBesideOne {
+		return received
+	}
+	return received.Subtract(pos.Executed)
 }
 
 // position is what the primary holds, if it is known well enough.
@@ -176,8 +204,18 @@ func applying(f *Facts) []Action {
 	return nil
 }
 
+// acceptClients: whoever may still commit something here by XA makes it diverge, as on any
+// replica; but nobody counts on what it held any more.
+func acceptClients(f *Facts) []Action {
+	if f.Server.Offline {
+		return []Action{AcceptClients{}}
+	}
+	return nil
+}
+
+// giveAcks: only who is counted acknowledges. It counts from the next connection on.
 func giveAcks(f *Facts) []Action {
-	wish := f.Cluster.Durability != core.DurabilityAsync
+	wish := f.Cluster.Acknowledges(f.Me)
 	if f.Server.SemiSync.ReplicaEnabled == wish {
 		return nil
 	}

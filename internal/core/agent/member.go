@@ -97,6 +97,7 @@ func memberRules() []rule {
 		makeMemberData,
 		startServer,
 		endHung,
+		restoreLogin,
 		awaitServer,
 		clone,
 		admitMembers,
@@ -164,12 +165,12 @@ func fencedMember(f *Facts) (Decision, bool) {
 }
 
 // breakOffJoin: mysqld looks for its group for a minute, and cannot be told to stop. There
-// is none: a human has this instance make it anew.
+// is none: this instance was told to make it anew.
 func breakOffJoin(f *Facts) (Decision, bool) {
 	if f.Activity != Joining || !f.isToReboot() || isIn(f.view()) {
 		return pass()
 	}
-	return say(core.Running, "Rebooting", "breaks off its search for the group, which it is to make anew, as a human asked for", Abort{})
+	return say(core.Running, "Rebooting", "breaks off its search for the group, which it is to make anew", Abort{})
 }
 
 // isToReboot: it is to make the group anew.
@@ -306,7 +307,7 @@ func join(f *Facts) (Decision, bool) {
 	g := f.Cluster.Group
 	switch {
 	case f.isToReboot():
-		return say(core.Running, "Rebooting", "makes the group anew, as a human asked for", BootstrapGroup{Reboot: true})
+		return say(core.Running, "Rebooting", "makes the group anew, as it was told to", BootstrapGroup{Reboot: true})
 	case !g.Bootstrapped && g.Bootstrapper == f.Me && f.Member.Of != "":
 		return say(core.Running, "DataWithoutStatus", "this data was a member of the group "+f.Member.Of+", and the Cluster says that there never was a group: nothing is made; restore the Cluster's status, or start with an empty volume")
 	case !g.Bootstrapped && g.Bootstrapper == f.Me:

@@ -38,6 +38,9 @@ func (f *Facts) needsLease(p *core.Promotion) bool {
 
 func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 	s, r := f.Server, f.Server.Replication
+	if r != nil && r.SQLError != "" && !r.SQLRunning && !(s.Executed.Contains(p.RequiredGTID) && s.Executed.Contains(s.Holds())) {
+		return say(core.Running, "ApplierStopped", "cannot be promoted: the applier has stopped before all that it must have is applied: "+r.SQLError)
+	}
 	if missing := p.RequiredGTID.Subtract(s.Holds()); !missing.IsEmpty() {
 		return receiveMissing(f, missing)
 	}
@@ -48,8 +51,8 @@ func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 	if s.Executed.Contains(s.Holds()) {
 		return pass()
 	}
-	if r == nil || r.SQLError != "" && !r.SQLRunning {
-		return say(core.Running, "ApplierStopped", "cannot be promoted: the applier has stopped before all that was received is applied")
+	if r == nil {
+		return say(core.Running, "ApplierStopped", "cannot be promoted: nothing applies what was received")
 	}
 	wait := WaitApplied{Set: s.Holds(), Alone: true}
 	if !r.SQLRunning {
@@ -67,7 +70,7 @@ func receiveMissing(f *Facts, missing gtid.Set) (Decision, bool) {
 		return say(core.Running, "TransactionsMissing", "cannot be promoted: it lacks "+missing.Abbreviate(4)+", which it must have")
 	case !f.receiving():
 		return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), StartReceiving{})
-	case !r.SQLRunning && r.SQLError == "":
+	case !r.SQLRunning:
 		return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), StartApplying{}, WaitApplied{Set: missing, Alone: true})
 	}
 	return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), WaitApplied{Set: missing, Alone: true})

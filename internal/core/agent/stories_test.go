@@ -26,13 +26,14 @@ import (
 //	view k=v …             of mysqld: state role others=db-2:ONLINE:PRIMARY,… ; none
 //	primary                populated, writable in epoch 3, the lease held
 //	cluster k=v …          epoch promotion=who@epoch proof pod node required acks current
-//	                       established diverged instances durability lease deleting
-//	                       generation
+//	                       established diverged instances members durability lease deleting
+//	                       generation gives-data failover-from since
 //	me k=v …               data fenced frozen was-primary acks@epoch locked foreign activity
-//	                       tail successor
+//	                       tail successor word
 //	                       away vouched was-fenced writable lease donor restart problem terminating asking received
+//	                       maintenance statements
 //	mysqld k=v …           up accepted answers stalled may-write ended failures login
-//	server k=v …           executed retrieved source io sql sqlerror ioerror gives-acks requires-acks clients; none
+//	server k=v …           executed retrieved source io sql sqlerror ioerror gives-acks requires-acks clients offline; none
 //	position k=v …         of db-2: mine executed lacking purged seen grouped; none
 //	pass 3s                time goes by; the lease is renewed, unless away
 //	vouch db-2 3           a primary asks for a vouch in an epoch
@@ -181,6 +182,12 @@ func (s *story) cluster(key, value string) bool {
 		c.CurrentPrimary = value
 	case "switchover-from":
 		c.SwitchoverFrom = value
+	case "gives-data":
+		c.GivesData = value
+	case "failover-from":
+		c.FailoverFrom, c.PrimarySince = value, s.f.Now
+	case "since": // what the view tells has just become known
+		c.PrimarySince = s.f.Now
 	case "established":
 		c.Established = value != "no"
 	case "deleting":
@@ -189,6 +196,8 @@ func (s *story) cluster(key, value string) bool {
 		c.Diverged = strings.Split(value, ",")
 	case "instances":
 		c.Instances = int(number(value))
+	case "members":
+		c.Members = strings.Split(value, ",")
 	case "names":
 		c.Names = strings.Split(value, ",")
 	case "generation":
@@ -213,6 +222,9 @@ func (s *story) tail(key, value string) bool {
 		s.f.TailEpoch = number(value)
 	case "tail-base":
 		s.f.TailBase = set(value)
+	case "word": // who is promoted, and when, asked now
+		who, at, _ := strings.Cut(value, "@")
+		s.f.Word = &Word{At: s.f.Now, Instance: who, Epoch: number(at)}
 	case "successor":
 		s.f.Successor = &Position{Instance: "db-2", Epoch: s.f.Cluster.Epoch, At: s.f.Now, Executed: set(value)}
 	default:
@@ -248,6 +260,10 @@ func (s *story) me(key, value string) bool {
 		f.WritableEpoch = number(value)
 	case "lease":
 		f.LeaseEpoch, f.LeaseRenewed = number(value), f.Now
+	case "maintenance":
+		f.Maintenance = set(value)
+	case "statements":
+		f.Statements = []string{strings.ReplaceAll(value, "_", " ")}
 	case "away":
 		s.away = value != "no"
 	case "vouched":
@@ -316,6 +332,10 @@ func (s *story) server(key, value string) bool {
 		s.f.Server.Executed = set(value)
 		return true
 	}
+	if key == "offline" {
+		s.f.Server.Offline = value != "no"
+		return true
+	}
 	switch semi := &s.f.Server.SemiSync; key {
 	case "gives-acks":
 		semi.ReplicaEnabled = value != "no"
@@ -352,6 +372,9 @@ func (s *story) channel(key, value string) bool {
 		r.IOError = value
 	case "ioerrno":
 		r.IOErrno = int(number(value))
+		if r.IOErrno == 1045 {
+			r.Refused = core.RefusedLogin
+		}
 	default:
 		return false
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // TailWait is how long a crashed primary of which the log may end in transactions
-// that were never acknowledged waits for its successor before mysqld recovers and
-// commits them.
+// that were never acknowledged waits for one to be promoted and to become writable,
+// before mysqld recovers and commits them.
 const TailWait = 15 * time.Second
 
 // AskSuccessor asks the new primary what it holds, while mysqld does not run here.
@@ -38,6 +38,9 @@ func (f *Facts) mayHaveTail() bool {
 	if f.TailEpoch == 0 || f.Data != core.DataPopulated || p == nil || f.Permitted() || p.LosslessSince == 0 || f.TailEpoch < p.LosslessSince {
 		return false
 	}
+	if f.GivesData() {
+		return false // nobody succeeds it
+	}
 	// Another Pod of this instance, or a promise in the way: its own history counts.
 	return p.Instance != f.Me || p.Epoch <= f.TailEpoch
 }
@@ -57,26 +60,48 @@ func breakOffRecovery(f *Facts) (Decision, bool) {
 // now, they are on nobody's word: recovering them would only make this instance
 // diverge. That is so only if every promotion since then was lossless: else less may have
 // been asked of an election; and if the successor has all that was executed before commits
-// began to wait, which may have been acknowledged without. Whatever cannot be settled in
-// time is left to recovery, and to the check of what was executed before anything is
-// followed.
+// began to wait, which may have been acknowledged without. A successor that is writable is
+// asked until it answers. Only where none becomes writable, so that what this instance
+// holds may be needed, recovery has its way, and the check of what was executed before
+// anything is followed; and not without a word that it is so.
 func cutTail(f *Facts) (Decision, bool) {
-	if f.Mysqld.Up || !f.mayHaveTail() || f.Now.Sub(f.Mysqld.DownSince) > TailWait {
+	if f.Mysqld.Up || !f.mayHaveTail() {
 		return pass()
 	}
 	p, primary := f.promotion(), f.primary()
+	isAnswered := f.Successor != nil && f.Successor.Instance == primary && f.Successor.Epoch == p.Epoch
 	switch {
+	case primary == "" && !f.isGivenUp():
+		return say(core.Stopped, "AwaitingSuccessor", fmt.Sprintf("mysqld is not started before it is known who follows as primary: its log may end in transactions that nobody acknowledged. After %s it is, if the API server says that nobody follows", TailWait), f.askWord()...)
 	case primary == "":
-		return say(core.Stopped, "AwaitingSuccessor", fmt.Sprintf("mysqld is not started before it is known who follows as primary, at most %s: its log may end in transactions that nobody acknowledged", TailWait))
-	case f.Successor == nil || f.Successor.Instance != primary || f.Successor.Epoch != p.Epoch:
-		var ask []Action
-		if !f.Asking {
-			ask = append(ask, AskSuccessor{primary, p.Epoch})
-		}
-		return say(core.Stopped, "AskingSuccessor", "asks "+primary+" what it holds before mysqld recovers", ask...)
+		return pass()
+	case !isAnswered && f.Cluster.FailoverFrom == primary && f.isGivenUp():
+		return pass()
+	case !isAnswered:
+		return f.askSuccessor(p.Epoch, primary)
 	}
 	if !f.Successor.Executed.Contains(f.TailBase) {
 		return pass()
 	}
 	return say(core.Stopped, "CuttingTail", "cuts off what was never acknowledged and "+primary+" lacks", CutTail{f.Successor.Executed})
+}
+
+// isGivenUp: nobody has become writable in time, by the word of who must know.
+func (f *Facts) isGivenUp() bool {
+	return f.hasWaited() && (f.Cluster.Instances < 2 || f.isTold())
+}
+
+func (f *Facts) askSuccessor(epoch int64, primary string) (Decision, bool) {
+	message := "asks " + primary + " what it holds before mysqld recovers, which would commit what nobody acknowledged"
+	if f.AskFailed != "" {
+		message += ": " + f.AskFailed
+	}
+	switch {
+	case f.Asking:
+		return say(core.Stopped, "AskingSuccessor", message)
+	case f.Cluster.FailoverFrom == primary && f.hasWaited() && !f.isTold():
+		// It may answer nobody any more: whether this instance is needed is to be known.
+		return say(core.Stopped, "AskingSuccessor", message, AskWord{})
+	}
+	return say(core.Stopped, "AskingSuccessor", message, AskSuccessor{primary, epoch})
 }

@@ -16,6 +16,8 @@ func Vouch(f *Facts, primary string, epoch int64) *core.Problem {
 		return &core.Problem{Reason: "VolumeInUse", Message: "it cannot be told here what was promised on the volume"}
 	case p == nil || p.Instance != primary || p.Epoch != epoch || f.Cluster.Epoch != epoch:
 		return &core.Problem{Reason: "OtherPrimary", Message: fmt.Sprintf("%s is not the primary of epoch %d as far as is known here", primary, epoch)}
+	case !f.Cluster.IsMember(f.Me):
+		return &core.Problem{Reason: "NotAMember", Message: "it is not counted yet, as far as is known here"}
 	case f.FrozenBelow > epoch:
 		return &core.Problem{Reason: "Withheld", Message: fmt.Sprintf("vouches for nobody below epoch %d", f.FrozenBelow)}
 	}
@@ -24,9 +26,9 @@ func Vouch(f *Facts, primary string, epoch int64) *core.Problem {
 
 // MayStayWritable tells whether a primary may take writes by lease and vouches: its
 // lease was renewed lately, or itself and the peers that vouch for it are a
-// majority. A cluster of one does without.
+// majority of the members. A cluster of one does without.
 func (f *Facts) MayStayWritable() bool {
-	if f.Cluster == nil || !f.Cluster.Lease || f.Cluster.Instances < 2 {
+	if f.Cluster == nil || !f.Cluster.Lease || f.Cluster.Size() < 2 {
 		return true
 	}
 	if f.LeaseEpoch != 0 && f.Now.Sub(f.LeaseRenewed) <= core.LeaseGrace {
@@ -34,11 +36,11 @@ func (f *Facts) MayStayWritable() bool {
 	}
 	with := map[string]bool{f.Me: true}
 	for _, v := range f.Vouches {
-		if f.Now.Sub(v.At) <= core.VouchLife {
+		if f.Cluster.IsMember(v.Instance) && f.Now.Sub(v.At) <= core.VouchLife {
 			with[v.Instance] = true
 		}
 	}
-	return len(with) >= core.Majority(f.Cluster.Instances)
+	return len(with) >= core.Majority(f.Cluster.Size())
 }
 
 // MustFenceItself: somebody else may be made primary without this instance being

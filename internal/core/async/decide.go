@@ -9,6 +9,7 @@ import (
 
 // Decide says what to do about a cluster with the async topology.
 func Decide(o core.Observation) core.Plan {
+	countMembers(&o)
 	d := newDecision(&o)
 	if o.Cluster.Deleting {
 		return d.Plan
@@ -17,15 +18,20 @@ func Decide(o core.Observation) core.Plan {
 	d.fence()
 	d.keepEvidence()
 	d.diagnosis = diagnose(&o)
+	d.reached()
 	d.judgeReplicas()
+	d.admit()
 	d.provision()
 	d.reinit()
 	d.operate()
 	d.join()
 	d.resume()
 	d.acknowledge()
+	d.tellTurnedAway()
 	d.keepSize()
+	d.keepLeased()
 	d.route()
+	d.TellForeign()
 	d.publish()
 	return d.Plan
 }
@@ -37,6 +43,8 @@ type decision struct {
 	diagnosis finding
 	// hangs: commits wait for more acknowledgements than replicas can give.
 	hangs bool
+	// starving: and those who could give them wait for the primary's data.
+	starving bool
 }
 
 func newDecision(o *core.Observation) *decision {

@@ -52,6 +52,7 @@ var rules = []rule{
 		constant("its Pod is being stopped")},
 	{core.PrimaryIsolated, isolated, constant("commits hang: it takes writes, but its replicas cannot reach it")},
 	{core.PrimaryHealthy, isWritable, constant("it takes writes")},
+	{core.PrimaryClosed, closed, constant("it was made read-only to give its data to instances without which no commit ends")},
 	{core.PrimaryDemoted, demoted, constant("it was made read-only so that another can take over")},
 	{core.PrimaryPromoting, promoting, constant("it is being made writable")},
 	{core.MysqldDown, func(s *scene) bool { return s.reachable }, downText},
@@ -67,13 +68,18 @@ var rules = []rule{
 	{core.PrimaryUnreachable, func(*scene) bool { return true }, constant("its manager cannot be reached")},
 }
 
-// diagnose names what is known of the primary.
-func diagnose(o *core.Observation) finding {
+func newScene(o *core.Observation) *scene {
 	s := &scene{o: o, p: o.Cluster.Status.Promotion, holder: holderOf(o)}
 	if s.holder != nil {
 		s.pod, s.podKnown = s.holder.Pod.Get()
 		s.report, s.reachable = s.holder.Report.Get()
 	}
+	return s
+}
+
+// diagnose names what is known of the primary.
+func diagnose(o *core.Observation) finding {
+	s := newScene(o)
 	for _, r := range rules {
 		if r.when(s) {
 			return finding{r.name, r.says(s)}
@@ -105,7 +111,7 @@ func fenced(s *scene) bool {
 // isolated: so many replicas try in vain to receive that commits cannot be
 // acknowledged, and those that do are enough to elect another primary.
 func isolated(s *scene) bool {
-	p, n := s.p, len(s.o.Instances)
+	p, n := s.p, len(s.o.Cluster.Status.Members)
 	return isWritable(s) && s.o.Cluster.Durability.Mode == core.DurabilityQuorum && p.RequiredAcks > 0 &&
 		receivers(s) < p.RequiredAcks && connectors(s) >= n-p.RequiredAcks
 }
@@ -119,6 +125,13 @@ func dataLost(s *scene) bool {
 
 func demoted(s *scene) bool {
 	return s.reachable && s.report.FencedBelow > s.p.Epoch && s.report.WritableEpoch == 0 && s.report.State == core.Running
+}
+
+// closed: it gives its data, and is on its way to it or to opening again.
+func closed(s *scene) bool {
+	op := s.o.Cluster.Status.Operation
+	return s.reachable && op != nil && op.Kind == core.OperationGiveData && op.Step != core.StepPromote &&
+		promises(s.holder.Report, s.p, s.p.Epoch+1)
 }
 
 // promoting: it never was writable in this epoch and nothing hinders it.
@@ -221,10 +234,10 @@ func podGone(s *scene) bool {
 	return s.podKnown && (!s.pod.Exists || s.pod.Terminated || s.pod.UID != s.p.PodUID)
 }
 
-// receivers counts the reachable replicas that receive from the holder.
+// receivers counts the reachable members that receive from the holder.
 func receivers(s *scene) int {
 	n := 0
-	others(s.o, s.p.Instance, func(in *core.Instance) {
+	otherMembers(s.o, s.p.Instance, func(in *core.Instance) {
 		if r, ok := serving(in); ok && follows(r, s.p.Instance) && r.Server.Replication.IORunning && !r.Server.Replication.Silent {
 			n++
 		}
@@ -232,13 +245,13 @@ func receivers(s *scene) int {
 	return n
 }
 
-// connectors counts the reachable replicas that follow the holder and cannot
-// connect to it, for no other reason.
+// connectors counts the reachable members that follow the holder and cannot
+// connect to it, for no other reason. Who is turned away has reached it.
 func connectors(s *scene) int {
 	n := 0
-	others(s.o, s.p.Instance, func(in *core.Instance) {
+	otherMembers(s.o, s.p.Instance, func(in *core.Instance) {
 		r, ok := serving(in)
-		if ok && follows(r, s.p.Instance) && r.FrozenBelow <= s.p.Epoch && (r.Server.Replication.IOConnecting || r.Server.Replication.Silent) && r.Server.Replication.SQLError == "" &&
+		if ok && follows(r, s.p.Instance) && r.FrozenBelow <= s.p.Epoch && (r.Server.Replication.IOConnecting || r.Server.Replication.Silent) && r.Server.Replication.SQLError == "" && !isTurnedAway(r.Server.Replication) &&
 			!slices.Contains(s.o.Cluster.Status.Diverged, in.Name) {
 			n++
 		}

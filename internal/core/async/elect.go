@@ -91,7 +91,7 @@ func eligible(r core.Report) bool {
 
 // tooFewKnown refuses under quorum when an acknowledged commit might be only on
 // instances whose positions are not known: W of the N-1 replicas acknowledged
-// it, so at least N-W of them must be seen. The holder itself has them all, once it
+// it, of N members, so at least N-W of them must be seen. The holder itself has them all, once it
 // has got what it had to have before it could take writes.
 func (b ballot) tooFewKnown(voters []voter) election {
 	c, known := b.o.Cluster, 0
@@ -102,12 +102,12 @@ func (b ballot) tooFewKnown(voters []voter) election {
 		if b.isHolder(v) && v.holds.Contains(c.Status.Promotion.RequiredGTID) {
 			return election{}
 		}
-		known++
+		known += btoi(slices.Contains(c.Status.Members, v.in.Name))
 	}
 	if c.Durability.Mode != core.DurabilityQuorum {
 		return election{}
 	}
-	n := len(b.o.Instances)
+	n := len(c.Status.Members)
 	w := c.Durability.Wished(n)
 	if p := c.Status.Promotion; p != nil && (p.RequiredAcks < w || p.LosslessSince == 0) {
 		w = min(p.RequiredAcks, btoi(p.LosslessSince > 0)*w)

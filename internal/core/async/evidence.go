@@ -35,7 +35,7 @@ func (d *decision) expectPod(in *core.Instance) {
 	}
 }
 
-// keepSize keeps the smallest number of instances of which the primary may count
+// keepSize keeps the smallest number of members of which the primary may count
 // a majority: it grows when the primary says so, and shrinks before it can know.
 func (d *decision) keepSize() {
 	p := d.Status.Promotion
@@ -45,5 +45,18 @@ func (d *decision) keepSize() {
 	if r, known := d.holder().Report.Get(); known && r.WritableEpoch == p.Epoch {
 		p.Size = max(p.Size, r.ClusterSize)
 	}
-	p.Size = min(p.Size, max(d.Cluster.Wanted, len(d.Status.InstanceNames), 1))
+	p.Size = min(p.Size, d.members())
+}
+
+// keepLeased keeps whether the primary surely goes by its lease: one that cannot be asked
+// may not have seen that the lease was switched on.
+func (d *decision) keepLeased() {
+	p := d.Status.Promotion
+	if p == nil {
+		return
+	}
+	if r, known := d.holder().Report.Get(); known && r.WritableEpoch == p.Epoch && r.Leased {
+		p.Leased = true
+	}
+	p.Leased = p.Leased && d.Cluster.PrimaryLease
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 // receives nothing on purpose does not tell that its source is lost.
 func (d *decision) isReplacing() bool {
 	op := d.Status.Operation
-	if op == nil || op.Kind != core.OperationFailover || !isPastDelay(op) && !d.isAnyWithheld() {
+	if op == nil || op.Kind != core.OperationFailover || !op.IsPastDelay() && !d.isAnyWithheld() {
 		return false
 	}
 	switch d.diagnosis.name {
@@ -54,6 +55,7 @@ func (d *decision) failOver() {
 	switch {
 	case d.isNothingLeft():
 	case d.awaitsRecovery():
+	case !isProven && d.awaitsAnswer():
 	case !isProven && d.restartInPlace():
 	case d.isTooSoon():
 	case d.isDelayed(proof):
@@ -96,8 +98,9 @@ func (d *decision) replaceIsolated() {
 		since = d.Now
 	}
 	d.Status.FailingSince = since
-	until := since.Add(max(d.Cluster.FailoverDelay, isolationPatience))
+	until := since.Add(d.patience())
 	if d.Status.Operation == nil && d.Now.Before(until) {
+		d.tellDamped(until)
 		d.Say("commits on " + d.Status.Promotion.Instance + " hang, because its replicas cannot reach it; it is replaced if that lasts until " + until.UTC().Format("15:04:05 MST"))
 		d.RecheckAt(until)
 		return
@@ -110,7 +113,7 @@ func (d *decision) replaceIsolated() {
 func (d *decision) isDelayed(proof proven) bool {
 	op := d.Status.Operation
 	until := d.Status.FailingSince.Add(d.Cluster.FailoverDelay)
-	if isPastDelay(op) || proof.proof == core.ProofManagerFenced || !d.Now.Before(until) {
+	if op.IsPastDelay() || proof.proof == core.ProofManagerFenced || !d.Now.Before(until) {
 		return false
 	}
 	op.Step = core.StepDelay
@@ -133,7 +136,7 @@ func (d *decision) isAnyWithheld() bool {
 func (d *decision) withholdInTime(until time.Time) {
 	begin := until.Add(-core.VouchWithheld)
 	switch {
-	case !d.Cluster.PrimaryLease:
+	case !goesByLease(d.Observation):
 	case d.diagnosis.name != core.PrimaryUnreachableReplicasLost && d.diagnosis.name != core.PrimaryUnreachable:
 	case d.Now.Before(begin):
 		d.RecheckAt(begin)
@@ -170,6 +173,23 @@ func (d *decision) awaitsRecovery() bool {
 		return false
 	}
 	d.Say(fmt.Sprintf("mysqld of %s was started again and recovers; another is promoted if it is not back by %s", r.Instance, until.UTC().Format("15:04:05 MST")))
+	d.RecheckAt(until)
+	return true
+}
+
+// awaitsAnswer: mysqld does not answer its manager, and nobody can take over. To have it
+// killed would only take its reads away as well; but one that has not answered for as long
+// as no server needs is started again, as a replica's is.
+func (d *decision) awaitsAnswer() bool {
+	r, known := d.holder().Report.Get()
+	if d.diagnosis.name != core.PrimaryHung || !known || r.Reason == core.DiskStalled || d.isAnyWithheld() {
+		return false
+	}
+	why, until := d.nobodyTakesOver(), d.Status.FailingSince.Add(core.HungLimit)
+	if why == "" || !d.Now.Before(until) {
+		return false
+	}
+	d.Say(fmt.Sprintf("mysqld of %s does not answer, and nobody can take over: %s; it is killed and started again if it does not answer by %s", r.Instance, why, until.UTC().Format("15:04:05 MST")))
 	d.RecheckAt(until)
 	return true
 }
@@ -359,13 +379,25 @@ func (d *decision) noProof(answers bool) string {
 	if node == "" {
 		node = "NODE"
 	}
-	others(d.Observation, p.Instance, func(in *core.Instance) {
-		if gone := unspokenFor(d.Observation, in); len(gone) > 0 {
+	otherMembers(d.Observation, p.Instance, func(in *core.Instance) {
+		pod, _ := in.Pod.Get()
+		if gone := draft.Without(unspokenFor(d.Observation, in), pod.UID); len(gone) > 0 {
 			why += fmt.Sprintf("; %s was made anew since, and its former Pod %s may live on beside the primary and vouch for it", in.Name, strings.Join(gone, ", "))
 		}
 	})
-	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s. Nobody is promoted meanwhile. "+
-		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover %s --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, node, d.Cluster.Name)
+	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s%s. Nobody is promoted meanwhile. "+
+		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover %s --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, d.withoutLease(), node, d.Cluster.Name)
+}
+
+// withoutLease tells that the lease proves nothing, and that switching it on is no remedy.
+func (d *decision) withoutLease() string {
+	switch {
+	case goesByLease(d.Observation) || d.Status.Promotion.Size < 2:
+		return ""
+	case d.Cluster.PrimaryLease:
+		return "; it has not said that it goes by spec.enablePrimaryLease, so that a lease which runs out proves nothing"
+	}
+	return "; switching spec.enablePrimaryLease on now does not help, for it would not hear of that"
 }
 
 // holdElection reads the candidates' positions after the proof, and promotes one.

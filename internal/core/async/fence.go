@@ -30,14 +30,14 @@ func (d *decision) reinit() {
 		case d.Status.Promotion != nil && d.Status.Promotion.Instance == name:
 			d.Warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
 			d.Do(core.ClearReinit{Instance: name})
-		case d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil:
+		case d.diagnosis.name != core.PrimaryClosed && (d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil):
 			d.Say("the data of " + name + " is made anew when the primary is healthy")
 			return
 		case !d.enoughWithout(in):
 			d.Say("the data of " + name + " is made anew when enough other replicas are attached for commits not to wait")
 			return
 		case d.mayReinit(in):
-			d.MakeAnew(name)
+			d.MakeAnew(in)
 			return
 		default:
 			return
@@ -53,7 +53,7 @@ func (d *decision) enoughWithout(gone *core.Instance) bool {
 		return true
 	}
 	n := 0
-	others(d.Observation, primary, func(in *core.Instance) {
+	otherMembers(d.Observation, primary, func(in *core.Instance) {
 		if r, ok := serving(in); ok && in.Name != gone.Name && streams(r, primary) {
 			n++
 		}

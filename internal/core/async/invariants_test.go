@@ -100,6 +100,9 @@ func checkProof(o core.Observation, plan core.Plan) error {
 func kept(o core.Observation, p *core.Promotion, seconds int) int {
 	n := 0
 	for _, in := range o.Instances {
+		if !slices.Contains(membersOf(o), in.Name) {
+			continue
+		}
 		r, known := in.Report.Get()
 		if !known {
 			r, known = in.LastWord.Get()
@@ -114,16 +117,32 @@ func kept(o core.Observation, p *core.Promotion, seconds int) int {
 	return n
 }
 
+// membersOf are those who may acknowledge and vouch: all, in a status that does not tell.
+func membersOf(o core.Observation) []string {
+	s := o.Cluster.Status
+	out := append([]string{s.Promotion.Instance}, s.Members...)
+	if len(s.Members) == 0 {
+		out = append(out, s.InstanceNames...)
+		for i := range o.Instances {
+			if o.Instances[i].Exists() && !o.Instances[i].IsLeaving() {
+				out = append(out, o.Instances[i].Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // isCut: of the others, fewer than a commit needs have not stopped.
 func isCut(o core.Observation, p *core.Promotion) bool {
-	return o.Cluster.Durability.Mode == core.DurabilityQuorum && len(o.Instances)-1-kept(o, p, 0) < p.RequiredAcks
+	return o.Cluster.Durability.Mode == core.DurabilityQuorum && len(membersOf(o))-1-kept(o, p, 0) < p.RequiredAcks
 }
 
 // isUnvouched: the lease was taken, and no majority of the smallest cluster that
 // the primary may believe in is left.
 func isUnvouched(o core.Observation, p *core.Promotion) bool {
 	l, known := o.Cluster.Lease.Get()
-	return known && l.Holder == "" && l.Epoch > p.Epoch && p.Size > 1 && 2*(len(o.Instances)-kept(o, p, 8)) <= p.Size
+	return known && l.Holder == "" && l.Epoch > p.Epoch && o.Cluster.PrimaryLease && p.Leased && p.Size > 1 && 2*(len(membersOf(o))-kept(o, p, 8)) <= p.Size
 }
 
 func promised(old *core.Instance, p *core.Promotion) bool {
@@ -266,8 +285,8 @@ func checkOneOperation(o core.Observation, plan core.Plan) error {
 	}
 	for _, e := range plan.Effects {
 		del, isDelete := e.(core.DeletePod)
-		_, isRemove := e.(core.DeleteInstance)
-		if was != nil && (isRemove || isDelete && del.Reason == core.ReasonRollout) {
+		remove, isRemove := e.(core.DeleteInstance)
+		if was != nil && (isRemove && slices.Contains(membersOf(o), remove.Instance) || isDelete && del.Reason == core.ReasonRollout) {
 			return fmt.Errorf("%s during a %s", e, was.Kind)
 		}
 	}

@@ -2,6 +2,7 @@ package async
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -62,7 +63,7 @@ func (w *world) isReady(in *inst) bool {
 	if r.State != core.Running || r.Data != core.DataPopulated || r.Terminating {
 		return false
 	}
-	return r.WritableEpoch != 0 || r.Server.Replication != nil && r.Server.Replication.IORunning && r.Server.Replication.SQLRunning
+	return r.WritableEpoch != 0 || w.isClosed(in) || r.Server.Replication != nil && r.Server.Replication.IORunning && r.Server.Replication.SQLRunning
 }
 
 // step is one manager's next move.
@@ -122,6 +123,9 @@ func (w *world) fill(in *inst, permitted bool) {
 
 func (w *world) finishClone(in *inst) {
 	donor := w.inst(in.truth.Clone.Donor)
+	if donor != nil && donor.hangs() {
+		return // a clone waits until every commit of its donor has ended
+	}
 	if donor == nil || donor.truth.Server == nil {
 		in.truth.State, in.truth.Clone.Error = core.AwaitingClone, "the donor is gone"
 		return
@@ -166,20 +170,34 @@ func (w *world) follow(in *inst) {
 		return
 	}
 	primary := w.inst(p.Instance)
-	if primary == nil || primary.truth.WritableEpoch != p.Epoch || !primary.runs() {
+	if primary == nil || primary.truth.WritableEpoch != p.Epoch && !w.isClosed(primary) || !primary.runs() {
 		w.lostSource(in, primary)
 		return
 	}
-	r.Errant = r.Server.Executed.Subtract(primary.truth.Server.Executed)
+	r.Errant = r.Server.Executed.Subtract(primary.truth.Server.Executed).Subtract(r.Maintenance)
 	if !r.Errant.IsEmpty() || r.FrozenBelow > p.Epoch || r.Server.Replication != nil && r.Server.Replication.SQLError != "" {
 		stopIO(in)
 		return
 	}
-	all := primary.truth.Server.Executed
-	r.Server.Executed = all
+	r.Server.Executed = r.Server.Executed.Union(primary.truth.Server.Executed)
 	r.Server.Replication = &core.Replication{SourceHost: primary.name, IORunning: true, SQLRunning: true, Retrieved: gtid.Set{}}
-	r.Server.SemiSync.ReplicaEnabled = w.cluster.Durability.Mode != core.DurabilityAsync
+	r.Server.SemiSync.ReplicaEnabled = w.cluster.Durability.Mode != core.DurabilityAsync && slices.Contains(w.cluster.Status.Members, in.name)
 	w.countClients(primary)
+}
+
+// isClosed: who was primary and gives its data is followed, too.
+func (w *world) isClosed(primary *inst) bool {
+	op := w.cluster.Status.Operation
+	return op != nil && op.Kind == core.OperationGiveData && op.From == primary.name && primary.truth.WritableEpoch == 0
+}
+
+// hangs: somebody writes always, and no commit ends.
+func (in *inst) hangs() bool {
+	if in.truth.WritableEpoch == 0 || in.truth.Server == nil {
+		return false
+	}
+	s := in.truth.Server.SemiSync
+	return s.SourceEnabled && s.Blocks && s.Clients < s.Acks
 }
 
 // lostSource: a replica whose source does not run keeps trying.

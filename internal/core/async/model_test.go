@@ -20,6 +20,8 @@ type world struct {
 	pods    int // Pods made so far
 	// slow managers do not act by themselves.
 	slow map[string]bool
+	// former are the managers of claims that outlived a deleted Cluster, once adopted.
+	former map[string]core.Report
 	// memory is the operator's of its last plan.
 	memory core.Memory
 	// lease is the record of the primary's, as everybody sees it at once.
@@ -54,7 +56,7 @@ func newWorld(c core.Cluster) *world {
 	c.Name = "c"
 	c.Routed = core.Known("", epochStart, epochStart)
 	c.PrimaryLease = true
-	return &world{now: epochStart, cluster: c, slow: map[string]bool{}, lease: core.Lease{UnchangedSince: epochStart}}
+	return &world{now: epochStart, cluster: c, slow: map[string]bool{}, former: map[string]core.Report{}, lease: core.Lease{UnchangedSince: epochStart}}
 }
 
 // letters stand for server UUIDs: a is c-1's, b is c-2's and so on.
@@ -130,7 +132,7 @@ func (w *world) hear(in *inst) {
 	if r.Withheld != nil {
 		r.Withheld = &core.Withheld{Below: r.Withheld.Below, Seconds: int(w.now.Sub(in.withheldAt).Seconds())}
 	}
-	r.ClusterSize = max(w.cluster.Wanted, len(w.cluster.Status.InstanceNames))
+	r.ClusterSize, r.Leased = len(w.cluster.Status.Members), w.cluster.PrimaryLease
 	if r.Server != nil {
 		server := *r.Server
 		if rep := server.Replication; rep != nil {
@@ -212,7 +214,16 @@ func (w *world) restartOperator() {
 func (w *world) carryOut(e core.Effect) {
 	switch e := e.(type) {
 	case core.CreateVolume:
-		w.add(e.Instance).volume = core.Volume{Exists: true, Bound: true}
+		w.add(e.Instance).volume = core.Volume{Exists: true, UID: "volume-" + e.Instance, Bound: true}
+	case core.AdoptVolume:
+		i := slices.IndexFunc(w.cluster.FormerVolumes, func(v core.FormerVolume) bool { return v.Instance == e.Instance && v.UID == e.UID })
+		if w.cluster.FormerVolumes[i].Removed {
+			w.cluster.KeptVolumes = append(w.cluster.KeptVolumes, e.Instance)
+		} else {
+			in := w.add(e.Instance)
+			in.volume, in.truth = core.Volume{Exists: true, UID: e.UID, Bound: true}, w.former[e.Instance]
+		}
+		w.cluster.FormerVolumes = slices.Delete(w.cluster.FormerVolumes, i, i+1)
 	case core.CreatePod:
 		if in := w.add(e.Instance); !in.pod.Exists {
 			w.startPod(in)
@@ -220,7 +231,13 @@ func (w *world) carryOut(e core.Effect) {
 	case core.DeletePod:
 		w.endPod(w.inst(e.Instance))
 	case core.DeleteInstance:
+		if w.isAnother(e.Instance, e.Owned) {
+			return
+		}
 		w.insts = slices.DeleteFunc(w.insts, func(in *inst) bool { return in.name == e.Instance })
+		if e.KeepVolume {
+			w.cluster.KeptVolumes = append(w.cluster.KeptVolumes, e.Instance)
+		}
 	case core.LabelPod:
 		in := w.inst(e.Instance)
 		in.pod.Role, in.pod.Routable = e.Role, e.Routable
@@ -231,6 +248,9 @@ func (w *world) carryOut(e core.Effect) {
 			w.writeLease("", e.Epoch)
 		}
 	case core.ReinitInstance:
+		if w.isAnother(e.Instance, e.Owned) {
+			return
+		}
 		in := w.inst(e.Instance)
 		in.volume.Deleting = true
 		w.endPod(in)
@@ -243,6 +263,12 @@ func (w *world) carryOut(e core.Effect) {
 	default:
 		w.order(e)
 	}
+}
+
+// isAnother: what is there was not meant.
+func (w *world) isAnother(name string, meant core.Owned) bool {
+	in := w.inst(name)
+	return in == nil || in.volume.UID != meant.VolumeUID || in.pod.UID != meant.PodUID
 }
 
 // endPod: the Pod stops for good and goes; its manager's last words are heard.
@@ -319,6 +345,10 @@ func (w *world) command(e core.Effect) (name string, epoch int64, act func(*inst
 			in.truth.Server.SemiSync.Blocks = w.cluster.Durability.Mode == core.DurabilityQuorum
 			in.truth.Server.SemiSync.Acks = e.Acks
 		}
+	case core.AdoptTransactions:
+		return e.Instance, e.Epoch, func(in *inst) {
+			in.truth.Server.Executed = in.truth.Server.Executed.Union(gtid.MustParse(e.Set))
+		}
 	case core.Refresh:
 		return e.Instance, 0, nil
 	}
@@ -355,10 +385,10 @@ func (w *world) tendLease(in *inst) {
 func (w *world) isVouchedFor(in *inst) bool {
 	n := 1
 	for _, peer := range w.insts {
-		if peer != in && !peer.cut && !in.cut && peer.pod.Exists && !peer.pod.Terminated && peer.truth.FrozenBelow <= in.truth.WritableEpoch {
+		if peer != in && slices.Contains(w.cluster.Status.Members, peer.name) && !peer.cut && !in.cut && peer.pod.Exists && !peer.pod.Terminated && peer.truth.FrozenBelow <= in.truth.WritableEpoch {
 			n++
 		}
 	}
-	size := max(w.cluster.Wanted, len(w.cluster.Status.InstanceNames))
+	size := len(w.cluster.Status.Members)
 	return size == 1 || n >= core.Majority(size)
 }

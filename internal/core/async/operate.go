@@ -3,6 +3,7 @@ package async
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -11,6 +12,8 @@ import (
 // operate decides who may be writable.
 func (d *decision) operate() {
 	switch {
+	case d.Status.Promotion == nil && d.Status.AdoptedFrom != "":
+		d.chooseAdopted()
 	case d.Status.Promotion == nil:
 		d.bootstrap()
 	case d.overrides():
@@ -20,12 +23,15 @@ func (d *decision) operate() {
 		d.Block(core.RefusalPrimaryFenced, "the primary "+d.Status.Promotion.Instance+" is fenced; writes are stopped until it is unfenced")
 	case d.inSwitchover():
 		d.switchOver()
+	case d.inGiving():
+		d.giveData()
 	case d.diagnosis.name == core.PrimaryIsolated:
 		d.replaceIsolated()
 	case isFailing(d.diagnosis.name), d.isReplacing():
 		d.failOver()
 	case d.diagnosis.name == core.PrimaryHealthy || d.diagnosis.name == core.PrimaryTerminating:
 		d.settle()
+		d.beginGiving()
 		d.beginSwitchover()
 		d.failBack()
 	case d.diagnosis.name == core.PrimaryLostTransactions:
@@ -39,15 +45,32 @@ func (d *decision) operate() {
 	}
 }
 
+// promotionProgress tells what a promoted instance still has to do.
 func (d *decision) promotionProgress() string {
+	p := d.Status.Promotion
 	r, known := d.holder().Report.Get()
+	_, serves := serving(d.holder())
 	switch {
 	case !known:
 		return "its manager does not answer yet"
-	case r.Message != "":
+	case !serves && r.Message != "":
 		return fmt.Sprintf("%s, %s", r.State, r.Message)
-	default:
+	case !serves:
 		return string(r.State)
+	}
+	said := ""
+	if lacks := p.RequiredGTID.Subtract(r.Server.Executed); !lacks.IsEmpty() {
+		said = fmt.Sprintf("it lacks %s (%s), ", core.Plural(lacks.Count(), "transaction"), lacks.Abbreviate(4))
+	}
+	switch {
+	case r.SeenEpoch < p.Epoch:
+		return said + "its manager has not seen the promotion yet"
+	case r.Message != "":
+		return said + r.Message
+	case said != "":
+		return strings.TrimSuffix(said, ", ")
+	default:
+		return "it has all that it must have, takes the Lease and opens"
 	}
 }
 
@@ -101,7 +124,7 @@ func sentence(reason, message string) string {
 // ordinal, when it says itself that it has no data. An instance that was there
 // before the status knew of it may hold data: it must be heard first.
 func (d *decision) bootstrap() {
-	if d.Cluster.Problem != nil || !d.Status.EstablishedAt.IsZero() {
+	if d.Cluster.Problem != nil || !d.Status.EstablishedAt.IsZero() || d.IsBlocked() {
 		return
 	}
 	stranger := ""
@@ -142,10 +165,11 @@ func (d *decision) grant(e election, p proven, acks int) {
 	}
 	d.tellLost(e)
 	d.Status.Epoch = d.nextEpoch()
+	d.addMember(e.winner)
 	d.Status.Promotion = &core.Promotion{
 		Epoch: d.Status.Epoch, Instance: e.winner, Proof: p.proof, Evidence: p.evidence, From: from,
 		RequiredGTID: e.holds, RequiredAcks: acks, GrantedAt: d.Now, PodUID: e.podUID, Node: e.node, Pods: []string{e.podUID},
-		LosslessSince: d.losslessSince(acks), Size: max(len(d.Status.InstanceNames), 1),
+		LosslessSince: d.losslessSince(acks), Size: d.members(), Leased: d.Cluster.PrimaryLease, Isolations: d.isolations(),
 	}
 	d.diagnosis = finding{core.PrimaryPromoting, "it is being made writable"}
 	d.setTarget(e.winner)
@@ -205,7 +229,7 @@ func (d *decision) settle() {
 		p.WritableSince = d.Now
 	}
 	if d.Status.CurrentPrimary != p.Instance {
-		d.Status.CurrentPrimary, d.Status.CurrentPrimaryAt = p.Instance, d.Now
+		d.Status.CurrentPrimary, d.Status.CurrentPrimaryAt, d.Status.Return = p.Instance, d.Now, nil
 	}
 	if d.Status.EstablishedAt.IsZero() {
 		d.Status.EstablishedAt = d.Now
@@ -228,6 +252,9 @@ func (d *decision) operationEnded(op *core.Operation) bool {
 	}
 	took := d.Now.Sub(op.StartedAt).Round(time.Millisecond)
 	switch {
+	case op.Reason == core.ReasonReturn && p.Instance == op.To:
+		d.Tell(core.ReasonRecovered, fmt.Sprintf("%s takes writes again, %s after the switchover to %s began", p.Instance, took, op.From))
+		return true
 	case p.Instance != op.From:
 		d.Tell(core.ReasonPrimaryChanged, fmt.Sprintf("%s: %s is the primary now, after %s (%s), %s", op.Kind, p.Instance, op.From, op.Reason, took))
 	default:
@@ -247,7 +274,7 @@ func (d *decision) promotionAcks() int {
 	if r, known := d.holder().LastWord.Get(); known && d.Cluster.Durability.Mode != core.DurabilityQuorum && r.Server != nil && r.Server.SemiSync.SourceEnabled {
 		applied = max(applied, r.Server.SemiSync.Acks)
 	}
-	return d.Cluster.Durability.AtPromotion(len(d.Instances), applied)
+	return d.Cluster.Durability.AtPromotion(d.members(), applied)
 }
 
 // fresh tells whether the report of an instance was taken after t, and asks for

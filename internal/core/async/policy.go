@@ -47,15 +47,11 @@ func (d *decision) isTooSoon() bool {
 func (d *decision) tooSoon() string {
 	least := d.Cluster.Policy.MinTimeBetweenFailover
 	until := d.Status.LastFailover.Add(least)
-	if least == 0 || d.Status.LastFailover.IsZero() || !d.Now.Before(until) || d.Status.Operation != nil && isPastDelay(d.Status.Operation) {
+	if least == 0 || d.Status.LastFailover.IsZero() || !d.Now.Before(until) || d.Status.Operation != nil && d.Status.Operation.IsPastDelay() {
 		return ""
 	}
 	return fmt.Sprintf("spec.failoverPolicy.minTimeBetweenFailovers is %s, and the last failover was at %s",
 		least, d.Status.LastFailover.UTC().Format("15:04:05 MST"))
-}
-
-func isPastDelay(op *core.Operation) bool {
-	return op.Step == core.StepProve || op.Step == core.StepElect
 }
 
 // rank of an instance among the preferred ones, the best first; those that are not
@@ -77,7 +73,7 @@ func (d *decision) failBack() {
 	best := ""
 	others(d.Observation, p.Instance, func(in *core.Instance) {
 		if rank(policy, in.Name) < rank(policy, p.Instance) && (best == "" || rank(policy, in.Name) < rank(policy, best)) &&
-			d.refusesTarget(in.Name) == nil && !d.IsSurplus(in) {
+			d.refusesTarget(in.Name) == nil && !d.wasGivenUp(in.Name) && !d.IsSurplus(in) {
 			best = in.Name
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 )
 
 // proven is a proof that the holder cannot acknowledge another write, with what
@@ -84,9 +85,9 @@ func podTerminated(o *core.Observation, holder *core.Instance, _ int64) (proven,
 	}
 	pod, known := holder.Pod.Get()
 	switch {
-	case !known || p.PodUID == "":
+	case !known || p.PodUID == "" || pod.Exists && pod.UID == p.PodUID && !pod.Terminated:
 		return proven{}, false
-	case pod.Exists && pod.UID == p.PodUID && pod.Terminated && len(stillOpen(holder, p)) == 0:
+	case pod.Exists && pod.UID == p.PodUID && len(stillOpen(holder, p)) == 0:
 		return proven{core.ProofPodTerminated, "the kubelet of " + pod.Node + " reported the containers of Pod " + pod.UID + " terminated", holder.Pod.Received()}, true
 	case len(stillOpen(holder, p)) == 0:
 		return proven{core.ProofPodTerminated, "the kubelet reported the containers of Pod " + p.PodUID + " terminated before it was deleted", holder.Pod.Received()}, true
@@ -139,8 +140,8 @@ func quorumCut(o *core.Observation, holder *core.Instance, next int64) (proven, 
 	if len(may) >= p.RequiredAcks {
 		return proven{}, false
 	}
-	return proven{core.ProofQuorumCut, fmt.Sprintf("a commit on %s needs %d acknowledgements, and %s have stopped receiving",
-		holder.Name, p.RequiredAcks, names(silent)), latest(silent)}, true
+	return proven{core.ProofQuorumCut, fmt.Sprintf("a commit on %s needs %s, and %s have stopped receiving",
+		holder.Name, core.Acknowledgements(p.RequiredAcks), names(silent)), latest(silent)}, true
 }
 
 // leaseExpired: its record has been taken for the next epoch after it had not been
@@ -168,7 +169,12 @@ func vouchesExpired(o *core.Observation, holder *core.Instance, next int64) bool
 // go by. A cluster of one fences itself by no lease.
 func isMinority(o *core.Observation, n int) bool {
 	size := o.Cluster.Status.Promotion.Size
-	return o.Cluster.PrimaryLease && size > 1 && n < core.Majority(size)
+	return goesByLease(o) && size > 1 && n < core.Majority(size)
+}
+
+// goesByLease: the primary fences itself without its lease, and knows that it has to.
+func goesByLease(o *core.Observation) bool {
+	return o.Cluster.PrimaryLease && o.Cluster.Status.Promotion.Leased
 }
 
 // withholder is an instance that surely acknowledges and vouches no more, and since when.
@@ -177,17 +183,22 @@ type withholder struct {
 	since time.Time
 }
 
-// withholders are those of the other instances that said themselves that they have
+// withholders are those of the other members that said themselves that they have
 // stopped, at least that long ago; all others may go on.
 func withholders(o *core.Observation, holder string, next int64, age time.Duration) (silent []withholder, may []string) {
-	others(o, holder, func(in *core.Instance) {
+	for _, name := range draft.Without(o.Cluster.Status.Members, holder) {
+		in := o.Instance(name)
+		if in == nil {
+			may = append(may, name)
+			continue
+		}
 		since, ok := withholds(in, next, age)
 		if !ok || len(unspokenFor(o, in)) > 0 {
-			may = append(may, in.Name)
-			return
+			may = append(may, name)
+			continue
 		}
-		silent = append(silent, withholder{in.Name, since})
-	})
+		silent = append(silent, withholder{name, since})
+	}
 	return silent, may
 }
 
@@ -217,10 +228,10 @@ func withholds(in *core.Instance, next int64, age time.Duration) (time.Time, boo
 	return since, true
 }
 
-// witnesses are the Pods that the other instances have now.
+// witnesses are the Pods that the other members have now.
 func witnesses(o *core.Observation) []string {
 	var out []string
-	others(o, o.Cluster.Status.Promotion.Instance, func(in *core.Instance) {
+	otherMembers(o, o.Cluster.Status.Promotion.Instance, func(in *core.Instance) {
 		if pod, known := in.Pod.Get(); known && pod.Exists {
 			out = append(out, core.Witness{Instance: in.Name, PodUID: pod.UID, Node: pod.Node}.String())
 		}

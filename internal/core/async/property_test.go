@@ -55,11 +55,12 @@ func chance(t *rapid.T, label string, percent int) bool {
 func drawObservation(t *rapid.T) core.Observation {
 	n := rapid.IntRange(1, 5).Draw(t, "n")
 	o := core.Observation{Now: epochStart.Add(time.Hour), Cluster: core.Cluster{
-		Name: "c", Wanted: rapid.IntRange(1, 5).Draw(t, "wanted"),
+		Name: "c", Wanted: rapid.IntRange(1, 5).Draw(t, "wanted"), KeepVolumes: rapid.Bool().Draw(t, "keep volumes"),
 		Durability: core.Durability{
 			Mode: oneOf(t, "durability", core.DurabilityAsync, core.DurabilityPreferred, core.DurabilityRequired, core.DurabilityQuorum),
 			Min:  rapid.IntRange(0, 3).Draw(t, "min")},
 		FailoverDelay:   time.Duration(rapid.IntRange(0, 10).Draw(t, "delay")) * time.Second,
+		SwitchoverPause: time.Duration(rapid.IntRange(0, 10).Draw(t, "pause")) * time.Second,
 		SwitchoverLimit: time.Duration(rapid.IntRange(0, 30).Draw(t, "limit")) * time.Second,
 		Routed:          core.Known("c-1", epochStart, epochStart),
 	}}
@@ -89,6 +90,13 @@ func drawStatus(t *rapid.T, s *core.Status, n int) {
 	if chance(t, "was writable", 80) {
 		s.Promotion.WritableSince = epochStart
 	}
+	if chance(t, "members are told", 70) {
+		for i := range n {
+			if who := fmt.Sprintf("c-%d", i+1); who == holder || chance(t, who+" is a member", 80) {
+				s.Members = append(s.Members, who)
+			}
+		}
+	}
 	if chance(t, "wish", 20) {
 		s.TargetPrimary = name("target")
 	}
@@ -99,8 +107,10 @@ func drawStatus(t *rapid.T, s *core.Status, n int) {
 	}
 	if n > 1 && chance(t, "operation", 40) {
 		s.Operation = &core.Operation{From: holder, To: name("to"), StartedAt: epochStart.Add(59 * time.Minute), Deadline: epochStart.Add(time.Duration(rapid.IntRange(59, 61).Draw(t, "deadline")) * time.Minute),
-			Kind: oneOf(t, "kind", core.OperationSwitchover, core.OperationFailover)}
-		if s.Operation.Kind == core.OperationFailover {
+			Kind: oneOf(t, "kind", core.OperationSwitchover, core.OperationFailover, core.OperationGiveData)}
+		if s.Operation.Kind == core.OperationGiveData {
+			s.Operation.Step = oneOf(t, "step", core.StepDemote, core.StepCopy, core.StepPromote)
+		} else if s.Operation.Kind == core.OperationFailover {
 			s.FailingSince = s.Operation.StartedAt
 			s.Operation.Step = oneOf(t, "step", core.StepDelay, core.StepProve, core.StepElect, core.StepPromote)
 		} else {

@@ -5,19 +5,19 @@ import (
 	"slices"
 
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/core/draft"
 )
 
 // provision makes what is missing, replaces what has ended, and takes away what
 // is too much or out of date: Pods and volumes, not roles.
 func (d *decision) provision() {
-	if d.Cluster.Problem != nil {
+	if d.AdoptVolumes("") || d.Cluster.Problem != nil {
 		return
 	}
 	d.grow()
 	for i := range d.Instances {
 		d.keep(&d.Instances[i])
 	}
+	d.dropUnused()
 	if d.Status.Operation == nil && !d.shrink() {
 		d.rollOut()
 	}
@@ -26,7 +26,8 @@ func (d *decision) provision() {
 // grow makes instances up to the wished number, at once; but not while nobody can
 // give them data: they would only be more whose positions are not known.
 func (d *decision) grow() {
-	if !d.Status.EstablishedAt.IsZero() && !d.takesWrites() {
+	hasData := !d.Status.EstablishedAt.IsZero() || d.Status.AdoptedFrom != ""
+	if hasData && !d.takesWrites() {
 		return
 	}
 	d.MakeInstances()
@@ -71,15 +72,15 @@ func (d *decision) isEvidence(in *core.Instance) bool {
 // one whose volume is going, or one that does not run and was made from a spec
 // that has been corrected since. A primary whose volume is going hands over first.
 func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
-	isPrimary := d.Status.Promotion != nil && d.Status.Promotion.Instance == in.Name && d.takesWrites()
+	isPrimary := d.Status.Promotion != nil && d.Status.Promotion.Instance == in.Name && (d.takesWrites() || d.diagnosis.name == core.PrimaryClosed)
 	volumeLost := !vol.Exists || vol.Deleting
 	switch {
 	case pod.Terminating:
-	case !vol.Exists && pod.NeverStarted && !pod.Terminated:
+	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
 	case volumeLost && isPrimary:
 		d.Say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: its data is gone when its Pod stops")
-	case pod.Terminated || volumeLost || d.IsCorrected(in, pod):
+	case pod.Terminated || pod.Rejected || volumeLost || d.IsCorrected(in, pod):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
 }
@@ -147,8 +148,8 @@ func (d *decision) shrink() bool {
 // are forgotten on the way.
 func (d *decision) victim() *core.Instance {
 	for i := max(d.Cluster.Wanted, 1); i < len(d.Instances); i++ {
-		if in := &d.Instances[i]; d.isForgotten(in) && slices.Contains(d.Status.InstanceNames, in.Name) && d.mayCountWithout() {
-			d.Status.InstanceNames = draft.Without(d.Status.InstanceNames, in.Name)
+		if in := &d.Instances[i]; d.isForgotten(in) && slices.Contains(d.Status.InstanceNames, in.Name) && d.mayCountWithout(in) {
+			d.Forget(in.Name)
 			d.Again = true
 		}
 	}
@@ -158,13 +159,13 @@ func (d *decision) victim() *core.Instance {
 // mayCountWithout: what was acknowledged by an instance of which nothing is left is held
 // by as many of those who stay as a commit waits for. Until then an election has to
 // count with it, or one of two who are left could seem to be enough.
-func (d *decision) mayCountWithout() bool {
-	if d.Cluster.Durability.Mode != core.DurabilityQuorum || d.Status.Promotion == nil {
+func (d *decision) mayCountWithout(gone *core.Instance) bool {
+	if d.Cluster.Durability.Mode != core.DurabilityQuorum || d.Status.Promotion == nil || !d.isMember(gone.Name) {
 		return true
 	}
 	stay := 0
 	for i := range d.Instances {
-		if !d.isForgotten(&d.Instances[i]) {
+		if in := &d.Instances[i]; d.isMember(in.Name) && in.Name != gone.Name && !d.isForgotten(in) {
 			stay++
 		}
 	}
@@ -190,13 +191,14 @@ func (d *decision) lastSurplus() *core.Instance {
 // start may have a volume full of data.
 func (d *decision) mayRemove(victim, holder *core.Instance) bool {
 	r, _ := victim.Report.Get()
-	vol, volKnown := victim.Volume.Get()
 	_, serves := serving(victim)
 	switch {
 	case slices.Contains(d.Status.Diverged, victim.Name):
 		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; if they do not matter: kubectl cnmsql reinit "+d.Cluster.Name+" "+victim.Name)
-	case victim.SaysEmpty(), volKnown && vol.Exists && !vol.Bound && !victim.Report.Known() && isUnstarted(victim):
+	case holdsNothing(victim) && d.mayCountWithout(victim):
 		return true
+	case holdsNothing(victim):
+		d.Say("waiting until as many replicas as a commit waits for hold what " + victim.Name + " may have acknowledged before it lost its data, and then it is removed")
 	case !serves:
 		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
 	case r.FrozenBelow <= d.Status.Promotion.Epoch:
@@ -228,10 +230,13 @@ func (d *decision) isHeldElsewhere(r core.Report, victim, holder *core.Instance)
 	}
 	have, members := 0, 1
 	others(d.Observation, holder.Name, func(in *core.Instance) {
-		if in.Name != victim.Name && !in.SaysEmpty() && !in.IsGone() {
+		if in.Name == victim.Name || !d.isMember(in.Name) {
+			return
+		}
+		if !in.SaysEmpty() && !in.IsGone() {
 			members++
 		}
-		if other, ok := serving(in); ok && in.Name != victim.Name && !slices.Contains(d.Status.Diverged, in.Name) && other.Server.Holds().Contains(holds) {
+		if other, ok := serving(in); ok && !slices.Contains(d.Status.Diverged, in.Name) && other.Server.Holds().Contains(holds) {
 			have++
 		}
 	})

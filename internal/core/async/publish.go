@@ -30,6 +30,8 @@ func (d *decision) howItStands() string {
 	switch {
 	case d.Status.Phase == core.PhaseHealthy && len(d.Instances) == 1:
 		return d.Status.Promotion.Instance + " takes writes"
+	case d.Status.Phase == core.PhaseSwitchover && d.Status.Operation == nil:
+		return attachingText(d.Status.Promotion.Instance, d.attaching())
 	case d.Status.Phase == core.PhaseHealthy:
 		return fmt.Sprintf("%s takes writes; all %d instances are healthy", d.Status.Promotion.Instance, len(d.Instances))
 	default:
@@ -71,14 +73,18 @@ func (d *decision) phase(problem string) core.Phase {
 	switch {
 	case d.IsBlocked():
 		return core.PhaseBlocked
-	case op != nil && op.Kind == core.OperationFailover:
+	case op != nil && op.Kind == core.OperationFailover && op.Reason != core.ReasonReturn:
 		return core.PhaseFailover
+	case op != nil && op.Kind == core.OperationGiveData:
+		return core.PhaseDegraded
 	case op != nil:
 		return core.PhaseSwitchover
 	case d.Status.EstablishedAt.IsZero():
 		return core.PhaseProvisioning
 	case d.Status.State == core.StateHealthy && !d.hangs && !d.IsOutdated():
 		return core.PhaseHealthy
+	case d.isHandingOver() && !d.IsOutdated():
+		return core.PhaseSwitchover
 	case len(d.Instances) != d.Cluster.Wanted || d.IsJoining():
 		return core.PhaseScaling
 	case problem == "" && d.IsOutdated():
@@ -147,7 +153,7 @@ func (d *decision) problem() (text string, stops bool) {
 		if !known {
 			return "replication of " + d.Status.Broken[0] + " was broken when it was last heard", false
 		}
-		return "replication of " + d.Status.Broken[0] + " is broken: " + replicationError(r), false
+		return "replication of " + d.Status.Broken[0] + " is broken: " + d.sickness(d.Instance(d.Status.Broken[0]), r), false
 	default:
 		return "", false
 	}

@@ -95,7 +95,7 @@ func (d *decision) judgeReplicas() {
 	others(d.Observation, holder.Name, func(in *core.Instance) {
 		if r, known := in.Report.Get(); known {
 			d.judgeDivergence(in, r, holder, trusted)
-			d.judgeReplication(in.Name, r)
+			d.judgeReplication(in, r)
 		}
 	})
 	isOut := func(name string) bool { return d.Instance(name) == nil || name == holder.Name }
@@ -110,7 +110,7 @@ func (d *decision) isReference() bool {
 	switch d.diagnosis.name {
 	case core.PrimaryHealthy, core.PrimaryTerminating:
 		return true
-	case core.PrimaryDemoted:
+	case core.PrimaryDemoted, core.PrimaryClosed:
 		r, serves := serving(d.holder())
 		p := d.Status.Promotion
 		wasReady := !p.WritableSince.IsZero() || !p.RequiredGTID.IsEmpty()
@@ -132,6 +132,7 @@ func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *cor
 	if r.ErrantEpoch == d.Status.Promotion.Epoch {
 		extra = extra.Union(r.Errant)
 	}
+	extra = extra.Subtract(harmless(r, holder))
 	if trusted && !slices.Contains(d.Status.Diverged, in.Name) && mayBeErrant(in, holder) {
 		d.again(core.Refresh{Instance: holder.Name})
 	}
@@ -154,7 +155,7 @@ func mayBeErrant(replica, primary *core.Instance) bool {
 	if !serves || !known || p.Server == nil || primary.Report.ReadAfter(replica.Report) {
 		return false
 	}
-	return !r.Server.Executed.Without(p.Server.UUID).Subtract(p.Server.Executed).IsEmpty()
+	return !r.Server.Executed.Without(p.Server.UUID).Subtract(p.Server.Executed).Subtract(harmless(r, primary)).IsEmpty()
 }
 
 func (d *decision) markDiverged(name string, extra gtid.Set) {
@@ -167,32 +168,54 @@ func (d *decision) markDiverged(name string, extra gtid.Set) {
 		". It is kept read-only and out of every Service; its data is kept. Decide whether these transactions matter; kubectl cnmsql reinit "+d.Cluster.Name+" "+name+" throws them away and has it cloned anew")
 }
 
-func (d *decision) judgeReplication(name string, r core.Report) {
-	sick := replicationError(r)
+func (d *decision) judgeReplication(in *core.Instance, r core.Report) {
+	name, sick := in.Name, d.sickness(in, r)
 	if r.FrozenBelow > d.Status.Promotion.Epoch && r.Server != nil && r.Server.Replication != nil && r.Server.Replication.SQLError == "" && !r.NeedsReclone {
 		sick = "" // it was told to receive nothing
 	}
 	switch {
 	case sick == "":
 		d.Status.Broken = draft.Without(d.Status.Broken, name)
-	case !slices.Contains(d.Status.Broken, name):
+	case slices.Contains(d.Status.Broken, name):
+	case d.isUnsettled():
+		// While the primary changes, appliers and receivers stop for a moment, with errors.
+	default:
 		d.Status.Broken = append(d.Status.Broken, name)
 		slices.Sort(d.Status.Broken)
 		d.Warn(core.ReasonBroken, "replication of "+name+" is broken: "+sick)
 	}
 }
 
+// isUnsettled: the primary is being changed, or was a moment ago.
+func (d *decision) isUnsettled() bool {
+	p := d.Status.Promotion
+	if d.Status.Operation != nil || !d.takesWrites() {
+		return true
+	}
+	until := p.WritableSince.Add(attachTime)
+	if p.From == "" || p.WritableSince.IsZero() || !d.Now.Before(until) {
+		return false
+	}
+	d.RecheckAt(until)
+	return true
+}
+
 // resume lets replicas receive again that withhold for a failover or a removal that
 // has not come about. A promise is never taken back, for somebody may rely on it
 // at this moment: the epoch that it speaks of begins instead, for the same
-// primary, by a write of the status that only one of two operators can do.
+// primary, by a write of the status that only one of two operators can do. The same
+// for a primary that refuses the orders of its epoch: it admitted one to demote, and its
+// volume did not take the promise.
 func (d *decision) resume() {
 	p := d.Status.Promotion
 	if d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil || d.takesAway() {
 		return
 	}
+	if now, _ := d.holder().Report.Get(); now.PodUID != p.PodUID {
+		return // another Pod of it has taken over: the status names that first
+	}
 	victim, until := d.lastSurplus(), int64(0)
-	others(d.Observation, p.Instance, func(in *core.Instance) {
+	others(d.Observation, "", func(in *core.Instance) {
 		r, known := in.Report.Get()
 		// What it has seen counts as well: the promise may have gone with its data, and
 		// orders of an earlier epoch are refused all the same.
@@ -205,7 +228,7 @@ func (d *decision) resume() {
 	}
 	d.Status.Epoch = max(d.nextEpoch(), until)
 	p.Epoch, p.WritableSince = d.Status.Epoch, time.Time{}
-	d.Tell(core.ReasonPrimaryContinues, fmt.Sprintf("%s stays the primary, in epoch %d: replicas had stopped receiving for a change that has not come about", p.Instance, p.Epoch))
+	d.Tell(core.ReasonPrimaryContinues, fmt.Sprintf("%s stays the primary, in epoch %d: a change that has not come about had been ordered already", p.Instance, p.Epoch))
 	d.Again = true
 }
 

@@ -48,8 +48,14 @@ func setReport(r *core.Report, key, v string) error {
 		r.NeedsReclone = true
 	case "errant":
 		r.Errant, r.ErrantEpoch = parseSet(v), r.SeenEpoch
+	case "maintenance":
+		r.Maintenance = parseSet(v)
 	case "errant-epoch":
 		r.ErrantEpoch, err = strconv.ParseInt(v, 10, 64)
+	case "clone-error":
+		r.Clone = &core.Clone{Error: v}
+	case "clone-pausing":
+		r.Clone = &core.Clone{Error: v, Pausing: true}
 	case "clone-percent":
 		r.Clone.Percent, err = strconv.Atoi(v)
 	default:
@@ -62,7 +68,7 @@ func setServer(r *core.Report, key, v string) error {
 	if r.Server == nil {
 		return fmt.Errorf("%s has no server to say %s of", r.Instance, key)
 	}
-	if r.Server.Replication == nil && key != "executed" && key != "purged" && key != "acks" && key != "blocks" && key != "fell-back" {
+	if r.Server.Replication == nil && key != "executed" && key != "purged" && key != "acks" && key != "blocks" && key != "clients" && key != "fell-back" && key != "waits" && key != "locks-accounts" {
 		r.Server.Replication = &core.Replication{SQLRunning: true}
 	}
 	rep := r.Server.Replication
@@ -77,15 +83,19 @@ func setServer(r *core.Report, key, v string) error {
 	case "source":
 		rep.SourceHost = v
 	case "io":
-		rep.IORunning, rep.IOConnecting, rep.IOError = v == "on", v == "connecting", ""
+		rep.IORunning, rep.IOConnecting, rep.IOError, rep.Refused = v == "on", v == "connecting", "", ""
 	case "io-error":
 		rep.IORunning, rep.IOConnecting, rep.IOError = false, false, v
+	case "refused":
+		rep.IORunning, rep.IOConnecting, rep.Refused, rep.IOError = false, true, core.Refused(v), "the source says no"
 	case "sql":
 		rep.SQLRunning = v == "on"
 	case "sql-error":
 		rep.SQLRunning, rep.SQLError = false, v
 	case "silent":
 		rep.Silent = v == "true"
+	case "delay":
+		rep.DelaySeconds, err = strconv.Atoi(v)
 	case "lag":
 		rep.LagSeconds, err = strconv.ParseFloat(v, 64)
 	case "acks":
@@ -93,6 +103,12 @@ func setServer(r *core.Report, key, v string) error {
 		r.Server.SemiSync.SourceEnabled, r.Server.SemiSync.SourceActive = true, true
 	case "blocks":
 		r.Server.SemiSync.Blocks = v == "true"
+	case "clients":
+		r.Server.SemiSync.Clients, err = strconv.Atoi(v)
+	case "locks-accounts":
+		r.Server.SemiSync.LocksAccounts = true
+	case "waits":
+		r.Server.SemiSync.WaitSessions, err = strconv.Atoi(v)
 	case "fell-back":
 		r.Server.SemiSync.SourceActive = false
 	default:
@@ -200,6 +216,9 @@ func printOutcome(o core.Observation, plan core.Plan) string {
 			fmt.Fprintf(&b, ", acks %d", p.RequiredAcks)
 		}
 		b.WriteString("\n")
+		if len(s.Members) != len(s.InstanceNames) {
+			fmt.Fprintf(&b, "members: %s of %s\n", strings.Join(s.Members, " "), strings.Join(s.InstanceNames, " "))
+		}
 		if s.TargetPrimary != p.Instance {
 			fmt.Fprintf(&b, "wished: %s\n", s.TargetPrimary)
 		}

@@ -16,18 +16,20 @@ import (
 
 // TestScripts runs the stories under testdata. Each file starts anew; the verbs:
 //
-//	cluster instances=3 [durability= min= delay= limit= lease=off
+//	cluster instances=3 [durability= min= delay= limit= pause= lease=off
 //	  max-behind= max-lag= preferred= min-time= stability= manager=]  nothing exists yet
 //	healthy instances=3 [...]     an established cluster, c-1 is the primary
 //	spec instances= durability= min= delay= limit=        change what is wished
-//	instance c-2 state= executed= ...   change what its manager says, and hear it
+//	instance c-2 state= executed= ... [read=-1s]  change what its manager says, and hear it;
+//	  its mysqld was asked before
 //	lost c-2 | cut c-2 | found c-2  its manager cannot be reached | nor can mysqld | both can be again
-//	pod c-1 gone|terminating=|terminated|ready=|outdated|old-image|new-image|waiting=|node=|demote
+//	pod c-1 gone|terminating=|terminated|rejected|ready=|outdated|old-image|new-image|waiting=|node=|demote
 //	volume c-1 gone|deleting|unbound    node node-of c-1 gone|out-of-service|draining
 //	unseen c-1                    what Kubernetes says of it is not known
 //	slow c-2 | quick c-2          its manager does not act by itself | does
 //	status target= ...            somebody changes the status
 //	problem Reason message        something outside hinders the cluster
+//	foreign pods=a,b volumes=x    they carry an instance's labels and are not the cluster's
 //	restart-operator [clock=-10m] all that is not in the status is forgotten; the new one's
 //	  clock may show another time
 //	advance 5s                    time passes, leases and vouches are kept, everybody is heard again
@@ -80,6 +82,14 @@ func argsOf(td *datadriven.TestData) args {
 	return a
 }
 
+// list is an argument's names; none without it.
+func (a args) list(key string) []string {
+	if a.vals[key] == "" {
+		return nil
+	}
+	return strings.Split(a.vals[key], ",")
+}
+
 func (s *script) command(td *datadriven.TestData) string {
 	a := argsOf(td)
 	switch td.Cmd {
@@ -96,6 +106,25 @@ func (s *script) command(td *datadriven.TestData) string {
 		s.status(a)
 	case "problem":
 		s.problem(td, a)
+	case "foreign":
+		s.w.cluster.ForeignPods, s.w.cluster.ForeignVolumes = a.list("pods"), a.list("volumes")
+	case "adopt":
+		s.w.cluster.AdoptFrom = a.name
+	case "former":
+		v := core.FormerVolume{Instance: a.name, UID: "volume-" + a.name}
+		truth := core.Report{Instance: a.name, Data: core.DataPopulated, Server: &core.Server{UUID: "uuid-of-" + a.name, SuperReadOnly: true}}
+		for _, key := range a.keys {
+			switch key {
+			case "of":
+				v.Of = a.vals[key]
+			case "removed":
+				v.Removed = true
+			default:
+				s.must(setReport(&truth, key, a.vals[key]))
+			}
+		}
+		s.w.cluster.FormerVolumes = append(s.w.cluster.FormerVolumes, v)
+		s.w.former[a.name] = truth
 	case "reinit":
 		s.w.cluster.Reinit = append(s.w.cluster.Reinit, a.name)
 	case "accept-loss":
@@ -134,10 +163,20 @@ func (s *script) about(verb string, a args) string {
 	switch verb {
 	case "instance":
 		in.pod.NeverStarted = false
+		var age time.Duration
 		for _, key := range a.keys {
+			if key == "read" {
+				var err error
+				age, err = time.ParseDuration(a.vals[key])
+				s.must(err)
+				continue
+			}
 			s.must(setReport(&in.truth, key, a.vals[key]))
 		}
 		s.w.hear(in)
+		if age != 0 {
+			in.heard[0] = core.Known(in.truth, s.w.now.Add(age), s.w.now)
+		}
 	case "pod":
 		for _, key := range a.keys {
 			s.setPod(in, key, a.vals[key])
@@ -185,12 +224,16 @@ func (s *script) spec(a args) {
 		switch v := a.vals[key]; key {
 		case "instances":
 			c.Wanted, err = strconv.Atoi(v)
+		case "keep-volumes":
+			c.KeepVolumes = v != "off"
 		case "durability":
 			c.Durability.Mode = core.DurabilityMode(v)
 		case "min":
 			c.Durability.Min, err = strconv.Atoi(v)
 		case "delay":
 			c.FailoverDelay, err = time.ParseDuration(v)
+		case "pause":
+			c.SwitchoverPause, err = time.ParseDuration(v)
 		case "limit":
 			c.SwitchoverLimit, err = time.ParseDuration(v)
 		case "lease":
@@ -225,6 +268,8 @@ func (s *script) status(a args) {
 			st.TargetPrimary = a.vals[key]
 		case "lost":
 			*st = core.Status{}
+		case "members":
+			st.Members = nil
 		case "phase":
 			st.Phase = core.Phase(a.vals[key])
 		default:
@@ -263,6 +308,8 @@ func (s *script) setPod(in *inst, key, value string) {
 		s.w.hear(in)
 	case "terminated":
 		in.pod.Terminated, in.heard = true, nil
+	case "rejected": // and its manager can no longer be reached
+		in.pod.Rejected, in.lost, in.heard = true, true, nil
 	case "ready":
 		in.pod.Ready = value == "yes"
 	case "outdated":

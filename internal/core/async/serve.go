@@ -3,6 +3,8 @@ package async
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -10,7 +12,7 @@ import (
 // join gives every instance without data a donor: a replica if one is free, so
 // that the primary is spared; one recipient a donor.
 func (d *decision) join() {
-	if d.diagnosis.name != core.PrimaryHealthy {
+	if !d.mayGive() {
 		return
 	}
 	busy := d.BusyDonors()
@@ -37,7 +39,20 @@ func lastClone(r core.Report) string {
 	return " (the last attempt failed: " + r.Clone.Error + ")"
 }
 
+// donor is a replica if there is one that is free, and else the primary; but not one of
+// which commits wait for ever, for the copy would wait for them.
 func (d *decision) donor(busy map[string]bool, recipient string) string {
+	if replica := d.replicaDonor(busy, recipient); replica != "" {
+		return replica
+	}
+	primary := d.Status.Promotion.Instance
+	if busy[primary] || d.starving {
+		return ""
+	}
+	return primary
+}
+
+func (d *decision) replicaDonor(busy map[string]bool, recipient string) string {
 	primary := d.Status.Promotion.Instance
 	for i := range d.Instances {
 		in := &d.Instances[i]
@@ -47,9 +62,6 @@ func (d *decision) donor(busy map[string]bool, recipient string) string {
 			return in.Name
 		}
 	}
-	if !busy[primary] {
-		return primary
-	}
 	return ""
 }
 
@@ -57,14 +69,14 @@ func (d *decision) donor(busy map[string]bool, recipient string) string {
 // lagging replica does not hold; cloned from it, it would count as known without.
 func (d *decision) mayDonate(in *core.Instance) bool {
 	r, _ := in.Report.Get()
-	return d.Cluster.Durability.Mode != core.DurabilityQuorum || d.hasReached(in, r.Server.Executed, d.holder())
+	return d.Cluster.Durability.Mode != core.DurabilityQuorum || d.hasReached(in, r.Server.Executed, d.holder(), catchUpAge)
 }
 
 // acknowledge keeps the number of acknowledgements that commits wait for.
 func (d *decision) acknowledge() {
 	d.Status.Durable, d.Status.DurableMessage = "", ""
 	c := d.Cluster
-	n := len(d.Instances)
+	n := d.members()
 	wished := c.Durability.Wished(n)
 	if d.Status.Promotion == nil {
 		return
@@ -82,25 +94,110 @@ func (d *decision) acknowledge() {
 		applied = r.Server.SemiSync.Acks
 	}
 	attached := d.attached(r, holder.Name)
+	if attached >= applied {
+		d.adopt(r)
+	}
 	acks := c.Durability.Acks(n, attached, applied)
-	if acks != applied || acks > 0 && c.Durability.Mode == core.DurabilityQuorum && !r.Server.SemiSync.Blocks {
+	blocks := c.Durability.Mode == core.DurabilityQuorum
+	if acks != applied || acks > 0 && blocks != r.Server.SemiSync.Blocks {
 		d.Do(core.SetAcks{Instance: holder.Name, Epoch: d.Status.Promotion.Epoch, Acks: acks})
-		d.Announce(false, core.ReasonAcksChanged, fmt.Sprintf("commits on %s wait for %d of %d wished acknowledgements (%d before)", holder.Name, acks, wished, applied))
+		d.Announce(false, core.ReasonAcksChanged, acksText(holder.Name, acks, wished, applied, blocks))
 	}
 	sure := applied
-	if !r.Server.SemiSync.SourceActive || c.Durability.Mode == core.DurabilityQuorum && !r.Server.SemiSync.Blocks {
+	if !r.Server.SemiSync.SourceActive || blocks && !r.Server.SemiSync.Blocks {
 		sure = 0
 	}
 	d.noteGuarantee(min(acks, sure))
 	if attached < applied && c.Durability.Mode != core.DurabilityPreferred {
-		d.hangs = true
-		d.Say(fmt.Sprintf("commits on %s wait for %d acknowledgements, and %d replicas are attached: writes hang until replicas are back", holder.Name, applied, attached))
+		if r.Server.SemiSync.LocksAccounts {
+			d.Say(fmt.Sprintf("a statement that changes an account waits on %s for %s, and %s attached: until it is acknowledged nobody can log in, nor is anything written",
+				holder.Name, core.Acknowledgements(applied), are(attached, "replica")))
+		}
+		d.sayHangs(applied, attached)
 	}
 	if pod, known := holder.Pod.Get(); known && pod.Exists && !pod.Current {
 		d.Status.Durable, d.Status.DurableMessage = core.DurableUnknown, "the primary still runs with a former spec; how commits wait is certain when it has been restarted"
 		return
 	}
-	d.tellDurable(r.Server.SemiSync, applied, wished)
+	// What was promised is what was asked for, also while some have no data yet.
+	d.tellDurable(r.Server.SemiSync, applied, max(wished, c.Durability.Wished(c.Wanted)))
+}
+
+func acksText(primary string, acks, wished, applied int, blocks bool) string {
+	text := fmt.Sprintf("commits on %s wait for %d of %s (%d before)", primary, acks, core.Plural(wished, "wished acknowledgement"), applied)
+	switch {
+	case acks != applied:
+		return text
+	case blocks:
+		return text + ", from now on without limit"
+	default:
+		return text + ", from now on no longer than spec.mysql.semiSync.timeoutMillis"
+	}
+}
+
+// attachTime is how long replicas may take to follow a new primary before it is called
+// a problem that commits wait for them.
+const attachTime = 5 * time.Second
+
+// sayHangs: fewer replicas are attached than commits wait for. For a moment that is so
+// after every change of the primary.
+func (d *decision) sayHangs(acks, attached int) {
+	if coming := d.attaching(); len(coming) > 0 {
+		d.Say(attachingText(d.Status.Promotion.Instance, coming))
+		d.RecheckAt(d.Status.Promotion.WritableSince.Add(attachTime))
+		return
+	}
+	d.hangs = true
+	d.Say(fmt.Sprintf("commits on %s wait for %s, and %s attached: writes hang until replicas are back",
+		d.Status.Promotion.Instance, core.Acknowledgements(acks), are(attached, "replica")))
+}
+
+// are is "1 replica is", "2 replicas are".
+func are(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing + " is"
+	}
+	return core.Plural(n, thing) + " are"
+}
+
+// attaching are the instances that serve and have not begun to follow the new primary
+// yet, while it has been writable for no longer than that may take.
+func (d *decision) attaching() []string {
+	p := d.Status.Promotion
+	if p == nil || p.From == "" || p.WritableSince.IsZero() || !d.takesWrites() || !d.Now.Before(p.WritableSince.Add(attachTime)) {
+		return nil
+	}
+	var names []string
+	others(d.Observation, p.Instance, func(in *core.Instance) {
+		r, serves := serving(in)
+		if serves && !streams(r, p.Instance) && replicationError(r) == "" && !r.Terminating && !d.IsFenced(in.Name) && !slices.Contains(d.Status.Diverged, in.Name) {
+			names = append(names, in.Name)
+		}
+	})
+	return names
+}
+
+func attachingText(primary string, names []string) string {
+	verb := " is"
+	if len(names) > 1 {
+		verb = " are"
+	}
+	return primary + " takes writes; " + strings.Join(names, ", ") + verb + " being attached"
+}
+
+// isHandingOver: all that is left to do of a change of the primary is that replicas follow
+// the new one.
+func (d *decision) isHandingOver() bool {
+	if d.diagnosis.name != core.PrimaryHealthy || len(d.attaching()) == 0 || len(d.Instances) != d.Cluster.Wanted || len(d.Status.Diverged)+len(d.Status.Broken)+len(d.Status.Fenced) > 0 {
+		return false
+	}
+	for i := range d.Instances {
+		if r, serves := serving(&d.Instances[i]); !serves || r.Terminating {
+			return false
+		}
+	}
+	d.RecheckAt(d.Status.Promotion.WritableSince.Add(attachTime))
+	return true
 }
 
 // noteGuarantee keeps what an election may rely on: every acknowledged write is on
@@ -134,7 +231,7 @@ func (d *decision) isHeldBy(count int) bool {
 			return false
 		}
 		have := 0
-		others(d.Observation, holder.Name, func(in *core.Instance) {
+		otherMembers(d.Observation, holder.Name, func(in *core.Instance) {
 			if other, ok := serving(in); ok && streams(other, holder.Name) && !slices.Contains(d.Status.Diverged, in.Name) && other.Server.Holds().Contains(r.Server.Executed) {
 				have++
 			}
@@ -150,7 +247,7 @@ func (d *decision) isHeldBy(count int) bool {
 // replicas themselves must say so.
 func (d *decision) attached(primary core.Report, name string) int {
 	n := 0
-	others(d.Observation, name, func(in *core.Instance) {
+	otherMembers(d.Observation, name, func(in *core.Instance) {
 		r, ok := serving(in)
 		if ok && streams(r, name) && r.Server.SemiSync.ReplicaEnabled && !slices.Contains(d.Status.Diverged, in.Name) {
 			n++
@@ -170,9 +267,9 @@ func (d *decision) tellDurable(s core.SemiSync, applied, wished int) {
 			"semi-synchronous replication fell back to asynchronous, because replicas did not acknowledge in time: an acknowledged write may exist on the primary alone"
 	case applied < wished:
 		d.Status.Durable, d.Status.DurableMessage = core.DurableNo,
-			fmt.Sprintf("a commit waits for %d of %d wished acknowledgements", applied, wished)
+			fmt.Sprintf("a commit waits for %d of %s", applied, core.Plural(wished, "wished acknowledgement"))
 	default:
-		d.Status.Durable, d.Status.DurableMessage = core.DurableYes, fmt.Sprintf("a commit waits for %d acknowledgements", applied)
+		d.Status.Durable, d.Status.DurableMessage = core.DurableYes, "a commit waits for "+core.Acknowledgements(applied)
 	}
 }
 

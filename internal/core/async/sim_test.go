@@ -57,7 +57,7 @@ func newSim(seed uint64, seen map[string]int) *sim {
 	modes := []core.DurabilityMode{core.DurabilityAsync, core.DurabilityPreferred, core.DurabilityRequired, core.DurabilityQuorum}
 	sizes := []int{1, 2, 3, 3, 3, 5}
 	w := newWorld(core.Cluster{Wanted: sizes[rnd.IntN(len(sizes))], Durability: core.Durability{Mode: modes[rnd.IntN(len(modes))]},
-		SwitchoverLimit: 20 * time.Second, FailoverDelay: time.Duration(rnd.IntN(2)) * 5 * time.Second})
+		SwitchoverLimit: 20 * time.Second, SwitchoverPause: time.Duration(rnd.IntN(3)) * 3 * time.Second, FailoverDelay: time.Duration(rnd.IntN(2)) * 5 * time.Second})
 	s := &sim{world: w, rnd: rnd, seen: seen, next: 2, off: map[string]bool{}}
 	fmt.Fprintf(&s.story, "%d instances, %s, delay %s\n", w.cluster.Wanted, w.cluster.Durability.Mode, w.cluster.FailoverDelay)
 	return s
@@ -175,7 +175,8 @@ func (s *sim) canAcknowledge(in *inst) bool {
 func (s *sim) receivers(in *inst) []*inst {
 	var out []*inst
 	for _, r := range s.insts {
-		if rs := r.truth.Server; in.runs() && r.runs() && r != in && rs.Replication != nil && rs.Replication.IORunning && rs.Replication.SourceHost == in.name {
+		if rs := r.truth.Server; in.runs() && r.runs() && r != in && rs.Replication != nil && rs.Replication.IORunning && rs.Replication.SourceHost == in.name &&
+			(rs.SemiSync.ReplicaEnabled || !s.isLossless()) {
 			out = append(out, r)
 		}
 	}

@@ -12,17 +12,11 @@ import (
 )
 
 const (
-	// catchUpBacklog is how many transactions the target may lack when the
-	// old primary is made read-only.
+	// catchUpBacklog is how many transactions an instance may lack and count as abreast.
 	catchUpBacklog = 200
 	// catchUpAge is how old a position of the primary may be that the target has
 	// reached, though it lacks more by now.
 	catchUpAge = 2 * time.Second
-	// A catchUpShare-th of the time that a switchover has waited is how much its target
-	// may lag, but no more than catchUpPause: under a load that the target can just
-	// follow it never comes closer.
-	catchUpShare = 10
-	catchUpPause = 30 * time.Second
 	// catchUpPace is how often the positions are held against each other.
 	catchUpPace = 200 * time.Millisecond
 	// ackersPatience is how long a primary that goes away waits at most for those who are
@@ -62,11 +56,21 @@ func (d *decision) beginSwitchover() {
 // handOver chooses a target because the primary has to go.
 func (d *decision) handOver(why core.Reason) {
 	var able []*core.Instance
+	var tired []string
 	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
-		if d.refusesTarget(in.Name) == nil {
+		switch {
+		case d.refusesTarget(in.Name) != nil:
+		case d.wasGivenUp(in.Name):
+			tired = append(tired, in.Name)
+		default:
 			able = append(able, in)
 		}
 	})
+	if len(able) == 0 && len(tired) > 0 {
+		d.Say(fmt.Sprintf("the primary %s has to go (%s); %s did not take over in time, and is tried again at %s", d.Status.Promotion.Instance, why,
+			strings.Join(tired, ", "), d.Status.Return.At.Add(returnPatience).UTC().Format("15:04:05 MST")))
+		return
+	}
 	if len(able) == 0 {
 		d.Say(fmt.Sprintf("the primary %s has to go (%s), but no replica can take over yet", d.Status.Promotion.Instance, why))
 		return
@@ -113,10 +117,8 @@ func (d *decision) isReady(name string) bool {
 func (d *decision) begin(why core.Reason) {
 	op := &core.Operation{Kind: core.OperationSwitchover, Step: core.StepCatchUp, From: d.Status.Promotion.Instance,
 		To: d.Status.TargetPrimary, Reason: why, StartedAt: d.Now}
-	if d.Cluster.SwitchoverLimit > 0 {
-		op.Deadline = d.Now.Add(d.Cluster.SwitchoverLimit)
-	}
 	d.Status.Operation = op
+	d.keepDeadline(op)
 	d.Tell(why, fmt.Sprintf("switchover from %s to %s begins", op.From, op.To))
 	d.Say("switching over from " + op.From + " to " + op.To)
 	d.Again = true
@@ -131,8 +133,12 @@ func (d *decision) refusesTarget(name string) *core.Problem {
 	if no := d.cannotLead(in); no != nil {
 		return no
 	}
-	if r, _ := in.Report.Get(); !streams(r, d.Status.Promotion.Instance) {
+	r, _ := in.Report.Get()
+	if !streams(r, d.Status.Promotion.Instance) {
 		return &core.Problem{Reason: string(core.RefusalTargetNotReplicating), Message: "it does not replicate from " + d.Status.Promotion.Instance + " with both threads running"}
+	}
+	if sick := d.sickness(in, r); sick != "" {
+		return &core.Problem{Reason: string(core.RefusalTargetNotReplicating), Message: sick}
 	}
 	return nil
 }
@@ -159,9 +165,7 @@ func (d *decision) cannotLead(in *core.Instance) *core.Problem {
 // switchOver goes on with a switchover, from whichever step it stands at.
 func (d *decision) switchOver() {
 	op := d.Status.Operation
-	if op.Step != core.StepReturn && !op.Deadline.IsZero() && d.Now.Before(op.Deadline) {
-		d.RecheckAt(op.Deadline)
-	}
+	d.keepDeadline(op)
 	switch op.Step {
 	case core.StepCatchUp:
 		d.catchUp(op)
@@ -170,10 +174,6 @@ func (d *decision) switchOver() {
 	default:
 		d.awaitTarget(op)
 	}
-}
-
-func (d *decision) isLate(op *core.Operation) bool {
-	return !op.Deadline.IsZero() && !d.Now.Before(op.Deadline)
 }
 
 // catchUp lets the target come close while the old primary still takes writes.
@@ -189,12 +189,13 @@ func (d *decision) catchUp(op *core.Operation) {
 		d.giveUp(core.Reason(no.Reason), no.Message)
 	case d.Status.TargetPrimary != op.To:
 		d.giveUp(core.ReasonRequested, "status.targetPrimary was changed to "+d.Status.TargetPrimary)
-	case d.isLate(op):
+	case d.lateness(op) != "":
 		d.giveUp(core.RefusalDeadline, op.To+" did not catch up within spec.maxSwitchoverDelay")
 	case d.AwaitsRoute(op):
 	case d.awaitsAckers(op):
 	case d.isClose(op):
-		op.Step = core.StepDemote
+		op.Step, op.PausedAt = core.StepDemote, d.Now
+		d.keepDeadline(op)
 		d.demoteAndGrant(op)
 	}
 }
@@ -216,7 +217,7 @@ func (d *decision) awaitsAckers(op *core.Operation) bool {
 		return false
 	}
 	near, far := 0, []string{}
-	others(d.Observation, op.From, func(in *core.Instance) {
+	otherMembers(d.Observation, op.From, func(in *core.Instance) {
 		switch r, serves := serving(in); {
 		case in.Name == op.To || !serves || !streams(r, op.From):
 		case d.isAbreast(in, r.Server.Holds(), from, source):
@@ -235,54 +236,19 @@ func (d *decision) awaitsAckers(op *core.Operation) bool {
 	return true
 }
 
-// isClose: the target lacks little, or has all that the primary had a moment ago.
-func (d *decision) isClose(op *core.Operation) bool {
-	from, to := d.Instance(op.From), d.Instance(op.To)
-	source, answers := serving(from)
-	if !answers {
-		d.Say("waiting for " + op.From + " to say what it holds")
-		return false
-	}
-	// Another operator's clock may be ahead of ours.
-	since := d.Now.Add(-catchUpPace)
-	if op.StartedAt.Before(since) {
-		since = op.StartedAt
-	}
-	if freshFrom, freshTo := d.fresh(from, since), d.fresh(to, since); !freshFrom || !freshTo {
-		d.Say("switching over from " + op.From + " to " + op.To)
-		return false
-	}
-	target, _ := to.Report.Get()
-	if d.isAbreast(to, target.Server.Executed, from, source) || d.mayPause(op, target) {
-		return true
-	}
-	d.Say(fmt.Sprintf("%s still takes writes until %s lacks at most %d transactions, or lags less than a tenth of the time that was waited for it",
-		op.From, op.To, catchUpBacklog))
-	d.Do(core.Refresh{Instance: op.From}, core.Refresh{Instance: op.To})
-	d.RecheckAt(d.Now.Add(catchUpPace))
-	return false
-}
-
-// mayPause: writes would have to wait about as long as the target lags, and the
-// switchover has waited many times as long. Lags are known to the second.
-func (d *decision) mayPause(op *core.Operation, target core.Report) bool {
-	waited := d.Now.Sub(op.StartedAt)
-	return time.Duration((lag(target)+1)*float64(time.Second)) <= min(waited/catchUpShare, catchUpPause)
-}
-
 // isAbreast: of what the source has executed, what an instance has lacks little, or
 // nothing of what it was a moment ago. How much it seems to lack depends on which of the
 // two was read first, and on a busy machine that alone may be more than little.
 func (d *decision) isAbreast(in *core.Instance, has gtid.Set, source *core.Instance, now core.Report) bool {
-	return now.Server.Executed.Subtract(has).Count() <= catchUpBacklog || d.hasReached(in, has, source)
+	return now.Server.Executed.Subtract(has).Count() <= catchUpBacklog || d.hasReached(in, has, source, catchUpAge)
 }
 
-// hasReached: what an instance has includes what the source had, not long ago and surely
-// before the instance was asked.
-func (d *decision) hasReached(in *core.Instance, has gtid.Set, source *core.Instance) bool {
+// hasReached: what an instance has includes what the source had, no longer ago than age and
+// surely before the instance was asked.
+func (d *decision) hasReached(in *core.Instance, has gtid.Set, source *core.Instance, age time.Duration) bool {
 	for _, f := range append([]core.Fact[core.Report]{source.Report}, source.Earlier...) {
 		r, known := f.Get()
-		if known && r.Server != nil && in.Report.ReadAfter(f) && d.Now.Sub(f.NotBefore()) <= catchUpAge &&
+		if known && r.Server != nil && in.Report.ReadAfter(f) && d.Now.Sub(f.NotBefore()) <= age &&
 			has.Contains(r.Server.Executed) {
 			return true
 		}
@@ -296,14 +262,18 @@ func (d *decision) demoteAndGrant(op *core.Operation) {
 	proof, ok := prove(d.Observation, next)
 	r, answers := serving(d.holder())
 	switch {
-	case !ok && d.isLate(op) && d.diagnosis.name == core.PrimaryHealthy:
-		d.giveUp(core.RefusalDeadline, op.From+" was not made read-only within spec.maxSwitchoverDelay")
+	case !ok && d.lateness(op) != "" && d.diagnosis.name == core.PrimaryHealthy:
+		d.giveUp(core.RefusalDeadline, op.From+" was not made read-only in time: "+d.lateness(op))
 		return
 	case !ok && d.holder().Report.Known():
 		d.askToDemote(next)
 		return
 	case !ok || !answers:
 		d.becomeFailover(op.To, d.diagnosis.says)
+		return
+	case !d.fresh(d.holder(), proof.since):
+		// What was read before the promise held may lack the last commits.
+		d.Say("waiting for " + op.From + " to say what it holds in the end")
 		return
 	}
 	if no := d.cannotTakeOver(op, r); no != "" {
@@ -318,21 +288,21 @@ func (d *decision) demoteAndGrant(op *core.Operation) {
 // cannotTakeOver tells why the target is not promoted after all, now that the old
 // primary's final position is known.
 func (d *decision) cannotTakeOver(op *core.Operation, final core.Report) string {
-	if d.isLate(op) {
-		return "spec.maxSwitchoverDelay has passed"
+	if late := d.lateness(op); late != "" {
+		return late
 	}
 	if in := d.Instance(op.To); in == nil {
 		return "the cluster has no such instance any more"
 	} else if no := d.cannotLead(in); no != nil {
 		return no.Message
 	}
-	more := ""
-	others(d.Observation, op.From, func(in *core.Instance) {
-		if r, ok := serving(in); ok && !slices.Contains(d.Status.Diverged, in.Name) && !final.Server.Executed.Contains(r.Server.Holds()) {
-			more = in.Name + " holds transactions that " + op.From + " does not have"
-		}
-	})
-	return more
+	if more := d.holdsMore(final); more != "" {
+		return more + " holds transactions that " + op.From + " does not have"
+	}
+	if !final.Server.Executed.Contains(final.Server.Holds()) {
+		return op.From + " has received transactions that it has not applied, and that nobody can be sent"
+	}
+	return ""
 }
 
 // becomeFailover: the old primary went away in the middle, or the new one did not
@@ -344,23 +314,25 @@ func (d *decision) becomeFailover(prefer, why string) {
 	d.failOver()
 }
 
-// awaitTarget waits for the promoted instance, and replaces it when it fails or
-// when time is up. On the way back nobody is waited for better, so that time
-// does not matter.
+// awaitTarget waits for the promoted instance, and goes back when that does not become
+// writable in time. On the way back nobody is waited for better, so that time does not
+// matter.
 func (d *decision) awaitTarget(op *core.Operation) {
 	name := d.diagnosis.name
-	isLate := op.Step == core.StepPromote && d.isLate(op)
 	switch {
 	case name == core.PrimaryHealthy || name == core.PrimaryTerminating:
 		d.settle()
 	case name == core.PrimaryLostTransactions:
 		d.blockLost()
+	case op.Step == core.StepPromote && name != core.PrimaryUnreachableButReplicasStream && d.turnsBack(op):
 	case isFailing(name):
+		if op.Step == core.StepPromote {
+			d.Status.Return = &core.Return{Target: op.To, Why: d.diagnosis.says, At: d.Now}
+		}
 		d.becomeFailover(op.From, d.diagnosis.says)
-	case isLate && d.holder().Report.Known():
-		d.Warn(core.RefusalDeadline, fmt.Sprintf("switchover to %s given up: it did not become writable within spec.maxSwitchoverDelay (%s)", op.To, d.promotionProgress()))
-		d.becomeFailover(op.From, "it did not become writable in time")
-	case isLate || name != core.PrimaryPromoting:
+	case name != core.PrimaryPromoting && d.Now.Before(d.pauseEnds(op)):
+		d.Say("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
+	case name != core.PrimaryPromoting:
 		d.Block(core.RefusalNoProof, d.noProof(false))
 	default:
 		d.Say("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
@@ -376,6 +348,7 @@ func (d *decision) wayBack(op *core.Operation, proof proven, why string) {
 		return
 	}
 	d.Warn(core.RefusalDeadline, "switchover to "+op.To+" given up: "+why+"; "+e.winner+" is made writable instead")
+	d.Status.Return = &core.Return{Target: op.To, Why: why, At: d.Now}
 	d.grant(e, proof, d.promotionAcks())
 	op.Step, op.Deadline = core.StepReturn, time.Time{}
 	d.Say("making " + e.winner + " writable again")

@@ -13,12 +13,15 @@ func (d *Draft) Recipients() []*core.Instance {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if known && r.State == core.AwaitingClone && r.Data == core.DataScratch && !d.IsSurplus(in) {
+		if known && r.State == core.AwaitingClone && r.Data == core.DataScratch && !isPausing(r) && !d.IsSurplus(in) {
 			out = append(out, in)
 		}
 	}
 	return out
 }
+
+// isPausing: its last attempts failed, and it is left alone for a while.
+func isPausing(r core.Report) bool { return r.Clone != nil && r.Clone.Pausing }
 
 // BusyDonors are those from which data is being copied: one recipient a donor.
 func (d *Draft) BusyDonors() map[string]bool {
@@ -44,8 +47,18 @@ func (d *Draft) SayClones(begun, waiting []string) {
 		d.Announce(false, core.ReasonCloneStarted, "copying data: "+strings.Join(begun, ", "))
 	}
 	d.sayProgress()
+	d.sayPauses()
 	if len(waiting) > 0 {
 		d.Say(strings.Join(waiting, ", ") + ": waiting for a donor to copy data from")
+	}
+}
+
+// sayPauses tells who could not copy, and that it is not given up.
+func (d *Draft) sayPauses() {
+	for i := range d.Instances {
+		if r, known := d.Instances[i].Report.Get(); known && r.State == core.AwaitingClone && isPausing(r) {
+			d.Say(d.Instances[i].Name + " could not copy data, and tries it again within a minute: " + r.Clone.Error)
+		}
 	}
 }
 

@@ -14,9 +14,11 @@ type Draft struct {
 	core.Plan
 
 	// doing is the sentence for people, and news what was begun in this pass;
-	// blocked is set when nothing can be done until something outside changes.
+	// remarks are true beside all that; blocked is set when nothing can be done until
+	// something outside changes.
 	doing   string
 	news    []string
+	remarks []string
 	blocked *core.Problem
 }
 
@@ -28,6 +30,7 @@ func New(o *core.Observation) Draft {
 	s.Broken = slices.Clone(s.Broken)
 	s.Fenced = slices.Clone(s.Fenced)
 	s.InstanceNames = slices.Clone(s.InstanceNames)
+	s.Members = slices.Clone(s.Members)
 	if p := s.Promotion; p != nil {
 		clone := *p
 		s.Promotion = &clone

@@ -33,16 +33,14 @@ func TestTheFirstHindranceStandsAndIsAnEventOnce(t *testing.T) {
 	}
 }
 
-func TestWhatFailedIsToldBesideAHealthySituationAndBeforeAllElseOtherwise(t *testing.T) {
-	for phase, want := range map[core.Phase]string{
-		core.PhaseHealthy:  "all is well; could not mend it; it is tried again",
-		core.PhaseDegraded: "could not mend it; it is tried again",
-	} {
-		d := newDraft(core.Status{})
-		d.Cluster.Failed, d.Status.Phase = "mend it", phase
-		if got := d.Reason("", "all is well"); got != want {
-			t.Errorf("%s: said %q", phase, got)
-		}
+func TestWhatFailedIsToldAfterHowThingsStand(t *testing.T) {
+	d := newDraft(core.Status{})
+	d.Cluster.Failed = "mend it"
+	if got := d.Reason("", "all is well"); got != "all is well; could not mend it; it is tried again" {
+		t.Errorf("said %q", got)
+	}
+	if got := d.Reason("c-1 crashes", "all is well"); got != "c-1 crashes; could not mend it; it is tried again" {
+		t.Errorf("said %q", got)
 	}
 }
 

@@ -14,11 +14,11 @@ func (d *Draft) MakeInstances() {
 		have[d.Instances[i].Ordinal] = true
 	}
 	for ordinal := 1; len(have) < d.Cluster.Wanted; ordinal++ {
-		if have[ordinal] {
+		name := fmt.Sprintf("%s-%d", d.Cluster.Name, ordinal)
+		if have[ordinal] || slices.Contains(d.Cluster.KeptVolumes, name) {
 			continue
 		}
 		have[ordinal] = true
-		name := fmt.Sprintf("%s-%d", d.Cluster.Name, ordinal)
 		d.Do(core.CreateVolume{Instance: name, Ordinal: ordinal}, core.CreatePod{Instance: name, Ordinal: ordinal})
 		if !slices.Contains(d.Status.InstanceNames, name) {
 			d.Tell(core.ReasonInstanceCreated, "making "+name)
@@ -39,24 +39,37 @@ func (d *Draft) IsSurplus(in *core.Instance) bool {
 	return false
 }
 
-// RemoveInstance takes an instance and its volume away; true when that is new. It is told
-// once: the name is taken out of the status for good.
+// RemoveInstance takes an instance away; true when that is new. It is told once: the name
+// is taken out of the status for good. Its volume stays if that is wished, and there may
+// be data on it.
 func (d *Draft) RemoveInstance(victim *core.Instance) bool {
-	d.Do(core.DeleteInstance{Instance: victim.Name, Reason: core.ReasonScaleDown})
+	vol, _ := victim.Volume.Get()
+	keep := d.Cluster.KeepVolumes && vol.Bound && !vol.Deleting && !victim.SaysEmpty()
+	d.Do(core.DeleteInstance{Instance: victim.Name, Owned: victim.Owned(), KeepVolume: keep, Reason: core.ReasonScaleDown})
 	d.Say("removing " + victim.Name)
 	isNew := slices.Contains(d.Cluster.Status.InstanceNames, victim.Name)
-	if isNew {
+	switch {
+	case isNew && keep:
+		d.Tell(core.ReasonInstanceRemoved, "removing "+victim.Name+": spec.instances was lowered; its PersistentVolumeClaim is kept (spec.storage.whenScaled): delete it when its data is not needed")
+	case isNew:
 		d.Tell(core.ReasonInstanceRemoved, "removing "+victim.Name+" and its volume: spec.instances was lowered")
 	}
-	d.Status.InstanceNames = Without(d.Status.InstanceNames, victim.Name)
+	d.Forget(victim.Name)
 	return isNew
+}
+
+// Forget takes an instance out of the status.
+func (d *Draft) Forget(name string) {
+	d.Status.InstanceNames = Without(d.Status.InstanceNames, name)
+	d.Status.Members = Without(d.Status.Members, name)
 }
 
 // IsCorrected: the Pod does not run, and another would be made now: from a changed spec, or
 // with another manager.
 func (d *Draft) IsCorrected(in *core.Instance, pod core.Pod) bool {
 	r, known := in.Report.Get()
-	return (!pod.Current || pod.OldImage) && (pod.NeverStarted || pod.Waiting != nil || known && r.State == core.Failed)
+	fails := known && (r.State == core.Failed || r.State == core.Stopped && r.Reason == core.CrashLoop)
+	return (!pod.Current || pod.OldImage) && (pod.NeverStarted || pod.Waiting != nil || fails)
 }
 
 // Restart deletes a Pod that is out of date, for another to be made.
@@ -66,10 +79,10 @@ func (d *Draft) Restart(in *core.Instance, pod core.Pod) {
 }
 
 // MakeAnew throws away the data of an instance, for which a human has asked.
-func (d *Draft) MakeAnew(name string) {
-	d.Do(core.ReinitInstance{Instance: name}, core.ClearReinit{Instance: name})
-	d.Status.Diverged = Without(d.Status.Diverged, name)
-	d.Announce(false, core.ReasonReinit, "the data of "+name+" is deleted and made anew, as was asked for")
+func (d *Draft) MakeAnew(in *core.Instance) {
+	d.Do(core.ReinitInstance{Instance: in.Name, Owned: in.Owned()}, core.ClearReinit{Instance: in.Name})
+	d.Status.Diverged = Without(d.Status.Diverged, in.Name)
+	d.Announce(false, core.ReasonReinit, "the data of "+in.Name+" is deleted and made anew, as was asked for")
 }
 
 // IsEnding: this plan deletes the instance's Pod.

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"slices"
 	"strings"
 
 	"cnmsql.co/internal/core"
@@ -22,6 +23,15 @@ func (d *Draft) Announce(warning bool, reason core.Reason, sentence string) {
 	d.news = append(d.news, sentence)
 	if !d.isSaid(sentence) {
 		d.Events = append(d.Events, core.Event{Warning: warning, Reason: reason, Message: sentence})
+	}
+}
+
+// Remark adds a sentence to whatever else is said, for as long as it is true, and tells it
+// as an event once.
+func (d *Draft) Remark(reason core.Reason, sentence string) {
+	d.remarks = append(d.remarks, sentence)
+	if !d.isSaid(sentence) {
+		d.Warn(reason, sentence)
 	}
 }
 
@@ -55,26 +65,31 @@ func (d *Draft) Reason(problem, situation string) string {
 	if d.blocked != nil && (d.Cluster.Status.Phase != core.PhaseBlocked || !d.isSaid(d.blocked.Message)) {
 		d.Warn(core.Reason(d.blocked.Reason), d.blocked.Message)
 	}
-	return strings.Join(append(d.sentence(problem, situation), d.news...), "; ")
+	return strings.Join(slices.Concat(d.sentence(problem, situation), d.news, d.remarks), "; ")
 }
 
+// sentence is followed by what could not be carried out: that may be small and stay for
+// long, and must not hide what is the matter.
 func (d *Draft) sentence(problem, situation string) []string {
-	switch {
-	case d.blocked != nil:
+	if d.blocked != nil {
 		return []string{d.blocked.Message}
-	case d.Cluster.Failed != "" && d.Status.Phase != core.PhaseHealthy:
-		return []string{d.failed()}
+	}
+	said := d.standing(problem, situation)
+	if d.Cluster.Failed != "" {
+		said = append(said, "could not "+d.Cluster.Failed+"; "+core.TriedAgain)
+	}
+	return said
+}
+
+func (d *Draft) standing(problem, situation string) []string {
+	switch {
 	case d.doing != "":
 		return []string{d.doing}
 	case len(d.news) > 0:
 		return nil
 	case problem != "":
 		return []string{problem}
-	case d.Cluster.Failed != "":
-		return []string{situation, d.failed()}
 	default:
 		return []string{situation}
 	}
 }
-
-func (d *Draft) failed() string { return "could not " + d.Cluster.Failed + "; it is tried again" }

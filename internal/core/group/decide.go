@@ -14,10 +14,13 @@ func Decide(o core.Observation) core.Plan {
 		return d.Plan
 	}
 	d.names()
+	d.besideKept = d.AdoptVolumes("there are volumes of a deleted Cluster of this name, and a group cannot be made of them yet: delete them if their data is not needed (kubectl get pvc -l mysql.cnmsql.co/cluster=" +
+		o.Cluster.Name + "), or give the Cluster another name")
 	d.seen = see(&o, d.g)
 	d.pin()
 	d.mirror()
 	d.judge()
+	d.remember()
 	d.fence()
 	d.welcomeBack()
 	d.provision()
@@ -26,6 +29,7 @@ func Decide(o core.Observation) core.Plan {
 	d.recoverQuorum()
 	d.join()
 	d.route()
+	d.TellForeign()
 	d.publish()
 	return d.Plan
 }
@@ -36,6 +40,8 @@ type decision struct {
 
 	g    *core.GroupStatus // the one being decided; Status.Group
 	seen verdict
+	// besideKept: it would be made beside the data of a deleted Cluster of its name.
+	besideKept bool
 }
 
 func newDecision(o *core.Observation) *decision {
@@ -66,7 +72,7 @@ func (d *decision) pin() {
 	if d.Status.Epoch == 0 {
 		d.Status.Epoch = 1
 	}
-	if !d.g.Bootstrapped && d.Status.TargetPrimary == "" && !d.seen.agreed && !d.foundData() {
+	if !d.g.Bootstrapped && d.Status.TargetPrimary == "" && !d.seen.agreed && !d.besideKept && !d.foundData() {
 		first := d.Cluster.Name + "-1"
 		d.Status.TargetPrimary, d.Status.TargetPrimaryAt = first, d.Now
 		d.Tell(core.ReasonGroupBootstrap, first+" is to make the group "+d.g.Name)

@@ -76,7 +76,7 @@ func (d *decision) reinit() {
 			d.Say("the data of " + name + " is made anew when the group has its quorum")
 			return
 		case d.mayGo(in, "making the data of "+name+" anew"):
-			d.MakeAnew(name)
+			d.MakeAnew(in)
 			return
 		default:
 			return

@@ -89,8 +89,8 @@ func (d *decision) unproven() string {
 	if d.g.ViewID != "" || len(gone) == 0 || len(others) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s holds more than when the group was to go on without %s, which was never seen to have come about; they may hold more, too, so that the same numbers may stand for different transactions. Look at what they hold, and save what is needed; then delete the Pod and PersistentVolumeClaim of whoever is to give up what only it holds, and ask again",
-		strings.Join(gone, ", "), strings.Join(others, ", "))
+	return fmt.Sprintf("%s more than when the group was to go on without %s, which was never seen to have come about; they may hold more, too, so that the same numbers may stand for different transactions. Look at what they hold, and save what is needed; then delete the Pod and PersistentVolumeClaim of whoever is to give up what only it holds, and ask again",
+		agree(gone, "holds", "hold"), strings.Join(others, ", "))
 }
 
 // hasGoneOn: the server holds more than any of those held who went on when somebody was

@@ -23,6 +23,7 @@ func (d *decision) mirror() {
 	if phase := d.Cluster.Status.Phase; !had && (phase == core.PhaseBlocked || phase == core.PhaseFailover) {
 		d.Tell(core.ReasonQuorumRestored, fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online))
 	}
+	d.g.OutageTried = ""
 	d.takeBack()
 	d.g.ViewID = d.seen.viewID
 	d.g.ViewMax = max(d.g.ViewMax, len(d.seen.members))

@@ -33,7 +33,8 @@ type instance struct {
 	content  map[int]int
 	received gtid.Set
 	errant   gtid.Set
-	removed  bool // a clone has removed its data, and did not end
+	last     core.Fact[gtid.Set] // what the operator has heard last that it has executed
+	removed  bool                // a clone has removed its data, and did not end
 	frozen   int64
 	// state is another than ONLINE that the member is in; "" if it is in none.
 	state  core.MemberState
@@ -307,8 +308,13 @@ func (w *world) observe() core.Observation {
 		}
 		out := core.Instance{Name: in.name, Ordinal: in.ordinal, Pod: core.Known(in.pod, w.now, w.now), Volume: core.Known(in.vol, w.now, w.now)}
 		if in.pod.Exists && !in.deaf {
-			out.Report = core.Known(w.report(in), w.now, w.now)
+			r := w.report(in)
+			out.Report = core.Known(r, w.now, w.now)
+			if r.Server != nil {
+				in.last = core.Known(r.Server.Executed, w.now, w.now)
+			}
 		}
+		out.LastExecuted = in.last
 		o.Instances = append(o.Instances, out)
 	}
 	return o
@@ -337,7 +343,7 @@ func (w *world) tells(in *instance) *core.GroupView {
 func (w *world) carryOut(e core.Effect) {
 	switch e := e.(type) {
 	case core.CreateVolume:
-		w.make(e.Instance, e.Ordinal).vol = core.Volume{Exists: true, Bound: true}
+		w.make(e.Instance, e.Ordinal).vol = core.Volume{Exists: true, UID: "volume-" + e.Instance, Bound: true}
 	case core.CreatePod:
 		in := w.make(e.Instance, e.Ordinal)
 		in.pod = core.Pod{Exists: true, UID: "uid-" + e.Instance, Current: true, Address: fmt.Sprintf("10.0.0.%d", e.Ordinal)}
@@ -345,9 +351,9 @@ func (w *world) carryOut(e core.Effect) {
 	case core.DeletePod:
 		w.deletePod(e.Instance, podDoomed)
 	case core.DeleteInstance:
-		w.deletePod(e.Instance, allDoomed)
+		w.deleteOwned(e.Instance, e.Owned, allDoomed)
 	case core.ReinitInstance:
-		w.deletePod(e.Instance, dataDoomed)
+		w.deleteOwned(e.Instance, e.Owned, dataDoomed)
 	case core.FreezeIO:
 		if in, heard := w.order(e.Instance, e.Epoch); heard {
 			in.frozen = max(in.frozen, e.Epoch)
@@ -387,6 +393,13 @@ func (w *world) note(e core.Effect) {
 		w.cluster.Group.ForceQuorum = false
 	case core.ClearDemote:
 		w.get(e.Instance).pod.DemoteRequested = false
+	}
+}
+
+// deleteOwned takes an instance's Pod away, and more, if what it has is what was meant.
+func (w *world) deleteOwned(name string, meant core.Owned, what doom) {
+	if in := w.get(name); in != nil && in.pod.UID == meant.PodUID && in.vol.UID == meant.VolumeUID {
+		w.deletePod(name, what)
 	}
 }
 

@@ -26,6 +26,7 @@ func TestMutants(t *testing.T) {
 	const within = 3000
 	all := mutants()
 	maps.Copy(all, memberMutants())
+	maps.Copy(all, outageMutants())
 	for name, mut := range all {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(within) {

@@ -11,7 +11,7 @@ import (
 // provision makes what is missing, replaces what has ended, and takes away what is too
 // much or out of date.
 func (d *decision) provision() {
-	if d.Cluster.Problem != nil {
+	if d.besideKept || d.Cluster.Problem != nil {
 		return
 	}
 	d.grow()
@@ -55,11 +55,11 @@ func (d *decision) keep(in *core.Instance) {
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
 	case !pod.Exists:
 		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
-	case !vol.Exists && pod.NeverStarted && !pod.Terminated:
+	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
 	case (!vol.Exists || vol.Deleting) && d.Status.CurrentPrimary == in.Name && d.seen.isOnline(in.Name):
 		d.Say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: it hands over before its Pod is deleted")
-	case pod.Terminated, !vol.Exists, vol.Deleting, d.IsCorrected(in, pod):
+	case pod.Terminated, pod.Rejected, !vol.Exists, vol.Deleting, d.IsCorrected(in, pod):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
 }

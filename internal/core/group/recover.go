@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/core/draft"
 )
 
 // recoverQuorum goes on with those who are left, on a human's word and only when it can
@@ -19,7 +19,11 @@ func (d *decision) recoverQuorum() {
 		d.Announce(false, core.ReasonGroupAlone, only+" is the only member there is, and makes the group again after a restart")
 		return
 	}
-	if d.isRecovering() || !d.Cluster.Group.ForceQuorum {
+	if d.isRecovering() {
+		return
+	}
+	if !d.Cluster.Group.ForceQuorum {
+		d.recoverOutage()
 		return
 	}
 	heirs, stranger := quorate(d.heirs()), d.stranger()
@@ -103,7 +107,7 @@ func (d *decision) dissolve(survivors []*core.Instance, more string) {
 // holdsMore names an instance that is not online and holds what the survivors lack; "" if
 // none is known to.
 func (d *decision) holdsMore(survivors []*core.Instance) string {
-	theirs := held(survivors)
+	theirs := draft.Held(survivors)
 	for _, in := range d.heirs() {
 		r, known := in.Report.Get()
 		if known && r.Server != nil && r.Data == core.DataPopulated && !d.strays(in) && !theirs.Contains(r.Server.Holds()) {
@@ -178,7 +182,7 @@ func (d *decision) takeAsItIs(quorate []*core.Instance) {
 	slices.Sort(members)
 	r, _ := lead.Report.Get()
 	d.Status.Epoch++
-	d.countOn(members, r.Server.Holds(), held(quorate))
+	d.countOn(members, r.Server.Holds(), draft.Held(quorate))
 	d.Do(core.ClearForceQuorum{})
 	d.Announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, the group of %s, which has a quorum, is taken as the whole group; %s", strings.Join(members, ", "), d.without()))
 	d.Again = true
@@ -214,8 +218,8 @@ func (d *decision) force(survivors []*core.Instance) {
 	slices.Sort(members)
 	d.Status.Epoch++
 	r, _ := lead.Report.Get()
-	d.countOn(members, r.Server.Holds(), held(survivors))
-	d.beginRecovery(core.StepForce, lead.Name, core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), Epoch: d.Status.Epoch})
+	d.countOn(members, r.Server.Holds(), draft.Held(survivors))
+	d.beginRecovery(core.StepForce, core.ReasonQuorumForced, lead.Name, core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), Epoch: d.Status.Epoch})
 	d.Announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.without()))
 }
 
@@ -246,12 +250,15 @@ func (d *decision) isFencedLead(lead *core.Instance) bool {
 // was under way first, and mysqld answers no question about its group meanwhile.
 const recoveryLimit = 3 * time.Minute
 
-// beginRecovery: the human's word is taken back, and its execution is in the status. It is
-// given once: what it rested on may not be so a moment later.
-func (d *decision) beginRecovery(step core.Step, lead string, order core.Effect) {
+// beginRecovery: the human's word is taken back, if there was one, and its execution is in
+// the status. It is given once: what it rested on may not be so a moment later.
+func (d *decision) beginRecovery(step core.Step, reason core.Reason, lead string, order core.Effect) {
 	d.Status.Operation = &core.Operation{Kind: core.OperationQuorumRecovery, Step: step, From: d.Status.CurrentPrimary, To: lead,
-		Reason: core.ReasonQuorumForced, StartedAt: d.Now, Deadline: d.Now.Add(recoveryLimit)}
-	d.Do(order, core.ClearForceQuorum{})
+		Reason: reason, StartedAt: d.Now, Deadline: d.Now.Add(recoveryLimit)}
+	d.Do(order)
+	if d.Cluster.Group.ForceQuorum {
+		d.Do(core.ClearForceQuorum{})
+	}
 }
 
 // isRecovering goes on with a recovery that has begun, until the group has its quorum or
@@ -270,11 +277,11 @@ func (d *decision) isRecovering() bool {
 	}
 	if !d.Now.Before(op.Deadline) || d.hasLeft(op) {
 		d.Status.Operation = nil
-		d.Announce(true, core.RefusalDeadline, fmt.Sprintf("%s was told to go on %s ago, and the group has no quorum; see what became of it, and ask again: kubectl cnmsql group recover %s",
-			op.To, d.Now.Sub(op.StartedAt).Round(time.Second), d.Cluster.Name))
+		d.Announce(true, core.RefusalDeadline, fmt.Sprintf("%s was told to go on %s ago, and the group has no quorum; see what became of it, and %s: kubectl cnmsql group recover %s",
+			op.To, d.Now.Sub(op.StartedAt).Round(time.Second), nextTime(op), d.Cluster.Name))
 		return true
 	}
-	d.Say(fmt.Sprintf("as a human asked for, %s goes on (%s); it may take a minute or two, and mysqld answers no question about its group meanwhile", op.To, d.without()))
+	d.Say(fmt.Sprintf("%s, %s goes on (%s); it may take a minute or two, and mysqld answers no question about its group meanwhile", onWord(op), op.To, d.without()))
 	d.RecheckAt(op.Deadline)
 	return true
 }
@@ -311,7 +318,7 @@ func leader(survivors []*core.Instance) *core.Instance {
 			return in
 		}
 	}
-	return dominating(survivors)
+	return draft.Dominating(survivors)
 }
 
 // isAuthority: it is the primary, and each of the other survivors is in its view or holds
@@ -324,112 +331,4 @@ func isAuthority(in *core.Instance, survivors []*core.Instance) bool {
 		o, known := other.Report.Get()
 		return !reaches(v, other.Name) && (!known || o.Server == nil || !r.Server.Holds().Contains(o.Server.Holds()))
 	})
-}
-
-// dominating is the first of those whose position holds every other's; nil if nobody
-// does, or somebody's position is not known.
-func dominating(all []*core.Instance) *core.Instance {
-	if slices.ContainsFunc(all, func(in *core.Instance) bool { r, known := in.Report.Get(); return !known || r.Server == nil }) {
-		return nil
-	}
-	union := held(all)
-	for _, in := range all {
-		if r, _ := in.Report.Get(); r.Server.Holds().Contains(union) {
-			return in
-		}
-	}
-	return nil
-}
-
-// nothingLeft: nobody's data is the group's.
-func (d *decision) nothingLeft() string {
-	var keep []string
-	for i := range d.Instances {
-		in := &d.Instances[i]
-		if r, known := in.Report.Get(); known && r.Data == core.DataPopulated && !in.SaysEmpty() {
-			keep = append(keep, in.Name)
-		}
-	}
-	text := "no instance holds the data of the group any more: restore a backup into a new Cluster"
-	if len(keep) > 0 {
-		text += ", or save what " + strings.Join(keep, ", ") + " holds, which has diverged from the group or was left out of it, and load that. Delete none of them before"
-	}
-	return text
-}
-
-// incomparable tells what each lacks of what the others hold, and what a human can do.
-func incomparable(all []*core.Instance) string {
-	var lacks []string
-	for _, in := range all {
-		r, known := in.Report.Get()
-		if !known || r.Server == nil {
-			lacks = append(lacks, "what "+in.Name+" holds is not known")
-			continue
-		}
-		lacks = append(lacks, fmt.Sprintf("%s lacks %s", in.Name, held(all).Subtract(r.Server.Holds()).Abbreviate(4)))
-	}
-	return "none of the instances holds all that the others hold: " + strings.Join(lacks, "; ") +
-		". Look at these transactions, and save what is needed; then delete the Pod and PersistentVolumeClaim of whoever is to give up what only it holds, and ask again"
-}
-
-// held is what they hold together, as far as it is known.
-func held(all []*core.Instance) (out gtid.Set) {
-	for _, in := range all {
-		if r, known := in.Report.Get(); known && r.Server != nil {
-			out = out.Union(r.Server.Holds())
-		}
-	}
-	return out
-}
-
-// reboot makes the group anew when no member is left.
-func (d *decision) reboot() {
-	lead, reason, why := d.rebootLead()
-	if lead == nil {
-		d.refuse(reason, "nobody is online, and "+why)
-		return
-	}
-	if d.isFencedLead(lead) {
-		return
-	}
-	d.Status.Epoch++
-	r, _ := lead.Report.Get()
-	d.countOn([]string{lead.Name}, r.Server.Holds(), r.Server.Holds())
-	d.beginRecovery(core.StepReboot, lead.Name, core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch})
-	d.Announce(true, core.ReasonQuorumForced, "as a human asked for, "+lead.Name+", which holds all that any instance holds, makes the group anew")
-}
-
-// strays: it holds what was never the group's. One that was left out is an heir only when
-// nobody went on without it, so that there is nothing it strays from.
-func (d *decision) strays(in *core.Instance) bool {
-	return slices.Contains(d.Status.Diverged, in.Name) && !d.g.Bars(in.Name)
-}
-
-// rebootLead is who could make the group anew, or why nobody can. Everybody must be
-// known, for an instance that is not may hold acknowledged transactions that the others
-// lack. What a diverged one holds besides was never the group's.
-func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why string) {
-	var members []*core.Instance
-	var unknown []string
-	for _, in := range d.heirs() {
-		r, known := in.Report.Get()
-		switch {
-		case !known || r.Server == nil || r.Data != core.DataPopulated:
-			unknown = append(unknown, in.Name)
-		case !d.strays(in):
-			members = append(members, in)
-		}
-	}
-	if len(unknown) > 0 {
-		return nil, core.RefusalMembersUnknown, fmt.Sprintf("what %s holds is not known: bring it back first, or, if it is gone for good, delete its Pod and PersistentVolumeClaim", strings.Join(unknown, ", "))
-	}
-	d.fencedLast(members)
-	lead = dominating(members)
-	switch {
-	case len(members) == 0:
-		return nil, core.RefusalNoSafeSurvivor, d.nothingLeft()
-	case lead == nil:
-		return nil, core.RefusalNoSafeSurvivor, incomparable(members)
-	}
-	return lead, "", ""
 }

@@ -35,6 +35,8 @@ import (
 //	volume c-2 gone               its volume and Pod are gone
 //	pod c-1 stopping|demote|fence|unfence|outdated
 //	target c-2 | reinit c-2 | force   what a human asks for
+//	automatic                     after a total outage, no human is waited for
+//	operator lost                 another begins, and knows what the status records
 //	release | mysql 9.8.0         managers of another release | of Pods that are made from now on
 //	slow                          the group does not hand over when it is asked to
 //	status lost                   the Cluster's status is lost
@@ -113,10 +115,16 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 		w.now = w.now.Add(d)
 	case "target":
 		w.cluster.Status.TargetPrimary = names[0]
+	case "former":
+		w.cluster.FormerVolumes = append(w.cluster.FormerVolumes, core.FormerVolume{Instance: names[0], UID: "volume", Of: "old"})
 	case "reinit":
 		w.cluster.Reinit = append(w.cluster.Reinit, names[0])
 	case "force":
 		w.cluster.Group.ForceQuorum = true
+	case "operator":
+		w.loseOperator()
+	case "automatic":
+		w.cluster.Group.RecoverOutage = true
 	case "slow":
 		w.slow = true
 	case "mysql":

@@ -35,11 +35,13 @@ type sim struct {
 	refusal core.Reason // of the recovery of a quorum, the last
 	stopped bool        // members, by a human
 	gone    map[string]bool
+	tried   bool // without a human's word, to make the group anew in this outage
 	story   []string
 }
 
 func newSim(seed uint64, mut mutation) *sim {
 	s := &sim{world: newWorld(3 + 2*int(seed%2)), rng: rand.New(rand.NewPCG(seed, 7)), acked: map[int]int{}, gone: map[string]bool{}}
+	s.cluster.Group.RecoverOutage = seed/2%2 == 0
 	s.mut = mut
 	s.diligence = func() int { return s.rng.IntN(8) }
 	s.rejoins = func() bool { return s.rng.IntN(2) == 0 }
@@ -95,7 +97,7 @@ func (s *sim) fault() {
 		return
 	}
 	in := s.all[s.rng.IntN(len(s.all))]
-	switch n := s.rng.IntN(30); {
+	switch n := s.rng.IntN(32); {
 	case n < 4:
 		s.tellf("down %s", in.name)
 		s.endMysqld(in)
@@ -121,6 +123,8 @@ func (s *sim) fault() {
 		in.empty()
 	case n < 20:
 		s.odd(in, n)
+	case n >= 30:
+		s.powerFails(n == 30)
 	case n > 27:
 		s.tellf("all are together, and nobody hears them")
 		for _, in := range s.all {
@@ -234,6 +238,9 @@ func (s *sim) pass() string {
 			s.refusal = e.Reason
 		}
 		s.tellf("  %s: %s", e.Reason, e.Message)
+	}
+	if why := s.checkOutage(plan); why != "" {
+		return why
 	}
 	for _, e := range plan.Effects {
 		s.tellf("- %s", e)
@@ -477,7 +484,7 @@ func (s *sim) ends(step func(int) string) string {
 		in.held, in.pod.FencingRequested = false, false
 	}
 	s.settle()
-	if why := step(60); why != "" {
+	if why := cmp.Or(step(60), s.waitsInVain()); why != "" {
 		return why
 	}
 	for n := range 6 { // what is ordered may not come about
@@ -557,9 +564,18 @@ func TestSimulation(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("SEEDS")); err == nil {
 		seeds = n
 	}
+	recovered := 0
 	for seed := range uint64(seeds) {
-		if why, story := play(seed, mutation{}); why != "" {
+		why, story := play(seed, mutation{})
+		if why != "" {
 			t.Fatalf("seed %d: %s\n%s", seed, why, strings.Join(story, "\n"))
 		}
+		if strings.Contains(strings.Join(story, "\n"), string(core.ReasonTotalOutage)) {
+			recovered++
+		}
+	}
+	t.Logf("in %d of %d a group was made anew without a human's word", recovered, seeds)
+	if seeds >= 1000 && recovered < seeds/100 {
+		t.Errorf("only in %d of %d a group was made anew without a human's word", recovered, seeds)
 	}
 }

@@ -1,0 +1,87 @@
+package control
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+)
+
+// What an instance may say in one message. It is believed about its own cluster, and
+// never with the memory of whoever listens to all clusters.
+const (
+	// maxMessage leaves room for positions of some hundred thousand intervals.
+	maxMessage = 4 << 20
+	// maxNodes bounds the lists and objects in a message: short ones take far more
+	// memory read than written.
+	maxNodes = 4096
+	// maxText bounds each text, which may become part of a Cluster's status.
+	maxText = 4 << 10
+)
+
+var errTooLong = errors.New("a message of an instance is longer than 4 MiB")
+
+// messages reads one snapshot after the other.
+type messages struct {
+	from io.Reader
+	left int64
+	dec  *json.Decoder
+}
+
+func newMessages(from io.Reader) *messages {
+	m := &messages{from: from}
+	m.dec = json.NewDecoder(m)
+	return m
+}
+
+// Read gives the decoder no more than one message may need.
+func (m *messages) Read(p []byte) (int, error) {
+	if m.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := m.from.Read(p[:min(int64(len(p)), m.left)])
+	m.left -= int64(n)
+	return n, err
+}
+
+// next is the next snapshot.
+func (m *messages) next() (Snapshot, error) {
+	var s Snapshot
+	var raw json.RawMessage
+	m.left = maxMessage
+	if err := m.dec.Decode(&raw); err != nil {
+		return s, err
+	}
+	if n := bytes.Count(raw, []byte{'{'}) + bytes.Count(raw, []byte{'['}); n > maxNodes {
+		return s, fmt.Errorf("a message of an instance holds %d lists and objects; %d at most are read", n, maxNodes)
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, err
+	}
+	clip(reflect.ValueOf(&s).Elem())
+	return s, nil
+}
+
+// clip shortens every text that is too long.
+func clip(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if text := v.String(); len(text) > maxText && v.CanSet() {
+			v.SetString(string(bytes.ToValidUTF8([]byte(text[:maxText]), nil)) + "…")
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			clip(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			clip(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			clip(v.Index(i))
+		}
+	}
+}

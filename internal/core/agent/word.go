@@ -1,0 +1,118 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// A word about the promotion is what lets a crashed primary start that may hold a tail of
+// commits which nobody acknowledged: recovery commits them, so that it must not be
+// started while another may have been promoted, who lacks them. What was known before
+// mysqld ended is no word, and neither is what a watch that may be cut off still shows.
+const (
+	// WordLife is how long a word is good for a start, counted from when it was asked for.
+	WordLife = 3 * time.Second
+	// wordRefresh is how old it may be before it is asked for again.
+	wordRefresh = time.Second
+)
+
+// Word is what the API server answered when it was asked for the Cluster.
+type Word struct {
+	// At is when it was asked.
+	At time.Time
+	// Epoch is the Cluster's, Instance who is promoted.
+	Epoch    int64
+	Instance string
+}
+
+// AskWord reads the Cluster from the API server itself.
+type AskWord struct{}
+
+func (AskWord) action() {}
+
+func (AskWord) String() string { return "ask the API server who is promoted" }
+
+// isWordAwaited: the log may end in commits that waited for acknowledgements, and there are
+// others who may have been promoted since.
+func (f *Facts) isWordAwaited() bool {
+	return f.TailEpoch != 0 && f.Data == core.DataPopulated && f.promotion() != nil && f.Cluster.Instances > 1
+}
+
+// isTold: that the promotion is still the one that is known here was said after mysqld
+// ended, and just now: by the API server, by a majority that vouches, or by the operator
+// in its order to go on.
+func (f *Facts) isTold() bool {
+	p, w := f.promotion(), f.Word
+	switch {
+	case f.Permitted() && f.RestartEpoch >= p.Epoch:
+		return true
+	case w != nil && f.isFresh(w.At) && w.Epoch == f.Cluster.Epoch && w.Instance == p.Instance:
+		return true
+	}
+	with := map[string]bool{f.Me: true}
+	for _, v := range f.Vouches {
+		if f.isFresh(v.At) {
+			with[v.Instance] = true
+		}
+	}
+	return len(with) >= core.Majority(f.Cluster.Instances)
+}
+
+func (f *Facts) isFresh(asked time.Time) bool {
+	return asked.After(f.Mysqld.DownSince) && f.Now.Sub(asked) <= WordLife
+}
+
+// askWord asks while there is no word that lasts until the next look.
+func (f *Facts) askWord() []Action {
+	if f.Asking || f.Word != nil && f.isFresh(f.Word.At) && f.Now.Sub(f.Word.At) < wordRefresh {
+		return nil
+	}
+	return []Action{AskWord{}}
+}
+
+// NeedsVouches: it counts on its peers, to stay writable or to be started.
+func (f *Facts) NeedsVouches() bool {
+	return f.Permitted() && (f.Cluster.Lease || !f.Mysqld.Up && f.isWordAwaited())
+}
+
+// awaitWord: a crashed primary that hears nobody is not started. It could not acknowledge
+// anything, and would come back diverged.
+func (f *Facts) awaitWord() (Decision, bool) {
+	if !f.isWordAwaited() || !f.Permitted() {
+		return pass()
+	}
+	switch {
+	case !f.isTold():
+		message := fmt.Sprintf("mysqld is not started before the API server or a majority of the instances says that %s is still the primary of epoch %d, "+
+			"for its log may end in transactions that nobody acknowledged: restore the network of this instance", f.Me, f.promotion().Epoch)
+		if f.AskFailed != "" {
+			message += "; " + f.AskFailed
+		}
+		return say(core.Stopped, "AwaitingWord", message, f.askWord()...)
+	case f.Cluster.FailoverFrom == f.Me && f.RestartEpoch < f.promotion().Epoch && !f.hasWaited():
+		return say(core.Stopped, "AwaitingWord", fmt.Sprintf("mysqld is not started while the operator replaces this instance, at most %s: recovery would commit what nobody acknowledged", TailWait), f.askWord()...)
+	}
+	return pass()
+}
+
+// hasWaited: long enough for whoever is about to be promoted, since mysqld ended and since
+// that was known.
+func (f *Facts) hasWaited() bool {
+	since := f.Mysqld.DownSince
+	if f.Cluster.PrimarySince.After(since) {
+		since = f.Cluster.PrimarySince
+	}
+	return f.Now.Sub(since) > TailWait
+}
+
+// TellsSamePrimary tells whether two views say the same about who is primary, and of its
+// being replaced.
+func (c *Cluster) TellsSamePrimary(of *Cluster) bool {
+	if c == nil || of == nil || (c.Promotion == nil) != (of.Promotion == nil) {
+		return false
+	}
+	return (c.Promotion == nil || c.Promotion.Epoch == of.Promotion.Epoch && c.Promotion.Instance == of.Promotion.Instance) &&
+		c.Epoch == of.Epoch && c.CurrentPrimary == of.CurrentPrimary && c.FailoverFrom == of.FailoverFrom
+}

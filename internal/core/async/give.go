@@ -1,0 +1,204 @@
+package async
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// starvePatience is how long commits may wait for ever, while instances that are away may
+// come back and acknowledge them, before the primary is closed.
+const starvePatience = 30 * time.Second
+
+// starves: commits wait for ever for acknowledgements that only instances without data
+// could give, and only the primary can give them data. MySQL's clone waits until every
+// commit of the donor has ended, so that neither would end.
+func (d *decision) starves() bool {
+	holder := d.holder()
+	r, ok := serving(holder)
+	if !ok || !r.Server.SemiSync.SourceEnabled || !r.Server.SemiSync.Blocks {
+		return false
+	}
+	return d.attached(r, holder.Name) < r.Server.SemiSync.Acks && len(d.dependents()) > 0
+}
+
+// dependents are the instances without data to which nobody but the primary can give it, or gives it.
+func (d *decision) dependents() []string {
+	primary := d.Status.Promotion.Instance
+	var out []string
+	for _, in := range d.Recipients() {
+		if d.replicaDonor(nil, in.Name) == "" {
+			out = append(out, in.Name)
+		}
+	}
+	others(d.Observation, primary, func(in *core.Instance) {
+		r, known := in.Report.Get()
+		if known && r.State == core.Cloning && r.Clone != nil && core.IsHostOf(r.Clone.Donor, primary) && !d.IsSurplus(in) {
+			out = append(out, in.Name)
+		}
+	})
+	return out
+}
+
+// mayGive: the history that would be copied is the cluster's, and the primary could send it.
+func (d *decision) mayGive() bool {
+	if d.diagnosis.name == core.PrimaryClosed {
+		_, serves := serving(d.holder())
+		return serves
+	}
+	return d.diagnosis.name == core.PrimaryHealthy
+}
+
+// mayReturn names an instance that may have data and is on its way back, "" when there
+// is none.
+func (d *decision) mayReturn() string {
+	name := ""
+	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
+		isOut := slices.Contains(d.Status.Diverged, in.Name) || slices.Contains(d.Status.Broken, in.Name) || d.IsFenced(in.Name) || d.IsSurplus(in)
+		if !isOut && !in.SaysEmpty() && !in.IsGone() {
+			name = in.Name
+		}
+	})
+	return name
+}
+
+// beginGiving closes a primary that starves: it becomes read-only, gives its data, and
+// takes writes again when enough replicas are attached for commits to end.
+func (d *decision) beginGiving() {
+	d.starving = d.starves()
+	if !d.starving || d.Status.Operation != nil || d.diagnosis.name != core.PrimaryHealthy {
+		return
+	}
+	p := d.Status.Promotion
+	d.Plan.Memory.Starving = d.Observation.Memory.Starving.Or(p.Epoch, d.Now)
+	until := d.Plan.Memory.Starving.At.Add(starvePatience)
+	if away := d.mayReturn(); away != "" && d.Now.Before(until) {
+		d.Say(fmt.Sprintf("commits on %s wait for %s to come back; if it does not by %s, %s becomes read-only to give its data to others",
+			p.Instance, away, until.UTC().Format("15:04:05 MST"), p.Instance))
+		d.RecheckAt(until)
+		return
+	}
+	d.Status.Operation = &core.Operation{Kind: core.OperationGiveData, Step: core.StepDemote, From: p.Instance,
+		To: strings.Join(d.dependents(), ", "), Reason: core.ReasonGivesData, StartedAt: d.Now}
+	d.tellClosed()
+	d.Again = true
+}
+
+func (d *decision) tellClosed() {
+	op := d.Status.Operation
+	d.Announce(true, core.ReasonGivesData, fmt.Sprintf("%s is closed for writes while it gives its data to %s: a commit waits for a replica, no replica with data is attached, and a copy of the data waits for the commit. "+
+		"It takes writes again by itself when enough replicas are attached; to have writes before that, set spec.mysql.semiSync.dataDurability to preferred", op.From, op.To))
+}
+
+func (d *decision) inGiving() bool {
+	return d.Status.Operation != nil && d.Status.Operation.Kind == core.OperationGiveData && !isFailing(d.diagnosis.name)
+}
+
+// giveData goes on with it, from whatever is observed. A primary that fails meanwhile is
+// replaced as ever.
+func (d *decision) giveData() {
+	op := d.Status.Operation
+	switch d.diagnosis.name {
+	case core.PrimaryClosed:
+		op.Step = core.StepCopy
+		d.tellClosed()
+		d.giveOrOpen()
+	case core.PrimaryPromoting:
+		d.Say("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
+	case core.PrimaryLostTransactions:
+		d.blockLost()
+	case core.PrimaryHealthy, core.PrimaryTerminating, core.PrimaryIsolated:
+		d.closeOrStay(op)
+	default:
+		d.Say("the primary " + op.From + ", which was to give its data: " + d.diagnosis.says)
+	}
+}
+
+// closeOrStay: the primary takes writes, again or still.
+func (d *decision) closeOrStay(op *core.Operation) {
+	d.starving = d.starves()
+	isPromised := op.Step == core.StepDemote && d.holder().Report.Known() && d.isPromised()
+	switch {
+	case op.Step == core.StepPromote:
+		d.settle()
+	case d.starving, isPromised:
+		d.tellClosed()
+		d.askToDemote(d.nextEpoch())
+	default:
+		d.Status.Operation = nil
+		d.Tell(core.ReasonRecovered, op.From+" stays writable: enough replicas are attached again")
+		d.settle()
+	}
+}
+
+// isPromised: its manager has promised already that it takes no writes in this epoch.
+func (d *decision) isPromised() bool {
+	r, _ := d.holder().Report.Get()
+	return r.FencedBelow > d.Status.Promotion.Epoch
+}
+
+// giveOrOpen: the primary is closed. Nothing is committed on it, so that copies of it
+// end; join has them made.
+func (d *decision) giveOrOpen() {
+	holder, next := d.holder(), d.nextEpoch()
+	proof, ok := prove(d.Observation, next)
+	r, serves := serving(holder)
+	if !ok || !serves {
+		d.Say(holder.Name + " is closed for writes, and its mysqld is started again to give its data: " + string(r.State))
+		return
+	}
+	if !d.fresh(holder, proof.since) {
+		return
+	}
+	have, need := d.ready(r)
+	if have < need && d.Cluster.Durability.Mode == core.DurabilityQuorum {
+		if len(d.dependents()) == 0 {
+			d.Say(fmt.Sprintf("%d of %d replicas that a commit needs are attached: waiting for %s", have, need, strings.Join(d.laggards(), ", ")))
+		}
+		return
+	}
+	if name := d.holdsMore(r); name != "" {
+		d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s was closed for writes to give its data, and does not open again: %s holds transactions that it does not have", holder.Name, name))
+		return
+	}
+	d.grant(election{winner: holder.Name, podUID: r.PodUID, node: r.Node, holds: r.Server.Holds()}, proof, d.promotionAcks())
+	d.Say("making " + holder.Name + " writable again")
+}
+
+// ready counts the replicas that acknowledge from the first commit on, for they hold
+// all that the closed primary does and are attached, or will be in its next epoch.
+// More than those that are to stay beside it are not waited for.
+func (d *decision) ready(closed core.Report) (have, need int) {
+	p, stay, holds := d.Status.Promotion, 0, closed.Server.Holds()
+	others(d.Observation, p.Instance, func(in *core.Instance) {
+		stay += btoi(!d.IsSurplus(in))
+		r, ok := serving(in)
+		if !ok || d.isLeftOut(in.Name) || !holds.Contains(r.Server.Holds()) {
+			return
+		}
+		attached := streams(r, p.Instance) && r.Server.SemiSync.ReplicaEnabled && r.Server.Holds().Contains(holds)
+		if attached || r.FrozenBelow == d.nextEpoch() && eligible(r) {
+			have++
+		}
+	})
+	return have, min(max(d.promotionAcks(), 1), stay)
+}
+
+// isLeftOut: what the instance holds does not count.
+func (d *decision) isLeftOut(name string) bool {
+	return slices.Contains(d.Status.Diverged, name) || d.isToBeReinitialized(name)
+}
+
+// holdsMore names an instance that holds what the closed primary lacks.
+func (d *decision) holdsMore(closed core.Report) string {
+	name, holds := "", closed.Server.Holds()
+	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
+		if r, ok := serving(in); ok && !d.isLeftOut(in.Name) && !holds.Contains(r.Server.Holds()) {
+			name = in.Name
+		}
+	})
+	return name
+}

@@ -1,0 +1,241 @@
+package async
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+const (
+	// A switchover waits catchUpShare times as long as writes would have to wait, before
+	// it stops them: under a load that the target can just follow it never comes closer.
+	catchUpShare = 10
+	// catchUpPause is how long writes may have to wait where the spec sets no bound.
+	catchUpPause = 30 * time.Second
+	// rateSample is how long it is looked how fast the target applies.
+	rateSample = time.Second
+	// stallLimit is how long a promoted target may get nothing done.
+	stallLimit = 5 * time.Second
+	// progressPace is how often a promoted target is asked how it gets on.
+	progressPace = 500 * time.Millisecond
+	// returnPatience is how long nobody hands over by itself to an instance that did not
+	// take over in time.
+	returnPatience = time.Minute
+)
+
+// keepDeadline holds a switchover to the present spec, from when it began: a bound that is
+// lowered meanwhile counts at once.
+func (d *decision) keepDeadline(op *core.Operation) {
+	op.Deadline = time.Time{}
+	if op.PausedAt.After(d.Now) { // by another operator's clock
+		op.PausedAt = d.Now
+	}
+	if op.Step == core.StepReturn {
+		return
+	}
+	if limit := d.Cluster.SwitchoverLimit; limit > 0 {
+		op.Deadline = op.StartedAt.Add(limit)
+	}
+	for _, until := range []time.Time{op.Deadline, d.pauseEnds(op)} {
+		if d.Now.Before(until) {
+			d.RecheckAt(until)
+		}
+	}
+}
+
+// pauseEnds is until when a switchover may stop writes; zero when there is no bound. Where
+// the old primary cannot take them again, nothing is won by giving up.
+func (d *decision) pauseEnds(op *core.Operation) time.Time {
+	if op.PausedAt.IsZero() || d.Cluster.SwitchoverPause <= 0 || !d.canReturn(op) {
+		return time.Time{}
+	}
+	return op.PausedAt.Add(d.Cluster.SwitchoverPause)
+}
+
+// canReturn: the old primary answers, stays, and has all that the target was to get.
+func (d *decision) canReturn(op *core.Operation) bool {
+	if d.isGoing(op.From) || slices.Contains(d.Status.Diverged, op.From) {
+		return false
+	}
+	r, serves := serving(d.Instance(op.From))
+	return serves && eligible(r) && r.Server.Holds().Contains(d.Status.Promotion.RequiredGTID)
+}
+
+// isGoing: the instance is being stopped.
+func (d *decision) isGoing(name string) bool {
+	in := d.Instance(name)
+	if in == nil {
+		return true
+	}
+	pod, _ := in.Pod.Get()
+	r, _ := in.Report.Get()
+	return pod.Terminating || r.Terminating
+}
+
+// lateness tells which bound of the spec a switchover has passed; "" when none.
+func (d *decision) lateness(op *core.Operation) string {
+	isPast := func(t time.Time) bool { return !t.IsZero() && !d.Now.Before(t) }
+	switch {
+	case isPast(op.Deadline):
+		return "spec.maxSwitchoverDelay has passed"
+	case isPast(d.pauseEnds(op)):
+		return fmt.Sprintf("writes were stopped for spec.maxSwitchoverPause (%s)", d.Cluster.SwitchoverPause)
+	default:
+		return ""
+	}
+}
+
+// isClose: the target is expected to take writes soon enough after the old primary has
+// stopped to. What it lacks has to come: a replica may say that it lags nothing, and wait
+// for what nobody will send it.
+func (d *decision) isClose(op *core.Operation) bool {
+	from, to := d.Instance(op.From), d.Instance(op.To)
+	source, answers := serving(from)
+	if !answers {
+		d.Say("waiting for " + op.From + " to say what it holds")
+		return false
+	}
+	// Another operator's clock may be ahead of ours.
+	since := d.Now.Add(-catchUpPace)
+	if op.StartedAt.Before(since) {
+		since = op.StartedAt
+	}
+	if freshFrom, freshTo := d.fresh(from, since), d.fresh(to, since); !freshFrom || !freshTo {
+		d.Say("switching over from " + op.From + " to " + op.To)
+		return false
+	}
+	target, _ := to.Report.Get()
+	has, most := target.Server.Executed, d.longestPause(op)
+	lacks := source.Server.Executed.Subtract(has).Count()
+	takes, known := d.timeToApply(op, to.Report, source, lacks)
+	if lacks == 0 || d.hasReached(to, has, from, min(catchUpAge, most/2)) || known && takes <= min(d.Now.Sub(op.StartedAt)/catchUpShare, most) {
+		return true
+	}
+	d.sayWhyNotClose(op, takes, known)
+	d.Do(core.Refresh{Instance: op.From}, core.Refresh{Instance: op.To})
+	d.RecheckAt(d.Now.Add(catchUpPace))
+	return false
+}
+
+// longestPause is how long the target may be expected to take to apply what it lacks. Part
+// of the time goes to making the old primary read-only and to opening the new one.
+func (d *decision) longestPause(op *core.Operation) time.Duration {
+	if d.Cluster.SwitchoverPause <= 0 || d.isGoing(op.From) {
+		return catchUpPause
+	}
+	return d.Cluster.SwitchoverPause * 6 / 10
+}
+
+// timeToApply is how long the target would take to execute so many transactions, as fast as
+// it has done of late. It is not known before it has executed all that the old primary had
+// when this was first asked: who never gets that may be fast with what comes after it.
+func (d *decision) timeToApply(op *core.Operation, target core.Fact[core.Report], source core.Report, lacks uint64) (time.Duration, bool) {
+	r, _ := target.Get()
+	c, applied := d.Observation.Memory.CatchUp, r.Server.Executed.Count()
+	since := target.NotBefore().Sub(c.At)
+	switch {
+	case c.Target != op.To || !c.Began.Equal(op.StartedAt) || since < 0 || applied < c.Applied:
+		c = core.CatchUp{Target: op.To, Began: op.StartedAt, Source: source.Server.Executed, Applied: applied, At: target.NotBefore()}
+	case since >= rateSample:
+		c.Rate, c.Known = float64(applied-c.Applied)/since.Seconds(), true
+		c.Applied, c.At = applied, target.NotBefore()
+	}
+	d.Plan.Memory.CatchUp = c
+	if !c.Known || c.Rate == 0 || !r.Server.Executed.Contains(c.Source) {
+		return 0, false
+	}
+	return time.Duration(float64(lacks) / c.Rate * float64(time.Second)), true
+}
+
+func (d *decision) sayWhyNotClose(op *core.Operation, takes time.Duration, known bool) {
+	how := "it has not applied yet what " + op.From + " had when that was looked at first"
+	if known {
+		how = "it would take about " + roughly(takes).String()
+	}
+	limit := "in a tenth of the time that was waited for it"
+	if d.Cluster.SwitchoverPause > 0 && !d.isGoing(op.From) {
+		limit += fmt.Sprintf(", and well within spec.maxSwitchoverPause (%s)", d.Cluster.SwitchoverPause)
+	}
+	d.Say(fmt.Sprintf("%s still takes writes until %s can apply what it lacks %s; %s", op.From, op.To, limit, how))
+}
+
+// roughly rounds up so coarsely that the sentence seldom changes.
+func roughly(t time.Duration) time.Duration {
+	for _, step := range []time.Duration{1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800} {
+		if t <= step*time.Second {
+			return step * time.Second
+		}
+	}
+	return t.Truncate(time.Hour) + time.Hour
+}
+
+// turnsBack gives a switchover up of which the target was promoted and does not become
+// writable: when time is up, when it gets nothing done, or when the old primary is wished
+// for again. The target has to promise first that it takes no writes.
+func (d *decision) turnsBack(op *core.Operation) bool {
+	reason, why := core.RefusalDeadline, d.lateness(op)
+	switch {
+	case d.Status.TargetPrimary == op.From && d.canReturn(op):
+		reason, why = core.ReasonRequested, "status.targetPrimary was set back to "+op.From
+	case why != "":
+		why += " (" + d.promotionProgress() + ")"
+	case isFailing(d.diagnosis.name):
+		return false
+	case d.isStalled(op) && d.canReturn(op):
+		why = fmt.Sprintf("it got nothing done for %s (%s)", stallLimit, d.promotionProgress())
+	default:
+		return false
+	}
+	d.Warn(reason, fmt.Sprintf("switchover to %s given up: %s; %s takes writes again as soon as %s has promised not to", op.To, why, op.From, op.To))
+	if reason != core.ReasonRequested {
+		d.Status.Return = &core.Return{Target: op.To, Why: why, At: d.Now}
+	}
+	if d.Status.FailingSince.IsZero() {
+		d.Status.FailingSince = d.Now
+	}
+	d.Status.Operation = &core.Operation{Kind: core.OperationFailover, Step: core.StepProve, From: op.To, To: op.From,
+		Reason: core.ReasonReturn, StartedAt: op.StartedAt, PausedAt: op.PausedAt, Witnesses: witnesses(d.Observation)}
+	d.failOver()
+	return true
+}
+
+// isStalled: the promoted target answers and has got nothing done for long.
+func (d *decision) isStalled(op *core.Operation) bool {
+	p := d.Status.Promotion
+	r, serves := serving(d.holder())
+	if !serves {
+		return false
+	}
+	now := core.Progress{Epoch: p.Epoch, At: d.Now, Seen: r.SeenEpoch >= p.Epoch, Held: r.Server.Holds().Count(), Executed: r.Server.Executed.Count()}
+	before := d.Observation.Memory.Progress
+	if then := before; before.Epoch == p.Epoch {
+		then.At = now.At
+		if then == now {
+			now.At = before.At
+		}
+	}
+	d.Plan.Memory.Progress = now
+	if until := now.At.Add(stallLimit); d.Now.Before(until) {
+		d.Do(core.Refresh{Instance: op.To})
+		d.RecheckAt(d.Now.Add(progressPace))
+		return false
+	}
+	return true
+}
+
+// wasGivenUp: a switchover to the instance was given up a moment ago, after writes had been
+// stopped for it.
+func (d *decision) wasGivenUp(name string) bool {
+	r := d.Status.Return
+	if r == nil || r.Target != name || d.isGoing(d.Status.Promotion.Instance) {
+		return false
+	}
+	until := r.At.Add(returnPatience)
+	if !d.Now.Before(until) {
+		return false
+	}
+	d.RecheckAt(until)
+	return true
+}

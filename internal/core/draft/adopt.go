@@ -1,0 +1,67 @@
+package draft
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cnmsql.co/internal/core"
+)
+
+// AdoptVolumes has a Cluster that never had a primary go on with the volumes that were
+// kept of a deleted Cluster of its name, when a human asks for it. It reports whether
+// nothing may be made meanwhile: an empty database beside the data of before is what
+// nobody wants. cannot is why no volumes can be adopted here; "" where they can.
+func (d *Draft) AdoptVolumes(cannot string) bool {
+	s := &d.Status
+	if s.Promotion != nil || !s.EstablishedAt.IsZero() || s.Group != nil && s.Group.Bootstrapped {
+		if wish := d.Cluster.AdoptFrom; wish != "" && wish != s.AdoptedFrom {
+			d.Remark(core.RefusalAdoption, "no volumes are adopted: the Cluster has data of its own; remove the annotation cnmsql.cnmsql.co/adopt-volumes")
+		}
+		return false
+	}
+	if s.AdoptedFrom == "" && !d.beginAdoption(cannot) {
+		return d.IsBlocked()
+	}
+	pending := false
+	for _, v := range d.Cluster.FormerVolumes {
+		if v.Of != s.AdoptedFrom {
+			continue
+		}
+		pending = true
+		d.Do(core.AdoptVolume{Instance: v.Instance, UID: v.UID, Of: v.Of})
+		if !v.Removed && !slices.Contains(s.InstanceNames, v.Instance) {
+			s.InstanceNames = append(s.InstanceNames, v.Instance)
+		}
+	}
+	if pending {
+		d.Say("adopting the volumes of the Cluster of UID " + s.AdoptedFrom)
+	}
+	return pending
+}
+
+// beginAdoption reports whether volumes are to be adopted.
+func (d *Draft) beginAdoption(cannot string) bool {
+	var names []string
+	former, wish := "", d.Cluster.AdoptFrom
+	for _, v := range d.Cluster.FormerVolumes {
+		if former = v.Of; v.Of == wish && !v.Removed {
+			names = append(names, v.Instance)
+		}
+	}
+	switch {
+	case wish == "" && former == "":
+	case cannot != "":
+		d.Block(core.RefusalAdoption, cannot)
+	case wish == "":
+		d.Block(core.RefusalVolumesKept, fmt.Sprintf("there are volumes with the data of a deleted Cluster of this name, of UID %[1]s, and nothing is made beside them. To go on with its data: "+
+			"kubectl annotate cluster %[2]s cnmsql.cnmsql.co/adopt-volumes=%[1]s. Or delete them, to begin anew: kubectl get pvc -l mysql.cnmsql.co/cluster=%[2]s", former, d.Cluster.Name))
+	case len(names) == 0:
+		d.Block(core.RefusalAdoption, "no volume of a deleted Cluster of this name has the UID "+wish+
+			": correct the annotation cnmsql.cnmsql.co/adopt-volumes, or remove it to begin anew; the claims have their UID in the annotation mysql.cnmsql.co/clusterUID")
+	default:
+		d.Status.AdoptedFrom = wish
+		d.Tell(core.ReasonVolumesAdopted, fmt.Sprintf("the Cluster goes on with the volumes of %s, which were kept of the deleted Cluster of UID %s", strings.Join(names, ", "), wish))
+	}
+	return d.Status.AdoptedFrom != ""
+}

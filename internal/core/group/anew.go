@@ -1,0 +1,102 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
+)
+
+// reboot makes the group anew when no member is left.
+func (d *decision) reboot() {
+	lead, reason, why := d.rebootLead()
+	if lead == nil {
+		d.refuse(reason, "nobody is online, and "+why)
+		return
+	}
+	if d.isFencedLead(lead) {
+		return
+	}
+	d.makeAnew(lead, core.ReasonQuorumForced, asAsked)
+}
+
+// makeAnew has the one that holds all make the group anew.
+func (d *decision) makeAnew(lead *core.Instance, reason core.Reason, onWord string) {
+	d.Status.Epoch++
+	r, _ := lead.Report.Get()
+	d.countOn([]string{lead.Name}, r.Server.Holds(), r.Server.Holds())
+	d.beginRecovery(core.StepReboot, reason, lead.Name, core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch})
+	d.Announce(true, reason, onWord+", "+lead.Name+", which holds all that any instance holds, makes the group anew")
+}
+
+// strays: it holds what was never the group's. One that was left out is an heir only when
+// nobody went on without it, so that there is nothing it strays from.
+func (d *decision) strays(in *core.Instance) bool {
+	return slices.Contains(d.Status.Diverged, in.Name) && !d.g.Bars(in.Name)
+}
+
+// rebootLead is who could make the group anew, or why nobody can. Everybody must be
+// known, for an instance that is not may hold acknowledged transactions that the others
+// lack. What a diverged one holds besides was never the group's.
+func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why string) {
+	var members []*core.Instance
+	var unknown []string
+	for _, in := range d.heirs() {
+		r, known := in.Report.Get()
+		switch {
+		case !known || r.Server == nil || r.Data != core.DataPopulated:
+			unknown = append(unknown, in.Name)
+		case !d.strays(in):
+			members = append(members, in)
+		}
+	}
+	if len(unknown) > 0 {
+		text := "what %s holds is not known: bring it back first, or, if it is gone for good, delete its Pod and PersistentVolumeClaim"
+		if len(unknown) > 1 {
+			text = "what %s hold is not known: bring them back first, or, if they are gone for good, delete their Pods and PersistentVolumeClaims"
+		}
+		return nil, core.RefusalMembersUnknown, fmt.Sprintf(text, strings.Join(unknown, ", "))
+	}
+	d.fencedLast(members)
+	lead = draft.Dominating(members)
+	switch {
+	case len(members) == 0:
+		return nil, core.RefusalNoSafeSurvivor, d.nothingLeft()
+	case lead == nil:
+		return nil, core.RefusalNoSafeSurvivor, incomparable(members)
+	}
+	return lead, "", ""
+}
+
+// nothingLeft: nobody's data is the group's.
+func (d *decision) nothingLeft() string {
+	var keep []string
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		if r, known := in.Report.Get(); known && r.Data == core.DataPopulated && !in.SaysEmpty() {
+			keep = append(keep, in.Name)
+		}
+	}
+	text := "no instance holds the data of the group any more: restore a backup into a new Cluster"
+	if len(keep) > 0 {
+		text += ", or save what " + strings.Join(keep, ", ") + " holds, which has diverged from the group or was left out of it, and load that. Delete none of them before"
+	}
+	return text
+}
+
+// incomparable tells what each lacks of what the others hold, and what a human can do.
+func incomparable(all []*core.Instance) string {
+	var lacks []string
+	for _, in := range all {
+		r, known := in.Report.Get()
+		if !known || r.Server == nil {
+			lacks = append(lacks, "what "+in.Name+" holds is not known")
+			continue
+		}
+		lacks = append(lacks, fmt.Sprintf("%s lacks %s", in.Name, draft.Held(all).Subtract(r.Server.Holds()).Abbreviate(4)))
+	}
+	return "none of the instances holds all that the others hold: " + strings.Join(lacks, "; ") +
+		". Look at these transactions, and save what is needed; then delete the Pod and PersistentVolumeClaim of whoever is to give up what only it holds, and ask for the recovery"
+}

@@ -1,0 +1,304 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// recoverOutage makes the group anew without a human's word, where the user wishes it, on
+// the proof that a human's word is answered with, and on more: whatever a human should
+// look at is left to one. It is tried once in an outage.
+func (d *decision) recoverOutage() {
+	if !d.Cluster.Group.RecoverOutage || !d.isOutage() || len(d.awaited()) > 0 || d.handedOver() != "" {
+		return
+	}
+	lead, _ := d.heir()
+	d.g.OutageTried = lead.Name
+	d.makeAnew(lead, core.ReasonTotalOutage, afterOutage)
+}
+
+// afterOutage and asAsked tell on whose word somebody goes on.
+const (
+	afterOutage = "after an outage of all members"
+	asAsked     = "as a human asked for"
+)
+
+// onWord tells on whose word the recovery is that is under way.
+func onWord(op *core.Operation) string {
+	if op.Reason == core.ReasonTotalOutage {
+		return afterOutage
+	}
+	return asAsked
+}
+
+// nextTime: what the operator has tried by itself, it does not try again.
+func nextTime(op *core.Operation) string {
+	if op.Reason == core.ReasonTotalOutage {
+		return "ask for it yourself, for it is not tried a second time"
+	}
+	return "ask again"
+}
+
+// isOutage: the group was made, and nobody who can be asked is in one.
+func (d *decision) isOutage() bool {
+	return d.g.Bootstrapped && !d.seen.agreed && !d.isAnybodyIn()
+}
+
+// isAnybodyIn: an instance says that it is in a group, whatever became of that.
+func (d *decision) isAnybodyIn() bool {
+	return slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
+		v, known := viewOf(&in)
+		return known && v.State != core.MemberOffline
+	})
+}
+
+// back are those whose mysqld runs again, and is in no group.
+func (d *decision) back() []string {
+	return d.named(func(in *core.Instance) bool {
+		r, _ := in.Report.Get()
+		v, known := viewOf(in)
+		return known && r.Server != nil && v.State == core.MemberOffline
+	})
+}
+
+// named are the instances of which something is true.
+func (d *decision) named(is func(*core.Instance) bool) []string {
+	var out []string
+	for i := range d.Instances {
+		if is(&d.Instances[i]) {
+			out = append(out, d.Instances[i].Name)
+		}
+	}
+	return out
+}
+
+// awaited are those who have to be heard before it is known who holds all, each with why
+// it is not.
+func (d *decision) awaited() []string {
+	var out []string
+	for i := range d.Instances {
+		if in := &d.Instances[i]; d.awaits(in) != "" {
+			out = append(out, in.Name+" ("+d.awaits(in)+")")
+		}
+	}
+	return out
+}
+
+func (d *decision) awaits(in *core.Instance) string {
+	r, known := in.Report.Get()
+	pod, podKnown := in.Pod.Get()
+	_, heard := viewOf(in)
+	switch {
+	case !known:
+		return "no answer"
+	case r.Terminating, pod.Terminating:
+		return "it is being stopped"
+	case r.Server == nil:
+		return "its mysqld does not answer"
+	case !heard, !d.isFresh(in), !podKnown, !in.Volume.Known():
+		d.RecheckAt(d.Now.Add(time.Second))
+		return "nothing new is known of it"
+	}
+	return ""
+}
+
+// handedOver tells why a human has to make the group anew although the operator may;
+// "" when none has to, as far as it is known.
+func (d *decision) handedOver() string {
+	for _, rule := range []func() string{d.wasTried, d.isUnsettled, d.hasFenced, d.lacksData, d.hasDiverged, d.hasNoLead, d.lacksSeen} {
+		if why := rule(); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func (d *decision) wasTried() string {
+	if d.g.OutageTried == "" {
+		return ""
+	}
+	return d.g.OutageTried + " was told to make the group anew, and nothing has come of it: that is not tried a second time"
+}
+
+// isUnsettled: a recovery was begun, and the group was not seen since, or has not taken
+// back whom it went on without. Who is right is no question of positions alone.
+func (d *decision) isUnsettled() string {
+	switch {
+	case len(d.g.LeftOut) > 0:
+		return "the last recovery is not over (" + d.without() + ")"
+	case d.g.ViewID == "":
+		return "the last recovery is not over (nobody was seen to have gone on)"
+	}
+	return ""
+}
+
+// hasFenced: a human has taken somebody out of service, or wants to, and may have a reason
+// not to see its data go on.
+func (d *decision) hasFenced() string {
+	fenced := d.named(func(in *core.Instance) bool {
+		pod, _ := in.Pod.Get()
+		return d.IsFenced(in.Name) || pod.FencingRequested
+	})
+	switch {
+	case len(fenced) > 0:
+		return agree(fenced, "is fenced", "are fenced")
+	case len(d.Cluster.Reinit) > 0:
+		return "the data of " + strings.Join(d.Cluster.Reinit, ", ") + " is to be made anew"
+	}
+	return ""
+}
+
+// lacksData: who has lost its volume may have been one of the majority that made a write
+// acknowledged. Whether it ever had data cannot be told.
+func (d *decision) lacksData() string {
+	empty := d.named(func(in *core.Instance) bool {
+		r, _ := in.Report.Get()
+		vol, volKnown := in.Volume.Get()
+		return in.SaysEmpty() || r.Server != nil && r.Data != core.DataPopulated || volKnown && (!vol.Exists || vol.Deleting)
+	})
+	switch {
+	case len(empty) > 0:
+		return agree(empty, "has no data, and may have lost it", "have no data, and may have lost it")
+	case len(d.Instances) < d.g.ViewMax:
+		return fmt.Sprintf("there are %d instances, and the group had %d members", len(d.Instances), d.g.ViewMax)
+	}
+	return ""
+}
+
+func (d *decision) hasDiverged() string {
+	diverged := d.named(func(in *core.Instance) bool {
+		r, _ := in.Report.Get()
+		return slices.Contains(d.Status.Diverged, in.Name) || !r.Errant.IsEmpty()
+	})
+	if len(diverged) == 0 {
+		return ""
+	}
+	return agree(diverged, "has diverged", "have diverged")
+}
+
+// hasNoLead: who is not heard yet may be the one.
+func (d *decision) hasNoLead() string {
+	if len(d.awaited()) > 0 {
+		return ""
+	}
+	_, why := d.heir()
+	return why
+}
+
+// heir is who would make the group anew on a human's word, or why nobody does.
+func (d *decision) heir() (lead *core.Instance, why string) {
+	if why := d.unproven(); why != "" {
+		return nil, why
+	}
+	lead, _, why = d.rebootLead()
+	return lead, why
+}
+
+// lacksSeen: what was seen in the group, or after its end, nobody holds any more.
+func (d *decision) lacksSeen() string {
+	lead, _ := d.heir()
+	if lead == nil || len(d.awaited()) > 0 {
+		return ""
+	}
+	r, _ := lead.Report.Get()
+	if gap := d.Plan.Memory.Held.Subtract(r.Server.Holds()); !gap.IsEmpty() {
+		return "no instance holds any more what was seen before (" + gap.Abbreviate(4) + ")"
+	}
+	return ""
+}
+
+// remember keeps what the group surely had: its primary's transactions while there is one,
+// and all that anybody was seen to have executed since. An operator that was lost with the
+// nodes goes by what was written into the status.
+func (d *decision) remember() {
+	if !d.g.Bootstrapped {
+		return
+	}
+	if in := d.Instance(d.seen.primary); d.seen.agreed && in != nil {
+		if r, known := in.Report.Get(); known && r.Server != nil {
+			d.Plan.Memory.Held = r.Server.Executed
+			return
+		}
+	}
+	d.Plan.Memory.Held = d.Observation.Memory.Held.Union(d.g.Recorded)
+	for i := range d.Instances {
+		if executed, known := d.Instances[i].LastExecuted.Get(); known && !d.strays(&d.Instances[i]) {
+			d.Plan.Memory.Held = d.Plan.Memory.Held.Union(executed)
+		}
+	}
+}
+
+// wayOut tells what to do about a group whose quorum is lost.
+func (d *decision) wayOut() string {
+	back, awaited, ask := d.back(), d.awaited(), d.askForIt()
+	switch {
+	case d.onlyMember() != "", len(back) == 0 && (d.isAnybodyIn() || !d.Cluster.Group.RecoverOutage):
+		return "Bring the members back; if they are gone for good, see " + ask
+	case !d.isAnybodyIn():
+		return d.outageAdvice(awaited)
+	case len(awaited) > 0:
+		return strings.Join(back, ", ") + " cannot join a group without a quorum. Bring back " + strings.Join(awaited, ", ") + "; if that does not help, see " + ask
+	}
+	return strings.Join(back, ", ") + " cannot join a group without a quorum. To have the group go on: " + ask
+}
+
+func (d *decision) askForIt() string { return "kubectl cnmsql group recover " + d.Cluster.Name }
+
+// unknownAdvice is what to do when those who are back are in no group, and nobody knows of
+// the others; "" while nobody is back.
+func (d *decision) unknownAdvice() string {
+	back, awaited := d.back(), d.awaited()
+	if len(back) == 0 || len(awaited) == 0 || !d.isOutage() {
+		return ""
+	}
+	return ". " + agree(back, "is", "are") + " back, and in no group. " + d.outageAdvice(awaited)
+}
+
+// outageAdvice is for a group in which nobody is known to be any more.
+func (d *decision) outageAdvice(awaited []string) string {
+	first, gone := "", "if it is gone for good: "
+	if len(awaited) > 1 {
+		gone = "if they are gone for good: "
+	}
+	if len(awaited) > 0 {
+		first = "Bring back " + strings.Join(awaited, ", ") + " first, to see what is held there; then, or " + gone
+	}
+	why := d.handedOver()
+	switch {
+	case !d.Cluster.Group.RecoverOutage:
+		return d.wordAdvice(first)
+	case why == "" && first != "":
+		return "The operator waits for " + strings.Join(awaited, ", ") + ": it makes the group anew when all instances answer, and one holds all that the others hold. Or, " + gone + d.askForIt()
+	case first == "":
+		first = "Look into that; then: "
+	}
+	return "The operator does not make the group anew by itself: " + why + ". " + first + d.askForIt()
+}
+
+// wordAdvice is what a human's word would do.
+func (d *decision) wordAdvice(first string) string {
+	lead, why := d.heir()
+	switch {
+	case first != "":
+		return first + d.askForIt()
+	case lead == nil:
+		return "All instances are back, and none is in a group; " + why + ": " + d.askForIt()
+	}
+	and := "; to have it make the group anew: "
+	if d.IsFenced(lead.Name) {
+		and = ", and is fenced; take the fence off, and have it make the group anew: "
+	}
+	return "All instances are back, and none is in a group. " + lead.Name + " holds all that any of them holds" + and + d.askForIt()
+}
+
+// agree has a verb agree with who does it.
+func agree(names []string, one, many string) string {
+	if len(names) == 1 {
+		return names[0] + " " + one
+	}
+	return strings.Join(names, ", ") + " " + many
+}

@@ -1,0 +1,86 @@
+package instance
+
+import (
+	"testing"
+	"time"
+
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+)
+
+// Somebody dropped the replication account. Under quorum it cannot be made again by a
+// commit that waits for the replicas, which need it to acknowledge: the primary makes it
+// here first, and then for all.
+func TestADroppedReplicationAccountIsRestoredUnderQuorum(t *testing.T) {
+	w := newWorld(t, quorum)
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	w.join(two, one)
+	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	// A statement that changes an account and waits would keep the replica from logging in.
+	w.await(one, "acknowledged", func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.Clients == 1 })
+	w.exec(w.rootOf(one), "DROP USER cnmsql_replication@'%'")
+	w.exec(w.app(one), "INSERT INTO t (v) VALUES (1)") // the replica's connection outlives its account
+	w.awaitRows(w.app(two), 1)
+	_ = two.proc().handle.Kill() // now it has to log in
+	began := time.Now()
+	w.awaitFollowing(two)
+	t.Logf("restored and followed after %s", time.Since(began))
+	w.exec(w.app(one), "INSERT INTO t (v) VALUES (2)")
+	w.awaitRows(w.app(two), 2)
+	w.awaitAccount(two, "cnmsql_replication")
+	if r := two.report(); !r.Errant.IsEmpty() || !one.report().Server.Executed.Contains(r.Server.Executed) {
+		t.Errorf("the repair made transactions of its own: %s", r.Errant)
+	}
+}
+
+// awaitAccount waits until a server has an account.
+func (w *world) awaitAccount(n *node, user string) {
+	w.t.Helper()
+	var found int
+	for began := time.Now(); time.Since(began) < patience; <-time.After(100 * time.Millisecond) {
+		if err := w.rootOf(n).QueryRow("SELECT COUNT(*) FROM mysql.user WHERE user = ?", user).Scan(&found); err == nil && found == 1 {
+			return
+		}
+	}
+	w.t.Fatalf("%s has no account %s", n.opt.Instance, user)
+}
+
+// A server that is read-only restores the accounts while it starts, without a transaction.
+func TestAStartRestoresTheInternalAccountsOfAServerThatIsReadOnly(t *testing.T) {
+	w := newWorld(t, nil)
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	w.join(two, one)
+	w.inSpite(two, "SET sql_log_bin = 0", "DROP USER cnmsql_control@'localhost', cnmsql_replication@'%'")
+	_ = two.proc().handle.Kill()
+	r := w.await(two, "running again", func(r core.Report) bool {
+		return r.State == core.Running && r.Restarts > 1 && r.Server != nil && r.Server.Replication != nil && r.Server.Replication.IORunning
+	})
+	w.awaitAccount(two, "cnmsql_replication")
+	if !r.Errant.IsEmpty() || !r.Server.SuperReadOnly {
+		t.Errorf("it says %+v", r)
+	}
+}
+
+// A primary without replicas whose client changes an account: the statement waits with
+// the locks of all accounts, and the server is not hung.
+func TestAnAccountStatementThatWaitsIsNoHungServer(t *testing.T) {
+	w := newWorld(t, quorum)
+	one := w.start(1)
+	w.bootstrap(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	p := one.proc()
+	root := w.rootOf(one)
+	go func() { _, _ = root.Exec("CREATE USER joe") }()
+	w.await(one, "waiting", func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.LocksAccounts })
+	for began := time.Now(); time.Since(began) < 8*time.Second; <-time.After(100 * time.Millisecond) {
+		r := one.report()
+		if r.State != core.Running || r.Server == nil || r.WritableEpoch != 1 || r.Server.SemiSync.WaitSessions != 1 || !p.running() {
+			t.Fatalf("it says %s %s: %s", r.State, r.Reason, r.Message)
+		}
+	}
+}

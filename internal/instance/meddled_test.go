@@ -1,0 +1,41 @@
+package instance
+
+import (
+	"testing"
+
+	"cnmsql.co/internal/core"
+)
+
+// Somebody with the root password did to a replica what mysqld permits. It is told, and
+// whoever follows another primary follows it without delay.
+func TestWhatWasDoneToAReplicaIsTold(t *testing.T) {
+	w := newWorld(t, nil)
+	one, two, three := w.start(1), w.start(2), w.start(3)
+	w.bootstrap(one)
+	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	w.join(two, one)
+	w.join(three, one)
+
+	if _, err := w.rootOf(three).Exec("RESET BINARY LOGS AND GTIDS"); err != nil {
+		w.exec(w.rootOf(three), "RESET MASTER") // as it was called before 8.4
+	}
+	w.exec(w.app(one), "INSERT INTO t (v) VALUES (1)")
+	w.await(three, "abreast by its own word, with holes in what it executed", func(r core.Report) bool {
+		return r.Server != nil && r.Server.Replication != nil && r.Server.Replication.LagSeconds == 0 && r.Server.Replication.SQLRunning && !r.Server.Executed.Holes().IsEmpty()
+	})
+
+	root := w.rootOf(two)
+	for _, statement := range []string{"STOP REPLICA SQL_THREAD", "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 3600", "START REPLICA SQL_THREAD"} {
+		w.exec(root, statement)
+	}
+	late := func(n *node, seconds int) {
+		w.await(n, "as late as it was told to be", func(r core.Report) bool {
+			return r.Server != nil && r.Server.Replication != nil && r.Server.Replication.DelaySeconds == seconds && r.Server.Replication.SQLRunning
+		})
+	}
+	late(two, 3600)
+	w.exec(root, "STOP REPLICA")
+	w.exec(root, "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.7.9'") // the manager points it back
+	w.awaitFollowing(two)
+	late(two, 0)
+}

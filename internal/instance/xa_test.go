@@ -1,0 +1,154 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// prepareXA leaves transactions prepared, each of which inserts its number.
+func (w *world) prepareXA(n *node, many int) {
+	w.t.Helper()
+	for i := range many {
+		conn, err := w.app(n).Conn(context.Background())
+		must(w.t, err)
+		for _, statement := range []string{"XA START 'x%[1]d'", "INSERT INTO t VALUES (%[1]d)", "XA END 'x%[1]d'", "XA PREPARE 'x%[1]d'"} {
+			_, err := conn.ExecContext(context.Background(), strings.ReplaceAll(statement, "%[1]d", fmt.Sprint(i)))
+			must(w.t, err)
+		}
+		must(w.t, conn.Close())
+	}
+}
+
+// mysqld commits by XA although it is read-only. What it told a client to have committed
+// is part of the position that it is demoted with; from then on it refuses.
+func TestWhatXACommitsDuringADemotionIsPartOfTheFinalPosition(t *testing.T) {
+	w := newWorld(t, nil)
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY)")
+	const prepared = 60
+	w.prepareXA(one, prepared)
+	w.join(two, one)
+
+	var last atomic.Int64
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	var done []int
+	var refused error
+	go func() {
+		defer close(stopped)
+		db := w.app(one)
+		db.SetMaxIdleConns(0) // each comes in anew
+		for i := 0; i < prepared; {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := db.Exec(fmt.Sprintf("XA COMMIT 'x%d'", i)); err == nil {
+				done = append(done, i)
+			} else if strings.Contains(err.Error(), "offline mode") {
+				refused = err
+				continue
+			}
+			i++
+			last.Store(int64(i))
+		}
+	}()
+	for began := time.Now(); last.Load() < 3 && time.Since(began) < patience; <-time.After(time.Millisecond) {
+	}
+	watch, words := make(chan struct{}), make(chan []gtid.Set)
+	go func() { words <- one.promisedWith(w.epoch()+1, watch) }()
+	r := w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
+	time.Sleep(300 * time.Millisecond)
+	close(stop)
+	<-stopped
+	close(watch)
+	for _, set := range <-words {
+		if set.String() != r.Server.Executed.String() {
+			t.Errorf("it promised with the position %s, and the final one is %s", set, r.Server.Executed)
+		}
+	}
+	if now := one.report(); now.Server.Executed.String() != r.Server.Executed.String() {
+		t.Errorf("after the final position %s it has executed %s", r.Server.Executed, now.Server.Executed)
+	}
+	if refused == nil || len(done) == prepared {
+		t.Errorf("%d of %d were committed; refused: %v", len(done), prepared, refused)
+	}
+	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", r.Server.Executed.String(), 0)
+	w.awaitPrimary(two, epoch)
+	has := w.ids(two)
+	for _, id := range done {
+		if !slices.Contains(has, id) {
+			t.Errorf("the commit of %d was acknowledged and is not there", id)
+		}
+	}
+	t.Logf("%d commits were acknowledged; then: %v", len(done), refused)
+	w.awaitFollowing(one)
+	w.await(one, "let clients in", func(r core.Report) bool { return r.Server != nil && !r.Server.Offline })
+	w.exec(w.app(two), fmt.Sprintf("XA COMMIT 'x%d'", prepared-1))
+	w.awaitRows(w.app(one), len(done)+1)
+}
+
+// promisedWith collects the positions that come with a promise.
+func (n *node) promisedWith(epoch int64, stop chan struct{}) []gtid.Set {
+	var out []gtid.Set
+	for {
+		select {
+		case <-stop:
+			return out
+		case <-time.After(time.Millisecond):
+		}
+		s, _ := n.m.snapshot(time.Now())
+		if r := s.Report; r.FencedBelow >= epoch && r.Server != nil {
+			out = append(out, r.Server.Executed)
+		}
+	}
+}
+
+func (w *world) ids(n *node) []int {
+	w.t.Helper()
+	rows, err := w.app(n).Query("SELECT id FROM t")
+	must(w.t, err)
+	defer func() { _ = rows.Close() }()
+	var out []int
+	for rows.Next() {
+		var id int
+		must(w.t, rows.Scan(&id))
+		out = append(out, id)
+	}
+	must(w.t, rows.Err())
+	return out
+}
+
+// What SET PERSIST left is read after my.cnf. A server starts read-only all the same.
+func TestWhatWasPersistedDoesNotOutrankTheOperator(t *testing.T) {
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.bootstrap(one)
+	root := w.rootOf(one)
+	for _, set := range []string{"super_read_only = OFF", "read_only = OFF", "offline_mode = OFF", "relay_log_recovery = OFF", "sync_binlog = 0"} {
+		w.exec(root, "SET PERSIST_ONLY "+set)
+	}
+	w.crashManager(one)
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.PrimaryEpoch++ }) // nobody may open it
+	again := w.start(1)
+	w.await(again, "running", func(r core.Report) bool { return r.Server != nil })
+	root = w.rootOf(again)
+	var persisted int
+	must(t, root.QueryRow("SELECT COUNT(*) FROM performance_schema.variables_info WHERE VARIABLE_SOURCE = 'PERSISTED'").Scan(&persisted))
+	var readOnly, offline, recovery, sync string
+	must(t, root.QueryRow("SELECT @@super_read_only, @@offline_mode, @@relay_log_recovery, @@global.sync_binlog").Scan(&readOnly, &offline, &recovery, &sync))
+	if persisted != 0 || readOnly != "1" || offline != "1" || recovery != "1" || sync != "1" {
+		t.Errorf("%d are persisted; super_read_only %s, offline_mode %s, relay_log_recovery %s, sync_binlog %s", persisted, readOnly, offline, recovery, sync)
+	}
+}

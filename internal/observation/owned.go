@@ -1,0 +1,96 @@
+package observation
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/resources"
+)
+
+// IsInstances tells whether an object is the one of an instance of this very Cluster:
+// it belongs to the Cluster, and it has the instance's name. Labels are copied by anybody
+// who copies a manifest, and tell nothing; owners and annotations are copied too, and then
+// the name is another. A claim that was kept is no instance's.
+func IsInstances(c *v1alpha1.Cluster, obj metav1.Object) bool {
+	return hasItsName(c, obj) && !resources.IsKept(obj)
+}
+
+func hasItsName(c *v1alpha1.Cluster, obj metav1.Object) bool {
+	_, named := resources.Ordinal(c.Name, obj.GetName())
+	label, labelled := obj.GetLabels()[v1alpha1.LabelInstance]
+	return named && resources.Belongs(c, obj) && (!labelled || label == obj.GetName())
+}
+
+// SetPods keeps those that are the Cluster's, and what the others are said to be.
+func (o *Objects) SetPods(c *v1alpha1.Cluster, pods []corev1.Pod) {
+	o.Pods, o.ForeignPods = map[string]*corev1.Pod{}, nil
+	for i := range pods {
+		if pod := &pods[i]; IsInstances(c, pod) {
+			o.Pods[pod.Name] = pod
+		} else if isTold(c, pod) {
+			o.ForeignPods = append(o.ForeignPods, pod.Name)
+		}
+	}
+	slices.Sort(o.ForeignPods)
+}
+
+// SetVolumes does so for claims.
+func (o *Objects) SetVolumes(c *v1alpha1.Cluster, claims []corev1.PersistentVolumeClaim) {
+	o.Volumes, o.KeptVolumes = map[string]*corev1.PersistentVolumeClaim{}, map[string]*corev1.PersistentVolumeClaim{}
+	o.FormerVolumes, o.ForeignVolumes = nil, nil
+	for i := range claims {
+		if claim := &claims[i]; IsInstances(c, claim) {
+			o.Volumes[claim.Name] = claim
+		} else if hasItsName(c, claim) {
+			o.KeptVolumes[claim.Name] = claim
+		} else if of := resources.FormerOwner(c, claim); of != "" && claim.DeletionTimestamp == nil {
+			o.FormerVolumes = append(o.FormerVolumes, core.FormerVolume{Instance: claim.Name, UID: string(claim.UID), Of: of, Removed: resources.IsKept(claim)})
+		} else if isTold(c, claim) {
+			o.ForeignVolumes = append(o.ForeignVolumes, claim.Name)
+		}
+	}
+	slices.SortFunc(o.FormerVolumes, func(a, b core.FormerVolume) int { return ordinal(c, a.Instance) - ordinal(c, b.Instance) })
+	slices.Sort(o.ForeignVolumes)
+}
+
+// AllBound: every claim has its volume.
+func (o *Objects) AllBound() bool {
+	for _, claim := range o.Volumes {
+		if claim.Status.Phase != corev1.ClaimBound {
+			return false
+		}
+	}
+	return true
+}
+
+// NodesToWatch are the nodes of all that a decision may rest on.
+func NodesToWatch(c *v1alpha1.Cluster, objs *Objects) []string {
+	var names []string
+	for _, instance := range InstanceNames(c, objs) {
+		names = append(names, NodeToWatch(c, instance, objs.Pods[instance]))
+	}
+	if p := c.Status.Promotion; p != nil {
+		names = append(names, p.Node)
+	}
+	if op := c.Status.Operation; op != nil {
+		for _, text := range op.Witnesses {
+			names = append(names, core.ParseWitness(text).Node)
+		}
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+}
+
+// isTold: it may be taken for an instance's, and nobody is about to delete it. What merely
+// names the Cluster beside it is nobody's business.
+func isTold(c *v1alpha1.Cluster, obj metav1.Object) bool {
+	labels := obj.GetLabels()
+	if labels[v1alpha1.LabelCluster] != c.Name || obj.GetDeletionTimestamp() != nil {
+		return false
+	}
+	return slices.ContainsFunc(resources.RoutingLabels, func(key string) bool { _, is := labels[key]; return is })
+}

@@ -1,0 +1,129 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestWhatIsRareIsNeverHeldBack(t *testing.T) {
+	b, now := &bucket{most: 3, perSecond: 2}, time.Unix(0, 0)
+	for range 100 {
+		if wait := b.take(now); wait != 0 {
+			t.Fatalf("held back for %s", wait)
+		}
+		now = now.Add(500 * time.Millisecond)
+	}
+	for i := range 3 {
+		wait := b.take(now)
+		if i == 0 && wait != 0 {
+			t.Errorf("a burst is held back for %s", wait)
+		}
+	}
+	if wait := b.take(now); wait <= 0 || wait > 500*time.Millisecond {
+		t.Errorf("more than may be waits %s", wait)
+	}
+}
+
+// An instance whose word changes a thousand times a second wakes its cluster at once, then
+// twenty times a second, and the last change is never lost.
+func TestAFlappingInstanceWakesItsClusterTwentyTimesASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var woken atomic.Int64
+		l := newStreamLimits()
+		for range 10_000 {
+			l.wake(t.Context(), func() { woken.Add(1) })
+			if woken.Load() == 0 {
+				t.Fatal("the first does not wake at once")
+			}
+			<-time.After(time.Millisecond)
+		}
+		if n := woken.Load(); n > wakesAtOnce+10*wakesPerSecond+1 || n < 10*wakesPerSecond/2 {
+			t.Errorf("woken %d times in 10 s", n)
+		}
+		before := woken.Load()
+		l.wake(t.Context(), func() { woken.Add(1) })
+		<-time.After(time.Second)
+		if woken.Load() == before {
+			t.Error("the last change wakes nobody")
+		}
+	})
+}
+
+func TestAStreamIsReadNoFasterThanItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, begun := newStreamLimits(), time.Now()
+		for range heardAtOnce {
+			l.read(t.Context())
+		}
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("a burst took %s", took)
+		}
+		for range 500 {
+			l.read(t.Context())
+		}
+		if took := time.Since(begun); took < 5*time.Second {
+			t.Errorf("600 snapshots were read in %s", took)
+		}
+	})
+}
+
+// Orders that are never answered hold a worker for the patience of one, and once.
+func TestSlowInstancesLeaveTheWorkersToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, begun := newOrders(), time.Now()
+		var over atomic.Int64
+		slow := func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(orderDeadline):
+				return errors.New("no answer")
+			}
+		}
+		for range 12 {
+			if err := o.give(t.Context(), "demote c-1", slow, func() { over.Add(1) }); !errors.Is(err, errUnderWay) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if took := time.Since(begun); took > 2*orderPatience {
+			t.Errorf("twelve passes took %s", took)
+		}
+		if err := o.give(t.Context(), "demote c-2", func(context.Context) error { return nil }, func() { t.Error("told twice") }); err != nil {
+			t.Errorf("another order: %v", err)
+		}
+		<-time.After(orderDeadline)
+		synctest.Wait()
+		if n := over.Load(); n != 1 {
+			t.Errorf("the cluster is woken %d times after it", n)
+		}
+		if err := o.give(t.Context(), "demote c-1", func(context.Context) error { return nil }, func() {}); err != nil {
+			t.Errorf("it cannot be given again: %v", err)
+		}
+	})
+}
+
+func TestAStatusThatFlapsIsWrittenNoMoreThanItsLimit(t *testing.T) {
+	w, cluster := newStatusWrites(), types.NamespacedName{Namespace: "ns", Name: "c"}
+	written := 0
+	for range 1000 {
+		if w.take(cluster) == nil {
+			written++
+		}
+	}
+	if written < writesAtOnce || written > writesAtOnce+writesPerSecond {
+		t.Errorf("written %d times", written)
+	}
+	if err := w.take(types.NamespacedName{Namespace: "ns", Name: "d"}); err != nil {
+		t.Errorf("another cluster waits for it: %v", err)
+	}
+	w.forget(cluster)
+	if err := w.take(cluster); err != nil {
+		t.Errorf("one that was made anew: %v", err)
+	}
+}

@@ -1,0 +1,84 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// orderPatience is how long a decision waits for an order that was given. Most are
+// answered within milliseconds. One that takes longer goes on beside all else and wakes
+// its cluster when it is over: clusters whose instances are slow, or mean to be, leave
+// the workers to the others.
+const orderPatience = 500 * time.Millisecond
+
+var errUnderWay = errors.New("it was asked for and has not answered yet")
+
+// orders are those that instances were given and have not answered.
+type orders struct {
+	mu       sync.Mutex
+	underWay map[string]*order
+}
+
+type order struct {
+	answer chan error
+	// left: nobody waits for the answer any more.
+	left bool
+}
+
+func newOrders() *orders { return &orders{underWay: map[string]*order{}} }
+
+// give gives an order, the same only once at a time. It is errUnderWay when there is no
+// answer yet; over is called when there is one after that.
+func (o *orders) give(ctx context.Context, name string, do func(context.Context) error, over func()) error {
+	now := o.begin(name)
+	if now == nil {
+		return errUnderWay
+	}
+	go func() {
+		if o.end(name, now, do(ctx)) {
+			over()
+		}
+	}()
+	patience := time.NewTimer(orderPatience)
+	defer patience.Stop()
+	select {
+	case err := <-now.answer:
+		return err
+	case <-patience.C:
+		return o.leave(now)
+	}
+}
+
+func (o *orders) begin(name string) *order {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.underWay[name] != nil {
+		return nil
+	}
+	now := &order{answer: make(chan error, 1)}
+	o.underWay[name] = now
+	return now
+}
+
+// end tells whether nobody waits for the answer.
+func (o *orders) end(name string, now *order, err error) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.underWay, name)
+	now.answer <- err
+	return now.left
+}
+
+func (o *orders) leave(now *order) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case err := <-now.answer:
+		return err
+	default:
+		now.left = true
+		return errUnderWay
+	}
+}

@@ -1,0 +1,55 @@
+package sim
+
+import (
+	"slices"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// plain are the faults in which nobody and nothing but the network and processes fails.
+var plain = []string{"mysqld crashes", "manager crashes", "node loses power", "node is cut off", "node cannot reach the API server",
+	"node cannot reach the operator", "two nodes are cut apart", "one direction is cut", "the network is split", "the API server is away",
+	"acknowledgements are late", "replicas cannot reach the primary", "the primary and one replica are cut off together",
+	"node cannot reach the control plane", "node reaches only the API server", "the operators cannot reach the API server",
+	"a link is slow", "the operator crashes", "the operator crashes after its next status", "two operators are at work"}
+
+func isPlain(kind string) bool { return slices.Contains(plain, kind) }
+
+// checkReturned: under quorum, a former primary comes back in order from crashes and
+// partitions. What it wrote and nobody acknowledged is rolled back, not recovered beside a
+// successor that lacks it.
+func (tr *truth) checkReturned(c *clusterObject) {
+	if p := c.status.Promotion; p != nil {
+		// What was promised ended for a moment, or a human gave it up: nothing may be cut.
+		tr.meddled = tr.meddled || p.Proof == core.ProofAcceptedLoss || tr.lossless && p.LosslessSince == 0
+		tr.lossless = p.LosslessSince > 0
+	}
+	for _, in := range c.status.Diverged {
+		if slices.Contains(tr.diverged, in) {
+			continue
+		}
+		if own := tr.recoveredAlone(in); !own.IsEmpty() {
+			tr.w.cover.count("finding", "a former primary has diverged by what it recovered")
+			if !tr.meddled && !tr.edited && !tr.lied && tr.mode == core.DurabilityQuorum {
+				tr.w.fail("tail", "%s has diverged by %s, which nobody acknowledged and it recovered", in, own)
+			}
+		}
+	}
+	tr.diverged = c.status.Diverged
+}
+
+// recoveredAlone is what an instance recovered, and the primary lacks.
+func (tr *truth) recoveredAlone(in string) gtid.Set {
+	var own gtid.Set
+	v := tr.w.api.volume(in)
+	if v == nil || v.data.db == nil || tr.holder == nil || tr.holder.manager.me == in {
+		return own
+	}
+	for _, t := range v.data.db.binlog {
+		if t.recovered && !t.acked && !tr.holder.db.holds().Contains(t.set) {
+			own = own.Union(t.set)
+		}
+	}
+	return own
+}
