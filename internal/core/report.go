@@ -52,6 +52,9 @@ const AsksInVain = "AsksInVain"
 // from it. What a busy server needs to answer the simplest of questions is far less.
 const HungLimit = time.Minute
 
+// GivesData is the reason of a primary that is closed for writes until others have its data.
+const GivesData = "GivesData"
+
 // Isolated is the reason of a primary that is about to fence itself: its mysqld may
 // still take writes, and will not in a moment.
 const Isolated = "Isolated"
@@ -91,6 +94,11 @@ type Report struct {
 
 	// SeenEpoch is the highest epoch the manager has seen.
 	SeenEpoch int64 `json:"seenEpoch,omitempty"`
+	// ViewEpoch is the highest epoch that the Cluster's own status was seen to have, as
+	// the volume remembers it.
+	ViewEpoch int64 `json:"viewEpoch,omitempty"`
+	// LastWritable is the last epoch in which this data was writable.
+	LastWritable int64 `json:"lastWritable,omitempty"`
 	// WritableEpoch is the epoch in which mysqld accepts writes now; 0 when it
 	// does not.
 	WritableEpoch int64 `json:"writableEpoch,omitempty"`

@@ -24,8 +24,8 @@ func (m *manager) askSuccessor(a agent.AskSuccessor) error {
 		if err != nil {
 			return nil, err
 		}
-		if s.WritableEpoch != a.Epoch {
-			return nil, fmt.Errorf("%s is not writable in epoch %d", a.Instance, a.Epoch)
+		if !a.IsAnsweredBy(s) {
+			return nil, fmt.Errorf("%s is not the primary of epoch %d", a.Instance, a.Epoch)
 		}
 		pos := &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: time.Now(), Executed: s.Server.Executed, Purged: s.Server.Purged}
 		return func(st *state) { st.successor = pos }, nil

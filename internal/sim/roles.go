@@ -338,8 +338,8 @@ func (m *manager) askSuccessor(a agent.AskSuccessor) {
 	}
 	m.asking = true
 	m.askPeer(a.Instance, func(r core.Report) {
-		if r.WritableEpoch != a.Epoch {
-			m.askFailed, m.askAgain = a.Instance+" is not writable", m.w.now+askRetry
+		if !a.IsAnsweredBy(r) {
+			m.askFailed, m.askAgain = a.Instance+" is not the primary", m.w.now+askRetry
 			return
 		}
 		m.successor = &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: m.moment(m.w.now), Executed: r.Server.Executed, Purged: r.Server.Purged}

@@ -53,7 +53,7 @@ func idleReason(f *Facts) (reason, message string) {
 	case p == nil:
 		return "NoPrimary", "waiting for a primary to be chosen"
 	case f.GivesData():
-		return "GivesData", "is closed for writes until enough replicas have its data"
+		return core.GivesData, "is closed for writes until enough replicas have its data"
 	case p.Instance == f.Me && p.Epoch < f.FencedBelow:
 		return "Demoted", fmt.Sprintf("is not writable in any epoch below %d", f.FencedBelow)
 	case p.Instance == f.Me && p.Epoch != f.Cluster.Epoch:

@@ -24,7 +24,14 @@ type AskSuccessor struct {
 type CutTail struct{ Held gtid.Set }
 
 func (AskSuccessor) action() {}
-func (CutTail) action()      {}
+
+// IsAnsweredBy: the report is of the primary of that epoch, which takes writes, or took some
+// and is closed until others have its data: it may be this very instance that it waits for.
+func (a AskSuccessor) IsAnsweredBy(r core.Report) bool {
+	isClosed := r.Reason == core.GivesData && r.FencedBelow > a.Epoch
+	return r.Server != nil && (r.WritableEpoch == a.Epoch || isClosed)
+}
+func (CutTail) action() {}
 
 func (a AskSuccessor) String() string { return "ask the successor " + a.Instance + " what it holds" }
 func (a CutTail) String() string {

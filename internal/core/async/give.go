@@ -72,6 +72,9 @@ func (d *decision) beginGiving() {
 	if !d.starving || d.Status.Operation != nil || d.diagnosis.name != core.PrimaryHealthy {
 		return
 	}
+	if d.ordersRefusedBelow("") != 0 {
+		return // nobody could be ordered to copy: the next epoch comes first (resume)
+	}
 	p := d.Status.Promotion
 	d.Plan.Memory.Starving = d.Observation.Memory.Starving.Or(p.Epoch, d.Now)
 	until := d.Plan.Memory.Starving.At.Add(starvePatience)
@@ -154,7 +157,10 @@ func (d *decision) giveOrOpen() {
 		return
 	}
 	have, need := d.ready(r)
-	if have < need && d.Cluster.Durability.Mode == core.DurabilityQuorum {
+	// Orders to copy are refused after a failover that has not come about: the primary opens
+	// in the next epoch, in which they are not, and is closed again.
+	refused := d.ordersRefusedBelow(holder.Name) != 0
+	if have < need && d.Cluster.Durability.Mode == core.DurabilityQuorum && !refused {
 		if len(d.dependents()) == 0 {
 			d.Say(fmt.Sprintf("%d of %d replicas that a commit needs are attached: waiting for %s", have, need, strings.Join(d.laggards(), ", ")))
 		}

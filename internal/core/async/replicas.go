@@ -214,15 +214,7 @@ func (d *decision) resume() {
 	if now, _ := d.holder().Report.Get(); now.PodUID != p.PodUID {
 		return // another Pod of it has taken over: the status names that first
 	}
-	victim, until := d.lastSurplus(), int64(0)
-	others(d.Observation, "", func(in *core.Instance) {
-		r, known := in.Report.Get()
-		// What it has seen counts as well: the promise may have gone with its data, and
-		// orders of an earlier epoch are refused all the same.
-		if below := max(r.FrozenBelow, r.SeenEpoch); known && below > p.Epoch && in != victim && !d.isToBeReinitialized(in.Name) && isOf(r, in) {
-			until = max(until, below)
-		}
-	})
+	until := d.ordersRefusedBelow("")
 	if until == 0 {
 		return
 	}
@@ -230,6 +222,37 @@ func (d *decision) resume() {
 	p.Epoch, p.WritableSince = d.Status.Epoch, time.Time{}
 	d.Tell(core.ReasonPrimaryContinues, fmt.Sprintf("%s stays the primary, in epoch %d: a change that has not come about had been ordered already", p.Instance, p.Epoch))
 	d.Again = true
+}
+
+// ordersRefusedBelow is the epoch below which an instance other than the named one refuses
+// orders or does not receive, if that is later than the present; 0 when nobody does.
+func (d *decision) ordersRefusedBelow(name string) int64 {
+	victim, until := d.lastSurplus(), int64(0)
+	if d.isMissed(victim) {
+		victim = nil
+	}
+	others(d.Observation, name, func(in *core.Instance) {
+		r, known := in.Report.Get()
+		// What it has seen counts as well: the promise may have gone with its data, and
+		// orders of an earlier epoch are refused all the same.
+		if below := max(r.FrozenBelow, r.SeenEpoch); known && below > d.Status.Promotion.Epoch && in != victim && !d.isToBeReinitialized(in.Name) && isOf(r, in) {
+			until = max(until, below)
+		}
+	})
+	return until
+}
+
+// isMissed: an instance that is to be removed has received what the primary has not committed,
+// for its acknowledgement was lost on the way. It stopped receiving so as to be removed, and
+// nobody else acknowledges: it has to receive once more, or that commit never ends.
+func (d *decision) isMissed(victim *core.Instance) bool {
+	if victim == nil || victim.Name == d.Status.Promotion.Instance {
+		return false
+	}
+	v, answers := serving(victim)
+	p, serves := serving(d.holder())
+	return answers && serves && p.Server.SemiSync.Blocks && p.Server.SemiSync.WaitSessions > 0 &&
+		d.attached(p, d.Status.Promotion.Instance) < p.Server.SemiSync.Acks && !p.Server.Executed.Contains(v.Server.Holds())
 }
 
 // isOf: the report is of the instance's present Pod, which stays.
