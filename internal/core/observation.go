@@ -30,6 +30,8 @@ type Memory struct {
 	// Proven: a successor is elected for the epoch, and this operator has known the proof
 	// without a break.
 	Proven Since
+	// Regressed: instances have seen the epoch, and the status has not got there.
+	Regressed Since
 	// Starving: commits wait for ever for instances that the primary would have to give
 	// their data.
 	Starving Since

@@ -99,6 +99,9 @@ const (
 	ProofLeaseExpired Proof = "LeaseExpired"
 	// ProofAdopted: its Cluster was deleted, and all whose volumes were kept are heard.
 	ProofAdopted Proof = "Adopted"
+	// ProofStatusRestored: the status is of the past, all instances are heard, and the one
+	// that takes writes is the primary of the last epoch that anybody has seen.
+	ProofStatusRestored Proof = "StatusRestored"
 	// ProofAcceptedLoss is none: a human accepted what may be lost.
 	ProofAcceptedLoss Proof = "AcceptedDataLoss"
 )
@@ -160,6 +163,7 @@ const (
 	ReasonFailover           Reason = "FailoverStarted"
 	ReasonPromotionGranted   Reason = "PromotionGranted"
 	ReasonPrimaryContinues   Reason = "PrimaryContinues"
+	ReasonStatusRestored     Reason = "StatusRestored"
 	ReasonPrimaryEstablished Reason = "PrimaryEstablished"
 	ReasonPrimaryChanged     Reason = "PrimaryChanged"
 	ReasonRestartInPlace     Reason = "RestartInPlace"
@@ -205,7 +209,9 @@ const (
 	RefusalReinitPrimary        Reason = "ReinitOfPrimaryRefused"
 	RefusalOverride             Reason = "OverrideRefused"
 	RefusalDataWithoutStatus    Reason = "DataWithoutStatus"
-	RefusalManager              Reason = "ManagerNotReplaced"
+	// RefusalStatusRegressed: instances have seen a later status than the present one.
+	RefusalStatusRegressed Reason = "StatusRegressed"
+	RefusalManager         Reason = "ManagerNotReplaced"
 	// RefusalVolumesKept: there is data of a deleted Cluster, and nobody said what is to
 	// become of it. RefusalAdoption: somebody did, and it cannot be done.
 	RefusalVolumesKept Reason = "VolumesKept"

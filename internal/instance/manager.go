@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
@@ -69,10 +71,13 @@ type state struct {
 	view    *agent.Cluster
 	views   int  // counts them
 	gone    bool // the Cluster was deleted
-	locked  bool
-	foreign bool
-	data    core.DataState
-	seen    int64 // the highest epoch
+	// latest is how far the status of the Cluster of this UID was seen to get.
+	latest   agent.Latest
+	latestOf types.UID
+	locked   bool
+	foreign  bool
+	data     core.DataState
+	seen     int64 // the highest epoch
 	// withheld is the epoch below which nothing is received, surely since withheldAt.
 	withheld   int64
 	withheldAt time.Time

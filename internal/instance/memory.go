@@ -40,6 +40,8 @@ type remembered struct {
 	// epoch below it.
 	FrozenBelow     int64 `json:"frozenBelow,omitempty"`
 	WasPrimaryEpoch int64 `json:"wasPrimaryEpoch,omitempty"`
+	// ViewEpoch is the highest epoch that the Cluster's status was seen to have.
+	ViewEpoch int64 `json:"viewEpoch,omitempty"`
 	// Acks that commits waited for last, in AcksEpoch.
 	Acks      int   `json:"acks,omitempty"`
 	AcksEpoch int64 `json:"acksEpoch,omitempty"`

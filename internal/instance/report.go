@@ -15,7 +15,7 @@ func (m *manager) report() core.Report {
 	r := core.Report{
 		Instance: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Boot: m.boot, Manager: s.binary, ManagerRefused: s.refusedBinary,
 		State: s.decision.State, Reason: s.decision.Reason, Message: s.decision.Message,
-		Data: s.data, VolumeLocked: s.locked, SeenEpoch: s.seen, WritableEpoch: s.writable,
+		Data: s.data, VolumeLocked: s.locked, SeenEpoch: s.seen, ViewEpoch: s.latest.Epoch, WritableEpoch: s.writable,
 		ClientSessions: s.sessions, Terminating: !s.terminating.IsZero(),
 		Version: m.bin.version.Text, Restarts: s.restarts,
 		Maintenance: s.maintenance, Errant: s.decision.Errant, ErrantEpoch: s.decision.ErrantEpoch, ErrantTimes: s.timesOf(s.decision.Errant), NeedsReclone: s.decision.NeedsReclone, Lagging: s.lagging,
@@ -24,7 +24,8 @@ func (m *manager) report() core.Report {
 		r.State = core.Starting
 	}
 	if m.memory != nil {
-		r.FrozenBelow = m.memory.get().FrozenBelow
+		kept := m.memory.get()
+		r.FrozenBelow, r.LastWritable = kept.FrozenBelow, kept.WasPrimaryEpoch
 	}
 	if s.withheld > 0 {
 		r.Withheld = &core.Withheld{Below: s.withheld, Seconds: int(time.Since(s.withheldAt).Seconds())}

@@ -108,6 +108,7 @@ func (m *manager) run(ctx context.Context) error {
 	go m.keepVouched(ctx)
 	go m.keepTryingDisk(ctx)
 	go m.keepPublished(ctx)
+	go m.keepLatest(ctx)
 	go m.keepRinging(ctx)
 	go m.keepCertificates(ctx)
 	go m.keepAccounts(ctx)
@@ -192,6 +193,9 @@ func (m *manager) tryVolume(ctx context.Context) error {
 		s.downSince = time.Now()
 		r := memory.get()
 		s.seen = max(s.seen, r.FencedBelow, r.FrozenBelow)
+		if s.view != nil { // it came before it was known what the volume remembers
+			s.view = m.viewAfter(s, s.cluster, s.view)
+		}
 		// No mysqld runs, and none will receive against the promise.
 		s.withheld, s.withheldAt = r.FrozenBelow, time.Now()
 	})

@@ -123,6 +123,11 @@ func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 		if !may(s) {
 			return
 		}
+		known := s.view
+		if v = m.viewAfter(s, c, v); v == known {
+			s.gone = false
+			return
+		}
 		v.PrimarySince = time.Now()
 		if v.TellsSamePrimary(s.view) {
 			v.PrimarySince = s.view.PrimarySince

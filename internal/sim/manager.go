@@ -22,6 +22,7 @@ type manager struct {
 
 	cluster *watch
 	view    *agent.Cluster
+	latest  agent.Latest
 	locked  bool
 	data    core.DataState
 	seen    int64
@@ -155,26 +156,57 @@ func (m *manager) setCluster() {
 	}
 	s := &c.status
 	before := m.view
-	m.view = &agent.Cluster{
+	next := &agent.Cluster{
 		Generation: c.generation, Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch, CurrentPrimary: s.CurrentPrimary,
 		Diverged: s.Diverged, Fenced: s.Fenced, Names: s.InstanceNames, Members: s.Members, Instances: max(c.spec.instances, len(s.InstanceNames)), Durability: c.spec.durability.Mode,
 		Lease: c.spec.lease, MaxStart: time.Hour, MaxStop: m.w.conf.maxStop, Promotion: s.Promotion,
 	}
 	if op := s.Operation; op != nil && op.Kind == core.OperationGiveData {
-		m.view.GivesData = op.From
+		next.GivesData = op.From
 	}
-	m.view.SwitchoverFrom, m.view.FailoverFrom = s.Operation.Leaving()
+	next.SwitchoverFrom, next.FailoverFrom = s.Operation.Leaving()
+	if m.view = m.viewAfter(next); m.view == before {
+		return
+	}
 	m.view.PrimarySince = m.moment(m.w.now)
 	if m.view.TellsSamePrimary(before) {
 		m.view.PrimarySince = before.PrimarySince
 	}
-	m.seen = max(m.seen, s.Epoch)
+	m.seen = max(m.seen, m.view.Epoch)
 	if !m.volume.memory.adopted {
 		m.volume.memory = remembered{adopted: true}
 	}
+	m.keepLatest()
 	m.update()
 	m.publish()
 	m.wakeLease()
+}
+
+// viewAfter is what the manager goes by after it was told the next view.
+func (m *manager) viewAfter(next *agent.Cluster) *agent.Cluster {
+	if m.w.mut.BelievesThePast {
+		return next
+	}
+	r := m.volume.memory
+	m.latest.Recall(max(r.viewEpoch, r.wasPrimaryEpoch))
+	v := m.latest.Take(m.view, next)
+	if m.latest.Past {
+		m.w.cover.count("truth", "an instance is told a status of the past")
+	}
+	return v
+}
+
+// keepLatest keeps on the volume how far the status was seen to get, within a second.
+func (m *manager) keepLatest() {
+	epoch := m.latest.Epoch
+	if m.volume.memory.viewEpoch >= epoch || m.w.mut.ForgetView {
+		return
+	}
+	m.at(time.Second, func() {
+		if r := &m.volume.memory; r.adopted && !m.volume.stalled {
+			r.viewEpoch = max(r.viewEpoch, epoch)
+		}
+	})
 }
 
 // facts gathers what is known for a decision.

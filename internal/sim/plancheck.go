@@ -124,6 +124,9 @@ func (v *verdict) checkProof(before, after *core.Promotion) {
 // checkPosition (I3): what the promoted must have includes what any other known,
 // non-diverged instance holds.
 func (v *verdict) checkPosition(o *core.Observation, plan *core.Plan, after *core.Promotion) {
+	if after.Proof == core.ProofStatusRestored {
+		return // it takes writes, and goes on
+	}
 	winner := o.Instance(after.Instance)
 	if winner == nil || !isPositionKnown(winner) {
 		v.fail("I3", "%s is promoted, and its position is not known", after.Instance)

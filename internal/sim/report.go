@@ -12,7 +12,7 @@ func (m *manager) report() core.Report {
 	r := core.Report{
 		Instance: m.me, PodUID: m.uid, Node: m.node.name, Boot: m.boot,
 		State: d.State, Reason: d.Reason, Message: d.Message,
-		Data: m.data, VolumeLocked: m.locked, SeenEpoch: m.seen, WritableEpoch: m.writable,
+		Data: m.data, VolumeLocked: m.locked, SeenEpoch: m.seen, ViewEpoch: m.latest.Epoch, WritableEpoch: m.writable,
 		ClientSessions: m.sessions, Terminating: m.terminating != 0,
 		Restarts: m.restarts, Errant: d.Errant, ErrantEpoch: d.ErrantEpoch, NeedsReclone: d.NeedsReclone, Clone: m.clone,
 	}
@@ -30,7 +30,7 @@ func (m *manager) report() core.Report {
 		r.FencedBelow = m.volume.memory.fencedBelow
 	}
 	if m.locked {
-		r.FrozenBelow = m.volume.memory.frozenBelow
+		r.FrozenBelow, r.LastWritable = m.volume.memory.frozenBelow, m.volume.memory.wasPrimaryEpoch
 	}
 	if m.withheld > 0 {
 		r.Withheld = &core.Withheld{Below: m.withheld, Seconds: m.secondsFrom(m.withheldAt, m.w.now)}
@@ -75,7 +75,7 @@ func (m *manager) announce() {
 func sameButPositions(a, b *core.Report) bool {
 	return a.Instance == b.Instance && a.PodUID == b.PodUID && a.Node == b.Node && a.Boot == b.Boot && a.Manager == b.Manager && samePointed(a.ManagerRefused, b.ManagerRefused) &&
 		a.State == b.State && a.Reason == b.Reason && a.Message == b.Message && a.Data == b.Data &&
-		a.VolumeLocked == b.VolumeLocked && a.SeenEpoch == b.SeenEpoch && a.WritableEpoch == b.WritableEpoch &&
+		a.VolumeLocked == b.VolumeLocked && a.SeenEpoch == b.SeenEpoch && a.ViewEpoch == b.ViewEpoch && a.LastWritable == b.LastWritable && a.WritableEpoch == b.WritableEpoch &&
 		a.FencedBelow == b.FencedBelow && a.FrozenBelow == b.FrozenBelow && a.ClientSessions == b.ClientSessions &&
 		a.Terminating == b.Terminating && a.Version == b.Version && a.Restarts == b.Restarts &&
 		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) && a.Errant.Equal(b.Errant) && a.Maintenance.Equal(b.Maintenance) && a.ErrantEpoch == b.ErrantEpoch && a.NeedsReclone == b.NeedsReclone && a.Lagging == b.Lagging &&

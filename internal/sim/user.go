@@ -256,7 +256,7 @@ func (u *user) acceptLoss() {
 			best = s
 		}
 	}
-	if best == nil {
+	if best == nil || w.api.cluster().status.Promotion == nil {
 		return
 	}
 	u.acted = w.now

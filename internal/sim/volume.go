@@ -45,6 +45,7 @@ type remembered struct {
 	fencedBelow     int64
 	frozenBelow     int64
 	wasPrimaryEpoch int64
+	viewEpoch       int64
 	acks            int
 	acksEpoch       int64
 	tailEpoch       int64

@@ -14,6 +14,9 @@ func Decide(o core.Observation) core.Plan {
 	if o.Cluster.Deleting {
 		return d.Plan
 	}
+	if d.regressed() {
+		return d.Plan
+	}
 	d.names()
 	d.fence()
 	d.keepEvidence()

@@ -84,6 +84,9 @@ func checkProof(o core.Observation, plan core.Plan) error {
 	if after.Proof == core.ProofQuorumCut && isCut(o, before) || after.Proof == core.ProofLeaseExpired && isUnvouched(o, before) {
 		return nil
 	}
+	if after.Proof == core.ProofStatusRestored {
+		return checkRestored(o, before, after)
+	}
 	if after.Proof == core.ProofAcceptedLoss && o.Cluster.Override != nil && *o.Cluster.Override == (core.Override{To: after.Instance, Epoch: before.Epoch}) {
 		return nil
 	}
@@ -94,6 +97,31 @@ func checkProof(o core.Observation, plan core.Plan) error {
 		return nil
 	}
 	return fmt.Errorf("I1: %s was promoted with %s, which does not hold", after.Instance, after.Proof)
+}
+
+// checkRestored: everybody is heard, and the highest epoch that anybody saw the status have
+// is one that it has not, in which this very Pod takes writes.
+func checkRestored(o core.Observation, before, after *core.Promotion) error {
+	highest := int64(0)
+	for i := range o.Instances {
+		in := &o.Instances[i]
+		r, known := in.Report.Get()
+		if !known && !in.IsGone() {
+			return fmt.Errorf("the status was restored without a word of %s", in.Name)
+		}
+		word, _ := in.LastWord.Get()
+		highest = max(highest, r.ViewEpoch, word.ViewEpoch)
+	}
+	for i := range o.Instances {
+		if other, _ := o.Instances[i].Report.Get(); other.Instance != after.Instance && other.WritableEpoch == highest {
+			return fmt.Errorf("the status was restored for %s, and %s takes writes in epoch %d", after.Instance, other.Instance, highest)
+		}
+	}
+	r, _ := o.Instance(after.Instance).Report.Get()
+	if max(r.WritableEpoch, r.LastWritable) != highest || r.PodUID != after.PodUID || highest <= before.Epoch || after.Epoch <= highest {
+		return fmt.Errorf("epoch %d of %s was restored from epoch %d, and %d was seen", after.Epoch, after.Instance, r.WritableEpoch, highest)
+	}
+	return nil
 }
 
 // kept counts the other instances that say they have been silent for so long.
@@ -199,7 +227,7 @@ func positions(o core.Observation, plan core.Plan) map[string]*core.Server {
 // checkPosition (I3): what the promoted must have includes what any other holds.
 func checkPosition(o core.Observation, plan core.Plan) error {
 	_, after, isNew := granted(o, plan)
-	if !isNew || after.Proof == core.ProofBootstrap {
+	if !isNew || after.Proof == core.ProofBootstrap || after.Proof == core.ProofStatusRestored {
 		return nil
 	}
 	known := positions(o, plan)
@@ -217,7 +245,9 @@ func checkPosition(o core.Observation, plan core.Plan) error {
 // checkDiverged (I4).
 func checkDiverged(o core.Observation, plan core.Plan) error {
 	_, after, isNew := granted(o, plan)
-	if isNew && (slices.Contains(plan.Status.Diverged, after.Instance) || slices.Contains(o.Cluster.Status.Diverged, after.Instance)) {
+	// A status of the past may list who was made anew since, and promoted.
+	had := isNew && after.Proof != core.ProofStatusRestored && slices.Contains(o.Cluster.Status.Diverged, after.Instance)
+	if isNew && (had || slices.Contains(plan.Status.Diverged, after.Instance)) {
 		return fmt.Errorf("I4: %s has diverged and was promoted", after.Instance)
 	}
 	for _, e := range plan.Effects {

@@ -208,10 +208,11 @@ func (d *decision) losslessSince(acks int) int64 {
 }
 
 func (d *decision) nextEpoch() int64 {
+	known := max(d.Status.Epoch, d.lastEpoch())
 	if d.Status.Promotion == nil {
-		return d.Status.Epoch + 1
+		return known + 1
 	}
-	return max(d.Status.Epoch, d.Status.Promotion.Epoch) + 1
+	return max(known, d.Status.Promotion.Epoch) + 1
 }
 
 func (d *decision) setTarget(name string) {

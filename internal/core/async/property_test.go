@@ -68,6 +68,9 @@ func drawObservation(t *rapid.T) core.Observation {
 		o.Cluster.Status.InstanceNames = append(o.Cluster.Status.InstanceNames, fmt.Sprintf("c-%d", i+1))
 	}
 	drawStatus(t, &o.Cluster.Status, n)
+	if chance(t, "regressed", 90) {
+		o.Memory.Regressed = core.Since{Epoch: o.Cluster.Status.Epoch + 1, At: epochStart}
+	}
 	for i := range n {
 		o.Instances = append(o.Instances, drawInstance(t, i+1, o))
 	}
@@ -164,7 +167,11 @@ func drawInstance(t *rapid.T, ordinal int, o core.Observation) core.Instance {
 func drawReport(t *rapid.T, name string, pod core.Pod, o core.Observation) core.Report {
 	r := core.Report{Instance: name, PodUID: pod.UID, Node: pod.Node, Data: oneOf(t, "data", core.DataPopulated, core.DataPopulated, core.DataPopulated, core.DataEmpty, core.DataScratch, core.DataUnknown),
 		State: core.Running, FencedBelow: oneOf[int64](t, "fenced", 0, 0, 3, 4), FrozenBelow: oneOf[int64](t, "frozen", 0, 0, 4),
-		VolumeLocked: chance(t, "locked", 90), Terminating: pod.Terminating}
+		VolumeLocked: chance(t, "locked", 90), Terminating: pod.Terminating, ViewEpoch: o.Cluster.Status.Epoch}
+	if chance(t, "saw more", 3) {
+		r.ViewEpoch++
+		r.LastWritable = oneOf(t, "last writable", r.ViewEpoch, r.ViewEpoch-1)
+	}
 	switch r.Data {
 	case core.DataEmpty:
 		r.State = core.Empty
@@ -184,6 +191,8 @@ func drawReport(t *rapid.T, name string, pod core.Pod, o core.Observation) core.
 	p := o.Cluster.Status.Promotion
 	if p != nil && p.Instance == name && r.FencedBelow <= p.Epoch && chance(t, "writable", 60) {
 		r.WritableEpoch = p.Epoch
+	} else if r.ViewEpoch > o.Cluster.Status.Epoch && chance(t, "of that epoch", 60) {
+		r.WritableEpoch = r.ViewEpoch
 	} else if p != nil {
 		r.Server.Replication = &core.Replication{SourceHost: p.Instance, IORunning: chance(t, "io", 60), IOConnecting: chance(t, "connecting", 20), SQLRunning: chance(t, "sql", 80), Retrieved: drawSet(t, "retrieved")}
 		if !r.Server.Replication.SQLRunning && chance(t, "sql error", 50) {

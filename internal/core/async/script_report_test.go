@@ -30,6 +30,10 @@ func setReport(r *core.Report, key, v string) error {
 		r.Data = core.DataState(v)
 	case "writable":
 		r.WritableEpoch, err = strconv.ParseInt(v, 10, 64)
+	case "last-writable":
+		r.LastWritable, err = strconv.ParseInt(v, 10, 64)
+	case "view":
+		r.ViewEpoch, err = strconv.ParseInt(v, 10, 64)
 	case "seen":
 		r.SeenEpoch, err = strconv.ParseInt(v, 10, 64)
 	case "fenced":

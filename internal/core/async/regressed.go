@@ -1,0 +1,163 @@
+package async
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
+)
+
+// staleStatus is how long what an operator sees of its own Cluster may be behind what
+// instances have seen of it.
+const staleStatus = 5 * time.Second
+
+// regressed: instances have seen a later epoch of the status than it has. Either this
+// operator's view of it is behind, which passes, or it was set back, as when etcd is
+// restored from a backup: it names a primary of the past. Nothing is decided by such a
+// status, and who takes writes goes on. True while it is so.
+func (d *decision) regressed() bool {
+	last := d.lastEpoch()
+	if last <= d.Status.Epoch {
+		return false
+	}
+	d.Plan.Memory.Regressed = d.Observation.Memory.Regressed.Or(last, d.Now)
+	if until := d.Plan.Memory.Regressed.At.Add(staleStatus); d.Now.Before(until) {
+		d.RecheckAt(until)
+		return true
+	}
+	d.keepPods()
+	d.diagnosis = finding{core.PrimaryUnreachable, "the status is of the past, and does not tell who is the primary"}
+	primary, why := d.primaryOf(last)
+	switch {
+	case d.overrides():
+	case primary != nil:
+		d.restoreStatus(primary, last)
+	default:
+		d.blockRegressed(last, why)
+	}
+	d.publish()
+	return true
+}
+
+// keepPods makes Pods for the volumes that there are, so that all can be heard. A volume
+// that seems to be missing may only be missing in what was restored.
+func (d *decision) keepPods() {
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		vol, _ := in.Volume.Get()
+		pod, known := in.Pod.Get()
+		switch {
+		case !known || !vol.Exists || vol.Deleting:
+		case pod.Exists:
+			d.keepPod(in, pod, vol)
+		default:
+			d.expectPod(in)
+			d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
+		}
+	}
+}
+
+// lastEpoch is the highest epoch that an instance saw the status have.
+func (d *decision) lastEpoch() int64 {
+	last := int64(0)
+	for i := range d.Instances {
+		r, _ := d.Instances[i].Report.Get()
+		word, _ := d.Instances[i].LastWord.Get()
+		last = max(last, r.ViewEpoch, word.ViewEpoch)
+	}
+	return last
+}
+
+// primaryOf is the primary of an epoch by its own word, if that can be gone by: who is not
+// heard may know of a later one. If nobody takes writes, it is who did, and comes back as
+// after a crash: its data has all that was acknowledged.
+func (d *decision) primaryOf(epoch int64) (primary *core.Instance, why string) {
+	var silent []string
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		r, known := in.Report.Get()
+		switch {
+		case !known && !in.IsGone():
+			silent = append(silent, in.Name)
+		case !isOf(r, in):
+		case r.WritableEpoch == epoch, primary == nil && r.LastWritable == epoch && r.Data == core.DataPopulated:
+			primary = in
+		}
+	}
+	switch {
+	case len(silent) > 0:
+		return nil, "no answer from " + strings.Join(silent, ", ")
+	case primary == nil:
+		return nil, fmt.Sprintf("no instance has taken writes in epoch %d", epoch)
+	}
+	return primary, ""
+}
+
+// restoreStatus has the primary go on, in an epoch that nobody has heard of.
+func (d *decision) restoreStatus(primary *core.Instance, last int64) {
+	r, _ := primary.Report.Get()
+	d.Status.Epoch, d.Status.Operation, d.Status.FailingSince = last+1, nil, time.Time{}
+	for i := range d.Instances {
+		d.restoreInstance(&d.Instances[i])
+	}
+	d.Status.Diverged = draft.Without(d.Status.Diverged, primary.Name)
+	if d.Status.EstablishedAt.IsZero() {
+		d.Status.EstablishedAt = d.Now
+	}
+	evidence := fmt.Sprintf("all instances are heard: %s is the primary of epoch %d, and nobody has seen a later one", primary.Name, last)
+	p := &core.Promotion{
+		Epoch: d.Status.Epoch, Instance: primary.Name, Proof: core.ProofStatusRestored, Evidence: evidence, GrantedAt: d.Now,
+		PodUID: r.PodUID, Node: r.Node, Pods: []string{r.PodUID},
+		Size: min(r.ClusterSize, d.members()), Leased: d.Cluster.PrimaryLease && r.Leased,
+	}
+	if r.Server != nil {
+		p.RequiredGTID = r.Server.Executed
+	}
+	d.Status.Promotion = p
+	p.RequiredAcks = d.promotionAcks()
+	if r.WritableEpoch != 0 { // as many as at present, so that it is not interrupted
+		p.RequiredAcks = acksOf(r)
+	}
+	d.diagnosis = finding{core.PrimaryPromoting, "it goes on in a new epoch"}
+	d.setTarget(primary.Name)
+	d.Tell(core.ReasonStatusRestored, fmt.Sprintf("the Cluster's status had gone back: %s. It goes on in epoch %d", evidence, d.Status.Epoch))
+	d.Say(primary.Name + " goes on as the primary")
+	d.Again = true
+}
+
+// restoreInstance takes an instance into the status. Whoever has data may acknowledge.
+func (d *decision) restoreInstance(in *core.Instance) {
+	if in.IsGone() {
+		return
+	}
+	r, _ := in.Report.Get()
+	d.Status.Epoch = max(d.Status.Epoch, r.SeenEpoch, r.FencedBelow, r.FrozenBelow)
+	if !slices.Contains(d.Status.InstanceNames, in.Name) {
+		d.Status.InstanceNames = append(d.Status.InstanceNames, in.Name)
+	}
+	d.Status.LatestOrdinal = max(d.Status.LatestOrdinal, in.Ordinal)
+	if !in.SaysEmpty() {
+		d.addMember(in.Name)
+	}
+}
+
+// acksOf is how many acknowledgements a commit waits for, by the primary's own word.
+func acksOf(r core.Report) int {
+	if r.Server == nil || !r.Server.SemiSync.SourceEnabled {
+		return 0
+	}
+	return r.Server.SemiSync.Acks
+}
+
+func (d *decision) blockRegressed(last int64, why string) {
+	otherwise := "kubectl cnmsql failover " + d.Cluster.Name + " --to INSTANCE --accept-data-loss"
+	if d.Status.Promotion == nil {
+		otherwise = "restore the status, or create a Cluster with another name"
+	}
+	d.Block(core.RefusalStatusRegressed, fmt.Sprintf("the Cluster's status is of epoch %[1]d, and instances have seen epoch %[2]d of it: it was set back, as when etcd is restored from a backup. "+
+		"Nothing is decided by it; an instance that takes writes goes on. It is mended by itself when all instances answer and one of them was the primary of epoch %[2]d: %[3]s. "+
+		"If that cannot be: %[4]s", d.Status.Epoch, last, why, otherwise))
+}

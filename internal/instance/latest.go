@@ -1,0 +1,66 @@
+package instance
+
+import (
+	"context"
+	"time"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core/agent"
+)
+
+// viewAfter is what the manager goes by after it was told the next view; the mutex is held.
+// What was seen of another Cluster says nothing about this one.
+func (m *manager) viewAfter(s *state, c *v1alpha1.Cluster, next *agent.Cluster) *agent.Cluster {
+	if s.latestOf != c.UID {
+		s.latestOf, s.latest = c.UID, agent.Latest{}
+	}
+	if m.memory != nil {
+		if r := m.memory.get(); r.ClusterUID == string(c.UID) {
+			s.latest.Recall(max(r.ViewEpoch, r.WasPrimaryEpoch))
+		}
+	}
+	wasPast := s.latest.Past
+	v := s.latest.Take(s.view, next)
+	if s.latest.Past && !wasPast {
+		m.log.Error("the Cluster's status is of the past, and is not gone by", "epoch", next.Epoch, "seen", s.latest.Epoch)
+	}
+	return v
+}
+
+// keepLatest keeps on the volume how far the status was seen to get. The volume may stall,
+// and whoever takes a view does not wait for it: a primary has it on the volume before it
+// accepts a write, and a replica within a second.
+func (m *manager) keepLatest(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	failed := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := m.rememberLatest()
+		if err != nil && !failed {
+			m.log.Warn("remembering the epoch of the Cluster's status; it is tried again", "error", err)
+		}
+		failed = err != nil
+	}
+}
+
+func (m *manager) rememberLatest() error {
+	m.mu.Lock()
+	memory, uid, epoch := m.memory, string(m.st.latestOf), m.st.latest.Epoch
+	m.mu.Unlock()
+	if memory == nil {
+		return nil
+	}
+	if r := memory.get(); r.ClusterUID != uid || r.ViewEpoch >= epoch {
+		return nil
+	}
+	return memory.change(func(r *remembered) {
+		if r.ClusterUID == uid {
+			r.ViewEpoch = max(r.ViewEpoch, epoch)
+		}
+	})
+}
