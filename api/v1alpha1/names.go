@@ -17,6 +17,9 @@ const (
 	// AnnotationManagerImage is the image that the operator had the Pod's
 	// manager copied from, whatever admission made of it.
 	AnnotationManagerImage = "mysql.cnmsql.co/managerImage"
+	// AnnotationAwaited on a Pod of the primary is the name by which
+	// status.promotion.pods awaited it before it was made.
+	AnnotationAwaited = "cnmsql.cnmsql.co/awaited"
 	// AnnotationEpoch is the epoch of the primary's lease, on its record.
 	AnnotationEpoch = "mysql.cnmsql.co/epoch"
 	// AnnotationGroupObserved on a Pod changes whenever the instance sees its

@@ -168,12 +168,16 @@ type PromotionStatus struct {
 	// +optional
 	Isolations int32 `json:"isolations,omitempty"`
 	// Pods are the UIDs of the instance's Pods that may have become writable in
-	// this epoch ("awaited": one that was made and not seen yet); EndedPods are
-	// those of which the kubelet reported the end.
+	// this epoch ("awaited-1": one that may have been made and was not seen yet,
+	// "awaited-9+": several); EndedPods are those of which the kubelet reported the
+	// end.
 	// +optional
 	Pods []string `json:"pods,omitempty"`
 	// +optional
 	EndedPods []string `json:"endedPods,omitempty"`
+	// AwaitedPods is the last number that was given to a Pod that is awaited.
+	// +optional
+	AwaitedPods int32 `json:"awaitedPods,omitempty"`
 	// FencedBelow is the epoch below which the instance's manager promised not
 	// to be writable.
 	// +optional

@@ -266,17 +266,17 @@ type Promotion struct {
 	// their replicas did not reach them; 0 again once replicas reach the present one.
 	Isolations int
 	// Pods are the UIDs of the Pods of the instance that may have become writable
-	// in this epoch, PodAwaited for one that was made and not seen yet; Ended are
-	// those of them of which the kubelet reported the end; FencedBelow is what the
-	// manager promised. Kept here for an operator that did not hear it.
+	// in this epoch, AwaitedPod for one that may have been made and was not seen yet;
+	// Ended are those of them of which the kubelet reported the end; FencedBelow is what
+	// the manager promised. Kept here for an operator that did not hear it.
 	Pods, Ended []string
 	FencedBelow int64
+	// Awaited is the last number that was given to a Pod that is awaited, in this
+	// promotion or before.
+	Awaited int
 	// WritableSince is when it was first seen writable; zero until then.
 	WritableSince time.Time
 }
-
-// PodAwaited stands for a Pod that was made and has not been seen yet.
-const PodAwaited = "awaited"
 
 // Operation is a multi-step operation in progress.
 type Operation struct {
@@ -337,6 +337,10 @@ type Instance struct {
 	// EndedPods are the UIDs of former Pods of the instance of which the
 	// kubelet reported that their containers terminated before they went.
 	EndedPods []string
+	// NotMade are names by which Pods of the instance were awaited, and of which this
+	// operator knows that no Pod has them: Kubernetes refused to make it, or it was gone
+	// before it had a node.
+	NotMade []string
 	// Report is the manager's last word while it can be reached; unknown
 	// otherwise.
 	Report Fact[Report]
@@ -354,6 +358,9 @@ type Pod struct {
 	Exists bool
 	UID    string
 	Node   string
+	// Awaited is the name by which it was awaited before it was made; "" for one that
+	// nobody awaited.
+	Awaited string
 	// Address is its IP, "" while it has none.
 	Address string
 	Ready   bool

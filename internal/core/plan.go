@@ -43,10 +43,12 @@ type CreateVolume struct {
 // AdoptVolume makes this very claim, which outlived the Cluster of UID Of, the Cluster's.
 type AdoptVolume struct{ Instance, UID, Of string }
 
-// CreatePod makes an instance's Pod.
+// CreatePod makes an instance's Pod. Awaited is put on it, the name by which the status
+// awaits it; "" when it does not.
 type CreatePod struct {
 	Instance string
 	Ordinal  int
+	Awaited  string
 }
 
 // DeletePod deletes this very Pod of an instance.

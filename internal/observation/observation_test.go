@@ -135,7 +135,7 @@ func aCluster() *v1alpha1.Cluster {
 		DivergedInstances: []string{"c-2"}, ReplicationBrokenInstances: []string{"c-2"}, FencedInstances: []string{"c-10"},
 		Operation: &v1alpha1.OperationStatus{Kind: "Failover", Step: "Prove", From: "c-1", To: "c-2", Reason: "MysqldDown", StartedAt: &at, Deadline: &at},
 		Promotion: &v1alpha1.PromotionStatus{Epoch: 7, Instance: "c-1", Proof: "QuorumCut", Evidence: "e", From: "c-2", RequiredGTID: "11111111-1111-1111-1111-111111111111:1-9",
-			RequiredAcks: 1, GrantedAt: &at, PodUID: "first", Node: "n1", WritableSince: &at, LosslessSince: 3, Size: 3, Leased: true, Pods: []string{"first"}, EndedPods: []string{"old"}, FencedBelow: 8}}
+			RequiredAcks: 1, GrantedAt: &at, PodUID: "first", Node: "n1", WritableSince: &at, LosslessSince: 3, Size: 3, Leased: true, Pods: []string{"first"}, EndedPods: []string{"old"}, AwaitedPods: 2, FencedBelow: 8}}
 	return c
 }
 

@@ -28,7 +28,7 @@ func PodFacts(pod *corev1.Pod, wanted Wanted) core.Pod {
 	}
 	oldImage := resources.Installer(pod) != wanted.Installer
 	facts := core.Pod{
-		Exists: true, UID: string(pod.UID), Node: pod.Spec.NodeName, Address: pod.Status.PodIP,
+		Exists: true, UID: string(pod.UID), Node: pod.Spec.NodeName, Awaited: pod.Annotations[v1alpha1.AnnotationAwaited], Address: pod.Status.PodIP,
 		Ready: isReady(pod), Terminating: pod.DeletionTimestamp != nil,
 		Terminated:   HasEnded(pod),
 		Rejected:     isRejected(pod),

@@ -51,7 +51,7 @@ func promotionFrom(p *v1alpha1.PromotionStatus) (*core.Promotion, error) {
 	return &core.Promotion{Epoch: p.Epoch, Instance: p.Instance, Proof: core.Proof(p.Proof), Evidence: p.Evidence, From: p.From,
 		RequiredGTID: required, RequiredAcks: int(p.RequiredAcks), GrantedAt: timeFrom(p.GrantedAt),
 		PodUID: p.PodUID, Node: p.Node, WritableSince: timeFrom(p.WritableSince),
-		LosslessSince: p.LosslessSince, Size: int(p.Size), Leased: p.Leased, Isolations: int(p.Isolations), Pods: p.Pods, Ended: p.EndedPods, FencedBelow: p.FencedBelow}, nil
+		LosslessSince: p.LosslessSince, Size: int(p.Size), Leased: p.Leased, Isolations: int(p.Isolations), Pods: p.Pods, Ended: p.EndedPods, Awaited: int(p.AwaitedPods), FencedBelow: p.FencedBelow}, nil
 }
 
 // WriteStatus puts a decided status into a Cluster's.
@@ -88,7 +88,7 @@ func promotionTo(p *core.Promotion) *v1alpha1.PromotionStatus {
 	return &v1alpha1.PromotionStatus{Epoch: p.Epoch, Instance: p.Instance, Proof: string(p.Proof), Evidence: p.Evidence, From: p.From,
 		RequiredGTID: p.RequiredGTID.String(), RequiredAcks: int32(p.RequiredAcks), GrantedAt: timeTo(p.GrantedAt),
 		PodUID: p.PodUID, Node: p.Node, WritableSince: timeTo(p.WritableSince),
-		LosslessSince: p.LosslessSince, Size: int32(p.Size), Leased: p.Leased, Isolations: int32(p.Isolations), Pods: p.Pods, EndedPods: p.Ended, FencedBelow: p.FencedBelow}
+		LosslessSince: p.LosslessSince, Size: int32(p.Size), Leased: p.Leased, Isolations: int32(p.Isolations), Pods: p.Pods, EndedPods: p.Ended, AwaitedPods: int32(p.Awaited), FencedBelow: p.FencedBelow}
 }
 
 func timeFrom(t *metav1.MicroTime) time.Time {

@@ -34,6 +34,7 @@ type actor struct {
 	streams       *Streams
 	managers      *managers
 	orders        *orders
+	unmade        *unmadePods
 	operatorImage string
 	defaultImage  string
 }
@@ -161,19 +162,39 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 	}
 }
 
-// create makes an object. If there is one of its name already, it must be this Cluster's:
-// a cache that is behind is forgiven, and what is somebody else's is never taken over.
 func (a *actor) create(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) error {
-	err := a.client.Create(ctx, obj, client.FieldOwner(resources.FieldManager))
+	return a.forgiven(ctx, c, obj, a.client.Create(ctx, obj, client.FieldOwner(resources.FieldManager)))
+}
+
+// forgiven is what came of making an object. If there is one of its name already, it must be
+// this Cluster's: a cache that is behind is forgiven, and what is somebody else's is never
+// taken over.
+func (a *actor) forgiven(ctx context.Context, c *v1alpha1.Cluster, obj client.Object, err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return a.prerequisites.untaken(ctx, c, obj)
 	}
 	return err
 }
 
-// createPod makes an instance's Pod, which mounts a claim by its name: not before there is
-// one, and not if it is another's.
+// createPod makes an instance's Pod, if it may.
 func (a *actor) createPod(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e core.CreatePod) error {
+	if err := a.mayCreatePod(ctx, c, ca, e); err != nil {
+		a.unmade.note(endedKey{c.UID, e.Instance}, e.Awaited)
+		return err
+	}
+	o := a.podOptions(ctx, c, e.Instance, e.Ordinal)
+	o.Awaited = e.Awaited
+	pod := resources.Pod(c, e.Instance, o)
+	if slices.Contains(c.Status.FencedInstances, e.Instance) {
+		// It was fenced by an annotation of its former Pod.
+		pod.Annotations[v1alpha1.AnnotationFencing] = "on"
+	}
+	return a.askForPod(ctx, c, pod)
+}
+
+// mayCreatePod: it mounts a claim by its name, and is not made before there is one, nor if
+// it is another's.
+func (a *actor) mayCreatePod(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e core.CreatePod) error {
 	if err := a.prerequisites.instance(ctx, c, ca, e.Instance); err != nil {
 		return err
 	}
@@ -187,12 +208,7 @@ func (a *actor) createPod(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, 
 	if resources.IsKept(claim) {
 		return fmt.Errorf("the PersistentVolumeClaim %s was kept when its instance was removed, and is no instance's any more", e.Instance)
 	}
-	pod := resources.Pod(c, e.Instance, a.podOptions(ctx, c, e.Instance, e.Ordinal))
-	if slices.Contains(c.Status.FencedInstances, e.Instance) {
-		// It was fenced by an annotation of its former Pod.
-		pod.Annotations[v1alpha1.AnnotationFencing] = "on"
-	}
-	return a.create(ctx, c, pod)
+	return nil
 }
 
 func (a *actor) podOptions(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) resources.PodOptions {

@@ -24,6 +24,7 @@ type observer struct {
 	live    client.Reader
 	streams *Streams
 	ended   *endedPods
+	unmade  *unmadePods
 	leases  *leaseClock
 	// wanted is what the Pod of an instance should be like, and binary what its manager
 	// should be.
@@ -108,7 +109,7 @@ func (ob *observer) readClasses(ctx context.Context, objs *observation.Objects) 
 func (ob *observer) instance(ctx context.Context, c *v1alpha1.Cluster, name string, objs *observation.Objects) core.Instance {
 	n, _ := resources.Ordinal(c.Name, name)
 	in := observation.Instance(c, name, objs, ob.wanted(ctx, c, name, n))
-	in.EndedPods = append(in.EndedPods, ob.ended.of(c, name)...)
+	in.EndedPods, in.NotMade = append(in.EndedPods, ob.ended.of(c, name)...), ob.unmade.of(c, name)
 	w := ob.streams.Heard(c.Namespace, name)
 	in.Report, in.Earlier, in.LastWord, in.LastExecuted = w.report, w.earlier, w.last, w.executed
 	return in

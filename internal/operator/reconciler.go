@@ -333,6 +333,7 @@ func (r *Reconciler) cluster(ctx context.Context, key types.NamespacedName) (*v1
 // forget drops all that is kept of a Cluster; the mutex is held.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.observer.ended.forget(r.uids[key])
+	r.observer.unmade.forget(r.uids[key])
 	delete(r.latest, key)
 	delete(r.failed, key)
 	delete(r.memory, key)

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
@@ -150,30 +151,50 @@ func namedCluster(_ context.Context, obj client.Object) []reconcile.Request {
 
 func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
 	pre := newPrerequisites(mgr.GetClient(), mgr.GetAPIReader())
-	act := &actor{client: mgr.GetClient(), live: mgr.GetAPIReader(), prerequisites: pre, streams: streams, managers: newManagers(), orders: newOrders(), operatorImage: o.OperatorImage, defaultImage: o.DefaultImage}
+	unmade := newUnmadePods()
+	act := &actor{client: mgr.GetClient(), live: mgr.GetAPIReader(), prerequisites: pre, streams: streams, managers: newManagers(), orders: newOrders(), unmade: unmade, operatorImage: o.OperatorImage, defaultImage: o.DefaultImage}
 	return &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("cnmsql"), Metrics: NewMetrics(metrics.Registry),
 		streams: streams, prerequisites: pre, actor: act, writes: newStatusWrites(),
-		observer: &observer{client: mgr.GetClient(), live: mgr.GetAPIReader(), streams: streams, ended: newEndedPods(), leases: newLeaseClock(),
+		observer: &observer{client: mgr.GetClient(), live: mgr.GetAPIReader(), streams: streams, ended: newEndedPods(), unmade: unmade, leases: newLeaseClock(),
 			wanted: act.wanted, binary: ownBinary(mgr.GetLogger())},
 		latest: map[types.NamespacedName]*v1alpha1.Cluster{}, failed: map[types.NamespacedName]string{}, memory: map[types.NamespacedName]core.Memory{}, uids: map[types.NamespacedName]types.UID{}, tls: map[types.NamespacedName]clusterTLS{},
 		ready: map[types.NamespacedName]preparation{},
 	}
 }
 
-// podHandler wakes a Pod's cluster, and remembers Pods that ended.
+// podHandler wakes a Pod's cluster, and remembers Pods that ended, or never ran.
 func (r *Reconciler) podHandler() handler.EventHandler {
 	enqueue := func(obj client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		if pod, ok := obj.(*corev1.Pod); ok {
 			r.observer.ended.note(pod)
 		}
-		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[v1alpha1.LabelCluster]}})
+		q.Add(clusterOf(obj))
 	}
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(e.Object, q) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { enqueue(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			enqueue(e.Object, q)
+			if pod, ok := e.Object.(*corev1.Pod); ok && !e.DeleteStateUnknown && pod.Spec.NodeName == "" {
+				go r.noteUnmade(ctx, pod, func() { q.Add(clusterOf(pod)) })
+			}
+		},
+	}
+}
+
+func clusterOf(obj client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[v1alpha1.LabelCluster]}}
+}
+
+// noteUnmade remembers a Pod that was deleted before it had a node, and then wakes.
+func (r *Reconciler) noteUnmade(ctx context.Context, pod *corev1.Pod, wake func()) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	if neverRan(ctx, r.Live, pod) {
+		r.observer.unmade.note(endedKey{metav1.GetControllerOfNoCopy(pod).UID, pod.Name}, pod.Annotations[v1alpha1.AnnotationAwaited])
+		wake()
 	}
 }
 

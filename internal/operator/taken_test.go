@@ -18,7 +18,7 @@ import (
 )
 
 func anActor(a *api) *actor {
-	return &actor{client: a, live: a, prerequisites: newPrerequisites(a, a), operatorImage: "cnmsql", defaultImage: "mysql"}
+	return &actor{client: a, live: a, prerequisites: newPrerequisites(a, a), unmade: newUnmadePods(), operatorImage: "cnmsql", defaultImage: "mysql"}
 }
 
 // foreign is everything that an instance c-1 has, by name, and is somebody else's.

@@ -92,7 +92,7 @@ func must(t *testing.T, err error) {
 func newTestReconciler(t *testing.T, cached, live client.Client) *Reconciler {
 	streams := NewStreams(t.Context(), logr.Discard(), func(types.NamespacedName) {})
 	return &Reconciler{memory: map[types.NamespacedName]core.Memory{}, Client: cached, Live: live, writes: newStatusWrites(), streams: streams, prerequisites: newPrerequisites(cached, live),
-		observer: &observer{client: cached, live: live, streams: streams, ended: newEndedPods(), leases: newLeaseClock(),
+		observer: &observer{client: cached, live: live, streams: streams, ended: newEndedPods(), unmade: newUnmadePods(), leases: newLeaseClock(),
 			wanted: func(context.Context, *v1alpha1.Cluster, string, int) observation.Wanted { return observation.Wanted{} },
 			binary: func() core.Binary { return core.Binary{} }},
 		tls: map[types.NamespacedName]clusterTLS{}, ready: map[types.NamespacedName]preparation{}}

@@ -14,6 +14,8 @@ type PodOptions struct {
 	// DefaultImage holds mysqld when spec.imageName is empty.
 	DefaultImage string
 	ServerID     uint32
+	// Awaited is the name by which the status awaits this Pod; "" when it does not.
+	Awaited string
 }
 
 // Image is the image that holds mysqld.
@@ -31,6 +33,9 @@ func Pod(c *v1alpha1.Cluster, instance string, o PodOptions) *corev1.Pod {
 	m := instanceMeta(c, instance, instance)
 	annotate(&m, v1alpha1.AnnotationPodSpecHash, hash(c, spec))
 	annotate(&m, v1alpha1.AnnotationManagerImage, o.OperatorImage)
+	if o.Awaited != "" {
+		annotate(&m, v1alpha1.AnnotationAwaited, o.Awaited)
+	}
 	return &corev1.Pod{TypeMeta: typeMeta("v1", "Pod"), ObjectMeta: m, Spec: spec}
 }
 

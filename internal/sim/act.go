@@ -233,12 +233,15 @@ func (op *operator) change(effects []core.Effect, done func()) {
 		return
 	}
 	w, e := op.w, effects[0]
+	op.noteMaking(e, true)
 	w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) {
-		w.api.carryOut(e)
+		made := w.api.carryOut(e)
 		reply(func() {
-			if !op.dead {
-				op.change(effects[1:], done)
+			if op.dead || op.diesOnceMade(e, made) {
+				return
 			}
+			op.noteMaking(e, made)
+			op.change(effects[1:], done)
 		})
 	}, func() {
 		if !op.dead {
@@ -246,6 +249,19 @@ func (op *operator) change(effects []core.Effect, done func()) {
 			op.change(effects[1:], done)
 		}
 	})
+}
+
+// noteMaking remembers by which names Pods are awaited that were refused.
+func (op *operator) noteMaking(e core.Effect, mayBe bool) {
+	create, is := e.(core.CreatePod)
+	if !is || create.Awaited == "" {
+		return
+	}
+	others := slices.DeleteFunc(op.notMade[create.Instance], func(name string) bool { return name == create.Awaited })
+	if !mayBe {
+		others = append(others, create.Awaited)
+	}
+	op.notMade[create.Instance] = others
 }
 
 // seizeLease takes the record for an epoch that nobody holds yet, if it is still
@@ -262,12 +278,13 @@ func (a *apiServer) seizeLease(e core.SeizeLease) {
 	a.put(kindLease, "primary", &leaseObject{uid: a.w.name("lease"), epoch: e.Epoch})
 }
 
-func (a *apiServer) carryOut(e core.Effect) {
+// carryOut does what an effect asks for; false when a Pod was refused.
+func (a *apiServer) carryOut(e core.Effect) bool {
 	switch e := e.(type) {
 	case core.CreateVolume:
 		a.createVolume(e.Instance)
 	case core.CreatePod:
-		a.createPod(e.Instance)
+		return a.createPod(e.Instance, e.Awaited)
 	case core.DeletePod:
 		a.deletePod(e.Instance, e.UID, false)
 	case core.DeleteInstance:
@@ -292,4 +309,5 @@ func (a *apiServer) carryOut(e core.Effect) {
 	default:
 		a.w.fail("model", "the model does not know the effect %T", e)
 	}
+	return true
 }

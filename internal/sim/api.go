@@ -39,6 +39,7 @@ type (
 	}
 	podObject struct {
 		uid, instance, node string
+		awaited             string
 		deleting            bool
 		template            podTemplate
 		started             bool
@@ -184,14 +185,15 @@ func (a *apiServer) updateNode(name string, f func(*nodeObject)) {
 	}
 }
 
-// createPod schedules it, too: where its volume is, or anywhere.
-func (a *apiServer) createPod(instance string) bool {
+// createPod schedules it, too: where its volume is, or anywhere. It is refused when there is
+// one, or no volume.
+func (a *apiServer) createPod(instance, awaited string) bool {
 	v := a.volume(instance)
 	if a.pod(instance) != nil || v == nil || v.deleting {
 		return false
 	}
 	c := a.cluster()
-	p := &podObject{uid: a.w.name("pod"), instance: instance, template: podTemplate{c.spec.template, c.spec.durability.Mode}}
+	p := &podObject{uid: a.w.name("pod"), instance: instance, awaited: awaited, template: podTemplate{c.spec.template, c.spec.durability.Mode}}
 	p.node = a.schedule(v)
 	a.put(kindPod, instance, p)
 	if p.node == "" {
@@ -237,6 +239,9 @@ func (a *apiServer) schedule(v *volumeObject) string {
 		return ""
 	}
 	node := fit[a.w.rnd.IntN(len(fit))]
+	if a.w.stays && slices.Contains(fit, v.data.node) {
+		node = v.data.node
+	}
 	if !a.w.conf.network {
 		v.data.node = node // where the first Pod goes is where the volume is made
 	}

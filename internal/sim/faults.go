@@ -111,7 +111,7 @@ func chooseFaults(seed uint64) []Fault {
 		}
 		at += gap(r)
 	}
-	return withRestore(seed, withRare(seed, append(out, chooseMembers(seed, out[0].At)...)))
+	return withUnseen(seed, withRestore(seed, withRare(seed, append(out, chooseMembers(seed, out[0].At)...))))
 }
 
 const growsInVain = "spec.instances grows in vain"

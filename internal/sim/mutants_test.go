@@ -217,6 +217,17 @@ func mutantsOfOperator() []mutant {
 				return in != nil && (in.SaysEmpty() || in.IsGone()) && name != s.Promotion.Instance
 			})
 		}}},
+		{name: "any Pod answers an awaited one", seed: 1839, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+			in, p := holderIn(o)
+			if in == nil {
+				return
+			}
+			if pod, _ := in.Pod.Get(); pod.Exists {
+				seen := *p
+				seen.Pods = slices.DeleteFunc(slices.Clone(p.Pods), func(name string) bool { return strings.HasPrefix(name, core.PodAwaited) })
+				o.Cluster.Status.Promotion = &seen
+			}
+		}}},
 		{name: "an old promotion's epoch is given again", seed: 0, mutation: mutation{Plan: func(o *core.Observation, plan *core.Plan) {
 			before, after := o.Cluster.Status.Promotion, plan.Status.Promotion
 			if before != nil && after.Epoch > before.Epoch {

@@ -44,7 +44,7 @@ func (op *operator) instanceNames(c *clusterObject) []string {
 }
 
 func (op *operator) instance(c *clusterObject, name string, read time.Time) core.Instance {
-	in := core.Instance{Name: name, Ordinal: ordinalOf(name), EndedPods: op.ended[name]}
+	in := core.Instance{Name: name, Ordinal: ordinalOf(name), EndedPods: op.ended[name], NotMade: slices.Clone(op.notMade[name])}
 	pod := watched[podObject](op.pods, name)
 	in.Pod = core.Known(podFacts(pod, c), read, read)
 	var vol core.Volume
@@ -67,7 +67,7 @@ func podFacts(p *podObject, c *clusterObject) core.Pod {
 	if p == nil {
 		return core.Pod{}
 	}
-	return core.Pod{Exists: true, UID: p.uid, Node: p.node, Ready: p.ready, Terminating: p.deleting, Grace: 30 * time.Minute, Terminated: p.deleting && p.ended,
+	return core.Pod{Exists: true, UID: p.uid, Node: p.node, Awaited: p.awaited, Ready: p.ready, Terminating: p.deleting, Grace: 30 * time.Minute, Terminated: p.deleting && p.ended,
 		Current: p.template == podTemplate{c.spec.template, c.spec.durability.Mode}, NeverStarted: !p.started,
 		DemoteRequested: p.demote, FencingRequested: p.fence, Role: p.role, Routable: p.routable}
 }

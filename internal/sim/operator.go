@@ -31,6 +31,7 @@ type operator struct {
 	streams map[string]*statusStream
 	order   []string
 	ended   map[string][]string
+	notMade map[string][]string
 	// latest is what it wrote itself, if that is newer than what it has seen.
 	latest   *clusterObject
 	latestRV int64
@@ -48,10 +49,13 @@ type operator struct {
 	ready      bool
 	// crashAfterWrite: it dies between the next status and its effects.
 	crashAfterWrite bool
+	// crashOnceMade: it dies when it has made a Pod of the primary, and what is then done
+	// to that.
+	crashOnceMade func()
 }
 
 func (w *world) startOperator(machine int) *operator {
-	op := &operator{w: w, id: w.name("operator"), machine: machine, streams: map[string]*statusStream{}, ended: map[string][]string{}}
+	op := &operator{w: w, id: w.name("operator"), machine: machine, streams: map[string]*statusStream{}, ended: map[string][]string{}, notMade: map[string][]string{}}
 	w.ops = append(w.ops, op)
 	stale := w.staleness()
 	changed := func(string) { op.notice(); op.wake() }

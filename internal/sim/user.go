@@ -148,6 +148,7 @@ func (w *world) heal() {
 	w.heals++
 	w.tell("the faults end")
 	w.letGrow()
+	w.stays = false
 	for a := range w.machines {
 		for b := range w.machines {
 			w.mend(a, b)
@@ -176,7 +177,7 @@ func (w *world) heal() {
 		}
 	}
 	for _, op := range w.ops {
-		op.crashAfterWrite = false
+		op.crashAfterWrite, op.crashOnceMade = false, nil
 	}
 	if len(w.ops) > 1 {
 		w.ops[0].crash()

@@ -38,6 +38,8 @@ type world struct {
 	// noRoom: no node has any for a Pod whose volume is new; slowClones: to copy data
 	// takes minutes.
 	noRoom, slowClones bool
+	// stays: a Pod goes back to the node of its volume, wherever else it could.
+	stays bool
 }
 
 // scenario is what a seed sets the stage with.
@@ -63,6 +65,7 @@ const mostDrift = 450
 func newWorld(seed uint64, mut *mutation, cover Coverage, story *story) *world {
 	w := &world{rnd: rand.New(rand.NewPCG(seed, 1)), rare: rand.New(rand.NewPCG(seed, 5)), mut: mut, cover: cover, story: story}
 	w.conf = w.chooseScenario()
+	w.conf.network = w.conf.network || hasUnseen(seed)
 	w.conf.pause = []time.Duration{0, 2 * time.Second, 5 * time.Second, 5 * time.Second}[rand.New(rand.NewPCG(seed, 17)).IntN(4)]
 	w.addMachine("api")
 	w.addMachine("operator-host-1")

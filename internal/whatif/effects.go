@@ -32,7 +32,7 @@ func (m *model) carryOut(e core.Effect) bool {
 		if t == nil || t.pod == nil {
 			return false
 		}
-		t.pod()
+		t.pod(e.Awaited)
 		t.pod = nil
 		return true
 	case core.RouteWrites:

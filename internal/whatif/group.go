@@ -261,7 +261,7 @@ func (m *groupModel) endPod(t *manager) {
 	server := t.report.Server
 	t.report.State, t.report.Server, t.reachable = core.Stopped, nil, false
 	in.Pod = core.Known(core.Pod{}, m.o.Now, m.o.Now)
-	t.pod = func() {
+	t.pod = func(string) {
 		m.at(podStart, "the new Pod of "+t.name+" starts", func() {
 			m.assume("a new Pod needs %s to start, on the same node", podStart)
 			in.Pod = core.Known(core.Pod{Exists: true, UID: pod.UID + "-next", Node: pod.Node, Ready: true, Current: true, Role: pod.Role, Routable: pod.Routable}, m.o.Now, m.o.Now)

@@ -160,10 +160,10 @@ func (m *model) endPod(t *manager) {
 	t.reachable = false
 	in.Pod = core.Known(core.Pod{}, m.o.Now, m.o.Now)
 	m.lostSource(t.name)
-	t.pod = func() {
+	t.pod = func(awaited string) {
 		m.at(podStart, "the new Pod of "+t.name+" starts", func() {
 			m.assume("a new Pod needs %s to start, on the same node", podStart)
-			next := core.Pod{Exists: true, UID: pod.UID + "-next", Node: pod.Node, Ready: true, Current: true, Role: pod.Role, Routable: pod.Routable}
+			next := core.Pod{Exists: true, UID: pod.UID + "-next", Node: pod.Node, Awaited: awaited, Ready: true, Current: true, Role: pod.Role, Routable: pod.Routable}
 			in.Pod = core.Known(next, m.o.Now, m.o.Now)
 			t.reachable, t.report.Terminating, t.report.PodUID = true, false, next.UID
 			m.answer(t, server)

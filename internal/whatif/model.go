@@ -57,7 +57,9 @@ type manager struct {
 	// restart, rejoin and pod are what is done at the order to restart in place, at
 	// the promise to stay read-only, and when its Pod is made anew; nil when there is
 	// nothing to do.
-	restart, rejoin, pod func()
+	restart, rejoin func()
+	// pod makes it anew, by the name by which it is awaited.
+	pod func(awaited string)
 }
 
 // happening is what comes by itself, if it is still to come.

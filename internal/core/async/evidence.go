@@ -2,8 +2,6 @@ package async
 
 import (
 	"slices"
-
-	"cnmsql.co/internal/core"
 )
 
 // keepEvidence puts into the status what an operator that starts anew could not
@@ -23,15 +21,6 @@ func (d *decision) keepEvidence() {
 	}
 	if r, _ := word.Get(); promises(word, p, p.Epoch+1) {
 		p.FencedBelow = max(p.FencedBelow, r.FencedBelow)
-	}
-}
-
-// expectPod: a Pod of the holder is about to be made, and may become writable
-// before anybody has seen it.
-func (d *decision) expectPod(in *core.Instance) {
-	p := d.Status.Promotion
-	if p != nil && p.Instance == in.Name && !slices.Contains(p.Pods, core.PodAwaited) {
-		p.Pods = append(p.Pods, core.PodAwaited)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // needs it works out itself, without the code under test.
 func checkInvariants(o core.Observation, plan core.Plan) error {
 	for _, check := range []func(core.Observation, core.Plan) error{
-		checkDeterminism, checkEpoch, checkProof, checkPosition, checkDiverged, checkBootstrap, checkUnknown, checkOneOperation,
+		checkDeterminism, checkEpoch, checkProof, checkPosition, checkDiverged, checkBootstrap, checkUnknown, checkOneOperation, checkAwaited,
 	} {
 		if err := check(o, plan); err != nil {
 			return err
@@ -22,7 +22,8 @@ func checkInvariants(o core.Observation, plan core.Plan) error {
 }
 
 // checkDeterminism: the same observation gives the same plan; decided again with
-// the status that was written, the status stays, unless a step led to the next.
+// the status that was written, the status stays, unless a step led to the next. No Pod
+// was made meanwhile, and that is known.
 func checkDeterminism(o core.Observation, plan core.Plan) error {
 	if again := Decide(o); !reflect.DeepEqual(plan, again) {
 		return fmt.Errorf("the same observation gave two plans:\n%+v\n%+v", plan, again)
@@ -30,6 +31,7 @@ func checkDeterminism(o core.Observation, plan core.Plan) error {
 	seen := o
 	for range 8 {
 		seen.Cluster.Status, seen.Memory = plan.Status, plan.Memory
+		seen.Instances = noneMade(seen.Instances, plan.Effects)
 		next := Decide(seen)
 		if reflect.DeepEqual(next.Status, plan.Status) {
 			return nil
@@ -37,6 +39,19 @@ func checkDeterminism(o core.Observation, plan core.Plan) error {
 		plan = next
 	}
 	return fmt.Errorf("the status does not settle on one observation: %+v", plan.Status)
+}
+
+// noneMade: the Pods that a plan asked for were refused.
+func noneMade(all []core.Instance, effects []core.Effect) []core.Instance {
+	all = slices.Clone(all)
+	for _, e := range effects {
+		create, is := e.(core.CreatePod)
+		i := slices.IndexFunc(all, func(in core.Instance) bool { return is && in.Name == create.Instance })
+		if i >= 0 && create.Awaited != "" {
+			all[i].NotMade = append(slices.Clone(all[i].NotMade), create.Awaited)
+		}
+	}
+	return all
 }
 
 func granted(o core.Observation, plan core.Plan) (before, after *core.Promotion, isNew bool) {
@@ -202,7 +217,7 @@ func ended(old *core.Instance, p *core.Promotion) bool {
 	r, heard := old.Report.Get()
 	hasNoData := heard && r.PodUID == pod.UID && (r.Data == core.DataEmpty || r.Data == core.DataScratch)
 	for _, uid := range append([]string{p.PodUID}, p.Pods...) {
-		if uid == core.PodAwaited && pod.Exists || pod.Exists && uid == pod.UID && (pod.Node != p.Node || hasNoData) {
+		if isNoThreat(old, p, uid) || pod.Exists && uid == pod.UID && (pod.Node != p.Node || hasNoData) {
 			continue
 		}
 		if !slices.Contains(p.Ended, uid) && !slices.Contains(old.EndedPods, uid) && (!pod.Exists || pod.UID != uid || !pod.Terminated) {
@@ -210,6 +225,62 @@ func ended(old *core.Instance, p *core.Promotion) bool {
 		}
 	}
 	return !pod.Exists || pod.UID == p.PodUID || pod.Node == "" || pod.Node != p.Node || hasNoData || slices.Contains(old.EndedPods, pod.UID) || pod.Terminated
+}
+
+// isNoThreat: what was awaited by that name was never made, or is the present Pod, which
+// counts by its UID, or was made before that and has lost its volume to it.
+func isNoThreat(old *core.Instance, p *core.Promotion, name string) bool {
+	pod, _ := old.Pod.Get()
+	r, heard := old.Report.Get()
+	if name == core.PodAwaited {
+		return pod.Exists
+	}
+	var n, own int
+	if read, _ := fmt.Sscanf(name, "awaited-%d", &n); read == 0 {
+		return false
+	}
+	_, _ = fmt.Sscanf(pod.Awaited, "awaited-%d", &own)
+	onTheVolume := heard && r.PodUID == pod.UID && r.Node == p.Node && r.VolumeLocked && r.Data == core.DataPopulated
+	return slices.Contains(old.NotMade, name) || pod.Exists && name == pod.Awaited || pod.Exists && onTheVolume && n <= own
+}
+
+// checkAwaited (I1): whoever may have become writable in the epoch is forgotten only for a
+// reason, and no Pod of the holder is made whose name the status does not have; one that
+// may have been given before is not given again.
+func checkAwaited(o core.Observation, plan core.Plan) error {
+	before, after, isNew := granted(o, plan)
+	if before == nil || isNew {
+		return nil
+	}
+	holder := o.Instance(before.Instance)
+	for _, name := range before.Pods {
+		if holder != nil && !slices.Contains(after.Pods, name) && !mayForget(holder, before, name) {
+			return fmt.Errorf("I1: %s is forgotten, and may become writable", name)
+		}
+	}
+	for _, e := range plan.Effects {
+		create, is := e.(core.CreatePod)
+		if !is || create.Instance != before.Instance {
+			continue
+		}
+		known, given := slices.Contains(before.Pods, create.Awaited), slices.Contains(holder.NotMade, create.Awaited)
+		if several := slices.Contains(after.Pods, create.Awaited+"+"); !several && (!slices.Contains(after.Pods, create.Awaited) || known && !given) {
+			return fmt.Errorf("I1: a Pod is made by the name %q, and awaited are %v after %v", create.Awaited, after.Pods, before.Pods)
+		}
+	}
+	return nil
+}
+
+// mayForget: it is no threat, and will be none when nobody sees its Pod any more.
+func mayForget(old *core.Instance, p *core.Promotion, name string) bool {
+	pod, _ := old.Pod.Get()
+	r, heard := old.Report.Get()
+	hasNoData := heard && r.PodUID == pod.UID && (r.Data == core.DataEmpty || r.Data == core.DataScratch)
+	if pod.Exists && name == pod.UID {
+		return pod.Node != p.Node || hasNoData
+	}
+	notYet := pod.Exists && name == pod.Awaited && pod.Node == "" && !slices.Contains(old.NotMade, name)
+	return isNoThreat(old, p, name) && !notYet
 }
 
 // positions are those of instances that answer, have not diverged and hold data.

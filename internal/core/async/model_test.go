@@ -47,7 +47,7 @@ type inst struct {
 	// withheldAt is when the manager stopped receiving, renewedAt when it renewed
 	// the lease last.
 	withheldAt, renewedAt time.Time
-	ended                 []string
+	ended, notMade        []string
 }
 
 var epochStart = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -179,7 +179,7 @@ func (w *world) observe() core.Observation {
 	o := core.Observation{Now: w.now, Cluster: w.cluster, Memory: w.memory}
 	o.Cluster.Lease = core.Known(w.lease, w.now, w.now)
 	for _, in := range w.insts {
-		out := core.Instance{Name: in.name, Ordinal: in.ordinal, LastWord: in.last, LastExecuted: in.had, EndedPods: in.ended}
+		out := core.Instance{Name: in.name, Ordinal: in.ordinal, LastWord: in.last, LastExecuted: in.had, EndedPods: in.ended, NotMade: in.notMade}
 		if !in.blind {
 			out.Pod = core.Known(in.pod, w.now, w.now)
 			out.Volume = core.Known(in.volume, w.now, w.now)
@@ -204,7 +204,7 @@ func (w *world) setClock(by time.Duration) {
 // restartOperator forgets all that is not in status, and hears everybody anew.
 func (w *world) restartOperator() {
 	for _, in := range w.insts {
-		in.heard, in.last, in.ended, in.had = nil, core.Fact[core.Report]{}, nil, core.Fact[gtid.Set]{}
+		in.heard, in.last, in.ended, in.notMade, in.had = nil, core.Fact[core.Report]{}, nil, nil, core.Fact[gtid.Set]{}
 	}
 	w.lease.UnchangedSince, w.memory = w.now, core.Memory{}
 	w.hearAll()
@@ -225,9 +225,7 @@ func (w *world) carryOut(e core.Effect) {
 		}
 		w.cluster.FormerVolumes = slices.Delete(w.cluster.FormerVolumes, i, i+1)
 	case core.CreatePod:
-		if in := w.add(e.Instance); !in.pod.Exists {
-			w.startPod(in)
-		}
+		w.createPod(w.add(e.Instance), e.Awaited)
 	case core.DeletePod:
 		w.endPod(w.inst(e.Instance))
 	case core.DeleteInstance:
@@ -263,6 +261,17 @@ func (w *world) carryOut(e core.Effect) {
 	default:
 		w.order(e)
 	}
+}
+
+// createPod is refused when there is one.
+func (w *world) createPod(in *inst, awaited string) {
+	in.notMade = slices.DeleteFunc(in.notMade, func(name string) bool { return name == awaited })
+	if in.pod.Exists {
+		in.notMade = append(in.notMade, awaited)
+		return
+	}
+	w.startPod(in)
+	in.pod.Awaited = awaited
 }
 
 // isAnother: what is there was not meant.

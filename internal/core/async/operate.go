@@ -159,16 +159,16 @@ func (d *decision) bootstrap() {
 
 // grant permits the winner of an election to be writable in the next epoch.
 func (d *decision) grant(e election, p proven, acks int) {
-	from := ""
-	if d.Status.Promotion != nil {
-		from = d.Status.Promotion.Instance
+	from, awaited := "", 0
+	if p := d.Status.Promotion; p != nil {
+		from, awaited = p.Instance, p.Awaited
 	}
 	d.tellLost(e)
 	d.Status.Epoch = d.nextEpoch()
 	d.addMember(e.winner)
 	d.Status.Promotion = &core.Promotion{
 		Epoch: d.Status.Epoch, Instance: e.winner, Proof: p.proof, Evidence: p.evidence, From: from,
-		RequiredGTID: e.holds, RequiredAcks: acks, GrantedAt: d.Now, PodUID: e.podUID, Node: e.node, Pods: []string{e.podUID},
+		RequiredGTID: e.holds, RequiredAcks: acks, GrantedAt: d.Now, PodUID: e.podUID, Node: e.node, Pods: []string{e.podUID}, Awaited: awaited,
 		LosslessSince: d.losslessSince(acks), Size: d.members(), Leased: d.Cluster.PrimaryLease, Isolations: d.isolations(),
 	}
 	d.diagnosis = finding{core.PrimaryPromoting, "it is being made writable"}

@@ -87,45 +87,12 @@ func podTerminated(o *core.Observation, holder *core.Instance, _ int64) (proven,
 	switch {
 	case !known || p.PodUID == "" || pod.Exists && pod.UID == p.PodUID && !pod.Terminated:
 		return proven{}, false
-	case pod.Exists && pod.UID == p.PodUID && len(stillOpen(holder, p)) == 0:
+	case isAnyOpen(holder, p):
+		return proven{}, false
+	case pod.Exists && pod.UID == p.PodUID:
 		return proven{core.ProofPodTerminated, "the kubelet of " + pod.Node + " reported the containers of Pod " + pod.UID + " terminated", holder.Pod.Received()}, true
-	case len(stillOpen(holder, p)) == 0:
-		return proven{core.ProofPodTerminated, "the kubelet reported the containers of Pod " + p.PodUID + " terminated before it was deleted", holder.Pod.Received()}, true
 	}
-	return proven{}, false
-}
-
-// openable are the Pods that may have become writable in the epoch: the one that
-// was promoted, and every other of the holder that was made and may take over.
-func openable(holder *core.Instance, p *core.Promotion) []string {
-	pods := slices.Clone(p.Pods)
-	if !slices.Contains(pods, p.PodUID) {
-		pods = append(pods, p.PodUID)
-	}
-	pod, known := holder.Pod.Get()
-	if !known || !pod.Exists || pod.UID == p.PodUID {
-		return pods
-	}
-	pods = slices.DeleteFunc(pods, func(uid string) bool { return uid == core.PodAwaited || uid == pod.UID })
-	r, heard := holder.Report.Get()
-	if hasNoData := heard && r.PodUID == pod.UID && holder.SaysEmpty(); mayTakeOver(pod, p) && !hasNoData {
-		pods = append(pods, pod.UID)
-	}
-	return pods
-}
-
-// stillOpen are those of them of which the kubelet did not report the end.
-func stillOpen(holder *core.Instance, p *core.Promotion) []string {
-	pod, _ := holder.Pod.Get()
-	return slices.DeleteFunc(openable(holder, p), func(uid string) bool {
-		return slices.Contains(p.Ended, uid) || slices.Contains(holder.EndedPods, uid) || pod.Exists && pod.UID == uid && pod.Terminated
-	})
-}
-
-// mayTakeOver: another Pod of the holder may become writable in the same epoch,
-// because it runs on the same node. The end of the former proves nothing then.
-func mayTakeOver(pod core.Pod, p *core.Promotion) bool {
-	return pod.Exists && pod.Node != "" && (p.Node == "" || pod.Node == p.Node)
+	return proven{core.ProofPodTerminated, "the kubelet reported the containers of Pod " + p.PodUID + " terminated before it was deleted", holder.Pod.Received()}, true
 }
 
 // quorumCut: every commit of this epoch waits for RequiredAcks replicas and never

@@ -86,6 +86,7 @@ func drawStatus(t *rapid.T, s *core.Status, n int) {
 	s.Epoch = 3
 	s.Promotion = &core.Promotion{Epoch: 3, Instance: holder, Proof: core.ProofManagerFenced, From: name("from"),
 		PodUID: holder + "-pod", Node: holder + "-node", RequiredAcks: rapid.IntRange(0, 2).Draw(t, "acks"), RequiredGTID: drawSet(t, "required")}
+	drawAwaited(t, s.Promotion)
 	s.CurrentPrimary, s.TargetPrimary = name("current"), holder
 	if chance(t, "established", 90) {
 		s.EstablishedAt = epochStart
@@ -125,6 +126,22 @@ func drawStatus(t *rapid.T, s *core.Status, n int) {
 	}
 }
 
+// drawAwaited draws Pods of the holder that were made, or may have been.
+func drawAwaited(t *rapid.T, p *core.Promotion) {
+	if !chance(t, "Pods are awaited", 30) {
+		return
+	}
+	p.Pods, p.Awaited = []string{p.PodUID}, 3
+	for _, name := range []string{core.PodAwaited, "awaited-1", "awaited-2", "awaited-3+", p.Instance + "-pod2"} {
+		if chance(t, name, 30) {
+			p.Pods = append(p.Pods, name)
+		}
+	}
+	if chance(t, "some ended", 60) {
+		p.Ended = []string{p.PodUID}
+	}
+}
+
 // drawSet draws from few sets, so that they often contain one another.
 func drawSet(t *rapid.T, label string) gtid.Set {
 	return parseSet(oneOf(t, label, "", "a:1-10", "a:1-12", "a:1-14", "a:1-12,b:1", "a:1-10,c:1-2"))
@@ -134,9 +151,10 @@ func drawInstance(t *rapid.T, ordinal int, o core.Observation) core.Instance {
 	name := fmt.Sprintf("c-%d", ordinal)
 	in := core.Instance{Name: name, Ordinal: ordinal}
 	other := oneOf(t, name+" pod", "-pod", "-pod", "-pod", "-pod2")
-	pod := core.Pod{Exists: chance(t, "pod exists", 90), UID: name + other, Node: name + oneOf(t, "node", "-node", "-node", "-node2", ""),
+	pod := core.Pod{Exists: chance(t, "pod exists", 90), UID: name + other, Node: oneOf(t, "node", name+"-node", name+"-node", name+"-node2", ""),
 		Ready: chance(t, "ready", 80), Current: chance(t, "current", 90), Terminating: chance(t, "terminating", 10),
-		Terminated: chance(t, "terminated", 10), NeverStarted: chance(t, "never started", 10), DemoteRequested: chance(t, "demote", 5), Role: "replica"}
+		Terminated: chance(t, "terminated", 10), NeverStarted: chance(t, "never started", 10), DemoteRequested: chance(t, "demote", 5), Role: "replica",
+		Awaited: oneOf(t, "awaited", "", "awaited-1", "awaited-2", "awaited-3", "awaited-4")}
 	if !pod.Exists {
 		pod = core.Pod{}
 	}
@@ -152,6 +170,9 @@ func drawInstance(t *rapid.T, ordinal int, o core.Observation) core.Instance {
 	}
 	if chance(t, "pod ended", 15) {
 		in.EndedPods = []string{name + "-pod"}
+	}
+	if chance(t, "pod not made", 10) {
+		in.NotMade = []string{oneOf(t, "not made", "awaited-1", "awaited-2", "awaited-3")}
 	}
 	at := o.Now.Add(-time.Duration(rapid.IntRange(0, 1000).Draw(t, "age")) * time.Millisecond)
 	report := core.Known(drawReport(t, name, pod, o), at, at)

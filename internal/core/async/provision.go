@@ -43,11 +43,9 @@ func (d *decision) keep(in *core.Instance) {
 		d.keepPod(in, pod, vol)
 	case vol.Deleting || in.IsGone() && d.IsSurplus(in):
 	case !vol.Exists:
-		d.expectPod(in)
-		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
+		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal, Awaited: d.awaitPod(in)})
 	default:
-		d.expectPod(in)
-		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
+		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal, Awaited: d.awaitPod(in)})
 	}
 }
 

@@ -54,8 +54,7 @@ func (d *decision) keepPods() {
 		case pod.Exists:
 			d.keepPod(in, pod, vol)
 		default:
-			d.expectPod(in)
-			d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
+			d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal, Awaited: d.awaitPod(in)})
 		}
 	}
 }
@@ -112,6 +111,9 @@ func (d *decision) restoreStatus(primary *core.Instance, last int64) {
 		Epoch: d.Status.Epoch, Instance: primary.Name, Proof: core.ProofStatusRestored, Evidence: evidence, GrantedAt: d.Now,
 		PodUID: r.PodUID, Node: r.Node, Pods: []string{r.PodUID},
 		Size: min(r.ClusterSize, d.members()), Leased: d.Cluster.PrimaryLease && r.Leased,
+	}
+	if before := d.Status.Promotion; before != nil {
+		p.From, p.Awaited = before.Instance, before.Awaited
 	}
 	if r.Server != nil {
 		p.RequiredGTID = r.Server.Executed

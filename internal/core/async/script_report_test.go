@@ -220,6 +220,9 @@ func printOutcome(o core.Observation, plan core.Plan) string {
 			fmt.Fprintf(&b, ", acks %d", p.RequiredAcks)
 		}
 		b.WriteString("\n")
+		if p := p.Pods; strings.Contains(strings.Join(p, " "), core.PodAwaited) {
+			fmt.Fprintf(&b, "may be open: %s\n", strings.Join(p, " "))
+		}
 		if len(s.Members) != len(s.InstanceNames) {
 			fmt.Fprintf(&b, "members: %s of %s\n", strings.Join(s.Members, " "), strings.Join(s.InstanceNames, " "))
 		}

@@ -200,6 +200,8 @@ func (s *script) about(verb string, a args) string {
 		s.w.hear(in)
 	case "unseen":
 		in.blind = true
+	case "not-made":
+		in.notMade = a.keys
 	case "slow":
 		s.w.slow[in.name] = true
 	case "quick":
@@ -270,6 +272,8 @@ func (s *script) status(a args) {
 			*st = core.Status{}
 		case "members":
 			st.Members = nil
+		case "awaited":
+			st.Promotion.Pods = append(st.Promotion.Pods, core.PodAwaited)
 		case "phase":
 			st.Phase = core.Phase(a.vals[key])
 		default:
@@ -298,6 +302,10 @@ func (s *script) setPod(in *inst, key, value string) {
 			in.pod.Node, in.truth.Node = value, value
 			in.truth.VolumeLocked = true
 		}
+	case "awaited":
+		in.pod.Awaited = value
+	case "unscheduled":
+		in.pod.Node, in.pod.NeverStarted, in.heard = "", true, nil
 	case "terminating":
 		in.pod.Terminating, in.truth.Terminating, in.pod.Grace = true, true, 30*time.Minute
 		if value != "" {

@@ -1,0 +1,102 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/resources"
+)
+
+// unmadeKept is how many names are remembered for an instance.
+const unmadeKept = 16
+
+// unmadePods remembers by which names Pods are awaited that were surely never made, or
+// never had a node: what is awaited by them cannot take writes.
+type unmadePods struct {
+	mu    sync.Mutex
+	names map[endedKey][]string
+}
+
+func newUnmadePods() *unmadePods { return &unmadePods{names: map[endedKey][]string{}} }
+
+// asked: a Pod is about to be made by that name, and may be from now on.
+func (u *unmadePods) asked(key endedKey, name string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.names[key] = slices.DeleteFunc(u.names[key], func(n string) bool { return n == name })
+}
+
+func (u *unmadePods) note(key endedKey, name string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if name == "" || slices.Contains(u.names[key], name) {
+		return
+	}
+	kept := append(u.names[key], name)
+	u.names[key] = kept[max(0, len(kept)-unmadeKept):]
+}
+
+func (u *unmadePods) of(c *v1alpha1.Cluster, instance string) []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.names[endedKey{c.UID, instance}])
+}
+
+func (u *unmadePods) forget(cluster types.UID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	maps.DeleteFunc(u.names, func(key endedKey, _ []string) bool { return key.cluster == cluster })
+}
+
+// askedAgain is after how long client-go, at the earliest, asks once more by itself when
+// the API server wants that. Its answer to the second request says nothing of the first,
+// which may have made the Pod.
+const askedAgain = time.Second
+
+// isRefused: the API server has answered that it did not make an object, and was asked
+// once. An error of its own, a timeout or a broken connection may come after it was made.
+func isRefused(err error, took time.Duration) bool {
+	var answer apierrors.APIStatus
+	if took >= askedAgain || !errors.As(err, &answer) {
+		return false
+	}
+	code := answer.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusRequestTimeout
+}
+
+// askForPod has a Pod made by the name by which it is awaited, and remembers it if it
+// surely was not.
+func (a *actor) askForPod(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod) error {
+	key, name, begun := endedKey{c.UID, pod.Name}, pod.Annotations[v1alpha1.AnnotationAwaited], time.Now()
+	a.unmade.asked(key, name)
+	err := a.client.Create(ctx, pod, client.FieldOwner(resources.FieldManager))
+	if isRefused(err, time.Since(begun)) {
+		a.unmade.note(key, name)
+	}
+	return a.forgiven(ctx, c, pod, err)
+}
+
+// askLimit bounds a look at whether a Pod is really gone.
+const askLimit = 5 * time.Second
+
+// neverRan: a Pod was deleted before it had a node, and is not there under other labels,
+// without which the watch calls it deleted, too.
+func neverRan(ctx context.Context, live client.Reader, pod *corev1.Pod) bool {
+	if pod.Spec.NodeName != "" || pod.Annotations[v1alpha1.AnnotationAwaited] == "" || metav1.GetControllerOfNoCopy(pod) == nil {
+		return false
+	}
+	there, err := find(ctx, live, &corev1.Pod{}, client.ObjectKeyFromObject(pod))
+	return err == nil && (there == nil || there.UID != pod.UID)
+}
