@@ -74,7 +74,7 @@ var must = map[string][]string{
 	"diagnosis": names(core.DiagnosisNone, core.PrimaryHealthy, core.PrimaryPromoting, core.PrimaryClosed, core.PrimaryDemoted, core.MysqldDown, core.PrimaryHung,
 		core.PrimaryFenced, core.PrimaryFailed, core.PrimaryIsolated, core.PrimaryTerminating, core.PodGone, core.PrimaryDataLost,
 		core.PrimaryLostTransactions, core.PrimaryUnreachable, core.PrimaryUnreachableButReplicasStream, core.PrimaryUnreachableReplicasLost),
-	"proof": names(core.ProofBootstrap, core.ProofManagerFenced, core.ProofPodTerminated, core.ProofQuorumCut, core.ProofLeaseExpired, core.ProofAcceptedLoss),
+	"proof": names(core.ProofBootstrap, core.ProofManagerFenced, core.ProofPodTerminated, core.ProofQuorumCut, core.ProofLeaseExpired, core.ProofStatusRestored, core.ProofAcceptedLoss),
 	"step": {"Switchover CatchUp", "Switchover Demote", "Switchover Promote", "Switchover Return",
 		"GiveData Demote", "GiveData Copy", "GiveData Promote", "Failover Delay", "Failover Prove", "Failover Elect", "Failover Promote"},
 	"standing": standingNames(),

@@ -98,6 +98,16 @@ func (m *mutant) isFoundBy(seed uint64) *Violation {
 	return play(seed, chooseFaults(seed), &m.mutation, nil, false).Violation
 }
 
+// withoutView is a word that does not tell how far its instance saw the status get.
+func withoutView(f core.Fact[core.Report]) core.Fact[core.Report] {
+	r, known := f.Get()
+	if !known {
+		return f
+	}
+	r.ViewEpoch = 0
+	return core.Known(r, f.NotBefore(), f.Received())
+}
+
 func forgetsPromise(f *agent.Facts) { f.FencedBelow = 0 }
 
 func mutants() []mutant {
@@ -301,7 +311,7 @@ func mutantsOfAgent() []mutant {
 func mutantsOfShells() []mutant {
 	return []mutant{
 		{name: "a late order lowers the acknowledgements", seed: 277, mutation: mutation{AcksUnconfirmed: true}},
-		{name: "the promise is forgotten by a restart", seed: 8539, mutation: mutation{ForgetFenced: true}},
+		{name: "the promise is forgotten by a restart", seed: 313, mutation: mutation{ForgetFenced: true}},
 		{name: "the promise is told before it holds", seed: 539, mutation: mutation{PromiseBeforeItHolds: true}},
 		// That writes go on alone is not enough: the manager does not say what it promised
 		// before it holds, and its worker would end writes that nobody permits.
@@ -315,7 +325,15 @@ func mutantsOfShells() []mutant {
 		{name: "waiting sessions are released to demote", seed: 1, mutation: mutation{ReleaseWaiters: true}},
 		{name: "a lossless primary is stopped politely", seed: 94, mutation: mutation{StopPolitely: true}},
 		{name: "relay logs are not durable under quorum", seed: 552, mutation: mutation{RelayNotDurable: true}},
-		{name: "the status is written over another's", seed: 41, mutation: mutation{WriteAnyVersion: true}},
+		{name: "the status is written over another's", seed: 3576, mutation: mutation{WriteAnyVersion: true}},
+		{name: "an instance goes by a status that was set back", seed: 27, mutation: mutation{BelievesThePast: true}},
+		{name: "an instance does not remember how far the status got", seed: unfound, mutation: mutation{ForgetView: true}},
+		{name: "the operator goes by a status that was set back", seed: 11, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+			for i := range o.Instances {
+				in := &o.Instances[i]
+				in.Report, in.LastWord = withoutView(in.Report), withoutView(in.LastWord)
+			}
+		}}},
 		{name: "numbers that were cut off are given again", seed: 699, mutation: mutation{NumbersAgain: true}},
 		{name: "clocks run at very different speeds", seed: 2, mutation: mutation{ClocksDrift: true}},
 		{name: "a promise not to receive is forgotten by a restart", seed: 19784, mutation: mutation{ForgetFrozen: true}},

@@ -3,11 +3,15 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/test/testbed"
 )
 
 // outageLimit is how long writes may be refused after a crash, as the issue of
@@ -126,4 +130,45 @@ func (w *world) operatorKilledDuringReclone() {
 	w.killOperator()
 	w.healthy(3 * time.Minute)
 	l.stopAndLoseNothing()
+}
+
+// statusSetBack: etcd is restored from a backup in which another was the primary. Writes go
+// on, and the status is mended by itself.
+func (w *world) statusSetBack() {
+	past := w.cluster()
+	w.switchTo(w.replica())
+	w.moved(past.Status.CurrentPrimary, time.Minute)
+	now := w.cluster().Status
+	l := w.startWriting()
+	l.ackedAfter(time.Now(), 10*time.Second)
+	w.setBack(past)
+	at := time.Now()
+	c := w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.PrimaryEpoch > now.PrimaryEpoch && testbed.Healthy(c)
+	})
+	w.t.Logf("healthy %s after the status was set back from epoch %d to %d", time.Since(at), now.PrimaryEpoch, past.Status.PrimaryEpoch)
+	if c.Status.CurrentPrimary != now.CurrentPrimary || c.Status.Promotion.Proof != string(core.ProofStatusRestored) {
+		w.t.Errorf("%s is the primary by %s; %s was", c.Status.CurrentPrimary, c.Status.Promotion.Proof, now.CurrentPrimary)
+	}
+	w.eventSays(string(core.ReasonStatusRestored))
+	l.ackedAfter(time.Now(), 10*time.Second)
+	report := l.stopAndLoseNothing()
+	if gap := report.LongestGap.Duration(); gap > outageLimit {
+		w.t.Errorf("nothing could be written for %s; at most %s is wanted", gap, outageLimit)
+	}
+}
+
+// setBack replaces the Cluster's status by what it was.
+func (w *world) setBack(past *v1alpha1.Cluster) {
+	w.t.Helper()
+	past = past.DeepCopy()
+	past.APIVersion, past.Kind = v1alpha1.GroupVersion.String(), "Cluster"
+	past.ResourceVersion, past.ManagedFields = "", nil
+	text, err := json.Marshal(past)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if out, err := bed.Kubectl(w.ctx, bytes.NewReader(text), "-n", w.key.Namespace, "replace", "--subresource=status", "-f", "-"); err != nil {
+		w.t.Fatalf("setting the status back: %v: %s", err, out)
+	}
 }

@@ -49,6 +49,7 @@ func TestCluster(t *testing.T) {
 		{"ReplicaPodDeleted", (*world).replicaPodDeleted, inAll},
 		{"ReplicaVolumeDeleted", (*world).replicaVolumeDeleted, always},
 		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover, always},
+		{"StatusSetBack", (*world).statusSetBack, always},
 		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover, inAll},
 		{"OperatorKilledDuringReclone", (*world).operatorKilledDuringReclone, inAll},
 		{"ManagersReplacedInPlace", (*world).managersReplacedInPlace, always},
