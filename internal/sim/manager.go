@@ -199,12 +199,15 @@ func (m *manager) viewAfter(next *agent.Cluster) *agent.Cluster {
 // keepLatest keeps on the volume how far the status was seen to get, within a second.
 func (m *manager) keepLatest() {
 	epoch := m.latest.Epoch
-	if m.volume.memory.viewEpoch >= epoch || m.w.mut.ForgetView {
+	if m.volume.heardOf >= epoch {
 		return
 	}
 	m.at(time.Second, func() {
 		if r := &m.volume.memory; r.adopted && !m.volume.stalled {
-			r.viewEpoch = max(r.viewEpoch, epoch)
+			m.volume.heardOf = max(m.volume.heardOf, epoch)
+			if !m.w.mut.ForgetView {
+				r.viewEpoch = m.volume.heardOf
+			}
 		}
 	})
 }

@@ -17,11 +17,23 @@ func init() {
 
 // restores are what happens around it.
 var restores = [][]scene{
-	{{kind: "mysqld crashes", primary: true}, {after: 10 * time.Second, within: 20 * time.Second, kind: etcdRestored}},
-	{{kind: "a switchover is asked for"}, {after: 10 * time.Second, within: 20 * time.Second, kind: "the operator crashes"}, {within: 2 * time.Second, kind: etcdRestored}},
-	{{kind: "node is cut off", primary: true}, {after: 20 * time.Second, within: 40 * time.Second, kind: etcdRestored}, {within: 20 * time.Second, kind: "manager crashes"}},
-	{{kind: "a switchover is asked for"}, {after: 10 * time.Second, within: 20 * time.Second, kind: etcdRestored}, {within: 10 * time.Second, kind: "mysqld crashes", primary: true}},
-	{{kind: "a switchover is asked for"}, {after: 10 * time.Second, within: 20 * time.Second, kind: etcdRestored}, {within: time.Second, kind: "node is cut off"}},
+	{crashes, later(etcdRestored)},
+	{switches, later("the operator crashes"), {within: 2 * time.Second, kind: etcdRestored}},
+	{{kind: "node is cut off", primary: true}, {after: 20 * time.Second, within: 40 * time.Second, kind: etcdRestored},
+		{within: 20 * time.Second, kind: "manager crashes"}},
+	{switches, later(etcdRestored), {within: 10 * time.Second, kind: "mysqld crashes", primary: true}},
+	{switches, later(etcdRestored), {within: time.Second, kind: "node is cut off"}},
+	{switches, later(etcdRestored), {within: time.Second, kind: "manager crashes"}, {within: time.Second, kind: "manager crashes"}},
+}
+
+var (
+	crashes  = scene{kind: "mysqld crashes", primary: true}
+	switches = scene{kind: "a switchover is asked for"}
+)
+
+// later: once another has become primary.
+func later(kind string) scene {
+	return scene{after: 10 * time.Second, within: 20 * time.Second, kind: kind}
 }
 
 // withRestore adds one of them to what happens in a run, drawn by itself.
@@ -61,7 +73,7 @@ func (w *world) restoreEtcd(d *dice) {
 // hasHeardOfMore: who would be primary by an old status knows that it is old.
 func (w *world) hasHeardOfMore(old *core.Status) bool {
 	v := w.api.volume(old.Promotion.Instance)
-	return v != nil && max(v.data.memory.viewEpoch, v.data.memory.wasPrimaryEpoch) > old.Epoch
+	return v != nil && max(v.data.heardOf, v.data.memory.wasPrimaryEpoch) > old.Epoch
 }
 
 func (w *world) restoreLease(at time.Duration) {

@@ -39,6 +39,7 @@ func constant(text string) func(*scene) string { return func(*scene) string { re
 var rules = []rule{
 	{core.DiagnosisNone, func(s *scene) bool { return s.p == nil }, constant("no primary was chosen yet")},
 	{core.PrimaryFenced, fenced, constant("it is fenced")},
+	{core.PrimaryPromoting, isBeforePromotion, constant("what was heard of it last is older than its promotion")},
 	{core.PrimaryDataLost, dataLost, constant("its volume is empty")},
 	{core.PrimaryFailed, func(s *scene) bool { return s.reachable && s.report.State == core.Failed },
 		func(s *scene) string { return sentence(s.report.Reason, s.report.Message) }},
@@ -114,6 +115,13 @@ func isolated(s *scene) bool {
 	p, n := s.p, len(s.o.Cluster.Status.Members)
 	return isWritable(s) && s.o.Cluster.Durability.Mode == core.DurabilityQuorum && p.RequiredAcks > 0 &&
 		receivers(s) < p.RequiredAcks && connectors(s) >= n-p.RequiredAcks
+}
+
+// isBeforePromotion: the holder was seen writable, and what is known of it here was said before
+// it had seen that it is promoted. Another operator sees more at this moment; a report that
+// stays so old is dropped, and then the holder is unreachable.
+func isBeforePromotion(s *scene) bool {
+	return s.reachable && !s.p.WritableSince.IsZero() && s.report.PodUID == s.p.PodUID && s.report.ViewEpoch > 0 && s.report.ViewEpoch < s.p.Epoch
 }
 
 func dataLost(s *scene) bool {

@@ -45,6 +45,7 @@ func (d *decision) regressed() bool {
 // keepPods makes Pods for the volumes that there are, so that all can be heard. A volume
 // that seems to be missing may only be missing in what was restored.
 func (d *decision) keepPods() {
+	d.keepEvidence()
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		vol, _ := in.Volume.Get()
