@@ -102,11 +102,13 @@ type state struct {
 	problem   *agent.Problem
 
 	// lagging: reads are kept away, until it lags less than that began with.
-	lagging  bool
-	server   *core.Server
-	serverAt time.Time // just before it was read
-	answered time.Time
-	misses   int
+	lagging bool
+	// receiving is judged at every look at mysqld.
+	receiving receiving
+	server    *core.Server
+	serverAt  time.Time // just before it was read
+	answered  time.Time
+	misses    int
 	// diskTry is when the write to the volume began that has not ended yet; zero
 	// when there is none.
 	diskTry time.Time

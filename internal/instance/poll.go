@@ -169,6 +169,7 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 	if s.writableN != writableN {
 		return // of before a change of role: how commits wait is another by now
 	}
+	s.receiving.note(server, at)
 	s.server, s.serverAt = server, at
 	s.lagging = agent.Lags(s.lagging, server.Replication, readLag(s.cluster))
 	topology.noteRole(server)
