@@ -274,10 +274,9 @@ type Replication struct {
 	Refused   Refused  `json:"refused,omitempty"`
 	SQLError  string   `json:"sqlError,omitempty"`
 	Retrieved gtid.Set `json:"retrieved"`
-	// Queueing is up to where in the source's log a transaction is received of which the
-	// end has not come; "" between transactions. Whoever asks more than once can tell
-	// whether it comes on; mysqld does not.
-	Queueing string `json:"-"`
+	// Received is how far the source's log was received, and how many heartbeats were. Whoever
+	// asks more than once can tell whether anything comes; mysqld itself does not always.
+	Received string `json:"-"`
 	// LagSeconds is how old the transaction is that is being applied, or was the last
 	// one when it was received, whichever is more; 0 when all that the source had is
 	// applied. By the clocks of both.

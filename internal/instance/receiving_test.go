@@ -7,11 +7,11 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-func TestAReplicaThatIsCutOffInsideATransactionIsSilent(t *testing.T) {
+func TestAReplicaToWhichNothingComesIsSilent(t *testing.T) {
 	var r receiving
 	at := time.Now()
-	ask := func(after time.Duration, queueing string, running bool) bool {
-		s := &core.Server{Replication: &core.Replication{IORunning: running, Queueing: queueing}}
+	ask := func(after time.Duration, received string, running bool) bool {
+		s := &core.Server{Replication: &core.Replication{IORunning: running, Received: received}}
 		r.note(s, at.Add(after))
 		return s.Replication.Silent
 	}
@@ -26,7 +26,7 @@ func TestAReplicaThatIsCutOffInsideATransactionIsSilent(t *testing.T) {
 		{1900 * time.Millisecond, "binlog.1:200", true, false}, // a long transaction comes on
 		{3500 * time.Millisecond, "binlog.1:200", true, false},
 		{3900 * time.Millisecond, "binlog.1:200", true, true},
-		{4500 * time.Millisecond, "", true, false}, // its end has come
+		{4500 * time.Millisecond, "binlog.1:200:1", true, false}, // a heartbeat
 		{5 * time.Second, "binlog.1:300", true, false},
 		{8 * time.Second, "binlog.1:300", false, false}, // the connection is known to be lost
 		{9 * time.Second, "binlog.1:300", true, false},

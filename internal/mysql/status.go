@@ -127,12 +127,8 @@ func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 	if err != nil {
 		return nil, err
 	}
-	queueing := ""
-	if receiver.queueing {
-		queueing = row["Source_Log_File"] + ":" + row["Read_Source_Log_Pos"]
-	}
 	return &core.Replication{
-		Queueing:     queueing,
+		Received:     fmt.Sprintf("%s:%s:%d", row["Source_Log_File"], row["Read_Source_Log_Pos"], receiver.heartbeats),
 		SourceHost:   row["Source_Host"],
 		SourceUUID:   row["Source_UUID"],
 		IORunning:    row["Replica_IO_Running"] == "Yes",
@@ -169,11 +165,12 @@ func (s *Server) applierError(ctx context.Context, said string) (string, error) 
 
 // receiver is how the receiving of a channel stands.
 type receiver struct {
-	// silent: nothing was heard for core.SilentAfter. While a transaction is being
-	// received, heartbeats are not sent, however long it takes.
+	// silent: nothing was heard for core.SilentAfter. It is not known of a connection that
+	// has not had a heartbeat, for none is sent while there is always something else to
+	// send; nor while a transaction is being received, however long it takes.
 	silent bool
-	// queueing: a transaction is being received, and its end has not come.
-	queueing bool
+	// heartbeats are all that were received.
+	heartbeats uint64
 	// lag is how many seconds after its commit the last transaction was received; 0
 	// once nothing but heartbeats came for a second (a single one may come before what
 	// is still to be sent). Seconds_Behind_Source is 0 whenever all that was received is
@@ -183,13 +180,13 @@ type receiver struct {
 
 func (s *Server) receiver(ctx context.Context) (receiver, error) {
 	var silence, lag sql.NullFloat64
-	var queueing bool
-	err := s.db.QueryRowContext(ctx, `SELECT QUEUEING_TRANSACTION <> '',
+	var heartbeats uint64
+	err := s.db.QueryRowContext(ctx, `SELECT COUNT_RECEIVED_HEARTBEATS,
 			IF(LAST_HEARTBEAT_TIMESTAMP > 0 AND QUEUEING_TRANSACTION = '', TIMESTAMPDIFF(MICROSECOND,
 				GREATEST(LAST_HEARTBEAT_TIMESTAMP, LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP), NOW(6)) / 1000000, NULL),
 			IF(LAST_HEARTBEAT_TIMESTAMP < LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP + INTERVAL 1 SECOND, TIMESTAMPDIFF(SECOND,
 				LAST_QUEUED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP, LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP), NULL)
-		FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = ''`).Scan(&queueing, &silence, &lag)
+		FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = ''`).Scan(&heartbeats, &silence, &lag)
 	if errors.Is(err, sql.ErrNoRows) {
 		return receiver{}, nil
 	}
@@ -197,9 +194,9 @@ func (s *Server) receiver(ctx context.Context) (receiver, error) {
 		return receiver{}, fmt.Errorf("asking mysqld when its receiver heard something last: %w", err)
 	}
 	return receiver{
-		queueing: queueing,
-		silent:   silence.Valid && silence.Float64 >= core.SilentAfter.Seconds(),
-		lag:      max(lag.Float64, 0), // the source's clock may be ahead
+		heartbeats: heartbeats,
+		silent:     silence.Valid && silence.Float64 >= core.SilentAfter.Seconds(),
+		lag:        max(lag.Float64, 0), // the source's clock may be ahead
 	}, nil
 }
 

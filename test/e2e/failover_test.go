@@ -87,7 +87,7 @@ func (w *world) switchoverUnderWrites() {
 	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && c.Status.Phase == "Healthy" })
 	l.ackedAfter(time.Now(), 10*time.Second)
 	report := l.stopAndLoseNothing()
-	v, err := l.Verify(w.ctx, w.open("rw"))
+	v, err := l.VerifyWithin(w.ctx, w.open("rw"), time.Minute)
 	if err != nil || len(v.OutOfOrder) > 0 {
 		w.t.Errorf("rows are out of order: %v %v", err, v.OutOfOrder)
 	}

@@ -205,7 +205,7 @@ func (w *world) deletedClusterLeavesItsVolumes() {
 	if !slices.Equal(c.Status.InstanceNames, former.Status.InstanceNames) || w.left("pvc") != claims {
 		w.t.Errorf("the instances are %v, and were %v; the claims are %s", c.Status.InstanceNames, former.Status.InstanceNames, w.left("pvc"))
 	}
-	if v, err := l.Verify(w.ctx, w.open("rw")); err != nil || !v.OK() {
+	if v, err := l.VerifyWithin(w.ctx, w.open("rw"), time.Minute); err != nil || !v.OK() {
 		w.t.Errorf("not all that was acknowledged is there: %v %+v", err, v)
 	}
 	w.writesReachReplicas()

@@ -354,7 +354,7 @@ func (l *load) ackedAfter(t time.Time, within time.Duration) time.Duration {
 func (l *load) stopAndLoseNothing() writer.Report {
 	l.w.t.Helper()
 	report := l.Stop()
-	v, err := l.Verify(l.w.ctx, l.w.open("rw"))
+	v, err := l.VerifyWithin(l.w.ctx, l.w.open("rw"), time.Minute)
 	if err != nil {
 		l.w.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -33,6 +34,15 @@ func (v Verification) OK() bool { return len(v.Missing) == 0 && len(v.Extra) == 
 // Verify reads the run's rows through db, which may lead to any instance; that a replica has caught up is for the caller to see to.
 // It is for a writer that has been stopped.
 func (w *Writer) Verify(ctx context.Context, db *sql.DB) (Verification, error) {
+	return w.verify(ctx, db)
+}
+
+// reader is a pool of connections, or one of them.
+type reader interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func (w *Writer) verify(ctx context.Context, db reader) (Verification, error) {
 	if w.record == nil {
 		return Verification{}, ErrNotStarted
 	}
@@ -47,14 +57,15 @@ func (w *Writer) Verify(ctx context.Context, db *sql.DB) (Verification, error) {
 	return c.end(), nil
 }
 
-// VerifyWithin is Verify, tried again until it succeeds or the limit has passed. What the writer was there to observe may still lie in
-// the way: the node that answers for a Service keeps the attempts to connect to an address that was gone for two minutes, and a new
-// connection that happens to have the port of one of them goes there, too ("no route to host").
+// VerifyWithin is Verify of a server that takes writes, tried again until it succeeds or the limit has passed. What the writer was there
+// to observe may still lie in the way: the node that answers for a Service keeps the attempts to connect to an address that was gone for
+// two minutes, and a new connection that happens to have the port of one of them goes there, too: "no route to host", or, once the former
+// primary is back at its address, a replica that has not caught up.
 func (w *Writer) VerifyWithin(ctx context.Context, db *sql.DB, limit time.Duration) (Verification, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
-		v, err := w.Verify(ctx, db)
+		v, err := w.verifyPrimary(ctx, db)
 		if err == nil {
 			return v, nil
 		}
@@ -64,6 +75,23 @@ func (w *Writer) VerifyWithin(ctx context.Context, db *sql.DB, limit time.Durati
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+func (w *Writer) verifyPrimary(ctx context.Context, db *sql.DB) (Verification, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return Verification{}, fmt.Errorf("writer: connect to read the rows: %w", err)
+	}
+	defer conn.Close()
+	var readOnly bool
+	if err := conn.QueryRowContext(ctx, "SELECT @@GLOBAL.super_read_only").Scan(&readOnly); err != nil {
+		return Verification{}, fmt.Errorf("writer: ask whether the server takes writes: %w", err)
+	}
+	if readOnly {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // another may lead to another server
+		return Verification{}, errors.New("writer: the rows are to be read from a server that takes writes, and this one does not")
+	}
+	return w.verify(ctx, conn)
 }
 
 // Settled waits until no statement of db's account is under way on the server behind it, and tells what the server has executed then. A
@@ -88,7 +116,7 @@ func Settled(ctx context.Context, db *sql.DB) (executed string, err error) {
 }
 
 // eachRow gives the rows in the order of their sequence numbers, with their times in microseconds.
-func (w *Writer) eachRow(ctx context.Context, db *sql.DB, visit func(connection int, seq, micros int64)) error {
+func (w *Writer) eachRow(ctx context.Context, db reader, visit func(connection int, seq, micros int64)) error {
 	rows, err := db.QueryContext(ctx, "SELECT conn, seq, CAST(UNIX_TIMESTAMP(at) * 1000000 AS SIGNED) FROM "+w.config.quotedTable()+
 		" WHERE run = '"+w.config.Run+"' ORDER BY conn, seq")
 	if err != nil {
