@@ -198,7 +198,7 @@ func (r Report) WithoutPositions() Report {
 	s.SemiSync.WaitSessions = 0
 	if s.Replication != nil {
 		c := *s.Replication
-		c.Retrieved, c.LagSeconds = gtid.Set{}, 0
+		c.Retrieved, c.Received, c.LagSeconds = gtid.Set{}, "", 0
 		s.Replication = &c
 	}
 	if s.Group != nil {
