@@ -199,15 +199,12 @@ func (m *manager) viewAfter(next *agent.Cluster) *agent.Cluster {
 // keepLatest keeps on the volume how far the status was seen to get, within a second.
 func (m *manager) keepLatest() {
 	epoch := m.latest.Epoch
-	if m.volume.heardOf >= epoch {
+	if m.volume.memory.viewEpoch >= epoch {
 		return
 	}
 	m.at(time.Second, func() {
 		if r := &m.volume.memory; r.adopted && !m.volume.stalled {
-			m.volume.heardOf = max(m.volume.heardOf, epoch)
-			if !m.w.mut.ForgetView {
-				r.viewEpoch = m.volume.heardOf
-			}
+			r.viewEpoch = max(r.viewEpoch, epoch)
 		}
 	})
 }

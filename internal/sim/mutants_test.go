@@ -327,7 +327,6 @@ func mutantsOfShells() []mutant {
 		{name: "relay logs are not durable under quorum", seed: 552, mutation: mutation{RelayNotDurable: true}},
 		{name: "the status is written over another's", seed: 3576, mutation: mutation{WriteAnyVersion: true}},
 		{name: "an instance goes by a status that was set back", seed: 27, mutation: mutation{BelievesThePast: true}},
-		{name: "an instance does not remember how far the status got", seed: 971, mutation: mutation{ForgetView: true}},
 		{name: "the operator goes by a status that was set back", seed: 11, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 			for i := range o.Instances {
 				in := &o.Instances[i]

@@ -22,7 +22,6 @@ type mutation struct {
 	PromiseOnly          bool // the promise is written, and writes go on
 	PromiseWithoutLock   bool // for a volume that another manager uses
 	BelievesThePast      bool // goes by whatever status it is told
-	ForgetView           bool // does not remember how far the status got
 	PromiseUnadopted     bool // for an empty volume of which it is not known yet whose it is
 	FreezeOnPaper        bool // receiving goes on
 	KeepSessions         bool // client sessions stay open in a demotion

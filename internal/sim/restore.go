@@ -53,6 +53,9 @@ func withRestore(seed uint64, out []Fault) []Fault {
 // that, and an instance that has not heard of a later epoch, as what is not modelled.
 func (w *world) restoreEtcd(d *dice) {
 	now := w.api.cluster()
+	if p := now.status.Promotion; p == nil || w.isDataGone(p.Instance) {
+		return // nobody is left who could say that it is the primary
+	}
 	var past []change
 	for _, c := range w.api.logs[kindCluster] {
 		if s := &c.object.(*clusterObject).status; s.Epoch < now.status.Epoch && s.Promotion != nil && w.hasHeardOfMore(s) {
@@ -73,7 +76,7 @@ func (w *world) restoreEtcd(d *dice) {
 // hasHeardOfMore: who would be primary by an old status knows that it is old.
 func (w *world) hasHeardOfMore(old *core.Status) bool {
 	v := w.api.volume(old.Promotion.Instance)
-	return v != nil && max(v.data.heardOf, v.data.memory.wasPrimaryEpoch) > old.Epoch
+	return v != nil && max(v.data.memory.viewEpoch, v.data.memory.wasPrimaryEpoch) > old.Epoch
 }
 
 func (w *world) restoreLease(at time.Duration) {

@@ -18,12 +18,9 @@ type volume struct {
 	// holder has the lock on it; only managers of one node compete for it.
 	holder *manager
 	memory remembered
-	// heardOf is the highest epoch that its managers have surely kept here, whatever became
-	// of it.
-	heardOf int64
-	stage   stage
-	db      *database
-	full    bool
+	stage  stage
+	db     *database
+	full   bool
 	// stalled: nothing is read or written, and a server does not get to answer.
 	stalled bool
 	gone    bool
