@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/test/testbed"
@@ -66,6 +69,23 @@ func (w *world) says(text string, words ...string) {
 func (w *world) asRoot(instance, statements string) string {
 	w.t.Helper()
 	return w.plugin([]string{"mysql", w.key.Name, "--instance", instance, "--", "-Ne", statements})
+}
+
+// inSpite writes to an instance that is read-only. Its manager looks twice a second, and ends
+// the sessions of a replica that it finds writable: whoever writes there all the same tries
+// until the manager looks at another moment.
+func (w *world) inSpite(instance, statements string) {
+	w.t.Helper()
+	var out string
+	err := wait.PollUntilContextTimeout(w.ctx, 70*time.Millisecond, 20*time.Second, true, func(context.Context) (done bool, _ error) {
+		var err error
+		out, err = w.tryPlugin("mysql", w.key.Name, "--instance", instance, "--", "-Ne",
+			"SET GLOBAL super_read_only = 0; "+statements+"; SET GLOBAL super_read_only = 1")
+		return err == nil, nil
+	})
+	if err != nil {
+		w.t.Fatalf("writing to %s in spite of its manager: %v\n%s", instance, err, out)
+	}
 }
 
 func (w *world) fencedReplica() {
@@ -130,7 +150,7 @@ func (w *world) reinitOfPrimaryIsRefused() {
 
 func (w *world) divergedReplica() {
 	replica := w.replica()
-	w.asRoot(replica, "SET GLOBAL super_read_only = 0; CREATE TABLE app.errant (id INT PRIMARY KEY); SET GLOBAL super_read_only = 1")
+	w.inSpite(replica, "CREATE TABLE IF NOT EXISTS app.errant (id INT PRIMARY KEY)")
 	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return slices.Contains(c.Status.DivergedInstances, replica) })
 	w.waitRouted("ro", replica, false)
 	w.plugin([]string{"status", w.key.Name}, "diverged", "reinit", "transactions that "+w.primary()+" does not have")
@@ -141,7 +161,7 @@ func (w *world) divergedReplica() {
 
 func (w *world) brokenReplication() {
 	replica := w.replica()
-	w.asRoot(replica, "SET sql_log_bin = 0; SET GLOBAL super_read_only = 0; CREATE TABLE app.clash (id INT PRIMARY KEY); SET GLOBAL super_read_only = 1")
+	w.inSpite(replica, "SET sql_log_bin = 0; CREATE TABLE IF NOT EXISTS app.clash (id INT PRIMARY KEY)")
 	w.sql("CREATE TABLE app.clash (id INT PRIMARY KEY)")
 	c := w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
 		return slices.Contains(c.Status.ReplicationBrokenInstances, replica) && c.Status.Phase == "Degraded"
