@@ -45,12 +45,3 @@ func TestAStatusOfThePastIsNotGoneBy(t *testing.T) {
 	w.awaitFollowing(one)
 	w.awaitRows(w.app(one), 2)
 }
-
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !ok(); <-time.After(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("in vain: " + what)
-		}
-	}
-}

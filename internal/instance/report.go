@@ -26,6 +26,10 @@ func (m *manager) report() core.Report {
 	if m.memory != nil {
 		kept := m.memory.get()
 		r.FrozenBelow, r.LastWritable = kept.FrozenBelow, kept.WasPrimaryEpoch
+		// A promise is told when it is kept: not while mysqld may accept a write.
+		if !(s.mayWrite && s.proc.running()) {
+			r.FencedBelow = kept.FencedBelow
+		}
 	}
 	if s.withheld > 0 {
 		r.Withheld = &core.Withheld{Below: s.withheld, Seconds: int(time.Since(s.withheldAt).Seconds())}
@@ -35,10 +39,6 @@ func (m *manager) report() core.Report {
 	}
 	if s.proc != nil {
 		r.MysqldStarted = s.proc.started
-	}
-	// A promise is told when it is kept: not while mysqld may accept a write.
-	if m.memory != nil && !(s.mayWrite && s.proc.running()) {
-		r.FencedBelow = m.memory.get().FencedBelow
 	}
 	if s.clone != nil {
 		c := *s.clone

@@ -248,19 +248,23 @@ func (w *world) bootstrap(n *node) {
 func (w *world) awaitPrimary(n *node, epoch int64) {
 	w.t.Helper()
 	w.await(n, fmt.Sprintf("writable in epoch %d", epoch), func(r core.Report) bool { return r.WritableEpoch == epoch })
-	deadline := time.Now().Add(patience)
-	for w.kube.get().Status.CurrentPrimary != n.opt.Instance {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("%s did not publish itself", n.opt.Instance)
-		}
-		<-time.After(5 * time.Millisecond)
-	}
+	until(w.t, n.opt.Instance+" publishes itself", func() bool { return w.kube.get().Status.CurrentPrimary == n.opt.Instance })
 	w.kube.edit(func(c *v1alpha1.Cluster) {
 		if c.Status.EstablishedAt == nil {
 			now := metav1.NowMicro()
 			c.Status.EstablishedAt = &now
 		}
 	})
+}
+
+// until waits for something that no report tells.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("in vain: " + what)
+		}
+	}
 }
 
 // join has an empty instance clone from another and follow the primary.

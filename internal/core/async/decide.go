@@ -72,11 +72,19 @@ func (d *decision) includeHolder() {
 func (d *decision) names() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		if in.Exists() && !in.IsLeaving() && (d.Status.Promotion != nil || in.SaysEmpty()) && !slices.Contains(d.Status.InstanceNames, in.Name) {
-			d.Status.InstanceNames = append(d.Status.InstanceNames, in.Name)
-			d.Status.LatestOrdinal = max(d.Status.LatestOrdinal, in.Ordinal)
+		if in.Exists() && !in.IsLeaving() && (d.Status.Promotion != nil || in.SaysEmpty()) {
+			d.addName(in)
 		}
 	}
+}
+
+// addName takes an instance into the status, if it is not there.
+func (d *decision) addName(in *core.Instance) {
+	if slices.Contains(d.Status.InstanceNames, in.Name) {
+		return
+	}
+	d.Status.InstanceNames = append(d.Status.InstanceNames, in.Name)
+	d.Status.LatestOrdinal = max(d.Status.LatestOrdinal, in.Ordinal)
 }
 
 // again does something and looks again at once.

@@ -19,10 +19,14 @@ const starvePatience = 30 * time.Second
 func (d *decision) starves() bool {
 	holder := d.holder()
 	r, ok := serving(holder)
-	if !ok || !r.Server.SemiSync.SourceEnabled || !r.Server.SemiSync.Blocks {
-		return false
-	}
-	return d.attached(r, holder.Name) < r.Server.SemiSync.Acks && len(d.dependents()) > 0
+	return ok && d.lacksReplicas(r) && len(d.dependents()) > 0
+}
+
+// lacksReplicas: commits of the primary wait for ever, for fewer replicas are attached than
+// have to acknowledge them.
+func (d *decision) lacksReplicas(primary core.Report) bool {
+	s := primary.Server.SemiSync
+	return s.SourceEnabled && s.Blocks && d.attached(primary, d.Status.Promotion.Instance) < s.Acks
 }
 
 // dependents are the instances without data to which nobody but the primary can give it, or gives it.

@@ -2,7 +2,6 @@ package async
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -138,10 +137,7 @@ func (d *decision) restoreInstance(in *core.Instance) {
 	}
 	r, _ := in.Report.Get()
 	d.Status.Epoch = max(d.Status.Epoch, r.SeenEpoch, r.FencedBelow, r.FrozenBelow)
-	if !slices.Contains(d.Status.InstanceNames, in.Name) {
-		d.Status.InstanceNames = append(d.Status.InstanceNames, in.Name)
-	}
-	d.Status.LatestOrdinal = max(d.Status.LatestOrdinal, in.Ordinal)
+	d.addName(in)
 	if !in.SaysEmpty() {
 		d.addMember(in.Name)
 	}

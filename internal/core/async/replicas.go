@@ -251,8 +251,7 @@ func (d *decision) isMissed(victim *core.Instance) bool {
 	}
 	v, answers := serving(victim)
 	p, serves := serving(d.holder())
-	return answers && serves && p.Server.SemiSync.Blocks && p.Server.SemiSync.WaitSessions > 0 &&
-		d.attached(p, d.Status.Promotion.Instance) < p.Server.SemiSync.Acks && !p.Server.Executed.Contains(v.Server.Holds())
+	return answers && serves && p.Server.SemiSync.WaitSessions > 0 && d.lacksReplicas(p) && !p.Server.Executed.Contains(v.Server.Holds())
 }
 
 // isOf: the report is of the instance's present Pod, which stays.
