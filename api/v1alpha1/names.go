@@ -51,7 +51,8 @@ const (
 	// of which the data is to be made anew.
 	AnnotationReinit = "cnmsql.cnmsql.co/reinit"
 	// AnnotationForceQuorum on a Cluster is a human's word to make a group that
-	// lost its quorum go on with those who are left, "true" or a time.
+	// lost its quorum go on with those who are left: "true", or a time and the view of
+	// the group in which it was given, "<time>@<view>".
 	AnnotationForceQuorum = "cnmsql.cnmsql.co/force-quorum-recovery"
 	// AnnotationAcceptLoss on a Cluster promotes an instance although writes may
 	// be lost: "<instance>@<epoch>", of the epoch in which nobody takes writes.

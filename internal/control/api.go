@@ -37,6 +37,8 @@ type Order struct {
 	Member string `json:"member,omitempty"`
 	// Members are the instances that are left (ForceMembers only).
 	Members []string `json:"members,omitempty"`
+	// View is the group's view that they are left of (ForceMembers only).
+	View string `json:"view,omitempty"`
 }
 
 // Verb is a command to an instance.

@@ -92,8 +92,10 @@ type Group struct {
 	// WishedName is the user's name for the group, or one that was made for this
 	// cluster and no other.
 	WishedName string
-	// ForceQuorum: a human's word to go on with those who are left.
+	// ForceQuorum: a human's word to go on with those who are left. It was given in the
+	// view ForceView of the group, and is not carried out in another; "" is any view.
 	ForceQuorum bool
+	ForceView   string
 	// RecoverOutage: the operator makes the group anew without a human's word when all
 	// members were lost, and all are back.
 	RecoverOutage bool
@@ -230,11 +232,12 @@ const (
 	RefusalGroupWithoutData Reason = "GroupDataMissing"
 	RefusalSplitBrain       Reason = "SplitBrain"
 	RefusalSurvivorFenced   Reason = "SurvivorFenced"
+	RefusalViewChanged      Reason = "ViewChanged"
 )
 
 // RecoveryRefusals are those of the recovery of a quorum.
 func RecoveryRefusals() []Reason {
-	return []Reason{RefusalQuorumPresent, RefusalSplitBrain, RefusalNoSafeSurvivor, RefusalMembersUnknown, RefusalSurvivorFenced}
+	return []Reason{RefusalQuorumPresent, RefusalSplitBrain, RefusalNoSafeSurvivor, RefusalMembersUnknown, RefusalSurvivorFenced, RefusalViewChanged}
 }
 
 // SetGroupPrimary asks the group, through one of its members, to make another
@@ -246,11 +249,13 @@ type SetGroupPrimary struct {
 	Epoch int64
 }
 
-// ForceMembers has a survivor go on with the named members alone.
+// ForceMembers has a survivor go on with the named members alone, out of the view that it
+// was seen in, and no other.
 type ForceMembers struct {
 	Instance string
 	// Members are those who are left, comma-separated, the survivor included.
 	Members string
+	View    string
 	Epoch   int64
 }
 

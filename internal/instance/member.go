@@ -358,6 +358,8 @@ func (m *manager) orderGroupPrimary(uuid string) error {
 func (m *manager) orderForceMembers(ctx context.Context, o control.Order) error {
 	if v := m.facts().Server; v == nil || v.Group == nil || v.Group.State != core.MemberOnline || v.Group.HasQuorum() {
 		return refusal("NotASurvivor", "this instance is not an online member of a group that lost its quorum")
+	} else if o.View != "" && v.Group.ViewID != o.View { // an earlier operator names none
+		return refusal(string(core.RefusalViewChanged), "the group is in view %s, and was to be forced in view %s", v.Group.ViewID, o.View)
 	}
 	var addresses []string
 	for _, name := range o.Members {

@@ -166,7 +166,10 @@ func TestALostQuorumIsForcedAndALostGroupMadeAnew(t *testing.T) {
 		return r.Server != nil && r.Server.Group.State == core.MemberOnline && !r.Server.Group.HasQuorum()
 	})
 	w.awaitSettings(n[2], 0, 3600)
-	w.order(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3"}})
+	if _, err := w.tryOrder(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3"}, View: "1:1"}); err == nil || !strings.Contains(err.Error(), "was to be forced in view 1:1") {
+		t.Fatalf("told to go on in another view, it says %v", err)
+	}
+	w.order(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3"}, View: n[2].m.facts().Server.Group.ViewID})
 	w.elected(n[2])
 	w.exec(w.app(n[2]), "INSERT INTO t VALUES (2)")
 	w.awaitSettings(n[2], 3, 0)

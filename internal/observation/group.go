@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,6 +31,7 @@ func GroupWish(c *v1alpha1.Cluster) *core.Group {
 		}
 	}
 	out.ForceQuorum = isAsked(c.Annotations, v1alpha1.AnnotationForceQuorum)
+	_, out.ForceView, _ = strings.Cut(c.Annotations[v1alpha1.AnnotationForceQuorum], "@")
 	return out
 }
 

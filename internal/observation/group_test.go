@@ -117,6 +117,10 @@ func TestWhatAGroupIsAskedFor(t *testing.T) {
 	if observation.GroupWish(c).RecoverOutage {
 		t.Error("the operator would not wait for a human's word")
 	}
+	c.Annotations[v1alpha1.AnnotationForceQuorum] = "2026-11-23T14:00:00Z@17:5"
+	if got := observation.GroupWish(c); !got.ForceQuorum || got.ForceView != "17:5" {
+		t.Errorf("of a word in a view, it is %+v", got)
+	}
 	for _, no := range []string{"false", "off"} {
 		c.Annotations[v1alpha1.AnnotationForceQuorum] = no
 		if observation.GroupWish(c).ForceQuorum {

@@ -99,7 +99,7 @@ func (a *actor) order(c *v1alpha1.Cluster, e core.Effect) (verb control.Verb, in
 	case core.SetGroupPrimary:
 		return control.VerbSetGroupPrimary, e.Instance, control.Order{Epoch: e.Epoch, Member: e.UUID}, true
 	case core.ForceMembers:
-		return control.VerbForceMembers, e.Instance, control.Order{Epoch: e.Epoch, Members: strings.Split(e.Members, ",")}, true
+		return control.VerbForceMembers, e.Instance, control.Order{Epoch: e.Epoch, Members: strings.Split(e.Members, ","), View: e.View}, true
 	case core.RebootGroup:
 		return control.VerbRebootGroup, e.Instance, control.Order{Epoch: e.Epoch}, true
 	case core.Refresh:

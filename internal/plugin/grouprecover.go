@@ -64,7 +64,11 @@ func (r *recoverer) recover(ctx context.Context, timeout time.Duration) error {
 	}
 	before := r.toldSoFar(ctx, c)
 	asked := c.DeepCopy() // becomes the Cluster with the request, from where it is followed
-	err = r.annotate(ctx, asked, "", map[string]any{v1alpha1.AnnotationForceQuorum: r.now().UTC().Format(time.RFC3339)})
+	word := r.now().UTC().Format(time.RFC3339)
+	if view := whatif.RecoveryView(&o); view != "" {
+		word += "@" + view // the operator does not carry it out in another
+	}
+	err = r.annotate(ctx, asked, "", map[string]any{v1alpha1.AnnotationForceQuorum: word})
 	if err != nil {
 		return fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)", v1alpha1.AnnotationForceQuorum, c.Name, explain(err))
 	}

@@ -25,6 +25,24 @@ type Recovery struct {
 	Because string      `json:"because,omitempty"`
 }
 
+// RecoveryView is the view of the group that a human who sees this asks in: that of those
+// who are still online without a quorum, or else the last one that had it.
+func RecoveryView(o *core.Observation) string {
+	for i := range o.Instances {
+		r, _ := o.Instances[i].Report.Get()
+		if r.Server == nil || r.Server.Group == nil {
+			continue
+		}
+		if v := r.Server.Group; v.State == core.MemberOnline && !v.HasQuorum() {
+			return v.ViewID
+		}
+	}
+	if g := o.Cluster.Status.Group; g != nil {
+		return g.ViewID
+	}
+	return ""
+}
+
 // Recover asks the operator's own decision. The cluster must be a group.
 func Recover(o core.Observation) Recovery {
 	wish := *o.Cluster.Group

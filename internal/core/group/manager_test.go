@@ -363,7 +363,7 @@ func (w *world) forceMembers(e core.ForceMembers) bool {
 	if !heard || !in.answers() {
 		return false
 	}
-	if v := w.says(in); v.State != core.MemberOnline || v.HasQuorum() {
+	if v := w.says(in); v.State != core.MemberOnline || v.HasQuorum() || v.ViewID != e.View {
 		return false
 	}
 	members := strings.Split(e.Members, ",")

@@ -32,6 +32,8 @@ func (d *decision) recoverQuorum() {
 		d.refuse(core.RefusalQuorumPresent, "there is no group yet whose quorum could be lost")
 	case d.seen.agreed:
 		d.refuse(core.RefusalQuorumPresent, fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online))
+	case d.isOutdated():
+		d.refuse(core.RefusalViewChanged, "members have come or gone since it was asked for, in view "+d.Cluster.Group.ForceView+". Look at the group as it is now, and ask again: kubectl cnmsql group recover "+d.Cluster.Name)
 	case len(heirs) > 0:
 		d.takeAsItIs(d.withCompanions(heirs))
 	case stranger != "":
@@ -43,6 +45,22 @@ func (d *decision) recoverQuorum() {
 		}
 		d.recoverFrom(d.survivors())
 	}
+}
+
+// isOutdated: the human's word was given in a view of the group that has passed, by those
+// who are still online, or where nobody is by the last view that had a quorum.
+func (d *decision) isOutdated() bool {
+	asked, survivors := d.Cluster.Group.ForceView, d.survivors()
+	if asked == "" {
+		return false
+	}
+	if len(survivors) == 0 {
+		return d.g.ViewID != asked
+	}
+	return !slices.ContainsFunc(survivors, func(in *core.Instance) bool {
+		v, _ := viewOf(in)
+		return v.ViewID == asked
+	})
 }
 
 // onlyMember is the one instance of a cluster of one whose mysqld has been restarted.
@@ -219,7 +237,7 @@ func (d *decision) force(survivors []*core.Instance) {
 	d.Status.Epoch++
 	r, _ := lead.Report.Get()
 	d.countOn(members, r.Server.Holds(), draft.Held(survivors))
-	d.beginRecovery(core.StepForce, core.ReasonQuorumForced, lead.Name, core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), Epoch: d.Status.Epoch})
+	d.beginRecovery(core.StepForce, core.ReasonQuorumForced, lead.Name, core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), View: v.ViewID, Epoch: d.Status.Epoch})
 	d.Announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.without()))
 }
 

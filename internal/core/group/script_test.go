@@ -34,7 +34,7 @@ import (
 //	removed c-3                   its data was removed by a clone that did not end
 //	volume c-2 gone               its volume and Pod are gone
 //	pod c-1 stopping|demote|fence|unfence|outdated
-//	target c-2 | reinit c-2 | force   what a human asks for
+//	target c-2 | reinit c-2 | force [view]   what a human asks for
 //	automatic                     after a total outage, no human is waited for
 //	operator lost                 another begins, and knows what the status records
 //	release | mysql 9.8.0         managers of another release | of Pods that are made from now on
@@ -121,6 +121,9 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 		w.cluster.Reinit = append(w.cluster.Reinit, names[0])
 	case "force":
 		w.cluster.Group.ForceQuorum = true
+		if len(names) > 0 {
+			w.cluster.Group.ForceView = names[0]
+		}
 	case "operator":
 		w.loseOperator()
 	case "automatic":
