@@ -34,14 +34,15 @@ func Command() *cobra.Command {
 
 // ExitCode is what the process should end with: the remote command's own code
 // where there is one. told is false when nothing need be printed, for the
-// remote command has said it.
+// remote command has said it all.
 func ExitCode(err error) (code int, told bool) {
 	var exit interface{ ExitStatus() int }
+	var taken *allTaken
 	switch {
 	case err == nil:
 		return 0, false
 	case errors.As(err, &exit):
-		return exit.ExitStatus(), false
+		return exit.ExitStatus(), errors.As(err, &taken)
 	default:
 		return 1, true
 	}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -83,9 +84,10 @@ func (s *session) attach(ctx context.Context, pod string, command []string) erro
 	if err != nil {
 		return err
 	}
-	options := remotecommand.StreamOptions{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Tty: tty}
+	shown, complained := &heedful{Writer: os.Stdout}, &heedful{Writer: os.Stderr}
+	options := remotecommand.StreamOptions{Stdin: os.Stdin, Stdout: shown, Stderr: complained, Tty: tty}
 	if !tty {
-		return explainExec(pod, run.StreamWithContext(ctx, options))
+		return explainExec(pod, complained.full, run.StreamWithContext(ctx, options))
 	}
 	before, err := term.MakeRaw(stdin)
 	if err != nil {
@@ -95,11 +97,43 @@ func (s *session) attach(ctx context.Context, pod string, command []string) erro
 	sizes, stop := watchSize(stdout)
 	defer stop()
 	options.Stderr, options.TerminalSizeQueue = nil, sizes
-	return explainExec(pod, run.StreamWithContext(ctx, options))
+	err = run.StreamWithContext(ctx, options)
+	return explainExec(pod, shown.full, err)
 }
 
-func explainExec(pod string, err error) error {
-	if err == nil || isExit(err) {
+// heedful passes on what a client writes, and notes its complaint that the server has no
+// connection left.
+type heedful struct {
+	io.Writer
+	full bool
+}
+
+func (h *heedful) Write(p []byte) (int, error) {
+	h.full = h.full || bytes.Contains(p, []byte("ERROR 1040 "))
+	return h.Writer.Write(p)
+}
+
+// allTaken: no connection was left for a client in a Pod, which ended with err.
+type allTaken struct {
+	pod string
+	err error
+}
+
+func (e *allTaken) Unwrap() error { return e.err }
+
+func (e *allTaken) Error() string {
+	return fmt.Sprintf("all connections of %s are taken, and so is the one that is kept for root. Have the application close some, "+
+		"or raise max_connections in spec.mysql.parameters, for which the instances are restarted one by one", e.pod)
+}
+
+// explainExec is the error of a client in a Pod. Its exit code stays in it.
+func explainExec(pod string, full bool, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case isExit(err) && full:
+		return &allTaken{pod, err}
+	case isExit(err):
 		return err
 	}
 	return fmt.Errorf("running the client in Pod %s: %w; see that it runs: kubectl cnmsql status", pod, err)

@@ -1,0 +1,29 @@
+package plugin
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"k8s.io/client-go/util/exec"
+)
+
+func TestAClientForWhichNoConnectionIsLeftIsExplained(t *testing.T) {
+	ended := exec.CodeExitError{Err: errors.New("command terminated"), Code: 3}
+	var shown bytes.Buffer
+	for output, isTold := range map[string]bool{
+		"ERROR 1040 (HY000): Too many connections\n": true,
+		"ERROR 1045 (28000): Access denied\n":        false,
+	} {
+		out := &heedful{Writer: &shown}
+		if _, err := out.Write([]byte(output)); err != nil {
+			t.Fatal(err)
+		}
+		if code, told := ExitCode(explainExec("demo-1", out.full, ended)); code != 3 || told != isTold {
+			t.Errorf("after %q the plugin ends with %d, and tells more: %t", output, code, told)
+		}
+	}
+	if code, told := ExitCode(explainExec("demo-1", true, nil)); code != 0 || told {
+		t.Errorf("a client that came in ends with %d, and more is told: %t", code, told)
+	}
+}
