@@ -52,6 +52,15 @@ type ClusterStatus struct {
 	// +optional
 	AdoptedFrom string `json:"adoptedFrom,omitempty"`
 
+	// Blocked is the refusal that stands in the way of all: nothing is done until
+	// something outside changes. Absent while nothing does.
+	// +optional
+	Blocked *Notice `json:"blocked,omitempty"`
+	// Notices are what stands beside that, or without it: refusals that concern one
+	// request or instance, and news. Each was an event when it began to stand.
+	// +listType=atomic
+	// +optional
+	Notices []Notice `json:"notices,omitempty"`
 	// SwitchoverReturn is the last planned switchover that the old primary came
 	// back from; absent once another instance has become primary since.
 	// +optional
@@ -206,6 +215,20 @@ type OperationStatus struct {
 	// vouched for the primary, or acknowledged its writes, when it began.
 	// +optional
 	Witnesses []string `json:"witnesses,omitempty"`
+}
+
+// Notice is a refusal or a piece of news, for as long as it stands.
+type Notice struct {
+	// Reason is its name, as that of the event by which it was told.
+	Reason string `json:"reason"`
+	// Subject tells notices of one reason apart: whom it is about.
+	// +optional
+	Subject string `json:"subject,omitempty"`
+	// Message is for people, and may change while it stands.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// +optional
+	Since *metav1.MicroTime `json:"since,omitempty"`
 }
 
 // SwitchoverReturn is a switchover that stopped writes and was given up.

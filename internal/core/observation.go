@@ -193,6 +193,10 @@ type Status struct {
 	Reason    string
 	Diagnosis Diagnosis
 	State     ClusterState
+	// Blocked is the refusal that stands in the way of all: nothing can be done until
+	// something outside changes. Notices are what stands beside it, or without one.
+	Blocked *Notice
+	Notices []Notice
 
 	CurrentPrimary   string
 	CurrentPrimaryAt time.Time
@@ -228,6 +232,19 @@ type Status struct {
 	Durable        DurableState
 	DurableMessage string
 }
+
+// Notice is a refusal or a piece of news for as long as it stands. It is an event once, when
+// it begins to.
+type Notice struct {
+	Reason Reason
+	// Subject tells notices of one reason apart: whom it is about; "" where there is but one.
+	Subject string
+	Message string
+	Since   time.Time
+}
+
+// Is reports whether both are the same notice, whatever its words are by now.
+func (n Notice) Is(other Notice) bool { return n.Reason == other.Reason && n.Subject == other.Subject }
 
 // Return is a switchover that stopped writes and was given up.
 type Return struct {

@@ -185,8 +185,8 @@ const (
 	ReasonForeignObject Reason = "ForeignObject"
 )
 
-// TriedAgain ends the sentence about what could not be carried out.
-const TriedAgain = "it is tried again"
+// ReasonActionFailed: Kubernetes or an instance refused what was to be done. It is tried again.
+const ReasonActionFailed Reason = "ActionFailed"
 
 // Refusals: why something is not done.
 const (
@@ -231,3 +231,6 @@ const (
 	DurableNo      DurableState = "False"
 	DurableUnknown DurableState = "Unknown"
 )
+
+// PolicyRefusals are those of the bounds that the user set in spec.failoverPolicy.
+func PolicyRefusals() []Reason { return []Reason{RefusalBehind, RefusalLag, RefusalTooSoon} }

@@ -129,7 +129,9 @@ func TestAWitnessEndsWithItsNode(t *testing.T) {
 func aCluster() *v1alpha1.Cluster {
 	at := metav1.NewMicroTime(time.Date(2026, 3, 1, 3, 0, 0, 1000, time.UTC))
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
-	c.Status = v1alpha1.ClusterStatus{Phase: "Healthy", PhaseReason: "c-1 takes writes", Diagnosis: "PrimaryHealthy", CurrentPrimary: "c-1", CurrentPrimaryTimestamp: &at,
+	c.Status = v1alpha1.ClusterStatus{Blocked: &v1alpha1.Notice{Reason: "NoProof", Message: "m", Since: &at},
+		Notices: []v1alpha1.Notice{{Reason: "ForeignPod", Subject: "p", Message: "n", Since: &at}, {Reason: "ActionFailed"}},
+		Phase:   "Healthy", PhaseReason: "c-1 takes writes", Diagnosis: "PrimaryHealthy", CurrentPrimary: "c-1", CurrentPrimaryTimestamp: &at,
 		TargetPrimary: "c-1", TargetPrimaryTimestamp: &at, PrimaryEpoch: 7, EstablishedAt: &at, LastFailoverTimestamp: &at, PrimaryFailingSince: &at,
 		InstanceNames: []string{"c-1", "c-2", "c-10"}, Members: []string{"c-1", "c-2"}, Instances: 3, LatestGeneratedNode: 10, ReadyInstances: 2,
 		DivergedInstances: []string{"c-2"}, ReplicationBrokenInstances: []string{"c-2"}, FencedInstances: []string{"c-10"},

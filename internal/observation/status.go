@@ -29,6 +29,12 @@ func StatusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
 	if r := s.SwitchoverReturn; r != nil {
 		out.Return = &core.Return{Target: r.Target, Why: r.Reason, At: timeFrom(r.At)}
 	}
+	if s.Blocked != nil {
+		out.Blocked = new(noticeFrom(*s.Blocked))
+	}
+	for _, n := range s.Notices {
+		out.Notices = append(out.Notices, noticeFrom(n))
+	}
 	var err error
 	if out.Group, err = groupFrom(s.GroupReplication); err != nil {
 		return out, err
@@ -71,6 +77,21 @@ func WriteStatus(to *v1alpha1.ClusterStatus, s core.Status) {
 	if r := s.Return; r != nil {
 		to.SwitchoverReturn = &v1alpha1.SwitchoverReturn{Target: r.Target, Reason: r.Why, At: timeTo(r.At)}
 	}
+	to.Blocked, to.Notices = nil, nil
+	if s.Blocked != nil {
+		to.Blocked = new(noticeTo(*s.Blocked))
+	}
+	for _, n := range s.Notices {
+		to.Notices = append(to.Notices, noticeTo(n))
+	}
+}
+
+func noticeFrom(n v1alpha1.Notice) core.Notice {
+	return core.Notice{Reason: core.Reason(n.Reason), Subject: n.Subject, Message: n.Message, Since: timeFrom(n.Since)}
+}
+
+func noticeTo(n core.Notice) v1alpha1.Notice {
+	return v1alpha1.Notice{Reason: string(n.Reason), Subject: n.Subject, Message: n.Message, Since: timeTo(n.Since)}
 }
 
 func operationTo(o *core.Operation) *v1alpha1.OperationStatus {

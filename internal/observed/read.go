@@ -41,6 +41,12 @@ func (r *reader) line(line string) error {
 		return r.set(c, parts)
 	case "status":
 		return r.set(&c.Status, parts)
+	case "blocked":
+		c.Status.Blocked = &core.Notice{}
+		return r.set(c.Status.Blocked, parts)
+	case "notice":
+		c.Status.Notices = append(c.Status.Notices, core.Notice{})
+		return r.set(&c.Status.Notices[len(c.Status.Notices)-1], parts)
 	case "promotion":
 		c.Status.Promotion = &core.Promotion{}
 		return r.set(c.Status.Promotion, parts)

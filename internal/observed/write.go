@@ -22,6 +22,12 @@ func Write(o *core.Observation) string {
 	fact(w, "routed", c.Routed, func(p *string) string { return "name=" + *p })
 	told(w, "lease", c.Lease)
 	w.line("status", &c.Status)
+	if c.Status.Blocked != nil {
+		w.line("blocked", c.Status.Blocked)
+	}
+	for i := range c.Status.Notices {
+		w.line("notice", &c.Status.Notices[i])
+	}
 	if c.Status.Promotion != nil {
 		w.line("promotion", c.Status.Promotion)
 	}
@@ -125,7 +131,7 @@ func (w *writer) field(f reflect.Value, name string) []string {
 // hasLine: it is told in lines of its own.
 func hasLine(t reflect.Type) bool {
 	switch t {
-	case reflect.TypeFor[core.Status](), reflect.TypeFor[*core.Promotion](), reflect.TypeFor[*core.Operation](), reflect.TypeFor[[]core.Fact[core.Report]]():
+	case reflect.TypeFor[core.Status](), reflect.TypeFor[*core.Promotion](), reflect.TypeFor[*core.Operation](), reflect.TypeFor[*core.Notice](), reflect.TypeFor[[]core.Notice](), reflect.TypeFor[[]core.Fact[core.Report]]():
 		return true
 	}
 	return strings.HasPrefix(t.Name(), "Fact[")

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"regexp"
 	"slices"
 	"time"
 
@@ -117,14 +118,30 @@ func memberRole(g *core.GroupStatus, instance string) string {
 	return ""
 }
 
+// nameOfReason is what the API server takes for the reason of a condition.
+var nameOfReason = regexp.MustCompile("^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
+
+// hindrance names why something is not as it should be: the refusal that blocks the
+// cluster, or its phase. The name may be Kubernetes' own, of which nothing is known.
+func hindrance(s core.Status) string {
+	if s.Blocked != nil && nameOfReason.MatchString(string(s.Blocked.Reason)) {
+		return string(s.Blocked.Reason)
+	}
+	return string(s.Phase)
+}
+
 func conditions(s core.Status, o core.Observation) []metav1.Condition {
 	takesWrites := s.Diagnosis == core.PrimaryHealthy || s.Diagnosis == core.PrimaryTerminating || s.Diagnosis == core.PrimaryLostTransactions
+	hindrance, ready := hindrance(s), string(s.Phase)
+	if !takesWrites {
+		ready = hindrance
+	}
 	available := s.State == core.StateHealthy || s.State == core.StateDegraded
 	out := []metav1.Condition{
-		condition(v1alpha1.ConditionReady, takesWrites, string(s.Phase), s.Reason),
+		condition(v1alpha1.ConditionReady, takesWrites, ready, s.Reason),
 		condition(v1alpha1.ConditionProgressing, s.Operation != nil || s.Phase == core.PhaseProvisioning || s.Phase == core.PhaseScaling || s.Phase == core.PhaseUpdating,
 			string(s.Phase), s.Reason),
-		condition(v1alpha1.ConditionDegraded, s.Phase == core.PhaseDegraded || s.Phase == core.PhaseBlocked || s.Phase == core.PhaseFailover, string(s.Phase), s.Reason),
+		condition(v1alpha1.ConditionDegraded, s.Phase == core.PhaseDegraded || s.Phase == core.PhaseBlocked || s.Phase == core.PhaseFailover, hindrance, s.Reason),
 		condition(v1alpha1.ConditionAvailable, available, string(s.State), s.Reason),
 		condition(v1alpha1.ConditionHealthy, s.State == core.StateHealthy, string(s.State), s.Reason),
 		condition(v1alpha1.ConditionInitialized, !s.EstablishedAt.IsZero(), string(s.State), s.Reason),

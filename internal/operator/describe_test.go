@@ -82,12 +82,12 @@ func TestConditionsOfAGroupTellALostQuorumAndARefusedFence(t *testing.T) {
 	}{
 		"all is well":        {ofGroup(online, online, online), "Ready Available Healthy Initialized", "Healthy", "all 3 members are online"},
 		"one is away":        {ofGroup(online, online, away), "Ready Degraded Available Initialized", "Degraded", "c-3"},
-		"the quorum is lost": {ofGroup(online, away, away), "Degraded Initialized", "Blocked", "the group has lost its quorum"},
-		"a fence is refused": {wishFence(ofGroup(online, online, away), 1), "Ready Degraded Available Initialized", "Blocked",
+		"the quorum is lost": {ofGroup(online, away, away), "Degraded Initialized", "QuorumLost", "the group has lost its quorum"},
+		"a fence is refused": {wishFence(ofGroup(online, online, away), 1), "Ready Degraded Available Initialized", "FenceWouldLoseQuorum",
 			"c-2 is not fenced: 1 of 3 members would be left online"},
-		"a fence is refused where all is well": {wishFence(ofGroup(online, online), 1), "Ready Degraded Available Healthy Initialized", "Blocked",
+		"a fence is refused where all is well": {wishFence(ofGroup(online, online), 1), "Ready Degraded Available Healthy Initialized", "FenceWouldLoseQuorum",
 			"c-2 is not fenced: 1 of 2 members would be left online"},
-		"a fence is asked for while the quorum is lost": {wishFence(ofGroup(online, away, away), 0), "Degraded Initialized", "Blocked",
+		"a fence is asked for while the quorum is lost": {wishFence(ofGroup(online, away, away), 0), "Degraded Initialized", "FenceWouldLoseQuorum",
 			"c-1 is not fenced: it is not known whether the group has a majority without it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,10 +110,23 @@ func TestConditionsOfAGroupTellALostQuorumAndARefusedFence(t *testing.T) {
 			if degraded.Reason != want.reason || !strings.Contains(degraded.Message, want.message) || degraded.ObservedGeneration != 7 {
 				t.Errorf("Degraded says %+v", degraded)
 			}
+			ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
+			if is := ready.Status == metav1.ConditionTrue; !is && ready.Reason != want.reason || is && ready.Reason != string(topology.Decide(want.o).Status.Phase) {
+				t.Errorf("Ready says %+v", ready)
+			}
 			if meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDurable) != nil {
 				t.Error("it says how durable writes are, as if there were acknowledgements of replicas")
 			}
 		})
+	}
+}
+
+func TestANameThatIsNoReasonOfAConditionIsNone(t *testing.T) {
+	for reason, want := range map[core.Reason]string{"NoProof": "NoProof", "": "Blocked", "no such image": "Blocked", "Err-Image": "Blocked", "1st": "Blocked"} {
+		s := core.Status{Phase: core.PhaseBlocked, Blocked: &core.Notice{Reason: reason}}
+		if got := hindrance(s); got != want {
+			t.Errorf("of %q it is %q", reason, got)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 type Metrics struct {
 	phase     *prometheus.GaugeVec
 	diagnosis *prometheus.GaugeVec
+	blocked   *prometheus.GaugeVec
 	epoch     *prometheus.GaugeVec
 	ready     *prometheus.GaugeVec
 	events    *prometheus.CounterVec
@@ -72,6 +73,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "1 for the phase that the cluster is in"}, append(labels, "phase")),
 		diagnosis: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_diagnosis",
 			Help: "1 for what is known of the primary"}, append(labels, "diagnosis")),
+		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_blocked",
+			Help: "1 for the refusal that stands in the way of all; no series while nothing does"}, append(labels, "reason")),
 		epoch: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_primary_epoch",
 			Help: "Epoch of the primary; it grows by one with every promotion"}, labels),
 		ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_ready_instances",
@@ -83,7 +86,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	for _, vec := range m.group.all() {
 		reg.MustRegister(vec)
 	}
-	reg.MustRegister(m.phase, m.diagnosis, m.epoch, m.ready, m.events)
+	reg.MustRegister(m.phase, m.diagnosis, m.blocked, m.epoch, m.ready, m.events)
 	return m
 }
 
@@ -94,6 +97,10 @@ func (m *Metrics) Observe(c *v1alpha1.Cluster, plan core.Plan) {
 	m.phase.WithLabelValues(c.Namespace, c.Name, string(plan.Status.Phase)).Set(1)
 	m.diagnosis.DeletePartialMatch(mine)
 	m.diagnosis.WithLabelValues(c.Namespace, c.Name, string(plan.Status.Diagnosis)).Set(1)
+	m.blocked.DeletePartialMatch(mine)
+	if b := plan.Status.Blocked; b != nil {
+		m.blocked.WithLabelValues(c.Namespace, c.Name, string(b.Reason)).Set(1)
+	}
 	m.epoch.With(mine).Set(float64(plan.Status.Epoch))
 	m.ready.With(mine).Set(float64(plan.Status.Ready))
 	m.group.observe(mine, plan.Status.Group)
@@ -111,7 +118,7 @@ func (m *Metrics) Forget(key types.NamespacedName) {
 	mine := prometheus.Labels{"namespace": key.Namespace, "cluster": key.Name}
 	for _, vec := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
-	}{m.phase, m.diagnosis, m.epoch, m.ready, m.events} {
+	}{m.phase, m.diagnosis, m.blocked, m.epoch, m.ready, m.events} {
 		vec.DeletePartialMatch(mine)
 	}
 	for _, vec := range m.group.all() {

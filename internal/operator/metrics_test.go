@@ -144,3 +144,30 @@ func TestMetricsOfAGroupEndWithItsCluster(t *testing.T) {
 		})
 	}
 }
+
+func TestTheMetricOfWhatBlocksIsThereAsLongAsItDoes(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m, c := NewMetrics(reg), named("ns", "c")
+	for _, blocked := range []*core.Notice{{Reason: "NoProof"}, {Reason: "QuorumLost"}, nil} {
+		m.Observe(c, core.Plan{Status: core.Status{Blocked: blocked}})
+		var got []string
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, s := range f.GetMetric() {
+				if f.GetName() == "cnmsql_cluster_blocked" {
+					got = append(got, s.GetLabel()[2].GetValue())
+				}
+			}
+		}
+		var want []string
+		if blocked != nil {
+			want = []string{string(blocked.Reason)}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("blocked by %v, it says %v", want, got)
+		}
+	}
+}

@@ -411,7 +411,7 @@ func (r *Reconciler) noteFailure(ctx context.Context, c *v1alpha1.Cluster, f fai
 	r.failed[key] = text
 	r.mu.Unlock()
 	if text != "" && text != before {
-		r.Recorder.Eventf(c, nil, corev1.EventTypeWarning, "ActionFailed", "ActionFailed", "could not %s", text)
+		r.Recorder.Eventf(c, nil, corev1.EventTypeWarning, string(core.ReasonActionFailed), string(core.ReasonActionFailed), "could not %s", text)
 	}
 }
 

@@ -3,7 +3,6 @@ package plugin
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,7 +69,7 @@ func adviseBlocked(f *Facts, r *Report) []string {
 		return []string{"decide which copy is right: what is said above tells how to go on with either"}
 	case r.Operation != nil && r.Operation.Step == string(core.StepProve):
 		return []string{adviseNode(f), adviseOverride(r)}
-	case strings.Contains(r.Happening, "spec.failoverPolicy."):
+	case slices.Contains(core.PolicyRefusals(), r.Blocked):
 		return []string{"raise the bound of spec.failoverPolicy that is named above, if what it guards against may happen; the operator goes on at once", adviseOverride(r)}
 	case r.Operation != nil && r.Operation.Kind == string(core.OperationFailover):
 		return []string{"mend what is said above; the operator notices by itself and goes on", adviseOverride(r)}
@@ -242,7 +241,7 @@ func adviseSlow(f *Facts, r *Report) []string {
 // adviseFailed: Kubernetes, or an instance, refused what was to be done. That it is tried
 // again does not help against a wrong spec.
 func adviseFailed(_ *Facts, r *Report) []string {
-	if !strings.Contains(r.Happening, core.TriedAgain) {
+	if !slices.Contains(r.Notices, core.ReasonActionFailed) {
 		return nil
 	}
 	return []string{"see why it could not be done, and correct that; the operator tries it again by itself"}

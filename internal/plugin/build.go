@@ -51,6 +51,12 @@ func Build(f Facts) Report {
 		Durability: durabilityOf(&f), Fenced: slices.Clone(s.FencedInstances), Bounds: boundsOf(&f), Wanted: int(c.Spec.Instances), Ready: int(s.ReadyInstances),
 		NotOK: conditionsNotOK(s.Conditions), Connect: connect(&f),
 	}
+	if s.Blocked != nil {
+		r.Blocked = core.Reason(s.Blocked.Reason)
+	}
+	for _, n := range s.Notices {
+		r.Notices = append(r.Notices, core.Reason(n.Reason))
+	}
 	if c.DeletionTimestamp != nil {
 		r.Phase = "Deleting"
 		r.Happening = "the Cluster was deleted; Kubernetes removes what belongs to it"

@@ -209,6 +209,7 @@ func bounded() *Facts {
 	s.LastFailoverTimestamp = at(7 * time.Minute)
 	s.Operation.Step = string(core.StepDelay)
 	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "the primary demo-1 fails (PrimaryUnreachableReplicasLost), and is not replaced: spec.failoverPolicy.minTimeBetweenFailovers is 10m0s, and the last failover was at 02:53:00 UTC")
+	s.Blocked = &v1alpha1.Notice{Reason: string(core.RefusalTooSoon), Message: s.PhaseReason, Since: at(time.Minute)}
 	// demo-2 found itself what it has and its primary had not.
 	s.DivergedInstances = []string{"demo-2"}
 	f.live("demo-2").Errant = set(uuid2 + ":7-9")
@@ -339,5 +340,13 @@ func TestWhenErrantTransactionsWereCommittedIsTold(t *testing.T) {
 		if in := instanceOf(f, "demo-2"); !slices.Contains(in.Notes, want) {
 			t.Errorf("%q is not among %q", want, in.Notes)
 		}
+	}
+}
+
+func TestWhatKubernetesRefusedIsToBeCorrected(t *testing.T) {
+	f := healthy()
+	f.Cluster.Status.Notices = []v1alpha1.Notice{{Reason: string(core.ReasonActionFailed), Message: "could not make a Pod"}}
+	if r := Build(*f); len(r.ToDo) != 1 || !strings.Contains(r.ToDo[0], "see why it could not be done") {
+		t.Errorf("to do: %q", r.ToDo)
 	}
 }

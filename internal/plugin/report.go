@@ -36,6 +36,10 @@ type Report struct {
 	FailingSince *time.Time `json:"failingSince,omitempty"`
 	// Happening is what the operator is doing or waiting for.
 	Happening string `json:"happening"`
+	// Blocked is the name of the refusal that stands in the way of all; Notices are those
+	// of what stands beside it.
+	Blocked core.Reason   `json:"blocked,omitempty"`
+	Notices []core.Reason `json:"notices,omitempty"`
 	// ToDo is what the reader should do; empty when there is nothing.
 	ToDo []string `json:"toDo,omitempty"`
 

@@ -122,7 +122,12 @@ func sameStatus(a, b *core.Status) bool {
 		slices.Equal(a.InstanceNames, b.InstanceNames) && slices.Equal(a.Members, b.Members) && a.LatestOrdinal == b.LatestOrdinal &&
 		slices.Equal(a.Diverged, b.Diverged) && slices.Equal(a.Broken, b.Broken) && slices.Equal(a.Fenced, b.Fenced) && a.Ready == b.Ready &&
 		(a.Return == nil) == (b.Return == nil) && (a.Return == nil || a.Return.Target == b.Return.Target && a.Return.At.Equal(b.Return.At)) &&
-		a.Durable == b.Durable && a.DurableMessage == b.DurableMessage
+		a.Durable == b.Durable && a.DurableMessage == b.DurableMessage &&
+		(a.Blocked == nil) == (b.Blocked == nil) && (a.Blocked == nil || sameNotice(*a.Blocked, *b.Blocked)) && slices.EqualFunc(a.Notices, b.Notices, sameNotice)
+}
+
+func sameNotice(a, b core.Notice) bool {
+	return a.Is(b) && a.Message == b.Message && a.Since.Equal(b.Since)
 }
 
 func samePromotion(a, b *core.Promotion) bool {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -200,7 +199,10 @@ func (u *user) help() {
 	if w.now-u.acted < 30*time.Second {
 		return
 	}
-	holder := ""
+	holder, refusal := "", core.Reason("")
+	if s.Blocked != nil {
+		refusal = s.Blocked.Reason
+	}
 	if s.Promotion != nil {
 		holder = s.Promotion.Instance
 	}
@@ -231,14 +233,17 @@ func (u *user) help() {
 				u.reclone(name)
 			}
 		}
-	case w.now-w.healedAt > 3*time.Minute && strings.Contains(s.Reason, "--accept-data-loss") && !strings.Contains(s.Reason, "kubectl taint"):
+	case w.now-w.healedAt > 3*time.Minute && slices.Contains(namesOverride, refusal):
 		u.acceptLoss() // all are back, and it was not enough
-	case s.Diagnosis == core.PrimaryDataLost, strings.Contains(s.Reason, "contradict each other"), strings.Contains(s.Reason, "manual recovery"):
+	case s.Diagnosis == core.PrimaryDataLost, refusal == core.RefusalIncomparable, refusal == core.RefusalAllDiverged:
 		u.acceptLoss()
 	case s.Promotion != nil && s.Diagnosis != core.PrimaryDataLost && w.nodeOf(s.Promotion.Node) != nil && !s.EstablishedAt.IsZero():
 		u.declareDead(w.nodeOf(s.Promotion.Node))
 	}
 }
+
+// namesOverride are the refusals whose message names the override as a way out.
+var namesOverride = []core.Reason{core.RefusalTooFewKnown, core.RefusalIncomparable, core.RefusalAllDiverged, core.RefusalStatusRegressed}
 
 // isDataGone: what an instance held is destroyed.
 func (w *world) isDataGone(instance string) bool {

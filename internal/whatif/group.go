@@ -105,7 +105,6 @@ func newGroupModel(o core.Observation) (*groupModel, error) {
 func (m *groupModel) lookOnce() {
 	m.hearAll()
 	m.publish(topology.Decide(m.o))
-	m.events = nil
 }
 
 func (m *groupModel) lose(name string, how How) {
@@ -343,10 +342,8 @@ func (m *groupModel) mirrored(a *Answer, s core.Status) {
 func (m *groupModel) stays(a *Answer) {
 	s := &m.o.Cluster.Status
 	a.Outcome, a.Diagnosis, a.Because = Blocked, s.Diagnosis, s.Reason
-	for _, e := range m.events {
-		if e.Warning && strings.HasPrefix(s.Reason, e.Message) {
-			a.Refusal = e.Reason
-		}
+	if s.Blocked != nil {
+		a.Refusal = s.Blocked.Reason
 	}
 	if s.Group.HasQuorum && s.CurrentPrimary == m.before.Instance {
 		a.Outcome, a.Promoted, a.Epoch, a.Refusal = Continues, s.CurrentPrimary, s.Epoch, ""

@@ -41,7 +41,6 @@ type model struct {
 	// changed last.
 	settled int
 	changed time.Time
-	events  []core.Event
 	assumed []string
 }
 
@@ -143,7 +142,6 @@ func (m *model) lookOnce() {
 	plan := topology.Decide(m.o)
 	if p := plan.Status.Promotion; p != nil && p.GrantedAt.Equal(m.before.GrantedAt) {
 		m.publish(plan)
-		m.events = nil
 	}
 }
 
@@ -193,7 +191,6 @@ func asksAnew(plan core.Plan) bool {
 
 // publish takes over what was decided; true when it is something new.
 func (m *model) publish(plan core.Plan) bool {
-	m.events = append(m.events, plan.Events...)
 	changed := !reflect.DeepEqual(m.o.Cluster.Status, plan.Status)
 	m.o.Cluster.Status, m.o.Memory = plan.Status, plan.Memory
 	return changed
@@ -308,10 +305,8 @@ func (m *model) granted(a *Answer, p, basis *core.Promotion) {
 func (m *model) nobody(a *Answer) {
 	s := &m.o.Cluster.Status
 	a.Outcome, a.Diagnosis, a.Because = Blocked, s.Diagnosis, s.Reason
-	for _, e := range m.events {
-		if e.Warning && strings.HasPrefix(s.Reason, e.Message) {
-			a.Refusal = e.Reason
-		}
+	if s.Blocked != nil {
+		a.Refusal = s.Blocked.Reason
 	}
 	if s.Diagnosis == core.PrimaryHealthy || s.Diagnosis == core.PrimaryTerminating {
 		a.Outcome, a.Promoted, a.Epoch = Continues, s.Promotion.Instance, s.Promotion.Epoch

@@ -48,7 +48,6 @@ func Recover(o core.Observation) Recovery {
 	wish := *o.Cluster.Group
 	wish.ForceQuorum = true
 	o.Cluster.Group = &wish
-	o.Cluster.Status.Reason = "" // what was said before would not be told as an event again
 	plan := topology.Decide(o)
 	for _, e := range plan.Effects {
 		switch e := e.(type) {
@@ -59,12 +58,12 @@ func Recover(o core.Observation) Recovery {
 		}
 	}
 	refusals := core.RecoveryRefusals()
-	for _, e := range plan.Events {
-		if e.Reason == core.ReasonQuorumForced { // and nothing had to be ordered
+	for _, n := range plan.Status.Notices {
+		if n.Reason == core.ReasonQuorumForced { // and nothing had to be ordered
 			return asItIs(o, plan.Status.Group)
 		}
-		if slices.Contains(refusals, e.Reason) {
-			return Recovery{Refusal: e.Reason, Because: e.Message}
+		if slices.Contains(refusals, n.Reason) {
+			return Recovery{Refusal: n.Reason, Because: n.Message}
 		}
 	}
 	return Recovery{Because: plan.Status.Reason}

@@ -209,7 +209,7 @@ func (d *decision) restartInPlace() bool {
 	switch r.State {
 	case core.Stopped:
 		d.Do(core.RestartInPlace{Instance: r.Instance, Epoch: d.Status.Promotion.Epoch})
-		d.Announce(true, core.ReasonRestartInPlace, "mysqld of "+r.Instance+" is started again in place, for nobody can take over: "+why)
+		d.Announce(true, core.ReasonRestartInPlace, r.Instance, "mysqld of "+r.Instance+" is started again in place, for nobody can take over: "+why)
 	case core.Failed:
 		d.Block(core.Reason(r.Reason), fmt.Sprintf("%s: %s; and nobody can take over: %s", r.Instance, sentence(r.Reason, r.Message), why))
 	default:

@@ -96,7 +96,7 @@ func (d *decision) beginGiving() {
 
 func (d *decision) tellClosed() {
 	op := d.Status.Operation
-	d.Announce(true, core.ReasonGivesData, fmt.Sprintf("%s is closed for writes while it gives its data to %s: a commit waits for a replica, no replica with data is attached, and a copy of the data waits for the commit. "+
+	d.Announce(true, core.ReasonGivesData, op.From, fmt.Sprintf("%s is closed for writes while it gives its data to %s: a commit waits for a replica, no replica with data is attached, and a copy of the data waits for the commit. "+
 		"It takes writes again by itself when enough replicas are attached; to have writes before that, set spec.mysql.semiSync.dataDurability to preferred", op.From, op.To))
 }
 

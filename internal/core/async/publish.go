@@ -22,7 +22,7 @@ func (d *decision) publish() {
 		d.Block(core.RefusalProblem, problem)
 	}
 	d.Status.Phase = d.phase(problem)
-	d.Status.Reason = d.Reason(problem, d.howItStands())
+	d.Conclude(problem, d.howItStands())
 }
 
 // howItStands is what is told when there is nothing else to tell.

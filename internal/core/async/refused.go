@@ -35,7 +35,7 @@ func (d *decision) tellTurnedAway() {
 	})
 	for _, kind := range []core.Refused{core.RefusedLogin, core.RefusedTooMany} {
 		if len(names[kind]) > 0 {
-			d.Announce(true, core.RefusalLogin, fmt.Sprintf("%s refuses to send to %s: %s; %s", holder, strings.Join(names[kind], ", "), why, remedy(kind, holder)))
+			d.Announce(true, core.RefusalLogin, strings.Join(names[kind], ","), fmt.Sprintf("%s refuses to send to %s: %s; %s", holder, strings.Join(names[kind], ", "), why, remedy(kind, holder)))
 		}
 	}
 }
@@ -105,6 +105,6 @@ func (d *decision) tellDamped(until time.Time) {
 	if p.Isolations == 0 {
 		return
 	}
-	d.Announce(true, core.RefusalDamped, fmt.Sprintf("replicas do not reach %s either, which was promoted in place of %s for that reason: what hinders them is not the primary. Another is tried at %s, if that lasts; see what the replicas say of it: kubectl cnmsql status %s",
+	d.Announce(true, core.RefusalDamped, p.Instance, fmt.Sprintf("replicas do not reach %s either, which was promoted in place of %s for that reason: what hinders them is not the primary. Another is tried at %s, if that lasts; see what the replicas say of it: kubectl cnmsql status %s",
 		p.Instance, p.From, until.UTC().Format("15:04:05 MST"), d.Cluster.Name))
 }

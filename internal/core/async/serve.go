@@ -3,6 +3,7 @@ package async
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -101,7 +102,7 @@ func (d *decision) acknowledge() {
 	blocks := c.Durability.Mode == core.DurabilityQuorum
 	if acks != applied || acks > 0 && blocks != r.Server.SemiSync.Blocks {
 		d.Do(core.SetAcks{Instance: holder.Name, Epoch: d.Status.Promotion.Epoch, Acks: acks})
-		d.Announce(false, core.ReasonAcksChanged, acksText(holder.Name, acks, wished, applied, blocks))
+		d.Announce(false, core.ReasonAcksChanged, strconv.Itoa(acks), acksText(holder.Name, acks, wished, applied, blocks))
 	}
 	sure := applied
 	if !r.Server.SemiSync.SourceActive || blocks && !r.Server.SemiSync.Blocks {

@@ -16,7 +16,7 @@ func (d *Draft) AdoptVolumes(cannot string) bool {
 	s := &d.Status
 	if s.Promotion != nil || !s.EstablishedAt.IsZero() || s.Group != nil && s.Group.Bootstrapped {
 		if wish := d.Cluster.AdoptFrom; wish != "" && wish != s.AdoptedFrom {
-			d.Remark(core.RefusalAdoption, "no volumes are adopted: the Cluster has data of its own; remove the annotation cnmsql.cnmsql.co/adopt-volumes")
+			d.Remark(core.RefusalAdoption, "", "no volumes are adopted: the Cluster has data of its own; remove the annotation cnmsql.cnmsql.co/adopt-volumes")
 		}
 		return false
 	}

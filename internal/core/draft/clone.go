@@ -44,7 +44,7 @@ func (d *Draft) BusyDonors() map[string]bool {
 // donor.
 func (d *Draft) SayClones(begun, waiting []string) {
 	if len(begun) > 0 {
-		d.Announce(false, core.ReasonCloneStarted, "copying data: "+strings.Join(begun, ", "))
+		d.Announce(false, core.ReasonCloneStarted, strings.Join(begun, ", "), "copying data: "+strings.Join(begun, ", "))
 	}
 	d.sayProgress()
 	d.sayPauses()

@@ -14,12 +14,13 @@ type Draft struct {
 	core.Plan
 
 	// doing is the sentence for people, and news what was begun in this pass;
-	// remarks are true beside all that; blocked is set when nothing can be done until
-	// something outside changes.
+	// remarks are true beside all that. notices are both, by their names. blocked is set
+	// when nothing can be done until something outside changes.
 	doing   string
 	news    []string
 	remarks []string
-	blocked *core.Problem
+	notices []core.Notice
+	blocked *core.Notice
 }
 
 // New is a draft that leaves all as it is. Its status may be changed in place: it shares

@@ -15,48 +15,67 @@ func newDraft(before core.Status) *Draft {
 	return &d
 }
 
+func conclude(d *Draft, problem, situation string) string {
+	d.Conclude(problem, situation)
+	return d.Status.Reason
+}
+
 func TestTheFirstHindranceStandsAndIsAnEventOnce(t *testing.T) {
 	d := newDraft(core.Status{})
 	d.Say("something is done")
 	d.Block("First", "a wall")
 	d.Block("Second", "a ditch")
-	if got := d.Reason("a problem", "all is well"); got != "a wall" {
+	if got := conclude(d, "a problem", "all is well"); got != "a wall" {
 		t.Errorf("said %q", got)
 	}
 	if len(d.Events) != 1 || d.Events[0].Reason != "First" || !d.Events[0].Warning {
 		t.Errorf("told %v", d.Events)
 	}
-	d = newDraft(core.Status{Phase: core.PhaseBlocked, Reason: "a wall"})
-	d.Block("First", "a wall")
-	if d.Reason("", ""); len(d.Events) > 0 {
+	if b := d.Status.Blocked; b == nil || b.Reason != "First" || b.Message != "a wall" || b.Since != noon {
+		t.Errorf("blocked by %v", b)
+	}
+	d = newDraft(core.Status{Phase: core.PhaseBlocked, Blocked: &core.Notice{Reason: "First", Message: "a wall", Since: noon.Add(-time.Hour)}})
+	d.Block("First", "a higher wall")
+	if conclude(d, "", ""); len(d.Events) > 0 {
 		t.Errorf("told again: %v", d.Events)
+	}
+	if b := d.Status.Blocked; b.Message != "a higher wall" || b.Since != noon.Add(-time.Hour) {
+		t.Errorf("blocked by %v", b)
+	}
+	d = newDraft(d.Status)
+	d.Block("Second", "a ditch")
+	if conclude(d, "", ""); len(d.Events) != 1 || d.Status.Blocked.Since != noon {
+		t.Errorf("of another, told %v, and %v stands", d.Events, d.Status.Blocked)
+	}
+	if conclude(newDraft(d.Status), "", ""); newDraft(d.Status).Status.Blocked == nil {
+		t.Error("it is taken back before anything is concluded")
 	}
 }
 
 func TestWhatFailedIsToldAfterHowThingsStand(t *testing.T) {
 	d := newDraft(core.Status{})
 	d.Cluster.Failed = "mend it"
-	if got := d.Reason("", "all is well"); got != "all is well; could not mend it; it is tried again" {
+	if got := conclude(d, "", "all is well"); got != "all is well; could not mend it; it is tried again" {
 		t.Errorf("said %q", got)
 	}
-	if got := d.Reason("c-1 crashes", "all is well"); got != "c-1 crashes; could not mend it; it is tried again" {
+	if got := conclude(d, "c-1 crashes", "all is well"); got != "c-1 crashes; could not mend it; it is tried again" {
 		t.Errorf("said %q", got)
 	}
 }
 
 func TestWhatIsAnnouncedStandsBesideWhatIsDone(t *testing.T) {
-	d := newDraft(core.Status{Reason: "x; known news"})
-	d.Announce(false, "Known", "known news")
-	d.Announce(true, "New", "fresh news")
-	if len(d.Events) != 1 || d.Events[0].Reason != "New" {
+	d := newDraft(core.Status{Notices: []core.Notice{{Reason: "Known", Subject: "c-1", Message: "in other words", Since: noon.Add(-time.Hour)}}})
+	d.Announce(false, "Known", "c-1", "known news")
+	d.Announce(true, "Known", "c-2", "fresh news")
+	if len(d.Events) != 1 || d.Events[0].Message != "fresh news" {
 		t.Errorf("told %v", d.Events)
 	}
-	if got := d.Reason("a problem", "all is well"); got != "known news; fresh news" {
+	if got := conclude(d, "a problem", "all is well"); got != "known news; fresh news" {
 		t.Errorf("said %q", got)
 	}
 	d.Say("something is done")
 	d.Say("something else is done")
-	if got := d.Reason("a problem", "all is well"); got != "something is done; known news; fresh news" {
+	if got := conclude(d, "a problem", "all is well"); got != "something is done; known news; fresh news" {
 		t.Errorf("said %q", got)
 	}
 }

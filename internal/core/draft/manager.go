@@ -12,12 +12,12 @@ func (d *Draft) ReplaceManagers(primary string) bool {
 	}
 	r, _ := in.Report.Get()
 	if why := d.managerRefused(r); why != "" {
-		d.Announce(true, core.RefusalManager, "the manager of "+in.Name+" is not replaced in place: "+why+
+		d.Announce(true, core.RefusalManager, in.Name, "the manager of "+in.Name+" is not replaced in place: "+why+
 			"; it goes on as it is: delete its Pod to have it start with the new one, or set spec.inPlaceInstanceManagerUpdates to false to have all restarted")
 		return false
 	}
 	d.Do(core.ReplaceManager{Instance: in.Name})
-	d.Announce(false, core.ReasonManagerReplaced, "replacing the manager of "+in.Name+" in place; its mysqld runs on")
+	d.Announce(false, core.ReasonManagerReplaced, in.Name, "replacing the manager of "+in.Name+" in place; its mysqld runs on")
 	return true
 }
 

@@ -18,26 +18,33 @@ func (d *Draft) Warn(reason core.Reason, message string) {
 }
 
 // Announce says a sentence beside all others and tells it as an event, unless the
-// status says it already: an event is for what is new.
-func (d *Draft) Announce(warning bool, reason core.Reason, sentence string) {
+// status has a notice of that reason and subject already: an event is for what is new.
+func (d *Draft) Announce(warning bool, reason core.Reason, subject, sentence string) {
 	d.news = append(d.news, sentence)
-	if !d.isSaid(sentence) {
-		d.Events = append(d.Events, core.Event{Warning: warning, Reason: reason, Message: sentence})
-	}
+	d.notice(warning, core.Notice{Reason: reason, Subject: subject, Message: sentence})
 }
 
 // Remark adds a sentence to whatever else is said, for as long as it is true, and tells it
 // as an event once.
-func (d *Draft) Remark(reason core.Reason, sentence string) {
+func (d *Draft) Remark(reason core.Reason, subject, sentence string) {
 	d.remarks = append(d.remarks, sentence)
-	if !d.isSaid(sentence) {
-		d.Warn(reason, sentence)
+	d.notice(true, core.Notice{Reason: reason, Subject: subject, Message: sentence})
+}
+
+func (d *Draft) notice(warning bool, n core.Notice) {
+	if d.note(n) {
+		d.Events = append(d.Events, core.Event{Warning: warning, Reason: n.Reason, Message: n.Message})
 	}
 }
 
-// isSaid: the status says it already.
-func (d *Draft) isSaid(sentence string) bool {
-	return strings.Contains(d.Cluster.Status.Reason, sentence)
+// note adds a notice; true when it did not stand before.
+func (d *Draft) note(n core.Notice) bool {
+	before := slices.IndexFunc(d.Cluster.Status.Notices, n.Is)
+	if n.Since = d.Now; before >= 0 {
+		n.Since = d.Cluster.Status.Notices[before].Since
+	}
+	d.notices = append(d.notices, n)
+	return before < 0
 }
 
 // Say sets the sentence that tells what is being done, unless one more important was
@@ -51,21 +58,27 @@ func (d *Draft) Say(sentence string) {
 // Block records why nothing can be done; the first hindrance stands.
 func (d *Draft) Block(reason core.Reason, message string) {
 	if d.blocked == nil {
-		d.blocked = &core.Problem{Reason: string(reason), Message: message}
+		d.blocked = &core.Notice{Reason: reason, Message: message, Since: d.Now}
 	}
 }
 
 // IsBlocked: something stands in the way of all.
 func (d *Draft) IsBlocked() bool { return d.blocked != nil }
 
-// Reason puts in words how things stand: the most important that can be said, and what
+// Conclude puts in words how things stand: the most important that can be said, and what
 // was begun. The problem is "" when there is none, and the situation is told when there is
 // nothing else to tell. Every hindrance is an event, once.
-func (d *Draft) Reason(problem, situation string) string {
-	if d.blocked != nil && (d.Cluster.Status.Phase != core.PhaseBlocked || !d.isSaid(d.blocked.Message)) {
-		d.Warn(core.Reason(d.blocked.Reason), d.blocked.Message)
+func (d *Draft) Conclude(problem, situation string) {
+	if d.Cluster.Failed != "" { // the event was told when it failed
+		d.note(core.Notice{Reason: core.ReasonActionFailed, Message: "could not " + d.Cluster.Failed})
 	}
-	return strings.Join(slices.Concat(d.sentence(problem, situation), d.news, d.remarks), "; ")
+	d.Status.Blocked, d.Status.Notices = d.blocked, d.notices
+	if before := d.Cluster.Status.Blocked; d.blocked != nil && before != nil && before.Is(*d.blocked) {
+		d.blocked.Since = before.Since
+	} else if d.blocked != nil {
+		d.Warn(d.blocked.Reason, d.blocked.Message)
+	}
+	d.Status.Reason = strings.Join(slices.Concat(d.sentence(problem, situation), d.news, d.remarks), "; ")
 }
 
 // sentence is followed by what could not be carried out: that may be small and stay for
@@ -74,14 +87,14 @@ func (d *Draft) sentence(problem, situation string) []string {
 	if d.blocked != nil {
 		return []string{d.blocked.Message}
 	}
-	said := d.standing(problem, situation)
+	said := d.situation(problem, situation)
 	if d.Cluster.Failed != "" {
-		said = append(said, "could not "+d.Cluster.Failed+"; "+core.TriedAgain)
+		said = append(said, "could not "+d.Cluster.Failed+"; it is tried again")
 	}
 	return said
 }
 
-func (d *Draft) standing(problem, situation string) []string {
+func (d *Draft) situation(problem, situation string) []string {
 	switch {
 	case d.doing != "":
 		return []string{d.doing}

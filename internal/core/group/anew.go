@@ -28,7 +28,7 @@ func (d *decision) makeAnew(lead *core.Instance, reason core.Reason, onWord stri
 	r, _ := lead.Report.Get()
 	d.countOn([]string{lead.Name}, r.Server.Holds(), r.Server.Holds())
 	d.beginRecovery(core.StepReboot, reason, lead.Name, core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch})
-	d.Announce(true, reason, onWord+", "+lead.Name+", which holds all that any instance holds, makes the group anew")
+	d.Announce(true, reason, lead.Name, onWord+", "+lead.Name+", which holds all that any instance holds, makes the group anew")
 }
 
 // strays: it holds what was never the group's. One that was left out is an heir only when

@@ -64,7 +64,7 @@ func (d *decision) publish() {
 		d.Block(core.RefusalProblem, problem)
 	}
 	d.Status.Phase = d.phase()
-	d.Status.Reason = d.Reason(problem, d.howItStands())
+	d.Conclude(problem, d.howItStands())
 }
 
 // noteFailing: since when there has been nobody who takes writes.

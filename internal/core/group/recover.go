@@ -16,7 +16,7 @@ import (
 func (d *decision) recoverQuorum() {
 	if only := d.onlyMember(); only != "" {
 		d.Do(core.RebootGroup{Instance: only, Epoch: d.Status.Epoch})
-		d.Announce(false, core.ReasonGroupAlone, only+" is the only member there is, and makes the group again after a restart")
+		d.Announce(false, core.ReasonGroupAlone, only, only+" is the only member there is, and makes the group again after a restart")
 		return
 	}
 	if d.isRecovering() {
@@ -137,7 +137,7 @@ func (d *decision) holdsMore(survivors []*core.Instance) string {
 
 func (d *decision) refuse(reason core.Reason, why string) {
 	d.Do(core.ClearForceQuorum{})
-	d.Announce(true, reason, "the recovery of the quorum was refused: "+why)
+	d.Announce(true, reason, "", "the recovery of the quorum was refused: "+why)
 }
 
 // quorate are those who are online in a group with a quorum.
@@ -202,7 +202,7 @@ func (d *decision) takeAsItIs(quorate []*core.Instance) {
 	d.Status.Epoch++
 	d.countOn(members, r.Server.Holds(), draft.Held(quorate))
 	d.Do(core.ClearForceQuorum{})
-	d.Announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, the group of %s, which has a quorum, is taken as the whole group; %s", strings.Join(members, ", "), d.without()))
+	d.Announce(true, core.ReasonQuorumForced, strings.Join(members, ","), fmt.Sprintf("as a human asked for, the group of %s, which has a quorum, is taken as the whole group; %s", strings.Join(members, ", "), d.without()))
 	d.Again = true
 }
 
@@ -238,7 +238,7 @@ func (d *decision) force(survivors []*core.Instance) {
 	r, _ := lead.Report.Get()
 	d.countOn(members, r.Server.Holds(), draft.Held(survivors))
 	d.beginRecovery(core.StepForce, core.ReasonQuorumForced, lead.Name, core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), View: v.ViewID, Epoch: d.Status.Epoch})
-	d.Announce(true, core.ReasonQuorumForced, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.without()))
+	d.Announce(true, core.ReasonQuorumForced, lead.Name, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.without()))
 }
 
 // fencedLast: of those who hold the same, one that is not fenced is chosen.
@@ -295,7 +295,7 @@ func (d *decision) isRecovering() bool {
 	}
 	if !d.Now.Before(op.Deadline) || d.hasLeft(op) {
 		d.Status.Operation = nil
-		d.Announce(true, core.RefusalDeadline, fmt.Sprintf("%s was told to go on %s ago, and the group has no quorum; see what became of it, and %s: kubectl cnmsql group recover %s",
+		d.Announce(true, core.RefusalDeadline, op.To, fmt.Sprintf("%s was told to go on %s ago, and the group has no quorum; see what became of it, and %s: kubectl cnmsql group recover %s",
 			op.To, d.Now.Sub(op.StartedAt).Round(time.Second), nextTime(op), d.Cluster.Name))
 		return true
 	}

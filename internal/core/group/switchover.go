@@ -38,7 +38,7 @@ func (d *decision) switchOver() {
 func (d *decision) giveUp(op *core.Operation, reason core.Reason, message string) {
 	d.Status.Operation = nil
 	d.Status.TargetPrimary, d.Status.TargetPrimaryAt = d.Status.CurrentPrimary, d.Now
-	d.Announce(true, reason, message)
+	d.Announce(true, reason, op.To, message)
 }
 
 // beginSwitchover looks for somebody who wishes another primary.
