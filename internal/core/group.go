@@ -185,17 +185,6 @@ type GroupMember struct {
 	Reachable bool
 }
 
-// Diagnoses of a group.
-const (
-	// GroupElecting: the group has a quorum, and no primary yet.
-	GroupElecting Diagnosis = "GroupElecting"
-	// GroupQuorumLost: members say that they have lost the majority, or none of
-	// those who can be asked is online.
-	GroupQuorumLost Diagnosis = "GroupQuorumLost"
-	// GroupUnknown: too few members can be asked to tell.
-	GroupUnknown Diagnosis = "GroupUnknown"
-)
-
 // Steps of a group's operations.
 const (
 	// StepSetPrimary: the group was asked to make another member primary.

@@ -31,53 +31,6 @@ const (
 	StateIncomplete ClusterState = "Incomplete"
 )
 
-// Diagnosis names what is known of the primary.
-type Diagnosis string
-
-// Diagnoses of the primary.
-const (
-	// DiagnosisNone: there is no primary yet.
-	DiagnosisNone Diagnosis = "NotEstablished"
-	// PrimaryHealthy: it is writable in the present epoch.
-	PrimaryHealthy Diagnosis = "PrimaryHealthy"
-	// PrimaryPromoting: it was permitted to become writable and is on its way.
-	PrimaryPromoting Diagnosis = "PrimaryPromoting"
-	// PrimaryDemoted: it was made read-only so that another can take over.
-	PrimaryDemoted Diagnosis = "PrimaryDemoted"
-	// MysqldDown: its manager says that mysqld does not run, or is only being
-	// started again.
-	MysqldDown Diagnosis = "MysqldDown"
-	// PrimaryClosed: it was made read-only to give its data to instances without which
-	// no commit would end, and opens again when they are attached.
-	PrimaryClosed Diagnosis = "PrimaryClosed"
-	// PrimaryHung: its manager says that mysqld does not answer.
-	PrimaryHung Diagnosis = "PrimaryHung"
-	// PrimaryFenced: a user fenced it. Never a reason to fail over.
-	PrimaryFenced Diagnosis = "PrimaryFenced"
-	// PrimaryFailed: its manager says that it cannot run mysqld.
-	PrimaryFailed Diagnosis = "PrimaryFailed"
-	// PrimaryIsolated: it is writable and can be reached, but commits hang because
-	// its replicas do not reach it, while they can be reached themselves.
-	PrimaryIsolated Diagnosis = "PrimaryIsolated"
-	// PrimaryTerminating: it is being stopped and wants to hand over.
-	PrimaryTerminating Diagnosis = "PrimaryTerminating"
-	// PodGone: the Pod that became writable does not exist any more, or has ended.
-	PodGone Diagnosis = "PodGone"
-	// PrimaryDataLost: the primary's volume is empty.
-	PrimaryDataLost Diagnosis = "PrimaryDataLost"
-	// PrimaryLostTransactions: replicas hold transactions of the primary's own
-	// that it does not hold any more.
-	PrimaryLostTransactions Diagnosis = "PrimaryLostTransactions"
-	// PrimaryUnreachable: its manager cannot be reached, which tells nothing
-	// about mysqld.
-	PrimaryUnreachable Diagnosis = "PrimaryUnreachable"
-	// PrimaryUnreachableButReplicasStream: so does its manager, while replicas
-	// receive from mysqld. Never a reason to act.
-	PrimaryUnreachableButReplicasStream Diagnosis = "PrimaryUnreachableButReplicasStream"
-	// PrimaryUnreachableReplicasLost: nor do replicas reach it.
-	PrimaryUnreachableReplicasLost Diagnosis = "PrimaryUnreachableReplicasLost"
-)
-
 // Proof names why a former primary cannot acknowledge another write.
 type Proof string
 

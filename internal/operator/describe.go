@@ -131,7 +131,7 @@ func hindrance(s core.Status) string {
 }
 
 func conditions(s core.Status, o core.Observation) []metav1.Condition {
-	takesWrites := s.Diagnosis == core.PrimaryHealthy || s.Diagnosis == core.PrimaryTerminating || s.Diagnosis == core.PrimaryLostTransactions
+	takesWrites := s.Diagnosis.EndsCommits()
 	hindrance, ready := hindrance(s), string(s.Phase)
 	if !takesWrites {
 		ready = hindrance

@@ -54,7 +54,7 @@ func adviseOperator(f *Facts, _ *Report) []string {
 
 // isStale: the operator's last word is that the primary is well, and it does not answer.
 func isStale(f *Facts) bool {
-	return f.Live[f.holder()].Problem != "" && slices.Contains([]core.Diagnosis{core.PrimaryHealthy, core.PrimaryTerminating}, core.Diagnosis(f.Cluster.Status.Diagnosis))
+	return f.Live[f.holder()].Problem != "" && core.Diagnosis(f.Cluster.Status.Diagnosis).IsWell()
 }
 
 func adviseBlocked(f *Facts, r *Report) []string {
@@ -136,8 +136,7 @@ func adviseFenced(f *Facts, r *Report) []string {
 // adviseUnreachable is for a primary of which nothing is known, and nothing
 // is being done about it.
 func adviseUnreachable(f *Facts, r *Report) []string {
-	unreachable := []core.Diagnosis{core.PrimaryUnreachable, core.PrimaryUnreachableReplicasLost, core.PrimaryUnreachableButReplicasStream}
-	if r.Phase == string(core.PhaseBlocked) || !slices.Contains(unreachable, core.Diagnosis(r.Diagnosis)) {
+	if r.Phase == string(core.PhaseBlocked) || r.Group != nil || !core.Diagnosis(r.Diagnosis).IsUnreachable() {
 		return nil
 	}
 	return []string{

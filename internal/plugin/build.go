@@ -97,14 +97,13 @@ func writableByDiagnosis(f *Facts, primary string) (Writable, string) {
 	} else {
 		because += "was not asked"
 	}
-	switch core.Diagnosis(diagnosis) {
-	case core.PrimaryHealthy, core.PrimaryTerminating:
+	switch d := core.Diagnosis(diagnosis); {
+	case d.IsWell():
 		if f.Live[primary].Problem != "" {
 			return WritableUnknown, because + ": if the operator does not run, its word is old"
 		}
 		return WritableYes, because
-	case core.PrimaryUnreachable, core.PrimaryUnreachableButReplicasStream, core.PrimaryUnreachableReplicasLost,
-		core.PrimaryLostTransactions, core.GroupUnknown, "":
+	case d.IsUnreachable(), d == core.PrimaryLostTransactions, d == "":
 		return WritableUnknown, because
 	default:
 		return WritableNo, because

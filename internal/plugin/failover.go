@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,7 +89,6 @@ func (o *overrider) failOver(ctx context.Context, instance string, timeout time.
 // mayOverride refuses what the operator would refuse, by what it says itself.
 func mayOverride(c *v1alpha1.Cluster, to string, said words) error {
 	s := &c.Status
-	works := []core.Diagnosis{core.PrimaryHealthy, core.PrimaryTerminating, core.PrimaryLostTransactions, core.PrimaryIsolated}
 	switch {
 	case c.DeletionTimestamp != nil:
 		return fmt.Errorf("cluster %s is being deleted; nothing is promoted in it", c.Name)
@@ -99,10 +97,10 @@ func mayOverride(c *v1alpha1.Cluster, to string, said words) error {
 			c.Name, to, c.Name, to, c.Namespace, c.Name, c.Namespace)
 	case s.Promotion == nil:
 		return fmt.Errorf("cluster %s has no primary yet (%s); the first one is chosen by the operator", c.Name, orElse(s.PhaseReason, "the operator has not looked at it"))
-	case slices.Contains(works, core.Diagnosis(s.Diagnosis)) && !said[s.Promotion.Instance].Report.Known():
+	case core.Diagnosis(s.Diagnosis).TakesWrites() && !said[s.Promotion.Instance].Report.Known():
 		return fmt.Errorf("the operator's last word is that the primary %s takes writes (%s), and %s does not answer from here (%s). If the operator does not run, that word is old, and nobody would carry this out: nothing was done. See that it runs (%s), give it half a minute, and look again: kubectl cnmsql status %s -n %s",
 			s.Promotion.Instance, s.Diagnosis, s.Promotion.Instance, orElse(said[s.Promotion.Instance].Problem, "it was not asked"), findOperator, c.Name, c.Namespace)
-	case slices.Contains(works, core.Diagnosis(s.Diagnosis)):
+	case core.Diagnosis(s.Diagnosis).TakesWrites():
 		return fmt.Errorf("the primary %s of %s takes writes (%s), so that there is nothing to override and nothing was done. To make %s primary without a loss: kubectl cnmsql promote %s %s -n %s",
 			s.Promotion.Instance, c.Name, s.Diagnosis, to, c.Name, to, c.Namespace)
 	}

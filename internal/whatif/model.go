@@ -308,7 +308,7 @@ func (m *model) nobody(a *Answer) {
 	if s.Blocked != nil {
 		a.Refusal = s.Blocked.Reason
 	}
-	if s.Diagnosis == core.PrimaryHealthy || s.Diagnosis == core.PrimaryTerminating {
+	if s.Diagnosis.IsWell() {
 		a.Outcome, a.Promoted, a.Epoch = Continues, s.Promotion.Instance, s.Promotion.Epoch
 		a.WritesHang = m.hangs()
 	}

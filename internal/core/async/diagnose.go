@@ -89,17 +89,6 @@ func diagnose(o *core.Observation) finding {
 	return finding{core.PrimaryUnreachable, "nothing is known of it"}
 }
 
-// isFailing tells whether a diagnosis is a reason to replace the primary.
-func isFailing(d core.Diagnosis) bool {
-	switch d {
-	case core.MysqldDown, core.PodGone, core.PrimaryHung, core.PrimaryFailed, core.PrimaryDataLost,
-		core.PrimaryDemoted, core.PrimaryUnreachableReplicasLost:
-		return true
-	default:
-		return false
-	}
-}
-
 func isWritable(s *scene) bool { return s.reachable && writable(s.report, s.p) }
 
 func (s *scene) isTerminating() bool { return s.report.Terminating || s.podKnown && s.pod.Terminating }

@@ -101,7 +101,7 @@ func (d *decision) tellClosed() {
 }
 
 func (d *decision) inGiving() bool {
-	return d.Status.Operation != nil && d.Status.Operation.Kind == core.OperationGiveData && !isFailing(d.diagnosis.name)
+	return d.Status.Operation != nil && d.Status.Operation.Kind == core.OperationGiveData && !d.diagnosis.name.IsFailing()
 }
 
 // giveData goes on with it, from whatever is observed. A primary that fails meanwhile is

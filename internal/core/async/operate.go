@@ -27,9 +27,9 @@ func (d *decision) operate() {
 		d.giveData()
 	case d.diagnosis.name == core.PrimaryIsolated:
 		d.replaceIsolated()
-	case isFailing(d.diagnosis.name), d.isReplacing():
+	case d.diagnosis.name.IsFailing(), d.isReplacing():
 		d.failOver()
-	case d.diagnosis.name == core.PrimaryHealthy || d.diagnosis.name == core.PrimaryTerminating:
+	case d.diagnosis.name.IsWell():
 		d.settle()
 		d.beginGiving()
 		d.beginSwitchover()
@@ -80,14 +80,7 @@ func (d *decision) blockLost() {
 }
 
 // takesWrites: the holder is writable, whatever else is the matter with it.
-func (d *decision) takesWrites() bool {
-	switch d.diagnosis.name {
-	case core.PrimaryHealthy, core.PrimaryTerminating, core.PrimaryLostTransactions, core.PrimaryIsolated:
-		return true
-	default:
-		return false
-	}
-}
+func (d *decision) takesWrites() bool { return d.diagnosis.name.TakesWrites() }
 
 // awaitFirst: the cluster never had a primary, so there is nothing to fail over;
 // the instance that was chosen to be the first has to get there.

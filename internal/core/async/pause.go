@@ -181,7 +181,7 @@ func (d *decision) turnsBack(op *core.Operation) bool {
 		reason, why = core.ReasonRequested, "status.targetPrimary was set back to "+op.From
 	case why != "":
 		why += " (" + d.promotionProgress() + ")"
-	case isFailing(d.diagnosis.name):
+	case d.diagnosis.name.IsFailing():
 		return false
 	case d.isStalled(op) && d.canReturn(op):
 		why = fmt.Sprintf("it got nothing done for %s (%s)", stallLimit, d.promotionProgress())

@@ -120,18 +120,13 @@ func (d *decision) clusterState() core.ClusterState {
 		return core.StateHealthy
 	case primaryServes && 2*healthy >= replicas:
 		return core.StateDegraded
-	case !d.isStopped():
+	case !d.diagnosis.name.IsStopped():
 		return core.StateIncomplete
 	case 2*withData > replicas || replicas == 0:
 		return core.StateFailed
 	default:
 		return core.StateLost
 	}
-}
-
-// isStopped: it is known that nobody takes writes.
-func (d *decision) isStopped() bool {
-	return isFailing(d.diagnosis.name) || d.diagnosis.name == core.PrimaryPromoting || d.diagnosis.name == core.PrimaryFenced
 }
 
 // problem finds what hinders an instance, in the words of whoever knows; stops

@@ -107,10 +107,10 @@ func (d *decision) judgeReplicas() {
 // it takes writes and after it was demoted from doing so, or from being about to
 // with all that it had to have.
 func (d *decision) isReference() bool {
-	switch d.diagnosis.name {
-	case core.PrimaryHealthy, core.PrimaryTerminating:
+	switch name := d.diagnosis.name; {
+	case name.IsWell():
 		return true
-	case core.PrimaryDemoted, core.PrimaryClosed:
+	case name == core.PrimaryDemoted, name == core.PrimaryClosed:
 		r, serves := serving(d.holder())
 		p := d.Status.Promotion
 		wasReady := !p.WritableSince.IsZero() || !p.RequiredGTID.IsEmpty()

@@ -180,7 +180,7 @@ func (d *decision) switchOver() {
 func (d *decision) catchUp(op *core.Operation) {
 	no := d.refusesTarget(op.To)
 	switch {
-	case isFailing(d.diagnosis.name):
+	case d.diagnosis.name.IsFailing():
 		d.Status.Operation = nil
 		d.failOver()
 	case d.diagnosis.name == core.PrimaryLostTransactions:
@@ -320,12 +320,12 @@ func (d *decision) becomeFailover(prefer, why string) {
 func (d *decision) awaitTarget(op *core.Operation) {
 	name := d.diagnosis.name
 	switch {
-	case name == core.PrimaryHealthy || name == core.PrimaryTerminating:
+	case name.IsWell():
 		d.settle()
 	case name == core.PrimaryLostTransactions:
 		d.blockLost()
 	case op.Step == core.StepPromote && name != core.PrimaryUnreachableButReplicasStream && d.turnsBack(op):
-	case isFailing(name):
+	case name.IsFailing():
 		if op.Step == core.StepPromote {
 			d.Status.Return = &core.Return{Target: op.To, Why: d.diagnosis.says, At: d.Now}
 		}

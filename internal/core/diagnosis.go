@@ -1,0 +1,125 @@
+package core
+
+// Diagnosis names what is known of the primary.
+type Diagnosis string
+
+// Diagnoses of the primary.
+const (
+	// DiagnosisNone: there is no primary yet.
+	DiagnosisNone Diagnosis = "NotEstablished"
+	// PrimaryHealthy: it is writable in the present epoch.
+	PrimaryHealthy Diagnosis = "PrimaryHealthy"
+	// PrimaryPromoting: it was permitted to become writable and is on its way.
+	PrimaryPromoting Diagnosis = "PrimaryPromoting"
+	// PrimaryDemoted: it was made read-only so that another can take over.
+	PrimaryDemoted Diagnosis = "PrimaryDemoted"
+	// MysqldDown: its manager says that mysqld does not run, or is only being
+	// started again.
+	MysqldDown Diagnosis = "MysqldDown"
+	// PrimaryClosed: it was made read-only to give its data to instances without which
+	// no commit would end, and opens again when they are attached.
+	PrimaryClosed Diagnosis = "PrimaryClosed"
+	// PrimaryHung: its manager says that mysqld does not answer.
+	PrimaryHung Diagnosis = "PrimaryHung"
+	// PrimaryFenced: a user fenced it. Never a reason to fail over.
+	PrimaryFenced Diagnosis = "PrimaryFenced"
+	// PrimaryFailed: its manager says that it cannot run mysqld.
+	PrimaryFailed Diagnosis = "PrimaryFailed"
+	// PrimaryIsolated: it is writable and can be reached, but commits hang because
+	// its replicas do not reach it, while they can be reached themselves.
+	PrimaryIsolated Diagnosis = "PrimaryIsolated"
+	// PrimaryTerminating: it is being stopped and wants to hand over.
+	PrimaryTerminating Diagnosis = "PrimaryTerminating"
+	// PodGone: the Pod that became writable does not exist any more, or has ended.
+	PodGone Diagnosis = "PodGone"
+	// PrimaryDataLost: the primary's volume is empty.
+	PrimaryDataLost Diagnosis = "PrimaryDataLost"
+	// PrimaryLostTransactions: replicas hold transactions of the primary's own
+	// that it does not hold any more.
+	PrimaryLostTransactions Diagnosis = "PrimaryLostTransactions"
+	// PrimaryUnreachable: its manager cannot be reached, which tells nothing
+	// about mysqld.
+	PrimaryUnreachable Diagnosis = "PrimaryUnreachable"
+	// PrimaryUnreachableButReplicasStream: its manager cannot be reached, and replicas
+	// receive from its mysqld all the same. Never a reason to act.
+	PrimaryUnreachableButReplicasStream Diagnosis = "PrimaryUnreachableButReplicasStream"
+	// PrimaryUnreachableReplicasLost: its manager cannot be reached, and replicas do not
+	// reach its mysqld either.
+	PrimaryUnreachableReplicasLost Diagnosis = "PrimaryUnreachableReplicasLost"
+)
+
+// Diagnoses of a group.
+const (
+	// GroupElecting: the group has a quorum, and no primary yet.
+	GroupElecting Diagnosis = "GroupElecting"
+	// GroupQuorumLost: members say that they have lost the majority, or none of
+	// those who can be asked is online.
+	GroupQuorumLost Diagnosis = "GroupQuorumLost"
+	// GroupUnknown: too few members can be asked to tell.
+	GroupUnknown Diagnosis = "GroupUnknown"
+)
+
+// implied is what a diagnosis says besides its name.
+type implied uint8
+
+const (
+	// takesWrites: its mysqld is writable, whatever else is the matter.
+	takesWrites implied = 1 << iota
+	// endsCommits: it takes writes, and nothing keeps their commits from ending.
+	endsCommits
+	// well: it takes writes, and nothing has to be done about its data.
+	well
+	// failing: it is a reason to replace the primary.
+	failing
+	// stopped: nobody takes writes, as far as can be told.
+	stopped
+	// unreachable: nobody can ask the primary.
+	unreachable
+)
+
+// implications of each diagnosis; of a group, its members say who takes writes.
+var implications = map[Diagnosis]implied{
+	DiagnosisNone:           0,
+	PrimaryHealthy:          takesWrites | endsCommits | well,
+	PrimaryTerminating:      takesWrites | endsCommits | well,
+	PrimaryLostTransactions: takesWrites | endsCommits,
+	PrimaryIsolated:         takesWrites,
+	PrimaryPromoting:        stopped,
+	PrimaryFenced:           stopped,
+	PrimaryClosed:           0, // it opens again by itself
+	PrimaryDemoted:          failing | stopped,
+	MysqldDown:              failing | stopped,
+	PrimaryHung:             failing | stopped,
+	PrimaryFailed:           failing | stopped,
+	PodGone:                 failing | stopped,
+	PrimaryDataLost:         failing | stopped,
+
+	PrimaryUnreachable:                  unreachable,
+	PrimaryUnreachableButReplicasStream: unreachable,
+	PrimaryUnreachableReplicasLost:      unreachable | failing | stopped,
+
+	GroupElecting:   0,
+	GroupQuorumLost: 0,
+	GroupUnknown:    unreachable,
+}
+
+func (d Diagnosis) implies(what implied) bool { return implications[d]&what != 0 }
+
+// TakesWrites reports whether the primary's mysqld is writable, whatever else is the matter
+// with it. Their commits may hang.
+func (d Diagnosis) TakesWrites() bool { return d.implies(takesWrites) }
+
+// EndsCommits reports whether the primary takes writes and their commits end.
+func (d Diagnosis) EndsCommits() bool { return d.implies(endsCommits) }
+
+// IsWell reports whether the primary takes writes and may go on doing so.
+func (d Diagnosis) IsWell() bool { return d.implies(well) }
+
+// IsFailing reports whether the primary is to be replaced.
+func (d Diagnosis) IsFailing() bool { return d.implies(failing) }
+
+// IsStopped reports whether nobody takes writes, as far as can be told.
+func (d Diagnosis) IsStopped() bool { return d.implies(stopped) }
+
+// IsUnreachable reports whether nobody can ask the primary, or enough members of a group.
+func (d Diagnosis) IsUnreachable() bool { return d.implies(unreachable) }
