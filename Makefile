@@ -54,10 +54,11 @@ generate: ## Make the generated files anew
 	go test -count=1 ./internal/policy -update
 	$(TOOL) crd-ref-docs --source-path=api/v1alpha1 --config=tools/dev/api-reference.yaml --renderer=markdown --output-path=docs/api-reference.md --log-level=ERROR
 	go run ./tools/decisions
+	go run ./tools/names
 	go run ./test/bench -table
 	$(TOOL) helm template cnmsql charts/cnmsql --namespace cnmsql-system --set namespace.create=true > dist/install.yaml
 
-GENERATED := api/v1alpha1/zz_generated.deepcopy.go charts/cnmsql/files charts/cnmsql/templates docs/api-reference.md docs/decisions.md docs/benchmarks.md dist
+GENERATED := api/v1alpha1/zz_generated.deepcopy.go charts/cnmsql/files charts/cnmsql/templates docs/api-reference.md docs/decisions.md docs/names.md docs/benchmarks.md dist
 
 .PHONY: generated
 generated: generate

@@ -119,7 +119,7 @@ type ClusterStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	InstancesReported []InstanceStatus `json:"instancesReported,omitempty"`
-	// Image that the instances run.
+	// Image that Pods are made from: spec.imageName, or the operator's default.
 	// +optional
 	Image string `json:"image,omitempty"`
 
@@ -246,6 +246,9 @@ type InstanceStatus struct {
 	Name string `json:"name"`
 	// State is the manager's word, or Unknown.
 	State string `json:"state"`
+	// Reason names why it is in that state; a Pod that does not run has Kubernetes' own.
+	// +optional
+	Reason string `json:"reason,omitempty"`
 	// +optional
 	Message string `json:"message,omitempty"`
 	// +optional

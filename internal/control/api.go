@@ -69,12 +69,12 @@ const (
 
 // Refusal is the body of an answer other than 200.
 type Refusal struct {
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
+	Reason  core.Reason `json:"reason"`
+	Message string      `json:"message"`
 }
 
 // Error makes a Refusal an error.
-func (r *Refusal) Error() string { return r.Reason + ": " + r.Message }
+func (r *Refusal) Error() string { return string(r.Reason) + ": " + r.Message }
 
 // Instance is what an instance manager does for its callers.
 type Instance interface {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"cnmsql.co/internal/core"
 )
 
 // Organizations in client certificates by which callers are told apart.
@@ -56,7 +58,7 @@ func ServerTLS(leaf func() (*tls.Certificate, error), pool func() (*x509.CertPoo
 func allow(next http.Handler, orgs ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !callerIs(r, orgs) {
-			refuse(w, http.StatusForbidden, &Refusal{Reason: "Forbidden", Message: "this route is for " + strings.Join(orgs, ", ")})
+			refuse(w, http.StatusForbidden, &Refusal{Reason: core.ControlForbidden, Message: "this route is for " + strings.Join(orgs, ", ")})
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -99,7 +101,7 @@ func vouch(in Instance) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		epoch, err := strconv.ParseInt(r.URL.Query().Get("epoch"), 10, 64)
 		if err != nil {
-			refuse(w, http.StatusBadRequest, &Refusal{Reason: "BadRequest", Message: "epoch: " + err.Error()})
+			refuse(w, http.StatusBadRequest, &Refusal{Reason: core.ControlBadRequest, Message: "epoch: " + err.Error()})
 			return
 		}
 		answer(w, in.Vouch(r.Context(), r.URL.Query().Get("instance"), epoch), func() any { return struct{}{} })
@@ -113,7 +115,7 @@ func answer(w http.ResponseWriter, err error, body func() any) {
 	case errors.As(err, &no):
 		refuse(w, http.StatusConflict, no)
 	case err != nil:
-		refuse(w, http.StatusInternalServerError, &Refusal{Reason: "Failed", Message: err.Error()})
+		refuse(w, http.StatusInternalServerError, &Refusal{Reason: core.ControlFailed, Message: err.Error()})
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(body())
@@ -124,7 +126,7 @@ func order(in Instance) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var o Order
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&o); err != nil {
-			refuse(w, http.StatusBadRequest, &Refusal{Reason: "BadRequest", Message: err.Error()})
+			refuse(w, http.StatusBadRequest, &Refusal{Reason: core.ControlBadRequest, Message: err.Error()})
 			return
 		}
 		err := in.Order(r.Context(), Verb(r.PathValue("verb")), o)

@@ -203,7 +203,6 @@ const (
 	ReasonQuorumRestored    Reason = "QuorumRestored"
 	ReasonQuorumForced      Reason = "QuorumRecoveryForced"
 	ReasonTotalOutage       Reason = "TotalOutageRecovery"
-	ReasonMemberRejoined    Reason = "MemberOnline"
 	ReasonEvenSize          Reason = "EvenGroupSize"
 	ReasonGroupAlone        Reason = "OnlyMemberRestarted"
 )

@@ -182,8 +182,16 @@ type Override struct {
 
 // Problem is a hindrance with a name and what to do about it.
 type Problem struct {
-	Reason  string
+	Reason  Reason
 	Message string
+}
+
+// String is its name and its message, as far as there are both.
+func (p Problem) String() string {
+	if p.Reason == "" || p.Message == "" {
+		return string(p.Reason) + p.Message
+	}
+	return string(p.Reason) + ": " + p.Message
 }
 
 // Status is what was decided, kept in the Cluster's status: input of the next

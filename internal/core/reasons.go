@@ -23,8 +23,6 @@ type ClusterState string
 // States of a cluster.
 const (
 	StateHealthy    ClusterState = "Healthy"
-	StateCloning    ClusterState = "Cloning"
-	StateRestoring  ClusterState = "Restoring"
 	StateDegraded   ClusterState = "Degraded"
 	StateFailed     ClusterState = "Failed"
 	StateLost       ClusterState = "Lost"

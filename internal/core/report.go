@@ -36,28 +36,9 @@ const (
 	Failed State = "Failed"
 )
 
-// DiskStalled is the reason of an instance that is Hung because its volume completes
-// no write. Its manager can promise nothing: a promise is kept on the volume.
-const DiskStalled = "DiskStalled"
-
-// CrashLoop is the reason of an instance that is Stopped because its mysqld has ended again
-// and again soon after it was started.
-const CrashLoop = "CrashLoop"
-
-// AsksInVain is the reason of an instance that would follow the primary and gets no
-// answer from it.
-const AsksInVain = "AsksInVain"
-
 // HungLimit is how long mysqld may be silent before it is killed where nobody takes over
 // from it. What a busy server needs to answer the simplest of questions is far less.
 const HungLimit = time.Minute
-
-// GivesData is the reason of a primary that is closed for writes until others have its data.
-const GivesData = "GivesData"
-
-// Isolated is the reason of a primary that is about to fence itself: its mysqld may
-// still take writes, and will not in a moment.
-const Isolated = "Isolated"
 
 // DataState tells what the data directory holds.
 type DataState string
@@ -84,7 +65,7 @@ type Report struct {
 
 	State State `json:"state"`
 	// Reason is a CamelCase word for why, when State alone does not tell.
-	Reason string `json:"reason,omitempty"`
+	Reason Reason `json:"reason,omitempty"`
 	// Message is for people: what is wrong and what to do.
 	Message string    `json:"message,omitempty"`
 	Data    DataState `json:"data,omitempty"`
@@ -181,6 +162,9 @@ type Withheld struct {
 	// Seconds for which it has been kept, by the instance's own clock.
 	Seconds int `json:"seconds"`
 }
+
+// Problem is why the instance is in its state, by its own word.
+func (r Report) Problem() Problem { return Problem{Reason: r.Reason, Message: r.Message} }
 
 // WithoutPositions leaves out what changes with every transaction: reports that
 // are equal without it call for no new decision. What a replica has executed and did

@@ -145,7 +145,7 @@ func (m *manager) runInitialize(ctx context.Context) error {
 		return errors.Join(ctx.Err(), p.kill(wait))
 	}
 	if !p.exit.Success() {
-		return m.diagnose(p, "InitializeFailed", "making a data directory failed")
+		return m.diagnose(p, core.InstanceInitializeFailed, "making a data directory failed")
 	}
 	m.log.Info("initialised", "after", time.Since(began).String())
 	return nil
@@ -195,7 +195,7 @@ func (m *manager) awaitAnswer(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-proc.done:
-			return m.diagnose(proc, "StartFailed", "mysqld did not start on the new data directory")
+			return m.diagnose(proc, core.InstanceStartFailed, "mysqld did not start on the new data directory")
 		case <-tick.C:
 		}
 	}

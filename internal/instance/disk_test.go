@@ -60,7 +60,7 @@ func TestAPrimaryWhoseVolumeStallsIsHungAndRenewsNoLease(t *testing.T) {
 	goOn := stall(t, filepath.Join(one.opt.Dirs.Meta, "try"))
 	w.bootstrap(one)
 	r := w.await(one, "hung", func(r core.Report) bool { return r.State == core.Hung })
-	if r.Reason != core.DiskStalled || r.Server != nil {
+	if r.Reason != core.InstanceDiskStalled || r.Server != nil {
 		t.Errorf("it says %s %s, and of its server %+v", r.State, r.Reason, r.Server)
 	}
 	if one.m.answeredWithin(time.Minute) {

@@ -32,7 +32,7 @@ func TestAClosedPrimaryGivesItsDataAlthoughClientsGoOnWriting(t *testing.T) {
 		t.Fatalf("closed, it says %+v", r)
 	}
 	w.await(one, "read-only again", func(r core.Report) bool {
-		return r.State == core.Running && r.Server != nil && r.Server.SuperReadOnly && r.Reason == core.GivesData
+		return r.State == core.Running && r.Server != nil && r.Server.SuperReadOnly && r.Reason == core.InstanceGivesData
 	})
 	t.Logf("closed after %s", time.Since(began))
 	w.join(two, one)

@@ -344,7 +344,7 @@ func (m *manager) orderGroupPrimary(uuid string) error {
 	select {
 	case err := <-done:
 		if err != nil {
-			return refusal("GroupRefused", "%v", err)
+			return refusal(core.OrderGroupRefused, "%v", err)
 		}
 	case <-time.After(time.Second):
 	}
@@ -357,9 +357,9 @@ func (m *manager) orderGroupPrimary(uuid string) error {
 // out must not come back by itself.
 func (m *manager) orderForceMembers(ctx context.Context, o control.Order) error {
 	if v := m.facts().Server; v == nil || v.Group == nil || v.Group.State != core.MemberOnline || v.Group.HasQuorum() {
-		return refusal("NotASurvivor", "this instance is not an online member of a group that lost its quorum")
+		return refusal(core.OrderNotASurvivor, "this instance is not an online member of a group that lost its quorum")
 	} else if o.View != "" && v.Group.ViewID != o.View { // an earlier operator names none
-		return refusal(string(core.RefusalViewChanged), "the group is in view %s, and was to be forced in view %s", v.Group.ViewID, o.View)
+		return refusal(core.RefusalViewChanged, "the group is in view %s, and was to be forced in view %s", v.Group.ViewID, o.View)
 	}
 	var addresses []string
 	for _, name := range o.Members {
@@ -417,7 +417,7 @@ func resolved(ctx context.Context, address string) (string, error) {
 // orderReboot has this instance make the group anew, when it is in none.
 func (m *manager) orderReboot(o control.Order) error {
 	if v := m.facts().Server; v == nil || v.Group == nil || v.Group.IsQuorate() {
-		return refusal("InGroup", "this instance is online in a group that has its quorum, or cannot be asked")
+		return refusal(core.OrderInGroup, "this instance is online in a group that has its quorum, or cannot be asked")
 	}
 	m.update(func(s *state) { s.member.rebootEpoch = o.Epoch })
 	return nil

@@ -77,7 +77,7 @@ func (g gauges) report(r core.Report) {
 	g.flag("cnmsql_diverged", "Whether this instance holds transactions that the primary lacks.", !r.Errant.IsEmpty())
 	g.flag("cnmsql_needs_reclone", "Whether the primary has purged what this instance lacks.", r.NeedsReclone)
 	g.out <- prometheus.MustNewConstMetric(prometheus.NewDesc("cnmsql_state", "The state of this instance, in a label.",
-		[]string{"state", "reason"}, nil), prometheus.GaugeValue, 1, string(r.State), r.Reason)
+		[]string{"state", "reason"}, nil), prometheus.GaugeValue, 1, string(r.State), string(r.Reason))
 	if r.Clone != nil {
 		g.put("cnmsql_clone_percent", "How much of the donor's data is copied.", float64(r.Clone.Percent))
 	}

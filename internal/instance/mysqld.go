@@ -37,12 +37,12 @@ var errNoMysqld = errors.New("the image holds no mysqld in PATH, /usr/sbin, /usr
 func findMysqld(ctx context.Context, command []string) binary {
 	b, err := lookForMysqld(ctx, command)
 	if err != nil {
-		h := &hindrance{core.Problem{Reason: "MysqldUnusable", Message: err.Error()}, time.Minute}
+		h := &hindrance{core.Problem{Reason: core.InstanceMysqldUnusable, Message: err.Error()}, time.Minute}
 		switch {
 		case errors.Is(err, errNoMysqld):
-			h.Reason, h.again = "MysqldNotFound", 10*time.Minute
+			h.Reason, h.again = core.InstanceMysqldNotFound, 10*time.Minute
 		case errors.Is(err, context.DeadlineExceeded): // on a node that is slow just now
-			h.Reason, h.again = "MysqldSilent", 5*time.Second
+			h.Reason, h.again = core.InstanceMysqldSilent, 5*time.Second
 		}
 		b.missing = h
 	}

@@ -38,10 +38,10 @@ func (m *manager) Order(ctx context.Context, verb control.Verb, o control.Order)
 	case control.VerbRebootGroup:
 		return m.orderReboot(o)
 	}
-	return refusal("UnknownVerb", "this manager knows no order %q; it may be older than the operator", verb)
+	return refusal(core.OrderUnknown, "this manager knows no order %q; it may be older than the operator", verb)
 }
 
-func refusal(reason, format string, args ...any) error {
+func refusal(reason core.Reason, format string, args ...any) error {
 	return &control.Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -52,14 +52,14 @@ func (m *manager) admit(verb control.Verb, o control.Order) error {
 	defer m.mu.Unlock()
 	switch {
 	case o.Epoch < m.st.seen:
-		return refusal("StaleEpoch", "the order %s is of epoch %d; epoch %d has been seen", verb, o.Epoch, m.st.seen)
+		return refusal(core.OrderStaleEpoch, "the order %s is of epoch %d; epoch %d has been seen", verb, o.Epoch, m.st.seen)
 	case !m.st.locked:
-		return refusal("VolumeInUse", "another manager still holds the volume; nothing can be promised for it")
+		return refusal(core.InstanceVolumeInUse, "another manager still holds the volume; nothing can be promised for it")
 	case m.st.data == core.DataEmpty && !m.isAdopted():
 		// What such a volume remembers is forgotten once it is known whose it is.
-		return refusal("ClusterUnknown", "the volume is empty, and not this Cluster's yet: nothing can be promised for it")
+		return refusal(core.InstanceClusterUnknown, "the volume is empty, and not this Cluster's yet: nothing can be promised for it")
 	case m.st.foreign:
-		return refusal("ForeignData", "the volume is not this instance's")
+		return refusal(core.InstanceForeignData, "the volume is not this instance's")
 	}
 	m.st.seen = o.Epoch
 	m.announce()
@@ -146,11 +146,11 @@ func (m *manager) orderClone(donor string) error {
 	defer m.mu.Unlock()
 	switch {
 	case donor == "":
-		return refusal("NoDonor", "the order names no donor")
+		return refusal(core.OrderNoDonor, "the order names no donor")
 	case m.st.data == core.DataPopulated:
-		return refusal("HasData", "this instance has data, which an order never replaces")
+		return refusal(core.OrderHasData, "this instance has data, which an order never replaces")
 	case m.st.activity != "" && m.st.donor != donor:
-		return refusal("Busy", "%s is under way", m.st.activity)
+		return refusal(core.OrderBusy, "%s is under way", m.st.activity)
 	}
 	m.st.donor = donor
 	poke(m.wake)
@@ -163,7 +163,7 @@ func (m *manager) orderAcks(ctx context.Context, o control.Order) error {
 	defer cancel()
 	return m.submit(ctx, func() error {
 		if w := get(m, func(s *state) int64 { return s.writable }); w != o.Epoch {
-			return refusal("NotPrimary", "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
+			return refusal(core.OrderNotPrimary, "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
 		}
 		if err := m.confirmAcks(ctx, o); err != nil {
 			return err
@@ -181,18 +181,18 @@ const maxAdopted = 1000
 func (m *manager) orderAdopt(ctx context.Context, o control.Order) error {
 	set, err := gtid.Parse(o.Transactions)
 	if err != nil {
-		return refusal("NotUnderstood", "the transactions to adopt cannot be read: %v", err)
+		return refusal(core.OrderNotUnderstood, "the transactions to adopt cannot be read: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return m.submit(ctx, func() error {
 		s := get(m, func(s *state) *core.Server { return s.server })
 		if w := get(m, func(s *state) int64 { return s.writable }); w != o.Epoch || s == nil {
-			return refusal("NotPrimary", "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
+			return refusal(core.OrderNotPrimary, "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
 		}
 		all, few := set.List(maxAdopted)
 		if !few || !set.Of(s.UUID).IsEmpty() {
-			return refusal("NotAdopted", "%d transactions are too many to adopt, or some are this server's own", set.Count())
+			return refusal(core.OrderNotAdopted, "%d transactions are too many to adopt, or some are this server's own", set.Count())
 		}
 		return m.roles.CommitEmpty(ctx, all)
 	})

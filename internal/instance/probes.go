@@ -106,7 +106,7 @@ func (r *readiness) notReplicating(f *agent.Facts, d agent.Decision) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := f.Server.Replication
-	if c != nil && c.SQLRunning && c.IORunning || f.GivesData() && c == nil || f.Permitted() && c == nil && d.Reason == "Promoting" {
+	if c != nil && c.SQLRunning && c.IORunning || f.GivesData() && c == nil || f.Permitted() && c == nil && d.Reason == core.InstancePromoting {
 		r.healthy = f.Now
 	}
 	if c != nil && c.SQLError != "" && !c.SQLRunning {

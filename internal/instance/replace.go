@@ -46,7 +46,7 @@ func (d Dirs) triedFile() string { return filepath.Join(d.Run, "manager.tried") 
 // runs, and understands what it will be left.
 func (m *manager) ReplaceManager(_ context.Context, digest string, binary io.Reader) error {
 	if !m.replacing.TryLock() {
-		return refusal("Busy", "another binary is being received")
+		return refusal(core.OrderBusy, "another binary is being received")
 	}
 	defer m.replacing.Unlock()
 	var own string
@@ -57,12 +57,12 @@ func (m *manager) ReplaceManager(_ context.Context, digest string, binary io.Rea
 	case digest == own:
 		return nil
 	case next != nil:
-		return refusal("Busy", "another binary is about to take over")
+		return refusal(core.OrderBusy, "another binary is about to take over")
 	case refused != nil && refused.Digest == digest:
-		return refusal("BinaryRefused", "%s", refused.Why)
+		return refusal(core.OrderBinaryRefused, "%s", refused.Why)
 	}
 	if why := m.mayNotHandOver(); why != "" {
-		return refusal("Busy", "%s", why)
+		return refusal(core.OrderBusy, "%s", why)
 	}
 	path := m.opt.Dirs.heirFile(strconv.FormatInt(time.Now().UnixNano(), 36))
 	if err := m.receiveBinary(path, digest, binary); err != nil {
@@ -92,7 +92,7 @@ func (m *manager) receiveBinary(path, digest string, binary io.Reader) error {
 		return fmt.Errorf("keeping the binary: %w", err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != digest {
-		return refusal("BinaryDamaged", "what arrived has the digest %s, and %s was announced", got, digest)
+		return refusal(core.OrderBinaryDamaged, "what arrived has the digest %s, and %s was announced", got, digest)
 	}
 	format, err := run(context.Background(), 30*time.Second, []string{path}, "instance", "handover-format")
 	var ended *exec.ExitError
@@ -109,7 +109,7 @@ func (m *manager) receiveBinary(path, digest string, binary io.Reader) error {
 
 func (m *manager) refuseBinary(digest, why string) error {
 	m.update(func(s *state) { s.refusedBinary = &core.RefusedBinary{Digest: digest, Why: why} })
-	return refusal("BinaryRefused", "%s", why)
+	return refusal(core.OrderBinaryRefused, "%s", why)
 }
 
 // giveWay lets the heir take over if there is one. It returns when there is none, or when

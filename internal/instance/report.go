@@ -49,7 +49,7 @@ func (m *manager) report() core.Report {
 	if t := s.trouble; t != nil {
 		r.Message = t.err.Error()
 		if r.Reason == "" {
-			r.Reason = "ActionFailed"
+			r.Reason = core.ReasonActionFailed
 		}
 	}
 	return r
@@ -76,15 +76,15 @@ func (m *manager) processReport(r *core.Report) {
 // tellEnd: how mysqld ended, and after that what is waited for, where it has a name.
 func (m *manager) tellEnd(r *core.Report) {
 	s := &m.st
-	if waits := r.Reason != "" && r.Reason != "MysqldCrashed"; waits {
+	if waits := r.Reason != "" && r.Reason != core.InstanceMysqldCrashed; waits {
 		if s.endReason != "" {
 			r.Message += " (mysqld ended: " + s.endReason + ")"
 		}
 		return
 	}
-	r.Reason = "MysqldCrashed"
+	r.Reason = core.InstanceMysqldCrashed
 	if s.failures >= 3 {
-		r.Reason = core.CrashLoop
+		r.Reason = core.InstanceCrashLoop
 	}
 	if s.endReason != "" {
 		r.Message = s.endReason

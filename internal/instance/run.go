@@ -165,7 +165,7 @@ func (m *manager) takeVolume(ctx context.Context) bool {
 			return err == nil
 		}
 		m.log.Error("the volume cannot be used; it is tried again", "error", err)
-		m.setProblem(&hindrance{core.Problem{Reason: "VolumeUnusable", Message: err.Error()}, pause})
+		m.setProblem(&hindrance{core.Problem{Reason: core.InstanceVolumeUnusable, Message: err.Error()}, pause})
 		select {
 		case <-ctx.Done():
 			return false
@@ -274,7 +274,7 @@ func (m *manager) end(servers []*http.Server) error {
 		}
 	}
 	m.update(func(s *state) {
-		s.decision = agent.Decision{State: core.Stopped, Reason: "Terminated", Message: "the instance was stopped"}
+		s.decision = agent.Decision{State: core.Stopped, Reason: core.InstanceTerminated, Message: "the instance was stopped"}
 		s.trouble, s.ended = nil, false
 	})
 	close(m.ended)

@@ -28,12 +28,12 @@ type hindrance struct {
 	again time.Duration
 }
 
-func (h *hindrance) Error() string { return h.Reason + ": " + h.Message }
+func (h *hindrance) Error() string { return h.String() }
 
 // setProblem remembers why mysqld could not be started, and when to try again;
 // a changed Cluster is tried at once.
 func (m *manager) setProblem(err error) {
-	p := &agent.Problem{Problem: core.Problem{Reason: "StartFailed", Message: err.Error()}}
+	p := &agent.Problem{Problem: core.Problem{Reason: core.InstanceStartFailed, Message: err.Error()}}
 	again := 5 * time.Second
 	var h *hindrance
 	var user *mysql.UserStatementError
@@ -107,7 +107,7 @@ func (m *manager) spaceLeft() error {
 }
 
 func diskFull(detail string) error {
-	return &hindrance{core.Problem{Reason: "DiskFull",
+	return &hindrance{core.Problem{Reason: core.InstanceDiskFull,
 		Message: "the volume is full (" + detail + "): raise spec.storage.size, or free space on it; mysqld is started when there is space"}, 5 * time.Second}
 }
 
@@ -131,7 +131,7 @@ func (m *manager) config(c *v1alpha1.Cluster) mysql.Config {
 func (m *manager) writeConfig(c *v1alpha1.Cluster, p mysql.Purpose) error {
 	parameters := c.Spec.MySQL.Parameters
 	if bad := mysql.Misnamed(parameters); len(bad) > 0 {
-		return &hindrance{core.Problem{Reason: "ConfigRefused",
+		return &hindrance{core.Problem{Reason: core.InstanceConfigRefused,
 			Message: fmt.Sprintf("spec.mysql.parameters: not the name of a parameter: %q; correct spec.mysql.parameters", bad)}, time.Minute}
 	}
 	if left := mysql.Refused(parameters); len(left) > 0 {
@@ -159,7 +159,7 @@ func (m *manager) validate(ctx context.Context) error {
 	var ended *exec.ExitError
 	switch {
 	case errors.As(err, &ended) && ended.Exited():
-		return &hindrance{core.Problem{Reason: "ConfigRefused",
+		return &hindrance{core.Problem{Reason: core.InstanceConfigRefused,
 			Message: "mysqld refuses its configuration: " + errorsOf(out) + "; correct spec.mysql.parameters"}, time.Minute}
 	case err != nil:
 		return fmt.Errorf("asking mysqld whether it takes its configuration: %w: %s", err, out)
@@ -258,7 +258,7 @@ func (m *manager) exited(p *process) {
 }
 
 // diagnose makes an error of a mysqld that ended early.
-func (m *manager) diagnose(p *process, reason, what string) error {
+func (m *manager) diagnose(p *process, reason core.Reason, what string) error {
 	last, full := p.log.last()
 	if full {
 		return diskFull(last)

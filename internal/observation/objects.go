@@ -174,10 +174,10 @@ func VolumeFacts(c *v1alpha1.Cluster, v *corev1.PersistentVolumeClaim, classes [
 	switch {
 	case known:
 	case wanted != nil:
-		facts.Problem = &core.Problem{Reason: "StorageClassNotFound", Message: "the StorageClass " + *wanted +
+		facts.Problem = &core.Problem{Reason: core.ProblemClassNotFound, Message: "the StorageClass " + *wanted +
 			" does not exist: create it, or delete this Cluster and create it with a class that kubectl get storageclass lists"}
 	default:
-		facts.Problem = &core.Problem{Reason: "NoDefaultStorageClass", Message: "spec.storage.storageClass is empty and there is no default StorageClass: mark one as default, or name one in a new Cluster"}
+		facts.Problem = &core.Problem{Reason: core.ProblemNoDefaultClass, Message: "spec.storage.storageClass is empty and there is no default StorageClass: mark one as default, or name one in a new Cluster"}
 	}
 	return facts
 }

@@ -109,12 +109,12 @@ func waiting(pod *corev1.Pod) *core.Problem {
 	all := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
 	for _, s := range all {
 		if w := s.State.Waiting; w != nil && advice[w.Reason] != "" {
-			return &core.Problem{Reason: w.Reason, Message: fmt.Sprintf("image %s: %s; %s", s.Image, w.Message, advice[w.Reason])}
+			return &core.Problem{Reason: core.Reason(w.Reason), Message: fmt.Sprintf("image %s: %s; %s", s.Image, w.Message, advice[w.Reason])}
 		}
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return &core.Problem{Reason: c.Reason, Message: c.Message}
+			return &core.Problem{Reason: core.Reason(c.Reason), Message: c.Message}
 		}
 	}
 	return nil

@@ -87,7 +87,7 @@ func instanceStatus(in *core.Instance, s core.Status) v1alpha1.InstanceStatus {
 	if pod, known := in.Pod.Get(); known {
 		out.Ready, out.Node = pod.Ready, pod.Node
 		if pod.Waiting != nil {
-			out.Message = pod.Waiting.Reason + ": " + pod.Waiting.Message
+			out.Reason, out.Message = string(pod.Waiting.Reason), pod.Waiting.String()
 		}
 	}
 	r, known := in.Report.Get()
@@ -95,6 +95,9 @@ func instanceStatus(in *core.Instance, s core.Status) v1alpha1.InstanceStatus {
 		return out
 	}
 	out.State, out.Version = string(r.State), r.Version
+	if r.Reason != "" {
+		out.Reason = string(r.Reason)
+	}
 	if r.Message != "" {
 		out.Message = r.Message
 	}

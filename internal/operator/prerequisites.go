@@ -47,7 +47,7 @@ func (p *prerequisites) forget(cluster types.NamespacedName) {
 // hindranceError is something that the user has to mend.
 type hindranceError struct{ core.Problem }
 
-func (e *hindranceError) Error() string { return e.Reason + ": " + e.Message }
+func (e *hindranceError) Error() string { return e.String() }
 
 // ensure makes or mends all of them; the error is a *hindranceError when only the
 // user can.
@@ -122,7 +122,7 @@ func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (*pk
 	}
 	ca, err := pki.ParseCA(bundle)
 	if err != nil {
-		return nil, &hindranceError{core.Problem{Reason: "CertificateAuthorityBroken", Message: "the Secret " + resources.Names(c.Name).CASecret() +
+		return nil, &hindranceError{core.Problem{Reason: core.ProblemAuthorityBroken, Message: "the Secret " + resources.Names(c.Name).CASecret() +
 			" is damaged: " + err.Error() + "; restore it, or delete it to have a new authority and new certificates made (instances are then unreachable for the operator until they have theirs)"}}
 	}
 	return ca, p.apply(ctx, c, resources.CASecret(c, bundle))
@@ -183,8 +183,8 @@ func problemFrom(err error) *core.Problem {
 	case errors.As(err, &h):
 		return &h.Problem
 	case errors.As(err, &taken):
-		return &core.Problem{Reason: "NameTaken", Message: taken.Error()}
+		return &core.Problem{Reason: core.ProblemNameTaken, Message: taken.Error()}
 	default:
-		return &core.Problem{Reason: "PrerequisitesFailed", Message: err.Error() + "; it is tried again"}
+		return &core.Problem{Reason: core.ProblemPrerequisites, Message: err.Error() + "; it is tried again"}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"cnmsql.co/internal/core/topology"
 	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/pki"
+	"cnmsql.co/internal/resources"
 )
 
 const (
@@ -375,6 +376,7 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	next := (*c).DeepCopy()
 	observation.WriteStatus(&next.Status, plan.Status)
 	describe(&next.Status, *c, o, plan)
+	next.Status.Image = resources.Image(next, r.actor.defaultImage)
 	if !apiequality.Semantic.DeepEqual((*c).Status, next.Status) {
 		if err := r.writes.take(client.ObjectKeyFromObject(next)); err != nil {
 			return err

@@ -35,7 +35,7 @@ func (p *prerequisites) appSecret(ctx context.Context, authority []byte) func(*v
 		}
 		s, err := resources.AppSecret(c, existing, user.data, authority, random)
 		if err != nil {
-			return nil, &hindranceError{core.Problem{Reason: "SecretIncomplete", Message: err.Error()}}
+			return nil, &hindranceError{core.Problem{Reason: core.ProblemSecretIncomplete, Message: err.Error()}}
 		}
 		p.keepUser(c, user)
 		return s, nil
@@ -59,7 +59,7 @@ func (p *prerequisites) userSecret(ctx context.Context, c *v1alpha1.Cluster) (us
 	read := time.Now()
 	err := p.live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: b.InitDB.Secret.Name}, &s)
 	if apierrors.IsNotFound(err) {
-		return userSecret{}, &hindranceError{core.Problem{Reason: "SecretMissing", Message: "the Secret " + b.InitDB.Secret.Name +
+		return userSecret{}, &hindranceError{core.Problem{Reason: core.ProblemSecretMissing, Message: "the Secret " + b.InitDB.Secret.Name +
 			", which spec.bootstrap.initdb.secret names, does not exist in namespace " + c.Namespace + "; create it (type kubernetes.io/basic-auth, keys username and password)"}}
 	}
 	if s.Data == nil {

@@ -44,7 +44,7 @@ func (m *manager) startServer(done func(string)) {
 		return
 	}
 	if m.volume.full {
-		m.setProblem("DiskFull")
+		m.setProblem(core.InstanceDiskFull)
 		done("")
 		return
 	}

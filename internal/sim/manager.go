@@ -351,14 +351,14 @@ func (m *manager) exited(s *mysqld, crashed bool) {
 		m.failures++
 	}
 	if m.volume.full && crashed {
-		m.setProblem("DiskFull")
+		m.setProblem(core.InstanceDiskFull)
 	}
 	m.tell("mysqld has ended")
 	m.update()
 	m.wakeLease()
 }
 
-func (m *manager) setProblem(reason string) {
+func (m *manager) setProblem(reason core.Reason) {
 	m.problem = &agent.Problem{Problem: core.Problem{Reason: reason, Message: "the volume is full"}, RetryAt: m.moment(m.w.now + spaceCheck)}
 	if m.view != nil {
 		m.problem.Generation = m.view.Generation
@@ -403,7 +403,7 @@ func (m *manager) die(power bool) {
 
 // exit is an orderly end: the last word goes out, then the connections close.
 func (m *manager) exit() {
-	m.decision = agent.Decision{State: core.Stopped, Reason: "Terminated", Message: "the instance was stopped"}
+	m.decision = agent.Decision{State: core.Stopped, Reason: core.InstanceTerminated, Message: "the instance was stopped"}
 	m.trouble, m.ended = nil, false
 	m.announce()
 	m.releaseLease(func() { m.die(false) })

@@ -18,8 +18,8 @@ type pastOrder struct {
 // order carries out a command of the operator's; done is called when it is.
 func (m *manager) order(verb control.Verb, o control.Order, done func(err string)) {
 	if no := m.admit(verb, o); no != "" {
-		m.w.cover.count("order", no)
-		done(no)
+		m.w.cover.count("order", string(no))
+		done(string(no))
 		return
 	}
 	if m.w.story.on {
@@ -44,7 +44,7 @@ func (m *manager) order(verb control.Verb, o control.Order, done func(err string
 	case control.VerbSetAcks:
 		m.worker.submit(func(over func()) {
 			if m.writable != o.Epoch {
-				done("NotPrimary")
+				done(string(core.OrderNotPrimary))
 				over()
 				return
 			}
@@ -75,8 +75,8 @@ func (m *manager) confirmAcks(o control.Order, then func(err string)) {
 				return
 			}
 			if no := agent.MayAwait(p, o.Epoch, o.Acks); no != nil {
-				m.w.cover.count("order", no.Reason)
-				then(no.Reason)
+				m.w.cover.count("order", string(no.Reason))
+				then(string(no.Reason))
 				return
 			}
 			then("")
@@ -90,14 +90,14 @@ func (m *manager) confirmAcks(o control.Order, then func(err string)) {
 
 // admit refuses what is out of date, and whatever needs the volume while another
 // manager may be using it.
-func (m *manager) admit(verb control.Verb, o control.Order) string {
+func (m *manager) admit(verb control.Verb, o control.Order) core.Reason {
 	switch {
 	case o.Epoch < m.seen:
-		return "StaleEpoch"
+		return core.OrderStaleEpoch
 	case !m.locked && !m.w.mut.PromiseWithoutLock:
-		return "VolumeInUse"
+		return core.InstanceVolumeInUse
 	case m.view == nil && m.data == core.DataEmpty && !m.w.mut.PromiseUnadopted:
-		return "ClusterUnknown"
+		return core.InstanceClusterUnknown
 	}
 	m.seen = o.Epoch
 	m.announce()
@@ -150,9 +150,9 @@ func (m *manager) orderFreeze(epoch int64, done func(string)) {
 func (m *manager) orderClone(donor string, done func(string)) {
 	switch {
 	case donor == "":
-		done("NoDonor")
+		done(string(core.OrderNoDonor))
 	case m.data == "Populated" && !m.w.mut.CloneOverData:
-		done("HasData")
+		done(string(core.OrderHasData))
 	case m.activity != "" && m.donor != donor:
 		done("Busy")
 	default:

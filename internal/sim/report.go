@@ -48,12 +48,12 @@ func (m *manager) report() core.Report {
 		r.State, r.Reason, r.Message = core.Recovering, "", ""
 	}
 	if !running && m.ended && r.State == core.Stopped && r.Reason == "" {
-		r.Reason = "MysqldCrashed"
+		r.Reason = core.InstanceMysqldCrashed
 	}
 	if t := m.trouble; t != nil {
 		r.Message = t.err
 		if r.Reason == "" {
-			r.Reason = "ActionFailed"
+			r.Reason = core.ReasonActionFailed
 		}
 	}
 	return r

@@ -91,7 +91,7 @@ func (m *manager) askPeers(f *agent.Facts) {
 				pf.FrozenBelow = 0
 			}
 			if no := agent.Vouch(pf, m.me, epoch); no != nil && !w.mut.VouchForAnybody {
-				w.cover.count("vouch", no.Reason)
+				w.cover.count("vouch", string(no.Reason))
 				reply(func() {})
 				return
 			}

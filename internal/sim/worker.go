@@ -106,7 +106,7 @@ func (w *world) decide(m *manager, f *agent.Facts) agent.Decision {
 	if w.mut.Decision != nil {
 		w.mut.Decision(f, &d)
 	}
-	w.cover.count("state", string(d.State)+" "+d.Reason)
+	w.cover.count("state", string(d.State)+" "+string(d.Reason))
 	w.truth.checkDecision(m, &d)
 	return d
 }

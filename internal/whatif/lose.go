@@ -86,7 +86,7 @@ func (m *model) crash(t *manager) {
 		return
 	}
 	server, was := t.report.Server, t.report.WritableEpoch
-	t.report.State, t.report.Reason, t.report.Message = core.Stopped, "MysqldCrashed", "mysqld ended by signal killed"
+	t.report.State, t.report.Reason, t.report.Message = core.Stopped, core.InstanceMysqldCrashed, "mysqld ended by signal killed"
 	t.report.Server, t.report.WritableEpoch = nil, 0
 	m.lostSource(t.name)
 	if was == 0 {

@@ -1,6 +1,6 @@
 // Command lint checks the house rules that no common linter knows: a function
-// fits on a screen, product code does not sleep, imports run downwards only, and tests
-// that documents name exist.
+// fits on a screen, product code does not sleep, imports run downwards only, and the
+// tests and headings that documents name exist.
 package main
 
 import (
@@ -24,6 +24,11 @@ func main() {
 		var named []string
 		named, err = checkNamed(".")
 		complaints = append(complaints, named...)
+	}
+	if err == nil {
+		var dead []string
+		dead, err = checkLinks(".")
+		complaints = append(complaints, dead...)
 	}
 	for _, c := range complaints {
 		fmt.Println(c)

@@ -18,9 +18,9 @@ func (f *Facts) LowersAcks(epoch int64, acks int) bool {
 func MayAwait(p *core.Promotion, epoch int64, acks int) *core.Problem {
 	switch {
 	case p == nil || p.Epoch != epoch:
-		return &core.Problem{Reason: "StaleEpoch", Message: fmt.Sprintf("the promotion of epoch %d has ended", epoch)}
+		return &core.Problem{Reason: core.OrderStaleEpoch, Message: fmt.Sprintf("the promotion of epoch %d has ended", epoch)}
 	case acks < p.RequiredAcks:
-		return &core.Problem{Reason: "StaleOrder", Message: fmt.Sprintf(
+		return &core.Problem{Reason: core.OrderStale, Message: fmt.Sprintf(
 			"an election relies on %d acknowledgements of each commit; the order to wait for %d has come late", p.RequiredAcks, acks)}
 	}
 	return nil

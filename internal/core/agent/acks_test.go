@@ -25,7 +25,7 @@ func TestAnOrderForFewerAcknowledgementsThanAnElectionReliesOnIsOfThePast(t *tes
 	} {
 		got := ""
 		if no := agent.MayAwait(c.p, c.epoch, c.acks); no != nil {
-			got = no.Reason
+			got = string(no.Reason)
 		}
 		if got != c.want {
 			t.Errorf("%s: %q", c.about, got)

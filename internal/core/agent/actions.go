@@ -11,7 +11,7 @@ import (
 type Decision struct {
 	// State, Reason and Message are the manager's word.
 	State   core.State
-	Reason  string
+	Reason  core.Reason
 	Message string
 	// Errant and NeedsReclone are findings about the primary's position.
 	Errant gtid.Set

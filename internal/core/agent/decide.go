@@ -46,7 +46,7 @@ func replicaRules() []rule {
 	}
 }
 
-func say(state core.State, reason, message string, actions ...Action) (Decision, bool) {
+func say(state core.State, reason core.Reason, message string, actions ...Action) (Decision, bool) {
 	return Decision{State: state, Reason: reason, Message: message, Actions: actions}, true
 }
 
@@ -59,13 +59,13 @@ func mayNotTouch(f *Facts) (Decision, bool) {
 	}
 	switch {
 	case !f.Locked && f.TerminatingSince.IsZero():
-		return say(core.Starting, "VolumeInUse", "waiting for the lock on the volume: another manager of this instance is still running on this node")
+		return say(core.Starting, core.InstanceVolumeInUse, "waiting for the lock on the volume: another manager of this instance is still running on this node")
 	case !f.Locked:
-		return say(core.Stopped, "VolumeInUse", "stopped while waiting for the lock on the volume", Exit{})
+		return say(core.Stopped, core.InstanceVolumeInUse, "stopped while waiting for the lock on the volume", Exit{})
 	case f.Foreign && f.TerminatingSince.IsZero():
-		return say(core.Failed, "ForeignData", "the volume holds the data of another cluster or instance: nothing was touched; attach the right volume, or delete this instance's PersistentVolumeClaim if its data is not needed")
+		return say(core.Failed, core.InstanceForeignData, "the volume holds the data of another cluster or instance: nothing was touched; attach the right volume, or delete this instance's PersistentVolumeClaim if its data is not needed")
 	case f.Cluster == nil && f.TerminatingSince.IsZero() && !f.Mysqld.Up:
-		return say(core.Starting, "ClusterUnknown", "waiting for the API server to tell what the Cluster looks like")
+		return say(core.Starting, core.InstanceClusterUnknown, "waiting for the API server to tell what the Cluster looks like")
 	}
 	return pass()
 }
@@ -78,9 +78,9 @@ func refuseWrites(f *Facts) (Decision, bool) {
 	case f.Permitted() && f.WritableEpoch != 0:
 		return pass()
 	case f.WritableEpoch == 0:
-		return say(core.Running, "Demoting", "mysqld accepts writes although it was not promoted", Demote{"not promoted"})
+		return say(core.Running, core.InstanceDemoting, "mysqld accepts writes although it was not promoted", Demote{"not promoted"})
 	}
-	return say(core.Running, "Demoting", "the promotion of this instance has ended", Demote{fmt.Sprintf("epoch %d has ended", f.WritableEpoch)})
+	return say(core.Running, core.InstanceDemoting, "the promotion of this instance has ended", Demote{fmt.Sprintf("epoch %d has ended", f.WritableEpoch)})
 }
 
 func letActivityGoOn(f *Facts) (Decision, bool) {
@@ -90,13 +90,13 @@ func letActivityGoOn(f *Facts) (Decision, bool) {
 	case Cloning:
 		return say(core.Cloning, "", "copying the data of "+f.Donor)
 	case Stopping:
-		return say(core.Running, "Stopping", "mysqld is being stopped")
+		return say(core.Running, core.InstanceStopping, "mysqld is being stopped")
 	case Joining:
-		return say(core.Running, "Joining", "joins the group")
+		return say(core.Running, core.MemberJoining, "joins the group")
 	case Bootstrapping:
-		return say(core.Running, "Bootstrapping", "makes the group")
+		return say(core.Running, core.MemberBootstrapping, "makes the group")
 	case Leaving:
-		return say(core.Running, "Leaving", "leaves the group")
+		return say(core.Running, core.MemberLeaving, "leaves the group")
 	}
 	return pass()
 }
@@ -117,7 +117,7 @@ func makeData(f *Facts) (Decision, bool) {
 	case p != nil && p.Instance == f.Me && f.mayBootstrap(p):
 		return say(core.Initializing, "", "making the cluster's first data", Initialize{Bootstrap: true})
 	case p != nil && p.Instance == f.Me:
-		return say(core.Empty, "DataMissing", "this instance is the primary and its volume is empty; an established cluster is never initialised anew: promote a replica or restore a backup")
+		return say(core.Empty, core.InstanceDataMissing, "this instance is the primary and its volume is empty; an established cluster is never initialised anew: promote a replica or restore a backup")
 	}
 	return say(core.Initializing, "", "making scratch data to clone over", Initialize{})
 }
@@ -144,9 +144,9 @@ func startServer(f *Facts) (Decision, bool) {
 	if d, waits := problem(f); waits {
 		return d, true
 	}
-	reason := ""
+	reason := core.Reason("")
 	if f.Mysqld.Ended {
-		reason = "MysqldCrashed"
+		reason = core.InstanceMysqldCrashed
 	}
 	down := f.Now.Sub(f.Mysqld.DownSince)
 	if f.mayBeReplaced() && down < VerdictWait {
@@ -190,7 +190,7 @@ func restartHung(f *Facts) (Decision, bool) {
 	if !f.hangs() || f.primary() == "" || f.Now.Sub(f.Mysqld.AnsweredAt) < core.HungLimit {
 		return pass()
 	}
-	return say(core.Hung, "NoAnswer", fmt.Sprintf("mysqld runs and has not answered for %s: it is killed, and started again", core.HungLimit),
+	return say(core.Hung, core.InstanceNoAnswer, fmt.Sprintf("mysqld runs and has not answered for %s: it is killed, and started again", core.HungLimit),
 		StopServer{Kill: true, Why: "it does not answer"})
 }
 
@@ -205,7 +205,7 @@ func restoreLogin(f *Facts) (Decision, bool) {
 	if !m.LoginRefused || m.MayWrite || f.Data != core.DataPopulated || f.Now.Sub(m.StartedAt) < loginPatience {
 		return pass()
 	}
-	return say(core.Failed, "LoginRefused", "mysqld refuses the instance manager's account: it is killed, and restores the account when it is started again",
+	return say(core.Failed, core.InstanceLoginRefused, "mysqld refuses the instance manager's account: it is killed, and restores the account when it is started again",
 		StopServer{Kill: true, Why: "it refuses its manager"})
 }
 
@@ -217,15 +217,15 @@ func awaitServer(f *Facts) (Decision, bool) {
 	case f.Server != nil && m.Answers:
 		return pass()
 	case m.LoginRefused:
-		return say(core.Failed, "LoginRefused", loginRefusedText(m))
+		return say(core.Failed, core.InstanceLoginRefused, loginRefusedText(m))
 	case m.DiskStalled:
-		return say(core.Hung, core.DiskStalled, "the volume completes no write; mysqld can commit nothing until it does")
+		return say(core.Hung, core.InstanceDiskStalled, "the volume completes no write; mysqld can commit nothing until it does")
 	case m.Ending:
-		return say(core.Hung, "Ending", "mysqld shuts down")
+		return say(core.Hung, core.InstanceEnding, "mysqld shuts down")
 	case m.Accepted:
-		return say(core.Hung, "NoAnswer", "mysqld runs and does not answer")
+		return say(core.Hung, core.InstanceNoAnswer, "mysqld runs and does not answer")
 	case f.Cluster != nil && f.Now.Sub(m.StartedAt) > f.Cluster.MaxStart:
-		return say(core.Recovering, "StartTimedOut", fmt.Sprintf("mysqld does not accept connections %s after its start; raise spec.maxStartDelay if crash recovery needs longer", f.Cluster.MaxStart),
+		return say(core.Recovering, core.InstanceStartTimedOut, fmt.Sprintf("mysqld does not accept connections %s after its start; raise spec.maxStartDelay if crash recovery needs longer", f.Cluster.MaxStart),
 			StopServer{Kill: true, Why: "start timed out"})
 	}
 	return say(core.Recovering, "", "mysqld was started and does not accept connections yet")

@@ -23,12 +23,12 @@ func (f *Facts) following() Decision {
 		return d
 	}
 	if f.FrozenBelow > f.promotion().Epoch {
-		d.Reason, d.Message = "Frozen", fmt.Sprintf("does not receive below epoch %d", f.FrozenBelow)
+		d.Reason, d.Message = core.InstanceFrozen, fmt.Sprintf("does not receive below epoch %d", f.FrozenBelow)
 		d.Actions = append(stopReceiving(f), applying(f)...)
 		return d
 	}
 	if r := f.Server.Replication; r != nil && r.SQLError != "" && !r.SQLRunning {
-		d.Reason, d.Message = "ReplicationBroken", "the applier has stopped: "+r.SQLError
+		d.Reason, d.Message = core.ReasonBroken, "the applier has stopped: "+r.SQLError
 		if f.Server.SemiSync.ReplicaEnabled { // who cannot be elected must not acknowledge
 			d.Actions = stopReceiving(f)
 		}
@@ -47,21 +47,21 @@ func (f *Facts) following() Decision {
 	return attach(f, d, primary, attached)
 }
 
-func idleReason(f *Facts) (reason, message string) {
+func idleReason(f *Facts) (reason core.Reason, message string) {
 	p := f.promotion()
 	switch {
 	case p == nil:
-		return "NoPrimary", "waiting for a primary to be chosen"
+		return core.InstanceNoPrimary, "waiting for a primary to be chosen"
 	case f.GivesData():
-		return core.GivesData, "is closed for writes until enough replicas have its data"
+		return core.InstanceGivesData, "is closed for writes until enough replicas have its data"
 	case p.Instance == f.Me && p.Epoch < f.FencedBelow:
-		return "Demoted", fmt.Sprintf("is not writable in any epoch below %d", f.FencedBelow)
+		return core.InstanceDemoted, fmt.Sprintf("is not writable in any epoch below %d", f.FencedBelow)
 	case p.Instance == f.Me && p.Epoch != f.Cluster.Epoch:
-		return "EpochEnded", fmt.Sprintf("was promoted in epoch %d, which has ended", p.Epoch)
+		return core.InstanceEpochEnded, fmt.Sprintf("was promoted in epoch %d, which has ended", p.Epoch)
 	case p.Instance == f.Me:
-		return "OtherPod", "the promotion names another Pod of this instance"
+		return core.InstanceOtherPod, "the promotion names another Pod of this instance"
 	}
-	return "AwaitingPrimary", "waiting for " + p.Instance + " to become writable"
+	return core.InstanceAwaitingPrimary, "waiting for " + p.Instance + " to become writable"
 }
 
 // attach: the position of the primary decides whether and how to follow.
@@ -69,9 +69,9 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 	pos := f.position(primary)
 	ask := f.askPrimary(primary)
 	if pos == nil {
-		d.Reason, d.Message = "AskingPrimary", "asks "+primary+" for its position before following it"
+		d.Reason, d.Message = core.InstanceAskingPrimary, "asks "+primary+" for its position before following it"
 		if f.AskFailed != "" {
-			d.Reason = core.AsksInVain
+			d.Reason = core.InstanceAsksInVain
 			d.Message += ": " + f.AskFailed
 		}
 		if f.listedDiverged() {
@@ -88,14 +88,14 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 	switch {
 	case !d.Errant.IsEmpty():
 		d.ErrantEpoch = pos.Epoch
-		d.Reason, d.Message = "Diverged", fmt.Sprintf("holds transactions that %s lacks: %s; it is kept read-only and out of every Service, and its data is kept", primary, d.Errant.Abbreviate(4))
+		d.Reason, d.Message = core.InstanceIsDiverged, fmt.Sprintf("holds transactions that %s lacks: %s; it is kept read-only and out of every Service, and its data is kept", primary, d.Errant.Abbreviate(4))
 		if len(f.Statements) > 0 {
 			d.Message += "; among them: " + strings.Join(f.Statements, "; ")
 		}
 		d.Actions = stopReceiving(f)
 	case !lacks.IsEmpty():
 		d.NeedsReclone = true
-		d.Reason, d.Message = "NeedsReclone", fmt.Sprintf("%s has purged transactions that this instance lacks: %s; its data must be cloned anew", primary, lacks.Abbreviate(4))
+		d.Reason, d.Message = core.InstanceNeedsReclone, fmt.Sprintf("%s has purged transactions that this instance lacks: %s; its data must be cloned anew", primary, lacks.Abbreviate(4))
 		d.Actions = stopReceiving(f)
 	case attached:
 		d.Actions = receive(f, &d)
@@ -120,7 +120,7 @@ func receive(f *Facts, d *Decision) []Action {
 		return actions
 	}
 	if !f.ReceiveFailedAt.IsZero() && f.Now.Sub(f.ReceiveFailedAt) < receiveRetry {
-		d.Reason, d.Message = "ReceiveFailed", "the source was refused or refuses: "+f.Server.Replication.IOError
+		d.Reason, d.Message = core.InstanceReceiveFailed, "the source was refused or refuses: "+f.Server.Replication.IOError
 		return actions
 	}
 	return append(actions, StartReceiving{})
@@ -130,7 +130,7 @@ func receive(f *Facts, d *Decision) []Action {
 // of a transaction; it waits until the primary or this instance has all of them.
 func repoint(f *Facts, d *Decision, pos *Position, primary string) []Action {
 	if only := f.neededHere(pos); !only.IsEmpty() {
-		d.Reason, d.Message = "ApplyingRelayLog", "applies "+only.Abbreviate(4)+", of which others may have no copy, before it follows"
+		d.Reason, d.Message = core.InstanceApplyingRelayLog, "applies "+only.Abbreviate(4)+", of which others may have no copy, before it follows"
 		return append(append(stopReceiving(f), applying(f)...), WaitApplied{Set: only})
 	}
 	if acks := giveAcks(f); len(acks) > 0 {

@@ -27,7 +27,7 @@ func promote(f *Facts) (Decision, bool) {
 		// A restart in place must not open with fewer than were promised before.
 		acks = max(acks, f.Acks)
 	}
-	return say(core.Running, "Promoting", "", append(actions, BecomePrimary{Epoch: p.Epoch, Acks: acks})...)
+	return say(core.Running, core.InstancePromoting, "", append(actions, BecomePrimary{Epoch: p.Epoch, Acks: acks})...)
 }
 
 // needsLease: it is taken for each epoch, and again after this instance fenced
@@ -39,26 +39,26 @@ func (f *Facts) needsLease(p *core.Promotion) bool {
 func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 	s, r := f.Server, f.Server.Replication
 	if r != nil && r.SQLError != "" && !r.SQLRunning && !(s.Executed.Contains(p.RequiredGTID) && s.Executed.Contains(s.Holds())) {
-		return say(core.Running, "ApplierStopped", "cannot be promoted: the applier has stopped before all that it must have is applied: "+r.SQLError)
+		return say(core.Running, core.InstanceApplierStopped, "cannot be promoted: the applier has stopped before all that it must have is applied: "+r.SQLError)
 	}
 	if missing := p.RequiredGTID.Subtract(s.Holds()); !missing.IsEmpty() {
 		return receiveMissing(f, missing)
 	}
 	if f.receiving() {
 		// What is retrieved must stand still before it is held against what is executed.
-		return say(core.Running, "Promoting", "stops receiving", StopReceiving{})
+		return say(core.Running, core.InstancePromoting, "stops receiving", StopReceiving{})
 	}
 	if s.Executed.Contains(s.Holds()) {
 		return pass()
 	}
 	if r == nil {
-		return say(core.Running, "ApplierStopped", "cannot be promoted: nothing applies what was received")
+		return say(core.Running, core.InstanceApplierStopped, "cannot be promoted: nothing applies what was received")
 	}
 	wait := WaitApplied{Set: s.Holds(), Alone: true}
 	if !r.SQLRunning {
-		return say(core.Running, "Promoting", "applies what was received", StartApplying{}, wait)
+		return say(core.Running, core.InstancePromoting, "applies what was received", StartApplying{}, wait)
 	}
-	return say(core.Running, "Promoting", "applies what was received", wait)
+	return say(core.Running, core.InstancePromoting, "applies what was received", wait)
 }
 
 // receiveMissing: in a switchover the last transactions may still be at the
@@ -67,11 +67,11 @@ func receiveMissing(f *Facts, missing gtid.Set) (Decision, bool) {
 	r := f.Server.Replication
 	switch {
 	case r == nil, f.FrozenBelow >= f.promotion().Epoch && !f.receiving():
-		return say(core.Running, "TransactionsMissing", "cannot be promoted: it lacks "+missing.Abbreviate(4)+", which it must have")
+		return say(core.Running, core.InstanceTransactionsMissing, "cannot be promoted: it lacks "+missing.Abbreviate(4)+", which it must have")
 	case !f.receiving():
-		return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), StartReceiving{})
+		return say(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4), StartReceiving{})
 	case !r.SQLRunning:
-		return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), StartApplying{}, WaitApplied{Set: missing, Alone: true})
+		return say(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4), StartApplying{}, WaitApplied{Set: missing, Alone: true})
 	}
-	return say(core.Running, "Promoting", "receives "+missing.Abbreviate(4), WaitApplied{Set: missing, Alone: true})
+	return say(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4), WaitApplied{Set: missing, Alone: true})
 }

@@ -79,7 +79,7 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		return show(Decide(s.f))
 	case "vouch":
 		if no := Vouch(s.f, d.CmdArgs[0].Key, number(d.CmdArgs[1].Key)); no != nil {
-			return no.Reason + ": " + no.Message
+			return no.String()
 		}
 		return "yes"
 	default:
@@ -278,7 +278,7 @@ func (s *story) me(key, value string) bool {
 	case "restart":
 		f.RestartEpoch = number(value)
 	case "problem":
-		f.Problem = &Problem{Problem: core.Problem{Reason: value, Message: "…"}, Generation: f.Cluster.Generation, RetryAt: f.Now.Add(time.Minute)}
+		f.Problem = &Problem{Problem: core.Problem{Reason: core.Reason(value), Message: "…"}, Generation: f.Cluster.Generation, RetryAt: f.Now.Add(time.Minute)}
 	case "terminating":
 		f.TerminatingSince = f.Now
 	case "asking":
@@ -415,7 +415,7 @@ func show(d Decision) string {
 	var b strings.Builder
 	b.WriteString(string(d.State))
 	if d.Reason != "" {
-		b.WriteString(" " + d.Reason)
+		b.WriteString(" " + string(d.Reason))
 	}
 	if d.Message != "" {
 		b.WriteString(": " + d.Message)

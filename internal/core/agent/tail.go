@@ -28,7 +28,7 @@ func (AskSuccessor) action() {}
 // IsAnsweredBy: the report is of the primary of that epoch, which takes writes, or took some
 // and is closed until others have its data: it may be this very instance that it waits for.
 func (a AskSuccessor) IsAnsweredBy(r core.Report) bool {
-	isClosed := r.Reason == core.GivesData && r.FencedBelow > a.Epoch
+	isClosed := r.Reason == core.InstanceGivesData && r.FencedBelow > a.Epoch
 	return r.Server != nil && (r.WritableEpoch == a.Epoch || isClosed)
 }
 func (CutTail) action() {}
@@ -59,7 +59,7 @@ func breakOffRecovery(f *Facts) (Decision, bool) {
 	if !f.Mysqld.Up || f.Mysqld.Accepted || !f.mayHaveTail() {
 		return pass()
 	}
-	return say(core.Recovering, "BreakingOffRecovery", "was started to go on as primary, and another takes over: breaks its recovery off, which would commit what nobody acknowledged", Abort{})
+	return say(core.Recovering, core.InstanceBreakingOffRecovery, "was started to go on as primary, and another takes over: breaks its recovery off, which would commit what nobody acknowledged", Abort{})
 }
 
 // cutTail: mysqld ended while commits waited for acknowledgements that, under
@@ -79,7 +79,7 @@ func cutTail(f *Facts) (Decision, bool) {
 	isAnswered := f.Successor != nil && f.Successor.Instance == primary && f.Successor.Epoch == p.Epoch
 	switch {
 	case primary == "" && !f.isGivenUp():
-		return say(core.Stopped, "AwaitingSuccessor", fmt.Sprintf("mysqld is not started before it is known who follows as primary: its log may end in transactions that nobody acknowledged. After %s it is, if the API server says that nobody follows", TailWait), f.askWord()...)
+		return say(core.Stopped, core.InstanceAwaitingSuccessor, fmt.Sprintf("mysqld is not started before it is known who follows as primary: its log may end in transactions that nobody acknowledged. After %s it is, if the API server says that nobody follows", TailWait), f.askWord()...)
 	case primary == "":
 		return pass()
 	case !isAnswered && f.Cluster.FailoverFrom == primary && f.isGivenUp():
@@ -90,7 +90,7 @@ func cutTail(f *Facts) (Decision, bool) {
 	if !f.Successor.Executed.Contains(f.TailBase) {
 		return pass()
 	}
-	return say(core.Stopped, "CuttingTail", "cuts off what was never acknowledged and "+primary+" lacks", CutTail{f.Successor.Executed})
+	return say(core.Stopped, core.InstanceCuttingTail, "cuts off what was never acknowledged and "+primary+" lacks", CutTail{f.Successor.Executed})
 }
 
 // isGivenUp: nobody has become writable in time, by the word of who must know.
@@ -105,10 +105,10 @@ func (f *Facts) askSuccessor(epoch int64, primary string) (Decision, bool) {
 	}
 	switch {
 	case f.Asking:
-		return say(core.Stopped, "AskingSuccessor", message)
+		return say(core.Stopped, core.InstanceAskingSuccessor, message)
 	case f.Cluster.FailoverFrom == primary && f.hasWaited() && !f.isTold():
 		// It may answer nobody any more: whether this instance is needed is to be known.
-		return say(core.Stopped, "AskingSuccessor", message, AskWord{})
+		return say(core.Stopped, core.InstanceAskingSuccessor, message, AskWord{})
 	}
-	return say(core.Stopped, "AskingSuccessor", message, AskSuccessor{primary, epoch})
+	return say(core.Stopped, core.InstanceAskingSuccessor, message, AskSuccessor{primary, epoch})
 }

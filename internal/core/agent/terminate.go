@@ -14,13 +14,13 @@ func terminate(f *Facts) (Decision, bool) {
 	case f.Activity == Stopping:
 		return pass()
 	case f.Activity != NoActivity:
-		return say(core.Stopped, "Terminating", "the Pod is being stopped", Abort{})
+		return say(core.Stopped, core.InstanceTerminating, "the Pod is being stopped", Abort{})
 	case !f.Mysqld.Up:
 		return leave(f)
 	case f.handsOver():
 		return pass()
 	}
-	return say(core.Running, "Terminating", "the Pod is being stopped", StopServer{Why: "the Pod is being stopped"})
+	return say(core.Running, core.InstanceTerminating, "the Pod is being stopped", StopServer{Why: "the Pod is being stopped"})
 }
 
 // leave: mysqld has ended. The Pod's address stays for a moment, so that who is still
@@ -29,9 +29,9 @@ func terminate(f *Facts) (Decision, bool) {
 func leave(f *Facts) (Decision, bool) {
 	c := f.Cluster
 	if c == nil || c.Deleting || c.Instances < 2 || f.Now.Sub(f.Mysqld.DownSince) >= AddressStays {
-		return say(core.Stopped, "Terminating", "the Pod is being stopped", Exit{})
+		return say(core.Stopped, core.InstanceTerminating, "the Pod is being stopped", Exit{})
 	}
-	return say(core.Stopped, "Terminating", "mysqld is stopped; the Pod's address stays until the Services have forgotten it")
+	return say(core.Stopped, core.InstanceTerminating, "mysqld is stopped; the Pod's address stays until the Services have forgotten it")
 }
 
 // handsOver: another instance is to take over before this one stops. Until then

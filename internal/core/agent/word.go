@@ -90,9 +90,9 @@ func (f *Facts) awaitWord() (Decision, bool) {
 		if f.AskFailed != "" {
 			message += "; " + f.AskFailed
 		}
-		return say(core.Stopped, "AwaitingWord", message, f.askWord()...)
+		return say(core.Stopped, core.InstanceAwaitingWord, message, f.askWord()...)
 	case f.Cluster.FailoverFrom == f.Me && f.RestartEpoch < f.promotion().Epoch && !f.hasWaited():
-		return say(core.Stopped, "AwaitingWord", fmt.Sprintf("mysqld is not started while the operator replaces this instance, at most %s: recovery would commit what nobody acknowledged", TailWait), f.askWord()...)
+		return say(core.Stopped, core.InstanceAwaitingWord, fmt.Sprintf("mysqld is not started while the operator replaces this instance, at most %s: recovery would commit what nobody acknowledged", TailWait), f.askWord()...)
 	}
 	return pass()
 }

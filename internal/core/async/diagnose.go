@@ -42,7 +42,7 @@ var rules = []rule{
 	{core.PrimaryPromoting, isBeforePromotion, constant("what was heard of it last is older than its promotion")},
 	{core.PrimaryDataLost, dataLost, constant("its volume is empty")},
 	{core.PrimaryFailed, func(s *scene) bool { return s.reachable && s.report.State == core.Failed },
-		func(s *scene) string { return sentence(s.report.Reason, s.report.Message) }},
+		func(s *scene) string { return s.report.Problem().String() }},
 	{core.PrimaryHung, func(s *scene) bool { return s.reachable && s.report.State == core.Hung },
 		hungText},
 	{core.PrimaryLostTransactions, func(s *scene) bool { return isWritable(s) && !lostTransactions(s.o).IsEmpty() },
@@ -145,7 +145,7 @@ func cannotGetThere(o *core.Observation, op *core.Operation) string {
 	if p == nil || holder == nil {
 		return ""
 	}
-	if r, _ := holder.Report.Get(); r.Reason == "TransactionsMissing" || r.Reason == "ApplierStopped" {
+	if r, _ := holder.Report.Get(); r.Reason == core.InstanceTransactionsMissing || r.Reason == core.InstanceApplierStopped {
 		return r.Message
 	}
 	r, serves := serving(holder)
@@ -205,7 +205,7 @@ func nodeGone(s *scene) bool {
 }
 
 func hungText(s *scene) string {
-	if s.report.Reason == core.DiskStalled {
+	if s.report.Reason == core.InstanceDiskStalled {
 		return "its volume completes no write"
 	}
 	return "mysqld does not answer its own manager"
@@ -275,7 +275,7 @@ func losers(s *scene) int {
 // asksInVain: an instance that was started while the primary is away has no connection
 // to lose; it does not begin to receive before the primary has told its position.
 func asksInVain(r core.Report, p *core.Promotion) bool {
-	return r.Reason == core.AsksInVain && r.SeenEpoch == p.Epoch
+	return r.Reason == core.InstanceAsksInVain && r.SeenEpoch == p.Epoch
 }
 
 func receivesInVain(c *core.Replication) bool {

@@ -182,7 +182,7 @@ func (d *decision) awaitsRecovery() bool {
 // as no server needs is started again, as a replica's is.
 func (d *decision) awaitsAnswer() bool {
 	r, known := d.holder().Report.Get()
-	if d.diagnosis.name != core.PrimaryHung || !known || r.Reason == core.DiskStalled || d.isAnyWithheld() {
+	if d.diagnosis.name != core.PrimaryHung || !known || r.Reason == core.InstanceDiskStalled || d.isAnyWithheld() {
 		return false
 	}
 	why, until := d.nobodyTakesOver(), d.Status.FailingSince.Add(core.HungLimit)
@@ -211,7 +211,7 @@ func (d *decision) restartInPlace() bool {
 		d.Do(core.RestartInPlace{Instance: r.Instance, Epoch: d.Status.Promotion.Epoch})
 		d.Announce(true, core.ReasonRestartInPlace, r.Instance, "mysqld of "+r.Instance+" is started again in place, for nobody can take over: "+why)
 	case core.Failed:
-		d.Block(core.Reason(r.Reason), fmt.Sprintf("%s: %s; and nobody can take over: %s", r.Instance, sentence(r.Reason, r.Message), why))
+		d.Block(r.Reason, fmt.Sprintf("%s: %s; and nobody can take over: %s", r.Instance, r.Problem().String(), why))
 	default:
 		d.Say(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s", r.Instance, r.State, why))
 	}
@@ -256,7 +256,7 @@ func (d *decision) seekProof(next int64) {
 	d.Status.Operation.Step, d.Status.Operation.Deadline = core.StepProve, time.Time{}
 	// A Pod elsewhere that answers can promise nothing for the one that took writes.
 	r, known := d.holder().Report.Get()
-	if known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.Status.Promotion) && r.Reason != core.DiskStalled && d.mayYetPromise(next) {
+	if known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.Status.Promotion) && r.Reason != core.InstanceDiskStalled && d.mayYetPromise(next) {
 		d.askToDemote(next)
 		return
 	}

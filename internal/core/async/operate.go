@@ -89,7 +89,7 @@ func (d *decision) awaitFirst() {
 	r, known := d.holder().Report.Get()
 	switch {
 	case known && r.State == core.Failed:
-		d.Block(core.Reason(r.Reason), p.Instance+": "+sentence(r.Reason, r.Message))
+		d.Block(r.Reason, p.Instance+": "+r.Problem().String())
 	case known && !mayGoOn(r, p):
 		d.Block(core.RefusalNoProof, fmt.Sprintf("%s was to become the first primary on node %s and now runs on node %s, and nobody knows what became of its first Pod; delete this Cluster and create it again",
 			p.Instance, p.Node, r.Node))
@@ -98,18 +98,6 @@ func (d *decision) awaitFirst() {
 		fallthrough
 	default:
 		d.Say("waiting for " + p.Instance + " to become the first primary: " + d.promotionProgress())
-	}
-}
-
-// sentence joins a reason and a message.
-func sentence(reason, message string) string {
-	switch {
-	case message == "":
-		return reason
-	case reason == "":
-		return message
-	default:
-		return reason + ": " + message
 	}
 }
 

@@ -16,7 +16,7 @@ func (d *decision) publish() {
 	d.Status.State = d.clusterState()
 	problem, stops := d.problem()
 	if p := d.Cluster.Problem; p != nil && d.Status.Operation == nil {
-		d.Block(core.Reason(p.Reason), p.Message)
+		d.Block(p.Reason, p.Message)
 	}
 	if stops {
 		d.Block(core.RefusalProblem, problem)
@@ -156,13 +156,13 @@ func (d *decision) problem() (text string, stops bool) {
 
 func problemOf(in *core.Instance) string {
 	if r, known := in.Report.Get(); known && (r.State == core.Failed || r.State == core.Stopped || r.State == core.Hung) && r.Message != "" {
-		return in.Name + ": " + sentence(r.Reason, r.Message)
+		return in.Name + ": " + r.Problem().String()
 	}
 	if vol, known := in.Volume.Get(); known && vol.Problem != nil {
-		return in.Name + ": " + sentence(vol.Problem.Reason, vol.Problem.Message)
+		return in.Name + ": " + vol.Problem.String()
 	}
 	if pod, known := in.Pod.Get(); known && pod.Waiting != nil {
-		return in.Name + ": " + sentence(pod.Waiting.Reason, pod.Waiting.Message)
+		return in.Name + ": " + pod.Waiting.String()
 	}
 	return ""
 }

@@ -23,7 +23,7 @@ func setReport(r *core.Report, key, v string) error {
 	case "manager-refused":
 		r.ManagerRefused = &core.RefusedBinary{Digest: v, Why: "it does not run here"}
 	case "reason":
-		r.Reason = v
+		r.Reason = core.Reason(v)
 	case "message":
 		r.Message = v
 	case "data":

@@ -285,7 +285,7 @@ func (s *script) status(a args) {
 func (s *script) problem(td *datadriven.TestData, a args) {
 	s.w.cluster.Problem = nil
 	if a.name != "none" {
-		s.w.cluster.Problem = &core.Problem{Reason: a.name, Message: strings.TrimSpace(td.Input)}
+		s.w.cluster.Problem = &core.Problem{Reason: core.Reason(a.name), Message: strings.TrimSpace(td.Input)}
 	}
 }
 
@@ -338,7 +338,7 @@ func (s *script) setPod(in *inst, key, value string) {
 		in.pod.FencingRequested = false
 	case "waiting":
 		reason, message, _ := strings.Cut(value, ":")
-		in.pod.Waiting = &core.Problem{Reason: reason, Message: message}
+		in.pod.Waiting = &core.Problem{Reason: core.Reason(reason), Message: message}
 	default:
 		s.t.Fatalf("unknown pod fact %q", key)
 	}

@@ -98,10 +98,10 @@ func (d *decision) start(why core.Reason) {
 	target := d.Status.TargetPrimary
 	no := d.refusesTarget(target)
 	if no == nil && !d.isReady(target) {
-		no = &core.Problem{Reason: string(core.RefusalTargetNotReady), Message: "its Pod is not ready"}
+		no = &core.Problem{Reason: core.RefusalTargetNotReady, Message: "its Pod is not ready"}
 	}
 	if no != nil {
-		d.Warn(core.Reason(no.Reason), "switchover to "+target+" refused: "+no.Message)
+		d.Warn(no.Reason, "switchover to "+target+" refused: "+no.Message)
 		d.setTarget(d.Status.Promotion.Instance)
 		d.Again = true
 		return
@@ -128,17 +128,17 @@ func (d *decision) begin(why core.Reason) {
 func (d *decision) refusesTarget(name string) *core.Problem {
 	in := d.Instance(name)
 	if in == nil {
-		return &core.Problem{Reason: string(core.RefusalTargetUnknown), Message: "the cluster has no such instance"}
+		return &core.Problem{Reason: core.RefusalTargetUnknown, Message: "the cluster has no such instance"}
 	}
 	if no := d.cannotLead(in); no != nil {
 		return no
 	}
 	r, _ := in.Report.Get()
 	if !streams(r, d.Status.Promotion.Instance) {
-		return &core.Problem{Reason: string(core.RefusalTargetNotReplicating), Message: "it does not replicate from " + d.Status.Promotion.Instance + " with both threads running"}
+		return &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: "it does not replicate from " + d.Status.Promotion.Instance + " with both threads running"}
 	}
 	if sick := d.sickness(in, r); sick != "" {
-		return &core.Problem{Reason: string(core.RefusalTargetNotReplicating), Message: sick}
+		return &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: sick}
 	}
 	return nil
 }
@@ -149,15 +149,15 @@ func (d *decision) cannotLead(in *core.Instance) *core.Problem {
 	pod, _ := in.Pod.Get()
 	switch {
 	case !in.Report.Known():
-		return &core.Problem{Reason: string(core.RefusalTargetNotReady), Message: "its manager does not answer"}
+		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: "its manager does not answer"}
 	case slices.Contains(d.Status.Diverged, in.Name):
-		return &core.Problem{Reason: string(core.RefusalTargetDiverged), Message: "it has transactions that the primary lacks"}
+		return &core.Problem{Reason: core.RefusalTargetDiverged, Message: "it has transactions that the primary lacks"}
 	case !ok:
-		return &core.Problem{Reason: string(core.RefusalTargetNotReady), Message: fmt.Sprintf("its mysqld does not serve the cluster's data (%s)", r.State)}
+		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: fmt.Sprintf("its mysqld does not serve the cluster's data (%s)", r.State)}
 	case r.Terminating || pod.Terminating:
-		return &core.Problem{Reason: string(core.RefusalTargetNotReady), Message: "it is being stopped"}
+		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: "it is being stopped"}
 	case !eligible(r):
-		return &core.Problem{Reason: string(core.RefusalTargetNotReplicating), Message: hindrance(r)}
+		return &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: hindrance(r)}
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (d *decision) catchUp(op *core.Operation) {
 	case d.diagnosis.name == core.PrimaryLostTransactions:
 		d.giveUp(core.RefusalLostTransactions, "the primary has lost transactions: "+d.diagnosis.says)
 	case no != nil:
-		d.giveUp(core.Reason(no.Reason), no.Message)
+		d.giveUp(no.Reason, no.Message)
 	case d.Status.TargetPrimary != op.To:
 		d.giveUp(core.ReasonRequested, "status.targetPrimary was changed to "+d.Status.TargetPrimary)
 	case d.lateness(op) != "":

@@ -68,7 +68,7 @@ func (d *Draft) Forget(name string) {
 // with another manager.
 func (d *Draft) IsCorrected(in *core.Instance, pod core.Pod) bool {
 	r, known := in.Report.Get()
-	fails := known && (r.State == core.Failed || r.State == core.Stopped && r.Reason == core.CrashLoop)
+	fails := known && (r.State == core.Failed || r.State == core.Stopped && r.Reason == core.InstanceCrashLoop)
 	return (!pod.Current || pod.OldImage) && (pod.NeverStarted || pod.Waiting != nil || fails)
 }
 

@@ -59,7 +59,7 @@ func (d *decision) publish() {
 	case d.g.Bootstrapped && !d.seen.agreed:
 		d.blockLost()
 	case p != nil:
-		d.Block(core.Reason(p.Reason), p.Message)
+		d.Block(p.Reason, p.Message)
 	case problem != "" && !d.g.Bootstrapped:
 		d.Block(core.RefusalProblem, problem)
 	}
@@ -212,12 +212,12 @@ func (d *decision) problem() string {
 		pod, _ := in.Pod.Get()
 		vol, _ := in.Volume.Get()
 		switch {
-		case known && r.Message != "" && (r.State == core.Failed || r.Reason == "JoinFailed" || r.Reason == "DataWithoutStatus"):
-			return in.Name + ": " + r.Reason + ": " + r.Message
+		case known && r.Message != "" && (r.State == core.Failed || r.Reason == core.MemberJoinFailed || r.Reason == core.RefusalDataWithoutStatus):
+			return in.Name + ": " + r.Problem().String()
 		case vol.Problem != nil:
-			return in.Name + ": " + vol.Problem.Reason + ": " + vol.Problem.Message
+			return in.Name + ": " + vol.Problem.String()
 		case pod.Waiting != nil:
-			return in.Name + ": " + pod.Waiting.Reason + ": " + pod.Waiting.Message
+			return in.Name + ": " + pod.Waiting.String()
 		}
 	}
 	if len(d.Status.Diverged) > 0 {

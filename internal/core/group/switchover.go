@@ -24,7 +24,7 @@ func (d *decision) switchOver() {
 		return
 	}
 	if no := d.cannotBePrimary(op.To); no != nil {
-		d.giveUp(op, core.Reason(no.Reason), fmt.Sprintf("%s cannot become primary: %s; %s stays primary", op.To, no.Message, op.From))
+		d.giveUp(op, no.Reason, fmt.Sprintf("%s cannot become primary: %s; %s stays primary", op.To, no.Message, op.From))
 		return
 	}
 	if d.AwaitsRoute(op) {
@@ -53,7 +53,7 @@ func (d *decision) beginSwitchover() {
 	switch {
 	case d.Status.TargetPrimary != d.Status.CurrentPrimary && d.Status.TargetPrimary != "":
 		if no := d.cannotBePrimary(d.Status.TargetPrimary); no != nil {
-			d.Warn(core.Reason(no.Reason), fmt.Sprintf("%s cannot become primary: %s", d.Status.TargetPrimary, no.Message))
+			d.Warn(no.Reason, fmt.Sprintf("%s cannot become primary: %s", d.Status.TargetPrimary, no.Message))
 			d.Status.TargetPrimary, d.Status.TargetPrimaryAt = d.Status.CurrentPrimary, d.Now
 			return
 		}
@@ -94,7 +94,7 @@ func (d *decision) begin(reason core.Reason) {
 func (d *decision) cannotBePrimary(name string) *core.Problem {
 	in := d.Instance(name)
 	no := func(reason core.Reason, why string) *core.Problem {
-		return &core.Problem{Reason: string(reason), Message: why}
+		return &core.Problem{Reason: reason, Message: why}
 	}
 	switch {
 	case in == nil:

@@ -1,0 +1,368 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Kind tells what a name is said of.
+type Kind string
+
+// Kinds of names.
+const (
+	KindDiagnosis Kind = "diagnosis"
+	KindOperation Kind = "operation"
+	KindStep      Kind = "step"
+	KindProof     Kind = "proof"
+	KindEvent     Kind = "event"
+	KindRefusal   Kind = "refusal"
+	KindInstance  Kind = "instance"
+	KindOrder     Kind = "order"
+	KindProblem   Kind = "problem"
+)
+
+// Entry is a name that the product says: in a status, an event, a condition, a metric or an
+// instance's report.
+type Entry struct {
+	Name  string
+	Kind  Kind
+	Means string // for whoever is on call
+	See   string // the page of docs/ that says more, and its heading
+}
+
+// Catalogue has every name that the product says; docs/names.md is made of it.
+func Catalogue() []Entry {
+	return slices.Concat(
+		entries(KindDiagnosis, "failover.md#diagnoses", diagnoses),
+		entries(KindOperation, "status.md#fields-of-the-status", operations),
+		entries(KindStep, "failover.md#the-steps", steps),
+		entries(KindProof, "architecture.md#who-may-write", proofs),
+		entries(KindEvent, "status.md#events", events),
+		entries(KindRefusal, "failover.md#refusals", refusals),
+		entries(KindInstance, "status.md#states-of-an-instance", instanceReasons),
+		entries(KindOrder, "status.md#events", orderRefusals),
+		entries(KindProblem, "troubleshooting.md#blocked-before-anything-starts", problems),
+	)
+}
+
+// row is a name, what it means, and where more is said; "" is the page of its kind.
+type row[T ~string] struct {
+	name       T
+	means, see string
+}
+
+func entries[T ~string](kind Kind, page string, rows []row[T]) []Entry {
+	out := make([]Entry, len(rows))
+	for i, r := range rows {
+		out[i] = Entry{Name: string(r.name), Kind: kind, Means: r.means, See: cmp.Or(r.see, page)}
+	}
+	return out
+}
+
+var diagnoses = []row[Diagnosis]{
+	{DiagnosisNone, "no primary was chosen yet", ""},
+	{PrimaryHealthy, "the primary takes writes", ""},
+	{PrimaryTerminating, "its Pod is being stopped: it hands over", ""},
+	{PrimaryIsolated, "it takes writes, and its replicas do not reach it: commits hang", ""},
+	{PrimaryLostTransactions,
+		"it lacks transactions of its own that replicas hold: a human decides which copy is right", ""},
+	{PrimaryPromoting, "it was permitted to take writes, and is on its way", ""},
+	{PrimaryClosed,
+		"it was made read-only to give its data to instances without which no commit ends; it opens again by itself", ""},
+	{PrimaryDemoted, "it was made read-only so that another can take over", ""},
+	{PrimaryFenced, "a human fenced it: nobody takes writes, and nobody takes over", ""},
+	{MysqldDown, "its manager says that mysqld does not run, or is only being started again", ""},
+	{PrimaryHung, "its manager says that mysqld does not answer", ""},
+	{PrimaryFailed, "its manager says that it cannot run mysqld, and why", ""},
+	{PodGone, "the Pod that took writes is gone or has ended", ""},
+	{PrimaryDataLost, "its volume is empty", ""},
+	{PrimaryUnreachable, "its manager cannot be reached, which tells nothing about mysqld", ""},
+	{PrimaryUnreachableButReplicasStream,
+		"its manager cannot be reached, and replicas receive from its mysqld all the same: nothing is done", ""},
+	{PrimaryUnreachableReplicasLost,
+		"its manager cannot be reached, and replicas do not reach its mysqld either", ""},
+	{GroupElecting, "the group has its quorum, and no primary yet", ""},
+	{GroupQuorumLost, "the group has lost its majority: transactions wait", ""},
+	{GroupUnknown, "too few members can be asked to tell", ""},
+}
+
+var operations = []row[OperationKind]{
+	{OperationSwitchover, "another instance becomes primary as planned", ""},
+	{OperationFailover, "the primary fails, and is replaced", ""},
+	{OperationGiveData, "the primary is closed while it gives its data to others", ""},
+	{OperationQuorumRecovery, "a group goes on with those who are left, or is made anew", ""},
+}
+
+var steps = []row[Step]{
+	{StepCatchUp, "the target catches up while the old primary takes writes", ""},
+	{StepDemote, "the old primary is being made read-only", ""},
+	{StepDelay, "spec.failoverDelay has not passed yet", ""},
+	{StepProve, "waits for a proof that the old primary cannot take writes", ""},
+	{StepElect, "reads what the candidates hold", ""},
+	{StepPromote, "the new primary was permitted to take writes, and is on its way", ""},
+	{StepCopy, "the closed primary gives its data", ""},
+	{StepReturn, "the old primary takes writes again", ""},
+	{StepSetPrimary, "the group was asked to make another member primary", ""},
+	{StepForce, "a survivor was told to go on with those who are left", ""},
+	{StepReboot, "one that holds everything was told to make the group anew", ""},
+}
+
+var proofs = []row[Proof]{
+	{ProofBootstrap, "there never was a primary", ""},
+	{ProofManagerFenced, "its manager promised, on its volume, that it takes no writes below this epoch", ""},
+	{ProofPodTerminated,
+		"the kubelet reported that its container has ended for good, or its node is out of service", ""},
+	{ProofQuorumCut, "so many replicas stopped receiving that no commit of it can be acknowledged any more", ""},
+	{ProofLeaseExpired,
+		"its Lease ran out and was taken away, and so many instances vouch for it no more that it fenced itself", ""},
+	{ProofAdopted, "its Cluster was deleted, and all whose volumes were kept are heard", ""},
+	{ProofStatusRestored,
+		"the status was set back; all instances are heard, and this one is the primary of the last epoch that any of them saw", ""},
+	{ProofAcceptedLoss, "none: a human accepted what may be lost", ""},
+}
+
+var events = []row[Reason]{
+	{ReasonRequested, "a switchover begins: somebody set status.targetPrimary", ""},
+	{ReasonPodTerminating, "a switchover begins: the primary's Pod is being stopped", ""},
+	{ReasonDemoteRequested, "a switchover begins: the annotation cnmsql.cnmsql.co/demote asks for it", ""},
+	{ReasonScaleDown, "a switchover begins: the primary is to be removed", ""},
+	{ReasonReturn, "the switchover was given up, and the old primary takes writes again", ""},
+	{ReasonVolumeDeleting, "a switchover begins: the primary's volume is being deleted", ""},
+	{ReasonPreferred, "a switchover begins: to an instance of spec.failoverPolicy.preferredPrimary", ""},
+	{ReasonFenced, "the instance is fenced, as a human asked for", ""},
+	{ReasonUnfenced, "the instance is not fenced any more", ""},
+	{ReasonReinit, "the data of the instance is deleted and copied anew, as a human asked for", ""},
+	{ReasonOverride,
+		"an instance is promoted without a proof, as a human asked for; what it does not hold is lost", ""},
+	{ReasonRollout, "a switchover begins: the primary's Pod is to be made anew from a changed spec", ""},
+	{ReasonFailover, "the primary fails, and a failover begins; the message has the diagnosis", ""},
+	{ReasonPromotionGranted, "an instance may take writes; the message has the proof that nobody else does", ""},
+	{ReasonPrimaryContinues, "the primary stays, in a new epoch: a change that was begun did not come about", ""},
+	{ReasonStatusRestored, "the status had been set back, and is mended", ""},
+	{ReasonPrimaryEstablished, "the cluster has its first primary", ""},
+	{ReasonPrimaryChanged, "another instance is the primary now; the message says how long it took", ""},
+	{ReasonRestartInPlace, "mysqld of the primary is started again, for nobody can take over", ""},
+	{ReasonGivesData, "the primary is closed for writes while it gives its data to others", ""},
+	{ReasonCloneStarted, "an instance begins to copy another's data", ""},
+	{ReasonInstanceCreated, "an instance is made", ""},
+	{ReasonInstanceRemoved, "an instance is removed, for spec.instances was lowered", ""},
+	{ReasonInstanceRestarted, "an instance's Pod is made anew from a changed spec", ""},
+	{ReasonManagerReplaced, "an instance's manager is replaced in place; its mysqld runs on", ""},
+	{ReasonAdopted,
+		"the primary commits empty transactions of the numbers that maintenance on a replica used up", ""},
+	{ReasonVolumesAdopted, "the Cluster goes on with the volumes of a deleted one", ""},
+	{ReasonAcksChanged, "commits wait for another number of acknowledgements", ""},
+	{ReasonDiverged,
+		"an instance holds transactions that the primary, or the group, does not have; it is kept out of service", ""},
+	{ReasonBroken, "the applier of a replica stopped with an error", ""},
+	{ReasonRecovered, "the primary takes writes again", ""},
+	{ReasonLost,
+		"the new primary lacks what the one before it had acknowledged, and nobody can give it any more", ""},
+	{ReasonForeignPod,
+		"a Pod carries the labels of an instance and is not the Cluster's: Services may lead clients there", ""},
+	{ReasonForeignObject,
+		"a PersistentVolumeClaim carries the labels of an instance and is not the Cluster's", ""},
+	{ReasonActionFailed, "Kubernetes, or an instance, refused what was to be done; it is tried again", ""},
+	{ReasonGroupBootstrap, "an instance is to make the group", ""},
+	{ReasonGroupBootstrapped, "the group is made", ""},
+	{ReasonFailoverObserved, "the group has elected another primary", ""},
+	{ReasonQuorumRestored, "the group has its quorum again", ""},
+	{ReasonQuorumForced, "the group goes on with those who are left, as a human asked for", ""},
+	{ReasonTotalOutage, "the operator has the group made anew after an outage of all members", ""},
+	{ReasonEvenSize, "a group of an even size survives no more failures than one of a member less", ""},
+	{ReasonGroupAlone, "the only member makes the group again after a restart", ""},
+}
+
+var refusals = []row[Reason]{
+	{RefusalNoCandidate, "nobody can be promoted: no replica's position is known, or none may be", ""},
+	{RefusalIncomparable,
+		"none of the replicas holds all that the others hold: a human decides which to keep", ""},
+	{RefusalTooFewKnown, "too few positions are known to be sure that nothing acknowledged is lost", ""},
+	{RefusalNoProof,
+		"there is no proof that the old primary takes no writes: promoting another could make two", "failover.md#noproof"},
+	{RefusalTargetUnknown, "the cluster has no instance of that name", "switchover.md#refusals"},
+	{RefusalTargetNotReady, "the target cannot become primary now", "switchover.md#refusals"},
+	{RefusalTargetDiverged,
+		"the target holds transactions that the primary does not have", "switchover.md#refusals"},
+	{RefusalTargetNotReplicating, "the target does not receive from the primary", "switchover.md#refusals"},
+	{RefusalDeadline, "an operation did not end in its time and was given up", "switchover.md#refusals"},
+	{RefusalProblem,
+		"an instance cannot start, and the cluster has no primary yet", "troubleshooting.md#blocked-before-anything-starts"},
+	{RefusalAllDiverged, "every replica holds transactions that the failed primary had not", ""},
+	{RefusalLostTransactions,
+		"the primary lacks transactions of its own that replicas hold", "failover.md#primarylosttransactions"},
+	{RefusalPrimaryFenced, "the primary is fenced: writes stop until a human takes the fence off", ""},
+	{RefusalBehind,
+		"the best candidate lacks more transactions than spec.failoverPolicy.maxTransactionsBehind", ""},
+	{RefusalLag, "the best candidate lags more than spec.failoverPolicy.maxReplicationLag", ""},
+	{RefusalTooSoon, "the last failover is less than spec.failoverPolicy.minTimeBetweenFailovers ago", ""},
+	{RefusalReinitPrimary, "the data of the primary is not made anew: switch over first", "plugin.md"},
+	{RefusalOverride, "an accepted loss of data was not carried out; the message says why", ""},
+	{RefusalDataWithoutStatus,
+		"instances have data, and the Cluster's status knows of no primary: the status was lost", ""},
+	{RefusalStatusRegressed,
+		"the Cluster's status is older than what instances have seen of it", "failover.md#statusregressed"},
+	{RefusalManager,
+		"a manager cannot be replaced in place; the instance goes on as it is", "upgrades.md#when-it-does-not-work"},
+	{RefusalVolumesKept,
+		"there are volumes of a deleted Cluster of this name, and nothing is made beside them", "provisioning.md#go-on-with-kept-volumes"},
+	{RefusalAdoption, "volumes were to be adopted, and cannot be", "provisioning.md#go-on-with-kept-volumes"},
+	{RefusalLogin,
+		"the primary does not let replicas in: accounts, certificates or limits", "troubleshooting.md#writes-fail"},
+	{RefusalDamped,
+		"replacing the primary did not help the last time: another is tried later", "troubleshooting.md#writes-fail"},
+	{RefusalQuorumLost, "the group has lost its quorum: writes wait", "runbooks.md#a-group-has-lost-its-quorum"},
+	{RefusalFenceQuorum, "a fence would cost the group its quorum", "group-replication.md#fencing"},
+	{RefusalScaleQuorum, "removing a member could cost the group its quorum", "group-replication.md#the-quorum"},
+	{RefusalQuorumPresent, "the group has its quorum: there is nothing to force", "runbooks.md#it-refuses"},
+	{RefusalNoSafeSurvivor,
+		"none of those who are left holds all that the others hold", "runbooks.md#it-refuses"},
+	{RefusalMembersUnknown, "what some instance holds is not known", "runbooks.md#it-refuses"},
+	{RefusalTargetNotOnline, "the target is not an online member", "group-replication.md#switchover"},
+	{RefusalTargetNewer,
+		"the target runs a later MySQL than other members, which cannot follow it", "group-replication.md#switchover"},
+	{RefusalGroupWithoutData,
+		"the group was made, and no instance has its data any more", "group-replication.md#limits"},
+	{RefusalSplitBrain, "there are two groups with a quorum, or may be", "runbooks.md#it-refuses"},
+	{RefusalSurvivorFenced, "the one that would go on is fenced", "runbooks.md#it-refuses"},
+	{RefusalViewChanged, "members have come or gone since the recovery was asked for", "runbooks.md#it-refuses"},
+}
+
+var instanceReasons = []row[Reason]{
+	{InstancePromoting,
+		"was permitted to take writes, and is on its way: it receives what it lacks and applies all it has", "failover.md#the-steps"},
+	{InstanceTransactionsMissing,
+		"was permitted to take writes, and lacks transactions that it must have", "failover.md"},
+	{InstanceApplierStopped,
+		"was permitted to take writes, and its applier stopped before it had applied all", "failover.md"},
+	{InstanceDemoting,
+		"its mysqld is being made read-only: it takes writes without being permitted to, or not any more", "switchover.md#what-happens"},
+	{InstanceDemoted, "was made read-only, and promised to stay so below an epoch", "failover.md"},
+	{InstanceEpochEnded, "was promoted in an epoch that has ended, and waits to see who follows", "failover.md"},
+	{InstanceOtherPod,
+		"another Pod of this instance was promoted, and may still run elsewhere", "failover.md#noproof"},
+	{InstanceNoPrimary, "waits until a primary is chosen", "failover.md"},
+	{InstanceAwaitingPrimary, "waits until the primary takes writes", "failover.md"},
+	{InstanceAskingPrimary,
+		"asks the primary for its position before it follows it", "failover.md#diverged-instances"},
+	{InstanceAsksInVain, "would follow the primary, and gets no answer from it", "failover.md"},
+	{InstanceApplyingRelayLog,
+		"applies what it has received, of which others may have no copy, before it follows another source", "failover.md"},
+	{InstanceFrozen,
+		"promised to receive nothing below an epoch: another primary is about to be promoted", "failover.md#a-primary-that-nobody-can-reach"},
+	{InstanceReceiveFailed,
+		"its source refuses the connection, or cannot be reached; the message has MySQL's words", "troubleshooting.md"},
+	{ReasonBroken,
+		"its applier stopped with an error; the message has MySQL's words", "failover.md#diverged-instances"},
+	{InstanceNeedsReclone,
+		"the primary has purged transactions that it lacks: its data must be copied anew (kubectl cnmsql reinit)", "runbooks.md"},
+	{InstanceIsDiverged,
+		"holds transactions that the primary, or the group, does not have; it is read-only and in no Service", "failover.md#diverged-instances"},
+	{InstanceDataMissing,
+		"is the primary, and its volume is empty: an established cluster is never initialised anew", "failover.md#refusals"},
+	{InstanceForeignData,
+		"its volume holds the data of another cluster or instance; nothing was touched", "troubleshooting.md#an-instance-says-failed"},
+	{InstanceLoginRefused,
+		"mysqld refuses the instance manager's account; mysqld is started again, and the account restored", "security.md#accounts-of-mysql"},
+	{InstanceNoAnswer, "mysqld runs and does not answer", "troubleshooting.md"},
+	{InstanceDiskStalled, "its volume completes no write: look at the storage", "troubleshooting.md"},
+	{InstanceEnding, "mysqld shuts down and does not answer any more", "troubleshooting.md"},
+	{InstanceStartTimedOut,
+		"mysqld accepted no connection within spec.maxStartDelay; raise it if crash recovery needs longer", "configuration.md"},
+	{InstanceBreakingOffRecovery,
+		"was about to go on as the primary when another took over: its recovery would commit what nobody acknowledged", "architecture.md"},
+	{InstanceMysqldCrashed, "mysqld has ended, and is started again", "troubleshooting.md"},
+	{InstanceCrashLoop,
+		"mysqld ends again and again soon after its start; the message has the last line of its log", "troubleshooting.md"},
+	{InstanceAskingSuccessor,
+		"was the primary and crashed: asks the one that follows what it holds, before mysqld recovers", "architecture.md"},
+	{InstanceAwaitingSuccessor,
+		"was the primary and crashed: waits until it is known who follows", "architecture.md"},
+	{InstanceAwaitingWord,
+		"was the primary and crashed: waits for the Cluster's or its peers' word before mysqld recovers, which would commit what nobody acknowledged", "design/2026-11-22-a-word-before-recovery.md"},
+	{InstanceCuttingTail,
+		"takes what nobody acknowledged off the end of its binary log; a copy is kept on its volume", "architecture.md"},
+	{InstanceGivesData, "is the primary, closed for writes until enough replicas have its data", "durability.md"},
+	{InstanceIsolated,
+		"is the primary, and is about to fence itself: it could not renew its Lease, and no majority vouches for it", "architecture.md"},
+	{InstanceIsFenced, "a human fenced it; its data is kept (kubectl cnmsql fence off)", "plugin.md"},
+	{InstanceFencing, "is being fenced", "plugin.md"},
+	{InstanceStopping, "mysqld is being stopped", ""},
+	{InstanceTerminating, "its Pod is being stopped", ""},
+	{InstanceTerminated, "its Pod was stopped", ""},
+	{InstanceClusterUnknown,
+		"the API server has not told it yet what the Cluster looks like", "troubleshooting.md"},
+	{InstanceVolumeInUse,
+		"another manager of this instance still holds the lock on the volume", "troubleshooting.md"},
+	{InstanceVolumeUnusable,
+		"its volume cannot be read or written", "troubleshooting.md#an-instance-says-failed"},
+	{InstanceDiskFull,
+		"less than 16 MiB are left on its volume: raise spec.storage.size, or free space", "troubleshooting.md#an-instance-says-failed"},
+	{InstanceConfigRefused,
+		"mysqld refuses a parameter; the message names it", "troubleshooting.md#an-instance-says-failed"},
+	{InstanceMysqldUnusable,
+		"the image's mysqld does not run, or is too old", "troubleshooting.md#an-instance-says-failed"},
+	{InstanceMysqldNotFound, "the image has no mysqld", "troubleshooting.md#an-instance-says-failed"},
+	{InstanceMysqldSilent,
+		"mysqld did not tell its version within 10 s: the node reads the image slowly", "troubleshooting.md#an-instance-says-failed"},
+	{InstanceInitializeFailed,
+		"mysqld could not make a data directory; the message has the last line of its log", "troubleshooting.md#an-instance-says-failed"},
+	{InstanceStartFailed,
+		"mysqld could not be started; the message says why", "troubleshooting.md#an-instance-says-failed"},
+	{ReasonActionFailed,
+		"Kubernetes, or mysqld, refused what was to be done; it is tried again", "status.md#events"},
+	{MemberBootstrapping, "makes the group", "group-replication.md"},
+	{MemberRebooting,
+		"makes the group anew, as it was told to", "group-replication.md#after-an-outage-of-all-members"},
+	{MemberJoining, "joins the group", "group-replication.md"},
+	{MemberJoinFailed,
+		"could not join the group, and tries again; the message has MySQL's words", "group-replication.md"},
+	{MemberLeaving, "leaves the group, for the operator asked for it", "group-replication.md"},
+	{MemberLeft, "stays out of the group until the next epoch", "group-replication.md"},
+	{MemberLeftOut,
+		"the group went on without it; it waits until the operator has seen what it holds", "group-replication.md"},
+	{MemberIsInError,
+		"was expelled, or could not go on; it leaves the group and joins anew", "group-replication.md"},
+	{MemberNoQuorum,
+		"has lost the majority of the group: transactions wait", "runbooks.md#a-group-has-lost-its-quorum"},
+	{MemberAwaitingGroup, "waits until there is a group to join", "runbooks.md#a-group-has-lost-its-quorum"},
+	{MemberIsRecovering, "receives from another member what it lacks", "group-replication.md"},
+	{MemberDataRemoved,
+		"a copy of another member's data replaced its own and did not end; its data is copied anew", "group-replication.md"},
+	{RefusalDataWithoutStatus,
+		"holds data, and the Cluster's status knows of none: the status was lost; restore it", "failover.md#refusals"},
+}
+
+var orderRefusals = []row[Reason]{
+	{OrderStaleEpoch, "the order is of an epoch that has ended", ""},
+	{OrderStale, "another order came after it", ""},
+	{OrderNotPrimary, "the instance does not take writes in the order's epoch", ""},
+	{OrderBusy, "another order is being carried out", ""},
+	{OrderHasData, "the instance has data, which an order never replaces", ""},
+	{OrderNoDonor, "the order to copy data names nobody to copy from", ""},
+	{OrderNotAdopted, "transactions cannot be adopted: too many, or the server's own", ""},
+	{OrderNotUnderstood, "the transactions to adopt cannot be read", ""},
+	{OrderUnknown, "the manager does not know the order; it may be older than the operator", ""},
+	{OrderGroupRefused, "the group refused to make another member primary", ""},
+	{OrderNotASurvivor, "the member is not online in a group that lost its quorum", ""},
+	{OrderInGroup, "the member is online in a group that has its quorum, or cannot be asked", ""},
+	{OrderBinaryDamaged, "the manager's binary did not arrive as it was announced", ""},
+	{OrderBinaryRefused, "the manager's binary does not run here", ""},
+	{VouchNotAMember, "an instance that has no data yet vouches for nobody", ""},
+	{VouchOtherPrimary, "another is the primary, as far as is known to the instance that was asked to vouch", ""},
+	{VouchWithheldReason, "the instance promised to vouch for nobody below an epoch", ""},
+	{ControlForbidden, "the certificate of the caller may not use this route", ""},
+	{ControlBadRequest, "the request cannot be read", ""},
+	{ControlFailed, "the request failed; the message says why", ""},
+}
+
+var problems = []row[Reason]{
+	{ProblemSecretMissing, "the Secret that initdb.secret names does not exist", ""},
+	{ProblemSecretIncomplete,
+		"the Secret lacks username or password, or names another owner or a reserved account", ""},
+	{ProblemAuthorityBroken, "the Secret <cluster>-ca is damaged; restore it", "security.md#tls"},
+	{ProblemNameTaken, "an object of that name belongs to somebody else; rename one of the two", ""},
+	{ProblemPrerequisites, "Secrets, Services or rights could not be made; it is tried again", ""},
+	{ProblemClassNotFound, "the StorageClass does not exist", ""},
+	{ProblemNoDefaultClass, "no StorageClass is named, and none is the default", ""},
+}
