@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"cnmsql.co/api/v1alpha1"
@@ -117,7 +116,7 @@ func TestMetricsOfAGroupEndWithItsCluster(t *testing.T) {
 			c.UID = "one"
 			a := newAPI(t, c)
 			r := newTestReconciler(t, a, a)
-			r.Metrics, r.uids = NewMetrics(reg), map[types.NamespacedName]types.UID{}
+			r.Metrics = NewMetrics(reg)
 			ctx := ctrl.LoggerInto(t.Context(), logr.Discard())
 			if _, err := r.cluster(ctx, clusterKey); err != nil {
 				t.Fatal(err)

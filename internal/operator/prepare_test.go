@@ -31,7 +31,7 @@ func TestAChangeOfThePrimaryLooksAtNothingFirst(t *testing.T) {
 			a, c := newAPI(t), aCluster()
 			r := newTestReconciler(t, a, a)
 			ca := anAuthority(t)
-			r.ready[clusterKey] = preparation{ca, c.Generation, tc.at}
+			r.state(c).ready = preparation{ca, c.Generation, tc.at}
 			if tc.says != nil {
 				r.says("c-1", *tc.says)
 			}
@@ -43,7 +43,7 @@ func TestAChangeOfThePrimaryLooksAtNothingFirst(t *testing.T) {
 			if looked := a.gets > 0; looked != tc.looks {
 				t.Errorf("asked the API server %d times", a.gets)
 			}
-			if !tc.looks && (got != ca || r.ready[clusterKey].at != tc.at) {
+			if !tc.looks && (got != ca || r.state(c).ready.at != tc.at) {
 				t.Error("what was found a moment ago is not what is used, or counts as found now")
 			}
 		})

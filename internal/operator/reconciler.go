@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,27 +57,7 @@ type Reconciler struct {
 
 	writes *statusWrites
 
-	mu     sync.Mutex
-	latest map[types.NamespacedName]*v1alpha1.Cluster
-	failed map[types.NamespacedName]string
-	memory map[types.NamespacedName]core.Memory
-	uids   map[types.NamespacedName]types.UID
-	tls    map[types.NamespacedName]clusterTLS
-	ready  map[types.NamespacedName]preparation
-}
-
-// preparation is that all a cluster needs besides its instances was found or made.
-type preparation struct {
-	ca         *pki.CA
-	generation int64
-	at         time.Time
-}
-
-// clusterTLS is the operator's client configuration for one cluster.
-type clusterTLS struct {
-	ca   [sha256.Size]byte
-	made time.Time
-	conf *tls.Config
+	clusters *clusterStates
 }
 
 // Reconcile looks at one cluster until its plan has nothing more to do at once.
@@ -163,7 +142,8 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster, problem *c
 	if err != nil {
 		return o, core.Plan{}, err
 	}
-	o.Cluster.Failed, o.Memory = r.recall(c)
+	state := r.state(c)
+	o.Cluster.Failed, o.Memory = state.failed, state.memory
 	plan := topology.Decide(o)
 	if grantsByKubernetesWord(o, plan) {
 		if err := r.observer.confirm(ctx, c, &o); err != nil {
@@ -171,7 +151,7 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster, problem *c
 		}
 		plan = topology.Decide(o)
 	}
-	r.remember(c, plan.Memory)
+	state.memory = plan.Memory
 	return o, plan, nil
 }
 
@@ -210,11 +190,9 @@ func (r *Reconciler) growVolumes(ctx context.Context, c *v1alpha1.Cluster, done 
 // prepare ensures what a cluster needs besides its instances. While nobody takes
 // writes, what was there a moment ago will do.
 func (r *Reconciler) prepare(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, *core.Problem, error) {
-	key := client.ObjectKeyFromObject(c)
-	r.mu.Lock()
-	have := r.ready[key]
-	delete(r.ready, key)
-	r.mu.Unlock()
+	state := r.state(c)
+	have := state.ready
+	state.ready = preparation{}
 	if have.ca == nil || have.generation != c.Generation || time.Since(have.at) > preparedLife || !r.isUrgent(c) {
 		ca, problem, err := r.ensure(ctx, c)
 		if err != nil || problem != nil {
@@ -222,9 +200,7 @@ func (r *Reconciler) prepare(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA,
 		}
 		have = preparation{ca, c.Generation, time.Now()}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ready[key] = have
+	state.ready = have
 	return have.ca, nil, nil
 }
 
@@ -291,17 +267,15 @@ func isToBeHeard(c *v1alpha1.Cluster, pod *corev1.Pod, belong []string) bool {
 }
 
 func (r *Reconciler) clusterTLS(c *v1alpha1.Cluster, ca *pki.CA) (*tls.Config, error) {
-	key, sum := client.ObjectKeyFromObject(c), sha256.Sum256(ca.Trust())
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if have := r.tls[key]; have.conf != nil && have.ca == sum && time.Since(have.made) < operatorTLSLife {
+	state, sum := r.state(c), sha256.Sum256(ca.Trust())
+	if have := state.tls; have.conf != nil && have.ca == sum && time.Since(have.made) < operatorTLSLife {
 		return have.conf, nil
 	}
 	conf, err := operatorTLS(ca)
 	if err != nil {
 		return nil, err
 	}
-	r.tls[key] = clusterTLS{ca: sum, made: time.Now(), conf: conf}
+	state.tls = clusterTLS{ca: sum, made: time.Now(), conf: conf}
 	return conf, nil
 }
 
@@ -310,37 +284,36 @@ func (r *Reconciler) clusterTLS(c *v1alpha1.Cluster, ca *pki.CA) (*tls.Config, e
 func (r *Reconciler) cluster(ctx context.Context, key types.NamespacedName) (*v1alpha1.Cluster, error) {
 	var c v1alpha1.Cluster
 	err := r.Client.Get(ctx, key, &c)
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
 	// Another Cluster of the same name must not inherit what was heard of the
 	// former one's instances.
-	if known := r.uids[key]; known != "" && known != c.UID {
+	if known := r.clusters.uid(key); known != "" && known != c.UID {
 		r.forget(key)
 	}
 	if err != nil {
 		return nil, nil
 	}
-	r.uids[key] = c.UID
-	if mine := r.latest[key]; mine != nil && mine.UID == c.UID && newer(mine.ResourceVersion, c.ResourceVersion) {
+	state := r.clusters.of(key)
+	state.uid = c.UID
+	if mine := state.latest; mine != nil && newer(mine.ResourceVersion, c.ResourceVersion) {
 		return mine.DeepCopy(), nil
 	}
-	delete(r.latest, key)
+	state.latest = nil
 	return c.DeepCopy(), nil
 }
 
-// forget drops all that is kept of a Cluster; the mutex is held.
+func (r *Reconciler) state(c *v1alpha1.Cluster) *clusterState {
+	return r.clusters.of(client.ObjectKeyFromObject(c))
+}
+
+// forget drops all that is kept of a Cluster.
 func (r *Reconciler) forget(key types.NamespacedName) {
-	r.observer.ended.forget(r.uids[key])
-	r.observer.unmade.forget(r.uids[key])
-	delete(r.latest, key)
-	delete(r.failed, key)
-	delete(r.memory, key)
-	delete(r.tls, key)
-	delete(r.uids, key)
-	delete(r.ready, key)
+	uid := r.clusters.uid(key)
+	r.clusters.drop(key)
+	r.observer.ended.forget(uid)
+	r.observer.unmade.forget(uid)
 	r.streams.ForgetCluster(key)
 	r.prerequisites.forget(key)
 	r.writes.forget(key)
@@ -354,14 +327,8 @@ func (r *Reconciler) reread(ctx context.Context, key types.NamespacedName) (*v1a
 	if err := r.Live.Get(ctx, key, &c); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	r.keepLatest(&c)
+	r.clusters.of(key).latest = c.DeepCopy()
 	return &c, nil
-}
-
-func (r *Reconciler) keepLatest(c *v1alpha1.Cluster) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.latest[client.ObjectKeyFromObject(c)] = c.DeepCopy()
 }
 
 // newer compares resource versions, which Kubernetes defines to be comparable
@@ -385,8 +352,9 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 		if err := r.Client.Status().Update(ctx, next); err != nil {
 			return err
 		}
-		r.keepLatest(next)
+		r.state(next).latest = next.DeepCopy()
 	}
+	r.state(next).logDecision(ctrl.LoggerFrom(ctx), &(*c).Status, plan)
 	*c = next
 	for _, e := range plan.Events {
 		kind := corev1.EventTypeNormal
@@ -407,26 +375,10 @@ func (r *Reconciler) noteFailure(ctx context.Context, c *v1alpha1.Cluster, f fai
 	if err := errors.Join(append(f.standing, f.changes...)...); err != nil {
 		text = err.Error()
 	}
-	key := client.ObjectKeyFromObject(c)
-	r.mu.Lock()
-	before := r.failed[key]
-	r.failed[key] = text
-	r.mu.Unlock()
+	state := r.state(c)
+	before := state.failed
+	state.failed = text
 	if text != "" && text != before {
 		r.Recorder.Eventf(c, nil, corev1.EventTypeWarning, string(core.ReasonActionFailed), string(core.ReasonActionFailed), "could not %s", text)
 	}
-}
-
-// recall returns what could not be carried out last, and the memory of the last plan.
-func (r *Reconciler) recall(c *v1alpha1.Cluster) (failed string, m core.Memory) {
-	key := client.ObjectKeyFromObject(c)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed[key], r.memory[key]
-}
-
-func (r *Reconciler) remember(c *v1alpha1.Cluster, m core.Memory) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.memory[client.ObjectKeyFromObject(c)] = m
 }

@@ -32,7 +32,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"cnmsql.co/api/v1alpha1"
-	"cnmsql.co/internal/core"
 )
 
 // Options of the operator.
@@ -158,8 +157,7 @@ func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
 		streams: streams, prerequisites: pre, actor: act, writes: newStatusWrites(),
 		observer: &observer{client: mgr.GetClient(), live: mgr.GetAPIReader(), streams: streams, ended: newEndedPods(), unmade: unmade, leases: newLeaseClock(),
 			wanted: act.wanted, binary: ownBinary(mgr.GetLogger())},
-		latest: map[types.NamespacedName]*v1alpha1.Cluster{}, failed: map[types.NamespacedName]string{}, memory: map[types.NamespacedName]core.Memory{}, uids: map[types.NamespacedName]types.UID{}, tls: map[types.NamespacedName]clusterTLS{},
-		ready: map[types.NamespacedName]preparation{},
+		clusters: newClusterStates(),
 	}
 }
 

@@ -91,11 +91,10 @@ func must(t *testing.T, err error) {
 // newTestReconciler reads from a cache, and live.
 func newTestReconciler(t *testing.T, cached, live client.Client) *Reconciler {
 	streams := NewStreams(t.Context(), logr.Discard(), func(types.NamespacedName) {})
-	return &Reconciler{memory: map[types.NamespacedName]core.Memory{}, Client: cached, Live: live, writes: newStatusWrites(), streams: streams, prerequisites: newPrerequisites(cached, live),
+	return &Reconciler{clusters: newClusterStates(), Client: cached, Live: live, writes: newStatusWrites(), streams: streams, prerequisites: newPrerequisites(cached, live),
 		observer: &observer{client: cached, live: live, streams: streams, ended: newEndedPods(), unmade: newUnmadePods(), leases: newLeaseClock(),
 			wanted: func(context.Context, *v1alpha1.Cluster, string, int) observation.Wanted { return observation.Wanted{} },
-			binary: func() core.Binary { return core.Binary{} }},
-		tls: map[types.NamespacedName]clusterTLS{}, ready: map[types.NamespacedName]preparation{}}
+			binary: func() core.Binary { return core.Binary{} }}}
 }
 
 // aCluster of two instances whose primary is c-1, in its Pod "first" on node n1.

@@ -1,0 +1,80 @@
+package operator
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/pki"
+)
+
+// clusterState is what the operator keeps of one Cluster from one look at it to the next.
+// Two looks at one Cluster never overlap, so that only the table of them is locked.
+type clusterState struct {
+	uid types.UID
+	// latest is the Cluster as the operator itself wrote it last; the cache may be behind.
+	latest *v1alpha1.Cluster
+	// failed is what could not be carried out last.
+	failed string
+	memory core.Memory
+	tls    clusterTLS
+	ready  preparation
+	// effects are those of the last plan.
+	effects []core.Effect
+}
+
+// preparation is that all a cluster needs besides its instances was found or made.
+type preparation struct {
+	ca         *pki.CA
+	generation int64
+	at         time.Time
+}
+
+// clusterTLS is the operator's client configuration for one cluster.
+type clusterTLS struct {
+	ca   [sha256.Size]byte
+	made time.Time
+	conf *tls.Config
+}
+
+// clusterStates is the table of them. What it has of a Cluster ends with that Cluster:
+// another of the same name begins anew.
+type clusterStates struct {
+	mu  sync.Mutex
+	all map[types.NamespacedName]*clusterState
+}
+
+func newClusterStates() *clusterStates {
+	return &clusterStates{all: map[types.NamespacedName]*clusterState{}}
+}
+
+// of is the state of a Cluster, made when there is none.
+func (s *clusterStates) of(key types.NamespacedName) *clusterState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[key] == nil {
+		s.all[key] = &clusterState{}
+	}
+	return s.all[key]
+}
+
+// uid is that of the Cluster of which there is a state, "" when there is none.
+func (s *clusterStates) uid(key types.NamespacedName) types.UID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[key] == nil {
+		return ""
+	}
+	return s.all[key].uid
+}
+
+func (s *clusterStates) drop(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, key)
+}
