@@ -63,7 +63,7 @@ type sample struct {
 	Steps   []step  `json:"steps"`
 }
 
-// book is the file of all rows.
+// book is the file of all rows; with no file, it is kept nowhere.
 type book struct {
 	file  string
 	Rows  []*row `json:"rows"`
@@ -99,6 +99,9 @@ func (b *book) row(durability, fault string) *row {
 
 func (b *book) save() error {
 	b.Rows = slices.DeleteFunc(b.Rows, func(r *row) bool { return len(r.Samples) == 0 })
+	if b.file == "" {
+		return nil
+	}
 	text, err := json.MarshalIndent(b, "", " ")
 	if err != nil {
 		return err

@@ -124,3 +124,15 @@ func TestTheJudgeNamesWhatIsMissedAndWhatIsLost(t *testing.T) {
 		}
 	}
 }
+
+func TestABookWithoutAFileIsKeptNowhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	b := &book{}
+	b.row("quorum", "killed")
+	if err := b.save(); err != nil || len(b.Rows) != 0 {
+		t.Errorf("saved, it says %v and has %d rows", err, len(b.Rows))
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v, %v", left, err)
+	}
+}
