@@ -34,8 +34,8 @@ func (m *manager) begin(what agent.Activity, do func(context.Context) error) err
 
 // abort ends what can be ended; data that was being made stays unfinished.
 func (m *manager) abort() error {
-	abort, proc := m.st.abort, m.st.proc
-	get(m, func(s *state) any { abort, proc = s.abort, s.proc; return nil })
+	abort := get(m, func(s *state) context.CancelFunc { return s.abort })
+	proc := get(m, func(s *state) *process { return s.proc })
 	if abort != nil {
 		abort()
 	}
