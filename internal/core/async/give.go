@@ -171,7 +171,7 @@ func (d *decision) giveOrOpen() {
 		return
 	}
 	if name := d.holdsMore(r); name != "" {
-		d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s was closed for writes to give its data, and does not open again: %s holds transactions that it does not have", holder.Name, name))
+		d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s was closed for writes to give its data, and does not open again: %s holds transactions that it does not have. Decide which copy is right, and delete the Pods and PersistentVolumeClaims of the others", holder.Name, name))
 		return
 	}
 	d.grant(election{winner: holder.Name, podUID: r.PodUID, node: r.Node, holds: r.Server.Holds()}, proof, d.promotionAcks())
@@ -202,11 +202,18 @@ func (d *decision) isLeftOut(name string) bool {
 	return slices.Contains(d.Status.Diverged, name) || d.isToBeReinitialized(name)
 }
 
-// holdsMore names an instance that holds what the closed primary lacks.
+// holdsMore names an instance that holds what the closed primary lacks. That a human wishes
+// it anew gives up what is only its own; what the primary had once, and lost, it does not.
 func (d *decision) holdsMore(closed core.Report) string {
 	name, holds := "", closed.Server.Holds()
 	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
-		if r, ok := serving(in); ok && !d.isLeftOut(in.Name) && !holds.Contains(r.Server.Holds()) {
+		r, ok := serving(in)
+		if !ok || slices.Contains(d.Status.Diverged, in.Name) {
+			return
+		}
+		extra := r.Server.Holds().Subtract(holds)
+		isLost := slices.Contains(extra.Sources(), closed.Server.UUID)
+		if isLost || !extra.IsEmpty() && !d.isToBeReinitialized(in.Name) {
 			name = in.Name
 		}
 	})
