@@ -208,14 +208,18 @@ func (d *decision) restartInPlace() bool {
 	}
 	switch r.State {
 	case core.Stopped:
-		d.Do(core.RestartInPlace{Instance: r.Instance, Epoch: d.Status.Promotion.Epoch})
-		d.Announce(true, core.ReasonRestartInPlace, r.Instance, "mysqld of "+r.Instance+" is started again in place, for nobody can take over: "+why)
+		d.startInPlace(r, why)
 	case core.Failed:
 		d.Block(r.Reason, fmt.Sprintf("%s: %s; and nobody can take over: %s", r.Instance, r.Problem().String(), why))
 	default:
 		d.Say(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s", r.Instance, r.State, why))
 	}
 	return true
+}
+
+func (d *decision) startInPlace(r core.Report, why string) {
+	d.Do(core.RestartInPlace{Instance: r.Instance, Epoch: d.Status.Promotion.Epoch})
+	d.Announce(true, core.ReasonRestartInPlace, r.Instance, "mysqld of "+r.Instance+" is started again in place, for nobody can take over: "+why)
 }
 
 // mayComeBack: the primary's manager answers, has the data, and may make its mysqld
@@ -480,6 +484,10 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 	case serves && r.Terminating:
 		d.Say(fmt.Sprintf("waiting until a replica holds all that %s holds, which is being stopped", holder.Name))
 	case d.comesBack(holder):
+		// It waits for a word before it recovers, and others may wait for what it holds.
+		if back, may := d.mayComeBack(); may && back.State == core.Stopped {
+			d.startInPlace(back, e.why)
+		}
 		d.Say(fmt.Sprintf("waiting for %s to say what it holds; nobody else can be promoted: %s", holder.Name, e.why))
 	default:
 		d.Block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s%s", holder.Name, d.diagnosis.name, d.diagnosis.says, e.why, d.wayOut(e.refusal)))
