@@ -323,6 +323,11 @@ type Operation struct {
 // IsPastDelay: the primary had its time to come back.
 func (o *Operation) IsPastDelay() bool { return o.Step == StepProve || o.Step == StepElect }
 
+// IsDelayed: the primary fails, and may come back before it is replaced.
+func (o *Operation) IsDelayed() bool {
+	return o != nil && o.Kind == OperationFailover && o.Step == StepDelay
+}
+
 // Leaving is the primary that hands over in a switchover, and the one that is being
 // replaced in a failover, once it had its time to come back; "" for none.
 func (o *Operation) Leaving() (handsOver, replaced string) {

@@ -142,22 +142,36 @@ func (l *lease) release(ctx context.Context) error {
 	return nil
 }
 
-// acquireLease takes the lease, and then reads the Cluster from the API server: a
-// view that is behind may permit what is of the past. Whoever granted a later
-// epoch since has taken the record, or is seen now.
+// acquireLease takes the lease, and confirms the promotion behind it. Whoever granted a
+// later epoch since has taken the record, or is seen now.
 func (m *manager) acquireLease(ctx context.Context, epoch int64) error {
 	if err := m.lease.acquire(ctx, epoch); err != nil {
 		return err
 	}
-	c, err := m.kube.Cluster(ctx)
+	err := m.confirmPromotion(ctx, epoch)
+	if errors.Is(err, errEpochEnded) {
+		return errors.Join(err, m.lease.release(ctx))
+	}
 	if err != nil {
 		m.lease.set(0, time.Time{})
+	}
+	return err
+}
+
+var errEpochEnded = errors.New("that epoch has ended")
+
+// confirmPromotion reads the Cluster from the API server: a view that is behind may permit
+// what is of the past.
+func (m *manager) confirmPromotion(ctx context.Context, epoch int64) error {
+	c, err := m.kube.Cluster(ctx)
+	if err != nil {
 		return fmt.Errorf("confirming the promotion of epoch %d: %w", epoch, err)
 	}
 	if p := c.Status.Promotion; p == nil || p.Epoch != epoch || p.Instance != m.opt.Instance {
 		m.setCluster(c)
-		return errors.Join(fmt.Errorf("taking the lease for epoch %d: that epoch has ended", epoch), m.lease.release(ctx))
+		return fmt.Errorf("confirming the promotion of epoch %d: %w", epoch, errEpochEnded)
 	}
+	m.update(func(s *state) { s.confirmed = epoch })
 	return nil
 }
 

@@ -92,6 +92,7 @@ type state struct {
 	proc      *process
 	accepted  bool
 	mayWrite  bool
+	confirmed int64 // the epoch of which the promotion was read from the API server
 	writable  int64
 	writableN int // counts becoming writable, to tell what was read before
 	downSince time.Time
@@ -214,6 +215,7 @@ func (m *manager) facts() *agent.Facts {
 		},
 	}
 	f.LeaseEpoch, f.LeaseRenewed = m.lease.held()
+	f.ConfirmedEpoch = s.confirmed
 	f.Vouches = s.vouches.given(f.Cluster)
 	if s.proc != nil {
 		f.Mysqld.StartedAt = s.proc.started

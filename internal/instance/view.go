@@ -37,6 +37,9 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 	if op := s.Operation; op != nil {
 		as := core.Operation{Kind: core.OperationKind(op.Kind), Step: core.Step(op.Step), From: op.From}
 		v.SwitchoverFrom, v.FailoverFrom = as.Leaving()
+		if as.IsDelayed() {
+			v.DelayedFrom, v.FailoverDelay = op.From, time.Duration(c.Spec.FailoverDelay)*time.Second
+		}
 		if as.Kind == core.OperationGiveData {
 			v.GivesData = op.From
 		}
@@ -131,6 +134,9 @@ func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 		v.PrimarySince = time.Now()
 		if v.TellsSamePrimary(s.view) {
 			v.PrimarySince = s.view.PrimarySince
+		}
+		if !v.KeepsConfirmed(s.view) {
+			s.confirmed = 0
 		}
 		s.views++
 		s.cluster, s.view, s.gone = c, v, false

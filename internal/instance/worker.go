@@ -191,6 +191,8 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		return m.stopWrites()
 	case agent.AcquireLease:
 		return m.acquireLease(ctx, a.Epoch)
+	case agent.ConfirmPromotion:
+		return m.confirmPromotion(ctx, a.Epoch)
 	case agent.BecomePrimary:
 		return m.becomePrimary(ctx, a)
 	case agent.AskPrimary:

@@ -31,7 +31,17 @@ func (m *manager) acquireLease(epoch int64, done func(string)) {
 				done(why)
 				return
 			}
-			m.confirmPromotion(epoch, sent, done)
+			m.confirmPromotion(epoch, func(why string) {
+				switch why {
+				case "":
+					m.lease.epoch, m.lease.renewed = epoch, sent
+				case epochEnded:
+					m.lease.epoch = epoch
+					m.releaseLease(func() { done(why) })
+					return
+				}
+				done(why)
+			})
 		})
 	}, func() {
 		if !m.dead {
@@ -40,19 +50,20 @@ func (m *manager) acquireLease(epoch int64, done func(string)) {
 	})
 }
 
-// confirmPromotion reads the Cluster from the API server once the lease is taken: a
-// view that is behind may permit what is of the past.
-func (m *manager) confirmPromotion(epoch int64, sent time.Duration, done func(string)) {
+const epochEnded = "that epoch has ended"
+
+// confirmPromotion reads the Cluster from the API server: a view that is behind may permit
+// what is of the past.
+func (m *manager) confirmPromotion(epoch int64, done func(string)) {
 	m.w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
 		p := m.w.api.cluster().status.Promotion
 		reply(func() {
 			switch {
 			case m.dead:
 			case p == nil || p.Epoch != epoch || p.Instance != m.me:
-				m.lease.epoch = epoch
-				m.releaseLease(func() { done("that epoch has ended") })
+				done(epochEnded)
 			default:
-				m.lease.epoch, m.lease.renewed = epoch, sent
+				m.confirmed = epoch
 				done("")
 			}
 		})

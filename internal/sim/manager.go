@@ -39,6 +39,7 @@ type manager struct {
 	started   time.Duration
 	accepted  bool
 	mayWrite  bool
+	confirmed int64
 	writable  int64
 	writableN int
 	downSince time.Duration
@@ -165,8 +166,14 @@ func (m *manager) setCluster() {
 		next.GivesData = op.From
 	}
 	next.SwitchoverFrom, next.FailoverFrom = s.Operation.Leaving()
+	if s.Operation.IsDelayed() {
+		next.DelayedFrom, next.FailoverDelay = s.Operation.From, m.w.conf.delay
+	}
 	if m.view = m.viewAfter(next); m.view == before {
 		return
+	}
+	if !m.view.KeepsConfirmed(before) && !m.w.mut.StaysConfirmed {
+		m.confirmed = 0
 	}
 	m.view.PrimarySince = m.moment(m.w.now)
 	if m.view.TellsSamePrimary(before) {
@@ -220,7 +227,7 @@ func (m *manager) facts() *agent.Facts {
 		Donor: m.donor, RestartEpoch: m.restart, Problem: m.problem, TerminatingSince: m.moment(m.terminating),
 		Mysqld: agent.Mysqld{Up: up, Accepted: m.accepted, Answers: m.accepted && m.misses < 3, AnsweredAt: m.moment(m.answered), StartedAt: m.moment(m.started),
 			DownSince: m.moment(m.downSince), Ended: m.ended, MayWrite: m.mayWrite, Failures: m.failures, DiskStalled: m.diskStalled && m.volume.stalled},
-		LeaseEpoch: m.lease.epoch, LeaseRenewed: m.moment(m.lease.renewed), Vouches: m.vouches.given(m),
+		LeaseEpoch: m.lease.epoch, LeaseRenewed: m.moment(m.lease.renewed), Vouches: m.vouches.given(m), ConfirmedEpoch: m.confirmed,
 	}
 	if !f.Mysqld.Answers {
 		f.Server = nil

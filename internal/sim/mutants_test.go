@@ -61,7 +61,7 @@ func holderIn(o *core.Observation) (*core.Instance, *core.Promotion) {
 const unfound = -1
 
 // within is how many seeds it may take to find a mistake.
-const within = 25000
+const within = 40000
 
 // TestMutants: each mistake is found by the seed that is recorded for it, or by one
 // of the first few, should a change have moved it. With MUTANTS=n the first n seeds
@@ -342,6 +342,7 @@ func mutantsOfShells() []mutant {
 			Facts: func(f *agent.Facts) { f.LeaseRenewed = f.Now }}},
 		{name: "the lease is not waited for", seed: 48, mutation: mutation{LeaseTTLIgnored: true}},
 		{name: "the lease is seized though it was renewed", seed: 634, mutation: mutation{SeizeAnyVersion: true}},
+		{name: "a promotion stays confirmed when the lease is switched off", seed: 36821, mutation: mutation{StaysConfirmed: true}},
 		{name: "a hung mysqld renews its lease", seed: 24, mutation: mutation{HungRenews: true}},
 	}
 }

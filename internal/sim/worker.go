@@ -235,6 +235,8 @@ func (m *manager) do(a agent.Action, done func(err string)) {
 		m.stopWrites(done)
 	case agent.AcquireLease:
 		m.acquireLease(a.Epoch, done)
+	case agent.ConfirmPromotion:
+		m.confirmPromotion(a.Epoch, done)
 	case agent.BecomePrimary:
 		m.becomePrimary(a, done)
 	case agent.AskPrimary:

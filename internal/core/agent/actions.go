@@ -91,6 +91,10 @@ type Follow struct{ Instance string }
 // AcquireLease takes the primary's lease.
 type AcquireLease struct{ Epoch int64 }
 
+// ConfirmPromotion reads from the API server that the promotion of this epoch has not ended:
+// without a lease to take, a view that is behind would permit what is of the past.
+type ConfirmPromotion struct{ Epoch int64 }
+
 // BecomePrimary makes mysqld writable in this epoch.
 type BecomePrimary struct {
 	Epoch int64
@@ -134,35 +138,36 @@ type ForgetData struct{}
 // run by now.
 type RaiseProtocol struct{ Version string }
 
-func (Initialize) action()     {}
-func (StartServer) action()    {}
-func (StopServer) action()     {}
-func (Abort) action()          {}
-func (Exit) action()           {}
-func (CloneFrom) action()      {}
-func (Demote) action()         {}
-func (StopReceiving) action()  {}
-func (StartReceiving) action() {}
-func (StartApplying) action()  {}
-func (AcceptClients) action()  {}
-func (GiveAcks) action()       {}
-func (WaitApplied) action()    {}
-func (DropAcks) action()       {}
-func (AskPrimary) action()     {}
-func (Follow) action()         {}
-func (AcquireLease) action()   {}
-func (BecomePrimary) action()  {}
-func (BootstrapGroup) action() {}
-func (JoinGroup) action()      {}
-func (LeaveGroup) action()     {}
-func (SettleRole) action()     {}
-func (RaiseProtocol) action()  {}
-func (ForgetFormer) action()   {}
-func (ForgetData) action()     {}
-func (AdmitMembers) action()   {}
-func (RememberGroup) action()  {}
-func (HoldRejoin) action()     {}
-func (HoldExpulsion) action()  {}
+func (Initialize) action()       {}
+func (StartServer) action()      {}
+func (StopServer) action()       {}
+func (Abort) action()            {}
+func (Exit) action()             {}
+func (CloneFrom) action()        {}
+func (Demote) action()           {}
+func (StopReceiving) action()    {}
+func (StartReceiving) action()   {}
+func (StartApplying) action()    {}
+func (AcceptClients) action()    {}
+func (GiveAcks) action()         {}
+func (WaitApplied) action()      {}
+func (DropAcks) action()         {}
+func (AskPrimary) action()       {}
+func (Follow) action()           {}
+func (AcquireLease) action()     {}
+func (BecomePrimary) action()    {}
+func (ConfirmPromotion) action() {}
+func (BootstrapGroup) action()   {}
+func (JoinGroup) action()        {}
+func (LeaveGroup) action()       {}
+func (SettleRole) action()       {}
+func (RaiseProtocol) action()    {}
+func (ForgetFormer) action()     {}
+func (ForgetData) action()       {}
+func (AdmitMembers) action()     {}
+func (RememberGroup) action()    {}
+func (HoldRejoin) action()       {}
+func (HoldExpulsion) action()    {}
 
 func (a Initialize) String() string {
 	if a.Bootstrap {
@@ -193,8 +198,11 @@ func (a WaitApplied) String() string {
 	}
 	return "wait until applied: " + a.Set.Abbreviate(4)
 }
-func (a AskPrimary) String() string   { return "ask " + a.Instance + " for its position" }
-func (a Follow) String() string       { return "follow " + a.Instance }
+func (a AskPrimary) String() string { return "ask " + a.Instance + " for its position" }
+func (a Follow) String() string     { return "follow " + a.Instance }
+func (a ConfirmPromotion) String() string {
+	return fmt.Sprintf("confirm the promotion of epoch %d", a.Epoch)
+}
 func (a AcquireLease) String() string { return fmt.Sprintf("acquire the lease at epoch %d", a.Epoch) }
 func (a BecomePrimary) String() string {
 	return fmt.Sprintf("become primary in epoch %d with %d acknowledgements", a.Epoch, a.Acks)

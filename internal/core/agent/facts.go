@@ -57,6 +57,9 @@ type Facts struct {
 	// LeaseRenewed is when the last renewal that succeeded was sent.
 	LeaseEpoch   int64
 	LeaseRenewed time.Time
+	// ConfirmedEpoch is the epoch of which this instance has read from the API server that
+	// it is its primary, since the lease was switched off last; 0 if it has not.
+	ConfirmedEpoch int64
 	// Vouches that peers gave for the present epoch.
 	Vouches []Given
 	// WasFenced: mysqld was stopped because a human fenced this instance, and it
@@ -101,6 +104,9 @@ type Cluster struct {
 	// FailoverFrom is the primary that is being replaced, past spec.failoverDelay; "" while
 	// none is.
 	FailoverFrom string
+	// DelayedFrom is the primary that has until FailoverDelay to come back; "" for none.
+	DelayedFrom   string
+	FailoverDelay time.Duration
 	// PrimarySince is since when the view has told this of the primary; see TellsSamePrimary.
 	PrimarySince time.Time
 	Diverged     []string

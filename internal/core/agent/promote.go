@@ -19,8 +19,11 @@ func promote(f *Facts) (Decision, bool) {
 		return d, true
 	}
 	var actions []Action
-	if f.Cluster.Lease && f.needsLease(p) {
+	switch {
+	case f.Cluster.Lease && f.needsLease(p):
 		actions = append(actions, AcquireLease{p.Epoch})
+	case !f.Cluster.Lease && f.ConfirmedEpoch != p.Epoch:
+		actions = append(actions, ConfirmPromotion{p.Epoch})
 	}
 	acks := p.RequiredAcks
 	if f.AcksEpoch == p.Epoch {
@@ -34,6 +37,13 @@ func promote(f *Facts) (Decision, bool) {
 // itself, unless peers vouch for it by now.
 func (f *Facts) needsLease(p *core.Promotion) bool {
 	return f.LeaseEpoch != p.Epoch || !f.MayStayWritable()
+}
+
+// KeepsConfirmed reports whether a promotion that was confirmed while before was known needs
+// no other look. It does once the lease is off that was on: this instance may be told of
+// the past, by a watch that goes on where it was cut off, and nothing else would hold it back.
+func (c *Cluster) KeepsConfirmed(before *Cluster) bool {
+	return c.Lease || before == nil || !before.Lease
 }
 
 func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {

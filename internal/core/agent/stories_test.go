@@ -184,6 +184,8 @@ func (s *story) cluster(key, value string) bool {
 		c.SwitchoverFrom = value
 	case "gives-data":
 		c.GivesData = value
+	case "delayed-from":
+		c.DelayedFrom, c.FailoverDelay = value, 10*time.Second
 	case "failover-from":
 		c.FailoverFrom, c.PrimarySince = value, s.f.Now
 	case "since": // what the view tells has just become known
@@ -260,6 +262,8 @@ func (s *story) me(key, value string) bool {
 		f.WritableEpoch = number(value)
 	case "lease":
 		f.LeaseEpoch, f.LeaseRenewed = number(value), f.Now
+	case "confirmed":
+		f.ConfirmedEpoch = number(value)
 	case "maintenance":
 		f.Maintenance = set(value)
 	case "statements":

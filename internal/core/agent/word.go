@@ -51,6 +51,11 @@ func (f *Facts) isTold() bool {
 	case w != nil && f.isFresh(w.At) && w.Epoch == f.Cluster.Epoch && w.Instance == p.Instance:
 		return true
 	}
+	return f.isVouched()
+}
+
+// isVouched: a majority of the instances has said so since mysqld ended, and just now.
+func (f *Facts) isVouched() bool {
 	with := map[string]bool{f.Me: true}
 	for _, v := range f.Vouches {
 		if f.isFresh(v.At) {
@@ -91,6 +96,9 @@ func (f *Facts) awaitWord() (Decision, bool) {
 			message += "; " + f.AskFailed
 		}
 		return say(core.Stopped, core.InstanceAwaitingWord, message, f.askWord()...)
+	case f.Cluster.DelayedFrom == f.Me && f.RestartEpoch < f.promotion().Epoch && !f.isVouched() && !f.hasWaitedFor(f.Cluster.FailoverDelay+TailWait):
+		return say(core.Stopped, core.InstanceAwaitingWord, fmt.Sprintf("mysqld is not started while spec.failoverDelay passes and no majority of the instances is reached, at most %s: "+
+			"recovery would commit what nobody acknowledged, and this instance is replaced if it stays cut off", f.Cluster.FailoverDelay+TailWait), f.askWord()...)
 	case f.Cluster.FailoverFrom == f.Me && f.RestartEpoch < f.promotion().Epoch && !f.hasWaited():
 		return say(core.Stopped, core.InstanceAwaitingWord, fmt.Sprintf("mysqld is not started while the operator replaces this instance, at most %s: recovery would commit what nobody acknowledged", TailWait), f.askWord()...)
 	}
@@ -99,12 +107,14 @@ func (f *Facts) awaitWord() (Decision, bool) {
 
 // hasWaited: long enough for whoever is about to be promoted, since mysqld ended and since
 // that was known.
-func (f *Facts) hasWaited() bool {
+func (f *Facts) hasWaited() bool { return f.hasWaitedFor(TailWait) }
+
+func (f *Facts) hasWaitedFor(limit time.Duration) bool {
 	since := f.Mysqld.DownSince
 	if f.Cluster.PrimarySince.After(since) {
 		since = f.Cluster.PrimarySince
 	}
-	return f.Now.Sub(since) > TailWait
+	return f.Now.Sub(since) > limit
 }
 
 // TellsSamePrimary tells whether two views say the same about who is primary, and of its
