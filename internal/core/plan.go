@@ -21,6 +21,15 @@ type Plan struct {
 	Memory Memory
 }
 
+// GrantsByKubernetesWord reports whether the plan promotes an instance and the proof is no
+// manager's promise: then what Kubernetes says of the former primary is read past all
+// caches, and the plan is made once more.
+func (p Plan) GrantsByKubernetesWord(o Observation) bool {
+	before, granted := o.Cluster.Status.Promotion, p.Status.Promotion
+	byWord := granted != nil && (granted.Proof == ProofPodTerminated || granted.Proof == ProofLeaseExpired)
+	return byWord && (before == nil || before.Epoch != granted.Epoch)
+}
+
 // Event is told to the user.
 type Event struct {
 	Warning bool

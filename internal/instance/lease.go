@@ -14,6 +14,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // lease is the record <cluster>-primary, which the primary holds while it is
@@ -54,12 +55,8 @@ func (l *lease) acquire(ctx context.Context, epoch int64) error {
 		l.fill(record, epoch)
 		_, err = l.kube.CreateLease(ctx, record)
 	case err == nil:
-		holder, at := holderOf(record), epochOf(record)
-		switch {
-		case holder != "" && holder != l.me && at >= epoch:
-			return fmt.Errorf("taking the lease for epoch %d: %s holds it at epoch %d; waiting until it is released", epoch, holder, at)
-		case at > epoch:
-			return fmt.Errorf("taking the lease for epoch %d: it was taken away for epoch %d", epoch, at)
+		if why := agent.LeaseRefused(l.me, epoch, holderOf(record), epochOf(record)); why != "" {
+			return fmt.Errorf("taking the lease for epoch %d: %s", epoch, why)
 		}
 		l.fill(record, epoch)
 		_, err = l.kube.UpdateLease(ctx, record)
@@ -111,7 +108,7 @@ func (l *lease) renew(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return fmt.Errorf("renewing the lease: %w", err)
 	}
-	if holder, at := holderOf(record), epochOf(record); holder != l.me || at > epoch {
+	if holder, at := holderOf(record), epochOf(record); agent.IsLeaseLost(l.me, epoch, holder, at) {
 		l.set(0, time.Time{})
 		return fmt.Errorf("renewing the lease: %s holds it at epoch %d", holder, at)
 	}
@@ -195,15 +192,12 @@ func (m *manager) keepLease(ctx context.Context) {
 }
 
 func (m *manager) tendLease(ctx context.Context) error {
-	held, renewed := m.lease.held()
 	f := m.facts()
-	switch {
-	case held != 0 && !f.Mysqld.MayWrite && (!f.Permitted() || !f.Mysqld.Up && (!f.TerminatingSince.IsZero() || f.WasFenced)):
+	switch f.LeaseDuty() {
+	case agent.ReleaseLease:
 		return m.lease.release(ctx)
-	case f.Cluster == nil || !f.Cluster.Lease || f.WritableEpoch == 0:
-		return nil
-	case time.Since(renewed) >= core.LeaseRenewal && held >= f.WritableEpoch && m.answeredWithin(2*time.Second):
-		return m.lease.renew(ctx, held)
+	case agent.RenewLease:
+		return m.lease.renew(ctx, f.LeaseEpoch)
 	}
 	return nil
 }

@@ -45,25 +45,22 @@ func refusal(reason core.Reason, format string, args ...any) error {
 	return &control.Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// admit refuses what is out of date, and whatever needs the volume while another
-// manager may be using it.
+// admit refuses what is not to be obeyed, and takes note of the order's epoch.
 func (m *manager) admit(verb control.Verb, o control.Order) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case o.Epoch < m.st.seen:
-		return refusal(core.OrderStaleEpoch, "the order %s is of epoch %d; epoch %d has been seen", verb, o.Epoch, m.st.seen)
-	case !m.st.locked:
-		return refusal(core.InstanceVolumeInUse, "another manager still holds the volume; nothing can be promised for it")
-	case m.st.data == core.DataEmpty && !m.isAdopted():
-		// What such a volume remembers is forgotten once it is known whose it is.
-		return refusal(core.InstanceClusterUnknown, "the volume is empty, and not this Cluster's yet: nothing can be promised for it")
-	case m.st.foreign:
-		return refusal(core.InstanceForeignData, "the volume is not this instance's")
+	if no := m.standing().Refuses(o.Epoch); no != nil {
+		return refusal(no.Reason, "%s: %s", verb, no.Message)
 	}
 	m.st.seen = o.Epoch
 	m.announce()
 	return nil
+}
+
+// standing is what tells whether this instance obeys; the mutex is held.
+func (m *manager) standing() agent.Standing {
+	s := &m.st
+	return agent.Standing{Seen: s.seen, Locked: s.locked, Foreign: s.foreign, Adopted: m.isAdopted(), Data: s.data, Activity: s.activity, Donor: s.donor}
 }
 
 // isAdopted: the volume is known to be the present Cluster's; the mutex is held.
@@ -144,13 +141,8 @@ func (m *manager) noteWithheld(epoch int64) {
 func (m *manager) orderClone(donor string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case donor == "":
-		return refusal(core.OrderNoDonor, "the order names no donor")
-	case m.st.data == core.DataPopulated:
-		return refusal(core.OrderHasData, "this instance has data, which an order never replaces")
-	case m.st.activity != "" && m.st.donor != donor:
-		return refusal(core.OrderBusy, "%s is under way", m.st.activity)
+	if no := m.standing().RefusesCopy(donor); no != nil {
+		return refusal(no.Reason, "%s", no.Message)
 	}
 	m.st.donor = donor
 	poke(m.wake)

@@ -104,23 +104,21 @@ func (m *manager) renewAcks(ctx context.Context) error {
 // requireAcks remembers the number before it is applied, so that a restart in
 // place never opens with fewer than a commit was promised.
 func (m *manager) requireAcks(ctx context.Context, epoch int64, acks int) error {
-	quorum := get(m, func(s *state) bool { return waitsForEver(s.view) })
-	lossless := quorum && acks > 0
+	forEver := get(m, func(s *state) bool { return s.view.WaitsForEver() })
 	_, writes := m.mayWrite()
 	begins := false
 	err := m.memory.change(func(r *remembered) {
-		if r.AcksEpoch != epoch || acks > r.Acks {
-			r.Acks, r.AcksEpoch = acks, epoch
-		}
-		if begins = lossless && (r.TailEpoch != epoch || !writes); begins || !lossless {
-			r.TailEpoch, r.TailBase = 0, ""
+		promised := agent.Promised{Acks: r.Acks, Epoch: r.AcksEpoch, TailEpoch: r.TailEpoch}
+		promised, begins = promised.Before(epoch, acks, forEver && acks > 0, writes)
+		if r.Acks, r.AcksEpoch, r.TailEpoch = promised.Acks, promised.Epoch, promised.TailEpoch; r.TailEpoch == 0 {
+			r.TailBase = ""
 		}
 	})
 	if err != nil {
 		return err
 	}
 	timeout := get(m, func(s *state) time.Duration {
-		if quorum {
+		if forEver {
 			return mysql.Forever
 		}
 		return ackTimeout(s.cluster)

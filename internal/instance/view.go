@@ -68,13 +68,6 @@ func durabilityOf(c *v1alpha1.Cluster) core.DurabilityMode {
 	return core.DurabilityMode(cmp.Or(s.DataDurability, v1alpha1.DurabilityPreferred))
 }
 
-// waitsForEver: a commit waits for acknowledgements until they come. That holds for
-// a lossless promotion whatever the spec says by now: the operator takes the
-// promise back first.
-func waitsForEver(v *agent.Cluster) bool {
-	return v != nil && (v.Durability == core.DurabilityQuorum || v.Promotion != nil && v.Promotion.LosslessSince > 0)
-}
-
 // ackTimeout is how long a commit waits for acknowledgements under the other modes.
 func ackTimeout(c *v1alpha1.Cluster) time.Duration {
 	if s := c.Spec.MySQL.SemiSync; s != nil && s.TimeoutMillis != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,7 +55,7 @@ func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effect
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	for _, e := range effects {
-		if verb, instance, order, ok := a.order(c, e); ok {
+		if verb, instance, order, ok := control.OrderOf(e, func(instance string) string { return layout.InstanceHost(instance, c.Namespace) }); ok {
 			wait.Go(func() {
 				if err := a.command(ctx, c, instance, verb, order); err != nil {
 					mu.Lock()
@@ -74,48 +73,11 @@ func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effect
 	return out
 }
 
-// What is asked of an instance and is no order: a report, and to give way to another
-// binary.
-const (
-	verbRefresh control.Verb = ""
-	verbReplace control.Verb = "replace"
-)
-
-// order translates an effect into a command to an instance.
-func (a *actor) order(c *v1alpha1.Cluster, e core.Effect) (verb control.Verb, instance string, o control.Order, ok bool) {
-	switch e := e.(type) {
-	case core.Demote:
-		return control.VerbDemote, e.Instance, control.Order{Epoch: e.Epoch}, true
-	case core.FreezeIO:
-		return control.VerbFreezeIO, e.Instance, control.Order{Epoch: e.Epoch}, true
-	case core.CloneFrom:
-		return control.VerbCloneFrom, e.Instance, control.Order{Epoch: e.Epoch, Donor: layout.InstanceHost(e.Donor, c.Namespace)}, true
-	case core.RestartInPlace:
-		return control.VerbRestartInPlace, e.Instance, control.Order{Epoch: e.Epoch}, true
-	case core.SetAcks:
-		return control.VerbSetAcks, e.Instance, control.Order{Epoch: e.Epoch, Acks: e.Acks}, true
-	case core.AdoptTransactions:
-		return control.VerbAdopt, e.Instance, control.Order{Epoch: e.Epoch, Transactions: e.Set}, true
-	case core.SetGroupPrimary:
-		return control.VerbSetGroupPrimary, e.Instance, control.Order{Epoch: e.Epoch, Member: e.UUID}, true
-	case core.ForceMembers:
-		return control.VerbForceMembers, e.Instance, control.Order{Epoch: e.Epoch, Members: strings.Split(e.Members, ","), View: e.View}, true
-	case core.RebootGroup:
-		return control.VerbRebootGroup, e.Instance, control.Order{Epoch: e.Epoch}, true
-	case core.Refresh:
-		return verbRefresh, e.Instance, control.Order{}, true
-	case core.ReplaceManager:
-		return verbReplace, e.Instance, control.Order{}, true
-	default:
-		return "", "", control.Order{}, false
-	}
-}
-
 func (a *actor) command(ctx context.Context, c *v1alpha1.Cluster, instance string, verb control.Verb, o control.Order) error {
 	switch verb {
-	case verbRefresh:
+	case control.VerbRefresh:
 		return a.streams.Refresh(ctx, c.Namespace, instance)
-	case verbReplace:
+	case control.VerbReplace:
 		return a.managers.replace(a.streams, types.NamespacedName{Namespace: c.Namespace, Name: instance})
 	}
 	cluster, name := client.ObjectKeyFromObject(c), fmt.Sprintf("%s/%s %s %+v", c.Namespace, instance, verb, o)

@@ -145,7 +145,7 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster, problem *c
 	state := r.state(c)
 	o.Cluster.Failed, o.Memory = state.failed, state.memory
 	plan := topology.Decide(o)
-	if grantsByKubernetesWord(o, plan) {
+	if plan.GrantsByKubernetesWord(o) {
 		if err := r.observer.confirm(ctx, c, &o); err != nil {
 			return o, plan, err
 		}
@@ -153,14 +153,6 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster, problem *c
 	}
 	state.memory = plan.Memory
 	return o, plan, nil
-}
-
-// grantsByKubernetesWord: the plan promotes an instance, and the proof is no
-// manager's promise.
-func grantsByKubernetesWord(o core.Observation, plan core.Plan) bool {
-	before, granted := o.Cluster.Status.Promotion, plan.Status.Promotion
-	byWord := granted != nil && (granted.Proof == core.ProofPodTerminated || granted.Proof == core.ProofLeaseExpired)
-	return byWord && (before == nil || before.Epoch != granted.Epoch)
 }
 
 // ownVolumes has the claims of instances, and those that were kept, follow the spec.

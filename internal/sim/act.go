@@ -111,7 +111,7 @@ func (op *operator) act(plan core.Plan) {
 	var changes []core.Effect
 	for _, e := range plan.Effects {
 		op.w.truth.checkEffect(e)
-		if verb, instance, order, ok := commandOf(e); ok {
+		if verb, instance, order, ok := control.OrderOf(e, nameItself); ok {
 			a.open++
 			op.command(instance, verb, order, func(ok bool) {
 				if !ok {
@@ -152,27 +152,6 @@ func (a *acting) done() {
 	op.next(a.plan.Again && a.refused == 0, after)
 }
 
-// verbRefresh stands for asking for a report, which is no order.
-const verbRefresh control.Verb = ""
-
-func commandOf(e core.Effect) (control.Verb, string, control.Order, bool) {
-	switch e := e.(type) {
-	case core.Demote:
-		return control.VerbDemote, e.Instance, control.Order{Epoch: e.Epoch}, true
-	case core.FreezeIO:
-		return control.VerbFreezeIO, e.Instance, control.Order{Epoch: e.Epoch}, true
-	case core.CloneFrom:
-		return control.VerbCloneFrom, e.Instance, control.Order{Epoch: e.Epoch, Donor: e.Donor}, true
-	case core.RestartInPlace:
-		return control.VerbRestartInPlace, e.Instance, control.Order{Epoch: e.Epoch}, true
-	case core.SetAcks:
-		return control.VerbSetAcks, e.Instance, control.Order{Epoch: e.Epoch, Acks: e.Acks}, true
-	case core.Refresh:
-		return verbRefresh, e.Instance, control.Order{}, true
-	}
-	return "", "", control.Order{}, false
-}
-
 // command is one call to a manager; the report after it is heard.
 func (op *operator) command(instance string, verb control.Verb, o control.Order, done func(ok bool)) {
 	w, st := op.w, op.streams[instance]
@@ -181,7 +160,7 @@ func (op *operator) command(instance string, verb control.Verb, o control.Order,
 		return
 	}
 	limit := orderDeadline
-	if verb == verbRefresh {
+	if verb == control.VerbRefresh {
 		limit = refreshLimit
 	}
 	over := false
@@ -218,7 +197,7 @@ func (op *operator) command(instance string, verb control.Verb, o control.Order,
 				finish(err == "")
 			})
 		}
-		if verb == verbRefresh {
+		if verb == control.VerbRefresh {
 			answer("")
 			return
 		}
@@ -311,3 +290,6 @@ func (a *apiServer) carryOut(e core.Effect) bool {
 	}
 	return true
 }
+
+// nameItself is the address of an instance here.
+func nameItself(instance string) string { return instance }

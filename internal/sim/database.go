@@ -83,10 +83,11 @@ func (d *database) commit(t *txn) {
 	}
 }
 
-// recover is what a start does: what is in the binary log is committed; relay
+// recover is what a start does: what is in the binary log is committed, and returned; relay
 // logs that are not durable are dropped. A new file is begun.
-func (d *database) recover(durableRelay bool) {
+func (d *database) recover(durableRelay bool) (committed []*txn) {
 	for len(d.prepared) > 0 {
+		committed = append(committed, d.prepared[0])
 		d.prepared[0].recovered = true
 		d.commit(d.prepared[0])
 	}
@@ -94,6 +95,7 @@ func (d *database) recover(durableRelay bool) {
 	if !durableRelay {
 		d.relay, d.retrieved = nil, gtid.Set{}
 	}
+	return committed
 }
 
 // cutTail takes what held lacks off the last file, if nothing behind it is held.

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // leaseState is what a manager knows of its lease.
@@ -81,11 +81,8 @@ func (a *apiServer) takeLease(who string, epoch int64) string {
 		a.put(kindLease, "primary", &leaseObject{uid: a.w.name("lease"), holder: who, epoch: epoch})
 		return ""
 	}
-	switch {
-	case l.holder != "" && l.holder != who && l.epoch >= epoch:
-		return l.holder + " holds the lease"
-	case l.epoch > epoch:
-		return "the lease was taken away"
+	if why := agent.LeaseRefused(who, epoch, l.holder, l.epoch); why != "" {
+		return "taking the lease: " + why
 	}
 	n := *l
 	n.holder, n.epoch = who, epoch
@@ -120,14 +117,15 @@ func (m *manager) lookAtLease() {
 	if m.lease.busy {
 		return
 	}
-	up := m.proc != nil && !m.proc.dead
 	f := m.facts()
-	switch {
-	case m.lease.epoch != 0 && !f.Mysqld.MayWrite && (!f.Permitted() || !up && (m.terminating != 0 || m.wasFenced)):
+	if m.w.mut.HungRenews {
+		f.Mysqld.Up, f.Mysqld.DiskStalled, f.Mysqld.AnsweredAt = true, false, f.Now
+	}
+	switch f.LeaseDuty() {
+	case agent.ReleaseLease:
 		m.lease.busy = true
 		m.releaseLease(func() { m.lease.busy = false })
-	case m.view == nil || !m.view.Lease || m.writable == 0:
-	case m.lease.epoch >= m.writable && m.w.now-m.lease.renewed >= core.LeaseRenewal && (up && m.w.now-m.answered <= 2*time.Second || m.w.mut.HungRenews):
+	case agent.RenewLease:
 		m.renewLease(m.lease.epoch)
 	}
 }
@@ -137,7 +135,7 @@ func (m *manager) renewLease(epoch int64) {
 	sent := m.w.now
 	m.w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
 		l := m.w.api.lease()
-		lost := l != nil && (l.holder != m.me || l.epoch > epoch)
+		lost := l != nil && agent.IsLeaseLost(m.me, epoch, l.holder, l.epoch)
 		if !lost {
 			m.w.api.takeLease(m.me, epoch)
 		}

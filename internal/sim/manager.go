@@ -172,7 +172,7 @@ func (m *manager) setCluster() {
 	if m.view = m.viewAfter(next); m.view == before {
 		return
 	}
-	if !m.view.KeepsConfirmed(before) && !m.w.mut.StaysConfirmed {
+	if !m.view.KeepsConfirmed(before) {
 		m.confirmed = 0
 	}
 	m.view.PrimarySince = m.moment(m.w.now)

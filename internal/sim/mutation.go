@@ -38,7 +38,6 @@ type mutation struct {
 	LeaseTTLIgnored      bool // the operator does not wait until the lease has run out
 	SeizeAnyVersion      bool // the lease is taken though it was renewed
 	NumbersAgain         bool // a server whose tail was cut keeps its UUID
-	StaysConfirmed       bool // a promotion stays confirmed though the lease was switched off since
 	HungRenews           bool // the lease is renewed though mysqld does not answer
 	AcksUnconfirmed      bool // commits wait for fewer acknowledgements on the word of a late order
 	DeleteByName         bool // an instance is deleted whatever was made under its name since

@@ -15,6 +15,12 @@ type mysqld struct {
 	manager *manager
 	machine int
 
+	// ordered: the operator had it started, for nobody could take over. What it recovers
+	// then, onOrder, is left behind if it ends again before another has it, and one comes
+	// who can take over.
+	ordered bool
+	onOrder []*txn
+
 	accepting bool // connections: recovery is over
 	dead      bool
 	// stopped is SIGSTOP's work; what comes meanwhile waits.
@@ -42,7 +48,7 @@ type mysqld struct {
 
 // start launches a process on a volume; recovery takes its time.
 func startMysqld(m *manager, durable bool) *mysqld {
-	s := &mysqld{w: m.w, db: m.volume.db, volume: m.volume, manager: m, machine: m.machine, superReadOnly: true, durable: durable}
+	s := &mysqld{w: m.w, db: m.volume.db, volume: m.volume, manager: m, machine: m.machine, superReadOnly: true, durable: durable, ordered: m.restart > 0}
 	s.io = &receiver{s: s}
 	s.semi.give = m.view != nil && m.view.Acknowledges(m.me)
 	took := 300*time.Millisecond + s.w.jitter(time.Second)
@@ -61,7 +67,9 @@ func (s *mysqld) recovered() {
 	case s.volume.stalled:
 		s.at(time.Second, s.recovered)
 	default:
-		s.db.recover(s.durable)
+		if committed := s.db.recover(s.durable); s.ordered {
+			s.onOrder = committed
+		}
 		s.accepting = true
 		s.changed()
 	}
@@ -114,6 +122,9 @@ func (s *mysqld) end(crashed bool) {
 		return
 	}
 	s.dead, s.backlog = true, nil
+	for _, t := range s.onOrder {
+		t.recovered = false
+	}
 	s.w.truth.closed(s)
 	for _, c := range s.sessions {
 		c.breakOff()

@@ -199,7 +199,7 @@ func (op *operator) pass() {
 	op.news, op.lazy = false, false
 	o := op.observe(c)
 	plan, seen := op.plan(o)
-	if !grantsByKubernetesWord(o, plan) {
+	if !plan.GrantsByKubernetesWord(o) {
 		op.publish(c, rv, o, plan, op.w.decided(seen, &plan))
 		return
 	}
@@ -207,14 +207,6 @@ func (op *operator) pass() {
 		plan, seen := op.plan(o)
 		op.publish(c, rv, o, plan, op.w.decided(seen, &plan))
 	})
-}
-
-// grantsByKubernetesWord: the plan promotes an instance, and the proof is no
-// manager's promise.
-func grantsByKubernetesWord(o core.Observation, plan core.Plan) bool {
-	before, granted := o.Cluster.Status.Promotion, plan.Status.Promotion
-	byWord := granted != nil && (granted.Proof == core.ProofPodTerminated || granted.Proof == core.ProofLeaseExpired)
-	return byWord && (before == nil || before.Epoch != granted.Epoch)
 }
 
 // confirm reads past the caches what a proof by Kubernetes' word rests on.

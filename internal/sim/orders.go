@@ -17,9 +17,9 @@ type pastOrder struct {
 
 // order carries out a command of the operator's; done is called when it is.
 func (m *manager) order(verb control.Verb, o control.Order, done func(err string)) {
-	if no := m.admit(verb, o); no != "" {
-		m.w.cover.count("order", string(no))
-		done(string(no))
+	if no := m.admit(o); no != nil {
+		m.w.cover.count("order", string(no.Reason))
+		done(string(no.Reason))
 		return
 	}
 	if m.w.story.on {
@@ -88,20 +88,24 @@ func (m *manager) confirmAcks(o control.Order, then func(err string)) {
 	})
 }
 
-// admit refuses what is out of date, and whatever needs the volume while another
-// manager may be using it.
-func (m *manager) admit(verb control.Verb, o control.Order) core.Reason {
-	switch {
-	case o.Epoch < m.seen:
-		return core.OrderStaleEpoch
-	case !m.locked && !m.w.mut.PromiseWithoutLock:
-		return core.InstanceVolumeInUse
-	case m.view == nil && m.data == core.DataEmpty && !m.w.mut.PromiseUnadopted:
-		return core.InstanceClusterUnknown
+// admit refuses what is not to be obeyed, and takes note of the order's epoch.
+func (m *manager) admit(o control.Order) *core.Problem {
+	if no := m.standing().Refuses(o.Epoch); no != nil {
+		return no
 	}
 	m.seen = o.Epoch
 	m.announce()
-	return ""
+	return nil
+}
+
+func (m *manager) standing() agent.Standing {
+	s := agent.Standing{Seen: m.seen, Locked: m.locked, Adopted: m.view != nil, Data: m.data, Activity: m.activity, Donor: m.donor}
+	s.Locked = s.Locked || m.w.mut.PromiseWithoutLock
+	s.Adopted = s.Adopted || m.w.mut.PromiseUnadopted
+	if m.w.mut.CloneOverData && s.Data == core.DataPopulated {
+		s.Data = core.DataScratch
+	}
+	return s
 }
 
 // orderDemote promises before it acts.
@@ -148,16 +152,11 @@ func (m *manager) orderFreeze(epoch int64, done func(string)) {
 }
 
 func (m *manager) orderClone(donor string, done func(string)) {
-	switch {
-	case donor == "":
-		done(string(core.OrderNoDonor))
-	case m.data == "Populated" && !m.w.mut.CloneOverData:
-		done(string(core.OrderHasData))
-	case m.activity != "" && m.donor != donor:
-		done("Busy")
-	default:
-		m.donor = donor
-		m.worker.wake()
-		done("")
+	if no := m.standing().RefusesCopy(donor); no != nil {
+		done(string(no.Reason))
+		return
 	}
+	m.donor = donor
+	m.worker.wake()
+	done("")
 }

@@ -278,17 +278,14 @@ func (m *manager) open(epoch int64, done func(string)) {
 // requireAcks remembers the number before it is applied.
 func (m *manager) requireAcks(epoch int64, acks int, done func(string)) {
 	r := &m.volume.memory
-	if r.acksEpoch != epoch || acks > r.acks {
-		r.acks, r.acksEpoch = acks, epoch
-	}
-	quorum := waitsForEver(m.view)
-	lossless := quorum && acks > 0 || m.w.mut.TailAlways
-	begins := lossless && (r.tailEpoch != epoch || !m.mayWrite)
-	if begins || !lossless {
-		r.tailEpoch, r.tailBase = 0, gtid.Set{}
+	forEver := m.view.WaitsForEver()
+	promised := agent.Promised{Acks: r.acks, Epoch: r.acksEpoch, TailEpoch: r.tailEpoch}
+	promised, begins := promised.Before(epoch, acks, forEver && acks > 0 || m.w.mut.TailAlways, m.mayWrite)
+	if r.acks, r.acksEpoch, r.tailEpoch = promised.Acks, promised.Epoch, promised.TailEpoch; r.tailEpoch == 0 {
+		r.tailBase = gtid.Set{}
 	}
 	timeout := m.w.conf.ackTimeout
-	if quorum {
+	if forEver {
 		timeout = forever
 	}
 	var base gtid.Set
@@ -305,10 +302,6 @@ func (m *manager) requireAcks(epoch int64, acks int, done func(string)) {
 
 // forever is the longest that a commit can be told to wait.
 const forever = 49 * 24 * time.Hour
-
-func waitsForEver(v *agent.Cluster) bool {
-	return v != nil && (v.Durability == core.DurabilityQuorum || v.Promotion != nil && v.Promotion.LosslessSince > 0)
-}
 
 // askPrimary reads what this instance has executed first, and asks the primary
 // after that.

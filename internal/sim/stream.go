@@ -284,7 +284,7 @@ func (st *statusStream) keepMeasured() {
 			return
 		}
 		if st.m != nil {
-			op.command(st.instance, verbRefresh, control.Order{}, func(bool) {})
+			op.command(st.instance, control.VerbRefresh, control.Order{}, func(bool) {})
 		}
 		st.keepMeasured()
 	})

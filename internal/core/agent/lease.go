@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// LeaseDuty is what has to be done about the lease at this moment.
+type LeaseDuty int
+
+// Duties.
+const (
+	LeaveLease LeaseDuty = iota
+	RenewLease
+	ReleaseLease
+)
+
+// leaseAnswer is how long ago mysqld may have answered last for the lease to be renewed: a
+// hung server must lose it.
+const leaseAnswer = 2 * time.Second
+
+// LeaseDuty tells what a manager has to do about the lease. It is renewed while mysqld is
+// writable and answers, and given back once nothing can be written any more.
+func (f *Facts) LeaseDuty() LeaseDuty {
+	isStopping := !f.Mysqld.Up && (!f.TerminatingSince.IsZero() || f.WasFenced)
+	switch {
+	case f.LeaseEpoch != 0 && !f.Mysqld.MayWrite && (!f.Permitted() || isStopping):
+		return ReleaseLease
+	case f.Cluster == nil || !f.Cluster.Lease || f.WritableEpoch == 0 || f.LeaseEpoch < f.WritableEpoch:
+		return LeaveLease
+	case f.Now.Sub(f.LeaseRenewed) >= core.LeaseRenewal && f.canWrite():
+		return RenewLease
+	}
+	return LeaveLease
+}
+
+// canWrite: mysqld has answered lately, and its volume completes writes.
+func (f *Facts) canWrite() bool {
+	return f.Mysqld.Up && !f.Mysqld.DiskStalled && f.Now.Sub(f.Mysqld.AnsweredAt) <= leaseAnswer
+}
+
+// LeaseRefused tells why the record, which holder has at an epoch, may not be taken for
+// another; "" when it may. One of a lower epoch may be: the promotion carries the proof that
+// its holder cannot write any more.
+func LeaseRefused(me string, epoch int64, holder string, at int64) string {
+	switch {
+	case holder != "" && holder != me && at >= epoch:
+		return fmt.Sprintf("%s holds it at epoch %d; waiting until it is released", holder, at)
+	case at > epoch:
+		return fmt.Sprintf("it was taken away for epoch %d", at)
+	}
+	return ""
+}
+
+// IsLeaseLost reports whether the record is not this instance's any more, so that it cannot
+// be renewed for an epoch.
+func IsLeaseLost(me string, epoch int64, holder string, at int64) bool {
+	return holder != me || at > epoch
+}
