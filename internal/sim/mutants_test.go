@@ -94,8 +94,13 @@ func TestMutants(t *testing.T) {
 	}
 }
 
+// isFoundBy is what goes wrong in a run with the mistake, and not without it.
 func (m *mutant) isFoundBy(seed uint64) *Violation {
-	return play(seed, chooseFaults(seed), &m.mutation, nil, false).Violation
+	found := play(seed, chooseFaults(seed), &m.mutation, nil, false).Violation
+	if found == nil || play(seed, chooseFaults(seed), &mutation{}, nil, false).Violation != nil {
+		return nil
+	}
+	return found
 }
 
 // withoutView is a word that does not tell how far its instance saw the status get.
@@ -325,7 +330,6 @@ func mutantsOfShells() []mutant {
 		{name: "waiting sessions are released to demote", seed: 1, mutation: mutation{ReleaseWaiters: true}},
 		{name: "a lossless primary is stopped politely", seed: 94, mutation: mutation{StopPolitely: true}},
 		{name: "relay logs are not durable under quorum", seed: 552, mutation: mutation{RelayNotDurable: true}},
-		{name: "the status is written over another's", seed: 3576, mutation: mutation{WriteAnyVersion: true}},
 		{name: "an instance goes by a status that was set back", seed: 27, mutation: mutation{BelievesThePast: true}},
 		{name: "the operator goes by a status that was set back", seed: 11, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 			for i := range o.Instances {
