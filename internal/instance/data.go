@@ -34,18 +34,22 @@ func (m *manager) begin(what agent.Activity, do func(context.Context) error) err
 
 // abort ends what can be ended; data that was being made stays unfinished.
 func (m *manager) abort() error {
-	abort := get(m, func(s *state) context.CancelFunc { return s.abort })
-	proc := get(m, func(s *state) *process { return s.proc })
-	if abort != nil {
+	if abort := get(m, func(s *state) context.CancelFunc { return s.abort }); abort != nil {
 		abort()
 	}
-	if proc.running() {
-		m.update(func(s *state) { s.stopRequested = proc })
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		return proc.kill(ctx)
+	return m.killMysqld()
+}
+
+// killMysqld ends mysqld at once; that is no crash.
+func (m *manager) killMysqld() error {
+	proc := get(m, func(s *state) *process { return s.proc })
+	if !proc.running() {
+		return nil
 	}
-	return nil
+	m.update(func(s *state) { s.stopRequested = proc })
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return proc.kill(ctx)
 }
 
 // initialize makes a data directory. Until it is finished, the volume remembers

@@ -220,12 +220,16 @@ func (m *manager) seeds() []string {
 }
 
 // leaveGroup ends the membership, and the sessions that were opened in it.
-func (m *manager) leaveGroup() error {
+func (m *manager) leaveGroup(within time.Duration) error {
 	return m.begin(agent.Leaving, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, groupLimit)
+		ctx, cancel := context.WithTimeout(ctx, cmp.Or(within, groupLimit))
 		defer cancel()
 		began := time.Now()
 		if err := m.roles.LeaveGroup(ctx); err != nil {
+			if within > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				m.log.Error("mysqld does not leave the group, and is killed", "after", within.String(), "error", err)
+				return m.killMysqld()
+			}
 			m.log.Error("leaving the group; it is tried again", "error", err)
 			m.poll(ctx)
 			return nil

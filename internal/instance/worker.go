@@ -210,7 +210,7 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.JoinGroup:
 		return m.startGroup(false)
 	case agent.LeaveGroup:
-		return m.leaveGroup()
+		return m.leaveGroup(a.Within)
 	case agent.RememberGroup:
 		return m.rememberGroup(a.Name)
 	case agent.ForgetData:

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"time"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
@@ -108,8 +109,12 @@ type BootstrapGroup struct{ Reboot bool }
 // JoinGroup joins the group that there is.
 type JoinGroup struct{}
 
-// LeaveGroup ends the membership.
-type LeaveGroup struct{ Why string }
+// LeaveGroup ends the membership. A mysqld that has not left Within that time is killed, and
+// has left then; 0 is never.
+type LeaveGroup struct {
+	Why    string
+	Within time.Duration
+}
 
 // SettleRole closes the sessions that were opened in another role.
 type SettleRole struct{ Role core.MemberRole }
@@ -213,8 +218,14 @@ func (a BootstrapGroup) String() string {
 	}
 	return "make the group"
 }
-func (JoinGroup) String() string    { return "join the group" }
-func (a LeaveGroup) String() string { return "leave the group (" + a.Why + ")" }
+func (JoinGroup) String() string { return "join the group" }
+func (a LeaveGroup) String() string {
+	within := ""
+	if a.Within > 0 {
+		within = fmt.Sprintf(" within %s", a.Within)
+	}
+	return "leave the group" + within + " (" + a.Why + ")"
+}
 func (a SettleRole) String() string { return "close sessions of before it became " + string(a.Role) }
 func (ForgetFormer) String() string { return "have the group forget the addresses of former members" }
 func (ForgetData) String() string   { return "throw away what is left of its data" }

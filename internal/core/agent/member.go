@@ -240,6 +240,10 @@ func (f *Facts) compared(d Decision) Decision {
 	return d
 }
 
+// leaveLimit is how long an expelled member may take to leave the group. Nobody waits for it
+// and it takes no writes; STOP GROUP_REPLICATION was seen to hang for more than two minutes.
+const leaveLimit = 30 * time.Second
+
 // inGroup: nothing is left to do for a member, but that sessions of its former role
 // do not survive a change of it.
 func inGroup(f *Facts) (Decision, bool) {
@@ -266,7 +270,7 @@ func inGroup(f *Facts) (Decision, bool) {
 	case v.State == core.MemberRecovering:
 		return say(core.Running, core.MemberIsRecovering, "receives from another member what it lacks")
 	case v.State == core.MemberError:
-		return say(core.Running, core.MemberIsInError, "was expelled from the group, or could not go on in it; leaves it, to join anew", LeaveGroup{Why: "the member is in ERROR"})
+		return say(core.Running, core.MemberIsInError, "was expelled from the group, or could not go on in it; leaves it, to join anew", LeaveGroup{Why: "the member is in ERROR", Within: leaveLimit})
 	}
 	return pass()
 }
