@@ -309,6 +309,8 @@ var instanceReasons = []row[Reason]{
 		"mysqld could not make a data directory; the message has the last line of its log", "troubleshooting.md#an-instance-says-failed"},
 	{InstanceStartFailed,
 		"mysqld could not be started; the message says why", "troubleshooting.md#an-instance-says-failed"},
+	{InstancePostInitSQLFailed,
+		"a statement of bootstrap.initdb failed; the message has MySQL's words", "troubleshooting.md#an-instance-says-failed"},
 	{ReasonActionFailed,
 		"Kubernetes, or mysqld, refused what was to be done; it is tried again", "status.md#events"},
 	{MemberBootstrapping, "makes the group", "group-replication.md"},

@@ -87,6 +87,10 @@ func (v *GroupView) HasQuorum() bool {
 // IsQuorate: the server is an online member of a group that has its quorum, by its own word.
 func (v *GroupView) IsQuorate() bool { return v.State == MemberOnline && v.HasQuorum() }
 
+// IsSurvivor reports whether the server is an online member of a group that has lost its
+// quorum, by its own word.
+func (v *GroupView) IsSurvivor() bool { return v.State == MemberOnline && !v.HasQuorum() }
+
 // Group is the wish for a group, and what was decided before about it.
 type Group struct {
 	// WishedName is the user's name for the group, or one that was made for this

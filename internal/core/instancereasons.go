@@ -49,6 +49,7 @@ const (
 	InstanceMysqldSilent        Reason = "MysqldSilent"
 	InstanceInitializeFailed    Reason = "InitializeFailed"
 	InstanceStartFailed         Reason = "StartFailed"
+	InstancePostInitSQLFailed   Reason = "PostInitSQLFailed"
 )
 
 // Reasons of a member of a group, besides.

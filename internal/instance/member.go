@@ -360,7 +360,7 @@ func (m *manager) orderGroupPrimary(uuid string) error {
 // that the own one is not asked for. From now on nobody else is admitted: whoever is left
 // out must not come back by itself.
 func (m *manager) orderForceMembers(ctx context.Context, o control.Order) error {
-	if v := m.facts().Server; v == nil || v.Group == nil || v.Group.State != core.MemberOnline || v.Group.HasQuorum() {
+	if v := m.facts().Server; v == nil || v.Group == nil || !v.Group.IsSurvivor() {
 		return refusal(core.OrderNotASurvivor, "this instance is not an online member of a group that lost its quorum")
 	} else if o.View != "" && v.Group.ViewID != o.View { // an earlier operator names none
 		return refusal(core.RefusalViewChanged, "the group is in view %s, and was to be forced in view %s", v.Group.ViewID, o.View)

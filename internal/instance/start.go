@@ -41,7 +41,7 @@ func (m *manager) setProblem(err error) {
 	case errors.As(err, &h):
 		p.Problem, again = h.Problem, h.again
 	case errors.As(err, &user):
-		p.Reason, again = "PostInitSQLFailed", time.Minute
+		p.Reason, again = core.InstancePostInitSQLFailed, time.Minute
 	}
 	m.update(func(s *state) {
 		p.RetryAt = time.Now().Add(again)

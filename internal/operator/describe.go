@@ -135,16 +135,16 @@ func hindrance(s core.Status) string {
 
 func conditions(s core.Status, o core.Observation) []metav1.Condition {
 	takesWrites := s.Diagnosis.EndsCommits()
-	hindrance, ready := hindrance(s), string(s.Phase)
+	because, ready := hindrance(s), string(s.Phase)
 	if !takesWrites {
-		ready = hindrance
+		ready = because
 	}
 	available := s.State == core.StateHealthy || s.State == core.StateDegraded
 	out := []metav1.Condition{
 		condition(v1alpha1.ConditionReady, takesWrites, ready, s.Reason),
 		condition(v1alpha1.ConditionProgressing, s.Operation != nil || s.Phase == core.PhaseProvisioning || s.Phase == core.PhaseScaling || s.Phase == core.PhaseUpdating,
 			string(s.Phase), s.Reason),
-		condition(v1alpha1.ConditionDegraded, s.Phase == core.PhaseDegraded || s.Phase == core.PhaseBlocked || s.Phase == core.PhaseFailover, hindrance, s.Reason),
+		condition(v1alpha1.ConditionDegraded, s.Phase == core.PhaseDegraded || s.Phase == core.PhaseBlocked || s.Phase == core.PhaseFailover, because, s.Reason),
 		condition(v1alpha1.ConditionAvailable, available, string(s.State), s.Reason),
 		condition(v1alpha1.ConditionHealthy, s.State == core.StateHealthy, string(s.State), s.Reason),
 		condition(v1alpha1.ConditionInitialized, !s.EstablishedAt.IsZero(), string(s.State), s.Reason),

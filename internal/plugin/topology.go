@@ -146,7 +146,7 @@ func viewOf(r *core.Report) *core.GroupView {
 
 func lacksMajority(r *core.Report) bool {
 	v := viewOf(r)
-	return v.State == core.MemberOnline && !v.HasQuorum()
+	return v.IsSurvivor()
 }
 
 func (group) place(in *Instance, f *Facts, r *core.Report) {

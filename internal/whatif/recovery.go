@@ -33,7 +33,7 @@ func RecoveryView(o *core.Observation) string {
 		if r.Server == nil || r.Server.Group == nil {
 			continue
 		}
-		if v := r.Server.Group; v.State == core.MemberOnline && !v.HasQuorum() {
+		if v := r.Server.Group; v.IsSurvivor() {
 			return v.ViewID
 		}
 	}

@@ -259,7 +259,7 @@ func inGroup(f *Facts) (Decision, bool) {
 		return say(core.Running, "", "", HoldRejoin{!f.Member.RejoinHeld})
 	case v.State == core.MemberOnline && f.holdsExpulsion(v) != f.Member.ExpelHeld:
 		return say(core.Running, "", "", HoldExpulsion{!f.Member.ExpelHeld})
-	case v.State == core.MemberOnline && !v.HasQuorum():
+	case v.IsSurvivor():
 		return say(core.Running, core.MemberNoQuorum, "has lost the majority of the group: transactions wait until it is back")
 	case v.State == core.MemberOnline && v.Role == core.MemberPrimary && f.commonVersion(v) != f.Member.ProtocolOf && f.commonVersion(v) != "":
 		return say(core.Running, "", "", RaiseProtocol{f.commonVersion(v)})

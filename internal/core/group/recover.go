@@ -210,7 +210,7 @@ func (d *decision) takeAsItIs(quorate []*core.Instance) {
 func (d *decision) survivors() []*core.Instance {
 	return slices.DeleteFunc(d.heirs(), func(in *core.Instance) bool {
 		v, known := viewOf(in)
-		return !known || v.State != core.MemberOnline || v.HasQuorum()
+		return !known || !v.IsSurvivor()
 	})
 }
 
