@@ -167,6 +167,7 @@ func (w *world) twoFailuresInARow() {
 // applied when the primary dies. Whoever takes over applies all of it first.
 func (w *world) replicasLagFarBehind() {
 	l := w.startWritingOn(connections)
+	w.haveTheTable()
 	var unlock []func()
 	for _, replica := range w.replicas() {
 		unlock = append(unlock, w.holdUpApplier(replica))
@@ -184,12 +185,16 @@ func (w *world) replicasLagFarBehind() {
 	l.endsWell(2 * time.Minute)
 }
 
+// haveTheTable waits until the replicas have the table to which clients write.
+func (w *world) haveTheTable() {
+	w.t.Helper()
+	w.caughtUpWith(w.ask(w.open("rw"), "SELECT @@GLOBAL.gtid_executed"))
+}
+
 // holdUpApplier locks the writer's table on a replica, until the function that it
 // returns is called or the session is closed: what is received cannot be applied.
 func (w *world) holdUpApplier(replica string) (letGo func()) {
 	w.t.Helper()
-	// A replica may not have the table yet to which clients write.
-	w.caughtUpWith(w.ask(w.open("rw"), "SELECT @@GLOBAL.gtid_executed"))
 	conn, err := w.openInstance(replica).Conn(w.ctx)
 	if err == nil {
 		_, err = conn.ExecContext(w.ctx, "LOCK TABLES app.writer_rows READ")

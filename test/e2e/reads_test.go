@@ -32,6 +32,7 @@ func TestReads(t *testing.T) {
 func (w *world) laggingReplicaTakesNoReads() {
 	replica := w.replica()
 	l := w.startWritingOn(1) // a replica that is let go has to get through with more than is written
+	w.haveTheTable()
 	letGo := w.holdUpApplier(replica)
 	w.waitRouted("ro", replica, false)
 	w.waitRouted("r", replica, false)
