@@ -150,6 +150,13 @@ type PromotionStatus struct {
 	// wait for from the first write on.
 	// +optional
 	RequiredAcks int32 `json:"requiredAcks,omitempty"`
+	// AcksOrder is the number of the last order to the primary to wait for
+	// another number of acknowledgements, which is orderedAcks. The primary
+	// obeys none with a lower number.
+	// +optional
+	AcksOrder int64 `json:"acksOrder,omitempty"`
+	// +optional
+	OrderedAcks int32 `json:"orderedAcks,omitempty"`
 	// +optional
 	GrantedAt *metav1.MicroTime `json:"grantedAt,omitempty"`
 	// PodUID and Node are of the Pod that may become writable. Another Pod of

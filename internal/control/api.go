@@ -31,6 +31,8 @@ type Order struct {
 	Donor string `json:"donor,omitempty"`
 	// Acks is the number of acknowledgements (SetAcks only).
 	Acks int `json:"acks,omitempty"`
+	// Number of the order among those of its epoch (SetAcks only).
+	Number int64 `json:"number,omitempty"`
 	// Transactions are those to commit empty (AdoptTransactions only).
 	Transactions string `json:"transactions,omitempty"`
 	// Member is the UUID of the server that is to be primary (SetGroupPrimary only).

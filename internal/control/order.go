@@ -26,7 +26,7 @@ func OrderOf(e core.Effect, host func(instance string) string) (verb Verb, insta
 	case core.RestartInPlace:
 		return VerbRestartInPlace, e.Instance, Order{Epoch: e.Epoch}, true
 	case core.SetAcks:
-		return VerbSetAcks, e.Instance, Order{Epoch: e.Epoch, Acks: e.Acks}, true
+		return VerbSetAcks, e.Instance, Order{Epoch: e.Epoch, Acks: e.Acks, Number: e.Order}, true
 	case core.AdoptTransactions:
 		return VerbAdopt, e.Instance, Order{Epoch: e.Epoch, Transactions: e.Set}, true
 	case core.SetGroupPrimary:

@@ -269,7 +269,13 @@ type Promotion struct {
 	From         string
 	RequiredGTID gtid.Set
 	RequiredAcks int
-	GrantedAt    time.Time
+	// AcksOrder is the number of the last order about acknowledgements that was given in
+	// this epoch, for OrderedAcks; 0 when none was. An order is given only after the status
+	// that numbers it was written: whoever obeys none with a lower number than the last
+	// goes by the status, however late an order comes.
+	AcksOrder   int64
+	OrderedAcks int
+	GrantedAt   time.Time
 	// PodUID and Node of the Pod that may become writable. Another Pod of the
 	// same instance may not, unless it runs on that node and holds the lock on
 	// the volume: the former may still be alive elsewhere.

@@ -151,6 +151,8 @@ type SetAcks struct {
 	Instance string
 	Epoch    int64
 	Acks     int
+	// Order is its number: of two of one epoch, the higher one counts.
+	Order int64
 }
 
 // AdoptTransactions has the primary commit empty transactions of these numbers.
@@ -217,5 +219,5 @@ func (e RestartInPlace) String() string {
 }
 func (e ReplaceManager) String() string { return "replace the manager of " + e.Instance }
 func (e SetAcks) String() string {
-	return fmt.Sprintf("set acknowledgements on %s to %d", e.Instance, e.Acks)
+	return fmt.Sprintf("set acknowledgements on %s to %d (order %d)", e.Instance, e.Acks, e.Order)
 }

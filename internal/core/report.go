@@ -300,6 +300,9 @@ type SemiSync struct {
 	// LocksAccounts: one of the sessions that wait changes an account, so that nobody
 	// can log in until it is acknowledged.
 	LocksAccounts bool `json:"locksAccounts,omitempty"`
+	// Order is the number of the last order about acknowledgements that the manager obeyed
+	// in the epoch in which it writes; read before all else here.
+	Order int64 `json:"order,omitempty"`
 }
 
 // Clone is the progress of a clone.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // stage is how far the making of data has come. Only data of an unfinished stage
@@ -45,6 +46,8 @@ type remembered struct {
 	// Acks that commits waited for last, in AcksEpoch.
 	Acks      int   `json:"acks,omitempty"`
 	AcksEpoch int64 `json:"acksEpoch,omitempty"`
+	// AcksOrder is the number of the last order about them that was obeyed in AcksEpoch.
+	AcksOrder int64 `json:"acksOrder,omitempty"`
 	// TailEpoch is the epoch in which commits wait for acknowledgements without
 	// which nobody can read success; kept until mysqld has surely ended, or been
 	// made read-only, with none waiting.
@@ -56,6 +59,15 @@ type remembered struct {
 	GroupOf string `json:"groupOf,omitempty"`
 	// Accounts is a digest of the accounts with which Secrets and server agreed.
 	Accounts string `json:"accounts,omitempty"`
+}
+
+// promised is what is remembered of acknowledgements.
+func (r *remembered) promised() agent.Promised {
+	return agent.Promised{Acks: r.Acks, Epoch: r.AcksEpoch, Order: r.AcksOrder, TailEpoch: r.TailEpoch}
+}
+
+func (r *remembered) setPromised(p agent.Promised) {
+	r.Acks, r.AcksEpoch, r.AcksOrder, r.TailEpoch = p.Acks, p.Epoch, p.Order, p.TailEpoch
 }
 
 // memory keeps remembered in a file.

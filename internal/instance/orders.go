@@ -157,10 +157,11 @@ func (m *manager) orderAcks(ctx context.Context, o control.Order) error {
 		if w := get(m, func(s *state) int64 { return s.writable }); w != o.Epoch {
 			return refusal(core.OrderNotPrimary, "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
 		}
-		if err := m.confirmAcks(ctx, o); err != nil {
-			return err
+		a := agent.Awaits{Epoch: o.Epoch, Acks: o.Acks, Order: o.Number}
+		if no := m.promised().Refuses(a); no != nil {
+			return refusal(no.Reason, "%s", no.Message)
 		}
-		return m.requireAcks(ctx, o.Epoch, o.Acks)
+		return m.requireAcks(ctx, a)
 	})
 }
 
@@ -188,22 +189,4 @@ func (m *manager) orderAdopt(ctx context.Context, o control.Order) error {
 		}
 		return m.roles.CommitEmpty(ctx, all)
 	})
-}
-
-// confirmAcks reads the Cluster from the API server before commits wait for fewer
-// acknowledgements: a network that was cut delivers an order long after it was sent, and
-// nothing else tells two orders of one epoch apart.
-func (m *manager) confirmAcks(ctx context.Context, o control.Order) error {
-	if !m.facts().LowersAcks(o.Epoch, o.Acks) {
-		return nil
-	}
-	c, err := m.kube.Cluster(ctx)
-	if err != nil {
-		return fmt.Errorf("confirming that commits may wait for %d acknowledgements: %w", o.Acks, err)
-	}
-	m.setCluster(c)
-	if no := agent.MayAwait(m.facts().Cluster.Promotion, o.Epoch, o.Acks); no != nil {
-		return refusal(no.Reason, "%s", no.Message)
-	}
-	return nil
 }

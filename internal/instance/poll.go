@@ -70,7 +70,11 @@ func (m *manager) pollSince(ctx context.Context, since time.Time) {
 		m.noteSilence(proc, err)
 		return
 	}
+	order := m.promised().Order
 	server, err := m.askStatus(ctx)
+	if server != nil {
+		server.SemiSync.Order = order
+	}
 	m.noteAnswer(proc, at, server, err, n)
 }
 

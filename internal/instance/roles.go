@@ -31,7 +31,7 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 	if err := m.renewAcks(ctx); err != nil {
 		return err
 	}
-	if err := m.requireAcks(ctx, a.Epoch, a.Acks); err != nil {
+	if err := m.requireAcks(ctx, agent.Awaits{Epoch: a.Epoch, Acks: a.Acks}); err != nil {
 		return err
 	}
 	if _, writes := m.mayWrite(); !writes { // else only the epoch changes
@@ -101,16 +101,22 @@ func (m *manager) renewAcks(ctx context.Context) error {
 	return m.roles.RequireAcks(ctx, 0, 0)
 }
 
+// promised is what is remembered of acknowledgements.
+func (m *manager) promised() agent.Promised {
+	r := m.memory.get()
+	return r.promised()
+}
+
 // requireAcks remembers the number before it is applied, so that a restart in
 // place never opens with fewer than a commit was promised.
-func (m *manager) requireAcks(ctx context.Context, epoch int64, acks int) error {
+func (m *manager) requireAcks(ctx context.Context, a agent.Awaits) error {
 	forEver := get(m, func(s *state) bool { return s.view.WaitsForEver() })
 	_, writes := m.mayWrite()
 	begins := false
 	err := m.memory.change(func(r *remembered) {
-		promised := agent.Promised{Acks: r.Acks, Epoch: r.AcksEpoch, TailEpoch: r.TailEpoch}
-		promised, begins = promised.Before(epoch, acks, forEver && acks > 0, writes)
-		if r.Acks, r.AcksEpoch, r.TailEpoch = promised.Acks, promised.Epoch, promised.TailEpoch; r.TailEpoch == 0 {
+		var promised agent.Promised
+		promised, begins = r.promised().Before(a, forEver && a.Acks > 0, writes)
+		if r.setPromised(promised); r.TailEpoch == 0 {
 			r.TailBase = ""
 		}
 	})
@@ -123,7 +129,7 @@ func (m *manager) requireAcks(ctx context.Context, epoch int64, acks int) error 
 		}
 		return ackTimeout(s.cluster)
 	})
-	if err := m.roles.RequireAcks(ctx, acks, timeout); err != nil {
+	if err := m.roles.RequireAcks(ctx, a.Acks, timeout); err != nil {
 		return err
 	}
 	var base gtid.Set
@@ -133,9 +139,9 @@ func (m *manager) requireAcks(ctx context.Context, epoch int64, acks int) error 
 		}
 	}
 	return m.memory.change(func(r *remembered) {
-		r.Acks = acks
+		r.Acks = a.Acks
 		if begins {
-			r.TailEpoch, r.TailBase = epoch, base.String()
+			r.TailEpoch, r.TailBase = a.Epoch, base.String()
 		}
 	})
 }

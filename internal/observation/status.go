@@ -55,7 +55,7 @@ func promotionFrom(p *v1alpha1.PromotionStatus) (*core.Promotion, error) {
 		return nil, fmt.Errorf("status.promotion.requiredGTID: %w", err)
 	}
 	return &core.Promotion{Epoch: p.Epoch, Instance: p.Instance, Proof: core.Proof(p.Proof), Evidence: p.Evidence, From: p.From,
-		RequiredGTID: required, RequiredAcks: int(p.RequiredAcks), GrantedAt: timeFrom(p.GrantedAt),
+		RequiredGTID: required, RequiredAcks: int(p.RequiredAcks), AcksOrder: p.AcksOrder, OrderedAcks: int(p.OrderedAcks), GrantedAt: timeFrom(p.GrantedAt),
 		PodUID: p.PodUID, Node: p.Node, WritableSince: timeFrom(p.WritableSince),
 		LosslessSince: p.LosslessSince, Size: int(p.Size), Leased: p.Leased, Isolations: int(p.Isolations), Pods: p.Pods, Ended: p.EndedPods, Awaited: int(p.AwaitedPods), FencedBelow: p.FencedBelow}, nil
 }
@@ -107,7 +107,7 @@ func promotionTo(p *core.Promotion) *v1alpha1.PromotionStatus {
 		return nil
 	}
 	return &v1alpha1.PromotionStatus{Epoch: p.Epoch, Instance: p.Instance, Proof: string(p.Proof), Evidence: p.Evidence, From: p.From,
-		RequiredGTID: p.RequiredGTID.String(), RequiredAcks: int32(p.RequiredAcks), GrantedAt: timeTo(p.GrantedAt),
+		RequiredGTID: p.RequiredGTID.String(), RequiredAcks: int32(p.RequiredAcks), AcksOrder: p.AcksOrder, OrderedAcks: int32(p.OrderedAcks), GrantedAt: timeTo(p.GrantedAt),
 		PodUID: p.PodUID, Node: p.Node, WritableSince: timeTo(p.WritableSince),
 		LosslessSince: p.LosslessSince, Size: int32(p.Size), Leased: p.Leased, Isolations: int32(p.Isolations), Pods: p.Pods, EndedPods: p.Ended, AwaitedPods: int32(p.Awaited), FencedBelow: p.FencedBelow}
 }

@@ -313,6 +313,7 @@ func (m *manager) poll() {
 	}
 	m.polled = s.version
 	m.server, m.serverAt = s.report(), m.w.now
+	m.server.SemiSync.Order = m.volume.memory.acksOrder
 	m.noteWritable()
 	m.announce()
 	m.tick()

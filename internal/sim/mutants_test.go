@@ -315,7 +315,7 @@ func mutantsOfAgent() []mutant {
 
 func mutantsOfShells() []mutant {
 	return []mutant{
-		{name: "a late order lowers the acknowledgements", seed: 277, mutation: mutation{AcksUnconfirmed: true}},
+		{name: "a late order lowers the acknowledgements", seed: 277, mutation: mutation{AcksUnnumbered: true}},
 		{name: "the promise is forgotten by a restart", seed: 313, mutation: mutation{ForgetFenced: true}},
 		{name: "the promise is told before it holds", seed: 539, mutation: mutation{PromiseBeforeItHolds: true}},
 		// That writes go on alone is not enough: the manager does not say what it promised

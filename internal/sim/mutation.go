@@ -39,7 +39,7 @@ type mutation struct {
 	SeizeAnyVersion      bool // the lease is taken though it was renewed
 	NumbersAgain         bool // a server whose tail was cut keeps its UUID
 	HungRenews           bool // the lease is renewed though mysqld does not answer
-	AcksUnconfirmed      bool // commits wait for fewer acknowledgements on the word of a late order
+	AcksUnnumbered       bool // commits wait for fewer acknowledgements on the word of a late order
 	DeleteByName         bool // an instance is deleted whatever was made under its name since
 	ClocksDrift          bool // monotonic clocks do not run equally fast, by far
 }

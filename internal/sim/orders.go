@@ -48,44 +48,18 @@ func (m *manager) order(verb control.Verb, o control.Order, done func(err string
 				over()
 				return
 			}
-			m.confirmAcks(o, func(err string) {
-				if err != "" {
-					done(err)
-					over()
-					return
-				}
-				m.requireAcks(o.Epoch, o.Acks, func(err string) { done(err); over() })
-			})
+			a := agent.Awaits{Epoch: o.Epoch, Acks: o.Acks, Order: o.Number}
+			if no := m.volume.memory.promised().Refuses(a); no != nil && !m.w.mut.AcksUnnumbered {
+				m.w.cover.count("order", string(no.Reason))
+				done(string(no.Reason))
+				over()
+				return
+			}
+			m.requireAcks(a, func(err string) { done(err); over() })
 		})
 	default:
 		m.w.fail("model", "the model does not know the order %s", verb)
 	}
-}
-
-// confirmAcks reads the Cluster from the API server before commits wait for fewer.
-func (m *manager) confirmAcks(o control.Order, then func(err string)) {
-	if !m.facts().LowersAcks(o.Epoch, o.Acks) || m.w.mut.AcksUnconfirmed {
-		then("")
-		return
-	}
-	m.w.call(m.machine, apiMachine, 5*time.Second, func(reply func(func())) {
-		p := m.w.api.cluster().status.Promotion
-		reply(func() {
-			if m.dead {
-				return
-			}
-			if no := agent.MayAwait(p, o.Epoch, o.Acks); no != nil {
-				m.w.cover.count("order", string(no.Reason))
-				then(string(no.Reason))
-				return
-			}
-			then("")
-		})
-	}, func() {
-		if !m.dead {
-			then("the API server does not answer")
-		}
-	})
 }
 
 // admit refuses what is not to be obeyed, and takes note of the order's epoch.

@@ -135,7 +135,7 @@ func samePromotion(a, b *core.Promotion) bool {
 		return a == b
 	}
 	return a.Epoch == b.Epoch && a.Instance == b.Instance && a.Proof == b.Proof && a.Evidence == b.Evidence && a.From == b.From &&
-		a.RequiredGTID.Equal(b.RequiredGTID) && a.RequiredAcks == b.RequiredAcks && a.GrantedAt.Equal(b.GrantedAt) &&
+		a.RequiredGTID.Equal(b.RequiredGTID) && a.RequiredAcks == b.RequiredAcks && a.AcksOrder == b.AcksOrder && a.OrderedAcks == b.OrderedAcks && a.GrantedAt.Equal(b.GrantedAt) &&
 		a.PodUID == b.PodUID && a.Node == b.Node && a.WritableSince.Equal(b.WritableSince) &&
 		a.LosslessSince == b.LosslessSince && a.Size == b.Size && a.Leased == b.Leased && a.Isolations == b.Isolations && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Ended, b.Ended) && a.Awaited == b.Awaited && a.FencedBelow == b.FencedBelow
 }

@@ -228,7 +228,7 @@ func (m *manager) becomePrimary(a agent.BecomePrimary, done func(string)) {
 			done(err)
 			return
 		}
-		m.requireAcks(a.Epoch, a.Acks, func(err string) {
+		m.requireAcks(agent.Awaits{Epoch: a.Epoch, Acks: a.Acks}, func(err string) {
 			if err != "" || m.worker.runs != run {
 				done(err)
 				return
@@ -276,12 +276,11 @@ func (m *manager) open(epoch int64, done func(string)) {
 }
 
 // requireAcks remembers the number before it is applied.
-func (m *manager) requireAcks(epoch int64, acks int, done func(string)) {
+func (m *manager) requireAcks(a agent.Awaits, done func(string)) {
 	r := &m.volume.memory
 	forEver := m.view.WaitsForEver()
-	promised := agent.Promised{Acks: r.acks, Epoch: r.acksEpoch, TailEpoch: r.tailEpoch}
-	promised, begins := promised.Before(epoch, acks, forEver && acks > 0 || m.w.mut.TailAlways, m.mayWrite)
-	if r.acks, r.acksEpoch, r.tailEpoch = promised.Acks, promised.Epoch, promised.TailEpoch; r.tailEpoch == 0 {
+	promised, begins := r.promised().Before(a, forEver && a.Acks > 0 || m.w.mut.TailAlways, m.mayWrite)
+	if r.setPromised(promised); r.tailEpoch == 0 {
 		r.tailBase = gtid.Set{}
 	}
 	timeout := m.w.conf.ackTimeout
@@ -289,12 +288,12 @@ func (m *manager) requireAcks(epoch int64, acks int, done func(string)) {
 		timeout = forever
 	}
 	var base gtid.Set
-	m.statement(statementLimit, func(s *mysqld) { s.requireAcks(acks, timeout); base = s.db.executed }, func(err string) {
+	m.statement(statementLimit, func(s *mysqld) { s.requireAcks(a.Acks, timeout); base = s.db.executed }, func(err string) {
 		if err == "" {
-			m.volume.memory.acks = acks
+			m.volume.memory.acks = a.Acks
 		}
 		if err == "" && begins {
-			m.volume.memory.tailEpoch, m.volume.memory.tailBase = epoch, base
+			m.volume.memory.tailEpoch, m.volume.memory.tailBase = a.Epoch, base
 		}
 		done(err)
 	})

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -48,8 +49,18 @@ type remembered struct {
 	viewEpoch       int64
 	acks            int
 	acksEpoch       int64
+	acksOrder       int64
 	tailEpoch       int64
 	tailBase        gtid.Set
+}
+
+// promised is what is remembered of acknowledgements.
+func (r *remembered) promised() agent.Promised {
+	return agent.Promised{Acks: r.acks, Epoch: r.acksEpoch, Order: r.acksOrder, TailEpoch: r.tailEpoch}
+}
+
+func (r *remembered) setPromised(p agent.Promised) {
+	r.acks, r.acksEpoch, r.acksOrder, r.tailEpoch = p.Acks, p.Epoch, p.Order, p.TailEpoch
 }
 
 func newVolume(w *world, instance, uid string) *volume {

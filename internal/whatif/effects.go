@@ -20,7 +20,7 @@ func (m *model) carryOut(e core.Effect) bool {
 	case core.FreezeIO:
 		return m.order(e.Instance, e.Epoch, m.freeze)
 	case core.SetAcks:
-		return m.order(e.Instance, e.Epoch, func(t *manager, _ int64) { m.setAcks(t, e.Acks) })
+		return m.order(e.Instance, e.Epoch, func(t *manager, _ int64) { m.setAcks(t, e) })
 	case core.AdoptTransactions:
 		return false // what others did on their own is no part of the question
 	case core.RestartInPlace:
@@ -110,12 +110,12 @@ func (m *model) freeze(t *manager, epoch int64) {
 	}
 }
 
-func (m *model) setAcks(t *manager, acks int) {
+func (m *model) setAcks(t *manager, e core.SetAcks) {
 	if t.report.Server == nil {
 		return
 	}
 	s := &t.report.Server.SemiSync
-	s.Acks, s.SourceEnabled, s.SourceActive = acks, acks > 0, acks > 0
+	s.Acks, s.Order, s.SourceEnabled, s.SourceActive = e.Acks, e.Order, e.Acks > 0, e.Acks > 0
 	s.Blocks = m.o.Cluster.Durability.Mode == core.DurabilityQuorum
 }
 
@@ -158,7 +158,7 @@ func (m *model) open(t *manager) {
 	p, r := m.promotion(), &t.report
 	mayBe := r.FencedBelow <= p.Epoch && (r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node)
 	if mayBe && r.WritableEpoch != p.Epoch && !r.Terminating && r.Server.Executed.Contains(p.RequiredGTID) {
-		r.WritableEpoch, r.Server.SuperReadOnly = p.Epoch, false
+		r.WritableEpoch, r.Server.SuperReadOnly, r.Server.SemiSync.Order = p.Epoch, false, p.AcksOrder
 	}
 	if r.WritableEpoch != 0 {
 		r.Server.SemiSync.Clients = m.attached(t.name)

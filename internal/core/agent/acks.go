@@ -6,26 +6,6 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// LowersAcks: the order would have commits wait for fewer than they wait for. Such an order
-// is held against the Cluster as it is now, for it may come late.
-func (f *Facts) LowersAcks(epoch int64, acks int) bool {
-	return f.AcksEpoch == epoch && acks < f.Acks
-}
-
-// MayAwait answers an order to have commits wait for so many acknowledgements from now on:
-// nil, or why not. The operator lowers what an election relies on before it has a primary
-// wait for fewer, and raises it after; an order for fewer than that is of the past.
-func MayAwait(p *core.Promotion, epoch int64, acks int) *core.Problem {
-	switch {
-	case p == nil || p.Epoch != epoch:
-		return &core.Problem{Reason: core.OrderStaleEpoch, Message: fmt.Sprintf("the promotion of epoch %d has ended", epoch)}
-	case acks < p.RequiredAcks:
-		return &core.Problem{Reason: core.OrderStale, Message: fmt.Sprintf(
-			"an election relies on %d acknowledgements of each commit; the order to wait for %d has come late", p.RequiredAcks, acks)}
-	}
-	return nil
-}
-
 // WaitsForEver reports whether a commit waits for acknowledgements until they come. That
 // holds for a lossless promotion whatever the spec says by now: the operator takes the
 // promise back first.
@@ -33,22 +13,46 @@ func (c *Cluster) WaitsForEver() bool {
 	return c != nil && (c.Durability == core.DurabilityQuorum || c.Promotion != nil && c.Promotion.LosslessSince > 0)
 }
 
-// Promised is what is remembered of the acknowledgements that commits wait for: their number,
-// of which epoch, and since which epoch the log may end in what nobody acknowledged; 0 when
-// it may not.
+// Promised is what is remembered of the acknowledgements that commits wait for.
 type Promised struct {
-	Acks             int
-	Epoch, TailEpoch int64
+	// Acks is their number, in Epoch.
+	Acks  int
+	Epoch int64
+	// Order is the number of the last order about them that was obeyed in Epoch; 0 for none.
+	Order int64
+	// TailEpoch is the epoch since which the log may end in what nobody acknowledged; 0
+	// when it may not.
+	TailEpoch int64
 }
 
-// Before is what has to be remembered before commits wait for acks in an epoch, so that a
+// Awaits is what a primary is to wait for: so many acknowledgements of each commit, in an
+// epoch, by an order of this number; 0 when it is no order, but the promotion itself.
+type Awaits struct {
+	Epoch int64
+	Acks  int
+	Order int64
+}
+
+// Refuses tells why an order about acknowledgements is not obeyed; nil when it is. A network
+// that was cut delivers an order long after it was sent, and the status that a later one was
+// decided with says by now what an election may rely on.
+func (p Promised) Refuses(a Awaits) *core.Problem {
+	if p.Epoch == a.Epoch && a.Order < p.Order {
+		return &core.Problem{Reason: core.OrderStale, Message: fmt.Sprintf(
+			"order %d to wait for %s has come late: order %d of epoch %d was obeyed before", a.Order, core.Acknowledgements(a.Acks), p.Order, p.Epoch)}
+	}
+	return nil
+}
+
+// Before is what has to be remembered before commits wait for acknowledgements, so that a
 // restart in place never opens with fewer than were promised; and whether a tail begins
 // with it, of which the base is to be read then. It does when commits begin to wait for ever.
-func (p Promised) Before(epoch int64, acks int, forEver, writes bool) (after Promised, begins bool) {
-	if p.Epoch != epoch || acks > p.Acks {
-		p.Acks, p.Epoch = acks, epoch
+func (p Promised) Before(a Awaits, forEver, writes bool) (after Promised, begins bool) {
+	if p.Epoch != a.Epoch {
+		p.Acks, p.Epoch, p.Order = a.Acks, a.Epoch, 0
 	}
-	begins = forEver && (p.TailEpoch != epoch || !writes)
+	p.Acks, p.Order = max(p.Acks, a.Acks), max(p.Order, a.Order)
+	begins = forEver && (p.TailEpoch != a.Epoch || !writes)
 	if begins || !forEver {
 		p.TailEpoch = 0
 	}

@@ -3,28 +3,24 @@ package agent_test
 import (
 	"testing"
 
-	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 )
 
-func TestAnOrderForFewerAcknowledgementsThanAnElectionReliesOnIsOfThePast(t *testing.T) {
-	promised := &core.Promotion{Epoch: 4, RequiredAcks: 2}
+func TestAnOrderAboutAcknowledgementsThatComesLateIsRefused(t *testing.T) {
+	obeyed := agent.Promised{Acks: 2, Epoch: 4, Order: 7}
 	for _, c := range []struct {
 		about string
-		p     *core.Promotion
-		epoch int64
-		acks  int
+		a     agent.Awaits
 		want  string
 	}{
-		{"fewer than is relied on", promised, 4, 1, "StaleOrder"},
-		{"as many", promised, 4, 2, ""},
-		{"more", promised, 4, 3, ""},
-		{"an epoch that has ended", promised, 3, 2, "StaleEpoch"},
-		{"an epoch that is not known", promised, 5, 2, "StaleEpoch"},
-		{"nobody is promoted", nil, 4, 2, "StaleEpoch"},
+		{"an earlier one, for fewer", agent.Awaits{Epoch: 4, Acks: 1, Order: 6}, "StaleOrder"},
+		{"an earlier one, for more", agent.Awaits{Epoch: 4, Acks: 3, Order: 6}, "StaleOrder"},
+		{"the same once more", agent.Awaits{Epoch: 4, Acks: 2, Order: 7}, ""},
+		{"a later one, for fewer", agent.Awaits{Epoch: 4, Acks: 1, Order: 8}, ""},
+		{"one of another epoch", agent.Awaits{Epoch: 5, Acks: 1, Order: 1}, ""},
 	} {
 		got := ""
-		if no := agent.MayAwait(c.p, c.epoch, c.acks); no != nil {
+		if no := obeyed.Refuses(c.a); no != nil {
 			got = string(no.Reason)
 		}
 		if got != c.want {
@@ -33,9 +29,20 @@ func TestAnOrderForFewerAcknowledgementsThanAnElectionReliesOnIsOfThePast(t *tes
 	}
 }
 
-func TestOnlyAnOrderForFewerIsHeldAgainstTheClusterAsItIsNow(t *testing.T) {
-	f := &agent.Facts{Acks: 2, AcksEpoch: 4}
-	if !f.LowersAcks(4, 1) || f.LowersAcks(4, 2) || f.LowersAcks(4, 3) || f.LowersAcks(5, 1) {
-		t.Error("what lowers them is not known")
+func TestTheLastOrderIsRememberedUntilTheEpochEnds(t *testing.T) {
+	p := agent.Promised{Acks: 1, Epoch: 4, Order: 7}
+	for _, c := range []struct {
+		about string
+		a     agent.Awaits
+		want  agent.Promised
+	}{
+		{"an order for more", agent.Awaits{Epoch: 4, Acks: 2, Order: 8}, agent.Promised{Acks: 2, Epoch: 4, Order: 8}},
+		{"an order for fewer counts once it is carried out", agent.Awaits{Epoch: 4, Order: 8}, agent.Promised{Acks: 1, Epoch: 4, Order: 8}},
+		{"the promotion, carried out again", agent.Awaits{Epoch: 4, Acks: 2}, agent.Promised{Acks: 2, Epoch: 4, Order: 7}},
+		{"another promotion", agent.Awaits{Epoch: 5, Acks: 0}, agent.Promised{Epoch: 5}},
+	} {
+		if got, _ := p.Before(c.a, false, false); got != c.want {
+			t.Errorf("%s: %+v", c.about, got)
+		}
 	}
 }

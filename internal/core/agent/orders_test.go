@@ -55,13 +55,13 @@ func TestWhatIsPromisedIsRememberedBeforeAndATailBegins(t *testing.T) {
 		want            Promised
 		begins          bool
 	}{
-		"the first of an epoch":       {Promised{2, 3, 3}, 4, 1, true, false, Promised{1, 4, 0}, true},
-		"more of them":                {Promised{1, 4, 4}, 4, 2, true, true, Promised{2, 4, 4}, false},
-		"fewer: the restart must not": {Promised{2, 4, 4}, 4, 1, true, true, Promised{2, 4, 4}, false},
-		"it is opened again":          {Promised{1, 4, 4}, 4, 1, true, false, Promised{1, 4, 0}, true},
-		"they do not wait for ever":   {Promised{1, 4, 4}, 4, 1, false, true, Promised{1, 4, 0}, false},
+		"the first of an epoch":       {Promised{2, 3, 0, 3}, 4, 1, true, false, Promised{1, 4, 0, 0}, true},
+		"more of them":                {Promised{1, 4, 0, 4}, 4, 2, true, true, Promised{2, 4, 0, 4}, false},
+		"fewer: the restart must not": {Promised{2, 4, 0, 4}, 4, 1, true, true, Promised{2, 4, 0, 4}, false},
+		"it is opened again":          {Promised{1, 4, 0, 4}, 4, 1, true, false, Promised{1, 4, 0, 0}, true},
+		"they do not wait for ever":   {Promised{1, 4, 0, 4}, 4, 1, false, true, Promised{1, 4, 0, 0}, false},
 	} {
-		got, begins := c.p.Before(c.epoch, c.acks, c.forEver, c.writes)
+		got, begins := c.p.Before(Awaits{Epoch: c.epoch, Acks: c.acks}, c.forEver, c.writes)
 		if got != c.want || begins != c.begins {
 			t.Errorf("%s: %+v, a tail begins: %t", name, got, begins)
 		}

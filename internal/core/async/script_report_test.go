@@ -72,7 +72,7 @@ func setServer(r *core.Report, key, v string) error {
 	if r.Server == nil {
 		return fmt.Errorf("%s has no server to say %s of", r.Instance, key)
 	}
-	if r.Server.Replication == nil && key != "executed" && key != "purged" && key != "acks" && key != "blocks" && key != "clients" && key != "fell-back" && key != "waits" && key != "locks-accounts" {
+	if r.Server.Replication == nil && key != "executed" && key != "purged" && key != "acks" && key != "acks-order" && key != "blocks" && key != "clients" && key != "fell-back" && key != "waits" && key != "locks-accounts" {
 		r.Server.Replication = &core.Replication{SQLRunning: true}
 	}
 	rep := r.Server.Replication
@@ -105,6 +105,8 @@ func setServer(r *core.Report, key, v string) error {
 	case "acks":
 		r.Server.SemiSync.Acks, err = strconv.Atoi(v)
 		r.Server.SemiSync.SourceEnabled, r.Server.SemiSync.SourceActive = true, true
+	case "acks-order":
+		r.Server.SemiSync.Order, err = strconv.ParseInt(v, 10, 64)
 	case "blocks":
 		r.Server.SemiSync.Blocks = v == "true"
 	case "clients":

@@ -100,8 +100,9 @@ func (d *decision) acknowledge() {
 	}
 	acks := c.Durability.Acks(n, attached, applied)
 	blocks := c.Durability.Mode == core.DurabilityQuorum
-	if acks != applied || acks > 0 && blocks != r.Server.SemiSync.Blocks {
-		d.Do(core.SetAcks{Instance: holder.Name, Epoch: d.Status.Promotion.Epoch, Acks: acks})
+	waitsOtherwise := acks != applied || acks > 0 && blocks != r.Server.SemiSync.Blocks
+	d.orderAcks(r.Server.SemiSync, acks, waitsOtherwise)
+	if waitsOtherwise {
 		d.Announce(false, core.ReasonAcksChanged, strconv.Itoa(acks), acksText(holder.Name, acks, wished, applied, blocks))
 	}
 	sure := applied
@@ -122,6 +123,21 @@ func (d *decision) acknowledge() {
 	}
 	// What was promised is what was asked for, also while some have no data yet.
 	d.tellDurable(r.Server.SemiSync, applied, max(wished, c.Durability.Wished(c.Wanted)))
+}
+
+// orderAcks has commits wait for another number of acknowledgements, or numbers the order
+// anew that was given last. A change of the number, and what an election may rely on with it, is
+// written to the status before the order is given.
+func (d *decision) orderAcks(s core.SemiSync, acks int, waitsOtherwise bool) {
+	p := d.Status.Promotion
+	isNew := p.OrderedAcks != acks || s.Order > p.AcksOrder
+	if !waitsOtherwise && s.Order == p.AcksOrder && (p.AcksOrder == 0 || !isNew) {
+		return
+	}
+	if p.AcksOrder == 0 || isNew {
+		p.AcksOrder, p.OrderedAcks = max(p.AcksOrder, s.Order)+1, acks
+	}
+	d.Do(core.SetAcks{Instance: p.Instance, Epoch: p.Epoch, Acks: acks, Order: p.AcksOrder})
 }
 
 func acksText(primary string, acks, wished, applied int, blocks bool) string {
@@ -203,7 +219,8 @@ func (d *decision) isHandingOver() bool {
 
 // noteGuarantee keeps what an election may rely on: every acknowledged write is on
 // that many replicas. It is lowered before the primary waits for fewer, and raised
-// only when as many replicas hold all that was acknowledged with fewer.
+// only when as many replicas hold all that was acknowledged with fewer, and the primary
+// has obeyed the last order: it obeys no earlier one from then on.
 func (d *decision) noteGuarantee(sure int) {
 	p := d.Status.Promotion
 	isQuorum := d.Cluster.Durability.Mode == core.DurabilityQuorum
@@ -228,7 +245,7 @@ func (d *decision) isHeldBy(count int) bool {
 	holder := d.holder()
 	for _, f := range heard(holder) {
 		r, known := f.Get()
-		if !known || r.Server == nil || !r.Server.SemiSync.SourceEnabled || r.Server.SemiSync.Acks < count {
+		if !known || r.Server == nil || !r.Server.SemiSync.SourceEnabled || r.Server.SemiSync.Acks < count || r.Server.SemiSync.Order != d.Status.Promotion.AcksOrder {
 			return false
 		}
 		have := 0
