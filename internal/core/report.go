@@ -93,6 +93,8 @@ type Report struct {
 	Withheld *Withheld `json:"withheld,omitempty"`
 	// ClusterSize is the number of members of which it counts a majority.
 	ClusterSize int `json:"clusterSize,omitempty"`
+	// Generation of the Cluster's spec that it goes by.
+	Generation int64 `json:"generation,omitempty"`
 	// Leased: it fences itself when neither its lease nor vouches are fresh, should it be
 	// the primary.
 	Leased bool `json:"leased,omitempty"`
@@ -300,9 +302,19 @@ type SemiSync struct {
 	// LocksAccounts: one of the sessions that wait changes an account, so that nobody
 	// can log in until it is acknowledged.
 	LocksAccounts bool `json:"locksAccounts,omitempty"`
-	// Order is the number of the last order about acknowledgements that the manager obeyed
-	// in the epoch in which it writes; read before all else here.
-	Order int64 `json:"order,omitempty"`
+	// Order is the number of the last order about acknowledgements that the manager obeyed,
+	// and OrderEpoch of which epoch it was; read before all else here.
+	Order      int64 `json:"order,omitempty"`
+	OrderEpoch int64 `json:"orderEpoch,omitempty"`
+}
+
+// OrderIn is the number of the last order about acknowledgements of an epoch that was
+// obeyed; 0 when none was.
+func (s SemiSync) OrderIn(epoch int64) int64 {
+	if s.OrderEpoch != epoch {
+		return 0
+	}
+	return s.Order
 }
 
 // Clone is the progress of a clone.

@@ -165,7 +165,7 @@ func (m *manager) mayNotHandOver() string {
 		return "mysqld was not found"
 	case f.Mysqld.Up && !f.Mysqld.Answers:
 		return "mysqld does not answer"
-	case f.Cluster.Lease && f.WritableEpoch != 0 && f.Now.Sub(f.LeaseRenewed) > handoverLease:
+	case f.Cluster.Leased() && f.WritableEpoch != 0 && f.Now.Sub(f.LeaseRenewed) > handoverLease:
 		return "the primary's lease was not renewed lately"
 	}
 	return ""

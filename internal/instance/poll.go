@@ -70,10 +70,10 @@ func (m *manager) pollSince(ctx context.Context, since time.Time) {
 		m.noteSilence(proc, err)
 		return
 	}
-	order := m.promised().Order
+	promised := m.promised()
 	server, err := m.askStatus(ctx)
 	if server != nil {
-		server.SemiSync.Order = order
+		server.SemiSync.Order, server.SemiSync.OrderEpoch = promised.Order, promised.Epoch
 	}
 	m.noteAnswer(proc, at, server, err, n)
 }

@@ -35,7 +35,7 @@ func (m *manager) report() core.Report {
 		r.Withheld = &core.Withheld{Below: s.withheld, Seconds: int(time.Since(s.withheldAt).Seconds())}
 	}
 	if s.view != nil {
-		r.ClusterSize, r.Leased = s.view.Size(), s.view.Lease
+		r.ClusterSize, r.Leased, r.Generation = s.view.Size(), s.view.Leased(), s.view.Generation
 	}
 	if s.proc != nil {
 		r.MysqldStarted = s.proc.started

@@ -55,7 +55,7 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 	v.Promotion = &core.Promotion{
 		Epoch: p.Epoch, Instance: p.Instance, Proof: core.Proof(p.Proof), From: p.From,
 		RequiredGTID: required, RequiredAcks: int(p.RequiredAcks), PodUID: p.PodUID, Node: p.Node,
-		LosslessSince: p.LosslessSince,
+		LosslessSince: p.LosslessSince, Leased: p.Leased,
 	}
 	return v, nil
 }

@@ -313,7 +313,7 @@ func (m *manager) poll() {
 	}
 	m.polled = s.version
 	m.server, m.serverAt = s.report(), m.w.now
-	m.server.SemiSync.Order = m.volume.memory.acksOrder
+	m.server.SemiSync.Order, m.server.SemiSync.OrderEpoch = m.volume.memory.acksOrder, m.volume.memory.acksEpoch
 	m.noteWritable()
 	m.announce()
 	m.tick()

@@ -36,7 +36,7 @@ func (m *manager) report() core.Report {
 		r.Withheld = &core.Withheld{Below: m.withheld, Seconds: m.secondsFrom(m.withheldAt, m.w.now)}
 	}
 	if m.view != nil {
-		r.ClusterSize, r.Leased = m.view.Size(), m.view.Lease
+		r.ClusterSize, r.Leased, r.Generation = m.view.Size(), m.view.Leased(), m.view.Generation
 	}
 	switch {
 	case running && m.accepted && m.misses < 3:
@@ -79,7 +79,7 @@ func sameButPositions(a, b *core.Report) bool {
 		a.FencedBelow == b.FencedBelow && a.FrozenBelow == b.FrozenBelow && a.ClientSessions == b.ClientSessions &&
 		a.Terminating == b.Terminating && a.Version == b.Version && a.Restarts == b.Restarts &&
 		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) && a.Errant.Equal(b.Errant) && a.Maintenance.Equal(b.Maintenance) && a.ErrantEpoch == b.ErrantEpoch && a.NeedsReclone == b.NeedsReclone && a.Lagging == b.Lagging &&
-		withheldBelow(a) == withheldBelow(b) && a.ClusterSize == b.ClusterSize && a.Leased == b.Leased
+		withheldBelow(a) == withheldBelow(b) && a.ClusterSize == b.ClusterSize && a.Leased == b.Leased && a.Generation == b.Generation
 }
 
 func withheldBelow(r *core.Report) int64 {

@@ -115,7 +115,8 @@ func (m *model) setAcks(t *manager, e core.SetAcks) {
 		return
 	}
 	s := &t.report.Server.SemiSync
-	s.Acks, s.Order, s.SourceEnabled, s.SourceActive = e.Acks, e.Order, e.Acks > 0, e.Acks > 0
+	s.Acks, s.Order, s.OrderEpoch = e.Acks, e.Order, e.Epoch
+	s.SourceEnabled, s.SourceActive = e.Acks > 0, e.Acks > 0
 	s.Blocks = m.o.Cluster.Durability.Mode == core.DurabilityQuorum
 }
 
@@ -158,7 +159,8 @@ func (m *model) open(t *manager) {
 	p, r := m.promotion(), &t.report
 	mayBe := r.FencedBelow <= p.Epoch && (r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node)
 	if mayBe && r.WritableEpoch != p.Epoch && !r.Terminating && r.Server.Executed.Contains(p.RequiredGTID) {
-		r.WritableEpoch, r.Server.SuperReadOnly, r.Server.SemiSync.Order = p.Epoch, false, p.AcksOrder
+		r.WritableEpoch, r.Server.SuperReadOnly = p.Epoch, false
+		r.Server.SemiSync.Order, r.Server.SemiSync.OrderEpoch = p.AcksOrder, p.Epoch
 	}
 	if r.WritableEpoch != 0 {
 		r.Server.SemiSync.Clients = m.attached(t.name)

@@ -118,7 +118,7 @@ type Cluster struct {
 	// or without a primary, has none.
 	Members    []string
 	Durability core.DurabilityMode
-	// Lease: a primary must hold one.
+	// Lease: a primary must hold one, by the spec; whether it goes by it is Leased's.
 	Lease             bool
 	MaxStart, MaxStop time.Duration
 }

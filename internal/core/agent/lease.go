@@ -21,6 +21,13 @@ const (
 // hung server must lose it.
 const leaseAnswer = 2 * time.Second
 
+// Leased reports whether a primary goes by its lease: as the spec says, and when it was
+// switched off, until the promotion says so. Before that an operator may take a lease that
+// ran out for a proof.
+func (c *Cluster) Leased() bool {
+	return c.Lease || c.Promotion != nil && c.Promotion.Leased
+}
+
 // LeaseDuty tells what a manager has to do about the lease. It is renewed while mysqld is
 // writable and answers, and given back once nothing can be written any more.
 func (f *Facts) LeaseDuty() LeaseDuty {
@@ -28,7 +35,7 @@ func (f *Facts) LeaseDuty() LeaseDuty {
 	switch {
 	case f.LeaseEpoch != 0 && !f.Mysqld.MayWrite && (!f.Permitted() || isStopping):
 		return ReleaseLease
-	case f.Cluster == nil || !f.Cluster.Lease || f.WritableEpoch == 0 || f.LeaseEpoch < f.WritableEpoch:
+	case f.Cluster == nil || !f.Cluster.Leased() || f.WritableEpoch == 0 || f.LeaseEpoch < f.WritableEpoch:
 		return LeaveLease
 	case f.Now.Sub(f.LeaseRenewed) >= core.LeaseRenewal && f.canWrite():
 		return RenewLease

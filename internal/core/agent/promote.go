@@ -20,9 +20,9 @@ func promote(f *Facts) (Decision, bool) {
 	}
 	var actions []Action
 	switch {
-	case f.Cluster.Lease && f.needsLease(p):
+	case f.Cluster.Leased() && f.needsLease(p):
 		actions = append(actions, AcquireLease{p.Epoch})
-	case !f.Cluster.Lease && f.ConfirmedEpoch != p.Epoch:
+	case !f.Cluster.Leased() && f.ConfirmedEpoch != p.Epoch:
 		actions = append(actions, ConfirmPromotion{p.Epoch})
 	}
 	acks := p.RequiredAcks
@@ -43,7 +43,7 @@ func (f *Facts) needsLease(p *core.Promotion) bool {
 // no other look. It does once the lease is off that was on: this instance may be told of
 // the past, by a watch that goes on where it was cut off, and nothing else would hold it back.
 func (c *Cluster) KeepsConfirmed(before *Cluster) bool {
-	return c.Lease || before == nil || !before.Lease
+	return c.Leased() || before == nil || !before.Leased()
 }
 
 func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {

@@ -26,7 +26,7 @@ import (
 //	view k=v …             of mysqld: state role others=db-2:ONLINE:PRIMARY,… ; none
 //	primary                populated, writable in epoch 3, the lease held
 //	cluster k=v …          epoch promotion=who@epoch proof pod node required acks current
-//	                       established diverged instances members durability lease deleting
+//	                       established diverged instances members durability lease leased deleting
 //	                       generation gives-data failover-from since
 //	me k=v …               data fenced frozen was-primary acks@epoch locked foreign activity
 //	                       tail successor word
@@ -212,6 +212,8 @@ func (s *story) cluster(key, value string) bool {
 		c.Durability = core.DurabilityMode(value)
 	case "lease":
 		c.Lease = value != "no"
+	case "leased":
+		c.Promotion.Leased = value != "no"
 	default:
 		return false
 	}

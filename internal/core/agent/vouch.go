@@ -28,7 +28,7 @@ func Vouch(f *Facts, primary string, epoch int64) *core.Problem {
 // lease was renewed lately, or itself and the peers that vouch for it are a
 // majority of the members. A cluster of one does without.
 func (f *Facts) MayStayWritable() bool {
-	if f.Cluster == nil || !f.Cluster.Lease || f.Cluster.Size() < 2 {
+	if f.Cluster == nil || !f.Cluster.Leased() || f.Cluster.Size() < 2 {
 		return true
 	}
 	if f.LeaseEpoch != 0 && f.Now.Sub(f.LeaseRenewed) <= core.LeaseGrace {

@@ -79,7 +79,7 @@ func (f *Facts) askWord() []Action {
 
 // NeedsVouches: it counts on its peers, to stay writable or to be started.
 func (f *Facts) NeedsVouches() bool {
-	return f.Permitted() && (f.Cluster.Lease || !f.Mysqld.Up && f.isWordAwaited())
+	return f.Permitted() && (f.Cluster.Leased() || !f.Mysqld.Up && f.isWordAwaited())
 }
 
 // awaitWord: a crashed primary that hears nobody is not started. It could not acknowledge

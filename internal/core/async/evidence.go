@@ -38,13 +38,14 @@ func (d *decision) keepSize() {
 }
 
 // keepLeased keeps whether the primary surely goes by its lease: one that cannot be asked
-// may not have seen that the lease was switched on.
+// may not have seen that the lease was switched on, and what it said before it knew the
+// present spec may be from before the lease was switched off.
 func (d *decision) keepLeased() {
 	p := d.Status.Promotion
 	if p == nil {
 		return
 	}
-	if r, known := d.holder().Report.Get(); known && r.WritableEpoch == p.Epoch && r.Leased {
+	if r, known := d.holder().Report.Get(); known && r.WritableEpoch == p.Epoch && r.Leased && r.Generation >= d.Cluster.Generation {
 		p.Leased = true
 	}
 	p.Leased = p.Leased && d.Cluster.PrimaryLease

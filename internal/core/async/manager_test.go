@@ -156,7 +156,7 @@ func (w *world) promote(in *inst) {
 	r.Server.SuperReadOnly, r.WritableEpoch = false, p.Epoch
 	w.writeLease(in.name, p.Epoch)
 	in.renewedAt = w.now
-	r.Server.SemiSync = core.SemiSync{SourceEnabled: p.RequiredAcks > 0, SourceActive: p.RequiredAcks > 0, Acks: p.RequiredAcks, Order: p.AcksOrder,
+	r.Server.SemiSync = core.SemiSync{SourceEnabled: p.RequiredAcks > 0, SourceActive: p.RequiredAcks > 0, Acks: p.RequiredAcks, Order: p.AcksOrder, OrderEpoch: p.Epoch,
 		Blocks: w.cluster.Durability.Mode == core.DurabilityQuorum || p.LosslessSince > 0}
 }
 

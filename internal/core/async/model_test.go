@@ -352,7 +352,7 @@ func (w *world) command(e core.Effect) (name string, epoch int64, act func(*inst
 		return e.Instance, e.Epoch, func(in *inst) {
 			in.truth.Server.SemiSync.SourceEnabled, in.truth.Server.SemiSync.SourceActive = e.Acks > 0, e.Acks > 0
 			in.truth.Server.SemiSync.Blocks = w.cluster.Durability.Mode == core.DurabilityQuorum
-			in.truth.Server.SemiSync.Acks, in.truth.Server.SemiSync.Order = e.Acks, e.Order
+			in.truth.Server.SemiSync.Acks, in.truth.Server.SemiSync.Order, in.truth.Server.SemiSync.OrderEpoch = e.Acks, e.Order, e.Epoch
 		}
 	case core.AdoptTransactions:
 		return e.Instance, e.Epoch, func(in *inst) {

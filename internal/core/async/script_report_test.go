@@ -42,6 +42,10 @@ func setReport(r *core.Report, key, v string) error {
 		r.FrozenBelow, err = strconv.ParseInt(v, 10, 64)
 	case "sessions":
 		r.ClientSessions, err = strconv.Atoi(v)
+	case "generation":
+		r.Generation, err = strconv.ParseInt(v, 10, 64)
+	case "leased":
+		r.Leased = v != "no"
 	case "unlocked":
 		r.VolumeLocked = false
 	case "lagging":
@@ -106,6 +110,7 @@ func setServer(r *core.Report, key, v string) error {
 		r.Server.SemiSync.Acks, err = strconv.Atoi(v)
 		r.Server.SemiSync.SourceEnabled, r.Server.SemiSync.SourceActive = true, true
 	case "acks-order":
+		r.Server.SemiSync.OrderEpoch = r.WritableEpoch
 		r.Server.SemiSync.Order, err = strconv.ParseInt(v, 10, 64)
 	case "blocks":
 		r.Server.SemiSync.Blocks = v == "true"

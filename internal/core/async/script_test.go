@@ -240,6 +240,8 @@ func (s *script) spec(a args) {
 			c.SwitchoverLimit, err = time.ParseDuration(v)
 		case "lease":
 			c.PrimaryLease = v != "off"
+		case "generation":
+			c.Generation, err = strconv.ParseInt(v, 10, 64)
 		case "max-behind":
 			n, _ := strconv.ParseUint(v, 10, 64)
 			c.Policy.MaxTransactionsBehind = &n

@@ -130,12 +130,13 @@ func (d *decision) acknowledge() {
 // written to the status before the order is given.
 func (d *decision) orderAcks(s core.SemiSync, acks int, waitsOtherwise bool) {
 	p := d.Status.Promotion
-	isNew := p.OrderedAcks != acks || s.Order > p.AcksOrder
-	if !waitsOtherwise && s.Order == p.AcksOrder && (p.AcksOrder == 0 || !isNew) {
+	obeyed := s.OrderIn(p.Epoch)
+	isNew := p.OrderedAcks != acks || obeyed > p.AcksOrder
+	if !waitsOtherwise && obeyed == p.AcksOrder && (p.AcksOrder == 0 || !isNew) {
 		return
 	}
 	if p.AcksOrder == 0 || isNew {
-		p.AcksOrder, p.OrderedAcks = max(p.AcksOrder, s.Order)+1, acks
+		p.AcksOrder, p.OrderedAcks = max(p.AcksOrder, obeyed)+1, acks
 	}
 	d.Do(core.SetAcks{Instance: p.Instance, Epoch: p.Epoch, Acks: acks, Order: p.AcksOrder})
 }
@@ -243,9 +244,10 @@ func (d *decision) noteGuarantee(sure int) {
 // after how commits wait.)
 func (d *decision) isHeldBy(count int) bool {
 	holder := d.holder()
+	p := d.Status.Promotion
 	for _, f := range heard(holder) {
 		r, known := f.Get()
-		if !known || r.Server == nil || !r.Server.SemiSync.SourceEnabled || r.Server.SemiSync.Acks < count || r.Server.SemiSync.Order != d.Status.Promotion.AcksOrder {
+		if !known || r.Server == nil || !r.Server.SemiSync.SourceEnabled || r.Server.SemiSync.Acks < count || r.Server.SemiSync.OrderIn(p.Epoch) != p.AcksOrder {
 			return false
 		}
 		have := 0
