@@ -38,7 +38,7 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 		as := core.Operation{Kind: core.OperationKind(op.Kind), Step: core.Step(op.Step), From: op.From}
 		v.SwitchoverFrom, v.FailoverFrom = as.Leaving()
 		if as.IsDelayed() {
-			v.DelayedFrom, v.FailoverDelay = op.From, time.Duration(c.Spec.FailoverDelay)*time.Second
+			v.DelayedFrom = op.From
 		}
 		if as.Kind == core.OperationGiveData {
 			v.GivesData = op.From

@@ -167,7 +167,7 @@ func (m *manager) setCluster() {
 	}
 	next.SwitchoverFrom, next.FailoverFrom = s.Operation.Leaving()
 	if s.Operation.IsDelayed() {
-		next.DelayedFrom, next.FailoverDelay = s.Operation.From, m.w.conf.delay
+		next.DelayedFrom = s.Operation.From
 	}
 	if m.view = m.viewAfter(next); m.view == before {
 		return

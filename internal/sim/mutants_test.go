@@ -121,7 +121,7 @@ func mutants() []mutant {
 
 func mutantsOfOperator() []mutant {
 	return []mutant{
-		{name: "a primary is taken to go by a lease that was switched on since", seed: 165, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+		{name: "a primary is taken to go by a lease that was switched on since", seed: 357, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 			if p := o.Cluster.Status.Promotion; p != nil {
 				leased := *p
 				leased.Leased = o.Cluster.PrimaryLease
@@ -232,7 +232,7 @@ func mutantsOfOperator() []mutant {
 				return in != nil && (in.SaysEmpty() || in.IsGone()) && name != s.Promotion.Instance
 			})
 		}}},
-		{name: "any Pod answers an awaited one", seed: 1839, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+		{name: "any Pod answers an awaited one", seed: 783, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 			in, p := holderIn(o)
 			if in == nil {
 				return
@@ -279,7 +279,7 @@ func mutantsOfAgent() []mutant {
 			}
 		}}},
 		{name: "the promise does not bind", seed: 16, mutation: mutation{Facts: forgetsPromise}},
-		{name: "acknowledgements are forgotten by a restart in place", seed: 204, mutation: mutation{Decision: func(_ *agent.Facts, d *agent.Decision) {
+		{name: "acknowledgements are forgotten by a restart in place", seed: 313, mutation: mutation{Decision: func(_ *agent.Facts, d *agent.Decision) {
 			for i, a := range d.Actions {
 				if become, ok := a.(agent.BecomePrimary); ok {
 					become.Acks = 0
@@ -316,8 +316,8 @@ func mutantsOfAgent() []mutant {
 func mutantsOfShells() []mutant {
 	return []mutant{
 		{name: "a late order lowers the acknowledgements", seed: 277, mutation: mutation{AcksUnnumbered: true}},
-		{name: "the promise is forgotten by a restart", seed: 313, mutation: mutation{ForgetFenced: true}},
-		{name: "the promise is told before it holds", seed: 539, mutation: mutation{PromiseBeforeItHolds: true}},
+		{name: "the promise is forgotten by a restart", seed: 1347, mutation: mutation{ForgetFenced: true}},
+		{name: "the promise is told before it holds", seed: 984, mutation: mutation{PromiseBeforeItHolds: true}},
 		// That writes go on alone is not enough: the manager does not say what it promised
 		// before it holds, and its worker would end writes that nobody permits.
 		{name: "the promise is written and told, and not kept", seed: 1,
@@ -345,7 +345,7 @@ func mutantsOfShells() []mutant {
 		{name: "a primary does not fence itself", seed: 2, mutation: mutation{NoSelfFencing: true,
 			Facts: func(f *agent.Facts) { f.LeaseRenewed = f.Now }}},
 		{name: "the lease is not waited for", seed: 48, mutation: mutation{LeaseTTLIgnored: true}},
-		{name: "the lease is seized though it was renewed", seed: 479, mutation: mutation{SeizeAnyVersion: true}},
+		{name: "the lease is seized though it was renewed", seed: 548, mutation: mutation{SeizeAnyVersion: true}},
 		{name: "a hung mysqld renews its lease", seed: 24, mutation: mutation{HungRenews: true}},
 	}
 }

@@ -104,9 +104,8 @@ type Cluster struct {
 	// FailoverFrom is the primary that is being replaced, past spec.failoverDelay; "" while
 	// none is.
 	FailoverFrom string
-	// DelayedFrom is the primary that has until FailoverDelay to come back; "" for none.
-	DelayedFrom   string
-	FailoverDelay time.Duration
+	// DelayedFrom is the primary that has spec.failoverDelay to come back; "" for none.
+	DelayedFrom string
 	// PrimarySince is since when the view has told this of the primary; see TellsSamePrimary.
 	PrimarySince time.Time
 	Diverged     []string

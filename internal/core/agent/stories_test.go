@@ -185,7 +185,7 @@ func (s *story) cluster(key, value string) bool {
 	case "gives-data":
 		c.GivesData = value
 	case "delayed-from":
-		c.DelayedFrom, c.FailoverDelay = value, 10*time.Second
+		c.DelayedFrom = value
 	case "failover-from":
 		c.FailoverFrom, c.PrimarySince = value, s.f.Now
 	case "since": // what the view tells has just become known

@@ -96,25 +96,27 @@ func (f *Facts) awaitWord() (Decision, bool) {
 			message += "; " + f.AskFailed
 		}
 		return say(core.Stopped, core.InstanceAwaitingWord, message, f.askWord()...)
-	case f.Cluster.DelayedFrom == f.Me && f.RestartEpoch < f.promotion().Epoch && !f.isVouched() && !f.hasWaitedFor(f.Cluster.FailoverDelay+TailWait):
-		return say(core.Stopped, core.InstanceAwaitingWord, fmt.Sprintf("mysqld is not started while spec.failoverDelay passes and no majority of the instances is reached, at most %s: "+
-			"recovery would commit what nobody acknowledged, and this instance is replaced if it stays cut off", f.Cluster.FailoverDelay+TailWait), f.askWord()...)
-	case f.Cluster.FailoverFrom == f.Me && f.RestartEpoch < f.promotion().Epoch && !f.hasWaited():
-		return say(core.Stopped, core.InstanceAwaitingWord, fmt.Sprintf("mysqld is not started while the operator replaces this instance, at most %s: recovery would commit what nobody acknowledged", TailWait), f.askWord()...)
+	case f.isBeingReplaced() && f.RestartEpoch < f.promotion().Epoch && !f.isVouched():
+		return say(core.Stopped, core.InstanceAwaitingWord, "mysqld is not started while the operator replaces this instance, unless the operator asks for it or a majority of the instances is reached: "+
+			"recovery would commit what nobody acknowledged", f.askWord()...)
 	}
 	return pass()
 }
 
+// isBeingReplaced: a failover from this instance is under way, also while spec.failoverDelay
+// passes. Without a majority it could acknowledge nothing.
+func (f *Facts) isBeingReplaced() bool {
+	return f.Cluster.DelayedFrom == f.Me || f.Cluster.FailoverFrom == f.Me
+}
+
 // hasWaited: long enough for whoever is about to be promoted, since mysqld ended and since
 // that was known.
-func (f *Facts) hasWaited() bool { return f.hasWaitedFor(TailWait) }
-
-func (f *Facts) hasWaitedFor(limit time.Duration) bool {
+func (f *Facts) hasWaited() bool {
 	since := f.Mysqld.DownSince
 	if f.Cluster.PrimarySince.After(since) {
 		since = f.Cluster.PrimarySince
 	}
-	return f.Now.Sub(since) > limit
+	return f.Now.Sub(since) > TailWait
 }
 
 // TellsSamePrimary tells whether two views say the same about who is primary, and of its

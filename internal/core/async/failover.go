@@ -484,8 +484,9 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 	case serves && r.Terminating:
 		d.Say(fmt.Sprintf("waiting until a replica holds all that %s holds, which is being stopped", holder.Name))
 	case d.comesBack(holder):
-		// It waits for a word before it recovers, and others may wait for what it holds.
-		if back, may := d.mayComeBack(); may && back.State == core.Stopped {
+		// It waits for a word before it recovers, and others may wait for what it holds. It is
+		// started to say that, also where it may not open any more, for its lease was taken.
+		if back, known := holder.Report.Get(); known && back.State == core.Stopped && mayGoOn(back, d.Status.Promotion) {
 			d.startInPlace(back, e.why)
 		}
 		d.Say(fmt.Sprintf("waiting for %s to say what it holds; nobody else can be promoted: %s", holder.Name, e.why))

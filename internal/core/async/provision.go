@@ -168,7 +168,22 @@ func (d *decision) mayCountWithout(gone *core.Instance) bool {
 		}
 	}
 	wished := d.Cluster.Durability.Wished(stay)
-	return d.diagnosis.name == core.PrimaryHealthy && (wished == 0 || d.isHeldBy(wished))
+	return d.diagnosis.name == core.PrimaryHealthy && (wished == 0 || d.isHeldBy(wished) || d.isHeldSince(gone, wished))
+}
+
+// isHeldSince: that many replicas hold all that the primary had executed when the instance
+// had said already that it has no data. It has acknowledged nothing since.
+func (d *decision) isHeldSince(gone *core.Instance, count int) bool {
+	holder := d.holder()
+	r, ok := serving(holder)
+	if !ok || !gone.SaysEmpty() {
+		return false
+	}
+	if !holder.Report.ReadAfter(gone.Report) {
+		d.again(core.Refresh{Instance: holder.Name})
+		return false
+	}
+	return d.replicasWith(r.Server.Executed) >= count
 }
 
 func (d *decision) isForgotten(in *core.Instance) bool {

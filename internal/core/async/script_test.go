@@ -274,6 +274,10 @@ func (s *script) status(a args) {
 			*st = core.Status{}
 		case "members":
 			st.Members = nil
+		case "acks":
+			n, err := strconv.Atoi(a.vals[key])
+			s.must(err)
+			st.Promotion.RequiredAcks, st.Promotion.OrderedAcks = n, n
 		case "awaited":
 			st.Promotion.Pods = append(st.Promotion.Pods, core.PodAwaited)
 		case "phase":

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 // join gives every instance without data a donor: a replica if one is free, so
@@ -250,17 +251,22 @@ func (d *decision) isHeldBy(count int) bool {
 		if !known || r.Server == nil || !r.Server.SemiSync.SourceEnabled || r.Server.SemiSync.Acks < count || r.Server.SemiSync.OrderIn(p.Epoch) != p.AcksOrder {
 			return false
 		}
-		have := 0
-		otherMembers(d.Observation, holder.Name, func(in *core.Instance) {
-			if other, ok := serving(in); ok && streams(other, holder.Name) && !slices.Contains(d.Status.Diverged, in.Name) && other.Server.Holds().Contains(r.Server.Executed) {
-				have++
-			}
-		})
-		if have >= count {
+		if d.replicasWith(r.Server.Executed) >= count {
 			return true
 		}
 	}
 	return false
+}
+
+// replicasWith counts the members that follow the primary and hold a set.
+func (d *decision) replicasWith(set gtid.Set) int {
+	n, holder := 0, d.holder().Name
+	otherMembers(d.Observation, holder, func(in *core.Instance) {
+		if other, ok := serving(in); ok && streams(other, holder) && !slices.Contains(d.Status.Diverged, in.Name) && other.Server.Holds().Contains(set) {
+			n++
+		}
+	})
+	return n
 }
 
 // attached counts the replicas that acknowledge: both the primary and the
