@@ -61,6 +61,11 @@ type ClusterStatus struct {
 	// +listType=atomic
 	// +optional
 	Notices []Notice `json:"notices,omitempty"`
+	// LastOperations are the last ten switchovers, failovers and the like that
+	// ended, newest last.
+	// +listType=atomic
+	// +optional
+	LastOperations []PastOperation `json:"lastOperations,omitempty"`
 	// SwitchoverReturn is the last planned switchover that the old primary came
 	// back from; absent once another instance has become primary since.
 	// +optional
@@ -222,6 +227,36 @@ type OperationStatus struct {
 	// vouched for the primary, or acknowledged its writes, when it began.
 	// +optional
 	Witnesses []string `json:"witnesses,omitempty"`
+}
+
+// PastOperation is an operation that has ended.
+type PastOperation struct {
+	// Kind is Switchover, Failover, GiveData or QuorumRecovery.
+	Kind string `json:"kind"`
+	// Reason names why it began.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// From is the primary before.
+	// +optional
+	From string `json:"from,omitempty"`
+	// To is the wished primary, if one was named.
+	// +optional
+	To string `json:"to,omitempty"`
+	// Primary since it ended, in the epoch.
+	// +optional
+	Primary string `json:"primary,omitempty"`
+	// +optional
+	Epoch int64 `json:"epoch,omitempty"`
+	// Proof names why the former primary could take no writes any more.
+	// +optional
+	Proof string `json:"proof,omitempty"`
+	// +optional
+	StartedAt *metav1.MicroTime `json:"startedAt,omitempty"`
+	// StoppedAt is when writes stopped, as far as the operator saw it.
+	// +optional
+	StoppedAt *metav1.MicroTime `json:"stoppedAt,omitempty"`
+	// +optional
+	EndedAt *metav1.MicroTime `json:"endedAt,omitempty"`
 }
 
 // Notice is a refusal or a piece of news, for as long as it stands.

@@ -205,6 +205,8 @@ type Status struct {
 	// something outside changes. Notices are what stands beside it, or without one.
 	Blocked *Notice
 	Notices []Notice
+	// Past are the last operations that ended, newest last.
+	Past []PastOperation
 
 	CurrentPrimary   string
 	CurrentPrimaryAt time.Time

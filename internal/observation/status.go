@@ -35,6 +35,9 @@ func StatusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
 	for _, n := range s.Notices {
 		out.Notices = append(out.Notices, noticeFrom(n))
 	}
+	for _, p := range s.LastOperations {
+		out.Past = append(out.Past, pastFrom(p))
+	}
 	var err error
 	if out.Group, err = groupFrom(s.GroupReplication); err != nil {
 		return out, err
@@ -77,13 +80,26 @@ func WriteStatus(to *v1alpha1.ClusterStatus, s core.Status) {
 	if r := s.Return; r != nil {
 		to.SwitchoverReturn = &v1alpha1.SwitchoverReturn{Target: r.Target, Reason: r.Why, At: timeTo(r.At)}
 	}
-	to.Blocked, to.Notices = nil, nil
+	to.Blocked, to.Notices, to.LastOperations = nil, nil, nil
 	if s.Blocked != nil {
 		to.Blocked = new(noticeTo(*s.Blocked))
 	}
 	for _, n := range s.Notices {
 		to.Notices = append(to.Notices, noticeTo(n))
 	}
+	for _, p := range s.Past {
+		to.LastOperations = append(to.LastOperations, pastTo(p))
+	}
+}
+
+func pastFrom(p v1alpha1.PastOperation) core.PastOperation {
+	return core.PastOperation{Kind: core.OperationKind(p.Kind), Reason: core.Reason(p.Reason), From: p.From, To: p.To, Primary: p.Primary, Epoch: p.Epoch,
+		Proof: core.Proof(p.Proof), StartedAt: timeFrom(p.StartedAt), StoppedAt: timeFrom(p.StoppedAt), EndedAt: timeFrom(p.EndedAt)}
+}
+
+func pastTo(p core.PastOperation) v1alpha1.PastOperation {
+	return v1alpha1.PastOperation{Kind: string(p.Kind), Reason: string(p.Reason), From: p.From, To: p.To, Primary: p.Primary, Epoch: p.Epoch,
+		Proof: string(p.Proof), StartedAt: timeTo(p.StartedAt), StoppedAt: timeTo(p.StoppedAt), EndedAt: timeTo(p.EndedAt)}
 }
 
 func noticeFrom(n v1alpha1.Notice) core.Notice {

@@ -47,6 +47,9 @@ func (r *reader) line(line string) error {
 	case "notice":
 		c.Status.Notices = append(c.Status.Notices, core.Notice{})
 		return r.set(&c.Status.Notices[len(c.Status.Notices)-1], parts)
+	case "past":
+		c.Status.Past = append(c.Status.Past, core.PastOperation{})
+		return r.set(&c.Status.Past[len(c.Status.Past)-1], parts)
 	case "promotion":
 		c.Status.Promotion = &core.Promotion{}
 		return r.set(c.Status.Promotion, parts)

@@ -25,6 +25,9 @@ func Write(o *core.Observation) string {
 	if c.Status.Blocked != nil {
 		w.line("blocked", c.Status.Blocked)
 	}
+	for i := range c.Status.Past {
+		w.line("past", &c.Status.Past[i])
+	}
 	for i := range c.Status.Notices {
 		w.line("notice", &c.Status.Notices[i])
 	}
@@ -131,7 +134,8 @@ func (w *writer) field(f reflect.Value, name string) []string {
 // hasLine: it is told in lines of its own.
 func hasLine(t reflect.Type) bool {
 	switch t {
-	case reflect.TypeFor[core.Status](), reflect.TypeFor[*core.Promotion](), reflect.TypeFor[*core.Operation](), reflect.TypeFor[*core.Notice](), reflect.TypeFor[[]core.Notice](), reflect.TypeFor[[]core.Fact[core.Report]]():
+	case reflect.TypeFor[core.Status](), reflect.TypeFor[*core.Promotion](), reflect.TypeFor[*core.Operation](), reflect.TypeFor[*core.Notice](), reflect.TypeFor[[]core.Notice](),
+		reflect.TypeFor[[]core.PastOperation](), reflect.TypeFor[[]core.Fact[core.Report]]():
 		return true
 	}
 	return strings.HasPrefix(t.Name(), "Fact[")

@@ -123,7 +123,13 @@ func sameStatus(a, b *core.Status) bool {
 		slices.Equal(a.Diverged, b.Diverged) && slices.Equal(a.Broken, b.Broken) && slices.Equal(a.Fenced, b.Fenced) && a.Ready == b.Ready &&
 		(a.Return == nil) == (b.Return == nil) && (a.Return == nil || a.Return.Target == b.Return.Target && a.Return.At.Equal(b.Return.At)) &&
 		a.Durable == b.Durable && a.DurableMessage == b.DurableMessage &&
-		(a.Blocked == nil) == (b.Blocked == nil) && (a.Blocked == nil || sameNotice(*a.Blocked, *b.Blocked)) && slices.EqualFunc(a.Notices, b.Notices, sameNotice)
+		(a.Blocked == nil) == (b.Blocked == nil) && (a.Blocked == nil || sameNotice(*a.Blocked, *b.Blocked)) && slices.EqualFunc(a.Notices, b.Notices, sameNotice) &&
+		slices.EqualFunc(a.Past, b.Past, samePast)
+}
+
+func samePast(a, b core.PastOperation) bool {
+	return a.Kind == b.Kind && a.Reason == b.Reason && a.From == b.From && a.To == b.To && a.Primary == b.Primary && a.Epoch == b.Epoch && a.Proof == b.Proof &&
+		a.StartedAt.Equal(b.StartedAt) && a.StoppedAt.Equal(b.StoppedAt) && a.EndedAt.Equal(b.EndedAt)
 }
 
 func sameNotice(a, b core.Notice) bool {

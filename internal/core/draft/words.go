@@ -73,6 +73,7 @@ func (d *Draft) Conclude(problem, situation string) {
 		d.note(core.Notice{Reason: core.ReasonActionFailed, Message: "could not " + d.Cluster.Failed})
 	}
 	d.Status.Blocked, d.Status.Notices = d.blocked, d.notices
+	d.Status.Past = core.Remember(&d.Cluster.Status, &d.Status, d.Now)
 	if before := d.Cluster.Status.Blocked; d.blocked != nil && before != nil && before.Is(*d.blocked) {
 		d.blocked.Since = before.Since
 	} else if d.blocked != nil {
