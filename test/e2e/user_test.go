@@ -213,6 +213,7 @@ func (w *world) blockedFailover() {
 	if proof := w.proof(); proof != "AcceptedDataLoss" {
 		w.t.Errorf("the promotion's proof is %s", proof)
 	}
+	w.plugin([]string{"events", w.key.Name}, "FailoverEnded", replicas[1]+" takes writes, after "+primary, "proof AcceptedDataLoss", "MysqldStarted", "DataLossAccepted")
 	for _, name := range []string{primary, replicas[0]} {
 		w.signal(name, "mysqld", syscall.SIGCONT)
 		w.signal(name, "cnmsql", syscall.SIGCONT)
