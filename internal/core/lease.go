@@ -14,6 +14,8 @@ const (
 	VouchEvery   = time.Second
 	VouchLife    = 3 * time.Second
 	FenceLimit   = 2 * time.Second
+	// FenceLook is how often a primary looks whether it has to fence itself.
+	FenceLook = 200 * time.Millisecond
 	// VouchWithheld leaves FenceLimit for a busy manager to begin, and a second for
 	// mysqld to die by SIGKILL.
 	VouchWithheld = VouchLife + 2*FenceLimit + time.Second

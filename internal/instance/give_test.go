@@ -7,6 +7,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // Under quorum the only replica has lost its data, and clients go on writing: their
@@ -40,7 +41,7 @@ func TestAClosedPrimaryGivesItsDataAlthoughClientsGoOnWriting(t *testing.T) {
 	if n := ws.count(); n != 0 {
 		t.Errorf("%d writes were acknowledged, which nobody can have acknowledged", n)
 	}
-	if why := readyz(one.m); why != "ok\n" && time.Since(began) > followGrace {
+	if why := readyz(one.m); why != "ok\n" && time.Since(began) > agent.FollowGrace {
 		t.Errorf("it is not ready for readers: %s", why)
 	}
 	epoch := w.grant("db-1", core.ProofManagerFenced, "db-1", one.report().Server.Executed.String(), 1)

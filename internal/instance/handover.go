@@ -179,7 +179,7 @@ func (m *manager) legacy() (*legacy, []int) {
 	epoch, renewed := m.lease.held()
 	l := &legacy{
 		Format: HandoverFormat, Lock: int(m.memory.lock.Fd()), Cluster: s.cluster,
-		Lease: legacyLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: s.vouches.legacy(),
+		Lease: legacyLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: legacyOf(s.vouches),
 		Command: m.bin.command, Version: m.bin.version,
 		Member: legacyMember{RebootEpoch: s.member.rebootEpoch, Settled: s.member.settled, ProtocolOf: s.member.protocolOf,
 			Admitted: s.member.admitted, AdmittedEpoch: s.member.admittedEpoch, RejoinHeld: s.member.rejoinHeld},
@@ -297,7 +297,7 @@ func (s *state) inherit(l *legacy, data core.DataState, foreign bool) {
 	s.failures, s.restarts, s.restart, s.donor = l.Failures, l.Restarts, l.Restart, l.Donor
 	s.lagging, s.checked = l.Lagging, l.Checked
 	for name, at := range l.Vouches.Last {
-		s.vouches.note(l.Vouches.Epoch, name, at.time())
+		s.vouches.Note(l.Vouches.Epoch, name, at.time())
 	}
 	for _, a := range l.Former {
 		s.former = append(s.former, mysql.Account(a))

@@ -110,7 +110,7 @@ func giveToHeir(t *testing.T, m *manager) {
 	m.update(func(s *state) {
 		s.proc, s.accepted, s.mayWrite, s.writable, s.former = p, true, true, 7, []mysql.Account{{User: "c", Password: "secret"}}
 		s.server, s.serverAt = &core.Server{UUID: "u-9", SemiSync: core.SemiSync{Acks: 2}}, time.Now()
-		s.vouches.note(7, "db-2", time.Now())
+		s.vouches.Note(7, "db-2", time.Now())
 	})
 	m.attend(p) // it was accepted before: nobody asks whether it is up
 	time.Sleep(100 * time.Millisecond)
@@ -129,8 +129,8 @@ func takeFromGiver(t *testing.T, m *manager, left *legacy) {
 		m.log.Info("lease", "is", "fresh")
 	}
 	get(m, func(s *state) any {
-		at, vouched := s.vouches.last["db-2"]
-		if s.server != nil && s.server.UUID == "u-9" && s.server.SemiSync.Acks == 2 && vouched && s.vouches.epoch == 7 && time.Since(at) < 10*time.Second {
+		at, vouched := s.vouches.Last["db-2"]
+		if s.server != nil && s.server.UUID == "u-9" && s.server.SemiSync.Acks == 2 && vouched && s.vouches.Epoch == 7 && time.Since(at) < 10*time.Second {
 			m.log.Info("server and vouches", "is", m.bin.version.Text)
 		}
 		return nil

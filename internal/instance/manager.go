@@ -81,7 +81,7 @@ type state struct {
 	// withheld is the epoch below which nothing is received, surely since withheldAt.
 	withheld   int64
 	withheldAt time.Time
-	vouches    vouches
+	vouches    agent.Vouches
 	wasFenced  bool
 	activity   agent.Activity
 	abort      context.CancelFunc
@@ -216,7 +216,7 @@ func (m *manager) facts() *agent.Facts {
 	}
 	f.LeaseEpoch, f.LeaseRenewed = m.lease.held()
 	f.ConfirmedEpoch = s.confirmed
-	f.Vouches = s.vouches.given(f.Cluster)
+	f.Vouches = s.vouches.Of(f.Cluster)
 	if s.proc != nil {
 		f.Mysqld.StartedAt = s.proc.started
 	}

@@ -53,7 +53,7 @@ func (t member) withhold(context.Context) error {
 // its role when it comes back.
 func (member) refuseClients(context.Context) error { return nil }
 
-func (member) notReady(_ *readiness, f *agent.Facts, _ agent.Decision) string {
+func (member) notReady(_ *agent.Readiness, f *agent.Facts, _ agent.Decision) string {
 	if f.Server.Group == nil || f.Server.Group.State != core.MemberOnline {
 		return "it is not online in the group"
 	}

@@ -19,9 +19,6 @@ const (
 	// it said something in the error log: its tables follow a little later.
 	newsInterval = 20 * time.Millisecond
 	newsFor      = time.Second
-	// steadyAfter is how long mysqld must have run for its end to be no failure to
-	// start: one that served meanwhile is started again without a pause.
-	steadyAfter = 10 * time.Second
 )
 
 // keepPolling asks mysqld how it is.
@@ -167,7 +164,7 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 		m.dropInitFile()
 		m.log.Info("mysqld accepts connections", "after", time.Since(proc.started).String())
 	}
-	if time.Since(proc.started) > steadyAfter {
+	if time.Since(proc.started) > agent.SteadyAfter {
 		s.failures = 0
 	}
 	if s.writableN != writableN {

@@ -7,13 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 )
-
-// followGrace is how long a replica stays ready without a source: while a primary
-// is replaced, its followers still answer reads.
-const followGrace = 10 * time.Second
 
 const (
 	// fencingSilence is how long the fencing loop may take over one look: a primary that
@@ -80,40 +75,18 @@ func (m *manager) probes() http.Handler {
 	return mux
 }
 
-// readiness remembers when replication was last seen healthy.
+// readiness is what the probes remember; they are asked side by side.
 type readiness struct {
-	mu      sync.Mutex
-	healthy time.Time
+	mu sync.Mutex
+	agent.Readiness
 }
 
 // notReady says why clients should not be sent here; "" if they may.
 func (m *manager) notReady(r *readiness, f *agent.Facts, d agent.Decision) string {
-	switch {
-	case f.Server == nil:
-		return "mysqld does not answer"
-	case f.Data != core.DataPopulated:
-		return "there is no data yet"
-	case !d.Errant.IsEmpty():
-		return "diverged"
-	}
-	return m.topology().notReady(r, f, d)
-}
-
-func (r *readiness) notReplicating(f *agent.Facts, d agent.Decision) string {
-	if f.WritableEpoch != 0 {
-		return ""
+	if why := f.NotReady(d); why != "" {
+		return why
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := f.Server.Replication
-	if c != nil && c.SQLRunning && c.IORunning || f.GivesData() && c == nil || f.Permitted() && c == nil && d.Reason == core.InstancePromoting {
-		r.healthy = f.Now
-	}
-	if c != nil && c.SQLError != "" && !c.SQLRunning {
-		return "the applier has stopped: " + c.SQLError
-	}
-	if f.Now.Sub(r.healthy) > followGrace {
-		return "it is neither primary nor does it replicate"
-	}
-	return ""
+	return m.topology().notReady(&r.Readiness, f, d)
 }

@@ -7,6 +7,7 @@ import (
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // report is the manager's word; the mutex is held.
@@ -14,28 +15,22 @@ func (m *manager) report() core.Report {
 	s := &m.st
 	r := core.Report{
 		Instance: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Boot: m.boot, Manager: s.binary, ManagerRefused: s.refusedBinary,
-		State: s.decision.State, Reason: s.decision.Reason, Message: s.decision.Message,
 		Data: s.data, VolumeLocked: s.locked, SeenEpoch: s.seen, ViewEpoch: s.latest.Epoch, WritableEpoch: s.writable,
 		ClientSessions: s.sessions, Terminating: !s.terminating.IsZero(),
 		Version: m.bin.version.Text, Restarts: s.restarts,
-		Maintenance: s.maintenance, Errant: s.decision.Errant, ErrantEpoch: s.decision.ErrantEpoch, ErrantTimes: s.timesOf(s.decision.Errant), NeedsReclone: s.decision.NeedsReclone, Lagging: s.lagging,
+		Maintenance: s.maintenance, ErrantTimes: s.timesOf(s.decision.Errant), Lagging: s.lagging,
 	}
-	if r.State == "" {
-		r.State = core.Starting
-	}
+	s.decision.Begin(&r)
+	p := agent.Process{Up: s.proc.running(), Accepted: s.accepted, Answers: s.answers(), MayWrite: s.mayWrite, Ended: s.ended, Failures: s.failures, EndReason: s.endReason}
 	if m.memory != nil {
 		kept := m.memory.get()
-		r.FrozenBelow, r.LastWritable = kept.FrozenBelow, kept.WasPrimaryEpoch
-		// A promise is told when it is kept: not while mysqld may accept a write.
-		if !(s.mayWrite && s.proc.running()) {
-			r.FencedBelow = kept.FencedBelow
-		}
+		p.TellPromises(&r, agent.Kept{FencedBelow: kept.FencedBelow, FrozenBelow: kept.FrozenBelow, LastWritable: kept.WasPrimaryEpoch})
 	}
 	if s.withheld > 0 {
 		r.Withheld = &core.Withheld{Below: s.withheld, Seconds: int(time.Since(s.withheldAt).Seconds())}
 	}
 	if s.view != nil {
-		r.ClusterSize, r.Leased, r.Generation = s.view.Size(), s.view.Leased(), s.view.Generation
+		s.view.TellView(&r)
 	}
 	if s.proc != nil {
 		r.MysqldStarted = s.proc.started
@@ -45,50 +40,11 @@ func (m *manager) report() core.Report {
 		c.Pausing = time.Now().Before(s.cloneAgain)
 		r.Clone = &c
 	}
-	m.processReport(&r)
+	p.Correct(&r, s.server)
 	if t := s.trouble; t != nil {
-		r.Message = t.err.Error()
-		if r.Reason == "" {
-			r.Reason = core.ReasonActionFailed
-		}
+		agent.TellTrouble(&r, t.err.Error())
 	}
 	return r
-}
-
-// processReport: what is known of the process outranks a decision that was made
-// before it changed.
-func (m *manager) processReport(r *core.Report) {
-	s := &m.st
-	switch {
-	case s.proc.running() && s.answers():
-		r.Server = s.server
-	case !s.proc.running() && (r.State == core.Running || r.State == core.Hung || r.State == core.Recovering):
-		r.State, r.Reason, r.Message = core.Stopped, "", ""
-	}
-	if s.proc.running() && !s.accepted && r.State == core.Running {
-		r.State, r.Reason, r.Message = core.Recovering, "", ""
-	}
-	if !s.proc.running() && s.ended && r.State == core.Stopped {
-		m.tellEnd(r)
-	}
-}
-
-// tellEnd: how mysqld ended, and after that what is waited for, where it has a name.
-func (m *manager) tellEnd(r *core.Report) {
-	s := &m.st
-	if waits := r.Reason != "" && r.Reason != core.InstanceMysqldCrashed; waits {
-		if s.endReason != "" {
-			r.Message += " (mysqld ended: " + s.endReason + ")"
-		}
-		return
-	}
-	r.Reason = core.InstanceMysqldCrashed
-	if s.failures >= 3 {
-		r.Reason = core.InstanceCrashLoop
-	}
-	if s.endReason != "" {
-		r.Message = s.endReason
-	}
 }
 
 // announce tells watchers if something that matters has changed; the mutex is held.

@@ -243,7 +243,7 @@ func (m *manager) exited(p *process) {
 		if last != "" {
 			s.endReason += ": " + last
 		}
-		if s.ended && time.Since(p.started) < steadyAfter {
+		if s.ended && time.Since(p.started) < agent.SteadyAfter {
 			s.failures++
 		}
 		if !s.ended {

@@ -22,7 +22,7 @@ type topology interface {
 	// a replica or writable again.
 	refuseClients(ctx context.Context) error
 	// notReady says why clients should not be sent here; "" if they may.
-	notReady(r *readiness, f *agent.Facts, d agent.Decision) string
+	notReady(r *agent.Readiness, f *agent.Facts, d agent.Decision) string
 	// groupConfig is nil where there is no group.
 	groupConfig(c *v1alpha1.Cluster) *mysql.GroupConfig
 }
@@ -52,8 +52,8 @@ func (t replica) withhold(ctx context.Context) error { return t.m.stopReceiving(
 
 func (t replica) refuseClients(ctx context.Context) error { return t.m.roles.RefuseClients(ctx) }
 
-func (replica) notReady(r *readiness, f *agent.Facts, d agent.Decision) string {
-	return r.notReplicating(f, d)
+func (replica) notReady(r *agent.Readiness, f *agent.Facts, d agent.Decision) string {
+	return r.NotReplicating(f, d)
 }
 
 func (replica) groupConfig(*v1alpha1.Cluster) *mysql.GroupConfig { return nil }

@@ -14,38 +14,13 @@ import (
 	"cnmsql.co/internal/core/agent"
 )
 
-// vouches are those that peers gave this primary for one epoch.
-type vouches struct {
-	epoch int64
-	last  map[string]time.Time
-}
-
-// given lists those for the present epoch.
-func (v *vouches) given(c *agent.Cluster) []agent.Given {
-	if c == nil || c.Promotion == nil || c.Promotion.Epoch != v.epoch {
-		return nil
-	}
-	var out []agent.Given
-	for name, at := range v.last {
-		out = append(out, agent.Given{Instance: name, At: at})
-	}
-	return out
-}
-
-// legacy is what an heir is left of them.
-func (v *vouches) legacy() legacyVouches {
-	out := legacyVouches{Epoch: v.epoch, Last: map[string]ticks{}}
-	for name, at := range v.last {
+// legacyOf is what an heir is left of vouches.
+func legacyOf(v agent.Vouches) legacyVouches {
+	out := legacyVouches{Epoch: v.Epoch, Last: map[string]ticks{}}
+	for name, at := range v.Last {
 		out.Last[name] = ticksOf(at)
 	}
 	return out
-}
-
-func (v *vouches) note(epoch int64, instance string, at time.Time) {
-	if v.epoch != epoch {
-		*v = vouches{epoch: epoch, last: map[string]time.Time{}}
-	}
-	v.last[instance] = at
 }
 
 // Vouch answers a primary.
@@ -94,7 +69,7 @@ func (m *manager) askPeers(ctx context.Context, peers map[string]*control.Client
 			if err := client.Vouch(ctx, f.Me, epoch); err == nil {
 				m.mu.Lock()
 				defer m.mu.Unlock()
-				m.st.vouches.note(epoch, name, at)
+				m.st.vouches.Note(epoch, name, at)
 			}
 		})
 	}
@@ -115,13 +90,10 @@ func (m *manager) peer(peers map[string]*control.Client, name string) (*control.
 	return peers[name], nil
 }
 
-// fenceLook is how often it is looked whether this primary has to fence itself.
-const fenceLook = 200 * time.Millisecond
-
 // keepFencing fences this primary when nobody stands behind it any more. It does
 // not wait for what the worker is busy with.
 func (m *manager) keepFencing(ctx context.Context) {
-	tick := time.NewTicker(fenceLook)
+	tick := time.NewTicker(core.FenceLook)
 	defer tick.Stop()
 	m.fencing.beat(m.began)
 	for {

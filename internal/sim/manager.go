@@ -29,7 +29,7 @@ type manager struct {
 	// withheld is the epoch below which nothing is received, surely since withheldAt.
 	withheld   int64
 	withheldAt time.Duration
-	vouches    vouches
+	vouches    vouching
 	wasFenced  bool
 
 	activity agent.Activity
@@ -76,17 +76,17 @@ type manager struct {
 	stopRequested *mysqld
 
 	// orders that were carried out, the last ones.
-	orders   []pastOrder
-	lease    leaseState
-	worker   worker
-	streams  []*statusStream
-	calls    []func() // what a caller learns when the connection is reset
-	last     core.Report
-	reports  int // counts changes that matter
-	lastMade int64
-	polling  bool
-	pollBase time.Duration
-	healthy  time.Duration // replication was last seen healthy
+	orders    []pastOrder
+	lease     leaseState
+	worker    worker
+	streams   []*statusStream
+	calls     []func() // what a caller learns when the connection is reset
+	last      core.Report
+	reports   int // counts changes that matter
+	lastMade  int64
+	polling   bool
+	pollBase  time.Duration
+	readiness agent.Readiness
 }
 
 func newManager(n *node, c *container) *manager {
@@ -227,7 +227,7 @@ func (m *manager) facts() *agent.Facts {
 		Donor: m.donor, RestartEpoch: m.restart, Problem: m.problem, TerminatingSince: m.moment(m.terminating),
 		Mysqld: agent.Mysqld{Up: up, Accepted: m.accepted, Answers: m.accepted && m.misses < 3, AnsweredAt: m.moment(m.answered), StartedAt: m.moment(m.started),
 			DownSince: m.moment(m.downSince), Ended: m.ended, MayWrite: m.mayWrite, Failures: m.failures, DiskStalled: m.diskStalled && m.volume.stalled},
-		LeaseEpoch: m.lease.epoch, LeaseRenewed: m.moment(m.lease.renewed), Vouches: m.vouches.given(m), ConfirmedEpoch: m.confirmed,
+		LeaseEpoch: m.lease.epoch, LeaseRenewed: m.moment(m.lease.renewed), Vouches: m.vouches.Of(m.view), ConfirmedEpoch: m.confirmed,
 	}
 	if !f.Mysqld.Answers {
 		f.Server = nil
@@ -308,7 +308,7 @@ func (m *manager) poll() {
 		return
 	}
 	m.misses, m.answered, m.accepted = 0, m.w.now, true
-	if m.w.now-m.started > time.Minute {
+	if m.w.now-m.started > agent.SteadyAfter {
 		m.failures = 0
 	}
 	m.polled = s.version
@@ -334,16 +334,7 @@ func (m *manager) noteWritable() {
 // probe is the kubelet's question whether clients may be sent here.
 func (m *manager) probe() {
 	f := m.facts()
-	ready := f.Server != nil && f.Data == core.DataPopulated && m.decision.Errant.IsEmpty()
-	if ready && f.WritableEpoch == 0 {
-		r := f.Server.Replication
-		if r != nil && r.SQLRunning && r.IORunning || f.GivesData() && r == nil {
-			m.healthy = m.w.now
-		}
-		broken := r != nil && r.SQLError != "" && !r.SQLRunning
-		ready = !broken && m.healthy != 0 && m.w.now-m.healthy <= 10*time.Second
-	}
-	m.node.setReady(m.c, ready)
+	m.node.setReady(m.c, f.NotReady(m.decision) == "" && m.readiness.NotReplicating(f, m.decision) == "")
 }
 
 // exited: mysqld has ended, and everybody learns it now.
@@ -355,7 +346,7 @@ func (m *manager) exited(s *mysqld, crashed bool) {
 	m.downSince, m.restart = m.w.now, 0
 	m.writable, m.mayWrite, m.server, m.sessions = 0, false, nil, 0
 	m.writableN++
-	if m.ended && m.w.now-m.started < time.Minute {
+	if m.ended && m.w.now-m.started < agent.SteadyAfter {
 		m.failures++
 	}
 	if m.volume.full && crashed {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // report is the manager's word.
@@ -11,50 +12,33 @@ func (m *manager) report() core.Report {
 	d := &m.decision
 	r := core.Report{
 		Instance: m.me, PodUID: m.uid, Node: m.node.name, Boot: m.boot,
-		State: d.State, Reason: d.Reason, Message: d.Message,
 		Data: m.data, VolumeLocked: m.locked, SeenEpoch: m.seen, ViewEpoch: m.latest.Epoch, WritableEpoch: m.writable,
 		ClientSessions: m.sessions, Terminating: m.terminating != 0,
-		Restarts: m.restarts, Errant: d.Errant, ErrantEpoch: d.ErrantEpoch, NeedsReclone: d.NeedsReclone, Clone: m.clone,
+		Restarts: m.restarts, Clone: m.clone,
 	}
-	if r.State == "" {
-		r.State = core.Starting
-	}
+	d.Begin(&r)
 	running := m.proc != nil && !m.proc.dead
+	p := agent.Process{Up: running, Accepted: m.accepted, Answers: m.accepted && m.misses < 3, MayWrite: m.mayWrite, Ended: m.ended, Failures: m.failures}
 	if m.w.mut.PromiseWithoutLock && !m.locked {
 		r.VolumeLocked, r.Data = true, core.DataPopulated
 	}
 	if m.w.mut.PromiseBeforeItHolds && m.volume.memory.fencedBelow > m.writable {
 		r.WritableEpoch = 0
 	}
-	if r.VolumeLocked && (!(m.mayWrite && running) || m.w.mut.PromiseBeforeItHolds) {
-		r.FencedBelow = m.volume.memory.fencedBelow
-	}
-	if m.locked {
-		r.FrozenBelow, r.LastWritable = m.volume.memory.frozenBelow, m.volume.memory.wasPrimaryEpoch
+	p.MayWrite = p.MayWrite && !m.w.mut.PromiseBeforeItHolds
+	if r.VolumeLocked {
+		kept := m.volume.memory
+		p.TellPromises(&r, agent.Kept{FencedBelow: kept.fencedBelow, FrozenBelow: kept.frozenBelow, LastWritable: kept.wasPrimaryEpoch})
 	}
 	if m.withheld > 0 {
 		r.Withheld = &core.Withheld{Below: m.withheld, Seconds: m.secondsFrom(m.withheldAt, m.w.now)}
 	}
 	if m.view != nil {
-		r.ClusterSize, r.Leased, r.Generation = m.view.Size(), m.view.Leased(), m.view.Generation
+		m.view.TellView(&r)
 	}
-	switch {
-	case running && m.accepted && m.misses < 3:
-		r.Server = m.server
-	case !running && (r.State == core.Running || r.State == core.Hung || r.State == core.Recovering):
-		r.State, r.Reason, r.Message = core.Stopped, "", ""
-	}
-	if running && !m.accepted && r.State == core.Running {
-		r.State, r.Reason, r.Message = core.Recovering, "", ""
-	}
-	if !running && m.ended && r.State == core.Stopped && r.Reason == "" {
-		r.Reason = core.InstanceMysqldCrashed
-	}
+	p.Correct(&r, m.server)
 	if t := m.trouble; t != nil {
-		r.Message = t.err
-		if r.Reason == "" {
-			r.Reason = core.ReasonActionFailed
-		}
+		agent.TellTrouble(&r, t.err)
 	}
 	return r
 }

@@ -1,44 +1,17 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 )
 
-// vouches are those that peers gave this primary for one epoch.
-type vouches struct {
-	epoch            int64
-	last             []vouchOf
+// vouching is what a primary asks its peers.
+type vouching struct {
+	agent.Vouches
 	asking, watching bool
 	peers            map[string]*manager // standing connections
-}
-
-type vouchOf struct {
-	instance string
-	at       time.Duration
-}
-
-// given lists those for the present epoch.
-func (v *vouches) given(m *manager) []agent.Given {
-	if m.view == nil || m.view.Promotion == nil || m.view.Promotion.Epoch != v.epoch {
-		return nil
-	}
-	var out []agent.Given
-	for _, g := range v.last {
-		out = append(out, agent.Given{Instance: g.instance, At: m.moment(g.at)})
-	}
-	return out
-}
-
-func (v *vouches) note(epoch int64, instance string, at time.Duration) {
-	if v.epoch != epoch {
-		v.epoch, v.last = epoch, nil
-	}
-	v.last = slices.DeleteFunc(v.last, func(g vouchOf) bool { return g.instance == instance })
-	v.last = append(v.last, vouchOf{instance, at})
 }
 
 // freshLease: vouches do not matter before the lease is so old.
@@ -98,15 +71,12 @@ func (m *manager) askPeers(f *agent.Facts) {
 			w.cover.count("vouch", "given")
 			reply(func() {
 				if !m.dead {
-					m.vouches.note(epoch, name, sent)
+					m.vouches.Note(epoch, name, m.moment(sent))
 				}
 			})
 		}, func() { delete(m.vouches.peers, name) })
 	}
 }
-
-// fenceLook is how often it is looked whether this primary has to fence itself.
-const fenceLook = 200 * time.Millisecond
 
 // keepFencing fences this primary when nobody stands behind it any more. While the
 // lease is fresh nothing is to be looked for.
@@ -124,12 +94,12 @@ func (m *manager) keepFencing() {
 		if m.facts().MustFenceItself() && !m.w.mut.NoSelfFencing {
 			m.tell("fences itself")
 			m.w.cover.count("manager", "fenced itself")
-			m.fenceItself(func() { m.at(fenceLook, tick) })
+			m.fenceItself(func() { m.at(core.FenceLook, tick) })
 			return
 		}
-		m.at(max(fenceLook, m.lease.renewed+core.LeaseGrace-m.w.now), tick)
+		m.at(max(core.FenceLook, m.lease.renewed+core.LeaseGrace-m.w.now), tick)
 	}
-	m.at(fenceLook, tick)
+	m.at(core.FenceLook, tick)
 }
 
 // fenceItself stops writes; a worker that is busy is not waited for long.

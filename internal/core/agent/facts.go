@@ -141,12 +141,6 @@ func (c *Cluster) Acknowledges(name string) bool {
 	return c.Durability != core.DurabilityAsync && c.IsMember(name)
 }
 
-// Given is a vouch: which peer gave it, and when it was asked for.
-type Given struct {
-	Instance string
-	At       time.Time
-}
-
 // Activity is something that takes longer than a decision may wait.
 type Activity string
 

@@ -2,6 +2,9 @@ package agent
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -81,4 +84,36 @@ func unfencing(f *Facts, d Decision) Decision {
 		}
 	}
 	return d
+}
+
+// Given is a vouch: which peer gave it, and when it was asked for.
+type Given struct {
+	Instance string
+	At       time.Time
+}
+
+// Vouches are the last that peers gave, for one epoch.
+type Vouches struct {
+	Epoch int64
+	Last  map[string]time.Time
+}
+
+// Note takes a vouch that an instance gave. One for another epoch ends all others.
+func (v *Vouches) Note(epoch int64, instance string, asked time.Time) {
+	if v.Epoch != epoch || v.Last == nil {
+		*v = Vouches{Epoch: epoch, Last: map[string]time.Time{}}
+	}
+	v.Last[instance] = asked
+}
+
+// Of lists those for the epoch of a Cluster's promotion, by the instances' names.
+func (v *Vouches) Of(c *Cluster) []Given {
+	if c == nil || c.Promotion == nil || c.Promotion.Epoch != v.Epoch {
+		return nil
+	}
+	var out []Given
+	for _, name := range slices.Sorted(maps.Keys(v.Last)) {
+		out = append(out, Given{Instance: name, At: v.Last[name]})
+	}
+	return out
 }
