@@ -44,6 +44,7 @@ func operatorCommand() *cobra.Command {
 	f.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address of the metrics, 0 for none")
 	f.StringVar(&o.ProbeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	f.BoolVar(&o.LeaderElect, "leader-elect", false, "let one of several operators work at a time")
+	f.StringVar(&o.Address, "address", os.Getenv("POD_IP"), "address at which other operators reach this one's probes")
 	f.StringVar(&o.Namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the operator's own lease")
 	f.StringVar(&o.OperatorImage, "operator-image", "", "image that this binary runs from; instances copy the manager from it")
 	f.StringVar(&o.DefaultImage, "default-image", "mysql:9.7", "image with mysqld for Clusters that name none")

@@ -39,6 +39,8 @@ type Options struct {
 	MetricsAddress string
 	ProbeAddress   string
 	LeaderElect    bool
+	// Address at which other operators reach this one's probes; "" when it is not known.
+	Address string
 	// Namespace in which the operator's own lease is kept.
 	Namespace string
 	// OperatorImage is copied from into every instance's Pod.
@@ -70,15 +72,17 @@ func Run(ctx context.Context, conf *rest.Config, o Options) error {
 	// hold up a failover because another cluster is being provisioned.
 	conf = rest.CopyConfig(conf)
 	conf.QPS = -1
-	renew, retry, lease := 6*time.Second, 1*time.Second, 10*time.Second
-	mgr, err := ctrl.NewManager(conf, ctrl.Options{
+	options := ctrl.Options{
 		Scheme: scheme, Cache: caches,
 		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddress},
 		HealthProbeBindAddress: o.ProbeAddress,
-		LeaderElection:         o.LeaderElect, LeaderElectionID: "cnmsql-operator", LeaderElectionNamespace: o.Namespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,
-	})
+	}
+	if o.LeaderElect {
+		if err := electLeader(ctx, conf, o, &options); err != nil {
+			return err
+		}
+	}
+	mgr, err := ctrl.NewManager(conf, options)
 	if err != nil {
 		return err
 	}

@@ -20,16 +20,20 @@ type fault struct {
 	do func(ctx context.Context, s *stage, primary *corev1.Pod) (time.Time, error)
 	// undo brings a lost node back; nil where there is nothing to undo.
 	undo func(ctx context.Context, s *stage, node string) error
+	// withOperator: the leading operator is on the primary's node.
+	withOperator bool
 }
 
 var faults = []fault{
-	{"killed", "mysqld killed", send(syscall.SIGKILL), nil},
-	{"pod-deleted", "Pod deleted", deletePod(), nil},
-	{"pod-force-deleted", "Pod force-deleted", deletePod(client.GracePeriodSeconds(0)), nil},
-	{"hung", "mysqld hung (SIGSTOP)", send(syscall.SIGSTOP), nil},
-	{"partitioned", "node partitioned", nodeFault("partition"), nodeBack("heal")},
-	{"powered-off", "node powered off", nodeFault("poweroff"), nodeBack("poweron")},
-	{"switchover", "planned switchover", switchOver, nil},
+	{name: "killed", title: "mysqld killed", do: send(syscall.SIGKILL)},
+	{name: "pod-deleted", title: "Pod deleted", do: deletePod()},
+	{name: "pod-force-deleted", title: "Pod force-deleted", do: deletePod(client.GracePeriodSeconds(0))},
+	{name: "hung", title: "mysqld hung (SIGSTOP)", do: send(syscall.SIGSTOP)},
+	{name: "partitioned", title: "node partitioned", do: nodeFault("partition"), undo: nodeBack("heal")},
+	{name: "powered-off", title: "node powered off", do: nodeFault("poweroff"), undo: nodeBack("poweron")},
+	{name: "operator-partitioned", title: "node partitioned, with the leading operator", do: nodeFault("partition"), undo: nodeBack("heal"), withOperator: true},
+	{name: "operator-powered-off", title: "node powered off, with the leading operator", do: nodeFault("poweroff"), undo: nodeBack("poweron"), withOperator: true},
+	{name: "switchover", title: "planned switchover", do: switchOver},
 }
 
 // durability by its name in the table, with its topology and what stands in the
@@ -88,8 +92,7 @@ func switchOver(ctx context.Context, s *stage, primary *corev1.Pod) (time.Time, 
 	for _, name := range c.Status.InstanceNames {
 		if name != primary.Name {
 			at := time.Now()
-			patch := fmt.Appendf(nil, `{"status":{"targetPrimary":%q}}`, name)
-			return at, s.bed.Client.Status().Patch(ctx, c, client.RawPatch("application/merge-patch+json", patch))
+			return at, s.switchTo(ctx, name)
 		}
 	}
 	return time.Time{}, fmt.Errorf("there is no replica to switch to")

@@ -90,35 +90,49 @@ func (s *stage) until(ctx context.Context, wished func(*v1alpha1.Cluster) bool) 
 	return s.bed.Until(ctx, key, wished)
 }
 
-// primary is the primary's Pod, on another node than the leading operator's: the
-// loss of a primary is measured, not that of an operator beside it.
-func (s *stage) primary(ctx context.Context) (*corev1.Pod, error) {
+// primary is the primary's Pod, on the leading operator's node or on another: what is
+// measured is the loss of both, or that of the primary alone.
+func (s *stage) primary(ctx context.Context, withOperator bool) (*corev1.Pod, error) {
 	leader, err := s.bed.Leader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		c, err := s.until(ctx, testbed.Healthy)
-		if err != nil {
-			return nil, err
-		}
-		var pod corev1.Pod
-		err = s.bed.Client.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: c.Status.CurrentPrimary}, &pod)
-		if err != nil || pod.Spec.NodeName != leader.Spec.NodeName {
-			return &pod, err
-		}
-		if _, err := switchOver(ctx, s, &pod); err != nil {
-			return nil, err
-		}
-		if _, err := s.until(ctx, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary != pod.Name }); err != nil {
-			return nil, err
-		}
+	c, err := s.until(ctx, testbed.Healthy)
+	if err != nil {
+		return nil, err
 	}
+	first := c.Status.CurrentPrimary
+	for _, name := range append([]string{first}, c.Status.InstanceNames...) {
+		var pod corev1.Pod
+		if err := s.bed.Client.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: name}, &pod); err != nil {
+			return nil, err
+		}
+		if (pod.Spec.NodeName == leader.Spec.NodeName) != withOperator {
+			continue
+		}
+		if name != first {
+			if err := s.switchTo(ctx, name); err != nil {
+				return nil, err
+			}
+		}
+		_, err := s.until(ctx, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == name && testbed.Healthy(c) })
+		return &pod, err
+	}
+	return nil, fmt.Errorf("no instance is where it is wished, beside the leading operator on %s or away from it", leader.Spec.NodeName)
+}
+
+func (s *stage) switchTo(ctx context.Context, instance string) error {
+	c, err := s.bed.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	patch := fmt.Appendf(nil, `{"status":{"targetPrimary":%q}}`, instance)
+	return s.bed.Client.Status().Patch(ctx, c, client.RawPatch("application/merge-patch+json", patch))
 }
 
 // run does one fault under load and tells what it was like.
 func (s *stage) run(ctx context.Context, f fault) (sample, error) {
-	primary, err := s.primary(ctx)
+	primary, err := s.primary(ctx, f.withOperator)
 	if err != nil {
 		return sample{}, err
 	}

@@ -19,6 +19,9 @@ type budget struct{ median, max float64 }
 // leaseTTL in seconds.
 const leaseTTL = 15
 
+// anotherLeads in seconds: another operator takes the lead, and reaches the instances.
+const anotherLeads = 5
+
 // budgets of the faults; where a node is lost, quorum has another.
 func budgetOf(fault, durability string) budget {
 	switch fault {
@@ -39,13 +42,17 @@ func budgetOf(fault, durability string) budget {
 	case "switchover":
 		return budget{0.3, 0.6}
 	}
+	lead := 0.0
+	if strings.HasPrefix(fault, "operator-") {
+		lead = anotherLeads
+	}
 	switch durability {
 	case "quorum":
-		return budget{5, 0}
+		return budget{5 + lead, 0}
 	case "group":
-		return budget{8, 0}
+		return budget{8 + lead, 0}
 	}
-	return budget{0, leaseTTL + 3}
+	return budget{0, leaseTTL + 3 + lead}
 }
 
 func (b budget) String() string {

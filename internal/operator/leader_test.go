@@ -1,0 +1,151 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// aLease is a lease that is kept in memory.
+type aLease struct {
+	resourcelock.Interface
+	record resourcelock.LeaderElectionRecord
+	writes int
+	fail   error
+}
+
+func (l *aLease) Identity() string { return "me_1_10.0.0.1:8081" }
+
+func (l *aLease) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	r := l.record
+	return &r, []byte(r.HolderIdentity), l.fail
+}
+
+func (l *aLease) Update(_ context.Context, r resourcelock.LeaderElectionRecord) error {
+	if l.fail == nil {
+		l.record, l.writes = r, l.writes+1
+	}
+	return l.fail
+}
+
+const other = "other_2_10.0.0.2:8081"
+
+// standby looks at a lease that another one has, who is reached while up is true.
+func standby(t *testing.T) (lock *leaderLock, lease *aLease, up *bool) {
+	t.Helper()
+	up, lease = new(true), &aLease{record: resourcelock.LeaderElectionRecord{HolderIdentity: other}}
+	watch := &leaderWatch{dial: func(_ context.Context, address string) error {
+		if address != "10.0.0.2:8081" || !*up {
+			return errors.New("connection refused")
+		}
+		return nil
+	}}
+	return &leaderLock{Interface: lease, watch: watch, log: logr.Discard()}, lease, up
+}
+
+func (l *leaderLock) holder(t *testing.T) string {
+	t.Helper()
+	r, _, err := l.Get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.HolderIdentity
+}
+
+func TestALeaderThatIsNotReachedAnyMoreLosesItsLeaseEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lock, _, up := standby(t)
+		lock.holder(t)
+		go lock.watch.run(t.Context())
+		time.Sleep(5 * time.Second)
+		if lock.holder(t) != other {
+			t.Error("a leader that is reached loses its lease")
+		}
+		*up = false
+		time.Sleep(leaderSilence - leaseLook)
+		if lock.holder(t) != other {
+			t.Errorf("it loses its lease before %s", leaderSilence)
+		}
+		time.Sleep(2 * leaseLook)
+		if lock.holder(t) != "" {
+			t.Error("it keeps its lease though it is gone")
+		}
+	})
+}
+
+func TestALeaderThatWasNeverReachedKeepsItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lock, lease, up := standby(t)
+		*up = false
+		go lock.watch.run(t.Context())
+		for range 20 {
+			if lock.holder(t) != other {
+				t.Fatal("who may be out of reach for reasons of the network loses its lease")
+			}
+			time.Sleep(time.Second)
+		}
+		lease.record.HolderIdentity = "third_3" // an operator from before, or without an address
+		for range 10 {
+			if lock.holder(t) != "third_3" {
+				t.Fatal("who tells no address loses its lease")
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+func TestASuccessorIsWatchedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lock, lease, up := standby(t)
+		lock.holder(t)
+		go lock.watch.run(t.Context())
+		time.Sleep(2 * time.Second)
+		*up = false
+		lease.record.HolderIdentity = "other_9_10.0.0.2:8081" // the same Pod, another process
+		for range 10 {
+			if lock.holder(t) == "" {
+				t.Fatal("it loses its lease for what its predecessor was")
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+func TestTheLeaderWritesOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lock, lease, _ := standby(t)
+		mine := resourcelock.LeaderElectionRecord{HolderIdentity: lock.Identity()}
+		for range 21 { // as often as it is tried in ten seconds
+			if err := lock.Update(t.Context(), mine); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(leaseLook)
+		}
+		if lease.writes != 11 {
+			t.Errorf("%d writes in ten seconds", lease.writes)
+		}
+		free := resourcelock.LeaderElectionRecord{}
+		if err := lock.Update(t.Context(), free); err != nil || lease.record.HolderIdentity != "" {
+			t.Errorf("it is not given back at once: %v", err)
+		}
+		lease.fail = errors.New("conflict")
+		if lock.Update(t.Context(), mine) == nil {
+			t.Error("a write that failed is told as one that did not")
+		}
+	})
+}
+
+func TestTheIdentityTellsWhereTheLeaderIsReached(t *testing.T) {
+	for _, c := range []struct{ address, probes, want string }{
+		{"10.0.0.7", ":8081", "10.0.0.7:8081"}, {"fd00::7", ":8081", "[fd00::7]:8081"}, {"", ":8081", ""}, {"10.0.0.7", "0", ""},
+	} {
+		if got := addressIn(leaderIdentity("pod-x-1", "id", c.address, c.probes)); got != c.want {
+			t.Errorf("%s %s: %q", c.address, c.probes, got)
+		}
+	}
+}
