@@ -249,9 +249,6 @@ func (m *manager) ask(question func(context.Context) (func(*state), error)) erro
 	return nil
 }
 
-// askRetry is the pause before a primary that did not answer is asked again.
-const askRetry = 400 * time.Millisecond
-
 func (m *manager) noteAsked(answer func(*state), err error) {
 	m.update(func(s *state) {
 		s.asking, s.askFailed = false, ""
@@ -259,13 +256,12 @@ func (m *manager) noteAsked(answer func(*state), err error) {
 			answer(s)
 			return
 		}
-		s.askFailed, s.askAgain = err.Error(), time.Now().Add(askRetry)
+		s.askFailed, s.askAgain = err.Error(), time.Now().Add(agent.AskRetry)
 	})
 }
 
 // askPrimary reads what this instance holds first, and what the primary holds
-// after that: read the other way around, what is replicated in between would look
-// errant.
+// after that.
 func (m *manager) askPrimary(a agent.AskPrimary) error {
 	return m.ask(func(ctx context.Context) (func(*state), error) {
 		mine, err := m.roles.Executed(ctx)
@@ -277,9 +273,7 @@ func (m *manager) askPrimary(a agent.AskPrimary) error {
 		if err != nil {
 			return nil, err
 		}
-		pos := &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: at, Mine: mine, Executed: r.Server.Holds(), Purged: r.Server.Purged,
-			UUID: r.Server.UUID, Waiting: r.Server.SemiSync.WaitSessions > 0, SeenEpoch: r.SeenEpoch,
-			InGroup: r.Server.Group != nil && r.Server.Group.IsQuorate()}
+		pos := a.Answered(r, mine, at)
 		return func(s *state) { pos.After(s.primary); s.primary = pos }, nil
 	})
 }

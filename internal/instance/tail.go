@@ -24,11 +24,8 @@ func (m *manager) askSuccessor(a agent.AskSuccessor) error {
 		if err != nil {
 			return nil, err
 		}
-		if !a.IsAnsweredBy(s) {
-			return nil, fmt.Errorf("%s is not the primary of epoch %d", a.Instance, a.Epoch)
-		}
-		pos := &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: time.Now(), Executed: s.Server.Executed, Purged: s.Server.Purged}
-		return func(st *state) { st.successor = pos }, nil
+		pos, err := a.Answered(s, time.Now())
+		return func(st *state) { st.successor = pos }, err
 	})
 }
 

@@ -317,8 +317,7 @@ func (m *manager) askPrimary(a agent.AskPrimary) {
 		}
 		at := m.w.now
 		m.askPeer(a.Instance, func(r core.Report) {
-			m.primary = &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: m.moment(at), Mine: mine, Executed: r.Server.Holds(), Purged: r.Server.Purged,
-				UUID: r.Server.UUID, Waiting: r.Server.SemiSync.WaitSessions > 0}
+			m.primary = a.Answered(r, mine, m.moment(at))
 		})
 	})
 }
@@ -330,11 +329,12 @@ func (m *manager) askSuccessor(a agent.AskSuccessor) {
 	}
 	m.asking = true
 	m.askPeer(a.Instance, func(r core.Report) {
-		if !a.IsAnsweredBy(r) {
-			m.askFailed, m.askAgain = a.Instance+" is not the primary", m.w.now+askRetry
+		pos, err := a.Answered(r, m.moment(m.w.now))
+		if err != nil {
+			m.askFailed, m.askAgain = err.Error(), m.w.now+agent.AskRetry
 			return
 		}
-		m.successor = &agent.Position{Instance: a.Instance, Epoch: a.Epoch, At: m.moment(m.w.now), Executed: r.Server.Executed, Purged: r.Server.Purged}
+		m.successor = pos
 	})
 }
 
@@ -368,11 +368,9 @@ func (m *manager) askWord() {
 	})
 }
 
-const askRetry = 400 * time.Millisecond
-
 func (m *manager) askedInVain(why string) {
 	m.asking = false
-	m.askFailed, m.askAgain = why, m.w.now+askRetry
+	m.askFailed, m.askAgain = why, m.w.now+agent.AskRetry
 	m.update()
 }
 

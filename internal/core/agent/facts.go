@@ -202,44 +202,6 @@ type Problem struct {
 	RetryAt time.Time
 }
 
-// Position is what the primary holds, asked for after what this instance holds
-// was read.
-type Position struct {
-	Instance string
-	Epoch    int64
-	At       time.Time
-	// Mine was executed here before the primary was asked.
-	Mine gtid.Set
-	// Executed and Purged are the primary's, UUID its server's. Waiting: commits
-	// of its own waited for acknowledgements, which are in no position of it yet.
-	Executed, Purged gtid.Set
-	UUID             string
-	Waiting          bool
-	// SeenEpoch is the highest epoch that the primary has seen.
-	SeenEpoch int64
-	// InGroup: it is an online member of a group that has its quorum. What others hold is no
-	// measure, nor is there anything to join.
-	InGroup bool
-	// LackingSince is since when each answer has lacked something of Mine; zero when this
-	// one lacks nothing. See After.
-	LackingSince time.Time
-}
-
-// After notes what was known before. A transaction of a group may be executed here before
-// it is on the primary, for a moment. What was answered long ago, or while the primary had
-// no quorum, does not count.
-func (p *Position) After(before *Position) {
-	lacks := func(p *Position) bool { return p.InGroup && !p.Executed.Contains(p.Mine) }
-	switch {
-	case !lacks(p):
-		p.LackingSince = time.Time{}
-	case before != nil && before.Instance == p.Instance && before.Epoch == p.Epoch && lacks(before) && p.At.Sub(before.At) < positionLife:
-		p.LackingSince = before.LackingSince
-	default:
-		p.LackingSince = p.At
-	}
-}
-
 // Timings of decisions.
 const (
 	// VerdictWait is how long a crashed primary waits for the operator to say

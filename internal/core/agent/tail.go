@@ -25,9 +25,9 @@ type CutTail struct{ Held gtid.Set }
 
 func (AskSuccessor) action() {}
 
-// IsAnsweredBy: the report is of the primary of that epoch, which takes writes, or took some
+// isAnsweredBy: the report is of the primary of that epoch, which takes writes, or took some
 // and is closed until others have its data: it may be this very instance that it waits for.
-func (a AskSuccessor) IsAnsweredBy(r core.Report) bool {
+func (a AskSuccessor) isAnsweredBy(r core.Report) bool {
 	isClosed := r.Reason == core.InstanceGivesData && r.FencedBelow > a.Epoch
 	return r.Server != nil && (r.WritableEpoch == a.Epoch || isClosed)
 }
