@@ -79,7 +79,7 @@ func (b ballot) voters() (voters []voter, unknown, diverged []string) {
 			continue
 		}
 		stale := in.Report.NotBefore().Before(b.since)
-		voters = append(voters, voter{in: in, report: r, holds: r.Server.Holds(), eligible: eligible(r) && !stale, stale: stale})
+		voters = append(voters, voter{in: in, report: r, holds: r.Server.Holds(), eligible: eligible(r) && !stale && !losesVolume(in), stale: stale})
 	}
 	return voters, unknown, diverged
 }
@@ -87,6 +87,12 @@ func (b ballot) voters() (voters []voter, unknown, diverged []string) {
 // eligible: nothing but its position hinders the instance from being promoted.
 func eligible(r core.Report) bool {
 	return !r.Terminating && (r.Server.Replication == nil || r.Server.Replication.SQLError == "")
+}
+
+// losesVolume: its claim is gone or going, and its data is gone when its Pod stops.
+func losesVolume(in *core.Instance) bool {
+	vol, known := in.Volume.Get()
+	return known && (!vol.Exists || vol.Deleting)
 }
 
 // tooFewKnown refuses under quorum when an acknowledged commit might be only on
@@ -185,9 +191,14 @@ func refuse(voters []voter) election {
 		why: "the replicas' histories contradict each other: none holds all that the others hold; compare their gtid_executed and decide which to keep"}
 }
 
+const volumeGoes = "its PersistentVolumeClaim is deleted, and its data is gone when its Pod stops"
+
 func (v voter) hindrance() string {
 	if v.stale {
 		return "it does not answer in time"
+	}
+	if losesVolume(v.in) {
+		return volumeGoes
 	}
 	return hindrance(v.report)
 }

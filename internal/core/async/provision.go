@@ -71,7 +71,7 @@ func (d *decision) isEvidence(in *core.Instance) bool {
 // that has been corrected since. A primary whose volume is going hands over first.
 func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
 	isPrimary := d.Status.Promotion != nil && d.Status.Promotion.Instance == in.Name && (d.takesWrites() || d.diagnosis.name == core.PrimaryClosed)
-	volumeLost := !vol.Exists || vol.Deleting
+	volumeLost := losesVolume(in)
 	switch {
 	case pod.Terminating:
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:

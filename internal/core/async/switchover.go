@@ -156,6 +156,8 @@ func (d *decision) cannotLead(in *core.Instance) *core.Problem {
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: fmt.Sprintf("its mysqld does not serve the cluster's data (%s)", r.State)}
 	case r.Terminating || pod.Terminating:
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: "it is being stopped"}
+	case losesVolume(in):
+		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: volumeGoes}
 	case !eligible(r):
 		return &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: hindrance(r)}
 	}
