@@ -100,9 +100,12 @@ func addressIn(identity string) string {
 // conditional write, which fails if the leader has renewed it meanwhile.
 func (l *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
-	if err != nil || record.HolderIdentity == "" || record.HolderIdentity == l.Identity() {
+	switch {
+	case err != nil: // what is known of the leader stays
+		return nil, nil, err
+	case record.HolderIdentity == "" || record.HolderIdentity == l.Identity():
 		l.watch.follow("")
-		return record, raw, err
+		return record, raw, nil
 	}
 	l.renewed = time.Time{}
 	l.watch.follow(record.HolderIdentity)

@@ -59,7 +59,7 @@ func (l *leaderLock) holder(t *testing.T) string {
 
 func TestALeaderThatIsNotReachedAnyMoreLosesItsLeaseEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lock, _, up := standby(t)
+		lock, lease, up := standby(t)
 		lock.holder(t)
 		go lock.watch.run(t.Context())
 		time.Sleep(5 * time.Second)
@@ -67,6 +67,11 @@ func TestALeaderThatIsNotReachedAnyMoreLosesItsLeaseEarly(t *testing.T) {
 			t.Error("a leader that is reached loses its lease")
 		}
 		*up = false
+		lease.fail = errors.New("the API server does not answer")
+		if _, _, err := lock.Get(t.Context()); err == nil {
+			t.Error("an error is not told")
+		}
+		lease.fail = nil
 		time.Sleep(leaderSilence - leaseLook)
 		if lock.holder(t) != other {
 			t.Errorf("it loses its lease before %s", leaderSilence)
