@@ -242,7 +242,8 @@ type PastOperation struct {
 	// To is the wished primary, if one was named.
 	// +optional
 	To string `json:"to,omitempty"`
-	// Primary since it ended, in the epoch.
+	// Primary that takes writes since it ended, in the epoch; empty when nobody did,
+	// as when a switchover became a failover.
 	// +optional
 	Primary string `json:"primary,omitempty"`
 	// +optional

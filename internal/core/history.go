@@ -11,8 +11,9 @@ type PastOperation struct {
 	Reason Reason
 	// From is the primary before, To the wished one; "" where nobody was named.
 	From, To string
-	// Primary is who is primary since it ended, in Epoch. Proof is why the former primary
-	// could take no writes any more; "" when nobody was promoted, and in a group.
+	// Primary is who takes writes since it ended, in Epoch; "" when nobody did, as when a
+	// switchover became a failover. Proof is why the former primary could take no writes
+	// any more; "" when nobody was promoted, and in a group.
 	Primary string
 	Epoch   int64
 	Proof   Proof
@@ -27,7 +28,10 @@ const remembered = 10
 // A group elects by itself: its election is an operation that began when the primary was
 // seen to fail.
 func Remember(before, after *Status, now time.Time) []PastOperation {
-	past := PastOperation{Primary: after.CurrentPrimary, Epoch: after.Epoch, EndedAt: now}
+	past := PastOperation{Epoch: after.Epoch, EndedAt: now}
+	if after.Diagnosis.TakesWrites() {
+		past.Primary = after.CurrentPrimary
+	}
 	op, next := before.Operation, after.Operation
 	switch {
 	case op != nil && (next == nil || next.Kind != op.Kind || !next.StartedAt.Equal(op.StartedAt)):

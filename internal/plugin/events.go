@@ -136,6 +136,8 @@ func ofOperation(p *v1alpha1.PastOperation) Moment {
 	m := Moment{Who: byOperator, Name: p.Kind + "Ended"}
 	var text []string
 	switch {
+	case p.Primary == "":
+		text = append(text, "nobody took writes when it ended")
 	case p.Primary == p.From:
 		text = append(text, p.From+" takes writes again")
 	case p.From == "":
