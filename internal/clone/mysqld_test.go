@@ -1,0 +1,97 @@
+package clone
+
+import (
+	"maps"
+	"os"
+	"testing"
+	"time"
+)
+
+// TestAgainstMysqld has one donor for all of its parts.
+func TestAgainstMysqld(t *testing.T) {
+	donor := newServer(t)
+	donor.initialize()
+	donor.start(1)
+	donor.fill(2)
+	t.Run("RecordedUnderLoadAndDDLAndReplayed", func(t *testing.T) { recordedAndReplayed(t, donor) })
+}
+
+// recordedAndReplayed: a snapshot is cut into parts while the donor is written to and its
+// schema changes; a server on what the parts restore catches up with the donor, and has
+// the same in all tables.
+func recordedAndReplayed(t *testing.T, donor *server) {
+	parts := newStore(t)
+	cutter := NewCutter(parts, 8<<20)
+	stop := donor.load(t)
+	m := &meddler{s: donor}
+	blocks := 0
+	began := time.Now()
+	err := Snapshot(t.Context(), donor.donor(), &hooks{
+		Consumer: cutter,
+		take: func(r Record) error {
+			if r.IsData() {
+				if blocks++; blocks == 20 {
+					m.round("DROP DATABASE doomed")
+				}
+			}
+			return nil
+		},
+		accept: func(s State) error {
+			if s == StateFileCopy || s == StatePageCopy {
+				m.round()
+			}
+			return nil
+		},
+	})
+	m.wg.Wait()
+	statements := stop()
+	must(t, err)
+	must(t, cutter.Finish(t.Context()))
+	must(t, m.err)
+	t.Logf("%d statements in %s, %d parts, accepted %v", statements, time.Since(began), len(parts.infos), parts.accepted)
+	t.Logf("%d rounds of DDL, %d of them were not done within their state", m.n, m.slow)
+
+	restored := newServer(t)
+	must(t, os.Mkdir(restored.data(), 0o755))
+	replay(t, parts, restored.data())
+	restored.start(2)
+	follow(t, restored, donor)
+	compare(t, restored, donor)
+	restored.exec("CREATE DATABASE doomed")
+}
+
+func replay(t *testing.T, parts *store, dir string) {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer func() { must(t, root.Close()) }()
+	applier := NewApplier(root)
+	must(t, Replay(t.Context(), parts.from, parts.stream(t), applier))
+	must(t, applier.Finish(t.Context()))
+}
+
+// follow waits until the restored server has applied all that the donor has done since.
+func follow(t *testing.T, restored, donor *server) {
+	t.Helper()
+	t.Logf("restored with %s", restored.text("SELECT @@gtid_executed"))
+	restored.exec("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=?, SOURCE_USER='backup', SOURCE_PASSWORD='secret', "+
+		"SOURCE_SSL=1, SOURCE_AUTO_POSITION=1", donor.port)
+	restored.exec("START REPLICA")
+	want := donor.text("SELECT @@gtid_executed")
+	if got := restored.text("SELECT WAIT_FOR_EXECUTED_GTID_SET(?, 30)", want); got != "0" {
+		t.Fatalf("the restored server does not catch up: it has %s, and the donor %s; %s", restored.text("SELECT @@gtid_executed"), want,
+			restored.text("SELECT GROUP_CONCAT(last_error_message) FROM performance_schema.replication_applier_status_by_worker"))
+	}
+	if got := restored.text("SELECT @@gtid_executed"); got != want {
+		t.Errorf("the restored server has %s, and the donor %s", got, want)
+	}
+}
+
+func compare(t *testing.T, restored, donor *server) {
+	t.Helper()
+	want, got := donor.checksums(), restored.checksums()
+	if !maps.Equal(got, want) {
+		t.Errorf("contents differ: restored %v, donor %v", got, want)
+	}
+	t.Logf("%d tables are equal", len(want))
+}

@@ -1,0 +1,158 @@
+package clone
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// zoo are tables of every kind that the files of a data directory differ by.
+var zoo = []string{
+	"CREATE DATABASE zoo",
+	"CREATE DATABASE `odd name-ä`",
+	"CREATE DATABASE nothing",
+	"CREATE DATABASE doomed",
+	"CREATE TABLE doomed.t (id INT PRIMARY KEY, v VARCHAR(100))",
+	"CREATE TABLE `odd name-ä`.`täble #1` (id INT PRIMARY KEY, v VARCHAR(100))",
+	"CREATE TABLE zoo.plain (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(500), n INT DEFAULT 0, KEY (n))",
+	"CREATE TABLE zoo.nokey (v VARCHAR(500), n INT DEFAULT 0)",
+	"CREATE TABLE zoo.gen (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(500), n INT DEFAULT 0," +
+		" twice INT AS (n * 2) STORED, thrice INT AS (n * 3) VIRTUAL, KEY (thrice))",
+	"CREATE TABLE zoo.text (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(500), n INT DEFAULT 0, FULLTEXT (v))",
+	"CREATE TABLE zoo.parts (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(500), n INT DEFAULT 0) PARTITION BY HASH (id) PARTITIONS 4",
+	"CREATE TABLE zoo.rowcomp (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(500), n INT DEFAULT 0) ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=8",
+	"CREATE TABLE zoo.pagecomp (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(500), n INT DEFAULT 0) COMPRESSION='zlib'",
+	"CREATE TABLESPACE general ADD DATAFILE 'general.ibd'",
+	"CREATE TABLE zoo.ingeneral (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(500), n INT DEFAULT 0) TABLESPACE general",
+	"CREATE TABLE zoo.swap_a (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(500), n INT DEFAULT 0)",
+	"CREATE TABLE zoo.swap_b (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(500), n INT DEFAULT 1)",
+	"CREATE TABLE zoo.trunc (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(500), n INT DEFAULT 0)",
+	"CREATE TABLE zoo.blobs (id INT AUTO_INCREMENT PRIMARY KEY, v LONGBLOB, n INT DEFAULT 0)",
+	"CREATE UNDO TABLESPACE undo_zoo ADD DATAFILE 'undo_zoo.ibu'",
+}
+
+// loaded are the tables that the load writes to; they exist all the time.
+var loaded = []string{"plain", "nokey", "gen", "text", "parts", "rowcomp", "pagecomp", "ingeneral", "swap_a", "swap_b", "trunc", "blobs"}
+
+// meddling is DDL of one round, # is its number. What it does to a file: makes it, drops
+// it, renames it, swaps it with another, replaces it, changes it in place.
+var meddling = []string{
+	"CREATE DATABASE schema_#",
+	"CREATE TABLE schema_#.made (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(500), n INT DEFAULT 0)",
+	"INSERT INTO schema_#.made (v) VALUES ('one'), ('two')",
+	"CREATE TABLE schema_#.comp (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(500)) ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=4",
+	"INSERT INTO schema_#.comp (v) VALUES ('one'), ('two')",
+	"CREATE TABLE schema_#.text (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(500), FULLTEXT (v))",
+	"CREATE TABLE schema_#.dropped AS SELECT * FROM zoo.swap_b LIMIT 100",
+	"DROP TABLE schema_#.dropped",
+	"RENAME TABLE zoo.swap_a TO zoo.swap_c, zoo.swap_b TO zoo.swap_a, zoo.swap_c TO zoo.swap_b",
+	"TRUNCATE zoo.trunc",
+	"INSERT INTO zoo.trunc (v) SELECT v FROM zoo.plain LIMIT 100",
+	"ALTER TABLE zoo.plain ADD COLUMN c# INT DEFAULT #, ALGORITHM=INSTANT",
+	"ALTER TABLE zoo.gen ENGINE=InnoDB",
+	"ALTER TABLE zoo.parts COALESCE PARTITION 1",
+	"ALTER TABLE zoo.parts ADD PARTITION PARTITIONS 2",
+	"ALTER TABLE zoo.blobs ADD KEY k# (n)",
+	"CREATE TABLESPACE space_# ADD DATAFILE 'space_#.ibd'",
+	"CREATE TABLE schema_#.inspace (id INT PRIMARY KEY) TABLESPACE space_#",
+	"CREATE UNDO TABLESPACE undo_# ADD DATAFILE 'undo_#.ibu'",
+	"CREATE TABLE zoo.moved_# AS SELECT * FROM zoo.swap_a LIMIT 1000",
+	"RENAME TABLE zoo.moved_# TO schema_#.moved",
+}
+
+// meddler runs rounds of DDL, one after the other, beside a clone.
+type meddler struct {
+	s    *server
+	wg   sync.WaitGroup
+	mu   sync.Mutex
+	n    int
+	err  error
+	slow int // rounds that were not done when the clone went on
+}
+
+// round runs one, and waits a little for its end: DDL may wait itself for the clone to go on.
+func (m *meddler) round(before ...string) {
+	done := make(chan struct{})
+	m.wg.Go(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		defer close(done)
+		m.n++
+		for _, ddl := range slices.Concat(before, meddling) {
+			ddl = strings.ReplaceAll(ddl, "#", strconv.Itoa(m.n))
+			if _, err := m.s.db.Exec(ddl); err != nil && m.err == nil {
+				m.err = fmt.Errorf("%s: %w", ddl, err)
+			}
+		}
+	})
+	select {
+	case <-done:
+	case <-time.After(2 * time.Second):
+		m.slow++
+	}
+}
+
+// fill makes the zoo, with some MiB in it.
+func (s *server) fill(rounds int) {
+	s.t.Helper()
+	s.exec("CREATE USER backup IDENTIFIED WITH caching_sha2_password BY 'secret'")
+	s.exec("GRANT BACKUP_ADMIN, REPLICATION SLAVE ON *.* TO backup")
+	for _, statement := range zoo {
+		s.exec(statement)
+	}
+	s.exec("INSERT INTO doomed.t VALUES (1, 'one')")
+	s.exec("INSERT INTO `odd name-ä`.`täble #1` VALUES (1, 'one')")
+	for _, table := range loaded {
+		for range rounds {
+			s.exec("INSERT INTO zoo."+table+" (v) WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 800) "+
+				"SELECT CONCAT(SHA2(CONCAT(i, ?), 512), ' ', REPEAT(SHA2(i, 224), 6)) FROM r", table)
+		}
+	}
+	for range 6 * rounds {
+		s.exec("INSERT INTO zoo.blobs (v) VALUES (?)", randomBytes(1<<20))
+	}
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(rand.Uint32())
+	}
+	return b
+}
+
+// load writes until the function that it returns is called, which tells how many
+// statements there were.
+func (s *server) load(t *testing.T) (stop func() int) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	counts := make([]int, 3)
+	for w := range counts {
+		wg.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				table := loaded[(i+w*5)%len(loaded)]
+				query := fmt.Sprintf("INSERT INTO zoo.%s (v) VALUES (CONCAT('word%d ', REPEAT(SHA2(RAND(), 224), 5)))", table, i%50)
+				switch i % 7 {
+				case 3:
+					query = fmt.Sprintf("UPDATE zoo.%s SET n = n + 1 ORDER BY n LIMIT 5", table)
+				case 6:
+					query = fmt.Sprintf("DELETE FROM zoo.%s ORDER BY n LIMIT 2", table)
+				}
+				if _, err := s.db.ExecContext(ctx, query); err == nil {
+					counts[w]++
+				}
+			}
+		})
+	}
+	return func() int {
+		cancel()
+		wg.Wait()
+		return counts[0] + counts[1] + counts[2]
+	}
+}
