@@ -75,7 +75,7 @@ test-random: ## The invariants on 500,000 observations that nobody has seen, and
 
 .PHONY: test-real
 test-real: ## Tests against a real API server and a real mysqld, without a cluster
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 go test -count=1 -timeout 20m -parallel 4 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 go test -count=1 -timeout 20m -parallel 4 ./internal/clone ./internal/gtid ./internal/mysql ./internal/instance ./test/writer
 	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 ./test/crd
 
 .PHONY: test-real-80

@@ -13,7 +13,20 @@ func TestAgainstMysqld(t *testing.T) {
 	donor.initialize()
 	donor.start(1)
 	donor.fill(2)
-	t.Run("RecordedUnderLoadAndDDLAndReplayed", func(t *testing.T) { recordedAndReplayed(t, donor) })
+	for _, step := range []struct {
+		name string
+		run  func(*testing.T, *server)
+	}{
+		{"Refused", refusedByTheDonor},
+		{"MemoryIsBounded", memoryIsBounded},
+		{"SecondCloneIsRefused", secondClone},
+		{"ConnectionIsCut", connectionIsCut},
+		{"EncryptedIsRefused", encryptedIsRefused},
+		{"AppliedLive", appliedLive},
+		{"RecordedUnderLoadAndDDLAndReplayed", recordedAndReplayed},
+	} {
+		t.Run(step.name, func(t *testing.T) { step.run(t, donor) })
+	}
 }
 
 // recordedAndReplayed: a snapshot is cut into parts while the donor is written to and its
