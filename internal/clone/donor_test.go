@@ -174,6 +174,49 @@ func eventually(t *testing.T, d Donor, to Consumer) error {
 	}
 }
 
+// givenUp: a donor that was told so serves the next clone at once, whatever it was at.
+func givenUp(t *testing.T, donor *server) {
+	full := errors.New("the store is full")
+	for _, state := range []State{StateFileCopy, StatePageCopy, StateRedoCopy} {
+		before := runtime.NumGoroutine()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		for what, h := range map[string]*hooks{
+			"with a record": {Consumer: new(counter), take: func(r Record) error {
+				if stateOf(r) == state {
+					return full
+				}
+				return nil
+			}},
+			"with a state": {Consumer: new(counter), accept: func(s State) error {
+				if s == state {
+					return full
+				}
+				return nil
+			}},
+			"with its context": {Consumer: new(counter), take: func(r Record) error {
+				if stateOf(r) == state {
+					cancel(full)
+				}
+				return nil
+			}},
+		} {
+			began := time.Now()
+			err := Snapshot(ctx, donor.donor(), h)
+			if !errors.Is(err, full) || time.Since(began) > farewell+3*time.Second {
+				t.Errorf("%s of %s, after %s: %v", what, state, time.Since(began), err)
+			}
+			if err := Snapshot(t.Context(), donor.donor(), new(counter)); err != nil {
+				t.Errorf("%s of %s, the next: %v", what, state, err)
+			}
+			if ctx.Err() != nil {
+				ctx, cancel = context.WithCancelCause(t.Context())
+			}
+		}
+		cancel(nil)
+		awaitGoroutines(t, before)
+	}
+}
+
 func awaitGoroutines(t *testing.T, most int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > most; <-time.After(5 * time.Millisecond) {

@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
-	"time"
 )
 
 // The numbers of MySQL's client protocol that a login needs. The protocol is described
@@ -41,7 +40,7 @@ const (
 	comClone = 0x20
 )
 
-// connect logs in. The connection is closed when ctx ends: release ends that.
+// connect logs in. The connection is interrupted when ctx ends; release closes it.
 func (d Donor) connect(ctx context.Context) (c *conn, release func(), err error) {
 	if d.TLS == nil {
 		return nil, nil, refuse(NeedsTLS, "connecting to %s", d.Address)
@@ -51,10 +50,10 @@ func (d Donor) connect(ctx context.Context) (c *conn, release func(), err error)
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to the donor: %w", err)
 	}
-	// The raw connection: to close TLS in order could block.
-	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
-	release = func() { stop(); _ = raw.Close() }
 	c = newConn(raw, d.Silence)
+	stop := context.AfterFunc(ctx, c.interrupt)
+	// The raw connection: to close TLS in order could block.
+	release = func() { stop(); _ = raw.Close() }
 	if err := c.login(d); err != nil {
 		release()
 		return nil, nil, fmt.Errorf("logging in at %s as %s: %w", d.Address, d.User, ended(ctx, err))
@@ -126,7 +125,7 @@ func (c *conn) startTLS(d Donor) error {
 		config.ServerName = host
 	}
 	secure := tls.Client(c.Conn, config)
-	if err := c.SetDeadline(time.Now().Add(c.silence)); err != nil {
+	if err := c.due(c.SetDeadline); err != nil {
 		return lost(err, "securing the connection")
 	}
 	if err := secure.Handshake(); err != nil {

@@ -27,6 +27,10 @@ const (
 	// how many seconds a lock against DDL would be waited for.
 	ddlGoesOn = 1<<31 | 300
 
+	// errInterrupted is ER_QUERY_INTERRUPTED, by which an acknowledgement becomes the
+	// opposite of one.
+	errInterrupted = 1317
+
 	// maxOrigin is the most that a donor may tell about itself, in bytes. It is some 10 KiB.
 	maxOrigin = 1 << 20
 )

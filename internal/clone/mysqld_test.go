@@ -20,6 +20,7 @@ func TestAgainstMysqld(t *testing.T) {
 		{"Refused", refusedByTheDonor},
 		{"MemoryIsBounded", memoryIsBounded},
 		{"SecondCloneIsRefused", secondClone},
+		{"GivenUp", givenUp},
 		{"ConnectionIsCut", connectionIsCut},
 		{"EncryptedIsRefused", encryptedIsRefused},
 		{"AppliedLive", appliedLive},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,6 +24,8 @@ const (
 // conn is a connection on the level of packets. It is used by one goroutine.
 type conn struct {
 	net.Conn
+	// raw is below TLS.
+	raw net.Conn
 	// seq is the number of the next frame, in either direction.
 	seq byte
 	// limit is the length of the longest packet that is accepted.
@@ -30,16 +33,42 @@ type conn struct {
 	// silence is how long the other side may take to send or take a packet.
 	silence time.Duration
 	buf     []byte
+	// interrupted: nothing is read or written any more.
+	interrupted atomic.Bool
 }
 
 func newConn(c net.Conn, silence time.Duration) *conn {
-	return &conn{Conn: c, limit: maxPacket, silence: silence}
+	return &conn{Conn: c, raw: c, limit: maxPacket, silence: silence}
+}
+
+// interrupt ends what the connection waits for, from another goroutine. It stays open.
+func (c *conn) interrupt() {
+	c.interrupted.Store(true)
+	_ = c.raw.SetDeadline(time.Now())
+}
+
+// revive lets an interrupted connection be used once more.
+func (c *conn) revive(silence time.Duration) {
+	c.interrupted.Store(false)
+	c.silence = silence
+}
+
+// due sets a deadline for the next packet. An interruption is not missed: it comes before
+// the question, or its own deadline behind this one.
+func (c *conn) due(set func(time.Time) error) error {
+	if err := set(time.Now().Add(c.silence)); err != nil {
+		return err
+	}
+	if c.interrupted.Load() {
+		return os.ErrDeadlineExceeded
+	}
+	return nil
 }
 
 // read returns the next packet's payload, which is valid until the next call. The
 // buffer grows with what arrives, never with what a header promises beyond the limit.
 func (c *conn) read() ([]byte, error) {
-	if err := c.SetReadDeadline(time.Now().Add(c.silence)); err != nil {
+	if err := c.due(c.SetReadDeadline); err != nil {
 		return nil, lost(err, "reading")
 	}
 	for n := 0; ; {
@@ -76,7 +105,7 @@ func (c *conn) grow(used, size int) {
 
 // write sends one packet.
 func (c *conn) write(payload []byte) error {
-	if err := c.SetWriteDeadline(time.Now().Add(c.silence)); err != nil {
+	if err := c.due(c.SetWriteDeadline); err != nil {
 		return lost(err, "writing")
 	}
 	for {

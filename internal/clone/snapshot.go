@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -25,8 +26,9 @@ type Donor struct {
 }
 
 // Snapshot takes a snapshot of a donor and gives it to a consumer. It uses two
-// connections and no goroutine that outlives it. It ends as soon as ctx does, or the
-// consumer refuses. DDL on the donor goes on meanwhile.
+// connections and no goroutine that outlives it. It ends when ctx does or the consumer
+// refuses, within the second that it may take to tell the donor. DDL on the donor goes on
+// meanwhile.
 //
 // When it returns nil all of the snapshot was given to the consumer, and accepted state
 // by state. Its point in time is the donor's when PageCopy was accepted.
@@ -44,7 +46,9 @@ func Snapshot(ctx context.Context, d Donor, to Consumer) error {
 	defer release()
 	s := session{main: main, aux: aux, to: to, at: newSequence()}
 	if err := s.run(ctx); err != nil {
-		return fmt.Errorf("cloning from %s, in state %s: %w", d.Address, s.at.state, ended(ctx, err))
+		err = ended(ctx, err)
+		s.giveUp(err)
+		return fmt.Errorf("cloning from %s, in state %s: %w", d.Address, s.at.state, err)
 	}
 	return nil
 }
@@ -76,6 +80,8 @@ type session struct {
 	to        Consumer
 	at        *sequence
 	locator   Locator
+	// opened: the donor has a snapshot for us.
+	opened bool
 }
 
 func (s *session) run(ctx context.Context) error {
@@ -83,6 +89,7 @@ func (s *session) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.opened = true
 	if err := from.check(); err != nil {
 		return err
 	}
@@ -174,6 +181,21 @@ func (s *session) process(ctx context.Context, r Record) error {
 		return fmt.Errorf("acknowledging %s: %w", change.State, err)
 	}
 	return nil
+}
+
+// farewell is how long it may take to tell the donor that a snapshot is given up.
+const farewell = time.Second
+
+// giveUp tells the donor that nobody will come back for this snapshot. It would keep it
+// otherwise, and refuse the next clone until it has noticed that the connection is lost.
+// A donor that cannot be told notices so itself.
+func (s *session) giveUp(why error) {
+	var said *DonorError
+	if !s.opened || errors.As(why, &said) || errors.Is(why, ConnectionLost) || errors.Is(why, DonorSilent) {
+		return
+	}
+	s.aux.revive(farewell)
+	_ = s.aux.exchange(ackMessage(s.locator, StateChange{State: s.at.state}, errInterrupted))
 }
 
 // exit ends the clone protocol on both connections, and then these.

@@ -23,7 +23,9 @@ type fakeDonor struct {
 	play      script
 	// acked are the states that were acknowledged.
 	acked []State
-	left  atomic.Int32 // connections that were ended in order
+	// givenUp are the errors that came instead.
+	givenUp []uint32
+	left    atomic.Int32 // connections that were ended in order
 }
 
 func text(parts ...string) (b []byte) {
@@ -87,7 +89,11 @@ func (f *fakeDonor) serve(c *conn) {
 			if parseErr != nil || !ok || !change.KeepAlive() {
 				return
 			}
-			f.acked = append(f.acked, change.State)
+			if number := binary.LittleEndian.Uint32(p[1:]); number != 0 {
+				f.givenUp = append(f.givenUp, number)
+			} else {
+				f.acked = append(f.acked, change.State)
+			}
 			err = say(c, responseComplete, nil)
 		case commandExit:
 			f.leave(c)
@@ -123,18 +129,20 @@ func (f *fakeDonor) against(ctx context.Context, t *testing.T, to Consumer, sile
 	ours, theirs = net.Pipe()
 	auxes = ours
 	f.aux = newConn(theirs, 5*time.Second)
-	stop := context.AfterFunc(ctx, func() { _, _ = mains.Close(), auxes.Close() })
-	defer stop()
 	done := make(chan struct{}, 2)
 	for _, c := range []*conn{f.main, f.aux} {
 		go func() { f.serve(c); _ = c.Close(); done <- struct{}{} }()
 	}
 	s := session{main: newConn(mains, silence), aux: newConn(auxes, silence), to: to, at: newSequence()}
-	err := s.run(ctx)
+	defer context.AfterFunc(ctx, func() { s.main.interrupt(); s.aux.interrupt() })()
+	err := ended(ctx, s.run(ctx))
+	if err != nil {
+		s.giveUp(err)
+	}
 	_, _ = mains.Close(), auxes.Close()
 	<-done
 	<-done
-	return ended(ctx, err)
+	return err
 }
 
 func TestASessionGivesAllRecordsAndAcknowledgesEachState(t *testing.T) {
@@ -166,6 +174,9 @@ func TestAStateThatIsNotAcceptedIsNotAcknowledged(t *testing.T) {
 	}}, 5*time.Second)
 	if !errors.Is(err, full) || !slices.Equal(donor.acked, []State{StateInit, StateFileCopy}) {
 		t.Errorf("%v, acknowledged %v", err, donor.acked)
+	}
+	if !slices.Equal(donor.givenUp, []uint32{errInterrupted}) {
+		t.Errorf("the donor was told %v", donor.givenUp)
 	}
 }
 
@@ -227,6 +238,9 @@ func TestASessionEndsWithItsContext(t *testing.T) {
 	began := time.Now()
 	if err := donor.against(ctx, t, new(list), time.Minute); !errors.Is(err, enough) || time.Since(began) > 5*time.Second {
 		t.Errorf("%v after %s", err, time.Since(began))
+	}
+	if !slices.Equal(donor.givenUp, []uint32{errInterrupted}) {
+		t.Errorf("the donor was told %v", donor.givenUp)
 	}
 }
 
