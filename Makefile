@@ -79,8 +79,8 @@ test-real: ## Tests against a real API server and a real mysqld, without a clust
 	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 ./test/crd
 
 .PHONY: test-real-80
-test-real-80: ## The instance manager's tests with a mysqld of 8.0, the oldest series that is promised
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) go test -count=1 -timeout 20m -parallel 4 ./internal/instance
+test-real-80: ## The instance manager's and the clone's tests with a mysqld of 8.0, the oldest series that is promised
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) go test -count=1 -timeout 20m -parallel 4 ./internal/clone ./internal/instance
 
 .PHONY: test-e2e
 test-e2e: ## End-to-end tests on a local Kubernetes of their own: what docs/tests.md lists for make test

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"sync"
+	"sync/atomic"
 )
 
 // What a recipient leaves in #clone for the first start of mysqld.
@@ -33,7 +35,9 @@ const (
 type Applier struct {
 	root   *os.Root
 	server uint32
-	at     *sequence
+	// mu is held by those who write blocks as readers, and by who does anything else.
+	mu sync.RWMutex
+	at *sequence
 	// files by the index of the donor, and redo files by theirs.
 	files, redo map[uint32]*file
 	handles     handles
@@ -45,7 +49,7 @@ type file struct {
 	// that is "".
 	name, final string
 	// size is what it has at least in the end.
-	size int64
+	size atomic.Int64
 	// fsp are the tablespace's flags, noFSP if it is none.
 	fsp     uint32
 	redo    bool
@@ -53,9 +57,15 @@ type file struct {
 	open    *os.File
 }
 
+func newFile(d File, name string) *file {
+	f := &file{name: name, fsp: d.FSP}
+	f.size.Store(int64(d.Size))
+	return f
+}
+
 // NewApplier makes an Applier. Nothing is written outside of root, which the caller closes.
 func NewApplier(root *os.Root) *Applier {
-	return &Applier{root: root, at: newSequence(), files: map[uint32]*file{}, redo: map[uint32]*file{}, handles: handles{root: root}}
+	return &Applier{root: root, at: newSequence(), files: map[uint32]*file{}, redo: map[uint32]*file{}}
 }
 
 // Begin implements Consumer: the directory is marked before anything else is in it.
@@ -85,8 +95,14 @@ func (a *Applier) Begin(_ context.Context, from Origin) error {
 	return a.syncDirs(cloneDir, ".")
 }
 
-// Take implements Consumer.
+// Take implements Consumer. Other than that asks for, it may be called by several
+// goroutines for blocks of the state that has started.
 func (a *Applier) Take(_ context.Context, r Record) error {
+	if d, ok := r.Descriptor.(Block); ok {
+		return a.write(d, r)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	d, isFile := r.Descriptor.(File)
 	ddl := isFile && a.at.ddl(d)
 	if err := a.at.next(r); err != nil {
@@ -105,8 +121,6 @@ func (a *Applier) Take(_ context.Context, r Record) error {
 			return a.addRedo(d)
 		}
 		return a.add(d)
-	case Block:
-		return a.write(d, r.Data)
 	}
 	return nil
 }
@@ -126,7 +140,7 @@ func (a *Applier) add(d File) error {
 		f.deleted = true // the file goes when DDL says so, see drop
 		return nil
 	}
-	f = &file{name: path.Clean(d.Name), size: int64(d.Size), fsp: d.FSP}
+	f = newFile(d, path.Clean(d.Name))
 	a.files[d.Index] = f
 	return a.create(f)
 }
@@ -134,10 +148,11 @@ func (a *Applier) add(d File) error {
 // addRedo makes a redo file. Donors announce them twice.
 func (a *Applier) addRedo(d File) error {
 	if f := a.redo[d.Index]; f != nil {
-		f.size = max(f.size, int64(d.Size))
+		f.atLeast(int64(d.Size))
 		return nil
 	}
-	f := &file{name: fmt.Sprintf("%s/#ib_redo%d", redoDir, d.Index), size: int64(d.Size), fsp: noFSP, redo: true}
+	f := newFile(d, fmt.Sprintf("%s/#ib_redo%d", redoDir, d.Index))
+	f.redo = true
 	a.redo[d.Index] = f
 	return a.create(f)
 }
@@ -155,7 +170,12 @@ func (a *Applier) create(f *file) error {
 }
 
 // write puts a block where it belongs. Data of dropped files may still arrive.
-func (a *Applier) write(d Block, data []byte) error {
+func (a *Applier) write(d Block, r Record) error {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if err := a.at.next(r); err != nil {
+		return err
+	}
 	files := a.files
 	if d.State == StateRedoCopy {
 		files = a.redo
@@ -165,39 +185,48 @@ func (a *Applier) write(d Block, data []byte) error {
 		return nil
 	}
 	if !f.redo {
-		f.size = max(f.size, int64(d.FileSize))
+		f.atLeast(int64(d.FileSize))
 	}
-	handle, err := a.handles.of(f)
-	if err != nil {
-		return err
+	for f.open == nil {
+		if err := a.reopen(f); err != nil {
+			return err
+		}
 	}
-	if _, err := handle.WriteAt(data, int64(d.Offset)); err != nil {
+	if _, err := f.open.WriteAt(r.Data, int64(d.Offset)); err != nil {
 		return fmt.Errorf("writing %s: %w", f.name, err)
 	}
 	return nil
 }
 
+// reopen opens a file that was closed to keep others open. The caller holds mu as a
+// reader; meanwhile it does not, and the file may be closed again before it does.
+func (a *Applier) reopen(f *file) error {
+	a.mu.RUnlock()
+	defer a.mu.RLock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if f.open != nil {
+		return nil
+	}
+	handle, err := a.root.OpenFile(f.name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return a.handles.keep(f, handle)
+}
+
+// atLeast makes the size that a file has in the end larger, if it is less.
+func (f *file) atLeast(size int64) {
+	for now := f.size.Load(); now < size && !f.size.CompareAndSwap(now, size); now = f.size.Load() {
+	}
+}
+
 // handles keeps some files open, for blocks of a file mostly come one behind the other.
 // A file is durable when it is closed.
-type handles struct {
-	root *os.Root
-	open []*file
-}
+type handles struct{ open []*file }
 
 // maxOpen files at a time.
 const maxOpen = 64
-
-// of opens a file, unless it is.
-func (h *handles) of(f *file) (*os.File, error) {
-	if f.open != nil {
-		return f.open, nil
-	}
-	handle, err := h.root.OpenFile(f.name, os.O_WRONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	return handle, h.keep(f, handle)
-}
 
 // keep adds an open file, and closes that which was opened first if there are too many.
 func (h *handles) keep(f *file, handle *os.File) error {

@@ -165,17 +165,18 @@ func TestDDLThatWasNotSentInOrder(t *testing.T) {
 func TestAFileGetsTheSizeThatTheDonorSawLast(t *testing.T) {
 	const p = pageSize
 	for _, c := range []struct {
-		f         file
-		now, want int64
+		fsp             uint32
+		told, now, want int64
 	}{
-		{file{size: 10 * p, fsp: 0x4000}, 7 * p, 10 * p},
-		{file{size: 64 * p, fsp: 0x4000}, 64 * p, 64 * p},
-		{file{size: 64 * p, fsp: 0x4000}, 65 * p, 128 * p},
-		{file{size: 64 * p, fsp: noFSP}, 65 * p, 65 * p},
-		{file{size: 64, fsp: 4 << 1}, 65 * 8192, 128 * 8192},
+		{0x4000, 10 * p, 7 * p, 10 * p},
+		{0x4000, 64 * p, 64 * p, 64 * p},
+		{0x4000, 64 * p, 65 * p, 128 * p},
+		{noFSP, 64 * p, 65 * p, 65 * p},
+		{4 << 1, 64, 65 * 8192, 128 * 8192},
 	} {
-		if got := c.f.target(c.now); got != c.want {
-			t.Errorf("%+v with %d bytes gets %d", c.f, c.now, got)
+		f := newFile(File{Size: uint64(c.told), FSP: c.fsp}, "a")
+		if got := f.target(c.now); got != c.want {
+			t.Errorf("told %d, with %d bytes and flags %#x it gets %d", c.told, c.now, c.fsp, got)
 		}
 	}
 }

@@ -29,14 +29,14 @@ type Part interface {
 
 // PartInfo is what a manifest has to know of a part.
 type PartInfo struct {
-	Number int `json:"number"`
+	Number int
 	// State of its records. Those of Init are in the first part of FileCopy. Within
 	// a state, blocks of data may be applied in any order.
-	State State `json:"state"`
+	State State
 	// Size and SHA256 are of the records as they are, before any compression.
-	Size    int64    `json:"size"`
-	SHA256  [32]byte `json:"sha256"`
-	Records int      `json:"records"`
+	Size    int64
+	SHA256  [32]byte
+	Records int
 }
 
 // Cutter is a Consumer that writes a snapshot into parts. A part holds whole records of

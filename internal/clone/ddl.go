@@ -22,7 +22,7 @@ func (a *Applier) change(d File) error {
 	case f.deleted:
 		return refuse(Malformed, "file %d is gone, and changes to %q", d.Index, d.Name)
 	}
-	f.size = max(f.size, int64(d.Size))
+	f.atLeast(int64(d.Size))
 	f.fsp = d.FSP
 	if d.Flags&fileRenamed == 0 {
 		return nil // its compression or encryption changed, for pages to come
@@ -74,7 +74,8 @@ const (
 // that the redo log makes; but recovery wants to find a first page that tells whose the
 // file is, or takes it for damaged.
 func (a *Applier) addNew(d File) error {
-	f := &file{name: aside(d.Index), final: path.Clean(d.Name), size: int64(d.Size), fsp: d.FSP}
+	f := newFile(d, aside(d.Index))
+	f.final = path.Clean(d.Name)
 	a.files[d.Index] = f
 	if err := a.create(f); err != nil {
 		return err

@@ -6,7 +6,7 @@
 // Records: a descriptor and, for data, a block of at most a few MiB. There are two
 // consumers here. Cutter writes the records into parts of bounded size, which together
 // are a backup; Applier writes them into a directory that mysqld can start on. Replay
-// gives an Applier what a Cutter has written.
+// gives an Applier what a Cutter has written, ReplayParts does so with several readers.
 //
 // The package knows the wire, the descriptors and what InnoDB expects of a cloned data
 // directory. It must not know compression, encryption, object storage, Kubernetes, or

@@ -75,8 +75,8 @@ func (a *Applier) setSize(f *file) error {
 
 // target is the size of a file that now has the one given.
 func (f *file) target(now int64) int64 {
-	if now < f.size {
-		return f.size
+	if size := f.size.Load(); now < size {
+		return size
 	}
 	if f.fsp == noFSP {
 		return now

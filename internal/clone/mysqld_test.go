@@ -65,13 +65,49 @@ func recordedAndReplayed(t *testing.T, donor *server) {
 	t.Logf("%d statements in %s, %d parts, accepted %v", statements, time.Since(began), len(parts.infos), parts.accepted)
 	t.Logf("%d rounds of DDL, %d of them were not done within their state", m.n, m.slow)
 
+	for _, s := range []State{StatePageCopy, StateRedoCopy} {
+		if made, renamed, dropped := parts.changes(s); made == 0 || renamed == 0 || dropped == 0 {
+			t.Errorf("before %s DDL made %d files, renamed %d and dropped %d: that tells too little", s, made, renamed, dropped)
+		}
+	}
+
 	restored := newServer(t)
 	must(t, os.Mkdir(restored.data(), 0o755))
 	replay(t, parts, restored.data())
+	root, err := parts.replay(t, 3)
+	must(t, err)
+	sameFiles(t, root, restored.data())
 	restored.start(2)
 	follow(t, restored, donor)
 	compare(t, restored, donor)
 	restored.exec("CREATE DATABASE doomed")
+	restored.kill()
+	restored.start(2)
+	restored.checksums()
+}
+
+// changes counts what DDL did to files before a state.
+func (s *store) changes(state State) (made, renamed, dropped int) {
+	known := map[uint32]bool{}
+	for i := range s.infos {
+		for _, r := range s.notes[i] {
+			d, ok := r.Descriptor.(File)
+			if !ok || d.Name == "" {
+				continue
+			}
+			switch {
+			case d.State != state:
+			case d.Flags&fileDeleted != 0:
+				dropped++
+			case d.Flags&fileRenamed != 0:
+				renamed++
+			case !known[d.Index]:
+				made++
+			}
+			known[d.Index] = true
+		}
+	}
+	return made, renamed, dropped
 }
 
 func replay(t *testing.T, parts *store, dir string) {

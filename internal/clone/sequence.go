@@ -6,7 +6,7 @@ type sequence struct {
 	state State
 	// within: the state has started and not ended.
 	within bool
-	begun  bool
+	begun  bool // the task was seen
 	// missing is the number of files that FileCopy has announced and not sent.
 	missing uint32
 	// files and redo are the indices that data may refer to.
@@ -17,18 +17,18 @@ func newSequence() *sequence {
 	return &sequence{state: StateInit, within: true, files: map[uint32]struct{}{}, redo: map[uint32]struct{}{}}
 }
 
-// next takes the next record, or says what is wrong with it.
+// next takes the next record, or says what is wrong with it. For a block it changes
+// nothing.
 func (q *sequence) next(r Record) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	first := !q.begun
-	q.begun = true
 	switch d := r.Descriptor.(type) {
 	case Task:
-		if !first || d.Task != 0 {
+		if q.begun || d.Task != 0 || q.state != StateInit {
 			return refuse(Malformed, "task %d in state %s", d.Task, q.state)
 		}
+		q.begun = true
 		return nil
 	case StateChange:
 		return q.change(d)
