@@ -188,11 +188,11 @@ const farewell = time.Second
 
 // giveUp tells the donor that nobody will come back for this snapshot. It would keep it
 // otherwise, and refuse the next clone until it has noticed that the connection is lost.
-// A donor that cannot be told notices so itself.
+// That may have befallen one connection only. A donor that cannot be told notices so itself.
 func (s *session) giveUp(why error) {
 	var said *DonorError
-	if !s.opened || errors.As(why, &said) || errors.Is(why, ConnectionLost) || errors.Is(why, DonorSilent) {
-		return
+	if !s.opened || errors.As(why, &said) {
+		return // it knows
 	}
 	s.aux.revive(farewell)
 	_ = s.aux.exchange(ackMessage(s.locator, StateChange{State: s.at.state}, errInterrupted))

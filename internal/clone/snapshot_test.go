@@ -216,6 +216,20 @@ func TestASessionEndsWithATypedError(t *testing.T) {
 	}
 }
 
+// The donor would wait for us to come back.
+func TestADonorIsToldWhenOneConnectionFailed(t *testing.T) {
+	for name, play := range map[string]script{
+		"broken": func(*conn) error { return io.ErrClosedPipe },
+		"silent": func(c *conn) error { _, err := c.read(); return err },
+	} {
+		donor := fakeDonor{play: play}
+		err := donor.against(t.Context(), t, new(list), 300*time.Millisecond)
+		if err == nil || !slices.Equal(donor.givenUp, []uint32{errInterrupted}) {
+			t.Errorf("%s: %v, and the donor was told %v", name, err, donor.givenUp)
+		}
+	}
+}
+
 func TestADonorThatWasNotVerifiedSendsNoData(t *testing.T) {
 	from := origin()
 	from.Config["innodb_page_size"] = "4096"
