@@ -349,15 +349,9 @@ func (w *world) groupRolledOut() {
 // of the operator.
 func (w *world) losesMajority() (nodes []string) {
 	w.t.Helper()
-	leader := w.leader()
-	here := leader.Spec.NodeName
-	names := w.cluster().Status.InstanceNames
-	if w.pod(w.primary()).Spec.NodeName != here {
-		to := names[slices.IndexFunc(names, func(name string) bool { return w.pod(name).Spec.NodeName == here })]
-		w.switchTo(to)
-		w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && testbed.Healthy(c) })
-	}
-	for _, name := range names {
+	w.besideOperator()
+	here := w.pod(w.primary()).Spec.NodeName
+	for _, name := range w.cluster().Status.InstanceNames {
 		if node := w.pod(name).Spec.NodeName; node != here && !slices.Contains(nodes, node) {
 			nodes = append(nodes, node)
 		}
