@@ -20,7 +20,7 @@ type budget struct{ median, max float64 }
 const leaseTTL = 15
 
 // anotherLeads in seconds: another operator takes the lead, and reaches the instances.
-const anotherLeads = 5
+const anotherLeads = 2
 
 // budgets of the faults; where a node is lost, quorum has another.
 func budgetOf(fault, durability string) budget {
