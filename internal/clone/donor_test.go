@@ -35,7 +35,7 @@ func refusedByTheDonor(t *testing.T, donor *server) {
 	}
 	d := donor.donor()
 	d.Password = "wrong"
-	try("a wrong password", d, LoginRefused)
+	try("a wrong password", d, LoginDenied)
 
 	donor.exec("CREATE USER nobody IDENTIFIED WITH caching_sha2_password BY 'secret'")
 	d = donor.donor()

@@ -183,7 +183,7 @@ func (c *conn) authenticate(password string) error {
 func (c *conn) switchTo(p []byte, password string) error {
 	plugin, nonce, _ := bytes.Cut(p, []byte{0})
 	if string(plugin) != authPlugin {
-		return refuse(LoginRefused, "the account uses %q", plugin)
+		return refuse(LoginDenied, "the account uses %q", plugin)
 	}
 	if len(nonce) < nonceSize {
 		return refuse(Malformed, "a nonce of %d bytes", len(nonce))

@@ -24,7 +24,7 @@ var (
 		"the donor could not lock out DDL in time: try again when no ALTER runs"}
 	NeedsTLS = &Reason{"NeedsTLS",
 		"the donor wants TLS, for passwords and data: give a TLS configuration"}
-	LoginRefused = &Reason{"LoginRefused",
+	LoginDenied = &Reason{"LoginDenied",
 		"the donor does not let the account in: check its name, its password and that it uses caching_sha2_password"}
 )
 
@@ -94,7 +94,7 @@ func reasonOf(number uint32) *Reason {
 	case 3872, 3159: // ER_CLONE_ENCRYPTION, ER_SECURE_TRANSPORT_REQUIRED
 		return NeedsTLS
 	case 1044, 1045, 1130, 1251, 1698, 1820, 1862, 2059, 2061, 3118, 3955: // as in internal/mysql: the account is not let in
-		return LoginRefused
+		return LoginDenied
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func TestALeaderThatIsNotReachedAnyMoreLosesItsLeaseEarly(t *testing.T) {
 		lock, lease, up := standby(t)
 		lock.holder(t)
 		go lock.watch.run(t.Context())
-		time.Sleep(5 * time.Second)
+		time.Sleep(5*time.Second + leaseLook/5) // between two looks
 		if lock.holder(t) != other {
 			t.Error("a leader that is reached loses its lease")
 		}

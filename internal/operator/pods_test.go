@@ -34,7 +34,9 @@ func TestAnEndThatTheCacheTellsIsConfirmed(t *testing.T) {
 		"there is one on the same node": {aPod("c-1", "next", "n1"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cached, live := newAPI(t, second.DeepCopy(), node.DeepCopy()), newAPI(t, second.DeepCopy(), node.DeepCopy())
+			claim := aVolume("c-2", "volume-2")
+			claim.Labels = second.Labels
+			cached, live := newAPI(t, second.DeepCopy(), node.DeepCopy(), claim.DeepCopy()), newAPI(t, second.DeepCopy(), node.DeepCopy(), claim.DeepCopy())
 			if c.live != nil {
 				must(t, live.Create(t.Context(), c.live))
 			}
