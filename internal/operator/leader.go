@@ -2,11 +2,13 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -43,6 +45,8 @@ type leaderLock struct {
 	log   logr.Logger
 	// renewed is when this process wrote the lease last; zero while it does not have it.
 	renewed time.Time
+	// holder is who had the lease when it was read last.
+	holder string
 }
 
 // newLeaderLock makes a lock whose identity tells at which address this process listens, and
@@ -100,9 +104,11 @@ func addressIn(identity string) string {
 // conditional write, which fails if the leader has renewed it meanwhile.
 func (l *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
-	switch {
-	case err != nil: // what is known of the leader stays
+	if err != nil { // what is known of the leader stays
 		return nil, nil, err
+	}
+	l.holder = record.HolderIdentity
+	switch {
 	case record.HolderIdentity == "" || record.HolderIdentity == l.Identity():
 		l.watch.follow("")
 		return record, raw, nil
@@ -122,6 +128,9 @@ func (l *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecor
 // often must not write often.
 func (l *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	isMine := record.HolderIdentity == l.Identity()
+	if !isMine && l.holder != l.Identity() {
+		return nil // another has it by now: there is nothing to give back
+	}
 	if isMine && time.Since(l.renewed) < leaseRenewal-leaseLook/2 {
 		return nil
 	}
@@ -133,8 +142,8 @@ func (l *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElect
 	return err
 }
 
-// leaderWatch tries whether the leader's process accepts connections. A process that is
-// slow still accepts them.
+// leaderWatch tries whether the leader's Pod can be reached. The process in it may be slow,
+// or end.
 type leaderWatch struct {
 	dial func(ctx context.Context, address string) error
 
@@ -147,9 +156,14 @@ type leaderWatch struct {
 	misses  int
 }
 
+// dial tells whether the leader's Pod is there. One that refuses the connection is: its
+// process ends, and gives the lease back when it has, or it begins anew.
 func dial(ctx context.Context, address string) error {
 	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET):
+		return nil
+	case err != nil:
 		return err
 	}
 	return c.Close()

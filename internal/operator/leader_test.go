@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,7 +49,7 @@ func standby(t *testing.T) (lock *leaderLock, lease *aLease, up *bool) {
 	return &leaderLock{Interface: lease, watch: watch, log: logr.Discard()}, lease, up
 }
 
-func (l *leaderLock) holder(t *testing.T) string {
+func (l *leaderLock) seenHolder(t *testing.T) string {
 	t.Helper()
 	r, _, err := l.Get(t.Context())
 	if err != nil {
@@ -60,10 +61,10 @@ func (l *leaderLock) holder(t *testing.T) string {
 func TestALeaderThatIsNotReachedAnyMoreLosesItsLeaseEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lock, lease, up := standby(t)
-		lock.holder(t)
+		lock.seenHolder(t)
 		go lock.watch.run(t.Context())
 		time.Sleep(5*time.Second + leaseLook/5) // between two looks
-		if lock.holder(t) != other {
+		if lock.seenHolder(t) != other {
 			t.Error("a leader that is reached loses its lease")
 		}
 		*up = false
@@ -73,11 +74,11 @@ func TestALeaderThatIsNotReachedAnyMoreLosesItsLeaseEarly(t *testing.T) {
 		}
 		lease.fail = nil
 		time.Sleep(leaderSilence - leaseLook)
-		if lock.holder(t) != other {
+		if lock.seenHolder(t) != other {
 			t.Errorf("it loses its lease before %s", leaderSilence)
 		}
 		time.Sleep(2 * leaseLook)
-		if lock.holder(t) != "" {
+		if lock.seenHolder(t) != "" {
 			t.Error("it keeps its lease though it is gone")
 		}
 	})
@@ -89,14 +90,14 @@ func TestALeaderThatWasNeverReachedKeepsItsLease(t *testing.T) {
 		*up = false
 		go lock.watch.run(t.Context())
 		for range 20 {
-			if lock.holder(t) != other {
+			if lock.seenHolder(t) != other {
 				t.Fatal("who may be out of reach for reasons of the network loses its lease")
 			}
 			time.Sleep(time.Second)
 		}
 		lease.record.HolderIdentity = "third_3" // an operator from before, or without an address
 		for range 10 {
-			if lock.holder(t) != "third_3" {
+			if lock.seenHolder(t) != "third_3" {
 				t.Fatal("who tells no address loses its lease")
 			}
 			time.Sleep(time.Second)
@@ -107,13 +108,13 @@ func TestALeaderThatWasNeverReachedKeepsItsLease(t *testing.T) {
 func TestASuccessorIsWatchedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lock, lease, up := standby(t)
-		lock.holder(t)
+		lock.seenHolder(t)
 		go lock.watch.run(t.Context())
 		time.Sleep(2 * time.Second)
 		*up = false
 		lease.record.HolderIdentity = "other_9_10.0.0.2:8081" // the same Pod, another process
 		for range 10 {
-			if lock.holder(t) == "" {
+			if lock.seenHolder(t) == "" {
 				t.Fatal("it loses its lease for what its predecessor was")
 			}
 			time.Sleep(time.Second)
@@ -134,6 +135,7 @@ func TestTheLeaderWritesOnceASecond(t *testing.T) {
 		if lease.writes != 11 {
 			t.Errorf("%d writes in ten seconds", lease.writes)
 		}
+		lock.seenHolder(t)
 		free := resourcelock.LeaderElectionRecord{}
 		if err := lock.Update(t.Context(), free); err != nil || lease.record.HolderIdentity != "" {
 			t.Errorf("it is not given back at once: %v", err)
@@ -143,6 +145,34 @@ func TestTheLeaderWritesOnceASecond(t *testing.T) {
 			t.Error("a write that failed is told as one that did not")
 		}
 	})
+}
+
+// A leader that ends may find that another has taken the lead meanwhile.
+func TestALeaseThatAnotherHasIsNotGivenBack(t *testing.T) {
+	lock, lease, _ := standby(t)
+	must(t, lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: lock.Identity()}))
+	lease.record.HolderIdentity = other
+	lock.seenHolder(t)
+	must(t, lock.Update(t.Context(), resourcelock.LeaderElectionRecord{}))
+	if lease.record.HolderIdentity != other {
+		t.Error("the lease of another is given back")
+	}
+}
+
+func TestWhoRefusesAConnectionIsThere(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	address := listener.Addr().String()
+	must(t, dial(t.Context(), address))
+	must(t, listener.Close())
+	if err := dial(t.Context(), address); err != nil {
+		t.Errorf("a process that ends counts as a node that is lost: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if dial(ended, address) == nil {
+		t.Error("no answer counts as one")
+	}
 }
 
 func TestTheIdentityTellsWhereTheLeaderIsReached(t *testing.T) {
