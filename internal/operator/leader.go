@@ -64,7 +64,8 @@ func newLeaderLock(ctx context.Context, conf *rest.Config, o Options, log logr.L
 		return nil, err
 	}
 	identity := leaderIdentity(host, uuid.NewString(), o.Address, o.ProbeAddress)
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, o.Namespace, leaseName, clients.CoreV1(), clients.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, o.Namespace, leaseName,
+		clients.CoreV1(), clients.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
 	if err != nil {
 		return nil, fmt.Errorf("making the lease of the leading operator: %w", err)
 	}
@@ -116,7 +117,8 @@ func (l *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecor
 	l.renewed = time.Time{}
 	l.watch.follow(record.HolderIdentity)
 	if silent, gone := l.watch.isGone(time.Now()); gone {
-		l.log.Info("takes the lead before the lease has run out: the leader cannot be reached", "leader", record.HolderIdentity, "silentFor", silent.String())
+		l.log.Info("takes the lead before the lease has run out: the leader cannot be reached",
+			"leader", record.HolderIdentity, "silentFor", silent.String())
 		free := *record
 		free.HolderIdentity = ""
 		record = &free

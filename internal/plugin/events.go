@@ -43,8 +43,8 @@ func eventsCommand(k *kube) *cobra.Command {
 		Short: "Show what happened to a cluster as one timeline: events, operations, and what its instances have noted",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains([]string{"", "json", "yaml"}, output) {
-				return fmt.Errorf("-o %s is not known; use json or yaml, or none for a table", output)
+			if err := checkFormat(output, "table"); err != nil {
+				return err
 			}
 			if since < 0 {
 				return errors.New("--since is a duration in the past, like 30m or 2h")
@@ -101,7 +101,8 @@ func Timeline(f Facts, told []eventsv1.Event) []Moment {
 		all = append(all, ofOperation(&f.Cluster.Status.LastOperations[i]))
 	}
 	if b := f.Cluster.Status.Blocked; b != nil && b.Since != nil {
-		all = append(all, Moment{At: b.Since.Time, Who: byOperator, Name: "Blocked since then: " + b.Reason, Text: b.Message, Warning: true})
+		name := "Blocked since then: " + b.Reason
+		all = append(all, Moment{At: b.Since.Time, Who: byOperator, Name: name, Text: b.Message, Warning: true})
 	}
 	for name, pod := range f.Pods {
 		all = append(all, ofPod(name, pod)...)
@@ -176,14 +177,16 @@ func rounded(d time.Duration) string { return d.Round(time.Millisecond).String()
 func ofPod(name string, pod *corev1.Pod) []Moment {
 	var out []Moment
 	if !pod.CreationTimestamp.IsZero() {
-		out = append(out, Moment{At: pod.CreationTimestamp.Time, Who: name, Name: "PodCreated", Text: "the Pod was created; its node: " + orElse(pod.Spec.NodeName, "none yet")})
+		out = append(out, Moment{At: pod.CreationTimestamp.Time, Who: name, Name: "PodCreated",
+			Text: "the Pod was created; its node: " + orElse(pod.Spec.NodeName, "none yet")})
 	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.Name != "mysql" {
 			continue
 		}
 		if r := c.State.Running; r != nil {
-			out = append(out, Moment{At: r.StartedAt.Time, Who: name, Name: "ContainerStarted", Text: fmt.Sprintf("the container was started, after %s", count(int(c.RestartCount), "restart"))})
+			out = append(out, Moment{At: r.StartedAt.Time, Who: name, Name: "ContainerStarted",
+				Text: fmt.Sprintf("the container was started, after %s", count(int(c.RestartCount), "restart"))})
 		}
 		for _, t := range []*corev1.ContainerStateTerminated{c.LastTerminationState.Terminated, c.State.Terminated} {
 			if t != nil {

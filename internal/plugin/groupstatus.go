@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -33,10 +32,10 @@ func groupStatusCommand(k *kube) *cobra.Command {
 		Short: "Show the group as the operator sees it, by the word of a majority of its members",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case !slices.Contains([]string{"", "json", "yaml"}, output):
-				return fmt.Errorf("-o %s is not known; use json or yaml, or none for a table", output)
-			case watch && output != "":
+			if err := checkFormat(output, "table"); err != nil {
+				return err
+			}
+			if watch && output != "" {
 				return errors.New("-w prints tables; leave out either -w or -o")
 			}
 			s, err := k.open()

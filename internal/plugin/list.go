@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -25,6 +26,18 @@ func WriteList(out io.Writer, all []Report) error {
 	return w.Flush()
 }
 
+// checkFormat refuses a value of -o that is not known. Without one, plain is printed.
+func checkFormat(output, plain string) error {
+	if slices.Contains([]string{"", "json", "yaml"}, output) {
+		return nil
+	}
+	return unknownFormat(output, plain)
+}
+
+func unknownFormat(output, plain string) error {
+	return fmt.Errorf("-o %s is not known; use json or yaml, or none for a %s", output, plain)
+}
+
 // encode prints for programs. v is a Report or a list of them.
 func encode(out io.Writer, format string, v any) error {
 	var text []byte
@@ -36,7 +49,7 @@ func encode(out io.Writer, format string, v any) error {
 	case "yaml":
 		text, err = yaml.Marshal(v)
 	default:
-		return fmt.Errorf("-o %s is not known; use json or yaml, or none for a table", format)
+		return unknownFormat(format, "table")
 	}
 	if err != nil {
 		return err

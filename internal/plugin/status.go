@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,8 +24,8 @@ func statusCommand(k *kube) *cobra.Command {
 			if everywhere && len(args) > 0 {
 				return errors.New("-A lists the clusters of all namespaces; leave out either -A or the name")
 			}
-			if !slices.Contains([]string{"", "json", "yaml"}, output) {
-				return fmt.Errorf("-o %s is not known; use json or yaml, or none for a table", output)
+			if err := checkFormat(output, "table"); err != nil {
+				return err
 			}
 			s, err := k.open()
 			if err != nil {

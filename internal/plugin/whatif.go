@@ -32,8 +32,8 @@ operator's own decisions are played forward in it. Nothing is changed.`,
 			if len(lose) == 0 {
 				return fmt.Errorf("say which instances are lost: kubectl cnmsql whatif %s --lose INSTANCE; kubectl cnmsql status %s shows which there are", args[0], args[0])
 			}
-			if !slices.Contains([]string{"", "json", "yaml"}, output) {
-				return fmt.Errorf("-o %s is not known; use json or yaml, or none for a text", output)
+			if err := checkFormat(output, "text"); err != nil {
+				return err
 			}
 			s, err := k.open()
 			if err != nil {

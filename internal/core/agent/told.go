@@ -27,7 +27,7 @@ type Kept struct {
 	FencedBelow, FrozenBelow, LastWritable int64
 }
 
-// Begin is a report that tells what was decided.
+// Begin writes into a report what was decided.
 func (d Decision) Begin(r *core.Report) {
 	r.State, r.Reason, r.Message = d.State, d.Reason, d.Message
 	r.Errant, r.ErrantEpoch, r.NeedsReclone = d.Errant, d.ErrantEpoch, d.NeedsReclone
