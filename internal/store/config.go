@@ -1,0 +1,32 @@
+package store
+
+// Config is where a store is, and how to speak with it. It is a file of its own beside
+// those that hold the credentials, see the constants, so that all of it can be mounted into
+// a Pod.
+type Config struct {
+	// Endpoint is the URL of the service, https:// or http://; "" is Amazon's for the
+	// region. file:///DIR is a directory, in which Bucket is one.
+	Endpoint string `json:"endpoint,omitempty"`
+	Bucket   string `json:"bucket"`
+	// Path is put before every key, with a slash between them.
+	Path   string `json:"path,omitempty"`
+	Region string `json:"region,omitempty"`
+	// VirtualHost puts the bucket into the host's name, not into the path.
+	VirtualHost bool `json:"virtualHost,omitempty"`
+	// Ambient takes the credentials from where the Pod runs (a role of its
+	// ServiceAccount, of its node), not from files.
+	Ambient              bool   `json:"ambient,omitempty"`
+	ServerSideEncryption string `json:"serverSideEncryption,omitempty"`
+	StorageClass         string `json:"storageClass,omitempty"`
+	// InsecureSkipVerify trusts any certificate.
+	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
+}
+
+// Files of a directory that Open reads.
+const (
+	FileConfig       = "store.json"
+	FileAccessKeyID  = "access-key-id"
+	FileSecretKey    = "secret-access-key"
+	FileSessionToken = "session-token" // may be missing
+	FileCA           = "ca.crt"        // may be missing: the system's authorities are trusted then
+)
