@@ -44,6 +44,7 @@ type ClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || self.minSyncReplicas < self.instances",message="spec.minSyncReplicas must be smaller than spec.instances: only replicas acknowledge; lower minSyncReplicas or raise instances"
 // +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || !has(self.maxSyncReplicas) || self.minSyncReplicas <= self.maxSyncReplicas",message="spec.minSyncReplicas must not be larger than spec.maxSyncReplicas; lower the one or raise the other"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || self.maxSyncReplicas < self.instances",message="spec.maxSyncReplicas must be smaller than spec.instances: only replicas acknowledge; lower maxSyncReplicas or raise instances"
+// +kubebuilder:validation:XValidation:rule="!has(self.bootstrap) || !has(self.bootstrap.recovery) || !has(self.bootstrap.recovery.source) || (has(self.externalClusters) && self.externalClusters.exists(e, e.name == self.bootstrap.recovery.source && has(e.objectStore)))",message="spec.bootstrap.recovery.source must name one of spec.externalClusters that has an objectStore; add it there"
 // +kubebuilder:validation:XValidation:rule="has(self.bootstrap) == has(oldSelf.bootstrap)",message="spec.bootstrap is used once, when the cluster is first made, and can neither be added nor removed afterwards; create a new Cluster instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.minSyncReplicas == 0",message="spec.minSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.maxSyncReplicas == 0",message="spec.maxSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
@@ -111,6 +112,17 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.bootstrap is used once, when the cluster is first made, and cannot be changed; create a new Cluster instead"
 	Bootstrap *BootstrapSpec `json:"bootstrap,omitempty"`
+
+	// Backup is where backups of this Cluster go, and how they are made.
+	// +optional
+	Backup *BackupDefaults `json:"backup,omitempty"`
+
+	// ExternalClusters are those whose backups this one may begin with.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	ExternalClusters []ExternalCluster `json:"externalClusters,omitempty"`
 
 	// Replication chooses the topology.
 	// +optional
@@ -325,16 +337,17 @@ const (
 
 // BootstrapSpec tells where the first data comes from.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.recovery)",message="spec.bootstrap.recovery is not supported yet: nothing would be restored, and an empty database made instead; remove spec.bootstrap only if that is what you want"
-// +kubebuilder:validation:XValidation:rule="has(self.initdb) || has(self.recovery)",message="spec.bootstrap.initdb is needed: spec.bootstrap tells where the first data comes from, and names nothing; add initdb, or remove spec.bootstrap"
+// +kubebuilder:validation:XValidation:rule="has(self.initdb) || has(self.recovery)",message="spec.bootstrap.initdb is needed: spec.bootstrap tells where the first data comes from, and names nothing; add initdb or recovery, or remove spec.bootstrap"
+// +kubebuilder:validation:XValidation:rule="!has(self.initdb) || !has(self.recovery) || (!has(self.initdb.characterSet) && !has(self.initdb.collation) && !has(self.initdb.postInitSQL))",message="spec.bootstrap.initdb beside recovery only names the application's database, owner and secret, which come with the backup; remove characterSet, collation and postInitSQL"
 type BootstrapSpec struct {
-	// InitDB makes a new, empty server.
+	// InitDB makes a new, empty server. Beside recovery it names the database and the
+	// owner that the restored data have for the application.
 	// +optional
 	InitDB *InitDBSpec `json:"initdb,omitempty"`
 
-	// Recovery is not supported yet.
+	// Recovery restores a backup.
 	// +optional
-	Recovery *Unsupported `json:"recovery,omitempty"`
+	Recovery *RecoverySpec `json:"recovery,omitempty"`
 }
 
 // InitDBSpec describes what a new server begins with.

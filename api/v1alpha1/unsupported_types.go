@@ -9,9 +9,7 @@ type Unsupported struct{}
 
 // UnsupportedClusterFields are refused wherever they are set.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.backup)",message="spec.backup is not supported yet: this release makes no backups; remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.replica)",message="spec.replica is not supported yet: this Cluster would be a second primary and not a replica of another; remove it to make an independent Cluster"
-// +kubebuilder:validation:XValidation:rule="!has(self.externalClusters)",message="spec.externalClusters is not supported yet: data is taken from nowhere else; remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.certificates)",message="spec.certificates is not supported yet: the operator makes the certificates itself; remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.binlogStorage)",message="spec.binlogStorage is not supported yet: binary logs are on the instance's volume; remove it and make spec.storage.size larger"
 // +kubebuilder:validation:XValidation:rule="!has(self.imageCatalogRef)",message="spec.imageCatalogRef is not supported yet; name the image in spec.imageName"
@@ -22,16 +20,9 @@ type Unsupported struct{}
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountTemplate)",message="spec.serviceAccountTemplate is not supported yet; put labels and annotations into spec.inheritedMetadata"
 // +kubebuilder:validation:XValidation:rule="!has(self.upgrade)",message="spec.upgrade is not supported yet: no backup is made before an upgrade; remove it"
 type UnsupportedClusterFields struct {
-	// Backup is not supported yet.
-	// +optional
-	Backup *Unsupported `json:"backup,omitempty"`
 	// Replica is not supported yet.
 	// +optional
 	Replica *Unsupported `json:"replica,omitempty"`
-	// ExternalClusters is not supported yet.
-	// +kubebuilder:validation:MaxItems=64
-	// +optional
-	ExternalClusters []Unsupported `json:"externalClusters,omitempty"`
 	// Certificates is not supported yet.
 	// +optional
 	Certificates *Unsupported `json:"certificates,omitempty"`

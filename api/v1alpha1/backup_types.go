@@ -1,0 +1,318 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Backup is one physical backup of a Cluster, taken when it is created and never again. One
+// that failed stays failed.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=backups,singular=backup,shortName=mybackup,scope=Namespaced
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.cluster.name`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Progress",type=string,JSONPath=`.status.progress.percent`
+// +kubebuilder:printcolumn:name="Instance",type=string,JSONPath=`.status.instanceName`
+// +kubebuilder:printcolumn:name="Stored",type=string,JSONPath=`.status.storedSize`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Error",type=string,JSONPath=`.status.error`,priority=1
+// +kubebuilder:validation:XValidation:rule="self.spec == oldSelf.spec",message="a Backup is made once, and its spec cannot be changed; create another Backup"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 56 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name of a Backup must have at most 56 characters, and only lower-case letters, digits and '-': the name of its Job is made from it; choose another name"
+type Backup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +kubebuilder:validation:Required
+	Spec BackupSpec `json:"spec"`
+	// +optional
+	Status BackupStatus `json:"status,omitempty"`
+}
+
+// BackupList is a list of Backups.
+//
+// +kubebuilder:object:root=true
+type BackupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Backup `json:"items"`
+}
+
+// BackupSpec is what is backed up, and where to.
+type BackupSpec struct {
+	// Cluster of this namespace.
+	// +kubebuilder:validation:Required
+	Cluster ClusterReference `json:"cluster"`
+
+	BackupWishes `json:",inline"`
+
+	// ObjectStore to write to; that of the Cluster's spec.backup when absent.
+	// +optional
+	ObjectStore *ObjectStoreSpec `json:"objectStore,omitempty"`
+}
+
+// ClusterReference names a Cluster of the same namespace.
+type ClusterReference struct {
+	// +kubebuilder:validation:Required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=50
+	Name string `json:"name"`
+}
+
+// BackupWishes say how a backup is made, of a Backup and of those of a ScheduledBackup.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.method) || self.method != 'xtrabackup'",message="method xtrabackup is not supported: backups are taken through MySQL's own clone protocol, and need no tool in the image; set method: clone, or remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.method) || self.method != 'volumeSnapshot'",message="method volumeSnapshot is not supported yet; set method: clone, or remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.online) || self.online",message="online cannot be false: the instance goes on while it is backed up; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() == 'retain'",message="reclaimPolicy must be Retain: this release deletes no backup from the store; remove it, and delete the objects yourself"
+type BackupWishes struct {
+	// Method is clone: a snapshot through MySQL's clone protocol.
+	// +kubebuilder:validation:Enum=clone;xtrabackup;volumeSnapshot
+	// +optional
+	Method string `json:"method,omitempty"`
+	// Target is the instance that is backed up: prefer-standby takes a replica, and the
+	// primary only of a Cluster of one instance; that of the Cluster's spec.backup
+	// when absent.
+	// +kubebuilder:validation:Enum=primary;prefer-standby
+	// +optional
+	Target string `json:"target,omitempty"`
+	// Online: the instance goes on.
+	// +optional
+	Online *bool `json:"online,omitempty"`
+	// ReclaimPolicy is what becomes of the data in the store when the Backup is
+	// deleted: it is retained.
+	// +optional
+	ReclaimPolicy string `json:"reclaimPolicy,omitempty"`
+	// JobTemplate of the Job that makes the backup; that of the Cluster's spec.backup
+	// when absent.
+	// +optional
+	JobTemplate *JobTemplate `json:"jobTemplate,omitempty"`
+}
+
+// Instances that are backed up.
+const (
+	TargetPrimary       = "primary"
+	TargetPreferStandby = "prefer-standby"
+)
+
+// MethodClone is the way in which backups are taken.
+const MethodClone = "clone"
+
+// JobTemplate shapes the Pod of a backup's Job.
+type JobTemplate struct {
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// +optional
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+	// +optional
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+	// Resources of the container. It needs up to 256 MiB of memory.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
+	// TTL is how long the Job is kept after its end; a day when absent.
+	// +optional
+	TTL *metav1.Duration `json:"ttl,omitempty"`
+}
+
+// Phases of a Backup.
+const (
+	BackupPending   = "Pending"
+	BackupRunning   = "Running"
+	BackupCompleted = "Completed"
+	BackupFailed    = "Failed"
+)
+
+// BackupStatus is what became of a Backup.
+type BackupStatus struct {
+	// Phase is Pending, Running, Completed or Failed; the last two are for ever.
+	// +optional
+	Phase string `json:"phase,omitempty"`
+	// Reason names why it is Pending or Failed.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Error says what went wrong, or what is waited for, and what to do.
+	// +optional
+	Error string `json:"error,omitempty"`
+	// +optional
+	Method string `json:"method,omitempty"`
+	// InstanceName is the instance that was backed up.
+	// +optional
+	InstanceName string `json:"instanceName,omitempty"`
+	// +optional
+	JobName string `json:"jobName,omitempty"`
+	// BackupID is the backup's name in the store.
+	// +optional
+	BackupID string `json:"backupId,omitempty"`
+	// DestinationPath is where it lies.
+	// +optional
+	DestinationPath string `json:"destinationPath,omitempty"`
+	// ObjectStore is what it was written to.
+	// +optional
+	ObjectStore *ObjectStoreSpec `json:"objectStore,omitempty"`
+	// BeginGTID is what the backup surely holds.
+	// +optional
+	BeginGTID string `json:"beginGTID,omitempty"`
+	// EndGTID is what the backup holds at most.
+	// +optional
+	EndGTID string `json:"endGTID,omitempty"`
+	// ServerVersion of the instance. An older server cannot restore it.
+	// +optional
+	ServerVersion string `json:"serverVersion,omitempty"`
+	// SHA256 of the manifest, which holds those of all parts.
+	// +optional
+	SHA256 string `json:"sha256,omitempty"`
+	// Size of the data, and StoredSize of what was written to the store, in bytes.
+	// +optional
+	Size int64 `json:"size,omitempty"`
+	// +optional
+	StoredSize int64 `json:"storedSize,omitempty"`
+	// Progress while it runs.
+	// +optional
+	Progress *BackupProgress `json:"progress,omitempty"`
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// +optional
+	StoppedAt *metav1.Time `json:"stoppedAt,omitempty"`
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// BackupProgress is how far a Backup is.
+type BackupProgress struct {
+	// Bytes of the data that were copied, of TotalBytes that are expected: writes
+	// meanwhile may make it more.
+	Bytes      int64 `json:"bytes"`
+	TotalBytes int64 `json:"totalBytes"`
+	// Percent of it.
+	Percent string `json:"percent"`
+	// BytesPerSecond since it began.
+	BytesPerSecond int64 `json:"bytesPerSecond"`
+	// ExpectedEnd at that rate.
+	// +optional
+	ExpectedEnd *metav1.Time `json:"expectedEnd,omitempty"`
+}
+
+// ConditionBackupCompleted of a Backup is True once the backup is in the store, and False
+// with a reason otherwise.
+const ConditionBackupCompleted = "Completed"
+
+// BackupDefaults are what the Backups of a Cluster have in common.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.xtrabackupOptions)",message="spec.backup.xtrabackupOptions is not supported: backups are taken through MySQL's own clone protocol; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.retentionPolicy)",message="spec.backup.retentionPolicy is not supported yet: this release deletes no backup; remove it, and use a lifecycle rule of the bucket if you have to"
+// +kubebuilder:validation:XValidation:rule="!has(self.continuousArchiving)",message="spec.backup.continuousArchiving is not supported yet: only whole backups are made; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() == 'retain'",message="spec.backup.reclaimPolicy must be Retain: this release deletes no backup from the store; remove it"
+type BackupDefaults struct {
+	// ObjectStore that Backups are written to which name none.
+	// +optional
+	ObjectStore *ObjectStoreSpec `json:"objectStore,omitempty"`
+	// Target is the instance that is backed up.
+	// +kubebuilder:validation:Enum=primary;prefer-standby
+	// +kubebuilder:default=prefer-standby
+	// +optional
+	Target string `json:"target,omitempty"`
+	// JobTemplate of the Jobs that make backups.
+	// +optional
+	JobTemplate *JobTemplate `json:"jobTemplate,omitempty"`
+	// MaxBytesPerSecond bounds what a backup writes to the store, and a restore reads
+	// from it; not bounded when 0.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MaxBytesPerSecond int64 `json:"maxBytesPerSecond,omitempty"`
+	// ReclaimPolicy of the backups when the Cluster is deleted: they are retained.
+	// +optional
+	ReclaimPolicy string `json:"reclaimPolicy,omitempty"`
+	// RetentionPolicy is not supported yet.
+	// +optional
+	RetentionPolicy string `json:"retentionPolicy,omitempty"`
+	// ContinuousArchiving is not supported yet.
+	// +optional
+	ContinuousArchiving *Unsupported `json:"continuousArchiving,omitempty"`
+	// XtrabackupOptions are not supported.
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	XtrabackupOptions []string `json:"xtrabackupOptions,omitempty"`
+}
+
+// ExternalCluster is what lies outside of this Cluster: backups of another one.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.connectionParameters) && !has(self.password) && !has(self.sslCert) && !has(self.sslKey) && !has(self.sslRootCert)",message="spec.externalClusters takes only name and objectStore: data is not taken from a running server yet; remove connectionParameters, password, sslCert, sslKey and sslRootCert"
+type ExternalCluster struct {
+	// Name of the Cluster as it is in the store.
+	// +kubebuilder:validation:Required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=50
+	Name string `json:"name"`
+	// ObjectStore that has its backups.
+	// +optional
+	ObjectStore *ObjectStoreSpec `json:"objectStore,omitempty"`
+	// ConnectionParameters are not supported yet.
+	// +optional
+	ConnectionParameters *Unsupported `json:"connectionParameters,omitempty"`
+	// Password is not supported yet.
+	// +optional
+	Password *Unsupported `json:"password,omitempty"`
+	// SSLCert is not supported yet.
+	// +optional
+	SSLCert *Unsupported `json:"sslCert,omitempty"`
+	// SSLKey is not supported yet.
+	// +optional
+	SSLKey *Unsupported `json:"sslKey,omitempty"`
+	// SSLRootCert is not supported yet.
+	// +optional
+	SSLRootCert *Unsupported `json:"sslRootCert,omitempty"`
+}
+
+// RecoverySpec tells which backup a Cluster begins with.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.backup) != (has(self.source) && self.source != '')",message="spec.bootstrap.recovery needs either backup (a Backup of this namespace) or source (one of spec.externalClusters); give one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.backupID) || !has(self.backup)",message="spec.bootstrap.recovery.backupID goes with source: a Backup is one backup already; remove one of them"
+type RecoverySpec struct {
+	// Backup of this namespace.
+	// +optional
+	Backup *BackupReference `json:"backup,omitempty"`
+	// Source is the name of one of spec.externalClusters.
+	// +kubebuilder:validation:MaxLength=50
+	// +optional
+	Source string `json:"source,omitempty"`
+	// BackupID of a backup of the source; the newest one when empty.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z-]*$`
+	// +optional
+	BackupID string `json:"backupID,omitempty"`
+	// RecoveryTarget is where in time to stop.
+	// +optional
+	RecoveryTarget *RecoveryTarget `json:"recoveryTarget,omitempty"`
+}
+
+// BackupReference names a Backup of the same namespace.
+type BackupReference struct {
+	// +kubebuilder:validation:Required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// RecoveryTarget is where a restore stops.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.targetTime) && !has(self.targetGTID)",message="spec.bootstrap.recovery.recoveryTarget takes only targetImmediate yet: nothing is archived between backups, and a restore ends where its backup does; remove targetTime and targetGTID, and choose the backup by backupID"
+type RecoveryTarget struct {
+	// TargetImmediate stops where the backup ends, which is what happens anyway.
+	// +optional
+	TargetImmediate *bool `json:"targetImmediate,omitempty"`
+	// TargetTime is not supported yet.
+	// +optional
+	TargetTime string `json:"targetTime,omitempty"`
+	// TargetGTID is not supported yet.
+	// +optional
+	TargetGTID string `json:"targetGTID,omitempty"`
+}

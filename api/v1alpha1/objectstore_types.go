@@ -1,0 +1,94 @@
+package v1alpha1
+
+// ObjectStoreSpec is where backups are kept: a bucket of S3 or of what speaks S3, and how
+// to get in. The data of each Cluster lies below PATH/CLUSTER in it.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.endpoint) || self.endpoint == '' || self.endpoint.matches('^https?://[^/]+/?$')",message="objectStore.endpoint must be a URL of a host, as https://s3.example.com or http://minio.store.svc:9000; put the bucket into objectStore.bucket, and what comes behind it into objectStore.path"
+// +kubebuilder:validation:XValidation:rule="(has(self.endpoint) && self.endpoint != '') || (has(self.region) && self.region != '')",message="objectStore.endpoint or objectStore.region is needed: without an endpoint the store is Amazon's in that region; add one"
+// +kubebuilder:validation:XValidation:rule="!has(self.signatureVersion) || self.signatureVersion == 's3v4'",message="objectStore.signatureVersion s3v2 is not supported: requests are signed by s3v4; remove it, or set s3v4"
+type ObjectStoreSpec struct {
+	// Bucket must exist.
+	// +kubebuilder:validation:Required
+	// +kubebuilder:validation:Pattern=`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`
+	Bucket string `json:"bucket"`
+	// Path within the bucket, without a slash at its ends; all of it when empty.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^([0-9A-Za-z_.=-]+(/[0-9A-Za-z_.=-]+)*)?$`
+	// +optional
+	Path string `json:"path,omitempty"`
+	// Endpoint is the URL of the service; Amazon's in the region when empty.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Endpoint string `json:"endpoint,omitempty"`
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Region string `json:"region,omitempty"`
+	// ForcePathStyle puts the bucket into the URL's path; otherwise it is put before
+	// the host's name.
+	// +kubebuilder:default=true
+	// +optional
+	ForcePathStyle *bool `json:"forcePathStyle,omitempty"`
+	// SignatureVersion of requests; s3v4 is the only one.
+	// +kubebuilder:default=s3v4
+	// +kubebuilder:validation:Enum=s3v4;s3v2
+	// +optional
+	SignatureVersion string `json:"signatureVersion,omitempty"`
+	// ServerSideEncryption that the store is asked for: AES256, aws:kms or
+	// aws:kms:KEY.
+	// +kubebuilder:validation:Pattern=`^(AES256|aws:kms(:.+)?)?$`
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	ServerSideEncryption string `json:"serverSideEncryption,omitempty"`
+	// StorageClass of the objects; the bucket's default when empty.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	StorageClass string `json:"storageClass,omitempty"`
+	// Credentials by which the store lets us in.
+	// +kubebuilder:validation:Required
+	Credentials StoreCredentials `json:"credentials"`
+	// TLS of the service; certificates of public authorities are trusted.
+	// +optional
+	TLS *StoreTLS `json:"tls,omitempty"`
+}
+
+// StoreCredentials are keys in Secrets of the namespace, or the identity that the Pod has
+// where it runs.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.inheritFromIAMRole) && self.inheritFromIAMRole) != (has(self.accessKeyId) || has(self.secretAccessKey) || has(self.sessionToken))",message="objectStore.credentials must be either accessKeyId and secretAccessKey, or inheritFromIAMRole: true; give one of them"
+// +kubebuilder:validation:XValidation:rule="has(self.accessKeyId) == has(self.secretAccessKey)",message="objectStore.credentials.accessKeyId and secretAccessKey belong together; give both"
+type StoreCredentials struct {
+	// +optional
+	AccessKeyID *SecretKeySelector `json:"accessKeyId,omitempty"`
+	// +optional
+	SecretAccessKey *SecretKeySelector `json:"secretAccessKey,omitempty"`
+	// SessionToken of temporary credentials.
+	// +optional
+	SessionToken *SecretKeySelector `json:"sessionToken,omitempty"`
+	// InheritFromIAMRole takes the credentials from where the Pod runs.
+	// +optional
+	InheritFromIAMRole bool `json:"inheritFromIAMRole,omitempty"`
+}
+
+// StoreTLS is whom to trust.
+type StoreTLS struct {
+	// CABundleSecret has the certificates of the authorities that are trusted instead
+	// of the public ones.
+	// +optional
+	CABundleSecret *SecretKeySelector `json:"caBundleSecret,omitempty"`
+	// InsecureSkipVerify trusts any certificate: whoever is between can read backups
+	// and change them.
+	// +optional
+	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
+}
+
+// SecretKeySelector is one key of a Secret of the namespace.
+type SecretKeySelector struct {
+	// +kubebuilder:validation:Required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// +kubebuilder:validation:Required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+}
