@@ -1,0 +1,93 @@
+// Command objectstore builds an S3 server for tests, and prints where it is:
+//
+//	go run -C tools/objectstore . build
+//
+// The server is versitygw, which keeps objects as files. Its dependencies are many, so it
+// has this module for itself, and its binary is kept outside of any checkout.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// server is a tool of go.mod, which has its version.
+const server = "github.com/versity/versitygw"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(os.Args) != 2 || os.Args[1] != "build" {
+		fmt.Fprintln(os.Stderr, "usage: objectstore build")
+		os.Exit(2)
+	}
+	path, err := build(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "objectstore:", err)
+		os.Exit(1)
+	}
+	fmt.Println(path)
+}
+
+// build gives the path of the server's binary, which it builds unless it is there.
+func build(ctx context.Context) (string, error) {
+	version, err := run(ctx, "list", "-m", "-f", "{{.Version}}", server)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache(), "objectstore", "versitygw-"+version)
+	path := filepath.Join(dir, "versitygw")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("making the cache: %w", err)
+	}
+	unlock, err := lock(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	// Its name comes last, so that a build which was interrupted is not taken for a whole one.
+	if _, err := run(ctx, "build", "-trimpath", "-ldflags", "-s -w", "-o", path+".new", server+"/cmd/versitygw"); err != nil {
+		return "", err
+	}
+	return path, os.Rename(path+".new", path)
+}
+
+func cache() string {
+	if dir, err := os.UserCacheDir(); err == nil {
+		return dir
+	}
+	return "/var/cache"
+}
+
+// run runs the go command in this module, for a static binary, and gives what it prints.
+func run(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// lock has one of several builds wait for the other.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("locking the cache: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	return func() { _ = f.Close() }, nil
+}
