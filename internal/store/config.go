@@ -9,13 +9,16 @@ type Config struct {
 	Endpoint string `json:"endpoint,omitempty"`
 	Bucket   string `json:"bucket"`
 	// Path is put before every key, with a slash between them.
-	Path   string `json:"path,omitempty"`
+	Path string `json:"path,omitempty"`
+	// Region "" is asked of Amazon, and us-east-1 elsewhere.
 	Region string `json:"region,omitempty"`
-	// VirtualHost puts the bucket into the host's name, not into the path.
+	// VirtualHost puts the bucket into the host's name, not into the path. Without an
+	// Endpoint, it is put where Amazon wants it.
 	VirtualHost bool `json:"virtualHost,omitempty"`
 	// Ambient takes the credentials from where the Pod runs (a role of its
 	// ServiceAccount, of its node), not from files.
-	Ambient              bool   `json:"ambient,omitempty"`
+	Ambient bool `json:"ambient,omitempty"`
+	// ServerSideEncryption is AES256, aws:kms or aws:kms:KEY; "" is what the bucket does.
 	ServerSideEncryption string `json:"serverSideEncryption,omitempty"`
 	StorageClass         string `json:"storageClass,omitempty"`
 	// InsecureSkipVerify trusts any certificate.

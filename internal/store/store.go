@@ -20,7 +20,8 @@ type Store interface {
 	// Put writes an object, in the place of one that has the key. When it returns nil the
 	// object is there, whole. The caller leaves body alone until then.
 	Put(ctx context.Context, key string, body []byte) error
-	// Create is Put, unless there is an object that has the key: Exists then.
+	// Create is Put, unless there is an object that has the key: Exists then. Any other
+	// error leaves open whether it was written, as with Put.
 	Create(ctx context.Context, key string, body []byte) error
 	// Get reads an object, from its start; NotFound when there is none. An object that ends
 	// before it should, or a store that falls silent, is an error of Read.

@@ -1,0 +1,69 @@
+package store
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// credentialsOf gives what signs requests: the files of dir, or what the Pod's role gives,
+// for which nothing is waited longer than silence.
+func credentialsOf(c Config, dir string, silence time.Duration) (*credentials.Credentials, error) {
+	if c.Ambient {
+		// Not the store's own connections: its private authority signs for nobody else.
+		return credentials.New(&role{credentials.IAM{Client: &http.Client{Timeout: silence}, Region: c.Region}}), nil
+	}
+	f := &files{dir: dir}
+	if _, err := f.Retrieve(); err != nil {
+		return nil, err
+	}
+	return credentials.New(f), nil
+}
+
+// role says of an error whose it is.
+type role struct{ credentials.IAM }
+
+// RetrieveWithCredContext asks for the credentials of the Pod's role.
+func (r *role) RetrieveWithCredContext(c *credentials.CredContext) (credentials.Value, error) {
+	value, err := r.IAM.RetrieveWithCredContext(c)
+	if err != nil {
+		err = because(CredentialsWrong, fmt.Errorf("asking for the credentials of the Pod's role: %w", err))
+	}
+	return value, err
+}
+
+// files are credentials that are read for every request, which costs little beside it: who
+// rotates a Secret waits for nothing else.
+type files struct{ dir string }
+
+// IsExpired has minio-go ask each time.
+func (f *files) IsExpired() bool { return true }
+
+// Retrieve reads the files. A Secret is replaced as a whole, by a link that is named
+// ..data: it is followed once, so that both keys are of the same Secret.
+func (f *files) Retrieve() (credentials.Value, error) {
+	dir := f.dir
+	if now, err := filepath.EvalSymlinks(filepath.Join(dir, "..data")); err == nil {
+		dir = now
+	}
+	value := credentials.Value{SignerType: credentials.SignatureV4}
+	for name, field := range map[string]*string{
+		FileAccessKeyID: &value.AccessKeyID, FileSecretKey: &value.SecretAccessKey, FileSessionToken: &value.SessionToken} {
+		var err error
+		if *field, err = readSecret(dir, name); err != nil {
+			return value, because(CredentialsWrong, fmt.Errorf("reading the store's credentials: %w", err))
+		}
+	}
+	if value.AccessKeyID == "" || value.SecretAccessKey == "" {
+		return value, refuse(CredentialsWrong, "%s and %s have to be in %s, unless ambient is set", FileAccessKeyID, FileSecretKey, f.dir)
+	}
+	return value, nil
+}
+
+// RetrieveWithCredContext is Retrieve.
+func (f *files) RetrieveWithCredContext(*credentials.CredContext) (credentials.Value, error) {
+	return f.Retrieve()
+}

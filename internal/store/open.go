@@ -1,0 +1,106 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Open reads FileConfig of a directory and gives the store that it tells of. It does not
+// speak with the store: what is wrong there, the first use tells. The credentials and the
+// authorities are read again whenever they are needed, so that a Secret that is rotated
+// needs no restart; FileConfig is not. Errors are Misconfigured or CredentialsWrong.
+func Open(dir string) (Store, error) {
+	config, err := readConfig(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading the store's configuration in %s: %w", dir, err)
+	}
+	endpoint, err := config.check()
+	if err != nil {
+		return nil, fmt.Errorf("the store's configuration %s: %w", filepath.Join(dir, FileConfig), err)
+	}
+	if endpoint.Scheme == "file" {
+		return newDirectory(config, endpoint.Path), nil
+	}
+	return newS3(config, endpoint, dir)
+}
+
+func readConfig(dir string) (Config, error) {
+	var config Config
+	text, err := os.ReadFile(filepath.Join(dir, FileConfig))
+	if err != nil {
+		return config, because(Misconfigured, err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&config); err != nil {
+		return config, because(Misconfigured, fmt.Errorf("%s: %w", FileConfig, err))
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return config, refuse(Misconfigured, "%s: there is something after the object", FileConfig)
+	}
+	return config, nil
+}
+
+// check gives the endpoint as a URL, Amazon's if none is given.
+func (c Config) check() (*url.URL, error) {
+	if c.Bucket == "" || wrongKey(c.Bucket) != "" || strings.Contains(c.Bucket, "/") {
+		return nil, refuse(Misconfigured, "bucket %q is not the name of a bucket", c.Bucket)
+	}
+	if c.Path != "" && (wrongKey(c.Path) != "" || len(c.Path) > maxPath) {
+		return nil, refuse(Misconfigured, "path %q is not one of at most %d bytes, without a slash at its ends", c.Path, maxPath)
+	}
+	if _, err := encryption(c.ServerSideEncryption); err != nil {
+		return nil, err
+	}
+	return c.endpoint()
+}
+
+func (c Config) endpoint() (*url.URL, error) {
+	if c.Endpoint == "" {
+		return &url.URL{Scheme: "https", Host: amazon(c.Region)}, nil
+	}
+	u, err := url.Parse(c.Endpoint)
+	switch {
+	case err != nil:
+		return nil, refuse(Misconfigured, "the endpoint is not a URL") // which may hold a password, as err does
+	case u.User != nil:
+		return nil, refuse(Misconfigured, "the endpoint holds a name or a password: put them into %s and %s", FileAccessKeyID, FileSecretKey)
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, refuse(Misconfigured, "endpoint %s has more than a host", c.Endpoint)
+	case u.Scheme == "file" && u.Host == "" && filepath.IsAbs(u.Path):
+		return u, nil
+	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
+		return nil, refuse(Misconfigured, "endpoint %s is not https://HOST, http://HOST or file:///DIR", c.Endpoint)
+	case u.Path != "" && u.Path != "/":
+		return nil, refuse(Misconfigured, "endpoint %s has a path: put it into path", c.Endpoint)
+	}
+	return u, nil
+}
+
+func amazon(region string) string {
+	switch {
+	case region == "":
+		return "s3.amazonaws.com"
+	case strings.HasPrefix(region, "cn-"):
+		return "s3." + region + ".amazonaws.com.cn"
+	}
+	return "s3." + region + ".amazonaws.com"
+}
+
+// readSecret reads a file of dir without the white space at its ends, which editors leave;
+// "" when there is none.
+func readSecret(dir, name string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(text)), err
+}

@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// transport carries requests, and breaks off those on which a store is silent. Time in
+// which this side does not ask for anything does not count: a body that is written slowly,
+// or an answer that is read slowly, is no silence of the store.
+type transport struct {
+	config  Config
+	dir     string
+	silence time.Duration
+
+	mu      sync.Mutex
+	trusted string // FileCA, when inner was made
+	inner   *http.Transport
+}
+
+// RoundTrip is http.RoundTripper's. The error of a silent store is Stalled.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	inner, err := t.current()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	sent := newWatch(t.silence, cancel)
+	req = req.WithContext(ctx)
+	if req.Body != nil {
+		req.Body = &requestBody{ReadCloser: req.Body, watch: sent}
+	}
+	res, err := inner.RoundTrip(req)
+	sent.end()
+	if err == nil && endless(req, res) {
+		_ = res.Body.Close()
+		err = refuse(Unsupported, "the answer does not tell its length, so it may be a part of the object")
+	}
+	if err != nil {
+		cancel(nil)
+		return nil, causeOf(ctx, err)
+	}
+	received := newWatch(t.silence, cancel)
+	received.pause()
+	res.Body = &responseBody{ReadCloser: res.Body, ctx: ctx, cancel: cancel, watch: received}
+	return res, nil
+}
+
+// endless answers end with the connection, whether all was sent or not.
+func endless(req *http.Request, res *http.Response) bool {
+	return req.Method == http.MethodGet && res.StatusCode == http.StatusOK && res.ContentLength < 0 && len(res.TransferEncoding) == 0
+}
+
+// causeOf gives Stalled in place of the error that it led to.
+func causeOf(ctx context.Context, err error) error {
+	if context.Cause(ctx) == error(Stalled) {
+		return Stalled
+	}
+	return err
+}
+
+// current gives the connections, new ones when the authorities changed.
+func (t *transport) current() (*http.Transport, error) {
+	text, err := readSecret(t.dir, FileCA)
+	if err != nil {
+		return nil, because(Misconfigured, fmt.Errorf("reading the store's authorities: %w", err))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.inner != nil && t.trusted == text {
+		return t.inner, nil
+	}
+	var roots *x509.CertPool // nil is the system's
+	if text != "" {
+		roots = x509.NewCertPool()
+		if !roots.AppendCertsFromPEM([]byte(text)) {
+			return nil, refuse(Misconfigured, "%s holds no certificate", FileCA)
+		}
+	}
+	if t.inner != nil {
+		t.inner.CloseIdleConnections()
+	}
+	t.inner, t.trusted = connections(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots,
+		InsecureSkipVerify: t.config.InsecureSkipVerify}), text
+	return t.inner, nil
+}
+
+// connections finds a dead peer before a store counts as silent, and keeps no connection
+// for so long that something between may have forgotten it.
+func connections(config *tls.Config) *http.Transport {
+	dialer := &net.Dialer{Timeout: 10 * time.Second,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3}}
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		TLSClientConfig:     config,
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     15 * time.Second,
+		DisableCompression:  true, // objects are what they are
+		WriteBufferSize:     64 << 10,
+		ReadBufferSize:      64 << 10,
+	}
+}
+
+// watch breaks a request off when nothing was heard for too long.
+type watch struct {
+	silence time.Duration
+	mu      sync.Mutex
+	timer   *time.Timer
+	ended   bool
+}
+
+func newWatch(silence time.Duration, cancel context.CancelCauseFunc) *watch {
+	return &watch{silence: silence, timer: time.AfterFunc(silence, func() { cancel(Stalled) })}
+}
+
+func (w *watch) pause() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer.Stop()
+}
+
+func (w *watch) resume() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		w.timer.Reset(w.silence)
+	}
+}
+
+// end comes before the last resume of a body that is still read.
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	w.timer.Stop()
+}
+
+// requestBody is waited for without counting: that the connection reads it is a sign of
+// life.
+type requestBody struct {
+	io.ReadCloser
+	watch *watch
+}
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	b.watch.pause()
+	defer b.watch.resume()
+	return b.ReadCloser.Read(p)
+}
+
+type responseBody struct {
+	io.ReadCloser
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	watch  *watch
+}
+
+func (b *responseBody) Read(p []byte) (int, error) {
+	b.watch.resume()
+	n, err := b.ReadCloser.Read(p)
+	b.watch.pause()
+	if err != nil && err != io.EOF {
+		err = causeOf(b.ctx, err)
+	}
+	return n, err
+}
+
+func (b *responseBody) Close() error {
+	b.watch.end()
+	err := b.ReadCloser.Close()
+	b.cancel(nil)
+	return err
+}
