@@ -1,0 +1,55 @@
+package backup
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// The names of objects, see docs/archive-layout.md.
+const (
+	fileIdentity = "identity.json"
+	fileManifest = "manifest.json"
+	dirBase      = "base"
+)
+
+var (
+	plainCluster = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
+	plainID      = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._]{0,126}$`)
+	partName     = regexp.MustCompile(`^part-[0-9a-f]{8}-[0-9]{6,9}\.zst$`)
+)
+
+func identityKey(cluster string) string { return cluster + "/" + fileIdentity }
+
+// basePrefix is below what all backups of a cluster lie, prefix below what one does.
+func basePrefix(cluster string) string      { return cluster + "/" + dirBase + "/" }
+func prefix(cluster, id string) string      { return basePrefix(cluster) + id + "/" }
+func manifestKey(cluster, id string) string { return prefix(cluster, id) + fileManifest }
+
+// nameOf is the name of a part. Each attempt has a token of its own: an upload that was
+// given up may still arrive later, and must not take the place of a part that counts.
+func nameOf(token string, number int) string {
+	return fmt.Sprintf("part-%s-%06d.zst", token, number)
+}
+
+func newToken() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// NewID makes a name for a backup that begins now. Names sort by time.
+func NewID(now time.Time) string { return now.UTC().Format("20060102T150405Z") + "-" + newToken() }
+
+// checkNames refuses what cannot be part of a key.
+func checkNames(cluster, id string) error {
+	if !plainCluster.MatchString(cluster) {
+		return fmt.Errorf("%q is no name of a cluster", cluster)
+	}
+	if !plainID.MatchString(id) {
+		return fmt.Errorf("%q is no name of a backup: letters, digits, '-', '.' and '_' make one", id)
+	}
+	return nil
+}

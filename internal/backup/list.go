@@ -1,0 +1,184 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cnmsql.co/internal/store"
+)
+
+// Entry is what List tells of one backup.
+type Entry struct {
+	// Summary has nothing but the ID if Err is not nil.
+	Summary
+	// Objects and Size are those that the listing tells, in bytes; Modified is the last
+	// change of any.
+	Objects  int
+	Size     int64
+	Modified time.Time
+	// Err is why it is no backup: BackupUnfinished, ManifestDamaged, FormatUnknown, or that
+	// its manifest could not be read.
+	Err error
+}
+
+// List tells of all that lies where the backups of a cluster do, in the order of their IDs.
+// A store's listing may not have yet what was written a moment ago.
+func List(ctx context.Context, s store.Store, cluster string) ([]Entry, error) {
+	var all []*Entry
+	for o, err := range s.List(ctx, basePrefix(cluster)) {
+		if err != nil {
+			return nil, fmt.Errorf("listing the backups of %s: %w", cluster, err)
+		}
+		id, name, ok := strings.Cut(strings.TrimPrefix(o.Key, basePrefix(cluster)), "/")
+		if !ok || !plainID.MatchString(id) || name != fileManifest && !partName.MatchString(name) {
+			continue // not ours
+		}
+		if len(all) == 0 || all[len(all)-1].ID != id {
+			all = append(all, &Entry{Summary: Summary{ID: id}})
+		}
+		e := all[len(all)-1]
+		e.Objects++
+		e.Size += o.Size
+		if o.Modified.After(e.Modified) {
+			e.Modified = o.Modified
+		}
+	}
+	out := make([]Entry, 0, len(all))
+	for _, e := range all {
+		m, err := Read(ctx, s, cluster, e.ID)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		switch {
+		case err == nil:
+			e.Summary = m.Summary
+		case errors.Is(err, BackupUnknown):
+			e.Err = refuse(BackupUnfinished, "backup %s, of %d objects, the last of %s", e.ID, e.Objects, e.Modified.Format(time.RFC3339))
+		default:
+			e.Err = err
+		}
+		out = append(out, *e)
+	}
+	return out, nil
+}
+
+// Latest reads the manifest of the backup that ended last; BackupUnknown if there is none.
+// What is damaged or unfinished is passed over.
+func Latest(ctx context.Context, s store.Store, cluster string) (*Manifest, error) {
+	all, err := List(ctx, s, cluster)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(e Entry) bool { return e.Err != nil })
+	if len(all) == 0 {
+		return nil, refuse(BackupUnknown, "the archive %s has no backup", cluster)
+	}
+	last := slices.MaxFunc(all, func(a, b Entry) int { return a.End.Compare(b.End) })
+	return Read(ctx, s, cluster, last.ID)
+}
+
+// Read reads a backup's manifest; BackupUnknown if there is none. It does not need the
+// store's listing.
+func Read(ctx context.Context, s store.Store, cluster, id string) (*Manifest, error) {
+	if err := checkNames(cluster, id); err != nil {
+		return nil, err
+	}
+	key := manifestKey(cluster, id)
+	data, err := read(ctx, s, key, maxManifest)
+	if errors.Is(err, store.NotFound) {
+		return nil, refuse(BackupUnknown, "backup %s of %s", id, cluster)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	if m.ID != id || m.Cluster.Cluster != cluster {
+		return nil, refuse(ManifestDamaged, "%s is that of backup %s of %s", key, m.ID, m.Cluster.Cluster)
+	}
+	return m, nil
+}
+
+// Check looks whether all parts are in the store, by its listing, and by themselves those
+// that the listing does not have: PartMissing, or PartDamaged for another size. It does not
+// read what is in them.
+func Check(ctx context.Context, s store.Store, m *Manifest) error {
+	dir := prefix(m.Cluster.Cluster, m.ID)
+	sizes := map[string]int64{}
+	for o, err := range s.List(ctx, dir) {
+		if err != nil {
+			return fmt.Errorf("listing backup %s of %s: %w", m.ID, m.Cluster.Cluster, err)
+		}
+		sizes[strings.TrimPrefix(o.Key, dir)] = o.Size
+	}
+	for _, p := range m.Parts {
+		size, listed := sizes[p.Name]
+		if listed && size != p.Stored {
+			return refuse(PartDamaged, "%s has %d bytes, and %d were stored", dir+p.Name, size, p.Stored)
+		}
+		if !listed {
+			if err := probe(ctx, s, dir+p.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// probe looks whether an object is there that the listing does not have.
+func probe(ctx context.Context, s store.Store, key string) error {
+	err := retry(ctx, 3, func(ctx context.Context) error {
+		_, err := get(ctx, s, key, make([]byte, 1))
+		return err
+	})
+	if errors.Is(err, store.NotFound) {
+		return refuse(PartMissing, "%s (%v)", key, err)
+	}
+	return wrap(err, "looking for %s", key)
+}
+
+// Remove removes a backup: first its manifest, so that what is half removed is none, and
+// then its parts, those that the manifest names and those that the listing has. It also
+// removes what is unfinished; the caller knows that nobody is taking it. Nothing else below
+// its prefix is touched, and what is gone already is no error.
+func Remove(ctx context.Context, s store.Store, cluster, id string) error {
+	if err := checkNames(cluster, id); err != nil {
+		return err
+	}
+	dir, names := prefix(cluster, id), map[string]bool{}
+	if m, err := Read(ctx, s, cluster, id); err == nil {
+		for _, p := range m.Parts {
+			names[p.Name] = true
+		}
+	} else if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := remove(ctx, s, dir+fileManifest); err != nil {
+		return err
+	}
+	for o, err := range s.List(ctx, dir) {
+		if err != nil {
+			return fmt.Errorf("listing backup %s of %s, whose manifest is removed: %w", id, cluster, err)
+		}
+		if name := strings.TrimPrefix(o.Key, dir); partName.MatchString(name) {
+			names[name] = true
+		}
+	}
+	for name := range names {
+		if err := remove(ctx, s, dir+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func remove(ctx context.Context, s store.Store, key string) error {
+	err := retry(ctx, 3, func(ctx context.Context) error { return s.Delete(ctx, key) })
+	return wrap(err, "removing %s", key)
+}

@@ -1,0 +1,198 @@
+package backup
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+
+	"cnmsql.co/internal/clone"
+	"cnmsql.co/internal/store"
+)
+
+// RestoreOptions are what Restore has to know.
+type RestoreOptions struct {
+	// Server is the version of the mysqld that the data are for, for example "9.7.4": of
+	// the backup's series, and not older than the donor.
+	Server string
+	// Readers is how many parts are read and applied at a time; 0 is 4.
+	Readers int
+	// Progress is told, by one goroutine at a time, a few times a second. It may be nil.
+	Progress func(Progress)
+}
+
+// Restore writes a backup into an empty directory, on which mysqld can be started when it
+// returns nil; until then mysqld refuses to. Nothing is written if the server does not fit
+// or a part is missing. A part is fetched into memory whole, and applied only if it is what
+// was stored. A read that breaks is tried again for half a minute. After an error the
+// directory is to be thrown away. The caller closes root.
+func Restore(ctx context.Context, s store.Store, m *Manifest, root *os.Root, o RestoreOptions) (err error) {
+	if err := m.Fits(o.Server); err != nil {
+		return err
+	}
+	notes, err := m.readNotes()
+	if err != nil {
+		return err
+	}
+	if err := Check(ctx, s, m); err != nil {
+		return err
+	}
+	o.Readers = cmp.Or(o.Readers, 4)
+	f := newFetcher(s, m, o)
+	defer f.close()
+	to := clone.NewApplier(root)
+	defer func() {
+		if closeErr := to.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	if err := clone.ReplayParts(ctx, m.Origin, f.parts(notes), o.Readers, to); err != nil {
+		return fmt.Errorf("restoring backup %s: %w", m.ID, err)
+	}
+	if err := to.Finish(ctx); err != nil {
+		return fmt.Errorf("finishing the directory of backup %s: %w", m.ID, err)
+	}
+	f.report.end()
+	return nil
+}
+
+// fetcher gives parts to the readers of clone.ReplayParts. Each reader has one buffer and
+// one decoder at a time.
+type fetcher struct {
+	s       store.Store
+	m       *Manifest
+	prefix  string
+	buffers *buffers
+	idle    chan *zstd.Decoder
+	report  *progress
+}
+
+func newFetcher(s store.Store, m *Manifest, o RestoreOptions) *fetcher {
+	largest := int64(0)
+	for _, p := range m.Parts {
+		largest = max(largest, p.Stored)
+	}
+	f := &fetcher{s: s, m: m, prefix: prefix(m.Cluster.Cluster, m.ID), buffers: newBuffers(o.Readers, largest+1),
+		idle: make(chan *zstd.Decoder, o.Readers), report: &progress{report: o.Progress}}
+	f.report.add(0, m.RawSize)
+	return f
+}
+
+func (f *fetcher) close() {
+	for len(f.idle) > 0 {
+		(<-f.idle).Close()
+	}
+}
+
+// parts are the manifest's as clone.ReplayParts takes them.
+func (f *fetcher) parts(notes [][]clone.Record) []clone.StoredPart {
+	var out []clone.StoredPart
+	for i, p := range f.m.Parts {
+		out = append(out, clone.StoredPart{Notes: notes[i],
+			PartInfo: clone.PartInfo{Number: i, State: stateOf(p.State), Size: p.Raw, SHA256: p.RawSHA256, Records: p.Records},
+			Open:     func(ctx context.Context) (io.ReadCloser, error) { return f.open(ctx, p) }})
+	}
+	return out
+}
+
+// open fetches a part, and gives its records.
+func (f *fetcher) open(ctx context.Context, p Part) (io.ReadCloser, error) {
+	buf, err := f.buffers.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &content{f: f, raw: p.Raw, body: buf[:p.Stored+1]}
+	if err := f.fetch(ctx, p, out.body); err != nil {
+		f.buffers.give(buf)
+		return nil, err
+	}
+	if out.zip, err = f.decoder(); err == nil {
+		err = out.zip.Reset(bytes.NewReader(out.body[:p.Stored]))
+	}
+	if err != nil {
+		f.buffers.give(buf)
+		return nil, fmt.Errorf("unpacking %s: %w", p.Name, err)
+	}
+	out.Reader = io.LimitReader(out.zip, p.Raw+1)
+	return out, nil
+}
+
+func (f *fetcher) decoder() (*zstd.Decoder, error) {
+	select {
+	case d := <-f.idle:
+		return d, nil
+	default:
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(64<<20))
+	}
+}
+
+// content is what a part holds.
+type content struct {
+	io.Reader
+	f    *fetcher
+	zip  *zstd.Decoder
+	body []byte
+	raw  int64
+}
+
+// Close implements io.Closer. No reader comes here before it has read all, or failed.
+func (c *content) Close() error {
+	c.f.buffers.give(c.body)
+	select {
+	case c.f.idle <- c.zip:
+	default:
+		c.zip.Close()
+	}
+	c.f.report.add(c.raw, 0)
+	return nil
+}
+
+// damagedTries: what is damaged once may be so on its way, and twice lies so in the store.
+const damagedTries = 2
+
+// fetch reads a part into buf, which has one byte more than the part should have, and holds
+// it against its hash.
+func (f *fetcher) fetch(ctx context.Context, p Part, buf []byte) error {
+	key, damaged := f.prefix+p.Name, 0
+	err := retry(ctx, tries, func(ctx context.Context) error {
+		n, err := get(ctx, f.s, key, buf)
+		if err != nil || int64(n) == p.Stored && sha256.Sum256(buf[:n]) == p.SHA256 {
+			return err
+		}
+		err = refuse(PartDamaged, "%s is not the %d bytes that were stored", key, p.Stored)
+		if damaged++; damaged >= damagedTries {
+			return &finalError{err}
+		}
+		return err
+	})
+	if errors.Is(err, store.NotFound) {
+		return refuse(PartMissing, "%s (%v)", key, err)
+	}
+	return wrap(err, "fetching %s", key)
+}
+
+// get reads an object until its end, or until the buffer is full.
+func get(ctx context.Context, s store.Store, key string, buf []byte) (n int, err error) {
+	body, err := s.Get(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = body.Close() }()
+	for n < len(buf) {
+		m, err := body.Read(buf[n:])
+		n += m
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,235 @@
+package backup
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"cnmsql.co/internal/clone"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/store"
+)
+
+// Options are what Take has to know.
+type Options struct {
+	// Identity of the cluster; the archive becomes its own, see Claim.
+	Identity Identity
+	// ID is the backup's name; "" makes one that sorts by time.
+	ID string
+	// Instance and Epoch are what the manifest tells of the donor.
+	Instance string
+	Epoch    int64
+	// Executed asks the donor for its @@gtid_executed: when an attempt begins, and at once
+	// after the moment of which the data are. It is required.
+	Executed func(ctx context.Context) (gtid.Set, error)
+	// PartSize is how many bytes make a part, before compression, at most 1 GiB; 0 is 32 MiB.
+	PartSize int64
+	// Parallel is the number of uploads at a time; 0 is 4.
+	Parallel int
+	// Attempts is how often it is begun, if the connection to the donor breaks; 0 is 3.
+	Attempts int
+	// Progress is told, by one goroutine at a time, a few times a second. It may be nil.
+	Progress func(Progress)
+}
+
+// source gives a snapshot to a consumer, as clone.Snapshot does.
+type source func(ctx context.Context, to clone.Consumer) error
+
+// Take takes a backup. When it returns nil, all of it is in the store. It needs no local
+// disk, and memory as the package says.
+//
+// An upload that fails is tried again for half a minute, while the donor waits. When the
+// connection to the donor breaks, the parts are removed and all begins anew, under other
+// names; so do the parts of a Take that fails go, as far as they can be removed in 20
+// seconds. One case leaves them: when it is not known whether the manifest was written,
+// they belong to a backup if it was. Errors are a Reason's, a clone.Reason's or the store's.
+func Take(ctx context.Context, donor clone.Donor, s store.Store, o Options) (*Manifest, error) {
+	return take(ctx, func(ctx context.Context, to clone.Consumer) error { return clone.Snapshot(ctx, donor, to) }, s, o)
+}
+
+func take(ctx context.Context, from source, s store.Store, o Options) (*Manifest, error) {
+	o.ID, o.PartSize = cmp.Or(o.ID, NewID(time.Now())), cmp.Or(o.PartSize, 32<<20)
+	o.Parallel, o.Attempts = cmp.Or(o.Parallel, 4), cmp.Or(o.Attempts, 3)
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if err := Claim(ctx, s, o.Identity); err != nil {
+		return nil, err
+	}
+	t := &taking{from: from, s: s, o: o, buffers: newBuffers(o.Parallel+1, o.PartSize+overhead)}
+	for attempt := 1; ; attempt++ {
+		m, err := t.attempt(ctx)
+		if err == nil || attempt >= o.Attempts || !again(ctx, err, attempt) {
+			return m, wrap(err, "taking backup %s of %s, attempt %d", o.ID, o.Identity.Cluster, attempt)
+		}
+		if err := wait(ctx, time.Duration(attempt)*donorNotices); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (o Options) check() error {
+	if err := checkNames(o.Identity.Cluster, o.ID); err != nil {
+		return err
+	}
+	if o.Executed == nil || o.PartSize < 1 || o.PartSize > maxPart || o.Parallel < 1 || o.Attempts < 1 {
+		return fmt.Errorf("options of a backup that make no sense: %+v", o)
+	}
+	return nil
+}
+
+// donorNotices is a little more than a donor takes to notice that a connection was lost.
+// Until then it serves nobody else.
+const donorNotices = 6 * time.Second
+
+// again tells whether another attempt may succeed: the connection to the donor broke. Once
+// it did, the donor may also refuse, or be away, for as long as it restarts.
+func again(ctx context.Context, err error, attempt int) bool {
+	var ofStore *storeError
+	if ctx.Err() != nil || errors.As(err, &ofStore) {
+		return false
+	}
+	if errors.Is(err, clone.ConnectionLost) || errors.Is(err, clone.DonorSilent) {
+		return true
+	}
+	var network *net.OpError
+	var asking *askError
+	return attempt > 1 && (errors.Is(err, clone.CloneRunning) || errors.As(err, &network) || errors.As(err, &asking))
+}
+
+// askError is what Executed returned.
+type askError struct{ error }
+
+func (e *askError) Unwrap() error { return e.error }
+
+// taking is one Take.
+type taking struct {
+	from    source
+	s       store.Store
+	o       Options
+	buffers *buffers
+}
+
+// ask asks the donor what it has executed.
+func (t *taking) ask(ctx context.Context) (gtid.Set, error) {
+	set, err := t.o.Executed(ctx)
+	if err != nil {
+		return set, &askError{fmt.Errorf("asking the donor what it has executed: %w", err)}
+	}
+	return set, nil
+}
+
+// attempt is one snapshot. If it fails, what it has uploaded goes.
+func (t *taking) attempt(ctx context.Context) (*Manifest, error) {
+	report := &progress{report: t.o.Progress}
+	u, err := newUploader(ctx, t.s, t.o, t.buffers, report)
+	if err != nil {
+		return nil, err
+	}
+	m, err := t.snapshot(u)
+	if why := context.Cause(u.ctx); err != nil && why != nil {
+		err = why
+	}
+	if err != nil {
+		u.cancel(err)
+	}
+	u.end()
+	if err != nil {
+		u.sweep(ctx)
+		return nil, err
+	}
+	tried, err := t.publish(ctx, m)
+	if err != nil {
+		if !tried {
+			u.sweep(ctx)
+		}
+		return nil, &storeError{err}
+	}
+	report.end()
+	return m, nil
+}
+
+// snapshot uploads all parts, and returns the manifest that names them.
+func (t *taking) snapshot(u *uploader) (*Manifest, error) {
+	m := &Manifest{Summary: Summary{ID: t.o.ID, Cluster: t.o.Identity, Method: methodClone, Instance: t.o.Instance,
+		Epoch: t.o.Epoch, Begin: time.Now().UTC()}}
+	m.Cluster.Format = format
+	var err error
+	if m.BeginGTID, err = t.ask(u.ctx); err != nil {
+		return nil, err
+	}
+	cutter := clone.NewCutter(u, t.o.PartSize)
+	if err := t.from(u.ctx, &watcher{Cutter: cutter, t: t, m: m, report: u.report}); err != nil {
+		return nil, err
+	}
+	if err := cutter.Finish(u.ctx); err != nil {
+		return nil, err
+	}
+	m.End, m.Server, m.Origin, m.Parts, m.Notes = time.Now().UTC(), u.from.Version(), u.from, u.parts, u.notes.compressed()
+	for _, p := range m.Parts {
+		m.RawSize += p.Raw
+		m.StoredSize += p.Stored
+	}
+	return m, m.check()
+}
+
+// watcher sees the records on their way to the Cutter.
+type watcher struct {
+	*clone.Cutter
+	t      *taking
+	m      *Manifest
+	report *progress
+	// passed: PageCopy was accepted, and so the moment of which the data are is over once
+	// the donor sends again.
+	passed bool
+}
+
+// Take implements clone.Consumer.
+func (w *watcher) Take(ctx context.Context, r clone.Record) error {
+	if w.passed && w.m.Point.IsZero() {
+		var err error
+		if w.m.EndGTID, err = w.t.ask(ctx); err != nil {
+			return err
+		}
+		w.m.Point = time.Now().UTC()
+	}
+	if s, ok := r.Descriptor.(clone.StateChange); ok && s.Start() {
+		w.report.add(0, int64(min(s.Bytes, 1<<50)))
+	}
+	return w.Cutter.Take(ctx, r)
+}
+
+// Accept implements clone.Consumer.
+func (w *watcher) Accept(ctx context.Context, s clone.State) error {
+	if err := w.Cutter.Accept(ctx, s); err != nil {
+		return err
+	}
+	w.passed = w.passed || s == clone.StatePageCopy
+	return nil
+}
+
+// publish writes the manifest. tried is false if it certainly was not written.
+func (t *taking) publish(ctx context.Context, m *Manifest) (tried bool, err error) {
+	data, err := m.Encode()
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return false, err
+	}
+	key := manifestKey(m.Cluster.Cluster, m.ID)
+	err = retry(ctx, tries, func(ctx context.Context) error { return t.s.Create(ctx, key, data) })
+	if !errors.Is(err, store.Exists) {
+		return true, wrap(err, "writing %s", key)
+	}
+	// It may be ours: the answer to the first try was lost.
+	found, err := read(ctx, t.s, key, maxManifest)
+	if err == nil && !bytes.Equal(found, data) {
+		return false, refuse(BackupExists, "writing %s", key)
+	}
+	return true, err
+}
