@@ -7,6 +7,8 @@ const (
 	// LabelInstance names the instance that an object belongs to; -rw
 	// Services select the primary by it.
 	LabelInstance = "mysql.cnmsql.co/instanceName"
+	// LabelBackup names the Backup that an object belongs to.
+	LabelBackup = "mysql.cnmsql.co/backup"
 	// LabelRole is RolePrimary or RoleReplica on a Pod.
 	LabelRole = "mysql.cnmsql.co/role"
 	// LabelRoutable is "true" on a Pod that may be in a Service.

@@ -19,6 +19,7 @@ const (
 	KindInstance  Kind = "instance"
 	KindOrder     Kind = "order"
 	KindProblem   Kind = "problem"
+	KindBackup    Kind = "backup"
 )
 
 // Entry is a name that the product says: in a status, an event, a condition, a metric or an
@@ -42,6 +43,7 @@ func Catalogue() []Entry {
 		entries(KindInstance, "status.md#states-of-an-instance", instanceReasons),
 		entries(KindOrder, "status.md#events", orderRefusals),
 		entries(KindProblem, "troubleshooting.md#blocked-before-anything-starts", problems),
+		entries(KindBackup, "backups.md#what-a-backup-says", backups),
 	)
 }
 
@@ -307,6 +309,8 @@ var instanceReasons = []row[Reason]{
 		"mysqld did not tell its version within 10 s: the node reads the image slowly", "troubleshooting.md#an-instance-says-failed"},
 	{InstanceInitializeFailed,
 		"mysqld could not make a data directory; the message has the last line of its log", "troubleshooting.md#an-instance-says-failed"},
+	{InstanceRestoreFailed,
+		"the backup could not be restored; the message says why, and it is tried again", "restore.md"},
 	{InstanceStartFailed,
 		"mysqld could not be started; the message says why", "troubleshooting.md#an-instance-says-failed"},
 	{InstancePostInitSQLFailed,
@@ -365,6 +369,25 @@ var problems = []row[Reason]{
 	{ProblemAuthorityBroken, "the Secret <cluster>-ca is damaged; restore it", "security.md#tls"},
 	{ProblemNameTaken, "an object of that name belongs to somebody else; rename one of the two", ""},
 	{ProblemPrerequisites, "Secrets, Services or rights could not be made; it is tried again", ""},
+	{ProblemRecoverySource,
+		"the backup that spec.bootstrap.recovery names is missing or not complete, or its store's Secret is", "restore.md"},
 	{ProblemClassNotFound, "the StorageClass does not exist", ""},
 	{ProblemNoDefaultClass, "no StorageClass is named, and none is the default", ""},
+}
+
+var backups = []row[Reason]{
+	{BackupNoCluster, "waits: there is no Cluster of that name in the namespace", ""},
+	{BackupNoStore, "failed: neither the Backup nor the Cluster's spec.backup names an object store", ""},
+	{BackupStoreSecret, "waits: a Secret or a key of one that objectStore names does not exist", ""},
+	{BackupNotYet, "waits: the Cluster has no data yet", ""},
+	{BackupOtherRuns, "waits for another Backup of the Cluster", ""},
+	{BackupNoDonor, "waits: no replica is ready, or not the primary, if that was asked for", ""},
+	{BackupJoinGoesFirst, "waits: an instance is being given its data", ""},
+	{BackupNameTaken, "failed: an object of the name that its Job needs belongs to somebody else", ""},
+	{BackupJobFailed, "failed: the Job's Pod ended several times before the backup did", ""},
+	{BackupWaitedTooLong, "failed: what it waited for did not come within an hour", ""},
+	{BackupNotTaken, "failed: the snapshot or the upload ended with an error, which the status tells", ""},
+	{ReasonBackupStarted, "event: the Job was made", ""},
+	{ReasonBackupCompleted, "event: the backup is in the store", ""},
+	{ReasonBackupFailed, "event: there will be no backup; create another Backup once the cause is mended", ""},
 }

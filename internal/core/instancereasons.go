@@ -48,6 +48,7 @@ const (
 	InstanceMysqldNotFound      Reason = "MysqldNotFound"
 	InstanceMysqldSilent        Reason = "MysqldSilent"
 	InstanceInitializeFailed    Reason = "InitializeFailed"
+	InstanceRestoreFailed       Reason = "RestoreFailed"
 	InstanceStartFailed         Reason = "StartFailed"
 	InstancePostInitSQLFailed   Reason = "PostInitSQLFailed"
 )
@@ -99,6 +100,7 @@ const (
 	ProblemAuthorityBroken  Reason = "CertificateAuthorityBroken"
 	ProblemNameTaken        Reason = "NameTaken"
 	ProblemPrerequisites    Reason = "PrerequisitesFailed"
+	ProblemRecoverySource   Reason = "RecoverySourceMissing"
 	ProblemClassNotFound    Reason = "StorageClassNotFound"
 	ProblemNoDefaultClass   Reason = "NoDefaultStorageClass"
 )

@@ -110,7 +110,9 @@ type Cluster struct {
 	// Kubernetes' own words; "" when all could.
 	Failed string
 
-	Wanted          int
+	Wanted int
+	// Restores: the first data come from a backup.
+	Restores        bool
 	Durability      Durability
 	FailoverDelay   time.Duration
 	SwitchoverLimit time.Duration

@@ -27,7 +27,17 @@ const (
 	StateFailed     ClusterState = "Failed"
 	StateLost       ClusterState = "Lost"
 	StateIncomplete ClusterState = "Incomplete"
+	// StateRestoring: its first data are being made from a backup.
+	StateRestoring ClusterState = "Restoring"
 )
+
+// FirstState is a cluster's before it has data.
+func (c *Cluster) FirstState() ClusterState {
+	if c.Restores {
+		return StateRestoring
+	}
+	return StateIncomplete
+}
 
 // Proof names why a former primary cannot acknowledge another write.
 type Proof string

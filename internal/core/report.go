@@ -18,6 +18,8 @@ const (
 	Empty State = "Empty"
 	// Initializing: mysqld is making an empty data directory.
 	Initializing State = "Initializing"
+	// Restoring: data is being made from a backup.
+	Restoring State = "Restoring"
 	// AwaitingClone: the server runs on scratch data and waits for a donor.
 	AwaitingClone State = "AwaitingClone"
 	// Cloning: data is being copied from a donor.

@@ -33,6 +33,9 @@ type Action interface {
 // data to clone over.
 type Initialize struct{ Bootstrap bool }
 
+// Restore makes the cluster's first data from a backup.
+type Restore struct{}
+
 // StartServer starts mysqld, read-only.
 type StartServer struct{}
 
@@ -144,6 +147,7 @@ type ForgetData struct{}
 type RaiseProtocol struct{ Version string }
 
 func (Initialize) action()       {}
+func (Restore) action()          {}
 func (StartServer) action()      {}
 func (StopServer) action()       {}
 func (Abort) action()            {}
@@ -173,6 +177,8 @@ func (AdmitMembers) action()     {}
 func (RememberGroup) action()    {}
 func (HoldRejoin) action()       {}
 func (HoldExpulsion) action()    {}
+
+func (Restore) String() string { return "restore the backup" }
 
 func (a Initialize) String() string {
 	if a.Bootstrap {

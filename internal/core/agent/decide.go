@@ -87,6 +87,8 @@ func letActivityGoOn(f *Facts) (Decision, bool) {
 	switch f.Activity {
 	case Initializing:
 		return say(core.Initializing, "", "making a data directory")
+	case Restoring:
+		return say(core.Restoring, "", "restoring the backup")
 	case Cloning:
 		return say(core.Cloning, "", "copying the data of "+f.Donor)
 	case Stopping:
@@ -115,11 +117,19 @@ func makeData(f *Facts) (Decision, bool) {
 	case p == nil && !f.Cluster.Established:
 		return say(core.Empty, "", "waiting for the operator to choose the first primary")
 	case p != nil && p.Instance == f.Me && f.mayBootstrap(p):
-		return say(core.Initializing, "", "making the cluster's first data", Initialize{Bootstrap: true})
+		return makeFirstData(f)
 	case p != nil && p.Instance == f.Me:
 		return say(core.Empty, core.InstanceDataMissing, "this instance is the primary and its volume is empty; an established cluster is never initialised anew: promote a replica or restore a backup")
 	}
 	return say(core.Initializing, "", "making scratch data to clone over", Initialize{})
+}
+
+// makeFirstData begins what the cluster's data come of: a new server, or a backup.
+func makeFirstData(f *Facts) (Decision, bool) {
+	if f.Cluster.Restores {
+		return say(core.Restoring, "", "restoring the backup", Restore{})
+	}
+	return say(core.Initializing, "", "making the cluster's first data", Initialize{Bootstrap: true})
 }
 
 func (f *Facts) mayBootstrap(p *core.Promotion) bool {

@@ -90,8 +90,10 @@ type Cluster struct {
 	Deleting    bool
 	Generation  int64
 	Established bool
-	Epoch       int64
-	Promotion   *core.Promotion
+	// Restores: the first data come from a backup.
+	Restores  bool
+	Epoch     int64
+	Promotion *core.Promotion
 	// Group is set when the instances are members of a group.
 	Group *Membership
 	// CurrentPrimary is who has reported that it is writable.
@@ -148,6 +150,7 @@ type Activity string
 const (
 	NoActivity   Activity = ""
 	Initializing Activity = "Initializing"
+	Restoring    Activity = "Restoring"
 	Cloning      Activity = "Cloning"
 	Stopping     Activity = "Stopping"
 	// Joining a group, Bootstrapping and Leaving it.

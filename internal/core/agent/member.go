@@ -192,7 +192,7 @@ func makeMemberData(f *Facts) (Decision, bool) {
 	case g.Name == "" || g.Bootstrapper == "":
 		return say(core.Empty, "", "waiting for the operator to choose who makes the group")
 	case g.Bootstrapper == f.Me && !g.Bootstrapped && !f.Cluster.Established:
-		return say(core.Initializing, "", "making the cluster's first data", Initialize{Bootstrap: true})
+		return makeFirstData(f)
 	}
 	return say(core.Initializing, "", "making scratch data to clone over", Initialize{})
 }

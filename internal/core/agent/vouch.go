@@ -64,7 +64,7 @@ func fenceItself(f *Facts) (Decision, bool) {
 // fenced: a human took this instance out of service. Its mysqld is stopped.
 func fenced(f *Facts) (Decision, bool) {
 	switch {
-	case !f.listedFenced() || f.Activity == Initializing || f.Activity == Cloning:
+	case !f.listedFenced() || f.Activity == Initializing || f.Activity == Restoring || f.Activity == Cloning:
 		return pass()
 	case f.Activity == Stopping || f.Mysqld.Up && f.Activity != NoActivity:
 		return say(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced")

@@ -97,7 +97,7 @@ func (d *decision) phase(problem string) core.Phase {
 // clusterState is the situation in MOCO's terms.
 func (d *decision) clusterState() core.ClusterState {
 	if d.Status.Promotion == nil || d.Status.EstablishedAt.IsZero() {
-		return core.StateIncomplete
+		return d.Cluster.FirstState()
 	}
 	healthy, withData, replicas := 0, 0, len(d.Instances)-1
 	primary := d.Status.Promotion.Instance

@@ -130,7 +130,7 @@ func (d *decision) diagnosis() core.Diagnosis {
 func (d *decision) state() core.ClusterState {
 	switch {
 	case !d.g.Bootstrapped:
-		return core.StateIncomplete
+		return d.Cluster.FirstState()
 	case d.seen.agreed && d.seen.primary != "" && d.seen.online == d.Cluster.Wanted && len(d.Instances) == d.Cluster.Wanted && d.Status.Ready == len(d.Instances):
 		return core.StateHealthy
 	case d.seen.agreed && d.seen.primary != "":

@@ -1,0 +1,47 @@
+package backup
+
+import (
+	"testing"
+
+	"cnmsql.co/internal/core"
+)
+
+func primary(name string) Instance { return Instance{Name: name, Primary: true, Ready: true} }
+func replica(name string) Instance { return Instance{Name: name, Replica: true, Ready: true} }
+
+func TestDonor(t *testing.T) {
+	excluded, unready, joining := replica("c-3"), replica("c-3"), Instance{Name: "c-3", Joining: true}
+	excluded.Excluded, unready.Ready = true, false
+	closed := primary("c-1")
+	closed.Ready = false
+	prefer, onlyOne, asked := Wish{Instances: 3}, Wish{Instances: 1}, Wish{Instances: 3, Primary: true}
+	for name, c := range map[string]struct {
+		instances []Instance
+		wish      Wish
+		want      string
+		refused   core.Reason
+	}{
+		"the last replica":              {[]Instance{primary("c-1"), replica("c-2"), replica("c-3")}, prefer, "c-3", ""},
+		"ten is after nine":             {[]Instance{replica("c-10"), replica("c-9"), primary("c-1")}, prefer, "c-10", ""},
+		"not the primary":               {[]Instance{primary("c-3"), replica("c-1"), replica("c-2")}, prefer, "c-2", ""},
+		"nobody who is excluded":        {[]Instance{primary("c-1"), replica("c-2"), excluded}, prefer, "c-2", ""},
+		"nobody who is not ready":       {[]Instance{primary("c-1"), replica("c-2"), unready}, prefer, "c-2", ""},
+		"the primary is not a fallback": {[]Instance{primary("c-1"), unready}, prefer, "", core.BackupNoDonor},
+		"alone":                         {[]Instance{primary("c-1")}, onlyOne, "c-1", ""},
+		"alone only for now":            {[]Instance{primary("c-1")}, prefer, "", core.BackupNoDonor},
+		"alone only soon":               {[]Instance{primary("c-1"), unready}, onlyOne, "", core.BackupNoDonor},
+		"the primary, asked for":        {[]Instance{primary("c-1"), replica("c-2")}, asked, "c-1", ""},
+		"the primary is closed":         {[]Instance{closed, replica("c-2")}, asked, "", core.BackupNoDonor},
+		"a join goes first":             {[]Instance{primary("c-1"), replica("c-2"), joining}, prefer, "", core.BackupJoinGoesFirst},
+		"nobody":                        {nil, prefer, "", core.BackupNoDonor},
+	} {
+		got, refusal := Donor(c.instances, c.wish)
+		var reason core.Reason
+		if refusal != nil {
+			reason = refusal.Reason
+		}
+		if got != c.want || reason != c.refused {
+			t.Errorf("%s: %q, %s; want %q, %s", name, got, reason, c.want, c.refused)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package core
+
+// Reasons for which a Backup waits, or has failed.
+const (
+	BackupNoCluster     Reason = "ClusterMissing"
+	BackupNoStore       Reason = "NoObjectStore"
+	BackupStoreSecret   Reason = "StoreSecretMissing"
+	BackupNotYet        Reason = "ClusterNotReady"
+	BackupOtherRuns     Reason = "BackupRunning"
+	BackupNoDonor       Reason = "NoInstanceToBackUp"
+	BackupJoinGoesFirst Reason = "JoinGoesFirst"
+	BackupNameTaken     Reason = "JobNameTaken"
+	BackupJobFailed     Reason = "JobFailed"
+	BackupWaitedTooLong Reason = "WaitedTooLong"
+	BackupNotTaken      Reason = "SnapshotFailed"
+)
+
+// Events of a Backup.
+const (
+	ReasonBackupStarted   Reason = "BackupStarted"
+	ReasonBackupCompleted Reason = "BackupCompleted"
+	ReasonBackupFailed    Reason = "BackupFailed"
+)
