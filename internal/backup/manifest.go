@@ -100,6 +100,12 @@ func (m *Manifest) Encode() ([]byte, error) {
 	return envelope(body), nil
 }
 
+// Checksum is the hash that Encode puts before what matters, in hexadecimal digits.
+func (m *Manifest) Checksum() (string, error) {
+	body, err := json.Marshal(m)
+	return fmt.Sprintf("%x", sha256.Sum256(body)), err
+}
+
 // envelope is around a manifest. Its bytes are fixed, so that any other are damage.
 func envelope(body []byte) []byte {
 	out := fmt.Appendf(nil, `{"format":%d,"sha256":"%x","manifest":`, format, sha256.Sum256(body))

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -41,6 +42,12 @@ func InstanceLeaf(instance, namespace string, services ...string) Leaf {
 			service+"."+namespace+".svc.cluster.local")
 	}
 	return leaf
+}
+
+// BackupLeaf is the certificate by which the Job of a backup is let in by mysqld. It opens
+// no route of the control API.
+func BackupLeaf() Leaf {
+	return Leaf{Name: "backup", Organization: "cnmsql:backup"}
 }
 
 // OperatorLeaf is the certificate by which the operator is known to instances.
@@ -110,3 +117,12 @@ func NeedsRenewal(cert *x509.Certificate, now time.Time) bool {
 
 // TLS makes a Bundle usable by crypto/tls.
 func (b Bundle) TLS() (tls.Certificate, error) { return tls.X509KeyPair(b.Cert, b.Key) }
+
+// Pool is whom a Bundle trusts.
+func (b Bundle) Pool() (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(b.CA) {
+		return nil, errors.New("ca.crt holds no certificate")
+	}
+	return pool, nil
+}

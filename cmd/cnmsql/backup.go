@@ -1,0 +1,42 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backupjob"
+	"cnmsql.co/internal/layout"
+)
+
+func backupCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "backup", Short: "What the Job of a Backup runs"}
+	cmd.AddCommand(&cobra.Command{Use: "run", Short: "Take the backup that the Pod was made for", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log := slog.New(slog.NewJSONHandler(os.Stdout, nil))
+			ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+			conf, err := ctrl.GetConfig()
+			if err != nil {
+				return err
+			}
+			scheme := runtime.NewScheme()
+			if err := v1alpha1.AddToScheme(scheme); err != nil {
+				return err
+			}
+			kube, err := client.New(conf, client.Options{Scheme: scheme})
+			if err != nil {
+				return err
+			}
+			ctx, stop := untilTerminated(cmd.Context())
+			defer stop()
+			return backupjob.Run(ctx, backupjob.Options{StoreDir: layout.StoreDir, TLSDir: layout.TLSDir,
+				AccountDir: layout.ReplicationDir, Kubernetes: kube, Log: log})
+		}})
+	return cmd
+}

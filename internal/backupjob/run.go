@@ -1,0 +1,121 @@
+package backupjob
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/internal/backup"
+	"cnmsql.co/internal/clone"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/mysql"
+	"cnmsql.co/internal/pki"
+	"cnmsql.co/internal/store"
+)
+
+// Options are where the Job finds what it needs.
+type Options struct {
+	// StoreDir has the store's files and the Task, TLSDir the certificate by which mysqld
+	// lets the Job in (ca.crt, tls.crt, tls.key), AccountDir the account (username, password).
+	StoreDir, TLSDir, AccountDir string
+	// Kubernetes is where the Backup is.
+	Kubernetes client.Client
+	Log        *slog.Logger
+}
+
+// Run has the backup taken and writes what came of it into the Backup's status. It returns
+// an error only if that could not be done: the Pod is then made anew, and begins again.
+func Run(ctx context.Context, o Options) error {
+	t, err := readTask(o.StoreDir)
+	if err != nil {
+		return err
+	}
+	tell, err := newTeller(ctx, o, t)
+	if err != nil {
+		return err
+	}
+	if tell.isOver() {
+		return nil
+	}
+	o.Log.Info("takes a backup", "cluster", t.Cluster, "instance", t.Instance, "id", t.ID)
+	m, err := take(ctx, o, t, tell)
+	if ctx.Err() != nil {
+		return fmt.Errorf("the Pod was stopped before the backup ended: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		o.Log.Error("there is no backup", "error", err)
+		return tell.failed(ctx, err)
+	}
+	o.Log.Info("the backup is complete", "bytes", m.RawSize, "stored", m.StoredSize, "took", m.End.Sub(m.Begin).Round(time.Second).String())
+	return tell.completed(ctx, m)
+}
+
+func take(ctx context.Context, o Options, t Task, tell *teller) (*backup.Manifest, error) {
+	s, err := store.Open(o.StoreDir)
+	if err != nil {
+		return nil, err
+	}
+	s = store.Limited(s, t.MaxBytesPerSecond)
+	// A Pod before this one may have ended between the manifest and its last word.
+	if m, err := backup.Read(ctx, s, t.Cluster, t.ID); err == nil && m.Cluster.UID == t.ClusterUID {
+		return m, nil
+	}
+	donor, err := donorOf(o, t)
+	if err != nil {
+		return nil, err
+	}
+	return backup.Take(ctx, donor, s, backup.Options{
+		Identity: backup.Identity{Cluster: t.Cluster, Namespace: t.Namespace, UID: t.ClusterUID, CreatedAt: t.ClusterCreated},
+		ID:       t.ID, Instance: t.Instance, Epoch: t.Epoch,
+		Executed: func(ctx context.Context) (gtid.Set, error) {
+			return mysql.ExecutedAt(ctx, donor.Address, donor.TLS, mysql.Account{User: donor.User, Password: donor.Password})
+		},
+		Progress: tell.progress,
+	})
+}
+
+// donorOf is the instance, and how it lets us in.
+func donorOf(o Options, t Task) (clone.Donor, error) {
+	conf, err := clientTLS(o.TLSDir, t.Host)
+	if err != nil {
+		return clone.Donor{}, err
+	}
+	d := clone.Donor{Address: net.JoinHostPort(t.Host, strconv.Itoa(t.Port)), TLS: conf}
+	for key, into := range map[string]*string{"username": &d.User, "password": &d.Password} {
+		text, err := os.ReadFile(filepath.Join(o.AccountDir, key))
+		if err != nil {
+			return d, fmt.Errorf("reading the account of the backup: %w", err)
+		}
+		*into = strings.TrimRight(string(text), "\n")
+	}
+	return d, nil
+}
+
+func clientTLS(dir, host string) (*tls.Config, error) {
+	var b pki.Bundle
+	for name, into := range map[string]*[]byte{"ca.crt": &b.CA, "tls.crt": &b.Cert, "tls.key": &b.Key} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificate of the backup: %w", err)
+		}
+		*into = text
+	}
+	leaf, err := b.TLS()
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate of the backup: %w", err)
+	}
+	pool, err := b.Pool()
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, RootCAs: pool, Certificates: []tls.Certificate{leaf}}, nil
+}

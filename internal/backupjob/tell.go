@@ -1,0 +1,143 @@
+package backupjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backup"
+	"cnmsql.co/internal/core"
+)
+
+const (
+	// often is the least time between two words about progress, each a write to the API
+	// server.
+	often = 5 * time.Second
+	// lastWord is how long the Job tries to write down what came of the backup.
+	lastWord = 2 * time.Minute
+)
+
+// teller writes into the Backup's status.
+type teller struct {
+	o       Options
+	backup  *v1alpha1.Backup
+	began   time.Time
+	told    time.Time
+	percent string
+}
+
+func newTeller(ctx context.Context, o Options, t Task) (*teller, error) {
+	b := &v1alpha1.Backup{}
+	if err := o.Kubernetes.Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: t.Backup}, b); err != nil {
+		return nil, fmt.Errorf("reading the Backup %s: %w", t.Backup, err)
+	}
+	if string(b.UID) != t.BackupUID {
+		return nil, fmt.Errorf("the Backup %s is another one by now: nothing is done", t.Backup)
+	}
+	return &teller{o: o, backup: b, began: time.Now()}, nil
+}
+
+func (t *teller) isOver() bool {
+	return t.backup.Status.Phase == v1alpha1.BackupCompleted || t.backup.Status.Phase == v1alpha1.BackupFailed
+}
+
+// progress tells how far it is, at a pace that the API server does not notice. What cannot
+// be told is told the next time.
+func (t *teller) progress(p backup.Progress) {
+	if time.Since(t.told) < often {
+		return
+	}
+	t.told = time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), often)
+	defer cancel()
+	now := progressOf(p, t.began, time.Now())
+	if err := t.change(ctx, func(s *v1alpha1.BackupStatus) { s.Progress = now }); err != nil {
+		t.o.Log.Warn("the progress cannot be told", "error", err)
+	}
+	t.o.Log.Info("progress", "bytes", now.Bytes, "of", now.TotalBytes, "percent", now.Percent)
+}
+
+func progressOf(p backup.Progress, began, now time.Time) *v1alpha1.BackupProgress {
+	out := &v1alpha1.BackupProgress{Bytes: p.Done, TotalBytes: p.Expected, Percent: "0%"}
+	if p.Expected > 0 {
+		out.Percent = fmt.Sprintf("%d%%", 100*p.Done/p.Expected)
+	}
+	if took := now.Sub(began); took >= time.Second {
+		out.BytesPerSecond = int64(float64(p.Done) / took.Seconds())
+	}
+	if out.BytesPerSecond > 0 {
+		left := time.Duration(float64(p.Expected-p.Done) / float64(out.BytesPerSecond) * float64(time.Second))
+		out.ExpectedEnd = &metav1.Time{Time: now.Add(left)}
+	}
+	return out
+}
+
+func (t *teller) completed(ctx context.Context, m *backup.Manifest) error {
+	sum, err := m.Checksum()
+	if err != nil {
+		return err
+	}
+	return t.end(ctx, func(s *v1alpha1.BackupStatus) {
+		s.Phase, s.Reason, s.Error = v1alpha1.BackupCompleted, "", ""
+		s.BackupID, s.InstanceName, s.ServerVersion, s.SHA256 = m.ID, m.Instance, m.Server, sum
+		s.BeginGTID, s.EndGTID = bounded(m.BeginGTID.String()), bounded(m.EndGTID.String())
+		s.Size, s.StoredSize = m.RawSize, m.StoredSize
+		s.StartedAt, s.StoppedAt = &metav1.Time{Time: m.Begin}, &metav1.Time{Time: m.End}
+		s.Progress = &v1alpha1.BackupProgress{Bytes: m.RawSize, TotalBytes: m.RawSize, Percent: "100%"}
+		if took := m.End.Sub(m.Begin).Seconds(); took > 0 {
+			s.Progress.BytesPerSecond = int64(float64(m.RawSize) / took)
+		}
+	})
+}
+
+func (t *teller) failed(ctx context.Context, why error) error {
+	return t.end(ctx, func(s *v1alpha1.BackupStatus) {
+		s.Phase, s.Reason, s.Error = v1alpha1.BackupFailed, string(core.BackupNotTaken), why.Error()
+		s.StoppedAt, s.Progress = &metav1.Time{Time: time.Now()}, nil
+	})
+}
+
+// maxSet bounds what a set may take of the Backup object; the manifest has all of it.
+const maxSet = 16 << 10
+
+func bounded(set string) string {
+	if len(set) > maxSet {
+		return set[:maxSet] + "..."
+	}
+	return set
+}
+
+// end writes the last word. The API server may be away for a while.
+func (t *teller) end(ctx context.Context, how func(*v1alpha1.BackupStatus)) error {
+	ctx, cancel := context.WithTimeout(ctx, lastWord)
+	defer cancel()
+	tick := time.NewTicker(2 * time.Second)
+	defer tick.Stop()
+	for {
+		err := t.change(ctx, how)
+		if err == nil || client.IgnoreNotFound(err) == nil {
+			return nil // a Backup that was deleted wants to know nothing
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("writing what came of the backup: %w", errors.Join(err, ctx.Err()))
+		case <-tick.C:
+		}
+	}
+}
+
+// change writes what how changes, and nothing else: the operator writes other fields.
+func (t *teller) change(ctx context.Context, how func(*v1alpha1.BackupStatus)) error {
+	b := t.backup.DeepCopy()
+	how(&b.Status)
+	if err := t.o.Kubernetes.Status().Patch(ctx, b, client.MergeFrom(t.backup)); err != nil {
+		return err
+	}
+	t.backup = b
+	return nil
+}

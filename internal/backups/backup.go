@@ -1,0 +1,201 @@
+package backups
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/backup"
+	"cnmsql.co/internal/resources"
+)
+
+const (
+	// waitLimit is how long a Backup waits for what it needs; for another Backup it
+	// waits as long as that one takes.
+	waitLimit = time.Hour
+	// lookAgain is when what is waited for is looked at again though nothing woke it.
+	lookAgain = 10 * time.Second
+)
+
+// Reconciler has each Backup taken once.
+type Reconciler struct {
+	Client client.Client
+	// Live reads past the cache: Secrets of users, and what must not be old.
+	Live     client.Reader
+	Recorder events.EventRecorder
+	// OperatorImage is what Jobs run.
+	OperatorImage string
+	Now           func() time.Time
+}
+
+// Reconcile brings one Backup a step further.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	b := &v1alpha1.Backup{}
+	if err := r.Client.Get(ctx, req.NamespacedName, b); err != nil || b.DeletionTimestamp != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	switch {
+	case isOver(b):
+		return ctrl.Result{}, r.tell(ctx, b)
+	case b.Status.Phase == v1alpha1.BackupRunning && b.Status.JobName != "":
+		return r.follow(ctx, b)
+	}
+	return r.begin(ctx, b)
+}
+
+// isOver: nothing changes any more.
+func isOver(b *v1alpha1.Backup) bool {
+	return b.Status.Phase == v1alpha1.BackupCompleted || b.Status.Phase == v1alpha1.BackupFailed
+}
+
+// begin has the Job made, or says what is waited for. The status says first that it runs,
+// and of which instance: another Backup then waits.
+func (r *Reconciler) begin(ctx context.Context, b *v1alpha1.Backup) (ctrl.Result, error) {
+	t, no, err := r.prepare(ctx, b)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if no != nil {
+		return r.refuse(ctx, b, no)
+	}
+	if b.Status.Phase != v1alpha1.BackupRunning {
+		if err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) { t.note(s, r.Now()) }); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if no, err := r.makeJob(ctx, b, t); no != nil || err != nil {
+		if no != nil {
+			return r.refuse(ctx, b, no)
+		}
+		return ctrl.Result{}, err
+	}
+	if err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) { s.JobName = resources.BackupJobName(b.Name) }); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.event(b, corev1.EventTypeNormal, core.ReasonBackupStarted, fmt.Sprintf("backup %s of %s is taken from %s", b.Status.BackupID, b.Spec.Cluster.Name, b.Status.InstanceName))
+	return ctrl.Result{}, nil
+}
+
+// refusal is why a Backup does not begin: it waits, or has failed.
+type refusal struct {
+	backup.Refusal
+	final bool
+}
+
+func wait(reason core.Reason, format string, args ...any) *refusal {
+	return &refusal{Refusal: backup.Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}}
+}
+
+func final(reason core.Reason, format string, args ...any) *refusal {
+	no := wait(reason, format, args...)
+	no.final = true
+	return no
+}
+
+// refuse writes down why nothing begins. Nobody waits for ever.
+func (r *Reconciler) refuse(ctx context.Context, b *v1alpha1.Backup, no *refusal) (ctrl.Result, error) {
+	if !no.final && no.Reason != core.BackupOtherRuns && r.Now().Sub(b.CreationTimestamp.Time) > waitLimit {
+		no = final(core.BackupWaitedTooLong, "it was waited for an hour: %s. Create another Backup once that is so", no.Message)
+	}
+	err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) {
+		s.Reason, s.Error = string(no.Reason), no.Message
+		switch {
+		case no.final:
+			s.Phase, s.StoppedAt = v1alpha1.BackupFailed, &metav1.Time{Time: r.Now()}
+		case s.Phase == "":
+			s.Phase = v1alpha1.BackupPending
+		}
+	})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if no.final {
+		return ctrl.Result{}, r.tell(ctx, b)
+	}
+	return ctrl.Result{RequeueAfter: lookAgain}, nil
+}
+
+// follow looks whether the Job has ended. What came of the backup, the Job writes into the
+// status before it ends; one that ended otherwise failed.
+func (r *Reconciler) follow(ctx context.Context, b *v1alpha1.Backup) (ctrl.Result, error) {
+	job := &batchv1.Job{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Status.JobName}, job)
+	if apierrors.IsNotFound(err) {
+		err = r.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Status.JobName}, job)
+	}
+	var why string
+	switch {
+	case apierrors.IsNotFound(err):
+		why = "the Job " + b.Status.JobName + " was deleted before the backup ended"
+	case err != nil:
+		return ctrl.Result{}, err
+	default:
+		why = ended(job)
+	}
+	if why == "" {
+		return ctrl.Result{}, nil
+	}
+	// The status that is known here may be older than the Job's last word.
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil || isOver(b) {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if b.Status.Error != "" {
+		why += "; the last it said: " + b.Status.Error
+	}
+	return r.refuse(ctx, b, final(core.BackupJobFailed, "%s. Look at the logs of its Pods, and create another Backup", why))
+}
+
+// ended tells how a Job has ended; "" while it goes on.
+func ended(job *batchv1.Job) string {
+	for _, c := range job.Status.Conditions {
+		switch {
+		case c.Status != corev1.ConditionTrue:
+		case c.Type == batchv1.JobFailed:
+			return fmt.Sprintf("the Job %s failed: %s", job.Name, c.Message)
+		case c.Type == batchv1.JobComplete:
+			return fmt.Sprintf("the Job %s ended and did not say what came of it", job.Name)
+		}
+	}
+	return ""
+}
+
+// tell says once how a Backup ended: the condition is missing until then.
+func (r *Reconciler) tell(ctx context.Context, b *v1alpha1.Backup) error {
+	if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionBackupCompleted); c != nil {
+		return nil
+	}
+	s, kind, reason := &b.Status, corev1.EventTypeNormal, core.ReasonBackupCompleted
+	message := fmt.Sprintf("backup %s of %s is complete: %d bytes of data, %d stored at %s", s.BackupID, b.Spec.Cluster.Name, s.Size, s.StoredSize, s.DestinationPath)
+	condition := metav1.Condition{Type: v1alpha1.ConditionBackupCompleted, Status: metav1.ConditionTrue, Reason: v1alpha1.BackupCompleted, Message: message}
+	if s.Phase == v1alpha1.BackupFailed {
+		kind, reason, message = corev1.EventTypeWarning, core.ReasonBackupFailed, fmt.Sprintf("there is no backup: %s: %s", s.Reason, s.Error)
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, s.Reason, s.Error
+	}
+	if err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) { meta.SetStatusCondition(&s.Conditions, condition) }); err != nil {
+		return err
+	}
+	r.event(b, kind, reason, message)
+	return nil
+}
+
+// change writes a changed status, if the Backup is still the one that was read.
+func (r *Reconciler) change(ctx context.Context, b *v1alpha1.Backup, how func(*v1alpha1.BackupStatus)) error {
+	before := b.DeepCopy()
+	how(&b.Status)
+	return r.Client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+func (r *Reconciler) event(b *v1alpha1.Backup, kind string, reason core.Reason, message string) {
+	r.Recorder.Eventf(b, nil, kind, string(reason), string(reason), "%s", message)
+}

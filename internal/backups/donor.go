@@ -1,0 +1,38 @@
+package backups
+
+import (
+	"cmp"
+	"slices"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/backup"
+)
+
+// chooseDonor chooses whom to back up, by the Cluster's status.
+func chooseDonor(c *v1alpha1.Cluster, b *v1alpha1.Backup) (string, *refusal) {
+	s := &c.Status
+	if s.EstablishedAt == nil {
+		return "", wait(core.BackupNotYet, "the Cluster %s has no data yet; the backup begins when it has", c.Name)
+	}
+	target := b.Spec.Target
+	if d := c.Spec.Backup; d != nil {
+		target = cmp.Or(target, d.Target)
+	}
+	var all []backup.Instance
+	for _, in := range s.InstancesReported {
+		all = append(all, backup.Instance{
+			Name:     in.Name,
+			Primary:  in.Role == v1alpha1.RolePrimary,
+			Replica:  in.Role == v1alpha1.RoleReplica,
+			Ready:    in.Ready && in.State == string(core.Running),
+			Excluded: slices.Contains(slices.Concat(s.FencedInstances, s.DivergedInstances, s.ReplicationBrokenInstances), in.Name),
+			Joining:  in.State == string(core.Cloning),
+		})
+	}
+	donor, no := backup.Donor(all, backup.Wish{Primary: target == v1alpha1.TargetPrimary, Instances: int(c.Spec.Instances)})
+	if no != nil {
+		return "", &refusal{Refusal: *no}
+	}
+	return donor, nil
+}

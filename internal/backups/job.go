@@ -1,0 +1,162 @@
+package backups
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backupjob"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/pki"
+	"cnmsql.co/internal/resources"
+)
+
+// taking is what a Job needs to know.
+type taking struct {
+	cluster *v1alpha1.Cluster
+	store   *v1alpha1.ObjectStoreSpec
+	donor   string
+	id      string
+}
+
+// note writes down that the backup runs.
+func (t *taking) note(s *v1alpha1.BackupStatus, now time.Time) {
+	s.Phase, s.Reason, s.Error = v1alpha1.BackupRunning, "", ""
+	s.Method, s.InstanceName, s.BackupID = v1alpha1.MethodClone, t.donor, t.id
+	s.ObjectStore, s.DestinationPath = t.store, resources.StorePath(t.store, t.cluster.Name)
+	s.StartedAt = &metav1.Time{Time: now}
+}
+
+// prepare finds out what is to be taken from whom. Once that is written down it stays.
+func (r *Reconciler) prepare(ctx context.Context, b *v1alpha1.Backup) (*taking, *refusal, error) {
+	c := &v1alpha1.Cluster{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.Cluster.Name}, c)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, wait(core.BackupNoCluster, "there is no Cluster %s in namespace %s; create it, or delete this Backup", b.Spec.Cluster.Name, b.Namespace), nil
+	case err != nil:
+		return nil, nil, err
+	}
+	if b.Status.Phase == v1alpha1.BackupRunning {
+		return &taking{cluster: c, store: b.Status.ObjectStore, donor: b.Status.InstanceName, id: b.Status.BackupID}, nil, nil
+	}
+	t := &taking{cluster: c, store: b.Spec.ObjectStore, id: idOf(b)}
+	if t.store == nil && c.Spec.Backup != nil {
+		t.store = c.Spec.Backup.ObjectStore
+	}
+	if t.store == nil {
+		return nil, final(core.BackupNoStore, "neither spec.objectStore nor spec.backup.objectStore of the Cluster %s says where to; add one, and create another Backup", c.Name), nil
+	}
+	if other, err := r.other(ctx, b); other != "" || err != nil {
+		return nil, wait(core.BackupOtherRuns, "the Backup %s of this Cluster is running; one is taken at a time", other), err
+	}
+	donor, no := chooseDonor(c, b)
+	if no != nil {
+		return nil, no, nil
+	}
+	t.donor = donor
+	_, no, err = r.files(ctx, b.Namespace, t.store)
+	return t, no, err
+}
+
+// idOf is the backup's name in the store: it sorts by time, and no other Backup has it.
+func idOf(b *v1alpha1.Backup) string {
+	return b.CreationTimestamp.UTC().Format("20060102T150405Z") + "-" + string(b.UID)[:min(len(b.UID), 8)]
+}
+
+// other is another Backup of the Cluster that runs, or began to wait earlier.
+func (r *Reconciler) other(ctx context.Context, b *v1alpha1.Backup) (string, error) {
+	var all v1alpha1.BackupList
+	if err := r.Live.List(ctx, &all, client.InNamespace(b.Namespace)); err != nil {
+		return "", err
+	}
+	for i := range all.Items {
+		o := &all.Items[i]
+		if o.Spec.Cluster.Name == b.Spec.Cluster.Name && o.UID != b.UID && o.Status.Phase == v1alpha1.BackupRunning && o.DeletionTimestamp == nil {
+			return o.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// files are those of the store. A Secret that is missing is a refusal.
+func (r *Reconciler) files(ctx context.Context, namespace string, s *v1alpha1.ObjectStoreSpec) (map[string][]byte, *refusal, error) {
+	files, err := resources.StoreFiles(s, SecretReader(ctx, r.Live, namespace))
+	if missing := AsMissing(err); missing != nil {
+		return nil, wait(core.BackupStoreSecret, "%s", missing.Error()), nil
+	}
+	return files, nil, err
+}
+
+// makeJob makes the Job and what it needs; what is there already stays. A name that
+// somebody else has is a refusal.
+func (r *Reconciler) makeJob(ctx context.Context, b *v1alpha1.Backup, t *taking) (*refusal, error) {
+	files, no, err := r.files(ctx, b.Namespace, t.store)
+	if no != nil || err != nil {
+		return no, err
+	}
+	if files[backupjob.FileTask], err = json.MarshalIndent(t.task(b), "", "  "); err != nil {
+		return nil, err
+	}
+	leaf, err := r.leaf(ctx, t.cluster)
+	if err != nil {
+		return nil, err
+	}
+	for _, obj := range append(resources.BackupObjects(t.cluster, b, files, leaf), resources.BackupJob(t.cluster, b, r.OperatorImage)) {
+		if no, err := r.create(ctx, b, obj.(client.Object)); no != nil || err != nil {
+			return no, err
+		}
+	}
+	return nil, nil
+}
+
+func (t *taking) task(b *v1alpha1.Backup) backupjob.Task {
+	out := backupjob.Task{
+		Namespace: b.Namespace, Backup: b.Name, BackupUID: string(b.UID), ID: t.id,
+		Cluster: t.cluster.Name, ClusterUID: string(t.cluster.UID), ClusterCreated: t.cluster.CreationTimestamp.UTC(),
+		Epoch: t.cluster.Status.PrimaryEpoch, Instance: t.donor,
+		Host: layout.InstanceHost(t.donor, b.Namespace), Port: layout.MySQLPort,
+	}
+	if d := t.cluster.Spec.Backup; d != nil {
+		out.MaxBytesPerSecond = d.MaxBytesPerSecond
+	}
+	return out
+}
+
+// leaf is a certificate for the Job, of the Cluster's own authority.
+func (r *Reconciler) leaf(ctx context.Context, c *v1alpha1.Cluster) (pki.Bundle, error) {
+	name := resources.Names(c.Name).CASecret()
+	var s corev1.Secret
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &s); err != nil {
+		return pki.Bundle{}, fmt.Errorf("read the certificate authority of %s: %w", c.Name, err)
+	}
+	ca, err := pki.ParseCA(resources.BundleOf(s.Data))
+	if err != nil {
+		return pki.Bundle{}, fmt.Errorf("the Secret %s is damaged: %w", name, err)
+	}
+	return ca.Issue(pki.BackupLeaf(), r.Now())
+}
+
+// create makes an object, unless it is there and this Backup's.
+func (r *Reconciler) create(ctx context.Context, b *v1alpha1.Backup, obj client.Object) (*refusal, error) {
+	err := r.Client.Create(ctx, obj, client.FieldOwner(resources.FieldManager))
+	if !apierrors.IsAlreadyExists(err) {
+		return nil, err
+	}
+	kind, name := obj.GetObjectKind().GroupVersionKind().Kind, obj.GetName()
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+		return nil, err
+	}
+	if !metav1.IsControlledBy(obj, b) {
+		return final(core.BackupNameTaken, "the %s %s exists and does not belong to this Backup; delete it, and create a Backup with another name", kind, name), nil
+	}
+	return nil, nil
+}

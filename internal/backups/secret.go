@@ -1,0 +1,50 @@
+package backups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// MissingError: a Secret that an object store needs is not there, or has no such key.
+type MissingError struct{ what string }
+
+func (e *MissingError) Error() string { return e.what }
+
+// AsMissing is the MissingError in err; nil if there is none.
+func AsMissing(err error) *MissingError {
+	var missing *MissingError
+	if errors.As(err, &missing) {
+		return missing
+	}
+	return nil
+}
+
+// SecretReader gives keys of Secrets of a namespace, each Secret read once.
+func SecretReader(ctx context.Context, live client.Reader, namespace string) func(v1alpha1.SecretKeySelector) ([]byte, error) {
+	known := map[string]map[string][]byte{}
+	return func(of v1alpha1.SecretKeySelector) ([]byte, error) {
+		data, read := known[of.Name]
+		if !read {
+			var s corev1.Secret
+			err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: of.Name}, &s)
+			if apierrors.IsNotFound(err) {
+				return nil, &MissingError{fmt.Sprintf("the Secret %s, which objectStore names, does not exist in namespace %s; create it", of.Name, namespace)}
+			}
+			if err != nil {
+				return nil, err
+			}
+			data, known[of.Name] = s.Data, s.Data
+		}
+		if len(data[of.Key]) == 0 {
+			return nil, &MissingError{fmt.Sprintf("the Secret %s, which objectStore names, has no key %q; add it", of.Name, of.Key)}
+		}
+		return data[of.Key], nil
+	}
+}

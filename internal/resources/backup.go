@@ -1,0 +1,117 @@
+package resources
+
+import (
+	"maps"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/pki"
+)
+
+const (
+	componentBackup = "backup"
+	volumeStore     = "store"
+	// backupLimit is how long a Job may take, and backupAttempts how often its Pod may end
+	// before the backup does.
+	backupLimit    = 48 * time.Hour
+	backupAttempts = 3
+	// backupKept is how long a Job is kept after its end.
+	backupKept = 24 * time.Hour
+)
+
+// BackupJobName is the name of a Backup's Job, and of all that the Job needs.
+func BackupJobName(backup string) string { return backup + "-backup" }
+
+// BackupTLSSecretName is that of the certificate by which the Job is let in.
+func BackupTLSSecretName(backup string) string { return BackupJobName(backup) + "-tls" }
+
+// BackupObjects are what the Job of a Backup needs: who it is, what it may do, the files of
+// the store with the task among them, and its certificate.
+func BackupObjects(c *v1alpha1.Cluster, b *v1alpha1.Backup, files map[string][]byte, leaf pki.Bundle) []metav1.Object {
+	m := backupMeta(c, b, BackupJobName(b.Name))
+	return []metav1.Object{
+		&corev1.ServiceAccount{TypeMeta: typeMeta("v1", "ServiceAccount"), ObjectMeta: *m.DeepCopy()},
+		&rbacv1.Role{TypeMeta: typeMeta("rbac.authorization.k8s.io/v1", "Role"), ObjectMeta: *m.DeepCopy(), Rules: []rbacv1.PolicyRule{
+			rule(v1alpha1.GroupVersion.Group, "backups", []string{b.Name}, "get"),
+			rule(v1alpha1.GroupVersion.Group, "backups/status", []string{b.Name}, "get", "patch"),
+		}},
+		&rbacv1.RoleBinding{TypeMeta: typeMeta("rbac.authorization.k8s.io/v1", "RoleBinding"), ObjectMeta: *m.DeepCopy(),
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: m.Name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: m.Name, Namespace: m.Namespace}}},
+		&corev1.Secret{TypeMeta: typeMeta("v1", "Secret"), ObjectMeta: *m.DeepCopy(), Type: corev1.SecretTypeOpaque, Data: files},
+		tlsSecret(backupMeta(c, b, BackupTLSSecretName(b.Name)), leaf),
+	}
+}
+
+// BackupJob takes a Backup. Its Pod is made anew when it ends before the backup does; what
+// went wrong with the backup itself is no reason to.
+func BackupJob(c *v1alpha1.Cluster, b *v1alpha1.Backup, operatorImage string) *batchv1.Job {
+	t := jobTemplate(c, b)
+	kept := backupKept
+	if t.TTL != nil {
+		kept = max(t.TTL.Duration, 0)
+	}
+	m := backupMeta(c, b, BackupJobName(b.Name))
+	pod := metav1.ObjectMeta{Labels: map[string]string{}, Annotations: maps.Clone(t.Annotations)}
+	maps.Copy(pod.Labels, t.Labels)
+	pod.Labels[v1alpha1.LabelBackup] = b.Name
+	return &batchv1.Job{TypeMeta: typeMeta("batch/v1", "Job"), ObjectMeta: m, Spec: batchv1.JobSpec{
+		BackoffLimit:            new(int32(backupAttempts)),
+		ActiveDeadlineSeconds:   new(int64(backupLimit.Seconds())),
+		TTLSecondsAfterFinished: new(int32(kept.Seconds())),
+		Template:                corev1.PodTemplateSpec{ObjectMeta: pod, Spec: backupPod(c, b, t, operatorImage)},
+	}}
+}
+
+func backupPod(c *v1alpha1.Cluster, b *v1alpha1.Backup, t v1alpha1.JobTemplate, operatorImage string) corev1.PodSpec {
+	return corev1.PodSpec{
+		EnableServiceLinks: new(false),
+		ServiceAccountName: BackupJobName(b.Name),
+		RestartPolicy:      corev1.RestartPolicyNever,
+		SecurityContext:    podSecurity(c),
+		Affinity:           t.Affinity,
+		NodeSelector:       t.NodeSelector,
+		Tolerations:        t.Tolerations,
+		PriorityClassName:  t.PriorityClassName,
+		ImagePullSecrets:   pullSecrets(c),
+		Containers: []corev1.Container{{
+			Name: "backup", Image: operatorImage, Command: []string{"/cnmsql", "backup", "run"},
+			Resources: t.Resources, SecurityContext: containerSecurity(c),
+			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+			VolumeMounts: []corev1.VolumeMount{
+				{Name: volumeStore, MountPath: layout.StoreDir, ReadOnly: true},
+				{Name: volumeTLS, MountPath: layout.TLSDir, ReadOnly: true},
+				{Name: volumeReplication, MountPath: layout.ReplicationDir, ReadOnly: true},
+			},
+		}},
+		Volumes: []corev1.Volume{
+			secretVolume(volumeStore, BackupJobName(b.Name)),
+			secretVolume(volumeTLS, BackupTLSSecretName(b.Name)),
+			secretVolume(volumeReplication, Names(c.Name).ReplicationSecret()),
+		},
+	}
+}
+
+func jobTemplate(c *v1alpha1.Cluster, b *v1alpha1.Backup) v1alpha1.JobTemplate {
+	switch {
+	case b.Spec.JobTemplate != nil:
+		return *b.Spec.JobTemplate
+	case c.Spec.Backup != nil && c.Spec.Backup.JobTemplate != nil:
+		return *c.Spec.Backup.JobTemplate
+	}
+	return v1alpha1.JobTemplate{}
+}
+
+// backupMeta is the metadata of an object that goes with a Backup.
+func backupMeta(c *v1alpha1.Cluster, b *v1alpha1.Backup, name string) metav1.ObjectMeta {
+	m := meta(c, name, componentBackup)
+	m.Labels[v1alpha1.LabelBackup] = b.Name
+	m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(b, v1alpha1.GroupVersion.WithKind("Backup"))}
+	return m
+}
