@@ -105,6 +105,21 @@ func (m *manager) killServer() {
 // makeDataDir runs mysqld --initialize. Only a directory of an unfinished stage,
 // or of scratch data, is ever removed.
 func (m *manager) makeDataDir(ctx context.Context, c *v1alpha1.Cluster) error {
+	if err := m.clearDataDir(); err != nil {
+		return err
+	}
+	// A parameter that the first start would refuse is refused before anything is made.
+	if err := m.prepareConfig(ctx, c); err != nil {
+		return err
+	}
+	if err := m.writeConfig(c, mysql.ToInitialize); err != nil {
+		return err
+	}
+	return m.runInitialize(ctx)
+}
+
+// clearDataDir removes what an unfinished attempt has left.
+func (m *manager) clearDataDir() error {
 	if s := m.memory.get().Stage; s == stagePopulated {
 		entries, err := os.ReadDir(m.opt.Dirs.Data)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -123,14 +138,7 @@ func (m *manager) makeDataDir(ctx context.Context, c *v1alpha1.Cluster) error {
 	if err := os.RemoveAll(m.opt.Dirs.Data); err != nil {
 		return fmt.Errorf("removing an unfinished data directory: %w", err)
 	}
-	// A parameter that the first start would refuse is refused before anything is made.
-	if err := m.prepareConfig(ctx, c); err != nil {
-		return err
-	}
-	if err := m.writeConfig(c, mysql.ToInitialize); err != nil {
-		return err
-	}
-	return m.runInitialize(ctx)
+	return nil
 }
 
 func (m *manager) runInitialize(ctx context.Context) error {

@@ -179,6 +179,8 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	switch a := a.(type) {
 	case agent.Initialize:
 		return m.initialize(a.Bootstrap)
+	case agent.Restore:
+		return m.restoreBackup()
 	case agent.StartServer:
 		return m.startServer(ctx)
 	case agent.StopServer:

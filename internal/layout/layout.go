@@ -74,3 +74,7 @@ const (
 func InstanceHost(instance, namespace string) string {
 	return instance + "." + namespace + ".svc"
 }
+
+// StoreDir, in the container of a backup's Job and of an instance that restores one, holds
+// the files of package store, and what is to be done with it.
+const StoreDir = "/opt/cnmsql/store"

@@ -108,6 +108,49 @@ func (s *Server) Restore(ctx context.Context, i Internal, scope Scope) error {
 	return nil
 }
 
+// TakeOverFile is SQL like InitFile's, for data that come from another cluster: root gets
+// a password that is known here, too. Nobody else can log in at that moment.
+func (f First) TakeOverFile() string {
+	internal := Internal{Manager: f.Manager, Replication: f.Replication}
+	var b strings.Builder
+	b.WriteString(internal.InitFile())
+	for _, st := range []statement{
+		{"CREATE USER IF NOT EXISTS 'root'@'localhost' IDENTIFIED BY ?", []any{f.Root.Password}},
+		{"ALTER USER 'root'@'localhost' IDENTIFIED BY ?" + unlimited, []any{f.Root.Password}},
+		{"GRANT ALL ON *.* TO 'root'@'localhost' WITH GRANT OPTION", nil},
+	} {
+		b.WriteString(st.inline() + ";\n")
+	}
+	return b.String()
+}
+
+// TakeOver makes data that come from another cluster this one's own: passwords that are
+// known here, and no source to replicate from. It is connected to as root. Nothing is
+// written to the binary log: replicas are cloned. What the data hold besides stays.
+func (s *Server) TakeOver(ctx context.Context, f First) error {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("logging in to the restored server: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	list := []statement{{"SET SESSION sql_log_bin = 0", nil}, {"STOP REPLICA", nil}, {"RESET REPLICA ALL", nil},
+		{"ALTER USER IF EXISTS 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
+		{"CREATE USER IF NOT EXISTS ?@'%' IDENTIFIED BY ?", []any{f.Owner.User, f.Owner.Password}},
+		{"ALTER USER ?@'%' IDENTIFIED BY ?", []any{f.Owner.User, f.Owner.Password}},
+		{"GRANT ALL ON " + grantee(f.Database) + ".* TO ?@'%'", []any{f.Owner.User}},
+	}
+	if f.RootEverywhere {
+		list = append(list, statement{"CREATE USER IF NOT EXISTS 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
+			statement{"GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION", nil})
+	}
+	for _, st := range list {
+		if _, err := conn.ExecContext(ctx, st.text, st.args...); err != nil {
+			return fmt.Errorf("taking over the restored data: %s: %w", st.text, err)
+		}
+	}
+	return nil
+}
+
 // First is what a new server begins with.
 type First struct {
 	Manager, Replication, Root, Owner Account
@@ -207,6 +250,11 @@ func (s *Server) ChangePassword(ctx context.Context, a Account, host string) err
 // AcceptClients ends offline mode, in which a server is set up, started and demoted.
 func (s *Server) AcceptClients(ctx context.Context) error {
 	return s.setGlobal(ctx, "offline_mode", false)
+}
+
+// RunEvents lets the server's events run.
+func (s *Server) RunEvents(ctx context.Context) error {
+	return s.setGlobal(ctx, "event_scheduler", true)
 }
 
 func identifier(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	coordination "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -32,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backups"
 )
 
 // Options of the operator.
@@ -95,6 +97,9 @@ func Run(ctx context.Context, conf *rest.Config, o Options) error {
 	if err := addController(ctx, mgr, o); err != nil {
 		return err
 	}
+	if err := addBackups(mgr, o); err != nil {
+		return err
+	}
 	err = mgr.Start(ctx)
 	select {
 	case <-mgr.Elected():
@@ -116,7 +121,7 @@ func cacheOptions() (cache.Options, error) {
 	return cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Pod{}: only, &corev1.PersistentVolumeClaim{}: only, &corev1.Service{}: only, &corev1.Secret{}: only,
 		&corev1.ServiceAccount{}: only, &rbacv1.Role{}: only, &rbacv1.RoleBinding{}: only, &policyv1.PodDisruptionBudget{}: only,
-		&coordination.Lease{}: only,
+		&coordination.Lease{}: only, &batchv1.Job{}: only,
 	}}, nil
 }
 
@@ -144,6 +149,13 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		b = b.Owns(owned)
 	}
 	return b.Complete(r)
+}
+
+// addBackups adds the controller of Backup.
+func addBackups(mgr ctrl.Manager, o Options) error {
+	r := &backups.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("cnmsql"),
+		OperatorImage: o.OperatorImage, Now: time.Now}
+	return r.SetupWithManager(mgr)
 }
 
 // namedCluster is the Cluster that an object names. A claim may outlive its Cluster, and

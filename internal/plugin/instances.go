@@ -103,7 +103,7 @@ func (in *Instance) fromReport(f *Facts, r *core.Report) {
 		total := *in.Restarts + r.Restarts
 		in.Restarts = &total
 	}
-	if r.Clone != nil && r.State == core.Cloning {
+	if r.Clone != nil && (r.State == core.Cloning || r.State == core.Restoring) {
 		in.Clone = &Clone{Donor: instanceIn(r.Clone.Donor), Stage: r.Clone.Stage, Percent: r.Clone.Percent}
 	}
 	if r.Clone != nil && r.Clone.Error != "" {

@@ -47,6 +47,7 @@ func (n Names) AppSecret() string         { return string(n) + "-app" }
 func (n Names) ReplicationSecret() string { return string(n) + "-replication" }
 func (n Names) ControlSecret() string     { return string(n) + "-control" }
 func (n Names) CASecret() string          { return string(n) + "-ca" }
+func (n Names) RecoverySecret() string    { return string(n) + "-recovery" }
 
 // The Lease of the primary, and the PodDisruptionBudget.
 func (n Names) Lease() string            { return string(n) + "-primary" }

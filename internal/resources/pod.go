@@ -120,7 +120,7 @@ func server(c *v1alpha1.Cluster, instance string, o PodOptions) corev1.Container
 		StartupProbe:    startupProbe(c),
 		LivenessProbe:   livenessProbe(),
 		ReadinessProbe:  probe("/readyz", 1, 2),
-		VolumeMounts:    mounts(),
+		VolumeMounts:    mounts(c),
 	}
 }
 

@@ -139,6 +139,16 @@ func accountSecret(c *v1alpha1.Cluster, name, username string, existing map[stri
 	}, nil
 }
 
+// RecoverySecret holds what an instance needs to restore the Cluster's first data.
+func RecoverySecret(c *v1alpha1.Cluster, files map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   typeMeta("v1", "Secret"),
+		ObjectMeta: meta(c, Names(c.Name).RecoverySecret(), componentCluster),
+		Type:       corev1.SecretTypeOpaque,
+		Data:       files,
+	}
+}
+
 // CASecret holds the certificate authority of the cluster.
 func CASecret(c *v1alpha1.Cluster, b pki.Bundle) *corev1.Secret {
 	return tlsSecret(meta(c, Names(c.Name).CASecret(), componentCluster), b)

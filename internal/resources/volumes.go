@@ -22,7 +22,7 @@ const (
 
 func volumes(c *v1alpha1.Cluster, instance string) []corev1.Volume {
 	names := Names(c.Name)
-	return []corev1.Volume{
+	out := []corev1.Volume{
 		{Name: volumeData, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: instance},
 		}},
@@ -35,6 +35,17 @@ func volumes(c *v1alpha1.Cluster, instance string) []corev1.Volume {
 		secretVolume(volumeControl, names.ControlSecret()),
 		secretVolume(volumeApp, names.AppSecret()),
 	}
+	if restores(c) {
+		store := secretVolume(volumeStore, names.RecoverySecret())
+		store.Secret.Optional = new(true) // it goes once there are data
+		out = append(out, store)
+	}
+	return out
+}
+
+// restores: the first data come from a backup, which never changes.
+func restores(c *v1alpha1.Cluster) bool {
+	return c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Recovery != nil
 }
 
 func emptyVolume(name string) corev1.Volume {
@@ -48,8 +59,8 @@ func secretVolume(name, secret string) corev1.Volume {
 	}}
 }
 
-func mounts() []corev1.VolumeMount {
-	return []corev1.VolumeMount{
+func mounts(c *v1alpha1.Cluster) []corev1.VolumeMount {
+	out := []corev1.VolumeMount{
 		{Name: volumeData, MountPath: layout.VolumeDir},
 		{Name: volumeBin, MountPath: layout.BinDir, ReadOnly: true},
 		{Name: volumeRun, MountPath: layout.RunDir},
@@ -60,4 +71,8 @@ func mounts() []corev1.VolumeMount {
 		{Name: volumeControl, MountPath: layout.ControlDir, ReadOnly: true},
 		{Name: volumeApp, MountPath: layout.AppDir, ReadOnly: true},
 	}
+	if restores(c) {
+		out = append(out, corev1.VolumeMount{Name: volumeStore, MountPath: layout.StoreDir, ReadOnly: true})
+	}
+	return out
 }

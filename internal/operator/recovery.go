@@ -1,0 +1,88 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backups"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/recovery"
+	"cnmsql.co/internal/resources"
+)
+
+// recovery keeps the Secret by which the first instance of a Cluster finds the backup that
+// it restores. Once there are data nobody needs it, and it goes.
+func (p *prerequisites) recovery(ctx context.Context, c *v1alpha1.Cluster) error {
+	if c.Spec.Bootstrap == nil || c.Spec.Bootstrap.Recovery == nil {
+		return nil
+	}
+	if c.Status.EstablishedAt != nil {
+		return p.dropRecovery(ctx, c)
+	}
+	task, store, err := p.recoverySource(ctx, c)
+	if err != nil {
+		return err
+	}
+	files, err := resources.StoreFiles(store, backups.SecretReader(ctx, p.live, c.Namespace))
+	if missing := backups.AsMissing(err); missing != nil {
+		return noRecovery("%s", missing.Error())
+	}
+	if err != nil {
+		return err
+	}
+	if files[recovery.FileTask], err = task.Encode(); err != nil {
+		return err
+	}
+	return p.apply(ctx, c, resources.RecoverySecret(c, files))
+}
+
+func noRecovery(format string, args ...any) error {
+	return &hindranceError{core.Problem{Reason: core.ProblemRecoverySource, Message: fmt.Sprintf(format, args...)}}
+}
+
+// recoverySource is the backup that spec.bootstrap.recovery names, and where it lies.
+func (p *prerequisites) recoverySource(ctx context.Context, c *v1alpha1.Cluster) (recovery.Task, *v1alpha1.ObjectStoreSpec, error) {
+	from, task := c.Spec.Bootstrap.Recovery, recovery.Task{}
+	if c.Spec.Backup != nil {
+		task.MaxBytesPerSecond = c.Spec.Backup.MaxBytesPerSecond
+	}
+	if from.Backup == nil {
+		i := slices.IndexFunc(c.Spec.ExternalClusters, func(e v1alpha1.ExternalCluster) bool { return e.Name == from.Source })
+		if i < 0 || c.Spec.ExternalClusters[i].ObjectStore == nil {
+			return task, nil, noRecovery("spec.bootstrap.recovery.source is %s, and spec.externalClusters has no such name with an objectStore; add it", from.Source)
+		}
+		task.Cluster, task.BackupID = from.Source, from.BackupID
+		return task, c.Spec.ExternalClusters[i].ObjectStore, nil
+	}
+	var b v1alpha1.Backup
+	err := p.live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: from.Backup.Name}, &b)
+	switch {
+	case apierrors.IsNotFound(err):
+		return task, nil, noRecovery("there is no Backup %s in namespace %s, which spec.bootstrap.recovery.backup names; "+
+			"create it, or create the Cluster anew with recovery.source if only the object store has it", from.Backup.Name, c.Namespace)
+	case err != nil:
+		return task, nil, err
+	case b.Status.Phase != v1alpha1.BackupCompleted || b.Status.ObjectStore == nil:
+		return task, nil, noRecovery("the Backup %s is %s, and only a Completed one can be restored; wait for it, or create the Cluster anew with another one",
+			b.Name, cmp.Or(b.Status.Phase, v1alpha1.BackupPending))
+	}
+	task.Cluster, task.BackupID = b.Spec.Cluster.Name, b.Status.BackupID
+	return task, b.Status.ObjectStore, nil
+}
+
+// dropRecovery removes the credentials that nobody needs any more.
+func (p *prerequisites) dropRecovery(ctx context.Context, c *v1alpha1.Cluster) error {
+	var s corev1.Secret
+	err := p.client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: resources.Names(c.Name).RecoverySecret()}, &s)
+	if err != nil || !resources.Belongs(c, &s) {
+		return client.IgnoreNotFound(err)
+	}
+	return client.IgnoreNotFound(p.client.Delete(ctx, &s, client.Preconditions{UID: &s.UID}))
+}

@@ -1,0 +1,39 @@
+// Package recovery is the contract between the operator, which knows the backup that a
+// Cluster is to begin with, and the manager that restores it: one file beside the store's.
+package recovery
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// FileTask is the file of a Task, beside the store's.
+const FileTask = "recovery.json"
+
+// Task is the backup that is restored.
+type Task struct {
+	// Cluster is whose backup it is, by its name in the store.
+	Cluster string `json:"cluster"`
+	// BackupID is the backup's name there; the newest is restored when it is empty.
+	BackupID string `json:"backupID,omitempty"`
+	// MaxBytesPerSecond from the store; 0 is any number.
+	MaxBytesPerSecond int64 `json:"maxBytesPerSecond,omitempty"`
+}
+
+// Encode is the file.
+func (t Task) Encode() ([]byte, error) { return json.MarshalIndent(t, "", "  ") }
+
+// Read reads a Task from the directory that has the store's files.
+func Read(dir string) (Task, error) {
+	var t Task
+	text, err := os.ReadFile(filepath.Join(dir, FileTask))
+	if err == nil {
+		err = json.Unmarshal(text, &t)
+	}
+	if err != nil {
+		return t, fmt.Errorf("reading what is to be restored: %w", err)
+	}
+	return t, nil
+}
