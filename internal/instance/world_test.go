@@ -59,6 +59,11 @@ func newWorld(t *testing.T, edit func(*v1alpha1.Cluster)) *world {
 	t.Parallel() // mysqld spends most of its time waiting
 	root, err := filepath.EvalSymlinks(root)
 	must(t, err)
+	return makeWorld(t, root, edit)
+}
+
+// makeWorld makes a world, of which a test may have several.
+func makeWorld(t *testing.T, root string, edit func(*v1alpha1.Cluster)) *world {
 	dir, err := os.MkdirTemp("", "cnmsql") // t.TempDir is too long a path for a socket
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -106,7 +111,7 @@ func (w *world) start(n int) *node {
 	dir := filepath.Join(w.dir, name)
 	lib := filepath.Join(w.root, "usr/lib/x86_64-linux-gnu") + ":" + filepath.Join(w.root, "usr/lib/mysql/private")
 	d := Dirs{Data: dir + "/volume/data", Meta: dir + "/volume/cnmsql", Run: dir + "/run", Tmp: dir + "/tmp", TLS: dir + "/tls",
-		Root: w.dir + "/secrets/root", Replication: w.dir + "/secrets/replication", Control: w.dir + "/secrets/control", App: w.dir + "/secrets/app"}
+		Root: w.dir + "/secrets/root", Replication: w.dir + "/secrets/replication", Control: w.dir + "/secrets/control", App: w.dir + "/secrets/app", Store: w.dir + "/store"}
 	for _, p := range []string{d.Run, d.Tmp, d.Meta} {
 		must(w.t, os.MkdirAll(p, 0o755))
 	}
