@@ -94,11 +94,13 @@ func TestAFieldThatDoesNotExistIsRefusedByAStrictClient(t *testing.T) {
 func TestWhatIsNotSupportedYetIsRefusedForEveryClient(t *testing.T) {
 	c := api(t)
 	for spec, refused := range map[string]string{
-		"bootstrap: {}": "spec.bootstrap.initdb is needed",
-		"bootstrap: {recovery: {backup: {name: monday}}}":                        "nothing would be restored",
-		"backup: {retentionPolicy: 7d, objectStore: {bucket: b}}":                "spec.backup is not supported yet",
+		"bootstrap: {}":                                                          "spec.bootstrap.initdb is needed",
+		"backup: {retentionPolicy: 7d}":                                          "spec.backup.retentionPolicy is not supported yet",
+		"backup: {continuousArchiving: {enabled: true}}":                         "only whole backups are made",
+		"backup: {xtrabackupOptions: [--parallel=4]}":                            "MySQL's own clone protocol",
+		"backup: {reclaimPolicy: Delete}":                                        "spec.backup.reclaimPolicy must be Retain",
+		"externalClusters: [{name: other, password: {name: a, key: b}}]":         "data is not taken from a running server yet",
 		"replica: {enabled: true, source: other}":                                "would be a second primary",
-		"externalClusters: [{name: other}]":                                      "spec.externalClusters is not supported yet",
 		"certificates: {serverCASecret: mine}":                                   "spec.certificates is not supported yet",
 		"binlogStorage: {size: 1Gi}":                                             "spec.binlogStorage is not supported yet",
 		"imageCatalogRef: {kind: ImageCatalog, name: c, series: '9.7'}":          "name the image in spec.imageName",

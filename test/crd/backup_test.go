@@ -1,0 +1,100 @@
+package crd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// somewhere is an object store that can be.
+const somewhere = "{bucket: backups, endpoint: 'https://s3.example.com', credentials: {accessKeyId: {name: s, key: id}, secretAccessKey: {name: s, key: key}}}"
+
+// object is one of our kinds, with a spec in YAML.
+func object(t *testing.T, kind, name, spec string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	text := fmt.Sprintf("{apiVersion: mysql.cnmsql.co/v1alpha1, kind: %s, metadata: {name: %s, namespace: default}, spec: %s}", kind, name, spec)
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return u
+}
+
+func TestRulesForBackups(t *testing.T) {
+	c := api(t)
+	for spec, refused := range map[string]string{
+		"Backup {cluster: {name: db}}":                                               "",
+		"Backup {cluster: {name: db}, objectStore: " + somewhere + "}":               "",
+		"Backup {cluster: {name: db}, method: clone, target: primary, online: true}": "",
+		"Backup {cluster: {name: db}, method: xtrabackup}":                           "set method: clone",
+		"Backup {cluster: {name: db}, method: volumeSnapshot}":                       "set method: clone",
+		"Backup {cluster: {name: db}, online: false}":                                "online cannot be false",
+		"Backup {cluster: {name: db}, reclaimPolicy: delete}":                        "reclaimPolicy must be Retain",
+		"Backup {cluster: {name: db}, reclaimPolicy: retain}":                        "",
+		"Backup {cluster: {name: db}, target: any}":                                  "spec.target",
+		"Backup {}": "spec.cluster",
+		"ScheduledBackup {cluster: {name: db}, schedule: '0 0 3 * * *'}":                     "",
+		"ScheduledBackup {cluster: {name: db}, schedule: '0 0 3 * * *', method: xtrabackup}": "set method: clone",
+		"ScheduledBackup {cluster: {name: db}, schedule: a, retentionPolicy: 7d}":            "spec.retentionPolicy is not supported yet",
+		"ScheduledBackup {cluster: {name: db}}":                                              "spec.schedule",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			kind, spec, _ := strings.Cut(spec, " ")
+			judge(t, c.Create(context.Background(), object(t, kind, "b", spec), client.DryRunAll), refused)
+		})
+	}
+}
+
+func TestRulesForObjectStoresAndRecovery(t *testing.T) {
+	c := api(t)
+	with := func(old, replaced string) string {
+		if !strings.Contains(somewhere, old) {
+			t.Fatalf("there is no %s", old)
+		}
+		return "backup: {objectStore: " + strings.Replace(somewhere, old, replaced, 1) + "}"
+	}
+	source := "externalClusters: [{name: old, objectStore: " + somewhere + "}]"
+	for spec, refused := range map[string]string{
+		"backup: {objectStore: " + somewhere + "}":                                                   "",
+		with("https://s3.example.com", "https://s3.example.com/bucket"):                              "put the bucket into objectStore.bucket",
+		with("https://s3.example.com", "s3.example.com"):                                             "must be a URL of a host",
+		with("endpoint: 'https://s3.example.com'", "region: eu-central-1"):                           "",
+		with("endpoint: 'https://s3.example.com', ", ""):                                             "objectStore.endpoint or objectStore.region is needed",
+		with("bucket: backups", "bucket: UPPER"):                                                     "spec.backup.objectStore.bucket",
+		with("bucket: backups", "bucket: backups, path: /a"):                                         "spec.backup.objectStore.path",
+		with("bucket: backups", "bucket: backups, signatureVersion: s3v2"):                           "s3v2 is not supported",
+		with("accessKeyId: {name: s, key: id}, ", ""):                                                "accessKeyId and secretAccessKey belong together",
+		with("accessKeyId: {name: s, key: id}", "inheritFromIAMRole: true"):                          "must be either accessKeyId and secretAccessKey, or inheritFromIAMRole",
+		"{bootstrap: {recovery: {backup: {name: monday}}}}":                                          "",
+		"{bootstrap: {recovery: {}}}":                                                                "needs either backup",
+		"{bootstrap: {recovery: {source: old}}}":                                                     "must name one of spec.externalClusters",
+		"{bootstrap: {recovery: {source: old}}, " + source + "}":                                     "",
+		"{bootstrap: {recovery: {source: new}}, " + source + "}":                                     "must name one of spec.externalClusters",
+		"{bootstrap: {recovery: {source: old, backup: {name: monday}}}, " + source + "}":             "needs either backup",
+		"{bootstrap: {recovery: {backup: {name: monday}, backupID: b}}}":                             "backupID goes with source",
+		"{bootstrap: {recovery: {backup: {name: monday}, recoveryTarget: {targetImmediate: true}}}}": "",
+		"{bootstrap: {recovery: {backup: {name: monday}, recoveryTarget: {targetGTID: 'a:1'}}}}":     "takes only targetImmediate yet",
+		"{bootstrap: {initdb: {database: shop}, recovery: {backup: {name: monday}}}}":                "",
+		"{bootstrap: {initdb: {postInitSQL: [a]}, recovery: {backup: {name: monday}}}}":              "which come with the backup",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			judge(t, c.Create(context.Background(), cluster(t, "stored", spec), client.DryRunAll), refused)
+		})
+	}
+}
+
+func TestABackupIsMadeOnce(t *testing.T) {
+	c := api(t)
+	b := object(t, "Backup", "once", "{cluster: {name: db}}")
+	if err := c.Create(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Delete(context.Background(), b) })
+	b.Object["spec"] = map[string]any{"cluster": map[string]any{"name": "other"}}
+	judge(t, c.Update(context.Background(), b), "create another Backup")
+}
