@@ -40,12 +40,14 @@ func TestDirectoryKeepsTheContract(t *testing.T) { keepsTheContract(t, storetest
 func TestS3KeepsTheContract(t *testing.T) { keepsTheContract(t, storetest.S3) }
 
 func TestLimitedKeepsTheContract(t *testing.T) {
-	for _, c := range contract {
+	t.Parallel()
+	for _, c := range contract[:4] { // it lists and deletes as the store within
 		t.Run(c.name, func(t *testing.T) { c.test(t, store.Limited(open(t, storetest.Dir(t)), 1<<30)) })
 	}
 }
 
 func keepsTheContract(t *testing.T, start func(testing.TB) string) {
+	t.Parallel()
 	dir := start(t)
 	for _, c := range contract {
 		t.Run(c.name, func(t *testing.T) {
@@ -113,7 +115,7 @@ func same(t *testing.T, got, want any) {
 }
 
 func givesBackWhatWasPut(t *testing.T, s store.Store) {
-	big := make([]byte, 20<<20)
+	big := make([]byte, 8<<20)
 	_, _ = rand.Read(big)
 	for key, body := range map[string][]byte{"empty": {}, "a/b/c": []byte("small"), "big": big, "odd/ +%&=?#\"'~ä": []byte("odd")} {
 		must(t, s.Put(t.Context(), key, body))

@@ -43,22 +43,32 @@ type files struct{ dir string }
 func (f *files) IsExpired() bool { return true }
 
 // Retrieve reads the files. A Secret is replaced as a whole, by a link that is named
-// ..data: it is followed once, so that both keys are of the same Secret.
-func (f *files) Retrieve() (credentials.Value, error) {
-	dir := f.dir
-	if now, err := filepath.EvalSymlinks(filepath.Join(dir, "..data")); err == nil {
-		dir = now
+// ..data: it is followed once, so that both keys are of the same Secret. Where the link led
+// is removed a moment after: then it is followed again.
+func (f *files) Retrieve() (value credentials.Value, err error) {
+	for range 3 {
+		dir := f.dir
+		if now, err := filepath.EvalSymlinks(filepath.Join(dir, "..data")); err == nil {
+			dir = now
+		}
+		if value, err = readCredentials(dir); err == nil {
+			return value, nil
+		}
 	}
+	return value, because(CredentialsWrong, fmt.Errorf("reading the store's credentials in %s: %w", f.dir, err))
+}
+
+func readCredentials(dir string) (credentials.Value, error) {
 	value := credentials.Value{SignerType: credentials.SignatureV4}
 	for name, field := range map[string]*string{
 		FileAccessKeyID: &value.AccessKeyID, FileSecretKey: &value.SecretAccessKey, FileSessionToken: &value.SessionToken} {
 		var err error
 		if *field, err = readSecret(dir, name); err != nil {
-			return value, because(CredentialsWrong, fmt.Errorf("reading the store's credentials: %w", err))
+			return value, err
 		}
 	}
 	if value.AccessKeyID == "" || value.SecretAccessKey == "" {
-		return value, refuse(CredentialsWrong, "%s and %s have to be in %s, unless ambient is set", FileAccessKeyID, FileSecretKey, f.dir)
+		return value, fmt.Errorf("%s and %s have to be there, unless ambient is set", FileAccessKeyID, FileSecretKey)
 	}
 	return value, nil
 }

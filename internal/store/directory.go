@@ -155,7 +155,9 @@ func (d *directory) place(root *os.Root, name, to string, create bool) (err erro
 		move = link(root)
 	}
 	for range 10 {
-		if err = root.MkdirAll(path.Dir(to), 0o777); err != nil {
+		if err = root.MkdirAll(path.Dir(to), 0o777); errors.Is(err, fs.ErrExist) {
+			return because(Refused, err) // an object is where the path leads through
+		} else if err != nil {
 			return err
 		}
 		if err = move(name, to); err == nil {
@@ -179,20 +181,20 @@ func link(root *os.Root) func(from, to string) error {
 	}
 }
 
-// syncUp makes a directory's entries durable, and its own, up to the bucket.
+// syncUp makes a directory's entries durable, and its own, up to the bucket. A directory
+// that another's Delete removed has none.
 func syncUp(root *os.Root, dir string) error {
-	for {
+	for ; ; dir = path.Dir(dir) {
 		f, err := root.Open(dir)
-		if err != nil {
-			return err
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close())
 		}
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		if err != nil && (dir == "." || !errors.Is(err, fs.ErrNotExist)) {
 			return err
 		}
 		if dir == "." {
 			return nil
 		}
-		dir = path.Dir(dir)
 	}
 }
 
@@ -254,11 +256,7 @@ func prune(root *os.Root, dir string) error {
 	for dir != "." && root.Remove(dir) == nil {
 		dir = path.Dir(dir)
 	}
-	err := syncUp(root, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // another Delete removed it
-	}
-	return err
+	return syncUp(root, dir)
 }
 
 func (d *directory) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {

@@ -53,7 +53,7 @@ func refuse(why *Reason, format string, args ...any) error {
 
 // because gives an error a name, unless it has none. Both are found by errors.Is.
 func because(why *Reason, err error) error {
-	if why == nil {
+	if err == nil || why == nil {
 		return err
 	}
 	return fmt.Errorf("%w (%w)", err, why)

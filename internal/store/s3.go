@@ -63,12 +63,12 @@ func newS3Within(l limits, c Config, endpoint *url.URL, dir string) (*s3Store, e
 		return nil, because(Misconfigured, fmt.Errorf("bucket %q: %w", c.Bucket, err))
 	}
 	lookup, region := minio.BucketLookupPath, c.Region
-	switch {
-	case c.VirtualHost:
+	if c.VirtualHost {
 		lookup = minio.BucketLookupDNS
-	case c.Endpoint == "":
+	} else if c.Endpoint == "" {
 		lookup = minio.BucketLookupAuto // as Amazon wants it
-	case region == "":
+	}
+	if region == "" && c.Endpoint != "" {
 		region = "us-east-1" // what stores without regions call theirs; Amazon is asked
 	}
 	keys, err := credentialsOf(c, dir, l.silence)

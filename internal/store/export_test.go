@@ -1,0 +1,19 @@
+package store
+
+import "time"
+
+// OpenImpatiently is Open with other limits, for stores that speak S3.
+func OpenImpatiently(dir string, silence, trying time.Duration) (Store, error) {
+	config, err := readConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	endpoint, err := config.check()
+	if err != nil {
+		return nil, err
+	}
+	return newS3Within(limits{silence: silence, trying: trying, pause: 4 * time.Millisecond}, config, endpoint, dir)
+}
+
+// OfFile gives the error of a file system its Reason.
+func OfFile(err error) error { return because(reasonOfFile(err)) }
