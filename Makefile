@@ -42,6 +42,7 @@ format:
 vet:
 	go vet ./...
 	go vet -C tools/localkube ./...
+	go vet -C tools/objectstore ./...
 
 .PHONY: lint
 lint:
@@ -74,9 +75,14 @@ test-random: ## The invariants on 500,000 observations that nobody has seen, and
 	RAPID_CHECKS=500000 go test -count=1 -timeout 20m -run 'OfAnyObservation|AreToldOnce|Algebra' ./internal/core/async ./internal/gtid
 
 .PHONY: test-real
-test-real: ## Tests against a real API server and a real mysqld, without a cluster
+test-real: ## Tests against a real API server, a real mysqld and a real S3 server, without a cluster
 	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 go test -count=1 -timeout 20m -parallel 4 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer
 	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 ./test/crd
+	$(MAKE) test-store
+
+.PHONY: test-store
+test-store: ## The object store against a real S3 server over TLS, and against faults
+	CNMSQL_S3_BIN=$$(go run -C tools/objectstore . build) go test -count=1 ./internal/store/...
 
 .PHONY: test-real-80
 test-real-80: ## The instance manager's tests with a mysqld of 8.0, the oldest series that is promised
