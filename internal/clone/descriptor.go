@@ -127,7 +127,7 @@ type Block struct {
 	File               uint32
 	Length             uint32
 	Offset             uint64
-	// FileSize is what the file has now; at least Offset and Length together, but for redo.
+	// FileSize is what the file has at least; in FileCopy, at least Offset and Length together.
 	FileSize uint64
 }
 
@@ -192,8 +192,10 @@ func (f *fields) stateChange() (Descriptor, error) {
 func (f *fields) block() (Descriptor, error) {
 	d := Block{State(f.u32()), f.u32(), f.u32(), f.u32(), f.u32(), f.u32(), f.u64(), f.u64()}
 	end := d.FileSize
-	if d.State == StateRedoCopy {
-		end = maxFile // the last block of the redo log comes behind what was called its size
+	if d.State != StateFileCopy {
+		// A file that grew since FileCopy has its new size with its first page only, and the
+		// last block of the redo log comes behind what was called its size.
+		end = maxFile
 	}
 	if d.Length > maxData || d.FileSize > maxFile || d.Offset > end || uint64(d.Length) > end-d.Offset {
 		return nil, refuse(Malformed, "a block of %d bytes at %d in a file of %d", d.Length, d.Offset, d.FileSize)

@@ -20,6 +20,7 @@ var samples = []Descriptor{
 		FirstChunk: 2, LastChunk: 2, Name: "./db/t#p#p0.ibd"},
 	File{State: StateRedoCopy, Size: 2 << 20, FSP: noFSP, Index: 1},
 	Block{State: StatePageCopy, Chunk: 1, Block: 2, File: 9, Length: 16384, Offset: 1 << 20, FileSize: 2 << 20},
+	Block{State: StatePageCopy, Chunk: 1, Block: 3, File: 9, Length: 16384, Offset: 29 << 14, FileSize: 29 << 14}, // it grew since FileCopy
 }
 
 // The bytes of a locator as MySQL 9.7.4 sent them.
