@@ -20,7 +20,7 @@ const (
 	maxManifest = 512 << 20
 	// maxPart is the largest part that is written or read, in bytes before compression.
 	maxPart = 1 << 30
-	// overhead is what a part may have beyond its size: a record, and what compression
+	// overhead is what a part may have beyond that at most: a record, and what compression
 	// adds to what it cannot compress.
 	overhead = 5 << 20
 )

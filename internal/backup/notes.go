@@ -9,8 +9,8 @@ import (
 	"cnmsql.co/internal/clone"
 )
 
-// maxNotes bounds what a manifest's notes may become: the files of a few million tables.
-const maxNotes = 1 << 30
+// maxNotes bounds what a manifest's notes may become: the files of two million tables.
+const maxNotes = 256 << 20
 
 // notes gather the records without data.
 type notes struct {
@@ -30,16 +30,16 @@ func (n *notes) add(part int, r clone.Record) error {
 	return n.write.Write(r)
 }
 
-func (n *notes) compressed() []byte { return zstd.EncodeTo(nil, n.buf.Bytes()) }
+func (n *notes) compressed(by *zstd.Encoder) []byte { return by.EncodeAll(n.buf.Bytes(), nil) }
 
 // readNotes gives each part the notes that are its own.
 func (m *Manifest) readNotes() ([][]clone.Record, error) {
-	d, err := zstd.NewReader(bytes.NewReader(m.Notes), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxNotes))
+	d, err := zstd.NewReader(bytes.NewReader(m.Notes), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, refuse(ManifestDamaged, "the notes of backup %s: %v", m.ID, err)
 	}
 	defer d.Close()
-	in := clone.NewReader(d)
+	in := clone.NewReader(io.LimitReader(d, maxNotes))
 	all := make([][]clone.Record, len(m.Parts))
 	for i, p := range m.Parts {
 		for range p.Notes {

@@ -123,12 +123,16 @@ func (f *fetcher) open(ctx context.Context, p Part) (io.ReadCloser, error) {
 	return out, nil
 }
 
+// maxWindow is how far back a part may refer: much more than is written, and less than
+// would hurt.
+const maxWindow = 16 << 20
+
 func (f *fetcher) decoder() (*zstd.Decoder, error) {
 	select {
 	case d := <-f.idle:
 		return d, nil
 	default:
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(64<<20))
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	}
 }
 

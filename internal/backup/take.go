@@ -32,7 +32,8 @@ type Options struct {
 	Parallel int
 	// Attempts is how often it is begun, if the connection to the donor breaks; 0 is 3.
 	Attempts int
-	// Progress is told, by one goroutine at a time, a few times a second. It may be nil.
+	// Progress is told, by one goroutine at a time, a few times a second; another attempt
+	// begins with nothing done. It may be nil.
 	Progress func(Progress)
 }
 
@@ -60,7 +61,7 @@ func take(ctx context.Context, from source, s store.Store, o Options) (*Manifest
 	if err := Claim(ctx, s, o.Identity); err != nil {
 		return nil, err
 	}
-	t := &taking{from: from, s: s, o: o, buffers: newBuffers(o.Parallel+1, o.PartSize+overhead)}
+	t := &taking{from: from, s: s, o: o, buffers: newBuffers(o.Parallel+1, o.PartSize+slack)}
 	for attempt := 1; ; attempt++ {
 		m, err := t.attempt(ctx)
 		if err == nil || attempt >= o.Attempts || !again(ctx, err, attempt) {
@@ -169,7 +170,7 @@ func (t *taking) snapshot(u *uploader) (*Manifest, error) {
 	if err := cutter.Finish(u.ctx); err != nil {
 		return nil, err
 	}
-	m.End, m.Server, m.Origin, m.Parts, m.Notes = time.Now().UTC(), u.from.Version(), u.from, u.parts, u.notes.compressed()
+	m.End, m.Server, m.Origin, m.Parts, m.Notes = time.Now().UTC(), u.from.Version(), u.from, u.parts, u.notes.compressed(u.zip)
 	for _, p := range m.Parts {
 		m.RawSize += p.Raw
 		m.StoredSize += p.Stored

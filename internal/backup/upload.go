@@ -21,6 +21,11 @@ type buffers struct {
 	size int64
 }
 
+// slack is what a part may have beyond its size: a record, of which donors send at most
+// 1 MiB, and what compression adds to what it cannot compress. A buffer that is still too
+// small grows.
+const slack = 1<<20 + 128<<10
+
 func newBuffers(n int, size int64) *buffers {
 	b := &buffers{make(chan []byte, n), size}
 	for range n {
@@ -92,9 +97,10 @@ func newUploader(ctx context.Context, s store.Store, o Options, b *buffers, p *p
 	return u, nil
 }
 
-// window is how far back compression looks. Pages are alike within a tablespace; a longer
-// one found next to nothing more.
-const window = 1 << 20
+// window is how far back compression looks. A table with four indexes, 272 MiB, became 58 MiB
+// with any window and level (57 MiB with the best that were tried), at 375 MiB/s with this
+// window and 176 MiB/s with one of 8 MiB, on one core.
+const window = 256 << 10
 
 // end waits for the workers, which end soon if the context has ended.
 func (u *uploader) end() {

@@ -1,0 +1,138 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cnmsql.co/internal/store"
+)
+
+// three are an older backup, a younger one, one that is damaged and one that has no end.
+func three(t *testing.T) *memory {
+	t.Helper()
+	s := newMemory()
+	for _, id := range []string{"b-older", "a-younger", "damaged"} {
+		o := options()
+		o.ID = id
+		_, err := take(t.Context(), from(scene(1), nil), s, o)
+		must(t, err)
+		<-time.After(time.Millisecond)
+	}
+	s.objects[manifestKey(cluster, "damaged")][40] ^= 1
+	s.objects[prefix(cluster, "open")+nameOf("00000000", 1)] = []byte("half")
+	for _, key := range []string{"shop/base/notes.txt", "shop/base/a-younger/README", "shop/base/what is this/manifest.json",
+		"shop-2/base/x/manifest.json"} {
+		s.objects[key] = []byte("not ours")
+	}
+	return s
+}
+
+func TestAListTellsWhatIsThere(t *testing.T) {
+	s := three(t)
+	all, err := List(t.Context(), s, cluster)
+	must(t, err)
+	var ids []string
+	for _, e := range all {
+		ids = append(ids, e.ID)
+		want := map[string]*Reason{"damaged": ManifestDamaged, "open": BackupUnfinished}[e.ID]
+		if want == nil && (e.Err != nil || e.RawSize == 0 || e.Size < e.StoredSize || e.Objects < 3) || want != nil && !errors.Is(e.Err, want) {
+			t.Errorf("%s: %v, %+v", e.ID, e.Err, e)
+		}
+	}
+	if !slices.Equal(ids, []string{"a-younger", "b-older", "damaged", "open"}) {
+		t.Errorf("%q", ids)
+	}
+	if m, err := Latest(t.Context(), s, cluster); err != nil || m.ID != "a-younger" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if _, err := Latest(t.Context(), newMemory(), cluster); !errors.Is(err, BackupUnknown) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAManifestIsFoundThoughTheListingIsBehind(t *testing.T) {
+	s, _ := taken(t)
+	for _, key := range s.keys("") {
+		s.hidden[key] = true
+	}
+	_, err := Read(t.Context(), s, cluster, "monday")
+	must(t, err)
+	if all, err := List(t.Context(), s, cluster); err != nil || len(all) > 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	for _, key := range s.keys("part-") {
+		s.hidden[key] = false
+	}
+	if all, err := List(t.Context(), s, cluster); err != nil || len(all) != 1 || all[0].Err != nil {
+		t.Errorf("%v, %v", all, err)
+	}
+	if _, err := Read(t.Context(), s, cluster, "tuesday"); !errors.Is(err, BackupUnknown) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAManifestInAnotherPlaceIsRefused(t *testing.T) {
+	s, _ := taken(t)
+	s.objects[manifestKey(cluster, "copy")] = s.objects[manifestKey(cluster, "monday")]
+	if _, err := Read(t.Context(), s, cluster, "copy"); !errors.Is(err, ManifestDamaged) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWhatIsRemovedIsGoneAndNothingElse(t *testing.T) {
+	for _, id := range []string{"a-younger", "damaged", "open", "never"} {
+		s := three(t)
+		for _, key := range s.keys("a-younger/part-") {
+			s.hidden[key] = true // the manifest names them
+		}
+		others := len(s.keys("")) - len(s.keys("/"+id+"/part-")) - len(s.keys("/"+id+"/manifest.json"))
+		must(t, Remove(t.Context(), s, cluster, id))
+		if left := s.keys(""); len(left) != others {
+			t.Errorf("%s is removed, and %d are left, not %d: %q", id, len(left), others, left)
+		}
+		must(t, Remove(t.Context(), s, cluster, id))
+	}
+	for _, id := range []string{"", "..", "a/b", "."} {
+		if err := Remove(t.Context(), newMemory(), cluster, id); err == nil {
+			t.Errorf("%q is removed", id)
+		}
+	}
+}
+
+func TestARemovalThatIsInterruptedLeavesNoBackup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, m := taken(t)
+		s.remove = func(_ context.Context, key string) error {
+			if strings.HasSuffix(key, m.Parts[2].Name) {
+				return errStore
+			}
+			return nil
+		}
+		if err := Remove(t.Context(), s, cluster, m.ID); !errors.Is(err, errStore) {
+			t.Errorf("%v", err)
+		}
+		if _, err := Read(t.Context(), s, cluster, m.ID); !errors.Is(err, BackupUnknown) {
+			t.Errorf("%v", err)
+		}
+		s.remove = nil
+		must(t, Remove(t.Context(), s, cluster, m.ID))
+		if left := s.keys(dirBase); len(left) > 0 {
+			t.Errorf("%q are left", left)
+		}
+	})
+}
+
+func TestNobodyOwnsAnEmptyArchive(t *testing.T) {
+	if _, err := Owner(t.Context(), newMemory(), cluster); !errors.Is(err, store.NotFound) {
+		t.Errorf("%v", err)
+	}
+	s, _ := taken(t)
+	if owner, err := Owner(t.Context(), s, cluster); err != nil || owner.UID != "u-1" {
+		t.Errorf("%+v, %v", owner, err)
+	}
+}
