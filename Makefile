@@ -89,9 +89,9 @@ test-real-80: ## The instance manager's tests with a mysqld of 8.0, the oldest s
 	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) go test -count=1 -timeout 20m -parallel 4 ./internal/instance
 
 .PHONY: test-clone
-test-clone: ## Snapshots of a real mysqld by internal/clone, of both series that are promised
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) go test -count=1 -timeout 10m ./internal/clone
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) go test -count=1 -timeout 10m ./internal/clone
+test-clone: ## Snapshots and backups of a real mysqld, of both series that are promised
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup
 
 .PHONY: test-e2e
 test-e2e: ## End-to-end tests on a local Kubernetes of their own: what docs/tests.md lists for make test
