@@ -1,0 +1,116 @@
+package archive
+
+import (
+	"cmp"
+	"time"
+
+	"cnmsql.co/internal/gtid"
+)
+
+// Branch is what one promotion began: the line of transactions of one epoch.
+type Branch struct {
+	Format int `json:"format"`
+	// Cluster is the UID of the cluster that writes the archive.
+	Cluster string `json:"cluster"`
+	Epoch   int64  `json:"epoch"`
+	// Instance and ServerUUID are of the primary of the epoch.
+	Instance   string `json:"instance"`
+	ServerUUID string `json:"serverUUID"`
+	// Start is what the primary had executed when it was promoted. What earlier branches
+	// hold beyond it is lost.
+	Start gtid.Set `json:"start"`
+	// Held is what of Start needs no part of this branch: the archive held it already, or
+	// it was there before the archive was begun.
+	Held      gtid.Set  `json:"held"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// Key names a part: its branch, and its number therein, from 1.
+type Key struct{ Epoch, Sequence int64 }
+
+func (k Key) compare(other Key) int {
+	return cmp.Or(cmp.Compare(k.Epoch, other.Epoch), cmp.Compare(k.Sequence, other.Sequence))
+}
+
+// Part is what is known of one part of a branch: some transactions that follow one another
+// in the primary's binary log. Times are by the clock of the primary, in microseconds.
+type Part struct {
+	Format     int    `json:"format"`
+	Cluster    string `json:"cluster"`
+	Epoch      int64  `json:"epoch"`
+	Sequence   int64  `json:"sequence"`
+	ServerUUID string `json:"serverUUID"`
+	// File is the binary log they stand in, From and To the offsets in it of the first
+	// byte and behind the last one.
+	File string `json:"file"`
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+	// Before is what the primary's binary logs held before the first of the transactions,
+	// whether the archive has it or not; GTIDs are the transactions.
+	Before gtid.Set `json:"before"`
+	GTIDs  gtid.Set `json:"gtids"`
+	// Missing is what of Before was purged before it was archived: a gap.
+	Missing gtid.Set `json:"missing,omitzero"`
+	// First and Last are the earliest and the latest commit; the order in the log is
+	// another one when the clock went back.
+	First        time.Time `json:"first"`
+	Last         time.Time `json:"last"`
+	Transactions int64     `json:"transactions"`
+	// Piece is set, from 1, when the transaction is too large for one part. All but the last
+	// piece hold no transaction; the last one has Pieces, and they are consecutive.
+	Piece  int64 `json:"piece,omitempty"`
+	Pieces int64 `json:"pieces,omitempty"`
+	// Size, in bytes, and SHA256, in hexadecimal digits, are those of the part decompressed.
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Key of the part.
+func (p Part) Key() Key { return Key{p.Epoch, p.Sequence} }
+
+// Transaction is one of a part.
+type Transaction struct {
+	ID        gtid.Set
+	Committed time.Time
+}
+
+// Archive is all that was found, in any order; what was found twice counts once.
+type Archive struct {
+	Branches []Branch
+	Parts    []Part
+}
+
+// Base is a base backup.
+type Base struct {
+	// Epoch in which it was taken.
+	Epoch int64
+	// End is what it holds.
+	End gtid.Set
+	// Time at which it ended, by the clock of its donor: all of End was committed by then.
+	Time time.Time
+}
+
+// Target is where to replay to.
+type Target struct {
+	Kind Kind
+	// Time of ToTime: what was committed then, or before, is replayed.
+	Time time.Time
+	// GTIDs of ToGTIDs and BeforeGTIDs.
+	GTIDs gtid.Set
+}
+
+// Kind of a target.
+type Kind int
+
+const (
+	// Latest is all that was archived and not lost.
+	Latest Kind = iota
+	// Immediate is the base backup alone.
+	Immediate
+	// ToTime ends before the first transaction that was committed later than Time.
+	ToTime
+	// ToGTIDs ends when all of GTIDs are replayed.
+	ToGTIDs
+	// BeforeGTIDs ends before the first of GTIDs.
+	BeforeGTIDs
+)

@@ -1,0 +1,284 @@
+package archive
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"cnmsql.co/internal/gtid"
+)
+
+// world is a cluster whose primaries write, are replaced and archive.
+type world struct {
+	t       *rapid.T
+	now     int64
+	epoch   int64
+	log     []Transaction // what the primary has executed, in order
+	own     int           // how many of it were there when it was promoted
+	numbers map[int64]int // of each epoch's server
+	a       Archive
+	read    map[Key][]Transaction
+	held    gtid.Set // what the archive has of the primary's line
+	shipped int      // so many of log
+	seq     int64
+	bases   []Base
+}
+
+func setOf(list []Transaction) (s gtid.Set) {
+	for _, t := range list {
+		s = s.Union(t.ID)
+	}
+	return s
+}
+
+// tick: the clock goes on, and now and then back.
+func (w *world) tick() time.Time {
+	w.now += int64(rapid.IntRange(1, 5).Draw(w.t, "tick"))
+	if rapid.IntRange(0, 15).Draw(w.t, "back") == 0 {
+		w.now -= int64(rapid.IntRange(0, 20).Draw(w.t, "by"))
+	}
+	return time.Unix(100000+w.now, 0).UTC()
+}
+
+func (w *world) write() {
+	for range rapid.IntRange(1, 6).Draw(w.t, "writes") {
+		w.numbers[w.epoch]++
+		id := gtid.MustParse(fmt.Sprintf("%08d-0000-0000-0000-000000000000:%d", w.epoch, w.numbers[w.epoch]))
+		w.log = append(w.log, Transaction{id, w.tick()})
+	}
+}
+
+// ship makes a part of some of what was written.
+func (w *world) ship() {
+	for w.shipped < len(w.log) && w.held.Contains(w.log[w.shipped].ID) {
+		w.shipped++
+	}
+	n := rapid.IntRange(0, len(w.log)-w.shipped).Draw(w.t, "part")
+	if n == 0 {
+		return
+	}
+	w.seq++
+	list := slices.Clone(w.log[w.shipped : w.shipped+n])
+	p := Part{Epoch: w.epoch, Sequence: w.seq, Before: setOf(w.log[:w.shipped]), GTIDs: setOf(list), Transactions: int64(n), First: list[0].Committed}
+	for _, t := range list {
+		if t.Committed.Before(p.First) {
+			p.First = t.Committed
+		}
+		if t.Committed.After(p.Last) {
+			p.Last = t.Committed
+		}
+	}
+	w.a.Parts, w.read[p.Key()] = append(w.a.Parts, p), list
+	w.held, w.shipped = w.held.Union(p.GTIDs), w.shipped+n
+}
+
+// promote a replica that holds the beginning of what the primary has.
+func (w *world) promote() {
+	w.log = slices.Clone(w.log[:len(w.log)-rapid.IntRange(0, min(len(w.log), 8)).Draw(w.t, "lost")])
+	for i := range w.log { // it applied them itself, later, and in its own log
+		if i >= w.own && rapid.IntRange(0, 9).Draw(w.t, "late") == 0 {
+			w.log[i].Committed = w.log[i].Committed.Add(time.Second)
+		}
+	}
+	w.begin()
+}
+
+func (w *world) begin() {
+	w.epoch += int64(rapid.IntRange(1, 3).Draw(w.t, "epoch"))
+	start := setOf(w.log)
+	w.held, w.seq, w.shipped, w.own = w.held.Intersect(start), 0, 0, len(w.log)
+	w.a.Branches = append(w.a.Branches, Branch{Epoch: w.epoch, Start: start, Held: w.held})
+}
+
+// back up a replica that holds the beginning of what the primary has.
+func (w *world) backUp() {
+	list := w.log[:rapid.IntRange(0, len(w.log)).Draw(w.t, "base")]
+	b := Base{Epoch: w.epoch, End: setOf(list)}
+	for _, t := range list {
+		if t.Committed.After(b.Time) {
+			b.Time = t.Committed
+		}
+	}
+	w.bases = append(w.bases, b)
+}
+
+func run(t *rapid.T) *world {
+	w := &world{t: t, numbers: map[int64]int{}, read: map[Key][]Transaction{}}
+	w.begin()
+	w.backUp()
+	for range rapid.IntRange(1, 30).Draw(t, "steps") {
+		switch rapid.IntRange(0, 9).Draw(t, "step") {
+		case 0:
+			w.promote()
+		case 1:
+			w.backUp()
+		case 2, 3, 4, 5:
+			w.ship()
+		default:
+			w.write()
+		}
+	}
+	return w
+}
+
+// hideNewest: a listing does not know yet of the last parts of the last branch.
+func (w *world) hideNewest() {
+	for range rapid.IntRange(0, 3).Draw(w.t, "hidden") {
+		if n := len(w.a.Parts); n > 0 && w.a.Parts[n-1].Epoch == w.epoch {
+			w.a.Parts = w.a.Parts[:n-1]
+		}
+	}
+}
+
+// expected are the transactions that survive and were archived, in the order in which they
+// are replayed, without those of the base.
+func (w *world) expected(base Base) (out []Transaction) {
+	have, seen := setOf(w.log), base.End
+	for _, p := range w.a.Parts {
+		for _, t := range w.read[p.Key()] {
+			if have.Contains(t.ID) && !seen.Contains(t.ID) {
+				out, seen = append(out, t), seen.Union(t.ID)
+			}
+		}
+	}
+	return out
+}
+
+// upTo is a target, and what of the expected is up to it.
+func upTo(t *rapid.T, base Base, all []Transaction) (Target, []Transaction) {
+	kind := Kind(rapid.IntRange(0, 4).Draw(t, "kind"))
+	if kind == Immediate {
+		return Target{Kind: kind}, nil
+	}
+	if kind == Latest || len(all) == 0 {
+		return Target{Kind: Latest}, all
+	}
+	i := rapid.IntRange(0, len(all)-1).Draw(t, "target")
+	switch kind {
+	case ToGTIDs:
+		return Target{Kind: kind, GTIDs: all[i].ID}, all[:i+1]
+	case BeforeGTIDs:
+		return Target{Kind: kind, GTIDs: all[i].ID}, all[:i]
+	}
+	target := Target{Kind: ToTime, Time: all[i].Committed.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "beside")) * time.Second)}
+	if end := slices.IndexFunc(all, func(x Transaction) bool { return x.Committed.After(target.Time) }); end >= 0 {
+		all = all[:end]
+	}
+	return target, all
+}
+
+// selected calls Select as often as it asks for what is in a part.
+func selected(t *rapid.T, w *world, base Base, target Target) Selection {
+	known := map[Key][]Transaction{}
+	for {
+		got := Select(w.a, base, target, known)
+		if got.Read == nil {
+			return got
+		}
+		key := got.Read.Pieces[len(got.Read.Pieces)-1].Key()
+		if _, again := known[key]; again {
+			t.Fatalf("it asks for %v twice", key)
+		}
+		known[key] = w.read[key]
+	}
+}
+
+// replay does what a plan says.
+func replay(w *world, p Plan) (out []Transaction) {
+	for _, s := range p.Steps {
+		for _, t := range w.read[s.Pieces[len(s.Pieces)-1].Key()] {
+			if s.Take.Contains(t.ID) {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// TestWhatIsReplayed: whatever happened, and in whatever order it is listed, what is
+// replayed is the surviving line up to the target, in its order, and nothing else.
+func TestWhatIsReplayed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := run(t)
+		w.hideNewest()
+		base := w.bases[rapid.IntRange(0, len(w.bases)-1).Draw(t, "backup")]
+		all := w.expected(base)
+		target, want := upTo(t, base, all)
+		shuffle(t, w)
+		got := selected(t, w, base, target)
+		if lost := base.End.Subtract(setOf(w.log)); !lost.IsEmpty() {
+			if got.Refusal == nil || got.Refusal.Reason != BackupNotOnBranch {
+				t.Fatalf("a backup with %s is lost: %+v", lost, got)
+			}
+			return
+		}
+		if got.Refusal != nil {
+			refusedRightly(t, w, base, target, all, *got.Refusal)
+			return
+		}
+		have := replay(w, got.Plan)
+		if !slices.EqualFunc(have, want, func(a, b Transaction) bool { return a.ID.Equal(b.ID) }) || !got.Plan.Set.Equal(base.End.Union(setOf(want))) {
+			t.Fatalf("replayed %d: %s\nwant %d: %s", len(have), setOf(have), len(want), setOf(want))
+		}
+	})
+}
+
+// refusedRightly: only times are refused here, and those that are said to be near are not.
+func refusedRightly(t *rapid.T, w *world, base Base, target Target, all []Transaction, r Refusal) {
+	newest := base.Time
+	for _, x := range all {
+		if x.Committed.After(newest) {
+			newest = x.Committed
+		}
+	}
+	early := r.Reason == TargetBeforeBackup && target.Time.Before(base.Time)
+	late := r.Reason == TargetAfterArchive && target.Time.After(newest)
+	if target.Kind != ToTime || !early && !late {
+		t.Fatalf("%+v is refused: %v", target, &r)
+	}
+	if again := selected(t, w, base, Target{Kind: ToTime, Time: r.Nearest}); again.Refusal != nil {
+		t.Fatalf("%s is said to be near, and refused: %v", r.Nearest, again.Refusal)
+	}
+}
+
+func shuffle(t *rapid.T, w *world) {
+	random := rand.New(rand.NewSource(int64(rapid.IntRange(0, 1000).Draw(t, "order"))))
+	if n := len(w.a.Parts); n > 0 {
+		w.a.Parts = append(slices.Clone(w.a.Parts), w.a.Parts[random.Intn(n)])
+	}
+	w.a.Branches = append(slices.Clone(w.a.Branches), w.a.Branches[0])
+	random.Shuffle(len(w.a.Parts), func(i, j int) { w.a.Parts[i], w.a.Parts[j] = w.a.Parts[j], w.a.Parts[i] })
+	random.Shuffle(len(w.a.Branches), func(i, j int) { w.a.Branches[i], w.a.Branches[j] = w.a.Branches[j], w.a.Branches[i] })
+}
+
+// TestNothingIsReplayedAcrossAMissingPart: if any part lacks that is needed, what is
+// replayed without a refusal is still a beginning of the surviving line.
+func TestNothingIsReplayedAcrossAMissingPart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := run(t)
+		base := w.bases[0]
+		all := w.expected(base)
+		if len(w.a.Parts) == 0 {
+			return
+		}
+		gone := rapid.IntRange(0, len(w.a.Parts)-1).Draw(t, "gone")
+		isNewest := gone == len(w.a.Parts)-1 && w.a.Parts[gone].Epoch == w.epoch
+		w.a.Parts = slices.Delete(slices.Clone(w.a.Parts), gone, gone+1)
+		target, _ := upTo(t, base, all)
+		got := selected(t, w, base, target)
+		if got.Refusal != nil {
+			return
+		}
+		have := replay(w, got.Plan)
+		if len(have) > len(all) || !slices.EqualFunc(have, all[:len(have)], func(a, b Transaction) bool { return a.ID.Equal(b.ID) }) {
+			t.Fatalf("replayed %s, which is no beginning of %s", setOf(have), setOf(all))
+		}
+		if target.Kind == Latest && !isNewest && len(have) < len(all) {
+			t.Fatalf("replayed %s of %s, and nobody is told", setOf(have), setOf(all))
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package archive
+
+import (
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/gtid"
+)
+
+// line is an archive in order, of which the promotions say what survived.
+type line struct {
+	branches []Branch // by epoch, each once
+	parts    []Part   // by epoch and sequence, each once
+}
+
+func lineOf(a Archive) line {
+	l := line{slices.Clone(a.Branches), slices.Clone(a.Parts)}
+	slices.SortStableFunc(l.branches, func(a, b Branch) int { return Key{Epoch: a.Epoch}.compare(Key{Epoch: b.Epoch}) })
+	l.branches = slices.CompactFunc(l.branches, func(a, b Branch) bool { return a.Epoch == b.Epoch })
+	slices.SortStableFunc(l.parts, func(a, b Part) int { return a.Key().compare(b.Key()) })
+	l.parts = slices.CompactFunc(l.parts, func(a, b Part) bool { return a.Key() == b.Key() })
+	return l
+}
+
+// surviving is what of a set that was executed in an epoch every later promotion had.
+func (l line) surviving(epoch int64, set gtid.Set) gtid.Set {
+	for _, b := range l.branches {
+		if b.Epoch > epoch {
+			set = set.Intersect(b.Start)
+		}
+	}
+	return set
+}
+
+// lost is what of such a set some later promotion was without.
+func (l line) lost(epoch int64, set gtid.Set) gtid.Set {
+	return set.Subtract(l.surviving(epoch, set))
+}
+
+// known is all that a replay may come by.
+func (l line) known() (set gtid.Set) {
+	for _, p := range l.parts {
+		set = set.Union(l.surviving(p.Epoch, p.GTIDs))
+	}
+	return set
+}
+
+// LostBranch is what a promotion lost of an epoch before it, as far as it was archived.
+type LostBranch struct {
+	Epoch int64
+	GTIDs gtid.Set
+	// Parts hold some of it, perhaps beside transactions that survived. First and Last bound
+	// when it was committed.
+	Parts       []Part
+	First, Last time.Time
+}
+
+// Lost lists what was archived and is never replayed, by epoch.
+func Lost(a Archive) []LostBranch {
+	l := lineOf(a)
+	var out []LostBranch
+	for _, p := range l.parts {
+		lost := l.lost(p.Epoch, p.GTIDs)
+		if lost.IsEmpty() {
+			continue
+		}
+		if n := len(out); n == 0 || out[n-1].Epoch != p.Epoch {
+			out = append(out, LostBranch{Epoch: p.Epoch, First: p.First})
+		}
+		b := &out[len(out)-1]
+		b.GTIDs, b.Parts = b.GTIDs.Union(lost), append(b.Parts, p)
+		if p.First.Before(b.First) {
+			b.First = p.First
+		}
+		if p.Last.After(b.Last) {
+			b.Last = p.Last
+		}
+	}
+	return out
+}
+
+// maxHole is how many missing parts are told.
+const maxHole = 100
+
+// hole finds parts that lack below one in its branch.
+func (l line) hole(below Key) (missing []Key) {
+	next := int64(1)
+	for _, p := range l.parts {
+		if p.Epoch != below.Epoch || p.Sequence > below.Sequence {
+			continue
+		}
+		for ; next < p.Sequence && len(missing) < maxHole; next++ {
+			missing = append(missing, Key{below.Epoch, next})
+		}
+		next = p.Sequence + 1
+	}
+	return missing
+}
+
+// pieces of a part: itself, or those of its transaction. Those that lack are told.
+func (l line) pieces(p Part) (all []Part, missing []Key) {
+	for n := p.Sequence - max(p.Pieces, 1) + 1; n < p.Sequence; n++ {
+		key := Key{p.Epoch, n}
+		i, found := slices.BinarySearchFunc(l.parts, key, func(p Part, key Key) int { return p.Key().compare(key) })
+		if !found || l.parts[i].Piece != n-p.Sequence+p.Pieces {
+			missing = append(missing, key)
+			continue
+		}
+		all = append(all, l.parts[i])
+	}
+	return append(all, p), missing
+}

@@ -1,0 +1,80 @@
+package archive
+
+import (
+	"fmt"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// Refusals: why a target cannot be restored. There is core.RefusalTargetUnknown besides,
+// for transactions that were never archived.
+const (
+	// TargetBeforeBackup: the base backup holds more than the target.
+	TargetBeforeBackup core.Reason = "TargetBeforeBackup"
+	// TargetAfterArchive: nothing that late was archived.
+	TargetAfterArchive core.Reason = "TargetAfterArchive"
+	// TargetLost: a failover lost the transaction.
+	TargetLost core.Reason = "TargetLost"
+	// BackupNotOnBranch: the base backup holds what a failover lost.
+	BackupNotOnBranch core.Reason = "BackupNotOnBranch"
+	// ArchiveGap: transactions before the target were never archived.
+	ArchiveGap core.Reason = "ArchiveGap"
+	// PartMissing: a part before the target was archived and is not there any more.
+	PartMissing core.Reason = "PartMissing"
+)
+
+// Refusal is why there is no plan.
+type Refusal struct {
+	Reason core.Reason
+	// GTIDs are those that are meant: missing, lost, unknown.
+	GTIDs gtid.Set
+	// Parts that are missing.
+	Parts []Key
+	// Nearest is the time nearest to the target that can be restored on the same base
+	// backup; zero when it is not known.
+	Nearest time.Time
+}
+
+// shown is how many intervals of a set are shown.
+const shown = 4
+
+func (r *Refusal) Error() string {
+	text := string(r.Reason) + ": " + r.advice()
+	if !r.Nearest.IsZero() {
+		text += ", or to " + r.Nearest.UTC().Format(time.RFC3339Nano)
+	}
+	return text
+}
+
+func (r *Refusal) advice() string {
+	set := r.GTIDs.Abbreviate(shown)
+	switch r.Reason {
+	case TargetBeforeBackup:
+		return "the backup holds more than the target: take an earlier one"
+	case TargetAfterArchive:
+		return "nothing later was archived, and what is not archived cannot be told from what was never written: restore to the latest"
+	case TargetLost:
+		return fmt.Sprintf("a failover lost %s: restore to what was before it", set)
+	case BackupNotOnBranch:
+		return fmt.Sprintf("the backup holds %s, which a failover lost: take an earlier or a later backup", set)
+	case ArchiveGap:
+		return fmt.Sprintf("%s were never archived: take a backup that holds them, or restore to what was before them", set)
+	case PartMissing:
+		return fmt.Sprintf("%s, with %s, is not there any more: take a later backup, or restore to what was before it", partsText(r.Parts), set)
+	default:
+		return fmt.Sprintf("%s was never archived: look whether it is spelt as gtid_executed of the cluster shows it", set)
+	}
+}
+
+func partsText(keys []Key) string {
+	if len(keys) == 0 {
+		return "a part"
+	}
+	text := fmt.Sprintf("part %d of epoch %d", keys[0].Sequence, keys[0].Epoch)
+	if more := len(keys) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text
+}

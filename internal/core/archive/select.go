@@ -1,0 +1,253 @@
+package archive
+
+import (
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// Plan is what to replay on a base backup, in this order.
+type Plan struct {
+	Steps []Step
+	// Set is what a server has executed that has replayed all of it.
+	Set gtid.Set
+	// Reached is the latest commit that is replayed, or that of the backup.
+	Reached time.Time
+}
+
+// Step is what to replay of a part: the transactions in Take and no other.
+type Step struct {
+	// Pieces are the objects that make up the part, in order; mostly one.
+	Pieces []Part
+	Take   gtid.Set
+}
+
+// Selection is a plan, or why there is none, or the part of which has to be known what
+// transactions are in it, in order, before it can be told.
+type Selection struct {
+	Plan    Plan
+	Refusal *Refusal
+	Read    *Step
+}
+
+// Select finds what to replay on base to come to target. The facts of parts do not tell the
+// order of the transactions in them: of a part in which the replay may end that has to be
+// read. Selection names such a part, and Select is called again with what was in it.
+func Select(a Archive, base Base, target Target, read map[Key][]Transaction) Selection {
+	s := &selector{line: lineOf(a), target: target, read: read}
+	s.plan = Plan{Set: base.End, Reached: base.Time}
+	if refusal := s.check(base); refusal != nil {
+		return Selection{Refusal: refusal}
+	}
+	if target.Kind == Immediate || target.Kind == ToGTIDs && target.GTIDs.Equal(base.End) {
+		return Selection{Plan: s.plan}
+	}
+	return s.walk()
+}
+
+type selector struct {
+	line   line
+	target Target
+	read   map[Key][]Transaction
+	plan   Plan
+	// ends is set when the target is reached.
+	ends bool
+	// unread is a part that has to be read first.
+	unread *Step
+}
+
+// check refuses what can be told without the order of the transactions.
+func (s *selector) check(base Base) *Refusal {
+	if lost := s.line.lost(base.Epoch, base.End); !lost.IsEmpty() {
+		return &Refusal{Reason: BackupNotOnBranch, GTIDs: lost}
+	}
+	early := &Refusal{Reason: TargetBeforeBackup, Nearest: base.Time}
+	wanted := s.target.GTIDs
+	switch s.target.Kind {
+	case ToTime:
+		if s.target.Time.Before(base.Time) {
+			return early
+		}
+	case ToGTIDs:
+		if wanted.Equal(base.End) {
+			return nil
+		}
+		if base.End.Contains(wanted) {
+			return early
+		}
+		return s.unknown(wanted.Subtract(base.End))
+	case BeforeGTIDs:
+		if wanted.IsEmpty() || !wanted.Intersect(base.End).IsEmpty() {
+			return early
+		}
+		return s.unknown(wanted)
+	}
+	return nil
+}
+
+// unknown refuses transactions that no replay can come by.
+func (s *selector) unknown(wanted gtid.Set) *Refusal {
+	absent := wanted.Subtract(s.line.known())
+	if absent.IsEmpty() {
+		return nil
+	}
+	var all gtid.Set
+	for _, p := range s.line.parts {
+		all = all.Union(p.GTIDs)
+	}
+	if lost := absent.Intersect(all); !lost.IsEmpty() {
+		return &Refusal{Reason: TargetLost, GTIDs: lost}
+	}
+	return &Refusal{Reason: core.RefusalTargetUnknown, GTIDs: absent}
+}
+
+// walk goes along the branches until the target is reached or the archive ends.
+func (s *selector) walk() Selection {
+	parts := s.line.parts
+	for i := 0; i <= len(s.line.branches) && !s.ends; i++ {
+		var refusal *Refusal
+		if i < len(s.line.branches) {
+			refusal = s.before(s.line.branches[i], &parts)
+		} else {
+			refusal = s.take(&parts, func(Part) bool { return true })
+		}
+		if refusal != nil {
+			return Selection{Refusal: refusal}
+		}
+	}
+	switch {
+	case s.unread != nil:
+		return Selection{Read: s.unread}
+	case !s.ends && s.target.Kind == ToTime && s.target.Time.After(s.plan.Reached):
+		return Selection{Refusal: &Refusal{Reason: TargetAfterArchive, Nearest: s.plan.Reached}}
+	}
+	return Selection{Plan: s.plan}
+}
+
+// before takes the parts of earlier epochs, and looks whether that is all that the branch
+// found in the archive when it began.
+func (s *selector) before(b Branch, parts *[]Part) *Refusal {
+	if refusal := s.take(parts, func(p Part) bool { return p.Epoch < b.Epoch }); refusal != nil || s.ends {
+		return refusal
+	}
+	missing := s.line.surviving(b.Epoch, b.Held).Subtract(s.plan.Set)
+	return s.lack(missing, nil, PartMissing)
+}
+
+// take goes through parts while they are wanted.
+func (s *selector) take(parts *[]Part, wanted func(Part) bool) *Refusal {
+	for len(*parts) > 0 && wanted((*parts)[0]) && !s.ends {
+		part := (*parts)[0]
+		*parts = (*parts)[1:]
+		take := s.line.surviving(part.Epoch, part.GTIDs).Subtract(s.plan.Set)
+		if take.IsEmpty() {
+			continue
+		}
+		if refusal := s.part(part, take); refusal != nil {
+			return refusal
+		}
+	}
+	return nil
+}
+
+func (s *selector) part(part Part, take gtid.Set) *Refusal {
+	missing := s.line.surviving(part.Epoch, part.Before).Subtract(s.plan.Set)
+	if refusal := s.lack(missing, s.line.hole(part.Key()), ArchiveGap); refusal != nil || s.ends {
+		return refusal
+	}
+	pieces, absent := s.line.pieces(part)
+	if len(absent) > 0 {
+		return s.lack(take, absent, PartMissing)
+	}
+	step := Step{pieces, take}
+	if !s.mayEnd(part, take) {
+		s.add(step, part.Last)
+		return nil
+	}
+	all, known := s.read[part.Key()]
+	if part.Transactions == 1 {
+		all, known = []Transaction{{part.GTIDs, part.Last}}, true
+	}
+	if !known {
+		s.unread, s.ends = &step, true
+		return nil
+	}
+	s.cut(step, all)
+	return nil
+}
+
+// lack refuses to go on without transactions, unless what is replayed already is as far as
+// the target wants to go.
+func (s *selector) lack(missing gtid.Set, parts []Key, otherwise core.Reason) *Refusal {
+	switch {
+	case missing.IsEmpty():
+		return nil
+	case s.target.Kind == ToTime && !s.target.Time.After(s.plan.Reached):
+		s.ends = true
+		return nil
+	}
+	r := &Refusal{Reason: otherwise, GTIDs: missing, Parts: parts, Nearest: s.plan.Reached}
+	if len(parts) > 0 {
+		r.Reason = PartMissing
+	}
+	return r
+}
+
+func (s *selector) add(step Step, last time.Time) {
+	s.plan.Steps = append(s.plan.Steps, step)
+	s.plan.Set = s.plan.Set.Union(step.Take)
+	if last.After(s.plan.Reached) {
+		s.plan.Reached = last
+	}
+}
+
+// mayEnd: the replay may end in this part, or before it.
+func (s *selector) mayEnd(part Part, take gtid.Set) bool {
+	switch s.target.Kind {
+	case ToTime:
+		return part.Last.After(s.target.Time)
+	case ToGTIDs, BeforeGTIDs:
+		return !take.Intersect(s.target.GTIDs).IsEmpty()
+	default:
+		return false
+	}
+}
+
+// cut takes of a part what is up to the target.
+func (s *selector) cut(step Step, all []Transaction) {
+	var kept gtid.Set
+	var last time.Time
+	for _, t := range all {
+		if !step.Take.Contains(t.ID) {
+			continue
+		}
+		if s.isBeyond(t) {
+			s.ends = true
+			break
+		}
+		kept = kept.Union(t.ID)
+		if t.Committed.After(last) {
+			last = t.Committed
+		}
+		if s.target.Kind == ToGTIDs && s.plan.Set.Union(kept).Contains(s.target.GTIDs) {
+			s.ends = true
+			break
+		}
+	}
+	if !kept.IsEmpty() {
+		s.add(Step{step.Pieces, kept}, last)
+	}
+}
+
+// isBeyond: the target ends before this transaction.
+func (s *selector) isBeyond(t Transaction) bool {
+	switch s.target.Kind {
+	case ToTime:
+		return t.Committed.After(s.target.Time)
+	case BeforeGTIDs:
+		return s.target.GTIDs.Contains(t.ID)
+	default:
+		return false
+	}
+}

@@ -1,0 +1,195 @@
+package archive
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// set reads "a1-5 b2" as transactions of servers that are called by a letter.
+func set(text string) gtid.Set {
+	var all gtid.Set
+	for _, word := range strings.Fields(text) {
+		uuid := strings.Repeat(word[:1], 8) + "-" + strings.Repeat(strings.Repeat(word[:1], 4)+"-", 3) + strings.Repeat(word[:1], 12)
+		all = all.Union(gtid.MustParse(uuid + ":" + word[1:]))
+	}
+	return all
+}
+
+// at is a moment, in seconds of the story.
+func at(seconds float64) time.Time {
+	return time.Unix(1000, 0).Add(time.Duration(seconds * float64(time.Second))).UTC()
+}
+
+func branch(epoch int64, start, held string) Branch {
+	return Branch{Epoch: epoch, Start: set(start), Held: set(held)}
+}
+
+func part(epoch, sequence int64, before, gtids string, first, last float64) Part {
+	p := Part{Epoch: epoch, Sequence: sequence, Before: set(before), GTIDs: set(gtids), First: at(first), Last: at(last)}
+	p.Transactions = int64(p.GTIDs.Count())
+	return p
+}
+
+// story: a wrote 1 to 6, b was promoted with 1 to 5 and wrote b1 to b4. A transaction a1 is
+// committed in second 1, b1 in second 11.
+func story() Archive {
+	return Archive{
+		Branches: []Branch{branch(1, "", ""), branch(3, "a1-5", "a1-5")},
+		Parts: []Part{
+			part(1, 1, "", "a1-3", 1, 3),
+			part(1, 2, "a1-3", "a4-6", 4, 6),
+			part(3, 1, "a1-5", "b1-2", 11, 12),
+			part(3, 2, "a1-5 b1-2", "b3-4", 13, 14),
+		},
+	}
+}
+
+// contents are of all parts in a story.
+func contents(a Archive) map[Key][]Transaction {
+	out := map[Key][]Transaction{}
+	for _, p := range a.Parts {
+		list, _ := p.GTIDs.List(100)
+		for i, id := range list {
+			out[p.Key()] = append(out[p.Key()], Transaction{gtid.MustParse(id), p.First.Add(time.Duration(i) * time.Second)})
+		}
+	}
+	return out
+}
+
+func stepsText(p Plan) string {
+	var out []string
+	for _, s := range p.Steps {
+		last := s.Pieces[len(s.Pieces)-1]
+		out = append(out, fmt.Sprintf("%d/%d %s", last.Epoch, last.Sequence, s.Take.Abbreviate(9)))
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestSelect(t *testing.T) {
+	a, b := func(s string) string { return set("a" + s).String() }, func(s string) string { return set("b" + s).String() }
+	base := Base{Epoch: 1, End: set("a1-2"), Time: at(2)}
+	for name, c := range map[string]struct {
+		change func(*Archive)
+		base   Base
+		target Target
+		steps  string
+		refuse core.Reason
+		near   float64
+	}{
+		"the latest leaves out what was lost": {target: Target{Kind: Latest},
+			steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1-2") + "; 3/2 " + b("3-4")},
+		"the backup alone":        {target: Target{Kind: Immediate}},
+		"a time in a part":        {target: Target{Kind: ToTime, Time: at(4.5)}, steps: "1/1 " + a("3") + "; 1/2 " + a("4")},
+		"a time on a transaction": {target: Target{Kind: ToTime, Time: at(13)}, steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1-2") + "; 3/2 " + b("3")},
+		"a time of what was lost": {target: Target{Kind: ToTime, Time: at(6)}, steps: "1/1 " + a("3") + "; 1/2 " + a("4-5")},
+		"the time of the backup":  {target: Target{Kind: ToTime, Time: at(2)}},
+		"the time of the newest":  {base: Base{Epoch: 3, End: set("a1-5 b1-3"), Time: at(13)}, target: Target{Kind: ToTime, Time: at(14)}, steps: "3/2 " + b("4")},
+		"a transaction":           {target: Target{Kind: ToGTIDs, GTIDs: set("a3")}, steps: "1/1 " + a("3")},
+		"some of it is in the backup": {target: Target{Kind: ToGTIDs, GTIDs: set("a1-5 b1")},
+			steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1")},
+		"what the backup ends with":   {target: Target{Kind: ToGTIDs, GTIDs: set("a1-2")}},
+		"before a transaction":        {target: Target{Kind: BeforeGTIDs, GTIDs: set("b2")}, steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1")},
+		"before the first of a part":  {target: Target{Kind: BeforeGTIDs, GTIDs: set("b3")}, steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1-2")},
+		"before the first of all":     {target: Target{Kind: BeforeGTIDs, GTIDs: set("a3")}},
+		"a time before the backup":    {target: Target{Kind: ToTime, Time: at(1)}, refuse: TargetBeforeBackup, near: 2},
+		"a transaction of the backup": {target: Target{Kind: ToGTIDs, GTIDs: set("a1")}, refuse: TargetBeforeBackup, near: 2},
+		"before one of the backup":    {target: Target{Kind: BeforeGTIDs, GTIDs: set("a2")}, refuse: TargetBeforeBackup, near: 2},
+		"before nothing":              {target: Target{Kind: BeforeGTIDs}, refuse: TargetBeforeBackup, near: 2},
+		"a time after the archive":    {target: Target{Kind: ToTime, Time: at(14.5)}, refuse: TargetAfterArchive, near: 14},
+		"a transaction that was lost": {target: Target{Kind: ToGTIDs, GTIDs: set("a6")}, refuse: TargetLost},
+		"one that was never archived": {target: Target{Kind: BeforeGTIDs, GTIDs: set("b5")}, refuse: core.RefusalTargetUnknown},
+		"a backup of a lost branch":   {base: Base{Epoch: 1, End: set("a1-6"), Time: at(6)}, refuse: BackupNotOnBranch},
+		"a backup before the archive": {
+			change: func(a *Archive) {
+				a.Parts[0].Before, a.Branches[0].Held, a.Branches[1].Start = set("c1-9"), set("c1-9"), set("a1-5 c1-9")
+			},
+			refuse: PartMissing, near: 2},
+		"a part is missing": {change: func(a *Archive) { a.Parts = a.Parts[1:] }, refuse: PartMissing, near: 2},
+		"the last part of a branch is missing": {change: func(a *Archive) { a.Parts = append(a.Parts[:1:1], a.Parts[2:]...) },
+			refuse: PartMissing, near: 3},
+		"a time before the missing part": {change: func(a *Archive) { a.Parts = append(a.Parts[:1:1], a.Parts[2:]...) },
+			target: Target{Kind: ToTime, Time: at(3)}, steps: "1/1 " + a("3")},
+		"a gap":          {change: func(a *Archive) { a.Parts[3] = part(3, 2, "a1-5 b1-3", "b4", 14, 14) }, refuse: ArchiveGap, near: 12},
+		"before the gap": {change: func(a *Archive) { a.Parts[3] = part(3, 2, "a1-5 b1-3", "b4", 14, 14) }, target: Target{Kind: ToGTIDs, GTIDs: set("b1")}, steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1")},
+		"a backup behind the gap": {change: func(a *Archive) { a.Parts[3] = part(3, 2, "a1-5 b1-3", "b4", 14, 14) },
+			base: Base{Epoch: 3, End: set("a1-5 b1-3"), Time: at(13)}, steps: "3/2 " + b("4")},
+		"a clock that went back": {change: func(a *Archive) { a.Parts[2].First, a.Parts[2].Last = at(3), at(4) },
+			target: Target{Kind: ToTime, Time: at(5)}, steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1-2")},
+		"what a new primary ships of the former one": {
+			change: func(a *Archive) {
+				a.Branches[1].Held = set("a1-3")
+				a.Parts[1], a.Parts[2] = part(3, 1, "a1-3", "a4-5 b1-2", 9, 12), a.Parts[3]
+				a.Parts = a.Parts[:3]
+			},
+			steps: "1/1 " + a("3") + "; 3/1 " + set("a4-5 b1-2").Abbreviate(9) + "; 3/2 " + b("3-4")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := story()
+			if c.change != nil {
+				c.change(&a)
+			}
+			if c.base.Epoch == 0 {
+				c.base = base
+			}
+			got := Select(a, c.base, c.target, contents(a))
+			if c.refuse != "" {
+				if got.Refusal == nil || got.Refusal.Reason != c.refuse || c.near != 0 && !got.Refusal.Nearest.Equal(at(c.near)) {
+					t.Fatalf("got %s, refusal %v", stepsText(got.Plan), got.Refusal)
+				}
+				t.Log(got.Refusal)
+				return
+			}
+			if got.Refusal != nil || stepsText(got.Plan) != c.steps {
+				t.Errorf("got %s, refusal %v\nwant %s", stepsText(got.Plan), got.Refusal, c.steps)
+			}
+		})
+	}
+}
+
+func TestThePartThatMayHoldTheEndIsAskedFor(t *testing.T) {
+	a := story()
+	base, target := Base{Epoch: 1, End: set("a1-2"), Time: at(2)}, Target{Kind: ToTime, Time: at(12.5)}
+	a.Parts[2].Last = at(13)
+	got := Select(a, base, target, nil)
+	if got.Read == nil || got.Read.Pieces[0].Key() != (Key{1, 2}) && got.Read.Pieces[0].Key() != (Key{3, 1}) {
+		t.Fatalf("got %+v", got)
+	}
+}
+
+func TestAnEndThatIsNotInThePartLiesBehindIt(t *testing.T) {
+	a := story() // a6, which is lost, is the one that is later than the target
+	target := Target{Kind: ToTime, Time: at(5.5)}
+	a.Parts[2].First, a.Parts[2].Last = at(5), at(5.2)
+	a.Parts[3].First, a.Parts[3].Last = at(5.3), at(5.4)
+	got := Select(a, Base{Epoch: 1, End: set("a1-2"), Time: at(2)}, target, contents(a))
+	if got.Refusal == nil || got.Refusal.Reason != TargetAfterArchive {
+		t.Errorf("got %s, refusal %v", stepsText(got.Plan), got.Refusal)
+	}
+}
+
+func TestATransactionInPieces(t *testing.T) {
+	a := Archive{Branches: []Branch{branch(1, "", "")}, Parts: []Part{part(1, 1, "", "", 0, 0), part(1, 2, "", "", 0, 0), part(1, 3, "", "a1", 1, 1), part(1, 4, "a1", "a2", 2, 2)}}
+	a.Parts[0].Piece, a.Parts[1].Piece, a.Parts[2].Piece, a.Parts[2].Pieces = 1, 2, 3, 3
+	got := Select(a, Base{Epoch: 1}, Target{Kind: ToGTIDs, GTIDs: set("a1")}, nil)
+	if got.Refusal != nil || got.Read != nil || len(got.Plan.Steps) != 1 || len(got.Plan.Steps[0].Pieces) != 3 {
+		t.Fatalf("got %+v", got)
+	}
+	for _, broken := range [][]Part{a.Parts[1:], {a.Parts[0], a.Parts[2], a.Parts[3]}} {
+		a.Parts = broken
+		if got := Select(a, Base{Epoch: 1}, Target{}, nil); got.Refusal == nil || got.Refusal.Reason != PartMissing || len(got.Refusal.Parts) != 1 {
+			t.Errorf("got %+v", got)
+		}
+	}
+}
+
+func TestLost(t *testing.T) {
+	got := Lost(story())
+	if len(got) != 1 || got[0].Epoch != 1 || !got[0].GTIDs.Equal(set("a6")) || len(got[0].Parts) != 1 || !got[0].Last.Equal(at(6)) {
+		t.Errorf("got %+v", got)
+	}
+}
