@@ -1,0 +1,156 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"cnmsql.co/internal/binlog"
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
+)
+
+// pending is a part that is being put together, of one log.
+type pending struct {
+	part  facts.Part
+	begin []byte
+	spans []span
+	size  int64
+	full  bool
+	// oldest is when the first of it was committed, and since when it was found: when the
+	// clock goes back, the one does not tell how long it waits, and the other does.
+	oldest, since time.Time
+}
+
+// span of bytes in the log.
+type span struct{ from, to int64 }
+
+func (s *Shipper) newPending(t binlog.Transaction) *pending {
+	part := facts.Part{
+		Format: format, Cluster: s.c.Cluster, Epoch: s.c.Epoch, Sequence: s.sequence, ServerUUID: s.c.ServerUUID,
+		File: s.source.file(), From: t.Offset, Before: s.source.seen, Missing: s.source.missing, First: t.Committed, Last: t.Committed,
+	}
+	s.source.missing = gtid.Set{}
+	return &pending{part: part, oldest: t.Committed, since: time.Now()}
+}
+
+func (p *pending) add(t binlog.Transaction) {
+	end := t.Offset + t.Size
+	if n := len(p.spans); n > 0 && p.spans[n-1].to == t.Offset {
+		p.spans[n-1].to = end
+	} else {
+		p.spans = append(p.spans, span{t.Offset, end})
+	}
+	p.size += t.Size
+	p.part.To, p.part.GTIDs = end, p.part.GTIDs.Union(t.ID)
+	p.part.Transactions++
+	if t.Committed.Before(p.part.First) {
+		p.part.First = t.Committed
+	}
+	if t.Committed.After(p.part.Last) {
+		p.part.Last = t.Committed
+	}
+}
+
+// age is for how long it waits.
+func (p *pending) age(now time.Time) time.Duration {
+	return max(now.Sub(p.oldest), now.Sub(p.since))
+}
+
+// ship stores the part that was put together.
+func (s *Shipper) ship(ctx context.Context) error {
+	raw, err := s.raw(s.pending)
+	if err != nil {
+		return s.unreadable(err)
+	}
+	if err := s.put(ctx, s.pending.part, raw); err != nil {
+		return err
+	}
+	s.pending = nil
+	return nil
+}
+
+// raw reads the part and looks whether it is a log.
+func (s *Shipper) raw(p *pending) ([]byte, error) {
+	begin, err := s.source.log.Begin(p.part.Before)
+	if err != nil {
+		return nil, err
+	}
+	raw := make([]byte, int64(len(begin))+p.size)
+	rest := raw[copy(raw, begin):]
+	for _, span := range p.spans {
+		n := span.to - span.from
+		if err := s.source.log.ReadAt(rest[:n], span.from); err != nil {
+			return nil, err
+		}
+		rest = rest[n:]
+	}
+	return raw, check(raw, p.part.Transactions)
+}
+
+// check that all events are whole and right, and that each transaction is as long as it says.
+func check(raw []byte, transactions int64) error {
+	stream, err := binlog.NewStream(bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	var last *binlog.Transaction
+	for n := int64(0); ; {
+		end := stream.Offset()
+		event, err := stream.Next()
+		atEnd := errors.Is(err, io.EOF)
+		if err != nil && !atEnd {
+			return err
+		}
+		if last != nil && (atEnd || event.Begins != nil) && end != last.Offset+last.Size {
+			return fmt.Errorf("%w: the transaction at %d of the part is not as long as it says", binlog.ErrDamaged, last.Offset)
+		}
+		switch {
+		case atEnd && n != transactions:
+			return fmt.Errorf("%w: %d transactions were found in a part of %d", binlog.ErrDamaged, n, transactions)
+		case atEnd:
+			return nil
+		case event.Begins != nil:
+			last = event.Begins
+			n++
+		}
+	}
+}
+
+// firstPiece is how much of the transaction stands at least in its first piece.
+const firstPiece = 1 << 10
+
+// shipPieces stores a transaction that is larger than a part, piece by piece.
+func (s *Shipper) shipPieces(ctx context.Context, t binlog.Transaction) error {
+	p := s.newPending(t)
+	s.pending = p // it waits, until the last piece is stored
+	s.observe()
+	begin, err := s.source.log.Begin(p.part.Before)
+	if err != nil {
+		return s.unreadable(err)
+	}
+	buffer := make([]byte, max(s.c.MaxBytes, int64(len(begin))+firstPiece))
+	for from := t.Offset; from < t.Offset+t.Size; p.part.From = from {
+		p.part.Piece++
+		p.part.Sequence = s.sequence
+		raw := append(buffer[:0], begin...)
+		raw = raw[:min(int64(len(buffer)), int64(len(raw))+t.Offset+t.Size-from)]
+		if err := s.source.log.ReadAt(raw[len(begin):], from); err != nil {
+			return s.unreadable(err)
+		}
+		from += int64(len(raw) - len(begin))
+		begin, p.part.To = nil, from
+		if from == t.Offset+t.Size {
+			p.part.GTIDs, p.part.Transactions, p.part.Pieces = t.ID, 1, p.part.Piece
+		}
+		if err := s.put(ctx, p.part, raw); err != nil {
+			return err
+		}
+	}
+	s.source.pass(t)
+	s.pending = nil
+	return nil
+}

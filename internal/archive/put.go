@@ -1,0 +1,88 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/store"
+)
+
+// put stores a part, however often that has to be tried, while this instance may.
+func (s *Shipper) put(ctx context.Context, part facts.Part, raw []byte) error {
+	object, err := s.compress.object(&part, raw)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	_, err = retried(ctx, s, func(ctx context.Context) (struct{}, error) {
+		began = time.Now()
+		return struct{}{}, s.create(ctx, part, object)
+	})
+	if err != nil {
+		return err
+	}
+	s.took = time.Since(began)
+	s.sequence++
+	s.archived(part)
+	return nil
+}
+
+// create writes the object of a part, unless it was written before: an attempt of which no
+// answer came may have succeeded.
+func (s *Shipper) create(ctx context.Context, part facts.Part, object []byte) error {
+	key := partKey(s.c.Prefix, part.Key())
+	err := s.c.Store.Create(ctx, key, object)
+	if !errors.Is(err, store.Exists) {
+		return err
+	}
+	there, err := getFacts(ctx, s.c.Store, s.c.Prefix, part.Key())
+	if err != nil {
+		return err
+	}
+	if there.SHA256 != part.SHA256 || there.Cluster != part.Cluster || there.ServerUUID != part.ServerUUID || !there.GTIDs.Equal(part.GTIDs) {
+		return refuse(PartConflict, "%s holds %s of server %s", key, there.GTIDs.Abbreviate(4), there.ServerUUID)
+	}
+	return nil
+}
+
+// isFinal: to try it again does not help.
+func isFinal(err error) bool {
+	var why *Reason
+	return errors.As(err, &why)
+}
+
+// retried tries something with the store until it succeeds, with growing pauses, and asks
+// for the permission before each attempt. Each attempt is bounded.
+func retried[T any](ctx context.Context, s *Shipper, try func(context.Context) (T, error)) (out T, err error) {
+	for pause := firstBackoff; ; pause = min(2*pause, maxBackoff) {
+		if err := s.may(ctx); err != nil {
+			return out, err
+		}
+		attempt, cancel := context.WithTimeoutCause(ctx, s.c.PutTimeout, fmt.Errorf("the store took longer than %s", s.c.PutTimeout))
+		out, err = try(attempt)
+		if err != nil && attempt.Err() != nil {
+			err = errors.Join(err, context.Cause(attempt))
+		}
+		cancel()
+		if err == nil || isFinal(err) {
+			return out, err
+		}
+		s.failed(err)
+		if err := s.pause(ctx, pause); err != nil {
+			return out, err
+		}
+	}
+}
+
+// pause, and end it when the permission ends.
+func (s *Shipper) pause(ctx context.Context, d time.Duration) error {
+	for ; d > 0; d -= maxPoll {
+		if err := errors.Join(sleep(ctx, min(d, maxPoll)), s.may(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

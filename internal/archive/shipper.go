@@ -1,0 +1,264 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"cnmsql.co/internal/binlog"
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/store"
+)
+
+// Config is what a Shipper needs. All but the last group has to be given.
+type Config struct {
+	Store store.Store
+	// Prefix of all keys, with a slash at its end: CLUSTER/log/.
+	Prefix string
+	// Cluster is the UID of the cluster.
+	Cluster string
+	// Epoch of the promotion that Instance, whose server has ServerUUID, holds.
+	Epoch                int64
+	Instance, ServerUUID string
+	// Start is what the server had executed when it was promoted. After a restart in the
+	// same epoch any value will do: what was written down counts.
+	Start gtid.Set
+	// Index is the path of the file that names the binary logs.
+	Index string
+	// Executed tells what the server has executed. Nothing else is shipped.
+	Executed func(context.Context) (gtid.Set, error)
+	// May returns nil while the instance holds the promotion of Epoch. It is asked often,
+	// and right before each write; it should answer from memory.
+	May func(context.Context) error
+	// TargetRPO is how old the oldest transaction may become that is not archived.
+	TargetRPO time.Duration
+
+	// MaxBytes of a part before compression, and about a quarter of the memory used; 0 is
+	// 16 MiB.
+	MaxBytes int64
+	// PutTimeout bounds an attempt to store a part; 0 is 2 minutes.
+	PutTimeout time.Duration
+}
+
+const (
+	defaultMaxBytes   = 16 << 20
+	defaultPutTimeout = 2 * time.Minute
+	minPoll, maxPoll  = 50 * time.Millisecond, time.Second
+	firstBackoff      = 100 * time.Millisecond
+	maxBackoff        = 30 * time.Second
+)
+
+// Shipper archives the binary logs of one epoch, see Run. Status and Archived may be called
+// at any time.
+type Shipper struct {
+	c        Config
+	compress *compressor
+	source   source
+	sequence int64 // of the next part
+	executed gtid.Set
+	pending  *pending
+	took     time.Duration // by the last upload
+	mu       sync.Mutex
+	status   Status
+}
+
+// NewShipper makes one that has not begun.
+func NewShipper(c Config) (*Shipper, error) {
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = defaultMaxBytes
+	}
+	if c.PutTimeout <= 0 {
+		c.PutTimeout = defaultPutTimeout
+	}
+	compress, err := newCompressor()
+	if err != nil {
+		return nil, err
+	}
+	return &Shipper{c: c, compress: compress, source: source{index: c.Index}}, nil
+}
+
+// Run ships until its context ends (nil), May does not allow it (PromotionNotHeld), or it
+// cannot go on; then the caller may run it again after a while: it goes on behind what the
+// store has. A store that fails is no end; it is tried again, with pauses of up to half a
+// minute.
+func (s *Shipper) Run(ctx context.Context) error {
+	defer s.source.close()
+	err := s.begin(ctx)
+	for err == nil {
+		var idle bool
+		if idle, err = s.step(ctx); err == nil && idle {
+			err = sleep(ctx, s.poll())
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	s.failed(err)
+	return err
+}
+
+func (s *Shipper) poll() time.Duration { return min(max(s.c.TargetRPO/10, minPoll), maxPoll) }
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// may asks for the permission to go on.
+func (s *Shipper) may(ctx context.Context) error {
+	if err := s.c.May(ctx); err != nil {
+		return errors.Join(ctx.Err(), because(PromotionNotHeld, err))
+	}
+	return ctx.Err()
+}
+
+// step reads on, and ships what is due. idle: there is nothing to do now.
+func (s *Shipper) step(ctx context.Context) (idle bool, err error) {
+	if err := s.may(ctx); err != nil {
+		return false, err
+	}
+	big, atEnd, err := s.collect(ctx)
+	s.observe()
+	switch {
+	case err != nil:
+		return false, s.unreadable(err)
+	case s.pending != nil && (big != nil || s.isDue()):
+		return false, s.ship(ctx)
+	case big != nil:
+		return false, s.shipPieces(ctx, *big)
+	case !atEnd:
+		return true, nil
+	}
+	return s.turn(ctx)
+}
+
+// turn goes to the next log, when what was taken from this one is shipped.
+func (s *Shipper) turn(ctx context.Context) (idle bool, err error) {
+	path, again, err := s.source.follower()
+	switch {
+	case err != nil:
+		return true, s.passing(err)
+	case path == "" && !again:
+		return true, nil
+	case s.pending != nil:
+		return false, s.ship(ctx)
+	}
+	moved, err := s.source.advance()
+	if err != nil {
+		return true, s.passing(err)
+	}
+	if moved {
+		s.noteGap()
+	}
+	return !moved, nil
+}
+
+// unreadable names what is wrong with the server's logs; what does not come from them, as a
+// server that does not answer, passes.
+func (s *Shipper) unreadable(err error) error {
+	for _, why := range []error{binlog.ErrDamaged, binlog.ErrAnonymous, binlog.ErrTagged, binlog.ErrEncrypted, binlog.ErrNotABinlog} {
+		if errors.Is(err, why) {
+			return because(LogUnreadable, fmt.Errorf("%s: %w", s.source.file(), err))
+		}
+	}
+	return err
+}
+
+// passing notes an error that may pass, as that of an index that is being replaced.
+func (s *Shipper) passing(err error) error {
+	if err = s.unreadable(err); isFinal(err) {
+		return err
+	}
+	s.failed(err)
+	return nil
+}
+
+// collect takes executed transactions from the log until a part is full, or there are no
+// more now. big is one that is too large for a part.
+func (s *Shipper) collect(ctx context.Context) (big *binlog.Transaction, atEnd bool, err error) {
+	for s.pending == nil || s.pending.size < s.c.MaxBytes {
+		t, err := s.source.next()
+		if errors.Is(err, io.EOF) {
+			return nil, true, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if !s.executed.Contains(t.ID) {
+			if !s.isExecuted(ctx, t.ID) {
+				return nil, false, nil
+			}
+		}
+		if t.Size > s.c.MaxBytes {
+			return &t, false, nil
+		}
+		if s.pending == nil {
+			s.pending = s.newPending(t)
+		}
+		if s.pending.size > 0 && s.pending.size+t.Size > s.c.MaxBytes {
+			s.pending.full = true
+			return nil, false, nil
+		}
+		s.pending.add(t)
+		s.source.pass(t)
+	}
+	return nil, false, nil
+}
+
+// isExecuted asks the server; one that does not answer now has executed nothing new.
+func (s *Shipper) isExecuted(ctx context.Context, id gtid.Set) bool {
+	executed, err := s.c.Executed(ctx)
+	if err != nil {
+		s.failed(fmt.Errorf("asking what is executed: %w", err))
+		return false
+	}
+	s.executed = executed
+	return executed.Contains(id)
+}
+
+// isDue: the part is full, or its oldest transaction will be as old as it may be when it is
+// stored, if that takes twice as long as the last time.
+func (s *Shipper) isDue() bool {
+	p := s.pending
+	if p.full || p.size >= s.c.MaxBytes {
+		return true
+	}
+	margin := min(2*s.took+2*s.poll(), s.c.TargetRPO/2)
+	return p.age(time.Now()) >= s.c.TargetRPO-margin
+}
+
+// begin finds out what the store has, and where to go on.
+func (s *Shipper) begin(ctx context.Context) error {
+	s.pending = nil
+	branch, err := retried(ctx, s, s.branch)
+	if err != nil {
+		return err
+	}
+	last, err := retried(ctx, s, func(ctx context.Context) (facts.Part, error) {
+		return lastPart(ctx, s.c.Store, s.c.Prefix, s.c.Epoch)
+	})
+	if err != nil {
+		return err
+	}
+	if last.Sequence > 0 && (last.Cluster != s.c.Cluster || last.ServerUUID != s.c.ServerUUID) {
+		return refuse(BranchTaken, "part %d of epoch %d is of server %s", last.Sequence, last.Epoch, last.ServerUUID)
+	}
+	s.sequence = last.Sequence + 1
+	s.source.seen = branch.Held.Union(last.Before).Union(last.GTIDs)
+	s.archived(last)
+	_, err = retried(ctx, s, func(context.Context) (struct{}, error) { return struct{}{}, s.unreadable(s.source.locate()) })
+	if err == nil {
+		s.noteGap()
+	}
+	return err
+}

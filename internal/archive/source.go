@@ -1,0 +1,129 @@
+package archive
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"cnmsql.co/internal/binlog"
+	"cnmsql.co/internal/gtid"
+)
+
+// source reads the transactions of a server's binary logs one after the other, across files.
+type source struct {
+	index string
+	log   *binlog.Log
+	path  string
+	// seen is what needs not be read any more: what the archive had, what was read and
+	// passed, and what was purged before.
+	seen gtid.Set
+	// missing is what was purged before it was read, until somebody has taken note of it.
+	missing gtid.Set
+}
+
+func (s *source) close() {
+	if s.log != nil {
+		_ = s.log.Close()
+	}
+	s.log, s.path = nil, ""
+}
+
+// file is the name of the log that is being read.
+func (s *source) file() string { return filepath.Base(s.path) }
+
+// locate finds the log in which the first transaction stands that was not seen: the newest
+// one before which all was seen. If there is none, what lacks was purged.
+func (s *source) locate() error {
+	s.close()
+	logs, err := binlog.All(s.index)
+	if err != nil {
+		return err
+	}
+	for i, path := range slices.Backward(logs) {
+		log, err := binlog.OpenLog(path)
+		if errors.Is(err, binlog.ErrTorn) && i == len(logs)-1 && i > 0 {
+			continue // it is just being begun
+		}
+		if err != nil {
+			return err
+		}
+		if s.seen.Contains(log.Previous) || i == 0 {
+			s.enter(log, path)
+			return nil
+		}
+		if err := log.Close(); err != nil {
+			return err
+		}
+	}
+	return binlog.ErrTorn
+}
+
+func (s *source) enter(log *binlog.Log, path string) {
+	s.log, s.path = log, path
+	s.missing = s.missing.Union(log.Previous.Subtract(s.seen))
+	s.seen = s.seen.Union(log.Previous)
+}
+
+// next finds the next transaction that was not seen, and does not pass it. io.EOF if the
+// log has no more now.
+func (s *source) next() (binlog.Transaction, error) {
+	for {
+		t, err := s.log.Next()
+		if errors.Is(err, binlog.ErrTorn) {
+			return t, io.EOF
+		}
+		if err != nil || !s.seen.Contains(t.ID) {
+			return t, err
+		}
+		s.log.Pass(t)
+	}
+}
+
+func (s *source) pass(t binlog.Transaction) {
+	s.log.Pass(t)
+	s.seen = s.seen.Union(t.ID)
+}
+
+// follower is the log behind the one that was read to its end; "" when there is none yet.
+// again is set if this one is not in the index any more.
+func (s *source) follower() (path string, again bool, err error) {
+	logs, err := binlog.All(s.index)
+	if err != nil {
+		return "", false, err
+	}
+	i := slices.Index(logs, s.path)
+	switch {
+	case i < 0:
+		return "", true, nil
+	case i == len(logs)-1:
+		return "", false, nil
+	}
+	return logs[i+1], false, nil
+}
+
+// advance goes to the next log if there is one, and this one has no more. The caller has
+// dealt with all that it took from this one.
+func (s *source) advance() (moved bool, err error) {
+	path, again, err := s.follower()
+	if err != nil || path == "" && !again {
+		return false, err
+	}
+	if _, err := s.next(); !errors.Is(err, io.EOF) {
+		return false, err // written between the look at the end and that at the index
+	}
+	if again {
+		err := s.locate()
+		return err == nil, err
+	}
+	log, err := binlog.OpenLog(path)
+	if errors.Is(err, binlog.ErrTorn) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s.close()
+	s.enter(log, path)
+	return true, nil
+}

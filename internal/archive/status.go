@@ -1,0 +1,129 @@
+package archive
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/binlog"
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
+)
+
+// Status is how far the archive is. Times are by the clock of this machine.
+type Status struct {
+	// Last is the part that was stored last; its sequence is 0 while there is none. Its
+	// GTIDs, Last and File tell what is archived.
+	Last facts.Part
+	// Archived is what the archive has of the primary's line, and what it never needed.
+	Archived gtid.Set
+	// LastAt is when it was stored, as far as this process has done it.
+	LastAt time.Time
+	// Needed is the name of the first binary log that is not archived as a whole: those before
+	// it may be purged. "" while that is not known.
+	Needed string
+	// PendingBytes and PendingFiles are what stands in the logs behind the last part,
+	// whether it may be shipped or not.
+	PendingBytes int64
+	PendingFiles int
+	// Oldest is since when the oldest transaction waits that could be archived; zero if none
+	// does.
+	Oldest time.Time
+	// Missing is what was purged before it was archived, since this process began: a gap.
+	Missing gtid.Set
+	// Failure is why something failed last, and FailedAt when; it is not taken back when
+	// the next attempt succeeds: LastAt is later then.
+	Failure  error
+	FailedAt time.Time
+}
+
+// RPO is how much would be lost, in time, if the instance were lost now.
+func (s Status) RPO(now time.Time) time.Duration {
+	if s.Oldest.IsZero() {
+		return 0
+	}
+	return max(now.Sub(s.Oldest), 0)
+}
+
+// Status tells how far the archive is.
+func (s *Shipper) Status() Status {
+	s.mu.Lock()
+	out := s.status
+	s.mu.Unlock()
+	out.PendingBytes, out.PendingFiles = s.behind(out)
+	return out
+}
+
+// Archived is the name of the first binary log that is not archived as a whole: those
+// before it may be purged. "" while that is not known: none may.
+func (s *Shipper) Archived() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status.Needed
+}
+
+// behind sums up what is not archived, as far as the files can be seen.
+func (s *Shipper) behind(status Status) (bytes int64, files int) {
+	logs, err := binlog.All(s.c.Index)
+	if err != nil || status.Needed == "" {
+		return 0, 0
+	}
+	first := max(slices.IndexFunc(logs, func(path string) bool { return filepath.Base(path) == status.Needed }), 0)
+	for _, path := range logs[first:] {
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		size := info.Size()
+		if filepath.Base(path) == status.Last.File {
+			size = max(size-status.Last.To, 0)
+		}
+		if size > 0 {
+			bytes, files = bytes+size, files+1
+		}
+	}
+	return bytes, files
+}
+
+// archived notes that a part is stored.
+func (s *Shipper) archived(part facts.Part) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if part.Sequence > 0 {
+		s.status.Last = part
+	}
+	if part.Piece < part.Pieces || part.Piece > 0 && part.Pieces == 0 {
+		return // a piece that is not the last one
+	}
+	s.status.Archived = s.source.seen.Union(part.GTIDs)
+	if s.pending != nil {
+		s.status.LastAt, s.status.Oldest = time.Now(), time.Time{}
+	}
+}
+
+// observe notes what waits.
+func (s *Shipper) observe() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Needed = s.source.file()
+	s.status.Oldest = time.Time{}
+	if s.pending != nil {
+		now := time.Now()
+		s.status.Oldest = now.Add(-s.pending.age(now))
+	}
+}
+
+// noteGap notes that logs were purged before they were archived.
+func (s *Shipper) noteGap() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Needed = s.source.file()
+	s.status.Missing = s.status.Missing.Union(s.source.missing)
+}
+
+func (s *Shipper) failed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Failure, s.status.FailedAt = err, time.Now()
+}

@@ -1,0 +1,128 @@
+package binlog
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// Stream reads a whole log event by event, checks each, and tells which of them begin a
+// transaction.
+type Stream struct {
+	in       *bufio.Reader
+	format   []byte
+	checksum int
+	offset   int64
+}
+
+// Event is one of a Stream. It is valid until the next one is asked for.
+type Event struct {
+	// Header of 19 bytes, and the body with its checksum.
+	Header []byte
+	Body   []byte
+	// Begins is set if the event begins a transaction.
+	Begins *Transaction
+}
+
+// ServerID of the server at which the event arose.
+func (e Event) ServerID() uint32 { return binary.LittleEndian.Uint32(e.Header[offsetServerID:]) }
+
+// IsOfTransaction: the event belongs to one, and is not of the file itself.
+func (e Event) IsOfTransaction() bool {
+	switch e.Header[offsetType] {
+	case typeFormat, typePrevious, typeRotate, typeStop:
+		return false
+	default:
+		return true
+	}
+}
+
+// NewStream begins to read a log.
+func NewStream(r io.Reader) (*Stream, error) {
+	s := &Stream{in: bufio.NewReaderSize(r, 1<<20), offset: int64(len(magic))}
+	if err := checkMagic(s.in); err != nil {
+		return nil, err
+	}
+	first, err := s.Next()
+	if err != nil || first.Header[offsetType] != typeFormat {
+		return nil, errors.Join(fmt.Errorf("%w: it does not begin with its format", ErrDamaged), err)
+	}
+	s.format = concat(first.Header, first.Body)
+	if s.checksum = checksumOf(first.Body); s.checksum < 0 {
+		return nil, fmt.Errorf("%w: its events are checked in a way that is not known", ErrDamaged)
+	}
+	return s, nil
+}
+
+// Offset of the next event, in what is read.
+func (s *Stream) Offset() int64 { return s.offset }
+
+func concat(a, b []byte) []byte { return append(bytes.Clone(a), b...) }
+
+// Next is the next event; io.EOF at the end.
+func (s *Stream) Next() (e Event, err error) {
+	header := make([]byte, headerSize)
+	if _, err := io.ReadFull(s.in, header); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = ErrTorn
+		}
+		return e, err
+	}
+	length := int64(binary.LittleEndian.Uint32(header[offsetLength:]))
+	if length < headerSize+int64(s.checksum) || length > maxEvent {
+		return e, fmt.Errorf("%w: an event of %d bytes at %d", ErrDamaged, length, s.offset)
+	}
+	body := bytes.NewBuffer(make([]byte, 0, min(length, 1<<20)))
+	if _, err := io.CopyN(body, s.in, length-headerSize); err != nil {
+		return e, errors.Join(ErrTorn, err)
+	}
+	e = Event{Header: header, Body: body.Bytes()}
+	if err := s.check(e); err != nil {
+		return e, err
+	}
+	if header[offsetType] == typeGTID {
+		t, err := parseGTID(e.Body[:len(e.Body)-s.checksum])
+		if err != nil {
+			return e, fmt.Errorf("at %d: %w", s.offset, err)
+		}
+		t.Offset, e.Begins = s.offset, &t
+	}
+	s.offset += length
+	return e, nil
+}
+
+func (s *Stream) check(e Event) error {
+	if s.checksum == 0 {
+		return nil
+	}
+	n := len(e.Body) - checksumSize
+	sum := crc32.Update(crc32.ChecksumIEEE(e.Header), crc32.IEEETable, e.Body[:n])
+	if sum != binary.LittleEndian.Uint32(e.Body[n:]) {
+		return fmt.Errorf("%w: the checksum of the event at %d is wrong", ErrDamaged, s.offset)
+	}
+	return nil
+}
+
+// Format is the beginning of a file with the same kind of events: the magic and the event
+// that describes the format.
+func (s *Stream) Format() []byte { return concat(magic[:], s.format) }
+
+// Rotation is an event that says that what follows stands in another log of the server:
+// numbers of its logical clock begin anew.
+func (s *Stream) Rotation(log string) []byte {
+	body := binary.LittleEndian.AppendUint64(nil, uint64(len(magic)))
+	event := makeEvent(s.format, false, typeRotate, append(body, log...))
+	binary.LittleEndian.PutUint16(event[offsetFlags:], flagArtificial)
+	if s.checksum == 0 {
+		return event
+	}
+	binary.LittleEndian.PutUint32(event[offsetLength:], uint32(len(event)+checksumSize))
+	return binary.LittleEndian.AppendUint32(event, crc32.ChecksumIEEE(event))
+}
+
+// flagArtificial: the event stands in no log of a server.
+const flagArtificial = 0x20
