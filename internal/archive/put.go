@@ -12,15 +12,12 @@ import (
 
 // put stores a part, however often that has to be tried, while this instance may.
 func (s *Shipper) put(ctx context.Context, part facts.Part, raw []byte) error {
+	began := time.Now()
 	object, err := s.compress.object(&part, raw)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	_, err = retried(ctx, s, func(ctx context.Context) (struct{}, error) {
-		began = time.Now()
-		return struct{}{}, s.create(ctx, part, object)
-	})
+	_, err = retried(ctx, s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.create(ctx, part, object) })
 	if err != nil {
 		return err
 	}

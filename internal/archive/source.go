@@ -35,7 +35,6 @@ func (s *source) file() string { return filepath.Base(s.path) }
 // locate finds the log in which the first transaction stands that was not seen: the newest
 // one before which all was seen. If there is none, what lacks was purged.
 func (s *source) locate() error {
-	s.close()
 	logs, err := binlog.All(s.index)
 	if err != nil {
 		return err
@@ -60,6 +59,7 @@ func (s *source) locate() error {
 }
 
 func (s *source) enter(log *binlog.Log, path string) {
+	s.close()
 	s.log, s.path = log, path
 	s.missing = s.missing.Union(log.Previous.Subtract(s.seen))
 	s.seen = s.seen.Union(log.Previous)
@@ -123,7 +123,6 @@ func (s *source) advance() (moved bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	s.close()
 	s.enter(log, path)
 	return true, nil
 }

@@ -1,0 +1,247 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
+)
+
+const prefix = "c/log/"
+
+func allowed(context.Context) error { return nil }
+
+// TestAgainstMysqld: a server is written to while its logs are shipped; others, which hold
+// what it held at the beginning, replay the archive to several targets.
+func TestAgainstMysqld(t *testing.T) {
+	a := newServer(t)
+	a.initialize()
+	empty := newServer(t)
+	empty.copyOf(a)
+	a.start(7)
+	a.exec("CREATE DATABASE d")
+	a.exec("CREATE TABLE d.other (id INT PRIMARY KEY)")
+	start := gtid.Set{}
+	m := newMemory()
+	stop, shipper := shipping(t, a, m, start)
+
+	w := load(t, a)
+	begun := w.writeFor(2 * time.Second)
+	before := a.executed()
+	inTime := time.UnixMicro(micros(a)).UTC()
+	rowsThen := a.text("SELECT COUNT(*) FROM d.t")
+	a.exec("FLUSH BINARY LOGS")
+	w.writeFor(time.Second)
+	a.exec("ALTER TABLE d.t ADD COLUMN more INT NULL")
+	begunToo := w.writeFor(time.Second)
+	beforeDrop := a.executed()
+	rowsBeforeDrop := a.text("SELECT COUNT(*) FROM d.t")
+	sumBeforeDrop := a.text("SELECT SUM(CRC32(CONCAT(id, ':', payload))) FROM d.t")
+	a.exec("INSERT INTO d.other VALUES (1)")
+	a.exec("DROP TABLE d.t")
+	a.exec("INSERT INTO d.other VALUES (2)")
+	final := a.executed()
+	t.Logf("%.0f and %.0f transactions a second", begun, begunToo)
+	waitArchived(t, shipper, final)
+	stop()
+	readableByMysqlbinlog(t, a, m)
+
+	archive, err := Load(t.Context(), m, prefix)
+	must(t, err)
+	t.Logf("%d parts, %d objects", len(archive.Parts), len(m.objects))
+	base := facts.Base{Epoch: 1}
+	drop := final.Subtract(beforeDrop)
+	list, _ := drop.List(10)
+	for _, c := range []struct {
+		name   string
+		target facts.Target
+		set    gtid.Set
+		table  string
+		rows   string
+		sum    string
+	}{
+		{"latest", facts.Target{Kind: facts.Latest}, final, "d.other", "2", ""},
+		{"before the drop", facts.Target{Kind: facts.BeforeGTIDs, GTIDs: gtid.MustParse(list[1])},
+			beforeDrop.Union(gtid.MustParse(list[0])), "d.t", rowsBeforeDrop, sumBeforeDrop},
+		{"to a time", facts.Target{Kind: facts.ToTime, Time: inTime}, before, "d.t", rowsThen, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan, err := Choose(t.Context(), m, prefix, archive, base, c.target)
+			must(t, err)
+			if !plan.Set.Equal(c.set) {
+				t.Fatalf("the plan is for %s, not %s", plan.Set, c.set)
+			}
+			b := newServer(t)
+			b.copyOf(empty)
+			b.start(7, "--replica-parallel-workers=4", "--replica-preserve-commit-order=ON", "--super-read-only=ON", "--relay-log-recovery=OFF")
+			replayed(t, b, m, plan)
+			if got := b.executed(); !got.Equal(c.set) {
+				t.Errorf("it has %s, not %s", got, c.set)
+			}
+			if got := b.text("SELECT COUNT(*) FROM " + c.table); got != c.rows {
+				t.Errorf("it has %s rows, not %s", got, c.rows)
+			}
+			if c.sum != "" && b.text("SELECT SUM(CRC32(CONCAT(id, ':', payload))) FROM d.t") != c.sum {
+				t.Error("the rows are not the same")
+			}
+			b.kill()
+		})
+	}
+	t.Run("an applier that fails", func(t *testing.T) { applierFails(t, empty, m, archive) })
+}
+
+func replayed(t *testing.T, b *server, m *memory, plan facts.Plan) {
+	t.Helper()
+	began := time.Now()
+	var last Progress
+	r := &Replay{Store: m, Prefix: prefix, DB: b.db, BatchBytes: 200 << 10, Progress: func(p Progress) { last = p }}
+	must(t, r.Run(t.Context(), plan))
+	took := time.Since(began)
+	t.Logf("%d of %d transactions, %d bytes in %s: %.0f/s", last.Transactions, last.Of, last.Bytes, took, float64(last.Transactions)/took.Seconds())
+	if last.Transactions != last.Of || b.text("SELECT @@GLOBAL.server_id") != "7" {
+		t.Errorf("it ends with %+v, as server %s", last, b.text("SELECT @@GLOBAL.server_id"))
+	}
+	for _, pattern := range []string{"/*archive*", "/*staged*"} {
+		if left, _ := filepath.Glob(b.data() + pattern); len(left) > 0 {
+			t.Errorf("it leaves %v", left)
+		}
+	}
+}
+
+// applierFails: the message of the server comes out, and the replay can be run again.
+func applierFails(t *testing.T, empty *server, m *memory, archive facts.Archive) {
+	b := newServer(t)
+	b.copyOf(empty)
+	b.start(8)
+	b.exec("SET SESSION sql_log_bin = 0")
+	b.exec("CREATE DATABASE d")
+	plan, err := Choose(t.Context(), m, prefix, archive, facts.Base{Epoch: 1}, facts.Target{})
+	must(t, err)
+	r := &Replay{Store: m, Prefix: prefix, DB: b.db}
+	err = r.Run(t.Context(), plan)
+	if !errors.Is(err, ApplierFailed) || !strings.Contains(err.Error(), "database exists") {
+		t.Fatalf("got %v", err)
+	}
+	t.Log(err)
+	b.db.SetMaxOpenConns(1)
+	b.exec("SET SESSION sql_log_bin = 0")
+	b.exec("DROP DATABASE d")
+	b.exec("SET SESSION sql_log_bin = 1")
+	b.db.SetMaxOpenConns(0)
+	must(t, r.Run(t.Context(), plan))
+	b.kill()
+}
+
+func shipping(t *testing.T, a *server, m *memory, start gtid.Set) (stop func(), s *Shipper) {
+	t.Helper()
+	s, err := NewShipper(Config{Store: m, Prefix: prefix, Cluster: "uid", Epoch: 1, Instance: "a", ServerUUID: a.text("SELECT @@server_uuid"), Start: start,
+		Index: a.data() + "/binlog.index", May: allowed, TargetRPO: time.Second,
+		Executed: func(ctx context.Context) (gtid.Set, error) {
+			var text string
+			if err := a.db.QueryRowContext(ctx, "SELECT @@GLOBAL.gtid_executed").Scan(&text); err != nil {
+				return gtid.Set{}, err
+			}
+			return gtid.Parse(text)
+		}})
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := s.Run(ctx); err != nil {
+			t.Errorf("shipping: %v", err)
+		}
+	})
+	var worst, sum time.Duration
+	var n int
+	wg.Go(func() {
+		for sleep(ctx, 20*time.Millisecond) == nil {
+			rpo := s.Status().RPO(time.Now())
+			worst, sum, n = max(worst, rpo), sum+rpo, n+1
+		}
+	})
+	stop = sync.OnceFunc(func() {
+		cancel()
+		wg.Wait()
+		t.Logf("RPO: mean %s, worst %s", sum/time.Duration(max(n, 1)), worst)
+		if worst > 3*time.Second {
+			t.Errorf("the RPO was %s", worst)
+		}
+	})
+	t.Cleanup(stop)
+	return stop, s
+}
+
+func waitArchived(t *testing.T, s *Shipper, set gtid.Set) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !s.Status().Archived.Contains(set); <-time.After(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v lacks %s", s.Status(), set.Subtract(s.Status().Archived))
+		}
+	}
+}
+
+// readableByMysqlbinlog: what zstd makes of a part is a log to MySQL's own tool.
+func readableByMysqlbinlog(t *testing.T, a *server, m *memory) {
+	t.Helper()
+	archive, err := Load(t.Context(), m, prefix)
+	must(t, err)
+	for _, p := range archive.Parts[:min(len(archive.Parts), 3)] {
+		path := filepath.Join(t.TempDir(), "part")
+		must(t, os.WriteFile(path, rawOf(t, m, p), 0o600))
+		out, err := a.program("/usr/bin/mysqlbinlog", "--no-defaults", "--verify-binlog-checksum", path).CombinedOutput()
+		if got := int64(strings.Count(string(out), "SET @@SESSION.GTID_NEXT= '") - 1); err != nil || got != p.Transactions {
+			t.Errorf("mysqlbinlog finds %d transactions in a part of %d: %v\n%.3000s", got, p.Transactions, err, out)
+		}
+	}
+}
+
+func micros(s *server) int64 {
+	var n int64
+	must(s.t, s.db.QueryRow("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)").Scan(&n))
+	return n
+}
+
+// writer writes tiny transactions.
+type writer struct {
+	t *testing.T
+	s *server
+	n int
+}
+
+func load(t *testing.T, s *server) *writer {
+	s.exec("CREATE TABLE d.t (id BIGINT PRIMARY KEY AUTO_INCREMENT, payload VARCHAR(200))")
+	return &writer{t: t, s: s}
+}
+
+// writeFor so long, with four clients and at most 2,000 times a second; it returns how often.
+func (w *writer) writeFor(d time.Duration) float64 {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	end := time.Now().Add(d)
+	before := w.n
+	pace := time.NewTicker(500 * time.Microsecond)
+	defer pace.Stop()
+	for range 4 {
+		wg.Go(func() {
+			for time.Now().Before(end) {
+				if _, err := w.s.db.Exec("INSERT INTO d.t (payload) VALUES (REPEAT(UUID(), 3))"); err != nil {
+					w.t.Error(err)
+					return
+				}
+				mu.Lock()
+				w.n++
+				mu.Unlock()
+				<-pace.C
+			}
+		})
+	}
+	wg.Wait()
+	return float64(w.n-before) / d.Seconds()
+}

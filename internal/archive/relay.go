@@ -1,0 +1,151 @@
+package archive
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cnmsql.co/internal/binlog"
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
+)
+
+// relayLogs are where a server keeps the relay logs of the replay's channel.
+type relayLogs struct {
+	base, index string
+	// relative is set if the server names them relative to its data directory.
+	relative bool
+}
+
+// file is the path of one of them; number is from 1.
+func (r relayLogs) file(number int) string { return fmt.Sprintf("%s.%06d", r.base, number) }
+
+// staged is where one is written before its turn. The server does not look for such names.
+func (r relayLogs) staged(number int) string { return fmt.Sprintf("%s-staged.%d", r.base, number) }
+
+// clear removes what a replay left that was broken off.
+func (r relayLogs) clear(patterns ...string) error {
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(r.base + pattern)
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// place gives staged files their names, and names them in the index.
+func (r relayLogs) place(staged []string) error {
+	if err := r.clear(".[0-9]*", ".index"); err != nil {
+		return err
+	}
+	var index strings.Builder
+	for i, path := range staged {
+		name := r.file(i + 1)
+		if err := os.Rename(path, name); err != nil {
+			return err
+		}
+		if r.relative {
+			name = "./" + filepath.Base(name)
+		}
+		index.WriteString(name + "\n")
+	}
+	return os.WriteFile(r.index, []byte(index.String()), 0o640)
+}
+
+// batch are relay logs that lie on the volume at the same time.
+type batch struct {
+	files        []string
+	set          gtid.Set
+	size         int64
+	transactions int64
+}
+
+// prepare writes the plan's steps as staged relay logs, a batch at a time, and hands each
+// over.
+func (r *Replay) prepare(ctx context.Context, logs relayLogs, steps []facts.Step, give chan<- batch) error {
+	var b batch
+	for i, step := range steps {
+		path := logs.staged(i)
+		size, err := r.write(ctx, path, step)
+		if err != nil {
+			return fmt.Errorf("writing part %d of epoch %d as a relay log: %w", step.Pieces[0].Sequence, step.Pieces[0].Epoch, err)
+		}
+		b.files, b.size = append(b.files, path), b.size+size
+		b.set, b.transactions = b.set.Union(step.Take), b.transactions+int64(step.Take.Count())
+		if b.size < r.BatchBytes && i < len(steps)-1 {
+			continue
+		}
+		select {
+		case give <- b:
+			b = batch{}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// write makes a relay log of a part: its transactions that are to be taken.
+func (r *Replay) write(ctx context.Context, path string, step facts.Step) (size int64, err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o640)
+	if err != nil {
+		return 0, err
+	}
+	out := &relayWriter{Writer: bufio.NewWriterSize(f, 1<<20), step: step, serverID: r.ServerID}
+	err = eachEvent(ctx, r.Store, r.Prefix, step.Pieces, out.event)
+	err = errors.Join(err, out.Flush(), f.Close())
+	if err == nil && !out.written.Equal(step.Take) {
+		err = refuse(PartDamaged, "%s are not in it", step.Take.Subtract(out.written).Abbreviate(4))
+	}
+	return out.size, err
+}
+
+type relayWriter struct {
+	*bufio.Writer
+	step     facts.Step
+	serverID uint32
+	begun    bool
+	taking   bool
+	size     int64
+	written  gtid.Set
+}
+
+func (w *relayWriter) event(s *binlog.Stream, e binlog.Event) error {
+	if !w.begun {
+		w.begun = true
+		// Behind the format stand the GTIDs of before. That another file of the source begins
+		// has to be said: the server's logical clock begins anew with it.
+		w.bytes(s.Format(), e.Header, e.Body, s.Rotation(w.step.Pieces[0].File))
+	}
+	if e.Begins != nil {
+		if w.taking = w.step.Take.Contains(e.Begins.ID); w.taking {
+			w.written = w.written.Union(e.Begins.ID)
+		}
+	}
+	if !w.taking || !e.IsOfTransaction() {
+		return nil
+	}
+	if e.ServerID() == w.serverID {
+		return refuse(ServerIDTaken, "the server number %d", w.serverID)
+	}
+	w.bytes(e.Header, e.Body)
+	return nil
+}
+
+// bytes are written; an error of the writer comes again when it is flushed.
+func (w *relayWriter) bytes(all ...[]byte) {
+	for _, b := range all {
+		n, _ := w.Write(b)
+		w.size += int64(n)
+	}
+}
