@@ -82,7 +82,7 @@ type Archive struct {
 
 // Base is a base backup.
 type Base struct {
-	// Epoch in which it was taken.
+	// Epoch in which it was begun.
 	Epoch int64
 	// End is what it holds.
 	End gtid.Set

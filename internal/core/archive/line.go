@@ -110,3 +110,16 @@ func (l line) pieces(p Part) (all []Part, missing []Key) {
 	}
 	return append(all, p), missing
 }
+
+// offLine is what a backup holds that no replay from it can have: a promotion lost it. One
+// that went on while the primary changed holds what the next primary wrote, and is of that
+// epoch then; nothing else may be beyond that primary's start.
+func (l line) offLine(base Base) gtid.Set {
+	epoch, beyond := base.Epoch, gtid.Set{}
+	for _, b := range l.branches {
+		if b.Epoch > epoch && !base.End.Of(b.ServerUUID).Subtract(b.Start).IsEmpty() {
+			epoch, beyond = b.Epoch, base.End.Without(b.ServerUUID).Subtract(b.Start)
+		}
+	}
+	return beyond.Union(l.lost(epoch, base.End))
+}

@@ -20,7 +20,7 @@ const (
 	// BackupNotOnBranch: the base backup holds what a failover lost.
 	BackupNotOnBranch core.Reason = "BackupNotOnBranch"
 	// ArchiveGap: transactions before the target were never archived.
-	ArchiveGap core.Reason = "ArchiveGap"
+	ArchiveGap = core.ReasonArchiveGap
 	// PartMissing: a part before the target was archived and is not there any more.
 	PartMissing core.Reason = "PartMissing"
 )

@@ -59,7 +59,10 @@ type selector struct {
 
 // check refuses what can be told without the order of the transactions.
 func (s *selector) check(base Base) *Refusal {
-	if lost := s.line.lost(base.Epoch, base.End); !lost.IsEmpty() {
+	if s.target.Kind == Immediate {
+		return nil // whatever became of it afterwards
+	}
+	if lost := s.line.offLine(base); !lost.IsEmpty() {
 		return &Refusal{Reason: BackupNotOnBranch, GTIDs: lost}
 	}
 	early := &Refusal{Reason: TargetBeforeBackup, Nearest: base.Time}
