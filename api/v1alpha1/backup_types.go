@@ -209,7 +209,7 @@ const ConditionBackupCompleted = "Completed"
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.xtrabackupOptions)",message="spec.backup.xtrabackupOptions is not supported: backups are taken through MySQL's own clone protocol; remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.retentionPolicy)",message="spec.backup.retentionPolicy is not supported yet: this release deletes no backup; remove it, and use a lifecycle rule of the bucket if you have to"
-// +kubebuilder:validation:XValidation:rule="!has(self.continuousArchiving)",message="spec.backup.continuousArchiving is not supported yet: only whole backups are made; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.continuousArchiving) || !self.continuousArchiving.enabled || has(self.objectStore)",message="spec.backup.continuousArchiving needs spec.backup.objectStore, where the archive lies; add it, or set enabled: false"
 // +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() == 'retain'",message="spec.backup.reclaimPolicy must be Retain: this release deletes no backup from the store; remove it"
 type BackupDefaults struct {
 	// ObjectStore that Backups are written to which name none.
@@ -234,13 +234,46 @@ type BackupDefaults struct {
 	// RetentionPolicy is not supported yet.
 	// +optional
 	RetentionPolicy string `json:"retentionPolicy,omitempty"`
-	// ContinuousArchiving is not supported yet.
+	// ContinuousArchiving ships the binary log to the object store while it is written.
 	// +optional
-	ContinuousArchiving *Unsupported `json:"continuousArchiving,omitempty"`
+	ContinuousArchiving *ContinuousArchivingSpec `json:"continuousArchiving,omitempty"`
 	// XtrabackupOptions are not supported.
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	XtrabackupOptions []string `json:"xtrabackupOptions,omitempty"`
+}
+
+// ContinuousArchivingSpec is how binary logs are archived. To enable it, or disable it,
+// restarts the instances one after the other: their Pods have to hold the store's
+// credentials.
+type ContinuousArchivingSpec struct {
+	// Enabled has the primary archive what it executes.
+	// +kubebuilder:default=false
+	// +optional
+	Enabled bool `json:"enabled"`
+	// TargetRPOSeconds is how old the oldest transaction that is not archived may become.
+	// +kubebuilder:default=300
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3600
+	// +optional
+	TargetRPOSeconds int32 `json:"targetRPOSeconds,omitempty"`
+	// BinlogExpireSeconds is how long the server keeps a binary log that it has closed, as
+	// binlog_expire_logs_seconds; a week when absent.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	BinlogExpireSeconds *int64 `json:"binlogExpireSeconds,omitempty"`
+	// MaxBinlogSizeMB is how large a binary log becomes before the server begins another,
+	// in MiB, as max_binlog_size; the server's default when absent. Nothing waits for it:
+	// logs are archived while they are written.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	// +optional
+	MaxBinlogSizeMB *int32 `json:"maxBinlogSizeMB,omitempty"`
+}
+
+// Archives reports whether binary logs are archived.
+func (d *BackupDefaults) Archives() bool {
+	return d != nil && d.ObjectStore != nil && d.ContinuousArchiving != nil && d.ContinuousArchiving.Enabled
 }
 
 // ExternalCluster is what lies outside of this Cluster: backups of another one.
@@ -302,17 +335,26 @@ type BackupReference struct {
 	Name string `json:"name"`
 }
 
-// RecoveryTarget is where a restore stops.
+// RecoveryTarget is where a restore stops; without one it replays all that was archived.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.targetTime) && !has(self.targetGTID)",message="spec.bootstrap.recovery.recoveryTarget takes only targetImmediate yet: nothing is archived between backups, and a restore ends where its backup does; remove targetTime and targetGTID, and choose the backup by backupID"
+// +kubebuilder:validation:XValidation:rule="(has(self.targetTime) ? 1 : 0) + (has(self.targetGTID) ? 1 : 0) + (has(self.targetImmediate) && self.targetImmediate ? 1 : 0) <= 1",message="spec.bootstrap.recovery.recoveryTarget takes one of targetTime, targetGTID and targetImmediate; remove the others"
+// +kubebuilder:validation:XValidation:rule="!has(self.exclusive) || !self.exclusive || has(self.targetGTID)",message="spec.bootstrap.recovery.recoveryTarget.exclusive goes with targetGTID; add it, or remove exclusive"
 type RecoveryTarget struct {
-	// TargetImmediate stops where the backup ends, which is what happens anyway.
+	// TargetImmediate stops where the backup ends.
 	// +optional
 	TargetImmediate *bool `json:"targetImmediate,omitempty"`
-	// TargetTime is not supported yet.
+	// TargetTime, in RFC 3339, as 2026-11-23T21:04:05.123456Z: what was committed then, or
+	// before, is restored.
+	// +kubebuilder:validation:Format=date-time
 	// +optional
 	TargetTime string `json:"targetTime,omitempty"`
-	// TargetGTID is not supported yet.
+	// TargetGTID, as UUID:NUMBER or a set of these: the restore ends when all of them are
+	// there; with exclusive, before the first of them.
+	// +kubebuilder:validation:MinLength=38
+	// +kubebuilder:validation:MaxLength=4096
 	// +optional
 	TargetGTID string `json:"targetGTID,omitempty"`
+	// Exclusive stops before the first transaction of targetGTID.
+	// +optional
+	Exclusive bool `json:"exclusive,omitempty"`
 }

@@ -78,6 +78,9 @@ const (
 	// ConditionSwitchoverReturned is True after a planned switchover that stopped
 	// writes and was given up; absent otherwise.
 	ConditionSwitchoverReturned = "SwitchoverReturned"
+	// ConditionContinuousArchiving tells whether binary logs are archived in time; absent
+	// unless it is enabled.
+	ConditionContinuousArchiving = "ContinuousArchiving"
 	// ConditionDurable tells whether a commit now waits for as many
 	// acknowledgements as the spec asks for.
 	ConditionDurable = "Durable"

@@ -75,6 +75,11 @@ type ClusterStatus struct {
 	// +optional
 	GroupReplication *GroupReplicationStatus `json:"groupReplication,omitempty"`
 
+	// ContinuousArchiving is how far binary logs are archived, of a Cluster that has it
+	// enabled. It is at least a minute behind while all is well.
+	// +optional
+	ContinuousArchiving *ContinuousArchivingStatus `json:"continuousArchiving,omitempty"`
+
 	// Instances is the number of instances that exist.
 	// +optional
 	Instances int32 `json:"instances,omitempty"`
@@ -134,6 +139,34 @@ type ClusterStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ContinuousArchivingStatus is how far binary logs are archived.
+type ContinuousArchivingStatus struct {
+	Enabled bool `json:"enabled"`
+	// LastArchivedBinlog is the binary log of the last part that was archived, LastArchivedGTID
+	// what that part holds, and LastArchivedTime when it was.
+	// +optional
+	LastArchivedBinlog string `json:"lastArchivedBinlog,omitempty"`
+	// +optional
+	LastArchivedGTID string `json:"lastArchivedGTID,omitempty"`
+	// +optional
+	LastArchivedTime *metav1.Time `json:"lastArchivedTime,omitempty"`
+	// LastFailureReason names why it could not be archived, and LastFailureMessage says it;
+	// empty once it could again.
+	// +optional
+	LastFailureReason string `json:"lastFailureReason,omitempty"`
+	// +optional
+	LastFailureMessage string `json:"lastFailureMessage,omitempty"`
+	// +optional
+	LastFailureTime *metav1.Time `json:"lastFailureTime,omitempty"`
+	// PendingFiles is the number of binary logs that are not archived as a whole.
+	// +optional
+	PendingFiles int32 `json:"pendingFiles,omitempty"`
+	// Missing was purged before it was archived: a restore cannot go past it, unless from
+	// a later backup.
+	// +optional
+	Missing string `json:"missing,omitempty"`
 }
 
 // PromotionStatus permits one instance to be writable in one epoch.

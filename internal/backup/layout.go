@@ -13,6 +13,7 @@ const (
 	fileIdentity = "identity.json"
 	fileManifest = "manifest.json"
 	dirBase      = "base"
+	dirLog       = "log"
 )
 
 var (
@@ -27,6 +28,9 @@ func identityKey(cluster string) string { return cluster + "/" + fileIdentity }
 func basePrefix(cluster string) string      { return cluster + "/" + dirBase + "/" }
 func prefix(cluster, id string) string      { return basePrefix(cluster) + id + "/" }
 func manifestKey(cluster, id string) string { return prefix(cluster, id) + fileManifest }
+
+// LogPrefix is below what the archive of a cluster's binary logs lies.
+func LogPrefix(cluster string) string { return cluster + "/" + dirLog + "/" }
 
 // nameOf is the name of a part. Each attempt has a token of its own: an upload that was
 // given up may still arrive later, and must not take the place of a part that counts.

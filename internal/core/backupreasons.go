@@ -15,6 +15,15 @@ const (
 	BackupNotTaken      Reason = "SnapshotFailed"
 )
 
+// Reasons of the condition ContinuousArchiving, which are events, too, besides those that the
+// archive and the store have.
+const (
+	ReasonArchiving       Reason = "Archiving"
+	ReasonArchivingBehind Reason = "ArchivingBehind"
+	ReasonArchivingFailed Reason = "ArchivingFailed"
+	ReasonArchiveGap      Reason = "ArchiveGap"
+)
+
 // Events of a Backup.
 const (
 	ReasonBackupStarted   Reason = "BackupStarted"

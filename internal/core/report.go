@@ -118,6 +118,8 @@ type Report struct {
 	Server *Server `json:"server,omitempty"`
 	// Clone is nil when no clone was begun.
 	Clone *Clone `json:"clone,omitempty"`
+	// Archive is set while this instance archives its binary logs.
+	Archive *Archive `json:"archive,omitempty"`
 	// Errant are the transactions that the primary lacks, as the instance
 	// itself found before following it.
 	Errant gtid.Set `json:"errant,omitzero"`
@@ -175,6 +177,7 @@ func (r Report) Problem() Problem { return Problem{Reason: r.Reason, Message: r.
 // not get from its source's own writes stays: it may be nobody else's.
 func (r Report) WithoutPositions() Report {
 	r.MysqldStarted = time.Time{}
+	r.Archive = r.Archive.lasting()
 	if r.Withheld != nil {
 		r.Withheld = &Withheld{Below: r.Withheld.Below}
 	}
@@ -317,6 +320,35 @@ func (s SemiSync) OrderIn(epoch int64) int64 {
 		return 0
 	}
 	return s.Order
+}
+
+// Archive is how far the primary's binary logs are archived.
+type Archive struct {
+	// File, GTIDs and At are of the part that was stored last, by this manager's clock.
+	File  string    `json:"file,omitempty"`
+	GTIDs string    `json:"gtids,omitempty"`
+	At    time.Time `json:"at,omitzero"`
+	// PendingFiles are the binary logs that are not archived as a whole.
+	PendingFiles int   `json:"pendingFiles,omitempty"`
+	PendingBytes int64 `json:"pendingBytes,omitempty"`
+	// RPO is how old the oldest transaction is that could be archived and is not, in seconds.
+	RPO float64 `json:"rpo,omitempty"`
+	// Behind: the oldest transaction that is not archived is older than it should be.
+	Behind bool `json:"behind,omitempty"`
+	// Failure names why nothing is archived, and Message says it; "" while it is.
+	Failure  string    `json:"failure,omitempty"`
+	Message  string    `json:"message,omitempty"`
+	FailedAt time.Time `json:"failedAt,omitzero"`
+	// Missing was purged before it was archived.
+	Missing string `json:"missing,omitempty"`
+}
+
+// lasting is what of it is worth a word at once.
+func (a *Archive) lasting() *Archive {
+	if a == nil {
+		return nil
+	}
+	return &Archive{Behind: a.Behind, Failure: a.Failure, Missing: a.Missing}
 }
 
 // Clone is the progress of a clone.

@@ -125,6 +125,9 @@ type state struct {
 	// former are the passwords that the manager's account had, the newest first.
 	former []mysql.Account
 
+	// archive is how far binary logs are archived; nil while this instance does not.
+	archive *core.Archive
+
 	decision agent.Decision
 	// errantTimes are those of the transactions errantOf.
 	errantOf    gtid.Set

@@ -78,6 +78,14 @@ func (g gauges) report(r core.Report) {
 	g.flag("cnmsql_needs_reclone", "Whether the primary has purged what this instance lacks.", r.NeedsReclone)
 	g.out <- prometheus.MustNewConstMetric(prometheus.NewDesc("cnmsql_state", "The state of this instance, in a label.",
 		[]string{"state", "reason"}, nil), prometheus.GaugeValue, 1, string(r.State), string(r.Reason))
+	if a := r.Archive; a != nil {
+		g.flag("cnmsql_archive_failing", "Whether binary logs cannot be archived.", a.Failure != "")
+		g.flag("cnmsql_archive_behind", "Whether what is not archived is older than targetRPOSeconds allows.", a.Behind)
+		g.flag("cnmsql_archive_gap", "Whether binary logs were purged before they were archived.", a.Missing != "")
+		g.put("cnmsql_archive_rpo_seconds", "How old the oldest transaction is that could be archived and is not.", a.RPO)
+		g.put("cnmsql_archive_pending_files", "How many binary logs are not archived as a whole.", float64(a.PendingFiles))
+		g.put("cnmsql_archive_pending_bytes", "How much of them is not archived.", float64(a.PendingBytes))
+	}
 	if r.Clone != nil {
 		g.put("cnmsql_clone_percent", "How much of the donor's data is copied.", float64(r.Clone.Percent))
 	}

@@ -46,7 +46,7 @@ type Options struct {
 }
 
 // Dirs are the directories of a Pod; see package layout.
-type Dirs struct{ Data, Meta, Run, Tmp, TLS, Root, Replication, Control, App, Store string }
+type Dirs struct{ Data, Meta, Run, Tmp, TLS, Root, Replication, Control, App, Store, Archive string }
 
 // OptionsFromEnv reads what the Pod tells its manager.
 func OptionsFromEnv() (Options, error) {
@@ -82,7 +82,7 @@ func (o Options) withDefaults() Options {
 	d.Run, d.Tmp = cmp.Or(d.Run, layout.RunDir), cmp.Or(d.Tmp, layout.TmpDir)
 	d.TLS, d.Root = cmp.Or(d.TLS, layout.TLSDir), cmp.Or(d.Root, layout.RootDir)
 	d.Replication, d.Control, d.App = cmp.Or(d.Replication, layout.ReplicationDir), cmp.Or(d.Control, layout.ControlDir), cmp.Or(d.App, layout.AppDir)
-	d.Store = cmp.Or(d.Store, layout.StoreDir)
+	d.Store, d.Archive = cmp.Or(d.Store, layout.StoreDir), cmp.Or(d.Archive, layout.ArchiveDir)
 	o.MySQLPort, o.AdminPort = cmp.Or(o.MySQLPort, layout.MySQLPort), cmp.Or(o.AdminPort, layout.AdminPort)
 	o.ControlPort = cmp.Or(o.ControlPort, layout.ControlPort)
 	o.ProbePort, o.MetricsPort = cmp.Or(o.ProbePort, layout.ProbePort), cmp.Or(o.MetricsPort, layout.MetricsPort)

@@ -40,6 +40,7 @@ func (m *manager) report() core.Report {
 		c.Pausing = time.Now().Before(s.cloneAgain)
 		r.Clone = &c
 	}
+	r.Archive = s.archive
 	p.Correct(&r, s.server)
 	if t := s.trouble; t != nil {
 		agent.TellTrouble(&r, t.err.Error())

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
 	"cnmsql.co/internal/recovery"
 	"cnmsql.co/internal/store"
@@ -44,45 +48,113 @@ func (m *manager) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 	if err := m.prepareConfig(ctx, c); err != nil {
 		return err
 	}
-	s, manifest, err := m.findBackup(ctx)
+	from, err := m.findBackup(ctx)
 	if err != nil {
 		return err
 	}
 	if err := m.clearDataDir(); err != nil {
 		return err
 	}
-	if err := m.fetchBackup(ctx, s, manifest); err != nil {
+	if err := m.fetchBackup(ctx, from.store, from.base); err != nil {
 		return err
 	}
-	if err := m.ownData(ctx, c); err != nil {
+	if err := m.ownData(ctx, c, from); err != nil {
 		m.killServer()
 		return err
 	}
 	return m.finishData(stagePopulated, core.DataPopulated)
 }
 
-// findBackup finds the backup that the operator has named, and looks whether this server
-// can have it.
-func (m *manager) findBackup(ctx context.Context) (store.Store, *backup.Manifest, error) {
+// origin is what data are restored from.
+type origin struct {
+	store store.Store
+	base  *backup.Manifest
+	// prefix of the archive, and plan of what to replay of it.
+	prefix string
+	plan   facts.Plan
+}
+
+// findBackup finds the backup and what is to be replayed on it, and looks whether this
+// server can have it. Nothing is written yet.
+func (m *manager) findBackup(ctx context.Context) (*origin, error) {
 	t, err := recovery.Read(m.opt.Dirs.Store)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	s, err := store.Open(m.opt.Dirs.Store)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	s = store.Limited(s, t.MaxBytesPerSecond)
-	var found *backup.Manifest
-	if t.BackupID == "" {
-		found, err = backup.Latest(ctx, s, t.Cluster)
-	} else {
-		found, err = backup.Read(ctx, s, t.Cluster, t.BackupID)
+	o := &origin{store: store.Limited(s, t.MaxBytesPerSecond), prefix: backup.LogPrefix(t.Cluster)}
+	target, err := targetOf(t.Target)
+	if err != nil {
+		return nil, err
+	}
+	archived, err := archive.Load(ctx, o.store, o.prefix)
+	if err != nil {
+		return nil, fmt.Errorf("reading what is archived of %s: %w", t.Cluster, err)
+	}
+	candidates, err := o.candidates(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range candidates {
+		if o.base, err = backup.Read(ctx, o.store, t.Cluster, id); err != nil {
+			return nil, err
+		}
+		o.plan, err = archive.Choose(ctx, o.store, o.prefix, archived, baseOf(o.base), target)
+		var no *facts.Refusal
+		if !errors.As(err, &no) || no.Reason != facts.TargetBeforeBackup {
+			break // an earlier backup would not do better
+		}
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return s, found, found.Fits(m.bin.version.String())
+	return o, o.base.Fits(m.bin.version.String())
+}
+
+// candidates are the backups that may be the base, the newest first.
+func (o *origin) candidates(ctx context.Context, t recovery.Task) ([]string, error) {
+	if t.BackupID != "" {
+		return []string{t.BackupID}, nil
+	}
+	all, err := backup.List(ctx, o.store, t.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(e backup.Entry) bool { return e.Err != nil })
+	slices.SortFunc(all, func(a, b backup.Entry) int { return b.End.Compare(a.End) })
+	var out []string
+	for _, e := range all {
+		out = append(out, e.ID)
+	}
+	if len(out) == 0 {
+		_, err = backup.Latest(ctx, o.store, t.Cluster) // says so
+	}
+	return out, err
+}
+
+func baseOf(m *backup.Manifest) facts.Base {
+	return facts.Base{Epoch: m.Epoch, End: m.EndGTID, Time: m.Point}
+}
+
+func targetOf(t recovery.Target) (out facts.Target, err error) {
+	if out.GTIDs, err = gtid.Parse(t.GTID); err != nil {
+		return out, err
+	}
+	out.Time = t.Time
+	switch {
+	case t.Immediate:
+		out.Kind = facts.Immediate
+	case !t.Time.IsZero():
+		out.Kind = facts.ToTime
+	case t.GTID != "" && t.Exclusive:
+		out.Kind = facts.BeforeGTIDs
+	case t.GTID != "":
+		out.Kind = facts.ToGTIDs
+	}
+	return out, nil
 }
 
 // fetchBackup writes the backup's files.
@@ -111,11 +183,9 @@ func (m *manager) fetchBackup(ctx context.Context, s store.Store, b *backup.Mani
 	return nil
 }
 
-// ownData starts mysqld on the restored data, with nobody else let in, and makes them this
-// cluster's own.
-func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster) error {
-	ctx, cancel := context.WithTimeout(ctx, takeOverLimit)
-	defer cancel()
+// ownData starts mysqld on the restored data, with nobody else let in, replays what the
+// archive has besides, and makes the data this cluster's own.
+func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *origin) error {
 	if err := m.memory.change(func(r *remembered) { r.Stage = stageBootstrapping }); err != nil {
 		return err
 	}
@@ -138,6 +208,11 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster) error {
 	if err := m.awaitAnswer(ctx); err != nil {
 		return err
 	}
+	if err := m.replay(ctx, from); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, takeOverLimit)
+	defer cancel()
 	if err := m.root.TakeOver(ctx, first); err != nil {
 		return err
 	}
@@ -150,6 +225,30 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster) error {
 		}
 	}
 	return m.roles.AcceptClients(ctx)
+}
+
+// replay has the server apply what the archive has up to the target.
+func (m *manager) replay(ctx context.Context, from *origin) error {
+	if err := m.root.ForgetAllSources(ctx); err != nil {
+		return err
+	}
+	if len(from.plan.Steps) == 0 {
+		return nil
+	}
+	m.log.Info("replays the archive", "parts", len(from.plan.Steps), "to", from.plan.Reached.UTC().Format(time.RFC3339Nano))
+	began := time.Now()
+	r := archive.Replay{Store: from.store, Prefix: from.prefix, DB: m.root.DB(), Progress: func(p archive.Progress) {
+		now := &core.Clone{Donor: "the archive of " + from.base.Cluster.Cluster, Stage: "replay"}
+		if p.Of > 0 {
+			now.Percent = int(100 * p.Transactions / p.Of)
+		}
+		m.update(func(s *state) { s.clone = now })
+	}}
+	if err := r.Run(ctx, from.plan); err != nil {
+		return fmt.Errorf("replaying the archive: %w", err)
+	}
+	m.log.Info("the archive is replayed", "after", time.Since(began).Round(time.Millisecond).String())
+	return nil
 }
 
 // eventsRun: the user has not switched the server's events off.

@@ -42,8 +42,23 @@ func (w *world) backUp(n *node, s store.Store) *backup.Manifest {
 	return m
 }
 
+// files copies the files of a store to where the instances look for them.
+func (w *world) files(from, to string) {
+	files, err := os.ReadDir(from)
+	must(w.t, err)
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(from, f.Name()))
+		must(w.t, err)
+		w.write(filepath.Join(w.dir, to, f.Name()), string(text))
+	}
+}
+
 // restoring makes another world, whose first data come from a backup; id may be "".
 func (w *world) restoring(dir, id string) *world {
+	return w.restoringTo(dir, id, recovery.Target{})
+}
+
+func (w *world) restoringTo(dir, id string, target recovery.Target) *world {
 	t := w.t
 	t.Helper()
 	w = makeWorld(t, w.root, func(c *v1alpha1.Cluster) {
@@ -53,14 +68,8 @@ func (w *world) restoring(dir, id string) *world {
 	for _, secret := range []string{"root", "replication", "control", "app"} {
 		w.write(filepath.Join(w.dir, "secrets", secret, "password"), "new-"+secret+"-password")
 	}
-	files, err := os.ReadDir(dir)
-	must(t, err)
-	for _, f := range files {
-		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		must(t, err)
-		w.write(filepath.Join(w.dir, "store", f.Name()), string(text))
-	}
-	text, err := recovery.Task{Cluster: "db", BackupID: id}.Encode()
+	w.files(dir, "store")
+	text, err := recovery.Task{Cluster: "db", BackupID: id, Target: target}.Encode()
 	must(t, err)
 	w.write(filepath.Join(w.dir, "store", recovery.FileTask), string(text))
 	return w
@@ -153,4 +162,96 @@ func TestARestoreThatWasCutOffBeginsAnew(t *testing.T) {
 	one = w.start(1)
 	w.awaitPrimary(one, epoch)
 	w.awaitRows(w.asApp(one, "new-app-password"), 3)
+}
+
+// archives is a Cluster that archives its binary logs within a second.
+func archives(c *v1alpha1.Cluster) {
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: &v1alpha1.ObjectStoreSpec{},
+		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true, TargetRPOSeconds: 1}}
+}
+
+// awaitArchived waits until all that the primary has executed is archived.
+func (w *world) awaitArchived(n *node) {
+	w.t.Helper()
+	executed := n.report().Server.Executed
+	w.await(n, "archived", func(r core.Report) bool {
+		if r.Server != nil {
+			executed = r.Server.Executed
+		}
+		return r.Archive != nil && r.Archive.Failure == "" && r.Archive.RPO == 0 && r.Archive.GTIDs != "" && gtid.MustParse(r.Archive.GTIDs).Count() > 0 &&
+			strings.HasSuffix(executed.String(), lastNumber(r.Archive.GTIDs))
+	})
+}
+
+// lastNumber is that of the last transaction in a set of one server.
+func lastNumber(set string) string { return set[strings.LastIndexAny(set, ":-")+1:] }
+
+func TestAClusterIsRestoredToAnyTransaction(t *testing.T) {
+	from := newWorld(t, archives)
+	dir := storetest.Dir(t)
+	from.files(dir, "archive")
+	one, two := from.start(1), from.start(2)
+	from.bootstrap(one)
+	db := from.app(one)
+	from.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	from.exec(db, "INSERT INTO t (v) VALUES (1), (2), (3)")
+	s, err := store.Open(dir)
+	must(t, err)
+	from.backUp(one, s)
+	from.exec(db, "INSERT INTO t (v) VALUES (4)")
+	from.join(two, one)
+	from.awaitRows(from.app(two), 4)
+	from.awaitArchived(one)
+	// A switchover: the archive goes on with the next primary.
+	r := from.order(one, control.VerbDemote, control.Order{Epoch: from.epoch() + 1})
+	epoch := from.grant("db-2", core.ProofManagerFenced, "db-1", r.Server.Executed.String(), 0)
+	from.awaitPrimary(two, epoch)
+	db = from.app(two)
+	from.exec(db, "INSERT INTO t (v) VALUES (5)")
+	var at string
+	must(t, db.QueryRow("SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%fZ')").Scan(&at))
+	until(t, "time passes", func() bool { return time.Now().UTC().Format("2006-01-02T15:04:05.000000Z") > at })
+	from.exec(db, "INSERT INTO t (v) VALUES (6)")
+	from.exec(db, "DROP TABLE t")
+	uuid := two.report().Server.UUID
+	last := lastNumber(from.executed(two).Of(uuid).String())
+	from.awaitArchived(two)
+	if r := one.report(); r.Archive != nil {
+		t.Errorf("the former primary still archives: %+v", r.Archive)
+	}
+	from.crashManager(one)
+	from.crashManager(two)
+
+	moment, err := time.Parse(time.RFC3339Nano, at)
+	must(t, err)
+	for name, c := range map[string]struct {
+		target recovery.Target
+		rows   int
+	}{
+		"before the DROP": {recovery.Target{GTID: uuid + ":" + last, Exclusive: true}, 6},
+		"to a time":       {recovery.Target{Time: moment}, 5},
+		"immediate":       {recovery.Target{Immediate: true}, 3},
+	} {
+		w := from.restoringTo(dir, "", c.target)
+		restored := w.start(1)
+		w.grant("db-1", core.ProofBootstrap, "", "", 0)
+		w.awaitPrimary(restored, 1)
+		w.awaitRows(w.asApp(restored, "new-app-password"), c.rows)
+		t.Logf("%s: %d rows", name, c.rows)
+		w.crashManager(restored)
+	}
+	w := from.restoringTo(dir, "", recovery.Target{Time: time.Now().Add(time.Hour)})
+	refused := w.start(1)
+	w.grant("db-1", core.ProofBootstrap, "", "", 0)
+	if r := w.await(refused, "refusing", func(r core.Report) bool { return r.State == core.Failed }); !strings.Contains(r.Message, "TargetAfterArchive") {
+		t.Errorf("it says %s", r.Message)
+	}
+}
+
+// executed asks an instance.
+func (w *world) executed(n *node) gtid.Set {
+	w.t.Helper()
+	set, err := n.m.roles.Executed(w.t.Context())
+	must(w.t, err)
+	return set
 }

@@ -112,6 +112,7 @@ func (m *manager) run(ctx context.Context) error {
 	go m.keepRinging(ctx)
 	go m.keepCertificates(ctx)
 	go m.keepAccounts(ctx)
+	go m.keepArchived(ctx)
 	m.work(ctx)
 	return m.end(servers)
 }

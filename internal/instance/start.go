@@ -115,7 +115,9 @@ func diskFull(detail string) error {
 func (m *manager) config(c *v1alpha1.Cluster) mysql.Config {
 	d, durability := m.opt.Dirs, durabilityOf(c)
 	counted := agent.Cluster{Durability: durability, Members: c.Status.Members}
+	expire, size := binlogsOf(c)
 	return mysql.Config{
+		MaxBinlogSize: size, BinlogExpire: expire,
 		Version: m.bin.version, ServerID: m.opt.ServerID, Host: m.opt.Peer(m.opt.Instance), Port: m.opt.MySQLPort,
 		AdminAddress: m.opt.PodIP, AdminPort: m.opt.AdminPort,
 		DataDir: d.Data, TmpDir: d.Tmp, Socket: d.socket(), PIDFile: filepath.Join(d.Run, "mysqld.pid"),
@@ -126,6 +128,18 @@ func (m *manager) config(c *v1alpha1.Cluster) mysql.Config {
 		Memory:           memoryFor(c, m.opt.MemoryLimit), CPUs: m.opt.CPUs,
 		User: c.Spec.MySQL.Parameters, Extra: m.opt.Settings,
 	}
+}
+
+// binlogsOf is what spec.backup.continuousArchiving says of binary logs.
+func binlogsOf(c *v1alpha1.Cluster) (expire *int64, size int64) {
+	if !c.Spec.Backup.Archives() {
+		return nil, 0
+	}
+	a := c.Spec.Backup.ContinuousArchiving
+	if a.MaxBinlogSizeMB != nil {
+		size = int64(*a.MaxBinlogSizeMB) << 20
+	}
+	return a.BinlogExpireSeconds, size
 }
 
 func (m *manager) writeConfig(c *v1alpha1.Cluster, p mysql.Purpose) error {

@@ -111,7 +111,7 @@ func (w *world) start(n int) *node {
 	dir := filepath.Join(w.dir, name)
 	lib := filepath.Join(w.root, "usr/lib/x86_64-linux-gnu") + ":" + filepath.Join(w.root, "usr/lib/mysql/private")
 	d := Dirs{Data: dir + "/volume/data", Meta: dir + "/volume/cnmsql", Run: dir + "/run", Tmp: dir + "/tmp", TLS: dir + "/tls",
-		Root: w.dir + "/secrets/root", Replication: w.dir + "/secrets/replication", Control: w.dir + "/secrets/control", App: w.dir + "/secrets/app", Store: w.dir + "/store"}
+		Root: w.dir + "/secrets/root", Replication: w.dir + "/secrets/replication", Control: w.dir + "/secrets/control", App: w.dir + "/secrets/app", Store: w.dir + "/store", Archive: w.dir + "/archive"}
 	for _, p := range []string{d.Run, d.Tmp, d.Meta} {
 		must(w.t, os.MkdirAll(p, 0o755))
 	}

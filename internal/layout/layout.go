@@ -78,3 +78,6 @@ func InstanceHost(instance, namespace string) string {
 // StoreDir, in the container of a backup's Job and of an instance that restores one, holds
 // the files of package store, and what is to be done with it.
 const StoreDir = "/opt/cnmsql/store"
+
+// ArchiveDir, in the container of an instance that archives, holds the files of package store.
+const ArchiveDir = "/opt/cnmsql/archive"

@@ -124,21 +124,33 @@ func (f First) TakeOverFile() string {
 	return b.String()
 }
 
-// TakeOver makes data that come from another cluster this one's own: passwords that are
-// known here, and no source to replicate from. It is connected to as root. Nothing is
-// written to the binary log: replicas are cloned. What the data hold besides stays.
+// ForgetAllSources ends replication on every channel, and forgets its source.
+func (s *Server) ForgetAllSources(ctx context.Context) error {
+	for _, statement := range []string{"STOP REPLICA", "RESET REPLICA ALL"} {
+		if err := s.exec(ctx, statement); err != nil {
+			return fmt.Errorf("forgetting sources: %s: %w", statement, err)
+		}
+	}
+	return nil
+}
+
+// TakeOver makes data that come from another cluster this one's own, with passwords that
+// are known here. It is connected to as root. Nothing is written to the binary log: replicas are cloned. What the data hold besides stays.
 func (s *Server) TakeOver(ctx context.Context, f First) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("logging in to the restored server: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	list := []statement{{"SET SESSION sql_log_bin = 0", nil}, {"STOP REPLICA", nil}, {"RESET REPLICA ALL", nil},
+	internal := Internal{Manager: f.Manager, Replication: f.Replication}
+	// What was replayed may have changed the accounts once more.
+	list := slices.Concat([]statement{{"SET SESSION sql_log_bin = 0", nil}}, internal.users(), internal.grants(), []statement{
+		{"ALTER USER 'root'@'localhost' IDENTIFIED BY ?" + unlimited, []any{f.Root.Password}},
 		{"ALTER USER IF EXISTS 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
 		{"CREATE USER IF NOT EXISTS ?@'%' IDENTIFIED BY ?", []any{f.Owner.User, f.Owner.Password}},
 		{"ALTER USER ?@'%' IDENTIFIED BY ?", []any{f.Owner.User, f.Owner.Password}},
 		{"GRANT ALL ON " + grantee(f.Database) + ".* TO ?@'%'", []any{f.Owner.User}},
-	}
+	})
 	if f.RootEverywhere {
 		list = append(list, statement{"CREATE USER IF NOT EXISTS 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
 			statement{"GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION", nil})

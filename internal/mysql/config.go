@@ -36,6 +36,8 @@ type Config struct {
 	SemiSyncReplica           bool
 	DurableRelayLogs          bool
 	Group                     *GroupConfig // of a member of a group
+	MaxBinlogSize             int64        // bytes; 0 is the server's default
+	BinlogExpire              *int64       // seconds; nil is a week
 	Memory                    int64        // bytes mysqld may use; 0 when nobody set a limit
 	CPUs                      int
 	User                      map[string]string // spec.mysql.parameters
@@ -127,7 +129,7 @@ func (c Config) defaults() []setting {
 	n := c.Version.names()
 	out := []setting{
 		{"innodb_buffer_pool_size", strconv.FormatInt(bufferPool(c.Memory), 10)},
-		{"binlog_expire_logs_seconds", "604800"},
+		{"binlog_expire_logs_seconds", strconv.FormatInt(c.binlogExpire(), 10)},
 		{n.workers, strconv.Itoa(min(max(2*c.CPUs, 4), 32))},
 		{"performance_schema_max_sql_text_length", "1024"},
 	}
@@ -137,10 +139,20 @@ func (c Config) defaults() []setting {
 			setting{"performance_schema_max_table_instances", "500"},
 			setting{"table_open_cache", "1000"}, setting{"table_definition_cache", "800"})
 	}
+	if c.MaxBinlogSize > 0 {
+		out = append(out, setting{"max_binlog_size", strconv.FormatInt(c.MaxBinlogSize, 10)})
+	}
 	if c.Version.has(redoLogCapacity) {
 		return append(out, setting{"innodb_redo_log_capacity", "104857600"})
 	}
 	return append(out, setting{"innodb_log_file_size", "50331648"})
+}
+
+func (c Config) binlogExpire() int64 {
+	if c.BinlogExpire != nil {
+		return *c.BinlogExpire
+	}
+	return 604800
 }
 
 // bufferPool is half of the memory beyond what a server needs besides it. When

@@ -79,6 +79,9 @@ func (s *Server) Reset() {
 	s.db.SetMaxIdleConns(1)
 }
 
+// DB is the connections themselves, for what no method does.
+func (s *Server) DB() *sql.DB { return s.db }
+
 // Close closes the connections.
 func (s *Server) Close() { _ = s.db.Close() }
 

@@ -62,6 +62,9 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (*pki.C
 	if err := p.recovery(ctx, c); err != nil {
 		return ca, err
 	}
+	if err := p.archive(ctx, c); err != nil {
+		return ca, err
+	}
 	if pdb := resources.DisruptionBudget(c); pdb != nil {
 		if err := p.apply(ctx, c, pdb); err != nil {
 			return ca, err

@@ -347,6 +347,7 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 		r.state(next).latest = next.DeepCopy()
 	}
 	r.state(next).logDecision(ctrl.LoggerFrom(ctx), &(*c).Status, plan)
+	r.tellArchive(next, (*c).Status.Conditions)
 	*c = next
 	for _, e := range plan.Events {
 		kind := corev1.EventTypeNormal

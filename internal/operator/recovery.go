@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backups"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/recovery"
 	"cnmsql.co/internal/resources"
 )
@@ -53,6 +55,11 @@ func (p *prerequisites) recoverySource(ctx context.Context, c *v1alpha1.Cluster)
 	if c.Spec.Backup != nil {
 		task.MaxBytesPerSecond = c.Spec.Backup.MaxBytesPerSecond
 	}
+	target, err := targetOf(from.RecoveryTarget)
+	if err != nil {
+		return task, nil, noRecovery("%s", err.Error())
+	}
+	task.Target = target
 	if from.Backup == nil {
 		i := slices.IndexFunc(c.Spec.ExternalClusters, func(e v1alpha1.ExternalCluster) bool { return e.Name == from.Source })
 		if i < 0 || c.Spec.ExternalClusters[i].ObjectStore == nil {
@@ -62,7 +69,7 @@ func (p *prerequisites) recoverySource(ctx context.Context, c *v1alpha1.Cluster)
 		return task, c.Spec.ExternalClusters[i].ObjectStore, nil
 	}
 	var b v1alpha1.Backup
-	err := p.live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: from.Backup.Name}, &b)
+	err = p.live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: from.Backup.Name}, &b)
 	switch {
 	case apierrors.IsNotFound(err):
 		return task, nil, noRecovery("there is no Backup %s in namespace %s, which spec.bootstrap.recovery.backup names; "+
@@ -75,6 +82,23 @@ func (p *prerequisites) recoverySource(ctx context.Context, c *v1alpha1.Cluster)
 	}
 	task.Cluster, task.BackupID = b.Spec.Cluster.Name, b.Status.BackupID
 	return task, b.Status.ObjectStore, nil
+}
+
+// targetOf reads spec.bootstrap.recovery.recoveryTarget.
+func targetOf(t *v1alpha1.RecoveryTarget) (out recovery.Target, err error) {
+	if t == nil {
+		return out, nil
+	}
+	out.Immediate, out.GTID, out.Exclusive = t.TargetImmediate != nil && *t.TargetImmediate, t.TargetGTID, t.Exclusive
+	if t.TargetTime != "" {
+		if out.Time, err = time.Parse(time.RFC3339Nano, t.TargetTime); err != nil {
+			return out, fmt.Errorf("spec.bootstrap.recovery.recoveryTarget.targetTime is %q, and not a time as 2026-11-23T21:04:05.123456Z; create the Cluster anew with one", t.TargetTime)
+		}
+	}
+	if _, err := gtid.Parse(t.TargetGTID); err != nil {
+		return out, fmt.Errorf("spec.bootstrap.recovery.recoveryTarget.targetGTID: %w; create the Cluster anew with a set as gtid_executed shows it", err)
+	}
+	return out, nil
 }
 
 // dropRecovery removes the credentials that nobody needs any more.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // FileTask is the file of a Task, beside the store's.
@@ -18,8 +19,21 @@ type Task struct {
 	Cluster string `json:"cluster"`
 	// BackupID is the backup's name there; the newest is restored when it is empty.
 	BackupID string `json:"backupID,omitempty"`
+	// Target is where to stop; all that was archived is replayed when nothing of it is set.
+	Target Target `json:"target,omitzero"`
 	// MaxBytesPerSecond from the store; 0 is any number.
 	MaxBytesPerSecond int64 `json:"maxBytesPerSecond,omitempty"`
+}
+
+// Target is where a restore stops.
+type Target struct {
+	// Immediate: where the backup ends.
+	Immediate bool `json:"immediate,omitempty"`
+	// Time: what was committed then, or before, is restored.
+	Time time.Time `json:"time,omitzero"`
+	// GTID is a set: when all of it is restored; or, Exclusive, before the first of it.
+	GTID      string `json:"gtid,omitempty"`
+	Exclusive bool   `json:"exclusive,omitempty"`
 }
 
 // Encode is the file.

@@ -28,6 +28,8 @@ func hash(c *v1alpha1.Cluster, spec corev1.PodSpec) string {
 		BinlogFormat string
 		SemiSync     *v1alpha1.SemiSyncSpec
 		Group        *v1alpha1.GroupReplicationSpec `json:",omitempty"`
+		BinlogExpire *int64                         `json:",omitempty"`
+		BinlogSize   *int32                         `json:",omitempty"`
 	}
 	semiSync := c.Spec.MySQL.SemiSync
 	if semiSync != nil && !semiSync.Enabled {
@@ -37,6 +39,10 @@ func hash(c *v1alpha1.Cluster, spec corev1.PodSpec) string {
 	if c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
 		group = membersOnly(c.Spec.Replication.GroupReplication)
 	}
+	var archiving v1alpha1.ContinuousArchivingSpec
+	if c.Spec.Backup.Archives() {
+		archiving = *c.Spec.Backup.ContinuousArchiving
+	}
 	text, err := json.Marshal(struct {
 		Pod    corev1.PodSpec
 		Config config
@@ -45,6 +51,8 @@ func hash(c *v1alpha1.Cluster, spec corev1.PodSpec) string {
 		BinlogFormat: c.Spec.MySQL.BinlogFormat,
 		SemiSync:     semiSync,
 		Group:        group,
+		BinlogExpire: archiving.BinlogExpireSeconds,
+		BinlogSize:   archiving.MaxBinlogSizeMB,
 	}})
 	if err != nil {
 		panic("resources: " + err.Error()) // a PodSpec is JSON by its nature

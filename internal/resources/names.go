@@ -48,6 +48,7 @@ func (n Names) ReplicationSecret() string { return string(n) + "-replication" }
 func (n Names) ControlSecret() string     { return string(n) + "-control" }
 func (n Names) CASecret() string          { return string(n) + "-ca" }
 func (n Names) RecoverySecret() string    { return string(n) + "-recovery" }
+func (n Names) ArchiveSecret() string     { return string(n) + "-archive" }
 
 // The Lease of the primary, and the PodDisruptionBudget.
 func (n Names) Lease() string            { return string(n) + "-primary" }

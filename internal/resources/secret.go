@@ -149,6 +149,13 @@ func RecoverySecret(c *v1alpha1.Cluster, files map[string][]byte) *corev1.Secret
 	}
 }
 
+// ArchiveSecret holds what an instance needs to archive its binary logs.
+func ArchiveSecret(c *v1alpha1.Cluster, files map[string][]byte) *corev1.Secret {
+	s := RecoverySecret(c, files)
+	s.ObjectMeta = meta(c, Names(c.Name).ArchiveSecret(), componentCluster)
+	return s
+}
+
 // CASecret holds the certificate authority of the cluster.
 func CASecret(c *v1alpha1.Cluster, b pki.Bundle) *corev1.Secret {
 	return tlsSecret(meta(c, Names(c.Name).CASecret(), componentCluster), b)

@@ -18,6 +18,7 @@ const (
 	volumeReplication = "replication"
 	volumeControl     = "control"
 	volumeApp         = "app"
+	volumeArchive     = "archive"
 )
 
 func volumes(c *v1alpha1.Cluster, instance string) []corev1.Volume {
@@ -39,6 +40,11 @@ func volumes(c *v1alpha1.Cluster, instance string) []corev1.Volume {
 		store := secretVolume(volumeStore, names.RecoverySecret())
 		store.Secret.Optional = new(true) // it goes once there are data
 		out = append(out, store)
+	}
+	if c.Spec.Backup.Archives() {
+		archive := secretVolume(volumeArchive, names.ArchiveSecret())
+		archive.Secret.Optional = new(true) // an instance starts all the same
+		out = append(out, archive)
 	}
 	return out
 }
@@ -73,6 +79,9 @@ func mounts(c *v1alpha1.Cluster) []corev1.VolumeMount {
 	}
 	if restores(c) {
 		out = append(out, corev1.VolumeMount{Name: volumeStore, MountPath: layout.StoreDir, ReadOnly: true})
+	}
+	if c.Spec.Backup.Archives() {
+		out = append(out, corev1.VolumeMount{Name: volumeArchive, MountPath: layout.ArchiveDir, ReadOnly: true})
 	}
 	return out
 }

@@ -96,7 +96,7 @@ func TestWhatIsNotSupportedYetIsRefusedForEveryClient(t *testing.T) {
 	for spec, refused := range map[string]string{
 		"bootstrap: {}":                                                          "spec.bootstrap.initdb is needed",
 		"backup: {retentionPolicy: 7d}":                                          "spec.backup.retentionPolicy is not supported yet",
-		"backup: {continuousArchiving: {enabled: true}}":                         "only whole backups are made",
+		"backup: {continuousArchiving: {enabled: true}}":                         "needs spec.backup.objectStore",
 		"backup: {xtrabackupOptions: [--parallel=4]}":                            "MySQL's own clone protocol",
 		"backup: {reclaimPolicy: Delete}":                                        "spec.backup.reclaimPolicy must be Retain",
 		"externalClusters: [{name: other, password: {name: a, key: b}}]":         "data is not taken from a running server yet",

@@ -1,0 +1,185 @@
+package instance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/archive"
+	"cnmsql.co/internal/backup"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/store"
+)
+
+const (
+	// archiveLook is between two looks whether this instance archives, and how far it is.
+	archiveLook = time.Second
+	// archiveAgain is when archiving that has failed is begun anew.
+	archiveAgain = 5 * time.Second
+	// archiveLate is how much later than targetRPOSeconds counts as behind: an upload takes
+	// its time.
+	archiveLate = 2
+)
+
+// archiving is what this instance archives: the binary logs of an epoch in which it takes
+// writes.
+type archiving struct {
+	epoch  int64
+	server string // UUID
+	rpo    time.Duration
+}
+
+// archives tells what is to be archived now; false if nothing is.
+func (m *manager) archives() (archiving, bool) {
+	return getTwo(m, func(s *state) (archiving, bool) {
+		if s.cluster == nil || !s.cluster.Spec.Backup.Archives() || s.writable == 0 || s.server == nil {
+			return archiving{}, false
+		}
+		target := cmp.Or(s.cluster.Spec.Backup.ContinuousArchiving.TargetRPOSeconds, 300)
+		return archiving{s.writable, s.server.UUID, time.Duration(target) * time.Second}, true
+	})
+}
+
+func getTwo[T any](m *manager, f func(*state) (T, bool)) (T, bool) {
+	var ok bool
+	v := get(m, func(s *state) (v T) { v, ok = f(s); return v })
+	return v, ok
+}
+
+// keepArchived archives while this instance takes writes, and stops at once when it does
+// not any more. mysqld knows nothing of it.
+func (m *manager) keepArchived(ctx context.Context) {
+	tick := time.NewTicker(archiveLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		what, is := m.archives()
+		if !is {
+			m.update(func(s *state) { s.archive = nil })
+			continue
+		}
+		err := m.archive(ctx, what)
+		if err == nil || ctx.Err() != nil || errors.Is(err, archive.PromotionNotHeld) {
+			continue
+		}
+		m.log.Error("binary logs are not archived; it is tried again", "error", err)
+		m.update(func(s *state) { s.archive = failing(s.archive, err, time.Now()) })
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(archiveAgain):
+		}
+	}
+}
+
+// failing adds a failure to what is known.
+func failing(known *core.Archive, err error, now time.Time) *core.Archive {
+	var out core.Archive
+	if known != nil {
+		out = *known
+	}
+	out.Failure, out.Message, out.FailedAt = nameOfFailure(err), err.Error(), now
+	return &out
+}
+
+// nameOfFailure is the name that an error of the archive or of the store has.
+func nameOfFailure(err error) string {
+	var of *archive.Reason
+	var at *store.Reason
+	var in *backup.Reason
+	switch {
+	case errors.As(err, &of):
+		return of.Name
+	case errors.As(err, &in):
+		return in.Name
+	case errors.As(err, &at):
+		return at.Name
+	}
+	return string(core.ReasonArchivingFailed)
+}
+
+// archive ships until this instance does not archive any more, or cannot go on.
+func (m *manager) archive(ctx context.Context, what archiving) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })
+	s, err := store.Open(m.opt.Dirs.Archive)
+	if err != nil {
+		return err
+	}
+	s = store.Limited(s, cluster.Spec.Backup.MaxBytesPerSecond)
+	if err := backup.Claim(ctx, s, identityOf(cluster)); err != nil {
+		return err
+	}
+	start, err := m.metrics.Executed(ctx)
+	if err != nil {
+		return err
+	}
+	shipper, err := archive.NewShipper(archive.Config{
+		Store: s, Prefix: backup.LogPrefix(cluster.Name), Cluster: string(cluster.UID),
+		Epoch: what.epoch, Instance: m.opt.Instance, ServerUUID: what.server, Start: start,
+		Index:    filepath.Join(m.opt.Dirs.Data, "binlog.index"),
+		Executed: func(ctx context.Context) (gtid.Set, error) { return m.metrics.Executed(ctx) },
+		May:      func(context.Context) error { return m.stillArchives(what) }, TargetRPO: what.rpo,
+	})
+	if err != nil {
+		return err
+	}
+	m.log.Info("archives its binary logs", "epoch", what.epoch, "targetRPO", what.rpo.String())
+	go m.watchArchive(ctx, shipper, what.rpo)
+	return shipper.Run(ctx)
+}
+
+func (m *manager) stillArchives(what archiving) error {
+	if now, is := m.archives(); !is || now != what {
+		return fmt.Errorf("epoch %d of this instance has ended", what.epoch)
+	}
+	return nil
+}
+
+func identityOf(c *v1alpha1.Cluster) backup.Identity {
+	return backup.Identity{Cluster: c.Name, Namespace: c.Namespace, UID: string(c.UID), CreatedAt: c.CreationTimestamp.UTC()}
+}
+
+// watchArchive reports how far the shipper is.
+func (m *manager) watchArchive(ctx context.Context, s *archive.Shipper, target time.Duration) {
+	tick := time.NewTicker(archiveLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := archiveOf(s.Status(), target, time.Now())
+		m.update(func(s *state) { s.archive = now })
+	}
+}
+
+// failureLasts is how long a failure is told though nothing waits to be archived.
+const failureLasts = 30 * time.Second
+
+// maxArchivedSet is how many intervals of a set are reported.
+const maxArchivedSet = 8
+
+// archiveOf is a shipper's state as it is reported.
+func archiveOf(s archive.Status, target time.Duration, now time.Time) *core.Archive {
+	rpo := s.RPO(now)
+	out := &core.Archive{File: s.Last.File, GTIDs: s.Last.GTIDs.Abbreviate(maxArchivedSet), At: s.LastAt,
+		PendingFiles: s.PendingFiles, PendingBytes: s.PendingBytes, RPO: rpo.Seconds(), Behind: rpo > archiveLate*target+archiveLook,
+		Missing: s.Missing.Abbreviate(maxArchivedSet)}
+	// A failure is over once a part is stored, or after a while in which none waits.
+	if s.Failure != nil && s.FailedAt.After(s.LastAt) && (rpo > 0 || now.Sub(s.FailedAt) < failureLasts) {
+		return failing(out, s.Failure, s.FailedAt)
+	}
+	return out
+}

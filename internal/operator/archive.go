@@ -1,0 +1,110 @@
+package operator
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backups"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/resources"
+)
+
+// archive keeps the Secret by which the instances reach the object store. One that cannot
+// be made up keeps nobody from taking writes: what the instances have stays, and the
+// condition says what is wrong.
+func (p *prerequisites) archive(ctx context.Context, c *v1alpha1.Cluster) error {
+	if !c.Spec.Backup.Archives() {
+		return nil
+	}
+	files, err := resources.StoreFiles(c.Spec.Backup.ObjectStore, backups.SecretReader(ctx, p.live, c.Namespace))
+	if backups.AsMissing(err) != nil {
+		return nil // the primary tells that it has no credentials
+	}
+	if err != nil {
+		return err
+	}
+	return p.apply(ctx, c, resources.ArchiveSecret(c, files))
+}
+
+// archiveTold is how old what the status says of a healthy archive may be: it changes with
+// every part, and is no reason to write each time.
+const archiveTold = time.Minute
+
+// describeArchive says how far binary logs are archived.
+func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation) {
+	if !c.Spec.Backup.Archives() {
+		s.ContinuousArchiving = nil
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionContinuousArchiving)
+		return
+	}
+	is := s.ContinuousArchiving
+	if is == nil {
+		is = &v1alpha1.ContinuousArchivingStatus{}
+	}
+	is.Enabled = true
+	s.ContinuousArchiving = is
+	a := archiveReported(o)
+	if a == nil {
+		return // nobody takes writes, or the primary has only begun: what was said stays
+	}
+	if a.Failure == "" {
+		is.LastFailureReason, is.LastFailureMessage, is.LastFailureTime = "", "", nil
+	} else if is.LastFailureReason != a.Failure {
+		is.LastFailureReason, is.LastFailureMessage, is.LastFailureTime = a.Failure, a.Message, &metav1.Time{Time: a.FailedAt}
+	}
+	is.Missing = a.Missing
+	if told := is.LastArchivedTime; !a.At.IsZero() && (told == nil || a.At.Sub(told.Time) >= archiveTold) {
+		is.LastArchivedBinlog, is.LastArchivedGTID, is.LastArchivedTime = a.File, a.GTIDs, &metav1.Time{Time: a.At}
+		is.PendingFiles = int32(a.PendingFiles)
+	}
+	cond := archiveCondition(a, is)
+	cond.ObservedGeneration = c.Generation
+	meta.SetStatusCondition(&s.Conditions, cond)
+}
+
+// archiveReported is what the instance says that archives.
+func archiveReported(o core.Observation) *core.Archive {
+	for i := range o.Instances {
+		if r, known := o.Instances[i].Report.Get(); known && r.Archive != nil && r.WritableEpoch != 0 {
+			return r.Archive
+		}
+	}
+	return nil
+}
+
+func archiveCondition(a *core.Archive, is *v1alpha1.ContinuousArchivingStatus) metav1.Condition {
+	out := metav1.Condition{Type: v1alpha1.ConditionContinuousArchiving, Status: metav1.ConditionFalse}
+	switch {
+	case a.Failure != "":
+		out.Reason = a.Failure
+		out.Message = "nothing is archived: " + is.LastFailureMessage
+	case a.Missing != "":
+		out.Reason = string(core.ReasonArchiveGap)
+		out.Message = "the archive lacks " + a.Missing + ", which the server purged before it was archived: a restore cannot go past it. Create a Backup now, from which one can"
+	case a.Behind:
+		out.Reason = string(core.ReasonArchivingBehind)
+		out.Message = "what is not archived is older than spec.backup.continuousArchiving.targetRPOSeconds allows: look whether the object store is slow, or raise it"
+	default:
+		out.Status, out.Reason, out.Message = metav1.ConditionTrue, string(core.ReasonArchiving), "the primary archives its binary logs in time"
+	}
+	return out
+}
+
+// tellArchive makes an event of a condition that has changed.
+func (r *Reconciler) tellArchive(c *v1alpha1.Cluster, before []metav1.Condition) {
+	now := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
+	was := meta.FindStatusCondition(before, v1alpha1.ConditionContinuousArchiving)
+	if now == nil || was != nil && was.Reason == now.Reason && was.Status == now.Status {
+		return
+	}
+	kind := corev1.EventTypeWarning
+	if now.Status == metav1.ConditionTrue {
+		kind = corev1.EventTypeNormal
+	}
+	r.Recorder.Eventf(c, nil, kind, now.Reason, now.Reason, "%s", now.Message)
+}
