@@ -1,0 +1,464 @@
+package backup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// day is when the stories begin: midnight.
+var day = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+
+// every has a slot at every multiple of a duration.
+func every(d time.Duration) func(time.Time) time.Time {
+	return func(t time.Time) time.Time { return t.Truncate(d).Add(d) }
+}
+
+func never(time.Time) time.Time { return time.Time{} }
+
+// world is a schedule and what became of it.
+type world struct {
+	Schedule
+	made []string // every Backup that was ever made, in order
+}
+
+// aWorld of a schedule that has a slot at every hour, and was just made.
+func aWorld() *world {
+	return &world{Schedule: Schedule{Name: "s", Now: day, Created: day, Next: every(time.Hour)}}
+}
+
+// look carries out as many steps of what is decided as a crash leaves; 3 are all.
+func (w *world) look(steps int) SchedulePlan {
+	plan := Decide(w.Schedule)
+	if steps > 0 && plan.Create != nil {
+		w.made = append(w.made, plan.Create.Name)
+		w.Backups = append(w.Backups, Made{Name: plan.Create.Name, Created: w.Now})
+	}
+	if steps > 1 {
+		w.Status = plan.Status
+	}
+	if steps > 2 {
+		w.Backups = slices.DeleteFunc(w.Backups, func(b Made) bool { return slices.Contains(plan.Delete, b.Name) })
+	}
+	return plan
+}
+
+func (w *world) at(clock string) *world {
+	d, err := time.ParseDuration(clock)
+	if err != nil {
+		panic(err)
+	}
+	w.Now = day.Add(d)
+	return w
+}
+
+// end has all Backups end.
+func (w *world) end(o Outcome) *world {
+	for i := range w.Backups {
+		if w.Backups[i].Outcome == Unfinished {
+			w.Backups[i].Outcome = o
+		}
+	}
+	return w
+}
+
+// expect holds the times of the Backups that were made against those that are wanted.
+func (w *world) expect(t *testing.T, clocks ...string) {
+	t.Helper()
+	var got []string
+	for _, name := range w.made {
+		got = append(got, strings.TrimPrefix(name, "s-20261121"))
+	}
+	if !slices.Equal(got, clocks) {
+		t.Fatalf("made are %v, not %v; status %+v", got, clocks, w.Status)
+	}
+}
+
+func reasons(p SchedulePlan) string {
+	var names []string
+	for _, e := range p.Events {
+		names = append(names, string(e.Reason))
+	}
+	return strings.Join(names, " ")
+}
+
+func TestASlotIsMadeWhenItComesAndOnce(t *testing.T) {
+	w := aWorld()
+	if p := w.look(3); p.Wake != lookAgain || !p.Status.Next.Equal(day.Add(time.Hour)) {
+		t.Fatalf("%+v", p)
+	}
+	w.at("59m58s500ms")
+	if p := w.look(3); p.Wake != 1500*time.Millisecond {
+		t.Errorf("wakes after %s", p.Wake)
+	}
+	w.at("1h").look(3)
+	w.expect(t, "010000")
+	if p := w.end(Completed).at("1h1s").look(3); p.Create != nil || len(p.Events) > 0 || p.Status != w.Status {
+		t.Errorf("%+v", p)
+	}
+	w.at("2h").look(3)
+	w.expect(t, "010000", "020000")
+}
+
+func TestMissedSlotsCollapseIntoTheNewest(t *testing.T) {
+	w := aWorld()
+	w.look(3)
+	w.at("5h30m").look(3)
+	w.end(Failed).look(3)
+	w.expect(t, "050000")
+	if !w.Status.Next.Equal(day.Add(6 * time.Hour)) {
+		t.Errorf("next is %s", w.Status.Next)
+	}
+}
+
+func TestSlotsMissedBeforeTheFirstLookAreMadeUpFor(t *testing.T) {
+	w := aWorld()
+	w.at("2h10m").look(3)
+	w.expect(t, "020000")
+}
+
+func TestARunningBackupHoldsBackTheNextOne(t *testing.T) {
+	w := aWorld()
+	w.look(3)
+	w.at("1h").look(3)
+	p := w.at("2h").look(3)
+	if reasons(p) != "BackupHeldBack" || p.Wake != lookAgain || !strings.Contains(p.Status.Problem, "s-20261121010000") {
+		t.Errorf("%+v", p)
+	}
+	for _, later := range []string{"2h5m", "3h", "4h10m"} {
+		if p := w.at(later).look(3); len(p.Events) > 0 || p.Status != w.Status {
+			t.Errorf("at %s it is told again: %+v", later, p)
+		}
+	}
+	w.expect(t, "010000")
+	if p := w.end(Completed).look(3); reasons(p) != "BackupScheduled" || p.Status.Problem != "" {
+		t.Errorf("%+v", p)
+	}
+	w.end(Completed).look(3)
+	w.expect(t, "010000", "040000")
+}
+
+func TestWhatIsMissedWhileSuspendedIsNotMadeUpFor(t *testing.T) {
+	w := aWorld()
+	w.look(3)
+	w.Suspended = true
+	if p := w.at("30m").look(3); !p.Status.Next.IsZero() || p.Wake != 0 {
+		t.Errorf("%+v", p)
+	}
+	w.at("3h30m").look(3)
+	w.Suspended = false
+	w.at("3h40m").look(3)
+	w.expect(t)
+	w.at("4h").look(3)
+	w.expect(t, "040000")
+}
+
+func TestOneThatIsMadeSuspendedRemembersIt(t *testing.T) {
+	w := aWorld()
+	w.Suspended, w.Immediate = true, true
+	w.look(3)
+	w.Suspended = false
+	w.at("3h30m").look(3)
+	w.expect(t)
+}
+
+func TestImmediateMakesOneAtCreation(t *testing.T) {
+	w := aWorld()
+	w.Immediate, w.Created = true, day.Add(10*time.Minute)
+	w.at("9m").look(3) // the operator's clock is behind
+	w.expect(t)
+	w.at("10m2s").look(3)
+	w.expect(t, "001000")
+	w.end(Completed).at("10m9s").look(3)
+	w.at("1h").look(3)
+	w.expect(t, "001000", "010000")
+}
+
+func TestACrashAfterTheImmediateOneWasMadeMakesNoOther(t *testing.T) {
+	w := aWorld()
+	w.Immediate = true
+	w.look(1)
+	w.at("1s").look(3)
+	w.expect(t, "000000")
+	if !w.Status.Next.Equal(day.Add(time.Hour)) {
+		t.Errorf("next is %s", w.Status.Next)
+	}
+}
+
+func TestImmediateIsLostWhileSuspended(t *testing.T) {
+	w := aWorld()
+	w.Immediate, w.Suspended, w.Invalid = true, true, "no schedule"
+	w.look(3)
+	w.Suspended, w.Invalid = false, ""
+	w.at("1m").look(3)
+	w.expect(t)
+}
+
+func TestImmediateIsNotLostWhileSomethingIsWrong(t *testing.T) {
+	for name, spoil := range map[string]func(w *world){
+		"invalid":  func(w *world) { w.Invalid = "no schedule" },
+		"never":    func(w *world) { w.Next = never },
+		"hindered": func(w *world) { w.Hindered = "no Cluster" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := aWorld()
+			w.Immediate = true
+			spoil(w)
+			w.look(3)
+			w.at("1m").look(3)
+			w.expect(t)
+			w.Invalid, w.Hindered, w.Next = "", "", every(time.Hour)
+			w.at("2m").look(3)
+			w.expect(t, "000000")
+		})
+	}
+}
+
+func TestNoSlotIsOlderThanItsSchedule(t *testing.T) {
+	w := aWorld()
+	w.Created = day.Add(10 * time.Minute)
+	if p := w.at("-10m").look(3); !p.Status.Next.Equal(day.Add(time.Hour)) { // the operator's clock is behind
+		t.Errorf("next is %s", p.Status.Next)
+	}
+}
+
+func TestImmediateThatIsAskedForLaterMakesNone(t *testing.T) {
+	w := aWorld()
+	w.look(3)
+	w.Immediate = true
+	w.at("10m").look(3)
+	w.expect(t)
+}
+
+func TestAnInvalidScheduleIsToldOnceAndMakesNone(t *testing.T) {
+	for name, spoil := range map[string]func(w *world){
+		"invalid": func(w *world) { w.Next, w.Invalid = nil, "no schedule" },
+		"never":   func(w *world) { w.Next = never },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := aWorld()
+			w.look(3)
+			spoil(w)
+			if p := w.at("30m").look(3); reasons(p) != "ScheduleInvalid" || p.Wake != 0 || p.Status.Problem == "" {
+				t.Errorf("%+v", p)
+			}
+			if p := w.at("90m").look(3); len(p.Events) > 0 || p.Status != w.Status {
+				t.Errorf("told again: %+v", p)
+			}
+			w.Invalid, w.Next = "", every(time.Hour)
+			w.at("100m").look(3)
+			w.expect(t)
+			w.at("2h").look(3)
+			w.expect(t, "020000")
+		})
+	}
+}
+
+func TestAHindranceIsToldAndMadeUpFor(t *testing.T) {
+	w := aWorld()
+	w.look(3)
+	w.Hindered = "no Cluster"
+	if p := w.at("1h").look(3); reasons(p) != "BackupHeldBack" || p.Wake != lookAgainHindered || p.Status.Problem != "no Cluster" {
+		t.Errorf("%+v", p)
+	}
+	w.at("2h10m").look(3)
+	w.Hindered = ""
+	w.at("2h20m").look(3)
+	w.expect(t, "020000")
+}
+
+func TestAnEditedScheduleMakesNothingUpFor(t *testing.T) {
+	w := aWorld()
+	w.Next = every(12 * time.Hour)
+	w.look(3)
+	w.Next = every(5 * time.Hour)
+	w.at("11h").look(3) // 05:00 and 10:00 were no slots when they passed
+	w.expect(t)
+	if !w.Status.Next.Equal(day.Add(15 * time.Hour)) {
+		t.Errorf("next is %s", w.Status.Next)
+	}
+}
+
+func TestACrashAfterTheBackupWasMadeMakesNoOther(t *testing.T) {
+	w := aWorld()
+	w.look(3)
+	w.at("1h").look(1)
+	if p := w.at("1h1m").look(3); p.Create != nil || p.Status.LastBackup != "s-20261121010000" {
+		t.Errorf("%+v", p)
+	}
+	w.expect(t, "010000")
+}
+
+func TestABackupIsNotDeletedBeforeItsSlotIsWrittenDown(t *testing.T) {
+	w := aWorld()
+	none := 0
+	w.KeepCompleted = &none
+	w.look(3)
+	w.at("1h").look(1)
+	w.end(Completed).look(3)
+	w.look(3)
+	w.expect(t, "010000")
+	if len(w.Backups) > 0 {
+		t.Errorf("kept are %v", w.Backups)
+	}
+}
+
+func TestAClockThatGoesBackMakesNoSlotTwice(t *testing.T) {
+	w := aWorld()
+	none := 0
+	w.KeepCompleted = &none
+	w.look(3)
+	w.at("5h").look(3)
+	w.end(Completed).look(3)
+	p := w.at("1h30m").look(3)
+	if reasons(p) != "BackupHeldBack" || !strings.Contains(p.Status.Problem, "clock") {
+		t.Errorf("%+v", p)
+	}
+	if !p.Status.Next.Equal(day.Add(6 * time.Hour)) {
+		t.Errorf("next is %s", p.Status.Next)
+	}
+	w.at("5h10m").look(3)
+	w.expect(t, "050000")
+	if p := w.at("6h").look(3); p.Status.Problem != "" {
+		t.Errorf("%+v", p)
+	}
+	w.expect(t, "050000", "060000")
+}
+
+func TestAYearOfMissedSecondsIsLittleWork(t *testing.T) {
+	w := aWorld()
+	w.Next = every(time.Second)
+	w.look(3)
+	calls := 0
+	w.Next = func(t time.Time) time.Time { calls++; return every(time.Second)(t) }
+	w.Now = day.AddDate(1, 0, 0)
+	w.look(3)
+	if calls > 40 || !slices.Equal(w.made, []string{"s-20271121000000"}) {
+		t.Errorf("made are %v, with %d questions", w.made, calls)
+	}
+}
+
+func TestTheNewestOfEachOutcomeAreKept(t *testing.T) {
+	w := aWorld()
+	two, one := 2, 1
+	w.KeepCompleted, w.KeepFailed = &two, &one
+	for i, o := range []Outcome{Failed, Completed, Failed, Completed, Completed, Unfinished, Completed} {
+		w.Backups = append(w.Backups, Made{Name: fmt.Sprint(i), Outcome: o, Created: day.Add(time.Duration(i) * time.Minute)})
+	}
+	w.Backups[4].Deleted = true
+	if p := w.look(0); !slices.Equal(p.Delete, []string{"1", "0"}) {
+		t.Errorf("deleted are %v", p.Delete)
+	}
+	w.KeepCompleted, w.KeepFailed = nil, nil
+	if p := w.look(0); len(p.Delete) > 0 {
+		t.Errorf("without limits %v are deleted", p.Delete)
+	}
+}
+
+// TestNoSlotTwiceWhateverHappens: through clocks that are set, crashes, suspensions and
+// edits, no slot is made twice, no two Backups run side by side, nothing is made while
+// suspended, and in the end the newest slot has its Backup.
+func TestNoSlotTwiceWhateverHappens(t *testing.T) {
+	periods := []time.Duration{time.Second, 7 * time.Second, time.Minute, time.Hour}
+	rapid.Check(t, func(t *rapid.T) {
+		w := aWorld()
+		w.Immediate = rapid.Bool().Draw(t, "immediate")
+		w.Suspended = rapid.Bool().Draw(t, "suspended")
+		w.Next = every(rapid.SampledFrom(periods).Draw(t, "period"))
+		if rapid.Bool().Draw(t, "limit") {
+			keep := rapid.IntRange(0, 2).Draw(t, "keep")
+			w.KeepCompleted, w.KeepFailed = &keep, &keep
+		}
+		newest, settled := w.Now, time.Time{}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			switch rapid.IntRange(0, 7).Draw(t, "event") {
+			case 0:
+				w.Suspended = !w.Suspended
+			case 1:
+				w.Now = w.Now.Add(-time.Duration(rapid.IntRange(1, 10000).Draw(t, "back")) * time.Second)
+				if settled.After(w.Now) {
+					settled = w.Now
+				}
+			case 2:
+				w.Next = every(rapid.SampledFrom(periods).Draw(t, "period"))
+			case 3, 4:
+				w.end(rapid.SampledFrom([]Outcome{Completed, Failed}).Draw(t, "outcome"))
+			default:
+				w.Now = w.Now.Add(time.Duration(rapid.IntRange(0, 20000).Draw(t, "on")) * 500 * time.Millisecond)
+			}
+			newest = latest(newest, w.Now)
+			steps := rapid.IntRange(0, 3).Draw(t, "crash")
+			w.hold(t, w.look(steps), settled)
+			if w.Suspended && steps > 1 {
+				settled = w.Now
+			}
+		}
+		w.Suspended, w.Next = false, every(time.Minute)
+		w.end(Completed).look(3)
+		w.Now = newest.Add(2 * time.Hour)
+		w.end(Completed).look(3)
+		if want := "s-" + w.Now.Truncate(time.Minute).Format(slotFormat); count(w.made, want) != 1 {
+			t.Fatalf("%s was made %d times: %v", want, count(w.made, want), w.made)
+		}
+		if p := w.end(Completed).look(3); p.Create != nil {
+			t.Fatalf("%+v is made, though nothing is due", p.Create)
+		}
+	})
+}
+
+func count(names []string, name string) int {
+	return len(names) - len(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name }))
+}
+
+// hold checks one decision; what was due until settled has passed while suspended.
+func (w *world) hold(t *rapid.T, p SchedulePlan, settled time.Time) {
+	unfinished := 0
+	for _, b := range w.Backups {
+		if b.Outcome == Unfinished {
+			unfinished++
+		}
+		if b.Outcome == Unfinished && slices.Contains(p.Delete, b.Name) {
+			t.Fatalf("%s is deleted while it runs", b.Name)
+		}
+	}
+	if unfinished > 1 {
+		t.Fatalf("%d Backups run side by side: %v", unfinished, w.Backups)
+	}
+	for _, name := range w.made {
+		if count(w.made, name) > 1 {
+			t.Fatalf("%s was made twice: %v", name, w.made)
+		}
+	}
+	if p.Create == nil {
+		return
+	}
+	if w.Suspended || w.Now.Before(p.Create.Time) || !settled.Before(p.Create.Time) {
+		t.Fatalf("%v is made at %s; suspended: %t, until %s", p.Create, w.Now, w.Suspended, settled)
+	}
+}
+
+// TestNothingIsToldTwice: looked at again, nothing is new.
+func TestNothingIsToldTwice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := aWorld()
+		w.Suspended, w.Immediate = rapid.Bool().Draw(t, "suspended"), rapid.Bool().Draw(t, "immediate")
+		w.Invalid = rapid.SampledFrom([]string{"", "no schedule"}).Draw(t, "invalid")
+		w.Hindered = rapid.SampledFrom([]string{"", "no Cluster"}).Draw(t, "hindered")
+		w.Status.Next = rapid.SampledFrom([]time.Time{{}, day, day.Add(-time.Hour), day.Add(time.Hour)}).Draw(t, "next")
+		w.Status.LastSlot = rapid.SampledFrom([]time.Time{{}, day, day.Add(-time.Hour), day.Add(9 * time.Hour)}).Draw(t, "last")
+		if rapid.Bool().Draw(t, "running") {
+			w.Backups = []Made{{Name: "s-20261120000000"}}
+		}
+		w.look(3)
+		w.look(3)
+		before := w.Status
+		w.Now = w.Now.Add(time.Second)
+		if p := w.look(3); p.Create != nil || p.Status != before || len(p.Events) > 0 {
+			t.Fatalf("%+v after %+v", p, before)
+		}
+	})
+}
