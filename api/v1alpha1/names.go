@@ -9,6 +9,8 @@ const (
 	LabelInstance = "mysql.cnmsql.co/instanceName"
 	// LabelBackup names the Backup that an object belongs to.
 	LabelBackup = "mysql.cnmsql.co/backup"
+	// LabelScheduledBackup names the ScheduledBackup that made a Backup.
+	LabelScheduledBackup = "mysql.cnmsql.co/scheduledBackup"
 	// LabelRole is RolePrimary or RoleReplica on a Pod.
 	LabelRole = "mysql.cnmsql.co/role"
 	// LabelRoutable is "true" on a Pod that may be in a Service.

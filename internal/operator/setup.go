@@ -151,11 +151,15 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return b.Complete(r)
 }
 
-// addBackups adds the controller of Backup.
+// addBackups adds the controllers of Backup and ScheduledBackup.
 func addBackups(mgr ctrl.Manager, o Options) error {
-	r := &backups.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("cnmsql"),
-		OperatorImage: o.OperatorImage, Now: time.Now}
-	return r.SetupWithManager(mgr)
+	recorder := mgr.GetEventRecorder("cnmsql")
+	one := &backups.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, OperatorImage: o.OperatorImage, Now: time.Now}
+	if err := one.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	scheduled := &backups.ScheduledReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Now: time.Now}
+	return scheduled.SetupWithManager(mgr)
 }
 
 // namedCluster is the Cluster that an object names. A claim may outlive its Cluster, and

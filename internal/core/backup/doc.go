@@ -1,6 +1,3 @@
-// Package backup decides about backups: when a schedule makes one, and which of them are
-// not kept any more. It works on plain facts, moments of time among them.
-//
-// It must not know Kubernetes, a clock, the language of schedules, or how a backup is
-// taken.
+// Package backup decides about backups: which instance is backed up, when a schedule makes
+// one, and which of them are kept in Kubernetes. It knows what is observed, and does nothing.
 package backup

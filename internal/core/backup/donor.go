@@ -1,5 +1,3 @@
-// Package backup decides about backups: which instance is backed up, and when the next one
-// is due. It knows what is observed, and does nothing.
 package backup
 
 import (
