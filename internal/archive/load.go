@@ -13,8 +13,11 @@ import (
 // readers is how many parts are looked at at a time.
 const readers = 16
 
+// maxHole is how many parts that a listing leaves out between two others are tried.
+const maxHole = 1000
+
 // Load finds out what a store holds. It does not rely on listings for what was written
-// last: it tries the numbers that come next. An object that is damaged is an error with the
+// last: it tries the numbers that they leave out, and those that come next. An object that is damaged is an error with the
 // name PartDamaged; one that was deleted meanwhile is left out.
 func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, error) {
 	var out facts.Archive
@@ -26,8 +29,15 @@ func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, err
 	newest := int64(-1)
 	for epoch, sequences := range keys {
 		newest = max(newest, epoch)
-		for _, n := range sequences {
-			parts = append(parts, facts.Key{Epoch: epoch, Sequence: n})
+		slices.Sort(sequences)
+		for i, n := range sequences {
+			first := n
+			if i > 0 {
+				first = max(sequences[i-1]+1, n-maxHole)
+			}
+			for ; first <= n; first++ {
+				parts = append(parts, facts.Key{Epoch: epoch, Sequence: first})
+			}
 		}
 	}
 	if out.Parts, err = readParts(ctx, s, prefix, parts); err != nil {

@@ -62,14 +62,21 @@ func newCompressor() (*compressor, error) {
 	return &compressor{e}, err
 }
 
+// digest of what is written, in hexadecimal digits.
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
 // object completes the facts of a part and makes its object.
 func (c *compressor) object(p *facts.Part, raw []byte) ([]byte, error) {
-	sum := sha256.Sum256(raw)
-	p.Size, p.SHA256 = int64(len(raw)), hex.EncodeToString(sum[:])
+	p.Size, p.SHA256 = int64(len(raw)), digest(raw)
 	text, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
+	text = append(text, '\n')
+	text = append(text, digest(text)...)
 	out := binary.LittleEndian.AppendUint32(make([]byte, 0, len(text)+len(raw)/3), frameMagic)
 	out = append(binary.LittleEndian.AppendUint32(out, uint32(len(text))), text...)
 	return c.zstd.EncodeAll(raw, out), nil
@@ -89,7 +96,11 @@ func readFacts(r io.Reader, key facts.Key) (p facts.Part, err error) {
 	if err != nil {
 		return p, err
 	}
-	if err := json.Unmarshal(text, &p); err != nil {
+	end := max(len(text)-hex.EncodedLen(sha256.Size), 0)
+	if len(text) < int(size) || digest(text[:end]) != string(text[end:]) {
+		return p, refuse(PartDamaged, "the facts of part %d of epoch %d are not what was written", key.Sequence, key.Epoch)
+	}
+	if err := json.Unmarshal(text[:end], &p); err != nil {
 		return p, because(PartDamaged, fmt.Errorf("the facts of part %d of epoch %d: %w", key.Sequence, key.Epoch, err))
 	}
 	if p.Key() != key || p.Format != format {

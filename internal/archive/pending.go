@@ -16,7 +16,6 @@ import (
 // pending is a part that is being put together, of one log.
 type pending struct {
 	part  facts.Part
-	begin []byte
 	spans []span
 	size  int64
 	full  bool

@@ -120,12 +120,6 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func (s *server) stop() {
-	s.t.Helper()
-	s.exec("SHUTDOWN")
-	<-s.done
-}
-
 func (s *server) kill() {
 	if s.db != nil {
 		_ = s.db.Close()

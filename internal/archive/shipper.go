@@ -24,8 +24,9 @@ type Config struct {
 	// Epoch of the promotion that Instance, whose server has ServerUUID, holds.
 	Epoch                int64
 	Instance, ServerUUID string
-	// Start is what the server had executed when it was promoted. After a restart in the
-	// same epoch any value will do: what was written down counts.
+	// Start is what the server had executed when it was promoted. Once the branch is written
+	// its own record counts. Before that a later set, as of a manager that was restarted,
+	// loses nothing either: it only lets an archive that has no branch yet begin later.
 	Start gtid.Set
 	// Index is the path of the file that names the binary logs.
 	Index string
