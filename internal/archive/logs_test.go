@@ -55,7 +55,7 @@ func (l *logs) index() string { return filepath.Join(l.dir, "binlog.index") }
 
 func (l *logs) path() string { return filepath.Join(l.dir, l.names[len(l.names)-1]) }
 
-// formatOf a real server.
+// formatOf a real server, which checks its events.
 func formatOf(t testing.TB) []byte {
 	real, err := os.ReadFile("../binlog/testdata/writes.bin")
 	must(t, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,6 +42,8 @@ func TestAgainstMysqld(t *testing.T) {
 	w.writeFor(time.Second)
 	a.exec("ALTER TABLE d.t ADD COLUMN more INT NULL")
 	begunToo := w.writeFor(time.Second)
+	a.exec("CREATE TABLE d.big (id INT PRIMARY KEY, data LONGBLOB)")
+	a.exec("INSERT INTO d.big VALUES (1, REPEAT(UUID(), 40000))") // larger than a part
 	beforeDrop := a.executed()
 	rowsBeforeDrop := a.text("SELECT COUNT(*) FROM d.t")
 	sumBeforeDrop := a.text("SELECT SUM(CRC32(CONCAT(id, ':', payload))) FROM d.t")
@@ -55,7 +58,11 @@ func TestAgainstMysqld(t *testing.T) {
 
 	archive, err := Load(t.Context(), m, prefix)
 	must(t, err)
+	pieces := slices.ContainsFunc(archive.Parts, func(p facts.Part) bool { return p.Pieces > 1 })
 	t.Logf("%d parts, %d objects", len(archive.Parts), len(m.objects))
+	if !pieces {
+		t.Error("no transaction was cut into pieces")
+	}
 	base := facts.Base{Epoch: 1}
 	drop := final.Subtract(beforeDrop)
 	list, _ := drop.List(10)
@@ -87,6 +94,9 @@ func TestAgainstMysqld(t *testing.T) {
 			}
 			if got := b.text("SELECT COUNT(*) FROM " + c.table); got != c.rows {
 				t.Errorf("it has %s rows, not %s", got, c.rows)
+			}
+			if data := "SELECT COALESCE(MAX(SHA2(data, 256)), '') FROM d.big"; c.target.Kind == facts.Latest && b.text(data) != a.text(data) {
+				t.Error("the large row is another one")
 			}
 			if c.sum != "" && b.text("SELECT SUM(CRC32(CONCAT(id, ':', payload))) FROM d.t") != c.sum {
 				t.Error("the rows are not the same")
@@ -142,7 +152,7 @@ func applierFails(t *testing.T, empty *server, m *memory, archive facts.Archive)
 func shipping(t *testing.T, a *server, m *memory, start gtid.Set) (stop func(), s *Shipper) {
 	t.Helper()
 	s, err := NewShipper(Config{Store: m, Prefix: prefix, Cluster: "uid", Epoch: 1, Instance: "a", ServerUUID: a.text("SELECT @@server_uuid"), Start: start,
-		Index: a.data() + "/binlog.index", May: allowed, TargetRPO: time.Second,
+		Index: a.data() + "/binlog.index", May: allowed, TargetRPO: time.Second, MaxBytes: 512 << 10,
 		Executed: func(ctx context.Context) (gtid.Set, error) {
 			var text string
 			if err := a.db.QueryRowContext(ctx, "SELECT @@GLOBAL.gtid_executed").Scan(&text); err != nil {
@@ -193,6 +203,9 @@ func readableByMysqlbinlog(t *testing.T, a *server, m *memory) {
 	archive, err := Load(t.Context(), m, prefix)
 	must(t, err)
 	for _, p := range archive.Parts[:min(len(archive.Parts), 3)] {
+		if p.Piece > 0 {
+			continue
+		}
 		path := filepath.Join(t.TempDir(), "part")
 		must(t, os.WriteFile(path, rawOf(t, m, p), 0o600))
 		out, err := a.program("/usr/bin/mysqlbinlog", "--no-defaults", "--verify-binlog-checksum", path).CombinedOutput()

@@ -51,11 +51,12 @@ func NewStream(r io.Reader) (*Stream, error) {
 	if err != nil || first.Header[offsetType] != typeFormat {
 		return nil, errors.Join(fmt.Errorf("%w: it does not begin with its format", ErrDamaged), err)
 	}
+	first.Header[offsetFlags] &^= flagInUse // set while a server writes the log, and not part of the checksum
 	s.format = concat(first.Header, first.Body)
 	if s.checksum = checksumOf(first.Body); s.checksum < 0 {
 		return nil, fmt.Errorf("%w: its events are checked in a way that is not known", ErrDamaged)
 	}
-	return s, nil
+	return s, check(first, int64(len(magic))) // its own has a checksum in any case
 }
 
 // Offset of the next event, in what is read.
@@ -68,7 +69,7 @@ func (s *Stream) Next() (e Event, err error) {
 	header := make([]byte, headerSize)
 	if _, err := io.ReadFull(s.in, header); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = ErrTorn
+			return e, ErrTorn
 		}
 		return e, err
 	}
@@ -77,12 +78,16 @@ func (s *Stream) Next() (e Event, err error) {
 		return e, fmt.Errorf("%w: an event of %d bytes at %d", ErrDamaged, length, s.offset)
 	}
 	body := bytes.NewBuffer(make([]byte, 0, min(length, 1<<20)))
-	if _, err := io.CopyN(body, s.in, length-headerSize); err != nil {
-		return e, errors.Join(ErrTorn, err)
+	if _, err := io.CopyN(body, s.in, length-headerSize); errors.Is(err, io.EOF) {
+		return e, ErrTorn // which is no end
+	} else if err != nil {
+		return e, err
 	}
 	e = Event{Header: header, Body: body.Bytes()}
-	if err := s.check(e); err != nil {
-		return e, err
+	if s.checksum > 0 {
+		if err := check(e, s.offset); err != nil {
+			return e, err
+		}
 	}
 	if header[offsetType] == typeGTID {
 		t, err := parseGTID(e.Body[:len(e.Body)-s.checksum])
@@ -95,14 +100,12 @@ func (s *Stream) Next() (e Event, err error) {
 	return e, nil
 }
 
-func (s *Stream) check(e Event) error {
-	if s.checksum == 0 {
-		return nil
-	}
+// check the last four bytes of an event.
+func check(e Event, offset int64) error {
 	n := len(e.Body) - checksumSize
 	sum := crc32.Update(crc32.ChecksumIEEE(e.Header), crc32.IEEETable, e.Body[:n])
 	if sum != binary.LittleEndian.Uint32(e.Body[n:]) {
-		return fmt.Errorf("%w: the checksum of the event at %d is wrong", ErrDamaged, s.offset)
+		return fmt.Errorf("%w: the checksum of the event at %d is wrong", ErrDamaged, offset)
 	}
 	return nil
 }
