@@ -135,6 +135,9 @@ func (s *selector) before(b Branch, parts *[]Part) *Refusal {
 		return refusal
 	}
 	missing := s.line.surviving(b.Epoch, b.Held).Subtract(s.plan.Set)
+	if missing.IsEmpty() {
+		return nil
+	}
 	return s.lack(missing, nil, PartMissing)
 }
 
@@ -156,8 +159,8 @@ func (s *selector) take(parts *[]Part, wanted func(Part) bool) *Refusal {
 
 func (s *selector) part(part Part, take gtid.Set) *Refusal {
 	missing := s.line.surviving(part.Epoch, part.Before).Subtract(s.plan.Set)
-	if refusal := s.lack(missing, s.line.hole(part.Key()), ArchiveGap); refusal != nil || s.ends {
-		return refusal
+	if !missing.IsEmpty() {
+		return s.lack(missing, s.line.hole(part.Key()), ArchiveGap)
 	}
 	pieces, absent := s.line.pieces(part)
 	if len(absent) > 0 {
@@ -183,10 +186,7 @@ func (s *selector) part(part Part, take gtid.Set) *Refusal {
 // lack refuses to go on without transactions, unless what is replayed already is as far as
 // the target wants to go.
 func (s *selector) lack(missing gtid.Set, parts []Key, otherwise core.Reason) *Refusal {
-	switch {
-	case missing.IsEmpty():
-		return nil
-	case s.target.Kind == ToTime && !s.target.Time.After(s.plan.Reached):
+	if s.target.Kind == ToTime && !s.target.Time.After(s.plan.Reached) {
 		s.ends = true
 		return nil
 	}
