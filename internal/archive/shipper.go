@@ -33,7 +33,8 @@ type Config struct {
 	// Executed tells what the server has executed. Nothing else is shipped.
 	Executed func(context.Context) (gtid.Set, error)
 	// May returns nil while the instance holds the promotion of Epoch. It is asked often,
-	// and right before each write; it should answer from memory.
+	// and right before each write; it should answer from memory. Whoever loses the promotion
+	// ends Run's context as well: that breaks off a write, too.
 	May func(context.Context) error
 	// TargetRPO is how old the oldest transaction may become that is not archived.
 	TargetRPO time.Duration

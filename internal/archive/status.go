@@ -93,11 +93,8 @@ func (s *Shipper) archived(part facts.Part) {
 	if part.Sequence > 0 {
 		s.status.Last = part
 	}
-	if part.Piece < part.Pieces || part.Piece > 0 && part.Pieces == 0 {
-		return // a piece that is not the last one
-	}
 	s.status.Archived = s.source.seen.Union(part.GTIDs)
-	if s.pending != nil {
+	if isWhole := part.Piece == part.Pieces; isWhole && s.pending != nil {
 		s.status.LastAt, s.status.Oldest = time.Now(), time.Time{}
 	}
 }
