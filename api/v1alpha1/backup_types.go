@@ -307,7 +307,7 @@ type ExternalCluster struct {
 
 // RecoverySpec tells which backup a Cluster begins with.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.backup) != (has(self.source) && self.source != ”)",message="spec.bootstrap.recovery needs either backup (a Backup of this namespace) or source (one of spec.externalClusters); give one of them"
+// +kubebuilder:validation:XValidation:rule="has(self.backup) != (has(self.source) && self.source.size() > 0)",message="spec.bootstrap.recovery needs either backup (a Backup of this namespace) or source (one of spec.externalClusters); give one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.backupID) || !has(self.backup)",message="spec.bootstrap.recovery.backupID goes with source: a Backup is one backup already; remove one of them"
 type RecoverySpec struct {
 	// Backup of this namespace.

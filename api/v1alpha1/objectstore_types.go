@@ -3,8 +3,8 @@ package v1alpha1
 // ObjectStoreSpec is where backups are kept: a bucket of S3 or of what speaks S3, and how
 // to get in. The data of each Cluster lies below PATH/CLUSTER in it.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.endpoint) || self.endpoint == ” || self.endpoint.matches('^https?://[^/]+/?$')",message="objectStore.endpoint must be a URL of a host, as https://s3.example.com or http://minio.store.svc:9000; put the bucket into objectStore.bucket, and what comes behind it into objectStore.path"
-// +kubebuilder:validation:XValidation:rule="(has(self.endpoint) && self.endpoint != ”) || (has(self.region) && self.region != ”)",message="objectStore.endpoint or objectStore.region is needed: without an endpoint the store is Amazon's in that region; add one"
+// +kubebuilder:validation:XValidation:rule="!has(self.endpoint) || self.endpoint.size() == 0 || self.endpoint.matches('^https?://[^/]+/?$')",message="objectStore.endpoint must be a URL of a host, as https://s3.example.com or http://minio.store.svc:9000; put the bucket into objectStore.bucket, and what comes behind it into objectStore.path"
+// +kubebuilder:validation:XValidation:rule="(has(self.endpoint) && self.endpoint.size() > 0) || (has(self.region) && self.region.size() > 0)",message="objectStore.endpoint or objectStore.region is needed: without an endpoint the store is Amazon's in that region; add one"
 // +kubebuilder:validation:XValidation:rule="!has(self.signatureVersion) || self.signatureVersion == 's3v4'",message="objectStore.signatureVersion s3v2 is not supported: requests are signed by s3v4; remove it, or set s3v4"
 type ObjectStoreSpec struct {
 	// Bucket must exist.

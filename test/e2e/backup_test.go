@@ -5,16 +5,19 @@ package e2e
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/test/testbed"
 )
@@ -36,11 +39,11 @@ func TestBackup(t *testing.T) {
 	}
 	b := &backedUp{world: w, store: store}
 	b.manifest(store.Credentials(w.key.Namespace))
-	w.apply(quorumSpec + "  backup: {objectStore: " + store.Spec() + "}\n")
+	w.apply(quorumSpec + "  backup: {objectStore: " + store.Spec() + ", continuousArchiving: {enabled: true, targetRPOSeconds: 1}}\n")
 	w.healthy(3 * time.Minute)
 	b.playInTurn([]step{
 		{"WaitsAndSaysForWhat", func(w *world) { (&backedUp{w, store}).waitsAndSaysForWhat() }, always},
-		{"TakenUnderLoadAndRestored", func(w *world) { (&backedUp{w, store}).takenUnderLoadAndRestored() }, always},
+		{"RestoredToBeforeTheTableWasDropped", func(w *world) { (&backedUp{w, store}).restoredToBeforeTheDrop() }, always},
 	})
 }
 
@@ -83,11 +86,9 @@ func (b *backedUp) waitsAndSaysForWhat() {
 	b.says(s.Reason+" "+s.Error, "SnapshotFailed", "StoreNoBucket", "other")
 }
 
-func (b *backedUp) takenUnderLoadAndRestored() {
-	before, err := gtid.Parse(b.ask(b.open("rw"), "SELECT @@global.gtid_executed"))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+// restoredToBeforeTheDrop: a backup is taken under load, the primary changes, more is
+// written, and a table is dropped by mistake. Then all is lost but the store.
+func (b *backedUp) restoredToBeforeTheDrop() {
 	l := b.startWriting()
 	l.ackedAfter(time.Now().Add(time.Second), 20*time.Second)
 	b.backUp("first", "")
@@ -96,41 +97,75 @@ func (b *backedUp) takenUnderLoadAndRestored() {
 		b.t.Fatalf("%+v", s)
 	}
 	b.t.Logf("backup of %d bytes, %d stored, from %s, in %s", s.Size, s.StoredSize, s.InstanceName, s.StoppedAt.Sub(s.StartedAt.Time))
-	l.ackedAfter(time.Now().Add(time.Second), 20*time.Second)
+	old := b.primary()
+	at := b.killMysqld(old)
+	b.moved(old, 30*time.Second)
+	l.ackedAfter(at.Add(time.Second), 30*time.Second)
 	l.stopAndLoseNothing()
-	all := b.rows(b.open("rw"))
-
-	// The Cluster, its Backups and its volumes are gone; the store is left.
-	b.kubectl("-n", b.key.Namespace, "delete", "backup", "--all")
-	b.kubectl("-n", b.key.Namespace, "delete", "cluster", b.key.Name)
-	b.kubectl("-n", b.key.Namespace, "delete", "pvc", "--all", "--wait=false")
-	b.kubectl("-n", b.key.Namespace, "wait", "--for=delete", "pod", "-l", v1alpha1.LabelCluster+"="+b.key.Name, "--timeout=2m")
-	copied := &backedUp{&world{t: b.t, ctx: b.ctx, key: types.NamespacedName{Namespace: b.key.Namespace, Name: "copied"}}, b.store}
-	copied.apply(quorumSpec + "  bootstrap: {recovery: {source: " + b.key.Name + "}}\n  externalClusters: [{name: " + b.key.Name + ", objectStore: " + b.store.Spec() + "}]\n")
-	copied.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Promotion != nil })
-	copied.healthy(3 * time.Minute)
-	db := copied.open("rw")
-	executed, err := gtid.Parse(copied.ask(db, "SELECT @@global.gtid_executed"))
-	if err != nil {
+	b.healthy(time.Minute)
+	db := b.open("rw")
+	all, before := b.rows(db), mustParse(b.ask(db, "SELECT @@global.gtid_executed"))
+	if _, err := db.ExecContext(b.ctx, "DROP TABLE app."+b.table(db)); err != nil {
 		b.t.Fatal(err)
 	}
+	drop := mustParse(b.ask(db, "SELECT @@global.gtid_executed")).Subtract(before).String()
+	dropped := time.Now()
+	b.isArchived(drop)
+	b.t.Logf("%s was archived within %s", drop, time.Since(dropped))
+	b.becomes(20*time.Second, func(c *v1alpha1.Cluster) bool {
+		return meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
+	})
+
+	b.loseAll()
+	copied := &backedUp{&world{t: b.t, ctx: b.ctx, key: types.NamespacedName{Namespace: b.key.Namespace, Name: "copied"}}, b.store}
+	begun := time.Now()
+	copied.apply(fmt.Sprintf(groupSpec, 3, 200) + "  bootstrap: {recovery: {source: " + b.key.Name + ", recoveryTarget: {targetGTID: '" + drop + "', exclusive: true}}}\n" +
+		"  externalClusters: [{name: " + b.key.Name + ", objectStore: " + b.store.Spec() + "}]\n")
+	copied.healthy(4 * time.Minute)
+	b.t.Logf("apply to three members with the restored data: %s", time.Since(begun))
+	db = copied.open("rw")
 	restored := copied.rows(db)
 	b.isBeginningOf(restored, all)
-	// Each row is a transaction; the few others made the writer's table.
-	written := executed.Intersect(mustParse(s.EndGTID)).Subtract(before).Count()
-	if others := int(written) - count(restored); others < 1 || others > 20 || count(restored) == 0 || count(restored) >= count(all) {
-		b.t.Errorf("there are %d rows of %d, and %d transactions of the backup: %s of %s to %s", count(restored), count(all), written, executed, s.BeginGTID, s.EndGTID)
+	if count(restored) != count(all) || count(all) == 0 {
+		b.t.Errorf("there are %d rows of %d", count(restored), count(all))
 	}
-	if !executed.Contains(mustParse(s.BeginGTID)) {
-		b.t.Errorf("executed is %s, and the backup holds %s", executed, s.BeginGTID)
+	if executed := mustParse(copied.ask(db, "SELECT @@global.gtid_executed")); !executed.Contains(before) || executed.Contains(mustParse(drop)) {
+		b.t.Errorf("executed is %s; wanted all of %s, and not %s", executed, before, drop)
 	}
-	out := copied.kubectl("-n", b.key.Namespace, "get", "secret", "copied-recovery", "--ignore-not-found")
-	if out != "" {
+	if out := copied.kubectl("-n", b.key.Namespace, "get", "secret", "copied-recovery", "--ignore-not-found"); out != "" {
 		b.t.Errorf("the store's credentials are still there: %s", out)
 	}
 	l = copied.startWriting()
 	l.ackedAfter(time.Now().Add(time.Second), 20*time.Second)
 	l.stopAndLoseNothing()
+}
+
+// isArchived waits until the primary says that it has archived a transaction last.
+func (b *backedUp) isArchived(gtids string) {
+	b.t.Helper()
+	primary, said := b.primary(), ""
+	err := wait.PollUntilContextTimeout(b.ctx, 100*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		var err error
+		said, err = bed.Kubectl(ctx, nil, "-n", b.key.Namespace, "exec", primary, "-c", "mysql", "--", "/opt/cnmsql/bin/cnmsql", "instance", "status")
+		var snap control.Snapshot
+		if err != nil || json.Unmarshal([]byte(said), &snap) != nil || snap.Report.Archive == nil {
+			return false, err
+		}
+		last, err := gtid.Parse(snap.Report.Archive.GTIDs)
+		return err == nil && last.Contains(mustParse(gtids)), nil
+	})
+	if err != nil {
+		b.t.Fatalf("%s was not archived: %v: %s", gtids, err, said)
+	}
+}
+
+// loseAll: the Cluster, its Backups and its volumes are gone; the store is left.
+func (b *backedUp) loseAll() {
+	b.t.Helper()
+	b.kubectl("-n", b.key.Namespace, "delete", "backup", "--all")
+	b.kubectl("-n", b.key.Namespace, "delete", "cluster", b.key.Name)
+	b.kubectl("-n", b.key.Namespace, "delete", "pvc", "--all", "--wait=false")
+	b.kubectl("-n", b.key.Namespace, "wait", "--for=delete", "pod", "-l", v1alpha1.LabelCluster+"="+b.key.Name, "--timeout=2m")
 }
 
 func mustParse(text string) gtid.Set {
@@ -145,8 +180,7 @@ func mustParse(text string) gtid.Set {
 func (b *backedUp) rows(db *sql.DB) map[string][]string {
 	b.t.Helper()
 	out := map[string][]string{}
-	table := b.ask(db, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'app' ORDER BY create_time LIMIT 1")
-	rows, err := db.QueryContext(b.ctx, "SELECT CONCAT(run, '/', conn), CONCAT_WS(' ', seq, HEX(payload), at) FROM app."+table+" ORDER BY run, conn, seq")
+	rows, err := db.QueryContext(b.ctx, "SELECT CONCAT(run, '/', conn), CONCAT_WS(' ', seq, HEX(payload), at) FROM app."+b.table(db)+" ORDER BY run, conn, seq")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -162,6 +196,12 @@ func (b *backedUp) rows(db *sql.DB) map[string][]string {
 		b.t.Fatal(err)
 	}
 	return out
+}
+
+// table is the writer's.
+func (b *backedUp) table(db *sql.DB) string {
+	b.t.Helper()
+	return b.ask(db, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'app' LIMIT 1")
 }
 
 // isBeginningOf: what a connection wrote is there up to some row, and nothing else is.
