@@ -147,11 +147,11 @@ func (r *Reconciler) leaf(ctx context.Context, c *v1alpha1.Cluster) (pki.Bundle,
 
 // create makes an object, unless it is there and this Backup's.
 func (r *Reconciler) create(ctx context.Context, b *v1alpha1.Backup, obj client.Object) (*refusal, error) {
+	kind, name := obj.GetObjectKind().GroupVersionKind().Kind, obj.GetName()
 	err := r.Client.Create(ctx, obj, client.FieldOwner(resources.FieldManager))
 	if !apierrors.IsAlreadyExists(err) {
 		return nil, err
 	}
-	kind, name := obj.GetObjectKind().GroupVersionKind().Kind, obj.GetName()
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,321 @@
+package backups
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backupjob"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/pki"
+	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/store"
+)
+
+// backupDay is when the world of a Backup begins.
+var backupDay = time.Date(2026, 11, 23, 21, 0, 0, 0, time.UTC)
+
+// backupWorld is an API server, a clock, and the Reconciler on them.
+type backupWorld struct {
+	*testing.T
+	client.WithWatch
+	r     *Reconciler
+	told  chan string
+	clock time.Time
+	calls int
+	// failAt is the call that fails, after it was carried out if late; 0 for none.
+	failAt int
+	late   bool
+}
+
+var errAPI = errors.New("the API server does not answer")
+
+func (w *backupWorld) do(call func() error) error {
+	w.calls++
+	if w.calls != w.failAt {
+		return call()
+	}
+	if w.late {
+		_ = call()
+	}
+	return errAPI
+}
+
+func newBackupWorld(t *testing.T, objs ...client.Object) *backupWorld {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	w := &backupWorld{T: t, told: make(chan string, 100), clock: backupDay}
+	w.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).
+		WithStatusSubresource(&v1alpha1.Backup{}).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+			return w.do(func() error { return c.Get(ctx, key, obj, o...) })
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			return w.do(func() error { return c.List(ctx, list, o...) })
+		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
+			return w.do(func() error { return c.Create(ctx, obj, o...) })
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, o ...client.SubResourcePatchOption) error {
+			return w.do(func() error { return c.SubResource(sub).Patch(ctx, obj, p, o...) })
+		},
+	}).Build()
+	w.r = &Reconciler{Client: w, Live: w, Recorder: &events.FakeRecorder{Events: w.told}, OperatorImage: "operator:1", Now: func() time.Time { return w.clock }}
+	return w
+}
+
+func (w *backupWorld) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// looks has the Reconciler look at a Backup until it has nothing to do at once.
+func (w *backupWorld) looks(name string) *v1alpha1.Backup {
+	w.Helper()
+	_, err := w.r.Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: name}})
+	w.must(err)
+	return w.backup(name)
+}
+
+// backup reads a Backup, which never fails.
+func (w *backupWorld) backup(name string) *v1alpha1.Backup {
+	w.Helper()
+	calls, failAt := w.calls, w.failAt
+	w.failAt = 0
+	defer func() { w.calls, w.failAt = calls, failAt }()
+	b := &v1alpha1.Backup{}
+	w.must(w.Get(w.Context(), client.ObjectKey{Namespace: "ns", Name: name}, b))
+	return b
+}
+
+func (w *backupWorld) is(b *v1alpha1.Backup, phase string, reason core.Reason, words ...string) {
+	w.Helper()
+	if b.Status.Phase != phase || b.Status.Reason != string(reason) {
+		w.Errorf("%s is %s, %s: %s; want %s, %s", b.Name, b.Status.Phase, b.Status.Reason, b.Status.Error, phase, reason)
+	}
+	for _, word := range words {
+		if !strings.Contains(b.Status.Error, word) {
+			w.Errorf("%s does not say %q: %s", b.Name, word, b.Status.Error)
+		}
+	}
+}
+
+func aBackup(name string) *v1alpha1.Backup {
+	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: "12345678-of-b", CreationTimestamp: metav1.NewTime(backupDay)}}
+	b.Spec.Cluster.Name = "db"
+	return b
+}
+
+// aCluster has a primary and two replicas, and says where backups go.
+func aCluster() *v1alpha1.Cluster {
+	established := metav1.NewMicroTime(backupDay)
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: "cluster-uid"}}
+	c.Spec.Instances = 3
+	c.Spec.Backup = &v1alpha1.BackupDefaults{MaxBytesPerSecond: 7, ObjectStore: &v1alpha1.ObjectStoreSpec{Bucket: "b", Path: "p", Endpoint: "https://s3.example.com/",
+		Credentials: v1alpha1.StoreCredentials{AccessKeyID: &v1alpha1.SecretKeySelector{Name: "store", Key: "id"},
+			SecretAccessKey: &v1alpha1.SecretKeySelector{Name: "store", Key: "key"}}}}
+	c.Status.EstablishedAt, c.Status.PrimaryEpoch = &established, 4
+	for i, role := range []string{v1alpha1.RolePrimary, v1alpha1.RoleReplica, v1alpha1.RoleReplica} {
+		c.Status.InstancesReported = append(c.Status.InstancesReported,
+			v1alpha1.InstanceStatus{Name: fmt.Sprintf("db-%d", i+1), State: string(core.Running), Role: role, Ready: true})
+	}
+	return c
+}
+
+func secret(name string, data map[string]string) *corev1.Secret {
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}, Data: map[string][]byte{}}
+	for k, v := range data {
+		s.Data[k] = []byte(v)
+	}
+	return s
+}
+
+func authority(t *testing.T) *corev1.Secret {
+	t.Helper()
+	b, err := pki.NewCA("db", backupDay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resources.CASecret(aCluster(), b)
+}
+
+var storeSecret = secret("store", map[string]string{"id": "me", "key": "hidden"})
+
+func TestABackupIsTakenFromTheLastReplica(t *testing.T) {
+	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
+	b := w.looks("b")
+	w.is(b, v1alpha1.BackupRunning, "")
+	s := b.Status
+	if s.InstanceName != "db-3" || s.JobName != "b-backup" || s.DestinationPath != "s3://b/p/db" || s.BackupID != "20261123T210000Z-12345678" || s.ObjectStore == nil {
+		t.Errorf("%+v", s)
+	}
+	var job batchv1.Job
+	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &job))
+	if c := job.Spec.Template.Spec.Containers[0]; c.Image != "operator:1" || len(c.Env) != 0 {
+		t.Errorf("%+v", c)
+	}
+	var files corev1.Secret
+	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &files))
+	var task backupjob.Task
+	w.must(json.Unmarshal(files.Data[backupjob.FileTask], &task))
+	if task.Instance != "db-3" || task.Epoch != 4 || task.ClusterUID != "cluster-uid" || task.MaxBytesPerSecond != 7 || task.ID != s.BackupID || task.BackupUID != string(b.UID) {
+		t.Errorf("%+v", task)
+	}
+	if string(files.Data[store.FileSecretKey]) != "hidden" || !strings.Contains(string(files.Data[store.FileConfig]), `"https://s3.example.com"`) {
+		t.Errorf("%s", files.Data)
+	}
+	if told := <-w.told; !strings.Contains(told, "BackupStarted") {
+		t.Errorf("told %s", told)
+	}
+}
+
+func TestABackupSaysWhatItWaitsFor(t *testing.T) {
+	young, noStore, noReplica := aCluster(), aCluster(), aCluster()
+	young.Status.EstablishedAt = nil
+	noStore.Spec.Backup = nil
+	noReplica.Status.InstancesReported = noReplica.Status.InstancesReported[:1]
+	running := aBackup("other")
+	running.UID, running.Status.Phase = "other-uid", v1alpha1.BackupRunning
+	noKey := secret("store", map[string]string{"id": "me"})
+	for name, c := range map[string]struct {
+		objs   []client.Object
+		phase  string
+		reason core.Reason
+		words  string
+	}{
+		"no Cluster":       {[]client.Object{storeSecret}, v1alpha1.BackupPending, core.BackupNoCluster, "db in namespace ns"},
+		"no data":          {[]client.Object{young, storeSecret}, v1alpha1.BackupPending, core.BackupNotYet, "has no data yet"},
+		"no store":         {[]client.Object{noStore, storeSecret}, v1alpha1.BackupFailed, core.BackupNoStore, "create another Backup"},
+		"no replica":       {[]client.Object{noReplica, storeSecret}, v1alpha1.BackupPending, core.BackupNoDonor, "spec.target: primary"},
+		"no Secret":        {[]client.Object{aCluster()}, v1alpha1.BackupPending, core.BackupStoreSecret, "the Secret store"},
+		"no key":           {[]client.Object{aCluster(), noKey}, v1alpha1.BackupPending, core.BackupStoreSecret, `no key "key"`},
+		"another one runs": {[]client.Object{aCluster(), storeSecret, running}, v1alpha1.BackupPending, core.BackupOtherRuns, "the Backup other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newBackupWorld(t, append(c.objs, aBackup("b"), authority(t))...)
+			w.is(w.looks("b"), c.phase, c.reason, c.words)
+			w.clock = w.clock.Add(waitLimit + time.Second)
+			b := w.looks("b")
+			switch {
+			case c.phase == v1alpha1.BackupFailed:
+			case c.reason == core.BackupOtherRuns:
+				w.is(b, v1alpha1.BackupPending, c.reason)
+				return
+			default:
+				w.is(b, v1alpha1.BackupFailed, core.BackupWaitedTooLong, c.words)
+			}
+			if cond := b.Status.Conditions; len(cond) != 1 || cond[0].Status != metav1.ConditionFalse || cond[0].Reason != b.Status.Reason {
+				t.Errorf("%+v", cond)
+			}
+			if told := <-w.told; !strings.Contains(told, "BackupFailed") {
+				t.Errorf("told %s", told)
+			}
+		})
+	}
+}
+
+func TestANameThatSomebodyElseHasIsLeftAlone(t *testing.T) {
+	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t), secret("b-backup", map[string]string{"mine": "1"}))
+	w.is(w.looks("b"), v1alpha1.BackupFailed, core.BackupNameTaken, "the Secret b-backup")
+	var s corev1.Secret
+	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &s))
+	if string(s.Data["mine"]) != "1" {
+		t.Error("it was changed")
+	}
+}
+
+// ends has the Job of a Backup end.
+func (w *backupWorld) ends(as batchv1.JobConditionType) {
+	w.Helper()
+	var job batchv1.Job
+	w.must(w.Get(w.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &job))
+	job.Status.Conditions = []batchv1.JobCondition{{Type: as, Status: corev1.ConditionTrue, Message: "BackoffLimitExceeded"}}
+	w.must(w.Status().Update(w.Context(), &job))
+}
+
+func TestAJobThatEndsBeforeTheBackupFailsIt(t *testing.T) {
+	for how, end := range map[string]func(*backupWorld){
+		"failed":      func(w *backupWorld) { w.ends(batchv1.JobFailed) },
+		"did not say": func(w *backupWorld) { w.ends(batchv1.JobComplete) },
+		"deleted": func(w *backupWorld) {
+			w.must(w.Delete(w.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "b-backup", Namespace: "ns"}}))
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
+			w.looks("b")
+			w.is(w.looks("b"), v1alpha1.BackupRunning, "")
+			end(w)
+			w.is(w.looks("b"), v1alpha1.BackupFailed, core.BackupJobFailed, "create another Backup")
+			// It stays so, and is told once.
+			before := w.backup("b").ResourceVersion
+			if w.looks("b").ResourceVersion != before {
+				t.Error("a Backup that has failed was changed")
+			}
+		})
+	}
+}
+
+func TestABackupThatTheJobCompletedIsToldOnce(t *testing.T) {
+	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
+	w.looks("b")
+	<-w.told
+	b := w.backup("b")
+	b.Status.Phase = v1alpha1.BackupCompleted
+	w.must(w.Status().Update(t.Context(), b))
+	w.ends(batchv1.JobComplete)
+	for range 3 {
+		w.is(w.looks("b"), v1alpha1.BackupCompleted, "")
+	}
+	if len(w.told) != 1 {
+		t.Errorf("told %d times", len(w.told))
+	}
+}
+
+// TestABackupOutlivesAnyCallThatFails: an operator that ends at any moment, and begins anew,
+// takes the backup once, from one instance.
+func TestABackupOutlivesAnyCallThatFails(t *testing.T) {
+	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
+	w.looks("b")
+	calls := w.calls
+	if calls < 10 {
+		t.Fatalf("only %d calls", calls)
+	}
+	for _, late := range []bool{false, true} {
+		for failAt := 1; failAt <= calls; failAt++ {
+			w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
+			w.failAt, w.late = failAt, late
+			for tries := 0; w.backup("b").Status.JobName == "" && tries < 5; tries++ {
+				_, _ = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
+			}
+			b := w.backup("b")
+			w.failAt = 0
+			var jobs batchv1.JobList
+			w.must(w.List(t.Context(), &jobs))
+			if b.Status.Phase != v1alpha1.BackupRunning || len(jobs.Items) != 1 || b.Status.InstanceName != "db-3" {
+				t.Errorf("call %d fails, late %t: %+v, %d jobs", failAt, late, b.Status, len(jobs.Items))
+			}
+		}
+	}
+}
