@@ -171,12 +171,20 @@ const failureLasts = 30 * time.Second
 // maxArchivedSet is how many intervals of a set are reported.
 const maxArchivedSet = 8
 
+// shortSet is a set for a report; "" when it is empty.
+func shortSet(set gtid.Set) string {
+	if set.IsEmpty() {
+		return ""
+	}
+	return set.Abbreviate(maxArchivedSet)
+}
+
 // archiveOf is a shipper's state as it is reported.
 func archiveOf(s archive.Status, target time.Duration, now time.Time) *core.Archive {
 	rpo := s.RPO(now)
-	out := &core.Archive{File: s.Last.File, GTIDs: s.Last.GTIDs.Abbreviate(maxArchivedSet), At: s.LastAt,
+	out := &core.Archive{File: s.Last.File, GTIDs: shortSet(s.Last.GTIDs), At: s.LastAt,
 		PendingFiles: s.PendingFiles, PendingBytes: s.PendingBytes, RPO: rpo.Seconds(), Behind: rpo > archiveLate*target+archiveLook,
-		Missing: s.Missing.Abbreviate(maxArchivedSet)}
+		Missing: shortSet(s.Missing)}
 	// A failure is over once a part is stored, or after a while in which none waits.
 	if s.Failure != nil && s.FailedAt.After(s.LastAt) && (rpo > 0 || now.Sub(s.FailedAt) < failureLasts) {
 		return failing(out, s.Failure, s.FailedAt)

@@ -69,9 +69,16 @@ func (m *manager) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 type origin struct {
 	store store.Store
 	base  *backup.Manifest
-	// prefix of the archive, and plan of what to replay of it.
-	prefix string
-	plan   facts.Plan
+	// archived is below prefix; what of it leads to target is replayed.
+	prefix   string
+	archived facts.Archive
+	target   facts.Target
+}
+
+// plan is what to replay on data that hold a set. What a backup holds exactly, only the
+// server tells that runs on it.
+func (o *origin) plan(ctx context.Context, holds gtid.Set) (facts.Plan, error) {
+	return archive.Choose(ctx, o.store, o.prefix, o.archived, facts.Base{Epoch: o.base.Epoch, End: holds, Time: o.base.Point}, o.target)
 }
 
 // findBackup finds the backup and what is to be replayed on it, and looks whether this
@@ -86,12 +93,10 @@ func (m *manager) findBackup(ctx context.Context) (*origin, error) {
 		return nil, err
 	}
 	o := &origin{store: store.Limited(s, t.MaxBytesPerSecond), prefix: backup.LogPrefix(t.Cluster)}
-	target, err := targetOf(t.Target)
-	if err != nil {
+	if o.target, err = targetOf(t.Target); err != nil {
 		return nil, err
 	}
-	archived, err := archive.Load(ctx, o.store, o.prefix)
-	if err != nil {
+	if o.archived, err = archive.Load(ctx, o.store, o.prefix); err != nil {
 		return nil, fmt.Errorf("reading what is archived of %s: %w", t.Cluster, err)
 	}
 	candidates, err := o.candidates(ctx, t)
@@ -102,11 +107,14 @@ func (m *manager) findBackup(ctx context.Context) (*origin, error) {
 		if o.base, err = backup.Read(ctx, o.store, t.Cluster, id); err != nil {
 			return nil, err
 		}
-		o.plan, err = archive.Choose(ctx, o.store, o.prefix, archived, baseOf(o.base), target)
+		_, err = o.plan(ctx, o.base.EndGTID)
 		var no *facts.Refusal
 		if !errors.As(err, &no) || no.Reason != facts.TargetBeforeBackup {
 			break // an earlier backup would not do better
 		}
+	}
+	if err == nil {
+		_, err = o.plan(ctx, o.base.BeginGTID) // what it may lack is archived, too
 	}
 	if err != nil {
 		return nil, err
@@ -133,10 +141,6 @@ func (o *origin) candidates(ctx context.Context, t recovery.Task) ([]string, err
 		_, err = backup.Latest(ctx, o.store, t.Cluster) // says so
 	}
 	return out, err
-}
-
-func baseOf(m *backup.Manifest) facts.Base {
-	return facts.Base{Epoch: m.Epoch, End: m.EndGTID, Time: m.Point}
 }
 
 func targetOf(t recovery.Target) (out facts.Target, err error) {
@@ -232,10 +236,15 @@ func (m *manager) replay(ctx context.Context, from *origin) error {
 	if err := m.root.ForgetAllSources(ctx); err != nil {
 		return err
 	}
-	if len(from.plan.Steps) == 0 {
-		return nil
+	holds, err := m.root.Executed(ctx)
+	if err != nil {
+		return err
 	}
-	m.log.Info("replays the archive", "parts", len(from.plan.Steps), "to", from.plan.Reached.UTC().Format(time.RFC3339Nano))
+	plan, err := from.plan(ctx, holds)
+	if err != nil || len(plan.Steps) == 0 {
+		return err
+	}
+	m.log.Info("replays the archive", "parts", len(plan.Steps), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
 	began := time.Now()
 	r := archive.Replay{Store: from.store, Prefix: from.prefix, DB: m.root.DB(), Progress: func(p archive.Progress) {
 		now := &core.Clone{Donor: "the archive of " + from.base.Cluster.Cluster, Stage: "replay"}
@@ -244,7 +253,7 @@ func (m *manager) replay(ctx context.Context, from *origin) error {
 		}
 		m.update(func(s *state) { s.clone = now })
 	}}
-	if err := r.Run(ctx, from.plan); err != nil {
+	if err := r.Run(ctx, plan); err != nil {
 		return fmt.Errorf("replaying the archive: %w", err)
 	}
 	m.log.Info("the archive is replayed", "after", time.Since(began).Round(time.Millisecond).String())

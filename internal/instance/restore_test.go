@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"database/sql"
 	"net"
 	"os"
 	"path/filepath"
@@ -197,7 +198,11 @@ func TestAClusterIsRestoredToAnyTransaction(t *testing.T) {
 	from.exec(db, "INSERT INTO t (v) VALUES (1), (2), (3)")
 	s, err := store.Open(dir)
 	must(t, err)
+	// What is written while the backup is taken may be in it or not, and is restored once.
+	from.exec(db, "CREATE TABLE u (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	stop := from.writes(db, "INSERT INTO u (v) VALUES (1)")
 	from.backUp(one, s)
+	written := stop()
 	from.exec(db, "INSERT INTO t (v) VALUES (4)")
 	from.join(two, one)
 	from.awaitRows(from.app(two), 4)
@@ -236,8 +241,14 @@ func TestAClusterIsRestoredToAnyTransaction(t *testing.T) {
 		restored := w.start(1)
 		w.grant("db-1", core.ProofBootstrap, "", "", 0)
 		w.awaitPrimary(restored, 1)
-		w.awaitRows(w.asApp(restored, "new-app-password"), c.rows)
-		t.Logf("%s: %d rows", name, c.rows)
+		db := w.asApp(restored, "new-app-password")
+		w.awaitRows(db, c.rows)
+		var rows, last int
+		must(t, db.QueryRow("SELECT COUNT(*), COALESCE(MAX(id), 0) FROM u").Scan(&rows, &last))
+		if rows != last || rows > written || rows < written && !c.target.Immediate {
+			t.Errorf("%s: there are %d rows of %d, the last is %d", name, rows, written, last)
+		}
+		t.Logf("%s: %d rows, and %d of %d", name, c.rows, rows, written)
 		w.crashManager(restored)
 	}
 	w := from.restoringTo(dir, "", recovery.Target{Time: time.Now().Add(time.Hour)})
@@ -246,6 +257,24 @@ func TestAClusterIsRestoredToAnyTransaction(t *testing.T) {
 	if r := w.await(refused, "refusing", func(r core.Report) bool { return r.State == core.Failed }); !strings.Contains(r.Message, "TargetAfterArchive") {
 		t.Errorf("it says %s", r.Message)
 	}
+}
+
+// writes executes a statement over and over until it is stopped, and tells how often.
+func (w *world) writes(db *sql.DB, statement string) (stop func() int) {
+	ctx, cancel := context.WithCancel(context.Background())
+	times := make(chan int, 1)
+	go func() {
+		n := 0
+		for ctx.Err() == nil {
+			if _, err := db.Exec(statement); err != nil {
+				w.t.Errorf("%s: %v", statement, err)
+				break
+			}
+			n++
+		}
+		times <- n
+	}()
+	return func() int { cancel(); return <-times }
 }
 
 // executed asks an instance.

@@ -84,7 +84,9 @@ type Archive struct {
 type Base struct {
 	// Epoch in which it was begun.
 	Epoch int64
-	// End is what it holds.
+	// End is what it holds. Of a backup that was not restored yet it is known to be between
+	// two sets; a plan for the larger one may leave out what the backup lacks, so that it
+	// says only what is refused.
 	End gtid.Set
 	// Time at which it ended, by the clock of its donor: all of End was committed by then.
 	Time time.Time

@@ -1,0 +1,40 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"cnmsql.co/internal/archive"
+	"cnmsql.co/internal/core"
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/store"
+)
+
+func TestWhatIsSaidOfTheArchive(t *testing.T) {
+	now := time.Unix(1000, 0)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	lost := gtid.MustParse("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:1-5")
+	full := fmt.Errorf("writing part 7: %w", store.Full)
+	for name, c := range map[string]struct {
+		status archive.Status
+		want   core.Archive
+	}{
+		"nothing yet":                   {archive.Status{}, core.Archive{}},
+		"in time":                       {archive.Status{Oldest: ago(11 * time.Second)}, core.Archive{RPO: 11}},
+		"late":                          {archive.Status{Oldest: ago(22 * time.Second)}, core.Archive{RPO: 22, Behind: true}},
+		"a part":                        {archive.Status{Last: facts.Part{File: "binlog.000007", GTIDs: lost}, LastAt: ago(time.Second)}, core.Archive{File: "binlog.000007", GTIDs: lost.String(), At: ago(time.Second)}},
+		"a gap":                         {archive.Status{Missing: lost}, core.Archive{Missing: lost.String()}},
+		"it fails":                      {archive.Status{Oldest: ago(9 * time.Second), Failure: full, FailedAt: ago(time.Second)}, core.Archive{RPO: 9, Failure: "StoreFull", Message: full.Error(), FailedAt: ago(time.Second)}},
+		"it failed, and nothing waits":  {archive.Status{Failure: full, FailedAt: ago(time.Minute)}, core.Archive{}},
+		"it failed, and something does": {archive.Status{Oldest: ago(time.Second), Failure: full, FailedAt: ago(time.Minute)}, core.Archive{RPO: 1, Failure: "StoreFull", Message: full.Error(), FailedAt: ago(time.Minute)}},
+		"it failed before the last one": {archive.Status{Oldest: ago(time.Second), Failure: full, FailedAt: ago(3 * time.Second), LastAt: ago(2 * time.Second)}, core.Archive{RPO: 1, At: ago(2 * time.Second)}},
+		"a failure without a name":      {archive.Status{Failure: errors.New("odd"), FailedAt: ago(time.Second)}, core.Archive{Failure: "ArchivingFailed", Message: "odd", FailedAt: ago(time.Second)}},
+	} {
+		if got := archiveOf(c.status, 10*time.Second, now); *got != c.want {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", name, *got, c.want)
+		}
+	}
+}
