@@ -92,7 +92,9 @@ func (b *backedUp) restoredToBeforeTheDrop() {
 	l := b.startWriting()
 	l.ackedAfter(time.Now().Add(time.Second), 20*time.Second)
 	b.backUp("first", "")
-	s := b.awaits("first", 2*time.Minute, func(s *v1alpha1.BackupStatus) bool { return s.Phase == v1alpha1.BackupCompleted || s.Phase == v1alpha1.BackupFailed })
+	s := b.awaits("first", 2*time.Minute, func(s *v1alpha1.BackupStatus) bool {
+		return s.Phase == v1alpha1.BackupCompleted || s.Phase == v1alpha1.BackupFailed
+	})
 	if s.Phase != v1alpha1.BackupCompleted || s.InstanceName == b.primary() || s.StoredSize == 0 || s.Size < s.StoredSize {
 		b.t.Fatalf("%+v", s)
 	}
