@@ -24,11 +24,10 @@ const (
 
 // teller writes into the Backup's status.
 type teller struct {
-	o       Options
-	backup  *v1alpha1.Backup
-	began   time.Time
-	told    time.Time
-	percent string
+	o      Options
+	backup *v1alpha1.Backup
+	began  time.Time
+	told   time.Time
 }
 
 func newTeller(ctx context.Context, o Options, t Task) (*teller, error) {

@@ -1,0 +1,149 @@
+package operator
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/recovery"
+	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/store"
+)
+
+var someStore = &v1alpha1.ObjectStoreSpec{Bucket: "b", Region: "r", Credentials: v1alpha1.StoreCredentials{
+	AccessKeyID: &v1alpha1.SecretKeySelector{Name: "store", Key: "id"}, SecretAccessKey: &v1alpha1.SecretKeySelector{Name: "store", Key: "key"}}}
+
+func storeSecret() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "store", Namespace: "ns"}, Data: map[string][]byte{"id": []byte("me"), "key": []byte("hidden")}}
+}
+
+func aDoneBackup(phase string) *v1alpha1.Backup {
+	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "monday", Namespace: "ns"}}
+	b.Spec.Cluster.Name = "old"
+	b.Status = v1alpha1.BackupStatus{Phase: phase, BackupID: "20261123T000000Z-1", ObjectStore: someStore}
+	return b
+}
+
+// recovering is a Cluster that begins with a backup.
+func recovering(r v1alpha1.RecoverySpec) *v1alpha1.Cluster {
+	c := aCluster()
+	c.Status.EstablishedAt = nil
+	c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{Recovery: &r}
+	c.Spec.ExternalClusters = []v1alpha1.ExternalCluster{{Name: "old", ObjectStore: someStore}, {Name: "bare"}}
+	return c
+}
+
+func TestTheBackupThatAClusterBeginsWith(t *testing.T) {
+	byName := v1alpha1.RecoverySpec{Backup: &v1alpha1.BackupReference{Name: "monday"}}
+	for name, tc := range map[string]struct {
+		spec    v1alpha1.RecoverySpec
+		objs    []client.Object
+		want    recovery.Task
+		refused string
+	}{
+		"a Backup":             {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted), storeSecret()}, want: recovery.Task{Cluster: "old", BackupID: "20261123T000000Z-1"}},
+		"a Backup that runs":   {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupRunning), storeSecret()}, refused: "is Running, and only a Completed one"},
+		"no Backup":            {spec: byName, objs: []client.Object{storeSecret()}, refused: "there is no Backup monday"},
+		"no Secret":            {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted)}, refused: "the Secret store"},
+		"a source":             {spec: v1alpha1.RecoverySpec{Source: "old"}, objs: []client.Object{storeSecret()}, want: recovery.Task{Cluster: "old"}},
+		"a source without any": {spec: v1alpha1.RecoverySpec{Source: "bare"}, objs: []client.Object{storeSecret()}, refused: "has no such name with an objectStore"},
+		"a time": {spec: v1alpha1.RecoverySpec{Source: "old", BackupID: "x", RecoveryTarget: &v1alpha1.RecoveryTarget{TargetTime: "2026-11-23T21:04:05.5+02:00"}}, objs: []client.Object{storeSecret()},
+			want: recovery.Task{Cluster: "old", BackupID: "x", Target: recovery.Target{Time: time.Date(2026, 11, 23, 19, 4, 5, 5e8, time.UTC)}}},
+		"no set": {spec: v1alpha1.RecoverySpec{Source: "old", RecoveryTarget: &v1alpha1.RecoveryTarget{TargetGTID: "the one of noon"}}, objs: []client.Object{storeSecret()}, refused: "targetGTID"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, c := newAPI(t, tc.objs...), recovering(tc.spec)
+			p := newPrerequisites(a, a)
+			task, _, err := p.recoverySource(t.Context(), c)
+			if err == nil {
+				err = p.recovery(t.Context(), c)
+			}
+			var no *hindranceError
+			switch {
+			case tc.refused != "" && (!errors.As(err, &no) || no.Reason != core.ProblemRecoverySource || !strings.Contains(no.Message, tc.refused)):
+				t.Fatalf("not refused as %q: %v", tc.refused, err)
+			case tc.refused != "":
+				return
+			}
+			must(t, err)
+			if !task.Target.Time.Equal(tc.want.Target.Time) {
+				t.Errorf("the time is %s", task.Target.Time)
+			}
+			if task.Target.Time = tc.want.Target.Time; task != tc.want {
+				t.Errorf("%+v, want %+v", task, tc.want)
+			}
+			var s corev1.Secret
+			must(t, a.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "c-recovery"}, &s))
+			if string(s.Data[store.FileSecretKey]) != "hidden" || len(s.Data[recovery.FileTask]) == 0 {
+				t.Errorf("%s", s.Data)
+			}
+			// Once there are data, the credentials go.
+			now := metav1.NowMicro()
+			c.Status.EstablishedAt = &now
+			must(t, p.recovery(t.Context(), c))
+			if err := a.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "c-recovery"}, &s); err == nil {
+				t.Error("the credentials are still there")
+			}
+		})
+	}
+}
+
+// TestAMissingSecretOfTheArchiveKeepsNobodyFromWriting: it is no hindrance.
+func TestAMissingSecretOfTheArchiveKeepsNobodyFromWriting(t *testing.T) {
+	c := aCluster()
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore, ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
+	a := newAPI(t)
+	must(t, newPrerequisites(a, a).archive(t.Context(), c))
+	a = newAPI(t, storeSecret())
+	must(t, newPrerequisites(a, a).archive(t.Context(), c))
+	var s corev1.Secret
+	must(t, a.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: resources.Names("c").ArchiveSecret()}, &s))
+}
+
+func TestTheStatusTellsOfTheArchive(t *testing.T) {
+	moment := time.Date(2026, 11, 23, 21, 0, 0, 0, time.UTC)
+	c := aCluster()
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore, ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
+	s := &v1alpha1.ClusterStatus{}
+	says := func(a *core.Archive, status metav1.ConditionStatus, reason, word string) {
+		t.Helper()
+		in := core.Instance{Name: "c-1", Report: core.Known(core.Report{WritableEpoch: 1, Archive: a}, moment, moment)}
+		describeArchive(s, c, core.Observation{Instances: []core.Instance{{Name: "c-2"}, in}})
+		cond := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionContinuousArchiving)
+		if cond == nil || cond.Status != status || cond.Reason != reason || !strings.Contains(cond.Message, word) {
+			t.Errorf("%+v", cond)
+		}
+	}
+	part := func(n int, at time.Time) *core.Archive {
+		return &core.Archive{File: "binlog.000001", GTIDs: "a:" + string(rune('0'+n)), At: at, PendingFiles: 1}
+	}
+	says(part(1, moment), metav1.ConditionTrue, "Archiving", "in time")
+	says(part(2, moment.Add(time.Second)), metav1.ConditionTrue, "Archiving", "in time")
+	if is := s.ContinuousArchiving; is.LastArchivedGTID != "a:1" {
+		t.Errorf("a status was written for one part more: %+v", is)
+	}
+	says(part(3, moment.Add(archiveTold)), metav1.ConditionTrue, "Archiving", "in time")
+	if is := s.ContinuousArchiving; is.LastArchivedGTID != "a:3" || !is.LastArchivedTime.Equal(&metav1.Time{Time: moment.Add(archiveTold)}) {
+		t.Errorf("%+v", is)
+	}
+	says(&core.Archive{Failure: "StoreFull", Message: "full at 7", FailedAt: moment}, metav1.ConditionFalse, "StoreFull", "full at 7")
+	says(&core.Archive{Failure: "StoreFull", Message: "full at 8", FailedAt: moment}, metav1.ConditionFalse, "StoreFull", "full at 7")
+	says(&core.Archive{Behind: true}, metav1.ConditionFalse, "ArchivingBehind", "targetRPOSeconds")
+	says(&core.Archive{Missing: "a:1-5"}, metav1.ConditionFalse, "ArchiveGap", "Create a Backup now")
+	if is := s.ContinuousArchiving; is.LastFailureReason != "" || is.Missing != "a:1-5" {
+		t.Errorf("%+v", is)
+	}
+	c.Spec.Backup = nil
+	describeArchive(s, c, core.Observation{})
+	if s.ContinuousArchiving != nil || len(s.Conditions) != 0 {
+		t.Errorf("still there: %+v %+v", s.ContinuousArchiving, s.Conditions)
+	}
+}
