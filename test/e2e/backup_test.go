@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -43,6 +45,8 @@ func TestBackup(t *testing.T) {
 	w.healthy(3 * time.Minute)
 	b.playInTurn([]step{
 		{"WaitsAndSaysForWhat", func(w *world) { (&backedUp{w, store}).waitsAndSaysForWhat() }, always},
+		{"JobAndOperatorKilled", func(w *world) { (&backedUp{w, store}).jobAndOperatorKilled() }, inAll},
+		{"StoreHangs", func(w *world) { (&backedUp{w, store}).storeHangs() }, inAll},
 		{"RestoredToBeforeTheTableWasDropped", func(w *world) { (&backedUp{w, store}).restoredToBeforeTheDrop() }, always},
 	})
 }
@@ -84,6 +88,54 @@ func (b *backedUp) waitsAndSaysForWhat() {
 	b.backUp("no-bucket", "  objectStore: "+strings.Replace(b.store.Spec(), "bucket: "+testbed.Bucket, "bucket: other", 1)+"\n")
 	s = b.awaits("no-bucket", time.Minute, func(s *v1alpha1.BackupStatus) bool { return s.Phase == v1alpha1.BackupFailed })
 	b.says(s.Reason+" "+s.Error, "SnapshotFailed", "StoreNoBucket", "other")
+}
+
+// jobAndOperatorKilled: the backup begins anew in another Pod, and is one in the end.
+func (b *backedUp) jobAndOperatorKilled() {
+	limit := func(bytes int) {
+		b.kubectl("-n", b.key.Namespace, "patch", "cluster", b.key.Name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"backup":{"maxBytesPerSecond":%d}}}`, bytes))
+	}
+	limit(200_000) // some ten seconds
+	b.backUp("killed", "")
+	b.awaits("killed", time.Minute, func(s *v1alpha1.BackupStatus) bool { return s.Progress != nil && s.Progress.Bytes > 0 })
+	b.kubectl("-n", b.key.Namespace, "delete", "pod", "-l", v1alpha1.LabelBackup+"=killed", "--grace-period=0", "--force")
+	b.killOperator()
+	limit(0)
+	s := b.awaits("killed", 2*time.Minute, func(s *v1alpha1.BackupStatus) bool {
+		return s.Phase == v1alpha1.BackupCompleted || s.Phase == v1alpha1.BackupFailed
+	})
+	if s.Phase != v1alpha1.BackupCompleted {
+		b.t.Errorf("%+v", s)
+	}
+	b.healthy(time.Minute)
+}
+
+// storeHangs: writes go on, and it is told; what was written meanwhile is archived when the
+// store is back.
+func (b *backedUp) storeHangs() {
+	in := &world{t: b.t, ctx: b.ctx, key: types.NamespacedName{Namespace: b.store.Namespace}}
+	l := b.startWriting()
+	in.signal("s3", "cnmsql", syscall.SIGSTOP)
+	goOn := sync.OnceFunc(func() { in.signal("s3", "cnmsql", syscall.SIGCONT) })
+	b.t.Cleanup(goOn)
+	c := b.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
+		return meta.IsStatusConditionFalse(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
+	})
+	cond := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
+	b.t.Logf("%s: %s", cond.Reason, cond.Message)
+	l.ackedAfter(time.Now().Add(time.Second), 10*time.Second)
+	goOn()
+	b.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
+		return meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
+	})
+	l.stopAndLoseNothing()
+	b.isArchived(newest(b.ask(b.open("rw"), "SELECT @@global.gtid_executed"), b.ask(b.open("rw"), "SELECT @@server_uuid")))
+}
+
+// newest is the last transaction of a server in a set.
+func newest(executed, server string) string {
+	own := mustParse(executed).Of(server).String()
+	return server + ":" + own[strings.LastIndexAny(own, ":-")+1:]
 }
 
 // restoredToBeforeTheDrop: a backup is taken under load, the primary changes, more is
