@@ -390,6 +390,9 @@ type Instance struct {
 	LastWord Fact[Report]
 	// LastExecuted is what its mysqld was last known to have executed.
 	LastExecuted Fact[gtid.Set]
+	// BackedUp: a backup is taken from it, and its mysqld gives nobody else its data
+	// meanwhile.
+	BackedUp bool
 }
 
 // Pod is what Kubernetes says of an instance's Pod. A known Pod that does not

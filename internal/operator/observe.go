@@ -51,8 +51,37 @@ func (ob *observer) observe(ctx context.Context, c *v1alpha1.Cluster, problem *c
 	for _, name := range observation.InstanceNames(c, objs) {
 		o.Instances = append(o.Instances, ob.instance(ctx, c, name, objs))
 	}
+	if err := ob.backups(ctx, c, &o); err != nil {
+		return o, err
+	}
 	o.Now = time.Now()
 	return o, nil
+}
+
+// backups tells from whom backups are taken. It matters to whoever waits for a donor, and
+// is looked for only then.
+func (ob *observer) backups(ctx context.Context, c *v1alpha1.Cluster, o *core.Observation) error {
+	waits := func(in core.Instance) bool {
+		r, known := in.Report.Get()
+		return known && r.State == core.AwaitingClone
+	}
+	if !slices.ContainsFunc(o.Instances, waits) {
+		return nil
+	}
+	var all v1alpha1.BackupList
+	if err := ob.client.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
+		return err
+	}
+	for i := range all.Items {
+		b := &all.Items[i]
+		if b.Spec.Cluster.Name != c.Name || b.Status.Phase != v1alpha1.BackupRunning || b.DeletionTimestamp != nil {
+			continue
+		}
+		if n := slices.IndexFunc(o.Instances, func(in core.Instance) bool { return in.Name == b.Status.InstanceName }); n >= 0 {
+			o.Instances[n].BackedUp = true
+		}
+	}
+	return nil
 }
 
 func (ob *observer) read(ctx context.Context, c *v1alpha1.Cluster) (*observation.Objects, error) {

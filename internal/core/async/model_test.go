@@ -48,6 +48,7 @@ type inst struct {
 	// the lease last.
 	withheldAt, renewedAt time.Time
 	ended, notMade        []string
+	backedUp              bool
 }
 
 var epochStart = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -179,7 +180,7 @@ func (w *world) observe() core.Observation {
 	o := core.Observation{Now: w.now, Cluster: w.cluster, Memory: w.memory}
 	o.Cluster.Lease = core.Known(w.lease, w.now, w.now)
 	for _, in := range w.insts {
-		out := core.Instance{Name: in.name, Ordinal: in.ordinal, LastWord: in.last, LastExecuted: in.had, EndedPods: in.ended, NotMade: in.notMade}
+		out := core.Instance{Name: in.name, Ordinal: in.ordinal, LastWord: in.last, LastExecuted: in.had, EndedPods: in.ended, NotMade: in.notMade, BackedUp: in.backedUp}
 		if !in.blind {
 			out.Pod = core.Known(in.pod, w.now, w.now)
 			out.Volume = core.Known(in.volume, w.now, w.now)

@@ -177,6 +177,8 @@ func (s *script) about(verb string, a args) string {
 		if age != 0 {
 			in.heard[0] = core.Known(in.truth, s.w.now.Add(age), s.w.now)
 		}
+	case "backup":
+		in.backedUp = a.keys[0] == "begins"
 	case "pod":
 		for _, key := range a.keys {
 			s.setPod(in, key, a.vals[key])

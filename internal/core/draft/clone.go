@@ -23,10 +23,14 @@ func (d *Draft) Recipients() []*core.Instance {
 // isPausing: its last attempts failed, and it is left alone for a while.
 func isPausing(r core.Report) bool { return r.Clone != nil && r.Clone.Pausing }
 
-// BusyDonors are those from which data is being copied: one recipient a donor.
+// BusyDonors are those from which data is being copied, by an instance or a backup: one
+// recipient a donor.
 func (d *Draft) BusyDonors() map[string]bool {
 	busy := map[string]bool{}
 	for i := range d.Instances {
+		if d.Instances[i].BackedUp {
+			busy[d.Instances[i].Name] = true
+		}
 		r, known := d.Instances[i].Report.Get()
 		if !known || r.State != core.Cloning || r.Clone == nil {
 			continue
