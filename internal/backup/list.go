@@ -178,6 +178,31 @@ func Remove(ctx context.Context, s store.Store, cluster, id string) error {
 	return nil
 }
 
+// Sweep removes what attempts that were given up have left of a backup that there is: no
+// manifest will ever name it. It returns how many objects these were.
+func Sweep(ctx context.Context, s store.Store, m *Manifest) (swept int, err error) {
+	dir, named := prefix(m.Cluster.Cluster, m.ID), map[string]bool{}
+	for _, p := range m.Parts {
+		named[p.Name] = true
+	}
+	var left []string
+	for o, err := range s.List(ctx, dir) {
+		if err != nil {
+			return 0, fmt.Errorf("listing backup %s of %s: %w", m.ID, m.Cluster.Cluster, err)
+		}
+		if name := strings.TrimPrefix(o.Key, dir); partName.MatchString(name) && !named[name] {
+			left = append(left, o.Key)
+		}
+	}
+	for _, key := range left {
+		if err := remove(ctx, s, key); err != nil {
+			return swept, err
+		}
+		swept++
+	}
+	return swept, nil
+}
+
 func remove(ctx context.Context, s store.Store, key string) error {
 	err := retry(ctx, 3, func(ctx context.Context) error { return s.Delete(ctx, key) })
 	return wrap(err, "removing %s", key)

@@ -127,6 +127,21 @@ func TestARemovalThatIsInterruptedLeavesNoBackup(t *testing.T) {
 	})
 }
 
+func TestWhatGivenUpAttemptsLeftOfABackupIsSwept(t *testing.T) {
+	s, m := taken(t)
+	whole := s.keys("")
+	dir := prefix(cluster, m.ID)
+	for _, left := range []string{dir + nameOf("00000001", 0), dir + nameOf("00000001", 1), dir + "notes-of-a-human", prefix(cluster, "tuesday") + nameOf("00000001", 0)} {
+		s.objects[left] = []byte("x")
+	}
+	swept, err := Sweep(t.Context(), s, m)
+	must(t, err)
+	if left := s.keys(""); swept != 2 || len(left) != len(whole)+2 {
+		t.Errorf("%d are swept, and left are %q", swept, left)
+	}
+	must(t, Check(t.Context(), s, m))
+}
+
 func TestNobodyOwnsAnEmptyArchive(t *testing.T) {
 	if _, err := Owner(t.Context(), newMemory(), cluster); !errors.Is(err, store.NotFound) {
 		t.Errorf("%v", err)

@@ -22,6 +22,9 @@ import (
 	"cnmsql.co/internal/store"
 )
 
+// sweepLimit bounds the removal of what nobody needs.
+const sweepLimit = time.Minute
+
 // Options are where the Job finds what it needs.
 type Options struct {
 	// StoreDir has the store's files and the Task, TLSDir the certificate by which mysqld
@@ -55,6 +58,7 @@ func Run(ctx context.Context, o Options) error {
 		o.Log.Error("there is no backup", "error", err)
 		return tell.failed(ctx, err)
 	}
+	o.sweep(ctx, m)
 	o.Log.Info("the backup is complete", "bytes", m.RawSize, "stored", m.StoredSize, "took", m.End.Sub(m.Begin).Round(time.Second).String())
 	return tell.completed(ctx, m)
 }
@@ -81,6 +85,20 @@ func take(ctx context.Context, o Options, t Task, tell *teller) (*backup.Manifes
 		},
 		Progress: tell.progress,
 	})
+}
+
+// sweep removes what Pods before this one have left of the backup. It is complete without.
+func (o Options) sweep(ctx context.Context, m *backup.Manifest) {
+	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
+	defer cancel()
+	s, err := store.Open(o.StoreDir)
+	swept := 0
+	if err == nil {
+		swept, err = backup.Sweep(ctx, s, m)
+	}
+	if err != nil || swept > 0 {
+		o.Log.Info("removes parts of attempts that were given up", "parts", swept, "error", err)
+	}
 }
 
 // donorOf is the instance, and how it lets us in.
