@@ -1,0 +1,127 @@
+package plugin
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+)
+
+func scheduled(name, schedule string, change func(*v1alpha1.ScheduledBackup)) *v1alpha1.ScheduledBackup {
+	s := &v1alpha1.ScheduledBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	s.Spec.Cluster.Name, s.Spec.Schedule = "demo", schedule
+	change(s)
+	return s
+}
+
+// manyBackups are of every phase, and one of another Cluster.
+func manyBackups() []client.Object {
+	nightly := completed("nightly-20260228013000", 25*time.Hour)
+	nightly.Labels = map[string]string{v1alpha1.LabelScheduledBackup: "nightly"}
+	elsewhere := completed("elsewhere", 2*time.Hour)
+	elsewhere.Status.DestinationPath, elsewhere.Status.ObjectStore.Bucket = "s3://other/demo", "other"
+	running := backupAt("running", v1alpha1.BackupRunning, time.Minute)
+	runs("45%", 2<<30)(running)
+	running.Status.StartedAt = second(50 * time.Second)
+	other := completed("of-another", time.Hour)
+	other.Spec.Cluster.Name = "shop"
+	return []client.Object{running, failed("failed", 3*time.Hour), nightly, elsewhere, other, backupAt("unseen", "", 0),
+		scheduled("nightly", "0 30 1 * * *", func(s *v1alpha1.ScheduledBackup) {
+			s.Spec.TimeZone, s.Status.NextScheduleTime = "Europe/Berlin", second(-22*time.Hour)
+		}),
+		scheduled("hourly", "@hourly", func(s *v1alpha1.ScheduledBackup) {
+			s.Status.NextScheduleTime, s.Status.Problem = second(3*time.Hour), "Backup hourly-1 has not ended"
+		}),
+		scheduled("weekly", "@weekly", func(s *v1alpha1.ScheduledBackup) { s.Spec.Suspend = true }),
+		scheduled("wrong", "* *", func(s *v1alpha1.ScheduledBackup) { s.Status.Problem = "a schedule has six fields" }),
+	}
+}
+
+func listOf(t *testing.T, objects ...client.Object) Backups {
+	t.Helper()
+	f, err := newBackupScene(t, objects).backupFacts(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return BuildBackups(f)
+}
+
+func gap() *v1alpha1.Cluster {
+	c := archived()
+	c.Status.Conditions, c.Status.ContinuousArchiving.Missing = nil, uuid1+":200-300"
+	archiveSays(c, metav1.ConditionFalse, core.ReasonArchiveGap, "the archive lacks "+uuid1+":200-300: take a Backup now")
+	return c
+}
+
+func archiveFails() *v1alpha1.Cluster {
+	c := archived()
+	c.Status.Conditions = nil
+	archiveSays(c, metav1.ConditionFalse, core.ReasonArchivingFailed, "nothing is archived: the store refuses the credentials")
+	return c
+}
+
+func TestTheListOfBackups(t *testing.T) {
+	for file, objects := range map[string][]client.Object{
+		"backups.txt":              append(manyBackups(), archived()),
+		"backups-gap.txt":          {gap(), completed("one", 20*time.Hour)},
+		"backups-archive-down.txt": {archiveFails(), completed("one", 20*time.Hour)},
+		"backups-no-archive.txt":   {stored(), completed("one", 20*time.Hour)},
+		"backups-none.txt":         {archived()},
+		"backups-no-store.txt":     {healthy().Cluster},
+		"backups-gone.txt":         {completed("one", 20*time.Hour)},
+	} {
+		t.Run(file, func(t *testing.T) {
+			var out strings.Builder
+			if err := WriteBackups(&out, listOf(t, objects...)); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, file, out.String())
+		})
+	}
+}
+
+func TestTheListOfBackupsAsJSON(t *testing.T) {
+	var out strings.Builder
+	if err := encode(&out, "json", listOf(t, append(manyBackups(), archived())...)); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "backups.json", out.String())
+}
+
+func TestBackupsOfAClusterThatNeverWasAreNotListed(t *testing.T) {
+	_, err := newBackupScene(t, nil).backupFacts(context.Background())
+	mustFail(t, err, "there is no Cluster demo in namespace shop")
+}
+
+func TestTheListKnowsNoOtherFormats(t *testing.T) {
+	cmd := backupListCommand(nil)
+	cmd.SetArgs([]string{"demo", "-o", "text"})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	mustFail(t, cmd.Execute(), "-o text is not known; use json or yaml, or none for a table")
+}
+
+func TestTheWindowHasNoBoundsThatNothingWarrants(t *testing.T) {
+	neverArchived, longAgo := archived(), archived()
+	neverArchived.Status.ContinuousArchiving = nil
+	longAgo.Status.ContinuousArchiving.LastArchivedTime = second(30 * time.Hour)
+	elsewhere := completed("elsewhere", 2*time.Hour)
+	elsewhere.Status.ObjectStore.Bucket = "other"
+	for want, objects := range map[string][]client.Object{
+		"nothing was archived yet":                {neverArchived, completed("one", time.Hour)},
+		"nothing was archived since 2026-02-27":   {longAgo, completed("one", time.Hour)},
+		"none of them lies where the archive":     {archived(), elsewhere},
+		"there is no Completed Backup; take one:": {archived(), failed("one", time.Hour)},
+		"continuousArchiving is not enabled":      {stored(), completed("one", time.Hour)},
+		"the Cluster is gone":                     {completed("one", time.Hour)},
+	} {
+		if w := listOf(t, objects...).Window; w.From != nil || w.To != nil || !strings.Contains(w.Text, want) {
+			t.Errorf("want no bounds and %q, got %+v", want, w)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package plugin
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// WriteBackups prints the list for people.
+func WriteBackups(out io.Writer, b Backups) error {
+	var text strings.Builder
+	p := page{out: &text, now: b.Taken}
+	p.line("Cluster", "%s/%s: %s", b.Namespace, b.Cluster, backupsGoTo(b))
+	if !b.Gone {
+		p.line("Archive", "%s", p.archive(b.Archive))
+	}
+	p.schedules(b.Schedules)
+	_, _ = fmt.Fprintln(p.out)
+	p.backups(b)
+	p.line("Window", "%s", b.Window.Text)
+	p.line("", "%s", "(by the objects in Kubernetes; a backup whose Backup object was deleted is in the store still, and not listed)")
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+func backupsGoTo(b Backups) string {
+	switch {
+	case b.Gone:
+		return "there is NO SUCH CLUSTER any more; its backups stay in the store"
+	case b.Store == "":
+		return "spec.backup names no object store"
+	}
+	return "backups go to " + b.Store
+}
+
+// archive says first whether it works.
+func (p page) archive(a Archive) string {
+	if !a.Enabled {
+		return "not enabled"
+	}
+	text := p.archiveShort(a)
+	if a.LastGTID != "" {
+		text += ", " + a.LastGTID
+	}
+	if a.PendingFiles > 0 {
+		text += fmt.Sprintf("; %s not archived as a whole", count(a.PendingFiles, "binary log"))
+	}
+	if a.Missing != "" && a.Reason != string(core.ReasonArchiveGap) { // whose message says it
+		text += "; GAP: " + a.Missing + " was purged before it was archived"
+	}
+	if a.Healthy != nil && !*a.Healthy {
+		text += "; " + a.Message
+	}
+	return text
+}
+
+// archiveShort is what a line has room for.
+func (p page) archiveShort(a Archive) string {
+	text := "in time"
+	switch {
+	case !a.Enabled:
+		return "not enabled"
+	case a.Healthy == nil:
+		text = "the operator has not said yet how it goes"
+	case !*a.Healthy:
+		text = "NOT WELL (" + a.Reason + ")"
+	}
+	if a.LastTime == nil {
+		return text + ", nothing archived yet"
+	}
+	return text + fmt.Sprintf(", last archived %s (%s ago)", stamp(*a.LastTime), ago(p.now, a.LastTime))
+}
+
+func (p page) schedules(all []Schedule) {
+	label := "Schedules"
+	if len(all) == 0 {
+		p.line(label, "none")
+	}
+	for _, s := range all {
+		p.line(label, "%s (%s%s): %s", s.Name, s.Schedule, blankBefore(s.TimeZone), p.next(s))
+		label = ""
+	}
+}
+
+func blankBefore(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " " + s
+}
+
+func (p page) next(s Schedule) string {
+	text := "the operator has not said yet when the next one comes"
+	switch {
+	case s.Suspended:
+		text = "SUSPENDED"
+	case s.Next != nil && s.Next.After(p.now):
+		text = fmt.Sprintf("next %s (in %s)", stamp(*s.Next), ago(*s.Next, &p.now))
+	case s.Next != nil:
+		text = fmt.Sprintf("DUE since %s (%s ago)", stamp(*s.Next), ago(p.now, s.Next))
+	case s.Problem != "":
+		text = "NO BACKUPS"
+	}
+	if s.Problem != "" {
+		text += ": " + s.Problem
+	}
+	return text
+}
+
+func (p page) backups(b Backups) {
+	if len(b.Backups) == 0 {
+		_, _ = fmt.Fprintf(p.out, "Kubernetes has no Backups of %s.\n\n", b.Cluster)
+		return
+	}
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "BACKUP\tPHASE\tINSTANCE\tBEGAN\tTOOK\tSIZE\tSTORED\tID\tSCHEDULE")
+	for _, x := range b.Backups {
+		_, _ = fmt.Fprintln(w, strings.Join([]string{x.Name, strings.TrimSpace(x.Phase + " " + x.Percent), orElse(x.Instance, "-"),
+			stampOr(x.Began), x.Took, sizedOr(x.Size), sizedOr(x.Stored), orElse(x.ID, "-"), orElse(x.Schedule, "-")}, "\t"))
+	}
+	_ = w.Flush()
+	for _, x := range b.Backups {
+		if x.Error != "" {
+			_, _ = fmt.Fprintf(p.out, "  %s: %s: %s\n", x.Name, x.Reason, x.Error)
+		}
+		if x.Elsewhere != "" {
+			_, _ = fmt.Fprintf(p.out, "  %s: lies at %s, and not where the Cluster's backups go now\n", x.Name, x.Elsewhere)
+		}
+	}
+	_, _ = fmt.Fprintln(p.out)
+}
+
+func stampOr(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return stamp(*t)
+}
+
+func sizedOr(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return sized(n)
+}

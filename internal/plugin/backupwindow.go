@@ -1,0 +1,91 @@
+package plugin
+
+import (
+	"fmt"
+	"time"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// Window is to which moments a Cluster can be restored, as far as Kubernetes knows: older
+// backups may lie in the object store, whose Backup objects were deleted.
+type Window struct {
+	// From and To bound it; both are nil when only the moments of single backups, or none
+	// at all, can be restored.
+	From *time.Time `json:"from,omitempty"`
+	To   *time.Time `json:"to,omitempty"`
+	// Text says it, and what it does not hold.
+	Text string `json:"text"`
+}
+
+// holds tells whether a moment is in it. A window without bounds holds none.
+func (w Window) holds(t time.Time) bool {
+	return w.From != nil && !t.Before(*w.From) && !t.After(*w.To)
+}
+
+// windowOf begins with the oldest backup on which the archive can be replayed, and ends with
+// what was archived last.
+func windowOf(f BackupFacts, a *Archive) Window {
+	oldest := oldestInStore(f)
+	switch {
+	case oldest == nil && !hasCompleted(f.Backups) && f.Cluster != nil && !hasStore(f.Cluster):
+		return Window{Text: "none: there is no Completed Backup, and nowhere to put one; add spec.backup.objectStore"}
+	case oldest == nil && !hasCompleted(f.Backups):
+		return Window{Text: "none that Kubernetes knows of: there is no Completed Backup; take one: " + backupCommandFor(f.Namespace, f.Name)}
+	case f.Cluster == nil:
+		return Window{Text: "only the moments of the Backups are known: the Cluster is gone, and with it how far its archive went. " +
+			"The archive itself is still in the store"}
+	case !a.Enabled:
+		return Window{Text: "only the moments of the Backups: spec.backup.continuousArchiving is not enabled"}
+	case a.LastTime == nil:
+		return Window{Text: "only the moments of the Backups: nothing was archived yet"}
+	case oldest == nil:
+		return Window{Text: "only the moments of the Backups: none of them lies where the archive does; take one: " +
+			backupCommandFor(f.Namespace, f.Name)}
+	case a.LastTime.Before(*oldest):
+		return Window{Text: "only the moments of the Backups: nothing was archived since " + stamp(*a.LastTime)}
+	}
+	w := Window{From: oldest, To: a.LastTime, Text: fmt.Sprintf("any moment from %s to %s", stamp(*oldest), stamp(*a.LastTime))}
+	if a.Missing != "" {
+		w.Text += fmt.Sprintf(", EXCEPT past the gap in the archive (%s): what comes after it needs a Backup that was taken after it", a.Missing)
+	}
+	return w
+}
+
+// oldestInStore is when the oldest Completed Backup ended that lies where the archive does.
+func oldestInStore(f BackupFacts) *time.Time {
+	for i := range f.Backups {
+		b := &f.Backups[i]
+		if isRestorable(b) && b.Status.StoppedAt != nil && liesWithArchive(f.Cluster, b) {
+			return &b.Status.StoppedAt.Time
+		}
+	}
+	return nil
+}
+
+// liesWithArchive tells whether a Backup is in the object store that the Cluster names.
+func liesWithArchive(c *v1alpha1.Cluster, b *v1alpha1.Backup) bool {
+	if c == nil || !hasStore(c) || b.Status.ObjectStore == nil {
+		return false
+	}
+	its, mine := b.Status.ObjectStore, c.Spec.Backup.ObjectStore
+	return its.Bucket == mine.Bucket && its.Path == mine.Path && its.Endpoint == mine.Endpoint && its.Region == mine.Region
+}
+
+func isRestorable(b *v1alpha1.Backup) bool { return b.Status.Phase == v1alpha1.BackupCompleted }
+
+func hasCompleted(all []v1alpha1.Backup) bool { return lastCompleted(all) != nil }
+
+// lastCompleted is the newest Completed one; nil when there is none.
+func lastCompleted(all []v1alpha1.Backup) *v1alpha1.Backup {
+	for i := len(all) - 1; i >= 0; i-- {
+		if isRestorable(&all[i]) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+func backupCommandFor(namespace, cluster string) string {
+	return fmt.Sprintf("kubectl cnmsql backup %s -n %s", cluster, namespace)
+}
