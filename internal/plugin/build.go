@@ -30,7 +30,10 @@ type Facts struct {
 	Reference *core.Report
 	// LiveProblem is why no instance was asked.
 	LiveProblem string
-	Now         time.Time
+	// Backups of the Cluster, the newest last, and BackupsProblem why they are not known.
+	Backups        []v1alpha1.Backup
+	BackupsProblem string
+	Now            time.Time
 }
 
 // Live is an instance's word, or why there is none.
@@ -66,6 +69,7 @@ func Build(f Facts) Report {
 	}
 	r.LiveProblem = liveProblem(&f, r.Instances)
 	r.Group = groupOf(c)
+	r.Backups = backupsInShort(&f)
 	r.Writable, r.WritableBecause = topologyOf(c).writable(&f, r.Durability)
 	r.ToDo = advise(&f, &r)
 	return r

@@ -54,6 +54,9 @@ func gather(ctx context.Context, s *session, name string) (Facts, error) {
 		f.Cluster = again
 	}
 	f.ReadWrite = readService(ctx, s.client, f.Cluster)
+	if f.Backups, err = backupsOf(ctx, s.client, c.Namespace, c.Name); err != nil {
+		f.BackupsProblem = err.Error()
+	}
 	f.Now = time.Now()
 	return f, nil
 }

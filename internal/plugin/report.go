@@ -52,6 +52,8 @@ type Report struct {
 	Fenced []string `json:"fencedInstances,omitempty"`
 	// Bounds are those that the user set to failovers; nil without any.
 	Bounds *Bounds `json:"failoverBounds,omitempty"`
+	// Backups in short: the last one, and how the archive goes.
+	Backups *InShort `json:"backups"`
 
 	Wanted    int        `json:"wantedInstances"`
 	Ready     int        `json:"readyInstances"`

@@ -96,6 +96,7 @@ func (p page) details(r Report) {
 	if r.Bounds != nil {
 		p.line("Bounds", "%s", p.bounds(r.Bounds))
 	}
+	p.line("Backups", "%s", p.inShort(r))
 	_, _ = fmt.Fprintln(p.out)
 }
 

@@ -1,0 +1,50 @@
+package plugin
+
+import (
+	"fmt"
+	"time"
+
+	"cnmsql.co/internal/resources"
+)
+
+// InShort is what the status says of backups. It is Kubernetes' word: the object store is
+// not looked at.
+type InShort struct {
+	// Store is where they go; empty when the Cluster names no object store.
+	Store string `json:"store,omitempty"`
+	// Last is the newest Completed Backup, LastEnded when it ended.
+	Last      string     `json:"lastCompleted,omitempty"`
+	LastEnded *time.Time `json:"lastCompletedEnded,omitempty"`
+	Archive   Archive    `json:"archive"`
+	// Problem is why Backups are not known.
+	Problem string `json:"problem,omitempty"`
+}
+
+func backupsInShort(f *Facts) *InShort {
+	out := &InShort{Archive: archiveOf(f.Cluster), Problem: f.BackupsProblem}
+	if hasStore(f.Cluster) {
+		out.Store = resources.StorePath(f.Cluster.Spec.Backup.ObjectStore, f.Cluster.Name)
+	}
+	if last := lastCompleted(f.Backups); last != nil {
+		out.Last, out.LastEnded = last.Name, coarse(last.Status.StoppedAt)
+	}
+	return out
+}
+
+func (p page) inShort(r Report) string {
+	b := r.Backups
+	var text string
+	switch {
+	case b.Last != "" && b.LastEnded != nil:
+		text = fmt.Sprintf("the last, %s, ended %s ago", b.Last, ago(p.now, b.LastEnded))
+	case b.Last != "":
+		text = "the last is " + b.Last
+	case b.Store == "":
+		return "none: spec.backup names no object store"
+	case b.Problem != "":
+		text = "not known: " + b.Problem
+	default:
+		text = "NONE COMPLETED, take one: " + backupCommandFor(r.Namespace, r.Name)
+	}
+	return text + "; archive: " + p.archiveShort(b.Archive)
+}
