@@ -29,7 +29,7 @@ func Command() *cobra.Command {
 	}
 	k := newKube(cmd.PersistentFlags())
 	cmd.AddCommand(statusCommand(k), eventsCommand(k), promoteCommand(k), fenceCommand(k), reinitCommand(k), failoverCommand(k), groupCommand(k),
-		whatifCommand(k), backupCommand(k), mysqlCommand(k), versionCommand())
+		whatifCommand(k), backupCommand(k), restoreCommand(k), mysqlCommand(k), versionCommand())
 	return cmd
 }
 
