@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
@@ -127,7 +126,7 @@ func (m *manager) archive(ctx context.Context, what archiving) error {
 	shipper, err := archive.NewShipper(archive.Config{
 		Store: s, Prefix: backup.LogPrefix(cluster.Name), Cluster: string(cluster.UID),
 		Epoch: what.epoch, Instance: m.opt.Instance, ServerUUID: what.server, Start: start,
-		Index:    filepath.Join(m.opt.Dirs.Data, "binlog.index"),
+		Index:    m.binlogIndex(),
 		Executed: func(ctx context.Context) (gtid.Set, error) { return m.metrics.Executed(ctx) },
 		May:      func(context.Context) error { return m.stillArchives(what) }, TargetRPO: what.rpo,
 	})
@@ -136,6 +135,7 @@ func (m *manager) archive(ctx context.Context, what archiving) error {
 	}
 	m.log.Info("archives its binary logs", "epoch", what.epoch, "targetRPO", what.rpo.String())
 	go m.watchArchive(ctx, shipper, what.rpo)
+	go m.keepLogs(ctx, shipper)
 	return shipper.Run(ctx)
 }
 

@@ -2,7 +2,6 @@ package instance
 
 import (
 	"context"
-	"path/filepath"
 
 	"cnmsql.co/internal/binlog"
 	"cnmsql.co/internal/core"
@@ -22,7 +21,7 @@ func (m *manager) dateErrant(errant gtid.Set) {
 	}
 	m.st.errantOf, m.st.errantTimes, m.st.errantStatements = errant, nil, nil
 	go func() {
-		span, err := binlog.Times(context.Background(), filepath.Join(m.opt.Dirs.Data, "binlog.index"), errant, errantRead)
+		span, err := binlog.Times(context.Background(), m.binlogIndex(), errant, errantRead)
 		if err != nil {
 			m.log.Warn("cannot tell when the transactions that the primary lacks were committed", "error", err)
 		}

@@ -171,16 +171,13 @@ func archives(c *v1alpha1.Cluster) {
 		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true, TargetRPOSeconds: 1}}
 }
 
-// awaitArchived waits until all that the primary has executed is archived.
+// awaitArchived waits until the newest transaction of the primary is archived.
 func (w *world) awaitArchived(n *node) {
 	w.t.Helper()
-	executed := n.report().Server.Executed
+	uuid := n.report().Server.UUID
+	newest := gtid.MustParse(uuid + ":" + lastNumber(w.executed(n).Of(uuid).String()))
 	w.await(n, "archived", func(r core.Report) bool {
-		if r.Server != nil {
-			executed = r.Server.Executed
-		}
-		return r.Archive != nil && r.Archive.Failure == "" && r.Archive.RPO == 0 && r.Archive.GTIDs != "" && gtid.MustParse(r.Archive.GTIDs).Count() > 0 &&
-			strings.HasSuffix(executed.String(), lastNumber(r.Archive.GTIDs))
+		return r.Archive != nil && r.Archive.GTIDs != "" && gtid.MustParse(r.Archive.GTIDs).Contains(newest)
 	})
 }
 
@@ -221,6 +218,9 @@ func TestAClusterIsRestoredToAnyTransaction(t *testing.T) {
 	uuid := two.report().Server.UUID
 	last := lastNumber(from.executed(two).Of(uuid).String())
 	from.awaitArchived(two)
+	if held, free := from.holdsLogs(two), from.holdsLogs(one); !held || free {
+		t.Errorf("the primary holds its logs: %t; the former one: %t", held, free)
+	}
 	if r := one.report(); r.Archive != nil {
 		t.Errorf("the former primary still archives: %+v", r.Archive)
 	}
@@ -275,6 +275,51 @@ func (w *world) writes(db *sql.DB, statement string) (stop func() int) {
 		times <- n
 	}()
 	return func() int { cancel(); return <-times }
+}
+
+// holdsLogs tells whether binary logs that have expired are kept.
+func (w *world) holdsLogs(n *node) bool {
+	w.t.Helper()
+	var purges bool
+	must(w.t, n.m.root.DB().QueryRow("SELECT @@global.binlog_expire_logs_auto_purge").Scan(&purges))
+	return !purges
+}
+
+func TestBinaryLogsGoOnceTheyAreArchived(t *testing.T) {
+	w := newWorld(t, func(c *v1alpha1.Cluster) {
+		archives(c)
+		c.Spec.Backup.ContinuousArchiving.BinlogExpireSeconds = new(int64(1))
+	})
+	w.files(storetest.Dir(t), "archive")
+	one := w.start(1)
+	w.bootstrap(one)
+	until(t, "the server's own purge is held back", func() bool { return w.holdsLogs(one) })
+	root := one.m.root.DB()
+	for range 3 {
+		w.exec(root, "CREATE TABLE IF NOT EXISTS app_db.t (id INT PRIMARY KEY)")
+		w.exec(root, "FLUSH BINARY LOGS")
+	}
+	until(t, "they have expired", func() bool {
+		logs, err := one.m.binaryLogs()
+		must(t, err)
+		return len(logs) > 3 && time.Since(logs[len(logs)-2].Written) > time.Second
+	})
+	before, err := one.m.binaryLogs()
+	must(t, err)
+	must(t, one.m.lookAfterLogs(t.Context(), before[1].Name))
+	after, err := one.m.binaryLogs()
+	must(t, err)
+	if len(after) != len(before)-1 || after[0].Name != before[1].Name {
+		t.Errorf("there were %v, and are %v", before, after)
+	}
+	// What it has archived, it purges by itself.
+	w.awaitArchived(one)
+	until(t, "all but the last are archived", func() bool {
+		return one.m.lookAfterLogs(t.Context(), before[len(before)-1].Name) == nil
+	})
+	if after, err = one.m.binaryLogs(); err != nil || len(after) != 1 {
+		t.Errorf("there are %v: %v", after, err)
+	}
 }
 
 // executed asks an instance.

@@ -16,6 +16,8 @@ const (
 	sourceReplicaSemiSync
 	// redoLogCapacity: innodb_redo_log_capacity instead of innodb_log_file_size.
 	redoLogCapacity
+	// purgesOnRequest: binlog_expire_logs_auto_purge.
+	purgesOnRequest
 	// appliesInParallelByDefault: LOGICAL_CLOCK and commit order are defaults.
 	appliesInParallelByDefault
 	// tracksWriteSetsAlways: binlog_transaction_dependency_tracking is gone.
@@ -31,6 +33,7 @@ var since = map[feature]Version{
 	replicaVariables:           {Major: 8, Minor: 0, Patch: 26},
 	sourceReplicaSemiSync:      {Major: 8, Minor: 0, Patch: 26},
 	redoLogCapacity:            {Major: 8, Minor: 0, Patch: 30},
+	purgesOnRequest:            {Major: 8, Minor: 0, Patch: 29},
 	appliesInParallelByDefault: {Major: 8, Minor: 0, Patch: 27},
 	tracksWriteSetsAlways:      {Major: 8, Minor: 4, Patch: 0},
 	allowlistOfRunningMember:   {Major: 8, Minor: 0, Patch: 24},

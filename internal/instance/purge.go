@@ -1,0 +1,99 @@
+package instance
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnmsql.co/internal/archive"
+	"cnmsql.co/internal/binlog"
+	facts "cnmsql.co/internal/core/archive"
+)
+
+const (
+	// purgeLook is between two looks at which binary logs may go.
+	purgeLook = 30 * time.Second
+	// purgeLimit bounds what is asked of mysqld for it.
+	purgeLimit = 10 * time.Second
+)
+
+// keepLogs holds the server's own purge of binary logs back while they are archived, and
+// purges those that are. It ends with the archiving, and mysqld goes by its own rule again.
+func (m *manager) keepLogs(ctx context.Context, s *archive.Shipper) {
+	tick := time.NewTicker(purgeLook)
+	defer tick.Stop()
+	for {
+		if err := m.lookAfterLogs(ctx, s.Archived()); err != nil && ctx.Err() == nil {
+			m.log.Warn("binary logs are not purged; it is tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			m.letGoOfLogs()
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// letGoOfLogs has mysqld purge by itself. One that has ended does so when it starts.
+func (m *manager) letGoOfLogs() {
+	ctx, cancel := context.WithTimeout(context.Background(), purgeLimit)
+	defer cancel()
+	if err := m.metrics.HoldLogs(ctx, false); err != nil {
+		m.log.Debug("mysqld was not told that its binary logs may expire", "error", err)
+	}
+}
+
+// lookAfterLogs lets go what is archived and has expired. Once the volume is nearly full,
+// nothing is held back.
+func (m *manager) lookAfterLogs(ctx context.Context, needed string) error {
+	ctx, cancel := context.WithTimeout(ctx, purgeLimit)
+	defer cancel()
+	var fs unix.Statfs_t
+	if err := unix.Statfs(m.opt.Dirs.Data, &fs); err != nil {
+		return err
+	}
+	holds := facts.HoldsBack(fs.Bavail, fs.Blocks)
+	if !holds {
+		m.log.Warn("the volume is nearly full: binary logs that have expired go, archived or not")
+	}
+	if err := m.metrics.HoldLogs(ctx, holds); err != nil {
+		return err
+	}
+	seconds, err := m.metrics.LogsExpireAfter(ctx)
+	if err != nil {
+		return err
+	}
+	logs, err := m.binaryLogs()
+	if err != nil {
+		return err
+	}
+	to := facts.Purge(logs, needed, time.Duration(seconds)*time.Second, time.Now())
+	if to == "" {
+		return nil
+	}
+	m.log.Info("purges binary logs that are archived and have expired", "before", to)
+	return m.root.PurgeLogs(ctx, to)
+}
+
+// binaryLogs are the server's, oldest first.
+func (m *manager) binaryLogs() ([]facts.Log, error) {
+	paths, err := binlog.All(m.binlogIndex())
+	if err != nil {
+		return nil, err
+	}
+	var out []facts.Log
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, facts.Log{Name: filepath.Base(path), Written: info.ModTime()})
+	}
+	return out, nil
+}
+
+func (m *manager) binlogIndex() string { return filepath.Join(m.opt.Dirs.Data, "binlog.index") }
