@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
@@ -62,7 +63,7 @@ func (m *manager) keepArchived(ctx context.Context) {
 		case <-tick.C:
 		}
 		what, is := m.archives()
-		if !is {
+		if !is || !m.mayReachStore() {
 			m.update(func(s *state) { s.archive = nil })
 			continue
 		}
@@ -78,6 +79,13 @@ func (m *manager) keepArchived(ctx context.Context) {
 		case <-time.After(archiveAgain):
 		}
 	}
+}
+
+// mayReachStore: the Pod was made with the place where the store's credentials are. One that
+// was made before archiving was enabled is about to be made anew.
+func (m *manager) mayReachStore() bool {
+	_, err := os.Stat(m.opt.Dirs.Archive)
+	return err == nil
 }
 
 // failing adds a failure to what is known.
