@@ -137,6 +137,7 @@ func (m *manager) archive(ctx context.Context, what archiving) error {
 		Index:    m.binlogIndex(),
 		Executed: func(ctx context.Context) (gtid.Set, error) { return m.metrics.Executed(ctx) },
 		May:      func(context.Context) error { return m.stillArchives(what) }, TargetRPO: what.rpo,
+		MaxBytes: partBytes(memoryFor(cluster, m.opt.MemoryLimit)),
 	})
 	if err != nil {
 		return err
@@ -145,6 +146,16 @@ func (m *manager) archive(ctx context.Context, what archiving) error {
 	go m.watchArchive(ctx, shipper, what.rpo)
 	go m.keepLogs(ctx, shipper)
 	return shipper.Run(ctx)
+}
+
+// partBytes is how large a part of the archive becomes: shipping takes four times as much
+// memory, which mysqld must not miss. Without a limit it is the largest.
+func partBytes(memory int64) int64 {
+	const least, most = 1 << 20, 16 << 20
+	if memory == 0 {
+		return most
+	}
+	return min(max(memory/64, least), most)
 }
 
 func (m *manager) stillArchives(what archiving) error {

@@ -38,3 +38,11 @@ func TestWhatIsSaidOfTheArchive(t *testing.T) {
 		}
 	}
 }
+
+func TestAPartLeavesMysqldItsMemory(t *testing.T) {
+	for memory, want := range map[int64]int64{0: 16 << 20, 32 << 20: 1 << 20, 512 << 20: 8 << 20, 1 << 30: 16 << 20, 64 << 30: 16 << 20} {
+		if got := partBytes(memory); got != want {
+			t.Errorf("with %d bytes: %d, want %d", memory, got, want)
+		}
+	}
+}
