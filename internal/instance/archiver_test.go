@@ -46,3 +46,11 @@ func TestAPartLeavesMysqldItsMemory(t *testing.T) {
 		}
 	}
 }
+
+func TestARestoreFitsIntoTheMemory(t *testing.T) {
+	for memory, want := range map[int64]int{0: 4, 32 << 20: 1, 128 << 20: 2, 256 << 20: 4, 8 << 30: 4} {
+		if got := readersFor(memory); got != want {
+			t.Errorf("with %d bytes: %d, want %d", memory, got, want)
+		}
+	}
+}

@@ -173,7 +173,9 @@ func (m *manager) fetchBackup(ctx context.Context, s store.Store, b *backup.Mani
 		return fmt.Errorf("opening the data directory: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	err = backup.Restore(ctx, s, b, root, backup.RestoreOptions{Server: m.bin.version.String(), Progress: func(p backup.Progress) {
+	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })
+	readers := readersFor(memoryFor(cluster, m.opt.MemoryLimit))
+	err = backup.Restore(ctx, s, b, root, backup.RestoreOptions{Server: m.bin.version.String(), Readers: readers, Progress: func(p backup.Progress) {
 		now := &core.Clone{Donor: "backup " + b.ID, Stage: "restore"}
 		if p.Expected > 0 {
 			now.Percent = int(100 * p.Done / p.Expected)
@@ -185,6 +187,16 @@ func (m *manager) fetchBackup(ctx context.Context, s store.Store, b *backup.Mani
 	}
 	m.log.Info("the backup's files are there", "after", time.Since(began).Round(time.Millisecond).String())
 	return nil
+}
+
+// readersFor is how many parts are read side by side: each takes some 40 MiB, while mysqld
+// does not run yet.
+func readersFor(memory int64) int {
+	const each, most = 64 << 20, 4
+	if memory == 0 {
+		return most
+	}
+	return int(min(max(memory/each, 1), most))
 }
 
 // ownData starts mysqld on the restored data, with nobody else let in, replays what the
