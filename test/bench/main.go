@@ -67,7 +67,7 @@ func bench(ctx context.Context, o options) error {
 		return err
 	}
 	if o.table {
-		return writeTable(pageFile, b)
+		return errors.Join(writeTable(pageFile, b), b.WritePage(pageFile))
 	}
 	return errors.Join(onBed(ctx, o, b), b.save(), writeTable(pageFile, b))
 }

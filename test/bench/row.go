@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"cnmsql.co/test/backupbench/figures"
 )
 
 // row is what was measured of one fault under one durability. Times are seconds.
@@ -68,6 +70,8 @@ type book struct {
 	file  string
 	Rows  []*row `json:"rows"`
 	Floor *floor `json:"floor,omitempty"`
+	// Backups are measured by test/backupbench, and only kept here.
+	figures.Backups
 }
 
 func openBook(file string) (*book, error) {
