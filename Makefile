@@ -105,6 +105,10 @@ test-e2e-all: ## All of them
 bench: ## Measure interruptions of writes: make bench ONLY=fault,... DURABILITY=name,... RUNS=n FOR=15m
 	go run ./test/bench $(if $(ONLY),-only $(ONLY)) $(if $(DURABILITY),-durability $(DURABILITY)) -runs $(or $(RUNS),10) $(if $(FOR),-for $(FOR))
 
+.PHONY: bench-backup
+bench-backup: ## Measure backups and restores of a real mysqld: make bench-backup SIZE=5GiB
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) CNMSQL_S3_BIN=$$(go run -C tools/objectstore . build) go run ./test/backupbench -size $(or $(SIZE),1GiB)
+
 .PHONY: test-bench
 test-bench: ## Three runs of each fault under quorum and in a group, held against the budgets of docs/benchmarks.md
 	go run ./test/bench -check -runs 3 -durability quorum,group
