@@ -173,7 +173,8 @@ func (b *backedUp) restoredToBeforeTheDrop() {
 	b.loseAll()
 	copied := &backedUp{&world{t: b.t, ctx: b.ctx, key: types.NamespacedName{Namespace: b.key.Namespace, Name: "copied"}}, b.store}
 	begun := time.Now()
-	copied.apply(fmt.Sprintf(groupSpec, 3, 200) + "  bootstrap: {recovery: {source: " + b.key.Name + ", recoveryTarget: {targetGTID: '" + drop + "', exclusive: true}}}\n" +
+	copied.apply(fmt.Sprintf(groupSpec, 3, 200) + "  backup: {objectStore: " + b.store.Spec() + ", continuousArchiving: {enabled: true, targetRPOSeconds: 1}}\n" +
+		"  bootstrap: {recovery: {source: " + b.key.Name + ", recoveryTarget: {targetGTID: '" + drop + "', exclusive: true}}}\n" +
 		"  externalClusters: [{name: " + b.key.Name + ", objectStore: " + b.store.Spec() + "}]\n")
 	copied.healthy(4 * time.Minute)
 	b.t.Logf("apply to three members with the restored data: %s", time.Since(begun))
@@ -189,9 +190,24 @@ func (b *backedUp) restoredToBeforeTheDrop() {
 	if out := copied.kubectl("-n", b.key.Namespace, "get", "secret", "copied-recovery", "--ignore-not-found"); out != "" {
 		b.t.Errorf("the store's credentials are still there: %s", out)
 	}
-	l = copied.startWriting()
+	copied.groupArchives()
+}
+
+// groupArchives: whoever the group elects goes on with the archive.
+func (b *backedUp) groupArchives() {
+	l := b.startWriting()
+	l.ackedAfter(time.Now().Add(time.Second), 20*time.Second)
+	old := b.primary()
+	at := b.killMysqld(old)
+	l.ackedAfter(at.Add(time.Second), 30*time.Second)
+	b.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary != old })
 	l.ackedAfter(time.Now().Add(time.Second), 20*time.Second)
 	l.stopAndLoseNothing()
+	c := b.healthy(2 * time.Minute)
+	b.isArchived(newest(b.ask(b.open("rw"), "SELECT @@global.gtid_executed"), c.Status.GroupReplication.GroupName))
+	b.becomes(20*time.Second, func(c *v1alpha1.Cluster) bool {
+		return meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving) && c.Status.ContinuousArchiving.Missing == ""
+	})
 }
 
 // isArchived waits until the primary says that it has archived a transaction last.
