@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
+	"syscall"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
@@ -217,7 +217,7 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *origin
 		return err
 	}
 	m.resetConnections()
-	// The events of the restored data wait until it has a primary.
+	// The events of the restored data wait until they have a primary.
 	if err := m.launch("--super-read-only=OFF", "--read-only=OFF", "--offline-mode=ON", "--event-scheduler=OFF", "--init-file="+m.initFilePath()); err != nil {
 		return err
 	}
@@ -232,15 +232,31 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *origin
 	if err := m.root.TakeOver(ctx, first); err != nil {
 		return err
 	}
-	if err := m.roles.RefuseWrites(ctx); err != nil {
+	return m.endCleanly(ctx)
+}
+
+// endCleanly has mysqld write all to its files and end. The redo log of a snapshot may hold
+// what only the first recovery of it forgives (a key of the donor's, of a table that is gone
+// by now): a crash soon after would find it again, and mysqld would not start any more. It is
+// started as at any other time once the data count.
+func (m *manager) endCleanly(ctx context.Context) error {
+	proc := get(m, func(s *state) *process { return s.proc })
+	if err := m.root.FlushAtShutdown(ctx); err != nil {
 		return err
 	}
-	if eventsRun(c) {
-		if err := m.root.RunEvents(ctx); err != nil {
-			return err
-		}
+	m.update(func(s *state) { s.stopRequested = proc })
+	m.resetConnections()
+	m.root.Reset() // mysqld waits two seconds for sessions to end
+	proc.signal(syscall.SIGTERM)
+	select {
+	case <-proc.done:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return m.roles.AcceptClients(ctx)
+	if !proc.exit.Success() {
+		return m.diagnose(proc, core.InstanceRestoreFailed, "mysqld did not end cleanly on the restored data")
+	}
+	return nil
 }
 
 // replay has the server apply what the archive has up to the target.
@@ -270,14 +286,4 @@ func (m *manager) replay(ctx context.Context, from *origin) error {
 	}
 	m.log.Info("the archive is replayed", "after", time.Since(began).Round(time.Millisecond).String())
 	return nil
-}
-
-// eventsRun: the user has not switched the server's events off.
-func eventsRun(c *v1alpha1.Cluster) bool {
-	for name, value := range c.Spec.MySQL.Parameters {
-		if mysql.NormalParameter(name) == "event_scheduler" {
-			return strings.EqualFold(value, "ON") || value == "1"
-		}
-	}
-	return true
 }

@@ -264,9 +264,9 @@ func (s *Server) AcceptClients(ctx context.Context) error {
 	return s.setGlobal(ctx, "offline_mode", false)
 }
 
-// RunEvents lets the server's events run.
-func (s *Server) RunEvents(ctx context.Context) error {
-	return s.setGlobal(ctx, "event_scheduler", true)
+// FlushAtShutdown has a shutdown leave nothing in the redo log, whatever the user wished.
+func (s *Server) FlushAtShutdown(ctx context.Context) error {
+	return s.setGlobal(ctx, "innodb_fast_shutdown", 1)
 }
 
 func identifier(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
