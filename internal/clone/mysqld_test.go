@@ -80,6 +80,10 @@ func recordedAndReplayed(t *testing.T, donor *server) {
 	restored.start(2)
 	follow(t, restored, donor)
 	compare(t, restored, donor)
+	// What the donor's redo log has of the table that was encrypted, only the first
+	// recovery of a clone forgives.
+	restored.end()
+	restored.start(2)
 	restored.exec("CREATE DATABASE doomed")
 	restored.kill()
 	restored.start(2)

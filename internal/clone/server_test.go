@@ -165,6 +165,19 @@ func (s *server) start(id int) {
 	}
 }
 
+// end has mysqld write all to its files and end.
+func (s *server) end() {
+	s.t.Helper()
+	s.exec("SET GLOBAL innodb_fast_shutdown = 1")
+	_ = s.db.Close()
+	must(s.t, s.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-s.done:
+	case <-time.After(time.Minute):
+		s.t.Fatal("mysqld does not end")
+	}
+}
+
 func (s *server) kill() {
 	if s.db != nil {
 		_ = s.db.Close()
