@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backups"
@@ -21,7 +22,7 @@ func (p *prerequisites) archive(ctx context.Context, c *v1alpha1.Cluster) error 
 	if !c.Spec.Backup.Archives() {
 		return nil
 	}
-	files, err := resources.StoreFiles(c.Spec.Backup.ObjectStore, backups.SecretReader(ctx, p.live, c.Namespace))
+	files, err := p.archiveFiles(ctx, c)
 	if backups.AsMissing(err) != nil {
 		return nil // the primary tells that it has no credentials
 	}
@@ -29,6 +30,27 @@ func (p *prerequisites) archive(ctx context.Context, c *v1alpha1.Cluster) error 
 		return err
 	}
 	return p.apply(ctx, c, resources.ArchiveSecret(c, files))
+}
+
+// archiveFiles reads the user's Secrets of the store, or recalls them; this is asked every few
+// seconds.
+func (p *prerequisites) archiveFiles(ctx context.Context, c *v1alpha1.Cluster) (map[string][]byte, error) {
+	key := client.ObjectKeyFromObject(c)
+	p.mu.Lock()
+	known := p.stores[key]
+	p.mu.Unlock()
+	if known.holds(c) {
+		return known.data, nil
+	}
+	read := time.Now()
+	files, err := resources.StoreFiles(c.Spec.Backup.ObjectStore, backups.SecretReader(ctx, p.live, c.Namespace))
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stores[key] = userSecret{uid: c.UID, generation: c.Generation, read: read, data: files}
+	return files, nil
 }
 
 // archiveTold is how old what the status says of a healthy archive may be: it changes with

@@ -27,13 +27,14 @@ type prerequisites struct {
 	applier
 
 	mu       sync.Mutex
-	users    map[types.NamespacedName]userSecret // by Cluster
+	users    map[types.NamespacedName]userSecret // by Cluster: of the application
+	stores   map[types.NamespacedName]userSecret // by Cluster: the files of the archive's store
 	refusals map[types.UID]refusal               // of volumes to grow, by claim
 }
 
 func newPrerequisites(cached client.Client, live client.Reader) *prerequisites {
 	return &prerequisites{applier: applier{client: cached, live: live},
-		users: map[types.NamespacedName]userSecret{}, refusals: map[types.UID]refusal{}}
+		users: map[types.NamespacedName]userSecret{}, stores: map[types.NamespacedName]userSecret{}, refusals: map[types.UID]refusal{}}
 }
 
 // forget drops what is remembered of a Cluster.
@@ -41,6 +42,7 @@ func (p *prerequisites) forget(cluster types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.users, cluster)
+	delete(p.stores, cluster)
 	maps.DeleteFunc(p.refusals, func(_ types.UID, r refusal) bool { return r.cluster == cluster })
 }
 

@@ -103,9 +103,22 @@ func TestAMissingSecretOfTheArchiveKeepsNobodyFromWriting(t *testing.T) {
 	a := newAPI(t)
 	must(t, newPrerequisites(a, a).archive(t.Context(), c))
 	a = newAPI(t, storeSecret())
-	must(t, newPrerequisites(a, a).archive(t.Context(), c))
+	live := newAPI(t, storeSecret())
+	p := newPrerequisites(a, live)
+	must(t, p.archive(t.Context(), c))
 	var s corev1.Secret
 	must(t, a.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: resources.Names("c").ArchiveSecret()}, &s))
+	// The user's Secret is not read at each look.
+	asked := live.gets
+	must(t, p.archive(t.Context(), c))
+	if live.gets != asked {
+		t.Errorf("the API server was asked %d times more", live.gets-asked)
+	}
+	c.Generation++
+	must(t, p.archive(t.Context(), c))
+	if live.gets == asked {
+		t.Error("another spec was not looked at")
+	}
 }
 
 func TestTheStatusTellsOfTheArchive(t *testing.T) {

@@ -19,12 +19,17 @@ import (
 // of ours, so that the cache does not hold it and no change of it wakes anybody.
 const userSecretLife = time.Minute
 
-// userSecret is the account that a user gave, as it was read for a Cluster.
+// userSecret is what a user gave in Secrets, as it was read for a Cluster.
 type userSecret struct {
 	uid        types.UID
 	generation int64
 	read       time.Time
 	data       map[string][]byte
+}
+
+// holds: it was read for this Cluster, as it is, not long ago.
+func (u userSecret) holds(c *v1alpha1.Cluster) bool {
+	return u.uid == c.UID && u.generation == c.Generation && time.Since(u.read) < userSecretLife
 }
 
 func (p *prerequisites) appSecret(ctx context.Context, authority []byte) func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error) {
@@ -52,7 +57,7 @@ func (p *prerequisites) userSecret(ctx context.Context, c *v1alpha1.Cluster) (us
 	p.mu.Lock()
 	known := p.users[client.ObjectKeyFromObject(c)]
 	p.mu.Unlock()
-	if known.uid == c.UID && known.generation == c.Generation && time.Since(known.read) < userSecretLife {
+	if known.holds(c) {
 		return known, nil
 	}
 	var s corev1.Secret
