@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
@@ -34,21 +35,15 @@ type archiving struct {
 	rpo    time.Duration
 }
 
-// archives tells what is to be archived now; false if nothing is.
-func (m *manager) archives() (archiving, bool) {
-	return getTwo(m, func(s *state) (archiving, bool) {
+// archives tells what is to be archived now; the zero value if nothing is.
+func (m *manager) archives() archiving {
+	return get(m, func(s *state) archiving {
 		if s.cluster == nil || !s.cluster.Spec.Backup.Archives() || s.writable == 0 || s.server == nil {
-			return archiving{}, false
+			return archiving{}
 		}
 		target := cmp.Or(s.cluster.Spec.Backup.ContinuousArchiving.TargetRPOSeconds, 300)
-		return archiving{s.writable, s.server.UUID, time.Duration(target) * time.Second}, true
+		return archiving{s.writable, s.server.UUID, time.Duration(target) * time.Second}
 	})
-}
-
-func getTwo[T any](m *manager, f func(*state) (T, bool)) (T, bool) {
-	var ok bool
-	v := get(m, func(s *state) (v T) { v, ok = f(s); return v })
-	return v, ok
 }
 
 // keepArchived archives while this instance takes writes, and stops at once when it does
@@ -62,8 +57,8 @@ func (m *manager) keepArchived(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		what, is := m.archives()
-		if !is || !m.mayReachStore() {
+		what := m.archives()
+		if what == (archiving{}) || !m.mayReachStore() {
 			m.update(func(s *state) { s.archive = nil })
 			continue
 		}
@@ -116,6 +111,8 @@ func nameOfFailure(err error) string {
 
 // archive ships until this instance does not archive any more, or cannot go on.
 func (m *manager) archive(ctx context.Context, what archiving) error {
+	var beside sync.WaitGroup
+	defer beside.Wait() // who begins anew is not undone by what ends
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })
@@ -143,8 +140,8 @@ func (m *manager) archive(ctx context.Context, what archiving) error {
 		return err
 	}
 	m.log.Info("archives its binary logs", "epoch", what.epoch, "targetRPO", what.rpo.String())
-	go m.watchArchive(ctx, shipper, what.rpo)
-	go m.keepLogs(ctx, shipper)
+	beside.Go(func() { m.watchArchive(ctx, shipper, what.rpo) })
+	beside.Go(func() { m.keepLogs(ctx, shipper) })
 	return shipper.Run(ctx)
 }
 
@@ -159,7 +156,7 @@ func partBytes(memory int64) int64 {
 }
 
 func (m *manager) stillArchives(what archiving) error {
-	if now, is := m.archives(); !is || now != what {
+	if m.archives() != what {
 		return fmt.Errorf("epoch %d of this instance has ended", what.epoch)
 	}
 	return nil
