@@ -66,9 +66,9 @@ func List(ctx context.Context, s store.Store, cluster string) ([]Entry, error) {
 	return out, nil
 }
 
-// Latest reads the manifest of the backup that ended last; BackupUnknown if there is none.
-// What is damaged or unfinished is passed over.
-func Latest(ctx context.Context, s store.Store, cluster string) (*Manifest, error) {
+// Restorable lists the backups of a cluster, that which ended last first; BackupUnknown if
+// there is none. What is damaged or unfinished is passed over.
+func Restorable(ctx context.Context, s store.Store, cluster string) ([]Entry, error) {
 	all, err := List(ctx, s, cluster)
 	if err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ func Latest(ctx context.Context, s store.Store, cluster string) (*Manifest, erro
 	if len(all) == 0 {
 		return nil, refuse(BackupUnknown, "the archive %s has no backup", cluster)
 	}
-	last := slices.MaxFunc(all, func(a, b Entry) int { return a.End.Compare(b.End) })
-	return Read(ctx, s, cluster, last.ID)
+	slices.SortFunc(all, func(a, b Entry) int { return b.End.Compare(a.End) })
+	return all, nil
 }
 
 // Read reads a backup's manifest; BackupUnknown if there is none. It does not need the

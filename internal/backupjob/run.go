@@ -58,7 +58,6 @@ func Run(ctx context.Context, o Options) error {
 		o.Log.Error("there is no backup", "error", err)
 		return tell.failed(ctx, err)
 	}
-	o.sweep(ctx, m)
 	o.Log.Info("the backup is complete", "bytes", m.RawSize, "stored", m.StoredSize, "took", m.End.Sub(m.Begin).Round(time.Second).String())
 	return tell.completed(ctx, m)
 }
@@ -69,6 +68,14 @@ func take(ctx context.Context, o Options, t Task, tell *teller) (*backup.Manifes
 		return nil, err
 	}
 	s = store.Limited(s, t.MaxBytesPerSecond)
+	m, err := takeInto(ctx, s, o, t, tell)
+	if err == nil {
+		o.sweep(ctx, s, m)
+	}
+	return m, err
+}
+
+func takeInto(ctx context.Context, s store.Store, o Options, t Task, tell *teller) (*backup.Manifest, error) {
 	// A Pod before this one may have ended between the manifest and its last word.
 	if m, err := backup.Read(ctx, s, t.Cluster, t.ID); err == nil && m.Cluster.UID == t.ClusterUID {
 		return m, nil
@@ -88,14 +95,10 @@ func take(ctx context.Context, o Options, t Task, tell *teller) (*backup.Manifes
 }
 
 // sweep removes what Pods before this one have left of the backup. It is complete without.
-func (o Options) sweep(ctx context.Context, m *backup.Manifest) {
+func (o Options) sweep(ctx context.Context, s store.Store, m *backup.Manifest) {
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
-	s, err := store.Open(o.StoreDir)
-	swept := 0
-	if err == nil {
-		swept, err = backup.Sweep(ctx, s, m)
-	}
+	swept, err := backup.Sweep(ctx, s, m)
 	if err != nil || swept > 0 {
 		o.Log.Info("removes parts of attempts that were given up", "parts", swept, "error", err)
 	}

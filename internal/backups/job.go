@@ -25,6 +25,8 @@ type taking struct {
 	store   *v1alpha1.ObjectStoreSpec
 	donor   string
 	id      string
+	// files are the store's.
+	files map[string][]byte
 }
 
 // note writes down that the backup runs.
@@ -46,7 +48,7 @@ func (r *Reconciler) prepare(ctx context.Context, b *v1alpha1.Backup) (*taking, 
 		return nil, nil, err
 	}
 	if b.Status.Phase == v1alpha1.BackupRunning {
-		return &taking{cluster: c, store: b.Status.ObjectStore, donor: b.Status.InstanceName, id: b.Status.BackupID}, nil, nil
+		return r.withFiles(ctx, &taking{cluster: c, store: b.Status.ObjectStore, donor: b.Status.InstanceName, id: b.Status.BackupID})
 	}
 	t := &taking{cluster: c, store: b.Spec.ObjectStore, id: idOf(b)}
 	if t.store == nil && c.Spec.Backup != nil {
@@ -63,8 +65,17 @@ func (r *Reconciler) prepare(ctx context.Context, b *v1alpha1.Backup) (*taking, 
 		return nil, no, nil
 	}
 	t.donor = donor
-	_, no, err = r.files(ctx, b.Namespace, t.store)
-	return t, no, err
+	return r.withFiles(ctx, t)
+}
+
+// withFiles reads the files of the store. A Secret that is missing is a refusal.
+func (r *Reconciler) withFiles(ctx context.Context, t *taking) (*taking, *refusal, error) {
+	files, err := resources.StoreFiles(t.store, SecretReader(ctx, r.Live, t.cluster.Namespace))
+	if missing := AsMissing(err); missing != nil {
+		return nil, wait(core.BackupStoreSecret, "%s", missing.Error()), nil
+	}
+	t.files = files
+	return t, nil, err
 }
 
 // idOf is the backup's name in the store: it sorts by time, and no other Backup has it.
@@ -72,7 +83,7 @@ func idOf(b *v1alpha1.Backup) string {
 	return b.CreationTimestamp.UTC().Format("20060102T150405Z") + "-" + string(b.UID)[:min(len(b.UID), 8)]
 }
 
-// other is another Backup of the Cluster that runs, or began to wait earlier.
+// other is another Backup of the Cluster that runs; "" when none does.
 func (r *Reconciler) other(ctx context.Context, b *v1alpha1.Backup) (string, error) {
 	var all v1alpha1.BackupList
 	if err := r.Live.List(ctx, &all, client.InNamespace(b.Namespace)); err != nil {
@@ -87,30 +98,19 @@ func (r *Reconciler) other(ctx context.Context, b *v1alpha1.Backup) (string, err
 	return "", nil
 }
 
-// files are those of the store. A Secret that is missing is a refusal.
-func (r *Reconciler) files(ctx context.Context, namespace string, s *v1alpha1.ObjectStoreSpec) (map[string][]byte, *refusal, error) {
-	files, err := resources.StoreFiles(s, SecretReader(ctx, r.Live, namespace))
-	if missing := AsMissing(err); missing != nil {
-		return nil, wait(core.BackupStoreSecret, "%s", missing.Error()), nil
-	}
-	return files, nil, err
-}
-
 // makeJob makes the Job and what it needs; what is there already stays. A name that
 // somebody else has is a refusal.
 func (r *Reconciler) makeJob(ctx context.Context, b *v1alpha1.Backup, t *taking) (*refusal, error) {
-	files, no, err := r.files(ctx, b.Namespace, t.store)
-	if no != nil || err != nil {
-		return no, err
-	}
-	if files[backupjob.FileTask], err = json.MarshalIndent(t.task(b), "", "  "); err != nil {
+	task, err := json.MarshalIndent(t.task(b), "", "  ")
+	if err != nil {
 		return nil, err
 	}
+	t.files[backupjob.FileTask] = task
 	leaf, err := r.leaf(ctx, t.cluster)
 	if err != nil {
 		return nil, err
 	}
-	for _, obj := range append(resources.BackupObjects(t.cluster, b, files, leaf), resources.BackupJob(t.cluster, b, r.OperatorImage)) {
+	for _, obj := range append(resources.BackupObjects(t.cluster, b, t.files, leaf), resources.BackupJob(t.cluster, b, r.OperatorImage)) {
 		if no, err := r.create(ctx, b, obj.(client.Object)); no != nil || err != nil {
 			return no, err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"syscall"
 	"time"
 
@@ -55,7 +54,7 @@ func (m *manager) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 	if err := m.clearDataDir(); err != nil {
 		return err
 	}
-	if err := m.fetchBackup(ctx, from.store, from.base); err != nil {
+	if err := m.fetchBackup(ctx, c, from); err != nil {
 		return err
 	}
 	if err := m.ownData(ctx, c, from); err != nil {
@@ -127,18 +126,10 @@ func (o *origin) candidates(ctx context.Context, t recovery.Task) ([]string, err
 	if t.BackupID != "" {
 		return []string{t.BackupID}, nil
 	}
-	all, err := backup.List(ctx, o.store, t.Cluster)
-	if err != nil {
-		return nil, err
-	}
-	all = slices.DeleteFunc(all, func(e backup.Entry) bool { return e.Err != nil })
-	slices.SortFunc(all, func(a, b backup.Entry) int { return b.End.Compare(a.End) })
+	all, err := backup.Restorable(ctx, o.store, t.Cluster)
 	var out []string
 	for _, e := range all {
 		out = append(out, e.ID)
-	}
-	if len(out) == 0 {
-		_, err = backup.Latest(ctx, o.store, t.Cluster) // says so
 	}
 	return out, err
 }
@@ -162,7 +153,8 @@ func targetOf(t recovery.Target) (out facts.Target, err error) {
 }
 
 // fetchBackup writes the backup's files.
-func (m *manager) fetchBackup(ctx context.Context, s store.Store, b *backup.Manifest) error {
+func (m *manager) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *origin) error {
+	b := from.base
 	m.log.Info("restores a backup", "cluster", b.Cluster.Cluster, "id", b.ID, "of", b.Point.UTC().Format(time.RFC3339), "bytes", b.RawSize)
 	began := time.Now()
 	if err := os.MkdirAll(m.opt.Dirs.Data, 0o750); err != nil {
@@ -173,20 +165,25 @@ func (m *manager) fetchBackup(ctx context.Context, s store.Store, b *backup.Mani
 		return fmt.Errorf("opening the data directory: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })
-	readers := readersFor(memoryFor(cluster, m.opt.MemoryLimit))
-	err = backup.Restore(ctx, s, b, root, backup.RestoreOptions{Server: m.bin.version.String(), Readers: readers, Progress: func(p backup.Progress) {
-		now := &core.Clone{Donor: "backup " + b.ID, Stage: "restore"}
-		if p.Expected > 0 {
-			now.Percent = int(100 * p.Done / p.Expected)
-		}
-		m.update(func(s *state) { s.clone = now })
-	}})
+	err = backup.Restore(ctx, from.store, b, root, backup.RestoreOptions{
+		Server:   m.bin.version.String(),
+		Readers:  readersFor(memoryFor(c, m.opt.MemoryLimit)),
+		Progress: func(p backup.Progress) { m.restored("backup "+b.ID, "restore", p.Done, p.Expected) },
+	})
 	if err != nil {
 		return err
 	}
 	m.log.Info("the backup's files are there", "after", time.Since(began).Round(time.Millisecond).String())
 	return nil
+}
+
+// restored reports how far a stage of the restore is.
+func (m *manager) restored(from, stage string, done, of int64) {
+	now := &core.Clone{Donor: from, Stage: stage}
+	if of > 0 {
+		now.Percent = int(100 * done / of)
+	}
+	m.update(func(s *state) { s.clone = now })
 }
 
 // readersFor is how many parts are read side by side: each takes some 40 MiB, while mysqld
@@ -275,11 +272,7 @@ func (m *manager) replay(ctx context.Context, from *origin) error {
 	m.log.Info("replays the archive", "parts", len(plan.Steps), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
 	began := time.Now()
 	r := archive.Replay{Store: from.store, Prefix: from.prefix, DB: m.root.DB(), Progress: func(p archive.Progress) {
-		now := &core.Clone{Donor: "the archive of " + from.base.Cluster.Cluster, Stage: "replay"}
-		if p.Of > 0 {
-			now.Percent = int(100 * p.Transactions / p.Of)
-		}
-		m.update(func(s *state) { s.clone = now })
+		m.restored("the archive of "+from.base.Cluster.Cluster, "replay", p.Transactions, p.Of)
 	}}
 	if err := r.Run(ctx, plan); err != nil {
 		return fmt.Errorf("replaying the archive: %w", err)

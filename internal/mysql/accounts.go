@@ -59,9 +59,13 @@ func (i Internal) grants() []statement {
 // read-only or not. It makes the accounts what they should be on this server alone:
 // nothing is written to the binary log. What fails ends the file, and not the server.
 func (i Internal) InitFile() string {
+	return "SET SESSION sql_log_bin = 0;\nSET SESSION sql_mode = '';\n" + script(slices.Concat(i.users(), i.grants()))
+}
+
+// script is statements as a server reads them from a file.
+func script(list []statement) string {
 	var b strings.Builder
-	b.WriteString("SET SESSION sql_log_bin = 0;\nSET SESSION sql_mode = '';\n")
-	for _, st := range slices.Concat(i.users(), i.grants()) {
+	for _, st := range list {
 		b.WriteString(st.inline() + ";\n")
 	}
 	return b.String()
@@ -100,9 +104,14 @@ func (s *Server) Restore(ctx context.Context, i Internal, scope Scope) error {
 		return fmt.Errorf("restoring the internal accounts: %w", err)
 	}
 	defer func() { _ = conn.Raw(func(any) error { return sqldriver.ErrBadConn }) }() // its sql_log_bin is nobody else's
-	for _, st := range slices.Concat(i.users(), i.grants()) {
+	return execAll(ctx, conn, "restoring the internal accounts", slices.Concat(i.users(), i.grants()))
+}
+
+// execAll executes statements in one session, up to the first that fails.
+func execAll(ctx context.Context, conn *sql.Conn, doing string, list []statement) error {
+	for _, st := range list {
 		if _, err := conn.ExecContext(ctx, st.text, st.args...); err != nil {
-			return fmt.Errorf("restoring the internal accounts: %s: %w", st.text, err)
+			return fmt.Errorf("%s: %s: %w", doing, st.text, err)
 		}
 	}
 	return nil
@@ -112,16 +121,11 @@ func (s *Server) Restore(ctx context.Context, i Internal, scope Scope) error {
 // a password that is known here, too. Nobody else can log in at that moment.
 func (f First) TakeOverFile() string {
 	internal := Internal{Manager: f.Manager, Replication: f.Replication}
-	var b strings.Builder
-	b.WriteString(internal.InitFile())
-	for _, st := range []statement{
+	return internal.InitFile() + script([]statement{
 		{"CREATE USER IF NOT EXISTS 'root'@'localhost' IDENTIFIED BY ?", []any{f.Root.Password}},
 		{"ALTER USER 'root'@'localhost' IDENTIFIED BY ?" + unlimited, []any{f.Root.Password}},
 		{"GRANT ALL ON *.* TO 'root'@'localhost' WITH GRANT OPTION", nil},
-	} {
-		b.WriteString(st.inline() + ";\n")
-	}
-	return b.String()
+	})
 }
 
 // ForgetAllSources ends replication on every channel, and forgets its source.
@@ -135,7 +139,8 @@ func (s *Server) ForgetAllSources(ctx context.Context) error {
 }
 
 // TakeOver makes data that come from another cluster this one's own, with passwords that
-// are known here. It is connected to as root. Nothing is written to the binary log: replicas are cloned. What the data hold besides stays.
+// are known here. It is connected to as root. Nothing is written to the binary log: replicas
+// are cloned. What the data hold besides stays.
 func (s *Server) TakeOver(ctx context.Context, f First) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
@@ -155,12 +160,7 @@ func (s *Server) TakeOver(ctx context.Context, f First) error {
 		list = append(list, statement{"CREATE USER IF NOT EXISTS 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
 			statement{"GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION", nil})
 	}
-	for _, st := range list {
-		if _, err := conn.ExecContext(ctx, st.text, st.args...); err != nil {
-			return fmt.Errorf("taking over the restored data: %s: %w", st.text, err)
-		}
-	}
-	return nil
+	return execAll(ctx, conn, "taking over the restored data", list)
 }
 
 // First is what a new server begins with.

@@ -44,7 +44,7 @@ func BackupObjects(c *v1alpha1.Cluster, b *v1alpha1.Backup, files map[string][]b
 		&rbacv1.RoleBinding{TypeMeta: typeMeta("rbac.authorization.k8s.io/v1", "RoleBinding"), ObjectMeta: *m.DeepCopy(),
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: m.Name},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: m.Name, Namespace: m.Namespace}}},
-		&corev1.Secret{TypeMeta: typeMeta("v1", "Secret"), ObjectMeta: *m.DeepCopy(), Type: corev1.SecretTypeOpaque, Data: files},
+		filesSecret(*m.DeepCopy(), files),
 		tlsSecret(backupMeta(c, b, BackupTLSSecretName(b.Name)), leaf),
 	}
 }

@@ -141,19 +141,16 @@ func accountSecret(c *v1alpha1.Cluster, name, username string, existing map[stri
 
 // RecoverySecret holds what an instance needs to restore the Cluster's first data.
 func RecoverySecret(c *v1alpha1.Cluster, files map[string][]byte) *corev1.Secret {
-	return &corev1.Secret{
-		TypeMeta:   typeMeta("v1", "Secret"),
-		ObjectMeta: meta(c, Names(c.Name).RecoverySecret(), componentCluster),
-		Type:       corev1.SecretTypeOpaque,
-		Data:       files,
-	}
+	return filesSecret(meta(c, Names(c.Name).RecoverySecret(), componentCluster), files)
 }
 
 // ArchiveSecret holds what an instance needs to archive its binary logs.
 func ArchiveSecret(c *v1alpha1.Cluster, files map[string][]byte) *corev1.Secret {
-	s := RecoverySecret(c, files)
-	s.ObjectMeta = meta(c, Names(c.Name).ArchiveSecret(), componentCluster)
-	return s
+	return filesSecret(meta(c, Names(c.Name).ArchiveSecret(), componentCluster), files)
+}
+
+func filesSecret(m metav1.ObjectMeta, files map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{TypeMeta: typeMeta("v1", "Secret"), ObjectMeta: m, Type: corev1.SecretTypeOpaque, Data: files}
 }
 
 // CASecret holds the certificate authority of the cluster.
