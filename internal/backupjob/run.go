@@ -106,9 +106,9 @@ func (o Options) sweep(ctx context.Context, s store.Store, m *backup.Manifest) {
 
 // donorOf is the instance, and how it lets us in.
 func donorOf(o Options, t Task) (clone.Donor, error) {
-	conf, err := clientTLS(o.TLSDir, t.Host)
+	conf, err := pki.ClientTLS(o.TLSDir, t.Host, tls.VersionTLS12)
 	if err != nil {
-		return clone.Donor{}, err
+		return clone.Donor{}, fmt.Errorf("the certificate of the backup: %w", err)
 	}
 	d := clone.Donor{Address: net.JoinHostPort(t.Host, strconv.Itoa(t.Port)), TLS: conf}
 	for key, into := range map[string]*string{"username": &d.User, "password": &d.Password} {
@@ -119,24 +119,4 @@ func donorOf(o Options, t Task) (clone.Donor, error) {
 		*into = strings.TrimRight(string(text), "\n")
 	}
 	return d, nil
-}
-
-func clientTLS(dir, host string) (*tls.Config, error) {
-	var b pki.Bundle
-	for name, into := range map[string]*[]byte{"ca.crt": &b.CA, "tls.crt": &b.Cert, "tls.key": &b.Key} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return nil, fmt.Errorf("reading the certificate of the backup: %w", err)
-		}
-		*into = text
-	}
-	leaf, err := b.TLS()
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificate of the backup: %w", err)
-	}
-	pool, err := b.Pool()
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, RootCAs: pool, Certificates: []tls.Certificate{leaf}}, nil
 }

@@ -3,19 +3,17 @@ package client
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/pki"
 )
 
 // statusLimit is how long the manager may take: it asks mysqld within a second.
@@ -54,17 +52,5 @@ func (m manager) status(ctx context.Context, out io.Writer) error {
 
 // tls is the instance's own: a peer, which this is, may read the status.
 func (m manager) tls() (*tls.Config, error) {
-	leaf, err := tls.LoadX509KeyPair(filepath.Join(m.tlsDir, "tls.crt"), filepath.Join(m.tlsDir, "tls.key"))
-	if err != nil {
-		return nil, fmt.Errorf("loading the instance's certificate: %w", err)
-	}
-	text, err := os.ReadFile(filepath.Join(m.tlsDir, "ca.crt"))
-	if err != nil {
-		return nil, fmt.Errorf("loading the cluster's CA: %w", err)
-	}
-	cas := x509.NewCertPool()
-	if !cas.AppendCertsFromPEM(text) {
-		return nil, errors.New("loading the cluster's CA: " + filepath.Join(m.tlsDir, "ca.crt") + " holds no certificate")
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS13, ServerName: m.host, RootCAs: cas, Certificates: []tls.Certificate{leaf}}, nil
+	return pki.ClientTLS(m.tlsDir, m.host, tls.VersionTLS13)
 }

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -118,11 +120,20 @@ func NeedsRenewal(cert *x509.Certificate, now time.Time) bool {
 // TLS makes a Bundle usable by crypto/tls.
 func (b Bundle) TLS() (tls.Certificate, error) { return tls.X509KeyPair(b.Cert, b.Key) }
 
-// Pool is whom a Bundle trusts.
-func (b Bundle) Pool() (*x509.CertPool, error) {
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(b.CA) {
-		return nil, errors.New("ca.crt holds no certificate")
+// ClientTLS is for whoever calls a host with the certificate in a mounted Secret: ca.crt,
+// tls.crt and tls.key of a directory. least is the oldest version of TLS.
+func ClientTLS(dir, host string, least uint16) (*tls.Config, error) {
+	leaf, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	if err != nil {
+		return nil, fmt.Errorf("loading the certificate: %w", err)
 	}
-	return pool, nil
+	text, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+	if err != nil {
+		return nil, fmt.Errorf("loading the cluster's CA: %w", err)
+	}
+	cas := x509.NewCertPool()
+	if !cas.AppendCertsFromPEM(text) {
+		return nil, errors.New("loading the cluster's CA: " + filepath.Join(dir, "ca.crt") + " holds no certificate")
+	}
+	return &tls.Config{MinVersion: least, ServerName: host, RootCAs: cas, Certificates: []tls.Certificate{leaf}}, nil
 }
