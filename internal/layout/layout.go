@@ -44,6 +44,9 @@ const (
 	MetricsPort = 9187
 )
 
+// Ports are all of them, in ascending order.
+var Ports = []int32{MySQLPort, ControlPort, ProbePort, MetricsPort, GroupPort, AdminPort}
+
 // Environment of the manager.
 const (
 	EnvNamespace   = "CNMSQL_NAMESPACE"

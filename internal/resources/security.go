@@ -2,6 +2,9 @@ package resources
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -23,7 +26,26 @@ func podSecurity(c *v1alpha1.Cluster) *corev1.PodSecurityContext {
 		FSGroupChangePolicy: &change,
 		SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
-	return overlay(base, c.Spec.PodSecurityContext)
+	return reservePorts(overlay(base, c.Spec.PodSecurityContext))
+}
+
+const reservedPorts = "net.ipv4.ip_local_reserved_ports"
+
+// reservePorts keeps the kernel from giving a port of ours to a connection that the Pod
+// makes: those of administration and of the group lie in the range that it takes such
+// ports from, and while the connection stands, mysqld could not listen there. Who names
+// the sysctl in spec.podSecurityContext sees to it himself. It is one of Kubernetes' safe
+// sysctls, which no kubelet and no Pod security standard refuses (since 1.27).
+func reservePorts(s *corev1.PodSecurityContext) *corev1.PodSecurityContext {
+	if slices.ContainsFunc(s.Sysctls, func(c corev1.Sysctl) bool { return c.Name == reservedPorts }) {
+		return s
+	}
+	var ports []string
+	for _, p := range layout.Ports {
+		ports = append(ports, strconv.Itoa(int(p)))
+	}
+	s.Sysctls = append(s.Sysctls, corev1.Sysctl{Name: reservedPorts, Value: strings.Join(ports, ",")})
+	return s
 }
 
 // containerSecurity is the restricted profile with a read-only root;

@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +39,7 @@ func TestCluster(t *testing.T) {
 	w.playInTurn([]step{
 		{"WritesReachReplicas", (*world).writesReachReplicas, always},
 		{"ServicesRouteByRole", (*world).servicesRouteByRole, always},
+		{"PortsAreReserved", (*world).portsAreReserved, always},
 		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing, always},
 		{"AdditionalServicesRouteByRole", (*world).additionalServicesRouteByRole, inAll},
 		{"ForeignAnnotationSurvives", (*world).foreignAnnotationSurvives, inAll},
@@ -92,6 +95,18 @@ func (w *world) servicesRouteByRole() {
 	w.routeByRole("rw", "ro", "r")
 	if _, err := w.open("ro").ExecContext(w.ctx, "CREATE TABLE app.nowhere (id INT PRIMARY KEY)"); err == nil {
 		w.t.Error("a write through -ro succeeded")
+	}
+}
+
+// portsAreReserved: the kernel gives no connection of the Pod a port where mysqld listens.
+func (w *world) portsAreReserved() {
+	const ports = "/proc/sys/net/ipv4/ip_local_reserved_ports"
+	said, err := exec.Command("nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", w.pid(w.replica(), "mysqld")), "cat", ports).Output()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if got, want := strings.TrimSpace(string(said)), "3306,8080-8081,9187,33061-33062"; got != want {
+		w.t.Errorf("%s is %q, and not %q", ports, got, want)
 	}
 }
 
