@@ -43,6 +43,9 @@ type GroupView struct {
 	Members []ViewMember `json:"members,omitempty"`
 	// Received is what was received from the group, whether or not it is applied.
 	Received gtid.Set `json:"received,omitzero"`
+	// LagSeconds is how old the oldest transaction of another member is that is being
+	// applied; 0 when none is. By the clocks of both.
+	LagSeconds float64 `json:"lagSeconds,omitempty"`
 }
 
 // ViewMember is one line of a view.

@@ -194,7 +194,7 @@ func (r Report) WithoutPositions() Report {
 	}
 	if s.Group != nil {
 		v := *s.Group
-		v.Received = gtid.Set{}
+		v.Received, v.LagSeconds = gtid.Set{}, 0
 		s.Group = &v
 	}
 	r.Server = &s
@@ -229,6 +229,17 @@ func (s *Server) Holds() gtid.Set {
 		return s.Executed
 	}
 	return s.Executed.Union(s.Replication.Retrieved)
+}
+
+// Lag is how many seconds old what it applies is, of a server that follows a primary.
+func (s *Server) Lag() (seconds float64, follows bool) {
+	switch {
+	case s.Replication != nil:
+		return s.Replication.LagSeconds, true
+	case s.Group != nil && s.Group.State == MemberOnline && s.Group.Role == MemberSecondary:
+		return s.Group.LagSeconds, true
+	}
+	return 0, false
 }
 
 // Foreign is what a replica has executed of other servers than its source: it stays

@@ -100,6 +100,8 @@ func (g gauges) server(s *core.Server) {
 	if r := s.Replication; r != nil {
 		g.flag("cnmsql_replication_io_running", "Whether this replica receives.", r.IORunning)
 		g.flag("cnmsql_replication_sql_running", "Whether this replica applies.", r.SQLRunning)
-		g.put("cnmsql_replication_lag_seconds", "How far the replica is behind its source: the age of the transaction that it applies, or of the last one that it received, whichever is greater.", r.LagSeconds)
+	}
+	if lag, follows := s.Lag(); follows {
+		g.put("cnmsql_replication_lag_seconds", "How far it is behind the primary: the age of the transaction that it applies, or, of a replica, of the last one that it received, whichever is greater.", lag)
 	}
 }

@@ -172,7 +172,7 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 	}
 	s.receiving.note(server, at)
 	s.server, s.serverAt = server, at
-	s.lagging = agent.Lags(s.lagging, server.Replication, readLag(s.cluster))
+	s.lagging = agent.Lags(s.lagging, server, readLag(s.cluster))
 	topology.noteRole(server)
 	m.announce()
 }

@@ -156,6 +156,9 @@ func (group) place(in *Instance, f *Facts, r *core.Report) {
 		return
 	}
 	in.Role = map[core.MemberRole]string{core.MemberPrimary: v1alpha1.RolePrimary, core.MemberSecondary: v1alpha1.RoleReplica}[v.Role]
+	if lag, follows := r.Server.Lag(); follows {
+		in.Lag = &lag
+	}
 	for _, m := range v.Members {
 		name := instanceIn(m.Host)
 		if m.Role == core.MemberPrimary && m.State == core.MemberOnline && name != f.Cluster.Status.CurrentPrimary {

@@ -47,6 +47,7 @@ func TestGroup(t *testing.T) {
 		{"ServicesRouteByRole", (*world).servicesRouteByRole, always},
 		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing, inAll},
 		{"AdditionalServicesRouteByRole", (*world).additionalServicesRouteByRole, inAll},
+		{"LaggingMemberTakesNoReads", (*world).laggingMemberTakesNoReads, always},
 		{"StatusMirrorsTheGroup", (*world).statusMirrorsTheGroup, always},
 		{"InstancesMayWriteNoStatus", (*world).membersMayWriteNoStatus, inAll},
 		{"StrangersMayNotSpeakWithMembers", (*world).strangersAreRefused, inAll},
@@ -76,6 +77,16 @@ func TestGroup(t *testing.T) {
 		{"ScaledToThreeAndOne", func(w *world) { w.scaledTo(3, 1) }, inAll},
 		{"DeletedClusterLeavesNothing", (*world).deletedClusterLeavesNothing, always},
 	})
+}
+
+// laggingMemberTakesNoReads: the bound is set while the group runs, and goes again.
+func (w *world) laggingMemberTakesNoReads() {
+	bound := func(routing string) {
+		w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p", `{"spec":{"readRouting":`+routing+`}}`)
+	}
+	bound(`{"maxReplicationLag":"3s"}`)
+	w.laggingReplicaTakesNoReads()
+	bound("null")
 }
 
 // groupPrimaryPodDeleted: whoever comes back looks for nobody who is gone. Each attempt

@@ -6,15 +6,16 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// Lags tells whether a replica lags too much to be read from, 0 being no bound. Once it
+// Lags tells whether a server lags too much to be read from, 0 being no bound. Once it
 // does, it has to come down to half of the bound: one that hovers around it would move
 // endpoints to and fro.
-func Lags(before bool, c *core.Replication, limit time.Duration) bool {
-	if c == nil || limit <= 0 {
+func Lags(before bool, s *core.Server, limit time.Duration) bool {
+	lag, follows := s.Lag()
+	if !follows || limit <= 0 {
 		return false
 	}
 	if before {
 		limit /= 2
 	}
-	return c.LagSeconds > limit.Seconds()
+	return lag > limit.Seconds()
 }

@@ -354,7 +354,7 @@ func (d *decision) routable(in *core.Instance, r core.Report) bool {
 		return true
 	}
 	if r.Lagging && !d.lastReader(in.Name) {
-		d.Say(in.Name + " lags more than spec.readRouting.maxReplicationLag allows, and takes no reads")
+		d.SayLags(in.Name)
 		return false
 	}
 	return r.Server.Replication != nil

@@ -55,6 +55,11 @@ func (d *Draft) Say(sentence string) {
 	}
 }
 
+// SayLags says that an instance is not read from because of its lag.
+func (d *Draft) SayLags(name string) {
+	d.Say(name + " lags more than spec.readRouting.maxReplicationLag allows, and takes no reads")
+}
+
 // Block records why nothing can be done; the first hindrance stands.
 func (d *Draft) Block(reason core.Reason, message string) {
 	if d.blocked == nil {

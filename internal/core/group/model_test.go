@@ -43,6 +43,7 @@ type instance struct {
 	blind  bool // its manager cannot hear the API server
 	held   bool // mysqld cannot be started
 	idle   bool // its manager does nothing
+	lags   bool // more than the user allows
 	doomed doom
 	m      manager
 	// stale is the view of a member that was expelled without knowing it; lie is what
@@ -324,7 +325,7 @@ func (w *world) report(in *instance) core.Report {
 	f := w.facts(in)
 	d := agent.Decide(f)
 	r := core.Report{Instance: in.name, PodUID: in.pod.UID, State: d.State, Reason: d.Reason, Message: d.Message, Errant: d.Errant, Manager: in.manager, Data: in.data,
-		VolumeLocked: true, SeenEpoch: in.m.seen, FrozenBelow: in.frozen, Terminating: !in.m.stopping.IsZero(), Server: f.Server}
+		VolumeLocked: true, SeenEpoch: in.m.seen, FrozenBelow: in.frozen, Terminating: !in.m.stopping.IsZero(), Server: f.Server, Lagging: in.lags}
 	if f.Server != nil {
 		r.Server.Group = w.tells(in)
 	}

@@ -32,11 +32,10 @@ func (d *decision) route() {
 		v, heard := viewOf(in)
 		switch {
 		case d.seen.agreed && d.seen.primary == "": // the next change of endpoints is -rw's
+		case in.Name == d.seen.primary && d.seen.agreed:
+			label.Role, label.Routable = "primary", d.serves(in.Name, v, heard)
 		case d.seen.agreed:
-			label.Role, label.Routable = "replica", d.seen.isOnline(in.Name) && (!heard || v.State == core.MemberOnline)
-			if in.Name == d.seen.primary {
-				label.Role = "primary"
-			}
+			label.Role, label.Routable = "replica", d.serves(in.Name, v, heard) && !d.readsOld(in)
 		case heard && v.State != core.MemberOnline:
 			label.Routable = false
 		}
@@ -44,6 +43,21 @@ func (d *decision) route() {
 			d.Do(label)
 		}
 	}
+}
+
+// serves: the member is online, as the group says, and as it says itself if it is heard.
+func (d *decision) serves(name string, v *core.GroupView, heard bool) bool {
+	return d.seen.isOnline(name) && (!heard || v.State == core.MemberOnline)
+}
+
+// readsOld: a secondary applies what is older than the user wants to be read.
+func (d *decision) readsOld(in *core.Instance) bool {
+	r, known := in.Report.Get()
+	if !known || !r.Lagging {
+		return false
+	}
+	d.SayLags(in.Name)
+	return true
 }
 
 // publish puts the cluster's situation in words.

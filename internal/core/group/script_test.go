@@ -26,6 +26,7 @@ import (
 //	                              suspects it (UNREACHABLE); or it has left in ERROR, and
 //	                              its manager does not notice
 //	cut c-1 c-2 | heal c-1 c-2    cut off, from each other part of the group and from the operator
+//	lags c-2 | follows c-2        applies what is older than the user wants to be read | no more
 //	deaf c-1 | heard c-1          the operator alone cannot hear its manager | can again
 //	gone c-1                      its Pod is gone, and nobody makes another
 //	says c-3 primary=c-3          a member lies about who is primary; says c-3 truth
@@ -171,6 +172,10 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 		in.cut(1)
 	case "heal":
 		in.heal()
+	case "lags":
+		in.lags = true
+	case "follows":
+		in.lags = false
 	case "deaf":
 		in.deaf = true
 	case "heard":
