@@ -80,18 +80,36 @@ func takeInto(ctx context.Context, s store.Store, o Options, t Task, tell *telle
 	if m, err := backup.Read(ctx, s, t.Cluster, t.ID); err == nil && m.Cluster.UID == t.ClusterUID {
 		return m, nil
 	}
-	donor, err := donorOf(o, t)
+	donor, err := donorOf(o, t, t.Host)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.catchUp(ctx, t, donor); err != nil {
 		return nil, err
 	}
 	return backup.Take(ctx, donor, s, backup.Options{
 		Identity: backup.Identity{Cluster: t.Cluster, Namespace: t.Namespace, UID: t.ClusterUID, CreatedAt: t.ClusterCreated},
 		ID:       t.ID, Instance: t.Instance, Epoch: t.Epoch,
-		Executed: func(ctx context.Context) (gtid.Set, error) {
-			return mysql.ExecutedAt(ctx, donor.Address, donor.TLS, mysql.Account{User: donor.User, Password: donor.Password})
-		},
+		Executed: executedAt(donor),
 		Progress: tell.progress,
 	})
+}
+
+func (o Options) catchUp(ctx context.Context, t Task, donor clone.Donor) error {
+	if t.Primary == "" {
+		return nil
+	}
+	primary, err := donorOf(o, t, t.PrimaryHost)
+	if err != nil {
+		return err
+	}
+	return catchUp(ctx, o.Log, t, executedAt(primary), executedAt(donor))
+}
+
+func executedAt(d clone.Donor) executed {
+	return func(ctx context.Context) (gtid.Set, error) {
+		return mysql.ExecutedAt(ctx, d.Address, d.TLS, mysql.Account{User: d.User, Password: d.Password})
+	}
 }
 
 // sweep removes what Pods before this one have left of the backup. It is complete without.
@@ -104,13 +122,13 @@ func (o Options) sweep(ctx context.Context, s store.Store, m *backup.Manifest) {
 	}
 }
 
-// donorOf is the instance, and how it lets us in.
-func donorOf(o Options, t Task) (clone.Donor, error) {
-	conf, err := pki.ClientTLS(o.TLSDir, t.Host, tls.VersionTLS12)
+// donorOf is an instance, and how it lets us in.
+func donorOf(o Options, t Task, host string) (clone.Donor, error) {
+	conf, err := pki.ClientTLS(o.TLSDir, host, tls.VersionTLS12)
 	if err != nil {
 		return clone.Donor{}, fmt.Errorf("the certificate of the backup: %w", err)
 	}
-	d := clone.Donor{Address: net.JoinHostPort(t.Host, strconv.Itoa(t.Port)), TLS: conf}
+	d := clone.Donor{Address: net.JoinHostPort(host, strconv.Itoa(t.Port)), TLS: conf}
 	for key, into := range map[string]*string{"username": &d.User, "password": &d.Password} {
 		text, err := os.ReadFile(filepath.Join(o.AccountDir, key))
 		if err != nil {

@@ -30,6 +30,9 @@ type Task struct {
 	Instance string `json:"instance"`
 	Host     string `json:"host"`
 	Port     int    `json:"port"`
+	// Primary of the Cluster, at primaryHost:port, if it is another instance.
+	Primary     string `json:"primary,omitempty"`
+	PrimaryHost string `json:"primaryHost,omitempty"`
 	// MaxBytesPerSecond to the store; 0 is any number.
 	MaxBytesPerSecond int64 `json:"maxBytesPerSecond,omitempty"`
 }

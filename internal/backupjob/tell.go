@@ -11,7 +11,6 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backup"
-	"cnmsql.co/internal/core"
 )
 
 const (
@@ -96,7 +95,7 @@ func (t *teller) completed(ctx context.Context, m *backup.Manifest) error {
 
 func (t *teller) failed(ctx context.Context, why error) error {
 	return t.end(ctx, func(s *v1alpha1.BackupStatus) {
-		s.Phase, s.Reason, s.Error = v1alpha1.BackupFailed, string(core.BackupNotTaken), why.Error()
+		s.Phase, s.Reason, s.Error = v1alpha1.BackupFailed, string(reasonOf(why)), why.Error()
 		s.StoppedAt, s.Progress = &metav1.Time{Time: time.Now()}, nil
 	})
 }

@@ -135,7 +135,7 @@ func aCluster() *v1alpha1.Cluster {
 	c.Spec.Backup = &v1alpha1.BackupDefaults{MaxBytesPerSecond: 7, ObjectStore: &v1alpha1.ObjectStoreSpec{Bucket: "b", Path: "p", Endpoint: "https://s3.example.com/",
 		Credentials: v1alpha1.StoreCredentials{AccessKeyID: &v1alpha1.SecretKeySelector{Name: "store", Key: "id"},
 			SecretAccessKey: &v1alpha1.SecretKeySelector{Name: "store", Key: "key"}}}}
-	c.Status.EstablishedAt, c.Status.PrimaryEpoch = &established, 4
+	c.Status.EstablishedAt, c.Status.PrimaryEpoch, c.Status.CurrentPrimary = &established, 4, "db-1"
 	for i, role := range []string{v1alpha1.RolePrimary, v1alpha1.RoleReplica, v1alpha1.RoleReplica} {
 		c.Status.InstancesReported = append(c.Status.InstancesReported,
 			v1alpha1.InstanceStatus{Name: fmt.Sprintf("db-%d", i+1), State: string(core.Running), Role: role, Ready: true})
@@ -181,6 +181,9 @@ func TestABackupIsTakenFromTheLastReplica(t *testing.T) {
 	w.must(json.Unmarshal(files.Data[backupjob.FileTask], &task))
 	if task.Instance != "db-3" || task.Epoch != 4 || task.ClusterUID != "cluster-uid" || task.MaxBytesPerSecond != 7 || task.ID != s.BackupID || task.BackupUID != string(b.UID) {
 		t.Errorf("%+v", task)
+	}
+	if task.Primary != "db-1" || task.PrimaryHost != "db-1.ns.svc" {
+		t.Errorf("the Job waits for what %s at %s has", task.Primary, task.PrimaryHost)
 	}
 	if string(files.Data[store.FileSecretKey]) != "hidden" || !strings.Contains(string(files.Data[store.FileConfig]), `"https://s3.example.com"`) {
 		t.Errorf("%s", files.Data)

@@ -125,6 +125,9 @@ func (t *taking) task(b *v1alpha1.Backup) backupjob.Task {
 		Epoch: t.cluster.Status.PrimaryEpoch, Instance: t.donor,
 		Host: layout.InstanceHost(t.donor, b.Namespace), Port: layout.MySQLPort,
 	}
+	if p := t.cluster.Status.CurrentPrimary; p != "" && p != t.donor {
+		out.Primary, out.PrimaryHost = p, layout.InstanceHost(p, b.Namespace)
+	}
 	if d := t.cluster.Spec.Backup; d != nil {
 		out.MaxBytesPerSecond = d.MaxBytesPerSecond
 	}

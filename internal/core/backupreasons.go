@@ -13,6 +13,7 @@ const (
 	BackupJobFailed     Reason = "JobFailed"
 	BackupWaitedTooLong Reason = "WaitedTooLong"
 	BackupNotTaken      Reason = "SnapshotFailed"
+	BackupDonorLags     Reason = "InstanceLags"
 )
 
 // Reasons of the condition ContinuousArchiving, which are events, too, besides those that the

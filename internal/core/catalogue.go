@@ -391,6 +391,7 @@ var backups = []row[Reason]{
 	{BackupNameTaken, "failed: an object of the name that its Job needs belongs to somebody else", ""},
 	{BackupJobFailed, "failed: the Job's Pod ended several times before the backup did", ""},
 	{BackupWaitedTooLong, "failed: what it waited for did not come within an hour", ""},
+	{BackupDonorLags, "failed: the instance had not executed after ten minutes what the primary had when the Job began", ""},
 	{BackupNotTaken, "failed: the snapshot or the upload ended with an error, which the status tells", ""},
 	{ReasonArchiving, "the primary archives its binary logs, in time", "archiving.md"},
 	{ReasonArchivingBehind, "what is not archived is older than targetRPOSeconds allows", "archiving.md"},

@@ -1,0 +1,78 @@
+package backupjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+const (
+	// catchUpLimit is how long the donor may take to have what the primary had when the
+	// Job began.
+	catchUpLimit = 10 * time.Minute
+	// askLimit bounds the question to a primary, which may hang.
+	askLimit = 10 * time.Second
+	// catchUpLook is between two looks at it.
+	catchUpLook = time.Second
+)
+
+// lagsError: the donor lags too much to be backed up.
+type lagsError struct{ message string }
+
+func (e *lagsError) Error() string { return e.message }
+
+// reasonOf names why there is no backup.
+func reasonOf(err error) core.Reason {
+	var lags *lagsError
+	if errors.As(err, &lags) {
+		return core.BackupDonorLags
+	}
+	return core.BackupNotTaken
+}
+
+// executed asks a server what it has executed.
+type executed func(context.Context) (gtid.Set, error)
+
+// catchUp waits until the donor has executed what the primary had: a backup holds all that
+// was committed before it was asked for. Who can not ask the primary takes what the donor
+// has: in an outage that is what a backup is wanted for.
+func catchUp(ctx context.Context, log *slog.Logger, t Task, primary, donor executed) error {
+	asking, cancel := context.WithTimeout(ctx, askLimit)
+	wanted, err := primary(asking)
+	cancel()
+	if err != nil {
+		log.Warn("the primary cannot be asked what it has: the backup holds what the instance has",
+			"primary", t.Primary, "instance", t.Instance, "error", err)
+		return context.Cause(ctx)
+	}
+	limit := time.NewTimer(catchUpLimit)
+	defer limit.Stop()
+	tick := time.NewTicker(catchUpLook)
+	defer tick.Stop()
+	for told := false; ; told = true {
+		has, err := donor(ctx)
+		if err != nil {
+			return err
+		}
+		lacks := wanted.Subtract(has)
+		if lacks.IsEmpty() {
+			return nil
+		}
+		if !told {
+			log.Info("waits for the instance to catch up", "instance", t.Instance, "lacks", lacks.Count())
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-limit.C:
+			return &lagsError{fmt.Sprintf("%s lacks %d transactions that the primary %s had %s ago: wait until it has caught up, "+
+				"and create another Backup, or one with target: primary", t.Instance, lacks.Count(), t.Primary, catchUpLimit)}
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package backupjob
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+const source = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"
+
+var lagging = Task{Instance: "db-3", Primary: "db-1"}
+
+func says(set string) executed {
+	return func(context.Context) (gtid.Set, error) { return gtid.MustParse(source + ":" + set), nil }
+}
+
+func cannot(context.Context) (gtid.Set, error) { return gtid.Set{}, errors.New("no route to host") }
+
+func TestABackupHoldsWhatThePrimaryHadWhenItBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		donor := func(ctx context.Context) (gtid.Set, error) {
+			if time.Since(began) < time.Minute {
+				return says("1-9")(ctx)
+			}
+			return says("1-10")(ctx)
+		}
+		must(t, catchUp(t.Context(), slog.New(slog.DiscardHandler), lagging, says("1-10"), donor))
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("it waited %s", took)
+		}
+	})
+}
+
+func TestADonorThatDoesNotCatchUpIsRefusedByName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := catchUp(t.Context(), slog.New(slog.DiscardHandler), lagging, says("1-10"), says("1-7"))
+		if reasonOf(err) != core.BackupDonorLags || !strings.Contains(err.Error(), "db-3 lacks 3 transactions") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestAPrimaryThatCannotBeAskedIsNotWaitedFor(t *testing.T) {
+	must(t, catchUp(t.Context(), slog.New(slog.DiscardHandler), lagging, cannot, cannot))
+	if err := catchUp(t.Context(), slog.New(slog.DiscardHandler), lagging, says("1"), cannot); reasonOf(err) != core.BackupNotTaken {
+		t.Errorf("a donor that cannot be asked: %v", err)
+	}
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the Pod is stopped"))
+	if err := catchUp(over, slog.New(slog.DiscardHandler), lagging, cannot, cannot); err == nil {
+		t.Error("a Job that is stopped goes on")
+	}
+}
