@@ -167,6 +167,10 @@ type ContinuousArchivingStatus struct {
 	// a later backup.
 	// +optional
 	Missing string `json:"missing,omitempty"`
+	// MissingSince is when that was found. A Backup is made then; the condition is False
+	// until one is complete that was begun later.
+	// +optional
+	MissingSince *metav1.Time `json:"missingSince,omitempty"`
 }
 
 // PromotionStatus permits one instance to be writable in one epoch.

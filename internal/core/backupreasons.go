@@ -23,6 +23,8 @@ const (
 	ReasonArchivingBehind Reason = "ArchivingBehind"
 	ReasonArchivingFailed Reason = "ArchivingFailed"
 	ReasonArchiveGap      Reason = "ArchiveGap"
+	// ReasonGapBackup is an event only.
+	ReasonGapBackup Reason = "BackupAfterGap"
 )
 
 // Events of a Backup.

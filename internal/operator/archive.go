@@ -7,11 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backups"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/backup"
 	"cnmsql.co/internal/resources"
 )
 
@@ -57,8 +59,22 @@ func (p *prerequisites) archiveFiles(ctx context.Context, c *v1alpha1.Cluster) (
 // every part, and is no reason to write each time.
 const archiveTold = time.Minute
 
+// gapClosed tells whether a backup was taken since the archive has got its last gap. A
+// question that fails keeps nobody from deciding: the gap is told for a while longer.
+func (r *Reconciler) gapClosed(ctx context.Context, c *v1alpha1.Cluster) bool {
+	is := c.Status.ContinuousArchiving
+	if is == nil || is.MissingSince == nil {
+		return false
+	}
+	all, err := backups.TakenOf(ctx, r.Client, c)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "whether a backup was taken since the gap in the archive is not known")
+	}
+	return backup.GapClosed(is.MissingSince.Time, all)
+}
+
 // describeArchive says how far binary logs are archived.
-func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation) {
+func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation, gapClosed bool) {
 	if !c.Spec.Backup.Archives() {
 		s.ContinuousArchiving = nil
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionContinuousArchiving)
@@ -79,12 +95,18 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 	} else if is.LastFailureReason != a.Failure {
 		is.LastFailureReason, is.LastFailureMessage, is.LastFailureTime = a.Failure, a.Message, &metav1.Time{Time: a.FailedAt}
 	}
+	switch {
+	case a.Missing == "":
+		is.MissingSince = nil
+	case is.Missing != a.Missing:
+		is.MissingSince, gapClosed = &metav1.Time{Time: o.Now}, false
+	}
 	is.Missing = a.Missing
 	if told := is.LastArchivedTime; !a.At.IsZero() && (told == nil || a.At.Sub(told.Time) >= archiveTold) {
 		is.LastArchivedBinlog, is.LastArchivedGTID, is.LastArchivedTime = a.File, a.GTIDs, &metav1.Time{Time: a.At}
 		is.PendingFiles = int32(a.PendingFiles)
 	}
-	cond := archiveCondition(a, is)
+	cond := archiveCondition(a, is, gapClosed)
 	cond.ObservedGeneration = c.Generation
 	meta.SetStatusCondition(&s.Conditions, cond)
 }
@@ -99,15 +121,15 @@ func archiveReported(o core.Observation) *core.Archive {
 	return nil
 }
 
-func archiveCondition(a *core.Archive, is *v1alpha1.ContinuousArchivingStatus) metav1.Condition {
+func archiveCondition(a *core.Archive, is *v1alpha1.ContinuousArchivingStatus, gapClosed bool) metav1.Condition {
 	out := metav1.Condition{Type: v1alpha1.ConditionContinuousArchiving, Status: metav1.ConditionFalse}
 	switch {
 	case a.Failure != "":
 		out.Reason = a.Failure
 		out.Message = "nothing is archived: " + is.LastFailureMessage
-	case a.Missing != "":
+	case a.Missing != "" && !gapClosed:
 		out.Reason = string(core.ReasonArchiveGap)
-		out.Message = "the archive lacks " + a.Missing + ", which the server purged before it was archived: a restore cannot go past it. Create a Backup now, from which one can"
+		out.Message = "the archive lacks " + a.Missing + ", which the server purged before it was archived: a restore cannot go past it. A Backup is made, from which one can; look whether it completes"
 	case a.Behind:
 		out.Reason = string(core.ReasonArchivingBehind)
 		out.Message = "what is not archived is older than spec.backup.continuousArchiving.targetRPOSeconds allows: look whether the object store is slow, or raise it"

@@ -31,7 +31,6 @@ func describe(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation
 	if plan.Status.Return == nil {
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionSwitchoverReturned)
 	}
-	describeArchive(s, c, o)
 	if durable := durableCondition(plan.Status, o.Cluster); durable != nil {
 		durable.ObservedGeneration = c.Generation
 		meta.SetStatusCondition(&s.Conditions, *durable)

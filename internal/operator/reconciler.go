@@ -335,6 +335,7 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	next := (*c).DeepCopy()
 	observation.WriteStatus(&next.Status, plan.Status)
 	describe(&next.Status, *c, o, plan)
+	describeArchive(&next.Status, *c, o, r.gapClosed(ctx, *c))
 	next.Status.Image = resources.Image(next, r.actor.defaultImage)
 	if !apiequality.Semantic.DeepEqual((*c).Status, next.Status) {
 		if err := r.writes.take(client.ObjectKeyFromObject(next)); err != nil {

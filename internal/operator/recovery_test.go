@@ -125,11 +125,11 @@ func TestTheStatusTellsOfTheArchive(t *testing.T) {
 	moment := time.Date(2026, 11, 23, 21, 0, 0, 0, time.UTC)
 	c := aCluster()
 	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore, ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
-	s := &v1alpha1.ClusterStatus{}
+	s, closed := &v1alpha1.ClusterStatus{}, false
 	says := func(a *core.Archive, status metav1.ConditionStatus, reason, word string) {
 		t.Helper()
 		in := core.Instance{Name: "c-1", Report: core.Known(core.Report{WritableEpoch: 1, Archive: a}, moment, moment)}
-		describeArchive(s, c, core.Observation{Instances: []core.Instance{{Name: "c-2"}, in}})
+		describeArchive(s, c, core.Observation{Now: moment, Instances: []core.Instance{{Name: "c-2"}, in}}, closed)
 		cond := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionContinuousArchiving)
 		if cond == nil || cond.Status != status || cond.Reason != reason || !strings.Contains(cond.Message, word) {
 			t.Errorf("%+v", cond)
@@ -150,12 +150,18 @@ func TestTheStatusTellsOfTheArchive(t *testing.T) {
 	says(&core.Archive{Failure: "StoreFull", Message: "full at 7", FailedAt: moment}, metav1.ConditionFalse, "StoreFull", "full at 7")
 	says(&core.Archive{Failure: "StoreFull", Message: "full at 8", FailedAt: moment}, metav1.ConditionFalse, "StoreFull", "full at 7")
 	says(&core.Archive{Behind: true}, metav1.ConditionFalse, "ArchivingBehind", "targetRPOSeconds")
-	says(&core.Archive{Missing: "a:1-5"}, metav1.ConditionFalse, "ArchiveGap", "Create a Backup now")
-	if is := s.ContinuousArchiving; is.LastFailureReason != "" || is.Missing != "a:1-5" {
+	says(&core.Archive{Missing: "a:1-5"}, metav1.ConditionFalse, "ArchiveGap", "A Backup is made")
+	if is := s.ContinuousArchiving; is.LastFailureReason != "" || is.Missing != "a:1-5" || !is.MissingSince.Equal(&metav1.Time{Time: moment}) {
 		t.Errorf("%+v", is)
 	}
+	closed = true
+	says(&core.Archive{Missing: "a:1-5"}, metav1.ConditionTrue, "Archiving", "in time")
+	says(&core.Archive{Missing: "a:1-7"}, metav1.ConditionFalse, "ArchiveGap", "a:1-7")
+	if says(&core.Archive{}, metav1.ConditionTrue, "Archiving", "in time"); s.ContinuousArchiving.MissingSince != nil {
+		t.Error("a gap that nobody tells of has a time")
+	}
 	c.Spec.Backup = nil
-	describeArchive(s, c, core.Observation{})
+	describeArchive(s, c, core.Observation{}, false)
 	if s.ContinuousArchiving != nil || len(s.Conditions) != 0 {
 		t.Errorf("still there: %+v %+v", s.ContinuousArchiving, s.Conditions)
 	}

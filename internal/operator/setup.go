@@ -151,7 +151,7 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return b.Complete(r)
 }
 
-// addBackups adds the controllers of Backup and ScheduledBackup.
+// addBackups adds the controllers of Backup and ScheduledBackup, and that of gaps in archives.
 func addBackups(mgr ctrl.Manager, o Options) error {
 	recorder := mgr.GetEventRecorder("cnmsql")
 	one := &backups.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, OperatorImage: o.OperatorImage, Now: time.Now}
@@ -159,7 +159,11 @@ func addBackups(mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	scheduled := &backups.ScheduledReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Now: time.Now}
-	return scheduled.SetupWithManager(mgr)
+	if err := scheduled.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	gaps := &backups.GapReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Now: time.Now}
+	return gaps.SetupWithManager(mgr)
 }
 
 // namedCluster is the Cluster that an object names. A claim may outlive its Cluster, and

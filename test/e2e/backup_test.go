@@ -47,6 +47,7 @@ func TestBackup(t *testing.T) {
 		{"WaitsAndSaysForWhat", func(w *world) { (&backedUp{w, store}).waitsAndSaysForWhat() }, always},
 		{"JobAndOperatorKilled", func(w *world) { (&backedUp{w, store}).jobAndOperatorKilled() }, inAll},
 		{"StoreHangs", func(w *world) { (&backedUp{w, store}).storeHangs() }, inAll},
+		{"LogsPurgedByHand", func(w *world) { (&backedUp{w, store}).logsPurgedByHand() }, inAll},
 		{"RestoredToBeforeTheTableWasDropped", func(w *world) { (&backedUp{w, store}).restoredToBeforeTheDrop() }, always},
 	})
 }
@@ -130,6 +131,32 @@ func (b *backedUp) storeHangs() {
 	})
 	l.stopAndLoseNothing()
 	b.isArchived(newest(b.ask(b.open("rw"), "SELECT @@global.gtid_executed"), b.ask(b.open("rw"), "SELECT @@server_uuid")))
+}
+
+// logsPurgedByHand while the store hangs: the archive has a gap, it is told, and a Backup is
+// made by itself, which ends it.
+func (b *backedUp) logsPurgedByHand() {
+	in := &world{t: b.t, ctx: b.ctx, key: types.NamespacedName{Namespace: b.store.Namespace}}
+	in.signal("s3", "cnmsql", syscall.SIGSTOP)
+	goOn := sync.OnceFunc(func() { in.signal("s3", "cnmsql", syscall.SIGCONT) })
+	b.t.Cleanup(goOn)
+	primary := b.primary()
+	for range 3 { // the log that is being read stays readable
+		b.asRoot(primary, "CREATE DATABASE purged")
+		b.asRoot(primary, "DROP DATABASE purged")
+		b.asRoot(primary, "FLUSH BINARY LOGS")
+	}
+	b.asRoot(primary, "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 HOUR")
+	goOn()
+	c := b.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
+		cond := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
+		return cond != nil && cond.Reason == "ArchiveGap"
+	})
+	b.t.Log(meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving).Message)
+	b.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
+		return meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
+	})
+	b.says(b.kubectl("-n", b.key.Namespace, "get", "backup"), b.key.Name+"-gap-")
 }
 
 // newest is the last transaction of a server in a set.

@@ -1,0 +1,114 @@
+package backups
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/backup"
+)
+
+// GapReconciler has a Backup made when the archive of a Cluster has got a gap: until there
+// is one, nobody can restore what was written since.
+type GapReconciler struct {
+	Client client.Client
+	// Live reads from the API server: a cache may not know yet what was made a moment ago.
+	Live     client.Reader
+	Recorder events.EventRecorder
+	Now      func() time.Time
+}
+
+// SetupWithManager wakes the GapReconciler for a Cluster and for its Backups.
+func (r *GapReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("archivegap").
+		For(&v1alpha1.Cluster{}).
+		Watches(&v1alpha1.Backup{}, handler.EnqueueRequestsFromMapFunc(clusterOf)).
+		Complete(r)
+}
+
+func clusterOf(_ context.Context, obj client.Object) []reconcile.Request {
+	b, is := obj.(*v1alpha1.Backup)
+	if !is {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.Cluster.Name}}}
+}
+
+// Reconcile looks at one Cluster.
+func (r *GapReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	c := &v1alpha1.Cluster{}
+	if err := r.Client.Get(ctx, req.NamespacedName, c); err != nil || c.DeletionTimestamp != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	gap := c.Status.ContinuousArchiving
+	if gap == nil || gap.MissingSince == nil || !c.Spec.Backup.Archives() {
+		return ctrl.Result{}, nil
+	}
+	all, err := TakenOf(ctx, r.Live, c)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	create, wake := backup.AfterGap(gap.MissingSince.Time, r.Now(), all)
+	if !create {
+		return ctrl.Result{RequeueAfter: wake}, nil
+	}
+	return ctrl.Result{}, r.make(ctx, c)
+}
+
+// make makes a Backup. Its name has the moment: who makes it twice in a second makes it once.
+func (r *GapReconciler) make(ctx context.Context, c *v1alpha1.Cluster) error {
+	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: gapBackupName(c.Name, r.Now())}}
+	b.Spec.Cluster.Name = c.Name
+	err := r.Client.Create(ctx, b)
+	if apierrors.IsAlreadyExists(err) {
+		return nil // it wakes this again if it does not help
+	}
+	if err != nil {
+		return fmt.Errorf("making a Backup after a gap in the archive of %s: %w", c.Name, err)
+	}
+	r.Recorder.Eventf(c, nil, corev1.EventTypeNormal, string(core.ReasonGapBackup), string(core.ReasonGapBackup),
+		"the archive lacks %s: the Backup %s is made, from which one can restore what was written since", c.Status.ContinuousArchiving.Missing, b.Name)
+	return nil
+}
+
+// gapBackupName has at most 56 characters, as a Backup's name may.
+func gapBackupName(cluster string, now time.Time) string {
+	return strings.TrimRight(cluster[:min(len(cluster), 37)], "-") + "-gap-" + now.UTC().Format("20060102150405")
+}
+
+// TakenOf is what is known of the Backups of a Cluster that lie where its archive does.
+func TakenOf(ctx context.Context, from client.Reader, c *v1alpha1.Cluster) ([]backup.Taken, error) {
+	var all v1alpha1.BackupList
+	if err := from.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing the Backups of %s: %w", c.Name, err)
+	}
+	var out []backup.Taken
+	for i := range all.Items {
+		b := &all.Items[i]
+		if b.Spec.Cluster.Name != c.Name || b.DeletionTimestamp != nil || b.Spec.ObjectStore != nil {
+			continue
+		}
+		t := backup.Taken{Created: b.CreationTimestamp.Time, Completed: b.Status.Phase == v1alpha1.BackupCompleted}
+		if s := b.Status.StartedAt; s != nil {
+			t.Started = s.Time
+		}
+		if s := b.Status.StoppedAt; s != nil && isOver(b) {
+			t.Ended = s.Time
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}

@@ -1,0 +1,74 @@
+package backups
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+func TestAGapInTheArchiveHasABackupMade(t *testing.T) {
+	c := aCluster()
+	c.Spec.Backup.ContinuousArchiving = &v1alpha1.ContinuousArchivingSpec{Enabled: true}
+	c.Status.ContinuousArchiving = &v1alpha1.ContinuousArchivingStatus{Enabled: true}
+	elsewhere := aBackup("elsewhere")
+	elsewhere.Spec.ObjectStore = &v1alpha1.ObjectStoreSpec{Bucket: "other"}
+	w := newBackupWorld(t, c, elsewhere)
+	r := &GapReconciler{Client: w, Live: w, Recorder: &events.FakeRecorder{Events: w.told}, Now: func() time.Time { return w.clock }}
+	looks := func() (ctrl.Result, []string) {
+		t.Helper()
+		again, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
+		w.must(err)
+		var all v1alpha1.BackupList
+		w.must(w.List(t.Context(), &all, client.InNamespace("ns")))
+		var made []string
+		for _, b := range all.Items {
+			if b.Name != "elsewhere" {
+				made = append(made, b.Name)
+			}
+		}
+		return again, made
+	}
+	if _, made := looks(); len(made) != 0 {
+		t.Errorf("without a gap there are %v", made)
+	}
+	found := metav1.NewTime(w.clock)
+	c.Status.ContinuousArchiving.Missing, c.Status.ContinuousArchiving.MissingSince = "a:1-5", &found
+	w.must(w.Update(t.Context(), c))
+	for range 3 {
+		if _, made := looks(); len(made) != 1 || made[0] != "db-gap-20261123210000" {
+			t.Fatalf("there are %v", made)
+		}
+	}
+	if told := <-w.told; !strings.Contains(told, "BackupAfterGap") || !strings.Contains(told, "a:1-5") {
+		t.Errorf("told %s", told)
+	}
+	b := w.backup("db-gap-20261123210000")
+	b.CreationTimestamp = found
+	w.must(w.Update(t.Context(), b))
+	b.Status.Phase, b.Status.StoppedAt = v1alpha1.BackupFailed, &metav1.Time{Time: w.clock.Add(time.Minute)}
+	w.must(w.Status().Update(t.Context(), b))
+	w.clock = w.clock.Add(2 * time.Minute)
+	if again, made := looks(); len(made) != 1 || again.RequeueAfter != 9*time.Minute {
+		t.Errorf("after a failure: %v, again after %s", made, again.RequeueAfter)
+	}
+	w.clock = w.clock.Add(9 * time.Minute)
+	if _, made := looks(); len(made) != 2 {
+		t.Errorf("after the pause there are %v", made)
+	}
+}
+
+func TestTheNameOfABackupAfterAGapIsShortEnough(t *testing.T) {
+	for _, cluster := range []string{"db", strings.Repeat("a", 50), strings.Repeat("a", 36) + "-bbbbbbbbbbbbb"} {
+		name := gapBackupName(cluster, backupDay)
+		if len(name) > 56 || strings.Contains(name, "--") {
+			t.Errorf("%s has %d characters", name, len(name))
+		}
+	}
+}
