@@ -13,6 +13,9 @@ import (
 const (
 	// demoteLimit is how long mysqld may take to refuse writes before it is killed.
 	demoteLimit = 2 * time.Second
+	// hungDemoteLimit is the same for one that has not answered the simplest question for
+	// seconds: it is asked once more, and no longer.
+	hungDemoteLimit = 200 * time.Millisecond
 	// demotePatience is how long running transactions may hold up the lock
 	// before their sessions are closed.
 	demotePatience = 100 * time.Millisecond
@@ -30,7 +33,7 @@ func (m *manager) stopWrites() error {
 		return nil
 	}
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), demoteLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), m.timeToDemote())
 	defer cancel()
 	err := m.refuseWrites(ctx)
 	if err != nil {
@@ -60,6 +63,13 @@ func (m *manager) stopWrites() error {
 	}
 	poke(m.leaseWake)
 	return nil
+}
+
+func (m *manager) timeToDemote() time.Duration {
+	if !get(m, func(s *state) bool { return s.answers() }) {
+		return hungDemoteLimit
+	}
+	return demoteLimit
 }
 
 func (m *manager) mayWrite() (*process, bool) {

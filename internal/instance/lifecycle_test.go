@@ -119,7 +119,11 @@ func TestAPrimaryWhoseSessionsAwaitAcknowledgementsIsKilledRatherThanAcknowledgi
 	w.await(one, "waiting for acknowledgements", func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.WaitSessions > 0 })
 	began := time.Now()
 	r := w.order(one, control.VerbDemote, control.Order{Epoch: next})
-	t.Logf("demoted after %s", time.Since(began))
+	took := time.Since(began)
+	t.Logf("demoted after %s", took)
+	if took >= demoteLimit {
+		t.Errorf("a server that answers nobody was asked for %s to become read-only", took)
+	}
 	if r.WritableEpoch != 0 || r.FencedBelow != next {
 		t.Fatalf("after the demotion it says %+v", r)
 	}
