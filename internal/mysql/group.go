@@ -100,24 +100,29 @@ func messageCache(memory int64) int64 {
 	return min(max(memory/8, least), most)
 }
 
+// memberLag is how many seconds ago the oldest transaction was committed that the workers
+// of the group's channel apply, or wait with until those before are committed; 0 if none.
+const memberLag = `SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, APPLYING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP, NOW(6))), 0) / 1000000
+	FROM performance_schema.replication_applier_status_by_worker
+	WHERE CHANNEL_NAME = 'group_replication_applier' AND APPLYING_TRANSACTION <> '' AND APPLYING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP > 0`
+
 // GroupView asks for the group as this server sees it.
 func (s *Server) GroupView(ctx context.Context) (*core.GroupView, error) {
 	out := &core.GroupView{State: core.MemberOffline}
 	var me string
 	var view, received sql.NullString
+	var lag float64
 	err := s.db.QueryRowContext(ctx, `SELECT @@global.server_uuid,
 		(SELECT VIEW_ID FROM performance_schema.replication_group_member_stats WHERE MEMBER_ID = @@global.server_uuid AND CHANNEL_NAME = 'group_replication_applier'),
-		(SELECT RECEIVED_TRANSACTION_SET FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier')`).
-		Scan(&me, &view, &received)
+		(SELECT RECEIVED_TRANSACTION_SET FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier'),
+		(`+memberLag+`)`).Scan(&me, &view, &received, &lag)
 	if err != nil {
 		return nil, fmt.Errorf("asking mysqld for its group: %w", err)
 	}
 	if out.Received, err = gtid.Parse(received.String); err != nil {
 		return nil, fmt.Errorf("reading what was received from the group: %w", err)
 	}
-	if out.LagSeconds, err = s.memberLag(ctx); err != nil {
-		return nil, err
-	}
+	out.LagSeconds = max(lag, 0) // the primary's clock may be ahead
 	rows, err := s.db.QueryContext(ctx, "SELECT MEMBER_ID, MEMBER_HOST, MEMBER_STATE, MEMBER_ROLE, MEMBER_VERSION FROM performance_schema.replication_group_members ORDER BY MEMBER_HOST")
 	if err != nil {
 		return nil, fmt.Errorf("asking mysqld for the members of its group: %w", err)
@@ -142,19 +147,6 @@ func (s *Server) GroupView(ctx context.Context) (*core.GroupView, error) {
 		out.ViewID = view.String
 	}
 	return out, rows.Err()
-}
-
-// memberLag is how many seconds ago the oldest transaction was committed that the workers
-// of the group's channel apply, or wait with until those before are committed; 0 if none.
-func (s *Server) memberLag(ctx context.Context) (float64, error) {
-	var lag float64
-	err := s.db.QueryRowContext(ctx, `SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, APPLYING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP, NOW(6))), 0) / 1000000
-		FROM performance_schema.replication_applier_status_by_worker
-		WHERE CHANNEL_NAME = 'group_replication_applier' AND APPLYING_TRANSACTION <> '' AND APPLYING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP > 0`).Scan(&lag)
-	if err != nil {
-		return 0, fmt.Errorf("asking mysqld how old what it applies of its group is: %w", err)
-	}
-	return max(lag, 0), nil // the primary's clock may be ahead
 }
 
 // JoinGroup makes this server a member. With bootstrap it makes the group; that is

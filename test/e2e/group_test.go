@@ -108,9 +108,9 @@ func (w *world) operatorKilledWhilePodIsDeleted() {
 	w.killOperator()
 	w.deletePod(old.Name)
 	w.replaced(old, time.Minute)
-	w.healthy(2 * time.Minute)
 	l.ackedAfter(time.Now(), time.Minute)
 	l.stopAndLoseNothing()
+	w.healthy(2 * time.Minute) // who recovers may not get through with what is written at full speed
 }
 
 // provisionGroup: the operator is killed once the group is made.
