@@ -27,6 +27,14 @@ const (
 	ReasonGapBackup Reason = "BackupAfterGap"
 )
 
+// Why something is not encrypted, or not decrypted. A Backup waits for a key that is invalid,
+// and a restore for any of them; of the archive they are reasons of ContinuousArchiving.
+const (
+	KeyInvalid Reason = "KeyInvalid"
+	KeyMissing Reason = "KeyMissing"
+	KeyWrong   Reason = "KeyWrong"
+)
+
 // Events of a Backup.
 const (
 	ReasonBackupStarted   Reason = "BackupStarted"

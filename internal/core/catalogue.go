@@ -376,6 +376,7 @@ var problems = []row[Reason]{
 	{ProblemPrerequisites, "Secrets, Services or rights could not be made; it is tried again", ""},
 	{ProblemRecoverySource,
 		"the backup that spec.bootstrap.recovery names is missing or not complete, or its store's Secret is", "restore.md"},
+	{KeyInvalid, "what objectStore.encryption.identity of the backup to begin with names is no identity of age", "restore.md"},
 	{ProblemClassNotFound, "the StorageClass does not exist", ""},
 	{ProblemNoDefaultClass, "no StorageClass is named, and none is the default", ""},
 }
@@ -393,6 +394,10 @@ var backups = []row[Reason]{
 	{BackupWaitedTooLong, "failed: what it waited for did not come within an hour", ""},
 	{BackupDonorLags, "failed: the instance had not executed after ten minutes what the primary had when the Job began", ""},
 	{BackupNotTaken, "failed: the snapshot or the upload ended with an error, which the status tells", ""},
+	{KeyInvalid, "waits, or is not archived: what objectStore.encryption.identity names is no identity of age", "backups.md#what-a-backup-says"},
+	{KeyMissing,
+		"is not archived, or not restored: encryption needs a key, and none has come; after a change it comes within a minute or two", "backups.md#what-a-backup-says"},
+	{KeyWrong, "is not restored: it was encrypted to another key; the message says to which", "backups.md#what-a-backup-says"},
 	{ReasonArchiving, "the primary archives its binary logs, in time", "archiving.md"},
 	{ReasonArchivingBehind, "what is not archived is older than targetRPOSeconds allows", "archiving.md"},
 	{ReasonArchivingFailed, "nothing can be archived; the message says why", "archiving.md"},
