@@ -19,7 +19,7 @@ const (
 var (
 	plainCluster = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 	plainID      = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._]{0,126}$`)
-	partName     = regexp.MustCompile(`^part-[0-9a-f]{8}-[0-9]{6,9}\.zst$`)
+	partName     = regexp.MustCompile(`^part-[0-9a-f]{8}-[0-9]{6,9}\.zst(\.age)?$`)
 )
 
 func identityKey(cluster string) string { return cluster + "/" + fileIdentity }
@@ -33,9 +33,14 @@ func manifestKey(cluster, id string) string { return prefix(cluster, id) + fileM
 func LogPrefix(cluster string) string { return cluster + "/" + dirLog + "/" }
 
 // nameOf is the name of a part. Each attempt has a token of its own: an upload that was
-// given up may still arrive later, and must not take the place of a part that counts.
-func nameOf(token string, number int) string {
-	return fmt.Sprintf("part-%s-%06d.zst", token, number)
+// given up may still arrive later, and must not take the place of a part that counts. The
+// name tells what undoes it.
+func nameOf(token string, number int, sealed bool) string {
+	name := fmt.Sprintf("part-%s-%06d.zst", token, number)
+	if sealed {
+		name += ".age"
+	}
+	return name
 }
 
 func newToken() string {

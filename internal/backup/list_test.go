@@ -24,7 +24,7 @@ func three(t *testing.T) *memory {
 		<-time.After(time.Millisecond)
 	}
 	s.objects[manifestKey(cluster, "damaged")][40] ^= 1
-	s.objects[prefix(cluster, "open")+nameOf("00000000", 1)] = []byte("half")
+	s.objects[prefix(cluster, "open")+nameOf("00000000", 1, false)] = []byte("half")
 	for _, key := range []string{"shop/base/notes.txt", "shop/base/a-younger/README", "shop/base/what is this/manifest.json",
 		"shop-2/base/x/manifest.json"} {
 		s.objects[key] = []byte("not ours")
@@ -131,7 +131,7 @@ func TestWhatGivenUpAttemptsLeftOfABackupIsSwept(t *testing.T) {
 	s, m := taken(t)
 	whole := s.keys("")
 	dir := prefix(cluster, m.ID)
-	for _, left := range []string{dir + nameOf("00000001", 0), dir + nameOf("00000001", 1), dir + "notes-of-a-human", prefix(cluster, "tuesday") + nameOf("00000001", 0)} {
+	for _, left := range []string{dir + nameOf("00000001", 0, false), dir + nameOf("00000001", 1, true), dir + "notes-of-a-human", prefix(cluster, "tuesday") + nameOf("00000001", 0, false)} {
 		s.objects[left] = []byte("x")
 	}
 	swept, err := Sweep(t.Context(), s, m)

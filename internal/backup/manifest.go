@@ -10,12 +10,15 @@ import (
 
 	"cnmsql.co/internal/clone"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/seal"
 )
 
 const (
-	// format is the one that is written, and the only one that is known.
-	format      = 1
-	methodClone = "clone"
+	// format is that of an identity, and of a backup that is not encrypted; formatSealed is
+	// that of one that is. What knows only the first refuses the second.
+	format       = 1
+	formatSealed = 2
+	methodClone  = "clone"
 	// maxManifest is that of some 50 TB.
 	maxManifest = 512 << 20
 	// maxPart is the largest part that is written or read, in bytes before compression.
@@ -48,6 +51,9 @@ type Summary struct {
 	// RawSize and StoredSize of all parts, in bytes before and after compression.
 	RawSize    int64 `json:"rawSize"`
 	StoredSize int64 `json:"storedSize"`
+	// Recipient of age to which parts and notes are encrypted; "" if they are not. Whoever
+	// has its identity restores the backup.
+	Recipient string `json:"recipient,omitempty"`
 }
 
 // Manifest is what makes parts a backup. It is written last.
@@ -56,7 +62,8 @@ type Manifest struct {
 	Origin clone.Origin `json:"origin"`
 	Parts  []Part       `json:"parts"`
 	// Notes are the records without data of all parts, one behind the other, compressed: a
-	// restore needs those of a state before its data.
+	// restore needs those of a state before its data. Of a backup that is encrypted they are,
+	// too, with the RawSHA256 of all parts before them.
 	Notes []byte `json:"notes"`
 }
 
@@ -65,11 +72,12 @@ type Part struct {
 	// Name within the backup.
 	Name  string `json:"name"`
 	State string `json:"state"`
-	// Raw and RawSHA256 are of the records, Stored and SHA256 of the object, in bytes.
+	// Raw and RawSHA256 are of the records, Stored and SHA256 of the object, in bytes. A
+	// RawSHA256 beside what is encrypted would let guesses be confirmed: it is in the notes.
 	Raw       int64 `json:"raw"`
 	Stored    int64 `json:"stored"`
 	SHA256    Hash  `json:"sha256"`
-	RawSHA256 Hash  `json:"rawSHA256"`
+	RawSHA256 Hash  `json:"rawSHA256,omitzero"`
 	// Records of all kinds, of which Notes have no data.
 	Records int `json:"records"`
 	Notes   int `json:"notes"`
@@ -97,7 +105,15 @@ func (m *Manifest) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the manifest of backup %s: %w", m.ID, err)
 	}
-	return envelope(body), nil
+	return envelope(m.format(), body), nil
+}
+
+// format is what the manifest is written in.
+func (m *Manifest) format() int {
+	if m.Recipient != "" {
+		return formatSealed
+	}
+	return format
 }
 
 // Checksum is the hash that Encode puts before what matters, in hexadecimal digits.
@@ -107,7 +123,7 @@ func (m *Manifest) Checksum() (string, error) {
 }
 
 // envelope is around a manifest. Its bytes are fixed, so that any other are damage.
-func envelope(body []byte) []byte {
+func envelope(format int, body []byte) []byte {
 	out := fmt.Appendf(nil, `{"format":%d,"sha256":"%x","manifest":`, format, sha256.Sum256(body))
 	return append(append(out, body...), "}\n"...)
 }
@@ -122,15 +138,18 @@ func Parse(data []byte) (*Manifest, error) {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return nil, refuse(ManifestDamaged, "%v", err)
 	}
-	if e.Format != format {
+	if e.Format != format && e.Format != formatSealed {
 		return nil, refuse(FormatUnknown, "format %d", e.Format)
 	}
-	if !bytes.Equal(data, envelope(e.Manifest)) {
+	if !bytes.Equal(data, envelope(e.Format, e.Manifest)) {
 		return nil, refuse(ManifestDamaged, "its checksum is another")
 	}
 	m := &Manifest{}
 	if err := json.Unmarshal(e.Manifest, m); err != nil {
 		return nil, refuse(ManifestDamaged, "%v", err)
+	}
+	if m.format() != e.Format {
+		return nil, refuse(ManifestDamaged, "it is of format %d, and encrypted to %.100q", e.Format, m.Recipient)
 	}
 	return m, m.check()
 }
@@ -142,6 +161,11 @@ func (m *Manifest) check() error {
 	}
 	if m.Method != methodClone {
 		return refuse(FormatUnknown, "backup %s was taken by method %q", m.ID, m.Method)
+	}
+	if m.Recipient != "" {
+		if err := seal.CheckRecipient(m.Recipient); err != nil {
+			return refuse(ManifestDamaged, "backup %s: %v", m.ID, err)
+		}
 	}
 	var raw, stored int64
 	for i, p := range m.Parts {

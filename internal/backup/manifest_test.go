@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cnmsql.co/internal/seal"
 )
 
 func encoded(t *testing.T) (*Manifest, []byte) {
@@ -53,7 +55,7 @@ func TestADamagedManifestIsRefused(t *testing.T) {
 
 func TestWhatALaterReleaseWroteIsRefusedByName(t *testing.T) {
 	m, data := encoded(t)
-	later := strings.Replace(string(data), `{"format":1,`, `{"format":2,"new":true,`, 1)
+	later := strings.Replace(string(data), `{"format":1,`, `{"format":3,"new":true,`, 1)
 	if _, err := Parse([]byte(later)); !errors.Is(err, FormatUnknown) {
 		t.Errorf("%v", err)
 	}
@@ -107,8 +109,10 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"format":1,"sha256":"","manifest":{}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		_, _ = Parse(body)
-		if m, err := Parse(envelope(body)); err == nil {
-			_, _ = m.readNotes()
+		for _, format := range []int{format, formatSealed} {
+			if m, err := Parse(envelope(format, body)); err == nil {
+				_ = m.Opens(seal.Key{})
+			}
 		}
 	})
 }

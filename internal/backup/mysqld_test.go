@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/seal"
 )
 
 const (
@@ -101,13 +102,15 @@ func TestAgainstMysqld(t *testing.T) {
 	donor.start(1)
 	donor.fill(64)
 	prepared := donor.executed()
-	t.Run("TakenUnderLoadAndRestored", func(t *testing.T) { takenAndRestored(t, donor, prepared) })
+	key, _ := newKey(t, 1)
+	t.Run("TakenUnderLoadAndRestored", func(t *testing.T) { takenAndRestored(t, donor, prepared, seal.Key{}) })
+	t.Run("Encrypted", func(t *testing.T) { takenAndRestored(t, donor, prepared, key) })
 	t.Run("ConnectionIsCut", func(t *testing.T) { cutAndTakenAnew(t, donor) })
 }
 
 // takenAndRestored: a backup is taken while money is moved and the store fails now and
 // then. A server on what is restored has the moves of exactly its GTID set, and catches up.
-func takenAndRestored(t *testing.T, donor *server, prepared gtid.Set) {
+func takenAndRestored(t *testing.T, donor *server, prepared gtid.Set, key seal.Key) {
 	s := newMemory()
 	var puts atomic.Int64
 	s.put = func(context.Context, string) error {
@@ -119,6 +122,7 @@ func takenAndRestored(t *testing.T, donor *server, prepared gtid.Set) {
 	peak := watchHeap(s)
 	stop := donor.load()
 	o := donor.options("real")
+	o.Key = key
 	var first, last Progress
 	o.Progress = func(p Progress) {
 		if last = p; first.Done == 0 {
@@ -138,7 +142,7 @@ func takenAndRestored(t *testing.T, donor *server, prepared gtid.Set) {
 	}
 	s.put = nil
 	restored := newServer(t)
-	intoDirectory(t, s, "real", restored)
+	intoDirectory(t, s, "real", restored, key)
 	restored.start(2)
 	has := restored.executed()
 	t.Logf("between %s and %s it has %s", m.BeginGTID, m.EndGTID, has)
@@ -186,7 +190,7 @@ func same(t *testing.T, a, b *server, query string) {
 }
 
 // intoDirectory restores a backup into the directory of a server.
-func intoDirectory(t *testing.T, s *memory, id string, to *server) {
+func intoDirectory(t *testing.T, s *memory, id string, to *server, key seal.Key) {
 	t.Helper()
 	m, err := Read(t.Context(), s, cluster, id)
 	must(t, err)
@@ -195,7 +199,7 @@ func intoDirectory(t *testing.T, s *memory, id string, to *server) {
 	defer func() { must(t, root.Close()) }()
 	peak := watchHeap(s)
 	began := time.Now()
-	must(t, Restore(t.Context(), s, m, root, RestoreOptions{Server: strings.SplitN(m.Server, "-", 2)[0]}))
+	must(t, Restore(t.Context(), s, m, root, RestoreOptions{Server: strings.SplitN(m.Server, "-", 2)[0], Key: key}))
 	t.Logf("restored in %s; the heap was %.1f MiB beside the store", time.Since(began), float64(peak())/(1<<20))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"cnmsql.co/internal/clone"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -21,6 +22,8 @@ type RestoreOptions struct {
 	// Server is the version of the mysqld that the data are for, for example "9.7.4": of
 	// the backup's series, and not older than the donor.
 	Server string
+	// Key opens a backup that is encrypted.
+	Key seal.Key
 	// Readers is how many parts are read and applied at a time; 0 is 4.
 	Readers int
 	// Progress is told, by one goroutine at a time, a few times a second. It may be nil.
@@ -28,15 +31,15 @@ type RestoreOptions struct {
 }
 
 // Restore writes a backup into an empty directory, on which mysqld can be started when it
-// returns nil; until then mysqld refuses to. Nothing is written if the server does not fit
-// or a part is missing. A part is fetched into memory whole, and applied only if it is what
+// returns nil; until then mysqld refuses to. Nothing is written if the server does not fit,
+// the key does not, or a part is missing. A part is fetched into memory whole, and applied only if it is what
 // was stored. A read that breaks is tried again for half a minute. After an error the
 // directory is to be thrown away. The caller closes root.
 func Restore(ctx context.Context, s store.Store, m *Manifest, root *os.Root, o RestoreOptions) (err error) {
 	if err := m.Fits(o.Server); err != nil {
 		return err
 	}
-	notes, err := m.readNotes()
+	in, err := m.open(o.Key)
 	if err != nil {
 		return err
 	}
@@ -52,7 +55,7 @@ func Restore(ctx context.Context, s store.Store, m *Manifest, root *os.Root, o R
 			err = closeErr
 		}
 	}()
-	if err := clone.ReplayParts(ctx, m.Origin, f.parts(notes), o.Readers, to); err != nil {
+	if err := clone.ReplayParts(ctx, m.Origin, f.parts(in), o.Readers, to); err != nil {
 		return fmt.Errorf("restoring backup %s: %w", m.ID, err)
 	}
 	if err := to.Finish(ctx); err != nil {
@@ -67,6 +70,7 @@ func Restore(ctx context.Context, s store.Store, m *Manifest, root *os.Root, o R
 type fetcher struct {
 	s       store.Store
 	m       *Manifest
+	key     seal.Key
 	prefix  string
 	buffers *buffers
 	idle    chan *zstd.Decoder
@@ -78,8 +82,9 @@ func newFetcher(s store.Store, m *Manifest, o RestoreOptions) *fetcher {
 	for _, p := range m.Parts {
 		largest = max(largest, p.Stored)
 	}
-	f := &fetcher{s: s, m: m, prefix: prefix(m.Cluster.Cluster, m.ID), buffers: newBuffers(o.Readers, largest+1),
-		idle: make(chan *zstd.Decoder, o.Readers), report: &progress{report: o.Progress}}
+	f := &fetcher{s: s, m: m, key: o.Key, prefix: prefix(m.Cluster.Cluster, m.ID),
+		buffers: newBuffers(o.Readers, largest+1),
+		idle:    make(chan *zstd.Decoder, o.Readers), report: &progress{report: o.Progress}}
 	f.report.add(0, m.RawSize)
 	return f
 }
@@ -91,11 +96,11 @@ func (f *fetcher) close() {
 }
 
 // parts are the manifest's as clone.ReplayParts takes them.
-func (f *fetcher) parts(notes [][]clone.Record) []clone.StoredPart {
+func (f *fetcher) parts(in *inside) []clone.StoredPart {
 	var out []clone.StoredPart
 	for i, p := range f.m.Parts {
-		out = append(out, clone.StoredPart{Notes: notes[i],
-			PartInfo: clone.PartInfo{Number: i, State: stateOf(p.State), Size: p.Raw, SHA256: p.RawSHA256, Records: p.Records},
+		out = append(out, clone.StoredPart{Notes: in.notes[i],
+			PartInfo: clone.PartInfo{Number: i, State: stateOf(p.State), Size: p.Raw, SHA256: in.hashes[i], Records: p.Records},
 			Open:     func(ctx context.Context) (io.ReadCloser, error) { return f.open(ctx, p) }})
 	}
 	return out
@@ -107,19 +112,14 @@ func (f *fetcher) open(ctx context.Context, p Part) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &content{f: f, raw: p.Raw, body: buf[:p.Stored+1]}
-	if err := f.fetch(ctx, p, out.body); err != nil {
-		f.buffers.give(buf)
-		return nil, err
-	}
-	if out.zip, err = f.decoder(); err == nil {
-		err = out.zip.Reset(bytes.NewReader(out.body[:p.Stored]))
+	out := &content{f: f, name: p.Name, raw: p.Raw, body: buf[:p.Stored+1]}
+	if err = f.fetch(ctx, p, out.body); err == nil {
+		err = out.unpack(out.body[:p.Stored])
 	}
 	if err != nil {
 		f.buffers.give(buf)
-		return nil, fmt.Errorf("unpacking %s: %w", p.Name, err)
+		return nil, err
 	}
-	out.Reader = io.LimitReader(out.zip, p.Raw+1)
 	return out, nil
 }
 
@@ -138,11 +138,39 @@ func (f *fetcher) decoder() (*zstd.Decoder, error) {
 
 // content is what a part holds.
 type content struct {
-	io.Reader
-	f    *fetcher
-	zip  *zstd.Decoder
-	body []byte
-	raw  int64
+	f       *fetcher
+	name    string
+	records io.Reader
+	zip     *zstd.Decoder
+	body    []byte
+	raw     int64
+}
+
+// unpack begins to decrypt and decompress an object.
+func (c *content) unpack(object []byte) (err error) {
+	from := io.Reader(bytes.NewReader(object))
+	if to := c.f.m.Recipient; to != "" {
+		if from, err = c.f.key.Open(from, to); err != nil {
+			return refuse(PartDamaged, "decrypting %s: %v", c.name, err)
+		}
+	}
+	if c.zip, err = c.f.decoder(); err == nil {
+		err = c.zip.Reset(from)
+	}
+	if err != nil {
+		return fmt.Errorf("unpacking %s: %w", c.name, err)
+	}
+	c.records = io.LimitReader(c.zip, c.raw+1)
+	return nil
+}
+
+// Read gives records. The object is in memory: an error is of what is in it.
+func (c *content) Read(b []byte) (int, error) {
+	n, err := c.records.Read(b)
+	if err != nil && err != io.EOF {
+		err = refuse(PartDamaged, "unpacking %s: %v", c.name, err)
+	}
+	return n, err
 }
 
 // Close implements io.Closer. No reader comes here before it has read all, or failed.

@@ -11,6 +11,7 @@ import (
 
 	"cnmsql.co/internal/clone"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -28,6 +29,8 @@ type Options struct {
 	Executed func(ctx context.Context) (gtid.Set, error)
 	// PartSize is how many bytes make a part, before compression, at most 1 GiB; 0 is 32 MiB.
 	PartSize int64
+	// Key encrypts parts and notes; the zero Key leaves them plain.
+	Key seal.Key
 	// Parallel is the number of uploads at a time; 0 is 4.
 	Parallel int
 	// Attempts is how often it is begun, if the connection to the donor breaks; 0 is 3.
@@ -157,7 +160,7 @@ func (t *taking) attempt(ctx context.Context) (*Manifest, error) {
 // snapshot uploads all parts, and returns the manifest that names them.
 func (t *taking) snapshot(u *uploader) (*Manifest, error) {
 	m := &Manifest{Summary: Summary{ID: t.o.ID, Cluster: t.o.Identity, Method: methodClone, Instance: t.o.Instance,
-		Epoch: t.o.Epoch, Begin: time.Now().UTC()}}
+		Epoch: t.o.Epoch, Begin: time.Now().UTC(), Recipient: t.o.Key.Recipient()}}
 	m.Cluster.Format = format
 	var err error
 	if m.BeginGTID, err = t.ask(u.ctx); err != nil {
@@ -170,7 +173,10 @@ func (t *taking) snapshot(u *uploader) (*Manifest, error) {
 	if err := cutter.Finish(u.ctx); err != nil {
 		return nil, err
 	}
-	m.End, m.Server, m.Origin, m.Parts, m.Notes = time.Now().UTC(), u.from.Version(), u.from, u.parts, u.notes.compressed(u.zip)
+	m.End, m.Server, m.Origin, m.Parts = time.Now().UTC(), u.from.Version(), u.from, u.parts
+	if m.Notes, err = u.closedNotes(); err != nil {
+		return nil, err
+	}
 	for _, p := range m.Parts {
 		m.RawSize += p.Raw
 		m.StoredSize += p.Stored

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"cnmsql.co/internal/clone"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -59,6 +61,7 @@ type uploader struct {
 	token   string
 	buffers *buffers
 	zip     *zstd.Encoder
+	key     seal.Key
 	jobs    chan job
 	workers sync.WaitGroup
 	pending sync.WaitGroup
@@ -88,7 +91,7 @@ func newUploader(ctx context.Context, s store.Store, o Options, b *buffers, p *p
 	if err != nil {
 		return nil, err
 	}
-	u := &uploader{s: s, prefix: prefix(o.Identity.Cluster, o.ID), token: newToken(), buffers: b, zip: zip,
+	u := &uploader{s: s, prefix: prefix(o.Identity.Cluster, o.ID), token: newToken(), buffers: b, zip: zip, key: o.Key,
 		jobs: make(chan job, o.Parallel+1), report: p, notes: newNotes()}
 	u.ctx, u.cancel = context.WithCancelCause(ctx)
 	for range o.Parallel {
@@ -157,10 +160,18 @@ func (u *uploader) Open(_ context.Context, number int) (clone.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := nameOf(u.token, number)
+	sealed := u.key.Recipient() != ""
+	name := nameOf(u.token, number, sealed)
 	u.names = append(u.names, name)
 	u.open = &part{u: u, name: name, body: body}
-	u.zip.Reset(u.open)
+	to := io.Writer(u.open)
+	if sealed {
+		if u.open.seal, err = u.key.Seal(u.open); err != nil {
+			return nil, err
+		}
+		to = u.open.seal
+	}
+	u.zip.Reset(to)
 	return writer{u}, nil
 }
 
@@ -173,11 +184,20 @@ func (u *uploader) Accept(context.Context, clone.State) error {
 	return context.Cause(u.ctx)
 }
 
-// part gets what a part's records are compressed into.
+// closedNotes are the notes as the manifest has them, once all parts are closed.
+func (u *uploader) closedNotes() ([]byte, error) {
+	if u.key.Recipient() == "" {
+		return u.notes.compressed(u.zip), nil
+	}
+	return u.notes.sealed(u.zip, u.key, u.parts)
+}
+
+// part gets what a part's records are compressed, and perhaps encrypted into.
 type part struct {
 	u    *uploader
 	name string
 	body []byte
+	seal io.WriteCloser // between compression and body; nil if nothing is encrypted
 }
 
 func (p *part) Write(b []byte) (int, error) {
@@ -195,6 +215,11 @@ func (w writer) Close(what clone.PartInfo) error {
 	u := w.u
 	if err := u.zip.Close(); err != nil {
 		return err
+	}
+	if u.open.seal != nil {
+		if err := u.open.seal.Close(); err != nil {
+			return err
+		}
 	}
 	u.mu.Lock()
 	u.parts = append(u.parts, Part{Name: u.open.name, State: what.State.String(), Raw: what.Size, RawSHA256: what.SHA256,
