@@ -173,6 +173,10 @@ type BackupStatus struct {
 	Size int64 `json:"size,omitempty"`
 	// +optional
 	StoredSize int64 `json:"storedSize,omitempty"`
+	// EncryptedTo is the recipient of age that the backup is encrypted to: whoever has its
+	// identity restores it. Empty when it is not encrypted.
+	// +optional
+	EncryptedTo string `json:"encryptedTo,omitempty"`
 	// Progress while it runs.
 	// +optional
 	Progress *BackupProgress `json:"progress,omitempty"`
@@ -274,6 +278,11 @@ type ContinuousArchivingSpec struct {
 // Archives reports whether binary logs are archived.
 func (d *BackupDefaults) Archives() bool {
 	return d != nil && d.ObjectStore != nil && d.ContinuousArchiving != nil && d.ContinuousArchiving.Enabled
+}
+
+// Encrypts reports whether what goes to the object store is encrypted before.
+func (d *BackupDefaults) Encrypts() bool {
+	return d != nil && d.ObjectStore != nil && d.ObjectStore.Encryption != nil
 }
 
 // ExternalCluster is what lies outside of this Cluster: backups of another one.

@@ -46,6 +46,9 @@ type ObjectStoreSpec struct {
 	// Credentials by which the store lets us in.
 	// +kubebuilder:validation:Required
 	Credentials StoreCredentials `json:"credentials"`
+	// Encryption of backups and of the archive, before they leave the Pod; none when absent.
+	// +optional
+	Encryption *StoreEncryption `json:"encryption,omitempty"`
 	// TLS of the service; certificates of public authorities are trusted.
 	// +optional
 	TLS *StoreTLS `json:"tls,omitempty"`
@@ -67,6 +70,16 @@ type StoreCredentials struct {
 	// InheritFromIAMRole takes the credentials from where the Pod runs.
 	// +optional
 	InheritFromIAMRole bool `json:"inheritFromIAMRole,omitempty"`
+}
+
+// StoreEncryption is the key of age (https://age-encryption.org) that backups and the archive
+// are encrypted with. Without it nobody restores them: keep a copy elsewhere.
+type StoreEncryption struct {
+	// Identity is the key of a Secret that holds what age-keygen writes: one X25519
+	// identity a line, as AGE-SECRET-KEY-1.... What is written is encrypted to the first of
+	// them, and all of them read: to replace a key, put the new one before the old.
+	// +kubebuilder:validation:Required
+	Identity SecretKeySelector `json:"identity"`
 }
 
 // StoreTLS is whom to trust.

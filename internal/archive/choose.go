@@ -7,13 +7,23 @@ import (
 
 	"cnmsql.co/internal/binlog"
 	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
+
+// Place is where an archive lies, and what opens it.
+type Place struct {
+	Store store.Store
+	// Prefix of all keys, with a slash at its end: CLUSTER/log/.
+	Prefix string
+	// Key opens what is encrypted.
+	Key seal.Key
+}
 
 // Choose finds what to replay on a base backup to come to a target. It reads the parts in
 // which the target may lie. A target that cannot be reached is a *archive.Refusal of
 // internal/core/archive.
-func Choose(ctx context.Context, s store.Store, prefix string, a facts.Archive, base facts.Base, target facts.Target) (facts.Plan, error) {
+func (p Place) Choose(ctx context.Context, a facts.Archive, base facts.Base, target facts.Target) (facts.Plan, error) {
 	read := map[facts.Key][]facts.Transaction{}
 	for {
 		got := facts.Select(a, base, target, read)
@@ -23,7 +33,7 @@ func Choose(ctx context.Context, s store.Store, prefix string, a facts.Archive, 
 		case got.Read == nil:
 			return got.Plan, nil
 		}
-		list, err := transactions(ctx, s, prefix, got.Read.Pieces)
+		list, err := p.transactions(ctx, got.Read.Pieces)
 		if err != nil {
 			return facts.Plan{}, err
 		}
@@ -31,9 +41,35 @@ func Choose(ctx context.Context, s store.Store, prefix string, a facts.Archive, 
 	}
 }
 
+// Opens looks whether all of a plan can be read: of each recipient that a part is encrypted
+// to, it opens one. KeyMissing or KeyWrong of the package seal if not.
+func (p Place) Opens(ctx context.Context, plan facts.Plan) error {
+	tried := map[string]bool{"": true}
+	for _, step := range plan.Steps {
+		for _, part := range step.Pieces {
+			if tried[part.Recipient] {
+				continue
+			}
+			tried[part.Recipient] = true
+			open, err := p.open(ctx, part)
+			if err == nil {
+				err = open.Close()
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p Place) open(ctx context.Context, part facts.Part) (io.ReadCloser, error) {
+	return openPart(ctx, p.Store, p.Prefix, part, p.Key)
+}
+
 // transactions lists what is in a part, in order.
-func transactions(ctx context.Context, s store.Store, prefix string, pieces []facts.Part) (list []facts.Transaction, err error) {
-	err = eachEvent(ctx, s, prefix, pieces, func(_ *binlog.Stream, e binlog.Event) error {
+func (p Place) transactions(ctx context.Context, pieces []facts.Part) (list []facts.Transaction, err error) {
+	err = p.eachEvent(ctx, pieces, func(_ *binlog.Stream, e binlog.Event) error {
 		if e.Begins != nil {
 			list = append(list, facts.Transaction{ID: e.Begins.ID, Committed: e.Begins.Committed})
 		}
@@ -43,8 +79,13 @@ func transactions(ctx context.Context, s store.Store, prefix string, pieces []fa
 }
 
 // eachEvent reads a part behind its format, and refuses it at its end if it is damaged.
-func eachEvent(ctx context.Context, s store.Store, prefix string, pieces []facts.Part, visit func(*binlog.Stream, binlog.Event) error) error {
-	in := &chain{ctx: ctx, store: s, prefix: prefix, rest: pieces}
+func (p Place) eachEvent(ctx context.Context, pieces []facts.Part,
+	visit func(*binlog.Stream, binlog.Event) error) error {
+	first, err := p.open(ctx, pieces[0])
+	if err != nil {
+		return err // and not that it is no log
+	}
+	in := &chain{ctx: ctx, from: p, open: first, rest: pieces[1:]}
 	defer in.close()
 	stream, err := binlog.NewStream(in)
 	if err != nil {
@@ -66,11 +107,10 @@ func eachEvent(ctx context.Context, s store.Store, prefix string, pieces []facts
 
 // chain reads pieces one behind the other.
 type chain struct {
-	ctx    context.Context
-	store  store.Store
-	prefix string
-	rest   []facts.Part
-	open   io.ReadCloser
+	ctx  context.Context
+	from Place
+	rest []facts.Part
+	open io.ReadCloser
 }
 
 func (c *chain) Read(to []byte) (int, error) {
@@ -79,7 +119,7 @@ func (c *chain) Read(to []byte) (int, error) {
 			if len(c.rest) == 0 {
 				return 0, io.EOF
 			}
-			open, err := openPart(c.ctx, c.store, c.prefix, c.rest[0])
+			open, err := c.from.open(c.ctx, c.rest[0])
 			if err != nil {
 				return 0, err
 			}

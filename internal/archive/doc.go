@@ -17,6 +17,7 @@
 // both numbers with ten digits. `zstd -d` makes of a part a binary log that mysqlbinlog
 // reads: the beginning of the server's file, the GTIDs before it, and whole transactions as
 // the server wrote them. The facts of a part stand in a skippable frame at its beginning.
-// A transaction larger than a part is cut into pieces, which make up a log one behind the
+// Of a part that is encrypted, age and then `zstd -d` make it of what stands behind that
+// frame. A transaction larger than a part is cut into pieces, which make up a log one behind the
 // other.
 package archive

@@ -171,7 +171,7 @@ func (l *logs) commit(epoch int64, n int) gtid.Set {
 
 func rawOf(t *testing.T, m *memory, p facts.Part) []byte {
 	t.Helper()
-	in, err := openPart(t.Context(), m, prefix, p)
+	in, err := place(m).open(t.Context(), p)
 	must(t, err)
 	raw, err := io.ReadAll(in)
 	must(t, errors.Join(err, in.Close()))

@@ -13,6 +13,7 @@ import (
 
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/seal"
 )
 
 const prefix = "c/log/"
@@ -31,6 +32,7 @@ func TestAgainstMysqld(t *testing.T) {
 	a.exec("CREATE TABLE d.other (id INT PRIMARY KEY)")
 	start := gtid.Set{}
 	m := newMemory()
+	m.key, _ = newKey(t, 1) // every other part is encrypted
 	stop, shipper := shipping(t, a, m, start)
 
 	w := load(t, a)
@@ -59,6 +61,9 @@ func TestAgainstMysqld(t *testing.T) {
 	archive, err := Load(t.Context(), m, prefix)
 	must(t, err)
 	pieces := slices.ContainsFunc(archive.Parts, func(p facts.Part) bool { return p.Pieces > 1 })
+	if n := len(slices.DeleteFunc(slices.Clone(archive.Parts), func(p facts.Part) bool { return p.Recipient == "" })); n < 2 || n > len(archive.Parts)-2 {
+		t.Errorf("%d of %d parts are encrypted", n, len(archive.Parts))
+	}
 	t.Logf("%d parts, %d objects", len(archive.Parts), len(m.objects))
 	if !pieces {
 		t.Error("no transaction was cut into pieces")
@@ -80,7 +85,7 @@ func TestAgainstMysqld(t *testing.T) {
 		{"to a time", facts.Target{Kind: facts.ToTime, Time: inTime}, before, "d.t", rowsThen, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan, err := Choose(t.Context(), m, prefix, archive, base, c.target)
+			plan, err := place(m).Choose(t.Context(), archive, base, c.target)
 			must(t, err)
 			if !plan.Set.Equal(c.set) {
 				t.Fatalf("the plan is for %s, not %s", plan.Set, c.set)
@@ -111,7 +116,7 @@ func replayed(t *testing.T, b *server, m *memory, plan facts.Plan) {
 	t.Helper()
 	began := time.Now()
 	var last Progress
-	r := &Replay{Store: m, Prefix: prefix, DB: b.db, BatchBytes: 200 << 10, Progress: func(p Progress) { last = p }}
+	r := &Replay{Place: place(m), DB: b.db, BatchBytes: 200 << 10, Progress: func(p Progress) { last = p }}
 	must(t, r.Run(t.Context(), plan))
 	took := time.Since(began)
 	t.Logf("%d of %d transactions, %d bytes in %s: %.0f/s", last.Transactions, last.Of, last.Bytes, took, float64(last.Transactions)/took.Seconds())
@@ -132,9 +137,9 @@ func applierFails(t *testing.T, empty *server, m *memory, archive facts.Archive)
 	b.start(8)
 	b.exec("SET SESSION sql_log_bin = 0")
 	b.exec("CREATE DATABASE d")
-	plan, err := Choose(t.Context(), m, prefix, archive, facts.Base{Epoch: 1}, facts.Target{})
+	plan, err := place(m).Choose(t.Context(), archive, facts.Base{Epoch: 1}, facts.Target{})
 	must(t, err)
-	r := &Replay{Store: m, Prefix: prefix, DB: b.db}
+	r := &Replay{Place: place(m), DB: b.db}
 	err = r.Run(t.Context(), plan)
 	if !errors.Is(err, ApplierFailed) || !strings.Contains(err.Error(), "database exists") {
 		t.Fatalf("got %v", err)
@@ -151,8 +156,15 @@ func applierFails(t *testing.T, empty *server, m *memory, archive facts.Archive)
 
 func shipping(t *testing.T, a *server, m *memory, start gtid.Set) (stop func(), s *Shipper) {
 	t.Helper()
+	parts := 0
 	s, err := NewShipper(Config{Store: m, Prefix: prefix, Cluster: "uid", Epoch: 1, Instance: "a", ServerUUID: a.text("SELECT @@server_uuid"), Start: start,
 		Index: a.data() + "/binlog.index", May: allowed, TargetRPO: time.Second, MaxBytes: 512 << 10,
+		Key: func() (seal.Key, error) {
+			if parts++; parts%2 == 0 {
+				return m.key, nil
+			}
+			return seal.Key{}, nil
+		},
 		Executed: func(ctx context.Context) (gtid.Set, error) {
 			var text string
 			if err := a.db.QueryRowContext(ctx, "SELECT @@GLOBAL.gtid_executed").Scan(&text); err != nil {

@@ -17,12 +17,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
 const (
-	// format of branches and parts; what is of another is refused.
-	format      = 1
+	// format of branches, and of parts that are not encrypted; formatSealed of those that
+	// are. What is of another is refused, as the second is by what knows only the first.
+	format       = 1
+	formatSealed = 2
+
 	branchName  = "branch.json"
 	partSuffix  = ".binlog.zst"
 	frameMagic  = 0x184D2A50 // of a skippable frame
@@ -68,18 +72,49 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// object completes the facts of a part and makes its object.
-func (c *compressor) object(p *facts.Part, raw []byte) ([]byte, error) {
-	p.Size, p.SHA256 = int64(len(raw)), digest(raw)
+// object completes the facts of a part and makes its object. With a key, what stands behind
+// the facts is encrypted.
+func (c *compressor) object(p *facts.Part, raw []byte, key seal.Key) ([]byte, error) {
+	p.Format, p.Size, p.Recipient = format, int64(len(raw)), key.Recipient()
+	if p.Recipient == "" {
+		p.SHA256 = digest(raw)
+		out, err := beginning(p, len(raw)/3)
+		if err != nil {
+			return nil, err
+		}
+		return c.zstd.EncodeAll(raw, out), nil
+	}
+	content, err := c.sealed(raw, key)
+	if err != nil {
+		return nil, err
+	}
+	p.Format, p.SHA256 = formatSealed, digest(content)
+	out, err := beginning(p, len(content))
+	return append(out, content...), err
+}
+
+// beginning is the frame that holds the facts, with room for so many bytes behind it.
+func beginning(p *facts.Part, room int) ([]byte, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
 	text = append(text, '\n')
 	text = append(text, digest(text)...)
-	out := binary.LittleEndian.AppendUint32(make([]byte, 0, len(text)+len(raw)/3), frameMagic)
-	out = append(binary.LittleEndian.AppendUint32(out, uint32(len(text))), text...)
-	return c.zstd.EncodeAll(raw, out), nil
+	out := binary.LittleEndian.AppendUint32(make([]byte, 0, frameHeader+len(text)+room), frameMagic)
+	return append(binary.LittleEndian.AppendUint32(out, uint32(len(text))), text...), nil
+}
+
+func (c *compressor) sealed(raw []byte, key seal.Key) ([]byte, error) {
+	small := c.zstd.EncodeAll(raw, make([]byte, 0, len(raw)/3))
+	out := bytes.NewBuffer(make([]byte, 0, len(small)+len(small)>>11+1024))
+	to, err := key.Seal(out)
+	if err != nil {
+		return nil, err
+	}
+	_, err = to.Write(small)
+	err = errors.Join(err, to.Close())
+	return out.Bytes(), err
 }
 
 // readFacts reads the beginning of a part.
@@ -103,11 +138,23 @@ func readFacts(r io.Reader, key facts.Key) (p facts.Part, err error) {
 	if err := json.Unmarshal(text[:end], &p); err != nil {
 		return p, because(PartDamaged, fmt.Errorf("the facts of part %d of epoch %d: %w", key.Sequence, key.Epoch, err))
 	}
-	if p.Key() != key || p.Format != format {
-		return p, refuse(PartDamaged, "the object of part %d of epoch %d tells of part %d of epoch %d, in format %d",
-			key.Sequence, key.Epoch, p.Sequence, p.Epoch, p.Format)
+	if p.Key() != key {
+		return p, refuse(PartDamaged, "the object of part %d of epoch %d tells of part %d of epoch %d",
+			key.Sequence, key.Epoch, p.Sequence, p.Epoch)
 	}
-	return p, nil
+	return p, checkFormat(p)
+}
+
+func checkFormat(p facts.Part) error {
+	if p.Format != format && p.Format != formatSealed {
+		return refuse(FormatUnknown, "part %d of epoch %d has format %d", p.Sequence, p.Epoch, p.Format)
+	}
+	sealed := p.Recipient != ""
+	if sealed != (p.Format == formatSealed) || sealed && seal.CheckRecipient(p.Recipient) != nil {
+		return refuse(PartDamaged, "part %d of epoch %d has format %d and is encrypted to %.100q",
+			p.Sequence, p.Epoch, p.Format, p.Recipient)
+	}
+	return nil
 }
 
 // getFacts reads no more of a part than its facts.
@@ -125,12 +172,12 @@ type reader struct {
 	part facts.Part
 	body io.ReadCloser
 	zstd *zstd.Decoder
-	sum  hash.Hash
+	sum  hash.Hash // as the facts have it
 	size int64
 }
 
 // openPart begins to read a part of which the facts are known.
-func openPart(ctx context.Context, s store.Store, prefix string, part facts.Part) (io.ReadCloser, error) {
+func openPart(ctx context.Context, s store.Store, prefix string, part facts.Part, key seal.Key) (io.ReadCloser, error) {
 	body, err := s.Get(ctx, partKey(prefix, part.Key()))
 	if err != nil {
 		return nil, err
@@ -138,22 +185,42 @@ func openPart(ctx context.Context, s store.Store, prefix string, part facts.Part
 	if _, err := readFacts(body, part.Key()); err != nil {
 		return nil, errors.Join(err, body.Close())
 	}
-	z, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(32<<20))
+	from, sum := io.Reader(body), sha256.New()
+	if part.Recipient != "" {
+		if from, err = key.Open(io.TeeReader(body, sum), part.Recipient); err != nil {
+			return nil, errors.Join(damage("decrypting", part, err), body.Close())
+		}
+	}
+	z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(32<<20))
 	if err != nil {
 		return nil, errors.Join(err, body.Close())
 	}
-	return &reader{part: part, body: body, zstd: z, sum: sha256.New()}, nil
+	return &reader{part: part, body: body, zstd: z, sum: sum}, nil
+}
+
+// damage names an error of reading a part, unless the key or the store is why.
+func damage(what string, p facts.Part, err error) error {
+	var ofKey *seal.Reason
+	var ofStore *store.Reason
+	named := fmt.Errorf("%s part %d of epoch %d: %w", what, p.Sequence, p.Epoch, err)
+	if errors.As(err, &ofKey) || errors.As(err, &ofStore) {
+		return named
+	}
+	return because(PartDamaged, named)
 }
 
 func (r *reader) Read(to []byte) (int, error) {
 	n, err := r.zstd.Read(to)
-	r.sum.Write(to[:n])
+	if r.part.Recipient == "" {
+		r.sum.Write(to[:n])
+	}
 	r.size += int64(n)
 	switch {
 	case err == nil:
 		return n, nil
 	case !errors.Is(err, io.EOF):
-		return n, because(PartDamaged, fmt.Errorf("decompressing part %d of epoch %d: %w", r.part.Sequence, r.part.Epoch, err))
+		return n, damage("decompressing", r.part, err)
 	case r.size != r.part.Size || hex.EncodeToString(r.sum.Sum(nil)) != r.part.SHA256:
 		return n, refuse(PartDamaged, "part %d of epoch %d has another content than was written", r.part.Sequence, r.part.Epoch)
 	}

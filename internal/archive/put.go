@@ -7,13 +7,18 @@ import (
 	"time"
 
 	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
 // put stores a part, however often that has to be tried, while this instance may.
 func (s *Shipper) put(ctx context.Context, part facts.Part, raw []byte) error {
 	began := time.Now()
-	object, err := s.compress.object(&part, raw)
+	key, err := s.key()
+	if err != nil {
+		return err
+	}
+	object, err := s.compress.object(&part, raw, key)
 	if err != nil {
 		return err
 	}
@@ -25,6 +30,14 @@ func (s *Shipper) put(ctx context.Context, part facts.Part, raw []byte) error {
 	s.sequence++
 	s.archived(part)
 	return nil
+}
+
+// key is what the next part is encrypted with; the zero Key if nothing is.
+func (s *Shipper) key() (seal.Key, error) {
+	if s.c.Key == nil {
+		return seal.Key{}, nil
+	}
+	return s.c.Key()
 }
 
 // create writes the object of a part, unless it was written before: an attempt of which no

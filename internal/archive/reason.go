@@ -20,6 +20,8 @@ var (
 		"the part was written with another content: look who else writes here; what is there is kept, and shipping begins anew behind it"}
 	PartDamaged = &Reason{"PartDamaged",
 		"the object is not what was written: look into the store's versions for an earlier one; a later base backup does without it"}
+	FormatUnknown = &Reason{"FormatUnknown",
+		"it was written in a format that this release does not know: use the release that wrote it, or a later one"}
 	LogUnreadable = &Reason{"BinaryLogUnreadable",
 		"the server's binary log cannot be archived: read what is wrong with it; a base backup is needed to go on without it"}
 	ApplierFailed = &Reason{"ReplayFailed",

@@ -102,7 +102,7 @@ func (r *Replay) write(ctx context.Context, path string, step facts.Step) (size 
 		return 0, err
 	}
 	out := &relayWriter{Writer: bufio.NewWriterSize(f, 1<<20), step: step, serverID: r.ServerID}
-	err = eachEvent(ctx, r.Store, r.Prefix, step.Pieces, out.event)
+	err = r.eachEvent(ctx, step.Pieces, out.event)
 	err = errors.Join(err, out.Flush(), f.Close())
 	if err == nil && !out.written.Equal(step.Take) {
 		err = refuse(PartDamaged, "%s are not in it", step.Take.Subtract(out.written).Abbreviate(4))

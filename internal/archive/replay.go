@@ -13,7 +13,6 @@ import (
 
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
-	"cnmsql.co/internal/store"
 )
 
 // Replay gives the archive to a running server, which replicates from nobody and takes no
@@ -23,8 +22,7 @@ import (
 // If it is broken off, the data is that of some moment before the target; to run it again
 // with the same plan goes on from there.
 type Replay struct {
-	Store  store.Store
-	Prefix string
+	Place
 	// DB is the server. The account needs REPLICATION_SLAVE_ADMIN, SYSTEM_VARIABLES_ADMIN
 	// and SELECT on performance_schema, and the process the right to write where the server
 	// keeps its relay logs, under the names that the server gives them.

@@ -11,6 +11,7 @@ import (
 	"cnmsql.co/internal/binlog"
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -39,6 +40,10 @@ type Config struct {
 	// TargetRPO is how old the oldest transaction may become that is not archived.
 	TargetRPO time.Duration
 
+	// Key is asked before each part what to encrypt it with, so that a key that was replaced
+	// counts from the next part on. The zero Key leaves it plain; an error ends Run. nil is
+	// never to encrypt.
+	Key func() (seal.Key, error)
 	// MaxBytes of a part before compression, and about a quarter of the memory used; 0 is
 	// 16 MiB.
 	MaxBytes int64

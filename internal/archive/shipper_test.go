@@ -12,6 +12,7 @@ import (
 
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -205,11 +206,11 @@ func TestShipperAndGaps(t *testing.T) {
 			t.Errorf("%+v, %+v", s.Status(), a.Parts)
 		}
 		var refusal *facts.Refusal
-		_, err := Choose(t.Context(), m, prefix, a, facts.Base{Epoch: 1}, facts.Target{})
+		_, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, facts.Target{})
 		if !errors.As(err, &refusal) || refusal.Reason != facts.ArchiveGap || !refusal.GTIDs.Equal(gap) {
 			t.Errorf("got %v", err)
 		}
-		plan, err := Choose(t.Context(), m, prefix, a, facts.Base{Epoch: 1, End: ids(1, "1-12")}, facts.Target{})
+		plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1, End: ids(1, "1-12")}, facts.Target{})
 		if err != nil || !plan.Set.Equal(l.executed) {
 			t.Errorf("got %v, %v", plan, err)
 		}
@@ -278,7 +279,7 @@ func TestShipperAndFaults(t *testing.T) {
 		c, err := newCompressor()
 		must(t, err)
 		foreign := facts.Part{Format: format, Epoch: 1, Sequence: 1, Cluster: "uid", ServerUUID: "somebody"}
-		object, err := c.object(&foreign, []byte("x"))
+		object, err := c.object(&foreign, []byte("x"), seal.Key{})
 		must(t, err)
 		must(t, m.Put(t.Context(), partKey(prefix, foreign.Key()), object))
 		l.commit(1, 5)
@@ -382,13 +383,13 @@ func TestALargeTransactionIsCutIntoPieces(t *testing.T) {
 		settle()
 		must(t, s.end())
 		a := archivedOnce(t, m, l.executed)
-		plan, err := Choose(t.Context(), m, prefix, a, facts.Base{Epoch: 1}, facts.Target{Kind: facts.ToGTIDs, GTIDs: ids(1, "5")})
+		plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, facts.Target{Kind: facts.ToGTIDs, GTIDs: ids(1, "5")})
 		must(t, err)
 		if !plan.Set.Equal(ids(1, "1-5")) || len(plan.Steps) != 3 || len(plan.Steps[1].Pieces) != 4 {
 			t.Fatalf("%+v", plan)
 		}
 		path := t.TempDir() + "/relay"
-		r := Replay{Store: m, Prefix: prefix}
+		r := Replay{Place: place(m)}
 		size, err := r.write(t.Context(), path, plan.Steps[1])
 		must(t, err)
 		raw, err := os.ReadFile(path)
@@ -411,7 +412,7 @@ func TestAPartThatIsDamagedIsRefused(t *testing.T) {
 		whole := m.objects[key]
 		for _, n := range []int{0, 5, 100, len(whole) / 2, len(whole) - 1} {
 			m.objects[key] = whole[:n]
-			if _, err := transactions(t.Context(), m, prefix, a.Parts[:1]); err == nil {
+			if _, err := place(m).transactions(t.Context(), a.Parts[:1]); err == nil {
 				t.Errorf("cut after %d bytes it is read", n)
 			}
 		}
@@ -420,7 +421,7 @@ func TestAPartThatIsDamagedIsRefused(t *testing.T) {
 			flipped := append([]byte{}, whole...)
 			flipped[n] ^= 4
 			m.objects[key] = flipped
-			list, err := transactions(t.Context(), m, prefix, a.Parts[:1])
+			list, err := place(m).transactions(t.Context(), a.Parts[:1])
 			if err == nil {
 				unused++
 			}
@@ -452,7 +453,7 @@ func TestAFailover(t *testing.T) {
 
 		a, err := Load(t.Context(), m, prefix)
 		must(t, err)
-		plan, err := Choose(t.Context(), m, prefix, a, facts.Base{Epoch: 1}, facts.Target{})
+		plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, facts.Target{})
 		if err != nil || !plan.Set.Equal(successor.executed) {
 			t.Fatalf("%s, %v", plan.Set, err)
 		}
@@ -468,7 +469,7 @@ func TestAFailover(t *testing.T) {
 		must(t, s.end())
 		a, err = Load(t.Context(), m, prefix)
 		must(t, err)
-		plan, err = Choose(t.Context(), m, prefix, a, facts.Base{Epoch: 1}, facts.Target{})
+		plan, err = place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, facts.Target{})
 		if err != nil || !plan.Set.Equal(third.executed) {
 			t.Fatalf("%s, %v", plan.Set, err)
 		}

@@ -58,7 +58,7 @@ func TestAnythingThatHappens(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			must(t, s.end())
 			a := archivedOnce(t, m, l.written)
-			plan, err := Choose(t.Context(), m, prefix, a, facts.Base{Epoch: 1}, facts.Target{})
+			plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, facts.Target{})
 			if err != nil || !plan.Set.Equal(l.written) {
 				t.Errorf("seed %d: %s, %v", seed, plan.Set, err)
 			}
@@ -72,7 +72,7 @@ func inOrder(t *testing.T, m *memory, plan facts.Plan) {
 	t.Helper()
 	seen := ids(1, "")
 	for _, step := range plan.Steps {
-		list, err := transactions(t.Context(), m, prefix, step.Pieces)
+		list, err := place(m).transactions(t.Context(), step.Pieces)
 		must(t, err)
 		for _, x := range list {
 			seen = seen.Union(x.ID)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -31,9 +32,13 @@ type memory struct {
 	before func(ctx context.Context, key string) error
 	// after a write that was done: an answer that does not come.
 	after func(key string) error
+	// key opens what is encrypted.
+	key seal.Key
 	// hidden objects are not listed.
 	hidden func(key string) bool
 }
+
+func place(m *memory) Place { return Place{Store: m, Prefix: prefix, Key: m.key} }
 
 func newMemory() *memory { return &memory{objects: map[string][]byte{}} }
 

@@ -19,6 +19,7 @@ import (
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
 	"cnmsql.co/internal/pki"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -68,14 +69,19 @@ func take(ctx context.Context, o Options, t Task, tell *teller) (*backup.Manifes
 		return nil, err
 	}
 	s = store.Limited(s, t.MaxBytesPerSecond)
-	m, err := takeInto(ctx, s, o, t, tell)
+	key, err := seal.Read(o.StoreDir)
+	if err != nil {
+		return nil, err
+	}
+	m, err := takeInto(ctx, s, key, o, t, tell)
 	if err == nil {
 		o.sweep(ctx, s, m)
 	}
 	return m, err
 }
 
-func takeInto(ctx context.Context, s store.Store, o Options, t Task, tell *teller) (*backup.Manifest, error) {
+func takeInto(ctx context.Context, s store.Store, key seal.Key, o Options, t Task,
+	tell *teller) (*backup.Manifest, error) {
 	// A Pod before this one may have ended between the manifest and its last word.
 	if m, err := backup.Read(ctx, s, t.Cluster, t.ID); err == nil && m.Cluster.UID == t.ClusterUID {
 		return m, nil
@@ -89,7 +95,7 @@ func takeInto(ctx context.Context, s store.Store, o Options, t Task, tell *telle
 	}
 	return backup.Take(ctx, donor, s, backup.Options{
 		Identity: backup.Identity{Cluster: t.Cluster, Namespace: t.Namespace, UID: t.ClusterUID, CreatedAt: t.ClusterCreated},
-		ID:       t.ID, Instance: t.Instance, Epoch: t.Epoch,
+		ID:       t.ID, Instance: t.Instance, Epoch: t.Epoch, Key: key,
 		Executed: executedAt(donor),
 		Progress: tell.progress,
 	})

@@ -20,6 +20,7 @@ import (
 	"cnmsql.co/internal/clone"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 	"cnmsql.co/internal/store/storetest"
 )
@@ -63,20 +64,29 @@ func TestWhatCannotBeTakenHasFailed(t *testing.T) {
 	}
 }
 
+func TestAKeyThatIsNoneIsTold(t *testing.T) {
+	o := world(t, v1alpha1.BackupRunning, "backup-uid")
+	must(t, os.WriteFile(filepath.Join(o.StoreDir, seal.FileIdentity), []byte("secret"), 0o600))
+	must(t, Run(t.Context(), o))
+	if s := status(t, o); s.Phase != v1alpha1.BackupFailed || !strings.Contains(s.Error, string(core.KeyInvalid)) || !strings.Contains(s.Error, "age-keygen") {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestAPodThatComesAfterTheManifestSaysSo(t *testing.T) {
 	o := world(t, v1alpha1.BackupRunning, "backup-uid")
 	s, err := store.Open(o.StoreDir)
 	must(t, err)
 	began := time.Date(2026, 11, 23, 21, 0, 0, 0, time.UTC)
 	m := &backup.Manifest{Summary: backup.Summary{ID: id, Method: "clone", Cluster: backup.Identity{Format: 1, Cluster: "db", UID: "cluster-uid"}, Instance: "db-2", Server: "9.7.4",
-		Begin: began, End: began.Add(10 * time.Second), RawSize: 1000, StoredSize: 100, BeginGTID: gtid.MustParse("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:1-5")},
+		Begin: began, End: began.Add(10 * time.Second), RawSize: 1000, StoredSize: 100, Recipient: "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p", BeginGTID: gtid.MustParse("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:1-5")},
 		Parts: []backup.Part{{Name: "part-00000001-000000.zst", State: clone.StateFileCopy.String(), Raw: 1000, Stored: 100, Records: 1}}}
 	text, err := m.Encode()
 	must(t, err)
 	must(t, s.Create(t.Context(), "db/base/"+id+"/manifest.json", text))
 	must(t, Run(t.Context(), o))
 	got := status(t, o)
-	if got.Phase != v1alpha1.BackupCompleted || got.Error != "" || got.InstanceName != "db-2" || got.Size != 1000 || got.StoredSize != 100 || got.SHA256 == "" ||
+	if got.Phase != v1alpha1.BackupCompleted || got.Error != "" || got.InstanceName != "db-2" || got.Size != 1000 || got.EncryptedTo != m.Recipient || got.StoredSize != 100 || got.SHA256 == "" ||
 		got.Progress.Percent != "100%" || got.Progress.BytesPerSecond != 100 || got.StoppedAt.Sub(got.StartedAt.Time) != 10*time.Second || !strings.HasSuffix(got.BeginGTID, ":1-5") {
 		t.Errorf("%+v %+v", got, got.Progress)
 	}

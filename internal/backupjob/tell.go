@@ -84,7 +84,7 @@ func (t *teller) completed(ctx context.Context, m *backup.Manifest) error {
 		s.Phase, s.Reason, s.Error = v1alpha1.BackupCompleted, "", ""
 		s.BackupID, s.InstanceName, s.ServerVersion, s.SHA256 = m.ID, m.Instance, m.Server, sum
 		s.BeginGTID, s.EndGTID = bounded(m.BeginGTID.String()), bounded(m.EndGTID.String())
-		s.Size, s.StoredSize = m.RawSize, m.StoredSize
+		s.Size, s.StoredSize, s.EncryptedTo = m.RawSize, m.StoredSize, m.Recipient
 		s.StartedAt, s.StoppedAt = &metav1.Time{Time: m.Begin}, &metav1.Time{Time: m.End}
 		s.Progress = &v1alpha1.BackupProgress{Bytes: m.RawSize, TotalBytes: m.RawSize, Percent: "100%"}
 		if took := m.End.Sub(m.Begin).Seconds(); took > 0 {

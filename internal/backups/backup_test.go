@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,7 @@ import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/pki"
 	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -201,6 +203,9 @@ func TestABackupSaysWhatItWaitsFor(t *testing.T) {
 	running := aBackup("other")
 	running.UID, running.Status.Phase = "other-uid", v1alpha1.BackupRunning
 	noKey := secret("store", map[string]string{"id": "me"})
+	encrypts := aCluster()
+	encrypts.Spec.Backup.ObjectStore.Encryption = &v1alpha1.StoreEncryption{Identity: v1alpha1.SecretKeySelector{Name: "age", Key: "identity"}}
+	badKey := secret("age", map[string]string{"identity": "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"})
 	for name, c := range map[string]struct {
 		objs   []client.Object
 		phase  string
@@ -213,6 +218,8 @@ func TestABackupSaysWhatItWaitsFor(t *testing.T) {
 		"no replica":       {[]client.Object{noReplica, storeSecret}, v1alpha1.BackupPending, core.BackupNoDonor, "spec.target: primary"},
 		"no Secret":        {[]client.Object{aCluster()}, v1alpha1.BackupPending, core.BackupStoreSecret, "the Secret store"},
 		"no key":           {[]client.Object{aCluster(), noKey}, v1alpha1.BackupPending, core.BackupStoreSecret, `no key "key"`},
+		"no age key":       {[]client.Object{encrypts, storeSecret}, v1alpha1.BackupPending, core.BackupStoreSecret, "the Secret age"},
+		"a bad age key":    {[]client.Object{encrypts, storeSecret, badKey}, v1alpha1.BackupPending, core.KeyInvalid, `the key "identity" of the Secret age`},
 		"another one runs": {[]client.Object{aCluster(), storeSecret, running}, v1alpha1.BackupPending, core.BackupOtherRuns, "the Backup other"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -235,6 +242,22 @@ func TestABackupSaysWhatItWaitsFor(t *testing.T) {
 				t.Errorf("told %s", told)
 			}
 		})
+	}
+}
+
+func TestTheJobIsGivenTheKeyOfTheEncryption(t *testing.T) {
+	one, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := aCluster()
+	c.Spec.Backup.ObjectStore.Encryption = &v1alpha1.StoreEncryption{Identity: v1alpha1.SecretKeySelector{Name: "age", Key: "identity"}}
+	w := newBackupWorld(t, aBackup("b"), c, storeSecret, authority(t), secret("age", map[string]string{"identity": one.String()}))
+	w.is(w.looks("b"), v1alpha1.BackupRunning, "")
+	var files corev1.Secret
+	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &files))
+	if string(files.Data[seal.FileIdentity]) != one.String() {
+		t.Errorf("%q", files.Data[seal.FileIdentity])
 	}
 }
 

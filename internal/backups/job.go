@@ -74,8 +74,14 @@ func (r *Reconciler) withFiles(ctx context.Context, t *taking) (*taking, *refusa
 	if missing := AsMissing(err); missing != nil {
 		return nil, wait(core.BackupStoreSecret, "%s", missing.Error()), nil
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := CheckKey(t.store, files); err != nil {
+		return nil, wait(core.KeyInvalid, "%s", err.Error()), nil
+	}
 	t.files = files
-	return t, nil, err
+	return t, nil, nil
 }
 
 // idOf is the backup's name in the store: it sorts by time, and no other Backup has it.

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/seal"
 )
 
 // MissingError: a Secret that an object store needs is not there, or has no such key.
@@ -22,6 +23,19 @@ func AsMissing(err error) *MissingError {
 	var missing *MissingError
 	if errors.As(err, &missing) {
 		return missing
+	}
+	return nil
+}
+
+// CheckKey refuses files of a store whose key of encryption is of no use: seal.KeyInvalid,
+// with the Secret that it is from.
+func CheckKey(s *v1alpha1.ObjectStoreSpec, files map[string][]byte) error {
+	if s.Encryption == nil {
+		return nil
+	}
+	if _, err := seal.Parse(files[seal.FileIdentity]); err != nil {
+		from := s.Encryption.Identity
+		return fmt.Errorf("the key %q of the Secret %s, which objectStore.encryption names: %w", from.Key, from.Name, err)
 	}
 	return nil
 }

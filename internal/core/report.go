@@ -339,6 +339,8 @@ type Archive struct {
 	File  string    `json:"file,omitempty"`
 	GTIDs string    `json:"gtids,omitempty"`
 	At    time.Time `json:"at,omitzero"`
+	// EncryptedTo is the recipient to which that part is encrypted; "" if it is not.
+	EncryptedTo string `json:"encryptedTo,omitempty"`
 	// PendingFiles are the binary logs that are not archived as a whole.
 	PendingFiles int   `json:"pendingFiles,omitempty"`
 	PendingBytes int64 `json:"pendingBytes,omitempty"`

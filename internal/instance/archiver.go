@@ -14,6 +14,7 @@ import (
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -98,7 +99,10 @@ func nameOfFailure(err error) string {
 	var of *archive.Reason
 	var at *store.Reason
 	var in *backup.Reason
+	var by *seal.Reason
 	switch {
+	case errors.As(err, &by):
+		return by.Name
 	case errors.As(err, &of):
 		return of.Name
 	case errors.As(err, &in):
@@ -124,6 +128,9 @@ func (m *manager) archive(ctx context.Context, what archiving) error {
 	if err := backup.Claim(ctx, s, identityOf(cluster)); err != nil {
 		return err
 	}
+	if _, err := m.archiveKey(); err != nil {
+		return err // and not only once a part is due
+	}
 	start, err := m.metrics.Executed(ctx)
 	if err != nil {
 		return err
@@ -131,7 +138,7 @@ func (m *manager) archive(ctx context.Context, what archiving) error {
 	shipper, err := archive.NewShipper(archive.Config{
 		Store: s, Prefix: backup.LogPrefix(cluster.Name), Cluster: string(cluster.UID),
 		Epoch: what.epoch, Instance: m.opt.Instance, ServerUUID: what.server, Start: start,
-		Index:    m.binlogIndex(),
+		Index: m.binlogIndex(), Key: m.archiveKey,
 		Executed: func(ctx context.Context) (gtid.Set, error) { return m.metrics.Executed(ctx) },
 		May:      func(context.Context) error { return m.stillArchives(what) }, TargetRPO: what.rpo,
 		MaxBytes: partBytes(memoryFor(cluster, m.opt.MemoryLimit)),
@@ -143,6 +150,18 @@ func (m *manager) archive(ctx context.Context, what archiving) error {
 	beside.Go(func() { m.watchArchive(ctx, shipper, what.rpo) })
 	beside.Go(func() { m.keepLogs(ctx, shipper) })
 	return shipper.Run(ctx)
+}
+
+// archiveKey is what the archive is encrypted with now. A Cluster that wants it encrypted
+// archives nothing until the key has come.
+func (m *manager) archiveKey() (seal.Key, error) {
+	key, err := seal.Read(m.opt.Dirs.Archive)
+	wanted := get(m, func(s *state) bool { return s.cluster.Spec.Backup.Encrypts() })
+	if err == nil && wanted && key.Recipient() == "" {
+		err = fmt.Errorf("spec.backup.objectStore.encryption is set, and its key has not come to this instance: %w",
+			seal.KeyMissing)
+	}
+	return key, err
 }
 
 // partBytes is how large a part of the archive becomes: shipping takes four times as much
@@ -198,7 +217,7 @@ func shortSet(set gtid.Set) string {
 // archiveOf is a shipper's state as it is reported.
 func archiveOf(s archive.Status, target time.Duration, now time.Time) *core.Archive {
 	rpo := s.RPO(now)
-	out := &core.Archive{File: s.Last.File, GTIDs: shortSet(s.Last.GTIDs), At: s.LastAt,
+	out := &core.Archive{File: s.Last.File, GTIDs: shortSet(s.Last.GTIDs), At: s.LastAt, EncryptedTo: s.Last.Recipient,
 		PendingFiles: s.PendingFiles, PendingBytes: s.PendingBytes, RPO: rpo.Seconds(), Behind: rpo > archiveLate*target+archiveLook,
 		Missing: shortSet(s.Missing)}
 	// A failure is over once a part is stored, or after a while in which none waits.

@@ -10,6 +10,7 @@ import (
 	"cnmsql.co/internal/core"
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -25,7 +26,8 @@ func TestWhatIsSaidOfTheArchive(t *testing.T) {
 		"nothing yet":                   {archive.Status{}, core.Archive{}},
 		"in time":                       {archive.Status{Oldest: ago(11 * time.Second)}, core.Archive{RPO: 11}},
 		"late":                          {archive.Status{Oldest: ago(22 * time.Second)}, core.Archive{RPO: 22, Behind: true}},
-		"a part":                        {archive.Status{Last: facts.Part{File: "binlog.000007", GTIDs: lost}, LastAt: ago(time.Second)}, core.Archive{File: "binlog.000007", GTIDs: lost.String(), At: ago(time.Second)}},
+		"a part":                        {archive.Status{Last: facts.Part{File: "binlog.000007", GTIDs: lost, Recipient: "age1x"}, LastAt: ago(time.Second)}, core.Archive{File: "binlog.000007", GTIDs: lost.String(), At: ago(time.Second), EncryptedTo: "age1x"}},
+		"a key that is none":            {archive.Status{Failure: fmt.Errorf("line 1: %w", seal.KeyInvalid), FailedAt: ago(time.Second)}, core.Archive{Failure: string(core.KeyInvalid), Message: fmt.Errorf("line 1: %w", seal.KeyInvalid).Error(), FailedAt: ago(time.Second)}},
 		"a gap":                         {archive.Status{Missing: lost}, core.Archive{Missing: lost.String()}},
 		"it fails":                      {archive.Status{Oldest: ago(9 * time.Second), Failure: full, FailedAt: ago(time.Second)}, core.Archive{RPO: 9, Failure: "StoreFull", Message: full.Error(), FailedAt: ago(time.Second)}},
 		"it failed, and nothing waits":  {archive.Status{Failure: full, FailedAt: ago(time.Minute)}, core.Archive{}},

@@ -17,6 +17,7 @@ import (
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
 	"cnmsql.co/internal/recovery"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -66,10 +67,9 @@ func (m *manager) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 
 // origin is what data are restored from.
 type origin struct {
-	store store.Store
-	base  *backup.Manifest
-	// archived is below prefix; what of it leads to target is replayed.
-	prefix   string
+	base *backup.Manifest
+	// archived is what lies in place; what of it leads to target is replayed.
+	place    archive.Place
 	archived facts.Archive
 	target   facts.Target
 }
@@ -77,7 +77,7 @@ type origin struct {
 // plan is what to replay on data that hold a set. What a backup holds exactly, only the
 // server tells that runs on it.
 func (o *origin) plan(ctx context.Context, holds gtid.Set) (facts.Plan, error) {
-	return archive.Choose(ctx, o.store, o.prefix, o.archived, facts.Base{Epoch: o.base.Epoch, End: holds, Time: o.base.Point}, o.target)
+	return o.place.Choose(ctx, o.archived, facts.Base{Epoch: o.base.Epoch, End: holds, Time: o.base.Point}, o.target)
 }
 
 // findBackup finds the backup and what is to be replayed on it, and looks whether this
@@ -91,11 +91,14 @@ func (m *manager) findBackup(ctx context.Context) (*origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &origin{store: store.Limited(s, t.MaxBytesPerSecond), prefix: backup.LogPrefix(t.Cluster)}
+	o := &origin{place: archive.Place{Store: store.Limited(s, t.MaxBytesPerSecond), Prefix: backup.LogPrefix(t.Cluster)}}
+	if o.place.Key, err = seal.Read(m.opt.Dirs.Store); err != nil {
+		return nil, err
+	}
 	if o.target, err = targetOf(t.Target); err != nil {
 		return nil, err
 	}
-	if o.archived, err = archive.Load(ctx, o.store, o.prefix); err != nil {
+	if o.archived, err = archive.Load(ctx, o.place.Store, o.place.Prefix); err != nil {
 		return nil, fmt.Errorf("reading what is archived of %s: %w", t.Cluster, err)
 	}
 	candidates, err := o.candidates(ctx, t)
@@ -103,7 +106,7 @@ func (m *manager) findBackup(ctx context.Context) (*origin, error) {
 		return nil, err
 	}
 	for _, id := range candidates {
-		if o.base, err = backup.Read(ctx, o.store, t.Cluster, id); err != nil {
+		if o.base, err = backup.Read(ctx, o.place.Store, t.Cluster, id); err != nil {
 			return nil, err
 		}
 		_, err = o.plan(ctx, o.base.EndGTID)
@@ -112,13 +115,25 @@ func (m *manager) findBackup(ctx context.Context) (*origin, error) {
 			break // an earlier backup would not do better
 		}
 	}
-	if err == nil {
-		_, err = o.plan(ctx, o.base.BeginGTID) // what it may lack is archived, too
-	}
 	if err != nil {
 		return nil, err
 	}
-	return o, o.base.Fits(m.bin.version.String())
+	return o, o.check(ctx, m.bin.version.String())
+}
+
+// check looks whether all is there and can be opened, before anything is written.
+func (o *origin) check(ctx context.Context, server string) error {
+	if err := o.base.Fits(server); err != nil {
+		return err
+	}
+	if err := o.base.Opens(o.place.Key); err != nil {
+		return err
+	}
+	plan, err := o.plan(ctx, o.base.BeginGTID) // what it may lack is archived, too
+	if err != nil {
+		return err
+	}
+	return o.place.Opens(ctx, plan)
 }
 
 // candidates are the backups that may be the base, the newest first.
@@ -126,7 +141,7 @@ func (o *origin) candidates(ctx context.Context, t recovery.Task) ([]string, err
 	if t.BackupID != "" {
 		return []string{t.BackupID}, nil
 	}
-	all, err := backup.Restorable(ctx, o.store, t.Cluster)
+	all, err := backup.Restorable(ctx, o.place.Store, t.Cluster)
 	var out []string
 	for _, e := range all {
 		out = append(out, e.ID)
@@ -165,8 +180,8 @@ func (m *manager) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *or
 		return fmt.Errorf("opening the data directory: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	err = backup.Restore(ctx, from.store, b, root, backup.RestoreOptions{
-		Server:   m.bin.version.String(),
+	err = backup.Restore(ctx, from.place.Store, b, root, backup.RestoreOptions{
+		Server: m.bin.version.String(), Key: from.place.Key,
 		Readers:  readersFor(memoryFor(c, m.opt.MemoryLimit)),
 		Progress: func(p backup.Progress) { m.restored("backup "+b.ID, "restore", p.Done, p.Expected) },
 	})
@@ -271,7 +286,7 @@ func (m *manager) replay(ctx context.Context, from *origin) error {
 	}
 	m.log.Info("replays the archive", "parts", len(plan.Steps), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
 	began := time.Now()
-	r := archive.Replay{Store: from.store, Prefix: from.prefix, DB: m.root.DB(), Progress: func(p archive.Progress) {
+	r := archive.Replay{Place: from.place, DB: m.root.DB(), Progress: func(p archive.Progress) {
 		m.restored("the archive of "+from.base.Cluster.Cluster, "replay", p.Transactions, p.Of)
 	}}
 	if err := r.Run(ctx, plan); err != nil {

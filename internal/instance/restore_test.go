@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
+
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/clone"
@@ -20,6 +22,7 @@ import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/recovery"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 	"cnmsql.co/internal/store/storetest"
 )
@@ -36,7 +39,9 @@ func (w *world) backUp(n *node, s store.Store) *backup.Manifest {
 	must(w.t, err)
 	donor := clone.Donor{Address: net.JoinHostPort(n.opt.Listen, strconv.Itoa(n.opt.MySQLPort)), User: a.User, Password: a.Password,
 		TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{leaf}, ServerName: n.opt.Listen}}
-	m, err := backup.Take(w.t.Context(), donor, s, backup.Options{Instance: n.opt.Instance,
+	seals, err := seal.Read(n.opt.Dirs.Archive)
+	must(w.t, err)
+	m, err := backup.Take(w.t.Context(), donor, s, backup.Options{Instance: n.opt.Instance, Key: seals,
 		Identity: backup.Identity{Cluster: "db", Namespace: "ns", UID: string(w.kube.get().UID), CreatedAt: time.Now()},
 		Executed: func(ctx context.Context) (gtid.Set, error) { return n.m.roles.Executed(ctx) }})
 	must(w.t, err)
@@ -257,6 +262,63 @@ func TestAClusterIsRestoredToAnyTransaction(t *testing.T) {
 	if r := w.await(refused, "refusing", func(r core.Report) bool { return r.State == core.Failed }); !strings.Contains(r.Message, "TargetAfterArchive") {
 		t.Errorf("it says %s", r.Message)
 	}
+}
+
+// TestWhatIsEncryptedIsRestoredByItsKey: nothing is archived before the key is there, nor in
+// plain; and without it nothing is written on the other side.
+func TestWhatIsEncryptedIsRestoredByItsKey(t *testing.T) {
+	key, err := age.GenerateX25519Identity()
+	must(t, err)
+	other, err := age.GenerateX25519Identity()
+	must(t, err)
+	from := newWorld(t, func(c *v1alpha1.Cluster) {
+		archives(c)
+		c.Spec.Backup.ObjectStore.Encryption = &v1alpha1.StoreEncryption{}
+	})
+	dir := storetest.Dir(t)
+	from.files(dir, "archive")
+	one := from.start(1)
+	from.bootstrap(one)
+	db := from.app(one)
+	from.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	from.await(one, "lacking its key", func(r core.Report) bool {
+		return r.Archive != nil && r.Archive.Failure == string(core.KeyMissing) && r.Archive.GTIDs == ""
+	})
+	from.write(filepath.Join(from.dir, "archive", seal.FileIdentity), key.String())
+	from.await(one, "archiving", func(r core.Report) bool { return r.Archive != nil && r.Archive.Failure == "" })
+	from.exec(db, "INSERT INTO t (v) VALUES (1), (2)") // the archive begins where it is begun
+	from.awaitArchived(one)
+	s, err := store.Open(dir)
+	must(t, err)
+	m := from.backUp(one, s)
+	from.exec(db, "INSERT INTO t (v) VALUES (3)")
+	from.awaitArchived(one)
+	if r := one.report(); r.Archive.EncryptedTo != m.Recipient || m.Recipient == "" {
+		t.Errorf("the archive is for %q, and the backup for %q", r.Archive.EncryptedTo, m.Recipient)
+	}
+	from.crashManager(one)
+
+	w := from.restoringTo(dir, "", recovery.Target{})
+	restored := w.start(1)
+	epoch := w.grant("db-1", core.ProofBootstrap, "", "", 0)
+	refuses := func(why *seal.Reason) {
+		t.Helper()
+		w.kube.edit(func(c *v1alpha1.Cluster) { c.Generation++ })
+		w.await(restored, why.Name, func(r core.Report) bool { return r.State == core.Failed && strings.Contains(r.Message, why.Name) })
+		if entries, err := os.ReadDir(restored.opt.Dirs.Data); err == nil && len(entries) > 0 {
+			t.Errorf("%s: there are data: %v", why.Name, entries)
+		}
+	}
+	file := filepath.Join(w.dir, "store", seal.FileIdentity)
+	refuses(seal.KeyMissing)
+	w.write(file, "none")
+	refuses(seal.KeyInvalid)
+	w.write(file, other.String())
+	refuses(seal.KeyWrong)
+	w.write(file, other.String()+"\n"+key.String())
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Generation++ })
+	w.awaitPrimary(restored, epoch)
+	w.awaitRows(w.asApp(restored, "new-app-password"), 3)
 }
 
 // writes executes a statement over and over until it is stopped, and tells how often.

@@ -135,6 +135,9 @@ func archiveCondition(a *core.Archive, is *v1alpha1.ContinuousArchivingStatus, g
 		out.Message = "what is not archived is older than spec.backup.continuousArchiving.targetRPOSeconds allows: look whether the object store is slow, or raise it"
 	default:
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, string(core.ReasonArchiving), "the primary archives its binary logs in time"
+		if a.EncryptedTo != "" {
+			out.Message += ", encrypted to " + a.EncryptedTo
+		}
 	}
 	return out
 }

@@ -39,6 +39,9 @@ func (p *prerequisites) recovery(ctx context.Context, c *v1alpha1.Cluster) error
 	if err != nil {
 		return err
 	}
+	if err := backups.CheckKey(store, files); err != nil {
+		return &hindranceError{core.Problem{Reason: core.KeyInvalid, Message: err.Error()}}
+	}
 	if files[recovery.FileTask], err = task.Encode(); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/recovery"
 	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -96,6 +97,27 @@ func TestTheBackupThatAClusterBeginsWith(t *testing.T) {
 	}
 }
 
+func TestAKeyThatIsNoneIsToldBeforeARestore(t *testing.T) {
+	c := recovering(v1alpha1.RecoverySpec{Source: "old"})
+	encrypted := someStore.DeepCopy()
+	encrypted.Encryption = &v1alpha1.StoreEncryption{Identity: v1alpha1.SecretKeySelector{Name: "store", Key: "id"}}
+	c.Spec.ExternalClusters[0].ObjectStore = encrypted
+	a := newAPI(t, storeSecret())
+	var no *hindranceError
+	err := newPrerequisites(a, a).recovery(t.Context(), c)
+	if !errors.As(err, &no) || no.Reason != core.KeyInvalid || !strings.Contains(no.Message, `the key "id" of the Secret store`) {
+		t.Errorf("%v", err)
+	}
+	// Of the archive it is the instance that says it: what is there already goes on.
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: encrypted, ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
+	must(t, newPrerequisites(a, a).archive(t.Context(), c))
+	var s corev1.Secret
+	must(t, a.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: resources.Names("c").ArchiveSecret()}, &s))
+	if string(s.Data[seal.FileIdentity]) != "me" {
+		t.Errorf("%s", s.Data)
+	}
+}
+
 // TestAMissingSecretOfTheArchiveKeepsNobodyFromWriting: it is no hindrance.
 func TestAMissingSecretOfTheArchiveKeepsNobodyFromWriting(t *testing.T) {
 	c := aCluster()
@@ -147,6 +169,7 @@ func TestTheStatusTellsOfTheArchive(t *testing.T) {
 	if is := s.ContinuousArchiving; is.LastArchivedGTID != "a:3" || !is.LastArchivedTime.Equal(&metav1.Time{Time: moment.Add(archiveTold)}) {
 		t.Errorf("%+v", is)
 	}
+	says(&core.Archive{EncryptedTo: "age1xyz"}, metav1.ConditionTrue, "Archiving", "encrypted to age1xyz")
 	says(&core.Archive{Failure: "StoreFull", Message: "full at 7", FailedAt: moment}, metav1.ConditionFalse, "StoreFull", "full at 7")
 	says(&core.Archive{Failure: "StoreFull", Message: "full at 8", FailedAt: moment}, metav1.ConditionFalse, "StoreFull", "full at 7")
 	says(&core.Archive{Behind: true}, metav1.ConditionFalse, "ArchivingBehind", "targetRPOSeconds")

@@ -154,6 +154,8 @@ type Backup struct {
 	Size     int64      `json:"sizeBytes,omitempty"`
 	Stored   int64      `json:"storedBytes,omitempty"`
 	ID       string     `json:"id,omitempty"`
+	// EncryptedTo is the recipient of age whose identity restores it; empty when it is plain.
+	EncryptedTo string `json:"encryptedTo,omitempty"`
 	// Schedule is the ScheduledBackup that made it; empty when a user did.
 	Schedule string `json:"schedule,omitempty"`
 	// Elsewhere is where it lies if not where the Cluster's backups go now.
@@ -185,7 +187,7 @@ func backupOf(b *v1alpha1.Backup, store string, now time.Time) Backup {
 	s := &b.Status
 	out := Backup{Name: b.Name, Phase: orElse(s.Phase, "Unseen"), Reason: s.Reason, Error: s.Error, Instance: s.InstanceName,
 		Began: coarse(s.StartedAt), Ended: coarse(s.StoppedAt), Took: took(b, now), Size: s.Size, Stored: s.StoredSize, ID: s.BackupID,
-		Schedule: b.Labels[v1alpha1.LabelScheduledBackup]}
+		EncryptedTo: s.EncryptedTo, Schedule: b.Labels[v1alpha1.LabelScheduledBackup]}
 	if s.Progress != nil && s.Phase == v1alpha1.BackupRunning {
 		out.Percent = s.Progress.Percent
 	}

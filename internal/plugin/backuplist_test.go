@@ -24,8 +24,10 @@ func scheduled(name, schedule string, change func(*v1alpha1.ScheduledBackup)) *v
 func manyBackups() []client.Object {
 	nightly := completed("nightly-20260228013000", 25*time.Hour)
 	nightly.Labels = map[string]string{v1alpha1.LabelScheduledBackup: "nightly"}
+	nightly.Status.EncryptedTo = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 	elsewhere := completed("elsewhere", 2*time.Hour)
 	elsewhere.Status.DestinationPath, elsewhere.Status.ObjectStore.Bucket = "s3://other/demo", "other"
+	elsewhere.Status.EncryptedTo = nightly.Status.EncryptedTo
 	running := backupAt("running", v1alpha1.BackupRunning, time.Minute)
 	runs("45%", 2<<30)(running)
 	running.Status.StartedAt = second(50 * time.Second)

@@ -131,7 +131,25 @@ func (p page) backups(b Backups) {
 			_, _ = fmt.Fprintf(p.out, "  %s: lies at %s, and not where the Cluster's backups go now\n", x.Name, x.Elsewhere)
 		}
 	}
+	p.encrypted(b.Backups)
 	_, _ = fmt.Fprintln(p.out)
+}
+
+// encrypted says which key the backups need, for a key may be replaced.
+func (p page) encrypted(all []Backup) {
+	var recipients []string
+	names := map[string][]string{}
+	for _, x := range all {
+		if to := x.EncryptedTo; to != "" {
+			if names[to] == nil {
+				recipients = append(recipients, to)
+			}
+			names[to] = append(names[to], x.Name)
+		}
+	}
+	for _, to := range recipients {
+		_, _ = fmt.Fprintf(p.out, "  encrypted to %s: %s\n", to, strings.Join(names[to], ", "))
+	}
 }
 
 func stampOr(t *time.Time) string {

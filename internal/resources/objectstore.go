@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -28,6 +29,9 @@ func StoreFiles(s *v1alpha1.ObjectStoreSpec, read func(v1alpha1.SecretKeySelecto
 	}
 	if s.TLS != nil {
 		from[store.FileCA] = s.TLS.CABundleSecret
+	}
+	if s.Encryption != nil {
+		from[seal.FileIdentity] = &s.Encryption.Identity
 	}
 	for file, selector := range from {
 		if selector == nil {

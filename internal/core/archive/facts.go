@@ -61,8 +61,12 @@ type Part struct {
 	Piece  int64 `json:"piece,omitempty"`
 	Pieces int64 `json:"pieces,omitempty"`
 	// Size, in bytes, and SHA256, in hexadecimal digits, are those of the part decompressed.
+	// Of a part that is encrypted SHA256 is of what stands behind the facts: one of the log
+	// would let guesses of what is in it be confirmed.
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
+	// Recipient of age to which the log is encrypted; "" if it is not.
+	Recipient string `json:"recipient,omitempty"`
 }
 
 // Key of the part.
