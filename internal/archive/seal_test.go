@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -178,6 +179,27 @@ func TestAnEncryptedPartThatIsDamagedIsRefused(t *testing.T) {
 		}
 		refused("a byte longer than", len(whole), append(bytes.Clone(whole), 0))
 	})
+}
+
+// The file was written before there was encryption.
+func TestAPlainPartIsWhatItWas(t *testing.T) {
+	was, err := os.ReadFile("testdata/format1.binlog.zst")
+	must(t, err)
+	part, err := readFacts(bytes.NewReader(was), facts.Key{Epoch: 1, Sequence: 1})
+	must(t, err)
+	m := newMemory()
+	m.objects[partKey(prefix, part.Key())] = was
+	raw := rawOf(t, m, part)
+	must(t, check(raw, part.Transactions))
+	c, err := newCompressor()
+	must(t, err)
+	again := part
+	object, err := c.object(&again, raw, seal.Key{})
+	must(t, err)
+	n := frameHeader + binary.LittleEndian.Uint32(was[4:])
+	if !bytes.Equal(object[:n], was[:n]) || again.SHA256 != part.SHA256 || part.Transactions != 5 {
+		t.Errorf("%s\n%s", object[:n], was[:n])
+	}
 }
 
 func TestThePartOfALaterReleaseIsRefusedByName(t *testing.T) {

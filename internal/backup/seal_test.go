@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -189,6 +190,18 @@ func TestEncryptedNotesThatAreNotThePartsAreRefused(t *testing.T) {
 		if written, err := restoreWith(t, s, m, key); !errors.Is(err, ManifestDamaged) || len(written) > 0 {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The file was written before there was encryption.
+func TestAPlainManifestIsWhatItWas(t *testing.T) {
+	was, err := os.ReadFile("testdata/format1.json")
+	must(t, err)
+	m, err := Parse(was)
+	must(t, err)
+	must(t, m.Opens(seal.Key{}))
+	if is, err := m.Encode(); err != nil || !bytes.Equal(is, was) {
+		t.Errorf("%v\n%s\n%s", err, is, was)
 	}
 }
 
