@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +13,7 @@ import (
 
 func instanceCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "instance", Short: "Manage the mysqld of this Pod"}
-	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand(), instanceKillCommand(), instanceHandoverCommand(), client.Command(), client.StatusCommand())
+	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand(), instanceKillCommand(), instanceHandoverCommand(), instanceLostCommand(), client.Command(), client.StatusCommand())
 	return cmd
 }
 
@@ -40,6 +41,17 @@ func instanceHandoverCommand() *cobra.Command {
 func instanceKillCommand() *cobra.Command {
 	return &cobra.Command{Use: "kill-mysqld", Short: "Kill this Pod's mysqld (SIGKILL), to try what happens then", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return instance.KillServer(1) }}
+}
+
+// instanceLostCommand reads the archive, which the user's machine may not reach.
+func instanceLostCommand() *cobra.Command {
+	var epoch int64
+	cmd := &cobra.Command{Use: "lost", Short: "List what failovers have lost of what was archived", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return instance.Lost(cmd.Context(), layout.ArchiveDir, os.Getenv(layout.EnvCluster), epoch, cmd.OutOrStdout())
+		}}
+	cmd.Flags().Int64Var(&epoch, "epoch", 0, "write what was lost of this epoch, as a binary log")
+	return cmd
 }
 
 func instanceInstallCommand() *cobra.Command {

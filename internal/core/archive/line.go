@@ -49,9 +49,9 @@ func (l line) known() (set gtid.Set) {
 type LostBranch struct {
 	Epoch int64
 	GTIDs gtid.Set
-	// Parts hold some of it, perhaps beside transactions that survived. First and Last bound
-	// when it was committed.
-	Parts       []Part
+	// Steps are where it stands, in the order of the log. First and Last bound when it was
+	// committed.
+	Steps       []Step
 	First, Last time.Time
 }
 
@@ -68,7 +68,8 @@ func Lost(a Archive) []LostBranch {
 			out = append(out, LostBranch{Epoch: p.Epoch, First: p.First})
 		}
 		b := &out[len(out)-1]
-		b.GTIDs, b.Parts = b.GTIDs.Union(lost), append(b.Parts, p)
+		pieces, _ := l.pieces(p)
+		b.GTIDs, b.Steps = b.GTIDs.Union(lost), append(b.Steps, Step{pieces, lost})
 		if p.First.Before(b.First) {
 			b.First = p.First
 		}

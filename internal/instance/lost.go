@@ -1,0 +1,66 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"cnmsql.co/internal/archive"
+	"cnmsql.co/internal/backup"
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/seal"
+	"cnmsql.co/internal/store"
+)
+
+// Lost tells which archived transactions failovers of a cluster have lost. dir has the
+// store's files. With an epoch, those that were lost of it are written as a binary log.
+func Lost(ctx context.Context, dir, cluster string, epoch int64, out io.Writer) error {
+	s, err := store.Open(dir)
+	if err != nil {
+		return fmt.Errorf("this instance does not reach an archive (%w): "+
+			"spec.backup.continuousArchiving has to be enabled", err)
+	}
+	place := archive.Place{Store: s, Prefix: backup.LogPrefix(cluster)}
+	if place.Key, err = seal.Read(dir); err != nil {
+		return err
+	}
+	a, err := archive.Load(ctx, s, place.Prefix)
+	if err != nil {
+		return fmt.Errorf("reading what is archived of %s: %w", cluster, err)
+	}
+	all := facts.Lost(a)
+	if epoch == 0 {
+		return tellLost(out, all, a.Branches)
+	}
+	i := slices.IndexFunc(all, func(l facts.LostBranch) bool { return l.Epoch == epoch })
+	if i < 0 {
+		return fmt.Errorf("nothing that was archived of epoch %d was lost; without --epoch all that was lost is listed", epoch)
+	}
+	return place.WriteLost(ctx, all[i], out)
+}
+
+// maxLostSet is how many intervals of a set a line shows.
+const maxLostSet = 4
+
+func tellLost(to io.Writer, all []facts.LostBranch, branches []facts.Branch) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(to, "No failover has lost a transaction that was archived.")
+		return err
+	}
+	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(out, "EPOCH\tPRIMARY\tTRANSACTIONS\tFIRST COMMIT\tLAST COMMIT\tGTIDS")
+	for _, l := range all {
+		primary := "?"
+		for _, b := range branches {
+			if b.Epoch == l.Epoch {
+				primary = b.Instance
+			}
+		}
+		_, _ = fmt.Fprintf(out, "%d\t%s\t%d\t%s\t%s\t%s\n", l.Epoch, primary, l.GTIDs.Count(),
+			l.First.UTC().Format(time.RFC3339Nano), l.Last.UTC().Format(time.RFC3339Nano), l.GTIDs.Abbreviate(maxLostSet))
+	}
+	return out.Flush()
+}
