@@ -41,3 +41,10 @@ const (
 	ReasonBackupCompleted Reason = "BackupCompleted"
 	ReasonBackupFailed    Reason = "BackupFailed"
 )
+
+// Why retention removed nothing, or less than it could.
+const (
+	RetentionYoung         Reason = "NoBackupOldEnough"
+	RetentionTimeUnknown   Reason = "StoreTimeUnknown"
+	RetentionBranchMissing Reason = "BranchMissing"
+)

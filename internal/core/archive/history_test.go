@@ -26,7 +26,9 @@ type world struct {
 	shipped int      // so many of log
 	seq     int64
 	bases   []Base
+	orders  [][]Transaction // of each base, what it holds in order
 	belated map[Key]bool
+	close   bool // replicas are never far behind
 }
 
 func setOf(list []Transaction) (s gtid.Set) {
@@ -42,8 +44,10 @@ func (w *world) tick() time.Time {
 	if rapid.IntRange(0, 15).Draw(w.t, "back") == 0 {
 		w.now -= int64(rapid.IntRange(0, 20).Draw(w.t, "by"))
 	}
-	return time.Unix(100000+w.now, 0).UTC()
+	return w.at()
 }
+
+func (w *world) at() time.Time { return time.Unix(100000+w.now, 0).UTC() }
 
 func (w *world) write() {
 	for range rapid.IntRange(1, 6).Draw(w.t, "writes") {
@@ -108,23 +112,35 @@ func (w *world) begin() {
 	w.epoch += int64(rapid.IntRange(1, 3).Draw(w.t, "epoch"))
 	start := setOf(w.log)
 	w.held, w.seq, w.shipped, w.own = w.held.Intersect(start), 0, 0, len(w.log)
-	w.a.Branches = append(w.a.Branches, Branch{Epoch: w.epoch, Start: start, Held: w.held})
+	w.a.Branches = append(w.a.Branches, Branch{Epoch: w.epoch, Start: start, Held: w.held, CreatedAt: w.at()})
+}
+
+// least is how much of the log a replica has that is backed up.
+func (w *world) least() int {
+	if !w.close {
+		return 0
+	}
+	return max(0, len(w.log)-4)
 }
 
 // back up a replica that holds the beginning of what the primary has.
 func (w *world) backUp() {
-	list := w.log[:rapid.IntRange(0, len(w.log)).Draw(w.t, "base")]
+	list := w.log[:rapid.IntRange(w.least(), len(w.log)).Draw(w.t, "base")]
 	b := Base{Epoch: w.epoch, End: setOf(list)}
 	for _, t := range list {
 		if t.Committed.After(b.Time) {
 			b.Time = t.Committed
 		}
 	}
-	w.bases = append(w.bases, b)
+	w.bases, w.orders = append(w.bases, b), append(w.orders, slices.Clone(list))
+}
+
+func newWorld(t *rapid.T) *world {
+	return &world{t: t, numbers: map[int64]int{}, read: map[Key][]Transaction{}, belated: map[Key]bool{}}
 }
 
 func run(t *rapid.T) *world {
-	w := &world{t: t, numbers: map[int64]int{}, read: map[Key][]Transaction{}, belated: map[Key]bool{}}
+	w := newWorld(t)
 	w.begin()
 	w.backUp()
 	for range rapid.IntRange(1, 30).Draw(t, "steps") {

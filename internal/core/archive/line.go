@@ -83,17 +83,26 @@ func Lost(a Archive) []LostBranch {
 // maxHole is how many missing parts are told.
 const maxHole = 100
 
-// hole finds parts that lack below one in its branch.
-func (l line) hole(below Key) (missing []Key) {
-	next := int64(1)
+// hole finds parts that lack below one in its branch and may have held what lacks. What was
+// purged before it was archived stood in none. The beginning of a branch goes when it has
+// expired, so that it counts only if what lacks stood there.
+func (l line) hole(below Key, lacks gtid.Set) (missing []Key) {
+	next := int64(0)
 	for _, p := range l.parts {
 		if p.Epoch != below.Epoch || p.Sequence > below.Sequence {
 			continue
 		}
-		for ; next < p.Sequence && len(missing) < maxHole; next++ {
+		lacks = lacks.Subtract(p.Missing)
+		if next == 0 && !p.Before.Intersect(lacks).IsEmpty() {
+			next = 1
+		}
+		for ; next > 0 && next < p.Sequence && len(missing) < maxHole; next++ {
 			missing = append(missing, Key{below.Epoch, next})
 		}
 		next = p.Sequence + 1
+	}
+	if lacks.IsEmpty() {
+		return nil
 	}
 	return missing
 }

@@ -160,7 +160,7 @@ func (s *selector) take(parts *[]Part, wanted func(Part) bool) *Refusal {
 func (s *selector) part(part Part, take gtid.Set) *Refusal {
 	missing := s.line.surviving(part.Epoch, part.Before).Subtract(s.plan.Set)
 	if !missing.IsEmpty() {
-		return s.lack(missing, s.line.hole(part.Key()), ArchiveGap)
+		return s.lack(missing, s.line.hole(part.Key(), missing), ArchiveGap)
 	}
 	pieces, absent := s.line.pieces(part)
 	if len(absent) > 0 {
