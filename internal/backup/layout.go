@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -31,6 +32,16 @@ func manifestKey(cluster, id string) string { return prefix(cluster, id) + fileM
 
 // LogPrefix is below what the archive of a cluster's binary logs lies.
 func LogPrefix(cluster string) string { return cluster + "/" + dirLog + "/" }
+
+// Known tells whether an object below a cluster's name is one that this package writes.
+func Known(cluster, key string) bool {
+	if key == identityKey(cluster) {
+		return true
+	}
+	rest, below := strings.CutPrefix(key, basePrefix(cluster))
+	id, name, nested := strings.Cut(rest, "/")
+	return below && nested && plainID.MatchString(id) && (name == fileManifest || partName.MatchString(name))
+}
 
 // nameOf is the name of a part. Each attempt has a token of its own: an upload that was
 // given up may still arrive later, and must not take the place of a part that counts. The

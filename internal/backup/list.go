@@ -20,6 +20,8 @@ type Entry struct {
 	Objects  int
 	Size     int64
 	Modified time.Time
+	// Written is the last change of the manifest; zero when the listing does not have it.
+	Written time.Time
 	// Err is why it is no backup: BackupUnfinished, ManifestDamaged, FormatUnknown, or that
 	// its manifest could not be read.
 	Err error
@@ -33,10 +35,10 @@ func List(ctx context.Context, s store.Store, cluster string) ([]Entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("listing the backups of %s: %w", cluster, err)
 		}
-		id, name, ok := strings.Cut(strings.TrimPrefix(o.Key, basePrefix(cluster)), "/")
-		if !ok || !plainID.MatchString(id) || name != fileManifest && !partName.MatchString(name) {
+		if !Known(cluster, o.Key) {
 			continue // not ours
 		}
+		id, name, _ := strings.Cut(strings.TrimPrefix(o.Key, basePrefix(cluster)), "/")
 		if len(all) == 0 || all[len(all)-1].ID != id {
 			all = append(all, &Entry{Summary: Summary{ID: id}})
 		}
@@ -45,6 +47,9 @@ func List(ctx context.Context, s store.Store, cluster string) ([]Entry, error) {
 		e.Size += o.Size
 		if o.Modified.After(e.Modified) {
 			e.Modified = o.Modified
+		}
+		if name == fileManifest {
+			e.Written = o.Modified
 		}
 	}
 	out := make([]Entry, 0, len(all))

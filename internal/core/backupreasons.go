@@ -47,4 +47,6 @@ const (
 	RetentionYoung         Reason = "NoBackupOldEnough"
 	RetentionTimeUnknown   Reason = "StoreTimeUnknown"
 	RetentionBranchMissing Reason = "BranchMissing"
+	RetentionAnchorDamaged Reason = "AnchorDamaged"
+	RetentionFailed        Reason = "RetentionFailed"
 )

@@ -406,6 +406,8 @@ var backups = []row[Reason]{
 	{RetentionYoung, "retention: no usable backup is as old as the window; all are kept, as it should be in the beginning", ""},
 	{RetentionTimeUnknown, "retention: the store's listing is behind, so that its clock is not known; the next backup looks again", ""},
 	{RetentionBranchMissing, "retention: parts of the archive without their branch.json; nothing is removed until it is put back", ""},
+	{RetentionAnchorDamaged, "retention: the backup with which the window would begin is not whole; nothing is removed", ""},
+	{RetentionFailed, "retention: the store failed, or time ran out; the next backup goes on", ""},
 	{ReasonBackupStarted, "event: the Job was made", ""},
 	{ReasonBackupCompleted, "event: the backup is in the store", ""},
 	{ReasonBackupFailed, "event: there will be no backup; create another Backup once the cause is mended", ""},

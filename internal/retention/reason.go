@@ -1,0 +1,57 @@
+package retention
+
+import (
+	"errors"
+	"fmt"
+
+	"cnmsql.co/internal/archive"
+	"cnmsql.co/internal/backup"
+	"cnmsql.co/internal/core"
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/store"
+)
+
+// namedError is an error that has one of the core's names.
+type namedError struct {
+	why core.Reason
+	error
+}
+
+func because(why core.Reason, format string, args ...any) error {
+	return &namedError{why, fmt.Errorf(format, args...)}
+}
+
+// reasonOf is the name of what went wrong: the store's, that of what was found in it, or
+// RetentionFailed.
+func reasonOf(err error) core.Reason {
+	var named *namedError
+	var ofStore *store.Reason
+	var ofBackup *backup.Reason
+	var ofArchive *archive.Reason
+	switch {
+	case errors.As(err, &named):
+		return named.why
+	case errors.As(err, &ofBackup):
+		return core.Reason(ofBackup.Name)
+	case errors.As(err, &ofArchive):
+		return core.Reason(ofArchive.Name)
+	case errors.As(err, &ofStore):
+		return core.Reason(ofStore.Name)
+	}
+	return core.RetentionFailed
+}
+
+// adviceOf says what a decision to remove nothing means.
+func adviceOf(why core.Reason) string {
+	switch why {
+	case facts.RetentionYoung:
+		return "no backup is as old as the window, or none that was taken before the window can be used: all are kept"
+	case facts.RetentionTimeUnknown:
+		return "the store's listing does not have yet what was just written, and its clock is not known: " +
+			"all are kept until the next backup"
+	case facts.RetentionBranchMissing:
+		return "the archive has parts of an epoch without its branch.json, so that nobody knows what survived: " +
+			"put that object back; all are kept until then"
+	}
+	return ""
+}

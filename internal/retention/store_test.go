@@ -1,0 +1,93 @@
+package retention
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cnmsql.co/internal/store"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var errFault = errors.New("the store is on fire")
+
+// memory is a store of which a test sets the times, and says what fails.
+type memory struct {
+	objects  map[string][]byte
+	modified map[string]time.Time
+	hidden   map[string]bool // what listings do not tell
+	// deletes are the keys that were deleted, in order; of which the failAt-th fails, if it
+	// is not 0.
+	deletes []string
+	failAt  int
+	// unreadable is an object that cannot be read now.
+	unreadable string
+}
+
+func (m *memory) Put(_ context.Context, key string, body []byte) error {
+	m.objects[key] = bytes.Clone(body)
+	return nil
+}
+
+func (m *memory) Create(ctx context.Context, key string, body []byte) error {
+	if m.objects[key] != nil {
+		return store.Exists
+	}
+	return m.Put(ctx, key, body)
+}
+
+func (m *memory) Get(_ context.Context, key string) (io.ReadCloser, error) {
+	if key == m.unreadable {
+		return nil, store.AccessDenied
+	}
+	if m.objects[key] == nil {
+		return nil, store.NotFound
+	}
+	return io.NopCloser(bytes.NewReader(m.objects[key])), nil
+}
+
+func (m *memory) List(_ context.Context, prefix string) iter.Seq2[store.Object, error] {
+	return func(yield func(store.Object, error) bool) {
+		for _, key := range slices.Sorted(maps.Keys(m.objects)) {
+			if strings.HasPrefix(key, prefix) && !m.hidden[key] &&
+				!yield(store.Object{Key: key, Size: int64(len(m.objects[key])), Modified: m.modified[key]}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *memory) Delete(ctx context.Context, key string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.deletes = append(m.deletes, key)
+	if m.failAt > 0 && len(m.deletes) >= m.failAt {
+		return errFault
+	}
+	delete(m.objects, key)
+	return nil
+}
+
+// keys are those that contain a text.
+func (m *memory) keys(text string) (keys []string) {
+	for _, key := range slices.Sorted(maps.Keys(m.objects)) {
+		if strings.Contains(key, text) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
