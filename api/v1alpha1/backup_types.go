@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -184,6 +185,10 @@ type BackupStatus struct {
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// +optional
 	StoppedAt *metav1.Time `json:"stoppedAt,omitempty"`
+	// Retention is what was removed from the store after this backup, of a Cluster that
+	// has spec.backup.retentionPolicy.
+	// +optional
+	Retention *BackupRetention `json:"retention,omitempty"`
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -205,6 +210,56 @@ type BackupProgress struct {
 	ExpectedEnd *metav1.Time `json:"expectedEnd,omitempty"`
 }
 
+// BackupRetention is what was removed from the store, and what was not.
+type BackupRetention struct {
+	// RanAt is when it ended.
+	RanAt metav1.Time `json:"ranAt"`
+	// RemovedBackups are the names in the store of the backups that had expired.
+	// +optional
+	RemovedBackups []string `json:"removedBackups,omitempty"`
+	// RemovedUnfinished is how many backups were removed that had been given up.
+	// +optional
+	RemovedUnfinished int32 `json:"removedUnfinished,omitempty"`
+	// RemovedParts is how many parts of the archive of binary logs were removed.
+	// +optional
+	RemovedParts int64 `json:"removedParts,omitempty"`
+	// KeptSince is the earliest moment that can be restored.
+	// +optional
+	KeptSince *metav1.Time `json:"keptSince,omitempty"`
+	// Held tells why nothing was removed, or less than has expired.
+	// +optional
+	Held *RetentionHeld `json:"held,omitempty"`
+	// UnknownObjects is how many objects lie below the Cluster's name that are not the
+	// operator's, and UnknownNames are the first of them. They are left alone.
+	// +optional
+	UnknownObjects int64 `json:"unknownObjects,omitempty"`
+	// +optional
+	UnknownNames []string `json:"unknownNames,omitempty"`
+}
+
+// RetentionHeld is why something was not removed.
+type RetentionHeld struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// ConditionBackupStored of a Backup is False once the backup was removed from the store; it
+// is absent before.
+const ConditionBackupStored = "Stored"
+
+// Removed is the condition by which a Backup tells that its data are not in the store any
+// more; nil while they are, as far as is known.
+func (b *Backup) Removed() *metav1.Condition {
+	if c := meta.FindStatusCondition(b.Status.Conditions, ConditionBackupStored); c != nil && c.Status == metav1.ConditionFalse {
+		return c
+	}
+	return nil
+}
+
+// ConditionBackupRetention of a Backup tells whether what had expired after it was removed;
+// absent unless the Cluster has a retentionPolicy.
+const ConditionBackupRetention = "Retention"
+
 // ConditionBackupCompleted of a Backup is True once the backup is in the store, and False
 // with a reason otherwise.
 const ConditionBackupCompleted = "Completed"
@@ -212,7 +267,8 @@ const ConditionBackupCompleted = "Completed"
 // BackupDefaults are what the Backups of a Cluster have in common.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.xtrabackupOptions)",message="spec.backup.xtrabackupOptions is not supported: backups are taken through MySQL's own clone protocol; remove it"
-// +kubebuilder:validation:XValidation:rule="!has(self.retentionPolicy)",message="spec.backup.retentionPolicy is not supported yet: this release deletes no backup; remove it, and use a lifecycle rule of the bucket if you have to"
+// +kubebuilder:validation:XValidation:rule="!has(self.retentionPolicy) || has(self.objectStore)",message="spec.backup.retentionPolicy needs spec.backup.objectStore, in which backups expire; add it, or remove retentionPolicy"
+// +kubebuilder:validation:XValidation:rule="!has(self.minimumBackups) || has(self.retentionPolicy)",message="spec.backup.minimumBackups goes with spec.backup.retentionPolicy: without it, all backups stay; add retentionPolicy, or remove minimumBackups"
 // +kubebuilder:validation:XValidation:rule="!has(self.continuousArchiving) || !self.continuousArchiving.enabled || has(self.objectStore)",message="spec.backup.continuousArchiving needs spec.backup.objectStore, where the archive lies; add it, or set enabled: false"
 // +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() == 'retain'",message="spec.backup.reclaimPolicy must be Retain: this release deletes no backup from the store; remove it"
 type BackupDefaults struct {
@@ -235,9 +291,17 @@ type BackupDefaults struct {
 	// ReclaimPolicy of the backups when the Cluster is deleted: they are retained.
 	// +optional
 	ReclaimPolicy string `json:"reclaimPolicy,omitempty"`
-	// RetentionPolicy is not supported yet.
+	// RetentionPolicy is for how long every moment stays restorable, as 30d, 8w or 12m:
+	// days, weeks, or months of 31 days. After each backup, what is not needed for that is
+	// removed from objectStore, whoever made it. All stays when absent.
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]*[dwm]$')",message="spec.backup.retentionPolicy must be a number and d, w or m, as 30d for thirty days, 8w for eight weeks, 12m for twelve months of 31 days"
+	// +kubebuilder:validation:MaxLength=5
 	// +optional
 	RetentionPolicy string `json:"retentionPolicy,omitempty"`
+	// MinimumBackups is how many backups stay however old they are; 1 when absent.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MinimumBackups *int32 `json:"minimumBackups,omitempty"`
 	// ContinuousArchiving ships the binary log to the object store while it is written.
 	// +optional
 	ContinuousArchiving *ContinuousArchivingSpec `json:"continuousArchiving,omitempty"`

@@ -37,7 +37,7 @@ type ScheduledBackupList struct {
 
 // ScheduledBackupSpec is when to make Backups, and how.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.retentionPolicy)",message="spec.retentionPolicy is not supported yet: this release deletes no backup from the store; remove it, and use a lifecycle rule of the bucket if you have to"
+// +kubebuilder:validation:XValidation:rule="!has(self.retentionPolicy)",message="spec.retentionPolicy of a ScheduledBackup is not supported: the backups of a Cluster expire together, whichever schedule made them, because the archive between them is one; remove it, and set spec.backup.retentionPolicy of the Cluster"
 type ScheduledBackupSpec struct {
 	// Cluster of this namespace.
 	// +kubebuilder:validation:Required
@@ -77,7 +77,7 @@ type ScheduledBackupSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	FailedBackupsHistoryLimit *int32 `json:"failedBackupsHistoryLimit,omitempty"`
-	// RetentionPolicy is not supported yet.
+	// RetentionPolicy is not supported: that of the Cluster's spec.backup is for all.
 	// +optional
 	RetentionPolicy string `json:"retentionPolicy,omitempty"`
 }

@@ -80,6 +80,11 @@ type ClusterStatus struct {
 	// +optional
 	ContinuousArchiving *ContinuousArchivingStatus `json:"continuousArchiving,omitempty"`
 
+	// LastRetentionRunTime is when it was last looked, after a backup, what has expired in
+	// the object store.
+	// +optional
+	LastRetentionRunTime *metav1.Time `json:"lastRetentionRunTime,omitempty"`
+
 	// Instances is the number of instances that exist.
 	// +optional
 	Instances int32 `json:"instances,omitempty"`

@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) error {
 		return nil
 	}
 	o.Log.Info("takes a backup", "cluster", t.Cluster, "instance", t.Instance, "id", t.ID)
-	m, err := take(ctx, o, t, tell)
+	s, m, err := take(ctx, o, t, tell)
 	if ctx.Err() != nil {
 		return fmt.Errorf("the Pod was stopped before the backup ended: %w", context.Cause(ctx))
 	}
@@ -60,13 +60,17 @@ func Run(ctx context.Context, o Options) error {
 		return tell.failed(ctx, err)
 	}
 	o.Log.Info("the backup is complete", "bytes", m.RawSize, "stored", m.StoredSize, "took", m.End.Sub(m.Begin).Round(time.Second).String())
-	return tell.completed(ctx, m)
+	if err := tell.completed(ctx, m); err != nil {
+		return err
+	}
+	o.expire(ctx, s, t, tell)
+	return nil
 }
 
-func take(ctx context.Context, o Options, t Task, tell *teller) (*backup.Manifest, error) {
+func take(ctx context.Context, o Options, t Task, tell *teller) (store.Store, *backup.Manifest, error) {
 	s, err := store.Open(o.StoreDir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s = store.Limited(s, t.MaxBytesPerSecond)
 	key, err := seal.Read(o.StoreDir)
@@ -77,7 +81,7 @@ func take(ctx context.Context, o Options, t Task, tell *teller) (*backup.Manifes
 	if err == nil {
 		o.sweep(ctx, s, m)
 	}
-	return m, err
+	return s, m, err
 }
 
 func takeInto(ctx context.Context, s store.Store, key seal.Key, o Options, t Task,

@@ -35,6 +35,15 @@ type Task struct {
 	PrimaryHost string `json:"primaryHost,omitempty"`
 	// MaxBytesPerSecond to the store; 0 is any number.
 	MaxBytesPerSecond int64 `json:"maxBytesPerSecond,omitempty"`
+	// Retention is what to keep in the store afterwards; all when nil.
+	Retention *Retention `json:"retention,omitempty"`
+}
+
+// Retention is how far back every moment stays restorable, and how many backups stay in any
+// case.
+type Retention struct {
+	Window  time.Duration `json:"window"`
+	Minimum int           `json:"minimum"`
 }
 
 // readTask reads a Task from the directory that has the store's files.

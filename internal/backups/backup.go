@@ -47,7 +47,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	switch {
 	case isOver(b):
-		return ctrl.Result{}, r.tell(ctx, b)
+		if err := r.tell(ctx, b); err != nil {
+			return ctrl.Result{}, err
+		}
+		return ctrl.Result{}, r.expired(ctx, b)
 	case b.Status.Phase == v1alpha1.BackupRunning && b.Status.JobName != "":
 		return r.follow(ctx, b)
 	}

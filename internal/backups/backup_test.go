@@ -67,7 +67,7 @@ func newBackupWorld(t *testing.T, objs ...client.Object) *backupWorld {
 	}
 	w := &backupWorld{T: t, told: make(chan string, 100), clock: backupDay}
 	w.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).
-		WithStatusSubresource(&v1alpha1.Backup{}).WithInterceptorFuncs(interceptor.Funcs{
+		WithStatusSubresource(&v1alpha1.Backup{}, &v1alpha1.Cluster{}).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
 			return w.do(func() error { return c.Get(ctx, key, obj, o...) })
 		},

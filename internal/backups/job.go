@@ -136,6 +136,7 @@ func (t *taking) task(b *v1alpha1.Backup) backupjob.Task {
 	}
 	if d := t.cluster.Spec.Backup; d != nil {
 		out.MaxBytesPerSecond = d.MaxBytesPerSecond
+		out.Retention = retentionOf(b, d)
 	}
 	return out
 }

@@ -42,11 +42,20 @@ const (
 	ReasonBackupFailed    Reason = "BackupFailed"
 )
 
-// Why retention removed nothing, or less than it could.
+// Why retention removed nothing, or less than it could: in status.retention of a Backup, and
+// the reason of its condition Retention.
 const (
 	RetentionYoung         Reason = "NoBackupOldEnough"
 	RetentionTimeUnknown   Reason = "StoreTimeUnknown"
 	RetentionBranchMissing Reason = "BranchMissing"
 	RetentionAnchorDamaged Reason = "AnchorDamaged"
 	RetentionFailed        Reason = "RetentionFailed"
+)
+
+// Retention of a Backup: ReasonExpired of one that was removed from the store, ReasonRetained
+// of one after which it was looked what has expired, and the event of one that could not.
+const (
+	ReasonExpired       Reason = "Expired"
+	ReasonRetained      Reason = "RetentionRan"
+	ReasonRetentionHeld Reason = "RetentionHeld"
 )

@@ -33,6 +33,14 @@ func aDoneBackup(phase string) *v1alpha1.Backup {
 	return b
 }
 
+// anExpiredBackup is Completed, and not in the store any more.
+func anExpiredBackup() *v1alpha1.Backup {
+	b := aDoneBackup(v1alpha1.BackupCompleted)
+	meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionBackupStored, Status: metav1.ConditionFalse,
+		Reason: string(core.ReasonExpired), Message: "it had expired"})
+	return b
+}
+
 // recovering is a Cluster that begins with a backup.
 func recovering(r v1alpha1.RecoverySpec) *v1alpha1.Cluster {
 	c := aCluster()
@@ -50,12 +58,13 @@ func TestTheBackupThatAClusterBeginsWith(t *testing.T) {
 		want    recovery.Task
 		refused string
 	}{
-		"a Backup":             {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted), storeSecret()}, want: recovery.Task{Cluster: "old", BackupID: "20261123T000000Z-1"}},
-		"a Backup that runs":   {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupRunning), storeSecret()}, refused: "is Running, and only a Completed one"},
-		"no Backup":            {spec: byName, objs: []client.Object{storeSecret()}, refused: "there is no Backup monday"},
-		"no Secret":            {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted)}, refused: "the Secret store"},
-		"a source":             {spec: v1alpha1.RecoverySpec{Source: "old"}, objs: []client.Object{storeSecret()}, want: recovery.Task{Cluster: "old"}},
-		"a source without any": {spec: v1alpha1.RecoverySpec{Source: "bare"}, objs: []client.Object{storeSecret()}, refused: "has no such name with an objectStore"},
+		"a Backup":              {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted), storeSecret()}, want: recovery.Task{Cluster: "old", BackupID: "20261123T000000Z-1"}},
+		"a Backup that runs":    {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupRunning), storeSecret()}, refused: "is Running, and only a Completed one"},
+		"a Backup that is gone": {spec: byName, objs: []client.Object{anExpiredBackup(), storeSecret()}, refused: "not in the store any more: it had expired"},
+		"no Backup":             {spec: byName, objs: []client.Object{storeSecret()}, refused: "there is no Backup monday"},
+		"no Secret":             {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted)}, refused: "the Secret store"},
+		"a source":              {spec: v1alpha1.RecoverySpec{Source: "old"}, objs: []client.Object{storeSecret()}, want: recovery.Task{Cluster: "old"}},
+		"a source without any":  {spec: v1alpha1.RecoverySpec{Source: "bare"}, objs: []client.Object{storeSecret()}, refused: "has no such name with an objectStore"},
 		"a time": {spec: v1alpha1.RecoverySpec{Source: "old", BackupID: "x", RecoveryTarget: &v1alpha1.RecoveryTarget{TargetTime: "2026-11-23T21:04:05.5+02:00"}}, objs: []client.Object{storeSecret()},
 			want: recovery.Task{Cluster: "old", BackupID: "x", Target: recovery.Target{Time: time.Date(2026, 11, 23, 19, 4, 5, 5e8, time.UTC)}}},
 		"no set": {spec: v1alpha1.RecoverySpec{Source: "old", RecoveryTarget: &v1alpha1.RecoveryTarget{TargetGTID: "the one of noon"}}, objs: []client.Object{storeSecret()}, refused: "targetGTID"},

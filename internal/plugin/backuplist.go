@@ -142,8 +142,10 @@ type Schedule struct {
 
 // Backup is one line of the list.
 type Backup struct {
-	Name     string     `json:"name"`
-	Phase    string     `json:"phase"`
+	Name  string `json:"name"`
+	Phase string `json:"phase"`
+	// Removed names why its data are not in the store any more; empty while they are.
+	Removed  string     `json:"removed,omitempty"`
 	Percent  string     `json:"percent,omitempty"`
 	Reason   string     `json:"reason,omitempty"`
 	Error    string     `json:"error,omitempty"`
@@ -188,6 +190,9 @@ func backupOf(b *v1alpha1.Backup, store string, now time.Time) Backup {
 	out := Backup{Name: b.Name, Phase: orElse(s.Phase, "Unseen"), Reason: s.Reason, Error: s.Error, Instance: s.InstanceName,
 		Began: coarse(s.StartedAt), Ended: coarse(s.StoppedAt), Took: took(b, now), Size: s.Size, Stored: s.StoredSize, ID: s.BackupID,
 		EncryptedTo: s.EncryptedTo, Schedule: b.Labels[v1alpha1.LabelScheduledBackup]}
+	if gone := b.Removed(); gone != nil {
+		out.Removed = gone.Reason
+	}
 	if s.Progress != nil && s.Phase == v1alpha1.BackupRunning {
 		out.Percent = s.Progress.Percent
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -106,6 +107,29 @@ func TestTheListKnowsNoOtherFormats(t *testing.T) {
 	cmd.SetArgs([]string{"demo", "-o", "text"})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	mustFail(t, cmd.Execute(), "-o text is not known; use json or yaml, or none for a table")
+}
+
+// expired is a Completed Backup that is not in the store any more.
+func expired(name string, ago time.Duration) *v1alpha1.Backup {
+	b := completed(name, ago)
+	meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionBackupStored, Status: metav1.ConditionFalse,
+		Reason: string(core.ReasonExpired), Message: "it had expired"})
+	return b
+}
+
+func TestABackupThatIsGoneIsListedAndNotCounted(t *testing.T) {
+	got := listOf(t, archived(), expired("gone", 5*time.Hour), completed("there", 2*time.Hour))
+	if len(got.Backups) != 2 || got.Backups[0].Removed != "Expired" || got.Backups[1].Removed != "" || got.Window.From == nil ||
+		!got.Window.From.Equal(*got.Backups[1].Ended) {
+		t.Errorf("%+v", got)
+	}
+	var text strings.Builder
+	if err := WriteBackups(&text, got); err != nil || !strings.Contains(text.String(), "Completed, Expired") {
+		t.Errorf("%s, %v", text.String(), err)
+	}
+	if got := listOf(t, archived(), expired("gone", 5*time.Hour)); got.Window.From != nil {
+		t.Errorf("%+v", got.Window)
+	}
 }
 
 func TestTheWindowHasNoBoundsThatNothingWarrants(t *testing.T) {

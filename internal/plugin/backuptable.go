@@ -22,7 +22,7 @@ func WriteBackups(out io.Writer, b Backups) error {
 	_, _ = fmt.Fprintln(p.out)
 	p.backups(b)
 	p.line("Window", "%s", b.Window.Text)
-	p.line("", "%s", "(by the objects in Kubernetes; a backup whose Backup object was deleted is in the store still, and not listed)")
+	p.line("", "%s", "(by the objects in Kubernetes; a backup whose Backup object was deleted may be in the store still, and is not listed)")
 	_, err := io.WriteString(out, text.String())
 	return err
 }
@@ -119,7 +119,7 @@ func (p page) backups(b Backups) {
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "BACKUP\tPHASE\tINSTANCE\tBEGAN\tTOOK\tSIZE\tSTORED\tID\tSCHEDULE")
 	for _, x := range b.Backups {
-		_, _ = fmt.Fprintln(w, strings.Join([]string{x.Name, strings.TrimSpace(x.Phase + " " + x.Percent), orElse(x.Instance, "-"),
+		_, _ = fmt.Fprintln(w, strings.Join([]string{x.Name, phaseText(x), orElse(x.Instance, "-"),
 			stampOr(x.Began), x.Took, sizedOr(x.Size), sizedOr(x.Stored), orElse(x.ID, "-"), orElse(x.Schedule, "-")}, "\t"))
 	}
 	_ = w.Flush()
@@ -164,4 +164,12 @@ func sizedOr(n int64) string {
 		return "-"
 	}
 	return sized(n)
+}
+
+// phaseText is how far a Backup is, and that its data are gone.
+func phaseText(b Backup) string {
+	if b.Removed != "" {
+		return b.Phase + ", " + b.Removed
+	}
+	return strings.TrimSpace(b.Phase + " " + b.Percent)
 }

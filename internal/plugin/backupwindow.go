@@ -72,7 +72,9 @@ func liesWithArchive(c *v1alpha1.Cluster, b *v1alpha1.Backup) bool {
 	return its.Bucket == mine.Bucket && its.Path == mine.Path && its.Endpoint == mine.Endpoint && its.Region == mine.Region
 }
 
-func isRestorable(b *v1alpha1.Backup) bool { return b.Status.Phase == v1alpha1.BackupCompleted }
+func isRestorable(b *v1alpha1.Backup) bool {
+	return b.Status.Phase == v1alpha1.BackupCompleted && b.Removed() == nil
+}
 
 func hasCompleted(all []v1alpha1.Backup) bool { return lastCompleted(all) != nil }
 

@@ -152,6 +152,9 @@ func (r *restorer) chosen(ctx context.Context, c *v1alpha1.Cluster, w restoreWis
 		return nil, fmt.Errorf("the Backup %s is of Cluster %s and not of %s; to begin with it: "+
 			"kubectl cnmsql restore %s --name %s --backup %s -n %s", b.Name, b.Spec.Cluster.Name, c.Name,
 			b.Spec.Cluster.Name, w.name, b.Name, b.Namespace)
+	case b.Removed() != nil:
+		return nil, fmt.Errorf("the data of the Backup %s are not in the store any more (%s); choose another one: "+
+			"kubectl cnmsql backup list %s -n %s", b.Name, b.Removed().Message, c.Name, c.Namespace)
 	case !isRestorable(b):
 		return nil, fmt.Errorf("the Backup %s is %s, and only a Completed one can be restored; choose another one: "+
 			"kubectl cnmsql backup list %s -n %s", b.Name, phaseOf(b), c.Name, c.Namespace)

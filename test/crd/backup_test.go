@@ -40,7 +40,7 @@ func TestRulesForBackups(t *testing.T) {
 		"Backup {}": "spec.cluster",
 		"ScheduledBackup {cluster: {name: db}, schedule: '0 0 3 * * *'}":                     "",
 		"ScheduledBackup {cluster: {name: db}, schedule: '0 0 3 * * *', method: xtrabackup}": "set method: clone",
-		"ScheduledBackup {cluster: {name: db}, schedule: a, retentionPolicy: 7d}":            "spec.retentionPolicy is not supported yet",
+		"ScheduledBackup {cluster: {name: db}, schedule: a, retentionPolicy: 7d}":            "expire together",
 		"ScheduledBackup {cluster: {name: db}}":                                              "spec.schedule",
 	} {
 		t.Run(spec, func(t *testing.T) {
@@ -88,6 +88,13 @@ func TestRulesForObjectStoresAndRecovery(t *testing.T) {
 		"{bootstrap: {recovery: {backup: {name: monday}, recoveryTarget: {exclusive: true}}}}":                                                       "exclusive goes with targetGTID",
 		"backup: {continuousArchiving: {enabled: true, targetRPOSeconds: 1}, objectStore: " + somewhere + "}":                                        "",
 		"backup: {continuousArchiving: {enabled: true, targetRPOSeconds: 0}, objectStore: " + somewhere + "}":                                        "targetRPOSeconds",
+		"backup: {retentionPolicy: 30d, minimumBackups: 3, objectStore: " + somewhere + "}":                                                          "",
+		"backup: {retentionPolicy: 12m, objectStore: " + somewhere + "}":                                                                             "",
+		"backup: {retentionPolicy: month, objectStore: " + somewhere + "}":                                                                           "must be a number and d, w or m",
+		"backup: {retentionPolicy: 0d, objectStore: " + somewhere + "}":                                                                              "must be a number and d, w or m",
+		"backup: {retentionPolicy: 99999d, objectStore: " + somewhere + "}":                                                                          "spec.backup.retentionPolicy",
+		"backup: {minimumBackups: 2, objectStore: " + somewhere + "}":                                                                                "goes with spec.backup.retentionPolicy",
+		"backup: {retentionPolicy: 7d, minimumBackups: 0, objectStore: " + somewhere + "}":                                                           "spec.backup.minimumBackups",
 		"{bootstrap: {initdb: {database: shop}, recovery: {backup: {name: monday}}}}":                                                                "",
 		"{bootstrap: {initdb: {postInitSQL: [a]}, recovery: {backup: {name: monday}}}}":                                                              "which come with the backup",
 	} {

@@ -95,7 +95,7 @@ func TestWhatIsNotSupportedYetIsRefusedForEveryClient(t *testing.T) {
 	c := api(t)
 	for spec, refused := range map[string]string{
 		"bootstrap: {}":                                                          "spec.bootstrap.initdb is needed",
-		"backup: {retentionPolicy: 7d}":                                          "spec.backup.retentionPolicy is not supported yet",
+		"backup: {retentionPolicy: 7d}":                                          "spec.backup.retentionPolicy needs spec.backup.objectStore",
 		"backup: {continuousArchiving: {enabled: true}}":                         "needs spec.backup.objectStore",
 		"backup: {xtrabackupOptions: [--parallel=4]}":                            "MySQL's own clone protocol",
 		"backup: {reclaimPolicy: Delete}":                                        "spec.backup.reclaimPolicy must be Retain",

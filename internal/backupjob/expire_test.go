@@ -1,0 +1,83 @@
+package backupjob
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backup"
+	"cnmsql.co/internal/clone"
+	"cnmsql.co/internal/store"
+)
+
+// keeping is a world whose backup is in the store already, and another one that is older;
+// its Task says what to keep.
+func keeping(t *testing.T, r *Retention) (Options, store.Store) {
+	t.Helper()
+	o := world(t, v1alpha1.BackupRunning, "backup-uid")
+	task, err := readTask(o.StoreDir)
+	must(t, err)
+	task.Retention = r
+	text, err := json.Marshal(task)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(o.StoreDir, FileTask), text, 0o600))
+	s, err := store.Open(o.StoreDir)
+	must(t, err)
+	began := time.Date(2026, 11, 20, 21, 0, 0, 0, time.UTC)
+	for i, id := range []string{"older", id} {
+		at := began.AddDate(0, 0, i)
+		m := &backup.Manifest{Summary: backup.Summary{ID: id, Method: "clone", Cluster: backup.Identity{Format: 1, Cluster: "db", UID: "cluster-uid"},
+			Begin: at, Point: at, End: at, RawSize: 2, StoredSize: 1},
+			Parts: []backup.Part{{Name: "part-00000001-000000.zst", State: clone.StateFileCopy.String(), Raw: 2, Stored: 1, Records: 1}}}
+		text, err := m.Encode()
+		must(t, err)
+		must(t, s.Create(t.Context(), "db/base/"+id+"/part-00000001-000000.zst", []byte("x")))
+		must(t, s.Create(t.Context(), "db/base/"+id+"/manifest.json", text))
+	}
+	return o, s
+}
+
+func TestWhatHasExpiredGoesAfterTheBackup(t *testing.T) {
+	for name, c := range map[string]struct {
+		keep    *Retention
+		owner   string
+		removed string
+		held    string
+		left    int
+	}{
+		"the older one":              {&Retention{Minimum: 1}, "cluster-uid", "older", "", 1},
+		"two have to stay":           {&Retention{Minimum: 2}, "cluster-uid", "", "", 2},
+		"neither is old enough":      {&Retention{Window: 1000 * 24 * time.Hour, Minimum: 1}, "cluster-uid", "", "NoBackupOldEnough", 2},
+		"all of another cluster's":   {&Retention{Minimum: 1}, "another-uid", "", backup.ArchiveTaken.Name, 2},
+		"nobody wants any to expire": {nil, "cluster-uid", "", "", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, s := keeping(t, c.keep)
+			must(t, backup.Claim(t.Context(), s, backup.Identity{Cluster: "db", Namespace: "ns", UID: c.owner}))
+			must(t, Run(t.Context(), o))
+			got := status(t, o)
+			if got.Phase != v1alpha1.BackupCompleted || (got.Retention != nil) != (c.keep != nil) {
+				t.Fatalf("%+v", got)
+			}
+			all, err := backup.List(t.Context(), s, "db")
+			must(t, err)
+			if len(all) != c.left {
+				t.Errorf("%d are left", len(all))
+			}
+			if got.Retention == nil {
+				return
+			}
+			r, held := got.Retention, ""
+			if r.Held != nil {
+				held = r.Held.Reason
+			}
+			if strings.Join(r.RemovedBackups, " ") != c.removed || held != c.held || r.RanAt.IsZero() || (r.KeptSince == nil) != (c.held == backup.ArchiveTaken.Name) {
+				t.Errorf("%+v, held by %q", r, held)
+			}
+		})
+	}
+}

@@ -1,0 +1,117 @@
+package backups
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backupjob"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/backup"
+)
+
+// retentionOf is what the Job has to keep in the store; nil for all. A Backup that names a
+// store of its own is kept there: what is brought to another place on purpose does not go by
+// the Cluster's policy. A policy that cannot be read, as that of an object from before the
+// API server knew how to refuse it, removes nothing.
+func retentionOf(b *v1alpha1.Backup, d *v1alpha1.BackupDefaults) *backupjob.Retention {
+	if d.RetentionPolicy == "" || b.Spec.ObjectStore != nil {
+		return nil
+	}
+	window, err := backup.Window(d.RetentionPolicy)
+	if err != nil {
+		return nil
+	}
+	out := &backupjob.Retention{Window: window, Minimum: 1}
+	if d.MinimumBackups != nil {
+		out.Minimum = int(*d.MinimumBackups)
+	}
+	return out
+}
+
+// expired tells what the Job of a Backup has removed from the store: to the Backups that
+// were there, to the Cluster, and last to this Backup. Until it is told there, all of it is
+// told again.
+func (r *Reconciler) expired(ctx context.Context, b *v1alpha1.Backup) error {
+	done := b.Status.Retention
+	if done == nil || meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionBackupRetention) != nil {
+		return nil
+	}
+	if err := errors.Join(r.markExpired(ctx, b), r.noteRun(ctx, b)); err != nil {
+		return err
+	}
+	condition := metav1.Condition{Type: v1alpha1.ConditionBackupRetention, Status: metav1.ConditionTrue, Reason: string(core.ReasonRetained), Message: removedText(done)}
+	if done.Held != nil {
+		condition.Status, condition.Reason = metav1.ConditionFalse, cmp.Or(done.Held.Reason, string(core.RetentionFailed))
+		condition.Message += "; " + done.Held.Message
+	}
+	if err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) { meta.SetStatusCondition(&s.Conditions, condition) }); err != nil {
+		return err
+	}
+	switch {
+	case done.Held == nil:
+		r.event(b, corev1.EventTypeNormal, core.ReasonRetained, condition.Message)
+	case core.Reason(done.Held.Reason) != core.RetentionYoung: // which is as it should be
+		r.event(b, corev1.EventTypeWarning, core.ReasonRetentionHeld, condition.Reason+": "+condition.Message)
+	}
+	return nil
+}
+
+func removedText(done *v1alpha1.BackupRetention) string {
+	text := fmt.Sprintf("%d backups and %d parts of the archive that had expired were removed from the store", len(done.RemovedBackups), done.RemovedParts)
+	if done.KeptSince != nil {
+		text += ", which has all since " + done.KeptSince.UTC().Format("2006-01-02T15:04:05Z")
+	}
+	return text
+}
+
+// markExpired tells the Backups of which the data were removed. They stay Completed.
+func (r *Reconciler) markExpired(ctx context.Context, by *v1alpha1.Backup) error {
+	if len(by.Status.Retention.RemovedBackups) == 0 {
+		return nil
+	}
+	var all v1alpha1.BackupList
+	if err := r.Client.List(ctx, &all, client.InNamespace(by.Namespace)); err != nil {
+		return err
+	}
+	for i := range all.Items {
+		b := &all.Items[i]
+		if b.Spec.Cluster.Name != by.Spec.Cluster.Name || b.Status.DestinationPath != by.Status.DestinationPath ||
+			!slices.Contains(by.Status.Retention.RemovedBackups, b.Status.BackupID) || b.Removed() != nil {
+			continue
+		}
+		message := fmt.Sprintf("it had expired, and was removed from the store after the Backup %s", by.Name)
+		gone := metav1.Condition{Type: v1alpha1.ConditionBackupStored, Status: metav1.ConditionFalse, Reason: string(core.ReasonExpired), Message: message}
+		err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) { meta.SetStatusCondition(&s.Conditions, gone) })
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err == nil {
+			r.event(b, corev1.EventTypeNormal, core.ReasonExpired, message)
+		}
+	}
+	return nil
+}
+
+// noteRun writes into the Cluster's status when it was last looked what has expired.
+func (r *Reconciler) noteRun(ctx context.Context, b *v1alpha1.Backup) error {
+	c := &v1alpha1.Cluster{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.Cluster.Name}, c); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	ran := b.Status.Retention.RanAt
+	if last := c.Status.LastRetentionRunTime; last != nil && !last.Before(&ran) {
+		return nil
+	}
+	before := c.DeepCopy()
+	c.Status.LastRetentionRunTime = &ran
+	return client.IgnoreNotFound(r.Client.Status().Patch(ctx, c, client.MergeFrom(before)))
+}

@@ -1,0 +1,146 @@
+package backups
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backupjob"
+	"cnmsql.co/internal/core"
+)
+
+func TestTheJobIsToldWhatToKeep(t *testing.T) {
+	const daily = 24 * time.Hour
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Cluster, *v1alpha1.Backup)
+		want   *backupjob.Retention
+	}{
+		"no policy": {func(*v1alpha1.Cluster, *v1alpha1.Backup) {}, nil},
+		"thirty days": {func(c *v1alpha1.Cluster, _ *v1alpha1.Backup) { c.Spec.Backup.RetentionPolicy = "30d" },
+			&backupjob.Retention{Window: 30 * daily, Minimum: 1}},
+		"a year, and at least four": {func(c *v1alpha1.Cluster, _ *v1alpha1.Backup) {
+			c.Spec.Backup.RetentionPolicy, c.Spec.Backup.MinimumBackups = "12m", new(int32(4))
+		}, &backupjob.Retention{Window: 372 * daily, Minimum: 4}},
+		"what nobody understands": {func(c *v1alpha1.Cluster, _ *v1alpha1.Backup) { c.Spec.Backup.RetentionPolicy = "30 days" }, nil},
+		"a store of its own": {func(c *v1alpha1.Cluster, b *v1alpha1.Backup) {
+			c.Spec.Backup.RetentionPolicy, b.Spec.ObjectStore = "30d", c.Spec.Backup.ObjectStore.DeepCopy()
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, b := aCluster(), aBackup("b")
+			c.change(cluster, b)
+			w := newBackupWorld(t, b, cluster, storeSecret, authority(t))
+			w.is(w.looks("b"), v1alpha1.BackupRunning, "")
+			var files corev1.Secret
+			w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &files))
+			var task backupjob.Task
+			w.must(json.Unmarshal(files.Data[backupjob.FileTask], &task))
+			switch {
+			case c.want == nil && task.Retention == nil:
+			case c.want == nil || task.Retention == nil || *task.Retention != *c.want:
+				t.Errorf("%+v, want %+v", task.Retention, c.want)
+			}
+		})
+	}
+}
+
+// stored is a Completed Backup that lies in the Cluster's store.
+func stored(name, id string) *v1alpha1.Backup {
+	b := aBackup(name)
+	b.Status = v1alpha1.BackupStatus{Phase: v1alpha1.BackupCompleted, BackupID: id, DestinationPath: "s3://b/p/db",
+		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionBackupCompleted, Status: metav1.ConditionTrue, Reason: v1alpha1.BackupCompleted}}}
+	return b
+}
+
+// afterRetention is what is there when the Job of Backup new has removed two others.
+func afterRetention() []client.Object {
+	of := stored("new", "id-3")
+	since := metav1.NewTime(backupDay.Add(-time.Hour))
+	of.Status.Retention = &v1alpha1.BackupRetention{RanAt: metav1.NewTime(backupDay), RemovedBackups: []string{"id-1", "id-2"}, RemovedParts: 7, KeptSince: &since}
+	elsewhere, ofAnother := stored("elsewhere", "id-1"), stored("of-another", "id-1")
+	elsewhere.Status.DestinationPath = "s3://b/cold/db"
+	ofAnother.Spec.Cluster.Name = "other"
+	return []client.Object{of, stored("old", "id-1"), stored("older", "id-2"), stored("kept", "id-0"), elsewhere, ofAnother, aCluster()}
+}
+
+func (w *backupWorld) events() (all []string) {
+	for len(w.told) > 0 {
+		all = append(all, <-w.told)
+	}
+	return all
+}
+
+func TestBackupsThatHaveExpiredAreTold(t *testing.T) {
+	w := newBackupWorld(t, afterRetention()...)
+	for range 3 {
+		w.is(w.looks("new"), v1alpha1.BackupCompleted, "")
+	}
+	for name, gone := range map[string]bool{"new": false, "old": true, "older": true, "kept": false, "elsewhere": false, "of-another": false} {
+		b := w.backup(name)
+		if (b.Removed() != nil) != gone || b.Status.Phase != v1alpha1.BackupCompleted {
+			t.Errorf("%s: %+v", name, b.Status)
+		}
+	}
+	if c := meta.FindStatusCondition(w.backup("old").Status.Conditions, v1alpha1.ConditionBackupStored); c.Reason != string(core.ReasonExpired) || !strings.Contains(c.Message, "the Backup new") {
+		t.Errorf("%+v", c)
+	}
+	told := w.events()
+	if slices.Sort(told); len(told) != 3 || !strings.Contains(told[0], "Expired") || !strings.Contains(told[1], "Expired") ||
+		!strings.Contains(told[2], "RetentionRan 2 backups and 7 parts") || !strings.Contains(told[2], "all since 2026-11-23T20:00:00Z") {
+		t.Errorf("told %q", told)
+	}
+	var c v1alpha1.Cluster
+	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "db"}, &c))
+	if ran := c.Status.LastRetentionRunTime; ran == nil || !ran.Time.Equal(backupDay) {
+		t.Errorf("the Cluster says %v", ran)
+	}
+}
+
+func TestWhatKeptRetentionFromRemovingIsTold(t *testing.T) {
+	for reason, warned := range map[core.Reason]int{core.RetentionYoung: 0, core.RetentionAnchorDamaged: 1, "StoreAccessDenied": 1} {
+		objs := afterRetention()
+		done := objs[0].(*v1alpha1.Backup).Status.Retention
+		done.RemovedBackups, done.RemovedParts, done.Held = nil, 0, &v1alpha1.RetentionHeld{Reason: string(reason), Message: "look there"}
+		w := newBackupWorld(t, objs...)
+		for range 2 {
+			w.looks("new")
+		}
+		c := meta.FindStatusCondition(w.backup("new").Status.Conditions, v1alpha1.ConditionBackupRetention)
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(reason) || !strings.Contains(c.Message, "look there") {
+			t.Errorf("%s: %+v", reason, c)
+		}
+		if told := w.events(); len(told) != warned || warned > 0 && !strings.Contains(told[0], "RetentionHeld "+string(reason)) {
+			t.Errorf("%s: told %q", reason, told)
+		}
+	}
+}
+
+// TestWhatHasExpiredIsToldWhateverCallFails.
+func TestWhatHasExpiredIsToldWhateverCallFails(t *testing.T) {
+	w := newBackupWorld(t, afterRetention()...)
+	w.looks("new")
+	calls := w.calls
+	for _, late := range []bool{false, true} {
+		for failAt := 1; failAt <= calls; failAt++ {
+			w := newBackupWorld(t, afterRetention()...)
+			w.failAt, w.late = failAt, late
+			for range 3 {
+				_, _ = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "new"}})
+			}
+			w.failAt = 0
+			told := meta.FindStatusCondition(w.backup("new").Status.Conditions, v1alpha1.ConditionBackupRetention) != nil
+			if !told || w.backup("old").Removed() == nil || w.backup("older").Removed() == nil || len(w.events()) > 3 {
+				t.Errorf("call %d fails, late %t", failAt, late)
+			}
+		}
+	}
+}
