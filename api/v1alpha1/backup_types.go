@@ -66,7 +66,7 @@ type ClusterReference struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.method) || self.method != 'xtrabackup'",message="method xtrabackup is not supported: backups are taken through MySQL's own clone protocol, and need no tool in the image; set method: clone, or remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.method) || self.method != 'volumeSnapshot'",message="method volumeSnapshot is not supported yet; set method: clone, or remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.online) || self.online",message="online cannot be false: the instance goes on while it is backed up; remove it"
-// +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() == 'retain'",message="reclaimPolicy must be Retain: this release deletes no backup from the store; remove it, and delete the objects yourself"
+// +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() in ['retain', 'delete']",message="reclaimPolicy must be Retain or Delete: with Delete the data in the store go when the Backup is deleted; correct it, or remove it to retain them"
 type BackupWishes struct {
 	// Method is clone: a snapshot through MySQL's clone protocol.
 	// +kubebuilder:validation:Enum=clone;xtrabackup;volumeSnapshot
@@ -82,7 +82,7 @@ type BackupWishes struct {
 	// +optional
 	Online *bool `json:"online,omitempty"`
 	// ReclaimPolicy is what becomes of the data in the store when the Backup is
-	// deleted: it is retained.
+	// deleted: Retain, or Delete. They are retained when absent.
 	// +optional
 	ReclaimPolicy string `json:"reclaimPolicy,omitempty"`
 	// JobTemplate of the Job that makes the backup; that of the Cluster's spec.backup
@@ -96,6 +96,10 @@ const (
 	TargetPrimary       = "primary"
 	TargetPreferStandby = "prefer-standby"
 )
+
+// ReclaimDelete has the data in the store removed when the Backup is deleted; in any case of
+// letters.
+const ReclaimDelete = "Delete"
 
 // MethodClone is the way in which backups are taken.
 const MethodClone = "clone"
@@ -243,8 +247,8 @@ type RetentionHeld struct {
 	Message string `json:"message"`
 }
 
-// ConditionBackupStored of a Backup is False once the backup was removed from the store; it
-// is absent before.
+// ConditionBackupStored of a Backup is False once the backup was removed from the store, and
+// Unknown while that is tried and fails; it is absent before.
 const ConditionBackupStored = "Stored"
 
 // Removed is the condition by which a Backup tells that its data are not in the store any
@@ -270,7 +274,7 @@ const ConditionBackupCompleted = "Completed"
 // +kubebuilder:validation:XValidation:rule="!has(self.retentionPolicy) || has(self.objectStore)",message="spec.backup.retentionPolicy needs spec.backup.objectStore, in which backups expire; add it, or remove retentionPolicy"
 // +kubebuilder:validation:XValidation:rule="!has(self.minimumBackups) || has(self.retentionPolicy)",message="spec.backup.minimumBackups goes with spec.backup.retentionPolicy: without it, all backups stay; add retentionPolicy, or remove minimumBackups"
 // +kubebuilder:validation:XValidation:rule="!has(self.continuousArchiving) || !self.continuousArchiving.enabled || has(self.objectStore)",message="spec.backup.continuousArchiving needs spec.backup.objectStore, where the archive lies; add it, or set enabled: false"
-// +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() == 'retain'",message="spec.backup.reclaimPolicy must be Retain: this release deletes no backup from the store; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() == 'retain'",message="spec.backup.reclaimPolicy must be Retain: backups outlive their Cluster; remove it, and set reclaimPolicy: Delete in the Backups or ScheduledBackups whose data may go with them"
 type BackupDefaults struct {
 	// ObjectStore that Backups are written to which name none.
 	// +optional

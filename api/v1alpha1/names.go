@@ -35,6 +35,11 @@ const (
 	// AnnotationKept on a volume claim is when its instance was removed, and the claim
 	// kept.
 	AnnotationKept = "mysql.cnmsql.co/kept"
+	// AnnotationBackupUID on a Job, and its Secret, is the UID of the Backup whose data it
+	// removes from the store.
+	AnnotationBackupUID = "mysql.cnmsql.co/backupUID"
+	// FinalizerStoredBackup on a Backup keeps it until its data are removed from the store.
+	FinalizerStoredBackup = "mysql.cnmsql.co/stored-backup"
 	// AnnotationServerID is the server_id of the instance, on its volume claim.
 	AnnotationServerID = "mysql.cnmsql.co/serverID"
 )

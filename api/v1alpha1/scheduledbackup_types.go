@@ -63,13 +63,15 @@ type ScheduledBackupSpec struct {
 	BackupWishes `json:",inline"`
 
 	// BackupOwnerReference is with what the Backups are deleted: with this (self), with
-	// the Cluster (cluster), or with nothing (none). What is in the store stays.
+	// the Cluster (cluster), or with nothing (none). What is in the store stays, unless
+	// reclaimPolicy is Delete.
 	// +kubebuilder:validation:Enum=none;self;cluster
 	// +kubebuilder:default=self
 	// +optional
 	BackupOwnerReference string `json:"backupOwnerReference,omitempty"`
 	// SuccessfulBackupsHistoryLimit is how many Completed Backups are kept in
-	// Kubernetes, the newest; all when absent. What is in the store stays.
+	// Kubernetes, the newest; all when absent. What is in the store stays, unless
+	// reclaimPolicy is Delete.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	SuccessfulBackupsHistoryLimit *int32 `json:"successfulBackupsHistoryLimit,omitempty"`

@@ -38,5 +38,11 @@ func backupCommand() *cobra.Command {
 			return backupjob.Run(ctx, backupjob.Options{StoreDir: layout.StoreDir, TLSDir: layout.TLSDir,
 				AccountDir: layout.ReplicationDir, Kubernetes: kube, Log: log})
 		}})
+	cmd.AddCommand(&cobra.Command{Use: "remove", Short: "Remove the backup that the Pod was made for from the store", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := untilTerminated(cmd.Context())
+			defer stop()
+			return backupjob.Remove(ctx, layout.StoreDir, slog.New(slog.NewJSONHandler(os.Stdout, nil)))
+		}})
 	return cmd
 }

@@ -2,6 +2,7 @@ package backupjob
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,5 +80,21 @@ func TestWhatHasExpiredGoesAfterTheBackup(t *testing.T) {
 				t.Errorf("%+v, held by %q", r, held)
 			}
 		})
+	}
+}
+
+func TestABackupIsRemovedByItsID(t *testing.T) {
+	o, s := keeping(t, nil)
+	for range 2 { // what is gone already is no error
+		must(t, Remove(t.Context(), o.StoreDir, o.Log))
+		all, err := backup.List(t.Context(), s, "db")
+		must(t, err)
+		if len(all) != 1 || all[0].ID != "older" || all[0].Err != nil {
+			t.Errorf("%+v", all)
+		}
+	}
+	must(t, os.Remove(filepath.Join(o.StoreDir, store.FileConfig)))
+	if err := Remove(t.Context(), o.StoreDir, o.Log); !errors.Is(err, store.Misconfigured) {
+		t.Errorf("%v", err)
 	}
 }

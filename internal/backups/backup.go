@@ -42,10 +42,12 @@ type Reconciler struct {
 // Reconcile brings one Backup a step further.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	b := &v1alpha1.Backup{}
-	if err := r.Client.Get(ctx, req.NamespacedName, b); err != nil || b.DeletionTimestamp != nil {
+	if err := r.Client.Get(ctx, req.NamespacedName, b); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	switch {
+	case b.DeletionTimestamp != nil:
+		return r.remove(ctx, b)
 	case isOver(b):
 		if err := r.tell(ctx, b); err != nil {
 			return ctrl.Result{}, err
@@ -73,6 +75,9 @@ func (r *Reconciler) begin(ctx context.Context, b *v1alpha1.Backup) (ctrl.Result
 		return r.refuse(ctx, b, no)
 	}
 	if b.Status.Phase != v1alpha1.BackupRunning {
+		if err := r.keepUntilRemoved(ctx, b); err != nil {
+			return ctrl.Result{}, err
+		}
 		if err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) { t.note(s, r.Now()) }); err != nil {
 			return ctrl.Result{}, err
 		}

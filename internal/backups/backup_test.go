@@ -77,6 +77,12 @@ func newBackupWorld(t *testing.T, objs ...client.Object) *backupWorld {
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
 			return w.do(func() error { return c.Create(ctx, obj, o...) })
 		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+			return w.do(func() error { return c.Patch(ctx, obj, p, o...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
+			return w.do(func() error { return c.Delete(ctx, obj, o...) })
+		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, o ...client.SubResourcePatchOption) error {
 			return w.do(func() error { return c.SubResource(sub).Patch(ctx, obj, p, o...) })
 		},

@@ -59,3 +59,11 @@ const (
 	ReasonRetained      Reason = "RetentionRan"
 	ReasonRetentionHeld Reason = "RetentionHeld"
 )
+
+// Removal of a Backup's data when it is deleted: reasons of its condition Stored, and events.
+const (
+	ReasonBackupRemoved       Reason = "Removed"
+	ReasonBackupRemovalWaits  Reason = "RemovalWaits"
+	ReasonBackupRemovalFailed Reason = "RemovalFailed"
+	ReasonBackupForgotten     Reason = "BackupForgotten"
+)

@@ -82,6 +82,8 @@ func (p *prerequisites) recoverySource(ctx context.Context, c *v1alpha1.Cluster)
 	case b.Status.Phase != v1alpha1.BackupCompleted || b.Status.ObjectStore == nil:
 		return task, nil, noRecovery("the Backup %s is %s, and only a Completed one can be restored; wait for it, or create the Cluster anew with another one",
 			b.Name, cmp.Or(b.Status.Phase, v1alpha1.BackupPending))
+	case b.DeletionTimestamp != nil:
+		return task, nil, noRecovery("the Backup %s is being deleted; create the Cluster anew with another one (kubectl get backups)", b.Name)
 	case b.Removed() != nil:
 		return task, nil, noRecovery("the Backup %s is not in the store any more: %s; create the Cluster anew with another one (kubectl get backups)",
 			b.Name, b.Removed().Message)

@@ -41,6 +41,14 @@ func anExpiredBackup() *v1alpha1.Backup {
 	return b
 }
 
+// aGoingBackup is Completed, and is deleted with its data.
+func aGoingBackup() *v1alpha1.Backup {
+	b := aDoneBackup(v1alpha1.BackupCompleted)
+	now := metav1.Now()
+	b.DeletionTimestamp, b.Finalizers = &now, []string{v1alpha1.FinalizerStoredBackup}
+	return b
+}
+
 // recovering is a Cluster that begins with a backup.
 func recovering(r v1alpha1.RecoverySpec) *v1alpha1.Cluster {
 	c := aCluster()
@@ -61,6 +69,7 @@ func TestTheBackupThatAClusterBeginsWith(t *testing.T) {
 		"a Backup":              {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted), storeSecret()}, want: recovery.Task{Cluster: "old", BackupID: "20261123T000000Z-1"}},
 		"a Backup that runs":    {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupRunning), storeSecret()}, refused: "is Running, and only a Completed one"},
 		"a Backup that is gone": {spec: byName, objs: []client.Object{anExpiredBackup(), storeSecret()}, refused: "not in the store any more: it had expired"},
+		"one that is deleted":   {spec: byName, objs: []client.Object{aGoingBackup(), storeSecret()}, refused: "is being deleted"},
 		"no Backup":             {spec: byName, objs: []client.Object{storeSecret()}, refused: "there is no Backup monday"},
 		"no Secret":             {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted)}, refused: "the Secret store"},
 		"a source":              {spec: v1alpha1.RecoverySpec{Source: "old"}, objs: []client.Object{storeSecret()}, want: recovery.Task{Cluster: "old"}},

@@ -1,0 +1,281 @@
+package backups
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backupjob"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/store"
+)
+
+func TestABackupIsKeptUntilItsDataAreRemovedIfItSaysSo(t *testing.T) {
+	for policy, keeps := range map[string]bool{"": false, "Retain": false, "retain": false, "Delete": true, "delete": true} {
+		b := aBackup("b")
+		b.Spec.ReclaimPolicy = policy
+		w := newBackupWorld(t, b, aCluster(), storeSecret, authority(t))
+		b = w.looks("b")
+		w.is(b, v1alpha1.BackupRunning, "")
+		if slices.Contains(b.Finalizers, v1alpha1.FinalizerStoredBackup) != keeps {
+			t.Errorf("%s: %q", policy, b.Finalizers)
+		}
+	}
+}
+
+// going is a Completed Backup that is deleted, of which the data go with it.
+func going() *v1alpha1.Backup {
+	b := stored("b", "id-1")
+	b.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	b.Status.ObjectStore = aCluster().Spec.Backup.ObjectStore
+	asked := metav1.NewTime(backupDay)
+	b.Finalizers, b.DeletionTimestamp = []string{v1alpha1.FinalizerStoredBackup}, &asked
+	return b
+}
+
+// step has the Reconciler look once at b, which is nil once it is gone.
+func (w *backupWorld) step() (b *v1alpha1.Backup, again time.Duration) {
+	w.Helper()
+	result, err := w.r.Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
+	w.must(err)
+	return w.left(), result.RequeueAfter
+}
+
+// left is the Backup; nil when it is gone.
+func (w *backupWorld) left() *v1alpha1.Backup {
+	w.Helper()
+	b := &v1alpha1.Backup{}
+	err := w.Get(w.Context(), client.ObjectKey{Namespace: "ns", Name: "b"}, b)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	w.must(err)
+	return b
+}
+
+// job is one of a name; nil when there is none.
+func (w *backupWorld) job(name string) *batchv1.Job {
+	w.Helper()
+	job := &batchv1.Job{}
+	err := w.Get(w.Context(), client.ObjectKey{Namespace: "ns", Name: name}, job)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	w.must(err)
+	return job
+}
+
+// removalEnds has the Job that removes end.
+func (w *backupWorld) removalEnds(as batchv1.JobConditionType) {
+	w.Helper()
+	job := w.job("b-remove")
+	job.Status.Conditions = []batchv1.JobCondition{{Type: as, Status: corev1.ConditionTrue, Message: "BackoffLimitExceeded", LastTransitionTime: metav1.NewTime(w.clock)}}
+	w.must(w.Status().Update(w.Context(), job))
+}
+
+func storedSays(b *v1alpha1.Backup) metav1.Condition {
+	if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionBackupStored); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+func TestTheDataGoWithTheBackup(t *testing.T) {
+	b := aBackup("b")
+	b.Spec.ReclaimPolicy = "delete"
+	w := newBackupWorld(t, b, aCluster(), storeSecret, authority(t))
+	w.looks("b")
+	w.must(w.Delete(t.Context(), b))
+	if b, _ := w.step(); storedSays(b).Reason != string(core.ReasonBackupRemovalWaits) || w.job("b-backup") != nil || w.job("b-remove") != nil {
+		t.Errorf("while it is taken: %+v", storedSays(b))
+	}
+	if b, again := w.step(); b == nil || again == 0 || w.job("b-remove") == nil {
+		t.Fatalf("%+v", b)
+	}
+	job := w.job("b-remove")
+	pod := job.Spec.Template.Spec
+	if c := pod.Containers[0]; strings.Join(c.Command, " ") != "/cnmsql backup remove" || c.Image != "operator:1" || len(c.VolumeMounts) != 1 ||
+		len(pod.Volumes) != 1 || pod.Volumes[0].Secret.SecretName != "b-remove" || len(job.OwnerReferences) != 0 {
+		t.Errorf("%+v", pod)
+	}
+	var files corev1.Secret
+	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-remove"}, &files))
+	var task backupjob.Task
+	w.must(json.Unmarshal(files.Data[backupjob.FileTask], &task))
+	if task.Cluster != "db" || task.ID != "20261123T210000Z-12345678" || string(files.Data[store.FileSecretKey]) != "hidden" || files.OwnerReferences[0].Name != "b-remove" {
+		t.Errorf("%+v %+v", task, files)
+	}
+	if b, again := w.step(); b == nil || again == 0 {
+		t.Error("it is gone before its data are")
+	}
+	w.events()
+	w.removalEnds(batchv1.JobComplete)
+	if b, _ := w.step(); b != nil || w.job("b-remove") != nil {
+		t.Errorf("left are %+v and %+v", b, w.job("b-remove"))
+	}
+	if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "Removed") || !strings.Contains(told[0], "s3://b/p/db/base/20261123T210000Z-12345678") {
+		t.Errorf("told %q", told)
+	}
+}
+
+func TestARemovalThatFailsIsToldAndTriedAgain(t *testing.T) {
+	w := newBackupWorld(t, going(), aCluster(), storeSecret)
+	w.step()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", Labels: map[string]string{batchv1.JobNameLabel: "b-remove"}}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "{}\ncnmsql: StoreAccessDenied: give it the right\n"}}}}
+	w.must(w.Create(t.Context(), pod))
+	last := time.Duration(0)
+	for _, age := range []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 100 * time.Hour} {
+		w.clock = backupDay.Add(age)
+		w.removalEnds(batchv1.JobFailed)
+		b, again := w.step()
+		if c := storedSays(b); c.Status != metav1.ConditionUnknown || c.Reason != string(core.ReasonBackupRemovalFailed) ||
+			!strings.Contains(c.Message, "StoreAccessDenied") || !strings.Contains(c.Message, "kubectl cnmsql backup forget b -n ns") {
+			t.Errorf("%+v", c)
+		}
+		if again <= last || again > maxPause {
+			t.Errorf("after %s it waits %s, and %s before", age, again, last)
+		}
+		last = again
+		w.clock = w.clock.Add(2 * again) // it grows meanwhile
+		w.step()
+		if w.job("b-remove") != nil {
+			t.Fatalf("after %s it is not tried again", age)
+		}
+		if b, _ := w.step(); b == nil || w.job("b-remove") == nil {
+			t.Fatalf("after %s it is not begun anew", age)
+		}
+	}
+	if told := w.events(); len(told) != 1 {
+		t.Errorf("told %q", told)
+	}
+}
+
+func TestWhatStandsInTheWayOfARemovalIsNamed(t *testing.T) {
+	foreign := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "b-remove", Namespace: "ns"}}
+	for words, objs := range map[string][]client.Object{
+		"the Secret store, which objectStore names, does not exist":      {aCluster()},
+		"the Job b-remove exists and is not this Backup's; delete it":    {aCluster(), storeSecret, foreign},
+		"the Secret b-remove exists and is not this Backup's; delete it": {aCluster(), storeSecret, secret("b-remove", map[string]string{"mine": "1"})},
+	} {
+		w := newBackupWorld(t, append(objs, going())...)
+		for range 2 {
+			if b, again := w.step(); b == nil || again == 0 || !strings.Contains(storedSays(b).Message, words) {
+				t.Errorf("want %q: %+v", words, b)
+			}
+		}
+		if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "RemovalFailed") {
+			t.Errorf("told %q", told)
+		}
+	}
+}
+
+func TestABackupGoesAtOnceWhenThereIsNothingToRemove(t *testing.T) {
+	now := metav1.NewTime(backupDay)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", DeletionTimestamp: &now, Finalizers: []string{"kubernetes"}}}
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Backup)
+		objs   []client.Object
+		told   string
+	}{
+		"it never began": {change: func(b *v1alpha1.Backup) { b.Status = v1alpha1.BackupStatus{} }},
+		"it had expired": {change: func(b *v1alpha1.Backup) {
+			meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionBackupStored, Status: metav1.ConditionFalse, Reason: string(core.ReasonExpired)})
+		}},
+		"the namespace goes": {objs: []client.Object{namespace}, told: "s3://b/p/db/base/id-1 stays"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := going()
+			if c.change != nil {
+				c.change(b)
+			}
+			w := newBackupWorld(t, append(c.objs, b, aCluster(), storeSecret)...)
+			if b, _ := w.step(); b != nil || w.job("b-remove") != nil {
+				t.Errorf("left are %+v and %+v", b, w.job("b-remove"))
+			}
+			if told := strings.Join(w.events(), " "); c.told == "" && told != "" || !strings.Contains(told, c.told) {
+				t.Errorf("told %q", told)
+			}
+		})
+	}
+}
+
+func TestDataAreRemovedWithoutTheirCluster(t *testing.T) {
+	w := newBackupWorld(t, going(), storeSecret)
+	w.step()
+	if w.job("b-remove") == nil {
+		t.Error("no Job")
+	}
+}
+
+// TestNoBackupGoesBeforeItsDataWhateverCallFails.
+func TestNoBackupGoesBeforeItsDataWhateverCallFails(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		for failAt := 1; failAt <= 25; failAt++ {
+			w := newBackupWorld(t, going(), aCluster(), storeSecret)
+			removed := false
+			for range 12 {
+				w.failAt, w.late = failAt, late
+				_, _ = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
+				calls := w.calls
+				w.failAt = 0
+				job := w.job("b-remove")
+				if job != nil && !removed && len(w.secrets()) == 2 {
+					w.removalEnds(batchv1.JobComplete)
+					removed = true
+				}
+				if w.left() == nil && !removed {
+					t.Fatalf("call %d fails, late %t: it is gone, and its data are not", failAt, late)
+				}
+				if w.calls = calls; w.left() == nil {
+					break
+				}
+				w.calls = calls
+			}
+			if w.left() != nil || !removed || w.job("b-remove") != nil {
+				t.Errorf("call %d fails, late %t: it stays: %+v", failAt, late, w.left())
+			}
+		}
+	}
+}
+
+// secrets are the names of all.
+func (w *backupWorld) secrets() (names []string) {
+	var all corev1.SecretList
+	w.must(w.List(w.Context(), &all))
+	for _, s := range all.Items {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// TestNoDataAreWrittenThatNothingWouldRemove: whichever call fails, a Backup that runs has
+// the finalizer.
+func TestNoDataAreWrittenThatNothingWouldRemove(t *testing.T) {
+	ca := authority(t)
+	for _, late := range []bool{false, true} {
+		for failAt := 1; failAt <= 15; failAt++ {
+			b := aBackup("b")
+			b.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+			w := newBackupWorld(t, b, aCluster(), storeSecret, ca)
+			w.failAt, w.late = failAt, late
+			for range 2 {
+				_, _ = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+				if b := w.backup("b"); b.Status.Phase != "" && len(b.Finalizers) == 0 {
+					t.Fatalf("call %d fails, late %t: it is %s, and is not kept", failAt, late, b.Status.Phase)
+				}
+			}
+		}
+	}
+}

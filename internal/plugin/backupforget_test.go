@@ -1,0 +1,47 @@
+package plugin
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// leaving is a Completed Backup that is being deleted, and kept by finalizers.
+func leaving(finalizers ...string) *v1alpha1.Backup {
+	b := completed("leaving", 0)
+	asked := metav1.NewTime(now)
+	b.DeletionTimestamp, b.Finalizers = &asked, finalizers
+	return b
+}
+
+func TestABackupIsForgotten(t *testing.T) {
+	s := newBackupScene(t, []client.Object{leaving(v1alpha1.FinalizerStoredBackup)})
+	if err := s.forgetBackup(context.Background(), "leaving"); err != nil {
+		t.Fatal(err)
+	}
+	if text := s.out.String(); !strings.Contains(text, "stay: s3://backups/prod/demo/base/20260301T000000Z-1a2b3c4d") || !strings.Contains(text, "manifest.json first") {
+		t.Error(text)
+	}
+	err := s.client.Get(context.Background(), types.NamespacedName{Namespace: "shop", Name: "leaving"}, &v1alpha1.Backup{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
+func TestOnlyABackupThatIsKeptIsForgotten(t *testing.T) {
+	for want, b := range map[string]*v1alpha1.Backup{
+		"is not being deleted: nothing was done":  completed("leaving", 0),
+		"the operator does not keep the Backup":   leaving("example.com/wait"),
+		"there is no Backup leaving in namespace": completed("another", 0),
+	} {
+		s := newBackupScene(t, []client.Object{b})
+		mustFail(t, s.forgetBackup(context.Background(), "leaving"), want)
+	}
+}
