@@ -75,7 +75,7 @@ func take(ctx context.Context, o Options, t Task, tell *teller) (store.Store, *b
 	s = store.Limited(s, t.MaxBytesPerSecond)
 	key, err := seal.Read(o.StoreDir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m, err := takeInto(ctx, s, key, o, t, tell)
 	if err == nil {

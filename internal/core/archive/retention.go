@@ -254,10 +254,13 @@ func (e *expiring) parts(kept []Stored) (out []Key) {
 }
 
 // beginning is how many of the parts of one branch may go. The last one stays: who goes on
-// with the branch, or begins the next one, finds in it what the archive holds. Pieces of a
-// transaction go with their last one, or once it is seen that none follows.
+// with the branch, or begins the next one, finds in it what the archive holds. They look for
+// it from the newest part on that is listed, and a listing may lack the last ones for a
+// while: so the newest one that is older than the window stays, too. Pieces of a transaction
+// go with their last one, or once it is seen that none follows.
 func (e *expiring) beginning(parts []Part, held gtid.Set) (n int) {
-	for i, p := range parts[:len(parts)-1] {
+	before, last := 0, len(parts)-1
+	for i, p := range parts[:last] {
 		if !e.mayGo(p, held) {
 			break
 		}
@@ -265,7 +268,10 @@ func (e *expiring) beginning(parts []Part, held gtid.Set) (n int) {
 		if p.Piece > 0 && p.Pieces == 0 && next.Piece == p.Piece+1 {
 			continue
 		}
-		n = i + 1
+		before, n = n, i+1
+	}
+	if !parts[last].Last.Before(e.horizon) {
+		return before
 	}
 	return n
 }
