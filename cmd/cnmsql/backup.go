@@ -38,7 +38,8 @@ func backupCommand() *cobra.Command {
 			return backupjob.Run(ctx, backupjob.Options{StoreDir: layout.StoreDir, TLSDir: layout.TLSDir,
 				AccountDir: layout.ReplicationDir, Kubernetes: kube, Log: log})
 		}})
-	cmd.AddCommand(&cobra.Command{Use: "remove", Short: "Remove the backup that the Pod was made for from the store", Args: cobra.NoArgs,
+	cmd.AddCommand(&cobra.Command{Use: "remove", Args: cobra.NoArgs,
+		Short: "Remove the backup that the Pod was made for from the store",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilTerminated(cmd.Context())
 			defer stop()

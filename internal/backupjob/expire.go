@@ -25,8 +25,8 @@ func (o Options) expire(ctx context.Context, s store.Store, t Task, tell *teller
 	defer cancel()
 	r := retention.Run(limited, s, retention.Policy{Cluster: t.Cluster, UID: t.ClusterUID, Window: t.Retention.Window,
 		Minimum: t.Retention.Minimum, Written: t.ID, Now: time.Now()})
-	o.Log.Info("what has expired is removed", "backups", r.Backups, "unfinished", r.Unfinished, "parts", r.Parts, "since", r.Since,
-		"held", r.Held, "message", r.Message, "unknown", r.Unknown, "names", r.UnknownNames)
+	o.Log.Info("what has expired is removed", "backups", r.Backups, "unfinished", r.Unfinished, "parts", r.Parts,
+		"since", r.Since, "held", r.Held, "message", r.Message, "unknown", r.Unknown, "names", r.UnknownNames)
 	for _, k := range r.Kept {
 		o.Log.Info("a backup is kept", "id", k.ID, "for", string(k.Why))
 	}
@@ -39,8 +39,9 @@ func (o Options) expire(ctx context.Context, s store.Store, t Task, tell *teller
 }
 
 func retentionOf(r retention.Report, now time.Time) *v1alpha1.BackupRetention {
-	out := &v1alpha1.BackupRetention{RanAt: metav1.Time{Time: now}, RemovedBackups: r.Backups, RemovedUnfinished: int32(len(r.Unfinished)),
-		RemovedParts: int64(r.Parts), UnknownObjects: int64(r.Unknown), UnknownNames: r.UnknownNames}
+	out := &v1alpha1.BackupRetention{RanAt: metav1.Time{Time: now}, RemovedBackups: r.Backups,
+		RemovedUnfinished: int32(len(r.Unfinished)), RemovedParts: int64(r.Parts),
+		UnknownObjects: int64(r.Unknown), UnknownNames: r.UnknownNames}
 	if !r.Since.IsZero() {
 		out.KeptSince = &metav1.Time{Time: r.Since}
 	}

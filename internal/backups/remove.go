@@ -40,7 +40,24 @@ func (r *Reconciler) keepUntilRemoved(ctx context.Context, b *v1alpha1.Backup) e
 	if !controllerutil.AddFinalizer(b, v1alpha1.FinalizerStoredBackup) {
 		return nil
 	}
-	return r.Client.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.Client.Patch(ctx, b, ifStill(before))
+}
+
+// ifStill is a change of an object, on the condition that it is still the one that was read.
+func ifStill(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+// job reads one of the Backup's; NotFound if there is none.
+func (r *Reconciler) job(ctx context.Context, b *v1alpha1.Backup, name string) (*batchv1.Job, error) {
+	job := &batchv1.Job{}
+	return job, r.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, job)
+}
+
+// drop deletes a Job, if it is still the one that was read.
+func (r *Reconciler) drop(ctx context.Context, job *batchv1.Job, how metav1.DeletionPropagation) error {
+	err := r.Client.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(how))
+	return client.IgnoreNotFound(err)
 }
 
 // remove brings the removal of a deleted Backup's data a step further. It ends when they are
@@ -55,7 +72,8 @@ func (r *Reconciler) remove(ctx context.Context, b *v1alpha1.Backup) (ctrl.Resul
 	case err != nil:
 		return ctrl.Result{}, err
 	case ends:
-		message := "the namespace is being deleted, so that no Job can remove the backup: " + whereOf(b) + " stays in the store"
+		message := "the namespace is being deleted, so that no Job can remove the backup: " +
+			whereOf(b) + " stays in the store"
 		ctrl.LoggerFrom(ctx).Info(message)
 		r.event(b, corev1.EventTypeWarning, core.ReasonBackupForgotten, message) // if it takes any
 		return ctrl.Result{}, r.letGo(ctx, b)
@@ -87,21 +105,19 @@ func (r *Reconciler) namespaceEnds(ctx context.Context, name string) (bool, erro
 // endTaking ends the Job that takes the backup, and waits until its Pods are gone; its name
 // as long as they are not.
 func (r *Reconciler) endTaking(ctx context.Context, b *v1alpha1.Backup) (name string, err error) {
-	job := &batchv1.Job{}
-	err = r.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: resources.BackupJobName(b.Name)}, job)
+	job, err := r.job(ctx, b, resources.BackupJobName(b.Name))
 	if err != nil || !metav1.IsControlledBy(job, b) {
 		return "", client.IgnoreNotFound(err)
 	}
 	if job.DeletionTimestamp == nil {
-		err = r.Client.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
+		err = r.drop(ctx, job, metav1.DeletePropagationForeground)
 	}
-	return job.Name, client.IgnoreNotFound(err)
+	return job.Name, err
 }
 
 // followRemoval has the Job made that removes the data, and looks what comes of it.
 func (r *Reconciler) followRemoval(ctx context.Context, b *v1alpha1.Backup) (ctrl.Result, error) {
-	job := &batchv1.Job{}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: resources.RemovalJobName(b.Name)}, job)
+	job, err := r.job(ctx, b, resources.RemovalJobName(b.Name))
 	switch {
 	case apierrors.IsNotFound(err):
 		return r.beginRemoval(ctx, b, nil)
@@ -124,8 +140,7 @@ func (r *Reconciler) followRemoval(ctx context.Context, b *v1alpha1.Backup) (ctr
 		return r.beginRemoval(ctx, b, job) // its Secret, if the operator ended before that
 	}
 	if r.Now().Sub(failed.LastTransitionTime.Time) >= r.pause(b) {
-		err := r.Client.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-		return ctrl.Result{RequeueAfter: lookAgain}, client.IgnoreNotFound(err)
+		return ctrl.Result{RequeueAfter: lookAgain}, r.drop(ctx, job, metav1.DeletePropagationBackground)
 	}
 	why, err := r.lastWords(ctx, job)
 	if err != nil {
@@ -135,7 +150,9 @@ func (r *Reconciler) followRemoval(ctx context.Context, b *v1alpha1.Backup) (ctr
 }
 
 func conditionOf(job *batchv1.Job, of batchv1.JobConditionType) *batchv1.JobCondition {
-	i := slices.IndexFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == of && c.Status == corev1.ConditionTrue })
+	i := slices.IndexFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == of && c.Status == corev1.ConditionTrue
+	})
 	if i < 0 {
 		return nil
 	}
@@ -150,7 +167,8 @@ func (r *Reconciler) pause(b *v1alpha1.Backup) time.Duration {
 // lastWords are those of the Job's Pods.
 func (r *Reconciler) lastWords(ctx context.Context, job *batchv1.Job) (string, error) {
 	var pods corev1.PodList
-	if err := r.Live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name}); err != nil {
+	its := client.MatchingLabels{batchv1.JobNameLabel: job.Name}
+	if err := r.Live.List(ctx, &pods, client.InNamespace(job.Namespace), its); err != nil {
 		return "", err
 	}
 	for _, p := range pods.Items {
@@ -167,7 +185,9 @@ func (r *Reconciler) lastWords(ctx context.Context, job *batchv1.Job) (string, e
 
 // beginRemoval makes the Job, if there is none yet, and the Secret that goes with it. The
 // Cluster may be gone: then the Pod has no settings of it.
-func (r *Reconciler) beginRemoval(ctx context.Context, b *v1alpha1.Backup, job *batchv1.Job) (ctrl.Result, error) {
+func (r *Reconciler) beginRemoval(
+	ctx context.Context, b *v1alpha1.Backup, job *batchv1.Job,
+) (ctrl.Result, error) {
 	files, err := resources.StoreFiles(b.Status.ObjectStore, SecretReader(ctx, r.Live, b.Namespace))
 	if missing := AsMissing(err); missing != nil {
 		return r.removalFails(ctx, b, missing.Error())
@@ -175,17 +195,17 @@ func (r *Reconciler) beginRemoval(ctx context.Context, b *v1alpha1.Backup, job *
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	files[backupjob.FileTask], err = json.Marshal(backupjob.Task{Namespace: b.Namespace, Backup: b.Name, BackupUID: string(b.UID),
-		ID: b.Status.BackupID, Cluster: b.Spec.Cluster.Name})
+	files[backupjob.FileTask], err = json.Marshal(backupjob.Task{Namespace: b.Namespace, Backup: b.Name,
+		BackupUID: string(b.UID), ID: b.Status.BackupID, Cluster: b.Spec.Cluster.Name})
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if job == nil {
-		c := &v1alpha1.Cluster{}
-		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.Cluster.Name}, c); client.IgnoreNotFound(err) != nil {
+		c, key := &v1alpha1.Cluster{}, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.Cluster.Name}
+		if err := r.Client.Get(ctx, key, c); client.IgnoreNotFound(err) != nil {
 			return ctrl.Result{}, err
 		}
-		c.Name, c.Namespace = b.Spec.Cluster.Name, b.Namespace
+		c.Name, c.Namespace = key.Name, key.Namespace
 		job = resources.RemovalJob(c, b, r.OperatorImage)
 		if err := r.Client.Create(ctx, job, client.FieldOwner(resources.FieldManager)); err != nil {
 			return ctrl.Result{}, err
@@ -207,19 +227,22 @@ func (r *Reconciler) beginRemoval(ctx context.Context, b *v1alpha1.Backup, job *
 
 // removalFails tells why the data are still there, and what can be done.
 func (r *Reconciler) removalFails(ctx context.Context, b *v1alpha1.Backup, why string) (ctrl.Result, error) {
-	message := fmt.Sprintf("%s is not removed from the store: %s. It is tried again; to leave the data there and be rid of the Backup: "+
-		"kubectl cnmsql backup forget %s -n %s", whereOf(b), why, b.Name, b.Namespace)
-	return ctrl.Result{RequeueAfter: r.pause(b)}, r.stored(ctx, b, metav1.ConditionUnknown, core.ReasonBackupRemovalFailed, message)
+	message := fmt.Sprintf("%s is not removed from the store: %s. It is tried again; "+
+		"to leave the data there and be rid of the Backup: kubectl cnmsql backup forget %s -n %s", whereOf(b), why, b.Name, b.Namespace)
+	err := r.stored(ctx, b, metav1.ConditionUnknown, core.ReasonBackupRemovalFailed, message)
+	return ctrl.Result{RequeueAfter: r.pause(b)}, err
 }
 
 // stored writes the condition Stored, and tells it when it changes.
-func (r *Reconciler) stored(ctx context.Context, b *v1alpha1.Backup, is metav1.ConditionStatus, reason core.Reason, message string) error {
+func (r *Reconciler) stored(
+	ctx context.Context, b *v1alpha1.Backup, is metav1.ConditionStatus, reason core.Reason, message string,
+) error {
 	old := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionBackupStored)
 	if old != nil && old.Status == is && old.Reason == string(reason) && old.Message == message {
 		return nil
 	}
 	now := metav1.Condition{Type: v1alpha1.ConditionBackupStored, Status: is, Reason: string(reason), Message: message}
-	if err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) { meta.SetStatusCondition(&s.Conditions, now) }); err != nil {
+	if err := r.condition(ctx, b, now); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	switch reason {
@@ -233,15 +256,14 @@ func (r *Reconciler) stored(ctx context.Context, b *v1alpha1.Backup, is metav1.C
 
 // letGo lets the Backup go, and the Job with it.
 func (r *Reconciler) letGo(ctx context.Context, b *v1alpha1.Backup) error {
-	job := &batchv1.Job{}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: resources.RemovalJobName(b.Name)}, job)
+	job, err := r.job(ctx, b, resources.RemovalJobName(b.Name))
 	if err == nil && job.Annotations[v1alpha1.AnnotationBackupUID] == string(b.UID) {
-		err = r.Client.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		err = r.drop(ctx, job, metav1.DeletePropagationBackground)
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	before := b.DeepCopy()
 	controllerutil.RemoveFinalizer(b, v1alpha1.FinalizerStoredBackup)
-	return client.IgnoreNotFound(r.Client.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	return client.IgnoreNotFound(r.Client.Patch(ctx, b, ifStill(before)))
 }

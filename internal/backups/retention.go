@@ -48,12 +48,14 @@ func (r *Reconciler) expired(ctx context.Context, b *v1alpha1.Backup) error {
 	if err := errors.Join(r.markExpired(ctx, b), r.noteRun(ctx, b)); err != nil {
 		return err
 	}
-	condition := metav1.Condition{Type: v1alpha1.ConditionBackupRetention, Status: metav1.ConditionTrue, Reason: string(core.ReasonRetained), Message: removedText(done)}
+	condition := metav1.Condition{Type: v1alpha1.ConditionBackupRetention, Status: metav1.ConditionTrue,
+		Reason: string(core.ReasonRetained), Message: removedText(done)}
 	if done.Held != nil {
-		condition.Status, condition.Reason = metav1.ConditionFalse, cmp.Or(done.Held.Reason, string(core.RetentionFailed))
+		condition.Status = metav1.ConditionFalse
+		condition.Reason = cmp.Or(done.Held.Reason, string(core.RetentionFailed))
 		condition.Message += "; " + done.Held.Message
 	}
-	if err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) { meta.SetStatusCondition(&s.Conditions, condition) }); err != nil {
+	if err := r.condition(ctx, b, condition); err != nil {
 		return err
 	}
 	switch {
@@ -65,8 +67,14 @@ func (r *Reconciler) expired(ctx context.Context, b *v1alpha1.Backup) error {
 	return nil
 }
 
+// condition writes a condition of a Backup.
+func (r *Reconciler) condition(ctx context.Context, b *v1alpha1.Backup, c metav1.Condition) error {
+	return r.change(ctx, b, func(s *v1alpha1.BackupStatus) { meta.SetStatusCondition(&s.Conditions, c) })
+}
+
 func removedText(done *v1alpha1.BackupRetention) string {
-	text := fmt.Sprintf("%d backups and %d parts of the archive that had expired were removed from the store", len(done.RemovedBackups), done.RemovedParts)
+	text := fmt.Sprintf("%d backups and %d parts of the archive that had expired were removed from the store",
+		len(done.RemovedBackups), done.RemovedParts)
 	if done.KeptSince != nil {
 		text += ", which has all since " + done.KeptSince.UTC().Format("2006-01-02T15:04:05Z")
 	}
@@ -89,8 +97,8 @@ func (r *Reconciler) markExpired(ctx context.Context, by *v1alpha1.Backup) error
 			continue
 		}
 		message := fmt.Sprintf("it had expired, and was removed from the store after the Backup %s", by.Name)
-		gone := metav1.Condition{Type: v1alpha1.ConditionBackupStored, Status: metav1.ConditionFalse, Reason: string(core.ReasonExpired), Message: message}
-		err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) { meta.SetStatusCondition(&s.Conditions, gone) })
+		err := r.condition(ctx, b, metav1.Condition{Type: v1alpha1.ConditionBackupStored, Status: metav1.ConditionFalse,
+			Reason: string(core.ReasonExpired), Message: message})
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}

@@ -36,7 +36,8 @@ func (p *caller) forgetBackup(ctx context.Context, name string) error {
 	}
 	switch {
 	case b.DeletionTimestamp == nil:
-		return fmt.Errorf("the Backup %s is not being deleted: nothing was done. First: kubectl delete backups.%s %s -n %s --wait=false",
+		return fmt.Errorf("the Backup %s is not being deleted: nothing was done. "+
+			"First: kubectl delete backups.%s %s -n %s --wait=false",
 			b.Name, v1alpha1.GroupVersion.Group, b.Name, b.Namespace)
 	case !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerStoredBackup):
 		return errors.New("the operator does not keep the Backup " + b.Name + " any more: look at its other finalizers")

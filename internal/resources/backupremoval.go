@@ -42,7 +42,8 @@ func RemovalJob(c *v1alpha1.Cluster, b *v1alpha1.Backup, operatorImage string) *
 // RemovalSecret has the files of the store, and the task among them. It goes with the Job.
 func RemovalSecret(job *batchv1.Job, b *v1alpha1.Backup, files map[string][]byte) *corev1.Secret {
 	m := removalMeta(job.ObjectMeta, b)
-	m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+	owner := metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))
+	m.OwnerReferences = []metav1.OwnerReference{*owner}
 	return filesSecret(m, files)
 }
 
@@ -50,5 +51,6 @@ func removalMeta(m metav1.ObjectMeta, b *v1alpha1.Backup) metav1.ObjectMeta {
 	annotations := map[string]string{}
 	maps.Copy(annotations, m.Annotations)
 	annotations[v1alpha1.AnnotationBackupUID] = string(b.UID)
-	return metav1.ObjectMeta{Name: RemovalJobName(b.Name), Namespace: m.Namespace, Labels: m.Labels, Annotations: annotations}
+	return metav1.ObjectMeta{Name: RemovalJobName(b.Name), Namespace: m.Namespace,
+		Labels: m.Labels, Annotations: annotations}
 }

@@ -149,10 +149,12 @@ func (r *run) isWhole(ctx context.Context, anchor string) error {
 	if err == nil {
 		err = backup.Check(ctx, r.s, m)
 	}
-	for _, damage := range []error{backup.PartMissing, backup.PartDamaged, backup.ManifestDamaged, backup.BackupUnknown} {
+	damages := []error{backup.PartMissing, backup.PartDamaged, backup.ManifestDamaged, backup.BackupUnknown}
+	for _, damage := range damages {
 		if errors.Is(err, damage) {
-			return because(core.RetentionAnchorDamaged, "backup %s, with which the window would begin, is not whole (%v): "+
-				"nothing is removed; put back what is missing, or remove that backup, its manifest first", anchor, err)
+			return because(core.RetentionAnchorDamaged,
+				"backup %s, with which the window would begin, is not whole (%v): nothing is removed; "+
+					"put back what is missing, or remove that backup, its manifest first", anchor, err)
 		}
 	}
 	return err
