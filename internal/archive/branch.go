@@ -4,16 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/store"
 )
-
-// lookBeyond is how many numbers are tried beyond those that a listing tells: it may not
-// know yet of what was written last.
-const lookBeyond = 8
 
 // branch finds or begins the branch of this epoch.
 func (s *Shipper) branch(ctx context.Context) (facts.Branch, error) {
@@ -24,27 +21,32 @@ func (s *Shipper) branch(ctx context.Context) (facts.Branch, error) {
 	if errors.Is(err, store.Exists) { // an attempt before has succeeded
 		b, err = getBranch(ctx, s.c.Store, s.c.Prefix, s.c.Epoch)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return b, err
-	case b.Cluster != s.c.Cluster:
+	}
+	switch s.writer().Owner(b.Cluster, b.ServerUUID) {
+	case facts.OfCluster:
 		return b, refuse(ForeignArchive, "epoch %d was begun by the cluster %s", b.Epoch, b.Cluster)
-	case b.ServerUUID != s.c.ServerUUID:
+	case facts.OfServer:
 		return b, refuse(BranchTaken, "epoch %d was begun by %s, server %s", b.Epoch, b.Instance, b.ServerUUID)
 	}
 	return b, nil
 }
 
+func (s *Shipper) writer() facts.Writer {
+	return facts.Writer{Cluster: s.c.Cluster, Epoch: s.c.Epoch, Instance: s.c.Instance, ServerUUID: s.c.ServerUUID}
+}
+
 func (s *Shipper) newBranch(ctx context.Context) (facts.Branch, error) {
-	b := facts.Branch{Format: format, Cluster: s.c.Cluster, Epoch: s.c.Epoch, Instance: s.c.Instance, ServerUUID: s.c.ServerUUID,
-		Start: s.c.Start, CreatedAt: time.Now().UTC()}
 	before, found, err := s.branchBefore(ctx)
 	if err != nil {
-		return b, err
+		return before, err
 	}
-	if b.Held, err = s.held(ctx, before, found); err != nil {
-		return b, err
+	held, err := s.held(ctx, before, found)
+	if err != nil {
+		return before, err
 	}
+	b := s.writer().Branch(s.c.Start, held, time.Now())
 	text, err := json.Marshal(b)
 	if err != nil {
 		return b, err
@@ -60,45 +62,37 @@ func (s *Shipper) newBranch(ctx context.Context) (facts.Branch, error) {
 // far as its logs reach.
 func (s *Shipper) held(ctx context.Context, before facts.Branch, found bool) (gtid.Set, error) {
 	if !found {
-		first := source{index: s.c.Index, seen: s.c.Start}
+		first := source{index: s.c.Index, Reader: facts.Reader{Seen: s.c.Start}}
 		defer first.close()
 		err := first.locate()
-		return first.seen, s.unreadable(err)
+		return first.Seen, s.unreadable(err)
 	}
-	if before.Cluster != s.c.Cluster {
+	if s.writer().Owner(before.Cluster, before.ServerUUID) == facts.OfCluster {
 		return gtid.Set{}, refuse(ForeignArchive, "epoch %d was begun by the cluster %s", before.Epoch, before.Cluster)
 	}
 	last, err := lastPart(ctx, s.c.Store, s.c.Prefix, before.Epoch)
 	if err != nil {
 		return gtid.Set{}, err
 	}
-	return before.Held.Union(last.Before).Union(last.GTIDs).Intersect(s.c.Start), nil
+	return facts.Held(before, last, s.c.Start), nil
 }
 
 // branchBefore finds the newest branch before this one. A newer one ends this one.
 func (s *Shipper) branchBefore(ctx context.Context) (b facts.Branch, found bool, err error) {
-	newest := int64(-1)
 	epochs, err := listBranches(ctx, s.c.Store, s.c.Prefix)
 	if err != nil {
 		return b, false, err
 	}
-	for _, epoch := range epochs {
-		if epoch > s.c.Epoch {
-			return b, false, refuse(PromotionNotHeld, "the archive has a branch of epoch %d already", epoch)
-		}
-		newest = max(newest, epoch)
+	if by, is := facts.Superseded(epochs, s.c.Epoch); is {
+		return b, false, refuse(PromotionNotHeld, "the archive has a branch of epoch %d already", by)
 	}
-	for epoch := s.c.Epoch - 1; epoch >= max(newest, 0, s.c.Epoch-lookBeyond); epoch-- {
+	return facts.Before(epochs, s.c.Epoch, func(epoch int64) (facts.Branch, bool, error) {
 		b, err := getBranch(ctx, s.c.Store, s.c.Prefix, epoch)
-		if !errors.Is(err, store.NotFound) {
-			return b, err == nil, err
+		if errors.Is(err, store.NotFound) && !slices.Contains(epochs, epoch) {
+			return b, false, nil
 		}
-	}
-	if newest < 0 {
-		return b, false, nil
-	}
-	b, err = getBranch(ctx, s.c.Store, s.c.Prefix, newest)
-	return b, err == nil, err
+		return b, err == nil, err
+	})
 }
 
 func listBranches(ctx context.Context, s store.Store, prefix string) (epochs []int64, err error) {
@@ -115,24 +109,21 @@ func listBranches(ctx context.Context, s store.Store, prefix string) (epochs []i
 
 // lastPart reads the facts of the last part of a branch; sequence 0 when there is none.
 func lastPart(ctx context.Context, s store.Store, prefix string, epoch int64) (last facts.Part, err error) {
-	key := facts.Key{Epoch: epoch}
+	var sequences []int64
 	dir := branchKey(prefix, epoch)
 	for object, err := range s.List(ctx, dir[:len(dir)-len(branchName)]) {
 		if err != nil {
 			return last, err
 		}
 		if k, ok := readKey(prefix, object.Key); ok {
-			key.Sequence = max(key.Sequence, k.Sequence)
+			sequences = append(sequences, k.Sequence)
 		}
 	}
-	for key.Sequence = max(key.Sequence, 1); ; key.Sequence++ {
-		part, err := getFacts(ctx, s, prefix, key)
-		switch {
-		case errors.Is(err, store.NotFound):
-			return last, nil
-		case err != nil:
-			return last, err
+	return facts.Last(sequences, func(sequence int64) (facts.Part, bool, error) {
+		part, err := getFacts(ctx, s, prefix, facts.Key{Epoch: epoch, Sequence: sequence})
+		if errors.Is(err, store.NotFound) {
+			return part, false, nil
 		}
-		last = part
-	}
+		return part, err == nil, err
+	})
 }

@@ -43,7 +43,7 @@ func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, err
 	if out.Parts, err = readParts(ctx, s, prefix, parts); err != nil {
 		return out, err
 	}
-	for epoch := newest + 1; epoch <= newest+lookBeyond; epoch++ {
+	for epoch := newest + 1; epoch <= newest+facts.LookBeyond; epoch++ {
 		keys[epoch] = nil
 	}
 	for epoch, sequences := range keys {

@@ -22,9 +22,8 @@ import (
 )
 
 const (
-	// format of branches, and of parts that are not encrypted; formatSealed of those that
-	// are. What is of another is refused, as the second is by what knows only the first.
-	format       = 1
+	// formatSealed is that of parts that are encrypted; facts.Format is that of others, and of
+	// branches. What is of another is refused, as the second is by what knows only the first.
 	formatSealed = 2
 
 	branchName  = "branch.json"
@@ -75,7 +74,7 @@ func digest(b []byte) string {
 // object completes the facts of a part and makes its object. With a key, what stands behind
 // the facts is encrypted.
 func (c *compressor) object(p *facts.Part, raw []byte, key seal.Key) ([]byte, error) {
-	p.Format, p.Size, p.Recipient = format, int64(len(raw)), key.Recipient()
+	p.Format, p.Size, p.Recipient = facts.Format, int64(len(raw)), key.Recipient()
 	if p.Recipient == "" {
 		p.SHA256 = digest(raw)
 		out, err := beginning(p, len(raw)/3)
@@ -146,7 +145,7 @@ func readFacts(r io.Reader, key facts.Key) (p facts.Part, err error) {
 }
 
 func checkFormat(p facts.Part) error {
-	if p.Format != format && p.Format != formatSealed {
+	if p.Format != facts.Format && p.Format != formatSealed {
 		return refuse(FormatUnknown, "part %d of epoch %d has format %d", p.Sequence, p.Epoch, p.Format)
 	}
 	sealed := p.Recipient != ""
@@ -242,7 +241,7 @@ func getBranch(ctx context.Context, s store.Store, prefix string, epoch int64) (
 	if err = errors.Join(err, body.Close()); err != nil {
 		return b, err
 	}
-	if err := json.Unmarshal(bytes.TrimSpace(text), &b); err != nil || b.Epoch != epoch || b.Format != format {
+	if err := json.Unmarshal(bytes.TrimSpace(text), &b); err != nil || b.Epoch != epoch || b.Format != facts.Format {
 		return b, errors.Join(refuse(PartDamaged, "the branch of epoch %d", epoch), err)
 	}
 	return b, nil

@@ -10,30 +10,21 @@ import (
 
 	"cnmsql.co/internal/binlog"
 	facts "cnmsql.co/internal/core/archive"
-	"cnmsql.co/internal/gtid"
 )
 
-// pending is a part that is being put together, of one log.
+// pending is a part that is being put together, of one log, and where it stands therein.
 type pending struct {
-	part  facts.Part
+	*facts.Pending
 	spans []span
-	size  int64
-	full  bool
-	// oldest is when the first of it was committed, and since when it was found: when the
-	// clock goes back, the one does not tell how long it waits, and the other does.
-	oldest, since time.Time
 }
 
 // span of bytes in the log.
 type span struct{ from, to int64 }
 
 func (s *Shipper) newPending(t binlog.Transaction) *pending {
-	part := facts.Part{
-		Format: format, Cluster: s.c.Cluster, Epoch: s.c.Epoch, Sequence: s.sequence, ServerUUID: s.c.ServerUUID,
-		File: s.source.file(), From: t.Offset, Before: s.source.seen, Missing: s.source.missing, First: t.Committed, Last: t.Committed,
-	}
-	s.source.missing = gtid.Set{}
-	return &pending{part: part, oldest: t.Committed, since: time.Now()}
+	p := &pending{Pending: s.writer().Pend(s.sequence, &s.source.Reader, t.Committed, time.Now())}
+	p.Part.File, p.Part.From = s.source.file(), t.Offset
+	return p
 }
 
 func (p *pending) add(t binlog.Transaction) {
@@ -43,20 +34,8 @@ func (p *pending) add(t binlog.Transaction) {
 	} else {
 		p.spans = append(p.spans, span{t.Offset, end})
 	}
-	p.size += t.Size
-	p.part.To, p.part.GTIDs = end, p.part.GTIDs.Union(t.ID)
-	p.part.Transactions++
-	if t.Committed.Before(p.part.First) {
-		p.part.First = t.Committed
-	}
-	if t.Committed.After(p.part.Last) {
-		p.part.Last = t.Committed
-	}
-}
-
-// age is for how long it waits.
-func (p *pending) age(now time.Time) time.Duration {
-	return max(now.Sub(p.oldest), now.Sub(p.since))
+	p.Part.To = end
+	p.Add(t.ID, t.Committed, t.Size)
 }
 
 // ship stores the part that was put together.
@@ -65,7 +44,7 @@ func (s *Shipper) ship(ctx context.Context) error {
 	if err != nil {
 		return s.unreadable(err)
 	}
-	if err := s.put(ctx, s.pending.part, raw); err != nil {
+	if err := s.put(ctx, s.pending.Part, raw); err != nil {
 		return err
 	}
 	s.pending = nil
@@ -74,11 +53,11 @@ func (s *Shipper) ship(ctx context.Context) error {
 
 // raw reads the part and looks whether it is a log.
 func (s *Shipper) raw(p *pending) ([]byte, error) {
-	begin, err := s.source.log.Begin(p.part.Before)
+	begin, err := s.source.log.Begin(p.Part.Before)
 	if err != nil {
 		return nil, err
 	}
-	raw := make([]byte, int64(len(begin))+p.size)
+	raw := make([]byte, int64(len(begin))+p.Size)
 	rest := raw[copy(raw, begin):]
 	for _, span := range p.spans {
 		n := span.to - span.from
@@ -87,7 +66,7 @@ func (s *Shipper) raw(p *pending) ([]byte, error) {
 		}
 		rest = rest[n:]
 	}
-	return raw, check(raw, p.part.Transactions)
+	return raw, check(raw, p.Part.Transactions)
 }
 
 // check that all events are whole and right, and that each transaction is as long as it says.
@@ -127,25 +106,25 @@ func (s *Shipper) shipPieces(ctx context.Context, t binlog.Transaction) error {
 	p := s.newPending(t)
 	s.pending = p // it waits, until the last piece is stored
 	s.observe()
-	begin, err := s.source.log.Begin(p.part.Before)
+	begin, err := s.source.log.Begin(p.Part.Before)
 	if err != nil {
 		return s.unreadable(err)
 	}
 	buffer := make([]byte, max(s.c.MaxBytes, int64(len(begin))+firstPiece))
-	for from := t.Offset; from < t.Offset+t.Size; p.part.From = from {
-		p.part.Piece++
-		p.part.Sequence = s.sequence
+	for from := t.Offset; from < t.Offset+t.Size; p.Part.From = from {
+		p.Part.Piece++
+		p.Part.Sequence = s.sequence
 		raw := append(buffer[:0], begin...)
 		raw = raw[:min(int64(len(buffer)), int64(len(raw))+t.Offset+t.Size-from)]
 		if err := s.source.log.ReadAt(raw[len(begin):], from); err != nil {
 			return s.unreadable(err)
 		}
 		from += int64(len(raw) - len(begin))
-		begin, p.part.To = nil, from
+		begin, p.Part.To = nil, from
 		if from == t.Offset+t.Size {
-			p.part.GTIDs, p.part.Transactions, p.part.Pieces = t.ID, 1, p.part.Piece
+			p.Part.GTIDs, p.Part.Transactions, p.Part.Pieces = t.ID, 1, p.Part.Piece
 		}
-		if err := s.put(ctx, p.part, raw); err != nil {
+		if err := s.put(ctx, p.Part, raw); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func (s *Shipper) create(ctx context.Context, part facts.Part, object []byte) er
 	if err != nil {
 		return err
 	}
-	if there.SHA256 != part.SHA256 || there.Cluster != part.Cluster || there.ServerUUID != part.ServerUUID || !there.GTIDs.Equal(part.GTIDs) {
+	if !there.IsSame(part) {
 		return refuse(PartConflict, "%s holds %s of server %s", key, there.GTIDs.Abbreviate(4), there.ServerUUID)
 	}
 	return nil
@@ -89,8 +89,8 @@ func retried[T any](ctx context.Context, s *Shipper, try func(context.Context) (
 
 // pause, and end it when the permission ends.
 func (s *Shipper) pause(ctx context.Context, d time.Duration) error {
-	for ; d > 0; d -= maxPoll {
-		if err := errors.Join(sleep(ctx, min(d, maxPoll)), s.may(ctx)); err != nil {
+	for ; d > 0; d -= longestSleep {
+		if err := errors.Join(sleep(ctx, min(d, longestSleep)), s.may(ctx)); err != nil {
 			return err
 		}
 	}

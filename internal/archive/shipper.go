@@ -54,9 +54,10 @@ type Config struct {
 const (
 	defaultMaxBytes   = 16 << 20
 	defaultPutTimeout = 2 * time.Minute
-	minPoll, maxPoll  = 50 * time.Millisecond, time.Second
-	firstBackoff      = 100 * time.Millisecond
-	maxBackoff        = 30 * time.Second
+	// longestSleep is between two questions whether this instance may go on.
+	longestSleep = time.Second
+	firstBackoff = 100 * time.Millisecond
+	maxBackoff   = 30 * time.Second
 )
 
 // Shipper archives the binary logs of one epoch, see Run. Status and Archived may be called
@@ -98,7 +99,7 @@ func (s *Shipper) Run(ctx context.Context) error {
 	for err == nil {
 		var idle bool
 		if idle, err = s.step(ctx); err == nil && idle {
-			err = sleep(ctx, s.poll())
+			err = sleep(ctx, s.pace().Poll())
 		}
 	}
 	if ctx.Err() != nil {
@@ -108,7 +109,7 @@ func (s *Shipper) Run(ctx context.Context) error {
 	return err
 }
 
-func (s *Shipper) poll() time.Duration { return min(max(s.c.TargetRPO/10, minPoll), maxPoll) }
+func (s *Shipper) pace() facts.Pace { return facts.Pace{RPO: s.c.TargetRPO, MaxBytes: s.c.MaxBytes} }
 
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
@@ -139,7 +140,7 @@ func (s *Shipper) step(ctx context.Context) (idle bool, err error) {
 	switch {
 	case err != nil:
 		return false, s.unreadable(err)
-	case s.pending != nil && (big != nil || s.isDue()):
+	case s.pending != nil && (big != nil || s.pace().IsDue(s.pending.Pending, s.took, time.Now())):
 		return false, s.ship(ctx)
 	case big != nil:
 		return false, s.shipPieces(ctx, *big)
@@ -193,7 +194,7 @@ func (s *Shipper) passing(err error) error {
 // collect takes executed transactions from the log until a part is full, or there are no
 // more now. big is one that is too large for a part.
 func (s *Shipper) collect(ctx context.Context) (big *binlog.Transaction, atEnd bool, err error) {
-	for s.pending == nil || s.pending.size < s.c.MaxBytes {
+	for s.pending == nil || !s.pace().IsFull(s.pending.Pending) {
 		t, err := s.source.next()
 		if errors.Is(err, io.EOF) {
 			return nil, true, nil
@@ -201,10 +202,8 @@ func (s *Shipper) collect(ctx context.Context) (big *binlog.Transaction, atEnd b
 		if err != nil {
 			return nil, false, err
 		}
-		if !s.executed.Contains(t.ID) {
-			if !s.isExecuted(ctx, t.ID) {
-				return nil, false, nil
-			}
+		if !facts.MayShip(t.ID, s.executed) && !s.isExecuted(ctx, t.ID) {
+			return nil, false, nil
 		}
 		if t.Size > s.c.MaxBytes {
 			return &t, false, nil
@@ -212,8 +211,7 @@ func (s *Shipper) collect(ctx context.Context) (big *binlog.Transaction, atEnd b
 		if s.pending == nil {
 			s.pending = s.newPending(t)
 		}
-		if s.pending.size > 0 && s.pending.size+t.Size > s.c.MaxBytes {
-			s.pending.full = true
+		if !s.pace().Takes(s.pending.Pending, t.Size) {
 			return nil, false, nil
 		}
 		s.pending.add(t)
@@ -230,18 +228,7 @@ func (s *Shipper) isExecuted(ctx context.Context, id gtid.Set) bool {
 		return false
 	}
 	s.executed = executed
-	return executed.Contains(id)
-}
-
-// isDue: the part is full, or its oldest transaction will be as old as it may be when it is
-// stored, if that takes twice as long as the last time.
-func (s *Shipper) isDue() bool {
-	p := s.pending
-	if p.full || p.size >= s.c.MaxBytes {
-		return true
-	}
-	margin := min(2*s.took+2*s.poll(), s.c.TargetRPO/2)
-	return p.age(time.Now()) >= s.c.TargetRPO-margin
+	return facts.MayShip(id, executed)
 }
 
 // begin finds out what the store has, and where to go on.
@@ -257,11 +244,11 @@ func (s *Shipper) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if last.Sequence > 0 && (last.Cluster != s.c.Cluster || last.ServerUUID != s.c.ServerUUID) {
+	if last.Sequence > 0 && s.writer().Owner(last.Cluster, last.ServerUUID) != facts.Own {
 		return refuse(BranchTaken, "part %d of epoch %d is of server %s", last.Sequence, last.Epoch, last.ServerUUID)
 	}
 	s.sequence = last.Sequence + 1
-	s.source.seen = branch.Held.Union(last.Before).Union(last.GTIDs)
+	s.source.Seen = facts.Reached(branch, last)
 	s.archived(last)
 	_, err = retried(ctx, s, func(context.Context) (struct{}, error) { return struct{}{}, s.unreadable(s.source.locate()) })
 	if err == nil {

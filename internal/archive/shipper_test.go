@@ -278,7 +278,7 @@ func TestShipperAndFaults(t *testing.T) {
 		s := begin(t, l.config(m, 1))
 		c, err := newCompressor()
 		must(t, err)
-		foreign := facts.Part{Format: format, Epoch: 1, Sequence: 1, Cluster: "uid", ServerUUID: "somebody"}
+		foreign := facts.Part{Format: facts.Format, Epoch: 1, Sequence: 1, Cluster: "uid", ServerUUID: "somebody"}
 		object, err := c.object(&foreign, []byte("x"), seal.Key{})
 		must(t, err)
 		must(t, m.Put(t.Context(), partKey(prefix, foreign.Key()), object))

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"cnmsql.co/internal/binlog"
-	"cnmsql.co/internal/gtid"
+	facts "cnmsql.co/internal/core/archive"
 )
 
 // source reads the transactions of a server's binary logs one after the other, across files.
@@ -15,11 +15,7 @@ type source struct {
 	index string
 	log   *binlog.Log
 	path  string
-	// seen is what needs not be read any more: what the archive had, what was read and
-	// passed, and what was purged before.
-	seen gtid.Set
-	// missing is what was purged before it was read, until somebody has taken note of it.
-	missing gtid.Set
+	facts.Reader
 }
 
 func (s *source) close() {
@@ -47,7 +43,7 @@ func (s *source) locate() error {
 		if err != nil {
 			return err
 		}
-		if s.seen.Contains(log.Previous) || i == 0 {
+		if s.Begins(log.Previous) || i == 0 {
 			s.enter(log, path)
 			return nil
 		}
@@ -61,8 +57,7 @@ func (s *source) locate() error {
 func (s *source) enter(log *binlog.Log, path string) {
 	s.close()
 	s.log, s.path = log, path
-	s.missing = s.missing.Union(log.Previous.Subtract(s.seen))
-	s.seen = s.seen.Union(log.Previous)
+	s.Enter(log.Previous)
 }
 
 // next finds the next transaction that was not seen, and does not pass it. io.EOF if the
@@ -73,7 +68,7 @@ func (s *source) next() (binlog.Transaction, error) {
 		if errors.Is(err, binlog.ErrTorn) {
 			return t, io.EOF
 		}
-		if err != nil || !s.seen.Contains(t.ID) {
+		if err != nil || s.Wants(t.ID) {
 			return t, err
 		}
 		s.log.Pass(t)
@@ -82,7 +77,7 @@ func (s *source) next() (binlog.Transaction, error) {
 
 func (s *source) pass(t binlog.Transaction) {
 	s.log.Pass(t)
-	s.seen = s.seen.Union(t.ID)
+	s.Pass(t.ID)
 }
 
 // follower is the log behind the one that was read to its end; "" when there is none yet.

@@ -93,7 +93,7 @@ func (s *Shipper) archived(part facts.Part) {
 	if part.Sequence > 0 {
 		s.status.Last = part
 	}
-	s.status.Archived = s.source.seen.Union(part.GTIDs)
+	s.status.Archived = s.source.Seen.Union(part.GTIDs)
 	if isWhole := part.Piece == part.Pieces; isWhole && s.pending != nil {
 		s.status.LastAt, s.status.Oldest = time.Now(), time.Time{}
 	}
@@ -107,7 +107,7 @@ func (s *Shipper) observe() {
 	s.status.Oldest = time.Time{}
 	if s.pending != nil {
 		now := time.Now()
-		s.status.Oldest = now.Add(-s.pending.age(now))
+		s.status.Oldest = now.Add(-s.pending.Age(now))
 	}
 }
 
@@ -116,7 +116,7 @@ func (s *Shipper) noteGap() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.Needed = s.source.file()
-	s.status.Missing = s.status.Missing.Union(s.source.missing)
+	s.status.Missing = s.status.Missing.Union(s.source.Missing)
 }
 
 func (s *Shipper) failed(err error) {

@@ -13,6 +13,7 @@ import (
 	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/core"
+	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
@@ -28,22 +29,14 @@ const (
 	archiveLate = 2
 )
 
-// archiving is what this instance archives: the binary logs of an epoch in which it takes
-// writes.
-type archiving struct {
-	epoch  int64
-	server string // UUID
-	rpo    time.Duration
-}
-
 // archives tells what is to be archived now; the zero value if nothing is.
-func (m *manager) archives() archiving {
-	return get(m, func(s *state) archiving {
-		if s.cluster == nil || !s.cluster.Spec.Backup.Archives() || s.writable == 0 || s.server == nil {
-			return archiving{}
+func (m *manager) archives() facts.Term {
+	return get(m, func(s *state) facts.Term {
+		if s.cluster == nil || !s.cluster.Spec.Backup.Archives() {
+			return facts.Term{}
 		}
 		target := cmp.Or(s.cluster.Spec.Backup.ContinuousArchiving.TargetRPOSeconds, 300)
-		return archiving{s.writable, s.server.UUID, time.Duration(target) * time.Second}
+		return facts.TermOf(true, s.writable, s.server, time.Duration(target)*time.Second)
 	})
 }
 
@@ -59,7 +52,7 @@ func (m *manager) keepArchived(ctx context.Context) {
 		case <-tick.C:
 		}
 		what := m.archives()
-		if what == (archiving{}) || !m.mayReachStore() {
+		if what == (facts.Term{}) || !m.mayReachStore() {
 			m.update(func(s *state) { s.archive = nil })
 			continue
 		}
@@ -114,7 +107,7 @@ func nameOfFailure(err error) string {
 }
 
 // archive ships until this instance does not archive any more, or cannot go on.
-func (m *manager) archive(ctx context.Context, what archiving) error {
+func (m *manager) archive(ctx context.Context, what facts.Term) error {
 	var beside sync.WaitGroup
 	defer beside.Wait() // who begins anew is not undone by what ends
 	ctx, cancel := context.WithCancel(ctx)
@@ -137,17 +130,17 @@ func (m *manager) archive(ctx context.Context, what archiving) error {
 	}
 	shipper, err := archive.NewShipper(archive.Config{
 		Store: s, Prefix: backup.LogPrefix(cluster.Name), Cluster: string(cluster.UID),
-		Epoch: what.epoch, Instance: m.opt.Instance, ServerUUID: what.server, Start: start,
+		Epoch: what.Epoch, Instance: m.opt.Instance, ServerUUID: what.Server, Start: start,
 		Index: m.binlogIndex(), Key: m.archiveKey,
 		Executed: func(ctx context.Context) (gtid.Set, error) { return m.metrics.Executed(ctx) },
-		May:      func(context.Context) error { return m.stillArchives(what) }, TargetRPO: what.rpo,
+		May:      func(context.Context) error { return m.stillArchives(what) }, TargetRPO: what.RPO,
 		MaxBytes: partBytes(memoryFor(cluster, m.opt.MemoryLimit)),
 	})
 	if err != nil {
 		return err
 	}
-	m.log.Info("archives its binary logs", "epoch", what.epoch, "targetRPO", what.rpo.String())
-	beside.Go(func() { m.watchArchive(ctx, shipper, what.rpo) })
+	m.log.Info("archives its binary logs", "epoch", what.Epoch, "targetRPO", what.RPO.String())
+	beside.Go(func() { m.watchArchive(ctx, shipper, what.RPO) })
 	beside.Go(func() { m.keepLogs(ctx, shipper) })
 	return shipper.Run(ctx)
 }
@@ -174,9 +167,9 @@ func partBytes(memory int64) int64 {
 	return min(max(memory/64, least), most)
 }
 
-func (m *manager) stillArchives(what archiving) error {
+func (m *manager) stillArchives(what facts.Term) error {
 	if m.archives() != what {
-		return fmt.Errorf("epoch %d of this instance has ended", what.epoch)
+		return fmt.Errorf("epoch %d of this instance has ended", what.Epoch)
 	}
 	return nil
 }

@@ -1,0 +1,134 @@
+package archive
+
+import (
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// Format of branches and parts.
+const Format = 1
+
+// LookBeyond is how many epochs are tried beside those that a listing tells: it may not know
+// yet of what was written last.
+const LookBeyond = 8
+
+// Term is what an instance archives: the binary logs of an epoch in which it takes writes.
+// The zero value is nothing.
+type Term struct {
+	Epoch int64
+	// Server is its UUID.
+	Server string
+	// RPO is targetRPO.
+	RPO time.Duration
+}
+
+// TermOf tells what an instance archives that takes writes in an epoch, 0 for none, and
+// whose server is known, or nil.
+func TermOf(archives bool, writable int64, server *core.Server, rpo time.Duration) Term {
+	if !archives || writable == 0 || server == nil {
+		return Term{}
+	}
+	return Term{writable, server.UUID, rpo}
+}
+
+// Writer is who writes a branch.
+type Writer struct {
+	// Cluster is the UID of the cluster.
+	Cluster string
+	// Epoch of the promotion that Instance, whose server has ServerUUID, holds.
+	Epoch                int64
+	Instance, ServerUUID string
+}
+
+// Owner is whose something in the archive is.
+type Owner int
+
+const (
+	// Own is the writer's own.
+	Own Owner = iota
+	// OfCluster is another cluster's.
+	OfCluster
+	// OfServer is another server's.
+	OfServer
+)
+
+// Owner tells whose a branch or a part of the writer's epoch is, by what it says of itself.
+// The writer goes on with nothing but its own.
+func (w Writer) Owner(cluster, server string) Owner {
+	switch {
+	case cluster != w.Cluster:
+		return OfCluster
+	case server != w.ServerUUID:
+		return OfServer
+	}
+	return Own
+}
+
+// Branch that the writer begins. start is what its server has executed, held what of that
+// needs no part of the branch.
+func (w Writer) Branch(start, held gtid.Set, now time.Time) Branch {
+	return Branch{Format: Format, Cluster: w.Cluster, Epoch: w.Epoch, Instance: w.Instance, ServerUUID: w.ServerUUID,
+		Start: start, Held: held, CreatedAt: now.UTC()}
+}
+
+// IsSame tells whether a part that is there already is the one that was to be written: an
+// attempt of which no answer came has succeeded.
+func (p Part) IsSame(other Part) bool {
+	return p.SHA256 == other.SHA256 && p.Cluster == other.Cluster && p.ServerUUID == other.ServerUUID && p.GTIDs.Equal(other.GTIDs)
+}
+
+// Superseded tells by which epoch, if by any, one has ended, of those that a listing tells.
+func Superseded(listed []int64, epoch int64) (by int64, is bool) {
+	if len(listed) == 0 {
+		return 0, false
+	}
+	by = slices.Max(listed)
+	return by, by > epoch
+}
+
+// Before finds the newest branch before that of an epoch which is to be begun. listed are
+// the epochs that a listing tells; those that it may not know of yet are tried. get reads a
+// branch, and says whether there is one.
+func Before(listed []int64, epoch int64, get func(epoch int64) (Branch, bool, error)) (b Branch, found bool, err error) {
+	newest := int64(-1)
+	for _, e := range listed {
+		newest = max(newest, e)
+	}
+	for e := epoch - 1; e >= max(newest, 0, epoch-LookBeyond); e-- {
+		if b, found, err = get(e); found || err != nil {
+			return b, found, err
+		}
+	}
+	if newest < 0 {
+		return Branch{}, false, nil
+	}
+	return get(newest)
+}
+
+// Last finds the last part of a branch, with sequence 0 when there is none. listed are the
+// sequences that a listing tells; what follows them is tried. get reads a part's facts, and
+// says whether there is one.
+func Last(listed []int64, get func(sequence int64) (Part, bool, error)) (last Part, err error) {
+	for next := slices.Max(append(listed, 1)); ; next++ {
+		part, found, err := get(next)
+		if err != nil || !found {
+			return last, err
+		}
+		last = part
+	}
+}
+
+// Reached is what of a primary's line needs no other part of its branch, of which last is
+// the last part: it is in the archive, was there before that was begun, or is a gap.
+func Reached(b Branch, last Part) gtid.Set {
+	return b.Held.Union(last.Before).Union(last.GTIDs)
+}
+
+// Held is what a new branch behind such a one needs no part of. What the former primary
+// has executed and not archived, the new one archives, from its own logs.
+func Held(before Branch, last Part, start gtid.Set) gtid.Set {
+	return Reached(before, last).Intersect(start)
+}
