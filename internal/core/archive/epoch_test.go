@@ -28,3 +28,44 @@ func TestABackupThatWentOnDuringAFailoverIsOfTheLaterEpoch(t *testing.T) {
 		}
 	}
 }
+
+// TestABackupIsOfTheEpochThatItsDataAreOf, whatever epoch it names: the status from which that
+// was taken is older or newer than what the donor had.
+func TestABackupIsOfTheEpochThatItsDataAreOf(t *testing.T) {
+	const (
+		a = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"
+		b = "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb"
+		c = "cccccccc-cccc-cccc-cccc-cccccccccccc"
+	)
+	archived := Archive{Branches: []Branch{
+		{Epoch: 1, ServerUUID: a},
+		{Epoch: 2, ServerUUID: b, Start: gtid.MustParse(a + ":1-10")},
+		// c wrote 1-8 in its epoch before its start was told.
+		{Epoch: 3, ServerUUID: c, Start: gtid.MustParse(a + ":1-10," + b + ":1-5," + c + ":1-8")},
+		// b is primary again, and so is what it alone had of its first epoch.
+		{Epoch: 4, ServerUUID: b, Start: gtid.MustParse(a + ":1-10," + b + ":1-9," + c + ":1-9")},
+	}}
+	for _, tc := range []struct {
+		name  string
+		epoch int64
+		end   string
+		lost  string
+	}{
+		{"begun in 1, and it ended in 3 before the start was told", 1, a + ":1-10," + b + ":1-5," + c + ":1-8", ""},
+		{"begun in 1, and it ended in 3 with what 4 lost", 1, a + ":1-10," + b + ":1-5," + c + ":1-10", c + ":10"},
+		{"begun in 1, and it ended in 4", 1, a + ":1-10," + b + ":1-9," + c + ":1-9", ""},
+		{"of 2, with what 3 lost of 2 and 4 has again", 2, a + ":1-10," + b + ":1-7", ""},
+		{"of 2, with what 2 lost of 1", 2, a + ":1-11," + b + ":1-3", a + ":11"},
+		{"said to be of 2, taken of an instance that had not followed yet", 2, a + ":1-11", a + ":11"},
+		{"said to be of 4, taken of an instance that had not followed yet", 4, a + ":1-10," + b + ":1-5," + c + ":1-10", c + ":10"},
+		{"said to be of 2, and nothing is lost", 2, a + ":1-9", ""},
+	} {
+		s := Select(archived, Base{Epoch: tc.epoch, End: gtid.MustParse(tc.end), Time: time.Unix(1, 0)}, Target{Kind: ToGTIDs, GTIDs: gtid.MustParse(tc.end)}, nil)
+		switch {
+		case tc.lost == "" && s.Refusal != nil:
+			t.Errorf("%s: refused: %v", tc.name, s.Refusal)
+		case tc.lost != "" && (s.Refusal == nil || s.Refusal.Reason != BackupNotOnBranch || !s.Refusal.GTIDs.Equal(gtid.MustParse(tc.lost))):
+			t.Errorf("%s: %s is lost, and it says %+v", tc.name, tc.lost, s)
+		}
+	}
+}

@@ -121,15 +121,21 @@ func (l line) pieces(p Part) (all []Part, missing []Key) {
 	return append(all, p), missing
 }
 
-// offLine is what a backup holds that no replay from it can have: a promotion lost it. One
-// that went on while the primary changed holds what the next primary wrote, and is of that
-// epoch then; nothing else may be beyond that primary's start.
+// offLine is what a backup holds that no replay from it can have: a promotion lost it. What a
+// primary wrote as its server's own has numbers that nobody gives twice: it is on the line if
+// the newest primary had it, or wrote it, whatever epoch the backup names. That may be older
+// than the data, as of a backup that went on while the primary changed, or newer, as of an
+// instance that had not followed yet. Other numbers, as a group's, may be given again after
+// they were lost: for them the epoch counts, and every promotion since.
 func (l line) offLine(base Base) gtid.Set {
-	epoch, beyond := base.Epoch, gtid.Set{}
+	var own gtid.Set
 	for _, b := range l.branches {
-		if b.Epoch > epoch && !base.End.Of(b.ServerUUID).Subtract(b.Start).IsEmpty() {
-			epoch, beyond = b.Epoch, base.End.Without(b.ServerUUID).Subtract(b.Start)
-		}
+		own = own.Union(base.End.Of(b.ServerUUID))
 	}
-	return beyond.Union(l.lost(epoch, base.End))
+	lost := l.lost(base.Epoch, base.End.Subtract(own))
+	if n := len(l.branches); n > 0 && l.branches[n-1].Epoch >= base.Epoch {
+		newest := l.branches[n-1]
+		lost = lost.Union(own.Without(newest.ServerUUID).Subtract(newest.Start))
+	}
+	return lost
 }

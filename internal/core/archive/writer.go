@@ -70,14 +70,17 @@ func (w Writer) Owner(cluster, server string) Owner {
 // Branch that the writer begins. start is what its server has executed, held what of that
 // needs no part of the branch.
 func (w Writer) Branch(start, held gtid.Set, now time.Time) Branch {
-	return Branch{Format: Format, Cluster: w.Cluster, Epoch: w.Epoch, Instance: w.Instance, ServerUUID: w.ServerUUID,
-		Start: start, Held: held, CreatedAt: now.UTC()}
+	return Branch{
+		Format: Format, Cluster: w.Cluster, Epoch: w.Epoch, Instance: w.Instance, ServerUUID: w.ServerUUID,
+		Start: start, Held: held, CreatedAt: now.UTC(),
+	}
 }
 
 // IsSame tells whether a part that is there already is the one that was to be written: an
 // attempt of which no answer came has succeeded.
 func (p Part) IsSame(other Part) bool {
-	return p.SHA256 == other.SHA256 && p.Cluster == other.Cluster && p.ServerUUID == other.ServerUUID && p.GTIDs.Equal(other.GTIDs)
+	return p.SHA256 == other.SHA256 && p.Cluster == other.Cluster && p.ServerUUID == other.ServerUUID &&
+		p.GTIDs.Equal(other.GTIDs)
 }
 
 // Superseded tells by which epoch, if by any, one has ended, of those that a listing tells.
