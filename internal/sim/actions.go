@@ -128,6 +128,7 @@ func (m *manager) initialize(bootstrap bool) {
 			return
 		}
 		v.db = newDatabase(m.w, m.me)
+		v.db.machine = m.machine
 		v.stage = stageScratch
 		m.data = core.DataScratch
 		if bootstrap {

@@ -20,6 +20,8 @@ type txn struct {
 	recovered bool
 	holders   []*database
 	members   int
+	// after is what its server had in its binary log before it, where that is archived.
+	after gtid.Set
 }
 
 // database is what lies in a data directory. It is also a server's identity: a
@@ -28,6 +30,7 @@ type database struct {
 	w        *world
 	instance string
 	uuid     string
+	machine  int // on which it was opened last
 	// executed is committed in the engine; logged is that and what is only in
 	// the binary log yet, in prepared.
 	executed, purged, logged gtid.Set
@@ -73,6 +76,7 @@ func (d *database) append() *txn {
 func (d *database) log(t *txn) {
 	d.binlog = append(d.binlog, t)
 	d.logged = d.logged.Union(t.set)
+	d.w.archive.logged(d, t)
 }
 
 // commit makes the first prepared transaction one of the engine's.

@@ -9,8 +9,13 @@
 // invariants I1 to I7 of the design are held against the truth of the model, not
 // against what anybody in it believes.
 //
+// One run in four archives its binary logs, to an object store that is slow, away at
+// times, and lies in its listings. What is shipped and what a restore replays are the rules
+// of core/archive; from the newest backup, a restore has to hold what was acknowledged, is
+// older than the RPO and survived, and nothing else.
+//
 // The shells around the decisions (internal/operator, internal/instance) are
 // modelled here, for they are I/O; whoever changes what they promise changes the
 // model, too. What is not modelled: TLS, accounts, configuration files, Group
-// Replication, backups, several clusters.
+// Replication, what is in a backup and in an object, several clusters.
 package sim

@@ -377,6 +377,7 @@ func (w *world) writeToReplica(d *dice) {
 	}
 	t := s.db.append()
 	s.db.commit(t)
+	w.archive.strayed(t)
 	w.tell("somebody writes %s to %s", t.set, in)
 	s.changed()
 	s.pump()

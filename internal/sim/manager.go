@@ -79,6 +79,7 @@ type manager struct {
 	orders    []pastOrder
 	lease     leaseState
 	worker    worker
+	shipper   *shipper
 	streams   []*statusStream
 	calls     []func() // what a caller learns when the connection is reset
 	last      core.Report

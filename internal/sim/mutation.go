@@ -3,6 +3,7 @@ package sim
 import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/core/archive"
 )
 
 // mutation is a fault in the code under test, put in from outside at the seams
@@ -14,6 +15,7 @@ type mutation struct {
 	Plan     func(*core.Observation, *core.Plan)
 	Facts    func(*agent.Facts)
 	Decision func(*agent.Facts, *agent.Decision)
+	Archived func(*archive.Archive)
 
 	// In what the shells promise.
 	ForgetFenced         bool // the promise is not kept over a restart
@@ -41,5 +43,10 @@ type mutation struct {
 	HungRenews           bool // the lease is renewed though mysqld does not answer
 	AcksUnnumbered       bool // commits wait for fewer acknowledgements on the word of a late order
 	DeleteByName         bool // an instance is deleted whatever was made under its name since
+	ShipsUnexecuted      bool // what is written leaves before it is executed
+	HeldIsStart          bool // a new branch begins at its start
+	ShipsOn              bool // who was replaced ships into its successor's branch
+	BelievesListings     bool // what a listing does not tell is not there
+	PurgeUnarchived      bool // binary logs that expired go, archived or not
 	ClocksDrift          bool // monotonic clocks do not run equally fast, by far
 }

@@ -52,7 +52,11 @@ func play(seed uint64, faults []Fault, mut *mutation, cover Coverage, tell bool)
 		end = max(end, f.At+30*time.Second)
 	}
 	w.runUntil(end)
-	if w.recover() && seed%4 == 0 {
+	isWell := w.recover()
+	if isWell {
+		w.archive.finish()
+	}
+	if isWell && seed%4 == 0 {
 		w.stand(seed)
 		w.recover()
 	} else if seed%4 == 2 && w.failure == nil && w.isHealthy() {

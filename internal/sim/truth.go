@@ -99,6 +99,7 @@ func (tr *truth) heard(said *saying) {
 	tr.all++
 	tr.lastAck = w.now
 	said.t.acked = true
+	w.archive.heard(said.t)
 	switch {
 	case !said.superseded, tr.isExcused(said.s):
 	case tr.holder.db.executed.Contains(said.t.set):
@@ -276,6 +277,7 @@ func (tr *truth) checkEffect(e core.Effect) {
 // born: a number that was given already belongs to one transaction. One that lost what it
 // wrote, for its disk lied, cannot know which it gave.
 func (tr *truth) born(t *txn) {
+	tr.w.archive.born(t)
 	if tr.lied {
 		return
 	}

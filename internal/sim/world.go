@@ -27,6 +27,7 @@ type world struct {
 	truth    *truth
 	cover    Coverage
 	story    *story
+	archive  *archiving // nil where nothing is archived
 
 	serial   int // gives names to Pods, volumes, boots and operators
 	failure  error
@@ -84,6 +85,9 @@ func newWorld(seed uint64, mut *mutation, cover Coverage, story *story) *world {
 	w.user = &user{w: w}
 	w.startOperator(operatorMachine1)
 	w.startClients()
+	if hasArchive(seed) {
+		w.archive = newArchiving(w, seed)
+	}
 	return w
 }
 

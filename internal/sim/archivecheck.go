@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"time"
+
+	"cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
+)
+
+// archiveSlack is how long after the RPO something is in the archive at the latest: an
+// attempt to store it fails, and the next one comes after the longest pause.
+const archiveSlack = 45 * time.Second
+
+// sample holds the archive against the truth at some moments of a run.
+func (a *archiving) sample() {
+	a.w.at(a.between(30*time.Second, 2*time.Minute), nowhere, a.sample)
+	a.check()
+}
+
+// finish holds it against the truth at the end, when all has been well for long enough.
+func (a *archiving) finish() {
+	if a == nil {
+		return
+	}
+	for end := a.w.now + 3*time.Minute; !a.isSettled() && a.w.now < end; {
+		a.w.runUntil(a.w.now + 5*time.Second)
+	}
+	if a.w.failure == nil && a.isSettled() {
+		a.w.cover.count("archive", "held against the truth at the end")
+	}
+	a.check()
+}
+
+// isSettled: for so long was nothing wrong that all has to be archived which is older.
+func (a *archiving) isSettled() bool { return a.w.now-a.troubled > a.pace.RPO+archiveSlack }
+
+// owed is what was acknowledged more than the RPO ago and is on the surviving branch.
+func (a *archiving) owed(survives gtid.Set) gtid.Set {
+	for len(a.acked) > 0 && a.acked[0].at <= a.w.now-a.pace.RPO-archiveSlack {
+		a.due = a.due.Union(a.acked[0].t.set)
+		a.acked = a.acked[1:]
+	}
+	return a.due.Intersect(survives)
+}
+
+// check: a restore from the newest backup holds what it has to, and nothing else.
+func (a *archiving) check() {
+	w, s := a.w, a.writer
+	if w.failure != nil || w.truth.lied || s == nil || s.dead || s.epoch != w.truth.highest {
+		return
+	}
+	a.noteGaps(s)
+	branch, survives := a.bucket.objects[archive.Key{Epoch: s.epoch}], s.db.executed
+	has := a.shipped.Union(a.spared).Union(a.gaps)
+	if a.isSettled() {
+		w.cover.count("archive", "all that is owed was looked for")
+		if lacks := a.owed(survives).Subtract(has); !lacks.IsEmpty() {
+			w.fail("archive", "%s were acknowledged more than %s ago and are not archived", lacks, a.pace.RPO+archiveSlack)
+			return
+		}
+	}
+	if branch == nil || len(a.bases) == 0 {
+		return
+	}
+	base := a.bases[len(a.bases)-1]
+	all := a.archived()
+	got := a.selected(all, base, archive.Target{})
+	if got.Refusal != nil {
+		a.checkRefusal(base, survives, got.Refusal)
+		return
+	}
+	w.cover.count("archive", "a plan")
+	// A replica, and so a backup, may have what the primary waits for acknowledgements of.
+	if beyond := got.Plan.Set.Subtract(s.db.logged); !beyond.IsEmpty() {
+		w.fail("archive", "a restore to the latest holds %s, which the primary of epoch %d does not", beyond, s.epoch)
+		return
+	}
+	if lacks := a.owed(survives).Subtract(got.Plan.Set).Subtract(a.gaps); a.isSettled() && !lacks.IsEmpty() {
+		w.fail("archive", "a restore to the latest lacks %s, acknowledged more than %s ago",
+			lacks, a.pace.RPO+archiveSlack)
+		return
+	}
+	if lacks := a.before(got.Plan).Intersect(survives).Subtract(got.Plan.Set); !lacks.IsEmpty() {
+		w.fail("archive", "a restore to the latest has a hole: %s", lacks)
+		return
+	}
+	a.checkTargets(all, base, got.Plan)
+}
+
+// before is what stood in the binary log before the last transaction that is replayed, when
+// that was written.
+func (a *archiving) before(plan archive.Plan) (set gtid.Set) {
+	if n := len(plan.Steps); n > 0 {
+		step := plan.Steps[n-1]
+		for _, t := range a.bucket.objects[step.Pieces[0].Key()].txns {
+			if step.Take.Contains(t.set) {
+				set = set.Union(t.after)
+			}
+		}
+	}
+	return set
+}
+
+// archived is what the store has, in any order.
+func (a *archiving) archived() archive.Archive {
+	var all archive.Archive
+	for _, o := range a.bucket.branches {
+		all.Branches = append(all.Branches, o.branch)
+	}
+	for _, o := range a.bucket.parts {
+		all.Parts = append(all.Parts, o.part)
+	}
+	a.rnd.Shuffle(len(all.Parts), func(i, j int) { all.Parts[i], all.Parts[j] = all.Parts[j], all.Parts[i] })
+	a.rnd.Shuffle(len(all.Branches), func(i, j int) { all.Branches[i], all.Branches[j] = all.Branches[j], all.Branches[i] })
+	if a.w.mut.Archived != nil {
+		a.w.mut.Archived(&all)
+	}
+	return all
+}
+
+// selected asks the product as often as it wants to know what is in a part.
+func (a *archiving) selected(all archive.Archive, base archive.Base, target archive.Target) archive.Selection {
+	read := map[archive.Key][]archive.Transaction{}
+	for {
+		got := archive.Select(all, base, target, read)
+		if got.Read == nil {
+			return got
+		}
+		key := got.Read.Pieces[len(got.Read.Pieces)-1].Key()
+		read[key] = a.bucket.objects[key].list
+	}
+}
+
+// checkRefusal: a restore to the latest is refused only for what the truth knows, too: the
+// backup holds what a failover lost, or binary logs were purged before they were archived.
+func (a *archiving) checkRefusal(base archive.Base, survives gtid.Set, r *archive.Refusal) {
+	a.w.cover.count("archive", "refused: "+string(r.Reason))
+	var right bool
+	switch r.Reason {
+	case archive.BackupNotOnBranch:
+		right = !survives.Contains(base.End)
+	case archive.ArchiveGap, archive.PartMissing:
+		right = len(r.Parts) == 0 && r.GTIDs.Subtract(a.gaps).Subtract(a.spared).IsEmpty()
+	}
+	if !right {
+		a.w.fail("archive", "a restore to the latest is refused, and need not be: %s", r)
+	}
+}
+
+// checkTargets samples a transaction of those that are replayed: a restore to it, and one to
+// before it, are cut where they have to be, and one to the time of its commit ends before the
+// first that was committed later.
+func (a *archiving) checkTargets(all archive.Archive, base archive.Base, latest archive.Plan) {
+	if len(latest.Steps) == 0 {
+		return
+	}
+	step := latest.Steps[a.rnd.IntN(len(latest.Steps))]
+	o := a.bucket.objects[step.Pieces[0].Key()]
+	n := a.rnd.IntN(len(o.list))
+	for !step.Take.Contains(o.list[n].ID) {
+		n = (n + 1) % len(o.list)
+	}
+	t := o.txns[n]
+	a.checkGTID(all, base, latest, archive.ToGTIDs, t)
+	a.checkGTID(all, base, latest, archive.BeforeGTIDs, t)
+	a.checkTime(all, base, latest, o.list[n].Committed)
+}
+
+func (a *archiving) checkGTID(all archive.Archive, base archive.Base, latest archive.Plan, kind archive.Kind, t *txn) {
+	got := a.selected(all, base, archive.Target{Kind: kind, GTIDs: t.set})
+	if got.Refusal != nil {
+		a.w.fail("archive", "a restore to %s, which can be replayed, is refused: %s", t.set, got.Refusal)
+		return
+	}
+	set := got.Plan.Set
+	lacks := t.after.Intersect(latest.Set).Subtract(set)
+	var behind gtid.Set
+	for _, step := range got.Plan.Steps {
+		for _, x := range a.bucket.objects[step.Pieces[0].Key()].txns {
+			if step.Take.Contains(x.set) && x.after.Contains(t.set) {
+				behind = behind.Union(x.set)
+			}
+		}
+	}
+	if is := set.Contains(t.set); is != (kind == archive.ToGTIDs) || !lacks.IsEmpty() || !behind.IsEmpty() {
+		a.w.fail("archive", "a restore to %s (kind %d) has it: %t, lacks %s of before it and has %s of behind it",
+			t.set, kind, is, lacks, behind)
+	}
+}
+
+func (a *archiving) checkTime(all archive.Archive, base archive.Base, latest archive.Plan, at time.Time) {
+	got := a.selected(all, base, archive.Target{Kind: archive.ToTime, Time: at})
+	if at.Before(base.Time) {
+		if got.Refusal == nil || got.Refusal.Reason != archive.TargetBeforeBackup {
+			a.w.fail("archive", "a restore to %s, before the backup of %s, is not refused so: %v", at, base.Time, got.Refusal)
+		}
+		return
+	}
+	if got.Refusal != nil {
+		a.w.fail("archive", "a restore to %s, when something was committed, is refused: %s", at, got.Refusal)
+		return
+	}
+	want, over := base.End, false
+	for _, step := range latest.Steps {
+		for _, t := range a.bucket.objects[step.Pieces[0].Key()].list {
+			if !step.Take.Contains(t.ID) {
+				continue
+			}
+			if over = over || t.Committed.After(at); over {
+				break
+			}
+			want = want.Union(t.ID)
+		}
+		if over {
+			break
+		}
+	}
+	if !got.Plan.Set.Equal(want) {
+		a.w.fail("archive", "a restore to %s holds %s and not %s", at, got.Plan.Set, want)
+	}
+}
