@@ -9,6 +9,7 @@ import (
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -116,7 +117,7 @@ func withoutView(f core.Fact[core.Report]) core.Fact[core.Report] {
 func forgetsPromise(f *agent.Facts) { f.FencedBelow = 0 }
 
 func mutants() []mutant {
-	return append(append(mutantsOfOperator(), mutantsOfAgent()...), mutantsOfShells()...)
+	return slices.Concat(mutantsOfOperator(), mutantsOfAgent(), mutantsOfShells(), mutantsOfArchive())
 }
 
 func mutantsOfOperator() []mutant {
@@ -347,5 +348,32 @@ func mutantsOfShells() []mutant {
 		{name: "the lease is not waited for", seed: 48, mutation: mutation{LeaseTTLIgnored: true}},
 		{name: "the lease is seized though it was renewed", seed: 548, mutation: mutation{SeizeAnyVersion: true}},
 		{name: "a hung mysqld renews its lease", seed: 24, mutation: mutation{HungRenews: true}},
+	}
+}
+
+func mutantsOfArchive() []mutant {
+	return []mutant{
+		{name: "what is not executed is archived", seed: 3, mutation: mutation{ShipsUnexecuted: true}},
+		{name: "a new branch begins at its start", seed: 3, mutation: mutation{HeldIsStart: true}},
+		{name: "who was replaced ships into its successor's branch", seed: 27, mutation: mutation{ShipsOn: true}},
+		{name: "what a listing does not tell is not in the store", seed: 23, mutation: mutation{BelievesListings: true}},
+		{name: "binary logs that are not archived are purged", seed: 27, mutation: mutation{PurgeUnarchived: true}},
+		{name: "a restore does not look at what later branches lost", seed: 11, mutation: mutation{Archived: func(a *archive.Archive) {
+			var all gtid.Set
+			for _, p := range a.Parts {
+				all = all.Union(p.Before).Union(p.GTIDs)
+			}
+			for i := range a.Branches {
+				a.Branches[i].Start = a.Branches[i].Start.Union(all)
+			}
+		}}},
+		{name: "a gap is not told", seed: 407, mutation: mutation{Archived: func(a *archive.Archive) {
+			for i := range a.Parts {
+				a.Parts[i].Before = gtid.Set{}
+			}
+			for i := range a.Branches {
+				a.Branches[i].Held = gtid.Set{}
+			}
+		}}},
 	}
 }
