@@ -46,7 +46,7 @@ func (s *Shipper) newBranch(ctx context.Context) (facts.Branch, error) {
 	if err != nil {
 		return before, err
 	}
-	b := s.writer().Branch(s.c.Start, held, time.Now())
+	b := s.writer().Branch(before, s.c.Start, held, time.Now())
 	text, err := json.Marshal(b)
 	if err != nil {
 		return b, err

@@ -114,7 +114,7 @@ func (k *shipper) newBranch() (b archive.Branch, is bool) {
 	if k.a.w.mut.HeldIsStart {
 		held = k.start
 	}
-	return k.writer.Branch(k.start, held, k.m.moment(k.m.w.now)), true
+	return k.writer.Branch(before, k.start, held, k.m.moment(k.m.w.now)), true
 }
 
 // goOn behind what the store has.

@@ -69,3 +69,30 @@ func TestABackupIsOfTheEpochThatItsDataAreOf(t *testing.T) {
 		}
 	}
 }
+
+// TestABranchThatCameLateCutsNothingOff: a lost 9 and 10 when b was promoted, and b died while
+// its branch was being stored; a went on with 9 and 10 behind its own first branch.
+func TestABranchThatCameLateCutsNothingOff(t *testing.T) {
+	const a, b = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa", "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb"
+	all := gtid.MustParse(a + ":1-10")
+	archived := Archive{
+		Branches: []Branch{
+			{Epoch: 1, ServerUUID: a},
+			{Epoch: 2, ServerUUID: b, Start: gtid.MustParse(a + ":1-8"), Held: gtid.MustParse(a + ":1-8"), After: 1},
+			{Epoch: 4, ServerUUID: a, Start: all, Held: all, After: 1},
+		},
+		Parts: []Part{
+			{Epoch: 1, Sequence: 1, GTIDs: all, Transactions: 10},
+			{Epoch: 2, Sequence: 1, Before: gtid.MustParse(a + ":1-8"), GTIDs: gtid.MustParse(b + ":1"), Transactions: 1},
+			{Epoch: 4, Sequence: 1, Before: all, GTIDs: gtid.MustParse(a + ":11"), Transactions: 1},
+		},
+	}
+	want := gtid.MustParse(a + ":1-11")
+	if s := Select(archived, Base{Epoch: 1, End: gtid.MustParse(a + ":1-5")}, Target{}, nil); s.Refusal != nil || !s.Plan.Set.Equal(want) {
+		t.Errorf("%s instead of %s, refused: %v", s.Plan.Set, want, s.Refusal)
+	}
+	archived.Branches[2].After = 2 // it was known
+	if s := Select(archived, Base{Epoch: 1, End: gtid.MustParse(a + ":1-5")}, Target{}, nil); s.Refusal == nil {
+		t.Errorf("%s is replayed, though 2 lost a part of it", s.Plan.Set)
+	}
+}

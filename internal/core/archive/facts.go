@@ -16,12 +16,16 @@ type Branch struct {
 	// Instance and ServerUUID are of the primary of the epoch.
 	Instance   string `json:"instance"`
 	ServerUUID string `json:"serverUUID"`
-	// Start is what the primary had executed when it was promoted. What earlier branches
-	// hold beyond it is lost.
+	// Start is what the primary had executed when it was promoted, or a while later in its
+	// epoch. What earlier branches hold beyond it is lost.
 	Start gtid.Set `json:"start"`
 	// Held is what of Start needs no part of this branch: the archive held it already, or
 	// it was there before the archive was begun.
-	Held      gtid.Set  `json:"held"`
+	Held gtid.Set `json:"held"`
+	// After is the epoch of the branch behind which this one goes on, and of which Held is
+	// told; 0 for that before it in order, if there is one. One in between came to be known
+	// later: it is on no line.
+	After     int64     `json:"after,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 }
 

@@ -16,10 +16,26 @@ type line struct {
 func lineOf(a Archive) line {
 	l := line{slices.Clone(a.Branches), slices.Clone(a.Parts)}
 	slices.SortStableFunc(l.branches, func(a, b Branch) int { return Key{Epoch: a.Epoch}.compare(Key{Epoch: b.Epoch}) })
-	l.branches = slices.CompactFunc(l.branches, func(a, b Branch) bool { return a.Epoch == b.Epoch })
+	l.branches = onLine(slices.CompactFunc(l.branches, func(a, b Branch) bool { return a.Epoch == b.Epoch }))
 	slices.SortStableFunc(l.parts, func(a, b Part) int { return a.Key().compare(b.Key()) })
 	l.parts = slices.CompactFunc(l.parts, func(a, b Part) bool { return a.Key() == b.Key() })
 	return l
+}
+
+// onLine are those of all branches, by epoch, that lead to the newest. A branch may come to be
+// in the store only when its primary is gone and the next one has gone on without it, from
+// what was there: then it cuts nothing off, and what survived of it the next one archives.
+func onLine(all []Branch) []Branch {
+	out := slices.Clone(all)
+	for i := len(out) - 1; i > 0; i-- {
+		before := i
+		for before > 0 && out[i].After > 0 && out[before-1].Epoch > out[i].After {
+			before--
+		}
+		out = slices.Delete(out, before, i)
+		i = before
+	}
+	return out
 }
 
 // surviving is what of a set that was executed in an epoch every later promotion had.

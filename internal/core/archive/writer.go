@@ -67,12 +67,12 @@ func (w Writer) Owner(cluster, server string) Owner {
 	return Own
 }
 
-// Branch that the writer begins. start is what its server has executed, held what of that
-// needs no part of the branch.
-func (w Writer) Branch(start, held gtid.Set, now time.Time) Branch {
+// Branch that the writer begins behind another one, the zero value if there is none. start is
+// what its server has executed, held what of that needs no part of the branch.
+func (w Writer) Branch(before Branch, start, held gtid.Set, now time.Time) Branch {
 	return Branch{
 		Format: Format, Cluster: w.Cluster, Epoch: w.Epoch, Instance: w.Instance, ServerUUID: w.ServerUUID,
-		Start: start, Held: held, CreatedAt: now.UTC(),
+		Start: start, Held: held, After: before.Epoch, CreatedAt: now.UTC(),
 	}
 }
 
