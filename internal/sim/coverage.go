@@ -78,6 +78,8 @@ var must = map[string][]string{
 	"step": {"Switchover CatchUp", "Switchover Demote", "Switchover Promote", "Switchover Return",
 		"GiveData Demote", "GiveData Copy", "GiveData Promote", "Failover Delay", "Failover Prove", "Failover Elect", "Failover Promote"},
 	"standing": standingNames(),
+	"archive": {"the first branch", "a plan", "a gap", "refused: ArchiveGap", "binary logs were purged", "an object came late",
+		"the answer of the store was lost", "archiving ended: PartConflict", "all that is owed was looked for", "held against the truth at the end"},
 }
 
 func names[T ~string](all ...T) []string {
