@@ -146,7 +146,7 @@ func (e *expiring) doubt() core.Reason {
 		return RetentionTimeUnknown
 	}
 	for _, p := range e.line.parts {
-		known := slices.ContainsFunc(e.line.branches, func(b Branch) bool { return b.Epoch == p.Epoch })
+		known := slices.ContainsFunc(e.Archive.Branches, func(b Branch) bool { return b.Epoch == p.Epoch })
 		if !known {
 			return RetentionBranchMissing
 		}

@@ -145,8 +145,8 @@ func (r *removedSoFar) add(h Holdings, e Expiry) {
 		r.anchors++
 	}
 	for _, b := range Lost(h.Archive) {
-		for _, p := range b.Parts {
-			if slices.Contains(e.Parts, p.Key()) {
+		for _, step := range b.Steps {
+			if last := step.Pieces[len(step.Pieces)-1]; slices.Contains(e.Parts, last.Key()) {
 				r.lost++
 			}
 		}
@@ -294,8 +294,14 @@ func TestExpire(t *testing.T) {
 		"the primary's clock was ahead": {change: func(h *Holdings) { h.Archive.Parts[21].Last = at(5000) },
 			bases: "[day0 day1 day2 day3 day4]", parts: 19, anchor: "day5"},
 		"a branch of which nobody knows": {change: func(h *Holdings) { h.Archive.Parts[39].Epoch = 2 }, held: RetentionBranchMissing},
-		"the last part of a branch":      {change: func(h *Holdings) { h.Archive.Parts = h.Archive.Parts[:20] }, bases: "[day0 day1 day2 day3 day4 day5]", parts: 19, anchor: "day6"},
-		"nothing is archived":            {change: func(h *Holdings) { h.Archive = Archive{} }, bases: "[day0 day1 day2 day3 day4 day5]", anchor: "day6"},
+		"a branch that came late": {change: func(h *Holdings) {
+			late, next := branch(2, "a1-8", "a1-8"), branch(3, "a1-40", "a1-40")
+			late.After, next.After = 1, 1
+			h.Archive.Branches = append(h.Archive.Branches, late, next)
+			h.Archive.Parts = append(h.Archive.Parts, part(2, 1, "a1-8", "b1", 1000, 1000))
+		}, bases: "[day0 day1 day2 day3 day4 day5]", parts: 23, anchor: "day6"},
+		"the last part of a branch": {change: func(h *Holdings) { h.Archive.Parts = h.Archive.Parts[:20] }, bases: "[day0 day1 day2 day3 day4 day5]", parts: 19, anchor: "day6"},
+		"nothing is archived":       {change: func(h *Holdings) { h.Archive = Archive{} }, bases: "[day0 day1 day2 day3 day4 day5]", anchor: "day6"},
 		"pieces whose end stays": {change: func(h *Holdings) {
 			for i := range 3 {
 				h.Archive.Parts[22+i].Piece = int64(i + 1)
