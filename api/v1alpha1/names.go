@@ -40,6 +40,11 @@ const (
 	AnnotationBackupUID = "mysql.cnmsql.co/backupUID"
 	// FinalizerStoredBackup on a Backup keeps it until its data are removed from the store.
 	FinalizerStoredBackup = "mysql.cnmsql.co/stored-backup"
+	// LabelVerifies on a throw-away Cluster names the Cluster whose backups it was made to
+	// try.
+	LabelVerifies = "mysql.cnmsql.co/verifies"
+	// AnnotationThrowAway on such a Cluster says to people what it is.
+	AnnotationThrowAway = "mysql.cnmsql.co/throwAway"
 	// AnnotationServerID is the server_id of the instance, on its volume claim.
 	AnnotationServerID = "mysql.cnmsql.co/serverID"
 )
@@ -69,6 +74,9 @@ const (
 	// AnnotationAdoptVolumes on a Cluster that never had a primary has it go on with the
 	// volumes that were kept of the deleted Cluster of this UID.
 	AnnotationAdoptVolumes = "cnmsql.cnmsql.co/adopt-volumes"
+	// AnnotationVerify on a Cluster asks for its backups to be tried now. Its value is any
+	// text, by which the one who asked finds the answer in status.lastVerification.request.
+	AnnotationVerify = "cnmsql.cnmsql.co/verify-backup"
 	// AnnotationDeletionProtection on a Cluster has the API server refuse to delete
 	// it, until the annotation is removed or "false".
 	AnnotationDeletionProtection = "cnmsql.cnmsql.co/deletion-protection"

@@ -26,6 +26,8 @@ func (w word) Snapshot(context.Context) control.Snapshot                 { retur
 func (w word) Watch(context.Context, func(control.Snapshot) error) error { return nil }
 func (w word) Vouch(context.Context, string, int64) error                { return nil }
 func (w word) Order(context.Context, control.Verb, control.Order) error  { return nil }
+func (w word) StartCheck(control.CheckOrder) error                       { return nil }
+func (w word) CheckReport() control.CheckReport                          { return control.CheckReport{} }
 func (w word) ReplaceManager(context.Context, string, io.Reader) error   { return nil }
 
 // serveWord makes a manager of db-1, and returns how db-1's own Pod asks it.

@@ -67,6 +67,8 @@ const (
 	PathVouch  = "/v1/vouch"  // GET ?instance=&epoch=
 	// PathManager takes a binary that is to go on in the manager's place: POST ?digest=
 	PathManager = "/v1/manager"
+	// PathCheck has tables checked: POST a CheckOrder begins, GET asks how far it is.
+	PathCheck = "/v1/check"
 )
 
 // Refusal is the body of an answer other than 200.
@@ -91,6 +93,11 @@ type Instance interface {
 	// ReplaceManager takes a binary, whose SHA-256 is digest, and returns when it is
 	// about to go on in the manager's place. A *Refusal says why it does not.
 	ReplaceManager(ctx context.Context, digest string, binary io.Reader) error
+	// StartCheck begins to check tables, and returns when it has begun. The same order once
+	// more changes nothing. A *Refusal says why it does not.
+	StartCheck(o CheckOrder) error
+	// CheckReport is how far the last check is.
+	CheckReport() CheckReport
 	// Order carries out a command and returns when it is done, or, for
 	// CloneFrom and RestartInPlace, when it has begun. A *Refusal is the
 	// manager's no; it is not a failure.

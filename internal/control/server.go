@@ -26,6 +26,8 @@ func NewHandler(in Instance) http.Handler {
 	mux.Handle("GET "+PathVouch, allow(vouch(in), OrgInstance))
 	mux.Handle("POST "+PathManager, allow(replaceManager(in), OrgOperator))
 	mux.Handle("POST "+PathOrder+"{verb}", allow(order(in), OrgOperator))
+	mux.Handle("POST "+PathCheck, allow(startCheck(in), OrgOperator))
+	mux.Handle("GET "+PathCheck, allow(checkReport(in), OrgOperator))
 	return mux
 }
 

@@ -20,6 +20,7 @@ const (
 	KindOrder     Kind = "order"
 	KindProblem   Kind = "problem"
 	KindBackup    Kind = "backup"
+	KindVerify    Kind = "verification"
 )
 
 // Entry is a name that the product says: in a status, an event, a condition, a metric or an
@@ -44,6 +45,7 @@ func Catalogue() []Entry {
 		entries(KindOrder, "status.md#events", orderRefusals),
 		entries(KindProblem, "troubleshooting.md#blocked-before-anything-starts", problems),
 		entries(KindBackup, "backups.md#what-a-backup-says", backups),
+		entries(KindVerify, "verification.md#what-it-says", verifications),
 	)
 }
 
@@ -358,6 +360,7 @@ var orderRefusals = []row[Reason]{
 	{OrderNotASurvivor, "the member is not online in a group that lost its quorum", ""},
 	{OrderInGroup, "the member is online in a group that has its quorum, or cannot be asked", ""},
 	{OrderBinaryDamaged, "the manager's binary did not arrive as it was announced", ""},
+	{OrderNotAThrowAway, "tables are checked in throw-away Clusters only: CHECK TABLE reads all data", ""},
 	{OrderBinaryRefused, "the manager's binary does not run here", ""},
 	{VouchNotAMember, "an instance that has no data yet vouches for nobody", ""},
 	{VouchOtherPrimary, "another is the primary, as far as is known to the instance that was asked to vouch", ""},

@@ -18,7 +18,7 @@ var kindsOf = map[string][]Kind{
 	"OperationKind": {KindOperation},
 	"Step":          {KindStep},
 	"Proof":         {KindProof},
-	"Reason":        {KindEvent, KindRefusal, KindInstance, KindOrder, KindProblem, KindBackup},
+	"Reason":        {KindEvent, KindRefusal, KindInstance, KindOrder, KindProblem, KindBackup, KindVerify},
 }
 
 // sources visits the Go files below a directory that are no tests.

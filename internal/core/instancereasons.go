@@ -85,6 +85,7 @@ const (
 	OrderInGroup        Reason = "InGroup"
 	OrderBinaryDamaged  Reason = "BinaryDamaged"
 	OrderBinaryRefused  Reason = "BinaryRefused"
+	OrderNotAThrowAway  Reason = "NotAThrowAway"
 	VouchNotAMember     Reason = "NotAMember"
 	VouchOtherPrimary   Reason = "OtherPrimary"
 	VouchWithheldReason Reason = "Withheld"

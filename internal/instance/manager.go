@@ -50,6 +50,8 @@ type manager struct {
 	// interrupt ends what the worker waits for; guarded by mu.
 	interrupt context.CancelFunc
 	polling   sync.Mutex
+	// checking is the last check of all tables.
+	checking checking
 	// fencing is the loop by which a primary fences itself.
 	fencing pulse
 	// inherited: it goes on where another was, in the same process. replacing is held

@@ -59,6 +59,10 @@ type remembered struct {
 	GroupOf string `json:"groupOf,omitempty"`
 	// Accounts is a digest of the accounts with which Secrets and server agreed.
 	Accounts string `json:"accounts,omitempty"`
+	// RestoredBackup is the id of the backup that the data began with, RestoredUntil the
+	// moment, in RFC 3339, up to which they were restored.
+	RestoredBackup string `json:"restoredBackup,omitempty"`
+	RestoredUntil  string `json:"restoredUntil,omitempty"`
 }
 
 // promised is what is remembered of acknowledgements.

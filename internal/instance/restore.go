@@ -281,7 +281,10 @@ func (m *manager) replay(ctx context.Context, from *origin) error {
 		return err
 	}
 	plan, err := from.plan(ctx, holds)
-	if err != nil || len(plan.Steps) == 0 {
+	if err != nil {
+		return err
+	}
+	if err := m.rememberOrigin(from, plan); err != nil || len(plan.Steps) == 0 {
 		return err
 	}
 	m.log.Info("replays the archive", "parts", len(plan.Steps), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
@@ -294,4 +297,11 @@ func (m *manager) replay(ctx context.Context, from *origin) error {
 	}
 	m.log.Info("the archive is replayed", "after", time.Since(began).Round(time.Millisecond).String())
 	return nil
+}
+
+// rememberOrigin keeps what the data are of, for whoever asks later.
+func (m *manager) rememberOrigin(from *origin, plan facts.Plan) error {
+	return m.memory.change(func(r *remembered) {
+		r.RestoredBackup, r.RestoredUntil = from.base.ID, plan.Reached.UTC().Format(time.RFC3339Nano)
+	})
 }

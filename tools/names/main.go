@@ -20,6 +20,7 @@ var chapters = []struct {
 	{core.KindRefusal, "Refusals", "`status.blocked.reason`, or `status.notices[].reason`; an event, the reason of the conditions Ready and Degraded, and the metric `cnmsql_cluster_blocked`: why something is not done."},
 	{core.KindProblem, "What you have to mend first", "As refusals: what is missing beside the instances."},
 	{core.KindBackup, "Backups", "`status.reason` of a Backup, and its events."},
+	{core.KindVerify, "Verifications", "`status.lastVerification.reason`, the reason of the condition `BackupsVerified`, and events."},
 	{core.KindEvent, "Events", "What was done, or has happened."},
 	{core.KindOperation, "Operations", "`status.operation.kind`."},
 	{core.KindStep, "Steps", "`status.operation.step`."},
