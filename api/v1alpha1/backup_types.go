@@ -274,6 +274,7 @@ const ConditionBackupCompleted = "Completed"
 // +kubebuilder:validation:XValidation:rule="!has(self.retentionPolicy) || has(self.objectStore)",message="spec.backup.retentionPolicy needs spec.backup.objectStore, in which backups expire; add it, or remove retentionPolicy"
 // +kubebuilder:validation:XValidation:rule="!has(self.minimumBackups) || has(self.retentionPolicy)",message="spec.backup.minimumBackups goes with spec.backup.retentionPolicy: without it, all backups stay; add retentionPolicy, or remove minimumBackups"
 // +kubebuilder:validation:XValidation:rule="!has(self.continuousArchiving) || !self.continuousArchiving.enabled || has(self.objectStore)",message="spec.backup.continuousArchiving needs spec.backup.objectStore, where the archive lies; add it, or set enabled: false"
+// +kubebuilder:validation:XValidation:rule="!has(self.verify) || has(self.objectStore)",message="spec.backup.verify needs spec.backup.objectStore, whose backups are tried; add it, or remove verify"
 // +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() == 'retain'",message="spec.backup.reclaimPolicy must be Retain: backups outlive their Cluster; remove it, and set reclaimPolicy: Delete in the Backups or ScheduledBackups whose data may go with them"
 type BackupDefaults struct {
 	// ObjectStore that Backups are written to which name none.
@@ -309,6 +310,9 @@ type BackupDefaults struct {
 	// ContinuousArchiving ships the binary log to the object store while it is written.
 	// +optional
 	ContinuousArchiving *ContinuousArchivingSpec `json:"continuousArchiving,omitempty"`
+	// Verify is when backups are tried by restoring them.
+	// +optional
+	Verify *VerifySpec `json:"verify,omitempty"`
 	// XtrabackupOptions are not supported.
 	// +kubebuilder:validation:MaxItems=64
 	// +optional

@@ -85,6 +85,15 @@ type ClusterStatus struct {
 	// +optional
 	LastRetentionRunTime *metav1.Time `json:"lastRetentionRunTime,omitempty"`
 
+	// LastVerification is what the last verification of the backups found, or how far the
+	// present one is.
+	// +optional
+	LastVerification *VerificationStatus `json:"lastVerification,omitempty"`
+	// VerificationSchedule is when verifications begin by themselves, of a Cluster with
+	// spec.backup.verify.schedule.
+	// +optional
+	VerificationSchedule *VerificationScheduleStatus `json:"verificationSchedule,omitempty"`
+
 	// Instances is the number of instances that exist.
 	// +optional
 	Instances int32 `json:"instances,omitempty"`

@@ -12,50 +12,51 @@ import (
 // fields of a schedule.
 const fields = cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor
 
-// parseSchedule reads a schedule and its time zone; UTC when that is empty. What it returns
+// ParseSchedule reads a schedule and its time zone; UTC when that is empty. What it returns
 // is the first slot after a moment, in UTC, or zero when there is none. Slots of "@every" are
-// counted from created. The error is for the user.
-func parseSchedule(text, zone string, created time.Time) (func(time.Time) time.Time, error) {
-	location, err := parseZone(zone)
+// counted from created. The error is for the user; in is where the fields schedule and
+// timeZone are, as "spec".
+func ParseSchedule(in, text, zone string, created time.Time) (func(time.Time) time.Time, error) {
+	location, err := parseZone(in, zone)
 	if err != nil {
 		return nil, err
 	}
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=") {
-		return nil, fmt.Errorf("spec.schedule %q begins with a time zone: write it into spec.timeZone", text)
+		return nil, fmt.Errorf("%s.schedule %q begins with a time zone: write it into %s.timeZone", in, text, in)
 	}
 	if n := len(strings.Fields(text)); n == 5 && !strings.HasPrefix(text, "@") {
-		return nil, fmt.Errorf("spec.schedule %q has five fields and needs six, the first being the second: put \"0 \" before it: %q",
-			text, "0 "+text)
+		return nil, fmt.Errorf("%s.schedule %q has five fields and needs six, the first being the second: put \"0 \" before it: %q",
+			in, text, "0 "+text)
 	}
 	parsed, err := cron.NewParser(fields).Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("spec.schedule %q: %w; write six fields: second, minute, hour, day of month, month, day of week", text, err)
+		return nil, fmt.Errorf("%s.schedule %q: %w; write six fields: second, minute, hour, day of month, month, day of week", in, text, err)
 	}
 	switch parsed := parsed.(type) {
 	case *cron.SpecSchedule:
-		return fieldSlots(text, parsed, location)
+		return fieldSlots(in, text, parsed, location)
 	case cron.ConstantDelaySchedule:
-		return everySlots(text, created)
+		return everySlots(in, text, created)
 	}
-	return nil, fmt.Errorf("spec.schedule %q is not known", text)
+	return nil, fmt.Errorf("%s.schedule %q is not known", in, text)
 }
 
-func parseZone(zone string) (*time.Location, error) {
+func parseZone(in, zone string) (*time.Location, error) {
 	location, err := time.LoadLocation(zone)
 	if err != nil || zone == "Local" {
-		return nil, fmt.Errorf("spec.timeZone %q is not known: write a name of the IANA database, as Europe/Berlin, "+
-			"or leave it out for UTC", zone)
+		return nil, fmt.Errorf("%s.timeZone %q is not known: write a name of the IANA database, as Europe/Berlin, "+
+			"or leave it out for UTC", in, zone)
 	}
 	return location, nil
 }
 
 // fieldSlots are those of six fields. One that allows no value, as ",", would have the
 // library search for seconds.
-func fieldSlots(text string, parsed *cron.SpecSchedule, location *time.Location) (func(time.Time) time.Time, error) {
+func fieldSlots(in, text string, parsed *cron.SpecSchedule, location *time.Location) (func(time.Time) time.Time, error) {
 	for _, values := range []uint64{parsed.Second, parsed.Minute, parsed.Hour, parsed.Dom, parsed.Month, parsed.Dow} {
 		if values == 0 {
-			return nil, fmt.Errorf("spec.schedule %q has a field without a value: write a number, a range, a list or *", text)
+			return nil, fmt.Errorf("%s.schedule %q has a field without a value: write a number, a range, a list or *", in, text)
 		}
 	}
 	parsed.Location = location
@@ -63,11 +64,11 @@ func fieldSlots(text string, parsed *cron.SpecSchedule, location *time.Location)
 }
 
 // everySlots are counted from created, so that they are the same whenever they are asked for.
-func everySlots(text string, created time.Time) (func(time.Time) time.Time, error) {
+func everySlots(in, text string, created time.Time) (func(time.Time) time.Time, error) {
 	period, err := time.ParseDuration(strings.TrimSpace(strings.TrimPrefix(text, "@every")))
 	period = period.Truncate(time.Second)
 	if err != nil || period < time.Second {
-		return nil, fmt.Errorf("spec.schedule %q needs a duration of a second or more, as @every 6h", text)
+		return nil, fmt.Errorf("%s.schedule %q needs a duration of a second or more, as @every 6h", in, text)
 	}
 	created = created.UTC().Truncate(time.Second)
 	return func(t time.Time) time.Time {

@@ -21,7 +21,7 @@ func moment(t *testing.T, text string) time.Time {
 // slotsAfter are the first slots after a moment.
 func slotsAfter(t *testing.T, schedule, zone, after string, n int) []string {
 	t.Helper()
-	next, err := parseSchedule(schedule, zone, scheduleDay)
+	next, err := ParseSchedule("spec", schedule, zone, scheduleDay)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestClocksThatJump(t *testing.T) {
 func TestSlotsDoNotFall(t *testing.T) {
 	for _, zone := range []string{"Europe/Berlin", "America/Sao_Paulo", "Pacific/Chatham", "Africa/Cairo"} {
 		for _, schedule := range []string{"0 30 2 * * *", "0 */20 0-3 * * *", "@daily", "0 0 0 * * fri", "0 0 1 1 * *"} {
-			next, err := parseSchedule(schedule, zone, scheduleDay)
+			next, err := ParseSchedule("spec", schedule, zone, scheduleDay)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,14 +117,14 @@ func TestWhatCannotBeReadSaysWhatToWrite(t *testing.T) {
 		{"@daily", "Local", "IANA"},
 		{"@daily", "../../etc/passwd", "IANA"},
 	} {
-		if _, err := parseSchedule(c.schedule, c.zone, scheduleDay); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ParseSchedule("spec", c.schedule, c.zone, scheduleDay); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q in %q: %v", c.schedule, c.zone, err)
 		}
 	}
 }
 
 func TestAScheduleThatNeverComesHasNoSlot(t *testing.T) {
-	next, err := parseSchedule("0 0 0 30 2 *", "", scheduleDay)
+	next, err := ParseSchedule("spec", "0 0 0 30 2 *", "", scheduleDay)
 	if err != nil || !next(scheduleDay).IsZero() {
 		t.Errorf("%v", err)
 	}

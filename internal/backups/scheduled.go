@@ -189,7 +189,7 @@ func factsOf(sb *v1alpha1.ScheduledBackup, made []v1alpha1.Backup) backup.Schedu
 		Status: backup.ScheduleStatus{LastCheck: timeOf(sb.Status.LastCheckTime), LastSlot: timeOf(sb.Status.LastScheduleTime),
 			LastBackup: sb.Status.LastBackup, Next: timeOf(sb.Status.NextScheduleTime), Problem: sb.Status.Problem},
 	}
-	next, err := parseSchedule(sb.Spec.Schedule, sb.Spec.TimeZone, s.Created)
+	next, err := ParseSchedule("spec", sb.Spec.Schedule, sb.Spec.TimeZone, s.Created)
 	if s.Next = next; err != nil {
 		s.Invalid = err.Error()
 	}

@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -166,20 +165,6 @@ func (p *prerequisites) secret(ctx context.Context, c *v1alpha1.Cluster, name st
 		return nil, err
 	}
 	return s.(*corev1.Secret).Data, nil
-}
-
-// operatorTLS makes the client configuration by which the operator speaks to the
-// instances of a cluster.
-func operatorTLS(ca *pki.CA) (*tls.Config, error) {
-	bundle, err := ca.Issue(pki.OperatorLeaf(), time.Now())
-	if err != nil {
-		return nil, fmt.Errorf("issue the operator's certificate: %w", err)
-	}
-	cert, err := bundle.TLS()
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: ca.Pool(), Certificates: []tls.Certificate{cert}}, nil
 }
 
 // problemFrom turns an error into a problem that is told. None of them may keep a

@@ -263,7 +263,7 @@ func (r *Reconciler) clusterTLS(c *v1alpha1.Cluster, ca *pki.CA) (*tls.Config, e
 	if have := state.tls; have.conf != nil && have.ca == sum && time.Since(have.made) < operatorTLSLife {
 		return have.conf, nil
 	}
-	conf, err := operatorTLS(ca)
+	conf, err := ca.OperatorTLS(time.Now())
 	if err != nil {
 		return nil, err
 	}

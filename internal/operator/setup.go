@@ -34,6 +34,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backups"
+	"cnmsql.co/internal/verify"
 )
 
 // Options of the operator.
@@ -151,7 +152,8 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return b.Complete(r)
 }
 
-// addBackups adds the controllers of Backup and ScheduledBackup, and that of gaps in archives.
+// addBackups adds the controllers of Backup and ScheduledBackup, that of gaps in archives, and
+// that which tries backups.
 func addBackups(mgr ctrl.Manager, o Options) error {
 	recorder := mgr.GetEventRecorder("cnmsql")
 	one := &backups.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, OperatorImage: o.OperatorImage, Now: time.Now}
@@ -163,7 +165,12 @@ func addBackups(mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	gaps := &backups.GapReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Now: time.Now}
-	return gaps.SetupWithManager(mgr)
+	if err := gaps.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	verified := &verify.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder,
+		Instances: verify.Instances{Client: mgr.GetClient()}, Metrics: verify.NewMetrics(metrics.Registry), Now: time.Now}
+	return verified.SetupWithManager(mgr)
 }
 
 // namedCluster is the Cluster that an object names. A claim may outlive its Cluster, and

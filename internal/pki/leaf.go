@@ -120,6 +120,20 @@ func NeedsRenewal(cert *x509.Certificate, now time.Time) bool {
 // TLS makes a Bundle usable by crypto/tls.
 func (b Bundle) TLS() (tls.Certificate, error) { return tls.X509KeyPair(b.Cert, b.Key) }
 
+// OperatorTLS is the client configuration by which the operator speaks to the instances of a
+// cluster. Whoever uses it names the host that it expects.
+func (ca *CA) OperatorTLS(now time.Time) (*tls.Config, error) {
+	bundle, err := ca.Issue(OperatorLeaf(), now)
+	if err != nil {
+		return nil, fmt.Errorf("issue the operator's certificate: %w", err)
+	}
+	cert, err := bundle.TLS()
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: ca.Pool(), Certificates: []tls.Certificate{cert}}, nil
+}
+
 // ClientTLS is for whoever calls a host with the certificate in a mounted Secret: ca.crt,
 // tls.crt and tls.key of a directory. least is the oldest version of TLS.
 func ClientTLS(dir, host string, least uint16) (*tls.Config, error) {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/resources"
 )
 
 // restored is a new Cluster with the spec of another one, that begins with its data. The
@@ -26,22 +27,9 @@ func restored(c *v1alpha1.Cluster, w restoreWish) *v1alpha1.Cluster {
 		recovery.Source, recovery.BackupID = c.Name, w.backupID
 		out.Spec.ExternalClusters = []v1alpha1.ExternalCluster{{Name: c.Name, ObjectStore: c.Spec.Backup.ObjectStore.DeepCopy()}}
 	}
-	out.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: applicationOf(c), Recovery: recovery}
+	out.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: resources.RestoredApplication(c), Recovery: recovery}
 	rename(&out.Spec, c.Name, w.name)
 	return out
-}
-
-// applicationOf names the database and the owner that the data have for the application;
-// nil when they are the default ones.
-func applicationOf(c *v1alpha1.Cluster) *v1alpha1.InitDBSpec {
-	if c.Spec.Bootstrap == nil || c.Spec.Bootstrap.InitDB == nil {
-		return nil
-	}
-	from := c.Spec.Bootstrap.InitDB.DeepCopy()
-	if from.Database == "" && from.Owner == "" && from.Secret == nil {
-		return nil
-	}
-	return &v1alpha1.InitDBSpec{Database: from.Database, Owner: from.Owner, Secret: from.Secret}
 }
 
 // rename leads what names the former Cluster's instances or Pods to the new one's.

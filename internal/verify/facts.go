@@ -1,0 +1,178 @@
+package verify
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/verify"
+	"cnmsql.co/internal/gtid"
+)
+
+// facts gathers what is known of a Cluster and of its copy.
+func (r *Reconciler) facts(ctx context.Context, c *v1alpha1.Cluster) (verify.Facts, error) {
+	kept := r.recall(client.ObjectKeyFromObject(c))
+	f := verify.Facts{
+		Now: r.Now().UTC().Truncate(time.Second), Cluster: c.Name, Deleted: c.DeletionTimestamp != nil,
+		HasStore: c.Spec.Backup != nil && c.Spec.Backup.ObjectStore != nil, HasData: c.Status.EstablishedAt != nil,
+		Request: c.Annotations[v1alpha1.AnnotationVerify], Limit: limitOf(c),
+		Record: readRecord(c.Status.LastVerification), Trouble: kept.trouble,
+	}
+	var err error
+	if f.BackupRunning, err = r.runningBackup(ctx, c); err != nil {
+		return f, err
+	}
+	copied := &v1alpha1.Cluster{}
+	err = r.Live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: verify.CopyName(c.Name)}, copied)
+	switch {
+	case apierrors.IsNotFound(err):
+		f.Copy.Refused = kept.refused
+		return f, nil
+	case err != nil:
+		return f, err
+	}
+	f.Copy = copyOf(c, copied)
+	if f.Record.Phase == verify.Checking && !f.Copy.Foreign && !f.Copy.Deleting {
+		f.Check = r.ask(ctx, copied, f.Record)
+	}
+	return f, nil
+}
+
+func limitOf(c *v1alpha1.Cluster) time.Duration {
+	if c.Spec.Backup == nil || c.Spec.Backup.Verify == nil || c.Spec.Backup.Verify.MaxDuration == nil {
+		return 0
+	}
+	return c.Spec.Backup.Verify.MaxDuration.Duration
+}
+
+func (r *Reconciler) runningBackup(ctx context.Context, c *v1alpha1.Cluster) (string, error) {
+	var all v1alpha1.BackupList
+	if err := r.Live.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(all.Items, func(b v1alpha1.Backup) bool {
+		return b.Spec.Cluster.Name == c.Name && b.Status.Phase == v1alpha1.BackupRunning && b.DeletionTimestamp == nil
+	})
+	if i < 0 {
+		return "", nil
+	}
+	return all.Items[i].Name, nil
+}
+
+func copyOf(c, copied *v1alpha1.Cluster) verify.Copy {
+	s := &copied.Status
+	out := verify.Copy{
+		Exists: true, Foreign: !metav1.IsControlledBy(copied, c) || copied.Labels[v1alpha1.LabelVerifies] != c.Name,
+		Deleting: copied.DeletionTimestamp != nil, UID: string(copied.UID), Created: copied.CreationTimestamp.Time, Doing: s.PhaseReason,
+	}
+	if p := s.Promotion; p != nil && p.WritableSince != nil {
+		out.Writable = p.WritableSince.Time
+	}
+	for _, in := range s.InstancesReported {
+		if in.State == string(core.Restoring) && in.Message != "" {
+			out.Doing = in.Message
+		}
+	}
+	if s.Blocked != nil {
+		out.Blocked = s.Blocked.Message
+	}
+	return out
+}
+
+// ask orders the check, which changes nothing if it goes on, and hears how far it is.
+func (r *Reconciler) ask(ctx context.Context, copied *v1alpha1.Cluster, record verify.Record) verify.Check {
+	instance := copied.Status.CurrentPrimary
+	if instance == "" {
+		return verify.Check{Unreachable: "the Cluster " + copied.Name + " has no primary now"}
+	}
+	said, err := r.Instances.Check(ctx, copied, instance, control.CheckOrder{ID: record.Started.UTC().Format(time.RFC3339)})
+	if err != nil {
+		return verify.Check{Unreachable: err.Error()}
+	}
+	out := verify.Check{Asked: true, Done: said.Done, Error: said.Error, Table: said.Table, Tables: said.Tables, Checked: said.Checked,
+		BackupID: said.BackupID, RestoredTo: brief(said.Executed), RestoredToTime: said.RestoredUntil.UTC().Truncate(time.Second)}
+	if said.RestoredUntil.IsZero() {
+		out.RestoredToTime = time.Time{}
+	}
+	for _, d := range said.Damaged {
+		out.Damaged = append(out.Damaged, verify.Finding{Table: d.Table, Message: d.Message})
+	}
+	return out
+}
+
+// setLimit bounds what a set may take of the Cluster object.
+const setLimit = 1024
+
+// brief abbreviates a long set.
+func brief(text string) string {
+	set, err := gtid.Parse(text)
+	if err != nil {
+		return text[:min(len(text), setLimit)]
+	}
+	text = set.String()
+	for intervals := 16; len(text) > setLimit && intervals > 0; intervals /= 2 {
+		text = set.Abbreviate(intervals)
+	}
+	return text
+}
+
+func readRecord(s *v1alpha1.VerificationStatus) verify.Record {
+	if s == nil {
+		return verify.Record{}
+	}
+	return verify.Record{
+		Phase: verify.Phase(s.Phase), Reason: core.Reason(s.Reason), Message: s.Message, Request: s.Request, Slot: timeOf(s.ScheduledFor),
+		Started: timeOf(s.StartedAt), Ended: timeOf(s.EndedAt), Copy: string(s.ClusterUID), BackupID: s.BackupID,
+		RestoredTo: s.RestoredTo, RestoredToTime: timeOf(s.RestoredToTime), RestoreTook: time.Duration(s.RestoreSeconds) * time.Second,
+		Tables: int(s.Tables), Checked: int(s.TablesChecked), Compared: int(s.TablesCompared), LastSucceeded: timeOf(s.LastSucceededAt),
+	}
+}
+
+func writeRecord(s *v1alpha1.ClusterStatus, r verify.Record) {
+	if r.Phase == "" {
+		return
+	}
+	s.LastVerification = &v1alpha1.VerificationStatus{
+		Phase: string(r.Phase), Reason: string(r.Reason), Message: r.Message, Request: r.Request, ScheduledFor: stamp(r.Slot),
+		StartedAt: stamp(r.Started), EndedAt: stamp(r.Ended), ClusterUID: types.UID(r.Copy), BackupID: r.BackupID,
+		RestoredTo: r.RestoredTo, RestoredToTime: stamp(r.RestoredToTime), RestoreSeconds: int64(r.RestoreTook.Round(time.Second) / time.Second),
+		Tables: int32(r.Tables), TablesChecked: int32(r.Checked), TablesCompared: int32(r.Compared), LastSucceededAt: stamp(r.LastSucceeded),
+	}
+}
+
+// setCondition says what came of a verification that ends now. While the next one runs, the
+// condition stays.
+func setCondition(c *v1alpha1.Cluster, plan verify.Plan) {
+	if len(plan.Events) == 0 || !plan.Record.Phase.HasEnded() {
+		return
+	}
+	cond := metav1.Condition{Type: v1alpha1.ConditionBackupsVerified, Status: metav1.ConditionFalse, Reason: string(reasonOf(plan)),
+		Message: plan.Record.Message, ObservedGeneration: c.Generation}
+	if plan.Record.Phase == verify.Succeeded {
+		cond.Status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&c.Status.Conditions, cond)
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+func stamp(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t}
+}

@@ -1,0 +1,447 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+)
+
+var day = time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
+
+var errAPI = errors.New("the API server does not answer")
+
+// world is an API server, a clock, an instance, and the Reconciler on them.
+type world struct {
+	*testing.T
+	client.WithWatch
+	r      *Reconciler
+	reg    *prometheus.Registry
+	told   chan string
+	clock  time.Time
+	said   control.CheckReport
+	silent error
+	asked  []string
+	// failAt is the call that fails, after it was carried out if late; 0 for none.
+	calls, failAt int
+	late          bool
+	refuse        error
+}
+
+func newWorld(t *testing.T, objs ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, told: make(chan string, 1000), clock: day, reg: prometheus.NewRegistry()}
+	w.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).
+		WithStatusSubresource(&v1alpha1.Cluster{}, &v1alpha1.Backup{}).WithInterceptorFuncs(w.funcs()).Build()
+	w.r = &Reconciler{Client: w, Live: w, Recorder: &events.FakeRecorder{Events: w.told}, Instances: w,
+		Metrics: NewMetrics(w.reg), Now: func() time.Time { return w.clock }}
+	return w
+}
+
+func (w *world) do(call func() error) error {
+	w.calls++
+	if w.calls != w.failAt {
+		return call()
+	}
+	if w.late {
+		_ = call()
+	}
+	return errAPI
+}
+
+func (w *world) funcs() interceptor.Funcs {
+	return interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+			return w.do(func() error { return c.Get(ctx, key, obj, o...) })
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			return w.do(func() error { return c.List(ctx, list, o...) })
+		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
+			return w.do(func() error {
+				if w.refuse != nil {
+					return w.refuse
+				}
+				obj.SetCreationTimestamp(metav1.NewTime(w.clock))
+				obj.SetUID(types.UID(fmt.Sprintf("copy-%d", w.calls)))
+				return c.Create(ctx, obj, o...)
+			})
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
+			return w.do(func() error { return c.Delete(ctx, obj) }) // the fake knows no preconditions
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+			return w.do(func() error { return c.Patch(ctx, obj, p, o...) })
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, o ...client.SubResourcePatchOption) error {
+			return w.do(func() error { return c.SubResource(sub).Patch(ctx, obj, p, o...) })
+		},
+	}
+}
+
+// Check is the instance's.
+func (w *world) Check(_ context.Context, c *v1alpha1.Cluster, instance string, o control.CheckOrder) (control.CheckReport, error) {
+	w.asked = append(w.asked, c.Name+"/"+instance+" "+o.ID)
+	said := w.said
+	said.ID = o.ID
+	return said, w.silent
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// aside asks what never fails.
+func (w *world) aside(call func() error) {
+	w.Helper()
+	calls, failAt := w.calls, w.failAt
+	w.failAt = 0
+	w.must(call())
+	w.calls, w.failAt = calls, failAt
+}
+
+// look reconciles once, ten seconds after the last time.
+func (w *world) look() time.Duration {
+	w.Helper()
+	w.clock = w.clock.Add(10 * time.Second)
+	result, err := w.r.Reconcile(w.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "db"}})
+	if err != nil && !errors.Is(err, errAPI) {
+		w.Fatal(err)
+	}
+	return result.RequeueAfter
+}
+
+// cluster reads a Cluster; nil when there is none.
+func (w *world) cluster(name string) (out *v1alpha1.Cluster) {
+	w.Helper()
+	w.aside(func() error {
+		c := &v1alpha1.Cluster{}
+		err := w.Get(w.Context(), types.NamespacedName{Namespace: "ns", Name: name}, c)
+		if err == nil {
+			out = c
+		}
+		return client.IgnoreNotFound(err)
+	})
+	return out
+}
+
+func (w *world) last() *v1alpha1.VerificationStatus {
+	w.Helper()
+	if s := w.cluster("db").Status.LastVerification; s != nil {
+		return s
+	}
+	return &v1alpha1.VerificationStatus{}
+}
+
+// request asks as the plugin does.
+func (w *world) request(value string) {
+	w.Helper()
+	c := w.cluster("db")
+	c.Annotations = map[string]string{v1alpha1.AnnotationVerify: value}
+	w.aside(func() error { return w.Update(w.Context(), c) })
+}
+
+// restored has the copy take writes.
+func (w *world) restored() {
+	w.Helper()
+	c := w.cluster("db-verify")
+	if c == nil || c.Status.Promotion != nil {
+		return
+	}
+	since := metav1.NewMicroTime(c.CreationTimestamp.Add(70 * time.Second))
+	c.Status.CurrentPrimary, c.Status.Promotion = "db-verify-1", &v1alpha1.PromotionStatus{Instance: "db-verify-1", WritableSince: &since}
+	w.aside(func() error { return w.Status().Update(w.Context(), c) })
+}
+
+// untilEnd looks until the verification has ended and nothing is left of it.
+func (w *world) untilEnd() *v1alpha1.VerificationStatus {
+	w.Helper()
+	for range 30 {
+		w.look()
+		w.restored()
+		if s := w.last(); s.EndedAt != nil && s.ClusterUID == "" && w.cluster("db").Annotations[v1alpha1.AnnotationVerify] == "" {
+			if c := w.cluster("db-verify"); c != nil && c.Labels[v1alpha1.LabelVerifies] != "" {
+				w.Fatalf("it has ended, and its copy is there: %+v", s)
+			}
+			return s
+		}
+	}
+	w.Fatalf("it does not end: %+v", w.last())
+	return nil
+}
+
+func (w *world) events() (out []string) {
+	for len(w.told) > 0 {
+		out = append(out, <-w.told)
+	}
+	return out
+}
+
+func db(change ...func(*v1alpha1.Cluster)) *v1alpha1.Cluster {
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: "uid-1", CreationTimestamp: metav1.NewTime(day.Add(-time.Hour * 1000)), Generation: 1}}
+	c.Spec.Instances, c.Spec.Storage.Size = 3, "10Gi"
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: &v1alpha1.ObjectStoreSpec{Bucket: "b"}, MaxBytesPerSecond: 7}
+	established := metav1.NewMicroTime(day)
+	c.Status.EstablishedAt = &established
+	for _, f := range change {
+		f(c)
+	}
+	return c
+}
+
+var sound = control.CheckReport{Done: true, Tables: 40, Checked: 40, BackupID: "b1", Executed: "8f1c0000-0000-0000-0000-000000000000:1-9", RestoredUntil: day}
+
+func TestAVerificationOnRequest(t *testing.T) {
+	w := newWorld(t, db())
+	w.said = sound
+	w.request("r1")
+	s := w.untilEnd()
+	if s.Phase != v1alpha1.VerificationSucceeded || s.Request != "r1" || s.BackupID != "b1" || s.RestoreSeconds != 70 || s.Tables != 40 ||
+		s.TablesChecked != 40 || s.RestoredTo != sound.Executed || !s.RestoredToTime.Time.Equal(day) || s.LastSucceededAt == nil {
+		t.Errorf("it says %+v", s)
+	}
+	cond := meta.FindStatusCondition(w.cluster("db").Status.Conditions, v1alpha1.ConditionBackupsVerified)
+	if cond == nil || cond.Status != metav1.ConditionTrue || cond.Reason != string(core.ReasonVerificationSucceeded) {
+		t.Errorf("the condition is %+v", cond)
+	}
+	told := w.events()
+	if len(told) != 2 || !strings.Contains(told[0], "VerificationStarted") || !strings.Contains(told[1], "VerificationSucceeded backup b1 was restored in 1m10s") {
+		t.Errorf("it told %q", told)
+	}
+	if len(w.asked) == 0 || !strings.HasPrefix(w.asked[0], "db-verify/db-verify-1 ") {
+		t.Errorf("it asked %q", w.asked)
+	}
+	if calls := w.calls; w.look() != 0 || w.calls != calls+1 {
+		t.Errorf("a Cluster of which nothing is wanted costs %d requests", w.calls-calls)
+	}
+}
+
+func TestTheCopyIsMarkedAndLeadsNobodyToIt(t *testing.T) {
+	w := newWorld(t, db(func(c *v1alpha1.Cluster) {
+		c.Spec.ImageName = "mysql:8.4"
+		c.Spec.MySQL.Parameters = map[string]string{"event-scheduler": "ON", "innodb_page_size": "8k"}
+		c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true}
+		c.Spec.Managed = &v1alpha1.ManagedSpec{}
+		c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]string{"app": "shop"}, Annotations: map[string]string{"a": "b"}}
+		c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Database: "shop", PostInitSQL: []string{"SELECT 1"}}}
+	}))
+	w.request("r1")
+	w.look()
+	w.look()
+	c := w.cluster("db-verify")
+	if c == nil {
+		t.Fatal("there is none")
+	}
+	if !metav1.IsControlledBy(c, w.cluster("db")) || c.Labels[v1alpha1.LabelVerifies] != "db" || c.Annotations[v1alpha1.AnnotationThrowAway] == "" {
+		t.Errorf("it is marked with %+v", c.ObjectMeta)
+	}
+	s := c.Spec
+	if s.Instances != 1 || s.ImageName != "mysql:8.4" || s.Storage.WhenDeleted != v1alpha1.DeleteVolume || s.Storage.Size != "10Gi" || s.MySQL.SemiSync != nil ||
+		s.Managed != nil || len(s.InheritedMetadata.Labels) > 0 || s.InheritedMetadata.Annotations["a"] != "b" || s.Backup.ObjectStore != nil || s.Backup.MaxBytesPerSecond != 7 {
+		t.Errorf("its spec is %+v", s)
+	}
+	if p := s.MySQL.Parameters; len(p) != 2 || p["event_scheduler"] != "OFF" || p["innodb_page_size"] != "8k" {
+		t.Errorf("its parameters are %v", p)
+	}
+	if b := s.Bootstrap; b.Recovery.Source != "db" || b.InitDB.Database != "shop" || len(b.InitDB.PostInitSQL) > 0 || s.ExternalClusters[0].ObjectStore.Bucket != "b" {
+		t.Errorf("it begins with %+v", b)
+	}
+}
+
+func TestWhatIsFoundIsSaid(t *testing.T) {
+	w := newWorld(t, db())
+	w.said = control.CheckReport{Done: true, Tables: 3, Checked: 3, BackupID: "b1", Damaged: []control.CheckFinding{{Table: "shop.orders", Message: "Corrupt"}}}
+	w.request("r1")
+	s := w.untilEnd()
+	if s.Phase != v1alpha1.VerificationFailed || s.Reason != string(core.VerifyDamaged) || !strings.Contains(s.Message, "shop.orders (Corrupt)") {
+		t.Errorf("it says %+v", s)
+	}
+	cond := meta.FindStatusCondition(w.cluster("db").Status.Conditions, v1alpha1.ConditionBackupsVerified)
+	if cond == nil || cond.Status != metav1.ConditionFalse || cond.Reason != string(core.VerifyDamaged) {
+		t.Errorf("the condition is %+v", cond)
+	}
+	if told := w.events(); !strings.Contains(told[len(told)-1], "Warning VerificationFailed") {
+		t.Errorf("it told %q", told)
+	}
+}
+
+func TestAClusterOfTheNameIsNotTouched(t *testing.T) {
+	other := db(func(c *v1alpha1.Cluster) { c.Name, c.UID = "db-verify", "other" })
+	w := newWorld(t, db(), other)
+	w.request("r1")
+	if s := w.untilEnd(); s.Reason != string(core.VerifyNameTaken) {
+		t.Errorf("it says %+v", s)
+	}
+	if w.cluster("db-verify").UID != "other" {
+		t.Error("it is gone")
+	}
+}
+
+func TestARefusalOfKubernetesIsTold(t *testing.T) {
+	w := newWorld(t, db())
+	w.refuse = apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("clusters").GroupResource(), "db-verify", errors.New("exceeded quota"))
+	w.request("r1")
+	if s := w.untilEnd(); s.Reason != string(core.VerifyCopyRefused) || !strings.Contains(s.Message, "exceeded quota") {
+		t.Errorf("it says %+v", s)
+	}
+}
+
+func TestAVerificationWaitsForABackup(t *testing.T) {
+	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "nightly-1"}}
+	b.Spec.Cluster.Name, b.Status.Phase = "db", v1alpha1.BackupRunning
+	w := newWorld(t, db(), b)
+	w.said = sound
+	w.request("r1")
+	w.look()
+	if s := w.last(); s.Phase != v1alpha1.VerificationPending || !strings.Contains(s.Message, "nightly-1") || w.cluster("db-verify") != nil {
+		t.Errorf("it says %+v", s)
+	}
+	b.Status.Phase = v1alpha1.BackupCompleted
+	w.aside(func() error { return w.Status().Update(w.Context(), b) })
+	if s := w.untilEnd(); s.Phase != v1alpha1.VerificationSucceeded {
+		t.Errorf("it says %+v", s)
+	}
+}
+
+func TestAnInstanceThatIsSilentIsAskedAgain(t *testing.T) {
+	w := newWorld(t, db())
+	w.said, w.silent = sound, errors.New("connection refused")
+	w.request("r1")
+	for range 6 {
+		w.look()
+		w.restored()
+	}
+	if s := w.last(); s.Phase != v1alpha1.VerificationChecking || !strings.Contains(s.Message, "connection refused") {
+		t.Errorf("it says %+v", s)
+	}
+	w.silent = nil
+	if s := w.untilEnd(); s.Phase != v1alpha1.VerificationSucceeded {
+		t.Errorf("it says %+v", s)
+	}
+	if orders := slices.Compact(slices.Clone(w.asked)); len(orders) != 1 || len(w.asked) < 3 {
+		t.Errorf("it gave more than one order: %q", w.asked)
+	}
+}
+
+func TestTheScheduleBeginsOne(t *testing.T) {
+	w := newWorld(t, db(func(c *v1alpha1.Cluster) { c.Spec.Backup.Verify = &v1alpha1.VerifySpec{Schedule: "0 0 4 * * *"} }))
+	w.said = sound
+	if wake := w.look(); wake == 0 || wake > 10*time.Minute || w.last().Phase != "" {
+		t.Errorf("it wakes in %s, and says %+v", wake, w.last())
+	}
+	if s := w.cluster("db").Status.VerificationSchedule; s == nil || !s.NextScheduleTime.Time.Equal(day.Add(time.Hour)) || s.Problem != "" {
+		t.Errorf("the schedule says %+v", s)
+	}
+	w.clock = day.Add(time.Hour)
+	s := w.untilEnd()
+	if s.Phase != v1alpha1.VerificationSucceeded || !s.ScheduledFor.Time.Equal(day.Add(time.Hour)) {
+		t.Errorf("it says %+v", s)
+	}
+	if st := w.cluster("db").Status.VerificationSchedule; !st.LastScheduleTime.Time.Equal(day.Add(time.Hour)) || !st.NextScheduleTime.Time.Equal(day.Add(25*time.Hour)) {
+		t.Errorf("the schedule says %+v", st)
+	}
+	for range 5 {
+		w.look()
+	}
+	if again := w.last(); !again.StartedAt.Equal(s.StartedAt) {
+		t.Errorf("it began again: %+v", again)
+	}
+	if told := w.events(); len(told) != 2 {
+		t.Errorf("it told %q", told)
+	}
+}
+
+func TestAScheduleThatCannotBeReadIsToldOnce(t *testing.T) {
+	w := newWorld(t, db(func(c *v1alpha1.Cluster) { c.Spec.Backup.Verify = &v1alpha1.VerifySpec{Schedule: "0 4 * * *"} }))
+	for range 3 {
+		w.look()
+	}
+	told := w.events()
+	if len(told) != 1 || !strings.Contains(told[0], `VerificationHeldBack spec.backup.verify.schedule "0 4 * * *" has five fields`) {
+		t.Errorf("it told %q", told)
+	}
+	c := w.cluster("db")
+	c.Spec.Backup.Verify.Schedule = "0 0 4 * * *"
+	w.aside(func() error { return w.Update(w.Context(), c) })
+	w.look()
+	if s := w.cluster("db").Status.VerificationSchedule; s.Problem != "" || !s.NextScheduleTime.Time.Equal(day.Add(time.Hour)) {
+		t.Errorf("it says %+v", s)
+	}
+	c = w.cluster("db")
+	c.Spec.Backup.Verify = nil
+	w.aside(func() error { return w.Update(w.Context(), c) })
+	w.look()
+	if s := w.cluster("db").Status.VerificationSchedule; s != nil {
+		t.Errorf("without a schedule it says %+v", s)
+	}
+}
+
+// TestEachCallMayFail: whichever call fails, before or after it was carried out, the
+// verification is made once and ends.
+func TestEachCallMayFail(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		for failAt := 1; ; failAt++ {
+			w := newWorld(t, db())
+			w.said, w.failAt, w.late = sound, failAt, late
+			w.request("r1")
+			s := w.untilEnd()
+			if s.Phase != v1alpha1.VerificationSucceeded || s.Request != "r1" {
+				t.Fatalf("call %d, late %t: %+v", failAt, late, s)
+			}
+			if w.calls < failAt {
+				break
+			}
+		}
+	}
+}
+
+func TestMetricsAreOfTheStatus(t *testing.T) {
+	w := newWorld(t, db())
+	w.said = sound
+	w.request("r1")
+	w.untilEnd()
+	scrape := func() string {
+		answer := httptest.NewRecorder()
+		promhttp.HandlerFor(w.reg, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+		return answer.Body.String()
+	}
+	text := scrape()
+	for _, want := range []string{`verification_success{cluster="db",namespace="ns"} 1`, `verification_restore_seconds{cluster="db",namespace="ns"} 70`, `verification_end_timestamp_seconds{`, `verification_success_timestamp_seconds{`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %s in %s", want, text)
+		}
+	}
+	w.aside(func() error { return w.Delete(w.Context(), w.cluster("db")) })
+	w.look()
+	if text := scrape(); strings.Contains(text, "db") {
+		t.Errorf("of a Cluster that is gone there is %s", text)
+	}
+}
