@@ -49,7 +49,7 @@ func backupCommand(k *kube) *cobra.Command {
 	cmd.Flags().StringVar(&wish.target, "target", "", "primary or prefer-standby; the Cluster's spec.backup.target by default")
 	cmd.Flags().BoolVar(&wait, "wait", true, "follow the backup until it ends; --wait=false returns when the Backup is created")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to follow, 0 is without end; the backup itself goes on")
-	cmd.AddCommand(backupListCommand(k), backupFollowCommand(k), backupForgetCommand(k), backupLostCommand(k))
+	cmd.AddCommand(backupListCommand(k), backupFollowCommand(k), backupVerifyCommand(k), backupForgetCommand(k), backupLostCommand(k))
 	return cmd
 }
 

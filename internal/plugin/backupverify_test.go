@@ -1,0 +1,78 @@
+package plugin
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// verifies is an operator that answers a request in steps.
+func verifies(steps ...v1alpha1.VerificationStatus) func(*scene) {
+	return func(s *scene) {
+		request := s.cluster().Annotations[v1alpha1.AnnotationVerify]
+		for _, step := range steps {
+			step.Request = request
+			s.decide(func(st *v1alpha1.ClusterStatus) { st.LastVerification = &step })
+		}
+	}
+}
+
+func withStore() *v1alpha1.Cluster {
+	c := healthy().Cluster
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: &v1alpha1.ObjectStoreSpec{Bucket: "b"}}
+	return c
+}
+
+func TestVerifyFollowsToTheEnd(t *testing.T) {
+	end := metav1.NewTime(time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC))
+	s := newScene(t, withStore(), verifies(v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationRestoring, Message: "restores 7 percent"},
+		v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationSucceeded, EndedAt: &end, BackupID: "b1", Tables: 40, RestoreSeconds: 95,
+			RestoredTo: "u:1-9", RestoredToTime: &end}))
+	v := &verifier{s.caller}
+	if err := v.verify(context.Background(), true, 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	s.mustSay("into the throw-away Cluster demo-verify")
+	s.mustSay("The backup b1 of demo can be restored: all of its 40 tables are sound.")
+	s.mustSay("It was restored to 2026-03-01 03:00:00Z, u:1-9.")
+	s.mustSay("A restore takes 1m35s now")
+}
+
+func TestVerifyFailsWithWhatWasFound(t *testing.T) {
+	end := metav1.Now()
+	s := newScene(t, withStore(), verifies(v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationFailed, EndedAt: &end, Reason: "R", Message: "shop.orders is damaged"}))
+	v := &verifier{s.caller}
+	mustFail(t, v.verify(context.Background(), true, 5*time.Second), "could not be verified: R: shop.orders is damaged")
+}
+
+func TestVerifyIsNotTakenForAnEarlierOne(t *testing.T) {
+	c, end := withStore(), metav1.Now()
+	c.Status.LastVerification = &v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationSucceeded, Request: "earlier", EndedAt: &end}
+	s := newScene(t, c, nil)
+	v := &verifier{s.caller}
+	mustFail(t, v.verify(context.Background(), true, 300*time.Millisecond), "no end after 300ms; the verification goes on without this command")
+}
+
+func TestVerifyRefusesWhatCannotBe(t *testing.T) {
+	s := newScene(t, healthy().Cluster, nil)
+	mustFail(t, (&verifier{s.caller}).verify(context.Background(), true, time.Second), "names no object store")
+	c := withStore()
+	c.Annotations = map[string]string{v1alpha1.AnnotationVerify: "r1"}
+	s = newScene(t, c, nil)
+	mustFail(t, (&verifier{s.caller}).verify(context.Background(), true, time.Second), "somebody asked for a verification already")
+}
+
+func TestVerifyNeedNotWait(t *testing.T) {
+	s := newScene(t, withStore(), nil)
+	if err := (&verifier{s.caller}).verify(context.Background(), false, 0); err != nil {
+		t.Fatal(err)
+	}
+	s.mustSay("To see what becomes of it: kubectl get clusters.mysql.cnmsql.co demo -n shop")
+	if v, _ := s.annotation(s.cluster(), v1alpha1.AnnotationVerify); v == "" {
+		t.Error("nothing was asked for")
+	}
+}
