@@ -48,6 +48,7 @@ func TestBackup(t *testing.T) {
 		{"JobAndOperatorKilled", func(w *world) { (&backedUp{w, store}).jobAndOperatorKilled() }, inAll},
 		{"StoreHangs", func(w *world) { (&backedUp{w, store}).storeHangs() }, inAll},
 		{"LogsPurgedByHand", func(w *world) { (&backedUp{w, store}).logsPurgedByHand() }, inAll},
+		{"VerifiedAlthoughTheOperatorIsKilled", func(w *world) { (&backedUp{w, store}).verified() }, inAll},
 		{"RestoredToBeforeTheTableWasDropped", func(w *world) { (&backedUp{w, store}).restoredToBeforeTheDrop() }, always},
 	})
 }
@@ -157,6 +158,35 @@ func (b *backedUp) logsPurgedByHand() {
 		return meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
 	})
 	b.says(b.kubectl("-n", b.key.Namespace, "get", "backup"), b.key.Name+"-gap-")
+}
+
+// verified: the newest backup is restored into a throw-away Cluster and checked, and nothing
+// is left of it. The cluster takes writes meanwhile.
+func (b *backedUp) verified() {
+	l := b.startWriting()
+	b.kubectl("-n", b.key.Namespace, "annotate", "cluster", b.key.Name, v1alpha1.AnnotationVerify+"=e2e")
+	of := func(wished func(*v1alpha1.VerificationStatus) bool) *v1alpha1.VerificationStatus {
+		return b.becomes(5*time.Minute, func(c *v1alpha1.Cluster) bool {
+			s := c.Status.LastVerification
+			return s != nil && s.Request == "e2e" && wished(s)
+		}).Status.LastVerification
+	}
+	of(func(s *v1alpha1.VerificationStatus) bool { return s.ClusterUID != "" })
+	b.killOperator()
+	s := of(func(s *v1alpha1.VerificationStatus) bool { return s.EndedAt != nil && s.ClusterUID == "" })
+	b.says(s.Phase+" "+s.Reason+" "+s.Message, v1alpha1.VerificationSucceeded, "tables are sound")
+	if s.BackupID == "" || s.RestoreSeconds < 1 || s.RestoreSeconds > 300 || s.Tables < 20 || s.TablesChecked != s.Tables {
+		b.t.Errorf("%+v", s)
+	}
+	if c := b.cluster(); !meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionBackupsVerified) {
+		b.t.Errorf("%+v", c.Status.Conditions)
+	}
+	b.t.Logf("restored in %d s to %s, compared %d of %d tables", s.RestoreSeconds, s.RestoredTo, s.TablesCompared, s.Tables)
+	l.stopAndLoseNothing()
+	for _, kind := range []string{"pod", "pvc", "service", "secret"} {
+		b.kubectl("-n", b.key.Namespace, "wait", "--for=delete", kind, "-l", v1alpha1.LabelCluster+"="+b.key.Name+"-verify", "--timeout=2m")
+	}
+	b.healthy(time.Minute)
 }
 
 // newest is the last transaction of a server in a set.
