@@ -32,6 +32,7 @@ type VerifySpec struct {
 // Phases of a verification.
 const (
 	VerificationPending   = "Pending"
+	VerificationSampling  = "Sampling"
 	VerificationRestoring = "Restoring"
 	VerificationChecking  = "Checking"
 	VerificationSucceeded = "Succeeded"
@@ -45,7 +46,7 @@ const ConditionBackupsVerified = "BackupsVerified"
 // VerificationStatus is what the last verification of the backups found, or how far the
 // present one is.
 type VerificationStatus struct {
-	// Phase is Pending, Restoring, Checking, Succeeded or Failed.
+	// Phase is Pending, Sampling, Restoring, Checking, Succeeded or Failed.
 	Phase string `json:"phase"`
 	// Reason names why it waits, or has failed; Message says it, or what was found.
 	// +optional
@@ -88,9 +89,33 @@ type VerificationStatus struct {
 	// instance of the Cluster.
 	// +optional
 	TablesCompared int32 `json:"tablesCompared,omitempty"`
+	// NotCompared is why no rows were compared.
+	// +optional
+	NotCompared string `json:"notCompared,omitempty"`
+	// Sample is what the rows of some tables of the Cluster added up to, while the
+	// verification runs: the restored ones are compared with it.
+	// +optional
+	Sample *VerificationSample `json:"sample,omitempty"`
 	// LastSucceededAt is when a verification last succeeded, this one or an earlier one.
 	// +optional
 	LastSucceededAt *metav1.Time `json:"lastSucceededAt,omitempty"`
+}
+
+// VerificationSample is what the rows of some tables added up to at one moment.
+type VerificationSample struct {
+	// Executed is the gtid_executed of that moment.
+	Executed string      `json:"executed"`
+	TakenAt  metav1.Time `json:"takenAt"`
+	// +listType=atomic
+	Tables []TableSum `json:"tables"`
+}
+
+// TableSum is what the rows of a table add up to.
+type TableSum struct {
+	// Table is its name, as schema.table.
+	Table string `json:"table"`
+	Rows  int64  `json:"rows"`
+	Sum   string `json:"sum"`
 }
 
 // VerificationScheduleStatus is when verifications are begun by the schedule.

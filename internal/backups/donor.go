@@ -19,7 +19,16 @@ func chooseDonor(c *v1alpha1.Cluster, b *v1alpha1.Backup) (string, *refusal) {
 	if d := c.Spec.Backup; d != nil {
 		target = cmp.Or(target, d.Target)
 	}
-	var all []backup.Instance
+	donor, no := backup.Donor(Instances(c), backup.Wish{Primary: target == v1alpha1.TargetPrimary, Instances: int(c.Spec.Instances)})
+	if no != nil {
+		return "", &refusal{Refusal: *no}
+	}
+	return donor, nil
+}
+
+// Instances are what is known of those of a Cluster, by its status.
+func Instances(c *v1alpha1.Cluster) (all []backup.Instance) {
+	s := &c.Status
 	for _, in := range s.InstancesReported {
 		all = append(all, backup.Instance{
 			Name:     in.Name,
@@ -30,9 +39,5 @@ func chooseDonor(c *v1alpha1.Cluster, b *v1alpha1.Backup) (string, *refusal) {
 			Joining:  in.State == string(core.Cloning),
 		})
 	}
-	donor, no := backup.Donor(all, backup.Wish{Primary: target == v1alpha1.TargetPrimary, Instances: int(c.Spec.Instances)})
-	if no != nil {
-		return "", &refusal{Refusal: *no}
-	}
-	return donor, nil
+	return all
 }

@@ -11,12 +11,19 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/verify"
 )
 
-// CheckOrder has an instance of a throw-away Cluster check its tables.
+// CheckOrder has an instance of a throw-away Cluster check its tables, or one of another
+// Cluster sum some up.
 type CheckOrder struct {
 	// ID tells orders apart. One that is under way is not begun again.
 	ID string `json:"id"`
+	// Sums names tables whose rows are to be summed up besides.
+	Sums []string `json:"sums,omitempty"`
+	// Sample has some tables summed up, and nothing checked. It is for an instance that is in
+	// use, of any Cluster, and reads a bounded amount.
+	Sample bool `json:"sample,omitempty"`
 }
 
 // CheckReport is what came of the last order to check tables, or how far it is.
@@ -37,6 +44,10 @@ type CheckReport struct {
 	BackupID      string    `json:"backupId,omitempty"`
 	RestoredUntil time.Time `json:"restoredUntil,omitzero"`
 	Executed      string    `json:"executed,omitempty"`
+	// Sums are those that were asked for; a table that is not there has none. Sample is that
+	// of an order for one.
+	Sums   []verify.Sum   `json:"sums,omitempty"`
+	Sample *verify.Sample `json:"sample,omitempty"`
 }
 
 // CheckFinding is what the server said of a table.

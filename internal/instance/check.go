@@ -47,8 +47,10 @@ func (m *manager) CheckReport() control.CheckReport {
 func (m *manager) StartCheck(o control.CheckOrder) error {
 	c := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })
 	switch {
+	case o.Sample: // nothing is written, and little read
 	case c == nil || c.Labels[v1alpha1.LabelVerifies] == "":
-		return refusal(core.OrderNotAThrowAway, "tables are checked in Clusters only that were made to try backups (label %s)", v1alpha1.LabelVerifies)
+		return refusal(core.OrderNotAThrowAway, "tables are checked in Clusters only that were made to try backups (label %s)",
+			v1alpha1.LabelVerifies)
 	case get(m, func(s *state) int64 { return s.writable }) == 0:
 		return refusal(core.OrderNotPrimary, "the data are not restored yet: the server takes no writes")
 	}
@@ -62,12 +64,12 @@ func (m *manager) StartCheck(o control.CheckOrder) error {
 		return refusal(core.OrderBusy, "the tables are being checked for another order")
 	}
 	*now = control.CheckReport{ID: o.ID}
-	go m.checkAll()
+	go m.checkAll(o)
 	return nil
 }
 
-// checkAll checks one table after the other, until the manager ends.
-func (m *manager) checkAll() {
+// checkAll carries out an order, until the manager ends.
+func (m *manager) checkAll(o control.CheckOrder) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -77,7 +79,11 @@ func (m *manager) checkAll() {
 		case <-ctx.Done():
 		}
 	}()
-	err := m.checkTables(ctx)
+	do := m.checkTables
+	if o.Sample {
+		do = m.sampleTables
+	}
+	err := do(ctx, o)
 	m.checking.change(func(r *control.CheckReport) {
 		if r.Table, r.Done = "", err == nil; err != nil {
 			r.Error = err.Error()
@@ -86,7 +92,16 @@ func (m *manager) checkAll() {
 	m.log.Info("the tables were checked", "error", err)
 }
 
-func (m *manager) checkTables(ctx context.Context) error {
+// sampleTables sums up some tables while others write to them.
+func (m *manager) sampleTables(ctx context.Context, o control.CheckOrder) error {
+	sample, err := tablecheck.TakeSample(ctx, m.root.DB(), o.ID)
+	if err == nil {
+		m.checking.change(func(r *control.CheckReport) { r.Sample = &sample })
+	}
+	return err
+}
+
+func (m *manager) checkTables(ctx context.Context, o control.CheckOrder) error {
 	if err := m.noteRestored(ctx); err != nil {
 		return err
 	}
@@ -103,7 +118,8 @@ func (m *manager) checkTables(ctx context.Context) error {
 		m.checking.change(func(r *control.CheckReport) { r.Table = t.String() })
 		found, err := tablecheck.Check(ctx, db, t)
 		if err != nil && !mysql.IsAnswer(err) {
-			return fmt.Errorf("%w: the server may have ended on this table: look for its error log in the logs of the Pod", err)
+			return fmt.Errorf("%w: the server may have ended on this table: look for its error log in the logs of the Pod",
+				err)
 		}
 		if err != nil {
 			found = &tablecheck.Finding{Table: t, Message: err.Error()}
@@ -115,7 +131,9 @@ func (m *manager) checkTables(ctx context.Context) error {
 			}
 		})
 	}
-	return nil
+	sums, err := tablecheck.SumOf(ctx, db, o.Sums)
+	m.checking.change(func(r *control.CheckReport) { r.Sums = sums })
+	return err
 }
 
 // noteRestored says what the data are of.

@@ -18,8 +18,8 @@ func backupVerifyCommand(k *kube) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify CLUSTER",
 		Short: "Restore the newest backup into a throw-away Cluster, and have its tables checked",
-		Long: "Restore the newest backup and the archive of a cluster into a throw-away Cluster named CLUSTER-verify, have the server there\n" +
-			"check all tables, and say what was found and how long the restore took. The throw-away Cluster is deleted then.",
+		Long: "Restore the newest backup and the archive of a cluster into a throw-away Cluster named CLUSTER-verify,\n" +
+			"have the server there check all tables, compare rows with those of the cluster, and say what was found and how long the restore took. The throw-away Cluster is deleted then.",
 		Example: "  kubectl cnmsql backup verify demo",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,15 +48,17 @@ func (v *verifier) verify(ctx context.Context, wait bool, timeout time.Duration)
 		return err
 	}
 	if asked := c.Annotations[v1alpha1.AnnotationVerify]; asked != "" {
-		return fmt.Errorf("somebody asked for a verification already (annotation %s: %s), and it waits until the one before it, or a Backup, has ended: "+
-			"nothing was done. To see: %s; to take it back: kubectl annotate cluster %s -n %s %s-",
+		return fmt.Errorf("somebody asked for a verification already (annotation %s: %s), and it waits until the one "+
+			"before it, or a Backup, has ended: nothing was done. To see: %s; to take it back: kubectl annotate cluster %s -n %s %s-",
 			v1alpha1.AnnotationVerify, asked, v.look(), c.Name, c.Namespace, v1alpha1.AnnotationVerify)
 	}
 	request := v.now().UTC().Format("20060102T150405.000000000Z")
 	if err := v.annotate(ctx, c, c.ResourceVersion, map[string]any{v1alpha1.AnnotationVerify: request}); err != nil {
-		return fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)", v1alpha1.AnnotationVerify, c.Name, explain(err))
+		return fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)",
+			v1alpha1.AnnotationVerify, c.Name, explain(err))
 	}
-	v.say("Asked for the newest backup of %s to be restored into the throw-away Cluster %s, and checked.", c.Name, verify.CopyName(c.Name))
+	v.say("Asked for the newest backup of %s to be restored into the throw-away Cluster %s, and checked.",
+		c.Name, verify.CopyName(c.Name))
 	if !wait {
 		v.say("To see what becomes of it: %s", v.look())
 		return nil
@@ -66,7 +68,8 @@ func (v *verifier) verify(ctx context.Context, wait bool, timeout time.Duration)
 
 // look is how to see what came of it.
 func (v *verifier) look() string {
-	return fmt.Sprintf("kubectl get clusters.%s %s -n %s -o jsonpath='{.status.lastVerification}'", v1alpha1.GroupVersion.Group, v.key.Name, v.key.Namespace)
+	return fmt.Sprintf("kubectl get clusters.%s %s -n %s -o jsonpath='{.status.lastVerification}'",
+		v1alpha1.GroupVersion.Group, v.key.Name, v.key.Namespace)
 }
 
 func (v *verifier) followFor(ctx context.Context, c *v1alpha1.Cluster, request string, timeout time.Duration) error {
@@ -76,7 +79,8 @@ func (v *verifier) followFor(ctx context.Context, c *v1alpha1.Cluster, request s
 		limited, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	last, err := v.follow(limited, c, func(s *v1alpha1.ClusterStatus) string { return verificationNews(s.LastVerification, request) },
+	news := func(s *v1alpha1.ClusterStatus) string { return verificationNews(s.LastVerification, request) }
+	last, err := v.follow(limited, c, news,
 		func(_ context.Context, now *v1alpha1.Cluster) error { return v.verdict(now, request) })
 	if !errors.Is(err, errPending) {
 		return err
@@ -86,7 +90,7 @@ func (v *verifier) followFor(ctx context.Context, c *v1alpha1.Cluster, request s
 		why = "interrupted"
 	}
 	return fmt.Errorf("%s; the verification goes on without this command; the last it said: %s. To see what becomes of it: %s",
-		why, verificationNews(last.Status.LastVerification, request), v.look())
+		why, news(&last.Status), v.look())
 }
 
 // verificationNews is what is said of a verification on its way.
@@ -111,7 +115,11 @@ func (v *verifier) verdict(c *v1alpha1.Cluster, request string) error {
 	if s.Phase != v1alpha1.VerificationSucceeded {
 		return fmt.Errorf("the backups of %s could not be verified: %s: %s", c.Name, s.Reason, s.Message)
 	}
-	v.say("The backup %s of %s can be restored: all of its %d tables are sound.", s.BackupID, c.Name, s.Tables)
+	compared := "; no rows were compared: " + s.NotCompared
+	if s.TablesCompared > 0 {
+		compared = fmt.Sprintf(", and the rows of %d are those of %s.", s.TablesCompared, c.Name)
+	}
+	v.say("The backup %s of %s can be restored: all of its %d tables are sound%s", s.BackupID, c.Name, s.Tables, compared)
 	if s.RestoredToTime != nil {
 		v.say("It was restored to %s, %s.", stamp(s.RestoredToTime.Time), s.RestoredTo)
 	}

@@ -30,14 +30,14 @@ func withStore() *v1alpha1.Cluster {
 func TestVerifyFollowsToTheEnd(t *testing.T) {
 	end := metav1.NewTime(time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC))
 	s := newScene(t, withStore(), verifies(v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationRestoring, Message: "restores 7 percent"},
-		v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationSucceeded, EndedAt: &end, BackupID: "b1", Tables: 40, RestoreSeconds: 95,
+		v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationSucceeded, EndedAt: &end, BackupID: "b1", Tables: 40, RestoreSeconds: 95, TablesCompared: 7,
 			RestoredTo: "u:1-9", RestoredToTime: &end}))
 	v := &verifier{s.caller}
 	if err := v.verify(context.Background(), true, 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	s.mustSay("into the throw-away Cluster demo-verify")
-	s.mustSay("The backup b1 of demo can be restored: all of its 40 tables are sound.")
+	s.mustSay("The backup b1 of demo can be restored: all of its 40 tables are sound, and the rows of 7 are those of demo.")
 	s.mustSay("It was restored to 2026-03-01 03:00:00Z, u:1-9.")
 	s.mustSay("A restore takes 1m35s now")
 }

@@ -25,8 +25,8 @@ func RestoredApplication(c *v1alpha1.Cluster) *v1alpha1.InitDBSpec {
 // ThrowAway is the Cluster into which the newest backup of a Cluster is restored to see
 // whether that works: one instance of the same server, which goes with its volume. Of the
 // Cluster's spec it has what the data and the Pod need, and nothing by which a client could
-// be led to it.
-func ThrowAway(c *v1alpha1.Cluster) *v1alpha1.Cluster {
+// be led to it. It is restored to a set of GTIDs; to all that was archived if that is empty.
+func ThrowAway(c *v1alpha1.Cluster, target string) *v1alpha1.Cluster {
 	from := c.Spec.DeepCopy()
 	out := &v1alpha1.Cluster{TypeMeta: typeMeta(v1alpha1.GroupVersion.String(), "Cluster"), ObjectMeta: metav1.ObjectMeta{
 		Name: verify.CopyName(c.Name), Namespace: c.Namespace,
@@ -44,6 +44,9 @@ func ThrowAway(c *v1alpha1.Cluster) *v1alpha1.Cluster {
 	s.Resources = from.Resources
 	s.MySQL = throwAwayServer(from.MySQL)
 	s.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: RestoredApplication(c), Recovery: &v1alpha1.RecoverySpec{Source: c.Name}}
+	if target != "" {
+		s.Bootstrap.Recovery.RecoveryTarget = &v1alpha1.RecoveryTarget{TargetGTID: target}
+	}
 	if b := from.Backup; b != nil {
 		s.ExternalClusters = []v1alpha1.ExternalCluster{{Name: c.Name, ObjectStore: b.ObjectStore}}
 		s.Backup = &v1alpha1.BackupDefaults{MaxBytesPerSecond: b.MaxBytesPerSecond}

@@ -31,7 +31,8 @@ type Asker interface {
 type Instances struct{ Client client.Reader }
 
 // Check is Asker's.
-func (i Instances) Check(ctx context.Context, c *v1alpha1.Cluster, instance string, o control.CheckOrder) (control.CheckReport, error) {
+func (i Instances) Check(ctx context.Context, c *v1alpha1.Cluster, instance string, o control.CheckOrder,
+) (control.CheckReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	to, err := i.open(ctx, c, instance)

@@ -1,10 +1,12 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,8 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backups"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/backup"
 	"cnmsql.co/internal/core/verify"
 	"cnmsql.co/internal/gtid"
 )
@@ -27,6 +31,7 @@ func (r *Reconciler) facts(ctx context.Context, c *v1alpha1.Cluster) (verify.Fac
 		Request: c.Annotations[v1alpha1.AnnotationVerify], Limit: limitOf(c),
 		Record: readRecord(c.Status.LastVerification), Trouble: kept.trouble,
 	}
+	r.sampler(ctx, c, &f)
 	var err error
 	if f.BackupRunning, err = r.runningBackup(ctx, c); err != nil {
 		return f, err
@@ -36,7 +41,12 @@ func (r *Reconciler) facts(ctx context.Context, c *v1alpha1.Cluster) (verify.Fac
 	switch {
 	case apierrors.IsNotFound(err):
 		f.Copy.Refused = kept.refused
-		return f, nil
+		if f.Record.Phase.Runs() {
+			return f, nil
+		}
+		f.Copy.Exists, err = r.remains(ctx, c)
+		f.Copy.Deleting = f.Copy.Exists
+		return f, err
 	case err != nil:
 		return f, err
 	}
@@ -45,6 +55,17 @@ func (r *Reconciler) facts(ctx context.Context, c *v1alpha1.Cluster) (verify.Fac
 		f.Check = r.ask(ctx, copied, f.Record)
 	}
 	return f, nil
+}
+
+// remains tells whether a volume of the copy is still to go: the next copy would find it. One
+// that belongs to no object is not a copy's.
+func (r *Reconciler) remains(ctx context.Context, c *v1alpha1.Cluster) (bool, error) {
+	var claims corev1.PersistentVolumeClaimList
+	err := r.Live.List(ctx, &claims, client.InNamespace(c.Namespace),
+		client.MatchingLabels{v1alpha1.LabelCluster: verify.CopyName(c.Name)})
+	return slices.ContainsFunc(claims.Items, func(pvc corev1.PersistentVolumeClaim) bool {
+		return pvc.DeletionTimestamp != nil || len(pvc.OwnerReferences) > 0
+	}), err
 }
 
 func limitOf(c *v1alpha1.Cluster) time.Duration {
@@ -72,7 +93,8 @@ func copyOf(c, copied *v1alpha1.Cluster) verify.Copy {
 	s := &copied.Status
 	out := verify.Copy{
 		Exists: true, Foreign: !metav1.IsControlledBy(copied, c) || copied.Labels[v1alpha1.LabelVerifies] != c.Name,
-		Deleting: copied.DeletionTimestamp != nil, UID: string(copied.UID), Created: copied.CreationTimestamp.Time, Doing: s.PhaseReason,
+		Deleting: copied.DeletionTimestamp != nil, UID: string(copied.UID), Created: copied.CreationTimestamp.Time,
+		Doing: s.PhaseReason,
 	}
 	if p := s.Promotion; p != nil && p.WritableSince != nil {
 		out.Writable = p.WritableSince.Time
@@ -88,20 +110,68 @@ func copyOf(c, copied *v1alpha1.Cluster) verify.Copy {
 	return out
 }
 
+// archiveSlack is what the archive may take besides its target.
+const archiveSlack = 10 * time.Second
+
+// sampler chooses the instance whose rows are summed up, and has it do so.
+func (r *Reconciler) sampler(ctx context.Context, c *v1alpha1.Cluster, f *verify.Facts) {
+	if !c.Spec.Backup.Archives() {
+		f.NoSampler = "nothing is archived, so that the restored rows are older than those of the Cluster"
+		return
+	}
+	delay := time.Duration(cmp.Or(c.Spec.Backup.ContinuousArchiving.TargetRPOSeconds, defaultRPOSeconds)) * time.Second
+	f.ArchiveDelay = delay + archiveSlack
+	donor, no := backup.Donor(backups.Instances(c), backup.Wish{Instances: int(c.Spec.Instances)})
+	if no != nil {
+		f.NoSampler = "no replica is ready to be compared with"
+		return
+	}
+	f.Sampler = donor
+	if f.Record.Phase != verify.TakingSample {
+		return
+	}
+	said, err := r.Instances.Check(ctx, c, donor, control.CheckOrder{ID: "sample " + orderID(f.Record), Sample: true})
+	if err != nil {
+		f.Sampling.Unreachable = err.Error()
+		return
+	}
+	f.Sampling = verify.Sampling{Asked: true, Done: said.Done && said.Sample != nil, Error: said.Error}
+	if said.Sample != nil {
+		f.Sampling.Sample = *said.Sample
+	}
+}
+
+// defaultRPOSeconds is that of spec.backup.continuousArchiving.targetRPOSeconds.
+const defaultRPOSeconds = 300
+
+// orderID tells the orders of one verification from those of another.
+func orderID(r verify.Record) string { return r.Started.UTC().Format(time.RFC3339) }
+
 // ask orders the check, which changes nothing if it goes on, and hears how far it is.
 func (r *Reconciler) ask(ctx context.Context, copied *v1alpha1.Cluster, record verify.Record) verify.Check {
 	instance := copied.Status.CurrentPrimary
 	if instance == "" {
 		return verify.Check{Unreachable: "the Cluster " + copied.Name + " has no primary now"}
 	}
-	said, err := r.Instances.Check(ctx, copied, instance, control.CheckOrder{ID: record.Started.UTC().Format(time.RFC3339)})
+	order := control.CheckOrder{ID: orderID(record)}
+	if record.Sample != nil {
+		for _, s := range record.Sample.Sums {
+			order.Sums = append(order.Sums, s.Table)
+		}
+	}
+	said, err := r.Instances.Check(ctx, copied, instance, order)
 	if err != nil {
 		return verify.Check{Unreachable: err.Error()}
 	}
-	out := verify.Check{Asked: true, Done: said.Done, Error: said.Error, Table: said.Table, Tables: said.Tables, Checked: said.Checked,
-		BackupID: said.BackupID, RestoredTo: brief(said.Executed), RestoredToTime: said.RestoredUntil.UTC().Truncate(time.Second)}
+	out := verify.Check{Asked: true, Done: said.Done, Error: said.Error,
+		Table: said.Table, Tables: said.Tables, Checked: said.Checked, BackupID: said.BackupID,
+		RestoredTo: brief(said.Executed), RestoredToTime: said.RestoredUntil.UTC().Truncate(time.Second)}
 	if said.RestoredUntil.IsZero() {
 		out.RestoredToTime = time.Time{}
+	}
+	out.Sums = said.Sums
+	if out.Executed, err = gtid.Parse(said.Executed); err != nil {
+		return verify.Check{Unreachable: "it says that it has executed what cannot be read: " + err.Error()}
 	}
 	for _, d := range said.Damaged {
 		out.Damaged = append(out.Damaged, verify.Finding{Table: d.Table, Message: d.Message})
@@ -129,23 +199,45 @@ func readRecord(s *v1alpha1.VerificationStatus) verify.Record {
 	if s == nil {
 		return verify.Record{}
 	}
-	return verify.Record{
-		Phase: verify.Phase(s.Phase), Reason: core.Reason(s.Reason), Message: s.Message, Request: s.Request, Slot: timeOf(s.ScheduledFor),
+	out := verify.Record{NotCompared: s.NotCompared,
+		Phase: verify.Phase(s.Phase), Reason: core.Reason(s.Reason), Message: s.Message,
+		Request: s.Request, Slot: timeOf(s.ScheduledFor),
 		Started: timeOf(s.StartedAt), Ended: timeOf(s.EndedAt), Copy: string(s.ClusterUID), BackupID: s.BackupID,
-		RestoredTo: s.RestoredTo, RestoredToTime: timeOf(s.RestoredToTime), RestoreTook: time.Duration(s.RestoreSeconds) * time.Second,
-		Tables: int(s.Tables), Checked: int(s.TablesChecked), Compared: int(s.TablesCompared), LastSucceeded: timeOf(s.LastSucceededAt),
+		RestoredTo: s.RestoredTo, RestoredToTime: timeOf(s.RestoredToTime),
+		RestoreTook: time.Duration(s.RestoreSeconds) * time.Second, LastSucceeded: timeOf(s.LastSucceededAt),
+		Tables: int(s.Tables), Checked: int(s.TablesChecked), Compared: int(s.TablesCompared),
 	}
+	if s.Sample != nil {
+		out.Sample, out.SampledAt = &verify.Sample{Executed: s.Sample.Executed}, s.Sample.TakenAt.UTC()
+		for _, t := range s.Sample.Tables {
+			out.Sample.Sums = append(out.Sample.Sums, verify.Sum{Table: t.Table, Rows: uint64(t.Rows), Sum: t.Sum})
+		}
+	}
+	return out
+}
+
+func writeSample(r verify.Record) *v1alpha1.VerificationSample {
+	if r.Sample == nil {
+		return nil
+	}
+	out := &v1alpha1.VerificationSample{Executed: r.Sample.Executed, TakenAt: metav1.Time{Time: r.SampledAt}}
+	for _, s := range r.Sample.Sums {
+		out.Tables = append(out.Tables, v1alpha1.TableSum{Table: s.Table, Rows: int64(s.Rows), Sum: s.Sum})
+	}
+	return out
 }
 
 func writeRecord(s *v1alpha1.ClusterStatus, r verify.Record) {
 	if r.Phase == "" {
 		return
 	}
-	s.LastVerification = &v1alpha1.VerificationStatus{
-		Phase: string(r.Phase), Reason: string(r.Reason), Message: r.Message, Request: r.Request, ScheduledFor: stamp(r.Slot),
+	s.LastVerification = &v1alpha1.VerificationStatus{NotCompared: r.NotCompared, Sample: writeSample(r),
+		Phase: string(r.Phase), Reason: string(r.Reason), Message: r.Message,
+		Request: r.Request, ScheduledFor: stamp(r.Slot),
 		StartedAt: stamp(r.Started), EndedAt: stamp(r.Ended), ClusterUID: types.UID(r.Copy), BackupID: r.BackupID,
-		RestoredTo: r.RestoredTo, RestoredToTime: stamp(r.RestoredToTime), RestoreSeconds: int64(r.RestoreTook.Round(time.Second) / time.Second),
-		Tables: int32(r.Tables), TablesChecked: int32(r.Checked), TablesCompared: int32(r.Compared), LastSucceededAt: stamp(r.LastSucceeded),
+		RestoredTo: r.RestoredTo, RestoredToTime: stamp(r.RestoredToTime),
+		RestoreSeconds: int64(r.RestoreTook.Round(time.Second) / time.Second), LastSucceededAt: stamp(r.LastSucceeded),
+		Tables: int32(r.Tables), TablesChecked: int32(r.Checked), TablesCompared: int32(r.Compared),
 	}
 }
 
@@ -155,8 +247,8 @@ func setCondition(c *v1alpha1.Cluster, plan verify.Plan) {
 	if len(plan.Events) == 0 || !plan.Record.Phase.HasEnded() {
 		return
 	}
-	cond := metav1.Condition{Type: v1alpha1.ConditionBackupsVerified, Status: metav1.ConditionFalse, Reason: string(reasonOf(plan)),
-		Message: plan.Record.Message, ObservedGeneration: c.Generation}
+	cond := metav1.Condition{Type: v1alpha1.ConditionBackupsVerified, Status: metav1.ConditionFalse,
+		Reason: string(reasonOf(plan)), Message: plan.Record.Message, ObservedGeneration: c.Generation}
 	if plan.Record.Phase == verify.Succeeded {
 		cond.Status = metav1.ConditionTrue
 	}

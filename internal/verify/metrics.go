@@ -14,7 +14,8 @@ type Metrics struct{ success, ended, succeeded, restore *prometheus.GaugeVec }
 // NewMetrics registers them.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	vec := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_backup_verification_" + name, Help: help}, []string{"namespace", "cluster"})
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_backup_verification_" + name, Help: help},
+			[]string{"namespace", "cluster"})
 	}
 	m := &Metrics{
 		success:   vec("success", "1 when the last verification of the backups that ended succeeded, 0 when it failed"),

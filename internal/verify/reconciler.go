@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -167,7 +168,7 @@ func (r *Reconciler) takeRequest(ctx context.Context, c *v1alpha1.Cluster, reque
 
 // create makes the copy. What Kubernetes refuses is remembered: it ends the verification.
 func (r *Reconciler) create(ctx context.Context, c *v1alpha1.Cluster, plan verify.Plan) error {
-	err := r.Client.Create(ctx, resources.ThrowAway(c), client.FieldOwner(resources.FieldManager))
+	err := r.Client.Create(ctx, resources.ThrowAway(c, targetOf(plan.Record)), client.FieldOwner(resources.FieldManager))
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
 		r.remember(client.ObjectKeyFromObject(c), plan, err.Error())
@@ -217,6 +218,14 @@ func (r *Reconciler) forget(key types.NamespacedName, gone bool) {
 	if gone {
 		r.Metrics.Forget(key)
 	}
+}
+
+// targetOf is where the restore ends: where the sample was taken; "" for the latest.
+func targetOf(r verify.Record) string {
+	if r.Sample == nil {
+		return ""
+	}
+	return strings.ReplaceAll(r.Sample.Executed, "\n", "")
 }
 
 func reasonOf(p verify.Plan) core.Reason {

@@ -12,11 +12,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +28,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/verify"
 )
 
 var day = time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
@@ -43,6 +46,7 @@ type world struct {
 	said   control.CheckReport
 	silent error
 	asked  []string
+	sums   [][]string
 	// failAt is the call that fails, after it was carried out if late; 0 for none.
 	calls, failAt int
 	late          bool
@@ -52,7 +56,7 @@ type world struct {
 func newWorld(t *testing.T, objs ...client.Object) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{T: t, told: make(chan string, 1000), clock: day, reg: prometheus.NewRegistry()}
@@ -107,6 +111,7 @@ func (w *world) funcs() interceptor.Funcs {
 // Check is the instance's.
 func (w *world) Check(_ context.Context, c *v1alpha1.Cluster, instance string, o control.CheckOrder) (control.CheckReport, error) {
 	w.asked = append(w.asked, c.Name+"/"+instance+" "+o.ID)
+	w.sums = append(w.sums, o.Sums)
 	said := w.said
 	said.ID = o.ID
 	return said, w.silent
@@ -254,8 +259,9 @@ func TestTheCopyIsMarkedAndLeadsNobodyToIt(t *testing.T) {
 		c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Database: "shop", PostInitSQL: []string{"SELECT 1"}}}
 	}))
 	w.request("r1")
-	w.look()
-	w.look()
+	for range 3 {
+		w.look()
+	}
 	c := w.cluster("db-verify")
 	if c == nil {
 		t.Fatal("there is none")
@@ -273,6 +279,51 @@ func TestTheCopyIsMarkedAndLeadsNobodyToIt(t *testing.T) {
 	}
 	if b := s.Bootstrap; b.Recovery.Source != "db" || b.InitDB.Database != "shop" || len(b.InitDB.PostInitSQL) > 0 || s.ExternalClusters[0].ObjectStore.Bucket != "b" {
 		t.Errorf("it begins with %+v", b)
+	}
+}
+
+// archiving is a Cluster of which a replica can be summed up.
+func archiving(c *v1alpha1.Cluster) {
+	c.Spec.Backup.ContinuousArchiving = &v1alpha1.ContinuousArchivingSpec{Enabled: true, TargetRPOSeconds: 30}
+	for i, role := range []string{v1alpha1.RolePrimary, v1alpha1.RoleReplica, v1alpha1.RoleReplica} {
+		c.Status.InstancesReported = append(c.Status.InstancesReported, v1alpha1.InstanceStatus{
+			Name: fmt.Sprintf("db-%d", i+1), Role: role, Ready: true, State: string(core.Running)})
+	}
+}
+
+func TestRowsAreComparedWithAReplica(t *testing.T) {
+	for sum, reason := range map[string]core.Reason{"1-1": "", "2-2": core.VerifyDiffer} {
+		w := newWorld(t, db(archiving))
+		w.said = sound
+		w.said.Sample = &verify.Sample{Executed: sound.Executed, Sums: []verify.Sum{{Table: "shop.a", Rows: 2, Sum: "1-1"}}}
+		w.said.Sums = []verify.Sum{{Table: "shop.a", Rows: 2, Sum: sum}}
+		w.request("r1")
+		w.look()
+		w.look()
+		if w.asked[0] != "db/db-3 sample 2026-11-24T03:00:10Z" {
+			t.Errorf("it asked %q", w.asked)
+		}
+		taken := w.last().Sample
+		if taken == nil || taken.Executed != sound.Executed || len(taken.Tables) != 1 {
+			t.Fatalf("it took %+v", taken)
+		}
+		for w.cluster("db-verify") == nil {
+			w.look()
+		}
+		c := w.cluster("db-verify")
+		if late := c.CreationTimestamp.Sub(taken.TakenAt.Time); late < 30*time.Second || late > time.Minute {
+			t.Errorf("it was made %s after the sample was taken, which is archived within 30 s", late)
+		}
+		if target := c.Spec.Bootstrap.Recovery.RecoveryTarget; target == nil || target.TargetGTID != sound.Executed {
+			t.Errorf("it is restored to %+v", target)
+		}
+		s := w.untilEnd()
+		if s.Reason != string(reason) || s.TablesCompared != 1 || s.Sample != nil {
+			t.Errorf("it says %+v", s)
+		}
+		if last := w.sums[len(w.sums)-1]; !slices.Equal(last, []string{"shop.a"}) {
+			t.Errorf("it asked for the sums of %q", w.sums)
+		}
 	}
 }
 
@@ -331,6 +382,25 @@ func TestAVerificationWaitsForABackup(t *testing.T) {
 	}
 }
 
+func TestTheNextOneWaitsUntilTheVolumeOfTheLastIsGone(t *testing.T) {
+	labels := map[string]string{v1alpha1.LabelCluster: "db-verify"}
+	owner := metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster", Name: "db-verify", UID: "earlier"}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db-verify-1", Labels: labels, OwnerReferences: []metav1.OwnerReference{owner}}}
+	kept := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db-verify-2", Labels: labels}}
+	w := newWorld(t, db(), claim, kept)
+	w.said = sound
+	w.request("r1")
+	for range 5 {
+		if wake := w.look(); wake == 0 || w.last().Phase != "" {
+			t.Fatalf("it wakes in %s, and says %+v", wake, w.last())
+		}
+	}
+	w.aside(func() error { return w.Delete(w.Context(), claim) })
+	if s := w.untilEnd(); s.Phase != v1alpha1.VerificationSucceeded {
+		t.Errorf("it says %+v", s)
+	}
+}
+
 func TestAnInstanceThatIsSilentIsAskedAgain(t *testing.T) {
 	w := newWorld(t, db())
 	w.said, w.silent = sound, errors.New("connection refused")
@@ -346,7 +416,7 @@ func TestAnInstanceThatIsSilentIsAskedAgain(t *testing.T) {
 	if s := w.untilEnd(); s.Phase != v1alpha1.VerificationSucceeded {
 		t.Errorf("it says %+v", s)
 	}
-	if orders := slices.Compact(slices.Clone(w.asked)); len(orders) != 1 || len(w.asked) < 3 {
+	if orders := slices.Compact(slices.Clone(w.asked)); len(orders) != 1 || len(w.asked) < 2 {
 		t.Errorf("it gave more than one order: %q", w.asked)
 	}
 }

@@ -61,7 +61,8 @@ func (r *Reconciler) schedule(c *v1alpha1.Cluster, f *verify.Facts) schedulePlan
 func (r *Reconciler) scheduleFacts(c *v1alpha1.Cluster, spec *v1alpha1.VerifySpec) backup.Schedule {
 	s := backup.Schedule{Name: c.Name, Now: r.Now(), Created: c.CreationTimestamp.Time}
 	if st := c.Status.VerificationSchedule; st != nil {
-		s.Status = backup.ScheduleStatus{LastCheck: timeOf(st.LastCheckTime), LastSlot: timeOf(st.LastScheduleTime), Next: timeOf(st.NextScheduleTime)}
+		s.Status = backup.ScheduleStatus{LastCheck: timeOf(st.LastCheckTime), LastSlot: timeOf(st.LastScheduleTime),
+			Next: timeOf(st.NextScheduleTime)}
 	} else {
 		s.Created = s.Now
 	}
@@ -79,8 +80,8 @@ func problemOf(s backup.Schedule, st backup.ScheduleStatus) string {
 		return st.Problem
 	}
 	if st.LastSlot.After(s.Now) {
-		return "the last verification is of " + st.LastSlot.Format(time.RFC3339) + ", which has not come yet: the clock of the operator's node " +
-			"was ahead, or is behind. None begins by itself before then"
+		return "the last verification is of " + st.LastSlot.Format(time.RFC3339) + ", which has not come yet: " +
+			"the clock of the operator's node was ahead, or is behind. None begins by itself before then"
 	}
 	return "the schedule never comes, as a 30th of February: correct spec.backup.verify.schedule"
 }

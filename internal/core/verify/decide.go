@@ -3,6 +3,7 @@ package verify
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,8 +38,11 @@ type step struct {
 	do   func(*Facts, *Plan)
 }
 
-// steps in their order. Those before "rest" are of a verification that does not run.
-var steps = []step{
+// steps in their order.
+var steps = slices.Concat(before, sampling, restoring)
+
+// before are the steps of a verification that does not run, and what ends one that does.
+var before = []step{
 	{"leave a Cluster alone that is being deleted", func(f *Facts) bool { return f.Deleted },
 		func(*Facts, *Plan) {}},
 	{"delete the copy", func(f *Facts) bool { return !f.runs() && f.hasCopy() && !f.Copy.Deleting },
@@ -65,6 +69,10 @@ var steps = []step{
 	{"give up: the copy is gone", (*Facts).isCopyGone, func(f *Facts, p *Plan) {
 		f.fail(p, no(core.VerifyCopyGone, "the Cluster %s was deleted before the verification had ended", CopyName(f.Cluster)))
 	}},
+}
+
+// restoring are the steps once the copy can be made.
+var restoring = []step{
 	{"wait until an old copy is gone", func(f *Facts) bool { return f.Copy.Deleting },
 		func(_ *Facts, p *Plan) { p.Wake = lookAgain }},
 	{"make the copy", func(f *Facts) bool { return !f.Copy.Exists },
@@ -92,6 +100,14 @@ var steps = []step{
 		f.fail(p, no(core.VerifyDamaged, "%d of %d restored tables are damaged: %s",
 			len(f.Check.Damaged), f.Check.Tables, list(f.Check.Damaged)))
 	}},
+	{"find differences", func(f *Facts) bool { differ, _, _ := f.compare(); return len(differ) > 0 },
+		func(f *Facts, p *Plan) {
+			f.note(p)
+			differ, compared, _ := f.compare()
+			p.Record.Compared = compared
+			f.fail(p, no(core.VerifyDiffer,
+				"the restored rows of %d of %d tables are not those that the Cluster had at the same GTIDs: %s", len(differ), compared, list(differ)))
+		}},
 	{"succeed", func(*Facts) bool { return true }, (*Facts).succeed},
 }
 
@@ -213,9 +229,9 @@ func (f *Facts) wait(p *Plan) {
 }
 
 func (f *Facts) begin(p *Plan) {
-	p.Record = Record{Phase: Restoring, Request: f.Request, Slot: f.Slot, Started: f.Now,
+	p.Record = Record{Phase: TakingSample, Request: f.Request, Slot: f.Slot, Started: f.Now,
 		LastSucceeded: f.Record.LastSucceeded,
-		Message:       "a throw-away Cluster is made, into which the newest backup is restored"}
+		Message:       "rows of the Cluster are to be summed up, and compared with the restored ones"}
 	p.TakeRequest, p.Wake = f.Request != "", time.Second
 	p.Events = append(p.Events, core.Event{Reason: core.ReasonVerificationStarted,
 		Message: fmt.Sprintf("the newest backup is restored into the throw-away Cluster %s, to see whether that works",
@@ -258,8 +274,15 @@ func (f *Facts) succeed(p *Plan) {
 	f.note(p)
 	r := &p.Record
 	r.Phase, r.Reason, r.Ended, r.LastSucceeded = Succeeded, "", f.Now, f.Now
+	_, compared, not := f.compare()
+	r.Compared, r.NotCompared, r.Sample = compared, not, nil
 	r.Message = fmt.Sprintf("backup %s was restored in %s, and its %d tables are sound",
 		cmp.Or(r.BackupID, "?"), r.RestoreTook.Round(time.Second), r.Tables)
+	if compared > 0 {
+		r.Message += fmt.Sprintf("; %d of them were compared with the Cluster, and have its rows", compared)
+	} else {
+		r.Message += "; no rows were compared: " + cmp.Or(not, "there are none")
+	}
 	p.Delete, p.Wake = true, lookAgain
 	p.Events = append(p.Events, core.Event{Reason: core.ReasonVerificationSucceeded, Message: r.Message})
 }
@@ -267,7 +290,7 @@ func (f *Facts) succeed(p *Plan) {
 // fail ends the verification. The copy goes: what was found is in the message.
 func (f *Facts) fail(p *Plan, why *Refusal) {
 	r := &p.Record
-	r.Phase, r.Reason, r.Message, r.Ended = Failed, why.Reason, why.Message, f.Now
+	r.Phase, r.Reason, r.Message, r.Ended, r.Sample = Failed, why.Reason, why.Message, f.Now, nil
 	p.Create, p.Order, p.Delete, p.Wake = false, false, f.hasCopy(), lookAgain
 	p.Events = []core.Event{{Warning: true, Reason: core.ReasonVerificationFailed,
 		Message: fmt.Sprintf("the backups could not be verified: %s: %s", why.Reason, why.Message)}}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 var day = time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
@@ -33,6 +34,9 @@ func (w *world) look() Plan {
 func (w *world) carryOut(p Plan) {
 	f := &w.f
 	f.Record, f.Trouble = p.Record, p.Trouble
+	if p.Create && p.Record.Sample != nil && f.Now.Before(p.Record.SampledAt.Add(f.ArchiveDelay)) {
+		panic("the copy is made before what it is to be restored to is archived")
+	}
 	w.events = append(w.events, p.Events...)
 	if f.Slot.Equal(p.Record.Slot) {
 		f.Slot = time.Time{}
@@ -239,7 +243,7 @@ func TestARequestWaitsForWhatHindersIt(t *testing.T) {
 		t.Errorf("it says %+v", p.Record)
 	}
 	w.f.HasData = true
-	if p := w.look(); p.Record.Phase != Restoring || p.Record.Request != "r1" || !p.TakeRequest {
+	if p := w.look(); p.Record.Phase != TakingSample || p.Record.Request != "r1" || !p.TakeRequest {
 		t.Errorf("it says %+v", p)
 	}
 	if len(w.events) != 1 {
@@ -261,7 +265,7 @@ func TestOneRequestIsOneVerification(t *testing.T) {
 	w := newWorld()
 	p := Decide(w.f)
 	w.f.Record = p.Record // the operator ends before it takes the request off
-	if p = w.look(); !p.TakeRequest || !p.Create {
+	if p = w.look(); !p.TakeRequest {
 		t.Errorf("it says %+v", p)
 	}
 	w.f.Request = "r2" // somebody else asks meanwhile, and waits
@@ -288,9 +292,86 @@ func TestAClusterThatIsDeletedIsLeftAlone(t *testing.T) {
 func TestTheScheduleBeginsOneToo(t *testing.T) {
 	w := newWorld()
 	w.f.Request, w.f.Slot = "", day
-	if p := w.look(); p.Record.Phase != Restoring || !p.Record.Slot.Equal(day) || p.TakeRequest {
+	if p := w.look(); p.Record.Phase != TakingSample || !p.Record.Slot.Equal(day) || p.TakeRequest {
 		t.Errorf("it says %+v", p)
 	}
+}
+
+// sampled is a Cluster of which a sample was taken, and a copy whose check is ordered.
+func sampled(t *testing.T, s Sample) *world {
+	w := newWorld()
+	w.f.Sampler, w.f.ArchiveDelay = "db-3", time.Minute
+	w.until(t, "sample").look()
+	w.f.Sampling = Sampling{Asked: true, Done: true, Sample: s}
+	w.look()
+	w.f.Sampling = Sampling{}
+	return w
+}
+
+const uuid = "8f1c0000-0000-0000-0000-000000000000"
+
+var twoTables = Sample{Executed: uuid + ":1-9", Changed: 1, Sums: []Sum{{"shop.a", 2, "1-1"}, {"shop.b", 3, "2-2"}}}
+
+func TestRowsAreComparedAtTheSameMoment(t *testing.T) {
+	other := "9f1c0000-0000-0000-0000-000000000000"
+	for name, c := range map[string]struct {
+		executed string
+		sums     []Sum
+		reason   core.Reason
+		words    []string
+		compared int
+	}{
+		"the same":                {uuid + ":1-9", twoTables.Sums, "", []string{"2 of them were compared"}, 2},
+		"with numbers of its own": {uuid + ":1-9," + other + ":1-3", twoTables.Sums, "", []string{"2 of them were compared"}, 2},
+		"fewer rows": {uuid + ":1-9", []Sum{twoTables.Sums[0], {"shop.b", 2, "2-2"}}, core.VerifyDiffer,
+			[]string{"1 of 2", "shop.b (2 rows, and 3 in the Cluster)"}, 2},
+		"other rows": {uuid + ":1-9", []Sum{{"shop.a", 2, "1-2"}, twoTables.Sums[1]}, core.VerifyDiffer,
+			[]string{"shop.a (2 rows, not all of them those of the Cluster)"}, 2},
+		"a table less":      {uuid + ":1-9", twoTables.Sums[:1], core.VerifyDiffer, []string{"shop.b (it is missing"}, 2},
+		"restored to less":  {uuid + ":1-8", twoTables.Sums[:1], "", []string{"no rows were compared: the restored server did not end"}, 0},
+		"restored to more":  {uuid + ":1-10", twoTables.Sums[:1], "", []string{"no rows were compared: the restored server did not end"}, 0},
+		"nothing was known": {"", nil, "", []string{"no rows were compared"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := sampled(t, twoTables).checked(t, Check{Done: true, Tables: 9, Checked: 9, Sums: c.sums, Executed: gtid.MustParse(c.executed)})
+			phase := Succeeded
+			if c.reason != "" {
+				phase = Failed
+			}
+			w.ends(t, phase, c.reason, c.words...)
+			if r := w.f.Record; r.Compared != c.compared || r.Sample != nil {
+				t.Errorf("it recorded %+v", r)
+			}
+		})
+	}
+}
+
+func TestWithoutASampleItGoesOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		sampling Sampling
+		word     string
+	}{
+		"busy tables": {Sampling{Asked: true, Done: true, Sample: Sample{Executed: uuid + ":1-9", Changed: 7}}, "all 7 tables"},
+		"no tables":   {Sampling{Asked: true, Done: true, Sample: Sample{Executed: uuid + ":1-9"}}, "small enough"},
+		"a long set":  {Sampling{Asked: true, Done: true, Sample: Sample{Executed: strings.Repeat("x", 5000), Sums: twoTables.Sums}}, "too long"},
+		"an error":    {Sampling{Asked: true, Error: "access denied"}, "access denied"},
+		"silence":     {Sampling{Unreachable: "connection refused"}, "db-3 did not answer: connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.f.Sampler, w.f.ArchiveDelay = "db-3", time.Minute
+			w.until(t, "sample")
+			w.f.Sampling = c.sampling
+			for i := 0; i < 200 && w.f.Record.Phase == TakingSample; i++ {
+				w.look()
+			}
+			w.checked(t, Check{Done: true, Tables: 9, Checked: 9})
+			w.ends(t, Succeeded, "", "no rows were compared: ", c.word)
+		})
+	}
+	w := newWorld()
+	w.f.NoSampler = "nothing is archived"
+	w.checked(t, Check{Done: true, Tables: 9, Checked: 9}).ends(t, Succeeded, "", "nothing is archived")
 }
 
 // TestItAlwaysEnds: whatever the copy does and whenever the operator crashes, a verification
@@ -299,6 +380,7 @@ func TestItAlwaysEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
 		w.f.Limit = 20 * time.Minute
+		w.f.Sampler, w.f.ArchiveDelay = rapid.SampledFrom([]string{"", "db-3"}).Draw(t, "sampler"), time.Minute
 		chance := func(what string) bool { return rapid.IntRange(0, 9).Draw(t, what) == 0 }
 		restores, ends, meddled := !chance("never restored"), !chance("never checked"), chance("meddled with")
 		left := 2 // more requests
@@ -314,6 +396,8 @@ func TestItAlwaysEnds(t *testing.T) {
 				w.f.Check = Check{Asked: true, Tables: 2, Done: chance("done"), Error: rapid.SampledFrom([]string{"", "lost"}).Draw(t, "error")}
 			case left > 0 && chance("asked again"):
 				left, w.f.Request = left-1, "more"+string(rune('0'+left))
+			case w.f.Record.Phase == TakingSample && chance("sampled"):
+				w.f.Sampling = Sampling{Asked: true, Done: chance("sample done"), Sample: twoTables}
 			case meddled && chance("somebody deletes it"):
 				c.Deleting = c.Exists
 			case chance("it is gone"):

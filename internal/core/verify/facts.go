@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 // Phase is how far a verification is; "" before the first one.
@@ -11,15 +12,16 @@ type Phase string
 
 // Phases. The last two are for good.
 const (
-	Pending   Phase = "Pending"
-	Restoring Phase = "Restoring"
-	Checking  Phase = "Checking"
-	Succeeded Phase = "Succeeded"
-	Failed    Phase = "Failed"
+	Pending      Phase = "Pending"
+	TakingSample Phase = "Sampling"
+	Restoring    Phase = "Restoring"
+	Checking     Phase = "Checking"
+	Succeeded    Phase = "Succeeded"
+	Failed       Phase = "Failed"
 )
 
 // Runs tells whether a verification was begun and has not ended.
-func (p Phase) Runs() bool { return p == Restoring || p == Checking }
+func (p Phase) Runs() bool { return p == TakingSample || p == Restoring || p == Checking }
 
 // HasEnded tells whether it succeeded or failed.
 func (p Phase) HasEnded() bool { return p == Succeeded || p == Failed }
@@ -36,6 +38,11 @@ type Record struct {
 	Started, Ended time.Time
 	// Copy is the UID of the throw-away Cluster; "" before it was made and once it is gone.
 	Copy string
+	// Sample is of the Cluster, while the verification runs, SampledAt when it was taken, and
+	// NotCompared why there is none.
+	Sample      *Sample
+	SampledAt   time.Time
+	NotCompared string
 	// What was found.
 	BackupID, RestoredTo      string
 	RestoredToTime            time.Time
@@ -58,6 +65,12 @@ type Facts struct {
 	// which a verification is to begin; zero when there is none.
 	Request string
 	Slot    time.Time
+	// Sampler is the instance of the Cluster whose rows can be summed up, to be compared with
+	// the restored ones; NoSampler is why there is none.
+	Sampler, NoSampler string
+	Sampling           Sampling
+	// ArchiveDelay is how long it takes at most until what is executed is archived.
+	ArchiveDelay time.Duration
 	// Limit is how long a verification may take.
 	Limit   time.Duration
 	Copy    Copy
@@ -98,6 +111,9 @@ type Check struct {
 	Table           string
 	Tables, Checked int
 	Damaged         []Finding
+	// Sums are of the tables of the sample, Executed what the server had executed then.
+	Sums     []Sum
+	Executed gtid.Set
 	// What the instance restored.
 	BackupID, RestoredTo string
 	RestoredToTime       time.Time
@@ -113,9 +129,9 @@ type Plan struct {
 	Trouble Trouble
 	// TakeRequest: the human's request is answered, or is about to be.
 	TakeRequest bool
-	// Create the copy, Order the check, Delete the copy.
-	Create, Order, Delete bool
-	Events                []core.Event
+	// Sample the Cluster, Create the copy, Order the check, Delete the copy.
+	Sample, Create, Order, Delete bool
+	Events                        []core.Event
 	// Wake is when to look again; 0: not before something changes.
 	Wake time.Duration
 }
