@@ -9,6 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/resources"
 )
 
 // somewhere is an object store that can be.
@@ -96,11 +99,49 @@ func TestRulesForObjectStoresAndRecovery(t *testing.T) {
 		"backup: {retentionPolicy: 99999d, objectStore: " + somewhere + "}":                                                                          "spec.backup.retentionPolicy",
 		"backup: {minimumBackups: 2, objectStore: " + somewhere + "}":                                                                                "goes with spec.backup.retentionPolicy",
 		"backup: {retentionPolicy: 7d, minimumBackups: 0, objectStore: " + somewhere + "}":                                                           "spec.backup.minimumBackups",
+		"backup: {verify: {schedule: '0 0 4 * * *', timeZone: Europe/Berlin, maxDuration: 12h}, objectStore: " + somewhere + "}":                     "",
+		"backup: {verify: {maxDuration: 30s}, objectStore: " + somewhere + "}":                                                                       "must be at least 1m",
+		"backup: {verify: {timeZone: Europe/Berlin}, objectStore: " + somewhere + "}":                                                                "timeZone goes with schedule",
+		"backup: {verify: {schedule: '0 0 4 * * *'}}":                                                                                                "spec.backup.verify needs spec.backup.objectStore",
 		"{bootstrap: {initdb: {database: shop}, recovery: {backup: {name: monday}}}}":                                                                "",
 		"{bootstrap: {initdb: {postInitSQL: [a]}, recovery: {backup: {name: monday}}}}":                                                              "which come with the backup",
 	} {
 		t.Run(spec, func(t *testing.T) {
 			judge(t, c.Create(context.Background(), cluster(t, "stored", spec), client.DryRunAll), refused)
+		})
+	}
+}
+
+// TestAThrowAwayClusterIsTaken: whatever a Cluster has, the one by which its backups are tried
+// breaks no rule.
+func TestAThrowAwayClusterIsTaken(t *testing.T) {
+	c := api(t)
+	for name, spec := range map[string]string{
+		"plain": "backup: {objectStore: " + somewhere + "}",
+		"much": "{instances: 3, minSyncReplicas: 1, maxSyncReplicas: 2, imageName: 'mysql:8.4', bootstrap: {initdb: {database: shop, owner: me, postInitSQL: [a]}}," +
+			" failoverDelay: 5, failoverPolicy: {maxTransactionsBehind: 5}, managed: {services: {additional: [{name: orders, selectorType: rw}]}}," +
+			" mysql: {semiSync: {enabled: true, dataDurability: quorum}, parameters: {max_connections: '7'}}, enableSuperuserAccess: true," +
+			" resources: {limits: {memory: 1Gi}}, env: [{name: A, value: b}], inheritedMetadata: {labels: {a: b}, annotations: {c: d}}," +
+			" backup: {objectStore: " + somewhere + ", continuousArchiving: {enabled: true}, maxBytesPerSecond: 1000000, verify: {schedule: '@daily'}}}",
+		"group": "{instances: 3, replication: {mode: groupReplication}, backup: {objectStore: " + somewhere + "}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, u := context.Background(), cluster(t, "verified-"+name, spec)
+			if err := c.Create(ctx, u); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Delete(ctx, u) })
+			var stored v1alpha1.Cluster
+			if err := c.Get(ctx, client.ObjectKeyFromObject(u), &stored); err != nil {
+				t.Fatal(err)
+			}
+			for _, target := range []string{"", "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:1-7"} {
+				copied := resources.ThrowAway(&stored, target)
+				judge(t, c.Create(ctx, copied, client.DryRunAll, client.FieldValidation("Strict")), "")
+				if copied.Spec.Instances != 1 || copied.Spec.MySQL.Parameters["event_scheduler"] != "OFF" {
+					t.Errorf("it becomes %+v", copied.Spec)
+				}
+			}
 		})
 	}
 }
