@@ -23,6 +23,10 @@ import (
 	"cnmsql.co/internal/resources"
 )
 
+// lookPause is the least time between two looks at a verification that runs, however often its
+// Clusters change.
+const lookPause = time.Second
+
 // conflictAgain is the pause before a Cluster is looked at again that somebody else changed
 // meanwhile.
 const conflictAgain = 200 * time.Millisecond
@@ -48,6 +52,8 @@ type memory struct {
 	trouble verify.Trouble
 	// refused is why Kubernetes refused to make the copy.
 	refused string
+	// looked is when the verification was looked at last.
+	looked time.Time
 }
 
 // Reconcile brings the verification of one Cluster a step further.
@@ -59,8 +65,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	r.Metrics.Observe(c)
-	if isIdle(c) {
-		return ctrl.Result{}, nil
+	if rests, wake := r.rests(c); rests {
+		return ctrl.Result{RequeueAfter: wake}, nil
 	}
 	wake, err := r.look(ctx, req.NamespacedName)
 	if apierrors.IsConflict(err) {
@@ -69,17 +75,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: wake}, err
 }
 
-// isIdle: nobody asks for a verification, none runs, and nothing is left of the last one. It
-// is found out without asking the API server: Clusters change every few seconds.
-func isIdle(c *v1alpha1.Cluster) bool {
+// rests tells whether nothing is to be done, and when to look again then. It is found out
+// without asking the API server: Clusters change every few seconds.
+func (r *Reconciler) rests(c *v1alpha1.Cluster) (bool, time.Duration) {
 	if c.Labels[v1alpha1.LabelVerifies] != "" {
-		return true // a throw-away Cluster itself
-	}
-	if c.Annotations[v1alpha1.AnnotationVerify] != "" || scheduleOf(c) != nil || c.Status.VerificationSchedule != nil {
-		return false
+		return true, 0 // a throw-away Cluster itself
 	}
 	last := c.Status.LastVerification
-	return last == nil || last.EndedAt != nil && last.ClusterUID == ""
+	if c.Annotations[v1alpha1.AnnotationVerify] != "" || last != nil && (last.EndedAt == nil || last.ClusterUID != "") {
+		soon := r.recall(client.ObjectKeyFromObject(c)).looked.Add(lookPause).Sub(r.Now())
+		return soon > 0, soon
+	}
+	f := verify.Facts{HasData: true}
+	schedule := r.schedule(c, &f)
+	isNew := !apiequality.Semantic.DeepEqual(schedule.status, c.Status.VerificationSchedule)
+	return f.Slot.IsZero() && !isNew, schedule.Wake
 }
 
 // look reads what is known, decides, and carries it out.
@@ -206,7 +216,7 @@ func (r *Reconciler) remember(key types.NamespacedName, plan verify.Plan, refuse
 		r.memory = map[types.NamespacedName]memory{}
 	}
 	if delete(r.memory, key); plan.Record.Phase.Runs() {
-		r.memory[key] = memory{trouble: plan.Trouble, refused: refused}
+		r.memory[key] = memory{trouble: plan.Trouble, refused: refused, looked: r.Now()}
 	}
 }
 

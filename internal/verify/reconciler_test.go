@@ -439,13 +439,29 @@ func TestTheScheduleBeginsOne(t *testing.T) {
 		t.Errorf("the schedule says %+v", st)
 	}
 	for range 5 {
-		w.look()
+		calls := w.calls
+		if wake := w.look(); wake == 0 || wake > 10*time.Minute || w.calls != calls+1 {
+			t.Errorf("it wakes in %s, after %d requests", wake, w.calls-calls)
+		}
 	}
 	if again := w.last(); !again.StartedAt.Equal(s.StartedAt) {
 		t.Errorf("it began again: %+v", again)
 	}
 	if told := w.events(); len(told) != 2 {
 		t.Errorf("it told %q", told)
+	}
+}
+
+func TestAClusterThatChangesAllTheTimeIsNotLookedAtEachTime(t *testing.T) {
+	w := newWorld(t, db())
+	w.request("r1")
+	w.look()
+	for range 5 {
+		calls := w.calls
+		w.clock = w.clock.Add(-10*time.Second + 100*time.Millisecond)
+		if wake := w.look(); wake <= 0 || wake > time.Second || w.calls != calls+1 {
+			t.Errorf("it wakes in %s, after %d requests", wake, w.calls-calls)
+		}
 	}
 }
 
