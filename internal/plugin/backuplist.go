@@ -113,6 +113,8 @@ type Backups struct {
 	Schedules []Schedule `json:"schedules"`
 	Backups   []Backup   `json:"backups"`
 	Window    Window     `json:"window"`
+	// Verification is the last one; nil when there was none.
+	Verification *v1alpha1.VerificationStatus `json:"lastVerification,omitempty"`
 }
 
 // Archive is how far binary logs are archived.
@@ -168,7 +170,7 @@ type Backup struct {
 func BuildBackups(f BackupFacts) Backups {
 	out := Backups{Namespace: f.Namespace, Cluster: f.Name, Taken: f.Now, Gone: f.Cluster == nil, Schedules: []Schedule{}, Backups: []Backup{}}
 	if f.Cluster != nil {
-		out.Archive = archiveOf(f.Cluster)
+		out.Archive, out.Verification = archiveOf(f.Cluster), f.Cluster.Status.LastVerification
 	}
 	if f.Cluster != nil && hasStore(f.Cluster) {
 		out.Store = resources.StorePath(f.Cluster.Spec.Backup.ObjectStore, f.Name)

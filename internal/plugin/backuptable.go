@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 )
 
@@ -17,6 +18,9 @@ func WriteBackups(out io.Writer, b Backups) error {
 	p.line("Cluster", "%s/%s: %s", b.Namespace, b.Cluster, backupsGoTo(b))
 	if !b.Gone {
 		p.line("Archive", "%s", p.archive(b.Archive))
+	}
+	if b.Verification != nil {
+		p.line("Verified", "%s", p.verified(b.Verification))
 	}
 	p.schedules(b.Schedules)
 	_, _ = fmt.Fprintln(p.out)
@@ -56,6 +60,21 @@ func (p page) archive(a Archive) string {
 		text += "; " + a.Message
 	}
 	return text
+}
+
+// verified is what the last verification found, or how far the present one is.
+func (p page) verified(s *v1alpha1.VerificationStatus) string {
+	before := "none succeeded before"
+	if s.LastSucceededAt != nil {
+		before = "the last that succeeded ended " + ago(p.now, &s.LastSucceededAt.Time) + " ago"
+	}
+	switch {
+	case s.EndedAt == nil:
+		return fmt.Sprintf("%s: %s; %s", s.Phase, s.Message, before)
+	case s.Phase == v1alpha1.VerificationSucceeded:
+		return fmt.Sprintf("yes, %s ago: %s", ago(p.now, &s.EndedAt.Time), s.Message)
+	}
+	return fmt.Sprintf("NO, %s ago: %s: %s; %s", ago(p.now, &s.EndedAt.Time), s.Reason, s.Message, before)
 }
 
 // archiveShort is what a line has room for.

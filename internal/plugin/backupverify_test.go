@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,5 +75,24 @@ func TestVerifyNeedNotWait(t *testing.T) {
 	s.mustSay("To see what becomes of it: kubectl get clusters.mysql.cnmsql.co demo -n shop")
 	if v, _ := s.annotation(s.cluster(), v1alpha1.AnnotationVerify); v == "" {
 		t.Error("nothing was asked for")
+	}
+}
+
+func TestTheListSaysWhatTheLastVerificationFound(t *testing.T) {
+	for want, s := range map[string]v1alpha1.VerificationStatus{
+		"Verified    yes, 60s ago: all is sound\n": {Phase: v1alpha1.VerificationSucceeded, Message: "all is sound", EndedAt: second(time.Minute)},
+		"Verified    NO, 60s ago: R: damaged; the last that succeeded ended 5h ago\n": {Phase: v1alpha1.VerificationFailed, Reason: "R", Message: "damaged",
+			EndedAt: second(time.Minute), LastSucceededAt: second(5 * time.Hour)},
+		"Verified    Restoring: 7 percent; none succeeded before\n": {Phase: v1alpha1.VerificationRestoring, Message: "7 percent"},
+	} {
+		c := archived()
+		c.Status.LastVerification = &s
+		var out strings.Builder
+		if err := WriteBackups(&out, listOf(t, c)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("there is no %q in\n%s", want, out.String())
+		}
 	}
 }
