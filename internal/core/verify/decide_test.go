@@ -350,12 +350,14 @@ func TestWithoutASampleItGoesOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		sampling Sampling
 		word     string
+		within   time.Duration
 	}{
-		"busy tables": {Sampling{Asked: true, Done: true, Sample: Sample{Executed: uuid + ":1-9", Changed: 7}}, "all 7 tables"},
-		"no tables":   {Sampling{Asked: true, Done: true, Sample: Sample{Executed: uuid + ":1-9"}}, "small enough"},
-		"a long set":  {Sampling{Asked: true, Done: true, Sample: Sample{Executed: strings.Repeat("x", 5000), Sums: twoTables.Sums}}, "too long"},
-		"an error":    {Sampling{Asked: true, Error: "access denied"}, "access denied"},
-		"silence":     {Sampling{Unreachable: "connection refused"}, "db-3 did not answer: connection refused"},
+		"busy tables": {Sampling{Asked: true, Done: true, Sample: Sample{Executed: uuid + ":1-9", Changed: 7}}, "all 7 tables", time.Minute},
+		"no tables":   {Sampling{Asked: true, Done: true, Sample: Sample{Executed: uuid + ":1-9"}}, "small enough", time.Minute},
+		"a long set":  {Sampling{Asked: true, Done: true, Sample: Sample{Executed: strings.Repeat("x", 5000), Sums: twoTables.Sums}}, "too long", time.Minute},
+		"an error":    {Sampling{Asked: true, Error: "access denied"}, "access denied", time.Minute},
+		"silence":     {Sampling{Unreachable: "connection refused"}, "db-3 did not answer: connection refused", 3 * time.Minute},
+		"slowness":    {Sampling{Asked: true}, "took too long", 31 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -364,6 +366,9 @@ func TestWithoutASampleItGoesOn(t *testing.T) {
 			w.f.Sampling = c.sampling
 			for i := 0; i < 200 && w.f.Record.Phase == TakingSample; i++ {
 				w.look()
+			}
+			if took := w.f.Now.Sub(w.f.Record.Started); took > c.within {
+				t.Errorf("it went on after %s", took)
 			}
 			w.checked(t, Check{Done: true, Tables: 9, Checked: 9})
 			w.ends(t, Succeeded, "", "no rows were compared: ", c.word)

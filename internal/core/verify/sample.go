@@ -10,8 +10,10 @@ import (
 
 const (
 	// sampleLimit is how long the Cluster's tables may be summed up before the verification
-	// goes on without.
-	sampleLimit = 15 * time.Minute
+	// goes on without, and silenceLimit the same when the instance does not answer: its manager
+	// may be of a release that knows nothing of it.
+	sampleLimit  = 30 * time.Minute
+	silenceLimit = 2 * time.Minute
 	// targetLimit is how long a set of GTIDs may be that a restore can be told to end at.
 	targetLimit = 4096
 )
@@ -42,7 +44,11 @@ type Sampling struct {
 // sampling are the steps before the copy is made.
 var sampling = []step{
 	{"go on without a sample", func(f *Facts) bool {
-		cannot := f.Sampler == "" || f.Sampling.Error != "" || f.Now.Sub(f.Record.Started) > sampleLimit
+		limit := sampleLimit
+		if f.Sampling.Unreachable != "" {
+			limit = silenceLimit
+		}
+		cannot := f.Sampler == "" || f.Sampling.Error != "" || f.Now.Sub(f.Record.Started) > limit
 		return f.Record.Phase == TakingSample && cannot
 	}, (*Facts).skipSample},
 	{"sample", func(f *Facts) bool { return f.Record.Phase == TakingSample && !f.Sampling.Done }, func(f *Facts, p *Plan) {
