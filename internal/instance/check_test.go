@@ -108,6 +108,16 @@ const everyType = "CREATE TABLE every (id INT PRIMARY KEY, `odd``name` VARCHAR(2
 const everyRow = "(1, 'café', '日本', x'00ff', REPEAT('l', 70000), 1.5, 0.1, 1e300, '2026-11-24 03:04:05.678901', 2026, '-12:34:56.789', b'101'," +
 	" '{\"a\": [1, null]}', ST_GeomFromText('POINT(1 2)'), 'b', 'x,y')"
 
+// changesAndBack are of what the test below has written: each second one undoes the one before it.
+var changesAndBack = []string{
+	"UPDATE app_db.pairs SET b = 3 - b WHERE a IN (1, 2) AND b < 3", "UPDATE app_db.pairs SET b = 3 - b WHERE a IN (1, 2) AND b < 3",
+	"UPDATE app_db.pairs SET a = 3, b = NULL WHERE b = 3", "UPDATE app_db.pairs SET b = 3, a = NULL WHERE b IS NULL",
+	"UPDATE app_db.every SET u = NULL WHERE id = 3", "UPDATE app_db.every SET u = '' WHERE id = 3",
+	"UPDATE app_db.every SET hidden = 8 WHERE id = 2", "UPDATE app_db.every SET hidden = 7 WHERE id = 2",
+	"UPDATE app_db.every SET t = t + INTERVAL 1 MICROSECOND WHERE id = 1", "UPDATE app_db.every SET t = t - INTERVAL 1 MICROSECOND WHERE id = 1",
+	"DELETE FROM app_db.pairs WHERE a = 2 LIMIT 1", "INSERT INTO app_db.pairs VALUES (2, 2)",
+}
+
 func TestRowsAddUpToTheSameOnARestoredServer(t *testing.T) {
 	from := newWorld(t, archives)
 	dir := storetest.Dir(t)
@@ -158,14 +168,7 @@ func TestRowsAddUpToTheSameOnARestoredServer(t *testing.T) {
 	}
 	// Each change is seen, and is undone by the one after it.
 	root := restored.m.root.DB()
-	for i, change := range []string{
-		"UPDATE app_db.pairs SET b = 3 - b WHERE a IN (1, 2) AND b < 3", "UPDATE app_db.pairs SET b = 3 - b WHERE a IN (1, 2) AND b < 3",
-		"UPDATE app_db.pairs SET a = 3, b = NULL WHERE b = 3", "UPDATE app_db.pairs SET b = 3, a = NULL WHERE b IS NULL",
-		"UPDATE app_db.every SET u = NULL WHERE id = 3", "UPDATE app_db.every SET u = '' WHERE id = 3",
-		"UPDATE app_db.every SET hidden = 8 WHERE id = 2", "UPDATE app_db.every SET hidden = 7 WHERE id = 2",
-		"UPDATE app_db.every SET t = t + INTERVAL 1 MICROSECOND WHERE id = 1", "UPDATE app_db.every SET t = t - INTERVAL 1 MICROSECOND WHERE id = 1",
-		"DELETE FROM app_db.pairs WHERE a = 2 LIMIT 1", "INSERT INTO app_db.pairs VALUES (2, 2)",
-	} {
+	for i, change := range changesAndBack {
 		w.exec(root, change)
 		if same, should := slices.Equal(sums(fmt.Sprint("after", i)), said.Sample.Sums), i%2 == 1; same != should {
 			t.Errorf("after %s the rows add up to the same: %t", change, same)
