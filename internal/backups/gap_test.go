@@ -40,7 +40,7 @@ func TestAGapInTheArchiveHasABackupMade(t *testing.T) {
 	}
 	found := metav1.NewTime(w.clock)
 	c.Status.ContinuousArchiving.Missing, c.Status.ContinuousArchiving.MissingSince = "a:1-5", &found
-	w.must(w.Update(t.Context(), c))
+	w.must(w.Status().Update(t.Context(), c))
 	for range 3 {
 		if _, made := looks(); len(made) != 1 || made[0] != "db-gap-20261123210000" {
 			t.Fatalf("there are %v", made)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"cnmsql.co/internal/core/archive"
-	"cnmsql.co/internal/gtid"
 )
 
 // isLogStart: a binary log begins where the server has started, and every logSize transactions.
@@ -25,15 +24,6 @@ func (d *database) logStart(at int) int {
 		at--
 	}
 	return at
-}
-
-// before is what stands in the binary logs before a position, and what was purged of them.
-func (d *database) before(at int) gtid.Set {
-	set := d.purged
-	for _, t := range d.binlog[:at-d.base] {
-		set = set.Union(t.set)
-	}
-	return set
 }
 
 func logName(at int) string { return fmt.Sprintf("binlog.%08d", at) }
