@@ -141,6 +141,7 @@ type state struct {
 	trouble          *trouble
 	primary          *agent.Position
 	successor        *agent.Position
+	coming           *agent.Coming
 	word             *agent.Word
 	asking           bool
 	receiveTry       time.Time
@@ -232,7 +233,7 @@ func (m *manager) facts() *agent.Facts {
 		r := m.memory.get()
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.FencedBelow, r.WasPrimaryEpoch, r.Acks, r.AcksEpoch
 		f.FrozenBelow = r.FrozenBelow
-		f.Successor, f.Word = s.successor, s.word
+		f.Successor, f.Coming, f.Word = s.successor, s.coming, s.word
 		if r.TailEpoch != 0 && (!f.Mysqld.Up || !f.Mysqld.Accepted) {
 			f.TailEpoch, f.TailBase = r.tail()
 		}

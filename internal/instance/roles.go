@@ -278,7 +278,8 @@ func (m *manager) askPrimary(a agent.AskPrimary) error {
 	})
 }
 
-// peerStatus asks another instance of which mysqld answers.
+// peerStatus asks another instance of which mysqld answers. What the manager of one says of
+// which it does not is returned with the error.
 func (m *manager) peerStatus(ctx context.Context, instance string) (core.Report, error) {
 	host := m.opt.Peer(instance)
 	conf, err := m.tls.client(host)
@@ -292,13 +293,13 @@ func (m *manager) peerStatus(ctx context.Context, instance string) (core.Report,
 		return core.Report{}, fmt.Errorf("asking %s for its position: %w", instance, err)
 	}
 	if s.Report.Instance != instance || s.Report.Server == nil {
-		return core.Report{}, fmt.Errorf("asking %s for its position: %s answers and says %s %s", instance,
+		return s.Report, fmt.Errorf("asking %s for its position: %s answers and says %s %s", instance,
 			cmp.Or(s.Report.Instance, "nobody"), s.Report.State, s.Report.Reason)
 	}
 	if s.Taken < s.Asked {
 		// Held against an older position of the primary, what was replicated
 		// since would look errant.
-		return core.Report{}, fmt.Errorf("asking %s for its position: its mysqld did not answer in time", instance)
+		return s.Report, fmt.Errorf("asking %s for its position: its mysqld did not answer in time", instance)
 	}
 	return s.Report, nil
 }

@@ -21,6 +21,9 @@ const tailsDir = "tails"
 func (m *manager) askSuccessor(a agent.AskSuccessor) error {
 	return m.ask(func(ctx context.Context) (func(*state), error) {
 		s, err := m.peerStatus(ctx, a.Instance)
+		if s.Instance != "" {
+			m.update(func(st *state) { st.coming = a.Comes(s, time.Now()) })
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -61,6 +61,7 @@ type manager struct {
 	trouble    *trouble
 	primary    *agent.Position
 	successor  *agent.Position
+	coming     *agent.Coming
 	word       *agent.Word
 	asking     bool
 	askFailed  string
@@ -236,7 +237,7 @@ func (m *manager) facts() *agent.Facts {
 	if m.locked {
 		r := m.volume.memory
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.fencedBelow, r.wasPrimaryEpoch, r.acks, r.acksEpoch
-		f.TailEpoch, f.TailBase, f.Successor, f.FrozenBelow = r.tailEpoch, r.tailBase, m.successor, r.frozenBelow
+		f.TailEpoch, f.TailBase, f.Successor, f.Coming, f.FrozenBelow = r.tailEpoch, r.tailBase, m.successor, m.coming, r.frozenBelow
 		f.Word = m.word
 	}
 	if f.Server != nil && f.Server.Replication != nil {

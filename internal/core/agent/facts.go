@@ -36,6 +36,8 @@ type Facts struct {
 	TailBase gtid.Set
 	// Successor is what the new primary holds, asked while mysqld was down.
 	Successor *Position
+	// Coming is its manager's word that it will come; nil when it did not say so.
+	Coming *Coming
 	// Word is what the API server said last of who is promoted; nil if it was not asked.
 	Word *Word
 

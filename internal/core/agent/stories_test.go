@@ -229,6 +229,8 @@ func (s *story) tail(key, value string) bool {
 	case "word": // who is promoted, and when, asked now
 		who, at, _ := strings.Cut(value, "@")
 		s.f.Word = &Word{At: s.f.Now, Instance: who, Epoch: number(at)}
+	case "coming": // says so now
+		s.f.Coming = &Coming{Instance: value, Epoch: s.f.Cluster.Epoch, At: s.f.Now}
 	case "successor":
 		s.f.Successor = &Position{Instance: "db-2", Epoch: s.f.Cluster.Epoch, At: s.f.Now, Executed: set(value)}
 	default:

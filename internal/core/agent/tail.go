@@ -13,6 +13,22 @@ import (
 // before mysqld recovers and commits them.
 const TailWait = 15 * time.Second
 
+const (
+	// comingWait is how long it waits for a successor of which the manager says that its
+	// mysqld is about to take writes: crash recovery takes its time.
+	comingWait = 5 * time.Minute
+	// comingLife is how long that word counts: between two of them the API server may be
+	// asked.
+	comingLife = 10 * time.Second
+)
+
+// Coming is the word of a successor's manager: mysqld does not take writes yet, and may.
+type Coming struct {
+	Instance string
+	Epoch    int64
+	At       time.Time
+}
+
 // AskSuccessor asks the new primary what it holds, while mysqld does not run here.
 type AskSuccessor struct {
 	Instance string
@@ -31,6 +47,17 @@ func (a AskSuccessor) isAnsweredBy(r core.Report) bool {
 	isClosed := r.Reason == core.InstanceGivesData && r.FencedBelow > a.Epoch
 	return r.Server != nil && (r.WritableEpoch == a.Epoch || isClosed)
 }
+
+// Comes is what the report says of a successor that may still take writes in its epoch; nil
+// if it does not say so.
+func (a AskSuccessor) Comes(r core.Report, at time.Time) *Coming {
+	isStarting := r.State == core.Stopped || r.State == core.Recovering || r.State == core.Running
+	if r.Instance != a.Instance || !isStarting || r.Data != core.DataPopulated || r.Terminating || r.FencedBelow > a.Epoch {
+		return nil
+	}
+	return &Coming{a.Instance, a.Epoch, at}
+}
+
 func (CutTail) action() {}
 
 func (a AskSuccessor) String() string { return "ask the successor " + a.Instance + " what it holds" }
@@ -68,9 +95,10 @@ func breakOffRecovery(f *Facts) (Decision, bool) {
 // diverge. That is so only if every promotion since then was lossless: else less may have
 // been asked of an election; and if the successor has all that was executed before commits
 // began to wait, which may have been acknowledged without. A successor that is writable is
-// asked until it answers. Only where none becomes writable, so that what this instance
-// holds may be needed, recovery has its way, and the check of what was executed before
-// anything is followed; and not without a word that it is so.
+// asked until it answers, and one that crashed itself while it says that it comes back. Only
+// where none becomes writable, so that what this instance holds may be needed, recovery has
+// its way, and the check of what was executed before anything is followed; and not without a
+// word that it is so.
 func cutTail(f *Facts) (Decision, bool) {
 	if f.Mysqld.Up || !f.mayHaveTail() {
 		return pass()
@@ -82,7 +110,7 @@ func cutTail(f *Facts) (Decision, bool) {
 		return say(core.Stopped, core.InstanceAwaitingSuccessor, fmt.Sprintf("mysqld is not started before it is known who follows as primary: its log may end in transactions that nobody acknowledged. After %s it is, if the API server says that nobody follows", TailWait), f.askWord()...)
 	case primary == "":
 		return pass()
-	case !isAnswered && f.Cluster.FailoverFrom == primary && f.isGivenUp():
+	case !isAnswered && f.Cluster.FailoverFrom == primary && f.isGivenUp() && !f.comes(p.Epoch, primary):
 		return pass()
 	case !isAnswered:
 		return f.askSuccessor(p.Epoch, primary)
@@ -96,6 +124,12 @@ func cutTail(f *Facts) (Decision, bool) {
 // isGivenUp: nobody has become writable in time, by the word of who must know.
 func (f *Facts) isGivenUp() bool {
 	return f.hasWaited() && (f.Cluster.Instances < 2 || f.isTold())
+}
+
+// comes: the successor's manager has said a moment ago that it may still take writes.
+func (f *Facts) comes(epoch int64, primary string) bool {
+	c := f.Coming
+	return c != nil && c.Instance == primary && c.Epoch == epoch && f.Now.Sub(c.At) < comingLife && f.waited() < comingWait
 }
 
 func (f *Facts) askSuccessor(epoch int64, primary string) (Decision, bool) {

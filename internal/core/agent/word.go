@@ -111,12 +111,15 @@ func (f *Facts) isBeingReplaced() bool {
 
 // hasWaited: long enough for whoever is about to be promoted, since mysqld ended and since
 // that was known.
-func (f *Facts) hasWaited() bool {
+func (f *Facts) hasWaited() bool { return f.waited() > TailWait }
+
+// waited is since when it could have known.
+func (f *Facts) waited() time.Duration {
 	since := f.Mysqld.DownSince
 	if f.Cluster.PrimarySince.After(since) {
 		since = f.Cluster.PrimarySince
 	}
-	return f.Now.Sub(since) > TailWait
+	return f.Now.Sub(since)
 }
 
 // TellsSamePrimary tells whether two views say the same about who is primary, and of its
