@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -41,14 +42,15 @@ func TestBackup(t *testing.T) {
 	}
 	b := &backedUp{world: w, store: store}
 	b.manifest(store.Credentials(w.key.Namespace))
-	w.apply(quorumSpec + "  backup: {objectStore: " + store.Spec() + ", continuousArchiving: {enabled: true, targetRPOSeconds: 1}}\n")
+	w.apply(quorumSpec + "  backup: {objectStore: " + store.Encrypted() + ", continuousArchiving: {enabled: true, targetRPOSeconds: 1}, retentionPolicy: 1d}\n")
 	w.healthy(3 * time.Minute)
 	b.playInTurn([]step{
 		{"WaitsAndSaysForWhat", func(w *world) { (&backedUp{w, store}).waitsAndSaysForWhat() }, always},
 		{"JobAndOperatorKilled", func(w *world) { (&backedUp{w, store}).jobAndOperatorKilled() }, inAll},
 		{"StoreHangs", func(w *world) { (&backedUp{w, store}).storeHangs() }, inAll},
 		{"LogsPurgedByHand", func(w *world) { (&backedUp{w, store}).logsPurgedByHand() }, inAll},
-		{"VerifiedAlthoughTheOperatorIsKilled", func(w *world) { (&backedUp{w, store}).verified() }, inAll},
+		{"DeletedWithItsData", func(w *world) { (&backedUp{w, store}).deletedWithItsData() }, always},
+		{"VerifiedAlthoughTheOperatorIsKilled", func(w *world) { (&backedUp{w, store}).verified() }, always},
 		{"RestoredToBeforeTheTableWasDropped", func(w *world) { (&backedUp{w, store}).restoredToBeforeTheDrop() }, always},
 	})
 }
@@ -103,12 +105,7 @@ func (b *backedUp) jobAndOperatorKilled() {
 	b.kubectl("-n", b.key.Namespace, "delete", "pod", "-l", v1alpha1.LabelBackup+"=killed", "--grace-period=0", "--force")
 	b.killOperator()
 	limit(0)
-	s := b.awaits("killed", 2*time.Minute, func(s *v1alpha1.BackupStatus) bool {
-		return s.Phase == v1alpha1.BackupCompleted || s.Phase == v1alpha1.BackupFailed
-	})
-	if s.Phase != v1alpha1.BackupCompleted {
-		b.t.Errorf("%+v", s)
-	}
+	b.completes("killed")
 	b.healthy(time.Minute)
 }
 
@@ -160,6 +157,55 @@ func (b *backedUp) logsPurgedByHand() {
 	b.says(b.kubectl("-n", b.key.Namespace, "get", "backup"), b.key.Name+"-gap-")
 }
 
+// deletedWithItsData: of two backups one goes, and all that it has in the store. Nothing has
+// expired after either.
+func (b *backedUp) deletedWithItsData() {
+	b.backUp("goes", "  reclaimPolicy: Delete\n")
+	goes := b.completes("goes")
+	b.backUp("stays", "")
+	stays := b.completes("stays")
+	s := b.awaits("stays", time.Minute, func(s *v1alpha1.BackupStatus) bool { return s.Retention != nil })
+	if held := s.Retention.Held; held == nil || held.Reason != "NoBackupOldEnough" || len(s.Retention.RemovedBackups) > 0 {
+		b.t.Errorf("%+v", s.Retention)
+	}
+	if parts := b.stored(goes.BackupID, "part-*.zst.age"); len(parts) == 0 || goes.EncryptedTo == "" {
+		b.t.Errorf("it is not encrypted: %v, %q", parts, goes.EncryptedTo)
+	}
+	b.kubectl("-n", b.key.Namespace, "delete", "backup", "goes", "--timeout=1m")
+	if left := b.stored(goes.BackupID, "*"); len(left) > 0 {
+		b.t.Errorf("still in the store: %v", left)
+	}
+	if left := b.stored(stays.BackupID, "manifest.json"); len(left) != 1 {
+		b.t.Errorf("the other backup has lost its manifest: %v", left)
+	}
+}
+
+// stored are the objects of a backup, by the directory in which the store keeps them.
+func (b *backedUp) stored(id, pattern string) []string {
+	b.t.Helper()
+	pid, err := bed.PID(b.ctx, types.NamespacedName{Namespace: b.store.Namespace}, "s3", "cnmsql")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	found, err := filepath.Glob(fmt.Sprintf("/proc/%d/root/data/%s/some/path/%s/base/%s/%s", pid, testbed.Bucket, b.key.Name, id, pattern))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return found
+}
+
+// completes waits until a Backup is complete.
+func (b *backedUp) completes(name string) *v1alpha1.BackupStatus {
+	b.t.Helper()
+	s := b.awaits(name, 2*time.Minute, func(s *v1alpha1.BackupStatus) bool {
+		return s.Phase == v1alpha1.BackupCompleted || s.Phase == v1alpha1.BackupFailed
+	})
+	if s.Phase != v1alpha1.BackupCompleted {
+		b.t.Fatalf("%s: %+v", name, s)
+	}
+	return s
+}
+
 // verified: the newest backup is restored into a throw-away Cluster, checked, and compared with
 // a replica, and nothing is left of it. The cluster takes writes meanwhile.
 func (b *backedUp) verified() {
@@ -206,10 +252,8 @@ func (b *backedUp) restoredToBeforeTheDrop() {
 	l := b.startWriting()
 	l.ackedAfter(time.Now().Add(time.Second), 20*time.Second)
 	b.backUp("first", "")
-	s := b.awaits("first", 2*time.Minute, func(s *v1alpha1.BackupStatus) bool {
-		return s.Phase == v1alpha1.BackupCompleted || s.Phase == v1alpha1.BackupFailed
-	})
-	if s.Phase != v1alpha1.BackupCompleted || s.InstanceName == b.primary() || s.StoredSize == 0 || s.Size < s.StoredSize {
+	s := b.completes("first")
+	if s.InstanceName == b.primary() || s.StoredSize == 0 || s.Size < s.StoredSize {
 		b.t.Fatalf("%+v", s)
 	}
 	b.t.Logf("backup of %d bytes, %d stored, from %s, in %s", s.Size, s.StoredSize, s.InstanceName, s.StoppedAt.Sub(s.StartedAt.Time))
@@ -237,7 +281,7 @@ func (b *backedUp) restoredToBeforeTheDrop() {
 	begun := time.Now()
 	copied.apply(fmt.Sprintf(groupSpec, 3, 200) + "  backup: {objectStore: " + b.store.Spec() + ", continuousArchiving: {enabled: true, targetRPOSeconds: 1}}\n" +
 		"  bootstrap: {recovery: {source: " + b.key.Name + ", recoveryTarget: {targetGTID: '" + drop + "', exclusive: true}}}\n" +
-		"  externalClusters: [{name: " + b.key.Name + ", objectStore: " + b.store.Spec() + "}]\n")
+		"  externalClusters: [{name: " + b.key.Name + ", objectStore: " + b.store.Encrypted() + "}]\n")
 	copied.healthy(4 * time.Minute)
 	b.t.Logf("apply to three members with the restored data: %s", time.Since(begun))
 	db = copied.open("rw")
@@ -333,7 +377,7 @@ func (b *backedUp) rows(db *sql.DB) map[string][]string {
 // table is the writer's.
 func (b *backedUp) table(db *sql.DB) string {
 	b.t.Helper()
-	return b.ask(db, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'app' LIMIT 1")
+	return b.ask(db, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'app' AND table_name LIKE 'writer%'")
 }
 
 // isBeginningOf: what a connection wrote is there up to some row, and nothing else is.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"filippo.io/age"
+
 	"cnmsql.co/internal/pki"
 )
 
@@ -24,6 +26,8 @@ type ObjectStore struct {
 	// Endpoint is its URL, and CA the PEM by which it is verified.
 	Endpoint string
 	CA       []byte
+	// Key is an identity of age, by which backups can be encrypted.
+	Key string
 }
 
 // objectStoreManifest is its namespace, its Pod and its Service. The bucket is a directory.
@@ -89,7 +93,14 @@ func (b *Bed) StartObjectStore(ctx context.Context, namespace string) (*ObjectSt
 		return nil, err
 	}
 	_, err = b.Kubectl(ctx, nil, "-n", namespace, "wait", "--for=condition=Ready", "pod/s3", "--timeout=2m")
-	return &ObjectStore{Namespace: namespace, Endpoint: "https://" + host, CA: ca.Trust()}, err
+	if err != nil {
+		return nil, err
+	}
+	key, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, err
+	}
+	return &ObjectStore{Namespace: namespace, Endpoint: "https://" + host, CA: ca.Trust(), Key: key.String()}, nil
 }
 
 // loadObjectStore puts the S3 server's image on the nodes.
@@ -109,12 +120,17 @@ func (b *Bed) loadObjectStore(ctx context.Context) error {
 
 // Credentials is the manifest of a Secret that lets its namespace use the store.
 func (s *ObjectStore) Credentials(namespace string) string {
-	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: store, namespace: %s}\nstringData:\n  id: %q\n  key: %q\n  ca: %q\n",
-		namespace, StoreAccessKey, StoreSecretKey, s.CA)
+	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: store, namespace: %s}\nstringData:\n  id: %q\n  key: %q\n  ca: %q\n  age: %q\n",
+		namespace, StoreAccessKey, StoreSecretKey, s.CA, s.Key)
 }
 
 // Spec is an objectStore that names the Secret of Credentials, in one line of YAML.
 func (s *ObjectStore) Spec() string {
 	return fmt.Sprintf("{bucket: %s, path: some/path, endpoint: %q, region: us-east-1, credentials: {accessKeyId: {name: store, key: id}, "+
 		"secretAccessKey: {name: store, key: key}}, tls: {caBundleSecret: {name: store, key: ca}}}", Bucket, s.Endpoint)
+}
+
+// Encrypted is Spec with a key by which all is encrypted.
+func (s *ObjectStore) Encrypted() string {
+	return strings.TrimSuffix(s.Spec(), "}") + ", encryption: {identity: {name: store, key: age}}}"
 }
