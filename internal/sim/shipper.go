@@ -108,7 +108,7 @@ func (k *shipper) newBranch() (b archive.Branch, is bool) {
 	} else {
 		k.logs = archive.Reader{Seen: k.start}
 		k.locate()
-		held = k.logs.Seen
+		held, k.needed = k.logs.Seen, "" // nothing may be purged before the branch is there
 		k.a.w.cover.count("archive", "the first branch")
 	}
 	if k.a.w.mut.HeldIsStart {
