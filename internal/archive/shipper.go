@@ -25,6 +25,8 @@ type Config struct {
 	// Epoch of the promotion that Instance, whose server has ServerUUID, holds.
 	Epoch                int64
 	Instance, ServerUUID string
+	// Group is the name of the group in which it is primary; "" in none.
+	Group string
 	// Start is what the server had executed when it was promoted. Once the branch is written
 	// its own record counts. Before that a later set, as of a manager that was restarted,
 	// loses nothing either: it only lets an archive that has no branch yet begin later.

@@ -130,7 +130,7 @@ func (m *manager) archive(ctx context.Context, what facts.Term) error {
 	}
 	shipper, err := archive.NewShipper(archive.Config{
 		Store: s, Prefix: backup.LogPrefix(cluster.Name), Cluster: string(cluster.UID),
-		Epoch: what.Epoch, Instance: m.opt.Instance, ServerUUID: what.Server, Start: start,
+		Epoch: what.Epoch, Instance: m.opt.Instance, ServerUUID: what.Server, Group: groupOf(cluster), Start: start,
 		Index: m.binlogIndex(), Key: m.archiveKey,
 		Executed: func(ctx context.Context) (gtid.Set, error) { return m.metrics.Executed(ctx) },
 		May:      func(context.Context) error { return m.stillArchives(what) }, TargetRPO: what.RPO,
@@ -155,6 +155,14 @@ func (m *manager) archiveKey() (seal.Key, error) {
 			seal.KeyMissing)
 	}
 	return key, err
+}
+
+// groupOf is the name of the cluster's group; "" in none.
+func groupOf(c *v1alpha1.Cluster) string {
+	if g := c.Status.GroupReplication; g != nil && c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
+		return g.GroupName
+	}
+	return ""
 }
 
 // partBytes is how large a part of the archive becomes: shipping takes four times as much

@@ -96,3 +96,29 @@ func TestABranchThatCameLateCutsNothingOff(t *testing.T) {
 		t.Errorf("%s is replayed, though 2 lost a part of it", s.Plan.Set)
 	}
 }
+
+// TestAPrimaryWithoutABranchGaveItsOwnNumbers: a was primary in epochs 1 and 3 and archived in
+// neither; a backup of 3 was said to be of 1, for the status had been set back. In a group, the
+// numbers of 1 may have been lost and given again.
+func TestAPrimaryWithoutABranchGaveItsOwnNumbers(t *testing.T) {
+	const a, b = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa", "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb"
+	archived := Archive{Branches: []Branch{
+		{Epoch: 2, ServerUUID: b, Start: gtid.MustParse(a + ":1-10"), Numbers: OwnNumbers},
+		{Epoch: 5, ServerUUID: b, Start: gtid.MustParse(a + ":1-30," + b + ":1-5"), Numbers: OwnNumbers, After: 2},
+	}}
+	base := Base{Epoch: 1, End: gtid.MustParse(a + ":1-20," + b + ":1-5"), Time: time.Unix(1, 0)}
+	if s := Select(archived, base, Target{}, nil); s.Refusal != nil {
+		t.Errorf("refused: %v", s.Refusal)
+	}
+	base.End = gtid.MustParse(a + ":1-31")
+	if s := Select(archived, base, Target{}, nil); s.Refusal == nil || !s.Refusal.GTIDs.Equal(gtid.MustParse(a+":31")) {
+		t.Errorf("lost, and not refused: %+v", s)
+	}
+	for i := range archived.Branches {
+		archived.Branches[i].Numbers = a // the group's name
+	}
+	base.End = gtid.MustParse(a + ":1-20")
+	if s := Select(archived, base, Target{}, nil); s.Refusal == nil || !s.Refusal.GTIDs.Equal(gtid.MustParse(a+":11-20")) {
+		t.Errorf("a group has given numbers again, and it is not refused: %+v", s)
+	}
+}

@@ -25,9 +25,16 @@ type Branch struct {
 	// After is the epoch of the branch behind which this one goes on, and of which Held is
 	// told; 0 for that before it in order, if there is one. One in between came to be known
 	// later: it is on no line.
-	After     int64     `json:"after,omitempty"`
+	After int64 `json:"after,omitempty"`
+	// Numbers is whose numbers the primary gives its transactions: OwnNumbers, or the name of
+	// the group, which any primary gives again after they were lost. Empty in branches of
+	// before 2026-11-24.
+	Numbers   string    `json:"numbers,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 }
+
+// OwnNumbers are those of the server that writes, which nobody else gives.
+const OwnNumbers = "own"
 
 // Key names a part: its branch, and its number therein, from 1.
 type Key struct{ Epoch, Sequence int64 }

@@ -52,10 +52,13 @@ func (w *world) at() time.Time { return time.Unix(100000+w.now, 0).UTC() }
 func (w *world) write() {
 	for range rapid.IntRange(1, 6).Draw(w.t, "writes") {
 		w.numbers[w.epoch]++
-		id := gtid.MustParse(fmt.Sprintf("%08d-0000-0000-0000-000000000000:%d", w.epoch, w.numbers[w.epoch]))
+		id := gtid.MustParse(fmt.Sprintf("%s:%d", w.server(), w.numbers[w.epoch]))
 		w.log = append(w.log, Transaction{id, w.tick()})
 	}
 }
+
+// server is the UUID of the primary: none takes writes a second time.
+func (w *world) server() string { return fmt.Sprintf("%08d-0000-0000-0000-000000000000", w.epoch) }
 
 // ship makes a part of some of what was written.
 func (w *world) ship() {
@@ -112,7 +115,7 @@ func (w *world) begin() {
 	w.epoch += int64(rapid.IntRange(1, 3).Draw(w.t, "epoch"))
 	start := setOf(w.log)
 	w.held, w.seq, w.shipped, w.own = w.held.Intersect(start), 0, 0, len(w.log)
-	w.a.Branches = append(w.a.Branches, Branch{Epoch: w.epoch, Start: start, Held: w.held, CreatedAt: w.at()})
+	w.a.Branches = append(w.a.Branches, Branch{Epoch: w.epoch, ServerUUID: w.server(), Start: start, Held: w.held, Numbers: OwnNumbers, CreatedAt: w.at()})
 }
 
 // least is how much of the log a replica has that is backed up.

@@ -144,14 +144,29 @@ func (l line) pieces(p Part) (all []Part, missing []Key) {
 // instance that had not followed yet. Other numbers, as a group's, may be given again after
 // they were lost: for them the epoch counts, and every promotion since.
 func (l line) offLine(base Base) gtid.Set {
-	var own gtid.Set
-	for _, b := range l.branches {
-		own = own.Union(base.End.Of(b.ServerUUID))
-	}
+	own := l.own(base.End)
 	lost := l.lost(base.Epoch, base.End.Subtract(own))
 	if n := len(l.branches); n > 0 && l.branches[n-1].Epoch >= base.Epoch {
 		newest := l.branches[n-1]
 		lost = lost.Union(own.Without(newest.ServerUUID).Subtract(newest.Start))
 	}
 	return lost
+}
+
+// own is what of a set servers have written as their own. Of an archive that does not tell
+// whose numbers its primaries gave, that is known of those only that have a branch.
+func (l line) own(set gtid.Set) (own gtid.Set) {
+	told := !slices.ContainsFunc(l.branches, func(b Branch) bool { return b.Numbers == "" })
+	if told {
+		own = set
+	}
+	for _, b := range l.branches {
+		switch {
+		case !told:
+			own = own.Union(set.Of(b.ServerUUID))
+		case b.Numbers != OwnNumbers:
+			own = own.Without(b.Numbers)
+		}
+	}
+	return own
 }

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -41,6 +42,8 @@ type Writer struct {
 	// Epoch of the promotion that Instance, whose server has ServerUUID, holds.
 	Epoch                int64
 	Instance, ServerUUID string
+	// Group is the name of the group in which it is primary; "" in none.
+	Group string
 }
 
 // Owner is whose something in the archive is.
@@ -72,7 +75,7 @@ func (w Writer) Owner(cluster, server string) Owner {
 func (w Writer) Branch(before Branch, start, held gtid.Set, now time.Time) Branch {
 	return Branch{
 		Format: Format, Cluster: w.Cluster, Epoch: w.Epoch, Instance: w.Instance, ServerUUID: w.ServerUUID,
-		Start: start, Held: held, After: before.Epoch, CreatedAt: now.UTC(),
+		Start: start, Held: held, After: before.Epoch, Numbers: cmp.Or(w.Group, OwnNumbers), CreatedAt: now.UTC(),
 	}
 }
 
