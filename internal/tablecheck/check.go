@@ -26,9 +26,19 @@ type Finding struct {
 // Tables are all base tables that hold data on a disk, those of the server's own accounts and
 // settings among them, in the order of their names.
 func Tables(ctx context.Context, db *sql.DB) ([]Table, error) {
-	rows, err := db.QueryContext(ctx, "SELECT table_schema, table_name FROM information_schema.tables"+
+	return listed(ctx, db, "SELECT table_schema, table_name FROM information_schema.tables"+
 		" WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('information_schema', 'performance_schema')"+
 		" ORDER BY table_schema, table_name")
+}
+
+// querier is a connection, or a pool of them.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// listed are the tables that a query names.
+func listed(ctx context.Context, from querier, query string, args ...any) ([]Table, error) {
+	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("listing the tables: %w", err)
 	}

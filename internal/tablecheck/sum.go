@@ -131,23 +131,6 @@ func choose(ctx context.Context, conn *sql.Conn, which string) ([]Table, error) 
 		maxBytes, which, maxSummed)
 }
 
-func listed(ctx context.Context, conn *sql.Conn, query string, args ...any) ([]Table, error) {
-	rows, err := conn.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("listing the tables: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var out []Table
-	for rows.Next() {
-		var t Table
-		if err := rows.Scan(&t.Schema, &t.Name); err != nil {
-			return nil, fmt.Errorf("listing the tables: %w", err)
-		}
-		out = append(out, t)
-	}
-	return out, rows.Err()
-}
-
 // sumAll leaves out tables that cannot be summed up: they were dropped meanwhile, or take too
 // long.
 func sumAll(ctx context.Context, conn *sql.Conn, tables []Table) (map[Table]verify.Sum, error) {
