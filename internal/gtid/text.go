@@ -53,6 +53,16 @@ func (s Set) Abbreviate(maxIntervals int) string {
 	return fmt.Sprintf("%s(transactions: %d, intervals: %d)", text, s.Count(), total)
 }
 
+// Within is String's text if that has at most limit bytes, and otherwise as many intervals as
+// Abbreviate gives within them.
+func (s Set) Within(limit int) string {
+	text := s.String()
+	for intervals := 16; len(text) > limit && intervals > 0; intervals /= 2 {
+		text = s.Abbreviate(intervals)
+	}
+	return text
+}
+
 // head returns the first n intervals of s and the number of all.
 func (s Set) head(n int) (head Set, total int) {
 	for _, g := range s.groups {

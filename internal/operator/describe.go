@@ -10,7 +10,6 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/resources"
 )
 
@@ -65,21 +64,13 @@ func notePositions(s *v1alpha1.ClusterStatus, o core.Observation) {
 	for i := range o.Instances {
 		in := &o.Instances[i]
 		if set, known := in.LastExecuted.Get(); known {
-			sets[in.Name] = boundedSet(set)
+			sets[in.Name] = set.Within(maxSetText)
 		} else if before, there := s.GTIDExecutedByInstance[in.Name]; there {
 			sets[in.Name] = before
 		}
 	}
 	s.GTIDExecutedByInstance = sets
 	s.GTIDExecutedUpdatedAt = &metav1.MicroTime{Time: o.Now.UTC().Truncate(time.Microsecond)}
-}
-
-func boundedSet(set gtid.Set) string {
-	text := set.String()
-	for intervals := 16; len(text) > maxSetText; intervals /= 2 {
-		text = set.Abbreviate(intervals)
-	}
-	return text
 }
 
 func instanceStatus(in *core.Instance, s core.Status) v1alpha1.InstanceStatus {
