@@ -57,13 +57,15 @@ func (r *GapReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 	if gap == nil || gap.MissingSince == nil || !c.Spec.Backup.Archives() {
 		return ctrl.Result{}, nil
 	}
-	all, err := TakenOf(ctx, r.Live, c)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	create, wake := backup.AfterGap(gap.MissingSince.Time, r.Now(), all)
-	if !create {
-		return ctrl.Result{RequeueAfter: wake}, nil
+	// The API server is asked only if the cache has a Backup made: a gap is told for long.
+	for _, from := range []client.Reader{r.Client, r.Live} {
+		all, err := TakenOf(ctx, from, c)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if create, wake := backup.AfterGap(gap.MissingSince.Time, r.Now(), all); !create {
+			return ctrl.Result{RequeueAfter: wake}, nil
+		}
 	}
 	return ctrl.Result{}, r.make(ctx, c)
 }
