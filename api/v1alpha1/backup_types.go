@@ -1,6 +1,9 @@
 package v1alpha1
 
 import (
+	"cmp"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -345,6 +348,11 @@ type ContinuousArchivingSpec struct {
 	// +kubebuilder:validation:Maximum=1024
 	// +optional
 	MaxBinlogSizeMB *int32 `json:"maxBinlogSizeMB,omitempty"`
+}
+
+// TargetRPO is TargetRPOSeconds, which an object of before its default may not have.
+func (s *ContinuousArchivingSpec) TargetRPO() time.Duration {
+	return time.Duration(cmp.Or(s.TargetRPOSeconds, 300)) * time.Second
 }
 
 // Archives reports whether binary logs are archived.

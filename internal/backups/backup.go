@@ -201,7 +201,7 @@ func (r *Reconciler) tell(ctx context.Context, b *v1alpha1.Backup) error {
 func (r *Reconciler) change(ctx context.Context, b *v1alpha1.Backup, how func(*v1alpha1.BackupStatus)) error {
 	before := b.DeepCopy()
 	how(&b.Status)
-	return r.Client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.Client.Status().Patch(ctx, b, ifStill(before))
 }
 
 func (r *Reconciler) event(b *v1alpha1.Backup, kind string, reason core.Reason, message string) {

@@ -3,12 +3,12 @@ package backups
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
@@ -57,7 +57,7 @@ func (r *Reconciler) prepare(ctx context.Context, b *v1alpha1.Backup) (*taking, 
 	if t.store == nil {
 		return nil, final(core.BackupNoStore, "neither spec.objectStore nor spec.backup.objectStore of the Cluster %s says where to; add one, and create another Backup", c.Name), nil
 	}
-	if other, err := r.other(ctx, b); other != "" || err != nil {
+	if other, err := Running(ctx, r.Live, b.Namespace, c.Name, b.UID); other != "" || err != nil {
 		return nil, wait(core.BackupOtherRuns, "the Backup %s of this Cluster is running; one is taken at a time", other), err
 	}
 	donor, no := chooseDonor(c, b)
@@ -89,19 +89,21 @@ func idOf(b *v1alpha1.Backup) string {
 	return b.CreationTimestamp.UTC().Format("20060102T150405Z") + "-" + string(b.UID)[:min(len(b.UID), 8)]
 }
 
-// other is another Backup of the Cluster that runs; "" when none does.
-func (r *Reconciler) other(ctx context.Context, b *v1alpha1.Backup) (string, error) {
+// Running is the name of a Backup of a Cluster that runs, other than the one with a UID, if
+// one is given; "" when none does.
+func Running(ctx context.Context, live client.Reader, namespace, cluster string, but types.UID) (string, error) {
 	var all v1alpha1.BackupList
-	if err := r.Live.List(ctx, &all, client.InNamespace(b.Namespace)); err != nil {
+	if err := live.List(ctx, &all, client.InNamespace(namespace)); err != nil {
 		return "", err
 	}
-	for i := range all.Items {
-		o := &all.Items[i]
-		if o.Spec.Cluster.Name == b.Spec.Cluster.Name && o.UID != b.UID && o.Status.Phase == v1alpha1.BackupRunning && o.DeletionTimestamp == nil {
-			return o.Name, nil
-		}
+	i := slices.IndexFunc(all.Items, func(b v1alpha1.Backup) bool {
+		isMeant := but == "" || b.UID != but
+		return isMeant && b.Spec.Cluster.Name == cluster && b.Status.Phase == v1alpha1.BackupRunning && b.DeletionTimestamp == nil
+	})
+	if i < 0 {
+		return "", nil
 	}
-	return "", nil
+	return all.Items[i].Name, nil
 }
 
 // makeJob makes the Job and what it needs; what is there already stays. A name that
@@ -143,14 +145,9 @@ func (t *taking) task(b *v1alpha1.Backup) backupjob.Task {
 
 // leaf is a certificate for the Job, of the Cluster's own authority.
 func (r *Reconciler) leaf(ctx context.Context, c *v1alpha1.Cluster) (pki.Bundle, error) {
-	name := resources.Names(c.Name).CASecret()
-	var s corev1.Secret
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &s); err != nil {
-		return pki.Bundle{}, fmt.Errorf("read the certificate authority of %s: %w", c.Name, err)
-	}
-	ca, err := pki.ParseCA(resources.BundleOf(s.Data))
+	ca, err := Authority(ctx, r.Live, c)
 	if err != nil {
-		return pki.Bundle{}, fmt.Errorf("the Secret %s is damaged: %w", name, err)
+		return pki.Bundle{}, err
 	}
 	return ca.Issue(pki.BackupLeaf(), r.Now())
 }

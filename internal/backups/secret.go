@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/pki"
+	"cnmsql.co/internal/resources"
 	"cnmsql.co/internal/seal"
 )
 
@@ -61,4 +63,18 @@ func SecretReader(ctx context.Context, live client.Reader, namespace string) fun
 		}
 		return data[of.Key], nil
 	}
+}
+
+// Authority is a Cluster's certificate authority, which the operator made.
+func Authority(ctx context.Context, from client.Reader, c *v1alpha1.Cluster) (*pki.CA, error) {
+	name := resources.Names(c.Name).CASecret()
+	var s corev1.Secret
+	if err := from.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &s); err != nil {
+		return nil, fmt.Errorf("read the certificate authority of %s: %w", c.Name, err)
+	}
+	ca, err := pki.ParseCA(resources.BundleOf(s.Data))
+	if err != nil {
+		return nil, fmt.Errorf("the Secret %s is damaged: %w", name, err)
+	}
+	return ca, nil
 }

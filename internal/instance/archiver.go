@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +34,7 @@ func (m *manager) archives() facts.Term {
 		if s.cluster == nil || !s.cluster.Spec.Backup.Archives() {
 			return facts.Term{}
 		}
-		target := cmp.Or(s.cluster.Spec.Backup.ContinuousArchiving.TargetRPOSeconds, 300)
-		return facts.TermOf(true, s.writable, s.server, time.Duration(target)*time.Second)
+		return facts.TermOf(true, s.writable, s.server, s.cluster.Spec.Backup.ContinuousArchiving.TargetRPO())
 	})
 }
 

@@ -11,10 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backups"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/layout"
-	"cnmsql.co/internal/pki"
-	"cnmsql.co/internal/resources"
 )
 
 // askLimit bounds one question: the instance answers at once, and checks beside.
@@ -53,14 +52,9 @@ func (i Instances) open(ctx context.Context, c *v1alpha1.Cluster, instance strin
 	if pod.Status.PodIP == "" {
 		return nil, fmt.Errorf("the Pod %s has no address yet", instance)
 	}
-	var s corev1.Secret
-	name := resources.Names(c.Name).CASecret()
-	if err := i.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &s); err != nil {
-		return nil, fmt.Errorf("read the certificate authority of %s: %w", c.Name, err)
-	}
-	ca, err := pki.ParseCA(resources.BundleOf(s.Data))
+	ca, err := backups.Authority(ctx, i.Client, c)
 	if err != nil {
-		return nil, fmt.Errorf("the Secret %s is damaged: %w", name, err)
+		return nil, err
 	}
 	conf, err := ca.OperatorTLS(time.Now())
 	if err != nil {

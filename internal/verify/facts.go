@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -33,8 +32,10 @@ func (r *Reconciler) facts(ctx context.Context, c *v1alpha1.Cluster) (verify.Fac
 	}
 	r.sampler(ctx, c, &f)
 	var err error
-	if f.BackupRunning, err = r.runningBackup(ctx, c); err != nil {
-		return f, err
+	if !f.Record.Phase.Runs() { // it hinders only the beginning
+		if f.BackupRunning, err = backups.Running(ctx, r.Live, c.Namespace, c.Name, ""); err != nil {
+			return f, err
+		}
 	}
 	copied := &v1alpha1.Cluster{}
 	err = r.Live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: verify.CopyName(c.Name)}, copied)
@@ -75,20 +76,6 @@ func limitOf(c *v1alpha1.Cluster) time.Duration {
 	return c.Spec.Backup.Verify.MaxDuration.Duration
 }
 
-func (r *Reconciler) runningBackup(ctx context.Context, c *v1alpha1.Cluster) (string, error) {
-	var all v1alpha1.BackupList
-	if err := r.Live.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
-		return "", err
-	}
-	i := slices.IndexFunc(all.Items, func(b v1alpha1.Backup) bool {
-		return b.Spec.Cluster.Name == c.Name && b.Status.Phase == v1alpha1.BackupRunning && b.DeletionTimestamp == nil
-	})
-	if i < 0 {
-		return "", nil
-	}
-	return all.Items[i].Name, nil
-}
-
 func copyOf(c, copied *v1alpha1.Cluster) verify.Copy {
 	s := &copied.Status
 	out := verify.Copy{
@@ -119,8 +106,7 @@ func (r *Reconciler) sampler(ctx context.Context, c *v1alpha1.Cluster, f *verify
 		f.NoSampler = "nothing is archived, so that the restored rows are older than those of the Cluster"
 		return
 	}
-	delay := time.Duration(cmp.Or(c.Spec.Backup.ContinuousArchiving.TargetRPOSeconds, defaultRPOSeconds)) * time.Second
-	f.ArchiveDelay = delay + archiveSlack
+	f.ArchiveDelay = c.Spec.Backup.ContinuousArchiving.TargetRPO() + archiveSlack
 	donor, no := backup.Donor(backups.Instances(c), backup.Wish{Instances: int(c.Spec.Instances)})
 	if no != nil {
 		f.NoSampler = "no replica is ready to be compared with"
@@ -140,9 +126,6 @@ func (r *Reconciler) sampler(ctx context.Context, c *v1alpha1.Cluster, f *verify
 		f.Sampling.Sample = *said.Sample
 	}
 }
-
-// defaultRPOSeconds is that of spec.backup.continuousArchiving.targetRPOSeconds.
-const defaultRPOSeconds = 300
 
 // orderID tells the orders of one verification from those of another.
 func orderID(r verify.Record) string { return r.Started.UTC().Format(time.RFC3339) }
@@ -188,11 +171,7 @@ func brief(text string) string {
 	if err != nil {
 		return text[:min(len(text), setLimit)]
 	}
-	text = set.String()
-	for intervals := 16; len(text) > setLimit && intervals > 0; intervals /= 2 {
-		text = set.Abbreviate(intervals)
-	}
-	return text
+	return set.Within(setLimit)
 }
 
 func readRecord(s *v1alpha1.VerificationStatus) verify.Record {
