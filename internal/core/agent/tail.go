@@ -72,11 +72,9 @@ func (f *Facts) mayHaveTail() bool {
 	if f.TailEpoch == 0 || f.Data != core.DataPopulated || p == nil || f.Permitted() || p.LosslessSince == 0 || f.TailEpoch < p.LosslessSince {
 		return false
 	}
-	if f.GivesData() {
-		return false // nobody succeeds it
-	}
-	// Another Pod of this instance, or a promise in the way: its own history counts.
-	return p.Instance != f.Me || p.Epoch <= f.TailEpoch
+	// A promotion of this instance that it may not use says nothing: who promised not to be
+	// writable in its epoch is about to be replaced.
+	return !f.GivesData()
 }
 
 // breakOffRecovery: mysqld was started to go on in its own epoch, and another is promoted
