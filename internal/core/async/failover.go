@@ -203,6 +203,9 @@ func (d *decision) restartInPlace() bool {
 		return false
 	}
 	why := d.nobodyTakesOver()
+	if why == "" && r.State != core.Failed {
+		why = d.nobodyHasCaughtUp()
+	}
 	if why == "" {
 		return false
 	}
@@ -247,6 +250,20 @@ func (d *decision) nobodyTakesOver() string {
 		e.why = d.tooSoon()
 	}
 	return e.why
+}
+
+// nobodyHasCaughtUp tells that whoever would win lacks some of what the primary held when it
+// was promoted, which its recovery may have committed without acknowledgement; "" when not,
+// or when the primary had the time to come back. Another one would make it diverge.
+func (d *decision) nobodyHasCaughtUp() string {
+	p, until := d.Status.Promotion, d.Status.FailingSince.Add(recoveryPatience)
+	e := d.ballot(p.Instance, "").elect()
+	if e.refusal != "" || e.holds.Contains(p.RequiredGTID) || !d.Now.Before(until) {
+		return ""
+	}
+	d.RecheckAt(until)
+	return fmt.Sprintf("%s, which holds the most of the others, lacks what %s held when it was promoted (%s)",
+		e.winner, p.Instance, p.RequiredGTID.Subtract(e.holds).Abbreviate(4))
 }
 
 // mayGoOn: the manager may make its mysqld writable in the present epoch.
