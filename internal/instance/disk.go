@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cnmsql.co/internal/core/agent"
 )
 
 const (
@@ -37,7 +39,9 @@ func (m *manager) keepTryingDisk(ctx context.Context) {
 // triesDisk: mysqld may write, or is silent, perhaps for it waits for its volume.
 func (m *manager) triesDisk() bool {
 	_, may := m.mayWrite()
-	return may || get(m, func(s *state) bool { return s.locked && s.accepted && s.proc.running() && s.misses >= 3 })
+	return may || get(m, func(s *state) bool {
+		return s.locked && s.accepted && s.proc.running() && s.misses >= agent.UnansweredLimit
+	})
 }
 
 func (m *manager) tryVolumeOnce(file *os.File) *os.File {

@@ -258,7 +258,9 @@ func (m *manager) replicationFacts(f *agent.Facts) {
 }
 
 // answers: mysqld has answered lately, and could keep what it is told.
-func (s *state) answers() bool { return s.accepted && s.misses < 3 && !s.diskStalled() }
+func (s *state) answers() bool {
+	return s.accepted && s.misses < agent.UnansweredLimit && !s.diskStalled()
+}
 
 // answeredWithin tells whether mysqld has answered lately.
 func (m *manager) answeredWithin(d time.Duration) bool {

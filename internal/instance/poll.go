@@ -60,19 +60,25 @@ func (m *manager) pollSince(ctx context.Context, since time.Time) {
 		return
 	}
 	n := get(m, func(s *state) int { return s.writableN })
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
 	at := time.Now()
-	if err := m.pulse.Ping(ctx); err != nil {
+	if err := m.ping(ctx); err != nil {
 		m.noteSilence(proc, err)
 		return
 	}
 	promised := m.promised()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	server, err := m.askStatus(ctx)
 	if server != nil {
 		server.SemiSync.Order, server.SemiSync.OrderEpoch = promised.Order, promised.Epoch
 	}
 	m.noteAnswer(proc, at, server, err, n)
+}
+
+func (m *manager) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, agent.AnswerLimit)
+	defer cancel()
+	return m.pulse.Ping(ctx)
 }
 
 // askStatus: while a session of the primary's that changes an account waits for replicas,
@@ -126,7 +132,7 @@ func (m *manager) noteSilence(proc *process, err error) {
 	}
 	if mysql.IsAnswer(err) {
 		s.answered, s.misses = time.Now(), 0
-	} else if s.misses++; s.misses == 3 && s.accepted {
+	} else if s.misses++; s.misses == agent.UnansweredLimit && s.accepted {
 		m.log.Warn("mysqld does not answer", "error", err)
 	}
 	m.announce()

@@ -227,7 +227,7 @@ func (m *manager) facts() *agent.Facts {
 		Activity: m.activity, Server: m.server, WritableEpoch: m.writable, Primary: m.primary,
 		Asking: m.asking || m.w.now < m.askAgain, AskFailed: m.askFailed,
 		Donor: m.donor, RestartEpoch: m.restart, Problem: m.problem, TerminatingSince: m.moment(m.terminating),
-		Mysqld: agent.Mysqld{Up: up, Accepted: m.accepted, Answers: m.accepted && m.misses < 3, AnsweredAt: m.moment(m.answered), StartedAt: m.moment(m.started),
+		Mysqld: agent.Mysqld{Up: up, Accepted: m.accepted, Answers: m.accepted && m.misses < agent.UnansweredLimit, AnsweredAt: m.moment(m.answered), StartedAt: m.moment(m.started),
 			DownSince: m.moment(m.downSince), Ended: m.ended, MayWrite: m.mayWrite, Failures: m.failures, DiskStalled: m.diskStalled && m.volume.stalled},
 		LeaseEpoch: m.lease.epoch, LeaseRenewed: m.moment(m.lease.renewed), Vouches: m.vouches.Of(m.view), ConfirmedEpoch: m.confirmed,
 	}
@@ -302,7 +302,7 @@ func (m *manager) poll() {
 		return
 	}
 	if !s.answers() {
-		if m.misses++; m.misses == 3 && m.accepted {
+		if m.misses++; m.misses == agent.UnansweredLimit && m.accepted {
 			m.tell("mysqld does not answer")
 		}
 		m.announce()

@@ -10,6 +10,10 @@ const (
 	// SteadyAfter is how long mysqld must have run for its end to be no failure to start:
 	// one that served meanwhile is started again without a pause.
 	SteadyAfter = 10 * time.Second
+	// AnswerLimit is how long mysqld may take to answer the simplest of questions. One that
+	// leaves UnansweredLimit of them in a row unanswered hangs.
+	AnswerLimit     = 800 * time.Millisecond
+	UnansweredLimit = 3
 	// crashLoop is how many failures to start in a row are called a crash loop.
 	crashLoop = 3
 )
