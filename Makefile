@@ -50,7 +50,7 @@ lint:
 	go run ./tools/lint
 
 .PHONY: generate
-generate: ## Make the generated files anew
+generate: ## Make the generated files again
 	$(TOOL) controller-gen object:headerFile=/dev/null paths=./api/... crd output:crd:dir=charts/cnmsql/files
 	go test -count=1 ./internal/policy -update
 	$(TOOL) crd-ref-docs --source-path=api/v1alpha1 --config=tools/dev/api-reference.yaml --renderer=markdown --output-path=docs/api-reference.md --log-level=ERROR
@@ -71,7 +71,7 @@ unit: # drawn from a seed that stays, so that a change is judged by what it chan
 	go test -C tools/localkube ./...
 
 .PHONY: test-random
-test-random: ## The invariants on 500,000 observations that nobody has seen, and GTID sets drawn anew
+test-random: ## The invariants on 500,000 observations that nobody has seen, and GTID sets drawn again
 	RAPID_CHECKS=500000 go test -count=1 -timeout 20m -run 'OfAnyObservation|AreToldOnce|Algebra' ./internal/core/async ./internal/gtid
 
 .PHONY: test-real

@@ -51,7 +51,7 @@ type GroupReplicationSpec struct {
 	ExitStateAction string `json:"exitStateAction,omitempty"`
 
 	// AutoRejoinTries is how often an expelled member tries by itself to come
-	// back, five minutes apart; the instance manager has it join anew as well.
+	// back, five minutes apart; the instance manager has it join again as well.
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2016
@@ -81,7 +81,7 @@ type GroupReplicationSpec struct {
 	// +optional
 	UnreachableMajorityTimeoutSeconds *int32 `json:"unreachableMajorityTimeoutSeconds,omitempty"`
 
-	// RecoverTotalOutage is who has the group made anew when all its members were
+	// RecoverTotalOutage is who has the group rebooted when all its members were
 	// down at once, as after a power failure. Manual waits for a human's word
 	// (kubectl cnmsql group recover). With Automatic the operator does it by itself,
 	// once per outage, when every instance answers and is in no group, and one of
@@ -124,7 +124,7 @@ type GroupReplicationStatus struct {
 	// +optional
 	LeftOut []LeftOutMember `json:"leftOut,omitempty"`
 	// TotalOutageTried is the instance that the operator has told by itself to make the
-	// group anew. It is not told a second time; empty again once the group has its quorum.
+	// group again. It is not told a second time; empty again once the group has its quorum.
 	// +optional
 	TotalOutageTried string `json:"totalOutageTried,omitempty"`
 	// +optional

@@ -62,7 +62,7 @@ const (
 	// AnnotationFencing on an instance's Pod takes it out of service.
 	AnnotationFencing = "cnmsql.cnmsql.co/fencing"
 	// AnnotationReinit on a Cluster names the instances, separated by commas,
-	// of which the data is to be made anew.
+	// of which the data is to be recreated.
 	AnnotationReinit = "cnmsql.cnmsql.co/reinit"
 	// AnnotationForceQuorum on a Cluster is a human's word to make a group that
 	// lost its quorum go on with those who are left: "true", or a time and the view of

@@ -57,6 +57,6 @@ func operatorCommand() *cobra.Command {
 // nothing that it knew is left. A container that exits instead is held back by the
 // kubelet for longer each time, when it may be needed most.
 func beginAnew(why error) error {
-	slog.New(slog.NewJSONHandler(os.Stderr, nil)).Warn("begins anew", "why", why.Error())
+	slog.New(slog.NewJSONHandler(os.Stderr, nil)).Warn("starts again", "why", why.Error())
 	return errors.Join(why, syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
 }

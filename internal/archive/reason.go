@@ -17,7 +17,7 @@ var (
 	BranchTaken = &Reason{"BranchTaken",
 		"another server has written this epoch's archive: look whether two instances believe to be primary"}
 	PartConflict = &Reason{"PartConflict",
-		"the part was written with another content: look who else writes here; what is there is kept, and shipping begins anew behind it"}
+		"the part was written with another content: look who else writes here; what is there is kept, and shipping starts again behind it"}
 	PartDamaged = &Reason{"PartDamaged",
 		"the object is not what was written: look into the store's versions for an earlier one; a later base backup does without it"}
 	FormatUnknown = &Reason{"FormatUnknown",

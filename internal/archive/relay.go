@@ -124,7 +124,7 @@ func (w *relayWriter) event(s *binlog.Stream, e binlog.Event) error {
 	if !w.begun {
 		w.begun = true
 		// Behind the format stand the GTIDs of before. That another file of the source begins
-		// has to be said: the server's logical clock begins anew with it.
+		// has to be said: the server's logical clock starts again with it.
 		w.bytes(s.Format(), e.Header, e.Body, s.Rotation(w.step.Pieces[0].File))
 	}
 	if e.Begins != nil {

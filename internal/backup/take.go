@@ -47,7 +47,7 @@ type source func(ctx context.Context, to clone.Consumer) error
 // disk, and memory as the package says.
 //
 // An upload that fails is tried again for half a minute, while the donor waits. When the
-// connection to the donor breaks, the parts are removed and all begins anew, under other
+// connection to the donor breaks, the parts are removed and all starts again, under other
 // names; so do the parts of a Take that fails go, as far as they can be removed in 20
 // seconds. One case leaves them: when it is not known whether the manifest was written,
 // they belong to a backup if it was. Errors are a Reason's, a clone.Reason's or the store's.

@@ -37,7 +37,7 @@ type Options struct {
 }
 
 // Run has the backup taken and writes what came of it into the Backup's status. It returns
-// an error only if that could not be done: the Pod is then made anew, and begins again.
+// an error only if that could not be done: the Pod is then recreated, and begins again.
 func Run(ctx context.Context, o Options) error {
 	t, err := readTask(o.StoreDir)
 	if err != nil {

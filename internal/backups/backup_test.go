@@ -325,7 +325,7 @@ func TestABackupThatTheJobCompletedIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestABackupOutlivesAnyCallThatFails: an operator that ends at any moment, and begins anew,
+// TestABackupOutlivesAnyCallThatFails: an operator that ends at any moment, and starts again,
 // takes the backup once, from one instance.
 func TestABackupOutlivesAnyCallThatFails(t *testing.T) {
 	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))

@@ -23,7 +23,7 @@ import (
 	"cnmsql.co/internal/resources"
 )
 
-// A removal that fails is begun anew after a quarter of the time since the deletion was
+// A removal that fails is started again after a quarter of the time since the deletion was
 // asked for, within these bounds.
 const (
 	firstPause = 30 * time.Second

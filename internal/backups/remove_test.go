@@ -154,7 +154,7 @@ func TestARemovalThatFailsIsToldAndTriedAgain(t *testing.T) {
 			t.Fatalf("after %s it is not tried again", age)
 		}
 		if b, _ := w.step(); b == nil || w.job("b-remove") == nil {
-			t.Fatalf("after %s it is not begun anew", age)
+			t.Fatalf("after %s it is not started again", age)
 		}
 	}
 	if told := w.events(); len(told) != 1 {

@@ -115,7 +115,7 @@ func check(e Event, offset int64) error {
 func (s *Stream) Format() []byte { return concat(magic[:], s.format) }
 
 // Rotation is an event that says that what follows stands in another log of the server:
-// numbers of its logical clock begin anew.
+// numbers of its logical clock start again.
 func (s *Stream) Rotation(log string) []byte {
 	body := binary.LittleEndian.AppendUint64(nil, uint64(len(magic)))
 	event := makeEvent(s.format, false, typeRotate, append(body, log...))

@@ -39,11 +39,11 @@ var (
 	UnknownVersion = &Reason{"UnknownVersion",
 		"this version was not verified: use a release of this program that knows it"}
 	Malformed = &Reason{"Malformed",
-		"what was received does not follow the protocol: begin anew; if it stays, the stream is damaged or the server is unlike those verified"}
+		"what was received does not follow the protocol: start again; if it stays, the stream is damaged or the server is unlike those verified"}
 	DonorSilent = &Reason{"DonorSilent",
 		"the donor said nothing for too long: look whether it hangs or waits for prepared transactions, and whether the network drops packets"}
 	ConnectionLost = &Reason{"ConnectionLost",
-		"the connection to the donor broke: begin anew; the donor may refuse until it has noticed the loss"}
+		"the connection to the donor broke: start again; the donor may refuse until it has noticed the loss"}
 	NotEmpty = &Reason{"NotEmpty",
 		"the directory holds something already: give an empty one"}
 	Incomplete = &Reason{"Incomplete",

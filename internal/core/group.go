@@ -103,7 +103,7 @@ type Group struct {
 	// view ForceView of the group, and is not carried out in another; "" is any view.
 	ForceQuorum bool
 	ForceView   string
-	// RecoverOutage: the operator makes the group anew without a human's word when all
+	// RecoverOutage: the operator reboots the group without a human's word when all
 	// members were lost, and all are back.
 	RecoverOutage bool
 	// ExpelTimeout is how long the group waits for a member that it suspects.
@@ -123,7 +123,7 @@ type GroupStatus struct {
 	// LeftOut are those whom a recovery had the group go on without: they have no say
 	// until the group has taken them back.
 	LeftOut []LeftOut
-	// OutageTried is who was told without a human's word to make the group anew; "" again
+	// OutageTried is who was told without a human's word to reboot the group; "" again
 	// once it has its quorum.
 	OutageTried string
 	// Recorded is what the instances had executed when the status was last written, as far
@@ -198,7 +198,7 @@ const (
 	StepSetPrimary Step = "SetPrimary"
 	// StepForce: a survivor was told to go on with those who are left.
 	StepForce Step = "Force"
-	// StepReboot: one that holds everything was told to make the group anew.
+	// StepReboot: one that holds everything was told to reboot the group.
 	StepReboot Step = "Reboot"
 )
 
@@ -254,7 +254,7 @@ type ForceMembers struct {
 	Epoch   int64
 }
 
-// RebootGroup has an instance make the group anew from its data, when no member is
+// RebootGroup has an instance reboot the group from its data, when no member is
 // left and this one holds all that any of them holds.
 type RebootGroup struct {
 	Instance string
@@ -275,5 +275,5 @@ func (e SetGroupPrimary) String() string {
 func (e ForceMembers) String() string {
 	return fmt.Sprintf("have %s go on with %s", e.Instance, e.Members)
 }
-func (e RebootGroup) String() string    { return "make the group anew from " + e.Instance }
+func (e RebootGroup) String() string    { return "reboot the group from " + e.Instance }
 func (ClearForceQuorum) String() string { return "clear the word to force a quorum" }

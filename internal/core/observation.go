@@ -21,7 +21,7 @@ type Observation struct {
 
 // Memory is what one run of the operator carries from one decision to the next, by
 // its own clock. It is kept nowhere else: clocks of two operators are not compared,
-// and one that starts anew begins with none.
+// and one that starts again begins with none.
 type Memory struct {
 	// Asking: the primary's manager is asked for its promise for the epoch.
 	Asking Since
@@ -136,7 +136,7 @@ type Cluster struct {
 	// of the one with whose volumes a human wants to go on.
 	FormerVolumes []FormerVolume
 	AdoptFrom     string
-	// Reinit are the instances of which a human wants the data made anew.
+	// Reinit are the instances of which a human wants the data recreated.
 	Reinit []string
 
 	// Group is set when the instances are members of a group.

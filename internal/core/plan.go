@@ -123,13 +123,13 @@ type SeizeLease struct {
 }
 
 // ReinitInstance deletes this very Pod and volume of an instance, which are then made
-// anew under the same name, and cloned.
+// again under the same name, and cloned.
 type ReinitInstance struct {
 	Instance string
 	Owned    Owned
 }
 
-// ClearReinit removes an instance from a human's request to make its data anew.
+// ClearReinit removes an instance from a human's request to recreate its data.
 type ClearReinit struct{ Instance string }
 
 // ClearOverride removes a human's override: it was carried out, or is of the past.
@@ -212,7 +212,7 @@ func (e AdoptTransactions) String() string {
 }
 func (e SeizeLease) String() string     { return fmt.Sprintf("seize the lease for epoch %d", e.Epoch) }
 func (e ReinitInstance) String() string { return "delete pod and volume of " + e.Instance }
-func (e ClearReinit) String() string    { return "clear the request to make anew " + e.Instance }
+func (e ClearReinit) String() string    { return "clear the request to recreate " + e.Instance }
 func (ClearOverride) String() string    { return "clear the accepted loss" }
 func (e RestartInPlace) String() string {
 	return fmt.Sprintf("restart mysqld of %s in place at epoch %d", e.Instance, e.Epoch)

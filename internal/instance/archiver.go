@@ -21,7 +21,7 @@ import (
 const (
 	// archiveLook is between two looks whether this instance archives, and how far it is.
 	archiveLook = time.Second
-	// archiveAgain is when archiving that has failed is begun anew.
+	// archiveAgain is when archiving that has failed is started again.
 	archiveAgain = 5 * time.Second
 	// archiveLate is how much later than targetRPOSeconds counts as behind: an upload takes
 	// its time.
@@ -69,7 +69,7 @@ func (m *manager) keepArchived(ctx context.Context) {
 }
 
 // mayReachStore: the Pod was made with the place where the store's credentials are. One that
-// was made before archiving was enabled is about to be made anew.
+// was made before archiving was enabled is about to be recreated.
 func (m *manager) mayReachStore() bool {
 	_, err := os.Stat(m.opt.Dirs.Archive)
 	return err == nil
@@ -107,7 +107,7 @@ func nameOfFailure(err error) string {
 // archive ships until this instance does not archive any more, or cannot go on.
 func (m *manager) archive(ctx context.Context, what facts.Term) error {
 	var beside sync.WaitGroup
-	defer beside.Wait() // who begins anew is not undone by what ends
+	defer beside.Wait() // who starts again is not undone by what ends
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })

@@ -97,7 +97,7 @@ func (t *tlsFiles) pool() (*x509.CertPool, error) {
 }
 
 // dial is the configuration for a standing connection to another instance: the
-// certificate is looked at anew with each handshake.
+// certificate is looked at again with each handshake.
 func (t *tlsFiles) dial(host string) (*tls.Config, error) {
 	conf, err := t.client(host)
 	if err != nil {

@@ -125,7 +125,7 @@ func (a *apiServer) forward(ctx context.Context, w watch.Interface, each func(*v
 			return ctx.Err()
 		case e, open := <-w.ResultChan():
 			if !open {
-				return nil // read anew
+				return nil // read again
 			}
 			switch e.Type {
 			case watch.Deleted:

@@ -10,7 +10,7 @@ import (
 
 // etcd is restored from a backup in which db-1 was the primary; by now db-2 is, and db-1
 // follows it. Nobody goes by that status: db-2 goes on taking writes, and db-1 does not
-// open, even when its manager starts anew and knows nothing else.
+// open, even when its manager starts again and knows nothing else.
 func TestAStatusOfThePastIsNotGoneBy(t *testing.T) {
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)

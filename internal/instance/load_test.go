@@ -83,7 +83,7 @@ func (ws *writers) acknowledged(id int) {
 	ws.last = time.Now()
 }
 
-// resetGap begins to measure anew and returns the longest gap so far.
+// resetGap begins to measure again and returns the longest gap so far.
 func (ws *writers) resetGap() time.Duration {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -271,7 +271,7 @@ func (k *cutOff) Cluster(ctx context.Context) (*v1alpha1.Cluster, error) {
 
 // A primary is cut off while commits wait, and its mysqld ends. Another is promoted, of
 // which it hears nothing for longer than anybody ever waited, and then by asking: the watch
-// tells nothing anew.
+// tells nothing again.
 func TestACrashedPrimaryThatHearsNobodyWaitsForAWord(t *testing.T) {
 	w, n := three(t)
 	ws := w.startWriters(6)

@@ -153,7 +153,7 @@ type memberState struct {
 // given up.
 const groupLimit = 2 * time.Minute
 
-// bootstrapGroup makes the group. What the Cluster says is read anew: what was
+// bootstrapGroup makes the group. What the Cluster says is read again: what was
 // heard of it may be of before the group was made.
 func (m *manager) bootstrapGroup(ctx context.Context, a agent.BootstrapGroup) error {
 	c, err := m.kube.Cluster(ctx)
@@ -418,7 +418,7 @@ func resolved(ctx context.Context, address string) (string, error) {
 	return net.JoinHostPort(ips[0].IP.String(), port), nil
 }
 
-// orderReboot has this instance make the group anew, when it is in none.
+// orderReboot has this instance reboot the group, when it is in none.
 func (m *manager) orderReboot(o control.Order) error {
 	if v := m.facts().Server; v == nil || v.Group == nil || v.Group.IsQuorate() {
 		return refusal(core.OrderInGroup, "this instance is online in a group that has its quorum, or cannot be asked")

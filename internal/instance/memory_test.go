@@ -117,7 +117,7 @@ func TestADataDirectoryThatCannotBeReadIsNotAnEmptyOne(t *testing.T) {
 	held := withFakeServer(t)
 	held.memory, held.opt.Dirs.Data = m, data
 	if err := held.makeDataDir(t.Context(), nil); err == nil {
-		t.Error("data that could not be read was made anew")
+		t.Error("data that could not be read was made again")
 	}
 }
 

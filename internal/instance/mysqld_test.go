@@ -33,7 +33,7 @@ func TestNoMysqldIsStartedWhileAnotherRunsOrOnceTheManagerEnds(t *testing.T) {
 		t.Error("a second mysqld was started beside the first")
 	}
 	if err := m.makeDataDir(t.Context(), nil); err == nil {
-		t.Error("the data of a running mysqld was made anew")
+		t.Error("the data of a running mysqld was recreated")
 	}
 	m.endActivity()
 	if first.running() {

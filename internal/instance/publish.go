@@ -34,7 +34,7 @@ func (m *manager) publishes(f *agent.Facts) bool {
 	return f.WritableEpoch != 0 && f.Permitted() && f.Cluster.Epoch == f.WritableEpoch && f.Cluster.CurrentPrimary != f.Me
 }
 
-// publishPrimary reads the Cluster anew, so that nothing is written by the hand
+// publishPrimary reads the Cluster again, so that nothing is written by the hand
 // of an instance that was replaced meanwhile.
 func (m *manager) publishPrimary(ctx context.Context) error {
 	c, err := m.kube.Cluster(ctx)

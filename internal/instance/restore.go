@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// restoreAgain is when a restore that failed is begun anew.
+	// restoreAgain is when a restore that failed is started again.
 	restoreAgain = 30 * time.Second
 	// takeOverLimit bounds what is done with restored data before they are the cluster's.
 	takeOverLimit = 10 * time.Minute

@@ -47,7 +47,7 @@ func TestWhatXACommitsDuringADemotionIsPartOfTheFinalPosition(t *testing.T) {
 	go func() {
 		defer close(stopped)
 		db := w.app(one)
-		db.SetMaxIdleConns(0) // each comes in anew
+		db.SetMaxIdleConns(0) // each comes in again
 		for i := 0; i < prepared; {
 			select {
 			case <-stop:

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+var rewrite = flag.Bool("rewrite", false, "write the golden files again")
 
 func config(version string) Config {
 	v, err := ParseVersion("mysqld  Ver " + version + " for Linux on x86_64")

@@ -22,7 +22,7 @@ type Source struct {
 // BecomeReplicaOf points the replication channel at a source and starts it. The
 // applier of a channel that exists goes on meanwhile, and relay logs stay: stopped
 // in the middle of a transaction of which the former source has sent a part, it
-// would wait a minute for the rest. The new source sends such a transaction anew.
+// would wait a minute for the rest. The new source sends such a transaction again.
 // Where there is no channel yet, or it was not made by this package, relay logs are
 // dropped: the caller has made sure that the server has executed, or the source
 // holds, all that is in them.

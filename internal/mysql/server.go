@@ -72,7 +72,7 @@ func (c connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 // Driver is part of the interface.
 func (c connector) Driver() sqldriver.Driver { return driver.MySQLDriver{} }
 
-// Reset closes connections that nobody uses. They are made anew, with the account
+// Reset closes connections that nobody uses. They are recreated, with the account
 // that is right then.
 func (s *Server) Reset() {
 	s.db.SetMaxIdleConns(0)

@@ -16,7 +16,7 @@ import (
 
 // GroupWish reads the wish for a group; nil where the instances are to be none. A
 // name that the user has not chosen follows from the Cluster's UID: no other Cluster,
-// made anew under the same name or restored from it, has the same.
+// recreated under the same name or restored from it, has the same.
 func GroupWish(c *v1alpha1.Cluster) *core.Group {
 	if c.Spec.Replication.Mode != v1alpha1.ReplicationGroup {
 		return nil

@@ -92,7 +92,7 @@ func TestTheNameOfAGroup(t *testing.T) {
 	other := c.DeepCopy()
 	other.UID = "1c9dbd0e-55e5-4ad0-a8f5-29a1e7f8a9a1"
 	if got := observation.GroupWish(other).WishedName; got == derived {
-		t.Error("a Cluster that was made anew under the same name has the name of the former one's group")
+		t.Error("a Cluster that was recreated under the same name has the name of the former one's group")
 	}
 	c.Spec.Replication.GroupReplication.GroupName = "aaaaaaaa-0000-4000-8000-000000000001"
 	if got := observation.GroupWish(c).WishedName; got != "aaaaaaaa-0000-4000-8000-000000000001" {

@@ -63,7 +63,7 @@ func isReady(pod *corev1.Pod) bool {
 // ended. A container that ended is not enough, whether or not the Pod is being deleted: the
 // kubelet may have started it again before it learned of the deletion. Once all of a deleted
 // Pod's containers have ended, it says so by the phase, in the same report. Nor is the phase
-// enough: a kubelet that starts anew and does not admit a Pod any more calls it failed,
+// enough: a kubelet that starts again and does not admit a Pod any more calls it failed,
 // without a word about its containers, before it kills them.
 func HasEnded(pod *corev1.Pod) bool {
 	s := mainStatus(pod)

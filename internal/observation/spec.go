@@ -24,7 +24,7 @@ func Durability(spec *v1alpha1.ClusterSpec) core.Durability {
 	return d
 }
 
-// ReinitWish reads which instances a human wants made anew.
+// ReinitWish reads which instances a human wants recreated.
 func ReinitWish(c *v1alpha1.Cluster) []string {
 	var names []string
 	for name := range strings.SplitSeq(c.Annotations[v1alpha1.AnnotationReinit], ",") {

@@ -254,7 +254,7 @@ func (a *actor) remove(ctx context.Context, c *v1alpha1.Cluster, kind client.Obj
 	return err
 }
 
-// reinit deletes an instance's volume and Pod, which are made anew under its name.
+// reinit deletes an instance's volume and Pod, which are recreated under its name.
 func (a *actor) reinit(ctx context.Context, c *v1alpha1.Cluster, e core.ReinitInstance) error {
 	_, err := a.deleteOwned(ctx, c, e.Instance, e.Owned)
 	return err

@@ -159,7 +159,7 @@ type leaderWatch struct {
 }
 
 // dial tells whether the leader's Pod is there. One that refuses the connection is: its
-// process ends, and gives the lease back when it has, or it begins anew.
+// process ends, and gives the lease back when it has, or it starts again.
 func dial(ctx context.Context, address string) error {
 	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	switch {

@@ -124,6 +124,6 @@ func TestAStatusThatFlapsIsWrittenNoMoreThanItsLimit(t *testing.T) {
 	}
 	w.forget(cluster)
 	if err := w.take(cluster); err != nil {
-		t.Errorf("one that was made anew: %v", err)
+		t.Errorf("one that was recreated: %v", err)
 	}
 }

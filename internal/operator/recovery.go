@@ -76,16 +76,16 @@ func (p *prerequisites) recoverySource(ctx context.Context, c *v1alpha1.Cluster)
 	switch {
 	case apierrors.IsNotFound(err):
 		return task, nil, noRecovery("there is no Backup %s in namespace %s, which spec.bootstrap.recovery.backup names; "+
-			"create it, or create the Cluster anew with recovery.source if only the object store has it", from.Backup.Name, c.Namespace)
+			"create it, or create the Cluster again with recovery.source if only the object store has it", from.Backup.Name, c.Namespace)
 	case err != nil:
 		return task, nil, err
 	case b.Status.Phase != v1alpha1.BackupCompleted || b.Status.ObjectStore == nil:
-		return task, nil, noRecovery("the Backup %s is %s, and only a Completed one can be restored; wait for it, or create the Cluster anew with another one",
+		return task, nil, noRecovery("the Backup %s is %s, and only a Completed one can be restored; wait for it, or create the Cluster again with another one",
 			b.Name, cmp.Or(b.Status.Phase, v1alpha1.BackupPending))
 	case b.DeletionTimestamp != nil:
-		return task, nil, noRecovery("the Backup %s is being deleted; create the Cluster anew with another one (kubectl get backups)", b.Name)
+		return task, nil, noRecovery("the Backup %s is being deleted; create the Cluster again with another one (kubectl get backups)", b.Name)
 	case b.Removed() != nil:
-		return task, nil, noRecovery("the Backup %s is not in the store any more: %s; create the Cluster anew with another one (kubectl get backups)",
+		return task, nil, noRecovery("the Backup %s is not in the store any more: %s; create the Cluster again with another one (kubectl get backups)",
 			b.Name, b.Removed().Message)
 	}
 	task.Cluster, task.BackupID = b.Spec.Cluster.Name, b.Status.BackupID
@@ -100,11 +100,11 @@ func targetOf(t *v1alpha1.RecoveryTarget) (out recovery.Target, err error) {
 	out.Immediate, out.GTID, out.Exclusive = t.TargetImmediate != nil && *t.TargetImmediate, t.TargetGTID, t.Exclusive
 	if t.TargetTime != "" {
 		if out.Time, err = time.Parse(time.RFC3339Nano, t.TargetTime); err != nil {
-			return out, fmt.Errorf("spec.bootstrap.recovery.recoveryTarget.targetTime is %q, and not a time as 2026-11-23T21:04:05.123456Z; create the Cluster anew with one", t.TargetTime)
+			return out, fmt.Errorf("spec.bootstrap.recovery.recoveryTarget.targetTime is %q, and not a time as 2026-11-23T21:04:05.123456Z; create the Cluster again with one", t.TargetTime)
 		}
 	}
 	if _, err := gtid.Parse(t.TargetGTID); err != nil {
-		return out, fmt.Errorf("spec.bootstrap.recovery.recoveryTarget.targetGTID: %w; create the Cluster anew with a set as gtid_executed shows it", err)
+		return out, fmt.Errorf("spec.bootstrap.recovery.recoveryTarget.targetGTID: %w; create the Cluster again with a set as gtid_executed shows it", err)
 	}
 	return out, nil
 }

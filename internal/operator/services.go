@@ -47,7 +47,7 @@ func (p *prerequisites) roleServices(ctx context.Context, c *v1alpha1.Cluster) (
 }
 
 // routedTo is where -rw leads. The others for writes are changed after it; if one leads
-// elsewhere, what was read here may be older than that change, and is read anew.
+// elsewhere, what was read here may be older than that change, and is read again.
 func (p *prerequisites) routedTo(ctx context.Context, c *v1alpha1.Cluster, present []corev1.Service) (string, error) {
 	name := resources.Names(c.Name).ReadWrite()
 	led := map[string]bool{}

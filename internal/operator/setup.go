@@ -54,7 +54,7 @@ type Options struct {
 	Workers int
 }
 
-// ErrLeadershipLost: another operator may lead by now. The process must begin anew
+// ErrLeadershipLost: another operator may lead by now. The process must start again
 // before it does anything else.
 var ErrLeadershipLost = errors.New("the lead was lost")
 

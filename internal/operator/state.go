@@ -43,7 +43,7 @@ type clusterTLS struct {
 }
 
 // clusterStates is the table of them. What it has of a Cluster ends with that Cluster:
-// another of the same name begins anew.
+// another of the same name starts again.
 type clusterStates struct {
 	mu  sync.Mutex
 	all map[types.NamespacedName]*clusterState

@@ -52,14 +52,14 @@ func TestAnOvertakenReportIsDropped(t *testing.T) {
 	restarted := snapshot("b", 0, time.Millisecond)
 	restarted.Report.State = core.Starting
 	if !st.hear(restarted, time.Now()) {
-		t.Error("a restarted manager, whose clock begins anew, is not heard")
+		t.Error("a restarted manager, whose clock starts again, is not heard")
 	}
 }
 
 // TestStreamsEndWithThoseTheySpeakTo: a connection to a Pod that is gone is not
 // tried for ever, and what can be a proof is not forgotten.
 func TestStreamsEndWithThoseTheySpeakTo(t *testing.T) {
-	gone, going, anew := aCluster(), aPod("c-3", "third", "n3"), aPod("c-2", "anew", "n2")
+	gone, going, anew := aCluster(), aPod("c-3", "third", "n3"), aPod("c-2", "again", "n2")
 	going.Finalizers = []string{"test/keep"}
 	api := newAPI(t)
 	r, ca := newTestReconciler(t, api, api), anAuthority(t)

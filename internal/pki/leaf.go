@@ -84,7 +84,7 @@ func (ca *CA) Issue(leaf Leaf, now time.Time) (Bundle, error) {
 	return Bundle{CA: ca.trust, Cert: cert, Key: keyPEM}, nil
 }
 
-// Flaw tells why a certificate must be issued anew; "" when it is good.
+// Flaw tells why a certificate must be issued again; "" when it is good.
 func (ca *CA) Flaw(b Bundle, leaf Leaf, now time.Time) string {
 	if len(b.Cert) == 0 || len(b.Key) == 0 {
 		return "there is none yet"

@@ -94,19 +94,19 @@ func adviseGroup(f *Facts, r *Report) []string {
 		return []string{adviseOutage(f.Cluster) + " (it tells what that means before it asks back): " + recover}
 	}
 	if r.Group.Online == 0 && recoversByItself(f.Cluster) {
-		out = append(out, "when all answer, and nothing else is in the way, the operator makes the group anew by itself (spec.replication.groupReplication.recoverTotalOutage)")
+		out = append(out, "when all answer, and nothing else is in the way, the operator reboots the group by itself (spec.replication.groupReplication.recoverTotalOutage)")
 	}
 	return append(out, "members that come back alive bring the quorum back by themselves; those that were restarted cannot join a group that has none",
 		"only if they do not come back (it tells what may be lost before it asks back): "+recover)
 }
 
-// adviseOutage: nobody is in the group, and all are there to make it anew.
+// adviseOutage: nobody is in the group, and all are there to recreate it.
 func adviseOutage(c *v1alpha1.Cluster) string {
 	const so = "all instances answer, and none is in the group: "
 	if recoversByItself(c) {
-		return so + "what is said above tells whom the operator waits for, or why it leaves the group to you; it is made anew on your word"
+		return so + "what is said above tells whom the operator waits for, or why it leaves the group to you; it is rebooted on your word"
 	}
-	return so + "it is made anew only on your word"
+	return so + "it is rebooted only on your word"
 }
 
 // recoversByItself: the operator waits for no human after a total outage.
@@ -194,7 +194,7 @@ func adviseDiverged(f *Facts, r *Report) []string {
 	var out []string
 	for _, name := range f.Cluster.Status.DivergedInstances {
 		out = append(out, fmt.Sprintf("decide whether the transactions that only %s holds matter (look: kubectl cnmsql mysql %s --instance %s -n %s); %s",
-			name, r.Name, name, r.Namespace, reclone("to give them up and copy it anew", r, name)))
+			name, r.Name, name, r.Namespace, reclone("to give them up and copy it again", r, name)))
 	}
 	return out
 }
@@ -203,7 +203,7 @@ func adviseBroken(f *Facts, r *Report) []string {
 	var out []string
 	for _, name := range f.Cluster.Status.ReplicationBrokenInstances {
 		if !slices.Contains(f.Cluster.Status.DivergedInstances, name) {
-			out = append(out, "mend what stopped replication of "+name+"; or, "+reclone("to copy it anew", r, name))
+			out = append(out, "mend what stopped replication of "+name+"; or, "+reclone("to copy it again", r, name))
 		}
 	}
 	return out

@@ -20,7 +20,7 @@ import (
 	"cnmsql.co/internal/version"
 )
 
-var update = flag.Bool("update", false, "write testdata anew")
+var update = flag.Bool("update", false, "write testdata again")
 
 const uuid1, uuid2 = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
 
@@ -283,7 +283,7 @@ func golden(t *testing.T, file, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s differs (go test ./internal/plugin -update writes it anew); got:\n%s", path, got)
+		t.Errorf("%s differs (go test ./internal/plugin -update writes it again); got:\n%s", path, got)
 	}
 }
 

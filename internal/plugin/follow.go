@@ -22,7 +22,7 @@ const (
 	// eventDelay is how long the event that tells a reason may come after the
 	// status that tells the fact.
 	eventDelay = 2 * time.Second
-	// watchAgain is the pause before a watch that ended is opened anew.
+	// watchAgain is the pause before a watch that ended is opened again.
 	watchAgain = 200 * time.Millisecond
 )
 

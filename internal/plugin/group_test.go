@@ -112,7 +112,7 @@ func alone() *Facts {
 // nobody is online, and all answer; demo-2 holds the most.
 func nobody() *Facts {
 	f := online()
-	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 OFFLINE): writes wait. All instances are back, and none is in a group. demo-2 holds all that any of them holds; to have it make the group anew: kubectl cnmsql group recover demo")
+	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 OFFLINE): writes wait. All instances are back, and none is in a group. demo-2 holds all that any of them holds; to have it reboot the group: kubectl cnmsql group recover demo")
 	f.Cluster.Status.GroupReplication.HasQuorum = false
 	for _, name := range f.Cluster.Status.InstanceNames {
 		f.member(name, core.MemberOffline, true)
@@ -124,11 +124,11 @@ func nobody() *Facts {
 	return f
 }
 
-// untold: the operator would make the group anew by itself, and has tried it already.
+// untold: the operator would reboot the group by itself, and has tried it already.
 func untold() *Facts {
 	f := nobody()
 	f.Cluster.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{RecoverTotalOutage: v1alpha1.TotalOutageAutomatic}
-	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 OFFLINE): writes wait. The operator does not make the group anew by itself: demo-2 was told to make the group anew, and nothing has come of it: that is not tried a second time. Look into that; then: kubectl cnmsql group recover demo")
+	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 OFFLINE): writes wait. The operator does not reboot the group by itself: demo-2 was told to reboot the group, and nothing has come of it: that is not tried a second time. Look into that; then: kubectl cnmsql group recover demo")
 	return f
 }
 
@@ -137,7 +137,7 @@ func awaited() *Facts {
 	f := untold()
 	f.gone("demo-3")
 	f.Cluster.Status.ReadyInstances = 0
-	f.phase(core.PhaseBlocked, core.GroupUnknown, "too few members can be asked to tell whether the group has its quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 UNKNOWN): nothing is done. demo-1, demo-2 are back, and in no group. The operator waits for demo-3 (no answer): it makes the group anew when all instances answer, and one holds all that the others hold. Or, if it is gone for good: kubectl cnmsql group recover demo")
+	f.phase(core.PhaseBlocked, core.GroupUnknown, "too few members can be asked to tell whether the group has its quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 UNKNOWN): nothing is done. demo-1, demo-2 are back, and in no group. The operator waits for demo-3 (no answer): it reboots the group when all instances answer, and one holds all that the others hold. Or, if it is gone for good: kubectl cnmsql group recover demo")
 	return f
 }
 
@@ -450,7 +450,7 @@ func TestRecoverOfATotalOutageMakesTheGroupAnew(t *testing.T) {
 	err := (&recoverer{s.caller}).recover(t.Context(), 300*time.Millisecond)
 	mustFail(t, err, "THE REQUEST STAYS")
 	mustFail(t, err, "To take it back: kubectl annotate cluster demo -n shop cnmsql.cnmsql.co/force-quorum-recovery-")
-	s.mustSay("demo-2, which holds all that any of them holds, makes the group anew")
+	s.mustSay("demo-2, which holds all that any of them holds, reboots the group")
 	s.mustSay("Nothing that was acknowledged is lost.")
 }
 

@@ -21,7 +21,7 @@ func groupRecoverCommand(k *kube) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover CLUSTER",
 		Short: "Have a group that lost its quorum go on with those who are left: the last resort",
-		Long: `Have a group that lost its quorum go on with those who are left, or make it anew when nobody
+		Long: `Have a group that lost its quorum go on with those who are left, or reboot it when nobody
 is left. It tells who that is, what may be lost and where two groups may come of it, and asks
 back. The operator itself looks again, and refuses when it cannot prove who holds everything.`,
 		Args: cobra.ExactArgs(1),
@@ -136,18 +136,18 @@ func consequences(o *core.Observation, plan whatif.Recovery) []string {
 	case plan.Because != "":
 		return []string{"As things look from here, the operator does not carry it out at once: " + plan.Because + "."}
 	case plan.Anew && len(plan.LeftOut) > 0:
-		out := []string{fmt.Sprintf("Nobody is left in the group: %s, which holds all that those hold whom the group went on with, makes it anew.", plan.Lead), whoReturns(plan)}
+		out := []string{fmt.Sprintf("Nobody is left in the group: %s, which holds all that those hold whom the group went on with, reboots it.", plan.Lead), whoReturns(plan)}
 		return slices.Concat(out, lostWith(o, plan), splitBy(o, plan))
 	case plan.Anew:
 		return []string{
-			fmt.Sprintf("Nobody is left in the group, and all instances are known: %s, which holds all that any of them holds, makes the group anew; the others join it.", plan.Lead),
+			fmt.Sprintf("Nobody is left in the group, and all instances are known: %s, which holds all that any of them holds, reboots the group; the others join it.", plan.Lead),
 			lostWithVolumes(o, plan.Lead) + " Two groups cannot come of it while every instance says that it is in none."}
 	}
 	return slices.Concat([]string{goesOn(plan) + ".", whoReturns(plan)}, lostWith(o, plan), splitBy(o, plan))
 }
 
 func whoReturns(plan whatif.Recovery) string {
-	return "Left out: " + orElse(strings.Join(plan.LeftOut, ", "), "nobody") + ". Who of them comes back and holds nothing else than " + strings.Join(plan.Members, ", ") + " joins again by itself. Who had received more is kept out as diverged, with its data, until you have looked at it and make it anew (reinit)."
+	return "Left out: " + orElse(strings.Join(plan.LeftOut, ", "), "nobody") + ". Who of them comes back and holds nothing else than " + strings.Join(plan.Members, ", ") + " joins again by itself. Who had received more is kept out as diverged, with its data, until you have looked at it and recreate it (reinit)."
 }
 
 func goesOn(plan whatif.Recovery) string {

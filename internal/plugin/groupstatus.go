@@ -49,7 +49,7 @@ func groupStatusCommand(k *kube) *cobra.Command {
 			return g.show(cmd.Context(), output)
 		},
 	}
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "print it anew at every change, until interrupted")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "print it again at every change, until interrupted")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
 	return cmd
 }

@@ -110,7 +110,7 @@ func (in *Instance) fromReport(f *Facts, r *core.Report) {
 		in.note("the clone from %s failed: %s", instanceIn(r.Clone.Donor), r.Clone.Error)
 	}
 	if r.NeedsReclone {
-		in.note("the primary has purged what this instance lacks: it must be cloned anew")
+		in.note("the primary has purged what this instance lacks: it must be cloned again")
 	}
 	topologyOf(f.Cluster).place(in, f, r)
 	if r.Server != nil && in.Role != v1alpha1.RolePrimary {

@@ -14,7 +14,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 )
 
-// changingLine shows how far something is: on a terminal as one line that is drawn anew,
+// changingLine shows how far something is: on a terminal as one line that is drawn again,
 // elsewhere as a line a change.
 type changingLine struct {
 	out io.Writer

@@ -22,7 +22,7 @@ func reinitCommand(k *kube) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:     "reinit CLUSTER INSTANCE[,INSTANCE...]",
-		Short:   "Throw the data of replicas away and have them copied anew",
+		Short:   "Throw the data of replicas away and have them copied again",
 		Example: "  kubectl cnmsql reinit demo demo-2\n  kubectl cnmsql reinit demo 2,3",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,7 +39,7 @@ func reinitCommand(k *kube) *cobra.Command {
 	return cmd
 }
 
-// reinit has the data of instances made anew.
+// reinit has the data of instances recreated.
 type reinit struct{ caller }
 
 func (r *reinit) reinit(ctx context.Context, instances []string, timeout time.Duration) error {
@@ -58,7 +58,7 @@ func (r *reinit) reinit(ctx context.Context, instances []string, timeout time.Du
 	if c, err = r.write(ctx, names); err != nil {
 		return err
 	}
-	r.say("Asked for the data of %s to be made anew; waiting until the operator begins.", strings.Join(names, ", "))
+	r.say("Asked for the data of %s to be recreated; waiting until the operator begins.", strings.Join(names, ", "))
 	return r.await(ctx, c, names, before, timeout)
 }
 
@@ -91,7 +91,7 @@ func (r *reinit) warn(ctx context.Context, c *v1alpha1.Cluster, names []string) 
 	// The primary's word must be the later one: see Facts.Reference.
 	primary := r.ask.all(ctx, []string{holder})[holder]
 	for _, name := range names {
-		r.say("ALL DATA OF %s IS DELETED (its Pod and PersistentVolumeClaim), and copied anew from another instance.", name)
+		r.say("ALL DATA OF %s IS DELETED (its Pod and PersistentVolumeClaim), and copied again from another instance.", name)
 		r.say("  %s", whatOnlyItHas(c, name, said[name], holder, primary))
 	}
 	return r.confirm("yes", "Go on? Type yes:")
@@ -164,7 +164,7 @@ func (r *reinit) await(ctx context.Context, c *v1alpha1.Cluster, names []string,
 	})
 	switch {
 	case errors.Is(err, errPending):
-		return fmt.Errorf("after %s the operator has not begun with %s; last: %s. One is made anew after the other, and only while the primary is healthy. The request stays; to follow: kubectl cnmsql status %s -n %s; to take it back: kubectl annotate cluster %s -n %s %s-",
+		return fmt.Errorf("after %s the operator has not begun with %s; last: %s. One is recreated after the other, and only while the primary is healthy. The request stays; to follow: kubectl cnmsql status %s -n %s; to take it back: kubectl annotate cluster %s -n %s %s-",
 			timeout, strings.Join(left, ", "), progress(&last.Status), r.key.Name, r.key.Namespace, r.key.Name, r.key.Namespace, v1alpha1.AnnotationReinit)
 	case err != nil:
 		return err
@@ -173,6 +173,6 @@ func (r *reinit) await(ctx context.Context, c *v1alpha1.Cluster, names []string,
 	if e != nil && isWarning(e) {
 		return fmt.Errorf("the operator refused: %s: %s", e.Reason, e.Note)
 	}
-	r.say("The operator has begun: Pod and volume of %s are made anew, and data is copied. To follow: kubectl cnmsql status %s -n %s", strings.Join(names, ", "), r.key.Name, r.key.Namespace)
+	r.say("The operator has begun: Pod and volume of %s are recreated, and data is copied. To follow: kubectl cnmsql status %s -n %s", strings.Join(names, ", "), r.key.Name, r.key.Namespace)
 	return nil
 }

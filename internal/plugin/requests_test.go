@@ -191,7 +191,7 @@ func TestReinitFollowsUntilTheOperatorBegins(t *testing.T) {
 	if err := r.reinit(context.Background(), []string{"2"}, 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	s.mustSay("The operator has begun: Pod and volume of demo-2 are made anew")
+	s.mustSay("The operator has begun: Pod and volume of demo-2 are recreated")
 	refused := newScene(t, healthy().Cluster, func(s *scene) {
 		s.warn(core.RefusalReinitPrimary, "demo-2 is the primary: switch over first")
 		begin(s)

@@ -58,7 +58,7 @@ func remedies(a whatif.Answer) []string {
 	case r.Because != "":
 		return []string{back, recover + r.Because}
 	case r.Anew:
-		return []string{recover[len("or, "):] + r.Lead + ", which holds all that any instance holds, makes the group anew, and the others join"}
+		return []string{recover[len("or, "):] + r.Lead + ", which holds all that any instance holds, reboots the group, and the others join"}
 	default:
 		return []string{back, fmt.Sprintf("%s%s; left out: %s, and what only they hold is lost", recover, goesOn(*r), strings.Join(r.LeftOut, ", "))}
 	}

@@ -21,7 +21,7 @@ var meanings = map[core.Step]string{
 	core.StepPromote:    "the new primary is becoming writable",
 	core.StepSetPrimary: "the group is asked to make the target primary",
 	core.StepForce:      "a survivor goes on with those who are left",
-	core.StepReboot:     "one that holds everything makes the group anew",
+	core.StepReboot:     "one that holds everything reboots the group",
 	core.StepReturn:     "going back to the old primary",
 }
 

@@ -16,7 +16,7 @@ import (
 	"cnmsql.co/internal/mysql"
 )
 
-var update = flag.Bool("update", false, "write the policies into the chart anew")
+var update = flag.Bool("update", false, "write the policies into the chart again")
 
 // optional are the files of policies that a value of the chart turns off.
 var optional = map[string]string{"policy-security.yaml": "restrictSecurityContexts"}

@@ -49,7 +49,7 @@ func BackupObjects(c *v1alpha1.Cluster, b *v1alpha1.Backup, files map[string][]b
 	}
 }
 
-// BackupJob takes a Backup. Its Pod is made anew when it ends before the backup does; what
+// BackupJob takes a Backup. Its Pod is recreated when it ends before the backup does; what
 // went wrong with the backup itself is no reason to.
 func BackupJob(c *v1alpha1.Cluster, b *v1alpha1.Backup, operatorImage string) *batchv1.Job {
 	t := jobTemplate(c, b)

@@ -18,7 +18,7 @@ import (
 	"cnmsql.co/internal/pki"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 var options = PodOptions{OperatorImage: "cnmsql:v1", DefaultImage: "mysql:9.7", ServerID: 4242}
 

@@ -53,7 +53,7 @@ func ControlSecret(c *v1alpha1.Cluster, existing map[string][]byte, random io.Re
 // primary. user is the data of the Secret that spec.bootstrap.initdb.secret
 // names, nil when it names none: its username and password are then the
 // application's. Everything but the password follows from the Cluster and is
-// written anew, so that the URIs never contradict the password. authority is what the
+// written again, so that the URIs never contradict the password. authority is what the
 // certificates of the servers are verified with.
 func AppSecret(c *v1alpha1.Cluster, existing, user map[string][]byte, authority []byte, random io.Reader) (*corev1.Secret, error) {
 	database, owner := InitDB(c)

@@ -22,7 +22,7 @@ func TestAPasswordThatExistsIsKeptAndWhatIsMissingIsMade(t *testing.T) {
 	}
 	s = must[*corev1.Secret](t)(ControlSecret(c, map[string][]byte{KeyUsername: []byte(ControlAccount), KeyPassword: nil}, chance()))
 	if len(s.Data[KeyPassword]) != passwordLength {
-		t.Errorf("an empty password was not made anew: %q", s.Data[KeyPassword])
+		t.Errorf("an empty password was not recreated: %q", s.Data[KeyPassword])
 	}
 }
 

@@ -3,6 +3,6 @@
 //
 // What may go is decided by archive.Expire of internal/core; this package reads what that
 // has to know, looks whether the backup that the window begins with is whole, and removes in
-// an order that can be cut off anywhere and be begun anew. It must not know Kubernetes, or
+// an order that can be cut off anywhere and be started again. It must not know Kubernetes, or
 // who asked. Objects that nobody knows are counted and left alone.
 package retention

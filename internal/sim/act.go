@@ -71,7 +71,7 @@ func (op *operator) publish(c *clusterObject, rv int64, o core.Observation, plan
 	})
 }
 
-// conflict: somebody else wrote; the Cluster is read anew.
+// conflict: somebody else wrote; the Cluster is read again.
 func (op *operator) conflict() {
 	if op.dead {
 		return

@@ -112,7 +112,7 @@ func (m *manager) killServer() {
 	}
 }
 
-// initialize makes a data directory; unfinished, it is made anew.
+// initialize makes a data directory; unfinished, it is recreated.
 func (m *manager) initialize(bootstrap bool) {
 	v := m.volume
 	if v.stage == stagePopulated && v.db != nil {

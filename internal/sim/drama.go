@@ -60,7 +60,7 @@ var dramas = [][]scene{
 	{{kind: "spec.instances is changed"}, {within: 15 * time.Second, kind: "mysqld crashes", primary: true}, {within: 3 * time.Second, kind: "a Pod and its volume are deleted", primary: true}},
 	// The operator goes by what it has seen of a lease that is renewed all the same.
 	{{kind: "node reaches only the API server", primary: true}, {after: 3 * time.Second, within: 3 * time.Second, kind: "the operators cannot reach the API server"}},
-	// Who has promised to vouch for nobody is out of sight, and starts anew.
+	// Who has promised to vouch for nobody is out of sight, and starts again.
 	{{kind: "node cannot reach the control plane", primary: true}, {within: time.Second, kind: "a Pod is deleted by force", primary: true},
 		{after: 9 * time.Second, within: 4 * time.Second, kind: "node cannot reach the operator"}, {within: 300 * time.Millisecond, kind: "manager crashes", same: true}},
 	{{kind: "node cannot reach the control plane", primary: true}, {within: 500 * time.Millisecond, kind: "a Pod is deleted by force", primary: true},

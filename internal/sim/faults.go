@@ -83,7 +83,7 @@ func init() {
 		{"a node is drained", 4, (*world).drain},
 		{"a Pod is annotated to demote", 3, (*world).annotateDemote},
 		{"a Pod is fenced", 3, (*world).fencePod},
-		{"an instance is to be made anew", 2, (*world).wishReinit},
+		{"an instance is to be recreated", 2, (*world).wishReinit},
 		{"durability is changed", 2, (*world).editDurability},
 		{"the Pod template is changed", 3, (*world).editTemplate},
 		{"an applier is slow", 4, (*world).slowApplier},

@@ -136,7 +136,7 @@ func (r *receiver) fatal(err string) {
 	r.s.changed()
 }
 
-// lost: the connection broke; it is made anew.
+// lost: the connection broke; it is recreated.
 func (r *receiver) lost(st *stream) {
 	if r.stream != st {
 		return

@@ -101,7 +101,7 @@ func (w *world) recover() bool {
 		return false
 	}
 	if w.isHopeless() {
-		w.cover.count("end", "needs a backup, or to be made anew")
+		w.cover.count("end", "needs a backup, or to be recreated")
 		return false
 	}
 	w.fail("I7", "not healthy %s after the faults ended: %s", recoverWithin, w.situation())

@@ -67,7 +67,7 @@ func (w *world) isFed(p *core.Promotion) {
 	for w.failure == nil && w.now < began+copiedWithin {
 		w.runUntil(w.now + time.Second)
 		// A copy that took so long that the source has purged what comes after it is told
-		// as broken, for a human to have it made anew; writes go on.
+		// as broken, for a human to have it recreated; writes go on.
 		if isTold := len(w.api.cluster().status.Broken) > 0; w.truth.lastAck > since && (w.isHealthy() || isTold) {
 			w.cover.count("end", "starved, and fed")
 			return

@@ -137,7 +137,7 @@ func (w *world) wishReinit(d *dice) {
 }
 
 func (w *world) askToReinit(in string) {
-	w.tell("a human asks for the data of %s to be made anew", in)
+	w.tell("a human asks for the data of %s to be recreated", in)
 	w.editSpec(func(s *clusterSpec) { s.reinit = append(slices.Clone(s.reinit), in) })
 }
 
@@ -290,7 +290,7 @@ func (u *user) declareDead(n *node) {
 }
 
 // isHopeless: nobody holds the cluster's data any more, or it never had any and
-// its first instance is lost; a human restores a backup, or begins anew.
+// its first instance is lost; a human restores a backup, or starts again.
 func (w *world) isHopeless() bool {
 	s := &w.api.cluster().status
 	if s.EstablishedAt.IsZero() {

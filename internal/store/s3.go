@@ -155,7 +155,7 @@ func (u *upload) once(ctx context.Context) error {
 	return reasoned(ctx, err)
 }
 
-// seekable lets minio-go begin anew.
+// seekable lets minio-go start again.
 type seekable struct{ pacedReader }
 
 func (s *seekable) Seek(offset int64, whence int) (int64, error) {

@@ -60,7 +60,7 @@ type Answer struct {
 	How     How      `json:"how"`
 
 	Outcome Outcome `json:"outcome"`
-	// Promoted is who may take writes in the end, if it was granted anew.
+	// Promoted is who may take writes in the end, if it was granted again.
 	Promoted string     `json:"promoted,omitempty"`
 	Epoch    int64      `json:"epoch,omitempty"`
 	Proof    core.Proof `json:"proof,omitempty"`

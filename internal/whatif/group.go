@@ -41,7 +41,7 @@ type groupModel struct {
 	suspect map[string]bool
 	primary string
 	views   int
-	// anew: the group was made anew, and who was suspected before is so no more.
+	// again: the group was rebooted, and who was suspected before is so no more.
 	anew bool
 }
 
@@ -315,7 +315,7 @@ func (m *groupModel) carryOut(e core.Effect) bool {
 	return true
 }
 
-// reboot: after an outage of all the operator has one make the group anew, if it may.
+// reboot: after an outage of all the operator has one reboot the group, if it may.
 func (m *groupModel) reboot(e core.RebootGroup) bool {
 	op, t := m.o.Cluster.Status.Operation, m.managers[e.Instance]
 	if op == nil || op.Reason != core.ReasonTotalOutage || t.dead || t.report.Server == nil {
@@ -334,7 +334,7 @@ func (m *groupModel) mirrored(a *Answer, s core.Status) {
 	}
 	a.Losses = &Losses{Nothing: true, Because: "the group acknowledges a write when a majority of it has received it, and a majority goes on"}
 	if m.anew {
-		a.Losses.Because = "all instances are known, and the one that makes the group anew holds all that any of them holds"
+		a.Losses.Because = "all instances are known, and the one that reboots the group holds all that any of them holds"
 	}
 }
 

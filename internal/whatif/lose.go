@@ -149,7 +149,7 @@ func (m *model) terminate(t *manager) {
 	}, func() { m.endPod(t) })
 }
 
-// endPod: the kubelet says that all has ended, and the Pod is made anew on its volume.
+// endPod: the kubelet says that all has ended, and the Pod is recreated on its volume.
 func (m *model) endPod(t *manager) {
 	in := m.o.Instance(t.name)
 	pod, _ := in.Pod.Get()

@@ -54,10 +54,10 @@ type manager struct {
 	// dead: whatever it was, it does nothing more, though nobody may know it yet.
 	dead bool
 	// restart, rejoin and pod are what is done at the order to restart in place, at
-	// the promise to stay read-only, and when its Pod is made anew; nil when there is
+	// the promise to stay read-only, and when its Pod is recreated; nil when there is
 	// nothing to do.
 	restart, rejoin func()
-	// pod makes it anew, by the name by which it is awaited.
+	// pod recreates it, by the name by which it is awaited.
 	pod func(awaited string)
 }
 

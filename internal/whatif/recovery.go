@@ -12,7 +12,7 @@ import (
 // the recovery of a group's quorum.
 type Recovery struct {
 	// Lead goes on with Members, itself included, as the whole group. With Anew there
-	// is no group left: it makes it anew, and the others join.
+	// is no group left: it reboots it, and the others join.
 	Lead    string   `json:"lead,omitempty"`
 	Members []string `json:"members,omitempty"`
 	Anew    bool     `json:"anew,omitempty"`

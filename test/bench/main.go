@@ -33,11 +33,11 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.only, "only", "", "measure only these, separated by commas, and anew: killed, pod-deleted, pod-force-deleted, hung, partitioned, powered-off, switchover, floor")
+	flag.StringVar(&o.only, "only", "", "measure only these, separated by commas, and again: killed, pod-deleted, pod-force-deleted, hung, partitioned, powered-off, switchover, floor")
 	flag.StringVar(&o.durability, "durability", "", "measure only under these, separated by commas: async, semi-sync, quorum, group")
 	flag.IntVar(&o.runs, "runs", 10, "how often each fault is done")
 	flag.DurationVar(&o.budget, "for", 0, "begin no run after that long; the next call goes on where this one ends")
-	flag.BoolVar(&o.table, "table", false, "only write the table in "+pageFile+" anew from "+jsonFile)
+	flag.BoolVar(&o.table, "table", false, "only write the table in "+pageFile+" again from "+jsonFile)
 	flag.BoolVar(&o.keep, "keep", false, "leave the local Kubernetes behind")
 	flag.BoolVar(&o.check, "check", false, "leave "+jsonFile+" as it is, and fail when a budget is missed or a row that must not be lost is")
 	flag.BoolVar(&o.trace, "trace", false, "print the steps of each run, and what the clients saw")
@@ -167,7 +167,7 @@ func (s *stage) whatMissed(ctx context.Context, b *book, over func() bool) error
 	return nil
 }
 
-// forget drops what is to be measured anew.
+// forget drops what is to be measured again.
 func forget(b *book, o options) {
 	for _, r := range b.Rows {
 		if chosen(o.only, r.Fault) && chosen(o.durability, r.Durability) {

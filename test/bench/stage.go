@@ -178,7 +178,7 @@ func (s *stage) run(ctx context.Context, f fault) (sample, error) {
 }
 
 // observe waits until all is well again after a fault. A former primary that holds
-// what nobody else does is made anew, as a human would have it done.
+// what nobody else does is recreated, as a human would have it done.
 func (s *stage) observe(ctx context.Context, f fault, primary *corev1.Pod, w *writer.Writer, at time.Time) (sample, error) {
 	var out sample
 	err := acknowledged(ctx, w, at.Add(time.Second))

@@ -94,7 +94,7 @@ func (b *backedUp) waitsAndSaysForWhat() {
 	b.says(s.Reason+" "+s.Error, "SnapshotFailed", "StoreNoBucket", "other")
 }
 
-// jobAndOperatorKilled: the backup begins anew in another Pod, and is one in the end.
+// jobAndOperatorKilled: the backup starts again in another Pod, and is one in the end.
 func (b *backedUp) jobAndOperatorKilled() {
 	limit := func(bytes int) {
 		b.kubectl("-n", b.key.Namespace, "patch", "cluster", b.key.Name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"backup":{"maxBytesPerSecond":%d}}}`, bytes))

@@ -81,7 +81,7 @@ func (w *world) managerOfPrimaryKilled() {
 	l.endsWell(2 * time.Minute)
 }
 
-// restarted waits until the container of an instance was started that often anew,
+// restarted waits until the container of an instance was started that often again,
 // the last time for that reason if one is given.
 func (w *world) restarted(instance string, times int32, reason string) {
 	w.t.Helper()

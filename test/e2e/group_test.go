@@ -386,7 +386,7 @@ func (w *world) heals(nodes []string) {
 
 // quorumLostAndForced: nothing happens by itself; on a human's word the one that is
 // left goes on, although the operator is killed as soon as it was said. Who comes back and had received what it lacked is kept out, although the
-// group has given the same numbers since, until a human has it made anew.
+// group has given the same numbers since, until a human has it recreated.
 func (w *world) quorumLostAndForced() {
 	l := w.startWriting()
 	lost := w.losesMajority()

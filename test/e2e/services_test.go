@@ -88,7 +88,7 @@ func (w *world) additionalServicesRouteByRole() {
 	w.plugin([]string{"status", w.key.Name}, w.key.Name+"-orders."+w.key.Namespace+".svc:3306")
 }
 
-// manage says anew what spec.managed.services is.
+// manage says again what spec.managed.services is.
 func (w *world) manage(services string) {
 	w.t.Helper()
 	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p", `{"spec":{"managed":{"services":`+services+`}}}`)

@@ -137,14 +137,14 @@ func (w *world) fencedPrimary() {
 func (w *world) reinitOfPrimaryIsRefused() {
 	out, err := w.tryPlugin("reinit", w.key.Name, w.primary(), "--yes")
 	if err == nil {
-		w.t.Error("the data of the primary is made anew")
+		w.t.Error("the data of the primary is recreated")
 	}
 	w.says(out, "primary", "promote")
 	uid := w.pod(w.primary()).UID
 	w.kubectl("-n", w.key.Namespace, "annotate", "cluster", w.key.Name, "cnmsql.cnmsql.co/reinit="+w.primary())
 	w.eventSays("ReinitOfPrimaryRefused")
 	if w.pod(w.primary()).UID != uid {
-		w.t.Error("the primary's Pod was made anew")
+		w.t.Error("the primary's Pod was recreated")
 	}
 }
 
@@ -154,7 +154,7 @@ func (w *world) divergedReplica() {
 	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return slices.Contains(c.Status.DivergedInstances, replica) })
 	w.waitRouted("ro", replica, false)
 	w.plugin([]string{"status", w.key.Name}, "diverged", "reinit", "transactions that "+w.primary()+" does not have")
-	w.plugin([]string{"reinit", w.key.Name, replica, "--yes"}, "are made anew")
+	w.plugin([]string{"reinit", w.key.Name, replica, "--yes"}, "are recreated")
 	w.healthy(2 * time.Minute)
 	w.waitRouted("ro", replica, true)
 }
@@ -221,7 +221,7 @@ func (w *world) blockedFailover() {
 	w.healedByReinit()
 }
 
-// healedByReinit: whoever comes back with more than was promoted is made anew.
+// healedByReinit: whoever comes back with more than was promoted is recreated.
 func (w *world) healedByReinit() {
 	var asked []string
 	for {

@@ -221,7 +221,7 @@ func (w *world) replaced(old *corev1.Pod, within time.Duration) {
 		return err == nil && pod.UID != old.UID, err
 	})
 	if err != nil {
-		w.t.Fatalf("Pod %s was not made anew: %v", old.Name, err)
+		w.t.Fatalf("Pod %s was not recreated: %v", old.Name, err)
 	}
 }
 

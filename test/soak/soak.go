@@ -137,7 +137,7 @@ func (s *soak) drawFaults(ctx context.Context) error {
 }
 
 // recover waits until all is well. What has diverged, which under quorum is nothing that
-// was acknowledged, is made anew on a human's word: this is the human.
+// was acknowledged, is recreated on a human's word: this is the human.
 func (s *soak) recover(ctx context.Context) {
 	began := time.Now()
 	within, cancel := context.WithTimeout(ctx, healLimit)
@@ -148,7 +148,7 @@ func (s *soak) recover(ctx context.Context) {
 	if err == nil && len(c.Status.DivergedInstances) > 0 {
 		names := strings.Join(c.Status.DivergedInstances, ",")
 		s.reinited = append(s.reinited, names)
-		fmt.Println("  diverged, and made anew:", names)
+		fmt.Println("  diverged, and recreated:", names)
 		if _, err = s.bed.Kubectl(ctx, nil, "-n", key.Namespace, "annotate", "--overwrite", "cluster", key.Name, v1alpha1.AnnotationReinit+"="+names); err == nil {
 			err = s.healthy(within, healLimit)
 		}
@@ -173,7 +173,7 @@ func (s *soak) watch(ctx context.Context) {
 			if at := st.EstablishedAt.String(); established == "" {
 				established = at
 			} else if at != established {
-				s.violated("I5", "the cluster was established anew, at %s", at)
+				s.violated("I5", "the cluster was established again, at %s", at)
 			}
 		}
 		return false
@@ -199,7 +199,7 @@ func (s *soak) report(out io.Writer) {
 		fmt.Fprintf(out, "  rows acknowledged %d, unknown %d, refused %d; longest gap %s\n", r.Acknowledged, r.Unknown, r.Refused, r.LongestGap.Duration())
 	}
 	fmt.Fprintf(out, "  %s\n", s.judged)
-	fmt.Fprintf(out, "  slowest recovery %s; diverged and made anew: %d\n", s.slowest.Round(time.Second), len(s.reinited))
+	fmt.Fprintf(out, "  slowest recovery %s; diverged and recreated: %d\n", s.slowest.Round(time.Second), len(s.reinited))
 	for _, name := range slices.Sorted(maps.Keys(s.drawn)) {
 		fmt.Fprintf(out, "  %4d  %s\n", s.drawn[name], name)
 	}

@@ -105,7 +105,7 @@ type BecomePrimary struct {
 	Acks  int
 }
 
-// BootstrapGroup makes the group: the first time, or, with Reboot, anew when no
+// BootstrapGroup makes the group: the first time, or, with Reboot, again when no
 // member is left.
 type BootstrapGroup struct{ Reboot bool }
 
@@ -139,7 +139,7 @@ type RememberGroup struct{ Name string }
 // ForgetFormer has the group forget the addresses of those who are not in this view of it.
 type ForgetFormer struct{ View string }
 
-// ForgetData ends mysqld and has the data directory made anew, to be cloned over.
+// ForgetData ends mysqld and has the data directory recreated, to be cloned over.
 type ForgetData struct{}
 
 // RaiseProtocol has the group speak the protocol of the version that all its members
@@ -220,7 +220,7 @@ func (a BecomePrimary) String() string {
 }
 func (a BootstrapGroup) String() string {
 	if a.Reboot {
-		return "make the group anew"
+		return "reboot the group"
 	}
 	return "make the group"
 }

@@ -119,7 +119,7 @@ func makeData(f *Facts) (Decision, bool) {
 	case p != nil && p.Instance == f.Me && f.mayBootstrap(p):
 		return makeFirstData(f)
 	case p != nil && p.Instance == f.Me:
-		return say(core.Empty, core.InstanceDataMissing, "this instance is the primary and its volume is empty; an established cluster is never initialised anew: promote a replica or restore a backup")
+		return say(core.Empty, core.InstanceDataMissing, "this instance is the primary and its volume is empty; an established cluster is never initialised again: promote a replica or restore a backup")
 	}
 	return say(core.Initializing, "", "making scratch data to clone over", Initialize{})
 }
@@ -163,7 +163,7 @@ func startServer(f *Facts) (Decision, bool) {
 		return say(core.Stopped, reason, "waiting for the operator to say whether another instance takes over")
 	}
 	if f.Data == core.DataScratch && f.Mysqld.Failures >= scratchAttempts {
-		return say(core.Initializing, reason, "making scratch data anew: mysqld does not start on what a clone left behind", Initialize{})
+		return say(core.Initializing, reason, "making scratch data again: mysqld does not start on what a clone left behind", Initialize{})
 	}
 	if down < Backoff(f.Mysqld.Failures) {
 		return say(core.Stopped, reason, fmt.Sprintf("mysqld is started again %s after it ended", Backoff(f.Mysqld.Failures)))

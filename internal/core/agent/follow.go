@@ -95,7 +95,7 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 		d.Actions = stopReceiving(f)
 	case !lacks.IsEmpty():
 		d.NeedsReclone = true
-		d.Reason, d.Message = core.InstanceNeedsReclone, fmt.Sprintf("%s has purged transactions that this instance lacks: %s; its data must be cloned anew", primary, lacks.Abbreviate(4))
+		d.Reason, d.Message = core.InstanceNeedsReclone, fmt.Sprintf("%s has purged transactions that this instance lacks: %s; its data must be cloned again", primary, lacks.Abbreviate(4))
 		d.Actions = stopReceiving(f)
 	case attached:
 		d.Actions = receive(f, &d)

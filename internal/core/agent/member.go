@@ -37,7 +37,7 @@ type MemberFacts struct {
 	// Of is the group that this data was a member of when the operator knew that there
 	// was one; "" for none.
 	Of string
-	// RebootEpoch is the epoch of the last order to make the group anew from this
+	// RebootEpoch is the epoch of the last order to reboot the group from this
 	// data.
 	RebootEpoch int64
 	// TriedAt is when joining was last begun.
@@ -165,15 +165,15 @@ func fencedMember(f *Facts) (Decision, bool) {
 }
 
 // breakOffJoin: mysqld looks for its group for a minute, and cannot be told to stop. There
-// is none: this instance was told to make it anew.
+// is none: this instance was told to recreate it.
 func breakOffJoin(f *Facts) (Decision, bool) {
 	if f.Activity != Joining || !f.isToReboot() || isIn(f.view()) {
 		return pass()
 	}
-	return say(core.Running, core.MemberRebooting, "breaks off its search for the group, which it is to make anew", Abort{})
+	return say(core.Running, core.MemberRebooting, "breaks off its search for the group, which it is to reboot", Abort{})
 }
 
-// isToReboot: it is to make the group anew.
+// isToReboot: it is to reboot the group.
 func (f *Facts) isToReboot() bool {
 	return f.Member.RebootEpoch != 0 && f.Member.RebootEpoch == f.Cluster.Epoch && f.Cluster.Group.Bootstrapped
 }
@@ -217,7 +217,7 @@ func admitMembers(f *Facts) (Decision, bool) {
 	return say(core.Running, "", "", AdmitMembers{wanted})
 }
 
-// leaveOnWish: the operator has the member stay out, to be removed or made anew.
+// leaveOnWish: the operator has the member stay out, to be removed or recreated.
 func leaveOnWish(f *Facts) (Decision, bool) {
 	switch {
 	case f.FrozenBelow <= f.Cluster.Epoch:
@@ -270,7 +270,7 @@ func inGroup(f *Facts) (Decision, bool) {
 	case v.State == core.MemberRecovering:
 		return say(core.Running, core.MemberIsRecovering, "receives from another member what it lacks")
 	case v.State == core.MemberError:
-		return say(core.Running, core.MemberIsInError, "was expelled from the group, or could not go on in it; leaves it, to join anew", LeaveGroup{Why: "the member is in ERROR", Within: leaveLimit})
+		return say(core.Running, core.MemberIsInError, "was expelled from the group, or could not go on in it; leaves it, to join again", LeaveGroup{Why: "the member is in ERROR", Within: leaveLimit})
 	}
 	return pass()
 }
@@ -311,7 +311,7 @@ func join(f *Facts) (Decision, bool) {
 	g := f.Cluster.Group
 	switch {
 	case f.isToReboot():
-		return say(core.Running, core.MemberRebooting, "makes the group anew, as it was told to", BootstrapGroup{Reboot: true})
+		return say(core.Running, core.MemberRebooting, "reboots the group, as it was told to", BootstrapGroup{Reboot: true})
 	case !g.Bootstrapped && g.Bootstrapper == f.Me && f.Member.Of != "":
 		return say(core.Running, core.RefusalDataWithoutStatus, "this data was a member of the group "+f.Member.Of+", and the Cluster says that there never was a group: nothing is made; restore the Cluster's status, or start with an empty volume")
 	case !g.Bootstrapped && g.Bootstrapper == f.Me:
@@ -356,7 +356,7 @@ func joinExisting(f *Facts) (Decision, bool) {
 		return say(core.Running, core.InstanceAskingPrimary, "holds nothing any more that the group lacks", f.askMember(primary, pos, groupRefresh)...)
 	}
 	if f.Server.DataRemoved { // the group holds all that it has executed: nothing is lost with what is left
-		return say(core.Running, core.MemberDataRemoved, "a copy of another member's data had begun to replace this one's, and did not end: its data is gone, whatever it says to have executed, and is cloned anew", ForgetData{})
+		return say(core.Running, core.MemberDataRemoved, "a copy of another member's data had begun to replace this one's, and did not end: its data is gone, whatever it says to have executed, and is cloned again", ForgetData{})
 	}
 	if f.Now.Sub(f.Member.TriedAt) < joinRetry {
 		return say(core.Running, core.MemberJoinFailed, "could not join the group, and tries again: "+cmp.Or(f.Member.Failed, "it was a member until a moment ago"))

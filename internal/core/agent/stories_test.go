@@ -16,7 +16,7 @@ import (
 
 // TestStories reads testdata as stories: each directive changes what the instance
 // db-1 knows, "decide" prints what it does about it. Run with -rewrite to write
-// the answers anew, and read them.
+// the answers again, and read them.
 //
 //	new                    an instance with an empty volume, a cluster without a primary
 //	replica                populated, running, following the primary db-2 of epoch 3
@@ -433,7 +433,7 @@ func show(d Decision) string {
 		fmt.Fprintf(&b, "errant: %s\n", d.Errant)
 	}
 	if d.NeedsReclone {
-		b.WriteString("needs to be cloned anew\n")
+		b.WriteString("needs to be cloned again\n")
 	}
 	for _, a := range d.Actions {
 		fmt.Fprintf(&b, "- %s\n", a)

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// keepEvidence puts into the status what an operator that starts anew could not
+// keepEvidence puts into the status what an operator that starts again could not
 // hear again: which Pods may have become writable in the epoch, which of them have
 // ended, and what the manager promised.
 func (d *decision) keepEvidence() {

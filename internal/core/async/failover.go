@@ -151,7 +151,7 @@ func (d *decision) isNothingLeft() bool {
 	if d.diagnosis.name != core.PrimaryDataLost || e.refusal == "" {
 		return false
 	}
-	d.Block(e.refusal, fmt.Sprintf("the volume of the primary %s is empty, and nobody can take over: %s. Nothing is initialised anew: bring a replica back, or restore a backup into a new Cluster",
+	d.Block(e.refusal, fmt.Sprintf("the volume of the primary %s is empty, and nobody can take over: %s. Nothing is initialised again: bring a replica back, or restore a backup into a new Cluster",
 		d.Status.Promotion.Instance, e.why))
 	return true
 }
@@ -403,7 +403,7 @@ func (d *decision) noProof(answers bool) string {
 	otherMembers(d.Observation, p.Instance, func(in *core.Instance) {
 		pod, _ := in.Pod.Get()
 		if gone := draft.Without(unspokenFor(d.Observation, in), pod.UID); len(gone) > 0 {
-			why += fmt.Sprintf("; %s was made anew since, and its former Pod %s may live on beside the primary and vouch for it", in.Name, strings.Join(gone, ", "))
+			why += fmt.Sprintf("; %s was recreated since, and its former Pod %s may live on beside the primary and vouch for it", in.Name, strings.Join(gone, ", "))
 		}
 	})
 	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s%s. Nobody is promoted meanwhile. "+

@@ -18,23 +18,23 @@ func (d *decision) fence() {
 	d.TidyFenced()
 }
 
-// reinit makes the data of instances anew on a human's word, one after another.
+// reinit makes the data of instances again on a human's word, one after another.
 // What it throws away must be held by others, unless it is what has diverged.
 func (d *decision) reinit() {
 	for _, name := range d.Cluster.Reinit {
 		in := d.Instance(name)
 		switch {
 		case in == nil:
-			d.Warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be made anew")
+			d.Warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be recreated")
 			d.Do(core.ClearReinit{Instance: name})
 		case d.Status.Promotion != nil && d.Status.Promotion.Instance == name:
-			d.Warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
+			d.Warn(core.RefusalReinitPrimary, "the data of "+name+" is not recreated, for it is the primary: switch over first")
 			d.Do(core.ClearReinit{Instance: name})
 		case d.diagnosis.name != core.PrimaryClosed && (d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil):
-			d.Say("the data of " + name + " is made anew when the primary is healthy")
+			d.Say("the data of " + name + " is recreated when the primary is healthy")
 			return
 		case !d.enoughWithout(in):
-			d.Say("the data of " + name + " is made anew when enough other replicas are attached for commits not to wait")
+			d.Say("the data of " + name + " is recreated when enough other replicas are attached for commits not to wait")
 			return
 		case d.mayReinit(in):
 			d.MakeAnew(in)
@@ -72,19 +72,19 @@ func (d *decision) mayReinit(in *core.Instance) bool {
 		return true
 	case r.Withheld == nil || r.Withheld.Below <= d.Status.Promotion.Epoch:
 		d.again(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Promotion.Epoch + 1})
-		d.Say("making the data of " + in.Name + " anew: it stops receiving")
+		d.Say("recreating the data of " + in.Name + ": it stops receiving")
 		return false
 	case slices.Contains(d.Status.Diverged, in.Name):
 		return true
 	case !holder.Report.ReadAfter(in.Report):
 		d.again(core.Refresh{Instance: holder.Name})
-		d.Say("making the data of " + in.Name + " anew: comparing what it holds with what " + holder.Name + " holds")
+		d.Say("recreating the data of " + in.Name + ": comparing what it holds with what " + holder.Name + " holds")
 		return false
 	}
 	return d.isHeldElsewhere(r, in, holder)
 }
 
-// isToBeReinitialized: a human asked for its data to be made anew.
+// isToBeReinitialized: a human asked for its data to be recreated.
 func (d *decision) isToBeReinitialized(name string) bool {
 	return slices.Contains(d.Cluster.Reinit, name)
 }

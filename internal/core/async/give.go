@@ -203,7 +203,7 @@ func (d *decision) isLeftOut(name string) bool {
 }
 
 // holdsMore names an instance that holds what the closed primary lacks. That a human wishes
-// it anew gives up what is only its own; what the primary had once, and lost, it does not.
+// it again gives up what is only its own; what the primary had once, and lost, it does not.
 func (d *decision) holdsMore(closed core.Report) string {
 	name, holds := "", closed.Server.Holds()
 	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {

@@ -316,7 +316,7 @@ func checkPosition(o core.Observation, plan core.Plan) error {
 // checkDiverged (I4).
 func checkDiverged(o core.Observation, plan core.Plan) error {
 	_, after, isNew := granted(o, plan)
-	// A status of the past may list who was made anew since, and promoted.
+	// A status of the past may list who was recreated since, and promoted.
 	had := isNew && after.Proof != core.ProofStatusRestored && slices.Contains(o.Cluster.Status.Diverged, after.Instance)
 	if isNew && (had || slices.Contains(plan.Status.Diverged, after.Instance)) {
 		return fmt.Errorf("I4: %s has diverged and was promoted", after.Instance)

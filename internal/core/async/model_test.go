@@ -202,7 +202,7 @@ func (w *world) setClock(by time.Duration) {
 	}
 }
 
-// restartOperator forgets all that is not in status, and hears everybody anew.
+// restartOperator forgets all that is not in status, and hears everybody again.
 func (w *world) restartOperator() {
 	for _, in := range w.insts {
 		in.heard, in.last, in.ended, in.notMade, in.had = nil, core.Fact[core.Report]{}, nil, nil, core.Fact[gtid.Set]{}

@@ -165,7 +165,7 @@ func (d *decision) markDiverged(name string, extra gtid.Set) {
 	d.Status.Diverged = append(d.Status.Diverged, name)
 	slices.Sort(d.Status.Diverged)
 	d.Warn(core.ReasonDiverged, name+" holds transactions that the primary does not have: "+extra.Abbreviate(10)+
-		". It is kept read-only and out of every Service; its data is kept. Decide whether these transactions matter; kubectl cnmsql reinit "+d.Cluster.Name+" "+name+" throws them away and has it cloned anew")
+		". It is kept read-only and out of every Service; its data is kept. Decide whether these transactions matter; kubectl cnmsql reinit "+d.Cluster.Name+" "+name+" throws them away and has it cloned again")
 }
 
 func (d *decision) judgeReplication(in *core.Instance, r core.Report) {
@@ -275,7 +275,7 @@ func (d *decision) takesAway() bool {
 // replicationError is the error with which a replica's replication stopped.
 func replicationError(r core.Report) string {
 	if r.NeedsReclone {
-		return "the primary has purged transactions that this instance lacks; kubectl cnmsql reinit has it cloned anew"
+		return "the primary has purged transactions that this instance lacks; kubectl cnmsql reinit has it cloned again"
 	}
 	if r.Server == nil || r.Server.Replication == nil {
 		return ""

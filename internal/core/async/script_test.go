@@ -14,7 +14,7 @@ import (
 	"cnmsql.co/internal/observed"
 )
 
-// TestScripts runs the stories under testdata. Each file starts anew; the verbs:
+// TestScripts runs the stories under testdata. Each file starts again; the verbs:
 //
 //	cluster instances=3 [durability= min= delay= limit= pause= lease=off
 //	  max-behind= max-lag= preferred= min-time= stability= manager=]  nothing exists yet
@@ -33,7 +33,7 @@ import (
 //	restart-operator [clock=-10m] all that is not in the status is forgotten; the new one's
 //	  clock may show another time
 //	advance 5s                    time passes, leases and vouches are kept, everybody is heard again
-//	reinit c-2                    a human asks for its data to be made anew
+//	reinit c-2                    a human asks for its data to be recreated
 //	accept-loss c-2               a human promotes it whatever is lost
 //	observed                      all that is known, word by word as internal/observed tells it;
 //	  nothing acts, and each decide is one of this moment

@@ -127,7 +127,7 @@ func (d *decision) acknowledge() {
 }
 
 // orderAcks has commits wait for another number of acknowledgements, or numbers the order
-// anew that was given last. A change of the number, and what an election may rely on with it, is
+// again that was given last. A change of the number, and what an election may rely on with it, is
 // written to the status before the order is given.
 func (d *decision) orderAcks(s core.SemiSync, acks int, waitsOtherwise bool) {
 	p := d.Status.Promotion

@@ -27,7 +27,7 @@ func (d *decision) sickness(in *core.Instance, r core.Report) string {
 			"STOP REPLICA SQL_THREAD; CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 0; START REPLICA SQL_THREAD", n, in.Name)
 	}
 	if skipped := d.skipped(in, r); !skipped.IsEmpty() {
-		return fmt.Sprintf("it lacks %s that it is not sent (%s), for its gtid_executed was reset or changed; kubectl cnmsql reinit %s %s has it cloned anew",
+		return fmt.Sprintf("it lacks %s that it is not sent (%s), for its gtid_executed was reset or changed; kubectl cnmsql reinit %s %s has it cloned again",
 			core.Plural(skipped.Count(), "transaction"), skipped.Abbreviate(4), d.Cluster.Name, in.Name)
 	}
 	return ""

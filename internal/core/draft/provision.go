@@ -75,14 +75,14 @@ func (d *Draft) IsCorrected(in *core.Instance, pod core.Pod) bool {
 // Restart deletes a Pod that is out of date, for another to be made.
 func (d *Draft) Restart(in *core.Instance, pod core.Pod) {
 	d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonRollout})
-	d.Announce(false, core.ReasonInstanceRestarted, in.Name, "restarting "+in.Name+": its Pod is made anew from the changed spec")
+	d.Announce(false, core.ReasonInstanceRestarted, in.Name, "restarting "+in.Name+": its Pod is recreated from the changed spec")
 }
 
 // MakeAnew throws away the data of an instance, for which a human has asked.
 func (d *Draft) MakeAnew(in *core.Instance) {
 	d.Do(core.ReinitInstance{Instance: in.Name, Owned: in.Owned()}, core.ClearReinit{Instance: in.Name})
 	d.Status.Diverged = Without(d.Status.Diverged, in.Name)
-	d.Announce(false, core.ReasonReinit, in.Name, "the data of "+in.Name+" is deleted and made anew, as was asked for")
+	d.Announce(false, core.ReasonReinit, in.Name, "the data of "+in.Name+" is deleted and recreated, as was asked for")
 }
 
 // IsEnding: this plan deletes the instance's Pod.

@@ -9,7 +9,7 @@ import (
 	"cnmsql.co/internal/core/draft"
 )
 
-// reboot makes the group anew when no member is left.
+// reboot reboots the group when no member is left.
 func (d *decision) reboot() {
 	lead, reason, why := d.rebootLead()
 	if lead == nil {
@@ -22,13 +22,13 @@ func (d *decision) reboot() {
 	d.makeAnew(lead, core.ReasonQuorumForced, asAsked)
 }
 
-// makeAnew has the one that holds all make the group anew.
+// makeAnew has the one that holds all reboot the group.
 func (d *decision) makeAnew(lead *core.Instance, reason core.Reason, onWord string) {
 	d.Status.Epoch++
 	r, _ := lead.Report.Get()
 	d.countOn([]string{lead.Name}, r.Server.Holds(), r.Server.Holds())
 	d.beginRecovery(core.StepReboot, reason, lead.Name, core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch})
-	d.Announce(true, reason, lead.Name, onWord+", "+lead.Name+", which holds all that any instance holds, makes the group anew")
+	d.Announce(true, reason, lead.Name, onWord+", "+lead.Name+", which holds all that any instance holds, reboots the group")
 }
 
 // strays: it holds what was never the group's. One that was left out is an heir only when
@@ -37,7 +37,7 @@ func (d *decision) strays(in *core.Instance) bool {
 	return slices.Contains(d.Status.Diverged, in.Name) && !d.g.Bars(in.Name)
 }
 
-// rebootLead is who could make the group anew, or why nobody can. Everybody must be
+// rebootLead is who could reboot the group, or why nobody can. Everybody must be
 // known, for an instance that is not may hold acknowledged transactions that the others
 // lack. What a diverged one holds besides was never the group's.
 func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why string) {

@@ -59,23 +59,23 @@ func (d *decision) isGoing(name string) bool {
 	return d.IsFenced(name) || pod.Terminating || heard && (r.Terminating || r.FrozenBelow > d.Status.Epoch)
 }
 
-// reinit makes the data of members anew on a human's word, one after another.
+// reinit makes the data of members again on a human's word, one after another.
 func (d *decision) reinit() {
 	for _, name := range d.Cluster.Reinit {
 		in := d.Instance(name)
 		switch {
 		case in == nil:
-			d.Warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be made anew")
+			d.Warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be recreated")
 			d.Do(core.ClearReinit{Instance: name})
 		case d.IsSurplus(in) && !slices.Contains(d.Status.Diverged, name): // it is removed, and its data with it
 			d.Do(core.ClearReinit{Instance: name})
 		case d.Status.CurrentPrimary == name:
-			d.Warn(core.RefusalReinitPrimary, "the data of "+name+" is not made anew, for it is the primary: switch over first")
+			d.Warn(core.RefusalReinitPrimary, "the data of "+name+" is not recreated, for it is the primary: switch over first")
 			d.Do(core.ClearReinit{Instance: name})
 		case !d.seen.agreed || d.Status.Operation != nil:
-			d.Say("the data of " + name + " is made anew when the group has its quorum")
+			d.Say("the data of " + name + " is recreated when the group has its quorum")
 			return
-		case d.mayGo(in, "making the data of "+name+" anew"):
+		case d.mayGo(in, "recreating the data of "+name):
 			d.MakeAnew(in)
 			return
 		default:
@@ -87,7 +87,7 @@ func (d *decision) reinit() {
 // welcomeBack: a member that was asked to leave, and need not any more, joins again in
 // the next epoch.
 func (d *decision) welcomeBack() {
-	if d.Cluster.Group.ForceQuorum { // those who were told to leave make way for a group that is made anew
+	if d.Cluster.Group.ForceQuorum { // those who were told to leave make way for a group that is rebooted
 		return
 	}
 	for i := range d.Instances {

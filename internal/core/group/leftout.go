@@ -136,7 +136,7 @@ func (d *decision) receive(l *core.LeftOut, in *core.Instance, v *core.GroupView
 	switch {
 	case l.Admitted && d.seen.primary != "" && reaches(v, d.seen.primary): // it joins
 	case v.IsQuorate():
-		d.Block(core.RefusalSplitBrain, fmt.Sprintf("%s, which the group went on without, is online in another group with a quorum: two groups may have taken writes. It is told to leave that; see what it holds that the group lacks, and make its data anew (kubectl cnmsql reinit %s %s)", in.Name, d.Cluster.Name, in.Name))
+		d.Block(core.RefusalSplitBrain, fmt.Sprintf("%s, which the group went on without, is online in another group with a quorum: two groups may have taken writes. It is told to leave that; see what it holds that the group lacks, and recreate its data (kubectl cnmsql reinit %s %s)", in.Name, d.Cluster.Name, in.Name))
 		fallthrough
 	case v.State != core.MemberOffline:
 		l.Admitted = l.Admitted && len(v.Members) == 0 // in ERROR, it has nobody from whom it could get more

@@ -261,7 +261,7 @@ func (w *world) ask(in *instance, a agent.AskPrimary) bool {
 	return true
 }
 
-// bootstrap makes the group. What the Cluster says is read anew.
+// bootstrap makes the group. What the Cluster says is read again.
 func (w *world) bootstrap(in *instance, a agent.BootstrapGroup) bool {
 	if in.blind {
 		return false
@@ -383,7 +383,7 @@ func (w *world) forceMembers(e core.ForceMembers) bool {
 	return true
 }
 
-// reboot has an instance make the group anew, when it is in none.
+// reboot has an instance reboot the group, when it is in none.
 func (w *world) reboot(e core.RebootGroup) {
 	in, heard := w.order(e.Instance, e.Epoch)
 	if !heard || !in.answers() {

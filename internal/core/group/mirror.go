@@ -185,5 +185,5 @@ func (d *decision) isHealed(in *core.Instance) bool {
 
 func (d *decision) diverge(in *core.Instance, why string) {
 	d.Status.Diverged = append(d.Status.Diverged, in.Name)
-	d.Warn(core.ReasonDiverged, in.Name+" "+why+": it is kept out of the group, and its data is kept; kubectl cnmsql reinit makes it anew")
+	d.Warn(core.ReasonDiverged, in.Name+" "+why+": it is kept out of the group, and its data is kept; kubectl cnmsql reinit recreates it")
 }

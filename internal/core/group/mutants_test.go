@@ -61,12 +61,12 @@ func mutants() map[string]mutation {
 				o.Cluster.Status.Group = &again
 			}
 		}},
-		"whoever cannot be asked is not missed when the group is made anew": {observe: func(o *core.Observation) {
+		"whoever cannot be asked is not missed when the group is rebooted": {observe: func(o *core.Observation) {
 			if o.Cluster.Group.ForceQuorum {
 				unknownIsGone(o)
 			}
 		}},
-		"the group is made anew without a human's word": {observe: func(o *core.Observation) {
+		"the group is rebooted without a human's word": {observe: func(o *core.Observation) {
 			again := *o.Cluster.Group
 			again.ForceQuorum = true
 			o.Cluster.Group = &again
@@ -77,7 +77,7 @@ func mutants() map[string]mutation {
 				}
 			}
 		}},
-		"the group is made anew from whoever comes first": {plan: func(o *core.Observation, p *core.Plan) {
+		"the group is rebooted from whoever comes first": {plan: func(o *core.Observation, p *core.Plan) {
 			for i, e := range p.Effects {
 				if r, reboots := e.(core.RebootGroup); reboots {
 					p.Effects[i] = core.RebootGroup{Instance: o.Instances[0].Name, Epoch: r.Epoch}

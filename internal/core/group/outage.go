@@ -9,7 +9,7 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// recoverOutage makes the group anew without a human's word, where the user wishes it, on
+// recoverOutage reboots the group without a human's word, where the user wishes it, on
 // the proof that a human's word is answered with, and on more: whatever a human should
 // look at is left to one. It is tried once in an outage.
 func (d *decision) recoverOutage() {
@@ -106,7 +106,7 @@ func (d *decision) awaits(in *core.Instance) string {
 	return ""
 }
 
-// handedOver tells why a human has to make the group anew although the operator may;
+// handedOver tells why a human has to reboot the group although the operator may;
 // "" when none has to, as far as it is known.
 func (d *decision) handedOver() string {
 	for _, rule := range []func() string{d.wasTried, d.isUnsettled, d.hasFenced, d.lacksData, d.hasDiverged, d.hasNoLead, d.lacksSeen} {
@@ -121,7 +121,7 @@ func (d *decision) wasTried() string {
 	if d.g.OutageTried == "" {
 		return ""
 	}
-	return d.g.OutageTried + " was told to make the group anew, and nothing has come of it: that is not tried a second time"
+	return d.g.OutageTried + " was told to reboot the group, and nothing has come of it: that is not tried a second time"
 }
 
 // isUnsettled: a recovery was begun, and the group was not seen since, or has not taken
@@ -147,7 +147,7 @@ func (d *decision) hasFenced() string {
 	case len(fenced) > 0:
 		return agree(fenced, "is fenced", "are fenced")
 	case len(d.Cluster.Reinit) > 0:
-		return "the data of " + strings.Join(d.Cluster.Reinit, ", ") + " is to be made anew"
+		return "the data of " + strings.Join(d.Cluster.Reinit, ", ") + " is to be recreated"
 	}
 	return ""
 }
@@ -189,7 +189,7 @@ func (d *decision) hasNoLead() string {
 	return why
 }
 
-// heir is who would make the group anew on a human's word, or why nobody does.
+// heir is who would reboot the group on a human's word, or why nobody does.
 func (d *decision) heir() (lead *core.Instance, why string) {
 	if why := d.unproven(); why != "" {
 		return nil, why
@@ -272,11 +272,11 @@ func (d *decision) outageAdvice(awaited []string) string {
 	case !d.Cluster.Group.RecoverOutage:
 		return d.wordAdvice(first)
 	case why == "" && first != "":
-		return "The operator waits for " + strings.Join(awaited, ", ") + ": it makes the group anew when all instances answer, and one holds all that the others hold. Or, " + gone + d.askForIt()
+		return "The operator waits for " + strings.Join(awaited, ", ") + ": it reboots the group when all instances answer, and one holds all that the others hold. Or, " + gone + d.askForIt()
 	case first == "":
 		first = "Look into that; then: "
 	}
-	return "The operator does not make the group anew by itself: " + why + ". " + first + d.askForIt()
+	return "The operator does not reboot the group by itself: " + why + ". " + first + d.askForIt()
 }
 
 // wordAdvice is what a human's word would do.
@@ -288,9 +288,9 @@ func (d *decision) wordAdvice(first string) string {
 	case lead == nil:
 		return "All instances are back, and none is in a group; " + why + ": " + d.askForIt()
 	}
-	and := "; to have it make the group anew: "
+	and := "; to have it reboot the group: "
 	if d.IsFenced(lead.Name) {
-		and = ", and is fenced; take the fence off, and have it make the group anew: "
+		and = ", and is fenced; take the fence off, and have it reboot the group: "
 	}
 	return "All instances are back, and none is in a group. " + lead.Name + " holds all that any of them holds" + and + d.askForIt()
 }

@@ -34,7 +34,7 @@ func (w *world) loseOperator() {
 	w.cluster.Status.Group, w.memory = &g, core.Memory{}
 }
 
-// checkOutage holds the order to make the group anew, where no human has asked for it,
+// checkOutage holds the order to reboot the group, where no human has asked for it,
 // against what is true of every instance; and that it is given once in an outage.
 func (s *sim) checkOutage(plan core.Plan) string {
 	if s.hasQuorum() || s.cluster.Status.Group.HasQuorum {
@@ -45,7 +45,7 @@ func (s *sim) checkOutage(plan core.Plan) string {
 		return ""
 	}
 	if s.tried {
-		return "the operator tries a second time in an outage to make the group anew"
+		return "the operator tries a second time in an outage to reboot the group"
 	}
 	s.tried = true
 	lead := s.get(op.To)
@@ -67,7 +67,7 @@ func (s *sim) checkOutage(plan core.Plan) string {
 			why = "holds more"
 		}
 		if why != "" {
-			return "I2: " + op.To + " makes the group anew without a human's word, and " + in.name + " " + why
+			return "I2: " + op.To + " reboots the group without a human's word, and " + in.name + " " + why
 		}
 	}
 	return ""
@@ -81,7 +81,7 @@ func (s *sim) waitsInVain() string {
 	return ""
 }
 
-// outageMutants are mistakes of the operator that makes the group anew by itself.
+// outageMutants are mistakes of the operator that reboots the group by itself.
 func outageMutants() map[string]mutation {
 	return map[string]mutation{
 		"one of which nothing is known is not missed after an outage": {observe: inOutage(func(o *core.Observation) {
@@ -96,7 +96,7 @@ func outageMutants() map[string]mutation {
 				return pod.FencingRequested || slices.Contains(o.Cluster.Status.Fenced, in.Name)
 			})
 		})},
-		"the group is made anew as often as it takes": {observe: inOutage(func(o *core.Observation) {
+		"the group is rebooted as often as it takes": {observe: inOutage(func(o *core.Observation) {
 			again := *o.Cluster.Status.Group
 			again.OutageTried, again.LeftOut, again.ViewID = "", nil, "v:1"
 			o.Cluster.Status.Group = &again
@@ -139,14 +139,14 @@ func TestAfterAnOutageTheOperatorActsOnlyOnWhatItKnows(t *testing.T) {
 		change func(*core.Observation)
 		says   string
 	}{
-		"all is well":             {func(*core.Observation) {}, "c-1, which holds all that any instance holds, makes the group anew"},
+		"all is well":             {func(*core.Observation) {}, "c-1, which holds all that any instance holds, reboots the group"},
 		"a word is old":           {func(o *core.Observation) { agedReport(&o.Instances[1], o.Now) }, "The operator waits for c-2 (nothing new is known of it)"},
 		"a volume is not known":   {func(o *core.Observation) { o.Instances[1].Volume = core.Fact[core.Volume]{} }, "The operator waits for c-2 (nothing new is known of it)"},
 		"one is being stopped":    {report(func(r *core.Report) { r.Terminating = true }), "The operator waits for c-2 (it is being stopped)"},
 		"one says no group":       {report(func(r *core.Report) { r.Server.Group = nil }), "The operator waits for c-2 (nothing new is known of it)"},
 		"one is still in a group": {report(func(r *core.Report) { r.Server.Group = &core.GroupView{State: core.MemberError} }), "c-1, c-3 cannot join a group without a quorum"},
 		"one found that it has diverged": {report(func(r *core.Report) { r.Errant = gtid.MustParse(groupUUID + ":9") }),
-			"The operator does not make the group anew by itself: c-2 has diverged"},
+			"The operator does not reboot the group by itself: c-2 has diverged"},
 		"a volume is being deleted": {func(o *core.Observation) {
 			o.Instances[1].Volume = core.Known(core.Volume{Exists: true, Deleting: true}, o.Now, o.Now)
 		}, "by itself: c-2 has no data, and may have lost it"},
@@ -157,7 +157,7 @@ func TestAfterAnOutageTheOperatorActsOnlyOnWhatItKnows(t *testing.T) {
 				o.Instances[i].Report = core.Known(r, o.Now, o.Now)
 			}
 		}, "by itself: c-1, c-2 have no data, and may have lost it"},
-		"one is to be made anew":     {func(o *core.Observation) { o.Cluster.Reinit = []string{"c-2"} }, "by itself: the data of c-2 is to be made anew"},
+		"one is to be recreated":     {func(o *core.Observation) { o.Cluster.Reinit = []string{"c-2"} }, "by itself: the data of c-2 is to be recreated"},
 		"the group had more members": {func(o *core.Observation) { o.Cluster.Status.Group.ViewMax = 4 }, "by itself: there are 3 instances, and the group had 4 members"},
 		"nobody was seen to go on":   {func(o *core.Observation) { o.Cluster.Status.Group.ViewID = "" }, "by itself: the last recovery is not over (nobody was seen to have gone on)"},
 		"one was left out, and may be back": {func(o *core.Observation) {

@@ -99,7 +99,7 @@ func (d *decision) blockLost() {
 	}
 	switch {
 	case all && len(d.Instances) > 0:
-		d.Block(core.RefusalGroupWithoutData, "the group was made, and no instance has its data any more: restore a backup into a new Cluster; this one is never initialised anew")
+		d.Block(core.RefusalGroupWithoutData, "the group was made, and no instance has its data any more: restore a backup into a new Cluster; this one is never initialised again")
 	case d.seen.lost:
 		d.Block(core.RefusalQuorumLost, fmt.Sprintf("the group has lost its quorum (%s): writes wait. %s", d.situation(), d.wayOut()))
 	default:

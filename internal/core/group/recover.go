@@ -105,12 +105,12 @@ func (d *decision) starting() []string {
 	return out
 }
 
-// dissolve has the survivors leave what is left of the group, for it to be made anew by
+// dissolve has the survivors leave what is left of the group, for it to be recreated by
 // one who holds more; but only if it can be.
 func (d *decision) dissolve(survivors []*core.Instance, more string) {
 	lead, reason, why := d.rebootLead()
 	if lead == nil {
-		d.refuse(reason, fmt.Sprintf("%s holds transactions that those who are still online lack, so that the group would have to be made anew, and %s", more, why))
+		d.refuse(reason, fmt.Sprintf("%s holds transactions that those who are still online lack, so that the group would have to be rebooted, and %s", more, why))
 		return
 	}
 	if d.isFencedLead(lead) {
@@ -119,7 +119,7 @@ func (d *decision) dissolve(survivors []*core.Instance, more string) {
 	for _, in := range survivors {
 		d.Do(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Epoch + 1})
 	}
-	d.Say(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the group, and it is made anew", more))
+	d.Say(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the group, and it is rebooted", more))
 }
 
 // holdsMore names an instance that is not online and holds what the survivors lack; "" if

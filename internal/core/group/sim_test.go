@@ -35,7 +35,7 @@ type sim struct {
 	refusal core.Reason // of the recovery of a quorum, the last
 	stopped bool        // members, by a human
 	gone    map[string]bool
-	tried   bool // without a human's word, to make the group anew in this outage
+	tried   bool // without a human's word, to reboot the group in this outage
 	story   []string
 }
 
@@ -375,7 +375,7 @@ func (s *sim) forgets(e core.ForceMembers) string {
 
 func (s *sim) checkReboot(lead string, had bool) string {
 	if had {
-		return "I5: the group was made anew beside one that there is"
+		return "I5: the group was rebooted beside one that there is"
 	}
 	return s.lacksAcked(lead)
 }
@@ -506,7 +506,7 @@ func (s *sim) ends(step func(int) string) string {
 		}
 	}
 	if diverged := s.cluster.Status.Diverged; len(diverged) > 0 {
-		s.tellf("a human has %s made anew", strings.Join(diverged, ", "))
+		s.tellf("a human has %s recreated", strings.Join(diverged, ", "))
 		s.cluster.Reinit = slices.Clone(diverged)
 		if why := step(60); why != "" {
 			return why
@@ -574,8 +574,8 @@ func TestSimulation(t *testing.T) {
 			recovered++
 		}
 	}
-	t.Logf("in %d of %d a group was made anew without a human's word", recovered, seeds)
+	t.Logf("in %d of %d a group was rebooted without a human's word", recovered, seeds)
 	if seeds >= 1000 && recovered < seeds/100 {
-		t.Errorf("only in %d of %d a group was made anew without a human's word", recovered, seeds)
+		t.Errorf("only in %d of %d a group was rebooted without a human's word", recovered, seeds)
 	}
 }

@@ -18,7 +18,7 @@ const (
 	// DefaultLimit is how long a verification may take.
 	DefaultLimit = 6 * time.Hour
 	// stuckLimit is how long a restore may be refused, or fail, before it is given up. The
-	// instance begins anew every half minute.
+	// instance starts again every half minute.
 	stuckLimit = 15 * time.Minute
 	// troubleGap is how long a restore has to go on for earlier trouble to be over.
 	troubleGap = 2 * time.Minute

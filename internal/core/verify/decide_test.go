@@ -202,7 +202,7 @@ func TestARestoreThatIsRefusedForLongIsGivenUp(t *testing.T) {
 	w := newWorld().until(t, "restore")
 	began := w.f.Now
 	for !w.f.Record.Phase.HasEnded() {
-		// Every half minute it is begun anew, and seems to go on.
+		// Every half minute it is started again, and seems to go on.
 		w.f.Copy.Blocked = ""
 		if w.f.Now.Sub(began)%(30*time.Second) != 0 {
 			w.f.Copy.Blocked = "db-verify-1: ArchiveGap: there is a gap"

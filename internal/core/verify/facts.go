@@ -96,7 +96,7 @@ type Copy struct {
 }
 
 // Trouble is since when, and until when, the copy could not restore. A restore that failed is
-// begun anew, so that it seems to go on for a moment.
+// started again, so that it seems to go on for a moment.
 type Trouble struct{ Since, Seen time.Time }
 
 // Check is what the copy's instance says of its tables.

@@ -12,7 +12,7 @@ const (
 	ends   = "<!-- end of what is made of backups -->"
 )
 
-// WritePage writes the made part of the page anew; with nothing measured, it does nothing.
+// WritePage writes the made part of the page again; with nothing measured, it does nothing.
 func (b *Backups) WritePage(file string) error {
 	if b.Run == nil {
 		return nil

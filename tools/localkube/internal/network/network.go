@@ -93,7 +93,7 @@ func NetnsExists(m layout.Machine) bool {
 }
 
 // ensureCable joins the machine to the bridge. Without its inner end the cable
-// is of no use and made anew.
+// is of no use and recreated.
 func ensureCable(ctx context.Context, c layout.Cluster, m layout.Machine) error {
 	_, inside := ip(ctx, "-n", m.Netns, "link", "show", "dev", "eth0")
 	if inside != nil || !linkExists(m.Link) {

@@ -53,7 +53,7 @@ func (p Process) Running() (int, bool) {
 }
 
 // Astray tells whether the process runs in another network namespace than it
-// should, because the one it was started in has been made anew.
+// should, because the one it was started in has been recreated.
 func (p Process) Astray() bool {
 	pid, ok := p.Running()
 	if !ok || p.Netns == "" {
