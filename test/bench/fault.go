@@ -22,7 +22,15 @@ type fault struct {
 	undo func(ctx context.Context, s *stage, node string) error
 	// withOperator: the leading operator is on the primary's node.
 	withOperator bool
+	// hold is how long a lost node stays lost at least; without it, until writes go on.
+	hold time.Duration
+	// named: it is done only when -only names it, for it takes long.
+	named bool
 }
+
+// untilItFencesItself is longer than a primary that hears nobody stays writable, and its
+// mysqld alive.
+const untilItFencesItself = 25 * time.Second
 
 var faults = []fault{
 	{name: "killed", title: "mysqld killed", do: send(syscall.SIGKILL)},
@@ -33,6 +41,8 @@ var faults = []fault{
 	{name: "powered-off", title: "node powered off", do: nodeFault("poweroff"), undo: nodeBack("poweron")},
 	{name: "operator-partitioned", title: "node partitioned, with the leading operator", do: nodeFault("partition"), undo: nodeBack("heal"), withOperator: true},
 	{name: "operator-powered-off", title: "node powered off, with the leading operator", do: nodeFault("poweroff"), undo: nodeBack("poweron"), withOperator: true},
+	{name: "long-partitioned", title: "node partitioned for 25 s", do: nodeFault("partition"), undo: nodeBack("heal"), hold: untilItFencesItself, named: true},
+	{name: "long-powered-off", title: "node powered off for 25 s", do: nodeFault("poweroff"), undo: nodeBack("poweron"), hold: untilItFencesItself, named: true},
 	{name: "switchover", title: "planned switchover", do: switchOver},
 }
 

@@ -33,7 +33,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.only, "only", "", "measure only these, separated by commas, and again: killed, pod-deleted, pod-force-deleted, hung, partitioned, powered-off, switchover, floor")
+	flag.StringVar(&o.only, "only", "", "measure only these, separated by commas, and again: killed, pod-deleted, pod-force-deleted, hung, partitioned, powered-off, long-partitioned, long-powered-off, switchover, floor")
 	flag.StringVar(&o.durability, "durability", "", "measure only under these, separated by commas: async, semi-sync, quorum, group")
 	flag.IntVar(&o.runs, "runs", 10, "how often each fault is done")
 	flag.DurationVar(&o.budget, "for", 0, "begin no run after that long; the next call goes on where this one ends")
@@ -135,7 +135,7 @@ func (s *stage) under(ctx context.Context, o options, b *book, durability, spec 
 	for n := range o.runs {
 		for _, f := range faults {
 			r := b.row(durability, f.name)
-			if !chosen(o.only, f.name) || len(r.Samples) > n || over() {
+			if !chosen(o.only, f.name) || f.named && o.only == "" || len(r.Samples) > n || over() {
 				continue
 			}
 			if err := s.set(ctx, durability, spec); err != nil {

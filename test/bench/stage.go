@@ -181,7 +181,7 @@ func (s *stage) run(ctx context.Context, f fault) (sample, error) {
 // what nobody else does is recreated, as a human would have it done.
 func (s *stage) observe(ctx context.Context, f fault, primary *corev1.Pod, w *writer.Writer, at time.Time) (sample, error) {
 	var out sample
-	err := acknowledged(ctx, w, at.Add(time.Second))
+	err := acknowledged(ctx, w, at.Add(max(time.Second, f.hold)))
 	if f.undo != nil {
 		at = time.Now()
 		err = errors.Join(err, f.undo(ctx, s, primary.Spec.NodeName))
