@@ -52,3 +52,23 @@ func TestAReplicaThatAUserRanMaintenanceOnIsForgiven(t *testing.T) {
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.DivergedInstances = []string{"db-2"} })
 	w.await(two, "diverged", func(r core.Report) bool { return r.Errant.Count() == 1 && r.Reason == "Diverged" })
 }
+
+// In a group, such statements on a secondary have numbers that the group gives, refused or
+// not: all members have them, and nobody diverges.
+func TestMaintenanceOnASecondaryIsTheGroups(t *testing.T) {
+	w, n := threeMembers(t)
+	for _, statement := range []string{"ANALYZE TABLE t UPDATE HISTOGRAM ON id", "REPAIR TABLE t"} {
+		rows, err := w.app(n[1]).Query(statement)
+		must(t, err)
+		must(t, rows.Close())
+	}
+	w.exec(w.app(n[0]), "INSERT INTO t VALUES (1)")
+	var executed [3]string
+	for i, m := range n {
+		w.awaitRows(w.app(m), 1)
+		must(t, w.rootOf(m).QueryRow("SELECT @@global.gtid_executed").Scan(&executed[i]))
+	}
+	if executed[1] != executed[0] || executed[2] != executed[0] {
+		t.Errorf("the members have executed %q", executed)
+	}
+}
