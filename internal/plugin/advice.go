@@ -63,6 +63,9 @@ func adviseBlocked(f *Facts, r *Report) []string {
 		return nil
 	case r.Diagnosis == string(core.PrimaryFenced):
 		return nil // adviseFenced
+	case f.Cluster.Status.EstablishedAt == nil && isOfBootstrap(r.Blocked):
+		return []string{fmt.Sprintf("if what is said above comes of spec.bootstrap, which cannot be changed: delete this Cluster, which has no data yet (kubectl delete clusters.%s %s -n %s), and create it again with a corrected manifest",
+			v1alpha1.GroupVersion.Group, r.Name, r.Namespace)}
 	case r.Group != nil:
 		return adviseGroup(f, r)
 	case r.Diagnosis == string(core.PrimaryLostTransactions):
@@ -76,6 +79,11 @@ func adviseBlocked(f *Facts, r *Report) []string {
 	default:
 		return []string{"mend what is said above; the operator notices by itself and goes on"}
 	}
+}
+
+// isOfBootstrap reports whether the first data could not be made: what names it cannot be changed.
+func isOfBootstrap(reason core.Reason) bool {
+	return reason == core.InstanceStartFailed || reason == core.InstancePostInitSQLFailed
 }
 
 // adviseGroup is for a group that the operator cannot help by itself.

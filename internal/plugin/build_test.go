@@ -350,3 +350,19 @@ func TestWhatKubernetesRefusedIsToBeCorrected(t *testing.T) {
 		t.Errorf("to do: %q", r.ToDo)
 	}
 }
+
+// What stands in spec.bootstrap cannot be corrected in place: no advice may say so.
+func TestAFailedBootstrapIsToBeMadeAgain(t *testing.T) {
+	for _, reason := range []core.Reason{core.InstanceStartFailed, core.InstancePostInitSQLFailed} {
+		f := healthy()
+		f.phase(core.PhaseBlocked, core.PrimaryPromoting, "demo-1: "+string(reason))
+		f.Cluster.Status.Blocked = &v1alpha1.Notice{Reason: string(reason)}
+		if r := Build(*f); slices.ContainsFunc(r.ToDo, func(line string) bool { return strings.Contains(line, "delete this Cluster") }) {
+			t.Errorf("%s in a cluster that has had a primary: %q", reason, r.ToDo)
+		}
+		f.Cluster.Status.EstablishedAt = nil
+		if r := Build(*f); len(r.ToDo) == 0 || !strings.Contains(r.ToDo[0], "kubectl delete clusters.mysql.cnmsql.co demo -n shop") {
+			t.Errorf("%s: %q", reason, r.ToDo)
+		}
+	}
+}
