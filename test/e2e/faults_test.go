@@ -36,6 +36,7 @@ func TestFaults(t *testing.T) {
 	w.playEach(func(w *world) { w.healthy(2 * time.Minute) }, []step{
 		{"MysqldOfPrimaryHangs", (*world).mysqldOfPrimaryHangs, always},
 		{"ManagerOfPrimaryKilled", (*world).managerOfPrimaryKilled, always},
+		{"ManagerOfPrimaryStopped", (*world).managerOfPrimaryStopped, inAll},
 		{"PrimaryOutOfMemory", (*world).primaryOutOfMemory, inAll},
 		{"PrimaryAndReplicaKilled", (*world).primaryAndReplicaKilled, inAll},
 		{"TwoFailuresInARow", (*world).twoFailuresInARow, inAll},
@@ -81,12 +82,34 @@ func (w *world) managerOfPrimaryKilled() {
 	l.endsWell(2 * time.Minute)
 }
 
+// stoppedLimit is how long the kubelet may take to end a container of which the manager does
+// not answer: six probes 5 s apart, each of which may take a while, and 5 s of grace.
+const stoppedLimit = 90 * time.Second
+
+// managerOfPrimaryStopped: a manager that is stopped cannot fence its mysqld. The kubelet ends
+// the container, and another instance takes over or the same one comes back.
+func (w *world) managerOfPrimaryStopped() {
+	old := w.primary()
+	l := w.startWriting()
+	before := w.pod(old).Status.ContainerStatuses[0].RestartCount
+	at := w.signal(old, "cnmsql", syscall.SIGSTOP)
+	w.restartedWithin(stoppedLimit, old, before+1, "")
+	w.t.Logf("the container was ended %s after its manager was stopped", time.Since(at))
+	w.t.Logf("writable %s later, by %s", l.ackedAfter(time.Now(), time.Minute), w.proof())
+	l.endsWell(2 * time.Minute)
+}
+
 // restarted waits until the container of an instance was started that often again,
 // the last time for that reason if one is given.
 func (w *world) restarted(instance string, times int32, reason string) {
 	w.t.Helper()
+	w.restartedWithin(time.Minute, instance, times, reason)
+}
+
+func (w *world) restartedWithin(limit time.Duration, instance string, times int32, reason string) {
+	w.t.Helper()
 	var last string
-	err := wait.PollUntilContextTimeout(w.ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(w.ctx, 100*time.Millisecond, limit, true, func(context.Context) (bool, error) {
 		for _, s := range w.pod(instance).Status.ContainerStatuses {
 			if t := s.LastTerminationState.Terminated; t != nil {
 				last = fmt.Sprintf("%d restarts, the last for %s", s.RestartCount, t.Reason)
