@@ -7,19 +7,8 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/mysql"
-)
-
-const (
-	// demoteLimit is how long mysqld may take to refuse writes before it is killed.
-	demoteLimit = 2 * time.Second
-	// hungDemoteLimit is the same for one that has not answered the simplest question for
-	// seconds: it is asked once more, and no longer.
-	hungDemoteLimit = 200 * time.Millisecond
-	// demotePatience is how long running transactions may hold up the lock
-	// before their sessions are closed.
-	demotePatience = 100 * time.Millisecond
-	demoteInterval = 10 * time.Millisecond
 )
 
 // stopWrites returns when mysqld accepts no write any more and nobody can read
@@ -33,7 +22,7 @@ func (m *manager) stopWrites() error {
 		return nil
 	}
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), m.timeToDemote())
+	ctx, cancel := context.WithTimeout(context.Background(), agent.DemoteLimit(get(m, (*state).answers)))
 	defer cancel()
 	err := m.refuseWrites(ctx)
 	if err != nil {
@@ -65,13 +54,6 @@ func (m *manager) stopWrites() error {
 	return nil
 }
 
-func (m *manager) timeToDemote() time.Duration {
-	if !get(m, func(s *state) bool { return s.answers() }) {
-		return hungDemoteLimit
-	}
-	return demoteLimit
-}
-
 func (m *manager) mayWrite() (*process, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,9 +80,9 @@ func (m *manager) readFinal() (*core.Server, time.Time) {
 func (m *manager) refuseWrites(ctx context.Context) error {
 	readOnly := make(chan error, 1)
 	go func() { readOnly <- m.roles.RefuseWrites(ctx) }()
-	tick := time.NewTicker(demoteInterval)
+	tick := time.NewTicker(agent.DemoteLook)
 	defer tick.Stop()
-	patience := time.After(demotePatience)
+	patience := time.After(agent.DemotePatience)
 	for {
 		select {
 		case err := <-readOnly:
@@ -128,7 +110,7 @@ func (m *manager) refuseWrites(ctx context.Context) error {
 // acksCannotCome: waiting on would only take time.
 func (m *manager) acksCannotCome(ctx context.Context) bool {
 	s, err := m.roles.SemiSync(ctx)
-	return err == nil && s.WaitSessions > 0 && s.Clients < s.Acks
+	return err == nil && agent.AcksCannotCome(s)
 }
 
 // closeFormerSessions closes the sessions that were open when the server became
@@ -138,7 +120,7 @@ func (m *manager) closeFormerSessions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tick := time.NewTicker(demoteInterval)
+	tick := time.NewTicker(agent.DemoteLook)
 	defer tick.Stop()
 	for left := former; len(left) > 0; {
 		m.update(func(s *state) { s.sessions = len(left) })

@@ -20,6 +20,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // app connects as the application does.
@@ -121,7 +122,7 @@ func TestAPrimaryWhoseSessionsAwaitAcknowledgementsIsKilledRatherThanAcknowledgi
 	r := w.order(one, control.VerbDemote, control.Order{Epoch: next})
 	took := time.Since(began)
 	t.Logf("demoted after %s", took)
-	if took >= demoteLimit {
+	if took >= agent.DemoteLimit(true) {
 		t.Errorf("a server that answers nobody was asked for %s to become read-only", took)
 	}
 	if r.WritableEpoch != 0 || r.FencedBelow != next {

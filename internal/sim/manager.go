@@ -227,7 +227,7 @@ func (m *manager) facts() *agent.Facts {
 		Activity: m.activity, Server: m.server, WritableEpoch: m.writable, Primary: m.primary,
 		Asking: m.asking || m.w.now < m.askAgain, AskFailed: m.askFailed,
 		Donor: m.donor, RestartEpoch: m.restart, Problem: m.problem, TerminatingSince: m.moment(m.terminating),
-		Mysqld: agent.Mysqld{Up: up, Accepted: m.accepted, Answers: m.accepted && m.misses < agent.UnansweredLimit, AnsweredAt: m.moment(m.answered), StartedAt: m.moment(m.started),
+		Mysqld: agent.Mysqld{Up: up, Accepted: m.accepted, Answers: m.answers(), AnsweredAt: m.moment(m.answered), StartedAt: m.moment(m.started),
 			DownSince: m.moment(m.downSince), Ended: m.ended, MayWrite: m.mayWrite, Failures: m.failures, DiskStalled: m.diskStalled && m.volume.stalled},
 		LeaseEpoch: m.lease.epoch, LeaseRenewed: m.moment(m.lease.renewed), Vouches: m.vouches.Of(m.view), ConfirmedEpoch: m.confirmed,
 	}
@@ -260,6 +260,9 @@ func (m *manager) update() {
 }
 
 const pollInterval = 500 * time.Millisecond
+
+// answers: mysqld has answered lately.
+func (m *manager) answers() bool { return m.accepted && m.misses < agent.UnansweredLimit }
 
 // armPoll asks mysqld at the next half second. While all is quiet and nothing
 // changes, asking would tell nothing new, and is left out.

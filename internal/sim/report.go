@@ -18,7 +18,7 @@ func (m *manager) report() core.Report {
 	}
 	d.Begin(&r)
 	running := m.proc != nil && !m.proc.dead
-	p := agent.Process{Up: running, Accepted: m.accepted, Answers: m.accepted && m.misses < agent.UnansweredLimit, MayWrite: m.mayWrite, Ended: m.ended, Failures: m.failures}
+	p := agent.Process{Up: running, Accepted: m.accepted, Answers: m.answers(), MayWrite: m.mayWrite, Ended: m.ended, Failures: m.failures}
 	if m.w.mut.PromiseWithoutLock && !m.locked {
 		r.VolumeLocked, r.Data = true, core.DataPopulated
 	}

@@ -8,12 +8,8 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-const (
-	demoteLimit    = 2 * time.Second
-	demotePatience = 100 * time.Millisecond
-	// finalRead is what it takes to ask for the final position.
-	finalRead = 8 * time.Millisecond
-)
+// finalRead is what it takes to ask for the final position.
+const finalRead = 8 * time.Millisecond
 
 // stopWrites returns when mysqld accepts no write any more and nobody can read
 // success from it, or when it was killed.
@@ -25,12 +21,12 @@ func (m *manager) stopWrites(done func(string)) {
 		m.at(time.Millisecond, func() { done("") })
 		return
 	}
-	d := &demotion{m: m, s: s, done: done, until: m.w.now + demoteLimit}
+	d := &demotion{m: m, s: s, done: done}
 	s.at(time.Millisecond, func() {
 		s.refuseWrites(func() { m.at(time.Millisecond, d.closeFormer) })
 	})
-	m.at(demotePatience, d.press)
-	m.at(demoteLimit, func() { d.kill("it could not be made read-only in time") })
+	m.at(agent.DemotePatience, d.press)
+	m.at(agent.DemoteLimit(m.answers()), func() { d.kill("it could not be made read-only in time") })
 }
 
 // demotion is one stopWrites under way.
@@ -38,7 +34,6 @@ type demotion struct {
 	m        *manager
 	s        *mysqld
 	done     func(string)
-	until    time.Duration
 	readOnly bool
 	over     bool
 }
@@ -52,7 +47,7 @@ func (d *demotion) press() {
 	if !m.w.mut.ReleaseWaiters {
 		s.do(func() { s.kill(append([]*session{}, s.sessions...)) })
 	}
-	if !s.stopped && s.semi.enabled && len(s.semi.waiting) > 0 && s.semiClients() < s.semi.acks && !d.readOnly {
+	if !s.stopped && agent.AcksCannotCome(s.report().SemiSync) {
 		if m.w.mut.ReleaseWaiters {
 			s.requireAcks(0, 0)
 			return
@@ -60,7 +55,7 @@ func (d *demotion) press() {
 		d.kill("sessions wait for acknowledgements that cannot come")
 		return
 	}
-	m.at(10*time.Millisecond, d.press)
+	m.at(agent.DemoteLook, d.press)
 }
 
 // closeFormer closes the sessions that were open, and waits until they are gone.
@@ -81,7 +76,7 @@ func (d *demotion) closeFormer() {
 	m.sessions = len(s.sessions)
 	if m.sessions > 0 {
 		m.update()
-		m.at(10*time.Millisecond, d.closeFormer)
+		m.at(agent.DemoteLook, d.closeFormer)
 		return
 	}
 	d.finish()
