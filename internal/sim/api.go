@@ -282,18 +282,15 @@ func (a *apiServer) deleteVolume(name string) {
 // the instance's; data that has diverged is not missed.
 func (a *apiServer) deleteOwned(name string, meant core.Owned, diverged bool) {
 	if v := a.volume(name); meant.VolumeUID != "" && v != nil {
-		if v.uid != meant.VolumeUID && !a.w.mut.DeleteByName {
+		if v.uid != meant.VolumeUID {
 			return
 		}
 		v.data.removed = v.data.removed || !v.deleting && !diverged
 		a.deleteVolume(name)
 	}
-	if a.w.mut.DeleteByName {
-		meant.PodUID = ""
-	} else if meant.PodUID == "" {
-		return
+	if meant.PodUID != "" {
+		a.deletePod(name, meant.PodUID, false)
 	}
-	a.deletePod(name, meant.PodUID, false)
 }
 
 func (a *apiServer) finishVolume(name string) {

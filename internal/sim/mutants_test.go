@@ -316,6 +316,7 @@ func mutantsOfAgent() []mutant {
 
 func mutantsOfShells() []mutant {
 	return []mutant{
+		{name: "the status is written whatever was written meanwhile", seed: 2902, mutation: mutation{WriteAnyVersion: true}},
 		{name: "a late order lowers the acknowledgements", seed: 277, mutation: mutation{AcksUnnumbered: true}},
 		{name: "the promise is forgotten by a restart", seed: 1347, mutation: mutation{ForgetFenced: true}},
 		{name: "the promise is told before it holds", seed: 1226, mutation: mutation{PromiseBeforeItHolds: true}},

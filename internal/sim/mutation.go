@@ -26,11 +26,9 @@ type mutation struct {
 	BelievesThePast      bool // goes by whatever status it is told
 	PromiseUnadopted     bool // for an empty volume of which it is not known yet whose it is
 	FreezeOnPaper        bool // receiving goes on
-	KeepSessions         bool // client sessions stay open in a demotion
 	ReleaseWaiters       bool // semi-sync is turned off to get rid of waiting sessions
 	StopPolitely         bool // mysqld gets SIGTERM before writes have stopped
 	TailAlways           bool // a tail counts as never acknowledged whatever was promised
-	CloneOverData        bool // an order to clone replaces data
 	RelayNotDurable      bool // under quorum, too
 	WriteAnyVersion      bool // the status is written whatever was written meanwhile
 	ForgetFrozen         bool // the promise not to receive is not kept over a restart
@@ -42,7 +40,6 @@ type mutation struct {
 	NumbersAgain         bool // a server whose tail was cut keeps its UUID
 	HungRenews           bool // the lease is renewed though mysqld does not answer
 	AcksUnnumbered       bool // commits wait for fewer acknowledgements on the word of a late order
-	DeleteByName         bool // an instance is deleted whatever was made under its name since
 	ShipsUnexecuted      bool // what is written leaves before it is executed
 	HeldIsStart          bool // a new branch begins at its start
 	ShipsOn              bool // who was replaced ships into its successor's branch

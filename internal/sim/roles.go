@@ -68,10 +68,6 @@ func (d *demotion) closeFormer() {
 	if s.dead || s.stopped {
 		return
 	}
-	if m.w.mut.KeepSessions {
-		d.finish()
-		return
-	}
 	s.kill(append([]*session{}, s.sessions...))
 	m.sessions = len(s.sessions)
 	if m.sessions > 0 {
