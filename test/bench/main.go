@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"cnmsql.co/test/backupbench/figures"
 	"cnmsql.co/test/testbed"
 )
 
@@ -37,7 +38,7 @@ func main() {
 	flag.StringVar(&o.durability, "durability", "", "measure only under these, separated by commas: async, semi-sync, quorum, group")
 	flag.IntVar(&o.runs, "runs", 10, "how often each fault is done")
 	flag.DurationVar(&o.budget, "for", 0, "begin no run after that long; the next call goes on where this one ends")
-	flag.BoolVar(&o.table, "table", false, "only write the table in "+pageFile+" again from "+jsonFile)
+	flag.BoolVar(&o.table, "table", false, "only write what is made of "+pageFile+" again from "+jsonFile)
 	flag.BoolVar(&o.keep, "keep", false, "leave the local Kubernetes behind")
 	flag.BoolVar(&o.check, "check", false, "leave "+jsonFile+" as it is, and fail when a budget is missed or a row that must not be lost is")
 	flag.BoolVar(&o.trace, "trace", false, "print the steps of each run, and what the clients saw")
@@ -67,9 +68,18 @@ func bench(ctx context.Context, o options) error {
 		return err
 	}
 	if o.table {
-		return errors.Join(writeTable(pageFile, b), b.WritePage(pageFile))
+		return writePage(b)
 	}
 	return errors.Join(onBed(ctx, o, b), b.save(), writeTable(pageFile, b))
+}
+
+// writePage makes all that is made of the page again, that of the other benchmarks too.
+func writePage(b *book) error {
+	backups, err := figures.Open(jsonFile)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeTable(pageFile, b), backups.WritePage(pageFile))
 }
 
 // onBed measures on a local Kubernetes of its own.

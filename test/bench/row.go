@@ -2,15 +2,11 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
-	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"time"
 
-	"cnmsql.co/test/backupbench/figures"
+	"cnmsql.co/test/benchfile"
 )
 
 // row is what was measured of one fault under one durability. Times are seconds.
@@ -70,20 +66,11 @@ type book struct {
 	file  string
 	Rows  []*row `json:"rows"`
 	Floor *floor `json:"floor,omitempty"`
-	// Backups are measured by test/backupbench, and only kept here.
-	figures.Backups
 }
 
 func openBook(file string) (*book, error) {
 	b := &book{file: file}
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return b, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return b, json.Unmarshal(text, b)
+	return b, benchfile.Load(file, b)
 }
 
 // row finds or makes the row of a fault.
@@ -106,11 +93,7 @@ func (b *book) save() error {
 	if b.file == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(b, "", " ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(b.file, append(text, '\n'), 0o644)
+	return benchfile.Save(b.file, benchfile.Part{Name: "rows", Value: b.Rows}, benchfile.Part{Name: "floor", Value: b.Floor})
 }
 
 // add counts a run into the row.

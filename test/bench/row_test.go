@@ -62,7 +62,7 @@ func TestRowsAreKeptInTheOrderOfTheTable(t *testing.T) {
 
 func TestTheTableSaysWhichBudgetIsMissed(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(page, []byte("before\n"+tableBegins+"\nold\n"+tableEnds+"\nafter\n"), 0o600); err != nil {
+	if err := os.WriteFile(page, []byte("before\n"+place.Begins+"\nold\n"+place.Ends+"\nafter\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	b := &book{}
@@ -76,7 +76,7 @@ func TestTheTableSaysWhichBudgetIsMissed(t *testing.T) {
 	}
 	text, _ := os.ReadFile(page)
 	for _, want := range []string{
-		"before\n" + tableBegins, tableEnds + "\nafter\n",
+		"before\n" + place.Begins, place.Ends + "\nafter\n",
 		"| node partitioned | async | 1 | 17.90 s | 17.90 s | 17.90 s | max ≤ 18 s | yes |",
 		"| node partitioned | quorum | 1 | 5.10 s | 5.10 s | 5.10 s | median ≤ 5 s | **no** |",
 		"| planned switchover | quorum | 1 | 0.70 s | 0.70 s | 0.70 s | median ≤ 0.3 s, max ≤ 0.6 s | **no** |",

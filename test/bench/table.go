@@ -3,15 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
+
+	"cnmsql.co/test/benchfile"
 )
 
-// The table stands between these two lines.
-const (
-	tableBegins = "<!-- made by make generate from benchmarks.json -->"
-	tableEnds   = "<!-- end of what is made -->"
-)
+// place of the table.
+var place = benchfile.Place{
+	Begins: "<!-- made by make generate from benchmarks.json -->", Ends: "<!-- end of what is made -->",
+}
 
 // budget is what the median and the longest gap may be, in seconds; 0 for no bound.
 type budget struct{ median, max float64 }
@@ -86,18 +86,7 @@ func (b *book) judge() error {
 }
 
 // writeTable replaces the made part of the page.
-func writeTable(file string, b *book) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	head, rest, found := strings.Cut(string(text), tableBegins+"\n")
-	_, tail, closed := strings.Cut(rest, tableEnds)
-	if !found || !closed {
-		return fmt.Errorf("%s has no place for the table: the lines %q and %q", file, tableBegins, tableEnds)
-	}
-	return os.WriteFile(file, []byte(head+tableBegins+"\n"+render(b)+tableEnds+tail), 0o644)
-}
+func writeTable(file string, b *book) error { return place.Write(file, render(b)) }
 
 func render(b *book) string {
 	var t strings.Builder

@@ -2,13 +2,11 @@ package figures
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
-	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"time"
+
+	"cnmsql.co/test/benchfile"
 )
 
 // Backups are the parts of docs/benchmarks.json that tell of backups.
@@ -94,24 +92,14 @@ func round(value float64, digits int) float64 {
 	return math.Round(value*unit) / unit
 }
 
-// Save puts the figures into the file, in the place of those that it has, and leaves
-// everything else in it as it is.
+// Open reads the figures that a file has.
+func Open(file string) (*Backups, error) {
+	b := &Backups{}
+	return b, benchfile.Load(file, b)
+}
+
+// Save puts the figures into the file, in the place of those that it has.
 func (b *Backups) Save(file string) error {
-	all := struct { // in the order in which test/bench writes them
-		Rows  json.RawMessage `json:"rows"`
-		Floor json.RawMessage `json:"floor,omitempty"`
-		*Backups
-	}{Backups: &Backups{}}
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	all.Backups = b
-	if text, err = json.MarshalIndent(all, "", " "); err != nil {
-		return err
-	}
-	return os.WriteFile(file, append(text, '\n'), 0o644)
+	return benchfile.Save(file, benchfile.Part{Name: "backupRun", Value: b.Run},
+		benchfile.Part{Name: "backup", Value: b.Figures}, benchfile.Part{Name: "backupCommits", Value: b.Commits})
 }

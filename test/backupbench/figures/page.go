@@ -2,31 +2,23 @@ package figures
 
 import (
 	"fmt"
-	"os"
 	"strings"
+
+	"cnmsql.co/test/benchfile"
 )
 
-// The section is made between these two lines.
-const (
-	begins = "<!-- backups, made by make generate from benchmarks.json -->"
-	ends   = "<!-- end of what is made of backups -->"
-)
+// place of the section.
+var place = benchfile.Place{
+	Begins: "<!-- backups, made by make generate from benchmarks.json -->",
+	Ends:   "<!-- end of what is made of backups -->",
+}
 
 // WritePage writes the made part of the page again; with nothing measured, it does nothing.
 func (b *Backups) WritePage(file string) error {
 	if b.Run == nil {
 		return nil
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	head, rest, found := strings.Cut(string(text), begins+"\n")
-	_, tail, closed := strings.Cut(rest, ends)
-	if !found || !closed {
-		return fmt.Errorf("%s has no place for the tables of backups: the lines %q and %q", file, begins, ends)
-	}
-	return os.WriteFile(file, []byte(head+begins+"\n"+b.render()+ends+tail), 0o644)
+	return place.Write(file, b.render())
 }
 
 func (b *Backups) render() string {
