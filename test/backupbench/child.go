@@ -22,6 +22,7 @@ import (
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/store"
 	"cnmsql.co/test/backupbench/figures"
+	"cnmsql.co/test/machine"
 )
 
 // job is a backup or a restore, which a process of its own does, so that its memory is of
@@ -93,7 +94,7 @@ func beChild(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	kib, err := strconv.ParseInt(strings.TrimSuffix(field("/proc/self/status", "VmHWM"), " kB"), 10, 64)
+	kib, err := strconv.ParseInt(strings.TrimSuffix(machine.Field("/proc/self/status", "VmHWM"), " kB"), 10, 64)
 	if err != nil {
 		return fmt.Errorf("reading the peak of this process's memory: %w", err)
 	}

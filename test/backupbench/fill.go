@@ -14,6 +14,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
+// patience is for what takes as long as the machine takes.
+const patience = 2 * time.Minute
+
 const (
 	tables = 4
 	rowLen = 1 << 10

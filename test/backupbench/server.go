@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -9,55 +8,46 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"syscall"
-	"time"
 
 	_ "github.com/go-sql-driver/mysql" // the driver
 
-	"cnmsql.co/internal/pki"
+	"cnmsql.co/test/mysqld"
 )
-
-// patience is for what takes as long as the machine takes.
-const patience = 2 * time.Minute
 
 // server is a real mysqld on loopback.
 type server struct {
 	dir, root, address string
+	files              mysqld.Files
 	db                 *sql.DB
-	process            *process
+	process            *mysqld.Process
 }
 
 // newServer prepares a server in a directory of its own, without data.
 func newServer(dir, rootfs string) (*server, error) {
-	root, err := filepath.EvalSymlinks(rootfs)
+	files, err := mysqld.Open(rootfs)
 	if err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
+	address, err := mysqld.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
-	s := &server{dir: dir, root: root, address: address}
-	return s, errors.Join(os.Mkdir(dir, 0o755), os.Mkdir(dir+"/tmp", 0o755), os.Mkdir(s.data(), 0o755), certify(dir))
+	s := &server{dir: dir, root: rootfs, files: files, address: address}
+	return s, errors.Join(os.Mkdir(dir, 0o755), os.Mkdir(dir+"/tmp", 0o755), os.Mkdir(s.data(), 0o755), mysqld.Certify(dir))
 }
 
 func (s *server) data() string { return s.dir + "/data" }
 
-// program of the server's files, which are of another system than this one.
 func (s *server) program(ctx context.Context, name string, args ...string) *exec.Cmd {
-	lib := s.root + "/usr/lib/x86_64-linux-gnu:" + s.root + "/usr/lib/mysql/private"
-	args = append([]string{"--library-path", lib, s.root + "/usr/" + name, "--no-defaults"}, args...)
-	cmd := exec.CommandContext(ctx, s.root+"/lib64/ld-linux-x86-64.so.2", args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return cmd
+	return s.files.Program(ctx, name, append([]string{"--no-defaults"}, args...)...)
 }
 
 func (s *server) mysqld(ctx context.Context, args ...string) *exec.Cmd {
-	return s.program(ctx, "sbin/mysqld", append([]string{"--user=root", "--basedir=" + s.root + "/usr",
-		"--lc-messages-dir=" + s.root + "/usr/share/mysql", "--character-sets-dir=" + s.root + "/usr/share/mysql/charsets",
-		"--plugin-dir=" + s.root + "/usr/lib/mysql/plugin", "--tmpdir=" + s.dir + "/tmp", "--datadir=" + s.data(),
-		"--innodb-redo-log-capacity=100M", "--secure-file-priv=NULL"}, args...)...)
+	all := []string{"--tmpdir=" + s.dir + "/tmp", "--datadir=" + s.data(), "--innodb-redo-log-capacity=100M", "--secure-file-priv=NULL"}
+	for name, value := range s.files.Settings() {
+		all = append(all, "--"+name+"="+value)
+	}
+	return s.program(ctx, "sbin/mysqld", append(all, args...)...)
 }
 
 // initialize makes an empty data directory.
@@ -74,7 +64,7 @@ func (s *server) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.process, err = startProcess(s.mysqld(ctx, "--socket="+s.socket(), "--port="+port, "--bind-address=127.0.0.1", "--mysqlx=OFF",
+	s.process, err = mysqld.Start(s.mysqld(ctx, "--socket="+s.socket(), "--port="+port, "--bind-address=127.0.0.1", "--mysqlx=OFF",
 		"--server-id=1", "--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--plugin-load-add=mysql_clone.so", "--local-infile=ON",
 		"--ssl-cert="+s.dir+"/cert.pem", "--ssl-key="+s.dir+"/key.pem", "--ssl-ca="+s.dir+"/ca.pem", "--innodb-buffer-pool-size=1G"))
 	if err != nil {
@@ -83,7 +73,7 @@ func (s *server) start(ctx context.Context) error {
 	if s.db, err = sql.Open("mysql", "root@unix("+s.socket()+")/mysql?interpolateParams=true"); err != nil {
 		return err
 	}
-	return s.process.answers("mysqld", func() error { return s.db.PingContext(ctx) })
+	return s.process.Answers("mysqld", func() error { return s.db.PingContext(ctx) })
 }
 
 func (s *server) socket() string { return s.dir + "/s" }
@@ -93,7 +83,7 @@ func (s *server) end() {
 	if s.db != nil {
 		_ = s.db.Close()
 	}
-	s.process.end()
+	s.process.End()
 }
 
 func (s *server) exec(ctx context.Context, queries ...string) error {
@@ -110,71 +100,4 @@ func (s *server) text(ctx context.Context, query string) (out string, err error)
 		err = fmt.Errorf("%s: %w", query, err)
 	}
 	return out, err
-}
-
-// process is one that runs beside this.
-type process struct {
-	cmd  *exec.Cmd
-	said bytes.Buffer
-	done chan struct{}
-}
-
-func startProcess(cmd *exec.Cmd) (*process, error) {
-	p := &process{cmd: cmd, done: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = &p.said, &p.said
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() { defer close(p.done); _ = cmd.Wait() }()
-	return p, nil
-}
-
-// answers waits until it does.
-func (p *process) answers(name string, ask func() error) error {
-	for deadline := time.After(patience); ; {
-		err := ask()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-p.done:
-			return fmt.Errorf("%s ended, and said:\n%s", name, p.said.String())
-		case <-deadline:
-			return fmt.Errorf("%s does not answer: %w", name, err)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-func (p *process) end() {
-	if p != nil {
-		_ = p.cmd.Process.Kill()
-		<-p.done
-	}
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
-}
-
-// certify writes a certificate for loopback into a directory.
-func certify(dir string) error {
-	bundle, err := pki.NewCA("bench", time.Now())
-	if err != nil {
-		return err
-	}
-	ca, err := pki.ParseCA(bundle)
-	if err != nil {
-		return err
-	}
-	leaf, err := ca.Issue(pki.Leaf{Name: "loopback", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}, time.Now())
-	if err != nil {
-		return err
-	}
-	return errors.Join(os.WriteFile(dir+"/ca.pem", ca.Trust(), 0o644), os.WriteFile(dir+"/cert.pem", leaf.Cert, 0o644),
-		os.WriteFile(dir+"/key.pem", leaf.Key, 0o600))
 }

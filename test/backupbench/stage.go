@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"cnmsql.co/test/backupbench/figures"
+	"cnmsql.co/test/machine"
+	"cnmsql.co/test/mysqld"
 )
 
 // What figures are called, where others are held against them.
@@ -27,7 +29,7 @@ type stage struct {
 	dir       string
 	size      int64
 	donor     *server
-	s3        *process
+	s3        *mysqld.Process
 	checksums [tables]string
 	// bytes are in the donor's data directory.
 	bytes int64
@@ -38,14 +40,14 @@ func (s *stage) close() error {
 	if s.donor != nil {
 		s.donor.end()
 	}
-	s.s3.end()
+	s.s3.End()
 	return os.RemoveAll(s.dir)
 }
 
 // begin brings to disk what others have left, and notes the load.
 func (s *stage) begin() time.Time {
 	syscall.Sync()
-	now := load()
+	now := machine.Load()
 	s.Run.Load = [2]float64{min(s.Run.Load[0], now), max(s.Run.Load[1], now)}
 	return time.Now()
 }

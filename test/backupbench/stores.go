@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/store"
+	"cnmsql.co/test/mysqld"
 )
 
 const (
@@ -31,24 +32,24 @@ func (s *stage) openStores(ctx context.Context, binary string) error {
 		return err
 	}
 	home := s.dir + "/s3"
-	if err := errors.Join(os.MkdirAll(home+"/data/"+bucket, 0o755), os.MkdirAll(home+"/metadata", 0o755), certify(home)); err != nil {
+	if err := errors.Join(os.MkdirAll(home+"/data/"+bucket, 0o755), os.MkdirAll(home+"/metadata", 0o755), mysqld.Certify(home)); err != nil {
 		return err
 	}
-	address, err := freeAddress()
+	address, err := mysqld.FreeAddress()
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, binary, "--access", accessKey, "--secret", secretKey, "--port", address, "--quiet", "--keep-alive",
 		"--health", "/health", "--cert", home+"/cert.pem", "--key", home+"/key.pem", "posix", "--sidecar", home+"/metadata", home+"/data")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if s.s3, err = startProcess(cmd); err != nil {
+	if s.s3, err = mysqld.Start(cmd); err != nil {
 		return err
 	}
 	authority, err := os.ReadFile(home + "/ca.pem")
 	if err != nil {
 		return err
 	}
-	if err := s.s3.answers("the S3 server", func() error { return healthy(address, authority) }); err != nil {
+	if err := s.s3.Answers("the S3 server", func() error { return healthy(address, authority) }); err != nil {
 		return err
 	}
 	return s.configure("S3", store.Config{Endpoint: "https://" + address, Bucket: bucket},

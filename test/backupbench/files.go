@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 )
@@ -44,49 +41,6 @@ func (b *bytesFlag) Set(text string) error {
 	}
 	*b = bytesFlag(n << shift)
 	return nil
-}
-
-// machine on which all of it is measured, as far as it can be known.
-func machine() string {
-	return fmt.Sprintf("%d cores (%s), %s GiB of memory, Linux %s", runtime.NumCPU(), field("/proc/cpuinfo", "model name"),
-		gib(field("/proc/meminfo", "MemTotal")), firstLine("/proc/sys/kernel/osrelease"))
-}
-
-func gib(kib string) string {
-	n, _ := strconv.ParseFloat(strings.TrimSuffix(kib, " kB"), 64)
-	return fmt.Sprintf("%.0f", n/(1<<20))
-}
-
-// field of a file of lines with a colon; "" if it has none.
-func field(file, name string) string {
-	text, _ := os.ReadFile(file)
-	for line := range strings.Lines(string(text)) {
-		if key, value, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
-
-func firstLine(file string) string {
-	text, _ := os.ReadFile(file)
-	line, _, _ := strings.Cut(string(text), "\n")
-	return line
-}
-
-// load average of a minute.
-func load() float64 {
-	one, _, _ := strings.Cut(firstLine("/proc/loadavg"), " ")
-	n, _ := strconv.ParseFloat(one, 64)
-	return n
-}
-
-func commit(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output()
-	if err != nil {
-		return "an unknown commit"
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // readAll reads all that is below a directory, so that it is in the page cache.
