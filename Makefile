@@ -76,7 +76,7 @@ test-random: ## The invariants on 500,000 observations that nobody has seen, and
 
 .PHONY: test-real
 test-real: ## Tests against a real API server, a real mysqld and a real S3 server, without a cluster
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 go test -count=1 -timeout 20m -parallel 4 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 go test -count=1 -timeout 20m -parallel 4 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer ./test/loadbench
 	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 ./test/crd
 	$(MAKE) test-store
 
@@ -108,6 +108,10 @@ bench: ## Measure interruptions of writes: make bench ONLY=fault,... DURABILITY=
 .PHONY: bench-backup
 bench-backup: ## Measure backups and restores of a real mysqld: make bench-backup SIZE=5GiB
 	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) CNMSQL_S3_BIN=$$(go run -C tools/objectstore . build) go run ./test/backupbench -size $(or $(SIZE),1GiB)
+
+.PHONY: bench-load
+bench-load: ## Measure transactions a second under each durability: make bench-load ONLY=pair,quorum WORKLOAD=insert CONNECTIONS=1,64
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) go run ./test/loadbench $(if $(ONLY),-only $(ONLY)) $(if $(WORKLOAD),-workload $(WORKLOAD)) $(if $(CONNECTIONS),-connections $(CONNECTIONS))
 
 .PHONY: test-bench
 test-bench: ## Three runs of each fault under quorum and in a group, ten where a budget is missed, held against the budgets of docs/benchmarks.md

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cnmsql.co/test/backupbench/figures"
+	"cnmsql.co/test/loadbench/throughput"
 	"cnmsql.co/test/testbed"
 )
 
@@ -79,7 +80,11 @@ func writePage(b *book) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeTable(pageFile, b), backups.WritePage(pageFile))
+	load, err := throughput.Open(jsonFile)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeTable(pageFile, b), backups.WritePage(pageFile), load.WritePage(pageFile))
 }
 
 // onBed measures on a local Kubernetes of its own.
