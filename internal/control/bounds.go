@@ -47,41 +47,46 @@ func (m *messages) Read(p []byte) (int, error) {
 }
 
 // next is the next snapshot.
-func (m *messages) next() (Snapshot, error) {
-	var s Snapshot
+func (m *messages) next() (s Snapshot, err error) {
+	err = m.read(&s)
+	return s, err
+}
+
+// read reads the next message.
+func (m *messages) read(into any) error {
 	var raw json.RawMessage
 	m.left = maxMessage
 	if err := m.dec.Decode(&raw); err != nil {
-		return s, err
+		return err
 	}
 	if n := bytes.Count(raw, []byte{'{'}) + bytes.Count(raw, []byte{'['}); n > maxNodes {
-		return s, fmt.Errorf("a message of an instance holds %d lists and objects; %d at most are read", n, maxNodes)
+		return fmt.Errorf("a message of an instance holds %d lists and objects; %d at most are read", n, maxNodes)
 	}
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return s, err
+	if err := json.Unmarshal(raw, into); err != nil {
+		return err
 	}
-	clip(reflect.ValueOf(&s).Elem())
-	return s, nil
+	clip(reflect.ValueOf(into), maxText)
+	return nil
 }
 
-// clip shortens every text that is too long.
-func clip(v reflect.Value) {
+// clip shortens every text that is longer than this many bytes.
+func clip(v reflect.Value, limit int) {
 	switch v.Kind() {
 	case reflect.String:
-		if text := v.String(); len(text) > maxText && v.CanSet() {
-			v.SetString(string(bytes.ToValidUTF8([]byte(text[:maxText]), nil)) + "…")
+		if text := v.String(); len(text) > limit && v.CanSet() {
+			v.SetString(string(bytes.ToValidUTF8([]byte(text[:limit]), nil)) + "…")
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
-			clip(v.Elem())
+			clip(v.Elem(), limit)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			clip(v.Field(i))
+			clip(v.Field(i), limit)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			clip(v.Index(i))
+			clip(v.Index(i), limit)
 		}
 	}
 }

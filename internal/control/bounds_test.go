@@ -9,10 +9,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/verify"
+	"cnmsql.co/internal/gtid"
 )
 
 // endless says the same for ever.
@@ -92,9 +95,91 @@ func TestATooLongAnswerEndsAnOrderAndAStream(t *testing.T) {
 	if _, err := c.Order(t.Context(), VerbDemote, Order{Epoch: 1}); !errors.Is(err, errTooLong) {
 		t.Errorf("an order: %v", err)
 	}
+	if _, err := c.Check(t.Context(), CheckOrder{ID: "1"}); !errors.Is(err, errTooLong) {
+		t.Errorf("a check of tables: %v", err)
+	}
 	if err := c.Watch(t.Context(), func(Snapshot) { t.Error("a snapshot was heard") }); !errors.Is(err, errTooLong) {
 		t.Errorf("a stream: %v", err)
 	}
+}
+
+// checked is what a client makes of an instance's answer to a check of tables.
+func checked(t *testing.T, answer []byte) (CheckReport, error) {
+	t.Helper()
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(answer) }))
+	defer srv.Close()
+	c := NewClient(strings.TrimPrefix(srv.URL, "https://"), srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone())
+	defer c.Close()
+	return c.CheckReport(t.Context())
+}
+
+func TestAReportOfTablesHoldsNoMoreThanAStatusCanTake(t *testing.T) {
+	long, listed := strings.Repeat("é", maxText), strings.Repeat("é", maxListedText)
+	sums := func(n int) []verify.Sum {
+		return slices.Repeat([]verify.Sum{{Table: listed, Sum: listed, Rows: 7}}, n)
+	}
+	executed := "8f1c0000-0000-0000-0000-000000000000:1" + strings.Repeat(":7", 3*maxText)
+	for name, c := range map[string]struct {
+		said CheckReport
+		no   string
+	}{
+		"as much as it may": {said: CheckReport{Error: long, Table: long, Damaged: slices.Repeat([]CheckFinding{{listed, listed}}, MaxListed),
+			Sums: sums(MaxListed), Sample: &verify.Sample{Executed: executed, Sums: sums(MaxListed)}}},
+		"too much damage":  {CheckReport{Damaged: make([]CheckFinding, MaxListed+1)}, "101 damaged tables; 100 at most"},
+		"too many sums":    {CheckReport{Sums: sums(MaxListed + 1)}, "101 sums; 100 at most"},
+		"too large sample": {CheckReport{Sample: &verify.Sample{Sums: sums(MaxListed + 1)}}, "101 sums in a sample; 100 at most"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, err := json.Marshal(c.said)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := checked(t, answer)
+			if c.no != "" {
+				if err == nil || !strings.Contains(err.Error(), c.no) {
+					t.Errorf("got %v, want %q", err, c.no)
+				}
+				return
+			}
+			if err != nil || len(got.Damaged) != MaxListed || len(got.Sums) != MaxListed || len(got.Sample.Sums) != MaxListed || got.Sums[3].Rows != 7 {
+				t.Fatalf("%d, %d: %v", len(got.Damaged), len(got.Sums), err)
+			}
+			for limit, texts := range map[int][]string{
+				maxText:       {got.Error, got.Table, got.Sample.Executed},
+				maxListedText: {got.Damaged[9].Table, got.Damaged[9].Message, got.Sums[9].Table, got.Sums[9].Sum, got.Sample.Sums[9].Table},
+			} {
+				for i, text := range texts {
+					if len(text) > limit+len("…") || !strings.HasSuffix(text, "…") {
+						t.Errorf("text %d has %d bytes, of %d", i, len(text), limit)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestAReportOfTablesIsReadLikeEveryOtherMessage(t *testing.T) {
+	_, err := checked(t, []byte(`{"damaged":[{}`+strings.Repeat(",{}", maxNodes)+`]}`))
+	if err == nil || !strings.Contains(err.Error(), "lists and objects") {
+		t.Errorf("many objects: %v", err)
+	}
+	if _, err = checked(t, []byte(`{"executed":"no set"}`)); err == nil {
+		t.Error("a set that cannot be read is read")
+	}
+	// The positions themselves may be long: nothing is cut off them.
+	whole := gtid.MustParse("8f1c0000-0000-0000-0000-000000000000:1" + oddNumbers(maxText))
+	answer, _ := json.Marshal(CheckReport{Executed: whole})
+	if got, err := checked(t, answer); err != nil || !got.Executed.Equal(whole) {
+		t.Errorf("a long set: %v", err)
+	}
+}
+
+func oddNumbers(n int) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, ":%d", 2*i+3)
+	}
+	return out.String()
 }
 
 // FuzzMessages: whatever an instance says, whoever listens goes on, in bounded memory.

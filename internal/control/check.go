@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"time"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/verify"
+	"cnmsql.co/internal/gtid"
 )
 
 // CheckOrder has an instance of a throw-away Cluster check its tables, or one of another
@@ -37,13 +38,13 @@ type CheckReport struct {
 	Table   string `json:"table,omitempty"`
 	Checked int    `json:"checked"`
 	Tables  int    `json:"tables"`
-	// Damaged are those that are not as they should be, the first hundred of them.
+	// Damaged are those that are not as they should be, the first MaxListed of them.
 	Damaged []CheckFinding `json:"damaged,omitempty"`
 	// BackupID is the backup that the data were restored from, RestoredUntil when the last
 	// transaction was committed that was restored, Executed what the server has executed.
 	BackupID      string    `json:"backupId,omitempty"`
 	RestoredUntil time.Time `json:"restoredUntil,omitzero"`
-	Executed      string    `json:"executed,omitempty"`
+	Executed      gtid.Set  `json:"executed,omitzero"`
 	// Sums are those that were asked for; a table that is not there has none. Sample is that
 	// of an order for one.
 	Sums   []verify.Sum   `json:"sums,omitempty"`
@@ -56,8 +57,13 @@ type CheckFinding struct {
 	Message string `json:"message"`
 }
 
-// maxCheckReport is more than a report of a hundred findings has.
-const maxCheckReport = 4 << 20
+const (
+	// MaxListed is how many damaged tables, and how many sums, a report may hold.
+	MaxListed = 100
+	// maxListedText bounds each text of theirs, in bytes. The name of a table has 513 at
+	// most with that of its schema. They become part of a Cluster's status.
+	maxListedText = 1 << 10
+)
 
 // Check begins to check tables, and returns how far that is. The error is a *Refusal when the
 // manager said no.
@@ -79,11 +85,34 @@ func (c *Client) check(ctx context.Context, method string, body io.Reader) (out 
 	if err != nil {
 		return out, err
 	}
-	err = json.NewDecoder(io.LimitReader(resp.Body, maxCheckReport)).Decode(&out)
-	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return out, fmt.Errorf("%s %s%s: reading the answer: %w", method, c.base, PathCheck, err)
+	defer func() { _ = resp.Body.Close() }()
+	if err = newMessages(resp.Body).read(&out); err == nil {
+		err = out.bound()
+	}
+	if err != nil {
+		return CheckReport{}, fmt.Errorf("%s %s%s: reading the answer: %w", method, c.base, PathCheck, err)
 	}
 	return out, nil
+}
+
+// bound refuses lists that are too long, and shortens the texts in them. A sum that was left
+// out would look like a table that is missing.
+func (r *CheckReport) bound() error {
+	var sampled []verify.Sum
+	if r.Sample != nil {
+		sampled = r.Sample.Sums
+	}
+	for _, list := range []struct {
+		of    string
+		items any
+	}{{"damaged tables", r.Damaged}, {"sums", r.Sums}, {"sums in a sample", sampled}} {
+		items := reflect.ValueOf(list.items)
+		if n := items.Len(); n > MaxListed {
+			return fmt.Errorf("an instance tells of %d %s; %d at most are read", n, list.of, MaxListed)
+		}
+		clip(items, maxListedText)
+	}
+	return nil
 }
 
 func startCheck(in Instance) http.Handler {

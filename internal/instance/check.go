@@ -14,12 +14,8 @@ import (
 	"cnmsql.co/internal/tablecheck"
 )
 
-const (
-	// maxFindings is how many damaged tables are told.
-	maxFindings = 100
-	// askRestoredLimit bounds asking the server what it has executed.
-	askRestoredLimit = 10 * time.Second
-)
+// askRestoredLimit bounds asking the server what it has executed.
+const askRestoredLimit = 10 * time.Second
 
 // checking is the last check of the tables.
 type checking struct {
@@ -126,7 +122,7 @@ func (m *manager) checkTables(ctx context.Context, o control.CheckOrder) error {
 		}
 		m.checking.change(func(r *control.CheckReport) {
 			r.Checked++
-			if found != nil && len(r.Damaged) < maxFindings {
+			if found != nil && len(r.Damaged) < control.MaxListed {
 				r.Damaged = append(r.Damaged, control.CheckFinding{Table: t.String(), Message: found.Message})
 			}
 		})
@@ -150,7 +146,7 @@ func (m *manager) noteRestored(ctx context.Context) error {
 		until = time.Time{} // nothing was noted: the data were not restored by this manager's release
 	}
 	m.checking.change(func(r *control.CheckReport) {
-		r.BackupID, r.RestoredUntil, r.Executed = kept.RestoredBackup, until, executed.String()
+		r.BackupID, r.RestoredUntil, r.Executed = kept.RestoredBackup, until, executed
 	})
 	return nil
 }

@@ -68,7 +68,7 @@ func TestRestoredTablesAreChecked(t *testing.T) {
 	if len(said.Damaged) > 0 || said.Tables < 20 {
 		t.Errorf("of sound tables it says %+v", said)
 	}
-	if said.BackupID != m.ID || said.RestoredUntil.IsZero() || time.Since(said.RestoredUntil) > time.Hour || said.Executed != w.executed(one).String() {
+	if said.BackupID != m.ID || said.RestoredUntil.IsZero() || time.Since(said.RestoredUntil) > time.Hour || !said.Executed.Equal(w.executed(one)) {
 		t.Errorf("it says that it restored %s until %s, %s; want %s", said.BackupID, said.RestoredUntil, said.Executed, m.ID)
 	}
 

@@ -27,7 +27,7 @@ func TestAVerificationOnRequest(t *testing.T) {
 	w.request("r1")
 	s := w.untilEnd()
 	if s.Phase != v1alpha1.VerificationSucceeded || s.Request != "r1" || s.BackupID != "b1" || s.RestoreSeconds != 70 || s.Tables != 40 ||
-		s.TablesChecked != 40 || s.RestoredTo != sound.Executed || !s.RestoredToTime.Time.Equal(day) || s.LastSucceededAt == nil {
+		s.TablesChecked != 40 || s.RestoredTo != sound.Executed.String() || !s.RestoredToTime.Time.Equal(day) || s.LastSucceededAt == nil {
 		t.Errorf("it says %+v", s)
 	}
 	cond := meta.FindStatusCondition(w.cluster("db").Status.Conditions, v1alpha1.ConditionBackupsVerified)
@@ -92,7 +92,7 @@ func TestRowsAreComparedWithAReplica(t *testing.T) {
 	for sum, reason := range map[string]core.Reason{"1-1": "", "2-2": core.VerifyDiffer} {
 		w := newWorld(t, db(archiving))
 		w.said = sound
-		w.said.Sample = &verify.Sample{Executed: sound.Executed, Sums: []verify.Sum{{Table: "shop.a", Rows: 2, Sum: "1-1"}}}
+		w.said.Sample = &verify.Sample{Executed: sound.Executed.String(), Sums: []verify.Sum{{Table: "shop.a", Rows: 2, Sum: "1-1"}}}
 		w.said.Sums = []verify.Sum{{Table: "shop.a", Rows: 2, Sum: sum}}
 		w.request("r1")
 		w.look()
@@ -101,7 +101,7 @@ func TestRowsAreComparedWithAReplica(t *testing.T) {
 			t.Errorf("it asked %q", w.asked)
 		}
 		taken := w.last().Sample
-		if taken == nil || taken.Executed != sound.Executed || len(taken.Tables) != 1 {
+		if taken == nil || taken.Executed != sound.Executed.String() || len(taken.Tables) != 1 {
 			t.Fatalf("it took %+v", taken)
 		}
 		for w.cluster("db-verify") == nil {
@@ -111,7 +111,7 @@ func TestRowsAreComparedWithAReplica(t *testing.T) {
 		if late := c.CreationTimestamp.Sub(taken.TakenAt.Time); late < 30*time.Second || late > time.Minute {
 			t.Errorf("it was made %s after the sample was taken, which is archived within 30 s", late)
 		}
-		if target := c.Spec.Bootstrap.Recovery.RecoveryTarget; target == nil || target.TargetGTID != sound.Executed {
+		if target := c.Spec.Bootstrap.Recovery.RecoveryTarget; target == nil || target.TargetGTID != sound.Executed.String() {
 			t.Errorf("it is restored to %+v", target)
 		}
 		s := w.untilEnd()

@@ -20,6 +20,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/gtid"
 )
 
 var day = time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
@@ -213,4 +214,4 @@ func db(change ...func(*v1alpha1.Cluster)) *v1alpha1.Cluster {
 	return c
 }
 
-var sound = control.CheckReport{Done: true, Tables: 40, Checked: 40, BackupID: "b1", Executed: "8f1c0000-0000-0000-0000-000000000000:1-9", RestoredUntil: day}
+var sound = control.CheckReport{Done: true, Tables: 40, Checked: 40, BackupID: "b1", Executed: gtid.MustParse("8f1c0000-0000-0000-0000-000000000000:1-9"), RestoredUntil: day}
