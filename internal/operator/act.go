@@ -57,7 +57,7 @@ func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effect
 	for _, e := range effects {
 		if verb, instance, order, ok := control.OrderOf(e, func(instance string) string { return layout.InstanceHost(instance, c.Namespace) }); ok {
 			wait.Go(func() {
-				if err := a.command(ctx, c, instance, verb, order); err != nil {
+				if err := a.command(c, instance, verb, order); err != nil {
 					mu.Lock()
 					defer mu.Unlock()
 					out.orders = append(out.orders, fmt.Errorf("%s: %w", e, err))
@@ -73,15 +73,15 @@ func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effect
 	return out
 }
 
-func (a *actor) command(ctx context.Context, c *v1alpha1.Cluster, instance string, verb control.Verb, o control.Order) error {
-	switch verb {
-	case control.VerbRefresh:
-		return a.streams.Refresh(ctx, c.Namespace, instance)
-	case control.VerbReplace:
+func (a *actor) command(c *v1alpha1.Cluster, instance string, verb control.Verb, o control.Order) error {
+	if verb == control.VerbReplace {
 		return a.managers.replace(a.streams, types.NamespacedName{Namespace: c.Namespace, Name: instance})
 	}
 	cluster, name := client.ObjectKeyFromObject(c), fmt.Sprintf("%s/%s %s %+v", c.Namespace, instance, verb, o)
 	return a.orders.give(a.streams.ctx, name, func(ctx context.Context) error {
+		if verb == control.VerbRefresh {
+			return a.streams.Refresh(ctx, cluster.Namespace, instance)
+		}
 		return a.streams.Order(ctx, cluster.Namespace, instance, verb, o)
 	}, func() { a.streams.wake(cluster) })
 }

@@ -2,13 +2,20 @@ package operator
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"net"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/control"
 )
 
 func TestWhatIsRareIsNeverHeldBack(t *testing.T) {
@@ -106,6 +113,47 @@ func TestSlowInstancesLeaveTheWorkersToOthers(t *testing.T) {
 			t.Errorf("it cannot be given again: %v", err)
 		}
 	})
+}
+
+// An instance that takes the connection and never answers, asked for a report and given an
+// order: what is under way holds no worker, is not begun twice, and wakes the cluster when it
+// is over.
+func TestWhoNeverReportsLeavesTheWorkerToOthers(t *testing.T) {
+	for name, verb := range map[string]control.Verb{"a report": control.VerbRefresh, "an order": control.VerbDemote} {
+		t.Run(name, func(t *testing.T) {
+			silent, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = silent.Close() }()
+			cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
+			key := types.NamespacedName{Namespace: "ns", Name: "c"}
+			woken := make(chan types.NamespacedName, 10)
+			s := NewStreams(t.Context(), logr.Discard(), func(c types.NamespacedName) { woken <- c })
+			s.streams[types.NamespacedName{Namespace: "ns", Name: "c-1"}] = &stream{
+				cluster: key, limits: newStreamLimits(), client: control.NewClient(silent.Addr().String(), &tls.Config{})}
+			a := &actor{streams: s, orders: newOrders()}
+			for range 2 {
+				if err := a.command(cluster, "c-1", verb, control.Order{}); !errors.Is(err, errUnderWay) {
+					t.Errorf("got %v", err)
+				}
+			}
+			conn, err := silent.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(woken) > 0 {
+				t.Error("the cluster is woken before there is anything to see")
+			}
+			_ = conn.Close() // which ends what is under way
+			if got := <-woken; got != key {
+				t.Errorf("%s is woken", got)
+			}
+			if err := a.command(cluster, "c-2", verb, control.Order{}); !errors.Is(err, errNoStream) {
+				t.Errorf("one that was never reached: %v", err)
+			}
+		})
+	}
 }
 
 func TestAStatusThatFlapsIsWrittenNoMoreThanItsLimit(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// orderPatience is how long a decision waits for an order that was given. Most are
+// orderPatience is how long a decision waits for an order that was given, or for a report
+// that was asked for. Most are
 // answered within milliseconds. One that takes longer goes on beside all else and wakes
 // its cluster when it is over: clusters whose instances are slow, or mean to be, leave
 // the workers to the others.
@@ -15,7 +16,8 @@ const orderPatience = 500 * time.Millisecond
 
 var errUnderWay = errors.New("it was asked for and has not answered yet")
 
-// orders are those that instances were given and have not answered.
+// orders are those that instances were given and have not answered, and reports that they
+// were asked for.
 type orders struct {
 	mu       sync.Mutex
 	underWay map[string]*order
