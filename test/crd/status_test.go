@@ -9,6 +9,7 @@ import (
 )
 
 const permitted = `{"status":{"phase":"Failover","currentPrimary":"db-1","targetPrimary":"db-2",
+	"gtidExecutedByInstance":{"db-1":"8f1c0000-0000-0000-0000-000000000000:1-9"},
 	"promotion":{"epoch":2,"instance":"db-2","proof":"ManagerFenced","grantedAt":"2026-01-01T00:00:00.000000Z"}}}`
 
 func TestAnInstanceMaySayThatItBecamePrimary(t *testing.T) {
@@ -53,6 +54,9 @@ func TestAnEditorMayAskForASwitchoverAndNotDecideIt(t *testing.T) {
 		"no failover lately": {`{"status":{"lastFailoverTimestamp":"2020-01-01T00:00:00.000000Z"}}`, "status.lastFailoverTimestamp is written by the operator only"},
 		"a number":           {`{"status":{"latestGeneratedNode":7}}`, "status.latestGeneratedNode is written by the operator only"},
 		"a broken replica":   {`{"status":{"replicationBrokenInstances":["db-2"]}}`, "status.replicationBrokenInstances is written by the operator only"},
+		"a lower bound":      {`{"status":{"gtidExecutedByInstance":{"db-1":"8f1c0000-0000-0000-0000-000000000000:1-7"}}}`, "status.gtidExecutedByInstance is written by the operator only"},
+		"a bound less":       {`{"status":{"gtidExecutedByInstance":null}}`, "status.gtidExecutedByInstance is written by the operator only"},
+		"another member":     {`{"status":{"members":["db-9"]}}`, "status.members is written by the operator only"},
 		"a clean conscience": {`{"status":{"divergedInstances":["db-1"]}}`, "status.divergedInstances is written by the operator only"},
 	} {
 		t.Run(name, func(t *testing.T) {
