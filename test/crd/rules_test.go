@@ -2,6 +2,7 @@ package crd
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -143,11 +144,38 @@ func TestASecurityContextThatGivesTheNodeAwayIsRefused(t *testing.T) {
 		"securityContext: {capabilities: {add: [SYS_NICE]}}":                  "",
 		"{podSecurityContext: {runAsUser: 1001, fsGroup: 1001}}":              "",
 		"securityContext: {privileged: false, readOnlyRootFilesystem: false}": "",
+
+		"securityContext: {appArmorProfile: {type: Unconfined}}":                        "spec.securityContext.appArmorProfile.type",
+		"podSecurityContext: {appArmorProfile: {type: Unconfined}}":                     "spec.podSecurityContext.appArmorProfile.type",
+		"podSecurityContext: {appArmorProfile: {type: RuntimeDefault}}":                 "",
+		"securityContext: {appArmorProfile: {type: Localhost, localhostProfile: mine}}": "",
+		unconfined("mysql", "unconfined"):                                               "spec.inheritedMetadata.annotations",
+		unconfined("mysql", "runtime/default"):                                          "",
+		"securityContext: {seLinuxOptions: {type: spc_t}}":                              "spec.securityContext.seLinuxOptions.type",
+		"podSecurityContext: {seLinuxOptions: {type: spc_t}}":                           "spec.podSecurityContext.seLinuxOptions.type",
+		"securityContext: {seLinuxOptions: {user: system_u}}":                           "spec.securityContext.seLinuxOptions.user",
+		"podSecurityContext: {seLinuxOptions: {user: system_u}}":                        "spec.podSecurityContext.seLinuxOptions.user",
+		"securityContext: {seLinuxOptions: {role: system_r}}":                           "spec.securityContext.seLinuxOptions.role",
+		"podSecurityContext: {seLinuxOptions: {role: system_r}}":                        "spec.podSecurityContext.seLinuxOptions.role",
+		"podSecurityContext: {seLinuxOptions: {type: container_t, level: 's0:c1,c2'}}":  "",
+		"securityContext: {seLinuxOptions: {type: container_kvm_t}}":                    "",
+		sysctl("kernel.msgmax", "65536"):                                                "spec.podSecurityContext.sysctls",
+		sysctl("net/ipv4/ip_forward", "1"):                                              "spec.podSecurityContext.sysctls",
+		sysctl("net.ipv4.ip_local_reserved_ports", "3306,33061"):                        "",
+		sysctl("net.ipv4.tcp_keepalive_time", "60"):                                     "",
 	} {
 		t.Run(spec, func(t *testing.T) {
 			judge(t, c.Create(context.Background(), cluster(t, "secure", spec), client.DryRunAll), refused)
 		})
 	}
+}
+
+func sysctl(name, value string) string {
+	return fmt.Sprintf("podSecurityContext: {sysctls: [{name: net.ipv4.tcp_syncookies, value: '1'}, {name: %s, value: %q}]}", name, value)
+}
+
+func unconfined(container, profile string) string {
+	return fmt.Sprintf("inheritedMetadata: {annotations: {a: b, container.apparmor.security.beta.kubernetes.io/%s: %s}}", container, profile)
 }
 
 func TestRulesForTheName(t *testing.T) {
