@@ -198,7 +198,8 @@ type ClusterSpec struct {
 
 	// EnableSuperuserAccess lets root log in over the network with the
 	// password in the Secret <cluster>-root. Otherwise root may log in only
-	// inside the Pod, through the socket. It counts when the cluster is made.
+	// inside the Pod, through the socket. Over the network TLS is required. It
+	// counts when the cluster is made.
 	// +kubebuilder:default=false
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.enableSuperuserAccess counts when the cluster is first made and cannot be changed; make or drop the account 'root'@'%' yourself (kubectl cnmsql mysql CLUSTER)"
 	// +optional

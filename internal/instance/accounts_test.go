@@ -1,11 +1,19 @@
 package instance
 
 import (
+	"net"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	driver "github.com/go-sql-driver/mysql"
+
+	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/store"
+	"cnmsql.co/internal/store/storetest"
 )
 
 // Somebody dropped the replication account. Under quorum it cannot be made again by a
@@ -83,4 +91,55 @@ func TestAnAccountStatementThatWaitsIsNoHungServer(t *testing.T) {
 			t.Fatalf("it says %s %s: %s", r.State, r.Reason, r.Message)
 		}
 	}
+}
+
+// Root gets in over the network with TLS only, on a new server and on a restored one whose
+// data had it otherwise. The application may choose.
+func TestRootIsLetInOverTheNetworkWithTLSOnly(t *testing.T) {
+	superuser := func(c *v1alpha1.Cluster) { c.Spec.EnableSuperuserAccess = true }
+	from := newWorld(t, superuser)
+	source := from.start(1)
+	from.bootstrap(source)
+	from.checkTLSOfRoot(source, "")
+
+	from.exec(from.rootOf(source), "ALTER USER 'root'@'%' REQUIRE NONE")
+	if err := from.login(source, "root", "root-password", "false"); err != nil {
+		t.Fatalf("this test cannot see a missing requirement: %v", err)
+	}
+	dir := storetest.Dir(t)
+	s, err := store.Open(dir)
+	must(t, err)
+	from.backUp(source, s)
+	w := from.restoring(dir, "")
+	w.kube.edit(superuser)
+	one := w.start(1)
+	w.bootstrap(one)
+	w.checkTLSOfRoot(one, "new-")
+}
+
+// checkTLSOfRoot: who is let in, with and without TLS.
+func (w *world) checkTLSOfRoot(n *node, prefix string) {
+	w.t.Helper()
+	for _, c := range []struct{ user, tls, refused string }{
+		{"root", "skip-verify", ""}, {"root", "false", "Access denied"}, {"app", "skip-verify", ""}, {"app", "false", ""},
+	} {
+		err := w.login(n, c.user, prefix+c.user+"-password", c.tls)
+		if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
+			w.t.Errorf("%s with tls=%s: %v, want %q", c.user, c.tls, err, c.refused)
+		}
+	}
+}
+
+// login logs in over the network.
+func (w *world) login(n *node, user, password, tls string) error {
+	c := driver.NewConfig()
+	c.Net, c.Addr = "tcp", net.JoinHostPort(n.opt.Listen, strconv.Itoa(n.opt.MySQLPort))
+	c.User, c.Passwd, c.TLSConfig, c.Logger = user, password, tls, &driver.NopLogger{}
+	connector, err := driver.NewConnector(c)
+	must(w.t, err)
+	conn, err := connector.Connect(w.t.Context())
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err
 }

@@ -157,8 +157,7 @@ func (s *Server) TakeOver(ctx context.Context, f First) error {
 		{"GRANT ALL ON " + grantee(f.Database) + ".* TO ?@'%'", []any{f.Owner.User}},
 	})
 	if f.RootEverywhere {
-		list = append(list, statement{"CREATE USER IF NOT EXISTS 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
-			statement{"GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION", nil})
+		list = append(list, f.rootEverywhere()...)
 	}
 	return execAll(ctx, conn, "taking over the restored data", list)
 }
@@ -233,10 +232,20 @@ func (f First) statements() []statement {
 	out = slices.Concat(out, internal.users(), internal.grants(),
 		[]statement{{"ALTER USER 'root'@'localhost' IDENTIFIED BY ?", []any{f.Root.Password}}})
 	if f.RootEverywhere {
-		out = append(out, statement{"CREATE USER 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
-			statement{"GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION", nil})
+		out = append(out, f.rootEverywhere()...)
 	}
 	return out
+}
+
+// rootEverywhere lets root log in over the network, and there with TLS only: whoever reads
+// along would hold the server. The owner of the database may do without, unless
+// require_secure_transport is on: that is the user's choice.
+func (f First) rootEverywhere() []statement {
+	return []statement{
+		{"CREATE USER IF NOT EXISTS 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
+		{"ALTER USER 'root'@'%' IDENTIFIED BY ? REQUIRE SSL", []any{f.Root.Password}}, // data of before may have it without
+		{"GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION", nil},
+	}
 }
 
 func (f First) charset() string {
