@@ -103,6 +103,26 @@ func TestATooLongAnswerEndsAnOrderAndAStream(t *testing.T) {
 	}
 }
 
+func TestWhatAnInstanceSaysInARefusalIsShort(t *testing.T) {
+	long := strings.Repeat("x", 60<<10)
+	refusal, _ := json.Marshal(Refusal{Reason: core.Reason(long), Message: long})
+	for name, body := range map[string][]byte{"a refusal": refusal, "any text": []byte(long)} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(http.StatusConflict)
+				_, _ = w.Write(body)
+			}))
+			defer srv.Close()
+			c := NewClient(strings.TrimPrefix(srv.URL, "https://"), srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone())
+			defer c.Close()
+			_, err := c.CheckReport(t.Context())
+			if err == nil || len(err.Error()) > 3*maxText || !strings.Contains(err.Error(), "xxx") {
+				t.Errorf("the error has %d bytes", len(fmt.Sprint(err)))
+			}
+		})
+	}
+}
+
 // checked is what a client makes of an instance's answer to a check of tables.
 func checked(t *testing.T, answer []byte) (CheckReport, error) {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"time"
 )
@@ -131,7 +132,9 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	var no Refusal
 	if json.Unmarshal(text, &no) == nil && no.Reason != "" {
+		clip(reflect.ValueOf(&no), maxText)
 		return nil, &no
 	}
-	return nil, fmt.Errorf("%s %s%s: %s: %s", method, c.base, path, resp.Status, bytes.TrimSpace(text))
+	return nil, fmt.Errorf("%s %s%s: %d %s: %s", method, c.base, path, resp.StatusCode, http.StatusText(resp.StatusCode),
+		bytes.TrimSpace(text[:min(len(text), maxText)]))
 }
