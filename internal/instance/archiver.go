@@ -14,6 +14,7 @@ import (
 	"cnmsql.co/internal/core"
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/reason"
 	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
@@ -81,27 +82,8 @@ func failing(known *core.Archive, err error, now time.Time) *core.Archive {
 	if known != nil {
 		out = *known
 	}
-	out.Failure, out.Message, out.FailedAt = nameOfFailure(err), err.Error(), now
+	out.Failure, out.Message, out.FailedAt = string(reason.Of(err, core.ReasonArchivingFailed)), err.Error(), now
 	return &out
-}
-
-// nameOfFailure is the name that an error of the archive or of the store has.
-func nameOfFailure(err error) string {
-	var of *archive.Reason
-	var at *store.Reason
-	var in *backup.Reason
-	var by *seal.Reason
-	switch {
-	case errors.As(err, &by):
-		return by.Name
-	case errors.As(err, &of):
-		return of.Name
-	case errors.As(err, &in):
-		return in.Name
-	case errors.As(err, &at):
-		return at.Name
-	}
-	return string(core.ReasonArchivingFailed)
 }
 
 // archive ships until this instance does not archive any more, or cannot go on.

@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"cnmsql.co/internal/archive"
-	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/core"
 	facts "cnmsql.co/internal/core/archive"
-	"cnmsql.co/internal/store"
+	"cnmsql.co/internal/reason"
 )
 
 // namedError is an error that has one of the core's names.
@@ -21,24 +19,13 @@ func because(why core.Reason, format string, args ...any) error {
 	return &namedError{why, fmt.Errorf(format, args...)}
 }
 
-// reasonOf is the name of what went wrong: the store's, that of what was found in it, or
-// RetentionFailed.
+// reasonOf is the name of what went wrong: what this package says, else what the error has,
+// or RetentionFailed.
 func reasonOf(err error) core.Reason {
-	var named *namedError
-	var ofStore *store.Reason
-	var ofBackup *backup.Reason
-	var ofArchive *archive.Reason
-	switch {
-	case errors.As(err, &named):
+	if named, ok := errors.AsType[*namedError](err); ok {
 		return named.why
-	case errors.As(err, &ofBackup):
-		return core.Reason(ofBackup.Name)
-	case errors.As(err, &ofArchive):
-		return core.Reason(ofArchive.Name)
-	case errors.As(err, &ofStore):
-		return core.Reason(ofStore.Name)
 	}
-	return core.RetentionFailed
+	return reason.Of(err, core.RetentionFailed)
 }
 
 // adviceOf says what a decision to remove nothing means.
