@@ -1,9 +1,7 @@
 package backups
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,13 +11,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backupjob"
@@ -28,92 +21,38 @@ import (
 	"cnmsql.co/internal/resources"
 	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
+	"cnmsql.co/internal/testapi"
 )
 
 // backupDay is when the world of a Backup begins.
 var backupDay = time.Date(2026, 11, 23, 21, 0, 0, 0, time.UTC)
 
-// backupWorld is an API server, a clock, and the Reconciler on them.
+// backupWorld is an API server, and the Reconciler on it.
 type backupWorld struct {
-	*testing.T
-	client.WithWatch
-	r     *Reconciler
-	told  chan string
-	clock time.Time
-	calls int
-	// failAt is the call that fails, after it was carried out if late; 0 for none.
-	failAt int
-	late   bool
-}
-
-var errAPI = errors.New("the API server does not answer")
-
-func (w *backupWorld) do(call func() error) error {
-	w.calls++
-	if w.calls != w.failAt {
-		return call()
-	}
-	if w.late {
-		_ = call()
-	}
-	return errAPI
+	*testapi.Server
+	r *Reconciler
 }
 
 func newBackupWorld(t *testing.T, objs ...client.Object) *backupWorld {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
-	w := &backupWorld{T: t, told: make(chan string, 100), clock: backupDay}
-	w.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).
-		WithStatusSubresource(&v1alpha1.Backup{}, &v1alpha1.Cluster{}).WithInterceptorFuncs(interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
-			return w.do(func() error { return c.Get(ctx, key, obj, o...) })
-		},
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-			return w.do(func() error { return c.List(ctx, list, o...) })
-		},
-		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
-			return w.do(func() error { return c.Create(ctx, obj, o...) })
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
-			return w.do(func() error { return c.Patch(ctx, obj, p, o...) })
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
-			return w.do(func() error { return c.Delete(ctx, obj, o...) })
-		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, o ...client.SubResourcePatchOption) error {
-			return w.do(func() error { return c.SubResource(sub).Patch(ctx, obj, p, o...) })
-		},
-	}).Build()
-	w.r = &Reconciler{Client: w, Live: w, Recorder: &events.FakeRecorder{Events: w.told}, OperatorImage: "operator:1", Now: func() time.Time { return w.clock }}
+	w := &backupWorld{Server: testapi.New(t, backupDay, objs...)}
+	w.r = &Reconciler{Client: w, Live: w, Recorder: w.Recorder(), OperatorImage: "operator:1", Now: w.Now}
 	return w
-}
-
-func (w *backupWorld) must(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
 }
 
 // looks has the Reconciler look at a Backup until it has nothing to do at once.
 func (w *backupWorld) looks(name string) *v1alpha1.Backup {
 	w.Helper()
 	_, err := w.r.Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: name}})
-	w.must(err)
+	w.Must(err)
 	return w.backup(name)
 }
 
 // backup reads a Backup, which never fails.
 func (w *backupWorld) backup(name string) *v1alpha1.Backup {
 	w.Helper()
-	calls, failAt := w.calls, w.failAt
-	w.failAt = 0
-	defer func() { w.calls, w.failAt = calls, failAt }()
 	b := &v1alpha1.Backup{}
-	w.must(w.Get(w.Context(), client.ObjectKey{Namespace: "ns", Name: name}, b))
+	w.Aside(func() error { return w.Get(w.Context(), client.ObjectKey{Namespace: "ns", Name: name}, b) })
 	return b
 }
 
@@ -179,14 +118,14 @@ func TestABackupIsTakenFromTheLastReplica(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	var job batchv1.Job
-	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &job))
+	w.Must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &job))
 	if c := job.Spec.Template.Spec.Containers[0]; c.Image != "operator:1" || len(c.Env) != 0 {
 		t.Errorf("%+v", c)
 	}
 	var files corev1.Secret
-	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &files))
+	w.Must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &files))
 	var task backupjob.Task
-	w.must(json.Unmarshal(files.Data[backupjob.FileTask], &task))
+	w.Must(json.Unmarshal(files.Data[backupjob.FileTask], &task))
 	if task.Instance != "db-3" || task.Epoch != 4 || task.ClusterUID != "cluster-uid" || task.MaxBytesPerSecond != 7 || task.ID != s.BackupID || task.BackupUID != string(b.UID) {
 		t.Errorf("%+v", task)
 	}
@@ -196,7 +135,7 @@ func TestABackupIsTakenFromTheLastReplica(t *testing.T) {
 	if string(files.Data[store.FileSecretKey]) != "hidden" || !strings.Contains(string(files.Data[store.FileConfig]), `"https://s3.example.com"`) {
 		t.Errorf("%s", files.Data)
 	}
-	if told := <-w.told; !strings.Contains(told, "BackupStarted") {
+	if told := <-w.Told; !strings.Contains(told, "BackupStarted") {
 		t.Errorf("told %s", told)
 	}
 }
@@ -231,7 +170,7 @@ func TestABackupSaysWhatItWaitsFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newBackupWorld(t, append(c.objs, aBackup("b"), authority(t))...)
 			w.is(w.looks("b"), c.phase, c.reason, c.words)
-			w.clock = w.clock.Add(waitLimit + time.Second)
+			w.Clock = w.Clock.Add(waitLimit + time.Second)
 			b := w.looks("b")
 			switch {
 			case c.phase == v1alpha1.BackupFailed:
@@ -244,7 +183,7 @@ func TestABackupSaysWhatItWaitsFor(t *testing.T) {
 			if cond := b.Status.Conditions; len(cond) != 1 || cond[0].Status != metav1.ConditionFalse || cond[0].Reason != b.Status.Reason {
 				t.Errorf("%+v", cond)
 			}
-			if told := <-w.told; !strings.Contains(told, "BackupFailed") {
+			if told := <-w.Told; !strings.Contains(told, "BackupFailed") {
 				t.Errorf("told %s", told)
 			}
 		})
@@ -261,7 +200,7 @@ func TestTheJobIsGivenTheKeyOfTheEncryption(t *testing.T) {
 	w := newBackupWorld(t, aBackup("b"), c, storeSecret, authority(t), secret("age", map[string]string{"identity": one.String()}))
 	w.is(w.looks("b"), v1alpha1.BackupRunning, "")
 	var files corev1.Secret
-	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &files))
+	w.Must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &files))
 	if string(files.Data[seal.FileIdentity]) != one.String() {
 		t.Errorf("%q", files.Data[seal.FileIdentity])
 	}
@@ -271,7 +210,7 @@ func TestANameThatSomebodyElseHasIsLeftAlone(t *testing.T) {
 	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t), secret("b-backup", map[string]string{"mine": "1"}))
 	w.is(w.looks("b"), v1alpha1.BackupFailed, core.BackupNameTaken, "the Secret b-backup")
 	var s corev1.Secret
-	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &s))
+	w.Must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &s))
 	if string(s.Data["mine"]) != "1" {
 		t.Error("it was changed")
 	}
@@ -281,9 +220,9 @@ func TestANameThatSomebodyElseHasIsLeftAlone(t *testing.T) {
 func (w *backupWorld) ends(as batchv1.JobConditionType) {
 	w.Helper()
 	var job batchv1.Job
-	w.must(w.Get(w.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &job))
+	w.Must(w.Get(w.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &job))
 	job.Status.Conditions = []batchv1.JobCondition{{Type: as, Status: corev1.ConditionTrue, Message: "BackoffLimitExceeded"}}
-	w.must(w.Status().Update(w.Context(), &job))
+	w.Must(w.Status().Update(w.Context(), &job))
 }
 
 func TestAJobThatEndsBeforeTheBackupFailsIt(t *testing.T) {
@@ -291,7 +230,7 @@ func TestAJobThatEndsBeforeTheBackupFailsIt(t *testing.T) {
 		"failed":      func(w *backupWorld) { w.ends(batchv1.JobFailed) },
 		"did not say": func(w *backupWorld) { w.ends(batchv1.JobComplete) },
 		"deleted": func(w *backupWorld) {
-			w.must(w.Delete(w.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "b-backup", Namespace: "ns"}}))
+			w.Must(w.Delete(w.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "b-backup", Namespace: "ns"}}))
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
@@ -312,16 +251,16 @@ func TestAJobThatEndsBeforeTheBackupFailsIt(t *testing.T) {
 func TestABackupThatTheJobCompletedIsToldOnce(t *testing.T) {
 	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
 	w.looks("b")
-	<-w.told
+	<-w.Told
 	b := w.backup("b")
 	b.Status.Phase = v1alpha1.BackupCompleted
-	w.must(w.Status().Update(t.Context(), b))
+	w.Must(w.Status().Update(t.Context(), b))
 	w.ends(batchv1.JobComplete)
 	for range 3 {
 		w.is(w.looks("b"), v1alpha1.BackupCompleted, "")
 	}
-	if len(w.told) != 1 {
-		t.Errorf("told %d times", len(w.told))
+	if len(w.Told) != 1 {
+		t.Errorf("told %d times", len(w.Told))
 	}
 }
 
@@ -330,21 +269,21 @@ func TestABackupThatTheJobCompletedIsToldOnce(t *testing.T) {
 func TestABackupOutlivesAnyCallThatFails(t *testing.T) {
 	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
 	w.looks("b")
-	calls := w.calls
+	calls := w.Calls
 	if calls < 10 {
 		t.Fatalf("only %d calls", calls)
 	}
 	for _, late := range []bool{false, true} {
 		for failAt := 1; failAt <= calls; failAt++ {
 			w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
-			w.failAt, w.late = failAt, late
+			w.FailAt, w.Late = failAt, late
 			for tries := 0; w.backup("b").Status.JobName == "" && tries < 5; tries++ {
 				_, _ = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
 			}
 			b := w.backup("b")
-			w.failAt = 0
+			w.FailAt = 0
 			var jobs batchv1.JobList
-			w.must(w.List(t.Context(), &jobs))
+			w.Must(w.List(t.Context(), &jobs))
 			if b.Status.Phase != v1alpha1.BackupRunning || len(jobs.Items) != 1 || b.Status.InstanceName != "db-3" {
 				t.Errorf("call %d fails, late %t: %+v, %d jobs", failAt, late, b.Status, len(jobs.Items))
 			}

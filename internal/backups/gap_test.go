@@ -6,7 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,13 +19,13 @@ func TestAGapInTheArchiveHasABackupMade(t *testing.T) {
 	elsewhere := aBackup("elsewhere")
 	elsewhere.Spec.ObjectStore = &v1alpha1.ObjectStoreSpec{Bucket: "other"}
 	w := newBackupWorld(t, c, elsewhere)
-	r := &GapReconciler{Client: w, Live: w, Recorder: &events.FakeRecorder{Events: w.told}, Now: func() time.Time { return w.clock }}
+	r := &GapReconciler{Client: w, Live: w, Recorder: w.Recorder(), Now: w.Now}
 	looks := func() (ctrl.Result, []string) {
 		t.Helper()
 		again, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
-		w.must(err)
+		w.Must(err)
 		var all v1alpha1.BackupList
-		w.must(w.List(t.Context(), &all, client.InNamespace("ns")))
+		w.Must(w.List(t.Context(), &all, client.InNamespace("ns")))
 		var made []string
 		for _, b := range all.Items {
 			if b.Name != "elsewhere" {
@@ -38,27 +37,27 @@ func TestAGapInTheArchiveHasABackupMade(t *testing.T) {
 	if _, made := looks(); len(made) != 0 {
 		t.Errorf("without a gap there are %v", made)
 	}
-	found := metav1.NewTime(w.clock)
+	found := metav1.NewTime(w.Clock)
 	c.Status.ContinuousArchiving.Missing, c.Status.ContinuousArchiving.MissingSince = "a:1-5", &found
-	w.must(w.Status().Update(t.Context(), c))
+	w.Must(w.Status().Update(t.Context(), c))
 	for range 3 {
 		if _, made := looks(); len(made) != 1 || made[0] != "db-gap-20261123210000" {
 			t.Fatalf("there are %v", made)
 		}
 	}
-	if told := <-w.told; !strings.Contains(told, "BackupAfterGap") || !strings.Contains(told, "a:1-5") {
+	if told := <-w.Told; !strings.Contains(told, "BackupAfterGap") || !strings.Contains(told, "a:1-5") {
 		t.Errorf("told %s", told)
 	}
 	b := w.backup("db-gap-20261123210000")
 	b.CreationTimestamp = found
-	w.must(w.Update(t.Context(), b))
-	b.Status.Phase, b.Status.StoppedAt = v1alpha1.BackupFailed, &metav1.Time{Time: w.clock.Add(time.Minute)}
-	w.must(w.Status().Update(t.Context(), b))
-	w.clock = w.clock.Add(2 * time.Minute)
+	w.Must(w.Update(t.Context(), b))
+	b.Status.Phase, b.Status.StoppedAt = v1alpha1.BackupFailed, &metav1.Time{Time: w.Clock.Add(time.Minute)}
+	w.Must(w.Status().Update(t.Context(), b))
+	w.Clock = w.Clock.Add(2 * time.Minute)
 	if again, made := looks(); len(made) != 1 || again.RequeueAfter != 9*time.Minute {
 		t.Errorf("after a failure: %v, again after %s", made, again.RequeueAfter)
 	}
-	w.clock = w.clock.Add(9 * time.Minute)
+	w.Clock = w.Clock.Add(9 * time.Minute)
 	if _, made := looks(); len(made) != 2 {
 		t.Errorf("after the pause there are %v", made)
 	}

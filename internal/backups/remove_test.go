@@ -48,7 +48,7 @@ func going() *v1alpha1.Backup {
 func (w *backupWorld) step() (b *v1alpha1.Backup, again time.Duration) {
 	w.Helper()
 	result, err := w.r.Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
-	w.must(err)
+	w.Must(err)
 	return w.left(), result.RequeueAfter
 }
 
@@ -60,7 +60,7 @@ func (w *backupWorld) left() *v1alpha1.Backup {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	w.must(err)
+	w.Must(err)
 	return b
 }
 
@@ -72,7 +72,7 @@ func (w *backupWorld) job(name string) *batchv1.Job {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	w.must(err)
+	w.Must(err)
 	return job
 }
 
@@ -80,8 +80,8 @@ func (w *backupWorld) job(name string) *batchv1.Job {
 func (w *backupWorld) removalEnds(as batchv1.JobConditionType) {
 	w.Helper()
 	job := w.job("b-remove")
-	job.Status.Conditions = []batchv1.JobCondition{{Type: as, Status: corev1.ConditionTrue, Message: "BackoffLimitExceeded", LastTransitionTime: metav1.NewTime(w.clock)}}
-	w.must(w.Status().Update(w.Context(), job))
+	job.Status.Conditions = []batchv1.JobCondition{{Type: as, Status: corev1.ConditionTrue, Message: "BackoffLimitExceeded", LastTransitionTime: metav1.NewTime(w.Clock)}}
+	w.Must(w.Status().Update(w.Context(), job))
 }
 
 func storedSays(b *v1alpha1.Backup) metav1.Condition {
@@ -96,7 +96,7 @@ func TestTheDataGoWithTheBackup(t *testing.T) {
 	b.Spec.ReclaimPolicy = "delete"
 	w := newBackupWorld(t, b, aCluster(), storeSecret, authority(t))
 	w.looks("b")
-	w.must(w.Delete(t.Context(), b))
+	w.Must(w.Delete(t.Context(), b))
 	if b, _ := w.step(); storedSays(b).Reason != string(core.ReasonBackupRemovalWaits) || w.job("b-backup") != nil || w.job("b-remove") != nil {
 		t.Errorf("while it is taken: %+v", storedSays(b))
 	}
@@ -110,21 +110,21 @@ func TestTheDataGoWithTheBackup(t *testing.T) {
 		t.Errorf("%+v", pod)
 	}
 	var files corev1.Secret
-	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-remove"}, &files))
+	w.Must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-remove"}, &files))
 	var task backupjob.Task
-	w.must(json.Unmarshal(files.Data[backupjob.FileTask], &task))
+	w.Must(json.Unmarshal(files.Data[backupjob.FileTask], &task))
 	if task.Cluster != "db" || task.ID != "20261123T210000Z-12345678" || string(files.Data[store.FileSecretKey]) != "hidden" || files.OwnerReferences[0].Name != "b-remove" {
 		t.Errorf("%+v %+v", task, files)
 	}
 	if b, again := w.step(); b == nil || again == 0 {
 		t.Error("it is gone before its data are")
 	}
-	w.events()
+	w.Events()
 	w.removalEnds(batchv1.JobComplete)
 	if b, _ := w.step(); b != nil || w.job("b-remove") != nil {
 		t.Errorf("left are %+v and %+v", b, w.job("b-remove"))
 	}
-	if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "Removed") || !strings.Contains(told[0], "s3://b/p/db/base/20261123T210000Z-12345678") {
+	if told := w.Events(); len(told) != 1 || !strings.Contains(told[0], "Removed") || !strings.Contains(told[0], "s3://b/p/db/base/20261123T210000Z-12345678") {
 		t.Errorf("told %q", told)
 	}
 }
@@ -134,10 +134,10 @@ func TestARemovalThatFailsIsToldAndTriedAgain(t *testing.T) {
 	w.step()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", Labels: map[string]string{batchv1.JobNameLabel: "b-remove"}}}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "{}\ncnmsql: StoreAccessDenied: give it the right\n"}}}}
-	w.must(w.Create(t.Context(), pod))
+	w.Must(w.Create(t.Context(), pod))
 	last := time.Duration(0)
 	for _, age := range []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 100 * time.Hour} {
-		w.clock = backupDay.Add(age)
+		w.Clock = backupDay.Add(age)
 		w.removalEnds(batchv1.JobFailed)
 		b, again := w.step()
 		if c := storedSays(b); c.Status != metav1.ConditionUnknown || c.Reason != string(core.ReasonBackupRemovalFailed) ||
@@ -148,7 +148,7 @@ func TestARemovalThatFailsIsToldAndTriedAgain(t *testing.T) {
 			t.Errorf("after %s it waits %s, and %s before", age, again, last)
 		}
 		last = again
-		w.clock = w.clock.Add(2 * again) // it grows meanwhile
+		w.Clock = w.Clock.Add(2 * again) // it grows meanwhile
 		w.step()
 		if w.job("b-remove") != nil {
 			t.Fatalf("after %s it is not tried again", age)
@@ -157,7 +157,7 @@ func TestARemovalThatFailsIsToldAndTriedAgain(t *testing.T) {
 			t.Fatalf("after %s it is not started again", age)
 		}
 	}
-	if told := w.events(); len(told) != 1 {
+	if told := w.Events(); len(told) != 1 {
 		t.Errorf("told %q", told)
 	}
 }
@@ -175,7 +175,7 @@ func TestWhatStandsInTheWayOfARemovalIsNamed(t *testing.T) {
 				t.Errorf("want %q: %+v", words, b)
 			}
 		}
-		if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "RemovalFailed") {
+		if told := w.Events(); len(told) != 1 || !strings.Contains(told[0], "RemovalFailed") {
 			t.Errorf("told %q", told)
 		}
 	}
@@ -204,7 +204,7 @@ func TestABackupGoesAtOnceWhenThereIsNothingToRemove(t *testing.T) {
 			if b, _ := w.step(); b != nil || w.job("b-remove") != nil {
 				t.Errorf("left are %+v and %+v", b, w.job("b-remove"))
 			}
-			if told := strings.Join(w.events(), " "); c.told == "" && told != "" || !strings.Contains(told, c.told) {
+			if told := strings.Join(w.Events(), " "); c.told == "" && told != "" || !strings.Contains(told, c.told) {
 				t.Errorf("told %q", told)
 			}
 		})
@@ -226,10 +226,10 @@ func TestNoBackupGoesBeforeItsDataWhateverCallFails(t *testing.T) {
 			w := newBackupWorld(t, going(), aCluster(), storeSecret)
 			removed := false
 			for range 12 {
-				w.failAt, w.late = failAt, late
+				w.FailAt, w.Late = failAt, late
 				_, _ = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
-				calls := w.calls
-				w.failAt = 0
+				calls := w.Calls
+				w.FailAt = 0
 				job := w.job("b-remove")
 				if job != nil && !removed && len(w.secrets()) == 2 {
 					w.removalEnds(batchv1.JobComplete)
@@ -238,10 +238,10 @@ func TestNoBackupGoesBeforeItsDataWhateverCallFails(t *testing.T) {
 				if w.left() == nil && !removed {
 					t.Fatalf("call %d fails, late %t: it is gone, and its data are not", failAt, late)
 				}
-				if w.calls = calls; w.left() == nil {
+				if w.Calls = calls; w.left() == nil {
 					break
 				}
-				w.calls = calls
+				w.Calls = calls
 			}
 			if w.left() != nil || !removed || w.job("b-remove") != nil {
 				t.Errorf("call %d fails, late %t: it stays: %+v", failAt, late, w.left())
@@ -253,7 +253,7 @@ func TestNoBackupGoesBeforeItsDataWhateverCallFails(t *testing.T) {
 // secrets are the names of all.
 func (w *backupWorld) secrets() (names []string) {
 	var all corev1.SecretList
-	w.must(w.List(w.Context(), &all))
+	w.Must(w.List(w.Context(), &all))
 	for _, s := range all.Items {
 		names = append(names, s.Name)
 	}
@@ -269,7 +269,7 @@ func TestNoDataAreWrittenThatNothingWouldRemove(t *testing.T) {
 			b := aBackup("b")
 			b.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 			w := newBackupWorld(t, b, aCluster(), storeSecret, ca)
-			w.failAt, w.late = failAt, late
+			w.FailAt, w.Late = failAt, late
 			for range 2 {
 				_, _ = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 				if b := w.backup("b"); b.Status.Phase != "" && len(b.Finalizers) == 0 {

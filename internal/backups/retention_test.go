@@ -41,9 +41,9 @@ func TestTheJobIsToldWhatToKeep(t *testing.T) {
 			w := newBackupWorld(t, b, cluster, storeSecret, authority(t))
 			w.is(w.looks("b"), v1alpha1.BackupRunning, "")
 			var files corev1.Secret
-			w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &files))
+			w.Must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &files))
 			var task backupjob.Task
-			w.must(json.Unmarshal(files.Data[backupjob.FileTask], &task))
+			w.Must(json.Unmarshal(files.Data[backupjob.FileTask], &task))
 			switch {
 			case c.want == nil && task.Retention == nil:
 			case c.want == nil || task.Retention == nil || *task.Retention != *c.want:
@@ -72,13 +72,6 @@ func afterRetention() []client.Object {
 	return []client.Object{of, stored("old", "id-1"), stored("older", "id-2"), stored("kept", "id-0"), elsewhere, ofAnother, aCluster()}
 }
 
-func (w *backupWorld) events() (all []string) {
-	for len(w.told) > 0 {
-		all = append(all, <-w.told)
-	}
-	return all
-}
-
 func TestBackupsThatHaveExpiredAreTold(t *testing.T) {
 	w := newBackupWorld(t, afterRetention()...)
 	for range 3 {
@@ -93,13 +86,13 @@ func TestBackupsThatHaveExpiredAreTold(t *testing.T) {
 	if c := meta.FindStatusCondition(w.backup("old").Status.Conditions, v1alpha1.ConditionBackupStored); c.Reason != string(core.ReasonExpired) || !strings.Contains(c.Message, "the Backup new") {
 		t.Errorf("%+v", c)
 	}
-	told := w.events()
+	told := w.Events()
 	if slices.Sort(told); len(told) != 3 || !strings.Contains(told[0], "Expired") || !strings.Contains(told[1], "Expired") ||
 		!strings.Contains(told[2], "RetentionRan 2 backups and 7 parts") || !strings.Contains(told[2], "all since 2026-11-23T20:00:00Z") {
 		t.Errorf("told %q", told)
 	}
 	var c v1alpha1.Cluster
-	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "db"}, &c))
+	w.Must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "db"}, &c))
 	if ran := c.Status.LastRetentionRunTime; ran == nil || !ran.Time.Equal(backupDay) {
 		t.Errorf("the Cluster says %v", ran)
 	}
@@ -118,7 +111,7 @@ func TestWhatKeptRetentionFromRemovingIsTold(t *testing.T) {
 		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(reason) || !strings.Contains(c.Message, "look there") {
 			t.Errorf("%s: %+v", reason, c)
 		}
-		if told := w.events(); len(told) != warned || warned > 0 && !strings.Contains(told[0], "RetentionHeld "+string(reason)) {
+		if told := w.Events(); len(told) != warned || warned > 0 && !strings.Contains(told[0], "RetentionHeld "+string(reason)) {
 			t.Errorf("%s: told %q", reason, told)
 		}
 	}
@@ -128,17 +121,17 @@ func TestWhatKeptRetentionFromRemovingIsTold(t *testing.T) {
 func TestWhatHasExpiredIsToldWhateverCallFails(t *testing.T) {
 	w := newBackupWorld(t, afterRetention()...)
 	w.looks("new")
-	calls := w.calls
+	calls := w.Calls
 	for _, late := range []bool{false, true} {
 		for failAt := 1; failAt <= calls; failAt++ {
 			w := newBackupWorld(t, afterRetention()...)
-			w.failAt, w.late = failAt, late
+			w.FailAt, w.Late = failAt, late
 			for range 3 {
 				_, _ = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "new"}})
 			}
-			w.failAt = 0
+			w.FailAt = 0
 			told := meta.FindStatusCondition(w.backup("new").Status.Conditions, v1alpha1.ConditionBackupRetention) != nil
-			if !told || w.backup("old").Removed() == nil || w.backup("older").Removed() == nil || len(w.events()) > 3 {
+			if !told || w.backup("old").Removed() == nil || w.backup("older").Removed() == nil || len(w.Events()) > 3 {
 				t.Errorf("call %d fails, late %t", failAt, late)
 			}
 		}

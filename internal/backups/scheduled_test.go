@@ -12,112 +12,35 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/testapi"
 )
 
 var scheduleKey = types.NamespacedName{Namespace: "ns", Name: "nightly"}
 
-var errScheduleAPI = errors.New("the API server does not answer")
-
-// scheduleWorld is an API server, a clock, and the reconciler of ScheduledBackups on them.
+// scheduleWorld is an API server, and the reconciler of ScheduledBackups on it.
 type scheduleWorld struct {
-	*testing.T
-	client.WithWatch
-	r      *ScheduledReconciler
-	told   chan string
-	clock  time.Time
-	calls  int
-	failAt int  // the call that fails; 0 for none
-	late   bool // it has done what it was asked
-	blind  bool // the lists of Backups are empty
-	refuse error
-	writes []string // what was changed
-}
-
-func (w *scheduleWorld) do(write string, call func() error) error {
-	w.calls++
-	if w.calls != w.failAt {
-		if write != "" {
-			w.writes = append(w.writes, write)
-		}
-		return call()
-	}
-	if w.late {
-		_ = call()
-	}
-	return errScheduleAPI
+	*testapi.Server
+	r *ScheduledReconciler
 }
 
 func newScheduleWorld(t *testing.T, objs ...client.Object) *scheduleWorld {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	w := &scheduleWorld{T: t, told: make(chan string, 1000), clock: scheduleDay}
-	w.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).
-		WithStatusSubresource(&v1alpha1.ScheduledBackup{}, &v1alpha1.Backup{}).WithInterceptorFuncs(w.funcs()).Build()
-	w.r = &ScheduledReconciler{Client: w, Live: w, Recorder: &events.FakeRecorder{Events: w.told}, Now: func() time.Time { return w.clock }}
+	w := &scheduleWorld{Server: testapi.New(t, scheduleDay, objs...)}
+	w.r = &ScheduledReconciler{Client: w, Live: w, Recorder: w.Recorder(), Now: w.Now}
 	return w
-}
-
-func (w *scheduleWorld) funcs() interceptor.Funcs {
-	return interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
-			return w.do("", func() error { return c.Get(ctx, key, obj, o...) })
-		},
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-			return w.do("", func() error {
-				if w.blind {
-					return nil
-				}
-				return c.List(ctx, list, o...)
-			})
-		},
-		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
-			return w.do("create "+obj.GetName(), func() error {
-				if w.refuse != nil {
-					return w.refuse
-				}
-				obj.SetCreationTimestamp(metav1.NewTime(w.clock))
-				return c.Create(ctx, obj, o...)
-			})
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
-			return w.do("delete "+obj.GetName(), func() error { return c.Delete(ctx, obj, o...) })
-		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object,
-			o ...client.SubResourceUpdateOption) error {
-			return w.do("status", func() error { return c.SubResource(sub).Update(ctx, obj, o...) })
-		},
-	}
-}
-
-// aside asks the API server what no reconciler asks, and fails never.
-func (w *scheduleWorld) aside(call func() error) {
-	w.Helper()
-	calls, failAt, blind, writes := w.calls, w.failAt, w.blind, w.writes
-	w.failAt, w.blind = 0, false
-	if err := call(); err != nil {
-		w.Fatal(err)
-	}
-	w.calls, w.failAt, w.blind, w.writes = calls, failAt, blind, writes
 }
 
 // look reconciles once, and returns when it wants to be woken.
 func (w *scheduleWorld) look() time.Duration {
 	w.Helper()
 	result, err := w.r.Reconcile(w.Context(), ctrl.Request{NamespacedName: scheduleKey})
-	if err != nil && !errors.Is(err, errScheduleAPI) {
+	if err != nil && !errors.Is(err, testapi.ErrDown) {
 		w.Fatal(err)
 	}
 	return result.RequeueAfter
@@ -125,14 +48,14 @@ func (w *scheduleWorld) look() time.Duration {
 
 func (w *scheduleWorld) at(clock string) *scheduleWorld {
 	w.Helper()
-	w.clock = moment(w.T, clock)
+	w.Clock = moment(w.T, clock)
 	return w
 }
 
 func (w *scheduleWorld) schedule() *v1alpha1.ScheduledBackup {
 	w.Helper()
 	var sb v1alpha1.ScheduledBackup
-	w.aside(func() error { return w.Get(w.Context(), scheduleKey, &sb) })
+	w.Aside(func() error { return w.Get(w.Context(), scheduleKey, &sb) })
 	return &sb
 }
 
@@ -140,13 +63,13 @@ func (w *scheduleWorld) edit(change func(*v1alpha1.ScheduledBackup)) {
 	w.Helper()
 	sb := w.schedule()
 	change(sb)
-	w.aside(func() error { return w.Update(w.Context(), sb) })
+	w.Aside(func() error { return w.Update(w.Context(), sb) })
 }
 
 func (w *scheduleWorld) backups() []v1alpha1.Backup {
 	w.Helper()
 	var all v1alpha1.BackupList
-	w.aside(func() error { return w.List(w.Context(), &all) })
+	w.Aside(func() error { return w.List(w.Context(), &all) })
 	return all.Items
 }
 
@@ -155,7 +78,7 @@ func (w *scheduleWorld) end(phase string) {
 	for _, b := range w.backups() {
 		if b.Status.Phase == "" {
 			b.Status.Phase = phase
-			w.aside(func() error { return w.Status().Update(w.Context(), &b) })
+			w.Aside(func() error { return w.Status().Update(w.Context(), &b) })
 		}
 	}
 }
@@ -174,11 +97,7 @@ func (w *scheduleWorld) expectBackups(times ...string) {
 // expectTold holds the events since the last time against words that are in them, in order.
 func (w *scheduleWorld) expectTold(words ...string) {
 	w.Helper()
-	var got []string
-	for len(w.told) > 0 {
-		got = append(got, <-w.told)
-	}
-	if !slices.EqualFunc(got, words, strings.Contains) {
+	if got := w.Events(); !slices.EqualFunc(got, words, strings.Contains) {
 		w.Fatalf("told is %q, not %q", got, words)
 	}
 }
@@ -232,7 +151,7 @@ func TestADueSlotBecomesABackup(t *testing.T) {
 		t.Errorf("the controller is %+v", o)
 	}
 	st := w.schedule().Status
-	now, tomorrow := metav1.NewTime(w.clock), metav1.NewTime(w.clock.AddDate(0, 0, 1))
+	now, tomorrow := metav1.NewTime(w.Clock), metav1.NewTime(w.Clock.AddDate(0, 0, 1))
 	want := v1alpha1.ScheduledBackupStatus{LastCheckTime: &now, LastScheduleTime: &now, NextScheduleTime: &tomorrow, LastBackup: b.Name}
 	if !apiequality.Semantic.DeepEqual(st, want) {
 		t.Errorf("status %+v", st)
@@ -244,12 +163,12 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	w.look()
 	w.at("2026-11-22T02:30:00Z").look()
 	w.end(v1alpha1.BackupCompleted)
-	w.writes = nil
+	w.Writes = nil
 	for _, clock := range []string{"2026-11-22T02:30:01Z", "2026-11-22T09:00:00Z", "2026-11-23T02:29:59Z"} {
 		w.at(clock).look()
 	}
-	if len(w.writes) > 0 {
-		t.Errorf("written is %v", w.writes)
+	if len(w.Writes) > 0 {
+		t.Errorf("written is %v", w.Writes)
 	}
 }
 
@@ -298,7 +217,7 @@ func TestAClusterThatIsToOwnIsAwaited(t *testing.T) {
 		if objs != nil {
 			continue
 		}
-		w.aside(func() error { return w.Create(t.Context(), theCluster()) })
+		w.Aside(func() error { return w.Create(t.Context(), theCluster()) })
 		w.look()
 		w.expectBackups("20261122023000")
 		w.expectProblem("")
@@ -373,10 +292,10 @@ func TestOneThatIsNotSeenYetIsNotMadeTwice(t *testing.T) {
 	w.at("2026-11-22T02:30:00Z").look()
 	sb := w.schedule()
 	sb.Status = v1alpha1.ScheduledBackupStatus{LastCheckTime: sb.Status.LastCheckTime, NextScheduleTime: sb.Status.LastScheduleTime}
-	w.aside(func() error { return w.Status().Update(t.Context(), sb) }) // as if it never was written
-	w.blind = true
+	w.Aside(func() error { return w.Status().Update(t.Context(), sb) }) // as if it never was written
+	w.Blind = true
 	w.look()
-	w.blind = false
+	w.Blind = false
 	w.expectBackups("20261122023000")
 	if st := w.schedule().Status; st.LastBackup != "nightly-20261122023000" {
 		t.Errorf("status %+v", st)
@@ -425,7 +344,7 @@ func TestACacheThatIsBehindMakesNothingTwice(t *testing.T) {
 	w.look()
 	w.remembers()
 	w.at("2026-11-22T02:30:00Z").look()
-	w.aside(func() error { return w.DeleteAllOf(t.Context(), &v1alpha1.Backup{}, client.InNamespace("ns")) })
+	w.Aside(func() error { return w.DeleteAllOf(t.Context(), &v1alpha1.Backup{}, client.InNamespace("ns")) })
 	w.look()
 	w.expectBackups()
 }
@@ -446,14 +365,14 @@ func TestAStatusThatIsNotTheNewestIsReadAgain(t *testing.T) {
 func TestWhatKubernetesRefusesIsTold(t *testing.T) {
 	w := newScheduleWorld(t, aSchedule())
 	w.look()
-	w.refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "backups"}, "x", errors.New("exceeded quota"))
+	w.Refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "backups"}, "x", errors.New("exceeded quota"))
 	if wake := w.at("2026-11-22T02:30:00Z").look(); wake != time.Minute {
 		t.Errorf("wakes after %s", wake)
 	}
 	w.at("2026-11-22T02:31:00Z").look()
 	w.expectTold("Warning BackupHeldBack Backup nightly-20261122023000 is refused")
 	w.expectProblem("exceeded quota")
-	w.refuse = nil
+	w.Refuse = nil
 	w.look()
 	w.expectBackups("20261122023000")
 	w.expectProblem("")
@@ -483,8 +402,8 @@ func TestAScheduleThatIsGoingDoesNothing(t *testing.T) {
 	sb.Spec.Immediate = true
 	w := newScheduleWorld(t, sb)
 	w.look()
-	if len(w.writes) > 0 {
-		t.Errorf("written is %v", w.writes)
+	if len(w.Writes) > 0 {
+		t.Errorf("written is %v", w.Writes)
 	}
 	w = newScheduleWorld(t)
 	w.look()
@@ -498,7 +417,7 @@ func TestWhicheverCallFailsEverySlotIsMadeOnce(t *testing.T) {
 		sb := aScheduleOwnedBy(v1alpha1.BackupOwnerCluster)
 		sb.Spec.Immediate, sb.Spec.SuccessfulBackupsHistoryLimit = true, new(int32(2))
 		w := newScheduleWorld(t, sb, theCluster())
-		w.failAt, w.late = failAt, late
+		w.FailAt, w.Late = failAt, late
 		made := map[types.UID]string{}
 		for _, night := range nights {
 			w.at(night)
@@ -519,10 +438,10 @@ func TestWhicheverCallFailsEverySlotIsMadeOnce(t *testing.T) {
 		return w
 	}
 	clean := run(0, false)
-	if n := len(clean.writes); n != 10 { // 4 Backups, a status for each, 2 deleted
-		t.Errorf("written is %v", clean.writes)
+	if n := len(clean.Writes); n != 10 { // 4 Backups, a status for each, 2 deleted
+		t.Errorf("written is %v", clean.Writes)
 	}
-	for n := 1; n <= clean.calls; n++ {
+	for n := 1; n <= clean.Calls; n++ {
 		run(n, false)
 		run(n, true)
 	}

@@ -34,15 +34,15 @@ func TestAVerificationOnRequest(t *testing.T) {
 	if cond == nil || cond.Status != metav1.ConditionTrue || cond.Reason != string(core.ReasonVerificationSucceeded) {
 		t.Errorf("the condition is %+v", cond)
 	}
-	told := w.events()
+	told := w.Events()
 	if len(told) != 2 || !strings.Contains(told[0], "VerificationStarted") || !strings.Contains(told[1], "VerificationSucceeded backup b1 was restored in 1m10s") {
 		t.Errorf("it told %q", told)
 	}
 	if len(w.asked) == 0 || !strings.HasPrefix(w.asked[0], "db-verify/db-verify-1 ") {
 		t.Errorf("it asked %q", w.asked)
 	}
-	if calls := w.calls; w.look() != 0 || w.calls != calls+1 {
-		t.Errorf("a Cluster of which nothing is wanted costs %d requests", w.calls-calls)
+	if calls := w.Calls; w.look() != 0 || w.Calls != calls+1 {
+		t.Errorf("a Cluster of which nothing is wanted costs %d requests", w.Calls-calls)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestWhatIsFoundIsSaid(t *testing.T) {
 	if cond == nil || cond.Status != metav1.ConditionFalse || cond.Reason != string(core.VerifyDamaged) {
 		t.Errorf("the condition is %+v", cond)
 	}
-	if told := w.events(); !strings.Contains(told[len(told)-1], "Warning VerificationFailed") {
+	if told := w.Events(); !strings.Contains(told[len(told)-1], "Warning VerificationFailed") {
 		t.Errorf("it told %q", told)
 	}
 }
@@ -155,7 +155,7 @@ func TestAClusterOfTheNameIsNotTouched(t *testing.T) {
 
 func TestARefusalOfKubernetesIsTold(t *testing.T) {
 	w := newWorld(t, db())
-	w.refuse = apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("clusters").GroupResource(), "db-verify", errors.New("exceeded quota"))
+	w.Refuse = apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("clusters").GroupResource(), "db-verify", errors.New("exceeded quota"))
 	w.request("r1")
 	if s := w.untilEnd(); s.Reason != string(core.VerifyCopyRefused) || !strings.Contains(s.Message, "exceeded quota") {
 		t.Errorf("it says %+v", s)
@@ -173,7 +173,7 @@ func TestAVerificationWaitsForABackup(t *testing.T) {
 		t.Errorf("it says %+v", s)
 	}
 	b.Status.Phase = v1alpha1.BackupCompleted
-	w.aside(func() error { return w.Status().Update(w.Context(), b) })
+	w.Aside(func() error { return w.Status().Update(w.Context(), b) })
 	if s := w.untilEnd(); s.Phase != v1alpha1.VerificationSucceeded {
 		t.Errorf("it says %+v", s)
 	}
@@ -192,7 +192,7 @@ func TestTheNextOneWaitsUntilTheVolumeOfTheLastIsGone(t *testing.T) {
 			t.Fatalf("it wakes in %s, and says %+v", wake, w.last())
 		}
 	}
-	w.aside(func() error { return w.Delete(w.Context(), claim) })
+	w.Aside(func() error { return w.Delete(w.Context(), claim) })
 	if s := w.untilEnd(); s.Phase != v1alpha1.VerificationSucceeded {
 		t.Errorf("it says %+v", s)
 	}
@@ -227,7 +227,7 @@ func TestTheScheduleBeginsOne(t *testing.T) {
 	if s := w.cluster("db").Status.VerificationSchedule; s == nil || !s.NextScheduleTime.Time.Equal(day.Add(time.Hour)) || s.Problem != "" {
 		t.Errorf("the schedule says %+v", s)
 	}
-	w.clock = day.Add(time.Hour)
+	w.Clock = day.Add(time.Hour)
 	s := w.untilEnd()
 	if s.Phase != v1alpha1.VerificationSucceeded || !s.ScheduledFor.Time.Equal(day.Add(time.Hour)) {
 		t.Errorf("it says %+v", s)
@@ -236,15 +236,15 @@ func TestTheScheduleBeginsOne(t *testing.T) {
 		t.Errorf("the schedule says %+v", st)
 	}
 	for range 5 {
-		calls := w.calls
-		if wake := w.look(); wake == 0 || wake > 10*time.Minute || w.calls != calls+1 {
-			t.Errorf("it wakes in %s, after %d requests", wake, w.calls-calls)
+		calls := w.Calls
+		if wake := w.look(); wake == 0 || wake > 10*time.Minute || w.Calls != calls+1 {
+			t.Errorf("it wakes in %s, after %d requests", wake, w.Calls-calls)
 		}
 	}
 	if again := w.last(); !again.StartedAt.Equal(s.StartedAt) {
 		t.Errorf("it began again: %+v", again)
 	}
-	if told := w.events(); len(told) != 2 {
+	if told := w.Events(); len(told) != 2 {
 		t.Errorf("it told %q", told)
 	}
 }
@@ -254,10 +254,10 @@ func TestAClusterThatChangesAllTheTimeIsNotLookedAtEachTime(t *testing.T) {
 	w.request("r1")
 	w.look()
 	for range 5 {
-		calls := w.calls
-		w.clock = w.clock.Add(-10*time.Second + 100*time.Millisecond)
-		if wake := w.look(); wake <= 0 || wake > time.Second || w.calls != calls+1 {
-			t.Errorf("it wakes in %s, after %d requests", wake, w.calls-calls)
+		calls := w.Calls
+		w.Clock = w.Clock.Add(-10*time.Second + 100*time.Millisecond)
+		if wake := w.look(); wake <= 0 || wake > time.Second || w.Calls != calls+1 {
+			t.Errorf("it wakes in %s, after %d requests", wake, w.Calls-calls)
 		}
 	}
 }
@@ -267,20 +267,20 @@ func TestAScheduleThatCannotBeReadIsToldOnce(t *testing.T) {
 	for range 3 {
 		w.look()
 	}
-	told := w.events()
+	told := w.Events()
 	if len(told) != 1 || !strings.Contains(told[0], `VerificationHeldBack spec.backup.verify.schedule "0 4 * * *" has five fields`) {
 		t.Errorf("it told %q", told)
 	}
 	c := w.cluster("db")
 	c.Spec.Backup.Verify.Schedule = "0 0 4 * * *"
-	w.aside(func() error { return w.Update(w.Context(), c) })
+	w.Aside(func() error { return w.Update(w.Context(), c) })
 	w.look()
 	if s := w.cluster("db").Status.VerificationSchedule; s.Problem != "" || !s.NextScheduleTime.Time.Equal(day.Add(time.Hour)) {
 		t.Errorf("it says %+v", s)
 	}
 	c = w.cluster("db")
 	c.Spec.Backup.Verify = nil
-	w.aside(func() error { return w.Update(w.Context(), c) })
+	w.Aside(func() error { return w.Update(w.Context(), c) })
 	w.look()
 	if s := w.cluster("db").Status.VerificationSchedule; s != nil {
 		t.Errorf("without a schedule it says %+v", s)
@@ -293,13 +293,13 @@ func TestEachCallMayFail(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		for failAt := 1; ; failAt++ {
 			w := newWorld(t, db())
-			w.said, w.failAt, w.late = sound, failAt, late
+			w.said, w.FailAt, w.Late = sound, failAt, late
 			w.request("r1")
 			s := w.untilEnd()
 			if s.Phase != v1alpha1.VerificationSucceeded || s.Request != "r1" {
 				t.Fatalf("call %d, late %t: %+v", failAt, late, s)
 			}
-			if w.calls < failAt {
+			if w.Calls < failAt {
 				break
 			}
 		}
@@ -322,7 +322,7 @@ func TestMetricsAreOfTheStatus(t *testing.T) {
 			t.Errorf("there is no %s in %s", want, text)
 		}
 	}
-	w.aside(func() error { return w.Delete(w.Context(), w.cluster("db")) })
+	w.Aside(func() error { return w.Delete(w.Context(), w.cluster("db")) })
 	w.look()
 	if text := scrape(); strings.Contains(text, "db") {
 		t.Errorf("of a Cluster that is gone there is %s", text)
