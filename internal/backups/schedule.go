@@ -7,6 +7,9 @@ import (
 	_ "time/tzdata" // images of the operator have no time zones
 
 	"github.com/robfig/cron/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/internal/core/backup"
 )
 
 // fields of a schedule.
@@ -77,4 +80,34 @@ func everySlots(in, text string, created time.Time) (func(time.Time) time.Time, 
 		}
 		return created.Add(t.Sub(created).Truncate(period) + period)
 	}, nil
+}
+
+// SetSlots gives a schedule its slots, or says why it has none. Its arguments are those of
+// ParseSchedule.
+func SetSlots(s *backup.Schedule, in, text, zone string, created time.Time) {
+	next, err := ParseSchedule(in, text, zone, created)
+	if s.Next = next; err != nil {
+		s.Invalid = err.Error()
+	}
+}
+
+// Remembered is what the times in an object's status tell of its schedule.
+func Remembered(lastCheck, lastSlot, next *metav1.Time) backup.ScheduleStatus {
+	return backup.ScheduleStatus{LastCheck: TimeOf(lastCheck), LastSlot: TimeOf(lastSlot), Next: TimeOf(next)}
+}
+
+// TimeOf is a moment of an object, in UTC; zero when there is none.
+func TimeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// Stamp is a moment for an object; nil for the zero one.
+func Stamp(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t}
 }

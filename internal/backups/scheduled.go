@@ -186,13 +186,10 @@ func factsOf(sb *v1alpha1.ScheduledBackup, made []v1alpha1.Backup) backup.Schedu
 	s := backup.Schedule{
 		Name: sb.Name, Created: sb.CreationTimestamp.Time, Suspended: sb.Spec.Suspend, Immediate: sb.Spec.Immediate,
 		KeepCompleted: number(sb.Spec.SuccessfulBackupsHistoryLimit), KeepFailed: number(sb.Spec.FailedBackupsHistoryLimit),
-		Status: backup.ScheduleStatus{LastCheck: timeOf(sb.Status.LastCheckTime), LastSlot: timeOf(sb.Status.LastScheduleTime),
-			LastBackup: sb.Status.LastBackup, Next: timeOf(sb.Status.NextScheduleTime), Problem: sb.Status.Problem},
+		Status: Remembered(sb.Status.LastCheckTime, sb.Status.LastScheduleTime, sb.Status.NextScheduleTime),
 	}
-	next, err := ParseSchedule("spec", sb.Spec.Schedule, sb.Spec.TimeZone, s.Created)
-	if s.Next = next; err != nil {
-		s.Invalid = err.Error()
-	}
+	s.Status.LastBackup, s.Status.Problem = sb.Status.LastBackup, sb.Status.Problem
+	SetSlots(&s, "spec", sb.Spec.Schedule, sb.Spec.TimeZone, s.Created)
 	for _, b := range made {
 		s.Backups = append(s.Backups, backup.Made{Name: b.Name, Outcome: outcomeOf(b.Status.Phase),
 			Created: b.CreationTimestamp.Time, Deleted: b.DeletionTimestamp != nil})
@@ -279,8 +276,8 @@ func backupOf(v *view, name string) *v1alpha1.Backup {
 // still the one that was looked at; then the events are told.
 func (r *ScheduledReconciler) publish(ctx context.Context, sb *v1alpha1.ScheduledBackup, plan backup.SchedulePlan) error {
 	next, st := sb.DeepCopy(), plan.Status
-	next.Status = v1alpha1.ScheduledBackupStatus{LastCheckTime: stamp(st.LastCheck), LastScheduleTime: stamp(st.LastSlot),
-		NextScheduleTime: stamp(st.Next), LastBackup: st.LastBackup, Problem: st.Problem}
+	next.Status = v1alpha1.ScheduledBackupStatus{LastCheckTime: Stamp(st.LastCheck), LastScheduleTime: Stamp(st.LastSlot),
+		NextScheduleTime: Stamp(st.Next), LastBackup: st.LastBackup, Problem: st.Problem}
 	if !apiequality.Semantic.DeepEqual(sb.Status, next.Status) {
 		if err := r.Client.Status().Update(ctx, next); err != nil {
 			return fmt.Errorf("write the status: %w", err)
@@ -320,18 +317,4 @@ func number(n *int32) *int {
 		return nil
 	}
 	return new(int(*n))
-}
-
-func timeOf(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.Time
-}
-
-func stamp(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: t}
 }

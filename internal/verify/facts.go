@@ -167,10 +167,10 @@ func readRecord(s *v1alpha1.VerificationStatus) verify.Record {
 	}
 	out := verify.Record{NotCompared: s.NotCompared,
 		Phase: verify.Phase(s.Phase), Reason: core.Reason(s.Reason), Message: s.Message,
-		Request: s.Request, Slot: timeOf(s.ScheduledFor),
-		Started: timeOf(s.StartedAt), Ended: timeOf(s.EndedAt), Copy: string(s.ClusterUID), BackupID: s.BackupID,
-		RestoredTo: s.RestoredTo, RestoredToTime: timeOf(s.RestoredToTime),
-		RestoreTook: time.Duration(s.RestoreSeconds) * time.Second, LastSucceeded: timeOf(s.LastSucceededAt),
+		Request: s.Request, Slot: backups.TimeOf(s.ScheduledFor),
+		Started: backups.TimeOf(s.StartedAt), Ended: backups.TimeOf(s.EndedAt), Copy: string(s.ClusterUID), BackupID: s.BackupID,
+		RestoredTo: s.RestoredTo, RestoredToTime: backups.TimeOf(s.RestoredToTime),
+		RestoreTook: time.Duration(s.RestoreSeconds) * time.Second, LastSucceeded: backups.TimeOf(s.LastSucceededAt),
 		Tables: int(s.Tables), Checked: int(s.TablesChecked), Compared: int(s.TablesCompared),
 	}
 	if s.Sample != nil {
@@ -199,10 +199,10 @@ func writeRecord(s *v1alpha1.ClusterStatus, r verify.Record) {
 	}
 	s.LastVerification = &v1alpha1.VerificationStatus{NotCompared: r.NotCompared, Sample: writeSample(r),
 		Phase: string(r.Phase), Reason: string(r.Reason), Message: r.Message,
-		Request: r.Request, ScheduledFor: stamp(r.Slot),
-		StartedAt: stamp(r.Started), EndedAt: stamp(r.Ended), ClusterUID: types.UID(r.Copy), BackupID: r.BackupID,
-		RestoredTo: r.RestoredTo, RestoredToTime: stamp(r.RestoredToTime),
-		RestoreSeconds: int64(r.RestoreTook.Round(time.Second) / time.Second), LastSucceededAt: stamp(r.LastSucceeded),
+		Request: r.Request, ScheduledFor: backups.Stamp(r.Slot),
+		StartedAt: backups.Stamp(r.Started), EndedAt: backups.Stamp(r.Ended), ClusterUID: types.UID(r.Copy), BackupID: r.BackupID,
+		RestoredTo: r.RestoredTo, RestoredToTime: backups.Stamp(r.RestoredToTime),
+		RestoreSeconds: int64(r.RestoreTook.Round(time.Second) / time.Second), LastSucceededAt: backups.Stamp(r.LastSucceeded),
 		Tables: int32(r.Tables), TablesChecked: int32(r.Checked), TablesCompared: int32(r.Compared),
 	}
 }
@@ -219,18 +219,4 @@ func setCondition(c *v1alpha1.Cluster, plan verify.Plan) {
 		cond.Status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&c.Status.Conditions, cond)
-}
-
-func timeOf(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
-}
-
-func stamp(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: t}
 }

@@ -34,22 +34,24 @@ func (r *Reconciler) schedule(c *v1alpha1.Cluster, f *verify.Facts) schedulePlan
 		return schedulePlan{}
 	}
 	before := c.Status.VerificationSchedule
+	busy := f.Record.Phase.Runs() || f.Copy.Exists && !f.Copy.Foreign
 	s := r.scheduleFacts(c, spec)
+	if h := f.Hindrance(); !busy && h != nil {
+		s.HindersDue = h.Message
+	}
 	done := backup.Decide(s)
-	if done.Create != nil && (f.Record.Phase.Runs() || f.Copy.Exists && !f.Copy.Foreign) {
+	if done.Create != nil && busy {
 		return schedulePlan{status: before}
 	}
-	if h := f.Hindrance(); done.Create != nil && h != nil {
-		s.Hindered = h.Message
-	}
-	s.Status.Problem = backup.Decide(s).Status.Problem // that it is another one is told below
-	done = backup.Decide(s)
 	if done.Create != nil {
 		f.Slot = done.Create.Time
 	}
 	st := done.Status
-	out := schedulePlan{Wake: done.Wake, status: &v1alpha1.VerificationScheduleStatus{LastCheckTime: stamp(st.LastCheck),
-		LastScheduleTime: stamp(st.LastSlot), NextScheduleTime: stamp(st.Next), Problem: problemOf(s, st)}}
+	if last := s.Status; !last.LastCheck.IsZero() && st.Next.Equal(last.Next) && st.LastSlot.Equal(last.LastSlot) {
+		st.LastCheck = last.LastCheck // a problem alone is told by an event
+	}
+	out := schedulePlan{Wake: done.Wake, status: &v1alpha1.VerificationScheduleStatus{LastCheckTime: backups.Stamp(st.LastCheck),
+		LastScheduleTime: backups.Stamp(st.LastSlot), NextScheduleTime: backups.Stamp(st.Next), Problem: problemOf(s, st)}}
 	if p := out.status.Problem; p != "" && (before == nil || before.Problem != p) {
 		out.events = []core.Event{{Warning: true, Reason: core.ReasonVerificationHeldBack, Message: p}}
 	}
@@ -61,22 +63,18 @@ func (r *Reconciler) schedule(c *v1alpha1.Cluster, f *verify.Facts) schedulePlan
 func (r *Reconciler) scheduleFacts(c *v1alpha1.Cluster, spec *v1alpha1.VerifySpec) backup.Schedule {
 	s := backup.Schedule{Name: c.Name, Now: r.Now(), Created: c.CreationTimestamp.Time}
 	if st := c.Status.VerificationSchedule; st != nil {
-		s.Status = backup.ScheduleStatus{LastCheck: timeOf(st.LastCheckTime), LastSlot: timeOf(st.LastScheduleTime),
-			Next: timeOf(st.NextScheduleTime)}
+		s.Status = backups.Remembered(st.LastCheckTime, st.LastScheduleTime, st.NextScheduleTime)
 	} else {
 		s.Created = s.Now
 	}
-	next, err := backups.ParseSchedule("spec.backup.verify", spec.Schedule, spec.TimeZone, c.CreationTimestamp.Time)
-	if s.Next = next; err != nil {
-		s.Invalid = err.Error()
-	}
+	backups.SetSlots(&s, "spec.backup.verify", spec.Schedule, spec.TimeZone, c.CreationTimestamp.Time)
 	return s
 }
 
 // problemOf is why none begins, in the words of verifications.
 func problemOf(s backup.Schedule, st backup.ScheduleStatus) string {
 	switch st.Problem {
-	case "", s.Invalid, s.Hindered:
+	case "", s.Invalid, s.HindersDue:
 		return st.Problem
 	}
 	if st.LastSlot.After(s.Now) {

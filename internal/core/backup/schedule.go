@@ -38,6 +38,9 @@ type Schedule struct {
 	// Hindered says why no Backup can be made now, and what to do; "" when nothing is
 	// known to hinder it.
 	Hindered string
+	// HindersDue says why what is due cannot be made now, and what to do; "" when nothing
+	// hinders it. Unlike Hindered it is no problem while nothing is due.
+	HindersDue string
 	// KeepCompleted and KeepFailed are how many ended Backups are kept; all when nil.
 	KeepCompleted, KeepFailed *int
 	// Backups of this schedule that exist.
@@ -139,6 +142,8 @@ func (s Schedule) decideSlot(plan *SchedulePlan) core.Reason {
 		st.Next, st.Problem = s.stillPromised(st.LastSlot, due, following), s.Hindered
 	case due.IsZero():
 		st.Next, st.Problem = s.stillPromised(st.LastSlot, due, following), s.clockProblem(st)
+	case s.HindersDue != "":
+		st.Next, st.Problem = s.stillPromised(st.LastSlot, due, following), s.HindersDue
 	case s.unfinished() != "":
 		st.Next = s.stillPromised(st.LastSlot, due, following)
 		st.Problem = fmt.Sprintf("Backup %s has not ended: the one that was due at %s is made once it has. "+
@@ -302,7 +307,7 @@ func (s Schedule) wake(plan *SchedulePlan, now time.Time) time.Duration {
 	switch {
 	case s.Invalid != "" || next.IsZero():
 		return 0
-	case s.Hindered != "":
+	case s.Hindered != "", s.HindersDue != "" && plan.Status.Problem == s.HindersDue:
 		return lookAgainHindered
 	case !next.After(s.Now): // held back: the end of a Backup wakes it
 		return lookAgain

@@ -271,6 +271,21 @@ func TestAHindranceIsToldAndMadeUpFor(t *testing.T) {
 	w.expect(t, "020000")
 }
 
+func TestWhatHindersADueBackupIsNoProblemBefore(t *testing.T) {
+	w := aWorld()
+	w.HindersDue = "another runs"
+	if p := w.at("30m").look(3); p.Status.Problem != "" || len(p.Events) > 0 || p.Wake != lookAgain {
+		t.Errorf("%+v", p)
+	}
+	if p := w.at("1h").look(3); p.Create != nil || reasons(p) != "BackupHeldBack" || p.Wake != lookAgainHindered || p.Status.Problem != "another runs" {
+		t.Errorf("%+v", p)
+	}
+	w.expect(t)
+	w.HindersDue = ""
+	w.at("1h20m").look(3)
+	w.expect(t, "010000")
+}
+
 func TestAnEditedScheduleMakesNothingUpFor(t *testing.T) {
 	w := aWorld()
 	w.Next = every(12 * time.Hour)
@@ -448,6 +463,7 @@ func TestNothingIsToldTwice(t *testing.T) {
 		w.Suspended, w.Immediate = rapid.Bool().Draw(t, "suspended"), rapid.Bool().Draw(t, "immediate")
 		w.Invalid = rapid.SampledFrom([]string{"", "no schedule"}).Draw(t, "invalid")
 		w.Hindered = rapid.SampledFrom([]string{"", "no Cluster"}).Draw(t, "hindered")
+		w.HindersDue = rapid.SampledFrom([]string{"", "another runs"}).Draw(t, "hindersDue")
 		w.Status.Next = rapid.SampledFrom([]time.Time{{}, day, day.Add(-time.Hour), day.Add(time.Hour)}).Draw(t, "next")
 		w.Status.LastSlot = rapid.SampledFrom([]time.Time{{}, day, day.Add(-time.Hour), day.Add(9 * time.Hour)}).Draw(t, "last")
 		if rapid.Bool().Draw(t, "running") {
