@@ -14,6 +14,41 @@ const (
 	DurabilityQuorum    DurabilityMode = "quorum"
 )
 
+// promise is what a mode promises of a commit: a row of the table in docs/durability.md.
+type promise struct {
+	// awaits: a commit waits for acknowledgements of replicas.
+	awaits bool
+	// lowers: it waits for fewer while replicas are missing.
+	lowers bool
+	// forEver: it waits until they come, and is acknowledged to no client before. Under
+	// the other modes it waits for spec.mysql.semiSync.timeoutMillis.
+	forEver bool
+}
+
+// promises of the modes. All that follows from a mode is asked of the methods below, and
+// tools/lint lets no other code compare modes: another mode is another row.
+var promises = map[DurabilityMode]promise{
+	DurabilityAsync:     {},
+	DurabilityPreferred: {awaits: true, lowers: true},
+	DurabilityRequired:  {awaits: true},
+	DurabilityQuorum:    {awaits: true, forEver: true},
+}
+
+// Awaits reports whether a commit waits for acknowledgements of replicas.
+func (m DurabilityMode) Awaits() bool { return promises[m].awaits }
+
+// LowersAcks reports whether a commit waits for fewer acknowledgements while replicas are
+// missing.
+func (m DurabilityMode) LowersAcks() bool { return promises[m].lowers }
+
+// WaitsForEver reports whether a commit waits for its acknowledgements until they come.
+func (m DurabilityMode) WaitsForEver() bool { return promises[m].forEver }
+
+// IsOnReplicas reports whether each acknowledged write is on as many replicas as a commit
+// waits for, and never on the primary alone. Elections count on that, so replicas must not
+// lose what they have acknowledged. It is so when a commit waits for ever.
+func (m DurabilityMode) IsOnReplicas() bool { return m.WaitsForEver() }
+
 // Durability is the wish, with its numbers.
 type Durability struct {
 	Mode DurabilityMode
@@ -36,16 +71,13 @@ func Plural[T int | uint64](n T, thing string) string {
 // Wished is the number of acknowledgements that each commit should wait for in a
 // cluster of n members.
 func (d Durability) Wished(n int) int {
-	var w int
-	switch d.Mode {
-	case DurabilityPreferred, DurabilityRequired:
-		w = max(d.Min, 1)
-	case DurabilityQuorum:
-		w = max(n/2, d.Min)
-	default:
+	if !d.Mode.Awaits() {
 		return 0
 	}
-	if d.Max > 0 && d.Mode != DurabilityQuorum {
+	w := max(d.Min, 1)
+	if d.Mode.IsOnReplicas() {
+		w = max(d.Min, n/2)
+	} else if d.Max > 0 {
 		w = min(w, d.Max)
 	}
 	return min(w, n-1)
@@ -55,13 +87,13 @@ func (d Durability) Wished(n int) int {
 // replicas of n-1 acknowledge and the primary waits for `applied` already. It is
 // raised from one on only so far that another replica may go away and commits still get
 // theirs, unless all are attached; below that a write is on the primary alone, which is
-// worse. It is lowered below the wish under "preferred" only.
+// worse. It is lowered below the wish only under a mode that lowers it.
 func (d Durability) Acks(n, attached, applied int) int {
 	wished := d.Wished(n)
 	if wished == 0 || attached == 0 && applied == 0 {
 		return 0
 	}
-	if d.Mode == DurabilityPreferred {
+	if d.Mode.LowersAcks() {
 		return max(1, min(wished, attached))
 	}
 	spare := attached - 1
@@ -74,12 +106,27 @@ func (d Durability) Acks(n, attached, applied int) int {
 // AtPromotion is the number of acknowledgements that a new primary's very first
 // commit waits for, when the former primary applied `applied`.
 func (d Durability) AtPromotion(n, applied int) int {
-	switch d.Mode {
-	case DurabilityQuorum, DurabilityRequired:
-		return min(applied, d.Wished(n))
-	case DurabilityPreferred:
-		return min(1, d.Wished(n))
-	default:
-		return 0
+	if d.Mode.LowersAcks() {
+		applied = 1
 	}
+	return min(applied, d.Wished(n))
+}
+
+// Positions is of how many of n members an election has to know the positions, to be sure
+// that it misses no acknowledged write: all but as many as each write is on. p is the
+// promotion in which the writes were acknowledged; nil for none. It is 0 where a write may
+// be on the primary alone, for no election is sure there. mayElect is false when no number is
+// enough: the mode promises more, but the primary did not wait for replicas yet.
+func (d Durability) Positions(n int, p *Promotion) (need int, mayElect bool) {
+	if !d.Mode.IsOnReplicas() {
+		return 0, true
+	}
+	on := d.Wished(n)
+	if p != nil {
+		on = min(on, p.RequiredAcks)
+	}
+	if on == 0 || p != nil && p.LosslessSince == 0 {
+		return 0, false
+	}
+	return n - on, true
 }

@@ -60,7 +60,7 @@ func (m *manager) launch() {
 	if m.proc != nil {
 		m.restarts++
 	}
-	m.proc = startMysqld(m, m.view.Durability == core.DurabilityQuorum && !m.w.mut.RelayNotDurable)
+	m.proc = startMysqld(m, m.view.Durability.IsOnReplicas() && !m.w.mut.RelayNotDurable)
 	m.started = m.w.now
 	m.accepted, m.misses, m.server, m.mayWrite, m.writable, m.receiveTry = false, 0, nil, false, 0, 0
 	m.writableN++

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -458,7 +457,7 @@ func (w *world) mayLose(in string) bool {
 		}
 	}
 	n := len(s.Members)
-	if w.truth.mode != core.DurabilityQuorum {
+	if !w.truth.mode.IsOnReplicas() {
 		return left > 0 && w.truth.losses == 0
 	}
 	return w.truth.losses+1 <= (n-1)/2 && left >= n-(n-1)/2

@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"cnmsql.co/internal/core"
 )
 
 // rarely is of how many seeds one gets, beside all else, what administrators do at the
@@ -61,7 +59,7 @@ func (w *world) switchLease(*dice) {
 
 func (w *world) toggleMin(*dice) {
 	w.editSpec(func(s *clusterSpec) {
-		if s.durability.Mode != core.DurabilityAsync {
+		if s.durability.Mode.Awaits() {
 			s.durability.Min = 2 - min(s.durability.Min, 2)
 			w.tell("spec.minSyncReplicas is %d", s.durability.Min)
 		}

@@ -31,7 +31,7 @@ func (tr *truth) checkReturned(c *clusterObject) {
 		}
 		if own := tr.recoveredAlone(in); !own.IsEmpty() {
 			tr.w.cover.count("finding", "a former primary has diverged by what it recovered")
-			if !tr.meddled && !tr.edited && !tr.lied && tr.mode == core.DurabilityQuorum {
+			if !tr.meddled && !tr.edited && !tr.lied && tr.mode.WaitsForEver() {
 				tr.w.fail("tail", "%s has diverged by %s, which nobody acknowledged and it recovered", in, own)
 			}
 		}

@@ -99,7 +99,7 @@ func (w *world) stand(seed uint64) {
 	if n == nil || s == nil || len(n.order) != 1 {
 		return
 	}
-	if f.mayStay && w.api.cluster().spec.durability.Mode != core.DurabilityQuorum {
+	if f.mayStay && !w.api.cluster().spec.durability.Mode.WaitsForEver() {
 		f.stays = true
 	}
 	if !w.canStand(f, p) {
@@ -136,11 +136,11 @@ func (w *world) stand(seed uint64) {
 // canStand: by what is promised, the cluster must get over it.
 func (w *world) canStand(f standing, p *core.Promotion) bool {
 	c := w.api.cluster()
-	left, isQuorum := len(c.status.Members)-1, c.spec.durability.Mode == core.DurabilityQuorum
+	left, forEver := len(c.status.Members)-1, c.spec.durability.Mode.WaitsForEver()
 	switch {
 	case left < 2 || f.stays && len(w.conf.policy.Preferred) > 0:
 		return false
-	case isQuorum:
+	case forEver:
 		return p.LosslessSince > 0 && p.RequiredAcks > 0 && left-1 >= c.spec.durability.Wished(left+1)
 	}
 	return c.spec.lease && p.Leased || !f.silent && !f.stays

@@ -17,7 +17,7 @@ const copiedWithin = 5 * time.Minute
 func (w *world) starve(seed uint64) {
 	c := w.api.cluster()
 	p := c.status.Promotion
-	if c.spec.durability.Mode != core.DurabilityQuorum || len(c.status.InstanceNames) < 2 || p.RequiredAcks == 0 || p.LosslessSince == 0 {
+	if !c.spec.durability.Mode.WaitsForEver() || len(c.status.InstanceNames) < 2 || p.RequiredAcks == 0 || p.LosslessSince == 0 {
 		return
 	}
 	r := rand.New(rand.NewPCG(seed, 4))

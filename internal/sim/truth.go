@@ -61,7 +61,7 @@ type saying struct {
 func (tr *truth) saying(s *mysqld, t *txn) *saying {
 	said := &saying{s: s, t: t, epoch: s.epoch, instance: s.manager.me}
 	said.superseded = tr.highest > s.epoch && tr.holder.manager.me != s.manager.me
-	if tr.mode == core.DurabilityQuorum && !tr.edited && !tr.lied {
+	if tr.mode.IsOnReplicas() && !tr.edited && !tr.lied {
 		said.promised, said.strict = true, tr.durable
 		said.holders = tr.holdersOf(t)
 	}
@@ -73,7 +73,7 @@ func (tr *truth) saying(s *mysqld, t *txn) *saying {
 // quorum such a primary takes writes for a moment more.
 func (tr *truth) isExcused(s *mysqld) bool {
 	m := tr.w.machines[s.machine]
-	if tr.mode == core.DurabilityQuorum || m.pausedUntil == 0 || tr.w.now > m.pausedUntil+afterPause {
+	if tr.mode.WaitsForEver() || m.pausedUntil == 0 || tr.w.now > m.pausedUntil+afterPause {
 		return false
 	}
 	tr.w.cover.count("truth", "a machine was paused when its primary would have fenced itself")
@@ -114,7 +114,7 @@ func (tr *truth) heard(said *saying) {
 		w.fail("I1", "%s and %s acknowledged writes in epoch %d", by, said.instance, said.epoch)
 	}
 	tr.ackers[said.epoch] = said.instance
-	if !said.promised || tr.edited || tr.lied || tr.mode != core.DurabilityQuorum {
+	if !said.promised || tr.edited || tr.lied || !tr.mode.IsOnReplicas() {
 		return
 	}
 	said.t.strict, said.t.holders, said.t.members = said.strict, said.holders, max(1, len(w.api.cluster().status.Members))
@@ -219,7 +219,7 @@ func (tr *truth) clusterChanged(c *clusterObject) {
 		tr.mode, tr.edited = mode, true
 		tr.must, tr.acked = gtid.Set{}, nil
 	}
-	if tr.edited && tr.durable && tr.mode == core.DurabilityQuorum && c.status.Phase == core.PhaseHealthy {
+	if tr.edited && tr.durable && tr.mode.IsOnReplicas() && c.status.Phase == core.PhaseHealthy {
 		tr.edited = false
 	}
 	tr.established = tr.established || !c.status.EstablishedAt.IsZero()

@@ -125,7 +125,7 @@ func (w *world) chooseDurability() core.Durability {
 	mode := []core.DurabilityMode{core.DurabilityQuorum, core.DurabilityQuorum, core.DurabilityQuorum,
 		core.DurabilityAsync, core.DurabilityPreferred, core.DurabilityRequired}[w.rnd.IntN(6)]
 	d := core.Durability{Mode: mode}
-	if mode != core.DurabilityAsync && w.rnd.IntN(4) == 0 {
+	if mode.Awaits() && w.rnd.IntN(4) == 0 {
 		d.Min = 1 + w.rnd.IntN(2)
 	}
 	return d

@@ -95,7 +95,7 @@ func (m *model) losses(granted, before *core.Promotion) *Losses {
 		out.Transactions = &n
 	}
 	switch c := &m.o.Cluster; {
-	case c.Durability.Mode == core.DurabilityQuorum && before.LosslessSince > 0:
+	case c.Durability.Mode.IsOnReplicas() && before.LosslessSince > 0:
 		out.Nothing = true
 		out.Because = fmt.Sprintf("under quorum each acknowledged write is on %s besides the primary, and enough of them are known to be sure that none is missing", count(uint64(before.RequiredAcks), "replica"))
 	case out.Transactions == nil:
@@ -109,11 +109,11 @@ func (m *model) losses(granted, before *core.Promotion) *Losses {
 // unsafe tells why writes may be lost.
 func (m *model) unsafe(before *core.Promotion, winner string) string {
 	missing := fmt.Sprintf("what has not reached %s at that moment is missing from it", winner)
-	switch m.o.Cluster.Durability.Mode {
-	case core.DurabilityQuorum:
+	switch mode := m.o.Cluster.Durability.Mode; {
+	case mode.IsOnReplicas():
 		return "quorum does not hold yet: commits of this epoch did not all wait for replicas; " + missing
-	case core.DurabilityPreferred, core.DurabilityRequired:
-		return fmt.Sprintf("a commit waits for %s (%s), and may be acknowledged without when they are missing; %s", count(uint64(before.RequiredAcks), "replica"), m.o.Cluster.Durability.Mode, missing)
+	case mode.Awaits():
+		return fmt.Sprintf("a commit waits for %s (%s), and may be acknowledged without when they are missing; %s", count(uint64(before.RequiredAcks), "replica"), mode, missing)
 	default:
 		return "commits wait for no replica (asynchronous replication); " + missing
 	}

@@ -117,7 +117,7 @@ func (m *model) setAcks(t *manager, e core.SetAcks) {
 	s := &t.report.Server.SemiSync
 	s.Acks, s.Order, s.OrderEpoch = e.Acks, e.Order, e.Epoch
 	s.SourceEnabled, s.SourceActive = e.Acks > 0, e.Acks > 0
-	s.Blocks = m.o.Cluster.Durability.Mode == core.DurabilityQuorum
+	s.Blocks = m.o.Cluster.Durability.Mode.WaitsForEver()
 }
 
 func (m *model) seize(e core.SeizeLease) bool {

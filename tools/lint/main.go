@@ -1,6 +1,6 @@
 // Command lint checks the house rules that no common linter knows: a function
-// fits on a screen, product code does not sleep, imports run downwards only, and the
-// tests and headings that documents name exist.
+// fits on a screen, product code does not sleep, imports run downwards only, one file knows
+// what a durability mode means, and the tests and headings that documents name exist.
 package main
 
 import (
@@ -84,6 +84,9 @@ func (l *linter) check(file *ast.File) {
 	if !isTest && isProduct(l.path) {
 		ast.Inspect(file, l.sleeps)
 	}
+	if !isTest && isProduct(l.path) && l.path != modesFile {
+		ast.Inspect(file, l.comparesModes)
+	}
 	l.imports(file)
 }
 
@@ -100,6 +103,39 @@ func (l *linter) sleeps(n ast.Node) bool {
 		}
 	}
 	return true
+}
+
+// modesFile is the one place that knows what a durability mode means.
+const modesFile = "internal/core/durability.go"
+
+// comparesModes complains of a durability mode that is compared, or that is a case of a switch.
+func (l *linter) comparesModes(n ast.Node) bool {
+	var compared []ast.Expr
+	switch n := n.(type) {
+	case *ast.BinaryExpr:
+		if n.Op == token.EQL || n.Op == token.NEQ {
+			compared = []ast.Expr{n.X, n.Y}
+		}
+	case *ast.CaseClause:
+		compared = n.List
+	}
+	for _, e := range compared {
+		if name := nameOf(e); strings.HasPrefix(name, "Durability") && name != "Durability" {
+			l.complain(e.Pos(), "compares a durability mode with %s: ask core.DurabilityMode what follows from it (%s)", name, modesFile)
+		}
+	}
+	return true
+}
+
+// nameOf is the name of a variable or constant, without its package; "" for anything else.
+func nameOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	}
+	return ""
 }
 
 // forbidden imports: what a directory's code must not know.

@@ -22,6 +22,12 @@ func TestComplainsOfWhatBreaksAHouseRule(t *testing.T) {
 		"who chooses the topology":       {"internal/core/topology/x.go", "package p\nimport _ \"cnmsql.co/internal/core/group\"\n", ""},
 		"a package above the operator":   {"internal/plugin/x.go", "package p\nimport _ \"cnmsql.co/internal/operator\"\n", "nothing imports"},
 		"the command above the operator": {"cmd/cnmsql/x.go", "package p\nimport _ \"cnmsql.co/internal/operator\"\n", ""},
+		"a mode that is compared":        {"internal/core/async/x.go", "package p\nvar x = m == core.DurabilityQuorum\n", "DurabilityQuorum: ask"},
+		"a mode of the API":              {"internal/plugin/x.go", "package p\nvar x = v1alpha1.DurabilityQuorum != m\n", "DurabilityQuorum: ask"},
+		"a mode that is a case":          {"internal/x/x.go", "package p\nfunc f() { switch m {\ncase core.DurabilityAsync, core.DurabilityPreferred:\n} }\n", "DurabilityPreferred: ask"},
+		"what a mode means":              {modesFile, "package core\nvar x = m == DurabilityQuorum\n", ""},
+		"a mode that is compared here":   {"internal/core/x.go", "package core\nvar x = m == DurabilityQuorum\n", "DurabilityQuorum: ask"},
+		"a mode that is handed on":       {"internal/x/x.go", "package p\nvar x = core.Durability{Mode: core.DurabilityAsync}\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

@@ -142,7 +142,7 @@ func (c *Cluster) Size() int {
 
 // Acknowledges: the instance acknowledges the commits of its source.
 func (c *Cluster) Acknowledges(name string) bool {
-	return c.Durability != core.DurabilityAsync && c.IsMember(name)
+	return c.Durability.Awaits() && c.IsMember(name)
 }
 
 // Activity is something that takes longer than a decision may wait.

@@ -152,7 +152,7 @@ const copiesBesideOne = 3
 // this one.
 func (f *Facts) neededHere(pos *Position) gtid.Set {
 	received := f.Server.Holds().Subtract(f.Server.Executed)
-	if f.Cluster.Durability == core.DurabilityQuorum && f.Cluster.Size() > copiesBesideOne {
+	if f.Cluster.Durability.IsOnReplicas() && f.Cluster.Size() > copiesBesideOne {
 		return received
 	}
 	return received.Subtract(pos.Executed)

@@ -102,7 +102,7 @@ func fenced(s *scene) bool {
 // acknowledged, and those that do are enough to elect another primary.
 func isolated(s *scene) bool {
 	p, n := s.p, len(s.o.Cluster.Status.Members)
-	return isWritable(s) && s.o.Cluster.Durability.Mode == core.DurabilityQuorum && p.RequiredAcks > 0 &&
+	return isWritable(s) && s.o.Cluster.Durability.Mode.WaitsForEver() && p.RequiredAcks > 0 &&
 		receivers(s) < p.RequiredAcks && connectors(s) >= n-p.RequiredAcks
 }
 

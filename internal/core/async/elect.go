@@ -95,10 +95,9 @@ func losesVolume(in *core.Instance) bool {
 	return known && (!vol.Exists || vol.Deleting)
 }
 
-// tooFewKnown refuses under quorum when an acknowledged commit might be only on
-// instances whose positions are not known: W of the N-1 replicas acknowledged
-// it, of N members, so at least N-W of them must be seen. The holder itself has them all, once it
-// has got what it had to have before it could take writes.
+// tooFewKnown refuses when an acknowledged commit might be only on instances whose
+// positions are not known, though the durability promises it on replicas. The holder itself
+// has them all, once it has got what it had to have before it could take writes.
 func (b ballot) tooFewKnown(voters []voter) election {
 	c, known := b.o.Cluster, 0
 	for _, v := range voters {
@@ -110,18 +109,10 @@ func (b ballot) tooFewKnown(voters []voter) election {
 		}
 		known += btoi(slices.Contains(c.Status.Members, v.in.Name))
 	}
-	if c.Durability.Mode != core.DurabilityQuorum {
-		return election{}
-	}
-	n := len(c.Status.Members)
-	w := c.Durability.Wished(n)
-	if p := c.Status.Promotion; p != nil && (p.RequiredAcks < w || p.LosslessSince == 0) {
-		w = min(p.RequiredAcks, btoi(p.LosslessSince > 0)*w)
-	}
-	if w == 0 {
+	switch need, mayElect := c.Durability.Positions(len(c.Status.Members), c.Status.Promotion); {
+	case !mayElect:
 		return election{refusal: core.RefusalTooFewKnown, why: "commits did not wait for replicas yet, so that an acknowledged write may be on the failed primary alone: bring it back"}
-	}
-	if need := n - w; known < need {
+	case known < need:
 		return election{refusal: core.RefusalTooFewKnown, why: fmt.Sprintf(
 			"the positions of %d replicas that have not diverged must be known to be sure that no acknowledged write is missing, and %d are known: bring the others back", need, known)}
 	}

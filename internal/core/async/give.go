@@ -164,7 +164,7 @@ func (d *decision) giveOrOpen() {
 	// Orders to copy are refused after a failover that has not come about: the primary opens
 	// in the next epoch, in which they are not, and is closed again.
 	refused := d.ordersRefusedBelow(holder.Name) != 0
-	if have < need && d.Cluster.Durability.Mode == core.DurabilityQuorum && !refused {
+	if have < need && d.Cluster.Durability.Mode.WaitsForEver() && !refused {
 		if len(d.dependents()) == 0 {
 			d.Say(fmt.Sprintf("%d of %d replicas that a commit needs are attached: waiting for %s", have, need, strings.Join(d.laggards(), ", ")))
 		}

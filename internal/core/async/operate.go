@@ -179,7 +179,7 @@ func (d *decision) tellLost(e election) {
 // losslessSince of a promotion in the next epoch: what is acknowledged in it waits
 // for replicas, and so did all that the promise of the present one speaks of.
 func (d *decision) losslessSince(acks int) int64 {
-	if d.Cluster.Durability.Mode != core.DurabilityQuorum || acks == 0 {
+	if !d.Cluster.Durability.Mode.WaitsForEver() || acks == 0 {
 		return 0
 	}
 	if before := d.Status.Promotion; before != nil && before.LosslessSince > 0 {
@@ -253,7 +253,7 @@ func (d *decision) operationEnded(op *core.Operation) bool {
 // not more than what was acknowledged before is known to be on.
 func (d *decision) promotionAcks() int {
 	applied := d.Status.Promotion.RequiredAcks
-	if r, known := d.holder().LastWord.Get(); known && d.Cluster.Durability.Mode != core.DurabilityQuorum && r.Server != nil && r.Server.SemiSync.SourceEnabled {
+	if r, known := d.holder().LastWord.Get(); known && !d.Cluster.Durability.Mode.IsOnReplicas() && r.Server != nil && r.Server.SemiSync.SourceEnabled {
 		applied = max(applied, r.Server.SemiSync.Acks)
 	}
 	return d.Cluster.Durability.AtPromotion(d.members(), applied)

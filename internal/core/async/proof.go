@@ -100,7 +100,7 @@ func podTerminated(o *core.Observation, holder *core.Instance, _ int64) (proven,
 // Whoever is not known to withhold may acknowledge.
 func quorumCut(o *core.Observation, holder *core.Instance, next int64) (proven, bool) {
 	p := o.Cluster.Status.Promotion
-	if o.Cluster.Durability.Mode != core.DurabilityQuorum || p.LosslessSince == 0 || p.RequiredAcks == 0 {
+	if !o.Cluster.Durability.Mode.WaitsForEver() || p.LosslessSince == 0 || p.RequiredAcks == 0 {
 		return proven{}, false
 	}
 	silent, may := withholders(o, holder.Name, next, 0)

@@ -158,7 +158,7 @@ func (d *decision) victim() *core.Instance {
 // by as many of those who stay as a commit waits for. Until then an election has to
 // count with it, or one of two who are left could seem to be enough.
 func (d *decision) mayCountWithout(gone *core.Instance) bool {
-	if d.Cluster.Durability.Mode != core.DurabilityQuorum || d.Status.Promotion == nil || !d.isMember(gone.Name) {
+	if !d.Cluster.Durability.Mode.IsOnReplicas() || d.Status.Promotion == nil || !d.isMember(gone.Name) {
 		return true
 	}
 	stay := 0

@@ -71,7 +71,7 @@ func (d *decision) replicaDonor(busy map[string]bool, recipient string) string {
 // lagging replica does not hold; cloned from it, it would count as known without.
 func (d *decision) mayDonate(in *core.Instance) bool {
 	r, _ := in.Report.Get()
-	return d.Cluster.Durability.Mode != core.DurabilityQuorum || d.hasReached(in, r.Server.Executed, d.holder(), catchUpAge)
+	return !d.Cluster.Durability.Mode.IsOnReplicas() || d.hasReached(in, r.Server.Executed, d.holder(), catchUpAge)
 }
 
 // acknowledge keeps the number of acknowledgements that commits wait for.
@@ -100,7 +100,7 @@ func (d *decision) acknowledge() {
 		d.adopt(r)
 	}
 	acks := c.Durability.Acks(n, attached, applied)
-	blocks := c.Durability.Mode == core.DurabilityQuorum
+	blocks := c.Durability.Mode.WaitsForEver()
 	waitsOtherwise := acks != applied || acks > 0 && blocks != r.Server.SemiSync.Blocks
 	d.orderAcks(r.Server.SemiSync, acks, waitsOtherwise)
 	if waitsOtherwise {
@@ -111,7 +111,7 @@ func (d *decision) acknowledge() {
 		sure = 0
 	}
 	d.noteGuarantee(min(acks, sure))
-	if attached < applied && c.Durability.Mode != core.DurabilityPreferred {
+	if attached < applied && !c.Durability.Mode.LowersAcks() {
 		if r.Server.SemiSync.LocksAccounts {
 			d.Say(fmt.Sprintf("a statement that changes an account waits on %s for %s, and %s attached: until it is acknowledged nobody can log in, nor is anything written",
 				holder.Name, core.Acknowledgements(applied), are(attached, "replica")))
@@ -225,17 +225,17 @@ func (d *decision) isHandingOver() bool {
 // has obeyed the last order: it obeys no earlier one from then on.
 func (d *decision) noteGuarantee(sure int) {
 	p := d.Status.Promotion
-	isQuorum := d.Cluster.Durability.Mode == core.DurabilityQuorum
+	forEver := d.Cluster.Durability.Mode.WaitsForEver()
 	switch {
 	case sure < p.RequiredAcks:
 		p.RequiredAcks = sure
-	case (sure > p.RequiredAcks || sure > 0 && isQuorum && p.LosslessSince == 0) && d.isHeldBy(sure):
+	case (sure > p.RequiredAcks || sure > 0 && forEver && p.LosslessSince == 0) && d.isHeldBy(sure):
 		p.RequiredAcks = sure
-		if isQuorum && p.LosslessSince == 0 {
+		if forEver && p.LosslessSince == 0 {
 			p.LosslessSince = p.Epoch
 		}
 	}
-	if !isQuorum || p.RequiredAcks == 0 {
+	if !forEver || p.RequiredAcks == 0 {
 		p.LosslessSince = 0
 	}
 }
