@@ -27,6 +27,36 @@ const (
 	accountsPauseMost = 5 * time.Minute
 )
 
+// accessState is whether mysqld lets its manager in.
+type accessState struct {
+	// refused by the present process, with every account that was tried, since refusedSince.
+	refused      bool
+	refusedSince time.Time
+	// locked: a session that waits for acknowledgements changes an account, and nobody can
+	// log in, nor ask for most of what a status is made of.
+	locked bool
+	// former are the passwords that the manager's account had, the newest first.
+	former []mysql.Account
+}
+
+// startsAnew: nobody has tried yet whether a process that was just started lets us in.
+func (s *accessState) startsAnew() { s.refused, s.refusedSince, s.locked = false, time.Time{}, false }
+
+// refusedPatience is how long the primary's manager may take to restore its own account.
+const refusedPatience = 5 * time.Second
+
+// noteRefused notes whether the manager's account was refused. The manager of a server that
+// takes writes may restore it, and is given some time for that.
+func (s *accessState) noteRefused(refused, writes bool) {
+	switch {
+	case !refused:
+		s.refused, s.refusedSince = false, time.Time{}
+	case s.refusedSince.IsZero():
+		s.refusedSince = time.Now()
+	}
+	s.refused = refused && (!writes || time.Since(s.refusedSince) >= refusedPatience)
+}
+
 // keeper is what the keeping of accounts remembers from one look to the next.
 type keeper struct {
 	looked   time.Time
@@ -50,7 +80,7 @@ func (m *manager) keepAccounts(ctx context.Context) {
 		case <-m.accountsWake: // it became the primary, or is refused
 			k.looked, k.again = time.Time{}, time.Time{}
 		}
-		if get(m, func(s *state) int64 { return s.writable }) == 0 {
+		if get(m, func(s *state) int64 { return s.mysqld.writable }) == 0 {
 			k = keeper{}
 			continue
 		}
@@ -71,7 +101,7 @@ func (m *manager) keepAccounts(ctx context.Context) {
 // be what replicas need to acknowledge. What reaches the replicas is a commit like any
 // other, and is begun only while enough of them acknowledge.
 func (m *manager) lookAfterAccounts(ctx context.Context, k *keeper) error {
-	if get(m, func(s *state) bool { return s.locksAccounts }) {
+	if get(m, func(s *state) bool { return s.access.locked }) {
 		return nil // nobody can log in
 	}
 	if time.Since(k.looked) >= doorInterval {
@@ -97,10 +127,10 @@ func (m *manager) lookAfterAccounts(ctx context.Context, k *keeper) error {
 // an account keeps everybody else from logging in, the replicas too.
 func (m *manager) isAcknowledged() bool {
 	return get(m, func(s *state) bool {
-		if s.server == nil || !s.answers() {
+		if s.status.server == nil || !s.answers() {
 			return false
 		}
-		c := s.server.SemiSync
+		c := s.status.server.SemiSync
 		return !c.LocksAccounts && (!c.SourceEnabled || c.WaitSessions == 0 && c.Clients >= c.Acks)
 	})
 }
@@ -182,7 +212,7 @@ func (m *manager) rootAccounts() ([]mysql.Account, error) {
 // anybody in: a server that is read-only cannot be helped otherwise. Without it mysqld
 // starts all the same.
 func (m *manager) restoring(c *v1alpha1.Cluster) []string {
-	if get(m, func(s *state) core.DataState { return s.data }) != core.DataPopulated {
+	if get(m, func(s *state) core.DataState { return s.volume.data }) != core.DataPopulated {
 		return nil // it has accounts of its own, until it is cloned
 	}
 	for name := range c.Spec.MySQL.Parameters {

@@ -32,10 +32,11 @@ const (
 // archives tells what is to be archived now; the zero value if nothing is.
 func (m *manager) archives() facts.Term {
 	return get(m, func(s *state) facts.Term {
-		if s.cluster == nil || !s.cluster.Spec.Backup.Archives() {
+		if s.cluster.object == nil || !s.cluster.object.Spec.Backup.Archives() {
 			return facts.Term{}
 		}
-		return facts.TermOf(true, s.writable, s.server, s.cluster.Spec.Backup.ContinuousArchiving.TargetRPO())
+		rpo := s.cluster.object.Spec.Backup.ContinuousArchiving.TargetRPO()
+		return facts.TermOf(true, s.mysqld.writable, s.status.server, rpo)
 	})
 }
 
@@ -92,7 +93,7 @@ func (m *manager) archive(ctx context.Context, what facts.Term) error {
 	defer beside.Wait() // who starts again is not undone by what ends
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })
+	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
 	s, err := store.Open(m.opt.Dirs.Archive)
 	if err != nil {
 		return err
@@ -129,7 +130,7 @@ func (m *manager) archive(ctx context.Context, what facts.Term) error {
 // archives nothing until the key has come.
 func (m *manager) archiveKey() (seal.Key, error) {
 	key, err := seal.Read(m.opt.Dirs.Archive)
-	wanted := get(m, func(s *state) bool { return s.cluster.Spec.Backup.Encrypts() })
+	wanted := get(m, func(s *state) bool { return s.cluster.object.Spec.Backup.Encrypts() })
 	if err == nil && wanted && key.Recipient() == "" {
 		err = fmt.Errorf("spec.backup.objectStore.encryption is set, and its key has not come to this instance: %w",
 			seal.KeyMissing)

@@ -41,13 +41,13 @@ func (m *manager) CheckReport() control.CheckReport {
 // StartCheck has the server check all tables, beside all else that goes on. Only an instance
 // of a throw-away Cluster does: it reads all data.
 func (m *manager) StartCheck(o control.CheckOrder) error {
-	c := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })
+	c := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
 	switch {
 	case o.Sample: // nothing is written, and little read
 	case c == nil || c.Labels[v1alpha1.LabelVerifies] == "":
 		return refusal(core.OrderNotAThrowAway, "tables are checked in Clusters only that were made to try backups (label %s)",
 			v1alpha1.LabelVerifies)
-	case get(m, func(s *state) int64 { return s.writable }) == 0:
+	case get(m, func(s *state) int64 { return s.mysqld.writable }) == 0:
 		return refusal(core.OrderNotPrimary, "the data are not restored yet: the server takes no writes")
 	}
 	m.checking.mu.Lock()

@@ -13,6 +13,19 @@ import (
 	"cnmsql.co/internal/mysql"
 )
 
+// cloneState is a copy that was ordered, and what came of it.
+type cloneState struct {
+	donor    string // "" when no copy is ordered
+	progress *core.Clone
+	// failures in a row, and when the next attempt may be ordered.
+	failures int
+	again    time.Time
+	// copied is called when mysqld begins to end itself after a clone.
+	copied context.CancelFunc
+	// verified is the process whose clone was looked at.
+	verified *process
+}
+
 // cloneFrom copies a donor's data over scratch data. When it succeeds, mysqld
 // ends itself to be started on the new data; verifyClone then finds what came of it.
 func (m *manager) cloneFrom(donor string) error {
@@ -20,17 +33,17 @@ func (m *manager) cloneFrom(donor string) error {
 	if err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.clone = &core.Clone{Donor: donor} })
+	m.update(func(s *state) { s.clone.progress = &core.Clone{Donor: donor} })
 	return m.begin(agent.Cloning, func(ctx context.Context) error {
 		progress, stop := context.WithCancel(ctx)
 		defer stop()
 		go m.watchClone(progress)
 		err := m.runClone(ctx, donor, account)
 		m.update(func(s *state) {
-			s.donor = "" // the next attempt is the operator's to order
+			s.clone.donor = "" // the next attempt is the operator's to order
 			if err != nil {
-				s.clone = &core.Clone{Donor: donor, Error: err.Error()}
-				s.cloneFailed(time.Now())
+				s.clone.progress = &core.Clone{Donor: donor, Error: err.Error()}
+				s.clone.failed(time.Now())
 			}
 		})
 		if err != nil {
@@ -43,13 +56,13 @@ func (m *manager) cloneFrom(donor string) error {
 // clonePauseMost is the longest pause after clones that failed.
 const clonePauseMost = time.Minute
 
-// cloneFailed: the first attempt is repeated at once, and each further one after a pause
+// failed: the first attempt is repeated at once, and each further one after a pause
 // twice as long. A donor that refuses does so at once.
-func (s *state) cloneFailed(now time.Time) {
-	if s.cloneFailures > 0 {
-		s.cloneAgain = now.Add(min(time.Second<<min(s.cloneFailures, 10), clonePauseMost))
+func (s *cloneState) failed(now time.Time) {
+	if s.failures > 0 {
+		s.again = now.Add(min(time.Second<<min(s.failures, 10), clonePauseMost))
 	}
-	s.cloneFailures++
+	s.failures++
 }
 
 func (m *manager) runClone(ctx context.Context, donor string, a mysql.Account) error {
@@ -60,13 +73,13 @@ func (m *manager) runClone(ctx context.Context, donor string, a mysql.Account) e
 			return fmt.Errorf("cloning from %s: the port is no number", donor)
 		}
 	}
-	proc := get(m, func(s *state) *process { return s.proc })
+	proc := get(m, func(s *state) *process { return s.mysqld.proc })
 	// Left open, the connection would hold up the server's end for two seconds.
 	statement, copied := context.WithCancel(ctx)
 	defer copied()
-	m.update(func(s *state) { s.copied = copied })
+	m.update(func(s *state) { s.clone.copied = copied })
 	err := m.roles.CloneFrom(statement, host, port, a)
-	m.update(func(s *state) { s.copied = nil })
+	m.update(func(s *state) { s.clone.copied = nil })
 	if err != nil && mysql.IsAnswer(err) {
 		return err
 	}
@@ -91,22 +104,23 @@ func (m *manager) watchClone(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		old := get(m, func(s *state) *core.Clone { return s.clone })
+		old := get(m, func(s *state) *core.Clone { return s.clone.progress })
 		if old == nil {
 			continue
 		}
 		c := *old
 		if m.metrics.CloneProgress(ctx, &c) == nil && ctx.Err() == nil {
-			m.update(func(s *state) { s.clone = &c })
+			m.update(func(s *state) { s.clone.progress = &c })
 		}
 	}
 }
 
 // verifyClone: scratch data that has become a donor's.
 func (m *manager) verifyClone(ctx context.Context) {
-	proc := get(m, func(s *state) *process { return s.proc })
+	proc := get(m, func(s *state) *process { return s.mysqld.proc })
 	f := m.facts()
-	if f.Data != core.DataScratch || f.Server == nil || f.Activity != "" || get(m, func(s *state) bool { return s.verified == proc }) {
+	done := get(m, func(s *state) bool { return s.clone.verified == proc })
+	if f.Data != core.DataScratch || f.Server == nil || f.Activity != "" || done {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -116,28 +130,28 @@ func (m *manager) verifyClone(ctx context.Context) {
 		m.log.Warn("what came of the clone is not known yet", "error", err)
 		return
 	}
-	m.update(func(s *state) { s.verified = proc })
+	m.update(func(s *state) { s.clone.verified = proc })
 	if !result.Completed {
 		if result.State == "Failed" {
 			m.update(func(s *state) {
-				s.clone = &core.Clone{Error: result.Error}
-				s.cloneFailed(time.Now())
+				s.clone.progress = &core.Clone{Error: result.Error}
+				s.clone.failed(time.Now())
 			})
 		}
 		return
 	}
 	if err := m.finishData(stagePopulated, core.DataPopulated); err != nil {
 		m.log.Error("the clone is complete and could not be recorded", "error", err)
-		m.update(func(s *state) { s.verified = nil })
+		m.update(func(s *state) { s.clone.verified = nil })
 		return
 	}
 	m.update(func(s *state) {
-		if s.clone != nil {
-			c := *s.clone
+		if s.clone.progress != nil {
+			c := *s.clone.progress
 			c.Percent, c.Stage = 100, ""
-			s.clone = &c
+			s.clone.progress = &c
 		}
 	})
-	m.update(func(s *state) { s.cloneFailures = 0 })
+	m.update(func(s *state) { s.clone.failures = 0 })
 	m.log.Info("cloned")
 }

@@ -14,11 +14,19 @@ import (
 	"cnmsql.co/internal/mysql"
 )
 
+// activityState is what goes on beside the worker.
+type activityState struct {
+	now agent.Activity // NoActivity when there is none
+	// abort ends it; nil when there is none.
+	abort context.CancelFunc
+	over  chan struct{} // closed when it is over
+}
+
 // begin starts an activity, which goes on beside the worker.
 func (m *manager) begin(what agent.Activity, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
-	m.update(func(s *state) { s.activity, s.abort, s.over = what, cancel, over })
+	m.update(func(s *state) { s.activity.now, s.activity.abort, s.activity.over = what, cancel, over })
 	go func() {
 		defer close(over)
 		defer cancel()
@@ -27,14 +35,14 @@ func (m *manager) begin(what agent.Activity, do func(context.Context) error) err
 			m.log.Error("failed", "activity", what, "error", err)
 			m.setProblem(err)
 		}
-		m.update(func(s *state) { s.activity, s.abort = agent.NoActivity, nil })
+		m.update(func(s *state) { s.activity.now, s.activity.abort = agent.NoActivity, nil })
 	}()
 	return nil
 }
 
 // abort ends what can be ended; data that was being made stays unfinished.
 func (m *manager) abort() error {
-	if abort := get(m, func(s *state) context.CancelFunc { return s.abort }); abort != nil {
+	if abort := get(m, func(s *state) context.CancelFunc { return s.activity.abort }); abort != nil {
 		abort()
 	}
 	return m.killMysqld()
@@ -42,11 +50,11 @@ func (m *manager) abort() error {
 
 // killMysqld ends mysqld at once; that is no crash.
 func (m *manager) killMysqld() error {
-	proc := get(m, func(s *state) *process { return s.proc })
+	proc := get(m, func(s *state) *process { return s.mysqld.proc })
 	if !proc.running() {
 		return nil
 	}
-	m.update(func(s *state) { s.stopRequested = proc })
+	m.update(func(s *state) { s.mysqld.stopRequested = proc })
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return proc.kill(ctx)
@@ -55,7 +63,7 @@ func (m *manager) killMysqld() error {
 // initialize makes a data directory. Until it is finished, the volume remembers
 // that it is not, and a crash in between starts from nothing again.
 func (m *manager) initialize(bootstrap bool) error {
-	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })
+	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
 	return m.begin(agent.Initializing, func(ctx context.Context) error {
 		if err := m.makeDataDir(ctx, cluster); err != nil {
 			return err
@@ -76,7 +84,7 @@ func (m *manager) finishData(s stage, d core.DataState) error {
 		return err
 	}
 	m.update(func(st *state) {
-		st.data = d
+		st.volume.data = d
 	})
 	m.resetConnections()
 	return nil
@@ -93,9 +101,9 @@ func (m *manager) forgetData() error {
 }
 
 func (m *manager) killServer() {
-	proc := get(m, func(s *state) *process { return s.proc })
+	proc := get(m, func(s *state) *process { return s.mysqld.proc })
 	if proc.running() {
-		m.update(func(s *state) { s.stopRequested = proc })
+		m.update(func(s *state) { s.mysqld.stopRequested = proc })
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		_ = proc.kill(ctx)
@@ -196,7 +204,7 @@ func (m *manager) bootstrap(ctx context.Context, c *v1alpha1.Cluster) error {
 
 // awaitAnswer waits until the server answers or has ended.
 func (m *manager) awaitAnswer(ctx context.Context) error {
-	proc := get(m, func(s *state) *process { return s.proc })
+	proc := get(m, func(s *state) *process { return s.mysqld.proc })
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -245,16 +253,16 @@ func (m *manager) accounts() ([]mysql.Account, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.st.data != core.DataPopulated {
+	if m.st.volume.data != core.DataPopulated {
 		return []mysql.Account{{User: "root"}, now}, nil
 	}
 	out := []mysql.Account{now}
-	for _, a := range m.st.former {
+	for _, a := range m.st.access.former {
 		if a != now {
 			out = append(out, a)
 		}
 	}
-	m.st.former = out[:min(len(out), 3)]
+	m.st.access.former = out[:min(len(out), 3)]
 	return out, nil
 }
 

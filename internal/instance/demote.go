@@ -18,7 +18,7 @@ import (
 func (m *manager) stopWrites() error {
 	proc, may := m.mayWrite()
 	if !may {
-		m.update(func(s *state) { s.writable, s.sessions = 0, 0 })
+		m.update(func(s *state) { s.mysqld.writable, s.mysqld.sessions = 0, 0 })
 		return nil
 	}
 	began := time.Now()
@@ -29,7 +29,7 @@ func (m *manager) stopWrites() error {
 		m.log.Warn("mysqld could not be made read-only in time; it is killed", "error", err)
 		wait, stop := context.WithTimeout(context.Background(), 10*time.Second)
 		defer stop()
-		m.update(func(s *state) { s.stopRequested = proc })
+		m.update(func(s *state) { s.mysqld.stopRequested = proc })
 		if err := proc.kill(wait); err != nil {
 			return err
 		}
@@ -42,9 +42,8 @@ func (m *manager) stopWrites() error {
 	// The promise is told from here on. What was known of the server before must not be
 	// told with it.
 	m.update(func(s *state) {
-		s.writable, s.mayWrite, s.sessions = 0, false, 0
-		s.server, s.serverAt = final, at
-		s.writableN++
+		s.mysqld.takesNoWrites()
+		s.status.server, s.status.at = final, at
 	})
 	m.log.Info("accepts no writes", "after", time.Since(began).String(), "killed", err != nil)
 	if err == nil {
@@ -57,7 +56,7 @@ func (m *manager) stopWrites() error {
 func (m *manager) mayWrite() (*process, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.st.proc, m.st.proc.running() && m.st.mayWrite
+	return m.st.mysqld.proc, m.st.mysqld.proc.running() && m.st.mysqld.mayWrite
 }
 
 // readFinal asks the server, which accepts no writes by now, for what it holds in the
@@ -123,7 +122,7 @@ func (m *manager) closeFormerSessions(ctx context.Context) error {
 	tick := time.NewTicker(agent.DemoteLook)
 	defer tick.Stop()
 	for left := former; len(left) > 0; {
-		m.update(func(s *state) { s.sessions = len(left) })
+		m.update(func(s *state) { s.mysqld.sessions = len(left) })
 		if err := m.roles.Kill(ctx, left); err != nil {
 			return err
 		}

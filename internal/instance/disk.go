@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 )
 
@@ -40,7 +41,7 @@ func (m *manager) keepTryingDisk(ctx context.Context) {
 func (m *manager) triesDisk() bool {
 	_, may := m.mayWrite()
 	return may || get(m, func(s *state) bool {
-		return s.locked && s.accepted && s.proc.running() && s.misses >= agent.UnansweredLimit
+		return s.volume.locked && s.mysqld.accepted && s.mysqld.proc.running() && s.status.misses >= agent.UnansweredLimit
 	})
 }
 
@@ -65,7 +66,7 @@ func (m *manager) tryVolumeOnce(file *os.File) *os.File {
 func (m *manager) noteDisk(trying time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.st.diskTry = trying
+	m.st.volume.trying = trying
 }
 
 // tryDisk writes one byte over another and waits until the disk has it. The file is
@@ -83,6 +84,21 @@ func tryDisk(file *os.File, name string) (*os.File, error) {
 	return file, unix.Fdatasync(int(file.Fd()))
 }
 
-func (s *state) diskStalled() bool {
-	return !s.diskTry.IsZero() && time.Since(s.diskTry) > diskStallLimit
+// volumeState is what is known of the volume, and since when a promise is kept that it holds.
+type volumeState struct {
+	locked bool
+	// foreign: it holds data of another Cluster, or such as nobody remembers having made.
+	foreign bool
+	data    core.DataState
+	// withheld is the epoch below which nothing is received, surely since withheldAt.
+	withheld   int64
+	withheldAt time.Time
+	// trying is when the write to the volume began that has not ended yet; zero when there is
+	// none.
+	trying time.Time
+}
+
+// stalls: the volume completes no write.
+func (s *volumeState) stalls() bool {
+	return !s.trying.IsZero() && time.Since(s.trying) > diskStallLimit
 }

@@ -24,9 +24,9 @@ func TestTheEndOfMysqldIsKnownAsAWhole(t *testing.T) {
 	m.findServer(t.Context())
 	for range 100 {
 		long := time.Now().Add(-time.Hour)
-		m.update(func(s *state) { s.downSince, s.ended = long, false })
+		m.update(func(s *state) { s.mysqld.downSince, s.mysqld.ended = long, false })
 		must(t, m.launch())
-		p := get(m, func(s *state) *process { return s.proc })
+		p := get(m, func(s *state) *process { return s.mysqld.proc })
 		must(t, p.kill(t.Context()))
 		if f := m.facts(); f.Mysqld.Up || !f.Mysqld.Ended || f.Now.Sub(f.Mysqld.DownSince) > time.Minute {
 			t.Fatalf("it has ended, and this is known: %+v", f.Mysqld)

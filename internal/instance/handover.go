@@ -37,20 +37,26 @@ type legacy struct {
 	Command []string      `json:"command"`
 	Version mysql.Version `json:"version"`
 
-	Seen       int64           `json:"seen"`
-	Withheld   int64           `json:"withheld"`
-	WithheldAt ticks           `json:"withheldAt"`
-	WasFenced  bool            `json:"wasFenced"`
-	DownSince  ticks           `json:"downSince"`
-	Ended      bool            `json:"ended"`
-	EndReason  string          `json:"endReason"`
-	Failures   int             `json:"failures"`
-	Restarts   int             `json:"restarts"`
-	Restart    int64           `json:"restart"`
-	Donor      string          `json:"donor"`
-	Lagging    bool            `json:"lagging"`
-	Checked    string          `json:"checked"`
-	Former     []legacyAccount `json:"former,omitempty"`
+	Seen       int64 `json:"seen"`
+	Withheld   int64 `json:"withheld"`
+	WithheldAt ticks `json:"withheldAt"`
+	WasFenced  bool  `json:"wasFenced"`
+	legacyLife
+	Donor   string          `json:"donor"`
+	Lagging bool            `json:"lagging"`
+	Former  []legacyAccount `json:"former,omitempty"`
+}
+
+// legacyLife is what is left of mysqldState, whether a process runs or not. Its fields stand
+// beside those of legacy.
+type legacyLife struct {
+	DownSince ticks  `json:"downSince"`
+	Ended     bool   `json:"ended"`
+	EndReason string `json:"endReason"`
+	Failures  int    `json:"failures"`
+	Restarts  int    `json:"restarts"`
+	Restart   int64  `json:"restart"`
+	Checked   string `json:"checked"`
 }
 
 // legacyMysqld is the process that runs on.
@@ -128,7 +134,7 @@ func (m *manager) handOver(path string) error {
 	if why := m.mayNotHandOver(); why != "" {
 		return errors.New(why)
 	}
-	proc := get(m, func(s *state) *process { return s.proc })
+	proc := get(m, func(s *state) *process { return s.mysqld.proc })
 	if proc.running() {
 		defer proc.output.stop()()
 	}
@@ -178,22 +184,21 @@ func (m *manager) legacy() (*legacy, []int) {
 	s := &m.st
 	epoch, renewed := m.lease.held()
 	l := &legacy{
-		Format: HandoverFormat, Lock: int(m.memory.lock.Fd()), Cluster: s.cluster,
-		Lease: legacyLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: legacyOf(s.vouches),
+		Format: HandoverFormat, Lock: int(m.memory.lock.Fd()), Cluster: s.cluster.object,
+		Lease: legacyLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: legacyOf(s.peers.vouches),
 		Command: m.bin.command, Version: m.bin.version,
-		Member: legacyMember{RebootEpoch: s.member.rebootEpoch, Settled: s.member.settled, ProtocolOf: s.member.protocolOf,
-			Admitted: s.member.admitted, AdmittedEpoch: s.member.admittedEpoch, RejoinHeld: s.member.rejoinHeld},
-		Seen: s.seen, Withheld: s.withheld, WithheldAt: ticksOf(s.withheldAt), WasFenced: s.wasFenced,
-		DownSince: ticksOf(s.downSince), Ended: s.ended, EndReason: s.endReason, Failures: s.failures, Restarts: s.restarts,
-		Restart: s.restart, Donor: s.donor, Lagging: s.lagging, Checked: s.checked,
+		Member: s.member.left(), Seen: s.cluster.seen, WasFenced: s.worker.wasFenced,
+		Withheld: s.volume.withheld, WithheldAt: ticksOf(s.volume.withheldAt),
+		legacyLife: s.mysqld.left(), Donor: s.clone.donor, Lagging: s.status.lagging,
 	}
-	for _, a := range s.former {
+	for _, a := range s.access.former {
 		l.Former = append(l.Former, legacyAccount(a))
 	}
 	inherited := []int{l.Lock}
-	if p := s.proc; p.running() {
+	if p := s.mysqld.proc; p.running() {
 		l.Mysqld = &legacyMysqld{PID: p.handle.Pid, Output: p.output.fd(), Started: ticksOf(p.started),
-			Accepted: s.accepted, MayWrite: s.mayWrite, Writable: s.writable, Server: s.server, ServerAt: ticksOf(s.serverAt)}
+			Accepted: s.mysqld.accepted, MayWrite: s.mysqld.mayWrite, Writable: s.mysqld.writable,
+			Server: s.status.server, ServerAt: ticksOf(s.status.at)}
 		inherited = append(inherited, l.Mysqld.Output)
 	}
 	return l, inherited
@@ -291,19 +296,18 @@ func (m *manager) takeOver(l *legacy) error {
 }
 
 func (s *state) inherit(l *legacy, data core.DataState, foreign bool) {
-	s.locked, s.data, s.foreign = true, data, foreign
-	s.seen, s.withheld, s.withheldAt = l.Seen, l.Withheld, l.WithheldAt.time()
-	s.wasFenced, s.downSince, s.ended, s.endReason = l.WasFenced, l.DownSince.time(), l.Ended, l.EndReason
-	s.failures, s.restarts, s.restart, s.donor = l.Failures, l.Restarts, l.Restart, l.Donor
-	s.lagging, s.checked = l.Lagging, l.Checked
+	s.volume.locked, s.volume.data, s.volume.foreign = true, data, foreign
+	s.volume.withheld, s.volume.withheldAt = l.Withheld, l.WithheldAt.time()
+	s.cluster.seen, s.worker.wasFenced = l.Seen, l.WasFenced
+	s.clone.donor, s.status.lagging = l.Donor, l.Lagging
+	s.mysqld.inherit(l.legacyLife)
+	s.member.inherit(l.Member)
 	for name, at := range l.Vouches.Last {
-		s.vouches.Note(l.Vouches.Epoch, name, at.time())
+		s.peers.vouches.Note(l.Vouches.Epoch, name, at.time())
 	}
 	for _, a := range l.Former {
-		s.former = append(s.former, mysql.Account(a))
+		s.access.former = append(s.access.former, mysql.Account(a))
 	}
-	s.member = memberState{rebootEpoch: l.Member.RebootEpoch, settled: l.Member.Settled, protocolOf: l.Member.ProtocolOf,
-		admitted: l.Member.Admitted, admittedEpoch: l.Member.AdmittedEpoch, rejoinHeld: l.Member.RejoinHeld}
 }
 
 func (m *manager) takeOverMysqld(l *legacyMysqld) error {
@@ -315,8 +319,8 @@ func (m *manager) takeOverMysqld(l *legacyMysqld) error {
 	m.child = p
 	m.spawning.Unlock()
 	m.update(func(s *state) {
-		s.proc, s.accepted, s.mayWrite, s.writable = p, l.Accepted, l.MayWrite, l.Writable
-		s.answered, s.server, s.serverAt = time.Now(), l.Server, l.ServerAt.time()
+		s.mysqld.proc, s.mysqld.accepted, s.mysqld.mayWrite, s.mysqld.writable = p, l.Accepted, l.MayWrite, l.Writable
+		s.status.answered, s.status.server, s.status.at = time.Now(), l.Server, l.ServerAt.time()
 	})
 	m.attend(p)
 	return nil

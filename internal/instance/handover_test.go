@@ -7,9 +7,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -108,9 +110,10 @@ func giveToHeir(t *testing.T, m *manager) {
 	c.Spec.Instances, c.Status.PrimaryEpoch = 3, 7
 	m.setCluster(c)
 	m.update(func(s *state) {
-		s.proc, s.accepted, s.mayWrite, s.writable, s.former = p, true, true, 7, []mysql.Account{{User: "c", Password: "secret"}}
-		s.server, s.serverAt = &core.Server{UUID: "u-9", SemiSync: core.SemiSync{Acks: 2}}, time.Now()
-		s.vouches.Note(7, "db-2", time.Now())
+		s.mysqld.proc, s.mysqld.accepted, s.mysqld.mayWrite, s.mysqld.writable = p, true, true, 7
+		s.access.former = []mysql.Account{{User: "c", Password: "secret"}}
+		s.status.server, s.status.at = &core.Server{UUID: "u-9", SemiSync: core.SemiSync{Acks: 2}}, time.Now()
+		s.peers.vouches.Note(7, "db-2", time.Now())
 	})
 	m.attend(p) // it was accepted before: nobody asks whether it is up
 	time.Sleep(100 * time.Millisecond)
@@ -124,20 +127,21 @@ func giveToHeir(t *testing.T, m *manager) {
 func takeFromGiver(t *testing.T, m *manager, left *legacy) {
 	must(t, m.takeOver(left))
 	m.log.Info("has taken over")
-	m.log.Info("epoch", "is", string('0'+rune(get(m, func(s *state) int64 { return s.writable }))))
+	m.log.Info("epoch", "is", string('0'+rune(get(m, func(s *state) int64 { return s.mysqld.writable }))))
 	if epoch, renewed := m.lease.held(); epoch == 7 && time.Since(renewed) > 50*time.Millisecond && time.Since(renewed) < 10*time.Second {
 		m.log.Info("lease", "is", "fresh")
 	}
 	get(m, func(s *state) any {
-		at, vouched := s.vouches.Last["db-2"]
-		if s.server != nil && s.server.UUID == "u-9" && s.server.SemiSync.Acks == 2 && vouched && s.vouches.Epoch == 7 && time.Since(at) < 10*time.Second {
+		at, vouched := s.peers.vouches.Last["db-2"]
+		server, vouches := s.status.server, s.peers.vouches
+		if server != nil && server.UUID == "u-9" && server.SemiSync.Acks == 2 && vouched && vouches.Epoch == 7 && time.Since(at) < 10*time.Second {
 			m.log.Info("server and vouches", "is", m.bin.version.Text)
 		}
 		return nil
 	})
-	m.log.Info("former", "is", get(m, func(s *state) string { return s.former[0].Password }))
+	m.log.Info("former", "is", get(m, func(s *state) string { return s.access.former[0].Password }))
 	time.Sleep(100 * time.Millisecond)
-	p := get(m, func(s *state) *process { return s.proc })
+	p := get(m, func(s *state) *process { return s.mysqld.proc })
 	must(t, p.kill(t.Context()))
 	m.log.Info("ending", "is", p.ending())
 }
@@ -176,7 +180,7 @@ func TestABinaryThatCannotTakeOverIsRefused(t *testing.T) {
 		}
 	}
 	<-time.After(2 * answerTime)
-	if get(m, func(s *state) bool { return s.heir == nil }) {
+	if get(m, func(s *state) bool { return s.handoff.next == nil }) {
 		t.Fatal("what can take over is not about to")
 	}
 	m.terminate()
@@ -205,7 +209,7 @@ func TestABinaryWhoseContainerEndedIsNotTriedForEver(t *testing.T) {
 		}
 		m.knowBinary(t.Context())
 		got := ""
-		if r := get(m, func(s *state) *core.RefusedBinary { return s.refusedBinary }); r != nil {
+		if r := get(m, func(s *state) *core.RefusedBinary { return s.handoff.refused }); r != nil {
 			got = r.Why
 		}
 		if got != c.want {
@@ -214,5 +218,32 @@ func TestABinaryWhoseContainerEndedIsNotTriedForEver(t *testing.T) {
 		if after := m.readTried(); c.was.Digest != "" && after.Ends != c.was.Ends+1 {
 			t.Errorf("%s: %d ends are remembered", c.about, after.Ends)
 		}
+	}
+}
+
+// TestHandoverKeepsItsFormat holds what is handed over to the names of format 1: a manager of
+// another release reads them, and takes what it does not find for zero.
+func TestHandoverKeepsItsFormat(t *testing.T) {
+	text, err := json.Marshal(legacy{Mysqld: &legacyMysqld{}, Former: []legacyAccount{{}}})
+	must(t, err)
+	for part, want := range map[string]string{
+		"": "checked cluster command donor downSince endReason ended failures format former lagging lease lock" +
+			" member mysqld restart restarts seen version vouches wasFenced withheld withheldAt",
+		"member": "admitted admittedEpoch protocolOf rebootEpoch rejoinHeld settled",
+		"mysqld": "accepted mayWrite output pid serverAt started writable",
+	} {
+		var all map[string]json.RawMessage
+		must(t, json.Unmarshal(text, &all))
+		if part != "" {
+			inside := all[part]
+			clear(all)
+			must(t, json.Unmarshal(inside, &all))
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(all)), " "); got != want {
+			t.Errorf("%q is handed over with\n%s, want\n%s", part, got, want)
+		}
+	}
+	if HandoverFormat != 1 {
+		t.Errorf("format %d has names of its own: write them here", HandoverFormat)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // viewAfter is what the manager goes by after it was told the next view; the mutex is held.
 // What was seen of another Cluster says nothing about this one.
-func (m *manager) viewAfter(s *state, c *v1alpha1.Cluster, next *agent.Cluster) *agent.Cluster {
+func (m *manager) viewAfter(s *clusterState, c *v1alpha1.Cluster, next *agent.Cluster) *agent.Cluster {
 	if s.latestOf != c.UID {
 		s.latestOf, s.latest = c.UID, agent.Latest{}
 	}
@@ -50,7 +50,7 @@ func (m *manager) keepLatest(ctx context.Context) {
 
 func (m *manager) rememberLatest() error {
 	m.mu.Lock()
-	memory, uid, epoch := m.memory, string(m.st.latestOf), m.st.latest.Epoch
+	memory, uid, epoch := m.memory, string(m.st.cluster.latestOf), m.st.cluster.latest.Epoch
 	m.mu.Unlock()
 	if memory == nil {
 		return nil

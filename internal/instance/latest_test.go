@@ -23,7 +23,7 @@ func TestAStatusOfThePastIsNotGoneBy(t *testing.T) {
 	until(t, "db-1 remembers epoch 2", func() bool { return one.m.memory.get().ViewEpoch == 2 })
 
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status = *past })
-	until(t, "db-2 is told", func() bool { return get(two.m, func(s *state) bool { return s.latest.Past }) })
+	until(t, "db-2 is told", func() bool { return get(two.m, func(s *state) bool { return s.cluster.latest.Past }) })
 	w.exec(w.app(two), "INSERT INTO t VALUES (1)")
 	w.awaitRows(w.app(one), 1)
 

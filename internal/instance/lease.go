@@ -168,7 +168,7 @@ func (m *manager) confirmPromotion(ctx context.Context, epoch int64) error {
 		m.setCluster(c)
 		return fmt.Errorf("confirming the promotion of epoch %d: %w", epoch, errEpochEnded)
 	}
-	m.update(func(s *state) { s.confirmed = epoch })
+	m.update(func(s *state) { s.cluster.confirmed = epoch })
 	return nil
 }
 

@@ -6,12 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
-	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -67,115 +63,25 @@ type manager struct {
 	ended chan struct{}
 }
 
-// state is what the manager knows, guarded by its mutex.
+// state is what the manager knows, guarded by its mutex. Each part is declared in the file of its
+// concern, with the methods that touch nothing else.
 type state struct {
-	cluster *v1alpha1.Cluster
-	view    *agent.Cluster
-	views   int  // counts them
-	gone    bool // the Cluster was deleted
-	// latest is how far the status of the Cluster of this UID was seen to get.
-	latest   agent.Latest
-	latestOf types.UID
-	locked   bool
-	foreign  bool
-	data     core.DataState
-	seen     int64 // the highest epoch
-	// withheld is the epoch below which nothing is received, surely since withheldAt.
-	withheld   int64
-	withheldAt time.Time
-	vouches    agent.Vouches
-	wasFenced  bool
-	activity   agent.Activity
-	abort      context.CancelFunc
-	over       chan struct{} // closed when the activity is over
-	// copied is called when mysqld begins to end itself after a clone.
-	copied context.CancelFunc
-
-	proc      *process
-	accepted  bool
-	mayWrite  bool
-	confirmed int64 // the epoch of which the promotion was read from the API server
-	writable  int64
-	writableN int // counts becoming writable, to tell what was read before
-	downSince time.Time
-	ended     bool
-	endReason string
-	failures  int
-	restarts  int
-	problem   *agent.Problem
-
-	// lagging: reads are kept away, until it lags less than that began with.
-	lagging bool
-	// receiving is judged at every look at mysqld.
-	receiving receiving
-	server    *core.Server
-	serverAt  time.Time // just before it was read
-	answered  time.Time
-	misses    int
-	// diskTry is when the write to the volume began that has not ended yet; zero
-	// when there is none.
-	diskTry time.Time
-	// loginRefused by the present process, with every account that was tried, since
-	// refusedSince.
-	loginRefused bool
-	refusedSince time.Time
-	// locksAccounts: a session that waits for acknowledgements changes an account, and
-	// nobody can log in, nor ask for most of what a status is made of.
-	locksAccounts bool
-	// ending: the present process says that it shuts down, or its socket is gone.
-	ending bool
-	// former are the passwords that the manager's account had, the newest first.
-	former []mysql.Account
-
+	cluster  clusterState  // the Cluster, as the API server tells it
+	volume   volumeState   // the volume, and the promises that are kept
+	mysqld   mysqldState   // the process, and what was asked of it
+	status   statusState   // what mysqld says of itself
+	access   accessState   // whether it lets its manager in
+	activity activityState // what goes on beside the worker
+	clone    cloneState    // a copy of another instance's data
+	peers    peersState    // what others were asked
+	errant   errantState   // transactions that the primary lacks
+	member   memberState   // the membership of a group
+	handoff  handoffState  // a binary that is to take over
+	worker   workerState   // what was decided
 	// archive is how far binary logs are archived; nil while this instance does not.
 	archive *core.Archive
-
-	decision agent.Decision
-	// errantTimes are those of the transactions errantOf.
-	errantOf    gtid.Set
-	errantTimes *core.Times
-	// errantStatements are some of theirs; maintenance are those of all that were looked at
-	// which change no data.
-	errantStatements []string
-	maintenance      gtid.Set
-	trouble          *trouble
-	primary          *agent.Position
-	successor        *agent.Position
-	coming           *agent.Coming
-	word             *agent.Word
-	asking           bool
-	receiveTry       time.Time
-	donor            string
-	clone            *core.Clone
-	// cloneFailures in a row, and when the next attempt may be ordered.
-	cloneFailures int
-	cloneAgain    time.Time
-	askFailed     string
-	askAgain      time.Time
-	restart       int64
-	sessions      int
-
-	member memberState
-
-	// binary is what this manager runs from, heir what is to take its place, and
-	// refusedBinary one that could not.
-	binary        core.Binary
-	heir          *heir
-	refusedBinary *core.RefusedBinary
-
-	terminating   time.Time
-	waiting       int      // orders that wait for the worker
-	stopRequested *process // whose end is no crash
-	verified      *process // whose clone was looked at
-	checked       string   // configuration that mysqld has found valid
-}
-
-// trouble is an action that failed, and when it may be tried again.
-type trouble struct {
-	actions string
-	err     error
-	count   int
-	retryAt time.Time
+	// terminating is since when the manager has been told to end; zero before.
+	terminating time.Time
 }
 
 // poke wakes whoever waits on a channel of capacity one.
@@ -208,24 +114,16 @@ func (m *manager) facts() *agent.Facts {
 	defer m.mu.Unlock()
 	s := &m.st
 	f := &agent.Facts{
-		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node,
-		Cluster: s.view, Locked: s.locked, Data: s.data, Foreign: s.foreign, WasFenced: s.wasFenced,
-		Activity: s.activity, Server: s.server, WritableEpoch: s.writable, Primary: s.primary,
-		Asking: s.asking || time.Now().Before(s.askAgain), AskFailed: s.askFailed,
-		Maintenance: s.maintenance, Statements: s.errantStatements,
-		Donor: s.donor, RestartEpoch: s.restart, Problem: s.problem, TerminatingSince: s.terminating,
-		Mysqld: agent.Mysqld{
-			Up: s.proc.running(), Accepted: s.accepted, Answers: s.answers(), AnsweredAt: s.answered, DiskStalled: s.diskStalled(),
-			DownSince: s.downSince, Ended: s.ended, MayWrite: s.mayWrite, Failures: s.failures,
-			LoginRefused: s.loginRefused, Ending: s.ending,
-		},
+		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Cluster: s.cluster.view,
+		Locked: s.volume.locked, Data: s.volume.data, Foreign: s.volume.foreign, WasFenced: s.worker.wasFenced,
+		Activity: s.activity.now, Server: s.status.server, WritableEpoch: s.mysqld.writable, Primary: s.peers.primary,
+		Asking: s.peers.asking || time.Now().Before(s.peers.again), AskFailed: s.peers.failed,
+		Maintenance: s.errant.maintenance, Statements: s.errant.statements, Donor: s.clone.donor,
+		RestartEpoch: s.mysqld.restart, Problem: s.mysqld.problem, TerminatingSince: s.terminating, Mysqld: s.process(),
 	}
 	f.LeaseEpoch, f.LeaseRenewed = m.lease.held()
-	f.ConfirmedEpoch = s.confirmed
-	f.Vouches = s.vouches.Of(f.Cluster)
-	if s.proc != nil {
-		f.Mysqld.StartedAt = s.proc.started
-	}
+	f.ConfirmedEpoch = s.cluster.confirmed
+	f.Vouches = s.peers.vouches.Of(f.Cluster)
 	if !f.Mysqld.Answers {
 		f.Server = nil
 	}
@@ -233,14 +131,27 @@ func (m *manager) facts() *agent.Facts {
 		r := m.memory.get()
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.FencedBelow, r.WasPrimaryEpoch, r.Acks, r.AcksEpoch
 		f.FrozenBelow = r.FrozenBelow
-		f.Successor, f.Coming, f.Word = s.successor, s.coming, s.word
+		f.Successor, f.Coming, f.Word = s.peers.successor, s.peers.coming, s.peers.word
 		if r.TailEpoch != 0 && (!f.Mysqld.Up || !f.Mysqld.Accepted) {
 			f.TailEpoch, f.TailBase = r.tail()
 		}
-		f.Member = agent.MemberFacts{Of: r.GroupOf, RebootEpoch: s.member.rebootEpoch, TriedAt: s.member.triedAt, Failed: s.member.failed, Settled: s.member.settled, ProtocolOf: s.member.protocolOf, Forgot: s.member.forgot, Admitted: s.member.admitted, AdmittedEpoch: s.member.admittedEpoch, RejoinHeld: s.member.rejoinHeld, ExpelHeld: s.member.expelHeld, QuorateSince: s.member.quorateSince, HandingOver: s.member.handingOver}
+		f.Member = s.member.of(r.GroupOf)
 	}
 	m.replicationFacts(f)
 	return f
+}
+
+// process is mysqld as the worker decides by it.
+func (s *state) process() agent.Mysqld {
+	p := agent.Mysqld{
+		Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: s.answers(), AnsweredAt: s.status.answered,
+		DiskStalled: s.volume.stalls(), DownSince: s.mysqld.downSince, Ended: s.mysqld.ended, MayWrite: s.mysqld.mayWrite,
+		Failures: s.mysqld.failures, LoginRefused: s.access.refused, Ending: s.status.ending,
+	}
+	if s.mysqld.proc != nil {
+		p.StartedAt = s.mysqld.proc.started
+	}
+	return p
 }
 
 func (m *manager) replicationFacts(f *agent.Facts) {
@@ -253,16 +164,18 @@ func (m *manager) replicationFacts(f *agent.Facts) {
 		f.Replicating = f.Cluster.Promotion.Instance
 	}
 	if !r.IORunning && r.IOError != "" {
-		f.ReceiveFailedAt = m.st.receiveTry
+		f.ReceiveFailedAt = m.st.status.receiveTry
 	}
 }
 
 // answers: mysqld has answered lately, and could keep what it is told.
 func (s *state) answers() bool {
-	return s.accepted && s.misses < agent.UnansweredLimit && !s.diskStalled()
+	return s.mysqld.accepted && s.status.misses < agent.UnansweredLimit && !s.volume.stalls()
 }
 
 // answeredWithin tells whether mysqld has answered lately.
 func (m *manager) answeredWithin(d time.Duration) bool {
-	return get(m, func(s *state) bool { return s.proc.running() && time.Since(s.answered) <= d && !s.diskStalled() })
+	return get(m, func(s *state) bool {
+		return s.mysqld.proc.running() && time.Since(s.status.answered) <= d && !s.volume.stalls()
+	})
 }

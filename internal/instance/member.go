@@ -3,13 +3,11 @@ package instance
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,16 +29,11 @@ func (member) status(ctx context.Context, server *mysql.Server) (*core.Server, e
 // noteRole: the group itself opens and closes its members for writes.
 func (t member) noteRole(server *core.Server) {
 	s := &t.m.st
-	s.mayWrite, s.writable = !server.SuperReadOnly, 0
-	if g := server.Group; s.mayWrite && g.State == core.MemberOnline && g.Role == core.MemberPrimary {
-		s.writable = max(1, s.seen)
+	s.mysqld.mayWrite, s.mysqld.writable = !server.SuperReadOnly, 0
+	if g := server.Group; s.mysqld.mayWrite && g.State == core.MemberOnline && g.Role == core.MemberPrimary {
+		s.mysqld.writable = max(1, s.cluster.seen)
 	}
-	switch quorate := server.Group != nil && server.Group.IsQuorate(); {
-	case !quorate:
-		s.member.quorateSince = time.Time{}
-	case s.member.quorateSince.IsZero():
-		s.member.quorateSince = time.Now()
-	}
+	s.member.noteQuorum(server.Group != nil && server.Group.IsQuorate())
 }
 
 func (t member) withhold(context.Context) error {
@@ -132,21 +125,47 @@ func barredIn(g *v1alpha1.GroupReplicationStatus) (map[string]gtid.Set, error) {
 	return out, nil
 }
 
-// memberState is what the manager of a member knows besides; guarded by its mutex.
-type memberState struct {
-	rebootEpoch int64
-	triedAt     time.Time
-	failed      string
-	settled     core.MemberRole
-	protocolOf  string
-	forgot      string
-	admitted    string
-	// admittedEpoch is that of an order that said whom to admit.
-	admittedEpoch int64
-	handingOver   bool
-	rejoinHeld    bool
-	expelHeld     bool
-	quorateSince  time.Time
+// memberState is what the manager of a member knows besides. What group the data are of, the
+// volume remembers.
+type memberState struct{ agent.MemberFacts }
+
+// of is what is known of a member of a group.
+func (s *memberState) of(group string) agent.MemberFacts {
+	f := s.MemberFacts
+	f.Of = group
+	return f
+}
+
+// serverEnded: what mysqld had been told, the next one has not been. again says whether an
+// order to make the group may be carried out by the next.
+func (s *memberState) serverEnded(again bool) {
+	s.Settled, s.ProtocolOf, s.Admitted = "", "", ""
+	s.RejoinHeld, s.ExpelHeld = false, false
+	if !again {
+		s.RebootEpoch = 0
+	}
+}
+
+// noteQuorum notes since when this member has had a majority in its view.
+func (s *memberState) noteQuorum(quorate bool) {
+	switch {
+	case !quorate:
+		s.QuorateSince = time.Time{}
+	case s.QuorateSince.IsZero():
+		s.QuorateSince = time.Now()
+	}
+}
+
+// left is what a replacement binary is told.
+func (s *memberState) left() legacyMember {
+	return legacyMember{RebootEpoch: s.RebootEpoch, Settled: s.Settled, ProtocolOf: s.ProtocolOf,
+		Admitted: s.Admitted, AdmittedEpoch: s.AdmittedEpoch, RejoinHeld: s.RejoinHeld}
+}
+
+// inherit is the reverse of left.
+func (s *memberState) inherit(l legacyMember) {
+	s.MemberFacts = agent.MemberFacts{RebootEpoch: l.RebootEpoch, Settled: l.Settled, ProtocolOf: l.ProtocolOf,
+		Admitted: l.Admitted, AdmittedEpoch: l.AdmittedEpoch, RejoinHeld: l.RejoinHeld}
 }
 
 // groupLimit bounds joining, which takes as long as seeds that are away need to be
@@ -174,7 +193,7 @@ func (m *manager) startGroup(bootstrap bool) error {
 	if err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.member.triedAt, s.member.failed = time.Now(), "" })
+	m.update(func(s *state) { s.member.TriedAt, s.member.Failed = time.Now(), "" })
 	seeds := m.seeds()
 	what := agent.Joining
 	if bootstrap {
@@ -185,11 +204,11 @@ func (m *manager) startGroup(bootstrap bool) error {
 		defer cancel()
 		err := m.roles.JoinGroup(ctx, seeds, account, bootstrap)
 		m.update(func(s *state) {
-			s.member.triedAt = time.Now()
+			s.member.TriedAt = time.Now()
 			if err != nil {
-				s.member.failed = err.Error()
+				s.member.Failed = err.Error()
 			} else {
-				s.member.rebootEpoch = 0 // carried out: who leaves this group later joins again
+				s.member.RebootEpoch = 0 // carried out: who leaves this group later joins again
 			}
 		})
 		if err != nil {
@@ -210,7 +229,7 @@ func (m *manager) rememberGroup(name string) error {
 // went on without may be in another.
 func (m *manager) seeds() []string {
 	var out []string
-	v := get(m, func(s *state) *agent.Cluster { return s.view })
+	v := get(m, func(s *state) *agent.Cluster { return s.cluster.view })
 	for _, name := range v.Names {
 		if name != m.opt.Instance && !slices.Contains(v.Group.BarredOthers, name) {
 			out = append(out, m.opt.GroupAddress(name))
@@ -234,7 +253,7 @@ func (m *manager) leaveGroup(within time.Duration) error {
 			m.poll(ctx)
 			return nil
 		}
-		m.update(func(s *state) { s.member.settled, s.member.triedAt = "", time.Now() })
+		m.update(func(s *state) { s.member.Settled, s.member.TriedAt = "", time.Now() })
 		err := m.closeSessions(ctx)
 		m.log.Info("has left the group", "after", time.Since(began).String(), "sessions", err)
 		m.poll(ctx)
@@ -252,7 +271,7 @@ func (m *manager) settleRole(ctx context.Context, role core.MemberRole) error {
 		return err
 	}
 	m.log.Info("role in the group", "role", role)
-	m.update(func(s *state) { s.member.settled = role })
+	m.update(func(s *state) { s.member.Settled = role })
 	return nil
 }
 
@@ -260,7 +279,7 @@ func (m *manager) admitMembers(ctx context.Context, addresses string) error {
 	if err := m.roles.AdmitMembers(ctx, addresses); err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.member.admitted, s.member.admittedEpoch = addresses, 0 })
+	m.update(func(s *state) { s.member.Admitted, s.member.AdmittedEpoch = addresses, 0 })
 	return nil
 }
 
@@ -268,12 +287,12 @@ func (m *manager) admitMembers(ctx context.Context, addresses string) error {
 func (m *manager) holdRejoin(ctx context.Context, on bool) error {
 	tries := 0
 	if !on {
-		tries = member{m}.groupConfig(get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })).AutoRejoinTries
+		tries = member{m}.groupConfig(get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })).AutoRejoinTries
 	}
 	if err := m.roles.SetRejoinTries(ctx, tries); err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.member.rejoinHeld = on })
+	m.update(func(s *state) { s.member.RejoinHeld = on })
 	return nil
 }
 
@@ -283,12 +302,12 @@ func (m *manager) holdExpulsion(ctx context.Context, on bool) error {
 	const longest = 3600 // seconds; the server takes no more
 	seconds := longest
 	if !on {
-		seconds = member{m}.groupConfig(get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })).ExpelTimeout
+		seconds = member{m}.groupConfig(get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })).ExpelTimeout
 	}
 	if err := m.roles.SetExpelTimeout(ctx, seconds); err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.member.expelHeld = on })
+	m.update(func(s *state) { s.member.ExpelHeld = on })
 	return nil
 }
 
@@ -304,7 +323,7 @@ func (m *manager) forgetFormer(ctx context.Context, view string) error {
 	case err != nil:
 		m.log.Warn("the group remembers former members: whoever joins may look for them, and hold up the group meanwhile", "error", err)
 	}
-	m.update(func(s *state) { s.member.forgot = view })
+	m.update(func(s *state) { s.member.Forgot = view })
 	return nil
 }
 
@@ -316,7 +335,7 @@ func (m *manager) raiseProtocol(ctx context.Context, version string) error {
 	if raised {
 		m.log.Info("the group speaks a newer protocol", "of", version)
 	}
-	m.update(func(s *state) { s.member.protocolOf = version })
+	m.update(func(s *state) { s.member.ProtocolOf = version })
 	return nil
 }
 
@@ -324,14 +343,14 @@ func (m *manager) raiseProtocol(ctx context.Context, version string) error {
 // has gone: long transactions are waited for.
 func (m *manager) orderGroupPrimary(uuid string) error {
 	m.mu.Lock()
-	busy := m.st.member.handingOver
-	m.st.member.handingOver = true
+	busy := m.st.member.HandingOver
+	m.st.member.HandingOver = true
 	m.mu.Unlock()
 	if busy {
 		return nil
 	}
 	limit := get(m, func(s *state) time.Duration {
-		return time.Duration(cmp.Or(s.cluster.Spec.MaxSwitchoverDelay, 3600)) * time.Second
+		return time.Duration(cmp.Or(s.cluster.object.Spec.MaxSwitchoverDelay, 3600)) * time.Second
 	})
 	done := make(chan error, 1)
 	go func() {
@@ -341,7 +360,7 @@ func (m *manager) orderGroupPrimary(uuid string) error {
 		if err != nil {
 			m.log.Warn("asking the group for another primary", "error", err)
 		}
-		m.update(func(s *state) { s.member.handingOver = false })
+		m.update(func(s *state) { s.member.HandingOver = false })
 		m.poll(ctx)
 		done <- err
 	}()
@@ -400,8 +419,8 @@ func (m *manager) admitAlone(ctx context.Context, members []string, epoch int64)
 		return err
 	}
 	m.update(func(s *state) {
-		s.member.admitted, s.member.admittedEpoch = admitted, epoch
-		s.seen = max(s.seen, epoch) // for those who ask, and know only of an earlier one
+		s.member.Admitted, s.member.AdmittedEpoch = admitted, epoch
+		s.cluster.seen = max(s.cluster.seen, epoch) // for those who ask, and know only of an earlier one
 	})
 	return nil
 }
@@ -423,40 +442,6 @@ func (m *manager) orderReboot(o control.Order) error {
 	if v := m.facts().Server; v == nil || v.Group == nil || v.Group.IsQuorate() {
 		return refusal(core.OrderInGroup, "this instance is online in a group that has its quorum, or cannot be asked")
 	}
-	m.update(func(s *state) { s.member.rebootEpoch = o.Epoch })
+	m.update(func(s *state) { s.member.RebootEpoch = o.Epoch })
 	return nil
-}
-
-// keepRinging wakes the operator by an annotation of the own Pod whenever the group
-// is seen to change. It is a doorbell: what is true the operator asks all members.
-func (m *manager) keepRinging(ctx context.Context) {
-	last := ""
-	for {
-		var again <-chan time.Time
-		s, changed := m.snapshot(time.Now())
-		if now := chime(s.Report); now != "" && now != last {
-			if err := m.kube.RingDoorbell(ctx, m.opt.Instance, now); err != nil && ctx.Err() == nil {
-				m.log.Warn("ringing the operator's doorbell; it is tried again", "error", err)
-				again = time.After(time.Second)
-			} else {
-				last = now
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-changed:
-		case <-again:
-		}
-	}
-}
-
-// chime differs whenever the group does; "" where there is none.
-func chime(r core.Report) string {
-	if r.Server == nil || r.Server.Group == nil {
-		return ""
-	}
-	v := *r.Server.Group
-	sum := sha256.Sum256([]byte(fmt.Sprint(v.State, v.Role, v.ViewID, v.Members)))
-	return strconv.FormatUint(uint64(sum[0])<<24|uint64(sum[1])<<16|uint64(sum[2])<<8|uint64(sum[3]), 16)
 }

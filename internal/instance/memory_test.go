@@ -146,7 +146,7 @@ func TestAVolumeThatCannotBeUsedIsTriedAgain(t *testing.T) {
 			mend := breaks(m.opt.Dirs)
 			done := make(chan bool, 1)
 			go func() { done <- m.takeVolume(t.Context()) }()
-			for get(m, func(s *state) bool { return s.problem == nil }) {
+			for get(m, func(s *state) bool { return s.mysqld.problem == nil }) {
 				<-time.After(time.Millisecond)
 			}
 			if d := agent.Decide(m.facts()); d.Reason != "VolumeUnusable" || d.State != core.Failed {

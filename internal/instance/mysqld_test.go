@@ -64,14 +64,14 @@ func TestWhatAnEarlierMysqldLeftOfItsSocketIsRemoved(t *testing.T) {
 func TestAnInterruptedCheckOfTheConfigurationIsNoRefusal(t *testing.T) {
 	m := withFakeServer(t)
 	m.opt.Peer = func(name string) string { return name }
-	m.st.cluster = &v1alpha1.Cluster{}
+	m.st.cluster.object = &v1alpha1.Cluster{}
 	must(t, os.MkdirAll(m.opt.Dirs.Data, 0o755))
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	if err := m.startServer(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("it says %v", err)
 	}
-	if p := m.st.problem; p != nil {
+	if p := m.st.mysqld.problem; p != nil {
 		t.Errorf("it reports a problem: %+v", p)
 	}
 	if m.child != nil {

@@ -25,7 +25,7 @@ func (m *manager) Order(ctx context.Context, verb control.Verb, o control.Order)
 	case control.VerbCloneFrom:
 		return m.orderClone(o.Donor)
 	case control.VerbRestartInPlace:
-		m.update(func(s *state) { s.restart = max(s.restart, o.Epoch) })
+		m.update(func(s *state) { s.mysqld.restart = max(s.mysqld.restart, o.Epoch) })
 		return nil
 	case control.VerbSetAcks:
 		return m.orderAcks(ctx, o)
@@ -52,7 +52,7 @@ func (m *manager) admit(verb control.Verb, o control.Order) error {
 	if no := m.standing().Refuses(o.Epoch); no != nil {
 		return refusal(no.Reason, "%s: %s", verb, no.Message)
 	}
-	m.st.seen = o.Epoch
+	m.st.cluster.seen = o.Epoch
 	m.announce()
 	return nil
 }
@@ -60,12 +60,13 @@ func (m *manager) admit(verb control.Verb, o control.Order) error {
 // standing is what tells whether this instance obeys; the mutex is held.
 func (m *manager) standing() agent.Standing {
 	s := &m.st
-	return agent.Standing{Seen: s.seen, Locked: s.locked, Foreign: s.foreign, Adopted: m.isAdopted(), Data: s.data, Activity: s.activity, Donor: s.donor}
+	return agent.Standing{Seen: s.cluster.seen, Locked: s.volume.locked, Foreign: s.volume.foreign,
+		Adopted: m.isAdopted(), Data: s.volume.data, Activity: s.activity.now, Donor: s.clone.donor}
 }
 
 // isAdopted: the volume is known to be the present Cluster's; the mutex is held.
 func (m *manager) isAdopted() bool {
-	return m.st.cluster != nil && m.memory.get().ClusterUID == string(m.st.cluster.UID)
+	return m.st.cluster.object != nil && m.memory.get().ClusterUID == string(m.st.cluster.object.UID)
 }
 
 // orderDemote promises before it acts: a crash in between must not forget it. It
@@ -79,7 +80,7 @@ func (m *manager) orderDemote(epoch int64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
 	return m.submit(ctx, func() error {
-		if w := get(m, func(s *state) int64 { return s.writable }); w >= epoch {
+		if w := get(m, func(s *state) int64 { return s.mysqld.writable }); w >= epoch {
 			return nil // writable in an epoch that the promise does not speak of
 		}
 		if m.facts().Activity != "" {
@@ -132,8 +133,8 @@ func (m *manager) stopReceiving(ctx context.Context) error {
 // noteWithheld: the promise is kept from now on.
 func (m *manager) noteWithheld(epoch int64) {
 	m.update(func(s *state) {
-		if s.withheld < epoch {
-			s.withheld, s.withheldAt = epoch, time.Now()
+		if s.volume.withheld < epoch {
+			s.volume.withheld, s.volume.withheldAt = epoch, time.Now()
 		}
 	})
 }
@@ -144,7 +145,7 @@ func (m *manager) orderClone(donor string) error {
 	if no := m.standing().RefusesCopy(donor); no != nil {
 		return refusal(no.Reason, "%s", no.Message)
 	}
-	m.st.donor = donor
+	m.st.clone.donor = donor
 	poke(m.wake)
 	return nil
 }
@@ -154,7 +155,7 @@ func (m *manager) orderAcks(ctx context.Context, o control.Order) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return m.submit(ctx, func() error {
-		if w := get(m, func(s *state) int64 { return s.writable }); w != o.Epoch {
+		if w := get(m, func(s *state) int64 { return s.mysqld.writable }); w != o.Epoch {
 			return refusal(core.OrderNotPrimary, "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
 		}
 		a := agent.Awaits{Epoch: o.Epoch, Acks: o.Acks, Order: o.Number}
@@ -179,8 +180,8 @@ func (m *manager) orderAdopt(ctx context.Context, o control.Order) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return m.submit(ctx, func() error {
-		s := get(m, func(s *state) *core.Server { return s.server })
-		if w := get(m, func(s *state) int64 { return s.writable }); w != o.Epoch || s == nil {
+		s := get(m, func(s *state) *core.Server { return s.status.server })
+		if w := get(m, func(s *state) int64 { return s.mysqld.writable }); w != o.Epoch || s == nil {
 			return refusal(core.OrderNotPrimary, "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
 		}
 		all, few := set.List(maxAdopted)

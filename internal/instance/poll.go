@@ -21,6 +21,27 @@ const (
 	newsFor      = time.Second
 )
 
+// statusState is what mysqld says of itself.
+type statusState struct {
+	server *core.Server // nil while nothing is known
+	at     time.Time    // just before it was read
+	// answered is when it answered the simplest question, misses how often it has not since.
+	answered time.Time
+	misses   int
+	// ending: the present process says that it shuts down, or its socket is gone.
+	ending bool
+	// lagging: reads are kept away, until it lags less than that began with.
+	lagging bool
+	// receiving is judged at every look at mysqld, receiveTry when it was told to receive.
+	receiving  receiving
+	receiveTry time.Time
+}
+
+// startsAnew: nothing is known yet of a process that was just started.
+func (s *statusState) startsAnew() {
+	s.server, s.misses, s.ending, s.receiveTry = nil, 0, false, time.Time{}
+}
+
 // keepPolling asks mysqld how it is.
 func (m *manager) keepPolling(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
@@ -52,14 +73,17 @@ func (m *manager) poll(ctx context.Context) { m.pollSince(ctx, time.Now()) }
 func (m *manager) pollSince(ctx context.Context, since time.Time) {
 	m.polling.Lock()
 	defer m.polling.Unlock()
-	if get(m, func(s *state) bool { return s.proc.running() && s.server != nil && s.serverAt.After(since) }) {
+	known := get(m, func(s *state) bool {
+		return s.mysqld.proc.running() && s.status.server != nil && s.status.at.After(since)
+	})
+	if known {
 		return
 	}
-	proc := get(m, func(s *state) *process { return s.proc })
+	proc := get(m, func(s *state) *process { return s.mysqld.proc })
 	if !proc.running() {
 		return
 	}
-	n := get(m, func(s *state) int { return s.writableN })
+	n := get(m, func(s *state) int { return s.mysqld.writableN })
 	at := time.Now()
 	if err := m.ping(ctx); err != nil {
 		m.noteSilence(proc, err)
@@ -86,9 +110,9 @@ func (m *manager) ping(ctx context.Context) error {
 // each question would leave a session behind.
 func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 	var asked error
-	if !get(m, func(s *state) bool { return s.locksAccounts }) {
+	if !get(m, func(s *state) bool { return s.access.locked }) {
 		server, err := m.topology().status(ctx, m.health)
-		if err == nil || mysql.IsAnswer(err) || get(m, func(s *state) int64 { return s.writable }) == 0 {
+		if err == nil || mysql.IsAnswer(err) || get(m, func(s *state) int64 { return s.mysqld.writable }) == 0 {
 			return server, err
 		}
 		asked = err
@@ -101,10 +125,10 @@ func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 	}
 	waits := server.SemiSync.WaitSessions > 0
 	m.update(func(s *state) {
-		if waits && !s.locksAccounts {
+		if waits && !s.access.locked {
 			m.log.Warn("a statement that changes an account waits for acknowledgements: nobody can log in until replicas acknowledge it")
 		}
-		s.locksAccounts = waits
+		s.access.locked = waits
 	})
 	server.SemiSync.LocksAccounts = waits
 	if !waits {
@@ -119,36 +143,23 @@ func (m *manager) noteSilence(proc *process, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := &m.st
-	if s.proc != proc || !proc.running() {
+	if s.mysqld.proc != proc || !proc.running() {
 		return
 	}
-	s.noteRefused(mysql.IsAccessDenied(err))
-	if s.refusedSince != (time.Time{}) {
+	s.access.noteRefused(mysql.IsAccessDenied(err), s.mysqld.writable != 0)
+	if s.access.refusedSince != (time.Time{}) {
 		poke(m.accountsWake)
 	}
-	s.ending = s.accepted && (s.ending || mysql.IsShutdown(err) || errors.Is(err, fs.ErrNotExist))
-	if mysql.IsShutdown(err) && s.copied != nil {
-		s.copied()
+	s.status.ending = s.mysqld.accepted && (s.status.ending || mysql.IsShutdown(err) || errors.Is(err, fs.ErrNotExist))
+	if mysql.IsShutdown(err) && s.clone.copied != nil {
+		s.clone.copied()
 	}
 	if mysql.IsAnswer(err) {
-		s.answered, s.misses = time.Now(), 0
-	} else if s.misses++; s.misses == agent.UnansweredLimit && s.accepted {
+		s.status.answered, s.status.misses = time.Now(), 0
+	} else if s.status.misses++; s.status.misses == agent.UnansweredLimit && s.mysqld.accepted {
 		m.log.Warn("mysqld does not answer", "error", err)
 	}
 	m.announce()
-}
-
-// refusedPatience is how long the primary's manager may take to restore its own account.
-const refusedPatience = 5 * time.Second
-
-func (s *state) noteRefused(refused bool) {
-	switch {
-	case !refused:
-		s.loginRefused, s.refusedSince = false, time.Time{}
-	case s.refusedSince.IsZero():
-		s.refusedSince = time.Now()
-	}
-	s.loginRefused = refused && (s.writable == 0 || time.Since(s.refusedSince) >= refusedPatience)
 }
 
 func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, err error, writableN int) {
@@ -156,29 +167,29 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := &m.st
-	if s.proc != proc || !proc.running() {
+	if s.mysqld.proc != proc || !proc.running() {
 		return
 	}
-	s.misses, s.answered, s.ending = 0, at, false
-	s.noteRefused(false)
+	s.status.misses, s.status.answered, s.status.ending = 0, at, false
+	s.access.noteRefused(false, s.mysqld.writable != 0)
 	if err != nil {
 		m.log.Warn("mysqld answers, but not the question for its status", "error", err)
 		return
 	}
-	if !s.accepted {
-		s.accepted = true
+	if !s.mysqld.accepted {
+		s.mysqld.accepted = true
 		m.dropInitFile()
 		m.log.Info("mysqld accepts connections", "after", time.Since(proc.started).String())
 	}
 	if time.Since(proc.started) > agent.SteadyAfter {
-		s.failures = 0
+		s.mysqld.failures = 0
 	}
-	if s.writableN != writableN {
+	if s.mysqld.writableN != writableN {
 		return // of before a change of role: how commits wait is another by now
 	}
-	s.receiving.note(server, at)
-	s.server, s.serverAt = server, at
-	s.lagging = agent.Lags(s.lagging, server, readLag(s.cluster))
+	s.status.receiving.note(server, at)
+	s.status.server, s.status.at = server, at
+	s.status.lagging = agent.Lags(s.status.lagging, server, readLag(s.cluster.object))
 	topology.noteRole(server)
 	m.announce()
 }
@@ -195,12 +206,12 @@ func readLag(c *v1alpha1.Cluster) time.Duration {
 func (m *manager) noteWritable(server *core.Server) {
 	s := &m.st
 	switch {
-	case s.activity != "":
-	case server.SuperReadOnly && s.writable != 0:
-		m.log.Warn("somebody made the primary read-only; it is promoted again", "epoch", s.writable)
-		s.writable = 0
-		s.mayWrite = false
-	case !server.SuperReadOnly && s.writable == 0:
-		s.mayWrite = true
+	case s.activity.now != "":
+	case server.SuperReadOnly && s.mysqld.writable != 0:
+		m.log.Warn("somebody made the primary read-only; it is promoted again", "epoch", s.mysqld.writable)
+		s.mysqld.writable = 0
+		s.mysqld.mayWrite = false
+	case !server.SuperReadOnly && s.mysqld.writable == 0:
+		s.mysqld.mayWrite = true
 	}
 }

@@ -66,7 +66,7 @@ func (m *manager) probes() http.Handler {
 	r := &readiness{}
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		f := m.facts()
-		if why := m.notReady(r, f, get(m, func(s *state) agent.Decision { return s.decision })); why != "" {
+		if why := m.notReady(r, f, get(m, func(s *state) agent.Decision { return s.worker.decision })); why != "" {
 			http.Error(w, why, http.StatusServiceUnavailable)
 			return
 		}

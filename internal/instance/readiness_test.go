@@ -21,7 +21,7 @@ func aMember(t *testing.T) *manager {
 	c.Spec.Replication.Mode = v1alpha1.ReplicationGroup
 	m.setCluster(c)
 	m.update(func(s *state) {
-		s.proc, s.accepted, s.data = &process{done: make(chan struct{})}, true, core.DataPopulated
+		s.mysqld.proc, s.mysqld.accepted, s.volume.data = &process{done: make(chan struct{})}, true, core.DataPopulated
 	})
 	m.sees(&core.GroupView{State: core.MemberOnline, Role: core.MemberSecondary})
 	if why := readyz(m); why != "ok\n" {
@@ -31,7 +31,7 @@ func aMember(t *testing.T) *manager {
 }
 
 func (m *manager) sees(v *core.GroupView) {
-	m.update(func(s *state) { s.server = &core.Server{Group: v} })
+	m.update(func(s *state) { s.status.server = &core.Server{Group: v} })
 }
 
 // readyz is what the kubelet is told: "ok\n", or why not.
@@ -64,16 +64,16 @@ func TestAMemberIsReadyWhileItIsOnlineAndInNoOtherState(t *testing.T) {
 
 func TestWhatElseKeepsAMemberFromBeingReady(t *testing.T) {
 	for name, happens := range map[string]func(*state){
-		"mysqld does not answer": func(s *state) { s.accepted = false },
-		"it has no data":         func(s *state) { s.data = core.DataScratch },
+		"mysqld does not answer": func(s *state) { s.mysqld.accepted = false },
+		"it has no data":         func(s *state) { s.volume.data = core.DataScratch },
 		"it has diverged": func(s *state) {
-			s.decision = agent.Decision{Errant: gtid.MustParse("11111111-1111-1111-1111-111111111111:1")}
+			s.worker.decision = agent.Decision{Errant: gtid.MustParse("11111111-1111-1111-1111-111111111111:1")}
 		},
-		"nothing is known of its group": func(s *state) { s.server = &core.Server{} },
+		"nothing is known of its group": func(s *state) { s.status.server = &core.Server{} },
 		"it replicates, in no group": func(s *state) {
-			s.server = &core.Server{Replication: &core.Replication{SQLRunning: true, IORunning: true}}
+			s.status.server = &core.Server{Replication: &core.Replication{SQLRunning: true, IORunning: true}}
 		},
-		"nothing is known of mysqld": func(s *state) { s.server = nil },
+		"nothing is known of mysqld": func(s *state) { s.status.server = nil },
 	} {
 		m := aMember(t)
 		m.update(happens)

@@ -33,6 +33,14 @@ const (
 // heir is a binary that is to take the manager's place.
 type heir struct{ digest, path string }
 
+// handoffState is which binary this manager runs from, and which is to take its place.
+type handoffState struct {
+	own  core.Binary
+	next *heir // nil when there is none
+	// refused is one that could not take over.
+	refused *core.RefusedBinary
+}
+
 // heirFile is where a binary is kept, in a directory of its own so that its process has
 // the usual name, and triedFile what tells which one was given the process, until it has
 // proven itself. Both last as long as the Pod.
@@ -52,7 +60,10 @@ func (m *manager) ReplaceManager(_ context.Context, digest string, binary io.Rea
 	var own string
 	var refused *core.RefusedBinary
 	var next *heir
-	get(m, func(s *state) any { own, refused, next = s.binary.Digest, s.refusedBinary, s.heir; return nil })
+	get(m, func(s *state) any {
+		own, refused, next = s.handoff.own.Digest, s.handoff.refused, s.handoff.next
+		return nil
+	})
 	switch {
 	case digest == own:
 		return nil
@@ -71,7 +82,7 @@ func (m *manager) ReplaceManager(_ context.Context, digest string, binary io.Rea
 	}
 	m.log.Info("a binary is to take the manager's place", "digest", digest)
 	time.AfterFunc(answerTime, func() {
-		m.update(func(s *state) { s.heir = &heir{digest, path} })
+		m.update(func(s *state) { s.handoff.next = &heir{digest, path} })
 	})
 	return nil
 }
@@ -108,18 +119,18 @@ func (m *manager) receiveBinary(path, digest string, binary io.Reader) error {
 }
 
 func (m *manager) refuseBinary(digest, why string) error {
-	m.update(func(s *state) { s.refusedBinary = &core.RefusedBinary{Digest: digest, Why: why} })
+	m.update(func(s *state) { s.handoff.refused = &core.RefusedBinary{Digest: digest, Why: why} })
 	return refusal(core.OrderBinaryRefused, "%s", why)
 }
 
 // giveWay lets the heir take over if there is one. It returns when there is none, or when
 // that cannot be: now, and then it is ordered again, or ever.
 func (m *manager) giveWay() {
-	h := get(m, func(s *state) *heir { return s.heir })
+	h := get(m, func(s *state) *heir { return s.handoff.next })
 	if h == nil {
 		return
 	}
-	m.update(func(s *state) { s.heir = nil })
+	m.update(func(s *state) { s.handoff.next = nil })
 	before := m.readTried()
 	now := tried{Digest: h.digest}
 	if before.Digest == h.digest {
@@ -195,9 +206,9 @@ func (m *manager) knowBinary(ctx context.Context) {
 		}
 	}
 	m.update(func(s *state) {
-		s.binary = core.Binary{Digest: digest, Platform: version.Platform}
+		s.handoff.own = core.Binary{Digest: digest, Platform: version.Platform}
 		if why := t.mayNot(); why != "" && t.Digest != digest {
-			s.refusedBinary = &core.RefusedBinary{Digest: t.Digest, Why: why}
+			s.handoff.refused = &core.RefusedBinary{Digest: t.Digest, Why: why}
 		}
 	})
 	if t.Digest != digest || t.Proven {

@@ -14,35 +14,37 @@ import (
 func (m *manager) report() core.Report {
 	s := &m.st
 	r := core.Report{
-		Instance: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Boot: m.boot, Manager: s.binary, ManagerRefused: s.refusedBinary,
-		Data: s.data, VolumeLocked: s.locked, SeenEpoch: s.seen, ViewEpoch: s.latest.Epoch, WritableEpoch: s.writable,
-		ClientSessions: s.sessions, Terminating: !s.terminating.IsZero(),
-		Version: m.bin.version.Text, Restarts: s.restarts,
-		Maintenance: s.maintenance, ErrantTimes: s.timesOf(s.decision.Errant), Lagging: s.lagging,
+		Instance: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Boot: m.boot,
+		Manager: s.handoff.own, ManagerRefused: s.handoff.refused, Data: s.volume.data, VolumeLocked: s.volume.locked,
+		SeenEpoch: s.cluster.seen, ViewEpoch: s.cluster.latest.Epoch, WritableEpoch: s.mysqld.writable,
+		ClientSessions: s.mysqld.sessions, Terminating: !s.terminating.IsZero(),
+		Version: m.bin.version.Text, Restarts: s.mysqld.restarts,
+		Maintenance: s.errant.maintenance, ErrantTimes: s.errant.timesOf(s.worker.decision.Errant), Lagging: s.status.lagging,
 	}
-	s.decision.Begin(&r)
-	p := agent.Process{Up: s.proc.running(), Accepted: s.accepted, Answers: s.answers(), MayWrite: s.mayWrite, Ended: s.ended, Failures: s.failures, EndReason: s.endReason}
+	s.worker.decision.Begin(&r)
+	p := agent.Process{Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: s.answers(),
+		MayWrite: s.mysqld.mayWrite, Ended: s.mysqld.ended, Failures: s.mysqld.failures, EndReason: s.mysqld.endReason}
 	if m.memory != nil {
 		kept := m.memory.get()
 		p.TellPromises(&r, agent.Kept{FencedBelow: kept.FencedBelow, FrozenBelow: kept.FrozenBelow, LastWritable: kept.WasPrimaryEpoch})
 	}
-	if s.withheld > 0 {
-		r.Withheld = &core.Withheld{Below: s.withheld, Seconds: int(time.Since(s.withheldAt).Seconds())}
+	if s.volume.withheld > 0 {
+		r.Withheld = &core.Withheld{Below: s.volume.withheld, Seconds: int(time.Since(s.volume.withheldAt).Seconds())}
 	}
-	if s.view != nil {
-		s.view.TellView(&r)
+	if s.cluster.view != nil {
+		s.cluster.view.TellView(&r)
 	}
-	if s.proc != nil {
-		r.MysqldStarted = s.proc.started
+	if s.mysqld.proc != nil {
+		r.MysqldStarted = s.mysqld.proc.started
 	}
-	if s.clone != nil {
-		c := *s.clone
-		c.Pausing = time.Now().Before(s.cloneAgain)
+	if s.clone.progress != nil {
+		c := *s.clone.progress
+		c.Pausing = time.Now().Before(s.clone.again)
 		r.Clone = &c
 	}
 	r.Archive = s.archive
-	p.Correct(&r, s.server)
-	if t := s.trouble; t != nil {
+	p.Correct(&r, s.status.server)
+	if t := s.worker.trouble; t != nil {
 		agent.TellTrouble(&r, t.err.Error())
 	}
 	return r
@@ -66,7 +68,7 @@ func (m *manager) snapshot(asked time.Time) (control.Snapshot, <-chan struct{}) 
 	made := time.Now()
 	taken, r := made, m.report()
 	if r.Server != nil {
-		taken = m.st.serverAt
+		taken = m.st.status.at
 	}
 	clock := func(t time.Time) int64 { return t.Sub(m.began).Nanoseconds() }
 	return control.Snapshot{Taken: clock(taken), Made: clock(made), Asked: clock(asked), Report: r}, m.changed

@@ -31,10 +31,10 @@ const (
 // restoreBackup makes the cluster's first data from a backup. As with data that are made
 // from nothing, the volume remembers until the end that they are not finished.
 func (m *manager) restoreBackup() error {
-	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })
+	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
 	return m.begin(agent.Restoring, func(ctx context.Context) error {
 		err := m.restoreFrom(ctx, cluster)
-		m.update(func(s *state) { s.clone = nil })
+		m.update(func(s *state) { s.clone.progress = nil })
 		var named *hindrance
 		if err != nil && !errors.As(err, &named) {
 			return &hindrance{core.Problem{Reason: core.InstanceRestoreFailed, Message: err.Error()}, restoreAgain}
@@ -198,7 +198,7 @@ func (m *manager) restored(from, stage string, done, of int64) {
 	if of > 0 {
 		now.Percent = int(100 * done / of)
 	}
-	m.update(func(s *state) { s.clone = now })
+	m.update(func(s *state) { s.clone.progress = now })
 }
 
 // readersFor is how many parts are read side by side: each takes some 40 MiB, while mysqld
@@ -252,11 +252,11 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *origin
 // by now): a crash soon after would find it again, and mysqld would not start any more. It is
 // started as at any other time once the data count.
 func (m *manager) endCleanly(ctx context.Context) error {
-	proc := get(m, func(s *state) *process { return s.proc })
+	proc := get(m, func(s *state) *process { return s.mysqld.proc })
 	if err := m.root.FlushAtShutdown(ctx); err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.stopRequested = proc })
+	m.update(func(s *state) { s.mysqld.stopRequested = proc })
 	m.resetConnections()
 	m.root.Reset() // mysqld waits two seconds for sessions to end
 	proc.signal(syscall.SIGTERM)

@@ -23,7 +23,7 @@ import (
 func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) error {
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()
-	if get(m, func(s *state) bool { return s.server != nil && s.server.Replication != nil }) {
+	if get(m, func(s *state) bool { return s.status.server != nil && s.status.server.Replication != nil }) {
 		if err := m.roles.ForgetSource(ctx); err != nil {
 			return err
 		}
@@ -58,12 +58,11 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 		return err
 	}
 	m.update(func(s *state) {
-		s.writable = a.Epoch
-		s.writableN++
-		if s.server != nil {
-			server := *s.server
+		s.mysqld.takesWrites(a.Epoch)
+		if s.status.server != nil {
+			server := *s.status.server
 			server.SuperReadOnly, server.Offline, server.Replication, server.SemiSync = false, false, nil, semiSync
-			s.server = &server
+			s.status.server = &server
 		}
 	})
 	poke(m.accountsWake)
@@ -75,8 +74,8 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 // connection is closed could be executed after a later demotion. If its answer is
 // lost, mysqld is killed, which starts read-only.
 func (m *manager) acceptWrites() error {
-	proc := get(m, func(s *state) *process { return s.proc })
-	m.update(func(s *state) { s.mayWrite = true })
+	proc := get(m, func(s *state) *process { return s.mysqld.proc })
+	m.update(func(s *state) { s.mysqld.mayWrite = true })
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	err := m.roles.AcceptWrites(ctx)
@@ -110,7 +109,7 @@ func (m *manager) promised() agent.Promised {
 // requireAcks remembers the number before it is applied, so that a restart in
 // place never opens with fewer than a commit was promised.
 func (m *manager) requireAcks(ctx context.Context, a agent.Awaits) error {
-	forEver := get(m, func(s *state) bool { return s.view.WaitsForEver() })
+	forEver := get(m, func(s *state) bool { return s.cluster.view.WaitsForEver() })
 	_, writes := m.mayWrite()
 	begins := false
 	err := m.memory.change(func(r *remembered) {
@@ -127,7 +126,7 @@ func (m *manager) requireAcks(ctx context.Context, a agent.Awaits) error {
 		if forEver {
 			return mysql.Forever
 		}
-		return ackTimeout(s.cluster)
+		return ackTimeout(s.cluster.object)
 	})
 	if err := m.roles.RequireAcks(ctx, a.Acks, timeout); err != nil {
 		return err
@@ -195,7 +194,7 @@ func (m *manager) waitApplied(ctx context.Context, a agent.WaitApplied) error {
 }
 
 func (m *manager) startReceiving(ctx context.Context) error {
-	m.update(func(s *state) { s.receiveTry = time.Now() })
+	m.update(func(s *state) { s.status.receiveTry = time.Now() })
 	return m.roles.StartReceiving(ctx)
 }
 
@@ -205,10 +204,10 @@ func (m *manager) acceptClients(ctx context.Context) error {
 		return err
 	}
 	m.update(func(s *state) {
-		if s.server != nil {
-			server := *s.server
+		if s.status.server != nil {
+			server := *s.status.server
 			server.Offline = false
-			s.server = &server
+			s.status.server = &server
 		}
 	})
 	return nil
@@ -220,7 +219,7 @@ func (m *manager) follow(ctx context.Context, primary string) error {
 	if err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.receiveTry = time.Now() })
+	m.update(func(s *state) { s.status.receiveTry = time.Now() })
 	d := m.opt.Dirs
 	err = m.roles.BecomeReplicaOf(ctx, mysql.Source{
 		Host: m.opt.Peer(primary), Port: m.opt.AdminPort, Account: account,
@@ -232,15 +231,32 @@ func (m *manager) follow(ctx context.Context, primary string) error {
 	return m.forgetTail()
 }
 
+// peersState is what other instances and the API server were asked, and have said.
+type peersState struct {
+	// asking: a question is on its way. failed is why the last had no answer, again when
+	// the next may be asked.
+	asking bool
+	failed string
+	again  time.Time
+	// primary is what the primary holds, successor what the new primary does.
+	primary, successor *agent.Position
+	// coming is what the successor's manager says while its mysqld does not answer.
+	coming *agent.Coming
+	// word is what the Cluster said when it was read from the API server.
+	word *agent.Word
+	// vouches are the peers that count on this primary.
+	vouches agent.Vouches
+}
+
 // ask asks another instance beside the worker, so that one that does not answer
 // holds up nothing. What question returns is done to the state.
 func (m *manager) ask(question func(context.Context) (func(*state), error)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.st.asking {
+	if m.st.peers.asking {
 		return nil
 	}
-	m.st.asking = true
+	m.st.peers.asking = true
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
@@ -251,12 +267,12 @@ func (m *manager) ask(question func(context.Context) (func(*state), error)) erro
 
 func (m *manager) noteAsked(answer func(*state), err error) {
 	m.update(func(s *state) {
-		s.asking, s.askFailed = false, ""
+		s.peers.asking, s.peers.failed = false, ""
 		if err == nil {
 			answer(s)
 			return
 		}
-		s.askFailed, s.askAgain = err.Error(), time.Now().Add(agent.AskRetry)
+		s.peers.failed, s.peers.again = err.Error(), time.Now().Add(agent.AskRetry)
 	})
 }
 
@@ -274,7 +290,7 @@ func (m *manager) askPrimary(a agent.AskPrimary) error {
 			return nil, err
 		}
 		pos := a.Answered(r, mine, at)
-		return func(s *state) { pos.After(s.primary); s.primary = pos }, nil
+		return func(s *state) { pos.After(s.peers.primary); s.peers.primary = pos }, nil
 	})
 }
 

@@ -38,7 +38,7 @@ func Run(ctx context.Context, opt Options) error {
 		m.kube = k
 	}
 	m.lease = &lease{kube: m.kube, me: opt.Instance, meta: func() metav1.ObjectMeta {
-		return leaseMeta(opt.Namespace, get(m, func(s *state) *v1alpha1.Cluster { return s.cluster }))
+		return leaseMeta(opt.Namespace, get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object }))
 	}}
 	go func() {
 		<-ctx.Done()
@@ -61,7 +61,7 @@ func newManager(opt Options) *manager {
 		opt: opt, log: newLogger(opt.Log, opt.LogLevel), boot: randomText(), began: time.Now(), kube: opt.Kubernetes,
 		tls: &tlsFiles{dirs: opt.Dirs}, changed: make(chan struct{}), jobs: make(chan job), ended: make(chan struct{}),
 		wake: make(chan struct{}, 1), news: make(chan struct{}, 1), leaseWake: make(chan struct{}, 1), pubWake: make(chan struct{}, 1), accountsWake: make(chan struct{}, 1),
-		st: state{downSince: time.Now()},
+		st: state{mysqld: mysqldState{downSince: time.Now()}},
 	}
 }
 
@@ -190,15 +190,15 @@ func (m *manager) tryVolume(ctx context.Context) error {
 	m.memory = memory
 	m.mu.Unlock()
 	m.update(func(s *state) {
-		s.locked, s.data, s.foreign = true, data, foreign
-		s.downSince = time.Now()
+		s.volume.locked, s.volume.data, s.volume.foreign = true, data, foreign
+		s.mysqld.downSince = time.Now()
 		r := memory.get()
-		s.seen = max(s.seen, r.FencedBelow, r.FrozenBelow)
-		if s.view != nil { // it came before it was known what the volume remembers
-			s.view = m.viewAfter(s, s.cluster, s.view)
+		s.cluster.seen = max(s.cluster.seen, r.FencedBelow, r.FrozenBelow)
+		if s.cluster.view != nil { // it came before it was known what the volume remembers
+			s.cluster.view = m.viewAfter(&s.cluster, s.cluster.object, s.cluster.view)
 		}
 		// No mysqld runs, and none will receive against the promise.
-		s.withheld, s.withheldAt = r.FrozenBelow, time.Now()
+		s.volume.withheld, s.volume.withheldAt = r.FrozenBelow, time.Now()
 	})
 	m.log.Info("the volume is locked", "data", data, "foreign", foreign)
 	return nil
@@ -275,8 +275,9 @@ func (m *manager) end(servers []*http.Server) error {
 		}
 	}
 	m.update(func(s *state) {
-		s.decision = agent.Decision{State: core.Stopped, Reason: core.InstanceTerminated, Message: "the instance was stopped"}
-		s.trouble, s.ended = nil, false
+		s.worker.decision = agent.Decision{State: core.Stopped, Reason: core.InstanceTerminated,
+			Message: "the instance was stopped"}
+		s.worker.trouble, s.mysqld.ended = nil, false
 	})
 	close(m.ended)
 	for _, s := range servers {
@@ -298,14 +299,14 @@ func (m *manager) endActivity() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	p := m.lastChild()
-	m.update(func(s *state) { s.stopRequested = p })
+	m.update(func(s *state) { s.mysqld.stopRequested = p })
 	if p.running() {
 		if err := p.kill(ctx); err != nil {
 			m.log.Error("ending", "error", err)
 		}
 	}
 	abort, over := context.CancelFunc(nil), (chan struct{})(nil)
-	get(m, func(s *state) any { abort, over = s.abort, s.over; return nil })
+	get(m, func(s *state) any { abort, over = s.activity.abort, s.activity.over; return nil })
 	if abort == nil {
 		return
 	}

@@ -45,17 +45,17 @@ func (m *manager) setProblem(err error) {
 	}
 	m.update(func(s *state) {
 		p.RetryAt = time.Now().Add(again)
-		if s.view != nil {
-			p.Generation = s.view.Generation
+		if s.cluster.view != nil {
+			p.Generation = s.cluster.view.Generation
 		}
-		s.problem = p
+		s.mysqld.problem = p
 	})
 }
 
 // startServer starts mysqld read-only. What hinders it is a problem that is
 // reported, not a failed action that is repeated.
 func (m *manager) startServer(ctx context.Context) error {
-	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster })
+	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
 	if cluster == nil {
 		return errors.New("starting mysqld: the Cluster is not known yet")
 	}
@@ -71,7 +71,7 @@ func (m *manager) startServer(ctx context.Context) error {
 		m.setProblem(err)
 		return nil
 	}
-	m.update(func(s *state) { s.problem = nil })
+	m.update(func(s *state) { s.mysqld.problem = nil })
 	if f := m.facts(); !f.Permitted() {
 		return m.forgetTail() // recovery commits what was left of it
 	}
@@ -166,7 +166,7 @@ func (m *manager) validate(ctx context.Context) error {
 		return err
 	}
 	sum := fmt.Sprintf("%x", sha256.Sum256(text))
-	if get(m, func(s *state) bool { return s.checked == sum }) {
+	if get(m, func(s *state) bool { return s.mysqld.checked == sum }) {
 		return nil
 	}
 	out, err := run(ctx, 30*time.Second, m.bin.command, "--defaults-file="+m.opt.Dirs.config(), "--validate-config")
@@ -178,7 +178,7 @@ func (m *manager) validate(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("asking mysqld whether it takes its configuration: %w: %s", err, out)
 	}
-	m.update(func(s *state) { s.checked = sum })
+	m.update(func(s *state) { s.mysqld.checked = sum })
 	return nil
 }
 
@@ -194,88 +194,4 @@ func errorsOf(out string) string {
 		return out
 	}
 	return strings.Join(found, "; ")
-}
-
-// launch starts the process and watches it.
-func (m *manager) launch(args ...string) error {
-	p, err := m.spawn(args...)
-	if err != nil {
-		return err
-	}
-	m.update(func(s *state) {
-		if s.proc != nil {
-			s.restarts++
-		}
-		s.proc, s.accepted, s.misses, s.loginRefused, s.ending = p, false, 0, false, false
-		s.refusedSince, s.locksAccounts = time.Time{}, false
-		s.server, s.mayWrite, s.writable, s.receiveTry = nil, false, 0, time.Time{}
-		s.writableN++
-		s.endReason = ""
-	})
-	m.attend(p)
-	return nil
-}
-
-// attend sees a process through its life.
-func (m *manager) attend(p *process) {
-	go m.awaitStart(p)
-	go p.wait(func() { m.exited(p) })
-}
-
-// awaitStart asks more often than the poll while a server is starting; one that
-// takes long takes no harm from half a second more.
-func (m *manager) awaitStart(p *process) {
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for time.Since(p.started) < 30*time.Second && p.running() && !get(m, func(s *state) bool { return s.accepted }) {
-		<-tick.C
-		m.poll(context.Background())
-		poke(m.wake)
-	}
-}
-
-// exited: mysqld has ended, and everybody learns it now.
-func (m *manager) exited(p *process) {
-	last, full := p.log.last()
-	wanted := p.exit.ExitCode() == exitRestart
-	m.update(func(s *state) {
-		defer close(p.done)
-		if s.proc != p {
-			return
-		}
-		s.ended = !wanted && s.stopRequested != p
-		s.downSince = time.Now()
-		s.writable, s.mayWrite, s.server, s.sessions = 0, false, nil, 0
-		s.member.settled, s.member.protocolOf, s.member.admitted = "", "", ""
-		s.member.rejoinHeld, s.member.expelHeld = false, false
-		if s.stopRequested != p || s.activity == agent.Bootstrapping {
-			s.member.rebootEpoch = 0 // it may have made the group already, and others have joined it
-		}
-		s.writableN++
-		s.restart = 0 // what was ordered, was for the end before
-		s.endReason = p.ending()
-		if last != "" {
-			s.endReason += ": " + last
-		}
-		if s.ended && time.Since(p.started) < agent.SteadyAfter {
-			s.failures++
-		}
-		if !s.ended {
-			s.endReason = ""
-		}
-	})
-	m.log.Warn("mysqld has ended", "how", p.ending(), "lastErrors", last)
-	if full && p.exit.ExitCode() != 0 {
-		m.setProblem(diskFull(last))
-	}
-	poke(m.leaseWake)
-}
-
-// diagnose makes an error of a mysqld that ended early.
-func (m *manager) diagnose(p *process, reason core.Reason, what string) error {
-	last, full := p.log.last()
-	if full {
-		return diskFull(last)
-	}
-	return &hindrance{core.Problem{Reason: reason, Message: what + ": " + p.ending() + ": " + last}, 5 * time.Second}
 }

@@ -16,10 +16,10 @@ const stopMargin = 5 * time.Second
 // connections of sessions that wait for acknowledgements are closed: a server
 // that shuts down tells them success for what no replica has.
 func (m *manager) stopServer(a agent.StopServer) error {
-	proc := get(m, func(s *state) *process { return s.proc })
-	m.update(func(s *state) { s.stopRequested = proc })
+	proc := get(m, func(s *state) *process { return s.mysqld.proc })
+	m.update(func(s *state) { s.mysqld.stopRequested = proc })
 	if a.Kill {
-		m.update(func(s *state) { s.failures++ })
+		m.update(func(s *state) { s.mysqld.failures++ })
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		return proc.kill(ctx)
@@ -43,8 +43,8 @@ func (m *manager) stopServer(a agent.StopServer) error {
 func (m *manager) stopDeadline() time.Time {
 	return get(m, func(s *state) time.Time {
 		limit := 30 * time.Second
-		if s.view != nil {
-			limit = s.view.MaxStop
+		if s.cluster.view != nil {
+			limit = s.cluster.view.MaxStop
 		}
 		began := s.terminating
 		if began.IsZero() {
@@ -56,7 +56,7 @@ func (m *manager) stopDeadline() time.Time {
 
 // letSessionsFinish waits for the clients of a replica, as long as the user wishes.
 func (m *manager) letSessionsFinish(ctx context.Context) {
-	wish := get(m, func(s *state) time.Duration { return smartShutdown(s.cluster) })
+	wish := get(m, func(s *state) time.Duration { return smartShutdown(s.cluster.object) })
 	ctx, cancel := context.WithTimeout(ctx, wish)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)

@@ -22,13 +22,13 @@ func (m *manager) askSuccessor(a agent.AskSuccessor) error {
 	return m.ask(func(ctx context.Context) (func(*state), error) {
 		s, err := m.peerStatus(ctx, a.Instance)
 		if s.Instance != "" {
-			m.update(func(st *state) { st.coming = a.Comes(s, time.Now()) })
+			m.update(func(st *state) { st.peers.coming = a.Comes(s, time.Now()) })
 		}
 		if err != nil {
 			return nil, err
 		}
 		pos, err := a.Answered(s, time.Now())
-		return func(st *state) { st.successor = pos }, err
+		return func(st *state) { st.peers.successor = pos }, err
 	})
 }
 
@@ -36,7 +36,7 @@ func (m *manager) askSuccessor(a agent.AskSuccessor) error {
 // it was asked for. It is also the newer view, if none has come meanwhile: the watch may
 // be of before the network was cut.
 func (m *manager) askWord() error {
-	views := get(m, func(s *state) int { return s.views })
+	views := get(m, func(s *state) int { return s.cluster.views })
 	return m.ask(func(ctx context.Context) (func(*state), error) {
 		at := time.Now()
 		c, err := m.kube.Cluster(ctx)
@@ -47,8 +47,8 @@ func (m *manager) askWord() error {
 		if p := c.Status.Promotion; p != nil {
 			word.Instance = p.Instance
 		}
-		m.takeView(c, func(s *state) bool { return s.views == views })
-		return func(s *state) { s.word = word }, nil
+		m.takeView(c, func(s *state) bool { return s.cluster.views == views })
+		return func(s *state) { s.peers.word = word }, nil
 	})
 }
 
@@ -112,6 +112,6 @@ func (m *manager) forgetTail() error {
 	if m.memory.get().TailEpoch == 0 {
 		return nil
 	}
-	m.update(func(s *state) { s.successor = nil })
+	m.update(func(s *state) { s.peers.successor = nil })
 	return m.memory.change(func(r *remembered) { r.TailEpoch = 0 })
 }

@@ -29,7 +29,7 @@ type topology interface {
 
 // topology is chosen here and nowhere else. The mode of a Cluster never changes.
 func (m *manager) topology() topology {
-	if get(m, func(s *state) bool { return isGroup(s.cluster) }) {
+	if get(m, func(s *state) bool { return isGroup(s.cluster.object) }) {
 		return member{m}
 	}
 	return replica{m}

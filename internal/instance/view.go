@@ -4,11 +4,50 @@ import (
 	"cmp"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/gtid"
 )
+
+// clusterState is what is known of the Cluster: its object, and what this instance decides by.
+type clusterState struct {
+	object *v1alpha1.Cluster
+	view   *agent.Cluster
+	views  int // counts the views that were taken
+	// latest is how far the status of the Cluster of this UID was seen to get.
+	latest   agent.Latest
+	latestOf types.UID
+	// seen is the highest epoch that the instance was told of, by the Cluster or by an order.
+	seen int64
+	// confirmed is the epoch of which the promotion was read from the API server.
+	confirmed int64
+}
+
+// take goes by a view from now on.
+func (s *clusterState) take(c *v1alpha1.Cluster, v *agent.Cluster) {
+	v.PrimarySince = time.Now()
+	if v.TellsSamePrimary(s.view) {
+		v.PrimarySince = s.view.PrimarySince
+	}
+	if !v.KeepsConfirmed(s.view) {
+		s.confirmed = 0
+	}
+	s.views++
+	s.object, s.view = c, v
+	s.seen = max(s.seen, v.Epoch)
+}
+
+// deleted: there is no Cluster any more.
+func (s *clusterState) deleted() {
+	if s.view != nil {
+		v := *s.view
+		v.Deleting = true
+		s.view = &v
+	}
+}
 
 // viewOf takes from a Cluster what an instance decides by.
 func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
@@ -96,14 +135,7 @@ func memoryFor(c *v1alpha1.Cluster, env int64) int64 {
 // be understood is as good as none.
 func (m *manager) setCluster(c *v1alpha1.Cluster) {
 	if c == nil {
-		m.update(func(s *state) {
-			if s.view != nil {
-				v := *s.view
-				v.Deleting = true
-				s.view = &v
-			}
-			s.gone = true
-		})
+		m.update(func(s *state) { s.cluster.deleted() })
 		return
 	}
 	m.takeView(c, func(*state) bool { return true })
@@ -120,22 +152,12 @@ func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 		if !may(s) {
 			return
 		}
-		known := s.view
-		if v = m.viewAfter(s, c, v); v == known {
-			s.gone = false
+		known := s.cluster.view
+		if v = m.viewAfter(&s.cluster, c, v); v == known {
 			return
 		}
-		v.PrimarySince = time.Now()
-		if v.TellsSamePrimary(s.view) {
-			v.PrimarySince = s.view.PrimarySince
-		}
-		if !v.KeepsConfirmed(s.view) {
-			s.confirmed = 0
-		}
-		s.views++
-		s.cluster, s.view, s.gone = c, v, false
-		s.seen = max(s.seen, v.Epoch)
-		s.foreign = s.foreign || s.locked && !m.adopt(c, s.data)
+		s.cluster.take(c, v)
+		s.volume.foreign = s.volume.foreign || s.volume.locked && !m.adopt(c, s.volume.data)
 	})
 	poke(m.pubWake)
 	poke(m.leaseWake)

@@ -69,7 +69,7 @@ func (m *manager) askPeers(ctx context.Context, peers map[string]*control.Client
 			if err := client.Vouch(ctx, f.Me, epoch); err == nil {
 				m.mu.Lock()
 				defer m.mu.Unlock()
-				m.st.vouches.Note(epoch, name, at)
+				m.st.peers.vouches.Note(epoch, name, at)
 			}
 		})
 	}
@@ -132,7 +132,7 @@ func (m *manager) fenceItself(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	proc := get(m, func(s *state) *process { return s.proc })
+	proc := get(m, func(s *state) *process { return s.mysqld.proc })
 	wait, stop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer stop()
 	return errors.Join(fmt.Errorf("the worker is busy; mysqld is killed"), proc.kill(wait))

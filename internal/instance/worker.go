@@ -18,6 +18,23 @@ type job struct {
 	done chan error
 }
 
+// workerState is what was decided last, and what came of it.
+type workerState struct {
+	decision agent.Decision
+	trouble  *trouble
+	// wasFenced: it was fenced when it last was fenced or running.
+	wasFenced bool
+	waiting   int // orders that wait for the worker
+}
+
+// trouble is an action that failed, and when it may be tried again.
+type trouble struct {
+	actions string
+	err     error
+	count   int
+	retryAt time.Time
+}
+
 var errInterrupted = errors.New("interrupted by an order")
 
 // work is the one worker: it decides and acts, and does what orders ask.
@@ -40,7 +57,7 @@ func (m *manager) work(ctx context.Context) {
 // submit has the worker do something next; what the worker waits for is given up.
 func (m *manager) submit(ctx context.Context, do func() error) error {
 	m.mu.Lock()
-	m.st.waiting++
+	m.st.worker.waiting++
 	if m.interrupt != nil {
 		m.interrupt()
 	}
@@ -48,9 +65,9 @@ func (m *manager) submit(ctx context.Context, do func() error) error {
 	j := job{do: do, done: make(chan error, 1)}
 	select {
 	case m.jobs <- j:
-		m.update(func(s *state) { s.waiting-- })
+		m.update(func(s *state) { s.worker.waiting-- })
 	case <-ctx.Done():
-		m.update(func(s *state) { s.waiting-- })
+		m.update(func(s *state) { s.worker.waiting-- })
 		return ctx.Err()
 	case <-m.ended:
 		return errors.New("the manager has ended")
@@ -85,7 +102,7 @@ func (m *manager) step(ctx context.Context) (exit bool) {
 				return false
 			}
 		}
-		m.update(func(s *state) { s.trouble = nil })
+		m.update(func(s *state) { s.worker.trouble = nil })
 		m.poll(ctx)
 	}
 	return false
@@ -103,23 +120,23 @@ func keyOf(actions []agent.Action) string {
 func (m *manager) tell(d agent.Decision, key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if was := m.st.decision; was.State != d.State || was.Reason != d.Reason {
+	if was := m.st.worker.decision; was.State != d.State || was.Reason != d.Reason {
 		m.log.Info("state", "state", d.State, "reason", d.Reason, "message", d.Message)
 	}
-	m.st.decision = d
+	m.st.worker.decision = d
 	m.dateErrant(d.Errant)
 	if d.State == core.Fenced || d.State == core.Running {
-		m.st.wasFenced = d.State == core.Fenced
+		m.st.worker.wasFenced = d.State == core.Fenced
 	}
-	if t := m.st.trouble; t != nil && t.actions != key {
-		m.st.trouble = nil
+	if t := m.st.worker.trouble; t != nil && t.actions != key {
+		m.st.worker.trouble = nil
 	}
 	m.announce()
 }
 
 func (m *manager) pauses(key string) bool {
 	return get(m, func(s *state) bool {
-		return s.trouble != nil && s.trouble.actions == key && time.Now().Before(s.trouble.retryAt)
+		return s.worker.trouble != nil && s.worker.trouble.actions == key && time.Now().Before(s.worker.trouble.retryAt)
 	})
 }
 
@@ -132,13 +149,13 @@ func (m *manager) noteTrouble(key string, a agent.Action, err error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t := m.st.trouble
+	t := m.st.worker.trouble
 	if t == nil || t.actions != key {
 		t = &trouble{actions: key}
 	}
 	next := &trouble{actions: key, err: err, count: t.count + 1}
 	next.retryAt = time.Now().Add(min(250*time.Millisecond<<min(t.count, 5), 5*time.Second))
-	m.st.trouble = next
+	m.st.worker.trouble = next
 	m.log.Error("failed", "action", a.String(), "error", err, "attempt", next.count)
 	m.announce()
 }
@@ -148,7 +165,7 @@ func (m *manager) act(ctx context.Context, a agent.Action) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m.mu.Lock()
-	if m.st.waiting > 0 {
+	if m.st.worker.waiting > 0 {
 		m.mu.Unlock()
 		return errInterrupted
 	}

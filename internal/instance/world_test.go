@@ -144,7 +144,7 @@ func (w *world) start(n int) *node {
 // and nothing that it started goes on.
 func (w *world) crashManager(nd *node) {
 	nd.cancel()
-	if p := get(nd.m, func(s *state) *process { return s.proc }); p.running() {
+	if p := get(nd.m, func(s *state) *process { return s.mysqld.proc }); p.running() {
 		_ = p.handle.Kill()
 		<-p.done
 	}
@@ -337,7 +337,7 @@ func (l *testLog) Write(p []byte) (int, error) {
 }
 
 // proc is the node's mysqld.
-func (n *node) proc() *process { return get(n.m, func(s *state) *process { return s.proc }) }
+func (n *node) proc() *process { return get(n.m, func(s *state) *process { return s.mysqld.proc }) }
 
 // remembers reads what the node's manager keeps on its volume.
 func (n *node) remembers() remembered {

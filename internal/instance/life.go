@@ -1,0 +1,154 @@
+package instance
+
+import (
+	"context"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+)
+
+// mysqldState is the life of mysqld, and what was asked of it.
+type mysqldState struct {
+	proc *process // the last one that was started; nil before the first
+	// accepted: the present process has accepted a connection.
+	accepted bool
+	// mayWrite: it may accept writes. writable is the epoch in which it does, 0 if it does not.
+	mayWrite bool
+	writable int64
+	// writableN counts becoming writable, to tell what was read before.
+	writableN int
+	// sessions of clients that are left to be closed before it accepts no writes any more.
+	sessions int
+	// downSince is when it ended; ended says that nobody had asked for it, endReason how.
+	downSince time.Time
+	ended     bool
+	endReason string
+	// failures in a row to stay up, and starts after the first.
+	failures int
+	restarts int
+	// problem is why it could not be started.
+	problem *agent.Problem
+	// restart is the epoch in which it was ordered to be started in place.
+	restart int64
+	// stopRequested is the process whose end is no crash.
+	stopRequested *process
+	// checked is a digest of the configuration that mysqld has found valid.
+	checked string
+}
+
+// starts notes that a process was started.
+func (s *mysqldState) starts(p *process) {
+	if s.proc != nil {
+		s.restarts++
+	}
+	s.proc, s.accepted, s.endReason = p, false, ""
+	s.takesNoWrites()
+}
+
+// takesWrites notes that it accepts writes in an epoch.
+func (s *mysqldState) takesWrites(epoch int64) {
+	s.writable = epoch
+	s.writableN++
+}
+
+// takesNoWrites notes that it accepts no writes, and that no client is left that could make one.
+func (s *mysqldState) takesNoWrites() {
+	s.writable, s.mayWrite, s.sessions = 0, false, 0
+	s.writableN++
+}
+
+// exits notes that the process has ended, after these last words. wanted says that mysqld, or
+// somebody else, had asked for that.
+func (s *mysqldState) exits(wanted bool, last string) {
+	s.takesNoWrites()
+	s.ended, s.downSince = !wanted, time.Now()
+	s.restart = 0 // what was ordered, was for the end before
+	if wanted {
+		s.endReason = ""
+		return
+	}
+	s.endReason = s.proc.ending()
+	if last != "" {
+		s.endReason += ": " + last
+	}
+	if time.Since(s.proc.started) < agent.SteadyAfter {
+		s.failures++
+	}
+}
+
+// left is what a replacement binary is told, besides of the process that runs on.
+func (s *mysqldState) left() legacyLife {
+	return legacyLife{DownSince: ticksOf(s.downSince), Ended: s.ended, EndReason: s.endReason,
+		Failures: s.failures, Restarts: s.restarts, Restart: s.restart, Checked: s.checked}
+}
+
+// inherit is the reverse of left.
+func (s *mysqldState) inherit(l legacyLife) {
+	s.downSince, s.ended, s.endReason = l.DownSince.time(), l.Ended, l.EndReason
+	s.failures, s.restarts, s.restart, s.checked = l.Failures, l.Restarts, l.Restart, l.Checked
+}
+
+// launch starts the process and watches it.
+func (m *manager) launch(args ...string) error {
+	p, err := m.spawn(args...)
+	if err != nil {
+		return err
+	}
+	m.update(func(s *state) {
+		s.mysqld.starts(p)
+		s.status.startsAnew()
+		s.access.startsAnew()
+	})
+	m.attend(p)
+	return nil
+}
+
+// attend sees a process through its life.
+func (m *manager) attend(p *process) {
+	go m.awaitStart(p)
+	go p.wait(func() { m.exited(p) })
+}
+
+// awaitStart asks more often than the poll while a server is starting; one that
+// takes long takes no harm from half a second more.
+func (m *manager) awaitStart(p *process) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for time.Since(p.started) < 30*time.Second && p.running() && !get(m, func(s *state) bool { return s.mysqld.accepted }) {
+		<-tick.C
+		m.poll(context.Background())
+		poke(m.wake)
+	}
+}
+
+// exited: mysqld has ended, and everybody learns it now.
+func (m *manager) exited(p *process) {
+	last, full := p.log.last()
+	wanted := p.exit.ExitCode() == exitRestart
+	m.update(func(s *state) {
+		defer close(p.done)
+		if s.mysqld.proc != p {
+			return
+		}
+		s.status.server = nil
+		asked := s.mysqld.stopRequested == p
+		// If nobody asked for its end, it may have made the group already, and others have joined it.
+		s.member.serverEnded(asked && s.activity.now != agent.Bootstrapping)
+		s.mysqld.exits(wanted || asked, last)
+	})
+	m.log.Warn("mysqld has ended", "how", p.ending(), "lastErrors", last)
+	if full && p.exit.ExitCode() != 0 {
+		m.setProblem(diskFull(last))
+	}
+	poke(m.leaseWake)
+}
+
+// diagnose makes an error of a mysqld that ended early.
+func (m *manager) diagnose(p *process, reason core.Reason, what string) error {
+	last, full := p.log.last()
+	if full {
+		return diskFull(last)
+	}
+	return &hindrance{core.Problem{Reason: reason, Message: what + ": " + p.ending() + ": " + last}, 5 * time.Second}
+}
