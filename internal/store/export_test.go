@@ -12,7 +12,7 @@ func OpenImpatiently(dir string, silence, trying time.Duration) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newS3Within(limits{silence: silence, trying: trying, pause: 4 * time.Millisecond}, config, endpoint, dir)
+	return newS3(limits{silence: silence, trying: trying, pause: 4 * time.Millisecond}, config, endpoint, dir)
 }
 
 // OfFile gives the error of a file system its Reason.

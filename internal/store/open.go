@@ -29,7 +29,7 @@ func Open(dir string) (Store, error) {
 	if endpoint.Scheme == "file" {
 		return newDirectory(config, endpoint.Path), nil
 	}
-	return newS3(config, endpoint, dir)
+	return newS3(defaults, config, endpoint, dir)
 }
 
 func readConfig(dir string) (Config, error) {

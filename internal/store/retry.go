@@ -9,21 +9,23 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/minio/minio-go/v7"
 )
+
+// limits are how long a store is waited for.
+type limits struct {
+	silence time.Duration // of a store that owes an answer, until Stalled
+	trying  time.Duration // since the first refusal, until no further try is made
+	pause   time.Duration // after the first refusal; doubles with each, up to a sixth of trying
+}
+
+var defaults = limits{silence: 30 * time.Second, trying: 30 * time.Second, pause: 200 * time.Millisecond}
 
 // again tries until it works, until the error is one that stays, or until limits.trying is
 // over. A store that is silent is not tried again: that took long already.
-func (s *s3Store) again(ctx context.Context, try func() error) error {
+func (l limits) again(ctx context.Context, try func() error) error {
 	var since time.Time
-	learned := !s.asks
-	for pause := s.limits.pause; ; pause = min(2*pause, s.limits.trying/6) {
+	for pause := l.pause; ; pause = min(2*pause, l.trying/6) {
 		err := try()
-		if errors.Is(err, WrongRegion) && !learned { // minio-go does, from the refusal
-			learned = true
-			continue
-		}
 		if err == nil || !mayRetry(err) {
 			return err
 		}
@@ -32,7 +34,7 @@ func (s *s3Store) again(ctx context.Context, try func() error) error {
 		}
 		// By half at random, so that those whom the store refused at once do not come back at once.
 		wait := pause/2 + rand.N(pause/2+1)
-		if time.Since(since)+wait > s.limits.trying {
+		if time.Since(since)+wait > l.trying {
 			return err
 		}
 		select {
@@ -49,8 +51,9 @@ func mayRetry(err error) bool {
 	return errors.Is(err, Unavailable) || errors.Is(err, Unreachable) || errors.Is(err, ConnectionLost)
 }
 
-// reasoned gives the error of minio-go its Reason. What ended with the context has none.
-func reasoned(ctx context.Context, err error) error {
+// onTheWay gives an error that is no answer of a store its Reason. What ended with the
+// context has none.
+func onTheWay(ctx context.Context, err error) error {
 	var known *Reason
 	if err == nil || errors.As(err, &known) {
 		return err
@@ -58,18 +61,8 @@ func reasoned(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended
 	}
-	var answer minio.ErrorResponse
-	if errors.As(err, &answer) {
-		return because(reasonOfAnswer(answer), &said{answer})
-	}
 	return because(reasonOfNetwork(err), err)
 }
-
-// said shows the code of an answer, which minio-go's own text leaves out.
-type said struct{ answer minio.ErrorResponse }
-
-func (s *said) Error() string { return "the store says " + s.answer.Code + ": " + s.answer.Error() }
-func (s *said) Unwrap() error { return s.answer }
 
 func reasonOfNetwork(err error) *Reason {
 	var certificate *tls.CertificateVerificationError
@@ -86,31 +79,9 @@ func reasonOfNetwork(err error) *Reason {
 	return ConnectionLost
 }
 
-// codes are what stores say, by the Reason that it is. The status decides on others.
-var codes = map[string]*Reason{
-	"NoSuchKey": NotFound, "NoSuchBucket": NoBucket, "InvalidBucketName": NoBucket, "PreconditionFailed": Exists,
-	"AccessDenied": AccessDenied, "AllAccessDisabled": AccessDenied, "AccountProblem": AccessDenied,
-	"SignatureDoesNotMatch": CredentialsWrong, "InvalidAccessKeyId": CredentialsWrong, "ExpiredToken": CredentialsWrong,
-	"ExpiredTokenException": CredentialsWrong, "InvalidToken": CredentialsWrong, "TokenRefreshRequired": CredentialsWrong,
-	"InvalidSecurity": CredentialsWrong, "InvalidClientTokenId": CredentialsWrong, "InvalidIdentityToken": CredentialsWrong,
-	"RequestTimeTooSkewed": ClockSkewed, "RequestExpired": ClockSkewed,
-	"QuotaExceeded": Full, "QuotaExceededException": Full, "InsufficientStorage": Full, "StorageFull": Full,
-	"XMinioStorageFull": Full, "XMinioAdminBucketQuotaExceeded": Full, "InsufficientCapacity": Full,
-	"NotImplemented": Unsupported, "APINotSupported": Unsupported,
-	"AuthorizationHeaderMalformed": WrongRegion, "InvalidRegion": WrongRegion, "PermanentRedirect": WrongRegion,
-	"IllegalLocationConstraintException": WrongRegion,
-	"BadDigest":                          ConnectionLost, "XAmzContentSHA256Mismatch": ConnectionLost, "IncompleteBody": ConnectionLost,
-	"SlowDown": Unavailable, "SlowDownRead": Unavailable, "SlowDownWrite": Unavailable, "InternalError": Unavailable,
-	"ServiceUnavailable": Unavailable, "RequestTimeout": Unavailable, "Throttling": Unavailable, "ThrottlingException": Unavailable,
-	"RequestLimitExceeded": Unavailable, "RequestThrottled": Unavailable, "OperationAborted": Unavailable,
-	"ConditionalRequestConflict": Unavailable,
-}
-
-func reasonOfAnswer(answer minio.ErrorResponse) *Reason {
-	if why, ok := codes[answer.Code]; ok {
-		return why
-	}
-	switch status := answer.StatusCode; status {
+// reasonOfStatus is for answers that tell no more than their HTTP status.
+func reasonOfStatus(status int) *Reason {
+	switch status {
 	case http.StatusInsufficientStorage:
 		return Full
 	case http.StatusNotImplemented:

@@ -17,7 +17,6 @@ import (
 	"path"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/encrypt"
@@ -40,21 +39,7 @@ type s3Store struct {
 	conditional atomic.Bool
 }
 
-// limits are how long a store is waited for.
-type limits struct {
-	silence time.Duration // of a store that owes an answer, until Stalled
-	trying  time.Duration // since the first refusal, until no further try is made
-	pause   time.Duration // after the first refusal; doubles with each, up to a sixth of trying
-}
-
-var defaults = limits{silence: 30 * time.Second, trying: 30 * time.Second, pause: 200 * time.Millisecond}
-
-func newS3(c Config, endpoint *url.URL, dir string) (*s3Store, error) {
-	return newS3Within(defaults, c, endpoint, dir)
-}
-
-// newS3Within is newS3 with a patience for tests.
-func newS3Within(l limits, c Config, endpoint *url.URL, dir string) (*s3Store, error) {
+func newS3(l limits, c Config, endpoint *url.URL, dir string) (*s3Store, error) {
 	wire := &transport{config: c, dir: dir, silence: l.silence}
 	if _, err := wire.current(); err != nil {
 		return nil, err
@@ -100,6 +85,20 @@ func encryption(name string) (encrypt.ServerSide, error) {
 		return sse, because(Misconfigured, err)
 	}
 	return nil, refuse(Misconfigured, `serverSideEncryption %q is not AES256, aws:kms or aws:kms:KEY`, name)
+}
+
+// again is limits.again. The first refusal of a region is followed at once: minio-go learned
+// the region from it.
+func (s *s3Store) again(ctx context.Context, try func() error) error {
+	learned := !s.asks
+	return s.limits.again(ctx, func() error {
+		err := try()
+		if errors.Is(err, WrongRegion) && !learned {
+			learned = true
+			err = try()
+		}
+		return err
+	})
 }
 
 // key is an object's name in the bucket.
@@ -175,7 +174,7 @@ func (u *upload) create(ctx context.Context) error {
 			return err
 		}
 	}
-	err := u.createOnce(ctx)
+	err := u.store.again(ctx, createOnce(u.mark, func() error { return u.once(ctx) }, func() (string, error) { return u.look(ctx) }))
 	if err == nil && !proved {
 		return u.prove(ctx)
 	}
@@ -183,24 +182,6 @@ func (u *upload) create(ctx context.Context) error {
 		u.store.conditional.Store(true)
 	}
 	return err
-}
-
-// createOnce tells an object that is there from one that an earlier try wrote, of which the
-// store only failed to say so.
-func (u *upload) createOnce(ctx context.Context) error {
-	doubtful := false
-	return u.store.again(ctx, func() error {
-		err := u.once(ctx)
-		if doubtful && errors.Is(err, Exists) {
-			if mark, looked := u.look(ctx); mark == u.mark {
-				return nil
-			} else if !errors.Is(looked, Exists) {
-				return looked
-			}
-		}
-		doubtful = doubtful || mayRetry(err)
-		return err
-	})
 }
 
 // look is Exists when there is an object, and gives its mark.
@@ -285,47 +266,24 @@ func (s *s3Store) Delete(ctx context.Context, key string) error {
 
 func (s *s3Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		l := &listing{store: s, yield: yield}
-		if s.path != "" {
-			l.before = s.path + "/"
-		}
-		for !l.ended {
-			after := l.last
-			err := s.again(ctx, func() error { return l.from(ctx, l.before+prefix) })
-			if err != nil && after == l.last { // what came further before it broke, may again
-				yield(Object{}, s.failed("listing", prefix, err))
-				return
-			}
-			l.ended = l.ended || err == nil
+		l := newListing(s.path, yield)
+		err := l.run(func() error { return s.again(ctx, func() error { return s.listFrom(ctx, l, prefix) }) })
+		if err != nil {
+			yield(Object{}, s.failed("listing", prefix, err))
 		}
 	}
 }
 
-// listing goes on after the key that it came to.
-type listing struct {
-	store  *s3Store
-	before string // is no part of keys
-	yield  func(Object, error) bool
-	last   string
-	ended  bool
-}
-
-func (l *listing) from(ctx context.Context, prefix string) error {
+func (s *s3Store) listFrom(ctx context.Context, l *listing, prefix string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	no := false
-	options := minio.ListObjectsOptions{Prefix: prefix, Recursive: true, StartAfter: l.last, FetchOwner: &no}
-	for found := range l.store.client.ListObjectsIter(ctx, l.store.bucket, options) {
+	options := minio.ListObjectsOptions{Prefix: l.before + prefix, Recursive: true, StartAfter: l.last, FetchOwner: &no}
+	for found := range s.client.ListObjectsIter(ctx, s.bucket, options) {
 		if found.Err != nil {
 			return reasoned(ctx, found.Err)
 		}
-		l.last = found.Key
-		key := strings.TrimPrefix(found.Key, l.before)
-		if wrongKey(key) != "" {
-			continue // others' objects, as the "directories" that consoles make
-		}
-		if !l.yield(Object{Key: key, Size: found.Size, Modified: found.LastModified}, nil) {
-			l.ended = true
+		if !l.found(found.Key, found.Size, found.LastModified) {
 			return nil
 		}
 	}
