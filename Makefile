@@ -81,8 +81,8 @@ test-real: ## Tests against a real API server, a real mysqld and a real S3 serve
 	$(MAKE) test-store
 
 .PHONY: test-store
-test-store: ## The object store against a real S3 server over TLS, and against faults
-	CNMSQL_S3_BIN=$$(go run -C tools/objectstore . build) go test -count=1 ./internal/store/...
+test-store: ## The object store against a real S3 server and one that speaks as Google's, over TLS, and against faults
+	CNMSQL_S3_BIN=$$(go run -C tools/objectstore . build) CNMSQL_GCS_BIN=$$(go run -C tools/objectstore . build-gcs) go test -count=1 ./internal/store/...
 
 .PHONY: test-real-80
 test-real-80: ## The instance manager's tests with a mysqld of 8.0, the oldest series that is promised

@@ -4,8 +4,10 @@ package store
 // those that hold the credentials, see the constants, so that all of it can be mounted into
 // a Pod.
 type Config struct {
-	// Endpoint is the URL of the service, https:// or http://; "" is Amazon's for the
-	// region. file:///DIR is a directory, in which Bucket is one.
+	// Protocol is how the service is spoken with: "" is S3, GCS is Google Cloud Storage.
+	Protocol string `json:"protocol,omitempty"`
+	// Endpoint is the URL of the service, https:// or http://; "" is Google's, or Amazon's for
+	// the region. file:///DIR is a directory, in which Bucket is one.
 	Endpoint string `json:"endpoint,omitempty"`
 	Bucket   string `json:"bucket"`
 	// Path is put before every key, with a slash between them.
@@ -25,11 +27,15 @@ type Config struct {
 	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
 }
 
+// GCS is the Protocol of Google Cloud Storage.
+const GCS = "gcs"
+
 // Files of a directory that Open reads.
 const (
 	FileConfig       = "store.json"
 	FileAccessKeyID  = "access-key-id"
 	FileSecretKey    = "secret-access-key"
 	FileSessionToken = "session-token" // may be missing
-	FileCA           = "ca.crt"        // may be missing: the system's authorities are trusted then
+	FileGoogleKey    = "google-credentials.json"
+	FileCA           = "ca.crt" // may be missing: the system's authorities are trusted then
 )

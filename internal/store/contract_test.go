@@ -39,6 +39,8 @@ func TestDirectoryKeepsTheContract(t *testing.T) { keepsTheContract(t, storetest
 
 func TestS3KeepsTheContract(t *testing.T) { keepsTheContract(t, storetest.S3) }
 
+func TestGoogleKeepsTheContract(t *testing.T) { keepsTheContract(t, storetest.GCS) }
+
 func TestLimitedKeepsTheContract(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract[:4] { // it lists and deletes as the store within

@@ -2,7 +2,7 @@ package store
 
 import "time"
 
-// OpenImpatiently is Open with other limits, for stores that speak S3.
+// OpenImpatiently is Open with other limits, for stores that are not directories.
 func OpenImpatiently(dir string, silence, trying time.Duration) (Store, error) {
 	config, err := readConfig(dir)
 	if err != nil {
@@ -12,7 +12,7 @@ func OpenImpatiently(dir string, silence, trying time.Duration) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newS3(limits{silence: silence, trying: trying, pause: 4 * time.Millisecond}, config, endpoint, dir)
+	return openWithin(limits{silence: silence, trying: trying, pause: 4 * time.Millisecond}, config, endpoint, dir)
 }
 
 // OfFile gives the error of a file system its Reason.

@@ -26,10 +26,26 @@ func Open(dir string) (Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the store's configuration %s: %w", filepath.Join(dir, FileConfig), err)
 	}
-	if endpoint.Scheme == "file" {
+	return openWithin(defaults, config, endpoint, dir)
+}
+
+// openWithin is Open with a patience for tests.
+func openWithin(l limits, config Config, endpoint *url.URL, dir string) (Store, error) {
+	switch {
+	case config.Protocol == GCS:
+		return opened(newGoogle(l, config, endpoint, dir))
+	case endpoint.Scheme == "file":
 		return newDirectory(config, endpoint.Path), nil
 	}
-	return newS3(defaults, config, endpoint, dir)
+	return opened(newS3(l, config, endpoint, dir))
+}
+
+// opened has no Store beside an error.
+func opened[S Store](s S, err error) (Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func readConfig(dir string) (Config, error) {
@@ -60,10 +76,30 @@ func (c Config) check() (*url.URL, error) {
 	if _, err := encryption(c.ServerSideEncryption); err != nil {
 		return nil, err
 	}
-	return c.endpoint()
+	u, err := c.endpoint()
+	if err == nil && c.Protocol != "" {
+		err = c.checkProtocol(u)
+	}
+	return u, err
+}
+
+// checkProtocol refuses what is S3's with another protocol.
+func (c Config) checkProtocol(endpoint *url.URL) error {
+	switch {
+	case c.Protocol != GCS:
+		return refuse(Misconfigured, "protocol %q is none that this version speaks: leave it out for S3, or write %s", c.Protocol, GCS)
+	case endpoint.Scheme == "file":
+		return refuse(Misconfigured, "a directory has no protocol")
+	case c.Region != "" || c.VirtualHost || c.ServerSideEncryption != "":
+		return refuse(Misconfigured, "region, virtualHost and serverSideEncryption go with S3, not with %s", c.Protocol)
+	}
+	return nil
 }
 
 func (c Config) endpoint() (*url.URL, error) {
+	if c.Endpoint == "" && c.Protocol == GCS {
+		return url.Parse(googleEndpoint)
+	}
 	if c.Endpoint == "" {
 		return &url.URL{Scheme: "https", Host: amazon(c.Region)}, nil
 	}
@@ -72,7 +108,7 @@ func (c Config) endpoint() (*url.URL, error) {
 	case err != nil:
 		return nil, refuse(Misconfigured, "the endpoint is not a URL") // which may hold a password, as err does
 	case u.User != nil:
-		return nil, refuse(Misconfigured, "the endpoint holds a name or a password: put them into %s and %s", FileAccessKeyID, FileSecretKey)
+		return nil, refuse(Misconfigured, "the endpoint holds a name or a password: put them into files")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, refuse(Misconfigured, "endpoint %s has more than a host", c.Endpoint)
 	case u.Scheme == "file" && u.Host == "" && filepath.IsAbs(u.Path):

@@ -15,7 +15,7 @@ var (
 	AccessDenied = &Reason{"StoreAccessDenied",
 		"the store knows us, but does not allow this: give the account the right to read, write, list and delete in the bucket"}
 	CredentialsWrong = &Reason{"StoreCredentialsWrong",
-		"the store does not accept the credentials: check the access key and the secret key, and whether they have expired"}
+		"the store does not accept the credentials: check the keys in the Secret (or the identity of the Pod), and whether they have expired"}
 	ClockSkewed = &Reason{"StoreClockSkewed",
 		"the clock of this machine and the clock of the store differ too much: correct the time of the node (NTP)"}
 	WrongRegion = &Reason{"StoreWrongRegion",

@@ -1,9 +1,10 @@
-// Command objectstore builds an S3 server for tests, and prints where it is:
+// Command objectstore builds an object store for tests, and prints where its binary is:
 //
-//	go run -C tools/objectstore . build
+//	go run -C tools/objectstore . build        an S3 server: versitygw, which keeps objects as files
+//	go run -C tools/objectstore . build-gcs    Google Cloud Storage: fake-gcs-server
 //
-// The server is versitygw, which keeps objects as files. Its dependencies are many, so it
-// has this module for itself, and its binary is kept outside of any checkout.
+// Their dependencies are many, so they have this module for themselves, and the binaries are
+// kept outside of any checkout.
 package main
 
 import (
@@ -18,16 +19,25 @@ import (
 )
 
 // server is a tool of go.mod, which has its version.
-const server = "github.com/versity/versitygw"
+type server struct{ name, module, program string }
+
+var servers = map[string]server{
+	"build":     {"versitygw", "github.com/versity/versitygw", "github.com/versity/versitygw/cmd/versitygw"},
+	"build-gcs": {"fake-gcs-server", "github.com/fsouza/fake-gcs-server", "github.com/fsouza/fake-gcs-server"},
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if len(os.Args) != 2 || os.Args[1] != "build" {
-		fmt.Fprintln(os.Stderr, "usage: objectstore build")
+	var asked server
+	if len(os.Args) == 2 {
+		asked = servers[os.Args[1]]
+	}
+	if asked.name == "" {
+		fmt.Fprintln(os.Stderr, "usage: objectstore build | build-gcs")
 		os.Exit(2)
 	}
-	path, err := build(ctx)
+	path, err := build(ctx, asked)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "objectstore:", err)
 		os.Exit(1)
@@ -36,13 +46,13 @@ func main() {
 }
 
 // build gives the path of the server's binary, which it builds unless it is there.
-func build(ctx context.Context) (string, error) {
-	version, err := run(ctx, "list", "-m", "-f", "{{.Version}}", server)
+func build(ctx context.Context, s server) (string, error) {
+	version, err := run(ctx, "list", "-m", "-f", "{{.Version}}", s.module)
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(cache(), "objectstore", "versitygw-"+version)
-	path := filepath.Join(dir, "versitygw")
+	dir := filepath.Join(cache(), "objectstore", s.name+"-"+version)
+	path := filepath.Join(dir, s.name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("making the cache: %w", err)
 	}
@@ -55,7 +65,7 @@ func build(ctx context.Context) (string, error) {
 		return path, nil
 	}
 	// Its name comes last, so that a build which was interrupted is not taken for a whole one.
-	if _, err := run(ctx, "build", "-trimpath", "-ldflags", "-s -w", "-o", path+".new", server+"/cmd/versitygw"); err != nil {
+	if _, err := run(ctx, "build", "-trimpath", "-ldflags", "-s -w", "-o", path+".new", s.program); err != nil {
 		return "", err
 	}
 	return path, os.Rename(path+".new", path)

@@ -1,5 +1,6 @@
-// Package storetest gives tests a store of their own: a directory, or a real S3 server. It
-// knows how to start one, and nothing of what is kept in it.
+// Package storetest gives tests a store of their own: a directory, a real S3 server, or one
+// that speaks as Google Cloud Storage. It knows how to start one, and nothing of what is kept
+// in it.
 package storetest
 
 import (
@@ -24,7 +25,7 @@ import (
 	"cnmsql.co/internal/store"
 )
 
-// Bucket is the name of the bucket that S3 and Dir make, and Path what stands before every
+// Bucket is the name of the bucket that S3, GCS and Dir make, and Path what stands before every
 // key in it.
 const (
 	Bucket = "bucket"
@@ -72,39 +73,41 @@ func S3(t testing.TB) (dir string) {
 		must(t, os.MkdirAll(filepath.Join(home, d), 0o755))
 	}
 	authority := certify(t, home)
-	address := serve(t, binary, home, authority)
+	address := serve(t, "S3", authority, "/health", func(address string) *exec.Cmd {
+		return exec.Command(binary, "--access", accessKey, "--secret", secretKey, "--port", address, "--quiet", "--keep-alive",
+			"--health", "/health", "--cert", filepath.Join(home, "cert.pem"), "--key", filepath.Join(home, "key.pem"),
+			"posix", "--sidecar", filepath.Join(home, "metadata"), filepath.Join(home, "data"))
+	})
 	return Configure(t, store.Config{Endpoint: "https://" + address, Bucket: Bucket, Path: Path},
 		map[string]string{store.FileAccessKeyID: accessKey + "\n", store.FileSecretKey: secretKey + "\n", store.FileCA: string(authority)})
 }
 
-// serve starts the server on a port that is free, and waits until it answers. Another
-// process may take the port before it does: then the next is tried.
-func serve(t testing.TB, binary, home string, authority []byte) (address string) {
+// serve starts a server on a port that is free, and waits until it answers. Another process
+// may take the port before it does: then the next is tried.
+func serve(t testing.TB, kind string, authority []byte, health string, command func(address string) *exec.Cmd) (address string) {
 	t.Helper()
 	for range 5 {
 		address = freeAddress(t)
 		said := &bytes.Buffer{}
-		cmd := exec.Command(binary, "--access", accessKey, "--secret", secretKey, "--port", address, "--quiet", "--keep-alive",
-			"--health", "/health", "--cert", filepath.Join(home, "cert.pem"), "--key", filepath.Join(home, "key.pem"),
-			"posix", "--sidecar", filepath.Join(home, "metadata"), filepath.Join(home, "data"))
+		cmd := command(address)
 		cmd.Stdout, cmd.Stderr = said, said
 		must(t, cmd.Start())
 		ended := make(chan struct{})
 		go func() { _ = cmd.Wait(); close(ended) }()
 		stop := func() { _ = cmd.Process.Kill(); <-ended }
-		if answers(t, address, authority, ended) {
+		if answers(t, trusting(t, authority), "https://"+address+health, ended) {
 			t.Cleanup(func() {
 				stop()
 				if t.Failed() {
-					t.Logf("the S3 server on %s said:\n%s", address, said)
+					t.Logf("the %s server on %s said:\n%s", kind, address, said)
 				}
 			})
 			return address
 		}
 		stop()
-		t.Logf("the S3 server on %s did not start, and said:\n%s", address, said)
+		t.Logf("the %s server on %s did not start, and said:\n%s", kind, address, said)
 	}
-	t.Fatal("no S3 server")
+	t.Fatalf("no %s server", kind)
 	return ""
 }
 
@@ -115,16 +118,21 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// answers waits until the server does, or has ended.
-func answers(t testing.TB, address string, authority []byte, ended <-chan struct{}) bool {
+// trusting is a client of a server with a certificate of that authority.
+func trusting(t testing.TB, authority []byte) *http.Client {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(authority) {
 		t.Fatal("no certificate")
 	}
-	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true,
+	return &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true,
 		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+}
+
+// answers waits until the server does, or has ended.
+func answers(t testing.TB, client *http.Client, url string, ended <-chan struct{}) bool {
+	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		if res, err := client.Get("https://" + address + "/health"); err == nil {
+		if res, err := client.Get(url); err == nil {
 			_ = res.Body.Close()
 			return res.StatusCode == http.StatusOK
 		}
