@@ -135,7 +135,7 @@ func TestWhoNeverReportsLeavesTheWorkerToOthers(t *testing.T) {
 			a := &actor{streams: s, orders: newOrders()}
 			for range 2 {
 				if err := a.command(cluster, "c-1", verb, control.Order{}); !errors.Is(err, errUnderWay) {
-					t.Errorf("got %v", err)
+					t.Fatalf("got %v", err)
 				}
 			}
 			conn, err := silent.Accept()
