@@ -1,40 +1,47 @@
 package v1alpha1
 
-// ObjectStoreSpec is where backups are kept: a bucket of S3 or of what speaks S3, and how
-// to get in. The data of each Cluster lies below PATH/CLUSTER in it.
+// ObjectStoreSpec is where backups are kept: a bucket, and how to get in. Which of the
+// credentials are given says which service it is: credentials is S3 and what speaks it,
+// googleCredentials is Google Cloud Storage. The data of each Cluster lies below
+// PATH/CLUSTER in the bucket.
 //
+// +kubebuilder:validation:XValidation:rule="has(self.credentials) != has(self.googleCredentials)",message="objectStore needs either credentials (S3 and what speaks it) or googleCredentials (Google Cloud Storage): they say which service it is; give one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.endpoint) || self.endpoint.size() == 0 || self.endpoint.matches('^https?://[^/]+/?$')",message="objectStore.endpoint must be a URL of a host, as https://s3.example.com or http://minio.store.svc:9000; put the bucket into objectStore.bucket, and what comes behind it into objectStore.path"
-// +kubebuilder:validation:XValidation:rule="(has(self.endpoint) && self.endpoint.size() > 0) || (has(self.region) && self.region.size() > 0)",message="objectStore.endpoint or objectStore.region is needed: without an endpoint the store is Amazon's in that region; add one"
+// +kubebuilder:validation:XValidation:rule="!has(self.credentials) || (has(self.endpoint) && self.endpoint.size() > 0) || (has(self.region) && self.region.size() > 0)",message="objectStore.endpoint or objectStore.region is needed: without an endpoint the store is Amazon's in that region; add one"
 // +kubebuilder:validation:XValidation:rule="!has(self.signatureVersion) || self.signatureVersion == 's3v4'",message="objectStore.signatureVersion s3v2 is not supported: requests are signed by s3v4; remove it, or set s3v4"
+// +kubebuilder:validation:XValidation:rule="!has(self.credentials) || !self.bucket.contains('_')",message="objectStore.bucket of S3 cannot have an underscore; correct it"
+// +kubebuilder:validation:XValidation:rule="!has(self.googleCredentials) || !has(self.region) || self.region.size() == 0",message="objectStore.region goes with S3: Google knows where the bucket is; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.googleCredentials) || !has(self.serverSideEncryption) || self.serverSideEncryption.size() == 0",message="objectStore.serverSideEncryption goes with S3: at Google the bucket's default key encrypts; set that, and remove this"
+// +kubebuilder:validation:XValidation:rule="!has(self.googleCredentials) || !has(self.forcePathStyle) || self.forcePathStyle",message="objectStore.forcePathStyle goes with S3; remove it"
 type ObjectStoreSpec struct {
 	// Bucket must exist.
 	// +kubebuilder:validation:Required
-	// +kubebuilder:validation:Pattern=`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`
+	// +kubebuilder:validation:Pattern=`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`
 	Bucket string `json:"bucket"`
 	// Path within the bucket, without a slash at its ends; all of it when empty.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^([0-9A-Za-z_.=-]+(/[0-9A-Za-z_.=-]+)*)?$`
 	// +optional
 	Path string `json:"path,omitempty"`
-	// Endpoint is the URL of the service; Amazon's in the region when empty.
+	// Endpoint is the URL of the service; Google's, or Amazon's in the region, when empty.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
+	// Region of the bucket, with S3.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Region string `json:"region,omitempty"`
 	// ForcePathStyle puts the bucket into the URL's path; otherwise it is put before
-	// the host's name.
+	// the host's name. With S3.
 	// +kubebuilder:default=true
 	// +optional
 	ForcePathStyle *bool `json:"forcePathStyle,omitempty"`
-	// SignatureVersion of requests; s3v4 is the only one.
+	// SignatureVersion of requests to S3; s3v4 is the only one.
 	// +kubebuilder:default=s3v4
 	// +kubebuilder:validation:Enum=s3v4;s3v2
 	// +optional
 	SignatureVersion string `json:"signatureVersion,omitempty"`
-	// ServerSideEncryption that the store is asked for: AES256, aws:kms or
-	// aws:kms:KEY.
+	// ServerSideEncryption that S3 is asked for: AES256, aws:kms or aws:kms:KEY.
 	// +kubebuilder:validation:Pattern=`^(AES256|aws:kms(:.+)?)?$`
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
@@ -43,9 +50,12 @@ type ObjectStoreSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	StorageClass string `json:"storageClass,omitempty"`
-	// Credentials by which the store lets us in.
-	// +kubebuilder:validation:Required
-	Credentials StoreCredentials `json:"credentials"`
+	// Credentials by which S3, or what speaks it, lets us in.
+	// +optional
+	Credentials *StoreCredentials `json:"credentials,omitempty"`
+	// GoogleCredentials by which Google Cloud Storage lets us in.
+	// +optional
+	GoogleCredentials *GoogleCredentials `json:"googleCredentials,omitempty"`
 	// Encryption of backups and of the archive, before they leave the Pod; none when absent.
 	// +optional
 	Encryption *StoreEncryption `json:"encryption,omitempty"`
@@ -70,6 +80,21 @@ type StoreCredentials struct {
 	// InheritFromIAMRole takes the credentials from where the Pod runs.
 	// +optional
 	InheritFromIAMRole bool `json:"inheritFromIAMRole,omitempty"`
+}
+
+// GoogleCredentials are the key of a service account of Google, or the identity that the Pod
+// has where it runs.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.applicationCredentials) != (has(self.gkeEnvironment) && self.gkeEnvironment)",message="objectStore.googleCredentials must be either applicationCredentials, or gkeEnvironment: true; give one of them"
+type GoogleCredentials struct {
+	// ApplicationCredentials is the key of a Secret that holds the key of a service account,
+	// in JSON as Google gives it out.
+	// +optional
+	ApplicationCredentials *SecretKeySelector `json:"applicationCredentials,omitempty"`
+	// GKEEnvironment takes the identity from where the Pod runs: that of its ServiceAccount
+	// (workload identity), or of the node.
+	// +optional
+	GKEEnvironment bool `json:"gkeEnvironment,omitempty"`
 }
 
 // StoreEncryption is the key of age (https://age-encryption.org) that backups and the archive

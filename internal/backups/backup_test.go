@@ -80,7 +80,7 @@ func aCluster() *v1alpha1.Cluster {
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: "cluster-uid"}}
 	c.Spec.Instances = 3
 	c.Spec.Backup = &v1alpha1.BackupDefaults{MaxBytesPerSecond: 7, ObjectStore: &v1alpha1.ObjectStoreSpec{Bucket: "b", Path: "p", Endpoint: "https://s3.example.com/",
-		Credentials: v1alpha1.StoreCredentials{AccessKeyID: &v1alpha1.SecretKeySelector{Name: "store", Key: "id"},
+		Credentials: &v1alpha1.StoreCredentials{AccessKeyID: &v1alpha1.SecretKeySelector{Name: "store", Key: "id"},
 			SecretAccessKey: &v1alpha1.SecretKeySelector{Name: "store", Key: "key"}}}}
 	c.Status.EstablishedAt, c.Status.PrimaryEpoch, c.Status.CurrentPrimary = &established, 4, "db-1"
 	for i, role := range []string{v1alpha1.RolePrimary, v1alpha1.RoleReplica, v1alpha1.RoleReplica} {

@@ -19,7 +19,7 @@ import (
 	"cnmsql.co/internal/store"
 )
 
-var someStore = &v1alpha1.ObjectStoreSpec{Bucket: "b", Region: "r", Credentials: v1alpha1.StoreCredentials{
+var someStore = &v1alpha1.ObjectStoreSpec{Bucket: "b", Region: "r", Credentials: &v1alpha1.StoreCredentials{
 	AccessKeyID: &v1alpha1.SecretKeySelector{Name: "store", Key: "id"}, SecretAccessKey: &v1alpha1.SecretKeySelector{Name: "store", Key: "key"}}}
 
 func storeSecret() *corev1.Secret {

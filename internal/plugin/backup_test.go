@@ -19,7 +19,7 @@ import (
 )
 
 func storeSpec() *v1alpha1.ObjectStoreSpec {
-	return &v1alpha1.ObjectStoreSpec{Bucket: "backups", Path: "prod", Region: "eu-central-1", Credentials: v1alpha1.StoreCredentials{InheritFromIAMRole: true}}
+	return &v1alpha1.ObjectStoreSpec{Bucket: "backups", Path: "prod", Region: "eu-central-1", Credentials: &v1alpha1.StoreCredentials{InheritFromIAMRole: true}}
 }
 
 // stored is a healthy Cluster that names an object store.

@@ -69,7 +69,8 @@ func liesWithArchive(c *v1alpha1.Cluster, b *v1alpha1.Backup) bool {
 		return false
 	}
 	its, mine := b.Status.ObjectStore, c.Spec.Backup.ObjectStore
-	return its.Bucket == mine.Bucket && its.Path == mine.Path && its.Endpoint == mine.Endpoint && its.Region == mine.Region
+	return its.Bucket == mine.Bucket && its.Path == mine.Path && its.Endpoint == mine.Endpoint && its.Region == mine.Region &&
+		(its.GoogleCredentials != nil) == (mine.GoogleCredentials != nil)
 }
 
 func isRestorable(b *v1alpha1.Backup) bool {

@@ -13,20 +13,12 @@ import (
 // StoreFiles are what a Pod needs to reach an object store, by the names that the package
 // store reads them by. read gives one key of a Secret.
 func StoreFiles(s *v1alpha1.ObjectStoreSpec, read func(v1alpha1.SecretKeySelector) ([]byte, error)) (map[string][]byte, error) {
-	conf, err := json.MarshalIndent(store.Config{
-		Endpoint: strings.TrimSuffix(s.Endpoint, "/"), Bucket: s.Bucket, Path: s.Path, Region: s.Region,
-		VirtualHost: s.ForcePathStyle != nil && !*s.ForcePathStyle, Ambient: s.Credentials.InheritFromIAMRole,
-		ServerSideEncryption: s.ServerSideEncryption, StorageClass: s.StorageClass,
-		InsecureSkipVerify: s.TLS != nil && s.TLS.InsecureSkipVerify,
-	}, "", "  ")
+	config, from := storeConfig(s)
+	conf, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("writing the store's configuration: %w", err)
 	}
 	files := map[string][]byte{store.FileConfig: conf}
-	from := map[string]*v1alpha1.SecretKeySelector{
-		store.FileAccessKeyID: s.Credentials.AccessKeyID, store.FileSecretKey: s.Credentials.SecretAccessKey,
-		store.FileSessionToken: s.Credentials.SessionToken,
-	}
 	if s.TLS != nil {
 		from[store.FileCA] = s.TLS.CABundleSecret
 	}
@@ -44,9 +36,34 @@ func StoreFiles(s *v1alpha1.ObjectStoreSpec, read func(v1alpha1.SecretKeySelecto
 	return files, nil
 }
 
+// storeConfig is how a store is spoken with, and from which keys of Secrets the files of its
+// credentials are.
+func storeConfig(s *v1alpha1.ObjectStoreSpec) (store.Config, map[string]*v1alpha1.SecretKeySelector) {
+	config := store.Config{
+		Endpoint: strings.TrimSuffix(s.Endpoint, "/"), Bucket: s.Bucket, Path: s.Path, Region: s.Region,
+		VirtualHost:          s.ForcePathStyle != nil && !*s.ForcePathStyle,
+		ServerSideEncryption: s.ServerSideEncryption, StorageClass: s.StorageClass,
+		InsecureSkipVerify: s.TLS != nil && s.TLS.InsecureSkipVerify,
+	}
+	from := map[string]*v1alpha1.SecretKeySelector{}
+	if g := s.GoogleCredentials; g != nil {
+		config.Protocol, config.Ambient = store.GCS, g.GKEEnvironment
+		from[store.FileGoogleKey] = g.ApplicationCredentials
+	}
+	if c := s.Credentials; c != nil {
+		config.Ambient = c.InheritFromIAMRole
+		from[store.FileAccessKeyID], from[store.FileSecretKey], from[store.FileSessionToken] = c.AccessKeyID, c.SecretAccessKey, c.SessionToken
+	}
+	return config, from
+}
+
 // StorePath is where the data of a Cluster lies in a store, for people.
 func StorePath(s *v1alpha1.ObjectStoreSpec, cluster string) string {
-	path := "s3://" + s.Bucket + "/"
+	scheme := "s3://"
+	if s.GoogleCredentials != nil {
+		scheme = "gs://"
+	}
+	path := scheme + s.Bucket + "/"
 	if s.Path != "" {
 		path += s.Path + "/"
 	}

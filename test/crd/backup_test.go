@@ -17,6 +17,9 @@ import (
 // somewhere is an object store that can be.
 const somewhere = "{bucket: backups, endpoint: 'https://s3.example.com', credentials: {accessKeyId: {name: s, key: id}, secretAccessKey: {name: s, key: key}}}"
 
+// atGoogle is one of Google Cloud Storage.
+const atGoogle = "{bucket: back_ups, googleCredentials: {applicationCredentials: {name: s, key: key.json}}}"
+
 // object is one of our kinds, with a spec in YAML.
 func object(t *testing.T, kind, name, spec string) *unstructured.Unstructured {
 	t.Helper()
@@ -62,21 +65,39 @@ func TestRulesForObjectStoresAndRecovery(t *testing.T) {
 		}
 		return "backup: {objectStore: " + strings.Replace(somewhere, old, replaced, 1) + "}"
 	}
+	google := func(old, replaced string) string {
+		if !strings.Contains(atGoogle, old) {
+			t.Fatalf("there is no %s", old)
+		}
+		return "backup: {objectStore: " + strings.Replace(atGoogle, old, replaced, 1) + "}"
+	}
 	source := "externalClusters: [{name: old, objectStore: " + somewhere + "}]"
 	for spec, refused := range map[string]string{
-		"backup: {objectStore: " + somewhere + "}":                                                                                                   "",
-		with("https://s3.example.com", "https://s3.example.com/bucket"):                                                                              "put the bucket into objectStore.bucket",
-		with("https://s3.example.com", "s3.example.com"):                                                                                             "must be a URL of a host",
-		with("endpoint: 'https://s3.example.com'", "region: eu-central-1"):                                                                           "",
-		with("endpoint: 'https://s3.example.com', ", ""):                                                                                             "objectStore.endpoint or objectStore.region is needed",
-		with("bucket: backups", "bucket: UPPER"):                                                                                                     "spec.backup.objectStore.bucket",
-		with("bucket: backups", "bucket: backups, path: /a"):                                                                                         "spec.backup.objectStore.path",
-		with("bucket: backups", "bucket: backups, signatureVersion: s3v2"):                                                                           "s3v2 is not supported",
-		with("bucket: backups", "bucket: backups, encryption: {identity: {name: age, key: identity}}"):                                               "",
-		with("bucket: backups", "bucket: backups, encryption: {}"):                                                                                   "objectStore.encryption.identity",
-		with("bucket: backups", "bucket: backups, encryption: {identity: {name: age, key: ''}}"):                                                     "objectStore.encryption.identity.key",
-		with("accessKeyId: {name: s, key: id}, ", ""):                                                                                                "accessKeyId and secretAccessKey belong together",
-		with("accessKeyId: {name: s, key: id}", "inheritFromIAMRole: true"):                                                                          "must be either accessKeyId and secretAccessKey, or inheritFromIAMRole",
+		"backup: {objectStore: " + somewhere + "}":                                                              "",
+		with("https://s3.example.com", "https://s3.example.com/bucket"):                                         "put the bucket into objectStore.bucket",
+		with("https://s3.example.com", "s3.example.com"):                                                        "must be a URL of a host",
+		with("endpoint: 'https://s3.example.com'", "region: eu-central-1"):                                      "",
+		with("endpoint: 'https://s3.example.com', ", ""):                                                        "objectStore.endpoint or objectStore.region is needed",
+		with("bucket: backups", "bucket: UPPER"):                                                                "spec.backup.objectStore.bucket",
+		with("bucket: backups", "bucket: backups, path: /a"):                                                    "spec.backup.objectStore.path",
+		with("bucket: backups", "bucket: backups, signatureVersion: s3v2"):                                      "s3v2 is not supported",
+		with("bucket: backups", "bucket: backups, encryption: {identity: {name: age, key: identity}}"):          "",
+		with("bucket: backups", "bucket: backups, encryption: {}"):                                              "objectStore.encryption.identity",
+		with("bucket: backups", "bucket: backups, encryption: {identity: {name: age, key: ''}}"):                "objectStore.encryption.identity.key",
+		with("accessKeyId: {name: s, key: id}, ", ""):                                                           "accessKeyId and secretAccessKey belong together",
+		with("accessKeyId: {name: s, key: id}", "inheritFromIAMRole: true"):                                     "must be either accessKeyId and secretAccessKey, or inheritFromIAMRole",
+		with("bucket: backups", "bucket: back_ups"):                                                             "cannot have an underscore",
+		with("credentials: {accessKeyId: {name: s, key: id}, secretAccessKey: {name: s, key: key}}", "path: a"): "needs either credentials (S3 and what speaks it) or googleCredentials",
+		with("bucket: backups", "bucket: backups, googleCredentials: {gkeEnvironment: true}"):                   "needs either credentials (S3 and what speaks it) or googleCredentials",
+		google("", ""): "",
+		google("applicationCredentials: {name: s, key: key.json}", "gkeEnvironment: true"):                                                           "",
+		google("applicationCredentials: {name: s, key: key.json}", "gkeEnvironment: false"):                                                          "must be either applicationCredentials, or gkeEnvironment: true",
+		google("applicationCredentials", "gkeEnvironment: true, applicationCredentials"):                                                             "must be either applicationCredentials, or gkeEnvironment: true",
+		google("bucket", "path: a/b, storageClass: NEARLINE, endpoint: 'http://gcs.store.svc:4443', forcePathStyle: true, bucket"):                   "",
+		google("bucket", "region: europe-west1, bucket"):                                                                                             "objectStore.region goes with S3",
+		google("bucket", "serverSideEncryption: AES256, bucket"):                                                                                     "objectStore.serverSideEncryption goes with S3",
+		google("bucket", "forcePathStyle: false, bucket"):                                                                                            "objectStore.forcePathStyle goes with S3",
+		"{bootstrap: {recovery: {source: old}}, externalClusters: [{name: old, objectStore: " + atGoogle + "}]}":                                     "",
 		"{bootstrap: {recovery: {backup: {name: monday}}}}":                                                                                          "",
 		"{bootstrap: {recovery: {}}}":                                                                                                                "needs either backup",
 		"{bootstrap: {recovery: {source: old}}}":                                                                                                     "must name one of spec.externalClusters",
