@@ -149,8 +149,11 @@ func (s *stage) under(ctx context.Context, o options, b *book, durability, spec 
 	}
 	for n := range o.runs {
 		for _, f := range faults {
+			if !chosen(o.only, f.name) || f.named && o.only == "" || over() {
+				continue
+			}
 			r := b.row(durability, f.name)
-			if !chosen(o.only, f.name) || f.named && o.only == "" || len(r.Samples) > n || over() {
+			if len(r.Samples) > n {
 				continue
 			}
 			if err := s.set(ctx, durability, spec); err != nil {
