@@ -14,7 +14,9 @@ import (
 
 // TestAStoreOpensWithTheFilesThatAPodGets: what the operator writes, the package store reads.
 func TestAStoreOpensWithTheFilesThatAPodGets(t *testing.T) {
-	key := func(name string) *v1alpha1.SecretKeySelector { return &v1alpha1.SecretKeySelector{Name: "s", Key: name} }
+	key := func(name string) *v1alpha1.SecretKeySelector {
+		return &v1alpha1.SecretKeySelector{Name: "s", Key: name}
+	}
 	secrets := map[string]string{"id": "the id", "secret": "the secret", "google": storetest.GoogleKey(t, "me@test")}
 	for name, c := range map[string]struct {
 		spec  v1alpha1.ObjectStoreSpec
