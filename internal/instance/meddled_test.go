@@ -15,6 +15,10 @@ func TestWhatWasDoneToAReplicaIsTold(t *testing.T) {
 	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
 	w.join(two, one)
 	w.join(three, one)
+	// What is received shows that the stream was asked for: one that asks for it with nothing
+	// executed is sent all.
+	w.exec(w.app(one), "INSERT INTO t (v) VALUES (0)")
+	w.awaitRows(w.app(three), 1)
 
 	if _, err := w.rootOf(three).Exec("RESET BINARY LOGS AND GTIDS"); err != nil {
 		w.exec(w.rootOf(three), "RESET MASTER") // as it was called before 8.4
