@@ -24,12 +24,12 @@ func allowed(context.Context) error { return nil }
 // what it held at the beginning, replay the archive to several targets.
 func TestAgainstMysqld(t *testing.T) {
 	a := newServer(t)
-	a.initialize()
+	a.Initialize()
 	empty := newServer(t)
 	empty.copyOf(a)
 	a.start(7)
-	a.exec("CREATE DATABASE d")
-	a.exec("CREATE TABLE d.other (id INT PRIMARY KEY)")
+	a.Exec("CREATE DATABASE d")
+	a.Exec("CREATE TABLE d.other (id INT PRIMARY KEY)")
 	start := gtid.Set{}
 	m := newMemory()
 	m.key, _ = newKey(t, 1) // every other part is encrypted
@@ -37,22 +37,22 @@ func TestAgainstMysqld(t *testing.T) {
 
 	w := load(t, a)
 	begun := w.writeFor(2 * time.Second)
-	before := a.executed()
+	before := a.Executed()
 	inTime := time.UnixMicro(micros(a)).UTC()
-	rowsThen := a.text("SELECT COUNT(*) FROM d.t")
-	a.exec("FLUSH BINARY LOGS")
+	rowsThen := a.Text("SELECT COUNT(*) FROM d.t")
+	a.Exec("FLUSH BINARY LOGS")
 	w.writeFor(time.Second)
-	a.exec("ALTER TABLE d.t ADD COLUMN more INT NULL")
+	a.Exec("ALTER TABLE d.t ADD COLUMN more INT NULL")
 	begunToo := w.writeFor(time.Second)
-	a.exec("CREATE TABLE d.big (id INT PRIMARY KEY, data LONGBLOB)")
-	a.exec("INSERT INTO d.big VALUES (1, REPEAT(UUID(), 40000))") // larger than a part
-	beforeDrop := a.executed()
-	rowsBeforeDrop := a.text("SELECT COUNT(*) FROM d.t")
-	sumBeforeDrop := a.text("SELECT SUM(CRC32(CONCAT(id, ':', payload))) FROM d.t")
-	a.exec("INSERT INTO d.other VALUES (1)")
-	a.exec("DROP TABLE d.t")
-	a.exec("INSERT INTO d.other VALUES (2)")
-	final := a.executed()
+	a.Exec("CREATE TABLE d.big (id INT PRIMARY KEY, data LONGBLOB)")
+	a.Exec("INSERT INTO d.big VALUES (1, REPEAT(UUID(), 40000))") // larger than a part
+	beforeDrop := a.Executed()
+	rowsBeforeDrop := a.Text("SELECT COUNT(*) FROM d.t")
+	sumBeforeDrop := a.Text("SELECT SUM(CRC32(CONCAT(id, ':', payload))) FROM d.t")
+	a.Exec("INSERT INTO d.other VALUES (1)")
+	a.Exec("DROP TABLE d.t")
+	a.Exec("INSERT INTO d.other VALUES (2)")
+	final := a.Executed()
 	t.Logf("%.0f and %.0f transactions a second", begun, begunToo)
 	waitArchived(t, shipper, final)
 	stop()
@@ -94,19 +94,19 @@ func TestAgainstMysqld(t *testing.T) {
 			b.copyOf(empty)
 			b.start(7, "--replica-parallel-workers=4", "--replica-preserve-commit-order=ON", "--super-read-only=ON", "--relay-log-recovery=OFF")
 			replayed(t, b, m, plan)
-			if got := b.executed(); !got.Equal(c.set) {
+			if got := b.Executed(); !got.Equal(c.set) {
 				t.Errorf("it has %s, not %s", got, c.set)
 			}
-			if got := b.text("SELECT COUNT(*) FROM " + c.table); got != c.rows {
+			if got := b.Text("SELECT COUNT(*) FROM " + c.table); got != c.rows {
 				t.Errorf("it has %s rows, not %s", got, c.rows)
 			}
-			if data := "SELECT COALESCE(MAX(SHA2(data, 256)), '') FROM d.big"; c.target.Kind == facts.Latest && b.text(data) != a.text(data) {
+			if data := "SELECT COALESCE(MAX(SHA2(data, 256)), '') FROM d.big"; c.target.Kind == facts.Latest && b.Text(data) != a.Text(data) {
 				t.Error("the large row is another one")
 			}
-			if c.sum != "" && b.text("SELECT SUM(CRC32(CONCAT(id, ':', payload))) FROM d.t") != c.sum {
+			if c.sum != "" && b.Text("SELECT SUM(CRC32(CONCAT(id, ':', payload))) FROM d.t") != c.sum {
 				t.Error("the rows are not the same")
 			}
-			b.kill()
+			b.Kill()
 		})
 	}
 	t.Run("an applier that fails", func(t *testing.T) { applierFails(t, empty, m, archive) })
@@ -116,15 +116,15 @@ func replayed(t *testing.T, b *server, m *memory, plan facts.Plan) {
 	t.Helper()
 	began := time.Now()
 	var last Progress
-	r := &Replay{Place: place(m), DB: b.db, BatchBytes: 200 << 10, Progress: func(p Progress) { last = p }}
+	r := &Replay{Place: place(m), DB: b.DB, BatchBytes: 200 << 10, Progress: func(p Progress) { last = p }}
 	must(t, r.Run(t.Context(), plan))
 	took := time.Since(began)
 	t.Logf("%d of %d transactions, %d bytes in %s: %.0f/s", last.Transactions, last.Of, last.Bytes, took, float64(last.Transactions)/took.Seconds())
-	if last.Transactions != last.Of || b.text("SELECT @@GLOBAL.server_id") != "7" {
-		t.Errorf("it ends with %+v, as server %s", last, b.text("SELECT @@GLOBAL.server_id"))
+	if last.Transactions != last.Of || b.Text("SELECT @@GLOBAL.server_id") != "7" {
+		t.Errorf("it ends with %+v, as server %s", last, b.Text("SELECT @@GLOBAL.server_id"))
 	}
 	for _, pattern := range []string{"/*archive*", "/*staged*"} {
-		if left, _ := filepath.Glob(b.data() + pattern); len(left) > 0 {
+		if left, _ := filepath.Glob(b.Data() + pattern); len(left) > 0 {
 			t.Errorf("it leaves %v", left)
 		}
 	}
@@ -135,30 +135,30 @@ func applierFails(t *testing.T, empty *server, m *memory, archive facts.Archive)
 	b := newServer(t)
 	b.copyOf(empty)
 	b.start(8)
-	b.exec("SET SESSION sql_log_bin = 0")
-	b.exec("CREATE DATABASE d")
+	b.Exec("SET SESSION sql_log_bin = 0")
+	b.Exec("CREATE DATABASE d")
 	plan, err := place(m).Choose(t.Context(), archive, facts.Base{Epoch: 1}, facts.Target{})
 	must(t, err)
-	r := &Replay{Place: place(m), DB: b.db}
+	r := &Replay{Place: place(m), DB: b.DB}
 	err = r.Run(t.Context(), plan)
 	if !errors.Is(err, ApplierFailed) || !strings.Contains(err.Error(), "database exists") {
 		t.Fatalf("got %v", err)
 	}
 	t.Log(err)
-	b.db.SetMaxOpenConns(1)
-	b.exec("SET SESSION sql_log_bin = 0")
-	b.exec("DROP DATABASE d")
-	b.exec("SET SESSION sql_log_bin = 1")
-	b.db.SetMaxOpenConns(0)
+	b.DB.SetMaxOpenConns(1)
+	b.Exec("SET SESSION sql_log_bin = 0")
+	b.Exec("DROP DATABASE d")
+	b.Exec("SET SESSION sql_log_bin = 1")
+	b.DB.SetMaxOpenConns(0)
 	must(t, r.Run(t.Context(), plan))
-	b.kill()
+	b.Kill()
 }
 
 func shipping(t *testing.T, a *server, m *memory, start gtid.Set) (stop func(), s *Shipper) {
 	t.Helper()
 	parts := 0
-	s, err := NewShipper(Config{Store: m, Prefix: prefix, Cluster: "uid", Epoch: 1, Instance: "a", ServerUUID: a.text("SELECT @@server_uuid"), Start: start,
-		Index: a.data() + "/binlog.index", May: allowed, TargetRPO: time.Second, MaxBytes: 512 << 10,
+	s, err := NewShipper(Config{Store: m, Prefix: prefix, Cluster: "uid", Epoch: 1, Instance: "a", ServerUUID: a.Text("SELECT @@server_uuid"), Start: start,
+		Index: a.Data() + "/binlog.index", May: allowed, TargetRPO: time.Second, MaxBytes: 512 << 10,
 		Key: func() (seal.Key, error) {
 			if parts++; parts%2 == 0 {
 				return m.key, nil
@@ -167,7 +167,7 @@ func shipping(t *testing.T, a *server, m *memory, start gtid.Set) (stop func(), 
 		},
 		Executed: func(ctx context.Context) (gtid.Set, error) {
 			var text string
-			if err := a.db.QueryRowContext(ctx, "SELECT @@GLOBAL.gtid_executed").Scan(&text); err != nil {
+			if err := a.DB.QueryRowContext(ctx, "SELECT @@GLOBAL.gtid_executed").Scan(&text); err != nil {
 				return gtid.Set{}, err
 			}
 			return gtid.Parse(text)
@@ -220,7 +220,7 @@ func readableByMysqlbinlog(t *testing.T, a *server, m *memory) {
 		}
 		path := filepath.Join(t.TempDir(), "part")
 		must(t, os.WriteFile(path, rawOf(t, m, p), 0o600))
-		out, err := a.program("/usr/bin/mysqlbinlog", "--no-defaults", "--verify-binlog-checksum", path).CombinedOutput()
+		out, err := a.Program(t.Context(), "bin/mysqlbinlog", "--verify-binlog-checksum", path).CombinedOutput()
 		if got := int64(strings.Count(string(out), "SET @@SESSION.GTID_NEXT= '") - 1); err != nil || got != p.Transactions {
 			t.Errorf("mysqlbinlog finds %d transactions in a part of %d: %v\n%.3000s", got, p.Transactions, err, out)
 		}
@@ -229,7 +229,7 @@ func readableByMysqlbinlog(t *testing.T, a *server, m *memory) {
 
 func micros(s *server) int64 {
 	var n int64
-	must(s.t, s.db.QueryRow("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)").Scan(&n))
+	must(s.T, s.DB.QueryRow("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)").Scan(&n))
 	return n
 }
 
@@ -241,7 +241,7 @@ type writer struct {
 }
 
 func load(t *testing.T, s *server) *writer {
-	s.exec("CREATE TABLE d.t (id BIGINT PRIMARY KEY AUTO_INCREMENT, payload VARCHAR(200))")
+	s.Exec("CREATE TABLE d.t (id BIGINT PRIMARY KEY AUTO_INCREMENT, payload VARCHAR(200))")
 	return &writer{t: t, s: s}
 }
 
@@ -256,7 +256,7 @@ func (w *writer) writeFor(d time.Duration) float64 {
 	for range 4 {
 		wg.Go(func() {
 			for time.Now().Before(end) {
-				if _, err := w.s.db.Exec("INSERT INTO d.t (payload) VALUES (REPEAT(UUID(), 3))"); err != nil {
+				if _, err := w.s.DB.Exec("INSERT INTO d.t (payload) VALUES (REPEAT(UUID(), 3))"); err != nil {
 					w.t.Error(err)
 					return
 				}

@@ -27,26 +27,26 @@ const (
 // fill makes a bank, whose balances are always the same in all, and ballast of so many MiB,
 // of which half can be compressed.
 func (s *server) fill(ballast int) {
-	s.t.Helper()
-	s.exec("CREATE USER backup IDENTIFIED WITH caching_sha2_password BY 'secret'")
-	s.exec("GRANT BACKUP_ADMIN, REPLICATION SLAVE ON *.* TO backup")
-	s.exec("CREATE DATABASE bank")
-	s.exec("CREATE TABLE bank.accounts (id INT PRIMARY KEY, balance INT NOT NULL)")
-	s.exec("CREATE TABLE bank.moves (id BIGINT AUTO_INCREMENT PRIMARY KEY, payer INT, payee INT, note VARCHAR(2000))")
-	s.exec("CREATE TABLE bank.ballast (id INT AUTO_INCREMENT PRIMARY KEY, v LONGBLOB)")
+	s.T.Helper()
+	s.Exec("CREATE USER backup IDENTIFIED WITH caching_sha2_password BY 'secret'")
+	s.Exec("GRANT BACKUP_ADMIN, REPLICATION SLAVE ON *.* TO backup")
+	s.Exec("CREATE DATABASE bank")
+	s.Exec("CREATE TABLE bank.accounts (id INT PRIMARY KEY, balance INT NOT NULL)")
+	s.Exec("CREATE TABLE bank.moves (id BIGINT AUTO_INCREMENT PRIMARY KEY, payer INT, payee INT, note VARCHAR(2000))")
+	s.Exec("CREATE TABLE bank.ballast (id INT AUTO_INCREMENT PRIMARY KEY, v LONGBLOB)")
 	for i := range accounts {
-		s.exec("INSERT INTO bank.accounts VALUES (?, ?)", i, balance)
+		s.Exec("INSERT INTO bank.accounts VALUES (?, ?)", i, balance)
 	}
 	for range ballast {
 		v := make([]byte, 1<<20)
 		_, _ = crand.Read(v[:len(v)/2])
-		s.exec("INSERT INTO bank.ballast (v) VALUES (?)", v)
+		s.Exec("INSERT INTO bank.ballast (v) VALUES (?)", v)
 	}
 }
 
 // move is one transaction, which leaves a row in moves.
 func (s *server) move(ctx context.Context) error {
-	tx, err := s.db.BeginTx(ctx, nil)
+	tx, err := s.DB.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *server) options(id string) Options {
 	o.ID, o.PartSize, o.Epoch = id, 4<<20, 1
 	o.Executed = func(ctx context.Context) (gtid.Set, error) {
 		var text string
-		if err := s.db.QueryRowContext(ctx, "SELECT @@gtid_executed").Scan(&text); err != nil {
+		if err := s.DB.QueryRowContext(ctx, "SELECT @@gtid_executed").Scan(&text); err != nil {
 			return gtid.Set{}, err
 		}
 		return gtid.Parse(text)
@@ -98,10 +98,10 @@ func (s *server) options(id string) Options {
 // TestAgainstMysqld has one donor for all of its parts.
 func TestAgainstMysqld(t *testing.T) {
 	donor := newServer(t)
-	donor.initialize()
+	donor.Initialize()
 	donor.start(1)
 	donor.fill(64)
-	prepared := donor.executed()
+	prepared := donor.Executed()
 	key, _ := newKey(t, 1)
 	t.Run("TakenUnderLoadAndRestored", func(t *testing.T) { takenAndRestored(t, donor, prepared, seal.Key{}) })
 	t.Run("Encrypted", func(t *testing.T) { takenAndRestored(t, donor, prepared, key) })
@@ -144,15 +144,15 @@ func takenAndRestored(t *testing.T, donor *server, prepared gtid.Set, key seal.K
 	restored := newServer(t)
 	intoDirectory(t, s, "real", restored, key)
 	restored.start(2)
-	has := restored.executed()
+	has := restored.Executed()
 	t.Logf("between %s and %s it has %s", m.BeginGTID, m.EndGTID, has)
 	if !has.Contains(m.BeginGTID) || !m.EndGTID.Contains(has) || m.BeginGTID.Equal(m.EndGTID) {
 		t.Errorf("%s is not between %s and %s", has, m.BeginGTID, m.EndGTID)
 	}
-	if sum := restored.text("SELECT SUM(balance) FROM bank.accounts"); sum != fmt.Sprint(accounts*balance) {
+	if sum := restored.Text("SELECT SUM(balance) FROM bank.accounts"); sum != fmt.Sprint(accounts*balance) {
 		t.Errorf("there are %s in all", sum)
 	}
-	if got := restored.text("SELECT COUNT(*) FROM bank.moves"); got != fmt.Sprint(has.Subtract(prepared).Count()) {
+	if got := restored.Text("SELECT COUNT(*) FROM bank.moves"); got != fmt.Sprint(has.Subtract(prepared).Count()) {
 		t.Errorf("%s moves are of %s", got, has.Subtract(prepared))
 	}
 	same(t, restored, donor, "SELECT GROUP_CONCAT(id, ' ', payer, ' ', payee, ' ', CRC32(note) ORDER BY id) "+
@@ -169,22 +169,22 @@ func takenAndRestored(t *testing.T, donor *server, prepared gtid.Set, key seal.K
 }
 
 func (s *server) check(table string) string {
-	s.t.Helper()
+	s.T.Helper()
 	var name, op, kind, text string
-	must(s.t, s.db.QueryRow("CHECK TABLE bank."+table).Scan(&name, &op, &kind, &text))
+	must(s.T, s.DB.QueryRow("CHECK TABLE bank."+table).Scan(&name, &op, &kind, &text))
 	return text
 }
 
 func (s *server) checksum(table string) string {
-	s.t.Helper()
+	s.T.Helper()
 	var name, sum string
-	must(s.t, s.db.QueryRow("CHECKSUM TABLE bank."+table).Scan(&name, &sum))
+	must(s.T, s.DB.QueryRow("CHECKSUM TABLE bank."+table).Scan(&name, &sum))
 	return sum
 }
 
 func same(t *testing.T, a, b *server, query string) {
 	t.Helper()
-	if x, y := a.text(query), b.text(query); x != y {
+	if x, y := a.Text(query), b.Text(query); x != y {
 		t.Errorf("%s: %s is not %s", query, x, y)
 	}
 }
@@ -194,7 +194,7 @@ func intoDirectory(t *testing.T, s *memory, id string, to *server, key seal.Key)
 	t.Helper()
 	m, err := Read(t.Context(), s, cluster, id)
 	must(t, err)
-	root, err := os.OpenRoot(to.data())
+	root, err := os.OpenRoot(to.Data())
 	must(t, err)
 	defer func() { must(t, root.Close()) }()
 	peak := watchHeap(s)
@@ -233,13 +233,13 @@ func watchHeap(s *memory) (peak func() uint64) {
 // follow waits until the restored server has applied all that the donor has done since.
 func follow(t *testing.T, restored, donor *server) {
 	t.Helper()
-	restored.exec("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=?, SOURCE_USER='backup', SOURCE_PASSWORD='secret', "+
-		"SOURCE_SSL=1, SOURCE_AUTO_POSITION=1", donor.port)
-	restored.exec("START REPLICA")
-	want := donor.text("SELECT @@gtid_executed")
-	if got := restored.text("SELECT WAIT_FOR_EXECUTED_GTID_SET(?, 30)", want); got != "0" {
-		t.Fatalf("it does not catch up: it has %s, and the donor %s; %s", restored.executed(), want,
-			restored.text("SELECT GROUP_CONCAT(last_error_message) FROM performance_schema.replication_applier_status_by_worker"))
+	restored.Exec("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=?, SOURCE_USER='backup', SOURCE_PASSWORD='secret', "+
+		"SOURCE_SSL=1, SOURCE_AUTO_POSITION=1", donor.Port)
+	restored.Exec("START REPLICA")
+	want := donor.Text("SELECT @@gtid_executed")
+	if got := restored.Text("SELECT WAIT_FOR_EXECUTED_GTID_SET(?, 30)", want); got != "0" {
+		t.Fatalf("it does not catch up: it has %s, and the donor %s; %s", restored.Executed(), want,
+			restored.Text("SELECT GROUP_CONCAT(last_error_message) FROM performance_schema.replication_applier_status_by_worker"))
 	}
 }
 

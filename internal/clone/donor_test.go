@@ -37,18 +37,18 @@ func refusedByTheDonor(t *testing.T, donor *server) {
 	d.Password = "wrong"
 	try("a wrong password", d, LoginDenied)
 
-	donor.exec("CREATE USER nobody IDENTIFIED WITH caching_sha2_password BY 'secret'")
+	donor.Exec("CREATE USER nobody IDENTIFIED WITH caching_sha2_password BY 'secret'")
 	d = donor.donor()
 	d.User = "nobody"
 	try("an account without privilege", d, NoPrivilege)
 
-	donor.exec("ALTER INSTANCE DISABLE INNODB REDO_LOG")
+	donor.Exec("ALTER INSTANCE DISABLE INNODB REDO_LOG")
 	try("no redo log", donor.donor(), RedoLogDisabled)
-	donor.exec("ALTER INSTANCE ENABLE INNODB REDO_LOG")
+	donor.Exec("ALTER INSTANCE ENABLE INNODB REDO_LOG")
 
-	donor.exec("UNINSTALL PLUGIN clone")
+	donor.Exec("UNINSTALL PLUGIN clone")
 	try("no plugin", donor.donor(), NoPlugin)
-	donor.exec("INSTALL PLUGIN clone SONAME 'mysql_clone.so'")
+	donor.Exec("INSTALL PLUGIN clone SONAME 'mysql_clone.so'")
 
 	d = donor.donor()
 	d.TLS = d.TLS.Clone()
@@ -235,27 +235,27 @@ func encryptedIsRefused(t *testing.T, donor *server) {
 			t.Errorf("%v", err)
 		}
 	}
-	donor.exec("CREATE TABLE zoo.secret (id INT PRIMARY KEY) ENCRYPTION='Y'")
+	donor.Exec("CREATE TABLE zoo.secret (id INT PRIMARY KEY) ENCRYPTION='Y'")
 	c := new(counter)
 	try(&hooks{Consumer: c})
 	if c.bytes > 0 {
 		t.Errorf("%d bytes were sent before it was refused", c.bytes)
 	}
-	donor.exec("DROP TABLE zoo.secret")
+	donor.Exec("DROP TABLE zoo.secret")
 	try(&hooks{Consumer: new(counter), accept: func(s State) error {
 		if s == StateFileCopy {
-			donor.exec("CREATE TABLE zoo.secret (id INT PRIMARY KEY) ENCRYPTION='Y'")
+			donor.Exec("CREATE TABLE zoo.secret (id INT PRIMARY KEY) ENCRYPTION='Y'")
 		}
 		return nil
 	}})
-	donor.exec("DROP TABLE zoo.secret")
+	donor.Exec("DROP TABLE zoo.secret")
 }
 
 // appliedLive: donor to directory, and the server on it has what the donor has.
 func appliedLive(t *testing.T, donor *server) {
 	restored := newServer(t)
-	must(t, os.Mkdir(restored.data(), 0o755))
-	root, err := os.OpenRoot(restored.data())
+	must(t, os.Mkdir(restored.Data(), 0o755))
+	root, err := os.OpenRoot(restored.Data())
 	must(t, err)
 	defer func() { must(t, root.Close()) }()
 	applier := NewApplier(root)
@@ -265,7 +265,7 @@ func appliedLive(t *testing.T, donor *server) {
 	must(t, applier.Finish(t.Context()))
 	t.Logf("applied in %s", time.Since(began))
 	restored.start(3)
-	if got, want := restored.text("SELECT @@gtid_executed"), donor.text("SELECT @@gtid_executed"); got != want {
+	if got, want := restored.Text("SELECT @@gtid_executed"), donor.Text("SELECT @@gtid_executed"); got != want {
 		t.Errorf("the restored server has %s, and the donor %s", got, want)
 	}
 	compare(t, restored, donor)

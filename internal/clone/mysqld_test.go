@@ -10,7 +10,7 @@ import (
 // TestAgainstMysqld has one donor for all of its parts.
 func TestAgainstMysqld(t *testing.T) {
 	donor := newServer(t)
-	donor.initialize()
+	donor.Initialize()
 	donor.start(1)
 	donor.fill(2)
 	for _, step := range []struct {
@@ -72,20 +72,20 @@ func recordedAndReplayed(t *testing.T, donor *server) {
 	}
 
 	restored := newServer(t)
-	must(t, os.Mkdir(restored.data(), 0o755))
-	replay(t, parts, restored.data())
+	must(t, os.Mkdir(restored.Data(), 0o755))
+	replay(t, parts, restored.Data())
 	root, err := parts.replay(t, 3)
 	must(t, err)
-	sameFiles(t, root, restored.data())
+	sameFiles(t, root, restored.Data())
 	restored.start(2)
 	follow(t, restored, donor)
 	compare(t, restored, donor)
 	// What the donor's redo log has of the table that was encrypted, only the first
 	// recovery of a clone forgives.
-	restored.end()
+	restored.Stop()
 	restored.start(2)
-	restored.exec("CREATE DATABASE doomed")
-	restored.kill()
+	restored.Exec("CREATE DATABASE doomed")
+	restored.Kill()
 	restored.start(2)
 	restored.checksums()
 }
@@ -127,16 +127,16 @@ func replay(t *testing.T, parts *store, dir string) {
 // follow waits until the restored server has applied all that the donor has done since.
 func follow(t *testing.T, restored, donor *server) {
 	t.Helper()
-	t.Logf("restored with %s", restored.text("SELECT @@gtid_executed"))
-	restored.exec("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=?, SOURCE_USER='backup', SOURCE_PASSWORD='secret', "+
-		"SOURCE_SSL=1, SOURCE_AUTO_POSITION=1", donor.port)
-	restored.exec("START REPLICA")
-	want := donor.text("SELECT @@gtid_executed")
-	if got := restored.text("SELECT WAIT_FOR_EXECUTED_GTID_SET(?, 30)", want); got != "0" {
-		t.Fatalf("the restored server does not catch up: it has %s, and the donor %s; %s", restored.text("SELECT @@gtid_executed"), want,
-			restored.text("SELECT GROUP_CONCAT(last_error_message) FROM performance_schema.replication_applier_status_by_worker"))
+	t.Logf("restored with %s", restored.Text("SELECT @@gtid_executed"))
+	restored.Exec("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=?, SOURCE_USER='backup', SOURCE_PASSWORD='secret', "+
+		"SOURCE_SSL=1, SOURCE_AUTO_POSITION=1", donor.Port)
+	restored.Exec("START REPLICA")
+	want := donor.Text("SELECT @@gtid_executed")
+	if got := restored.Text("SELECT WAIT_FOR_EXECUTED_GTID_SET(?, 30)", want); got != "0" {
+		t.Fatalf("the restored server does not catch up: it has %s, and the donor %s; %s", restored.Text("SELECT @@gtid_executed"), want,
+			restored.Text("SELECT GROUP_CONCAT(last_error_message) FROM performance_schema.replication_applier_status_by_worker"))
 	}
-	if got := restored.text("SELECT @@gtid_executed"); got != want {
+	if got := restored.Text("SELECT @@gtid_executed"); got != want {
 		t.Errorf("the restored server has %s, and the donor %s", got, want)
 	}
 }

@@ -86,7 +86,7 @@ func (m *meddler) round(before ...string) {
 		m.n++
 		for _, ddl := range slices.Concat(before, meddling) {
 			ddl = strings.ReplaceAll(ddl, "#", strconv.Itoa(m.n))
-			if _, err := m.s.db.Exec(ddl); err != nil && m.err == nil {
+			if _, err := m.s.DB.Exec(ddl); err != nil && m.err == nil {
 				m.err = fmt.Errorf("%s: %w", ddl, err)
 			}
 		}
@@ -100,22 +100,22 @@ func (m *meddler) round(before ...string) {
 
 // fill makes the zoo, with some MiB in it.
 func (s *server) fill(rounds int) {
-	s.t.Helper()
-	s.exec("CREATE USER backup IDENTIFIED WITH caching_sha2_password BY 'secret'")
-	s.exec("GRANT BACKUP_ADMIN, REPLICATION SLAVE ON *.* TO backup")
+	s.T.Helper()
+	s.Exec("CREATE USER backup IDENTIFIED WITH caching_sha2_password BY 'secret'")
+	s.Exec("GRANT BACKUP_ADMIN, REPLICATION SLAVE ON *.* TO backup")
 	for _, statement := range zoo {
-		s.exec(statement)
+		s.Exec(statement)
 	}
-	s.exec("INSERT INTO doomed.t VALUES (1, 'one')")
-	s.exec("INSERT INTO `odd name-ä`.`täble #1` VALUES (1, 'one')")
+	s.Exec("INSERT INTO doomed.t VALUES (1, 'one')")
+	s.Exec("INSERT INTO `odd name-ä`.`täble #1` VALUES (1, 'one')")
 	for _, table := range loaded {
 		for range rounds {
-			s.exec("INSERT INTO zoo."+table+" (v) WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 800) "+
+			s.Exec("INSERT INTO zoo."+table+" (v) WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 800) "+
 				"SELECT CONCAT(SHA2(CONCAT(i, ?), 512), ' ', REPEAT(SHA2(i, 224), 6)) FROM r", table)
 		}
 	}
 	for range 6 * rounds {
-		s.exec("INSERT INTO zoo.blobs (v) VALUES (?)", randomBytes(1<<20))
+		s.Exec("INSERT INTO zoo.blobs (v) VALUES (?)", randomBytes(1<<20))
 	}
 }
 
@@ -144,7 +144,7 @@ func (s *server) load(t *testing.T) (stop func() int) {
 				case 6:
 					query = fmt.Sprintf("DELETE FROM zoo.%s ORDER BY n LIMIT 2", table)
 				}
-				if _, err := s.db.ExecContext(ctx, query); err == nil {
+				if _, err := s.DB.ExecContext(ctx, query); err == nil {
 					counts[w]++
 				}
 			}

@@ -61,7 +61,7 @@ func (s *stage) insertsDuring(ctx context.Context, store string) ([]time.Duratio
 // inserts tells how long each row waited for its OK, until the context ends. A row that has
 // begun then is awaited.
 func (s *server) inserts(ctx context.Context) (took []time.Duration, err error) {
-	conn, err := s.db.Conn(context.WithoutCancel(ctx))
+	conn, err := s.DB.Conn(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (s *server) fill(ctx context.Context, size int64) error {
 func table(n int) string { return "bench.rows" + strconv.Itoa(n) }
 
 func (s *server) fillTable(ctx context.Context, n int, rows int64) error {
-	conn, err := s.db.Conn(ctx)
+	conn, err := s.DB.Conn(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (s *server) flushed(ctx context.Context) error {
 func (s *server) checksums(ctx context.Context) (sums [tables]string, err error) {
 	err = eachTable(func(n int) error {
 		var name string
-		if err := s.db.QueryRowContext(ctx, "CHECKSUM TABLE "+table(n)).Scan(&name, &sums[n]); err != nil {
+		if err := s.DB.QueryRowContext(ctx, "CHECKSUM TABLE "+table(n)).Scan(&name, &sums[n]); err != nil {
 			return fmt.Errorf("CHECKSUM TABLE %s: %w", table(n), err)
 		}
 		return nil

@@ -16,6 +16,7 @@ import (
 
 	"cnmsql.co/test/backupbench/figures"
 	"cnmsql.co/test/machine"
+	"cnmsql.co/test/mysqld"
 )
 
 const (
@@ -83,11 +84,14 @@ func (s *stage) setUp(ctx context.Context) error {
 	if rootfs == "" || binary == "" {
 		return errors.New("CNMSQL_MYSQL_ROOTFS and CNMSQL_S3_BIN are not set: call make bench-backup, which sets them")
 	}
-	var err error
-	if s.donor, err = newServer(s.dir+"/donor", rootfs); err != nil {
+	files, err := mysqld.Open(rootfs)
+	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.donor.initialize(ctx), s.donor.start(ctx)); err != nil {
+	if s.donor, err = newServer(s.dir+"/donor", files); err != nil {
+		return err
+	}
+	if err := errors.Join(s.donor.Initialize(ctx), s.donor.start(ctx)); err != nil {
 		return err
 	}
 	if err := s.openStores(ctx, binary); err != nil {
@@ -100,11 +104,11 @@ func (s *stage) setUp(ctx context.Context) error {
 	if s.checksums, err = s.donor.checksums(ctx); err != nil {
 		return err
 	}
-	if s.bytes, err = sizeOf(s.donor.data()); err != nil {
+	if s.bytes, err = sizeOf(s.donor.Data()); err != nil {
 		return err
 	}
 	say("filled with %d MiB, in %s", s.bytes>>20, time.Since(begun).Round(time.Second))
-	if err := errors.Join(s.warmDisk(), readAll(s.donor.data())); err != nil {
+	if err := errors.Join(s.warmDisk(), readAll(s.donor.Data())); err != nil {
 		return err
 	}
 	s.Run, err = s.describe(ctx)

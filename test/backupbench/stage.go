@@ -38,7 +38,7 @@ type stage struct {
 // close ends all processes and removes all data.
 func (s *stage) close() error {
 	if s.donor != nil {
-		s.donor.end()
+		s.donor.Kill()
 	}
 	s.s3.End()
 	return os.RemoveAll(s.dir)
@@ -100,7 +100,7 @@ func (s *stage) writeFile(size int64) error {
 // copy copies the data directory of the server, which is quiet.
 func (s *stage) copy(ctx context.Context) error {
 	begun := s.begin()
-	if out, err := exec.CommandContext(ctx, "cp", "-r", s.donor.data(), s.dir+"/copy").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "cp", "-r", s.donor.Data(), s.dir+"/copy").CombinedOutput(); err != nil {
 		return fmt.Errorf("cp: %w\n%s", err, out)
 	}
 	syscall.Sync()
@@ -126,7 +126,7 @@ func (s *stage) cloneLocal(ctx context.Context) error {
 
 func (s *stage) dump(ctx context.Context) error {
 	to := s.dir + "/dump"
-	cmd := s.donor.program(ctx, "bin/mysqldump", "--socket="+s.donor.socket(), "--user=root", "--single-transaction", "--all-databases",
+	cmd := s.donor.Program(ctx, "bin/mysqldump", "--socket="+s.donor.Socket(), "--user=root", "--single-transaction", "--all-databases",
 		"--set-gtid-purged=ON", "--result-file="+to)
 	begun := s.begin()
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -145,8 +145,8 @@ func (s *stage) dump(ctx context.Context) error {
 
 // job of a backup.
 func (s *stage) job(store, id string) (job, error) {
-	authority, err := os.ReadFile(s.donor.dir + "/ca.pem")
-	return job{Store: s.storeOf(store), ID: id, Donor: s.donor.address, CA: string(authority)}, err
+	authority, err := os.ReadFile(s.donor.Authority())
+	return job{Store: s.storeOf(store), ID: id, Donor: s.donor.Address(), CA: string(authority)}, err
 }
 
 func (s *stage) backupTo(store string) func(context.Context) error {
@@ -168,18 +168,18 @@ func (s *stage) backupTo(store string) func(context.Context) error {
 // restoreFrom restores into an empty directory, and compares what a server on it has.
 func (s *stage) restoreFrom(store, when string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		to, err := newServer(s.dir+"/restored-"+store, s.donor.root)
+		to, err := newServer(s.dir+"/restored-"+store, s.donor.Files)
 		if err != nil {
 			return err
 		}
 		version := strings.TrimPrefix(s.Run.Server, "MySQL ")
 		s.begin()
-		o, err := job{Store: s.storeOf(store), ID: "measured", Into: to.data(), Server: version}.run(ctx)
+		o, err := job{Store: s.storeOf(store), ID: "measured", Into: to.Data(), Server: version}.run(ctx)
 		if err != nil {
 			return err
 		}
 		s.add(o.figure("restore from "+store+when), o.took, copying, cloning)
-		defer to.end()
+		defer to.Kill()
 		if err := to.start(ctx); err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (s *stage) restoreFrom(store, when string) func(context.Context) error {
 			return fmt.Errorf("restored from %s the tables have the checksums %v, and the source has %v", store, sums, s.checksums)
 		}
 		s.Run.Checksums = len(sums)
-		to.end()
-		return os.RemoveAll(to.dir)
+		to.Kill()
+		return os.RemoveAll(to.Dir)
 	}
 }

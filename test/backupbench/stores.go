@@ -49,7 +49,7 @@ func (s *stage) openStores(ctx context.Context, binary string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.s3.Answers("the S3 server", func() error { return healthy(address, authority) }); err != nil {
+	if err := s.s3.Answers(ctx, "the S3 server", func() error { return healthy(address, authority) }); err != nil {
 		return err
 	}
 	return s.configure("S3", store.Config{Endpoint: "https://" + address, Bucket: bucket},

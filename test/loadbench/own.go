@@ -99,7 +99,7 @@ func couple(ctx context.Context, source, replica *server) error {
 	if err := source.local.RequireAcks(ctx, 1, semiSyncTimeout); err != nil {
 		return err
 	}
-	err := source.process.Answers("the semi-synchronous replica", func() error {
+	err := source.process.Answers(ctx, "the semi-synchronous replica", func() error {
 		var name, clients string
 		row := source.local.DB().QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_clients'")
 		err := row.Scan(&name, &clients)

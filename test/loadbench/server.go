@@ -58,7 +58,7 @@ func newServer(ctx context.Context, dir string, files mysqld.Files, version mysq
 	}
 	root := func() ([]mysql.Account, error) { return []mysql.Account{{User: "root"}}, nil }
 	s.local = mysql.Open(dir+"/s", func() mysql.Version { return version }, root)
-	if err = s.process.Answers("mysqld", func() error { return s.local.Ping(ctx) }); err == nil {
+	if err = s.process.Answers(ctx, "mysqld", func() error { return s.local.Ping(ctx) }); err == nil {
 		err = s.populate(ctx)
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package mysqld
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -33,8 +34,9 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Answers waits until it does.
-func (p *Process) Answers(name string, ask func() error) error {
+// Answers waits until ask has no error, for two minutes at most. The name is for the error of a
+// process that ends before, or does not answer.
+func (p *Process) Answers(ctx context.Context, name string, ask func() error) error {
 	for deadline := time.After(patience); ; {
 		err := ask()
 		if err == nil {
@@ -43,6 +45,8 @@ func (p *Process) Answers(name string, ask func() error) error {
 		select {
 		case <-p.done:
 			return fmt.Errorf("%s ended, and said:\n%s", name, p.said.String())
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer: %w", name, err)
 		case <-deadline:
 			return fmt.Errorf("%s does not answer: %w", name, err)
 		case <-time.After(20 * time.Millisecond):
@@ -69,7 +73,7 @@ func FreeAddress() (string, error) {
 
 // Certify writes ca.pem, and cert.pem and key.pem for loopback, into a directory.
 func Certify(dir string) error {
-	bundle, err := pki.NewCA("bench", time.Now())
+	bundle, err := pki.NewCA("test", time.Now())
 	if err != nil {
 		return err
 	}
