@@ -32,7 +32,13 @@ test-all: check test-random test-real test-real-80 test-clone test-store-google 
 check: checks check-sim ## Checks: format, vet, lint, generated files, unit tests, 4,000 seeds of the simulation
 
 .PHONY: checks
-checks: format vet lint generated unit
+checks: modules format vet lint generated unit
+
+.PHONY: modules
+modules: # a go.sum that lacks a line is seen only where the module was never built
+	go mod tidy -diff
+	go -C tools/localkube mod tidy -diff
+	go -C tools/objectstore mod tidy -diff
 
 .PHONY: format
 format:
