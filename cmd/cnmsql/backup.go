@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/apiconn"
 	"cnmsql.co/internal/backupjob"
 	"cnmsql.co/internal/layout"
 )
@@ -29,7 +30,7 @@ func backupCommand() *cobra.Command {
 			if err := v1alpha1.AddToScheme(scheme); err != nil {
 				return err
 			}
-			kube, err := client.New(conf, client.Options{Scheme: scheme})
+			kube, err := client.New(apiconn.Bound(conf), client.Options{Scheme: scheme})
 			if err != nil {
 				return err
 			}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/apiconn"
 )
 
 // Kubernetes is what an instance reads and writes in the API server.
@@ -60,11 +61,16 @@ func newAPIServer(namespace, cluster string, failed func(error)) (*apiServer, er
 		return nil, fmt.Errorf("finding the API server: %w", err)
 	}
 	conf.QPS, conf.Burst = 20, 40
-	d, err := dynamic.NewForConfig(conf)
+	conf = apiconn.Bound(conf)
+	connections, err := rest.HTTPClientFor(conf)
 	if err != nil {
 		return nil, err
 	}
-	c, err := coordinationclient.NewForConfig(conf)
+	d, err := dynamic.NewForConfigAndClient(conf, connections)
+	if err != nil {
+		return nil, err
+	}
+	c, err := coordinationclient.NewForConfigAndClient(conf, connections)
 	if err != nil {
 		return nil, err
 	}

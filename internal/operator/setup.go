@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/apiconn"
 	"cnmsql.co/internal/backups"
 	"cnmsql.co/internal/verify"
 )
@@ -73,7 +74,7 @@ func Run(ctx context.Context, conf *rest.Config, o Options) error {
 	}
 	// The API server has its own fair queues; a client-side limit would only
 	// hold up a failover because another cluster is being provisioned.
-	conf = rest.CopyConfig(conf)
+	conf = apiconn.Bound(conf)
 	conf.QPS = -1
 	options := ctrl.Options{
 		Scheme: scheme, Cache: caches,

@@ -3,10 +3,15 @@
 package e2e
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	coordination "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/test/testbed"
@@ -120,6 +125,29 @@ func (w *world) awayFromOperator() {
 // outageOfAPI is longer than a lease lasts.
 const outageOfAPI = 25 * time.Second
 
+// longOutageOfAPI is so long that what was sent in it is sent again by itself only 10 s or
+// more after it has ended.
+const longOutageOfAPI = 32 * time.Second
+
+// renewsAfter: the primary renews its lease once the API server is back. Who is to be
+// promoted then takes it over the same connections.
+func (w *world) renewsAfter(back time.Time, limit time.Duration) {
+	w.t.Helper()
+	key := types.NamespacedName{Namespace: w.key.Namespace, Name: w.key.Name + "-primary"}
+	ctx, cancel := context.WithTimeout(w.ctx, limit)
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		var lease coordination.Lease
+		err := bed.Client.Get(ctx, key, &lease)
+		return err == nil && lease.Spec.RenewTime != nil && lease.Spec.RenewTime.After(back), nil
+	})
+	if err != nil {
+		w.t.Errorf("the primary did not renew its lease within %s of the end of the outage", limit)
+		return
+	}
+	w.t.Logf("the primary renewed its lease %s after the end of the outage", time.Since(back))
+}
+
 // primaryCutFromAPI: peers vouch for the primary, and the operator reaches it.
 func (w *world) primaryCutFromAPI() {
 	primary := w.primary()
@@ -139,13 +167,14 @@ func (w *world) everybodyCutFromAPI() {
 	for _, node := range nodes {
 		w.fault("partition", node+" --from api")
 	}
-	l.ackedAfter(time.Now().Add(outageOfAPI), time.Minute)
+	l.ackedAfter(time.Now().Add(longOutageOfAPI), time.Minute)
 	// When the API server is back it takes all nodes for lost, and all endpoints
 	// with them, until their kubelets report: what was written before counts.
 	gap := l.Stop().LongestGap.Duration()
 	for _, node := range nodes {
 		w.fault("heal", node)
 	}
+	w.renewsAfter(time.Now(), 8*time.Second)
 	if gap > 2*time.Second {
 		w.t.Errorf("without the API server nothing could be written for %s", gap)
 	}
