@@ -26,7 +26,7 @@ const screen = 60
 func main() {
 	baseline := flag.Bool("baseline", false, "write "+baselineFile+" instead of holding the tree to it")
 	flag.Parse()
-	checks := []func(root string) ([]string, error){check, checkNamed, checkLinks, checkRatchet}
+	checks := []func(root string) ([]string, error){check, checkNamed, checkLinks, checkRatchet, checkFigures, checkMap}
 	if *baseline {
 		checks = []func(root string) ([]string, error){writeBaseline}
 	}
