@@ -1,6 +1,7 @@
 // Command lint checks the house rules that no common linter knows: a function
 // fits on a screen, product code does not sleep, imports run downwards only, one file knows
-// what a durability mode means, and the tests and headings that documents name exist.
+// what a durability mode means, and the tests, headings, functions
+// and numbers that documents name are there.
 //
 // Rules that the tree broke before they were made are ratcheted: baseline.txt holds how often
 // each package breaks them, and a package that breaks one more often fails. -baseline writes the
@@ -26,7 +27,9 @@ const screen = 60
 func main() {
 	baseline := flag.Bool("baseline", false, "write "+baselineFile+" instead of holding the tree to it")
 	flag.Parse()
-	checks := []func(root string) ([]string, error){check, checkNamed, checkLinks, checkRatchet, checkFigures, checkMap}
+	checks := []func(root string) ([]string, error){
+		check, checkNamed, checkGoNames, checkLinks, checkFigures, checkMap, checkRatchet,
+	}
 	if *baseline {
 		checks = []func(root string) ([]string, error){writeBaseline}
 	}
