@@ -35,9 +35,9 @@ const (
 	// firstContact is how long an operator that has just started waits for the
 	// first word of a cluster's instances; a word wakes it earlier.
 	firstContact = time.Second
-	// preparedLife is how long what a cluster needs besides its instances is taken to
-	// be there while its primary changes. Looking at all of it costs a busy machine more
-	// time than the change itself.
+	// preparedLife is how long the Secrets, roles and Services of a cluster are assumed
+	// unchanged while its primary changes. Checking them takes a busy machine longer than
+	// the change itself.
 	preparedLife = 10 * time.Second
 	// operatorTLSLife is how long one client certificate of the operator is used.
 	operatorTLSLife = 30 * 24 * time.Hour

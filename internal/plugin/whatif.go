@@ -174,7 +174,7 @@ func outcome(a whatif.Answer) string {
 	case a.Outcome == whatif.Undecided:
 		return "it was not decided within the time that is played"
 	case !slices.Contains(a.Lost, a.Primary):
-		return fmt.Sprintf("NOBODY is promoted%s; whether %s takes writes cannot be told from here, now as then", refusalText(a.Refusal), a.Primary)
+		return fmt.Sprintf("NOBODY is promoted%s; whether %s accepts writes is unknown, before and after", refusalText(a.Refusal), a.Primary)
 	default:
 		return fmt.Sprintf("NOBODY is promoted in the place of %s%s", a.Primary, refusalText(a.Refusal))
 	}

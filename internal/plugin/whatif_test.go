@@ -73,7 +73,7 @@ func TestASilentPrimaryIsNotTakenForDead(t *testing.T) {
 	if err := g.guess(t.Context(), []string{"demo-2"}, whatif.NodeLost, ""); err != nil {
 		t.Fatal(err)
 	}
-	s.mustSay("whether demo-1 takes writes cannot be told from here, now as then")
+	s.mustSay("whether demo-1 accepts writes is unknown, before and after")
 	s.mustSay("Assumed     demo-1 cannot be asked now, and stays silent")
 }
 

@@ -88,9 +88,9 @@ func breakOffRecovery(f *Facts) (Decision, bool) {
 }
 
 // cutTail: mysqld ended while commits waited for acknowledgements that, under
-// quorum, nobody can have read success without. If another instance is primary by
-// now, they are on nobody's word: recovering them would only make this instance
-// diverge. That is so only if every promotion since then was lossless: else less may have
+// quorum, nobody can have read success without. If another instance has
+// been promoted, no client was told that these transactions committed: recovering them would
+// only make this instance diverge. That is so only if every promotion since then was lossless: else less may have
 // been asked of an election; and if the successor has all that was executed before commits
 // began to wait, which may have been acknowledged without. A successor that is writable is
 // asked until it answers, and one that crashed itself while it says that it comes back. Only

@@ -7,7 +7,26 @@ import (
 	"cnmsql.co/internal/core/draft"
 )
 
-// Decide says what to do about a cluster with the async topology.
+// Decide says what to do about a cluster with the async topology. Each pass reads what is
+// observed and what the passes before it put into the plan, so their order counts:
+//
+//   - countMembers and regressed come first. Every majority is one of the members, and a
+//     status of the past decides nothing.
+//   - names and fence put into the status what exists and what a human asks. keepEvidence
+//     keeps what is known of the present promotion before operate can grant another.
+//   - diagnose comes before judgeReplicas and admit: only a primary that can be trusted says
+//     who has diverged and who has caught up. Both come before operate, which elects nobody
+//     who has diverged and counts the members.
+//   - provision goes by the operation that was under way before this decision: while one is,
+//     it removes and restarts nothing that works.
+//   - operate decides who may be writable. grant changes the promotion, the epoch and the
+//     diagnosis, and all passes below go by those.
+//   - resume takes a later epoch only if operate began nothing. It comes before acknowledge,
+//     which gives no order in an epoch in which the primary is not writable yet.
+//   - keepSize and keepLeased follow operate and resume: they adjust what the promotion says,
+//     and must see the one that is written.
+//   - route leads writes and labels by the promotion and the diagnosis that operate left.
+//   - publish is last: it puts into words what the others have left.
 func Decide(o core.Observation) core.Plan {
 	countMembers(&o)
 	d := newDecision(&o)

@@ -19,8 +19,8 @@ type ballot struct {
 	// prefer wins among equals.
 	prefer   string
 	diverged []string
-	// since: who was asked before and has not answered since may hold more than
-	// it said, but not less: it cannot win, and must not be lacking.
+	// since: a report from before is a lower bound of what its instance holds. The
+	// instance cannot win, and the winner must hold all that the report says.
 	since time.Time
 }
 

@@ -73,8 +73,8 @@ func promises(word core.Fact[core.Report], p *core.Promotion, next int64) bool {
 	return r.PodUID == p.PodUID || r.VolumeLocked && r.Data == core.DataPopulated && p.Node != "" && r.Node == p.Node
 }
 
-// podTerminated: the kubelet's word, or the node's end. A manager of that very Pod
-// that answers gives them the lie.
+// podTerminated goes by the kubelet's report that the container ended, or by the end of the
+// node. If the manager of that very Pod still answers, the report is wrong and proves nothing.
 func podTerminated(o *core.Observation, holder *core.Instance, _ int64) (proven, bool) {
 	p := o.Cluster.Status.Promotion
 	if r, answers := holder.Report.Get(); answers && (r.PodUID == p.PodUID || r.WritableEpoch != 0) {

@@ -201,10 +201,10 @@ func (d *decision) isUnsettled() bool {
 }
 
 // resume lets replicas receive again that withhold for a failover or a removal that
-// has not come about. A promise is never taken back, for somebody may rely on it
-// at this moment: the epoch that it speaks of begins instead, for the same
-// primary, by a write of the status that only one of two operators can do. The same
-// for a primary that refuses the orders of its epoch: it admitted one to demote, and its
+// has not come about. Promises are never revoked, because another operator may act on
+// them at this moment. Instead the same primary is promoted into the promised epoch, and the
+// conditional write of the status lets only one operator do this. The same is done for a
+// primary that refuses the orders of its epoch, because it admitted an order to demote and its
 // volume did not take the promise.
 func (d *decision) resume() {
 	p := d.Status.Promotion

@@ -7,7 +7,23 @@ import (
 	"cnmsql.co/internal/core/draft"
 )
 
-// Decide says what to do about a cluster whose instances are members of a group.
+// Decide says what to do about a cluster whose instances are members of a group. The group
+// elects its own primary, so that the first passes take over what it says and the later ones
+// act on it. Their order counts:
+//
+//   - names and AdoptVolumes come before pin, which makes no group beside data that exists.
+//   - see counts the members' views. Every later pass asks it whether there is a quorum.
+//   - pin comes before mirror: the name and the first epoch are written before any report of
+//     a group is taken over.
+//   - mirror follows the group's primary. It comes before judge and remember, which compare
+//     what instances hold with that group's.
+//   - fence comes before provision and reinit: a member that a human takes out is counted as
+//     missing when they ask whether another can be spared.
+//   - welcomeBack begins the epoch in which those that had to leave may join again, before
+//     an order is given in an epoch that they refuse.
+//   - switchOver acts on a group with a quorum and recoverQuorum on one without.
+//   - join and route go by the primary and the members that all these have left.
+//   - publish is last: it puts into words what the others have left.
 func Decide(o core.Observation) core.Plan {
 	d := newDecision(&o)
 	if o.Cluster.Deleting {

@@ -10,10 +10,11 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// countOn: the group is these from now on, and a majority is counted of them. It has no view
-// until it is seen. Those who
-// are left out are compared with what the group surely goes on from, held; one that was left
-// out before with what it went on from then. Together is what any of the members holds.
+// countOn makes members the whole group: a majority is counted of them from now on. The view
+// of the new group is not known until a member reports it. Every other instance is recorded
+// as left out, together with held, the GTID set that the group surely continues from. An
+// instance that was left out before keeps the set of that time. Together is the union of what
+// the members hold.
 func (d *decision) countOn(members []string, held, together gtid.Set) {
 	before := *d.g
 	d.g.ViewMax, d.g.ViewID, d.g.LeftOut = len(members), "", nil
@@ -42,9 +43,9 @@ func (d *decision) without() string {
 	return "left out: " + strings.Join(names, ", ")
 }
 
-// heirs are those from whom the group may go on: those whom it went on with, for they may
-// have acknowledged transactions since. If it is known that they have not, because the
-// recovery did not come about, or if they have no data any more, it is everybody.
+// heirs returns the instances from which the group may be recovered: the survivors of the last
+// recovery, because they may have acknowledged transactions since. If that recovery is known
+// never to have taken effect, or the survivors have lost their data, all instances qualify.
 func (d *decision) heirs() []*core.Instance {
 	var went, barred []*core.Instance
 	since := false
