@@ -76,6 +76,14 @@ unit: # drawn from a seed that stays, so that a change is judged by what it chan
 	RAPID_SEED=1 RAPID_CHECKS=2000 go test ./...
 	go test -C tools/localkube ./...
 
+.PHONY: race
+race: ## The race detector on operator, instance manager, control API and writer; needs a C compiler
+	@if echo '#include <stdlib.h>' | $$(go env CC) -E - >/dev/null 2>&1; then \
+		CGO_ENABLED=1 go test -race ./internal/operator ./internal/instance ./internal/control ./test/writer/...; \
+	else \
+		echo "race: LEFT OUT: there is no C compiler with its headers (Debian: apt-get install gcc libc6-dev)"; \
+	fi
+
 .PHONY: test-random
 test-random: ## The invariants on 500,000 observations that nobody has seen, and GTID sets drawn again
 	RAPID_CHECKS=500000 go test -count=1 -timeout 20m -run 'OfAnyObservation|AreToldOnce|Algebra' ./internal/core/async ./internal/gtid
