@@ -37,6 +37,9 @@ type Order struct {
 	Transactions string `json:"transactions,omitempty"`
 	// Member is the UUID of the server that is to be primary (SetGroupPrimary only).
 	Member string `json:"member,omitempty"`
+	// Within is how many seconds transactions in progress may hold that up (SetGroupPrimary
+	// only); an earlier operator sets no bound.
+	Within int `json:"within,omitempty"`
 	// Members are the instances that are left (ForceMembers only).
 	Members []string `json:"members,omitempty"`
 	// View is the group's view that they are left of (ForceMembers only).

@@ -2,6 +2,7 @@ package control
 
 import (
 	"strings"
+	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -30,7 +31,8 @@ func OrderOf(e core.Effect, host func(instance string) string) (verb Verb, insta
 	case core.AdoptTransactions:
 		return VerbAdopt, e.Instance, Order{Epoch: e.Epoch, Transactions: e.Set}, true
 	case core.SetGroupPrimary:
-		return VerbSetGroupPrimary, e.Instance, Order{Epoch: e.Epoch, Member: e.UUID}, true
+		o := Order{Epoch: e.Epoch, Member: e.UUID, Within: int(e.Within / time.Second)}
+		return VerbSetGroupPrimary, e.Instance, o, true
 	case core.ForceMembers:
 		return VerbForceMembers, e.Instance, Order{Epoch: e.Epoch, Members: strings.Split(e.Members, ","), View: e.View}, true
 	case core.RebootGroup:

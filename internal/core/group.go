@@ -240,8 +240,11 @@ func RecoveryRefusals() []Reason {
 type SetGroupPrimary struct {
 	Instance, Primary string
 	// UUID of the new primary's server.
-	UUID  string
-	Epoch int64
+	UUID string
+	// Within: transactions that are in progress may take so long; then their sessions are
+	// closed. Zero waits for them.
+	Within time.Duration
+	Epoch  int64
 }
 
 // ForceMembers has a survivor go on with the named members alone, out of the view that it

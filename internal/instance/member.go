@@ -340,8 +340,9 @@ func (m *manager) raiseProtocol(ctx context.Context, version string) error {
 }
 
 // orderGroupPrimary asks the group for another primary. It goes on when the caller
-// has gone: long transactions are waited for.
-func (m *manager) orderGroupPrimary(uuid string) error {
+// has gone: transactions in progress are waited for, so many seconds at most; 0 for as long as
+// they take.
+func (m *manager) orderGroupPrimary(uuid string, within int) error {
 	m.mu.Lock()
 	busy := m.st.member.HandingOver
 	m.st.member.HandingOver = true
@@ -356,7 +357,7 @@ func (m *manager) orderGroupPrimary(uuid string) error {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		err := m.metrics.SetGroupPrimary(ctx, uuid)
+		err := m.metrics.SetGroupPrimary(ctx, uuid, within)
 		if err != nil {
 			m.log.Warn("asking the group for another primary", "error", err)
 		}

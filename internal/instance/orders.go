@@ -32,7 +32,7 @@ func (m *manager) Order(ctx context.Context, verb control.Verb, o control.Order)
 	case control.VerbAdopt:
 		return m.orderAdopt(ctx, o)
 	case control.VerbSetGroupPrimary:
-		return m.orderGroupPrimary(o.Member)
+		return m.orderGroupPrimary(o.Member, o.Within)
 	case control.VerbForceMembers:
 		return m.orderForceMembers(ctx, o)
 	case control.VerbRebootGroup:

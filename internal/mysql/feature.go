@@ -24,6 +24,9 @@ const (
 	tracksWriteSetsAlways
 	// allowlistOfRunningMember: group_replication_ip_allowlist can be set meanwhile.
 	allowlistOfRunningMember
+	// boundsGroupTransactions: group_replication_set_as_primary takes a bound of how long
+	// transactions in progress hold it up.
+	boundsGroupTransactions
 	// formatDeprecated: binlog_format warns when it is set.
 	formatDeprecated
 )
@@ -37,6 +40,7 @@ var since = map[feature]Version{
 	appliesInParallelByDefault: {Major: 8, Minor: 0, Patch: 27},
 	tracksWriteSetsAlways:      {Major: 8, Minor: 4, Patch: 0},
 	allowlistOfRunningMember:   {Major: 8, Minor: 0, Patch: 24},
+	boundsGroupTransactions:    {Major: 8, Minor: 0, Patch: 29},
 	formatDeprecated:           {Major: 8, Minor: 0, Patch: 34},
 }
 

@@ -173,13 +173,44 @@ func (s *Server) LeaveGroup(ctx context.Context) error {
 }
 
 // SetGroupPrimary asks the group to make the member with this server UUID primary,
-// and returns when it is.
-func (s *Server) SetGroupPrimary(ctx context.Context, uuid string) error {
+// and returns when it is. The group waits for the transactions that the old primary has in
+// progress. With a bound, in seconds, that refuses clients' statements meanwhile, reads too,
+// and closes in the end the sessions whose transactions are left. Without one, where it is 0
+// or a member knows none, all go on, and one idle transaction holds up the group.
+func (s *Server) SetGroupPrimary(ctx context.Context, uuid string, within int) error {
+	bounded, err := s.groupBoundsTransactions(ctx)
+	if err != nil {
+		return err
+	}
+	statement, args := "SELECT group_replication_set_as_primary(?)", []any{uuid}
+	if bounded && within > 0 {
+		statement, args = "SELECT group_replication_set_as_primary(?, ?)", []any{uuid, within}
+	}
 	var said string
-	if err := s.db.QueryRowContext(ctx, "SELECT group_replication_set_as_primary(?)", uuid).Scan(&said); err != nil {
+	if err := s.db.QueryRowContext(ctx, statement, args...).Scan(&said); err != nil {
 		return fmt.Errorf("asking the group for another primary: %w", err)
 	}
 	return nil
+}
+
+// groupBoundsTransactions: all members know a bound of how long transactions in progress
+// hold up another primary. The group refuses it otherwise.
+func (s *Server) groupBoundsTransactions(ctx context.Context) (bool, error) {
+	rows, err := s.db.QueryContext(ctx, "SELECT MEMBER_VERSION FROM performance_schema.replication_group_members")
+	if err != nil {
+		return false, fmt.Errorf("asking the group for the versions of its members: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	all := s.version().has(boundsGroupTransactions)
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return false, fmt.Errorf("asking the group for the versions of its members: %w", err)
+		}
+		v, err := parseNumbers(text)
+		all = all && err == nil && v.has(boundsGroupTransactions)
+	}
+	return all, rows.Err()
 }
 
 // ForceMembers makes the group go on with the members at these addresses alone, and
