@@ -157,7 +157,8 @@ type ClusterSpec struct {
 
 	// MaxSwitchoverPause is how many seconds a planned switchover may stop
 	// writes. It does not begin to before the new primary is expected to take
-	// them in that time; if it does not, the old one takes them again.
+	// them in that time; if it does not, the old one takes them again. A group
+	// cannot be called back once it elects: there it bounds what is expected.
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=1
 	// +optional

@@ -76,7 +76,7 @@ func (d *decision) follow(primary string) {
 	}
 	former := d.Status.CurrentPrimary
 	op := d.Status.Operation
-	d.Status.CurrentPrimary, d.Status.CurrentPrimaryAt = primary, d.Now
+	d.Status.CurrentPrimary, d.Status.CurrentPrimaryAt, d.Status.Return = primary, d.Now, nil
 	d.Status.Epoch++
 	switch {
 	case former == "":

@@ -77,7 +77,7 @@ type world struct {
 
 func newWorld(instances int) *world {
 	return &world{diligence: func() int { return 20 }, rejoins: func() bool { return false }, recovers: func() bool { return false }, made: func(*instance, bool) {}, now: time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC), cluster: core.Cluster{Name: "c", Wanted: instances,
-		SwitchoverLimit: time.Minute, Group: &core.Group{WishedName: "g-1"}}, mysql: "9.7.4"}
+		SwitchoverLimit: time.Minute, SwitchoverPause: 5 * time.Second, Group: &core.Group{WishedName: "g-1"}}, mysql: "9.7.4"}
 }
 
 func (w *world) get(name string) *instance {

@@ -19,7 +19,8 @@ import (
 //
 //	group instances=3             nothing exists yet
 //	online instances=3            an established group, c-1 is the primary
-//	spec instances=5              change what is wished
+//	spec instances=5              change what is wished; delay=20 and pause=2 are the bounds of
+//	                              a switchover, in seconds
 //	down c-1 | starts c-1 | up c-1   mysqld ends | runs again, and does not answer yet | answers
 //	stops c-2                     mysqld leaves the group, and ends
 //	state c-2 RECOVERING          another state than ONLINE: the group has it catch up; or
@@ -102,7 +103,7 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 	case "members":
 		return w.members()
 	case "spec":
-		w.cluster.Wanted = number(td, "instances", 3)
+		w.specify(td)
 	case "release":
 		w.cluster.Manager = core.Binary{Digest: "new", Platform: "linux/amd64"}
 		for _, in := range w.all {
@@ -142,6 +143,16 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 		w.settle()
 	}
 	return ""
+}
+
+// specify changes what is wished.
+func (w *world) specify(td *datadriven.TestData) {
+	w.cluster.Wanted = number(td, "instances", w.cluster.Wanted)
+	for name, bound := range map[string]*time.Duration{
+		"delay": &w.cluster.SwitchoverLimit, "pause": &w.cluster.SwitchoverPause,
+	} {
+		*bound = time.Duration(number(td, name, int(*bound/time.Second))) * time.Second
+	}
 }
 
 // extra is how many arguments of a verb are no instances.

@@ -6,8 +6,9 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// switchOver asks the group for another primary, when somebody wishes one, and gives
-// up at the deadline. There is no way back to go: the group is consistent at any time.
+// switchOver waits until the target is close to the primary, asks the group to make it
+// primary, when somebody wishes that, and gives up at the deadline. There is no way back to
+// go: the group is consistent at any time. Nor can the group be told to stop once it elects.
 func (d *decision) switchOver() {
 	if !d.seen.agreed || d.seen.primary == "" || d.Status.Operation != nil && d.Status.Operation.Kind != core.OperationSwitchover {
 		return
@@ -19,8 +20,9 @@ func (d *decision) switchOver() {
 	if op == nil {
 		return
 	}
-	if d.Now.After(op.Deadline) {
-		d.giveUp(op, core.RefusalDeadline, fmt.Sprintf("the group did not make %s primary within spec.maxSwitchoverDelay; %s stays primary", op.To, op.From))
+	d.keepDeadline(op)
+	if limit := d.lateness(op); limit != "" {
+		d.giveUpLate(op, limit)
 		return
 	}
 	if no := d.cannotBePrimary(op.To); no != nil {
@@ -30,9 +32,28 @@ func (d *decision) switchOver() {
 	if d.AwaitsRoute(op) {
 		return
 	}
-	d.Do(core.SetGroupPrimary{Instance: d.seen.primary, Primary: op.To, UUID: d.seen.members[op.To].UUID, Epoch: d.Status.Epoch})
+	if op.Step == core.StepCatchUp {
+		if !d.isClose(op) {
+			return
+		}
+		op.Step, op.PausedAt = core.StepSetPrimary, d.Now
+		d.keepDeadline(op)
+	}
+	d.Do(core.SetGroupPrimary{Instance: d.seen.primary, Primary: op.To, UUID: d.seen.members[op.To].UUID,
+		Within: d.transactionsTake(), Epoch: d.Status.Epoch})
 	d.Say(fmt.Sprintf("handing over from %s to %s (%s)", op.From, op.To, op.Reason))
-	d.RecheckAt(op.Deadline)
+}
+
+// giveUpLate ends a switchover whose time is up. Where the group was asked already, nobody
+// asks it by itself for a while, for this member or another: each time may stop writes.
+func (d *decision) giveUpLate(op *core.Operation, limit string) {
+	why := fmt.Sprintf("the group did not make %s primary within %s", op.To, limit)
+	if op.Step == core.StepCatchUp {
+		why = fmt.Sprintf("%s did not come close to %s within %s; writes were not stopped", op.To, op.From, limit)
+	} else {
+		d.Status.Return = &core.Return{Target: op.To, Why: why, At: d.Now}
+	}
+	d.giveUp(op, core.RefusalDeadline, fmt.Sprintf("%s; %s stays primary", why, op.From))
 }
 
 func (d *decision) giveUp(op *core.Operation, reason core.Reason, message string) {
@@ -72,6 +93,12 @@ func (d *decision) handOver(reason core.Reason) {
 	if d.Status.Operation != nil {
 		return
 	}
+	if d.wasGivenUp() {
+		until := d.Status.Return.At.Add(returnPatience).UTC().Format("15:04:05 MST")
+		d.Say(fmt.Sprintf("%s should hand over (%s); the group did not make %s primary in time, "+
+			"and is asked again at %s", d.seen.primary, reason, d.Status.Return.Target, until))
+		return
+	}
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		if in.Name != d.seen.primary && !d.IsSurplus(in) && d.cannotBePrimary(in.Name) == nil {
@@ -84,9 +111,9 @@ func (d *decision) handOver(reason core.Reason) {
 }
 
 func (d *decision) begin(reason core.Reason) {
-	d.Status.Operation = &core.Operation{Kind: core.OperationSwitchover, Step: core.StepSetPrimary, From: d.Status.CurrentPrimary, To: d.Status.TargetPrimary,
-		Reason: reason, StartedAt: d.Now, Deadline: d.Now.Add(d.Cluster.SwitchoverLimit)}
-	d.Tell(reason, fmt.Sprintf("the group is asked to make %s primary instead of %s", d.Status.TargetPrimary, d.Status.CurrentPrimary))
+	d.Status.Operation = &core.Operation{Kind: core.OperationSwitchover, Step: core.StepCatchUp, From: d.Status.CurrentPrimary, To: d.Status.TargetPrimary,
+		Reason: reason, StartedAt: d.Now}
+	d.Tell(reason, fmt.Sprintf("the group is to make %s primary instead of %s", d.Status.TargetPrimary, d.Status.CurrentPrimary))
 	d.Again = true
 }
 

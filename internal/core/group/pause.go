@@ -1,0 +1,153 @@
+package group
+
+import (
+	"fmt"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+const (
+	// catchUpPause is how far behind a target may be where the spec sets no bound.
+	catchUpPause = 30 * time.Second
+	// catchUpPace is how often the positions are held against each other.
+	catchUpPace = 200 * time.Millisecond
+	// returnPatience is how long nobody hands over by itself after the group did not make
+	// another primary in time.
+	returnPatience = time.Minute
+)
+
+// keepDeadline holds a switchover to the present spec, from when it began: a bound that is
+// lowered meanwhile counts at once.
+func (d *decision) keepDeadline(op *core.Operation) {
+	op.Deadline = time.Time{}
+	if limit := d.Cluster.SwitchoverLimit; limit > 0 {
+		op.Deadline = op.StartedAt.Add(limit)
+	}
+	if op.PausedAt.After(d.Now) { // by another operator's clock
+		op.PausedAt = d.Now
+	}
+	for _, until := range []time.Time{op.Deadline, d.pauseEnds(op)} {
+		if d.Now.Before(until) {
+			d.RecheckAt(until)
+		}
+	}
+}
+
+// pauseEnds is until when the group may be asked once it was; zero when there is no bound.
+// From a primary that is being stopped nothing is won by giving up.
+func (d *decision) pauseEnds(op *core.Operation) time.Time {
+	if op.PausedAt.IsZero() || d.Cluster.SwitchoverPause <= 0 || d.isStopping(op.From) {
+		return time.Time{}
+	}
+	return op.PausedAt.Add(d.Cluster.SwitchoverPause)
+}
+
+// lateness tells which bound of the spec a switchover has passed; "" when none.
+func (d *decision) lateness(op *core.Operation) string {
+	isPast := func(t time.Time) bool { return !t.IsZero() && !d.Now.Before(t) }
+	switch {
+	case isPast(op.Deadline):
+		return "spec.maxSwitchoverDelay"
+	case isPast(d.pauseEnds(op)):
+		return fmt.Sprintf("spec.maxSwitchoverPause (%s)", d.Cluster.SwitchoverPause)
+	default:
+		return ""
+	}
+}
+
+// isStopping: the instance is being stopped.
+func (d *decision) isStopping(name string) bool {
+	in := d.Instance(name)
+	if in == nil {
+		return true
+	}
+	pod, known := in.Pod.Get()
+	r, heard := in.Report.Get()
+	return known && pod.Terminating || heard && r.Terminating
+}
+
+// isClose: the target is expected to take writes soon after the group has elected it. It
+// has applied all that the old primary had a moment ago, so that it applies as fast as that
+// writes, and what it still lacks was written since. From the election on nobody takes
+// writes until the target has applied that: what it lags behind by is the pause. A primary
+// that is being stopped leaves the group before long, and is not waited for.
+func (d *decision) isClose(op *core.Operation) bool {
+	if d.isStopping(op.From) {
+		return true
+	}
+	source, has := d.position(op.From)
+	target, answers := d.position(op.To)
+	if !has || !answers {
+		d.Say(fmt.Sprintf("%s still takes writes until it and %s say what they hold", op.From, op.To))
+		d.look(op)
+		return false
+	}
+	c, most := d.Observation.Memory.CatchUp, d.mostBehind()
+	isOurs := c.Target == op.To && c.Began.Equal(op.StartedAt)
+	if !isOurs || target.Contains(c.Source) && d.Now.Sub(c.At) > most {
+		at := d.Instance(op.From).Report.NotBefore()
+		c = core.CatchUp{Target: op.To, Began: op.StartedAt, Source: source, At: at}
+	}
+	d.Plan.Memory.CatchUp = c
+	if target.Contains(c.Source) && d.Now.Sub(c.At) <= most {
+		return true
+	}
+	d.Say(fmt.Sprintf("%s still takes writes until %s has applied what %s had %s ago; it lacks %s",
+		op.From, op.To, op.From, most, core.Plural(source.Subtract(target).Count(), "transaction")))
+	d.look(op)
+	return false
+}
+
+// mostBehind is how old a position of the primary may be that the target has reached. Part
+// of the pause goes to transactions that are in progress, see transactionsTake.
+func (d *decision) mostBehind() time.Duration {
+	if d.Cluster.SwitchoverPause <= 0 {
+		return catchUpPause
+	}
+	return d.Cluster.SwitchoverPause * 6 / 10
+}
+
+// transactionsTake is how long the transactions that are in progress may hold up the group;
+// zero when there is no bound. Meanwhile the old primary refuses clients' statements, and
+// closes the sessions of those that are left in the end. MySQL takes whole seconds.
+func (d *decision) transactionsTake() time.Duration {
+	if d.Cluster.SwitchoverPause <= 0 {
+		return 0
+	}
+	return max((d.Cluster.SwitchoverPause * 4 / 10).Truncate(time.Second), time.Second)
+}
+
+// look asks both for what they hold, and comes back in a moment.
+func (d *decision) look(op *core.Operation) {
+	d.Do(core.Refresh{Instance: op.From}, core.Refresh{Instance: op.To})
+	d.RecheckAt(d.Now.Add(catchUpPace))
+}
+
+// wasGivenUp: the group was asked for another primary a moment ago, and made none.
+func (d *decision) wasGivenUp() bool {
+	r := d.Status.Return
+	if r == nil || d.isStopping(d.seen.primary) {
+		return false
+	}
+	until := r.At.Add(returnPatience)
+	if !d.Now.Before(until) {
+		return false
+	}
+	d.RecheckAt(until)
+	return true
+}
+
+// position is what an instance has executed, by its own word.
+func (d *decision) position(name string) (gtid.Set, bool) {
+	in := d.Instance(name)
+	if in == nil {
+		return gtid.Set{}, false
+	}
+	r, known := in.Report.Get()
+	if !known || r.Server == nil {
+		return gtid.Set{}, false
+	}
+	return r.Server.Executed, true
+}
