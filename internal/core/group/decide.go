@@ -30,8 +30,8 @@ func Decide(o core.Observation) core.Plan {
 		return d.Plan
 	}
 	d.names()
-	d.besideKept = d.AdoptVolumes("there are volumes of a deleted Cluster of this name, and a group cannot be made of them yet: delete them if their data is not needed (kubectl get pvc -l mysql.cnmsql.co/cluster=" +
-		o.Cluster.Name + "), or give the Cluster another name")
+	d.besideKept = d.AdoptVolumes("there are volumes of a deleted Cluster of this name, and a group cannot go on with them: to have their data, restore a backup into a Cluster of another name; if it is not needed, delete them (kubectl get pvc -l mysql.cnmsql.co/cluster=" +
+		o.Cluster.Name + ")")
 	d.seen = see(&o, d.g)
 	d.pin()
 	d.mirror()
