@@ -55,6 +55,10 @@ func (d *decision) promotionProgress() string {
 		return "its manager does not answer yet"
 	case !serves && r.Message != "":
 		return fmt.Sprintf("%s, %s", r.State, r.Message)
+	case !serves && r.State == core.Running && r.Server == nil:
+		return "its mysqld was started, and has not told its manager yet what it holds"
+	case !serves && r.State == core.Running:
+		return "its manager does not say yet that mysqld has the cluster's data"
 	case !serves:
 		return string(r.State)
 	}
