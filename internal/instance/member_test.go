@@ -104,10 +104,16 @@ func TestTheLifeOfAGroup(t *testing.T) {
 	ws := w.startPacedWriters(4, 20*time.Millisecond)
 	ws.awaitMore(50)
 	ws.resetGap()
+	idle, err := w.app(n[0]).Begin()
+	must(t, err)
 	began := time.Now()
-	w.order(n[0], control.VerbSetGroupPrimary, control.Order{Epoch: w.epoch(), Member: n[1].report().Server.UUID})
+	target := n[1].report().Server.UUID
+	w.order(n[0], control.VerbSetGroupPrimary, control.Order{Epoch: w.epoch(), Member: target, Within: 1})
 	w.awaitRole(n[1], core.MemberPrimary)
-	t.Logf("handed over after %s", time.Since(began))
+	t.Logf("handed over after %s, of which an idle transaction may hold it up for 1 s", time.Since(began))
+	if err := idle.Commit(); err == nil {
+		t.Error("the transaction that was idle while the group handed over was not ended")
+	}
 	w.primaryIs(n[1])
 	ws.awaitMore(20)
 	t.Logf("switchover: longest gap between acknowledgements %s", ws.resetGap())
