@@ -9,48 +9,118 @@ import (
 	"cnmsql.co/api/v1alpha1"
 )
 
-// LeaseName is the name of the policy on the Leases of instances.
-const LeaseName = "cnmsql-lease"
+// LeaseName is the name of the policy on the Leases of instances, LeaseEpochName that of
+// the one that holds their epoch to the Cluster's.
+const (
+	LeaseName      = "cnmsql-lease"
+	LeaseEpochName = "cnmsql-lease-epoch"
+)
+
+// me is the instance that asks, ofCluster the name of its Cluster.
+const (
+	me        = "request.userInfo.username.split(':')[3]"
+	ofCluster = me + ".substring(0, " + me + ".lastIndexOf('-'))"
+)
 
 // Lease holds an instance to its own cluster's Lease, and there to itself. RBAC can
 // not name what may be created: without this, an instance could make the Lease of another
 // cluster between its release and its taking, or as many others as it likes.
 //
-// How far the epoch may grow is not bounded: a promotion that is never carried out takes
-// no Lease, so that honest epochs leave some out.
+// The label is demanded because LeaseEpoch looks at labelled Leases only.
 func Lease() *admissionv1.ValidatingAdmissionPolicy {
-	p := newPolicy(LeaseName, "leases", admissionv1.Create, admissionv1.Update)
+	p := leasePolicy(LeaseName, admissionv1.Create, admissionv1.Update, admissionv1.Delete)
+	p.Spec.Variables = append(p.Spec.Variables,
+		admissionv1.Variable{Name: "label", Expression: fmt.Sprintf(
+			"object == null ? '' : object.metadata.?labels[?'%s'].orValue('')", v1alpha1.LabelCluster)},
+		admissionv1.Variable{Name: "isDeleted", Expression: "object == null"},
+	)
+	forbidden := metav1.StatusReasonForbidden
+	p.Spec.Validations = []admissionv1.Validation{
+		{Reason: &forbidden,
+			Expression:        "(variables.isDeleted ? oldObject : object).metadata.name == variables.cluster + '-primary'",
+			MessageExpression: "variables.me + ' may keep no Lease but ' + variables.cluster + '-primary'"},
+		{Reason: &forbidden, Expression: "!variables.isDeleted || variables.before == variables.me",
+			MessageExpression: "variables.me + ' may delete a Lease only while it holds it'"},
+		{Reason: &forbidden, Expression: "variables.isDeleted || variables.label == variables.cluster",
+			MessageExpression: "'the Lease that ' + variables.me +" +
+				" ' keeps has the label " + v1alpha1.LabelCluster + "=' + variables.cluster"},
+		{Reason: &forbidden,
+			Expression: "variables.isDeleted || variables.holder == variables.me" +
+				" || variables.before == variables.me && variables.holder == ''",
+			MessageExpression: "variables.me + ' may name nobody but itself as the holder of a Lease, and take nobody else off it'"},
+		{Reason: &forbidden,
+			Expression:        "variables.isDeleted || variables.epoch >= 0 && variables.epoch >= variables.epochBefore",
+			MessageExpression: "variables.me + ' may not set the epoch of a Lease back'"},
+		{Reason: &forbidden,
+			Expression: "variables.isDeleted || variables.before == '' || variables.before == variables.me" +
+				" || variables.epoch > variables.epochBefore",
+			MessageExpression: "variables.me + ' may take the Lease from ' + variables.before + ' for a later epoch only'"},
+	}
+	return p
+}
+
+// LeaseEpoch holds what an instance writes into its cluster's Lease to what the operator
+// promoted: it takes the Lease for the epoch of its own promotion, and renews it in the
+// epoch that it holds it in. A higher one would keep every later primary from taking the
+// record.
+//
+// It is a policy of its own for the sake of all other Leases. Its parameters are the
+// Clusters, which the API server has to read first; while it can not (the CRD is gone, or
+// the server has just started), all that the policy is about is refused. The label keeps
+// the Leases of nodes and of everybody else out of that.
+func LeaseEpoch() *admissionv1.ValidatingAdmissionPolicy {
+	p := leasePolicy(LeaseEpochName, admissionv1.Create, admissionv1.Update)
+	p.Spec.ParamKind = &admissionv1.ParamKind{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster"}
+	p.Spec.MatchConstraints.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: v1alpha1.LabelCluster, Operator: metav1.LabelSelectorOpExists},
+	}}
+	p.Spec.Variables = append(p.Spec.Variables,
+		admissionv1.Variable{Name: "promoted", Expression: "params.?status.?promotion.?instance.orValue('')"},
+		admissionv1.Variable{Name: "granted", Expression: "params.?status.?promotion.?epoch.orValue(0)"},
+	)
+	forbidden := metav1.StatusReasonForbidden
+	p.Spec.Validations = []admissionv1.Validation{{
+		Reason: &forbidden,
+		Expression: "params.metadata.name != variables.cluster" +
+			" || variables.before == variables.me && variables.epoch == variables.epochBefore" +
+			" || variables.promoted == variables.me && variables.epoch == variables.granted",
+		MessageExpression: "variables.me + ' may take the Lease for the epoch of its own promotion only: epoch '" +
+			" + string(variables.granted) + ' is of ' + (variables.promoted == '' ? 'nobody' : variables.promoted)",
+	}}
+	return p
+}
+
+// LeaseEpochBinding gives LeaseEpoch the Clusters of the Lease's namespace. Where there is
+// none, there is nothing to hold an instance to.
+func LeaseEpochBinding() *admissionv1.ValidatingAdmissionPolicyBinding {
+	b, allow := Binding(LeaseEpoch()), admissionv1.AllowAction
+	b.Spec.ParamRef = &admissionv1.ParamRef{Selector: &metav1.LabelSelector{}, ParameterNotFoundAction: &allow}
+	return b
+}
+
+// leasePolicy is about what instances do to Leases, and knows who, of which cluster, and
+// what becomes of holder and epoch.
+func leasePolicy(name string, operations ...admissionv1.OperationType) *admissionv1.ValidatingAdmissionPolicy {
+	p := newPolicy(name, "leases", operations...)
 	rule := &p.Spec.MatchConstraints.ResourceRules[0].Rule
 	rule.APIGroups, rule.APIVersions = []string{"coordination.k8s.io"}, []string{"v1"}
-	const me = "request.userInfo.username.split(':')[3]"
-	const cluster = me + ".substring(0, " + me + ".lastIndexOf('-'))"
 	p.Spec.MatchConditions = []admissionv1.MatchCondition{{
 		Name: "by-an-instance",
-		Expression: "request.userInfo.username.matches('^system:serviceaccount:' + request.namespace + ':.+-[1-9][0-9]*$') && authorizer.group('" + v1alpha1.GroupVersion.Group +
-			"').resource('clusters').subresource('status').namespace(request.namespace).name(" + cluster + ").check('patch').allowed()",
+		Expression: "request.userInfo.username.matches('^system:serviceaccount:' + request.namespace + ':.+-[1-9][0-9]*$')" +
+			" && authorizer.group('" + v1alpha1.GroupVersion.Group + "').resource('clusters').subresource('status')" +
+			".namespace(request.namespace).name(" + ofCluster + ").check('patch').allowed()",
 	}}
 	epoch := func(of string) string {
 		text := fmt.Sprintf("%s.metadata.?annotations[?'%s'].orValue('0')", of, v1alpha1.AnnotationEpoch)
-		return fmt.Sprintf("%[1]s.matches('^[0-9]{1,18}$') ? int(%[1]s) : -1", text)
+		return fmt.Sprintf("(%[1]s.matches('^[0-9]{1,18}$') ? int(%[1]s) : -1)", text)
 	}
 	p.Spec.Variables = []admissionv1.Variable{
 		{Name: "me", Expression: me},
-		{Name: "cluster", Expression: cluster},
-		{Name: "holder", Expression: "object.?spec.?holderIdentity.orValue('')"},
+		{Name: "cluster", Expression: ofCluster},
+		{Name: "holder", Expression: "object == null ? '' : object.?spec.?holderIdentity.orValue('')"},
 		{Name: "before", Expression: "oldObject == null ? '' : oldObject.?spec.?holderIdentity.orValue('')"},
-		{Name: "epoch", Expression: epoch("object")},
+		{Name: "epoch", Expression: "object == null ? 0 : " + epoch("object")},
 		{Name: "epochBefore", Expression: "oldObject == null ? 0 : " + epoch("oldObject")},
-	}
-	forbidden := metav1.StatusReasonForbidden
-	p.Spec.Validations = []admissionv1.Validation{
-		{Reason: &forbidden, Expression: "object.metadata.name == variables.cluster + '-primary'",
-			MessageExpression: "variables.me + ' may keep no Lease but ' + variables.cluster + '-primary'"},
-		{Reason: &forbidden, Expression: "variables.holder == variables.me || variables.before == variables.me && variables.holder == ''",
-			MessageExpression: "variables.me + ' may name nobody but itself as the holder of a Lease, and take nobody else off it'"},
-		{Reason: &forbidden, Expression: "variables.epoch >= 0 && variables.epoch >= variables.epochBefore",
-			MessageExpression: "variables.me + ' may not set the epoch of a Lease back'"},
-		{Reason: &forbidden, Expression: "variables.before == '' || variables.before == variables.me || variables.epoch > variables.epochBefore",
-			MessageExpression: "variables.me + ' may take the Lease from ' + variables.before + ' for a later epoch only'"},
 	}
 	return p
 }

@@ -31,6 +31,7 @@ func TestTheChartHoldsTheCurrentPolicies(t *testing.T) {
 		"policy-security.yaml":        Security(),
 		"policy-pod-labels.yaml":      PodLabels(),
 		"policy-lease.yaml":           Lease(),
+		"policy-lease-epoch.yaml":     LeaseEpoch(),
 		"policy-deletion.yaml":        Deletion(),
 	} {
 		var got bytes.Buffer
@@ -41,7 +42,11 @@ func TestTheChartHoldsTheCurrentPolicies(t *testing.T) {
 		}
 		got.Write(render(t, p))
 		got.WriteString("---\n")
-		got.Write(render(t, Binding(p)))
+		binding := Binding(p)
+		if p.Spec.ParamKind != nil {
+			binding = LeaseEpochBinding()
+		}
+		got.Write(render(t, binding))
 		if isOptional {
 			got.WriteString("{{- end }}\n")
 		}

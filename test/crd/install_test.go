@@ -5,10 +5,8 @@ import (
 	"crypto/rand"
 	"testing"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -60,11 +58,11 @@ func TestAnInstanceMayDoWhatItNeedsAndNoMore(t *testing.T) {
 	}
 	c := as(t, made.Namespace, "least-1")
 	me := "least-1"
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: resources.Names(made.Name).Lease(), Namespace: made.Namespace},
-		Spec: coordinationv1.LeaseSpec{HolderIdentity: &me}}
+	lease := lease(resources.Names(made.Name).Lease(), me, "1")
 	other := lease.DeepCopy()
 	other.Name = "other"
 	u := cluster(t, made.Name, "{}")
+	promote(t, api(t), u, me, 1)
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ClusterList"))
 	for _, step := range []struct {

@@ -2,10 +2,14 @@ package crd
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
@@ -13,16 +17,10 @@ import (
 
 func TestAnInstanceKeepsNoLeaseButItsClusters(t *testing.T) {
 	c := api(t)
-	lease := func(name, holder, epoch string) *coordinationv1.Lease {
-		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
-		if holder != "" {
-			l.Spec.HolderIdentity = &holder
-		}
-		if epoch != "" {
-			l.Annotations = map[string]string{v1alpha1.AnnotationEpoch: epoch}
-		}
-		return l
-	}
+	unlabelled := lease("db-primary", "db-2", "3")
+	unlabelled.Labels = nil
+	ofAnother := lease("db-primary", "db-2", "3")
+	ofAnother.Labels[v1alpha1.LabelCluster] = "shop"
 	for name, r := range map[string]struct {
 		before  *coordinationv1.Lease
 		as      string
@@ -45,6 +43,9 @@ func TestAnInstanceKeepsNoLeaseButItsClusters(t *testing.T) {
 		"it releases another's":                  {lease("db-primary", "db-1", "3"), "db-2", lease("db-primary", "", "4"), "take nobody else off it"},
 		"it says that it was taken from another": {lease("db-primary", "db-1", "3"), "db-2", lease("db-primary", "", "9"), "take nobody else off it"},
 		"the operator takes it away":             {lease("db-primary", "db-1", "3"), "cnmsql-operator", lease("db-primary", "", "4"), ""},
+		"it makes one without the label":         {nil, "db-2", unlabelled, "has the label mysql.cnmsql.co/cluster=db"},
+		"it makes one with another's label":      {nil, "db-2", ofAnother, "has the label mysql.cnmsql.co/cluster=db"},
+		"it takes the label off":                 {lease("db-primary", "db-2", "3"), "db-2", unlabelled, "has the label mysql.cnmsql.co/cluster=db"},
 		"somebody's own leader election":         {nil, "web-server", lease("web", "web-server-xyz", ""), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,5 +65,160 @@ func TestAnInstanceKeepsNoLeaseButItsClusters(t *testing.T) {
 			r.after.ResourceVersion = r.before.ResourceVersion
 			judge(t, as.Update(ctx, r.after, client.DryRunAll), r.refused)
 		})
+	}
+}
+
+func TestAnInstanceDeletesNoLeaseButTheOneItHolds(t *testing.T) {
+	c := api(t)
+	for name, r := range map[string]struct{ lease, holder, as, refused string }{
+		"it releases its own":            {"db-primary", "db-2", "db-2", ""},
+		"another's":                      {"db-primary", "db-1", "db-2", "db-2 may delete a Lease only while it holds it"},
+		"one that was taken away":        {"db-primary", "", "db-2", "db-2 may delete a Lease only while it holds it"},
+		"that of another cluster":        {"shop-primary", "db-2", "db-2", "db-2 may keep no Lease but db-primary"},
+		"an administrator does":          {"db-primary", "db-1", "somebody", ""},
+		"somebody's own leader election": {"web", "web-server-xyz", "web-server", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			as, err := instanceClient(r.as)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := lease(r.lease, r.holder, "3")
+			if err := c.Create(ctx, l); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Delete(ctx, l) })
+			judge(t, as.Delete(ctx, l.DeepCopy(), client.DryRunAll), r.refused)
+		})
+	}
+}
+
+// A higher epoch would keep every later primary from taking the Lease.
+func TestAnInstanceTakesTheLeaseForTheEpochOfItsPromotionOnly(t *testing.T) {
+	c, ctx := api(t), context.Background()
+	for _, name := range []string{"paid", "else"} {
+		u := cluster(t, name, "{}")
+		if err := c.Create(ctx, u); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Delete(ctx, u) })
+		promote(t, c, u, name+"-2", 5)
+	}
+	awaitClustersInPolicy(t)
+	for name, r := range map[string]struct {
+		before  *coordinationv1.Lease
+		as      string
+		after   *coordinationv1.Lease
+		refused string
+	}{
+		"it takes what it was promoted for":     {lease("paid-primary", "paid-1", "3"), "paid-2", lease("paid-primary", "paid-2", "5"), ""},
+		"one that was taken away":               {lease("paid-primary", "", "5"), "paid-2", lease("paid-primary", "paid-2", "5"), ""},
+		"it makes it again":                     {nil, "paid-2", lease("paid-primary", "paid-2", "5"), ""},
+		"for a later epoch":                     {lease("paid-primary", "paid-1", "3"), "paid-2", lease("paid-primary", "paid-2", "6"), "epoch 5 is of paid-2"},
+		"for an epoch that blocks for ever":     {lease("paid-primary", "paid-2", "5"), "paid-2", lease("paid-primary", "paid-2", "999999999999999999"), "for the epoch of its own promotion only"},
+		"another makes one for ever":            {nil, "paid-1", lease("paid-primary", "paid-1", "999999999999999999"), "for the epoch of its own promotion only"},
+		"one that is not promoted takes it":     {lease("paid-primary", "paid-2", "4"), "paid-1", lease("paid-primary", "paid-1", "5"), "for the epoch of its own promotion only"},
+		"one that is not promoted makes it":     {nil, "paid-1", lease("paid-primary", "paid-1", "1"), "for the epoch of its own promotion only"},
+		"the former primary renews its own":     {lease("paid-primary", "paid-1", "3"), "paid-1", lease("paid-primary", "paid-1", "3"), ""},
+		"the former primary releases it":        {lease("paid-primary", "paid-1", "3"), "paid-1", lease("paid-primary", "", "3"), ""},
+		"it releases it with a later epoch":     {lease("paid-primary", "paid-1", "3"), "paid-1", lease("paid-primary", "", "9"), "for the epoch of its own promotion only"},
+		"the operator takes it for a later one": {lease("paid-primary", "paid-2", "5"), "cnmsql-operator", lease("paid-primary", "", "6"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			as, err := instanceClient(r.as)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.before == nil {
+				judge(t, as.Create(ctx, r.after, client.DryRunAll), r.refused)
+				return
+			}
+			if err := c.Create(ctx, r.before); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Delete(ctx, r.before) })
+			r.after.ResourceVersion = r.before.ResourceVersion
+			judge(t, as.Update(ctx, r.after, client.DryRunAll), r.refused)
+		})
+	}
+}
+
+// awaitClustersInPolicy returns when the API server's cache has the Cluster paid: one that it
+// does not have is not held to anything.
+func awaitClustersInPolicy(t *testing.T) {
+	t.Helper()
+	as, err := instanceClient("paid-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 300 {
+		if err = as.Create(context.Background(), lease("paid-primary", "paid-1", "9"), client.DryRunAll); err != nil && strings.Contains(err.Error(), "epoch 5 is of paid-2") {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("the policy does not know the promotion of paid-2: %v", err)
+}
+
+// The policy reads the Clusters from a cache, which may be behind the status that an
+// instance acts on: a refusal would add the manager's first pause to a failover.
+func TestAPromotedInstanceIsLetInByTheLeasePolicyAtOnce(t *testing.T) {
+	c, ctx := api(t), context.Background()
+	u := cluster(t, "quick", "{}")
+	if err := c.Create(ctx, u); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Delete(ctx, u) })
+	l := lease("quick-primary", "", "0")
+	if err := c.Create(ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Delete(ctx, l) })
+	late := 0
+	const rounds = 100
+	for epoch := range int64(rounds) {
+		me := fmt.Sprintf("quick-%d", 1+epoch%3)
+		as, err := instanceClient(me)
+		if err != nil {
+			t.Fatal(err)
+		}
+		promote(t, c, u, me, epoch+1)
+		seen := l.DeepCopy() // read, as a manager does before it takes the record
+		if err := as.Get(ctx, client.ObjectKeyFromObject(l), seen); err != nil {
+			t.Fatal(err)
+		}
+		l = lease("quick-primary", me, fmt.Sprint(epoch+1))
+		l.ResourceVersion = seen.ResourceVersion
+		for err = as.Update(ctx, l); err != nil; err = as.Update(ctx, l) {
+			if late++; late > rounds {
+				t.Fatal(err)
+			}
+		}
+	}
+	if t.Logf("%d refusals in %d promotions", late, rounds); late > rounds/10 {
+		t.Errorf("%d refusals in %d promotions: the policy is behind what instances act on", late, rounds)
+	}
+}
+
+// lease is a record as managers and the operator make it.
+func lease(name, holder, epoch string) *coordinationv1.Lease {
+	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault,
+		Labels: map[string]string{v1alpha1.LabelCluster: strings.TrimSuffix(name, "-primary")}}}
+	if holder != "" {
+		l.Spec.HolderIdentity = &holder
+	}
+	if epoch != "" {
+		l.Annotations = map[string]string{v1alpha1.AnnotationEpoch: epoch}
+	}
+	return l
+}
+
+// promote writes a promotion into a Cluster's status.
+func promote(t *testing.T, c client.Client, u *unstructured.Unstructured, instance string, epoch int64) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"status":{"primaryEpoch":%[2]d,"targetPrimary":%[1]q,"promotion":{"instance":%[1]q,"epoch":%[2]d,"proof":"Bootstrap"}}}`, instance, epoch)
+	if err := c.Status().Patch(context.Background(), u, merge(patch)); err != nil {
+		t.Fatal(err)
 	}
 }
