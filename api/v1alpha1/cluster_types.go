@@ -66,9 +66,10 @@ type ClusterSpec struct {
 	// +optional
 	Instances int32 `json:"instances,omitempty"`
 
-	// ImageName is the image that holds mysqld: any official MySQL (8.0.22 or
-	// later) or Percona Server image. The operator's default applies when it
-	// is empty.
+	// ImageName is the image that holds mysqld, 8.0.22 or later. MySQL 9.7.4 and
+	// 8.0.45 of Debian have run; 8.4, Percona Server and MySQL's own images are
+	// expected to work and were never tried. The operator's default applies when
+	// it is empty.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ImageName string `json:"imageName,omitempty"`
