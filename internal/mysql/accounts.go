@@ -4,9 +4,12 @@ import (
 	"context"
 	"database/sql"
 	sqldriver "database/sql/driver"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	driver "github.com/go-sql-driver/mysql"
 )
 
 // managerGrants are what the instance manager's own account may do, and why. It
@@ -198,9 +201,16 @@ type UserStatementError struct {
 	Err   error
 }
 
-// Error names the statement by its index: its text may hold a password.
+// Error names the statement by its index, and the server's refusal by its number: the text of
+// either may hold a password.
 func (e *UserStatementError) Error() string {
-	return fmt.Sprintf("spec.bootstrap.initdb.postInitSQL[%d] failed: %v; spec.bootstrap cannot be changed: create a new Cluster with a corrected statement", e.Index, e.Err)
+	why := e.Err.Error()
+	var answer *driver.MySQLError
+	if errors.As(e.Err, &answer) {
+		why = fmt.Sprintf("error %d (%s)", answer.Number, answer.SQLState)
+	}
+	return fmt.Sprintf("spec.bootstrap.initdb.postInitSQL[%d] failed: %s; the server's words are not repeated here, for they may quote the statement; "+
+		"spec.bootstrap cannot be changed: create a new Cluster with a corrected statement", e.Index, why)
 }
 
 func (e *UserStatementError) Unwrap() error { return e.Err }
