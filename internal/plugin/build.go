@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
@@ -59,6 +60,9 @@ func Build(f Facts) Report {
 	}
 	for _, n := range s.Notices {
 		r.Notices = append(r.Notices, core.Reason(n.Reason))
+	}
+	if is := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionHealthy); is != nil && is.Status != metav1.ConditionTrue && !is.LastTransitionTime.IsZero() {
+		r.NotHealthySince = &is.LastTransitionTime.Time
 	}
 	if c.DeletionTimestamp != nil {
 		r.Phase = "Deleting"

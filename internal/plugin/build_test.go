@@ -101,6 +101,16 @@ func failover() *Facts {
 	return f
 }
 
+// failoverForLong has not been Healthy for longer than it takes to wait in silence.
+func failoverForLong() *Facts {
+	f := failover()
+	s := &f.Cluster.Status
+	s.Operation.StartedAt = at(40 * time.Second)
+	s.Notices = []v1alpha1.Notice{{Reason: string(core.RefusalLag)}}
+	s.Conditions[0].LastTransitionTime = metav1.Time{Time: now.Add(-45 * time.Second)}
+	return f
+}
+
 func blocked() *Facts {
 	f := healthy()
 	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "the primary demo-1 fails (PrimaryUnreachableReplicasLost), and there is no proof yet that it cannot take writes: its manager does not answer and its kubelet has not reported its end. Nobody is promoted meanwhile")
@@ -233,7 +243,7 @@ func untouched() *Facts {
 }
 
 var situations = map[string]func() *Facts{
-	"healthy": healthy, "failover": failover, "blocked": blocked, "provisioning": provisioning, "diverged": diverged, "degraded": degraded,
+	"healthy": healthy, "failover": failover, "failover-long": failoverForLong, "blocked": blocked, "provisioning": provisioning, "diverged": diverged, "degraded": degraded,
 	"unreachable": unreachable, "writes-wait": writesWait, "not-permitted": notPermitted, "untouched": untouched, "fenced-primary": fencedPrimary, "bounded": bounded, "outage": outage,
 }
 

@@ -127,12 +127,31 @@ func mayOverrideNow(c *v1alpha1.Cluster, to string, said words) error {
 func (o *overrider) tell(c *v1alpha1.Cluster, to string, said words) {
 	s := &c.Status
 	o.say("Cluster %s/%s: %s. %s", c.Namespace, c.Name, orElse(s.Phase, "Unknown"), s.PhaseReason)
-	o.say("Promoting %s after %s (epoch %d), WITHOUT A PROOF that %s takes no writes.", to, s.Promotion.Instance, s.PrimaryEpoch, s.Promotion.Instance)
-	if to != s.Promotion.Instance {
-		o.say("If %s lives on somewhere, both take writes, and what it takes from now on is lost.", s.Promotion.Instance)
+	for _, line := range whoElseWrites(s, to, said) {
+		o.say("%s", line)
 	}
 	for _, line := range whatIsLost(c, to, said) {
 		o.say("  %s", line)
+	}
+}
+
+// whoElseWrites tells what is known of the one that was permitted to take writes last: whether
+// two might. Nobody but it may, for whoever was permitted before had proved to be closed.
+func whoElseWrites(s *v1alpha1.ClusterStatus, to string, said words) []string {
+	former := s.Promotion.Instance
+	if to == former {
+		return []string{fmt.Sprintf("Promoting %s again (epoch %d): it is the last that was permitted to take writes, so that no other takes any.", to, s.PrimaryEpoch)}
+	}
+	promoting := fmt.Sprintf("Promoting %s after %s (epoch %d)", to, former, s.PrimaryEpoch)
+	switch r, known := said[former].Report.Get(); {
+	case known && r.FencedBelow > s.Promotion.Epoch:
+		return []string{fmt.Sprintf("%s. %s answers from here, takes no writes, and has promised to take none before epoch %d.", promoting, former, r.FencedBelow)}
+	case known && r.WritableEpoch == 0:
+		return []string{fmt.Sprintf("%s. %s answers from here and takes no writes, but has not promised to take none from now on.", promoting, former)}
+	}
+	return []string{
+		fmt.Sprintf("%s, WITHOUT A PROOF that %s takes no writes.", promoting, former),
+		fmt.Sprintf("If %s lives on somewhere, both take writes, and what it takes from now on is lost.", former),
 	}
 }
 

@@ -34,6 +34,9 @@ type Report struct {
 	Diagnosis       string     `json:"diagnosis,omitempty"`
 	// FailingSince is when the primary was first seen failing.
 	FailingSince *time.Time `json:"failingSince,omitempty"`
+	// NotHealthySince is when the cluster was last Healthy; nil while it is, or where that is
+	// not known.
+	NotHealthySince *time.Time `json:"notHealthySince,omitempty"`
 	// Happening is what the operator is doing or waiting for.
 	Happening string `json:"happening"`
 	// Blocked is the name of the refusal that stands in the way of all; Notices are those

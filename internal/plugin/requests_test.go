@@ -245,6 +245,30 @@ func TestFailoverTellsWhatIsLostAndWaits(t *testing.T) {
 	s.mustSay("demo-2 is the primary of demo (epoch 5) and takes writes.")
 }
 
+func TestFailoverTellsWhetherAnotherMayTakeWrites(t *testing.T) {
+	s := blocked().Cluster.Status
+	report := func(writable, fenced int64) words {
+		return words{"demo-1": {Report: core.Known(core.Report{Instance: "demo-1", WritableEpoch: writable, FencedBelow: fenced}, time.Now(), time.Now())}}
+	}
+	for name, r := range map[string]struct {
+		to   string
+		said words
+		want string
+	}{
+		"it is silent":             {"demo-2", words{}, "WITHOUT A PROOF that demo-1 takes no writes"},
+		"it answers and is closed": {"demo-2", report(0, 0), "demo-1 answers from here and takes no writes, but has not promised"},
+		"its promise was earlier":  {"demo-2", report(0, 4), "has not promised"},
+		"it has promised":          {"demo-2", report(0, 5), "has promised to take none before epoch 5"},
+		"it takes writes":          {"demo-2", report(4, 0), "WITHOUT A PROOF"},
+		"it is the same":           {"demo-1", words{}, "Promoting demo-1 again (epoch 4): it is the last that was permitted"},
+	} {
+		got := strings.Join(whoElseWrites(&s, r.to, r.said), "\n")
+		if !strings.Contains(got, r.want) {
+			t.Errorf("%s: %q is not in %q", name, r.want, got)
+		}
+	}
+}
+
 func TestFailoverWritesTheEpochThatItIsAbout(t *testing.T) {
 	s := newScene(t, blocked().Cluster, nil)
 	s.managers(blocked())

@@ -41,7 +41,7 @@ func (p page) head(r Report) {
 	p.line("Primary", "%s", p.primary(r))
 	p.line("Happening", "%s", r.Happening)
 	if len(r.ToDo) == 0 {
-		p.line("To do", "%s", nothing(r))
+		p.line("To do", "%s", p.nothing(r))
 	}
 	for i, todo := range r.ToDo {
 		p.line([]string{"To do", ""}[min(i, 1)], "%s", todo)
@@ -60,11 +60,44 @@ func writableWord(w Writable) string {
 	}
 }
 
-func nothing(r Report) string {
-	if r.Phase == string(core.PhaseHealthy) {
+// patience is how long a cluster may not be Healthy before it is told what that waits for.
+const patience = 30 * time.Second
+
+// nothing is said where no rule knows what to do. The operator mostly goes on by itself, and
+// it is not said for ever of one that does not.
+func (p page) nothing(r Report) string {
+	switch {
+	case r.Phase == string(core.PhaseHealthy):
 		return "nothing"
+	case r.NotHealthySince == nil || p.now.Sub(*r.NotHealthySince) < patience:
+		return "nothing yet: the operator goes on by itself"
 	}
-	return "nothing yet: the operator goes on by itself"
+	text := fmt.Sprintf("nothing that is known here, but %s has not been Healthy since %s (%s ago)", r.Name, stamp(*r.NotHealthySince), ago(p.now, r.NotHealthySince))
+	if names := p.awaited(r); len(names) > 0 {
+		text += "; waited for: " + strings.Join(names, ", ")
+	}
+	return text + fmt.Sprintf("; what has happened: kubectl cnmsql events %s -n %s", r.Name, r.Namespace)
+}
+
+// awaited names what stands between a cluster and Healthy.
+func (p page) awaited(r Report) []string {
+	var out []string
+	if op := r.Operation; op != nil {
+		text := fmt.Sprintf("the %s at step %s", op.Kind, op.Step)
+		if op.Started != nil {
+			text += " (for " + ago(p.now, op.Started) + ")"
+		}
+		out = append(out, text)
+	}
+	for _, in := range r.Instances {
+		if !in.Ready {
+			out = append(out, in.Name+" ("+in.State+")")
+		}
+	}
+	for _, reason := range r.Notices {
+		out = append(out, string(reason))
+	}
+	return out
 }
 
 func (p page) primary(r Report) string {
