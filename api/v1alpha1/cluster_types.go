@@ -225,8 +225,10 @@ type ClusterSpec struct {
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// Env is added to the mysqld container.
+	// Env is added to the mysqld container. Names that begin with MYSQL are refused, for
+	// they do not reach mysqld.
 	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !e.name.startsWith('MYSQL') || e.name == 'MYSQLD_PARENT_PID')",message="spec.env: names that begin with MYSQL do not reach mysqld; set spec.mysql.parameters for what mysqld reads, spec.bootstrap.initdb for accounts and databases, and remove them"
 	// +kubebuilder:validation:XValidation:rule="self.all(e, !e.name.startsWith('CNMSQL_') && e.name != 'MYSQLD_PARENT_PID')",message="spec.env: names that begin with CNMSQL_ are the operator's, and so is MYSQLD_PARENT_PID; remove them"
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`

@@ -46,6 +46,8 @@ func TestRulesForANewCluster(t *testing.T) {
 		"secret without a name":         {"bootstrap: {initdb: {secret: {name: ''}}}", "spec.bootstrap.initdb.secret.name"},
 		"own environment":               {"env: [{name: TZ, value: UTC}]", ""},
 		"environment of the operator":   {"env: [{name: CNMSQL_CLUSTER, value: x}]", "names that begin with CNMSQL_ are the operator's"},
+		"environment that is dropped":   {"env: [{name: TZ, value: UTC}, {name: MYSQL_ROOT_PASSWORD, value: x}]", "names that begin with MYSQL do not reach mysqld"},
+		"environment of mysqld's files": {"env: [{name: MYSQLD_OPTS, value: x}]", "names that begin with MYSQL do not reach mysqld"},
 		"environment of the supervisor": {"env: [{name: MYSQLD_PARENT_PID, value: '1'}]", "names that begin with CNMSQL_ are the operator's"},
 		"unknown log level":             {"logLevel: loud", "spec.logLevel"},
 		"no time to stop":               {"maxStopDelay: 0", "spec.maxStopDelay"},
