@@ -123,7 +123,7 @@ func (d *decision) acknowledge() {
 		return
 	}
 	// What was promised is what was asked for, also while some have no data yet.
-	d.tellDurable(r.Server.SemiSync, applied, max(wished, c.Durability.Wished(c.Wanted)))
+	d.tellDurable(r.Server.SemiSync, attached, applied, max(wished, c.Durability.Wished(c.Wanted)))
 }
 
 // orderAcks has commits wait for another number of acknowledgements, or numbers the order
@@ -285,7 +285,7 @@ func (d *decision) attached(primary core.Report, name string) int {
 	return n
 }
 
-func (d *decision) tellDurable(s core.SemiSync, applied, wished int) {
+func (d *decision) tellDurable(s core.SemiSync, attached, applied, wished int) {
 	switch {
 	case wished == 0:
 	case applied > 0 && !s.SourceActive:
@@ -296,6 +296,9 @@ func (d *decision) tellDurable(s core.SemiSync, applied, wished int) {
 			fmt.Sprintf("a commit waits for %d of %s", applied, core.Plural(wished, "wished acknowledgement"))
 	default:
 		d.Status.Durable, d.Status.DurableMessage = core.DurableYes, "a commit waits for "+core.Acknowledgements(applied)
+		if attached < applied { // what was acknowledged is safe nevertheless
+			d.Status.DurableMessage += fmt.Sprintf("; %s attached, so that commits do not end", are(attached, "replica"))
+		}
 	}
 }
 
