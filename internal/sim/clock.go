@@ -6,19 +6,28 @@ import (
 )
 
 // clock is one machine's: a monotonic clock that runs a little too fast or too
-// slow, and a wall clock that jumps.
+// slow, and stands still where a hypervisor stops it, and a wall clock that jumps.
 type clock struct {
 	// drift in parts per million.
 	drift int64
 	// wall is how far the wall clock is off.
 	wall time.Duration
+	// stops are when it stood still.
+	stops []stop
 }
+
+// stop is when a clock stood still, and how long.
+type stop struct{ from, took time.Duration }
 
 // since1970 is where the world begins, on a right wall clock.
 const since1970 = 1_767_265_200 * time.Second
 
 // monotonic is the machine's own measure of the world's time.
 func (c *clock) monotonic(t time.Duration) time.Duration {
+	world := t
+	for _, s := range c.stops {
+		t -= min(max(world-s.from, 0), s.took)
+	}
 	return t + time.Duration(int64(t/time.Microsecond)*c.drift/1000)
 }
 
