@@ -158,6 +158,10 @@ type ClusterStatus struct {
 // ContinuousArchivingStatus is how far binary logs are archived.
 type ContinuousArchivingStatus struct {
 	Enabled bool `json:"enabled"`
+	// Place is the store that it is archived to. When it becomes another one, a Backup is made
+	// there, as after a gap: MissingSince is when that was found.
+	// +optional
+	Place string `json:"place,omitempty"`
 	// LastArchivedBinlog is the binary log of the last part that was archived, LastArchivedGTID
 	// what that part holds, and LastArchivedTime when it was.
 	// +optional
@@ -181,8 +185,8 @@ type ContinuousArchivingStatus struct {
 	// a later backup.
 	// +optional
 	Missing string `json:"missing,omitempty"`
-	// MissingSince is when that was found. A Backup is made then; the condition is False
-	// until one is complete that was begun later.
+	// MissingSince is when that was found, or that the archive has moved. A Backup is made
+	// then; the condition is False until one is complete that was begun later.
 	// +optional
 	MissingSince *metav1.Time `json:"missingSince,omitempty"`
 }

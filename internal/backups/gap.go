@@ -21,8 +21,8 @@ import (
 	"cnmsql.co/internal/core/backup"
 )
 
-// GapReconciler has a Backup made when the archive of a Cluster has got a gap: until there
-// is one, nobody can restore what was written since.
+// GapReconciler has a Backup made when the archive of a Cluster has got a gap, or has moved to
+// another store: until there is one, nobody can restore what was written since.
 type GapReconciler struct {
 	Client client.Client
 	// Live reads from the API server: a cache may not know yet what was made a moment ago.
@@ -82,8 +82,15 @@ func (r *GapReconciler) make(ctx context.Context, c *v1alpha1.Cluster) error {
 		return fmt.Errorf("making a Backup after a gap in the archive of %s: %w", c.Name, err)
 	}
 	r.Recorder.Eventf(c, nil, corev1.EventTypeNormal, string(core.ReasonGapBackup), string(core.ReasonGapBackup),
-		"the archive lacks %s: the Backup %s is made, from which one can restore what was written since", c.Status.ContinuousArchiving.Missing, b.Name)
+		"%s: the Backup %s is made, from which one can restore what was written since", whatLacks(c.Status.ContinuousArchiving), b.Name)
 	return nil
+}
+
+func whatLacks(is *v1alpha1.ContinuousArchivingStatus) string {
+	if is.Missing == "" {
+		return "the archive has moved to " + is.Place
+	}
+	return "the archive lacks " + is.Missing
 }
 
 // gapBackupName has at most 56 characters, as a Backup's name may.

@@ -23,6 +23,8 @@ const (
 	ReasonArchivingBehind Reason = "ArchivingBehind"
 	ReasonArchivingFailed Reason = "ArchivingFailed"
 	ReasonArchiveGap      Reason = "ArchiveGap"
+	// ReasonArchiveMoved: another store is archived to, and there is no backup in it yet.
+	ReasonArchiveMoved Reason = "ArchiveMoved"
 	// ReasonGapBackup is an event only.
 	ReasonGapBackup Reason = "BackupAfterGap"
 )

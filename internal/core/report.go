@@ -339,6 +339,9 @@ type Archive struct {
 	File  string    `json:"file,omitempty"`
 	GTIDs string    `json:"gtids,omitempty"`
 	At    time.Time `json:"at,omitzero"`
+	// Place is the store that it is archived to, for people. In another place there are no
+	// backups of before.
+	Place string `json:"place,omitempty"`
 	// EncryptedTo is the recipient to which that part is encrypted; "" if it is not.
 	EncryptedTo string `json:"encryptedTo,omitempty"`
 	// PendingFiles are the binary logs that are not archived as a whole.
@@ -361,7 +364,7 @@ func (a *Archive) lasting() *Archive {
 	if a == nil {
 		return nil
 	}
-	return &Archive{Behind: a.Behind, Failure: a.Failure, Missing: a.Missing}
+	return &Archive{Place: a.Place, Behind: a.Behind, Failure: a.Failure, Missing: a.Missing}
 }
 
 // Clone is the progress of a clone.

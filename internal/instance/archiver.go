@@ -31,13 +31,20 @@ const (
 
 // archives tells what is to be archived now; the zero value if nothing is.
 func (m *manager) archives() facts.Term {
-	return get(m, func(s *state) facts.Term {
+	what := get(m, func(s *state) facts.Term {
 		if s.cluster.object == nil || !s.cluster.object.Spec.Backup.Archives() {
 			return facts.Term{}
 		}
 		rpo := s.cluster.object.Spec.Backup.ContinuousArchiving.TargetRPO()
-		return facts.TermOf(true, s.mysqld.writable, s.status.server, rpo)
+		what := facts.TermOf(true, s.mysqld.writable, s.status.server, rpo)
+		what.Limit = s.cluster.object.Spec.Backup.MaxBytesPerSecond
+		return what
 	})
+	if what.Epoch == 0 {
+		return facts.Term{}
+	}
+	_, what.Store = store.Configured(m.opt.Dirs.Archive)
+	return what
 }
 
 // keepArchived archives while this instance takes writes, and stops at once when it does
@@ -98,7 +105,8 @@ func (m *manager) archive(ctx context.Context, what facts.Term) error {
 	if err != nil {
 		return err
 	}
-	s = store.Limited(s, cluster.Spec.Backup.MaxBytesPerSecond)
+	s = store.Limited(s, what.Limit)
+	place, _ := store.Configured(m.opt.Dirs.Archive)
 	if err := backup.Claim(ctx, s, identityOf(cluster)); err != nil {
 		return err
 	}
@@ -120,8 +128,8 @@ func (m *manager) archive(ctx context.Context, what facts.Term) error {
 	if err != nil {
 		return err
 	}
-	m.log.Info("archives its binary logs", "epoch", what.Epoch, "targetRPO", what.RPO.String())
-	beside.Go(func() { m.watchArchive(ctx, shipper, what.RPO) })
+	m.log.Info("archives its binary logs", "epoch", what.Epoch, "to", place, "targetRPO", what.RPO.String())
+	beside.Go(func() { m.watchArchive(ctx, shipper, place, what.RPO) })
 	beside.Go(func() { m.keepLogs(ctx, shipper) })
 	return shipper.Run(ctx)
 }
@@ -158,7 +166,7 @@ func partBytes(memory int64) int64 {
 
 func (m *manager) stillArchives(what facts.Term) error {
 	if m.archives() != what {
-		return fmt.Errorf("epoch %d of this instance has ended", what.Epoch)
+		return fmt.Errorf("epoch %d of this instance has ended, or it archives to another store, or otherwise, now", what.Epoch)
 	}
 	return nil
 }
@@ -168,7 +176,7 @@ func identityOf(c *v1alpha1.Cluster) backup.Identity {
 }
 
 // watchArchive reports how far the shipper is.
-func (m *manager) watchArchive(ctx context.Context, s *archive.Shipper, target time.Duration) {
+func (m *manager) watchArchive(ctx context.Context, s *archive.Shipper, place string, target time.Duration) {
 	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()
 	for {
@@ -178,6 +186,7 @@ func (m *manager) watchArchive(ctx context.Context, s *archive.Shipper, target t
 		case <-tick.C:
 		}
 		now := archiveOf(s.Status(), target, time.Now())
+		now.Place = place
 		m.update(func(s *state) { s.archive = now })
 	}
 }

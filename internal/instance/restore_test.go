@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,10 +17,12 @@ import (
 	"filippo.io/age"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/clone"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/recovery"
 	"cnmsql.co/internal/seal"
@@ -382,6 +385,39 @@ func TestBinaryLogsGoOnceTheyAreArchived(t *testing.T) {
 	if after, err = one.m.binaryLogs(); err != nil || len(after) != 1 {
 		t.Errorf("there are %v: %v", after, err)
 	}
+}
+
+// TestTheArchiveFollowsItsStore: who changes the store finds what is written since in the new
+// one, and not in the old one.
+func TestTheArchiveFollowsItsStore(t *testing.T) {
+	w := newWorld(t, archives)
+	before, after := storetest.Dir(t), storetest.Dir(t)
+	w.files(before, "archive")
+	one := w.start(1)
+	w.bootstrap(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	w.awaitArchived(one)
+	first := one.report().Archive.Place
+	w.files(after, "archive")
+	w.await(one, "archiving elsewhere", func(r core.Report) bool { return r.Archive != nil && r.Archive.Place != first })
+	w.exec(db, "INSERT INTO t (v) VALUES (1)")
+	w.awaitArchived(one)
+	newest := gtid.MustParse(one.report().Archive.GTIDs)
+	for dir, want := range map[string]bool{before: false, after: true} {
+		s, err := store.Open(dir)
+		must(t, err)
+		a, err := archive.Load(t.Context(), s, backup.LogPrefix("db"))
+		must(t, err)
+		if has := slices.ContainsFunc(a.Parts, func(p facts.Part) bool { return p.GTIDs.Contains(newest) }); has != want {
+			t.Errorf("%s: the newest transaction is there: %t", dir, has)
+		}
+	}
+	// A limit that is set later counts, too.
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Spec.Backup.MaxBytesPerSecond = 1 << 20; c.Generation++ })
+	until(t, "it archives with the limit", func() bool { return one.m.archives().Limit == 1<<20 })
+	w.exec(db, "INSERT INTO t (v) VALUES (2)")
+	w.awaitArchived(one)
 }
 
 // executed asks an instance.

@@ -95,13 +95,7 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 	} else if is.LastFailureReason != a.Failure {
 		is.LastFailureReason, is.LastFailureMessage, is.LastFailureTime = a.Failure, a.Message, &metav1.Time{Time: a.FailedAt}
 	}
-	switch {
-	case a.Missing == "":
-		is.MissingSince = nil
-	case is.Missing != a.Missing:
-		is.MissingSince, gapClosed = &metav1.Time{Time: o.Now}, false
-	}
-	is.Missing = a.Missing
+	gapClosed = noteGap(is, a, o.Now, gapClosed)
 	if told := is.LastArchivedTime; !a.At.IsZero() && (told == nil || a.At.Sub(told.Time) >= archiveTold) {
 		is.LastArchivedBinlog, is.LastArchivedGTID, is.LastArchivedTime = a.File, a.GTIDs, &metav1.Time{Time: a.At}
 		is.PendingFiles = int32(a.PendingFiles)
@@ -109,6 +103,24 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 	cond := archiveCondition(a, is, gapClosed)
 	cond.ObservedGeneration = c.Generation
 	meta.SetStatusCondition(&s.Conditions, cond)
+}
+
+// noteGap notes since when no backup goes with the archive: it lacks something, or has moved.
+// Whoever archives next may know nothing of it, so that it is noted until a backup closes it.
+func noteGap(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive, now time.Time, closed bool) (stillClosed bool) {
+	moved := a.Place != "" && is.Place != "" && a.Place != is.Place
+	switch {
+	case a.Missing != "" && a.Missing != is.Missing:
+		is.Missing, is.MissingSince, closed = a.Missing, &metav1.Time{Time: now}, false
+	case moved:
+		is.Missing, is.MissingSince, closed = a.Missing, &metav1.Time{Time: now}, false
+	case a.Missing == "" && closed:
+		is.Missing, is.MissingSince = "", nil
+	}
+	if a.Place != "" {
+		is.Place = a.Place
+	}
+	return closed
 }
 
 // archiveReported is what the instance says that archives.
@@ -127,9 +139,13 @@ func archiveCondition(a *core.Archive, is *v1alpha1.ContinuousArchivingStatus, g
 	case a.Failure != "":
 		out.Reason = a.Failure
 		out.Message = "nothing is archived: " + is.LastFailureMessage
-	case a.Missing != "" && !gapClosed:
+	case is.MissingSince != nil && !gapClosed && is.Missing == "":
+		out.Reason = string(core.ReasonArchiveMoved)
+		out.Message = "the archive is now in " + is.Place + ", and no backup was taken there since: " +
+			"a restore needs one. A Backup is made; look whether it completes"
+	case is.MissingSince != nil && !gapClosed:
 		out.Reason = string(core.ReasonArchiveGap)
-		out.Message = "the archive lacks " + a.Missing + ", which the server purged before it was archived: a restore cannot go past it. A Backup is made, from which one can; look whether it completes"
+		out.Message = "the archive lacks " + is.Missing + ", which the server purged before it was archived: a restore cannot go past it. A Backup is made, from which one can; look whether it completes"
 	case a.Behind:
 		out.Reason = string(core.ReasonArchivingBehind)
 		out.Message = "what is not archived is older than spec.backup.continuousArchiving.targetRPOSeconds allows: look whether the object store is slow, or raise it"

@@ -201,6 +201,18 @@ func TestTheStatusTellsOfTheArchive(t *testing.T) {
 	if says(&core.Archive{}, metav1.ConditionTrue, "Archiving", "in time"); s.ContinuousArchiving.MissingSince != nil {
 		t.Error("a gap that nobody tells of has a time")
 	}
+	closed = false
+	says(&core.Archive{Place: "s3://a"}, metav1.ConditionTrue, "Archiving", "in time")
+	says(&core.Archive{Place: "s3://b"}, metav1.ConditionFalse, "ArchiveMoved", "now in s3://b")
+	says(&core.Archive{}, metav1.ConditionFalse, "ArchiveMoved", "now in s3://b") // the next primary has only begun
+	if closed = true; s.ContinuousArchiving.MissingSince == nil {
+		t.Error("no Backup is asked for in the new place")
+	}
+	says(&core.Archive{Place: "s3://b"}, metav1.ConditionTrue, "Archiving", "in time")
+	closed = false
+	says(&core.Archive{Place: "s3://b"}, metav1.ConditionTrue, "Archiving", "in time")
+	says(&core.Archive{Place: "s3://b", Missing: "a:1-9"}, metav1.ConditionFalse, "ArchiveGap", "a:1-9")
+	says(&core.Archive{Place: "s3://b"}, metav1.ConditionFalse, "ArchiveGap", "a:1-9") // a failover closes nothing
 	c.Spec.Backup = nil
 	describeArchive(s, c, core.Observation{}, false)
 	if s.ContinuousArchiving != nil || len(s.Conditions) != 0 {

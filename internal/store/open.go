@@ -2,6 +2,8 @@ package store
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +18,7 @@ import (
 // Open reads FileConfig of a directory and gives the store that it tells of. It does not
 // speak with the store: what is wrong there, the first use tells. The credentials and the
 // authorities are read again whenever they are needed, so that a Secret that is rotated
-// needs no restart; FileConfig is not. Errors are Misconfigured or CredentialsWrong.
+// needs no restart; FileConfig is not, see Configured. Errors are Misconfigured or CredentialsWrong.
 func Open(dir string) (Store, error) {
 	config, err := readConfig(dir)
 	if err != nil {
@@ -27,6 +29,22 @@ func Open(dir string) (Store, error) {
 		return nil, fmt.Errorf("the store's configuration %s: %w", filepath.Join(dir, FileConfig), err)
 	}
 	return openWithin(defaults, config, endpoint, dir)
+}
+
+// Configured tells which store FileConfig of a directory tells of now: place is for people,
+// and digest changes with anything that Open would heed. Both are "" when it cannot be used:
+// Open says why.
+func Configured(dir string) (place, digest string) {
+	config, err := readConfig(dir)
+	if err != nil {
+		return "", ""
+	}
+	endpoint, err := config.check()
+	if err != nil {
+		return "", ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", config))
+	return endpoint.JoinPath(config.Bucket, config.Path).String(), hex.EncodeToString(sum[:])
 }
 
 // openWithin is Open with a patience for tests.

@@ -49,3 +49,22 @@ func TestOpenNeedsCredentialsUnlessThePodHasThem(t *testing.T) {
 	_, err = store.Open(storetest.Configure(t, store.Config{Bucket: "bucket", Ambient: true}, map[string]string{store.FileCA: "no PEM"}))
 	mustFail(t, err, store.Misconfigured)
 }
+
+func TestAnotherConfigurationIsAnotherStore(t *testing.T) {
+	config := store.Config{Endpoint: "https://s3.example.com", Bucket: "b", Path: "p"}
+	place, digest := store.Configured(storetest.Configure(t, config, nil))
+	if place != "https://s3.example.com/b/p" || digest == "" {
+		t.Errorf("it is %s (%s)", place, digest)
+	}
+	if again, same := store.Configured(storetest.Configure(t, config, nil)); again != place || same != digest {
+		t.Errorf("the same is %s (%s)", again, same)
+	}
+	config.ServerSideEncryption = "AES256"
+	if where, other := store.Configured(storetest.Configure(t, config, nil)); where != place || other == digest {
+		t.Errorf("encrypted, it is %s (%s)", where, other)
+	}
+	config.Bucket = ""
+	if where, none := store.Configured(storetest.Configure(t, config, nil)); where != "" || none != "" {
+		t.Errorf("without a bucket it is %s (%s)", where, none)
+	}
+}

@@ -24,6 +24,10 @@ type Term struct {
 	Server string
 	// RPO is targetRPO.
 	RPO time.Duration
+	// Store tells one configuration of the store from another, and Limit is how many bytes
+	// go there in a second: who archives opens the store once, and begins again when they change.
+	Store string
+	Limit int64
 }
 
 // TermOf tells what an instance archives that takes writes in an epoch, 0 for none, and
@@ -32,7 +36,7 @@ func TermOf(archives bool, writable int64, server *core.Server, rpo time.Duratio
 	if !archives || writable == 0 || server == nil {
 		return Term{}
 	}
-	return Term{writable, server.UUID, rpo}
+	return Term{Epoch: writable, Server: server.UUID, RPO: rpo}
 }
 
 // Writer is who writes a branch.
