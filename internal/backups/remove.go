@@ -211,6 +211,9 @@ func (r *Reconciler) beginRemoval(
 			return ctrl.Result{}, err
 		}
 	}
+	if err := r.removalAccount(ctx, job, b); err != nil {
+		return ctrl.Result{}, err
+	}
 	secret := resources.RemovalSecret(job, b, files)
 	err = r.Client.Create(ctx, secret, client.FieldOwner(resources.FieldManager))
 	if !apierrors.IsAlreadyExists(err) {
@@ -223,6 +226,20 @@ func (r *Reconciler) beginRemoval(
 		return r.removalFails(ctx, b, "the Secret "+secret.Name+" exists and is not this Backup's; delete it")
 	}
 	return ctrl.Result{RequeueAfter: lookAgain}, nil
+}
+
+// removalAccount has the ServiceAccount made again if it went before the Backup does, as with a
+// deletion in the foreground. That of the backup's own Job stays as it is.
+func (r *Reconciler) removalAccount(ctx context.Context, job *batchv1.Job, b *v1alpha1.Backup) error {
+	account := resources.RemovalAccount(job, b)
+	if account == nil {
+		return nil
+	}
+	err := r.Client.Create(ctx, account, client.FieldOwner(resources.FieldManager))
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
 
 // removalFails tells why the data are still there, and what can be done.

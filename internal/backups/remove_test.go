@@ -279,3 +279,25 @@ func TestNoDataAreWrittenThatNothingWouldRemove(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAmbientRoleRemovesWhatItHasStored: the role is given to the ServiceAccount by its name.
+func TestAnAmbientRoleRemovesWhatItHasStored(t *testing.T) {
+	for _, ambient := range []bool{true, false} {
+		b := going()
+		if ambient {
+			b.Status.ObjectStore = b.Status.ObjectStore.DeepCopy()
+			b.Status.ObjectStore.Credentials = &v1alpha1.StoreCredentials{InheritFromIAMRole: true}
+		}
+		w := newBackupWorld(t, b, aCluster(), storeSecret, authority(t))
+		w.step()
+		pod := w.job("b-remove").Spec.Template.Spec
+		account := &corev1.ServiceAccount{}
+		err := w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, account)
+		if (pod.ServiceAccountName == "b-backup") != ambient || (err == nil) != ambient || *pod.AutomountServiceAccountToken {
+			t.Errorf("ambient %t: it runs as %q; the account: %v", ambient, pod.ServiceAccountName, err)
+		}
+		if ambient && (len(account.OwnerReferences) != 1 || account.OwnerReferences[0].Kind != "Job") {
+			t.Errorf("the account goes with %v", account.OwnerReferences)
+		}
+	}
+}

@@ -31,7 +31,10 @@ func RemovalJob(c *v1alpha1.Cluster, b *v1alpha1.Backup, operatorImage string) *
 	job.Spec.ActiveDeadlineSeconds = new(int64(removalLimit.Seconds()))
 	job.Spec.TTLSecondsAfterFinished = new(int32(removalKept.Seconds()))
 	pod := &job.Spec.Template.Spec
-	pod.ServiceAccountName, pod.AutomountServiceAccountToken = "", new(false)
+	if !isAmbient(b.Status.ObjectStore) {
+		pod.ServiceAccountName = "" // whose token it does not need, and who may be gone first
+	}
+	pod.AutomountServiceAccountToken = new(false)
 	pod.Volumes = []corev1.Volume{secretVolume(volumeStore, job.Name)}
 	container := &pod.Containers[0]
 	container.Name, container.Command = "remove", []string{"/cnmsql", "backup", "remove"}
@@ -39,12 +42,38 @@ func RemovalJob(c *v1alpha1.Cluster, b *v1alpha1.Backup, operatorImage string) *
 	return job
 }
 
+// isAmbient: the store's credentials come from where the Pod runs, and mostly by its ServiceAccount.
+func isAmbient(s *v1alpha1.ObjectStoreSpec) bool {
+	if s == nil {
+		return false
+	}
+	config, _ := storeConfig(s)
+	return config.Ambient
+}
+
+// RemovalAccount is the ServiceAccount by which a RemovalJob reaches the store, as the backup's
+// own Job did: of the same name, by which roles are given, and allowed nothing else. It goes
+// with the Job. nil if the credentials are in files.
+func RemovalAccount(job *batchv1.Job, b *v1alpha1.Backup) *corev1.ServiceAccount {
+	if !isAmbient(b.Status.ObjectStore) {
+		return nil
+	}
+	m := ofRemoval(job, b)
+	m.Name = BackupJobName(b.Name)
+	return &corev1.ServiceAccount{TypeMeta: typeMeta("v1", "ServiceAccount"), ObjectMeta: m}
+}
+
 // RemovalSecret has the files of the store, and the task among them. It goes with the Job.
 func RemovalSecret(job *batchv1.Job, b *v1alpha1.Backup, files map[string][]byte) *corev1.Secret {
+	return filesSecret(ofRemoval(job, b), files)
+}
+
+// ofRemoval is the metadata of what goes with a RemovalJob.
+func ofRemoval(job *batchv1.Job, b *v1alpha1.Backup) metav1.ObjectMeta {
 	m := removalMeta(job.ObjectMeta, b)
 	owner := metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))
 	m.OwnerReferences = []metav1.OwnerReference{*owner}
-	return filesSecret(m, files)
+	return m
 }
 
 func removalMeta(m metav1.ObjectMeta, b *v1alpha1.Backup) metav1.ObjectMeta {
