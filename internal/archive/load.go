@@ -17,8 +17,9 @@ const readers = 16
 const maxHole = 1000
 
 // Load finds out what a store holds. It does not rely on listings for what was written
-// last: it tries the numbers that they leave out, and those that come next. An object that is damaged is an error with the
-// name PartDamaged; one that was deleted meanwhile is left out.
+// last: it tries the numbers that they leave out, and those that come next. An object that is
+// damaged, or of an unknown format, is told as one that cannot be read; one that was deleted
+// meanwhile is left out. An error is that the store does not answer.
 func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, error) {
 	var out facts.Archive
 	keys, err := listAll(ctx, s, prefix)
@@ -40,7 +41,7 @@ func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, err
 			}
 		}
 	}
-	if out.Parts, err = readParts(ctx, s, prefix, parts); err != nil {
+	if err = readParts(ctx, s, prefix, parts, &out); err != nil {
 		return out, err
 	}
 	for epoch := newest + 1; epoch <= newest+facts.LookBeyond; epoch++ {
@@ -51,15 +52,15 @@ func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, err
 		if errors.Is(err, store.NotFound) {
 			continue
 		}
-		if err != nil {
+		if err == nil {
+			out.Branches = append(out.Branches, b)
+		} else if err = noteUnreadable(&out, facts.Key{Epoch: epoch}, err); err != nil {
 			return out, err
 		}
-		out.Branches = append(out.Branches, b)
-		more, err := partsBehind(ctx, s, prefix, facts.Key{Epoch: epoch, Sequence: slices.Max(append(sequences, 0))})
-		if err != nil {
+		last := facts.Key{Epoch: epoch, Sequence: slices.Max(append(sequences, 0))}
+		if err := partsBehind(ctx, s, prefix, last, &out); err != nil {
 			return out, err
 		}
-		out.Parts = append(out.Parts, more...)
 	}
 	return out, nil
 }
@@ -83,40 +84,61 @@ func listAll(ctx context.Context, s store.Store, prefix string) (map[int64][]int
 	return keys, nil
 }
 
+// noteUnreadable notes an object that cannot be read, and gives any other error back.
+func noteUnreadable(to *facts.Archive, key facts.Key, err error) error {
+	why := facts.PartDamaged
+	switch {
+	case errors.Is(err, FormatUnknown):
+		why = facts.FormatUnknown
+	case !errors.Is(err, PartDamaged):
+		return err
+	}
+	to.Unreadable = append(to.Unreadable, facts.Unreadable{Key: key, Reason: why, Message: err.Error()})
+	return nil
+}
+
+// notePart notes what reading the facts of a part has given.
+func notePart(to *facts.Archive, key facts.Key, part facts.Part, err error) error {
+	if err != nil {
+		return noteUnreadable(to, key, err)
+	}
+	to.Parts = append(to.Parts, part)
+	return nil
+}
+
 // partsBehind reads the parts that follow one that was listed.
-func partsBehind(ctx context.Context, s store.Store, prefix string, key facts.Key) (out []facts.Part, err error) {
+func partsBehind(ctx context.Context, s store.Store, prefix string, key facts.Key, to *facts.Archive) error {
 	for {
 		key.Sequence++
 		part, err := getFacts(ctx, s, prefix, key)
 		if errors.Is(err, store.NotFound) {
-			return out, nil
+			return nil
 		}
-		if err != nil {
-			return out, err
+		if err := notePart(to, key, part, err); err != nil {
+			return err
 		}
-		out = append(out, part)
 	}
 }
 
 // readParts reads the facts of parts, several at a time.
-func readParts(ctx context.Context, s store.Store, prefix string, keys []facts.Key) ([]facts.Part, error) {
+func readParts(ctx context.Context, s store.Store, prefix string, keys []facts.Key, to *facts.Archive) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	todo := make(chan facts.Key)
 	var mu sync.Mutex
-	var out []facts.Part
 	var wg sync.WaitGroup
 	for range readers {
 		wg.Go(func() {
 			for key := range todo {
 				part, err := getFacts(ctx, s, prefix, key)
-				if err != nil && !errors.Is(err, store.NotFound) {
-					cancel(err)
+				if errors.Is(err, store.NotFound) {
+					continue
 				}
-				if err == nil {
-					mu.Lock()
-					out = append(out, part)
-					mu.Unlock()
+				mu.Lock()
+				err = notePart(to, key, part, err)
+				mu.Unlock()
+				if err != nil {
+					cancel(err)
 				}
 			}
 		})
@@ -129,5 +151,5 @@ func readParts(ctx context.Context, s store.Store, prefix string, keys []facts.K
 	}
 	close(todo)
 	wg.Wait()
-	return out, context.Cause(ctx)
+	return context.Cause(ctx)
 }

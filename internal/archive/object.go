@@ -120,7 +120,7 @@ func (c *compressor) sealed(raw []byte, key seal.Key) ([]byte, error) {
 func readFacts(r io.Reader, key facts.Key) (p facts.Part, err error) {
 	var head [frameHeader]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return p, err
+		return p, cutOff(err, key)
 	}
 	size := binary.LittleEndian.Uint32(head[4:])
 	if binary.LittleEndian.Uint32(head[:]) != frameMagic || size > maxFacts {
@@ -128,7 +128,7 @@ func readFacts(r io.Reader, key facts.Key) (p facts.Part, err error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(r, int64(size)))
 	if err != nil {
-		return p, err
+		return p, cutOff(err, key)
 	}
 	end := max(len(text)-hex.EncodedLen(sha256.Size), 0)
 	if len(text) < int(size) || digest(text[:end]) != string(text[end:]) {
@@ -142,6 +142,15 @@ func readFacts(r io.Reader, key facts.Key) (p facts.Part, err error) {
 			key.Sequence, key.Epoch, p.Sequence, p.Epoch)
 	}
 	return p, checkFormat(p)
+}
+
+// cutOff names the end of an object that comes too early. What a store breaks off has its name.
+func cutOff(err error, key facts.Key) error {
+	var ofStore *store.Reason
+	if errors.As(err, &ofStore) || !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	return refuse(PartDamaged, "part %d of epoch %d ends before its facts do", key.Sequence, key.Epoch)
 }
 
 func checkFormat(p facts.Part) error {

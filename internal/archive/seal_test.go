@@ -213,8 +213,9 @@ func TestThePartOfALaterReleaseIsRefusedByName(t *testing.T) {
 			object, err := beginning(&changed, 0)
 			must(t, err)
 			m.objects[partKey(prefix, part.Key())] = object
-			if _, err := Load(t.Context(), m, prefix); !errors.Is(err, why) {
-				t.Errorf("%s: %v", text, err)
+			a, err := Load(t.Context(), m, prefix)
+			if err != nil || len(a.Unreadable) != 1 || string(a.Unreadable[0].Reason) != why.Name || a.Unreadable[0].Key != part.Key() {
+				t.Errorf("%s: %+v, %v", text, a.Unreadable, err)
 			}
 		}
 	})

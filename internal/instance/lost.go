@@ -33,13 +33,26 @@ func Lost(ctx context.Context, dir, cluster string, epoch int64, out io.Writer) 
 	}
 	all := facts.Lost(a)
 	if epoch == 0 {
-		return tellLost(out, all, a.Branches)
+		err := tellLost(out, all, a.Branches)
+		if err == nil && len(a.Unreadable) > 0 {
+			_, err = fmt.Fprintf(out, "This is not all that may be lost: %s.\n", unreadableText(a.Unreadable))
+		}
+		return err
 	}
 	i := slices.IndexFunc(all, func(l facts.LostBranch) bool { return l.Epoch == epoch })
+	if i < 0 && len(a.Unreadable) > 0 {
+		return fmt.Errorf("nothing of epoch %d is known to be lost, and %s", epoch, unreadableText(a.Unreadable))
+	}
 	if i < 0 {
 		return fmt.Errorf("nothing that was archived of epoch %d was lost; without --epoch all that was lost is listed", epoch)
 	}
 	return place.WriteLost(ctx, all[i], out)
+}
+
+// unreadableText names what cannot be read.
+func unreadableText(all []facts.Unreadable) string {
+	text := fmt.Sprintf("what %d objects of the archive hold is not known: ", len(all))
+	return text + all[0].Message
 }
 
 // maxLostSet is how many intervals of a set a line shows.

@@ -98,8 +98,10 @@ func (m *manager) findBackup(ctx context.Context) (*origin, error) {
 	if o.target, err = targetOf(t.Target); err != nil {
 		return nil, err
 	}
-	if o.archived, err = archive.Load(ctx, o.place.Store, o.place.Prefix); err != nil {
-		return nil, fmt.Errorf("reading what is archived of %s: %w", t.Cluster, err)
+	if o.target.Kind != facts.Immediate { // which needs no archive, whatever became of it
+		if o.archived, err = archive.Load(ctx, o.place.Store, o.place.Prefix); err != nil {
+			return nil, fmt.Errorf("reading what is archived of %s: %w", t.Cluster, err)
+		}
 	}
 	candidates, err := o.candidates(ctx, t)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -93,6 +94,17 @@ type Transaction struct {
 type Archive struct {
 	Branches []Branch
 	Parts    []Part
+	// Unreadable is what is there, and nobody knows what it holds.
+	Unreadable []Unreadable
+}
+
+// Unreadable is an object that is damaged, or of a format that this release does not know.
+type Unreadable struct {
+	// Key of the part; its sequence is 0 if it is a branch.
+	Key Key
+	// Reason names what is wrong with it, and Message says it.
+	Reason  core.Reason
+	Message string
 }
 
 // Base is a base backup.

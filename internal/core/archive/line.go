@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -11,10 +12,13 @@ import (
 type line struct {
 	branches []Branch // by epoch, each once
 	parts    []Part   // by epoch and sequence, each once
+	// unreadable objects, by epoch and sequence.
+	unreadable []Unreadable
 }
 
 func lineOf(a Archive) line {
-	l := line{slices.Clone(a.Branches), slices.Clone(a.Parts)}
+	l := line{slices.Clone(a.Branches), slices.Clone(a.Parts), slices.Clone(a.Unreadable)}
+	slices.SortStableFunc(l.unreadable, func(a, b Unreadable) int { return a.Key.compare(b.Key) })
 	slices.SortStableFunc(l.branches, func(a, b Branch) int { return Key{Epoch: a.Epoch}.compare(Key{Epoch: b.Epoch}) })
 	l.branches = onLine(slices.CompactFunc(l.branches, func(a, b Branch) bool { return a.Epoch == b.Epoch }))
 	slices.SortStableFunc(l.parts, func(a, b Part) int { return a.Key().compare(b.Key()) })
@@ -169,4 +173,50 @@ func (l line) own(set gtid.Set) (own gtid.Set) {
 		}
 	}
 	return own
+}
+
+// unknownBranch is a branch that cannot be read, of an epoch or a later one: nobody knows what
+// of that epoch survived.
+func (l line) unknownBranch(since int64) *Unreadable {
+	for i, u := range l.unreadable {
+		if u.Key.Sequence == 0 && u.Key.Epoch >= since {
+			return &l.unreadable[i]
+		}
+	}
+	return nil
+}
+
+// unknownParts are those that cannot be read, of epochs that are meant.
+func (l line) unknownParts(isMeant func(epoch int64) bool) (keys []Key) {
+	for _, u := range l.unreadable {
+		if u.Key.Sequence > 0 && isMeant(u.Key.Epoch) && len(keys) < maxHole {
+			keys = append(keys, u.Key)
+		}
+	}
+	return keys
+}
+
+// unknownEnd are the parts that cannot be read behind all that can be. What is read later
+// tells of others whether they were needed; of these nothing does.
+func (l line) unknownEnd() (keys []Key) {
+	var end Key
+	if n := len(l.parts); n > 0 {
+		end = l.parts[n-1].Key()
+	}
+	for _, u := range l.unreadable {
+		if u.Key.Sequence > 0 && end.compare(u.Key) < 0 {
+			keys = append(keys, u.Key)
+		}
+	}
+	return keys
+}
+
+// whyUnreadable is the name of what is wrong with the first of some objects that cannot be read.
+func (l line) whyUnreadable(keys []Key) (why core.Reason, found bool) {
+	for _, u := range l.unreadable {
+		if slices.Contains(keys, u.Key) {
+			return u.Reason, true
+		}
+	}
+	return "", false
 }

@@ -23,6 +23,9 @@ const (
 	ArchiveGap = core.ReasonArchiveGap
 	// PartMissing: a part before the target was archived and is not there any more.
 	PartMissing core.Reason = "PartMissing"
+	// PartDamaged and FormatUnknown: what is needed is there, and cannot be read.
+	PartDamaged   core.Reason = "PartDamaged"
+	FormatUnknown core.Reason = "FormatUnknown"
 )
 
 // Refusal is why there is no plan.
@@ -63,6 +66,10 @@ func (r *Refusal) advice() string {
 		return fmt.Sprintf("%s were never archived: take a backup that holds them, or restore to what was before them", set)
 	case PartMissing:
 		return fmt.Sprintf("%s, with %s, is not there any more: take a later backup, or restore to what was before it", partsText(r.Parts), set)
+	case PartDamaged:
+		return partsText(r.Parts) + ", which is needed, is not what was written: look into the store's versions for an earlier one, take a later backup, or restore to what was before it"
+	case FormatUnknown:
+		return partsText(r.Parts) + ", which is needed, has a format that this release does not know: use the release that wrote it, or a later one"
 	default:
 		return fmt.Sprintf("%s was never archived: look whether it is spelt as gtid_executed of the cluster shows it", set)
 	}
@@ -73,6 +80,9 @@ func partsText(keys []Key) string {
 		return "a part"
 	}
 	text := fmt.Sprintf("part %d of epoch %d", keys[0].Sequence, keys[0].Epoch)
+	if keys[0].Sequence == 0 {
+		text = fmt.Sprintf("branch.json of epoch %d", keys[0].Epoch)
+	}
 	if more := len(keys) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
 	}

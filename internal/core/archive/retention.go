@@ -145,6 +145,9 @@ func (e *expiring) doubt() core.Reason {
 	if e.Local.IsZero() || e.Store.IsZero() {
 		return RetentionTimeUnknown
 	}
+	for _, u := range e.line.unreadable {
+		return u.Reason // whatever it holds may be needed
+	}
 	for _, p := range e.line.parts {
 		known := slices.ContainsFunc(e.Archive.Branches, func(b Branch) bool { return b.Epoch == p.Epoch })
 		if !known {

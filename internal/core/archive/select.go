@@ -62,25 +62,28 @@ func (s *selector) check(base Base) *Refusal {
 	if s.target.Kind == Immediate {
 		return nil // whatever became of it afterwards
 	}
+	wanted := s.target.GTIDs
+	isAtEnd := s.target.Kind == ToGTIDs && wanted.Equal(base.End)
+	if u := s.line.unknownBranch(base.Epoch); u != nil && !isAtEnd {
+		return &Refusal{Reason: u.Reason, Parts: []Key{u.Key}}
+	}
 	if lost := s.line.offLine(base); !lost.IsEmpty() {
 		return &Refusal{Reason: BackupNotOnBranch, GTIDs: lost}
 	}
 	early := &Refusal{Reason: TargetBeforeBackup, Nearest: base.Time}
-	wanted := s.target.GTIDs
-	switch s.target.Kind {
-	case ToTime:
+	switch {
+	case isAtEnd:
+		return nil
+	case s.target.Kind == ToTime:
 		if s.target.Time.Before(base.Time) {
 			return early
 		}
-	case ToGTIDs:
-		if wanted.Equal(base.End) {
-			return nil
-		}
+	case s.target.Kind == ToGTIDs:
 		if base.End.Contains(wanted) {
 			return early
 		}
 		return s.unknown(wanted.Subtract(base.End))
-	case BeforeGTIDs:
+	case s.target.Kind == BeforeGTIDs:
 		if wanted.IsEmpty() || !wanted.Intersect(base.End).IsEmpty() {
 			return early
 		}
@@ -102,6 +105,10 @@ func (s *selector) unknown(wanted gtid.Set) *Refusal {
 	if lost := absent.Intersect(all); !lost.IsEmpty() {
 		return &Refusal{Reason: TargetLost, GTIDs: lost}
 	}
+	parts := s.line.unknownParts(func(int64) bool { return true })
+	if why, found := s.line.whyUnreadable(parts); found {
+		return &Refusal{Reason: why, GTIDs: absent, Parts: parts}
+	}
 	return &Refusal{Reason: core.RefusalTargetUnknown, GTIDs: absent}
 }
 
@@ -119,10 +126,14 @@ func (s *selector) walk() Selection {
 			return Selection{Refusal: refusal}
 		}
 	}
+	isReached := s.ends || s.target.Kind == ToTime && !s.target.Time.After(s.plan.Reached)
+	end := s.line.unknownEnd()
 	switch {
 	case s.unread != nil:
 		return Selection{Read: s.unread}
-	case !s.ends && s.target.Kind == ToTime && s.target.Time.After(s.plan.Reached):
+	case !isReached && len(end) > 0:
+		return Selection{Refusal: s.lack(gtid.Set{}, end, PartMissing)}
+	case !isReached && s.target.Kind == ToTime:
 		return Selection{Refusal: &Refusal{Reason: TargetAfterArchive, Nearest: s.plan.Reached}}
 	}
 	return Selection{Plan: s.plan}
@@ -138,7 +149,7 @@ func (s *selector) before(b Branch, parts *[]Part) *Refusal {
 	if missing.IsEmpty() {
 		return nil
 	}
-	return s.lack(missing, nil, PartMissing)
+	return s.lack(missing, s.line.unknownParts(func(epoch int64) bool { return epoch < b.Epoch }), PartMissing)
 }
 
 // take goes through parts while they are wanted.
@@ -193,6 +204,9 @@ func (s *selector) lack(missing gtid.Set, parts []Key, otherwise core.Reason) *R
 	r := &Refusal{Reason: otherwise, GTIDs: missing, Parts: parts, Nearest: s.plan.Reached}
 	if len(parts) > 0 {
 		r.Reason = PartMissing
+	}
+	if why, found := s.line.whyUnreadable(parts); found {
+		r.Reason = why
 	}
 	return r
 }

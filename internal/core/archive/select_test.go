@@ -193,3 +193,52 @@ func TestLost(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestWhatCannotBeReadIsRefusedOnlyWhereItIsNeeded: of each part and branch of a story.
+func TestWhatCannotBeReadIsRefusedOnlyWhereItIsNeeded(t *testing.T) {
+	latest, one, three := Target{}, Base{Epoch: 1, End: set("a1-2"), Time: at(2)}, Base{Epoch: 3, End: set("a1-5 b1-2"), Time: at(12)}
+	for name, c := range map[string]struct {
+		key    Key
+		base   Base
+		target Target
+		refuse bool
+	}{
+		"the last part, to the latest":         {Key{3, 2}, one, latest, true},
+		"the last part, to a time before":      {Key{3, 2}, one, Target{Kind: ToTime, Time: at(12)}, false},
+		"the last part, to a time in it":       {Key{3, 2}, one, Target{Kind: ToTime, Time: at(13)}, true},
+		"the last part, to what it may hold":   {Key{3, 2}, one, Target{Kind: ToGTIDs, GTIDs: set("b3")}, true},
+		"the last part, to what is before":     {Key{3, 2}, one, Target{Kind: ToGTIDs, GTIDs: set("b2")}, false},
+		"one in the middle, to the latest":     {Key{3, 1}, one, latest, true},
+		"the same, from a backup that has it":  {Key{3, 1}, three, latest, false},
+		"one of before, from a later backup":   {Key{1, 2}, three, latest, false},
+		"the last one of an epoch before":      {Key{1, 2}, one, latest, true},
+		"the same, to a time before":           {Key{1, 2}, one, Target{Kind: ToTime, Time: at(3)}, false},
+		"a branch, to the latest":              {Key{3, 0}, one, latest, true},
+		"a branch, and the backup alone":       {Key{3, 0}, one, Target{Kind: Immediate}, false},
+		"a branch, and what the backup holds":  {Key{3, 0}, one, Target{Kind: ToGTIDs, GTIDs: set("a1-2")}, false},
+		"a branch of before the backup":        {Key{1, 0}, three, latest, false},
+		"the last part, and the backup alone":  {Key{3, 2}, one, Target{Kind: Immediate}, false},
+		"one that the backup has, to a time":   {Key{1, 1}, three, Target{Kind: ToTime, Time: at(13)}, false},
+		"the first, from a backup of its time": {Key{1, 1}, one, latest, true},
+	} {
+		whole := story()
+		a := Archive{Unreadable: []Unreadable{{c.key, PartDamaged, "damaged"}}}
+		for _, b := range whole.Branches {
+			if (Key{Epoch: b.Epoch}) != c.key {
+				a.Branches = append(a.Branches, b)
+			}
+		}
+		for _, p := range whole.Parts {
+			if p.Key() != c.key {
+				a.Parts = append(a.Parts, p)
+			}
+		}
+		got, want := Select(a, c.base, c.target, contents(a)), Select(whole, c.base, c.target, contents(whole))
+		switch {
+		case c.refuse && (got.Refusal == nil || got.Refusal.Reason != PartDamaged || len(got.Refusal.Parts) != 1 || got.Refusal.Parts[0] != c.key):
+			t.Errorf("%s: %s, refusal %v", name, stepsText(got.Plan), got.Refusal)
+		case !c.refuse && (got.Refusal != nil || want.Refusal != nil || stepsText(got.Plan) != stepsText(want.Plan)):
+			t.Errorf("%s: %s, refusal %v; and of the whole archive %s", name, stepsText(got.Plan), got.Refusal, stepsText(want.Plan))
+		}
+	}
+}
