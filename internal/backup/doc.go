@@ -5,7 +5,7 @@
 // and uploads several at a time; nothing touches a local disk. What makes the parts a
 // backup is the manifest, which is written last: what no manifest names does not exist.
 // Restore checks all that can be checked before it writes anything, and holds every part
-// against its hash before a byte of it is applied. Read, List, Restorable and Remove are what
+// against its hash before a byte of it is applied. Read, List and Remove are what
 // else there is to do with backups.
 //
 // The package knows the layout below a store (docs/archive-layout.md), the manifest's

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,21 +68,6 @@ func List(ctx context.Context, s store.Store, cluster string) ([]Entry, error) {
 		out = append(out, *e)
 	}
 	return out, nil
-}
-
-// Restorable lists the backups of a cluster, that which ended last first; BackupUnknown if
-// there is none. What is damaged or unfinished is passed over.
-func Restorable(ctx context.Context, s store.Store, cluster string) ([]Entry, error) {
-	all, err := List(ctx, s, cluster)
-	if err != nil {
-		return nil, err
-	}
-	all = slices.DeleteFunc(all, func(e Entry) bool { return e.Err != nil })
-	if len(all) == 0 {
-		return nil, refuse(BackupUnknown, "the archive %s has no backup", cluster)
-	}
-	slices.SortFunc(all, func(a, b Entry) int { return b.End.Compare(a.End) })
-	return all, nil
 }
 
 // Read reads a backup's manifest; BackupUnknown if there is none. It does not need the

@@ -47,12 +47,6 @@ func TestAListTellsWhatIsThere(t *testing.T) {
 	if !slices.Equal(ids, []string{"a-younger", "b-older", "damaged", "open"}) {
 		t.Errorf("%q", ids)
 	}
-	if all, err := Restorable(t.Context(), s, cluster); err != nil || all[0].ID != "a-younger" {
-		t.Errorf("%+v, %v", all[:min(1, len(all))], err)
-	}
-	if _, err := Restorable(t.Context(), newMemory(), cluster); !errors.Is(err, BackupUnknown) {
-		t.Errorf("%v", err)
-	}
 }
 
 func TestAManifestIsFoundThoughTheListingIsBehind(t *testing.T) {

@@ -68,6 +68,8 @@ func (m *manager) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 // origin is what data are restored from.
 type origin struct {
 	base *backup.Manifest
+	// passed are the newer backups that cannot be the base, and why.
+	passed []passedOver
 	// archived is what lies in place; what of it leads to target is replayed.
 	place    archive.Place
 	archived facts.Archive
@@ -103,52 +105,11 @@ func (m *manager) findBackup(ctx context.Context) (*origin, error) {
 			return nil, fmt.Errorf("reading what is archived of %s: %w", t.Cluster, err)
 		}
 	}
-	candidates, err := o.candidates(ctx, t)
+	candidates, err := o.candidates(ctx, t.Cluster, t.BackupID)
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range candidates {
-		if o.base, err = backup.Read(ctx, o.place.Store, t.Cluster, id); err != nil {
-			return nil, err
-		}
-		_, err = o.plan(ctx, o.base.EndGTID)
-		var no *facts.Refusal
-		if !errors.As(err, &no) || no.Reason != facts.TargetBeforeBackup {
-			break // an earlier backup would not do better
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return o, o.check(ctx, m.bin.version.String())
-}
-
-// check looks whether all is there and can be opened, before anything is written.
-func (o *origin) check(ctx context.Context, server string) error {
-	if err := o.base.Fits(server); err != nil {
-		return err
-	}
-	if err := o.base.Opens(o.place.Key); err != nil {
-		return err
-	}
-	plan, err := o.plan(ctx, o.base.BeginGTID) // what it may lack is archived, too
-	if err != nil {
-		return err
-	}
-	return o.place.Opens(ctx, plan)
-}
-
-// candidates are the backups that may be the base, the newest first.
-func (o *origin) candidates(ctx context.Context, t recovery.Task) ([]string, error) {
-	if t.BackupID != "" {
-		return []string{t.BackupID}, nil
-	}
-	all, err := backup.Restorable(ctx, o.place.Store, t.Cluster)
-	var out []string
-	for _, e := range all {
-		out = append(out, e.ID)
-	}
-	return out, err
+	return o, o.choose(ctx, t.Cluster, candidates, m.bin.version.String())
 }
 
 func targetOf(t recovery.Target) (out facts.Target, err error) {
@@ -172,7 +133,7 @@ func targetOf(t recovery.Target) (out facts.Target, err error) {
 // fetchBackup writes the backup's files.
 func (m *manager) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *origin) error {
 	b := from.base
-	m.log.Info("restores a backup", "cluster", b.Cluster.Cluster, "id", b.ID, "of", b.Point.UTC().Format(time.RFC3339), "bytes", b.RawSize)
+	m.log.Info("restores a backup", "cluster", b.Cluster.Cluster, "id", b.ID, "passedOver", from.passedText(), "of", b.Point.UTC().Format(time.RFC3339), "bytes", b.RawSize)
 	began := time.Now()
 	if err := os.MkdirAll(m.opt.Dirs.Data, 0o750); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
@@ -185,7 +146,7 @@ func (m *manager) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *or
 	err = backup.Restore(ctx, from.place.Store, b, root, backup.RestoreOptions{
 		Server: m.bin.version.String(), Key: from.place.Key,
 		Readers:  readersFor(memoryFor(c, m.opt.MemoryLimit)),
-		Progress: func(p backup.Progress) { m.restored("backup "+b.ID, "restore", p.Done, p.Expected) },
+		Progress: func(p backup.Progress) { m.restored("backup "+b.ID+from.passedText(), "restore", p.Done, p.Expected) },
 	})
 	if err != nil {
 		return err

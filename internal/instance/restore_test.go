@@ -420,6 +420,42 @@ func TestTheArchiveFollowsItsStore(t *testing.T) {
 	w.awaitArchived(one)
 }
 
+// TestAnOlderBackupIsTakenWhenTheNewestIsDamaged: with the archive it leads to the same data.
+// One that was asked for is not replaced.
+func TestAnOlderBackupIsTakenWhenTheNewestIsDamaged(t *testing.T) {
+	from := newWorld(t, archives)
+	dir := storetest.Dir(t)
+	from.files(dir, "archive")
+	one := from.start(1)
+	from.bootstrap(one)
+	db := from.app(one)
+	from.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	s, err := store.Open(dir)
+	must(t, err)
+	older := from.backUp(one, s)
+	from.exec(db, "INSERT INTO t (v) VALUES (1)")
+	until(t, "another second", func() bool { return time.Since(older.End) > 1100*time.Millisecond })
+	newer := from.backUp(one, s)
+	from.exec(db, "INSERT INTO t (v) VALUES (2)")
+	from.awaitArchived(one)
+	from.crashManager(one)
+	must(t, s.Delete(t.Context(), "db/base/"+newer.ID+"/"+newer.Parts[0].Name))
+
+	w := from.restoring(dir, newer.ID)
+	restored := w.start(1)
+	epoch := w.grant("db-1", core.ProofBootstrap, "", "", 0)
+	w.await(restored, "refusing", func(r core.Report) bool { return r.State == core.Failed && strings.Contains(r.Message, "PartMissing") })
+	text, err := recovery.Task{Cluster: "db"}.Encode()
+	must(t, err)
+	w.write(filepath.Join(w.dir, "store", recovery.FileTask), string(text))
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Generation++ })
+	w.awaitPrimary(restored, epoch)
+	w.awaitRows(w.asApp(restored, "new-app-password"), 2)
+	if id := restored.remembers().RestoredBackup; id != older.ID {
+		t.Errorf("it was restored from %s, and not from %s", id, older.ID)
+	}
+}
+
 // executed asks an instance.
 func (w *world) executed(n *node) gtid.Set {
 	w.t.Helper()

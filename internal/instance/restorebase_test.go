@@ -1,0 +1,55 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"cnmsql.co/internal/backup"
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/seal"
+	"cnmsql.co/internal/store"
+)
+
+func TestWhenAnOlderBackupIsTried(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{&facts.Refusal{Reason: facts.TargetBeforeBackup}, true},
+		{&facts.Refusal{Reason: facts.BackupNotOnBranch}, true},
+		{&facts.Refusal{Reason: facts.PartMissing}, false}, // an older one needs it, too
+		{&facts.Refusal{Reason: facts.TargetAfterArchive}, false},
+		{fmt.Errorf("x: %w", backup.ManifestDamaged), true},
+		{fmt.Errorf("x: %w", backup.PartMissing), true},
+		{fmt.Errorf("x: %w", backup.SeriesDiffers), true},
+		{fmt.Errorf("x: %w", seal.KeyWrong), true},
+		{fmt.Errorf("x: %w", store.Unreachable), false},
+		{errors.New("odd"), false},
+	} {
+		if got := mayOlder(c.err); got != c.want {
+			t.Errorf("%v: %t", c.err, got)
+		}
+	}
+}
+
+// TestNobodyGetsLessThanANewerBackupHolds, unless he asks for it.
+func TestNobodyGetsLessThanANewerBackupHolds(t *testing.T) {
+	set := func(n string) gtid.Set { return gtid.MustParse("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:1-" + n) }
+	o := &origin{base: &backup.Manifest{}, passed: []passedOver{{"late", nil, gtid.Set{}}, {"new", backup.PartMissing, set("9")}}}
+	if err := o.holdsAll(facts.Plan{Set: set("9")}); err != nil {
+		t.Errorf("the archive has it all: %v", err)
+	}
+	if err := o.holdsAll(facts.Plan{Set: set("8")}); !errors.Is(err, backup.PartMissing) || !strings.Contains(err.Error(), "backupID") {
+		t.Errorf("the archive ends before it: %v", err)
+	}
+	o.target.Kind = facts.Immediate
+	if err := o.holdsAll(facts.Plan{Set: set("8")}); err != nil {
+		t.Errorf("a backup alone: %v", err)
+	}
+	if text := o.passedText(); text != " (passed over new: PartMissing)" {
+		t.Error(text)
+	}
+}
