@@ -130,7 +130,8 @@ func (m *manager) archive(ctx context.Context, what facts.Term) error {
 	}
 	m.log.Info("archives its binary logs", "epoch", what.Epoch, "to", place, "targetRPO", what.RPO.String())
 	beside.Go(func() { m.watchArchive(ctx, shipper, place, what.RPO) })
-	beside.Go(func() { m.keepLogs(ctx, shipper) })
+	m.update(func(s *state) { s.shipper = shipper })
+	defer m.update(func(s *state) { s.shipper = nil })
 	return shipper.Run(ctx)
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/mysql"
@@ -80,6 +81,8 @@ type state struct {
 	worker   workerState   // what was decided
 	// archive is how far binary logs are archived; nil while this instance does not.
 	archive *core.Archive
+	// shipper archives now; nil while nothing does.
+	shipper *archive.Shipper
 	// terminating is since when the manager has been told to end; zero before.
 	terminating time.Time
 }

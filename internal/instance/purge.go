@@ -20,31 +20,52 @@ const (
 	purgeLimit = 10 * time.Second
 )
 
-// keepLogs holds the server's own purge of binary logs back while they are archived, and
-// purges those that are. It ends with the archiving, and mysqld goes by its own rule again.
-func (m *manager) keepLogs(ctx context.Context, s *archive.Shipper) {
-	tick := time.NewTicker(purgeLook)
+// keepLogs holds the server's own purge of binary logs back as long as they are to be archived,
+// whether that succeeds or not, and purges those that are. mysqld goes by its own rule again
+// once this instance takes no writes. A manager that ends leaves it as it is: the next one
+// goes on, and a mysqld that is started anew has the rule of its own.
+func (m *manager) keepLogs(ctx context.Context) {
+	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()
+	var held bool
+	var next time.Time
 	for {
-		if err := m.lookAfterLogs(ctx, s.Archived()); err != nil && ctx.Err() == nil {
-			m.log.Warn("binary logs are not purged; it is tried again", "error", err)
-		}
 		select {
 		case <-ctx.Done():
-			m.letGoOfLogs()
 			return
 		case <-tick.C:
+		}
+		switch isWished := m.archives().Epoch != 0; {
+		case !isWished:
+			held, next = held && !m.letGoOfLogs(ctx), time.Time{}
+		case time.Now().After(next):
+			held, next = true, time.Now().Add(purgeLook)
+			if err := m.lookAfterLogs(ctx, m.archivedTo()); err != nil && ctx.Err() == nil {
+				m.log.Warn("binary logs are not purged; it is tried again", "error", err)
+				next = time.Now().Add(archiveAgain)
+			}
 		}
 	}
 }
 
+// archivedTo is the first binary log that is not archived as a whole; "" while nobody knows,
+// as when the store does not answer.
+func (m *manager) archivedTo() string {
+	if s := get(m, func(s *state) *archive.Shipper { return s.shipper }); s != nil {
+		return s.Archived()
+	}
+	return ""
+}
+
 // letGoOfLogs has mysqld purge by itself. One that has ended does so when it starts.
-func (m *manager) letGoOfLogs() {
-	ctx, cancel := context.WithTimeout(context.Background(), purgeLimit)
+func (m *manager) letGoOfLogs(ctx context.Context) (done bool) {
+	ctx, cancel := context.WithTimeout(ctx, purgeLimit)
 	defer cancel()
-	if err := m.metrics.HoldLogs(ctx, false); err != nil {
+	err := m.metrics.HoldLogs(ctx, false)
+	if err != nil {
 		m.log.Debug("mysqld was not told that its binary logs may expire", "error", err)
 	}
+	return err == nil
 }
 
 // lookAfterLogs lets go what is archived and has expired. Once the volume is nearly full,

@@ -456,6 +456,26 @@ func TestAnOlderBackupIsTakenWhenTheNewestIsDamaged(t *testing.T) {
 	}
 }
 
+// TestBinaryLogsAreHeldWhileTheStoreIsAway: nothing was ever archived, and nothing goes.
+func TestBinaryLogsAreHeldWhileTheStoreIsAway(t *testing.T) {
+	w := newWorld(t, func(c *v1alpha1.Cluster) {
+		archives(c)
+		c.Spec.Backup.ContinuousArchiving.BinlogExpireSeconds = new(int64(1))
+	})
+	dir := storetest.Dir(t)
+	w.files(dir, "archive")
+	w.write(filepath.Join(w.dir, "archive", store.FileConfig), `{"endpoint":"file:///nowhere/at/all","bucket":"b"}`)
+	one := w.start(1)
+	w.bootstrap(one)
+	w.await(one, "failing", func(r core.Report) bool { return r.Archive != nil && r.Archive.Failure != "" })
+	until(t, "the server's own purge is held back", func() bool { return w.holdsLogs(one) })
+	// The store is back, and who takes no writes any more purges by himself.
+	w.files(dir, "archive")
+	w.await(one, "archiving", func(r core.Report) bool { return r.Archive != nil && r.Archive.Failure == "" })
+	w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
+	until(t, "it goes by its own rule again", func() bool { return !w.holdsLogs(one) })
+}
+
 // executed asks an instance.
 func (w *world) executed(n *node) gtid.Set {
 	w.t.Helper()

@@ -113,6 +113,7 @@ func (m *manager) run(ctx context.Context) error {
 	go m.keepCertificates(ctx)
 	go m.keepAccounts(ctx)
 	go m.keepArchived(ctx)
+	go m.keepLogs(ctx)
 	m.work(ctx)
 	return m.end(servers)
 }
