@@ -161,6 +161,7 @@ func addBackups(mgr ctrl.Manager, o Options) error {
 	if err := one.SetupWithManager(mgr); err != nil {
 		return err
 	}
+	backups.NewMetrics(metrics.Registry, mgr.GetClient())
 	scheduled := &backups.ScheduledReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Now: time.Now}
 	if err := scheduled.SetupWithManager(mgr); err != nil {
 		return err

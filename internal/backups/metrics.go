@@ -1,0 +1,85 @@
+package backups
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// collectLimit bounds how long a scrape waits for the cache.
+const collectLimit = 5 * time.Second
+
+// Metrics are those of Backups, one series a Cluster. They are made from the Backups that
+// there are at each scrape: nothing is remembered, and a Cluster without Backups has none.
+type Metrics struct{ from client.Reader }
+
+// NewMetrics registers them; from is a cache.
+func NewMetrics(reg prometheus.Registerer, from client.Reader) {
+	reg.MustRegister(&Metrics{from})
+}
+
+var (
+	lastSuccess = description("success_timestamp_seconds", "When the last Backup that is complete ended")
+	lastFailure = description("failure_timestamp_seconds", "When the last Backup that failed ended")
+	lastSize    = description("size_bytes", "How much data the last complete Backup holds")
+	lastStored  = description("stored_bytes", "How much of the store the last complete Backup takes")
+	lastTook    = description("duration_seconds", "How long the last complete Backup took")
+)
+
+func description(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("cnmsql_cluster_backup_"+name, help, []string{"namespace", "cluster"}, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{lastSuccess, lastFailure, lastSize, lastStored, lastTook} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector. While the Backups are not known there are no
+// metrics of them.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), collectLimit)
+	defer cancel()
+	var all v1alpha1.BackupList
+	if err := m.from.List(ctx, &all); err != nil {
+		return
+	}
+	completed, failed := newest(all.Items, v1alpha1.BackupCompleted), newest(all.Items, v1alpha1.BackupFailed)
+	put := func(of types.NamespacedName, d *prometheus.Desc, value float64) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, of.Namespace, of.Name)
+	}
+	for of, b := range completed {
+		put(of, lastSuccess, float64(b.Status.StoppedAt.Unix()))
+		put(of, lastSize, float64(b.Status.Size))
+		put(of, lastStored, float64(b.Status.StoredSize))
+		if began := b.Status.StartedAt; began != nil {
+			put(of, lastTook, b.Status.StoppedAt.Sub(began.Time).Seconds())
+		}
+	}
+	for of, b := range failed {
+		put(of, lastFailure, float64(b.Status.StoppedAt.Unix()))
+	}
+}
+
+// newest are, of each Cluster, the Backups that ended last as it is asked.
+func newest(all []v1alpha1.Backup, phase string) map[types.NamespacedName]*v1alpha1.Backup {
+	out := map[types.NamespacedName]*v1alpha1.Backup{}
+	for i := range all {
+		b := &all[i]
+		if b.Status.Phase != phase || b.Status.StoppedAt == nil {
+			continue
+		}
+		of := types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.Cluster.Name}
+		if known := out[of]; known == nil || known.Status.StoppedAt.Before(b.Status.StoppedAt) {
+			out[of] = b
+		}
+	}
+	return out
+}

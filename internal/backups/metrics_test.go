@@ -1,0 +1,66 @@
+package backups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// gathered are the series, as "name{cluster} value" without what is common to all names.
+func gathered(t *testing.T, from client.Reader) (out []string) {
+	t.Helper()
+	reg := prometheus.NewPedanticRegistry()
+	NewMetrics(reg, from)
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := strings.TrimPrefix(f.GetName(), "cnmsql_cluster_backup_")
+			out = append(out, fmt.Sprintf("%s{%s} %.0f", name, m.GetLabel()[0].GetValue(), m.GetGauge().GetValue()))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestTheMetricsAreOfTheNewestBackups(t *testing.T) {
+	ended := func(name, phase string, at, size int64) *v1alpha1.Backup {
+		b := aBackup(name)
+		b.Status = v1alpha1.BackupStatus{Phase: phase, Size: size, StoredSize: size / 2,
+			StartedAt: &metav1.Time{Time: time.Unix(at-30, 0)}, StoppedAt: &metav1.Time{Time: time.Unix(at, 0)}}
+		return b
+	}
+	other := ended("other", v1alpha1.BackupFailed, 500, 0)
+	other.Spec.Cluster.Name = "db-2"
+	w := newBackupWorld(t, ended("new", v1alpha1.BackupCompleted, 2000, 10), ended("old", v1alpha1.BackupCompleted, 1000, 90),
+		ended("failed", v1alpha1.BackupFailed, 3000, 0), aBackup("running"), other)
+	want := []string{"duration_seconds{db} 30", "failure_timestamp_seconds{db-2} 500", "failure_timestamp_seconds{db} 3000",
+		"size_bytes{db} 10", "stored_bytes{db} 5", "success_timestamp_seconds{db} 2000"}
+	if got := gathered(t, w); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+type noReader struct{ client.Reader }
+
+func (noReader) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("the cache is not there yet")
+}
+
+func TestWhatIsNotKnownHasNoMetrics(t *testing.T) {
+	if got := gathered(t, noReader{}); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+}
