@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/binlog"
 	facts "cnmsql.co/internal/core/archive"
@@ -88,20 +89,42 @@ func (m *manager) lookAfterLogs(ctx context.Context, needed string) error {
 	if err != nil {
 		return err
 	}
-	logs, err := m.binaryLogs()
+	logs, err := m.binaryLogs(max(uint64(fs.Bsize), 1))
 	if err != nil {
 		return err
 	}
-	to := facts.Purge(logs, needed, time.Duration(seconds)*time.Second, time.Now())
+	if to := facts.Purge(logs, needed, time.Duration(seconds)*time.Second, time.Now()); to != "" {
+		m.log.Info("purges binary logs that are archived and have expired", "before", to)
+		return m.root.PurgeLogs(ctx, to)
+	}
+	if holds {
+		return nil
+	}
+	attached, err := m.allAttached(ctx)
+	if err != nil {
+		return err
+	}
+	to, gap := facts.MakeRoom(logs, needed, attached, fs.Bavail, fs.Blocks) // sizes are in blocks
 	if to == "" {
 		return nil
 	}
-	m.log.Info("purges binary logs that are archived and have expired", "before", to)
+	m.log.Warn("purges binary logs before their time, because the volume is nearly full", "before", to, "notArchived", gap)
 	return m.root.PurgeLogs(ctx, to)
 }
 
-// binaryLogs are the server's, oldest first.
-func (m *manager) binaryLogs() ([]facts.Log, error) {
+// allAttached tells whether every replica reads the binary logs. Members of a group do not,
+// and get what they lack from any of them: nobody knows what they need.
+func (m *manager) allAttached(ctx context.Context) (bool, error) {
+	c := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
+	if c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
+		return false, nil
+	}
+	n, err := m.root.Readers(ctx)
+	return n >= int(c.Spec.Instances)-1, err
+}
+
+// binaryLogs are the server's, oldest first, with their sizes in blocks.
+func (m *manager) binaryLogs(block uint64) ([]facts.Log, error) {
 	paths, err := binlog.All(m.binlogIndex())
 	if err != nil {
 		return nil, err
@@ -112,7 +135,7 @@ func (m *manager) binaryLogs() ([]facts.Log, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, facts.Log{Name: filepath.Base(path), Written: info.ModTime()})
+		out = append(out, facts.Log{Name: filepath.Base(path), Written: info.ModTime(), Size: uint64(info.Size()) / block})
 	}
 	return out, nil
 }

@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // HoldLogs has the server keep binary logs that have expired, or remove them by itself again.
@@ -27,4 +28,15 @@ func (s *Server) PurgeLogs(ctx context.Context, to string) error {
 		return fmt.Errorf("purging binary logs before %s: %w", to, err)
 	}
 	return nil
+}
+
+// Readers counts those who are sent the binary logs now: replicas that are attached.
+func (s *Server) Readers(ctx context.Context) (n int, err error) {
+	all, err := s.sessions(ctx)
+	for _, one := range all {
+		if strings.HasPrefix(one.Command, "Binlog Dump") {
+			n++
+		}
+	}
+	return n, err
 }

@@ -13,7 +13,7 @@ func TestWhichLogsMayGo(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	logs := func(ages ...int) (out []Log) {
 		for i, hours := range ages {
-			out = append(out, Log{fmt.Sprintf("binlog.%06d", i+1), now.Add(-time.Duration(hours) * time.Hour)})
+			out = append(out, Log{Name: fmt.Sprintf("binlog.%06d", i+1), Written: now.Add(-time.Duration(hours) * time.Hour)})
 		}
 		return out
 	}
@@ -45,7 +45,7 @@ func TestNothingGoesThatIsNeededOrYoung(t *testing.T) {
 		now := time.Unix(1_000_000, 0)
 		var logs []Log
 		for i := range rapid.IntRange(0, 8).Draw(t, "logs") {
-			logs = append(logs, Log{fmt.Sprintf("binlog.%06d", i+1), now.Add(-time.Duration(rapid.IntRange(-5, 20).Draw(t, "age")) * time.Hour)})
+			logs = append(logs, Log{Name: fmt.Sprintf("binlog.%06d", i+1), Written: now.Add(-time.Duration(rapid.IntRange(-5, 20).Draw(t, "age")) * time.Hour)})
 		}
 		needed := rapid.IntRange(0, 9).Draw(t, "needed")
 		expire := time.Duration(rapid.IntRange(0, 20).Draw(t, "expire")) * time.Hour
@@ -67,5 +67,47 @@ func TestWritesComeBeforeTheArchive(t *testing.T) {
 	}
 	if HoldsBack(0, 0) {
 		t.Error("a volume of which nothing is known")
+	}
+}
+
+// TestWhatIsArchivedMakesRoomFirst: the volume has 1000 bytes, and each log 20.
+func TestWhatIsArchivedMakesRoomFirst(t *testing.T) {
+	var logs []Log
+	for i := range 8 {
+		logs = append(logs, Log{Name: fmt.Sprintf("binlog.%06d", i+1), Size: 20})
+	}
+	for name, c := range map[string]struct {
+		needed string
+		away   bool
+		free   uint64
+		want   string
+		gap    bool
+	}{
+		"there is room":                      {needed: "binlog.000008", free: 100},
+		"no more than is needed goes":        {needed: "binlog.000008", free: 61, want: "binlog.000003"},
+		"all that is archived, and not more": {needed: "binlog.000003", free: 50, want: "binlog.000003"},
+		"what is not archived, in dire need": {needed: "binlog.000002", free: 20, want: "binlog.000003", gap: true},
+		"nothing is archived":                {needed: "binlog.000001", free: 60},
+		"nobody knows what is archived":      {needed: "", free: 31, want: "binlog.000002", gap: true},
+		"nothing is archived, in dire need":  {needed: "binlog.000001", free: 0, want: "binlog.000004", gap: true},
+		"a replica is away":                  {needed: "binlog.000008", free: 0, away: true},
+		"the log that is written to stays":   {needed: "binlog.000008", free: 0, want: "binlog.000006"},
+	} {
+		to, gap := MakeRoom(logs, c.needed, !c.away, c.free, 1000)
+		if to != c.want || gap != c.gap {
+			t.Errorf("%s: up to %q, a gap: %t", name, to, gap)
+		}
+	}
+	if to, _ := MakeRoom(logs[:1], "binlog.000001", true, 0, 1000); to != "" {
+		t.Errorf("of one log up to %q", to)
+	}
+	if to, _ := MakeRoom(logs, "binlog.000008", true, 0, 0); to != "" {
+		t.Errorf("of a volume of which nothing is known up to %q", to)
+	}
+	for i := range logs {
+		logs[i].Size = 0
+	}
+	if to, _ := MakeRoom(logs, "binlog.000008", true, 0, 1000); to != "binlog.000008" {
+		t.Errorf("with nothing to be had up to %q", to)
 	}
 }
