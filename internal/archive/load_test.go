@@ -34,7 +34,8 @@ func TestWhatIsDamagedHidesNothingElse(t *testing.T) {
 			}
 			m.objects[c.object] = c.body
 			a, err := Load(t.Context(), m, prefix)
-			if err != nil || len(a.Unreadable) != 1 || a.Unreadable[0].Key != c.key || a.Unreadable[0].Reason != facts.PartDamaged {
+			if err != nil || len(a.Unreadable) != 1 || a.Unreadable[0].Key != c.key ||
+				a.Unreadable[0].Reason != facts.PartDamaged {
 				t.Errorf("%s: %+v, %v", name, a.Unreadable, err)
 			}
 			if n := len(a.Parts) + len(a.Branches) + 1; n != len(whole.Parts)+len(whole.Branches) {

@@ -214,7 +214,8 @@ func TestThePartOfALaterReleaseIsRefusedByName(t *testing.T) {
 			must(t, err)
 			m.objects[partKey(prefix, part.Key())] = object
 			a, err := Load(t.Context(), m, prefix)
-			if err != nil || len(a.Unreadable) != 1 || string(a.Unreadable[0].Reason) != why.Name || a.Unreadable[0].Key != part.Key() {
+			if err != nil || len(a.Unreadable) != 1 || string(a.Unreadable[0].Reason) != why.Name ||
+				a.Unreadable[0].Key != part.Key() {
 				t.Errorf("%s: %+v, %v", text, a.Unreadable, err)
 			}
 		}

@@ -82,7 +82,8 @@ func (r *GapReconciler) make(ctx context.Context, c *v1alpha1.Cluster) error {
 		return fmt.Errorf("making a Backup after a gap in the archive of %s: %w", c.Name, err)
 	}
 	r.Recorder.Eventf(c, nil, corev1.EventTypeNormal, string(core.ReasonGapBackup), string(core.ReasonGapBackup),
-		"%s: the Backup %s is made, from which one can restore what was written since", whatLacks(c.Status.ContinuousArchiving), b.Name)
+		"%s: the Backup %s is made, from which one can restore what was written since",
+		whatLacks(c.Status.ContinuousArchiving), b.Name)
 	return nil
 }
 

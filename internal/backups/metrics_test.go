@@ -44,9 +44,11 @@ func TestTheMetricsAreOfTheNewestBackups(t *testing.T) {
 	}
 	other := ended("other", v1alpha1.BackupFailed, 500, 0)
 	other.Spec.Cluster.Name = "db-2"
-	w := newBackupWorld(t, ended("new", v1alpha1.BackupCompleted, 2000, 10), ended("old", v1alpha1.BackupCompleted, 1000, 90),
+	w := newBackupWorld(t, ended("new", v1alpha1.BackupCompleted, 2000, 10), ended("old",
+		v1alpha1.BackupCompleted, 1000, 90),
 		ended("failed", v1alpha1.BackupFailed, 3000, 0), aBackup("running"), other)
-	want := []string{"duration_seconds{db} 30", "failure_timestamp_seconds{db-2} 500", "failure_timestamp_seconds{db} 3000",
+	want := []string{"duration_seconds{db} 30", "failure_timestamp_seconds{db-2} 500",
+		"failure_timestamp_seconds{db} 3000",
 		"size_bytes{db} 10", "stored_bytes{db} 5", "success_timestamp_seconds{db} 2000"}
 	if got := gathered(t, w); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -293,7 +293,8 @@ func TestAnAmbientRoleRemovesWhatItHasStored(t *testing.T) {
 		pod := w.job("b-remove").Spec.Template.Spec
 		account := &corev1.ServiceAccount{}
 		err := w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, account)
-		if (pod.ServiceAccountName == "b-backup") != ambient || (err == nil) != ambient || *pod.AutomountServiceAccountToken {
+		if (pod.ServiceAccountName == "b-backup") != ambient || (err == nil) != ambient ||
+			*pod.AutomountServiceAccountToken {
 			t.Errorf("ambient %t: it runs as %q; the account: %v", ambient, pod.ServiceAccountName, err)
 		}
 		if ambient && (len(account.OwnerReferences) != 1 || account.OwnerReferences[0].Kind != "Job") {

@@ -40,7 +40,7 @@ func (m *manager) archives() facts.Term {
 		what.Limit = s.cluster.object.Spec.Backup.MaxBytesPerSecond
 		return what
 	})
-	if what.Epoch == 0 {
+	if what.IsNone() {
 		return facts.Term{}
 	}
 	_, what.Store = store.Configured(m.opt.Dirs.Archive)
@@ -167,7 +167,8 @@ func partBytes(memory int64) int64 {
 
 func (m *manager) stillArchives(what facts.Term) error {
 	if m.archives() != what {
-		return fmt.Errorf("epoch %d of this instance has ended, or it archives to another store, or otherwise, now", what.Epoch)
+		return fmt.Errorf("epoch %d of this instance has ended, or it archives to another store, or otherwise, "+
+			"now", what.Epoch)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (m *manager) keepLogs(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		switch isWished := m.archives().Epoch != 0; {
+		switch isWished := !m.archives().IsNone(); {
 		case !isWished:
 			held, next = held && !m.letGoOfLogs(ctx), time.Time{}
 		case time.Now().After(next):
@@ -108,7 +108,8 @@ func (m *manager) lookAfterLogs(ctx context.Context, needed string) error {
 	if to == "" {
 		return nil
 	}
-	m.log.Warn("purges binary logs before their time, because the volume is nearly full", "before", to, "notArchived", gap)
+	m.log.Warn("purges binary logs before their time, because the volume is nearly full", "before", to,
+		"notArchived", gap)
 	return m.root.PurgeLogs(ctx, to)
 }
 
@@ -135,7 +136,8 @@ func (m *manager) binaryLogs(block uint64) ([]facts.Log, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, facts.Log{Name: filepath.Base(path), Written: info.ModTime(), Size: uint64(info.Size()) / block})
+		out = append(out, facts.Log{Name: filepath.Base(path), Written: info.ModTime(),
+			Size: uint64(info.Size()) / block})
 	}
 	return out, nil
 }

@@ -133,7 +133,8 @@ func targetOf(t recovery.Target) (out facts.Target, err error) {
 // fetchBackup writes the backup's files.
 func (m *manager) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *origin) error {
 	b := from.base
-	m.log.Info("restores a backup", "cluster", b.Cluster.Cluster, "id", b.ID, "passedOver", from.passedText(), "of", b.Point.UTC().Format(time.RFC3339), "bytes", b.RawSize)
+	m.log.Info("restores a backup", "cluster", b.Cluster.Cluster, "id", b.ID, "passedOver", from.passedText(),
+		"of", b.Point.UTC().Format(time.RFC3339), "bytes", b.RawSize)
 	began := time.Now()
 	if err := os.MkdirAll(m.opt.Dirs.Data, 0o750); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
@@ -145,8 +146,11 @@ func (m *manager) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *or
 	defer func() { _ = root.Close() }()
 	err = backup.Restore(ctx, from.place.Store, b, root, backup.RestoreOptions{
 		Server: m.bin.version.String(), Key: from.place.Key,
-		Readers:  readersFor(memoryFor(c, m.opt.MemoryLimit)),
-		Progress: func(p backup.Progress) { m.restored("backup "+b.ID+from.passedText(), "restore", p.Done, p.Expected) },
+		Readers: readersFor(memoryFor(c, m.opt.MemoryLimit)),
+		Progress: func(p backup.Progress) {
+			m.restored("backup "+b.ID+from.passedText(), "restore", p.Done,
+				p.Expected)
+		},
 	})
 	if err != nil {
 		return err

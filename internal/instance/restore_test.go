@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,12 +16,10 @@ import (
 	"filippo.io/age"
 
 	"cnmsql.co/api/v1alpha1"
-	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/clone"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
-	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/recovery"
 	"cnmsql.co/internal/seal"
@@ -385,95 +382,6 @@ func TestBinaryLogsGoOnceTheyAreArchived(t *testing.T) {
 	if after, err = one.m.binaryLogs(1); err != nil || len(after) != 1 {
 		t.Errorf("there are %v: %v", after, err)
 	}
-}
-
-// TestTheArchiveFollowsItsStore: who changes the store finds what is written since in the new
-// one, and not in the old one.
-func TestTheArchiveFollowsItsStore(t *testing.T) {
-	w := newWorld(t, archives)
-	before, after := storetest.Dir(t), storetest.Dir(t)
-	w.files(before, "archive")
-	one := w.start(1)
-	w.bootstrap(one)
-	db := w.app(one)
-	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
-	w.awaitArchived(one)
-	first := one.report().Archive.Place
-	w.files(after, "archive")
-	w.await(one, "archiving elsewhere", func(r core.Report) bool { return r.Archive != nil && r.Archive.Place != first })
-	w.exec(db, "INSERT INTO t (v) VALUES (1)")
-	w.awaitArchived(one)
-	newest := gtid.MustParse(one.report().Archive.GTIDs)
-	for dir, want := range map[string]bool{before: false, after: true} {
-		s, err := store.Open(dir)
-		must(t, err)
-		a, err := archive.Load(t.Context(), s, backup.LogPrefix("db"))
-		must(t, err)
-		if has := slices.ContainsFunc(a.Parts, func(p facts.Part) bool { return p.GTIDs.Contains(newest) }); has != want {
-			t.Errorf("%s: the newest transaction is there: %t", dir, has)
-		}
-	}
-	// A limit that is set later counts, too.
-	w.kube.edit(func(c *v1alpha1.Cluster) { c.Spec.Backup.MaxBytesPerSecond = 1 << 20; c.Generation++ })
-	until(t, "it archives with the limit", func() bool { return one.m.archives().Limit == 1<<20 })
-	w.exec(db, "INSERT INTO t (v) VALUES (2)")
-	w.awaitArchived(one)
-}
-
-// TestAnOlderBackupIsTakenWhenTheNewestIsDamaged: with the archive it leads to the same data.
-// One that was asked for is not replaced.
-func TestAnOlderBackupIsTakenWhenTheNewestIsDamaged(t *testing.T) {
-	from := newWorld(t, archives)
-	dir := storetest.Dir(t)
-	from.files(dir, "archive")
-	one := from.start(1)
-	from.bootstrap(one)
-	db := from.app(one)
-	from.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
-	s, err := store.Open(dir)
-	must(t, err)
-	older := from.backUp(one, s)
-	from.exec(db, "INSERT INTO t (v) VALUES (1)")
-	until(t, "another second", func() bool { return time.Since(older.End) > 1100*time.Millisecond })
-	newer := from.backUp(one, s)
-	from.exec(db, "INSERT INTO t (v) VALUES (2)")
-	from.awaitArchived(one)
-	from.crashManager(one)
-	must(t, s.Delete(t.Context(), "db/base/"+newer.ID+"/"+newer.Parts[0].Name))
-
-	w := from.restoring(dir, newer.ID)
-	restored := w.start(1)
-	epoch := w.grant("db-1", core.ProofBootstrap, "", "", 0)
-	w.await(restored, "refusing", func(r core.Report) bool { return r.State == core.Failed && strings.Contains(r.Message, "PartMissing") })
-	text, err := recovery.Task{Cluster: "db"}.Encode()
-	must(t, err)
-	w.write(filepath.Join(w.dir, "store", recovery.FileTask), string(text))
-	w.kube.edit(func(c *v1alpha1.Cluster) { c.Generation++ })
-	w.awaitPrimary(restored, epoch)
-	w.awaitRows(w.asApp(restored, "new-app-password"), 2)
-	if id := restored.remembers().RestoredBackup; id != older.ID {
-		t.Errorf("it was restored from %s, and not from %s", id, older.ID)
-	}
-}
-
-// TestBinaryLogsAreHeldWhileTheStoreIsAway: nothing was ever archived, and nothing goes.
-func TestBinaryLogsAreHeldWhileTheStoreIsAway(t *testing.T) {
-	w := newWorld(t, func(c *v1alpha1.Cluster) {
-		archives(c)
-		c.Spec.Backup.ContinuousArchiving.BinlogExpireSeconds = new(int64(1))
-	})
-	dir := storetest.Dir(t)
-	w.files(dir, "archive")
-	w.write(filepath.Join(w.dir, "archive", store.FileConfig), `{"endpoint":"file:///nowhere/at/all","bucket":"b"}`)
-	one := w.start(1)
-	w.bootstrap(one)
-	w.await(one, "failing", func(r core.Report) bool { return r.Archive != nil && r.Archive.Failure != "" })
-	until(t, "the server's own purge is held back", func() bool { return w.holdsLogs(one) })
-	// The store is back, and who takes no writes any more purges by himself.
-	w.files(dir, "archive")
-	w.await(one, "archiving", func(r core.Report) bool { return r.Archive != nil && r.Archive.Failure == "" })
-	w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
-	until(t, "it goes by its own rule again", func() bool { return !w.holdsLogs(one) })
 }
 
 // executed asks an instance.

@@ -26,7 +26,8 @@ type passedOver struct {
 
 // hinders are the errors of a backup that an older one may not have. What is wrong with the
 // store, or with the archive behind all of them, is none.
-var hinders = []error{backup.BackupUnknown, backup.ManifestDamaged, backup.FormatUnknown, backup.PartMissing, backup.PartDamaged,
+var hinders = []error{backup.BackupUnknown, backup.ManifestDamaged, backup.FormatUnknown, backup.PartMissing,
+	backup.PartDamaged,
 	backup.SeriesDiffers, backup.ServerOlder, seal.KeyWrong}
 
 // mayOlder tells whether an older backup may do what one cannot.
@@ -133,7 +134,7 @@ func (o *origin) tryBase(ctx context.Context, cluster, id, server string) (plan 
 // backup that was passed over: no archive reaches that far.
 func (o *origin) holdsAll(plan facts.Plan) error {
 	for _, p := range o.passed {
-		if o.target.Kind != facts.Latest || plan.Set.Contains(p.begin) {
+		if o.target.Kind != facts.Latest || plan.Holds(p.begin) {
 			continue
 		}
 		return fmt.Errorf("backup %s cannot be used, and backup %s with the archive holds less than it: "+

@@ -38,11 +38,13 @@ func TestWhenAnOlderBackupIsTried(t *testing.T) {
 // TestNobodyGetsLessThanANewerBackupHolds, unless he asks for it.
 func TestNobodyGetsLessThanANewerBackupHolds(t *testing.T) {
 	set := func(n string) gtid.Set { return gtid.MustParse("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:1-" + n) }
-	o := &origin{base: &backup.Manifest{}, passed: []passedOver{{"late", nil, gtid.Set{}}, {"new", backup.PartMissing, set("9")}}}
+	o := &origin{base: &backup.Manifest{}, passed: []passedOver{{"late", nil, gtid.Set{}}, {"new",
+		backup.PartMissing, set("9")}}}
 	if err := o.holdsAll(facts.Plan{Set: set("9")}); err != nil {
 		t.Errorf("the archive has it all: %v", err)
 	}
-	if err := o.holdsAll(facts.Plan{Set: set("8")}); !errors.Is(err, backup.PartMissing) || !strings.Contains(err.Error(), "backupID") {
+	if err := o.holdsAll(facts.Plan{Set: set("8")}); !errors.Is(err, backup.PartMissing) ||
+		!strings.Contains(err.Error(), "backupID") {
 		t.Errorf("the archive ends before it: %v", err)
 	}
 	o.target.Kind = facts.Immediate

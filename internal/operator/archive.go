@@ -145,7 +145,9 @@ func archiveCondition(a *core.Archive, is *v1alpha1.ContinuousArchivingStatus, g
 			"a restore needs one. A Backup is made; look whether it completes"
 	case is.MissingSince != nil && !gapClosed:
 		out.Reason = string(core.ReasonArchiveGap)
-		out.Message = "the archive lacks " + is.Missing + ", which the server purged before it was archived: a restore cannot go past it. A Backup is made, from which one can; look whether it completes"
+		out.Message = "the archive lacks " + is.Missing +
+			", which the server purged before it was archived: a restore cannot go past it. A Backup is made, " +
+			"from which one can; look whether it completes"
 	case a.Behind:
 		out.Reason = string(core.ReasonArchivingBehind)
 		out.Message = "what is not archived is older than spec.backup.continuousArchiving.targetRPOSeconds allows: look whether the object store is slow, or raise it"

@@ -82,7 +82,8 @@ func (r *run) all(ctx context.Context) error {
 	r.Since, r.Kept = e.Since, append(r.Kept, e.Kept...)
 	r.hold(e.Held, adviceOf(e.Held))
 	if all := h.Archive.Unreadable; len(all) > 0 && e.Held == all[0].Reason {
-		r.Message = fmt.Sprintf("nothing is removed, because %d objects of the archive cannot be read, and what they hold may be needed: %s",
+		r.Message = fmt.Sprintf("nothing is removed, because %d objects of the archive cannot be read, and what "+
+			"they hold may be needed: %s",
 			len(all), all[0].Message)
 	}
 	if len(e.Bases)+len(e.Parts) > 0 {

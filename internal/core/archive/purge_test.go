@@ -13,7 +13,8 @@ func TestWhichLogsMayGo(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	logs := func(ages ...int) (out []Log) {
 		for i, hours := range ages {
-			out = append(out, Log{Name: fmt.Sprintf("binlog.%06d", i+1), Written: now.Add(-time.Duration(hours) * time.Hour)})
+			out = append(out, Log{Name: fmt.Sprintf("binlog.%06d", i+1),
+				Written: now.Add(-time.Duration(hours) * time.Hour)})
 		}
 		return out
 	}
@@ -45,7 +46,8 @@ func TestNothingGoesThatIsNeededOrYoung(t *testing.T) {
 		now := time.Unix(1_000_000, 0)
 		var logs []Log
 		for i := range rapid.IntRange(0, 8).Draw(t, "logs") {
-			logs = append(logs, Log{Name: fmt.Sprintf("binlog.%06d", i+1), Written: now.Add(-time.Duration(rapid.IntRange(-5, 20).Draw(t, "age")) * time.Hour)})
+			logs = append(logs, Log{Name: fmt.Sprintf("binlog.%06d", i+1),
+				Written: now.Add(-time.Duration(rapid.IntRange(-5, 20).Draw(t, "age")) * time.Hour)})
 		}
 		needed := rapid.IntRange(0, 9).Draw(t, "needed")
 		expire := time.Duration(rapid.IntRange(0, 20).Draw(t, "expire")) * time.Hour

@@ -67,9 +67,13 @@ func (r *Refusal) advice() string {
 	case PartMissing:
 		return fmt.Sprintf("%s, with %s, is not there any more: take a later backup, or restore to what was before it", partsText(r.Parts), set)
 	case PartDamaged:
-		return partsText(r.Parts) + ", which is needed, is not what was written: look into the store's versions for an earlier one, take a later backup, or restore to what was before it"
+		return partsText(r.Parts) +
+			", which is needed, is not what was written: look into the store's versions for an earlier one, take " +
+			"a later backup, or restore to what was before it"
 	case FormatUnknown:
-		return partsText(r.Parts) + ", which is needed, has a format that this release does not know: use the release that wrote it, or a later one"
+		return partsText(r.Parts) +
+			", which is needed, has a format that this release does not know: use the release that wrote it, or a " +
+			"later one"
 	default:
 		return fmt.Sprintf("%s was never archived: look whether it is spelt as gtid_executed of the cluster shows it", set)
 	}

@@ -16,6 +16,9 @@ type Plan struct {
 	Reached time.Time
 }
 
+// Holds tells whether a server that has replayed it holds a set.
+func (p Plan) Holds(set gtid.Set) bool { return p.Set.Contains(set) }
+
 // Step is what to replay of a part: the transactions in Take and no other.
 type Step struct {
 	// Pieces are the objects that make up the part, in order; mostly one.

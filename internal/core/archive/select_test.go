@@ -196,7 +196,8 @@ func TestLost(t *testing.T) {
 
 // TestWhatCannotBeReadIsRefusedOnlyWhereItIsNeeded: of each part and branch of a story.
 func TestWhatCannotBeReadIsRefusedOnlyWhereItIsNeeded(t *testing.T) {
-	latest, one, three := Target{}, Base{Epoch: 1, End: set("a1-2"), Time: at(2)}, Base{Epoch: 3, End: set("a1-5 b1-2"), Time: at(12)}
+	latest, one, three := Target{}, Base{Epoch: 1, End: set("a1-2"), Time: at(2)}, Base{Epoch: 3,
+		End: set("a1-5 b1-2"), Time: at(12)}
 	for name, c := range map[string]struct {
 		key    Key
 		base   Base
@@ -235,10 +236,12 @@ func TestWhatCannotBeReadIsRefusedOnlyWhereItIsNeeded(t *testing.T) {
 		}
 		got, want := Select(a, c.base, c.target, contents(a)), Select(whole, c.base, c.target, contents(whole))
 		switch {
-		case c.refuse && (got.Refusal == nil || got.Refusal.Reason != PartDamaged || len(got.Refusal.Parts) != 1 || got.Refusal.Parts[0] != c.key):
+		case c.refuse && (got.Refusal == nil || got.Refusal.Reason != PartDamaged || len(got.Refusal.Parts) != 1 ||
+			got.Refusal.Parts[0] != c.key):
 			t.Errorf("%s: %s, refusal %v", name, stepsText(got.Plan), got.Refusal)
 		case !c.refuse && (got.Refusal != nil || want.Refusal != nil || stepsText(got.Plan) != stepsText(want.Plan)):
-			t.Errorf("%s: %s, refusal %v; and of the whole archive %s", name, stepsText(got.Plan), got.Refusal, stepsText(want.Plan))
+			t.Errorf("%s: %s, refusal %v; and of the whole archive %s", name, stepsText(got.Plan), got.Refusal,
+				stepsText(want.Plan))
 		}
 	}
 }

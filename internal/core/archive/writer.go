@@ -30,6 +30,9 @@ type Term struct {
 	Limit int64
 }
 
+// IsNone: nothing is archived.
+func (t Term) IsNone() bool { return t.Epoch == 0 }
+
 // TermOf tells what an instance archives that takes writes in an epoch, 0 for none, and
 // whose server is known, or nil.
 func TermOf(archives bool, writable int64, server *core.Server, rpo time.Duration) Term {
