@@ -136,6 +136,9 @@ type Report struct {
 	Lagging bool `json:"lagging,omitempty"`
 	// NeedsReclone: the primary has purged what this instance lacks.
 	NeedsReclone bool `json:"needsReclone,omitempty"`
+	// MayLack: what it has acknowledged was not flushed, and it cannot show that it was kept:
+	// what it holds is less than it may have acknowledged, until it is whole again.
+	MayLack bool `json:"mayLack,omitempty"`
 }
 
 // Binary is a build of the manager, which is one with the operator.
@@ -185,7 +188,7 @@ func (r Report) WithoutPositions() Report {
 		return r
 	}
 	s := *r.Server
-	s.Executed, s.Purged = r.Server.Foreign(), gtid.Set{}
+	s.Executed, s.Purged, s.Owned = r.Server.Foreign(), gtid.Set{}, gtid.Set{}
 	s.SemiSync.WaitSessions = 0
 	if s.Replication != nil {
 		c := *s.Replication
@@ -208,7 +211,10 @@ type Server struct {
 	// Offline: it lets in only who has CONNECTION_ADMIN.
 	Offline  bool     `json:"offline,omitempty"`
 	Executed gtid.Set `json:"executed"`
-	Purged   gtid.Set `json:"purged"`
+	// Owned are in the binary log, or about to be, and not executed yet: commits of a server
+	// that takes writes. Read before Executed, so that nothing is in neither.
+	Owned  gtid.Set `json:"owned,omitzero"`
+	Purged gtid.Set `json:"purged"`
 	// Replication is nil when no source is configured.
 	Replication *Replication `json:"replication,omitempty"`
 	SemiSync    SemiSync     `json:"semiSync"`
@@ -230,6 +236,10 @@ func (s *Server) Holds() gtid.Set {
 	}
 	return s.Executed.Union(s.Replication.Retrieved)
 }
+
+// Logged is all that the server has in its binary log, executed or waiting for
+// acknowledgements.
+func (s *Server) Logged() gtid.Set { return s.Executed.Union(s.Owned) }
 
 // Lag is how many seconds old what it applies is, of a server that follows a primary.
 func (s *Server) Lag() (seconds float64, follows bool) {

@@ -55,6 +55,9 @@ type remembered struct {
 	// TailBase was executed when commits began to wait in TailEpoch: what is in it may
 	// have been acknowledged on other terms.
 	TailBase string `json:"tailBase,omitempty"`
+	// Received is what is known of relay logs that were not flushed. A release that had each
+	// event flushed knows nothing of it.
+	Received received `json:"received,omitzero"`
 	// GroupOf is the group that the data has been a member of.
 	GroupOf string `json:"groupOf,omitempty"`
 	// Accounts is a digest of the accounts with which Secrets and server agreed.
@@ -72,6 +75,27 @@ func (r *remembered) promised() agent.Promised {
 
 func (r *remembered) setPromised(p agent.Promised) {
 	r.Acks, r.AcksEpoch, r.AcksOrder, r.TailEpoch = p.Acks, p.Epoch, p.Order, p.TailEpoch
+}
+
+// received is agent.Cached as it is kept.
+type received struct {
+	Unflushed bool   `json:"unflushed,omitempty"`
+	Boot      string `json:"boot,omitempty"`
+	Mount     string `json:"mount,omitempty"`
+	Node      string `json:"node,omitempty"`
+	MayLack   bool   `json:"mayLack,omitempty"`
+}
+
+// cached is what is remembered of relay logs that were not flushed.
+func (r *remembered) cached() agent.Cached {
+	k := r.Received
+	in := agent.Residence{Boot: k.Boot, Mount: k.Mount, Node: k.Node}
+	return agent.Cached{Unflushed: k.Unflushed, In: in, MayLack: k.MayLack}
+}
+
+func (r *remembered) setCached(c agent.Cached) {
+	in := c.In
+	r.Received = received{Unflushed: c.Unflushed, Boot: in.Boot, Mount: in.Mount, Node: in.Node, MayLack: c.MayLack}
 }
 
 // memory keeps remembered in a file.
@@ -174,6 +198,21 @@ func (m *memory) change(f func(*remembered)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.now = next
+	return nil
+}
+
+func (m *memory) cached() agent.Cached {
+	r := m.get()
+	return r.cached()
+}
+
+// syncVolume waits until all that was written to the volume is on the disk. It fails when
+// something could not be written since the lock was taken, which is before mysqld was
+// started, or before that, if nobody has been told yet.
+func (m *memory) syncVolume() error {
+	if err := unix.Syncfs(int(m.lock.Fd())); err != nil {
+		return fmt.Errorf("writing back what the volume's page cache has: %w", err)
+	}
 	return nil
 }
 

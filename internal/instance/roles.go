@@ -44,7 +44,8 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 			return err
 		}
 	}
-	if err := m.memory.change(func(r *remembered) { r.WasPrimaryEpoch = a.Epoch }); err != nil {
+	opens := func(r *remembered) { r.WasPrimaryEpoch = a.Epoch; r.setCached(r.cached().Opens()) }
+	if err := m.memory.change(opens); err != nil {
 		return err
 	}
 	if f := m.facts(); !f.Permitted() || f.Cluster.Promotion.Epoch != a.Epoch {
@@ -193,11 +194,6 @@ func (m *manager) waitApplied(ctx context.Context, a agent.WaitApplied) error {
 	return nil
 }
 
-func (m *manager) startReceiving(ctx context.Context) error {
-	m.update(func(s *state) { s.status.receiveTry = time.Now() })
-	return m.roles.StartReceiving(ctx)
-}
-
 // acceptClients lets clients read from a replica.
 func (m *manager) acceptClients(ctx context.Context) error {
 	if err := m.roles.AcceptClients(ctx); err != nil {
@@ -217,6 +213,9 @@ func (m *manager) acceptClients(ctx context.Context) error {
 func (m *manager) follow(ctx context.Context, primary string) error {
 	account, err := readAccount(m.opt.Dirs.Replication)
 	if err != nil {
+		return err
+	}
+	if err := m.noteReceiving(); err != nil {
 		return err
 	}
 	m.update(func(s *state) { s.status.receiveTry = time.Now() })

@@ -286,13 +286,24 @@ func (m *manager) end(servers []*http.Server) error {
 			_ = s.Close()
 		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.memory != nil {
-		m.memory.close()
-	}
+	m.leaveVolume()
 	m.log.Info("the instance manager ends")
 	return nil
+}
+
+// leaveVolume flushes what the volume's next Pod could not show to be there, and gives the
+// lock back.
+func (m *manager) leaveVolume() {
+	memory := get(m, func(*state) *memory { return m.memory })
+	if memory == nil {
+		return
+	}
+	if !m.lastChild().running() {
+		if err := m.flushRelayLogs(); err != nil {
+			m.log.Warn("before the end", "error", err)
+		}
+	}
+	memory.close()
 }
 
 // endActivity: nothing that was begun goes on, no mysqld runs, and none is started.

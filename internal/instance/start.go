@@ -59,7 +59,10 @@ func (m *manager) startServer(ctx context.Context) error {
 	if cluster == nil {
 		return errors.New("starting mysqld: the Cluster is not known yet")
 	}
-	err := m.prepareConfig(ctx, cluster)
+	err := m.noteStart(!durabilityOf(cluster).IsOnReplicas())
+	if err == nil {
+		err = m.prepareConfig(ctx, cluster)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err() // an order came in between: that says nothing about mysqld
 	}

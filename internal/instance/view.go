@@ -183,7 +183,12 @@ func (m *manager) adopt(c *v1alpha1.Cluster, data core.DataState) bool {
 		if former {
 			accounts = "of Cluster " + r.ClusterUID
 		}
+		kept := agent.Cached{}
+		if data != core.DataEmpty {
+			kept = r.cached()
+		}
 		*r = remembered{ClusterUID: string(c.UID), Instance: m.opt.Instance, ServerID: m.opt.ServerID, Stage: r.Stage, Accounts: accounts}
+		r.setCached(kept)
 	})
 	if err != nil {
 		m.log.Error("remembering whose data this is", "error", err)

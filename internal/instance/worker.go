@@ -257,6 +257,8 @@ func (m *manager) say(ctx context.Context, a agent.Action) error {
 		return m.waitApplied(ctx, a)
 	case agent.Follow:
 		return m.follow(ctx, a.Instance)
+	case agent.BecomeWhole:
+		return m.becomeWhole()
 	case agent.SettleRole:
 		return m.settleRole(ctx, a.Role)
 	case agent.AdmitMembers:

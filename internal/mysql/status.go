@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -77,11 +78,12 @@ func (s *Server) WaitingStatus(ctx context.Context) (*core.Server, error) {
 
 func (s *Server) positionOf(ctx context.Context, waits core.SemiSync) (*core.Server, error) {
 	out := &core.Server{SemiSync: waits}
-	var executed, purged string
-	// One statement, so that what is executed and what is purged fit together.
+	var owned, executed, purged string
+	// One statement, so that what is executed and what is purged fit together; and from left
+	// to right: what is being committed is owned until it is executed.
 	err := s.db.QueryRowContext(ctx,
-		"SELECT @@global.server_uuid, @@global.super_read_only, @@global.offline_mode, @@global.gtid_executed, @@global.gtid_purged").
-		Scan(&out.UUID, &out.SuperReadOnly, &out.Offline, &executed, &purged)
+		"SELECT @@global.server_uuid, @@global.super_read_only, @@global.offline_mode, @@global.gtid_owned, @@global.gtid_executed, @@global.gtid_purged").
+		Scan(&out.UUID, &out.SuperReadOnly, &out.Offline, &owned, &executed, &purged)
 	if err != nil {
 		return nil, fmt.Errorf("asking mysqld for its position: %w", err)
 	}
@@ -91,8 +93,16 @@ func (s *Server) positionOf(ctx context.Context, waits core.SemiSync) (*core.Ser
 	if out.Purged, err = gtid.Parse(purged); err != nil {
 		return nil, fmt.Errorf("reading gtid_purged: %w", err)
 	}
+	if !out.SuperReadOnly { // else it is what the applier is about to commit
+		if out.Owned, err = gtid.Parse(ownerOfGTID.ReplaceAllString(owned, "")); err != nil {
+			return nil, fmt.Errorf("reading gtid_owned: %w", err)
+		}
+	}
 	return out, nil
 }
+
+// ownerOfGTID is the thread that gtid_owned names behind each transaction, as in uuid:5#12.
+var ownerOfGTID = regexp.MustCompile(`#[0-9]+`)
 
 // Executed asks for gtid_executed.
 func (s *Server) Executed(ctx context.Context) (gtid.Set, error) {

@@ -29,6 +29,9 @@ type Facts struct {
 	Acks      int
 	AcksEpoch int64
 
+	// MayLack: it may lack what it acknowledged.
+	MayLack bool
+
 	// TailEpoch is the epoch, under quorum, in which mysqld may have ended with
 	// commits that waited for acknowledgements; 0 when it surely did not.
 	TailEpoch int64

@@ -37,6 +37,7 @@ func (f *Facts) following() Decision {
 	attached := f.Replicating == primary && !f.loginRefused()
 	if attached && f.receiving() && !f.listedDiverged() {
 		d.Actions = append(append(giveAcks(f), applying(f)...), acceptClients(f)...)
+		d.Actions = append(d.Actions, becomeWhole(f, primary)...)
 		if s := f.Server.SemiSync; s.SourceEnabled && s.WaitSessions == 0 && s.Clients == 0 {
 			// With replicas attached it would take mysqld up to a second, and no client could
 			// log in meanwhile; nobody is waited for as it is.

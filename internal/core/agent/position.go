@@ -21,6 +21,9 @@ type Position struct {
 	Executed, Purged gtid.Set
 	UUID             string
 	Waiting          bool
+	// Logged is what is in its binary log; WritableEpoch is the epoch in which it took writes.
+	Logged        gtid.Set
+	WritableEpoch int64
 	// SeenEpoch is the highest epoch that the primary has seen.
 	SeenEpoch int64
 	// InGroup: it is an online member of a group that has its quorum. What others hold is no
@@ -40,6 +43,7 @@ const AskRetry = 400 * time.Millisecond
 func (a AskPrimary) Answered(r core.Report, mine gtid.Set, asked time.Time) *Position {
 	return &Position{Instance: a.Instance, Epoch: a.Epoch, At: asked, Mine: mine, Executed: r.Server.Holds(), Purged: r.Server.Purged,
 		UUID: r.Server.UUID, Waiting: r.Server.SemiSync.WaitSessions > 0, SeenEpoch: r.SeenEpoch,
+		Logged: r.Server.Logged(), WritableEpoch: r.WritableEpoch,
 		InGroup: r.Server.Group != nil && r.Server.Group.IsQuorate()}
 }
 

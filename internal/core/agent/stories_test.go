@@ -31,10 +31,10 @@ import (
 //	me k=v …               data fenced frozen was-primary acks@epoch locked foreign activity
 //	                       tail successor word
 //	                       away vouched was-fenced writable lease donor restart problem terminating asking received
-//	                       maintenance statements
+//	                       maintenance statements may-lack
 //	mysqld k=v …           up accepted answers stalled may-write ended failures login
 //	server k=v …           executed retrieved source io sql sqlerror ioerror gives-acks requires-acks clients offline; none
-//	position k=v …         of db-2: mine executed lacking purged seen grouped; none
+//	position k=v …         of db-2: mine executed logged writable lacking purged seen grouped; none
 //	pass 3s                time goes by; the lease is renewed, unless away
 //	vouch db-2 3           a primary asks for a vouch in an epoch
 func TestStories(t *testing.T) {
@@ -224,6 +224,8 @@ func (s *story) tail(key, value string) bool {
 	switch key {
 	case "tail":
 		s.f.TailEpoch = number(value)
+	case "may-lack":
+		s.f.MayLack = value != "no"
 	case "tail-base":
 		s.f.TailBase = set(value)
 	case "word": // who is promoted, and when, asked now
@@ -405,6 +407,10 @@ func (s *story) position(key, value string) bool {
 		p.LackingSince = p.At.Add(-time.Duration(number(value)) * time.Second)
 	case "executed":
 		p.Executed = set(value)
+	case "logged":
+		p.Logged = set(value)
+	case "writable":
+		p.WritableEpoch = number(value)
 	case "purged":
 		p.Purged = set(value)
 	case "seen":

@@ -1,0 +1,100 @@
+package agent
+
+import "cnmsql.co/internal/core"
+
+// A replica acknowledges what it has written to its relay log, and mysqld need not have
+// flushed it. What was written lives on in the page cache, over the end of mysqld, of the
+// manager, of the container and of the Pod: only the end of the cache itself loses it, and
+// that can be told afterwards.
+
+// Residence is a page cache, by what differs where another one is: the boot of the kernel,
+// the mount of the volume's filesystem, and the node.
+type Residence struct{ Boot, Mount, Node string }
+
+// IsKnown: it can be held against another. Of one that is not known nothing is shown.
+func (r Residence) IsKnown() bool { return r.Boot != "" && r.Mount != "" }
+
+// Cached is what the volume remembers of relay logs that mysqld did not flush. It is on the
+// disk before anything is received that it speaks of.
+type Cached struct {
+	// Unflushed: what was received In a page cache may be nowhere else.
+	Unflushed bool
+	In        Residence
+	// MayLack: it may lack what it has acknowledged, until it is whole again.
+	MayLack bool
+}
+
+// Start is what is known when mysqld is about to start.
+type Start struct {
+	Here Residence
+	// Failed: the volume has reported since that something could not be written, or cannot
+	// say that all was.
+	Failed bool
+	// Drops: mysqld starts without the relay logs that are there.
+	Drops bool
+}
+
+// Starts is what is remembered before mysqld starts. Where nothing was received that is not
+// flushed, there is nothing to lose; a volume of a former release remembers nothing of it,
+// for its mysqld flushed each event under quorum. Otherwise only the same cache, of which no
+// error was told, still has it. Relay logs that may be torn are not read again: an instance
+// that may lack something starts without them, and has nothing unflushed then.
+func (c Cached) Starts(s Start) Cached {
+	lives := s.Here.IsKnown() && s.Here == c.In && !s.Failed && !s.Drops
+	if !c.Unflushed || lives {
+		return c
+	}
+	return Cached{MayLack: true}
+}
+
+// Receives is what is remembered before anything is received. Where it was received first
+// stays: if the cache has changed since, that shows at the next start.
+func (c Cached) Receives(here Residence) Cached {
+	if !c.Unflushed {
+		c.Unflushed, c.In = true, here
+	}
+	return c
+}
+
+// Flushed: mysqld has ended, and all that it had received is on the disk.
+func (c Cached) Flushed() Cached { return Cached{MayLack: c.MayLack} }
+
+// Opens: it is about to take writes. It has executed all that it held and all that its
+// promotion required of it, which mysqld flushes at each commit. An election has seen to it
+// that nothing acknowledged is missing in that. Its relay logs are gone.
+func (c Cached) Opens() Cached { return Cached{} }
+
+// Whole: it has all that it may have lacked.
+func (c Cached) Whole() Cached { c.MayLack = false; return c }
+
+// BecomeWhole remembers that nothing is missing any more.
+type BecomeWhole struct{}
+
+func (BecomeWhole) action() {}
+
+func (BecomeWhole) String() string { return "remember that it has all that it ever acknowledged" }
+
+// becomeWhole: an instance that may lack what it acknowledged has it all once it holds all
+// that a writable primary of the present promotion had in its binary log at a moment after
+// mysqld was started here. What it acknowledged in a former life of its mysqld was in that log
+// before, or the promotion required it, or its acknowledgement counts nowhere any more. That
+// the primary had executed it is not enough: with two acknowledgements awaited, the primary
+// may have kept one from that former life, and execute when the other comes.
+func becomeWhole(f *Facts, primary string) []Action {
+	if !f.MayLack {
+		return nil
+	}
+	p := f.Primary
+	isAnswered := p != nil && p.Instance == primary && p.Epoch == f.promotion().Epoch &&
+		p.WritableEpoch == p.Epoch && p.At.After(f.Mysqld.StartedAt)
+	switch {
+	case !isAnswered:
+		return f.askPrimary(primary)
+	case f.Server.Holds().Contains(p.Logged):
+		return []Action{BecomeWhole{}}
+	}
+	return nil
+}
+
+// TellProvenance tells whether the instance may lack what it acknowledged.
+func (c Cached) TellProvenance(r *core.Report) { r.MayLack = c.MayLack }
