@@ -257,6 +257,10 @@ var instanceReasons = []row[Reason]{
 	{InstanceAsksInVain, "would follow the primary, and gets no answer from it", "failover.md"},
 	{InstanceApplyingRelayLog,
 		"applies what it has received, of which others may have no copy, before it follows another source", "failover.md"},
+	{InstanceMayLack,
+		"what it had received was not flushed when its node, its mount or its volume failed: " +
+			"elections do not count it until it holds what the primary had",
+		"durability.md#what-an-acknowledgement-rests-on"},
 	{InstanceFrozen,
 		"promised to receive nothing below an epoch: another primary is about to be promoted", "failover.md#a-primary-that-nobody-can-reach"},
 	{InstanceReceiveFailed,

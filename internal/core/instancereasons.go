@@ -14,6 +14,7 @@ const (
 	InstanceAskingPrimary       Reason = "AskingPrimary"
 	InstanceAsksInVain          Reason = "AsksInVain"
 	InstanceApplyingRelayLog    Reason = "ApplyingRelayLog"
+	InstanceMayLack             Reason = "MayLackAcknowledged"
 	InstanceFrozen              Reason = "Frozen"
 	InstanceReceiveFailed       Reason = "ReceiveFailed"
 	InstanceNeedsReclone        Reason = "NeedsReclone"

@@ -38,6 +38,9 @@ func (f *Facts) following() Decision {
 	if attached && f.receiving() && !f.listedDiverged() {
 		d.Actions = append(append(giveAcks(f), applying(f)...), acceptClients(f)...)
 		d.Actions = append(d.Actions, becomeWhole(f, primary)...)
+		if f.MayLack && f.Cluster.Durability.IsOnReplicas() {
+			d.Reason, d.Message = core.InstanceMayLack, mayLackText(primary)
+		}
 		if s := f.Server.SemiSync; s.SourceEnabled && s.WaitSessions == 0 && s.Clients == 0 {
 			// With replicas attached it would take mysqld up to a second, and no client could
 			// log in meanwhile; nobody is waited for as it is.

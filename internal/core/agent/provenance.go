@@ -96,5 +96,10 @@ func becomeWhole(f *Facts, primary string) []Action {
 	return nil
 }
 
+func mayLackText(primary string) string {
+	return "may lack what it acknowledged: what it had received was not flushed before its node, its mount or its " +
+		"volume failed; it is whole again when it holds what " + primary + " had in its log"
+}
+
 // TellProvenance tells whether the instance may lack what it acknowledged.
 func (c Cached) TellProvenance(r *core.Report) { r.MayLack = c.MayLack }

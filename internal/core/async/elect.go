@@ -41,6 +41,8 @@ type voter struct {
 	holds    gtid.Set
 	eligible bool
 	stale    bool
+	// lacks: it may have acknowledged more than it holds.
+	lacks bool
 }
 
 // elect finds the instance that holds everything that every other known,
@@ -79,7 +81,8 @@ func (b ballot) voters() (voters []voter, unknown, diverged []string) {
 			continue
 		}
 		stale := in.Report.NotBefore().Before(b.since)
-		voters = append(voters, voter{in: in, report: r, holds: r.Server.Holds(), eligible: eligible(r) && !stale && !losesVolume(in), stale: stale})
+		voters = append(voters, voter{in: in, report: r, holds: r.Server.Holds(),
+			eligible: eligible(r) && !stale && !losesVolume(in), stale: stale, lacks: mayLack(b.o, r)})
 	}
 	return voters, unknown, diverged
 }
@@ -97,7 +100,9 @@ func losesVolume(in *core.Instance) bool {
 
 // tooFewKnown refuses when an acknowledged commit might be only on instances whose
 // positions are not known, though the durability promises it on replicas. The holder itself
-// has them all, once it has got what it had to have before it could take writes.
+// has them all, once it has got what it had to have before it could take writes. One that may
+// lack what it acknowledged is no known position. It may win all the same: who holds all that
+// enough known positions hold has all that was acknowledged.
 func (b ballot) tooFewKnown(voters []voter) election {
 	c, known := b.o.Cluster, 0
 	for _, v := range voters {
@@ -107,14 +112,15 @@ func (b ballot) tooFewKnown(voters []voter) election {
 		if b.isHolder(v) && v.holds.Contains(c.Status.Promotion.RequiredGTID) {
 			return election{}
 		}
-		known += btoi(slices.Contains(c.Status.Members, v.in.Name))
+		known += btoi(slices.Contains(c.Status.Members, v.in.Name) && !v.lacks)
 	}
 	switch need, mayElect := c.Durability.Positions(len(c.Status.Members), c.Status.Promotion); {
 	case !mayElect:
 		return election{refusal: core.RefusalTooFewKnown, why: "commits did not wait for replicas yet, so that an acknowledged write may be on the failed primary alone: bring it back"}
 	case known < need:
 		return election{refusal: core.RefusalTooFewKnown, why: fmt.Sprintf(
-			"the positions of %d replicas that have not diverged must be known to be sure that no acknowledged write is missing, and %d are known: bring the others back", need, known)}
+			"the positions of %d replicas that have not diverged must be known to be sure that no acknowledged write is missing, "+
+				"and %d are known%s: bring the others back", need, known, lackingText(voters))}
 	}
 	return election{}
 }
@@ -130,6 +136,7 @@ func dominates(v voter, all []voter) bool {
 
 func (b ballot) byPreference(x, y voter) int {
 	return cmp.Or(
+		cmp.Compare(btoi(x.lacks), btoi(y.lacks)),
 		-cmp.Compare(btoi(x.in.Name == b.prefer), btoi(y.in.Name == b.prefer)),
 		cmp.Compare(btoi(b.isHolder(x)), btoi(b.isHolder(y))),
 		cmp.Compare(rank(b.o.Cluster.Policy, x.in.Name), rank(b.o.Cluster.Policy, y.in.Name)),

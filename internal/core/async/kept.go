@@ -43,6 +43,13 @@ func (d *decision) chooseAdopted() {
 		d.Block(core.RefusalIncomparable, differText(d.Cluster.Name, all))
 		return
 	}
+	// How many acknowledged each write is not known of a Cluster that is gone.
+	if lacking := lackingAmong(d.Observation, all); lacking != "" && because.proof == core.ProofAdopted {
+		d.Block(core.RefusalTooFewKnown, fmt.Sprintf("%s %s. An acknowledged write may be missing, "+
+			"unless the last primary is among the adopted volumes: "+
+			"kubectl annotate cluster %s cnmsql.cnmsql.co/accept-data-loss=INSTANCE@0 promotes the one that you name", lacking, mayLackText, d.Cluster.Name))
+		return
+	}
 	r, _ := winner.Report.Get()
 	for _, in := range all {
 		if other, _ := in.Report.Get(); !r.Server.Holds().Contains(other.Server.Holds()) {

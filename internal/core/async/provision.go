@@ -93,7 +93,7 @@ func (d *decision) settled() bool {
 	others(d.Observation, d.holder().Name, func(in *core.Instance) {
 		r, serves := serving(in)
 		pod, _ := in.Pod.Get()
-		ok = ok && serves && streams(r, d.holder().Name) && pod.Ready && !pod.Terminating
+		ok = ok && serves && streams(r, d.holder().Name) && pod.Ready && !pod.Terminating && !d.mayLack(r)
 	})
 	return ok
 }
@@ -233,13 +233,17 @@ func isUnstarted(in *core.Instance) bool {
 
 // isHeldElsewhere: the primary holds all that the victim holds, and so do as many
 // replicas as a commit waits for, or a write that only the victim acknowledged
-// would not survive the primary.
+// would not survive the primary. Of a victim that may lack what it acknowledged, that may be
+// anything that the primary has in its log, now that the victim acknowledges nothing more.
 func (d *decision) isHeldElsewhere(r core.Report, victim, holder *core.Instance) bool {
 	holds := r.Server.Holds()
 	primary, ok := serving(holder)
 	if !ok || !primary.Server.Executed.Contains(holds) {
 		d.Say(fmt.Sprintf("%s is to be removed, but %s does not hold all that it holds", victim.Name, holder.Name))
 		return false
+	}
+	if d.mayLack(r) {
+		holds = holds.Union(primary.Server.Logged())
 	}
 	have, members := 0, 1
 	others(d.Observation, holder.Name, func(in *core.Instance) {

@@ -60,6 +60,8 @@ func (d *decision) laggards() []string {
 			names = append(names, in.Name+" (not read-only)")
 		case !pod.Ready:
 			names = append(names, in.Name+" (not ready)")
+		case !isPrimary && d.mayLack(r):
+			names = append(names, in.Name+" (may lack what it acknowledged)")
 		}
 	}
 	if len(names) == 0 {
@@ -110,7 +112,8 @@ func (d *decision) clusterState() core.ClusterState {
 			return
 		}
 		withData++
-		if pod, _ := in.Pod.Get(); pod.Ready && !slices.Contains(d.Status.Broken, in.Name) && r.Server.SuperReadOnly && streams(r, d.Status.Promotion.Instance) {
+		isWhole := !slices.Contains(d.Status.Broken, in.Name) && !d.mayLack(r)
+		if pod, _ := in.Pod.Get(); pod.Ready && isWhole && r.Server.SuperReadOnly && streams(r, d.Status.Promotion.Instance) {
 			healthy++
 		}
 	})

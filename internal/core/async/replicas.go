@@ -114,7 +114,8 @@ func (d *decision) isReference() bool {
 		r, serves := serving(d.holder())
 		p := d.Status.Promotion
 		wasReady := !p.WritableSince.IsZero() || !p.RequiredGTID.IsEmpty()
-		return serves && wasReady && r.Server.Executed.Contains(p.RequiredGTID) && lostTransactions(d.Observation).IsEmpty()
+		return serves && wasReady && !d.mayLack(r) &&
+			r.Server.Executed.Contains(p.RequiredGTID) && lostTransactions(d.Observation).IsEmpty()
 	default:
 		return false
 	}

@@ -52,6 +52,8 @@ func setReport(r *core.Report, key, v string) error {
 		r.Lagging = v != "no"
 	case "terminating":
 		r.Terminating = true
+	case "may-lack":
+		r.MayLack = v != "no"
 	case "needs-reclone":
 		r.NeedsReclone = true
 	case "errant":
@@ -76,7 +78,7 @@ func setServer(r *core.Report, key, v string) error {
 	if r.Server == nil {
 		return fmt.Errorf("%s has no server to say %s of", r.Instance, key)
 	}
-	if r.Server.Replication == nil && key != "executed" && key != "purged" && key != "acks" && key != "acks-order" && key != "blocks" && key != "clients" && key != "fell-back" && key != "waits" && key != "locks-accounts" {
+	if r.Server.Replication == nil && key != "executed" && key != "purged" && key != "owned" && key != "acks" && key != "acks-order" && key != "blocks" && key != "clients" && key != "fell-back" && key != "waits" && key != "locks-accounts" {
 		r.Server.Replication = &core.Replication{SQLRunning: true}
 	}
 	rep := r.Server.Replication
@@ -84,6 +86,8 @@ func setServer(r *core.Report, key, v string) error {
 	switch key {
 	case "executed":
 		r.Server.Executed = parseSet(v)
+	case "owned":
+		r.Server.Owned = parseSet(v)
 	case "purged":
 		r.Server.Purged = parseSet(v)
 	case "retrieved":

@@ -71,6 +71,9 @@ func (d *decision) replicaDonor(busy map[string]bool, recipient string) string {
 // lagging replica does not hold; cloned from it, it would count as known without.
 func (d *decision) mayDonate(in *core.Instance) bool {
 	r, _ := in.Report.Get()
+	if d.mayLack(r) {
+		return false
+	}
 	return !d.Cluster.Durability.Mode.IsOnReplicas() || d.hasReached(in, r.Server.Executed, d.holder(), catchUpAge)
 }
 

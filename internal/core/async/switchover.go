@@ -160,6 +160,9 @@ func (d *decision) cannotLead(in *core.Instance) *core.Problem {
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: volumeGoes}
 	case !eligible(r):
 		return &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: hindrance(r)}
+	case d.mayLack(r):
+		text := "it " + mayLackText + "; it is whole again when it holds what " + d.Status.Promotion.Instance + " had"
+		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: text}
 	}
 	return nil
 }
