@@ -29,7 +29,7 @@ func (m *manager) viewAfter(s *clusterState, c *v1alpha1.Cluster, next *agent.Cl
 
 // keepLatest keeps on the volume how far the status was seen to get. The volume may stall,
 // and whoever takes a view does not wait for it: a primary has it on the volume before it
-// accepts a write, and a replica within a second.
+// accepts a write, a replica before it receives, and everybody within a second.
 func (m *manager) keepLatest(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -93,8 +93,13 @@ func (m *manager) setCached(c agent.Cached) error {
 	return nil
 }
 
-// noteReceiving remembers before anything is received where it is cached.
+// noteReceiving remembers before anything is received where it is cached; and how far the
+// status was seen to get, for once it has lost what it acknowledged to the present primary, it
+// must not become whole by what a former one had.
 func (m *manager) noteReceiving() error {
+	if err := m.rememberLatest(); err != nil {
+		return err
+	}
 	if c := m.memory.cached(); !c.Unflushed {
 		return m.setCached(c.Receives(m.here()))
 	}
