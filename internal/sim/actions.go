@@ -48,6 +48,7 @@ func (m *manager) startServer(done func(string)) {
 		done("")
 		return
 	}
+	m.noteStart(!m.view.Durability.IsOnReplicas())
 	m.launch()
 	m.problem = nil
 	if f := m.facts(); !f.Permitted() {
@@ -60,7 +61,8 @@ func (m *manager) launch() {
 	if m.proc != nil {
 		m.restarts++
 	}
-	m.proc = startMysqld(m, m.view.Durability.IsOnReplicas() && !m.w.mut.RelayNotDurable)
+	keepsRelay := m.view.Durability.IsOnReplicas() && !m.volume.memory.cached.MayLack && !m.w.mut.RelayNotDurable
+	m.proc = startMysqld(m, keepsRelay)
 	m.started = m.w.now
 	m.accepted, m.misses, m.server, m.mayWrite, m.writable, m.receiveTry = false, 0, nil, false, 0, 0
 	m.writableN++

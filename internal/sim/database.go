@@ -45,6 +45,7 @@ type database struct {
 	sourceUUID string // of the server that it was connected to last
 	retrieved  gtid.Set
 	relay      []*txn // received and not applied
+	cached     pageCache
 	sqlError   string
 
 	// destroyed by an accident or a human; removed by the operator.
@@ -188,6 +189,7 @@ func (d *database) receive(t *txn) {
 	}
 	d.retrieved = d.retrieved.Union(t.set)
 	d.relay = append(d.relay, t)
+	d.cached.unflushed++
 }
 
 // apply executes the oldest transaction of the relay log.

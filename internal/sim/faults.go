@@ -110,7 +110,8 @@ func chooseFaults(seed uint64) []Fault {
 		}
 		at += gap(r)
 	}
-	return withUnseen(seed, withRestore(seed, withRare(seed, append(out, chooseMembers(seed, out[0].At)...))))
+	out = append(out, chooseMembers(seed, out[0].At)...)
+	return withCacheDrama(seed, withUnseen(seed, withRestore(seed, withRare(seed, out))))
 }
 
 const growsInVain = "spec.instances grows in vain"

@@ -238,7 +238,7 @@ func (m *manager) facts() *agent.Facts {
 		r := m.volume.memory
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.fencedBelow, r.wasPrimaryEpoch, r.acks, r.acksEpoch
 		f.TailEpoch, f.TailBase, f.Successor, f.Coming, f.FrozenBelow = r.tailEpoch, r.tailBase, m.successor, m.coming, r.frozenBelow
-		f.Word = m.word
+		f.Word, f.MayLack = m.word, r.cached.MayLack
 	}
 	if f.Server != nil && f.Server.Replication != nil {
 		f.Replicating = f.Server.Replication.SourceHost
@@ -410,7 +410,10 @@ func (m *manager) exit() {
 	m.decision = agent.Decision{State: core.Stopped, Reason: core.InstanceTerminated, Message: "the instance was stopped"}
 	m.trouble, m.ended = nil, false
 	m.announce()
-	m.releaseLease(func() { m.die(false) })
+	m.releaseLease(func() {
+		m.flushRelayLogs()
+		m.die(false)
+	})
 }
 
 func (m *manager) tell(format string, args ...any) {

@@ -117,7 +117,7 @@ func withoutView(f core.Fact[core.Report]) core.Fact[core.Report] {
 func forgetsPromise(f *agent.Facts) { f.FencedBelow = 0 }
 
 func mutants() []mutant {
-	return slices.Concat(mutantsOfOperator(), mutantsOfAgent(), mutantsOfShells(), mutantsOfArchive())
+	return slices.Concat(mutantsOfOperator(), mutantsOfAgent(), mutantsOfShells(), mutantsOfCache(), mutantsOfArchive())
 }
 
 func mutantsOfOperator() []mutant {
@@ -349,6 +349,30 @@ func mutantsOfShells() []mutant {
 		{name: "the lease is not waited for", seed: 48, mutation: mutation{LeaseTTLIgnored: true}},
 		{name: "the lease is seized though it was renewed", seed: 548, mutation: mutation{SeizeAnyVersion: true}},
 		{name: "a hung mysqld renews its lease", seed: 24, mutation: mutation{HungRenews: true}},
+	}
+}
+
+func mutantsOfCache() []mutant {
+	return []mutant{
+		{name: "the page cache of another boot is taken for the same", seed: 265, mutation: mutation{AnyBoot: true}},
+		{name: "the page cache of another mount is taken for the same", seed: 297, mutation: mutation{AnyMount: true}},
+		{name: "a volume's word that it could not write is not heard", seed: 169,
+			mutation: mutation{WriteErrorsIgnored: true}},
+		{name: "that it may lack something is forgotten by a second start", seed: 441,
+			mutation: mutation{LackForgotten: true}},
+		{name: "relay logs are said to be flushed, and are not", seed: 857, mutation: mutation{MarkWithoutFlush: true}},
+		{name: "a position that may lack something counts as known", seed: 105,
+			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+				eachReport(o, func(_ *core.Instance, r *core.Report) { r.MayLack = false })
+			}}},
+		{name: "it is whole by what it held before it followed", seed: 265,
+			mutation: mutation{Facts: func(f *agent.Facts) {
+				if p := f.Primary; f.MayLack && p != nil {
+					before := *p
+					before.Logged, before.WritableEpoch, before.At = p.Mine, p.Epoch, f.Now
+					f.Primary = &before
+				}
+			}}},
 	}
 }
 

@@ -45,5 +45,10 @@ type mutation struct {
 	ShipsOn              bool // who was replaced ships into its successor's branch
 	BelievesListings     bool // what a listing does not tell is not there
 	PurgeUnarchived      bool // binary logs that expired go, archived or not
+	AnyBoot              bool // the page cache of another boot is taken for the same
+	AnyMount             bool // and that of another mount
+	WriteErrorsIgnored   bool // the volume's word that it could not write is not heard
+	LackForgotten        bool // that it may lack something is forgotten by a second start
+	MarkWithoutFlush     bool // relay logs are said to be flushed, and are not
 	ClocksDrift          bool // monotonic clocks do not run equally fast, by far
 }

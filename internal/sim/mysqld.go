@@ -156,6 +156,9 @@ func (s *mysqld) shutDown() {
 func (s *mysqld) report() *core.Server {
 	d := s.db
 	out := &core.Server{UUID: d.uuid, SuperReadOnly: s.superReadOnly, Executed: d.executed, Purged: d.purged}
+	if !s.superReadOnly && len(d.prepared) > 0 {
+		out.Owned = d.logged.Subtract(d.executed)
+	}
 	out.SemiSync = core.SemiSync{SourceEnabled: s.semi.enabled, SourceActive: s.semi.enabled && s.semi.active, Clients: s.semiClients(),
 		WaitSessions: len(s.semi.waiting), ReplicaEnabled: s.semi.give}
 	if s.semi.enabled {

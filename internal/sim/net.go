@@ -20,6 +20,8 @@ type machine struct {
 	pausedUntil time.Duration
 	// off: there is no power.
 	off bool
+	// boots of its kernel.
+	boots int
 }
 
 // link is one direction between two machines.

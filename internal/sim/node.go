@@ -50,6 +50,7 @@ func (n *node) powerOff() {
 			c.manager.die(true)
 		}
 	}
+	n.loseCaches()
 	n.pods.stop()
 	n.containers, n.order = map[string]*container{}, nil
 	n.w.listen()

@@ -29,6 +29,7 @@ func (m *manager) report() core.Report {
 	if r.VolumeLocked {
 		kept := m.volume.memory
 		p.TellPromises(&r, agent.Kept{FencedBelow: kept.fencedBelow, FrozenBelow: kept.frozenBelow, LastWritable: kept.wasPrimaryEpoch})
+		kept.cached.TellProvenance(&r)
 	}
 	if m.withheld > 0 {
 		r.Withheld = &core.Withheld{Below: m.withheld, Seconds: m.secondsFrom(m.withheldAt, m.w.now)}

@@ -235,7 +235,7 @@ func (m *manager) becomePrimary(a agent.BecomePrimary, done func(string)) {
 // open: the permission is looked at once more at the last moment; from here on it
 // is not given up half way.
 func (m *manager) open(epoch int64, done func(string)) {
-	m.volume.memory.wasPrimaryEpoch = epoch
+	m.volume.memory.wasPrimaryEpoch, m.volume.memory.cached = epoch, m.volume.memory.cached.Opens()
 	if f := m.facts(); !f.Permitted() || f.Cluster.Promotion.Epoch != epoch {
 		done("the promotion was withdrawn")
 		return

@@ -197,7 +197,7 @@ func (tr *truth) checkMust(s *mysqld) {
 		}
 		destroyed, removed := 0, false
 		for _, d := range t.holders {
-			if d.destroyed {
+			if d.destroyed || d.cached.lost.Contains(t.set) { // its disk, or its page cache
 				destroyed++
 			}
 			removed = removed || d.removed

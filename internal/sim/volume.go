@@ -26,7 +26,11 @@ type volume struct {
 	stalled bool
 	gone    bool
 	// removed: the operator deleted it, not a human or an accident.
-	removed  bool
+	removed bool
+	// mounts of its filesystem. failed: it could not write back something since mysqld was
+	// started last.
+	mounts   int
+	failed   bool
 	detached bool // by force: whoever still has it open gets errors
 }
 
@@ -52,6 +56,7 @@ type remembered struct {
 	acksOrder       int64
 	tailEpoch       int64
 	tailBase        gtid.Set
+	cached          agent.Cached
 }
 
 // promised is what is remembered of acknowledgements.
@@ -99,6 +104,8 @@ func (v *volume) attach(node string) bool {
 		return false
 	}
 	v.node = node
+	v.mounts++
+	v.loseCache() // it may have been taken away by force
 	return true
 }
 

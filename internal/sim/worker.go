@@ -263,7 +263,10 @@ func (m *manager) doReplication(a agent.Action, done func(err string)) {
 	switch a := a.(type) {
 	case agent.StopReceiving:
 		m.statement(statementLimit, func(s *mysqld) { s.io.stop(); s.changed() }, done)
+	case agent.BecomeWhole:
+		m.becomeWhole(done)
 	case agent.StartReceiving:
+		m.noteReceiving()
 		m.receiveTry = m.w.now
 		m.worker.interrupt = nil // not given up half way
 		m.statement(10*time.Second, func(s *mysqld) { s.io.start(); s.changed() }, done)
@@ -276,6 +279,7 @@ func (m *manager) doReplication(a agent.Action, done func(err string)) {
 	case agent.WaitApplied:
 		m.waitApplied(a, done)
 	case agent.Follow:
+		m.noteReceiving()
 		m.receiveTry = m.w.now
 		m.worker.interrupt = nil
 		m.statement(10*time.Second, func(s *mysqld) { s.follow(a.Instance) }, func(err string) {

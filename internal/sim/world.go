@@ -14,8 +14,10 @@ type world struct {
 	now  time.Duration
 	rnd  *rand.Rand
 	rare *rand.Rand // of what was added later: it does not move the rest
-	conf scenario
-	mut  *mutation
+	// cache tells how much of a page cache is lost.
+	cache *rand.Rand
+	conf  scenario
+	mut   *mutation
 
 	machines []*machine
 	links    []link
@@ -65,8 +67,12 @@ const mostDrift = 450
 
 func newWorld(seed uint64, mut *mutation, cover Coverage, story *story) *world {
 	w := &world{rnd: rand.New(rand.NewPCG(seed, 1)), rare: rand.New(rand.NewPCG(seed, 5)), mut: mut, cover: cover, story: story}
+	w.cache = rand.New(rand.NewPCG(seed, 23))
 	w.conf = w.chooseScenario()
 	w.conf.network = w.conf.network || hasUnseen(seed)
+	if hasCacheDrama(seed) { // only there anything is promised of it
+		w.conf.durability.Mode = core.DurabilityQuorum
+	}
 	w.conf.pause = []time.Duration{0, 2 * time.Second, 5 * time.Second, 5 * time.Second}[rand.New(rand.NewPCG(seed, 17)).IntN(4)]
 	w.addMachine("api")
 	w.addMachine("operator-host-1")
