@@ -126,9 +126,9 @@ func (m *manager) config(c *v1alpha1.Cluster) mysql.Config {
 		DataDir: d.Data, TmpDir: d.Tmp, Socket: d.socket(), PIDFile: filepath.Join(d.Run, "mysqld.pid"),
 		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
 		BinlogFormat: c.Spec.MySQL.BinlogFormat, SemiSyncReplica: counted.Acknowledges(m.opt.Instance),
-		DurableRelayLogs: durability.IsOnReplicas(),
-		Group:            m.topology().groupConfig(c),
-		Memory:           memoryFor(c, m.opt.MemoryLimit), CPUs: m.opt.CPUs,
+		Lossless: durability.IsOnReplicas(), RelayLogsLost: m.memory.cached().MayLack,
+		Group:  m.topology().groupConfig(c),
+		Memory: memoryFor(c, m.opt.MemoryLimit), CPUs: m.opt.CPUs,
 		User: c.Spec.MySQL.Parameters, Extra: m.opt.Settings,
 	}
 }

@@ -34,14 +34,16 @@ type Config struct {
 	CAFile, CertFile, KeyFile string
 	BinlogFormat              string
 	SemiSyncReplica           bool
-	DurableRelayLogs          bool
-	Group                     *GroupConfig // of a member of a group
-	MaxBinlogSize             int64        // bytes; 0 is the server's default
-	BinlogExpire              *int64       // seconds; nil is a week
-	Memory                    int64        // bytes mysqld may use; 0 when nobody set a limit
-	CPUs                      int
-	User                      map[string]string // spec.mysql.parameters
-	Extra                     map[string]string // of the machine, such as plugin_dir in tests
+	// Lossless: elections count on what replicas have acknowledged. RelayLogsLost: of what this
+	// one has, some may be torn or gone.
+	Lossless, RelayLogsLost bool
+	Group                   *GroupConfig // of a member of a group
+	MaxBinlogSize           int64        // bytes; 0 is the server's default
+	BinlogExpire            *int64       // seconds; nil is a week
+	Memory                  int64        // bytes mysqld may use; 0 when nobody set a limit
+	CPUs                    int
+	User                    map[string]string // spec.mysql.parameters
+	Extra                   map[string]string // of the machine, such as plugin_dir in tests
 }
 
 // setting is one line of my.cnf.
@@ -244,11 +246,14 @@ func (c Config) replication() []setting {
 }
 
 // durable: with GTIDs a replica may drop its relay logs after a crash and fetch
-// them again, unless they hold the only copy of an acknowledged transaction.
+// them again, unless they hold the only copy of an acknowledged transaction. They are flushed
+// as rarely as the server does by itself: event by event, which is all that sync_relay_log=1
+// can do, is five times for an insert of one row, and each commit would wait for it. What is
+// not flushed is lost with the page cache only, and the manager tells when that was.
 func (c Config) durable() []setting {
-	if c.DurableRelayLogs {
+	if c.Lossless {
 		return []setting{
-			{"relay_log_recovery", "OFF"}, {"sync_relay_log", "1"},
+			{"relay_log_recovery", onOff(c.RelayLogsLost)},
 			// What a crashed primary had not got acknowledged is cut from its binary log, and
 			// rolled back by an engine with transactions. Others would keep it.
 			{"disabled_storage_engines", "MyISAM,MRG_MyISAM,ARCHIVE"},
