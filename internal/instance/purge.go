@@ -28,7 +28,7 @@ const (
 func (m *manager) keepLogs(ctx context.Context) {
 	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()
-	var held bool
+	held := true // by a manager that this one replaced, for all that is known
 	var next time.Time
 	for {
 		select {
@@ -78,7 +78,9 @@ func (m *manager) lookAfterLogs(ctx context.Context, needed string) error {
 	if err := unix.Statfs(m.opt.Dirs.Data, &fs); err != nil {
 		return err
 	}
-	holds := facts.HoldsBack(fs.Bavail, fs.Blocks)
+	block := uint64(fs.Bsize)
+	free, size := fs.Bavail*block, fs.Blocks*block
+	holds := facts.HoldsBack(free, size)
 	if !holds {
 		m.log.Warn("the volume is nearly full: binary logs that have expired go, archived or not")
 	}
@@ -89,7 +91,7 @@ func (m *manager) lookAfterLogs(ctx context.Context, needed string) error {
 	if err != nil {
 		return err
 	}
-	logs, err := m.binaryLogs(max(uint64(fs.Bsize), 1))
+	logs, err := m.binaryLogs()
 	if err != nil {
 		return err
 	}
@@ -104,7 +106,7 @@ func (m *manager) lookAfterLogs(ctx context.Context, needed string) error {
 	if err != nil {
 		return err
 	}
-	to, gap := facts.MakeRoom(logs, needed, attached, fs.Bavail, fs.Blocks) // sizes are in blocks
+	to, gap := facts.MakeRoom(logs, needed, attached, free, size, time.Now())
 	if to == "" {
 		return nil
 	}
@@ -124,8 +126,8 @@ func (m *manager) allAttached(ctx context.Context) (bool, error) {
 	return n >= int(c.Spec.Instances)-1, err
 }
 
-// binaryLogs are the server's, oldest first, with their sizes in blocks.
-func (m *manager) binaryLogs(block uint64) ([]facts.Log, error) {
+// binaryLogs are the server's, oldest first.
+func (m *manager) binaryLogs() ([]facts.Log, error) {
 	paths, err := binlog.All(m.binlogIndex())
 	if err != nil {
 		return nil, err
@@ -137,7 +139,7 @@ func (m *manager) binaryLogs(block uint64) ([]facts.Log, error) {
 			return nil, err
 		}
 		out = append(out, facts.Log{Name: filepath.Base(path), Written: info.ModTime(),
-			Size: uint64(info.Size()) / block})
+			Size: uint64(info.Size())})
 	}
 	return out, nil
 }

@@ -362,14 +362,14 @@ func TestBinaryLogsGoOnceTheyAreArchived(t *testing.T) {
 		w.exec(root, "FLUSH BINARY LOGS")
 	}
 	until(t, "they have expired", func() bool {
-		logs, err := one.m.binaryLogs(1)
+		logs, err := one.m.binaryLogs()
 		must(t, err)
 		return len(logs) > 3 && time.Since(logs[len(logs)-2].Written) > time.Second
 	})
-	before, err := one.m.binaryLogs(1)
+	before, err := one.m.binaryLogs()
 	must(t, err)
 	must(t, one.m.lookAfterLogs(t.Context(), before[1].Name))
-	after, err := one.m.binaryLogs(1)
+	after, err := one.m.binaryLogs()
 	must(t, err)
 	if len(after) != len(before)-1 || after[0].Name != before[1].Name {
 		t.Errorf("there were %v, and are %v", before, after)
@@ -379,7 +379,7 @@ func TestBinaryLogsGoOnceTheyAreArchived(t *testing.T) {
 	until(t, "all but the last are archived", func() bool {
 		return one.m.lookAfterLogs(t.Context(), before[len(before)-1].Name) == nil
 	})
-	if after, err = one.m.binaryLogs(1); err != nil || len(after) != 1 {
+	if after, err = one.m.binaryLogs(); err != nil || len(after) != 1 {
 		t.Errorf("there are %v: %v", after, err)
 	}
 }

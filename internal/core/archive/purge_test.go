@@ -67,6 +67,9 @@ func TestWritesComeBeforeTheArchive(t *testing.T) {
 			t.Errorf("%d of 100 free: %t", free, !holds)
 		}
 	}
+	if !HoldsBack(8<<30, 1<<40) || HoldsBack(8<<30-1, 1<<40) {
+		t.Error("8 GiB of a large volume are room enough, and not less")
+	}
 	if HoldsBack(0, 0) {
 		t.Error("a volume of which nothing is known")
 	}
@@ -74,9 +77,10 @@ func TestWritesComeBeforeTheArchive(t *testing.T) {
 
 // TestWhatIsArchivedMakesRoomFirst: the volume has 1000 bytes, and each log 20.
 func TestWhatIsArchivedMakesRoomFirst(t *testing.T) {
-	var logs []Log
-	for i := range 8 {
-		logs = append(logs, Log{Name: fmt.Sprintf("binlog.%06d", i+1), Size: 20})
+	now := time.Unix(1_000_000, 0)
+	logs := make([]Log, 8)
+	for i := range logs {
+		logs[i] = Log{Name: fmt.Sprintf("binlog.%06d", i+1), Size: 20, Written: now.Add(-fresh)}
 	}
 	for name, c := range map[string]struct {
 		needed string
@@ -95,21 +99,33 @@ func TestWhatIsArchivedMakesRoomFirst(t *testing.T) {
 		"a replica is away":                  {needed: "binlog.000008", free: 0, away: true},
 		"the log that is written to stays":   {needed: "binlog.000008", free: 0, want: "binlog.000006"},
 	} {
-		to, gap := MakeRoom(logs, c.needed, !c.away, c.free, 1000)
+		to, gap := MakeRoom(logs, c.needed, !c.away, c.free, 1000, now)
 		if to != c.want || gap != c.gap {
 			t.Errorf("%s: up to %q, a gap: %t", name, to, gap)
 		}
 	}
-	if to, _ := MakeRoom(logs[:1], "binlog.000001", true, 0, 1000); to != "" {
+	if to, _ := MakeRoom(logs[:1], "binlog.000001", true, 0, 1000, now); to != "" {
 		t.Errorf("of one log up to %q", to)
 	}
-	if to, _ := MakeRoom(logs, "binlog.000008", true, 0, 0); to != "" {
+	if to, _ := MakeRoom(logs, "binlog.000008", true, 0, 0, now); to != "" {
 		t.Errorf("of a volume of which nothing is known up to %q", to)
+	}
+	for i := range logs {
+		logs[i].Written = now.Add(-fresh + time.Second)
+	}
+	if to, _ := MakeRoom(logs, "binlog.000008", true, 60, 1000, now); to != "" {
+		t.Errorf("of logs that a replica may need up to %q", to)
+	}
+	if to, _ := MakeRoom(logs, "binlog.000008", true, 40, 1000, now); to != "binlog.000002" {
+		t.Errorf("of logs that a replica may need, in dire need, up to %q", to)
 	}
 	for i := range logs {
 		logs[i].Size = 0
 	}
-	if to, _ := MakeRoom(logs, "binlog.000008", true, 0, 1000); to != "binlog.000008" {
+	if to, _ := MakeRoom(logs, "binlog.000003", true, 0, 1000, now); to != "binlog.000003" {
+		t.Errorf("a gap that makes no room, up to %q", to)
+	}
+	if to, _ := MakeRoom(logs, "binlog.000008", true, 0, 1000, now); to != "binlog.000008" {
 		t.Errorf("with nothing to be had up to %q", to)
 	}
 }
