@@ -27,20 +27,19 @@ type passedOver struct {
 // hinders are the errors of a backup that an older one may not have. What is wrong with the
 // store, or with the archive behind all of them, is none.
 var hinders = []error{backup.BackupUnknown, backup.ManifestDamaged, backup.FormatUnknown, backup.PartMissing,
-	backup.PartDamaged,
-	backup.SeriesDiffers, backup.ServerOlder, seal.KeyWrong}
+	backup.PartDamaged, seal.KeyWrong}
 
-// mayOlder tells whether an older backup may do what one cannot.
-func mayOlder(err error) bool {
+// newer are those of a backup that a newer server has taken. An older server may take an
+// older backup, but not what the newer one has logged since.
+var newer = []error{backup.SeriesDiffers, backup.ServerOlder}
+
+// mayOlder reports whether an older backup may do what one cannot.
+func (o *origin) mayOlder(err error) bool {
 	if no, is := errors.AsType[*facts.Refusal](err); is {
 		return no.Reason == facts.TargetBeforeBackup || no.Reason == facts.BackupNotOnBranch
 	}
-	for _, why := range hinders {
-		if errors.Is(err, why) {
-			return true
-		}
-	}
-	return false
+	is := func(why error) bool { return errors.Is(err, why) }
+	return slices.ContainsFunc(hinders, is) || o.target.Kind == facts.Immediate && slices.ContainsFunc(newer, is)
 }
 
 // candidates are the backups that may be the base, the newest first, and among them those
@@ -63,7 +62,7 @@ func (o *origin) candidates(ctx context.Context, cluster, id string) (ids []stri
 	for _, e := range all {
 		switch {
 		case errors.Is(e.Err, backup.BackupUnfinished):
-		case e.Err != nil && !mayOlder(e.Err):
+		case e.Err != nil && !o.mayOlder(e.Err):
 			return nil, e.Err // that the store does not answer is no reason for an older one
 		default:
 			ids = append(ids, e.ID)
@@ -81,7 +80,7 @@ func (o *origin) choose(ctx context.Context, cluster string, candidates []string
 		if err == nil {
 			return o.holdsAll(plan)
 		}
-		if last = err; ctx.Err() != nil || !mayOlder(err) {
+		if last = err; ctx.Err() != nil || !o.mayOlder(err) {
 			break
 		}
 		p := passedOver{id: id, err: err}

@@ -24,14 +24,18 @@ func TestWhenAnOlderBackupIsTried(t *testing.T) {
 		{&facts.Refusal{Reason: facts.TargetAfterArchive}, false},
 		{fmt.Errorf("x: %w", backup.ManifestDamaged), true},
 		{fmt.Errorf("x: %w", backup.PartMissing), true},
-		{fmt.Errorf("x: %w", backup.SeriesDiffers), true},
+		{fmt.Errorf("x: %w", backup.SeriesDiffers), false}, // of what followed it, too
+		{fmt.Errorf("x: %w", backup.ServerOlder), false},
 		{fmt.Errorf("x: %w", seal.KeyWrong), true},
 		{fmt.Errorf("x: %w", store.Unreachable), false},
 		{errors.New("odd"), false},
 	} {
-		if got := mayOlder(c.err); got != c.want {
+		if got := (&origin{}).mayOlder(c.err); got != c.want {
 			t.Errorf("%v: %t", c.err, got)
 		}
+	}
+	if alone := (&origin{target: facts.Target{Kind: facts.Immediate}}); !alone.mayOlder(backup.SeriesDiffers) {
+		t.Error("a backup alone is of its own series")
 	}
 }
 
