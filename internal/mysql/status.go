@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -94,15 +93,12 @@ func (s *Server) positionOf(ctx context.Context, waits core.SemiSync) (*core.Ser
 		return nil, fmt.Errorf("reading gtid_purged: %w", err)
 	}
 	if !out.SuperReadOnly { // else it is what the applier is about to commit
-		if out.Owned, err = gtid.Parse(ownerOfGTID.ReplaceAllString(owned, "")); err != nil {
-			return nil, fmt.Errorf("reading gtid_owned: %w", err)
+		if out.Owned, err = parseOwned(owned); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
 }
-
-// ownerOfGTID is the thread that gtid_owned names behind each transaction, as in uuid:5#12.
-var ownerOfGTID = regexp.MustCompile(`#[0-9]+`)
 
 // Executed asks for gtid_executed.
 func (s *Server) Executed(ctx context.Context) (gtid.Set, error) {
