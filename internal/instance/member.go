@@ -127,7 +127,11 @@ func barredIn(g *v1alpha1.GroupReplicationStatus) (map[string]gtid.Set, error) {
 
 // memberState is what the manager of a member knows besides. What group the data are of, the
 // volume remembers.
-type memberState struct{ agent.MemberFacts }
+type memberState struct {
+	agent.MemberFacts
+	// handingTo is the UUID of the server that the group is being asked to make primary.
+	handingTo string
+}
 
 // of is what is known of a member of a group.
 func (s *memberState) of(group string) agent.MemberFacts {
@@ -339,15 +343,25 @@ func (m *manager) raiseProtocol(ctx context.Context, version string) error {
 	return nil
 }
 
+// beginHandingOver reports whether the group may be asked for another primary, and whom it is
+// being asked for: one call lasts until the group has answered it.
+func (m *manager) beginHandingOver(uuid string) (to string, begins bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := &m.st.member; !s.HandingOver {
+		s.HandingOver, s.handingTo, begins = true, uuid, true
+	}
+	return m.st.member.handingTo, begins
+}
+
 // orderGroupPrimary asks the group for another primary. It goes on when the caller
 // has gone: transactions in progress are waited for, so many seconds at most; 0 for as long as
 // they take.
 func (m *manager) orderGroupPrimary(uuid string, within int) error {
-	m.mu.Lock()
-	busy := m.st.member.HandingOver
-	m.st.member.HandingOver = true
-	m.mu.Unlock()
-	if busy {
+	if to, begins := m.beginHandingOver(uuid); !begins && to != uuid {
+		return refusal(core.OrderGroupRefused, "the group is still being asked to make the server %s primary, "+
+			"and waits for transactions in progress", to)
+	} else if !begins {
 		return nil
 	}
 	limit := get(m, func(s *state) time.Duration {

@@ -35,13 +35,14 @@ func (d *decision) keepDeadline(op *core.Operation) {
 	}
 }
 
-// pauseEnds is until when the group may be asked once it was; zero when there is no bound.
-// From a primary that is being stopped nothing is won by giving up.
+// pauseEnds is until when the group may be asked once it was; zero when there is no bound. It
+// outlasts the bound of transactions in progress, at which the group elects. From a primary
+// that is being stopped nothing is won by giving up.
 func (d *decision) pauseEnds(op *core.Operation) time.Time {
 	if op.PausedAt.IsZero() || d.Cluster.SwitchoverPause <= 0 || d.isStopping(op.From) {
 		return time.Time{}
 	}
-	return op.PausedAt.Add(d.Cluster.SwitchoverPause)
+	return op.PausedAt.Add(max(d.Cluster.SwitchoverPause, d.transactionsTake()+time.Second))
 }
 
 // lateness tells which bound of the spec a switchover has passed; "" when none.
@@ -111,12 +112,14 @@ func (d *decision) mostBehind() time.Duration {
 
 // transactionsTake is how long the transactions that are in progress may hold up the group;
 // zero when there is no bound. Meanwhile the old primary refuses clients' statements, and
-// closes the sessions of those that are left in the end. MySQL takes whole seconds.
+// closes the sessions of those that are left in the end. MySQL takes whole seconds, and an hour
+// of them at most.
 func (d *decision) transactionsTake() time.Duration {
 	if d.Cluster.SwitchoverPause <= 0 {
 		return 0
 	}
-	return max((d.Cluster.SwitchoverPause * 4 / 10).Truncate(time.Second), time.Second)
+	take := (d.Cluster.SwitchoverPause * 4 / 10).Truncate(time.Second)
+	return min(max(take, time.Second), time.Hour)
 }
 
 // look asks both for what they hold, and comes back in a moment.
