@@ -316,7 +316,7 @@ func mutantsOfAgent() []mutant {
 
 func mutantsOfShells() []mutant {
 	return []mutant{
-		{name: "the status is written whatever was written meanwhile", seed: 2902, mutation: mutation{WriteAnyVersion: true}},
+		{name: "the status is written whatever was written meanwhile", seed: 9598, mutation: mutation{WriteAnyVersion: true}},
 		{name: "a late order lowers the acknowledgements", seed: 277, mutation: mutation{AcksUnnumbered: true}},
 		{name: "the promise is forgotten by a restart", seed: 1347, mutation: mutation{ForgetFenced: true}},
 		{name: "the promise is told before it holds", seed: 1226, mutation: mutation{PromiseBeforeItHolds: true}},
@@ -341,7 +341,7 @@ func mutantsOfShells() []mutant {
 		}}},
 		{name: "numbers that were cut off are given again", seed: 699, mutation: mutation{NumbersAgain: true}},
 		{name: "clocks run at very different speeds", seed: 2, mutation: mutation{ClocksDrift: true}},
-		{name: "a promise not to receive is forgotten by a restart", seed: 5225, mutation: mutation{ForgetFrozen: true}},
+		{name: "a promise not to receive is forgotten by a restart", seed: 5854, mutation: mutation{ForgetFrozen: true}},
 		{name: "a vouch is given though it is withheld", seed: 2, mutation: mutation{VouchWhileWithheld: true}},
 		{name: "whoever asks is vouched for", seed: 2, mutation: mutation{VouchForAnybody: true}},
 		{name: "a primary does not fence itself", seed: 2, mutation: mutation{NoSelfFencing: true,
