@@ -25,6 +25,8 @@ type manager struct {
 	bin   binary
 	// memory is nil until the volume is locked.
 	memory *memory
+	// flush is the worker's: the volume is being asked whether it could write all; nil if not.
+	flush *flushing
 
 	// Connections, one for each purpose. The pulse asks only what no lock of another
 	// session holds up, so that its connection is never lost while mysqld lives. As root

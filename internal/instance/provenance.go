@@ -62,26 +62,59 @@ func (m *manager) here() agent.Residence {
 	return r
 }
 
+// flushing is a look whether the volume could write all that was received.
+type flushing struct {
+	before agent.Cached
+	done   chan error
+}
+
 // noteStart remembers before mysqld is started what became of what it had received and not
-// flushed. drops says that mysqld is to start without its relay logs.
-func (m *manager) noteStart(drops bool) error {
-	before := m.memory.cached()
-	if !before.Unflushed {
-		return nil
+// flushed. drops says that mysqld is to start without its relay logs. A volume that takes long
+// is waited for until ctx ends; the next call goes on waiting.
+func (m *manager) noteStart(ctx context.Context, drops bool) error {
+	before, start := m.memory.cached(), agent.Start{Here: m.here(), Drops: drops}
+	if m.flush == nil {
+		if !before.Unflushed {
+			return nil
+		}
+		if start.Here != before.In || drops {
+			return m.noteStarted(before, start)
+		}
+		if err := m.beginFlush(before); err != nil {
+			return err
+		}
 	}
-	start := agent.Start{Here: m.here(), Drops: drops}
-	if start.Here == before.In && !drops {
-		err := m.memory.syncVolume()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-m.flush.done:
+		before, m.flush = m.flush.before, nil
 		if start.Failed = err != nil; start.Failed {
 			m.log.Warn("the volume reports that not all was written", "error", err)
 		}
+		return m.noteStarted(before, start)
 	}
+}
+
+func (m *manager) noteStarted(before agent.Cached, start agent.Start) error {
 	after := before.Starts(start)
 	if after.MayLack && !before.MayLack {
 		m.log.Warn("this instance may lack what it acknowledged: what it had received was not flushed, and may be gone",
 			"was", before.In, "is", start.Here)
 	}
 	return m.setCached(after)
+}
+
+// beginFlush has the volume write all that was received, beside the worker. That it is asked
+// is on the volume first.
+func (m *manager) beginFlush(before agent.Cached) error {
+	if err := m.setCached(before.Asked()); err != nil {
+		return err
+	}
+	f := &flushing{before: before, done: make(chan error, 1)}
+	m.flush = f
+	go func() { f.done <- m.flushVolume() }()
+	return nil
 }
 
 // setCached keeps it on the volume, and tells.
@@ -115,21 +148,32 @@ func (m *manager) becomeWhole() error {
 }
 
 // flushRelayLogs puts on the disk what mysqld, which has ended, left in the page cache, and
-// remembers that after it has been done.
+// remembers that after it has been done, or that it failed: nobody is told a second time.
 func (m *manager) flushRelayLogs() error {
-	c := m.memory.cached()
-	if !c.Unflushed || c.In != m.here() {
+	c, here := m.memory.cached(), m.here()
+	if !c.Unflushed || !here.IsKnown() || c.In != here {
 		return nil
 	}
+	if err := m.setCached(c.Asked()); err != nil {
+		return err
+	}
+	if err := m.flushVolume(); err != nil {
+		return errors.Join(err, m.setCached(c.Starts(agent.Start{Here: here, Failed: true})))
+	}
+	return m.setCached(c.Flushed())
+}
+
+// flushVolume waits until relay logs and all else on the volume are on the disk. Linux tells
+// errors of a whole filesystem from 5.8 on, those of a file that is opened before, too.
+func (m *manager) flushVolume() error {
 	found, err := filepath.Glob(filepath.Join(m.opt.Dirs.Data, "relay*"))
 	for _, name := range append(found, m.opt.Dirs.Data) {
 		err = errors.Join(err, syncFile(name))
 	}
-	// A file that was closed long ago may not tell its error any more; its filesystem does.
 	if err = errors.Join(err, m.memory.syncVolume()); err != nil {
 		return fmt.Errorf("flushing relay logs: %w", err)
 	}
-	return m.setCached(c.Flushed())
+	return nil
 }
 
 func syncFile(name string) error {

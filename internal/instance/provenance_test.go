@@ -2,11 +2,11 @@ package instance
 
 import (
 	"context"
+	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
@@ -39,7 +39,7 @@ func TestAKilledManagerFindsWhatWasReceivedInTheSamePageCache(t *testing.T) {
 	m.memory.close()
 	m = managerOn(t, volume, "pod-1")
 	defer m.memory.close()
-	if err := m.noteStart(false); err != nil {
+	if err := m.noteStart(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	if c := m.memory.cached(); c.MayLack || !c.Unflushed {
@@ -57,7 +57,7 @@ func TestAnotherBootMayLackWhatWasReceivedAndRemembersItOverASecondStart(t *test
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := m.noteStart(false); err != nil {
+		if err := m.noteStart(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
 		m.memory.close()
@@ -132,6 +132,35 @@ func TestAMountIsToldByWhatTheKernelShowsOfItOrByThePod(t *testing.T) {
 	}
 }
 
+// readsFromLeftToRight: what is committed while a statement waits in its middle shows in the
+// variables behind that.
+func (w *world) readsFromLeftToRight(n *node, db *sql.DB, before gtid.Set) {
+	t := w.t
+	holds, err := db.Conn(t.Context())
+	must(t, err)
+	defer holds.Close()
+	_, err = holds.ExecContext(t.Context(), "DO GET_LOCK('middle', 0)")
+	must(t, err)
+	var executed string
+	read := make(chan error, 1)
+	go func() {
+		row := db.QueryRow("SELECT @@global.gtid_owned, GET_LOCK('middle', 60), @@global.gtid_executed")
+		read <- row.Scan(new(string), new(int), &executed)
+	}()
+	until(t, "the statement waits", func() (waits bool) {
+		const of = "SELECT COUNT(*) > 0 FROM performance_schema.metadata_locks WHERE LOCK_STATUS = 'PENDING'"
+		must(t, n.m.root.DB().QueryRowContext(t.Context(), of).Scan(&waits))
+		return waits
+	})
+	w.exec(db, "INSERT INTO t (v) VALUES (1)")
+	_, err = holds.ExecContext(t.Context(), "DO RELEASE_LOCK('middle')")
+	must(t, err)
+	must(t, <-read)
+	if set, err := gtid.Parse(executed); err != nil || before.Contains(set) {
+		t.Errorf("a statement does not read its variables from left to right: %s, %v", executed, err)
+	}
+}
+
 // What commits wait for is sent to replicas, and acknowledged by them, before it is executed.
 func TestACommitThatWaitsIsLoggedAndNotExecuted(t *testing.T) {
 	w := newWorld(t, quorum)
@@ -144,18 +173,7 @@ func TestACommitThatWaitsIsLoggedAndNotExecuted(t *testing.T) {
 
 	isIdle := func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.WaitSessions == 0 }
 	before := w.await(one, "nothing waits", isIdle).Server.Executed
-	var executed string
-	read := make(chan error, 1)
-	go func() {
-		row := db.QueryRow("SELECT @@global.gtid_owned, SLEEP(1), @@global.gtid_executed")
-		read <- row.Scan(new(string), new(int), &executed)
-	}()
-	time.Sleep(300 * time.Millisecond)
-	w.exec(db, "INSERT INTO t (v) VALUES (1)")
-	must(t, <-read)
-	if set, err := gtid.Parse(executed); err != nil || before.Contains(set) {
-		t.Errorf("a statement does not read its variables from left to right: %s, %v", executed, err)
-	}
+	w.readsFromLeftToRight(one, db, before)
 
 	next := w.epoch() + 1
 	w.order(two, control.VerbFreezeIO, control.Order{Epoch: next})

@@ -60,7 +60,12 @@ func (m *manager) becomeWhole(done func(string)) {
 func (m *manager) flushRelayLogs() {
 	v := m.volume
 	isUp := m.proc != nil && !m.proc.dead
-	if !m.locked || isUp || v.stalled || v.failed || v.db == nil || v.memory.cached.In != m.here() {
+	if !m.locked || isUp || v.stalled || v.db == nil || v.memory.cached.In != m.here() {
+		return
+	}
+	if v.failed { // it tells once
+		v.memory.cached, v.failed = v.memory.cached.Starts(agent.Start{Here: m.here(), Failed: true}), false
+		v.loseCache()
 		return
 	}
 	if !m.w.mut.MarkWithoutFlush {

@@ -47,6 +47,16 @@ func (c Cached) Starts(s Start) Cached {
 	return Cached{MayLack: true}
 }
 
+// Asked is what is remembered before the volume is asked whether it could write all: a kernel
+// tells an error once, and who is told may end before it is remembered. Who finds this at the
+// next start does not know what the answer was.
+func (c Cached) Asked() Cached {
+	if c.Unflushed {
+		c.In = Residence{}
+	}
+	return c
+}
+
 // Receives is what is remembered before anything is received. Where it was received first
 // stays: if the cache has changed since, that shows at the next start.
 func (c Cached) Receives(here Residence) Cached {
@@ -92,6 +102,8 @@ func becomeWhole(f *Facts, primary string) []Action {
 		return f.askPrimary(primary)
 	case f.Server.Holds().Contains(p.Logged):
 		return []Action{BecomeWhole{}}
+	case f.Server.Holds().Contains(p.Executed) && f.Now.Sub(p.At) > positionRefresh:
+		return f.askPrimary(primary) // what was being committed may have been rolled back
 	}
 	return nil
 }

@@ -30,6 +30,8 @@ func TestWhatWasReceivedIsThereWhileItsPageCacheLivesOn(t *testing.T) {
 		{"nobody can tell where it is", received, Start{}, true},
 		{"nobody could tell where it was", Cached{}.Receives(Residence{}), Start{}, true},
 		{"nobody could tell where it was, and now can", Cached{}.Receives(Residence{}), Start{Here: onNode1}, true},
+		{"the manager ended while the volume was asked", received.Asked(), Start{Here: onNode1}, true},
+		{"the volume was asked, and nothing was unflushed", Cached{}.Asked(), Start{Here: onNode1}, false},
 		{"it was flushed at an orderly stop", received.Flushed(), Start{Here: onNode2}, false},
 		{"it was opened for writes", received.Opens(), Start{Here: rebooted}, false},
 		{"a former release flushed each event", Cached{}, Start{Here: onNode1}, false},
