@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -154,8 +155,8 @@ func stillThere(former, now []mysql.Session) []mysql.Session {
 	return left
 }
 
-// awaitAcksNoLonger: the applier of a replica must not wait for anybody. Nobody
-// waits at this moment, for the server could not have become read-only otherwise.
+// awaitAcksNoLonger: the applier of a replica must not wait for anybody. Nobody waits at this
+// moment: the server could not have become read-only otherwise, or does not apply yet.
 func (m *manager) awaitAcksNoLonger() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -163,14 +164,19 @@ func (m *manager) awaitAcksNoLonger() {
 		return
 	}
 	if err := m.roles.AwaitAcksNoLonger(ctx); err != nil {
-		m.log.Warn("ending the wait for acknowledgements on a demoted server", "error", err)
+		m.log.Warn("ending the wait for acknowledgements on a server that is not the primary", "error", err)
 	}
 }
 
 // dropAcks turns the feature off on a replica. It is carried through: an order
-// that turned it on again must find it off, not on its way.
+// that turned it on again must find it off, not on its way. Who waits by then is the applier,
+// of which nobody reads success; of a client that waits, whoever reads it would be deceived.
 func (m *manager) dropAcks() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
+	clients, err := m.clientSessions(ctx)
+	if err != nil || slices.ContainsFunc(clients, mysql.Session.AwaitsAck) {
+		return err
+	}
 	return m.roles.RequireAcks(ctx, 0, 0)
 }

@@ -218,6 +218,7 @@ func (m *manager) follow(ctx context.Context, primary string) error {
 	if err := m.noteReceiving(); err != nil {
 		return err
 	}
+	m.awaitAcksNoLonger() // it may have been about to become the primary
 	m.update(func(s *state) { s.status.receiveTry = time.Now() })
 	d := m.opt.Dirs
 	err = m.roles.BecomeReplicaOf(ctx, mysql.Source{

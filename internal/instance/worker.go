@@ -248,6 +248,7 @@ func (m *manager) say(ctx context.Context, a agent.Action) error {
 	case agent.StartReceiving:
 		return m.startReceiving(ctx)
 	case agent.StartApplying:
+		m.awaitAcksNoLonger()
 		return m.roles.StartApplying(ctx)
 	case agent.AcceptClients:
 		return m.acceptClients(ctx)

@@ -8,24 +8,26 @@ import (
 	"cnmsql.co/test/mysqld"
 )
 
+const uuidA, uuidB = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa", "23232323-2323-2323-2323-232323232323"
+
 // owned are transactions that are begun and not committed; each run of digits could be a part
 // of what stands before it.
 var owned = []string{
-	"aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:5", "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:6",
-	"23232323-2323-2323-2323-232323232323:7", "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:tag:9",
-	"aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:tag:10", "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:b:1",
-	"23232323-2323-2323-2323-232323232323:tag:11",
+	uuidA + ":5", uuidA + ":6",
+	uuidB + ":7", uuidA + ":tag:9",
+	uuidA + ":tag:10", uuidA + ":b:1",
+	uuidB + ":tag:11",
 }
 
 func TestWhatIsOwned(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "",
-		"aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:6#9:5#8":                                          strings.Join(owned[:2], ","),
-		"23232323-2323-2323-2323-232323232323:7#10aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:6#9:5#8": strings.Join(owned[:3], ","),
+		"":                                   "",
+		uuidA + ":6#9:5#8":                   strings.Join(owned[:2], ","),
+		uuidB + ":7#10" + uuidA + ":6#9:5#8": strings.Join(owned[:3], ","),
 		// As 9.7.4 printed all of owned.
-		"23232323-2323-2323-2323-232323232323:7#1023232323-2323-2323-2323-232323232323:tag:11#14" +
-			"aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:6#9:5#8aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:b:1#13" +
-			"aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:tag:10#12:9#11": strings.Join(owned, ","),
+		uuidB + ":7#10" + uuidB + ":tag:11#14" +
+			uuidA + ":6#9:5#8" + uuidA + ":b:1#13" +
+			uuidA + ":tag:10#12:9#11": strings.Join(owned, ","),
 	} {
 		if got, err := parseOwned(text); err != nil || !got.Equal(gtid.MustParse(want)) {
 			t.Errorf("%s: %s, %v; want %s", text, got, err, want)

@@ -244,7 +244,11 @@ func (m *manager) do(a agent.Action, done func(err string)) {
 		done("")
 	case agent.DropAcks:
 		m.worker.interrupt = nil
-		m.statement(5*time.Second, func(s *mysqld) { s.requireAcks(0, 0) }, done)
+		m.statement(5*time.Second, func(s *mysqld) {
+			if len(s.semi.waiting) == 0 { // all are clients'
+				s.requireAcks(0, 0)
+			}
+		}, done)
 	case agent.AskWord:
 		m.askWord()
 		done("")

@@ -72,7 +72,8 @@ type AcceptClients struct{}
 // GiveAcks sets whether this instance acknowledges as a replica.
 type GiveAcks struct{ On bool }
 
-// DropAcks has a replica's own commits wait for nobody.
+// DropAcks has a replica's own commits wait for nobody, its applier's as well, unless a client
+// waits: that one would read success.
 type DropAcks struct{}
 
 // WaitApplied waits a while until a set is executed. Alone: client sessions that are

@@ -41,7 +41,7 @@ func (f *Facts) following() Decision {
 		if f.MayLack && f.Cluster.Durability.IsOnReplicas() {
 			d.Reason, d.Message = core.InstanceMayLack, mayLackText(primary)
 		}
-		if s := f.Server.SemiSync; s.SourceEnabled && s.WaitSessions == 0 && s.Clients == 0 {
+		if s := f.Server.SemiSync; s.SourceEnabled && s.Clients == 0 {
 			// With replicas attached it would take mysqld up to a second, and no client could
 			// log in meanwhile; nobody is waited for as it is.
 			d.Actions = append(d.Actions, DropAcks{})

@@ -33,7 +33,7 @@ import (
 //	                       away vouched was-fenced writable lease donor restart problem terminating asking received
 //	                       maintenance statements may-lack
 //	mysqld k=v …           up accepted answers stalled may-write ended failures login
-//	server k=v …           executed retrieved source io sql sqlerror ioerror gives-acks requires-acks clients offline; none
+//	server k=v …           executed retrieved source io sql sqlerror ioerror gives-acks requires-acks clients waits offline; none
 //	position k=v …         of db-2: mine executed logged writable lacking purged seen grouped; none
 //	pass 3s                time goes by; the lease is renewed, unless away
 //	vouch db-2 3           a primary asks for a vouch in an epoch
@@ -349,15 +349,16 @@ func (s *story) server(key, value string) bool {
 	switch semi := &s.f.Server.SemiSync; key {
 	case "gives-acks":
 		semi.ReplicaEnabled = value != "no"
-		return true
 	case "requires-acks":
 		semi.SourceEnabled = value != "no"
-		return true
 	case "clients":
 		semi.Clients = int(number(value))
-		return true
+	case "waits":
+		semi.WaitSessions = int(number(value))
+	default:
+		return s.channel(key, value)
 	}
-	return s.channel(key, value)
+	return true
 }
 
 func (s *story) channel(key, value string) bool {
