@@ -17,7 +17,6 @@ import (
 )
 
 func TestAnInstanceKeepsNoLeaseButItsClusters(t *testing.T) {
-	c := api(t)
 	unlabelled := lease("db-primary", "db-2", "3")
 	unlabelled.Labels = nil
 	ofAnother := lease("db-primary", "db-2", "3")
@@ -49,23 +48,7 @@ func TestAnInstanceKeepsNoLeaseButItsClusters(t *testing.T) {
 		"it takes the label off":                 {lease("db-primary", "db-2", "3"), "db-2", unlabelled, "has the label mysql.cnmsql.co/cluster=db"},
 		"somebody's own leader election":         {nil, "web-server", lease("web", "web-server-xyz", ""), ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			ctx := context.Background()
-			as, err := instanceClient(r.as)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.before == nil {
-				judge(t, as.Create(ctx, r.after, client.DryRunAll), r.refused)
-				return
-			}
-			if err := c.Create(ctx, r.before); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = c.Delete(ctx, r.before) })
-			r.after.ResourceVersion = r.before.ResourceVersion
-			judge(t, as.Update(ctx, r.after, client.DryRunAll), r.refused)
-		})
+		t.Run(name, func(t *testing.T) { tryLease(t, r.before, r.as, r.after, r.refused) })
 	}
 }
 
@@ -126,22 +109,7 @@ func TestAnInstanceTakesTheLeaseForTheEpochOfItsPromotionOnly(t *testing.T) {
 		"it releases it with a later epoch":     {lease("paid-primary", "paid-1", "3"), "paid-1", lease("paid-primary", "", "9"), "for the epoch of its own promotion only"},
 		"the operator takes it for a later one": {lease("paid-primary", "paid-2", "5"), "cnmsql-operator", lease("paid-primary", "", "6"), ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			as, err := instanceClient(r.as)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.before == nil {
-				judge(t, as.Create(ctx, r.after, client.DryRunAll), r.refused)
-				return
-			}
-			if err := c.Create(ctx, r.before); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = c.Delete(ctx, r.before) })
-			r.after.ResourceVersion = r.before.ResourceVersion
-			judge(t, as.Update(ctx, r.after, client.DryRunAll), r.refused)
-		})
+		t.Run(name, func(t *testing.T) { tryLease(t, r.before, r.as, r.after, r.refused) })
 	}
 }
 
@@ -209,6 +177,27 @@ func TestAPromotedInstanceIsLetInByTheLeasePolicyAtOnce(t *testing.T) {
 
 // letInWithin is how far the API server's cache of Clusters may be behind on a busy machine.
 const letInWithin = 10 * time.Second
+
+// tryLease writes a record as somebody, in the place of the one before, or as a new one where
+// that is nil, and judges how it is refused.
+func tryLease(t *testing.T, before *coordinationv1.Lease, who string, after *coordinationv1.Lease, refused string) {
+	t.Helper()
+	c, ctx := api(t), context.Background()
+	as, err := instanceClient(who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before == nil {
+		judge(t, as.Create(ctx, after, client.DryRunAll), refused)
+		return
+	}
+	if err := c.Create(ctx, before); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Delete(ctx, before) })
+	after.ResourceVersion = before.ResourceVersion
+	judge(t, as.Update(ctx, after, client.DryRunAll), refused)
+}
 
 // lease is a record as managers and the operator make it.
 func lease(name, holder, epoch string) *coordinationv1.Lease {
