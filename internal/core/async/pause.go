@@ -56,22 +56,11 @@ func (d *decision) pauseEnds(op *core.Operation) time.Time {
 
 // canReturn: the old primary answers, stays, and has all that the target was to get.
 func (d *decision) canReturn(op *core.Operation) bool {
-	if d.isGoing(op.From) || slices.Contains(d.Status.Diverged, op.From) {
+	if d.IsStopping(op.From) || slices.Contains(d.Status.Diverged, op.From) {
 		return false
 	}
 	r, serves := serving(d.Instance(op.From))
 	return serves && eligible(r) && r.Server.Holds().Contains(d.Status.Promotion.RequiredGTID)
-}
-
-// isGoing: the instance is being stopped.
-func (d *decision) isGoing(name string) bool {
-	in := d.Instance(name)
-	if in == nil {
-		return true
-	}
-	pod, _ := in.Pod.Get()
-	r, _ := in.Report.Get()
-	return pod.Terminating || r.Terminating
 }
 
 // lateness tells which bound of the spec a switchover has passed; "" when none.
@@ -122,7 +111,7 @@ func (d *decision) isClose(op *core.Operation) bool {
 // longestPause is how long the target may be expected to take to apply what it lacks. Part
 // of the time goes to making the old primary read-only and to opening the new one.
 func (d *decision) longestPause(op *core.Operation) time.Duration {
-	if d.Cluster.SwitchoverPause <= 0 || d.isGoing(op.From) {
+	if d.Cluster.SwitchoverPause <= 0 || d.IsStopping(op.From) {
 		return catchUpPause
 	}
 	return d.Cluster.SwitchoverPause * 6 / 10
@@ -155,7 +144,7 @@ func (d *decision) sayWhyNotClose(op *core.Operation, takes time.Duration, known
 		how = "it would take about " + roughly(takes).String()
 	}
 	limit := "in a tenth of the time that was waited for it"
-	if d.Cluster.SwitchoverPause > 0 && !d.isGoing(op.From) {
+	if d.Cluster.SwitchoverPause > 0 && !d.IsStopping(op.From) {
 		limit += fmt.Sprintf(", and well within spec.maxSwitchoverPause (%s)", d.Cluster.SwitchoverPause)
 	}
 	d.Say(fmt.Sprintf("%s still takes writes until %s can apply what it lacks %s; %s", op.From, op.To, limit, how))
@@ -229,7 +218,7 @@ func (d *decision) isStalled(op *core.Operation) bool {
 // stopped for it.
 func (d *decision) wasGivenUp(name string) bool {
 	r := d.Status.Return
-	if r == nil || r.Target != name || d.isGoing(d.Status.Promotion.Instance) {
+	if r == nil || r.Target != name || d.IsStopping(d.Status.Promotion.Instance) {
 		return false
 	}
 	until := r.At.Add(returnPatience)

@@ -39,7 +39,7 @@ func (d *decision) keepDeadline(op *core.Operation) {
 // outlasts the bound of transactions in progress, at which the group elects. From a primary
 // that is being stopped nothing is won by giving up.
 func (d *decision) pauseEnds(op *core.Operation) time.Time {
-	if op.PausedAt.IsZero() || d.Cluster.SwitchoverPause <= 0 || d.isStopping(op.From) {
+	if op.PausedAt.IsZero() || d.Cluster.SwitchoverPause <= 0 || d.IsStopping(op.From) {
 		return time.Time{}
 	}
 	return op.PausedAt.Add(max(d.Cluster.SwitchoverPause, d.transactionsTake()+time.Second))
@@ -58,24 +58,13 @@ func (d *decision) lateness(op *core.Operation) string {
 	}
 }
 
-// isStopping: the instance is being stopped.
-func (d *decision) isStopping(name string) bool {
-	in := d.Instance(name)
-	if in == nil {
-		return true
-	}
-	pod, known := in.Pod.Get()
-	r, heard := in.Report.Get()
-	return known && pod.Terminating || heard && r.Terminating
-}
-
 // isClose: the target is expected to take writes soon after the group has elected it. It
 // has applied all that the old primary had a moment ago, so that it applies as fast as that
 // writes, and what it still lacks was written since. From the election on nobody takes
 // writes until the target has applied that: what it lags behind by is the pause. A primary
 // that is being stopped leaves the group before long, and is not waited for.
 func (d *decision) isClose(op *core.Operation) bool {
-	if d.isStopping(op.From) {
+	if d.IsStopping(op.From) {
 		return true
 	}
 	source, has := d.position(op.From)
@@ -131,7 +120,7 @@ func (d *decision) look(op *core.Operation) {
 // wasGivenUp: the group was asked for another primary a moment ago, and made none.
 func (d *decision) wasGivenUp() bool {
 	r := d.Status.Return
-	if r == nil || d.isStopping(d.seen.primary) {
+	if r == nil || d.IsStopping(d.seen.primary) {
 		return false
 	}
 	until := r.At.Add(returnPatience)
