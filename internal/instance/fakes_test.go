@@ -19,7 +19,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"cnmsql.co/api/v1alpha1"
 )
@@ -28,7 +27,8 @@ import (
 type fakeKube struct {
 	mu      sync.Mutex
 	cluster *v1alpha1.Cluster
-	lease   *coordination.Lease
+	lease   coordination.Lease // made by the operator, unless noLease
+	noLease bool
 	version int
 	changed chan struct{}
 	down    bool
@@ -84,43 +84,25 @@ func (k *fakeKube) RingDoorbell(context.Context, string, string) error { return 
 func (k *fakeKube) GetLease(context.Context) (*coordination.Lease, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.lease == nil {
+	if k.noLease {
 		return nil, apierrors.NewNotFound(schema.GroupResource{}, "db-primary")
 	}
 	return k.lease.DeepCopy(), nil
 }
 
-func (k *fakeKube) put(l *coordination.Lease) (*coordination.Lease, error) {
+func (k *fakeKube) UpdateLease(_ context.Context, l *coordination.Lease) (*coordination.Lease, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.down {
 		return nil, apierrors.NewServiceUnavailable("down")
 	}
-	if k.lease != nil && k.lease.ResourceVersion != l.ResourceVersion {
+	if k.lease.ResourceVersion != l.ResourceVersion {
 		return nil, apierrors.NewConflict(schema.GroupResource{}, "db-primary", nil)
 	}
 	k.version++
-	k.lease = l.DeepCopy()
+	l.DeepCopyInto(&k.lease)
 	k.lease.ResourceVersion = strconv.Itoa(k.version)
 	return k.lease.DeepCopy(), nil
-}
-
-func (k *fakeKube) CreateLease(_ context.Context, l *coordination.Lease) (*coordination.Lease, error) {
-	return k.put(l)
-}
-
-func (k *fakeKube) UpdateLease(_ context.Context, l *coordination.Lease) (*coordination.Lease, error) {
-	return k.put(l)
-}
-
-func (k *fakeKube) DeleteLease(_ context.Context, _ types.UID, version string) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.lease != nil && k.lease.ResourceVersion != version {
-		return apierrors.NewConflict(schema.GroupResource{}, "db-primary", nil)
-	}
-	k.lease = nil
-	return nil
 }
 
 func (k *fakeKube) setDown(down bool) {
@@ -133,10 +115,7 @@ func (k *fakeKube) setDown(down bool) {
 func (k *fakeKube) holder() (who string, epoch int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.lease == nil {
-		return "", 0
-	}
-	return holderOf(k.lease), epochOf(k.lease)
+	return holderOf(&k.lease), epochOf(&k.lease)
 }
 
 // authority issues certificates.

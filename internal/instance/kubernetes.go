@@ -38,9 +38,7 @@ type Kubernetes interface {
 	RingDoorbell(ctx context.Context, pod, chime string) error
 
 	GetLease(ctx context.Context) (*coordination.Lease, error)
-	CreateLease(ctx context.Context, l *coordination.Lease) (*coordination.Lease, error)
 	UpdateLease(ctx context.Context, l *coordination.Lease) (*coordination.Lease, error)
-	DeleteLease(ctx context.Context, uid types.UID, resourceVersion string) error
 }
 
 // apiServer is Kubernetes over the network.
@@ -202,26 +200,8 @@ func (a *apiServer) GetLease(ctx context.Context) (*coordination.Lease, error) {
 	return a.leases.Get(ctx, a.leaseName(), metav1.GetOptions{})
 }
 
-func (a *apiServer) CreateLease(ctx context.Context, l *coordination.Lease) (*coordination.Lease, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	return a.leases.Create(ctx, l, metav1.CreateOptions{FieldManager: "cnmsql-instance"})
-}
-
 func (a *apiServer) UpdateLease(ctx context.Context, l *coordination.Lease) (*coordination.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	return a.leases.Update(ctx, l, metav1.UpdateOptions{FieldManager: "cnmsql-instance"})
-}
-
-func (a *apiServer) DeleteLease(ctx context.Context, uid types.UID, resourceVersion string) error {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	err := a.leases.Delete(ctx, a.leaseName(), metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &resourceVersion},
-	})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

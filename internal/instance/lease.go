@@ -18,12 +18,12 @@ import (
 )
 
 // lease is the record <cluster>-primary, which the primary holds while it is
-// writable. Its clock is never compared with another machine's: an observer
+// writable. The operator makes it, and makes it again where it is gone; an instance may
+// only update it. Its clock is never compared with another machine's: an observer
 // times how long it has seen the record unchanged.
 type lease struct {
 	kube Kubernetes
 	me   string
-	meta func() metav1.ObjectMeta // of a new record
 
 	mu      sync.Mutex
 	epoch   int64
@@ -49,19 +49,17 @@ func (l *lease) set(epoch int64, renewed time.Time) {
 func (l *lease) acquire(ctx context.Context, epoch int64) error {
 	began := time.Now()
 	record, err := l.kube.GetLease(ctx)
-	switch {
-	case apierrors.IsNotFound(err):
-		record = &coordination.Lease{ObjectMeta: l.meta()}
-		l.fill(record, epoch)
-		_, err = l.kube.CreateLease(ctx, record)
-	case err == nil:
-		if why := agent.LeaseRefused(l.me, epoch, holderOf(record), epochOf(record)); why != "" {
-			return fmt.Errorf("taking the lease for epoch %d: %s", epoch, why)
-		}
-		l.fill(record, epoch)
-		_, err = l.kube.UpdateLease(ctx, record)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("taking the lease for epoch %d: the operator makes it first, and has not yet", epoch)
 	}
 	if err != nil {
+		return fmt.Errorf("taking the lease for epoch %d: %w", epoch, err)
+	}
+	if why := agent.LeaseRefused(l.me, epoch, holderOf(record), epochOf(record)); why != "" {
+		return fmt.Errorf("taking the lease for epoch %d: %s", epoch, why)
+	}
+	l.fill(record, epoch)
+	if _, err := l.kube.UpdateLease(ctx, record); err != nil {
 		return fmt.Errorf("taking the lease for epoch %d: %w", epoch, err)
 	}
 	l.set(epoch, began)
@@ -73,7 +71,7 @@ func (l *lease) fill(record *coordination.Lease, epoch int64) {
 	now, seconds := metav1.NowMicro(), int32(core.LeaseTTL.Seconds())
 	if holderOf(record) != l.me {
 		var transitions int32
-		if record.Spec.LeaseTransitions != nil && record.Spec.HolderIdentity != nil {
+		if record.Spec.LeaseTransitions != nil {
 			transitions = *record.Spec.LeaseTransitions + 1
 		}
 		record.Spec.LeaseTransitions = &transitions
@@ -102,10 +100,7 @@ func epochOf(record *coordination.Lease) int64 {
 func (l *lease) renew(ctx context.Context, epoch int64) error {
 	began := time.Now()
 	record, err := l.kube.GetLease(ctx)
-	if apierrors.IsNotFound(err) {
-		return l.acquire(ctx, epoch) // somebody deleted it
-	}
-	if err != nil {
+	if err != nil { // it is taken once more when somebody deleted it and the operator has made it anew
 		return fmt.Errorf("renewing the lease: %w", err)
 	}
 	if holder, at := holderOf(record), epochOf(record); agent.IsLeaseLost(l.me, epoch, holder, at) {
@@ -120,7 +115,8 @@ func (l *lease) renew(ctx context.Context, epoch int64) error {
 	return nil
 }
 
-// release deletes the record if it is ours. Writes have stopped before.
+// release leaves the record to nobody and to no epoch if it is ours, as the operator makes
+// it. Writes have stopped before.
 func (l *lease) release(ctx context.Context) error {
 	record, err := l.kube.GetLease(ctx)
 	if apierrors.IsNotFound(err) {
@@ -131,7 +127,9 @@ func (l *lease) release(ctx context.Context) error {
 		return fmt.Errorf("releasing the lease: %w", err)
 	}
 	if holderOf(record) == l.me {
-		if err := l.kube.DeleteLease(ctx, record.UID, record.ResourceVersion); err != nil {
+		record.Spec.HolderIdentity, record.Spec.AcquireTime, record.Spec.RenewTime = nil, nil, nil
+		delete(record.Annotations, v1alpha1.AnnotationEpoch)
+		if _, err := l.kube.UpdateLease(ctx, record); err != nil {
 			return fmt.Errorf("releasing the lease: %w", err)
 		}
 	}
@@ -200,17 +198,4 @@ func (m *manager) tendLease(ctx context.Context) error {
 		return m.lease.renew(ctx, f.LeaseEpoch)
 	}
 	return nil
-}
-
-// leaseMeta is the metadata of a new record; the Cluster owns it.
-func leaseMeta(namespace string, c *v1alpha1.Cluster) metav1.ObjectMeta {
-	name := c.Name
-	return metav1.ObjectMeta{
-		Name:      name + "-primary",
-		Namespace: namespace,
-		Labels:    map[string]string{v1alpha1.LabelCluster: name},
-		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: c.UID,
-		}},
-	}
 }

@@ -2,17 +2,17 @@ package instance
 
 import (
 	"context"
+	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordination "k8s.io/api/coordination/v1"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core/agent"
 )
 
 func leaseOf(k *fakeKube, me string) *lease {
-	return &lease{kube: k, me: me, meta: func() metav1.ObjectMeta {
-		return leaseMeta("ns", &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "uid"}})
-	}}
+	return &lease{kube: k, me: me}
 }
 
 func TestALeaseIsTakenOverByAHigherEpochOnly(t *testing.T) {
@@ -53,8 +53,8 @@ func TestALeaseIsReleasedByItsHolderOnly(t *testing.T) {
 		t.Errorf("%q holds it after the former holder's release", who)
 	}
 	must(t, two.release(ctx))
-	if who, _ := k.holder(); who != "" {
-		t.Error("it was not released")
+	if who, at := k.holder(); !agent.IsLeaseFree(who, at) {
+		t.Errorf("released, it is of %q at epoch %d", who, at)
 	}
 	must(t, two.release(ctx))
 }
@@ -70,13 +70,39 @@ func TestARestartedHolderTakesItsOwnLeaseAgain(t *testing.T) {
 	}
 }
 
-func TestADeletedLeaseIsMadeAnewByItsHolder(t *testing.T) {
+func TestADeletedLeaseIsTakenAgainOnceTheOperatorHasMadeIt(t *testing.T) {
 	ctx, k := context.Background(), &fakeKube{}
 	one := leaseOf(k, "db-1")
 	must(t, one.acquire(ctx, 5))
-	k.lease = nil
+	_, renewed := one.held()
+	k.lease, k.noLease = coordination.Lease{}, true
+	if err := one.renew(ctx, 5); err == nil {
+		t.Error("it has renewed what is not there")
+	}
+	err := leaseOf(k, "db-2").acquire(ctx, 6)
+	if err == nil || !strings.Contains(err.Error(), "the operator makes it first") {
+		t.Errorf("taking what is not there: %v", err)
+	}
+	if held, at := one.held(); held != 5 || at != renewed {
+		t.Errorf("it holds epoch %d, renewed at %s, while nobody has taken it", held, at)
+	}
+	k.noLease = false
 	must(t, one.renew(ctx, 5))
 	if who, at := k.holder(); who != "db-1" || at != 5 {
 		t.Errorf("%q holds it at epoch %d", who, at)
+	}
+}
+
+func TestALeaseThatWasTakenAwayIsNotRenewed(t *testing.T) {
+	ctx, k := context.Background(), &fakeKube{}
+	one := leaseOf(k, "db-1")
+	must(t, one.acquire(ctx, 5))
+	k.lease.Spec.HolderIdentity = nil
+	k.lease.Annotations[v1alpha1.AnnotationEpoch] = "6"
+	if err := one.renew(ctx, 5); err == nil {
+		t.Error("it has renewed what was taken away for epoch 6")
+	}
+	if held, _ := one.held(); held != 0 {
+		t.Error("it believes that it still holds it")
 	}
 }

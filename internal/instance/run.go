@@ -15,9 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
@@ -37,9 +34,7 @@ func Run(ctx context.Context, opt Options) error {
 		}
 		m.kube = k
 	}
-	m.lease = &lease{kube: m.kube, me: opt.Instance, meta: func() metav1.ObjectMeta {
-		return leaseMeta(opt.Namespace, get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object }))
-	}}
+	m.lease = &lease{kube: m.kube, me: opt.Instance}
 	go func() {
 		<-ctx.Done()
 		m.terminate()

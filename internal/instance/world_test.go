@@ -133,7 +133,7 @@ func (w *world) start(n int) *node {
 	ctx, nd.cancel = context.WithCancel(context.Background())
 	opt := nd.opt.withDefaults()
 	nd.m = newManager(opt)
-	nd.m.lease = &lease{kube: w.kube, me: name, meta: func() metav1.ObjectMeta { return leaseMeta("ns", w.kube.get()) }}
+	nd.m.lease = &lease{kube: w.kube, me: name}
 	go func() { nd.done <- nd.m.run(ctx) }()
 	w.nodes[name] = nd
 	w.t.Cleanup(func() { w.crashManager(nd) })

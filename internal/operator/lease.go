@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -63,6 +64,14 @@ func (l *leaseClock) noteAgain(obj client.Object, version string) {
 	}
 }
 
+// isMissing: there is no such record, by the last that was seen of it.
+func (l *leaseClock) isMissing(key types.NamespacedName) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, known := l.seen[key]
+	return known && s.version == ""
+}
+
 // forget drops what is kept of a Cluster that is gone.
 func (l *leaseClock) forget(cluster types.NamespacedName) {
 	l.mu.Lock()
@@ -74,7 +83,7 @@ func leaseKey(cluster types.NamespacedName) types.NamespacedName {
 	return types.NamespacedName{Namespace: cluster.Namespace, Name: resources.Names(cluster.Name).Lease()}
 }
 
-// handler notes changes as they come, and wakes nobody.
+// handler notes changes as they come. It wakes whoever makes a record that was deleted.
 func (l *leaseClock) handler() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
@@ -84,8 +93,12 @@ func (l *leaseClock) handler() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) {
 			l.noteAgain(e.ObjectNew, e.ObjectNew.GetResourceVersion())
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) {
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			l.noteAgain(e.Object, "")
+			if name := e.Object.GetLabels()[v1alpha1.LabelCluster]; name != "" {
+				key := types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: name}
+				q.Add(reconcile.Request{NamespacedName: key})
+			}
 		},
 	}
 }
@@ -103,20 +116,43 @@ func (ob *observer) lease(ctx context.Context, from client.Reader, c *v1alpha1.C
 	return core.Known(l, read, read), nil
 }
 
+// lease makes the primary's record where there is none. What is in it is the instances'.
+func (p *prerequisites) lease(ctx context.Context, c *v1alpha1.Cluster) error {
+	wanted := resources.Lease(c)
+	if wanted == nil {
+		return nil
+	}
+	record, err := find(ctx, p.client, &coordination.Lease{}, client.ObjectKeyFromObject(wanted))
+	if err == nil && (record == nil || !isOwned(c, record)) { // the cache may be behind
+		record, err = find(ctx, p.live, &coordination.Lease{}, client.ObjectKeyFromObject(wanted))
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading the lease of the primary: %w", err)
+	case record == nil:
+		if err := p.client.Create(ctx, wanted); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("making the lease of the primary: %w", err)
+		}
+	case !isOwned(c, record):
+		return &nameTakenError{kind: "Lease", name: record.Name}
+	}
+	return nil
+}
+
+// isOwned: the object names the Cluster as an owner. Records that instances made, as they did
+// once, do not name it as their controller.
+func isOwned(c *v1alpha1.Cluster, obj client.Object) bool {
+	return slices.ContainsFunc(obj.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == c.UID })
+}
+
 // seizeLease takes the record for an epoch that nobody holds yet, if it is still
 // the version that was seen. From then on its former holder can neither renew it
 // nor take it again.
 func (a *actor) seizeLease(ctx context.Context, c *v1alpha1.Cluster, e core.SeizeLease) error {
 	key := types.NamespacedName{Namespace: c.Namespace, Name: resources.Names(c.Name).Lease()}
 	var record coordination.Lease
-	err := a.live.Get(ctx, key, &record)
-	if client.IgnoreNotFound(err) != nil {
-		return err
-	}
-	isNew := apierrors.IsNotFound(err)
-	if isNew {
-		record.ObjectMeta = metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name,
-			Labels: map[string]string{v1alpha1.LabelCluster: c.Name}, OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster", Name: c.Name, UID: c.UID}}}
+	if err := a.live.Get(ctx, key, &record); err != nil {
+		return client.IgnoreNotFound(err) // it is made first
 	}
 	if record.ResourceVersion != e.Version {
 		return nil // it has changed: somebody renewed it, or released it
@@ -126,13 +162,8 @@ func (a *actor) seizeLease(ctx context.Context, c *v1alpha1.Cluster, e core.Seiz
 		record.Annotations = map[string]string{}
 	}
 	record.Annotations[v1alpha1.AnnotationEpoch] = strconv.FormatInt(e.Epoch, 10)
-	if isNew {
-		err = a.client.Create(ctx, &record)
-	} else {
-		err = a.client.Update(ctx, &record)
+	if err := a.client.Update(ctx, &record); !apierrors.IsConflict(err) {
+		return err
 	}
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	return err
+	return nil
 }

@@ -71,6 +71,9 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (*pki.C
 			return ca, err
 		}
 	}
+	if err := p.lease(ctx, c); err != nil {
+		return ca, err
+	}
 	return ca, p.defaultServices(ctx, c)
 }
 

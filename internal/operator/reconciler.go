@@ -180,12 +180,14 @@ func (r *Reconciler) growVolumes(ctx context.Context, c *v1alpha1.Cluster, done 
 }
 
 // prepare ensures what a cluster needs besides its instances. While nobody takes
-// writes, what was there a moment ago will do.
+// writes, what was there a moment ago will do, but for the record that whoever is promoted
+// has to take.
 func (r *Reconciler) prepare(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, *core.Problem, error) {
 	state := r.state(c)
 	have := state.ready
 	state.ready = preparation{}
-	if have.ca == nil || have.generation != c.Generation || time.Since(have.at) > preparedLife || !r.isUrgent(c) {
+	isFresh := have.ca != nil && have.generation == c.Generation && time.Since(have.at) <= preparedLife
+	if !isFresh || !r.isUrgent(c) || r.lacksLease(c) {
 		ca, problem, err := r.ensure(ctx, c)
 		if err != nil || problem != nil {
 			return ca, problem, err
@@ -204,6 +206,11 @@ func (r *Reconciler) isUrgent(c *v1alpha1.Cluster) bool {
 	}
 	report, known := r.streams.Heard(c.Namespace, p.Instance).report.Get()
 	return c.Status.Operation != nil || !known || report.WritableEpoch == 0
+}
+
+// lacksLease: the record was not there when it was looked for last, or was deleted since.
+func (r *Reconciler) lacksLease(c *v1alpha1.Cluster) bool {
+	return resources.Lease(c) != nil && r.observer.leases.isMissing(leaseKey(client.ObjectKeyFromObject(c)))
 }
 
 func (r *Reconciler) ensure(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, *core.Problem, error) {

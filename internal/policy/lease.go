@@ -22,37 +22,33 @@ const (
 	ofCluster = me + ".substring(0, " + me + ".lastIndexOf('-'))"
 )
 
-// Lease holds an instance to its own cluster's Lease, and there to itself. RBAC can
-// not name what may be created: without this, an instance could make the Lease of another
-// cluster between its release and its taking, or as many others as it likes.
+// Lease holds an instance to its own cluster's Lease, and there to itself: RBAC names the
+// one record that it may update, and that it may neither make nor delete any, but not what
+// may be in it.
 //
 // The label is demanded because LeaseEpoch looks at labelled Leases only.
 func Lease() *admissionv1.ValidatingAdmissionPolicy {
-	p := leasePolicy(LeaseName, admissionv1.Create, admissionv1.Update, admissionv1.Delete)
-	p.Spec.Variables = append(p.Spec.Variables,
-		admissionv1.Variable{Name: "label", Expression: fmt.Sprintf(
-			"object == null ? '' : object.metadata.?labels[?'%s'].orValue('')", v1alpha1.LabelCluster)},
-		admissionv1.Variable{Name: "isDeleted", Expression: "object == null"},
-	)
+	p := leasePolicy(LeaseName)
+	p.Spec.Variables = append(p.Spec.Variables, admissionv1.Variable{Name: "label",
+		Expression: fmt.Sprintf("object.metadata.?labels[?'%s'].orValue('')", v1alpha1.LabelCluster)})
 	forbidden := metav1.StatusReasonForbidden
 	p.Spec.Validations = []admissionv1.Validation{
 		{Reason: &forbidden,
-			Expression:        "(variables.isDeleted ? oldObject : object).metadata.name == variables.cluster + '-primary'",
+			Expression:        "object.metadata.name == variables.cluster + '-primary'",
 			MessageExpression: "variables.me + ' may keep no Lease but ' + variables.cluster + '-primary'"},
-		{Reason: &forbidden, Expression: "!variables.isDeleted || variables.before == variables.me",
-			MessageExpression: "variables.me + ' may delete a Lease only while it holds it'"},
-		{Reason: &forbidden, Expression: "variables.isDeleted || variables.label == variables.cluster",
+		{Reason: &forbidden, Expression: "variables.label == variables.cluster",
 			MessageExpression: "'the Lease that ' + variables.me +" +
 				" ' keeps has the label " + v1alpha1.LabelCluster + "=' + variables.cluster"},
 		{Reason: &forbidden,
-			Expression: "variables.isDeleted || variables.holder == variables.me" +
+			Expression: "variables.holder == variables.me" +
 				" || variables.before == variables.me && variables.holder == ''",
 			MessageExpression: "variables.me + ' may name nobody but itself as the holder of a Lease, and take nobody else off it'"},
 		{Reason: &forbidden,
-			Expression:        "variables.isDeleted || variables.epoch >= 0 && variables.epoch >= variables.epochBefore",
+			Expression: "variables.isReleased" +
+				" || variables.epoch >= 0 && variables.epoch >= variables.epochBefore",
 			MessageExpression: "variables.me + ' may not set the epoch of a Lease back'"},
 		{Reason: &forbidden,
-			Expression: "variables.isDeleted || variables.before == '' || variables.before == variables.me" +
+			Expression: "variables.before == '' || variables.before == variables.me" +
 				" || variables.epoch > variables.epochBefore",
 			MessageExpression: "variables.me + ' may take the Lease from ' + variables.before + ' for a later epoch only'"},
 	}
@@ -60,16 +56,16 @@ func Lease() *admissionv1.ValidatingAdmissionPolicy {
 }
 
 // LeaseEpoch holds what an instance writes into its cluster's Lease to what the operator
-// promoted: it takes the Lease for the epoch of its own promotion, and renews it in the
-// epoch that it holds it in. A higher one would keep every later primary from taking the
-// record.
+// promoted: it takes the Lease for the epoch of its own promotion, renews it in the epoch
+// that it holds it in, and releases it to nobody and no epoch. A higher one would keep every
+// later primary from taking the record.
 //
 // It is a policy of its own for the sake of all other Leases. Its parameters are the
 // Clusters, which the API server has to read first; while it can not (the CRD is gone, or
 // the server has just started), all that the policy is about is refused. The label keeps
 // the Leases of nodes and of everybody else out of that.
 func LeaseEpoch() *admissionv1.ValidatingAdmissionPolicy {
-	p := leasePolicy(LeaseEpochName, admissionv1.Create, admissionv1.Update)
+	p := leasePolicy(LeaseEpochName)
 	p.Spec.ParamKind = &admissionv1.ParamKind{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster"}
 	p.Spec.MatchConstraints.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: v1alpha1.LabelCluster, Operator: metav1.LabelSelectorOpExists},
@@ -81,7 +77,7 @@ func LeaseEpoch() *admissionv1.ValidatingAdmissionPolicy {
 	forbidden := metav1.StatusReasonForbidden
 	p.Spec.Validations = []admissionv1.Validation{{
 		Reason: &forbidden,
-		Expression: "params.metadata.name != variables.cluster" +
+		Expression: "params.metadata.name != variables.cluster || variables.isReleased" +
 			" || variables.before == variables.me && variables.epoch == variables.epochBefore" +
 			" || variables.promoted == variables.me && variables.epoch == variables.granted",
 		MessageExpression: "variables.me + ' may take the Lease for the epoch of its own promotion only: epoch '" +
@@ -100,8 +96,8 @@ func LeaseEpochBinding() *admissionv1.ValidatingAdmissionPolicyBinding {
 
 // leasePolicy is about what instances do to Leases, and knows who, of which cluster, and
 // what becomes of holder and epoch.
-func leasePolicy(name string, operations ...admissionv1.OperationType) *admissionv1.ValidatingAdmissionPolicy {
-	p := newPolicy(name, "leases", operations...)
+func leasePolicy(name string) *admissionv1.ValidatingAdmissionPolicy {
+	p := newPolicy(name, "leases", admissionv1.Update)
 	rule := &p.Spec.MatchConstraints.ResourceRules[0].Rule
 	rule.APIGroups, rule.APIVersions = []string{"coordination.k8s.io"}, []string{"v1"}
 	p.Spec.MatchConditions = []admissionv1.MatchCondition{{
@@ -117,10 +113,12 @@ func leasePolicy(name string, operations ...admissionv1.OperationType) *admissio
 	p.Spec.Variables = []admissionv1.Variable{
 		{Name: "me", Expression: me},
 		{Name: "cluster", Expression: ofCluster},
-		{Name: "holder", Expression: "object == null ? '' : object.?spec.?holderIdentity.orValue('')"},
-		{Name: "before", Expression: "oldObject == null ? '' : oldObject.?spec.?holderIdentity.orValue('')"},
-		{Name: "epoch", Expression: "object == null ? 0 : " + epoch("object")},
-		{Name: "epochBefore", Expression: "oldObject == null ? 0 : " + epoch("oldObject")},
+		{Name: "holder", Expression: "object.?spec.?holderIdentity.orValue('')"},
+		{Name: "before", Expression: "oldObject.?spec.?holderIdentity.orValue('')"},
+		{Name: "epoch", Expression: epoch("object")},
+		{Name: "epochBefore", Expression: epoch("oldObject")},
+		{Name: "isReleased", Expression: "variables.before == variables.me" +
+			" && variables.holder == '' && variables.epoch == 0"},
 	}
 	return p
 }

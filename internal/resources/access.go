@@ -18,9 +18,9 @@ func ServiceAccount(c *v1alpha1.Cluster, instance string) *corev1.ServiceAccount
 
 // Role is what an instance may do: follow its Cluster, say in its status that
 // it became primary (the policy cnmsql-instance-status holds it to that), and
-// hold the Lease of the primary. Creating can not be restricted to a name. A member of
-// a group has nothing to say there: it rings the operator's doorbell, an annotation of
-// its own Pod, and no more.
+// hold the Lease of the primary, which the operator makes: creating could not be
+// restricted to a name. A member of a group has nothing to say there: it rings the
+// operator's doorbell, an annotation of its own Pod, and no more.
 func Role(c *v1alpha1.Cluster, instance string) *rbacv1.Role {
 	return &rbacv1.Role{
 		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "Role"),
@@ -36,13 +36,24 @@ func writes(c *v1alpha1.Cluster, instance string) []rbacv1.PolicyRule {
 	leases := coordinationv1.GroupName
 	return []rbacv1.PolicyRule{
 		rule(v1alpha1.GroupVersion.Group, "clusters/status", []string{c.Name}, "patch"),
-		rule(leases, "leases", nil, "create"),
-		rule(leases, "leases", []string{Names(c.Name).Lease()}, "get", "update", "delete"),
+		rule(leases, "leases", []string{Names(c.Name).Lease()}, "get", "update"),
 	}
 }
 
 func rule(group, resource string, names []string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names, Verbs: verbs}
+}
+
+// Lease is the record that a primary holds while it is writable, as the operator makes it:
+// nobody's, and of no epoch. A group has none, and gets nil.
+func Lease(c *v1alpha1.Cluster) *coordinationv1.Lease {
+	if c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
+		return nil
+	}
+	return &coordinationv1.Lease{
+		TypeMeta:   typeMeta("coordination.k8s.io/v1", "Lease"),
+		ObjectMeta: meta(c, Names(c.Name).Lease(), componentCluster),
+	}
 }
 
 // RoleBinding gives an instance its Role.

@@ -66,6 +66,9 @@ func everything(t *testing.T, c *v1alpha1.Cluster) []runtime.Object {
 		secret(ControlSecret(c, nil, chance())), secret(AppSecret(c, nil, nil, []byte("the authority"), chance())),
 		CASecret(c, pki.Bundle{CA: []byte("ca"), Cert: []byte("cert"), Key: []byte("key")}),
 	)
+	if lease := Lease(c); lease != nil {
+		objects = append(objects, lease)
+	}
 	if budget := DisruptionBudget(c); budget != nil {
 		objects = append(objects, budget)
 	}

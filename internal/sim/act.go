@@ -246,11 +246,8 @@ func (op *operator) noteMaking(e core.Effect, mayBe bool) {
 // seizeLease takes the record for an epoch that nobody holds yet, if it is still
 // the version that was seen.
 func (a *apiServer) seizeLease(e core.SeizeLease) {
-	l, version := a.lease(), ""
-	if l != nil {
-		version = fmt.Sprint(a.versions[kindLease]["primary"])
-	}
-	if version != e.Version && !a.w.mut.SeizeAnyVersion {
+	version := fmt.Sprint(a.versions[kindLease]["primary"])
+	if a.lease() == nil || version != e.Version && !a.w.mut.SeizeAnyVersion {
 		return
 	}
 	a.w.tell("the lease is seized for epoch %d", e.Epoch)

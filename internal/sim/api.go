@@ -96,6 +96,7 @@ func newAPIServer(w *world) *apiServer {
 	}
 	a.put(kindCluster, clusterName, &clusterObject{generation: 1, spec: clusterSpec{instances: w.conf.instances, durability: w.conf.durability, lease: w.conf.lease}})
 	a.put(kindRoute, "rw", &routeObject{})
+	a.makeLease()
 	return a
 }
 

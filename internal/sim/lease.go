@@ -74,12 +74,18 @@ func (m *manager) confirmPromotion(epoch int64, done func(string)) {
 	})
 }
 
+// makeLease makes the record, which only the operator may, where there is none.
+func (a *apiServer) makeLease() {
+	if a.lease() == nil {
+		a.put(kindLease, "primary", &leaseObject{uid: a.w.name("lease")})
+	}
+}
+
 // takeLease is the read and the conditional write as one.
 func (a *apiServer) takeLease(who string, epoch int64) string {
 	l := a.lease()
 	if l == nil {
-		a.put(kindLease, "primary", &leaseObject{uid: a.w.name("lease"), holder: who, epoch: epoch})
-		return ""
+		return "taking the lease: the operator makes it first, and has not yet"
 	}
 	if why := agent.LeaseRefused(who, epoch, l.holder, l.epoch); why != "" {
 		return "taking the lease: " + why
@@ -136,21 +142,22 @@ func (m *manager) renewLease(epoch int64) {
 	m.w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
 		l := m.w.api.lease()
 		lost := l != nil && agent.IsLeaseLost(m.me, epoch, l.holder, l.epoch)
-		if !lost {
+		if l != nil && !lost {
 			m.w.api.takeLease(m.me, epoch)
 		}
 		reply(func() {
 			m.lease.busy = false
-			if lost {
+			switch {
+			case lost:
 				m.lease.epoch, m.lease.renewed = 0, 0
-				return
+			case l != nil:
+				m.lease.epoch, m.lease.renewed = epoch, sent
 			}
-			m.lease.epoch, m.lease.renewed = epoch, sent
 		})
 	}, func() { m.lease.busy = false })
 }
 
-// releaseLease deletes the record if it is ours.
+// releaseLease leaves the record to nobody and to no epoch if it is ours.
 func (m *manager) releaseLease(done func()) {
 	if m.lease.epoch == 0 {
 		done()
@@ -158,7 +165,7 @@ func (m *manager) releaseLease(done func()) {
 	}
 	m.w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
 		if l := m.w.api.lease(); l != nil && l.holder == m.me {
-			m.w.api.remove(kindLease, "primary")
+			m.w.api.put(kindLease, "primary", &leaseObject{uid: l.uid})
 		}
 		reply(func() {
 			m.lease.epoch, m.lease.renewed = 0, 0

@@ -64,7 +64,12 @@ func (w *world) startOperator(machine int) *operator {
 	op.volumes = newWatch(w, kindVolume, machine, stale, changed)
 	op.nodes = newWatch(w, kindNode, machine, stale, changed)
 	op.routes = newWatch(w, kindRoute, machine, stale, changed)
-	op.leases = newWatch(w, kindLease, machine, stale, func(string) { op.noteLease(op.leases.versions["primary"]) })
+	op.leases = newWatch(w, kindLease, machine, stale, func(string) {
+		op.noteLease(op.leases.versions["primary"])
+		if watched[leaseObject](op.leases, "primary") == nil {
+			op.wake()
+		}
+	})
 	w.tell("%s starts", op.id)
 	return op
 }
@@ -128,7 +133,15 @@ func (op *operator) reconcile() {
 		return
 	}
 	op.woken, op.running, op.left = false, true, passes
+	op.prepare()
 	op.pass()
+}
+
+// prepare makes the primary's record again that somebody deleted.
+func (op *operator) prepare() {
+	if op.synced() && watched[leaseObject](op.leases, "primary") == nil {
+		op.w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) { op.w.api.makeLease() }, func() {})
+	}
 }
 
 // rest ends a reconcile; the next is when something wakes it, or after a while.

@@ -58,9 +58,13 @@ func TestAnInstanceMayDoWhatItNeedsAndNoMore(t *testing.T) {
 	}
 	c := as(t, made.Namespace, "least-1")
 	me := "least-1"
-	lease := lease(resources.Names(made.Name).Lease(), me, "1")
+	lease := resources.Lease(made)
+	if err := api(t).Create(ctx, lease); err != nil {
+		t.Fatal(err)
+	}
+	lease.Spec.HolderIdentity, lease.Annotations = &me, map[string]string{v1alpha1.AnnotationEpoch: "1"}
 	other := lease.DeepCopy()
-	other.Name = "other"
+	other.Name, other.ResourceVersion = "other", ""
 	u := cluster(t, made.Name, "{}")
 	promote(t, api(t), u, me, 1)
 	list := &unstructured.UnstructuredList{}
@@ -83,11 +87,11 @@ func TestAnInstanceMayDoWhatItNeedsAndNoMore(t *testing.T) {
 		{"patch nothing in the status", func() error { return c.Status().Patch(ctx, u, merge(`{}`)) }, true},
 		{"replace the status", func() error { return c.Status().Update(ctx, u) }, false},
 		{"change the spec", func() error { return c.Patch(ctx, u, merge(`{"spec":{"instances":2}}`)) }, false},
-		{"create the Lease", func() error { return c.Create(ctx, lease) }, true},
-		{"renew the Lease", func() error { return c.Update(ctx, lease) }, true},
+		{"create the Lease", func() error { return c.Create(ctx, lease.DeepCopy()) }, false},
+		{"take the Lease", func() error { return c.Update(ctx, lease) }, true},
 		{"create another Lease", func() error { return c.Create(ctx, other) }, false},
 		{"renew another Lease", func() error { return c.Update(ctx, other) }, false},
-		{"delete the Lease", func() error { return c.Delete(ctx, lease) }, true},
+		{"delete the Lease", func() error { return c.Delete(ctx, lease) }, false},
 		{"read a Secret", func() error {
 			return c.Get(ctx, client.ObjectKey{Namespace: made.Namespace, Name: "x"}, &corev1.Secret{})
 		}, false},

@@ -17,9 +17,10 @@ import (
 )
 
 func TestAnInstanceKeepsNoLeaseButItsClusters(t *testing.T) {
-	unlabelled := lease("db-primary", "db-2", "3")
+	db := leaseOf("db")
+	unlabelled := db("db-2", "3")
 	unlabelled.Labels = nil
-	ofAnother := lease("db-primary", "db-2", "3")
+	ofAnother := db("db-2", "3")
 	ofAnother.Labels[v1alpha1.LabelCluster] = "shop"
 	for name, r := range map[string]struct {
 		before  *coordinationv1.Lease
@@ -27,54 +28,28 @@ func TestAnInstanceKeepsNoLeaseButItsClusters(t *testing.T) {
 		after   *coordinationv1.Lease
 		refused string
 	}{
-		"it makes its own":                       {nil, "db-2", lease("db-primary", "db-2", "3"), ""},
-		"it makes one for another instance":      {nil, "db-2", lease("db-primary", "db-1", "3"), "may name nobody but itself"},
-		"it makes that of another cluster":       {nil, "db-2", lease("shop-primary", "db-2", "3"), "db-2 may keep no Lease but db-primary"},
-		"of one whose name begins the same":      {nil, "db-2", lease("db-1-primary", "db-2", "3"), "db-2 may keep no Lease but db-primary"},
-		"it makes one that is nobody's":          {nil, "db-2", lease("x", "", ""), "db-2 may keep no Lease but db-primary"},
-		"it renews":                              {lease("db-primary", "db-2", "3"), "db-2", lease("db-primary", "db-2", "3"), ""},
-		"it takes one that is free":              {lease("db-primary", "", "3"), "db-2", lease("db-primary", "db-2", "3"), ""},
-		"it takes it for a later epoch":          {lease("db-primary", "db-1", "3"), "db-2", lease("db-primary", "db-2", "5"), ""},
-		"it takes it in the same epoch":          {lease("db-primary", "db-1", "3"), "db-2", lease("db-primary", "db-2", "3"), "may take the Lease from db-1 for a later epoch only"},
-		"it sets the epoch back":                 {lease("db-primary", "", "3"), "db-2", lease("db-primary", "db-2", "2"), "may not set the epoch of a Lease back"},
-		"it takes the epoch off":                 {lease("db-primary", "", "3"), "db-2", lease("db-primary", "db-2", ""), "may not set the epoch of a Lease back"},
-		"its epoch is no number":                 {lease("db-primary", "", "3"), "db-2", lease("db-primary", "db-2", "99999999999999999999"), "may not set the epoch of a Lease back"},
-		"it releases its own":                    {lease("db-primary", "db-2", "3"), "db-2", lease("db-primary", "", "3"), ""},
-		"it releases another's":                  {lease("db-primary", "db-1", "3"), "db-2", lease("db-primary", "", "4"), "take nobody else off it"},
-		"it says that it was taken from another": {lease("db-primary", "db-1", "3"), "db-2", lease("db-primary", "", "9"), "take nobody else off it"},
-		"the operator takes it away":             {lease("db-primary", "db-1", "3"), "cnmsql-operator", lease("db-primary", "", "4"), ""},
-		"it makes one without the label":         {nil, "db-2", unlabelled, "has the label mysql.cnmsql.co/cluster=db"},
-		"it makes one with another's label":      {nil, "db-2", ofAnother, "has the label mysql.cnmsql.co/cluster=db"},
-		"it takes the label off":                 {lease("db-primary", "db-2", "3"), "db-2", unlabelled, "has the label mysql.cnmsql.co/cluster=db"},
-		"somebody's own leader election":         {nil, "web-server", lease("web", "web-server-xyz", ""), ""},
+		"it takes one as the operator makes it":  {db("", ""), "db-2", db("db-2", "3"), ""},
+		"that of another cluster":                {lease("shop-primary", "", ""), "db-2", lease("shop-primary", "db-2", "3"), "db-2 may keep no Lease but db-primary"},
+		"of one whose name begins the same":      {lease("db-1-primary", "", ""), "db-2", lease("db-1-primary", "db-2", "3"), "db-2 may keep no Lease but db-primary"},
+		"one that is nobody's":                   {lease("x", "", ""), "db-2", lease("x", "db-2", ""), "db-2 may keep no Lease but db-primary"},
+		"it takes it for another instance":       {db("", ""), "db-2", db("db-1", "3"), "may name nobody but itself"},
+		"it gives it another's label":            {db("db-2", "3"), "db-2", ofAnother, "has the label mysql.cnmsql.co/cluster=db"},
+		"somebody's own leader election":         {lease("web", "", ""), "web-server", lease("web", "web-server-xyz", ""), ""},
+		"it renews":                              {db("db-2", "3"), "db-2", db("db-2", "3"), ""},
+		"it takes one that is free":              {db("", "3"), "db-2", db("db-2", "3"), ""},
+		"it takes it for a later epoch":          {db("db-1", "3"), "db-2", db("db-2", "5"), ""},
+		"it takes it in the same epoch":          {db("db-1", "3"), "db-2", db("db-2", "3"), "may take the Lease from db-1 for a later epoch only"},
+		"it sets the epoch back":                 {db("", "3"), "db-2", db("db-2", "2"), "may not set the epoch of a Lease back"},
+		"it takes the epoch off":                 {db("", "3"), "db-2", db("db-2", ""), "may not set the epoch of a Lease back"},
+		"its epoch is no number":                 {db("", "3"), "db-2", db("db-2", "99999999999999999999"), "may not set the epoch of a Lease back"},
+		"it releases its own":                    {db("db-2", "3"), "db-2", db("", ""), ""},
+		"it releases another's":                  {db("db-1", "3"), "db-2", db("", ""), "take nobody else off it"},
+		"it releases one that was taken away":    {db("", "4"), "db-2", db("", ""), "take nobody else off it"},
+		"it says that it was taken from another": {db("db-1", "3"), "db-2", db("", "9"), "take nobody else off it"},
+		"the operator takes it away":             {db("db-1", "3"), "cnmsql-operator", db("", "4"), ""},
+		"it takes the label off":                 {db("db-2", "3"), "db-2", unlabelled, "has the label mysql.cnmsql.co/cluster=db"},
 	} {
 		t.Run(name, func(t *testing.T) { tryLease(t, r.before, r.as, r.after, r.refused) })
-	}
-}
-
-func TestAnInstanceDeletesNoLeaseButTheOneItHolds(t *testing.T) {
-	c := api(t)
-	for name, r := range map[string]struct{ lease, holder, as, refused string }{
-		"it releases its own":            {"db-primary", "db-2", "db-2", ""},
-		"another's":                      {"db-primary", "db-1", "db-2", "db-2 may delete a Lease only while it holds it"},
-		"one that was taken away":        {"db-primary", "", "db-2", "db-2 may delete a Lease only while it holds it"},
-		"that of another cluster":        {"shop-primary", "db-2", "db-2", "db-2 may keep no Lease but db-primary"},
-		"an administrator does":          {"db-primary", "db-1", "somebody", ""},
-		"somebody's own leader election": {"web", "web-server-xyz", "web-server", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx := context.Background()
-			as, err := instanceClient(r.as)
-			if err != nil {
-				t.Fatal(err)
-			}
-			l := lease(r.lease, r.holder, "3")
-			if err := c.Create(ctx, l); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = c.Delete(ctx, l) })
-			judge(t, as.Delete(ctx, l.DeepCopy(), client.DryRunAll), r.refused)
-		})
 	}
 }
 
@@ -90,24 +65,24 @@ func TestAnInstanceTakesTheLeaseForTheEpochOfItsPromotionOnly(t *testing.T) {
 		promote(t, c, u, name+"-2", 5)
 	}
 	awaitClustersInPolicy(t)
+	paid := leaseOf("paid")
 	for name, r := range map[string]struct {
 		before  *coordinationv1.Lease
 		as      string
 		after   *coordinationv1.Lease
 		refused string
 	}{
-		"it takes what it was promoted for":     {lease("paid-primary", "paid-1", "3"), "paid-2", lease("paid-primary", "paid-2", "5"), ""},
-		"one that was taken away":               {lease("paid-primary", "", "5"), "paid-2", lease("paid-primary", "paid-2", "5"), ""},
-		"it makes it again":                     {nil, "paid-2", lease("paid-primary", "paid-2", "5"), ""},
-		"for a later epoch":                     {lease("paid-primary", "paid-1", "3"), "paid-2", lease("paid-primary", "paid-2", "6"), "epoch 5 is of paid-2"},
-		"for an epoch that blocks for ever":     {lease("paid-primary", "paid-2", "5"), "paid-2", lease("paid-primary", "paid-2", "999999999999999999"), "for the epoch of its own promotion only"},
-		"another makes one for ever":            {nil, "paid-1", lease("paid-primary", "paid-1", "999999999999999999"), "for the epoch of its own promotion only"},
-		"one that is not promoted takes it":     {lease("paid-primary", "paid-2", "4"), "paid-1", lease("paid-primary", "paid-1", "5"), "for the epoch of its own promotion only"},
-		"one that is not promoted makes it":     {nil, "paid-1", lease("paid-primary", "paid-1", "1"), "for the epoch of its own promotion only"},
-		"the former primary renews its own":     {lease("paid-primary", "paid-1", "3"), "paid-1", lease("paid-primary", "paid-1", "3"), ""},
-		"the former primary releases it":        {lease("paid-primary", "paid-1", "3"), "paid-1", lease("paid-primary", "", "3"), ""},
-		"it releases it with a later epoch":     {lease("paid-primary", "paid-1", "3"), "paid-1", lease("paid-primary", "", "9"), "for the epoch of its own promotion only"},
-		"the operator takes it for a later one": {lease("paid-primary", "paid-2", "5"), "cnmsql-operator", lease("paid-primary", "", "6"), ""},
+		"it takes what it was promoted for":     {paid("paid-1", "3"), "paid-2", paid("paid-2", "5"), ""},
+		"one that was taken away":               {paid("", "5"), "paid-2", paid("paid-2", "5"), ""},
+		"it takes it as the operator makes it":  {paid("", ""), "paid-2", paid("paid-2", "5"), ""},
+		"another takes it for ever":             {paid("", ""), "paid-1", paid("paid-1", "999999999999999999"), "for the epoch of its own promotion only"},
+		"for a later epoch":                     {paid("paid-1", "3"), "paid-2", paid("paid-2", "6"), "epoch 5 is of paid-2"},
+		"for an epoch that blocks for ever":     {paid("paid-2", "5"), "paid-2", paid("paid-2", "999999999999999999"), "for the epoch of its own promotion only"},
+		"one that is not promoted takes it":     {paid("paid-2", "4"), "paid-1", paid("paid-1", "5"), "for the epoch of its own promotion only"},
+		"the former primary renews its own":     {paid("paid-1", "3"), "paid-1", paid("paid-1", "3"), ""},
+		"the former primary releases it":        {paid("paid-1", "3"), "paid-1", paid("", ""), ""},
+		"it releases it with a later epoch":     {paid("paid-1", "3"), "paid-1", paid("", "9"), "for the epoch of its own promotion only"},
+		"the operator takes it for a later one": {paid("paid-2", "5"), "cnmsql-operator", paid("", "6"), ""},
 	} {
 		t.Run(name, func(t *testing.T) { tryLease(t, r.before, r.as, r.after, r.refused) })
 	}
@@ -121,8 +96,16 @@ func awaitClustersInPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l := lease("paid-primary", "", "")
+	if err := api(t).Create(context.Background(), l); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = api(t).Delete(context.Background(), l) }()
+	taken := lease("paid-primary", "paid-1", "9")
+	taken.ResourceVersion = l.ResourceVersion
 	for range 300 {
-		if err = as.Create(context.Background(), lease("paid-primary", "paid-1", "9"), client.DryRunAll); err != nil && strings.Contains(err.Error(), "epoch 5 is of paid-2") {
+		err = as.Update(context.Background(), taken.DeepCopy(), client.DryRunAll)
+		if err != nil && strings.Contains(err.Error(), "epoch 5 is of paid-2") {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -178,8 +161,8 @@ func TestAPromotedInstanceIsLetInByTheLeasePolicyAtOnce(t *testing.T) {
 // letInWithin is how far the API server's cache of Clusters may be behind on a busy machine.
 const letInWithin = 10 * time.Second
 
-// tryLease writes a record as somebody, in the place of the one before, or as a new one where
-// that is nil, and judges how it is refused.
+// tryLease writes a record as somebody, in the place of the one before, and judges how it is
+// refused.
 func tryLease(t *testing.T, before *coordinationv1.Lease, who string, after *coordinationv1.Lease, refused string) {
 	t.Helper()
 	c, ctx := api(t), context.Background()
@@ -187,16 +170,17 @@ func tryLease(t *testing.T, before *coordinationv1.Lease, who string, after *coo
 	if err != nil {
 		t.Fatal(err)
 	}
-	if before == nil {
-		judge(t, as.Create(ctx, after, client.DryRunAll), refused)
-		return
-	}
 	if err := c.Create(ctx, before); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Delete(ctx, before) })
 	after.ResourceVersion = before.ResourceVersion
 	judge(t, as.Update(ctx, after, client.DryRunAll), refused)
+}
+
+// leaseOf makes records of one cluster.
+func leaseOf(cluster string) func(holder, epoch string) *coordinationv1.Lease {
+	return func(holder, epoch string) *coordinationv1.Lease { return lease(cluster+"-primary", holder, epoch) }
 }
 
 // lease is a record as managers and the operator make it.

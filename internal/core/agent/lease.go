@@ -62,7 +62,14 @@ func LeaseRefused(me string, epoch int64, holder string, at int64) string {
 }
 
 // IsLeaseLost reports whether the record is not this instance's any more, so that it cannot
-// be renewed for an epoch.
+// be renewed for an epoch. One of nobody and of no epoch was deleted, and the operator has
+// made it anew: it was taken for nobody else.
 func IsLeaseLost(me string, epoch int64, holder string, at int64) bool {
-	return holder != me || at > epoch
+	return holder != me && !IsLeaseFree(holder, at) || at > epoch
+}
+
+// IsLeaseFree reports whether the record is as the operator makes it, and as it is after a
+// release: nobody's, and of no epoch. One that was taken away for an epoch is not.
+func IsLeaseFree(holder string, at int64) bool {
+	return holder == "" && at == 0
 }

@@ -50,7 +50,7 @@ func TestALeaseIsTakenFromNobodyWhoHoldsItAtThatEpoch(t *testing.T) {
 			t.Errorf("held by %q at %d, for %d: %q", c.holder, c.at, c.epoch, why)
 		}
 	}
-	if IsLeaseLost("db-1", 3, "db-1", 3) || !IsLeaseLost("db-1", 3, "db-2", 3) || !IsLeaseLost("db-1", 3, "db-1", 4) || !IsLeaseLost("db-1", 3, "", 3) {
+	if IsLeaseLost("db-1", 3, "db-1", 3) || !IsLeaseLost("db-1", 3, "db-2", 3) || !IsLeaseLost("db-1", 3, "db-1", 4) || !IsLeaseLost("db-1", 3, "", 3) || !IsLeaseLost("db-1", 3, "", 4) || IsLeaseLost("db-1", 3, "", 0) {
 		t.Error("whose the record is, is not told right")
 	}
 }
