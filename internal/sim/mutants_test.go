@@ -324,7 +324,7 @@ func mutantsOfShells() []mutant {
 		// before it holds, and its worker would end writes that nobody permits.
 		{name: "the promise is written and told, and not kept", seed: 1,
 			mutation: mutation{PromiseOnly: true, PromiseBeforeItHolds: true, Facts: forgetsPromise}},
-		{name: "a promise for a volume that another manager uses", seed: 322, mutation: mutation{PromiseWithoutLock: true}},
+		{name: "a promise for a volume that another manager uses", seed: 380, mutation: mutation{PromiseWithoutLock: true}},
 		{name: "a promise for an empty volume of which it is not known whose it is", seed: 2401, mutation: mutation{PromiseUnadopted: true}},
 		// The worker would stop receiving a moment after the order, by the promise on the volume.
 		{name: "a freeze that is not carried out", seed: 2,
