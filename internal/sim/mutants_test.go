@@ -316,7 +316,7 @@ func mutantsOfAgent() []mutant {
 
 func mutantsOfShells() []mutant {
 	return []mutant{
-		{name: "the status is written whatever was written meanwhile", seed: 9598, mutation: mutation{WriteAnyVersion: true}},
+		{name: "the status is written whatever was written meanwhile", seed: 3032, mutation: mutation{WriteAnyVersion: true}},
 		{name: "a late order lowers the acknowledgements", seed: 277, mutation: mutation{AcksUnnumbered: true}},
 		{name: "the promise is forgotten by a restart", seed: 1347, mutation: mutation{ForgetFenced: true}},
 		{name: "the promise is told before it holds", seed: 1226, mutation: mutation{PromiseBeforeItHolds: true}},
@@ -339,7 +339,7 @@ func mutantsOfShells() []mutant {
 				in.Report, in.LastWord = withoutView(in.Report), withoutView(in.LastWord)
 			}
 		}}},
-		{name: "numbers that were cut off are given again", seed: 699, mutation: mutation{NumbersAgain: true}},
+		{name: "numbers that were cut off are given again", seed: 3642, mutation: mutation{NumbersAgain: true}},
 		{name: "clocks run at very different speeds", seed: 2, mutation: mutation{ClocksDrift: true}},
 		{name: "a promise not to receive is forgotten by a restart", seed: 5854, mutation: mutation{ForgetFrozen: true}},
 		{name: "a vouch is given though it is withheld", seed: 2, mutation: mutation{VouchWhileWithheld: true}},
