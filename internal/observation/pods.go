@@ -29,7 +29,7 @@ func PodFacts(pod *corev1.Pod, wanted Wanted) core.Pod {
 	oldImage := resources.Installer(pod) != wanted.Installer
 	facts := core.Pod{
 		Exists: true, UID: string(pod.UID), Node: pod.Spec.NodeName, Awaited: pod.Annotations[v1alpha1.AnnotationAwaited], Address: pod.Status.PodIP,
-		Ready: isReady(pod), Terminating: pod.DeletionTimestamp != nil,
+		Ready: IsReady(pod), Terminating: pod.DeletionTimestamp != nil,
 		Terminated:   HasEnded(pod),
 		Rejected:     isRejected(pod),
 		Current:      pod.Annotations[v1alpha1.AnnotationPodSpecHash] == wanted.Hash && (!oldImage || wanted.InPlace),
@@ -50,7 +50,7 @@ func PodFacts(pod *corev1.Pod, wanted Wanted) core.Pod {
 	return facts
 }
 
-func isReady(pod *corev1.Pod) bool {
+func IsReady(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			return c.Status == corev1.ConditionTrue

@@ -20,8 +20,8 @@ import (
 )
 
 // Times of the lead. A standby takes it when the lease has run out, or earlier, when the
-// leader's process was reached before and is not reached any more: its node is lost, and
-// mostly a primary with it. Two that work at once do no harm, for every decision is a
+// leader's process was reached before and is not reached any more, while others are: its node
+// is lost, and mostly a primary with it. Two that work at once do no harm, for every decision is a
 // conditional write.
 const (
 	leaseDuration = 10 * time.Second
@@ -69,7 +69,8 @@ func newLeaderLock(ctx context.Context, conf *rest.Config, o Options, log logr.L
 	if err != nil {
 		return nil, fmt.Errorf("making the lease of the leading operator: %w", err)
 	}
-	watch := &leaderWatch{dial: dial}
+	others := &bystanders{pods: clients.CoreV1().Pods, namespace: o.Namespace, me: host, dial: dial, log: log}
+	watch := &leaderWatch{dial: dial, reachesOthers: others.reached}
 	go watch.run(ctx)
 	return &leaderLock{Interface: lock, watch: watch, log: log}, nil
 }
@@ -148,6 +149,9 @@ func (l *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElect
 // or end.
 type leaderWatch struct {
 	dial func(ctx context.Context, address string) error
+	// reachesOthers reports whether this process reaches anybody but that leader. If it does
+	// not, its own node is cut off: it would lead, and hear no instance but those beside it.
+	reachesOthers func(ctx context.Context, leader string) bool
 
 	mu       sync.Mutex
 	identity string
@@ -194,10 +198,18 @@ func (w *leaderWatch) look(ctx context.Context) {
 		return
 	}
 	began := time.Now()
+	if inTime(ctx, func(ctx context.Context) bool { return w.dial(ctx, address) == nil }) {
+		w.note(identity, began, true)
+	} else if inTime(ctx, func(ctx context.Context) bool { return w.reachesOthers(ctx, identity) }) {
+		w.note(identity, began, false)
+	}
+}
+
+// inTime asks for no longer than dialLimit.
+func inTime(ctx context.Context, ask func(context.Context) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
-	err := w.dial(ctx, address)
-	w.note(identity, began, err == nil)
+	return ask(ctx)
 }
 
 func (w *leaderWatch) note(identity string, began time.Time, reached bool) {

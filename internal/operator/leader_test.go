@@ -46,6 +46,7 @@ func standby(t *testing.T) (lock *leaderLock, lease *aLease, up *bool) {
 		}
 		return nil
 	}}
+	watch.reachesOthers = func(context.Context, string) bool { return true }
 	return &leaderLock{Interface: lease, watch: watch, log: logr.Discard()}, lease, up
 }
 
@@ -101,6 +102,29 @@ func TestALeaderThatWasNeverReachedKeepsItsLease(t *testing.T) {
 				t.Fatal("who tells no address loses its lease")
 			}
 			time.Sleep(time.Second)
+		}
+	})
+}
+
+func TestWhoIsCutOffItselfDoesNotTakeTheLead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lock, _, up := standby(t)
+		others := true
+		lock.watch.reachesOthers = func(context.Context, string) bool { return others }
+		lock.seenHolder(t)
+		go lock.watch.run(t.Context())
+		time.Sleep(5 * time.Second)
+		*up, others = false, false
+		for range 60 {
+			if lock.seenHolder(t) == "" {
+				t.Fatal("a standby that reaches nobody takes the lead")
+			}
+			time.Sleep(time.Second)
+		}
+		others = true // it is the leader that is out of reach, or has been gone since
+		time.Sleep(leaderMisses * 2 * leaseLook)
+		if lock.seenHolder(t) != "" {
+			t.Error("a leader that is not reached while others are keeps its lease")
 		}
 	})
 }

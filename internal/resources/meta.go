@@ -77,6 +77,9 @@ func InstanceLabels(c *v1alpha1.Cluster) map[string]string {
 	return map[string]string{v1alpha1.LabelCluster: c.Name, labelComponent: componentInstance}
 }
 
+// InstancesSelector selects the Pods of all instances of all clusters.
+const InstancesSelector = v1alpha1.LabelCluster + "," + labelComponent + "=" + componentInstance
+
 // InstanceSelector is InstanceLabels as text, for status.labelSelector.
 func InstanceSelector(c *v1alpha1.Cluster) string {
 	return labels.SelectorFromSet(InstanceLabels(c)).String()

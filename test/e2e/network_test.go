@@ -10,10 +10,12 @@ import (
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/test/testbed"
 )
 
@@ -48,6 +50,7 @@ func TestNetwork(t *testing.T) {
 		{"NobodyHearsPrimary", func(w *world) { w.primaryCutOneWay("out") }, inAll},
 		{"PrimaryNodeDrained", (*world).primaryNodeDrained, always},
 		{"ReplicaNodePartitioned", (*world).replicaNodePartitioned, inAll},
+		{"LeaseDeleted", (*world).leaseDeleted, inAll},
 	})
 }
 
@@ -99,7 +102,13 @@ func (w *world) proof() string { return w.cluster().Status.Promotion.Proof }
 // besideOperator moves the primary to the node on which the leading operator runs.
 func (w *world) besideOperator() {
 	w.t.Helper()
-	here := w.leader().Spec.NodeName
+	w.beside(w.leader())
+}
+
+// beside moves the primary to the node of a Pod.
+func (w *world) beside(operator *corev1.Pod) {
+	w.t.Helper()
+	here := operator.Spec.NodeName
 	if w.pod(w.primary()).Spec.NodeName == here {
 		return
 	}
@@ -122,6 +131,16 @@ func (w *world) awayFromOperator() {
 	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && testbed.Healthy(c) })
 }
 
+// besideStandby moves the primary to the node on which the operator runs that does not lead.
+func (w *world) besideStandby() {
+	w.t.Helper()
+	standby, err := bed.Standby(w.ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.beside(standby)
+}
+
 // outageOfAPI is longer than a lease lasts.
 const outageOfAPI = 25 * time.Second
 
@@ -129,8 +148,8 @@ const outageOfAPI = 25 * time.Second
 // more after it has ended.
 const longOutageOfAPI = 32 * time.Second
 
-// renewsAfter: the primary renews its lease once the API server is back. Who is to be
-// promoted then takes it over the same connections.
+// renewsAfter: the primary renews its lease once it can. After an outage of the API server,
+// who is to be promoted takes it over the same connections.
 func (w *world) renewsAfter(back time.Time, limit time.Duration) {
 	w.t.Helper()
 	key := types.NamespacedName{Namespace: w.key.Namespace, Name: w.key.Name + "-primary"}
@@ -142,10 +161,23 @@ func (w *world) renewsAfter(back time.Time, limit time.Duration) {
 		return err == nil && lease.Spec.RenewTime != nil && lease.Spec.RenewTime.After(back), nil
 	})
 	if err != nil {
-		w.t.Errorf("the primary did not renew its lease within %s of the end of the outage", limit)
+		w.t.Errorf("the primary did not renew its lease within %s", limit)
 		return
 	}
-	w.t.Logf("the primary renewed its lease %s after the end of the outage", time.Since(back))
+	w.t.Logf("the primary renewed its lease after %s", time.Since(back))
+}
+
+// leaseDeleted: the operator makes the record again, and the primary takes it.
+func (w *world) leaseDeleted() {
+	primary := w.primary()
+	l := w.startWriting()
+	lease := &coordination.Lease{}
+	lease.Namespace, lease.Name = w.key.Namespace, w.key.Name+"-primary"
+	if err := bed.Client.Delete(w.ctx, lease); err != nil {
+		w.t.Fatal(err)
+	}
+	w.renewsAfter(time.Now(), core.LeaseGrace)
+	w.goesOn(l, primary)
 }
 
 // primaryCutFromAPI: peers vouch for the primary, and the operator reaches it.
@@ -246,9 +278,10 @@ func (w *world) primaryCutFromNodes() {
 }
 
 // primaryCutOneWay: the API server is reached by all; between the primary's node and
-// the others packets go one way only.
+// the others packets go one way only. The operator that does not lead is cut off with it,
+// and does not take the lead.
 func (w *world) primaryCutOneWay(way string) {
-	w.awayFromOperator()
+	w.besideStandby()
 	old := w.primary()
 	node := w.pod(old).Spec.NodeName
 	l := w.startWriting()

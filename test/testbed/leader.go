@@ -10,6 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/internal/observation"
 )
 
 // Leader is the operator's Pod that leads and is at work: it renews its lease.
@@ -30,4 +33,29 @@ func (b *Bed) Leader(ctx context.Context) (*corev1.Pod, error) {
 	name, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
 	var pod corev1.Pod
 	return &pod, b.Client.Get(ctx, types.NamespacedName{Namespace: OperatorNamespace, Name: name}, &pod)
+}
+
+// Standby is another Pod of the operator, which is ready and does not lead.
+func (b *Bed) Standby(ctx context.Context) (*corev1.Pod, error) {
+	leader, err := b.Leader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var standby *corev1.Pod
+	look := func(ctx context.Context) (bool, error) {
+		var pods corev1.PodList
+		if err := b.Client.List(ctx, &pods, client.InNamespace(OperatorNamespace)); err != nil {
+			return false, nil
+		}
+		for i := range pods.Items {
+			if p := &pods.Items[i]; p.Name != leader.Name && observation.IsReady(p) {
+				standby = p
+			}
+		}
+		return standby != nil, nil
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, look); err != nil {
+		return nil, fmt.Errorf("no operator stands by: %w", err)
+	}
+	return standby, nil
 }
