@@ -13,10 +13,11 @@ import (
 func (m *manager) beginHandingOver(uuid string) (to string, begins bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s := &m.st.member; !s.HandingOver {
-		s.HandingOver, s.handingTo, begins = true, uuid, true
+	s := &m.st.member
+	if begins = s.HandingTo == ""; begins {
+		s.HandingTo = uuid
 	}
-	return m.st.member.handingTo, begins
+	return s.HandingTo, begins
 }
 
 // orderGroupPrimary asks the group for another primary. It goes on when the caller
@@ -40,7 +41,7 @@ func (m *manager) orderGroupPrimary(uuid string, within int) error {
 		if err != nil {
 			m.log.Warn("asking the group for another primary", "error", err)
 		}
-		m.update(func(s *state) { s.member.HandingOver = false })
+		m.update(func(s *state) { s.member.HandingTo = "" })
 		m.poll(ctx)
 		done <- err
 	}()

@@ -163,7 +163,7 @@ func (m *manager) mayNotHandOver() string {
 		return "the Pod is being stopped"
 	case f.Activity != "":
 		return string(f.Activity) + " is under way"
-	case f.Member.HandingOver:
+	case f.Member.HandingTo != "":
 		return "the role of primary is being handed over"
 	case f.Member.ExpelHeld:
 		return "it has lost the majority of its group, or has had it back for seconds only"

@@ -129,8 +129,6 @@ func barredIn(g *v1alpha1.GroupReplicationStatus) (map[string]gtid.Set, error) {
 // volume remembers.
 type memberState struct {
 	agent.MemberFacts
-	// handingTo is the UUID of the server that the group is being asked to make primary.
-	handingTo string
 }
 
 // of is what is known of a member of a group.

@@ -44,9 +44,9 @@ type MemberFacts struct {
 	TriedAt time.Time
 	// Failed is why it did not succeed, "" if it did.
 	Failed string
-	// HandingOver: the group was asked for another primary, and has not said that it is
-	// done.
-	HandingOver bool
+	// HandingTo is the UUID of the server that the group was asked to make primary; "" when it
+	// was asked for none, or has answered.
+	HandingTo string
 	// Admitted are the addresses that mysqld was told to admit, and AdmittedEpoch is the
 	// epoch of an order that said so; 0 where it was the Cluster.
 	Admitted      string
@@ -146,7 +146,7 @@ func (f *Facts) waitsForRelief(v core.GroupView) bool {
 	}
 	// The role moves before the election is over: whoever leaves meanwhile breaks it off,
 	// and the group needs seconds to find its primary.
-	relieved := v.Role != core.MemberPrimary && !f.Member.HandingOver && f.Cluster.CurrentPrimary != f.Me
+	relieved := v.Role != core.MemberPrimary && f.Member.HandingTo == "" && f.Cluster.CurrentPrimary != f.Me
 	return v.State == core.MemberOnline && !relieved && online > 1 &&
 		f.Now.Sub(f.TerminatingSince) < ReliefWait && !f.Cluster.Deleting
 }
@@ -263,7 +263,7 @@ func inGroup(f *Facts) (Decision, bool) {
 		return say(core.Running, core.MemberNoQuorum, "has lost the majority of the group: transactions wait until it is back")
 	case v.State == core.MemberOnline && v.Role == core.MemberPrimary && f.commonVersion(v) != f.Member.ProtocolOf && f.commonVersion(v) != "":
 		return say(core.Running, "", "", RaiseProtocol{f.commonVersion(v)})
-	case v.Role == core.MemberPrimary && allOnline(v) && v.ViewID != f.Member.Forgot && !f.Member.HandingOver:
+	case v.Role == core.MemberPrimary && allOnline(v) && v.ViewID != f.Member.Forgot && f.Member.HandingTo == "":
 		return say(core.Running, "", "", ForgetFormer{v.ViewID})
 	case v.State == core.MemberOnline:
 		return say(core.Running, "", "")

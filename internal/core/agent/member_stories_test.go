@@ -49,7 +49,9 @@ func (s *story) group(key, value string) bool {
 	case "settled":
 		m.Settled = core.MemberRole(value)
 	case "handing":
-		m.HandingOver = value != "no"
+		if m.HandingTo = value; value == "no" {
+			m.HandingTo = ""
+		}
 	case "admitted":
 		m.Admitted = value
 	case "forgot":
