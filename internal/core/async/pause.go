@@ -6,44 +6,23 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 )
 
 const (
 	// A switchover waits catchUpShare times as long as writes would have to wait, before
 	// it stops them: under a load that the target can just follow it never comes closer.
 	catchUpShare = 10
-	// catchUpPause is how long writes may have to wait where the spec sets no bound.
-	catchUpPause = 30 * time.Second
 	// rateSample is how long it is looked how fast the target applies.
 	rateSample = time.Second
 	// stallLimit is how long a promoted target may get nothing done.
 	stallLimit = 5 * time.Second
 	// progressPace is how often a promoted target is asked how it gets on.
 	progressPace = 500 * time.Millisecond
-	// returnPatience is how long nobody hands over by itself to an instance that did not
-	// take over in time.
-	returnPatience = time.Minute
 )
 
-// keepDeadline holds a switchover to the present spec, from when it began: a bound that is
-// lowered meanwhile counts at once.
-func (d *decision) keepDeadline(op *core.Operation) {
-	op.Deadline = time.Time{}
-	if op.PausedAt.After(d.Now) { // by another operator's clock
-		op.PausedAt = d.Now
-	}
-	if op.Step == core.StepReturn {
-		return
-	}
-	if limit := d.Cluster.SwitchoverLimit; limit > 0 {
-		op.Deadline = op.StartedAt.Add(limit)
-	}
-	for _, until := range []time.Time{op.Deadline, d.pauseEnds(op)} {
-		if d.Now.Before(until) {
-			d.RecheckAt(until)
-		}
-	}
-}
+// keepDeadline holds a switchover to the bounds of the present spec.
+func (d *decision) keepDeadline(op *core.Operation) { d.KeepDeadline(op, d.pauseEnds) }
 
 // pauseEnds is until when a switchover may stop writes; zero when there is no bound. Where
 // the old primary cannot take them again, nothing is won by giving up.
@@ -65,11 +44,10 @@ func (d *decision) canReturn(op *core.Operation) bool {
 
 // lateness tells which bound of the spec a switchover has passed; "" when none.
 func (d *decision) lateness(op *core.Operation) string {
-	isPast := func(t time.Time) bool { return !t.IsZero() && !d.Now.Before(t) }
-	switch {
-	case isPast(op.Deadline):
+	switch d.PassedBound(op, d.pauseEnds(op)) {
+	case draft.BoundDelay:
 		return "spec.maxSwitchoverDelay has passed"
-	case isPast(d.pauseEnds(op)):
+	case draft.BoundPause:
 		return fmt.Sprintf("writes were stopped for spec.maxSwitchoverPause (%s)", d.Cluster.SwitchoverPause)
 	default:
 		return ""
@@ -87,7 +65,7 @@ func (d *decision) isClose(op *core.Operation) bool {
 		return false
 	}
 	// Another operator's clock may be ahead of ours.
-	since := d.Now.Add(-catchUpPace)
+	since := d.Now.Add(-draft.CatchUpPace)
 	if op.StartedAt.Before(since) {
 		since = op.StartedAt
 	}
@@ -96,25 +74,15 @@ func (d *decision) isClose(op *core.Operation) bool {
 		return false
 	}
 	target, _ := to.Report.Get()
-	has, most := target.Server.Executed, d.longestPause(op)
+	has, most := target.Server.Executed, d.ForCatchUp(op)
 	lacks := source.Server.Executed.Subtract(has).Count()
 	takes, known := d.timeToApply(op, to.Report, source, lacks)
 	if lacks == 0 || d.hasReached(to, has, from, min(catchUpAge, most/2)) || known && takes <= min(d.Now.Sub(op.StartedAt)/catchUpShare, most) {
 		return true
 	}
 	d.sayWhyNotClose(op, takes, known)
-	d.Do(core.Refresh{Instance: op.From}, core.Refresh{Instance: op.To})
-	d.RecheckAt(d.Now.Add(catchUpPace))
+	d.LookAtBoth(op)
 	return false
-}
-
-// longestPause is how long the target may be expected to take to apply what it lacks. Part
-// of the time goes to making the old primary read-only and to opening the new one.
-func (d *decision) longestPause(op *core.Operation) time.Duration {
-	if d.Cluster.SwitchoverPause <= 0 || d.IsStopping(op.From) {
-		return catchUpPause
-	}
-	return d.Cluster.SwitchoverPause * 6 / 10
 }
 
 // timeToApply is how long the target would take to execute so many transactions, as fast as
@@ -214,17 +182,11 @@ func (d *decision) isStalled(op *core.Operation) bool {
 	return true
 }
 
-// wasGivenUp: a switchover to the instance was given up a moment ago, after writes had been
-// stopped for it.
-func (d *decision) wasGivenUp(name string) bool {
-	r := d.Status.Return
-	if r == nil || r.Target != name || d.IsStopping(d.Status.Promotion.Instance) {
-		return false
+// restsUntil is until when nobody hands over by itself to the instance, for a switchover to it
+// was given up after writes had been stopped for it; zero when there is no such time.
+func (d *decision) restsUntil(name string) time.Time {
+	if r := d.Status.Return; r == nil || r.Target != name {
+		return time.Time{}
 	}
-	until := r.At.Add(returnPatience)
-	if !d.Now.Before(until) {
-		return false
-	}
-	d.RecheckAt(until)
-	return true
+	return d.RestsUntil(d.Status.Promotion.Instance)
 }

@@ -72,8 +72,12 @@ func (d *decision) failBack() {
 	}
 	best := ""
 	others(d.Observation, p.Instance, func(in *core.Instance) {
-		if rank(policy, in.Name) < rank(policy, p.Instance) && (best == "" || rank(policy, in.Name) < rank(policy, best)) &&
-			d.refusesTarget(in.Name) == nil && !d.wasGivenUp(in.Name) && !d.IsSurplus(in) {
+		isBetter := rank(policy, in.Name) < rank(policy, p.Instance) && (best == "" || rank(policy, in.Name) < rank(policy, best))
+		switch until := d.restsUntil(in.Name); {
+		case !isBetter || d.refusesTarget(in.Name) != nil:
+		case !until.IsZero():
+			d.RecheckAt(until)
+		case !d.IsSurplus(in):
 			best = in.Name
 		}
 	})

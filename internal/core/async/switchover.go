@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -17,8 +18,6 @@ const (
 	// catchUpAge is how old a position of the primary may be that the target has
 	// reached, though it lacks more by now.
 	catchUpAge = 2 * time.Second
-	// catchUpPace is how often the positions are held against each other.
-	catchUpPace = 200 * time.Millisecond
 	// ackersPatience is how long a primary that goes away waits at most for those who are
 	// to acknowledge its successor's commits.
 	ackersPatience = time.Minute
@@ -57,18 +56,20 @@ func (d *decision) beginSwitchover() {
 func (d *decision) handOver(why core.Reason) {
 	var able []*core.Instance
 	var tired []string
+	var rested time.Time
 	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
-		switch {
+		switch until := d.restsUntil(in.Name); {
 		case d.refusesTarget(in.Name) != nil:
-		case d.wasGivenUp(in.Name):
-			tired = append(tired, in.Name)
+		case !until.IsZero():
+			tired, rested = append(tired, in.Name), until
+			d.RecheckAt(until)
 		default:
 			able = append(able, in)
 		}
 	})
 	if len(able) == 0 && len(tired) > 0 {
 		d.Say(fmt.Sprintf("the primary %s has to go (%s); %s did not take over in time, and is tried again at %s", d.Status.Promotion.Instance, why,
-			strings.Join(tired, ", "), d.Status.Return.At.Add(returnPatience).UTC().Format("15:04:05 MST")))
+			strings.Join(tired, ", "), rested.UTC().Format("15:04:05 MST")))
 		return
 	}
 	if len(able) == 0 {
@@ -237,7 +238,7 @@ func (d *decision) awaitsAckers(op *core.Operation) bool {
 	}
 	d.Do(core.Refresh{Instance: op.From})
 	d.Say(fmt.Sprintf("%s still takes writes until %s has received so much that commits on %s need not wait for it", op.From, strings.Join(far, ", "), op.To))
-	d.RecheckAt(d.Now.Add(catchUpPace))
+	d.RecheckAt(d.Now.Add(draft.CatchUpPace))
 	return true
 }
 

@@ -5,35 +5,12 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 	"cnmsql.co/internal/gtid"
 )
 
-const (
-	// catchUpPause is how far behind a target may be where the spec sets no bound.
-	catchUpPause = 30 * time.Second
-	// catchUpPace is how often the positions are held against each other.
-	catchUpPace = 200 * time.Millisecond
-	// returnPatience is how long nobody hands over by itself after the group did not make
-	// another primary in time.
-	returnPatience = time.Minute
-)
-
-// keepDeadline holds a switchover to the present spec, from when it began: a bound that is
-// lowered meanwhile counts at once.
-func (d *decision) keepDeadline(op *core.Operation) {
-	op.Deadline = time.Time{}
-	if limit := d.Cluster.SwitchoverLimit; limit > 0 {
-		op.Deadline = op.StartedAt.Add(limit)
-	}
-	if op.PausedAt.After(d.Now) { // by another operator's clock
-		op.PausedAt = d.Now
-	}
-	for _, until := range []time.Time{op.Deadline, d.pauseEnds(op)} {
-		if d.Now.Before(until) {
-			d.RecheckAt(until)
-		}
-	}
-}
+// keepDeadline holds a switchover to the bounds of the present spec.
+func (d *decision) keepDeadline(op *core.Operation) { d.KeepDeadline(op, d.pauseEnds) }
 
 // pauseEnds is until when the group may be asked once it was; zero when there is no bound. It
 // outlasts the bound of transactions in progress, at which the group elects. From a primary
@@ -45,13 +22,12 @@ func (d *decision) pauseEnds(op *core.Operation) time.Time {
 	return op.PausedAt.Add(max(d.Cluster.SwitchoverPause, d.transactionsTake()+time.Second))
 }
 
-// lateness tells which bound of the spec a switchover has passed; "" when none.
+// lateness names the bound of the spec that a switchover has passed; "" when none.
 func (d *decision) lateness(op *core.Operation) string {
-	isPast := func(t time.Time) bool { return !t.IsZero() && !d.Now.Before(t) }
-	switch {
-	case isPast(op.Deadline):
+	switch d.PassedBound(op, d.pauseEnds(op)) {
+	case draft.BoundDelay:
 		return "spec.maxSwitchoverDelay"
-	case isPast(d.pauseEnds(op)):
+	case draft.BoundPause:
 		return fmt.Sprintf("spec.maxSwitchoverPause (%s)", d.Cluster.SwitchoverPause)
 	default:
 		return ""
@@ -71,10 +47,10 @@ func (d *decision) isClose(op *core.Operation) bool {
 	target, answers := d.position(op.To)
 	if !has || !answers {
 		d.Say(fmt.Sprintf("%s still takes writes until it and %s say what they hold", op.From, op.To))
-		d.look(op)
+		d.LookAtBoth(op)
 		return false
 	}
-	c, most := d.Observation.Memory.CatchUp, d.mostBehind()
+	c, most := d.Observation.Memory.CatchUp, d.ForCatchUp(op)
 	isOurs := c.Target == op.To && c.Began.Equal(op.StartedAt)
 	if !isOurs || target.Contains(c.Source) && d.Now.Sub(c.At) > most {
 		at := d.Instance(op.From).Report.NotBefore()
@@ -86,17 +62,8 @@ func (d *decision) isClose(op *core.Operation) bool {
 	}
 	d.Say(fmt.Sprintf("%s still takes writes until %s has applied what %s had %s ago; it lacks %s",
 		op.From, op.To, op.From, most, core.Plural(source.Subtract(target).Count(), "transaction")))
-	d.look(op)
+	d.LookAtBoth(op)
 	return false
-}
-
-// mostBehind is how old a position of the primary may be that the target has reached. Part
-// of the pause goes to transactions that are in progress, see transactionsTake.
-func (d *decision) mostBehind() time.Duration {
-	if d.Cluster.SwitchoverPause <= 0 {
-		return catchUpPause
-	}
-	return d.Cluster.SwitchoverPause * 6 / 10
 }
 
 // transactionsTake is how long the transactions that are in progress may hold up the group;
@@ -109,26 +76,6 @@ func (d *decision) transactionsTake() time.Duration {
 	}
 	take := (d.Cluster.SwitchoverPause * 4 / 10).Truncate(time.Second)
 	return min(max(take, time.Second), time.Hour)
-}
-
-// look asks both for what they hold, and comes back in a moment.
-func (d *decision) look(op *core.Operation) {
-	d.Do(core.Refresh{Instance: op.From}, core.Refresh{Instance: op.To})
-	d.RecheckAt(d.Now.Add(catchUpPace))
-}
-
-// wasGivenUp: the group was asked for another primary a moment ago, and made none.
-func (d *decision) wasGivenUp() bool {
-	r := d.Status.Return
-	if r == nil || d.IsStopping(d.seen.primary) {
-		return false
-	}
-	until := r.At.Add(returnPatience)
-	if !d.Now.Before(until) {
-		return false
-	}
-	d.RecheckAt(until)
-	return true
 }
 
 // position is what an instance has executed, by its own word.

@@ -93,10 +93,10 @@ func (d *decision) handOver(reason core.Reason) {
 	if d.Status.Operation != nil {
 		return
 	}
-	if d.wasGivenUp() {
-		until := d.Status.Return.At.Add(returnPatience).UTC().Format("15:04:05 MST")
+	if until := d.RestsUntil(d.seen.primary); !until.IsZero() {
+		d.RecheckAt(until)
 		d.Say(fmt.Sprintf("%s should hand over (%s); the group did not make %s primary in time, "+
-			"and is asked again at %s", d.seen.primary, reason, d.Status.Return.Target, until))
+			"and is asked again at %s", d.seen.primary, reason, d.Status.Return.Target, until.UTC().Format("15:04:05 MST")))
 		return
 	}
 	for i := range d.Instances {

@@ -1,0 +1,91 @@
+package draft
+
+import (
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+const (
+	// CatchUpPace is how often the positions of a switchover are held against each other.
+	CatchUpPace = 200 * time.Millisecond
+	// catchUpPause is how long writes may have to wait where the spec sets no bound.
+	catchUpPause = 30 * time.Second
+	// returnPatience is how long nobody hands over by itself after a target did not take over
+	// in time.
+	returnPatience = time.Minute
+)
+
+// Bound is one of the two bounds that the spec sets to a switchover.
+type Bound int
+
+const (
+	// BoundNone: time is not up.
+	BoundNone Bound = iota
+	// BoundDelay is spec.maxSwitchoverDelay, of all of it.
+	BoundDelay
+	// BoundPause is spec.maxSwitchoverPause, of the time without writes.
+	BoundPause
+)
+
+// KeepDeadline holds a switchover to the present spec, from when it began: a bound that is
+// lowered meanwhile counts at once. pauseEnds tells when the time without writes is over; zero
+// where there is no bound.
+func (d *Draft) KeepDeadline(op *core.Operation, pauseEnds func(*core.Operation) time.Time) {
+	op.Deadline = time.Time{}
+	if op.PausedAt.After(d.Now) { // by another operator's clock
+		op.PausedAt = d.Now
+	}
+	if op.Step == core.StepReturn { // the way back has no bound
+		return
+	}
+	if limit := d.Cluster.SwitchoverLimit; limit > 0 {
+		op.Deadline = op.StartedAt.Add(limit)
+	}
+	for _, until := range []time.Time{op.Deadline, pauseEnds(op)} {
+		if d.Now.Before(until) {
+			d.RecheckAt(until)
+		}
+	}
+}
+
+// PassedBound returns the bound that a switchover has passed.
+func (d *Draft) PassedBound(op *core.Operation, pauseEnds time.Time) Bound {
+	isPast := func(t time.Time) bool { return !t.IsZero() && !d.Now.Before(t) }
+	switch {
+	case isPast(op.Deadline):
+		return BoundDelay
+	case isPast(pauseEnds):
+		return BoundPause
+	default:
+		return BoundNone
+	}
+}
+
+// ForCatchUp is the part of the time without writes in which the target may apply what it
+// lacks; the rest goes to the change itself. A primary that is being stopped goes in any case.
+func (d *Draft) ForCatchUp(op *core.Operation) time.Duration {
+	if d.Cluster.SwitchoverPause <= 0 || d.IsStopping(op.From) {
+		return catchUpPause
+	}
+	return d.Cluster.SwitchoverPause * 6 / 10
+}
+
+// LookAtBoth asks both for what they hold, and comes back in a moment.
+func (d *Draft) LookAtBoth(op *core.Operation) {
+	d.Do(core.Refresh{Instance: op.From}, core.Refresh{Instance: op.To})
+	d.RecheckAt(d.Now.Add(CatchUpPace))
+}
+
+// RestsUntil is until when nobody hands over by itself to the target that did not take over;
+// zero when there is none, or it was long ago, or the primary is being stopped.
+func (d *Draft) RestsUntil(primary string) time.Time {
+	r := d.Status.Return
+	if r == nil || d.IsStopping(primary) {
+		return time.Time{}
+	}
+	if until := r.At.Add(returnPatience); d.Now.Before(until) {
+		return until
+	}
+	return time.Time{}
+}
