@@ -38,3 +38,11 @@ func (in *Instance) Owned() Owned {
 func IsHostOf(host, instance string) bool {
 	return host == instance || strings.HasPrefix(host, instance+".")
 }
+
+// IsStopping reports whether it is being stopped, by the word of its Pod or of its manager; of
+// what is not known, nothing is.
+func (in *Instance) IsStopping() bool {
+	pod, known := in.Pod.Get()
+	r, heard := in.Report.Get()
+	return known && pod.Terminating || heard && r.Terminating
+}

@@ -21,15 +21,14 @@ func (d *decision) fence() {
 // reinit makes the data of instances again on a human's word, one after another.
 // What it throws away must be held by others, unless it is what has diverged.
 func (d *decision) reinit() {
+	primary := ""
+	if holder := d.holder(); holder != nil {
+		primary = holder.Name
+	}
 	for _, name := range d.Cluster.Reinit {
 		in := d.Instance(name)
 		switch {
-		case in == nil:
-			d.Warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be recreated")
-			d.Do(core.ClearReinit{Instance: name})
-		case d.Status.Promotion != nil && d.Status.Promotion.Instance == name:
-			d.Warn(core.RefusalReinitPrimary, "the data of "+name+" is not recreated, for it is the primary: switch over first")
-			d.Do(core.ClearReinit{Instance: name})
+		case d.RefuseReinit(name, primary):
 		case d.diagnosis.name != core.PrimaryClosed && (d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil):
 			d.Say("the data of " + name + " is recreated when the primary is healthy")
 			return

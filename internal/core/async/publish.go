@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 )
 
 // publish puts the cluster's situation in words.
@@ -44,16 +45,12 @@ func (d *decision) laggards() []string {
 	var names []string
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		r, known := in.Report.Get()
+		r, absence := draft.Answering(in)
 		pod, _ := in.Pod.Get()
 		isPrimary := d.Status.Promotion != nil && in.Name == d.Status.Promotion.Instance
 		switch {
-		case !known:
-			names = append(names, in.Name+" (no answer)")
-		case r.Terminating || pod.Terminating:
-			names = append(names, in.Name+" (is being stopped)")
-		case r.State != core.Running || r.Server == nil:
-			names = append(names, fmt.Sprintf("%s (%s)", in.Name, r.State))
+		case absence != "":
+			names = append(names, in.Name+" ("+absence+")")
 		case !isPrimary && d.Status.Promotion != nil && !streams(r, d.Status.Promotion.Instance):
 			names = append(names, in.Name+" (does not replicate yet)")
 		case !isPrimary && !r.Server.SuperReadOnly:

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"cmp"
 	"slices"
 
 	"cnmsql.co/internal/core"
@@ -14,6 +15,21 @@ func (d *Draft) CountReady() {
 			d.Status.Ready++
 		}
 	}
+}
+
+// Answering returns what an instance says of itself, or why it does nothing for the cluster at
+// the moment, whatever its role is: its mysqld does not serve, or not for long.
+func Answering(in *core.Instance) (r core.Report, absence string) {
+	r, known := in.Report.Get()
+	switch {
+	case !known:
+		return r, "no answer"
+	case in.IsStopping():
+		return r, "is being stopped"
+	case r.State != core.Running || r.Server == nil:
+		return r, cmp.Or(string(r.State), "no state")
+	}
+	return r, ""
 }
 
 // IsJoining: an instance is on its way to its first data.

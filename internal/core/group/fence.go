@@ -54,9 +54,8 @@ func (d *decision) cannotSpare(name string, size int) string {
 // isGoing: the member is fenced, stopped, or was told to leave.
 func (d *decision) isGoing(name string) bool {
 	in := d.Instance(name)
-	pod, _ := in.Pod.Get()
 	r, heard := in.Report.Get()
-	return d.IsFenced(name) || pod.Terminating || heard && (r.Terminating || r.FrozenBelow > d.Status.Epoch)
+	return d.IsFenced(name) || in.IsStopping() || heard && r.FrozenBelow > d.Status.Epoch
 }
 
 // reinit makes the data of members again on a human's word, one after another.
@@ -64,14 +63,9 @@ func (d *decision) reinit() {
 	for _, name := range d.Cluster.Reinit {
 		in := d.Instance(name)
 		switch {
-		case in == nil:
-			d.Warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be recreated")
+		case in != nil && d.IsSurplus(in) && !slices.Contains(d.Status.Diverged, name): // it is removed, and its data with it
 			d.Do(core.ClearReinit{Instance: name})
-		case d.IsSurplus(in) && !slices.Contains(d.Status.Diverged, name): // it is removed, and its data with it
-			d.Do(core.ClearReinit{Instance: name})
-		case d.Status.CurrentPrimary == name:
-			d.Warn(core.RefusalReinitPrimary, "the data of "+name+" is not recreated, for it is the primary: switch over first")
-			d.Do(core.ClearReinit{Instance: name})
+		case d.RefuseReinit(name, d.Status.CurrentPrimary):
 		case !d.seen.agreed || d.Status.Operation != nil:
 			d.Say("the data of " + name + " is recreated when the group has its quorum")
 			return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 )
 
 // route points writes at the primary by its name, and labels the Pods by what the
@@ -192,15 +193,11 @@ func (d *decision) laggards() []string {
 	var names []string
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		r, known := in.Report.Get()
+		r, absence := draft.Answering(in)
 		pod, _ := in.Pod.Get()
 		switch {
-		case !known:
-			names = append(names, in.Name+" (no answer)")
-		case r.Terminating || pod.Terminating:
-			names = append(names, in.Name+" (is being stopped)")
-		case r.State != core.Running || r.Server == nil:
-			names = append(names, fmt.Sprintf("%s (%s)", in.Name, r.State))
+		case absence != "":
+			names = append(names, in.Name+" ("+absence+")")
 		case !d.seen.isOnline(in.Name) && r.Reason != "":
 			names = append(names, fmt.Sprintf("%s (%s)", in.Name, r.Reason))
 		case d.seen.agreed && !d.seen.isOnline(in.Name):

@@ -68,9 +68,8 @@ func (d *decision) beginSwitchover() {
 	if primary == nil {
 		return
 	}
-	pod, _ := primary.Pod.Get()
+	pod, podKnown := primary.Pod.Get()
 	vol, volKnown := primary.Volume.Get()
-	r, _ := primary.Report.Get()
 	switch {
 	case d.Status.TargetPrimary != d.Status.CurrentPrimary && d.Status.TargetPrimary != "":
 		if no := d.cannotBePrimary(d.Status.TargetPrimary); no != nil {
@@ -79,9 +78,9 @@ func (d *decision) beginSwitchover() {
 			return
 		}
 		d.begin(core.ReasonRequested)
-	case pod.Terminating || r.Terminating:
+	case primary.IsStopping():
 		d.handOver(core.ReasonPodTerminating)
-	case pod.DemoteRequested:
+	case podKnown && pod.DemoteRequested:
 		d.handOver(core.ReasonDemoteRequested)
 	case volKnown && vol.Deleting:
 		d.handOver(core.ReasonVolumeDeleting)
@@ -131,8 +130,7 @@ func (d *decision) cannotBePrimary(name string) *core.Problem {
 	case !d.seen.isOnline(name):
 		return no(core.RefusalTargetNotOnline, "it is not online in the group")
 	}
-	pod, known := in.Pod.Get()
-	if r, heard := in.Report.Get(); known && pod.Terminating || heard && r.Terminating {
+	if in.IsStopping() {
 		return no(core.RefusalTargetNotOnline, "it is being stopped")
 	}
 	if older := d.seen.older(name); older != "" {
