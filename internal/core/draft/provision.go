@@ -83,9 +83,11 @@ func (d *Draft) Restart(in *core.Instance, pod core.Pod) {
 func (d *Draft) RefuseReinit(name, primary string) bool {
 	switch {
 	case d.Instance(name) == nil:
-		d.Warn(core.RefusalTargetUnknown, "the cluster has no instance "+name+" whose data could be recreated")
+		d.Warn(core.RefusalTargetUnknown,
+			"the cluster has no instance "+name+" whose data could be recreated")
 	case name == primary:
-		d.Warn(core.RefusalReinitPrimary, "the data of "+name+" is not recreated, for it is the primary: switch over first")
+		d.Warn(core.RefusalReinitPrimary,
+			"the data of "+name+" is not recreated, for it is the primary: switch over first")
 	default:
 		return false
 	}

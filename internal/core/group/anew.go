@@ -9,24 +9,14 @@ import (
 	"cnmsql.co/internal/core/draft"
 )
 
-// reboot reboots the group when no member is left.
-func (d *decision) reboot() {
-	lead, reason, why := d.rebootLead()
-	if lead == nil {
-		d.refuse(reason, "nobody is online, and "+why)
-		return
-	}
-	if d.isFencedLead(lead) {
-		return
-	}
-	d.makeAnew(lead, core.ReasonQuorumForced, asAsked)
-}
+// reboot has the instance that holds all reboot the group, on a human's word.
+func (d *decision) reboot(r *recovery) { d.makeAnew(r.lead, core.ReasonQuorumForced, asAsked) }
 
 // makeAnew has the one that holds all reboot the group.
 func (d *decision) makeAnew(lead *core.Instance, reason core.Reason, onWord string) {
 	d.Status.Epoch++
-	r, _ := lead.Report.Get()
-	d.countOn([]string{lead.Name}, r.Server.Holds(), r.Server.Holds())
+	held := draft.Held([]*core.Instance{lead})
+	d.countOn([]string{lead.Name}, held, held)
 	d.beginRecovery(core.StepReboot, reason, lead.Name, core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch})
 	d.Announce(true, reason, lead.Name, onWord+", "+lead.Name+", which holds all that any instance holds, reboots the group")
 }

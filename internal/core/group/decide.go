@@ -24,15 +24,17 @@ import (
 //   - switchOver acts on a group with a quorum and recoverQuorum on one without.
 //   - join and route go by the primary and the members that all these have left.
 //   - publish is last: it puts into words what the others have left.
-func Decide(o core.Observation) core.Plan {
-	d := newDecision(&o)
+func Decide(o core.Observation) core.Plan { return decide(&o).Plan }
+
+func decide(o *core.Observation) *decision {
+	d := newDecision(o)
 	if o.Cluster.Deleting {
-		return d.Plan
+		return d
 	}
 	d.names()
 	d.besideKept = d.AdoptVolumes("there are volumes of a deleted Cluster of this name, and a group cannot go on with them: to have their data, restore a backup into a Cluster of another name; if it is not needed, delete them (kubectl get pvc -l mysql.cnmsql.co/cluster=" +
 		o.Cluster.Name + ")")
-	d.seen = see(&o, d.g)
+	d.seen = see(o, d.g)
 	d.pin()
 	d.mirror()
 	d.judge()
@@ -47,7 +49,7 @@ func Decide(o core.Observation) core.Plan {
 	d.route()
 	d.TellForeign()
 	d.publish()
-	return d.Plan
+	return d
 }
 
 // decision is a draft, and what this topology knows beside it.
@@ -58,6 +60,9 @@ type decision struct {
 	seen verdict
 	// besideKept: it would be made beside the data of a deleted Cluster of its name.
 	besideKept bool
+	// took and tookBack are the rows of the tables of recovery that were taken.
+	took     []*transition
+	tookBack []*exclusionStep
 }
 
 func newDecision(o *core.Observation) *decision {

@@ -103,19 +103,24 @@ func (d *decision) hasGoneOn(s *core.Server) bool {
 }
 
 // takeBack: those who were left out have a say again once the group has them. Before they
-// may join, what they hold is compared with what the group went on from.
+// may join, what they hold is compared with what the group went on from. It takes a row of
+// exclusionTable for each.
 func (d *decision) takeBack() {
 	var left []core.LeftOut
-	for _, l := range d.g.LeftOut {
-		in := d.Instance(l.Instance)
-		// One that is still recovering counts in the size of the view already.
-		if m, listed := d.seen.members[l.Instance]; in == nil || listed && m.State != core.MemberUnreachable {
-			continue
+	for i := range d.g.LeftOut {
+		l := d.g.LeftOut[i]
+		e := d.newExclusion(&l)
+		row := e.row()
+		d.tookBack = append(d.tookBack, row)
+		if row.do != nil {
+			row.do(d, e)
 		}
-		if v, known := viewOf(in); known {
-			d.receive(&l, in, v)
+		if row.then != "" {
+			l.Admitted = row.then == instanceAdmitted
 		}
-		left = append(left, l)
+		if row.then != instanceCounted {
+			left = append(left, l)
+		}
 	}
 	d.g.LeftOut = left
 }
@@ -130,24 +135,19 @@ func (d *decision) beyond(in *core.Instance, diverged bool) gtid.Set {
 	return gtid.Set{}
 }
 
-// receive looks at one that was left out and is heard. In a group of its own it could
-// still get more; so it leaves that first.
-func (d *decision) receive(l *core.LeftOut, in *core.Instance, v *core.GroupView) {
-	r, _ := in.Report.Get()
-	switch {
-	case l.Admitted && d.seen.primary != "" && reaches(v, d.seen.primary): // it joins
-	case v.IsQuorate():
-		d.Block(core.RefusalSplitBrain, fmt.Sprintf("%s, which the group went on without, is online in another group with a quorum: two groups may have taken writes. It is told to leave that; see what it holds that the group lacks, and recreate its data (kubectl cnmsql reinit %s %s)", in.Name, d.Cluster.Name, in.Name))
-		fallthrough
-	case v.State != core.MemberOffline:
-		l.Admitted = l.Admitted && len(v.Members) == 0 // in ERROR, it has nobody from whom it could get more
-		d.Do(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Epoch + 1})
-	case l.Admitted || !d.isFresh(in):
-	case r.Data == core.DataEmpty, r.State == core.AwaitingClone, r.Server != nil && r.Data == core.DataPopulated && l.Excess(r.Server).IsEmpty():
-		l.Admitted = true
-		d.Again = true
-	}
+// leaveFirst: in a group of its own it could still get more.
+func (d *decision) leaveFirst(e *exclusion) {
+	d.Do(core.FreezeIO{Instance: e.name, Epoch: d.Status.Epoch + 1})
 }
+
+func (d *decision) leaveForeign(e *exclusion) {
+	d.Block(core.RefusalSplitBrain, fmt.Sprintf("%s, which the group went on without, is online in another group with a quorum: two groups may have taken writes. "+
+		"It is told to leave that; see what it holds that the group lacks, and recreate its data (kubectl cnmsql reinit %s %s)", e.name, d.Cluster.Name, e.name))
+	d.leaveFirst(e)
+}
+
+// admit lets it join again.
+func (d *decision) admit(*exclusion) { d.Again = true }
 
 // staleAfter: a manager whose mysqld answers no question about its group tells what it
 // knew last.

@@ -35,44 +35,70 @@ func TestThoseLeftOutHaveASayAgainOnceTheViewHasThem(t *testing.T) {
 	}
 }
 
-// c-1 went on alone, from 1-5. What becomes of c-2, which was left out, by what it says.
-func TestWhoIsAdmittedAgain(t *testing.T) {
+// returning is what c-2 says, which was left out when c-1 went on alone, from 1-5, and what
+// becomes of it.
+type returning struct {
+	before              bool // it was admitted
+	report              core.Report
+	age                 time.Duration
+	admitted, told, bad bool
+}
+
+func returns() map[string]returning {
 	const group = "11111111-1111-1111-1111-111111111111:"
-	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
-	offline := &core.GroupView{State: core.MemberOffline}
-	own := &core.GroupView{State: core.MemberOnline, Role: core.MemberPrimary, ViewID: "o:1", Members: []core.ViewMember{{Host: "c-2", State: core.MemberOnline, Role: core.MemberPrimary}}}
-	joining := &core.GroupView{State: core.MemberRecovering, Role: core.MemberSecondary, ViewID: "v:2", Members: []core.ViewMember{
-		{Host: "c-1", State: core.MemberOnline, Role: core.MemberPrimary}, {Host: "c-2", State: core.MemberRecovering, Role: core.MemberSecondary}}}
+	view := func(state core.MemberState, members ...core.ViewMember) *core.GroupView {
+		return &core.GroupView{State: state, ViewID: "o:1", Members: members}
+	}
+	offline := view(core.MemberOffline)
+	own := view(core.MemberOnline, core.ViewMember{Host: "c-2", State: core.MemberOnline, Role: core.MemberPrimary})
+	joining := view(core.MemberRecovering, core.ViewMember{Host: "c-1", State: core.MemberOnline, Role: core.MemberPrimary},
+		core.ViewMember{Host: "c-2", State: core.MemberRecovering, Role: core.MemberSecondary})
 	says := func(state core.State, data core.DataState, holds string, v *core.GroupView) core.Report {
+		if holds != "" {
+			holds = group + holds
+		}
 		return core.Report{Instance: "c-2", State: state, Data: data, Server: &core.Server{UUID: "c-2", Executed: gtid.MustParse(holds), Group: v}}
 	}
-	for name, c := range map[string]struct {
-		before              bool // it was admitted
-		report              core.Report
-		age                 time.Duration
-		admitted, told, bad bool
-	}{
-		"it holds nothing else":                    {report: says(core.Running, core.DataPopulated, group+"1-5", offline), admitted: true},
-		"it holds more":                            {report: says(core.Running, core.DataPopulated, group+"1-7", offline), bad: true},
-		"what it says is old":                      {report: says(core.Running, core.DataPopulated, group+"1-5", offline), age: 6 * time.Second},
+	serves := func(holds string, v *core.GroupView) core.Report {
+		return says(core.Running, core.DataPopulated, holds, v)
+	}
+	return map[string]returning{
+		"it holds nothing else":                    {report: serves("1-5", offline), admitted: true},
+		"it holds more":                            {report: serves("1-7", offline), bad: true},
+		"what it says is old":                      {report: serves("1-5", offline), age: 6 * time.Second},
 		"it has no data":                           {report: core.Report{Instance: "c-2", State: core.Empty, Data: core.DataEmpty}, admitted: true},
 		"it waits for a donor":                     {report: says(core.AwaitingClone, core.DataScratch, "", offline), admitted: true},
 		"it is being cloned, perhaps from another": {report: core.Report{Instance: "c-2", State: core.Cloning, Data: core.DataScratch}},
-		"it is in a group of its own":              {report: says(core.Running, core.DataPopulated, group+"1-5", own), told: true},
-		"it was admitted, and is in another group": {before: true, report: says(core.Running, core.DataPopulated, group+"1-5", own), told: true},
-		"it was admitted, and joins":               {before: true, report: says(core.Running, core.DataPopulated, group+"1-5", joining), admitted: true},
-		"it was admitted, and could not join":      {before: true, report: says(core.Running, core.DataPopulated, group+"1-5", &core.GroupView{State: core.MemberError}), admitted: true, told: true},
-	} {
+		"it is in a group of its own":              {report: serves("1-5", own), told: true},
+		"it was admitted, and is in another group": {before: true, report: serves("1-5", own), told: true},
+		"it was admitted, and joins":               {before: true, report: serves("1-5", joining), admitted: true},
+		"it was admitted, and could not join":      {before: true, report: serves("1-5", view(core.MemberError)), admitted: true, told: true},
+	}
+}
+
+func (c returning) observe() core.Observation {
+	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	held := gtid.MustParse("11111111-1111-1111-1111-111111111111:1-5")
+	status := core.Status{Epoch: 4, CurrentPrimary: "c-1", TargetPrimary: "c-1", EstablishedAt: now, InstanceNames: []string{"c-1", "c-2"},
+		Group: &core.GroupStatus{Name: "g-1", Bootstrapped: true, Primary: "c-1", HasQuorum: true, ViewMax: 1,
+			LeftOut: []core.LeftOut{{Instance: "c-2", Held: held, Admitted: c.before}}}}
+	o := core.Observation{Now: now, Cluster: core.Cluster{Name: "c", Wanted: 2, Group: &core.Group{}, Status: status}}
+	view := &core.GroupView{State: core.MemberOnline, Role: core.MemberPrimary, ViewID: "v:2",
+		Members: []core.ViewMember{{Host: "c-1", State: core.MemberOnline, Role: core.MemberPrimary}}}
+	first := core.Report{Instance: "c-1", State: core.Running, Data: core.DataPopulated,
+		Server: &core.Server{UUID: "c-1", Executed: gtid.MustParse("11111111-1111-1111-1111-111111111111:1-9"), Group: view}}
+	for n, r := range []core.Report{first, c.report} {
+		at := now.Add(-time.Duration(n) * c.age)
+		o.Instances = append(o.Instances, core.Instance{Name: r.Instance, Ordinal: n + 1, Pod: core.Known(core.Pod{Exists: true, Current: true, Ready: true}, now, now),
+			Volume: core.Known(core.Volume{Exists: true, Bound: true}, now, now), Report: core.Known(r, at, at)})
+	}
+	return o
+}
+
+func TestWhoIsAdmittedAgain(t *testing.T) {
+	for name, c := range returns() {
 		t.Run(name, func(t *testing.T) {
-			view := &core.GroupView{State: core.MemberOnline, Role: core.MemberPrimary, ViewID: "v:2", Members: []core.ViewMember{{Host: "c-1", State: core.MemberOnline, Role: core.MemberPrimary}}}
-			o := core.Observation{Now: now, Cluster: core.Cluster{Name: "c", Wanted: 2, Group: &core.Group{}, Status: core.Status{Epoch: 4, CurrentPrimary: "c-1", TargetPrimary: "c-1", EstablishedAt: now, InstanceNames: []string{"c-1", "c-2"},
-				Group: &core.GroupStatus{Name: "g-1", Bootstrapped: true, Primary: "c-1", HasQuorum: true, ViewMax: 1, LeftOut: []core.LeftOut{{Instance: "c-2", Held: gtid.MustParse(group + "1-5"), Admitted: c.before}}}}}}
-			for n, r := range []core.Report{{Instance: "c-1", State: core.Running, Data: core.DataPopulated, Server: &core.Server{UUID: "c-1", Executed: gtid.MustParse(group + "1-9"), Group: view}}, c.report} {
-				at := now.Add(-time.Duration(n) * c.age)
-				o.Instances = append(o.Instances, core.Instance{Name: r.Instance, Ordinal: n + 1, Pod: core.Known(core.Pod{Exists: true, Current: true, Ready: true}, now, now),
-					Volume: core.Known(core.Volume{Exists: true, Bound: true}, now, now), Report: core.Known(r, at, at)})
-			}
-			plan := Decide(o)
+			plan := Decide(c.observe())
 			l, out := plan.Status.Group.LeftOutOf("c-2")
 			told := slices.ContainsFunc(plan.Effects, func(e core.Effect) bool { f, is := e.(core.FreezeIO); return is && f.Instance == "c-2" })
 			if diverged := slices.Contains(plan.Status.Diverged, "c-2"); !out || l.Admitted != c.admitted || told != c.told || diverged != c.bad {

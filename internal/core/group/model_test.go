@@ -73,6 +73,7 @@ type world struct {
 	made      func(by *instance, anew bool)
 	mut       mutation
 	mysql     string // version of Pods that are made
+	coverage  *coverage
 }
 
 func newWorld(instances int) *world {
@@ -456,7 +457,12 @@ func (w *world) pass() (text string, soon bool) {
 
 // plan decides once, and tells what is to be done.
 func (w *world) plan() (core.Plan, string) {
-	plan := Decide(w.observe())
+	o := w.observe()
+	d := decide(&o)
+	plan := d.Plan
+	if w.coverage != nil {
+		w.coverage.look(d)
+	}
 	w.cluster.Status, w.memory = plan.Status, plan.Memory
 	var b strings.Builder
 	for _, e := range plan.Events {

@@ -12,10 +12,7 @@ import (
 // recoverOutage reboots the group without a human's word, where the user wishes it, on
 // the proof that a human's word is answered with, and on more: whatever a human should
 // look at is left to one. It is tried once in an outage.
-func (d *decision) recoverOutage() {
-	if !d.Cluster.Group.RecoverOutage || !d.isOutage() || len(d.awaited()) > 0 || d.handedOver() != "" {
-		return
-	}
+func (d *decision) recoverOutage(*recovery) {
 	lead, _ := d.heir()
 	d.g.OutageTried = lead.Name
 	d.makeAnew(lead, core.ReasonTotalOutage, afterOutage)
@@ -41,11 +38,6 @@ func nextTime(op *core.Operation) string {
 		return "ask for it yourself, for it is not tried a second time"
 	}
 	return "ask again"
-}
-
-// isOutage: the group was made, and nobody who can be asked is in one.
-func (d *decision) isOutage() bool {
-	return d.g.Bootstrapped && !d.seen.agreed && !d.isAnybodyIn()
 }
 
 // isAnybodyIn: an instance says that it is in a group, whatever became of that.
@@ -90,20 +82,27 @@ func (d *decision) awaited() []string {
 
 func (d *decision) awaits(in *core.Instance) string {
 	r, known := in.Report.Get()
-	pod, podKnown := in.Pod.Get()
 	_, heard := viewOf(in)
 	switch {
 	case !known:
 		return "no answer"
-	case r.Terminating, pod.Terminating:
+	case in.IsStopping():
 		return "it is being stopped"
 	case r.Server == nil:
 		return "its mysqld does not answer"
-	case !heard, !d.isFresh(in), !podKnown, !in.Volume.Known():
-		d.RecheckAt(d.Now.Add(time.Second))
-		return "nothing new is known of it"
+	case !heard, !d.isFresh(in), !in.Pod.Known(), !in.Volume.Known():
+		return nothingNew
 	}
 	return ""
+}
+
+const nothingNew = "nothing new is known of it"
+
+// lookAgain comes back in a moment where something new may be known of an instance then.
+func (d *decision) lookAgain(*recovery) {
+	if slices.ContainsFunc(d.Instances, func(in core.Instance) bool { return d.awaits(&in) == nothingNew }) {
+		d.RecheckAt(d.Now.Add(time.Second))
+	}
 }
 
 // handedOver tells why a human has to reboot the group although the operator may;
@@ -252,7 +251,7 @@ func (d *decision) askForIt() string { return "kubectl cnmsql group recover " + 
 // the others; "" while nobody is back.
 func (d *decision) unknownAdvice() string {
 	back, awaited := d.back(), d.awaited()
-	if len(back) == 0 || len(awaited) == 0 || !d.isOutage() {
+	if len(back) == 0 || len(awaited) == 0 || d.recoveryState() != groupOutage {
 		return ""
 	}
 	return ". " + agree(back, "is", "are") + " back, and in no group. " + d.outageAdvice(awaited)

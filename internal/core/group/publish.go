@@ -102,8 +102,10 @@ func (d *decision) blockLost() {
 	case all && len(d.Instances) > 0:
 		d.Block(core.RefusalGroupWithoutData, "the group was made, and no instance has its data any more: restore a backup into a new Cluster; this one is never initialised again")
 	case d.seen.lost:
+		d.lookAgain(nil)
 		d.Block(core.RefusalQuorumLost, fmt.Sprintf("the group has lost its quorum (%s): writes wait. %s", d.situation(), d.wayOut()))
 	default:
+		d.lookAgain(nil)
 		d.sayUnknown(fmt.Sprintf("too few members can be asked to tell whether the group has its quorum (%s): nothing is done%s", d.standing(), d.unknownAdvice()))
 	}
 }

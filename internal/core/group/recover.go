@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,57 +11,69 @@ import (
 	"cnmsql.co/internal/core/draft"
 )
 
-// recoverQuorum goes on with those who are left, on a human's word and only when it can
-// be proved who of them has everything. A human's word that is refused is taken back,
-// so that it is not carried out in another situation.
-func (d *decision) recoverQuorum() {
-	if only := d.onlyMember(); only != "" {
-		d.Do(core.RebootGroup{Instance: only, Epoch: d.Status.Epoch})
-		d.Announce(false, core.ReasonGroupAlone, only, only+" is the only member there is, and makes the group again after a restart")
-		return
-	}
-	if d.isRecovering() {
-		return
-	}
-	if !d.Cluster.Group.ForceQuorum {
-		d.recoverOutage()
-		return
-	}
-	heirs, stranger := quorate(d.heirs()), d.stranger()
-	switch {
-	case !d.g.Bootstrapped:
-		d.refuse(core.RefusalQuorumPresent, "there is no group yet whose quorum could be lost")
-	case d.seen.agreed:
-		d.refuse(core.RefusalQuorumPresent, fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online))
-	case d.isOutdated():
-		d.refuse(core.RefusalViewChanged, "members have come or gone since it was asked for, in view "+d.Cluster.Group.ForceView+". Look at the group as it is now, and ask again: kubectl cnmsql group recover "+d.Cluster.Name)
-	case len(heirs) > 0:
-		d.takeAsItIs(d.withCompanions(heirs))
-	case stranger != "":
-		d.refuse(core.RefusalSplitBrain, stranger+" was left out by the last recovery, and is online in a group of its own that has a quorum; those whom the group went on with are not, and may have acknowledged writes since. Bring them back, and stop the Pods of those who were left out; or, if they are gone for good, delete their Pods and PersistentVolumeClaims, and ask again")
-	default:
-		if why := d.unproven(); why != "" {
-			d.refuse(core.RefusalNoSafeSurvivor, why)
-			return
-		}
-		d.recoverFrom(d.survivors())
-	}
+// rebootAlone has the only member there is make the group again.
+func (d *decision) rebootAlone(r *recovery) {
+	d.Do(core.RebootGroup{Instance: r.only, Epoch: d.Status.Epoch})
+	d.Announce(false, core.ReasonGroupAlone, r.only, r.only+" is the only member there is, and makes the group again after a restart")
 }
 
-// isOutdated: the human's word was given in a view of the group that has passed, by those
-// who are still online, or where nobody is by the last view that had a quorum.
-func (d *decision) isOutdated() bool {
-	asked, survivors := d.Cluster.Group.ForceView, d.survivors()
-	if asked == "" {
-		return false
+// refuse takes a human's word back: it must not be carried out in another situation.
+func (d *decision) refuse(reason core.Reason, why string) {
+	d.Do(core.ClearForceQuorum{})
+	d.Announce(true, reason, "", "the recovery of the quorum was refused: "+why)
+}
+
+func (d *decision) refuseNeedless(r *recovery) {
+	why := "there is no group yet whose quorum could be lost"
+	if r.state == groupQuorate {
+		why = fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online)
 	}
-	if len(survivors) == 0 {
-		return d.g.ViewID != asked
+	d.refuse(core.RefusalQuorumPresent, why)
+}
+
+func (d *decision) refuseOutdated(*recovery) {
+	d.refuse(core.RefusalViewChanged, "members have come or gone since it was asked for, in view "+d.Cluster.Group.ForceView+
+		". Look at the group as it is now, and ask again: "+d.askForIt())
+}
+
+func (d *decision) refuseApart(r *recovery) {
+	d.refuse(core.RefusalSplitBrain, fmt.Sprintf("%s and %s are online in different groups, and both have a quorum: "+
+		"stop one of them, with all its members, and ask again", r.online[0].Name, r.apart.Name))
+}
+
+func (d *decision) refuseUnheard(r *recovery) {
+	d.refuse(core.RefusalQuorumPresent, r.online[0].Name+" is online in a group with a quorum, of which too few can be asked: forcing another would split it")
+}
+
+func (d *decision) refuseForeign(r *recovery) {
+	d.refuse(core.RefusalSplitBrain, r.foreign+" was left out by the last recovery, and is online in a group of its own that has a quorum; "+
+		"those whom the group went on with are not, and may have acknowledged writes since. Bring them back, and stop the Pods of those who were left out; "+
+		"or, if they are gone for good, delete their Pods and PersistentVolumeClaims, and ask again")
+}
+
+func (d *decision) refuseUnproven(r *recovery) { d.refuse(core.RefusalNoSafeSurvivor, r.unproven) }
+
+func (d *decision) refuseReboot(r *recovery) {
+	if len(r.survivors) == 0 {
+		d.refuse(r.reason, "nobody is online, and "+r.why)
+		return
 	}
-	return !slices.ContainsFunc(survivors, func(in *core.Instance) bool {
-		v, _ := viewOf(in)
-		return v.ViewID == asked
-	})
+	d.refuse(r.reason, fmt.Sprintf("%s holds transactions that those who are still online lack, so that the group would have to be rebooted, and %s", r.more, r.why))
+}
+
+func (d *decision) refuseLeaderless(r *recovery) {
+	d.refuse(core.RefusalNoSafeSurvivor, incomparable(r.survivors))
+}
+
+// refuseFenced: who is to go on is fenced, and would leave the group at once, or not make it.
+func (d *decision) refuseFenced(lead *core.Instance) {
+	d.refuse(core.RefusalSurvivorFenced, fmt.Sprintf("%s is the one to go on, and is fenced: take the fence off (kubectl cnmsql fence off %s %s), and ask again",
+		lead.Name, d.Cluster.Name, lead.Name))
+}
+
+func (d *decision) awaitStart(r *recovery) {
+	d.Block(core.RefusalQuorumLost, "the group has lost its quorum; the recovery that was asked for waits until mysqld of "+
+		strings.Join(r.starting, ", ")+" has started, and tells what it holds")
 }
 
 // onlyMember is the one instance of a cluster of one whose mysqld has been restarted.
@@ -79,69 +92,32 @@ func (d *decision) onlyMember() string {
 	return in.Name
 }
 
-// recoverFrom goes on with online survivors, if there are any and nobody who is known
-// holds more: they may be members that the group had expelled, and went on without.
-func (d *decision) recoverFrom(survivors []*core.Instance) {
-	switch starting := d.starting(); {
-	case len(starting) > 0:
-		d.Block(core.RefusalQuorumLost, "the group has lost its quorum; the recovery that was asked for waits until mysqld of "+strings.Join(starting, ", ")+" has started, and tells what it holds")
-	case len(survivors) == 0:
-		d.reboot()
-	case d.holdsMore(survivors) == "":
-		d.force(survivors)
-	default:
-		d.dissolve(survivors, d.holdsMore(survivors))
+// isOutdated: the human's word was given in a view of the group that has passed, by those
+// who are still online, or where nobody is by the last view that had a quorum.
+func (d *decision) isOutdated(survivors []*core.Instance) bool {
+	asked := d.Cluster.Group.ForceView
+	if asked == "" {
+		return false
 	}
+	if len(survivors) == 0 {
+		return d.g.ViewID != asked
+	}
+	return !slices.ContainsFunc(survivors, func(in *core.Instance) bool {
+		v, _ := viewOf(in)
+		return v.ViewID == asked
+	})
 }
 
-// starting are those whose mysqld was started and does not answer yet: it will in a moment.
-func (d *decision) starting() []string {
-	var out []string
-	for _, in := range d.heirs() {
-		if r, known := in.Report.Get(); known && r.State == core.Recovering {
-			out = append(out, in.Name)
-		}
-	}
-	return out
+// survivors are online members that have lost the majority.
+func (d *decision) survivors() []*core.Instance {
+	return slices.DeleteFunc(d.heirs(), func(in *core.Instance) bool {
+		v, known := viewOf(in)
+		return !known || !v.IsSurvivor()
+	})
 }
 
-// dissolve has the survivors leave what is left of the group, for it to be recreated by
-// one who holds more; but only if it can be.
-func (d *decision) dissolve(survivors []*core.Instance, more string) {
-	lead, reason, why := d.rebootLead()
-	if lead == nil {
-		d.refuse(reason, fmt.Sprintf("%s holds transactions that those who are still online lack, so that the group would have to be rebooted, and %s", more, why))
-		return
-	}
-	if d.isFencedLead(lead) {
-		return
-	}
-	for _, in := range survivors {
-		d.Do(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Epoch + 1})
-	}
-	d.Say(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the group, and it is rebooted", more))
-}
-
-// holdsMore names an instance that is not online and holds what the survivors lack; "" if
-// none is known to.
-func (d *decision) holdsMore(survivors []*core.Instance) string {
-	theirs := draft.Held(survivors)
-	for _, in := range d.heirs() {
-		r, known := in.Report.Get()
-		if known && r.Server != nil && r.Data == core.DataPopulated && !d.strays(in) && !theirs.Contains(r.Server.Holds()) {
-			return in.Name
-		}
-	}
-	return ""
-}
-
-func (d *decision) refuse(reason core.Reason, why string) {
-	d.Do(core.ClearForceQuorum{})
-	d.Announce(true, reason, "", "the recovery of the quorum was refused: "+why)
-}
-
-// quorate are those who are online in a group with a quorum.
-func quorate(all []*core.Instance) []*core.Instance {
+// inQuorum are those who are online in a group with a quorum.
+func inQuorum(all []*core.Instance) []*core.Instance {
 	return slices.DeleteFunc(all, func(in *core.Instance) bool { return !isQuorate(in) })
 }
 
@@ -164,6 +140,9 @@ func (d *decision) stranger() string {
 // withCompanions adds those who were left out and are online in the same group: the recovery
 // did not come about, and the group of before goes on.
 func (d *decision) withCompanions(heirs []*core.Instance) []*core.Instance {
+	if len(heirs) == 0 {
+		return nil
+	}
 	view, _ := viewOf(heirs[0])
 	for i := range d.Instances {
 		in := &d.Instances[i]
@@ -174,71 +153,89 @@ func (d *decision) withCompanions(heirs []*core.Instance) []*core.Instance {
 	return heirs
 }
 
-// takeAsItIs: somebody has a group with a quorum, so that none is forced beside it. If
-// all who have one have the same, and most of its members say so, it is taken as the
-// whole group: a recovery may have come about late, or those who were left out may be
-// all that is left.
-func (d *decision) takeAsItIs(quorate []*core.Instance) {
-	first := quorate[0]
-	view, _ := viewOf(first)
-	for _, in := range quorate[1:] {
-		if v, _ := viewOf(in); (vote{view: v}).key() != (vote{view: view}).key() {
-			d.refuse(core.RefusalSplitBrain, fmt.Sprintf("%s and %s are online in different groups, and both have a quorum: stop one of them, with all its members, and ask again", first.Name, in.Name))
-			return
+// starting are those whose mysqld was started and does not answer yet: it will in a moment.
+func (d *decision) starting() []string {
+	var out []string
+	for _, in := range d.heirs() {
+		if r, known := in.Report.Get(); known && r.State == core.Recovering {
+			out = append(out, in.Name)
 		}
 	}
+	return out
+}
+
+// holdsMore names an instance that is not online and holds what the survivors lack; "" if
+// none is known to.
+func (d *decision) holdsMore(survivors []*core.Instance) string {
+	theirs := draft.Held(survivors)
+	for _, in := range d.heirs() {
+		r, known := in.Report.Get()
+		if known && r.Server != nil && r.Data == core.DataPopulated && !d.strays(in) && !theirs.Contains(r.Server.Holds()) {
+			return in.Name
+		}
+	}
+	return ""
+}
+
+// lookAtGroup looks at those who are online in a group with a quorum: one that is in another
+// than the first, and whether all the group can be spoken for. Most of its members are heard
+// then, its primary among them.
+func (d *decision) lookAtGroup(online []*core.Instance) (apart *core.Instance, isWhole bool) {
+	if len(online) == 0 {
+		return nil, false
+	}
+	view, _ := viewOf(online[0])
+	for _, in := range online[1:] {
+		if v, _ := viewOf(in); (vote{view: v}).key() != (vote{view: view}).key() {
+			return in, false
+		}
+	}
+	lead := d.Instance(agreedOn(d.Observation, view).primary)
+	return nil, 2*len(online) > len(view.Members) && lead != nil && slices.Contains(online, lead)
+}
+
+// takeAsItIs: somebody has a group with a quorum, so that none is forced beside it. It is taken
+// as the whole group: a recovery may have come about late, or those who were left out may be
+// all that is left.
+func (d *decision) takeAsItIs(r *recovery) {
+	view, _ := viewOf(r.online[0])
 	seen := agreedOn(d.Observation, view)
-	lead := d.Instance(seen.primary)
-	if 2*len(quorate) <= len(view.Members) || lead == nil || !slices.Contains(quorate, lead) {
-		d.refuse(core.RefusalQuorumPresent, first.Name+" is online in a group with a quorum, of which too few can be asked: forcing another would split it")
-		return
-	}
-	var members []string
-	for name := range seen.members {
-		members = append(members, name)
-	}
-	slices.Sort(members)
-	r, _ := lead.Report.Get()
+	members := slices.Sorted(maps.Keys(seen.members))
 	d.Status.Epoch++
-	d.countOn(members, r.Server.Holds(), draft.Held(quorate))
+	d.countOn(members, draft.Held([]*core.Instance{d.Instance(seen.primary)}), draft.Held(r.online))
 	d.Do(core.ClearForceQuorum{})
-	d.Announce(true, core.ReasonQuorumForced, strings.Join(members, ","), fmt.Sprintf("as a human asked for, the group of %s, which has a quorum, is taken as the whole group; %s", strings.Join(members, ", "), d.without()))
+	d.Announce(true, core.ReasonQuorumForced, strings.Join(members, ","), fmt.Sprintf("as a human asked for, the group of %s, which has a quorum, is taken as the whole group; %s",
+		strings.Join(members, ", "), d.without()))
 	d.Again = true
 }
 
-// survivors are online members that have lost the majority.
-func (d *decision) survivors() []*core.Instance {
-	return slices.DeleteFunc(d.heirs(), func(in *core.Instance) bool {
-		v, known := viewOf(in)
-		return !known || !v.IsSurvivor()
-	})
+// dissolve has the survivors leave what is left of the group, for it to be rebooted by one who
+// holds more.
+func (d *decision) dissolve(r *recovery) {
+	for _, in := range r.survivors {
+		d.Do(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Epoch + 1})
+	}
+	d.Say(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the group, and it is rebooted", r.more))
 }
 
 // force goes on with the survivors. A surviving primary has everything; so has one who
 // is alone; else one must hold all that the others hold. Those who reach it go on with
 // it; the others join again.
-func (d *decision) force(survivors []*core.Instance) {
-	d.fencedLast(survivors)
-	lead := leader(survivors)
-	if lead == nil {
-		d.refuse(core.RefusalNoSafeSurvivor, incomparable(survivors))
-		return
-	}
-	if d.isFencedLead(lead) {
-		return
-	}
+func (d *decision) force(r *recovery) {
+	lead := r.leader
 	v, _ := viewOf(lead)
-	survivors = slices.DeleteFunc(survivors, func(in *core.Instance) bool { return in != lead && !reaches(v, in.Name) })
+	survivors := slices.DeleteFunc(r.survivors, func(in *core.Instance) bool { return in != lead && !reaches(v, in.Name) })
 	var members []string
 	for _, in := range survivors {
 		members = append(members, in.Name)
 	}
 	slices.Sort(members)
 	d.Status.Epoch++
-	r, _ := lead.Report.Get()
-	d.countOn(members, r.Server.Holds(), draft.Held(survivors))
-	d.beginRecovery(core.StepForce, core.ReasonQuorumForced, lead.Name, core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), View: v.ViewID, Epoch: d.Status.Epoch})
-	d.Announce(true, core.ReasonQuorumForced, lead.Name, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s", lead.Name, strings.Join(members, ", "), d.without()))
+	d.countOn(members, draft.Held([]*core.Instance{lead}), draft.Held(survivors))
+	d.beginRecovery(core.StepForce, core.ReasonQuorumForced, lead.Name,
+		core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), View: v.ViewID, Epoch: d.Status.Epoch})
+	d.Announce(true, core.ReasonQuorumForced, lead.Name, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s",
+		lead.Name, strings.Join(members, ", "), d.without()))
 }
 
 // fencedLast: of those who hold the same, one that is not fenced is chosen.
@@ -252,15 +249,6 @@ func (d *decision) fencedLast(all []*core.Instance) {
 		}
 		return -1
 	})
-}
-
-// isFencedLead: who is to go on is fenced, and would leave the group at once, or not make it.
-func (d *decision) isFencedLead(lead *core.Instance) bool {
-	if !d.IsFenced(lead.Name) {
-		return false
-	}
-	d.refuse(core.RefusalSurvivorFenced, fmt.Sprintf("%s is the one to go on, and is fenced: take the fence off (kubectl cnmsql fence off %s %s), and ask again", lead.Name, d.Cluster.Name, lead.Name))
-	return true
 }
 
 // recoveryLimit is how long a recovery may take. Forcing the members beside nodes that
@@ -279,29 +267,30 @@ func (d *decision) beginRecovery(step core.Step, reason core.Reason, lead string
 	}
 }
 
-// isRecovering goes on with a recovery that has begun, until the group has its quorum or
-// time is up.
-func (d *decision) isRecovering() bool {
+// endRecovery: the group has its quorum.
+func (d *decision) endRecovery(*recovery) { d.Status.Operation = nil }
+
+// giveRecoveryUp: nothing has come of it.
+func (d *decision) giveRecoveryUp(r *recovery) {
 	op := d.Status.Operation
-	switch {
-	case !d.isUnderWay():
-		return false
-	case d.seen.agreed:
-		d.Status.Operation = nil
-		return false
-	}
-	if d.Cluster.Group.ForceQuorum {
-		d.Do(core.ClearForceQuorum{}) // it is under way, or was
-	}
-	if !d.Now.Before(op.Deadline) || d.hasLeft(op) {
-		d.Status.Operation = nil
-		d.Announce(true, core.RefusalDeadline, op.To, fmt.Sprintf("%s was told to go on %s ago, and the group has no quorum; see what became of it, and %s: kubectl cnmsql group recover %s",
-			op.To, d.Now.Sub(op.StartedAt).Round(time.Second), nextTime(op), d.Cluster.Name))
-		return true
-	}
+	d.takeBackWord(r)
+	d.Status.Operation = nil
+	d.Announce(true, core.RefusalDeadline, op.To, fmt.Sprintf("%s was told to go on %s ago, and the group has no quorum; see what became of it, and %s: %s",
+		op.To, d.Now.Sub(op.StartedAt).Round(time.Second), nextTime(op), d.askForIt()))
+}
+
+func (d *decision) awaitRecovery(r *recovery) {
+	op := d.Status.Operation
+	d.takeBackWord(r)
 	d.Say(fmt.Sprintf("%s, %s goes on (%s); it may take a minute or two, and mysqld answers no question about its group meanwhile", onWord(op), op.To, d.without()))
 	d.RecheckAt(op.Deadline)
-	return true
+}
+
+// takeBackWord: what a human asks for is under way, or was.
+func (d *decision) takeBackWord(r *recovery) {
+	if r.asked {
+		d.Do(core.ClearForceQuorum{})
+	}
 }
 
 // isUnderWay: a recovery of the quorum.

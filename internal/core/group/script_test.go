@@ -52,13 +52,17 @@ func TestScripts(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no scripts found", err)
 	}
+	seen := &coverage{rows: map[string]bool{}}
+	ran := 0
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			var w *world
+			ran++
 			datadriven.RunTest(t, path, func(t *testing.T, td *datadriven.TestData) string {
 				switch td.Cmd {
 				case "group", "online":
 					w = newWorld(number(td, "instances", 3))
+					w.coverage = seen
 					if td.Cmd == "online" {
 						w.run()
 						w.now = w.now.Add(time.Minute)
@@ -71,6 +75,9 @@ func TestScripts(t *testing.T) {
 				return w.command(t, td)
 			})
 		})
+	}
+	if ran == len(files) {
+		seen.check(t)
 	}
 }
 

@@ -1,0 +1,341 @@
+package group
+
+import (
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
+
+// recoveryState is where a group stands between the loss of its quorum and its return.
+type recoveryState string
+
+const (
+	groupNotMade       recoveryState = "NotMade"
+	groupQuorate       recoveryState = "Quorate"
+	groupWithoutQuorum recoveryState = "WithoutQuorum"
+	groupOutage        recoveryState = "Outage"
+	groupUnderWay      recoveryState = "UnderWay"
+)
+
+// recoveryMeans says of each state what it is, for docs/group-replication.md.
+var recoveryMeans = []struct {
+	state recoveryState
+	means string
+}{
+	{groupNotMade, "the group was never made"},
+	{groupQuorate, "a majority agrees on a group"},
+	{groupWithoutQuorum, "no majority is seen, and somebody is in what is left of the group, or in another"},
+	{groupOutage, "no majority is seen, and nobody who is heard is in a group"},
+	{groupUnderWay, "an instance was told to go on (`operation: QuorumRecovery`), and no majority was seen since"},
+}
+
+// transition is a row of recoveryTable. The rows are tried from the top; the first of which
+// one of the states is the present one, and of which the condition holds, is taken.
+type transition struct {
+	from []recoveryState
+	// when is a question and changes nothing; nil always holds. where and does are the words of
+	// both for people, in docs/group-replication.md.
+	when     func(*recovery) bool
+	where    string
+	does     string
+	do       func(*decision, *recovery)
+	then     []recoveryState // one of them is the state afterwards; nil is the one of before
+	proceeds bool            // the next row is looked for at once, from the new state
+}
+
+// recoveryTable is all that is done about a group that has lost its quorum.
+var recoveryTable = []transition{
+	{from: []recoveryState{groupOutage, groupUnderWay}, when: func(r *recovery) bool { return r.only != "" },
+		where: "there is one instance, there were never more, and its mysqld was restarted",
+		does:  "it reboots the group: nobody else can hold anything", do: (*decision).rebootAlone},
+
+	{from: []recoveryState{groupUnderWay}, when: func(r *recovery) bool { return r.isBack },
+		where: "a majority agrees on a group", does: "the operation ends",
+		do: (*decision).endRecovery, then: []recoveryState{groupQuorate}, proceeds: true},
+	{from: []recoveryState{groupUnderWay}, when: func(r *recovery) bool { return r.isOver },
+		where: "three minutes are over, or the survivor that was to go on is in no group any more",
+		does:  "`DeadlineExceeded`; the operation ends",
+		do:    (*decision).giveRecoveryUp, then: []recoveryState{groupWithoutQuorum, groupOutage}},
+	{from: []recoveryState{groupUnderWay}, where: "otherwise", does: "it is waited for; a request is taken back",
+		do: (*decision).awaitRecovery},
+
+	{from: []recoveryState{groupNotMade, groupQuorate}, when: func(r *recovery) bool { return r.asked },
+		where: "a human asks", does: "refused: `QuorumPresent`", do: (*decision).refuseNeedless},
+	{from: []recoveryState{groupNotMade, groupQuorate}, where: "nobody asks", does: "nothing"},
+
+	{from: []recoveryState{groupOutage}, when: func(r *recovery) bool { return r.awaits },
+		where: "`Automatic`, nobody asks, and an instance is not heard, or nothing new of it (1)",
+		does:  "it is waited for, by name", do: (*decision).lookAgain},
+	{from: []recoveryState{groupOutage}, when: func(r *recovery) bool { return r.mayReboot },
+		where: "`Automatic`, nobody asks, and all of 1 to 6 is true",
+		does:  "the instance that holds all reboots the group (`TotalOutageRecovery`)",
+		do:    (*decision).recoverOutage, then: []recoveryState{groupUnderWay}},
+	{from: []recoveryState{groupOutage, groupWithoutQuorum}, when: func(r *recovery) bool { return !r.asked },
+		where: "nobody asks", does: "nothing: the phase is `Blocked`, and its reason tells what to do"},
+
+	{from: []recoveryState{groupOutage, groupWithoutQuorum}, when: func(r *recovery) bool { return r.isOutdated },
+		where: "a human asks, in a view that has passed",
+		does:  "refused: `ViewChanged`", do: (*decision).refuseOutdated},
+	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.apart != nil },
+		where: "recovery sources are online in two groups, and both have a quorum",
+		does:  "refused: `SplitBrain`", do: (*decision).refuseApart},
+	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return len(r.online) > 0 && !r.isWhole },
+		where: "recovery sources are online in a group with a quorum, of which too few are heard",
+		does:  "refused: `QuorumPresent`", do: (*decision).refuseUnheard},
+	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return len(r.online) > 0 },
+		where: "recovery sources are online in a group with a quorum, and most of it is heard",
+		does:  "that group is taken as the whole group; all others are excluded (`QuorumRecoveryForced`)",
+		do:    (*decision).takeAsItIs, then: []recoveryState{groupQuorate}},
+	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.foreign != "" },
+		where: "only excluded instances are online in a group with a quorum",
+		does:  "refused: `SplitBrain`", do: (*decision).refuseForeign},
+	{from: []recoveryState{groupOutage, groupWithoutQuorum}, when: func(r *recovery) bool { return r.unproven != "" },
+		where: "a recovery was begun and never seen, and both sides may hold more since",
+		does:  "refused: `NoSafeSurvivor`", do: (*decision).refuseUnproven},
+	{from: []recoveryState{groupOutage, groupWithoutQuorum}, when: func(r *recovery) bool { return len(r.starting) > 0 },
+		where: "mysqld of a recovery source starts", does: "it is waited for", do: (*decision).awaitStart},
+
+	{from: []recoveryState{groupOutage, groupWithoutQuorum}, when: func(r *recovery) bool { return r.mustReboot() && r.lead == nil },
+		where: "no survivor, or an instance holds what the survivors lack; nobody is known to hold all",
+		does:  "refused: `MembersUnknown`, `NoSafeSurvivor`", do: (*decision).refuseReboot},
+	{from: []recoveryState{groupOutage, groupWithoutQuorum}, when: func(r *recovery) bool { return r.mustReboot() && r.isFenced(r.lead) },
+		where: "the same, and the one that holds all is fenced",
+		does:  "refused: `SurvivorFenced`", do: func(d *decision, r *recovery) { d.refuseFenced(r.lead) }},
+	{from: []recoveryState{groupOutage, groupWithoutQuorum}, when: func(r *recovery) bool { return len(r.survivors) == 0 },
+		where: "no survivor; one instance holds all",
+		does:  "it reboots the group (`QuorumRecoveryForced`); all others are excluded",
+		do:    (*decision).reboot, then: []recoveryState{groupUnderWay}},
+	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.more != "" },
+		where: "an instance holds what the survivors lack, and one holds all",
+		does:  "the survivors leave what is left of the group, so that it can be rebooted", do: (*decision).dissolve},
+	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.leader == nil },
+		where: "no survivor is known to hold all that the survivors hold",
+		does:  "refused: `NoSafeSurvivor`", do: (*decision).refuseLeaderless},
+	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.isFenced(r.leader) },
+		where: "the survivor that holds all is fenced",
+		does:  "refused: `SurvivorFenced`", do: func(d *decision, r *recovery) { d.refuseFenced(r.leader) }},
+	{from: []recoveryState{groupWithoutQuorum}, where: "one survivor holds all that the survivors hold",
+		does: "it forces the quorum with those it reaches (`QuorumRecoveryForced`); all others are excluded",
+		do:   (*decision).force, then: []recoveryState{groupUnderWay}},
+}
+
+// recovery is what the rows look at. It is made before any of them is tried.
+type recovery struct {
+	state recoveryState
+	// asked: a human's word is there.
+	asked bool
+	// only is the only member there is.
+	only string
+	// isBack: the group has its quorum again. isOver: time is up, or the survivor has left.
+	isBack, isOver bool
+	// awaits and mayReboot are of an groupOutage that the operator may end.
+	awaits, mayReboot bool
+	// isOutdated: the word was given in another view.
+	isOutdated bool
+	// online are the recovery sources in a group with a quorum, and their co-members; apart
+	// is one of them in another group than the first. isWhole: most of the group is heard.
+	online  []*core.Instance
+	apart   *core.Instance
+	isWhole bool
+	// foreign names one that is excluded, and online in a group with a quorum.
+	foreign string
+	// unproven is why it is not known from whom to go on.
+	unproven string
+	starting []string
+	// survivors are online without a quorum, and leader holds all that they hold. more names
+	// an instance that holds what they lack.
+	survivors []*core.Instance
+	leader    *core.Instance
+	more      string
+	rebooter
+	isFenced func(*core.Instance) bool
+}
+
+// rebooter is who can reboot the group; nil with the reason why nobody can.
+type rebooter struct {
+	lead   *core.Instance
+	reason core.Reason
+	why    string
+}
+
+// mustReboot: nobody who is online can go on.
+func (r *recovery) mustReboot() bool { return len(r.survivors) == 0 || r.more != "" }
+
+// recoveryState is derived from what is observed and decided so far.
+func (d *decision) recoveryState() recoveryState {
+	switch {
+	case d.isUnderWay():
+		return groupUnderWay
+	case !d.g.Bootstrapped:
+		return groupNotMade
+	case d.seen.agreed:
+		return groupQuorate
+	case d.isAnybodyIn():
+		return groupWithoutQuorum
+	}
+	return groupOutage
+}
+
+// newRecovery looks at all that the rows of the present state ask for.
+func (d *decision) newRecovery() *recovery {
+	r := &recovery{state: d.recoveryState(), asked: d.Cluster.Group.ForceQuorum, only: d.onlyMember(),
+		isFenced: func(in *core.Instance) bool { return d.IsFenced(in.Name) }}
+	switch {
+	case r.state == groupUnderWay:
+		op := d.Status.Operation
+		r.isBack, r.isOver = d.seen.agreed, !d.Now.Before(op.Deadline) || d.hasLeft(op)
+	case r.state == groupNotMade, r.state == groupQuorate:
+	case r.asked:
+		d.weigh(r)
+	case r.state == groupOutage && d.Cluster.Group.RecoverOutage:
+		r.awaits = len(d.awaited()) > 0
+		r.mayReboot = !r.awaits && d.handedOver() == ""
+	}
+	return r
+}
+
+// weigh looks from whom a group may go on for which a human asks.
+func (d *decision) weigh(r *recovery) {
+	sources := d.heirs()
+	r.survivors = d.survivors()
+	r.isOutdated = d.isOutdated(r.survivors)
+	r.online, r.foreign = d.withCompanions(inQuorum(sources)), d.stranger()
+	r.apart, r.isWhole = d.lookAtGroup(r.online)
+	r.unproven, r.starting = d.unproven(), d.starting()
+	r.more = d.holdsMore(r.survivors)
+	r.lead, r.reason, r.why = d.rebootLead()
+	d.fencedLast(r.survivors)
+	r.leader = leader(r.survivors)
+}
+
+// recoverQuorum takes the rows of the table that apply now.
+func (d *decision) recoverQuorum() {
+	for {
+		r := d.newRecovery()
+		row := r.row()
+		d.took = append(d.took, row)
+		if row.do != nil {
+			row.do(d, r)
+		}
+		if !row.proceeds {
+			return
+		}
+	}
+}
+
+// row is the first that applies. Of each state the last row always does.
+func (r *recovery) row() *transition {
+	return &recoveryTable[slices.IndexFunc(recoveryTable, func(t transition) bool {
+		return slices.Contains(t.from, r.state) && (t.when == nil || t.when(r))
+	})]
+}
+
+// exclusionState is where an instance stands that the group went on without.
+type exclusionState string
+
+const (
+	instanceExcluded exclusionState = "Excluded"
+	instanceAdmitted exclusionState = "Admitted"
+	instanceCounted  exclusionState = "Counted"
+)
+
+// exclusionMeans says of each state what it is, for docs/group-replication.md.
+var exclusionMeans = []struct {
+	state exclusionState
+	means string
+}{
+	{instanceExcluded, "it has no say, and no member admits its address"},
+	{instanceAdmitted, "it has no say, and may join (`admitted`)"},
+	{instanceCounted, "it is an instance like any other, and stands no more in `leftOut`"},
+}
+
+// exclusionStep is a row of exclusionTable, as transition is one of recoveryTable.
+type exclusionStep struct {
+	from  []exclusionState
+	when  func(*exclusion) bool
+	where string
+	does  string
+	do    func(*decision, *exclusion)
+	then  exclusionState // "" is the one of before
+}
+
+var excludedOrAdmitted = []exclusionState{instanceExcluded, instanceAdmitted}
+
+// exclusionTable is all that becomes of an instance that the group went on without. A row is
+// taken for each of them in every decision in which a majority agrees on a group.
+var exclusionTable = []exclusionStep{
+	{from: excludedOrAdmitted, when: func(e *exclusion) bool { return e.isRemoved },
+		where: "there is no such instance any more", does: "it is forgotten", then: instanceCounted},
+	{from: excludedOrAdmitted, when: func(e *exclusion) bool { return e.isMember },
+		where: "the group has it in its view, not as `UNREACHABLE`", does: "it has a say again", then: instanceCounted},
+	{from: excludedOrAdmitted, when: func(e *exclusion) bool { return e.view == nil },
+		where: "it is not heard", does: "nothing"},
+	{from: []exclusionState{instanceAdmitted}, when: func(e *exclusion) bool { return e.joins },
+		where: "it has the group's primary in its view", does: "nothing: it joins"},
+	{from: excludedOrAdmitted, when: func(e *exclusion) bool { return e.view.IsQuorate() },
+		where: "it is online in another group with a quorum", does: "`SplitBrain`; it is told to leave that group",
+		do: (*decision).leaveForeign, then: instanceExcluded},
+	{from: []exclusionState{instanceAdmitted}, when: func(e *exclusion) bool { return e.isInGroup() && len(e.view.Members) == 0 },
+		where: "it is in `ERROR`, with nobody from whom it could get more", does: "it is told to leave",
+		do: (*decision).leaveFirst},
+	{from: excludedOrAdmitted, when: (*exclusion).isInGroup,
+		where: "it is in what is left of a group", does: "it is told to leave: it could still get more there",
+		do: (*decision).leaveFirst, then: instanceExcluded},
+	{from: []exclusionState{instanceAdmitted}, where: "otherwise", does: "nothing: it may join"},
+	{from: []exclusionState{instanceExcluded}, when: func(e *exclusion) bool { return !e.isFresh },
+		where: "what it says is older than 5 s", does: "nothing"},
+	{from: []exclusionState{instanceExcluded}, when: func(e *exclusion) bool { return e.holdsNoMore },
+		where: "it is in no group, and has no data, or holds nothing beyond `held`", does: "it is admitted",
+		do: (*decision).admit, then: instanceAdmitted},
+	{from: []exclusionState{instanceExcluded}, where: "it is in no group, and holds more, or it is not known what",
+		does: "nothing; who holds more is listed in `divergedInstances`"},
+}
+
+// exclusion is what the rows look at.
+type exclusion struct {
+	name  string
+	state exclusionState
+	// isRemoved: the Cluster has it no more. isMember: the group has it.
+	isRemoved, isMember bool
+	// view is its own word about a group; nil where it is not heard.
+	view *core.GroupView
+	// joins: it has the primary in its view.
+	joins bool
+	// isFresh: what it says is of now. holdsNoMore: it holds nothing that those lacked who
+	// went on without it.
+	isFresh, holdsNoMore bool
+}
+
+func (e *exclusion) isInGroup() bool { return e.view.State != core.MemberOffline }
+
+// newExclusion looks at all that the rows ask for.
+func (d *decision) newExclusion(l *core.LeftOut) *exclusion {
+	e := &exclusion{name: l.Instance, state: instanceExcluded}
+	if l.Admitted {
+		e.state = instanceAdmitted
+	}
+	in := d.Instance(l.Instance)
+	if in == nil {
+		e.isRemoved = true
+		return e
+	}
+	// One that is still recovering counts in the size of the view already.
+	m, listed := d.seen.members[l.Instance]
+	e.isMember = listed && m.State != core.MemberUnreachable
+	if view, known := viewOf(in); known {
+		e.view, e.joins = view, d.seen.primary != "" && reaches(view, d.seen.primary)
+	}
+	e.isFresh = d.isFresh(in)
+	if r, known := in.Report.Get(); known {
+		e.holdsNoMore = r.Data == core.DataEmpty || r.State == core.AwaitingClone ||
+			r.Server != nil && r.Data == core.DataPopulated && l.Excess(r.Server).IsEmpty()
+	}
+	return e
+}
+
+// row is the first that applies. Of each state the last row always does.
+func (e *exclusion) row() *exclusionStep {
+	return &exclusionTable[slices.IndexFunc(exclusionTable, func(s exclusionStep) bool {
+		return slices.Contains(s.from, e.state) && (s.when == nil || s.when(e))
+	})]
+}
