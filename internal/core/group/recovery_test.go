@@ -1,12 +1,12 @@
 package group
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"cnmsql.co/internal/doctable"
 )
 
 // coverage is which rows of the tables of recovery were taken, by their words.
@@ -51,21 +51,11 @@ func (c *coverage) check(t *testing.T) {
 }
 
 func (row *transition) words() []string {
-	return []string{states(row.from), row.where, row.does, states(row.then)}
+	return []string{doctable.Code(row.from...), row.where, row.does, doctable.Code(row.then...)}
 }
 
 func (row *exclusionStep) words() []string {
-	return []string{states(row.from), row.where, row.does, states([]exclusionState{row.then})}
-}
-
-func states[T ~string](all []T) string {
-	var out []string
-	for _, s := range all {
-		if s != "" {
-			out = append(out, "`"+string(s)+"`")
-		}
-	}
-	return strings.Join(out, ", ")
+	return []string{doctable.Code(row.from...), row.where, row.does, doctable.Code(row.then)}
 }
 
 func recoveryRows() (out [][]string) {
@@ -82,52 +72,18 @@ func exclusionRows() (out [][]string) {
 	return out
 }
 
-// TestTheDocumentHasTheTablesOfRecovery: docs/group-replication.md shows them as they are. With
-// -rewrite they are written there.
 func TestTheDocumentHasTheTablesOfRecovery(t *testing.T) {
-	const file = "../../../docs/group-replication.md"
 	var means, excluded [][]string
 	for _, s := range recoveryMeans {
-		means = append(means, []string{"`" + string(s.state) + "`", s.means})
+		means = append(means, []string{doctable.Code(s.state), s.means})
 	}
 	for _, s := range exclusionMeans {
-		excluded = append(excluded, []string{"`" + string(s.state) + "`", s.means})
+		excluded = append(excluded, []string{doctable.Code(s.state), s.means})
 	}
-	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	after := string(before)
-	for name, text := range map[string]string{
-		"recovery-states":  table([]string{"state of the group", "means"}, means),
-		"recovery":         table([]string{"state", "when", "what is done", "then"}, recoveryRows()),
-		"exclusion-states": table([]string{"state of an instance", "means"}, excluded),
-		"exclusion":        table([]string{"state", "when", "what is done", "then"}, exclusionRows()),
-	} {
-		begin, end := "<!-- "+name+": made by go test ./internal/core/group -rewrite -->\n", "<!-- /"+name+" -->"
-		head, rest, found := strings.Cut(after, begin)
-		_, tail, ends := strings.Cut(rest, end)
-		if !found || !ends {
-			t.Fatalf("%s has no room for the table %q: it must stand between %q and %q", file, name, begin, end)
-		}
-		after = head + begin + "\n" + text + "\n" + end + tail
-	}
-	switch {
-	case after == string(before):
-	case flag.Lookup("rewrite").Value.String() == "true":
-		if err := os.WriteFile(file, []byte(after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	default:
-		t.Errorf("%s does not show the tables of recovery.go as they are: go test ./internal/core/group -run %s -rewrite", file, t.Name())
-	}
-}
-
-func table(head []string, rows [][]string) string {
-	line := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
-	out := line(head) + strings.Repeat("|---", len(head)) + "|\n"
-	for _, row := range rows {
-		out += line(row)
-	}
-	return out
+	rows := []string{"state", "when", "what is done", "then"}
+	doctable.Check(t, "../../../docs/group-replication.md",
+		doctable.Table{Name: "recovery-states", Head: []string{"state of the group", "means"}, Rows: means},
+		doctable.Table{Name: "recovery", Head: rows, Rows: recoveryRows()},
+		doctable.Table{Name: "exclusion-states", Head: []string{"state of an instance", "means"}, Rows: excluded},
+		doctable.Table{Name: "exclusion", Head: rows, Rows: exclusionRows()})
 }
