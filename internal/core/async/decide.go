@@ -27,19 +27,18 @@ import (
 //     and must see the one that is written.
 //   - route leads writes and labels by the promotion and the diagnosis that operate left.
 //   - publish is last: it puts into words what the others have left.
-func Decide(o core.Observation) core.Plan {
-	countMembers(&o)
-	d := newDecision(&o)
-	if o.Cluster.Deleting {
-		return d.Plan
-	}
-	if d.regressed() {
-		return d.Plan
+func Decide(o core.Observation) core.Plan { return decide(&o).Plan }
+
+func decide(o *core.Observation) *decision {
+	countMembers(o)
+	d := newDecision(o)
+	if o.Cluster.Deleting || d.regressed() {
+		return d
 	}
 	d.names()
 	d.fence()
 	d.keepEvidence()
-	d.diagnosis = diagnose(&o)
+	d.diagnosis = diagnose(o)
 	d.reached()
 	d.judgeReplicas()
 	d.admit()
@@ -55,7 +54,7 @@ func Decide(o core.Observation) core.Plan {
 	d.route()
 	d.TellForeign()
 	d.publish()
-	return d.Plan
+	return d
 }
 
 // decision is a draft, and what this topology knows beside it.
@@ -67,6 +66,8 @@ type decision struct {
 	hangs bool
 	// starving: and those who could give them wait for the primary's data.
 	starving bool
+	// took are the rows of failoverTable that were taken.
+	took []*failoverRow
 }
 
 func newDecision(o *core.Observation) *decision {

@@ -23,7 +23,8 @@ type world struct {
 	// former are the managers of claims that outlived a deleted Cluster, once adopted.
 	former map[string]core.Report
 	// memory is the operator's of its last plan.
-	memory core.Memory
+	memory   core.Memory
+	coverage coverage
 	// lease is the record of the primary's, as everybody sees it at once.
 	lease core.Lease
 	// writes counts changes of the record.

@@ -31,18 +31,6 @@ func (d *decision) exceedsPolicy(e election) (core.Reason, string) {
 	return "", ""
 }
 
-// isTooSoon: the user wants some time between failovers.
-func (d *decision) isTooSoon() bool {
-	why := d.tooSoon()
-	if why == "" {
-		return false
-	}
-	d.Status.Operation.Step = core.StepDelay
-	d.Block(core.RefusalTooSoon, fmt.Sprintf("the primary %s fails (%s), and is not replaced: %s", d.Status.Promotion.Instance, d.diagnosis.name, why))
-	d.RecheckAt(d.Status.LastFailover.Add(d.Cluster.Policy.MinTimeBetweenFailover))
-	return true
-}
-
 // tooSoon tells why no failover may begin yet, "" when it may, or has.
 func (d *decision) tooSoon() string {
 	least := d.Cluster.Policy.MinTimeBetweenFailover

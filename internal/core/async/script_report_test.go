@@ -136,7 +136,12 @@ func setServer(r *core.Report, key, v string) error {
 func (w *world) decide(t testing.TB) (core.Observation, core.Plan) {
 	t.Helper()
 	o := w.observe()
-	plan := Decide(o)
+	seen := o
+	d := decide(&seen)
+	plan := d.Plan
+	if w.coverage != nil {
+		w.coverage.look(t, d)
+	}
 	if err := checkInvariants(o, plan); err != nil {
 		t.Fatalf("%v\n%s", err, short(printPlan(o, plan)))
 	}

@@ -44,14 +44,20 @@ func TestScripts(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no scripts found", err)
 	}
+	seen := coverage{}
+	ran := 0
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			s := &script{t: t}
+			s := &script{t: t, coverage: seen}
+			ran++
 			datadriven.RunTest(t, path, func(t *testing.T, td *datadriven.TestData) string {
 				s.t = t
 				return short(s.command(td))
 			})
 		})
+	}
+	if ran == len(files) {
+		seen.check(t)
 	}
 }
 
@@ -59,7 +65,8 @@ type script struct {
 	t *testing.T
 	w *world
 	// seen is an observation that was told as a whole; nil for one of the world.
-	seen *core.Observation
+	seen     *core.Observation
+	coverage coverage
 }
 
 // args are a verb's arguments by name; positional ones have empty values.
@@ -96,6 +103,7 @@ func (s *script) command(td *datadriven.TestData) string {
 	case "cluster", "healthy":
 		s.seen = nil
 		s.w = newWorld(core.Cluster{Wanted: 3, Durability: core.Durability{Mode: core.DurabilityAsync}, SwitchoverLimit: time.Minute})
+		s.w.coverage = s.coverage
 		s.spec(a)
 		if td.Cmd == "healthy" {
 			s.w.settleDown(s.t)
@@ -146,7 +154,10 @@ func (s *script) command(td *datadriven.TestData) string {
 		s.seen = &o
 	case "decide":
 		if s.seen != nil {
-			return printPlan(*s.seen, Decide(*s.seen))
+			o := *s.seen
+			d := decide(&o)
+			s.coverage.look(s.t, d)
+			return printPlan(*s.seen, d.Plan)
 		}
 		return printPlan(s.w.decide(s.t))
 	case "run":

@@ -1,0 +1,93 @@
+package async
+
+import (
+	"fmt"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+func (d *decision) blockNothingLeft(f *failure) {
+	d.Block(f.best.refusal, fmt.Sprintf("the volume of the primary %s is empty, and nobody can take over: %s. "+
+		"Nothing is initialised again: bring a replica back, or restore a backup into a new Cluster",
+		d.Status.Promotion.Instance, f.best.why))
+}
+
+// awaitRecovery: recovery commits what waited for acknowledgements, so that the primary would
+// have diverged if another took over meanwhile.
+func (d *decision) awaitRecovery(f *failure) {
+	d.Say(fmt.Sprintf("mysqld of %s was started again and recovers; another is promoted if it is not back by %s",
+		f.report.Instance, clock(f.recoverBy)))
+	d.RecheckAt(f.recoverBy)
+}
+
+// awaitAnswer: to have mysqld killed would only take its reads away as well; but one that has
+// not answered for as long as no server needs is started again, as a replica's is.
+func (d *decision) awaitAnswer(f *failure) {
+	d.Say(fmt.Sprintf("mysqld of %s does not answer, and nobody can take over: %s; "+
+		"it is killed and started again if it does not answer by %s",
+		f.report.Instance, f.nobody, clock(f.answerBy)))
+	d.RecheckAt(f.answerBy)
+}
+
+func (d *decision) restartInPlace(f *failure) {
+	d.recheckLacking(f)
+	d.startInPlace(f.report, f.whyItStays())
+}
+
+func (d *decision) blockFailed(f *failure) {
+	d.Block(f.report.Reason, fmt.Sprintf("%s: %s; and nobody can take over: %s",
+		f.report.Instance, f.report.Problem().String(), f.whyItStays()))
+}
+
+func (d *decision) awaitReturn(f *failure) {
+	d.recheckLacking(f)
+	d.Say(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s",
+		f.report.Instance, f.report.State, f.whyItStays()))
+}
+
+// recheckLacking: it is waited for only so long, if another could be promoted.
+func (d *decision) recheckLacking(f *failure) {
+	if f.nobody == "" {
+		d.RecheckAt(f.comeBackBy)
+	}
+}
+
+func (d *decision) startInPlace(r core.Report, why string) {
+	d.Do(core.RestartInPlace{Instance: r.Instance, Epoch: d.Status.Promotion.Epoch})
+	d.Announce(true, core.ReasonRestartInPlace, r.Instance, "mysqld of "+r.Instance+" is started again in place, for nobody can take over: "+why)
+}
+
+// blockTooSoon: the user wants some time between failovers.
+func (d *decision) blockTooSoon(f *failure) {
+	d.Status.Operation.Step = core.StepDelay
+	d.Block(core.RefusalTooSoon, fmt.Sprintf("the primary %s fails (%s), and is not replaced: %s",
+		d.Status.Promotion.Instance, f.name, f.tooSoon))
+	d.RecheckAt(d.Status.LastFailover.Add(d.Cluster.Policy.MinTimeBetweenFailover))
+}
+
+func (d *decision) delay(f *failure) {
+	d.Status.Operation.Step = core.StepDelay
+	d.Say(fmt.Sprintf("the primary %s fails (%s); it is replaced if it is not back by %s (spec.failoverDelay)",
+		d.Status.Promotion.Instance, f.name, clock(f.delayedTo)))
+	d.RecheckAt(f.delayedTo)
+	d.withholdInTime(f.delayedTo)
+}
+
+// clock tells a moment to people.
+func clock(t time.Time) string { return t.UTC().Format("15:04:05 MST") }
+
+// withholdInTime has the replicas of a primary that nobody reaches stop vouching for
+// it so early that nobody can have vouched for it when its time is over. They receive
+// nothing anyway; should it come back, it stays the primary in the next epoch.
+func (d *decision) withholdInTime(until time.Time) {
+	begin := until.Add(-core.VouchWithheld)
+	switch {
+	case !goesByLease(d.Observation):
+	case d.diagnosis.name != core.PrimaryUnreachableReplicasLost && d.diagnosis.name != core.PrimaryUnreachable:
+	case d.Now.Before(begin):
+		d.RecheckAt(begin)
+	default:
+		d.withhold(d.nextEpoch())
+	}
+}

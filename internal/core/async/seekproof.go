@@ -1,0 +1,185 @@
+package async
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
+)
+
+// withheldLook is how often it is looked whether vouches have run out.
+const withheldLook = 500 * time.Millisecond
+
+// beginProof: a proof is looked for from now on.
+func (d *decision) beginProof(f *failure) {
+	d.Status.Operation.Step, d.Status.Operation.Deadline = core.StepProve, time.Time{}
+	if f.canPromise {
+		d.Plan.Memory.Asking = d.asking(f.next)
+	}
+}
+
+// seekPromise asks the primary's manager alone.
+func (d *decision) seekPromise(f *failure) {
+	d.beginProof(f)
+	d.RecheckAt(f.promiseBy)
+	d.askToDemote(f.next)
+}
+
+// seekLease waits until the primary's lease has run out and enough instances have withheld
+// their vouch, and takes the lease record from it.
+func (d *decision) seekLease(f *failure) {
+	d.beginProof(f)
+	d.withhold(f.next)
+	d.awaitLease(f.next)
+}
+
+// seekQuorum asks whoever keeps the primary going to stop.
+func (d *decision) seekQuorum(f *failure) {
+	d.beginProof(f)
+	d.withhold(f.next)
+	d.Say(fmt.Sprintf("the primary %s %s (%s); the replicas are asked to stop receiving from it",
+		d.Status.Promotion.Instance, d.cannotPromise(), f.name))
+	d.RecheckAt(f.podBy)
+}
+
+// seekAnything: there is nothing left but the manager, or a new Pod's.
+func (d *decision) seekAnything(f *failure) {
+	d.beginProof(f)
+	d.withhold(f.next)
+	d.askToDemote(f.next)
+}
+
+// cannotPromise is why the word of the primary's manager is not waited for.
+func (d *decision) cannotPromise() string {
+	if d.holder().Report.Known() {
+		return "cannot be asked for a promise"
+	}
+	return "cannot be reached"
+}
+
+// isAnyWithheld: some replica has been asked to stop receiving from the primary.
+func (d *decision) isAnyWithheld() bool {
+	silent, _ := withholders(d.Observation, d.Status.Promotion.Instance, d.nextEpoch(), 0)
+	return len(silent) > 0
+}
+
+// unasked are the replicas that can be asked to stop receiving and vouching, and have not yet.
+func (d *decision) unasked(next int64) []string {
+	var names []string
+	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
+		r, known := in.Report.Get()
+		if known && r.VolumeLocked && (r.Withheld == nil || r.Withheld.Below < next) {
+			names = append(names, in.Name)
+		}
+	})
+	return names
+}
+
+// withhold has every replica that can be asked stop receiving and vouching.
+func (d *decision) withhold(next int64) {
+	for _, name := range d.unasked(next) {
+		d.again(core.FreezeIO{Instance: name, Epoch: next})
+	}
+}
+
+// leaseProves: a proof follows when the lease has run out and all that can have withheld their
+// vouch have.
+func (d *decision) leaseProves(next int64) bool {
+	_, may := withholders(d.Observation, d.Status.Promotion.Instance, next, 0)
+	return d.Cluster.Lease.Known() && isMinority(d.Observation, 1+len(may))
+}
+
+func (d *decision) awaitLease(next int64) {
+	holder := d.holder()
+	l, known := d.Cluster.Lease.Get()
+	if !known {
+		return
+	}
+	expires := l.UnchangedSince.Add(core.LeaseTTL)
+	switch {
+	case l.Epoch >= next && l.Holder == "":
+	case d.Now.Before(expires):
+		d.Say(fmt.Sprintf("the primary %s %s (%s); waiting until its lease has run out at %s, if it does not renew it",
+			holder.Name, d.cannotPromise(), d.diagnosis.name, clock(expires)))
+		d.RecheckAt(expires)
+		return
+	case vouchesExpired(d.Observation, holder, next):
+		// Until its effect is seen it is repeated, in vain.
+		d.Do(core.SeizeLease{Epoch: next, Version: l.Version})
+		d.RecheckAt(d.Now.Add(receiveLook))
+	}
+	d.Say(fmt.Sprintf("the primary %s %s (%s), and its lease has run out; "+
+		"waiting until nobody can have vouched for it any more",
+		holder.Name, d.cannotPromise(), d.diagnosis.name))
+	d.RecheckAt(d.Now.Add(withheldLook))
+}
+
+// askToDemote asks the holder's manager to promise that it is not writable below
+// epoch next; without a manager to ask there is nothing to do but to wait.
+func (d *decision) askToDemote(next int64) {
+	holder, p := d.holder(), d.Status.Promotion
+	r, known := holder.Report.Get()
+	switch {
+	case known && r.FencedBelow < next:
+		d.again(core.Demote{Instance: holder.Name, Epoch: next})
+		d.Say("asking the manager of " + holder.Name + " to make mysqld read-only and to promise that it stays so")
+	case known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, p) && r.Data == core.DataPopulated:
+		d.Do(core.Demote{Instance: holder.Name, Epoch: next})
+		d.Say(fmt.Sprintf("waiting for %s to become read-only: %s", holder.Name, demotionProgress(r)))
+	case !known && d.diagnosis.name == core.PodGone && d.Now.Before(d.podPatience()):
+		d.Say("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not take writes any more")
+		d.RecheckAt(d.podPatience())
+	default:
+		d.Block(core.RefusalNoProof, d.noProof(known))
+	}
+}
+
+// podPatience is until when a new Pod of a primary whose Pod is gone is waited for
+// before it is called a problem.
+func (d *decision) podPatience() time.Time {
+	return d.Status.FailingSince.Add(d.Cluster.FailoverDelay + newPodPatience)
+}
+
+func demotionProgress(r core.Report) string {
+	switch {
+	case !r.VolumeLocked:
+		return "its manager waits for the lock on the volume"
+	case r.ClientSessions > 0:
+		return fmt.Sprintf("%d client sessions are still open", r.ClientSessions)
+	default:
+		return string(r.State)
+	}
+}
+
+func (d *decision) noProof(answers bool) string {
+	f, p := d.diagnosis, d.Status.Promotion
+	why := "its manager does not answer and its kubelet has not reported its end"
+	if answers {
+		why = "the Pod that answers is not the one that took writes, and nobody has reported the end of that one"
+	}
+	node := p.Node
+	if node == "" {
+		node = "NODE"
+	}
+	otherMembers(d.Observation, p.Instance, func(in *core.Instance) {
+		pod, _ := in.Pod.Get()
+		if gone := draft.Without(unspokenFor(d.Observation, in), pod.UID); len(gone) > 0 {
+			why += fmt.Sprintf("; %s was recreated since, and its former Pod %s may live on beside the primary and vouch for it", in.Name, strings.Join(gone, ", "))
+		}
+	})
+	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s%s. Nobody is promoted meanwhile. "+
+		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover %s --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, d.withoutLease(), node, d.Cluster.Name)
+}
+
+// withoutLease tells that the lease proves nothing, and that switching it on is no remedy.
+func (d *decision) withoutLease() string {
+	switch {
+	case goesByLease(d.Observation) || d.Status.Promotion.Size < 2:
+		return ""
+	case d.Cluster.PrimaryLease:
+		return "; it has not said that it goes by spec.enablePrimaryLease, so that a lease which runs out proves nothing"
+	}
+	return "; switching spec.enablePrimaryLease on now does not help, for it would not hear of that"
+}

@@ -1,0 +1,156 @@
+package async
+
+import (
+	"fmt"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+const (
+	// receiveGrace is how long replicas may take to notice that a dead primary
+	// sends nothing more, before their IO threads are stopped.
+	receiveGrace = 300 * time.Millisecond
+	// receiveLook is how often they are asked meanwhile.
+	receiveLook = 20 * time.Millisecond
+	// electionPatience is how long an election waits for the word of an instance
+	// that was heard of; who has not answered by then counts as unknown.
+	electionPatience = 10 * time.Second
+)
+
+// holdElection reads the candidates' positions after the proof, and promotes one.
+func (d *decision) holdElection(f *failure) {
+	next, proof := f.next, f.proof
+	begun := d.electingSince(next)
+	d.Status.Operation.Step, d.Status.Operation.Deadline = core.StepElect, begun.Add(electionPatience)
+	// A proof by Kubernetes' word is as old as the word is repeated: what was read
+	// since this operator first had it was certainly read after it.
+	since := begun.Add(time.Nanosecond)
+	if proof.since.Before(since) {
+		since = proof.since
+	}
+	if !d.readPositions(next, since, begun.Add(electionPatience)) {
+		return
+	}
+	d.electSuccessor(proof, since)
+}
+
+// electingSince is since when this very operator has had a proof for the next
+// epoch. One that has just started has only just got it: what another one's clock
+// said in the status is not held against what is read now.
+func (d *decision) electingSince(next int64) time.Time {
+	d.Plan.Memory.Proven = d.Observation.Memory.Proven.Or(next, d.Now)
+	return d.Plan.Memory.Proven.At
+}
+
+// readPositions reports whether every instance that is heard of was asked after the proof, and
+// none still receives what a dead primary sent. Who was not is asked, and those that go on receiving have
+// their IO threads stopped. A demoted primary that answers sends on what it
+// holds, and is asked itself.
+func (d *decision) readPositions(next int64, since, patience time.Time) bool {
+	stable := true
+	_, sends := serving(d.holder())
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		if in.Name == d.Status.Promotion.Instance && !sends {
+			continue
+		}
+		if d.Now.Before(patience) && !d.fresh(in, since) {
+			stable = false
+			continue
+		}
+		if r, ok := serving(in); ok && !sends && receives(r) && r.FrozenBelow < next {
+			stable = false
+			d.stopReceiving(in.Name, next, since)
+		}
+	}
+	if !stable {
+		d.Say("reading what the replicas hold")
+		d.RecheckAt(patience)
+	}
+	return stable
+}
+
+func (d *decision) stopReceiving(name string, next int64, since time.Time) {
+	if d.Now.Before(since.Add(receiveGrace)) {
+		d.Do(core.Refresh{Instance: name})
+		d.RecheckAt(d.Now.Add(receiveLook))
+		return
+	}
+	d.again(core.FreezeIO{Instance: name, Epoch: next})
+}
+
+// electSuccessor promotes who holds the most: a replica, or the demoted primary
+// itself once its mysqld can be asked. When no replica may be promoted, that is
+// waited for.
+func (d *decision) electSuccessor(proof proven, since time.Time) {
+	holder := d.holder()
+	b := d.ballot("", d.Status.Operation.To)
+	b.since = since
+	r, serves := serving(holder)
+	if !serves {
+		b.exclude = holder.Name
+	}
+	e := d.electWithin(b)
+	switch {
+	case e.refusal == "":
+		d.grant(e, proof, d.promotionAcks())
+		d.Say("promoting " + e.winner)
+	case serves && r.Terminating:
+		d.Say(fmt.Sprintf("waiting until a replica holds all that %s holds, which is being stopped", holder.Name))
+	case d.comesBack(holder):
+		// It waits for a word before it recovers, and others may wait for what it holds. It is
+		// started to say that, also where it may not open any more, for its lease was taken.
+		if back, known := holder.Report.Get(); known && back.State == core.Stopped && mayGoOn(back, d.Status.Promotion) {
+			d.startInPlace(back, e.why)
+		}
+		d.Say(fmt.Sprintf("waiting for %s to say what it holds; nobody else can be promoted: %s", holder.Name, e.why))
+	default:
+		d.Block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s%s", holder.Name, d.diagnosis.name, d.diagnosis.says, e.why, d.wayOut(e.refusal)))
+	}
+}
+
+// wayOut tells what a human may do who would rather lose something than wait.
+func (d *decision) wayOut(refusal core.Reason) string {
+	switch refusal {
+	case core.RefusalTooFewKnown, core.RefusalIncomparable, core.RefusalAllDiverged:
+		return ". To promote one all the same and lose what it does not hold: kubectl cnmsql failover " + d.Cluster.Name + " --to INSTANCE --accept-data-loss"
+	default:
+		return ""
+	}
+}
+
+// electWithin holds an election within the bounds that the user set. If they
+// forbid the winner, the demoted primary itself may be as good.
+func (d *decision) electWithin(b ballot) election {
+	e := b.elect()
+	if e.refusal != "" {
+		return e
+	}
+	refusal, why := d.exceedsPolicy(e)
+	if refusal == "" {
+		return e
+	}
+	b.prefer = d.Status.Promotion.Instance
+	if again := b.elect(); again.refusal == "" && again.winner == b.prefer {
+		return again
+	}
+	return election{refusal: refusal, why: why}
+}
+
+// comesBack: the old primary's manager answers and starts mysqld by itself, or
+// its new Pod is on its way.
+func (d *decision) comesBack(holder *core.Instance) bool {
+	r, known := holder.Report.Get()
+	if !known {
+		pod, podKnown := holder.Pod.Get()
+		return podKnown && d.diagnosis.name == core.PodGone && (!pod.Exists || pod.NeverStarted)
+	}
+	_, serves := serving(holder)
+	return !serves && r.State != core.Failed && r.State != core.Fenced && !r.Terminating &&
+		(r.Data == core.DataPopulated || r.Data == core.DataUnknown)
+}
+
+func (d *decision) ballot(exclude, prefer string) ballot {
+	return ballot{o: d.Observation, exclude: exclude, prefer: prefer, diverged: d.Status.Diverged}
+}
