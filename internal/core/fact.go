@@ -23,6 +23,13 @@ func Known[T any](v T, notBefore, received time.Time) Fact[T] {
 // Get returns the value, and whether it is known.
 func (f Fact[T]) Get() (T, bool) { return f.value, f.known }
 
+// Is reports whether the value is known to be so; IsNot, whether it is known not to be. Of what is
+// unknown neither is true.
+func (f Fact[T]) Is(so func(T) bool) bool { return f.known && so(f.value) }
+
+// IsNot: see Is.
+func (f Fact[T]) IsNot(so func(T) bool) bool { return f.known && !so(f.value) }
+
 // Known tells whether the value is known.
 func (f Fact[T]) Known() bool { return f.known }
 

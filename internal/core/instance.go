@@ -2,24 +2,20 @@ package core
 
 import "strings"
 
-// Exists: a Pod or a volume of the instance is known to be there.
-func (in *Instance) Exists() bool {
-	pod, _ := in.Pod.Get()
-	vol, _ := in.Volume.Get()
-	return pod.Exists || vol.Exists
-}
+func podExists(p Pod) bool       { return p.Exists }
+func volumeExists(v Volume) bool { return v.Exists }
 
-// IsLeaving: all that is left of the instance is being deleted.
+// Exists: a Pod or a volume of the instance is known to be there.
+func (in *Instance) Exists() bool { return in.Pod.Is(podExists) || in.Volume.Is(volumeExists) }
+
+// IsLeaving: nothing of the instance is known to stay.
 func (in *Instance) IsLeaving() bool {
-	pod, _ := in.Pod.Get()
-	vol, _ := in.Volume.Get()
-	return (!pod.Exists || pod.Terminating) && (!vol.Exists || vol.Deleting)
+	return !in.Pod.Is(func(p Pod) bool { return p.Exists && !p.Terminating }) &&
+		!in.Volume.Is(func(v Volume) bool { return v.Exists && !v.Deleting })
 }
 
 // IsGone: it is known that neither Pod nor volume are left.
-func (in *Instance) IsGone() bool {
-	return in.Pod.Known() && in.Volume.Known() && !in.Exists()
-}
+func (in *Instance) IsGone() bool { return in.Pod.IsNot(podExists) && in.Volume.IsNot(volumeExists) }
 
 // SaysEmpty: the instance's own manager says that it has none of the cluster's data.
 func (in *Instance) SaysEmpty() bool {
@@ -42,7 +38,22 @@ func IsHostOf(host, instance string) bool {
 // IsStopping reports whether it is being stopped, by the word of its Pod or of its manager; of
 // what is not known, nothing is.
 func (in *Instance) IsStopping() bool {
-	pod, known := in.Pod.Get()
-	r, heard := in.Report.Get()
-	return known && pod.Terminating || heard && r.Terminating
+	return in.Pod.Is(func(p Pod) bool { return p.Terminating }) ||
+		in.Report.Is(func(r Report) bool { return r.Terminating })
+}
+
+// IsReady reports whether its Pod is known to be ready, and to stay so.
+func (in *Instance) IsReady() bool {
+	return in.Pod.Is(func(p Pod) bool { return p.Exists && p.Ready && !p.Terminating })
+}
+
+// CannotRun is what hinders it, by Kubernetes' word; nil when nothing is known to.
+func (in *Instance) CannotRun() *Problem {
+	if vol, known := in.Volume.Get(); known && vol.Problem != nil {
+		return vol.Problem
+	}
+	if pod, known := in.Pod.Get(); known {
+		return pod.Waiting
+	}
+	return nil
 }

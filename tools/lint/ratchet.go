@@ -37,6 +37,7 @@ var rules = map[string]string{
 	"struct-fields":   fmt.Sprintf("a struct has at most %d fields: give each part of the state a struct", maxFields),
 	"test-func-lines": fmt.Sprintf("a test's function has at most %d lines: take out helpers, or part it", screen),
 	"shell-decides":   "a shell compares no epoch, promotion or GTID set: ask a function below internal/core",
+	"question-acts":   "a function that asks changes no plan: take out what it does, or name it after that",
 	"fact-dropped":    "x, _ := f.Get() takes unknown for the zero value: look at the second result",
 }
 
@@ -61,6 +62,9 @@ func findAll(root string) (found []finding, err error) {
 		f.declarations(file)
 		if !strings.HasSuffix(name, "_test.go") && isProduct(name) {
 			ast.Inspect(file, f.drops)
+			if strings.HasPrefix(name, "internal/core/") {
+				f.questions(file)
+			}
 			if isShell(name) {
 				f.comparisons(file)
 			}

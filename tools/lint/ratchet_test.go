@@ -27,6 +27,7 @@ func TestFindsWhatBreaksARatchetedRule(t *testing.T) {
 	const core, shell, cmd = "internal/core/x.go", "internal/operator/x.go", "cmd/x/x.go"
 	longFunc := "func f() {\n" + strings.Repeat("\t_ = 1\n", screen) + "}"
 	fields := func(n int) string { return "type s struct {\n" + strings.Repeat("x, y int\n", n/2) + "}" }
+	asks := func(head, does string) string { return "func (d *d) " + head + " { " + does + "; return }" }
 	get := func(s string) string { return "func f() { " + s + ".Get() }" }
 	for name, c := range map[string]struct{ path, text, finds string }{
 		"a file of 450 lines":        {cmd, strings.Repeat("\n", maxFileLines-2), ""},
@@ -51,6 +52,12 @@ func TestFindsWhatBreaksARatchetedRule(t *testing.T) {
 		"a fact that is looked at":   {core, get("r, ok := in.Report"), ""},
 		"what is no fact":            {core, "func f() { r, _ := c.Get(name) }", ""},
 		"a fact that a test takes":   {"internal/core/x_test.go", get("r, _ := in.Report"), ""},
+		"a question that says":       {core, asks("isOver() bool", "d.Say(x)"), "question-acts internal/core"},
+		"a question that sets":       {core, asks("MayGo() (a, b bool)", "d.Again = b"), "question-acts internal/core"},
+		"a question that asks":       {core, asks("isOver() bool", "x := d.Status.X"), ""},
+		"an act that reports":        {core, asks("takeBack() bool", "d.Say(x)"), ""},
+		"a name that begins alike":   {core, asks("issue() bool", "d.Say(x)"), ""},
+		"a question of a shell":      {shell, asks("isOver() bool", "d.Say(x)"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTree(t, map[string]string{c.path: "package p\n" + c.text + "\n"})

@@ -35,7 +35,7 @@ func (d *decision) reinit() {
 		case !d.enoughWithout(in):
 			d.Say("the data of " + name + " is recreated when enough other replicas are attached for commits not to wait")
 			return
-		case d.mayReinit(in):
+		case d.clearReinit(in):
 			d.MakeAnew(in)
 			return
 		default:
@@ -60,9 +60,10 @@ func (d *decision) enoughWithout(gone *core.Instance) bool {
 	return n >= d.Status.Promotion.RequiredAcks
 }
 
-// mayReinit: it acknowledges nothing any more, and nothing is lost with it but
+// clearReinit has an instance stop acknowledging, and reports whether its data may be thrown
+// away: it acknowledges nothing any more, and nothing is lost with it but
 // what a human wants to lose. One that cannot be asked is a human's to judge.
-func (d *decision) mayReinit(in *core.Instance) bool {
+func (d *decision) clearReinit(in *core.Instance) bool {
 	r, known := in.Report.Get()
 	_, serves := serving(in)
 	holder := d.holder()
@@ -80,7 +81,9 @@ func (d *decision) mayReinit(in *core.Instance) bool {
 		d.Say("recreating the data of " + in.Name + ": comparing what it holds with what " + holder.Name + " holds")
 		return false
 	}
-	return d.isHeldElsewhere(r, in, holder)
+	why := d.notHeldElsewhere(r, in, holder)
+	d.sayUnless(why)
+	return why == ""
 }
 
 // isToBeReinitialized: a human asked for its data to be recreated.

@@ -54,10 +54,10 @@ func (d *decision) lateness(op *core.Operation) string {
 	}
 }
 
-// isClose: the target is expected to take writes soon enough after the old primary has
-// stopped to. What it lacks has to come: a replica may say that it lags nothing, and wait
-// for what nobody will send it.
-func (d *decision) isClose(op *core.Operation) bool {
+// letCatchUp has the target come close to the old primary, and reports whether it is: it is
+// expected to take writes soon enough after the old primary has stopped to. What it lacks has to
+// come: a replica may say that it lags nothing, and wait for what nobody will send it.
+func (d *decision) letCatchUp(op *core.Operation) bool {
 	from, to := d.Instance(op.From), d.Instance(op.To)
 	source, answers := serving(from)
 	if !answers {
@@ -128,10 +128,10 @@ func roughly(t time.Duration) time.Duration {
 	return t.Truncate(time.Hour) + time.Hour
 }
 
-// turnsBack gives a switchover up of which the target was promoted and does not become
+// turnBack gives a switchover up of which the target was promoted and does not become
 // writable: when time is up, when it gets nothing done, or when the old primary is wished
 // for again. The target has to promise first that it takes no writes.
-func (d *decision) turnsBack(op *core.Operation) bool {
+func (d *decision) turnBack(op *core.Operation) bool {
 	reason, why := core.RefusalDeadline, d.lateness(op)
 	switch {
 	case d.Status.TargetPrimary == op.From && d.canReturn(op):
@@ -140,7 +140,7 @@ func (d *decision) turnsBack(op *core.Operation) bool {
 		why += " (" + d.promotionProgress() + ")"
 	case d.diagnosis.name.IsFailing():
 		return false
-	case d.isStalled(op) && d.canReturn(op):
+	case d.noteProgress(op) && d.canReturn(op):
 		why = fmt.Sprintf("it got nothing done for %s (%s)", stallLimit, d.promotionProgress())
 	default:
 		return false
@@ -158,8 +158,9 @@ func (d *decision) turnsBack(op *core.Operation) bool {
 	return true
 }
 
-// isStalled: the promoted target answers and has got nothing done for long.
-func (d *decision) isStalled(op *core.Operation) bool {
+// noteProgress keeps what the promoted target has got done, and reports whether that was nothing
+// for long, while it answers.
+func (d *decision) noteProgress(op *core.Operation) bool {
 	p := d.Status.Promotion
 	r, serves := serving(d.holder())
 	if !serves {

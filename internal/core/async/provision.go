@@ -92,8 +92,7 @@ func (d *decision) settled() bool {
 	ok := true
 	others(d.Observation, d.holder().Name, func(in *core.Instance) {
 		r, serves := serving(in)
-		pod, _ := in.Pod.Get()
-		ok = ok && serves && streams(r, d.holder().Name) && pod.Ready && !pod.Terminating && !d.mayLack(r)
+		ok = ok && serves && streams(r, d.holder().Name) && in.IsReady() && !d.mayLack(r)
 	})
 	return ok
 }
@@ -136,7 +135,7 @@ func (d *decision) shrink() bool {
 		d.handOver(core.ReasonScaleDown)
 	case victim.IsLeaving():
 		d.Say("removing " + victim.Name)
-	case d.mayRemove(victim, holder):
+	case d.clearRemoval(victim, holder):
 		d.RemoveInstance(victim)
 	}
 	return true
@@ -146,9 +145,14 @@ func (d *decision) shrink() bool {
 // are forgotten on the way.
 func (d *decision) victim() *core.Instance {
 	for i := max(d.Cluster.Wanted, 1); i < len(d.Instances); i++ {
-		if in := &d.Instances[i]; d.isForgotten(in) && slices.Contains(d.Status.InstanceNames, in.Name) && d.mayCountWithout(in) {
+		in := &d.Instances[i]
+		switch {
+		case !d.isForgotten(in) || !slices.Contains(d.Status.InstanceNames, in.Name):
+		case d.mayCountWithout(in):
 			d.Forget(in.Name)
 			d.Again = true
+		default:
+			d.askPrimarySince(in)
 		}
 	}
 	return d.lastSurplus()
@@ -176,14 +180,19 @@ func (d *decision) mayCountWithout(gone *core.Instance) bool {
 func (d *decision) isHeldSince(gone *core.Instance, count int) bool {
 	holder := d.holder()
 	r, ok := serving(holder)
-	if !ok || !gone.SaysEmpty() {
-		return false
+	return ok && gone.SaysEmpty() && holder.Report.ReadAfter(gone.Report) && d.replicasWith(r.Server.Executed) >= count
+}
+
+// askPrimarySince asks the primary what it has executed, where what it said is of before the
+// instance had said that it has no data.
+func (d *decision) askPrimarySince(gone *core.Instance) {
+	holder := d.holder()
+	if d.diagnosis.name != core.PrimaryHealthy || !gone.SaysEmpty() || holder.Report.ReadAfter(gone.Report) {
+		return
 	}
-	if !holder.Report.ReadAfter(gone.Report) {
+	if _, ok := serving(holder); ok {
 		d.again(core.Refresh{Instance: holder.Name})
-		return false
 	}
-	return d.replicasWith(r.Server.Executed) >= count
 }
 
 func (d *decision) isForgotten(in *core.Instance) bool {
@@ -199,10 +208,10 @@ func (d *decision) lastSurplus() *core.Instance {
 	return nil
 }
 
-// mayRemove: the victim holds nothing, or it has stopped acknowledging and the
-// others hold all that it holds. It says itself what it holds: a Pod that cannot
+// clearRemoval has the victim stop acknowledging, and reports whether it may be removed: it
+// holds nothing, or the others hold all that it holds. It says itself what it holds: a Pod that cannot
 // start may have a volume full of data.
-func (d *decision) mayRemove(victim, holder *core.Instance) bool {
+func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
 	r, _ := victim.Report.Get()
 	_, serves := serving(victim)
 	switch {
@@ -211,6 +220,7 @@ func (d *decision) mayRemove(victim, holder *core.Instance) bool {
 	case holdsNothing(victim) && d.mayCountWithout(victim):
 		return true
 	case holdsNothing(victim):
+		d.askPrimarySince(victim)
 		d.Say("waiting until as many replicas as a commit waits for hold what " + victim.Name + " may have acknowledged before it lost its data, and then it is removed")
 	case !serves:
 		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
@@ -221,7 +231,9 @@ func (d *decision) mayRemove(victim, holder *core.Instance) bool {
 		d.again(core.Refresh{Instance: holder.Name})
 		d.Say("removing " + victim.Name + ": comparing what it holds with what " + holder.Name + " holds")
 	default:
-		return d.isHeldElsewhere(r, victim, holder)
+		why := d.notHeldElsewhere(r, victim, holder)
+		d.sayUnless(why)
+		return why == ""
 	}
 	return false
 }
@@ -231,16 +243,15 @@ func isUnstarted(in *core.Instance) bool {
 	return known && (!pod.Exists || pod.NeverStarted)
 }
 
-// isHeldElsewhere: the primary holds all that the victim holds, and so do as many
-// replicas as a commit waits for, or a write that only the victim acknowledged
+// notHeldElsewhere tells what is missing; "" where the primary holds all that the victim holds,
+// and so do as many replicas as a commit waits for, or a write that only the victim acknowledged
 // would not survive the primary. Of a victim that may lack what it acknowledged, that may be
 // anything that the primary has in its log, now that the victim acknowledges nothing more.
-func (d *decision) isHeldElsewhere(r core.Report, victim, holder *core.Instance) bool {
+func (d *decision) notHeldElsewhere(r core.Report, victim, holder *core.Instance) string {
 	holds := r.Server.Holds()
 	primary, ok := serving(holder)
 	if !ok || !primary.Server.Executed.Contains(holds) {
-		d.Say(fmt.Sprintf("%s is to be removed, but %s does not hold all that it holds", victim.Name, holder.Name))
-		return false
+		return fmt.Sprintf("%s is to be removed, but %s does not hold all that it holds", victim.Name, holder.Name)
 	}
 	if d.mayLack(r) {
 		holds = holds.Union(primary.Server.Logged())
@@ -260,8 +271,14 @@ func (d *decision) isHeldElsewhere(r core.Report, victim, holder *core.Instance)
 	// Who has no data, or is not there any more, acknowledges nothing.
 	need := d.Cluster.Durability.Wished(members)
 	if have < need {
-		d.Say(fmt.Sprintf("%s is to be removed, but %d of %d replicas hold all that it holds", victim.Name, have, need))
-		return false
+		return fmt.Sprintf("%s is to be removed, but %d of %d replicas hold all that it holds", victim.Name, have, need)
 	}
-	return true
+	return ""
+}
+
+// sayUnless says why something waits, if there is a reason.
+func (d *decision) sayUnless(why string) {
+	if why != "" {
+		d.Say(why)
+	}
 }

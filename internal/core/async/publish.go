@@ -82,8 +82,14 @@ func (d *decision) phase(problem string) core.Phase {
 		return core.PhaseProvisioning
 	case d.Status.State == core.StateHealthy && !d.hangs && !d.IsOutdated():
 		return core.PhaseHealthy
-	case d.isHandingOver() && !d.IsOutdated():
-		return core.PhaseSwitchover
+	}
+	if d.isHandingOver() {
+		d.RecheckAt(d.Status.Promotion.WritableSince.Add(attachTime))
+		if !d.IsOutdated() {
+			return core.PhaseSwitchover
+		}
+	}
+	switch {
 	case len(d.Instances) != d.Cluster.Wanted || d.IsJoining():
 		return core.PhaseScaling
 	case problem == "" && d.IsOutdated():
@@ -158,11 +164,8 @@ func problemOf(in *core.Instance) string {
 	if r, known := in.Report.Get(); known && (r.State == core.Failed || r.State == core.Stopped || r.State == core.Hung) && r.Message != "" {
 		return in.Name + ": " + r.Problem().String()
 	}
-	if vol, known := in.Volume.Get(); known && vol.Problem != nil {
-		return in.Name + ": " + vol.Problem.String()
-	}
-	if pod, known := in.Pod.Get(); known && pod.Waiting != nil {
-		return in.Name + ": " + pod.Waiting.String()
+	if why := in.CannotRun(); why != nil {
+		return in.Name + ": " + why.String()
 	}
 	return ""
 }

@@ -178,8 +178,10 @@ func (d *decision) judgeReplication(in *core.Instance, r core.Report) {
 	case sick == "":
 		d.Status.Broken = draft.Without(d.Status.Broken, name)
 	case slices.Contains(d.Status.Broken, name):
-	case d.isUnsettled():
+	case d.Status.Operation != nil || !d.takesWrites():
 		// While the primary changes, appliers and receivers stop for a moment, with errors.
+	case d.hasJustChanged():
+		d.RecheckAt(d.Status.Promotion.WritableSince.Add(attachTime))
 	default:
 		d.Status.Broken = append(d.Status.Broken, name)
 		slices.Sort(d.Status.Broken)
@@ -187,18 +189,10 @@ func (d *decision) judgeReplication(in *core.Instance, r core.Report) {
 	}
 }
 
-// isUnsettled: the primary is being changed, or was a moment ago.
-func (d *decision) isUnsettled() bool {
+// hasJustChanged: replicas may still be on their way to a new primary.
+func (d *decision) hasJustChanged() bool {
 	p := d.Status.Promotion
-	if d.Status.Operation != nil || !d.takesWrites() {
-		return true
-	}
-	until := p.WritableSince.Add(attachTime)
-	if p.From == "" || p.WritableSince.IsZero() || !d.Now.Before(until) {
-		return false
-	}
-	d.RecheckAt(until)
-	return true
+	return p.From != "" && !p.WritableSince.IsZero() && d.Now.Before(p.WritableSince.Add(attachTime))
 }
 
 // resume lets replicas receive again that withhold for a failover or a removal that

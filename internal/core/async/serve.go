@@ -218,7 +218,6 @@ func (d *decision) isHandingOver() bool {
 			return false
 		}
 	}
-	d.RecheckAt(d.Status.Promotion.WritableSince.Add(attachTime))
 	return true
 }
 
@@ -313,7 +312,11 @@ func (d *decision) route() {
 		return
 	}
 	takesWrites := d.takesWrites()
-	mayLabel := takesWrites && !d.isRouting()
+	resting := d.labelsRestUntil()
+	if !resting.IsZero() {
+		d.RecheckAt(resting)
+	}
+	mayLabel := takesWrites && resting.IsZero()
 	if routed, known := d.Cluster.Routed.Get(); known && takesWrites && routed != p.Instance {
 		d.Do(core.RouteWrites{Instance: p.Instance})
 	}
@@ -346,10 +349,14 @@ func (d *decision) route() {
 	}
 }
 
-// isRouting: -rw has just been led to a new primary.
-func (d *decision) isRouting() bool {
+// labelsRestUntil is until when labels wait, for -rw has just been led to a new primary; zero when
+// they do not.
+func (d *decision) labelsRestUntil() time.Time {
 	p := d.Status.Promotion
-	return p.From != "" && d.HoldsLabels(p.WritableSince)
+	if !d.takesWrites() || p.From == "" {
+		return time.Time{}
+	}
+	return d.LabelsRestUntil(p.WritableSince)
 }
 
 func (d *decision) routable(in *core.Instance, r core.Report) bool {

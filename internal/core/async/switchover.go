@@ -37,17 +37,15 @@ func (d *decision) beginSwitchover() {
 	if d.Status.Operation != nil {
 		return
 	}
-	pod, _ := d.holder().Pod.Get()
-	vol, _ := d.holder().Volume.Get()
-	switch {
+	switch holder := d.holder(); {
 	case d.switchoverWished():
 		d.start(core.ReasonRequested)
 	case len(d.Instances) == 1:
 	case d.diagnosis.name == core.PrimaryTerminating:
 		d.handOver(core.ReasonPodTerminating)
-	case pod.DemoteRequested:
+	case holder.Pod.Is(func(pod core.Pod) bool { return pod.DemoteRequested }):
 		d.handOver(core.ReasonDemoteRequested)
-	case vol.Deleting:
+	case holder.Volume.Is(func(vol core.Volume) bool { return vol.Deleting }):
 		d.handOver(core.ReasonVolumeDeleting)
 	}
 }
@@ -147,7 +145,6 @@ func (d *decision) refusesTarget(name string) *core.Problem {
 // cannotLead tells why an instance cannot become primary, whomever it follows.
 func (d *decision) cannotLead(in *core.Instance) *core.Problem {
 	r, ok := serving(in)
-	pod, _ := in.Pod.Get()
 	switch {
 	case !in.Report.Known():
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: "its manager does not answer"}
@@ -155,7 +152,7 @@ func (d *decision) cannotLead(in *core.Instance) *core.Problem {
 		return &core.Problem{Reason: core.RefusalTargetDiverged, Message: "it has transactions that the primary lacks"}
 	case !ok:
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: fmt.Sprintf("its mysqld does not serve the cluster's data (%s)", r.State)}
-	case r.Terminating || pod.Terminating:
+	case in.IsStopping():
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: "it is being stopped"}
 	case losesVolume(in):
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: volumeGoes}
@@ -197,20 +194,21 @@ func (d *decision) catchUp(op *core.Operation) {
 		d.giveUp(core.ReasonRequested, "status.targetPrimary was changed to "+d.Status.TargetPrimary)
 	case d.lateness(op) != "":
 		d.giveUp(core.RefusalDeadline, op.To+" did not catch up within spec.maxSwitchoverDelay")
-	case d.AwaitsRoute(op):
-	case d.awaitsAckers(op):
-	case d.isClose(op):
+	case d.IsRouteBusy(op):
+		d.AwaitRoute(op)
+	case d.gatherAckers(op):
+	case d.letCatchUp(op):
 		op.Step, op.PausedAt = core.StepDemote, d.Now
 		d.keepDeadline(op)
 		d.demoteAndGrant(op)
 	}
 }
 
-// awaitsAckers: the primary's Pod goes away, and of those who stay beside the target too
-// few have received so much that they could acknowledge the target's commits soon, but
-// they are on their way. A replica that was away and has much to receive is Ready, and
-// lets nothing be committed until it has it.
-func (d *decision) awaitsAckers(op *core.Operation) bool {
+// gatherAckers waits for those who are to acknowledge the target's commits, and reports whether
+// it does: the primary's Pod goes away, and of those who stay beside the target too few have
+// received so much that they could acknowledge soon, but they are on their way. A replica that
+// was away and has much to receive is Ready, and lets nothing be committed until it has it.
+func (d *decision) gatherAckers(op *core.Operation) bool {
 	from := d.Instance(op.From)
 	pod, _ := from.Pod.Get()
 	source, answers := serving(from)
@@ -330,7 +328,7 @@ func (d *decision) awaitTarget(op *core.Operation) {
 		d.settle()
 	case name == core.PrimaryLostTransactions:
 		d.blockLost()
-	case op.Step == core.StepPromote && name != core.PrimaryUnreachableButReplicasStream && d.turnsBack(op):
+	case op.Step == core.StepPromote && name != core.PrimaryUnreachableButReplicasStream && d.turnBack(op):
 	case name.IsFailing():
 		if op.Step == core.StepPromote {
 			d.Status.Return = &core.Return{Target: op.To, Why: d.diagnosis.says, At: d.Now}

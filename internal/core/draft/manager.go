@@ -44,8 +44,7 @@ func (d *Draft) hasOldManager(in *core.Instance) bool {
 	if wanted := d.Cluster.Manager.Digest; !known || wanted == "" || r.Manager.Digest == "" || r.Manager.Digest == wanted {
 		return false
 	}
-	pod, _ := in.Pod.Get()
-	return pod.OldImage || d.isOfThisPlatform(r)
+	return in.Pod.Is(func(pod core.Pod) bool { return pod.OldImage }) || d.isOfThisPlatform(r)
 }
 
 func (d *Draft) isOfThisPlatform(r core.Report) bool {

@@ -19,28 +19,27 @@ const (
 	labelPause = 250 * time.Millisecond
 )
 
-// AwaitsRoute: the deletion of the primary's Pod has just changed the endpoints. Writes
+// IsRouteBusy: the deletion of the primary's Pod has just changed the endpoints. Writes
 // that were stopped now would not reach the target before the next change is let
-// through: true, and said, until then. A start that lies ahead is of another operator's
-// clock.
-func (d *Draft) AwaitsRoute(op *core.Operation) bool {
+// through. A start that lies ahead is of another operator's clock.
+func (d *Draft) IsRouteBusy(op *core.Operation) bool {
 	since := d.Now.Sub(op.StartedAt)
-	pod, _ := d.Instance(op.From).Pod.Get()
-	if !pod.Terminating || pod.Grace < leisure || since < 0 || since >= routeQuiet {
-		return false
-	}
-	d.Say(op.From + " still takes writes until writes can be led to " + op.To + " at once")
-	d.RecheckAt(op.StartedAt.Add(routeQuiet))
-	return true
+	return since >= 0 && since < routeQuiet && d.Instance(op.From).Pod.Is(func(pod core.Pod) bool {
+		return pod.Terminating && pod.Grace >= leisure
+	})
 }
 
-// HoldsLabels: -rw has just been led to a new primary, at that moment, and the labels have
-// to wait.
-func (d *Draft) HoldsLabels(routedAt time.Time) bool {
-	since := d.Now.Sub(routedAt)
-	if since < 0 || since >= labelPause {
-		return false
+// AwaitRoute waits until that is over.
+func (d *Draft) AwaitRoute(op *core.Operation) {
+	d.Say(op.From + " still takes writes until writes can be led to " + op.To + " at once")
+	d.RecheckAt(op.StartedAt.Add(routeQuiet))
+}
+
+// LabelsRestUntil is until when labels have to wait, for -rw was led to a new primary at that
+// moment; zero when they need not.
+func (d *Draft) LabelsRestUntil(routedAt time.Time) time.Time {
+	if since := d.Now.Sub(routedAt); since < 0 || since >= labelPause {
+		return time.Time{}
 	}
-	d.RecheckAt(routedAt.Add(labelPause))
-	return true
+	return routedAt.Add(labelPause)
 }

@@ -11,7 +11,7 @@ import (
 func (d *Draft) CountReady() {
 	d.Status.Ready = 0
 	for i := range d.Instances {
-		if pod, known := d.Instances[i].Pod.Get(); known && pod.Exists && pod.Ready && !pod.Terminating {
+		if d.Instances[i].IsReady() {
 			d.Status.Ready++
 		}
 	}

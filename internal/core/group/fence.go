@@ -69,7 +69,7 @@ func (d *decision) reinit() {
 		case !d.seen.agreed || d.Status.Operation != nil:
 			d.Say("the data of " + name + " is recreated when the group has its quorum")
 			return
-		case d.mayGo(in, "recreating the data of "+name):
+		case d.haveLeave(in, "recreating the data of "+name):
 			d.MakeAnew(in)
 			return
 		default:
@@ -94,9 +94,9 @@ func (d *decision) welcomeBack() {
 	}
 }
 
-// mayGo: the member is out of the group, so that the group has what it acknowledged.
-// While it is not, it is made to leave, if it can be spared.
-func (d *decision) mayGo(in *core.Instance, what string) bool {
+// haveLeave has a member leave the group, if it can be spared, and reports whether it is out: the
+// group has what it acknowledged then.
+func (d *decision) haveLeave(in *core.Instance, what string) bool {
 	if _, listed := d.seen.members[in.Name]; !listed {
 		return true
 	}

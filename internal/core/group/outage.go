@@ -51,9 +51,9 @@ func (d *decision) isAnybodyIn() bool {
 // back are those whose mysqld runs again, and is in no group.
 func (d *decision) back() []string {
 	return d.named(func(in *core.Instance) bool {
-		r, _ := in.Report.Get()
 		v, known := viewOf(in)
-		return known && r.Server != nil && v.State == core.MemberOffline
+		return known && v.State == core.MemberOffline &&
+			in.Report.Is(func(r core.Report) bool { return r.Server != nil })
 	})
 }
 
@@ -139,8 +139,7 @@ func (d *decision) isUnsettled() string {
 // not to see its data go on.
 func (d *decision) hasFenced() string {
 	fenced := d.named(func(in *core.Instance) bool {
-		pod, _ := in.Pod.Get()
-		return d.IsFenced(in.Name) || pod.FencingRequested
+		return d.IsFenced(in.Name) || in.Pod.Is(func(pod core.Pod) bool { return pod.FencingRequested })
 	})
 	switch {
 	case len(fenced) > 0:
@@ -155,9 +154,9 @@ func (d *decision) hasFenced() string {
 // acknowledged. Whether it ever had data cannot be told.
 func (d *decision) lacksData() string {
 	empty := d.named(func(in *core.Instance) bool {
-		r, _ := in.Report.Get()
-		vol, volKnown := in.Volume.Get()
-		return in.SaysEmpty() || r.Server != nil && r.Data != core.DataPopulated || volKnown && (!vol.Exists || vol.Deleting)
+		return in.SaysEmpty() ||
+			in.Report.Is(func(r core.Report) bool { return r.Server != nil && r.Data != core.DataPopulated }) ||
+			in.Volume.Is(func(vol core.Volume) bool { return !vol.Exists || vol.Deleting })
 	})
 	switch {
 	case len(empty) > 0:
@@ -170,8 +169,8 @@ func (d *decision) lacksData() string {
 
 func (d *decision) hasDiverged() string {
 	diverged := d.named(func(in *core.Instance) bool {
-		r, _ := in.Report.Get()
-		return slices.Contains(d.Status.Diverged, in.Name) || !r.Errant.IsEmpty()
+		return slices.Contains(d.Status.Diverged, in.Name) ||
+			in.Report.Is(func(r core.Report) bool { return !r.Errant.IsEmpty() })
 	})
 	if len(diverged) == 0 {
 		return ""

@@ -34,12 +34,13 @@ func (d *decision) lateness(op *core.Operation) string {
 	}
 }
 
-// isClose: the target is expected to take writes soon after the group has elected it. It
-// has applied all that the old primary had a moment ago, so that it applies as fast as that
-// writes, and what it still lacks was written since. From the election on nobody takes
-// writes until the target has applied that: what it lags behind by is the pause. A primary
-// that is being stopped leaves the group before long, and is not waited for.
-func (d *decision) isClose(op *core.Operation) bool {
+// letCatchUp has the target come close to the primary, and reports whether it is: it is expected
+// to take writes soon after the group has elected it. It has applied all that the old primary had
+// a moment ago, so that it applies as fast as that writes, and what it still lacks was written
+// since. From the election on nobody takes writes until the target has applied that: what it lags
+// behind by is the pause. A primary that is being stopped leaves the group before long, and is not
+// waited for.
+func (d *decision) letCatchUp(op *core.Operation) bool {
 	if d.IsStopping(op.From) {
 		return true
 	}

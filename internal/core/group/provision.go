@@ -87,15 +87,15 @@ func (d *decision) shrink() bool {
 		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
 	case known && !victim.SaysEmpty() && r.Server == nil:
 		d.Say("waiting for mysqld of " + victim.Name + ", which is to be removed")
-	case d.mayGo(victim, what) && d.isHeldWithout(victim, what):
+	case d.haveLeave(victim, what) && d.compareHeld(victim, what):
 		d.remove(victim)
 	}
 	return true
 }
 
-// isHeldWithout: all that the victim holds, which is out of the group, the primary holds,
-// too. It was asked after the victim.
-func (d *decision) isHeldWithout(victim *core.Instance, what string) bool {
+// compareHeld compares the victim, which is out of the group, with the primary, and reports
+// whether that holds all that the victim holds. It was asked after the victim.
+func (d *decision) compareHeld(victim *core.Instance, what string) bool {
 	if victim.SaysEmpty() || !victim.Report.Known() {
 		return true
 	}
@@ -176,7 +176,7 @@ func (d *decision) settled() bool {
 	}
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		if pod, _ := in.Pod.Get(); !d.seen.isOnline(in.Name) || !pod.Ready || pod.Terminating {
+		if !d.seen.isOnline(in.Name) || !in.IsReady() {
 			return false
 		}
 	}

@@ -17,7 +17,8 @@ func (d *decision) route() {
 	if routed, known := d.Cluster.Routed.Get(); known && d.seen.agreed && d.seen.primary != "" && routed != d.seen.primary {
 		d.Do(core.RouteWrites{Instance: d.seen.primary})
 	}
-	if d.seen.agreed && d.HoldsLabels(d.Status.CurrentPrimaryAt) {
+	if until := d.LabelsRestUntil(d.Status.CurrentPrimaryAt); d.seen.agreed && !until.IsZero() {
+		d.RecheckAt(until)
 		return
 	}
 	for i := range d.Instances {
@@ -222,15 +223,11 @@ func (d *decision) problem() string {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		pod, _ := in.Pod.Get()
-		vol, _ := in.Volume.Get()
-		switch {
+		switch why := in.CannotRun(); {
 		case known && r.Message != "" && (r.State == core.Failed || r.Reason == core.MemberJoinFailed || r.Reason == core.RefusalDataWithoutStatus):
 			return in.Name + ": " + r.Problem().String()
-		case vol.Problem != nil:
-			return in.Name + ": " + vol.Problem.String()
-		case pod.Waiting != nil:
-			return in.Name + ": " + pod.Waiting.String()
+		case why != nil:
+			return in.Name + ": " + why.String()
 		}
 	}
 	if len(d.Status.Diverged) > 0 {

@@ -42,7 +42,8 @@ func (d *decision) refuseApart(r *recovery) {
 }
 
 func (d *decision) refuseUnheard(r *recovery) {
-	d.refuse(core.RefusalQuorumPresent, r.online[0].Name+" is online in a group with a quorum, of which too few can be asked: forcing another would split it")
+	d.refuse(core.RefusalQuorumPresent, r.online[0].Name+" is online in a group with a quorum, "+
+		"of which too few can be asked: forcing another would split it")
 }
 
 func (d *decision) refuseForeign(r *recovery) {

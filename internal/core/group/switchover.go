@@ -29,11 +29,12 @@ func (d *decision) switchOver() {
 		d.giveUp(op, no.Reason, fmt.Sprintf("%s cannot become primary: %s; %s stays primary", op.To, no.Message, op.From))
 		return
 	}
-	if d.AwaitsRoute(op) {
+	if d.IsRouteBusy(op) {
+		d.AwaitRoute(op)
 		return
 	}
 	if op.Step == core.StepCatchUp {
-		if !d.isClose(op) {
+		if !d.letCatchUp(op) {
 			return
 		}
 		op.Step, op.PausedAt = core.StepSetPrimary, d.Now
