@@ -111,8 +111,8 @@ type Cluster struct {
 	Failed string
 
 	Wanted int
-	// Restores: the first data come from a backup.
-	Restores        bool
+	// FirstData is where the first data come from.
+	FirstData       DataOrigin
 	Durability      Durability
 	FailoverDelay   time.Duration
 	SwitchoverLimit time.Duration

@@ -33,7 +33,7 @@ const (
 
 // FirstState is a cluster's before it has data.
 func (c *Cluster) FirstState() ClusterState {
-	if c.Restores {
+	if c.FirstData == OriginRestored {
 		return StateRestoring
 	}
 	return StateIncomplete

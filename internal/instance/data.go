@@ -60,15 +60,18 @@ func (m *manager) killMysqld() error {
 	return proc.kill(ctx)
 }
 
-// initialize makes a data directory. Until it is finished, the volume remembers
+// makeData makes a data directory. Until it is finished, the volume remembers
 // that it is not, and a crash in between starts from nothing again.
-func (m *manager) initialize(bootstrap bool) error {
+func (m *manager) makeData(from core.DataOrigin) error {
+	if from == core.OriginRestored {
+		return m.restoreBackup()
+	}
 	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
 	return m.begin(agent.Initializing, func(ctx context.Context) error {
 		if err := m.makeDataDir(ctx, cluster); err != nil {
 			return err
 		}
-		if !bootstrap {
+		if from == core.OriginCloned {
 			return m.finishData(stageScratch, core.DataScratch)
 		}
 		if err := m.bootstrap(ctx, cluster); err != nil {

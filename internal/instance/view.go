@@ -60,7 +60,7 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 		Deleting:       c.DeletionTimestamp != nil,
 		Generation:     c.Generation,
 		Established:    s.EstablishedAt != nil,
-		Restores:       c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Recovery != nil,
+		FirstData:      core.FirstData(c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Recovery != nil),
 		Epoch:          s.PrimaryEpoch,
 		CurrentPrimary: s.CurrentPrimary,
 		Diverged:       s.DivergedInstances,

@@ -194,10 +194,8 @@ const statementLimit = 15 * time.Second
 
 func (m *manager) do(ctx context.Context, a agent.Action) error {
 	switch a := a.(type) {
-	case agent.Initialize:
-		return m.initialize(a.Bootstrap)
-	case agent.Restore:
-		return m.restoreBackup()
+	case agent.MakeData:
+		return m.makeData(a.From)
 	case agent.StartServer:
 		return m.startServer(ctx)
 	case agent.StopServer:

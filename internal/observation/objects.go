@@ -44,7 +44,8 @@ func Cluster(c *v1alpha1.Cluster, objs *Objects) (core.Cluster, error) {
 	}
 	return core.Cluster{
 		Name: c.Name, Generation: c.Generation, Deleting: c.DeletionTimestamp != nil,
-		Wanted: int(c.Spec.Instances), Restores: c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Recovery != nil, Durability: Durability(&c.Spec),
+		Wanted: int(c.Spec.Instances), Durability: Durability(&c.Spec),
+		FirstData:       core.FirstData(c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Recovery != nil),
 		FailoverDelay:   time.Duration(c.Spec.FailoverDelay) * time.Second,
 		SwitchoverLimit: time.Duration(c.Spec.MaxSwitchoverDelay) * time.Second,
 		SwitchoverPause: time.Duration(c.Spec.MaxSwitchoverPause) * time.Second,

@@ -114,8 +114,8 @@ func (m *manager) killServer() {
 	}
 }
 
-// initialize makes a data directory; unfinished, it is recreated.
-func (m *manager) initialize(bootstrap bool) {
+// makeData makes a data directory; unfinished, it is recreated.
+func (m *manager) makeData(from core.DataOrigin) {
 	v := m.volume
 	if v.stage == stagePopulated && v.db != nil {
 		m.w.cover.count("manager", "refused to replace populated data")
@@ -133,7 +133,7 @@ func (m *manager) initialize(bootstrap bool) {
 		v.db.machine = m.machine
 		v.stage = stageScratch
 		m.data = core.DataScratch
-		if bootstrap {
+		if from != core.OriginCloned {
 			t := v.db.append()
 			v.db.commit(t)
 			m.w.truth.bootstrapped(m)

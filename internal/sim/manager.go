@@ -160,6 +160,7 @@ func (m *manager) setCluster() {
 	s := &c.status
 	before := m.view
 	next := &agent.Cluster{
+		FirstData:  core.OriginInitialized,
 		Generation: c.generation, Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch, CurrentPrimary: s.CurrentPrimary,
 		Diverged: s.Diverged, Fenced: s.Fenced, Names: s.InstanceNames, Members: s.Members, Instances: max(c.spec.instances, len(s.InstanceNames)), Durability: c.spec.durability.Mode,
 		Lease: c.spec.lease, MaxStart: time.Hour, MaxStop: m.w.conf.maxStop, Promotion: s.Promotion,

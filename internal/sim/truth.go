@@ -253,7 +253,7 @@ func (tr *truth) overwritten(v *volume) {
 func (tr *truth) checkDecision(m *manager, d *agent.Decision) {
 	for _, a := range d.Actions {
 		switch a.(type) {
-		case agent.Initialize, agent.CloneFrom:
+		case agent.MakeData, agent.CloneFrom:
 			if m.volume.stage == stagePopulated {
 				tr.w.fail("I4", "%s is to %s, and has data", m.me, a)
 			}

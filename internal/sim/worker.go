@@ -218,8 +218,8 @@ const statementLimit = 15 * time.Second
 // do carries out one action; done is called when it is over, with what failed.
 func (m *manager) do(a agent.Action, done func(err string)) {
 	switch a := a.(type) {
-	case agent.Initialize:
-		m.initialize(a.Bootstrap)
+	case agent.MakeData:
+		m.makeData(a.From)
 		done("")
 	case agent.StartServer:
 		m.startServer(done)

@@ -29,12 +29,9 @@ type Action interface {
 	action()
 }
 
-// Initialize makes a data directory: as the cluster's first data, or scratch
-// data to clone over.
-type Initialize struct{ Bootstrap bool }
-
-// Restore makes the cluster's first data from a backup.
-type Restore struct{}
+// MakeData makes a data directory: the cluster's first data, from nothing or from a backup, or
+// scratch data to clone over.
+type MakeData struct{ From core.DataOrigin }
 
 // StartServer starts mysqld, read-only.
 type StartServer struct{}
@@ -147,8 +144,7 @@ type ForgetData struct{}
 // run by now.
 type RaiseProtocol struct{ Version string }
 
-func (Initialize) action()       {}
-func (Restore) action()          {}
+func (MakeData) action()         {}
 func (StartServer) action()      {}
 func (StopServer) action()       {}
 func (Abort) action()            {}
@@ -179,13 +175,15 @@ func (RememberGroup) action()    {}
 func (HoldRejoin) action()       {}
 func (HoldExpulsion) action()    {}
 
-func (Restore) String() string { return "restore the backup" }
-
-func (a Initialize) String() string {
-	if a.Bootstrap {
+func (a MakeData) String() string {
+	switch a.From {
+	case core.OriginInitialized:
 		return "initialize the cluster's first data"
+	case core.OriginRestored:
+		return "restore the backup"
+	default:
+		return "initialize scratch data"
 	}
-	return "initialize scratch data"
 }
 func (StartServer) String() string { return "start mysqld" }
 func (a StopServer) String() string {

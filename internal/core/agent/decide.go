@@ -103,33 +103,43 @@ func letActivityGoOn(f *Facts) (Decision, bool) {
 	return pass()
 }
 
-// makeData: an empty volume. Only the very first data of a cluster that never had
-// a primary is made from nothing; whoever else has none must be given it.
-func makeData(f *Facts) (Decision, bool) {
+// makeData fills an empty volume.
+func makeData(f *Facts) (Decision, bool) { return fillVolume(f, originOfData) }
+
+// fillVolume makes the data of an instance that has none, from where they have to come.
+func fillVolume(f *Facts, origin func(*Facts) (core.DataOrigin, core.Reason, string)) (Decision, bool) {
 	if f.Data == core.DataPopulated || f.Data == core.DataScratch {
 		return pass()
 	}
 	if d, waits := problem(f); waits {
 		return d, true
 	}
+	switch from, reason, why := origin(f); from {
+	case core.OriginInitialized:
+		return say(core.Initializing, "", "making the cluster's first data", MakeData{from})
+	case core.OriginRestored:
+		return say(core.Restoring, "", "restoring the backup", MakeData{from})
+	case core.OriginCloned:
+		return say(core.Initializing, "", "making scratch data to clone over", MakeData{from})
+	default:
+		return say(core.Empty, reason, why)
+	}
+}
+
+// originOfData: only the very first data of a cluster that never had a primary are made from
+// nothing or from a backup; whoever else has none must be given them.
+func originOfData(f *Facts) (from core.DataOrigin, reason core.Reason, why string) {
 	p := f.promotion()
 	switch {
 	case p == nil && !f.Cluster.Established:
-		return say(core.Empty, "", "waiting for the operator to choose the first primary")
+		return core.OriginNone, "", "waiting for the operator to choose the first primary"
 	case p != nil && p.Instance == f.Me && f.mayBootstrap(p):
-		return makeFirstData(f)
+		return f.Cluster.FirstData, "", ""
 	case p != nil && p.Instance == f.Me:
-		return say(core.Empty, core.InstanceDataMissing, "this instance is the primary and its volume is empty; an established cluster is never initialised again: promote a replica or restore a backup")
+		return core.OriginNone, core.InstanceDataMissing, "this instance is the primary and its volume is empty; " +
+			"an established cluster is never initialised again: promote a replica or restore a backup"
 	}
-	return say(core.Initializing, "", "making scratch data to clone over", Initialize{})
-}
-
-// makeFirstData begins what the cluster's data come of: a new server, or a backup.
-func makeFirstData(f *Facts) (Decision, bool) {
-	if f.Cluster.Restores {
-		return say(core.Restoring, "", "restoring the backup", Restore{})
-	}
-	return say(core.Initializing, "", "making the cluster's first data", Initialize{Bootstrap: true})
+	return core.OriginCloned, "", ""
 }
 
 func (f *Facts) mayBootstrap(p *core.Promotion) bool {
@@ -163,7 +173,7 @@ func startServer(f *Facts) (Decision, bool) {
 		return say(core.Stopped, reason, "waiting for the operator to say whether another instance takes over")
 	}
 	if f.Data == core.DataScratch && f.Mysqld.Failures >= scratchAttempts {
-		return say(core.Initializing, reason, "making scratch data again: mysqld does not start on what a clone left behind", Initialize{})
+		return say(core.Initializing, reason, "making scratch data again: mysqld does not start on what a clone left behind", MakeData{core.OriginCloned})
 	}
 	if down < Backoff(f.Mysqld.Failures) {
 		return say(core.Stopped, reason, fmt.Sprintf("mysqld is started again %s after it ended", Backoff(f.Mysqld.Failures)))

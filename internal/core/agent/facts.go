@@ -95,8 +95,8 @@ type Cluster struct {
 	Deleting    bool
 	Generation  int64
 	Established bool
-	// Restores: the first data come from a backup.
-	Restores  bool
+	// FirstData is where the first data come from.
+	FirstData core.DataOrigin
 	Epoch     int64
 	Promotion *core.Promotion
 	// Group is set when the instances are members of a group.

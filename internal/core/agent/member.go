@@ -178,23 +178,20 @@ func (f *Facts) isToReboot() bool {
 	return f.Member.RebootEpoch != 0 && f.Member.RebootEpoch == f.Cluster.Epoch && f.Cluster.Group.Bootstrapped
 }
 
-// makeMemberData: only the instance that is to make the group makes data from
-// nothing, and only while there never was a group.
-func makeMemberData(f *Facts) (Decision, bool) {
-	if f.Data == core.DataPopulated || f.Data == core.DataScratch {
-		return pass()
-	}
-	if d, waits := problem(f); waits {
-		return d, true
-	}
+// makeMemberData fills an empty volume.
+func makeMemberData(f *Facts) (Decision, bool) { return fillVolume(f, originOfMemberData) }
+
+// originOfMemberData: only the instance that is to make the group makes first data, and only
+// while there never was a group.
+func originOfMemberData(f *Facts) (from core.DataOrigin, reason core.Reason, why string) {
 	g := f.Cluster.Group
 	switch {
 	case g.Name == "" || g.Bootstrapper == "":
-		return say(core.Empty, "", "waiting for the operator to choose who makes the group")
+		return core.OriginNone, "", "waiting for the operator to choose who makes the group"
 	case g.Bootstrapper == f.Me && !g.Bootstrapped && !f.Cluster.Established:
-		return makeFirstData(f)
+		return f.Cluster.FirstData, "", ""
 	}
-	return say(core.Initializing, "", "making scratch data to clone over", Initialize{})
+	return core.OriginCloned, "", ""
 }
 
 // endHung: mysqld answers nobody, and the group has expelled it and goes on. It holds

@@ -97,21 +97,6 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	return ""
 }
 
-func fresh() *Facts {
-	return &Facts{Now: epochZero, Me: "db-1", PodUID: "pod-1", Node: "node-1", Locked: true, Data: core.DataEmpty,
-		Mysqld:  Mysqld{DownSince: epochZero},
-		Cluster: &Cluster{Generation: 1, Instances: 3, Durability: core.DurabilityAsync, Lease: true, MaxStart: time.Hour, MaxStop: 30 * time.Minute}}
-}
-
-func populated() *Facts {
-	f := fresh()
-	f.Data = core.DataPopulated
-	f.Mysqld = Mysqld{Up: true, Accepted: true, Answers: true, AnsweredAt: epochZero, StartedAt: epochZero}
-	f.Cluster.Established, f.Cluster.Epoch = true, 3
-	f.Server = &core.Server{SuperReadOnly: true, Executed: set("1-100")}
-	return f
-}
-
 func replica() *Facts {
 	f := populated()
 	f.Cluster.CurrentPrimary = "db-2"
@@ -190,6 +175,8 @@ func (s *story) cluster(key, value string) bool {
 		c.FailoverFrom, c.PrimarySince = value, s.f.Now
 	case "since": // what the view tells has just become known
 		c.PrimarySince = s.f.Now
+	case "restores": // its first data come from a backup
+		c.FirstData = core.OriginRestored
 	case "established":
 		c.Established = value != "no"
 	case "deleting":

@@ -89,7 +89,8 @@ func (w *world) hear(in *instance) {
 		return
 	}
 	s := w.cluster.Status
-	in.m.view = &agent.Cluster{Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch, CurrentPrimary: s.CurrentPrimary, Diverged: slices.Clone(s.Diverged),
+	in.m.view = &agent.Cluster{FirstData: core.OriginInitialized,
+		Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch, CurrentPrimary: s.CurrentPrimary, Diverged: slices.Clone(s.Diverged),
 		Fenced: slices.Clone(s.Fenced), Names: slices.Clone(s.InstanceNames), Instances: max(w.cluster.Wanted, len(s.InstanceNames)), MaxStart: time.Hour, MaxStop: time.Hour,
 		Group: membership(&s, in.name)}
 	in.m.seen = max(in.m.seen, s.Epoch)
@@ -128,9 +129,9 @@ func membership(s *core.Status, me string) *agent.Membership {
 func (w *world) act(in *instance, a agent.Action) bool {
 	m := &in.m
 	switch a := a.(type) {
-	case agent.Initialize:
+	case agent.MakeData:
 		in.data = core.DataScratch
-		if a.Bootstrap {
+		if a.From != core.OriginCloned {
 			in.data = core.DataPopulated
 		}
 	case agent.StartServer:
