@@ -52,12 +52,16 @@ type apiServer struct {
 // callLimit bounds every call to the API server but the watch.
 const callLimit = 4 * time.Second
 
-// newAPIServer uses the Pod's ServiceAccount.
-func newAPIServer(namespace, cluster string, failed func(error)) (*apiServer, error) {
+// inCluster uses the Pod's ServiceAccount.
+func inCluster(namespace, cluster string, failed func(error)) (*apiServer, error) {
 	conf, err := rest.InClusterConfig()
 	if err != nil {
 		return nil, fmt.Errorf("finding the API server: %w", err)
 	}
+	return newAPIServer(conf, namespace, cluster, failed)
+}
+
+func newAPIServer(conf *rest.Config, namespace, cluster string, failed func(error)) (*apiServer, error) {
 	conf.QPS, conf.Burst = 20, 40
 	conf = apiconn.Bound(conf)
 	connections, err := rest.HTTPClientFor(conf)

@@ -16,9 +16,9 @@ import (
 )
 
 // groupAddress: members on one machine have one address and differ in their ports.
-func (w *world) groupAddress(instance string) string {
+func (s site) groupAddress(instance string) string {
 	n, _ := strconv.Atoi(instance[strings.LastIndexByte(instance, '-')+1:])
-	return fmt.Sprintf("127.0.0.1:%d", w.port+4+n)
+	return fmt.Sprintf("127.0.0.1:%d", s.port+4+n)
 }
 
 // newGroup makes a world whose instances are members of a group, of which db-1 is to

@@ -28,7 +28,7 @@ func Run(ctx context.Context, opt Options) error {
 	m := newManager(opt)
 	m.log.Info("the instance manager starts", "instance", opt.Instance, "podUID", opt.PodUID, "node", opt.Node, "serverID", opt.ServerID)
 	if opt.Kubernetes == nil {
-		k, err := newAPIServer(opt.Namespace, opt.Cluster, func(err error) { m.log.Warn("the API server", "error", err) })
+		k, err := inCluster(opt.Namespace, opt.Cluster, func(err error) { m.log.Warn("the API server", "error", err) })
 		if err != nil {
 			return err
 		}

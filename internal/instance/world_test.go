@@ -27,14 +27,19 @@ import (
 // world is a cluster of real managers and real servers on loopback addresses,
 // without Kubernetes: the test is the operator.
 type world struct {
-	t     *testing.T
-	dir   string
-	root  string // of the MySQL image's files
-	port  int
+	t *testing.T
+	site
 	kube  *fakeKube
 	ca    *authority
 	log   *journal
 	nodes map[string]*node
+}
+
+// site is where a world is.
+type site struct {
+	dir  string
+	root string // of the MySQL image's files
+	port int
 }
 
 type node struct {
@@ -72,7 +77,7 @@ func makeWorld(t *testing.T, root string, edit func(*v1alpha1.Cluster)) *world {
 	if edit != nil {
 		edit(c)
 	}
-	w := &world{t: t, dir: dir, root: root, port: 23306 + 10*int(nextPort.Add(1)), ca: newAuthority(t), log: newJournal(t),
+	w := &world{t: t, site: site{dir, root, 23306 + 10*int(nextPort.Add(1))}, ca: newAuthority(t), log: newJournal(t),
 		kube: &fakeKube{cluster: c, changed: make(chan struct{})}, nodes: map[string]*node{}}
 	for name, keys := range map[string]map[string]string{
 		"root":        {"username": "root", "password": "root-password"},
@@ -104,38 +109,54 @@ func host(instance string) string {
 	return "127.0.7." + instance[strings.LastIndexByte(instance, '-')+1:]
 }
 
-// start starts the n-th instance's manager.
-func (w *world) start(n int) *node {
-	w.t.Helper()
+// options are those of the n-th instance, but for Kubernetes and the log.
+func (s site) options(n int) Options {
 	name := "db-" + strconv.Itoa(n)
-	dir := filepath.Join(w.dir, name)
-	lib := filepath.Join(w.root, "usr/lib/x86_64-linux-gnu") + ":" + filepath.Join(w.root, "usr/lib/mysql/private")
+	dir := filepath.Join(s.dir, name)
+	lib := filepath.Join(s.root, "usr/lib/x86_64-linux-gnu") + ":" + filepath.Join(s.root, "usr/lib/mysql/private")
 	d := Dirs{Data: dir + "/volume/data", Meta: dir + "/volume/cnmsql", Run: dir + "/run", Tmp: dir + "/tmp", TLS: dir + "/tls",
-		Root: w.dir + "/secrets/root", Replication: w.dir + "/secrets/replication", Control: w.dir + "/secrets/control", App: w.dir + "/secrets/app", Store: w.dir + "/store", Archive: w.dir + "/archive"}
+		Root: s.dir + "/secrets/root", Replication: s.dir + "/secrets/replication", Control: s.dir + "/secrets/control",
+		App: s.dir + "/secrets/app", Store: s.dir + "/store", Archive: s.dir + "/archive"}
+	return Options{
+		Namespace: "ns", Cluster: "db", Instance: name, PodUID: "pod-" + name, Node: "node-" + name,
+		ServerID: uint32(100 + n), Dirs: d, MySQLPort: s.port, ControlPort: s.port + 1, ProbePort: s.port + 2,
+		MetricsPort: s.port + 3, AdminPort: s.port + 4,
+		GroupLocal: s.groupAddress(name), GroupAddress: s.groupAddress,
+		PodIP: host(name), Listen: host(name), Peer: host, LogLevel: "debug",
+		Mysqld: []string{s.root + "/lib64/ld-linux-x86-64.so.2", "--library-path", lib, s.root + "/usr/sbin/mysqld"},
+		Settings: map[string]string{"user": "root", "basedir": s.root + "/usr", "lc_messages_dir": s.root + "/usr/share/mysql",
+			"character_sets_dir": s.root + "/usr/share/mysql/charsets", "plugin_dir": s.root + "/usr/lib/mysql/plugin",
+			"bind_address": host(name), "performance_schema_max_table_instances": "200"},
+	}
+}
+
+// prepare makes what the n-th instance finds in its Pod.
+func (w *world) prepare(n int) *node {
+	w.t.Helper()
+	nd := &node{done: make(chan error, 1), opt: w.options(n)}
+	d := nd.opt.Dirs
 	for _, p := range []string{d.Run, d.Tmp, d.Meta} {
 		must(w.t, os.MkdirAll(p, 0o755))
 	}
-	cert, key := w.ca.issue(w.t, control.OrgInstance, host(name))
+	cert, key := w.ca.issue(w.t, control.OrgInstance, nd.opt.Listen)
 	w.write(d.TLS+"/ca.crt", w.ca.pem)
 	w.write(d.TLS+"/tls.crt", cert)
 	w.write(d.TLS+"/tls.key", key)
-	nd := &node{done: make(chan error, 1), opt: Options{
-		Namespace: "ns", Cluster: "db", Instance: name, PodUID: "pod-" + name, Node: "node-" + name, ServerID: uint32(100 + n),
-		Dirs: d, MySQLPort: w.port, ControlPort: w.port + 1, ProbePort: w.port + 2, MetricsPort: w.port + 3, AdminPort: w.port + 4,
-		GroupLocal: w.groupAddress(name), GroupAddress: w.groupAddress,
-		PodIP: host(name), Listen: host(name), Peer: host, Kubernetes: &cutOff{fakeKube: w.kube}, Log: w.log.of(name), LogLevel: "debug",
-		Mysqld: []string{w.root + "/lib64/ld-linux-x86-64.so.2", "--library-path", lib, w.root + "/usr/sbin/mysqld"},
-		Settings: map[string]string{"user": "root", "basedir": w.root + "/usr", "lc_messages_dir": w.root + "/usr/share/mysql",
-			"character_sets_dir": w.root + "/usr/share/mysql/charsets", "plugin_dir": w.root + "/usr/lib/mysql/plugin",
-			"bind_address": host(name), "performance_schema_max_table_instances": "200"},
-	}}
+	return nd
+}
+
+// start starts the n-th instance's manager.
+func (w *world) start(n int) *node {
+	w.t.Helper()
+	nd := w.prepare(n)
+	nd.opt.Kubernetes, nd.opt.Log = &cutOff{fakeKube: w.kube}, w.log.of(nd.opt.Instance)
 	var ctx context.Context
 	ctx, nd.cancel = context.WithCancel(context.Background())
 	opt := nd.opt.withDefaults()
 	nd.m = newManager(opt)
-	nd.m.lease = &lease{kube: w.kube, me: name}
+	nd.m.lease = &lease{kube: w.kube, me: opt.Instance}
 	go func() { nd.done <- nd.m.run(ctx) }()
-	w.nodes[name] = nd
+	w.nodes[opt.Instance] = nd
 	w.t.Cleanup(func() { w.crashManager(nd) })
 	return nd
 }
