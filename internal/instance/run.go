@@ -125,9 +125,10 @@ func (m *manager) findServer(ctx context.Context) {
 		defer m.mu.Unlock()
 		return m.bin.version
 	}
-	for _, into := range []**mysql.Server{&m.pulse, &m.health, &m.roles, &m.metrics} {
+	for _, into := range []**mysql.Server{&m.pulse, &m.roles, &m.metrics} {
 		*into = mysql.Open(m.opt.Dirs.socket(), version, m.accounts)
 	}
+	m.health = mysql.OpenForStatus(m.opt.Dirs.socket(), version, m.accounts)
 	m.root = mysql.Open(m.opt.Dirs.socket(), version, m.rootAccounts)
 }
 

@@ -108,45 +108,49 @@ const memberLag = `SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, APPLYING_TRANS
 
 // GroupView asks for the group as this server sees it.
 func (s *Server) GroupView(ctx context.Context) (*core.GroupView, error) {
-	out := &core.GroupView{State: core.MemberOffline}
+	out := &core.GroupView{}
+	return out, s.ask(ctx, groupQuestions(out)...)
+}
+
+func groupQuestions(out *core.GroupView) []question {
 	var me string
 	var view, received sql.NullString
-	var lag float64
-	err := s.db.QueryRowContext(ctx, `SELECT @@global.server_uuid,
+	return []question{{"asking mysqld for its group", `SELECT @@global.server_uuid,
 		(SELECT VIEW_ID FROM performance_schema.replication_group_member_stats WHERE MEMBER_ID = @@global.server_uuid AND CHANNEL_NAME = 'group_replication_applier'),
 		(SELECT RECEIVED_TRANSACTION_SET FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier'),
-		(`+memberLag+`)`).Scan(&me, &view, &received, &lag)
-	if err != nil {
-		return nil, fmt.Errorf("asking mysqld for its group: %w", err)
-	}
-	if out.Received, err = gtid.Parse(received.String); err != nil {
-		return nil, fmt.Errorf("reading what was received from the group: %w", err)
-	}
-	out.LagSeconds = max(lag, 0) // the primary's clock may be ahead
-	rows, err := s.db.QueryContext(ctx, "SELECT MEMBER_ID, MEMBER_HOST, MEMBER_STATE, MEMBER_ROLE, MEMBER_VERSION FROM performance_schema.replication_group_members ORDER BY MEMBER_HOST")
-	if err != nil {
-		return nil, fmt.Errorf("asking mysqld for the members of its group: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var m core.ViewMember
-		if err := rows.Scan(&m.UUID, &m.Host, &m.State, &m.Role, &m.Version); err != nil {
-			return nil, fmt.Errorf("asking mysqld for the members of its group: %w", err)
+		(` + memberLag + `)`, func(rows *sql.Rows) (err error) {
+		if err = readOne(rows, &me, &view, &received, &out.LagSeconds); err != nil {
+			return err
 		}
-		if m.UUID == me {
-			out.State, out.Role = m.State, m.Role
+		out.LagSeconds = max(out.LagSeconds, 0) // the primary's clock may be ahead
+		if out.Received, err = gtid.Parse(received.String); err != nil {
+			return fmt.Errorf("reading what was received from the group: %w", err)
 		}
-		if m.UUID != "" && m.State != core.MemberOffline {
-			out.Members = append(out.Members, m)
-		}
-	}
-	out.State = cmp.Or(out.State, core.MemberOffline)
-	if out.State == core.MemberOffline || out.State == core.MemberError {
-		out.Role = ""
-	} else {
-		out.ViewID = view.String
-	}
-	return out, rows.Err()
+		return nil
+	}}, {"asking mysqld for the members of its group",
+		`SELECT MEMBER_ID, MEMBER_HOST, MEMBER_STATE, MEMBER_ROLE, MEMBER_VERSION
+			FROM performance_schema.replication_group_members ORDER BY MEMBER_HOST`,
+		func(rows *sql.Rows) error {
+			for rows.Next() {
+				var m core.ViewMember
+				if err := rows.Scan(&m.UUID, &m.Host, &m.State, &m.Role, &m.Version); err != nil {
+					return err
+				}
+				if m.UUID == me {
+					out.State, out.Role = m.State, m.Role
+				}
+				if m.UUID != "" && m.State != core.MemberOffline {
+					out.Members = append(out.Members, m)
+				}
+			}
+			out.State = cmp.Or(out.State, core.MemberOffline)
+			if out.State == core.MemberOffline || out.State == core.MemberError {
+				out.Role = ""
+			} else {
+				out.ViewID = view.String
+			}
+			return rows.Err()
+		}}}
 }
 
 // JoinGroup makes this server a member. With bootstrap it makes the group; that is

@@ -27,8 +27,8 @@ type Source struct {
 // dropped: the caller has made sure that the server has executed, or the source
 // holds, all that is in them.
 func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
-	row, err := s.rowMap(ctx, "SHOW REPLICA STATUS")
-	if err != nil {
+	var row map[string]string
+	if err := s.ask(ctx, showReplicaStatus(&row)); err != nil {
 		return fmt.Errorf("asking for the replication channel before following %s: %w", src.Host, err)
 	}
 	// These two cannot be changed while the applier runs.
@@ -49,7 +49,7 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 	// connection is closed could undo a later STOP.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	err = s.exec(ctx, statement, src.Host, src.Port, src.Account.User, src.Account.Password, src.CAFile, src.CertFile, src.KeyFile)
+	err := s.exec(ctx, statement, src.Host, src.Port, src.Account.User, src.Account.Password, src.CAFile, src.CertFile, src.KeyFile)
 	if err != nil {
 		return fmt.Errorf("pointing replication at %s: %w", src.Host, err)
 	}

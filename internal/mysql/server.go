@@ -20,6 +20,8 @@ type Account struct{ User, Password string }
 type Server struct {
 	db      *sql.DB
 	version func() Version
+	// together: its connections take several questions at once.
+	together bool
 }
 
 // Open prepares connections through a socket. The accounts are asked for at each
@@ -27,10 +29,21 @@ type Server struct {
 // that has changed on one side only locks nobody out. No connection is made
 // before it is needed, nor its version asked for.
 func Open(socket string, version func() Version, accounts func() ([]Account, error)) *Server {
+	return open(socket, version, accounts, false)
+}
+
+// OpenForStatus is Open for who asks the same questions again and again. It takes nobody
+// else's words into a statement: where one may hold several, what was slipped into it is one.
+func OpenForStatus(socket string, version func() Version, accounts func() ([]Account, error)) *Server {
+	return open(socket, version, accounts, true)
+}
+
+func open(socket string, version func() Version, accounts func() ([]Account, error), together bool) *Server {
 	conf := driver.NewConfig()
 	conf.Net, conf.Addr = "unix", socket
 	conf.Timeout = time.Second
 	conf.InterpolateParams = true
+	conf.MultiStatements = together
 	conf.Logger = &driver.NopLogger{}
 	// A user's global settings must not change what our statements mean.
 	conf.Params = map[string]string{"autocommit": "1", "sql_mode": "''", "max_execution_time": "0"}
@@ -38,7 +51,7 @@ func Open(socket string, version func() Version, accounts func() ([]Account, err
 	// One connection is kept open: when users exhaust max_connections, ours is there.
 	db.SetMaxOpenConns(4)
 	db.SetMaxIdleConns(1)
-	return &Server{db: db, version: version}
+	return &Server{db: db, version: version, together: together}
 }
 
 type connector struct {
@@ -176,50 +189,4 @@ func IsShutdown(err error) bool { return isError(err, errServerShutdown) }
 func IsAnswer(err error) bool {
 	var e *driver.MySQLError
 	return errors.As(err, &e)
-}
-
-// rowMap reads the first row of a query whose columns differ between versions.
-// It returns nil if there is none.
-func (s *Server) rowMap(ctx context.Context, query string) (map[string]string, error) {
-	rows, err := s.db.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	columns, err := rows.Columns()
-	if err != nil || !rows.Next() {
-		return nil, errors.Join(err, rows.Err())
-	}
-	values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
-	for i := range values {
-		into[i] = &values[i]
-	}
-	if err := rows.Scan(into...); err != nil {
-		return nil, err
-	}
-	out := map[string]string{}
-	for i, c := range columns {
-		if values[i].Valid {
-			out[c] = values[i].String
-		}
-	}
-	return out, rows.Err()
-}
-
-// pairs reads a query of names and values.
-func (s *Server) pairs(ctx context.Context, query string, args ...any) (map[string]string, error) {
-	rows, err := s.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	out := map[string]string{}
-	for rows.Next() {
-		var name, value string
-		if err := rows.Scan(&name, &value); err != nil {
-			return nil, err
-		}
-		out[name] = value
-	}
-	return out, rows.Err()
 }

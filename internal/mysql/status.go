@@ -14,12 +14,14 @@ import (
 
 // Status asks the server for all that is reported of it.
 func (s *Server) Status(ctx context.Context) (*core.Server, error) {
-	out, err := s.position(ctx)
+	out := &core.Server{}
+	var row map[string]string
+	var heard receiver
+	err := s.askStatus(ctx, out, showReplicaStatus(&row), askReceiver(&heard))
 	if err != nil {
 		return nil, err
 	}
-	out.Replication, err = s.Replication(ctx)
-	if err != nil {
+	if out.Replication, err = s.replicationOf(ctx, row, heard); err != nil {
 		return nil, err
 	}
 	if r := out.Replication; r != nil && out.Executed.Contains(r.Retrieved) {
@@ -30,33 +32,35 @@ func (s *Server) Status(ctx context.Context) (*core.Server, error) {
 
 // MemberStatus is Status of a server that is made for a group.
 func (s *Server) MemberStatus(ctx context.Context) (*core.Server, error) {
-	out, err := s.position(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if out.Group, err = s.GroupView(ctx); err != nil || out.Group.State == core.MemberOnline {
+	out := &core.Server{Group: &core.GroupView{}}
+	err := s.askStatus(ctx, out, groupQuestions(out.Group)...)
+	if err != nil || out.Group.State == core.MemberOnline {
 		return out, err
 	}
 	out.DataRemoved, err = s.dataRemoved(ctx)
 	return out, err
 }
 
-func (s *Server) position(ctx context.Context) (*core.Server, error) {
-	// How commits wait is read before the position: every commit in it that came
-	// after waited so.
-	waits, err := s.SemiSync(ctx)
-	if err != nil {
-		return nil, err
+// askStatus asks for the position, and after it what else is asked. How commits wait is read
+// before the position: every commit in it that came after waited so.
+func (s *Server) askStatus(ctx context.Context, out *core.Server, more ...question) error {
+	waits := s.askSemiSyncStatus(&out.SemiSync)
+	err := s.ask(ctx, append([]question{waits, s.askSettingsAndPosition(out)}, more...)...)
+	if isError(err, errUnknownVariable) { // the plugins are not loaded
+		out.SemiSync = core.SemiSync{}
+		return s.ask(ctx, append([]question{askPosition(out)}, more...)...)
 	}
-	return s.positionOf(ctx, waits)
+	return err
 }
 
 // WaitingStatus is Status of a primary of which a session may hold the locks of accounts
 // while it waits for acknowledgements. Every question that looks at a table hangs then,
 // SHOW GLOBAL STATUS and every login, too; these do not.
 func (s *Server) WaitingStatus(ctx context.Context) (*core.Server, error) {
-	waits, err := s.semiSyncSettings(ctx)
-	if err != nil {
+	out := &core.Server{}
+	waits := &out.SemiSync
+	err := s.ask(ctx, s.askSemiSyncSettings(waits))
+	if err != nil && !isError(err, errUnknownVariable) {
 		return nil, err
 	}
 	sessions, err := s.sessions(ctx)
@@ -72,32 +76,49 @@ func (s *Server) WaitingStatus(ctx context.Context) (*core.Server, error) {
 		}
 	}
 	waits.SourceActive = waits.WaitSessions > 0
-	return s.positionOf(ctx, waits)
+	return out, s.ask(ctx, askPosition(out))
 }
 
-func (s *Server) positionOf(ctx context.Context, waits core.SemiSync) (*core.Server, error) {
-	out := &core.Server{SemiSync: waits}
+// position is read in one statement, so that what is executed and what is purged fit together;
+// and from left to right: what is being committed is owned until it is executed.
+const position = "@@global.server_uuid, @@global.super_read_only, @@global.offline_mode, " +
+	"@@global.gtid_owned, @@global.gtid_executed, @@global.gtid_purged"
+
+func askPosition(out *core.Server) question {
+	return question{"asking mysqld for its position", "SELECT " + position, func(rows *sql.Rows) error {
+		return readPosition(rows, out)
+	}}
+}
+
+// askSettingsAndPosition asks from left to right how commits wait, and then for the position.
+func (s *Server) askSettingsAndPosition(out *core.Server) question {
+	query := "SELECT " + s.semiSyncSettings() + ", " + position
+	return question{"asking mysqld for its position", query, func(rows *sql.Rows) error {
+		var timeout int64
+		c := &out.SemiSync
+		err := readPosition(rows, out, &c.SourceEnabled, &c.Acks, &timeout, &c.ReplicaEnabled)
+		settle(c, timeout)
+		return err
+	}}
+}
+
+// readPosition reads what stands before it, too.
+func readPosition(rows *sql.Rows, out *core.Server, before ...any) (err error) {
 	var owned, executed, purged string
-	// One statement, so that what is executed and what is purged fit together; and from left
-	// to right: what is being committed is owned until it is executed.
-	err := s.db.QueryRowContext(ctx,
-		"SELECT @@global.server_uuid, @@global.super_read_only, @@global.offline_mode, @@global.gtid_owned, @@global.gtid_executed, @@global.gtid_purged").
-		Scan(&out.UUID, &out.SuperReadOnly, &out.Offline, &owned, &executed, &purged)
-	if err != nil {
-		return nil, fmt.Errorf("asking mysqld for its position: %w", err)
+	into := append(before, &out.UUID, &out.SuperReadOnly, &out.Offline, &owned, &executed, &purged)
+	if err := readOne(rows, into...); err != nil {
+		return err
 	}
 	if out.Executed, err = gtid.Parse(executed); err != nil {
-		return nil, fmt.Errorf("reading gtid_executed: %w", err)
+		return fmt.Errorf("reading gtid_executed: %w", err)
 	}
 	if out.Purged, err = gtid.Parse(purged); err != nil {
-		return nil, fmt.Errorf("reading gtid_purged: %w", err)
+		return fmt.Errorf("reading gtid_purged: %w", err)
 	}
 	if !out.SuperReadOnly { // else it is what the applier is about to commit
-		if out.Owned, err = parseOwned(owned); err != nil {
-			return nil, err
-		}
+		out.Owned, err = parseOwned(owned)
 	}
-	return out, nil
+	return err
 }
 
 // Executed asks for gtid_executed.
@@ -109,12 +130,27 @@ func (s *Server) Executed(ctx context.Context) (gtid.Set, error) {
 	return gtid.Parse(text)
 }
 
+func showReplicaStatus(row *map[string]string) question {
+	read := func(rows *sql.Rows) (err error) {
+		*row, err = readMap(rows)
+		return err
+	}
+	return question{"asking mysqld for its replication status", "SHOW REPLICA STATUS", read}
+}
+
 // Replication asks for the state of the replication channel; nil if there is none.
 func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
-	row, err := s.rowMap(ctx, "SHOW REPLICA STATUS")
-	if err != nil {
-		return nil, fmt.Errorf("asking mysqld for its replication status: %w", err)
+	var row map[string]string
+	var heard receiver
+	if err := s.ask(ctx, showReplicaStatus(&row), askReceiver(&heard)); err != nil {
+		return nil, err
 	}
+	return s.replicationOf(ctx, row, heard)
+}
+
+func (s *Server) replicationOf(
+	ctx context.Context, row map[string]string, receiver receiver,
+) (*core.Replication, error) {
 	if row["Source_Host"] == "" {
 		return nil, nil
 	}
@@ -125,10 +161,6 @@ func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 	errno, _ := strconv.Atoi(row["Last_IO_Errno"])
 	delay, _ := strconv.Atoi(row["SQL_Delay"])
 	lag, _ := strconv.ParseFloat(row["Seconds_Behind_Source"], 64) // NULL while a thread is stopped
-	receiver, err := s.receiver(ctx)
-	if err != nil {
-		return nil, err
-	}
 	sqlError, err := s.applierError(ctx, row["Last_SQL_Error"])
 	if err != nil {
 		return nil, err
@@ -184,80 +216,93 @@ type receiver struct {
 	lag float64
 }
 
-func (s *Server) receiver(ctx context.Context) (receiver, error) {
-	var silence, lag sql.NullFloat64
-	var heartbeats uint64
-	err := s.db.QueryRowContext(ctx, `SELECT COUNT_RECEIVED_HEARTBEATS,
+func askReceiver(out *receiver) question {
+	return question{"asking mysqld when its receiver heard something last", `SELECT COUNT_RECEIVED_HEARTBEATS,
 			IF(LAST_HEARTBEAT_TIMESTAMP > 0 AND QUEUEING_TRANSACTION = '', TIMESTAMPDIFF(MICROSECOND,
 				GREATEST(LAST_HEARTBEAT_TIMESTAMP, LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP), NOW(6)) / 1000000, NULL),
 			IF(LAST_HEARTBEAT_TIMESTAMP < LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP + INTERVAL 1 SECOND, TIMESTAMPDIFF(SECOND,
 				LAST_QUEUED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP, LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP), NULL)
-		FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = ''`).Scan(&heartbeats, &silence, &lag)
-	if errors.Is(err, sql.ErrNoRows) {
-		return receiver{}, nil
-	}
-	if err != nil {
-		return receiver{}, fmt.Errorf("asking mysqld when its receiver heard something last: %w", err)
-	}
-	return receiver{
-		heartbeats: heartbeats,
-		silent:     silence.Valid && silence.Float64 >= core.SilentAfter.Seconds(),
-		lag:        max(lag.Float64, 0), // the source's clock may be ahead
-	}, nil
+		FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = ''`,
+		func(rows *sql.Rows) error {
+			var silence, lag sql.NullFloat64
+			if err := readOne(rows, &out.heartbeats, &silence, &lag); err != nil {
+				if errors.Is(err, sql.ErrNoRows) {
+					return nil
+				}
+				return err
+			}
+			out.silent = silence.Valid && silence.Float64 >= core.SilentAfter.Seconds()
+			out.lag = max(lag.Float64, 0) // the source's clock may be ahead
+			return nil
+		}}
 }
 
 // SemiSync asks for both sides of semi-synchronous replication.
-func (s *Server) SemiSync(ctx context.Context) (core.SemiSync, error) {
-	n := s.version().names()
-	out, err := s.semiSyncSettings(ctx)
-	if err != nil {
-		return out, err
+func (s *Server) SemiSync(ctx context.Context) (out core.SemiSync, err error) {
+	err = s.ask(ctx, s.askSemiSyncSettings(&out), s.askSemiSyncStatus(&out))
+	if isError(err, errUnknownVariable) {
+		return core.SemiSync{}, nil // the plugins are not loaded
 	}
-	status, err := s.pairs(ctx, "SHOW GLOBAL STATUS LIKE 'Rpl\\_semi\\_sync%'")
-	if err != nil {
-		return out, fmt.Errorf("asking mysqld for its semi-sync status: %w", err)
-	}
-	get := func(suffix string) string {
-		for name, value := range status {
-			if strings.EqualFold(name, n.semiSyncSource+suffix) {
-				return value
-			}
-		}
-		return ""
-	}
-	out.SourceActive = get("_status") == "ON"
-	out.Clients, _ = strconv.Atoi(get("_clients"))
-	out.WaitSessions, _ = strconv.Atoi(get("_wait_sessions"))
-	return out, nil
+	return out, err
 }
 
-func (s *Server) semiSyncSettings(ctx context.Context) (core.SemiSync, error) {
+func (s *Server) askSemiSyncStatus(out *core.SemiSync) question {
+	source := s.version().names().semiSyncSource
+	const query = "SHOW GLOBAL STATUS LIKE 'Rpl\\_semi\\_sync%'"
+	return question{"asking mysqld for its semi-sync status", query, func(rows *sql.Rows) error {
+		status, err := readPairs(rows)
+		get := func(suffix string) string {
+			for name, value := range status {
+				if strings.EqualFold(name, source+suffix) {
+					return value
+				}
+			}
+			return ""
+		}
+		out.SourceActive = get("_status") == "ON"
+		out.Clients, _ = strconv.Atoi(get("_clients"))
+		out.WaitSessions, _ = strconv.Atoi(get("_wait_sessions"))
+		return err
+	}}
+}
+
+func (s *Server) askSemiSyncSettings(out *core.SemiSync) question {
+	query := "SELECT " + s.semiSyncSettings()
+	return question{"asking mysqld for its semi-sync settings", query, func(rows *sql.Rows) error {
+		var timeout int64
+		err := readOne(rows, &out.SourceEnabled, &out.Acks, &timeout, &out.ReplicaEnabled)
+		settle(out, timeout)
+		return err
+	}}
+}
+
+func (s *Server) semiSyncSettings() string {
 	n := s.version().names()
-	var out core.SemiSync
-	var timeout int64
-	err := s.db.QueryRowContext(ctx, fmt.Sprintf("SELECT @@global.%s_enabled, @@global.%s, @@global.%s_timeout, @@global.%s_enabled",
-		n.semiSyncSource, n.semiSyncCount, n.semiSyncSource, n.semiSyncReplica)).
-		Scan(&out.SourceEnabled, &out.Acks, &timeout, &out.ReplicaEnabled)
-	if isError(err, errUnknownVariable) {
-		return out, nil // the plugins are not loaded
+	return fmt.Sprintf("@@global.%s_enabled, @@global.%s, @@global.%s_timeout, @@global.%s_enabled",
+		n.semiSyncSource, n.semiSyncCount, n.semiSyncSource, n.semiSyncReplica)
+}
+
+// settle: what a source is set to counts while it is one.
+func settle(c *core.SemiSync, timeout int64) {
+	if !c.SourceEnabled {
+		c.Acks = 0
 	}
-	if err != nil {
-		return out, fmt.Errorf("asking mysqld for its semi-sync settings: %w", err)
-	}
-	if !out.SourceEnabled {
-		out.Acks = 0
-	}
-	out.Blocks = out.SourceEnabled && timeout >= Forever.Milliseconds()
-	return out, nil
+	c.Blocks = c.SourceEnabled && timeout >= Forever.Milliseconds()
 }
 
 // Counters are a handful of SHOW GLOBAL STATUS, for metrics.
 func (s *Server) Counters(ctx context.Context) (map[string]float64, error) {
-	status, err := s.pairs(ctx, `SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime', 'Questions', 'Queries',
+	var status map[string]string
+	err := s.ask(ctx, question{"asking mysqld for its counters", `SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime',
+		'Questions', 'Queries',
 		'Connections', 'Aborted_connects', 'Threads_connected', 'Threads_running', 'Slow_queries', 'Com_commit',
-		'Innodb_buffer_pool_bytes_data', 'Innodb_row_lock_waits', 'Bytes_received', 'Bytes_sent')`)
+		'Innodb_buffer_pool_bytes_data', 'Innodb_row_lock_waits', 'Bytes_received', 'Bytes_sent')`,
+		func(rows *sql.Rows) (err error) {
+			status, err = readPairs(rows)
+			return err
+		}})
 	if err != nil {
-		return nil, fmt.Errorf("asking mysqld for its counters: %w", err)
+		return nil, err
 	}
 	out := map[string]float64{}
 	for name, text := range status {
