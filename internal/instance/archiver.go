@@ -60,7 +60,7 @@ func (m *manager) keepArchived(ctx context.Context) {
 		}
 		what := m.archives()
 		if what == (facts.Term{}) || !m.mayReachStore() {
-			m.update(func(s *state) { s.archive = nil })
+			m.archivesNothing()
 			continue
 		}
 		err := m.archive(ctx, what)
@@ -74,6 +74,13 @@ func (m *manager) keepArchived(ctx context.Context) {
 			return
 		case <-time.After(archiveAgain):
 		}
+	}
+}
+
+// archivesNothing wakes the worker only when something was archived until now.
+func (m *manager) archivesNothing() {
+	if get(m, func(s *state) bool { return s.archive != nil }) {
+		m.update(func(s *state) { s.archive = nil })
 	}
 }
 

@@ -3,6 +3,7 @@ package instance
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,6 +39,24 @@ func TestWhatIsSaidOfTheArchive(t *testing.T) {
 		if got := archiveOf(c.status, 10*time.Second, now); *got != c.want {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", name, *got, c.want)
 		}
+	}
+}
+
+func TestWhoArchivesNothingWakesTheWorkerOnce(t *testing.T) {
+	m := newManager(Options{Instance: "db-1"}.withDefaults())
+	m.lease = &lease{}
+	m.st.archive = &core.Archive{}
+	var woken []int
+	for range 3 {
+		m.archivesNothing()
+		woken = append(woken, len(m.wake))
+		select {
+		case <-m.wake:
+		default:
+		}
+	}
+	if !slices.Equal(woken, []int{1, 0, 0}) || m.st.archive != nil {
+		t.Errorf("it was woken so: %v", woken)
 	}
 }
 

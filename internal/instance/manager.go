@@ -44,6 +44,8 @@ type manager struct {
 	news      chan struct{} // of the group
 	leaseWake chan struct{}
 	pubWake   chan struct{}
+	// opens: it is about to take writes, and has to fence itself from now on.
+	opens chan struct{}
 	// accountsWake: the accounts are to be looked at now.
 	accountsWake chan struct{}
 	// interrupt ends what the worker waits for; guarded by mu.

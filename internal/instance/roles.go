@@ -71,12 +71,18 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 	return nil
 }
 
+// opensForWrites: from now on it has to be looked whether this instance must fence itself.
+func (m *manager) opensForWrites() {
+	m.update(func(s *state) { s.mysqld.mayWrite = true })
+	poke(m.opens)
+}
+
 // acceptWrites is never given up half way: a statement that is on its way when its
 // connection is closed could be executed after a later demotion. If its answer is
 // lost, mysqld is killed, which starts read-only.
 func (m *manager) acceptWrites() error {
 	proc := get(m, func(s *state) *process { return s.mysqld.proc })
-	m.update(func(s *state) { s.mysqld.mayWrite = true })
+	m.opensForWrites()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	err := m.roles.AcceptWrites(ctx)

@@ -90,20 +90,32 @@ func (m *manager) peer(peers map[string]*control.Client, name string) (*control.
 	return peers[name], nil
 }
 
+// fenceRest is between two looks of an instance that takes no writes: it has nothing to
+// fence, and only shows that it would look.
+const fenceRest = 2 * time.Second
+
 // keepFencing fences this primary when nobody stands behind it any more. It does
-// not wait for what the worker is busy with.
+// not wait for what the worker is busy with. It looks every core.FenceLook from before the
+// instance is opened for writes until after it is closed.
 func (m *manager) keepFencing(ctx context.Context) {
 	tick := time.NewTicker(core.FenceLook)
 	defer tick.Stop()
+	rests := false
 	m.fencing.beat(m.began)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-m.opens:
 		}
-		must := m.facts().MustFenceItself()
+		f := m.facts()
+		must := f.MustFenceItself()
 		m.fencing.beat(m.began)
+		if rest := !f.Mysqld.MayWrite; rest != rests {
+			rests = rest
+			tick.Reset(map[bool]time.Duration{false: core.FenceLook, true: fenceRest}[rest])
+		}
 		if !must {
 			continue
 		}
