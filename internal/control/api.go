@@ -65,7 +65,10 @@ const (
 
 // Paths of the API.
 const (
-	PathStatus = "/v1/status" // GET; ?watch=true streams
+	// PathStatus is GET. ?watch=true streams; with &brief=true a message whose report is that
+	// of the message before it may leave it out, and say same. A manager that knows nothing of
+	// that sends every report.
+	PathStatus = "/v1/status"
 	PathOrder  = "/v1/order/" // POST + Verb
 	PathVouch  = "/v1/vouch"  // GET ?instance=&epoch=
 	// PathManager takes a binary that is to go on in the manager's place: POST ?digest=

@@ -36,8 +36,9 @@ func NewClient(address string, conf *tls.Config) *Client {
 		// Answers have no headers to speak of.
 		MaxResponseHeaderBytes: 64 << 10,
 		HTTP2: &http.HTTP2Config{
-			SendPingTimeout: time.Second,
-			PingTimeout:     2 * time.Second,
+			// Streams and vouches are heard each second: while they are, nobody has to ask.
+			SendPingTimeout: 1250 * time.Millisecond,
+			PingTimeout:     1750 * time.Millisecond,
 		},
 	}
 	return &Client{base: "https://" + address, http: &http.Client{Transport: tr}, tr: tr}
@@ -87,12 +88,12 @@ func (c *Client) ask(ctx context.Context, method, path string, body io.Reader) e
 // Watch calls each with every snapshot of a stream until it ends; it always
 // returns an error: why it ended.
 func (c *Client) Watch(ctx context.Context, each func(Snapshot)) error {
-	resp, err := c.do(ctx, http.MethodGet, PathStatus+"?watch=true", nil)
+	resp, err := c.do(ctx, http.MethodGet, PathStatus+"?watch=true&brief=true", nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	said := newMessages(resp.Body)
+	said := listener{from: newMessages(resp.Body)}
 	for {
 		s, err := said.next()
 		if err != nil {

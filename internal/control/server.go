@@ -84,14 +84,14 @@ func callerIs(r *http.Request, orgs []string) bool {
 func status(in Instance) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		enc := json.NewEncoder(w)
-		if r.URL.Query().Get("watch") != "true" {
-			_ = enc.Encode(in.Snapshot(r.Context()))
+		q := r.URL.Query()
+		if q.Get("watch") != "true" {
+			_ = json.NewEncoder(w).Encode(in.Snapshot(r.Context()))
 			return
 		}
-		rc := http.NewResponseController(w)
+		rc, tell := http.NewResponseController(w), teller{to: w, brief: q.Get("brief") == "true"}
 		_ = in.Watch(r.Context(), func(s Snapshot) error {
-			if err := enc.Encode(s); err != nil {
+			if err := tell.snapshot(s); err != nil {
 				return err
 			}
 			return rc.Flush()
