@@ -37,19 +37,29 @@ func (e *nameTakenError) Error() string {
 type applier struct {
 	client client.Client
 	// live reads past the cache, which holds only objects with our label.
-	live client.Reader
+	live    client.Reader
+	settled settled
 }
 
 func (a *applier) apply(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) error {
+	found, err := a.mine(ctx, c, obj, obj.GetName())
+	if err != nil {
+		return err
+	}
+	as, err := settlementOf(found, obj)
+	if err != nil || a.settled.has(c, as) {
+		return err
+	}
 	wanted, err := resources.ForApply(obj)
 	if err != nil {
 		return err
 	}
-	current, err := a.current(ctx, c, obj)
+	is, err := isAsWanted(found, obj, wanted)
 	if err != nil {
 		return err
 	}
-	if current != nil && within(wanted.Object, current.Object) && !outgrown(owned(current), wanted.Object) {
+	if is {
+		a.settled.note(c, as)
 		return nil
 	}
 	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(resources.FieldManager), client.ForceOwnership); err != nil {
@@ -58,15 +68,17 @@ func (a *applier) apply(ctx context.Context, c *v1alpha1.Cluster, obj client.Obj
 	return nil
 }
 
-// current returns the object as it is, nil when there is none. An object that
-// another controls is refused.
-func (a *applier) current(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) (*unstructured.Unstructured, error) {
-	found, err := a.mine(ctx, c, obj, obj.GetName())
-	if found == nil || err != nil {
-		return nil, err
+// isAsWanted tells whether an object that was found, nil if none was, needs no change.
+func isAsWanted(found, obj client.Object, wanted *unstructured.Unstructured) (bool, error) {
+	if found == nil {
+		return false, nil
 	}
 	found.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
-	return resources.ForApply(found)
+	current, err := resources.ForApply(found)
+	if err != nil {
+		return false, err
+	}
+	return within(wanted.Object, current.Object) && !outgrown(owned(current), wanted.Object), nil
 }
 
 // mine is the object of that kind and name in the Cluster's namespace, nil when there is

@@ -38,6 +38,7 @@ func newPrerequisites(cached client.Client, live client.Reader) *prerequisites {
 
 // forget drops what is remembered of a Cluster.
 func (p *prerequisites) forget(cluster types.NamespacedName) {
+	p.settled.forget(cluster)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.users, cluster)
