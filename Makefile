@@ -131,6 +131,10 @@ bench-backup: ## Measure backups and restores of a real mysqld: make bench-backu
 bench-load: ## Measure transactions a second under each durability: make bench-load ONLY=pair,quorum WORKLOAD=insert CONNECTIONS=1,64
 	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) go run ./test/loadbench $(if $(ONLY),-only $(ONLY)) $(if $(WORKLOAD),-workload $(WORKLOAD)) $(if $(CONNECTIONS),-connections $(CONNECTIONS))
 
+.PHONY: bench-idle
+bench-idle: ## Measure what instances at rest cost: make bench-idle FOR=60s
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) CNMSQL_IDLE=$(or $(FOR),40s) go test -count=1 -v -run TestWhatAnIdleManagerCosts ./internal/instance | grep idle_test
+
 .PHONY: test-bench
 test-bench: ## Three runs of each fault under quorum and in a group, ten where a budget is missed, held against the budgets of docs/benchmarks.md
 	go run ./test/bench -check -runs 3 -durability quorum,group
