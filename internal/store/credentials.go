@@ -42,20 +42,32 @@ type files struct{ dir string }
 // IsExpired has minio-go ask each time.
 func (f *files) IsExpired() bool { return true }
 
-// Retrieve reads the files. A Secret is replaced as a whole, by a link that is named
-// ..data: it is followed once, so that both keys are of the same Secret. Where the link led
-// is removed a moment after: then it is followed again.
+// Retrieve reads the files.
 func (f *files) Retrieve() (value credentials.Value, err error) {
+	err = atOnce(f.dir, func(dir string) error {
+		value, err = readCredentials(dir)
+		return err
+	})
+	if err != nil {
+		return value, because(CredentialsWrong, fmt.Errorf("reading the store's credentials in %s: %w", f.dir, err))
+	}
+	return value, nil
+}
+
+// atOnce reads files that belong together. A Secret is replaced as a whole, by a link that is
+// named ..data: it is followed once, so that all files are of the same Secret. Where the link
+// led is removed a moment after: then it is followed again.
+func atOnce(dir string, read func(dir string) error) (err error) {
 	for range 3 {
-		dir := f.dir
+		from := dir
 		if now, err := filepath.EvalSymlinks(filepath.Join(dir, "..data")); err == nil {
-			dir = now
+			from = now
 		}
-		if value, err = readCredentials(dir); err == nil {
-			return value, nil
+		if err = read(from); err == nil {
+			return nil
 		}
 	}
-	return value, because(CredentialsWrong, fmt.Errorf("reading the store's credentials in %s: %w", f.dir, err))
+	return err
 }
 
 func readCredentials(dir string) (credentials.Value, error) {

@@ -280,7 +280,7 @@ func (s *googleStore) whatIsMissing(ctx context.Context, err error) error {
 // bucketMissing is for requests that need no object: if something is not there, it is the
 // bucket.
 func bucketMissing(err error) error {
-	var refused *googleError
+	var refused *refusal
 	if errors.Is(err, NotFound) && errors.As(err, &refused) {
 		return because(NoBucket, refused)
 	}
