@@ -2,6 +2,7 @@
 //
 //	go run -C tools/objectstore . build        an S3 server: versitygw, which keeps objects as files
 //	go run -C tools/objectstore . build-gcs    Google Cloud Storage: fake-gcs-server
+//	go run -C tools/objectstore . build-azure  Azure Blob Storage: Azurite, which needs npm and Node.js
 //
 // Their dependencies are many, so they have this module for themselves, and the binaries are
 // kept outside of any checkout.
@@ -9,6 +10,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,20 +31,33 @@ var servers = map[string]server{
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var asked server
-	if len(os.Args) == 2 {
-		asked = servers[os.Args[1]]
-	}
-	if asked.name == "" {
-		fmt.Fprintln(os.Stderr, "usage: objectstore build | build-gcs")
+	path, err := provide(ctx, os.Args[1:])
+	if errors.Is(err, errUsage) {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	path, err := build(ctx, asked)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "objectstore:", err)
 		os.Exit(1)
 	}
 	fmt.Println(path)
+}
+
+var errUsage = errors.New("usage: objectstore build | build-gcs | build-azure")
+
+// provide gives the path of the program that is asked for.
+func provide(ctx context.Context, args []string) (string, error) {
+	if len(args) != 1 {
+		return "", errUsage
+	}
+	if args[0] == "build-azure" {
+		return installAzurite(ctx)
+	}
+	asked, known := servers[args[0]]
+	if !known {
+		return "", errUsage
+	}
+	return build(ctx, asked)
 }
 
 // build gives the path of the server's binary, which it builds unless it is there.
