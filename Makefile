@@ -23,7 +23,7 @@ demo-down: ## Remove the demo and its local Kubernetes
 test: check test-real test-e2e ## What every change has to pass: checks, real API server and mysqld, one end-to-end test a capability
 
 .PHONY: test-all
-test-all: check test-random test-real test-real-80 test-clone test-store-google ## Everything: every fault end to end, MySQL 8.0, 20,000 seeds beside a soak, the benchmark's budgets
+test-all: check test-random test-real test-real-80 test-clone test-store-google test-store-azure ## Everything: every fault end to end, MySQL 8.0, 20,000 seeds beside a soak, the benchmark's budgets
 	$(MAKE) -j2 --output-sync=target test-sim test-soak
 	$(MAKE) test-bench
 	$(MAKE) test-e2e-all
@@ -101,6 +101,10 @@ test-store: ## The object store against a real S3 server over TLS, and against f
 .PHONY: test-store-google
 test-store-google: ## The object store against a server that speaks as Google Cloud Storage
 	CNMSQL_GCS_BIN=$$(go run -C tools/objectstore . build-gcs) go test -count=1 ./internal/store/... -run Google
+
+.PHONY: test-store-azure
+test-store-azure: ## The object store against Azurite, a server that speaks as Azure Blob Storage; needs npm and Node.js
+	CNMSQL_AZURE_BIN=$$(go run -C tools/objectstore . build-azure) go test -count=1 ./internal/store/... -run Azur
 
 .PHONY: test-real-80
 test-real-80: ## The instance manager's tests with a mysqld of 8.0, the oldest series that is promised

@@ -4,12 +4,15 @@ package store
 // those that hold the credentials, see the constants, so that all of it can be mounted into
 // a Pod.
 type Config struct {
-	// Protocol is how the service is spoken with: "" is S3, GCS is Google Cloud Storage.
+	// Protocol is how the service is spoken with: "" is S3, GCS is Google Cloud Storage, Azure
+	// is Azure Blob Storage.
 	Protocol string `json:"protocol,omitempty"`
 	// Endpoint is the URL of the service, https:// or http://; "" is Google's, or Amazon's for
-	// the region. file:///DIR is a directory, in which Bucket is one.
+	// the region. With Azure it is the account's, which may have a path, and "" is what the
+	// files of the credentials name. file:///DIR is a directory, in which Bucket is one.
 	Endpoint string `json:"endpoint,omitempty"`
-	Bucket   string `json:"bucket"`
+	// Bucket is the container, with Azure.
+	Bucket string `json:"bucket"`
 	// Path is put before every key, with a slash between them.
 	Path string `json:"path,omitempty"`
 	// Region "" is asked of Amazon, and us-east-1 elsewhere.
@@ -22,13 +25,17 @@ type Config struct {
 	Ambient bool `json:"ambient,omitempty"`
 	// ServerSideEncryption is AES256, aws:kms or aws:kms:KEY; "" is what the bucket does.
 	ServerSideEncryption string `json:"serverSideEncryption,omitempty"`
-	StorageClass         string `json:"storageClass,omitempty"`
+	// StorageClass is the access tier, with Azure.
+	StorageClass string `json:"storageClass,omitempty"`
 	// InsecureSkipVerify trusts any certificate.
 	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
 }
 
-// GCS is the Protocol of Google Cloud Storage.
-const GCS = "gcs"
+// Protocols of services that do not speak S3.
+const (
+	GCS   = "gcs"   // Google Cloud Storage
+	Azure = "azure" // Azure Blob Storage
+)
 
 // Files of a directory that Open reads.
 const (
@@ -37,5 +44,11 @@ const (
 	FileSecretKey    = "secret-access-key"
 	FileSessionToken = "session-token" // may be missing
 	FileGoogleKey    = "google-credentials.json"
-	FileCA           = "ca.crt" // may be missing: the system's authorities are trusted then
+	// Azure's: a connection string; or the account's key and name, or a SAS token, beside which
+	// the name may be missing when there is an Endpoint.
+	FileAzureConnection = "azure-connection-string"
+	FileAzureAccount    = "azure-storage-account"
+	FileAzureKey        = "azure-storage-key"
+	FileAzureSAS        = "azure-sas-token"
+	FileCA              = "ca.crt" // may be missing: the system's authorities are trusted then
 )

@@ -4,11 +4,7 @@ import "time"
 
 // OpenImpatiently is Open with other limits, for stores that are not directories.
 func OpenImpatiently(dir string, silence, trying time.Duration) (Store, error) {
-	config, err := readConfig(dir)
-	if err != nil {
-		return nil, err
-	}
-	endpoint, err := config.check()
+	config, endpoint, err := located(dir)
 	if err != nil {
 		return nil, err
 	}

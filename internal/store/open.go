@@ -20,30 +20,38 @@ import (
 // authorities are read again whenever they are needed, so that a Secret that is rotated
 // needs no restart; FileConfig is not, see Configured. Errors are Misconfigured or CredentialsWrong.
 func Open(dir string) (Store, error) {
-	config, err := readConfig(dir)
+	config, endpoint, err := located(dir)
 	if err != nil {
-		return nil, fmt.Errorf("reading the store's configuration in %s: %w", dir, err)
-	}
-	endpoint, err := config.check()
-	if err != nil {
-		return nil, fmt.Errorf("the store's configuration %s: %w", filepath.Join(dir, FileConfig), err)
+		return nil, err
 	}
 	return openWithin(defaults, config, endpoint, dir)
 }
 
-// Configured tells which store FileConfig of a directory tells of now: place is for people,
-// and digest changes with anything that Open would heed. Both are "" when it cannot be used:
-// Open says why.
-func Configured(dir string) (place, digest string) {
+// located reads FileConfig of a directory, and gives the URL of the service.
+func located(dir string) (Config, *url.URL, error) {
 	config, err := readConfig(dir)
 	if err != nil {
-		return "", ""
+		return config, nil, fmt.Errorf("reading the store's configuration in %s: %w", dir, err)
 	}
 	endpoint, err := config.check()
 	if err != nil {
+		return config, nil, fmt.Errorf("the store's configuration %s: %w", filepath.Join(dir, FileConfig), err)
+	}
+	if config.Protocol == Azure {
+		_, endpoint, err = azureAccount(config, dir)
+	}
+	return config, endpoint, err
+}
+
+// Configured tells which store FileConfig of a directory tells of now: place is for people,
+// and digest changes with anything that Open would heed and that is not read again. Both are
+// "" when it cannot be used: Open says why.
+func Configured(dir string) (place, digest string) {
+	config, endpoint, err := located(dir)
+	if err != nil {
 		return "", ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", config))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v %s", config, endpoint))
 	return endpoint.JoinPath(config.Bucket, config.Path).String(), hex.EncodeToString(sum[:])
 }
 
@@ -52,6 +60,8 @@ func openWithin(l limits, config Config, endpoint *url.URL, dir string) (Store, 
 	switch {
 	case config.Protocol == GCS:
 		return opened(newGoogle(l, config, endpoint, dir))
+	case config.Protocol == Azure:
+		return opened(newAzure(l, config, endpoint, dir))
 	case endpoint.Scheme == "file":
 		return newDirectory(config, endpoint.Path), nil
 	}
@@ -104,21 +114,27 @@ func (c Config) check() (*url.URL, error) {
 // checkProtocol refuses what is S3's with another protocol.
 func (c Config) checkProtocol(endpoint *url.URL) error {
 	switch {
-	case c.Protocol != GCS:
-		return refuse(Misconfigured, "protocol %q is none that this version speaks: leave it out for S3, or write %s", c.Protocol, GCS)
+	case c.Protocol != GCS && c.Protocol != Azure:
+		return refuse(Misconfigured, "protocol %q is none that this version speaks: leave it out for S3, or write %s or %s",
+			c.Protocol, GCS, Azure)
 	case endpoint.Scheme == "file":
 		return refuse(Misconfigured, "a directory has no protocol")
 	case c.Region != "" || c.VirtualHost || c.ServerSideEncryption != "":
 		return refuse(Misconfigured, "region, virtualHost and serverSideEncryption go with S3, not with %s", c.Protocol)
+	case c.Protocol == Azure:
+		return c.checkAzure()
 	}
 	return nil
 }
 
 func (c Config) endpoint() (*url.URL, error) {
-	if c.Endpoint == "" && c.Protocol == GCS {
+	switch {
+	case c.Endpoint != "":
+	case c.Protocol == GCS:
 		return url.Parse(googleEndpoint)
-	}
-	if c.Endpoint == "" {
+	case c.Protocol == Azure:
+		return &url.URL{}, nil // the files of the credentials tell
+	default:
 		return &url.URL{Scheme: "https", Host: amazon(c.Region)}, nil
 	}
 	u, err := url.Parse(c.Endpoint)
@@ -133,7 +149,7 @@ func (c Config) endpoint() (*url.URL, error) {
 		return u, nil
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
 		return nil, refuse(Misconfigured, "endpoint %s is not https://HOST, http://HOST or file:///DIR", c.Endpoint)
-	case u.Path != "" && u.Path != "/":
+	case u.Path != "" && u.Path != "/" && c.Protocol != Azure:
 		return nil, refuse(Misconfigured, "endpoint %s has a path: put it into path", c.Endpoint)
 	}
 	return u, nil

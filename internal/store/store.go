@@ -1,7 +1,8 @@
 // Package store keeps objects: what leaves a cluster for good lies there, and is written
-// once. Store is all that is asked of an object store; S3 and what speaks it, Google
-// Cloud Storage, and a directory, are three. The package knows names, bytes and what can go wrong with them. It
-// must not know what the objects are: backups and archives are its callers' business.
+// once. Store is all that is asked of an object store; S3 and what speaks it, Google Cloud
+// Storage, Azure Blob Storage, and a directory, are four. The package knows names, bytes and
+// what can go wrong with them. It must not know what the objects are: backups and archives are
+// its callers' business.
 package store
 
 import (

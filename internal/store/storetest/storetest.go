@@ -1,6 +1,6 @@
 // Package storetest gives tests a store of their own: a directory, a real S3 server, or one
-// that speaks as Google Cloud Storage. It knows how to start one, and nothing of what is kept
-// in it.
+// that speaks as Google Cloud Storage or as Azure Blob Storage. It knows how to start one, and
+// nothing of what is kept in it.
 package storetest
 
 import (
@@ -25,7 +25,7 @@ import (
 	"cnmsql.co/internal/store"
 )
 
-// Bucket is the name of the bucket that S3, GCS and Dir make, and Path what stands before every
+// Bucket is the name of the bucket that S3, GCS, Azurite and Dir make, and Path what stands before every
 // key in it.
 const (
 	Bucket = "bucket"
