@@ -282,11 +282,14 @@ func TestNoDataAreWrittenThatNothingWouldRemove(t *testing.T) {
 
 // TestAnAmbientRoleRemovesWhatItHasStored: the role is given to the ServiceAccount by its name.
 func TestAnAmbientRoleRemovesWhatItHasStored(t *testing.T) {
-	for _, ambient := range []bool{true, false} {
-		b := going()
+	for _, spec := range []*v1alpha1.ObjectStoreSpec{nil,
+		{Credentials: &v1alpha1.StoreCredentials{InheritFromIAMRole: true}},
+		{GoogleCredentials: &v1alpha1.GoogleCredentials{GKEEnvironment: true}},
+		{AzureCredentials: &v1alpha1.AzureCredentials{InheritFromAzureAD: true}},
+	} {
+		b, ambient := going(), spec != nil
 		if ambient {
-			b.Status.ObjectStore = b.Status.ObjectStore.DeepCopy()
-			b.Status.ObjectStore.Credentials = &v1alpha1.StoreCredentials{InheritFromIAMRole: true}
+			b.Status.ObjectStore = spec
 		}
 		w := newBackupWorld(t, b, aCluster(), storeSecret, authority(t))
 		w.step()

@@ -132,16 +132,34 @@ func TestABackupThatIsGoneIsListedAndNotCounted(t *testing.T) {
 	}
 }
 
+// azureStore is a store in the account that a Secret names.
+func azureStore(secret string) *v1alpha1.ObjectStoreSpec {
+	account := &v1alpha1.SecretKeySelector{Name: secret, Key: "account"}
+	return &v1alpha1.ObjectStoreSpec{Bucket: "bucket", AzureCredentials: &v1alpha1.AzureCredentials{StorageAccount: account}}
+}
+
+func TestTheWindowIsThatOfTheAccount(t *testing.T) {
+	atAzure, there := archived(), completed("there", 2*time.Hour)
+	atAzure.Spec.Backup.ObjectStore, there.Status.ObjectStore = azureStore("ours"), azureStore("ours")
+	if w := listOf(t, atAzure, there).Window; w.From == nil {
+		t.Errorf("%+v", w)
+	}
+}
+
 func TestTheWindowHasNoBoundsThatNothingWarrants(t *testing.T) {
 	neverArchived, longAgo := archived(), archived()
 	neverArchived.Status.ContinuousArchiving = nil
 	longAgo.Status.ContinuousArchiving.LastArchivedTime = second(30 * time.Hour)
 	elsewhere := completed("elsewhere", 2*time.Hour)
 	elsewhere.Status.ObjectStore.Bucket = "other"
+	atAzure, ofAnother := archived(), completed("of-another-account", 2*time.Hour)
+	atAzure.Spec.Backup.ObjectStore = azureStore("ours")
+	ofAnother.Status.ObjectStore = azureStore("theirs")
 	for want, objects := range map[string][]client.Object{
 		"nothing was archived yet":                {neverArchived, completed("one", time.Hour)},
 		"nothing was archived since 2026-02-27":   {longAgo, completed("one", time.Hour)},
 		"none of them lies where the archive":     {archived(), elsewhere},
+		"none of them lies":                       {atAzure, ofAnother},
 		"there is no Completed Backup; take one:": {archived(), failed("one", time.Hour)},
 		"continuousArchiving is not enabled":      {stored(), completed("one", time.Hour)},
 		"the Cluster is gone":                     {completed("one", time.Hour)},

@@ -69,8 +69,26 @@ func liesWithArchive(c *v1alpha1.Cluster, b *v1alpha1.Backup) bool {
 		return false
 	}
 	its, mine := b.Status.ObjectStore, c.Spec.Backup.ObjectStore
-	return its.Bucket == mine.Bucket && its.Path == mine.Path && its.Endpoint == mine.Endpoint && its.Region == mine.Region &&
-		(its.GoogleCredentials != nil) == (mine.GoogleCredentials != nil)
+	return its.Bucket == mine.Bucket && its.Path == mine.Path && its.Endpoint == mine.Endpoint &&
+		its.Region == mine.Region && serviceOf(its) == serviceOf(mine)
+}
+
+// service is whose a bucket is. At Azure each account has buckets of its own, and Secrets name
+// it.
+type service struct {
+	google, azure       bool
+	connection, account v1alpha1.SecretKeySelector
+}
+
+func serviceOf(s *v1alpha1.ObjectStoreSpec) service {
+	of := service{google: s.GoogleCredentials != nil, azure: s.AzureCredentials != nil}
+	if of.azure && s.AzureCredentials.ConnectionString != nil {
+		of.connection = *s.AzureCredentials.ConnectionString
+	}
+	if of.azure && s.AzureCredentials.StorageAccount != nil {
+		of.account = *s.AzureCredentials.StorageAccount
+	}
+	return of
 }
 
 func isRestorable(b *v1alpha1.Backup) bool {

@@ -50,6 +50,11 @@ func storeConfig(s *v1alpha1.ObjectStoreSpec) (store.Config, map[string]*v1alpha
 		config.Protocol, config.Ambient = store.GCS, g.GKEEnvironment
 		from[store.FileGoogleKey] = g.ApplicationCredentials
 	}
+	if a := s.AzureCredentials; a != nil {
+		config.Protocol, config.Ambient = store.Azure, a.InheritFromAzureAD
+		from[store.FileAzureConnection], from[store.FileAzureAccount] = a.ConnectionString, a.StorageAccount
+		from[store.FileAzureKey], from[store.FileAzureSAS] = a.StorageKey, a.StorageSasToken
+	}
 	if c := s.Credentials; c != nil {
 		config.Ambient = c.InheritFromIAMRole
 		from[store.FileAccessKeyID], from[store.FileSecretKey], from[store.FileSessionToken] = c.AccessKeyID, c.SecretAccessKey, c.SessionToken
@@ -60,8 +65,11 @@ func storeConfig(s *v1alpha1.ObjectStoreSpec) (store.Config, map[string]*v1alpha
 // StorePath is where the data of a Cluster lies in a store, for people.
 func StorePath(s *v1alpha1.ObjectStoreSpec, cluster string) string {
 	scheme := "s3://"
-	if s.GoogleCredentials != nil {
+	switch {
+	case s.GoogleCredentials != nil:
 		scheme = "gs://"
+	case s.AzureCredentials != nil:
+		scheme = "azure://"
 	}
 	path := scheme + s.Bucket + "/"
 	if s.Path != "" {
