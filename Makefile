@@ -104,7 +104,7 @@ test-store-google: ## The object store against a server that speaks as Google Cl
 
 .PHONY: test-store-azure
 test-store-azure: ## The object store against Azurite, a server that speaks as Azure Blob Storage; needs npm and Node.js
-	CNMSQL_AZURE_BIN=$$(go run -C tools/objectstore . build-azure) go test -count=1 ./internal/store/... -run Azur
+	CNMSQL_AZURE_BIN=$$(go run -C tools/objectstore . build-azure) go test -count=1 ./internal/store/... ./internal/retention -run 'Azur|TestAStoreTellsItsTime'
 
 .PHONY: test-real-80
 test-real-80: ## The instance manager's tests with a mysqld of 8.0, the oldest series that is promised

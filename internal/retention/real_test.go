@@ -8,10 +8,11 @@ import (
 	"cnmsql.co/internal/store/storetest"
 )
 
-// TestAStoreTellsItsTime: what the memory of the other tests tells, a directory and an S3
-// server tell, too. With no window at all, the newest backup is enough.
+// TestAStoreTellsItsTime: what the memory of the other tests tells, a directory, an S3
+// server and one of Azure tell, too. With no window at all, the newest backup is enough.
 func TestAStoreTellsItsTime(t *testing.T) {
-	for name, dir := range map[string]func(testing.TB) string{"a directory": storetest.Dir, "S3": storetest.S3} {
+	for name, dir := range map[string]func(testing.TB) string{"a directory": storetest.Dir, "S3": storetest.S3,
+		"Azure": func(t testing.TB) string { return storetest.Azurite(t).ByKey(t) }} {
 		t.Run(name, func(t *testing.T) {
 			s, err := store.Open(dir(t))
 			must(t, err)
