@@ -96,6 +96,9 @@ const (
 	// ConditionContinuousArchiving tells whether binary logs are archived in time; absent
 	// unless it is enabled.
 	ConditionContinuousArchiving = "ContinuousArchiving"
+	// ConditionNewestRestored tells whether the Cluster begins with the newest backup that
+	// suits; False if that one, or more, could not be used. Absent where nothing is restored.
+	ConditionNewestRestored = "NewestBackupRestored"
 	// ConditionDurable tells whether a commit now waits for as many
 	// acknowledgements as the spec asks for.
 	ConditionDurable = "Durable"

@@ -80,6 +80,11 @@ type ClusterStatus struct {
 	// +optional
 	ContinuousArchiving *ContinuousArchivingStatus `json:"continuousArchiving,omitempty"`
 
+	// Restore is how far the restore is with which the Cluster begins, and what it was;
+	// absent where it begins with none. While it goes on it is written with each percent.
+	// +optional
+	Restore *RestoreStatus `json:"restore,omitempty"`
+
 	// LastRetentionRunTime is when it was last looked, after a backup, what has expired in
 	// the object store.
 	// +optional

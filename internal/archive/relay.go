@@ -65,6 +65,7 @@ func (r relayLogs) place(staged []string) error {
 // batch are relay logs that lie on the volume at the same time.
 type batch struct {
 	files        []string
+	steps        []facts.Step
 	set          gtid.Set
 	size         int64
 	transactions int64
@@ -80,7 +81,7 @@ func (r *Replay) prepare(ctx context.Context, logs relayLogs, steps []facts.Step
 		if err != nil {
 			return fmt.Errorf("writing part %d of epoch %d as a relay log: %w", step.Pieces[0].Sequence, step.Pieces[0].Epoch, err)
 		}
-		b.files, b.size = append(b.files, path), b.size+size
+		b.files, b.steps, b.size = append(b.files, path), append(b.steps, step), b.size+size
 		b.set, b.transactions = b.set.Union(step.Take), b.transactions+int64(step.Take.Count())
 		if b.size < r.BatchBytes && i < len(steps)-1 {
 			continue

@@ -41,8 +41,41 @@ type Replay struct {
 type Progress struct {
 	// Transactions that were replayed, of how many.
 	Transactions, Of int64
-	// Bytes of binary log that were replayed, as whole batches.
-	Bytes int64
+	// Bytes of the parts that were replayed as a whole, of how many.
+	Bytes, OfBytes int64
+	// Part is the last one that was replayed, and Reached the latest commit up to it; zero
+	// before there is one.
+	Part    facts.Key
+	Reached time.Time
+}
+
+// Whole is how much a plan replays.
+func Whole(plan facts.Plan) Progress {
+	p := Progress{}
+	for _, s := range plan.Steps {
+		p.Of, p.OfBytes = p.Of+int64(s.Take.Count()), p.OfBytes+sizeOf(s)
+	}
+	return p
+}
+
+func sizeOf(s facts.Step) (bytes int64) {
+	for _, piece := range s.Pieces {
+		bytes += piece.Size
+	}
+	return bytes
+}
+
+// pass notes the steps that a server has executed, and returns those that it has not.
+func (p *Progress) pass(steps []facts.Step, executed gtid.Set) []facts.Step {
+	for len(steps) > 0 && executed.Contains(steps[0].Take) {
+		last := steps[0].Pieces[len(steps[0].Pieces)-1]
+		p.Part, p.Bytes = last.Key(), p.Bytes+sizeOf(steps[0])
+		if last.Last.After(p.Reached) {
+			p.Reached = last.Last
+		}
+		steps = steps[1:]
+	}
+	return steps
 }
 
 const (
@@ -113,16 +146,15 @@ func (r *Replay) batches(ctx context.Context, logs relayLogs, plan facts.Plan) e
 		ended <- r.prepare(ctx, logs, plan.Steps, given)
 		close(given)
 	}()
-	p := Progress{}
-	for _, s := range plan.Steps {
-		p.Of += int64(s.Take.Count())
-	}
+	p := Whole(plan)
+	r.tell(p)
 	var err error
 	for b := range given {
 		if err = r.apply(ctx, logs, b, p); err != nil {
 			break
 		}
-		p.Transactions, p.Bytes = p.Transactions+b.transactions, p.Bytes+b.size
+		p.Transactions += b.transactions
+		p.pass(b.steps, b.set)
 		r.tell(p)
 	}
 	cancel()
@@ -151,12 +183,16 @@ func (r *Replay) apply(ctx context.Context, logs relayLogs, b batch, p Progress)
 	if _, err := r.DB.ExecContext(ctx, "START REPLICA SQL_THREAD FOR CHANNEL '"+channel+"'"); err != nil {
 		return fmt.Errorf("starting to apply the archive: %w", err)
 	}
-	for idle := 0; ; {
-		done, left, err := r.wait(ctx, b.set)
+	before := p.Transactions
+	for idle, steps := 0, b.steps; ; {
+		done, has, err := r.wait(ctx, b.set)
 		if err != nil || done {
 			return err
 		}
-		r.tell(Progress{p.Transactions + b.transactions - left, p.Of, p.Bytes})
+		left := int64(b.set.Subtract(has).Count())
+		steps = p.pass(steps, has)
+		p.Transactions = before + b.transactions - left
+		r.tell(p)
 		state, err := r.applier(ctx)
 		switch {
 		case err != nil:
@@ -172,16 +208,16 @@ func (r *Replay) apply(ctx context.Context, logs relayLogs, b batch, p Progress)
 	}
 }
 
-// wait a moment until a set is executed; left is how much of it is not.
-func (r *Replay) wait(ctx context.Context, set gtid.Set) (done bool, left int64, err error) {
+// wait a moment until a set is executed; has is what is.
+func (r *Replay) wait(ctx context.Context, set gtid.Set) (done bool, has gtid.Set, err error) {
 	var late int
 	var executed string
 	err = r.DB.QueryRowContext(ctx, "SELECT WAIT_FOR_EXECUTED_GTID_SET(?, ?), @@GLOBAL.gtid_executed", set.String(), patience.Seconds()).Scan(&late, &executed)
 	if err != nil {
-		return false, 0, fmt.Errorf("waiting until the archive is applied: %w", err)
+		return false, has, fmt.Errorf("waiting until the archive is applied: %w", err)
 	}
-	has, err := gtid.Parse(executed)
-	return late == 0, int64(set.Subtract(has).Count()), err
+	has, err = gtid.Parse(executed)
+	return late == 0, has, err
 }
 
 // applier tells what the applier does; an error if it has failed or does not run.

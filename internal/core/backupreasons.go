@@ -29,6 +29,13 @@ const (
 	ReasonGapBackup Reason = "BackupAfterGap"
 )
 
+// Reasons of the condition NewestBackupRestored; the first is an event, too.
+const (
+	// ReasonBackupPassedOver: a restore takes an older backup, because a newer one cannot be used.
+	ReasonBackupPassedOver Reason = "BackupPassedOver"
+	ReasonNewestRestored   Reason = "NewestBackup"
+)
+
 // Why something is not encrypted, or not decrypted. A Backup waits for a key that is invalid,
 // and a restore for any of them; of the archive they are reasons of ContinuousArchiving.
 const (

@@ -118,6 +118,8 @@ type Report struct {
 	Server *Server `json:"server,omitempty"`
 	// Clone is nil when no clone was begun.
 	Clone *Clone `json:"clone,omitempty"`
+	// Restore is nil when the data were not restored.
+	Restore *Restore `json:"restore,omitempty"`
 	// Archive is set while this instance archives its binary logs.
 	Archive *Archive `json:"archive,omitempty"`
 	// Errant are the transactions that the primary lacks, as the instance
@@ -180,7 +182,7 @@ func (r Report) Problem() Problem { return Problem{Reason: r.Reason, Message: r.
 // not get from its source's own writes stays: it may be nobody else's.
 func (r Report) WithoutPositions() Report {
 	r.MysqldStarted = time.Time{}
-	r.Archive = r.Archive.lasting()
+	r.Archive, r.Restore = r.Archive.lasting(), r.Restore.lasting()
 	if r.Withheld != nil {
 		r.Withheld = &Withheld{Below: r.Withheld.Below}
 	}

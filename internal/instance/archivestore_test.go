@@ -93,6 +93,11 @@ func TestAnOlderBackupIsTakenWhenTheNewestIsDamaged(t *testing.T) {
 	if id := restored.remembers().RestoredBackup; id != older.ID {
 		t.Errorf("it was restored from %s, and not from %s", id, older.ID)
 	}
+	is := restored.report().Restore
+	if is == nil || is.Stage != core.RestoreDone || is.PassedText() != newer.ID+": PartMissing" ||
+		is.Files.Done != older.RawSize {
+		t.Errorf("it says of the restore: %+v", is)
+	}
 }
 
 // TestBinaryLogsAreHeldWhileTheStoreIsAway: nothing was ever archived, and nothing goes.

@@ -78,6 +78,7 @@ type state struct {
 	access   accessState   // whether it lets its manager in
 	activity activityState // what goes on beside the worker
 	clone    cloneState    // a copy of another instance's data
+	restore  *core.Restore // how far it is; nil while none goes on
 	peers    peersState    // what others were asked
 	errant   errantState   // transactions that the primary lacks
 	member   memberState   // the membership of a group

@@ -66,6 +66,8 @@ type remembered struct {
 	// moment, in RFC 3339, up to which they were restored.
 	RestoredBackup string `json:"restoredBackup,omitempty"`
 	RestoredUntil  string `json:"restoredUntil,omitempty"`
+	// Restored is how that came about, for people.
+	Restored *core.Restore `json:"restored,omitempty"`
 }
 
 // promised is what is remembered of acknowledgements.

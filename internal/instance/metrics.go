@@ -86,6 +86,14 @@ func (g gauges) report(r core.Report) {
 		g.put("cnmsql_archive_pending_files", "How many binary logs are not archived as a whole.", float64(a.PendingFiles))
 		g.put("cnmsql_archive_pending_bytes", "How much of them is not archived.", float64(a.PendingBytes))
 	}
+	if is := r.Restore; is != nil {
+		g.put("cnmsql_restore_bytes", "How much of the backup is restored.", float64(is.Files.Done))
+		g.put("cnmsql_restore_total_bytes", "How much the backup is.", float64(is.Files.Of))
+		g.put("cnmsql_restore_replayed_transactions", "How much of the archive is replayed.", float64(is.Replay.Done))
+		g.put("cnmsql_restore_replay_transactions", "How much of the archive is to be.", float64(is.Replay.Of))
+		g.put("cnmsql_restore_passed_over_backups", "How many newer backups could not be used.",
+			float64(len(is.PassedOver)))
+	}
 	if r.Clone != nil {
 		g.put("cnmsql_clone_percent", "How much of the donor's data is copied.", float64(r.Clone.Percent))
 	}

@@ -28,6 +28,7 @@ func (m *manager) report() core.Report {
 		kept := m.memory.get()
 		p.TellPromises(&r, agent.Kept{FencedBelow: kept.FencedBelow, FrozenBelow: kept.FrozenBelow, LastWritable: kept.WasPrimaryEpoch})
 		kept.cached().TellProvenance(&r)
+		r.Restore = s.restoreOf(kept.Restored)
 	}
 	if s.volume.withheld > 0 {
 		r.Withheld = &core.Withheld{Below: s.volume.withheld, Seconds: int(time.Since(s.volume.withheldAt).Seconds())}

@@ -34,7 +34,7 @@ func (m *manager) restoreBackup() error {
 	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
 	return m.begin(agent.Restoring, func(ctx context.Context) error {
 		err := m.restoreFrom(ctx, cluster)
-		m.update(func(s *state) { s.clone.progress = nil })
+		m.update(func(s *state) { s.restore = nil })
 		var named *hindrance
 		if err != nil && !errors.As(err, &named) {
 			return &hindrance{core.Problem{Reason: core.InstanceRestoreFailed, Message: err.Error()}, restoreAgain}
@@ -133,9 +133,10 @@ func targetOf(t recovery.Target) (out facts.Target, err error) {
 // fetchBackup writes the backup's files.
 func (m *manager) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *origin) error {
 	b := from.base
-	m.log.Info("restores a backup", "cluster", b.Cluster.Cluster, "id", b.ID, "passedOver", from.passedText(),
+	m.log.Info("restores a backup", "cluster", b.Cluster.Cluster, "id", b.ID, "passedOver", from.begun().PassedText(),
 		"of", b.Point.UTC().Format(time.RFC3339), "bytes", b.RawSize)
 	began := time.Now()
+	m.restoredFiles(from, 0, b.RawSize, began)
 	if err := os.MkdirAll(m.opt.Dirs.Data, 0o750); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
 	}
@@ -146,26 +147,14 @@ func (m *manager) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *or
 	defer func() { _ = root.Close() }()
 	err = backup.Restore(ctx, from.place.Store, b, root, backup.RestoreOptions{
 		Server: m.bin.version.String(), Key: from.place.Key,
-		Readers: readersFor(memoryFor(c, m.opt.MemoryLimit)),
-		Progress: func(p backup.Progress) {
-			m.restored("backup "+b.ID+from.passedText(), "restore", p.Done,
-				p.Expected)
-		},
+		Readers:  readersFor(memoryFor(c, m.opt.MemoryLimit)),
+		Progress: func(p backup.Progress) { m.restoredFiles(from, p.Done, p.Expected, began) },
 	})
 	if err != nil {
 		return err
 	}
 	m.log.Info("the backup's files are there", "after", time.Since(began).Round(time.Millisecond).String())
 	return nil
-}
-
-// restored reports how far a stage of the restore is.
-func (m *manager) restored(from, stage string, done, of int64) {
-	now := &core.Clone{Donor: from, Stage: stage}
-	if of > 0 {
-		now.Percent = int(100 * done / of)
-	}
-	m.update(func(s *state) { s.clone.progress = now })
 }
 
 // readersFor is how many parts are read side by side: each takes some 40 MiB, while mysqld
@@ -206,6 +195,7 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *origin
 	if err := m.replay(ctx, from); err != nil {
 		return err
 	}
+	m.finishesRestore()
 	ctx, cancel := context.WithTimeout(ctx, takeOverLimit)
 	defer cancel()
 	if err := m.root.TakeOver(ctx, first); err != nil {
@@ -256,19 +246,11 @@ func (m *manager) replay(ctx context.Context, from *origin) error {
 	}
 	m.log.Info("replays the archive", "parts", len(plan.Steps), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
 	began := time.Now()
-	r := archive.Replay{Place: from.place, DB: m.root.DB(), Progress: func(p archive.Progress) {
-		m.restored("the archive of "+from.base.Cluster.Cluster, "replay", p.Transactions, p.Of)
-	}}
+	r := archive.Replay{Place: from.place, DB: m.root.DB(),
+		Progress: func(p archive.Progress) { m.replayed(from, plan, p, began) }}
 	if err := r.Run(ctx, plan); err != nil {
 		return fmt.Errorf("replaying the archive: %w", err)
 	}
 	m.log.Info("the archive is replayed", "after", time.Since(began).Round(time.Millisecond).String())
 	return nil
-}
-
-// rememberOrigin keeps what the data are of, for whoever asks later.
-func (m *manager) rememberOrigin(from *origin, plan facts.Plan) error {
-	return m.memory.change(func(r *remembered) {
-		r.RestoredBackup, r.RestoredUntil = from.base.ID, plan.Reached.UTC().Format(time.RFC3339Nano)
-	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"cnmsql.co/internal/backup"
@@ -142,10 +141,8 @@ func (o *origin) holdsAll(plan facts.Plan) error {
 	return nil
 }
 
-// passedText tells which newer backups are passed over because something is wrong with them;
-// "" if there is none.
-func (o *origin) passedText() string {
-	var all []string
+// passedOver are the newer backups that are passed over because something is wrong with them.
+func (o *origin) passedOver() (all []core.PassedOver) {
 	for _, p := range o.passed {
 		if p.err == nil {
 			continue
@@ -154,10 +151,7 @@ func (o *origin) passedText() string {
 		if no, is := errors.AsType[*facts.Refusal](p.err); is {
 			why = no.Reason
 		}
-		all = append(all, fmt.Sprintf("%s: %s", p.id, why))
+		all = append(all, core.PassedOver{Backup: p.id, Reason: why})
 	}
-	if len(all) == 0 {
-		return ""
-	}
-	return " (passed over " + strings.Join(all, ", ") + ")"
+	return all
 }

@@ -55,7 +55,7 @@ func TestNobodyGetsLessThanANewerBackupHolds(t *testing.T) {
 	if err := o.holdsAll(facts.Plan{Set: set("8")}); err != nil {
 		t.Errorf("a backup alone: %v", err)
 	}
-	if text := o.passedText(); text != " (passed over new: PartMissing)" {
+	if text := o.begun().PassedText(); text != "new: PartMissing" {
 		t.Error(text)
 	}
 }

@@ -343,6 +343,7 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	observation.WriteStatus(&next.Status, plan.Status)
 	describe(&next.Status, *c, o, plan)
 	describeArchive(&next.Status, *c, o, r.gapClosed(ctx, *c))
+	describeRestore(&next.Status, *c, o)
 	next.Status.Image = resources.Image(next, r.actor.defaultImage)
 	if !apiequality.Semantic.DeepEqual((*c).Status, next.Status) {
 		if err := r.writes.take(client.ObjectKeyFromObject(next)); err != nil {
@@ -356,6 +357,7 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	}
 	r.state(next).logDecision(ctrl.LoggerFrom(ctx), &(*c).Status, plan)
 	r.tellArchive(next, (*c).Status.Conditions)
+	r.tellRestore(next, (*c).Status.Conditions)
 	*c = next
 	for _, e := range plan.Events {
 		kind := corev1.EventTypeNormal

@@ -73,7 +73,7 @@ func Build(f Facts) Report {
 	}
 	r.LiveProblem = liveProblem(&f, r.Instances)
 	r.Group = groupOf(c)
-	r.Backups = backupsInShort(&f)
+	r.Backups, r.Restore = backupsInShort(&f), restoreOf(&f)
 	r.Writable, r.WritableBecause = topologyOf(c).writable(&f, r.Durability)
 	r.ToDo = advise(&f, &r)
 	return r

@@ -143,6 +143,31 @@ func provisioning() *Facts {
 	return f
 }
 
+// isRestored has its backup's files, could not use the newest one, and replays the archive.
+func isRestored() *Facts {
+	f := provisioning()
+	f.phase(core.PhaseProvisioning, core.PrimaryPromoting,
+		"waiting for demo-1 to become the first primary: restoring the backup")
+	f.live("demo-1").State, f.live("demo-1").Server, f.live("demo-1").WritableEpoch = core.Restoring, nil, 0
+	f.live("demo-1").Restore = &core.Restore{Backup: "20261122T013000Z-1a2b3c4d", Stage: core.RestoreReplay,
+		PassedOver: []core.PassedOver{{Backup: "20261123T013000Z-5e6f7a8b", Reason: "PartMissing"}},
+		Files:      core.Amount{Done: 4 << 30, Of: 4 << 30, PerSecond: 200 << 20},
+		Replay:     core.Amount{Done: 250, Of: 1000, PerSecond: 25, Ends: now.Add(30 * time.Second)},
+		Bytes:      3 << 20, TotalBytes: 12 << 20, Part: "2/17",
+		Reached: now.Add(-9 * time.Hour), Until: now.Add(-time.Hour)}
+	return f
+}
+
+// restoringFiles is told by the status alone: nobody asked the instance.
+func restoringFiles() *Facts {
+	f := isRestored()
+	f.Cluster.Status.Restore = &v1alpha1.RestoreStatus{Stage: "Backup", BackupID: "20261122T013000Z-1a2b3c4d",
+		Backup: &v1alpha1.BackupProgress{Bytes: 1 << 30, TotalBytes: 4 << 30, Percent: "25%", BytesPerSecond: 100 << 20,
+			ExpectedEnd: &metav1.Time{Time: now.Add(31 * time.Second)}}}
+	f.Live, f.LiveProblem = nil, "instances were not asked"
+	return f
+}
+
 func diverged() *Facts {
 	f := healthy()
 	f.phase(core.PhaseDegraded, core.PrimaryHealthy, "demo-2: transactions that the primary does not have; kept out of service")
@@ -245,6 +270,7 @@ func untouched() *Facts {
 var situations = map[string]func() *Facts{
 	"healthy": healthy, "failover": failover, "failover-long": failoverForLong, "blocked": blocked, "provisioning": provisioning, "diverged": diverged, "degraded": degraded,
 	"unreachable": unreachable, "writes-wait": writesWait, "not-permitted": notPermitted, "untouched": untouched, "fenced-primary": fencedPrimary, "bounded": bounded, "outage": outage,
+	"restoring": isRestored, "restoring-files": restoringFiles,
 }
 
 func TestTheTableOfEachSituation(t *testing.T) {

@@ -103,7 +103,10 @@ func (in *Instance) fromReport(f *Facts, r *core.Report) {
 		total := *in.Restarts + r.Restarts
 		in.Restarts = &total
 	}
-	if r.Clone != nil && (r.State == core.Cloning || r.State == core.Restoring) {
+	if r.Restore != nil && r.State == core.Restoring {
+		in.Restored = percentOf(r.Restore)
+	}
+	if r.Clone != nil && r.State == core.Cloning {
 		in.Clone = &Clone{Donor: instanceIn(r.Clone.Donor), Stage: r.Clone.Stage, Percent: r.Clone.Percent}
 	}
 	if r.Clone != nil && r.Clone.Error != "" {

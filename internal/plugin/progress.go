@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"cnmsql.co/api/v1alpha1"
@@ -87,10 +88,15 @@ func backupProgress(b *v1alpha1.Backup, now time.Time) (text, percent string) {
 	if p.BytesPerSecond > 0 {
 		text += fmt.Sprintf("  %s/s", sized(p.BytesPerSecond))
 	}
-	if end := p.ExpectedEnd; end != nil && end.After(now) {
-		text += fmt.Sprintf("  ends about %s (in %s)", end.UTC().Format("15:04:05Z"), duration.HumanDuration(end.Sub(now)))
+	return text + strings.Replace(endsText(p.ExpectedEnd, now), ", ", "  ", 1), p.Percent
+}
+
+// endsText tells when something is expected to end; "" where that is not known, or past.
+func endsText(end *metav1.Time, now time.Time) string {
+	if end == nil || !end.After(now) {
+		return ""
 	}
-	return text, p.Percent
+	return fmt.Sprintf(", ends about %s (in %s)", end.UTC().Format("15:04:05Z"), duration.HumanDuration(end.Sub(now)))
 }
 
 // sized is a number of bytes for people.

@@ -3,6 +3,7 @@ package plugin
 import (
 	"time"
 
+	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 )
 
@@ -57,6 +58,8 @@ type Report struct {
 	Bounds *Bounds `json:"failoverBounds,omitempty"`
 	// Backups in short: the last one, and how the archive goes.
 	Backups *InShort `json:"backups"`
+	// Restore with which the Cluster begins, and how far it is; nil where it begins with none.
+	Restore *v1alpha1.RestoreStatus `json:"restore,omitempty"`
 
 	Wanted    int        `json:"wantedInstances"`
 	Ready     int        `json:"readyInstances"`
@@ -142,6 +145,8 @@ type Instance struct {
 	// Restarts of the container, and of mysqld inside it.
 	Restarts *int   `json:"restarts,omitempty"`
 	Clone    *Clone `json:"clone,omitempty"`
+	// Restored is how much of the backup, or then of the archive, is restored.
+	Restored string `json:"restored,omitempty"`
 	// Live: the instance itself was asked.
 	Live bool `json:"live"`
 	// Stale: it was asked and did not answer; what is shown was true once.

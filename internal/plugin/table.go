@@ -130,6 +130,7 @@ func (p page) details(r Report) {
 		p.line("Bounds", "%s", p.bounds(r.Bounds))
 	}
 	p.line("Backups", "%s", p.inShort(r))
+	p.restore(r.Restore)
 	_, _ = fmt.Fprintln(p.out)
 }
 
@@ -293,6 +294,9 @@ func row(in Instance, reference bool) map[string]string {
 	if in.Clone != nil {
 		state = fmt.Sprintf("%s %d%%", in.State, in.Clone.Percent)
 		source = in.Clone.Donor
+	}
+	if in.Restored != "" {
+		state = in.State + " " + in.Restored
 	}
 	if in.Restarts != nil {
 		restarts = strconv.Itoa(*in.Restarts)

@@ -63,7 +63,10 @@ func sameButPositions(a, b *core.Report) bool {
 		a.VolumeLocked == b.VolumeLocked && a.SeenEpoch == b.SeenEpoch && a.ViewEpoch == b.ViewEpoch && a.LastWritable == b.LastWritable && a.WritableEpoch == b.WritableEpoch &&
 		a.FencedBelow == b.FencedBelow && a.FrozenBelow == b.FrozenBelow && a.ClientSessions == b.ClientSessions &&
 		a.Terminating == b.Terminating && a.Version == b.Version && a.Restarts == b.Restarts &&
-		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) && samePointed(a.Archive, b.Archive) && a.Errant.Equal(b.Errant) && a.Maintenance.Equal(b.Maintenance) && a.ErrantEpoch == b.ErrantEpoch && a.NeedsReclone == b.NeedsReclone && a.MayLack == b.MayLack && a.Lagging == b.Lagging &&
+		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) &&
+		samePointed(a.Archive, b.Archive) && a.Restore.Same(b.Restore) &&
+		a.Errant.Equal(b.Errant) && a.Maintenance.Equal(b.Maintenance) &&
+		a.ErrantEpoch == b.ErrantEpoch && a.NeedsReclone == b.NeedsReclone && a.MayLack == b.MayLack && a.Lagging == b.Lagging &&
 		withheldBelow(a) == withheldBelow(b) && a.ClusterSize == b.ClusterSize && a.Leased == b.Leased && a.Generation == b.Generation
 }
 

@@ -1,0 +1,70 @@
+package operator
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/observation"
+)
+
+// describeRestore says how far the restore is with which the Cluster begins. What it was
+// stays: the instance that restored may be gone.
+func describeRestore(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation) {
+	r, waits := restoreReported(o)
+	is := s.Restore
+	switch {
+	case r != nil && (is == nil || !observation.RestoreFrom(is).Same(r)):
+		s.Restore = observation.RestoreTo(r)
+	case r == nil && is != nil && waits && is.Stage != v1alpha1.RestoreCompleted:
+		s.Restore = is.DeepCopy()
+		s.Restore.Stage = v1alpha1.RestoreWaiting
+		observation.Unforeseen(s.Restore)
+	}
+	if s.Restore != nil {
+		cond := restoreCondition(s.Restore)
+		cond.ObservedGeneration = c.Generation
+		meta.SetStatusCondition(&s.Conditions, cond)
+	}
+}
+
+// restoreReported is what the instance says that restores, or has restored; waits if it says
+// that it could not go on.
+func restoreReported(o core.Observation) (r *core.Restore, waits bool) {
+	for i := range o.Instances {
+		said, known := o.Instances[i].Report.Get()
+		if known && said.Restore != nil {
+			return said.Restore, false
+		}
+		waits = waits || known && said.State == core.Failed
+	}
+	return nil, waits && o.Cluster.FirstData == core.OriginRestored
+}
+
+func restoreCondition(r *v1alpha1.RestoreStatus) metav1.Condition {
+	said := observation.RestoreFrom(r)
+	if len(said.PassedOver) == 0 {
+		return condition(v1alpha1.ConditionNewestRestored, true, string(core.ReasonNewestRestored),
+			"the data begin with backup "+r.BackupID)
+	}
+	return condition(v1alpha1.ConditionNewestRestored, false, string(core.ReasonBackupPassedOver),
+		fmt.Sprintf("the data begin with backup %s, because newer ones cannot be used (%s): the archive is replayed "+
+			"from there, which takes longer. Look what has become of them, and take a new Backup of the Cluster "+
+			"that they are of", r.BackupID, said.PassedText()))
+}
+
+// tellRestore makes an event, and counts it, when backups were passed over, once for all that
+// were.
+func (r *Reconciler) tellRestore(c *v1alpha1.Cluster, before []metav1.Condition) {
+	now := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionNewestRestored)
+	was := meta.FindStatusCondition(before, v1alpha1.ConditionNewestRestored)
+	if now == nil || now.Status == metav1.ConditionTrue || was != nil && was.Message == now.Message {
+		return
+	}
+	r.Recorder.Eventf(c, nil, corev1.EventTypeWarning, now.Reason, now.Reason, "%s", now.Message)
+	r.Metrics.events.WithLabelValues(c.Namespace, c.Name, now.Reason, corev1.EventTypeWarning).Inc()
+}
