@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,4 +119,24 @@ func TestBinaryLogsAreHeldWhileTheStoreIsAway(t *testing.T) {
 	w.await(one, "archiving", func(r core.Report) bool { return r.Archive != nil && r.Archive.Failure == "" })
 	w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
 	until(t, "it goes by its own rule again", func() bool { return !w.holdsLogs(one) })
+}
+
+// TestAServerThatStartsHoldsItsBinaryLogs until its manager knows that it archives nothing: it
+// would purge while it starts. One that crashes later is let go again.
+func TestAServerThatStartsHoldsItsBinaryLogs(t *testing.T) {
+	w := newWorld(t, archives)
+	w.files(storetest.Dir(t), "archive")
+	one := w.start(1)
+	w.bootstrap(one)
+	text, err := os.ReadFile(one.opt.Dirs.config())
+	must(t, err)
+	if !strings.Contains(string(text), "binlog_expire_logs_auto_purge = OFF") {
+		t.Errorf("mysqld was started with\n%s", text)
+	}
+	w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
+	until(t, "it goes by its own rule", func() bool { return !w.holdsLogs(one) })
+	before := get(one.m, func(s *state) *process { return s.mysqld.proc })
+	must(t, before.handle.Kill())
+	w.await(one, "started again", func(r core.Report) bool { return r.Restarts > 0 && r.Server != nil })
+	until(t, "the new one goes by its own rule", func() bool { return !w.holdsLogs(one) })
 }

@@ -22,13 +22,13 @@ const (
 )
 
 // keepLogs holds the server's own purge of binary logs back as long as they are to be archived,
-// whether that succeeds or not, and purges those that are. mysqld goes by its own rule again
-// once this instance takes no writes. A manager that ends leaves it as it is: the next one
-// goes on, and a mysqld that is started anew has the rule of its own.
+// whether that succeeds or not, and purges those that are. Where a Cluster archives, mysqld is
+// started with its purge held back, for it purges while it starts; it goes by its own rule once
+// this instance takes no writes. A manager that ends leaves it as it is: the next one goes on.
 func (m *manager) keepLogs(ctx context.Context) {
 	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()
-	held := true // by a manager that this one replaced, for all that is known
+	var released *process // the one that was told last to purge by itself
 	var next time.Time
 	for {
 		select {
@@ -36,11 +36,15 @@ func (m *manager) keepLogs(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		proc := get(m, func(s *state) *process { return s.mysqld.proc })
 		switch isWished := !m.archives().IsNone(); {
 		case !isWished:
-			held, next = held && !m.letGoOfLogs(ctx), time.Time{}
+			next = time.Time{}
+			if proc.running() && proc != released && m.archivesNothingSoon() && m.letGoOfLogs(ctx) {
+				released = proc
+			}
 		case time.Now().After(next):
-			held, next = true, time.Now().Add(purgeLook)
+			released, next = nil, time.Now().Add(purgeLook)
 			if err := m.lookAfterLogs(ctx, m.archivedTo()); err != nil && ctx.Err() == nil {
 				m.log.Warn("binary logs are not purged; it is tried again", "error", err)
 				next = time.Now().Add(archiveAgain)
@@ -58,7 +62,13 @@ func (m *manager) archivedTo() string {
 	return ""
 }
 
-// letGoOfLogs has mysqld purge by itself. One that has ended does so when it starts.
+// archivesNothingSoon: it is known that this instance is not about to take writes, and to archive.
+func (m *manager) archivesNothingSoon() bool {
+	f := m.facts()
+	return f.Cluster != nil && !f.Permitted()
+}
+
+// letGoOfLogs has mysqld purge by itself.
 func (m *manager) letGoOfLogs(ctx context.Context) (done bool) {
 	ctx, cancel := context.WithTimeout(ctx, purgeLimit)
 	defer cancel()

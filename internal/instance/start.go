@@ -120,7 +120,7 @@ func (m *manager) config(c *v1alpha1.Cluster) mysql.Config {
 	counted := agent.Cluster{Durability: durability, Members: c.Status.Members}
 	expire, size := binlogsOf(c)
 	return mysql.Config{
-		MaxBinlogSize: size, BinlogExpire: expire,
+		MaxBinlogSize: size, BinlogExpire: expire, HoldsBinlogs: c.Spec.Backup.Archives(),
 		Version: m.bin.version, ServerID: m.opt.ServerID, Host: m.opt.Peer(m.opt.Instance), Port: m.opt.MySQLPort,
 		AdminAddress: m.opt.PodIP, AdminPort: m.opt.AdminPort,
 		DataDir: d.Data, TmpDir: d.Tmp, Socket: d.socket(), PIDFile: filepath.Join(d.Run, "mysqld.pid"),

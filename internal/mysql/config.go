@@ -40,6 +40,7 @@ type Config struct {
 	Group                   *GroupConfig // of a member of a group
 	MaxBinlogSize           int64        // bytes; 0 is the server's default
 	BinlogExpire            *int64       // seconds; nil is a week
+	HoldsBinlogs            bool         // the server purges none before it is told to
 	Memory                  int64        // bytes mysqld may use; 0 when nobody set a limit
 	CPUs                    int
 	User                    map[string]string // spec.mysql.parameters
@@ -70,6 +71,9 @@ func Render(c Config, p Purpose) string {
 	if p == ToServe {
 		put(c.replication())
 		put(c.semiSync())
+		if c.HoldsBinlogs && c.Version.has(purgesOnRequest) {
+			put([]setting{{"binlog_expire_logs_auto_purge", "OFF"}})
+		}
 		if c.Group != nil {
 			put(c.group())
 		}

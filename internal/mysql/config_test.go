@@ -43,6 +43,22 @@ func TestConfigFiles(t *testing.T) {
 	}
 }
 
+func TestAServerThatArchivesPurgesNothingWhileItStarts(t *testing.T) {
+	const off = "binlog_expire_logs_auto_purge = OFF\n"
+	for version, knows := range map[string]bool{"8.0.28": false, "8.0.29": true, "8.4.6": true, "9.7.4-2": true} {
+		c := config(version)
+		if strings.Contains(Render(c, ToServe), "auto_purge") {
+			t.Errorf("%s: where nothing is archived, nobody else purges", version)
+		}
+		c.HoldsBinlogs = true
+		c.User = map[string]string{"loose-binlog-expire-logs-auto-purge": "ON"}
+		text := Render(c, ToServe)
+		if held := strings.Contains(text, off) && !strings.Contains(text, "auto_purge = ON"); held != knows {
+			t.Errorf("%s: %s", version, text)
+		}
+	}
+}
+
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
