@@ -36,7 +36,9 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// OperatorImage is what Jobs run.
 	OperatorImage string
-	Now           func() time.Time
+	// Lags tells how far instances are behind; nil where nobody knows.
+	Lags Lags
+	Now  func() time.Time
 }
 
 // Reconcile brings one Backup a step further.

@@ -140,6 +140,17 @@ func TestABackupIsTakenFromTheLastReplica(t *testing.T) {
 	}
 }
 
+func TestABackupIsTakenOfTheNearestReplica(t *testing.T) {
+	w := newBackupWorld(t, aCluster(), aBackup("now"), storeSecret, authority(t))
+	w.r.Lags = func(namespace, instance string) core.Fact[time.Duration] {
+		behind := map[string]time.Duration{"ns/db-2": 0, "ns/db-3": time.Minute}
+		return core.Known(behind[namespace+"/"+instance], backupDay, backupDay)
+	}
+	if b := w.looks("now"); b.Status.InstanceName != "db-2" {
+		t.Errorf("it is taken of %s: %+v", b.Status.InstanceName, b.Status)
+	}
+}
+
 func TestABackupSaysWhatItWaitsFor(t *testing.T) {
 	young, noStore, noReplica := aCluster(), aCluster(), aCluster()
 	young.Status.EstablishedAt = nil

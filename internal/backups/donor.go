@@ -3,14 +3,18 @@ package backups
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
 )
 
+// Lags tells how far an instance is behind the primary, by its own last word.
+type Lags func(namespace, instance string) core.Fact[time.Duration]
+
 // chooseDonor chooses whom to back up, by the Cluster's status.
-func chooseDonor(c *v1alpha1.Cluster, b *v1alpha1.Backup) (string, *refusal) {
+func chooseDonor(c *v1alpha1.Cluster, b *v1alpha1.Backup, lags Lags) (string, *refusal) {
 	s := &c.Status
 	if s.EstablishedAt == nil {
 		return "", wait(core.BackupNotYet, "the Cluster %s has no data yet; the backup begins when it has", c.Name)
@@ -19,18 +23,24 @@ func chooseDonor(c *v1alpha1.Cluster, b *v1alpha1.Backup) (string, *refusal) {
 	if d := c.Spec.Backup; d != nil {
 		target = cmp.Or(target, d.Target)
 	}
-	donor, no := backup.Donor(Instances(c), backup.Wish{Primary: target == v1alpha1.TargetPrimary, Instances: int(c.Spec.Instances)})
+	donor, no := backup.Donor(Instances(c, lags), backup.Wish{Primary: target == v1alpha1.TargetPrimary, Instances: int(c.Spec.Instances)})
 	if no != nil {
 		return "", &refusal{Refusal: *no}
 	}
 	return donor, nil
 }
 
-// Instances are what is known of those of a Cluster, by its status.
-func Instances(c *v1alpha1.Cluster) (all []backup.Instance) {
+// Instances are what is known of those of a Cluster, by its status. Of their lag nothing is
+// without lags.
+func Instances(c *v1alpha1.Cluster, lags Lags) (all []backup.Instance) {
 	s := &c.Status
 	for _, in := range s.InstancesReported {
+		var lag core.Fact[time.Duration]
+		if lags != nil {
+			lag = lags(c.Namespace, in.Name)
+		}
 		all = append(all, backup.Instance{
+			Lag:      lag,
 			Name:     in.Name,
 			Primary:  in.Role == v1alpha1.RolePrimary,
 			Replica:  in.Role == v1alpha1.RoleReplica,

@@ -60,7 +60,7 @@ func (r *Reconciler) prepare(ctx context.Context, b *v1alpha1.Backup) (*taking, 
 	if other, err := Running(ctx, r.Live, b.Namespace, c.Name, b.UID); other != "" || err != nil {
 		return nil, wait(core.BackupOtherRuns, "the Backup %s of this Cluster is running; one is taken at a time", other), err
 	}
-	donor, no := chooseDonor(c, b)
+	donor, no := chooseDonor(c, b, r.Lags)
 	if no != nil {
 		return nil, no, nil
 	}

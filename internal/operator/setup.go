@@ -96,10 +96,11 @@ func Run(ctx context.Context, conf *rest.Config, o Options) error {
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
-	if err := addController(ctx, mgr, o); err != nil {
+	streams, err := addController(ctx, mgr, o)
+	if err != nil {
 		return err
 	}
-	if err := addBackups(mgr, o); err != nil {
+	if err := addBackups(mgr, streams, o); err != nil {
 		return err
 	}
 	err = mgr.Start(ctx)
@@ -127,7 +128,7 @@ func cacheOptions() (cache.Options, error) {
 	}}, nil
 }
 
-func addController(ctx context.Context, mgr ctrl.Manager, o Options) error {
+func addController(ctx context.Context, mgr ctrl.Manager, o Options) (*Streams, error) {
 	woken := make(chan event.GenericEvent, 1024)
 	streams := NewStreams(ctx, mgr.GetLogger().WithName("streams"), func(cluster types.NamespacedName) {
 		c := &v1alpha1.Cluster{}
@@ -150,14 +151,15 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		&rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{}} {
 		b = b.Owns(owned)
 	}
-	return b.Complete(r)
+	return streams, b.Complete(r)
 }
 
 // addBackups adds the controllers of Backup and ScheduledBackup, that of gaps in archives, and
 // that which tries backups.
-func addBackups(mgr ctrl.Manager, o Options) error {
+func addBackups(mgr ctrl.Manager, streams *Streams, o Options) error {
 	recorder := mgr.GetEventRecorder("cnmsql")
-	one := &backups.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, OperatorImage: o.OperatorImage, Now: time.Now}
+	one := &backups.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder,
+		OperatorImage: o.OperatorImage, Lags: streams.Lag, Now: time.Now}
 	if err := one.SetupWithManager(mgr); err != nil {
 		return err
 	}
@@ -171,7 +173,8 @@ func addBackups(mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	verified := &verify.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder,
-		Instances: verify.Instances{Client: mgr.GetClient()}, Metrics: verify.NewMetrics(metrics.Registry), Now: time.Now}
+		Instances: verify.Instances{Client: mgr.GetClient()}, Lags: streams.Lag,
+		Metrics: verify.NewMetrics(metrics.Registry), Now: time.Now}
 	return verified.SetupWithManager(mgr)
 }
 

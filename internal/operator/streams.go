@@ -165,6 +165,21 @@ func (s *Streams) Heard(namespace, instance string) words {
 	return words{}
 }
 
+// Lag returns how far an instance is behind its primary, while it is heard, and
+// receives and applies.
+func (s *Streams) Lag(namespace, instance string) core.Fact[time.Duration] {
+	heard := s.Heard(namespace, instance).report
+	r, known := heard.Get()
+	if !known || r.Server == nil {
+		return core.Fact[time.Duration]{}
+	}
+	seconds, follows := r.Server.Lag()
+	if c := r.Server.Replication; !follows || c != nil && (!c.IORunning || !c.SQLRunning) {
+		return core.Fact[time.Duration]{}
+	}
+	return core.Known(time.Duration(seconds*float64(time.Second)), heard.NotBefore(), heard.Received())
+}
+
 // Refresh asks an instance for a report now.
 func (s *Streams) Refresh(ctx context.Context, namespace, instance string) error {
 	st := s.stream(namespace, instance)

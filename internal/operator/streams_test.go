@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 )
@@ -117,5 +119,35 @@ func TestAnOldStreamMeasuresNoClock(t *testing.T) {
 	st.hear(snapshot("a", 0, time.Hour+time.Second+time.Millisecond), begun)
 	if late := st.heard().report.NotBefore().Sub(now); late > 10*time.Millisecond {
 		t.Errorf("a report is taken for %s younger than it can be", late)
+	}
+}
+
+// TestALagIsKnownOfWhoReceivesAndApplies: what else it says of its lag is old.
+func TestALagIsKnownOfWhoReceivesAndApplies(t *testing.T) {
+	key := types.NamespacedName{Namespace: "ns", Name: "c-2"}
+	st := &stream{}
+	s := &Streams{streams: map[types.NamespacedName]*stream{key: st}}
+	follows := core.Replication{IORunning: true, SQLRunning: true, LagSeconds: 1.5}
+	stopped := follows
+	stopped.SQLRunning = false
+	for name, c := range map[string]struct {
+		server *core.Server
+		known  bool
+	}{
+		"a replica":     {&core.Server{Replication: &follows}, true},
+		"a stopped one": {&core.Server{Replication: &stopped}, false},
+		"a primary":     {&core.Server{}, false},
+		"nobody":        {nil, false},
+	} {
+		snap := snapshot(name, time.Second, time.Second)
+		snap.Report.Server = c.server
+		st.hear(snap, time.Now())
+		lag, known := s.Lag("ns", "c-2").Get()
+		if known != c.known || known && lag != 1500*time.Millisecond {
+			t.Errorf("%s: %s, %t", name, lag, known)
+		}
+	}
+	if s.Lag("ns", "c-9").Known() {
+		t.Error("the lag of an instance that nobody heard is known")
 	}
 }

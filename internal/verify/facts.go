@@ -106,7 +106,7 @@ func (r *Reconciler) sampler(ctx context.Context, c *v1alpha1.Cluster, f *verify
 		return
 	}
 	f.ArchiveDelay = c.Spec.Backup.ContinuousArchiving.TargetRPO() + archiveSlack
-	donor, no := backup.Donor(backups.Instances(c), backup.Wish{Instances: int(c.Spec.Instances)})
+	donor, no := backup.Donor(backups.Instances(c, r.Lags), backup.Wish{Instances: int(c.Spec.Instances)})
 	if no != nil {
 		f.NoSampler = "no replica is ready to be compared with"
 		return

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backups"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/verify"
 	"cnmsql.co/internal/resources"
@@ -39,8 +40,10 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Instances asks instances about their tables.
 	Instances Asker
-	Metrics   *Metrics
-	Now       func() time.Time
+	// Lags tells how far instances are behind; nil where nobody knows.
+	Lags    backups.Lags
+	Metrics *Metrics
+	Now     func() time.Time
 
 	mu sync.Mutex
 	// memory is of Clusters of which a verification runs.

@@ -2,7 +2,9 @@ package backup
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -19,6 +21,29 @@ type Instance struct {
 	Excluded bool
 	// Joining: it is being given its data, by an instance that serves nobody else meanwhile.
 	Joining bool
+	// Lag is how far it is behind the primary.
+	Lag core.Fact[time.Duration]
+}
+
+// isNear: less than that is no lag. It is more than replicas differ by from look to look.
+const isNear = time.Second
+
+// behind orders replicas by what they are behind the primary, in whole seconds; one of which
+// that is not known comes last.
+func (in Instance) behind() time.Duration {
+	if lag, known := in.Lag.Get(); known {
+		return max(lag, 0).Truncate(isNear)
+	}
+	return math.MaxInt64
+}
+
+// before reports whether to take one rather than another: that which is nearer to the primary
+// or, of those that are as near, the last by name.
+func (in Instance) before(other Instance) bool {
+	if a, b := in.behind(), other.behind(); a != b {
+		return a < b
+	}
+	return later(in.Name, other.Name)
 }
 
 // Wish is what a Backup asks for.
@@ -36,24 +61,25 @@ type Refusal struct {
 	Message string
 }
 
-// Donor chooses the instance that is backed up: the last by name of those that may be, so
-// that the first ones, which become primary in turn, are left alone. An instance that gets
-// its data goes first.
+// Donor chooses the instance that is backed up: that which is nearest to the primary of those
+// that may be, for the backup waits until it holds what the primary has; of those that do not
+// lag the last by name, so that the first ones, which become primary in turn, are left alone.
+// An instance that gets its data goes first.
 func Donor(instances []Instance, w Wish) (string, *Refusal) {
 	if i := slices.IndexFunc(instances, func(in Instance) bool { return in.Joining }); i >= 0 {
 		return "", &Refusal{core.BackupJoinGoesFirst, instances[i].Name + " is being given its data by another instance, which serves one at a time; the backup begins after that"}
 	}
 	primary := w.Primary || w.Instances == 1 && len(instances) == 1
-	var chosen string
+	var chosen Instance
 	for _, in := range instances {
 		is := in.Replica && !primary || in.Primary && primary
-		if is && in.Ready && !in.Excluded && later(in.Name, chosen) {
-			chosen = in.Name
+		if is && in.Ready && !in.Excluded && (chosen.Name == "" || in.before(chosen)) {
+			chosen = in
 		}
 	}
 	switch {
-	case chosen != "":
-		return chosen, nil
+	case chosen.Name != "":
+		return chosen.Name, nil
 	case primary:
 		return "", &Refusal{core.BackupNoDonor, "the primary is not ready; the backup begins when it is"}
 	}

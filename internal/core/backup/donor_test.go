@@ -2,12 +2,20 @@ package backup
 
 import (
 	"testing"
+	"time"
 
 	"cnmsql.co/internal/core"
 )
 
 func primary(name string) Instance { return Instance{Name: name, Primary: true, Ready: true} }
 func replica(name string) Instance { return Instance{Name: name, Replica: true, Ready: true} }
+
+// lags is a replica that was so far behind at its last word.
+func lags(name string, by time.Duration) Instance {
+	in, now := replica(name), time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)
+	in.Lag = core.Known(by, now, now)
+	return in
+}
 
 func TestDonor(t *testing.T) {
 	excluded, unready, joining := replica("c-3"), replica("c-3"), Instance{Name: "c-3", Joining: true}
@@ -21,9 +29,17 @@ func TestDonor(t *testing.T) {
 		want      string
 		refused   core.Reason
 	}{
-		"the last replica":              {[]Instance{primary("c-1"), replica("c-2"), replica("c-3")}, prefer, "c-3", ""},
-		"ten is after nine":             {[]Instance{replica("c-10"), replica("c-9"), primary("c-1")}, prefer, "c-10", ""},
-		"not the primary":               {[]Instance{primary("c-3"), replica("c-1"), replica("c-2")}, prefer, "c-2", ""},
+		"the last replica":  {[]Instance{primary("c-1"), replica("c-2"), replica("c-3")}, prefer, "c-3", ""},
+		"ten is after nine": {[]Instance{replica("c-10"), replica("c-9"), primary("c-1")}, prefer, "c-10", ""},
+		"not the primary":   {[]Instance{primary("c-3"), replica("c-1"), replica("c-2")}, prefer, "c-2", ""},
+		"the nearest": {[]Instance{primary("c-1"), lags("c-2", 2*time.Second), lags("c-3", time.Minute)},
+			prefer, "c-2", ""},
+		"the nearest, in any order": {[]Instance{lags("c-4", time.Hour), lags("c-3", time.Minute),
+			lags("c-2", 2*time.Minute)}, prefer, "c-3", ""},
+		"those that are near are alike": {[]Instance{lags("c-2", 0), lags("c-3", 900*time.Millisecond)}, prefer, "c-3", ""},
+		"unknown is not near":           {[]Instance{lags("c-2", time.Minute), replica("c-3")}, prefer, "c-2", ""},
+		"one that lags is a fallback":   {[]Instance{primary("c-1"), lags("c-2", time.Hour)}, prefer, "c-2", ""},
+		"the primary lags nobody":       {[]Instance{primary("c-1"), lags("c-2", 0)}, asked, "c-1", ""},
 		"nobody who is excluded":        {[]Instance{primary("c-1"), replica("c-2"), excluded}, prefer, "c-2", ""},
 		"nobody who is not ready":       {[]Instance{primary("c-1"), replica("c-2"), unready}, prefer, "c-2", ""},
 		"the primary is not a fallback": {[]Instance{primary("c-1"), unready}, prefer, "", core.BackupNoDonor},
