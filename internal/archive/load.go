@@ -62,7 +62,11 @@ func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, err
 			return out, err
 		}
 	}
-	return out, nil
+	for _, b := range out.Branches {
+		newest = max(newest, b.Epoch)
+	}
+	out.Mark, err = getMark(ctx, s, prefix, newest)
+	return out, err
 }
 
 // listAll lists the numbers of the parts by epoch.

@@ -27,6 +27,7 @@ const (
 	formatSealed = 2
 
 	branchName  = "branch.json"
+	markName    = "complete.json"
 	partSuffix  = ".binlog.zst"
 	frameMagic  = 0x184D2A50 // of a skippable frame
 	frameHeader = 8
@@ -35,6 +36,10 @@ const (
 
 func branchKey(prefix string, epoch int64) string {
 	return fmt.Sprintf("%s%010d/%s", prefix, epoch, branchName)
+}
+
+func markKey(prefix string, epoch int64) string {
+	return fmt.Sprintf("%s%010d/%s", prefix, epoch, markName)
 }
 
 func partKey(prefix string, k facts.Key) string {

@@ -8,10 +8,10 @@ import (
 	"cnmsql.co/internal/store"
 )
 
-// Known tells whether an object below prefix is a branch or a part.
+// Known tells whether an object below prefix is a branch, a part or a mark.
 func Known(prefix, key string) bool {
 	_, ok := readKey(prefix, key)
-	return ok
+	return ok || isMark(prefix, key)
 }
 
 // Remove removes parts one after the other, in the order in which they are given, and tells

@@ -49,6 +49,8 @@ type Config struct {
 	// MaxBytes of a part before compression, and about a quarter of the memory used; 0 is
 	// 16 MiB.
 	MaxBytes int64
+	// Marks has the store told, while nothing is written, that the archive is complete.
+	Marks bool
 	// PutTimeout bounds an attempt to store a part; 0 is 2 minutes.
 	PutTimeout time.Duration
 }
@@ -72,8 +74,11 @@ type Shipper struct {
 	executed gtid.Set
 	pending  *pending
 	took     time.Duration // by the last upload
+	marked   time.Time     // when it was last said that the archive is complete
 	mu       sync.Mutex
 	status   Status
+	// markFailed is why the last mark could not be written; nil if it could.
+	markFailed error
 }
 
 // NewShipper makes one that has not begun.
@@ -159,7 +164,7 @@ func (s *Shipper) turn(ctx context.Context) (idle bool, err error) {
 	case err != nil:
 		return true, s.passing(err)
 	case path == "" && !again:
-		return true, nil
+		return true, s.tellComplete(ctx)
 	case s.pending != nil:
 		return false, s.ship(ctx)
 	}

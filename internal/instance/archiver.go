@@ -127,7 +127,7 @@ func (m *manager) archive(ctx context.Context, what facts.Term) error {
 	shipper, err := archive.NewShipper(archive.Config{
 		Store: s, Prefix: backup.LogPrefix(cluster.Name), Cluster: string(cluster.UID),
 		Epoch: what.Epoch, Instance: m.opt.Instance, ServerUUID: what.Server, Group: groupOf(cluster), Start: start,
-		Index: m.binlogIndex(), Key: m.archiveKey,
+		Index: m.binlogIndex(), Key: m.archiveKey, Marks: true,
 		Executed: func(ctx context.Context) (gtid.Set, error) { return m.metrics.Executed(ctx) },
 		May:      func(context.Context) error { return m.stillArchives(what) }, TargetRPO: what.RPO,
 		MaxBytes: partBytes(memoryFor(cluster, m.opt.MemoryLimit)),

@@ -121,6 +121,30 @@ func TestBinaryLogsAreHeldWhileTheStoreIsAway(t *testing.T) {
 	until(t, "it goes by its own rule again", func() bool { return !w.holdsLogs(one) })
 }
 
+// TestAPrimaryThatIsQuietSaysThatItsArchiveIsComplete: with what a real server has executed.
+func TestAPrimaryThatIsQuietSaysThatItsArchiveIsComplete(t *testing.T) {
+	w := newWorld(t, archives)
+	dir := storetest.Dir(t)
+	w.files(dir, "archive")
+	w.write(filepath.Join(w.dir, "archive", store.FileConfig), `{"endpoint":"file:///nowhere/at/all","bucket":"b"}`)
+	one := w.start(1)
+	w.bootstrap(one)
+	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY)")
+	w.files(dir, "archive") // the first word is of all that was written
+	s, err := store.Open(dir)
+	must(t, err)
+	var mark *facts.Mark
+	until(t, "it says so", func() bool {
+		a, err := archive.Load(t.Context(), s, backup.LogPrefix("db"))
+		must(t, err)
+		mark = a.Mark
+		return mark != nil
+	})
+	if mark.Executed.IsEmpty() || !w.executed(one).Equal(mark.Executed) || time.Since(mark.Until) > time.Minute {
+		t.Errorf("it says %+v", mark)
+	}
+}
+
 // TestAServerThatStartsHoldsItsBinaryLogs until its manager knows that it archives nothing: it
 // would purge while it starts. One that crashes later is let go again.
 func TestAServerThatStartsHoldsItsBinaryLogs(t *testing.T) {

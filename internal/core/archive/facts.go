@@ -96,6 +96,8 @@ type Archive struct {
 	Parts    []Part
 	// Unreadable is what is there, and nobody knows what it holds.
 	Unreadable []Unreadable
+	// Mark of the newest branch; nil if there is none.
+	Mark *Mark
 }
 
 // Unreadable is an object that is damaged, or of a format that this release does not know.

@@ -38,7 +38,7 @@ type Selection struct {
 // order of the transactions in them: of a part in which the replay may end that has to be
 // read. Selection names such a part, and Select is called again with what was in it.
 func Select(a Archive, base Base, target Target, read map[Key][]Transaction) Selection {
-	s := &selector{line: lineOf(a), target: target, read: read}
+	s := &selector{line: lineOf(a), mark: a.Mark, target: target, read: read}
 	s.plan = Plan{Set: base.End, Reached: base.Time}
 	if refusal := s.check(base); refusal != nil {
 		return Selection{Refusal: refusal}
@@ -51,6 +51,7 @@ func Select(a Archive, base Base, target Target, read map[Key][]Transaction) Sel
 
 type selector struct {
 	line   line
+	mark   *Mark
 	target Target
 	read   map[Key][]Transaction
 	plan   Plan
@@ -129,7 +130,7 @@ func (s *selector) walk() Selection {
 			return Selection{Refusal: refusal}
 		}
 	}
-	isReached := s.ends || s.target.Kind == ToTime && !s.target.Time.After(s.plan.Reached)
+	isReached := s.ends || s.target.Kind == ToTime && !s.target.Time.After(s.complete())
 	end := s.line.unknownEnd()
 	switch {
 	case s.unread != nil:
@@ -137,9 +138,18 @@ func (s *selector) walk() Selection {
 	case !isReached && len(end) > 0:
 		return Selection{Refusal: s.lack(gtid.Set{}, end, PartMissing)}
 	case !isReached && s.target.Kind == ToTime:
-		return Selection{Refusal: &Refusal{Reason: TargetAfterArchive, Nearest: s.plan.Reached}}
+		return Selection{Refusal: &Refusal{Reason: TargetAfterArchive, Nearest: s.complete()}}
 	}
 	return Selection{Plan: s.plan}
+}
+
+// complete is until when all that was committed is replayed, as far as that is known: until
+// the last commit, or for as long as nothing more was.
+func (s *selector) complete() time.Time {
+	if s.mark.vouches(s.line, s.plan.Set) && s.mark.Until.After(s.plan.Reached) {
+		return s.mark.Until
+	}
+	return s.plan.Reached
 }
 
 // before takes the parts of earlier epochs, and looks whether that is all that the branch

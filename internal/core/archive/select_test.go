@@ -151,6 +151,63 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+// TestATimeInWhichNothingWasWritten is reached as far as the primary said that all is archived.
+func TestATimeInWhichNothingWasWritten(t *testing.T) {
+	whole := Mark{Epoch: 3, Until: at(100), Executed: set("a1-5 b1-4")}
+	older, more, other, before := whole, whole, whole, whole
+	older.Epoch, more.Executed, other.ServerUUID, before.Until = 1, set("a1-5 b1-5"), "other", at(13)
+	for name, c := range map[string]struct {
+		mark   *Mark
+		target float64
+		near   float64 // 0: it is reached
+	}{
+		"no mark":                      {nil, 50, 14},
+		"within the mark":              {&whole, 50, 0},
+		"at its end":                   {&whole, 100, 0},
+		"behind it":                    {&whole, 101, 100},
+		"of an epoch that has ended":   {&older, 50, 14},
+		"of more than is archived":     {&more, 50, 14},
+		"of another server":            {&other, 50, 14},
+		"of before the last commit":    {&before, 50, 14},
+		"the last commit, before that": {&before, 14, 0},
+	} {
+		a := story()
+		a.Mark = c.mark
+		got := Select(a, Base{Epoch: 1, End: set("a1-2"), Time: at(2)}, Target{Kind: ToTime, Time: at(c.target)}, nil)
+		all := got.Plan.Set.Equal(set("a1-5 b1-4")) && got.Plan.Reached.Equal(at(14))
+		switch {
+		case c.near == 0 && (got.Refusal != nil || !all):
+			t.Errorf("%s: %+v, %v", name, got.Plan, got.Refusal)
+		case c.near > 0 && (got.Refusal == nil || got.Refusal.Reason != TargetAfterArchive ||
+			!got.Refusal.Nearest.Equal(at(c.near))):
+			t.Errorf("%s: %+v, %v", name, got.Plan, got.Refusal)
+		}
+	}
+	holed := story()
+	holed.Parts, holed.Mark = holed.Parts[:3], &whole
+	got := Select(holed, Base{Epoch: 1, End: set("a1-2"), Time: at(2)}, Target{Kind: ToTime, Time: at(50)}, nil)
+	if got.Refusal == nil || got.Refusal.Nearest.After(at(12)) {
+		t.Errorf("a part is gone, and the mark vouches for it: %v", got.Refusal)
+	}
+}
+
+func TestAMarkIsMadeAtMostEachMinute(t *testing.T) {
+	for _, c := range []struct {
+		rpo, since time.Duration
+		due        bool
+	}{
+		{time.Second, 59 * time.Second, false}, {time.Second, time.Minute, true},
+		{300 * time.Second, 299 * time.Second, false}, {300 * time.Second, 300 * time.Second, true},
+	} {
+		if due := (Pace{RPO: c.rpo}).MarkIsDue(at(0), at(c.since.Seconds())); due != c.due {
+			t.Errorf("targetRPO %s, %s after the last one: %t", c.rpo, c.since, due)
+		}
+	}
+	if !(Pace{RPO: time.Hour}).MarkIsDue(time.Time{}, at(0)) {
+		t.Error("the first one waits")
+	}
+}
+
 func TestThePartThatMayHoldTheEndIsAskedFor(t *testing.T) {
 	a := story()
 	base, target := Base{Epoch: 1, End: set("a1-2"), Time: at(2)}, Target{Kind: ToTime, Time: at(12.5)}
