@@ -39,8 +39,9 @@ var failoverTable = []failoverRow{
 		where: "the primary's data is gone, and nobody can take over",
 		does:  "`Blocked`; nothing is initialised again", do: (*decision).blockNothingLeft},
 	{when: func(f *failure) bool { return f.mayComeBack && f.isRecovering && f.now.Before(f.recoverBy) },
-		where: "its mysqld was started again in its own epoch, and recovers, for less than 10 s or `failoverDelay`",
-		does:  "it is waited for: recovery commits what waited for acknowledgements", do: (*decision).awaitRecovery},
+		where: "its mysqld was started again in its own epoch, and recovers, or has and is about to open, " +
+			"for less than 10 s or `failoverDelay`",
+		does: "it is waited for: recovery commits what waited for acknowledgements", do: (*decision).awaitRecovery},
 	{when: func(f *failure) bool { return !f.isProven && f.isHung && f.nobody != "" && f.now.Before(f.answerBy) },
 		where: "no proof; its mysqld has not answered its manager for less than a minute, and nobody can take over",
 		does:  "it is waited for: killing it would take its reads away as well", do: (*decision).awaitAnswer},
@@ -162,7 +163,7 @@ func (d *decision) newFailure() *failure {
 // newManager looks at what the primary's manager says.
 func (d *decision) newManager(f *failure) manager {
 	r, known := d.holder().Report.Get()
-	m := manager{report: r, mayComeBack: d.mayComeBack(), isRecovering: known && r.State == core.Recovering}
+	m := manager{report: r, mayComeBack: d.mayComeBack(), isRecovering: known && d.isRecovering(r)}
 	isStalled := r.Reason == core.InstanceDiskStalled
 	m.isHung = known && f.name == core.PrimaryHung && !isStalled && !d.isAnyWithheld()
 	// A Pod elsewhere that answers can promise nothing for the one that took writes.
@@ -171,6 +172,13 @@ func (d *decision) newManager(f *failure) manager {
 		m.lacking = d.lackingOf(f.best)
 	}
 	return m
+}
+
+// isRecovering: mysqld was started again, and what it commits by that nobody may have
+// acknowledged. Once it has, and until it takes writes, it is as it was while it did.
+func (d *decision) isRecovering(r core.Report) bool {
+	hasRecovered := d.Observation.Memory.Recovering.Epoch == d.Status.Promotion.Epoch
+	return r.State == core.Recovering || r.State == core.Running && r.WritableEpoch == 0 && hasRecovered
 }
 
 // failOver replaces a primary that fails, by the first row of the table that applies.

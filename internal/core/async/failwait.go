@@ -16,8 +16,12 @@ func (d *decision) blockNothingLeft(f *failure) {
 // awaitRecovery: recovery commits what waited for acknowledgements, so that the primary would
 // have diverged if another took over meanwhile.
 func (d *decision) awaitRecovery(f *failure) {
-	d.Say(fmt.Sprintf("mysqld of %s was started again and recovers; another is promoted if it is not back by %s",
-		f.report.Instance, clock(f.recoverBy)))
+	what := "recovers"
+	if f.report.State == core.Running {
+		what = "is about to take writes"
+	}
+	d.Say(fmt.Sprintf("mysqld of %s was started again and %s; another is promoted if it is not back by %s",
+		f.report.Instance, what, clock(f.recoverBy)))
 	d.RecheckAt(f.recoverBy)
 }
 
