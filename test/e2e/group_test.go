@@ -437,10 +437,10 @@ func (w *world) groupMadeAnewByItself() {
 	l := w.startWriting()
 	l.ackedAfter(time.Now().Add(time.Second), 10*time.Second)
 	pods := w.podUIDs()
-	at := time.Now()
 	for _, name := range w.cluster().Status.InstanceNames {
 		w.killMysqld(name)
 	}
+	at := time.Now()
 	w.killOperator()
 	w.t.Logf("writable %s after all mysqld were killed", l.ackedAfter(at, 2*time.Minute))
 	w.healthy(3 * time.Minute)
