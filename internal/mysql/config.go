@@ -130,25 +130,13 @@ func forInitialize(name string) bool {
 	return false
 }
 
-// workers is how many apply at once on a replica. They commit in the primary's order and flush
-// together, so that more of them than cores make a replica faster: eight apply about twice as
-// fast as four. Each costs some 9 MiB of memory, and a few milliseconds whenever the applier
-// starts.
-func (c Config) workers() int {
-	least := 8
-	if c.Memory > 0 && c.Memory < 1<<30 {
-		least = 4
-	}
-	return min(max(2*c.CPUs, least), 32)
-}
-
 // defaults are what users may change.
 func (c Config) defaults() []setting {
 	n := c.Version.names()
 	out := []setting{
 		{"innodb_buffer_pool_size", strconv.FormatInt(bufferPool(c.Memory), 10)},
 		{"binlog_expire_logs_seconds", strconv.FormatInt(c.binlogExpire(), 10)},
-		{n.workers, strconv.Itoa(c.workers())},
+		{n.workers, strconv.Itoa(min(max(2*c.CPUs, 4), 32))},
 		{"performance_schema_max_sql_text_length", "1024"},
 	}
 	if c.Memory > 0 && c.Memory < 1<<30 || c.Memory == 0 {
