@@ -100,7 +100,7 @@ func epochOf(record *coordination.Lease) int64 {
 func (l *lease) renew(ctx context.Context, epoch int64) error {
 	began := time.Now()
 	record, err := l.kube.GetLease(ctx)
-	if err != nil { // it is taken once more when somebody deleted it and the operator has made it anew
+	if err != nil { // it is taken once more when somebody deleted it and the operator has made it again
 		return fmt.Errorf("renewing the lease: %w", err)
 	}
 	if holder, at := holderOf(record), epochOf(record); agent.IsLeaseLost(l.me, epoch, holder, at) {

@@ -55,7 +55,8 @@ func newManager(opt Options) *manager {
 	return &manager{
 		opt: opt, log: newLogger(opt.Log, opt.LogLevel), boot: randomText(), began: time.Now(), kube: opt.Kubernetes,
 		tls: &tlsFiles{dirs: opt.Dirs}, changed: make(chan struct{}), jobs: make(chan job), ended: make(chan struct{}),
-		wake: make(chan struct{}, 1), news: make(chan struct{}, 1), leaseWake: make(chan struct{}, 1), pubWake: make(chan struct{}, 1), opens: make(chan struct{}, 1), accountsWake: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), news: make(chan struct{}, 1), leaseWake: make(chan struct{}, 1),
+		pubWake: make(chan struct{}, 1), opens: make(chan struct{}, 1), accountsWake: make(chan struct{}, 1),
 		st: state{mysqld: mysqldState{downSince: time.Now()}},
 	}
 }

@@ -25,8 +25,8 @@ type bystanders struct {
 	log           logr.Logger
 }
 
-// asked is how many Pods are read at most, and how many nodes are tried.
 const (
+	// askedPods is how many Pods are read at most, askedNodes how many nodes are tried.
 	askedPods  = 100
 	askedNodes = 5
 )

@@ -106,7 +106,7 @@ func (l *leaseClock) handler() handler.EventHandler {
 // lease is the fact of a cluster's lease as it is in a reader.
 func (ob *observer) lease(ctx context.Context, from client.Reader, c *v1alpha1.Cluster) (core.Fact[core.Lease], error) {
 	read := time.Now()
-	key := types.NamespacedName{Namespace: c.Namespace, Name: resources.Names(c.Name).Lease()}
+	key := leaseKey(client.ObjectKeyFromObject(c))
 	record, err := find(ctx, from, &coordination.Lease{}, key)
 	if err != nil {
 		return core.Fact[core.Lease]{}, fmt.Errorf("reading the lease of the primary: %w", err)
@@ -149,7 +149,7 @@ func isOwned(c *v1alpha1.Cluster, obj client.Object) bool {
 // the version that was seen. From then on its former holder can neither renew it
 // nor take it again.
 func (a *actor) seizeLease(ctx context.Context, c *v1alpha1.Cluster, e core.SeizeLease) error {
-	key := types.NamespacedName{Namespace: c.Namespace, Name: resources.Names(c.Name).Lease()}
+	key := leaseKey(client.ObjectKeyFromObject(c))
 	var record coordination.Lease
 	if err := a.live.Get(ctx, key, &record); err != nil {
 		return client.IgnoreNotFound(err) // it is made first

@@ -63,7 +63,7 @@ func LeaseRefused(me string, epoch int64, holder string, at int64) string {
 
 // IsLeaseLost reports whether the record is not this instance's any more, so that it cannot
 // be renewed for an epoch. One of nobody and of no epoch was deleted, and the operator has
-// made it anew: it was taken for nobody else.
+// made it again: it was taken for nobody else.
 func IsLeaseLost(me string, epoch int64, holder string, at int64) bool {
 	return holder != me && !IsLeaseFree(holder, at) || at > epoch
 }
