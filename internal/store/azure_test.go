@@ -110,22 +110,12 @@ func TestAClockThatIsOffIsNoWrongKeyAtAzure(t *testing.T) {
 
 func TestASilentAzureIsLeft(t *testing.T) {
 	t.Parallel()
-	over := make(chan struct{})
-	s, _ := faultyAzure(t, forSilence, func(http.ResponseWriter, *http.Request) { <-over })
-	t.Cleanup(func() { close(over) }) // before the server is closed
-	for method, err := range everything(t.Context(), s) {
-		if !errors.Is(err, store.Stalled) {
-			t.Errorf("%s: %v", method, err)
-		}
-	}
+	leavesWhoIsSilent(t, faultyAzure)
 }
 
 func TestACutObjectOfAzureIsNotTakenForAWhole(t *testing.T) {
 	t.Parallel()
-	s, _ := faultyAzure(t, forRefusal, raw("Content-Length: 100\r\n", strings.Repeat("x", 50)))
-	_, err := read(t, s)
-	mustFail(t, err, io.ErrUnexpectedEOF)
-	mustFail(t, err, store.ConnectionLost)
+	takesNoCutObjectForAWhole(t, faultyAzure)
 }
 
 func TestALimitedWriterIsNoSilentAzure(t *testing.T) {

@@ -277,6 +277,31 @@ func TestACutObjectIsNotTakenForAWhole(t *testing.T) {
 	})
 }
 
+// faultyStore makes a store of which the server answers as it is told.
+type faultyStore func(t *testing.T, p patience, answer http.HandlerFunc) (store.Store, string)
+
+// leavesWhoIsSilent: each call ends although the server does not answer.
+func leavesWhoIsSilent(t *testing.T, server faultyStore) {
+	t.Helper()
+	over := make(chan struct{})
+	s, _ := server(t, forSilence, func(http.ResponseWriter, *http.Request) { <-over })
+	t.Cleanup(func() { close(over) }) // before the server is closed
+	for method, err := range everything(t.Context(), s) {
+		if !errors.Is(err, store.Stalled) {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+}
+
+// takesNoCutObjectForAWhole: the connection ends in the middle of an object.
+func takesNoCutObjectForAWhole(t *testing.T, server faultyStore) {
+	t.Helper()
+	s, _ := server(t, forRefusal, raw("Content-Length: 100\r\n", strings.Repeat("x", 50)))
+	_, err := read(t, s)
+	mustFail(t, err, io.ErrUnexpectedEOF)
+	mustFail(t, err, store.ConnectionLost)
+}
+
 // raw answers so much, and closes the connection.
 func raw(header, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

@@ -103,22 +103,12 @@ func TestAClockThatIsOffIsNoWrongKey(t *testing.T) {
 
 func TestASilentGoogleIsLeft(t *testing.T) {
 	t.Parallel()
-	over := make(chan struct{})
-	s, _ := faultyGoogle(t, forSilence, func(http.ResponseWriter, *http.Request) { <-over })
-	t.Cleanup(func() { close(over) }) // before the server is closed
-	for method, err := range everything(t.Context(), s) {
-		if !errors.Is(err, store.Stalled) {
-			t.Errorf("%s: %v", method, err)
-		}
-	}
+	leavesWhoIsSilent(t, faultyGoogle)
 }
 
 func TestACutObjectOfGoogleIsNotTakenForAWhole(t *testing.T) {
 	t.Parallel()
-	s, _ := faultyGoogle(t, forRefusal, raw("Content-Length: 100\r\n", strings.Repeat("x", 50)))
-	_, err := read(t, s)
-	mustFail(t, err, io.ErrUnexpectedEOF)
-	mustFail(t, err, store.ConnectionLost)
+	takesNoCutObjectForAWhole(t, faultyGoogle)
 }
 
 func TestALimitedWriterIsNoSilentGoogle(t *testing.T) {
