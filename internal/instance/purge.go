@@ -40,7 +40,7 @@ func (m *manager) keepLogs(ctx context.Context) {
 		switch isWished := !m.archives().IsNone(); {
 		case !isWished:
 			next = time.Time{}
-			if proc.running() && proc != released && m.archivesNothingSoon() && m.letGoOfLogs(ctx) {
+			if proc.running() && proc != released && m.mayPurgeByItself() && m.letGoOfLogs(ctx) {
 				released = proc
 			}
 		case time.Now().After(next):
@@ -62,10 +62,11 @@ func (m *manager) archivedTo() string {
 	return ""
 }
 
-// archivesNothingSoon: it is known that this instance is not about to take writes, and to archive.
-func (m *manager) archivesNothingSoon() bool {
+// mayPurgeByItself: mysqld can be told to, and it is known that this instance is not about to
+// take writes, and to archive.
+func (m *manager) mayPurgeByItself() bool {
 	f := m.facts()
-	return f.Cluster != nil && !f.Permitted()
+	return f.Mysqld.Accepted && f.Cluster != nil && !f.Permitted()
 }
 
 // letGoOfLogs has mysqld purge by itself.
