@@ -6,6 +6,7 @@ import (
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/mysql"
 )
 
 // mysqldState is the life of mysqld, and what was asked of it.
@@ -24,6 +25,8 @@ type mysqldState struct {
 	downSince time.Time
 	ended     bool
 	endReason string
+	// dataRemoved: it ended before it had answered, on data that a copy had begun to replace.
+	dataRemoved bool
 	// failures in a row to stay up, and starts after the first.
 	failures int
 	restarts int
@@ -42,7 +45,7 @@ func (s *mysqldState) starts(p *process) {
 	if s.proc != nil {
 		s.restarts++
 	}
-	s.proc, s.accepted, s.endReason = p, false, ""
+	s.proc, s.accepted, s.endReason, s.dataRemoved = p, false, "", false
 	s.takesNoWrites()
 }
 
@@ -126,6 +129,7 @@ func (m *manager) awaitStart(p *process) {
 func (m *manager) exited(p *process) {
 	last, full := p.log.last()
 	wanted := p.exit.ExitCode() == exitRestart
+	removed := !wanted && m.copyBrokeOff()
 	m.update(func(s *state) {
 		defer close(p.done)
 		if s.mysqld.proc != p {
@@ -136,12 +140,27 @@ func (m *manager) exited(p *process) {
 		// If nobody asked for its end, it may have made the group already, and others have joined it.
 		s.member.serverEnded(asked && s.activity.now != agent.Bootstrapping)
 		s.mysqld.exits(wanted || asked, last)
+		s.mysqld.dataRemoved = removed && !asked
 	})
 	m.log.Warn("mysqld has ended", "how", p.ending(), "lastErrors", last)
 	if full && p.exit.ExitCode() != 0 {
 		m.setProblem(diskFull(last))
 	}
 	poke(m.leaseWake)
+}
+
+// copyBrokeOff: mysqld ended before it had answered, on data that a copy had begun to replace.
+// Of one that had answered nothing is read here: its volume may have stalled, and others wait
+// for its end. Unknown is no reason to throw data away.
+func (m *manager) copyBrokeOff() bool {
+	if get(m, func(s *state) bool { return s.mysqld.accepted }) {
+		return false
+	}
+	broke, err := mysql.CopyBrokeOff(m.opt.Dirs.Data)
+	if err != nil {
+		m.log.Warn("whether a copy had begun to replace the data is not known", "error", err)
+	}
+	return broke
 }
 
 // diagnose makes an error of a mysqld that ended early.

@@ -154,7 +154,7 @@ func (s *state) process() agent.Mysqld {
 	p := agent.Mysqld{
 		Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: s.answers(), AnsweredAt: s.status.answered,
 		DiskStalled: s.volume.stalls(), DownSince: s.mysqld.downSince, Ended: s.mysqld.ended, MayWrite: s.mysqld.mayWrite,
-		Failures: s.mysqld.failures, LoginRefused: s.access.refused, Ending: s.status.ending,
+		Failures: s.mysqld.failures, DataRemoved: s.mysqld.dataRemoved, LoginRefused: s.access.refused, Ending: s.status.ending,
 	}
 	if s.mysqld.proc != nil {
 		p.StartedAt = s.mysqld.proc.started

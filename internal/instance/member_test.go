@@ -1,7 +1,10 @@
 package instance
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,6 +16,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/mysql"
 )
 
 // groupAddress: members on one machine have one address and differ in their ports.
@@ -32,7 +36,7 @@ func newGroup(t *testing.T, instances int32) *world {
 		c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: "7f1a6d0e-0000-5000-8000-000000000001"}
 		for i := range instances {
 			c.Status.InstanceNames = append(c.Status.InstanceNames, fmt.Sprintf("db-%d", i+1))
-			c.Status.GroupReplication.Members = append(c.Status.GroupReplication.Members, v1alpha1.GroupMember{Address: host(fmt.Sprintf("db-%d", i+1))})
+			c.Status.GroupReplication.Members = append(c.Status.GroupReplication.Members, v1alpha1.GroupMember{Instance: fmt.Sprintf("db-%d", i+1), Address: host(fmt.Sprintf("db-%d", i+1))})
 		}
 	})
 }
@@ -303,24 +307,51 @@ func TestAMemberWhoseGapWasPurgedIsClonedAnew(t *testing.T) {
 	w.await(n[2], "started on the copy", func(core.Report) bool { return n[2].proc() != before })
 	w.awaitRole(n[2], core.MemberSecondary)
 	w.awaitRows(w.app(n[2]), 1)
+	expectCopyBrokeOff(t, n[2], false)
 	if code := before.exit.ExitCode(); code != exitRestart {
 		t.Errorf("mysqld ended with code %d after the clone: %s", code, before.exit)
 	}
 
-	db := w.rootOf(n[2])
+	w.isKilledWithoutData(n[2], n[0], n[1], 2, func() {}) // mysqld starts, and says that the copy was interrupted
+	w.isKilledWithoutData(n[2], n[0], n[1], 3, func() { namesALogThatIsGone(t, n[2]) })
+}
+
+// isKilledWithoutData has the group replace a member's data, and kills it when its own are gone.
+func (w *world) isKilledWithoutData(away, primary, other *node, row int, leave func()) {
+	w.t.Helper()
+	db := w.rootOf(away)
 	w.exec(db, "SET GLOBAL clone_delay_after_data_drop = 3600") // the copy comes when the test is over
-	w.missesWhatIsPurged(n[2], n[0], n[1], 2)
-	w.await(n[2], "without its data", func(core.Report) bool {
+	w.missesWhatIsPurged(away, primary, other, row)
+	w.await(away, "without its data", func(core.Report) bool {
 		tables := -1
 		err := db.QueryRow("SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 't'").Scan(&tables)
 		return err == nil && tables == 0
 	})
-	_ = n[2].proc().handle.Kill()
-	w.await(n[2], "awaiting a clone", func(r core.Report) bool {
+	expectCopyBrokeOff(w.t, away, true)
+	leave()
+	_ = away.proc().handle.Kill()
+	w.await(away, "awaiting a clone", func(r core.Report) bool {
 		return r.State == core.AwaitingClone && r.Data == core.DataScratch && r.Server != nil && r.Server.Executed.IsEmpty()
 	})
-	w.joinGroup(n[2], n[0])
-	w.awaitRows(w.app(n[2]), 2)
+	w.joinGroup(away, primary)
+	w.awaitRows(w.app(away), row)
+}
+
+func expectCopyBrokeOff(t *testing.T, n *node, want bool) {
+	t.Helper()
+	if broken, err := mysql.CopyBrokeOff(n.m.opt.Dirs.Data); broken != want || err != nil {
+		t.Errorf("whether a copy has broken off: %t, %v; want %t", broken, err, want)
+	}
+}
+
+// namesALogThatIsGone leaves the index of the binary logs as a copy does that has dropped a
+// log and not written the index yet. mysqld does not start on that.
+func namesALogThatIsGone(t *testing.T, n *node) {
+	t.Helper()
+	index, err := os.OpenFile(filepath.Join(n.m.opt.Dirs.Data, "binlog.index"), os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	_, err = index.WriteString("./binlog.000009\n")
+	must(t, errors.Join(err, index.Close()))
 }
 
 // missesWhatIsPurged keeps a member out while a row is written, and lets it come back when

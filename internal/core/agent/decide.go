@@ -175,6 +175,10 @@ func startServer(f *Facts) (Decision, bool) {
 	if f.Data == core.DataScratch && f.Mysqld.Failures >= scratchAttempts {
 		return say(core.Initializing, reason, "making scratch data again: mysqld does not start on what a clone left behind", MakeData{core.OriginCloned})
 	}
+	if f.Data == core.DataPopulated && f.Mysqld.DataRemoved && f.Cluster != nil && f.Cluster.Group != nil && f.Cluster.Group.GoneOn {
+		// What it held before is in the group: mysqld takes a copy of no member that lacks some of it.
+		return say(core.Stopped, core.MemberDataRemoved, dataRemoved, ForgetData{})
+	}
 	if down < Backoff(f.Mysqld.Failures) {
 		return say(core.Stopped, reason, fmt.Sprintf("mysqld is started again %s after it ended", Backoff(f.Mysqld.Failures)))
 	}
@@ -194,6 +198,9 @@ func (f *Facts) mayBeReplaced() bool {
 // scratchAttempts to start on scratch data, which a clone that broke off may have
 // left unusable. Nothing is lost with it.
 const scratchAttempts = 3
+
+const dataRemoved = "a copy of another member's data had begun to replace this one's, and did not end: " +
+	"its data is gone, whatever it says to have executed, and is cloned again"
 
 // Backoff is the pause before mysqld is started again after so many failures in
 // a row: none after the first.

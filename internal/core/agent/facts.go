@@ -189,6 +189,9 @@ type Mysqld struct {
 	Ending bool
 	// Failures in a row: ends within ten seconds of the start.
 	Failures int
+	// DataRemoved: it ended before it had answered, and a copy of another server's data had
+	// begun to replace what is in its data directory, and did not end.
+	DataRemoved bool
 }
 
 // hangs: mysqld has answered, and answers nobody any more. One that waits for its volume

@@ -353,7 +353,7 @@ func joinExisting(f *Facts) (Decision, bool) {
 		return say(core.Running, core.InstanceAskingPrimary, "holds nothing any more that the group lacks", f.askMember(primary, pos, groupRefresh)...)
 	}
 	if f.Server.DataRemoved { // the group holds all that it has executed: nothing is lost with what is left
-		return say(core.Running, core.MemberDataRemoved, "a copy of another member's data had begun to replace this one's, and did not end: its data is gone, whatever it says to have executed, and is cloned again", ForgetData{})
+		return say(core.Running, core.MemberDataRemoved, dataRemoved, ForgetData{})
 	}
 	if f.Now.Sub(f.Member.TriedAt) < joinRetry {
 		return say(core.Running, core.MemberJoinFailed, "could not join the group, and tries again: "+cmp.Or(f.Member.Failed, "it was a member until a moment ago"))

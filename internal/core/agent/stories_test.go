@@ -309,6 +309,8 @@ func (s *story) mysqld(key, value string) bool {
 		m.MayWrite = yes
 	case "failures":
 		m.Failures = int(number(value))
+	case "data-removed":
+		m.DataRemoved = yes
 	case "login":
 		m.LoginRefused = value == "refused"
 	default:
