@@ -34,7 +34,7 @@ func TestCrashes(t *testing.T) {
 		old := w.primary()
 		l.ackedAfter(time.Now().Add(200*time.Millisecond), 10*time.Second)
 		at := w.killMysqld(old)
-		outage := l.ackedAfter(at, time.Minute)
+		outage := l.outageSince(at, time.Minute)
 		sum += outage
 		w.moved(old, time.Minute)
 		t.Logf("crash %d, of %s: writable after %s, all three healthy after %s", i+1, old, outage, time.Since(at))

@@ -52,7 +52,7 @@ func TestStalledDisk(t *testing.T) {
 	old := w.primary()
 	l := w.startWriting()
 	at := w.freeze(mount)
-	outage := l.ackedAfter(at.Add(time.Second), time.Minute) + time.Second
+	outage := l.outageSince(at, time.Minute)
 	t.Logf("writable %s after the disk stalled, by %s: %s", outage, w.proof(), w.cluster().Status.PhaseReason)
 	if outage > stallLimit {
 		t.Errorf("at most %s is wanted", stallLimit)

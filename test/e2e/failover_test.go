@@ -30,7 +30,7 @@ func (w *world) mysqldOfPrimaryKilled() {
 	old := w.primary()
 	l := w.startWriting()
 	at := w.killMysqld(old)
-	if outage := l.ackedAfter(at, time.Minute); outage > outageLimit {
+	if outage := l.outageSince(at, time.Minute); outage > outageLimit {
 		w.t.Errorf("writable again %s after kill -9; at most %s is wanted", outage, outageLimit)
 	}
 	w.moved(old, 2*time.Minute)
@@ -58,7 +58,7 @@ func (w *world) primaryPodForceDeleted() {
 	at := time.Now()
 	w.deletePod(old.Name, client.GracePeriodSeconds(0))
 	w.replaced(old, time.Minute)
-	outage := l.ackedAfter(at.Add(time.Second), time.Minute) + time.Second
+	outage := l.outageSince(at, time.Minute)
 	w.t.Logf("writing %s after the force deletion", outage)
 	w.healthy(2 * time.Minute)
 	report := l.stopAndLoseNothing()

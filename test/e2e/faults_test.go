@@ -64,7 +64,7 @@ func (w *world) mysqldOfPrimaryHangs() {
 	old := w.primary()
 	l := w.startWriting()
 	at := w.signal(old, "mysqld", syscall.SIGSTOP)
-	outage := l.ackedAfter(at, time.Minute)
+	outage := l.outageSince(at, time.Minute)
 	w.t.Logf("writable %s after mysqld began to hang, by %s", outage, w.proof())
 	if outage > hangLimit {
 		w.t.Errorf("at most %s is wanted", hangLimit)

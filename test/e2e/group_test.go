@@ -223,7 +223,7 @@ func (w *world) groupPrimaryKilled() {
 	old := w.primary()
 	l := w.startWriting()
 	at := w.killMysqld(old)
-	outage := l.ackedAfter(at.Add(100*time.Millisecond), time.Minute)
+	outage := l.outageSince(at, time.Minute)
 	w.t.Logf("writable again %s after kill -9", outage)
 	if outage > groupOutage {
 		w.t.Errorf("writable again %s after kill -9; at most %s is wanted", outage, groupOutage)
@@ -285,7 +285,7 @@ func (w *world) groupPrimaryHangs() {
 	old := w.primary()
 	l := w.startWriting()
 	at := w.signal(old, "mysqld", syscall.SIGSTOP)
-	outage := l.ackedAfter(at.Add(time.Second), time.Minute) + time.Second
+	outage := l.outageSince(at, time.Minute)
 	w.t.Logf("writable %s after mysqld began to hang", outage)
 	if outage > groupOutage {
 		w.t.Errorf("writable %s after mysqld began to hang; at most %s is wanted", outage, groupOutage)
@@ -302,7 +302,7 @@ func (w *world) groupPrimaryPartitioned() {
 	node := w.pod(old).Spec.NodeName
 	l := w.startWriting()
 	at := w.fault("partition", node)
-	outage := l.ackedAfter(at.Add(time.Second), 2*time.Minute) + time.Second
+	outage := l.outageSince(at, 2*time.Minute)
 	w.t.Logf("writable %s after the partition", outage)
 	if outage > groupOutage+3*time.Second {
 		w.t.Errorf("writable %s after the partition", outage)
@@ -496,7 +496,7 @@ func (w *world) twoOfFiveLost() {
 	primary := w.primary()
 	l := w.startWriting()
 	at := w.fault("partition", node)
-	outage := l.ackedAfter(at.Add(time.Second), 2*time.Minute) + time.Second
+	outage := l.outageSince(at, 2*time.Minute)
 	w.t.Logf("writable %s after two of five were cut off", outage)
 	l.ackedAfter(at.Add(groupOutage+3*time.Second), time.Minute)
 	l.stopAndLoseNothing()

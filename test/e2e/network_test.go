@@ -65,7 +65,7 @@ func TestLease(t *testing.T) {
 	node := w.pod(old).Spec.NodeName
 	l := w.startWriting()
 	at := w.fault("partition", node)
-	outage := l.ackedAfter(at.Add(2*time.Second), time.Minute) + 2*time.Second
+	outage := l.outageSince(at, time.Minute)
 	w.t.Logf("writable %s after the partition (%s)", outage, w.proof())
 	if limit := 18*time.Second + 2*time.Second; outage > limit || w.proof() != "LeaseExpired" {
 		t.Errorf("writable after %s by %s; wanted at most %s by LeaseExpired", outage, w.proof(), limit)
@@ -252,7 +252,7 @@ func (w *world) primaryNodeLost(verb, back string, limit time.Duration) {
 	node := w.pod(old).Spec.NodeName
 	l := w.startWriting()
 	at := w.fault(verb, node)
-	outage := l.ackedAfter(at.Add(time.Second), 2*time.Minute) + time.Second
+	outage := l.outageSince(at, 2*time.Minute)
 	w.t.Logf("%s: writable %s after it, proof %s", verb, outage, w.proof())
 	if outage > limit || w.proof() != "QuorumCut" {
 		w.t.Errorf("writable %s after %s by %s; wanted at most %s by QuorumCut", outage, verb, w.proof(), limit)
@@ -270,7 +270,7 @@ func (w *world) primaryCutFromNodes() {
 	node := w.pod(old).Spec.NodeName
 	l := w.startWriting()
 	at := w.fault("partition", node+" --from nodes")
-	outage := l.ackedAfter(at.Add(time.Second), 2*time.Minute) + time.Second
+	outage := l.outageSince(at, 2*time.Minute)
 	w.t.Logf("writable %s after it, proof %s", outage, w.proof())
 	w.fault("heal", node)
 	w.moved(old, 3*time.Minute)
@@ -286,7 +286,7 @@ func (w *world) primaryCutOneWay(way string) {
 	node := w.pod(old).Spec.NodeName
 	l := w.startWriting()
 	at := w.fault("partition", node+" --from nodes --direction "+way)
-	outage := l.ackedAfter(at.Add(time.Second), 2*time.Minute) + time.Second
+	outage := l.outageSince(at, 2*time.Minute)
 	w.t.Logf("writable %s after it, proof %s", outage, w.proof())
 	if outage > lostLimit {
 		w.t.Errorf("at most %s is wanted", lostLimit)

@@ -385,6 +385,14 @@ func (l *load) ackedAfter(t time.Time, within time.Duration) time.Duration {
 	return at.Sub(t)
 }
 
+// outageSince waits for an acknowledgement of a write that was begun a second after a fault, so
+// that none counts which was under way, and returns the longest time without one since.
+func (l *load) outageSince(fault time.Time, within time.Duration) time.Duration {
+	l.w.t.Helper()
+	l.ackedAfter(fault.Add(time.Second), within)
+	return l.GapSince(fault).Duration()
+}
+
 // stopAndLoseNothing stops the writer and holds what was acknowledged against
 // what the primary has.
 func (l *load) stopAndLoseNothing() writer.Report {
