@@ -13,10 +13,9 @@ import (
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
-	facts "cnmsql.co/internal/core/archive"
-	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
 	"cnmsql.co/internal/recovery"
+	"cnmsql.co/internal/restore"
 	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
@@ -65,26 +64,9 @@ func (m *manager) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 	return m.finishData(stagePopulated, core.DataPopulated)
 }
 
-// origin is what data are restored from.
-type origin struct {
-	base *backup.Manifest
-	// passed are the newer backups that cannot be the base, and why.
-	passed []passedOver
-	// archived is what lies in place; what of it leads to target is replayed.
-	place    archive.Place
-	archived facts.Archive
-	target   facts.Target
-}
-
-// plan is what to replay on data that hold a set. What a backup holds exactly, only the
-// server tells that runs on it.
-func (o *origin) plan(ctx context.Context, holds gtid.Set) (facts.Plan, error) {
-	return o.place.Choose(ctx, o.archived, facts.Base{Epoch: o.base.Epoch, End: holds, Time: o.base.Point}, o.target)
-}
-
 // findBackup finds the backup and what is to be replayed on it, and looks whether this
 // server can have it. Nothing is written yet.
-func (m *manager) findBackup(ctx context.Context) (*origin, error) {
+func (m *manager) findBackup(ctx context.Context) (*restore.Origin, error) {
 	t, err := recovery.Read(m.opt.Dirs.Store)
 	if err != nil {
 		return nil, err
@@ -93,47 +75,17 @@ func (m *manager) findBackup(ctx context.Context) (*origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &origin{place: archive.Place{Store: store.Limited(s, t.MaxBytesPerSecond), Prefix: backup.LogPrefix(t.Cluster)}}
-	if o.place.Key, err = seal.Read(m.opt.Dirs.Store); err != nil {
-		return nil, err
-	}
-	if o.target, err = targetOf(t.Target); err != nil {
-		return nil, err
-	}
-	if o.target.Kind != facts.Immediate { // which needs no archive, whatever became of it
-		if o.archived, err = archive.Load(ctx, o.place.Store, o.place.Prefix); err != nil {
-			return nil, fmt.Errorf("reading what is archived of %s: %w", t.Cluster, err)
-		}
-	}
-	candidates, err := o.candidates(ctx, t.Cluster, t.BackupID)
+	key, err := seal.Read(m.opt.Dirs.Store)
 	if err != nil {
 		return nil, err
 	}
-	return o, o.choose(ctx, t.Cluster, candidates, m.bin.version.String())
-}
-
-func targetOf(t recovery.Target) (out facts.Target, err error) {
-	if out.GTIDs, err = gtid.Parse(t.GTID); err != nil {
-		return out, err
-	}
-	out.Time = t.Time
-	switch {
-	case t.Immediate:
-		out.Kind = facts.Immediate
-	case !t.Time.IsZero():
-		out.Kind = facts.ToTime
-	case t.GTID != "" && t.Exclusive:
-		out.Kind = facts.BeforeGTIDs
-	case t.GTID != "":
-		out.Kind = facts.ToGTIDs
-	}
-	return out, nil
+	return restore.Find(ctx, store.Limited(s, t.MaxBytesPerSecond), key, t, m.bin.version.String())
 }
 
 // fetchBackup writes the backup's files.
-func (m *manager) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *origin) error {
-	b := from.base
-	m.log.Info("restores a backup", "cluster", b.Cluster.Cluster, "id", b.ID, "passedOver", from.begun().PassedText(),
+func (m *manager) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *restore.Origin) error {
+	b := from.Base
+	m.log.Info("restores a backup", "cluster", b.Cluster.Cluster, "id", b.ID, "passedOver", from.Begun().PassedText(),
 		"of", b.Point.UTC().Format(time.RFC3339), "bytes", b.RawSize)
 	began := time.Now()
 	m.restoredFiles(from, 0, b.RawSize, began)
@@ -145,8 +97,8 @@ func (m *manager) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *or
 		return fmt.Errorf("opening the data directory: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	err = backup.Restore(ctx, from.place.Store, b, root, backup.RestoreOptions{
-		Server: m.bin.version.String(), Key: from.place.Key,
+	err = backup.Restore(ctx, from.Place.Store, b, root, backup.RestoreOptions{
+		Server: m.bin.version.String(), Key: from.Place.Key,
 		Readers:  readersFor(memoryFor(c, m.opt.MemoryLimit)),
 		Progress: func(p backup.Progress) { m.restoredFiles(from, p.Done, p.Expected, began) },
 	})
@@ -169,7 +121,7 @@ func readersFor(memory int64) int {
 
 // ownData starts mysqld on the restored data, with nobody else let in, replays what the
 // archive has besides, and makes the data this cluster's own.
-func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *origin) error {
+func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *restore.Origin) error {
 	if err := m.memory.change(func(r *remembered) { r.Stage = stageBootstrapping }); err != nil {
 		return err
 	}
@@ -229,7 +181,7 @@ func (m *manager) endCleanly(ctx context.Context) error {
 }
 
 // replay has the server apply what the archive has up to the target.
-func (m *manager) replay(ctx context.Context, from *origin) error {
+func (m *manager) replay(ctx context.Context, from *restore.Origin) error {
 	if err := m.root.ForgetAllSources(ctx); err != nil {
 		return err
 	}
@@ -237,7 +189,7 @@ func (m *manager) replay(ctx context.Context, from *origin) error {
 	if err != nil {
 		return err
 	}
-	plan, err := from.plan(ctx, holds)
+	plan, err := from.Plan(ctx, holds)
 	if err != nil {
 		return err
 	}
@@ -246,7 +198,7 @@ func (m *manager) replay(ctx context.Context, from *origin) error {
 	}
 	m.log.Info("replays the archive", "parts", len(plan.Steps), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
 	began := time.Now()
-	r := archive.Replay{Place: from.place, DB: m.root.DB(),
+	r := archive.Replay{Place: from.Place, DB: m.root.DB(),
 		Progress: func(p archive.Progress) { m.replayed(from, plan, p, began) }}
 	if err := r.Run(ctx, plan); err != nil {
 		return fmt.Errorf("replaying the archive: %w", err)

@@ -7,32 +7,19 @@ import (
 	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/core"
 	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/restore"
 )
 
-// begun is a restore of which nothing is done yet.
-func (o *origin) begun() *core.Restore {
-	return &core.Restore{Backup: o.base.ID, PassedOver: o.passedOver(), Stage: core.RestoreFiles, Reached: o.base.Point}
-}
-
-// whole is a restore of which the backup's files are there.
-func (o *origin) whole(plan facts.Plan) *core.Restore {
-	r := o.begun()
-	r.Files, r.Until = core.Amount{Done: o.base.RawSize, Of: o.base.RawSize}, plan.Reached
-	p := archive.Whole(plan)
-	r.Replay.Of, r.TotalBytes = p.Of, p.OfBytes
-	return r
-}
-
 // restoredFiles reports how far the backup's files are.
-func (m *manager) restoredFiles(from *origin, done, of int64, began time.Time) {
-	now := from.begun()
+func (m *manager) restoredFiles(from *restore.Origin, done, of int64, began time.Time) {
+	now := from.Begun()
 	now.Files = core.AmountAt(done, of, began, time.Now())
 	m.update(func(s *state) { s.restore = now })
 }
 
 // replayed reports how far the archive is.
-func (m *manager) replayed(from *origin, plan facts.Plan, p archive.Progress, began time.Time) {
-	now := from.whole(plan)
+func (m *manager) replayed(from *restore.Origin, plan facts.Plan, p archive.Progress, began time.Time) {
+	now := from.Whole(plan)
 	now.Stage, now.Replay = core.RestoreReplay, core.AmountAt(p.Transactions, p.Of, began, time.Now())
 	now.Bytes, now.TotalBytes = p.Bytes, p.OfBytes
 	if p.Part != (facts.Key{}) {
@@ -59,12 +46,12 @@ func (m *manager) finishesRestore() {
 }
 
 // rememberOrigin keeps what the data are of, for whoever asks later.
-func (m *manager) rememberOrigin(from *origin, plan facts.Plan) error {
-	done := from.whole(plan)
+func (m *manager) rememberOrigin(from *restore.Origin, plan facts.Plan) error {
+	done := from.Whole(plan)
 	done.Stage, done.Reached = core.RestoreDone, plan.Reached
 	done.Replay.Done, done.Bytes = done.Replay.Of, done.TotalBytes
 	return m.memory.change(func(r *remembered) {
-		r.RestoredBackup, r.RestoredUntil = from.base.ID, plan.Reached.UTC().Format(time.RFC3339Nano)
+		r.RestoredBackup, r.RestoredUntil = from.Base.ID, plan.Reached.UTC().Format(time.RFC3339Nano)
 		r.Restored = done
 	})
 }

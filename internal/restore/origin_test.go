@@ -1,4 +1,4 @@
-package instance
+package restore
 
 import (
 	"errors"
@@ -30,11 +30,11 @@ func TestWhenAnOlderBackupIsTried(t *testing.T) {
 		{fmt.Errorf("x: %w", store.Unreachable), false},
 		{errors.New("odd"), false},
 	} {
-		if got := (&origin{}).mayOlder(c.err); got != c.want {
+		if got := (&Origin{}).mayOlder(c.err); got != c.want {
 			t.Errorf("%v: %t", c.err, got)
 		}
 	}
-	if alone := (&origin{target: facts.Target{Kind: facts.Immediate}}); !alone.mayOlder(backup.SeriesDiffers) {
+	if alone := (&Origin{target: facts.Target{Kind: facts.Immediate}}); !alone.mayOlder(backup.SeriesDiffers) {
 		t.Error("a backup alone is of its own series")
 	}
 }
@@ -42,7 +42,7 @@ func TestWhenAnOlderBackupIsTried(t *testing.T) {
 // TestNobodyGetsLessThanANewerBackupHolds, unless he asks for it.
 func TestNobodyGetsLessThanANewerBackupHolds(t *testing.T) {
 	set := func(n string) gtid.Set { return gtid.MustParse("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:1-" + n) }
-	o := &origin{base: &backup.Manifest{}, passed: []passedOver{{"late", nil, gtid.Set{}}, {"new",
+	o := &Origin{Base: &backup.Manifest{}, passed: []passedOver{{"late", nil, gtid.Set{}}, {"new",
 		backup.PartMissing, set("9")}}}
 	if err := o.holdsAll(facts.Plan{Set: set("9")}); err != nil {
 		t.Errorf("the archive has it all: %v", err)
@@ -55,7 +55,7 @@ func TestNobodyGetsLessThanANewerBackupHolds(t *testing.T) {
 	if err := o.holdsAll(facts.Plan{Set: set("8")}); err != nil {
 		t.Errorf("a backup alone: %v", err)
 	}
-	if text := o.begun().PassedText(); text != "new: PartMissing" {
+	if text := o.Begun().PassedText(); text != "new: PartMissing" {
 		t.Error(text)
 	}
 }

@@ -1,0 +1,236 @@
+// Package restore finds out what a restore is made of: which backup, and what of the archive is
+// to be replayed on it. It writes nothing. The package must not know who asks: an instance, or a
+// person without Kubernetes.
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/archive"
+	"cnmsql.co/internal/backup"
+	"cnmsql.co/internal/core"
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/reason"
+	"cnmsql.co/internal/recovery"
+	"cnmsql.co/internal/seal"
+	"cnmsql.co/internal/store"
+)
+
+// Origin is what data are restored from.
+type Origin struct {
+	// Base is the backup.
+	Base *backup.Manifest
+	// Place is where the backup and the archive lie.
+	Place archive.Place
+
+	// passed are the newer backups that cannot be the base, and why.
+	passed []passedOver
+	// archived is what lies in Place; what of it leads to target is replayed.
+	archived facts.Archive
+	target   facts.Target
+}
+
+// Find finds the backup and what is to be replayed on it, and looks whether a server of a
+// version can have it. Nothing is written. Errors are a Reason's of backup, archive, seal or
+// store, or a *Refusal of internal/core/archive.
+func Find(ctx context.Context, s store.Store, key seal.Key, t recovery.Task, server string) (*Origin, error) {
+	o := &Origin{Place: archive.Place{Store: s, Prefix: backup.LogPrefix(t.Cluster), Key: key}}
+	var err error
+	if o.target, err = targetOf(t.Target); err != nil {
+		return nil, err
+	}
+	if o.target.Kind != facts.Immediate { // which needs no archive, whatever became of it
+		if o.archived, err = archive.Load(ctx, o.Place.Store, o.Place.Prefix); err != nil {
+			return nil, fmt.Errorf("reading what is archived of %s: %w", t.Cluster, err)
+		}
+	}
+	candidates, err := o.candidates(ctx, t.Cluster, t.BackupID)
+	if err != nil {
+		return nil, err
+	}
+	return o, o.choose(ctx, t.Cluster, candidates, server)
+}
+
+func targetOf(t recovery.Target) (out facts.Target, err error) {
+	if out.GTIDs, err = gtid.Parse(t.GTID); err != nil {
+		return out, err
+	}
+	out.Time = t.Time
+	switch {
+	case t.Immediate:
+		out.Kind = facts.Immediate
+	case !t.Time.IsZero():
+		out.Kind = facts.ToTime
+	case t.GTID != "" && t.Exclusive:
+		out.Kind = facts.BeforeGTIDs
+	case t.GTID != "":
+		out.Kind = facts.ToGTIDs
+	}
+	return out, nil
+}
+
+// Plan is what to replay on data that hold a set. What a backup holds exactly, only the
+// server tells that runs on it.
+func (o *Origin) Plan(ctx context.Context, holds gtid.Set) (facts.Plan, error) {
+	return o.Place.Choose(ctx, o.archived, facts.Base{Epoch: o.Base.Epoch, End: holds, Time: o.Base.Point}, o.target)
+}
+
+// Begun is a restore of which nothing is done yet.
+func (o *Origin) Begun() *core.Restore {
+	return &core.Restore{Backup: o.Base.ID, PassedOver: o.passedOver(), Stage: core.RestoreFiles, Reached: o.Base.Point}
+}
+
+// Whole is a restore of which the backup's files are there.
+func (o *Origin) Whole(plan facts.Plan) *core.Restore {
+	r := o.Begun()
+	r.Files, r.Until = core.Amount{Done: o.Base.RawSize, Of: o.Base.RawSize}, plan.Reached
+	p := archive.Whole(plan)
+	r.Replay.Of, r.TotalBytes = p.Of, p.OfBytes
+	return r
+}
+
+// passedOver is a backup that was not taken as the base.
+type passedOver struct {
+	id  string
+	err error
+	// begin is what is surely in it; empty if that is not known, or a failover lost of it.
+	begin gtid.Set
+}
+
+// hinders are the errors of a backup that an older one may not have. What is wrong with the
+// store, or with the archive behind all of them, is none.
+var hinders = []error{backup.BackupUnknown, backup.ManifestDamaged, backup.FormatUnknown, backup.PartMissing,
+	backup.PartDamaged, seal.KeyWrong}
+
+// newer are those of a backup that a newer server has taken. An older server may take an
+// older backup, but not what the newer one has logged since.
+var newer = []error{backup.SeriesDiffers, backup.ServerOlder}
+
+// mayOlder reports whether an older backup may do what one cannot.
+func (o *Origin) mayOlder(err error) bool {
+	if no, is := errors.AsType[*facts.Refusal](err); is {
+		return no.Reason == facts.TargetBeforeBackup || no.Reason == facts.BackupNotOnBranch
+	}
+	is := func(why error) bool { return errors.Is(err, why) }
+	return slices.ContainsFunc(hinders, is) || o.target.Kind == facts.Immediate && slices.ContainsFunc(newer, is)
+}
+
+// candidates are the backups that may be the base, the newest first, and among them those
+// whose manifest is damaged: nobody is given an older one without a word.
+func (o *Origin) candidates(ctx context.Context, cluster, id string) (ids []string, err error) {
+	if id != "" {
+		return []string{id}, nil
+	}
+	all, err := backup.List(ctx, o.Place.Store, cluster)
+	if err != nil {
+		return nil, err
+	}
+	since := func(e backup.Entry) time.Time {
+		if e.Err != nil {
+			return e.Written
+		}
+		return e.End
+	}
+	slices.SortStableFunc(all, func(a, b backup.Entry) int { return since(b).Compare(since(a)) })
+	for _, e := range all {
+		switch {
+		case errors.Is(e.Err, backup.BackupUnfinished):
+		case e.Err != nil && !o.mayOlder(e.Err):
+			return nil, e.Err // that the store does not answer is no reason for an older one
+		default:
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids, nil
+}
+
+// choose takes the first of the backups, which are the newest first, from which the target
+// can be reached, and leaves a note of those that are passed over.
+func (o *Origin) choose(ctx context.Context, cluster string, candidates []string, server string) error {
+	last := fmt.Errorf("the archive %s has no backup: %w", cluster, backup.BackupUnknown)
+	for _, id := range candidates {
+		plan, err := o.tryBase(ctx, cluster, id, server)
+		if err == nil {
+			return o.holdsAll(plan)
+		}
+		if last = err; ctx.Err() != nil || !o.mayOlder(err) {
+			break
+		}
+		p := passedOver{id: id, err: err}
+		if no, is := errors.AsType[*facts.Refusal](err); is && no.Reason == facts.TargetBeforeBackup {
+			p.err = nil // nothing is wrong with it
+		} else if !is && o.Base != nil {
+			p.begin = o.Base.BeginGTID
+		}
+		o.passed = append(o.passed, p)
+	}
+	return o.firstOr(last)
+}
+
+// firstOr is the error of the newest backup with which anything is wrong, or that one.
+func (o *Origin) firstOr(err error) error {
+	for _, p := range o.passed {
+		if p.err != nil {
+			return p.err
+		}
+	}
+	return err
+}
+
+// tryBase looks whether a backup can be the base, before anything is written: whether all is
+// there and can be opened, as far as that is known without reading it.
+func (o *Origin) tryBase(ctx context.Context, cluster, id, server string) (plan facts.Plan, err error) {
+	if o.Base, err = backup.Read(ctx, o.Place.Store, cluster, id); err != nil {
+		o.Base = nil
+		return plan, err
+	}
+	if _, err = o.Plan(ctx, o.Base.EndGTID); err != nil {
+		return plan, err
+	}
+	if err := o.Base.Fits(server); err != nil {
+		return plan, err
+	}
+	if err := o.Base.Opens(o.Place.Key); err != nil {
+		return plan, err
+	}
+	if err := backup.Check(ctx, o.Place.Store, o.Base); err != nil {
+		return plan, err
+	}
+	if plan, err = o.Plan(ctx, o.Base.BeginGTID); err != nil { // what it may lack is archived, too
+		return plan, err
+	}
+	return plan, o.Place.Opens(ctx, plan)
+}
+
+// holdsAll refuses, of a restore to the latest, what would silently hold less than a newer
+// backup that was passed over: no archive reaches that far.
+func (o *Origin) holdsAll(plan facts.Plan) error {
+	for _, p := range o.passed {
+		if o.target.Kind != facts.Latest || plan.Holds(p.begin) {
+			continue
+		}
+		return fmt.Errorf("backup %s cannot be used, and backup %s with the archive holds less than it: "+
+			"to have that, name its backupID: %w", p.id, o.Base.ID, p.err)
+	}
+	return nil
+}
+
+// passedOver are the newer backups that are passed over because something is wrong with them.
+func (o *Origin) passedOver() (all []core.PassedOver) {
+	for _, p := range o.passed {
+		if p.err == nil {
+			continue
+		}
+		why := reason.Of(p.err, core.InstanceRestoreFailed)
+		if no, is := errors.AsType[*facts.Refusal](p.err); is {
+			why = no.Reason
+		}
+		all = append(all, core.PassedOver{Backup: p.id, Reason: why})
+	}
+	return all
+}
