@@ -38,6 +38,11 @@ const (
 	leftover  = 24 * time.Hour
 )
 
+// Directory is the store of the objects below a directory, of which the path of each is its key.
+func Directory(dir string) Store {
+	return newDirectory(Config{Bucket: filepath.Base(dir)}, filepath.Dir(dir))
+}
+
 func newDirectory(c Config, dir string) *directory {
 	return &directory{bucket: filepath.Join(dir, c.Bucket), path: c.Path}
 }

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnmsql.co/internal/byhand"
+	"cnmsql.co/internal/recovery"
+)
+
+// storeCommand is for a person who has an object store and nothing else.
+func storeCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "store", Short: "List and restore what lies in an object store, without Kubernetes"}
+	cmd.AddCommand(storeListCommand(), storeRestoreCommand(), storeReplayCommand())
+	return cmd
+}
+
+func storeListCommand() *cobra.Command {
+	var w byhand.Where
+	cmd := &cobra.Command{Use: "list", Short: "Tell of the backups and the archive of a cluster", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return byhand.List(cmd.Context(), w, cmd.OutOrStdout()) }}
+	whereFlags(cmd, &w)
+	return cmd
+}
+
+func storeRestoreCommand() *cobra.Command {
+	var f byhand.Files
+	var t target
+	cmd := &cobra.Command{Use: "restore", Args: cobra.NoArgs,
+		Short: "Write a backup into an empty data directory, and say what to do next",
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			f.Out = cmd.OutOrStdout()
+			if f.Target, err = t.parse(); err != nil {
+				return err
+			}
+			return byhand.Restore(cmd.Context(), f)
+		}}
+	whereFlags(cmd, &f.Where)
+	t.flags(cmd)
+	cmd.Flags().StringVar(&f.BackupID, "backup", "", "ID of the backup; absent: the newest that leads to the target")
+	cmd.Flags().StringVar(&f.Into, "into", "", "the data directory, which is empty or made")
+	cmd.Flags().StringVar(&f.Mysqld, "mysqld", "mysqld", "the mysqld that is to run on the data")
+	_ = cmd.MarkFlagRequired("into")
+	return cmd
+}
+
+func storeReplayCommand() *cobra.Command {
+	var a byhand.Archive
+	var t target
+	var passwordFile string
+	cmd := &cobra.Command{Use: "replay", Args: cobra.NoArgs,
+		Short: "Replay the archive on a mysqld that runs on a backup that was restored",
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			a.Out = cmd.OutOrStdout()
+			if a.Target, err = t.parse(); err != nil {
+				return err
+			}
+			if passwordFile != "" {
+				text, err := os.ReadFile(passwordFile)
+				if err != nil {
+					return err
+				}
+				a.Password = strings.TrimRight(string(text), "\r\n")
+			}
+			return byhand.Replay(cmd.Context(), a)
+		}}
+	whereFlags(cmd, &a.Where)
+	t.flags(cmd)
+	cmd.Flags().StringVar(&a.BackupID, "backup", "", "ID of the backup on whose files mysqld runs")
+	cmd.Flags().StringVar(&a.Socket, "socket", "", "the socket of mysqld")
+	cmd.Flags().StringVar(&passwordFile, "password-file", "", "a file with the password of root; none when absent")
+	_ = cmd.MarkFlagRequired("backup")
+	_ = cmd.MarkFlagRequired("socket")
+	return cmd
+}
+
+func whereFlags(cmd *cobra.Command, w *byhand.Where) {
+	f := cmd.Flags()
+	f.StringVar(&w.Copy, "copy", "", "a directory that holds that of the cluster, as the store does")
+	f.StringVar(&w.Store, "store", "", "a directory with store.json and the files of the credentials")
+	f.StringVar(&w.Cluster, "cluster", "", "the name of the cluster in the store")
+	f.StringVar(&w.Identity, "identity", "", "a file of age-keygen, if backups or archive are encrypted")
+	f.Int64Var(&w.Limit, "max-bytes-per-second", 0, "read at most so many; 0 is any number")
+	cmd.MarkFlagsMutuallyExclusive("copy", "store")
+	cmd.MarkFlagsOneRequired("copy", "store")
+	_ = cmd.MarkFlagRequired("cluster")
+}
+
+// target is where a restore stops, in words.
+type target struct {
+	recovery.Target
+	time string
+}
+
+func (t *target) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&t.time, "time", "", "stop at what was committed then, as 2026-11-23T21:04:05.5Z")
+	f.StringVar(&t.GTID, "gtid", "", "stop at a transaction, as UUID:NUMBER, with it")
+	f.BoolVar(&t.Exclusive, "exclusive", false, "stop before the transaction of --gtid")
+	f.BoolVar(&t.Immediate, "immediate", false, "the backup alone")
+	cmd.MarkFlagsMutuallyExclusive("time", "gtid", "immediate")
+	cmd.MarkFlagsMutuallyExclusive("exclusive", "time")
+	cmd.MarkFlagsMutuallyExclusive("exclusive", "immediate")
+}
+
+func (t *target) parse() (recovery.Target, error) {
+	if t.time == "" {
+		return t.Target, nil
+	}
+	var err error
+	t.Time, err = time.Parse(time.RFC3339Nano, t.time)
+	return t.Target, err
+}
