@@ -111,9 +111,13 @@ test-real-80: ## The instance manager's tests with a mysqld of 8.0, the oldest s
 	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) go test -count=1 -timeout 20m -parallel 4 ./internal/instance
 
 .PHONY: test-clone
-test-clone: ## Snapshots and backups of a real mysqld, of both series that are promised
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup
+test-clone: ## Snapshots, backups and restores of a real mysqld, of both series that are promised
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup ./internal/byhand
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup ./internal/byhand
+
+.PHONY: backup-kills
+backup-kills: ## Backups of a real mysqld that are killed again and again, restored and compared: make backup-kills RUNS=50
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) CNMSQL_BACKUP_RUNS=$(or $(RUNS),50) go test -count=1 -timeout 2h -v -run TestKilledAndTakenAgain ./internal/backup
 
 .PHONY: test-e2e
 test-e2e: ## End-to-end tests on a local Kubernetes of their own: what docs/tests.md lists for make test

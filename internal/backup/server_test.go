@@ -19,9 +19,9 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-func (s *server) start(id int) {
+func (s *server) start(id int, args ...string) {
 	s.T.Helper()
-	s.Start(id, "--plugin-load-add=mysql_clone.so")
+	s.Start(id, append(args, "--plugin-load-add=mysql_clone.so")...)
 }
 
 func (s *server) donor() clone.Donor {

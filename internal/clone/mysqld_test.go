@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"cnmsql.co/test/zoo"
 )
 
 // TestAgainstMysqld has one donor for all of its parts.
@@ -36,34 +38,36 @@ func TestAgainstMysqld(t *testing.T) {
 func recordedAndReplayed(t *testing.T, donor *server) {
 	parts := newStore(t)
 	cutter := NewCutter(parts, 8<<20)
-	stop := donor.load(t)
-	m := &meddler{s: donor}
-	blocks := 0
+	stop := zoo.Load(donor.Test)
+	m := &zoo.Meddler{Server: donor.Test}
+	blocks, rounds := 0, 0
 	began := time.Now()
 	err := Snapshot(t.Context(), donor.donor(), &hooks{
 		Consumer: cutter,
 		take: func(r Record) error {
 			if r.IsData() {
 				if blocks++; blocks == 20 {
-					m.round("DROP DATABASE doomed")
+					rounds++
+					m.Round("DROP DATABASE doomed")
 				}
 			}
 			return nil
 		},
 		accept: func(s State) error {
 			if s == StateFileCopy || s == StatePageCopy {
-				m.round()
+				rounds++
+				m.Round()
 			}
 			return nil
 		},
 	})
-	m.wg.Wait()
+	meddled := m.Wait()
 	statements := stop()
 	must(t, err)
 	must(t, cutter.Finish(t.Context()))
-	must(t, m.err)
+	must(t, meddled)
 	t.Logf("%d statements in %s, %d parts, accepted %v", statements, time.Since(began), len(parts.infos), parts.accepted)
-	t.Logf("%d rounds of DDL, %d of them were not done within their state", m.n, m.slow)
+	t.Logf("%d rounds of DDL, %d of them were not done within their state", rounds, m.Slow)
 
 	for _, s := range []State{StatePageCopy, StateRedoCopy} {
 		if made, renamed, dropped := parts.changes(s); made == 0 || renamed == 0 || dropped == 0 {
@@ -87,7 +91,7 @@ func recordedAndReplayed(t *testing.T, donor *server) {
 	restored.Exec("CREATE DATABASE doomed")
 	restored.Kill()
 	restored.start(2)
-	restored.checksums()
+	zoo.Checksums(restored.Test)
 }
 
 // changes counts what DDL did to files before a state.
@@ -143,7 +147,7 @@ func follow(t *testing.T, restored, donor *server) {
 
 func compare(t *testing.T, restored, donor *server) {
 	t.Helper()
-	want, got := donor.checksums(), restored.checksums()
+	want, got := zoo.Checksums(donor.Test), zoo.Checksums(restored.Test)
 	if !maps.Equal(got, want) {
 		t.Errorf("contents differ: restored %v, donor %v", got, want)
 	}

@@ -1,7 +1,6 @@
 package clone
 
 import (
-	"database/sql"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"cnmsql.co/test/mysqld"
+	"cnmsql.co/test/zoo"
 )
 
 // patience is for what takes as long as the machine takes.
@@ -51,37 +51,12 @@ func (s *server) start(id int) {
 	s.Start(id, "--plugin-load-add=mysql_clone.so")
 }
 
-// tables are those of users, quoted, in order.
-func (s *server) tables() (names []string) {
+// fill makes the zoo, and the account of those who take a copy of it.
+func (s *server) fill(rounds int) {
 	s.T.Helper()
-	rows, err := s.DB.Query("SELECT CONCAT('`', table_schema, '`.`', table_name, '`') FROM information_schema.tables " +
-		"WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('mysql', 'sys', 'performance_schema', 'information_schema') ORDER BY 1")
-	must(s.T, err)
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var name string
-		must(s.T, rows.Scan(&name))
-		names = append(names, name)
-	}
-	must(s.T, rows.Err())
-	return names
-}
-
-// checksums of all tables of users; each has to be well by its own check, too.
-func (s *server) checksums() map[string]string {
-	s.T.Helper()
-	out := map[string]string{}
-	for _, table := range s.tables() {
-		var name, op, kind, text string
-		must(s.T, s.DB.QueryRow("CHECK TABLE "+table).Scan(&name, &op, &kind, &text))
-		if text != "OK" {
-			s.T.Errorf("CHECK TABLE %s: %s %s", table, kind, text)
-		}
-		var sum sql.NullString
-		must(s.T, s.DB.QueryRow("CHECKSUM TABLE "+table).Scan(&name, &sum))
-		out[table] = sum.String
-	}
-	return out
+	s.Exec("CREATE USER backup IDENTIFIED WITH caching_sha2_password BY 'secret'")
+	s.Exec("GRANT BACKUP_ADMIN, REPLICATION SLAVE ON *.* TO backup")
+	zoo.Fill(s.Test, rounds)
 }
 
 func (s *server) donor() Donor {
