@@ -51,7 +51,11 @@ func TestBackup(t *testing.T) {
 		{"LogsPurgedByHand", func(w *world) { (&backedUp{w, store}).logsPurgedByHand() }, inAll},
 		{"DeletedWithItsData", func(w *world) { (&backedUp{w, store}).deletedWithItsData() }, always},
 		{"VerifiedAlthoughTheOperatorIsKilled", func(w *world) { (&backedUp{w, store}).verified() }, always},
+		{"RestoredToATime", func(w *world) { (&backedUp{w, store}).restoredToATime() }, inAll},
 		{"RestoredToBeforeTheTableWasDropped", func(w *world) { (&backedUp{w, store}).restoredToBeforeTheDrop() }, always},
+		{"GroupRestoredToATime", func(w *world) {
+			(&backedUp{w.named("copied"), store}).groupRestoredToATime()
+		}, inAll},
 	})
 }
 
@@ -277,7 +281,7 @@ func (b *backedUp) restoredToBeforeTheDrop() {
 	})
 
 	b.loseAll()
-	copied := &backedUp{&world{t: b.t, ctx: b.ctx, key: types.NamespacedName{Namespace: b.key.Namespace, Name: "copied"}}, b.store}
+	copied := &backedUp{b.named("copied"), b.store}
 	begun := time.Now()
 	copied.apply(fmt.Sprintf(groupSpec, 3, 200) + "  backup: {objectStore: " + b.store.Spec() + ", continuousArchiving: {enabled: true, targetRPOSeconds: 1}}\n" +
 		"  bootstrap: {recovery: {source: " + b.key.Name + ", recoveryTarget: {targetGTID: '" + drop + "', exclusive: true}}}\n" +
