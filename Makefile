@@ -128,8 +128,8 @@ test-e2e-all: ## All of them
 	go test -count=1 -timeout 80m -tags e2e -v ./test/e2e -all
 
 .PHONY: bench
-bench: ## Measure interruptions of writes: make bench ONLY=fault,... DURABILITY=name,... RUNS=n FOR=15m
-	go run ./test/bench $(if $(ONLY),-only $(ONLY)) $(if $(DURABILITY),-durability $(DURABILITY)) -runs $(or $(RUNS),10) $(if $(FOR),-for $(FOR))
+bench: ## Measure interruptions of writes: make bench ONLY=fault,... DURABILITY=name,... RUNS=n FOR=15m LOADED=1
+	go run ./test/bench $(if $(LOADED),-loaded) $(if $(ONLY),-only $(ONLY)) $(if $(DURABILITY),-durability $(DURABILITY)) -runs $(or $(RUNS),10) $(if $(FOR),-for $(FOR))
 
 .PHONY: bench-backup
 bench-backup: ## Measure backups and restores of a real mysqld: make bench-backup SIZE=5GiB

@@ -31,6 +31,7 @@ type options struct {
 	budget           time.Duration
 	table, keep      bool
 	trace, check     bool
+	loaded           bool
 }
 
 func main() {
@@ -42,6 +43,8 @@ func main() {
 	flag.BoolVar(&o.table, "table", false, "only write what is made of "+pageFile+" again from "+jsonFile)
 	flag.BoolVar(&o.keep, "keep", false, "leave the local Kubernetes behind")
 	flag.BoolVar(&o.check, "check", false, "leave "+jsonFile+" as it is, and fail when a budget is missed or a row that must not be lost is")
+	flag.BoolVar(&o.loaded, "loaded", false, fmt.Sprintf("while %d connections write as fast as they can, "+
+		"and every core and the disk are busy", loadedConnections))
 	flag.BoolVar(&o.trace, "trace", false, "print the steps of each run, and what the clients saw")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -57,7 +60,7 @@ const name = "bench"
 
 func bench(ctx context.Context, o options) error {
 	if o.check {
-		b := &book{}
+		b := &book{loaded: o.loaded}
 		if err := onBed(ctx, o, b); err != nil {
 			return err
 		}
@@ -71,6 +74,7 @@ func bench(ctx context.Context, o options) error {
 	if o.table {
 		return writePage(b)
 	}
+	b.loaded = o.loaded
 	return errors.Join(onBed(ctx, o, b), b.save(), writeTable(pageFile, b))
 }
 
@@ -107,7 +111,7 @@ func onBed(ctx context.Context, o options, b *book) error {
 	if err := bed.Install(ctx, testbed.OperatorImage, testbed.MySQLImage); err != nil {
 		return err
 	}
-	s := &stage{bed: bed, trace: o.trace}
+	s := &stage{bed: bed, trace: o.trace, loaded: o.loaded}
 	over := func() bool { return o.budget > 0 && time.Since(begun) > o.budget }
 	if err := s.all(ctx, o, b, over); err != nil || !o.check {
 		return err
@@ -130,7 +134,7 @@ func (s *stage) all(ctx context.Context, o options, b *book, over func() bool) e
 			return err
 		}
 	}
-	if over() || !chosen(o.only, "floor") || o.only == "" && b.Floor != nil {
+	if over() || o.loaded || !chosen(o.only, "floor") || o.only == "" && b.Floor != nil {
 		return nil
 	}
 	if err := s.set(ctx, durabilities[0].name, durabilities[0].spec); err != nil {
@@ -174,7 +178,7 @@ const judgedRuns = 10
 // whatMissed adds runs to each row that misses its budget. All of them count.
 func (s *stage) whatMissed(ctx context.Context, b *book, over func() bool) error {
 	for _, r := range slices.Clone(b.Rows) {
-		if budgetOf(r.Fault, r.Durability).isMet(r) {
+		if r.budget().isMet(r) {
 			continue
 		}
 		d := durabilities[durabilityOrder(r.Durability)]
@@ -188,7 +192,7 @@ func (s *stage) whatMissed(ctx context.Context, b *book, over func() bool) error
 // forget drops what is to be measured again.
 func forget(b *book, o options) {
 	for _, r := range b.Rows {
-		if chosen(o.only, r.Fault) && chosen(o.durability, r.Durability) {
+		if r.Loaded == b.loaded && chosen(o.only, r.Fault) && chosen(o.durability, r.Durability) {
 			r.Samples = nil
 		}
 	}
@@ -201,6 +205,6 @@ func (s *stage) measure(ctx context.Context, f fault, b *book, r *row) error {
 		return err
 	}
 	r.add(sample, load(), time.Now())
-	say("%s, %s, run %d: %.2f s, %d acknowledged, %d lost, Healthy after %.1f s", r.Fault, r.Durability, r.Runs, sample.Gap, sample.Acknowledged, sample.Lost, sample.Healthy)
+	say("%s, %s, run %d: %.2f s, %d acknowledged, %d lost, Healthy after %.1f s", r.title(), r.Durability, r.Runs, sample.Gap, sample.Acknowledged, sample.Lost, sample.Healthy)
 	return b.save()
 }

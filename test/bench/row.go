@@ -14,7 +14,10 @@ type row struct {
 	Topology   string `json:"topology"`
 	Durability string `json:"durability"`
 	Fault      string `json:"fault"`
-	Runs       int    `json:"runs"`
+	// Loaded: while as many connections as loadedConnections write as fast as they can, and
+	// something else keeps every core and the disk busy.
+	Loaded bool `json:"loaded,omitempty"`
+	Runs   int  `json:"runs"`
 	// Min, Median and Max of the longest gap between two acknowledged writes.
 	Min    float64 `json:"min"`
 	Median float64 `json:"median"`
@@ -66,6 +69,8 @@ type book struct {
 	file  string
 	Rows  []*row `json:"rows"`
 	Floor *floor `json:"floor,omitempty"`
+	// loaded: the rows that are measured now are.
+	loaded bool
 }
 
 func openBook(file string) (*book, error) {
@@ -76,16 +81,37 @@ func openBook(file string) (*book, error) {
 // row finds or makes the row of a fault.
 func (b *book) row(durability, fault string) *row {
 	for _, r := range b.Rows {
-		if r.Durability == durability && r.Fault == fault {
+		if r.Durability == durability && r.Fault == fault && r.Loaded == b.loaded {
 			return r
 		}
 	}
-	r := &row{Topology: durabilities[durabilityOrder(durability)].topology, Durability: durability, Fault: fault}
+	r := &row{Topology: durabilities[durabilityOrder(durability)].topology, Durability: durability, Fault: fault,
+		Loaded: b.loaded}
 	b.Rows = append(b.Rows, r)
 	slices.SortStableFunc(b.Rows, func(a, c *row) int {
-		return cmp.Or(cmp.Compare(orderOf(a.Fault), orderOf(c.Fault)), cmp.Compare(durabilityOrder(a.Durability), durabilityOrder(c.Durability)))
+		return cmp.Or(compareBool(a.Loaded, c.Loaded), cmp.Compare(orderOf(a.Fault), orderOf(c.Fault)),
+			cmp.Compare(durabilityOrder(a.Durability), durabilityOrder(c.Durability)))
 	})
 	return r
+}
+
+// compareBool has false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// title of the row, for people.
+func (r *row) title() string {
+	if r.Loaded {
+		return faults[orderOf(r.Fault)].title + ", loaded"
+	}
+	return faults[orderOf(r.Fault)].title
 }
 
 func (b *book) save() error {

@@ -136,3 +136,36 @@ func TestABookWithoutAFileIsKeptNowhere(t *testing.T) {
 		t.Errorf("it leaves %v, %v", left, err)
 	}
 }
+
+func TestLoadedRowsStandApart(t *testing.T) {
+	b := &book{}
+	b.row("quorum", "killed").add(sample{Gap: 0.9, Healthy: 4}, 0, time.Now())
+	b.loaded = true
+	b.row("quorum", "killed").add(sample{Gap: 1.9, Healthy: 4}, 0, time.Now())
+	b.row("quorum", "hung").add(sample{Gap: 99, Healthy: 4}, 0, time.Now()) // has no budget
+	if err := b.judge(); err != nil {
+		t.Error(err)
+	}
+	b.row("quorum", "killed").add(sample{Gap: 2.3, Healthy: 4}, 0, time.Now())
+	err := b.judge()
+	if err == nil || !strings.Contains(err.Error(), "mysqld killed, loaded under quorum: median 2.10 s") {
+		t.Errorf("it says %v", err)
+	}
+	for _, want := range []string{"| mysqld killed | quorum | 1 | 0.90 s", "| mysqld killed, loaded | quorum | 2 | 1.90 s"} {
+		if text := render(b); !strings.Contains(text, want) {
+			t.Errorf("not there: %s\n%s", want, text)
+		}
+	}
+	forget(b, options{only: "killed"})
+	if len(b.Rows) != 2 || b.Rows[0].Loaded || b.Rows[1].Fault != "hung" {
+		t.Errorf("%+v", b.Rows)
+	}
+}
+
+func TestAMachineIsBusyUntilItIsNot(t *testing.T) {
+	rest, err := busy(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest() // returns when nothing of it runs any more
+}

@@ -43,6 +43,7 @@ type stage struct {
 	bed        *testbed.Bed
 	durability string
 	trace      bool // print each run's steps
+	loaded     bool // the machine is busy, and so is the cluster
 }
 
 func say(format string, args ...any) {
@@ -141,6 +142,14 @@ func (s *stage) run(ctx context.Context, f fault) (sample, error) {
 		return sample{}, err
 	}
 	w := e.Writer()
+	if s.loaded {
+		w = e.WriterAtFullSpeed(loadedConnections)
+		rest, err := busy(ctx)
+		if err != nil {
+			return sample{}, err
+		}
+		defer rest()
+	}
 	if err := w.Start(ctx); err != nil {
 		return sample{}, err
 	}

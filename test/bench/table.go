@@ -22,6 +22,20 @@ const leaseTTL = 15
 // anotherLeads in seconds: another operator takes the lead, and reaches the instances.
 const anotherLeads = 2
 
+// loadedBudgets are those of loaded rows, by fault, under any durability.
+var loadedBudgets = map[string]budget{
+	"killed": {2, 0}, "pod-force-deleted": {2, 0}, "pod-deleted": {1, 0}, "switchover": {1, 0},
+	"partitioned": {5, 0}, "powered-off": {5, 0},
+}
+
+// budget of the row; a loaded one of a fault that has none is not judged.
+func (r *row) budget() budget {
+	if r.Loaded {
+		return loadedBudgets[r.Fault]
+	}
+	return budgetOf(r.Fault, r.Durability)
+}
+
 // budgets of the faults; where a node is lost, quorum has another.
 func budgetOf(fault, durability string) budget {
 	switch fault {
@@ -74,8 +88,8 @@ func (b budget) isMet(r *row) bool {
 func (b *book) judge() error {
 	var all []error
 	for _, r := range b.Rows {
-		where := faults[orderOf(r.Fault)].title + " under " + r.Durability
-		if wish := budgetOf(r.Fault, r.Durability); !wish.isMet(r) {
+		where := r.title() + " under " + r.Durability
+		if wish := r.budget(); !wish.isMet(r) {
 			all = append(all, fmt.Errorf("%s: median %.2f s, max %.2f s of %d runs; wanted: %s", where, r.Median, r.Max, r.Runs, wish))
 		}
 		if r.isLossless() && r.Lost+r.Diverged > 0 {
@@ -93,7 +107,7 @@ func render(b *book) string {
 	t.WriteString("\n| fault | durability | runs | min | median | max | budget | met | gaps > 0.2 s | acknowledged | lost | Healthy again: median, max | diverged | load |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range b.Rows {
-		wish := budgetOf(r.Fault, r.Durability)
+		wish := r.budget()
 		met := "yes"
 		if !wish.isMet(r) {
 			met = "**no**"
@@ -102,8 +116,8 @@ func render(b *book) string {
 		if r.Healthy.Max > 0 {
 			healthy = fmt.Sprintf("%.1f s, %.1f s", r.Healthy.Median, r.Healthy.Max)
 		}
-		fmt.Fprintf(&t, "| %s | %s | %d | %.2f s | %.2f s | %.2f s | %s | %s | %d | %d | %d | %s | %d | %.1f |\n", faults[orderOf(r.Fault)].title, r.Durability, r.Runs,
-			r.Min, r.Median, r.Max, wish, met, r.Interruptions, r.Acknowledged, r.Lost, healthy, r.Diverged, r.Load)
+		fmt.Fprintf(&t, "| %s | %s | %d | %.2f s | %.2f s | %.2f s | %s | %s | %d | %d | %d | %s | %d | %.1f |\n",
+			r.title(), r.Durability, r.Runs, r.Min, r.Median, r.Max, wish, met, r.Interruptions, r.Acknowledged, r.Lost, healthy, r.Diverged, r.Load)
 	}
 	for _, r := range b.Rows {
 		if r.isLossless() {
@@ -125,7 +139,8 @@ func timeline(r *row) string {
 		return ""
 	}
 	var t strings.Builder
-	fmt.Fprintf(&t, "\n**%s, %s** (medians of %d runs)\n\n| step | seen after | took | share |\n|---|---|---|---|\n", faults[orderOf(r.Fault)].title, r.Durability, r.Runs)
+	fmt.Fprintf(&t, "\n**%s, %s** (medians of %d runs)\n\n| step | seen after | took | share |\n|---|---|---|---|\n",
+		r.title(), r.Durability, r.Runs)
 	last, whole := 0.0, r.Steps[len(r.Steps)-1].Seconds
 	for _, s := range r.Steps {
 		fmt.Fprintf(&t, "| %s | %.3f s | %.3f s | %.0f %% |\n", describe(s.Name), s.Seconds, s.Seconds-last, 100*(s.Seconds-last)/whole)

@@ -123,6 +123,14 @@ func (e Endpoint) WriterOn(connections int) *writer.Writer {
 	return writer.New(c)
 }
 
+// WriterAtFullSpeed makes a writer on that many connections, each of which writes again as soon
+// as it has its answer.
+func (e Endpoint) WriterAtFullSpeed(connections int) *writer.Writer {
+	c := e.writerConfig()
+	c.Connections, c.Interval = connections, -1
+	return writer.New(c)
+}
+
 func (e Endpoint) writerConfig() writer.Config {
 	return writer.Config{Addr: e.Addr, User: e.User, Password: e.Password, TLS: e.TLS, Table: e.Database + ".writer_rows"}
 }
