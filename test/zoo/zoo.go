@@ -7,7 +7,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -220,4 +222,26 @@ func Checksums(s *mysqld.Test) map[string]string {
 		out[table] = sum.String
 	}
 	return out
+}
+
+// Innochecksum has MySQL's own tool look at each page of all tablespaces of a server that has
+// ended, and returns how many files those were.
+func Innochecksum(s *mysqld.Test) (files int) {
+	s.T.Helper()
+	err := filepath.WalkDir(s.Data(), func(path string, d fs.DirEntry, err error) error {
+		isSpace := slices.Contains([]string{".ibd", ".ibu"}, filepath.Ext(path)) ||
+			d.Name() == "ibdata1" || strings.HasPrefix(d.Name(), "undo_00")
+		if err != nil || d.IsDir() || !isSpace {
+			return err
+		}
+		files++
+		if out, err := s.Files.Program(context.Background(), "bin/innochecksum", path).CombinedOutput(); err != nil {
+			s.T.Errorf("innochecksum %s: %v: %s", path, err, out)
+		}
+		return nil
+	})
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	return files
 }

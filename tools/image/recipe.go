@@ -45,6 +45,7 @@ var mysqlRecipe = recipe{
 	Packages:     []string{"mysql-server-core", "mysql-client-core", "ca-certificates"},
 	Programs: []string{
 		"usr/sbin/mysqld", "usr/bin/mysql", "usr/bin/mysqladmin", "usr/bin/mysqlbinlog", "usr/bin/mysqldump",
+		"usr/bin/innochecksum",
 	},
 	Globs: []string{
 		"usr/lib/mysql/plugin/*.so",
