@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -107,10 +109,15 @@ func (t *target) flags(cmd *cobra.Command) {
 }
 
 func (t *target) parse() (recovery.Target, error) {
+	if t.Exclusive && t.GTID == "" {
+		return t.Target, errors.New("--exclusive goes with --gtid: before which transaction?")
+	}
 	if t.time == "" {
 		return t.Target, nil
 	}
 	var err error
-	t.Time, err = time.Parse(time.RFC3339Nano, t.time)
-	return t.Target, err
+	if t.Time, err = time.Parse(time.RFC3339Nano, t.time); err != nil {
+		return t.Target, fmt.Errorf("--time %s is no time: write it as 2026-11-23T21:04:05.5Z", t.time)
+	}
+	return t.Target, nil
 }

@@ -112,8 +112,8 @@ func versionOf(ctx context.Context, mysqld string) (string, error) {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, mysqld, "--no-defaults", "--version").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("asking %s for its version: %w: %s; give --mysqld, the one that is to run on the data",
-			mysqld, err, out)
+		return "", fmt.Errorf("asking mysqld for its version (%s); give --mysqld, the one for the data: %w",
+			strings.TrimSpace(mysqld+" "+string(out)), err)
 	}
 	v, err := mysql.ParseVersion(string(out))
 	return v.String(), err
