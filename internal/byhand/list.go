@@ -37,15 +37,15 @@ func List(ctx context.Context, w Where, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	archived, err := archive.Load(ctx, s, backup.LogPrefix(w.Cluster))
+	archived, err := restore.Archived(ctx, s, w.Cluster)
 	if err != nil {
-		return fmt.Errorf("reading what is archived of %s: %w", w.Cluster, err)
+		return err
 	}
 	listArchive(archived, out)
 	if server == "" {
 		return nil
 	}
-	o, err := restore.Find(ctx, s, key, recovery.Task{Cluster: w.Cluster}, server)
+	o, err := restore.FindIn(ctx, s, key, archived, recovery.Task{Cluster: w.Cluster}, server)
 	if err != nil {
 		_, _ = fmt.Fprintf(out, "\nTo the latest it cannot be restored: %v\n", err)
 		return nil

@@ -39,15 +39,35 @@ type Origin struct {
 // version can have it. Nothing is written. Errors are a Reason's of backup, archive, seal or
 // store, or a *Refusal of internal/core/archive.
 func Find(ctx context.Context, s store.Store, key seal.Key, t recovery.Task, server string) (*Origin, error) {
-	o := &Origin{Place: archive.Place{Store: s, Prefix: backup.LogPrefix(t.Cluster), Key: key}}
+	if _, err := targetOf(t.Target); err != nil {
+		return nil, err
+	}
+	var archived facts.Archive
+	if !t.Target.Immediate { // which needs no archive, whatever became of it
+		var err error
+		if archived, err = Archived(ctx, s, t.Cluster); err != nil {
+			return nil, err
+		}
+	}
+	return FindIn(ctx, s, key, archived, t, server)
+}
+
+// Archived is what lies in the store of a cluster's archive.
+func Archived(ctx context.Context, s store.Store, cluster string) (facts.Archive, error) {
+	a, err := archive.Load(ctx, s, backup.LogPrefix(cluster))
+	if err != nil {
+		return a, fmt.Errorf("reading what is archived of %s: %w", cluster, err)
+	}
+	return a, nil
+}
+
+// FindIn is Find for who knows already what is archived.
+func FindIn(ctx context.Context, s store.Store, key seal.Key, archived facts.Archive, t recovery.Task,
+	server string) (*Origin, error) {
+	o := &Origin{Place: archive.Place{Store: s, Prefix: backup.LogPrefix(t.Cluster), Key: key}, archived: archived}
 	var err error
 	if o.target, err = targetOf(t.Target); err != nil {
 		return nil, err
-	}
-	if o.target.Kind != facts.Immediate { // which needs no archive, whatever became of it
-		if o.archived, err = archive.Load(ctx, o.Place.Store, o.Place.Prefix); err != nil {
-			return nil, fmt.Errorf("reading what is archived of %s: %w", t.Cluster, err)
-		}
 	}
 	candidates, err := o.candidates(ctx, t.Cluster, t.BackupID)
 	if err != nil {
