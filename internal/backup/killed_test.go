@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"cnmsql.co/internal/clone"
-	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/seal"
 	"cnmsql.co/test/zoo"
 )
@@ -36,8 +34,7 @@ func TestKilledAndTakenAgain(t *testing.T) {
 	donor := newServer(t)
 	donor.Initialize()
 	donor.start(1)
-	donor.Exec("CREATE USER backup IDENTIFIED WITH caching_sha2_password BY 'secret'")
-	donor.Exec("GRANT BACKUP_ADMIN, REPLICATION SLAVE ON *.* TO backup")
+	donor.mayBeCopied()
 	zoo.Fill(donor.Test, 1)
 	meddler := &zoo.Meddler{Server: donor.Test}
 	for run := range runs {
@@ -67,13 +64,7 @@ func (r *ordeal) options() Options {
 	db, err := sql.Open("mysql", "root@unix("+r.donor.Socket()+")/")
 	must(r.t, err)
 	r.t.Cleanup(func() { _ = db.Close() })
-	o.Executed = func(ctx context.Context) (gtid.Set, error) {
-		var text string
-		if err := db.QueryRowContext(ctx, "SELECT @@gtid_executed").Scan(&text); err != nil {
-			return gtid.Set{}, err
-		}
-		return gtid.Parse(text)
-	}
+	o.Executed = executedOf(db)
 	return o
 }
 
@@ -153,15 +144,9 @@ func (r *ordeal) donorIsKilled() *Manifest {
 
 func (r *ordeal) connectionIsCut() *Manifest {
 	stop := zoo.Load(r.donor.Test)
-	d := r.donor.donor()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(r.t, err)
-	defer func() { _ = l.Close() }()
 	after := int64(r.random.IntN(15 << 20))
 	r.t.Logf("after %d bytes", after)
-	go carry(l, d.Address, after)
-	d.Address = l.Addr().String()
-	m, err := r.take(r.t.Context(), d)
+	m, err := r.take(r.t.Context(), cutAfter(r.t, r.donor.donor(), after))
 	stop()
 	must(r.t, err)
 	must(r.t, r.meddler.Wait())

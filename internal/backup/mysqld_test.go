@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	crand "crypto/rand"
+	"database/sql"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"cnmsql.co/internal/clone"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/seal"
 )
@@ -28,8 +30,7 @@ const (
 // of which half can be compressed.
 func (s *server) fill(ballast int) {
 	s.T.Helper()
-	s.Exec("CREATE USER backup IDENTIFIED WITH caching_sha2_password BY 'secret'")
-	s.Exec("GRANT BACKUP_ADMIN, REPLICATION SLAVE ON *.* TO backup")
+	s.mayBeCopied()
 	s.Exec("CREATE DATABASE bank")
 	s.Exec("CREATE TABLE bank.accounts (id INT PRIMARY KEY, balance INT NOT NULL)")
 	s.Exec("CREATE TABLE bank.moves (id BIGINT AUTO_INCREMENT PRIMARY KEY, payer INT, payee INT, note VARCHAR(2000))")
@@ -85,14 +86,19 @@ func (s *server) load() (stop func() int64) {
 func (s *server) options(id string) Options {
 	o := options()
 	o.ID, o.PartSize, o.Epoch = id, 4<<20, 1
-	o.Executed = func(ctx context.Context) (gtid.Set, error) {
+	o.Executed = executedOf(s.DB)
+	return o
+}
+
+// executedOf asks a server through these connections.
+func executedOf(db *sql.DB) func(context.Context) (gtid.Set, error) {
+	return func(ctx context.Context) (gtid.Set, error) {
 		var text string
-		if err := s.DB.QueryRowContext(ctx, "SELECT @@gtid_executed").Scan(&text); err != nil {
+		if err := db.QueryRowContext(ctx, "SELECT @@gtid_executed").Scan(&text); err != nil {
 			return gtid.Set{}, err
 		}
 		return gtid.Parse(text)
 	}
-	return o
 }
 
 // TestAgainstMysqld has one donor for all of its parts.
@@ -246,14 +252,8 @@ func follow(t *testing.T, restored, donor *server) {
 // cutAndTakenAnew: the connections are cut in the middle of the data, and once more it is
 // begun. That is another snapshot, and nothing of the first is left.
 func cutAndTakenAnew(t *testing.T, donor *server) {
-	d := donor.donor()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer func() { _ = l.Close() }()
-	go carry(l, d.Address, 20<<20)
-	d.Address = l.Addr().String()
 	s := newMemory()
-	m, err := Take(t.Context(), d, s, donor.options("cut"))
+	m, err := Take(t.Context(), cutAfter(t, donor.donor(), 20<<20), s, donor.options("cut"))
 	must(t, err)
 	if keys := s.keys("part-"); len(keys) != len(m.Parts) || s.puts <= len(m.Parts)+2 {
 		t.Errorf("%d puts; %d objects are left of %d parts", s.puts, len(keys), len(m.Parts))
@@ -261,6 +261,17 @@ func cutAndTakenAnew(t *testing.T, donor *server) {
 	must(t, Check(t.Context(), s, m))
 	root := directory(t)
 	must(t, Restore(t.Context(), s, m, root, RestoreOptions{Server: m.Server}))
+}
+
+// cutAfter is a way to a donor whose first connection is cut after so many bytes.
+func cutAfter(t *testing.T, d clone.Donor, bytes int64) clone.Donor {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go carry(l, d.Address, bytes)
+	d.Address = l.Addr().String()
+	return d
 }
 
 // carry takes connections to a donor; the first ends as a network does, after so many bytes.

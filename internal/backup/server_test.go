@@ -24,6 +24,13 @@ func (s *server) start(id int, args ...string) {
 	s.Start(id, append(args, "--plugin-load-add=mysql_clone.so")...)
 }
 
+// mayBeCopied makes the account of those who take a copy.
+func (s *server) mayBeCopied() {
+	s.T.Helper()
+	s.Exec("CREATE USER backup IDENTIFIED WITH caching_sha2_password BY 'secret'")
+	s.Exec("GRANT BACKUP_ADMIN, REPLICATION SLAVE ON *.* TO backup")
+}
+
 func (s *server) donor() clone.Donor {
 	return clone.Donor{Address: s.Address(), User: "backup", Password: "secret", TLS: s.TLS()}
 }
