@@ -53,15 +53,18 @@ func (s *Shipper) tellComplete(ctx context.Context) error {
 	if err != nil {
 		err = fmt.Errorf("saying that the archive is complete: %w", err)
 	}
-	s.noteMark(err)
+	s.noteMark(m.Until, err)
 	return nil
 }
 
-// noteMark notes that a mark could not be written, and takes that back when one could: no part
-// may come for long that would.
-func (s *Shipper) noteMark(err error) {
+// noteMark notes a mark that was written, or that it could not be, and takes that back when one
+// could: no part may come for long that would.
+func (s *Shipper) noteMark(until time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err == nil {
+		s.status.CompleteUntil = until
+	}
 	switch {
 	case err != nil:
 		s.status.Failure, s.status.FailedAt = err, time.Now()

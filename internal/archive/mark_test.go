@@ -34,8 +34,12 @@ func TestMarks(t *testing.T) {
 		if n := m.writes - writes; n < 50 || n > 60 || l.asked-asked > 60 {
 			t.Errorf("%d writes and %d questions in an hour", n, l.asked-asked)
 		}
+		said := s.Status().CompleteUntil
 		must(t, s.end())
 		got := marked(t, m)
+		if got != nil && !got.Until.Equal(said) {
+			t.Errorf("the store says %s, and the status %s", got.Until, said)
+		}
 		if got == nil || time.Since(got.Until) > 2*time.Minute || !got.Executed.Equal(l.executed) {
 			t.Fatalf("it says %+v", got)
 		}
@@ -74,8 +78,8 @@ func TestMarksThatAreNotWritten(t *testing.T) {
 		}
 		s := begin(t, marking(l, m))
 		time.Sleep(5 * time.Minute)
-		if s.Status().Failure == nil {
-			t.Error("nobody hears of it")
+		if is := s.Status(); is.Failure == nil || !is.CompleteUntil.IsZero() {
+			t.Errorf("nobody hears of it: %+v", is)
 		}
 		back.Store(true)
 		time.Sleep(2 * time.Minute)

@@ -20,6 +20,9 @@ type Status struct {
 	Archived gtid.Set
 	// LastAt is when it was stored, as far as this process has done it.
 	LastAt time.Time
+	// CompleteUntil is the moment of the last mark: until then the store has all that was
+	// acknowledged, and says so. Zero while this process has stored none.
+	CompleteUntil time.Time
 	// Needed is the name of the first binary log that is not archived as a whole: those before
 	// it may be purged. "" while that is not known.
 	Needed string

@@ -351,6 +351,9 @@ type Archive struct {
 	File  string    `json:"file,omitempty"`
 	GTIDs string    `json:"gtids,omitempty"`
 	At    time.Time `json:"at,omitzero"`
+	// CompleteUntil is until when the store has all that was acknowledged, and says so, though
+	// nothing was written since At; by the same clock.
+	CompleteUntil time.Time `json:"completeUntil,omitzero"`
 	// Place is the store that it is archived to, for people. In another place there are no
 	// backups of before.
 	Place string `json:"place,omitempty"`

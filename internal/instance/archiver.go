@@ -217,9 +217,9 @@ func shortSet(set gtid.Set) string {
 // archiveOf is a shipper's state as it is reported.
 func archiveOf(s archive.Status, target time.Duration, now time.Time) *core.Archive {
 	rpo := s.RPO(now)
-	out := &core.Archive{File: s.Last.File, GTIDs: shortSet(s.Last.GTIDs), At: s.LastAt, EncryptedTo: s.Last.Recipient,
-		PendingFiles: s.PendingFiles, PendingBytes: s.PendingBytes, RPO: rpo.Seconds(), Behind: rpo > archiveLate*target+archiveLook,
-		Missing: shortSet(s.Missing)}
+	out := &core.Archive{File: s.Last.File, GTIDs: shortSet(s.Last.GTIDs), At: s.LastAt, CompleteUntil: s.CompleteUntil,
+		EncryptedTo: s.Last.Recipient, PendingFiles: s.PendingFiles, PendingBytes: s.PendingBytes,
+		RPO: rpo.Seconds(), Behind: rpo > archiveLate*target+archiveLook, Missing: shortSet(s.Missing)}
 	// A failure is over once a part is stored, or after a while in which none waits.
 	if s.Failure != nil && s.FailedAt.After(s.LastAt) && (rpo > 0 || now.Sub(s.FailedAt) < failureLasts) {
 		return failing(out, s.Failure, s.FailedAt)

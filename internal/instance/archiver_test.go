@@ -26,6 +26,7 @@ func TestWhatIsSaidOfTheArchive(t *testing.T) {
 	}{
 		"nothing yet":                   {archive.Status{}, core.Archive{}},
 		"in time":                       {archive.Status{Oldest: ago(11 * time.Second)}, core.Archive{RPO: 11}},
+		"nothing is written":            {archive.Status{CompleteUntil: ago(time.Second)}, core.Archive{CompleteUntil: ago(time.Second)}},
 		"late":                          {archive.Status{Oldest: ago(22 * time.Second)}, core.Archive{RPO: 22, Behind: true}},
 		"a part":                        {archive.Status{Last: facts.Part{File: "binlog.000007", GTIDs: lost, Recipient: "age1x"}, LastAt: ago(time.Second)}, core.Archive{File: "binlog.000007", GTIDs: lost.String(), At: ago(time.Second), EncryptedTo: "age1x"}},
 		"a key that is none":            {archive.Status{Failure: fmt.Errorf("line 1: %w", seal.KeyInvalid), FailedAt: ago(time.Second)}, core.Archive{Failure: string(core.KeyInvalid), Message: fmt.Errorf("line 1: %w", seal.KeyInvalid).Error(), FailedAt: ago(time.Second)}},

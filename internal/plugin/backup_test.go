@@ -75,6 +75,9 @@ type backupScene struct {
 	t     *testing.T
 	out   strings.Builder
 	steps []func(*v1alpha1.Backup)
+	// primary is what the primary answers, or unasked why it does not.
+	primary word
+	unasked error
 }
 
 func newBackupScene(t *testing.T, objects []client.Object, steps ...func(*v1alpha1.Backup)) *backupScene {
@@ -96,8 +99,14 @@ func newBackupScene(t *testing.T, objects []client.Object, steps ...func(*v1alph
 		},
 	}).Build()
 	s.taker = newTaker(caller{client: fakes, in: strings.NewReader(""), out: &s.out, now: func() time.Time { return now },
-		key: types.NamespacedName{Namespace: "shop", Name: "demo"}})
+		key: types.NamespacedName{Namespace: "shop", Name: "demo"}, ask: func(context.Context, string) (word, error) { return s.primary, s.unasked }})
+	s.primarySays(time.Time{})
 	return s
+}
+
+// primarySays that the archive is complete until a moment.
+func (s *backupScene) primarySays(completeUntil time.Time) {
+	s.primary.Report = core.Known(core.Report{Archive: &core.Archive{CompleteUntil: completeUntil}}, now, now)
 }
 
 // change writes what the operator and the Job write; nil deletes the Backup.

@@ -56,7 +56,11 @@ type BackupFacts struct {
 	Cluster   *v1alpha1.Cluster
 	Backups   []v1alpha1.Backup
 	Schedules []v1alpha1.ScheduledBackup
-	Now       time.Time
+	// CompleteUntil is until when the archive is complete though nothing was written, in the
+	// primary's words; nil when it says nothing. Unasked is why it could not be asked.
+	CompleteUntil *time.Time
+	Unasked       string
+	Now           time.Time
 }
 
 // backupFacts reads them; an error when there is neither a Cluster nor anything of it.
@@ -82,8 +86,27 @@ func (p *caller) backupFacts(ctx context.Context) (BackupFacts, error) {
 	}
 	if err != nil {
 		_, err = getCluster(ctx, p.client, p.key)
+		return f, err
 	}
-	return f, err
+	p.askComplete(ctx, &f)
+	return f, nil
+}
+
+// askComplete asks the primary until when the archive is complete. The Cluster's status does
+// not say it: it would have to be written again and again while nothing happens.
+func (p *caller) askComplete(ctx context.Context, f *BackupFacts) {
+	holder := holderOf(&f.Cluster.Status)
+	if !f.Cluster.Spec.Backup.Archives() || holder == "" {
+		return
+	}
+	w := p.ask.one(ctx, holder)
+	r, known := w.Report.Get()
+	switch {
+	case !known:
+		f.Unasked = fmt.Sprintf("%s was not asked (%s)", holder, w.Problem)
+	case r.Archive != nil && !r.Archive.CompleteUntil.IsZero():
+		f.CompleteUntil = &r.Archive.CompleteUntil
+	}
 }
 
 // backupsOf are the Backups of a Cluster, the newest last.
@@ -125,9 +148,11 @@ type Archive struct {
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	// LastTime is when something was last archived, LastGTID what that was.
-	LastTime     *time.Time `json:"lastArchivedTime,omitempty"`
-	LastGTID     string     `json:"lastArchivedGTID,omitempty"`
-	PendingFiles int        `json:"pendingFiles,omitempty"`
+	LastTime *time.Time `json:"lastArchivedTime,omitempty"`
+	LastGTID string     `json:"lastArchivedGTID,omitempty"`
+	// CompleteUntil is until when all is archived, though nothing was written since LastTime.
+	CompleteUntil *time.Time `json:"completeUntil,omitempty"`
+	PendingFiles  int        `json:"pendingFiles,omitempty"`
 	// Missing was purged before it was archived.
 	Missing string `json:"missing,omitempty"`
 }
@@ -170,7 +195,7 @@ type Backup struct {
 func BuildBackups(f BackupFacts) Backups {
 	out := Backups{Namespace: f.Namespace, Cluster: f.Name, Taken: f.Now, Gone: f.Cluster == nil, Schedules: []Schedule{}, Backups: []Backup{}}
 	if f.Cluster != nil {
-		out.Archive, out.Verification = archiveOf(f.Cluster), f.Cluster.Status.LastVerification
+		out.Archive, out.Verification = f.archive(), f.Cluster.Status.LastVerification
 	}
 	if f.Cluster != nil && hasStore(f.Cluster) {
 		out.Store = resources.StorePath(f.Cluster.Spec.Backup.ObjectStore, f.Name)
@@ -200,6 +225,15 @@ func backupOf(b *v1alpha1.Backup, store string, now time.Time) Backup {
 	}
 	if store != "" && s.DestinationPath != "" && s.DestinationPath != store {
 		out.Elsewhere = s.DestinationPath
+	}
+	return out
+}
+
+// archive is what is known of it: by the Cluster, and by the primary's own words.
+func (f BackupFacts) archive() Archive {
+	out := archiveOf(f.Cluster)
+	if out.LastTime != nil && f.CompleteUntil != nil && f.CompleteUntil.After(*out.LastTime) {
+		out.CompleteUntil = f.CompleteUntil
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +130,36 @@ func TestABackupThatIsGoneIsListedAndNotCounted(t *testing.T) {
 	}
 	if got := listOf(t, archived(), expired("gone", 5*time.Hour)); got.Window.From != nil {
 		t.Errorf("%+v", got.Window)
+	}
+}
+
+func TestTheWindowOfAQuietClusterEndsWhereThePrimarySays(t *testing.T) {
+	quiet := archived()
+	quiet.Status.ContinuousArchiving.LastArchivedTime = second(7 * time.Hour)
+	s := newBackupScene(t, []client.Object{quiet, completed("one", 5*time.Hour)})
+	list := func() Backups {
+		f, err := s.backupFacts(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return BuildBackups(f)
+	}
+	if w := list().Window; w.From != nil || !strings.Contains(w.Text, "nothing was archived since") {
+		t.Errorf("before the primary says anything: %+v", w)
+	}
+	until := now.Add(-30 * time.Second)
+	s.primarySays(until)
+	got := list()
+	if w := got.Window; w.From == nil || !w.To.Equal(until) || !w.holds(now.Add(-time.Hour)) || w.holds(now) {
+		t.Errorf("%+v", w)
+	}
+	var text strings.Builder
+	if err := WriteBackups(&text, got); err != nil || !strings.Contains(text.String(), "(7h ago), complete until 30s ago") {
+		t.Errorf("%s, %v", text.String(), err)
+	}
+	s.primary, s.unasked = word{}, errors.New("no answer within 3s")
+	if w := list().Window; w.From != nil || !strings.Contains(w.Text, "or later: until when nothing was written only the primary knows, and demo-1 was not asked (no answer within 3s)") {
+		t.Errorf("the primary does not answer: %+v", w)
 	}
 }
 

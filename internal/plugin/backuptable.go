@@ -91,7 +91,11 @@ func (p page) archiveShort(a Archive) string {
 	if a.LastTime == nil {
 		return text + ", nothing archived yet"
 	}
-	return text + fmt.Sprintf(", last archived %s (%s ago)", stamp(*a.LastTime), ago(p.now, a.LastTime))
+	text += fmt.Sprintf(", last archived %s (%s ago)", stamp(*a.LastTime), ago(p.now, a.LastTime))
+	if a.CompleteUntil != nil {
+		text += fmt.Sprintf(", complete until %s ago", ago(p.now, a.CompleteUntil))
+	}
+	return text
 }
 
 func (p page) schedules(all []Schedule) {

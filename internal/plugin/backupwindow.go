@@ -23,8 +23,16 @@ func (w Window) holds(t time.Time) bool {
 	return w.From != nil && !t.Before(*w.From) && !t.After(*w.To)
 }
 
-// windowOf begins with the oldest backup on which the archive can be replayed, and ends with
-// what was archived last.
+// until is up to when the archive is known to be complete; nil when nothing was archived.
+func (a *Archive) until() *time.Time {
+	if a.CompleteUntil != nil {
+		return a.CompleteUntil
+	}
+	return a.LastTime
+}
+
+// windowOf begins with the oldest backup on which the archive can be replayed, and ends where
+// the archive is complete no longer.
 func windowOf(f BackupFacts, a *Archive) Window {
 	oldest := oldestInStore(f)
 	switch {
@@ -42,14 +50,22 @@ func windowOf(f BackupFacts, a *Archive) Window {
 	case oldest == nil:
 		return Window{Text: "only the moments of the Backups: none of them lies where the archive does; take one: " +
 			backupCommandFor(f.Namespace, f.Name)}
-	case a.LastTime.Before(*oldest):
-		return Window{Text: "only the moments of the Backups: nothing was archived since " + stamp(*a.LastTime)}
+	case a.until().Before(*oldest):
+		return Window{Text: "only the moments of the Backups: nothing was archived since " + stamp(*a.until()) + f.perhapsLater()}
 	}
-	w := Window{From: oldest, To: a.LastTime, Text: fmt.Sprintf("any moment from %s to %s", stamp(*oldest), stamp(*a.LastTime))}
+	w := Window{From: oldest, To: a.until(), Text: fmt.Sprintf("any moment from %s to %s", stamp(*oldest), stamp(*a.until())) + f.perhapsLater()}
 	if a.Missing != "" {
 		w.Text += fmt.Sprintf(", EXCEPT past the gap in the archive (%s): what comes after it needs a Backup that was taken after it", a.Missing)
 	}
 	return w
+}
+
+// perhapsLater says that the window may end later than Kubernetes knows; "" when it does not.
+func (f BackupFacts) perhapsLater() string {
+	if f.Unasked == "" {
+		return ""
+	}
+	return ", or later: until when nothing was written only the primary knows, and " + f.Unasked
 }
 
 // oldestInStore is when the oldest Completed Backup ended that lies where the archive does.
