@@ -7,7 +7,8 @@ import (
 
 // Plan is what to do about an Observation: first the status is written, on the
 // condition that the Cluster is still the one that was observed, then the
-// effects are carried out in their order. All effects are idempotent.
+// effects are carried out in their order, but for those that wait for no
+// status (see Ahead). All effects are idempotent.
 type Plan struct {
 	Status  Status
 	Effects []Effect
@@ -28,6 +29,20 @@ func (p Plan) GrantsByKubernetesWord(o Observation) bool {
 	before, granted := o.Cluster.Status.Promotion, p.Status.Promotion
 	byWord := granted != nil && (granted.Proof == ProofPodTerminated || granted.Proof == ProofLeaseExpired)
 	return byWord && (before == nil || before.Epoch != granted.Epoch)
+}
+
+// Ahead are the effects that are carried out while the status is written, and the rest.
+// Where writes are led needs nothing written down: whoever it is takes writes already, in a
+// promotion that the status has, and clients wait for it.
+func (p Plan) Ahead() (ahead, rest []Effect) {
+	for _, e := range p.Effects {
+		if _, routes := e.(RouteWrites); routes {
+			ahead = append(ahead, e)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	return ahead, rest
 }
 
 // Event is told to the user.

@@ -1,14 +1,24 @@
 package operator
 
 import (
+	"context"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
 )
@@ -66,5 +76,45 @@ func TestWhatWasNotThereWhenItWasDecidedIsNotDeleted(t *testing.T) {
 	must(t, a.change(t.Context(), aCluster(), nil, core.ReinitInstance{Instance: "c-2"}))
 	if !isThere(t, server, &corev1.PersistentVolumeClaim{}, "c-2") || !isThere(t, server, &corev1.Pod{}, "c-2") {
 		t.Error("it is deleted")
+	}
+}
+
+// waiting is an API server that takes no status until it was told where writes are led.
+func waiting(t *testing.T, objs ...client.Object) client.Client {
+	led := make(chan struct{})
+	tell := sync.OnceFunc(func() { close(led) })
+	scheme := runtime.NewScheme()
+	must(t, clientgoscheme.AddToScheme(scheme))
+	must(t, v1alpha1.AddToScheme(scheme))
+	b := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(objs...)
+	return b.WithStatusSubresource(&v1alpha1.Cluster{}).WithInterceptorFuncs(interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration,
+			o ...client.ApplyOption) error {
+			defer tell()
+			return c.Apply(ctx, obj, o...)
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object,
+			o ...client.SubResourceUpdateOption) error {
+			select {
+			case <-led:
+			case <-time.After(5 * time.Second):
+				t.Error("writes are led nowhere while the status is written")
+			}
+			return c.SubResource(sub).Update(ctx, obj, o...)
+		},
+	}).Build()
+}
+
+func TestWritesAreLedWhileTheStatusIsWritten(t *testing.T) {
+	c := aCluster()
+	before := resources.WriteServices(c, "c-2")[0]
+	server := waiting(t, c, aPod("c-1", "first", "n1"), aPod("c-2", "second", "n2"), before)
+	r := operatorOf(t, server)
+	r.says("c-1", core.Report{Instance: "c-1", PodUID: "first", Node: "n1", State: core.Running,
+		WritableEpoch: 1, Server: &core.Server{}})
+	_, _, err := r.pass(ctrl.LoggerInto(t.Context(), logr.Discard()), &c, nil, nil)
+	must(t, err)
+	if to := led(t, server)["c-rw"]; to != "c-1" {
+		t.Errorf("writes are led to %q", to)
 	}
 }

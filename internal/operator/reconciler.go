@@ -104,17 +104,20 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 		return 0, false, err
 	}
 	owned := r.ownVolumes(ctx, *c, o.Cluster.KeptVolumes) // before the generation counts as observed
+	ahead, rest := plan.Ahead()
+	begun := r.actor.begin(ctx, *c, ca, ahead)
 	err = r.publish(ctx, c, o, plan)
+	early := <-begun
 	var tooMany *tooManyWritesError
 	if errors.As(err, &tooMany) {
-		return tooMany.wait, false, nil // nothing is done that is not written down
+		return tooMany.wait, false, nil // what has to be written down first is not done
 	}
 	if err != nil {
 		return 0, false, err
 	}
 	r.Metrics.Observe(*c, plan)
-	done := r.actor.act(ctx, *c, ca, plan.Effects)
-	done.changes = append(done.changes, owned...)
+	done := r.actor.act(ctx, *c, ca, rest)
+	done.changes = append(append(done.changes, early.changes...), owned...)
 	r.growVolumes(ctx, *c, &done)
 	if err := r.prerequisites.additionalServices(ctx, *c); err != nil {
 		done.standing = append(done.standing, err)

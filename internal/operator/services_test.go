@@ -14,7 +14,7 @@ import (
 )
 
 // led tells whom each Service leads to; "" those that lead by labels.
-func led(t *testing.T, server *api) map[string]string {
+func led(t *testing.T, server client.Client) map[string]string {
 	t.Helper()
 	var all corev1.ServiceList
 	must(t, server.List(t.Context(), &all, client.InNamespace("ns")))

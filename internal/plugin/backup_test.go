@@ -99,7 +99,8 @@ func newBackupScene(t *testing.T, objects []client.Object, steps ...func(*v1alph
 		},
 	}).Build()
 	s.taker = newTaker(caller{client: fakes, in: strings.NewReader(""), out: &s.out, now: func() time.Time { return now },
-		key: types.NamespacedName{Namespace: "shop", Name: "demo"}, ask: func(context.Context, string) (word, error) { return s.primary, s.unasked }})
+		key: types.NamespacedName{Namespace: "shop", Name: "demo"},
+		ask: func(context.Context, string) (word, error) { return s.primary, s.unasked }})
 	s.primarySays(time.Time{})
 	return s
 }

@@ -51,9 +51,11 @@ func windowOf(f BackupFacts, a *Archive) Window {
 		return Window{Text: "only the moments of the Backups: none of them lies where the archive does; take one: " +
 			backupCommandFor(f.Namespace, f.Name)}
 	case a.until().Before(*oldest):
-		return Window{Text: "only the moments of the Backups: nothing was archived since " + stamp(*a.until()) + f.perhapsLater()}
+		return Window{Text: "only the moments of the Backups: nothing was archived since " + stamp(*a.until()) +
+			f.perhapsLater()}
 	}
-	w := Window{From: oldest, To: a.until(), Text: fmt.Sprintf("any moment from %s to %s", stamp(*oldest), stamp(*a.until())) + f.perhapsLater()}
+	w := Window{From: oldest, To: a.until(),
+		Text: fmt.Sprintf("any moment from %s to %s", stamp(*oldest), stamp(*a.until())) + f.perhapsLater()}
 	if a.Missing != "" {
 		w.Text += fmt.Sprintf(", EXCEPT past the gap in the archive (%s): what comes after it needs a Backup that was taken after it", a.Missing)
 	}

@@ -38,9 +38,11 @@ func (op *operator) publish(c *clusterObject, rv int64, o core.Observation, plan
 	}
 	if sameStatus(&c.status, &status) {
 		v.accept()
-		op.act(plan)
+		op.act(plan, plan.Effects)
 		return
 	}
+	ahead, rest := plan.Ahead()
+	op.change(ahead, func() {})
 	w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) {
 		if w.mut.WriteAnyVersion {
 			rv = 0
@@ -62,7 +64,7 @@ func (op *operator) publish(c *clusterObject, rv int64, o core.Observation, plan
 				w.at(w.jitter(5*time.Second), nowhere, func() { w.startOperator(op.machine) })
 				return
 			}
-			op.act(plan)
+			op.act(plan, rest)
 		})
 	}, func() {
 		if !op.dead {
@@ -105,11 +107,11 @@ func (op *operator) next(again bool, after time.Duration) {
 	}
 }
 
-// act carries effects out: commands to instances side by side, all else in order.
-func (op *operator) act(plan core.Plan) {
+// act carries effects of a plan out: commands to instances side by side, all else in order.
+func (op *operator) act(plan core.Plan, effects []core.Effect) {
 	a := &acting{op: op, plan: plan, open: 1}
 	var changes []core.Effect
-	for _, e := range plan.Effects {
+	for _, e := range effects {
 		op.w.truth.checkEffect(e)
 		if verb, instance, order, ok := control.OrderOf(e, nameItself); ok {
 			a.open++
