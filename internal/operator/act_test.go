@@ -105,6 +105,9 @@ func waiting(t *testing.T, objs ...client.Object) client.Client {
 	}).Build()
 }
 
+// quietly is a context in which nothing is logged.
+func quietly(t *testing.T) context.Context { return ctrl.LoggerInto(t.Context(), logr.Discard()) }
+
 func TestWritesAreLedWhileTheStatusIsWritten(t *testing.T) {
 	c := aCluster()
 	before := resources.WriteServices(c, "c-2")[0]
@@ -112,7 +115,7 @@ func TestWritesAreLedWhileTheStatusIsWritten(t *testing.T) {
 	r := operatorOf(t, server)
 	r.says("c-1", core.Report{Instance: "c-1", PodUID: "first", Node: "n1", State: core.Running,
 		WritableEpoch: 1, Server: &core.Server{}})
-	_, _, err := r.pass(ctrl.LoggerInto(t.Context(), logr.Discard()), &c, nil, nil)
+	_, _, err := r.pass(quietly(t), &c, nil, nil)
 	must(t, err)
 	if to := led(t, server)["c-rw"]; to != "c-1" {
 		t.Errorf("writes are led to %q", to)

@@ -106,7 +106,7 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	owned := r.ownVolumes(ctx, *c, o.Cluster.KeptVolumes) // before the generation counts as observed
 	ahead, rest := plan.Ahead()
 	begun := r.actor.begin(ctx, *c, ca, ahead)
-	err = r.publish(ctx, c, o, plan)
+	due, err := r.publish(ctx, c, o, plan)
 	early := <-begun
 	var tooMany *tooManyWritesError
 	if errors.As(err, &tooMany) {
@@ -133,6 +133,9 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	}
 	if plan.Recheck > 0 {
 		next = min(next, plan.Recheck)
+	}
+	if due > 0 {
+		next = min(next, due)
 	}
 	return next, plan.Again && len(done.orders) == 0, nil
 }
@@ -340,27 +343,30 @@ func newer(a, b string) bool {
 }
 
 // publish writes the status, if it changed, on the condition that the Cluster is
-// still the one that was observed; then the events are told.
-func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.Observation, plan core.Plan) error {
+// still the one that was observed; then the events are told. Words alone may wait: due is
+// when they are to be written, 0 when none are left.
+func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.Observation,
+	plan core.Plan) (due time.Duration, err error) {
 	next := (*c).DeepCopy()
 	observation.WriteStatus(&next.Status, plan.Status)
 	describe(&next.Status, *c, o, plan)
 	describeArchive(&next.Status, *c, o, r.gapClosed(ctx, *c))
 	describeRestore(&next.Status, *c, o)
 	next.Status.Image = resources.Image(next, r.actor.defaultImage)
-	if !apiequality.Semantic.DeepEqual((*c).Status, next.Status) {
-		if err := r.writes.take(client.ObjectKeyFromObject(next)); err != nil {
-			return err
+	if len(plan.Events) == 0 {
+		due = r.state(next).wordsWait(&(*c).Status, &next.Status, time.Now())
+	}
+	if due == 0 && !apiequality.Semantic.DeepEqual((*c).Status, next.Status) {
+		if err := r.write(ctx, next, o); err != nil {
+			return 0, err
 		}
-		notePositions(&next.Status, o)
-		if err := r.Client.Status().Update(ctx, next); err != nil {
-			return err
-		}
-		r.state(next).latest = next.DeepCopy()
 	}
 	r.state(next).logDecision(ctrl.LoggerFrom(ctx), &(*c).Status, plan)
 	r.tellArchive(next, (*c).Status.Conditions)
 	r.tellRestore(next, (*c).Status.Conditions)
+	if due > 0 {
+		return due, nil
+	}
 	*c = next
 	for _, e := range plan.Events {
 		kind := corev1.EventTypeNormal
@@ -369,6 +375,20 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 		}
 		r.Recorder.Eventf(next, nil, kind, string(e.Reason), string(e.Reason), "%s", e.Message)
 	}
+	return 0, nil
+}
+
+// write replaces the status by that of next, with the positions of now.
+func (r *Reconciler) write(ctx context.Context, next *v1alpha1.Cluster, o core.Observation) error {
+	if err := r.writes.take(client.ObjectKeyFromObject(next)); err != nil {
+		return err
+	}
+	notePositions(&next.Status, o)
+	if err := r.Client.Status().Update(ctx, next); err != nil {
+		return err
+	}
+	state := r.state(next)
+	state.latest, state.written = next.DeepCopy(), time.Now()
 	return nil
 }
 

@@ -19,6 +19,8 @@ type clusterState struct {
 	uid types.UID
 	// latest is the Cluster as the operator itself wrote it last; the cache may be behind.
 	latest *v1alpha1.Cluster
+	// written is when that was.
+	written time.Time
 	// failed is what could not be carried out last.
 	failed string
 	memory core.Memory

@@ -1,0 +1,42 @@
+package operator
+
+import (
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// wordsPause is the least time between a write of the status and one that changes nothing
+// but words. While the primary changes they change with every report, and each write takes
+// a busy machine as long as a step of the change itself: the report of which all clients
+// wait would find the operator writing.
+const wordsPause = 500 * time.Millisecond
+
+// wordsWait is how long the status need not be written, because it differs in words alone
+// and was written a moment ago; 0 when it is to be written, or does not differ.
+func (s *clusterState) wordsWait(before, after *v1alpha1.ClusterStatus, now time.Time) time.Duration {
+	rest := wordsPause - now.Sub(s.written)
+	if rest <= 0 || apiequality.Semantic.DeepEqual(before, after) || !differsInWords(before, after) {
+		return 0
+	}
+	return min(rest, wordsPause)
+}
+
+// differsInWords reports whether two statuses differ at most in what people read: how the
+// instances and the cluster as a whole stand, and positions. Nothing is decided from it
+// at once.
+func differsInWords(before, after *v1alpha1.ClusterStatus) bool {
+	return apiequality.Semantic.DeepEqual(withoutWords(before), withoutWords(after))
+}
+
+func withoutWords(s *v1alpha1.ClusterStatus) *v1alpha1.ClusterStatus {
+	out := s.DeepCopy()
+	out.PhaseReason, out.InstancesReported = "", nil
+	out.GTIDExecutedByInstance, out.GTIDExecutedUpdatedAt = nil, nil
+	for i := range out.Conditions {
+		out.Conditions[i].Message = ""
+	}
+	return out
+}
