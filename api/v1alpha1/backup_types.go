@@ -257,7 +257,8 @@ const ConditionBackupStored = "Stored"
 // Removed is the condition by which a Backup tells that its data are not in the store any
 // more; nil while they are, as far as is known.
 func (b *Backup) Removed() *metav1.Condition {
-	if c := meta.FindStatusCondition(b.Status.Conditions, ConditionBackupStored); c != nil && c.Status == metav1.ConditionFalse {
+	if c := meta.FindStatusCondition(b.Status.Conditions, ConditionBackupStored); c != nil &&
+		c.Status == metav1.ConditionFalse {
 		return c
 	}
 	return nil

@@ -10,7 +10,8 @@ import (
 var GroupVersion = schema.GroupVersion{Group: "mysql.cnmsql.co", Version: "v1alpha1"}
 
 var schemeBuilder = runtime.NewSchemeBuilder(func(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &Cluster{}, &ClusterList{}, &Backup{}, &BackupList{}, &ScheduledBackup{}, &ScheduledBackupList{})
+	s.AddKnownTypes(GroupVersion, &Cluster{}, &ClusterList{}, &Backup{}, &BackupList{}, &ScheduledBackup{},
+		&ScheduledBackupList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 })

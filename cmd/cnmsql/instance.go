@@ -13,7 +13,8 @@ import (
 
 func instanceCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "instance", Short: "Manage the mysqld of this Pod"}
-	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand(), instanceKillCommand(), instanceHandoverCommand(), instanceLostCommand(), client.Command(), client.StatusCommand())
+	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand(), instanceKillCommand(), instanceHandoverCommand(),
+		instanceLostCommand(), client.Command(), client.StatusCommand())
 	return cmd
 }
 
@@ -32,14 +33,16 @@ func instanceRunCommand() *cobra.Command {
 
 // instanceHandoverCommand is asked of a binary before it takes a manager's place.
 func instanceHandoverCommand() *cobra.Command {
-	return &cobra.Command{Use: "handover-format", Short: "Tell from what managers this one can take over", Hidden: true, Args: cobra.NoArgs,
+	return &cobra.Command{Use: "handover-format", Short: "Tell from what managers this one can take over",
+		Hidden: true, Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), instance.HandoverFormat) }}
 }
 
 // instanceKillCommand is how a drill kills mysqld in a Pod that has no shell:
 // kubectl exec POD -c mysql -- /opt/cnmsql/bin/cnmsql instance kill-mysqld.
 func instanceKillCommand() *cobra.Command {
-	return &cobra.Command{Use: "kill-mysqld", Short: "Kill this Pod's mysqld (SIGKILL), to try what happens then", Hidden: true, Args: cobra.NoArgs,
+	return &cobra.Command{Use: "kill-mysqld", Short: "Kill this Pod's mysqld (SIGKILL), to try what happens then",
+		Hidden: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return instance.KillServer(1) }}
 }
 
@@ -48,7 +51,8 @@ func instanceLostCommand() *cobra.Command {
 	var epoch int64
 	cmd := &cobra.Command{Use: "lost", Short: "List what failovers have lost of what was archived", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return instance.Lost(cmd.Context(), layout.ArchiveDir, os.Getenv(layout.EnvCluster), epoch, cmd.OutOrStdout())
+			return instance.Lost(cmd.Context(), layout.ArchiveDir, os.Getenv(layout.EnvCluster),
+				epoch, cmd.OutOrStdout())
 		}}
 	cmd.Flags().Int64Var(&epoch, "epoch", 0, "write what was lost of this epoch, as a binary log")
 	return cmd
@@ -56,7 +60,8 @@ func instanceLostCommand() *cobra.Command {
 
 func instanceInstallCommand() *cobra.Command {
 	var to string
-	cmd := &cobra.Command{Use: "install", Short: "Copy this binary to where the main container finds it", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "install", Short: "Copy this binary to where the main container finds it",
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return instance.CopySelf(to) }}
 	cmd.Flags().StringVar(&to, "to", layout.BinDir, "directory to copy to")
 	return cmd

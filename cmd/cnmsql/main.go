@@ -24,7 +24,8 @@ func main() {
 }
 
 func root() *cobra.Command {
-	cmd := &cobra.Command{Use: "cnmsql", Short: "A Kubernetes operator for MySQL", Version: version.Version, SilenceUsage: true, SilenceErrors: true}
+	cmd := &cobra.Command{Use: "cnmsql", Short: "A Kubernetes operator for MySQL", Version: version.Version,
+		SilenceUsage: true, SilenceErrors: true}
 	cmd.AddCommand(operatorCommand(), instanceCommand(), backupCommand(), storeCommand())
 	return cmd
 }

@@ -20,7 +20,8 @@ func operatorCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "operator", Short: "Run the controllers", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.OperatorImage == "" {
-				return errors.New("--operator-image is empty: name the image that this binary runs from, so that instances can copy it")
+				return errors.New("--operator-image is empty: name the image that this binary runs from, so that " +
+					"instances can copy it")
 			}
 			var l slog.Level
 			if err := l.UnmarshalText([]byte(level)); err != nil {
@@ -46,7 +47,8 @@ func operatorCommand() *cobra.Command {
 	f.BoolVar(&o.LeaderElect, "leader-elect", false, "let one of several operators work at a time")
 	f.StringVar(&o.Address, "address", os.Getenv("POD_IP"), "address at which other operators reach this one's probes")
 	f.StringVar(&o.Namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the operator's own lease")
-	f.StringVar(&o.OperatorImage, "operator-image", "", "image that this binary runs from; instances copy the manager from it")
+	f.StringVar(&o.OperatorImage, "operator-image", "", "image that this binary runs from; instances copy the "+
+		"manager from it")
 	f.StringVar(&o.DefaultImage, "default-image", "mysql:9.7", "image with mysqld for Clusters that name none")
 	f.IntVar(&o.Workers, "workers", 16, "number of clusters that are looked at side by side")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")

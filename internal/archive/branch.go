@@ -34,7 +34,8 @@ func (s *Shipper) branch(ctx context.Context) (facts.Branch, error) {
 }
 
 func (s *Shipper) writer() facts.Writer {
-	return facts.Writer{Cluster: s.c.Cluster, Epoch: s.c.Epoch, Instance: s.c.Instance, ServerUUID: s.c.ServerUUID, Group: s.c.Group}
+	return facts.Writer{Cluster: s.c.Cluster, Epoch: s.c.Epoch, Instance: s.c.Instance,
+		ServerUUID: s.c.ServerUUID, Group: s.c.Group}
 }
 
 func (s *Shipper) newBranch(ctx context.Context) (facts.Branch, error) {

@@ -23,7 +23,8 @@ func (p Place) WriteLost(ctx context.Context, lost facts.LostBranch, to io.Write
 		}
 		if err != nil {
 			last := step.Pieces[len(step.Pieces)-1]
-			return errors.Join(fmt.Errorf("reading part %d of epoch %d: %w", last.Sequence, last.Epoch, err), out.Flush())
+			return errors.Join(fmt.Errorf("reading part %d of epoch %d: %w", last.Sequence,
+				last.Epoch, err), out.Flush())
 		}
 	}
 	return out.Flush()

@@ -119,7 +119,8 @@ func replayed(t *testing.T, b *server, m *memory, plan facts.Plan) {
 	r := &Replay{Place: place(m), DB: b.DB, BatchBytes: 200 << 10, Progress: func(p Progress) { last = p }}
 	must(t, r.Run(t.Context(), plan))
 	took := time.Since(began)
-	t.Logf("%d of %d transactions, %d bytes in %s: %.0f/s", last.Transactions, last.Of, last.Bytes, took, float64(last.Transactions)/took.Seconds())
+	t.Logf("%d of %d transactions, %d bytes in %s: %.0f/s", last.Transactions, last.Of, last.Bytes, took,
+		float64(last.Transactions)/took.Seconds())
 	end := plan.Steps[len(plan.Steps)-1].Pieces
 	if last.Bytes != last.OfBytes || last.Part != end[len(end)-1].Key() || last.Reached.IsZero() {
 		t.Errorf("it ends with %+v, and not with part %v", last, end[len(end)-1].Key())
@@ -161,7 +162,8 @@ func applierFails(t *testing.T, empty *server, m *memory, archive facts.Archive)
 func shipping(t *testing.T, a *server, m *memory, start gtid.Set) (stop func(), s *Shipper) {
 	t.Helper()
 	parts := 0
-	s, err := NewShipper(Config{Store: m, Prefix: prefix, Cluster: "uid", Epoch: 1, Instance: "a", ServerUUID: a.Text("SELECT @@server_uuid"), Start: start,
+	s, err := NewShipper(Config{Store: m, Prefix: prefix, Cluster: "uid", Epoch: 1, Instance: "a",
+		ServerUUID: a.Text("SELECT @@server_uuid"), Start: start,
 		Index: a.Data() + "/binlog.index", May: allowed, TargetRPO: time.Second, MaxBytes: 512 << 10,
 		Key: func() (seal.Key, error) {
 			if parts++; parts%2 == 0 {
@@ -206,7 +208,8 @@ func shipping(t *testing.T, a *server, m *memory, start gtid.Set) (stop func(), 
 
 func waitArchived(t *testing.T, s *Shipper, set gtid.Set) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !s.Status().Archived.Contains(set); <-time.After(20 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !s.Status().Archived.Contains(set); <-time.After(
+		20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%+v lacks %s", s.Status(), set.Subtract(s.Status().Archived))
 		}
@@ -225,7 +228,8 @@ func readableByMysqlbinlog(t *testing.T, a *server, m *memory) {
 		path := filepath.Join(t.TempDir(), "part")
 		must(t, os.WriteFile(path, rawOf(t, m, p), 0o600))
 		out, err := a.Program(t.Context(), "bin/mysqlbinlog", "--verify-binlog-checksum", path).CombinedOutput()
-		if got := int64(strings.Count(string(out), "SET @@SESSION.GTID_NEXT= '") - 1); err != nil || got != p.Transactions {
+		if got := int64(strings.Count(string(out), "SET @@SESSION.GTID_NEXT= '") - 1); err != nil ||
+			got != p.Transactions {
 			t.Errorf("mysqlbinlog finds %d transactions in a part of %d: %v\n%.3000s", got, p.Transactions, err, out)
 		}
 	}

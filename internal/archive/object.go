@@ -137,7 +137,8 @@ func readFacts(r io.Reader, key facts.Key) (p facts.Part, err error) {
 	}
 	end := max(len(text)-hex.EncodedLen(sha256.Size), 0)
 	if len(text) < int(size) || digest(text[:end]) != string(text[end:]) {
-		return p, refuse(PartDamaged, "the facts of part %d of epoch %d are not what was written", key.Sequence, key.Epoch)
+		return p, refuse(PartDamaged, "the facts of part %d of epoch %d are not what was written",
+			key.Sequence, key.Epoch)
 	}
 	if err := json.Unmarshal(text[:end], &p); err != nil {
 		return p, because(PartDamaged, fmt.Errorf("the facts of part %d of epoch %d: %w", key.Sequence, key.Epoch, err))
@@ -235,7 +236,8 @@ func (r *reader) Read(to []byte) (int, error) {
 	case !errors.Is(err, io.EOF):
 		return n, damage("decompressing", r.part, err)
 	case r.size != r.part.Size || hex.EncodeToString(r.sum.Sum(nil)) != r.part.SHA256:
-		return n, refuse(PartDamaged, "part %d of epoch %d has another content than was written", r.part.Sequence, r.part.Epoch)
+		return n, refuse(PartDamaged, "part %d of epoch %d has another content than was written",
+			r.part.Sequence, r.part.Epoch)
 	}
 	return n, io.EOF
 }

@@ -84,7 +84,8 @@ func check(raw []byte, transactions int64) error {
 			return err
 		}
 		if last != nil && (atEnd || event.Begins != nil) && end != last.Offset+last.Size {
-			return fmt.Errorf("%w: the transaction at %d of the part is not as long as it says", binlog.ErrDamaged, last.Offset)
+			return fmt.Errorf("%w: the transaction at %d of the part is not as long as it says",
+				binlog.ErrDamaged, last.Offset)
 		}
 		switch {
 		case atEnd && n != transactions:

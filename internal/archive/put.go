@@ -22,7 +22,9 @@ func (s *Shipper) put(ctx context.Context, part facts.Part, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = retried(ctx, s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.create(ctx, part, object) })
+	_, err = retried(ctx, s, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.create(ctx, part, object)
+	})
 	if err != nil {
 		return err
 	}
@@ -71,7 +73,8 @@ func retried[T any](ctx context.Context, s *Shipper, try func(context.Context) (
 		if err := s.may(ctx); err != nil {
 			return out, err
 		}
-		attempt, cancel := context.WithTimeoutCause(ctx, s.c.PutTimeout, fmt.Errorf("the store took longer than %s", s.c.PutTimeout))
+		attempt, cancel := context.WithTimeoutCause(ctx, s.c.PutTimeout,
+			fmt.Errorf("the store took longer than %s", s.c.PutTimeout))
 		out, err = try(attempt)
 		if err != nil && attempt.Err() != nil {
 			err = errors.Join(err, context.Cause(attempt))

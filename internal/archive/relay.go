@@ -79,7 +79,8 @@ func (r *Replay) prepare(ctx context.Context, logs relayLogs, steps []facts.Step
 		path := logs.staged(i)
 		size, err := r.write(ctx, path, step)
 		if err != nil {
-			return fmt.Errorf("writing part %d of epoch %d as a relay log: %w", step.Pieces[0].Sequence, step.Pieces[0].Epoch, err)
+			return fmt.Errorf("writing part %d of epoch %d as a relay log: %w", step.Pieces[0].Sequence,
+				step.Pieces[0].Epoch, err)
 		}
 		b.files, b.steps, b.size = append(b.files, path), append(b.steps, step), b.size+size
 		b.set, b.transactions = b.set.Union(step.Take), b.transactions+int64(step.Take.Count())

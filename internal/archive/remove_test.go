@@ -54,7 +54,8 @@ func TestABranchGoesOnWithoutItsBeginning(t *testing.T) {
 		for _, p := range a.Parts {
 			found[p.Sequence] = p.GTIDs
 		}
-		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, []int64{n - 1, n, n + 1}) || !found[n+1].Equal(l.executed.Subtract(before)) {
+		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, []int64{n - 1, n, n + 1}) ||
+			!found[n+1].Equal(l.executed.Subtract(before)) {
 			t.Errorf("there are parts %v: %v", got, found)
 		}
 	})
@@ -68,7 +69,8 @@ func TestAPartThatCannotBeRemovedEndsTheRemoval(t *testing.T) {
 		if removed != 2 || !errors.Is(err, errFault) {
 			t.Errorf("%d are removed: %v", removed, err)
 		}
-		if removed, err := Remove(t.Context(), m, prefix, keysTo(1, 3)); removed != 3 || err != nil { // two are gone already
+		// two are gone already
+		if removed, err := Remove(t.Context(), m, prefix, keysTo(1, 3)); removed != 3 || err != nil {
 			t.Errorf("%d are removed: %v", removed, err)
 		}
 	})

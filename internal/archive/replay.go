@@ -176,7 +176,8 @@ func (r *Replay) apply(ctx context.Context, logs relayLogs, b batch, p Progress)
 		return err
 	}
 	defer func() { err = errors.Join(err, r.forget(context.WithoutCancel(ctx))) }()
-	if _, err := r.DB.ExecContext(ctx, "CHANGE REPLICATION SOURCE TO SOURCE_HOST='archive', SOURCE_AUTO_POSITION=0, RELAY_LOG_FILE=?, RELAY_LOG_POS=4 "+
+	if _, err := r.DB.ExecContext(ctx, "CHANGE REPLICATION SOURCE TO SOURCE_HOST='archive', SOURCE_AUTO_POSITION=0, "+
+		"RELAY_LOG_FILE=?, RELAY_LOG_POS=4 "+
 		"FOR CHANNEL '"+channel+"'", filepath.Base(logs.file(1))); err != nil {
 		return fmt.Errorf("giving the server the archive as relay logs: %w", err)
 	}
@@ -212,7 +213,8 @@ func (r *Replay) apply(ctx context.Context, logs relayLogs, b batch, p Progress)
 func (r *Replay) wait(ctx context.Context, set gtid.Set) (done bool, has gtid.Set, err error) {
 	var late int
 	var executed string
-	err = r.DB.QueryRowContext(ctx, "SELECT WAIT_FOR_EXECUTED_GTID_SET(?, ?), @@GLOBAL.gtid_executed", set.String(), patience.Seconds()).Scan(&late, &executed)
+	err = r.DB.QueryRowContext(ctx, "SELECT WAIT_FOR_EXECUTED_GTID_SET(?, ?), @@GLOBAL.gtid_executed", set.String(),
+		patience.Seconds()).Scan(&late, &executed)
 	if err != nil {
 		return false, has, fmt.Errorf("waiting until the archive is applied: %w", err)
 	}
@@ -252,9 +254,11 @@ func (r *Replay) applier(ctx context.Context) (state string, err error) {
 func (r *Replay) forget(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ending)
 	defer cancel()
-	for _, statement := range []string{"STOP REPLICA FOR CHANNEL '" + channel + "'", "RESET REPLICA ALL FOR CHANNEL '" + channel + "'"} {
+	for _, statement := range []string{"STOP REPLICA FOR CHANNEL '" + channel + "'",
+		"RESET REPLICA ALL FOR CHANNEL '" + channel + "'"} {
 		var answer *mysql.MySQLError
-		if _, err := r.DB.ExecContext(ctx, statement); err != nil && (!errors.As(err, &answer) || answer.Number != errChannelUnknown) {
+		if _, err := r.DB.ExecContext(ctx, statement); err != nil &&
+			(!errors.As(err, &answer) || answer.Number != errChannelUnknown) {
 			return fmt.Errorf("removing the channel of the archive: %w", err)
 		}
 	}
@@ -264,7 +268,8 @@ func (r *Replay) forget(ctx context.Context) error {
 // relayLogs asks where the server keeps them.
 func (r *Replay) relayLogs(ctx context.Context) (relayLogs, error) {
 	var base, index, data string
-	err := r.DB.QueryRowContext(ctx, "SELECT @@GLOBAL.relay_log_basename, @@GLOBAL.relay_log_index, @@GLOBAL.datadir").Scan(&base, &index, &data)
+	err := r.DB.QueryRowContext(ctx, "SELECT @@GLOBAL.relay_log_basename, @@GLOBAL.relay_log_index, "+
+		"@@GLOBAL.datadir").Scan(&base, &index, &data)
 	if err != nil {
 		return relayLogs{}, fmt.Errorf("asking where the server keeps its relay logs: %w", err)
 	}

@@ -167,7 +167,8 @@ func TestAnEncryptedPartThatIsDamagedIsRefused(t *testing.T) {
 			m.objects[key] = object
 			_, err := place(m).transactions(t.Context(), []facts.Part{part})
 			var ofKey *seal.Reason
-			if err == nil || errors.As(err, &ofKey) || n >= 8 && len(object) >= len(whole) && !errors.Is(err, PartDamaged) {
+			if err == nil || errors.As(err, &ofKey) ||
+				n >= 8 && len(object) >= len(whole) && !errors.Is(err, PartDamaged) {
 				t.Errorf("%s %d: %v", what, n, err)
 			}
 		}

@@ -181,7 +181,8 @@ func (s *Shipper) turn(ctx context.Context) (idle bool, err error) {
 // unreadable names what is wrong with the server's logs; what does not come from them, as a
 // server that does not answer, passes.
 func (s *Shipper) unreadable(err error) error {
-	for _, why := range []error{binlog.ErrDamaged, binlog.ErrAnonymous, binlog.ErrTagged, binlog.ErrEncrypted, binlog.ErrNotABinlog} {
+	for _, why := range []error{binlog.ErrDamaged, binlog.ErrAnonymous, binlog.ErrTagged, binlog.ErrEncrypted,
+		binlog.ErrNotABinlog} {
 		if errors.Is(err, why) {
 			return because(LogUnreadable, fmt.Errorf("%s: %w", s.source.file(), err))
 		}
@@ -257,7 +258,9 @@ func (s *Shipper) begin(ctx context.Context) error {
 	s.sequence = last.Sequence + 1
 	s.source.Seen = facts.Reached(branch, last)
 	s.archived(last)
-	_, err = retried(ctx, s, func(context.Context) (struct{}, error) { return struct{}{}, s.unreadable(s.source.locate()) })
+	_, err = retried(ctx, s, func(context.Context) (struct{}, error) {
+		return struct{}{}, s.unreadable(s.source.locate())
+	})
 	if err == nil {
 		s.noteGap()
 	}

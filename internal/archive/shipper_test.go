@@ -17,7 +17,8 @@ import (
 )
 
 func (l *logs) config(m *memory, epoch int64) Config {
-	return Config{Store: m, Prefix: prefix, Cluster: "uid", Epoch: epoch, Instance: "i", ServerUUID: uuidOf(epoch), Start: l.executed,
+	return Config{Store: m, Prefix: prefix, Cluster: "uid", Epoch: epoch, Instance: "i",
+		ServerUUID: uuidOf(epoch), Start: l.executed,
 		Index: l.index(), May: allowed, TargetRPO: 10 * time.Second, MaxBytes: 10000,
 		Executed: func(context.Context) (gtid.Set, error) {
 			l.mu.Lock()
@@ -383,7 +384,8 @@ func TestALargeTransactionIsCutIntoPieces(t *testing.T) {
 		settle()
 		must(t, s.end())
 		a := archivedOnce(t, m, l.executed)
-		plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, facts.Target{Kind: facts.ToGTIDs, GTIDs: ids(1, "5")})
+		plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1},
+			facts.Target{Kind: facts.ToGTIDs, GTIDs: ids(1, "5")})
 		must(t, err)
 		if !plan.Set.Equal(ids(1, "1-5")) || len(plan.Steps) != 3 || len(plan.Steps[1].Pieces) != 4 {
 			t.Fatalf("%+v", plan)

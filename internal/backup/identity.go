@@ -46,7 +46,8 @@ func Claim(ctx context.Context, s store.Store, mine Identity) error {
 		return err
 	}
 	if found.UID != mine.UID {
-		return refuse(ArchiveTaken, "the archive %s belongs to cluster %s of namespace %s with UID %s, since %s, and this is %s of %s with %s",
+		return refuse(ArchiveTaken, "the archive %s belongs to cluster %s of namespace %s with UID %s, since %s, and "+
+			"this is %s of %s with %s",
 			mine.Cluster, found.Cluster, found.Namespace, found.UID, found.CreatedAt.Format(time.RFC3339),
 			mine.Cluster, mine.Namespace, mine.UID)
 	}

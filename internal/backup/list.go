@@ -61,7 +61,8 @@ func List(ctx context.Context, s store.Store, cluster string) ([]Entry, error) {
 		case err == nil:
 			e.Summary = m.Summary
 		case errors.Is(err, BackupUnknown):
-			e.Err = refuse(BackupUnfinished, "backup %s, of %d objects, the last of %s", e.ID, e.Objects, e.Modified.Format(time.RFC3339))
+			e.Err = refuse(BackupUnfinished, "backup %s, of %d objects, the last of %s", e.ID, e.Objects,
+				e.Modified.Format(time.RFC3339))
 		default:
 			e.Err = err
 		}

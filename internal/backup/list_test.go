@@ -25,7 +25,8 @@ func three(t *testing.T) *memory {
 	}
 	s.objects[manifestKey(cluster, "damaged")][40] ^= 1
 	s.objects[prefix(cluster, "open")+nameOf("00000000", 1, false)] = []byte("half")
-	for _, key := range []string{"shop/base/notes.txt", "shop/base/a-younger/README", "shop/base/what is this/manifest.json",
+	for _, key := range []string{"shop/base/notes.txt", "shop/base/a-younger/README",
+		"shop/base/what is this/manifest.json",
 		"shop-2/base/x/manifest.json"} {
 		s.objects[key] = []byte("not ours")
 	}
@@ -40,7 +41,8 @@ func TestAListTellsWhatIsThere(t *testing.T) {
 	for _, e := range all {
 		ids = append(ids, e.ID)
 		want := map[string]*Reason{"damaged": ManifestDamaged, "open": BackupUnfinished}[e.ID]
-		if want == nil && (e.Err != nil || e.RawSize == 0 || e.Size < e.StoredSize || e.Objects < 3) || want != nil && !errors.Is(e.Err, want) {
+		if want == nil && (e.Err != nil || e.RawSize == 0 || e.Size < e.StoredSize || e.Objects < 3) ||
+			want != nil && !errors.Is(e.Err, want) {
 			t.Errorf("%s: %v, %+v", e.ID, e.Err, e)
 		}
 	}
@@ -125,7 +127,8 @@ func TestWhatGivenUpAttemptsLeftOfABackupIsSwept(t *testing.T) {
 	s, m := taken(t)
 	whole := s.keys("")
 	dir := prefix(cluster, m.ID)
-	for _, left := range []string{dir + nameOf("00000001", 0, false), dir + nameOf("00000001", 1, true), dir + "notes-of-a-human", prefix(cluster, "tuesday") + nameOf("00000001", 0, false)} {
+	for _, left := range []string{dir + nameOf("00000001", 0, false), dir + nameOf("00000001", 1, true),
+		dir + "notes-of-a-human", prefix(cluster, "tuesday") + nameOf("00000001", 0, false)} {
 		s.objects[left] = []byte("x")
 	}
 	swept, err := Sweep(t.Context(), s, m)

@@ -169,7 +169,8 @@ func (m *Manifest) check() error {
 	}
 	var raw, stored int64
 	for i, p := range m.Parts {
-		if !partName.MatchString(p.Name) || p.Raw < 0 || p.Stored < 0 || p.Raw > maxPart+overhead || p.Stored > maxPart+overhead ||
+		if !partName.MatchString(p.Name) || p.Raw < 0 || p.Stored < 0 || p.Raw > maxPart+overhead ||
+			p.Stored > maxPart+overhead ||
 			p.Notes < 0 || p.Notes > p.Records || stateOf(p.State) == 0 {
 			return refuse(ManifestDamaged, "part %d of backup %s: %+v", i, m.ID, p)
 		}

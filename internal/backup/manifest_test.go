@@ -23,7 +23,8 @@ func TestAManifestIsReadAsItWasWritten(t *testing.T) {
 	m, data := encoded(t)
 	got, err := Parse(data)
 	must(t, err)
-	if !reflect.DeepEqual(got.Parts, m.Parts) || !bytes.Equal(got.Notes, m.Notes) || !reflect.DeepEqual(got.Origin, m.Origin) ||
+	if !reflect.DeepEqual(got.Parts, m.Parts) || !bytes.Equal(got.Notes, m.Notes) ||
+		!reflect.DeepEqual(got.Origin, m.Origin) ||
 		!got.EndGTID.Equal(m.EndGTID) || !got.Point.Equal(m.Point) || got.Cluster != m.Cluster {
 		t.Errorf("%+v is not %+v", got, m)
 	}

@@ -56,7 +56,8 @@ func (s *server) move(ctx context.Context) error {
 	for _, q := range []string{
 		fmt.Sprintf("UPDATE bank.accounts SET balance = balance - 1 WHERE id = %d", payer),
 		fmt.Sprintf("UPDATE bank.accounts SET balance = balance + 1 WHERE id = %d", payee),
-		fmt.Sprintf("INSERT INTO bank.moves (payer, payee, note) VALUES (%d, %d, REPEAT(SHA2(RAND(), 224), 20))", payer, payee),
+		fmt.Sprintf("INSERT INTO bank.moves (payer, payee, note) VALUES (%d, %d, REPEAT(SHA2(RAND(), 224), 20))", payer,
+			payee),
 	} {
 		if _, err := tx.ExecContext(ctx, q); err != nil {
 			return err
@@ -141,8 +142,10 @@ func takenAndRestored(t *testing.T, donor *server, prepared gtid.Set, key seal.K
 	moves := stop()
 	must(t, err)
 	const mib = 1 << 20
-	t.Logf("%d moves; %d parts, %.1f MiB, %.1f MiB stored, in %s with %d puts; the heap was %.1f MiB beside the store, %d uploads at most",
-		moves, len(m.Parts), float64(m.RawSize)/mib, float64(m.StoredSize)/mib, took, puts.Load(), float64(grown)/mib, s.most)
+	t.Logf("%d moves; %d parts, %.1f MiB, %.1f MiB stored, in %s with %d puts; the heap was %.1f MiB beside the "+
+		"store, %d uploads at most",
+		moves, len(m.Parts), float64(m.RawSize)/mib, float64(m.StoredSize)/mib, took, puts.Load(),
+		float64(grown)/mib, s.most)
 	if last.Done != m.RawSize || first.Expected < m.RawSize/2 || first.Expected > 3*m.RawSize {
 		t.Errorf("the progress begins with %+v and ends with %+v", first, last)
 	}
@@ -239,13 +242,15 @@ func watchHeap(s *memory) (peak func() uint64) {
 // follow waits until the restored server has applied all that the donor has done since.
 func follow(t *testing.T, restored, donor *server) {
 	t.Helper()
-	restored.Exec("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=?, SOURCE_USER='backup', SOURCE_PASSWORD='secret', "+
+	restored.Exec("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=?, SOURCE_USER='backup', "+
+		"SOURCE_PASSWORD='secret', "+
 		"SOURCE_SSL=1, SOURCE_AUTO_POSITION=1", donor.Port)
 	restored.Exec("START REPLICA")
 	want := donor.Text("SELECT @@gtid_executed")
 	if got := restored.Text("SELECT WAIT_FOR_EXECUTED_GTID_SET(?, 30)", want); got != "0" {
 		t.Fatalf("it does not catch up: it has %s, and the donor %s; %s", restored.Executed(), want,
-			restored.Text("SELECT GROUP_CONCAT(last_error_message) FROM performance_schema.replication_applier_status_by_worker"))
+			restored.Text("SELECT GROUP_CONCAT(last_error_message) FROM "+
+				"performance_schema.replication_applier_status_by_worker"))
 	}
 }
 

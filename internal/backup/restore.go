@@ -100,8 +100,9 @@ func (f *fetcher) parts(in *inside) []clone.StoredPart {
 	var out []clone.StoredPart
 	for i, p := range f.m.Parts {
 		out = append(out, clone.StoredPart{Notes: in.notes[i],
-			PartInfo: clone.PartInfo{Number: i, State: stateOf(p.State), Size: p.Raw, SHA256: in.hashes[i], Records: p.Records},
-			Open:     func(ctx context.Context) (io.ReadCloser, error) { return f.open(ctx, p) }})
+			PartInfo: clone.PartInfo{Number: i, State: stateOf(p.State), Size: p.Raw,
+				SHA256: in.hashes[i], Records: p.Records},
+			Open: func(ctx context.Context) (io.ReadCloser, error) { return f.open(ctx, p) }})
 	}
 	return out
 }
@@ -132,7 +133,8 @@ func (f *fetcher) decoder() (*zstd.Decoder, error) {
 	case d := <-f.idle:
 		return d, nil
 	default:
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow))
 	}
 }
 

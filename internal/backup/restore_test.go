@@ -42,7 +42,8 @@ func TestAReadThatBreaksIsTriedAgain(t *testing.T) {
 				return bytes.NewReader(body)
 			}
 			half := bytes.NewReader(body[:len(body)/2])
-			return io.MultiReader(half, iotest.ErrReader([]error{errStore, io.ErrUnexpectedEOF, errStore}[tried[key]-1]))
+			return io.MultiReader(half, iotest.ErrReader([]error{errStore, io.ErrUnexpectedEOF,
+				errStore}[tried[key]-1]))
 		}
 		restorable(t, s, m)
 	})
@@ -55,7 +56,8 @@ func TestAReadThatBreaksEachTimeEndsTheRestore(t *testing.T) {
 		s.body = func(_ string, body []byte) io.Reader {
 			return io.MultiReader(bytes.NewReader(body[:len(body)/2]), iotest.ErrReader(errStore))
 		}
-		if written, err := restore(t, s, m); !errors.Is(err, errStore) || mayStart(written) || time.Since(began) > time.Minute {
+		if written, err := restore(t, s, m); !errors.Is(err, errStore) || mayStart(written) ||
+			time.Since(began) > time.Minute {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 	})
@@ -144,8 +146,10 @@ func TestAListingThatIsBehindHindersNothing(t *testing.T) {
 
 func TestAServerThatDoesNotFitIsRefused(t *testing.T) {
 	s, m := taken(t)
-	for server, why := range map[string]*Reason{"9.7.4": nil, "9.7.4-2": nil, "9.7.5": nil, "9.7.12": nil, "9.7.3": ServerOlder,
-		"9.8.4": SeriesDiffers, "8.0.45": SeriesDiffers, "10.7.4": SeriesDiffers, "": VersionUnknown, "9.7": VersionUnknown} {
+	for server, why := range map[string]*Reason{"9.7.4": nil, "9.7.4-2": nil, "9.7.5": nil, "9.7.12": nil,
+		"9.7.3": ServerOlder,
+		"9.8.4": SeriesDiffers, "8.0.45": SeriesDiffers, "10.7.4": SeriesDiffers, "": VersionUnknown,
+		"9.7": VersionUnknown} {
 		root := directory(t)
 		err := Restore(t.Context(), s, m, root, RestoreOptions{Server: server})
 		if why == nil && err != nil || why != nil && (!errors.Is(err, why) || len(contents(t, root)) > 0) {
@@ -186,7 +190,8 @@ func TestACancelledRestoreEnds(t *testing.T) {
 			}
 			root := directory(t)
 			err := Restore(ctx, s, m, root, RestoreOptions{Server: "9.7.4", Readers: 2})
-			if n < len(m.Parts) && (!errors.Is(err, enough) && !errors.Is(err, context.Canceled) || mayStart(contents(t, root))) {
+			if n < len(m.Parts) &&
+				(!errors.Is(err, enough) && !errors.Is(err, context.Canceled) || mayStart(contents(t, root))) {
 				t.Errorf("cancelled at get %d of %d: %v", n, len(m.Parts), err)
 			}
 			cancel(nil)

@@ -28,7 +28,8 @@ func start(s clone.State, files uint32, size uint64) clone.Record {
 func end(s clone.State) clone.Record { return clone.Record{Descriptor: clone.StateChange{State: s}} }
 
 func file(s clone.State, index uint32, flags uint16, name string) clone.Record {
-	return clone.Record{Descriptor: clone.File{State: s, Size: page, FSP: 0x4000, Space: 100 + index, Index: index, Flags: flags, Name: name}}
+	return clone.Record{Descriptor: clone.File{State: s, Size: page, FSP: 0x4000, Space: 100 + index, Index: index,
+		Flags: flags, Name: name}}
 }
 
 func block(s clone.State, file uint32, number uint64, data []byte) clone.Record {
@@ -46,14 +47,16 @@ func scene(pages int) []clone.Record {
 		_, _ = random.Read(b[:page/2])
 		return b
 	}
-	out := []clone.Record{{Descriptor: clone.Task{}}, end(clone.StateInit), start(clone.StateFileCopy, 3, uint64(3*pages*page))}
+	out := []clone.Record{{Descriptor: clone.Task{}}, end(clone.StateInit), start(clone.StateFileCopy, 3,
+		uint64(3*pages*page))}
 	for i := range uint32(3) {
 		out = append(out, file(clone.StateFileCopy, i, 0, fmt.Sprintf("./db/%c.ibd", 'a'+i)))
 	}
 	for i := range 3 * pages {
 		out = append(out, block(clone.StateFileCopy, uint32(i/pages), uint64(i%pages), fill(i)))
 	}
-	out = append(out, end(clone.StateFileCopy), file(clone.StatePageCopy, 0, 8, "./db/b.ibd"), file(clone.StatePageCopy, 1, 8, "./db/a.ibd"),
+	out = append(out, end(clone.StateFileCopy), file(clone.StatePageCopy, 0, 8, "./db/b.ibd"),
+		file(clone.StatePageCopy, 1, 8, "./db/a.ibd"),
 		start(clone.StatePageCopy, 1, 3*page))
 	for i := range 3 {
 		out = append(out, block(clone.StatePageCopy, uint32(i), 0, fill(i)))
@@ -76,7 +79,8 @@ func from(records []clone.Record, before func(attempt, record int) error) source
 	attempt := 0
 	return func(ctx context.Context, to clone.Consumer) error {
 		attempt++
-		return clone.Replay(ctx, origin(), bytes.NewReader(b.Bytes()), &hooked{Consumer: to, before: before, attempt: attempt})
+		return clone.Replay(ctx, origin(), bytes.NewReader(b.Bytes()),
+			&hooked{Consumer: to, before: before, attempt: attempt})
 	}
 }
 
@@ -102,7 +106,8 @@ const cluster = "shop"
 // it is asked.
 func options() Options {
 	var n atomic.Int64
-	return Options{Identity: Identity{Cluster: cluster, Namespace: "prod", UID: "u-1"}, ID: "monday", Instance: "shop-1", Epoch: 7,
+	return Options{Identity: Identity{Cluster: cluster, Namespace: "prod", UID: "u-1"}, ID: "monday",
+		Instance: "shop-1", Epoch: 7,
 		PartSize: 2 * page, Executed: func(context.Context) (gtid.Set, error) {
 			return gtid.Parse(fmt.Sprintf("11111111-1111-1111-1111-111111111111:1-%d", n.Add(1)))
 		}}

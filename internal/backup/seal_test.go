@@ -88,7 +88,8 @@ func TestWhatIsEncryptedCannotBeReadInTheStore(t *testing.T) {
 			t.Errorf("%s is in the manifest", digits)
 		}
 	}
-	if !bytes.HasPrefix(m.Notes, []byte("age-encryption.org/v1\n")) || !bytes.HasPrefix(manifest, []byte(`{"format":2,`)) {
+	if !bytes.HasPrefix(m.Notes, []byte("age-encryption.org/v1\n")) ||
+		!bytes.HasPrefix(manifest, []byte(`{"format":2,`)) {
 		t.Errorf("%.100s", manifest)
 	}
 }
@@ -109,7 +110,8 @@ func TestWithoutTheKeyNothingIsRestoredAndAllElseCanBeDone(t *testing.T) {
 	must(t, m.Opens(key))
 	must(t, Check(t.Context(), s, m))
 	all, err := List(t.Context(), s, cluster)
-	if err != nil || len(all) != 1 || all[0].Err != nil || all[0].Recipient != key.Recipient() || all[0].Objects != len(m.Parts)+1 {
+	if err != nil || len(all) != 1 || all[0].Err != nil || all[0].Recipient != key.Recipient() ||
+		all[0].Objects != len(m.Parts)+1 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	must(t, Remove(t.Context(), s, cluster, m.ID))

@@ -235,7 +235,8 @@ func TestALostDonorIsBegunAnewUnderOtherNames(t *testing.T) {
 }
 
 func TestADonorThatIsLostAgainAndAgainIsGivenUp(t *testing.T) {
-	for why, want := range map[error]int{clone.ConnectionLost: 3, clone.DonorSilent: 3, clone.CloneRunning: 1, clone.Encrypted: 1} {
+	for why, want := range map[error]int{clone.ConnectionLost: 3, clone.DonorSilent: 3, clone.CloneRunning: 1,
+		clone.Encrypted: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			s, attempts := newMemory(), 0
 			_, err := take(t.Context(), from(scene(4), func(a, n int) error {
@@ -295,10 +296,12 @@ func TestTheArchiveOfAnotherClusterIsLeftAlone(t *testing.T) {
 	o := options()
 	o.Identity.UID, o.ID = "u-2", "tuesday"
 	_, err := take(t.Context(), from(scene(4), nil), s, o)
-	if !errors.Is(err, ArchiveTaken) || !strings.Contains(err.Error(), "u-1") || !strings.Contains(err.Error(), "prod") {
+	if !errors.Is(err, ArchiveTaken) || !strings.Contains(err.Error(), "u-1") ||
+		!strings.Contains(err.Error(), "prod") {
 		t.Errorf("%v", err)
 	}
-	for spoilt, why := range map[string]*Reason{"{": IdentityDamaged, "{}": IdentityDamaged, `{"format":2,"uid":"u-1"}`: FormatUnknown} {
+	for spoilt, why := range map[string]*Reason{"{": IdentityDamaged, "{}": IdentityDamaged,
+		`{"format":2,"uid":"u-1"}`: FormatUnknown} {
 		s.objects[identityKey(cluster)] = []byte(spoilt)
 		if _, err := take(t.Context(), from(scene(4), nil), s, o); !errors.Is(err, why) {
 			t.Errorf("%s: %v", spoilt, err)

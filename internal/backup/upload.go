@@ -222,8 +222,9 @@ func (w writer) Close(what clone.PartInfo) error {
 		}
 	}
 	u.mu.Lock()
-	u.parts = append(u.parts, Part{Name: u.open.name, State: what.State.String(), Raw: what.Size, RawSHA256: what.SHA256,
-		Records: what.Records, Notes: u.notes.of[what.Number]})
+	u.parts = append(u.parts, Part{Name: u.open.name, State: what.State.String(), Raw: what.Size,
+		RawSHA256: what.SHA256,
+		Records:   what.Records, Notes: u.notes.of[what.Number]})
 	u.mu.Unlock()
 	u.pending.Add(1)
 	u.jobs <- job{what.Number, u.open.name, what.Size, u.open.body}

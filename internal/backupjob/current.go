@@ -70,8 +70,10 @@ func catchUp(ctx context.Context, log *slog.Logger, t Task, primary, donor execu
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-limit.C:
-			return &lagsError{fmt.Sprintf("%s lacks %d transactions that the primary %s had %s ago: wait until it has caught up, "+
-				"and create another Backup, or one with target: primary", t.Instance, lacks.Count(), t.Primary, catchUpLimit)}
+			return &lagsError{fmt.Sprintf("%s lacks %d transactions that the primary %s had %s ago: wait until it "+
+				"has caught up, "+
+				"and create another Backup, or one with target: primary", t.Instance, lacks.Count(),
+				t.Primary, catchUpLimit)}
 		case <-tick.C:
 		}
 	}

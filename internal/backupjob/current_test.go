@@ -50,7 +50,8 @@ func TestADonorThatDoesNotCatchUpIsRefusedByName(t *testing.T) {
 
 func TestAPrimaryThatCannotBeAskedIsNotWaitedFor(t *testing.T) {
 	must(t, catchUp(t.Context(), slog.New(slog.DiscardHandler), lagging, cannot, cannot))
-	if err := catchUp(t.Context(), slog.New(slog.DiscardHandler), lagging, says("1"), cannot); reasonOf(err) != core.BackupNotTaken {
+	if err := catchUp(t.Context(), slog.New(slog.DiscardHandler), lagging, says("1"),
+		cannot); reasonOf(err) != core.BackupNotTaken {
 		t.Errorf("a donor that cannot be asked: %v", err)
 	}
 	over, cancel := context.WithCancelCause(t.Context())

@@ -31,9 +31,11 @@ func keeping(t *testing.T, r *Retention) (Options, store.Store) {
 	began := time.Date(2026, 11, 20, 21, 0, 0, 0, time.UTC)
 	for i, id := range []string{"older", id} {
 		at := began.AddDate(0, 0, i)
-		m := &backup.Manifest{Summary: backup.Summary{ID: id, Method: "clone", Cluster: backup.Identity{Format: 1, Cluster: "db", UID: "cluster-uid"},
+		m := &backup.Manifest{Summary: backup.Summary{ID: id, Method: "clone", Cluster: backup.Identity{Format: 1,
+			Cluster: "db", UID: "cluster-uid"},
 			Begin: at, Point: at, End: at, RawSize: 2, StoredSize: 1},
-			Parts: []backup.Part{{Name: "part-00000001-000000.zst", State: clone.StateFileCopy.String(), Raw: 2, Stored: 1, Records: 1}}}
+			Parts: []backup.Part{{Name: "part-00000001-000000.zst", State: clone.StateFileCopy.String(), Raw: 2,
+				Stored: 1, Records: 1}}}
 		text, err := m.Encode()
 		must(t, err)
 		must(t, s.Create(t.Context(), "db/base/"+id+"/part-00000001-000000.zst", []byte("x")))
@@ -50,9 +52,10 @@ func TestWhatHasExpiredGoesAfterTheBackup(t *testing.T) {
 		held    string
 		left    int
 	}{
-		"the older one":              {&Retention{Minimum: 1}, "cluster-uid", "older", "", 1},
-		"two have to stay":           {&Retention{Minimum: 2}, "cluster-uid", "", "", 2},
-		"neither is old enough":      {&Retention{Window: 1000 * 24 * time.Hour, Minimum: 1}, "cluster-uid", "", "NoBackupOldEnough", 2},
+		"the older one":    {&Retention{Minimum: 1}, "cluster-uid", "older", "", 1},
+		"two have to stay": {&Retention{Minimum: 2}, "cluster-uid", "", "", 2},
+		"neither is old enough": {&Retention{Window: 1000 * 24 * time.Hour, Minimum: 1}, "cluster-uid", "",
+			"NoBackupOldEnough", 2},
 		"all of another cluster's":   {&Retention{Minimum: 1}, "another-uid", "", backup.ArchiveTaken.Name, 2},
 		"nobody wants any to expire": {nil, "cluster-uid", "", "", 2},
 	} {
@@ -76,7 +79,8 @@ func TestWhatHasExpiredGoesAfterTheBackup(t *testing.T) {
 			if r.Held != nil {
 				held = r.Held.Reason
 			}
-			if strings.Join(r.RemovedBackups, " ") != c.removed || held != c.held || r.RanAt.IsZero() || (r.KeptSince == nil) != (c.held == backup.ArchiveTaken.Name) {
+			if strings.Join(r.RemovedBackups, " ") != c.removed || held != c.held || r.RanAt.IsZero() ||
+				(r.KeptSince == nil) != (c.held == backup.ArchiveTaken.Name) {
 				t.Errorf("%+v, held by %q", r, held)
 			}
 		})

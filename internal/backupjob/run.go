@@ -59,7 +59,8 @@ func Run(ctx context.Context, o Options) error {
 		o.Log.Error("there is no backup", "error", err)
 		return tell.failed(ctx, err)
 	}
-	o.Log.Info("the backup is complete", "bytes", m.RawSize, "stored", m.StoredSize, "took", m.End.Sub(m.Begin).Round(time.Second).String())
+	o.Log.Info("the backup is complete", "bytes", m.RawSize, "stored", m.StoredSize, "took",
+		m.End.Sub(m.Begin).Round(time.Second).String())
 	if err := tell.completed(ctx, m); err != nil {
 		return err
 	}
@@ -98,8 +99,9 @@ func takeInto(ctx context.Context, s store.Store, key seal.Key, o Options, t Tas
 		return nil, err
 	}
 	return backup.Take(ctx, donor, s, backup.Options{
-		Identity: backup.Identity{Cluster: t.Cluster, Namespace: t.Namespace, UID: t.ClusterUID, CreatedAt: t.ClusterCreated},
-		ID:       t.ID, Instance: t.Instance, Epoch: t.Epoch, Key: key,
+		Identity: backup.Identity{Cluster: t.Cluster, Namespace: t.Namespace, UID: t.ClusterUID,
+			CreatedAt: t.ClusterCreated},
+		ID: t.ID, Instance: t.Instance, Epoch: t.Epoch, Key: key,
 		Executed: executedAt(donor),
 		Progress: tell.progress,
 	})

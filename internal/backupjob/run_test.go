@@ -40,9 +40,11 @@ func world(t *testing.T, phase, uid string) Options {
 	scheme := runtime.NewScheme()
 	must(t, v1alpha1.AddToScheme(scheme))
 	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "ns", UID: types.UID(uid)}}
-	b.Status = v1alpha1.BackupStatus{Phase: phase, Error: "of before", Progress: &v1alpha1.BackupProgress{Percent: "3%"}}
+	b.Status = v1alpha1.BackupStatus{Phase: phase, Error: "of before",
+		Progress: &v1alpha1.BackupProgress{Percent: "3%"}}
 	dir := storetest.Dir(t)
-	text, err := json.Marshal(Task{Namespace: "ns", Backup: "b", BackupUID: "backup-uid", ID: id, Cluster: "db", ClusterUID: "cluster-uid", Instance: "db-3", Host: "127.0.0.1", Port: 1})
+	text, err := json.Marshal(Task{Namespace: "ns", Backup: "b", BackupUID: "backup-uid", ID: id, Cluster: "db",
+		ClusterUID: "cluster-uid", Instance: "db-3", Host: "127.0.0.1", Port: 1})
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, FileTask), text, 0o600))
 	return Options{StoreDir: dir, TLSDir: t.TempDir(), AccountDir: t.TempDir(), Log: slog.New(slog.DiscardHandler),
@@ -59,7 +61,8 @@ func status(t *testing.T, o Options) v1alpha1.BackupStatus {
 func TestWhatCannotBeTakenHasFailed(t *testing.T) {
 	o := world(t, v1alpha1.BackupRunning, "backup-uid") // without a certificate
 	must(t, Run(t.Context(), o))
-	if s := status(t, o); s.Phase != v1alpha1.BackupFailed || s.Reason != string(core.BackupNotTaken) || !strings.Contains(s.Error, "certificate of the backup") || s.StoppedAt == nil || s.Progress != nil {
+	if s := status(t, o); s.Phase != v1alpha1.BackupFailed || s.Reason != string(core.BackupNotTaken) ||
+		!strings.Contains(s.Error, "certificate of the backup") || s.StoppedAt == nil || s.Progress != nil {
 		t.Errorf("%+v", s)
 	}
 }
@@ -68,7 +71,8 @@ func TestAKeyThatIsNoneIsTold(t *testing.T) {
 	o := world(t, v1alpha1.BackupRunning, "backup-uid")
 	must(t, os.WriteFile(filepath.Join(o.StoreDir, seal.FileIdentity), []byte("secret"), 0o600))
 	must(t, Run(t.Context(), o))
-	if s := status(t, o); s.Phase != v1alpha1.BackupFailed || !strings.Contains(s.Error, string(core.KeyInvalid)) || !strings.Contains(s.Error, "age-keygen") {
+	if s := status(t, o); s.Phase != v1alpha1.BackupFailed || !strings.Contains(s.Error, string(core.KeyInvalid)) ||
+		!strings.Contains(s.Error, "age-keygen") {
 		t.Errorf("%+v", s)
 	}
 }
@@ -78,16 +82,22 @@ func TestAPodThatComesAfterTheManifestSaysSo(t *testing.T) {
 	s, err := store.Open(o.StoreDir)
 	must(t, err)
 	began := time.Date(2026, 11, 23, 21, 0, 0, 0, time.UTC)
-	m := &backup.Manifest{Summary: backup.Summary{ID: id, Method: "clone", Cluster: backup.Identity{Format: 1, Cluster: "db", UID: "cluster-uid"}, Instance: "db-2", Server: "9.7.4",
-		Begin: began, End: began.Add(10 * time.Second), RawSize: 1000, StoredSize: 100, Recipient: "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p", BeginGTID: gtid.MustParse("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:1-5")},
-		Parts: []backup.Part{{Name: "part-00000001-000000.zst", State: clone.StateFileCopy.String(), Raw: 1000, Stored: 100, Records: 1}}}
+	m := &backup.Manifest{Summary: backup.Summary{ID: id, Method: "clone", Cluster: backup.Identity{Format: 1,
+		Cluster: "db", UID: "cluster-uid"}, Instance: "db-2", Server: "9.7.4",
+		Begin: began, End: began.Add(10 * time.Second), RawSize: 1000, StoredSize: 100,
+		Recipient: "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p",
+		BeginGTID: gtid.MustParse("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:1-5")},
+		Parts: []backup.Part{{Name: "part-00000001-000000.zst", State: clone.StateFileCopy.String(), Raw: 1000,
+			Stored: 100, Records: 1}}}
 	text, err := m.Encode()
 	must(t, err)
 	must(t, s.Create(t.Context(), "db/base/"+id+"/manifest.json", text))
 	must(t, Run(t.Context(), o))
 	got := status(t, o)
-	if got.Phase != v1alpha1.BackupCompleted || got.Error != "" || got.InstanceName != "db-2" || got.Size != 1000 || got.EncryptedTo != m.Recipient || got.StoredSize != 100 || got.SHA256 == "" ||
-		got.Progress.Percent != "100%" || got.Progress.BytesPerSecond != 100 || got.StoppedAt.Sub(got.StartedAt.Time) != 10*time.Second || !strings.HasSuffix(got.BeginGTID, ":1-5") {
+	if got.Phase != v1alpha1.BackupCompleted || got.Error != "" || got.InstanceName != "db-2" || got.Size != 1000 ||
+		got.EncryptedTo != m.Recipient || got.StoredSize != 100 || got.SHA256 == "" ||
+		got.Progress.Percent != "100%" || got.Progress.BytesPerSecond != 100 ||
+		got.StoppedAt.Sub(got.StartedAt.Time) != 10*time.Second || !strings.HasSuffix(got.BeginGTID, ":1-5") {
 		t.Errorf("%+v %+v", got, got.Progress)
 	}
 }
@@ -110,7 +120,8 @@ func TestAJobDoesNothingForAnotherBackupOrOneThatIsOver(t *testing.T) {
 func TestProgressTellsWhenItEnds(t *testing.T) {
 	began := time.Unix(1000, 0)
 	got := progressOf(backup.Progress{Done: 30, Expected: 120}, began, began.Add(10*time.Second))
-	if got.Percent != "25%" || got.BytesPerSecond != 3 || !got.ExpectedEnd.Equal(&metav1.Time{Time: began.Add(40 * time.Second)}) {
+	if got.Percent != "25%" || got.BytesPerSecond != 3 ||
+		!got.ExpectedEnd.Equal(&metav1.Time{Time: began.Add(40 * time.Second)}) {
 		t.Errorf("%+v", got)
 	}
 	if got := progressOf(backup.Progress{}, began, began); got.Percent != "0%" || got.ExpectedEnd != nil {

@@ -90,10 +90,12 @@ func (r *Reconciler) begin(ctx context.Context, b *v1alpha1.Backup) (ctrl.Result
 		}
 		return ctrl.Result{}, err
 	}
-	if err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) { s.JobName = resources.BackupJobName(b.Name) }); err != nil {
+	if err := r.change(ctx, b,
+		func(s *v1alpha1.BackupStatus) { s.JobName = resources.BackupJobName(b.Name) }); err != nil {
 		return ctrl.Result{}, err
 	}
-	r.event(b, corev1.EventTypeNormal, core.ReasonBackupStarted, fmt.Sprintf("backup %s of %s is taken from %s", b.Status.BackupID, b.Spec.Cluster.Name, b.Status.InstanceName))
+	r.event(b, corev1.EventTypeNormal, core.ReasonBackupStarted, fmt.Sprintf("backup %s of %s is taken from %s",
+		b.Status.BackupID, b.Spec.Cluster.Name, b.Status.InstanceName))
 	return ctrl.Result{}, nil
 }
 
@@ -116,7 +118,8 @@ func final(reason core.Reason, format string, args ...any) *refusal {
 // refuse writes down why nothing begins. Nobody waits for ever.
 func (r *Reconciler) refuse(ctx context.Context, b *v1alpha1.Backup, no *refusal) (ctrl.Result, error) {
 	if !no.final && no.Reason != core.BackupOtherRuns && r.Now().Sub(b.CreationTimestamp.Time) > waitLimit {
-		no = final(core.BackupWaitedTooLong, "it was waited for an hour: %s. Create another Backup once that is so", no.Message)
+		no = final(core.BackupWaitedTooLong, "it was waited for an hour: %s. Create another Backup once that is so",
+			no.Message)
 	}
 	err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) {
 		s.Reason, s.Error = string(no.Reason), no.Message
@@ -163,7 +166,8 @@ func (r *Reconciler) follow(ctx context.Context, b *v1alpha1.Backup) (ctrl.Resul
 	if b.Status.Error != "" {
 		why += "; the last it said: " + b.Status.Error
 	}
-	return r.refuse(ctx, b, final(core.BackupJobFailed, "%s. Look at the logs of its Pods, and create another Backup", why))
+	return r.refuse(ctx, b, final(core.BackupJobFailed,
+		"%s. Look at the logs of its Pods, and create another Backup", why))
 }
 
 // ended tells how a Job has ended; "" while it goes on.
@@ -186,13 +190,19 @@ func (r *Reconciler) tell(ctx context.Context, b *v1alpha1.Backup) error {
 		return nil
 	}
 	s, kind, reason := &b.Status, corev1.EventTypeNormal, core.ReasonBackupCompleted
-	message := fmt.Sprintf("backup %s of %s is complete: %d bytes of data, %d stored at %s", s.BackupID, b.Spec.Cluster.Name, s.Size, s.StoredSize, s.DestinationPath)
-	condition := metav1.Condition{Type: v1alpha1.ConditionBackupCompleted, Status: metav1.ConditionTrue, Reason: v1alpha1.BackupCompleted, Message: message}
+	message := fmt.Sprintf("backup %s of %s is complete: %d bytes of data, %d stored at %s", s.BackupID,
+		b.Spec.Cluster.Name, s.Size, s.StoredSize, s.DestinationPath)
+	condition := metav1.Condition{Type: v1alpha1.ConditionBackupCompleted, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.BackupCompleted, Message: message}
 	if s.Phase == v1alpha1.BackupFailed {
-		kind, reason, message = corev1.EventTypeWarning, core.ReasonBackupFailed, fmt.Sprintf("there is no backup: %s: %s", s.Reason, s.Error)
+		kind, reason, message = corev1.EventTypeWarning, core.ReasonBackupFailed,
+			fmt.Sprintf("there is no backup: %s: %s", s.Reason, s.Error)
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, s.Reason, s.Error
 	}
-	if err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) { meta.SetStatusCondition(&s.Conditions, condition) }); err != nil {
+	if err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) {
+		meta.SetStatusCondition(&s.Conditions,
+			condition)
+	}); err != nil {
 		return err
 	}
 	r.event(b, kind, reason, message)

@@ -59,7 +59,8 @@ func (w *backupWorld) backup(name string) *v1alpha1.Backup {
 func (w *backupWorld) is(b *v1alpha1.Backup, phase string, reason core.Reason, words ...string) {
 	w.Helper()
 	if b.Status.Phase != phase || b.Status.Reason != string(reason) {
-		w.Errorf("%s is %s, %s: %s; want %s, %s", b.Name, b.Status.Phase, b.Status.Reason, b.Status.Error, phase, reason)
+		w.Errorf("%s is %s, %s: %s; want %s, %s", b.Name, b.Status.Phase, b.Status.Reason,
+			b.Status.Error, phase, reason)
 	}
 	for _, word := range words {
 		if !strings.Contains(b.Status.Error, word) {
@@ -69,7 +70,8 @@ func (w *backupWorld) is(b *v1alpha1.Backup, phase string, reason core.Reason, w
 }
 
 func aBackup(name string) *v1alpha1.Backup {
-	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: "12345678-of-b", CreationTimestamp: metav1.NewTime(backupDay)}}
+	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: "12345678-of-b",
+		CreationTimestamp: metav1.NewTime(backupDay)}}
 	b.Spec.Cluster.Name = "db"
 	return b
 }
@@ -79,13 +81,15 @@ func aCluster() *v1alpha1.Cluster {
 	established := metav1.NewMicroTime(backupDay)
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: "cluster-uid"}}
 	c.Spec.Instances = 3
-	c.Spec.Backup = &v1alpha1.BackupDefaults{MaxBytesPerSecond: 7, ObjectStore: &v1alpha1.ObjectStoreSpec{Bucket: "b", Path: "p", Endpoint: "https://s3.example.com/",
+	c.Spec.Backup = &v1alpha1.BackupDefaults{MaxBytesPerSecond: 7, ObjectStore: &v1alpha1.ObjectStoreSpec{Bucket: "b",
+		Path: "p", Endpoint: "https://s3.example.com/",
 		Credentials: &v1alpha1.StoreCredentials{AccessKeyID: &v1alpha1.SecretKeySelector{Name: "store", Key: "id"},
 			SecretAccessKey: &v1alpha1.SecretKeySelector{Name: "store", Key: "key"}}}}
 	c.Status.EstablishedAt, c.Status.PrimaryEpoch, c.Status.CurrentPrimary = &established, 4, "db-1"
 	for i, role := range []string{v1alpha1.RolePrimary, v1alpha1.RoleReplica, v1alpha1.RoleReplica} {
 		c.Status.InstancesReported = append(c.Status.InstancesReported,
-			v1alpha1.InstanceStatus{Name: fmt.Sprintf("db-%d", i+1), State: string(core.Running), Role: role, Ready: true})
+			v1alpha1.InstanceStatus{Name: fmt.Sprintf("db-%d", i+1), State: string(core.Running),
+				Role: role, Ready: true})
 	}
 	return c
 }
@@ -114,7 +118,8 @@ func TestABackupIsTakenFromTheLastReplica(t *testing.T) {
 	b := w.looks("b")
 	w.is(b, v1alpha1.BackupRunning, "")
 	s := b.Status
-	if s.InstanceName != "db-3" || s.JobName != "b-backup" || s.DestinationPath != "s3://b/p/db" || s.BackupID != "20261123T210000Z-12345678" || s.ObjectStore == nil {
+	if s.InstanceName != "db-3" || s.JobName != "b-backup" || s.DestinationPath != "s3://b/p/db" ||
+		s.BackupID != "20261123T210000Z-12345678" || s.ObjectStore == nil {
 		t.Errorf("%+v", s)
 	}
 	var job batchv1.Job
@@ -126,13 +131,15 @@ func TestABackupIsTakenFromTheLastReplica(t *testing.T) {
 	w.Must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &files))
 	var task backupjob.Task
 	w.Must(json.Unmarshal(files.Data[backupjob.FileTask], &task))
-	if task.Instance != "db-3" || task.Epoch != 4 || task.ClusterUID != "cluster-uid" || task.MaxBytesPerSecond != 7 || task.ID != s.BackupID || task.BackupUID != string(b.UID) {
+	if task.Instance != "db-3" || task.Epoch != 4 || task.ClusterUID != "cluster-uid" || task.MaxBytesPerSecond != 7 ||
+		task.ID != s.BackupID || task.BackupUID != string(b.UID) {
 		t.Errorf("%+v", task)
 	}
 	if task.Primary != "db-1" || task.PrimaryHost != "db-1.ns.svc" {
 		t.Errorf("the Job waits for what %s at %s has", task.Primary, task.PrimaryHost)
 	}
-	if string(files.Data[store.FileSecretKey]) != "hidden" || !strings.Contains(string(files.Data[store.FileConfig]), `"https://s3.example.com"`) {
+	if string(files.Data[store.FileSecretKey]) != "hidden" || !strings.Contains(string(files.Data[store.FileConfig]),
+		`"https://s3.example.com"`) {
 		t.Errorf("%s", files.Data)
 	}
 	if told := <-w.Told; !strings.Contains(told, "BackupStarted") {
@@ -207,8 +214,10 @@ func TestTheJobIsGivenTheKeyOfTheEncryption(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := aCluster()
-	c.Spec.Backup.ObjectStore.Encryption = &v1alpha1.StoreEncryption{Identity: v1alpha1.SecretKeySelector{Name: "age", Key: "identity"}}
-	w := newBackupWorld(t, aBackup("b"), c, storeSecret, authority(t), secret("age", map[string]string{"identity": one.String()}))
+	c.Spec.Backup.ObjectStore.Encryption = &v1alpha1.StoreEncryption{Identity: v1alpha1.SecretKeySelector{Name: "age",
+		Key: "identity"}}
+	w := newBackupWorld(t, aBackup("b"), c, storeSecret, authority(t),
+		secret("age", map[string]string{"identity": one.String()}))
 	w.is(w.looks("b"), v1alpha1.BackupRunning, "")
 	var files corev1.Secret
 	w.Must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &files))
@@ -218,7 +227,8 @@ func TestTheJobIsGivenTheKeyOfTheEncryption(t *testing.T) {
 }
 
 func TestANameThatSomebodyElseHasIsLeftAlone(t *testing.T) {
-	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t), secret("b-backup", map[string]string{"mine": "1"}))
+	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t),
+		secret("b-backup", map[string]string{"mine": "1"}))
 	w.is(w.looks("b"), v1alpha1.BackupFailed, core.BackupNameTaken, "the Secret b-backup")
 	var s corev1.Secret
 	w.Must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &s))
@@ -232,7 +242,8 @@ func (w *backupWorld) ends(as batchv1.JobConditionType) {
 	w.Helper()
 	var job batchv1.Job
 	w.Must(w.Get(w.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &job))
-	job.Status.Conditions = []batchv1.JobCondition{{Type: as, Status: corev1.ConditionTrue, Message: "BackoffLimitExceeded"}}
+	job.Status.Conditions = []batchv1.JobCondition{{Type: as, Status: corev1.ConditionTrue,
+		Message: "BackoffLimitExceeded"}}
 	w.Must(w.Status().Update(w.Context(), &job))
 }
 
@@ -241,7 +252,8 @@ func TestAJobThatEndsBeforeTheBackupFailsIt(t *testing.T) {
 		"failed":      func(w *backupWorld) { w.ends(batchv1.JobFailed) },
 		"did not say": func(w *backupWorld) { w.ends(batchv1.JobComplete) },
 		"deleted": func(w *backupWorld) {
-			w.Must(w.Delete(w.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "b-backup", Namespace: "ns"}}))
+			w.Must(w.Delete(w.Context(),
+				&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "b-backup", Namespace: "ns"}}))
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
@@ -289,7 +301,8 @@ func TestABackupOutlivesAnyCallThatFails(t *testing.T) {
 			w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
 			w.FailAt, w.Late = failAt, late
 			for tries := 0; w.backup("b").Status.JobName == "" && tries < 5; tries++ {
-				_, _ = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
+				_, _ = w.r.Reconcile(t.Context(),
+					ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
 			}
 			b := w.backup("b")
 			w.FailAt = 0

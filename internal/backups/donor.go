@@ -23,7 +23,8 @@ func chooseDonor(c *v1alpha1.Cluster, b *v1alpha1.Backup, lags Lags) (string, *r
 	if d := c.Spec.Backup; d != nil {
 		target = cmp.Or(target, d.Target)
 	}
-	donor, no := backup.Donor(Instances(c, lags), backup.Wish{Primary: target == v1alpha1.TargetPrimary, Instances: int(c.Spec.Instances)})
+	donor, no := backup.Donor(Instances(c, lags), backup.Wish{Primary: target == v1alpha1.TargetPrimary,
+		Instances: int(c.Spec.Instances)})
 	if no != nil {
 		return "", &refusal{Refusal: *no}
 	}
@@ -40,13 +41,14 @@ func Instances(c *v1alpha1.Cluster, lags Lags) (all []backup.Instance) {
 			lag = lags(c.Namespace, in.Name)
 		}
 		all = append(all, backup.Instance{
-			Lag:      lag,
-			Name:     in.Name,
-			Primary:  in.Role == v1alpha1.RolePrimary,
-			Replica:  in.Role == v1alpha1.RoleReplica,
-			Ready:    in.Ready && in.State == string(core.Running),
-			Excluded: slices.Contains(slices.Concat(s.FencedInstances, s.DivergedInstances, s.ReplicationBrokenInstances), in.Name),
-			Joining:  in.State == string(core.Cloning),
+			Lag:     lag,
+			Name:    in.Name,
+			Primary: in.Role == v1alpha1.RolePrimary,
+			Replica: in.Role == v1alpha1.RoleReplica,
+			Ready:   in.Ready && in.State == string(core.Running),
+			Excluded: slices.Contains(slices.Concat(s.FencedInstances, s.DivergedInstances,
+				s.ReplicationBrokenInstances), in.Name),
+			Joining: in.State == string(core.Cloning),
 		})
 	}
 	return all

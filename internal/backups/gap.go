@@ -44,7 +44,8 @@ func clusterOf(_ context.Context, obj client.Object) []reconcile.Request {
 	if !is {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.Cluster.Name}}}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: b.Namespace,
+		Name: b.Spec.Cluster.Name}}}
 }
 
 // Reconcile looks at one Cluster.

@@ -43,22 +43,27 @@ func (r *Reconciler) prepare(ctx context.Context, b *v1alpha1.Backup) (*taking, 
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.Cluster.Name}, c)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, wait(core.BackupNoCluster, "there is no Cluster %s in namespace %s; create it, or delete this Backup", b.Spec.Cluster.Name, b.Namespace), nil
+		return nil, wait(core.BackupNoCluster,
+			"there is no Cluster %s in namespace %s; create it, or delete this Backup",
+			b.Spec.Cluster.Name, b.Namespace), nil
 	case err != nil:
 		return nil, nil, err
 	}
 	if b.Status.Phase == v1alpha1.BackupRunning {
-		return r.withFiles(ctx, &taking{cluster: c, store: b.Status.ObjectStore, donor: b.Status.InstanceName, id: b.Status.BackupID})
+		return r.withFiles(ctx, &taking{cluster: c, store: b.Status.ObjectStore, donor: b.Status.InstanceName,
+			id: b.Status.BackupID})
 	}
 	t := &taking{cluster: c, store: b.Spec.ObjectStore, id: idOf(b)}
 	if t.store == nil && c.Spec.Backup != nil {
 		t.store = c.Spec.Backup.ObjectStore
 	}
 	if t.store == nil {
-		return nil, final(core.BackupNoStore, "neither spec.objectStore nor spec.backup.objectStore of the Cluster %s says where to; add one, and create another Backup", c.Name), nil
+		return nil, final(core.BackupNoStore, "neither spec.objectStore nor spec.backup.objectStore of the Cluster "+
+			"%s says where to; add one, and create another Backup", c.Name), nil
 	}
 	if other, err := Running(ctx, r.Live, b.Namespace, c.Name, b.UID); other != "" || err != nil {
-		return nil, wait(core.BackupOtherRuns, "the Backup %s of this Cluster is running; one is taken at a time", other), err
+		return nil, wait(core.BackupOtherRuns, "the Backup %s of this Cluster is running; one is taken at a time",
+			other), err
 	}
 	donor, no := chooseDonor(c, b, r.Lags)
 	if no != nil {
@@ -98,7 +103,8 @@ func Running(ctx context.Context, live client.Reader, namespace, cluster string,
 	}
 	i := slices.IndexFunc(all.Items, func(b v1alpha1.Backup) bool {
 		isMeant := but == "" || b.UID != but
-		return isMeant && b.Spec.Cluster.Name == cluster && b.Status.Phase == v1alpha1.BackupRunning && b.DeletionTimestamp == nil
+		return isMeant && b.Spec.Cluster.Name == cluster && b.Status.Phase == v1alpha1.BackupRunning &&
+			b.DeletionTimestamp == nil
 	})
 	if i < 0 {
 		return "", nil
@@ -118,7 +124,8 @@ func (r *Reconciler) makeJob(ctx context.Context, b *v1alpha1.Backup, t *taking)
 	if err != nil {
 		return nil, err
 	}
-	for _, obj := range append(resources.BackupObjects(t.cluster, b, t.files, leaf), resources.BackupJob(t.cluster, b, r.OperatorImage)) {
+	for _, obj := range append(resources.BackupObjects(t.cluster, b, t.files, leaf), resources.BackupJob(t.cluster,
+		b, r.OperatorImage)) {
 		if no, err := r.create(ctx, b, obj.(client.Object)); no != nil || err != nil {
 			return no, err
 		}
@@ -163,7 +170,8 @@ func (r *Reconciler) create(ctx context.Context, b *v1alpha1.Backup, obj client.
 		return nil, err
 	}
 	if !metav1.IsControlledBy(obj, b) {
-		return final(core.BackupNameTaken, "the %s %s exists and does not belong to this Backup; delete it, and create a Backup with another name", kind, name), nil
+		return final(core.BackupNameTaken, "the %s %s exists and does not belong to this Backup; delete it, and "+
+			"create a Backup with another name", kind, name), nil
 	}
 	return nil, nil
 }

@@ -245,7 +245,8 @@ func (r *Reconciler) removalAccount(ctx context.Context, job *batchv1.Job, b *v1
 // removalFails tells why the data are still there, and what can be done.
 func (r *Reconciler) removalFails(ctx context.Context, b *v1alpha1.Backup, why string) (ctrl.Result, error) {
 	message := fmt.Sprintf("%s is not removed from the store: %s. It is tried again; "+
-		"to leave the data there and be rid of the Backup: kubectl cnmsql backup forget %s -n %s", whereOf(b), why, b.Name, b.Namespace)
+		"to leave the data there and be rid of the Backup: kubectl cnmsql backup forget %s -n %s", whereOf(b),
+		why, b.Name, b.Namespace)
 	err := r.stored(ctx, b, metav1.ConditionUnknown, core.ReasonBackupRemovalFailed, message)
 	return ctrl.Result{RequeueAfter: r.pause(b)}, err
 }

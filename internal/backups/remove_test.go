@@ -22,7 +22,8 @@ import (
 )
 
 func TestABackupIsKeptUntilItsDataAreRemovedIfItSaysSo(t *testing.T) {
-	for policy, keeps := range map[string]bool{"": false, "Retain": false, "retain": false, "Delete": true, "delete": true} {
+	for policy, keeps := range map[string]bool{"": false, "Retain": false, "retain": false,
+		"Delete": true, "delete": true} {
 		b := aBackup("b")
 		b.Spec.ReclaimPolicy = policy
 		w := newBackupWorld(t, b, aCluster(), storeSecret, authority(t))
@@ -47,7 +48,8 @@ func going() *v1alpha1.Backup {
 // step has the Reconciler look once at b, which is nil once it is gone.
 func (w *backupWorld) step() (b *v1alpha1.Backup, again time.Duration) {
 	w.Helper()
-	result, err := w.r.Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
+	result, err := w.r.Reconcile(w.Context(),
+		ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
 	w.Must(err)
 	return w.left(), result.RequeueAfter
 }
@@ -80,7 +82,8 @@ func (w *backupWorld) job(name string) *batchv1.Job {
 func (w *backupWorld) removalEnds(as batchv1.JobConditionType) {
 	w.Helper()
 	job := w.job("b-remove")
-	job.Status.Conditions = []batchv1.JobCondition{{Type: as, Status: corev1.ConditionTrue, Message: "BackoffLimitExceeded", LastTransitionTime: metav1.NewTime(w.Clock)}}
+	job.Status.Conditions = []batchv1.JobCondition{{Type: as, Status: corev1.ConditionTrue,
+		Message: "BackoffLimitExceeded", LastTransitionTime: metav1.NewTime(w.Clock)}}
 	w.Must(w.Status().Update(w.Context(), job))
 }
 
@@ -97,7 +100,8 @@ func TestTheDataGoWithTheBackup(t *testing.T) {
 	w := newBackupWorld(t, b, aCluster(), storeSecret, authority(t))
 	w.looks("b")
 	w.Must(w.Delete(t.Context(), b))
-	if b, _ := w.step(); storedSays(b).Reason != string(core.ReasonBackupRemovalWaits) || w.job("b-backup") != nil || w.job("b-remove") != nil {
+	if b, _ := w.step(); storedSays(b).Reason != string(core.ReasonBackupRemovalWaits) || w.job("b-backup") != nil ||
+		w.job("b-remove") != nil {
 		t.Errorf("while it is taken: %+v", storedSays(b))
 	}
 	if b, again := w.step(); b == nil || again == 0 || w.job("b-remove") == nil {
@@ -105,7 +109,8 @@ func TestTheDataGoWithTheBackup(t *testing.T) {
 	}
 	job := w.job("b-remove")
 	pod := job.Spec.Template.Spec
-	if c := pod.Containers[0]; strings.Join(c.Command, " ") != "/cnmsql backup remove" || c.Image != "operator:1" || len(c.VolumeMounts) != 1 ||
+	if c := pod.Containers[0]; strings.Join(c.Command, " ") != "/cnmsql backup remove" || c.Image != "operator:1" ||
+		len(c.VolumeMounts) != 1 ||
 		len(pod.Volumes) != 1 || pod.Volumes[0].Secret.SecretName != "b-remove" || len(job.OwnerReferences) != 0 {
 		t.Errorf("%+v", pod)
 	}
@@ -113,7 +118,8 @@ func TestTheDataGoWithTheBackup(t *testing.T) {
 	w.Must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-remove"}, &files))
 	var task backupjob.Task
 	w.Must(json.Unmarshal(files.Data[backupjob.FileTask], &task))
-	if task.Cluster != "db" || task.ID != "20261123T210000Z-12345678" || string(files.Data[store.FileSecretKey]) != "hidden" || files.OwnerReferences[0].Name != "b-remove" {
+	if task.Cluster != "db" || task.ID != "20261123T210000Z-12345678" ||
+		string(files.Data[store.FileSecretKey]) != "hidden" || files.OwnerReferences[0].Name != "b-remove" {
 		t.Errorf("%+v %+v", task, files)
 	}
 	if b, again := w.step(); b == nil || again == 0 {
@@ -124,7 +130,8 @@ func TestTheDataGoWithTheBackup(t *testing.T) {
 	if b, _ := w.step(); b != nil || w.job("b-remove") != nil {
 		t.Errorf("left are %+v and %+v", b, w.job("b-remove"))
 	}
-	if told := w.Events(); len(told) != 1 || !strings.Contains(told[0], "Removed") || !strings.Contains(told[0], "s3://b/p/db/base/20261123T210000Z-12345678") {
+	if told := w.Events(); len(told) != 1 || !strings.Contains(told[0], "Removed") ||
+		!strings.Contains(told[0], "s3://b/p/db/base/20261123T210000Z-12345678") {
 		t.Errorf("told %q", told)
 	}
 }
@@ -132,16 +139,20 @@ func TestTheDataGoWithTheBackup(t *testing.T) {
 func TestARemovalThatFailsIsToldAndTriedAgain(t *testing.T) {
 	w := newBackupWorld(t, going(), aCluster(), storeSecret)
 	w.step()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", Labels: map[string]string{batchv1.JobNameLabel: "b-remove"}}}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "{}\ncnmsql: StoreAccessDenied: give it the right\n"}}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns",
+		Labels: map[string]string{batchv1.JobNameLabel: "b-remove"}}}
+	pod.Status.ContainerStatuses =
+		[]corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "{}\ncnmsql: StoreAccessDenied: give it the right\n"}}}}
 	w.Must(w.Create(t.Context(), pod))
 	last := time.Duration(0)
 	for _, age := range []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 100 * time.Hour} {
 		w.Clock = backupDay.Add(age)
 		w.removalEnds(batchv1.JobFailed)
 		b, again := w.step()
-		if c := storedSays(b); c.Status != metav1.ConditionUnknown || c.Reason != string(core.ReasonBackupRemovalFailed) ||
-			!strings.Contains(c.Message, "StoreAccessDenied") || !strings.Contains(c.Message, "kubectl cnmsql backup forget b -n ns") {
+		if c := storedSays(b); c.Status != metav1.ConditionUnknown ||
+			c.Reason != string(core.ReasonBackupRemovalFailed) ||
+			!strings.Contains(c.Message, "StoreAccessDenied") ||
+			!strings.Contains(c.Message, "kubectl cnmsql backup forget b -n ns") {
 			t.Errorf("%+v", c)
 		}
 		if again <= last || again > maxPause {
@@ -165,9 +176,10 @@ func TestARemovalThatFailsIsToldAndTriedAgain(t *testing.T) {
 func TestWhatStandsInTheWayOfARemovalIsNamed(t *testing.T) {
 	foreign := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "b-remove", Namespace: "ns"}}
 	for words, objs := range map[string][]client.Object{
-		"the Secret store, which objectStore names, does not exist":      {aCluster()},
-		"the Job b-remove exists and is not this Backup's; delete it":    {aCluster(), storeSecret, foreign},
-		"the Secret b-remove exists and is not this Backup's; delete it": {aCluster(), storeSecret, secret("b-remove", map[string]string{"mine": "1"})},
+		"the Secret store, which objectStore names, does not exist":   {aCluster()},
+		"the Job b-remove exists and is not this Backup's; delete it": {aCluster(), storeSecret, foreign},
+		"the Secret b-remove exists and is not this Backup's; delete it": {aCluster(), storeSecret,
+			secret("b-remove", map[string]string{"mine": "1"})},
 	} {
 		w := newBackupWorld(t, append(objs, going())...)
 		for range 2 {
@@ -183,7 +195,8 @@ func TestWhatStandsInTheWayOfARemovalIsNamed(t *testing.T) {
 
 func TestABackupGoesAtOnceWhenThereIsNothingToRemove(t *testing.T) {
 	now := metav1.NewTime(backupDay)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", DeletionTimestamp: &now, Finalizers: []string{"kubernetes"}}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", DeletionTimestamp: &now,
+		Finalizers: []string{"kubernetes"}}}
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.Backup)
 		objs   []client.Object
@@ -191,7 +204,8 @@ func TestABackupGoesAtOnceWhenThereIsNothingToRemove(t *testing.T) {
 	}{
 		"it never began": {change: func(b *v1alpha1.Backup) { b.Status = v1alpha1.BackupStatus{} }},
 		"it had expired": {change: func(b *v1alpha1.Backup) {
-			meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionBackupStored, Status: metav1.ConditionFalse, Reason: string(core.ReasonExpired)})
+			meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionBackupStored,
+				Status: metav1.ConditionFalse, Reason: string(core.ReasonExpired)})
 		}},
 		"the namespace goes": {objs: []client.Object{namespace}, told: "s3://b/p/db/base/id-1 stays"},
 	} {
@@ -227,7 +241,8 @@ func TestNoBackupGoesBeforeItsDataWhateverCallFails(t *testing.T) {
 			removed := false
 			for range 12 {
 				w.FailAt, w.Late = failAt, late
-				_, _ = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
+				_, _ = w.r.Reconcile(t.Context(),
+					ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
 				calls := w.Calls
 				w.FailAt = 0
 				job := w.job("b-remove")

@@ -30,7 +30,10 @@ func TestTheJobIsToldWhatToKeep(t *testing.T) {
 		"a year, and at least four": {func(c *v1alpha1.Cluster, _ *v1alpha1.Backup) {
 			c.Spec.Backup.RetentionPolicy, c.Spec.Backup.MinimumBackups = "12m", new(int32(4))
 		}, &backupjob.Retention{Window: 372 * daily, Minimum: 4}},
-		"what nobody understands": {func(c *v1alpha1.Cluster, _ *v1alpha1.Backup) { c.Spec.Backup.RetentionPolicy = "30 days" }, nil},
+		"what nobody understands": {func(c *v1alpha1.Cluster,
+			_ *v1alpha1.Backup) {
+			c.Spec.Backup.RetentionPolicy = "30 days"
+		}, nil},
 		"a store of its own": {func(c *v1alpha1.Cluster, b *v1alpha1.Backup) {
 			c.Spec.Backup.RetentionPolicy, b.Spec.ObjectStore = "30d", c.Spec.Backup.ObjectStore.DeepCopy()
 		}, nil},
@@ -57,7 +60,8 @@ func TestTheJobIsToldWhatToKeep(t *testing.T) {
 func stored(name, id string) *v1alpha1.Backup {
 	b := aBackup(name)
 	b.Status = v1alpha1.BackupStatus{Phase: v1alpha1.BackupCompleted, BackupID: id, DestinationPath: "s3://b/p/db",
-		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionBackupCompleted, Status: metav1.ConditionTrue, Reason: v1alpha1.BackupCompleted}}}
+		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionBackupCompleted, Status: metav1.ConditionTrue,
+			Reason: v1alpha1.BackupCompleted}}}
 	return b
 }
 
@@ -65,11 +69,13 @@ func stored(name, id string) *v1alpha1.Backup {
 func afterRetention() []client.Object {
 	of := stored("new", "id-3")
 	since := metav1.NewTime(backupDay.Add(-time.Hour))
-	of.Status.Retention = &v1alpha1.BackupRetention{RanAt: metav1.NewTime(backupDay), RemovedBackups: []string{"id-1", "id-2"}, RemovedParts: 7, KeptSince: &since}
+	of.Status.Retention = &v1alpha1.BackupRetention{RanAt: metav1.NewTime(backupDay), RemovedBackups: []string{"id-1",
+		"id-2"}, RemovedParts: 7, KeptSince: &since}
 	elsewhere, ofAnother := stored("elsewhere", "id-1"), stored("of-another", "id-1")
 	elsewhere.Status.DestinationPath = "s3://b/cold/db"
 	ofAnother.Spec.Cluster.Name = "other"
-	return []client.Object{of, stored("old", "id-1"), stored("older", "id-2"), stored("kept", "id-0"), elsewhere, ofAnother, aCluster()}
+	return []client.Object{of, stored("old", "id-1"), stored("older", "id-2"), stored("kept", "id-0"), elsewhere,
+		ofAnother, aCluster()}
 }
 
 func TestBackupsThatHaveExpiredAreTold(t *testing.T) {
@@ -77,18 +83,23 @@ func TestBackupsThatHaveExpiredAreTold(t *testing.T) {
 	for range 3 {
 		w.is(w.looks("new"), v1alpha1.BackupCompleted, "")
 	}
-	for name, gone := range map[string]bool{"new": false, "old": true, "older": true, "kept": false, "elsewhere": false, "of-another": false} {
+	for name, gone := range map[string]bool{"new": false, "old": true, "older": true, "kept": false, "elsewhere": false,
+		"of-another": false} {
 		b := w.backup(name)
 		if (b.Removed() != nil) != gone || b.Status.Phase != v1alpha1.BackupCompleted {
 			t.Errorf("%s: %+v", name, b.Status)
 		}
 	}
-	if c := meta.FindStatusCondition(w.backup("old").Status.Conditions, v1alpha1.ConditionBackupStored); c.Reason != string(core.ReasonExpired) || !strings.Contains(c.Message, "the Backup new") {
+	if c := meta.FindStatusCondition(w.backup("old").Status.Conditions,
+		v1alpha1.ConditionBackupStored); c.Reason != string(core.ReasonExpired) ||
+		!strings.Contains(c.Message, "the Backup new") {
 		t.Errorf("%+v", c)
 	}
 	told := w.Events()
-	if slices.Sort(told); len(told) != 3 || !strings.Contains(told[0], "Expired") || !strings.Contains(told[1], "Expired") ||
-		!strings.Contains(told[2], "RetentionRan 2 backups and 7 parts") || !strings.Contains(told[2], "all since 2026-11-23T20:00:00Z") {
+	if slices.Sort(told); len(told) != 3 || !strings.Contains(told[0], "Expired") ||
+		!strings.Contains(told[1], "Expired") ||
+		!strings.Contains(told[2], "RetentionRan 2 backups and 7 parts") ||
+		!strings.Contains(told[2], "all since 2026-11-23T20:00:00Z") {
 		t.Errorf("told %q", told)
 	}
 	var c v1alpha1.Cluster
@@ -99,19 +110,23 @@ func TestBackupsThatHaveExpiredAreTold(t *testing.T) {
 }
 
 func TestWhatKeptRetentionFromRemovingIsTold(t *testing.T) {
-	for reason, warned := range map[core.Reason]int{core.RetentionYoung: 0, core.RetentionAnchorDamaged: 1, "StoreAccessDenied": 1} {
+	for reason, warned := range map[core.Reason]int{core.RetentionYoung: 0, core.RetentionAnchorDamaged: 1,
+		"StoreAccessDenied": 1} {
 		objs := afterRetention()
 		done := objs[0].(*v1alpha1.Backup).Status.Retention
-		done.RemovedBackups, done.RemovedParts, done.Held = nil, 0, &v1alpha1.RetentionHeld{Reason: string(reason), Message: "look there"}
+		done.RemovedBackups, done.RemovedParts, done.Held = nil, 0, &v1alpha1.RetentionHeld{Reason: string(reason),
+			Message: "look there"}
 		w := newBackupWorld(t, objs...)
 		for range 2 {
 			w.looks("new")
 		}
 		c := meta.FindStatusCondition(w.backup("new").Status.Conditions, v1alpha1.ConditionBackupRetention)
-		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(reason) || !strings.Contains(c.Message, "look there") {
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(reason) ||
+			!strings.Contains(c.Message, "look there") {
 			t.Errorf("%s: %+v", reason, c)
 		}
-		if told := w.Events(); len(told) != warned || warned > 0 && !strings.Contains(told[0], "RetentionHeld "+string(reason)) {
+		if told := w.Events(); len(told) != warned || warned > 0 && !strings.Contains(told[0],
+			"RetentionHeld "+string(reason)) {
 			t.Errorf("%s: told %q", reason, told)
 		}
 	}
@@ -127,10 +142,12 @@ func TestWhatHasExpiredIsToldWhateverCallFails(t *testing.T) {
 			w := newBackupWorld(t, afterRetention()...)
 			w.FailAt, w.Late = failAt, late
 			for range 3 {
-				_, _ = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "new"}})
+				_, _ = w.r.Reconcile(t.Context(),
+					ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "new"}})
 			}
 			w.FailAt = 0
-			told := meta.FindStatusCondition(w.backup("new").Status.Conditions, v1alpha1.ConditionBackupRetention) != nil
+			told := meta.FindStatusCondition(w.backup("new").Status.Conditions,
+				v1alpha1.ConditionBackupRetention) != nil
 			if !told || w.backup("old").Removed() == nil || w.backup("older").Removed() == nil || len(w.Events()) > 3 {
 				t.Errorf("call %d fails, late %t", failAt, late)
 			}

@@ -29,12 +29,15 @@ func ParseSchedule(in, text, zone string, created time.Time) (func(time.Time) ti
 		return nil, fmt.Errorf("%s.schedule %q begins with a time zone: write it into %s.timeZone", in, text, in)
 	}
 	if n := len(strings.Fields(text)); n == 5 && !strings.HasPrefix(text, "@") {
-		return nil, fmt.Errorf("%s.schedule %q has five fields and needs six, the first being the second: put \"0 \" before it: %q",
+		return nil, fmt.Errorf("%s.schedule %q has five fields and needs six, the first being the second: put \"0 \" "+
+			"before it: %q",
 			in, text, "0 "+text)
 	}
 	parsed, err := cron.NewParser(fields).Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s.schedule %q: %w; write six fields: second, minute, hour, day of month, month, day of week", in, text, err)
+		return nil,
+			fmt.Errorf("%s.schedule %q: %w; write six fields: second, minute, hour, day of month, month, day of week",
+				in, text, err)
 	}
 	switch parsed := parsed.(type) {
 	case *cron.SpecSchedule:
@@ -56,10 +59,12 @@ func parseZone(in, zone string) (*time.Location, error) {
 
 // fieldSlots are those of six fields. One that allows no value, as ",", would have the
 // library search for seconds.
-func fieldSlots(in, text string, parsed *cron.SpecSchedule, location *time.Location) (func(time.Time) time.Time, error) {
+func fieldSlots(in, text string, parsed *cron.SpecSchedule,
+	location *time.Location) (func(time.Time) time.Time, error) {
 	for _, values := range []uint64{parsed.Second, parsed.Minute, parsed.Hour, parsed.Dom, parsed.Month, parsed.Dow} {
 		if values == 0 {
-			return nil, fmt.Errorf("%s.schedule %q has a field without a value: write a number, a range, a list or *", in, text)
+			return nil, fmt.Errorf("%s.schedule %q has a field without a value: write a number, a range, a list or *",
+				in, text)
 		}
 	}
 	parsed.Location = location

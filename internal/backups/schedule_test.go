@@ -57,13 +57,16 @@ func TestSchedulesAreRead(t *testing.T) {
 // What docs/scheduled-backups.md says of the two jumps of a year.
 func TestClocksThatJump(t *testing.T) {
 	for _, c := range []struct{ schedule, after, want string }{
-		{"0 30 2 * * *", "2026-03-28T12:00:00Z", "2026-03-30T00:30:00Z"},                           // there is no 02:30 on the 29th
-		{"0 30 2 * * *", "2026-10-24T12:00:00Z", "2026-10-25T00:30:00Z 2026-10-25T01:30:00Z"},      // 02:30 comes twice
-		{"0 0 * * * *", "2026-10-25T00:10:00Z", "2026-10-25T01:00:00Z 2026-10-25T02:00:00Z"},       // every hour goes on
-		{"0 30 4 * * *", "2026-03-28T12:00:00Z", "2026-03-29T02:30:00Z 2026-03-30T02:30:00Z"},      // once a day
-		{"0 30 4 * * *", "2026-10-24T12:00:00Z", "2026-10-25T03:30:00Z 2026-10-26T03:30:00Z"},      // once a day
-		{"@every 24h", "2026-10-24T12:00:00Z", "2026-11-22T10:20:30Z 2026-11-23T10:20:30Z"},        // no zone at all
-		{"0 0 0 * * sun", "2026-10-24T12:00:00Z", "2026-10-24T22:00:00Z 2026-10-31T23:00:00Z"},     // midnight is before the jump
+		// there is no 02:30 on the 29th
+		{"0 30 2 * * *", "2026-03-28T12:00:00Z", "2026-03-30T00:30:00Z"},
+		{"0 30 2 * * *", "2026-10-24T12:00:00Z", "2026-10-25T00:30:00Z 2026-10-25T01:30:00Z"}, // 02:30 comes twice
+		// every hour goes on
+		{"0 0 * * * *", "2026-10-25T00:10:00Z", "2026-10-25T01:00:00Z 2026-10-25T02:00:00Z"},
+		{"0 30 4 * * *", "2026-03-28T12:00:00Z", "2026-03-29T02:30:00Z 2026-03-30T02:30:00Z"}, // once a day
+		{"0 30 4 * * *", "2026-10-24T12:00:00Z", "2026-10-25T03:30:00Z 2026-10-26T03:30:00Z"}, // once a day
+		{"@every 24h", "2026-10-24T12:00:00Z", "2026-11-22T10:20:30Z 2026-11-23T10:20:30Z"},   // no zone at all
+		// midnight is before the jump
+		{"0 0 0 * * sun", "2026-10-24T12:00:00Z", "2026-10-24T22:00:00Z 2026-10-31T23:00:00Z"},
 		{"0 0 0 29 feb *", "2026-10-24T12:00:00Z", "2028-02-28T23:00:00Z 2032-02-28T23:00:00Z"},    // years apart
 		{"0 15,45 1-3 * * *", "2026-03-29T00:20:00Z", "2026-03-29T00:45:00Z 2026-03-29T01:15:00Z"}, // 01:45, 03:15
 		{"0 59 23 31 12 *", "2026-12-31T22:59:00Z", "2027-12-31T22:59:00Z"},                        // after, not at
@@ -80,7 +83,8 @@ func TestClocksThatJump(t *testing.T) {
 // it is right again when it is asked after the jump.
 func TestSlotsDoNotFall(t *testing.T) {
 	for _, zone := range []string{"Europe/Berlin", "America/Sao_Paulo", "Pacific/Chatham", "Africa/Cairo"} {
-		for _, schedule := range []string{"0 30 2 * * *", "0 */20 0-3 * * *", "@daily", "0 0 0 * * fri", "0 0 1 1 * *"} {
+		for _, schedule := range []string{"0 30 2 * * *", "0 */20 0-3 * * *", "@daily",
+			"0 0 0 * * fri", "0 0 1 1 * *"} {
 			next, err := ParseSchedule("spec", schedule, zone, scheduleDay)
 			if err != nil {
 				t.Fatal(err)
@@ -117,7 +121,8 @@ func TestWhatCannotBeReadSaysWhatToWrite(t *testing.T) {
 		{"@daily", "Local", "IANA"},
 		{"@daily", "../../etc/passwd", "IANA"},
 	} {
-		if _, err := ParseSchedule("spec", c.schedule, c.zone, scheduleDay); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ParseSchedule("spec", c.schedule, c.zone, scheduleDay); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q in %q: %v", c.schedule, c.zone, err)
 		}
 	}

@@ -162,12 +162,14 @@ func (v *view) findOwner(ctx context.Context, from client.Reader) error {
 	err := from.Get(ctx, types.NamespacedName{Namespace: v.object.Namespace, Name: name}, &c)
 	switch {
 	case apierrors.IsNotFound(err):
-		v.facts.Hindered = fmt.Sprintf("Cluster %s does not exist, and is to own the Backups (spec.backupOwnerReference): "+
+		v.facts.Hindered = fmt.Sprintf("Cluster %s does not exist, and is to own the Backups "+
+			"(spec.backupOwnerReference): "+
 			"create it, or correct spec.cluster.name", name)
 	case err != nil:
 		return err
 	case c.DeletionTimestamp != nil:
-		v.facts.Hindered = fmt.Sprintf("Cluster %s is being deleted, and with it whatever it owns (spec.backupOwnerReference): "+
+		v.facts.Hindered = fmt.Sprintf("Cluster %s is being deleted, and with it whatever it owns "+
+			"(spec.backupOwnerReference): "+
 			"no Backup is made of it", name)
 	default:
 		v.cluster = &c
@@ -185,8 +187,9 @@ func isMadeBy(sb *v1alpha1.ScheduledBackup, b *v1alpha1.Backup) bool {
 func factsOf(sb *v1alpha1.ScheduledBackup, made []v1alpha1.Backup) backup.Schedule {
 	s := backup.Schedule{
 		Name: sb.Name, Created: sb.CreationTimestamp.Time, Suspended: sb.Spec.Suspend, Immediate: sb.Spec.Immediate,
-		KeepCompleted: number(sb.Spec.SuccessfulBackupsHistoryLimit), KeepFailed: number(sb.Spec.FailedBackupsHistoryLimit),
-		Status: Remembered(sb.Status.LastCheckTime, sb.Status.LastScheduleTime, sb.Status.NextScheduleTime),
+		KeepCompleted: number(sb.Spec.SuccessfulBackupsHistoryLimit),
+		KeepFailed:    number(sb.Spec.FailedBackupsHistoryLimit),
+		Status:        Remembered(sb.Status.LastCheckTime, sb.Status.LastScheduleTime, sb.Status.NextScheduleTime),
 	}
 	s.Status.LastBackup, s.Status.Problem = sb.Status.LastBackup, sb.Status.Problem
 	SetSlots(&s, "spec", sb.Spec.Schedule, sb.Spec.TimeZone, s.Created)
@@ -250,8 +253,9 @@ func (r *ScheduledReconciler) adopt(ctx context.Context, v *view, name string) e
 		return fmt.Errorf("look at Backup %s, which exists: %w", name, err)
 	}
 	if !isMadeBy(v.object, &there) {
-		return &hindranceError{fmt.Sprintf("Backup %s exists, and this ScheduledBackup did not make it: its time is skipped, "+
-			"unless you delete that Backup before the next one", name)}
+		return &hindranceError{fmt.Sprintf(
+			"Backup %s exists, and this ScheduledBackup did not make it: its time is skipped, "+
+				"unless you delete that Backup before the next one", name)}
 	}
 	return nil
 }
@@ -264,7 +268,8 @@ func backupOf(v *view, name string) *v1alpha1.Backup {
 	b.Spec.BackupWishes = *sb.Spec.BackupWishes.DeepCopy()
 	switch cmp.Or(sb.Spec.BackupOwnerReference, v1alpha1.BackupOwnerSelf) {
 	case v1alpha1.BackupOwnerSelf:
-		b.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(sb, v1alpha1.GroupVersion.WithKind("ScheduledBackup"))}
+		b.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(sb,
+			v1alpha1.GroupVersion.WithKind("ScheduledBackup"))}
 	case v1alpha1.BackupOwnerCluster:
 		b.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster",
 			Name: v.cluster.Name, UID: v.cluster.UID}}
@@ -274,9 +279,11 @@ func backupOf(v *view, name string) *v1alpha1.Backup {
 
 // publish writes the status, if it changed, on the condition that the ScheduledBackup is
 // still the one that was looked at; then the events are told.
-func (r *ScheduledReconciler) publish(ctx context.Context, sb *v1alpha1.ScheduledBackup, plan backup.SchedulePlan) error {
+func (r *ScheduledReconciler) publish(ctx context.Context, sb *v1alpha1.ScheduledBackup,
+	plan backup.SchedulePlan) error {
 	next, st := sb.DeepCopy(), plan.Status
-	next.Status = v1alpha1.ScheduledBackupStatus{LastCheckTime: Stamp(st.LastCheck), LastScheduleTime: Stamp(st.LastSlot),
+	next.Status = v1alpha1.ScheduledBackupStatus{LastCheckTime: Stamp(st.LastCheck),
+		LastScheduleTime: Stamp(st.LastSlot),
 		NextScheduleTime: Stamp(st.Next), LastBackup: st.LastBackup, Problem: st.Problem}
 	if !apiequality.Semantic.DeepEqual(sb.Status, next.Status) {
 		if err := r.Client.Status().Update(ctx, next); err != nil {
@@ -294,7 +301,8 @@ func (r *ScheduledReconciler) tell(sb *v1alpha1.ScheduledBackup, e core.Event) {
 	if e.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	r.Recorder.Eventf(sb, nil, kind, string(e.Reason), string(e.Reason), "%s", e.Message[:min(len(e.Message), noteLimit)])
+	r.Recorder.Eventf(sb, nil, kind, string(e.Reason), string(e.Reason), "%s",
+		e.Message[:min(len(e.Message), noteLimit)])
 }
 
 // tidy deletes Backups of the names, if they are still the ones that were looked at.

@@ -152,7 +152,8 @@ func TestADueSlotBecomesABackup(t *testing.T) {
 	}
 	st := w.schedule().Status
 	now, tomorrow := metav1.NewTime(w.Clock), metav1.NewTime(w.Clock.AddDate(0, 0, 1))
-	want := v1alpha1.ScheduledBackupStatus{LastCheckTime: &now, LastScheduleTime: &now, NextScheduleTime: &tomorrow, LastBackup: b.Name}
+	want := v1alpha1.ScheduledBackupStatus{LastCheckTime: &now, LastScheduleTime: &now,
+		NextScheduleTime: &tomorrow, LastBackup: b.Name}
 	if !apiequality.Semantic.DeepEqual(st, want) {
 		t.Errorf("status %+v", st)
 	}
@@ -198,7 +199,8 @@ func TestWhoOwnsTheBackups(t *testing.T) {
 	w = newScheduleWorld(t, aScheduleOwnedBy(v1alpha1.BackupOwnerCluster), theCluster())
 	w.look()
 	w.at("2026-11-22T02:30:00Z").look()
-	if o := w.backups()[0].OwnerReferences; len(o) != 1 || o[0].UID != "cluster" || o[0].Kind != "Cluster" || o[0].Controller != nil {
+	if o := w.backups()[0].OwnerReferences; len(o) != 1 || o[0].UID != "cluster" || o[0].Kind != "Cluster" ||
+		o[0].Controller != nil {
 		t.Errorf("owners are %+v", o)
 	}
 }
@@ -265,9 +267,11 @@ func TestASuspendedScheduleIsLeftAloneButTidied(t *testing.T) {
 
 func TestABackupOfTheNameThatSomebodyElseMadeIsLeftAlone(t *testing.T) {
 	for name, owners := range map[string][]metav1.OwnerReference{
-		"no label": nil, "another controller": {{APIVersion: "v1", Kind: "X", Name: "x", UID: "x", Controller: new(true)}},
+		"no label": nil, "another controller": {{APIVersion: "v1", Kind: "X", Name: "x", UID: "x",
+			Controller: new(true)}},
 	} {
-		foreign := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "nightly-20261122023000", OwnerReferences: owners}}
+		foreign := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "nightly-20261122023000",
+			OwnerReferences: owners}}
 		if owners != nil {
 			foreign.Labels = map[string]string{v1alpha1.LabelScheduledBackup: "nightly"}
 		}
@@ -291,7 +295,8 @@ func TestOneThatIsNotSeenYetIsNotMadeTwice(t *testing.T) {
 	w.look()
 	w.at("2026-11-22T02:30:00Z").look()
 	sb := w.schedule()
-	sb.Status = v1alpha1.ScheduledBackupStatus{LastCheckTime: sb.Status.LastCheckTime, NextScheduleTime: sb.Status.LastScheduleTime}
+	sb.Status = v1alpha1.ScheduledBackupStatus{LastCheckTime: sb.Status.LastCheckTime,
+		NextScheduleTime: sb.Status.LastScheduleTime}
 	w.Aside(func() error { return w.Status().Update(t.Context(), sb) }) // as if it never was written
 	w.Blind = true
 	w.look()
@@ -384,7 +389,8 @@ func TestHistoryLimitsDeleteOnlyWhatTheScheduleMade(t *testing.T) {
 	objs := []client.Object{sb}
 	for i, phase := range []string{"Completed", "Failed", "Running", "Completed", "Completed", "Failed"} {
 		b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("nightly-%d", i),
-			UID: types.UID(fmt.Sprint(i)), CreationTimestamp: metav1.NewTime(scheduleDay.Add(time.Duration(i) * time.Hour))}}
+			UID:               types.UID(fmt.Sprint(i)),
+			CreationTimestamp: metav1.NewTime(scheduleDay.Add(time.Duration(i) * time.Hour))}}
 		b.Status.Phase = phase
 		if b.Labels = map[string]string{v1alpha1.LabelScheduledBackup: "nightly"}; i == 5 {
 			b.Labels = nil // a user's

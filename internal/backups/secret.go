@@ -37,13 +37,15 @@ func CheckKey(s *v1alpha1.ObjectStoreSpec, files map[string][]byte) error {
 	}
 	if _, err := seal.Parse(files[seal.FileIdentity]); err != nil {
 		from := s.Encryption.Identity
-		return fmt.Errorf("the key %q of the Secret %s, which objectStore.encryption names: %w", from.Key, from.Name, err)
+		return fmt.Errorf("the key %q of the Secret %s, which objectStore.encryption names: %w",
+			from.Key, from.Name, err)
 	}
 	return nil
 }
 
 // SecretReader gives keys of Secrets of a namespace, each Secret read once.
-func SecretReader(ctx context.Context, live client.Reader, namespace string) func(v1alpha1.SecretKeySelector) ([]byte, error) {
+func SecretReader(ctx context.Context, live client.Reader,
+	namespace string) func(v1alpha1.SecretKeySelector) ([]byte, error) {
 	known := map[string]map[string][]byte{}
 	return func(of v1alpha1.SecretKeySelector) ([]byte, error) {
 		data, read := known[of.Name]
@@ -51,7 +53,8 @@ func SecretReader(ctx context.Context, live client.Reader, namespace string) fun
 			var s corev1.Secret
 			err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: of.Name}, &s)
 			if apierrors.IsNotFound(err) {
-				return nil, &MissingError{fmt.Sprintf("the Secret %s, which objectStore names, does not exist in namespace %s; create it", of.Name, namespace)}
+				return nil, &MissingError{fmt.Sprintf("the Secret %s, which objectStore names, does not exist in "+
+					"namespace %s; create it", of.Name, namespace)}
 			}
 			if err != nil {
 				return nil, err
@@ -59,7 +62,8 @@ func SecretReader(ctx context.Context, live client.Reader, namespace string) fun
 			data, known[of.Name] = s.Data, s.Data
 		}
 		if len(data[of.Key]) == 0 {
-			return nil, &MissingError{fmt.Sprintf("the Secret %s, which objectStore names, has no key %q; add it", of.Name, of.Key)}
+			return nil, &MissingError{fmt.Sprintf("the Secret %s, which objectStore names, has no key %q; add it",
+				of.Name, of.Key)}
 		}
 		return data[of.Key], nil
 	}

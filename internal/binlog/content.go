@@ -64,7 +64,8 @@ func (c *content) add(kind byte, body []byte) {
 // isMaintenance: it is one statement of maintenance, and nothing else. A repair from the
 // dictionary alone may throw rows away.
 func (c *content) isMaintenance() bool {
-	return c.events == 1 && maintenance.MatchString(c.statement) && !strings.Contains(strings.ToLower(c.statement), "use_frm")
+	return c.events == 1 && maintenance.MatchString(c.statement) &&
+		!strings.Contains(strings.ToLower(c.statement), "use_frm")
 }
 
 // checksumOf reads the last five bytes of a Format event: how events are checked, and its own.

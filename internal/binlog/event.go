@@ -39,7 +39,8 @@ func parseGTID(body []byte) (t Transaction, err error) {
 	if len(body) < offsetCommit+timeSize+1 || body[offsetClockType] != clockTyped {
 		return t, fmt.Errorf("%w: its GTID events tell neither time nor size; a server before 8.0 wrote it", ErrDamaged)
 	}
-	text := hex.EncodeToString(body[offsetSourceUUID:offsetSequence]) + ":" + strconv.FormatUint(binary.LittleEndian.Uint64(body[offsetSequence:]), 10)
+	text := hex.EncodeToString(body[offsetSourceUUID:offsetSequence]) + ":" +
+		strconv.FormatUint(binary.LittleEndian.Uint64(body[offsetSequence:]), 10)
 	if t.ID, err = gtid.Parse(text); err != nil || t.ID.IsEmpty() {
 		return t, fmt.Errorf("%w: GTID event: %w", ErrDamaged, err)
 	}

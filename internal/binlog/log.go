@@ -106,7 +106,8 @@ func (l *Log) whole(kind byte) ([]byte, error) {
 	}
 	length := int64(binary.LittleEndian.Uint32(header[offsetLength:]))
 	if header[offsetType] != kind || length < headerSize+int64(l.checksum) || length > maxHead {
-		return nil, fmt.Errorf("%w: at %d stands an event of type %d and of %d bytes, not of type %d", ErrDamaged, l.offset, header[offsetType], length, kind)
+		return nil, fmt.Errorf("%w: at %d stands an event of type %d and of %d bytes, not of type %d", ErrDamaged,
+			l.offset, header[offsetType], length, kind)
 	}
 	event := make([]byte, length)
 	if err := l.readAt(event, l.offset); err != nil {
@@ -135,7 +136,8 @@ func (l *Log) Next() (Transaction, error) {
 			return Transaction{}, err
 		}
 		if size < l.offset {
-			return Transaction{}, fmt.Errorf("%w: it has become shorter, %d bytes, and was read up to %d", ErrDamaged, size, l.offset)
+			return Transaction{}, fmt.Errorf("%w: it has become shorter, %d bytes, and was read up to %d",
+				ErrDamaged, size, l.offset)
 		}
 		t, length, err := l.peek()
 		if err != nil || length == 0 {

@@ -45,7 +45,8 @@ func TestALogOfAServerIsReadTransactionByTransaction(t *testing.T) {
 		previous, all = l.Previous, readAll(t, l)
 		_ = l.Close()
 	}
-	if want := gtid.MustParse(real + ":1-14"); !want.Contains(all) || !all.Contains(gtid.MustParse(real+":1")) || !previous.IsEmpty() {
+	if want := gtid.MustParse(real + ":1-14"); !want.Contains(all) || !all.Contains(gtid.MustParse(real+":1")) ||
+		!previous.IsEmpty() {
 		t.Errorf("it has %s, behind %s", all, previous)
 	}
 }
@@ -70,7 +71,8 @@ func readAll(t *testing.T, l *Log) (all gtid.Set) {
 
 func TestALogThatIsMadeOfAnotherIsOne(t *testing.T) {
 	source, _ := opened(t, fileOf(t, "writes.bin"))
-	for _, text := range []string{"", real + ":1-3:7", real + ":5," + "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-100:200-300"} {
+	for _, text := range []string{"", real + ":1-3:7", real + ":5," +
+		"3e11fa47-71ca-11e1-9e33-c80aa9429562:1-100:200-300"} {
 		before := gtid.MustParse(text)
 		begin, err := source.Begin(before)
 		if err != nil {

@@ -62,13 +62,16 @@ func TestFindTail(t *testing.T) {
 		"the successor holds all":         {logOf(t, 1, 2, 3), source + ":1-3", 0, "", nil},
 		"the last two are not held":       {logOf(t, 1, 2, 3, 4), source + ":1-2", two, source + ":3-4", nil},
 		"a crash left half a transaction": {logOf(t, 1, 2, 3)[:two+30], source + ":1-2", 0, "", nil},
-		"a crash left half an event":      {logOf(t, 1, 2, 3)[:len(logOf(t, 1, 2, 3))-5], source + ":1-2", two, source + ":3", nil},
-		"one in the middle is not held":   {logOf(t, 1, 2, 3), source + ":1:3", 0, "", ErrInterleaved},
-		"an encrypted log":                {[]byte{0xfd, 'b', 'i', 'n', 1, 2, 3}, "", 0, "", ErrEncrypted},
-		"no log":                          {[]byte("hello"), "", 0, "", ErrNotABinlog},
-		"an empty file":                   {nil, "", 0, "", ErrNotABinlog},
-		"tagged GTIDs":                    {append(logOf(t, 1), event(typeGTIDTagged, make([]byte, 40))...), source + ":1", 0, "", ErrTagged},
-		"no GTIDs":                        {append(logOf(t), event(typeAnonymous, make([]byte, 40))...), "", 0, "", ErrAnonymous},
+		"a crash left half an event": {logOf(t, 1, 2, 3)[:len(logOf(t, 1, 2, 3))-5], source + ":1-2",
+			two, source + ":3", nil},
+		"one in the middle is not held": {logOf(t, 1, 2, 3), source + ":1:3", 0, "", ErrInterleaved},
+		"an encrypted log":              {[]byte{0xfd, 'b', 'i', 'n', 1, 2, 3}, "", 0, "", ErrEncrypted},
+		"no log":                        {[]byte("hello"), "", 0, "", ErrNotABinlog},
+		"an empty file":                 {nil, "", 0, "", ErrNotABinlog},
+		"tagged GTIDs": {append(logOf(t, 1), event(typeGTIDTagged, make([]byte, 40))...), source +
+			":1", 0, "", ErrTagged},
+		"no GTIDs": {append(logOf(t), event(typeAnonymous, make([]byte, 40))...), "",
+			0, "", ErrAnonymous},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := FindTail(bytes.NewReader(c.log), gtid.MustParse(c.held))
@@ -86,7 +89,8 @@ func TestCutTailKeepsWhatItCuts(t *testing.T) {
 	dir := t.TempDir()
 	whole := logOf(t, 1, 2, 3, 4)
 	log := filepath.Join(dir, "binlog.000007")
-	if err := errors.Join(os.WriteFile(log, whole, 0o600), os.WriteFile(filepath.Join(dir, "binlog.index"), []byte("./binlog.000006\n./binlog.000007\n"), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(log, whole, 0o600), os.WriteFile(filepath.Join(dir, "binlog.index"),
+		[]byte("./binlog.000006\n./binlog.000007\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	last, err := Last(filepath.Join(dir, "binlog.index"))
@@ -152,7 +156,8 @@ func TestTimes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !got.Found.Equal(set(c.found)) || c.first != 0 && (got.First.Unix() != c.first || got.Last.Unix() != c.last) {
+			if !got.Found.Equal(set(c.found)) || c.first != 0 &&
+				(got.First.Unix() != c.first || got.Last.Unix() != c.last) {
 				t.Errorf("got %s from %d to %d", got.Found, got.First.Unix(), got.Last.Unix())
 			}
 		})

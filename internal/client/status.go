@@ -28,7 +28,8 @@ type manager struct {
 func thisPod() (manager, error) {
 	instance, namespace := os.Getenv(layout.EnvInstance), os.Getenv(layout.EnvNamespace)
 	if instance == "" || namespace == "" {
-		return manager{}, fmt.Errorf("the variables %s and %s are not set: this command works in the Pod of an instance only (kubectl exec POD -c %s -- %s instance status)",
+		return manager{}, fmt.Errorf("the variables %s and %s are not set: this command works in the Pod of an "+
+			"instance only (kubectl exec POD -c %s -- %s instance status)",
 			layout.EnvInstance, layout.EnvNamespace, layout.Container, layout.Binary)
 	}
 	return manager{address: net.JoinHostPort("localhost", strconv.Itoa(layout.ControlPort)),

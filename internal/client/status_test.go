@@ -46,7 +46,9 @@ func serveWord(t *testing.T, snap control.Snapshot) manager {
 	pair, err := leaf.TLS()
 	must(t, err)
 	server := httptest.NewUnstartedServer(control.NewHandler(word{snap}))
-	server.TLS = control.ServerTLS(func() (*tls.Certificate, error) { return &pair, nil }, func() (*x509.CertPool, error) { return ca.Pool(), nil })
+	server.TLS = control.ServerTLS(func() (*tls.Certificate, error) {
+		return &pair, nil
+	}, func() (*x509.CertPool, error) { return ca.Pool(), nil })
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return manager{address: server.Listener.Addr().String(), host: layout.InstanceHost("db-1", "shop"), tlsDir: dir}
@@ -60,7 +62,8 @@ func must(t *testing.T, err error) {
 }
 
 func TestThePodsOwnCertificateMayReadTheStatus(t *testing.T) {
-	m := serveWord(t, control.Snapshot{Taken: 5, Made: 6, Asked: 4, Report: core.Report{Instance: "db-1", State: core.Running, WritableEpoch: 3}})
+	m := serveWord(t, control.Snapshot{Taken: 5, Made: 6, Asked: 4, Report: core.Report{Instance: "db-1",
+		State: core.Running, WritableEpoch: 3}})
 	var out strings.Builder
 	must(t, m.status(t.Context(), &out))
 	var snap control.Snapshot
@@ -73,7 +76,8 @@ func TestThePodsOwnCertificateMayReadTheStatus(t *testing.T) {
 func TestAManagerThatDoesNotAnswerIsToldApart(t *testing.T) {
 	m := serveWord(t, control.Snapshot{})
 	m.address = "127.0.0.1:1"
-	if err := m.status(t.Context(), &strings.Builder{}); err == nil || !strings.Contains(err.Error(), "asking the manager of this Pod") {
+	if err := m.status(t.Context(), &strings.Builder{}); err == nil ||
+		!strings.Contains(err.Error(), "asking the manager of this Pod") {
 		t.Error(err)
 	}
 }

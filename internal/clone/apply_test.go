@@ -45,17 +45,19 @@ func names(t *testing.T, root *os.Root) (names []string) {
 func TestTheDirectoryIsWhatTheStreamSays(t *testing.T) {
 	root, err := applied(t, scene())
 	must(t, err)
-	want := []string{".", "#clone", "#clone/#replace_files", "#clone/#status_fix", "#innodb_redo", "#innodb_redo/#ib_redo0",
+	want := []string{".", "#clone", "#clone/#replace_files", "#clone/#status_fix", "#innodb_redo",
+		"#innodb_redo/#ib_redo0",
 		"db", "db/a.ibd", "db/b.ibd", "mysql", "new", "new/d.ibd"}
 	if got := names(t, root); !slices.Equal(got, want) {
 		t.Errorf("it holds %q", got)
 	}
 	a, b := slices.Repeat([]byte{'a'}, 16384), slices.Repeat([]byte{'b'}, 16384)
 	for name, want := range map[string][]byte{
-		"db/b.ibd":               append(a, slices.Repeat([]byte{'A'}, 16384)...), // they swapped their names
-		"db/a.ibd":               b,
-		"#innodb_redo/#ib_redo0": slices.Concat(make([]byte, 2048), slices.Repeat([]byte{'r'}, 512), make([]byte, 65536-2560)),
-		"new/d.ibd":              append(firstPage(90704, 103, 0x4000), make([]byte, 6*16384)...),
+		"db/b.ibd": append(a, slices.Repeat([]byte{'A'}, 16384)...), // they swapped their names
+		"db/a.ibd": b,
+		"#innodb_redo/#ib_redo0": slices.Concat(make([]byte, 2048), slices.Repeat([]byte{'r'}, 512),
+			make([]byte, 65536-2560)),
+		"new/d.ibd": append(firstPage(90704, 103, 0x4000), make([]byte, 6*16384)...),
 	} {
 		if got, err := root.ReadFile(name); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s has %d bytes, not the %d that it should; %v", name, len(got), len(want), err)
@@ -120,7 +122,8 @@ func TestNothingIsWrittenThroughALinkOutOfTheDirectory(t *testing.T) {
 
 // middle is a snapshot of so many files, with changes before PageCopy and before RedoCopy.
 func middle(files []Record, page, redo []Record) []Record {
-	return slices.Concat([]Record{{Descriptor: Task{}}, end(StateInit), start(StateFileCopy, uint32(len(files)))}, files,
+	return slices.Concat([]Record{{Descriptor: Task{}}, end(StateInit),
+		start(StateFileCopy, uint32(len(files)))}, files,
 		[]Record{end(StateFileCopy)}, page, []Record{start(StatePageCopy, 0), end(StatePageCopy)}, redo,
 		[]Record{start(StateRedoCopy, 0), end(StateRedoCopy), start(StateDone, 0)})
 }
@@ -148,7 +151,9 @@ func TestDDLThatWasNotSentInOrder(t *testing.T) {
 	} {
 		root, err := applied(t, c.records)
 		must(t, err)
-		got := slices.DeleteFunc(names(t, root), func(n string) bool { return n == "." || n == "mysql" || strings.HasPrefix(n, "#") })
+		got := slices.DeleteFunc(names(t, root), func(n string) bool {
+			return n == "." || n == "mysql" || strings.HasPrefix(n, "#")
+		})
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: it holds %q", name, got)
 		}
@@ -187,7 +192,8 @@ func TestAFirstPageHasItsChecksum(t *testing.T) {
 	p := firstPage(90704, 7, 0x4021)
 	table := crc32.MakeTable(crc32.Castagnoli)
 	want := crc32.Checksum(p[4:26], table) ^ crc32.Checksum(p[38:16376], table)
-	if len(p) != 16384 || binary.BigEndian.Uint32(p) != want || binary.BigEndian.Uint32(p[16376:]) != want || want == 0 {
+	if len(p) != 16384 || binary.BigEndian.Uint32(p) != want || binary.BigEndian.Uint32(p[16376:]) != want ||
+		want == 0 {
 		t.Errorf("%d bytes with %x", len(p), p[:4])
 	}
 	if got := len(firstPage(90704, 7, 0x4021|4<<1)); got != 8192 {
@@ -196,7 +202,8 @@ func TestAFirstPageHasItsChecksum(t *testing.T) {
 }
 
 func TestAnUndoTablespaceThatIsNewHas16MiB(t *testing.T) {
-	undo := Record{Descriptor: File{State: StatePageCopy, FSP: 0x4000, Space: firstUndoSpace + 5, Index: 1, Name: "undo_9.ibu"}}
+	undo := Record{Descriptor: File{State: StatePageCopy, FSP: 0x4000, Space: firstUndoSpace + 5,
+		Index: 1, Name: "undo_9.ibu"}}
 	root, err := applied(t, middle([]Record{table(StateFileCopy, 0, 0, "a")}, []Record{undo}, nil))
 	must(t, err)
 	if info, err := root.Stat("undo_9.ibu"); err != nil || info.Size() != 16<<20 {

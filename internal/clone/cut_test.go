@@ -120,7 +120,8 @@ func TestAPartHoldsWholeRecordsOfOneState(t *testing.T) {
 	if records != len(scene()) || parts.infos[0].State != StateFileCopy || len(parts.infos) != 5 {
 		t.Errorf("%d records in %d parts, of which the first is of %s", records, len(parts.infos), parts.infos[0].State)
 	}
-	if want := map[State]int{StateFileCopy: 2, StatePageCopy: 3, StateRedoCopy: 4, StateDone: 5}; !reflect.DeepEqual(parts.accepted, want) {
+	if want := map[State]int{StateFileCopy: 2, StatePageCopy: 3, StateRedoCopy: 4,
+		StateDone: 5}; !reflect.DeepEqual(parts.accepted, want) {
 		t.Errorf("accepted with so many parts closed: %v", parts.accepted)
 	}
 }

@@ -20,7 +20,8 @@ const (
 )
 
 func (s State) String() string {
-	names := [...]string{StateInit: "Init", StateFileCopy: "FileCopy", StatePageCopy: "PageCopy", StateRedoCopy: "RedoCopy", StateDone: "Done"}
+	names := [...]string{StateInit: "Init", StateFileCopy: "FileCopy", StatePageCopy: "PageCopy",
+		StateRedoCopy: "RedoCopy", StateDone: "Done"}
 	if s < StateInit || s > StateDone {
 		return "unknown"
 	}
@@ -146,7 +147,8 @@ func ParseDescriptor(b []byte) (Descriptor, error) {
 	if int64(length) != int64(len(b)) {
 		return nil, refuse(Malformed, "a descriptor of %d bytes calls itself %d long", len(b), length)
 	}
-	sizes := map[uint32]int{typeLocator: locatorSize, typeTask: taskSize, typeState: stateSize, typeFile: fileSize, typeData: dataSize}
+	sizes := map[uint32]int{typeLocator: locatorSize, typeTask: taskSize, typeState: stateSize,
+		typeFile: fileSize, typeData: dataSize}
 	size, known := sizes[kind]
 	if !known {
 		return nil, refuse(UnknownVersion, "a descriptor of type %d", kind)
@@ -204,7 +206,8 @@ func (f *fields) block() (Descriptor, error) {
 }
 
 func (f *fields) file() (Descriptor, error) {
-	d := File{State: State(f.u32()), Size: f.u64(), Allocated: f.u64(), FSP: f.u32(), BlockSize: f.u32(), Flags: f.u16(), Space: f.u32(),
+	d := File{State: State(f.u32()), Size: f.u64(), Allocated: f.u64(), FSP: f.u32(), BlockSize: f.u32(),
+		Flags: f.u16(), Space: f.u32(),
 		Index: f.u32(), FirstChunk: f.u32(), LastChunk: f.u32()}
 	length := int64(f.u32())
 	if d.Flags&^fileFlags != 0 {

@@ -20,7 +20,8 @@ var samples = []Descriptor{
 		FirstChunk: 2, LastChunk: 2, Name: "./db/t#p#p0.ibd"},
 	File{State: StateRedoCopy, Size: 2 << 20, FSP: noFSP, Index: 1},
 	Block{State: StatePageCopy, Chunk: 1, Block: 2, File: 9, Length: 16384, Offset: 1 << 20, FileSize: 2 << 20},
-	Block{State: StatePageCopy, Chunk: 1, Block: 3, File: 9, Length: 16384, Offset: 29 << 14, FileSize: 29 << 14}, // it grew since FileCopy
+	// it grew since FileCopy
+	Block{State: StatePageCopy, Chunk: 1, Block: 3, File: 9, Length: 16384, Offset: 29 << 14, FileSize: 29 << 14},
 }
 
 // The bytes of a locator as MySQL 9.7.4 sent them.
@@ -58,17 +59,19 @@ func TestDescriptorsAreRefusedByName(t *testing.T) {
 		bytes []byte
 		why   *Reason
 	}{
-		"nothing":                         {nil, Malformed},
-		"another version":                 {spoilt(Task{}, 0, 101), UnknownVersion},
-		"another type":                    {spoilt(Task{}, 8, 6), UnknownVersion},
-		"a length that lies":              {spoilt(Task{}, 4, 25), Malformed},
-		"too short for its type":          {spoilt(Task{}, 8, typeData), Malformed},
-		"too long for its type":           {spoilt(Block{State: 2}, 8, typeState), Malformed},
-		"another state":                   {spoilt(StateChange{}, 12, 6), UnknownVersion},
-		"other flags of a state":          {StateChange{State: 2, Flags: 4}.Append(nil), UnknownVersion},
-		"data larger than any":            {spoilt(block, 32, maxData+1), Malformed},
-		"data behind the file's end":      {Block{State: 2, Length: 1, Offset: 10, FileSize: 10}.Append(nil), Malformed},
-		"data at an offset that wraps":    {Block{State: 4, Length: 16, Offset: 1<<64 - 8, FileSize: 10}.Append(nil), Malformed},
+		"nothing":                {nil, Malformed},
+		"another version":        {spoilt(Task{}, 0, 101), UnknownVersion},
+		"another type":           {spoilt(Task{}, 8, 6), UnknownVersion},
+		"a length that lies":     {spoilt(Task{}, 4, 25), Malformed},
+		"too short for its type": {spoilt(Task{}, 8, typeData), Malformed},
+		"too long for its type":  {spoilt(Block{State: 2}, 8, typeState), Malformed},
+		"another state":          {spoilt(StateChange{}, 12, 6), UnknownVersion},
+		"other flags of a state": {StateChange{State: 2, Flags: 4}.Append(nil), UnknownVersion},
+		"data larger than any":   {spoilt(block, 32, maxData+1), Malformed},
+		"data behind the file's end": {Block{State: 2, Length: 1, Offset: 10, FileSize: 10}.Append(nil),
+			Malformed},
+		"data at an offset that wraps": {Block{State: 4, Length: 16, Offset: 1<<64 - 8, FileSize: 10}.Append(nil),
+			Malformed},
 		"a file larger than any":          {file(func(f *File) { f.Size = maxFile + 1 }), Malformed},
 		"a name longer than it is":        {spoilt(samples[4], 58, 1000), Malformed},
 		"a name without its end":          {append(file(func(f *File) { f.Name = "" })[:58], 0, 0, 0, 1), Malformed},

@@ -219,10 +219,12 @@ func givenUp(t *testing.T, donor *server) {
 
 func awaitGoroutines(t *testing.T, most int) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > most; <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > most; <-time.After(
+		5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<20)
-			t.Fatalf("%d goroutines go on, of %d:\n%s", runtime.NumGoroutine(), most, stacks[:runtime.Stack(stacks, true)])
+			t.Fatalf("%d goroutines go on, of %d:\n%s", runtime.NumGoroutine(), most,
+				stacks[:runtime.Stack(stacks, true)])
 		}
 	}
 }

@@ -99,7 +99,8 @@ func parseGreeting(p []byte) (nonce []byte, err error) {
 		return nil, refuse(UnknownVersion, "the donor's greeting")
 	}
 	_, rest, ok := bytes.Cut(p[1:], []byte{0}) // the server's version
-	// thread 4, nonce 8, filler 1, capabilities 2, charset 1, status 2, capabilities 2, length of the nonce 1, reserved 10, nonce
+	// thread 4, nonce 8, filler 1, capabilities 2, charset 1, status 2, capabilities 2, length of
+	// the nonce 1, reserved 10, nonce
 	const second = 4 + 8 + 1 + 2 + 1 + 2 + 2 + 1 + 10
 	if !ok || len(rest) < second+nonceSize-8 {
 		return nil, refuse(Malformed, "the donor's greeting has %d bytes", len(p))

@@ -84,7 +84,8 @@ func TestAGreetingIsReadOrRefused(t *testing.T) {
 		}
 	}
 	var said *DonorError
-	if _, err := parseGreeting(append([]byte{replyError, 0x10, 0x04}, "Too many connections"...)); !errors.As(err, &said) ||
+	if _, err := parseGreeting(append([]byte{replyError, 0x10, 0x04}, "Too many connections"...)); !errors.As(err,
+		&said) ||
 		said.Number != 1040 || said.Message != "Too many connections" {
 		t.Errorf("%v", err)
 	}
@@ -136,15 +137,18 @@ func TestTheLoginGoesAllWaysThatAServerMayAsk(t *testing.T) {
 	if got, err := answering(t, full, ok); err != nil || len(got) != 1 || string(got[0]) != "secret\x00" {
 		t.Errorf("in full: %v, %q", err, got)
 	}
-	if got, err := answering(t, change, fast, ok); err != nil || !bytes.Equal(got[0], scramble("secret", []byte(nonce))) {
+	if got, err := answering(t, change, fast, ok); err != nil ||
+		!bytes.Equal(got[0], scramble("secret", []byte(nonce))) {
 		t.Errorf("with another nonce: %v, %q", err, got)
 	}
-	if _, err := answering(t, append([]byte{replySwitch}, "mysql_native_password\x00"+nonce+"\x00"...)); !errors.Is(err, LoginDenied) {
+	if _, err := answering(t, append([]byte{replySwitch}, "mysql_native_password\x00"+nonce+"\x00"...)); !errors.Is(err,
+		LoginDenied) {
 		t.Errorf("by another plugin: %v", err)
 	}
 	denied := append([]byte{replyError, 0x15, 0x04}, "#28000Access denied"...)
 	var said *DonorError
-	if _, err := answering(t, denied); !errors.Is(err, LoginDenied) || !errors.As(err, &said) || said.Message != "Access denied" {
+	if _, err := answering(t, denied); !errors.Is(err, LoginDenied) || !errors.As(err, &said) ||
+		said.Message != "Access denied" {
 		t.Errorf("denied: %v", err)
 	}
 	if _, err := answering(t, fast, fast, fast, fast, fast); !errors.Is(err, Malformed) {

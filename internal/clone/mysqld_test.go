@@ -66,12 +66,14 @@ func recordedAndReplayed(t *testing.T, donor *server) {
 	must(t, err)
 	must(t, cutter.Finish(t.Context()))
 	must(t, meddled)
-	t.Logf("%d statements in %s, %d parts, accepted %v", statements, time.Since(began), len(parts.infos), parts.accepted)
+	t.Logf("%d statements in %s, %d parts, accepted %v", statements, time.Since(began),
+		len(parts.infos), parts.accepted)
 	t.Logf("%d rounds of DDL, %d of them were not done within their state", rounds, m.Slow)
 
 	for _, s := range []State{StatePageCopy, StateRedoCopy} {
 		if made, renamed, dropped := parts.changes(s); made == 0 || renamed == 0 || dropped == 0 {
-			t.Errorf("before %s DDL made %d files, renamed %d and dropped %d: that tells too little", s, made, renamed, dropped)
+			t.Errorf("before %s DDL made %d files, renamed %d and dropped %d: that tells too little", s,
+				made, renamed, dropped)
 		}
 	}
 
@@ -132,13 +134,16 @@ func replay(t *testing.T, parts *store, dir string) {
 func follow(t *testing.T, restored, donor *server) {
 	t.Helper()
 	t.Logf("restored with %s", restored.Text("SELECT @@gtid_executed"))
-	restored.Exec("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=?, SOURCE_USER='backup', SOURCE_PASSWORD='secret', "+
+	restored.Exec("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=?, SOURCE_USER='backup', "+
+		"SOURCE_PASSWORD='secret', "+
 		"SOURCE_SSL=1, SOURCE_AUTO_POSITION=1", donor.Port)
 	restored.Exec("START REPLICA")
 	want := donor.Text("SELECT @@gtid_executed")
 	if got := restored.Text("SELECT WAIT_FOR_EXECUTED_GTID_SET(?, 30)", want); got != "0" {
-		t.Fatalf("the restored server does not catch up: it has %s, and the donor %s; %s", restored.Text("SELECT @@gtid_executed"), want,
-			restored.Text("SELECT GROUP_CONCAT(last_error_message) FROM performance_schema.replication_applier_status_by_worker"))
+		t.Fatalf("the restored server does not catch up: it has %s, and the donor %s; %s",
+			restored.Text("SELECT @@gtid_executed"), want,
+			restored.Text("SELECT GROUP_CONCAT(last_error_message) FROM "+
+				"performance_schema.replication_applier_status_by_worker"))
 	}
 	if got := restored.Text("SELECT @@gtid_executed"); got != want {
 		t.Errorf("the restored server has %s, and the donor %s", got, want)

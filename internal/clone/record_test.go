@@ -17,7 +17,8 @@ func origin() Origin {
 
 // block is data for a file, all of one byte.
 func block(s State, file uint32, offset uint64, n int, fill byte) Record {
-	return Record{Block{State: s, File: file, Length: uint32(n), Offset: offset, FileSize: offset + uint64(n)}, bytes.Repeat([]byte{fill}, n)}
+	return Record{Block{State: s, File: file, Length: uint32(n), Offset: offset, FileSize: offset + uint64(n)},
+		bytes.Repeat([]byte{fill}, n)}
 }
 
 func start(s State, files uint32) Record {
@@ -26,7 +27,8 @@ func start(s State, files uint32) Record {
 func end(s State) Record { return Record{Descriptor: StateChange{State: s}} }
 
 func table(s State, index uint32, flags uint16, name string) Record {
-	return Record{Descriptor: File{State: s, Size: 16384, FSP: 0x4000, Space: 100 + index, Index: index, Flags: flags, Name: name}}
+	return Record{Descriptor: File{State: s, Size: 16384, FSP: 0x4000, Space: 100 + index, Index: index,
+		Flags: flags, Name: name}}
 }
 
 // scene is a small snapshot: a.ibd and b.ibd swap their names, c.ibd is dropped, d.ibd is new.
@@ -34,7 +36,8 @@ func scene() []Record {
 	return []Record{
 		{Descriptor: Task{}}, end(StateInit),
 		start(StateFileCopy, 3),
-		table(StateFileCopy, 0, 0, "./db/a.ibd"), table(StateFileCopy, 1, 0, "./db/b.ibd"), table(StateFileCopy, 2, 0, "./gone/c.ibd"),
+		table(StateFileCopy, 0, 0, "./db/a.ibd"), table(StateFileCopy, 1, 0, "./db/b.ibd"),
+		table(StateFileCopy, 2, 0, "./gone/c.ibd"),
 		block(StateFileCopy, 0, 0, 16384, 'a'), block(StateFileCopy, 1, 0, 16384, 'b'),
 		table(StateFileCopy, 2, fileDeleted, "./gone/c.ibd"),
 		block(StateFileCopy, 2, 0, 16384, 'c'),
@@ -45,7 +48,8 @@ func scene() []Record {
 		block(StatePageCopy, 0, 16384, 16384, 'A'),
 		end(StatePageCopy),
 		start(StateRedoCopy, 1),
-		{Descriptor: File{State: StateRedoCopy, Size: 65536, FSP: noFSP}}, {Descriptor: File{State: StateRedoCopy, Size: 65536, FSP: noFSP}},
+		{Descriptor: File{State: StateRedoCopy, Size: 65536, FSP: noFSP}},
+		{Descriptor: File{State: StateRedoCopy, Size: 65536, FSP: noFSP}},
 		block(StateRedoCopy, 0, 2048, 512, 'r'),
 		end(StateRedoCopy), start(StateDone, 0),
 	}
@@ -83,7 +87,8 @@ func TestAStreamIsReplayedAsItWasWritten(t *testing.T) {
 	var got list
 	must(t, Replay(t.Context(), origin(), written(t, scene()), &got))
 	for i, want := range scene() {
-		if !reflect.DeepEqual(got.records[i].Descriptor, want.Descriptor) || !bytes.Equal(got.records[i].Data, want.Data) {
+		if !reflect.DeepEqual(got.records[i].Descriptor, want.Descriptor) ||
+			!bytes.Equal(got.records[i].Data, want.Data) {
 			t.Errorf("record %d is %+v", i, got.records[i].Descriptor)
 		}
 	}
@@ -111,7 +116,8 @@ func TestARecordThatLiesAboutItsLengthIsRefused(t *testing.T) {
 		"data without a block":         {taskSize, 1},
 	} {
 		stream := Task{}.Append(u32s(nil, header...))
-		if _, err := NewReader(bytes.NewReader(append(stream, make([]byte, 100)...))).Next(); !errors.Is(err, Malformed) {
+		if _, err := NewReader(bytes.NewReader(append(stream, make([]byte, 100)...))).Next(); !errors.Is(err,
+			Malformed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -125,19 +131,21 @@ func TestRecordsInAnotherOrderAreRefused(t *testing.T) {
 	without := func(i int) []Record { return slices.Delete(slices.Clone(all), i, i+1) }
 	with := func(i int, r Record) []Record { return slices.Insert(slices.Clone(all), i, r) }
 	for name, records := range map[string][]Record{
-		"a second task":                           with(1, Record{Descriptor: Task{}}),
-		"a locator":                               with(1, Record{Descriptor: Locator{}}),
-		"no end of a state":                       without(10),
-		"no start of a state":                     without(2),
-		"a sign of life":                          with(3, Record{Descriptor: StateChange{State: 2, Flags: stateStart | stateAck}}),
-		"a file too few":                          without(5),
-		"a file too many":                         with(6, table(StateFileCopy, 9, 0, "./x.ibd")),
-		"a file twice":                            with(5, table(StateFileCopy, 1, 0, "./x.ibd")),
-		"data of a file that is not known":        with(7, block(StateFileCopy, 9, 0, 1, 'x')),
-		"data of another state":                   with(7, block(StatePageCopy, 0, 0, 1, 'x')),
-		"data before all files":                   with(5, block(StateFileCopy, 0, 0, 1, 'x')),
-		"redo data of a file that is not known":   with(21, block(StateRedoCopy, 1, 0, 1, 'x')),
-		"a redo file of many":                     with(20, Record{Descriptor: File{State: StateRedoCopy, Index: maxRedoFiles}}),
+		"a second task":       with(1, Record{Descriptor: Task{}}),
+		"a locator":           with(1, Record{Descriptor: Locator{}}),
+		"no end of a state":   without(10),
+		"no start of a state": without(2),
+		"a sign of life": with(3,
+			Record{Descriptor: StateChange{State: 2, Flags: stateStart | stateAck}}),
+		"a file too few":                        without(5),
+		"a file too many":                       with(6, table(StateFileCopy, 9, 0, "./x.ibd")),
+		"a file twice":                          with(5, table(StateFileCopy, 1, 0, "./x.ibd")),
+		"data of a file that is not known":      with(7, block(StateFileCopy, 9, 0, 1, 'x')),
+		"data of another state":                 with(7, block(StatePageCopy, 0, 0, 1, 'x')),
+		"data before all files":                 with(5, block(StateFileCopy, 0, 0, 1, 'x')),
+		"redo data of a file that is not known": with(21, block(StateRedoCopy, 1, 0, 1, 'x')),
+		"a redo file of many": with(20, Record{Descriptor: File{State: StateRedoCopy,
+			Index: maxRedoFiles}}),
 		"a new file in the middle of PageCopy":    with(16, table(StatePageCopy, 9, 0, "./x.ibd")),
 		"a change without a name":                 with(11, table(StatePageCopy, 9, 0, "")),
 		"a change before FileCopy":                with(2, table(StateFileCopy, 9, 0, "./x.ibd")),

@@ -35,7 +35,8 @@ func newServer(t *testing.T) *server {
 	for _, l := range libraries {
 		must(t, os.Symlink(l, filepath.Join(s.Plugins, filepath.Base(l))))
 	}
-	must(t, os.WriteFile(s.Plugins+"/component_keyring_file.cnf", []byte(`{"path":"`+dir+`/keyring","read_only":false}`), 0o644))
+	must(t, os.WriteFile(s.Plugins+"/component_keyring_file.cnf",
+		[]byte(`{"path":"`+dir+`/keyring","read_only":false}`), 0o644))
 	return s
 }
 

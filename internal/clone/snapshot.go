@@ -62,7 +62,8 @@ func (d Donor) begin(ctx context.Context) (c *conn, release func(), err error) {
 	seconds := max(1, int64(d.Patience/time.Second))
 	// A connection for acknowledgements is idle for as long as a state takes.
 	const week = 7 * 24 * 3600
-	err = c.ask(comQuery, fmt.Sprintf("SET SESSION net_write_timeout=%d, net_read_timeout=%d, wait_timeout=%d", seconds, seconds, week))
+	err = c.ask(comQuery, fmt.Sprintf("SET SESSION net_write_timeout=%d, net_read_timeout=%d, wait_timeout=%d",
+		seconds, seconds, week))
 	if err == nil {
 		err = c.ask(comClone, "")
 	}

@@ -66,7 +66,8 @@ func (f *fakeDonor) introduce() error {
 	for key, value := range f.from.Config {
 		_ = say(f.main, responseConfig, text(key, value))
 	}
-	_ = say(f.main, responseLocator, appendLocator(binary.LittleEndian.AppendUint32(nil, f.from.Protocol), Locator{CloneID: 1, SnapshotID: 2}))
+	_ = say(f.main, responseLocator, appendLocator(binary.LittleEndian.AppendUint32(nil, f.from.Protocol),
+		Locator{CloneID: 1, SnapshotID: 2}))
 	return say(f.main, responseComplete, nil)
 }
 
@@ -191,19 +192,21 @@ func TestASessionEndsWithATypedError(t *testing.T) {
 		play script
 		why  error
 	}{
-		"a donor that serves another":    {failing(3634), CloneRunning},
-		"an account without privilege":   {failing(1227), NoPrivilege},
-		"a server without the plugin":    {failing(1524), NoPlugin},
-		"a server without redo log":      {failing(3983), RedoLogDisabled},
-		"a lock that is not had":         {failing(1205), DDLRunning},
-		"encryption in the clear":        {failing(3872), NeedsTLS},
-		"an end too early":               {whole(records[:12]...), Incomplete},
-		"a connection that breaks":       {func(c *conn) error { return io.ErrClosedPipe }, ConnectionLost},
-		"a donor that is silent":         {func(c *conn) error { _, err := c.read(); return err }, DonorSilent},
-		"an unknown response":            {func(c *conn) error { return say(c, 42, nil) }, UnknownVersion},
-		"data without a descriptor":      {func(c *conn) error { return say(c, responseData, nil) }, UnknownVersion},
-		"an empty message":               {func(c *conn) error { return c.command(nil) }, Malformed},
-		"a descriptor of another engine": {func(c *conn) error { return say(c, responseDescriptor, []byte{11, 0}) }, Malformed},
+		"a donor that serves another":  {failing(3634), CloneRunning},
+		"an account without privilege": {failing(1227), NoPrivilege},
+		"a server without the plugin":  {failing(1524), NoPlugin},
+		"a server without redo log":    {failing(3983), RedoLogDisabled},
+		"a lock that is not had":       {failing(1205), DDLRunning},
+		"encryption in the clear":      {failing(3872), NeedsTLS},
+		"an end too early":             {whole(records[:12]...), Incomplete},
+		"a connection that breaks":     {func(c *conn) error { return io.ErrClosedPipe }, ConnectionLost},
+		"a donor that is silent":       {func(c *conn) error { _, err := c.read(); return err }, DonorSilent},
+		"an unknown response":          {func(c *conn) error { return say(c, 42, nil) }, UnknownVersion},
+		"data without a descriptor":    {func(c *conn) error { return say(c, responseData, nil) }, UnknownVersion},
+		"an empty message":             {func(c *conn) error { return c.command(nil) }, Malformed},
+		"a descriptor of another engine": {func(c *conn) error {
+			return say(c, responseDescriptor, []byte{11, 0})
+		}, Malformed},
 		"a descriptor without data": {func(c *conn) error {
 			_ = whole(records[:6]...)(c)
 			return nil
@@ -250,7 +253,8 @@ func TestASessionEndsWithItsContext(t *testing.T) {
 		return err
 	}}
 	began := time.Now()
-	if err := donor.against(ctx, t, new(list), time.Minute); !errors.Is(err, enough) || time.Since(began) > 5*time.Second {
+	if err := donor.against(ctx, t, new(list), time.Minute); !errors.Is(err, enough) ||
+		time.Since(began) > 5*time.Second {
 		t.Errorf("%v after %s", err, time.Since(began))
 	}
 	if !slices.Equal(donor.givenUp, []uint32{errInterrupted}) {

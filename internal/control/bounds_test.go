@@ -64,7 +64,8 @@ func TestAnInstanceCannotTalkTheListenerToDeath(t *testing.T) {
 func TestMessagesAreReadOneByOneAndTheirTextsAreBounded(t *testing.T) {
 	var stream bytes.Buffer
 	for i := range 20 {
-		text, err := json.Marshal(Snapshot{Made: int64(i), Report: core.Report{Instance: "c-1", Message: strings.Repeat("é", maxText)}})
+		text, err := json.Marshal(Snapshot{Made: int64(i), Report: core.Report{Instance: "c-1",
+			Message: strings.Repeat("é", maxText)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +91,8 @@ func TestATooLongAnswerEndsAnOrderAndAStream(t *testing.T) {
 		_, _ = io.CopyN(w, &endless{head: `{"report":{"message":"`, more: strings.Repeat("x", 4096)}, 3*maxMessage)
 	}))
 	defer srv.Close()
-	c := NewClient(strings.TrimPrefix(srv.URL, "https://"), srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone())
+	c := NewClient(strings.TrimPrefix(srv.URL, "https://"),
+		srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone())
 	defer c.Close()
 	if _, err := c.Order(t.Context(), VerbDemote, Order{Epoch: 1}); !errors.Is(err, errTooLong) {
 		t.Errorf("an order: %v", err)
@@ -113,7 +115,8 @@ func TestWhatAnInstanceSaysInARefusalIsShort(t *testing.T) {
 				_, _ = w.Write(body)
 			}))
 			defer srv.Close()
-			c := NewClient(strings.TrimPrefix(srv.URL, "https://"), srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone())
+			c := NewClient(strings.TrimPrefix(srv.URL, "https://"),
+				srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone())
 			defer c.Close()
 			_, err := c.CheckReport(t.Context())
 			if err == nil || len(err.Error()) > 3*maxText || !strings.Contains(err.Error(), "xxx") {
@@ -126,9 +129,13 @@ func TestWhatAnInstanceSaysInARefusalIsShort(t *testing.T) {
 // checked is what a client makes of an instance's answer to a check of tables.
 func checked(t *testing.T, answer []byte) (CheckReport, error) {
 	t.Helper()
-	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(answer) }))
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_,
+			_ = w.Write(answer)
+	}))
 	defer srv.Close()
-	c := NewClient(strings.TrimPrefix(srv.URL, "https://"), srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone())
+	c := NewClient(strings.TrimPrefix(srv.URL, "https://"),
+		srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone())
 	defer c.Close()
 	return c.CheckReport(t.Context())
 }
@@ -143,11 +150,14 @@ func TestAReportOfTablesHoldsNoMoreThanAStatusCanTake(t *testing.T) {
 		said CheckReport
 		no   string
 	}{
-		"as much as it may": {said: CheckReport{Error: long, Table: long, Damaged: slices.Repeat([]CheckFinding{{listed, listed}}, MaxListed),
-			Sums: sums(MaxListed), Sample: &verify.Sample{Executed: executed, Sums: sums(MaxListed)}}},
-		"too much damage":  {CheckReport{Damaged: make([]CheckFinding, MaxListed+1)}, "101 damaged tables; 100 at most"},
-		"too many sums":    {CheckReport{Sums: sums(MaxListed + 1)}, "101 sums; 100 at most"},
-		"too large sample": {CheckReport{Sample: &verify.Sample{Sums: sums(MaxListed + 1)}}, "101 sums in a sample; 100 at most"},
+		"as much as it may": {said: CheckReport{Error: long, Table: long,
+			Damaged: slices.Repeat([]CheckFinding{{listed, listed}}, MaxListed),
+			Sums:    sums(MaxListed), Sample: &verify.Sample{Executed: executed, Sums: sums(MaxListed)}}},
+		"too much damage": {CheckReport{Damaged: make([]CheckFinding, MaxListed+1)},
+			"101 damaged tables; 100 at most"},
+		"too many sums": {CheckReport{Sums: sums(MaxListed + 1)}, "101 sums; 100 at most"},
+		"too large sample": {CheckReport{Sample: &verify.Sample{Sums: sums(MaxListed + 1)}},
+			"101 sums in a sample; 100 at most"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := json.Marshal(c.said)
@@ -161,12 +171,14 @@ func TestAReportOfTablesHoldsNoMoreThanAStatusCanTake(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || len(got.Damaged) != MaxListed || len(got.Sums) != MaxListed || len(got.Sample.Sums) != MaxListed || got.Sums[3].Rows != 7 {
+			if err != nil || len(got.Damaged) != MaxListed || len(got.Sums) != MaxListed ||
+				len(got.Sample.Sums) != MaxListed || got.Sums[3].Rows != 7 {
 				t.Fatalf("%d, %d: %v", len(got.Damaged), len(got.Sums), err)
 			}
 			for limit, texts := range map[int][]string{
-				maxText:       {got.Error, got.Table, got.Sample.Executed},
-				maxListedText: {got.Damaged[9].Table, got.Damaged[9].Message, got.Sums[9].Table, got.Sums[9].Sum, got.Sample.Sums[9].Table},
+				maxText: {got.Error, got.Table, got.Sample.Executed},
+				maxListedText: {got.Damaged[9].Table, got.Damaged[9].Message, got.Sums[9].Table, got.Sums[9].Sum,
+					got.Sample.Sums[9].Table},
 			} {
 				for i, text := range texts {
 					if len(text) > limit+len("…") || !strings.HasSuffix(text, "…") {
@@ -205,8 +217,10 @@ func oddNumbers(n int) string {
 // FuzzMessages: whatever an instance says, whoever listens goes on, in bounded memory.
 func FuzzMessages(f *testing.F) {
 	whole, _ := json.Marshal(Snapshot{Taken: 1, Made: 2, Report: core.Report{Instance: "c-1", Server: &core.Server{}}})
-	for _, seed := range []string{string(whole), string(whole) + "\n" + string(whole), "{", "null", `{"report":null}`, `{"report":{"server":{"executed":"x"}}}`,
-		`[[[[`, `{"report":{"message":"\ud800"}}`, `{"made":1e99}`, "\x00", `{"report":{"server":{"executed":"11111111-1111-1111-1111-111111111111:1-9223372036854775807"}}}`} {
+	for _, seed := range []string{string(whole), string(whole) + "\n" + string(whole), "{", "null", `{"report":null}`,
+		`{"report":{"server":{"executed":"x"}}}`,
+		`[[[[`, `{"report":{"message":"\ud800"}}`, `{"made":1e99}`, "\x00",
+		`{"report":{"server":{"executed":"11111111-1111-1111-1111-111111111111:1-9223372036854775807"}}}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, said []byte) {

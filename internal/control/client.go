@@ -136,6 +136,7 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*
 		clip(reflect.ValueOf(&no), maxText)
 		return nil, &no
 	}
-	return nil, fmt.Errorf("%s %s%s: %d %s: %s", method, c.base, path, resp.StatusCode, http.StatusText(resp.StatusCode),
+	return nil, fmt.Errorf("%s %s%s: %d %s: %s", method, c.base, path, resp.StatusCode,
+		http.StatusText(resp.StatusCode),
 		bytes.TrimSpace(text[:min(len(text), maxText)]))
 }

@@ -34,7 +34,8 @@ func OrderOf(e core.Effect, host func(instance string) string) (verb Verb, insta
 		o := Order{Epoch: e.Epoch, Member: e.UUID, Within: int(e.Within / time.Second)}
 		return VerbSetGroupPrimary, e.Instance, o, true
 	case core.ForceMembers:
-		return VerbForceMembers, e.Instance, Order{Epoch: e.Epoch, Members: strings.Split(e.Members, ","), View: e.View}, true
+		return VerbForceMembers, e.Instance, Order{Epoch: e.Epoch, Members: strings.Split(e.Members,
+			","), View: e.View}, true
 	case core.RebootGroup:
 		return VerbRebootGroup, e.Instance, Order{Epoch: e.Epoch}, true
 	case core.Refresh:

@@ -60,7 +60,8 @@ func ServerTLS(leaf func() (*tls.Certificate, error), pool func() (*x509.CertPoo
 func allow(next http.Handler, orgs ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !callerIs(r, orgs) {
-			refuse(w, http.StatusForbidden, &Refusal{Reason: core.ControlForbidden, Message: "this route is for " + strings.Join(orgs, ", ")})
+			refuse(w, http.StatusForbidden, &Refusal{Reason: core.ControlForbidden, Message: "this route is for " +
+				strings.Join(orgs, ", ")})
 			return
 		}
 		next.ServeHTTP(w, r)

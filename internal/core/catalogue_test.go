@@ -45,7 +45,9 @@ func TestEveryNameIsInTheCatalogueOnce(t *testing.T) {
 		if e.Name == "" || e.Means == "" || !strings.Contains(e.See, ".md") {
 			t.Errorf("%+v lacks something", e)
 		}
-		if slices.ContainsFunc(entries[:i], func(other Entry) bool { return other.Name == e.Name && other.Kind == e.Kind }) {
+		if slices.ContainsFunc(entries[:i], func(other Entry) bool {
+			return other.Name == e.Name && other.Kind == e.Kind
+		}) {
 			t.Errorf("%s %s is there twice", e.Kind, e.Name)
 		}
 	}
@@ -61,7 +63,9 @@ func TestEveryNameIsInTheCatalogueOnce(t *testing.T) {
 				return true
 			}
 			name, _ := strconv.Unquote(text.Value)
-			if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Name == name && slices.Contains(kindsOf[of.Name], e.Kind) }) {
+			if !slices.ContainsFunc(entries, func(e Entry) bool {
+				return e.Name == name && slices.Contains(kindsOf[of.Name], e.Kind)
+			}) {
 				t.Errorf("%s: %s %s is not in the catalogue", path, of.Name, name)
 			}
 			return true

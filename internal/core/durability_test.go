@@ -10,7 +10,8 @@ func TestWhatAModePromises(t *testing.T) {
 		DurabilityRequired:  {awaits: true},
 		DurabilityQuorum:    {awaits: true, forEver: true, onReplicas: true},
 	} {
-		if mode.Awaits() != want.awaits || mode.LowersAcks() != want.lowers || mode.WaitsForEver() != want.forEver || mode.IsOnReplicas() != want.onReplicas {
+		if mode.Awaits() != want.awaits || mode.LowersAcks() != want.lowers || mode.WaitsForEver() != want.forEver ||
+			mode.IsOnReplicas() != want.onReplicas {
 			t.Errorf("%s: awaits %t, lowers %t, for ever %t, on replicas %t; want %v",
 				mode, mode.Awaits(), mode.LowersAcks(), mode.WaitsForEver(), mode.IsOnReplicas(), want)
 		}
@@ -27,9 +28,10 @@ func TestHowManyAcknowledgementsAreWished(t *testing.T) {
 		"preferred":          {Durability{Mode: DurabilityPreferred}, map[int]int{1: 0, 2: 1, 5: 1}},
 		"required, at least": {Durability{Mode: DurabilityRequired, Min: 2}, map[int]int{2: 1, 3: 2, 5: 2}},
 		"required, at most":  {Durability{Mode: DurabilityRequired, Min: 3, Max: 2}, map[int]int{2: 1, 5: 2}},
-		"quorum":             {Durability{Mode: DurabilityQuorum}, map[int]int{1: 0, 2: 1, 3: 1, 4: 2, 5: 2, 7: 3, 9: 4}},
-		"quorum, at least":   {Durability{Mode: DurabilityQuorum, Min: 3}, map[int]int{3: 2, 5: 3, 9: 4}},
-		"quorum, at most":    {Durability{Mode: DurabilityQuorum, Max: 1}, map[int]int{5: 2}},
+		"quorum": {Durability{Mode: DurabilityQuorum}, map[int]int{1: 0, 2: 1, 3: 1,
+			4: 2, 5: 2, 7: 3, 9: 4}},
+		"quorum, at least": {Durability{Mode: DurabilityQuorum, Min: 3}, map[int]int{3: 2, 5: 3, 9: 4}},
+		"quorum, at most":  {Durability{Mode: DurabilityQuorum, Max: 1}, map[int]int{5: 2}},
 	} {
 		for n, want := range c.want {
 			if got := c.d.Wished(n); got != want {
@@ -50,17 +52,19 @@ func TestHowManyPositionsAnElectionMustKnow(t *testing.T) {
 		need     int
 		mayElect bool
 	}{
-		"asynchronous":                     {Durability{}, 3, &Promotion{RequiredAcks: 1}, 0, true},
-		"required may fall back":           {Durability{Mode: DurabilityRequired}, 3, &Promotion{RequiredAcks: 1}, 0, true},
-		"quorum of three":                  {quorum, 3, &Promotion{RequiredAcks: 1, LosslessSince: 1}, 2, true},
-		"quorum of five":                   {quorum, 5, &Promotion{RequiredAcks: 2, LosslessSince: 1}, 3, true},
-		"quorum of five, that grew":        {quorum, 5, &Promotion{RequiredAcks: 1, LosslessSince: 1}, 4, true},
-		"quorum of three, that was five":   {quorum, 3, &Promotion{RequiredAcks: 2, LosslessSince: 1}, 2, true},
-		"quorum that did not wait yet":     {quorum, 3, &Promotion{LosslessSince: 1}, 0, false},
-		"quorum that waited not always":    {quorum, 3, &Promotion{RequiredAcks: 1}, 0, false},
-		"quorum without a promotion":       {quorum, 3, nil, 2, true},
-		"quorum of one":                    {quorum, 1, &Promotion{LosslessSince: 1}, 0, false},
-		"quorum, more acks than by itself": {Durability{Mode: DurabilityQuorum, Min: 3}, 5, &Promotion{RequiredAcks: 3, LosslessSince: 2}, 2, true},
+		"asynchronous": {Durability{}, 3, &Promotion{RequiredAcks: 1}, 0, true},
+		"required may fall back": {Durability{Mode: DurabilityRequired}, 3,
+			&Promotion{RequiredAcks: 1}, 0, true},
+		"quorum of three":                {quorum, 3, &Promotion{RequiredAcks: 1, LosslessSince: 1}, 2, true},
+		"quorum of five":                 {quorum, 5, &Promotion{RequiredAcks: 2, LosslessSince: 1}, 3, true},
+		"quorum of five, that grew":      {quorum, 5, &Promotion{RequiredAcks: 1, LosslessSince: 1}, 4, true},
+		"quorum of three, that was five": {quorum, 3, &Promotion{RequiredAcks: 2, LosslessSince: 1}, 2, true},
+		"quorum that did not wait yet":   {quorum, 3, &Promotion{LosslessSince: 1}, 0, false},
+		"quorum that waited not always":  {quorum, 3, &Promotion{RequiredAcks: 1}, 0, false},
+		"quorum without a promotion":     {quorum, 3, nil, 2, true},
+		"quorum of one":                  {quorum, 1, &Promotion{LosslessSince: 1}, 0, false},
+		"quorum, more acks than by itself": {Durability{Mode: DurabilityQuorum, Min: 3}, 5, &Promotion{RequiredAcks: 3,
+			LosslessSince: 2}, 2, true},
 	} {
 		if need, mayElect := c.d.Positions(c.n, c.p); need != c.need || mayElect != c.mayElect {
 			t.Errorf("%s: %d positions, %t; want %d, %t", name, need, mayElect, c.need, c.mayElect)

@@ -232,7 +232,8 @@ const (
 
 // RecoveryRefusals are those of the recovery of a quorum.
 func RecoveryRefusals() []Reason {
-	return []Reason{RefusalQuorumPresent, RefusalSplitBrain, RefusalNoSafeSurvivor, RefusalMembersUnknown, RefusalSurvivorFenced, RefusalViewChanged}
+	return []Reason{RefusalQuorumPresent, RefusalSplitBrain, RefusalNoSafeSurvivor, RefusalMembersUnknown,
+		RefusalSurvivorFenced, RefusalViewChanged}
 }
 
 // SetGroupPrimary asks the group, through one of its members, to make another

@@ -38,7 +38,8 @@ func Remember(before, after *Status, now time.Time) []PastOperation {
 		past.Kind, past.Reason, past.From, past.To, past.StartedAt = op.Kind, op.Reason, op.From, op.To, op.StartedAt
 		past.StoppedAt = op.PausedAt
 	case op == nil && before.CurrentPrimary != "" && after.CurrentPrimary != before.CurrentPrimary:
-		past.Kind, past.Reason, past.From, past.To = OperationFailover, Reason(before.Diagnosis), before.CurrentPrimary, after.CurrentPrimary
+		past.Kind, past.Reason, past.From, past.To = OperationFailover, Reason(before.Diagnosis),
+			before.CurrentPrimary, after.CurrentPrimary
 		past.StartedAt = now
 	default:
 		return before.Past

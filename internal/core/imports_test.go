@@ -17,7 +17,8 @@ import (
 var allowedImports = []string{"cmp", "errors", "fmt", "maps", "math", "slices", "sort", "strconv", "strings", "time"}
 
 // Of package time it may know moments and durations, not the clock.
-var forbiddenTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer", "Local", "LoadLocation"}
+var forbiddenTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer",
+	"Local", "LoadLocation"}
 
 // TestCoreIsPure holds core and its subpackages to that.
 func TestCoreIsPure(t *testing.T) {
@@ -49,7 +50,8 @@ func checkImports(t *testing.T, path string, file *ast.File) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		isOurs := name == "cnmsql.co/internal/gtid" || name == "cnmsql.co/internal/core" || strings.HasPrefix(name, "cnmsql.co/internal/core/")
+		isOurs := name == "cnmsql.co/internal/gtid" || name == "cnmsql.co/internal/core" ||
+			strings.HasPrefix(name, "cnmsql.co/internal/core/")
 		if !isOurs && !slices.Contains(allowedImports, name) {
 			t.Errorf("%s imports %s: core decides and does nothing; give it the fact instead", path, name)
 		}

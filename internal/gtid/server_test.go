@@ -204,7 +204,8 @@ func startServer(t *testing.T) *sql.DB {
 	case root != "":
 		binary = "/usr/sbin/mysqld"
 	case binary == "":
-		t.Skip("needs MySQL 9.7: set CNMSQL_MYSQLD to the path of a mysqld, or CNMSQL_MYSQL_ROOTFS to a root file system that has one (needs root)")
+		t.Skip("needs MySQL 9.7: set CNMSQL_MYSQLD to the path of a mysqld, or CNMSQL_MYSQL_ROOTFS to a root file " +
+			"system that has one (needs root)")
 	}
 	dir, err := os.MkdirTemp(filepath.Join("/", root, "tmp"), "cnmsql-gtid")
 	if err != nil {
@@ -214,7 +215,8 @@ func startServer(t *testing.T) *sql.DB {
 	inside := strings.TrimPrefix(dir, filepath.Clean(root))
 
 	mysqld := func(args ...string) *exec.Cmd {
-		args = append([]string{"--no-defaults", "--user=root", "--secure-file-priv=NULL", "--datadir=" + inside + "/data"}, args...)
+		args = append([]string{"--no-defaults", "--user=root", "--secure-file-priv=NULL", "--datadir=" +
+			inside + "/data"}, args...)
 		cmd := exec.Command(binary, args...)
 		cmd.Dir = "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Pdeathsig: syscall.SIGKILL}

@@ -187,7 +187,8 @@ func TestTransactionsOfOneSource(t *testing.T) {
 		{"", "", s.String()},
 		{a + ":1", "", s.String()},
 	} {
-		if of, without := s.Of(c.source), s.Without(c.source); !of.Equal(MustParse(c.of)) || !without.Equal(MustParse(c.without)) {
+		if of, without := s.Of(c.source), s.Without(c.source); !of.Equal(MustParse(c.of)) ||
+			!without.Equal(MustParse(c.without)) {
 			t.Errorf("%q: of it %q, of others %q", c.source, of, without)
 		}
 	}

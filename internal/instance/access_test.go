@@ -47,7 +47,8 @@ func TestProbesMetricsAndThosePermittedToCommand(t *testing.T) {
 	}
 	w.await(one, "settled", func(r core.Report) bool { return r.State == core.Running && r.Reason == "" })
 	_, text := w.get(one, one.opt.MetricsPort, "/metrics")
-	for _, want := range []string{"cnmsql_up 1", "cnmsql_primary 1", "cnmsql_writable_epoch 1", "cnmsql_mysql_threads_connected", `cnmsql_state{reason="",state="Running"} 1`} {
+	for _, want := range []string{"cnmsql_up 1", "cnmsql_primary 1", "cnmsql_writable_epoch 1",
+		"cnmsql_mysql_threads_connected", `cnmsql_state{reason="",state="Running"} 1`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the metrics lack %s", want)
 		}
@@ -59,7 +60,8 @@ func TestProbesMetricsAndThosePermittedToCommand(t *testing.T) {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(w.ca.pem))
 	peer := control.NewClient(net.JoinHostPort(one.opt.Listen, strconv.Itoa(one.opt.ControlPort)),
-		&tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, Certificates: []tls.Certificate{leaf}, ServerName: one.opt.Listen})
+		&tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, Certificates: []tls.Certificate{leaf},
+			ServerName: one.opt.Listen})
 	defer peer.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -67,7 +69,8 @@ func TestProbesMetricsAndThosePermittedToCommand(t *testing.T) {
 		t.Errorf("a peer cannot read the status: %+v, %v", s, err)
 	}
 	var no *control.Refusal
-	if _, err := peer.Order(ctx, control.VerbDemote, control.Order{Epoch: 2}); !errors.As(err, &no) || no.Reason != "Forbidden" {
+	if _, err := peer.Order(ctx, control.VerbDemote, control.Order{Epoch: 2}); !errors.As(err, &no) ||
+		no.Reason != "Forbidden" {
 		t.Errorf("a peer's order was answered with %v", err)
 	}
 }
@@ -76,7 +79,9 @@ func TestACloneThatFailsIsToldAndOrderedAgain(t *testing.T) {
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
-	w.await(two, "awaiting a clone", func(r core.Report) bool { return r.State == core.AwaitingClone && r.Server != nil })
+	w.await(two, "awaiting a clone", func(r core.Report) bool {
+		return r.State == core.AwaitingClone && r.Server != nil
+	})
 	w.order(two, control.VerbCloneFrom, control.Order{Epoch: 1, Donor: "127.0.7.99"})
 	r := w.await(two, "awaiting again", func(r core.Report) bool {
 		return r.State == core.AwaitingClone && r.Clone != nil && r.Clone.Error != ""

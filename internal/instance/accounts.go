@@ -90,7 +90,8 @@ func (m *manager) keepAccounts(ctx context.Context) {
 		if err := m.lookAfterAccounts(ctx, &k); err != nil && ctx.Err() == nil {
 			k.failures++
 			k.again = time.Now().Add(min(accountsInterval<<min(k.failures, 10), accountsPauseMost))
-			m.log.Warn("looking after the accounts; it is tried again", "error", err, "again", time.Until(k.again).Round(time.Second).String())
+			m.log.Warn("looking after the accounts; it is tried again", "error", err, "again",
+				time.Until(k.again).Round(time.Second).String())
 			continue
 		}
 		k.failures = 0

@@ -48,7 +48,8 @@ func (w *world) awaitAccount(n *node, user string) {
 	w.t.Helper()
 	var found int
 	for began := time.Now(); time.Since(began) < patience; <-time.After(100 * time.Millisecond) {
-		if err := w.rootOf(n).QueryRow("SELECT COUNT(*) FROM mysql.user WHERE user = ?", user).Scan(&found); err == nil && found == 1 {
+		if err := w.rootOf(n).QueryRow("SELECT COUNT(*) FROM mysql.user WHERE user = ?",
+			user).Scan(&found); err == nil && found == 1 {
 			return
 		}
 	}
@@ -64,7 +65,8 @@ func TestAStartRestoresTheInternalAccountsOfAServerThatIsReadOnly(t *testing.T) 
 	w.inSpite(two, "SET sql_log_bin = 0", "DROP USER cnmsql_control@'localhost', cnmsql_replication@'%'")
 	_ = two.proc().handle.Kill()
 	r := w.await(two, "running again", func(r core.Report) bool {
-		return r.State == core.Running && r.Restarts > 1 && r.Server != nil && r.Server.Replication != nil && r.Server.Replication.IORunning
+		return r.State == core.Running && r.Restarts > 1 && r.Server != nil && r.Server.Replication != nil &&
+			r.Server.Replication.IORunning
 	})
 	w.awaitAccount(two, "cnmsql_replication")
 	if !r.Errant.IsEmpty() || !r.Server.SuperReadOnly {
@@ -87,7 +89,8 @@ func TestAnAccountStatementThatWaitsIsNoHungServer(t *testing.T) {
 	w.await(one, "waiting", func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.LocksAccounts })
 	for began := time.Now(); time.Since(began) < 8*time.Second; <-time.After(100 * time.Millisecond) {
 		r := one.report()
-		if r.State != core.Running || r.Server == nil || r.WritableEpoch != 1 || r.Server.SemiSync.WaitSessions != 1 || !p.running() {
+		if r.State != core.Running || r.Server == nil || r.WritableEpoch != 1 ||
+			r.Server.SemiSync.WaitSessions != 1 || !p.running() {
 			t.Fatalf("it says %s %s: %s", r.State, r.Reason, r.Message)
 		}
 	}
@@ -121,10 +124,12 @@ func TestRootIsLetInOverTheNetworkWithTLSOnly(t *testing.T) {
 func (w *world) checkTLSOfRoot(n *node, prefix string) {
 	w.t.Helper()
 	for _, c := range []struct{ user, tls, refused string }{
-		{"root", "skip-verify", ""}, {"root", "false", "Access denied"}, {"app", "skip-verify", ""}, {"app", "false", ""},
+		{"root", "skip-verify", ""}, {"root", "false", "Access denied"}, {"app", "skip-verify", ""},
+		{"app", "false", ""},
 	} {
 		err := w.login(n, c.user, prefix+c.user+"-password", c.tls)
-		if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
+		if c.refused == "" && err != nil ||
+			c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
 			w.t.Errorf("%s with tls=%s: %v, want %q", c.user, c.tls, err, c.refused)
 		}
 	}

@@ -181,7 +181,8 @@ func (m *manager) stillArchives(what facts.Term) error {
 }
 
 func identityOf(c *v1alpha1.Cluster) backup.Identity {
-	return backup.Identity{Cluster: c.Name, Namespace: c.Namespace, UID: string(c.UID), CreatedAt: c.CreationTimestamp.UTC()}
+	return backup.Identity{Cluster: c.Name, Namespace: c.Namespace, UID: string(c.UID),
+		CreatedAt: c.CreationTimestamp.UTC()}
 }
 
 // watchArchive reports how far the shipper is.

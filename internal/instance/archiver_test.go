@@ -24,18 +24,31 @@ func TestWhatIsSaidOfTheArchive(t *testing.T) {
 		status archive.Status
 		want   core.Archive
 	}{
-		"nothing yet":                   {archive.Status{}, core.Archive{}},
-		"in time":                       {archive.Status{Oldest: ago(11 * time.Second)}, core.Archive{RPO: 11}},
-		"nothing is written":            {archive.Status{CompleteUntil: ago(time.Second)}, core.Archive{CompleteUntil: ago(time.Second)}},
-		"late":                          {archive.Status{Oldest: ago(22 * time.Second)}, core.Archive{RPO: 22, Behind: true}},
-		"a part":                        {archive.Status{Last: facts.Part{File: "binlog.000007", GTIDs: lost, Recipient: "age1x"}, LastAt: ago(time.Second)}, core.Archive{File: "binlog.000007", GTIDs: lost.String(), At: ago(time.Second), EncryptedTo: "age1x"}},
-		"a key that is none":            {archive.Status{Failure: fmt.Errorf("line 1: %w", seal.KeyInvalid), FailedAt: ago(time.Second)}, core.Archive{Failure: string(core.KeyInvalid), Message: fmt.Errorf("line 1: %w", seal.KeyInvalid).Error(), FailedAt: ago(time.Second)}},
-		"a gap":                         {archive.Status{Missing: lost}, core.Archive{Missing: lost.String()}},
-		"it fails":                      {archive.Status{Oldest: ago(9 * time.Second), Failure: full, FailedAt: ago(time.Second)}, core.Archive{RPO: 9, Failure: "StoreFull", Message: full.Error(), FailedAt: ago(time.Second)}},
-		"it failed, and nothing waits":  {archive.Status{Failure: full, FailedAt: ago(time.Minute)}, core.Archive{}},
-		"it failed, and something does": {archive.Status{Oldest: ago(time.Second), Failure: full, FailedAt: ago(time.Minute)}, core.Archive{RPO: 1, Failure: "StoreFull", Message: full.Error(), FailedAt: ago(time.Minute)}},
-		"it failed before the last one": {archive.Status{Oldest: ago(time.Second), Failure: full, FailedAt: ago(3 * time.Second), LastAt: ago(2 * time.Second)}, core.Archive{RPO: 1, At: ago(2 * time.Second)}},
-		"a failure without a name":      {archive.Status{Failure: errors.New("odd"), FailedAt: ago(time.Second)}, core.Archive{Failure: "ArchivingFailed", Message: "odd", FailedAt: ago(time.Second)}},
+		"nothing yet": {archive.Status{}, core.Archive{}},
+		"in time":     {archive.Status{Oldest: ago(11 * time.Second)}, core.Archive{RPO: 11}},
+		"nothing is written": {archive.Status{CompleteUntil: ago(time.Second)},
+			core.Archive{CompleteUntil: ago(time.Second)}},
+		"late": {archive.Status{Oldest: ago(22 * time.Second)},
+			core.Archive{RPO: 22, Behind: true}},
+		"a part": {archive.Status{Last: facts.Part{File: "binlog.000007", GTIDs: lost,
+			Recipient: "age1x"}, LastAt: ago(time.Second)}, core.Archive{File: "binlog.000007", GTIDs: lost.String(),
+			At: ago(time.Second), EncryptedTo: "age1x"}},
+		"a key that is none": {archive.Status{Failure: fmt.Errorf("line 1: %w", seal.KeyInvalid),
+			FailedAt: ago(time.Second)}, core.Archive{Failure: string(core.KeyInvalid),
+			Message: fmt.Errorf("line 1: %w", seal.KeyInvalid).Error(), FailedAt: ago(time.Second)}},
+		"a gap": {archive.Status{Missing: lost}, core.Archive{Missing: lost.String()}},
+		"it fails": {archive.Status{Oldest: ago(9 * time.Second), Failure: full,
+			FailedAt: ago(time.Second)}, core.Archive{RPO: 9, Failure: "StoreFull", Message: full.Error(),
+			FailedAt: ago(time.Second)}},
+		"it failed, and nothing waits": {archive.Status{Failure: full, FailedAt: ago(time.Minute)}, core.Archive{}},
+		"it failed, and something does": {archive.Status{Oldest: ago(time.Second), Failure: full,
+			FailedAt: ago(time.Minute)}, core.Archive{RPO: 1, Failure: "StoreFull", Message: full.Error(),
+			FailedAt: ago(time.Minute)}},
+		"it failed before the last one": {archive.Status{Oldest: ago(time.Second), Failure: full,
+			FailedAt: ago(3 * time.Second), LastAt: ago(2 * time.Second)},
+			core.Archive{RPO: 1, At: ago(2 * time.Second)}},
+		"a failure without a name": {archive.Status{Failure: errors.New("odd"), FailedAt: ago(time.Second)},
+			core.Archive{Failure: "ArchivingFailed", Message: "odd", FailedAt: ago(time.Second)}},
 	} {
 		if got := archiveOf(c.status, 10*time.Second, now); *got != c.want {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", name, *got, c.want)
@@ -62,7 +75,8 @@ func TestWhoArchivesNothingWakesTheWorkerOnce(t *testing.T) {
 }
 
 func TestAPartLeavesMysqldItsMemory(t *testing.T) {
-	for memory, want := range map[int64]int64{0: 16 << 20, 32 << 20: 1 << 20, 512 << 20: 8 << 20, 1 << 30: 16 << 20, 64 << 30: 16 << 20} {
+	for memory, want := range map[int64]int64{0: 16 << 20, 32 << 20: 1 << 20, 512 << 20: 8 << 20, 1 << 30: 16 << 20,
+		64 << 30: 16 << 20} {
 		if got := partBytes(memory); got != want {
 			t.Errorf("with %d bytes: %d, want %d", memory, got, want)
 		}

@@ -45,7 +45,8 @@ func (m *manager) StartCheck(o control.CheckOrder) error {
 	switch {
 	case o.Sample: // nothing is written, and little read
 	case c == nil || c.Labels[v1alpha1.LabelVerifies] == "":
-		return refusal(core.OrderNotAThrowAway, "tables are checked in Clusters only that were made to try backups (label %s)",
+		return refusal(core.OrderNotAThrowAway,
+			"tables are checked in Clusters only that were made to try backups (label %s)",
 			v1alpha1.LabelVerifies)
 	case get(m, func(s *state) int64 { return s.mysqld.writable }) == 0:
 		return refusal(core.OrderNotPrimary, "the data are not restored yet: the server takes no writes")
@@ -114,7 +115,8 @@ func (m *manager) checkTables(ctx context.Context, o control.CheckOrder) error {
 		m.checking.change(func(r *control.CheckReport) { r.Table = t.String() })
 		found, err := tablecheck.Check(ctx, db, t)
 		if err != nil && !mysql.IsAnswer(err) {
-			return fmt.Errorf("%w: the server may have ended on this table: look for its error log in the logs of the Pod",
+			return fmt.Errorf(
+				"%w: the server may have ended on this table: look for its error log in the logs of the Pod",
 				err)
 		}
 		if err != nil {

@@ -101,20 +101,24 @@ func TestRestoredTablesAreChecked(t *testing.T) {
 }
 
 // everyType has a column of each type, and its rows differ in a value, a NULL or an empty text.
-const everyType = "CREATE TABLE every (id INT PRIMARY KEY, `odd``name` VARCHAR(20) CHARACTER SET latin1, u VARCHAR(20) COLLATE utf8mb4_bin," +
+const everyType = "CREATE TABLE every (id INT PRIMARY KEY, `odd``name` VARCHAR(20) CHARACTER SET latin1, u " +
+	"VARCHAR(20) COLLATE utf8mb4_bin," +
 	" b VARBINARY(9), l LONGBLOB, d DECIMAL(20,5), f FLOAT, g DOUBLE, t TIMESTAMP(6) NULL, y YEAR, h TIME(3), bits BIT(9), j JSON," +
 	" p POINT, e ENUM('a','b'), s SET('x','y'), v INT GENERATED ALWAYS AS (id + 1) VIRTUAL, hidden INT INVISIBLE DEFAULT 7)"
 
-const everyRow = "(1, 'café', '日本', x'00ff', REPEAT('l', 70000), 1.5, 0.1, 1e300, '2026-11-24 03:04:05.678901', 2026, '-12:34:56.789', b'101'," +
+const everyRow = "(1, 'café', '日本', x'00ff', REPEAT('l', 70000), 1.5, 0.1, 1e300, '2026-11-24 03:04:05.678901', " +
+	"2026, '-12:34:56.789', b'101'," +
 	" '{\"a\": [1, null]}', ST_GeomFromText('POINT(1 2)'), 'b', 'x,y')"
 
 // changesAndBack are of what the test below has written: each second one undoes the one before it.
 var changesAndBack = []string{
-	"UPDATE app_db.pairs SET b = 3 - b WHERE a IN (1, 2) AND b < 3", "UPDATE app_db.pairs SET b = 3 - b WHERE a IN (1, 2) AND b < 3",
+	"UPDATE app_db.pairs SET b = 3 - b WHERE a IN (1, 2) AND b < 3", "UPDATE app_db.pairs SET b = 3 - b WHERE a IN " +
+		"(1, 2) AND b < 3",
 	"UPDATE app_db.pairs SET a = 3, b = NULL WHERE b = 3", "UPDATE app_db.pairs SET b = 3, a = NULL WHERE b IS NULL",
 	"UPDATE app_db.every SET u = NULL WHERE id = 3", "UPDATE app_db.every SET u = '' WHERE id = 3",
 	"UPDATE app_db.every SET hidden = 8 WHERE id = 2", "UPDATE app_db.every SET hidden = 7 WHERE id = 2",
-	"UPDATE app_db.every SET t = t + INTERVAL 1 MICROSECOND WHERE id = 1", "UPDATE app_db.every SET t = t - INTERVAL 1 MICROSECOND WHERE id = 1",
+	"UPDATE app_db.every SET t = t + INTERVAL 1 MICROSECOND WHERE id = 1", "UPDATE app_db.every SET t = t - INTERVAL " +
+		"1 MICROSECOND WHERE id = 1",
 	"DELETE FROM app_db.pairs WHERE a = 2 LIMIT 1", "INSERT INTO app_db.pairs VALUES (2, 2)",
 }
 

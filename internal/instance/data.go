@@ -228,7 +228,8 @@ func (m *manager) awaitAnswer(ctx context.Context) error {
 func (m *manager) firstData(c *v1alpha1.Cluster) (mysql.First, error) {
 	var f mysql.First
 	d := m.opt.Dirs
-	for dir, into := range map[string]*mysql.Account{d.Control: &f.Manager, d.Replication: &f.Replication, d.Root: &f.Root, d.App: &f.Owner} {
+	for dir, into := range map[string]*mysql.Account{d.Control: &f.Manager, d.Replication: &f.Replication,
+		d.Root: &f.Root, d.App: &f.Owner} {
 		a, err := readAccount(dir)
 		if err != nil {
 			return f, err

@@ -129,7 +129,8 @@ func (m *manager) closeFormerSessions(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("closing client sessions: %d are left, the first in state %q: %w", len(left), left[0].Wait, ctx.Err())
+			return fmt.Errorf("closing client sessions: %d are left, the first in state %q: %w", len(left),
+				left[0].Wait, ctx.Err())
 		case <-tick.C:
 		}
 		now, err := m.clientSessions(ctx)

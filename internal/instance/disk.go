@@ -41,7 +41,8 @@ func (m *manager) keepTryingDisk(ctx context.Context) {
 func (m *manager) triesDisk() bool {
 	_, may := m.mayWrite()
 	return may || get(m, func(s *state) bool {
-		return s.volume.locked && s.mysqld.accepted && s.mysqld.proc.running() && s.status.misses >= agent.UnansweredLimit
+		return s.volume.locked && s.mysqld.accepted && s.mysqld.proc.running() &&
+			s.status.misses >= agent.UnansweredLimit
 	})
 }
 

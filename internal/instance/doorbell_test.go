@@ -61,7 +61,8 @@ func TestTheDoorbellIsRungAtEveryChangeOfTheGroupAndAtNothingElse(t *testing.T) 
 		more.Received = gtid.MustParse("11111111-1111-1111-1111-111111111111:1-9")
 		m.sees(&more) // which a transaction does
 	}
-	want := "db-2 " + chime(core.Report{Server: &core.Server{Group: &core.GroupView{State: core.MemberError, Members: members("db-2")[1:]}}})
+	want := "db-2 " + chime(core.Report{Server: &core.Server{Group: &core.GroupView{State: core.MemberError,
+		Members: members("db-2")[1:]}}})
 	if heard[5] != want {
 		t.Errorf("last it was %s, and not %s", heard[5], want)
 	}

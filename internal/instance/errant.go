@@ -39,9 +39,11 @@ func (m *manager) dateErrant(errant gtid.Set) {
 			return
 		}
 		if !span.Maintenance.IsEmpty() {
-			m.log.Info("of the transactions that the primary lacks, some are statements of maintenance only, which change no data", "transactions", span.Maintenance.String())
+			m.log.Info("of the transactions that the primary lacks, some are statements of maintenance only, which "+
+				"change no data", "transactions", span.Maintenance.String())
 		}
-		times := &core.Times{First: span.First.UTC(), Last: span.Last.UTC(), Unknown: errant.Subtract(span.Found).Count()}
+		times := &core.Times{First: span.First.UTC(), Last: span.Last.UTC(),
+			Unknown: errant.Subtract(span.Found).Count()}
 		m.update(func(s *state) {
 			if all := s.errant.maintenance.Union(span.Maintenance); all.Count() <= maxAdopted {
 				s.errant.maintenance = all

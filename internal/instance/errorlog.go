@@ -100,7 +100,8 @@ func (e *errorLog) forward(r slog.Record) {
 
 func (e *errorLog) tellLeftOut() {
 	if e.leftOut > 0 {
-		e.log.Warn("mysqld writes its error log faster than it is passed on", "leftOut", e.leftOut, "linesPerSecond", linesPerSecond)
+		e.log.Warn("mysqld writes its error log faster than it is passed on", "leftOut", e.leftOut,
+			"linesPerSecond", linesPerSecond)
 		e.leftOut = 0
 	}
 }
@@ -116,7 +117,8 @@ func (e *errorLog) note(message string) {
 }
 
 func (e *errorLog) noteSpace(text string) {
-	if strings.Contains(text, "No space left") || strings.Contains(text, "errno 28") || strings.Contains(text, "error number 28") {
+	if strings.Contains(text, "No space left") || strings.Contains(text, "errno 28") ||
+		strings.Contains(text, "error number 28") {
 		e.mu.Lock()
 		e.full = true
 		e.mu.Unlock()

@@ -132,5 +132,6 @@ func (t *tlsFiles) client(host string) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS13, ServerName: host, RootCAs: cas, Certificates: []tls.Certificate{*leaf}}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS13, ServerName: host, RootCAs: cas,
+		Certificates: []tls.Certificate{*leaf}}, nil
 }

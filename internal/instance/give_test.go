@@ -20,20 +20,27 @@ func TestAClosedPrimaryGivesItsDataAlthoughClientsGoOnWriting(t *testing.T) {
 	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY)")
 	w.exec(w.app(one), "INSERT INTO t VALUES (-1)")
 	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
-	w.await(two, "awaiting a clone", func(r core.Report) bool { return r.State == core.AwaitingClone && r.Server != nil })
+	w.await(two, "awaiting a clone", func(r core.Report) bool {
+		return r.State == core.AwaitingClone && r.Server != nil
+	})
 	ws := w.startWriters(3)
-	w.await(one, "waiting for acknowledgements", func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.WaitSessions > 0 })
+	w.await(one, "waiting for acknowledgements", func(r core.Report) bool {
+		return r.Server != nil && r.Server.SemiSync.WaitSessions > 0
+	})
 
 	began := time.Now()
 	w.kube.edit(func(c *v1alpha1.Cluster) {
-		c.Status.Operation = &v1alpha1.OperationStatus{Kind: string(core.OperationGiveData), Step: string(core.StepDemote), From: "db-1", To: "db-2"}
+		c.Status.Operation = &v1alpha1.OperationStatus{Kind: string(core.OperationGiveData),
+			Step: string(core.StepDemote), From: "db-1", To: "db-2"}
 	})
 	next := w.epoch() + 1
-	if r := w.order(one, control.VerbDemote, control.Order{Epoch: next}); r.WritableEpoch != 0 || r.FencedBelow != next {
+	if r := w.order(one, control.VerbDemote, control.Order{Epoch: next}); r.WritableEpoch != 0 ||
+		r.FencedBelow != next {
 		t.Fatalf("closed, it says %+v", r)
 	}
 	w.await(one, "read-only again", func(r core.Report) bool {
-		return r.State == core.Running && r.Server != nil && r.Server.SuperReadOnly && r.Reason == core.InstanceGivesData
+		return r.State == core.Running && r.Server != nil && r.Server.SuperReadOnly &&
+			r.Reason == core.InstanceGivesData
 	})
 	t.Logf("closed after %s", time.Since(began))
 	w.join(two, one)

@@ -65,11 +65,13 @@ func TestAnInstanceThatIsNoMemberHasNoMetricsOfAGroup(t *testing.T) {
 }
 
 func (w *world) statOf(n *node, name string) string {
-	return fmt.Sprintf(`cnmsql_group_member_%s{member="%s",member_id="%s"`, name, w.hostLabel(n), n.report().Server.UUID)
+	return fmt.Sprintf(`cnmsql_group_member_%s{member="%s",member_id="%s"`, name, w.hostLabel(n),
+		n.report().Server.UUID)
 }
 
 func (w *world) infoOf(n *node, role core.MemberRole) string {
-	return fmt.Sprintf(`cnmsql_group_member_info{member="%s",member_id="%s",role="%s",state="ONLINE"`, w.hostLabel(n), n.report().Server.UUID, role)
+	return fmt.Sprintf(`cnmsql_group_member_info{member="%s",member_id="%s",role="%s",state="ONLINE"`, w.hostLabel(n),
+		n.report().Server.UUID, role)
 }
 
 // hostLabel: hosts are addresses here.

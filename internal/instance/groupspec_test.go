@@ -11,14 +11,19 @@ func TestWhatTheSpecSaysOfTheGroupIsWhatItsMembersAreConfiguredWith(t *testing.T
 	m.opt.GroupLocal = "10.0.0.2:33061"
 	c := &v1alpha1.Cluster{}
 	got := *member{m}.groupConfig(c)
-	if got.Consistency != "BEFORE_ON_PRIMARY_FAILOVER" || got.ExitStateAction != "READ_ONLY" || got.AutoRejoinTries != 3 || got.ExpelTimeout != 0 || got.MajorityTimeout != 0 || got.Name != "" {
+	if got.Consistency != "BEFORE_ON_PRIMARY_FAILOVER" || got.ExitStateAction != "READ_ONLY" ||
+		got.AutoRejoinTries != 3 || got.ExpelTimeout != 0 || got.MajorityTimeout != 0 || got.Name != "" {
 		t.Errorf("where nothing is said, it is %+v", got)
 	}
-	c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{Consistency: "AFTER", ExitStateAction: "ABORT_SERVER", AutoRejoinTries: new(int32(0)),
-		MemberExpelTimeoutSeconds: new(int32(7)), UnreachableMajorityTimeoutSeconds: new(int32(11)), GroupName: "chosen"}
+	c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{Consistency: "AFTER",
+		ExitStateAction: "ABORT_SERVER", AutoRejoinTries: new(int32(0)),
+		MemberExpelTimeoutSeconds: new(int32(7)), UnreachableMajorityTimeoutSeconds: new(int32(11)),
+		GroupName: "chosen"}
 	c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: "pinned"}
 	got = *member{m}.groupConfig(c)
-	if got.Consistency != "AFTER" || got.ExitStateAction != "ABORT_SERVER" || got.AutoRejoinTries != 0 || got.ExpelTimeout != 7 || got.MajorityTimeout != 11 || got.Name != "pinned" || got.LocalAddress != "10.0.0.2:33061" {
+	if got.Consistency != "AFTER" || got.ExitStateAction != "ABORT_SERVER" || got.AutoRejoinTries != 0 ||
+		got.ExpelTimeout != 7 || got.MajorityTimeout != 11 || got.Name != "pinned" ||
+		got.LocalAddress != "10.0.0.2:33061" {
 		t.Errorf("it is %+v", got)
 	}
 }

@@ -260,7 +260,8 @@ func readLegacy() (*legacy, error) {
 		return nil, fmt.Errorf("reading what was handed over: %w", err)
 	}
 	if l.Format != HandoverFormat {
-		return nil, fmt.Errorf("what was handed over is of format %d, and this manager reads format %d", l.Format, HandoverFormat)
+		return nil, fmt.Errorf("what was handed over is of format %d, and this manager reads format %d",
+			l.Format, HandoverFormat)
 	}
 	syscall.CloseOnExec(l.Lock)
 	if l.Mysqld != nil {

@@ -102,7 +102,8 @@ func TestHandoverProcess(t *testing.T) {
 
 func giveToHeir(t *testing.T, m *manager) {
 	must(t, m.tryVolume(t.Context()))
-	m.bin = binary{version: mysql.Version{Major: 9, Minor: 7, Patch: 4, Text: "9.7.4"}, command: []string{"/bin/sh", "-c", `n=i; while :; do printf 'line %s\n' "$n"; n=i$n; sleep 0.01; done`}}
+	m.bin = binary{version: mysql.Version{Major: 9, Minor: 7, Patch: 4, Text: "9.7.4"}, command: []string{"/bin/sh",
+		"-c", `n=i; while :; do printf 'line %s\n' "$n"; n=i$n; sleep 0.01; done`}}
 	p, err := m.spawn()
 	must(t, err)
 	m.lease.set(7, time.Now())
@@ -128,13 +129,15 @@ func takeFromGiver(t *testing.T, m *manager, left *legacy) {
 	must(t, m.takeOver(left))
 	m.log.Info("has taken over")
 	m.log.Info("epoch", "is", string('0'+rune(get(m, func(s *state) int64 { return s.mysqld.writable }))))
-	if epoch, renewed := m.lease.held(); epoch == 7 && time.Since(renewed) > 50*time.Millisecond && time.Since(renewed) < 10*time.Second {
+	if epoch, renewed := m.lease.held(); epoch == 7 && time.Since(renewed) > 50*time.Millisecond &&
+		time.Since(renewed) < 10*time.Second {
 		m.log.Info("lease", "is", "fresh")
 	}
 	get(m, func(s *state) any {
 		at, vouched := s.peers.vouches.Last["db-2"]
 		server, vouches := s.status.server, s.peers.vouches
-		if server != nil && server.UUID == "u-9" && server.SemiSync.Acks == 2 && vouched && vouches.Epoch == 7 && time.Since(at) < 10*time.Second {
+		if server != nil && server.UUID == "u-9" && server.SemiSync.Acks == 2 && vouched && vouches.Epoch == 7 &&
+			time.Since(at) < 10*time.Second {
 			m.log.Info("server and vouches", "is", m.bin.version.Text)
 		}
 		return nil
@@ -165,7 +168,8 @@ func TestABinaryThatCannotTakeOverIsRefused(t *testing.T) {
 	for _, c := range []struct{ about, binary, digest, want string }{
 		{"the volume is not locked", takesOver, "", "Busy: it has not got hold of its volume"},
 		{"the volume is locked now", takesOver, "0123", "BinaryDamaged: what arrived has the digest"},
-		{"it is of another format", "#!/bin/sh\necho 99", "", "BinaryRefused: it takes over from managers that speak format 99"},
+		{"it is of another format", "#!/bin/sh\necho 99", "",
+			"BinaryRefused: it takes over from managers that speak format 99"},
 		{"it ends with an error", "#!/bin/sh\nexit 3", "", "BinaryRefused: it does not run here: exit status 3"},
 		{"it is no program", "hello", "", "BinaryRefused: it does not run here: fork/exec"},
 		{"it was refused before", "hello", "", "BinaryRefused: it does not run here: fork/exec"},
@@ -199,7 +203,8 @@ func TestABinaryWhoseContainerEndedIsNotTriedForEver(t *testing.T) {
 	}{
 		{"it had not proven itself", tried{Digest: "d"}, "its container ended within 1m0s after it took over"},
 		{"it had, and the container ended for the first time", tried{Digest: "d", Proven: true}, ""},
-		{"it ended once more", tried{Digest: "d", Proven: true, Ends: 1}, "its container ended 2 times since it took over first"},
+		{"it ended once more", tried{Digest: "d", Proven: true, Ends: 1},
+			"its container ended 2 times since it took over first"},
 		{"none has taken over", tried{}, ""},
 	} {
 		dir := t.TempDir()

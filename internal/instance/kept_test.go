@@ -25,7 +25,9 @@ func TestTheVolumesOfADeletedClusterAreAdopted(t *testing.T) {
 	w.kube.edit(func(c *v1alpha1.Cluster) {
 		c.UID, c.Status = "uid-2", v1alpha1.ClusterStatus{InstanceNames: []string{"db-1", "db-2"}}
 	})
-	r := w.await(w.start(1), "kept from another Cluster's data", func(r core.Report) bool { return r.State == core.Failed })
+	r := w.await(w.start(1), "kept from another Cluster's data", func(r core.Report) bool {
+		return r.State == core.Failed
+	})
 	if r.Reason != "ForeignData" {
 		t.Errorf("without a word it says %s: %s", r.Reason, r.Message)
 	}
@@ -34,8 +36,11 @@ func TestTheVolumesOfADeletedClusterAreAdopted(t *testing.T) {
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.AdoptedFrom = "uid-1" })
 	one, two = w.start(1), w.start(2)
 	for _, n := range []*node{one, two} {
-		r := w.await(n, "serving what it holds", func(r core.Report) bool { return r.State == core.Running && r.Server != nil })
-		if r.Data != core.DataPopulated || r.WritableEpoch != 0 || r.FencedBelow != 0 || n.remembers().ClusterUID != "uid-2" {
+		r := w.await(n, "serving what it holds", func(r core.Report) bool {
+			return r.State == core.Running && r.Server != nil
+		})
+		if r.Data != core.DataPopulated || r.WritableEpoch != 0 || r.FencedBelow != 0 ||
+			n.remembers().ClusterUID != "uid-2" {
 			t.Errorf("%s says %+v, and remembers %+v", n.opt.Instance, r, n.remembers())
 		}
 	}

@@ -183,14 +183,16 @@ func (a *apiServer) PublishPrimary(ctx context.Context, instance, resourceVersio
 	if err != nil {
 		return err
 	}
-	_, err = a.clusters.Patch(ctx, a.name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "cnmsql-instance"}, "status")
+	_, err = a.clusters.Patch(ctx, a.name, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: "cnmsql-instance"}, "status")
 	return err
 }
 
 func (a *apiServer) RingDoorbell(ctx context.Context, pod, chime string) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{v1alpha1.AnnotationGroupObserved: chime}}})
+	patch, err := json.Marshal(
+		map[string]any{"metadata": map[string]any{"annotations": map[string]string{v1alpha1.AnnotationGroupObserved: chime}}})
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,9 @@ func (m *manager) attend(p *process) {
 func (m *manager) awaitStart(p *process) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for time.Since(p.started) < 30*time.Second && p.running() && !get(m, func(s *state) bool { return s.mysqld.accepted }) {
+	for time.Since(p.started) < 30*time.Second && p.running() && !get(m, func(s *state) bool {
+		return s.mysqld.accepted
+	}) {
 		<-tick.C
 		m.poll(context.Background())
 		poke(m.wake)

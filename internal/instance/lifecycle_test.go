@@ -78,7 +78,8 @@ func TestASwitchover(t *testing.T) {
 	began := time.Now()
 	r := w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
 	demoted := time.Now()
-	if r.WritableEpoch != 0 || r.FencedBelow != w.epoch()+1 || r.ClientSessions != 0 || r.Server == nil || !r.Server.SuperReadOnly {
+	if r.WritableEpoch != 0 || r.FencedBelow != w.epoch()+1 || r.ClientSessions != 0 || r.Server == nil ||
+		!r.Server.SuperReadOnly {
 		t.Fatalf("after the demotion it says %+v", r)
 	}
 	if _, err := db.Exec("INSERT INTO t (v) VALUES (3)"); err == nil {
@@ -107,7 +108,8 @@ func TestAPrimaryWhoseSessionsAwaitAcknowledgementsIsKilledRatherThanAcknowledgi
 	w.exec(db, "INSERT INTO t (v) VALUES (1)")
 	w.awaitRows(w.app(two), 1)
 	next := w.epoch() + 1
-	if r := w.order(two, control.VerbFreezeIO, control.Order{Epoch: next}); r.FrozenBelow != next || r.Server.Replication.IORunning {
+	if r := w.order(two, control.VerbFreezeIO, control.Order{Epoch: next}); r.FrozenBelow != next ||
+		r.Server.Replication.IORunning {
 		t.Fatalf("frozen, it says %+v", r)
 	}
 	wrote := make(chan error, 3)
@@ -117,7 +119,9 @@ func TestAPrimaryWhoseSessionsAwaitAcknowledgementsIsKilledRatherThanAcknowledgi
 			wrote <- err
 		}()
 	}
-	w.await(one, "waiting for acknowledgements", func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.WaitSessions > 0 })
+	w.await(one, "waiting for acknowledgements", func(r core.Report) bool {
+		return r.Server != nil && r.Server.SemiSync.WaitSessions > 0
+	})
 	began := time.Now()
 	r := w.order(one, control.VerbDemote, control.Order{Epoch: next})
 	took := time.Since(began)
@@ -168,7 +172,8 @@ func TestAPromotedReplicaAppliesAllItHasReceivedFirst(t *testing.T) {
 		w.exec(db, fmt.Sprintf("INSERT INTO t (v) VALUES (%d)", i))
 	}
 	w.await(two, "behind", func(r core.Report) bool {
-		return r.Server != nil && r.Server.Replication != nil && r.Server.Holds().Count() >= 21 && !r.Server.Executed.Contains(r.Server.Holds())
+		return r.Server != nil && r.Server.Replication != nil && r.Server.Holds().Count() >= 21 &&
+			!r.Server.Executed.Contains(r.Server.Holds())
 	})
 	_ = one.proc().handle.Kill()
 	epoch := w.grant("db-2", core.ProofPodTerminated, "db-1", "", 0)
@@ -273,7 +278,9 @@ func TestAHungServerIsToldAndADemotionKillsIt(t *testing.T) {
 	if r.WritableEpoch != 0 || p.running() {
 		t.Errorf("a hung server was demoted to %+v", r)
 	}
-	w.await(one, "running read-only", func(r core.Report) bool { return r.State == core.Running && r.Server != nil && r.Server.SuperReadOnly })
+	w.await(one, "running read-only", func(r core.Report) bool {
+		return r.State == core.Running && r.Server != nil && r.Server.SuperReadOnly
+	})
 }
 
 func TestABootstrapThatWasInterruptedBeginsAnew(t *testing.T) {
@@ -300,7 +307,8 @@ func (w *world) inSpite(n *node, statements ...string) {
 	defer n.m.polling.Unlock()
 	root := w.rootOf(n)
 	root.SetMaxOpenConns(1)
-	for _, statement := range slices.Concat([]string{"SET GLOBAL super_read_only = 0"}, statements, []string{"SET GLOBAL super_read_only = 1"}) {
+	for _, statement := range slices.Concat([]string{"SET GLOBAL super_read_only = 0"}, statements,
+		[]string{"SET GLOBAL super_read_only = 1"}) {
 		w.exec(root, statement)
 	}
 }
@@ -334,7 +342,8 @@ func TestErrantTransactionsAreDated(t *testing.T) {
 	if r.Errant.Count() != 1 || r.ErrantEpoch != w.epoch() {
 		t.Errorf("it lacks the primary's %s, of epoch %d", r.Errant, r.ErrantEpoch)
 	}
-	if at := *r.ErrantTimes; at.First.Before(before) || at.Last.After(time.Now()) || !at.First.Equal(at.Last) || at.Unknown != 0 {
+	if at := *r.ErrantTimes; at.First.Before(before) || at.Last.After(time.Now()) ||
+		!at.First.Equal(at.Last) || at.Unknown != 0 {
 		t.Errorf("they were committed %+v; it was written at %s", at, before)
 	}
 }
@@ -354,7 +363,8 @@ func TestAReplicaThatReceivesLateLags(t *testing.T) {
 	writes := make(chan error, 1)
 	go func() {
 		for ctx.Err() == nil {
-			if _, err := session.ExecContext(ctx, "SET SESSION original_commit_timestamp = (UNIX_TIMESTAMP() - 3600) * 1000000"); err != nil {
+			if _, err := session.ExecContext(ctx,
+				"SET SESSION original_commit_timestamp = (UNIX_TIMESTAMP() - 3600) * 1000000"); err != nil {
 				writes <- err
 				return
 			}

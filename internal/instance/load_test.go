@@ -150,7 +150,8 @@ func (w *world) switchover(from, to *node, acks int32) {
 	if r.Server == nil {
 		w.t.Fatalf("the demoted primary was killed: %+v", r)
 	}
-	w.awaitPrimary(to, w.grant(to.opt.Instance, core.ProofManagerFenced, from.opt.Instance, r.Server.Executed.String(), acks))
+	w.awaitPrimary(to, w.grant(to.opt.Instance, core.ProofManagerFenced, from.opt.Instance,
+		r.Server.Executed.String(), acks))
 }
 
 func TestSwitchoversUnderLoadLoseNothing(t *testing.T) {
@@ -221,7 +222,8 @@ func TestACrashUnderLoadLosesNothing(t *testing.T) {
 func (w *world) comesBackWithoutATail(former *node) {
 	w.t.Helper()
 	back := w.await(former, "back", func(r core.Report) bool {
-		return r.Reason == "Diverged" || r.Server != nil && r.Server.Replication != nil && r.Server.Replication.IORunning
+		return r.Reason == "Diverged" || r.Server != nil && r.Server.Replication != nil &&
+			r.Server.Replication.IORunning
 	})
 	if !back.Errant.IsEmpty() {
 		w.t.Errorf("the former primary came back diverged: %s", back.Errant)
@@ -235,7 +237,8 @@ func TestARecoveryThatAnotherPrimaryOvertakesIsBrokenOff(t *testing.T) {
 	ws := w.startWriters(6)
 	ws.awaitMore(100)
 	for _, replica := range n[1:] {
-		w.order(replica, control.VerbFreezeIO, control.Order{Epoch: w.epoch() + 1}) // from now on nothing is acknowledged
+		// from now on nothing is acknowledged
+		w.order(replica, control.VerbFreezeIO, control.Order{Epoch: w.epoch() + 1})
 	}
 	<-time.After(300 * time.Millisecond)
 	_ = n[0].proc().handle.Kill()
@@ -406,7 +409,8 @@ func TestAPartOfATransactionHoldsUpNobody(t *testing.T) {
 // rootOf connects as root, through the socket.
 func (w *world) rootOf(n *node) *sql.DB {
 	c := driver.NewConfig()
-	c.Net, c.Addr, c.User, c.Passwd, c.Logger = "unix", n.opt.Dirs.socket(), "root", "root-password", &driver.NopLogger{}
+	c.Net, c.Addr, c.User, c.Passwd, c.Logger = "unix", n.opt.Dirs.socket(), "root",
+		"root-password", &driver.NopLogger{}
 	connector, err := driver.NewConnector(c)
 	must(w.t, err)
 	db := sql.OpenDB(connector)

@@ -44,7 +44,8 @@ func Lost(ctx context.Context, dir, cluster string, epoch int64, out io.Writer) 
 		return fmt.Errorf("nothing of epoch %d is known to be lost, and %s", epoch, unreadableText(a.Unreadable))
 	}
 	if i < 0 {
-		return fmt.Errorf("nothing that was archived of epoch %d was lost; without --epoch all that was lost is listed", epoch)
+		return fmt.Errorf("nothing that was archived of epoch %d was lost; without --epoch all that was lost is listed",
+			epoch)
 	}
 	return place.WriteLost(ctx, all[i], out)
 }
@@ -73,7 +74,8 @@ func tellLost(to io.Writer, all []facts.LostBranch, branches []facts.Branch) err
 			}
 		}
 		_, _ = fmt.Fprintf(out, "%d\t%s\t%d\t%s\t%s\t%s\n", l.Epoch, primary, l.GTIDs.Count(),
-			l.First.UTC().Format(time.RFC3339Nano), l.Last.UTC().Format(time.RFC3339Nano), l.GTIDs.Abbreviate(maxLostSet))
+			l.First.UTC().Format(time.RFC3339Nano), l.Last.UTC().Format(time.RFC3339Nano),
+			l.GTIDs.Abbreviate(maxLostSet))
 	}
 	return out.Flush()
 }

@@ -153,8 +153,10 @@ func (m *manager) facts() *agent.Facts {
 func (s *state) process() agent.Mysqld {
 	p := agent.Mysqld{
 		Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: s.answers(), AnsweredAt: s.status.answered,
-		DiskStalled: s.volume.stalls(), DownSince: s.mysqld.downSince, Ended: s.mysqld.ended, MayWrite: s.mysqld.mayWrite,
-		Failures: s.mysqld.failures, DataRemoved: s.mysqld.dataRemoved, LoginRefused: s.access.refused, Ending: s.status.ending,
+		DiskStalled: s.volume.stalls(), DownSince: s.mysqld.downSince, Ended: s.mysqld.ended,
+		MayWrite: s.mysqld.mayWrite,
+		Failures: s.mysqld.failures, DataRemoved: s.mysqld.dataRemoved, LoginRefused: s.access.refused,
+		Ending: s.status.ending,
 	}
 	if s.mysqld.proc != nil {
 		p.StartedAt = s.mysqld.proc.started

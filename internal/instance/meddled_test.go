@@ -25,16 +25,19 @@ func TestWhatWasDoneToAReplicaIsTold(t *testing.T) {
 	}
 	w.exec(w.app(one), "INSERT INTO t (v) VALUES (1)")
 	w.await(three, "abreast by its own word, with holes in what it executed", func(r core.Report) bool {
-		return r.Server != nil && r.Server.Replication != nil && r.Server.Replication.LagSeconds == 0 && r.Server.Replication.SQLRunning && !r.Server.Executed.Holes().IsEmpty()
+		return r.Server != nil && r.Server.Replication != nil && r.Server.Replication.LagSeconds == 0 &&
+			r.Server.Replication.SQLRunning && !r.Server.Executed.Holes().IsEmpty()
 	})
 
 	root := w.rootOf(two)
-	for _, statement := range []string{"STOP REPLICA SQL_THREAD", "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 3600", "START REPLICA SQL_THREAD"} {
+	for _, statement := range []string{"STOP REPLICA SQL_THREAD", "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 3600",
+		"START REPLICA SQL_THREAD"} {
 		w.exec(root, statement)
 	}
 	late := func(n *node, seconds int) {
 		w.await(n, "as late as it was told to be", func(r core.Report) bool {
-			return r.Server != nil && r.Server.Replication != nil && r.Server.Replication.DelaySeconds == seconds && r.Server.Replication.SQLRunning
+			return r.Server != nil && r.Server.Replication != nil && r.Server.Replication.DelaySeconds == seconds &&
+				r.Server.Replication.SQLRunning
 		})
 	}
 	late(two, 3600)

@@ -289,7 +289,9 @@ func (m *manager) admitMembers(ctx context.Context, addresses string) error {
 func (m *manager) holdRejoin(ctx context.Context, on bool) error {
 	tries := 0
 	if !on {
-		tries = member{m}.groupConfig(get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })).AutoRejoinTries
+		tries = member{m}.groupConfig(get(m, func(s *state) *v1alpha1.Cluster {
+			return s.cluster.object
+		})).AutoRejoinTries
 	}
 	if err := m.roles.SetRejoinTries(ctx, tries); err != nil {
 		return err
@@ -304,7 +306,9 @@ func (m *manager) holdExpulsion(ctx context.Context, on bool) error {
 	const longest = 3600 // seconds; the server takes no more
 	seconds := longest
 	if !on {
-		seconds = member{m}.groupConfig(get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })).ExpelTimeout
+		seconds = member{m}.groupConfig(get(m, func(s *state) *v1alpha1.Cluster {
+			return s.cluster.object
+		})).ExpelTimeout
 	}
 	if err := m.roles.SetExpelTimeout(ctx, seconds); err != nil {
 		return err
@@ -323,7 +327,9 @@ func (m *manager) forgetFormer(ctx context.Context, view string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		m.log.Warn("the group remembers former members: whoever joins may look for them, and hold up the group meanwhile", "error", err)
+		m.log.Warn(
+			"the group remembers former members: whoever joins may look for them, and hold up the group meanwhile",
+			"error", err)
 	}
 	m.update(func(s *state) { s.member.Forgot = view })
 	return nil
@@ -349,7 +355,8 @@ func (m *manager) orderForceMembers(ctx context.Context, o control.Order) error 
 	if v := m.facts().Server; v == nil || v.Group == nil || !v.Group.IsSurvivor() {
 		return refusal(core.OrderNotASurvivor, "this instance is not an online member of a group that lost its quorum")
 	} else if o.View != "" && v.Group.ViewID != o.View { // an earlier operator names none
-		return refusal(core.RefusalViewChanged, "the group is in view %s, and was to be forced in view %s", v.Group.ViewID, o.View)
+		return refusal(core.RefusalViewChanged, "the group is in view %s, and was to be forced in view %s",
+			v.Group.ViewID, o.View)
 	}
 	var addresses []string
 	for _, name := range o.Members {

@@ -36,7 +36,8 @@ func newGroup(t *testing.T, instances int32) *world {
 		c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: "7f1a6d0e-0000-5000-8000-000000000001"}
 		for i := range instances {
 			c.Status.InstanceNames = append(c.Status.InstanceNames, fmt.Sprintf("db-%d", i+1))
-			c.Status.GroupReplication.Members = append(c.Status.GroupReplication.Members, v1alpha1.GroupMember{Instance: fmt.Sprintf("db-%d", i+1), Address: host(fmt.Sprintf("db-%d", i+1))})
+			c.Status.GroupReplication.Members = append(c.Status.GroupReplication.Members,
+				v1alpha1.GroupMember{Instance: fmt.Sprintf("db-%d", i+1), Address: host(fmt.Sprintf("db-%d", i+1))})
 		}
 	})
 }
@@ -63,7 +64,8 @@ func (w *world) awaitRole(n *node, role core.MemberRole) core.Report {
 	w.t.Helper()
 	return w.await(n, "online as "+string(role), func(r core.Report) bool {
 		settled := get(n.m, func(s *state) core.MemberRole { return s.member.Settled })
-		return r.Server != nil && r.Server.Group != nil && r.Server.Group.State == core.MemberOnline && r.Server.Group.Role == role && settled == role
+		return r.Server != nil && r.Server.Group != nil && r.Server.Group.State == core.MemberOnline &&
+			r.Server.Group.Role == role && settled == role
 	})
 }
 
@@ -90,7 +92,8 @@ func (w *world) elected(others ...*node) *node {
 	w.t.Helper()
 	for began := time.Now(); time.Since(began) < patience; <-time.After(5 * time.Millisecond) {
 		for _, n := range others {
-			if g := n.report().Server; g != nil && g.Group != nil && g.Group.State == core.MemberOnline && g.Group.Role == core.MemberPrimary && g.Group.HasQuorum() {
+			if g := n.report().Server; g != nil && g.Group != nil && g.Group.State == core.MemberOnline &&
+				g.Group.Role == core.MemberPrimary && g.Group.HasQuorum() {
 				w.awaitRole(n, core.MemberPrimary)
 				w.primaryIs(n)
 				return n
@@ -158,7 +161,8 @@ func (w *world) fenceWhile(n *node, meanwhile func()) {
 	w.t.Helper()
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.FencedInstances = []string{n.opt.Instance} })
 	w.await(n, "fenced", func(r core.Report) bool {
-		return r.State == core.Fenced && r.Server != nil && r.Server.SuperReadOnly && r.Server.Group.State == core.MemberOffline
+		return r.State == core.Fenced && r.Server != nil && r.Server.SuperReadOnly &&
+			r.Server.Group.State == core.MemberOffline
 	})
 	meanwhile()
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.FencedInstances = nil })
@@ -176,10 +180,12 @@ func TestALostQuorumIsForcedAndALostGroupMadeAnew(t *testing.T) {
 		return r.Server != nil && r.Server.Group.State == core.MemberOnline && !r.Server.Group.HasQuorum()
 	})
 	w.awaitSettings(n[2], 0, 3600)
-	if _, err := w.tryOrder(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3"}, View: "1:1"}); err == nil || !strings.Contains(err.Error(), "was to be forced in view 1:1") {
+	if _, err := w.tryOrder(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3"},
+		View: "1:1"}); err == nil || !strings.Contains(err.Error(), "was to be forced in view 1:1") {
 		t.Fatalf("told to go on in another view, it says %v", err)
 	}
-	w.order(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3"}, View: n[2].m.facts().Server.Group.ViewID})
+	w.order(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3"},
+		View: n[2].m.facts().Server.Group.ViewID})
 	w.elected(n[2])
 	w.exec(w.app(n[2]), "INSERT INTO t VALUES (2)")
 	w.awaitSettings(n[2], 3, 0)
@@ -242,9 +248,13 @@ func (w *world) barredUntilAdmitted(ordinal int) *node {
 		c.Status.GroupReplication.LeftOut = []v1alpha1.LeftOutMember{{Instance: name}}
 	})
 	back := w.start(ordinal)
-	w.await(back, "left out", func(r core.Report) bool { return r.Reason == "LeftOut" && r.Server.Group.State == core.MemberOffline })
+	w.await(back, "left out", func(r core.Report) bool {
+		return r.Reason == "LeftOut" && r.Server.Group.State == core.MemberOffline
+	})
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.DivergedInstances = []string{name} })
-	w.await(back, "diverged", func(r core.Report) bool { return r.Reason == "Diverged" && r.Errant.Equal(r.Server.Executed) })
+	w.await(back, "diverged", func(r core.Report) bool {
+		return r.Reason == "Diverged" && r.Errant.Equal(r.Server.Executed)
+	})
 	w.kube.edit(func(c *v1alpha1.Cluster) {
 		c.Status.DivergedInstances, c.Status.GroupReplication.LeftOut[0].Admitted = nil, true
 	})
@@ -258,9 +268,11 @@ func (w *world) barredUntilAdmitted(ordinal int) *node {
 func (w *world) awaitSettings(n *node, rejoinTries, expelTimeout int) {
 	w.t.Helper()
 	db := w.rootOf(n)
-	w.await(n, fmt.Sprintf("told to try %d times to join again, and to wait %d s for others", rejoinTries, expelTimeout), func(core.Report) bool {
+	w.await(n, fmt.Sprintf("told to try %d times to join again, and to wait %d s for others", rejoinTries,
+		expelTimeout), func(core.Report) bool {
 		var tries, timeout int
-		must(w.t, db.QueryRow("SELECT @@global.group_replication_autorejoin_tries, @@global.group_replication_member_expel_timeout").Scan(&tries, &timeout))
+		must(w.t, db.QueryRow("SELECT @@global.group_replication_autorejoin_tries, "+
+			"@@global.group_replication_member_expel_timeout").Scan(&tries, &timeout))
 		return tries == rejoinTries && timeout == expelTimeout
 	})
 }
@@ -270,7 +282,8 @@ func (w *world) awaitSettings(n *node, rejoinTries, expelTimeout int) {
 func TestAMemberThatIsBackLetsClientsInAgain(t *testing.T) {
 	w := newGroup(t, 3)
 	w.kube.edit(func(c *v1alpha1.Cluster) {
-		c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{ExitStateAction: "OFFLINE_MODE", AutoRejoinTries: new(int32(0))}
+		c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{ExitStateAction: "OFFLINE_MODE",
+			AutoRejoinTries: new(int32(0))}
 	})
 	n := []*node{w.start(1), w.start(2), w.start(3)}
 	w.madeBy(n[0])
@@ -285,7 +298,8 @@ func TestAMemberThatIsBackLetsClientsInAgain(t *testing.T) {
 	w.awaitRole(n[2], core.MemberSecondary)
 	var times int
 	var offline bool
-	must(t, w.rootOf(n[2]).QueryRow("SELECT COUNT(*), @@global.offline_mode FROM performance_schema.error_log WHERE error_code = 'MY-013486'").Scan(&times, &offline))
+	must(t, w.rootOf(n[2]).QueryRow("SELECT COUNT(*), @@global.offline_mode FROM performance_schema.error_log WHERE "+
+		"error_code = 'MY-013486'").Scan(&times, &offline))
 	if times == 0 {
 		t.Error("it kept no clients out when it was expelled")
 	}
@@ -331,7 +345,8 @@ func (w *world) isKilledWithoutData(away, primary, other *node, row int, leave f
 	leave()
 	_ = away.proc().handle.Kill()
 	w.await(away, "awaiting a clone", func(r core.Report) bool {
-		return r.State == core.AwaitingClone && r.Data == core.DataScratch && r.Server != nil && r.Server.Executed.IsEmpty()
+		return r.State == core.AwaitingClone && r.Data == core.DataScratch && r.Server != nil &&
+			r.Server.Executed.IsEmpty()
 	})
 	w.joinGroup(away, primary)
 	w.awaitRows(w.app(away), row)

@@ -166,7 +166,8 @@ func (m *memory) load() error {
 		return fmt.Errorf("reading what the manager remembers: %w", err)
 	}
 	if err := json.Unmarshal(text, &m.now); err != nil {
-		return fmt.Errorf("reading what the manager remembers in %s: %w; the file was damaged from outside", m.file(), err)
+		return fmt.Errorf("reading what the manager remembers in %s: %w; the file was damaged from outside",
+			m.file(), err)
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ func TestAPromiseSurvivesTheManager(t *testing.T) {
 // forgotten: a promise that was given before would be broken.
 func TestNothingIsPromisedForAVolumeThatIsNobodysYet(t *testing.T) {
 	dir := t.TempDir()
-	m := newManager(Options{Cluster: "db", Instance: "db-1", Log: io.Discard, Dirs: Dirs{Data: dir + "/data", Meta: dir + "/meta"}}.withDefaults())
+	m := newManager(Options{Cluster: "db", Instance: "db-1", Log: io.Discard, Dirs: Dirs{Data: dir + "/data",
+		Meta: dir + "/meta"}}.withDefaults())
 	must(t, m.tryVolume(t.Context()))
 	for _, verb := range []control.Verb{control.VerbFreezeIO, control.VerbDemote} {
 		var no *control.Refusal
@@ -188,8 +189,10 @@ func TestAFloodOfErrorsIsLeftOut(t *testing.T) {
 	var out bytes.Buffer
 	e := newErrorLog(newLogger(&out, "info"), nil)
 	const lines = 100_000
-	flood := strings.Repeat("2026-11-21T03:00:05.194570Z 0 [ERROR] [MY-012592] [InnoDB] Operating system error number 9 in a file operation.\n", lines)
-	e.read(strings.NewReader(flood + "2026-11-21T03:00:06Z 0 [ERROR] [MY-012640] [InnoDB] Error number 28 means 'No space left on device'\n"))
+	flood := strings.Repeat("2026-11-21T03:00:05.194570Z 0 [ERROR] [MY-012592] [InnoDB] Operating system error "+
+		"number 9 in a file operation.\n", lines)
+	e.read(strings.NewReader(flood + "2026-11-21T03:00:06Z 0 [ERROR] [MY-012640] [InnoDB] Error number 28 means 'No " +
+		"space left on device'\n"))
 	forwarded := strings.Count(out.String(), "MY-012592")
 	told := regexp.MustCompile(`"leftOut":(\d+)`).FindAllStringSubmatch(out.String(), -1)
 	leftOut := 0

@@ -16,7 +16,8 @@ import (
 // asked for at each scrape, on a connection of their own.
 func (m *manager) metricsHandler() http.Handler {
 	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), scrape{m})
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		scrape{m})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{}))
 	return mux
@@ -71,7 +72,8 @@ func (g gauges) flag(name, help string, value bool) {
 func (g gauges) report(r core.Report) {
 	g.flag("cnmsql_up", "Whether mysqld answers.", r.Server != nil)
 	g.flag("cnmsql_primary", "Whether this instance is writable.", r.WritableEpoch != 0)
-	g.put("cnmsql_writable_epoch", "The epoch in which this instance is writable, 0 if it is not.", float64(r.WritableEpoch))
+	g.put("cnmsql_writable_epoch", "The epoch in which this instance is writable, 0 if it is not.",
+		float64(r.WritableEpoch))
 	g.put("cnmsql_seen_epoch", "The highest epoch that this instance has seen.", float64(r.SeenEpoch))
 	g.put("cnmsql_mysqld_restarts", "Starts of mysqld after the first.", float64(r.Restarts))
 	g.flag("cnmsql_diverged", "Whether this instance holds transactions that the primary lacks.", !r.Errant.IsEmpty())
@@ -82,8 +84,10 @@ func (g gauges) report(r core.Report) {
 		g.flag("cnmsql_archive_failing", "Whether binary logs cannot be archived.", a.Failure != "")
 		g.flag("cnmsql_archive_behind", "Whether what is not archived is older than targetRPOSeconds allows.", a.Behind)
 		g.flag("cnmsql_archive_gap", "Whether binary logs were purged before they were archived.", a.Missing != "")
-		g.put("cnmsql_archive_rpo_seconds", "How old the oldest transaction is that could be archived and is not.", a.RPO)
-		g.put("cnmsql_archive_pending_files", "How many binary logs are not archived as a whole.", float64(a.PendingFiles))
+		g.put("cnmsql_archive_rpo_seconds",
+			"How old the oldest transaction is that could be archived and is not.", a.RPO)
+		g.put("cnmsql_archive_pending_files", "How many binary logs are not archived as a whole.",
+			float64(a.PendingFiles))
 		g.put("cnmsql_archive_pending_bytes", "How much of them is not archived.", float64(a.PendingBytes))
 	}
 	if is := r.Restore; is != nil {
@@ -104,12 +108,14 @@ func (g gauges) server(s *core.Server) {
 	g.flag("cnmsql_semisync_source_active", "Whether commits wait for acknowledgements now.", s.SemiSync.SourceActive)
 	g.put("cnmsql_semisync_acks", "How many acknowledgements each commit waits for.", float64(s.SemiSync.Acks))
 	g.put("cnmsql_semisync_clients", "How many semi-synchronous replicas are attached.", float64(s.SemiSync.Clients))
-	g.put("cnmsql_semisync_wait_sessions", "How many sessions wait for acknowledgements.", float64(s.SemiSync.WaitSessions))
+	g.put("cnmsql_semisync_wait_sessions", "How many sessions wait for acknowledgements.",
+		float64(s.SemiSync.WaitSessions))
 	if r := s.Replication; r != nil {
 		g.flag("cnmsql_replication_io_running", "Whether this replica receives.", r.IORunning)
 		g.flag("cnmsql_replication_sql_running", "Whether this replica applies.", r.SQLRunning)
 	}
 	if lag, follows := s.Lag(); follows {
-		g.put("cnmsql_replication_lag_seconds", "How far it is behind the primary: the age of the transaction that it applies, or, of a replica, of the last one that it received, whichever is greater.", lag)
+		g.put("cnmsql_replication_lag_seconds", "How far it is behind the primary: the age of the transaction that "+
+			"it applies, or, of a replica, of the last one that it received, whichever is greater.", lag)
 	}
 }

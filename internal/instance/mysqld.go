@@ -30,7 +30,8 @@ type binary struct {
 	missing error
 }
 
-var errNoMysqld = errors.New("the image holds no mysqld in PATH, /usr/sbin, /usr/local/bin, /usr/local/mysql/bin, /usr/bin or /usr/libexec: set spec.imageName to an official MySQL or Percona Server image")
+var errNoMysqld = errors.New("the image holds no mysqld in PATH, /usr/sbin, /usr/local/bin, /usr/local/mysql/bin, " +
+	"/usr/bin or /usr/libexec: set spec.imageName to an official MySQL or Percona Server image")
 
 // findMysqld finds mysqld and asks it for its version. An image without one is
 // told of in the report, which is where people look.
@@ -143,7 +144,8 @@ func inheritProcess(pid, output int, started time.Time, log *errorLog) (*process
 		return nil, fmt.Errorf("taking over mysqld (pid %d): %w", pid, err)
 	}
 	children.inherited(pid)
-	p := &process{handle: handle, log: log, started: started, output: newOutput(os.NewFile(uintptr(output), "mysqld's output")), done: make(chan struct{})}
+	p := &process{handle: handle, log: log, started: started, output: newOutput(os.NewFile(uintptr(output),
+		"mysqld's output")), done: make(chan struct{})}
 	go p.output.read(log)
 	return p, nil
 }
@@ -252,7 +254,9 @@ func (p *process) kill(ctx context.Context) error {
 	case <-p.done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("mysqld (pid %d) was killed and has not ended yet: it hangs in the kernel, probably on its volume", p.handle.Pid)
+		return fmt.Errorf(
+			"mysqld (pid %d) was killed and has not ended yet: it hangs in the kernel, probably on its volume",
+			p.handle.Pid)
 	}
 }
 

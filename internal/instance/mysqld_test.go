@@ -97,7 +97,8 @@ func TestAMysqldThatWasTooSlowToTellItsVersionIsAskedAgain(t *testing.T) {
 	m := withFakeServer(t)
 	hang := filepath.Join(m.opt.Dirs.Run, "hang")
 	must(t, os.WriteFile(hang, nil, 0o600))
-	must(t, os.WriteFile(m.bin.command[0], []byte("#!/bin/sh\n[ -e "+hang+" ] && exec sleep 60\necho 'mysqld  Ver 9.7.4 for Linux'\n"), 0o755))
+	must(t, os.WriteFile(m.bin.command[0], []byte("#!/bin/sh\n[ -e "+hang+" ] && exec sleep 60\necho 'mysqld  Ver "+
+		"9.7.4 for Linux'\n"), 0o755))
 	m.opt.Mysqld, m.opt.Peer = m.bin.command, func(string) string { return "db-1" }
 	slow, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -60,15 +60,19 @@ func OptionsFromEnv() (Options, error) {
 		LogLevel:  os.Getenv(layout.EnvLogLevel),
 	}
 	for name, value := range map[string]string{
-		layout.EnvNamespace: o.Namespace, layout.EnvCluster: o.Cluster, layout.EnvInstance: o.Instance, layout.EnvPodUID: o.PodUID, layout.EnvPodIP: o.PodIP,
+		layout.EnvNamespace: o.Namespace, layout.EnvCluster: o.Cluster, layout.EnvInstance: o.Instance,
+		layout.EnvPodUID: o.PodUID, layout.EnvPodIP: o.PodIP,
 	} {
 		if value == "" {
-			return o, fmt.Errorf("the environment variable %s is not set: the manager runs in Pods that the operator makes", name)
+			return o,
+				fmt.Errorf("the environment variable %s is not set: the manager runs in Pods that the operator makes",
+					name)
 		}
 	}
 	id, err := strconv.ParseUint(os.Getenv(layout.EnvServerID), 10, 32)
 	if err != nil || id == 0 {
-		return o, fmt.Errorf("the environment variable %s is %q: it must hold the instance's server_id", layout.EnvServerID, os.Getenv(layout.EnvServerID))
+		return o, fmt.Errorf("the environment variable %s is %q: it must hold the instance's server_id",
+			layout.EnvServerID, os.Getenv(layout.EnvServerID))
 	}
 	o.ServerID = uint32(id)
 	o.MemoryLimit, _ = strconv.ParseInt(os.Getenv(layout.EnvMemoryLimit), 10, 64)
@@ -81,7 +85,8 @@ func (o Options) withDefaults() Options {
 	d.Data, d.Meta = cmp.Or(d.Data, layout.DataDir), cmp.Or(d.Meta, layout.MetaDir)
 	d.Run, d.Tmp = cmp.Or(d.Run, layout.RunDir), cmp.Or(d.Tmp, layout.TmpDir)
 	d.TLS, d.Root = cmp.Or(d.TLS, layout.TLSDir), cmp.Or(d.Root, layout.RootDir)
-	d.Replication, d.Control, d.App = cmp.Or(d.Replication, layout.ReplicationDir), cmp.Or(d.Control, layout.ControlDir), cmp.Or(d.App, layout.AppDir)
+	d.Replication, d.Control, d.App = cmp.Or(d.Replication, layout.ReplicationDir),
+		cmp.Or(d.Control, layout.ControlDir), cmp.Or(d.App, layout.AppDir)
 	d.Store, d.Archive = cmp.Or(d.Store, layout.StoreDir), cmp.Or(d.Archive, layout.ArchiveDir)
 	o.MySQLPort, o.AdminPort = cmp.Or(o.MySQLPort, layout.MySQLPort), cmp.Or(o.AdminPort, layout.AdminPort)
 	o.ControlPort = cmp.Or(o.ControlPort, layout.ControlPort)
@@ -92,7 +97,9 @@ func (o Options) withDefaults() Options {
 	o.GroupPort = cmp.Or(o.GroupPort, layout.GroupPort)
 	o.GroupLocal = cmp.Or(o.GroupLocal, net.JoinHostPort(o.PodIP, strconv.Itoa(o.GroupPort)))
 	if o.GroupAddress == nil {
-		o.GroupAddress = func(instance string) string { return net.JoinHostPort(o.Peer(instance), strconv.Itoa(o.GroupPort)) }
+		o.GroupAddress = func(instance string) string {
+			return net.JoinHostPort(o.Peer(instance), strconv.Itoa(o.GroupPort))
+		}
 	}
 	if o.Log == nil {
 		o.Log = os.Stdout

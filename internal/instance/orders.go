@@ -186,7 +186,8 @@ func (m *manager) orderAdopt(ctx context.Context, o control.Order) error {
 		}
 		all, few := set.List(maxAdopted)
 		if !few || !set.Of(s.UUID).IsEmpty() {
-			return refusal(core.OrderNotAdopted, "%d transactions are too many to adopt, or some are this server's own", set.Count())
+			return refusal(core.OrderNotAdopted, "%d transactions are too many to adopt, or some are this server's own",
+				set.Count())
 		}
 		return m.roles.CommitEmpty(ctx, all)
 	})

@@ -126,13 +126,15 @@ func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 	waits := server.SemiSync.WaitSessions > 0
 	m.update(func(s *state) {
 		if waits && !s.access.locked {
-			m.log.Warn("a statement that changes an account waits for acknowledgements: nobody can log in until replicas acknowledge it")
+			m.log.Warn("a statement that changes an account waits for acknowledgements: nobody can log in until " +
+				"replicas acknowledge it")
 		}
 		s.access.locked = waits
 	})
 	server.SemiSync.LocksAccounts = waits
 	if !waits {
-		return nil, cmp.Or(asked, errors.New("the sessions that waited for acknowledgements are gone; the status is asked for again"))
+		return nil, cmp.Or(asked, errors.New("the sessions that waited for acknowledgements are gone; the status is "+
+			"asked for again"))
 	}
 	return server, nil
 }

@@ -32,7 +32,8 @@ func (p *pulse) silentFor(since time.Time) time.Duration {
 // takes its time for a reason counts: making data, cloning, recovering, a volume that stalls.
 func (m *manager) notAlive() string {
 	if silent := m.fencing.silentFor(m.began); silent > fencingSilence {
-		return fmt.Sprintf("it has not been looked for %s whether this instance has to fence itself", silent.Round(time.Second))
+		return fmt.Sprintf("it has not been looked for %s whether this instance has to fence itself",
+			silent.Round(time.Second))
 	}
 	free := make(chan struct{})
 	go func() {

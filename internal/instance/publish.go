@@ -31,7 +31,8 @@ func (m *manager) keepPublished(ctx context.Context) {
 
 // publishes: it is writable, permitted, and not yet published.
 func (m *manager) publishes(f *agent.Facts) bool {
-	return f.WritableEpoch != 0 && f.Permitted() && f.Cluster.Epoch == f.WritableEpoch && f.Cluster.CurrentPrimary != f.Me
+	return f.WritableEpoch != 0 && f.Permitted() && f.Cluster.Epoch == f.WritableEpoch &&
+		f.Cluster.CurrentPrimary != f.Me
 }
 
 // publishPrimary reads the Cluster again, so that nothing is written by the hand

@@ -51,8 +51,10 @@ func TestAMemberIsReadyWhileItIsOnlineAndInNoOtherState(t *testing.T) {
 			state core.MemberState
 			ready bool
 		}{
-			{core.MemberRecovering, false}, {core.MemberOnline, true}, {core.MemberError, false}, {core.MemberOnline, true}, {core.MemberOffline, false},
-			{core.MemberOnline, true}, {core.MemberUnreachable, false}, {core.MemberOnline, true}, {core.MemberUnknown, false}, {"", false},
+			{core.MemberRecovering, false}, {core.MemberOnline, true}, {core.MemberError, false},
+			{core.MemberOnline, true}, {core.MemberOffline, false},
+			{core.MemberOnline, true}, {core.MemberUnreachable, false}, {core.MemberOnline, true},
+			{core.MemberUnknown, false}, {"", false},
 		} {
 			m.sees(&core.GroupView{State: c.state, Role: role})
 			if why := readyz(m); (why == "ok\n") != c.ready {

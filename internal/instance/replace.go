@@ -113,7 +113,9 @@ func (m *manager) receiveBinary(path, digest string, binary io.Reader) error {
 	case err != nil:
 		return m.refuseBinary(digest, fmt.Sprintf("it does not run here: %v: %s", err, format))
 	case format != strconv.Itoa(HandoverFormat):
-		return m.refuseBinary(digest, fmt.Sprintf("it takes over from managers that speak format %s, and this one speaks %d", format, HandoverFormat))
+		return m.refuseBinary(digest,
+			fmt.Sprintf("it takes over from managers that speak format %s, and this one speaks %d",
+				format, HandoverFormat))
 	}
 	return nil
 }

@@ -19,14 +19,16 @@ func (m *manager) report() core.Report {
 		SeenEpoch: s.cluster.seen, ViewEpoch: s.cluster.latest.Epoch, WritableEpoch: s.mysqld.writable,
 		ClientSessions: s.mysqld.sessions, Terminating: !s.terminating.IsZero(),
 		Version: m.bin.version.Text, Restarts: s.mysqld.restarts,
-		Maintenance: s.errant.maintenance, ErrantTimes: s.errant.timesOf(s.worker.decision.Errant), Lagging: s.status.lagging,
+		Maintenance: s.errant.maintenance, ErrantTimes: s.errant.timesOf(s.worker.decision.Errant),
+		Lagging: s.status.lagging,
 	}
 	s.worker.decision.Begin(&r)
 	p := agent.Process{Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: s.answers(),
 		MayWrite: s.mysqld.mayWrite, Ended: s.mysqld.ended, Failures: s.mysqld.failures, EndReason: s.mysqld.endReason}
 	if m.memory != nil {
 		kept := m.memory.get()
-		p.TellPromises(&r, agent.Kept{FencedBelow: kept.FencedBelow, FrozenBelow: kept.FrozenBelow, LastWritable: kept.WasPrimaryEpoch})
+		p.TellPromises(&r, agent.Kept{FencedBelow: kept.FencedBelow, FrozenBelow: kept.FrozenBelow,
+			LastWritable: kept.WasPrimaryEpoch})
 		kept.cached().TellProvenance(&r)
 		r.Restore = s.restoreOf(kept.Restored)
 	}

@@ -138,7 +138,8 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *restor
 	}
 	m.resetConnections()
 	// The events of the restored data wait until they have a primary.
-	if err := m.launch("--super-read-only=OFF", "--read-only=OFF", "--offline-mode=ON", "--event-scheduler=OFF", "--init-file="+m.initFilePath()); err != nil {
+	if err := m.launch("--super-read-only=OFF", "--read-only=OFF", "--offline-mode=ON", "--event-scheduler=OFF",
+		"--init-file="+m.initFilePath()); err != nil {
 		return err
 	}
 	if err := m.awaitAnswer(ctx); err != nil {

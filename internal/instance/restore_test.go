@@ -37,8 +37,10 @@ func (w *world) backUp(n *node, s store.Store) *backup.Manifest {
 	pool.AppendCertsFromPEM([]byte(w.ca.pem))
 	a, err := readAccount(n.opt.Dirs.Replication)
 	must(w.t, err)
-	donor := clone.Donor{Address: net.JoinHostPort(n.opt.Listen, strconv.Itoa(n.opt.MySQLPort)), User: a.User, Password: a.Password,
-		TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{leaf}, ServerName: n.opt.Listen}}
+	donor := clone.Donor{Address: net.JoinHostPort(n.opt.Listen, strconv.Itoa(n.opt.MySQLPort)), User: a.User,
+		Password: a.Password,
+		TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{leaf},
+			ServerName: n.opt.Listen}}
 	seals, err := seal.Read(n.opt.Dirs.Archive)
 	must(w.t, err)
 	m, err := backup.Take(w.t.Context(), donor, s, backup.Options{Instance: n.opt.Instance, Key: seals,
@@ -163,7 +165,8 @@ func TestARestoreThatWasCutOffBeginsAnew(t *testing.T) {
 	one := w.start(1)
 	epoch := w.grant("db-1", core.ProofBootstrap, "", "", 0)
 	w.await(one, "restoring", func(r core.Report) bool { return r.State == core.Restoring })
-	until(t, "there are some files", func() bool { _, err := os.Stat(filepath.Join(one.opt.Dirs.Data, "#clone")); return err == nil })
+	until(t, "there are some files",
+		func() bool { _, err := os.Stat(filepath.Join(one.opt.Dirs.Data, "#clone")); return err == nil })
 	w.crashManager(one)
 	one = w.start(1)
 	w.awaitPrimary(one, epoch)
@@ -304,7 +307,9 @@ func TestWhatIsEncryptedIsRestoredByItsKey(t *testing.T) {
 	refuses := func(why *seal.Reason) {
 		t.Helper()
 		w.kube.edit(func(c *v1alpha1.Cluster) { c.Generation++ })
-		w.await(restored, why.Name, func(r core.Report) bool { return r.State == core.Failed && strings.Contains(r.Message, why.Name) })
+		w.await(restored, why.Name, func(r core.Report) bool {
+			return r.State == core.Failed && strings.Contains(r.Message, why.Name)
+		})
 		if entries, err := os.ReadDir(restored.opt.Dirs.Data); err == nil && len(entries) > 0 {
 			t.Errorf("%s: there are data: %v", why.Name, entries)
 		}

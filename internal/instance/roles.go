@@ -91,7 +91,8 @@ func (m *manager) acceptWrites() error {
 	}
 	wait, stop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer stop()
-	return errors.Join(fmt.Errorf("mysqld does not say whether it became writable, and is killed: %w", err), proc.kill(wait))
+	return errors.Join(fmt.Errorf("mysqld does not say whether it became writable, and is killed: %w",
+		err), proc.kill(wait))
 }
 
 // renewAcks: a server that was demoted may have fallen back to waiting for nobody,

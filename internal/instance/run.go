@@ -26,7 +26,8 @@ import (
 func Run(ctx context.Context, opt Options) error {
 	opt = opt.withDefaults()
 	m := newManager(opt)
-	m.log.Info("the instance manager starts", "instance", opt.Instance, "podUID", opt.PodUID, "node", opt.Node, "serverID", opt.ServerID)
+	m.log.Info("the instance manager starts", "instance", opt.Instance, "podUID", opt.PodUID, "node", opt.Node,
+		"serverID", opt.ServerID)
 	if opt.Kubernetes == nil {
 		k, err := inCluster(opt.Namespace, opt.Cluster, func(err error) { m.log.Warn("the API server", "error", err) })
 		if err != nil {
@@ -69,8 +70,10 @@ func randomText() string {
 
 // newLogger writes JSON lines in the words of the Cluster's logLevel.
 func newLogger(w io.Writer, level string) *slog.Logger {
-	levels := map[string]slog.Level{"error": slog.LevelError, "warning": slog.LevelWarn, "debug": slog.LevelDebug, "trace": slog.LevelDebug - 4}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: levels[level], ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	levels := map[string]slog.Level{"error": slog.LevelError, "warning": slog.LevelWarn, "debug": slog.LevelDebug,
+		"trace": slog.LevelDebug - 4}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: levels[level], ReplaceAttr: func(_ []string,
+		a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			a.Key = "ts"
 		}

@@ -111,7 +111,8 @@ func (m *manager) spaceLeft() error {
 
 func diskFull(detail string) error {
 	return &hindrance{core.Problem{Reason: core.InstanceDiskFull,
-		Message: "the volume is full (" + detail + "): raise spec.storage.size, or free space on it; mysqld is started when there is space"}, 5 * time.Second}
+		Message: "the volume is full (" + detail + "): raise spec.storage.size, or free space on it; mysqld is " +
+			"started when there is space"}, 5 * time.Second}
 }
 
 // config is what my.cnf is made from.
@@ -149,7 +150,8 @@ func (m *manager) writeConfig(c *v1alpha1.Cluster, p mysql.Purpose) error {
 	parameters := c.Spec.MySQL.Parameters
 	if bad := mysql.Misnamed(parameters); len(bad) > 0 {
 		return &hindrance{core.Problem{Reason: core.InstanceConfigRefused,
-			Message: fmt.Sprintf("spec.mysql.parameters: not the name of a parameter: %q; correct spec.mysql.parameters", bad)}, time.Minute}
+			Message: fmt.Sprintf("spec.mysql.parameters: not the name of a parameter: %q; correct "+
+				"spec.mysql.parameters", bad)}, time.Minute}
 	}
 	if left := mysql.Refused(parameters); len(left) > 0 {
 		m.log.Warn("parameters of spec.mysql.parameters are the operator's, and left out", "parameters", left)
@@ -177,7 +179,8 @@ func (m *manager) validate(ctx context.Context) error {
 	switch {
 	case errors.As(err, &ended) && ended.Exited():
 		return &hindrance{core.Problem{Reason: core.InstanceConfigRefused,
-			Message: "mysqld refuses its configuration: " + errorsOf(out) + "; correct spec.mysql.parameters"}, time.Minute}
+			Message: "mysqld refuses its configuration: " + errorsOf(out) + "; correct spec.mysql.parameters"},
+			time.Minute}
 	case err != nil:
 		return fmt.Errorf("asking mysqld whether it takes its configuration: %w: %s", err, out)
 	}

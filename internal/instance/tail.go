@@ -65,11 +65,13 @@ func (m *manager) cutTail(a agent.CutTail) error {
 	tail, kept, err := binlog.CutTail(log, a.Held, filepath.Join(m.opt.Dirs.Meta, tailsDir))
 	switch {
 	case isRefused(err):
-		m.log.Warn("the tail of the binary log is not cut; this instance may come back diverged", "log", log, "why", err)
+		m.log.Warn("the tail of the binary log is not cut; this instance may come back diverged",
+			"log", log, "why", err)
 	case err != nil:
 		return err
 	case tail.Offset != 0:
-		m.log.Info("cut off transactions that were never acknowledged", "log", log, "transactions", tail.Transactions.String(), "kept", kept)
+		m.log.Info("cut off transactions that were never acknowledged", "log", log, "transactions",
+			tail.Transactions.String(), "kept", kept)
 	default:
 		m.log.Info("the successor holds all that the binary log does", "log", log)
 	}
@@ -89,7 +91,8 @@ func (m *manager) renewUUID() error {
 
 // isRefused: the log is readable and must not be cut.
 func isRefused(err error) bool {
-	for _, no := range []error{binlog.ErrEncrypted, binlog.ErrTagged, binlog.ErrAnonymous, binlog.ErrInterleaved, binlog.ErrNotABinlog} {
+	for _, no := range []error{binlog.ErrEncrypted, binlog.ErrTagged, binlog.ErrAnonymous, binlog.ErrInterleaved,
+		binlog.ErrNotABinlog} {
 		if errors.Is(err, no) {
 			return true
 		}

@@ -187,7 +187,8 @@ func (m *manager) adopt(c *v1alpha1.Cluster, data core.DataState) bool {
 		if data != core.DataEmpty {
 			kept = r.cached()
 		}
-		*r = remembered{ClusterUID: string(c.UID), Instance: m.opt.Instance, ServerID: m.opt.ServerID, Stage: r.Stage, Accounts: accounts}
+		*r = remembered{ClusterUID: string(c.UID), Instance: m.opt.Instance, ServerID: m.opt.ServerID,
+			Stage: r.Stage, Accounts: accounts}
 		r.setCached(kept)
 	})
 	if err != nil {

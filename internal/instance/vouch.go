@@ -119,7 +119,8 @@ func (m *manager) keepFencing(ctx context.Context) {
 		if !must {
 			continue
 		}
-		m.log.Warn("fences itself: neither was the lease renewed, nor does a majority of the cluster vouch for this primary")
+		m.log.Warn(
+			"fences itself: neither was the lease renewed, nor does a majority of the cluster vouch for this primary")
 		if err := m.fenceItself(ctx); err != nil && ctx.Err() == nil {
 			m.log.Error("fencing itself", "error", err)
 		}

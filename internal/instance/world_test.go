@@ -59,7 +59,8 @@ const patience = 40 * time.Second
 func newWorld(t *testing.T, edit func(*v1alpha1.Cluster)) *world {
 	root := os.Getenv("CNMSQL_MYSQL_ROOTFS")
 	if root == "" {
-		t.Skip("set CNMSQL_MYSQL_ROOTFS to the directory that `go run ./tools/image mysql-rootfs` prints, to try this with a real mysqld")
+		t.Skip("set CNMSQL_MYSQL_ROOTFS to the directory that `go run ./tools/image mysql-rootfs` prints, to try " +
+			"this with a real mysqld")
 	}
 	t.Parallel() // mysqld spends most of its time waiting
 	root, err := filepath.EvalSymlinks(root)
@@ -114,7 +115,8 @@ func (s site) options(n int) Options {
 	name := "db-" + strconv.Itoa(n)
 	dir := filepath.Join(s.dir, name)
 	lib := filepath.Join(s.root, "usr/lib/x86_64-linux-gnu") + ":" + filepath.Join(s.root, "usr/lib/mysql/private")
-	d := Dirs{Data: dir + "/volume/data", Meta: dir + "/volume/cnmsql", Run: dir + "/run", Tmp: dir + "/tmp", TLS: dir + "/tls",
+	d := Dirs{Data: dir + "/volume/data", Meta: dir + "/volume/cnmsql", Run: dir + "/run", Tmp: dir +
+		"/tmp", TLS: dir + "/tls",
 		Root: s.dir + "/secrets/root", Replication: s.dir + "/secrets/replication", Control: s.dir + "/secrets/control",
 		App: s.dir + "/secrets/app", Store: s.dir + "/store", Archive: s.dir + "/archive"}
 	return Options{
@@ -124,7 +126,8 @@ func (s site) options(n int) Options {
 		GroupLocal: s.groupAddress(name), GroupAddress: s.groupAddress,
 		PodIP: host(name), Listen: host(name), Peer: host, LogLevel: "debug",
 		Mysqld: []string{s.root + "/lib64/ld-linux-x86-64.so.2", "--library-path", lib, s.root + "/usr/sbin/mysqld"},
-		Settings: map[string]string{"user": "root", "basedir": s.root + "/usr", "lc_messages_dir": s.root + "/usr/share/mysql",
+		Settings: map[string]string{"user": "root", "basedir": s.root + "/usr",
+			"lc_messages_dir":    s.root + "/usr/share/mysql",
 			"character_sets_dir": s.root + "/usr/share/mysql/charsets", "plugin_dir": s.root + "/usr/lib/mysql/plugin",
 			"bind_address": host(name), "performance_schema_max_table_instances": "200"},
 	}
@@ -248,7 +251,8 @@ func (w *world) client(n *node) *control.Client {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(w.ca.pem))
 	return control.NewClient(net.JoinHostPort(n.opt.Listen, strconv.Itoa(n.opt.ControlPort)),
-		&tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, Certificates: []tls.Certificate{leaf}, ServerName: n.opt.Listen})
+		&tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, Certificates: []tls.Certificate{leaf},
+			ServerName: n.opt.Listen})
 }
 
 // grant promotes an instance in the next epoch.
@@ -274,7 +278,9 @@ func (w *world) bootstrap(n *node) {
 func (w *world) awaitPrimary(n *node, epoch int64) {
 	w.t.Helper()
 	w.await(n, fmt.Sprintf("writable in epoch %d", epoch), func(r core.Report) bool { return r.WritableEpoch == epoch })
-	until(w.t, n.opt.Instance+" publishes itself", func() bool { return w.kube.get().Status.CurrentPrimary == n.opt.Instance })
+	until(w.t, n.opt.Instance+" publishes itself", func() bool {
+		return w.kube.get().Status.CurrentPrimary == n.opt.Instance
+	})
 	w.kube.edit(func(c *v1alpha1.Cluster) {
 		if c.Status.EstablishedAt == nil {
 			now := metav1.NowMicro()
@@ -330,7 +336,8 @@ func newJournal(t *testing.T) *journal {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		if t.Failed() {
-			t.Logf("the last of %d lines:\n%s", len(j.lines), strings.Join(j.lines[max(0, len(j.lines)-shownLines):], "\n"))
+			t.Logf("the last of %d lines:\n%s", len(j.lines),
+				strings.Join(j.lines[max(0, len(j.lines)-shownLines):], "\n"))
 		}
 	})
 	return j

@@ -21,7 +21,8 @@ func (w *world) prepareXA(n *node, many int) {
 	for i := range many {
 		conn, err := w.app(n).Conn(context.Background())
 		must(w.t, err)
-		for _, statement := range []string{"XA START 'x%[1]d'", "INSERT INTO t VALUES (%[1]d)", "XA END 'x%[1]d'", "XA PREPARE 'x%[1]d'"} {
+		for _, statement := range []string{"XA START 'x%[1]d'", "INSERT INTO t VALUES (%[1]d)", "XA END 'x%[1]d'",
+			"XA PREPARE 'x%[1]d'"} {
 			_, err := conn.ExecContext(context.Background(), strings.ReplaceAll(statement, "%[1]d", fmt.Sprint(i)))
 			must(w.t, err)
 		}
@@ -136,7 +137,8 @@ func TestWhatWasPersistedDoesNotOutrankTheOperator(t *testing.T) {
 	one := w.start(1)
 	w.bootstrap(one)
 	root := w.rootOf(one)
-	for _, set := range []string{"super_read_only = OFF", "read_only = OFF", "offline_mode = OFF", "relay_log_recovery = OFF", "sync_binlog = 0"} {
+	for _, set := range []string{"super_read_only = OFF", "read_only = OFF", "offline_mode = OFF",
+		"relay_log_recovery = OFF", "sync_binlog = 0"} {
 		w.exec(root, "SET PERSIST_ONLY "+set)
 	}
 	w.crashManager(one)
@@ -145,10 +147,15 @@ func TestWhatWasPersistedDoesNotOutrankTheOperator(t *testing.T) {
 	w.await(again, "running", func(r core.Report) bool { return r.Server != nil })
 	root = w.rootOf(again)
 	var persisted int
-	must(t, root.QueryRow("SELECT COUNT(*) FROM performance_schema.variables_info WHERE VARIABLE_SOURCE = 'PERSISTED'").Scan(&persisted))
+	must(t,
+		root.QueryRow(
+			"SELECT COUNT(*) FROM performance_schema.variables_info WHERE VARIABLE_SOURCE = 'PERSISTED'").Scan(
+			&persisted))
 	var readOnly, offline, recovery, sync string
-	must(t, root.QueryRow("SELECT @@super_read_only, @@offline_mode, @@relay_log_recovery, @@global.sync_binlog").Scan(&readOnly, &offline, &recovery, &sync))
+	must(t, root.QueryRow("SELECT @@super_read_only, @@offline_mode, @@relay_log_recovery, @@global.sync_binlog").Scan(
+		&readOnly, &offline, &recovery, &sync))
 	if persisted != 0 || readOnly != "1" || offline != "1" || recovery != "1" || sync != "1" {
-		t.Errorf("%d are persisted; super_read_only %s, offline_mode %s, relay_log_recovery %s, sync_binlog %s", persisted, readOnly, offline, recovery, sync)
+		t.Errorf("%d are persisted; super_read_only %s, offline_mode %s, relay_log_recovery %s, sync_binlog %s",
+			persisted, readOnly, offline, recovery, sync)
 	}
 }

@@ -43,10 +43,13 @@ const unlimited = " WITH MAX_QUERIES_PER_HOUR 0 MAX_UPDATES_PER_HOUR 0 MAX_CONNE
 // users make the accounts what they should be, whatever they are.
 func (i Internal) users() []statement {
 	return []statement{
-		{"CREATE USER IF NOT EXISTS ?@'%' IDENTIFIED BY ? REQUIRE X509", []any{i.Replication.User, i.Replication.Password}},
+		{"CREATE USER IF NOT EXISTS ?@'%' IDENTIFIED BY ? REQUIRE X509", []any{i.Replication.User,
+			i.Replication.Password}},
 		{"CREATE USER IF NOT EXISTS ?@'localhost' IDENTIFIED BY ?", []any{i.Manager.User, i.Manager.Password}},
-		{"ALTER USER ?@'%' IDENTIFIED BY ? REQUIRE X509" + unlimited, []any{i.Replication.User, i.Replication.Password}},
-		{"ALTER USER ?@'localhost' IDENTIFIED BY ? REQUIRE NONE" + unlimited, []any{i.Manager.User, i.Manager.Password}},
+		{"ALTER USER ?@'%' IDENTIFIED BY ? REQUIRE X509" + unlimited, []any{i.Replication.User,
+			i.Replication.Password}},
+		{"ALTER USER ?@'localhost' IDENTIFIED BY ? REQUIRE NONE" + unlimited,
+			[]any{i.Manager.User, i.Manager.Password}},
 	}
 }
 
@@ -78,7 +81,8 @@ func script(list []statement) string {
 func (s statement) inline() string {
 	text := s.text
 	for _, a := range s.args {
-		literal := strings.NewReplacer("\\", "\\\\", "'", "\\'", "\n", "\\n", "\r", "\\r", "\x00", "\\0").Replace(fmt.Sprint(a))
+		literal := strings.NewReplacer("\\", "\\\\", "'", "\\'", "\n", "\\n", "\r", "\\r", "\x00",
+			"\\0").Replace(fmt.Sprint(a))
 		text = strings.Replace(text, "?", "\x00'"+literal+"'", 1)
 	}
 	return strings.ReplaceAll(text, "\x00", "")
@@ -152,13 +156,14 @@ func (s *Server) TakeOver(ctx context.Context, f First) error {
 	defer func() { _ = conn.Close() }()
 	internal := Internal{Manager: f.Manager, Replication: f.Replication}
 	// What was replayed may have changed the accounts once more.
-	list := slices.Concat([]statement{{"SET SESSION sql_log_bin = 0", nil}}, internal.users(), internal.grants(), []statement{
-		{"ALTER USER 'root'@'localhost' IDENTIFIED BY ?" + unlimited, []any{f.Root.Password}},
-		{"ALTER USER IF EXISTS 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
-		{"CREATE USER IF NOT EXISTS ?@'%' IDENTIFIED BY ?", []any{f.Owner.User, f.Owner.Password}},
-		{"ALTER USER ?@'%' IDENTIFIED BY ?", []any{f.Owner.User, f.Owner.Password}},
-		{"GRANT ALL ON " + grantee(f.Database) + ".* TO ?@'%'", []any{f.Owner.User}},
-	})
+	list := slices.Concat([]statement{{"SET SESSION sql_log_bin = 0", nil}}, internal.users(),
+		internal.grants(), []statement{
+			{"ALTER USER 'root'@'localhost' IDENTIFIED BY ?" + unlimited, []any{f.Root.Password}},
+			{"ALTER USER IF EXISTS 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
+			{"CREATE USER IF NOT EXISTS ?@'%' IDENTIFIED BY ?", []any{f.Owner.User, f.Owner.Password}},
+			{"ALTER USER ?@'%' IDENTIFIED BY ?", []any{f.Owner.User, f.Owner.Password}},
+			{"GRANT ALL ON " + grantee(f.Database) + ".* TO ?@'%'", []any{f.Owner.User}},
+		})
 	if f.RootEverywhere {
 		list = append(list, f.rootEverywhere()...)
 	}
@@ -187,7 +192,8 @@ func (s *Server) Populate(ctx context.Context, f First) error {
 	for _, st := range append([]statement{{"SET SESSION sql_log_bin = 0", nil}}, f.statements()...) {
 		if _, err := conn.ExecContext(ctx, st.text, st.args...); err != nil {
 			if IsAnswer(err) {
-				err = fmt.Errorf("%w; spec.bootstrap cannot be changed: if it is wrong, delete this Cluster and create it again", err)
+				err = fmt.Errorf("%w; spec.bootstrap cannot be changed: if it is wrong, delete this Cluster and "+
+					"create it again", err)
 			}
 			return fmt.Errorf("making accounts and database: %s: %w", st.text, err)
 		}
@@ -209,7 +215,8 @@ func (e *UserStatementError) Error() string {
 	if errors.As(e.Err, &answer) {
 		why = fmt.Sprintf("error %d (%s)", answer.Number, answer.SQLState)
 	}
-	return fmt.Sprintf("spec.bootstrap.initdb.postInitSQL[%d] failed: %s; the server's words are not repeated here, for they may quote the statement; "+
+	return fmt.Sprintf("spec.bootstrap.initdb.postInitSQL[%d] failed: %s; the server's words are not repeated here, "+
+		"for they may quote the statement; "+
 		"spec.bootstrap cannot be changed: create a new Cluster with a corrected statement", e.Index, why)
 }
 
@@ -253,7 +260,8 @@ func (f First) statements() []statement {
 func (f First) rootEverywhere() []statement {
 	return []statement{
 		{"CREATE USER IF NOT EXISTS 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
-		{"ALTER USER 'root'@'%' IDENTIFIED BY ? REQUIRE SSL", []any{f.Root.Password}}, // data of before may have it without
+		// data of before may have it without
+		{"ALTER USER 'root'@'%' IDENTIFIED BY ? REQUIRE SSL", []any{f.Root.Password}},
 		{"GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION", nil},
 	}
 }

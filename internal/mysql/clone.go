@@ -18,7 +18,8 @@ func (s *Server) CloneFrom(ctx context.Context, donor string, port int, a Accoun
 	if err := s.setGlobal(ctx, "clone_valid_donor_list", address); err != nil {
 		return err
 	}
-	err := s.exec(ctx, "CLONE INSTANCE FROM ?@?:"+strconv.Itoa(port)+" IDENTIFIED BY ? REQUIRE SSL", a.User, donor, a.Password)
+	err := s.exec(ctx, "CLONE INSTANCE FROM ?@?:"+strconv.Itoa(port)+" IDENTIFIED BY ? REQUIRE SSL",
+		a.User, donor, a.Password)
 	if err != nil {
 		return fmt.Errorf("cloning from %s: %w", address, err)
 	}

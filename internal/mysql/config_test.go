@@ -15,16 +15,19 @@ func config(version string) Config {
 	if err != nil {
 		panic(err)
 	}
-	return Config{Version: v, ServerID: 7, Host: "db-1.ns.svc", AdminAddress: "10.0.0.7", AdminPort: 33062, DataDir: "/data", TmpDir: "/tmp", Socket: "/run/s.sock",
-		PIDFile: "/run/pid", CAFile: "/tls/ca.crt", CertFile: "/tls/tls.crt", KeyFile: "/tls/tls.key", Memory: 4 << 30, CPUs: 2}
+	return Config{Version: v, ServerID: 7, Host: "db-1.ns.svc", AdminAddress: "10.0.0.7", AdminPort: 33062,
+		DataDir: "/data", TmpDir: "/tmp", Socket: "/run/s.sock",
+		PIDFile: "/run/pid", CAFile: "/tls/ca.crt", CertFile: "/tls/tls.crt", KeyFile: "/tls/tls.key",
+		Memory: 4 << 30, CPUs: 2}
 }
 
 func TestConfigFiles(t *testing.T) {
 	quorum := config("9.7.4-2")
 	quorum.SemiSyncReplica, quorum.Lossless = true, true
 	quorum.BinlogFormat = "MIXED"
-	quorum.User = map[string]string{"max-connections": "500", "Innodb_Buffer_Pool_Size": "1G", "init_connect": `SET NAMES "utf8mb4" # yes`,
-		"gtid-mode": "OFF", "loose_super_read_only": "OFF", "lower_case_table_names": "1"}
+	quorum.User = map[string]string{"max-connections": "500", "Innodb_Buffer_Pool_Size": "1G",
+		"init_connect": `SET NAMES "utf8mb4" # yes`,
+		"gtid-mode":    "OFF", "loose_super_read_only": "OFF", "lower_case_table_names": "1"}
 	lost := quorum
 	lost.RelayLogsLost = true
 	unlimited := config("9.7.4-2")
@@ -34,7 +37,8 @@ func TestConfigFiles(t *testing.T) {
 		c.Group = &GroupConfig{Name: "7f1a6d0e-0000-5000-8000-000000000001", LocalAddress: "10.0.0.7:33061",
 			Consistency: "BEFORE_ON_PRIMARY_FAILOVER", ExitStateAction: "READ_ONLY", AutoRejoinTries: 3}
 	}
-	for name, c := range map[string]Config{"9.7-group": group, "8.4-group": lts, "8.0.22-group": old, "9.7": config("9.7.4-2"), "9.7-quorum": quorum, "9.7-quorum-lost": lost, "9.7-unlimited": unlimited,
+	for name, c := range map[string]Config{"9.7-group": group, "8.4-group": lts, "8.0.22-group": old,
+		"9.7": config("9.7.4-2"), "9.7-quorum": quorum, "9.7-quorum-lost": lost, "9.7-unlimited": unlimited,
 		"8.4": config("8.4.6"), "8.0.36-percona": config("8.0.36-28.1"), "8.0.22": config("8.0.22")} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, name+".cnf", Render(c, ToServe))
@@ -77,15 +81,18 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestAUserCannotSetWhatTheOperatorOwns(t *testing.T) {
-	for _, name := range []string{"gtid_mode", "GTID-MODE", "loose-gtid_mode", "skip-log-bin", "rpl_semi_sync_source_timeout",
+	for _, name := range []string{"gtid_mode", "GTID-MODE", "loose-gtid_mode", "skip-log-bin",
+		"rpl_semi_sync_source_timeout",
 		"group_replication_group_name", "skip_networking", "disable-log-bin", "loose_skip_name_resolve", "ssl-ca",
-		"plugin-load-add", "mysqlx-port", "relay-log-recovery", "loose-skip-super-read-only", "disable-ssl", "skip_ssl", "ssl",
+		"plugin-load-add", "mysqlx-port", "relay-log-recovery", "loose-skip-super-read-only",
+		"disable-ssl", "skip_ssl", "ssl",
 		"persisted-globals-load", "performance_schema"} {
 		if _, owned := Owned(name); !owned {
 			t.Errorf("%s may be set by users", name)
 		}
 	}
-	for _, name := range []string{"max_connections", "innodb_buffer_pool_size", "require_secure_transport", "sort_buffer_size",
+	for _, name := range []string{"max_connections", "innodb_buffer_pool_size",
+		"require_secure_transport", "sort_buffer_size",
 		"binlog_expire_logs_seconds", "skip_show_database", "event_scheduler", "log_bin_trust_function_creators",
 		"performance_schema_digests_size"} {
 		if o, owned := Owned(name); owned {
@@ -136,7 +143,8 @@ func TestNamesCannotAddLines(t *testing.T) {
 	bad := "sort_buffer_size = 1M\nsuper_read_only"
 	c.User = map[string]string{bad: "OFF", "a b": "1", "sort_buffer_size": "2M", "innodb_flush_method": "nosync"}
 	for _, line := range strings.Split(Render(c, ToServe), "\n") {
-		if line == "super_read_only = OFF" || strings.HasPrefix(line, "a b") || strings.HasPrefix(line, "innodb_flush_method") {
+		if line == "super_read_only = OFF" || strings.HasPrefix(line, "a b") ||
+			strings.HasPrefix(line, "innodb_flush_method") {
 			t.Errorf("my.cnf has the line %q", line)
 		}
 	}
@@ -149,7 +157,8 @@ func TestNamesCannotAddLines(t *testing.T) {
 }
 
 func TestValuesThatAUserMayGive(t *testing.T) {
-	for value, ok := range map[string]bool{"O_DIRECT": true, "fsync": true, "O_DIRECT_NO_FSYNC": true, "nosync": false, "littlesync": false, "3": false, "": false} {
+	for value, ok := range map[string]bool{"O_DIRECT": true, "fsync": true, "O_DIRECT_NO_FSYNC": true, "nosync": false,
+		"littlesync": false, "3": false, "": false} {
 		for _, name := range []string{"innodb_flush_method", "Innodb-Flush_method"} {
 			if refused := Refused(map[string]string{name: value}); ok != (len(refused) == 0) {
 				t.Errorf("%s = %q is refused: %t", name, value, ok)
@@ -160,7 +169,8 @@ func TestValuesThatAUserMayGive(t *testing.T) {
 
 func TestBufferPool(t *testing.T) {
 	for memory, want := range map[int64]int64{
-		0: 128 << 20, 256 << 20: 32 << 20, 512 << 20: 128 << 20, 1 << 30: 384 << 20, 4 << 30: 2176 << 20, 64 << 30: 39040 << 20,
+		0: 128 << 20, 256 << 20: 32 << 20, 512 << 20: 128 << 20, 1 << 30: 384 << 20, 4 << 30: 2176 << 20,
+		64 << 30: 39040 << 20,
 	} {
 		if got := bufferPool(memory); got != want {
 			t.Errorf("of %d MiB the buffer pool gets %d MiB, not %d", memory>>20, got>>20, want>>20)
@@ -178,7 +188,8 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%s: %s, %v", banner, v, err)
 		}
 	}
-	for _, banner := range []string{"mysqld  Ver 5.7.44 for Linux", "mysqld  Ver 8.0.21 for Linux", "mariadbd from 11.4.2-MariaDB", ""} {
+	for _, banner := range []string{"mysqld  Ver 5.7.44 for Linux", "mysqld  Ver 8.0.21 for Linux",
+		"mariadbd from 11.4.2-MariaDB", ""} {
 		if v, err := ParseVersion(banner); err == nil {
 			t.Errorf("%q was taken for %s", banner, v)
 		}

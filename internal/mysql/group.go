@@ -248,7 +248,8 @@ func (s *Server) resetGroupOption(ctx context.Context, name string, value any) e
 // new its members have become since.
 func (s *Server) RaiseProtocol(ctx context.Context, version string) (raised bool, err error) {
 	var speaks string
-	if err := s.db.QueryRowContext(ctx, "SELECT group_replication_get_communication_protocol()").Scan(&speaks); err != nil {
+	if err := s.db.QueryRowContext(ctx, "SELECT group_replication_get_communication_protocol()").Scan(
+		&speaks); err != nil {
 		return false, fmt.Errorf("asking which protocol the group speaks: %w", err)
 	}
 	now, err := parseNumbers(speaks)
@@ -262,7 +263,8 @@ func (s *Server) RaiseProtocol(ctx context.Context, version string) (raised bool
 	for _, protocol := range protocols {
 		if common.AtLeast(protocol) && !now.AtLeast(protocol) {
 			var said string
-			err := s.db.QueryRowContext(ctx, "SELECT group_replication_set_communication_protocol(?)", common.numbers()).Scan(&said)
+			err := s.db.QueryRowContext(ctx, "SELECT group_replication_set_communication_protocol(?)",
+				common.numbers()).Scan(&said)
 			return err == nil, wrap("raising the protocol of the group", err)
 		}
 	}
@@ -303,7 +305,8 @@ func (s *Server) writeConcurrency(ctx context.Context) (n int, err error) {
 // setWriteConcurrency returns when the group has it.
 func (s *Server) setWriteConcurrency(ctx context.Context, n int) error {
 	var said string
-	if err := s.db.QueryRowContext(ctx, fmt.Sprintf("SELECT group_replication_set_write_concurrency(%d)", n)).Scan(&said); err != nil {
+	if err := s.db.QueryRowContext(ctx, fmt.Sprintf("SELECT group_replication_set_write_concurrency(%d)",
+		n)).Scan(&said); err != nil {
 		return fmt.Errorf("setting the write concurrency of the group: %w", err)
 	}
 	return wrap("setting the write concurrency of the group", until(ctx, 10*time.Millisecond, func() (bool, error) {

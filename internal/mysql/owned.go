@@ -77,8 +77,10 @@ var OwnedParameters = []OwnedParameter{
 	{"innodb_doublewrite_dir", "data lives in the data directory, which is initialised and cloned as a whole"},
 	{"innodb_temp_tablespaces_dir", "data lives in the data directory, which is initialised and cloned as a whole"},
 	{"innodb_buffer_pool_filename", "it would write wherever it is told, over the instance's own files too"},
-	{"general_log_file", "it would write wherever it is told, over the instance's own files too; the default is in the data directory"},
-	{"slow_query_log_file", "it would write wherever it is told, over the instance's own files too; the default is in the data directory"},
+	{"general_log_file", "it would write wherever it is told, over the instance's own files too; the default is in " +
+		"the data directory"},
+	{"slow_query_log_file", "it would write wherever it is told, over the instance's own files too; the default is " +
+		"in the data directory"},
 	{"log_tc", "it would write wherever it is told, over the instance's own files too"},
 	{"log_isam", "it would write wherever it is told, over the instance's own files too"},
 	{"innodb_read_only", "an instance could neither apply nor be promoted"},
@@ -140,7 +142,8 @@ type BoundParameter struct {
 
 // BoundParameters are in the validating policy, too.
 var BoundParameters = []BoundParameter{
-	{"innodb_flush_method", []string{"fsync", "o_dsync", "o_direct", "o_direct_no_fsync"}, "an acknowledged write must survive a crash"},
+	{"innodb_flush_method", []string{"fsync", "o_dsync", "o_direct", "o_direct_no_fsync"},
+		"an acknowledged write must survive a crash"},
 }
 
 // ParameterName is the form of a parameter's name, as a regular expression. What has

@@ -27,7 +27,8 @@ func TestEveryParameterOfAServerIsSomebodys(t *testing.T) {
 	known := parametersOfServer(t)
 	for _, name := range known {
 		if _, owned := Owned(name); !owned && !slices.Contains(users, name) {
-			t.Errorf("mysqld knows %s. Could it change history, durability, replication or who gets in? Then it belongs into OwnedParameters, else into %s", name, file)
+			t.Errorf("mysqld knows %s. Could it change history, durability, replication or who gets in? Then it "+
+				"belongs into OwnedParameters, else into %s", name, file)
 		}
 	}
 	for _, name := range users {
@@ -46,10 +47,12 @@ var (
 func parametersOfServer(t *testing.T) []string {
 	root := os.Getenv("CNMSQL_MYSQL_ROOTFS")
 	if root == "" {
-		t.Skip("set CNMSQL_MYSQL_ROOTFS to the directory that `go run ./tools/image mysql-rootfs` prints, to ask a real mysqld")
+		t.Skip(
+			"set CNMSQL_MYSQL_ROOTFS to the directory that `go run ./tools/image mysql-rootfs` prints, to ask a real mysqld")
 	}
 	lib := filepath.Join(root, "usr/lib/x86_64-linux-gnu") + ":" + filepath.Join(root, "usr/lib/mysql/private")
-	out, err := exec.CommandContext(t.Context(), root+"/lib64/ld-linux-x86-64.so.2", "--library-path", lib, root+"/usr/sbin/mysqld",
+	out, err := exec.CommandContext(t.Context(), root+"/lib64/ld-linux-x86-64.so.2", "--library-path", lib,
+		root+"/usr/sbin/mysqld",
 		"--no-defaults", "--user=root", "--basedir="+root+"/usr", "--datadir="+t.TempDir(),
 		"--lc-messages-dir="+root+"/usr/share/mysql", "--verbose", "--help").Output()
 	if err != nil {

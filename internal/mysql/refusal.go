@@ -42,6 +42,7 @@ func isRefusedLogin(err error) bool {
 }
 
 // connectAttempt is what of Last_IO_Error changes with every attempt.
-var connectAttempt = regexp.MustCompile(`\. This was attempt \d+/\d+, with a delay of \d+ seconds? between attempts\. Message: `)
+var connectAttempt = regexp.MustCompile(
+	`\. This was attempt \d+/\d+, with a delay of \d+ seconds? between attempts\. Message: `)
 
 func withoutAttempt(said string) string { return connectAttempt.ReplaceAllString(said, ": ") }

@@ -43,13 +43,15 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 		SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000000, SOURCE_HEARTBEAT_PERIOD=0.5,
 		SOURCE_SSL=1, SOURCE_SSL_CA=?, SOURCE_SSL_CERT=?, SOURCE_SSL_KEY=?, SOURCE_SSL_VERIFY_SERVER_CERT=1` + more
 	if !s.version().has(changeReplicationSource) {
-		statement = strings.ReplaceAll(strings.Replace(statement, "REPLICATION SOURCE", "MASTER", 1), "SOURCE_", "MASTER_")
+		statement = strings.ReplaceAll(strings.Replace(statement, "REPLICATION SOURCE", "MASTER", 1),
+			"SOURCE_", "MASTER_")
 	}
 	// From here on it is not given up: a START that is on its way when its
 	// connection is closed could undo a later STOP.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	err := s.exec(ctx, statement, src.Host, src.Port, src.Account.User, src.Account.Password, src.CAFile, src.CertFile, src.KeyFile)
+	err := s.exec(ctx, statement, src.Host, src.Port, src.Account.User, src.Account.Password, src.CAFile,
+		src.CertFile, src.KeyFile)
 	if err != nil {
 		return fmt.Errorf("pointing replication at %s: %w", src.Host, err)
 	}
@@ -167,7 +169,8 @@ func (s *Server) WaitForGTID(ctx context.Context, set gtid.Set, atMost time.Dura
 		return true, nil
 	}
 	var timedOut int
-	err := s.db.QueryRowContext(ctx, "SELECT WAIT_FOR_EXECUTED_GTID_SET(?, ?)", set.String(), atMost.Seconds()).Scan(&timedOut)
+	err := s.db.QueryRowContext(ctx, "SELECT WAIT_FOR_EXECUTED_GTID_SET(?, ?)", set.String(),
+		atMost.Seconds()).Scan(&timedOut)
 	if err != nil {
 		return false, fmt.Errorf("waiting until %s is executed: %w", set.Abbreviate(4), err)
 	}

@@ -29,7 +29,8 @@ func ParseVersion(banner string) (Version, error) {
 		return Version{}, fmt.Errorf("reading the version of mysqld: %w", err)
 	}
 	if !v.AtLeast(Oldest) {
-		return v, fmt.Errorf("mysqld %s is too old: use an image with MySQL or Percona Server %s or later", v.Text, Oldest.Text)
+		return v, fmt.Errorf("mysqld %s is too old: use an image with MySQL or Percona Server %s or later", v.Text,
+			Oldest.Text)
 	}
 	return v, nil
 }

@@ -39,8 +39,10 @@ func groupFrom(g *v1alpha1.GroupReplicationStatus) (*core.GroupStatus, error) {
 	if g == nil {
 		return nil, nil
 	}
-	out := &core.GroupStatus{Name: g.GroupName, Bootstrapped: g.Bootstrapped, Primary: g.PrimaryMember, HasQuorum: g.HasQuorum,
-		ViewID: g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax), OutageTried: g.TotalOutageTried}
+	out := &core.GroupStatus{Name: g.GroupName, Bootstrapped: g.Bootstrapped, Primary: g.PrimaryMember,
+		HasQuorum: g.HasQuorum,
+		ViewID:    g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax),
+		OutageTried: g.TotalOutageTried}
 	for _, l := range g.LeftOut {
 		held, err := gtid.Parse(l.Held)
 		if err != nil {
@@ -50,10 +52,12 @@ func groupFrom(g *v1alpha1.GroupReplicationStatus) (*core.GroupStatus, error) {
 		if err != nil {
 			return nil, fmt.Errorf("status.groupReplication.leftOut[%s].heldTogether: %w", l.Instance, err)
 		}
-		out.LeftOut = append(out.LeftOut, core.LeftOut{Instance: l.Instance, Held: held, Together: together, Admitted: l.Admitted})
+		out.LeftOut = append(out.LeftOut, core.LeftOut{Instance: l.Instance, Held: held, Together: together,
+			Admitted: l.Admitted})
 	}
 	for _, m := range g.Members {
-		out.Members = append(out.Members, core.GroupMember{Instance: m.Instance, State: core.MemberState(m.State), Role: core.MemberRole(m.Role), Address: m.Address, Reachable: m.Reachable})
+		out.Members = append(out.Members, core.GroupMember{Instance: m.Instance, State: core.MemberState(m.State),
+			Role: core.MemberRole(m.Role), Address: m.Address, Reachable: m.Reachable})
 	}
 	return out, nil
 }
@@ -73,13 +77,17 @@ func groupTo(g *core.GroupStatus) *v1alpha1.GroupReplicationStatus {
 	if g == nil {
 		return nil
 	}
-	out := &v1alpha1.GroupReplicationStatus{GroupName: g.Name, Bootstrapped: g.Bootstrapped, PrimaryMember: g.Primary, HasQuorum: g.HasQuorum,
-		ViewID: g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax), TotalOutageTried: g.OutageTried}
+	out := &v1alpha1.GroupReplicationStatus{GroupName: g.Name, Bootstrapped: g.Bootstrapped, PrimaryMember: g.Primary,
+		HasQuorum: g.HasQuorum,
+		ViewID:    g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax),
+		TotalOutageTried: g.OutageTried}
 	for _, l := range g.LeftOut {
-		out.LeftOut = append(out.LeftOut, v1alpha1.LeftOutMember{Instance: l.Instance, Held: l.Held.String(), HeldTogether: l.Together.String(), Admitted: l.Admitted})
+		out.LeftOut = append(out.LeftOut, v1alpha1.LeftOutMember{Instance: l.Instance, Held: l.Held.String(),
+			HeldTogether: l.Together.String(), Admitted: l.Admitted})
 	}
 	for _, m := range g.Members {
-		out.Members = append(out.Members, v1alpha1.GroupMember{Instance: m.Instance, State: string(m.State), Role: string(m.Role), Address: m.Address, Reachable: m.Reachable})
+		out.Members = append(out.Members, v1alpha1.GroupMember{Instance: m.Instance, State: string(m.State),
+			Role: string(m.Role), Address: m.Address, Reachable: m.Reachable})
 	}
 	return out
 }

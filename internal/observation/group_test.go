@@ -22,9 +22,11 @@ func aGroup() *v1alpha1.Cluster {
 	c.UID = "0c9dbd0e-55e5-4ad0-a8f5-29a1e7f8a9a1"
 	c.Spec.Replication.Mode = v1alpha1.ReplicationGroup
 	c.Status.Promotion = nil
-	c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: "7f1a6d0e-0000-5000-8000-000000000001", Bootstrapped: true, PrimaryMember: "c-1", HasQuorum: true,
+	c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: "7f1a6d0e-0000-5000-8000-000000000001",
+		Bootstrapped: true, PrimaryMember: "c-1", HasQuorum: true,
 		ViewID: "17:4", ObservedViewMax: 5, ObservedOnlineMax: 4, TotalOutageTried: "c-2",
-		LeftOut: []v1alpha1.LeftOutMember{{Instance: "c-3", Held: mine + ":1-9"}, {Instance: "c-4", Held: mine + ":1-7", HeldTogether: mine + ":1-8", Admitted: true}, {Instance: "c-5"}},
+		LeftOut: []v1alpha1.LeftOutMember{{Instance: "c-3", Held: mine + ":1-9"}, {Instance: "c-4", Held: mine + ":1-7",
+			HeldTogether: mine + ":1-8", Admitted: true}, {Instance: "c-5"}},
 		Members: []v1alpha1.GroupMember{
 			{Instance: "c-1", State: "ONLINE", Role: "PRIMARY", Address: "10.0.0.1", Reachable: true},
 			{Instance: "c-2", State: "RECOVERING", Role: "SECONDARY", Address: "10.0.0.2", Reachable: true},
@@ -52,10 +54,12 @@ func TestWhatIsKnownOfAGroupIsWhatItsStatusSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := s.Group
-	if g.ViewMax != 5 || g.OnlineMax != 4 || g.Primary != "c-1" || !g.Bootstrapped || !g.HasQuorum || g.ViewID != "17:4" {
+	if g.ViewMax != 5 || g.OnlineMax != 4 || g.Primary != "c-1" || !g.Bootstrapped ||
+		!g.HasQuorum || g.ViewID != "17:4" {
 		t.Errorf("%+v", g)
 	}
-	if want := (core.GroupMember{Instance: "c-2", State: core.MemberRecovering, Role: core.MemberSecondary, Address: "10.0.0.2", Reachable: true}); g.Members[1] != want {
+	if want := (core.GroupMember{Instance: "c-2", State: core.MemberRecovering, Role: core.MemberSecondary,
+		Address: "10.0.0.2", Reachable: true}); g.Members[1] != want {
 		t.Errorf("c-2 is %+v", g.Members[1])
 	}
 	if !g.Bars("c-3") || g.Bars("c-4") || !g.WentOnWithout("c-4") || g.WentOnWithout("c-1") {
@@ -82,7 +86,8 @@ func TestTheNameOfAGroup(t *testing.T) {
 	if _, err := uuid.Parse(derived); err != nil || derived != observation.GroupWish(c.DeepCopy()).WishedName {
 		t.Fatalf("it is %q: %v", derived, err)
 	}
-	if derived != "e11ec95a-055a-5e66-b0b4-f23ee487d02c" { // or a Cluster whose status is lost would have its group renamed by another release
+	// or a Cluster whose status is lost would have its group renamed by another release
+	if derived != "e11ec95a-055a-5e66-b0b4-f23ee487d02c" {
 		t.Errorf("the same Cluster had another name before: it is %s", derived)
 	}
 	c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{Consistency: "AFTER"}
@@ -109,7 +114,8 @@ func TestWhatAGroupIsAskedFor(t *testing.T) {
 		t.Errorf("where nothing is said, it is %+v", got)
 	}
 	c.Annotations = map[string]string{v1alpha1.AnnotationForceQuorum: "true"}
-	c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{MemberExpelTimeoutSeconds: new(int32(7)), RecoverTotalOutage: v1alpha1.TotalOutageAutomatic}
+	c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{MemberExpelTimeoutSeconds: new(int32(7)),
+		RecoverTotalOutage: v1alpha1.TotalOutageAutomatic}
 	if got := observation.GroupWish(c); !got.ForceQuorum || !got.RecoverOutage || got.ExpelTimeout != 7*time.Second {
 		t.Errorf("it is %+v", got)
 	}
@@ -132,7 +138,8 @@ func TestWhatAGroupIsAskedFor(t *testing.T) {
 func TestWhatWasRecordedOfAGroupLeavesOutWhatCannotBeReadAndWhatWasNeverTheGroups(t *testing.T) {
 	c := aGroup()
 	c.Status.DivergedInstances = []string{"c-4"}
-	c.Status.GTIDExecutedByInstance = map[string]string{"c-1": mine + ":1-7", "c-2": mine + ":1-9", "c-3": mine + ":1-3:… (12 more)", "c-4": mine + ":1-20"}
+	c.Status.GTIDExecutedByInstance = map[string]string{"c-1": mine + ":1-7", "c-2": mine + ":1-9", "c-3": mine +
+		":1-3:… (12 more)", "c-4": mine + ":1-20"}
 	s, err := observation.StatusFrom(&c.Status)
 	if err != nil || s.Group.Recorded.String() != mine+":1-9" {
 		t.Errorf("%s, %v", s.Group.Recorded, err)

@@ -51,15 +51,18 @@ func Cluster(c *v1alpha1.Cluster, objs *Objects) (core.Cluster, error) {
 		SwitchoverPause: time.Duration(c.Spec.MaxSwitchoverPause) * time.Second,
 		PrimaryLease:    c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease,
 		Policy:          Policy(&c.Spec), Override: OverrideWish(c), Reinit: ReinitWish(c),
-		KeepVolumes: c.Spec.Storage.WhenScaled != v1alpha1.DeleteVolume, KeptVolumes: slices.Sorted(maps.Keys(objs.KeptVolumes)),
+		KeepVolumes:   c.Spec.Storage.WhenScaled != v1alpha1.DeleteVolume,
+		KeptVolumes:   slices.Sorted(maps.Keys(objs.KeptVolumes)),
 		FormerVolumes: objs.FormerVolumes, AdoptFrom: c.Annotations[v1alpha1.AnnotationAdoptVolumes],
-		Group: GroupWish(c), Status: status, ForeignPods: objs.ForeignPods, ForeignVolumes: objs.ForeignVolumes, Routed: core.Known(routedTo(objs.ReadWrite), objs.Read, objs.Read),
+		Group: GroupWish(c), Status: status, ForeignPods: objs.ForeignPods, ForeignVolumes: objs.ForeignVolumes,
+		Routed: core.Known(routedTo(objs.ReadWrite), objs.Read, objs.Read),
 	}, nil
 }
 
 // InstanceNames are those that have, had or should have objects, by ordinal.
 func InstanceNames(c *v1alpha1.Cluster, objs *Objects) []string {
-	names := slices.Concat(c.Status.InstanceNames, slices.Collect(maps.Keys(objs.Pods)), slices.Collect(maps.Keys(objs.Volumes)))
+	names := slices.Concat(c.Status.InstanceNames, slices.Collect(maps.Keys(objs.Pods)),
+		slices.Collect(maps.Keys(objs.Volumes)))
 	names = slices.DeleteFunc(names, func(name string) bool {
 		_, ours := resources.Ordinal(c.Name, name)
 		return !ours
@@ -161,7 +164,8 @@ func VolumeFacts(c *v1alpha1.Cluster, v *corev1.PersistentVolumeClaim, classes [
 	if v == nil {
 		return core.Volume{}
 	}
-	facts := core.Volume{Exists: true, UID: string(v.UID), Deleting: v.DeletionTimestamp != nil, Bound: v.Status.Phase == corev1.ClaimBound}
+	facts := core.Volume{Exists: true, UID: string(v.UID), Deleting: v.DeletionTimestamp != nil,
+		Bound: v.Status.Phase == corev1.ClaimBound}
 	if facts.Bound || facts.Deleting {
 		return facts
 	}
@@ -178,7 +182,8 @@ func VolumeFacts(c *v1alpha1.Cluster, v *corev1.PersistentVolumeClaim, classes [
 		facts.Problem = &core.Problem{Reason: core.ProblemClassNotFound, Message: "the StorageClass " + *wanted +
 			" does not exist: create it, or delete this Cluster and create it with a class that kubectl get storageclass lists"}
 	default:
-		facts.Problem = &core.Problem{Reason: core.ProblemNoDefaultClass, Message: "spec.storage.storageClass is empty and there is no default StorageClass: mark one as default, or name one in a new Cluster"}
+		facts.Problem = &core.Problem{Reason: core.ProblemNoDefaultClass, Message: "spec.storage.storageClass is " +
+			"empty and there is no default StorageClass: mark one as default, or name one in a new Cluster"}
 	}
 	return facts
 }

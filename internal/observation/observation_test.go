@@ -30,8 +30,10 @@ func TestOnlyAPodThatIsOverHasEnded(t *testing.T) {
 		want     bool
 	}{
 		"it runs": {corev1.PodRunning, running, false, false},
-		"its container ended, and may be started again":                            {corev1.PodRunning, ended, false, false},
-		"its container ended before the deletion, and may have been started again": {corev1.PodRunning, ended, true, false},
+		"its container ended, and may be started again": {corev1.PodRunning,
+			ended, false, false},
+		"its container ended before the deletion, and may have been started again": {corev1.PodRunning, ended, true,
+			false},
 		"all has ended":      {corev1.PodFailed, ended, true, true},
 		"all has ended well": {corev1.PodSucceeded, ended, false, true},
 		"somebody called it over, and not the kubelet": {corev1.PodFailed, running, true, false},
@@ -55,15 +57,17 @@ func TestARejectedPodIsReplacedAndHasNotEnded(t *testing.T) {
 	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
 	for name, statuses := range map[string][]corev1.ContainerStatus{
 		"no word about its containers": nil,
-		"only about others":            {{Name: "sidecar", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}},
-		"it was being made":            {{Name: layout.Container, State: waiting}},
-		"no state":                     {{Name: layout.Container}},
+		"only about others": {{Name: "sidecar",
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}},
+		"it was being made": {{Name: layout.Container, State: waiting}},
+		"no state":          {{Name: layout.Container}},
 	} {
 		pod := aPod()
 		pod.Status.Phase, pod.Status.Reason, pod.Status.ContainerStatuses = corev1.PodFailed, "NodeAffinity", statuses
 		got := observation.PodFacts(pod, observation.Wanted{})
 		if got.Terminated || !got.Rejected || got.NeverStarted {
-			t.Errorf("%s: terminated %t, rejected %t, never started %t", name, got.Terminated, got.Rejected, got.NeverStarted)
+			t.Errorf("%s: terminated %t, rejected %t, never started %t", name, got.Terminated,
+				got.Rejected, got.NeverStarted)
 		}
 	}
 	pod := aPod()
@@ -112,15 +116,18 @@ func TestAPodIsOutOfDateByItsSpecOrByItsManager(t *testing.T) {
 // A Pod that may have vouched when the failover began has ended when its node has.
 func TestAWitnessEndsWithItsNode(t *testing.T) {
 	c := aCluster()
-	c.Status.Operation = &v1alpha1.OperationStatus{Kind: "Failover", Step: "Prove", Witnesses: []string{"c-2/old/n-2", "c-3/other/n-3"}}
+	c.Status.Operation = &v1alpha1.OperationStatus{Kind: "Failover", Step: "Prove",
+		Witnesses: []string{"c-2/old/n-2", "c-3/other/n-3"}}
 	out := &corev1.Node{}
 	out.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}
-	for about, nodes := range map[string]map[string]*corev1.Node{"gone": {}, "out of service": {"n-2": out}, "there": {"n-2": {}}, "not read": nil} {
+	for about, nodes := range map[string]map[string]*corev1.Node{"gone": {}, "out of service": {"n-2": out},
+		"there": {"n-2": {}}, "not read": nil} {
 		var want []string
 		if about == "gone" || about == "out of service" {
 			want = []string{"old"}
 		}
-		if got := observation.Instance(c, "c-2", &observation.Objects{Nodes: nodes}, observation.Wanted{}).EndedPods; !slices.Equal(got, want) {
+		if got := observation.Instance(c, "c-2", &observation.Objects{Nodes: nodes},
+			observation.Wanted{}).EndedPods; !slices.Equal(got, want) {
 			t.Errorf("its node is %s: ended are %v", about, got)
 		}
 	}
@@ -130,14 +137,22 @@ func aCluster() *v1alpha1.Cluster {
 	at := metav1.NewMicroTime(time.Date(2026, 3, 1, 3, 0, 0, 1000, time.UTC))
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 	c.Status = v1alpha1.ClusterStatus{Blocked: &v1alpha1.Notice{Reason: "NoProof", Message: "m", Since: &at},
-		Notices: []v1alpha1.Notice{{Reason: "ForeignPod", Subject: "p", Message: "n", Since: &at}, {Reason: "ActionFailed"}},
-		Phase:   "Healthy", PhaseReason: "c-1 takes writes", Diagnosis: "PrimaryHealthy", CurrentPrimary: "c-1", CurrentPrimaryTimestamp: &at,
-		TargetPrimary: "c-1", TargetPrimaryTimestamp: &at, PrimaryEpoch: 7, EstablishedAt: &at, LastFailoverTimestamp: &at, PrimaryFailingSince: &at,
-		InstanceNames: []string{"c-1", "c-2", "c-10"}, Members: []string{"c-1", "c-2"}, Instances: 3, LatestGeneratedNode: 10, ReadyInstances: 2,
-		DivergedInstances: []string{"c-2"}, ReplicationBrokenInstances: []string{"c-2"}, FencedInstances: []string{"c-10"},
-		Operation: &v1alpha1.OperationStatus{Kind: "Failover", Step: "Prove", From: "c-1", To: "c-2", Reason: "MysqldDown", StartedAt: &at, Deadline: &at},
-		Promotion: &v1alpha1.PromotionStatus{Epoch: 7, Instance: "c-1", Proof: "QuorumCut", Evidence: "e", From: "c-2", RequiredGTID: "11111111-1111-1111-1111-111111111111:1-9",
-			RequiredAcks: 1, GrantedAt: &at, PodUID: "first", Node: "n1", WritableSince: &at, LosslessSince: 3, Size: 3, Leased: true, Pods: []string{"first"}, EndedPods: []string{"old"}, AwaitedPods: 2, FencedBelow: 8}}
+		Notices: []v1alpha1.Notice{{Reason: "ForeignPod", Subject: "p", Message: "n", Since: &at},
+			{Reason: "ActionFailed"}},
+		Phase: "Healthy", PhaseReason: "c-1 takes writes", Diagnosis: "PrimaryHealthy", CurrentPrimary: "c-1",
+		CurrentPrimaryTimestamp: &at,
+		TargetPrimary:           "c-1", TargetPrimaryTimestamp: &at, PrimaryEpoch: 7, EstablishedAt: &at,
+		LastFailoverTimestamp: &at, PrimaryFailingSince: &at,
+		InstanceNames: []string{"c-1", "c-2", "c-10"}, Members: []string{"c-1", "c-2"}, Instances: 3,
+		LatestGeneratedNode: 10, ReadyInstances: 2,
+		DivergedInstances: []string{"c-2"}, ReplicationBrokenInstances: []string{"c-2"},
+		FencedInstances: []string{"c-10"},
+		Operation: &v1alpha1.OperationStatus{Kind: "Failover", Step: "Prove", From: "c-1", To: "c-2",
+			Reason: "MysqldDown", StartedAt: &at, Deadline: &at},
+		Promotion: &v1alpha1.PromotionStatus{Epoch: 7, Instance: "c-1", Proof: "QuorumCut", Evidence: "e", From: "c-2",
+			RequiredGTID: "11111111-1111-1111-1111-111111111111:1-9",
+			RequiredAcks: 1, GrantedAt: &at, PodUID: "first", Node: "n1", WritableSince: &at, LosslessSince: 3, Size: 3,
+			Leased: true, Pods: []string{"first"}, EndedPods: []string{"old"}, AwaitedPods: 2, FencedBelow: 8}}
 	return c
 }
 
@@ -150,7 +165,8 @@ func TestAStatusThatIsReadAndWrittenStaysAsItWas(t *testing.T) {
 		var back v1alpha1.ClusterStatus
 		observation.WriteStatus(&back, s)
 		if !apiequality.Semantic.DeepEqual(c.Status, back) {
-			t.Errorf("%s\nwas %+v %+v\nis  %+v %+v", name, c.Status, c.Status.GroupReplication, back, back.GroupReplication)
+			t.Errorf("%s\nwas %+v %+v\nis  %+v %+v", name, c.Status, c.Status.GroupReplication, back,
+				back.GroupReplication)
 		}
 	}
 }
@@ -161,7 +177,8 @@ func TestWhatWasNotReadIsUnknown(t *testing.T) {
 	if in.Pod.Known() || in.Volume.Known() || in.Node.Known() {
 		t.Errorf("known without having been read: %+v", in)
 	}
-	in = observation.Instance(c, "c-1", &observation.Objects{Pods: map[string]*corev1.Pod{}, Volumes: map[string]*corev1.PersistentVolumeClaim{}, Nodes: map[string]*corev1.Node{}}, observation.Wanted{})
+	in = observation.Instance(c, "c-1", &observation.Objects{Pods: map[string]*corev1.Pod{},
+		Volumes: map[string]*corev1.PersistentVolumeClaim{}, Nodes: map[string]*corev1.Node{}}, observation.Wanted{})
 	pod, podKnown := in.Pod.Get()
 	node, nodeKnown := in.Node.Get()
 	if !podKnown || pod.Exists || !nodeKnown || node.Exists || !in.Volume.Known() {
@@ -171,7 +188,8 @@ func TestWhatWasNotReadIsUnknown(t *testing.T) {
 
 func TestInstancesAreInTheOrderOfTheirNumbers(t *testing.T) {
 	c := aCluster()
-	objs := &observation.Objects{Pods: map[string]*corev1.Pod{"c-3": aPod(), "c-2": aPod(), "other-1": aPod(), "c-01": aPod()}}
+	objs := &observation.Objects{Pods: map[string]*corev1.Pod{"c-3": aPod(), "c-2": aPod(),
+		"other-1": aPod(), "c-01": aPod()}}
 	got := observation.InstanceNames(c, objs)
 	if want := []string{"c-1", "c-2", "c-3", "c-10"}; !apiequality.Semantic.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -183,12 +201,14 @@ func TestOnlyWhatTheClusterControlsByItsNameIsAnInstances(t *testing.T) {
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "mine"}}
 	former := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "former"}}
 	pod := func(name, label string, owner *v1alpha1.Cluster) corev1.Pod {
-		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelCluster: "c", v1alpha1.LabelRole: v1alpha1.RoleReplica}}}
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelCluster: "c",
+			v1alpha1.LabelRole: v1alpha1.RoleReplica}}}
 		if label != "" {
 			p.Labels[v1alpha1.LabelInstance] = label
 		}
 		if owner != nil {
-			p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("Cluster"))}
+			p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner,
+				v1alpha1.GroupVersion.WithKind("Cluster"))}
 		}
 		return p
 	}
@@ -199,7 +219,8 @@ func TestOnlyWhatTheClusterControlsByItsNameIsAnInstances(t *testing.T) {
 	var objs observation.Objects
 	objs.SetPods(c, []corev1.Pod{
 		pod("c-1", "c-1", c), pod("c-2", "", c), // the second lost a label
-		pod("z-copy", "c-1", c), pod("a-copy", "c-1", nil), pod("c-3", "c-3", former), pod("c-4", "c-1", c), pod("c-5", "c-5", nil), going, beside,
+		pod("z-copy", "c-1", c), pod("a-copy", "c-1", nil), pod("c-3", "c-3", former), pod("c-4", "c-1", c),
+		pod("c-5", "c-5", nil), going, beside,
 	})
 	if len(objs.Pods) != 2 || objs.Pods["c-1"].Name != "c-1" || objs.Pods["c-2"].Name != "c-2" {
 		t.Errorf("taken for instances: %v", objs.Pods)
@@ -207,8 +228,10 @@ func TestOnlyWhatTheClusterControlsByItsNameIsAnInstances(t *testing.T) {
 	if want := []string{"a-copy", "c-3", "c-4", "c-5", "z-copy"}; !slices.Equal(objs.ForeignPods, want) {
 		t.Errorf("foreign are %v, want %v", objs.ForeignPods, want)
 	}
-	objs.SetVolumes(c, []corev1.PersistentVolumeClaim{{ObjectMeta: pod("c-1", "c-1", c).ObjectMeta}, {ObjectMeta: pod("data-c-1", "c-1", nil).ObjectMeta}})
-	if len(objs.Volumes) != 1 || objs.Volumes["c-1"] == nil || !slices.Equal(objs.ForeignVolumes, []string{"data-c-1"}) {
+	objs.SetVolumes(c, []corev1.PersistentVolumeClaim{{ObjectMeta: pod("c-1", "c-1", c).ObjectMeta},
+		{ObjectMeta: pod("data-c-1", "c-1", nil).ObjectMeta}})
+	if len(objs.Volumes) != 1 || objs.Volumes["c-1"] == nil ||
+		!slices.Equal(objs.ForeignVolumes, []string{"data-c-1"}) {
 		t.Errorf("volumes %v, foreign %v", objs.Volumes, objs.ForeignVolumes)
 	}
 	o, err := observation.Cluster(c, &objs)

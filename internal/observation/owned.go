@@ -48,12 +48,15 @@ func (o *Objects) SetVolumes(c *v1alpha1.Cluster, claims []corev1.PersistentVolu
 		} else if hasItsName(c, claim) {
 			o.KeptVolumes[claim.Name] = claim
 		} else if of := resources.FormerOwner(c, claim); of != "" && claim.DeletionTimestamp == nil {
-			o.FormerVolumes = append(o.FormerVolumes, core.FormerVolume{Instance: claim.Name, UID: string(claim.UID), Of: of, Removed: resources.IsKept(claim)})
+			o.FormerVolumes = append(o.FormerVolumes, core.FormerVolume{Instance: claim.Name, UID: string(claim.UID),
+				Of: of, Removed: resources.IsKept(claim)})
 		} else if isTold(c, claim) {
 			o.ForeignVolumes = append(o.ForeignVolumes, claim.Name)
 		}
 	}
-	slices.SortFunc(o.FormerVolumes, func(a, b core.FormerVolume) int { return ordinal(c, a.Instance) - ordinal(c, b.Instance) })
+	slices.SortFunc(o.FormerVolumes, func(a, b core.FormerVolume) int {
+		return ordinal(c, a.Instance) - ordinal(c, b.Instance)
+	})
 	slices.Sort(o.ForeignVolumes)
 }
 

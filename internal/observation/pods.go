@@ -28,7 +28,8 @@ func PodFacts(pod *corev1.Pod, wanted Wanted) core.Pod {
 	}
 	oldImage := resources.Installer(pod) != wanted.Installer
 	facts := core.Pod{
-		Exists: true, UID: string(pod.UID), Node: pod.Spec.NodeName, Awaited: pod.Annotations[v1alpha1.AnnotationAwaited], Address: pod.Status.PodIP,
+		Exists: true, UID: string(pod.UID), Node: pod.Spec.NodeName,
+		Awaited: pod.Annotations[v1alpha1.AnnotationAwaited], Address: pod.Status.PodIP,
 		Ready: IsReady(pod), Terminating: pod.DeletionTimestamp != nil,
 		Terminated:   HasEnded(pod),
 		Rejected:     isRejected(pod),
@@ -106,14 +107,17 @@ var advice = map[string]string{
 // waiting tells why a Pod does not run, in the kubelet's or the scheduler's words
 // and with what to do; nil when it runs or is merely starting.
 func waiting(pod *corev1.Pod) *core.Problem {
-	all := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
+	all := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...),
+		pod.Status.ContainerStatuses...)
 	for _, s := range all {
 		if w := s.State.Waiting; w != nil && advice[w.Reason] != "" {
-			return &core.Problem{Reason: core.Reason(w.Reason), Message: fmt.Sprintf("image %s: %s; %s", s.Image, w.Message, advice[w.Reason])}
+			return &core.Problem{Reason: core.Reason(w.Reason), Message: fmt.Sprintf("image %s: %s; %s", s.Image,
+				w.Message, advice[w.Reason])}
 		}
 	}
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
+			c.Reason == corev1.PodReasonUnschedulable {
 			return &core.Problem{Reason: core.Reason(c.Reason), Message: c.Message}
 		}
 	}

@@ -18,13 +18,17 @@ func StatusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
 		CurrentPrimary: s.CurrentPrimary, CurrentPrimaryAt: timeFrom(s.CurrentPrimaryTimestamp),
 		TargetPrimary: s.TargetPrimary, TargetPrimaryAt: timeFrom(s.TargetPrimaryTimestamp),
 		Epoch: s.PrimaryEpoch, FailingSince: timeFrom(s.PrimaryFailingSince),
-		LastFailover: timeFrom(s.LastFailoverTimestamp), EstablishedAt: timeFrom(s.EstablishedAt), AdoptedFrom: s.AdoptedFrom,
+		LastFailover: timeFrom(s.LastFailoverTimestamp), EstablishedAt: timeFrom(s.EstablishedAt),
+		AdoptedFrom:   s.AdoptedFrom,
 		InstanceNames: s.InstanceNames, Members: s.Members, LatestOrdinal: int(s.LatestGeneratedNode),
-		Diverged: s.DivergedInstances, Broken: s.ReplicationBrokenInstances, Fenced: s.FencedInstances, Ready: int(s.ReadyInstances),
+		Diverged: s.DivergedInstances, Broken: s.ReplicationBrokenInstances, Fenced: s.FencedInstances,
+		Ready: int(s.ReadyInstances),
 	}
 	if o := s.Operation; o != nil {
-		out.Operation = &core.Operation{Kind: core.OperationKind(o.Kind), Step: core.Step(o.Step), From: o.From, To: o.To,
-			Reason: core.Reason(o.Reason), StartedAt: timeFrom(o.StartedAt), Deadline: timeFrom(o.Deadline), PausedAt: timeFrom(o.PausedAt), Witnesses: o.Witnesses}
+		out.Operation = &core.Operation{Kind: core.OperationKind(o.Kind), Step: core.Step(o.Step),
+			From: o.From, To: o.To,
+			Reason: core.Reason(o.Reason), StartedAt: timeFrom(o.StartedAt), Deadline: timeFrom(o.Deadline),
+			PausedAt: timeFrom(o.PausedAt), Witnesses: o.Witnesses}
 	}
 	if r := s.SwitchoverReturn; r != nil {
 		out.Return = &core.Return{Target: r.Target, Why: r.Reason, At: timeFrom(r.At)}
@@ -57,10 +61,13 @@ func promotionFrom(p *v1alpha1.PromotionStatus) (*core.Promotion, error) {
 	if err != nil {
 		return nil, fmt.Errorf("status.promotion.requiredGTID: %w", err)
 	}
-	return &core.Promotion{Epoch: p.Epoch, Instance: p.Instance, Proof: core.Proof(p.Proof), Evidence: p.Evidence, From: p.From,
-		RequiredGTID: required, RequiredAcks: int(p.RequiredAcks), AcksOrder: p.AcksOrder, OrderedAcks: int(p.OrderedAcks), GrantedAt: timeFrom(p.GrantedAt),
+	return &core.Promotion{Epoch: p.Epoch, Instance: p.Instance, Proof: core.Proof(p.Proof),
+		Evidence: p.Evidence, From: p.From,
+		RequiredGTID: required, RequiredAcks: int(p.RequiredAcks), AcksOrder: p.AcksOrder,
+		OrderedAcks: int(p.OrderedAcks), GrantedAt: timeFrom(p.GrantedAt),
 		PodUID: p.PodUID, Node: p.Node, WritableSince: timeFrom(p.WritableSince),
-		LosslessSince: p.LosslessSince, Size: int(p.Size), Leased: p.Leased, Isolations: int(p.Isolations), Pods: p.Pods, Ended: p.EndedPods, Awaited: int(p.AwaitedPods), FencedBelow: p.FencedBelow}, nil
+		LosslessSince: p.LosslessSince, Size: int(p.Size), Leased: p.Leased, Isolations: int(p.Isolations),
+		Pods: p.Pods, Ended: p.EndedPods, Awaited: int(p.AwaitedPods), FencedBelow: p.FencedBelow}, nil
 }
 
 // WriteStatus puts a decided status into a Cluster's.
@@ -93,13 +100,17 @@ func WriteStatus(to *v1alpha1.ClusterStatus, s core.Status) {
 }
 
 func pastFrom(p v1alpha1.PastOperation) core.PastOperation {
-	return core.PastOperation{Kind: core.OperationKind(p.Kind), Reason: core.Reason(p.Reason), From: p.From, To: p.To, Primary: p.Primary, Epoch: p.Epoch,
-		Proof: core.Proof(p.Proof), StartedAt: timeFrom(p.StartedAt), StoppedAt: timeFrom(p.StoppedAt), EndedAt: timeFrom(p.EndedAt)}
+	return core.PastOperation{Kind: core.OperationKind(p.Kind), Reason: core.Reason(p.Reason), From: p.From, To: p.To,
+		Primary: p.Primary, Epoch: p.Epoch,
+		Proof: core.Proof(p.Proof), StartedAt: timeFrom(p.StartedAt), StoppedAt: timeFrom(p.StoppedAt),
+		EndedAt: timeFrom(p.EndedAt)}
 }
 
 func pastTo(p core.PastOperation) v1alpha1.PastOperation {
-	return v1alpha1.PastOperation{Kind: string(p.Kind), Reason: string(p.Reason), From: p.From, To: p.To, Primary: p.Primary, Epoch: p.Epoch,
-		Proof: string(p.Proof), StartedAt: timeTo(p.StartedAt), StoppedAt: timeTo(p.StoppedAt), EndedAt: timeTo(p.EndedAt)}
+	return v1alpha1.PastOperation{Kind: string(p.Kind), Reason: string(p.Reason), From: p.From, To: p.To,
+		Primary: p.Primary, Epoch: p.Epoch,
+		Proof: string(p.Proof), StartedAt: timeTo(p.StartedAt), StoppedAt: timeTo(p.StoppedAt),
+		EndedAt: timeTo(p.EndedAt)}
 }
 
 func noticeFrom(n v1alpha1.Notice) core.Notice {
@@ -115,17 +126,21 @@ func operationTo(o *core.Operation) *v1alpha1.OperationStatus {
 		return nil
 	}
 	return &v1alpha1.OperationStatus{Kind: string(o.Kind), Step: string(o.Step), From: o.From, To: o.To,
-		Reason: string(o.Reason), StartedAt: timeTo(o.StartedAt), Deadline: timeTo(o.Deadline), PausedAt: timeTo(o.PausedAt), Witnesses: o.Witnesses}
+		Reason: string(o.Reason), StartedAt: timeTo(o.StartedAt), Deadline: timeTo(o.Deadline),
+		PausedAt: timeTo(o.PausedAt), Witnesses: o.Witnesses}
 }
 
 func promotionTo(p *core.Promotion) *v1alpha1.PromotionStatus {
 	if p == nil {
 		return nil
 	}
-	return &v1alpha1.PromotionStatus{Epoch: p.Epoch, Instance: p.Instance, Proof: string(p.Proof), Evidence: p.Evidence, From: p.From,
-		RequiredGTID: p.RequiredGTID.String(), RequiredAcks: int32(p.RequiredAcks), AcksOrder: p.AcksOrder, OrderedAcks: int32(p.OrderedAcks), GrantedAt: timeTo(p.GrantedAt),
+	return &v1alpha1.PromotionStatus{Epoch: p.Epoch, Instance: p.Instance, Proof: string(p.Proof),
+		Evidence: p.Evidence, From: p.From,
+		RequiredGTID: p.RequiredGTID.String(), RequiredAcks: int32(p.RequiredAcks), AcksOrder: p.AcksOrder,
+		OrderedAcks: int32(p.OrderedAcks), GrantedAt: timeTo(p.GrantedAt),
 		PodUID: p.PodUID, Node: p.Node, WritableSince: timeTo(p.WritableSince),
-		LosslessSince: p.LosslessSince, Size: int32(p.Size), Leased: p.Leased, Isolations: int32(p.Isolations), Pods: p.Pods, EndedPods: p.Ended, AwaitedPods: int32(p.Awaited), FencedBelow: p.FencedBelow}
+		LosslessSince: p.LosslessSince, Size: int32(p.Size), Leased: p.Leased, Isolations: int32(p.Isolations),
+		Pods: p.Pods, EndedPods: p.Ended, AwaitedPods: int32(p.Awaited), FencedBelow: p.FencedBelow}
 }
 
 func timeFrom(t *metav1.MicroTime) time.Time {

@@ -16,19 +16,23 @@ import (
 func TestAClaimIsAnInstancesByTheUIDOfItsCluster(t *testing.T) {
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "mine"}}
 	claim := func(name, uid string, kept bool) corev1.PersistentVolumeClaim {
-		v := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "claim", Annotations: map[string]string{v1alpha1.AnnotationClusterUID: uid},
-			Labels: map[string]string{v1alpha1.LabelCluster: "c", v1alpha1.LabelInstance: name}}}
+		v := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "claim",
+			Annotations: map[string]string{v1alpha1.AnnotationClusterUID: uid},
+			Labels:      map[string]string{v1alpha1.LabelCluster: "c", v1alpha1.LabelInstance: name}}}
 		if kept {
 			v.Annotations[v1alpha1.AnnotationKept] = "2026-01-01T00:00:00Z"
 		}
 		return v
 	}
 	another := claim("c-6", "mine", false)
-	another.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "former"}}, v1alpha1.GroupVersion.WithKind("Cluster"))}
+	another.OwnerReferences =
+		[]metav1.OwnerReference{*metav1.NewControllerRef(&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c",
+			UID: "former"}}, v1alpha1.GroupVersion.WithKind("Cluster"))}
 	copied := claim("data-c-1", "mine", false)
 	copied.Labels[v1alpha1.LabelInstance] = "c-1"
 	var objs observation.Objects
-	objs.SetVolumes(c, []corev1.PersistentVolumeClaim{claim("c-1", "mine", false), claim("c-2", "former", false), claim("c-3", "mine", true), claim("c-4", "former", true), claim("c-5", "", false), another, copied})
+	objs.SetVolumes(c, []corev1.PersistentVolumeClaim{claim("c-1", "mine", false), claim("c-2", "former", false),
+		claim("c-3", "mine", true), claim("c-4", "former", true), claim("c-5", "", false), another, copied})
 	if len(objs.Volumes) != 1 || objs.Volumes["c-1"] == nil {
 		t.Errorf("taken for instances': %v", objs.Volumes)
 	}
@@ -39,7 +43,8 @@ func TestAClaimIsAnInstancesByTheUIDOfItsCluster(t *testing.T) {
 		t.Errorf("foreign are %v, want %v", objs.ForeignVolumes, want)
 	}
 	o, err := observation.Cluster(c, &objs)
-	if want := []core.FormerVolume{{Instance: "c-2", UID: "claim", Of: "former"}, {Instance: "c-4", UID: "claim", Of: "former", Removed: true}}; !slices.Equal(o.FormerVolumes, want) {
+	if want := []core.FormerVolume{{Instance: "c-2", UID: "claim", Of: "former"}, {Instance: "c-4", UID: "claim",
+		Of: "former", Removed: true}}; !slices.Equal(o.FormerVolumes, want) {
 		t.Errorf("of deleted Clusters are %v, want %v", o.FormerVolumes, want)
 	}
 	if err != nil || !o.KeepVolumes || !slices.Equal(o.KeptVolumes, []string{"c-3"}) {
@@ -59,9 +64,11 @@ func TestAClaimIsAnInstancesByTheUIDOfItsCluster(t *testing.T) {
 
 func TestAnAcceptedLossIsOfOneEpoch(t *testing.T) {
 	for text, want := range map[string]core.Override{
-		"c-2@7": {To: "c-2", Epoch: 7}, "c-2@0": {To: "c-2"}, "c-2": {To: "c-2", Epoch: -1}, "c-2@": {To: "c-2", Epoch: -1}, "c-2@x": {To: "c-2", Epoch: -1},
+		"c-2@7": {To: "c-2", Epoch: 7}, "c-2@0": {To: "c-2"}, "c-2": {To: "c-2", Epoch: -1},
+		"c-2@": {To: "c-2", Epoch: -1}, "c-2@x": {To: "c-2", Epoch: -1},
 	} {
-		c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationAcceptLoss: text}}}
+		c :=
+			&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationAcceptLoss: text}}}
 		if got := observation.OverrideWish(c); *got != want {
 			t.Errorf("%q is %+v, want %+v", text, *got, want)
 		}

@@ -94,7 +94,8 @@ func (w *writer) fields(v reflect.Value, prefix string) []string {
 	var out []string
 	for i := range v.NumField() {
 		f, name := v.Field(i), prefix+lower(v.Type().Field(i).Name)
-		if f.IsZero() || prefix == "" && hasLine(f.Type()) || name == "name" && v.Type() == reflect.TypeFor[core.Instance]() {
+		if f.IsZero() || prefix == "" && hasLine(f.Type()) ||
+			name == "name" && v.Type() == reflect.TypeFor[core.Instance]() {
 			continue
 		}
 		out = append(out, w.field(f, name)...)
@@ -134,7 +135,8 @@ func (w *writer) field(f reflect.Value, name string) []string {
 // hasLine: it is told in lines of its own.
 func hasLine(t reflect.Type) bool {
 	switch t {
-	case reflect.TypeFor[core.Status](), reflect.TypeFor[*core.Promotion](), reflect.TypeFor[*core.Operation](), reflect.TypeFor[*core.Notice](), reflect.TypeFor[[]core.Notice](),
+	case reflect.TypeFor[core.Status](), reflect.TypeFor[*core.Promotion](), reflect.TypeFor[*core.Operation](),
+		reflect.TypeFor[*core.Notice](), reflect.TypeFor[[]core.Notice](),
 		reflect.TypeFor[[]core.PastOperation](), reflect.TypeFor[[]core.Fact[core.Report]]():
 		return true
 	}
@@ -142,7 +144,9 @@ func hasLine(t reflect.Type) bool {
 }
 
 func quote(s string) string {
-	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '@' || r > unicode.MaxASCII }) {
+	if s == "" || strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || r == '"' || r == '@' || r > unicode.MaxASCII
+	}) {
 		return strconv.Quote(s)
 	}
 	return s

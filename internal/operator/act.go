@@ -55,7 +55,9 @@ func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effect
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	for _, e := range effects {
-		if verb, instance, order, ok := control.OrderOf(e, func(instance string) string { return layout.InstanceHost(instance, c.Namespace) }); ok {
+		if verb, instance, order, ok := control.OrderOf(e, func(instance string) string {
+			return layout.InstanceHost(instance, c.Namespace)
+		}); ok {
 			wait.Go(func() {
 				if err := a.command(c, instance, verb, order); err != nil {
 					mu.Lock()
@@ -179,15 +181,20 @@ func (a *actor) mayCreatePod(ctx context.Context, c *v1alpha1.Cluster, ca *pki.C
 		return fmt.Errorf("there is no PersistentVolumeClaim %s yet", e.Instance)
 	}
 	if resources.IsKept(claim) {
-		return fmt.Errorf("the PersistentVolumeClaim %s was kept when its instance was removed, and is no instance's any more", e.Instance)
+		return fmt.Errorf(
+			"the PersistentVolumeClaim %s was kept when its instance was removed, and is no instance's any more",
+			e.Instance)
 	}
 	return nil
 }
 
-func (a *actor) podOptions(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) resources.PodOptions {
-	o := resources.PodOptions{OperatorImage: a.operatorImage, DefaultImage: a.defaultImage, ServerID: resources.ServerID(c.UID, ordinal)}
+func (a *actor) podOptions(ctx context.Context, c *v1alpha1.Cluster, instance string,
+	ordinal int) resources.PodOptions {
+	o := resources.PodOptions{OperatorImage: a.operatorImage, DefaultImage: a.defaultImage,
+		ServerID: resources.ServerID(c.UID, ordinal)}
 	var claim corev1.PersistentVolumeClaim
-	if err := a.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: instance}, &claim); err == nil && observation.IsInstances(c, &claim) {
+	if err := a.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: instance}, &claim); err == nil &&
+		observation.IsInstances(c, &claim) {
 		if id, ok := resources.ServerIDOf(&claim); ok {
 			o.ServerID = id
 		}
@@ -198,7 +205,8 @@ func (a *actor) podOptions(ctx context.Context, c *v1alpha1.Cluster, instance st
 // wanted is what tells the Pod that would be made now from one that is out of date.
 func (a *actor) wanted(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) observation.Wanted {
 	o := a.podOptions(ctx, c, instance, ordinal)
-	return observation.Wanted{Hash: resources.PodSpecHash(c, instance, o), Installer: o.OperatorImage, InPlace: c.Spec.InPlaceInstanceManagerUpdates}
+	return observation.Wanted{Hash: resources.PodSpecHash(c, instance, o), Installer: o.OperatorImage,
+		InPlace: c.Spec.InPlaceInstanceManagerUpdates}
 }
 
 func (a *actor) deletePod(ctx context.Context, c *v1alpha1.Cluster, e core.DeletePod) error {
@@ -208,7 +216,8 @@ func (a *actor) deletePod(ctx context.Context, c *v1alpha1.Cluster, e core.Delet
 
 // deleteOnly deletes the object of this name if it is the one that was meant; uid "" says
 // that there was none. It tells whether another one is there: it is left alone.
-func (a *actor) deleteOnly(ctx context.Context, c *v1alpha1.Cluster, obj client.Object, name, uid string) (another bool, err error) {
+func (a *actor) deleteOnly(ctx context.Context, c *v1alpha1.Cluster, obj client.Object, name,
+	uid string) (another bool, err error) {
 	if uid == "" {
 		return false, nil
 	}
@@ -225,8 +234,10 @@ func (a *actor) deleteOnly(ctx context.Context, c *v1alpha1.Cluster, obj client.
 // deleteOwned deletes the volume claim and the Pod that an instance had when that was
 // decided. The claim goes first: an instance without one is known to be going, and a Pod
 // is spared that has another.
-func (a *actor) deleteOwned(ctx context.Context, c *v1alpha1.Cluster, instance string, o core.Owned) (another bool, err error) {
-	if another, err = a.deleteOnly(ctx, c, &corev1.PersistentVolumeClaim{}, instance, o.VolumeUID); another || err != nil {
+func (a *actor) deleteOwned(ctx context.Context, c *v1alpha1.Cluster, instance string,
+	o core.Owned) (another bool, err error) {
+	if another, err = a.deleteOnly(ctx, c, &corev1.PersistentVolumeClaim{}, instance, o.VolumeUID); another ||
+		err != nil {
 		return another, err
 	}
 	return a.deleteOnly(ctx, c, &corev1.Pod{}, instance, o.PodUID)
@@ -245,7 +256,8 @@ func (a *actor) deleteInstance(ctx context.Context, c *v1alpha1.Cluster, e core.
 		return err
 	}
 	var all []error
-	for _, kind := range []client.Object{&corev1.Service{}, &rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.ServiceAccount{}} {
+	for _, kind := range []client.Object{&corev1.Service{}, &rbacv1.RoleBinding{}, &rbacv1.Role{},
+		&corev1.ServiceAccount{}} {
 		all = append(all, a.remove(ctx, c, kind, e.Instance))
 	}
 	return errors.Join(append(all, a.remove(ctx, c, &corev1.Secret{}, resources.TLSSecret(e.Instance)))...)
@@ -291,14 +303,16 @@ func (a *actor) patchPod(ctx context.Context, c *v1alpha1.Cluster, name, field s
 
 // patchMeta changes the given labels or annotations of the very object that was meant; nil
 // removes one. It tells whether another one has its name: it is left alone.
-func (a *actor) patchMeta(ctx context.Context, obj client.Object, key client.ObjectKey, uid, field string, values map[string]any) (another bool, err error) {
+func (a *actor) patchMeta(ctx context.Context, obj client.Object, key client.ObjectKey, uid, field string,
+	values map[string]any) (another bool, err error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{field: values, "uid": uid}})
 	if err != nil {
 		return false, err
 	}
 	obj.SetNamespace(key.Namespace)
 	obj.SetName(key.Name)
-	err = a.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(resources.FieldManager))
+	err = a.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch),
+		client.FieldOwner(resources.FieldManager))
 	if apierrors.IsConflict(err) {
 		return true, nil
 	}

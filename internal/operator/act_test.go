@@ -24,7 +24,8 @@ import (
 )
 
 func aVolume(instance, uid string) *corev1.PersistentVolumeClaim {
-	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: instance, UID: types.UID(uid), OwnerReferences: aPod(instance, "", "").OwnerReferences}}
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: instance,
+		UID: types.UID(uid), OwnerReferences: aPod(instance, "", "").OwnerReferences}}
 }
 
 func isThere(t *testing.T, server *api, obj client.Object, name string) bool {
@@ -53,7 +54,8 @@ func TestOnlyThePodAndTheVolumeThatWereMeantAreDeleted(t *testing.T) {
 			{"another Pod", "volume-2", "pod-3", true, false},
 			{"all is another", "volume-3", "pod-3", false, false},
 		} {
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: resources.TLSSecret("c-2"), UID: "secret", OwnerReferences: aPod("c-2", "", "").OwnerReferences}}
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: resources.TLSSecret("c-2"),
+				UID: "secret", OwnerReferences: aPod("c-2", "", "").OwnerReferences}}
 			server := newAPI(t, aVolume("c-2", c.volume), aPod("c-2", c.pod, "n2"), secret)
 			a := anActor(server)
 			must(t, a.change(t.Context(), aCluster(), nil, effect))

@@ -26,9 +26,11 @@ type nameTakenError struct {
 
 func (e *nameTakenError) Error() string {
 	if e.keptOf != "" {
-		return fmt.Sprintf("the %s %s has the data of another Cluster, of UID %s, which was deleted: delete the claim if its data is not needed, or give the Cluster another name", e.kind, e.name, e.keptOf)
+		return fmt.Sprintf("the %s %s has the data of another Cluster, of UID %s, which was deleted: delete the "+
+			"claim if its data is not needed, or give the Cluster another name", e.kind, e.name, e.keptOf)
 	}
-	return fmt.Sprintf("the %s %s exists and does not belong to this Cluster; delete or rename it, or give the Cluster another name", e.kind, e.name)
+	return fmt.Sprintf("the %s %s exists and does not belong to this Cluster; delete or rename it, or give the "+
+		"Cluster another name", e.kind, e.name)
 }
 
 // applier brings objects of a cluster to what they should be, by server-side
@@ -62,7 +64,8 @@ func (a *applier) apply(ctx context.Context, c *v1alpha1.Cluster, obj client.Obj
 		a.settled.note(c, as)
 		return nil
 	}
-	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(resources.FieldManager), client.ForceOwnership); err != nil {
+	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted),
+		client.FieldOwner(resources.FieldManager), client.ForceOwnership); err != nil {
 		return fmt.Errorf("apply %s %s: %w", wanted.GetKind(), wanted.GetName(), err)
 	}
 	return nil
@@ -83,7 +86,8 @@ func isAsWanted(found, obj client.Object, wanted *unstructured.Unstructured) (bo
 
 // mine is the object of that kind and name in the Cluster's namespace, nil when there is
 // none. One that does not belong to the Cluster is refused.
-func (a *applier) mine(ctx context.Context, c *v1alpha1.Cluster, kind client.Object, name string) (client.Object, error) {
+func (a *applier) mine(ctx context.Context, c *v1alpha1.Cluster, kind client.Object,
+	name string) (client.Object, error) {
 	found := reflect.New(reflect.TypeOf(kind).Elem()).Interface().(client.Object)
 	key := types.NamespacedName{Namespace: c.Namespace, Name: name}
 	err := a.client.Get(ctx, key, found)
@@ -96,7 +100,8 @@ func (a *applier) mine(ctx context.Context, c *v1alpha1.Cluster, kind client.Obj
 	case err != nil:
 		return nil, err
 	case !resources.Belongs(c, found):
-		return nil, &nameTakenError{kind: reflect.TypeOf(kind).Elem().Name(), name: name, keptOf: found.GetAnnotations()[v1alpha1.AnnotationClusterUID]}
+		return nil, &nameTakenError{kind: reflect.TypeOf(kind).Elem().Name(), name: name,
+			keptOf: found.GetAnnotations()[v1alpha1.AnnotationClusterUID]}
 	}
 	return found, nil
 }
@@ -112,7 +117,8 @@ func (a *applier) untaken(ctx context.Context, c *v1alpha1.Cluster, obj client.O
 func owned(current *unstructured.Unstructured) map[string]any {
 	fields := map[string]any{}
 	for _, m := range current.GetManagedFields() {
-		if m.Manager == resources.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply && m.FieldsV1 != nil {
+		if m.Manager == resources.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply &&
+			m.FieldsV1 != nil {
 			_ = json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) // what cannot be read is not known to be ours
 		}
 	}

@@ -93,7 +93,8 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 	if a.Failure == "" {
 		is.LastFailureReason, is.LastFailureMessage, is.LastFailureTime = "", "", nil
 	} else if is.LastFailureReason != a.Failure {
-		is.LastFailureReason, is.LastFailureMessage, is.LastFailureTime = a.Failure, a.Message, &metav1.Time{Time: a.FailedAt}
+		is.LastFailureReason, is.LastFailureMessage, is.LastFailureTime = a.Failure, a.Message,
+			&metav1.Time{Time: a.FailedAt}
 	}
 	gapClosed = noteGap(is, a, o.Now, gapClosed)
 	if told := is.LastArchivedTime; !a.At.IsZero() && (told == nil || a.At.Sub(told.Time) >= archiveTold) {
@@ -150,9 +151,11 @@ func archiveCondition(a *core.Archive, is *v1alpha1.ContinuousArchivingStatus, g
 			"from which one can; look whether it completes"
 	case a.Behind:
 		out.Reason = string(core.ReasonArchivingBehind)
-		out.Message = "what is not archived is older than spec.backup.continuousArchiving.targetRPOSeconds allows: look whether the object store is slow, or raise it"
+		out.Message =
+			"what is not archived is older than spec.backup.continuousArchiving.targetRPOSeconds allows: look whether the object store is slow, or raise it"
 	default:
-		out.Status, out.Reason, out.Message = metav1.ConditionTrue, string(core.ReasonArchiving), "the primary archives its binary logs in time"
+		out.Status, out.Reason, out.Message = metav1.ConditionTrue, string(core.ReasonArchiving),
+			"the primary archives its binary logs in time"
 		if a.EncryptedTo != "" {
 			out.Message += ", encrypted to " + a.EncryptedTo
 		}

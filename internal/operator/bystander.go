@@ -73,7 +73,8 @@ func (b *bystanders) elsewhere(ctx context.Context, leader string) ([]string, er
 	var addresses []string
 	for i := range list.Items {
 		pod := &list.Items[i]
-		if taken[pod.Spec.NodeName] || pod.Status.PodIP == "" || !observation.IsReady(pod) || len(addresses) == askedNodes {
+		if taken[pod.Spec.NodeName] || pod.Status.PodIP == "" || !observation.IsReady(pod) ||
+			len(addresses) == askedNodes {
 			continue
 		}
 		taken[pod.Spec.NodeName] = true

@@ -29,7 +29,8 @@ func podOn(namespace, name, node, ip string) *corev1.Pod {
 }
 
 func TestABystanderTellsWhichOfTwoOperatorsIsCutOff(t *testing.T) {
-	operators := []runtime.Object{podOn("operators", "me", "n1", "10.0.1.1"), podOn("operators", "leader", "n2", "10.0.2.1")}
+	operators := []runtime.Object{podOn("operators", "me", "n1", "10.0.1.1"),
+		podOn("operators", "leader", "n2", "10.0.2.1")}
 	beside := []runtime.Object{podOn("ns", "c-1", "n1", "10.0.1.2"), podOn("ns", "c-2", "n2", "10.0.2.2")}
 	unready := podOn("ns", "c-4", "n4", "10.0.4.2")
 	unready.Status.Conditions[0].Status = corev1.ConditionFalse
@@ -51,7 +52,9 @@ func TestABystanderTellsWhichOfTwoOperatorsIsCutOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clients := fake.NewClientset(slices.Concat(operators, c.pods)...)
 			if c.unread {
-				clients.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return unread() })
+				clients.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+					return unread()
+				})
 			}
 			b := &bystanders{pods: clients.CoreV1().Pods, namespace: "operators", me: "me", log: logr.Discard(),
 				dial: func(_ context.Context, address string) error {

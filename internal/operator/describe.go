@@ -106,7 +106,8 @@ func instanceStatus(in *core.Instance, s core.Status) v1alpha1.InstanceStatus {
 func memberRole(g *core.GroupStatus, instance string) string {
 	for _, m := range g.Members {
 		if m.Instance == instance && m.State == core.MemberOnline {
-			return map[core.MemberRole]string{core.MemberPrimary: v1alpha1.RolePrimary, core.MemberSecondary: v1alpha1.RoleReplica}[m.Role]
+			return map[core.MemberRole]string{core.MemberPrimary: v1alpha1.RolePrimary,
+				core.MemberSecondary: v1alpha1.RoleReplica}[m.Role]
 		}
 	}
 	return ""
@@ -133,15 +134,18 @@ func conditions(s core.Status, o core.Observation) []metav1.Condition {
 	available := s.State == core.StateHealthy || s.State == core.StateDegraded
 	out := []metav1.Condition{
 		condition(v1alpha1.ConditionReady, takesWrites, ready, s.Reason),
-		condition(v1alpha1.ConditionProgressing, s.Operation != nil || s.Phase == core.PhaseProvisioning || s.Phase == core.PhaseScaling || s.Phase == core.PhaseUpdating,
+		condition(v1alpha1.ConditionProgressing, s.Operation != nil || s.Phase == core.PhaseProvisioning ||
+			s.Phase == core.PhaseScaling || s.Phase == core.PhaseUpdating,
 			string(s.Phase), s.Reason),
-		condition(v1alpha1.ConditionDegraded, s.Phase == core.PhaseDegraded || s.Phase == core.PhaseBlocked || s.Phase == core.PhaseFailover, because, s.Reason),
+		condition(v1alpha1.ConditionDegraded, s.Phase == core.PhaseDegraded || s.Phase == core.PhaseBlocked ||
+			s.Phase == core.PhaseFailover, because, s.Reason),
 		condition(v1alpha1.ConditionAvailable, available, string(s.State), s.Reason),
 		condition(v1alpha1.ConditionHealthy, s.State == core.StateHealthy, string(s.State), s.Reason),
 		condition(v1alpha1.ConditionInitialized, !s.EstablishedAt.IsZero(), string(s.State), s.Reason),
 	}
 	if r := s.Return; r != nil {
-		out = append(out, condition(v1alpha1.ConditionSwitchoverReturned, true, "TargetNotWritable", "the switchover to "+r.Target+" was given up: "+r.Why))
+		out = append(out, condition(v1alpha1.ConditionSwitchoverReturned, true, "TargetNotWritable",
+			"the switchover to "+r.Target+" was given up: "+r.Why))
 	}
 	return out
 }
@@ -151,10 +155,13 @@ func conditions(s core.Status, o core.Observation) []metav1.Condition {
 func durableCondition(s core.Status, c core.Cluster) *metav1.Condition {
 	switch {
 	case s.Durable != "":
-		reason := map[core.DurableState]string{core.DurableYes: "Acknowledged", core.DurableNo: "TooFewAcknowledgements", core.DurableUnknown: "NotKnown"}[s.Durable]
-		return &metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionStatus(s.Durable), Reason: reason, Message: s.DurableMessage}
+		reason := map[core.DurableState]string{core.DurableYes: "Acknowledged",
+			core.DurableNo: "TooFewAcknowledgements", core.DurableUnknown: "NotKnown"}[s.Durable]
+		return &metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionStatus(s.Durable),
+			Reason: reason, Message: s.DurableMessage}
 	case c.Group == nil && s.Promotion != nil && c.Wanted > 1 && c.Durability.Wished(c.Wanted) == 0:
-		return &metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonAsynchronous,
+		return &metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionFalse,
+			Reason: v1alpha1.ReasonAsynchronous,
 			Message: "commits wait for no replica: a failover can lose the last acknowledged writes. " +
 				"To prevent that, set spec.mysql.semiSync.enabled and dataDurability: quorum"}
 	}

@@ -33,7 +33,8 @@ type refusal struct {
 // growVolume raises the size of an instance's claim to spec.storage.size. Whether
 // the volume then grows, and when, is the storage class's to say. repeated tells
 // that the error is an earlier one and that nothing was asked for now.
-func (p *prerequisites) growVolume(ctx context.Context, c *v1alpha1.Cluster, instance string) (repeated bool, err error) {
+func (p *prerequisites) growVolume(ctx context.Context, c *v1alpha1.Cluster,
+	instance string) (repeated bool, err error) {
 	var claim corev1.PersistentVolumeClaim
 	err = p.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: instance}, &claim)
 	if err != nil || claim.DeletionTimestamp != nil || !observation.IsInstances(c, &claim) {
@@ -46,7 +47,8 @@ func (p *prerequisites) growVolume(ctx context.Context, c *v1alpha1.Cluster, ins
 	if have := claim.Spec.Resources.Requests[corev1.ResourceStorage]; have.Cmp(size) >= 0 {
 		return false, nil
 	}
-	now := refusal{cluster: client.ObjectKeyFromObject(c), generation: c.Generation, class: p.classVersion(ctx, &claim), at: time.Now()}
+	now := refusal{cluster: client.ObjectKeyFromObject(c), generation: c.Generation, class: p.classVersion(ctx,
+		&claim), at: time.Now()}
 	if why := p.refused(claim.UID, now); why != nil {
 		return true, why
 	}
@@ -63,7 +65,8 @@ func (p *prerequisites) growVolume(ctx context.Context, c *v1alpha1.Cluster, ins
 // classVersion changes whenever the StorageClass of a claim does.
 func (p *prerequisites) classVersion(ctx context.Context, claim *corev1.PersistentVolumeClaim) string {
 	var class storagev1.StorageClass
-	if name := claim.Spec.StorageClassName; name == nil || p.client.Get(ctx, types.NamespacedName{Name: *name}, &class) != nil {
+	if name := claim.Spec.StorageClassName; name == nil ||
+		p.client.Get(ctx, types.NamespacedName{Name: *name}, &class) != nil {
 		return ""
 	}
 	return class.ResourceVersion

@@ -54,7 +54,8 @@ type streamLimits struct {
 }
 
 func newStreamLimits() streamLimits {
-	return streamLimits{heard: &bucket{most: heardAtOnce, perSecond: heardPerSecond}, wakes: &bucket{most: wakesAtOnce, perSecond: wakesPerSecond}, later: &atomic.Bool{}}
+	return streamLimits{heard: &bucket{most: heardAtOnce, perSecond: heardPerSecond}, wakes: &bucket{most: wakesAtOnce,
+		perSecond: wakesPerSecond}, later: &atomic.Bool{}}
 }
 
 // read returns when another snapshot may be read. What is not read waits with whoever sends it.

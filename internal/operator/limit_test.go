@@ -101,7 +101,9 @@ func TestSlowInstancesLeaveTheWorkersToOthers(t *testing.T) {
 		if took := time.Since(begun); took > 2*orderPatience {
 			t.Errorf("twelve passes took %s", took)
 		}
-		if err := o.give(t.Context(), "demote c-2", func(context.Context) error { return nil }, func() { t.Error("told twice") }); err != nil {
+		if err := o.give(t.Context(), "demote c-2", func(context.Context) error {
+			return nil
+		}, func() { t.Error("told twice") }); err != nil {
 			t.Errorf("another order: %v", err)
 		}
 		<-time.After(orderDeadline)
@@ -131,7 +133,8 @@ func TestWhoNeverReportsLeavesTheWorkerToOthers(t *testing.T) {
 			woken := make(chan types.NamespacedName, 10)
 			s := NewStreams(t.Context(), logr.Discard(), func(c types.NamespacedName) { woken <- c })
 			s.streams[types.NamespacedName{Namespace: "ns", Name: "c-1"}] = &stream{
-				cluster: key, limits: newStreamLimits(), client: control.NewClient(silent.Addr().String(), &tls.Config{})}
+				cluster: key, limits: newStreamLimits(),
+				client: control.NewClient(silent.Addr().String(), &tls.Config{})}
 			a := &actor{streams: s, orders: newOrders()}
 			for range 2 {
 				if err := a.command(cluster, "c-1", verb, control.Order{}); !errors.Is(err, errUnderWay) {

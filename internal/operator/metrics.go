@@ -47,7 +47,8 @@ func (m groupMetrics) observe(mine prometheus.Labels, g *core.GroupStatus) {
 	m.quorum.With(mine).Set(flag(g.HasQuorum))
 	m.bootstrapped.With(mine).Set(flag(g.Bootstrapped))
 	m.size.With(mine).Set(float64(g.ViewMax))
-	for _, state := range []core.MemberState{core.MemberOnline, core.MemberRecovering, core.MemberOffline, core.MemberError, core.MemberUnreachable, core.MemberUnknown} {
+	for _, state := range []core.MemberState{core.MemberOnline, core.MemberRecovering, core.MemberOffline,
+		core.MemberError, core.MemberUnreachable, core.MemberUnknown} {
 		n := 0
 		for _, member := range g.Members {
 			if member.State == state {
@@ -74,7 +75,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		diagnosis: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_diagnosis",
 			Help: "1 for what is known of the primary"}, append(labels, "diagnosis")),
 		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_blocked",
-			Help: "1 for the refusal that stands in the way of all; no series while nothing does"}, append(labels, "reason")),
+			Help: "1 for the refusal that stands in the way of all; no series while nothing does"},
+			append(labels, "reason")),
 		epoch: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_primary_epoch",
 			Help: "Epoch of the primary; it grows by one with every promotion"}, labels),
 		ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_ready_instances",

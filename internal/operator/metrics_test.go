@@ -62,8 +62,10 @@ func TestMetricsOfAGroupAreWhatWasDecidedLast(t *testing.T) {
 			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="UNREACHABLE"} 0`,
 			`cnmsql_cluster_gr_view_size{cluster="c",namespace="ns"} 0`,
 		}},
-		"a group with members of every kind": {inGroup(core.GroupStatus{Bootstrapped: true, HasQuorum: true, ViewMax: 9},
-			core.MemberOnline, core.MemberRecovering, core.MemberOffline, core.MemberError, core.MemberOnline, core.MemberUnreachable, core.MemberOnline, core.MemberRecovering), []string{
+		"a group with members of every kind": {inGroup(core.GroupStatus{Bootstrapped: true,
+			HasQuorum: true, ViewMax: 9},
+			core.MemberOnline, core.MemberRecovering, core.MemberOffline, core.MemberError, core.MemberOnline,
+			core.MemberUnreachable, core.MemberOnline, core.MemberRecovering), []string{
 			`cnmsql_cluster_gr_bootstrapped{cluster="c",namespace="ns"} 1`,
 			`cnmsql_cluster_gr_has_quorum{cluster="c",namespace="ns"} 1`,
 			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="ERROR"} 1`,
@@ -74,7 +76,8 @@ func TestMetricsOfAGroupAreWhatWasDecidedLast(t *testing.T) {
 			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="UNREACHABLE"} 1`,
 			`cnmsql_cluster_gr_view_size{cluster="c",namespace="ns"} 9`,
 		}},
-		"a group that has lost its quorum": {inGroup(core.GroupStatus{Bootstrapped: true, ViewMax: 3}, core.MemberOnline, core.MemberOffline, core.MemberOffline), []string{
+		"a group that has lost its quorum": {inGroup(core.GroupStatus{Bootstrapped: true, ViewMax: 3},
+			core.MemberOnline, core.MemberOffline, core.MemberOffline), []string{
 			`cnmsql_cluster_gr_bootstrapped{cluster="c",namespace="ns"} 1`,
 			`cnmsql_cluster_gr_has_quorum{cluster="c",namespace="ns"} 0`,
 			`cnmsql_cluster_gr_members{cluster="c",namespace="ns",state="ERROR"} 0`,
@@ -96,7 +99,8 @@ func TestMetricsOfAGroupAreWhatWasDecidedLast(t *testing.T) {
 func TestAnAsynchronousClusterHasNoMetricsOfAGroup(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m := NewMetrics(reg)
-	m.Observe(named("ns", "c"), core.Plan{Status: core.Status{Epoch: 3, Ready: 2, Diagnosis: core.PrimaryHealthy, Phase: core.PhaseHealthy}})
+	m.Observe(named("ns", "c"), core.Plan{Status: core.Status{Epoch: 3, Ready: 2, Diagnosis: core.PrimaryHealthy,
+		Phase: core.PhaseHealthy}})
 	if got := scrape(t, reg); len(got) > 0 {
 		t.Errorf("it has %q", got)
 	}
@@ -109,7 +113,8 @@ func TestAnAsynchronousClusterHasNoMetricsOfAGroup(t *testing.T) {
 }
 
 func TestMetricsOfAGroupEndWithItsCluster(t *testing.T) {
-	for name, successor := range map[string]*v1alpha1.Cluster{"it is gone": nil, "another has its name": named("ns", "c")} {
+	for name, successor := range map[string]*v1alpha1.Cluster{"it is gone": nil,
+		"another has its name": named("ns", "c")} {
 		t.Run(name, func(t *testing.T) {
 			reg := prometheus.NewRegistry()
 			c := named("ns", "c")

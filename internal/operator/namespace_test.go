@@ -20,7 +20,8 @@ func TestAClusterEndsWithItsNamespace(t *testing.T) {
 		"the namespace, and a Pod by now": {true, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ns, pod, cluster := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Finalizers: []string{"kubernetes"}}}, aPod("c-1", "first", "n1"), aCluster()
+			ns, pod, cluster := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns",
+				Finalizers: []string{"kubernetes"}}}, aPod("c-1", "first", "n1"), aCluster()
 			pod.Finalizers = []string{"test/stays"}
 			a := newAPI(t, ns, pod, cluster)
 			if c.namespace {

@@ -77,7 +77,9 @@ func (ob *observer) backups(ctx context.Context, c *v1alpha1.Cluster, o *core.Ob
 		if b.Spec.Cluster.Name != c.Name || b.Status.Phase != v1alpha1.BackupRunning || b.DeletionTimestamp != nil {
 			continue
 		}
-		if n := slices.IndexFunc(o.Instances, func(in core.Instance) bool { return in.Name == b.Status.InstanceName }); n >= 0 {
+		if n := slices.IndexFunc(o.Instances, func(in core.Instance) bool {
+			return in.Name == b.Status.InstanceName
+		}); n >= 0 {
 			o.Instances[n].BackedUp = true
 		}
 	}
@@ -103,7 +105,8 @@ func (ob *observer) read(ctx context.Context, c *v1alpha1.Cluster) (*observation
 		return nil, err
 	}
 	var rw corev1.Service
-	err := ob.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: resources.Names(c.Name).ReadWrite()}, &rw)
+	err := ob.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace,
+		Name: resources.Names(c.Name).ReadWrite()}, &rw)
 	if err == nil {
 		objs.ReadWrite = &rw
 	}
@@ -135,7 +138,8 @@ func (ob *observer) readClasses(ctx context.Context, objs *observation.Objects) 
 	return err
 }
 
-func (ob *observer) instance(ctx context.Context, c *v1alpha1.Cluster, name string, objs *observation.Objects) core.Instance {
+func (ob *observer) instance(ctx context.Context, c *v1alpha1.Cluster, name string,
+	objs *observation.Objects) core.Instance {
 	n, _ := resources.Ordinal(c.Name, name)
 	in := observation.Instance(c, name, objs, ob.wanted(ctx, c, name, n))
 	in.EndedPods, in.NotMade = append(in.EndedPods, ob.ended.of(c, name)...), ob.unmade.of(c, name)

@@ -16,7 +16,8 @@ import (
 
 // follows is what c-2 says after its primary is lost.
 func follows() core.Report {
-	return core.Report{Instance: "c-2", PodUID: "second", Node: "n2", State: core.Running, Data: core.DataPopulated, VolumeLocked: true,
+	return core.Report{Instance: "c-2", PodUID: "second", Node: "n2", State: core.Running,
+		Data: core.DataPopulated, VolumeLocked: true,
 		Server: &core.Server{SuperReadOnly: true, Replication: &core.Replication{SourceHost: "c-1", SQLRunning: true}}}
 }
 
@@ -36,13 +37,15 @@ func TestAnEndThatTheCacheTellsIsConfirmed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			claim := aVolume("c-2", "volume-2")
 			claim.Labels = second.Labels
-			cached, live := newAPI(t, second.DeepCopy(), node.DeepCopy(), claim.DeepCopy()), newAPI(t, second.DeepCopy(), node.DeepCopy(), claim.DeepCopy())
+			cached, live := newAPI(t, second.DeepCopy(), node.DeepCopy(), claim.DeepCopy()),
+				newAPI(t, second.DeepCopy(), node.DeepCopy(), claim.DeepCopy())
 			if c.live != nil {
 				must(t, live.Create(t.Context(), c.live))
 			}
 			r, cluster := newTestReconciler(t, cached, live), aCluster()
 			over := aPod("c-1", "first", "n1")
-			over.Status.Phase, over.Status.ContainerStatuses[0].State = corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+			over.Status.Phase, over.Status.ContainerStatuses[0].State = corev1.PodFailed,
+				corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
 			r.observer.ended.note(over)
 			for range 3 {
 				<-time.After(2 * time.Millisecond)
@@ -66,14 +69,18 @@ func TestACopyOfThePrimarysPodEndsNothing(t *testing.T) {
 	for _, name := range []string{"a-copy", "z-copy"} {
 		copied := aPod("c-1", name, "n1")
 		copied.Name = name
-		copied.Status.Phase, copied.Status.ContainerStatuses[0].State = corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
-		a := newAPI(t, first.DeepCopy(), second.DeepCopy(), copied, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+		copied.Status.Phase, copied.Status.ContainerStatuses[0].State = corev1.PodFailed,
+			corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+		a := newAPI(t, first.DeepCopy(), second.DeepCopy(), copied,
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
 		r, cluster := newTestReconciler(t, a, a), aCluster()
-		r.says("c-1", core.Report{Instance: "c-1", PodUID: "first", Node: "n1", State: core.Running, Data: core.DataPopulated, VolumeLocked: true, WritableEpoch: 1, Server: &core.Server{}})
+		r.says("c-1", core.Report{Instance: "c-1", PodUID: "first", Node: "n1", State: core.Running,
+			Data: core.DataPopulated, VolumeLocked: true, WritableEpoch: 1, Server: &core.Server{}})
 		r.says("c-2", follows())
 		o, plan, err := r.decide(t.Context(), cluster, nil)
 		must(t, err)
-		if plan.Status.Operation != nil || plan.Status.Diagnosis != core.PrimaryHealthy || len(o.Cluster.ForeignPods) != 1 {
+		if plan.Status.Operation != nil || plan.Status.Diagnosis != core.PrimaryHealthy ||
+			len(o.Cluster.ForeignPods) != 1 {
 			t.Errorf("%s: %s, %s: %s", name, plan.Status.Phase, plan.Status.Diagnosis, plan.Status.Reason)
 		}
 		if !slices.ContainsFunc(plan.Events, func(e core.Event) bool { return e.Reason == core.ReasonForeignPod }) {
@@ -86,7 +93,8 @@ func TestPodsOfOthersPushNoEndedPodOut(t *testing.T) {
 	ended, c := newEndedPods(), aCluster()
 	over := func(uid string, owner types.UID) {
 		pod := aPod("c-1", uid, "n1")
-		pod.Status.Phase, pod.Status.ContainerStatuses[0].State = corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+		pod.Status.Phase, pod.Status.ContainerStatuses[0].State = corev1.PodFailed,
+			corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
 		pod.OwnerReferences[0].UID = owner
 		ended.note(pod)
 	}

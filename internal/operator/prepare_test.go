@@ -20,14 +20,17 @@ func TestAChangeOfThePrimaryLooksAtNothingFirst(t *testing.T) {
 		noLease bool
 		looks   bool
 	}{
-		"all is well":               {says: &writes, at: moment, looks: true},
-		"the primary has stopped":   {says: &stopped, at: moment},
-		"the primary is not heard":  {at: moment},
-		"a switchover is under way": {says: &writes, at: moment, change: func(c *v1alpha1.Cluster) { c.Status.Operation = &v1alpha1.OperationStatus{Kind: "Switchover"} }},
-		"no primary was chosen yet": {at: moment, change: func(c *v1alpha1.Cluster) { c.Status.Promotion = nil }, looks: true},
-		"the spec is another":       {says: &stopped, at: moment, change: func(c *v1alpha1.Cluster) { c.Generation++ }, looks: true},
-		"its Lease was deleted":     {says: &stopped, at: moment, noLease: true, looks: true},
-		"it was too long ago":       {says: &stopped, at: time.Now().Add(-preparedLife - time.Second), looks: true},
+		"all is well":              {says: &writes, at: moment, looks: true},
+		"the primary has stopped":  {says: &stopped, at: moment},
+		"the primary is not heard": {at: moment},
+		"a switchover is under way": {says: &writes, at: moment,
+			change: func(c *v1alpha1.Cluster) { c.Status.Operation = &v1alpha1.OperationStatus{Kind: "Switchover"} }},
+		"no primary was chosen yet": {at: moment, change: func(c *v1alpha1.Cluster) { c.Status.Promotion = nil },
+			looks: true},
+		"the spec is another": {says: &stopped, at: moment, change: func(c *v1alpha1.Cluster) { c.Generation++ },
+			looks: true},
+		"its Lease was deleted": {says: &stopped, at: moment, noLease: true, looks: true},
+		"it was too long ago":   {says: &stopped, at: time.Now().Add(-preparedLife - time.Second), looks: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, c := newAPI(t), aCluster()

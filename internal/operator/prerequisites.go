@@ -33,7 +33,8 @@ type prerequisites struct {
 
 func newPrerequisites(cached client.Client, live client.Reader) *prerequisites {
 	return &prerequisites{applier: applier{client: cached, live: live},
-		users: map[types.NamespacedName]userSecret{}, stores: map[types.NamespacedName]userSecret{}, refusals: map[types.UID]refusal{}}
+		users: map[types.NamespacedName]userSecret{}, stores: map[types.NamespacedName]userSecret{},
+		refusals: map[types.UID]refusal{}}
 }
 
 // forget drops what is remembered of a Cluster.
@@ -133,8 +134,10 @@ func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (*pk
 	}
 	ca, err := pki.ParseCA(bundle)
 	if err != nil {
-		return nil, &hindranceError{core.Problem{Reason: core.ProblemAuthorityBroken, Message: "the Secret " + resources.Names(c.Name).CASecret() +
-			" is damaged: " + err.Error() + "; restore it, or delete it to have a new authority and new certificates made (instances are then unreachable for the operator until they have theirs)"}}
+		return nil, &hindranceError{core.Problem{Reason: core.ProblemAuthorityBroken, Message: "the Secret " +
+			resources.Names(c.Name).CASecret() +
+			" is damaged: " + err.Error() + "; restore it, or delete it to have a new authority and new certificates " +
+			"made (instances are then unreachable for the operator until they have theirs)"}}
 	}
 	return ca, p.apply(ctx, c, resources.CASecret(c, bundle))
 }

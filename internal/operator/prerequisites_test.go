@@ -20,7 +20,8 @@ func TestAUsersSecretIsReadOnceAMinuteAndAfterEachChangeOfTheSpec(t *testing.T) 
 		Data: map[string][]byte{"username": []byte("app"), "password": []byte("one")}}
 	cached, live := newAPI(t), newAPI(t, secret)
 	p, c := newPrerequisites(cached, live), aCluster()
-	c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
+	c.Spec.Bootstrap =
+		&v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
 	read := func(want int) {
 		t.Helper()
 		live.gets = 0
@@ -51,7 +52,8 @@ func TestAUsersSecretIsReadOnceAMinuteAndAfterEachChangeOfTheSpec(t *testing.T) 
 func TestASecretThatIsBeingMendedIsReadEachTime(t *testing.T) {
 	live := newAPI(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine"}})
 	p, c := newPrerequisites(newAPI(t), live), aCluster()
-	c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
+	c.Spec.Bootstrap =
+		&v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
 	for range 3 {
 		_, err := p.appSecret(t.Context(), nil)(c, nil, nil)
 		var h *hindranceError
@@ -66,11 +68,13 @@ func TestASecretThatIsBeingMendedIsReadEachTime(t *testing.T) {
 
 func TestARefusedGrowthIsAskedForAgainWhenSomethingChangedOrAfterAMinute(t *testing.T) {
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}}
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-1", UID: "claim", OwnerReferences: aPod("c-1", "", "").OwnerReferences}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-1", UID: "claim",
+		OwnerReferences: aPod("c-1", "", "").OwnerReferences}}
 	claim.Spec.StorageClassName = &class.Name
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	server := newAPI(t, class, claim)
-	server.refusePatch = apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "c-1", errors.New("it cannot be resized"))
+	server.refusePatch = apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "c-1",
+		errors.New("it cannot be resized"))
 	r, c := newTestReconciler(t, server, server), aCluster()
 	c.Status.InstanceNames = []string{"c-1"}
 	c.Spec.Storage.Size = "2Gi"

@@ -53,8 +53,10 @@ func newFlaky(t *testing.T, failAt int, late bool, objs ...client.Object) *flaky
 	must(t, clientgoscheme.AddToScheme(scheme))
 	must(t, v1alpha1.AddToScheme(scheme))
 	f := &flaky{failAt: failAt, late: late}
-	f.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(&v1alpha1.Cluster{}).WithObjects(objs...).WithInterceptorFuncs(interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+	f.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(
+		&v1alpha1.Cluster{}).WithObjects(objs...).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
+			o ...client.GetOption) error {
 			return f.do(func() error { return c.Get(ctx, key, obj, o...) })
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
@@ -69,16 +71,20 @@ func newFlaky(t *testing.T, failAt int, late bool, objs ...client.Object) *flaky
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.UpdateOption) error {
 			return f.do(func() error { return c.Update(ctx, obj, o...) })
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch,
+			o ...client.PatchOption) error {
 			return f.do(func() error { return c.Patch(ctx, obj, p, o...) })
 		},
-		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, o ...client.ApplyOption) error {
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration,
+			o ...client.ApplyOption) error {
 			return f.do(func() error { return c.Apply(ctx, obj, o...) })
 		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, o ...client.SubResourceUpdateOption) error {
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object,
+			o ...client.SubResourceUpdateOption) error {
 			return f.do(func() error { return c.SubResource(sub).Update(ctx, obj, o...) })
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, o ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch,
+			o ...client.SubResourcePatchOption) error {
 			return f.do(func() error { return c.SubResource(sub).Patch(ctx, obj, p, o...) })
 		},
 	}).Build()
@@ -89,7 +95,8 @@ func newFlaky(t *testing.T, failAt int, late bool, objs ...client.Object) *flaky
 func operatorOf(t *testing.T, f client.Client) *Reconciler {
 	r := newTestReconciler(t, f, f)
 	r.Recorder, r.Metrics = &events.FakeRecorder{}, NewMetrics(prometheus.NewRegistry())
-	r.actor = &actor{client: f, live: f, prerequisites: r.prerequisites, streams: r.streams, managers: newManagers(), orders: newOrders(),
+	r.actor = &actor{client: f, live: f, prerequisites: r.prerequisites, streams: r.streams,
+		managers: newManagers(), orders: newOrders(),
 		unmade: r.observer.unmade, operatorImage: "cnmsql", defaultImage: "mysql"}
 	return r
 }
@@ -101,7 +108,8 @@ func (f *flaky) made(t *testing.T) []string {
 	f.failAt = 0
 	defer func() { f.failAt = failAt }()
 	var names []string
-	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.PersistentVolumeClaimList{}, &corev1.ServiceList{}, &corev1.SecretList{}, &corev1.ServiceAccountList{},
+	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.PersistentVolumeClaimList{},
+		&corev1.ServiceList{}, &corev1.SecretList{}, &corev1.ServiceAccountList{},
 		&rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &policyv1.PodDisruptionBudgetList{}, &coordination.LeaseList{}} {
 		must(t, f.WithWatch.List(t.Context(), list, client.InNamespace("ns")))
 		must(t, meta.EachListItem(list, func(o runtime.Object) error {
@@ -137,7 +145,8 @@ func provision(t *testing.T, f *flaky) []string {
 		epoch = c.Status.PrimaryEpoch
 		for _, name := range f.made(t) {
 			kind, name, _ := strings.Cut(name, " ")
-			if (kind == "*v1.Pod" || kind == "*v1.PersistentVolumeClaim") && !slices.Contains(c.Status.InstanceNames, name) {
+			if (kind == "*v1.Pod" || kind == "*v1.PersistentVolumeClaim") &&
+				!slices.Contains(c.Status.InstanceNames, name) {
 				t.Errorf("%s %s was made, and the status does not name it: %v", kind, name, c.Status.InstanceNames)
 			}
 		}

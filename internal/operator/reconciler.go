@@ -92,7 +92,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // pass observes, decides, publishes and acts once.
-func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA, problem *core.Problem) (next time.Duration, again bool, err error) {
+func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
+	problem *core.Problem) (next time.Duration, again bool, err error) {
 	if err := r.listen(ctx, *c, ca); err != nil {
 		return 0, false, err
 	}
@@ -143,7 +144,8 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 // decide makes a plan from what is observed. A promotion that rests on what
 // Kubernetes says of the former primary is decided once more from what the API
 // server says now; that is rare enough to be asked for.
-func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster, problem *core.Problem) (core.Observation, core.Plan, error) {
+func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster,
+	problem *core.Problem) (core.Observation, core.Plan, error) {
 	o, err := r.observer.observe(ctx, c, problem)
 	if err != nil {
 		return o, core.Plan{}, err
@@ -243,7 +245,8 @@ func (r *Reconciler) listen(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA
 		return err
 	}
 	var pods corev1.PodList
-	if err := r.Client.List(ctx, &pods, client.InNamespace(c.Namespace), client.MatchingLabels{v1alpha1.LabelCluster: c.Name}); err != nil {
+	if err := r.Client.List(ctx, &pods, client.InNamespace(c.Namespace),
+		client.MatchingLabels{v1alpha1.LabelCluster: c.Name}); err != nil {
 		return err
 	}
 	key, members := client.ObjectKeyFromObject(c), c.Status.InstanceNames
@@ -405,6 +408,7 @@ func (r *Reconciler) noteFailure(ctx context.Context, c *v1alpha1.Cluster, f fai
 	before := state.failed
 	state.failed = text
 	if text != "" && text != before {
-		r.Recorder.Eventf(c, nil, corev1.EventTypeWarning, string(core.ReasonActionFailed), string(core.ReasonActionFailed), "could not %s", text)
+		r.Recorder.Eventf(c, nil, corev1.EventTypeWarning, string(core.ReasonActionFailed),
+			string(core.ReasonActionFailed), "could not %s", text)
 	}
 }

@@ -53,7 +53,8 @@ func noRecovery(format string, args ...any) error {
 }
 
 // recoverySource is the backup that spec.bootstrap.recovery names, and where it lies.
-func (p *prerequisites) recoverySource(ctx context.Context, c *v1alpha1.Cluster) (recovery.Task, *v1alpha1.ObjectStoreSpec, error) {
+func (p *prerequisites) recoverySource(ctx context.Context,
+	c *v1alpha1.Cluster) (recovery.Task, *v1alpha1.ObjectStoreSpec, error) {
 	from, task := c.Spec.Bootstrap.Recovery, recovery.Task{}
 	if c.Spec.Backup != nil {
 		task.MaxBytesPerSecond = c.Spec.Backup.MaxBytesPerSecond
@@ -64,9 +65,12 @@ func (p *prerequisites) recoverySource(ctx context.Context, c *v1alpha1.Cluster)
 	}
 	task.Target = target
 	if from.Backup == nil {
-		i := slices.IndexFunc(c.Spec.ExternalClusters, func(e v1alpha1.ExternalCluster) bool { return e.Name == from.Source })
+		i := slices.IndexFunc(c.Spec.ExternalClusters, func(e v1alpha1.ExternalCluster) bool {
+			return e.Name == from.Source
+		})
 		if i < 0 || c.Spec.ExternalClusters[i].ObjectStore == nil {
-			return task, nil, noRecovery("spec.bootstrap.recovery.source is %s, and spec.externalClusters has no such name with an objectStore; add it", from.Source)
+			return task, nil, noRecovery("spec.bootstrap.recovery.source is %s, and spec.externalClusters has no "+
+				"such name with an objectStore; add it", from.Source)
 		}
 		task.Cluster, task.BackupID = from.Source, from.BackupID
 		return task, c.Spec.ExternalClusters[i].ObjectStore, nil
@@ -75,17 +79,22 @@ func (p *prerequisites) recoverySource(ctx context.Context, c *v1alpha1.Cluster)
 	err = p.live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: from.Backup.Name}, &b)
 	switch {
 	case apierrors.IsNotFound(err):
-		return task, nil, noRecovery("there is no Backup %s in namespace %s, which spec.bootstrap.recovery.backup names; "+
-			"create it, or create the Cluster again with recovery.source if only the object store has it", from.Backup.Name, c.Namespace)
+		return task, nil, noRecovery(
+			"there is no Backup %s in namespace %s, which spec.bootstrap.recovery.backup names; "+
+				"create it, or create the Cluster again with recovery.source if only the object store has it",
+			from.Backup.Name, c.Namespace)
 	case err != nil:
 		return task, nil, err
 	case b.Status.Phase != v1alpha1.BackupCompleted || b.Status.ObjectStore == nil:
-		return task, nil, noRecovery("the Backup %s is %s, and only a Completed one can be restored; wait for it, or create the Cluster again with another one",
+		return task, nil, noRecovery("the Backup %s is %s, and only a Completed one can be restored; wait for it, or "+
+			"create the Cluster again with another one",
 			b.Name, cmp.Or(b.Status.Phase, v1alpha1.BackupPending))
 	case b.DeletionTimestamp != nil:
-		return task, nil, noRecovery("the Backup %s is being deleted; create the Cluster again with another one (kubectl get backups)", b.Name)
+		return task, nil, noRecovery("the Backup %s is being deleted; create the Cluster again with another one "+
+			"(kubectl get backups)", b.Name)
 	case b.Removed() != nil:
-		return task, nil, noRecovery("the Backup %s is not in the store any more: %s; create the Cluster again with another one (kubectl get backups)",
+		return task, nil, noRecovery("the Backup %s is not in the store any more: %s; create the Cluster again with "+
+			"another one (kubectl get backups)",
 			b.Name, b.Removed().Message)
 	}
 	task.Cluster, task.BackupID = b.Spec.Cluster.Name, b.Status.BackupID
@@ -100,11 +109,13 @@ func targetOf(t *v1alpha1.RecoveryTarget) (out recovery.Target, err error) {
 	out.Immediate, out.GTID, out.Exclusive = t.TargetImmediate != nil && *t.TargetImmediate, t.TargetGTID, t.Exclusive
 	if t.TargetTime != "" {
 		if out.Time, err = time.Parse(time.RFC3339Nano, t.TargetTime); err != nil {
-			return out, fmt.Errorf("spec.bootstrap.recovery.recoveryTarget.targetTime is %q, and not a time as 2026-11-23T21:04:05.123456Z; create the Cluster again with one", t.TargetTime)
+			return out, fmt.Errorf("spec.bootstrap.recovery.recoveryTarget.targetTime is %q, and not a time as "+
+				"2026-11-23T21:04:05.123456Z; create the Cluster again with one", t.TargetTime)
 		}
 	}
 	if _, err := gtid.Parse(t.TargetGTID); err != nil {
-		return out, fmt.Errorf("spec.bootstrap.recovery.recoveryTarget.targetGTID: %w; create the Cluster again with a set as gtid_executed shows it", err)
+		return out, fmt.Errorf("spec.bootstrap.recovery.recoveryTarget.targetGTID: %w; create the Cluster again with "+
+			"a set as gtid_executed shows it", err)
 	}
 	return out, nil
 }
@@ -112,7 +123,8 @@ func targetOf(t *v1alpha1.RecoveryTarget) (out recovery.Target, err error) {
 // dropRecovery removes the credentials that nobody needs any more.
 func (p *prerequisites) dropRecovery(ctx context.Context, c *v1alpha1.Cluster) error {
 	var s corev1.Secret
-	err := p.client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: resources.Names(c.Name).RecoverySecret()}, &s)
+	err := p.client.Get(ctx, client.ObjectKey{Namespace: c.Namespace,
+		Name: resources.Names(c.Name).RecoverySecret()}, &s)
 	if err != nil || !resources.Belongs(c, &s) {
 		return client.IgnoreNotFound(err)
 	}

@@ -20,10 +20,12 @@ import (
 )
 
 var someStore = &v1alpha1.ObjectStoreSpec{Bucket: "b", Region: "r", Credentials: &v1alpha1.StoreCredentials{
-	AccessKeyID: &v1alpha1.SecretKeySelector{Name: "store", Key: "id"}, SecretAccessKey: &v1alpha1.SecretKeySelector{Name: "store", Key: "key"}}}
+	AccessKeyID:     &v1alpha1.SecretKeySelector{Name: "store", Key: "id"},
+	SecretAccessKey: &v1alpha1.SecretKeySelector{Name: "store", Key: "key"}}}
 
 func storeSecret() *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "store", Namespace: "ns"}, Data: map[string][]byte{"id": []byte("me"), "key": []byte("hidden")}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "store", Namespace: "ns"},
+		Data: map[string][]byte{"id": []byte("me"), "key": []byte("hidden")}}
 }
 
 func aDoneBackup(phase string) *v1alpha1.Backup {
@@ -36,7 +38,8 @@ func aDoneBackup(phase string) *v1alpha1.Backup {
 // anExpiredBackup is Completed, and not in the store any more.
 func anExpiredBackup() *v1alpha1.Backup {
 	b := aDoneBackup(v1alpha1.BackupCompleted)
-	meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionBackupStored, Status: metav1.ConditionFalse,
+	meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionBackupStored,
+		Status: metav1.ConditionFalse,
 		Reason: string(core.ReasonExpired), Message: "it had expired"})
 	return b
 }
@@ -123,11 +126,13 @@ func TestAKeyThatIsNoneIsToldBeforeARestore(t *testing.T) {
 	a := newAPI(t, storeSecret())
 	var no *hindranceError
 	err := newPrerequisites(a, a).recovery(t.Context(), c)
-	if !errors.As(err, &no) || no.Reason != core.KeyInvalid || !strings.Contains(no.Message, `the key "id" of the Secret store`) {
+	if !errors.As(err, &no) || no.Reason != core.KeyInvalid ||
+		!strings.Contains(no.Message, `the key "id" of the Secret store`) {
 		t.Errorf("%v", err)
 	}
 	// Of the archive it is the instance that says it: what is there already goes on.
-	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: encrypted, ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: encrypted,
+		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
 	must(t, newPrerequisites(a, a).archive(t.Context(), c))
 	var s corev1.Secret
 	must(t, a.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: resources.Names("c").ArchiveSecret()}, &s))
@@ -139,7 +144,8 @@ func TestAKeyThatIsNoneIsToldBeforeARestore(t *testing.T) {
 // TestAMissingSecretOfTheArchiveKeepsNobodyFromWriting: it is no hindrance.
 func TestAMissingSecretOfTheArchiveKeepsNobodyFromWriting(t *testing.T) {
 	c := aCluster()
-	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore, ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore,
+		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
 	a := newAPI(t)
 	must(t, newPrerequisites(a, a).archive(t.Context(), c))
 	a = newAPI(t, storeSecret())

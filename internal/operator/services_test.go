@@ -92,7 +92,8 @@ func TestServicesThatAreNoLongerWantedGo(t *testing.T) {
 	p, c := newPrerequisites(server, server), withServices(forWrites, forReads)
 	must(t, p.apply(t.Context(), c, resources.InstanceService(c, "c-1")))
 	keep(t, p, c)
-	c.Spec.Managed.Services = &v1alpha1.ManagedServices{DisabledDefaultServices: []v1alpha1.ServiceSelector{v1alpha1.SelectReadOnly}}
+	c.Spec.Managed.Services =
+		&v1alpha1.ManagedServices{DisabledDefaultServices: []v1alpha1.ServiceSelector{v1alpha1.SelectReadOnly}}
 	keep(t, p, c)
 	want := []string{"c-1", "c-mine", "c-r", "c-rw"}
 	if got := slices.Sorted(maps.Keys(led(t, server))); !slices.Equal(got, want) {
@@ -104,8 +105,9 @@ func TestWhatTheTemplateNoLongerSaysIsTakenOffTheService(t *testing.T) {
 	server := newAPI(t)
 	p, c := newPrerequisites(server, server), withServices()
 	c.Spec.Managed.Services.Template = &v1alpha1.ServiceTemplate{
-		Metadata: v1alpha1.ServiceTemplateMetadata{Labels: map[string]string{"pool": "a"}, Annotations: map[string]string{"scheme": "internal"}},
-		Spec:     v1alpha1.ServiceTemplateSpec{SessionAffinity: corev1.ServiceAffinityClientIP},
+		Metadata: v1alpha1.ServiceTemplateMetadata{Labels: map[string]string{"pool": "a"},
+			Annotations: map[string]string{"scheme": "internal"}},
+		Spec: v1alpha1.ServiceTemplateSpec{SessionAffinity: corev1.ServiceAffinityClientIP},
 	}
 	keep(t, p, c)
 	key := client.ObjectKey{Namespace: "ns", Name: "c-ro"}
@@ -117,7 +119,8 @@ func TestWhatTheTemplateNoLongerSaysIsTakenOffTheService(t *testing.T) {
 	keep(t, p, c)
 	var after corev1.Service
 	must(t, server.Get(t.Context(), key, &after))
-	if after.Labels["pool"] != "" || after.Annotations["scheme"] != "" || after.Annotations["others"] != "own" || after.Spec.SessionAffinity != "" {
+	if after.Labels["pool"] != "" || after.Annotations["scheme"] != "" || after.Annotations["others"] != "own" ||
+		after.Spec.SessionAffinity != "" {
 		t.Errorf("%v %v %v", after.Labels, after.Annotations, after.Spec)
 	}
 }

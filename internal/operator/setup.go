@@ -123,8 +123,9 @@ func cacheOptions() (cache.Options, error) {
 	only := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
 	return cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Pod{}: only, &corev1.PersistentVolumeClaim{}: only, &corev1.Service{}: only, &corev1.Secret{}: only,
-		&corev1.ServiceAccount{}: only, &rbacv1.Role{}: only, &rbacv1.RoleBinding{}: only, &policyv1.PodDisruptionBudget{}: only,
-		&coordination.Lease{}: only, &batchv1.Job{}: only,
+		&corev1.ServiceAccount{}: only, &rbacv1.Role{}: only, &rbacv1.RoleBinding{}: only,
+		&policyv1.PodDisruptionBudget{}: only,
+		&coordination.Lease{}:           only, &batchv1.Job{}: only,
 	}}, nil
 }
 
@@ -146,7 +147,8 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) (*Streams, 
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(namedCluster)).
 		WatchesRawSource(source.Channel(woken, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, 10*time.Second)})
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond,
+				10*time.Second)})
 	for _, owned := range []client.Object{&corev1.Service{}, &corev1.Secret{}, &corev1.ServiceAccount{},
 		&rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{}} {
 		b = b.Owns(owned)
@@ -164,7 +166,8 @@ func addBackups(mgr ctrl.Manager, streams *Streams, o Options) error {
 		return err
 	}
 	backups.NewMetrics(metrics.Registry, mgr.GetClient())
-	scheduled := &backups.ScheduledReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Now: time.Now}
+	scheduled := &backups.ScheduledReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
+		Recorder: recorder, Now: time.Now}
 	if err := scheduled.SetupWithManager(mgr); err != nil {
 		return err
 	}
@@ -181,17 +184,22 @@ func addBackups(mgr ctrl.Manager, streams *Streams, o Options) error {
 // namedCluster is the Cluster that an object names. A claim may outlive its Cluster, and
 // has no owner then.
 func namedCluster(_ context.Context, obj client.Object) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[v1alpha1.LabelCluster]}}}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(),
+		Name: obj.GetLabels()[v1alpha1.LabelCluster]}}}
 }
 
 func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
 	pre := newPrerequisites(mgr.GetClient(), mgr.GetAPIReader())
 	unmade := newUnmadePods()
-	act := &actor{client: mgr.GetClient(), live: mgr.GetAPIReader(), prerequisites: pre, streams: streams, managers: newManagers(), orders: newOrders(), unmade: unmade, operatorImage: o.OperatorImage, defaultImage: o.DefaultImage}
+	act := &actor{client: mgr.GetClient(), live: mgr.GetAPIReader(), prerequisites: pre, streams: streams,
+		managers: newManagers(), orders: newOrders(), unmade: unmade, operatorImage: o.OperatorImage,
+		defaultImage: o.DefaultImage}
 	return &Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("cnmsql"), Metrics: NewMetrics(metrics.Registry),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("cnmsql"),
+		Metrics: NewMetrics(metrics.Registry),
 		streams: streams, prerequisites: pre, actor: act, writes: newStatusWrites(),
-		observer: &observer{client: mgr.GetClient(), live: mgr.GetAPIReader(), streams: streams, ended: newEndedPods(), unmade: unmade, leases: newLeaseClock(),
+		observer: &observer{client: mgr.GetClient(), live: mgr.GetAPIReader(), streams: streams, ended: newEndedPods(),
+			unmade: unmade, leases: newLeaseClock(),
 			wanted: act.wanted, binary: ownBinary(mgr.GetLogger())},
 		clusters: newClusterStates(),
 	}
@@ -219,7 +227,8 @@ func (r *Reconciler) podHandler() handler.EventHandler {
 }
 
 func clusterOf(obj client.Object) reconcile.Request {
-	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[v1alpha1.LabelCluster]}}
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(),
+		Name: obj.GetLabels()[v1alpha1.LabelCluster]}}
 }
 
 // noteUnmade remembers a Pod that was deleted before it had a node, and then wakes.
@@ -227,7 +236,8 @@ func (r *Reconciler) noteUnmade(ctx context.Context, pod *corev1.Pod, wake func(
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	if neverRan(ctx, r.Live, pod) {
-		r.observer.unmade.note(endedKey{metav1.GetControllerOfNoCopy(pod).UID, pod.Name}, pod.Annotations[v1alpha1.AnnotationAwaited])
+		r.observer.unmade.note(endedKey{metav1.GetControllerOfNoCopy(pod).UID, pod.Name},
+			pod.Annotations[v1alpha1.AnnotationAwaited])
 		wake()
 	}
 }

@@ -103,7 +103,8 @@ func (s *Streams) Keep(cluster types.NamespacedName, instance string, to endpoin
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	fresh := &stream{cluster: cluster, to: to, cancel: cancel, since: time.Now(), limits: newStreamLimits(),
-		client: control.NewClient(net.JoinHostPort(to.address, strconv.Itoa(layout.ControlPort)), serverName(to.tls, layout.InstanceHost(instance, cluster.Namespace)))}
+		client: control.NewClient(net.JoinHostPort(to.address, strconv.Itoa(layout.ControlPort)),
+			serverName(to.tls, layout.InstanceHost(instance, cluster.Namespace)))}
 	if old != nil {
 		old.stop()
 		fresh.words = old.heard()
@@ -325,7 +326,8 @@ func (st *stream) hear(snap control.Snapshot, begun time.Time) bool {
 	// It does not count for long: no two clocks run equally fast. Nor does what was
 	// asked for long ago measure anything, but where there is nothing else.
 	began := begun.Add(-time.Duration(snap.Asked))
-	if isOld := time.Since(begun) > boundLife; st.began.IsZero() || !isOld && (began.After(st.began) || time.Since(st.measured) > boundLife) {
+	if isOld := time.Since(begun) > boundLife; st.began.IsZero() ||
+		!isOld && (began.After(st.began) || time.Since(st.measured) > boundLife) {
 		st.began, st.measured = began, time.Now()
 	}
 	before, known := w.report.Get()

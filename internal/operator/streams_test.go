@@ -12,7 +12,8 @@ import (
 )
 
 func snapshot(boot string, asked, taken time.Duration) control.Snapshot {
-	return control.Snapshot{Asked: asked.Nanoseconds(), Taken: taken.Nanoseconds(), Made: taken.Nanoseconds(), Report: core.Report{Boot: boot}}
+	return control.Snapshot{Asked: asked.Nanoseconds(), Taken: taken.Nanoseconds(), Made: taken.Nanoseconds(),
+		Report: core.Report{Boot: boot}}
 }
 
 func TestAReportIsNeverTakenForYoungerThanItCanBe(t *testing.T) {

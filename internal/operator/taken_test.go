@@ -18,7 +18,8 @@ import (
 )
 
 func anActor(a *api) *actor {
-	return &actor{client: a, live: a, prerequisites: newPrerequisites(a, a), unmade: newUnmadePods(), operatorImage: "cnmsql", defaultImage: "mysql"}
+	return &actor{client: a, live: a, prerequisites: newPrerequisites(a, a), unmade: newUnmadePods(),
+		operatorImage: "cnmsql", defaultImage: "mysql"}
 }
 
 // foreign is everything that an instance c-1 has, by name, and is somebody else's.
@@ -26,8 +27,10 @@ func foreign() []client.Object {
 	m := metav1.ObjectMeta{Namespace: "ns", Name: "c-1", UID: "theirs"}
 	tls := m
 	tls.Name = resources.TLSSecret("c-1")
-	return []client.Object{&corev1.PersistentVolumeClaim{ObjectMeta: m}, &corev1.Pod{ObjectMeta: m}, &corev1.Service{ObjectMeta: m},
-		&rbacv1.Role{ObjectMeta: m}, &rbacv1.RoleBinding{ObjectMeta: m}, &corev1.ServiceAccount{ObjectMeta: m}, &corev1.Secret{ObjectMeta: tls}}
+	return []client.Object{&corev1.PersistentVolumeClaim{ObjectMeta: m}, &corev1.Pod{ObjectMeta: m},
+		&corev1.Service{ObjectMeta: m},
+		&rbacv1.Role{ObjectMeta: m}, &rbacv1.RoleBinding{ObjectMeta: m}, &corev1.ServiceAccount{ObjectMeta: m},
+		&corev1.Secret{ObjectMeta: tls}}
 }
 
 func TestWhatIsSomebodyElsesIsNeitherTakenNorDeleted(t *testing.T) {
@@ -44,15 +47,18 @@ func TestWhatIsSomebodyElsesIsNeitherTakenNorDeleted(t *testing.T) {
 			t.Errorf("%T: the problem is %+v", theirs, problem)
 		}
 		must(t, act.change(t.Context(), c, ca, core.LabelPod{Instance: "c-1", Role: "primary", Routable: true}))
-		must(t, act.change(t.Context(), c, ca, core.ReinitInstance{Instance: "c-1", Owned: core.Owned{PodUID: "mine", VolumeUID: "mine"}}))
-		must(t, act.change(t.Context(), c, ca, core.DeleteInstance{Instance: "c-1", Owned: core.Owned{PodUID: "mine", VolumeUID: "mine"}}))
+		must(t, act.change(t.Context(), c, ca, core.ReinitInstance{Instance: "c-1", Owned: core.Owned{PodUID: "mine",
+			VolumeUID: "mine"}}))
+		must(t, act.change(t.Context(), c, ca, core.DeleteInstance{Instance: "c-1", Owned: core.Owned{PodUID: "mine",
+			VolumeUID: "mine"}}))
 		found := theirs.DeepCopyObject().(client.Object)
 		must(t, a.Get(t.Context(), client.ObjectKeyFromObject(theirs), found))
 		if found.GetUID() != "theirs" || len(found.GetLabels()) > 0 {
 			t.Errorf("%T is touched: %+v", theirs, found)
 		}
 		var made corev1.Pod
-		if err := a.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "c-1"}, &made); err == nil && made.UID != "theirs" {
+		if err := a.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "c-1"}, &made); err == nil &&
+			made.UID != "theirs" {
 			t.Errorf("%T: a Pod is made beside it", theirs)
 		}
 	}
@@ -75,7 +81,8 @@ func TestNoPodIsMadeBeforeItsClaim(t *testing.T) {
 		obj.SetUID("uid")
 		must(t, a.Update(t.Context(), obj))
 	}
-	must(t, act.change(t.Context(), c, ca, core.DeleteInstance{Instance: "c-1", Owned: core.Owned{PodUID: "uid", VolumeUID: "uid"}}))
+	must(t, act.change(t.Context(), c, ca, core.DeleteInstance{Instance: "c-1",
+		Owned: core.Owned{PodUID: "uid", VolumeUID: "uid"}}))
 	for _, obj := range foreign() {
 		if err := a.Get(context.Background(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
 			t.Errorf("%T is left behind: %v", obj, err)
@@ -94,27 +101,32 @@ func TestTheVolumeOfARemovedInstanceIsKept(t *testing.T) {
 		must(t, a.Update(t.Context(), obj))
 	}
 	for range 2 {
-		must(t, act.change(t.Context(), c, ca, core.DeleteInstance{Instance: "c-1", Owned: core.Owned{PodUID: "uid", VolumeUID: "uid"}, KeepVolume: true}))
+		must(t, act.change(t.Context(), c, ca, core.DeleteInstance{Instance: "c-1", Owned: core.Owned{PodUID: "uid",
+			VolumeUID: "uid"}, KeepVolume: true}))
 	}
 	for _, obj := range foreign() {
 		err := a.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
 		_, isClaim := obj.(*corev1.PersistentVolumeClaim)
-		if isClaim && (err != nil || !resources.IsKept(obj) || len(obj.GetOwnerReferences()) > 0) || !isClaim && !apierrors.IsNotFound(err) {
+		if isClaim && (err != nil || !resources.IsKept(obj) || len(obj.GetOwnerReferences()) > 0) ||
+			!isClaim && !apierrors.IsNotFound(err) {
 			t.Errorf("%T: %v, %v", obj, err, obj.GetAnnotations())
 		}
 	}
-	if err := act.change(t.Context(), c, ca, core.CreatePod{Instance: "c-1", Ordinal: 1}); err == nil || !strings.Contains(err.Error(), "was kept when its instance was removed") {
+	if err := act.change(t.Context(), c, ca, core.CreatePod{Instance: "c-1", Ordinal: 1}); err == nil ||
+		!strings.Contains(err.Error(), "was kept when its instance was removed") {
 		t.Errorf("a Pod mounts it: %v", err)
 	}
 }
 
 func TestClaimsFollowWhatTheSpecSaysOfADeletedCluster(t *testing.T) {
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-1", OwnerReferences: aPod("c-1", "", "").OwnerReferences}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-1",
+		OwnerReferences: aPod("c-1", "", "").OwnerReferences}}
 	kept := claim.DeepCopy()
 	kept.Name, kept.Annotations = "c-3", map[string]string{v1alpha1.AnnotationKept: "2026-01-01T00:00:00Z"}
 	server := newAPI(t, claim, kept)
 	r, c := newTestReconciler(t, server, server), aCluster()
-	for _, when := range []v1alpha1.VolumeRetention{v1alpha1.RetainVolume, v1alpha1.DeleteVolume, v1alpha1.RetainVolume} {
+	for _, when := range []v1alpha1.VolumeRetention{v1alpha1.RetainVolume, v1alpha1.DeleteVolume,
+		v1alpha1.RetainVolume} {
 		c.Spec.Storage.WhenDeleted = when
 		server.patches = 0
 		for range 2 {
@@ -135,11 +147,13 @@ func TestClaimsFollowWhatTheSpecSaysOfADeletedCluster(t *testing.T) {
 
 func TestOnlyTheVolumeThatWasMeantIsAdopted(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-1", UID: "claim",
-		Labels: map[string]string{v1alpha1.LabelCluster: "c"}, Annotations: map[string]string{v1alpha1.AnnotationClusterUID: "former"}}}
+		Labels:      map[string]string{v1alpha1.LabelCluster: "c"},
+		Annotations: map[string]string{v1alpha1.AnnotationClusterUID: "former"}}}
 	a, c := newAPI(t, claim), aCluster()
 	act, ca := anActor(a), anAuthority(t)
 	var taken *nameTakenError
-	if err := act.change(t.Context(), c, ca, core.CreateVolume{Instance: "c-1", Ordinal: 1}); !errors.As(err, &taken) || !strings.Contains(err.Error(), "of UID former, which was deleted") {
+	if err := act.change(t.Context(), c, ca, core.CreateVolume{Instance: "c-1", Ordinal: 1}); !errors.As(err, &taken) ||
+		!strings.Contains(err.Error(), "of UID former, which was deleted") {
 		t.Errorf("a former claim is no hindrance: %v", err)
 	}
 	for _, r := range []struct {

@@ -94,7 +94,8 @@ const askLimit = 5 * time.Second
 // neverRan: a Pod was deleted before it had a node, and is not there under other labels,
 // without which the watch calls it deleted, too.
 func neverRan(ctx context.Context, live client.Reader, pod *corev1.Pod) bool {
-	if pod.Spec.NodeName != "" || pod.Annotations[v1alpha1.AnnotationAwaited] == "" || metav1.GetControllerOfNoCopy(pod) == nil {
+	if pod.Spec.NodeName != "" || pod.Annotations[v1alpha1.AnnotationAwaited] == "" ||
+		metav1.GetControllerOfNoCopy(pod) == nil {
 		return false
 	}
 	there, err := find(ctx, live, &corev1.Pod{}, client.ObjectKeyFromObject(pod))

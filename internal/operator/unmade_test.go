@@ -34,7 +34,8 @@ func TestARefusalIsNoTimeout(t *testing.T) {
 		{apierrors.NewAlreadyExists(pods, "c-1"), 0, true},
 		{apierrors.NewTooManyRequests("later", 1), 0, true},
 		{fmt.Errorf("create: %w", apierrors.NewBadRequest("no")), 0, true},
-		{apierrors.NewForbidden(pods, "c-1", errors.New("exceeded quota, by the Pod that the first request made")), askedAgain, false},
+		{apierrors.NewForbidden(pods, "c-1", errors.New("exceeded quota, by the Pod that the first request made")),
+			askedAgain, false},
 		{apierrors.NewInternalError(errors.New("etcdserver: request timed out")), 0, false},
 		{apierrors.NewServerTimeout(pods, "create", 0), 0, false},
 		{apierrors.NewTimeoutError("request did not complete", 0), 0, false},
@@ -55,7 +56,8 @@ func TestAnAwaitedPodBearsItsName(t *testing.T) {
 	must(t, err)
 	a := newAPI(t, claim)
 	var refuse error
-	asking := interceptor.NewClient(a.Client.(client.WithWatch), interceptor.Funcs{Create: func(ctx context.Context, w client.WithWatch, obj client.Object, o ...client.CreateOption) error {
+	asking := interceptor.NewClient(a.Client.(client.WithWatch), interceptor.Funcs{Create: func(ctx context.Context,
+		w client.WithWatch, obj client.Object, o ...client.CreateOption) error {
 		if _, is := obj.(*corev1.Pod); is && refuse != nil {
 			return refuse
 		}
@@ -71,12 +73,14 @@ func TestAnAwaitedPodBearsItsName(t *testing.T) {
 			t.Errorf("%s, %v: not made are %v", name, err, got)
 		}
 	}
-	expect("awaited-1", apierrors.NewForbidden(schema.GroupResource{}, "c-1", errors.New("exceeded quota")), "awaited-1")
+	expect("awaited-1", apierrors.NewForbidden(schema.GroupResource{}, "c-1", errors.New("exceeded quota")),
+		"awaited-1")
 	expect("awaited-1", context.DeadlineExceeded)
 	expect("awaited-2", nil)
 	var pod corev1.Pod
 	must(t, a.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "c-1"}, &pod))
-	if facts := observation.PodFacts(&pod, act.wanted(t.Context(), c, "c-1", 1)); facts.Awaited != "awaited-2" || !facts.Current {
+	if facts := observation.PodFacts(&pod, act.wanted(t.Context(), c, "c-1", 1)); facts.Awaited != "awaited-2" ||
+		!facts.Current {
 		t.Errorf("awaited as %q, current %t", facts.Awaited, facts.Current)
 	}
 	must(t, act.label(t.Context(), c, core.LabelPod{Instance: "c-1", Role: "primary"}))
@@ -124,7 +128,8 @@ func TestAPodThatNeverHadANode(t *testing.T) {
 		r := newTestReconciler(t, live, live)
 		woken := false
 		r.noteUnmade(t.Context(), c.deleted, func() { woken = true })
-		if got := r.observer.unmade.of(aCluster(), "c-1"); woken != c.never || slices.Contains(got, "awaited-1") != c.never {
+		if got := r.observer.unmade.of(aCluster(), "c-1"); woken != c.never ||
+			slices.Contains(got, "awaited-1") != c.never {
 			t.Errorf("%s: woken %t, not made %v", name, woken, got)
 		}
 	}

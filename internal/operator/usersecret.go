@@ -32,7 +32,8 @@ func (u userSecret) holds(c *v1alpha1.Cluster) bool {
 	return u.uid == c.UID && u.generation == c.Generation && time.Since(u.read) < userSecretLife
 }
 
-func (p *prerequisites) appSecret(ctx context.Context, authority []byte) func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error) {
+func (p *prerequisites) appSecret(ctx context.Context, authority []byte) func(*v1alpha1.Cluster, map[string][]byte,
+	io.Reader) (*corev1.Secret, error) {
 	return func(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
 		user, err := p.userSecret(ctx, c)
 		if err != nil {
@@ -64,8 +65,10 @@ func (p *prerequisites) userSecret(ctx context.Context, c *v1alpha1.Cluster) (us
 	read := time.Now()
 	err := p.live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: b.InitDB.Secret.Name}, &s)
 	if apierrors.IsNotFound(err) {
-		return userSecret{}, &hindranceError{core.Problem{Reason: core.ProblemSecretMissing, Message: "the Secret " + b.InitDB.Secret.Name +
-			", which spec.bootstrap.initdb.secret names, does not exist in namespace " + c.Namespace + "; create it (type kubernetes.io/basic-auth, keys username and password)"}}
+		return userSecret{}, &hindranceError{core.Problem{Reason: core.ProblemSecretMissing, Message: "the Secret " +
+			b.InitDB.Secret.Name +
+			", which spec.bootstrap.initdb.secret names, does not exist in namespace " + c.Namespace +
+			"; create it (type kubernetes.io/basic-auth, keys username and password)"}}
 	}
 	if s.Data == nil {
 		s.Data = map[string][]byte{} // there is one, and it is not complete

@@ -57,7 +57,8 @@ func (a *actor) adoptVolume(ctx context.Context, c *v1alpha1.Cluster, e core.Ado
 }
 
 // annotateClaim annotates one claim, and tells whether another one has its name.
-func (a *actor) annotateClaim(ctx context.Context, c *v1alpha1.Cluster, instance, uid, annotation, value string) (another bool, err error) {
+func (a *actor) annotateClaim(ctx context.Context, c *v1alpha1.Cluster, instance, uid, annotation,
+	value string) (another bool, err error) {
 	key := types.NamespacedName{Namespace: c.Namespace, Name: instance}
 	return a.patchMeta(ctx, &corev1.PersistentVolumeClaim{}, key, uid, "annotations", map[string]any{annotation: value})
 }

@@ -42,8 +42,10 @@ func newAPI(t *testing.T, objs ...client.Object) *api {
 	must(t, clientgoscheme.AddToScheme(scheme))
 	must(t, v1alpha1.AddToScheme(scheme))
 	a := &api{}
-	a.Client = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(objs...).WithInterceptorFuncs(interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+	a.Client = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(
+		objs...).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
+			o ...client.GetOption) error {
 			a.gets++
 			return c.Get(ctx, key, obj, o...)
 		},
@@ -53,7 +55,8 @@ func newAPI(t *testing.T, objs ...client.Object) *api {
 			}
 			return c.Delete(ctx, obj, o...)
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch,
+			o ...client.PatchOption) error {
 			a.patches++
 			if a.refusePatch != nil {
 				return a.refusePatch
@@ -91,9 +94,13 @@ func must(t *testing.T, err error) {
 // newTestReconciler reads from a cache, and live.
 func newTestReconciler(t *testing.T, cached, live client.Client) *Reconciler {
 	streams := NewStreams(t.Context(), logr.Discard(), func(types.NamespacedName) {})
-	return &Reconciler{clusters: newClusterStates(), Client: cached, Live: live, writes: newStatusWrites(), streams: streams, prerequisites: newPrerequisites(cached, live),
-		observer: &observer{client: cached, live: live, streams: streams, ended: newEndedPods(), unmade: newUnmadePods(), leases: newLeaseClock(),
-			wanted: func(context.Context, *v1alpha1.Cluster, string, int) observation.Wanted { return observation.Wanted{} },
+	return &Reconciler{clusters: newClusterStates(), Client: cached, Live: live, writes: newStatusWrites(),
+		streams: streams, prerequisites: newPrerequisites(cached, live),
+		observer: &observer{client: cached, live: live, streams: streams, ended: newEndedPods(),
+			unmade: newUnmadePods(), leases: newLeaseClock(),
+			wanted: func(context.Context, *v1alpha1.Cluster, string, int) observation.Wanted {
+				return observation.Wanted{}
+			},
 			binary: func() core.Binary { return core.Binary{} }}}
 }
 
@@ -114,11 +121,13 @@ func aCluster() *v1alpha1.Cluster {
 func aPod(instance, uid, node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: instance, UID: types.UID(uid),
-			Labels:          map[string]string{v1alpha1.LabelCluster: "c", v1alpha1.LabelInstance: instance},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(aCluster(), v1alpha1.GroupVersion.WithKind("Cluster"))}},
+			Labels: map[string]string{v1alpha1.LabelCluster: "c", v1alpha1.LabelInstance: instance},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(aCluster(),
+				v1alpha1.GroupVersion.WithKind("Cluster"))}},
 		Spec: corev1.PodSpec{NodeName: node},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "127.0.0.1", ContainerStatuses: []corev1.ContainerStatus{
-			{Name: layout.Container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "127.0.0.1",
+			ContainerStatuses: []corev1.ContainerStatus{
+				{Name: layout.Container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}},
 	}
 }
 
@@ -127,7 +136,8 @@ func (r *Reconciler) says(instance string, report core.Report) {
 	r.streams.mu.Lock()
 	defer r.streams.mu.Unlock()
 	now := time.Now()
-	st := &stream{cluster: clusterKey, since: now, cancel: func() {}, client: control.NewClient("127.0.0.1:1", &tls.Config{})}
+	st := &stream{cluster: clusterKey, since: now, cancel: func() {},
+		client: control.NewClient("127.0.0.1:1", &tls.Config{})}
 	st.words.report = core.Known(report, now, now)
 	st.words.last = st.words.report
 	r.streams.streams[types.NamespacedName{Namespace: "ns", Name: instance}] = st

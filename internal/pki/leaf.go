@@ -97,7 +97,8 @@ func (ca *CA) Flaw(b Bundle, leaf Leaf, now time.Time) string {
 		return "it was signed by another certificate authority"
 	case string(b.CA) != string(ca.trust):
 		return "the certificate authorities to trust have changed"
-	case cert.Subject.CommonName != commonName(leaf.Name) || !slices.Equal(cert.Subject.Organization, []string{leaf.Organization}):
+	case cert.Subject.CommonName != commonName(leaf.Name) || !slices.Equal(cert.Subject.Organization,
+		[]string{leaf.Organization}):
 		return "it was issued to another subject"
 	case NeedsRenewal(cert, now):
 		return fmt.Sprintf("it ends at %s", cert.NotAfter.UTC().Format(time.RFC3339))

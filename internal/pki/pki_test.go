@@ -42,9 +42,11 @@ func issue(t *testing.T, ca *CA, leaf Leaf) (Bundle, *x509.Certificate) {
 func TestAnInstanceIsValidUnderEveryServiceName(t *testing.T) {
 	ca := newCA(t)
 	_, cert := issue(t, ca, InstanceLeaf("db-2", "shop", "db-2", "db-rw", "db-ro", "db-r"))
-	for _, name := range []string{"db-rw", "db-ro.shop", "db-r.shop.svc", "db-2.shop.svc.cluster.local", "db-2", "localhost", "127.0.0.1"} {
+	for _, name := range []string{"db-rw", "db-ro.shop", "db-r.shop.svc", "db-2.shop.svc.cluster.local", "db-2",
+		"localhost", "127.0.0.1"} {
 		for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
-			_, err := cert.Verify(x509.VerifyOptions{DNSName: name, Roots: ca.Pool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage}})
+			_, err := cert.Verify(x509.VerifyOptions{DNSName: name, Roots: ca.Pool(), CurrentTime: now,
+				KeyUsages: []x509.ExtKeyUsage{usage}})
 			if err != nil {
 				t.Errorf("%s, usage %v: %v", name, usage, err)
 			}
@@ -61,7 +63,8 @@ func TestTheOperatorIsKnownByItsOrganization(t *testing.T) {
 	if got := cert.Subject.Organization; len(got) != 1 || got[0] != control.OrgOperator {
 		t.Errorf("organization is %v", got)
 	}
-	_, err := cert.Verify(x509.VerifyOptions{Roots: ca.Pool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	_, err := cert.Verify(x509.VerifyOptions{Roots: ca.Pool(), CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	if err != nil {
 		t.Error(err)
 	}
@@ -121,9 +124,11 @@ func TestFlawSaysWhyToIssueAnew(t *testing.T) {
 		{"fresh", ca, good, leaf, now, ""},
 		{"absent", ca, Bundle{}, leaf, now, "there is none yet"},
 		{"garbage", ca, Bundle{Cert: []byte("x"), Key: good.Key}, leaf, now, "reading tls.crt"},
-		{"key of another", ca, Bundle{CA: good.CA, Cert: good.Cert, Key: other.Key}, leaf, now, "reading tls.crt and tls.key"},
+		{"key of another", ca, Bundle{CA: good.CA, Cert: good.Cert, Key: other.Key}, leaf, now,
+			"reading tls.crt and tls.key"},
 		{"other authority", newCA(t), good, leaf, now, "another certificate authority"},
-		{"other subject", ca, good, InstanceLeaf("db-2", "shop", "db-2", "db-rw", "db-ro", "db-r"), now, "another subject"},
+		{"other subject", ca, good, InstanceLeaf("db-2", "shop", "db-2", "db-rw", "db-ro", "db-r"),
+			now, "another subject"},
 		{"new name", ca, good, renamed, now, "it lacks the name db.example.com"},
 		{"half its life", ca, good, leaf, now.Add(leafLife / 2), ""},
 		{"two thirds of its life", ca, good, leaf, now.Add(leafLife*2/3 + time.Hour), "it ends at"},
@@ -149,8 +154,10 @@ func TestInstanceAndOperatorTrustEachOther(t *testing.T) {
 	instance, _ := issue(t, ca, InstanceLeaf("db-1", "shop", "db-1", "db-rw", "db-ro", "db-r"))
 	operator, _ := issue(t, ca, OperatorLeaf())
 	serverConn, clientConn := net.Pipe()
-	server := tls.Server(serverConn, &tls.Config{Time: at, Certificates: pair(t, instance), ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool()})
-	client := tls.Client(clientConn, &tls.Config{Time: at, Certificates: pair(t, operator), RootCAs: ca.Pool(), ServerName: "db-1.shop.svc"})
+	server := tls.Server(serverConn, &tls.Config{Time: at, Certificates: pair(t, instance),
+		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool()})
+	client := tls.Client(clientConn, &tls.Config{Time: at, Certificates: pair(t, operator), RootCAs: ca.Pool(),
+		ServerName: "db-1.shop.svc"})
 	served := make(chan error, 1)
 	go func() { served <- server.Handshake() }()
 	if err := client.Handshake(); err != nil {

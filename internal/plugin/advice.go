@@ -23,7 +23,8 @@ const (
 func advise(f *Facts, r *Report) []string {
 	var out []string
 	for _, rule := range []func(*Facts, *Report) []string{
-		adviseOperator, adviseBlocked, adviseUnreachable, adviseFenced, adviseInstances, adviseDiverged, adviseBroken, adviseWaiting, adviseSlow, adviseFailed,
+		adviseOperator, adviseBlocked, adviseUnreachable, adviseFenced, adviseInstances, adviseDiverged, adviseBroken,
+		adviseWaiting, adviseSlow, adviseFailed,
 	} {
 		for _, line := range rule(f, r) {
 			if !slices.Contains(out, line) {
@@ -44,8 +45,10 @@ func adviseOperator(f *Facts, _ *Report) []string {
 		return []string{"the operator has not looked at the last change of the spec; if that lasts, see that it runs: " + findOperator}
 	case isStale(f):
 		return []string{
-			"what the operator said last may be old, for the primary does not answer; see that the operator runs: " + findOperator,
-			fmt.Sprintf("see why %s cannot be reached (kubectl get nodes; kubectl describe pod %s -n %s)", f.holder(), f.holder(), f.Cluster.Namespace),
+			"what the operator said last may be old, for the primary does not answer; see that the operator runs: " +
+				findOperator,
+			fmt.Sprintf("see why %s cannot be reached (kubectl get nodes; kubectl describe pod %s -n %s)", f.holder(),
+				f.holder(), f.Cluster.Namespace),
 		}
 	default:
 		return nil
@@ -64,7 +67,8 @@ func adviseBlocked(f *Facts, r *Report) []string {
 	case r.Diagnosis == string(core.PrimaryFenced):
 		return nil // adviseFenced
 	case f.Cluster.Status.EstablishedAt == nil && isOfBootstrap(r.Blocked):
-		return []string{fmt.Sprintf("if what is said above comes of spec.bootstrap, which cannot be changed: delete this Cluster, which has no data yet (kubectl delete clusters.%s %s -n %s), and create it again with a corrected manifest",
+		return []string{fmt.Sprintf("if what is said above comes of spec.bootstrap, which cannot be changed: delete "+
+			"this Cluster, which has no data yet (kubectl delete clusters.%s %s -n %s), and create it again with a corrected manifest",
 			v1alpha1.GroupVersion.Group, r.Name, r.Namespace)}
 	case r.Group != nil:
 		return adviseGroup(f, r)
@@ -73,7 +77,8 @@ func adviseBlocked(f *Facts, r *Report) []string {
 	case r.Operation != nil && r.Operation.Step == string(core.StepProve):
 		return []string{adviseNode(f), adviseOverride(r)}
 	case slices.Contains(core.PolicyRefusals(), r.Blocked):
-		return []string{"raise the bound of spec.failoverPolicy that is named above, if what it guards against may happen; the operator goes on at once", adviseOverride(r)}
+		return []string{"raise the bound of spec.failoverPolicy that is named above, if what it guards against may " +
+			"happen; the operator goes on at once", adviseOverride(r)}
 	case r.Operation != nil && r.Operation.Kind == string(core.OperationFailover):
 		return []string{"mend what is said above; the operator notices by itself and goes on", adviseOverride(r)}
 	default:
@@ -95,16 +100,19 @@ func adviseGroup(f *Facts, r *Report) []string {
 	recover := fmt.Sprintf("kubectl cnmsql group recover %s -n %s", r.Name, r.Namespace)
 	for _, m := range r.Group.Members {
 		if !m.Reachable {
-			out = append(out, fmt.Sprintf("see why %s does not answer: kubectl describe pod %s -n %s", m.Name, m.Name, r.Namespace))
+			out = append(out, fmt.Sprintf("see why %s does not answer: kubectl describe pod %s -n %s", m.Name,
+				m.Name, r.Namespace))
 		}
 	}
 	if len(out) == 0 && r.Group.Online == 0 {
 		return []string{adviseOutage(f.Cluster) + " (it tells what that means before it asks back): " + recover}
 	}
 	if r.Group.Online == 0 && recoversByItself(f.Cluster) {
-		out = append(out, "when all answer, and nothing else is in the way, the operator reboots the group by itself (spec.replication.groupReplication.recoverTotalOutage)")
+		out = append(out, "when all answer, and nothing else is in the way, the operator reboots the group by itself "+
+			"(spec.replication.groupReplication.recoverTotalOutage)")
 	}
-	return append(out, "members that come back alive bring the quorum back by themselves; those that were restarted cannot join a group that has none",
+	return append(out, "members that come back alive bring the quorum back by themselves; those that were restarted "+
+		"cannot join a group that has none",
 		"only if they do not come back (it tells what may be lost before it asks back): "+recover)
 }
 
@@ -112,7 +120,8 @@ func adviseGroup(f *Facts, r *Report) []string {
 func adviseOutage(c *v1alpha1.Cluster) string {
 	const so = "all instances answer, and none is in the group: "
 	if recoversByItself(c) {
-		return so + "what is said above tells whom the operator waits for, or why it leaves the group to you; it is rebooted on your word"
+		return so +
+			"what is said above tells whom the operator waits for, or why it leaves the group to you; it is rebooted on your word"
 	}
 	return so + "it is rebooted only on your word"
 }
@@ -125,7 +134,8 @@ func recoversByItself(c *v1alpha1.Cluster) bool {
 
 // adviseOverride is the last resort.
 func adviseOverride(r *Report) string {
-	return fmt.Sprintf("only if nothing else helps and writes may be lost (it tells which before it asks back): kubectl cnmsql failover %s --to INSTANCE --accept-data-loss -n %s", r.Name, r.Namespace)
+	return fmt.Sprintf("only if nothing else helps and writes may be lost (it tells which before it asks back): "+
+		"kubectl cnmsql failover %s --to INSTANCE --accept-data-loss -n %s", r.Name, r.Namespace)
 }
 
 // adviseFenced: whoever fences an instance may have forgotten it.
@@ -136,7 +146,8 @@ func adviseFenced(f *Facts, r *Report) []string {
 		if name == f.holder() && r.Group == nil {
 			what = name + ", the primary, is fenced: nobody takes writes, and nobody takes over"
 		}
-		out = append(out, fmt.Sprintf("%s; when whoever did it agrees: kubectl cnmsql fence off %s %s -n %s", what, r.Name, name, r.Namespace))
+		out = append(out, fmt.Sprintf("%s; when whoever did it agrees: kubectl cnmsql fence off %s %s -n %s", what,
+			r.Name, name, r.Namespace))
 	}
 	return out
 }
@@ -158,7 +169,8 @@ func adviseNode(f *Facts) string {
 	if p := f.Cluster.Status.Promotion; p != nil {
 		node = orElse(p.Node, node)
 	}
-	return fmt.Sprintf("only if node %s is switched off for good (not merely cut off): kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", node, node)
+	return fmt.Sprintf("only if node %s is switched off for good (not merely cut off): kubectl taint node %s "+
+		"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", node, node)
 }
 
 func adviseInstances(f *Facts, r *Report) []string {
@@ -166,11 +178,14 @@ func adviseInstances(f *Facts, r *Report) []string {
 	for _, in := range r.Instances {
 		switch {
 		case in.State == string(core.Failed) || in.State == string(core.Hung):
-			out = append(out, fmt.Sprintf("see what %s says: kubectl logs %s -c %s -n %s --tail 50", in.Name, in.Name, layout.Container, r.Namespace))
+			out = append(out, fmt.Sprintf("see what %s says: kubectl logs %s -c %s -n %s --tail 50", in.Name, in.Name,
+				layout.Container, r.Namespace))
 		case f.stuck(in.Name):
-			out = append(out, fmt.Sprintf("see why %s does not start: kubectl describe pod %s -n %s", in.Name, in.Name, r.Namespace))
+			out = append(out, fmt.Sprintf("see why %s does not start: kubectl describe pod %s -n %s", in.Name,
+				in.Name, r.Namespace))
 		case in.State == "Unknown" && f.runs(in.Name) && in.Name != f.holder():
-			out = append(out, fmt.Sprintf("see why the manager of %s does not answer: kubectl describe pod %s -n %s", in.Name, in.Name, r.Namespace))
+			out = append(out, fmt.Sprintf("see why the manager of %s does not answer: kubectl describe pod %s -n %s",
+				in.Name, in.Name, r.Namespace))
 		}
 	}
 	return out
@@ -201,7 +216,8 @@ func (f *Facts) stuck(name string) bool {
 func adviseDiverged(f *Facts, r *Report) []string {
 	var out []string
 	for _, name := range f.Cluster.Status.DivergedInstances {
-		out = append(out, fmt.Sprintf("decide whether the transactions that only %s holds matter (look: kubectl cnmsql mysql %s --instance %s -n %s); %s",
+		out = append(out, fmt.Sprintf("decide whether the transactions that only %s holds matter (look: kubectl "+
+			"cnmsql mysql %s --instance %s -n %s); %s",
 			name, r.Name, name, r.Namespace, reclone("to give them up and copy it again", r, name)))
 	}
 	return out
@@ -225,13 +241,16 @@ func adviseWaiting(_ *Facts, r *Report) []string {
 	if r.Writable != WritableWaiting || r.Group != nil {
 		return nil
 	}
-	return []string{"bring replicas back, or lower spec.minSyncReplicas or spec.mysql.semiSync.dataDurability knowing that acknowledged writes may then be lost"}
+	return []string{"bring replicas back, or lower spec.minSyncReplicas or spec.mysql.semiSync.dataDurability " +
+		"knowing that acknowledged writes may then be lost"}
 }
 
 func adviseSlow(f *Facts, r *Report) []string {
 	op := r.Operation
-	if op != nil && r.Group == nil && op.Kind == string(core.OperationSwitchover) && op.Step == string(core.StepPromote) && r.Phase != string(core.PhaseBlocked) {
-		return []string{fmt.Sprintf("nothing: if %s does not take writes within spec.maxSwitchoverPause, %s takes them again. To have that at once: kubectl cnmsql promote %s %s -n %s",
+	if op != nil && r.Group == nil && op.Kind == string(core.OperationSwitchover) &&
+		op.Step == string(core.StepPromote) && r.Phase != string(core.PhaseBlocked) {
+		return []string{fmt.Sprintf("nothing: if %s does not take writes within spec.maxSwitchoverPause, %s takes "+
+			"them again. To have that at once: kubectl cnmsql promote %s %s -n %s",
 			op.To, op.From, r.Name, op.From, r.Namespace)}
 	}
 	if op == nil || op.Started == nil || op.Step == string(core.StepCatchUp) || r.Phase == string(core.PhaseBlocked) {
@@ -241,7 +260,8 @@ func adviseSlow(f *Facts, r *Report) []string {
 	if !late && f.Now.Sub(*op.Started) < operationIsLong {
 		return nil
 	}
-	return []string{fmt.Sprintf("the %s takes long; see what the operator says: kubectl get events -n %s --field-selector involvedObject.name=%s, and its log (%s)",
+	return []string{fmt.Sprintf("the %s takes long; see what the operator says: kubectl get events -n %s "+
+		"--field-selector involvedObject.name=%s, and its log (%s)",
 		op.Kind, r.Namespace, r.Name, findOperator)}
 }
 

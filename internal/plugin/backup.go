@@ -46,10 +46,13 @@ func backupCommand(k *kube) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&wish.name, "name", "", "name of the Backup; CLUSTER-YYYYMMDDhhmmss in UTC by default")
-	cmd.Flags().StringVar(&wish.target, "target", "", "primary or prefer-standby; the Cluster's spec.backup.target by default")
-	cmd.Flags().BoolVar(&wait, "wait", true, "follow the backup until it ends; --wait=false returns when the Backup is created")
+	cmd.Flags().StringVar(&wish.target, "target", "",
+		"primary or prefer-standby; the Cluster's spec.backup.target by default")
+	cmd.Flags().BoolVar(&wait, "wait", true,
+		"follow the backup until it ends; --wait=false returns when the Backup is created")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to follow, 0 is without end; the backup itself goes on")
-	cmd.AddCommand(backupListCommand(k), backupFollowCommand(k), backupVerifyCommand(k), backupForgetCommand(k), backupLostCommand(k))
+	cmd.AddCommand(backupListCommand(k), backupFollowCommand(k), backupVerifyCommand(k), backupForgetCommand(k),
+		backupLostCommand(k))
 	return cmd
 }
 
@@ -84,10 +87,12 @@ var backupName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,54}[a-z0-9])?$`)
 
 func (w backupWish) check() error {
 	if w.target != "" && w.target != v1alpha1.TargetPrimary && w.target != v1alpha1.TargetPreferStandby {
-		return fmt.Errorf("--target %s is not known; use %s, or %s for a replica", w.target, v1alpha1.TargetPrimary, v1alpha1.TargetPreferStandby)
+		return fmt.Errorf("--target %s is not known; use %s, or %s for a replica", w.target, v1alpha1.TargetPrimary,
+			v1alpha1.TargetPreferStandby)
 	}
 	if w.name != "" && !backupName.MatchString(w.name) {
-		return fmt.Errorf("--name %s cannot be the name of a Backup: it has at most 56 characters, lower-case letters, digits and '-' "+
+		return fmt.Errorf("--name %s cannot be the name of a Backup: it has at most 56 characters, lower-case "+
+			"letters, digits and '-' "+
 			"between them, for the name of its Job is made from it; choose another one", w.name)
 	}
 	return nil
@@ -117,7 +122,8 @@ func (t *taker) create(ctx context.Context, wish backupWish) (*v1alpha1.Backup, 
 	if err != nil {
 		return nil, err
 	}
-	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Labels: map[string]string{v1alpha1.LabelCluster: c.Name}}}
+	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace,
+		Labels: map[string]string{v1alpha1.LabelCluster: c.Name}}}
 	b.Name = orElse(wish.name, defaultBackupName(c.Name, t.now()))
 	b.Spec.Cluster.Name, b.Spec.Target = c.Name, wish.target
 	err = t.client.Create(ctx, b)
@@ -139,9 +145,10 @@ func storeOf(c *v1alpha1.Cluster) (*v1alpha1.ObjectStoreSpec, error) {
 		return nil, fmt.Errorf("cluster %s is being deleted: no backup is taken of it, and none was begun", c.Name)
 	}
 	if !hasStore(c) {
-		return nil, fmt.Errorf("cluster %s names no object store, so that a backup has nowhere to go: nothing was done. "+
-			"Add spec.backup.objectStore (bucket, endpoint or region, credentials): kubectl edit clusters.%s %s -n %s",
-			c.Name, v1alpha1.GroupVersion.Group, c.Name, c.Namespace)
+		return nil,
+			fmt.Errorf("cluster %s names no object store, so that a backup has nowhere to go: nothing was done. "+
+				"Add spec.backup.objectStore (bucket, endpoint or region, credentials): kubectl edit clusters.%s %s -n %s",
+				c.Name, v1alpha1.GroupVersion.Group, c.Name, c.Namespace)
 	}
 	return c.Spec.Backup.ObjectStore, nil
 }
@@ -156,7 +163,8 @@ func (p *caller) get(ctx context.Context, name string) (*v1alpha1.Backup, error)
 	err := p.client.Get(ctx, types.NamespacedName{Namespace: p.key.Namespace, Name: name}, b)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("there is no Backup %s in namespace %s; list those of a cluster: kubectl cnmsql backup list CLUSTER -n %s",
+		return nil, fmt.Errorf("there is no Backup %s in namespace %s; list those of a cluster: kubectl cnmsql "+
+			"backup list CLUSTER -n %s",
 			name, p.key.Namespace, p.key.Namespace)
 	case err != nil:
 		return nil, fmt.Errorf("reading Backup %s of namespace %s: %w", name, p.key.Namespace, explain(err))

@@ -19,7 +19,8 @@ import (
 )
 
 func storeSpec() *v1alpha1.ObjectStoreSpec {
-	return &v1alpha1.ObjectStoreSpec{Bucket: "backups", Path: "prod", Region: "eu-central-1", Credentials: &v1alpha1.StoreCredentials{InheritFromIAMRole: true}}
+	return &v1alpha1.ObjectStoreSpec{Bucket: "backups", Path: "prod", Region: "eu-central-1",
+		Credentials: &v1alpha1.StoreCredentials{InheritFromIAMRole: true}}
 }
 
 // stored is a healthy Cluster that names an object store.
@@ -34,8 +35,9 @@ func stored() *v1alpha1.Cluster {
 func archived() *v1alpha1.Cluster {
 	c := stored()
 	c.Spec.Backup.ContinuousArchiving = &v1alpha1.ContinuousArchivingSpec{Enabled: true}
-	c.Status.ContinuousArchiving = &v1alpha1.ContinuousArchivingStatus{Enabled: true, LastArchivedBinlog: "binlog.000042",
-		LastArchivedGTID: uuid1 + ":900-1000", LastArchivedTime: second(time.Minute), PendingFiles: 1}
+	c.Status.ContinuousArchiving = &v1alpha1.ContinuousArchivingStatus{Enabled: true,
+		LastArchivedBinlog: "binlog.000042",
+		LastArchivedGTID:   uuid1 + ":900-1000", LastArchivedTime: second(time.Minute), PendingFiles: 1}
 	archiveSays(c, metav1.ConditionTrue, core.ReasonArchiving, "the primary archives its binary logs in time")
 	return c
 }
@@ -49,7 +51,8 @@ func second(before time.Duration) *metav1.Time { return &metav1.Time{Time: now.A
 
 // backupAt is one that was created some time ago.
 func backupAt(name, phase string, before time.Duration) *v1alpha1.Backup {
-	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), CreationTimestamp: *second(before)}}
+	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name),
+		CreationTimestamp: *second(before)}}
 	b.Spec.Cluster.Name = "demo"
 	b.Status.Phase = phase
 	return b
@@ -57,14 +60,17 @@ func backupAt(name, phase string, before time.Duration) *v1alpha1.Backup {
 
 func completed(name string, before time.Duration) *v1alpha1.Backup {
 	b := backupAt(name, v1alpha1.BackupCompleted, before)
-	b.Status = v1alpha1.BackupStatus{Phase: v1alpha1.BackupCompleted, InstanceName: "demo-2", BackupID: "20260301T000000Z-1a2b3c4d", DestinationPath: "s3://backups/prod/demo",
-		ObjectStore: storeSpec(), Size: 4 << 30, StoredSize: 1 << 30, StartedAt: second(before), StoppedAt: second(before - 83*time.Second)}
+	b.Status = v1alpha1.BackupStatus{Phase: v1alpha1.BackupCompleted, InstanceName: "demo-2",
+		BackupID: "20260301T000000Z-1a2b3c4d", DestinationPath: "s3://backups/prod/demo",
+		ObjectStore: storeSpec(), Size: 4 << 30, StoredSize: 1 << 30, StartedAt: second(before),
+		StoppedAt: second(before - 83*time.Second)}
 	return b
 }
 
 func failed(name string, before time.Duration) *v1alpha1.Backup {
 	b := backupAt(name, v1alpha1.BackupFailed, before)
-	b.Status.Reason, b.Status.Error = string(core.BackupNoStore), "nothing says where to; add spec.objectStore, and create another Backup"
+	b.Status.Reason, b.Status.Error = string(core.BackupNoStore),
+		"nothing says where to; add spec.objectStore, and create another Backup"
 	return b
 }
 
@@ -88,7 +94,8 @@ func newBackupScene(t *testing.T, objects []client.Object, steps ...func(*v1alph
 	}
 	s := &backupScene{t: t, steps: steps}
 	fakes := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
-		Watch: func(ctx context.Context, cl client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+		Watch: func(ctx context.Context, cl client.WithWatch, list client.ObjectList,
+			opts ...client.ListOption) (watch.Interface, error) {
 			w, err := cl.Watch(ctx, list, opts...)
 			if len(s.steps) > 0 {
 				step := s.steps[0]
@@ -98,7 +105,9 @@ func newBackupScene(t *testing.T, objects []client.Object, steps ...func(*v1alph
 			return w, err
 		},
 	}).Build()
-	s.taker = newTaker(caller{client: fakes, in: strings.NewReader(""), out: &s.out, now: func() time.Time { return now },
+	s.taker = newTaker(caller{client: fakes, in: strings.NewReader(""), out: &s.out, now: func() time.Time {
+		return now
+	},
 		key: types.NamespacedName{Namespace: "shop", Name: "demo"},
 		ask: func(context.Context, string) (word, error) { return s.primary, s.unasked }})
 	s.primarySays(time.Time{})
@@ -144,33 +153,40 @@ func (s *backupScene) run(wish backupWish, timeout time.Duration) error {
 }
 
 func pending(b *v1alpha1.Backup) {
-	b.Status.Phase, b.Status.Reason, b.Status.Error = v1alpha1.BackupPending, string(core.BackupNoDonor), "no replica is ready"
+	b.Status.Phase, b.Status.Reason, b.Status.Error = v1alpha1.BackupPending, string(core.BackupNoDonor),
+		"no replica is ready"
 }
 
 func runs(percent string, bytes int64) func(*v1alpha1.Backup) {
 	return func(b *v1alpha1.Backup) {
-		b.Status = v1alpha1.BackupStatus{Phase: v1alpha1.BackupRunning, InstanceName: "demo-2", BackupID: "20260301T030000Z-1a2b3c4d", DestinationPath: "s3://backups/prod/demo",
-			StartedAt: second(0), JobName: b.Name + "-backup", Progress: &v1alpha1.BackupProgress{Bytes: bytes, TotalBytes: 4 << 30, Percent: percent,
+		b.Status = v1alpha1.BackupStatus{Phase: v1alpha1.BackupRunning, InstanceName: "demo-2",
+			BackupID: "20260301T030000Z-1a2b3c4d", DestinationPath: "s3://backups/prod/demo",
+			StartedAt: second(0), JobName: b.Name + "-backup", Progress: &v1alpha1.BackupProgress{Bytes: bytes,
+				TotalBytes: 4 << 30, Percent: percent,
 				BytesPerSecond: 50 << 20, ExpectedEnd: second(-45 * time.Second)}}
 	}
 }
 
 func completes(b *v1alpha1.Backup) {
-	b.Status.Phase, b.Status.Size, b.Status.StoredSize, b.Status.StoppedAt = v1alpha1.BackupCompleted, 4<<30, 1<<30, second(-83*time.Second)
+	b.Status.Phase, b.Status.Size, b.Status.StoredSize, b.Status.StoppedAt = v1alpha1.BackupCompleted, 4<<30, 1<<30,
+		second(-83*time.Second)
 }
 
 func fails(b *v1alpha1.Backup) {
-	b.Status.Phase, b.Status.Reason, b.Status.Error = v1alpha1.BackupFailed, string(core.BackupNotTaken), "the store refused a part: NoSuchBucket"
+	b.Status.Phase, b.Status.Reason, b.Status.Error = v1alpha1.BackupFailed, string(core.BackupNotTaken),
+		"the store refused a part: NoSuchBucket"
 }
 
 func TestBackupIsFollowedToItsEnd(t *testing.T) {
-	s := newBackupScene(t, []client.Object{stored()}, pending, runs("10%", 400<<20), runs("10%", 401<<20), runs("60%", 2400<<20), completes)
+	s := newBackupScene(t, []client.Object{stored()}, pending, runs("10%", 400<<20), runs("10%", 401<<20),
+		runs("60%", 2400<<20), completes)
 	if err := s.run(backupWish{target: v1alpha1.TargetPrimary}, 0); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "backup.txt", s.out.String())
 	b := s.only(context.Background(), s.client)
-	if b.Name != "demo-20260301030000" || b.Spec.Target != v1alpha1.TargetPrimary || b.Labels[v1alpha1.LabelCluster] != "demo" {
+	if b.Name != "demo-20260301030000" || b.Spec.Target != v1alpha1.TargetPrimary ||
+		b.Labels[v1alpha1.LabelCluster] != "demo" {
 		t.Errorf("it was made as %+v", b)
 	}
 }
@@ -185,7 +201,8 @@ func TestOnATerminalOneLineIsDrawnAnew(t *testing.T) {
 	if len(drawn) != 3 {
 		t.Fatalf("it was drawn %d times:\n%q", len(drawn)-1, s.out.String())
 	}
-	if line, after, _ := strings.Cut(drawn[2], "\n"); len(line) > 59 || !strings.HasPrefix(line, "[##############..........]") || !strings.HasPrefix(after, "The backup") {
+	if line, after, _ := strings.Cut(drawn[2], "\n"); len(line) > 59 ||
+		!strings.HasPrefix(line, "[##############..........]") || !strings.HasPrefix(after, "The backup") {
 		t.Errorf("drawn %q, then %q", line, after)
 	}
 }
@@ -221,14 +238,16 @@ func TestABackupGoesOnWhenTheReaderInterrupts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustFail(t, s.followFor(ctx, b, 0), "interrupted; the backup goes on without this command (mine is Pending). To follow it again: kubectl cnmsql backup follow mine")
+	mustFail(t, s.followFor(ctx, b, 0), "interrupted; the backup goes on without this command (mine is Pending). To "+
+		"follow it again: kubectl cnmsql backup follow mine")
 }
 
 func TestAnAPIServerThatIsAwayIsAskedAgain(t *testing.T) {
 	s := newBackupScene(t, []client.Object{stored(), backupAt("mine", v1alpha1.BackupCompleted, 0)})
 	asked := 0
 	s.client = interceptor.NewClient(s.client, interceptor.Funcs{
-		Watch: func(ctx context.Context, cl client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+		Watch: func(ctx context.Context, cl client.WithWatch, list client.ObjectList,
+			opts ...client.ListOption) (watch.Interface, error) {
 			if asked++; asked == 1 {
 				return nil, errors.New("connection refused")
 			}
@@ -238,7 +257,8 @@ func TestAnAPIServerThatIsAwayIsAskedAgain(t *testing.T) {
 	if err := s.followFor(context.Background(), b, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(s.out.String(), "the API server could not be asked, the backup goes on meanwhile: connection refused") {
+	if !strings.Contains(s.out.String(), "the API server could not be asked, the backup goes on meanwhile: "+
+		"connection refused") {
 		t.Error(s.out.String())
 	}
 }
@@ -272,7 +292,8 @@ func TestWishesThatNoBackupCanFulfil(t *testing.T) {
 }
 
 func TestTheDefaultNameOfABackupIsNeverTooLong(t *testing.T) {
-	for _, cluster := range []string{"demo", strings.Repeat("a", 50), strings.Repeat("a", 40) + "-" + strings.Repeat("b", 9)} {
+	for _, cluster := range []string{"demo", strings.Repeat("a", 50), strings.Repeat("a", 40) + "-" +
+		strings.Repeat("b", 9)} {
 		if name := defaultBackupName(cluster, now); !backupName.MatchString(name) || strings.Contains(name, "--") {
 			t.Errorf("%s gives %s", cluster, name)
 		}
@@ -282,11 +303,13 @@ func TestTheDefaultNameOfABackupIsNeverTooLong(t *testing.T) {
 func TestFollowingABackupThatIsNotThereSaysWhereToLook(t *testing.T) {
 	s := newBackupScene(t, nil)
 	_, err := s.get(context.Background(), "mine")
-	mustFail(t, err, "there is no Backup mine in namespace shop; list those of a cluster: kubectl cnmsql backup list CLUSTER")
+	mustFail(t, err,
+		"there is no Backup mine in namespace shop; list those of a cluster: kubectl cnmsql backup list CLUSTER")
 }
 
 func TestBytesForPeople(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1 << 20: "1.0 MiB", 4509715661: "4.2 GiB", 1 << 62: "4096.0 PiB"} {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1 << 20: "1.0 MiB", 4509715661: "4.2 GiB",
+		1 << 62: "4096.0 PiB"} {
 		if got := sized(n); got != want {
 			t.Errorf("%d is %s, want %s", n, got, want)
 		}

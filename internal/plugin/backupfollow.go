@@ -85,9 +85,11 @@ func (t *taker) next(ctx context.Context, b *v1alpha1.Backup, say func(string)) 
 		case now != nil:
 			return now, nil
 		case apierrors.IsNotFound(err):
-			return nil, fmt.Errorf("the Backup %s was deleted before it ended, and its Job with it: there is no backup to restore from", b.Name)
+			return nil, fmt.Errorf("the Backup %s was deleted before it ended, and its Job with it: there is no "+
+				"backup to restore from", b.Name)
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-			return nil, fmt.Errorf("following Backup %s: %w (the right to get and watch backups is needed); the backup goes on", b.Name, err)
+			return nil, fmt.Errorf("following Backup %s: %w (the right to get and watch backups is needed); the "+
+				"backup goes on", b.Name, err)
 		case err != nil:
 			say(fmt.Sprintf("the API server could not be asked, the backup goes on meanwhile: %v", err))
 			wait = reachAgain
@@ -150,7 +152,8 @@ func backupNews(b *v1alpha1.Backup) []string {
 	case v1alpha1.BackupPending:
 		return []string{fmt.Sprintf("%s, it waits (%s): %s", s.Phase, s.Reason, s.Error)}
 	case v1alpha1.BackupRunning:
-		out := []string{fmt.Sprintf("%s: %s is copied to %s as %s", s.Phase, s.InstanceName, s.DestinationPath, s.BackupID)}
+		out := []string{fmt.Sprintf("%s: %s is copied to %s as %s", s.Phase, s.InstanceName,
+			s.DestinationPath, s.BackupID)}
 		if s.Error != "" {
 			out = append(out, "it last said: "+s.Error)
 		}
@@ -165,12 +168,16 @@ func (t *taker) backupVerdict(b *v1alpha1.Backup) error {
 	switch s.Phase {
 	case v1alpha1.BackupCompleted:
 		t.line.end()
-		t.say("The backup %s of %s is complete: %s of data, %s stored at %s as %s, taken from %s in %s.", b.Name, b.Spec.Cluster.Name,
-			sized(s.Size), sized(s.StoredSize), orElse(s.DestinationPath, "?"), s.BackupID, s.InstanceName, took(b, t.now()))
-		t.say("To begin a new Cluster with it: kubectl cnmsql restore %s --name NEW --backup %s -n %s", b.Spec.Cluster.Name, b.Name, b.Namespace)
+		t.say("The backup %s of %s is complete: %s of data, %s stored at %s as %s, taken from %s in %s.",
+			b.Name, b.Spec.Cluster.Name,
+			sized(s.Size), sized(s.StoredSize), orElse(s.DestinationPath, "?"), s.BackupID,
+			s.InstanceName, took(b, t.now()))
+		t.say("To begin a new Cluster with it: kubectl cnmsql restore %s --name NEW --backup %s -n %s",
+			b.Spec.Cluster.Name, b.Name, b.Namespace)
 		return nil
 	case v1alpha1.BackupFailed:
-		return fmt.Errorf("the backup %s of %s failed: %s: %s. %s", b.Name, b.Spec.Cluster.Name, s.Reason, s.Error, afterFailure(b))
+		return fmt.Errorf("the backup %s of %s failed: %s: %s. %s", b.Name, b.Spec.Cluster.Name, s.Reason,
+			s.Error, afterFailure(b))
 	default:
 		return errPending
 	}
@@ -180,7 +187,8 @@ func (t *taker) backupVerdict(b *v1alpha1.Backup) error {
 func afterFailure(b *v1alpha1.Backup) string {
 	text := "A Failed one stays so: mend the cause"
 	if b.Status.JobName != "" {
-		text += fmt.Sprintf(" (what the Job said: kubectl logs -n %s job/%s)", b.Namespace, resources.BackupJobName(b.Name))
+		text += fmt.Sprintf(" (what the Job said: kubectl logs -n %s job/%s)", b.Namespace,
+			resources.BackupJobName(b.Name))
 	}
 	return text + fmt.Sprintf(", and take another: kubectl cnmsql backup %s -n %s", b.Spec.Cluster.Name, b.Namespace)
 }

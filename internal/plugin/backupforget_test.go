@@ -26,10 +26,12 @@ func TestABackupIsForgotten(t *testing.T) {
 	if err := s.forgetBackup(context.Background(), "leaving"); err != nil {
 		t.Fatal(err)
 	}
-	if text := s.out.String(); !strings.Contains(text, "stay: s3://backups/prod/demo/base/20260301T000000Z-1a2b3c4d") || !strings.Contains(text, "manifest.json first") {
+	if text := s.out.String(); !strings.Contains(text, "stay: s3://backups/prod/demo/base/20260301T000000Z-1a2b3c4d") ||
+		!strings.Contains(text, "manifest.json first") {
 		t.Error(text)
 	}
-	err := s.client.Get(context.Background(), types.NamespacedName{Namespace: "shop", Name: "leaving"}, &v1alpha1.Backup{})
+	err := s.client.Get(context.Background(), types.NamespacedName{Namespace: "shop",
+		Name: "leaving"}, &v1alpha1.Backup{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("it is still there: %v", err)
 	}

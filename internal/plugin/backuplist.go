@@ -193,7 +193,8 @@ type Backup struct {
 
 // BuildBackups puts BackupFacts in order.
 func BuildBackups(f BackupFacts) Backups {
-	out := Backups{Namespace: f.Namespace, Cluster: f.Name, Taken: f.Now, Gone: f.Cluster == nil, Schedules: []Schedule{}, Backups: []Backup{}}
+	out := Backups{Namespace: f.Namespace, Cluster: f.Name, Taken: f.Now, Gone: f.Cluster == nil,
+		Schedules: []Schedule{}, Backups: []Backup{}}
 	if f.Cluster != nil {
 		out.Archive, out.Verification = f.archive(), f.Cluster.Status.LastVerification
 	}
@@ -202,7 +203,8 @@ func BuildBackups(f BackupFacts) Backups {
 	}
 	for i := range f.Schedules {
 		s := &f.Schedules[i]
-		out.Schedules = append(out.Schedules, Schedule{Name: s.Name, Schedule: s.Spec.Schedule, TimeZone: s.Spec.TimeZone,
+		out.Schedules = append(out.Schedules, Schedule{Name: s.Name, Schedule: s.Spec.Schedule,
+			TimeZone:  s.Spec.TimeZone,
 			Suspended: s.Spec.Suspend, Next: coarse(s.Status.NextScheduleTime), Problem: s.Status.Problem})
 	}
 	for i := range f.Backups {
@@ -214,8 +216,10 @@ func BuildBackups(f BackupFacts) Backups {
 
 func backupOf(b *v1alpha1.Backup, store string, now time.Time) Backup {
 	s := &b.Status
-	out := Backup{Name: b.Name, Phase: orElse(s.Phase, "Unseen"), Reason: s.Reason, Error: s.Error, Instance: s.InstanceName,
-		Began: coarse(s.StartedAt), Ended: coarse(s.StoppedAt), Took: took(b, now), Size: s.Size, Stored: s.StoredSize, ID: s.BackupID,
+	out := Backup{Name: b.Name, Phase: orElse(s.Phase, "Unseen"), Reason: s.Reason, Error: s.Error,
+		Instance: s.InstanceName,
+		Began:    coarse(s.StartedAt), Ended: coarse(s.StoppedAt), Took: took(b, now), Size: s.Size,
+		Stored: s.StoredSize, ID: s.BackupID,
 		EncryptedTo: s.EncryptedTo, Schedule: b.Labels[v1alpha1.LabelScheduledBackup]}
 	if gone := b.Removed(); gone != nil {
 		out.Removed = gone.Reason

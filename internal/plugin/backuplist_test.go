@@ -59,14 +59,16 @@ func listOf(t *testing.T, objects ...client.Object) Backups {
 func gap() *v1alpha1.Cluster {
 	c := archived()
 	c.Status.Conditions, c.Status.ContinuousArchiving.Missing = nil, uuid1+":200-300"
-	archiveSays(c, metav1.ConditionFalse, core.ReasonArchiveGap, "the archive lacks "+uuid1+":200-300: take a Backup now")
+	archiveSays(c, metav1.ConditionFalse, core.ReasonArchiveGap, "the archive lacks "+uuid1+
+		":200-300: take a Backup now")
 	return c
 }
 
 func archiveFails() *v1alpha1.Cluster {
 	c := archived()
 	c.Status.Conditions = nil
-	archiveSays(c, metav1.ConditionFalse, core.ReasonArchivingFailed, "nothing is archived: the store refuses the credentials")
+	archiveSays(c, metav1.ConditionFalse, core.ReasonArchivingFailed,
+		"nothing is archived: the store refuses the credentials")
 	return c
 }
 
@@ -113,14 +115,16 @@ func TestTheListKnowsNoOtherFormats(t *testing.T) {
 // expired is a Completed Backup that is not in the store any more.
 func expired(name string, ago time.Duration) *v1alpha1.Backup {
 	b := completed(name, ago)
-	meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionBackupStored, Status: metav1.ConditionFalse,
+	meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionBackupStored,
+		Status: metav1.ConditionFalse,
 		Reason: string(core.ReasonExpired), Message: "it had expired"})
 	return b
 }
 
 func TestABackupThatIsGoneIsListedAndNotCounted(t *testing.T) {
 	got := listOf(t, archived(), expired("gone", 5*time.Hour), completed("there", 2*time.Hour))
-	if len(got.Backups) != 2 || got.Backups[0].Removed != "Expired" || got.Backups[1].Removed != "" || got.Window.From == nil ||
+	if len(got.Backups) != 2 || got.Backups[0].Removed != "Expired" || got.Backups[1].Removed != "" ||
+		got.Window.From == nil ||
 		!got.Window.From.Equal(*got.Backups[1].Ended) {
 		t.Errorf("%+v", got)
 	}
@@ -154,7 +158,8 @@ func TestTheWindowOfAQuietClusterEndsWhereThePrimarySays(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	var text strings.Builder
-	if err := WriteBackups(&text, got); err != nil || !strings.Contains(text.String(), "(7h ago), complete until 30s ago") {
+	if err := WriteBackups(&text, got); err != nil ||
+		!strings.Contains(text.String(), "(7h ago), complete until 30s ago") {
 		t.Errorf("%s, %v", text.String(), err)
 	}
 	s.primary, s.unasked = word{}, errors.New("no answer within 3s")
@@ -168,7 +173,8 @@ func TestTheWindowOfAQuietClusterEndsWhereThePrimarySays(t *testing.T) {
 // azureStore is a store in the account that a Secret names.
 func azureStore(secret string) *v1alpha1.ObjectStoreSpec {
 	account := &v1alpha1.SecretKeySelector{Name: secret, Key: "account"}
-	return &v1alpha1.ObjectStoreSpec{Bucket: "bucket", AzureCredentials: &v1alpha1.AzureCredentials{StorageAccount: account}}
+	return &v1alpha1.ObjectStoreSpec{Bucket: "bucket",
+		AzureCredentials: &v1alpha1.AzureCredentials{StorageAccount: account}}
 }
 
 func TestTheWindowIsThatOfTheAccount(t *testing.T) {

@@ -25,7 +25,8 @@ func backupLostCommand(k *kube) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if epoch != 0 && isTerminal(cmd.OutOrStdout()) {
-				return fmt.Errorf("a binary log is not for a terminal; write it to a file: --epoch %d > lost.binlog, and read that by mysqlbinlog -v lost.binlog", epoch)
+				return fmt.Errorf("a binary log is not for a terminal; write it to a file: --epoch %d > lost.binlog, "+
+					"and read that by mysqlbinlog -v lost.binlog", epoch)
 			}
 			s, err := k.open()
 			if err != nil {
@@ -36,7 +37,8 @@ func backupLostCommand(k *kube) *cobra.Command {
 				return err
 			}
 			if !c.Spec.Backup.Archives() {
-				return fmt.Errorf("cluster %s archives no binary logs: set spec.backup.continuousArchiving.enabled, and what a failover loses from then on is kept", c.Name)
+				return fmt.Errorf("cluster %s archives no binary logs: set spec.backup.continuousArchiving.enabled, "+
+					"and what a failover loses from then on is kept", c.Name)
 			}
 			pod, err := sessionInstance(c, instance, io.Discard)
 			if err != nil {
@@ -46,12 +48,14 @@ func backupLostCommand(k *kube) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = run.StreamWithContext(cmd.Context(), remotecommand.StreamOptions{Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr()})
+			err = run.StreamWithContext(cmd.Context(), remotecommand.StreamOptions{Stdout: cmd.OutOrStdout(),
+				Stderr: cmd.ErrOrStderr()})
 			return explainExec(pod, false, err)
 		},
 	}
 	cmd.Flags().Int64Var(&epoch, "epoch", 0, "write what was lost of this epoch to standard output, as a binary log")
-	cmd.Flags().StringVar(&instance, "instance", "", "instance that reads the archive, by name or number, instead of the primary")
+	cmd.Flags().StringVar(&instance, "instance", "",
+		"instance that reads the archive, by name or number, instead of the primary")
 	return cmd
 }
 

@@ -26,7 +26,8 @@ func WriteBackups(out io.Writer, b Backups) error {
 	_, _ = fmt.Fprintln(p.out)
 	p.backups(b)
 	p.line("Window", "%s", b.Window.Text)
-	p.line("", "%s", "(by the objects in Kubernetes; a backup whose Backup object was deleted may be in the store still, and is not listed)")
+	p.line("", "%s", "(by the objects in Kubernetes; a backup whose Backup object was deleted may be in the store "+
+		"still, and is not listed)")
 	_, err := io.WriteString(out, text.String())
 	return err
 }
@@ -143,7 +144,8 @@ func (p page) backups(b Backups) {
 	_, _ = fmt.Fprintln(w, "BACKUP\tPHASE\tINSTANCE\tBEGAN\tTOOK\tSIZE\tSTORED\tID\tSCHEDULE")
 	for _, x := range b.Backups {
 		_, _ = fmt.Fprintln(w, strings.Join([]string{x.Name, phaseText(x), orElse(x.Instance, "-"),
-			stampOr(x.Began), x.Took, sizedOr(x.Size), sizedOr(x.Stored), orElse(x.ID, "-"), orElse(x.Schedule, "-")}, "\t"))
+			stampOr(x.Began), x.Took, sizedOr(x.Size), sizedOr(x.Stored), orElse(x.ID, "-"),
+			orElse(x.Schedule, "-")}, "\t"))
 	}
 	_ = w.Flush()
 	for _, x := range b.Backups {
@@ -151,7 +153,8 @@ func (p page) backups(b Backups) {
 			_, _ = fmt.Fprintf(p.out, "  %s: %s: %s\n", x.Name, x.Reason, x.Error)
 		}
 		if x.Elsewhere != "" {
-			_, _ = fmt.Fprintf(p.out, "  %s: lies at %s, and not where the Cluster's backups go now\n", x.Name, x.Elsewhere)
+			_, _ = fmt.Fprintf(p.out, "  %s: lies at %s, and not where the Cluster's backups go now\n", x.Name,
+				x.Elsewhere)
 		}
 	}
 	p.encrypted(b.Backups)

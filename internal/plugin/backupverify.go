@@ -18,7 +18,8 @@ func backupVerifyCommand(k *kube) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify CLUSTER",
 		Short: "Restore the newest backup into a throw-away Cluster, and have its tables checked",
-		Long: "Restore the newest backup and the archive of a cluster into a throw-away Cluster named CLUSTER-verify,\n" +
+		Long: "Restore the newest backup and the archive of a cluster into a throw-away Cluster named " +
+			"CLUSTER-verify,\n" +
 			"have the server there check all tables, compare rows with those of the cluster, and say what was found and how long the restore took. The throw-away Cluster is deleted then.",
 		Example: "  kubectl cnmsql backup verify demo",
 		Args:    cobra.ExactArgs(1),
@@ -31,8 +32,10 @@ func backupVerifyCommand(k *kube) *cobra.Command {
 			return v.verify(cmd.Context(), wait, timeout)
 		},
 	}
-	cmd.Flags().BoolVar(&wait, "wait", true, "follow the verification until it ends; --wait=false returns when it is asked for")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to follow, 0 is without end; the verification itself goes on")
+	cmd.Flags().BoolVar(&wait, "wait", true,
+		"follow the verification until it ends; --wait=false returns when it is asked for")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0,
+		"how long to follow, 0 is without end; the verification itself goes on")
 	return cmd
 }
 
@@ -89,7 +92,8 @@ func (v *verifier) followFor(ctx context.Context, c *v1alpha1.Cluster, request s
 	if ctx.Err() != nil {
 		why = "interrupted"
 	}
-	return fmt.Errorf("%s; the verification goes on without this command; the last it said: %s. To see what becomes of it: %s",
+	return fmt.Errorf(
+		"%s; the verification goes on without this command; the last it said: %s. To see what becomes of it: %s",
 		why, news(&last.Status), v.look())
 }
 
@@ -119,7 +123,8 @@ func (v *verifier) verdict(c *v1alpha1.Cluster, request string) error {
 	if s.TablesCompared > 0 {
 		compared = fmt.Sprintf(", and the rows of %d are those of %s.", s.TablesCompared, c.Name)
 	}
-	v.say("The backup %s of %s can be restored: all of its %d tables are sound%s", s.BackupID, c.Name, s.Tables, compared)
+	v.say("The backup %s of %s can be restored: all of its %d tables are sound%s", s.BackupID,
+		c.Name, s.Tables, compared)
 	if s.RestoredToTime != nil {
 		v.say("It was restored to %s, %s.", stamp(s.RestoredToTime.Time), s.RestoredTo)
 	}

@@ -30,32 +30,38 @@ func withStore() *v1alpha1.Cluster {
 
 func TestVerifyFollowsToTheEnd(t *testing.T) {
 	end := metav1.NewTime(time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC))
-	s := newScene(t, withStore(), verifies(v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationRestoring, Message: "restores 7 percent"},
-		v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationSucceeded, EndedAt: &end, BackupID: "b1", Tables: 40, RestoreSeconds: 95, TablesCompared: 7,
+	s := newScene(t, withStore(), verifies(v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationRestoring,
+		Message: "restores 7 percent"},
+		v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationSucceeded, EndedAt: &end, BackupID: "b1", Tables: 40,
+			RestoreSeconds: 95, TablesCompared: 7,
 			RestoredTo: "u:1-9", RestoredToTime: &end}))
 	v := &verifier{s.caller}
 	if err := v.verify(context.Background(), true, 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	s.mustSay("into the throw-away Cluster demo-verify")
-	s.mustSay("The backup b1 of demo can be restored: all of its 40 tables are sound, and the rows of 7 are those of demo.")
+	s.mustSay(
+		"The backup b1 of demo can be restored: all of its 40 tables are sound, and the rows of 7 are those of demo.")
 	s.mustSay("It was restored to 2026-03-01 03:00:00Z, u:1-9.")
 	s.mustSay("A restore takes 1m35s now")
 }
 
 func TestVerifyFailsWithWhatWasFound(t *testing.T) {
 	end := metav1.Now()
-	s := newScene(t, withStore(), verifies(v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationFailed, EndedAt: &end, Reason: "R", Message: "shop.orders is damaged"}))
+	s := newScene(t, withStore(), verifies(v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationFailed,
+		EndedAt: &end, Reason: "R", Message: "shop.orders is damaged"}))
 	v := &verifier{s.caller}
 	mustFail(t, v.verify(context.Background(), true, 5*time.Second), "could not be verified: R: shop.orders is damaged")
 }
 
 func TestVerifyIsNotTakenForAnEarlierOne(t *testing.T) {
 	c, end := withStore(), metav1.Now()
-	c.Status.LastVerification = &v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationSucceeded, Request: "earlier", EndedAt: &end}
+	c.Status.LastVerification = &v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationSucceeded,
+		Request: "earlier", EndedAt: &end}
 	s := newScene(t, c, nil)
 	v := &verifier{s.caller}
-	mustFail(t, v.verify(context.Background(), true, 300*time.Millisecond), "no end after 300ms; the verification goes on without this command")
+	mustFail(t, v.verify(context.Background(), true, 300*time.Millisecond), "no end after 300ms; the verification "+
+		"goes on without this command")
 }
 
 func TestVerifyRefusesWhatCannotBe(t *testing.T) {
@@ -64,7 +70,8 @@ func TestVerifyRefusesWhatCannotBe(t *testing.T) {
 	c := withStore()
 	c.Annotations = map[string]string{v1alpha1.AnnotationVerify: "r1"}
 	s = newScene(t, c, nil)
-	mustFail(t, (&verifier{s.caller}).verify(context.Background(), true, time.Second), "somebody asked for a verification already")
+	mustFail(t, (&verifier{s.caller}).verify(context.Background(), true, time.Second),
+		"somebody asked for a verification already")
 }
 
 func TestVerifyNeedNotWait(t *testing.T) {
@@ -80,10 +87,12 @@ func TestVerifyNeedNotWait(t *testing.T) {
 
 func TestTheListSaysWhatTheLastVerificationFound(t *testing.T) {
 	for want, s := range map[string]v1alpha1.VerificationStatus{
-		"Verified    yes, 60s ago: all is sound\n": {Phase: v1alpha1.VerificationSucceeded, Message: "all is sound", EndedAt: second(time.Minute)},
+		"Verified    yes, 60s ago: all is sound\n": {Phase: v1alpha1.VerificationSucceeded, Message: "all is sound",
+			EndedAt: second(time.Minute)},
 		"Verified    NO, 60s ago: R: damaged; the last that succeeded ended 5h ago\n": {Phase: v1alpha1.VerificationFailed, Reason: "R", Message: "damaged",
 			EndedAt: second(time.Minute), LastSucceededAt: second(5 * time.Hour)},
-		"Verified    Restoring: 7 percent; none succeeded before\n": {Phase: v1alpha1.VerificationRestoring, Message: "7 percent"},
+		"Verified    Restoring: 7 percent; none succeeded before\n": {Phase: v1alpha1.VerificationRestoring,
+			Message: "7 percent"},
 	} {
 		c := archived()
 		c.Status.LastVerification = &s

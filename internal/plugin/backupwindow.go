@@ -39,9 +39,11 @@ func windowOf(f BackupFacts, a *Archive) Window {
 	case oldest == nil && !hasCompleted(f.Backups) && f.Cluster != nil && !hasStore(f.Cluster):
 		return Window{Text: "none: there is no Completed Backup, and nowhere to put one; add spec.backup.objectStore"}
 	case oldest == nil && !hasCompleted(f.Backups):
-		return Window{Text: "none that Kubernetes knows of: there is no Completed Backup; take one: " + backupCommandFor(f.Namespace, f.Name)}
+		return Window{Text: "none that Kubernetes knows of: there is no Completed Backup; take one: " +
+			backupCommandFor(f.Namespace, f.Name)}
 	case f.Cluster == nil:
-		return Window{Text: "only the moments of the Backups are known: the Cluster is gone, and with it how far its archive went. " +
+		return Window{Text: "only the moments of the Backups are known: the Cluster is gone, and with it how far its " +
+			"archive went. " +
 			"The archive itself is still in the store"}
 	case !a.Enabled:
 		return Window{Text: "only the moments of the Backups: spec.backup.continuousArchiving is not enabled"}
@@ -57,7 +59,8 @@ func windowOf(f BackupFacts, a *Archive) Window {
 	w := Window{From: oldest, To: a.until(),
 		Text: fmt.Sprintf("any moment from %s to %s", stamp(*oldest), stamp(*a.until())) + f.perhapsLater()}
 	if a.Missing != "" {
-		w.Text += fmt.Sprintf(", EXCEPT past the gap in the archive (%s): what comes after it needs a Backup that was taken after it", a.Missing)
+		w.Text += fmt.Sprintf(", EXCEPT past the gap in the archive (%s): what comes after it needs a Backup that "+
+			"was taken after it", a.Missing)
 	}
 	return w
 }

@@ -49,10 +49,12 @@ func Build(f Facts) Report {
 	r := Report{
 		Namespace: c.Namespace, Name: c.Name, Created: c.CreationTimestamp.Time, Taken: f.Now,
 		Phase: orElse(s.Phase, "Unknown"), Diagnosis: s.Diagnosis,
-		Primary: s.CurrentPrimary, PrimarySince: timeOf(s.CurrentPrimaryTimestamp), FailingSince: timeOf(s.PrimaryFailingSince),
-		Happening: orElse(s.PhaseReason, "the operator has not said anything about this Cluster yet"),
-		Operation: operationOf(s.Operation), Promotion: promotionOf(s.Promotion),
-		Durability: durabilityOf(&f), Fenced: slices.Clone(s.FencedInstances), Bounds: boundsOf(&f), Wanted: int(c.Spec.Instances), Ready: int(s.ReadyInstances),
+		Primary: s.CurrentPrimary, PrimarySince: timeOf(s.CurrentPrimaryTimestamp),
+		FailingSince: timeOf(s.PrimaryFailingSince),
+		Happening:    orElse(s.PhaseReason, "the operator has not said anything about this Cluster yet"),
+		Operation:    operationOf(s.Operation), Promotion: promotionOf(s.Promotion),
+		Durability: durabilityOf(&f), Fenced: slices.Clone(s.FencedInstances), Bounds: boundsOf(&f),
+		Wanted: int(c.Spec.Instances), Ready: int(s.ReadyInstances),
 		NotOK: conditionsNotOK(s.Conditions), Connect: connect(&f),
 	}
 	if s.Blocked != nil {
@@ -61,7 +63,8 @@ func Build(f Facts) Report {
 	for _, n := range s.Notices {
 		r.Notices = append(r.Notices, core.Reason(n.Reason))
 	}
-	if is := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionHealthy); is != nil && is.Status != metav1.ConditionTrue && !is.LastTransitionTime.IsZero() {
+	if is := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionHealthy); is != nil &&
+		is.Status != metav1.ConditionTrue && !is.LastTransitionTime.IsZero() {
 		r.NotHealthySince = &is.LastTransitionTime.Time
 	}
 	if c.DeletionTimestamp != nil {
@@ -99,7 +102,8 @@ func (f *Facts) holder() string { return holderOf(&f.Cluster.Status) }
 
 func writableByDiagnosis(f *Facts, primary string) (Writable, string) {
 	diagnosis := f.Cluster.Status.Diagnosis
-	because := fmt.Sprintf("the operator's last word of %s is %s; the instance itself ", primary, orElse(diagnosis, "missing"))
+	because := fmt.Sprintf("the operator's last word of %s is %s; the instance itself ", primary,
+		orElse(diagnosis, "missing"))
 	if f.Live[primary].Problem != "" {
 		because += "does not answer"
 	} else {
@@ -165,7 +169,8 @@ func boundsOf(f *Facts) *Bounds {
 		return nil
 	}
 	p := observation.Policy(&f.Cluster.Spec)
-	b := &Bounds{TransactionsBehind: p.MaxTransactionsBehind, Preferred: p.Preferred, LastFailover: timeOf(f.Cluster.Status.LastFailoverTimestamp)}
+	b := &Bounds{TransactionsBehind: p.MaxTransactionsBehind, Preferred: p.Preferred,
+		LastFailover: timeOf(f.Cluster.Status.LastFailoverTimestamp)}
 	if p.MaxReplicationLag > 0 {
 		b.Lag = p.MaxReplicationLag.String()
 	}

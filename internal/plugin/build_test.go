@@ -38,21 +38,29 @@ func set(text string) gtid.Set {
 
 // healthy is three instances, demo-1 primary, all asked. Cases change it.
 func healthy() *Facts {
-	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "shop", UID: "demo", CreationTimestamp: metav1.Time{Time: now.Add(-50 * time.Hour)}}}
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "shop", UID: "demo",
+		CreationTimestamp: metav1.Time{Time: now.Add(-50 * time.Hour)}}}
 	c.Spec.Instances = 3
 	c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true, DataDurability: v1alpha1.DurabilityQuorum}
 	c.Status = v1alpha1.ClusterStatus{
-		Phase: string(core.PhaseHealthy), PhaseReason: "demo-1 takes writes; all 3 instances are healthy", Diagnosis: string(core.PrimaryHealthy),
-		CurrentPrimary: "demo-1", CurrentPrimaryTimestamp: at(49 * time.Hour), TargetPrimary: "demo-1", PrimaryEpoch: 4, EstablishedAt: at(50 * time.Hour),
-		Promotion: &v1alpha1.PromotionStatus{Epoch: 4, Instance: "demo-1", From: "demo-2", RequiredAcks: 1, LosslessSince: 2, Leased: true, Proof: string(core.ProofManagerFenced),
-			Evidence: "the manager of demo-2 promised to stay read-only below epoch 4", GrantedAt: at(49*time.Hour + 640*time.Millisecond), WritableSince: at(49 * time.Hour), Node: "n1"},
+		Phase: string(core.PhaseHealthy), PhaseReason: "demo-1 takes writes; all 3 instances are healthy",
+		Diagnosis:      string(core.PrimaryHealthy),
+		CurrentPrimary: "demo-1", CurrentPrimaryTimestamp: at(49 * time.Hour), TargetPrimary: "demo-1", PrimaryEpoch: 4,
+		EstablishedAt: at(50 * time.Hour),
+		Promotion: &v1alpha1.PromotionStatus{Epoch: 4, Instance: "demo-1", From: "demo-2", RequiredAcks: 1,
+			LosslessSince: 2, Leased: true, Proof: string(core.ProofManagerFenced),
+			Evidence: "the manager of demo-2 promised to stay read-only below epoch 4", GrantedAt: at(49*time.Hour +
+				640*time.Millisecond), WritableSince: at(49 * time.Hour), Node: "n1"},
 		InstanceNames: []string{"demo-1", "demo-2", "demo-3"}, Instances: 3, ReadyInstances: 3,
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Healthy"},
 			{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: "Healthy"}},
 	}
-	f := &Facts{Cluster: c, Pods: map[string]*corev1.Pod{}, Live: map[string]Live{}, ReadWrite: resources.ReadWriteService(c, "demo-1"), Now: now}
-	primary := &core.Report{Instance: "demo-1", Node: "n1", State: core.Running, Data: core.DataPopulated, WritableEpoch: 4, Version: "9.7.0",
-		Server: &core.Server{UUID: uuid1, Executed: set(uuid1 + ":1-1000"), SemiSync: core.SemiSync{SourceEnabled: true, SourceActive: true, Acks: 1, Clients: 2}}}
+	f := &Facts{Cluster: c, Pods: map[string]*corev1.Pod{}, Live: map[string]Live{},
+		ReadWrite: resources.ReadWriteService(c, "demo-1"), Now: now}
+	primary := &core.Report{Instance: "demo-1", Node: "n1", State: core.Running, Data: core.DataPopulated,
+		WritableEpoch: 4, Version: "9.7.0",
+		Server: &core.Server{UUID: uuid1, Executed: set(uuid1 + ":1-1000"), SemiSync: core.SemiSync{SourceEnabled: true,
+			SourceActive: true, Acks: 1, Clients: 2}}}
 	f.add(primary)
 	f.Reference = primary
 	f.add(replica("demo-2", "n2", ":1-1000"))
@@ -74,9 +82,11 @@ func (f *Facts) add(r *core.Report) {
 		role = v1alpha1.RolePrimary
 	}
 	s := &f.Cluster.Status
-	s.InstancesReported = append(s.InstancesReported, v1alpha1.InstanceStatus{Name: r.Instance, State: string(r.State), Role: role, Ready: true, Version: r.Version, Node: r.Node})
+	s.InstancesReported = append(s.InstancesReported, v1alpha1.InstanceStatus{Name: r.Instance, State: string(r.State),
+		Role: role, Ready: true, Version: r.Version, Node: r.Node})
 	f.Pods[r.Instance] = &corev1.Pod{Spec: corev1.PodSpec{NodeName: r.Node},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "mysql", Ready: true}}}}
+		Status: corev1.PodStatus{Phase: corev1.PodRunning,
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "mysql", Ready: true}}}}
 	f.Live[r.Instance] = Live{Report: r}
 }
 
@@ -85,7 +95,8 @@ func (f *Facts) notReady(name string) { f.Pods[name].Status.ContainerStatuses[0]
 func (f *Facts) phase(p core.Phase, diagnosis core.Diagnosis, reason string) {
 	s := &f.Cluster.Status
 	s.Phase, s.Diagnosis, s.PhaseReason = string(p), string(diagnosis), reason
-	s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionFalse, Reason: string(p), Message: reason}}
+	s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionFalse,
+		Reason: string(p), Message: reason}}
 }
 
 func failover() *Facts {
@@ -93,9 +104,11 @@ func failover() *Facts {
 	f.phase(core.PhaseFailover, core.MysqldDown, "reading what the replicas hold")
 	s := &f.Cluster.Status
 	s.ReadyInstances, s.PrimaryFailingSince = 2, at(900*time.Millisecond)
-	s.Operation = &v1alpha1.OperationStatus{Kind: "Failover", Step: string(core.StepElect), From: "demo-1", Reason: string(core.MysqldDown), StartedAt: at(1200 * time.Millisecond)}
+	s.Operation = &v1alpha1.OperationStatus{Kind: "Failover", Step: string(core.StepElect), From: "demo-1",
+		Reason: string(core.MysqldDown), StartedAt: at(1200 * time.Millisecond)}
 	f.notReady("demo-1")
-	f.Live["demo-1"] = Live{Report: &core.Report{Instance: "demo-1", Node: "n1", State: core.Stopped, Data: core.DataPopulated, Version: "9.7.0",
+	f.Live["demo-1"] = Live{Report: &core.Report{Instance: "demo-1", Node: "n1", State: core.Stopped,
+		Data: core.DataPopulated, Version: "9.7.0",
 		Message: "mysqld ended by signal killed", FencedBelow: 5}}
 	f.Reference = f.Live["demo-1"].Report
 	return f
@@ -113,17 +126,20 @@ func failoverForLong() *Facts {
 
 func blocked() *Facts {
 	f := healthy()
-	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "the primary demo-1 fails (PrimaryUnreachableReplicasLost), and there is no proof yet that it cannot take writes: its manager does not answer and its kubelet has not reported its end. Nobody is promoted meanwhile")
+	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "the primary demo-1 fails "+
+		"(PrimaryUnreachableReplicasLost), and there is no proof yet that it cannot take writes: its manager does not answer and its kubelet has not reported its end. Nobody is promoted meanwhile")
 	s := &f.Cluster.Status
 	s.ReadyInstances, s.PrimaryFailingSince = 2, at(4*time.Minute)
-	s.Operation = &v1alpha1.OperationStatus{Kind: "Failover", Step: string(core.StepProve), From: "demo-1", Reason: string(core.PrimaryUnreachableReplicasLost), StartedAt: at(4 * time.Minute)}
+	s.Operation = &v1alpha1.OperationStatus{Kind: "Failover", Step: string(core.StepProve), From: "demo-1",
+		Reason: string(core.PrimaryUnreachableReplicasLost), StartedAt: at(4 * time.Minute)}
 	f.notReady("demo-1")
 	s.InstancesReported[0] = v1alpha1.InstanceStatus{Name: "demo-1", State: "Unknown", Node: "n1"}
 	f.Live["demo-1"] = Live{Problem: "no answer within 3s"}
 	f.Reference = nil
 	for _, name := range []string{"demo-2", "demo-3"} {
 		r := f.live(name).Server.Replication
-		r.IORunning, r.IOConnecting, r.IOError = false, true, "error reconnecting to source 'cnmsql_replication@demo-1.shop.svc:3306'"
+		r.IORunning, r.IOConnecting, r.IOError = false, true,
+			"error reconnecting to source 'cnmsql_replication@demo-1.shop.svc:3306'"
 	}
 	return f
 }
@@ -132,14 +148,18 @@ func provisioning() *Facts {
 	f := healthy()
 	f.phase(core.PhaseProvisioning, core.PrimaryHealthy, "waiting for the instances to become ready")
 	f.Cluster.Status.ReadyInstances = 1
-	f.Cluster.Status.Promotion.Proof, f.Cluster.Status.Promotion.Evidence, f.Cluster.Status.Promotion.From = string(core.ProofBootstrap), "there never was a primary", ""
-	f.Live["demo-2"] = Live{Report: &core.Report{Instance: "demo-2", Node: "n2", State: core.Cloning, Data: core.DataScratch, Version: "9.7.0",
+	f.Cluster.Status.Promotion.Proof, f.Cluster.Status.Promotion.Evidence, f.Cluster.Status.Promotion.From =
+		string(core.ProofBootstrap), "there never was a primary", ""
+	f.Live["demo-2"] = Live{Report: &core.Report{Instance: "demo-2", Node: "n2", State: core.Cloning,
+		Data: core.DataScratch, Version: "9.7.0",
 		Clone: &core.Clone{Donor: "demo-1.shop.svc", Stage: "FILE COPY", Percent: 42}}}
 	f.notReady("demo-2")
-	f.Cluster.Status.InstancesReported[2] = v1alpha1.InstanceStatus{Name: "demo-3", State: "Unknown", Message: "ImagePullBackOff: Back-off pulling image mysql:9.77"}
+	f.Cluster.Status.InstancesReported[2] = v1alpha1.InstanceStatus{Name: "demo-3", State: "Unknown",
+		Message: "ImagePullBackOff: Back-off pulling image mysql:9.77"}
 	f.Live["demo-3"] = Live{Problem: "its Pod is Pending"}
-	f.Pods["demo-3"].Status = corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{Name: "mysql",
-		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}}
+	f.Pods["demo-3"].Status = corev1.PodStatus{Phase: corev1.PodPending,
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "mysql",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}}
 	return f
 }
 
@@ -170,7 +190,8 @@ func restoringFiles() *Facts {
 
 func diverged() *Facts {
 	f := healthy()
-	f.phase(core.PhaseDegraded, core.PrimaryHealthy, "demo-2: transactions that the primary does not have; kept out of service")
+	f.phase(core.PhaseDegraded, core.PrimaryHealthy,
+		"demo-2: transactions that the primary does not have; kept out of service")
 	f.Cluster.Status.DivergedInstances = []string{"demo-2"}
 	f.live("demo-2").Server.Executed = set(uuid1 + ":1-998," + uuid2 + ":7-9")
 	f.live("demo-2").Server.Replication = nil
@@ -179,14 +200,16 @@ func diverged() *Facts {
 
 func degraded() *Facts {
 	f := healthy()
-	f.phase(core.PhaseDegraded, core.PrimaryHealthy, "replication of demo-3 is broken: Could not execute Write_rows event on table shop.orders; Duplicate entry '7'")
+	f.phase(core.PhaseDegraded, core.PrimaryHealthy, "replication of demo-3 is broken: Could not execute Write_rows "+
+		"event on table shop.orders; Duplicate entry '7'")
 	f.Cluster.Status.ReplicationBrokenInstances = []string{"demo-3"}
 	f.Cluster.Status.ReadyInstances = 2
 	f.notReady("demo-3")
 	r := f.live("demo-3").Server.Replication
 	r.SQLRunning, r.SQLError = false, "Could not execute Write_rows event on table shop.orders; Duplicate entry '7'"
 	f.Pods["demo-2"].Status.ContainerStatuses[0].RestartCount = 2
-	f.Pods["demo-2"].Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
+	f.Pods["demo-2"].Status.ContainerStatuses[0].LastTerminationState.Terminated =
+		&corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
 	return f
 }
 
@@ -205,7 +228,8 @@ func writesWait() *Facts {
 	f.phase(core.PhaseDegraded, core.PrimaryHealthy, "waiting for the instances to become ready")
 	f.Cluster.Status.ReadyInstances = 1
 	f.live("demo-1").Server.SemiSync.Clients = 0
-	f.Cluster.Status.Conditions = append(f.Cluster.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionFalse,
+	f.Cluster.Status.Conditions = append(f.Cluster.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionDurable,
+		Status: metav1.ConditionFalse,
 		Reason: "TooFewAcknowledgements", Message: "0 of 1 replicas acknowledge"})
 	for _, name := range []string{"demo-2", "demo-3"} {
 		delete(f.Pods, name)
@@ -223,11 +247,13 @@ func notPermitted() *Facts {
 
 func fencedPrimary() *Facts {
 	f := healthy()
-	f.phase(core.PhaseBlocked, core.PrimaryFenced, "the primary demo-1 is fenced; writes are stopped until it is unfenced")
+	f.phase(core.PhaseBlocked, core.PrimaryFenced,
+		"the primary demo-1 is fenced; writes are stopped until it is unfenced")
 	f.Cluster.Status.FencedInstances, f.Cluster.Status.ReadyInstances = []string{"demo-1", "demo-3"}, 1
 	for _, name := range f.Cluster.Status.FencedInstances {
 		f.notReady(name)
-		f.Live[name] = Live{Report: &core.Report{Instance: name, Node: f.Pods[name].Spec.NodeName, State: core.Fenced, Data: core.DataPopulated, Version: "9.7.0",
+		f.Live[name] = Live{Report: &core.Report{Instance: name, Node: f.Pods[name].Spec.NodeName, State: core.Fenced,
+			Data: core.DataPopulated, Version: "9.7.0",
 			Message: "it is fenced: mysqld is stopped, data is kept; kubectl cnmsql fence off brings it back"}}
 	}
 	f.Reference = f.Live["demo-1"].Report
@@ -238,12 +264,14 @@ func fencedPrimary() *Facts {
 func bounded() *Facts {
 	f := blocked()
 	most := int64(100)
-	f.Cluster.Spec.FailoverPolicy = &v1alpha1.FailoverPolicy{MaxTransactionsBehind: &most, MaxReplicationLag: &metav1.Duration{Duration: 30 * time.Second},
+	f.Cluster.Spec.FailoverPolicy = &v1alpha1.FailoverPolicy{MaxTransactionsBehind: &most,
+		MaxReplicationLag:       &metav1.Duration{Duration: 30 * time.Second},
 		MinTimeBetweenFailovers: &metav1.Duration{Duration: 10 * time.Minute}, PreferredPrimary: []string{"demo-1"}}
 	s := &f.Cluster.Status
 	s.LastFailoverTimestamp = at(7 * time.Minute)
 	s.Operation.Step = string(core.StepDelay)
-	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "the primary demo-1 fails (PrimaryUnreachableReplicasLost), and is not replaced: spec.failoverPolicy.minTimeBetweenFailovers is 10m0s, and the last failover was at 02:53:00 UTC")
+	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "the primary demo-1 fails "+
+		"(PrimaryUnreachableReplicasLost), and is not replaced: spec.failoverPolicy.minTimeBetweenFailovers is 10m0s, and the last failover was at 02:53:00 UTC")
 	s.Blocked = &v1alpha1.Notice{Reason: string(core.RefusalTooSoon), Message: s.PhaseReason, Since: at(time.Minute)}
 	// demo-2 found itself what it has and its primary had not.
 	s.DivergedInstances = []string{"demo-2"}
@@ -268,8 +296,10 @@ func untouched() *Facts {
 }
 
 var situations = map[string]func() *Facts{
-	"healthy": healthy, "failover": failover, "failover-long": failoverForLong, "blocked": blocked, "provisioning": provisioning, "diverged": diverged, "degraded": degraded,
-	"unreachable": unreachable, "writes-wait": writesWait, "not-permitted": notPermitted, "untouched": untouched, "fenced-primary": fencedPrimary, "bounded": bounded, "outage": outage,
+	"healthy": healthy, "failover": failover, "failover-long": failoverForLong, "blocked": blocked,
+	"provisioning": provisioning, "diverged": diverged, "degraded": degraded,
+	"unreachable": unreachable, "writes-wait": writesWait, "not-permitted": notPermitted, "untouched": untouched,
+	"fenced-primary": fencedPrimary, "bounded": bounded, "outage": outage,
 	"restoring": isRestored, "restoring-files": restoringFiles,
 }
 
@@ -381,7 +411,8 @@ func TestWhenErrantTransactionsWereCommittedIsTold(t *testing.T) {
 
 func TestWhatKubernetesRefusedIsToBeCorrected(t *testing.T) {
 	f := healthy()
-	f.Cluster.Status.Notices = []v1alpha1.Notice{{Reason: string(core.ReasonActionFailed), Message: "could not make a Pod"}}
+	f.Cluster.Status.Notices = []v1alpha1.Notice{{Reason: string(core.ReasonActionFailed),
+		Message: "could not make a Pod"}}
 	if r := Build(*f); len(r.ToDo) != 1 || !strings.Contains(r.ToDo[0], "see why it could not be done") {
 		t.Errorf("to do: %q", r.ToDo)
 	}
@@ -393,11 +424,14 @@ func TestAFailedBootstrapIsToBeMadeAgain(t *testing.T) {
 		f := healthy()
 		f.phase(core.PhaseBlocked, core.PrimaryPromoting, "demo-1: "+string(reason))
 		f.Cluster.Status.Blocked = &v1alpha1.Notice{Reason: string(reason)}
-		if r := Build(*f); slices.ContainsFunc(r.ToDo, func(line string) bool { return strings.Contains(line, "delete this Cluster") }) {
+		if r := Build(*f); slices.ContainsFunc(r.ToDo, func(line string) bool {
+			return strings.Contains(line, "delete this Cluster")
+		}) {
 			t.Errorf("%s in a cluster that has had a primary: %q", reason, r.ToDo)
 		}
 		f.Cluster.Status.EstablishedAt = nil
-		if r := Build(*f); len(r.ToDo) == 0 || !strings.Contains(r.ToDo[0], "kubectl delete clusters.mysql.cnmsql.co demo -n shop") {
+		if r := Build(*f); len(r.ToDo) == 0 || !strings.Contains(r.ToDo[0], "kubectl delete clusters.mysql.cnmsql.co "+
+			"demo -n shop") {
 			t.Errorf("%s: %q", reason, r.ToDo)
 		}
 	}

@@ -28,7 +28,8 @@ func Command() *cobra.Command {
 		SilenceErrors: true,
 	}
 	k := newKube(cmd.PersistentFlags())
-	cmd.AddCommand(statusCommand(k), eventsCommand(k), promoteCommand(k), fenceCommand(k), reinitCommand(k), failoverCommand(k), groupCommand(k),
+	cmd.AddCommand(statusCommand(k), eventsCommand(k), promoteCommand(k), fenceCommand(k), reinitCommand(k),
+		failoverCommand(k), groupCommand(k),
 		whatifCommand(k), backupCommand(k), restoreCommand(k), mysqlCommand(k), versionCommand())
 	return cmd
 }

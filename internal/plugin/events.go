@@ -81,7 +81,8 @@ func allEvents(ctx context.Context, c client.Reader, cluster *v1alpha1.Cluster) 
 	}
 	for _, e := range list.Items {
 		of := e.Regarding
-		isInstances := (of.Kind == "Pod" || of.Kind == "PersistentVolumeClaim") && slices.Contains(cluster.Status.InstanceNames, of.Name)
+		isInstances := (of.Kind == "Pod" || of.Kind == "PersistentVolumeClaim") &&
+			slices.Contains(cluster.Status.InstanceNames, of.Name)
 		if isInstances || of.Kind == "Cluster" && of.UID == cluster.UID {
 			about = append(about, e)
 		}
@@ -109,7 +110,8 @@ func Timeline(f Facts, told []eventsv1.Event) []Moment {
 	}
 	for name, l := range f.Live {
 		if l.Report != nil && !l.Report.MysqldStarted.IsZero() {
-			all = append(all, Moment{At: l.Report.MysqldStarted, Who: name, Name: "MysqldStarted", Text: "mysqld was started, and is " + string(l.Report.State) + " now"})
+			all = append(all, Moment{At: l.Report.MysqldStarted, Who: name, Name: "MysqldStarted",
+				Text: "mysqld was started, and is " + string(l.Report.State) + " now"})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Moment) int {
@@ -190,8 +192,10 @@ func ofPod(name string, pod *corev1.Pod) []Moment {
 		}
 		for _, t := range []*corev1.ContainerStateTerminated{c.LastTerminationState.Terminated, c.State.Terminated} {
 			if t != nil {
-				out = append(out, Moment{At: t.FinishedAt.Time, Who: name, Name: "ContainerEnded", Warning: t.ExitCode != 0,
-					Text: fmt.Sprintf("the container ended with exit code %d (%s)", t.ExitCode, orElse(t.Reason, "no reason is known"))})
+				out = append(out, Moment{At: t.FinishedAt.Time, Who: name, Name: "ContainerEnded",
+					Warning: t.ExitCode != 0,
+					Text: fmt.Sprintf("the container ended with exit code %d (%s)", t.ExitCode,
+						orElse(t.Reason, "no reason is known"))})
 			}
 		}
 	}
@@ -218,7 +222,8 @@ func writeTimeline(out io.Writer, all []Moment, note string) error {
 		if m.Times > 1 {
 			text += fmt.Sprintf(" (%d times, the last one then)", m.Times)
 		}
-		_, _ = fmt.Fprintln(w, strings.Join([]string{m.At.UTC().Format("01-02 15:04:05.000Z"), m.Who, name, text}, "\t"))
+		_, _ = fmt.Fprintln(w, strings.Join([]string{m.At.UTC().Format("01-02 15:04:05.000Z"),
+			m.Who, name, text}, "\t"))
 	}
 	if err := w.Flush(); err != nil || note == "" {
 		return err

@@ -14,7 +14,8 @@ import (
 )
 
 func event(ago time.Duration, kind, name string, reason core.Reason, note string) eventsv1.Event {
-	return eventsv1.Event{Regarding: corev1.ObjectReference{Kind: kind, Name: name}, EventTime: *at(ago), Reason: string(reason), Note: note, Type: corev1.EventTypeNormal}
+	return eventsv1.Event{Regarding: corev1.ObjectReference{Kind: kind, Name: name}, EventTime: *at(ago),
+		Reason: string(reason), Note: note, Type: corev1.EventTypeNormal}
 }
 
 // night is a failover, an hour after a switchover that was given up.
@@ -22,15 +23,20 @@ func night() (Facts, []eventsv1.Event) {
 	f := healthy()
 	s := &f.Cluster.Status
 	s.LastOperations = []v1alpha1.PastOperation{
-		{Kind: "Switchover", Reason: "Requested", From: "demo-2", To: "demo-1", Primary: "demo-2", Epoch: 3, StartedAt: at(62 * time.Minute), StoppedAt: at(61 * time.Minute), EndedAt: at(60*time.Minute + 55*time.Second)},
-		{Kind: "Failover", Reason: "MysqldDown", From: "demo-2", Primary: "demo-1", Epoch: 4, Proof: "ManagerFenced", StartedAt: at(5 * time.Minute), StoppedAt: at(5*time.Minute + 200*time.Millisecond), EndedAt: at(5*time.Minute - 1340*time.Millisecond)},
+		{Kind: "Switchover", Reason: "Requested", From: "demo-2", To: "demo-1", Primary: "demo-2", Epoch: 3,
+			StartedAt: at(62 * time.Minute), StoppedAt: at(61 * time.Minute),
+			EndedAt: at(60*time.Minute + 55*time.Second)},
+		{Kind: "Failover", Reason: "MysqldDown", From: "demo-2", Primary: "demo-1", Epoch: 4, Proof: "ManagerFenced",
+			StartedAt: at(5 * time.Minute), StoppedAt: at(5*time.Minute + 200*time.Millisecond),
+			EndedAt: at(5*time.Minute - 1340*time.Millisecond)},
 	}
 	s.Blocked = &v1alpha1.Notice{Reason: "NoProof", Message: "nobody is promoted", Since: at(time.Minute)}
 	pod := f.Pods["demo-2"]
 	pod.CreationTimestamp = metav1.Time{Time: now.Add(-49 * time.Hour)}
 	pod.Status.ContainerStatuses[0] = corev1.ContainerStatus{Name: "mysql", RestartCount: 1,
-		State:                corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Time{Time: now.Add(-4 * time.Minute)}}},
-		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled", FinishedAt: metav1.Time{Time: now.Add(-5 * time.Minute)}}}}
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Time{Time: now.Add(-4 * time.Minute)}}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137,
+			Reason: "OOMKilled", FinishedAt: metav1.Time{Time: now.Add(-5 * time.Minute)}}}}
 	f.Live["demo-2"].Report.MysqldStarted = now.Add(-4*time.Minute + 2*time.Second)
 	started := event(5*time.Minute, "Cluster", "demo", core.ReasonFailover, "the primary demo-2 fails (MysqldDown)")
 	started.Type = corev1.EventTypeWarning

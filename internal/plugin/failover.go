@@ -45,9 +45,11 @@ takes writes, and which will not go on by itself. To change a primary that works
 func bothFlags(cluster, to string, accept bool) error {
 	switch {
 	case to == "":
-		return fmt.Errorf("name the instance to promote with --to; kubectl cnmsql status %s shows which are there and what they lack", cluster)
+		return fmt.Errorf("name the instance to promote with --to; kubectl cnmsql status %s shows which are there "+
+			"and what they lack", cluster)
 	case !accept:
-		return fmt.Errorf("this promotes %s without a proof that the former primary takes no writes, and what %s does not hold is lost: if that is acceptable, add --accept-data-loss. kubectl cnmsql status %s says what the operator waits for", to, to, cluster)
+		return fmt.Errorf("this promotes %s without a proof that the former primary takes no writes, and what %s "+
+			"does not hold is lost: if that is acceptable, add --accept-data-loss. kubectl cnmsql status %s says what the operator waits for", to, to, cluster)
 	}
 	return nil
 }
@@ -72,7 +74,8 @@ func (o *overrider) failOver(ctx context.Context, instance string, timeout time.
 		return err
 	}
 	o.tell(c, to, said)
-	if err := o.confirm(c.Name, fmt.Sprintf("Type the name of the cluster (%s) to promote %s:", c.Name, to)); err != nil {
+	if err := o.confirm(c.Name, fmt.Sprintf("Type the name of the cluster (%s) to promote %s:",
+		c.Name, to)); err != nil {
 		return err
 	}
 	before := o.toldSoFar(ctx, c)
@@ -80,7 +83,8 @@ func (o *overrider) failOver(ctx context.Context, instance string, timeout time.
 	asked := c.DeepCopy() // becomes the Cluster with the request, from where it is followed
 	err = o.annotate(ctx, asked, "", map[string]any{v1alpha1.AnnotationAcceptLoss: fmt.Sprintf("%s@%d", to, epoch)})
 	if err != nil {
-		return fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)", v1alpha1.AnnotationAcceptLoss, c.Name, explain(err))
+		return fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)",
+			v1alpha1.AnnotationAcceptLoss, c.Name, explain(err))
 	}
 	o.say("Asked for %s to be promoted whatever is lost, after epoch %d.", to, epoch)
 	return o.await(ctx, asked, to, epoch, before, timeout)
@@ -93,15 +97,20 @@ func mayOverride(c *v1alpha1.Cluster, to string, said words) error {
 	case c.DeletionTimestamp != nil:
 		return fmt.Errorf("cluster %s is being deleted; nothing is promoted in it", c.Name)
 	case c.Spec.Replication.Mode == v1alpha1.ReplicationGroup:
-		return fmt.Errorf("cluster %s is a group, which elects its primary itself: nothing was done. To make %s primary: kubectl cnmsql promote %s %s -n %s; when the group has lost its quorum: kubectl cnmsql group recover %s -n %s",
+		return fmt.Errorf("cluster %s is a group, which elects its primary itself: nothing was done. To make %s "+
+			"primary: kubectl cnmsql promote %s %s -n %s; when the group has lost its quorum: kubectl cnmsql group recover %s -n %s",
 			c.Name, to, c.Name, to, c.Namespace, c.Name, c.Namespace)
 	case s.Promotion == nil:
-		return fmt.Errorf("cluster %s has no primary yet (%s); the first one is chosen by the operator", c.Name, orElse(s.PhaseReason, "the operator has not looked at it"))
+		return fmt.Errorf("cluster %s has no primary yet (%s); the first one is chosen by the operator", c.Name,
+			orElse(s.PhaseReason, "the operator has not looked at it"))
 	case core.Diagnosis(s.Diagnosis).TakesWrites() && !said[s.Promotion.Instance].Report.Known():
-		return fmt.Errorf("the operator's last word is that the primary %s takes writes (%s), and %s does not answer from here (%s). If the operator does not run, that word is old, and nobody would carry this out: nothing was done. See that it runs (%s), give it half a minute, and look again: kubectl cnmsql status %s -n %s",
-			s.Promotion.Instance, s.Diagnosis, s.Promotion.Instance, orElse(said[s.Promotion.Instance].Problem, "it was not asked"), findOperator, c.Name, c.Namespace)
+		return fmt.Errorf("the operator's last word is that the primary %s takes writes (%s), and %s does not answer "+
+			"from here (%s). If the operator does not run, that word is old, and nobody would carry this out: nothing was done. See that it runs (%s), give it half a minute, and look again: kubectl cnmsql status %s -n %s",
+			s.Promotion.Instance, s.Diagnosis, s.Promotion.Instance, orElse(said[s.Promotion.Instance].Problem,
+				"it was not asked"), findOperator, c.Name, c.Namespace)
 	case core.Diagnosis(s.Diagnosis).TakesWrites():
-		return fmt.Errorf("the primary %s of %s takes writes (%s), so that there is nothing to override and nothing was done. To make %s primary without a loss: kubectl cnmsql promote %s %s -n %s",
+		return fmt.Errorf("the primary %s of %s takes writes (%s), so that there is nothing to override and nothing "+
+			"was done. To make %s primary without a loss: kubectl cnmsql promote %s %s -n %s",
 			s.Promotion.Instance, c.Name, s.Diagnosis, to, c.Name, to, c.Namespace)
 	}
 	return nil
@@ -112,13 +121,16 @@ func mayOverride(c *v1alpha1.Cluster, to string, said words) error {
 func mayOverrideNow(c *v1alpha1.Cluster, to string, said words) error {
 	for name, w := range said {
 		if r, known := w.Report.Get(); known && r.WritableEpoch != 0 && name != to {
-			return fmt.Errorf("%s answers from here and TAKES WRITES in epoch %d, though the operator does not reach it: with %s there would be two primaries for certain, and nothing was done. Stop it first: kubectl delete pod %s -n %s (its data is kept), and wait until it is gone",
+			return fmt.Errorf("%s answers from here and TAKES WRITES in epoch %d, though the operator does not reach "+
+				"it: with %s there would be two primaries for certain, and nothing was done. Stop it first: kubectl delete pod %s -n %s (its data is kept), and wait until it is gone",
 				name, r.WritableEpoch, to, name, c.Namespace)
 		}
 	}
 	r, known := said[to].Report.Get()
 	if known && (r.State != core.Running || r.Data != core.DataPopulated || r.Server == nil) {
-		return fmt.Errorf("%s cannot be promoted, and nothing was done: its mysqld does not serve the cluster's data (%s). Mend that first, or choose another: kubectl cnmsql status %s -n %s", to, describeState(&r), c.Name, c.Namespace)
+		return fmt.Errorf("%s cannot be promoted, and nothing was done: its mysqld does not serve the cluster's data "+
+			"(%s). Mend that first, or choose another: kubectl cnmsql status %s -n %s", to,
+			describeState(&r), c.Name, c.Namespace)
 	}
 	return nil
 }
@@ -140,14 +152,18 @@ func (o *overrider) tell(c *v1alpha1.Cluster, to string, said words) {
 func whoElseWrites(s *v1alpha1.ClusterStatus, to string, said words) []string {
 	former := s.Promotion.Instance
 	if to == former {
-		return []string{fmt.Sprintf("Promoting %s again (epoch %d): it is the last that was permitted to take writes, so that no other takes any.", to, s.PrimaryEpoch)}
+		return []string{fmt.Sprintf("Promoting %s again (epoch %d): it is the last that was permitted to take "+
+			"writes, so that no other takes any.", to, s.PrimaryEpoch)}
 	}
 	promoting := fmt.Sprintf("Promoting %s after %s (epoch %d)", to, former, s.PrimaryEpoch)
 	switch r, known := said[former].Report.Get(); {
 	case known && r.FencedBelow > s.Promotion.Epoch:
-		return []string{fmt.Sprintf("%s. %s answers from here, takes no writes, and has promised to take none before epoch %d.", promoting, former, r.FencedBelow)}
+		return []string{fmt.Sprintf(
+			"%s. %s answers from here, takes no writes, and has promised to take none before epoch %d.", promoting,
+			former, r.FencedBelow)}
 	case known && r.WritableEpoch == 0:
-		return []string{fmt.Sprintf("%s. %s answers from here and takes no writes, but has not promised to take none from now on.", promoting, former)}
+		return []string{fmt.Sprintf("%s. %s answers from here and takes no writes, but has not promised to take none "+
+			"from now on.", promoting, former)}
 	}
 	return []string{
 		fmt.Sprintf("%s, WITHOUT A PROOF that %s takes no writes.", promoting, former),
@@ -156,7 +172,8 @@ func whoElseWrites(s *v1alpha1.ClusterStatus, to string, said words) []string {
 }
 
 // await is over when the instance takes writes, or the request was taken off.
-func (o *overrider) await(ctx context.Context, c *v1alpha1.Cluster, to string, epoch int64, before told, timeout time.Duration) error {
+func (o *overrider) await(ctx context.Context, c *v1alpha1.Cluster, to string, epoch int64, before told,
+	timeout time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	last, err := o.follow(limited, c, progress, func(_ context.Context, now *v1alpha1.Cluster) error {
@@ -173,7 +190,9 @@ func (o *overrider) await(ctx context.Context, c *v1alpha1.Cluster, to string, e
 	s := &last.Status
 	switch {
 	case errors.Is(err, errPending):
-		return fmt.Errorf("%s does not take writes after %s; last: %s. To follow: kubectl cnmsql status %s -n %s; if nothing happened at all, see that the operator runs: %s", to, timeout, progress(s), c.Name, c.Namespace, findOperator)
+		return fmt.Errorf("%s does not take writes after %s; last: %s. To follow: kubectl cnmsql status %s -n %s; if "+
+			"nothing happened at all, see that the operator runs: %s", to, timeout, progress(s), c.Name,
+			c.Namespace, findOperator)
 	case errors.Is(err, errRefused):
 		why := s.PhaseReason
 		if e := o.newEvent(ctx, last, before, because(core.RefusalOverride)); e != nil {
@@ -183,13 +202,15 @@ func (o *overrider) await(ctx context.Context, c *v1alpha1.Cluster, to string, e
 	case err != nil:
 		return err
 	case s.Promotion.Proof != string(core.ProofAcceptedLoss):
-		o.say("%s is the primary of %s (epoch %d): it was promoted with a proof (%s) before the override was needed.", s.CurrentPrimary, c.Name, s.PrimaryEpoch, s.Promotion.Proof)
+		o.say("%s is the primary of %s (epoch %d): it was promoted with a proof (%s) before the override was needed.",
+			s.CurrentPrimary, c.Name, s.PrimaryEpoch, s.Promotion.Proof)
 		return nil
 	}
 	if e := o.newEvent(ctx, last, before, because(core.ReasonOverride)); e != nil {
 		o.say("%s: %s", e.Reason, e.Note)
 	}
-	o.say("%s is the primary of %s (epoch %d) and takes writes. Instances that hold what it lacks will be shown as diverged: kubectl cnmsql status %s -n %s", s.CurrentPrimary, c.Name, s.PrimaryEpoch, c.Name, c.Namespace)
+	o.say("%s is the primary of %s (epoch %d) and takes writes. Instances that hold what it lacks will be shown as "+
+		"diverged: kubectl cnmsql status %s -n %s", s.CurrentPrimary, c.Name, s.PrimaryEpoch, c.Name, c.Namespace)
 	return nil
 }
 

@@ -22,12 +22,16 @@ import (
 const requestLimit = 30 * time.Second
 
 func fenceCommand(k *kube) *cobra.Command {
-	cmd := &cobra.Command{Use: "fence", Short: "Take an instance out of service without touching its data, or bring it back", Args: cobra.ArbitraryArgs,
+	cmd := &cobra.Command{Use: "fence",
+		Short: "Take an instance out of service without touching its data, or bring it back", Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return fmt.Errorf("fence %s is not known: kubectl cnmsql fence on CLUSTER INSTANCE stops an instance's mysqld (of a group: has it leave the group), fence off CLUSTER INSTANCE brings it back", strings.Join(args[:min(len(args), 1)], ""))
+			return fmt.Errorf("fence %s is not known: kubectl cnmsql fence on CLUSTER INSTANCE stops an instance's "+
+				"mysqld (of a group: has it leave the group), fence off CLUSTER INSTANCE brings it back",
+				strings.Join(args[:min(len(args), 1)], ""))
 		}}
 	cmd.AddCommand(
-		fenceSwitch(k, "on", "Stop an instance's mysqld (of a group: have it leave the group) and take it out of every Service; its data is kept", true),
+		fenceSwitch(k, "on", "Stop an instance's mysqld (of a group: have it leave the group) and take it out of "+
+			"every Service; its data is kept", true),
 		fenceSwitch(k, "off", "Start a fenced instance's mysqld again, or have it join its group", false))
 	return cmd
 }
@@ -44,7 +48,8 @@ func fenceSwitch(k *kube, use, short string, on bool) *cobra.Command {
 			f := &fencer{caller: newCaller(cmd, s, args[0], yes), on: on}
 			return f.fence(cmd.Context(), args[1], timeout)
 		}}
-	cmd.Flags().DurationVar(&timeout, "timeout", requestLimit, "how long to wait for the operator; the request itself stays")
+	cmd.Flags().DurationVar(&timeout, "timeout", requestLimit, "how long to wait for the operator; the request "+
+		"itself stays")
 	if on {
 		cmd.Flags().BoolVar(&yes, "yes", false, "do not ask back when the instance is the primary")
 	}
@@ -82,7 +87,8 @@ func (f *fencer) fence(ctx context.Context, instance string, timeout time.Durati
 	if err := f.write(ctx, pod, f.on); err != nil {
 		return err
 	}
-	f.say("Asked for fencing of %s to be turned %s; waiting until the operator shows it in status.fencedInstances.", name, f.use())
+	f.say("Asked for fencing of %s to be turned %s; waiting until the operator shows it in status.fencedInstances.",
+		name, f.use())
 	return f.await(ctx, c, pod, before, timeout)
 }
 
@@ -102,7 +108,8 @@ func (f *fencer) pod(ctx context.Context, name string) (*corev1.Pod, error) {
 	err := f.client.Get(ctx, types.NamespacedName{Namespace: f.key.Namespace, Name: name}, pod)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%s has no Pod at the moment, and the request is an annotation of its Pod: wait until it has one (kubectl cnmsql status %s -n %s), and repeat", name, f.key.Name, f.key.Namespace)
+		return nil, fmt.Errorf("%s has no Pod at the moment, and the request is an annotation of its Pod: wait until "+
+			"it has one (kubectl cnmsql status %s -n %s), and repeat", name, f.key.Name, f.key.Namespace)
 	case err != nil:
 		return nil, fmt.Errorf("reading Pod %s: %w", name, err)
 	}
@@ -116,7 +123,8 @@ func (f *fencer) warn(c *v1alpha1.Cluster, name string) error {
 	}
 	words := topologyOf(c).fencing()
 	f.say("%s is the primary of %s. %s", name, c.Name, words.primary)
-	f.say("To take it out of service and keep writing, switch over first: kubectl cnmsql promote %s INSTANCE -n %s", c.Name, c.Namespace)
+	f.say("To take it out of service and keep writing, switch over first: kubectl cnmsql promote %s INSTANCE -n %s",
+		c.Name, c.Namespace)
 	if words.question == "" {
 		return nil
 	}
@@ -130,12 +138,14 @@ func (f *fencer) write(ctx context.Context, pod *corev1.Pod, on bool) error {
 	}
 	err := f.annotate(ctx, pod.DeepCopy(), "", map[string]any{v1alpha1.AnnotationFencing: value})
 	if err != nil {
-		return fmt.Errorf("writing the annotation %s of Pod %s: %w (the right to patch pods is needed)", v1alpha1.AnnotationFencing, pod.Name, err)
+		return fmt.Errorf("writing the annotation %s of Pod %s: %w (the right to patch pods is needed)",
+			v1alpha1.AnnotationFencing, pod.Name, err)
 	}
 	return nil
 }
 
-func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod, before told, timeout time.Duration) error {
+func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod, before told,
+	timeout time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	name, words := pod.Name, topologyOf(c).fencing()
@@ -143,7 +153,8 @@ func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod
 		switch {
 		case f.isDone(&now.Status, name):
 			return nil
-		case f.on && words.refusal != "" && now.Status.Phase == string(core.PhaseBlocked) && f.newEvent(ctx, now, before, because(words.refusal)) != nil:
+		case f.on && words.refusal != "" && now.Status.Phase == string(core.PhaseBlocked) &&
+			f.newEvent(ctx, now, before, because(words.refusal)) != nil:
 			return errRefused
 		}
 		return errPending
@@ -152,14 +163,18 @@ func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod
 	case errors.Is(err, errRefused):
 		return f.takeBack(ctx, pod, last, before)
 	case errors.Is(err, errPending):
-		return fmt.Errorf("after %s status.fencedInstances does not say that %s is %s; last: %s. The request stays on the Pod and counts when the operator sees it: see that it runs (%s); to take the request back: kubectl cnmsql fence %s %s %s -n %s",
-			timeout, name, f.word(), progress(&last.Status), findOperator, f.opposite(), f.key.Name, name, f.key.Namespace)
+		return fmt.Errorf("after %s status.fencedInstances does not say that %s is %s; last: %s. The request stays "+
+			"on the Pod and counts when the operator sees it: see that it runs (%s); to take the request back: kubectl cnmsql fence %s %s %s -n %s",
+			timeout, name, f.word(), progress(&last.Status), findOperator, f.opposite(), f.key.Name,
+			name, f.key.Namespace)
 	case err != nil:
 		return err
 	case f.on:
-		f.say("%s is fenced: %s. To bring it back: kubectl cnmsql fence off %s %s -n %s", name, words.on, f.key.Name, name, f.key.Namespace)
+		f.say("%s is fenced: %s. To bring it back: kubectl cnmsql fence off %s %s -n %s", name, words.on, f.key.Name,
+			name, f.key.Namespace)
 	default:
-		f.say("%s is not fenced any more: %s. To see it come back: kubectl cnmsql status %s -n %s", name, words.off, f.key.Name, f.key.Namespace)
+		f.say("%s is not fenced any more: %s. To see it come back: kubectl cnmsql status %s -n %s", name, words.off,
+			f.key.Name, f.key.Namespace)
 	}
 	return nil
 }

@@ -47,7 +47,10 @@ func (p *caller) follow(ctx context.Context, c *v1alpha1.Cluster, progress func(
 	for {
 		changes, err := p.watch(ctx, c)
 		if err != nil && ctx.Err() == nil {
-			return c, fmt.Errorf("following Cluster %s: %w; the request is written, look with: kubectl cnmsql status %s -n %s", p.key.Name, err, p.key.Name, p.key.Namespace)
+			return c,
+				fmt.Errorf(
+					"following Cluster %s: %w; the request is written, look with: kubectl cnmsql status %s -n %s",
+					p.key.Name, err, p.key.Name, p.key.Namespace)
 		}
 		for changes != nil {
 			change, open := <-changes
@@ -111,7 +114,8 @@ func (p *caller) toldSoFar(ctx context.Context, c *v1alpha1.Cluster) told {
 
 // newEvent is the newest that the operator has told since, of those that are meant.
 // It is waited for a moment; nil when there is none.
-func (p *caller) newEvent(ctx context.Context, c *v1alpha1.Cluster, before told, isMeant func(*eventsv1.Event) bool) *eventsv1.Event {
+func (p *caller) newEvent(ctx context.Context, c *v1alpha1.Cluster, before told,
+	isMeant func(*eventsv1.Event) bool) *eventsv1.Event {
 	ctx, cancel := context.WithTimeout(ctx, eventDelay)
 	defer cancel()
 	for {

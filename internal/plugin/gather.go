@@ -22,7 +22,8 @@ func getCluster(ctx context.Context, c client.Reader, key types.NamespacedName) 
 	err := c.Get(ctx, key, cluster)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("there is no Cluster %s in namespace %s; list all of them: kubectl cnmsql status -A", key.Name, key.Namespace)
+		return nil, fmt.Errorf("there is no Cluster %s in namespace %s; list all of them: kubectl cnmsql status -A",
+			key.Name, key.Namespace)
 	case err != nil:
 		return nil, fmt.Errorf("reading Cluster %s of namespace %s: %w", key.Name, key.Namespace, explain(err))
 	}
@@ -32,7 +33,8 @@ func getCluster(ctx context.Context, c client.Reader, key types.NamespacedName) 
 // explain adds what to do to errors that say too little by themselves.
 func explain(err error) error {
 	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("this Kubernetes does not know Clusters of MySQL; install the operator first, or choose another --context (%w)", err)
+		return fmt.Errorf("this Kubernetes does not know Clusters of MySQL; install the operator first, or choose "+
+			"another --context (%w)", err)
 	}
 	return err
 }
@@ -63,7 +65,8 @@ func gather(ctx context.Context, s *session, name string) (Facts, error) {
 
 func readPods(ctx context.Context, c client.Reader, cluster *v1alpha1.Cluster) map[string]*corev1.Pod {
 	list := &corev1.PodList{}
-	if err := c.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels(resources.InstanceLabels(cluster))); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(cluster.Namespace),
+		client.MatchingLabels(resources.InstanceLabels(cluster))); err != nil {
 		return nil
 	}
 	pods := map[string]*corev1.Pod{}

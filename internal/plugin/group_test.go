@@ -24,7 +24,8 @@ func online() *Facts {
 	c.Spec.MySQL.SemiSync, c.Spec.Replication.Mode, c.Spec.MaxSwitchoverDelay = nil, v1alpha1.ReplicationGroup, 3600
 	s := &c.Status
 	s.Promotion, s.PhaseReason = nil, "demo-1 is the primary; all 3 members are online"
-	s.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: groupName, Bootstrapped: true, PrimaryMember: "demo-1", HasQuorum: true, ViewID: "17:5", ObservedViewMax: 3, ObservedOnlineMax: 3}
+	s.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: groupName, Bootstrapped: true,
+		PrimaryMember: "demo-1", HasQuorum: true, ViewID: "17:5", ObservedViewMax: 3, ObservedOnlineMax: 3}
 	for i, name := range s.InstanceNames {
 		r := f.live(name)
 		r.Server.Replication, r.Server.SemiSync, r.WritableEpoch = nil, core.SemiSync{}, 0
@@ -34,7 +35,8 @@ func online() *Facts {
 		if i == 0 {
 			role, r.WritableEpoch = core.MemberPrimary, 4
 		}
-		s.GroupReplication.Members = append(s.GroupReplication.Members, v1alpha1.GroupMember{Instance: name, State: "ONLINE", Role: string(role), Reachable: true})
+		s.GroupReplication.Members = append(s.GroupReplication.Members, v1alpha1.GroupMember{Instance: name,
+			State: "ONLINE", Role: string(role), Reachable: true})
 	}
 	f.views("demo-1")
 	return f
@@ -50,7 +52,8 @@ func (f *Facts) views(primary string, unreachable ...string) {
 		}
 		v := &core.GroupView{State: core.MemberOnline, Role: core.MemberSecondary, ViewID: "17:5"}
 		for i, name := range f.Cluster.Status.InstanceNames {
-			m := core.ViewMember{Host: name + ".shop.svc", UUID: string(rune('1' + i)), State: core.MemberOnline, Role: core.MemberSecondary}
+			m := core.ViewMember{Host: name + ".shop.svc", UUID: string(rune('1' + i)), State: core.MemberOnline,
+				Role: core.MemberSecondary}
 			if name == primary {
 				m.Role = core.MemberPrimary
 			}
@@ -91,8 +94,10 @@ func minority() *Facts {
 	f.gone("demo-1", "demo-2")
 	f.Reference = nil
 	f.views("demo-1", "demo-1", "demo-2")
-	f.live("demo-3").Reason, f.live("demo-3").Message = "NoQuorum", "has lost the majority of the group: transactions wait until it is back"
-	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 UNKNOWN, demo-2 UNKNOWN, demo-3 ONLINE): writes wait")
+	f.live("demo-3").Reason, f.live("demo-3").Message = "NoQuorum",
+		"has lost the majority of the group: transactions wait until it is back"
+	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 UNKNOWN, demo-2 UNKNOWN, "+
+		"demo-3 ONLINE): writes wait")
 	f.Cluster.Status.GroupReplication.HasQuorum = false
 	f.Cluster.Status.PrimaryFailingSince = at(time.Minute)
 	return f
@@ -112,7 +117,8 @@ func alone() *Facts {
 // nobody is online, and all answer; demo-2 holds the most.
 func nobody() *Facts {
 	f := online()
-	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 OFFLINE): writes wait. All instances are back, and none is in a group. demo-2 holds all that any of them holds; to have it reboot the group: kubectl cnmsql group recover demo")
+	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 OFFLINE, demo-2 OFFLINE, "+
+		"demo-3 OFFLINE): writes wait. All instances are back, and none is in a group. demo-2 holds all that any of them holds; to have it reboot the group: kubectl cnmsql group recover demo")
 	f.Cluster.Status.GroupReplication.HasQuorum = false
 	for _, name := range f.Cluster.Status.InstanceNames {
 		f.member(name, core.MemberOffline, true)
@@ -127,8 +133,10 @@ func nobody() *Facts {
 // untold: the operator would reboot the group by itself, and has tried it already.
 func untold() *Facts {
 	f := nobody()
-	f.Cluster.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{RecoverTotalOutage: v1alpha1.TotalOutageAutomatic}
-	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 OFFLINE): writes wait. The operator does not reboot the group by itself: demo-2 was told to reboot the group, and nothing has come of it: that is not tried a second time. Look into that; then: kubectl cnmsql group recover demo")
+	f.Cluster.Spec.Replication.GroupReplication =
+		&v1alpha1.GroupReplicationSpec{RecoverTotalOutage: v1alpha1.TotalOutageAutomatic}
+	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 OFFLINE, demo-2 OFFLINE, "+
+		"demo-3 OFFLINE): writes wait. The operator does not reboot the group by itself: demo-2 was told to reboot the group, and nothing has come of it: that is not tried a second time. Look into that; then: kubectl cnmsql group recover demo")
 	return f
 }
 
@@ -137,7 +145,8 @@ func awaited() *Facts {
 	f := untold()
 	f.gone("demo-3")
 	f.Cluster.Status.ReadyInstances = 0
-	f.phase(core.PhaseBlocked, core.GroupUnknown, "too few members can be asked to tell whether the group has its quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 UNKNOWN): nothing is done. demo-1, demo-2 are back, and in no group. The operator waits for demo-3 (no answer): it reboots the group when all instances answer, and one holds all that the others hold. Or, if it is gone for good: kubectl cnmsql group recover demo")
+	f.phase(core.PhaseBlocked, core.GroupUnknown, "too few members can be asked to tell whether the group has its "+
+		"quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 UNKNOWN): nothing is done. demo-1, demo-2 are back, and in no group. The operator waits for demo-3 (no answer): it reboots the group when all instances answer, and one holds all that the others hold. Or, if it is gone for good: kubectl cnmsql group recover demo")
 	return f
 }
 
@@ -153,15 +162,19 @@ func unobserved() *Facts {
 
 func groupTrouble() *Facts {
 	f := online()
-	f.phase(core.PhaseDegraded, core.PrimaryHealthy, "demo-3: transactions that the group does not have; kept out of it and of every Service")
-	f.Cluster.Status.FencedInstances, f.Cluster.Status.DivergedInstances, f.Cluster.Status.ReadyInstances = []string{"demo-2"}, []string{"demo-3"}, 1
+	f.phase(core.PhaseDegraded, core.PrimaryHealthy, "demo-3: transactions that the group does not have; kept out of "+
+		"it and of every Service")
+	f.Cluster.Status.FencedInstances, f.Cluster.Status.DivergedInstances, f.Cluster.Status.ReadyInstances =
+		[]string{"demo-2"}, []string{"demo-3"}, 1
 	for _, name := range []string{"demo-2", "demo-3"} {
 		f.member(name, core.MemberOffline, true)
 		f.notReady(name)
 		f.live(name).Server.Group = &core.GroupView{State: core.MemberOffline}
 	}
-	f.live("demo-2").State, f.live("demo-2").Message = core.Fenced, "it is fenced: out of the group and read-only, its mysqld runs; kubectl cnmsql fence off brings it back"
-	f.live("demo-3").Reason, f.live("demo-3").Message = "Diverged", "holds transactions that the group lacks: "+uuid2+":1-2; it is kept out of the group and of every Service, and its data is kept"
+	f.live("demo-2").State, f.live("demo-2").Message = core.Fenced,
+		"it is fenced: out of the group and read-only, its mysqld runs; kubectl cnmsql fence off brings it back"
+	f.live("demo-3").Reason, f.live("demo-3").Message = "Diverged", "holds transactions that the group lacks: "+uuid2+
+		":1-2; it is kept out of the group and of every Service, and its data is kept"
 	f.live("demo-3").Server.Executed, f.live("demo-3").Errant = set(groupName+":1-900,"+uuid2+":1-2"), set(uuid2+":1-2")
 	return f
 }
@@ -173,7 +186,8 @@ func forced() *Facts {
 	s := &f.Cluster.Status
 	s.CurrentPrimary, s.PrimaryEpoch, s.PrimaryFailingSince = "demo-3", 6, nil
 	g := s.GroupReplication
-	g.HasQuorum, g.PrimaryMember, g.ViewID, g.ObservedViewMax, g.LeftOut = true, "demo-3", "17:7", 1, []v1alpha1.LeftOutMember{{Instance: "demo-1"}, {Instance: "demo-2", Admitted: true}}
+	g.HasQuorum, g.PrimaryMember, g.ViewID, g.ObservedViewMax, g.LeftOut = true, "demo-3", "17:7", 1,
+		[]v1alpha1.LeftOutMember{{Instance: "demo-1"}, {Instance: "demo-2", Admitted: true}}
 	g.Members[2].Role = "PRIMARY"
 	f.member("demo-2", core.MemberRecovering, true)
 	return f
@@ -189,7 +203,8 @@ func unmade() *Facts {
 
 func init() {
 	for name, situation := range map[string]func() *Facts{
-		"online": online, "minority": minority, "alone": alone, "nobody": nobody, "untold": untold, "awaited": awaited, "unobserved": unobserved, "trouble": groupTrouble, "forced": forced, "unmade": unmade,
+		"online": online, "minority": minority, "alone": alone, "nobody": nobody, "untold": untold, "awaited": awaited,
+		"unobserved": unobserved, "trouble": groupTrouble, "forced": forced, "unmade": unmade,
 	} {
 		situations["group-"+name] = situation
 	}
@@ -255,7 +270,8 @@ func TestGroupStatusIsPrintedAnewAtEveryChange(t *testing.T) {
 
 func TestAPrimaryThatTheGroupElectedIsBelievedBeforeTheOperator(t *testing.T) {
 	w, because := topologyOf(unobserved().Cluster).writable(unobserved(), Durability{})
-	if w != WritableNo || !strings.Contains(because, "demo-2 is the primary of the group and accepts writes, but the Service demo-rw does not lead to it yet (it leads to demo-1)") {
+	if w != WritableNo || !strings.Contains(because, "demo-2 is the primary of the group and accepts writes, but the "+
+		"Service demo-rw does not lead to it yet (it leads to demo-1)") {
 		t.Errorf("%s: %s", w, because)
 	}
 }
@@ -264,7 +280,8 @@ func TestTwoPrimariesAreTold(t *testing.T) {
 	f := online()
 	f.live("demo-2").WritableEpoch = 4
 	f.live("demo-2").Server.Group.Role = core.MemberPrimary
-	if w, because := topologyOf(f.Cluster).writable(f, Durability{}); w != WritableUnknown || !strings.Contains(because, "demo-1 and demo-2 BOTH SAY") {
+	if w, because := topologyOf(f.Cluster).writable(f, Durability{}); w != WritableUnknown ||
+		!strings.Contains(because, "demo-1 and demo-2 BOTH SAY") {
 		t.Errorf("%s: %s", w, because)
 	}
 }
@@ -297,9 +314,13 @@ func TestPromoteWarnsOfAMemberThatIsNotOnline(t *testing.T) {
 func TestPromoteOfAMemberFollowsTheGroup(t *testing.T) {
 	s := newScene(t, online().Cluster, func(s *scene) {
 		s.decide(func(st *v1alpha1.ClusterStatus) {
-			st.Operation = &v1alpha1.OperationStatus{Kind: "Switchover", Step: string(core.StepSetPrimary), From: "demo-1", To: "demo-2"}
+			st.Operation = &v1alpha1.OperationStatus{Kind: "Switchover", Step: string(core.StepSetPrimary),
+				From: "demo-1", To: "demo-2"}
 		})
-		s.decide(func(st *v1alpha1.ClusterStatus) { st.Operation, st.CurrentPrimary, st.PrimaryEpoch = nil, "demo-2", 5 })
+		s.decide(func(st *v1alpha1.ClusterStatus) {
+			st.Operation, st.CurrentPrimary,
+				st.PrimaryEpoch = nil, "demo-2", 5
+		})
 	})
 	if err := s.run("2", 10*time.Second); err != nil {
 		t.Fatal(err)
@@ -310,13 +331,16 @@ func TestPromoteOfAMemberFollowsTheGroup(t *testing.T) {
 // The group needs demo-2 for its majority.
 func TestAFenceThatTheOperatorRefusesIsTakenBack(t *testing.T) {
 	s := newScene(t, online().Cluster, func(s *scene) {
-		s.warn(core.RefusalFenceQuorum, "demo-2 is not fenced: 1 of 3 members would be left online, and 2 are a majority")
+		s.warn(core.RefusalFenceQuorum,
+			"demo-2 is not fenced: 1 of 3 members would be left online, and 2 are a majority")
 		s.decide(func(st *v1alpha1.ClusterStatus) {
-			st.Phase, st.PhaseReason = string(core.PhaseBlocked), "demo-2 is not fenced: 1 of 3 members would be left online"
+			st.Phase, st.PhaseReason = string(core.PhaseBlocked),
+				"demo-2 is not fenced: 1 of 3 members would be left online"
 		})
 	}, podOf("demo-2"))
 	f := &fencer{s.caller, true}
-	mustFail(t, f.fence(t.Context(), "2", 5*time.Second), "the operator refused: FenceWouldLoseQuorum: demo-2 is not fenced: 1 of 3 members would be left online, and 2 are a majority. The request was taken back")
+	mustFail(t, f.fence(t.Context(), "2", 5*time.Second), "the operator refused: FenceWouldLoseQuorum: demo-2 is not "+
+		"fenced: 1 of 3 members would be left online, and 2 are a majority. The request was taken back")
 	if _, is := s.annotation(podOf("demo-2"), v1alpha1.AnnotationFencing); is {
 		t.Error("it is still asked for, and would be carried out when nobody expects it")
 	}
@@ -345,15 +369,18 @@ func TestReinitOfAMemberNamesWhatOnlyItHas(t *testing.T) {
 func TestFailoverOfAGroupIsTheGroups(t *testing.T) {
 	s := newScene(t, minority().Cluster, nil)
 	o := &overrider{s.caller}
-	mustFail(t, o.failOver(t.Context(), "3", time.Second), "when the group has lost its quorum: kubectl cnmsql group recover demo -n shop")
+	mustFail(t, o.failOver(t.Context(), "3", time.Second), "when the group has lost its quorum: kubectl cnmsql group "+
+		"recover demo -n shop")
 }
 
 // pods are the Pods of all instances.
 func (s *scene) pods() *scene {
 	for _, name := range s.cluster().Status.InstanceNames {
 		pod := podOf(name)
-		claim := &corev1.PersistentVolumeClaim{ObjectMeta: pod.ObjectMeta, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}
-		if err := errors.Join(s.client.Create(context.Background(), pod), s.client.Create(context.Background(), claim)); err != nil {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: pod.ObjectMeta,
+			Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}
+		if err := errors.Join(s.client.Create(context.Background(), pod), s.client.Create(context.Background(),
+			claim)); err != nil {
 			s.t.Error(err)
 		}
 	}
@@ -409,8 +436,10 @@ func TestRecoverWithASurvivingPrimarySaysThatItHoldsWhatItAcknowledged(t *testin
 	s := newScene(t, f.Cluster, nil).pods()
 	s.managers(f)
 	s.answers("no\n")
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), `the answer was "no" and not "demo": nothing was done`)
-	s.mustSay("demo-1 is the primary and holds all that it acknowledged. Lost is what demo-2, demo-3 acknowledged since, if they elected a primary of their own: NOT KNOWN.")
+	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second),
+		`the answer was "no" and not "demo": nothing was done`)
+	s.mustSay("demo-1 is the primary and holds all that it acknowledged. Lost is what demo-2, demo-3 acknowledged " +
+		"since, if they elected a primary of their own: NOT KNOWN.")
 	if _, is := s.annotation(s.cluster(), v1alpha1.AnnotationForceQuorum); is {
 		t.Error("it was asked for")
 	}
@@ -419,7 +448,8 @@ func TestRecoverWithASurvivingPrimarySaysThatItHoldsWhatItAcknowledged(t *testin
 // formerMember is demo-1, which runs and is in no group, and holds so much.
 func formerMember(f *Facts, holds string) {
 	f.Live["demo-1"] = Live{Report: &core.Report{Instance: "demo-1", State: core.Running, Data: core.DataPopulated,
-		Server: &core.Server{UUID: uuid1, Executed: set(groupName + ":" + holds), Group: &core.GroupView{State: core.MemberOffline}}}}
+		Server: &core.Server{UUID: uuid1, Executed: set(groupName + ":" + holds),
+			Group: &core.GroupView{State: core.MemberOffline}}}}
 }
 
 func TestRecoverIsRefusedWhileSomebodyHoldsMoreAndAnotherIsNotKnown(t *testing.T) {
@@ -429,7 +459,8 @@ func TestRecoverIsRefusedWhileSomebodyHoldsMoreAndAnotherIsNotKnown(t *testing.T
 	s.managers(f)
 	s.answers("no\n")
 	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "nothing was done")
-	s.mustSay("the operator would REFUSE (MembersUnknown): the recovery of the quorum was refused: demo-1 holds transactions that those who are still online lack")
+	s.mustSay("the operator would REFUSE (MembersUnknown): the recovery of the quorum was refused: demo-1 holds " +
+		"transactions that those who are still online lack")
 }
 
 func TestRecoverOfAMinorityLeftOutIsLessDangerous(t *testing.T) {
@@ -472,7 +503,8 @@ func TestRecoverTellsWhyTheOperatorRefused(t *testing.T) {
 	}).pods()
 	s.managers(f)
 	s.yes = true
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), 5*time.Second), "the operator refused: MembersUnknown: the recovery of the quorum is refused: what demo-3 holds is not known")
+	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), 5*time.Second), "the operator refused: MembersUnknown: "+
+		"the recovery of the quorum is refused: what demo-3 holds is not known")
 	s.mustSay("As things look from here, the operator would REFUSE (MembersUnknown)")
 }
 
@@ -483,14 +515,16 @@ func TestRecoverThatBeganAndDoesNotEndIsTold(t *testing.T) {
 	}).pods()
 	s.managers(f)
 	s.yes = true
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "the operator has begun, but the group has no quorum after 1s")
+	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "the operator has begun, but the group has "+
+		"no quorum after 1s")
 }
 
 func TestRecoverWhereNothingIsLostIsRefused(t *testing.T) {
 	s := newScene(t, online().Cluster, nil).pods()
 	s.managers(online())
 	s.yes = true
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "nothing was done: the recovery of the quorum was refused: the group has its quorum: 3 members are online")
+	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "nothing was done: the recovery of the "+
+		"quorum was refused: the group has its quorum: 3 members are online")
 	// The operator's last word is old, and the members' own counts.
 	f := unobserved()
 	f.Cluster.Status.GroupReplication.HasQuorum = false

@@ -56,7 +56,8 @@ func (r *recoverer) recover(ctx context.Context, timeout time.Duration) error {
 	}
 	plan := whatif.Recover(o)
 	if plan.Refusal == core.RefusalQuorumPresent {
-		return fmt.Errorf("nothing was done: %s. Its situation: kubectl cnmsql group status %s -n %s", plan.Because, c.Name, c.Namespace)
+		return fmt.Errorf("nothing was done: %s. Its situation: kubectl cnmsql group status %s -n %s",
+			plan.Because, c.Name, c.Namespace)
 	}
 	r.tell(c, &o, plan, notes)
 	if err := r.confirm(c.Name, fmt.Sprintf("Type the name of the cluster (%s) to ask for it:", c.Name)); err != nil {
@@ -70,7 +71,8 @@ func (r *recoverer) recover(ctx context.Context, timeout time.Duration) error {
 	}
 	err = r.annotate(ctx, asked, "", map[string]any{v1alpha1.AnnotationForceQuorum: word})
 	if err != nil {
-		return fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)", v1alpha1.AnnotationForceQuorum, c.Name, explain(err))
+		return fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)",
+			v1alpha1.AnnotationForceQuorum, c.Name, explain(err))
 	}
 	r.say("Asked for the quorum of %s to be recovered.", c.Name)
 	return r.await(ctx, asked, asked.Status.PrimaryEpoch, before, timeout)
@@ -85,7 +87,8 @@ func mayRecover(c *v1alpha1.Cluster) error {
 	case c.DeletionTimestamp != nil:
 		return fmt.Errorf("cluster %s is being deleted; nothing is recovered in it", c.Name)
 	case g == nil || !g.Bootstrapped:
-		return fmt.Errorf("the group of cluster %s was not made yet (%s): it has no quorum to recover", c.Name, orElse(c.Status.PhaseReason, "the operator has not looked at it"))
+		return fmt.Errorf("the group of cluster %s was not made yet (%s): it has no quorum to recover", c.Name,
+			orElse(c.Status.PhaseReason, "the operator has not looked at it"))
 	}
 	return nil
 }
@@ -136,18 +139,23 @@ func consequences(o *core.Observation, plan whatif.Recovery) []string {
 	case plan.Because != "":
 		return []string{"As things look from here, the operator does not carry it out at once: " + plan.Because + "."}
 	case plan.Anew && len(plan.LeftOut) > 0:
-		out := []string{fmt.Sprintf("Nobody is left in the group: %s, which holds all that those hold whom the group went on with, reboots it.", plan.Lead), whoReturns(plan)}
+		out := []string{fmt.Sprintf("Nobody is left in the group: %s, which holds all that those hold whom the group "+
+			"went on with, reboots it.", plan.Lead), whoReturns(plan)}
 		return slices.Concat(out, lostWith(o, plan), splitBy(o, plan))
 	case plan.Anew:
 		return []string{
-			fmt.Sprintf("Nobody is left in the group, and all instances are known: %s, which holds all that any of them holds, reboots the group; the others join it.", plan.Lead),
-			lostWithVolumes(o, plan.Lead) + " Two groups cannot come of it while every instance says that it is in none."}
+			fmt.Sprintf("Nobody is left in the group, and all instances are known: %s, which holds all that any of "+
+				"them holds, reboots the group; the others join it.", plan.Lead),
+			lostWithVolumes(o, plan.Lead) +
+				" Two groups cannot come of it while every instance says that it is in none."}
 	}
 	return slices.Concat([]string{goesOn(plan) + ".", whoReturns(plan)}, lostWith(o, plan), splitBy(o, plan))
 }
 
 func whoReturns(plan whatif.Recovery) string {
-	return "Left out: " + orElse(strings.Join(plan.LeftOut, ", "), "nobody") + ". Who of them comes back and holds nothing else than " + strings.Join(plan.Members, ", ") + " joins again by itself. Who had received more is kept out as diverged, with its data, until you have looked at it and recreate it (reinit)."
+	return "Left out: " + orElse(strings.Join(plan.LeftOut, ", "), "nobody") + ". Who of them comes back and holds " +
+		"nothing else than " + strings.Join(plan.Members, ", ") +
+		" joins again by itself. Who had received more is kept out as diverged, with its data, until you have looked at it and recreate it (reinit)."
 }
 
 func goesOn(plan whatif.Recovery) string {
@@ -172,7 +180,8 @@ func lostWithVolumes(o *core.Observation, lead string) string {
 	if len(empty) == 0 {
 		return "Nothing that was acknowledged is lost."
 	}
-	return fmt.Sprintf("%s HAS NO DATA ANY MORE: acknowledged writes that it had received and %s has not are lost.", strings.Join(empty, ", "), lead)
+	return fmt.Sprintf("%s HAS NO DATA ANY MORE: acknowledged writes that it had received and %s has not are lost.",
+		strings.Join(empty, ", "), lead)
 }
 
 // lostWith tells what those who are left out hold and the new group does not.
@@ -186,16 +195,19 @@ func lostWith(o *core.Observation, plan whatif.Recovery) []string {
 			silent = append(silent, name)
 			continue
 		}
-		out = append(out, fmt.Sprintf("  %s holds, and %s does not: %s", name, plan.Lead, ofThese(theirs.Holds().Subtract(lead.Server.Holds()))))
+		out = append(out, fmt.Sprintf("  %s holds, and %s does not: %s", name, plan.Lead,
+			ofThese(theirs.Holds().Subtract(lead.Server.Holds()))))
 	}
 	if len(silent) == 0 {
 		return out
 	}
 	names := strings.Join(silent, ", ")
 	if viewOf(&lead).Role == core.MemberPrimary {
-		return append(out, fmt.Sprintf("  %s is the primary and holds all that it acknowledged. Lost is what %s acknowledged since, if they elected a primary of their own: NOT KNOWN.", plan.Lead, names))
+		return append(out, fmt.Sprintf("  %s is the primary and holds all that it acknowledged. Lost is what %s "+
+			"acknowledged since, if they elected a primary of their own: NOT KNOWN.", plan.Lead, names))
 	}
-	return append(out, fmt.Sprintf("  What %s hold is NOT KNOWN. A write is acknowledged when a majority has received it: those that only they have received are lost.", names))
+	return append(out, fmt.Sprintf("  What %s hold is NOT KNOWN. A write is acknowledged when a majority has "+
+		"received it: those that only they have received are lost.", names))
 }
 
 // splitBy tells whether those who are left out may be a group of their own.
@@ -216,15 +228,18 @@ func splitBy(o *core.Observation, plan whatif.Recovery) []string {
 		return []string{"Danger of a split brain: none is seen, for all who are left out say that they are in no group."}
 	case 2*len(alive) > len(view.Members):
 		return []string{
-			fmt.Sprintf("DANGER OF A SPLIT BRAIN: if %s live and only cannot be reached, they are a majority (%d of %d members) and TAKE WRITES NOW, with a primary of their own.", names, len(alive), len(view.Members)),
+			fmt.Sprintf("DANGER OF A SPLIT BRAIN: if %s live and only cannot be reached, they are a majority (%d of "+
+				"%d members) and TAKE WRITES NOW, with a primary of their own.", names, len(alive), len(view.Members)),
 			"Then there are two groups after this, and the writes of one of them are lost. Make sure first that their mysqld are dead: Nodes switched off, or Pods gone by the kubelet's word."}
 	default:
-		return []string{fmt.Sprintf("Danger of a split brain: %s are no majority (%d of %d members) and cannot take writes by themselves, if nobody forces their quorum, too.", names, len(alive), len(view.Members))}
+		return []string{fmt.Sprintf("Danger of a split brain: %s are no majority (%d of %d members) and cannot take "+
+			"writes by themselves, if nobody forces their quorum, too.", names, len(alive), len(view.Members))}
 	}
 }
 
 // await is over when the group has its quorum again, or the request was taken off.
-func (r *recoverer) await(ctx context.Context, c *v1alpha1.Cluster, epoch int64, before told, timeout time.Duration) error {
+func (r *recoverer) await(ctx context.Context, c *v1alpha1.Cluster, epoch int64, before told,
+	timeout time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	last, err := r.follow(limited, c, progress, func(_ context.Context, now *v1alpha1.Cluster) error {
@@ -252,20 +267,25 @@ func (r *recoverer) await(ctx context.Context, c *v1alpha1.Cluster, epoch int64,
 	case err != nil:
 		return err
 	case s.PrimaryEpoch == epoch:
-		r.say("The group of %s has its quorum again by itself; nothing was forced. %s is the primary.", last.Name, s.CurrentPrimary)
+		r.say("The group of %s has its quorum again by itself; nothing was forced. %s is the primary.",
+			last.Name, s.CurrentPrimary)
 		return nil
 	}
 	if e := r.newEvent(ctx, last, before, because(core.ReasonQuorumForced, core.ReasonTotalOutage)); e != nil {
 		r.say("%s: %s", e.Reason, e.Note)
 	}
-	r.say("The group of %s has its quorum again; %s is the primary. See who comes back, and whether anybody holds what it lacks: kubectl cnmsql group status %s -n %s -w", last.Name, s.CurrentPrimary, last.Name, last.Namespace)
+	r.say("The group of %s has its quorum again; %s is the primary. See who comes back, and whether anybody holds "+
+		"what it lacks: kubectl cnmsql group status %s -n %s -w", last.Name, s.CurrentPrimary,
+		last.Name, last.Namespace)
 	return nil
 }
 
 func (r *recoverer) unanswered(c *v1alpha1.Cluster, after time.Duration) error {
 	if _, asked := c.Annotations[v1alpha1.AnnotationForceQuorum]; asked {
-		return fmt.Errorf("nobody answered within %s; last: %s. THE REQUEST STAYS, and counts when the operator sees it: see that it runs (%s). To take it back: kubectl annotate cluster %s -n %s %s-",
+		return fmt.Errorf("nobody answered within %s; last: %s. THE REQUEST STAYS, and counts when the operator sees "+
+			"it: see that it runs (%s). To take it back: kubectl annotate cluster %s -n %s %s-",
 			after, progress(&c.Status), findOperator, c.Name, c.Namespace, v1alpha1.AnnotationForceQuorum)
 	}
-	return fmt.Errorf("the operator has begun, but the group has no quorum after %s; last: %s. To follow: kubectl cnmsql group status %s -n %s -w", after, progress(&c.Status), c.Name, c.Namespace)
+	return fmt.Errorf("the operator has begun, but the group has no quorum after %s; last: %s. To follow: kubectl "+
+		"cnmsql group status %s -n %s -w", after, progress(&c.Status), c.Name, c.Namespace)
 }

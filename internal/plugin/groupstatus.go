@@ -16,9 +16,11 @@ import (
 )
 
 func groupCommand(k *kube) *cobra.Command {
-	cmd := &cobra.Command{Use: "group", Short: "See a MySQL group as a majority of its members does, or recover it when that is lost", Args: cobra.ArbitraryArgs,
+	cmd := &cobra.Command{Use: "group", Short: "See a MySQL group as a majority of its members does, or recover it " +
+		"when that is lost", Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return fmt.Errorf("group %s is not known: kubectl cnmsql group status CLUSTER shows the group, group recover CLUSTER goes on with those who are left", strings.Join(args[:min(len(args), 1)], ""))
+			return fmt.Errorf("group %s is not known: kubectl cnmsql group status CLUSTER shows the group, group "+
+				"recover CLUSTER goes on with those who are left", strings.Join(args[:min(len(args), 1)], ""))
 		}}
 	cmd.AddCommand(groupStatusCommand(k), groupRecoverCommand(k))
 	return cmd
@@ -82,7 +84,8 @@ func (g *groupViewer) cluster(ctx context.Context) (*v1alpha1.Cluster, error) {
 
 func mustBeGroup(c *v1alpha1.Cluster) error {
 	if c.Spec.Replication.Mode != v1alpha1.ReplicationGroup {
-		return fmt.Errorf("cluster %s is no group: its spec.replication.mode is %s. Its situation: kubectl cnmsql status %s -n %s",
+		return fmt.Errorf("cluster %s is no group: its spec.replication.mode is %s. Its situation: kubectl cnmsql "+
+			"status %s -n %s",
 			c.Name, orElse(c.Spec.Replication.Mode, v1alpha1.ReplicationAsync), c.Name, c.Namespace)
 	}
 	return nil
@@ -139,8 +142,10 @@ func (g *groupViewer) printNew(c *v1alpha1.Cluster, last *string) error {
 func WriteGroup(out io.Writer, c *v1alpha1.Cluster, now time.Time) error {
 	var text strings.Builder
 	p, g, s := page{out: &text, now: now}, groupOf(c), &c.Status
-	p.line("Cluster", "%s/%s: %s, %d of %d instances ready", c.Namespace, c.Name, orElse(s.Phase, "Unknown"), s.ReadyInstances, c.Spec.Instances)
-	p.line("Group", "%s, %s", orElse(g.Name, "its name is not chosen yet"), map[bool]string{true: "bootstrapped", false: "not made yet"}[g.Bootstrapped])
+	p.line("Cluster", "%s/%s: %s, %d of %d instances ready", c.Namespace, c.Name, orElse(s.Phase, "Unknown"),
+		s.ReadyInstances, c.Spec.Instances)
+	p.line("Group", "%s, %s", orElse(g.Name, "its name is not chosen yet"), map[bool]string{true: "bootstrapped",
+		false: "not made yet"}[g.Bootstrapped])
 	if g.Bootstrapped {
 		p.line("Quorum", "%s", quorumText(g))
 	}
@@ -151,10 +156,12 @@ func WriteGroup(out io.Writer, c *v1alpha1.Cluster, now time.Time) error {
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "INSTANCE\tSTATE\tROLE\tREACHABLE\tNOTE")
 	for _, m := range g.Members {
-		_, _ = fmt.Fprintln(w, strings.Join([]string{m.Name, m.State, orElse(m.Role, "-"), map[bool]string{true: "yes", false: "NO"}[m.Reachable], noteOf(m)}, "\t"))
+		_, _ = fmt.Fprintln(w, strings.Join([]string{m.Name, m.State, orElse(m.Role, "-"), map[bool]string{true: "yes",
+			false: "NO"}[m.Reachable], noteOf(m)}, "\t"))
 	}
 	_ = w.Flush()
-	_, _ = fmt.Fprintf(&text, "\nThis is what the operator saw last. What the instances say now: kubectl cnmsql status %s -n %s\n", c.Name, c.Namespace)
+	_, _ = fmt.Fprintf(&text, "\nThis is what the operator saw last. What the instances say now: kubectl cnmsql "+
+		"status %s -n %s\n", c.Name, c.Namespace)
 	_, err := io.WriteString(out, text.String())
 	return err
 }

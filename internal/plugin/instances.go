@@ -98,7 +98,8 @@ func (in *Instance) fromPod(pod *corev1.Pod) {
 }
 
 func (in *Instance) fromReport(f *Facts, r *core.Report) {
-	in.Live, in.State, in.Version, in.Node = true, string(r.State), orElse(r.Version, in.Version), orElse(r.Node, in.Node)
+	in.Live, in.State, in.Version, in.Node = true, string(r.State), orElse(r.Version, in.Version),
+		orElse(r.Node, in.Node)
 	if in.Restarts != nil {
 		total := *in.Restarts + r.Restarts
 		in.Restarts = &total

@@ -30,7 +30,8 @@ func newKube(flags *pflag.FlagSet) *kube {
 	flags.StringVar(&k.overrides.CurrentContext, "context", "", "context of the kubeconfig to use")
 	flags.StringVarP(&k.overrides.Context.Namespace, "namespace", "n", "", "namespace of the Cluster")
 	flags.StringVar(&k.overrides.AuthInfo.Impersonate, "as", "", "user to impersonate")
-	flags.StringArrayVar(&k.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to impersonate; may be repeated")
+	flags.StringArrayVar(&k.overrides.AuthInfo.ImpersonateGroups, "as-group", nil,
+		"group to impersonate; may be repeated")
 	return k
 }
 
@@ -72,7 +73,8 @@ func (k *kube) open() (*session, error) {
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme, coordination.AddToScheme, storagev1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme,
+		coordination.AddToScheme, storagev1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}

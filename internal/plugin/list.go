@@ -19,7 +19,8 @@ func WriteList(out io.Writer, all []Report) error {
 	_, _ = fmt.Fprintln(w, "NAMESPACE\tNAME\tPHASE\tWRITABLE\tPRIMARY\tREADY\tAGE\tHAPPENING")
 	for _, r := range all {
 		_, _ = fmt.Fprintln(w, strings.Join([]string{
-			r.Namespace, r.Name, r.Phase, string(r.Writable), orElse(r.Primary, "-"), fmt.Sprintf("%d/%d", r.Ready, r.Wanted),
+			r.Namespace, r.Name, r.Phase, string(r.Writable), orElse(r.Primary, "-"),
+			fmt.Sprintf("%d/%d", r.Ready, r.Wanted),
 			duration.HumanDuration(r.Taken.Sub(r.Created)), r.Happening,
 		}, "\t"))
 	}

@@ -20,7 +20,8 @@ func askAll(ctx context.Context, ask asking, f *Facts) {
 	}
 	for name, w := range ask.all(ctx, names) {
 		if w.Forbidden {
-			f.Live, f.LiveProblem = nil, "instances were not asked, for that needs the right to create pods/exec: "+w.Problem
+			f.Live, f.LiveProblem = nil, "instances were not asked, for that needs the right to create pods/exec: "+
+				w.Problem
 			return
 		}
 		f.Live[name] = liveOf(w)

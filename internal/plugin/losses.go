@@ -15,9 +15,11 @@ import (
 func whatIsLost(c *v1alpha1.Cluster, to string, said words) []string {
 	mine := said[to].server()
 	if mine == nil {
-		return []string{fmt.Sprintf("What %s holds is not known (%s), and so is what is lost. The operator refuses if it cannot ask it either.", to, orElse(said[to].Problem, "mysqld does not answer"))}
+		return []string{fmt.Sprintf("What %s holds is not known (%s), and so is what is lost. The operator refuses "+
+			"if it cannot ask it either.", to, orElse(said[to].Problem, "mysqld does not answer"))}
 	}
-	out := []string{fmt.Sprintf("%s holds %s. What is lost, as far as is known:", to, count(int(mine.Holds().Count()), "transaction"))}
+	out := []string{fmt.Sprintf("%s holds %s. What is lost, as far as is known:", to,
+		count(int(mine.Holds().Count()), "transaction"))}
 	var silent []string
 	most, best := gtid.Set{}, ""
 	for _, name := range c.Status.InstanceNames {
@@ -26,11 +28,13 @@ func whatIsLost(c *v1alpha1.Cluster, to string, said words) []string {
 		case name == to:
 		case theirs == nil:
 			silent = append(silent, name)
-			out = append(out, fmt.Sprintf("  %s: NOT KNOWN (%s)", name, orElse(said[name].Problem, "mysqld does not answer")))
+			out = append(out, fmt.Sprintf("  %s: NOT KNOWN (%s)", name, orElse(said[name].Problem,
+				"mysqld does not answer")))
 		default:
 			lacks := theirs.Holds().Subtract(mine.Holds())
 			out = append(out, "  "+name+": "+ofThese(lacks)+divergedToo(c, name))
-			if lacks.Count() > most.Count() && theirs.Holds().Contains(mine.Holds()) && !slices.Contains(c.Status.DivergedInstances, name) {
+			if lacks.Count() > most.Count() && theirs.Holds().Contains(mine.Holds()) &&
+				!slices.Contains(c.Status.DivergedInstances, name) {
 				most, best = lacks, name
 			}
 		}
@@ -38,7 +42,8 @@ func whatIsLost(c *v1alpha1.Cluster, to string, said words) []string {
 	out = append(out, atLeast(c, to, mine)...)
 	out = append(out, promised(c, silent)...)
 	if best != "" {
-		out = append(out, fmt.Sprintf("%s holds more: with --to %s, %s less would be lost.", best, best, count(int(most.Count()), "transaction")))
+		out = append(out, fmt.Sprintf("%s holds more: with --to %s, %s less would be lost.", best, best,
+			count(int(most.Count()), "transaction")))
 	}
 	return out
 }
@@ -65,7 +70,8 @@ func atLeast(c *v1alpha1.Cluster, to string, mine *core.Server) []string {
 	}
 	had, err := gtid.Parse(p.RequiredGTID)
 	if lacks := had.Subtract(mine.Holds()); err == nil && !lacks.IsEmpty() {
-		return []string{fmt.Sprintf("%s lacks even what %s held when it became primary: %s", to, p.Instance, ofThese(lacks))}
+		return []string{fmt.Sprintf("%s lacks even what %s held when it became primary: %s", to,
+			p.Instance, ofThese(lacks))}
 	}
 	return nil
 }
@@ -78,7 +84,9 @@ func promised(c *v1alpha1.Cluster, silent []string) []string {
 	}
 	all := strings.Join(silent, ", ")
 	if p.LosslessSince > 0 {
-		return []string{fmt.Sprintf("Under quorum each acknowledged write is on %s besides %s. Of those that only %s may hold, nobody can tell.", count(int(p.RequiredAcks), "replica"), p.Instance, all)}
+		return []string{fmt.Sprintf("Under quorum each acknowledged write is on %s besides %s. Of those that only %s "+
+			"may hold, nobody can tell.", count(int(p.RequiredAcks), "replica"), p.Instance, all)}
 	}
-	return []string{fmt.Sprintf("Acknowledged writes that only %s may hold are lost for the cluster; their volumes are kept.", all)}
+	return []string{fmt.Sprintf(
+		"Acknowledged writes that only %s may hold are lost for the cluster; their volumes are kept.", all)}
 }

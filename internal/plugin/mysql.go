@@ -33,7 +33,8 @@ func mysqlCommand(k *kube) *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if account != "root" && account != "app" {
-				return fmt.Errorf("--user %s is not known; use root, or app for the user in the Secret CLUSTER-app", account)
+				return fmt.Errorf("--user %s is not known; use root, or app for the user in the Secret CLUSTER-app",
+					account)
 			}
 			s, err := k.open()
 			if err != nil {
@@ -50,7 +51,8 @@ func mysqlCommand(k *kube) *cobra.Command {
 			return s.attach(cmd.Context(), name, clientCommand(account, args[1:]))
 		},
 	}
-	cmd.Flags().StringVar(&instance, "instance", "", "instance to connect to, by name or number, instead of the primary")
+	cmd.Flags().StringVar(&instance, "instance", "",
+		"instance to connect to, by name or number, instead of the primary")
 	cmd.Flags().StringVar(&account, "user", "root", "root, or app for the application's user")
 	return cmd
 }
@@ -67,10 +69,12 @@ func sessionInstance(c *v1alpha1.Cluster, instance string, warn io.Writer) (stri
 	}
 	s := &c.Status
 	if s.CurrentPrimary == "" {
-		return "", fmt.Errorf("cluster %s has no primary yet: %s; name another instance with --instance", c.Name, orElse(s.PhaseReason, "the operator has not looked at it"))
+		return "", fmt.Errorf("cluster %s has no primary yet: %s; name another instance with --instance", c.Name,
+			orElse(s.PhaseReason, "the operator has not looked at it"))
 	}
 	if w, because := topologyOf(c).writable(&Facts{Cluster: c}, Durability{}); w != WritableYes {
-		_, _ = fmt.Fprintf(warn, "Warning: %s may not take writes now (%s). %s\n", s.CurrentPrimary, because, s.PhaseReason)
+		_, _ = fmt.Fprintf(warn, "Warning: %s may not take writes now (%s). %s\n", s.CurrentPrimary,
+			because, s.PhaseReason)
 	}
 	return s.CurrentPrimary, nil
 }
@@ -122,7 +126,8 @@ type allTaken struct {
 func (e *allTaken) Unwrap() error { return e.err }
 
 func (e *allTaken) Error() string {
-	return fmt.Sprintf("all connections of %s are taken, and so is the one that is kept for root. Have the application close some, "+
+	return fmt.Sprintf("all connections of %s are taken, and so is the one that is kept for root. Have the "+
+		"application close some, "+
 		"or raise max_connections in spec.mysql.parameters, for which the instances are restarted one by one", e.pod)
 }
 

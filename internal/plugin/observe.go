@@ -99,7 +99,8 @@ func (p *caller) objects(ctx context.Context, c *v1alpha1.Cluster) (*observation
 		objs.SetPods(c, pods.Items)
 	}
 	// Classes tell why a claim is not bound, and not everybody may read them.
-	if may("PersistentVolumeClaims", &volumes, mine...) && (allBound(volumes.Items) || may("StorageClasses", &classes)) {
+	if may("PersistentVolumeClaims", &volumes, mine...) &&
+		(allBound(volumes.Items) || may("StorageClasses", &classes)) {
 		objs.Classes = classes.Items
 		objs.SetVolumes(c, volumes.Items)
 	}
@@ -114,7 +115,9 @@ func (p *caller) objects(ctx context.Context, c *v1alpha1.Cluster) (*observation
 }
 
 func allBound(claims []corev1.PersistentVolumeClaim) bool {
-	return !slices.ContainsFunc(claims, func(c corev1.PersistentVolumeClaim) bool { return c.Status.Phase != corev1.ClaimBound })
+	return !slices.ContainsFunc(claims, func(c corev1.PersistentVolumeClaim) bool {
+		return c.Status.Phase != corev1.ClaimBound
+	})
 }
 
 // lease is the primary's; who may not read it takes it for held as it should be.
@@ -127,7 +130,8 @@ func (p *caller) lease(ctx context.Context, c *v1alpha1.Cluster) (core.Fact[core
 	case apierrors.IsNotFound(err):
 		return core.Known(core.Lease{UnchangedSince: read}, read, read), ""
 	case err != nil:
-		return core.Known(core.Lease{Holder: holderOf(&c.Status), Epoch: c.Status.PrimaryEpoch, Version: "unread", UnchangedSince: read}, read, read),
+		return core.Known(core.Lease{Holder: holderOf(&c.Status), Epoch: c.Status.PrimaryEpoch, Version: "unread",
+				UnchangedSince: read}, read, read),
 			fmt.Sprintf("the Lease %s could not be read (%v), and is taken for held by the primary", key.Name, err)
 	}
 	l := observation.LeaseFacts(record)

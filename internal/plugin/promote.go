@@ -82,7 +82,8 @@ func (p *promoter) verdict(ctx context.Context, w *wish, began time.Time) error 
 	s := &w.cluster.Status
 	switch {
 	case isSettledOn(s, w.target):
-		p.say("%s is the primary of %s (epoch %d), %s after the request.", w.target, p.key.Name, s.PrimaryEpoch, p.now().Sub(began).Round(time.Millisecond))
+		p.say("%s is the primary of %s (epoch %d), %s after the request.", w.target, p.key.Name, s.PrimaryEpoch,
+			p.now().Sub(began).Round(time.Millisecond))
 		return nil
 	case s.Operation == nil && s.TargetPrimary != w.target:
 		why := fmt.Sprintf("status.targetPrimary was set to %s (%s)", orElse(s.TargetPrimary, "nobody"), s.PhaseReason)
@@ -97,8 +98,10 @@ func (p *promoter) verdict(ctx context.Context, w *wish, began time.Time) error 
 
 func (p *promoter) unanswered(w *wish, after time.Duration) error {
 	s := &w.cluster.Status
-	return fmt.Errorf("%s is not the primary after %s; last: %s. The request stays in status.targetPrimary; to follow: kubectl cnmsql status %s -n %s; to withdraw it: kubectl cnmsql promote %s %s -n %s (that counts until %s takes writes); if nothing happened at all, see that the operator runs: %s",
-		w.target, after.Round(100*time.Millisecond), progress(s), p.key.Name, p.key.Namespace, p.key.Name, s.CurrentPrimary, p.key.Namespace, w.target, findOperator)
+	return fmt.Errorf("%s is not the primary after %s; last: %s. The request stays in status.targetPrimary; to "+
+		"follow: kubectl cnmsql status %s -n %s; to withdraw it: kubectl cnmsql promote %s %s -n %s (that counts until %s takes writes); if nothing happened at all, see that the operator runs: %s",
+		w.target, after.Round(100*time.Millisecond), progress(s), p.key.Name, p.key.Namespace, p.key.Name,
+		s.CurrentPrimary, p.key.Namespace, w.target, findOperator)
 }
 
 // request writes the wish into the Cluster's status, where the operator looks.
@@ -119,7 +122,8 @@ func (p *promoter) request(ctx context.Context, instance string) (*wish, error) 
 		return &wish{target: target, cluster: c, nothing: true}, nil
 	}
 	if c.Status.CurrentPrimary == "" {
-		return nil, fmt.Errorf("cluster %s has no primary yet (%s); the first one is chosen by the operator", c.Name, orElse(c.Status.PhaseReason, "the operator has not looked at it"))
+		return nil, fmt.Errorf("cluster %s has no primary yet (%s); the first one is chosen by the operator", c.Name,
+			orElse(c.Status.PhaseReason, "the operator has not looked at it"))
 	}
 	for _, warning := range doubts(&c.Status, target) {
 		p.say("Warning: %s", warning)
@@ -139,7 +143,8 @@ func instanceNamed(c *v1alpha1.Cluster, instance string) (string, error) {
 		name = resources.InstanceName(c.Name, n)
 	}
 	if !slices.Contains(c.Status.InstanceNames, name) {
-		return "", fmt.Errorf("cluster %s has no instance %s; it has: %s", c.Name, name, orElse(strings.Join(c.Status.InstanceNames, ", "), "none yet"))
+		return "", fmt.Errorf("cluster %s has no instance %s; it has: %s", c.Name, name,
+			orElse(strings.Join(c.Status.InstanceNames, ", "), "none yet"))
 	}
 	return name, nil
 }
@@ -147,7 +152,8 @@ func instanceNamed(c *v1alpha1.Cluster, instance string) (string, error) {
 // isSettledOn: the instance is primary, and nobody wishes or does anything else.
 func isSettledOn(s *v1alpha1.ClusterStatus, target string) bool {
 	granted := s.Promotion == nil || s.Promotion.Instance == target
-	return s.CurrentPrimary == target && granted && s.Operation == nil && (s.TargetPrimary == target || s.TargetPrimary == "")
+	return s.CurrentPrimary == target && granted && s.Operation == nil &&
+		(s.TargetPrimary == target || s.TargetPrimary == "")
 }
 
 // doubts are told beforehand; the operator has the last word, for it knows more.
@@ -168,7 +174,8 @@ func doubts(s *v1alpha1.ClusterStatus, target string) []string {
 		}
 	}
 	if op := s.Operation; op != nil {
-		out = append(out, fmt.Sprintf("a %s from %s is in progress at step %s; this request counts when it has ended, or not at all", op.Kind, op.From, op.Step))
+		out = append(out, fmt.Sprintf("a %s from %s is in progress at step %s; this request counts when it has "+
+			"ended, or not at all", op.Kind, op.From, op.Step))
 	}
 	if s.Phase == string(core.PhaseBlocked) {
 		out = append(out, "the cluster is blocked: "+s.PhaseReason)
@@ -183,7 +190,8 @@ func groupDoubts(g *v1alpha1.GroupReplicationStatus, target string) []string {
 	}
 	for _, m := range g.Members {
 		if m.Instance == target && m.State != string(core.MemberOnline) {
-			out = append(out, fmt.Sprintf("%s is not online in the group (%s); the operator will refuse it", target, m.State))
+			out = append(out, fmt.Sprintf("%s is not online in the group (%s); the operator will refuse it", target,
+				m.State))
 		}
 	}
 	return out
@@ -198,7 +206,9 @@ func (p *promoter) write(ctx context.Context, c *v1alpha1.Cluster, target string
 		return err
 	}
 	if err := p.client.Status().Patch(ctx, c, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return fmt.Errorf("writing status.targetPrimary of Cluster %s: %w (the right to patch clusters/status is needed)", c.Name, explain(err))
+		return fmt.Errorf(
+			"writing status.targetPrimary of Cluster %s: %w (the right to patch clusters/status is needed)",
+			c.Name, explain(err))
 	}
 	return nil
 }

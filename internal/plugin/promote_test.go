@@ -37,8 +37,10 @@ func newScene(t *testing.T, c *v1alpha1.Cluster, operator func(*scene), others .
 	}
 	s := &scene{t: t}
 	watched := false
-	fakes := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(others, c)...).WithStatusSubresource(c).WithInterceptorFuncs(interceptor.Funcs{
-		Watch: func(ctx context.Context, cl client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+	fakes := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(others, c)...).WithStatusSubresource(
+		c).WithInterceptorFuncs(interceptor.Funcs{
+		Watch: func(ctx context.Context, cl client.WithWatch, list client.ObjectList,
+			opts ...client.ListOption) (watch.Interface, error) {
 			w, err := cl.Watch(ctx, list, opts...)
 			if operator != nil && !watched {
 				watched = true
@@ -47,7 +49,8 @@ func newScene(t *testing.T, c *v1alpha1.Cluster, operator func(*scene), others .
 			return w, err
 		},
 	}).Build()
-	s.promoter = &promoter{caller{client: fakes, in: strings.NewReader(""), out: &s.out, now: time.Now, key: types.NamespacedName{Namespace: c.Namespace, Name: c.Name},
+	s.promoter = &promoter{caller{client: fakes, in: strings.NewReader(""), out: &s.out, now: time.Now,
+		key: types.NamespacedName{Namespace: c.Namespace, Name: c.Name},
 		ask: func(context.Context, string) (word, error) { return word{}, errors.New("no answer") }}}
 	return s
 }
@@ -70,8 +73,10 @@ func (s *scene) cluster() *v1alpha1.Cluster {
 }
 
 func (s *scene) warn(reason core.Reason, note string) {
-	e := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: string("demo." + strings.ToLower(string(reason)))}, EventTime: metav1.NowMicro(),
-		Type: corev1.EventTypeWarning, Reason: string(reason), Note: note, Regarding: corev1.ObjectReference{Kind: "Cluster", Name: s.key.Name}}
+	e := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace,
+		Name: string("demo." + strings.ToLower(string(reason)))}, EventTime: metav1.NowMicro(),
+		Type: corev1.EventTypeWarning, Reason: string(reason), Note: note,
+		Regarding: corev1.ObjectReference{Kind: "Cluster", Name: s.key.Name}}
 	if err := s.client.Create(context.Background(), e); err != nil {
 		s.t.Error(err)
 	}
@@ -127,7 +132,8 @@ func TestPromoteTellsWhyTheOperatorRefused(t *testing.T) {
 		s.decide(func(st *v1alpha1.ClusterStatus) { st.TargetPrimary = "demo-1" })
 		s.warn(core.RefusalTargetNotReplicating, "switchover to demo-2 refused: it does not replicate from demo-1")
 	})
-	mustFail(t, s.run("demo-2", 10*time.Second), "TargetNotReplicating: switchover to demo-2 refused: it does not replicate")
+	mustFail(t, s.run("demo-2", 10*time.Second),
+		"TargetNotReplicating: switchover to demo-2 refused: it does not replicate")
 }
 
 func TestPromoteDoesNotTakeOldEventsForTheReason(t *testing.T) {

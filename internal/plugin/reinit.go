@@ -35,7 +35,8 @@ func reinitCommand(k *kube) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask back")
-	cmd.Flags().DurationVar(&timeout, "timeout", requestLimit, "how long to wait until the operator begins; the request itself stays")
+	cmd.Flags().DurationVar(&timeout, "timeout", requestLimit, "how long to wait until the operator begins; the "+
+		"request itself stays")
 	return cmd
 }
 
@@ -71,7 +72,8 @@ func (r *reinit) mayBe(c *v1alpha1.Cluster, instances []string) ([]string, error
 			return nil, err
 		}
 		if holderOf(&c.Status) == name {
-			return nil, fmt.Errorf("%s is the primary of %s, of which all others copy their data: nothing was done. Switch over first, then repeat: kubectl cnmsql promote %s INSTANCE -n %s",
+			return nil, fmt.Errorf("%s is the primary of %s, of which all others copy their data: nothing was done. "+
+				"Switch over first, then repeat: kubectl cnmsql promote %s INSTANCE -n %s",
 				name, c.Name, c.Name, c.Namespace)
 		}
 		if !slices.Contains(names, name) {
@@ -91,7 +93,8 @@ func (r *reinit) warn(ctx context.Context, c *v1alpha1.Cluster, names []string) 
 	// The primary's word must be the later one: see Facts.Reference.
 	primary := r.ask.all(ctx, []string{holder})[holder]
 	for _, name := range names {
-		r.say("ALL DATA OF %s IS DELETED (its Pod and PersistentVolumeClaim), and copied again from another instance.", name)
+		r.say("ALL DATA OF %s IS DELETED (its Pod and PersistentVolumeClaim), and copied again from another instance.",
+			name)
 		r.say("  %s", whatOnlyItHas(c, name, said[name], holder, primary))
 	}
 	return r.confirm("yes", "Go on? Type yes:")
@@ -113,11 +116,14 @@ func whatOnlyItHas(c *v1alpha1.Cluster, name string, w word, holder string, prim
 	}
 	switch {
 	case !only.IsEmpty():
-		return fmt.Sprintf("It alone holds %s, LOST with its data: %s; %s", count(int(only.Count()), "transaction"), only.Abbreviate(10), look)
+		return fmt.Sprintf("It alone holds %s, LOST with its data: %s; %s", count(int(only.Count()), "transaction"),
+			only.Abbreviate(10), look)
 	case diverged:
-		return fmt.Sprintf("It has diverged: it holds transactions that the primary does not have, which are lost with it. Which, it does not say now (%s); %s", orElse(w.Problem, "mysqld does not answer"), look)
+		return fmt.Sprintf("It has diverged: it holds transactions that the primary does not have, which are lost "+
+			"with it. Which, it does not say now (%s); %s", orElse(w.Problem, "mysqld does not answer"), look)
 	case !compared:
-		return fmt.Sprintf("What only it holds is not known: %s", orElse(w.Problem, orElse(primary.Problem, "mysqld does not answer")))
+		return fmt.Sprintf("What only it holds is not known: %s",
+			orElse(w.Problem, orElse(primary.Problem, "mysqld does not answer")))
 	default:
 		return "It holds nothing that " + holder + " does not have."
 	}
@@ -143,7 +149,9 @@ func (r *reinit) write(ctx context.Context, names []string) (*v1alpha1.Cluster, 
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)", v1alpha1.AnnotationReinit, c.Name, explain(err))
+			return nil,
+				fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)",
+					v1alpha1.AnnotationReinit, c.Name, explain(err))
 		}
 		return c, nil
 	}
@@ -151,12 +159,15 @@ func (r *reinit) write(ctx context.Context, names []string) (*v1alpha1.Cluster, 
 
 // await waits until the operator has taken each name off the request: it has begun,
 // or it has refused.
-func (r *reinit) await(ctx context.Context, c *v1alpha1.Cluster, names []string, before told, timeout time.Duration) error {
+func (r *reinit) await(ctx context.Context, c *v1alpha1.Cluster, names []string, before told,
+	timeout time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	left := names
 	last, err := r.follow(limited, c, progress, func(_ context.Context, now *v1alpha1.Cluster) error {
-		left = slices.DeleteFunc(observation.ReinitWish(now), func(name string) bool { return !slices.Contains(names, name) })
+		left = slices.DeleteFunc(observation.ReinitWish(now), func(name string) bool {
+			return !slices.Contains(names, name)
+		})
 		if len(left) > 0 {
 			return errPending
 		}
@@ -164,8 +175,10 @@ func (r *reinit) await(ctx context.Context, c *v1alpha1.Cluster, names []string,
 	})
 	switch {
 	case errors.Is(err, errPending):
-		return fmt.Errorf("after %s the operator has not begun with %s; last: %s. One is recreated after the other, and only while the primary is healthy. The request stays; to follow: kubectl cnmsql status %s -n %s; to take it back: kubectl annotate cluster %s -n %s %s-",
-			timeout, strings.Join(left, ", "), progress(&last.Status), r.key.Name, r.key.Namespace, r.key.Name, r.key.Namespace, v1alpha1.AnnotationReinit)
+		return fmt.Errorf("after %s the operator has not begun with %s; last: %s. One is recreated after the other, "+
+			"and only while the primary is healthy. The request stays; to follow: kubectl cnmsql status %s -n %s; to take it back: kubectl annotate cluster %s -n %s %s-",
+			timeout, strings.Join(left, ", "), progress(&last.Status), r.key.Name, r.key.Namespace, r.key.Name,
+			r.key.Namespace, v1alpha1.AnnotationReinit)
 	case err != nil:
 		return err
 	}
@@ -173,6 +186,7 @@ func (r *reinit) await(ctx context.Context, c *v1alpha1.Cluster, names []string,
 	if e != nil && isWarning(e) {
 		return fmt.Errorf("the operator refused: %s: %s", e.Reason, e.Note)
 	}
-	r.say("The operator has begun: Pod and volume of %s are recreated, and data is copied. To follow: kubectl cnmsql status %s -n %s", strings.Join(names, ", "), r.key.Name, r.key.Namespace)
+	r.say("The operator has begun: Pod and volume of %s are recreated, and data is copied. To follow: kubectl cnmsql "+
+		"status %s -n %s", strings.Join(names, ", "), r.key.Name, r.key.Namespace)
 	return nil
 }

@@ -23,7 +23,8 @@ import (
 
 func podOf(name string) *corev1.Pod {
 	owner := metav1.NewControllerRef(healthy().Cluster, v1alpha1.GroupVersion.WithKind("Cluster"))
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{v1alpha1.LabelCluster: "demo", v1alpha1.LabelInstance: name},
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name,
+		Labels:          map[string]string{v1alpha1.LabelCluster: "demo", v1alpha1.LabelInstance: name},
 		OwnerReferences: []metav1.OwnerReference{*owner}},
 		Spec: corev1.PodSpec{NodeName: "n" + name[len(name)-1:]}}
 }
@@ -63,9 +64,11 @@ func TestFenceWaitsUntilTheOperatorSaysSo(t *testing.T) {
 	if err := f.fence(context.Background(), "2", 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	s.mustSay("Asked for fencing of demo-2 to be turned on; waiting until the operator shows it in status.fencedInstances.")
+	s.mustSay("Asked for fencing of demo-2 to be turned on; waiting until the operator shows it in " +
+		"status.fencedInstances.")
 	s.mustSay("To bring it back: kubectl cnmsql fence off demo demo-2 -n shop")
-	if v, _ := s.annotation(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "demo-2"}}, v1alpha1.AnnotationFencing); v != "on" {
+	if v, _ := s.annotation(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "demo-2"}},
+		v1alpha1.AnnotationFencing); v != "on" {
 		t.Errorf("the annotation is %q", v)
 	}
 }
@@ -89,7 +92,8 @@ func TestFencingThePrimaryIsAskedBack(t *testing.T) {
 	s := newScene(t, healthy().Cluster, nil, podOf("demo-1"))
 	s.answers("no\n")
 	f := &fencer{s.caller, true}
-	mustFail(t, f.fence(context.Background(), "demo-1", time.Second), `the answer was "no" and not "yes": nothing was done`)
+	mustFail(t, f.fence(context.Background(), "demo-1", time.Second),
+		`the answer was "no" and not "yes": nothing was done`)
 	s.mustSay("STOPS THE WRITES OF THE WHOLE CLUSTER")
 	s.mustSay("switch over first: kubectl cnmsql promote demo INSTANCE -n shop")
 	if _, is := s.annotation(podOf("demo-1"), v1alpha1.AnnotationFencing); is {
@@ -101,7 +105,8 @@ func TestFencingThePrimaryIsAskedBack(t *testing.T) {
 }
 
 func TestFencingThePrimaryGoesOnWithAYes(t *testing.T) {
-	for name, set := range map[string]func(*scene){"typed": func(s *scene) { s.answers("yes\n") }, "flag": func(s *scene) { s.yes = true }} {
+	for name, set := range map[string]func(*scene){"typed": func(s *scene) { s.answers("yes\n") },
+		"flag": func(s *scene) { s.yes = true }} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, healthy().Cluster, lists("demo-1"), podOf("demo-1"))
 			set(s)
@@ -116,14 +121,16 @@ func TestFencingThePrimaryGoesOnWithAYes(t *testing.T) {
 func TestFenceOfAnUnknownInstanceListsThoseThereAre(t *testing.T) {
 	s := newScene(t, healthy().Cluster, nil)
 	f := &fencer{s.caller, true}
-	mustFail(t, f.fence(context.Background(), "demo-9", time.Second), "no instance demo-9; it has: demo-1, demo-2, demo-3")
+	mustFail(t, f.fence(context.Background(), "demo-9", time.Second),
+		"no instance demo-9; it has: demo-1, demo-2, demo-3")
 	mustFail(t, f.fence(context.Background(), "demo-2", time.Second), "demo-2 has no Pod at the moment")
 }
 
 func TestFenceThatNobodyAnswersTellsHowToTakeItBack(t *testing.T) {
 	s := newScene(t, healthy().Cluster, nil, podOf("demo-2"))
 	f := &fencer{s.caller, true}
-	mustFail(t, f.fence(context.Background(), "demo-2", 300*time.Millisecond), "kubectl cnmsql fence off demo demo-2 -n shop")
+	mustFail(t, f.fence(context.Background(), "demo-2", 300*time.Millisecond),
+		"kubectl cnmsql fence off demo demo-2 -n shop")
 }
 
 func TestFenceNeedsToBeToldOnOrOff(t *testing.T) {
@@ -152,7 +159,8 @@ func TestReinitAddsToWhatOthersAskedFor(t *testing.T) {
 func TestReinitOfThePrimaryIsRefused(t *testing.T) {
 	s := newScene(t, healthy().Cluster, nil)
 	r := &reinit{s.caller}
-	mustFail(t, r.reinit(context.Background(), []string{"2", "1"}, time.Second), "Switch over first, then repeat: kubectl cnmsql promote demo INSTANCE -n shop")
+	mustFail(t, r.reinit(context.Background(), []string{"2", "1"}, time.Second), "Switch over first, then repeat: "+
+		"kubectl cnmsql promote demo INSTANCE -n shop")
 	mustFail(t, r.reinit(context.Background(), []string{""}, time.Second), "has no instance")
 	if _, is := s.annotation(s.cluster(), v1alpha1.AnnotationReinit); is {
 		t.Error("it was written")
@@ -173,7 +181,8 @@ func TestReinitSaysWhatItDoesNotKnow(t *testing.T) {
 	s := newScene(t, diverged().Cluster, nil)
 	r := &reinit{s.caller}
 	mustFail(t, r.reinit(context.Background(), []string{"2", "3"}, time.Second), "nobody answered")
-	s.mustSay("It has diverged: it holds transactions that the primary does not have, which are lost with it. Which, it does not say now (no answer)")
+	s.mustSay("It has diverged: it holds transactions that the primary does not have, which are lost with it. Which, " +
+		"it does not say now (no answer)")
 	s.mustSay("What only it holds is not known: no answer")
 }
 
@@ -198,7 +207,8 @@ func TestReinitFollowsUntilTheOperatorBegins(t *testing.T) {
 	})
 	refused.yes = true
 	r = &reinit{refused.caller}
-	mustFail(t, r.reinit(context.Background(), []string{"2"}, 5*time.Second), "the operator refused: ReinitOfPrimaryRefused: demo-2 is the primary")
+	mustFail(t, r.reinit(context.Background(), []string{"2"}, 5*time.Second),
+		"the operator refused: ReinitOfPrimaryRefused: demo-2 is the primary")
 }
 
 // overridden is an operator that promotes demo-2 on a human's word.
@@ -248,19 +258,22 @@ func TestFailoverTellsWhatIsLostAndWaits(t *testing.T) {
 func TestFailoverTellsWhetherAnotherMayTakeWrites(t *testing.T) {
 	s := blocked().Cluster.Status
 	report := func(writable, fenced int64) words {
-		return words{"demo-1": {Report: core.Known(core.Report{Instance: "demo-1", WritableEpoch: writable, FencedBelow: fenced}, time.Now(), time.Now())}}
+		return words{"demo-1": {Report: core.Known(core.Report{Instance: "demo-1", WritableEpoch: writable,
+			FencedBelow: fenced}, time.Now(), time.Now())}}
 	}
 	for name, r := range map[string]struct {
 		to   string
 		said words
 		want string
 	}{
-		"it is silent":             {"demo-2", words{}, "WITHOUT A PROOF that demo-1 takes no writes"},
-		"it answers and is closed": {"demo-2", report(0, 0), "demo-1 answers from here and takes no writes, but has not promised"},
-		"its promise was earlier":  {"demo-2", report(0, 4), "has not promised"},
-		"it has promised":          {"demo-2", report(0, 5), "has promised to take none before epoch 5"},
-		"it takes writes":          {"demo-2", report(4, 0), "WITHOUT A PROOF"},
-		"it is the same":           {"demo-1", words{}, "Promoting demo-1 again (epoch 4): it is the last that was permitted"},
+		"it is silent": {"demo-2", words{}, "WITHOUT A PROOF that demo-1 takes no writes"},
+		"it answers and is closed": {"demo-2", report(0, 0), "demo-1 answers from here and takes no writes, but has " +
+			"not promised"},
+		"its promise was earlier": {"demo-2", report(0, 4), "has not promised"},
+		"it has promised":         {"demo-2", report(0, 5), "has promised to take none before epoch 5"},
+		"it takes writes":         {"demo-2", report(4, 0), "WITHOUT A PROOF"},
+		"it is the same": {"demo-1", words{},
+			"Promoting demo-1 again (epoch 4): it is the last that was permitted"},
 	} {
 		got := strings.Join(whoElseWrites(&s, r.to, r.said), "\n")
 		if !strings.Contains(got, r.want) {
@@ -274,7 +287,8 @@ func TestFailoverWritesTheEpochThatItIsAbout(t *testing.T) {
 	s.managers(blocked())
 	s.yes = true
 	o := &overrider{s.caller}
-	mustFail(t, o.failOver(context.Background(), "demo-3", 300*time.Millisecond), "demo-3 does not take writes after 300ms")
+	mustFail(t, o.failOver(context.Background(), "demo-3", 300*time.Millisecond),
+		"demo-3 does not take writes after 300ms")
 	if v, _ := s.annotation(s.cluster(), v1alpha1.AnnotationAcceptLoss); v != "demo-3@4" {
 		t.Errorf("the annotation is %q", v)
 	}
@@ -291,7 +305,8 @@ func TestFailoverTellsWhyTheOperatorRefused(t *testing.T) {
 	})
 	s.yes = true
 	o := &overrider{s.caller}
-	mustFail(t, o.failOver(context.Background(), "2", 5*time.Second), "the operator refused: OverrideRefused: the accepted loss of data is not carried out: demo-2 cannot be promoted")
+	mustFail(t, o.failOver(context.Background(), "2", 5*time.Second), "the operator refused: OverrideRefused: the "+
+		"accepted loss of data is not carried out: demo-2 cannot be promoted")
 	s.mustSay("What demo-2 holds is not known")
 }
 
@@ -299,10 +314,12 @@ func TestFailoverIsRefusedWhileSomebodyTakesWrites(t *testing.T) {
 	s := newScene(t, healthy().Cluster, nil)
 	s.yes = true
 	o := &overrider{s.caller}
-	mustFail(t, o.failOver(context.Background(), "2", time.Second), "the operator's last word is that the primary demo-1 takes writes (PrimaryHealthy), and demo-1 does not answer from here (no answer)")
+	mustFail(t, o.failOver(context.Background(), "2", time.Second), "the operator's last word is that the primary "+
+		"demo-1 takes writes (PrimaryHealthy), and demo-1 does not answer from here (no answer)")
 	s.managers(healthy())
 	o.caller = s.caller
-	mustFail(t, o.failOver(context.Background(), "2", time.Second), "To make demo-2 primary without a loss: kubectl cnmsql promote demo demo-2 -n shop")
+	mustFail(t, o.failOver(context.Background(), "2", time.Second), "To make demo-2 primary without a loss: kubectl "+
+		"cnmsql promote demo demo-2 -n shop")
 
 	f := blocked()
 	f.Live["demo-1"] = healthy().Live["demo-1"]
@@ -310,7 +327,8 @@ func TestFailoverIsRefusedWhileSomebodyTakesWrites(t *testing.T) {
 	s.yes = true
 	s.managers(f)
 	o = &overrider{s.caller}
-	mustFail(t, o.failOver(context.Background(), "2", time.Second), "demo-1 answers from here and TAKES WRITES in epoch 4")
+	mustFail(t, o.failOver(context.Background(), "2", time.Second),
+		"demo-1 answers from here and TAKES WRITES in epoch 4")
 	if _, is := s.annotation(s.cluster(), v1alpha1.AnnotationAcceptLoss); is {
 		t.Error("it was written")
 	}
@@ -322,7 +340,8 @@ func TestFailoverToAnInstanceThatCannotServeIsRefused(t *testing.T) {
 	s := newScene(t, f.Cluster, nil)
 	s.managers(f)
 	o := &overrider{s.caller}
-	mustFail(t, o.failOver(context.Background(), "2", time.Second), "demo-2 cannot be promoted, and nothing was done: its mysqld does not serve the cluster's data (Failed (DiskFull))")
+	mustFail(t, o.failOver(context.Background(), "2", time.Second), "demo-2 cannot be promoted, and nothing was "+
+		"done: its mysqld does not serve the cluster's data (Failed (DiskFull))")
 	mustFail(t, o.failOver(context.Background(), "5", time.Second), "it has: demo-1, demo-2, demo-3")
 	c := healthy().Cluster
 	c.Status.Promotion, c.Status.Diagnosis = nil, ""
@@ -334,7 +353,8 @@ func TestFailoverTypedWronglyDoesNothing(t *testing.T) {
 	s.managers(blocked())
 	s.answers("yes\n")
 	o := &overrider{s.caller}
-	mustFail(t, o.failOver(context.Background(), "2", time.Second), `the answer was "yes" and not "demo": nothing was done`)
+	mustFail(t, o.failOver(context.Background(), "2", time.Second),
+		`the answer was "yes" and not "demo": nothing was done`)
 	if _, is := s.annotation(s.cluster(), v1alpha1.AnnotationAcceptLoss); is {
 		t.Error("it was written")
 	}
@@ -342,12 +362,14 @@ func TestFailoverTypedWronglyDoesNothing(t *testing.T) {
 
 func TestASnapshotIsAsOldAsItsManagerSays(t *testing.T) {
 	begun := time.Now()
-	text, err := json.Marshal(control.Snapshot{Asked: int64(10 * time.Second), Taken: int64(8 * time.Second), Report: core.Report{Instance: "demo-1"}})
+	text, err := json.Marshal(control.Snapshot{Asked: int64(10 * time.Second), Taken: int64(8 * time.Second),
+		Report: core.Report{Instance: "demo-1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w, err := wordOf(text, begun, begun.Add(time.Second))
-	if err != nil || !w.Report.NotBefore().Equal(begun.Add(-2*time.Second)) || !w.Report.Received().Equal(begun.Add(time.Second)) {
+	if err != nil || !w.Report.NotBefore().Equal(begun.Add(-2*time.Second)) ||
+		!w.Report.Received().Equal(begun.Add(time.Second)) {
 		t.Errorf("%v %+v", err, w)
 	}
 	if _, err := wordOf([]byte("Error: no such command"), begun, begun); err == nil {
@@ -374,7 +396,9 @@ func TestOneThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 func TestWhoMayNotAskInstancesIsToldWhichRightThatNeeds(t *testing.T) {
 	f := healthy()
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "demo-1", errors.New("jo may not"))
-	askAll(t.Context(), func(context.Context, string) (word, error) { return word{}, fmt.Errorf("asking: %w", forbidden) }, f)
+	askAll(t.Context(), func(context.Context, string) (word, error) {
+		return word{}, fmt.Errorf("asking: %w", forbidden)
+	}, f)
 	if f.Live != nil || !strings.Contains(f.LiveProblem, "pods/exec") {
 		t.Errorf("%+v %q", f.Live, f.LiveProblem)
 	}

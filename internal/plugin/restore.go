@@ -40,11 +40,13 @@ func restoreCommand(k *kube) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&wish.name, "name", "", "name of the new Cluster")
-	cmd.Flags().StringVar(&wish.to, "to", "", "the moment to restore: RFC 3339, as 2026-11-23T21:04:05Z, or how long ago, as 10m")
+	cmd.Flags().StringVar(&wish.to, "to", "",
+		"the moment to restore: RFC 3339, as 2026-11-23T21:04:05Z, or how long ago, as 10m")
 	cmd.Flags().StringVar(&wish.gtid, "gtid", "", "restore until all of this GTID set is there")
 	cmd.Flags().BoolVar(&wish.exclusive, "exclusive", false, "with --gtid: end before the first of its transactions")
 	cmd.Flags().BoolVar(&wish.immediate, "immediate", false, "restore the backup alone, and nothing of the archive")
-	cmd.Flags().StringVar(&wish.backup, "backup", "", "begin with this Backup of the namespace; the newest that suits by default")
+	cmd.Flags().StringVar(&wish.backup, "backup", "", "begin with this Backup of the namespace; the newest that "+
+		"suits by default")
 	cmd.Flags().StringVar(&wish.backupID, "backup-id", "", "begin with the backup of this id in the object store")
 	cmd.Flags().BoolVar(&apply, "apply", false, "create the Cluster instead of printing its manifest")
 	return cmd
@@ -70,10 +72,12 @@ func (w *restoreWish) check(source string, now time.Time) error {
 	case w.name == "":
 		return errors.New("--name is needed: a restore makes a new Cluster, beside the one whose data it begins with")
 	case w.name == source:
-		return fmt.Errorf("--name %s is the Cluster itself, and a Cluster is not set back in place. Choose another name: "+
-			"the new Cluster is made beside it; compare both, and lead the clients to the new one", w.name)
+		return fmt.Errorf(
+			"--name %s is the Cluster itself, and a Cluster is not set back in place. Choose another name: "+
+				"the new Cluster is made beside it; compare both, and lead the clients to the new one", w.name)
 	case !clusterName.MatchString(w.name):
-		return fmt.Errorf("--name %s cannot be the name of a Cluster: it begins with a letter, and has at most 50 lower-case letters, "+
+		return fmt.Errorf("--name %s cannot be the name of a Cluster: it begins with a letter, and has at most 50 "+
+			"lower-case letters, "+
 			"digits and '-'; choose another one", w.name)
 	case w.backup != "" && w.backupID != "":
 		return errors.New("--backup and --backup-id both name a backup; leave out one of them")
@@ -110,7 +114,8 @@ func (r *restorer) restore(ctx context.Context, w restoreWish, apply bool) error
 		r.say("%s", note)
 	}
 	if err := r.client.Create(ctx, manifest.Unstructured); err != nil {
-		return fmt.Errorf("creating Cluster %s: %w. Print the manifest without --apply, correct it, and apply it", w.name, explain(err))
+		return fmt.Errorf("creating Cluster %s: %w. Print the manifest without --apply, correct it, and apply it",
+			w.name, explain(err))
 	}
 	r.say("Created the Cluster %s. To follow: kubectl cnmsql status %s -n %s", w.name, w.name, f.Namespace)
 	return nil
@@ -121,13 +126,15 @@ func (r *restorer) source(ctx context.Context) (BackupFacts, error) {
 	c := &v1alpha1.Cluster{}
 	err := r.client.Get(ctx, r.key, c)
 	if apierrors.IsNotFound(err) {
-		return BackupFacts{}, fmt.Errorf("there is no Cluster %s in namespace %s to copy the spec from; its backups are in the object store "+
+		return BackupFacts{}, fmt.Errorf("there is no Cluster %s in namespace %s to copy the spec from; its backups "+
+			"are in the object store "+
 			"still. Write the manifest by hand: spec.externalClusters with the name %s and its objectStore, and "+
 			"spec.bootstrap.recovery.source: %s; docs/restore.md shows it",
 			r.key.Name, r.key.Namespace, r.key.Name, r.key.Name)
 	}
 	if err != nil {
-		return BackupFacts{}, fmt.Errorf("reading Cluster %s of namespace %s: %w", r.key.Name, r.key.Namespace, explain(err))
+		return BackupFacts{}, fmt.Errorf("reading Cluster %s of namespace %s: %w", r.key.Name,
+			r.key.Namespace, explain(err))
 	}
 	f := BackupFacts{Namespace: c.Namespace, Name: c.Name, Cluster: c, Now: r.now()}
 	f.Backups, err = backupsOf(ctx, r.client, c.Namespace, c.Name)
@@ -140,7 +147,8 @@ func (r *restorer) source(ctx context.Context) (BackupFacts, error) {
 func (r *restorer) chosen(ctx context.Context, c *v1alpha1.Cluster, w restoreWish) (*v1alpha1.Backup, error) {
 	if w.backup == "" {
 		if !hasStore(c) {
-			return nil, fmt.Errorf("cluster %s names no object store in spec.backup, where its backups would be looked for; "+
+			return nil, fmt.Errorf("cluster %s names no object store in spec.backup, where its backups would be "+
+				"looked for; "+
 				"name one with --backup: kubectl cnmsql backup list %s -n %s", c.Name, c.Name, c.Namespace)
 		}
 		return nil, nil
@@ -176,7 +184,8 @@ func (r *restorer) isFree(ctx context.Context, name string) error {
 	case err != nil:
 		return fmt.Errorf("looking whether there is a Cluster %s: %w", name, explain(err))
 	}
-	return fmt.Errorf("there is a Cluster %s already, and a Cluster is restored only when it is first made; choose another --name", name)
+	return fmt.Errorf("there is a Cluster %s already, and a Cluster is restored only when it is first made; choose "+
+		"another --name", name)
 }
 
 // restoreNotes are what the reader should know, besides the manifest.
@@ -204,9 +213,11 @@ func restoreNotes(f BackupFacts, w restoreWish, from *v1alpha1.Backup) []string 
 
 // copiedNotes are about what is copied although two Clusters may not both have it.
 func copiedNotes(c *v1alpha1.Cluster, name string) []string {
-	notes := []string{fmt.Sprintf("Copied from %s: its spec. Not copied: labels, annotations and ScheduledBackups.", c.Name)}
+	notes := []string{fmt.Sprintf("Copied from %s: its spec. Not copied: labels, annotations and ScheduledBackups.",
+		c.Name)}
 	if m := c.Spec.Managed; m != nil && m.Services != nil {
-		notes = append(notes, "Look at spec.managed.services: an address or a host name there can belong to one Cluster only.")
+		notes = append(notes, "Look at spec.managed.services: an address or a host name there can belong to one "+
+			"Cluster only.")
 	}
 	return append(notes, fmt.Sprintf("Backups of %s go to a directory of its own.", name))
 }

@@ -25,7 +25,8 @@ func restored(c *v1alpha1.Cluster, w restoreWish) *v1alpha1.Cluster {
 		recovery.Backup = &v1alpha1.BackupReference{Name: w.backup}
 	} else {
 		recovery.Source, recovery.BackupID = c.Name, w.backupID
-		out.Spec.ExternalClusters = []v1alpha1.ExternalCluster{{Name: c.Name, ObjectStore: c.Spec.Backup.ObjectStore.DeepCopy()}}
+		out.Spec.ExternalClusters = []v1alpha1.ExternalCluster{{Name: c.Name,
+			ObjectStore: c.Spec.Backup.ObjectStore.DeepCopy()}}
 	}
 	out.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: resources.RestoredApplication(c), Recovery: recovery}
 	rename(&out.Spec, c.Name, w.name)
@@ -43,7 +44,8 @@ func rename(spec *v1alpha1.ClusterSpec, before, after string) {
 		}
 	}
 	for i := range spec.TopologySpreadConstraints {
-		if s := spec.TopologySpreadConstraints[i].LabelSelector; s != nil && s.MatchLabels[v1alpha1.LabelCluster] == before {
+		if s := spec.TopologySpreadConstraints[i].LabelSelector; s != nil &&
+			s.MatchLabels[v1alpha1.LabelCluster] == before {
 			s.MatchLabels[v1alpha1.LabelCluster] = after
 		}
 	}

@@ -20,9 +20,11 @@ func (w *restoreWish) checkTarget(now time.Time) (err error) {
 	}
 	switch {
 	case given > 1:
-		return errors.New("--to, --gtid and --immediate all say where the restore ends; give one of them, or none for all that was archived")
+		return errors.New("--to, --gtid and --immediate all say where the restore ends; give one of them, or none " +
+			"for all that was archived")
 	case w.exclusive && w.gtid == "":
-		return errors.New("--exclusive goes with --gtid: it ends before the first transaction of that set; add --gtid, or leave it out")
+		return errors.New("--exclusive goes with --gtid: it ends before the first transaction of that set; add " +
+			"--gtid, or leave it out")
 	case w.to != "":
 		w.at, err = momentOf(w.to, now)
 	case w.gtid != "":
@@ -38,7 +40,8 @@ func checkGTIDs(text string) error {
 		err = errors.New("it is empty")
 	}
 	if err != nil {
-		return fmt.Errorf("--gtid %s is no GTID set: %w; write UUID:NUMBER, or a set as @@gtid_executed shows it", text, err)
+		return fmt.Errorf("--gtid %s is no GTID set: %w; write UUID:NUMBER, or a set as @@gtid_executed shows it",
+			text, err)
 	}
 	return nil
 }
@@ -51,10 +54,12 @@ func momentOf(text string, now time.Time) (time.Time, error) {
 	}
 	switch {
 	case err != nil:
-		return t, fmt.Errorf("--to %s is no moment; write a time with its zone, as 2026-11-23T21:04:05Z or 2026-11-23T22:04:05+01:00, "+
+		return t, fmt.Errorf("--to %s is no moment; write a time with its zone, as 2026-11-23T21:04:05Z or "+
+			"2026-11-23T22:04:05+01:00, "+
 			"or how long ago, as 10m or 2h30m", text)
 	case t.After(now):
-		return t, fmt.Errorf("--to %s is in the future (it is %s now); leave --to out to restore all that was archived", text, exact(now))
+		return t, fmt.Errorf("--to %s is in the future (it is %s now); leave --to out to restore all that was archived",
+			text, exact(now))
 	}
 	return t.UTC(), nil
 }

@@ -69,7 +69,8 @@ func showAll(ctx context.Context, out io.Writer, s *session, everywhere bool, ou
 	reports := []Report{}
 	for i := range list.Items {
 		reports = append(reports, Build(Facts{Cluster: &list.Items[i], Now: time.Now(),
-			LiveProblem: "instances are asked only when one cluster is named", BackupsProblem: "they are listed only when one cluster is named"}))
+			LiveProblem: "instances are asked only when one cluster is named", BackupsProblem: "they are listed only " +
+				"when one cluster is named"}))
 	}
 	if output != "" {
 		return encode(out, output, reports)

@@ -72,7 +72,8 @@ func (p page) nothing(r Report) string {
 	case r.NotHealthySince == nil || p.now.Sub(*r.NotHealthySince) < patience:
 		return "nothing yet: the operator goes on by itself"
 	}
-	text := fmt.Sprintf("nothing that is known here, but %s has not been Healthy since %s (%s ago)", r.Name, stamp(*r.NotHealthySince), ago(p.now, r.NotHealthySince))
+	text := fmt.Sprintf("nothing that is known here, but %s has not been Healthy since %s (%s ago)", r.Name,
+		stamp(*r.NotHealthySince), ago(p.now, r.NotHealthySince))
 	if names := p.awaited(r); len(names) > 0 {
 		text += "; waited for: " + strings.Join(names, ", ")
 	}
@@ -135,7 +136,8 @@ func (p page) details(r Report) {
 }
 
 func (p page) operation(op *Operation) string {
-	text := fmt.Sprintf("%s from %s to %s (%s), at step %s", op.Kind, op.From, orElse(op.To, "whoever holds the most"), op.Reason, op.Step)
+	text := fmt.Sprintf("%s from %s to %s (%s), at step %s", op.Kind, op.From, orElse(op.To, "whoever holds the most"),
+		op.Reason, op.Step)
 	if op.Meaning != "" {
 		text += " (" + op.Meaning + ")"
 	}
@@ -198,7 +200,8 @@ func durabilityText(d Durability) string {
 		text += fmt.Sprintf("; now it waits for %d, %d attached", *d.Acks, *d.Attached)
 	}
 	if d.LosslessSince > 0 {
-		text += fmt.Sprintf("; each write acknowledged since epoch %d is on %s", d.LosslessSince, count(d.Guaranteed, "replica"))
+		text += fmt.Sprintf("; each write acknowledged since epoch %d is on %s", d.LosslessSince,
+			count(d.Guaranteed, "replica"))
 	}
 	if d.Status != "" && d.Status != "True" {
 		text += "; Durable is " + d.Status + ": " + d.Message
@@ -218,7 +221,8 @@ func (p page) bounds(b *Bounds) string {
 	if b.Between != "" {
 		text := b.Between + " between failovers"
 		if b.NotBefore != nil {
-			text += fmt.Sprintf(" (the last was %s ago: NONE BEFORE %s)", ago(p.now, b.LastFailover), stamp(*b.NotBefore))
+			text += fmt.Sprintf(" (the last was %s ago: NONE BEFORE %s)",
+				ago(p.now, b.LastFailover), stamp(*b.NotBefore))
 		}
 		all = append(all, text)
 	}
@@ -258,9 +262,11 @@ func (p page) instances(r Report) {
 // columnsOf leaves out what the topology does not have.
 func columnsOf(r Report) []string {
 	if r.Group != nil {
-		return []string{"INSTANCE", "ROLE", "STATE", "MEMBER", "READY", "LACKS", "ERRANT", "VERSION", "NODE", "RESTARTS"}
+		return []string{"INSTANCE", "ROLE", "STATE", "MEMBER", "READY", "LACKS", "ERRANT",
+			"VERSION", "NODE", "RESTARTS"}
 	}
-	return []string{"INSTANCE", "ROLE", "STATE", "READY", "LAG", "LACKS", "ERRANT", "SOURCE", "VERSION", "NODE", "RESTARTS"}
+	return []string{"INSTANCE", "ROLE", "STATE", "READY", "LAG", "LACKS", "ERRANT", "SOURCE",
+		"VERSION", "NODE", "RESTARTS"}
 }
 
 // holderIn is the instance that the positions are held against.
@@ -305,8 +311,10 @@ func row(in Instance, reference bool) map[string]string {
 	if in.Ready {
 		ready = "yes"
 	}
-	return map[string]string{"INSTANCE": in.Name, "ROLE": orElse(role, "?"), "STATE": state, "MEMBER": orElse(in.Member, "?"), "READY": ready, "LAG": lag, "LACKS": lacks,
-		"ERRANT": errant, "SOURCE": source, "VERSION": orElse(in.Version, "?"), "NODE": orElse(in.Node, "?"), "RESTARTS": restarts}
+	return map[string]string{"INSTANCE": in.Name, "ROLE": orElse(role, "?"), "STATE": state, "MEMBER": orElse(in.Member,
+		"?"), "READY": ready, "LAG": lag, "LACKS": lacks,
+		"ERRANT": errant, "SOURCE": source, "VERSION": orElse(in.Version, "?"), "NODE": orElse(in.Node, "?"),
+		"RESTARTS": restarts}
 }
 
 func seconds(s *float64) string {

@@ -87,8 +87,9 @@ func (async) unproven(_ *v1alpha1.Cluster, primary *core.Server) gtid.Set {
 
 func (async) fencing() fenceWords {
 	return fenceWords{
-		pending:  "fenced by somebody: its mysqld is to be stopped, its data is kept",
-		primary:  "Fencing it STOPS THE WRITES OF THE WHOLE CLUSTER: its mysqld is stopped, and no other instance is promoted until it is unfenced.",
+		pending: "fenced by somebody: its mysqld is to be stopped, its data is kept",
+		primary: "Fencing it STOPS THE WRITES OF THE WHOLE CLUSTER: its mysqld is stopped, and no other instance is " +
+			"promoted until it is unfenced.",
 		question: "Stop all writes of %s? Type yes:",
 		on:       "its mysqld is being stopped, its data is kept, its Pod stays and shows 0/1 ready",
 		off:      "its mysqld is being started",
@@ -103,7 +104,8 @@ func (group) writable(f *Facts, _ Durability) (Writable, string) {
 	s := &f.Cluster.Status
 	switch primary := s.CurrentPrimary; {
 	case len(writers) > 1:
-		return WritableUnknown, strings.Join(writers, " and ") + " BOTH SAY that they are the primary of a group with a quorum; if that lasts, the group is split in two"
+		return WritableUnknown, strings.Join(writers, " and ") +
+			" BOTH SAY that they are the primary of a group with a quorum; if that lasts, the group is split in two"
 	case len(writers) == 1:
 		return f.routed(writers[0], writers[0]+" is the primary of the group and accepts writes")
 	case primary == "":
@@ -111,11 +113,14 @@ func (group) writable(f *Facts, _ Durability) (Writable, string) {
 	case f.live(primary) == nil:
 		return writableByDiagnosis(f, primary)
 	case lacksMajority(f.live(primary)):
-		return WritableWaiting, primary + " is the primary, but has lost the majority of the group: each commit waits until the majority is back"
+		return WritableWaiting, primary +
+			" is the primary, but has lost the majority of the group: each commit waits until the majority is back"
 	case len(silent) > 0:
-		return WritableUnknown, fmt.Sprintf("%s says that it is not the primary of a group with a quorum, and %s could not be asked", primary, strings.Join(silent, ", "))
+		return WritableUnknown, fmt.Sprintf("%s says that it is not the primary of a group with a quorum, and %s "+
+			"could not be asked", primary, strings.Join(silent, ", "))
 	default:
-		return WritableNo, fmt.Sprintf("no instance says that it is the primary of a group with a quorum; %s is %s", primary, describeState(f.live(primary)))
+		return WritableNo, fmt.Sprintf("no instance says that it is the primary of a group with a quorum; %s is %s",
+			primary, describeState(f.live(primary)))
 	}
 }
 
@@ -128,7 +133,8 @@ func (f *Facts) writers() (writers, silent []string) {
 		switch {
 		case r == nil && f.Live[name].Problem != "":
 			silent = append(silent, name)
-		case r != nil && r.WritableEpoch != 0 && v.State == core.MemberOnline && v.Role == core.MemberPrimary && v.HasQuorum():
+		case r != nil && r.WritableEpoch != 0 && v.State == core.MemberOnline &&
+			v.Role == core.MemberPrimary && v.HasQuorum():
 			writers = append(writers, name)
 		}
 	}
@@ -155,14 +161,16 @@ func (group) place(in *Instance, f *Facts, r *core.Report) {
 	if v.State != core.MemberOnline {
 		return
 	}
-	in.Role = map[core.MemberRole]string{core.MemberPrimary: v1alpha1.RolePrimary, core.MemberSecondary: v1alpha1.RoleReplica}[v.Role]
+	in.Role = map[core.MemberRole]string{core.MemberPrimary: v1alpha1.RolePrimary,
+		core.MemberSecondary: v1alpha1.RoleReplica}[v.Role]
 	if lag, follows := r.Server.Lag(); follows {
 		in.Lag = &lag
 	}
 	for _, m := range v.Members {
 		name := instanceIn(m.Host)
 		if m.Role == core.MemberPrimary && m.State == core.MemberOnline && name != f.Cluster.Status.CurrentPrimary {
-			in.note("says that the primary is %s, and the operator says %s", name, orElse(f.Cluster.Status.CurrentPrimary, "nobody"))
+			in.note("says that the primary is %s, and the operator says %s", name,
+				orElse(f.Cluster.Status.CurrentPrimary, "nobody"))
 		}
 	}
 }
@@ -199,7 +207,8 @@ func allOf(uuid string) gtid.Set {
 // routed: an instance accepts writes, and clients reach it if the Service leads there.
 func (f *Facts) routed(writer, because string) (Writable, string) {
 	if to := f.routedTo(); to != writer && f.ReadWrite != nil {
-		return WritableNo, fmt.Sprintf("%s, but the Service %s does not lead to it yet (it leads to %s)", because, f.ReadWrite.Name, orElse(to, "nobody"))
+		return WritableNo, fmt.Sprintf("%s, but the Service %s does not lead to it yet (it leads to %s)", because,
+			f.ReadWrite.Name, orElse(to, "nobody"))
 	}
 	return WritableYes, because
 }
@@ -228,7 +237,8 @@ func groupOf(c *v1alpha1.Cluster) *Group {
 		}
 		left := slices.IndexFunc(g.LeftOut, func(l v1alpha1.LeftOutMember) bool { return l.Instance == m.Instance })
 		out.Members = append(out.Members, Member{Name: m.Instance, State: m.State, Role: m.Role, Reachable: m.Reachable,
-			Fenced: slices.Contains(s.FencedInstances, m.Instance), Diverged: slices.Contains(s.DivergedInstances, m.Instance), LeftOut: left >= 0, Barred: left >= 0 && !g.LeftOut[left].Admitted})
+			Fenced: slices.Contains(s.FencedInstances, m.Instance), Diverged: slices.Contains(s.DivergedInstances,
+				m.Instance), LeftOut: left >= 0, Barred: left >= 0 && !g.LeftOut[left].Admitted})
 	}
 	return out
 }

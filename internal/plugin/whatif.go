@@ -30,7 +30,8 @@ operator's own decisions are played forward in it. Nothing is changed.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(lose) == 0 {
-				return fmt.Errorf("say which instances are lost: kubectl cnmsql whatif %s --lose INSTANCE; kubectl cnmsql status %s shows which there are", args[0], args[0])
+				return fmt.Errorf("say which instances are lost: kubectl cnmsql whatif %s --lose INSTANCE; kubectl "+
+					"cnmsql status %s shows which there are", args[0], args[0])
 			}
 			if err := checkFormat(output, "text"); err != nil {
 				return err
@@ -97,14 +98,17 @@ func (g *guesser) operatorToo(ctx context.Context, o *core.Observation, a whatif
 		return ""
 	}
 	var pods corev1.PodList
-	if err := g.client.List(ctx, &pods, client.MatchingLabels{"app.kubernetes.io/name": "cnmsql", "app.kubernetes.io/component": "operator"}); err != nil {
+	if err := g.client.List(ctx, &pods, client.MatchingLabels{"app.kubernetes.io/name": "cnmsql",
+		"app.kubernetes.io/component": "operator"}); err != nil {
 		return "the operator does not run on a lost node; if its leader does, another takes its place within 10 to 15 s, which are not counted"
 	}
 	for i := range o.Instances {
 		pod, _ := o.Instances[i].Pod.Get()
 		for _, p := range pods.Items {
 			if slices.Contains(a.Lost, o.Instances[i].Name) && pod.Node != "" && p.Spec.NodeName == pod.Node {
-				return fmt.Sprintf("the operator's leader does not run on a lost node; %s/%s runs on %s, and if it leads, another takes its place within 10 to 15 s, which are not counted", p.Namespace, p.Name, pod.Node)
+				return fmt.Sprintf("the operator's leader does not run on a lost node; %s/%s runs on %s, and if it "+
+					"leads, another takes its place within 10 to 15 s, which are not counted",
+					p.Namespace, p.Name, pod.Node)
 			}
 		}
 	}
@@ -164,9 +168,11 @@ func outcome(a whatif.Answer) string {
 	case a.Outcome == whatif.Promoted && a.Promoted == a.Primary:
 		return fmt.Sprintf("%s itself may take writes again after %s (epoch %d)", a.Promoted, about(a.Seconds), a.Epoch)
 	case a.Outcome == whatif.Promoted:
-		return fmt.Sprintf("%s is promoted after %s (epoch %d), in the place of %s", a.Promoted, about(a.Seconds), a.Epoch, a.Primary)
+		return fmt.Sprintf("%s is promoted after %s (epoch %d), in the place of %s", a.Promoted,
+			about(a.Seconds), a.Epoch, a.Primary)
 	case a.Outcome == whatif.Continues && a.WritesHang:
-		return fmt.Sprintf("%s stays the primary, but WRITES HANG: no commit can be acknowledged until replicas are back", a.Promoted)
+		return fmt.Sprintf(
+			"%s stays the primary, but WRITES HANG: no commit can be acknowledged until replicas are back", a.Promoted)
 	case a.Outcome == whatif.Continues && slices.Contains(a.Lost, a.Primary):
 		return fmt.Sprintf("nobody else is promoted: %s takes writes again after %s", a.Promoted, about(a.Seconds))
 	case a.Outcome == whatif.Continues:
@@ -174,7 +180,8 @@ func outcome(a whatif.Answer) string {
 	case a.Outcome == whatif.Undecided:
 		return "it was not decided within the time that is played"
 	case !slices.Contains(a.Lost, a.Primary):
-		return fmt.Sprintf("NOBODY is promoted%s; whether %s accepts writes is unknown, before and after", refusalText(a.Refusal), a.Primary)
+		return fmt.Sprintf("NOBODY is promoted%s; whether %s accepts writes is unknown, before and after",
+			refusalText(a.Refusal), a.Primary)
 	default:
 		return fmt.Sprintf("NOBODY is promoted in the place of %s%s", a.Primary, refusalText(a.Refusal))
 	}
@@ -202,9 +209,11 @@ func lossText(a whatif.Answer) string {
 	case l.Transactions == nil:
 		return "not known: " + l.Because
 	case *l.Transactions == 0:
-		return fmt.Sprintf("nothing as of now: %s lacks no transaction of %s at this moment; but %s", a.Promoted, a.Primary, l.Because)
+		return fmt.Sprintf("nothing as of now: %s lacks no transaction of %s at this moment; but %s", a.Promoted,
+			a.Primary, l.Because)
 	default:
-		return fmt.Sprintf("%s as of now, which %s has and %s does not; %s", count(int(*l.Transactions), "transaction"), a.Primary, a.Promoted, l.Because)
+		return fmt.Sprintf("%s as of now, which %s has and %s does not; %s", count(int(*l.Transactions), "transaction"),
+			a.Primary, a.Promoted, l.Because)
 	}
 }
 
@@ -223,7 +232,8 @@ func (p page) steps(a whatif.Answer) {
 	}
 	text := a.Promoted + does
 	if a.ToApply > 0 {
-		text = fmt.Sprintf("%s applies %s that it has received,%s", a.Promoted, count(int(a.ToApply), "transaction"), does)
+		text = fmt.Sprintf("%s applies %s that it has received,%s", a.Promoted,
+			count(int(a.ToApply), "transaction"), does)
 	}
 	p.line(label, "   then  %s: mostly well below a second", text)
 }

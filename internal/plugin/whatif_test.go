@@ -34,13 +34,15 @@ func rehearsalOf(t *testing.T, f *Facts, change func(*Facts)) (*scene, *guesser)
 	t.Helper()
 	f.Cluster.Status.Conditions = nil
 	holder := "demo-1"
-	objs := []client.Object{&coordination.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "demo-primary", Annotations: map[string]string{v1alpha1.AnnotationEpoch: "4"}},
+	objs := []client.Object{&coordination.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "demo-primary",
+		Annotations: map[string]string{v1alpha1.AnnotationEpoch: "4"}},
 		Spec: coordination.LeaseSpec{HolderIdentity: &holder}}}
 	for _, name := range f.Cluster.Status.InstanceNames {
 		pod, n := podOf(name), name[len(name)-1:]
 		pod.UID = types.UID("uid-" + n)
 		objs = append(objs, pod, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n" + n}},
-			&corev1.PersistentVolumeClaim{ObjectMeta: pod.ObjectMeta, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}})
+			&corev1.PersistentVolumeClaim{ObjectMeta: pod.ObjectMeta,
+				Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}})
 		r := f.live(name)
 		r.VolumeLocked, r.PodUID = true, "uid-"+n
 	}
@@ -80,7 +82,8 @@ func TestASilentPrimaryIsNotTakenForDead(t *testing.T) {
 func TestAnOperatorOnALostNodeIsTold(t *testing.T) {
 	s, g := rehearsal(t, nil)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "cnmsql-system", Name: "op", Labels: map[string]string{
-		"app.kubernetes.io/name": "cnmsql", "app.kubernetes.io/component": "operator"}}, Spec: corev1.PodSpec{NodeName: "n1"}}
+		"app.kubernetes.io/name": "cnmsql", "app.kubernetes.io/component": "operator"}},
+		Spec: corev1.PodSpec{NodeName: "n1"}}
 	if err := s.client.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +103,8 @@ func TestALossIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustSay("Then        demo-2 is promoted after less than a second (epoch 5), in the place of demo-1")
-	s.mustSay("5 transactions as of now, which demo-1 has and demo-2 does not; commits wait for no replica (asynchronous replication)")
+	s.mustSay("5 transactions as of now, which demo-1 has and demo-2 does not; commits wait for no replica " +
+		"(asynchronous replication)")
 }
 
 func TestTheAnswerForPrograms(t *testing.T) {
@@ -109,7 +113,8 @@ func TestTheAnswerForPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	var a whatif.Answer
-	if err := json.Unmarshal([]byte(s.out.String()), &a); err != nil || a.Outcome != whatif.Promoted || a.Losses == nil || !a.Losses.Nothing {
+	if err := json.Unmarshal([]byte(s.out.String()), &a); err != nil || a.Outcome != whatif.Promoted ||
+		a.Losses == nil || !a.Losses.Nothing {
 		t.Errorf("%v %s", err, s.out.String())
 	}
 }
@@ -123,7 +128,8 @@ func TestWhatMayNotBeReadIsUnknownAndTold(t *testing.T) {
 			}
 			return c.List(ctx, list, opts...)
 		},
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
+			opts ...client.GetOption) error {
 			if _, is := obj.(*coordination.Lease); is {
 				return errors.New("leases is forbidden")
 			}

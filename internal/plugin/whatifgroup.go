@@ -11,13 +11,15 @@ import (
 func groupOutcome(a whatif.Answer) string {
 	switch {
 	case a.Outcome == whatif.Promoted:
-		return fmt.Sprintf("the group makes %s primary after %s, in the place of %s", a.Promoted, about(a.Seconds), a.Primary)
+		return fmt.Sprintf("the group makes %s primary after %s, in the place of %s", a.Promoted,
+			about(a.Seconds), a.Primary)
 	case a.Outcome == whatif.Continues:
 		return fmt.Sprintf("%s stays the primary and takes writes", a.Promoted)
 	case a.Outcome == whatif.Undecided:
 		return "it was not decided within the time that is played"
 	case !slices.Contains(a.Lost, a.Primary):
-		return fmt.Sprintf("%s stays the primary, but WRITES HANG: the group has no quorum%s", a.Primary, refusalText(a.Refusal))
+		return fmt.Sprintf("%s stays the primary, but WRITES HANG: the group has no quorum%s", a.Primary,
+			refusalText(a.Refusal))
 	default:
 		return "NOBODY takes writes: the group has no quorum" + refusalText(a.Refusal)
 	}
@@ -33,7 +35,8 @@ func (p page) group(a whatif.Answer) {
 	if !g.Quorum {
 		holds = "THE QUORUM IS LOST"
 	}
-	p.line("Online", "%s, %d of %d; a majority is %d: %s", orElse(strings.Join(g.Online, ", "), "nobody"), len(g.Online), g.Size, g.Majority, holds)
+	p.line("Online", "%s, %d of %d; a majority is %d: %s", orElse(strings.Join(g.Online, ", "), "nobody"),
+		len(g.Online), g.Size, g.Majority, holds)
 	if g.Recovery == nil {
 		return
 	}
@@ -58,8 +61,10 @@ func remedies(a whatif.Answer) []string {
 	case r.Because != "":
 		return []string{back, recover + r.Because}
 	case r.Anew:
-		return []string{recover[len("or, "):] + r.Lead + ", which holds all that any instance holds, reboots the group, and the others join"}
+		return []string{recover[len("or, "):] + r.Lead + ", which holds all that any instance holds, reboots the " +
+			"group, and the others join"}
 	default:
-		return []string{back, fmt.Sprintf("%s%s; left out: %s, and what only they hold is lost", recover, goesOn(*r), strings.Join(r.LeftOut, ", "))}
+		return []string{back, fmt.Sprintf("%s%s; left out: %s, and what only they hold is lost", recover, goesOn(*r),
+			strings.Join(r.LeftOut, ", "))}
 	}
 }

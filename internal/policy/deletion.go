@@ -25,7 +25,8 @@ func Deletion() *admissionv1.ValidatingAdmissionPolicy {
 	p.Spec.Validations = []admissionv1.Validation{{
 		Reason:     &forbidden,
 		Expression: "has(namespaceObject.metadata.deletionTimestamp)",
-		MessageExpression: "'Cluster ' + oldObject.metadata.name + ' is protected from deletion. To delete it, first run: kubectl annotate cluster ' + oldObject.metadata.name +" +
+		MessageExpression: "'Cluster ' + oldObject.metadata.name + ' is protected from deletion. To delete it, first " +
+			"run: kubectl annotate cluster ' + oldObject.metadata.name +" +
 			" ' --namespace ' + request.namespace + ' " + v1alpha1.AnnotationDeletionProtection + "-'",
 	}}
 	return p

@@ -19,12 +19,15 @@ func Group() *admissionv1.ValidatingAdmissionPolicy {
 	}
 	p.Spec.Validations = []admissionv1.Validation{
 		{
-			Expression: "!has(variables.old.bootstrapped) || !variables.old.bootstrapped || variables.kept && has(object.status.groupReplication.bootstrapped) && object.status.groupReplication.bootstrapped",
-			Message:    "status.groupReplication.bootstrapped is true and stays so: a group that is made a second time is two groups",
+			Expression: "!has(variables.old.bootstrapped) || !variables.old.bootstrapped || variables.kept && " +
+				"has(object.status.groupReplication.bootstrapped) && object.status.groupReplication.bootstrapped",
+			Message: "status.groupReplication.bootstrapped is true and stays so: a group that is made a second " +
+				"time is two groups",
 		},
 		{
-			Expression: "!has(variables.old.groupName) || variables.old.groupName == '' || variables.kept && has(object.status.groupReplication.groupName) && object.status.groupReplication.groupName == variables.old.groupName",
-			Message:    "status.groupReplication.groupName cannot be changed: members with another name are another group",
+			Expression: "!has(variables.old.groupName) || variables.old.groupName == '' || variables.kept && " +
+				"has(object.status.groupReplication.groupName) && object.status.groupReplication.groupName == variables.old.groupName",
+			Message: "status.groupReplication.groupName cannot be changed: members with another name are another group",
 		},
 	}
 	return p

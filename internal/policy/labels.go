@@ -29,26 +29,39 @@ func PodLabels() *admissionv1.ValidatingAdmissionPolicy {
 	// Labels can be changed by way of the status, too.
 	rule.APIGroups, rule.APIVersions, rule.Resources = []string{""}, []string{"v1"}, []string{"pods", "pods/status"}
 	// All Services and budgets select by it besides; no other Pod is looked at.
-	match.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelCluster, Operator: metav1.LabelSelectorOpExists}}}
+	match.ObjectSelector =
+		&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelCluster,
+			Operator: metav1.LabelSelectorOpExists}}}
 	p.Spec.MatchConditions = []admissionv1.MatchCondition{
-		{Name: "with-labels-of-an-instance", Expression: carries("object") + " || oldObject != null && " + carries("oldObject")},
-		{Name: "set-or-changed", Expression: fmt.Sprintf("oldObject == null || %s.exists(k, object.metadata.?labels[?k].orValue('') != oldObject.metadata.?labels[?k].orValue(''))", quoted(steering()))},
+		{Name: "with-labels-of-an-instance", Expression: carries("object") + " || oldObject != null && " +
+			carries("oldObject")},
+		{Name: "set-or-changed", Expression: fmt.Sprintf("oldObject == null || %s.exists(k, "+
+			"object.metadata.?labels[?k].orValue('') != oldObject.metadata.?labels[?k].orValue(''))",
+			quoted(steering()))},
 	}
 	label := func(of, key string) string { return fmt.Sprintf("%s.metadata.?labels[?'%s'].orValue('')", of, key) }
 	p.Spec.Variables = []admissionv1.Variable{
-		{Name: "cluster", Expression: fmt.Sprintf("%[1]s != '' ? %[1]s : %[2]s", label("object", v1alpha1.LabelCluster), label("oldObject", v1alpha1.LabelCluster))},
-		{Name: "controlled", Expression: "object.metadata.?ownerReferences.orValue([]).exists(r, r.?controller.orValue(false) && r.kind == 'Cluster' && r.apiVersion.startsWith('" + v1alpha1.GroupVersion.Group + "/') && r.name == variables.cluster)"},
-		{Name: "named", Expression: label("object", v1alpha1.LabelInstance) + " == object.metadata.name && object.metadata.name.matches('^' + variables.cluster + '-[1-9][0-9]*$')"},
+		{Name: "cluster", Expression: fmt.Sprintf("%[1]s != '' ? %[1]s : %[2]s", label("object", v1alpha1.LabelCluster),
+			label("oldObject", v1alpha1.LabelCluster))},
+		{Name: "controlled", Expression: "object.metadata.?ownerReferences.orValue([]).exists(r, " +
+			"r.?controller.orValue(false) && r.kind == 'Cluster' && r.apiVersion.startsWith('" +
+			v1alpha1.GroupVersion.Group + "/') && r.name == variables.cluster)"},
+		{Name: "named", Expression: label("object", v1alpha1.LabelInstance) + " == object.metadata.name && " +
+			"object.metadata.name.matches('^' + variables.cluster + '-[1-9][0-9]*$')"},
 	}
 	p.Spec.Validations = []admissionv1.Validation{
 		{
-			Expression: "authorizer.group('" + v1alpha1.GroupVersion.Group + "').resource('clusters').subresource('promotion')" +
+			Expression: "authorizer.group('" + v1alpha1.GroupVersion.Group +
+				"').resource('clusters').subresource('promotion')" +
 				".namespace(request.namespace).name(variables.cluster).check('update').allowed()",
-			MessageExpression: "'the labels of an instance of Cluster ' + variables.cluster + ' are set by the operator only: its Services lead clients to whoever carries them. Leave out " + strings.Join(resources.RoutingLabels, ", ") + "'",
+			MessageExpression: "'the labels of an instance of Cluster ' + variables.cluster + ' are set by the " +
+				"operator only: its Services lead clients to whoever carries them. Leave out " +
+				strings.Join(resources.RoutingLabels, ", ") + "'",
 		},
 		{
-			Expression:        "!(" + carries("object") + ") || variables.controlled && variables.named",
-			MessageExpression: "'this Pod is no instance of Cluster ' + variables.cluster + ', which controls its instances and names them: with the labels of one its Services would lead clients here. A copy of an instance must leave out " + strings.Join(resources.RoutingLabels, ", ") + "'",
+			Expression: "!(" + carries("object") + ") || variables.controlled && variables.named",
+			MessageExpression: "'this Pod is no instance of Cluster ' + variables.cluster + ', which controls its " +
+				"instances and names them: with the labels of one its Services would lead clients here. A copy of an instance must leave out " + strings.Join(resources.RoutingLabels, ", ") + "'",
 		},
 	}
 	return p
@@ -59,7 +72,8 @@ const componentKey, componentInstance = "app.kubernetes.io/component", "instance
 
 // carries: an object that names a Cluster would be selected as an instance of it.
 func carries(of string) string {
-	return fmt.Sprintf("'%s' in %[2]s.metadata.?labels.orValue({}) && (%[3]s.exists(k, k in %[2]s.metadata.labels) || %[2]s.metadata.labels[?'%[4]s'].orValue('') == '%[5]s')",
+	return fmt.Sprintf("'%s' in %[2]s.metadata.?labels.orValue({}) && (%[3]s.exists(k, k in %[2]s.metadata.labels) "+
+		"|| %[2]s.metadata.labels[?'%[4]s'].orValue('') == '%[5]s')",
 		v1alpha1.LabelCluster, of, quoted(resources.RoutingLabels), componentKey, componentInstance)
 }
 

@@ -42,7 +42,8 @@ func Lease() *admissionv1.ValidatingAdmissionPolicy {
 		{Reason: &forbidden,
 			Expression: "variables.holder == variables.me" +
 				" || variables.before == variables.me && variables.holder == ''",
-			MessageExpression: "variables.me + ' may name nobody but itself as the holder of a Lease, and take nobody else off it'"},
+			MessageExpression: "variables.me + ' may name nobody but itself as the holder of a Lease, and take " +
+				"nobody else off it'"},
 		{Reason: &forbidden,
 			Expression: "variables.isReleased" +
 				" || variables.epoch >= 0 && variables.epoch >= variables.epochBefore",
@@ -102,7 +103,8 @@ func leasePolicy(name string) *admissionv1.ValidatingAdmissionPolicy {
 	rule.APIGroups, rule.APIVersions = []string{"coordination.k8s.io"}, []string{"v1"}
 	p.Spec.MatchConditions = []admissionv1.MatchCondition{{
 		Name: "by-an-instance",
-		Expression: "request.userInfo.username.matches('^system:serviceaccount:' + request.namespace + ':.+-[1-9][0-9]*$')" +
+		Expression: "request.userInfo.username.matches('^system:serviceaccount:' + request.namespace + " +
+			"':.+-[1-9][0-9]*$')" +
 			" && authorizer.group('" + v1alpha1.GroupVersion.Group + "').resource('clusters').subresource('status')" +
 			".namespace(request.namespace).name(" + ofCluster + ").check('patch').allowed()",
 	}}

@@ -20,38 +20,48 @@ const ParametersName = "cnmsql-cluster-parameters"
 func Parameters(table []mysql.OwnedParameter) *admissionv1.ValidatingAdmissionPolicy {
 	p := newPolicy(ParametersName, "clusters", admissionv1.Create, admissionv1.Update)
 	p.Spec.MatchConditions = []admissionv1.MatchCondition{{
-		Name:       "parameters-set-or-changed",
-		Expression: "has(object.spec.mysql) && has(object.spec.mysql.parameters) && (oldObject == null || !has(oldObject.spec.mysql) || !has(oldObject.spec.mysql.parameters) || object.spec.mysql.parameters != oldObject.spec.mysql.parameters)",
+		Name: "parameters-set-or-changed",
+		Expression: "has(object.spec.mysql) && has(object.spec.mysql.parameters) && (oldObject == null || " +
+			"!has(oldObject.spec.mysql) || !has(oldObject.spec.mysql.parameters) || object.spec.mysql.parameters != oldObject.spec.mysql.parameters)",
 	}}
 	p.Spec.Variables = []admissionv1.Variable{
 		{Name: "parameters", Expression: "object.spec.mysql.parameters"},
-		{Name: "misspelt", Expression: fmt.Sprintf("variables.parameters.filter(k, !k.matches('%s'))", mysql.ParameterName)},
-		{Name: "broken", Expression: `variables.parameters.filter(k, variables.parameters[k].matches('[\\r\\n\\x00]'))`},
-		{Name: "owned", Expression: fmt.Sprintf("variables.parameters.filter(k, %s.matches('%s'))", normalised, pattern(table...))},
+		{Name: "misspelt", Expression: fmt.Sprintf("variables.parameters.filter(k, !k.matches('%s'))",
+			mysql.ParameterName)},
+		{Name: "broken",
+			Expression: `variables.parameters.filter(k, variables.parameters[k].matches('[\\r\\n\\x00]'))`},
+		{Name: "owned", Expression: fmt.Sprintf("variables.parameters.filter(k, %s.matches('%s'))",
+			normalised, pattern(table...))},
 		{Name: "bounds", Expression: bounds(mysql.BoundParameters)},
-		{Name: "exceeding", Expression: "variables.parameters.filter(k, variables.bounds.exists(b, " + normalised + ".matches(b[0]) && !variables.parameters[k].lowerAscii().matches(b[1])))"},
+		{Name: "exceeding", Expression: "variables.parameters.filter(k, variables.bounds.exists(b, " + normalised +
+			".matches(b[0]) && !variables.parameters[k].lowerAscii().matches(b[1])))"},
 		{Name: "reasons", Expression: reasons(table)},
 	}
 	p.Spec.Validations = []admissionv1.Validation{
 		{
-			Message:           "spec.mysql.parameters holds what is not the name of a parameter",
-			Expression:        "variables.misspelt.size() == 0",
-			MessageExpression: "'spec.mysql.parameters: not the name of a parameter: \"' + variables.misspelt.map(k, k.replace('\\n', ' ').replace('\\r', ' ')).join('\", \"') + '\"; a name begins with a letter and holds letters, digits, _, - and . only'",
+			Message:    "spec.mysql.parameters holds what is not the name of a parameter",
+			Expression: "variables.misspelt.size() == 0",
+			MessageExpression: "'spec.mysql.parameters: not the name of a parameter: \"' + variables.misspelt.map(k, " +
+				"k.replace('\\n', ' ').replace('\\r', ' ')).join('\", \"') + '\"; a name begins with a letter and holds letters, digits, _, - and . only'",
 		},
 		{
-			Message:           "spec.mysql.parameters holds a value of more than one line; write it in one",
-			Expression:        "variables.broken.size() == 0",
-			MessageExpression: "'spec.mysql.parameters: the value of ' + variables.broken.join(', ') + ' has more than one line; write it in one'",
+			Message:    "spec.mysql.parameters holds a value of more than one line; write it in one",
+			Expression: "variables.broken.size() == 0",
+			MessageExpression: "'spec.mysql.parameters: the value of ' + variables.broken.join(', ') + ' has more " +
+				"than one line; write it in one'",
 		},
 		{
-			Message:           "spec.mysql.parameters holds parameters that are the operator's; remove them",
-			Expression:        "variables.owned.size() == 0",
-			MessageExpression: "'spec.mysql.parameters: ' + variables.owned.map(k, k + ' is not yours to set (' + variables.reasons.filter(r, " + normalised + ".matches(r[0]))[0][1] + ')').join('; ') + '; remove ' + (variables.owned.size() == 1 ? 'it' : 'them')",
+			Message:    "spec.mysql.parameters holds parameters that are the operator's; remove them",
+			Expression: "variables.owned.size() == 0",
+			MessageExpression: "'spec.mysql.parameters: ' + variables.owned.map(k, k + ' is not yours to set (' + " +
+				"variables.reasons.filter(r, " + normalised + ".matches(r[0]))[0][1] + ')').join('; ') + '; remove ' " +
+				"+ (variables.owned.size() == 1 ? 'it' : 'them')",
 		},
 		{
-			Message:           "spec.mysql.parameters holds a value that is not allowed; choose another",
-			Expression:        "variables.exceeding.size() == 0",
-			MessageExpression: "'spec.mysql.parameters: ' + variables.exceeding.map(k, k + ' ' + variables.bounds.filter(b, " + normalised + ".matches(b[0]))[0][2]).join('; ')",
+			Message:    "spec.mysql.parameters holds a value that is not allowed; choose another",
+			Expression: "variables.exceeding.size() == 0",
+			MessageExpression: "'spec.mysql.parameters: ' + variables.exceeding.map(k, k + ' ' + " +
+				"variables.bounds.filter(b, " + normalised + ".matches(b[0]))[0][2]).join('; ')",
 		},
 	}
 	return p

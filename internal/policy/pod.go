@@ -20,7 +20,9 @@ func InstancePod() *admissionv1.ValidatingAdmissionPolicy {
 	match := p.Spec.MatchConstraints
 	match.ResourceRules[0].APIGroups, match.ResourceRules[0].APIVersions = []string{""}, []string{"v1"}
 	// Either the old or the new object has to have it: nobody gets out by taking it off.
-	match.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelInstance, Operator: metav1.LabelSelectorOpExists}}}
+	match.ObjectSelector =
+		&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelInstance,
+			Operator: metav1.LabelSelectorOpExists}}}
 	p.Spec.MatchConditions = []admissionv1.MatchCondition{{
 		Name:       "by-the-instance-itself",
 		Expression: "request.userInfo.username == 'system:serviceaccount:' + request.namespace + ':' + request.name",
@@ -30,11 +32,14 @@ func InstancePod() *admissionv1.ValidatingAdmissionPolicy {
 		{Name: "new", Expression: "has(object.metadata.annotations) ? object.metadata.annotations : {}"},
 		{Name: "annotations", Expression: fmt.Sprintf(
 			"(variables.new.filter(k, !(k in variables.old) || variables.new[k] != variables.old[k]) + variables.old.filter(k, !(k in variables.new))).filter(k, k != '%s')", v1alpha1.AnnotationGroupObserved)},
-		{Name: "rest", Expression: same("object.metadata.?labels", "{}") + " && " + same("object.metadata.?finalizers", "[]") + " && " + same("object.metadata.?ownerReferences", "[]")},
+		{Name: "rest", Expression: same("object.metadata.?labels", "{}") + " && " + same("object.metadata.?finalizers",
+			"[]") + " && " + same("object.metadata.?ownerReferences", "[]")},
 	}
-	const only = "request.name + ' may change nothing of its own Pod but the annotation " + v1alpha1.AnnotationGroupObserved
+	const only = "request.name + ' may change nothing of its own Pod but the annotation " +
+		v1alpha1.AnnotationGroupObserved
 	p.Spec.Validations = []admissionv1.Validation{
-		{Expression: "variables.annotations.size() == 0", MessageExpression: only + ", not ' + variables.annotations.join(', ')"},
+		{Expression: "variables.annotations.size() == 0", MessageExpression: only +
+			", not ' + variables.annotations.join(', ')"},
 		{Expression: "variables.rest", MessageExpression: only + ", neither labels, finalizers nor owners'"},
 		{Expression: "object.spec == oldObject.spec", MessageExpression: only + ", and nothing of its spec'"},
 	}

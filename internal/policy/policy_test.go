@@ -88,8 +88,10 @@ func render(t *testing.T, obj any) []byte {
 // What the API server refuses and what my.cnf leaves out must be the same.
 func TestThePatternAgreesWithTheTable(t *testing.T) {
 	re := regexp.MustCompile(pattern(mysql.OwnedParameters...))
-	names := []string{"max_connections", "innodb_buffer_pool_size", "loose_read_only", "skip_loose_gtid_mode", "log_bin_index", "sort_buffer_size",
-		"maximum_sort_buffer_size", "read_only_x", "portx", "skip_networking", "disable_log_bin", "ssl_ca", "sslx", "innodb_read_only", "super_read_only"}
+	names := []string{"max_connections", "innodb_buffer_pool_size", "loose_read_only", "skip_loose_gtid_mode",
+		"log_bin_index", "sort_buffer_size",
+		"maximum_sort_buffer_size", "read_only_x", "portx", "skip_networking", "disable_log_bin", "ssl_ca", "sslx",
+		"innodb_read_only", "super_read_only"}
 	for _, p := range mysql.OwnedParameters {
 		names = append(names, p.Name, p.Name+"x", "x"+p.Name)
 	}

@@ -16,15 +16,19 @@ func Promotion() *admissionv1.ValidatingAdmissionPolicy {
 		Expression: "!" + byInstance,
 	}}
 	p.Spec.Variables = []admissionv1.Variable{
-		{Name: "held", Expression: "['promotion', 'primaryEpoch', 'currentPrimary', 'establishedAt', 'adoptedFrom', 'operation', 'instanceNames', 'members', 'divergedInstances', 'fencedInstances', 'primaryFailingSince', 'lastFailoverTimestamp', 'latestGeneratedNode', 'replicationBrokenInstances', 'groupReplication', 'gtidExecutedByInstance']"},
+		{Name: "held", Expression: "['promotion', 'primaryEpoch', 'currentPrimary', 'establishedAt', 'adoptedFrom', " +
+			"'operation', 'instanceNames', 'members', 'divergedInstances', 'fencedInstances', 'primaryFailingSince', 'lastFailoverTimestamp', 'latestGeneratedNode', 'replicationBrokenInstances', 'groupReplication', 'gtidExecutedByInstance']"},
 		{Name: "old", Expression: "has(oldObject.status) ? dyn(oldObject.status) : {}"},
 		{Name: "new", Expression: "has(object.status) ? dyn(object.status) : {}"},
-		{Name: "changed", Expression: "variables.held.filter(k, (k in variables.new) != (k in variables.old) || (k in variables.new && variables.new[k] != variables.old[k]))"},
+		{Name: "changed", Expression: "variables.held.filter(k, (k in variables.new) != (k in variables.old) || (k " +
+			"in variables.new && variables.new[k] != variables.old[k]))"},
 	}
 	p.Spec.Validations = []admissionv1.Validation{{
-		Expression: "variables.changed.size() == 0 || authorizer.group('mysql.cnmsql.co').resource('clusters').subresource('promotion')" +
+		Expression: "variables.changed.size() == 0 || " +
+			"authorizer.group('mysql.cnmsql.co').resource('clusters').subresource('promotion')" +
 			".namespace(request.namespace).name(request.name).check('update').allowed()",
-		MessageExpression: "'status.' + variables.changed.join(', status.') + ' is written by the operator only: it decides who may take writes. To switch over, set status.targetPrimary (kubectl cnmsql promote)'",
+		MessageExpression: "'status.' + variables.changed.join(', status.') + ' is written by the operator only: it " +
+			"decides who may take writes. To switch over, set status.targetPrimary (kubectl cnmsql promote)'",
 	}}
 	return p
 }

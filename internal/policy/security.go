@@ -50,8 +50,10 @@ func Security() *admissionv1.ValidatingAdmissionPolicy {
 		refusal("securityContext.runAsUser: 0", container+".?runAsUser.orValue(999) != 0"),
 		refusal("podSecurityContext.runAsUser: 0", pod+".?runAsUser.orValue(999) != 0"),
 		refusal("securityContext.procMount", container+".?procMount.orValue('Default') == 'Default'"),
-		refusal("securityContext.seccompProfile.type: Unconfined", container+".?seccompProfile.?type.orValue('') != 'Unconfined'"),
-		refusal("podSecurityContext.seccompProfile.type: Unconfined", pod+".?seccompProfile.?type.orValue('') != 'Unconfined'"),
+		refusal("securityContext.seccompProfile.type: Unconfined", container+".?seccompProfile.?type.orValue('') != "+
+			"'Unconfined'"),
+		refusal("podSecurityContext.seccompProfile.type: Unconfined", pod+".?seccompProfile.?type.orValue('') != "+
+			"'Unconfined'"),
 		refusal("securityContext.windowsOptions.hostProcess", isFalse(container+".?windowsOptions.?hostProcess")),
 		refusal("podSecurityContext.windowsOptions.hostProcess", isFalse(pod+".?windowsOptions.?hostProcess")),
 		refusal("securityContext.capabilities.add (other than "+strings.Join(allowedCapabilities, " and ")+")",
@@ -59,7 +61,8 @@ func Security() *admissionv1.ValidatingAdmissionPolicy {
 		refusal("podSecurityContext.sysctls (other than "+strings.Join(allowedSysctls, ", ")+")",
 			fmt.Sprintf("%s.?sysctls.orValue([]).all(s, s.name in %s)", pod, listed(allowedSysctls))),
 		refusal("inheritedMetadata.annotations ("+profileAnnotation+"…: unconfined)",
-			fmt.Sprintf("object.spec.?inheritedMetadata.?annotations.orValue({}).all(k, v, !k.startsWith('%s') || v != 'unconfined')", profileAnnotation)),
+			fmt.Sprintf("object.spec.?inheritedMetadata.?annotations.orValue({}).all(k, v, !k.startsWith('%s') || v "+
+				"!= 'unconfined')", profileAnnotation)),
 	}
 	p.Spec.Validations = append(p.Spec.Validations, confinement("securityContext", container)...)
 	p.Spec.Validations = append(p.Spec.Validations, confinement("podSecurityContext", pod)...)
@@ -69,7 +72,8 @@ func Security() *admissionv1.ValidatingAdmissionPolicy {
 // confinement is what keeps the kernel's modules for access control in force.
 func confinement(field, context string) []admissionv1.Validation {
 	return []admissionv1.Validation{
-		refusal(field+".appArmorProfile.type: Unconfined", context+".?appArmorProfile.?type.orValue('') != 'Unconfined'"),
+		refusal(field+".appArmorProfile.type: Unconfined", context+".?appArmorProfile.?type.orValue('') != "+
+			"'Unconfined'"),
 		refusal(field+".seLinuxOptions.type (other than "+strings.Join(allowedLabels[1:], ", ")+")",
 			fmt.Sprintf("%s.?seLinuxOptions.?type.orValue('') in %s", context, listed(allowedLabels))),
 		refusal(field+".seLinuxOptions.user", context+".?seLinuxOptions.?user.orValue('') == ''"),

@@ -22,26 +22,34 @@ func InstanceStatus() *admissionv1.ValidatingAdmissionPolicy {
 		{Name: "own", Expression: "['currentPrimary', 'currentPrimaryTimestamp']"},
 		{Name: "old", Expression: "has(oldObject.status) ? dyn(oldObject.status) : {}"},
 		{Name: "new", Expression: "has(object.status) ? dyn(object.status) : {}"},
-		{Name: "others", Expression: "variables.new.filter(k, !(k in variables.own) && (!(k in variables.old) || variables.new[k] != variables.old[k])) + variables.old.filter(k, !(k in variables.own) && !(k in variables.new))"},
-		{Name: "isGroup", Expression: "has(object.spec.replication) && object.spec.replication.mode == 'groupReplication'"},
-		{Name: "claims", Expression: "variables.own.exists(k, (k in variables.new) != (k in variables.old) || (k in variables.new && variables.new[k] != variables.old[k]))"},
+		{Name: "others", Expression: "variables.new.filter(k, !(k in variables.own) && (!(k in variables.old) || " +
+			"variables.new[k] != variables.old[k])) + variables.old.filter(k, !(k in variables.own) && !(k in variables.new))"},
+		{Name: "isGroup", Expression: "has(object.spec.replication) && object.spec.replication.mode == " +
+			"'groupReplication'"},
+		{Name: "claims", Expression: "variables.own.exists(k, (k in variables.new) != (k in variables.old) || (k in " +
+			"variables.new && variables.new[k] != variables.old[k]))"},
 	}
 	p.Spec.Validations = []admissionv1.Validation{
 		{
-			Expression:        "!variables.isGroup || !variables.claims && variables.others.size() == 0",
-			MessageExpression: "variables.me + ' is a member of a group and may not write the status of its Cluster: the operator asks the group itself'",
+			Expression: "!variables.isGroup || !variables.claims && variables.others.size() == 0",
+			MessageExpression: "variables.me + ' is a member of a group and may not write the status of its Cluster: " +
+				"the operator asks the group itself'",
 		},
 		{
-			Expression:        "variables.others.size() == 0",
-			MessageExpression: "'an instance may write status.currentPrimary and status.currentPrimaryTimestamp only, not status.' + variables.others.join(', status.')",
+			Expression: "variables.others.size() == 0",
+			MessageExpression: "'an instance may write status.currentPrimary and status.currentPrimaryTimestamp " +
+				"only, not status.' + variables.others.join(', status.')",
 		},
 		{
-			Expression:        "!variables.claims || ('currentPrimary' in variables.new && variables.new.currentPrimary == variables.me)",
+			Expression: "!variables.claims || ('currentPrimary' in variables.new && " +
+				"variables.new.currentPrimary == variables.me)",
 			MessageExpression: "'an instance may set status.currentPrimary to itself (' + variables.me + ') only'",
 		},
 		{
-			Expression:        "!variables.claims || ('targetPrimary' in variables.old && variables.old.targetPrimary == variables.me && 'promotion' in variables.old && variables.old.promotion.instance == variables.me)",
-			MessageExpression: "variables.me + ' may set status.currentPrimary only while status.targetPrimary and status.promotion.instance are ' + variables.me",
+			Expression: "!variables.claims || ('targetPrimary' in variables.old && " +
+				"variables.old.targetPrimary == variables.me && 'promotion' in variables.old && variables.old.promotion.instance == variables.me)",
+			MessageExpression: "variables.me + ' may set status.currentPrimary only while status.targetPrimary and " +
+				"status.promotion.instance are ' + variables.me",
 		},
 	}
 	return p

@@ -25,7 +25,8 @@ func Role(c *v1alpha1.Cluster, instance string) *rbacv1.Role {
 	return &rbacv1.Role{
 		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "Role"),
 		ObjectMeta: instanceMeta(c, instance, instance),
-		Rules:      append([]rbacv1.PolicyRule{rule(v1alpha1.GroupVersion.Group, "clusters", []string{c.Name}, "get", "watch")}, writes(c, instance)...),
+		Rules: append([]rbacv1.PolicyRule{rule(v1alpha1.GroupVersion.Group, "clusters", []string{c.Name}, "get",
+			"watch")}, writes(c, instance)...),
 	}
 }
 
@@ -41,7 +42,8 @@ func writes(c *v1alpha1.Cluster, instance string) []rbacv1.PolicyRule {
 }
 
 func rule(group, resource string, names []string, verbs ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names, Verbs: verbs}
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource},
+		ResourceNames: names, Verbs: verbs}
 }
 
 // Lease is the record that a primary holds while it is writable, as the operator makes it:

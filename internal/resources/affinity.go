@@ -39,7 +39,8 @@ func keepApart(c *v1alpha1.Cluster, anti *corev1.PodAntiAffinity) *corev1.PodAnt
 		LabelSelector: &metav1.LabelSelector{MatchLabels: InstanceLabels(c)},
 	}
 	if c.Spec.Affinity.PodAntiAffinityType == "required" {
-		anti.RequiredDuringSchedulingIgnoredDuringExecution = append(anti.RequiredDuringSchedulingIgnoredDuringExecution, term)
+		anti.RequiredDuringSchedulingIgnoredDuringExecution =
+			append(anti.RequiredDuringSchedulingIgnoredDuringExecution, term)
 		return anti
 	}
 	anti.PreferredDuringSchedulingIgnoredDuringExecution = append(anti.PreferredDuringSchedulingIgnoredDuringExecution,

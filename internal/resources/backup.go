@@ -37,13 +37,15 @@ func BackupObjects(c *v1alpha1.Cluster, b *v1alpha1.Backup, files map[string][]b
 	m := backupMeta(c, b, BackupJobName(b.Name))
 	return []metav1.Object{
 		&corev1.ServiceAccount{TypeMeta: typeMeta("v1", "ServiceAccount"), ObjectMeta: *m.DeepCopy()},
-		&rbacv1.Role{TypeMeta: typeMeta("rbac.authorization.k8s.io/v1", "Role"), ObjectMeta: *m.DeepCopy(), Rules: []rbacv1.PolicyRule{
-			rule(v1alpha1.GroupVersion.Group, "backups", []string{b.Name}, "get"),
-			rule(v1alpha1.GroupVersion.Group, "backups/status", []string{b.Name}, "get", "patch"),
-		}},
-		&rbacv1.RoleBinding{TypeMeta: typeMeta("rbac.authorization.k8s.io/v1", "RoleBinding"), ObjectMeta: *m.DeepCopy(),
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: m.Name},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: m.Name, Namespace: m.Namespace}}},
+		&rbacv1.Role{TypeMeta: typeMeta("rbac.authorization.k8s.io/v1", "Role"), ObjectMeta: *m.DeepCopy(),
+			Rules: []rbacv1.PolicyRule{
+				rule(v1alpha1.GroupVersion.Group, "backups", []string{b.Name}, "get"),
+				rule(v1alpha1.GroupVersion.Group, "backups/status", []string{b.Name}, "get", "patch"),
+			}},
+		&rbacv1.RoleBinding{TypeMeta: typeMeta("rbac.authorization.k8s.io/v1", "RoleBinding"),
+			ObjectMeta: *m.DeepCopy(),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: m.Name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: m.Name, Namespace: m.Namespace}}},
 		filesSecret(*m.DeepCopy(), files),
 		tlsSecret(backupMeta(c, b, BackupTLSSecretName(b.Name)), leaf),
 	}

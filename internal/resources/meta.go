@@ -30,10 +30,11 @@ var RoutingLabels = []string{v1alpha1.LabelInstance, v1alpha1.LabelRole, v1alpha
 // over those that the user asked to be inherited.
 func meta(c *v1alpha1.Cluster, name, component string) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{
-		Name:            name,
-		Namespace:       c.Namespace,
-		Labels:          map[string]string{},
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Cluster"))},
+		Name:      name,
+		Namespace: c.Namespace,
+		Labels:    map[string]string{},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c,
+			v1alpha1.GroupVersion.WithKind("Cluster"))},
 	}
 	if in := c.Spec.InheritedMetadata; in != nil {
 		maps.Copy(m.Labels, in.Labels)

@@ -46,7 +46,8 @@ func TestAClaimKeepsTheServerID(t *testing.T) {
 }
 
 func TestOrdinal(t *testing.T) {
-	for name, want := range map[string]int{"db-1": 1, "db-12": 12, "db-0": 0, "db-01": 0, "db-": 0, "db-x": 0, "db": 0, "db-1-2": 0, "other-1": 0, "db--1": 0, "db-+1": 0} {
+	for name, want := range map[string]int{"db-1": 1, "db-12": 12, "db-0": 0, "db-01": 0, "db-": 0, "db-x": 0, "db": 0,
+		"db-1-2": 0, "other-1": 0, "db--1": 0, "db-+1": 0} {
 		if got, ok := Ordinal("db", name); got != want || ok != (want != 0) {
 			t.Errorf("%s: %d, %t", name, got, ok)
 		}
@@ -69,11 +70,13 @@ func TestTheHashChangesWithWhatNeedsARestartAndWithNothingElse(t *testing.T) {
 		change  func(*v1alpha1.Cluster, *PodOptions)
 		restart bool
 	}{
-		"nothing":           {func(*v1alpha1.Cluster, *PodOptions) {}, false},
-		"image":             {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.ImageName = "mysql:9.8" }, true},
-		"default image":     {func(_ *v1alpha1.Cluster, o *PodOptions) { o.DefaultImage = "mysql:9.8" }, true},
-		"operator image":    {func(_ *v1alpha1.Cluster, o *PodOptions) { o.OperatorImage = "cnmsql:v2" }, false}, // see Installer
-		"managers in place": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.InPlaceInstanceManagerUpdates = true }, false},
+		"nothing":       {func(*v1alpha1.Cluster, *PodOptions) {}, false},
+		"image":         {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.ImageName = "mysql:9.8" }, true},
+		"default image": {func(_ *v1alpha1.Cluster, o *PodOptions) { o.DefaultImage = "mysql:9.8" }, true},
+		// see Installer
+		"operator image": {func(_ *v1alpha1.Cluster, o *PodOptions) { o.OperatorImage = "cnmsql:v2" }, false},
+		"managers in place": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.InPlaceInstanceManagerUpdates = true },
+			false},
 		"parameter": {func(c *v1alpha1.Cluster, _ *PodOptions) {
 			c.Spec.MySQL.Parameters = map[string]string{"max_connections": "1"}
 		}, true},
@@ -81,8 +84,12 @@ func TestTheHashChangesWithWhatNeedsARestartAndWithNothingElse(t *testing.T) {
 		"semi-sync": {func(c *v1alpha1.Cluster, _ *PodOptions) {
 			c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true}
 		}, true},
-		"semi-sync that is off": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{} }, false},
-		"durability":            {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.MinSyncReplicas = new(int32(2)) }, false},
+		"semi-sync that is off": {func(c *v1alpha1.Cluster,
+			_ *PodOptions) {
+			c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{}
+		}, false},
+		"durability": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.MinSyncReplicas = new(int32(2)) },
+			false},
 		"a group's settings, of none": {func(c *v1alpha1.Cluster, _ *PodOptions) {
 			c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{Consistency: "AFTER"}
 		}, false},
@@ -109,7 +116,8 @@ func TestTheHashChangesWithWhatNeedsARestartAndWithNothingElse(t *testing.T) {
 
 func TestTheHashOfAMemberChangesWithTheSettingsOfItsGroup(t *testing.T) {
 	c := cluster(t, "minimal")
-	c.Spec.Replication = v1alpha1.ReplicationSpec{Mode: v1alpha1.ReplicationGroup, GroupReplication: &v1alpha1.GroupReplicationSpec{Consistency: "EVENTUAL"}}
+	c.Spec.Replication = v1alpha1.ReplicationSpec{Mode: v1alpha1.ReplicationGroup,
+		GroupReplication: &v1alpha1.GroupReplicationSpec{Consistency: "EVENTUAL"}}
 	before := PodSpecHash(c, "db-1", options)
 	c.Spec.Replication.GroupReplication.Consistency = "AFTER"
 	if PodSpecHash(c, "db-1", options) == before {
@@ -143,7 +151,8 @@ func TestNobodyNeedsAffinityWhenItIsOff(t *testing.T) {
 
 func TestASecurityContextReplacesOnlyWhatItNames(t *testing.T) {
 	c := cluster(t, "minimal")
-	c.Spec.SecurityContext = &corev1.SecurityContext{RunAsUser: new(int64(1001)), Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_NICE"}}}
+	c.Spec.SecurityContext = &corev1.SecurityContext{RunAsUser: new(int64(1001)),
+		Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_NICE"}}}
 	got := Pod(c, "db-1", options).Spec.Containers[0].SecurityContext
 	if *got.RunAsUser != 1001 || got.Capabilities.Drop[0] != "ALL" || !*got.ReadOnlyRootFilesystem {
 		t.Errorf("%v", got)
@@ -154,7 +163,8 @@ func TestLongestNamesFit(t *testing.T) {
 	c := cluster(t, "minimal")
 	c.Name = strings.Repeat("a", 50)
 	for _, name := range []string{
-		Names(c.Name).ReplicationSecret(), Names(c.Name).ReadWrite(), InstanceName(c.Name, 999999), TLSSecret(InstanceName(c.Name, 999999)),
+		Names(c.Name).ReplicationSecret(), Names(c.Name).ReadWrite(), InstanceName(c.Name, 999999),
+		TLSSecret(InstanceName(c.Name, 999999)),
 	} {
 		if len(name) > 63 {
 			t.Errorf("%s is %d long", name, len(name))

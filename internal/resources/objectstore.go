@@ -12,7 +12,8 @@ import (
 
 // StoreFiles are what a Pod needs to reach an object store, by the names that the package
 // store reads them by. read gives one key of a Secret.
-func StoreFiles(s *v1alpha1.ObjectStoreSpec, read func(v1alpha1.SecretKeySelector) ([]byte, error)) (map[string][]byte, error) {
+func StoreFiles(s *v1alpha1.ObjectStoreSpec,
+	read func(v1alpha1.SecretKeySelector) ([]byte, error)) (map[string][]byte, error) {
 	config, from := storeConfig(s)
 	conf, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
@@ -57,7 +58,8 @@ func storeConfig(s *v1alpha1.ObjectStoreSpec) (store.Config, map[string]*v1alpha
 	}
 	if c := s.Credentials; c != nil {
 		config.Ambient = c.InheritFromIAMRole
-		from[store.FileAccessKeyID], from[store.FileSecretKey], from[store.FileSessionToken] = c.AccessKeyID, c.SecretAccessKey, c.SessionToken
+		from[store.FileAccessKeyID], from[store.FileSecretKey], from[store.FileSessionToken] = c.AccessKeyID,
+			c.SecretAccessKey, c.SessionToken
 	}
 	return config, from
 }

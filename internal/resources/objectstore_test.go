@@ -39,7 +39,8 @@ func storeCases() map[string]storeCase {
 			GoogleCredentials: &v1alpha1.GoogleCredentials{GKEEnvironment: true}},
 			[]string{store.FileConfig}, "gs://bucket/db"},
 		"Azure": {v1alpha1.ObjectStoreSpec{Bucket: "bucket", Path: "a", StorageClass: "Cool",
-			AzureCredentials: &v1alpha1.AzureCredentials{StorageAccount: inSecret("account"), StorageKey: inSecret("azure")}},
+			AzureCredentials: &v1alpha1.AzureCredentials{StorageAccount: inSecret("account"),
+				StorageKey: inSecret("azure")}},
 			[]string{store.FileConfig, store.FileAzureAccount, store.FileAzureKey}, "azure://bucket/a/db"},
 		"a SAS token": {v1alpha1.ObjectStoreSpec{Bucket: "bucket", Endpoint: "https://azurite.store.svc:10000/account/",
 			AzureCredentials: &v1alpha1.AzureCredentials{StorageSasToken: inSecret("sas")}},
@@ -48,7 +49,8 @@ func storeCases() map[string]storeCase {
 			AzureCredentials: &v1alpha1.AzureCredentials{ConnectionString: inSecret("connection")}},
 			[]string{store.FileConfig, store.FileAzureConnection}, "azure://bucket/db"},
 		"an identity of Azure": {v1alpha1.ObjectStoreSpec{Bucket: "bucket",
-			AzureCredentials: &v1alpha1.AzureCredentials{InheritFromAzureAD: true, StorageAccount: inSecret("account")}},
+			AzureCredentials: &v1alpha1.AzureCredentials{InheritFromAzureAD: true,
+				StorageAccount: inSecret("account")}},
 			[]string{store.FileConfig, store.FileAzureAccount}, "azure://bucket/db"},
 	}
 }

@@ -108,6 +108,7 @@ func golden(t *testing.T, path string, got []byte) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-golden +built). If that is meant, run: go test ./internal/resources -update\n%s", path, diff)
+		t.Errorf("%s differs (-golden +built). If that is meant, run: go test ./internal/resources -update\n%s",
+			path, diff)
 	}
 }

@@ -55,7 +55,8 @@ func ControlSecret(c *v1alpha1.Cluster, existing map[string][]byte, random io.Re
 // application's. Everything but the password follows from the Cluster and is
 // written again, so that the URIs never contradict the password. authority is what the
 // certificates of the servers are verified with.
-func AppSecret(c *v1alpha1.Cluster, existing, user map[string][]byte, authority []byte, random io.Reader) (*corev1.Secret, error) {
+func AppSecret(c *v1alpha1.Cluster, existing, user map[string][]byte, authority []byte,
+	random io.Reader) (*corev1.Secret, error) {
 	database, owner := InitDB(c)
 	if user != nil {
 		if err := checkUserSecret(c, user); err != nil {
@@ -104,15 +105,19 @@ func checkUserSecret(c *v1alpha1.Cluster, user map[string][]byte) error {
 	name := initdb.Secret.Name
 	for _, key := range []string{KeyUsername, KeyPassword} {
 		if len(user[key]) == 0 {
-			return fmt.Errorf("the Secret %s, which spec.bootstrap.initdb.secret names, has no key %q; add it (type kubernetes.io/basic-auth)", name, key)
+			return fmt.Errorf("the Secret %s, which spec.bootstrap.initdb.secret names, has no key %q; add it (type "+
+				"kubernetes.io/basic-auth)", name, key)
 		}
 	}
 	username := string(user[KeyUsername])
 	if initdb.Owner != "" && initdb.Owner != username {
-		return fmt.Errorf("spec.bootstrap.initdb.owner is %q, but the username in the Secret %s is %q; make them the same", initdb.Owner, name, username)
+		return fmt.Errorf(
+			"spec.bootstrap.initdb.owner is %q, but the username in the Secret %s is %q; make them the same",
+			initdb.Owner, name, username)
 	}
 	if len(username) > 32 || reserved(username) {
-		return fmt.Errorf("the username in the Secret %s is longer than 32 characters, or an account of the server or of the operator (root, mysql.*, cnmsql*); choose another name", name)
+		return fmt.Errorf("the username in the Secret %s is longer than 32 characters, or an account of the server "+
+			"or of the operator (root, mysql.*, cnmsql*); choose another name", name)
 	}
 	return nil
 }
@@ -122,7 +127,8 @@ func reserved(account string) bool {
 	return account == RootAccount || strings.HasPrefix(account, "mysql.") || strings.HasPrefix(account, "cnmsql")
 }
 
-func accountSecret(c *v1alpha1.Cluster, name, username string, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
+func accountSecret(c *v1alpha1.Cluster, name, username string, existing map[string][]byte,
+	random io.Reader) (*corev1.Secret, error) {
 	secret := existing[KeyPassword]
 	if len(secret) == 0 {
 		made, err := password(random)

@@ -20,14 +20,16 @@ func TestAPasswordThatExistsIsKeptAndWhatIsMissingIsMade(t *testing.T) {
 	if got := string(s.Data[KeyUsername]); got != ControlAccount {
 		t.Errorf("the username is %q", got)
 	}
-	s = must[*corev1.Secret](t)(ControlSecret(c, map[string][]byte{KeyUsername: []byte(ControlAccount), KeyPassword: nil}, chance()))
+	s = must[*corev1.Secret](t)(ControlSecret(c, map[string][]byte{KeyUsername: []byte(ControlAccount),
+		KeyPassword: nil}, chance()))
 	if len(s.Data[KeyPassword]) != passwordLength {
 		t.Errorf("an empty password was not recreated: %q", s.Data[KeyPassword])
 	}
 }
 
 func TestURIsFollowThePassword(t *testing.T) {
-	existing := map[string][]byte{KeyPassword: []byte("p@ss/word"), "uri": []byte("mysql://stale"), "dbname": []byte("stale")}
+	existing := map[string][]byte{KeyPassword: []byte("p@ss/word"), "uri": []byte("mysql://stale"),
+		"dbname": []byte("stale")}
 	s := must[*corev1.Secret](t)(AppSecret(cluster(t, "minimal"), existing, nil, []byte("the authority"), chance()))
 	for key, want := range map[string]string{
 		"uri":      "mysql://app:p%40ss%2Fword@db-rw.shop.svc:3306/app",
@@ -45,9 +47,11 @@ func TestURIsFollowThePassword(t *testing.T) {
 
 func TestTheUsersSecretDecidesWhoTheApplicationIs(t *testing.T) {
 	c := cluster(t, "minimal")
-	c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
+	c.Spec.Bootstrap =
+		&v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
 	user := map[string][]byte{KeyUsername: []byte("me"), KeyPassword: []byte("mine")}
-	s := must[*corev1.Secret](t)(AppSecret(c, map[string][]byte{KeyPassword: []byte("made before")}, user, nil, chance()))
+	s := must[*corev1.Secret](t)(AppSecret(c, map[string][]byte{KeyPassword: []byte("made before")},
+		user, nil, chance()))
 	if got := string(s.Data[KeyUsername]) + ":" + string(s.Data[KeyPassword]); got != "me:mine" {
 		t.Errorf("the application is %s", got)
 	}
@@ -59,16 +63,21 @@ func TestAUsersSecretOfNoUseIsRefusedWithWhatToDo(t *testing.T) {
 		user  map[string][]byte
 		want  string
 	}{
-		"no password":   {"", map[string][]byte{KeyUsername: []byte("me")}, `the Secret mine, which spec.bootstrap.initdb.secret names, has no key "password"`},
-		"no username":   {"", map[string][]byte{KeyPassword: []byte("x")}, `has no key "username"`},
-		"empty":         {"", map[string][]byte{}, `has no key "username"`},
-		"another owner": {"you", map[string][]byte{KeyUsername: []byte("me"), KeyPassword: []byte("x")}, "make them the same"},
-		"root":          {"", map[string][]byte{KeyUsername: []byte("root"), KeyPassword: []byte("x")}, "choose another name"},
-		"too long":      {"", map[string][]byte{KeyUsername: []byte(strings.Repeat("x", 33)), KeyPassword: []byte("x")}, "choose another name"},
+		"no password": {"", map[string][]byte{KeyUsername: []byte("me")},
+			`the Secret mine, which spec.bootstrap.initdb.secret names, has no key "password"`},
+		"no username": {"", map[string][]byte{KeyPassword: []byte("x")}, `has no key "username"`},
+		"empty":       {"", map[string][]byte{}, `has no key "username"`},
+		"another owner": {"you", map[string][]byte{KeyUsername: []byte("me"), KeyPassword: []byte("x")},
+			"make them the same"},
+		"root": {"", map[string][]byte{KeyUsername: []byte("root"), KeyPassword: []byte("x")},
+			"choose another name"},
+		"too long": {"", map[string][]byte{KeyUsername: []byte(strings.Repeat("x", 33)), KeyPassword: []byte("x")},
+			"choose another name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(t, "minimal")
-			c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Owner: r.owner, Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
+			c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Owner: r.owner,
+				Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
 			_, err := AppSecret(c, nil, r.user, nil, chance())
 			if err == nil || !strings.Contains(err.Error(), r.want) {
 				t.Errorf("got %v, want %s", err, r.want)

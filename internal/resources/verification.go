@@ -28,13 +28,15 @@ func RestoredApplication(c *v1alpha1.Cluster) *v1alpha1.InitDBSpec {
 // be led to it. It is restored to a set of GTIDs; to all that was archived if that is empty.
 func ThrowAway(c *v1alpha1.Cluster, target string) *v1alpha1.Cluster {
 	from := c.Spec.DeepCopy()
-	out := &v1alpha1.Cluster{TypeMeta: typeMeta(v1alpha1.GroupVersion.String(), "Cluster"), ObjectMeta: metav1.ObjectMeta{
-		Name: verify.CopyName(c.Name), Namespace: c.Namespace,
-		Labels: map[string]string{v1alpha1.LabelVerifies: c.Name},
-		Annotations: map[string]string{v1alpha1.AnnotationThrowAway: "made to try the backups of Cluster " + c.Name +
-			"; it is deleted with its volume when that has ended. Do not use it"},
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Cluster"))},
-	}}
+	out := &v1alpha1.Cluster{TypeMeta: typeMeta(v1alpha1.GroupVersion.String(), "Cluster"),
+		ObjectMeta: metav1.ObjectMeta{
+			Name: verify.CopyName(c.Name), Namespace: c.Namespace,
+			Labels: map[string]string{v1alpha1.LabelVerifies: c.Name},
+			Annotations: map[string]string{v1alpha1.AnnotationThrowAway: "made to try the backups of Cluster " + c.Name +
+				"; it is deleted with its volume when that has ended. Do not use it"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c,
+				v1alpha1.GroupVersion.WithKind("Cluster"))},
+		}}
 	s := &out.Spec
 	s.Description = "A throw-away Cluster by which the backups of " + c.Name + " are tried"
 	s.Instances = 1
@@ -43,7 +45,8 @@ func ThrowAway(c *v1alpha1.Cluster, target string) *v1alpha1.Cluster {
 	s.Storage.WhenDeleted, s.Storage.WhenScaled = v1alpha1.DeleteVolume, v1alpha1.DeleteVolume
 	s.Resources = from.Resources
 	s.MySQL = throwAwayServer(from.MySQL)
-	s.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: RestoredApplication(c), Recovery: &v1alpha1.RecoverySpec{Source: c.Name}}
+	s.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: RestoredApplication(c),
+		Recovery: &v1alpha1.RecoverySpec{Source: c.Name}}
 	if target != "" {
 		s.Bootstrap.Recovery.RecoveryTarget = &v1alpha1.RecoveryTarget{TargetGTID: target}
 	}

@@ -76,7 +76,8 @@ func Belongs(c *v1alpha1.Cluster, obj metav1.Object) bool {
 func FormerOwner(c *v1alpha1.Cluster, claim *corev1.PersistentVolumeClaim) string {
 	of := claim.Annotations[v1alpha1.AnnotationClusterUID]
 	_, named := Ordinal(c.Name, claim.Name)
-	if !named || claim.Labels[v1alpha1.LabelCluster] != c.Name || of == string(c.UID) || metav1.GetControllerOfNoCopy(claim) != nil {
+	if !named || claim.Labels[v1alpha1.LabelCluster] != c.Name || of == string(c.UID) ||
+		metav1.GetControllerOfNoCopy(claim) != nil {
 		return ""
 	}
 	return of
@@ -99,9 +100,12 @@ func Owned(c *v1alpha1.Cluster, claim *corev1.PersistentVolumeClaim) bool {
 	annotate(&claim.ObjectMeta, v1alpha1.AnnotationClusterUID, string(c.UID))
 	switch {
 	case goes && !owned:
-		claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Cluster")))
+		claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(c,
+			v1alpha1.GroupVersion.WithKind("Cluster")))
 	case !goes && owned:
-		claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == c.UID })
+		claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool {
+			return r.UID == c.UID
+		})
 	}
 	return true
 }

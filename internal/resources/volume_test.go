@@ -37,12 +37,14 @@ func TestAClaimGoesWithItsClusterOnlyIfThatIsWished(t *testing.T) {
 		t.Errorf("it is to go, and has the owners %v", claim.OwnerReferences)
 	}
 	c.Spec.Storage.WhenDeleted = v1alpha1.RetainVolume
-	if !Owned(c, claim) || len(claim.OwnerReferences) != 1 || claim.OwnerReferences[0].Name != "x" || !Belongs(c, claim) {
+	if !Owned(c, claim) || len(claim.OwnerReferences) != 1 ||
+		claim.OwnerReferences[0].Name != "x" || !Belongs(c, claim) {
 		t.Errorf("it is to stay, and has the owners %v", claim.OwnerReferences)
 	}
 	// One of an operator that knew no UIDs.
 	delete(claim.Annotations, v1alpha1.AnnotationClusterUID)
-	claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Cluster"))}
+	claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c,
+		v1alpha1.GroupVersion.WithKind("Cluster"))}
 	if !Belongs(c, claim) || !Owned(c, claim) || !Belongs(c, claim) || metav1.IsControlledBy(claim, c) {
 		t.Errorf("a claim of before has %v, %v", claim.OwnerReferences, claim.Annotations)
 	}

@@ -43,15 +43,19 @@ func tenDays(t *testing.T) *memory {
 	t.Helper()
 	m := &memory{objects: map[string][]byte{}, modified: map[string]time.Time{}, hidden: map[string]bool{}}
 	must(t, backup.Claim(t.Context(), m, backup.Identity{Cluster: "db", Namespace: "ns", UID: uid}))
-	m.json(t, "db/log/0000000001/branch.json", facts.Branch{Format: 1, Cluster: uid, Epoch: 1, CreatedAt: day(0, -1)}, day(0, -1))
+	m.json(t, "db/log/0000000001/branch.json", facts.Branch{Format: 1, Cluster: uid, Epoch: 1, CreatedAt: day(0, -1)},
+		day(0, -1))
 	for n := range 10 {
 		m.backup(t, backupID(n), n, day(n, 0))
-		p := facts.Part{Format: 1, Cluster: uid, Epoch: 1, Sequence: int64(n + 1), Before: first(n), GTIDs: first(n + 1).Subtract(first(n)),
+		p := facts.Part{Format: 1, Cluster: uid, Epoch: 1, Sequence: int64(n + 1), Before: first(n),
+			GTIDs: first(n + 1).Subtract(first(n)),
 			First: day(n, 12), Last: day(n, 12), Transactions: 1}
 		m.part(t, p)
 	}
-	for key, modified := range map[string]time.Time{"db/base/given-up/part-00000001-000000.zst": day(1, 0), "db/base/new/part-00000001-000000.zst": day(8, 0),
-		"db/notes.txt": day(0, 0), "db/base/day1/README": day(0, 0), "db/log/0000000001/index": day(0, 0), "db-2/identity.json": day(0, 0)} {
+	for key, modified := range map[string]time.Time{"db/base/given-up/part-00000001-000000.zst": day(1, 0),
+		"db/base/new/part-00000001-000000.zst": day(8, 0),
+		"db/notes.txt":                         day(0, 0), "db/base/day1/README": day(0, 0), "db/log/0000000001/index": day(0, 0),
+		"db-2/identity.json": day(0, 0)} {
 		m.objects[key], m.modified[key] = []byte("x"), modified
 	}
 	return m
@@ -66,9 +70,12 @@ func (m *memory) json(t *testing.T, key string, of any, modified time.Time) {
 
 func (m *memory) backup(t *testing.T, id string, transactions int, at time.Time) {
 	t.Helper()
-	b := &backup.Manifest{Summary: backup.Summary{ID: id, Method: "clone", Cluster: backup.Identity{Format: 1, Cluster: "db", UID: uid}, Epoch: 1,
-		Begin: at, Point: at, End: at, BeginGTID: first(transactions), EndGTID: first(transactions), RawSize: 2, StoredSize: 1},
-		Parts: []backup.Part{{Name: "part-00000001-000000.zst", State: clone.StateFileCopy.String(), Raw: 2, Stored: 1, Records: 1}}}
+	b := &backup.Manifest{Summary: backup.Summary{ID: id, Method: "clone", Cluster: backup.Identity{Format: 1,
+		Cluster: "db", UID: uid}, Epoch: 1,
+		Begin: at, Point: at, End: at, BeginGTID: first(transactions), EndGTID: first(transactions),
+		RawSize: 2, StoredSize: 1},
+		Parts: []backup.Part{{Name: "part-00000001-000000.zst", State: clone.StateFileCopy.String(), Raw: 2,
+			Stored: 1, Records: 1}}}
 	text, err := b.Encode()
 	must(t, err)
 	for name, body := range map[string][]byte{"manifest.json": text, "part-00000001-000000.zst": []byte("x")} {
@@ -98,7 +105,8 @@ func threeDays() Policy {
 func TestWhatHasExpiredGoesAndNothingElse(t *testing.T) {
 	m := tenDays(t)
 	r := Run(t.Context(), m, threeDays())
-	if r.Held != "" || strings.Join(r.Backups, " ") != "day0 day1 day2 day3 day4 day5" || fmt.Sprint(r.Unfinished) != "[given-up]" || r.Parts != 5 || !r.Since.Equal(day(6, 0)) {
+	if r.Held != "" || strings.Join(r.Backups, " ") != "day0 day1 day2 day3 day4 day5" ||
+		fmt.Sprint(r.Unfinished) != "[given-up]" || r.Parts != 5 || !r.Since.Equal(day(6, 0)) {
 		t.Errorf("%+v", r)
 	}
 	if got := m.keys("manifest.json"); len(got) != 4 {
@@ -107,7 +115,8 @@ func TestWhatHasExpiredGoesAndNothingElse(t *testing.T) {
 	if got := m.keys(".binlog.zst"); len(got) != 5 || !strings.HasSuffix(got[0], "/0000000006.binlog.zst") {
 		t.Errorf("left are %q", got)
 	}
-	for _, key := range []string{"db/identity.json", "db/log/0000000001/branch.json", "db/notes.txt", "db/base/day1/README", "db/base/new/part-00000001-000000.zst", "db-2/identity.json"} {
+	for _, key := range []string{"db/identity.json", "db/log/0000000001/branch.json", "db/notes.txt",
+		"db/base/day1/README", "db/base/new/part-00000001-000000.zst", "db-2/identity.json"} {
 		if m.objects[key] == nil {
 			t.Errorf("%s is gone", key)
 		}
@@ -117,11 +126,14 @@ func TestWhatHasExpiredGoesAndNothingElse(t *testing.T) {
 	}
 	// Backups before parts; of a backup the manifest first; and parts in order.
 	bases := slices.IndexFunc(m.deletes, func(k string) bool { return strings.Contains(k, "/log/") })
-	if bases < 0 || !slices.IsSorted(m.deletes[bases:]) || slices.ContainsFunc(m.deletes[bases:], func(k string) bool { return strings.Contains(k, "/base/") }) ||
+	if bases < 0 || !slices.IsSorted(m.deletes[bases:]) || slices.ContainsFunc(m.deletes[bases:], func(k string) bool {
+		return strings.Contains(k, "/base/")
+	}) ||
 		m.deletes[0] != "db/base/day0/manifest.json" {
 		t.Errorf("%q", m.deletes)
 	}
-	if again := Run(t.Context(), m, threeDays()); len(again.Backups)+len(again.Unfinished)+again.Parts > 0 || again.Held != "" || !again.Since.Equal(r.Since) {
+	if again := Run(t.Context(), m, threeDays()); len(again.Backups)+len(again.Unfinished)+again.Parts > 0 ||
+		again.Held != "" || !again.Since.Equal(r.Since) {
 		t.Errorf("again: %+v", again)
 	}
 }
@@ -132,7 +144,8 @@ func TestNothingGoesWhenSomethingIsWrong(t *testing.T) {
 		held   string
 		says   string
 	}{
-		"another cluster's archive": {func(_ *testing.T, _ *memory, p *Policy) { p.UID = "u-2" }, backup.ArchiveTaken.Name, "u-1"},
+		"another cluster's archive": {func(_ *testing.T, _ *memory, p *Policy) { p.UID = "u-2" },
+			backup.ArchiveTaken.Name, "u-1"},
 		"nobody's archive": {func(_ *testing.T, m *memory, _ *Policy) { delete(m.objects, "db/identity.json") },
 			store.NotFound.Name, "whose archive"},
 		"a backup of another cluster": {func(t *testing.T, m *memory, p *Policy) {
@@ -142,17 +155,29 @@ func TestNothingGoesWhenSomethingIsWrong(t *testing.T) {
 		"a branch of another cluster": {func(t *testing.T, m *memory, _ *Policy) {
 			m.json(t, "db/log/0000000002/branch.json", facts.Branch{Format: 1, Cluster: "u-2", Epoch: 2}, day(0, 0))
 		}, backup.ArchiveTaken.Name, "epoch 2"},
-		"a branch that is gone": {func(_ *testing.T, m *memory, _ *Policy) { delete(m.objects, "db/log/0000000001/branch.json") },
+		"a branch that is gone": {func(_ *testing.T, m *memory, _ *Policy) {
+			delete(m.objects,
+				"db/log/0000000001/branch.json")
+		},
 			string(core.RetentionBranchMissing), "branch.json"},
 		"a part that is damaged": {func(_ *testing.T, m *memory, _ *Policy) {
 			m.objects["db/log/0000000001/0000000009.binlog.zst"][20] ^= 1
 		},
 			"PartDamaged", "part 9"},
-		"a manifest that cannot be read now": {func(_ *testing.T, m *memory, _ *Policy) { m.unreadable = "db/base/day7/manifest.json" },
+		"a manifest that cannot be read now": {func(_ *testing.T, m *memory,
+			_ *Policy) {
+			m.unreadable = "db/base/day7/manifest.json"
+		},
 			store.AccessDenied.Name, "day7"},
-		"the anchor lacks a part": {func(_ *testing.T, m *memory, _ *Policy) { delete(m.objects, "db/base/day6/part-00000001-000000.zst") },
+		"the anchor lacks a part": {func(_ *testing.T, m *memory, _ *Policy) {
+			delete(m.objects,
+				"db/base/day6/part-00000001-000000.zst")
+		},
 			string(core.RetentionAnchorDamaged), "day6"},
-		"the listing is behind": {func(_ *testing.T, m *memory, _ *Policy) { m.hidden["db/base/day9/manifest.json"] = true },
+		"the listing is behind": {func(_ *testing.T, m *memory,
+			_ *Policy) {
+			m.hidden["db/base/day9/manifest.json"] = true
+		},
 			string(core.RetentionTimeUnknown), "listing"},
 		"no backup is old enough": {func(_ *testing.T, _ *memory, p *Policy) { p.Window = 1000 * time.Hour },
 			string(core.RetentionYoung), "as old as the window"},
@@ -163,7 +188,8 @@ func TestNothingGoesWhenSomethingIsWrong(t *testing.T) {
 				delete(m.objects, "db/base/given-up/part-00000001-000000.zst")
 				c.change(t, m, &p)
 				r := Run(t.Context(), m, p)
-				if string(r.Held) != c.held || !strings.Contains(r.Message, c.says) || len(r.Backups)+len(r.Unfinished)+r.Parts+len(m.deletes) > 0 {
+				if string(r.Held) != c.held || !strings.Contains(r.Message, c.says) || len(r.Backups)+len(r.Unfinished)+
+					r.Parts+len(m.deletes) > 0 {
 					t.Errorf("%s: %s; removed %q, deleted %q", r.Held, r.Message, r.Backups, m.deletes)
 				}
 			})
@@ -180,7 +206,8 @@ func TestADamagedBackupIsToldAndStays(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for _, id := range []string{"day2", "day6"} {
-		if !slices.Contains(r.Kept, facts.Kept{ID: id, Why: facts.KeepsUnreadable}) || m.objects["db/base/"+id+"/manifest.json"] == nil {
+		if !slices.Contains(r.Kept, facts.Kept{ID: id, Why: facts.KeepsUnreadable}) ||
+			m.objects["db/base/"+id+"/manifest.json"] == nil {
 			t.Errorf("%s: %+v", id, r.Kept)
 		}
 	}

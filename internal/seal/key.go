@@ -46,7 +46,8 @@ func Parse(text []byte) (Key, error) {
 		case strings.HasPrefix(line, "age1"):
 			return Key{}, refuse(KeyInvalid, "line %d is a recipient, the public half of a key", i+1)
 		case strings.HasPrefix(line, "AGE-SECRET-KEY-PQ-"):
-			return Key{}, refuse(KeyInvalid, "line %d is a post-quantum identity, which this release does not know", i+1)
+			return Key{}, refuse(KeyInvalid,
+				"line %d is a post-quantum identity, which this release does not know", i+1)
 		case err != nil:
 			return Key{}, refuse(KeyInvalid, "line %d is not AGE-SECRET-KEY-1..., whole and as it was written", i+1)
 		}

@@ -85,12 +85,14 @@ func TestTheFirstKeySealsAndAllOpen(t *testing.T) {
 		t.Errorf("the recipient is %s", both.Recipient())
 	}
 	for _, k := range []Key{old, both} {
-		if got, err := opened(both, k.Recipient(), sealed(t, k, []byte("hello"))); err != nil || string(got) != "hello" {
+		if got, err := opened(both, k.Recipient(), sealed(t, k, []byte("hello"))); err != nil ||
+			string(got) != "hello" {
 			t.Errorf("%s: %q, %v", k, got, err)
 		}
 	}
 	_, err := opened(old, both.Recipient(), sealed(t, both, []byte("hello")))
-	if !errors.Is(err, KeyWrong) || !strings.Contains(err.Error(), both.Recipient()) || !strings.Contains(err.Error(), old.Recipient()) {
+	if !errors.Is(err, KeyWrong) || !strings.Contains(err.Error(), both.Recipient()) ||
+		!strings.Contains(err.Error(), old.Recipient()) {
 		t.Errorf("%v", err)
 	}
 }
@@ -100,7 +102,8 @@ func TestWithoutAKeyNothingIsSealedOrOpened(t *testing.T) {
 	if _, err := (Key{}).Seal(io.Discard); !errors.Is(err, KeyMissing) {
 		t.Errorf("%v", err)
 	}
-	if _, err := opened(Key{}, k.Recipient(), sealed(t, k, nil)); !errors.Is(err, KeyMissing) || !strings.Contains(err.Error(), k.Recipient()) {
+	if _, err := opened(Key{}, k.Recipient(), sealed(t, k, nil)); !errors.Is(err, KeyMissing) ||
+		!strings.Contains(err.Error(), k.Recipient()) {
 		t.Errorf("%v", err)
 	}
 }
@@ -113,7 +116,8 @@ func TestWhatIsNoKeyIsRefusedWithoutATellingWord(t *testing.T) {
 		"a comment alone": "# public key: " + key(t, good).Recipient(),
 		"the public half": key(t, good).Recipient(),
 		"cut off":         good[:len(good)-1],
-		"a digit changed": strings.Replace(good, good[40:41], map[bool]string{true: "P", false: "Q"}[good[40] == 'Q'], 1),
+		"a digit changed": strings.Replace(good, good[40:41], map[bool]string{true: "P",
+			false: "Q"}[good[40] == 'Q'], 1),
 		"in small":        strings.ToLower(good),
 		"a password":      "hunter2hunter2",
 		"a key behind it": "hunter2hunter2\n" + good,

@@ -277,7 +277,9 @@ func (a *apiServer) carryOut(e core.Effect) bool {
 		a.deleteOwned(e.Instance, e.Owned, slices.Contains(a.cluster().status.Diverged, e.Instance))
 	case core.ClearReinit:
 		a.updateCluster(0, func(c *clusterObject) {
-			c.spec.reinit = slices.DeleteFunc(slices.Clone(c.spec.reinit), func(n string) bool { return n == e.Instance })
+			c.spec.reinit = slices.DeleteFunc(slices.Clone(c.spec.reinit), func(n string) bool {
+				return n == e.Instance
+			})
 		})
 	case core.ClearOverride:
 		a.updateCluster(0, func(c *clusterObject) { c.spec.override = nil })

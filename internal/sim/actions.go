@@ -169,7 +169,8 @@ func (m *manager) cloneFrom(donor string) {
 	var copied func()
 	m.at(took, func() { source.whenCommitted(m, func() bool { return over }, finish, copied) })
 	copied = func() {
-		ok := source.answers() && s.answers() && m.w.connected(m.machine, source.machine) && m.volume.stage == stageScratch && !m.volume.full
+		ok := source.answers() && s.answers() && m.w.connected(m.machine, source.machine) &&
+			m.volume.stage == stageScratch && !m.volume.full
 		if over || !ok {
 			finish("the donor cannot be reached")
 			return
@@ -193,7 +194,9 @@ func (s *mysqld) whenCommitted(m *manager, over func() bool, fail func(string), 
 	}
 	var look func()
 	look = func() {
-		hinders := s.answers() && slices.ContainsFunc(waiting, func(c *commit) bool { return slices.Contains(s.semi.waiting, c) })
+		hinders := s.answers() && slices.ContainsFunc(waiting, func(c *commit) bool {
+			return slices.Contains(s.semi.waiting, c)
+		})
 		switch {
 		case over():
 		case !hinders:

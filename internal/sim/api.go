@@ -94,7 +94,8 @@ func newAPIServer(w *world) *apiServer {
 	for k := range kinds {
 		a.objects[k], a.versions[k] = map[string]any{}, map[string]int64{}
 	}
-	a.put(kindCluster, clusterName, &clusterObject{generation: 1, spec: clusterSpec{instances: w.conf.instances, durability: w.conf.durability, lease: w.conf.lease}})
+	a.put(kindCluster, clusterName, &clusterObject{generation: 1, spec: clusterSpec{instances: w.conf.instances,
+		durability: w.conf.durability, lease: w.conf.lease}})
 	a.put(kindRoute, "rw", &routeObject{})
 	a.makeLease()
 	return a
@@ -194,7 +195,8 @@ func (a *apiServer) createPod(instance, awaited string) bool {
 		return false
 	}
 	c := a.cluster()
-	p := &podObject{uid: a.w.name("pod"), instance: instance, awaited: awaited, template: podTemplate{c.spec.template, c.spec.durability.Mode}}
+	p := &podObject{uid: a.w.name("pod"), instance: instance, awaited: awaited, template: podTemplate{c.spec.template,
+		c.spec.durability.Mode}}
 	p.node = a.schedule(v)
 	a.put(kindPod, instance, p)
 	if p.node == "" {
@@ -306,7 +308,8 @@ func (a *apiServer) createVolume(instance string) bool {
 		return false
 	}
 	uid := a.w.name("volume")
-	a.put(kindVolume, instance, &volumeObject{uid: uid, instance: instance, bound: true, data: newVolume(a.w, instance, uid)})
+	a.put(kindVolume, instance, &volumeObject{uid: uid, instance: instance, bound: true,
+		data: newVolume(a.w, instance, uid)})
 	return true
 }
 

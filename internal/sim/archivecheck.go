@@ -55,7 +55,8 @@ func (a *archiving) check() {
 	if a.isSettled() {
 		w.cover.count("archive", "all that is owed was looked for")
 		if lacks := a.owed(survives).Subtract(has); !lacks.IsEmpty() {
-			w.fail("archive", "%s were acknowledged more than %s ago and are not archived", lacks, a.pace.RPO+archiveSlack)
+			w.fail("archive", "%s were acknowledged more than %s ago and are not archived", lacks,
+				a.pace.RPO+archiveSlack)
 			return
 		}
 	}
@@ -111,7 +112,10 @@ func (a *archiving) archived() archive.Archive {
 		all.Parts = append(all.Parts, o.part)
 	}
 	a.rnd.Shuffle(len(all.Parts), func(i, j int) { all.Parts[i], all.Parts[j] = all.Parts[j], all.Parts[i] })
-	a.rnd.Shuffle(len(all.Branches), func(i, j int) { all.Branches[i], all.Branches[j] = all.Branches[j], all.Branches[i] })
+	a.rnd.Shuffle(len(all.Branches), func(i, j int) {
+		all.Branches[i],
+			all.Branches[j] = all.Branches[j], all.Branches[i]
+	})
 	if a.w.mut.Archived != nil {
 		a.w.mut.Archived(&all)
 	}
@@ -192,7 +196,8 @@ func (a *archiving) checkTime(all archive.Archive, base archive.Base, latest arc
 	got := a.selected(all, base, archive.Target{Kind: archive.ToTime, Time: at})
 	if at.Before(base.Time) {
 		if got.Refusal == nil || got.Refusal.Reason != archive.TargetBeforeBackup {
-			a.w.fail("archive", "a restore to %s, before the backup of %s, is not refused so: %v", at, base.Time, got.Refusal)
+			a.w.fail("archive", "a restore to %s, before the backup of %s, is not refused so: %v", at,
+				base.Time, got.Refusal)
 		}
 		return
 	}

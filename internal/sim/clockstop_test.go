@@ -24,10 +24,12 @@ const nobodyTookOver = "nobody took over"
 // does, until another takes writes. isCut: the network is away when it goes on. It returns
 // how long the former primary took writes afterwards, and what went wrong; played is false
 // where the seed's world is none for it.
-func pauseVM(seed uint64, mode core.DurabilityMode, mut *mutation, isCut bool) (wrote time.Duration, wrong string, played bool) {
+func pauseVM(seed uint64, mode core.DurabilityMode, mut *mutation,
+	isCut bool) (wrote time.Duration, wrong string, played bool) {
 	w := newWorld(seed, mut, nil, &story{})
 	c := &w.conf
-	if c.instances != 3 || c.durability.Mode != mode || c.durability.Min != 0 || !c.lease || c.delay != 0 || len(c.policy.Preferred) > 0 {
+	if c.instances != 3 || c.durability.Mode != mode || c.durability.Min != 0 || !c.lease || c.delay != 0 ||
+		len(c.policy.Preferred) > 0 {
 		return 0, "", false
 	}
 	w.bursts = []burst{{0, 10 * time.Hour}}

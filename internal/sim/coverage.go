@@ -71,15 +71,22 @@ func (c Coverage) Add(other Coverage) {
 
 // must is what runs have to reach: whatever a decision can be about.
 var must = map[string][]string{
-	"diagnosis": names(core.DiagnosisNone, core.PrimaryHealthy, core.PrimaryPromoting, core.PrimaryClosed, core.PrimaryDemoted, core.MysqldDown, core.PrimaryHung,
-		core.PrimaryFenced, core.PrimaryFailed, core.PrimaryIsolated, core.PrimaryTerminating, core.PodGone, core.PrimaryDataLost,
-		core.PrimaryLostTransactions, core.PrimaryUnreachable, core.PrimaryUnreachableButReplicasStream, core.PrimaryUnreachableReplicasLost),
-	"proof": names(core.ProofBootstrap, core.ProofManagerFenced, core.ProofPodTerminated, core.ProofQuorumCut, core.ProofLeaseExpired, core.ProofStatusRestored, core.ProofAcceptedLoss),
+	"diagnosis": names(core.DiagnosisNone, core.PrimaryHealthy, core.PrimaryPromoting, core.PrimaryClosed,
+		core.PrimaryDemoted, core.MysqldDown, core.PrimaryHung,
+		core.PrimaryFenced, core.PrimaryFailed, core.PrimaryIsolated, core.PrimaryTerminating, core.PodGone,
+		core.PrimaryDataLost,
+		core.PrimaryLostTransactions, core.PrimaryUnreachable, core.PrimaryUnreachableButReplicasStream,
+		core.PrimaryUnreachableReplicasLost),
+	"proof": names(core.ProofBootstrap, core.ProofManagerFenced, core.ProofPodTerminated, core.ProofQuorumCut,
+		core.ProofLeaseExpired, core.ProofStatusRestored, core.ProofAcceptedLoss),
 	"step": {"Switchover CatchUp", "Switchover Demote", "Switchover Promote", "Switchover Return",
-		"GiveData Demote", "GiveData Copy", "GiveData Promote", "Failover Delay", "Failover Prove", "Failover Elect", "Failover Promote"},
+		"GiveData Demote", "GiveData Copy", "GiveData Promote", "Failover Delay", "Failover Prove",
+		"Failover Elect", "Failover Promote"},
 	"standing": standingNames(),
-	"archive": {"the first branch", "a plan", "a gap", "refused: ArchiveGap", "binary logs were purged", "an object came late",
-		"the answer of the store was lost", "archiving ended: PartConflict", "all that is owed was looked for", "held against the truth at the end"},
+	"archive": {"the first branch", "a plan", "a gap", "refused: ArchiveGap", "binary logs were purged",
+		"an object came late",
+		"the answer of the store was lost", "archiving ended: PartConflict", "all that is owed was looked for",
+		"held against the truth at the end"},
 }
 
 func names[T ~string](all ...T) []string {

@@ -54,7 +54,8 @@ type database struct {
 
 func newDatabase(w *world, instance string) *database {
 	w.serial++
-	return &database{w: w, instance: instance, uuid: fmt.Sprintf("%08x-0000-0000-0000-%012x", w.serial, ordinalOf(instance)), next: 1}
+	return &database{w: w, instance: instance, uuid: fmt.Sprintf("%08x-0000-0000-0000-%012x", w.serial,
+		ordinalOf(instance)), next: 1}
 }
 
 // copyOf is what a clone makes of a donor's.

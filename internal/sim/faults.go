@@ -453,7 +453,8 @@ func (w *world) mayLose(in string) bool {
 	s := &w.api.cluster().status
 	left := 0
 	for _, name := range s.Members {
-		if v := w.api.volume(name); name != in && v != nil && !v.deleting && v.data.stage == stagePopulated && !slices.Contains(s.Diverged, name) {
+		if v := w.api.volume(name); name != in && v != nil && !v.deleting && v.data.stage == stagePopulated &&
+			!slices.Contains(s.Diverged, name) {
 			left++
 		}
 	}

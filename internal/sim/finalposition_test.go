@@ -41,7 +41,8 @@ func handOver(seed uint64, mut *mutation) (string, bool) {
 			continue
 		}
 		if missing := s.db.executed.Subtract(now.RequiredGTID); !missing.IsEmpty() {
-			return fmt.Sprintf("%s need not have %s, which %s holds in the end", now.Instance, missing, p.Instance), true
+			return fmt.Sprintf("%s need not have %s, which %s holds in the end", now.Instance,
+				missing, p.Instance), true
 		}
 		break
 	}

@@ -190,9 +190,13 @@ func (m *manager) publish() {
 	w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
 		c := w.api.cluster()
 		s := &c.status
-		if p := s.Promotion; p != nil && p.Instance == m.me && s.Epoch == m.writable && s.CurrentPrimary != m.me && s.TargetPrimary == m.me {
+		if p := s.Promotion; p != nil && p.Instance == m.me && s.Epoch == m.writable && s.CurrentPrimary != m.me &&
+			s.TargetPrimary == m.me {
 			at := w.clockOf(m.machine)
-			w.api.updateCluster(0, func(c *clusterObject) { c.status.CurrentPrimary, c.status.CurrentPrimaryAt = m.me, kept(at) })
+			w.api.updateCluster(0, func(c *clusterObject) {
+				c.status.CurrentPrimary,
+					c.status.CurrentPrimaryAt = m.me, kept(at)
+			})
 		}
 		reply(func() { m.at(time.Second, m.publish) })
 	}, func() { m.at(time.Second, m.publish) })

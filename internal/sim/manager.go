@@ -161,8 +161,10 @@ func (m *manager) setCluster() {
 	before := m.view
 	next := &agent.Cluster{
 		FirstData:  core.OriginInitialized,
-		Generation: c.generation, Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch, CurrentPrimary: s.CurrentPrimary,
-		Diverged: s.Diverged, Fenced: s.Fenced, Names: s.InstanceNames, Members: s.Members, Instances: max(c.spec.instances, len(s.InstanceNames)), Durability: c.spec.durability.Mode,
+		Generation: c.generation, Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch,
+		CurrentPrimary: s.CurrentPrimary,
+		Diverged:       s.Diverged, Fenced: s.Fenced, Names: s.InstanceNames, Members: s.Members,
+		Instances: max(c.spec.instances, len(s.InstanceNames)), Durability: c.spec.durability.Mode,
 		Lease: c.spec.lease, MaxStart: time.Hour, MaxStop: m.w.conf.maxStop, Promotion: s.Promotion,
 	}
 	if op := s.Operation; op != nil && op.Kind == core.OperationGiveData {
@@ -228,9 +230,12 @@ func (m *manager) facts() *agent.Facts {
 		Activity: m.activity, Server: m.server, WritableEpoch: m.writable, Primary: m.primary,
 		Asking: m.asking || m.w.now < m.askAgain, AskFailed: m.askFailed,
 		Donor: m.donor, RestartEpoch: m.restart, Problem: m.problem, TerminatingSince: m.moment(m.terminating),
-		Mysqld: agent.Mysqld{Up: up, Accepted: m.accepted, Answers: m.answers(), AnsweredAt: m.moment(m.answered), StartedAt: m.moment(m.started),
-			DownSince: m.moment(m.downSince), Ended: m.ended, MayWrite: m.mayWrite, Failures: m.failures, DiskStalled: m.diskStalled && m.volume.stalled},
-		LeaseEpoch: m.lease.epoch, LeaseRenewed: m.moment(m.lease.renewed), Vouches: m.vouches.Of(m.view), ConfirmedEpoch: m.confirmed,
+		Mysqld: agent.Mysqld{Up: up, Accepted: m.accepted, Answers: m.answers(), AnsweredAt: m.moment(m.answered),
+			StartedAt: m.moment(m.started),
+			DownSince: m.moment(m.downSince), Ended: m.ended, MayWrite: m.mayWrite, Failures: m.failures,
+			DiskStalled: m.diskStalled && m.volume.stalled},
+		LeaseEpoch: m.lease.epoch, LeaseRenewed: m.moment(m.lease.renewed), Vouches: m.vouches.Of(m.view),
+		ConfirmedEpoch: m.confirmed,
 	}
 	if !f.Mysqld.Answers {
 		f.Server = nil
@@ -238,7 +243,8 @@ func (m *manager) facts() *agent.Facts {
 	if m.locked {
 		r := m.volume.memory
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.fencedBelow, r.wasPrimaryEpoch, r.acks, r.acksEpoch
-		f.TailEpoch, f.TailBase, f.Successor, f.Coming, f.FrozenBelow = r.tailEpoch, r.tailBase, m.successor, m.coming, r.frozenBelow
+		f.TailEpoch, f.TailBase, f.Successor, f.Coming, f.FrozenBelow = r.tailEpoch, r.tailBase, m.successor,
+			m.coming, r.frozenBelow
 		f.Word, f.MayLack = m.word, r.cached.MayLack
 	}
 	if f.Server != nil && f.Server.Replication != nil {
@@ -364,7 +370,8 @@ func (m *manager) exited(s *mysqld, crashed bool) {
 }
 
 func (m *manager) setProblem(reason core.Reason) {
-	m.problem = &agent.Problem{Problem: core.Problem{Reason: reason, Message: "the volume is full"}, RetryAt: m.moment(m.w.now + spaceCheck)}
+	m.problem = &agent.Problem{Problem: core.Problem{Reason: reason, Message: "the volume is full"},
+		RetryAt: m.moment(m.w.now + spaceCheck)}
 	if m.view != nil {
 		m.problem.Generation = m.view.Generation
 	}
@@ -408,7 +415,8 @@ func (m *manager) die(power bool) {
 
 // exit is an orderly end: the last word goes out, then the connections close.
 func (m *manager) exit() {
-	m.decision = agent.Decision{State: core.Stopped, Reason: core.InstanceTerminated, Message: "the instance was stopped"}
+	m.decision = agent.Decision{State: core.Stopped, Reason: core.InstanceTerminated,
+		Message: "the instance was stopped"}
 	m.trouble, m.ended = nil, false
 	m.announce()
 	m.releaseLease(func() {

@@ -316,7 +316,8 @@ func mutantsOfAgent() []mutant {
 
 func mutantsOfShells() []mutant {
 	return []mutant{
-		{name: "the status is written whatever was written meanwhile", seed: 9328, mutation: mutation{WriteAnyVersion: true}},
+		{name: "the status is written whatever was written meanwhile", seed: 9328,
+			mutation: mutation{WriteAnyVersion: true}},
 		{name: "a late order lowers the acknowledgements", seed: 277, mutation: mutation{AcksUnnumbered: true}},
 		{name: "the promise is forgotten by a restart", seed: 1347, mutation: mutation{ForgetFenced: true}},
 		{name: "the promise is told before it holds", seed: 1226, mutation: mutation{PromiseBeforeItHolds: true}},
@@ -324,8 +325,10 @@ func mutantsOfShells() []mutant {
 		// before it holds, and its worker would end writes that nobody permits.
 		{name: "the promise is written and told, and not kept", seed: 1,
 			mutation: mutation{PromiseOnly: true, PromiseBeforeItHolds: true, Facts: forgetsPromise}},
-		{name: "a promise for a volume that another manager uses", seed: 340, mutation: mutation{PromiseWithoutLock: true}},
-		{name: "a promise for an empty volume of which it is not known whose it is", seed: 2401, mutation: mutation{PromiseUnadopted: true}},
+		{name: "a promise for a volume that another manager uses", seed: 340,
+			mutation: mutation{PromiseWithoutLock: true}},
+		{name: "a promise for an empty volume of which it is not known whose it is", seed: 2401,
+			mutation: mutation{PromiseUnadopted: true}},
 		// The worker would stop receiving a moment after the order, by the promise on the volume.
 		{name: "a freeze that is not carried out", seed: 2,
 			mutation: mutation{FreezeOnPaper: true, Facts: func(f *agent.Facts) { f.FrozenBelow = 0 }}},
@@ -333,15 +336,17 @@ func mutantsOfShells() []mutant {
 		{name: "a lossless primary is stopped politely", seed: 94, mutation: mutation{StopPolitely: true}},
 		{name: "relay logs are not durable under quorum", seed: 552, mutation: mutation{RelayNotDurable: true}},
 		{name: "an instance goes by a status that was set back", seed: 27, mutation: mutation{BelievesThePast: true}},
-		{name: "the operator goes by a status that was set back", seed: 11, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
-			for i := range o.Instances {
-				in := &o.Instances[i]
-				in.Report, in.LastWord = withoutView(in.Report), withoutView(in.LastWord)
-			}
-		}}},
+		{name: "the operator goes by a status that was set back", seed: 11,
+			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+				for i := range o.Instances {
+					in := &o.Instances[i]
+					in.Report, in.LastWord = withoutView(in.Report), withoutView(in.LastWord)
+				}
+			}}},
 		{name: "numbers that were cut off are given again", seed: 699, mutation: mutation{NumbersAgain: true}},
 		{name: "clocks run at very different speeds", seed: 2, mutation: mutation{ClocksDrift: true}},
-		{name: "a promise not to receive is forgotten by a restart", seed: 5854, mutation: mutation{ForgetFrozen: true}},
+		{name: "a promise not to receive is forgotten by a restart", seed: 5854,
+			mutation: mutation{ForgetFrozen: true}},
 		{name: "a vouch is given though it is withheld", seed: 2, mutation: mutation{VouchWhileWithheld: true}},
 		{name: "whoever asks is vouched for", seed: 2, mutation: mutation{VouchForAnybody: true}},
 		{name: "a primary does not fence itself", seed: 2, mutation: mutation{NoSelfFencing: true,
@@ -381,17 +386,19 @@ func mutantsOfArchive() []mutant {
 		{name: "what is not executed is archived", seed: 3, mutation: mutation{ShipsUnexecuted: true}},
 		{name: "a new branch begins at its start", seed: 3, mutation: mutation{HeldIsStart: true}},
 		{name: "who was replaced ships into its successor's branch", seed: 27, mutation: mutation{ShipsOn: true}},
-		{name: "what a listing does not tell is not in the store", seed: 23, mutation: mutation{BelievesListings: true}},
+		{name: "what a listing does not tell is not in the store", seed: 23,
+			mutation: mutation{BelievesListings: true}},
 		{name: "binary logs that are not archived are purged", seed: 27, mutation: mutation{PurgeUnarchived: true}},
-		{name: "a restore does not look at what later branches lost", seed: 11, mutation: mutation{Archived: func(a *archive.Archive) {
-			var all gtid.Set
-			for _, p := range a.Parts {
-				all = all.Union(p.Before).Union(p.GTIDs)
-			}
-			for i := range a.Branches {
-				a.Branches[i].Start = a.Branches[i].Start.Union(all)
-			}
-		}}},
+		{name: "a restore does not look at what later branches lost", seed: 11,
+			mutation: mutation{Archived: func(a *archive.Archive) {
+				var all gtid.Set
+				for _, p := range a.Parts {
+					all = all.Union(p.Before).Union(p.GTIDs)
+				}
+				for i := range a.Branches {
+					a.Branches[i].Start = a.Branches[i].Start.Union(all)
+				}
+			}}},
 		{name: "a gap is not told", seed: 667, mutation: mutation{Archived: func(a *archive.Archive) {
 			for i := range a.Parts {
 				a.Parts[i].Before = gtid.Set{}

@@ -48,7 +48,8 @@ type mysqld struct {
 
 // start launches a process on a volume; recovery takes its time.
 func startMysqld(m *manager, durable bool) *mysqld {
-	s := &mysqld{w: m.w, db: m.volume.db, volume: m.volume, manager: m, machine: m.machine, superReadOnly: true, durable: durable, ordered: m.restart > 0}
+	s := &mysqld{w: m.w, db: m.volume.db, volume: m.volume, manager: m, machine: m.machine, superReadOnly: true,
+		durable: durable, ordered: m.restart > 0}
 	s.db.machine = s.machine
 	s.io = &receiver{s: s}
 	s.semi.give = m.view != nil && m.view.Acknowledges(m.me)
@@ -159,13 +160,15 @@ func (s *mysqld) report() *core.Server {
 	if !s.superReadOnly && len(d.prepared) > 0 {
 		out.Owned = d.logged.Subtract(d.executed)
 	}
-	out.SemiSync = core.SemiSync{SourceEnabled: s.semi.enabled, SourceActive: s.semi.enabled && s.semi.active, Clients: s.semiClients(),
+	out.SemiSync = core.SemiSync{SourceEnabled: s.semi.enabled, SourceActive: s.semi.enabled && s.semi.active,
+		Clients:      s.semiClients(),
 		WaitSessions: len(s.semi.waiting), ReplicaEnabled: s.semi.give}
 	if s.semi.enabled {
 		out.SemiSync.Acks, out.SemiSync.Blocks = s.semi.acks, s.semi.timeout >= forever
 	}
 	if d.source != "" {
-		r := &core.Replication{SourceHost: d.source, SourceUUID: d.sourceUUID, IORunning: s.io.stream != nil, Silent: s.io.stream != nil && s.io.stream.silent, IOConnecting: s.io.trying(), SQLRunning: s.applying,
+		r := &core.Replication{SourceHost: d.source, SourceUUID: d.sourceUUID, IORunning: s.io.stream != nil,
+			Silent: s.io.stream != nil && s.io.stream.silent, IOConnecting: s.io.trying(), SQLRunning: s.applying,
 			IOError: s.io.err, SQLError: d.sqlError, Retrieved: d.retrieved}
 		r.LagSeconds = float64(len(d.relay))
 		out.Replication = r

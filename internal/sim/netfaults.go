@@ -185,7 +185,8 @@ func (w *world) cutTogether(d *dice) {
 	}
 	a, b := w.nodeOf(p.Node).machine, w.nodes[d.upTo(len(w.nodes))].machine
 	took, withClients := d.between(15*time.Second, 60*time.Second), d.upTo(3) > 0
-	w.tell("%s and %s are cut off together for %s (from the clients: %t)", w.machines[a].name, w.machines[b].name, took, !withClients)
+	w.tell("%s and %s are cut off together for %s (from the clients: %t)", w.machines[a].name,
+		w.machines[b].name, took, !withClients)
 	for i := range w.machines {
 		if i != a && i != b && !(i == clientMachine && withClients) {
 			w.cutBoth(a, i, took)

@@ -14,8 +14,10 @@ func (op *operator) observe(c *clusterObject) core.Observation {
 	read := op.clock()
 	route := watched[routeObject](op.routes, "rw")
 	o := core.Observation{Memory: op.memory, Cluster: core.Cluster{
-		Name: clusterName, Generation: c.generation, Failed: op.failed, Wanted: c.spec.instances, Durability: c.spec.durability,
-		FailoverDelay: op.w.conf.delay, SwitchoverLimit: op.w.conf.switchover, SwitchoverPause: op.w.conf.pause, Status: c.status,
+		Name: clusterName, Generation: c.generation, Failed: op.failed, Wanted: c.spec.instances,
+		Durability:    c.spec.durability,
+		FailoverDelay: op.w.conf.delay, SwitchoverLimit: op.w.conf.switchover,
+		SwitchoverPause: op.w.conf.pause, Status: c.status,
 		PrimaryLease: c.spec.lease, Policy: op.w.conf.policy, Override: c.spec.override, Reinit: c.spec.reinit,
 	}}
 	o.Cluster.Lease = op.lease(watched[leaseObject](op.leases, "primary"), op.leases.versions["primary"], read)
@@ -44,7 +46,8 @@ func (op *operator) instanceNames(c *clusterObject) []string {
 }
 
 func (op *operator) instance(c *clusterObject, name string, read time.Time) core.Instance {
-	in := core.Instance{Name: name, Ordinal: ordinalOf(name), EndedPods: op.ended[name], NotMade: slices.Clone(op.notMade[name])}
+	in := core.Instance{Name: name, Ordinal: ordinalOf(name), EndedPods: op.ended[name],
+		NotMade: slices.Clone(op.notMade[name])}
 	pod := watched[podObject](op.pods, name)
 	in.Pod = core.Known(podFacts(pod, c), read, read)
 	var vol core.Volume
@@ -67,7 +70,8 @@ func podFacts(p *podObject, c *clusterObject) core.Pod {
 	if p == nil {
 		return core.Pod{}
 	}
-	return core.Pod{Exists: true, UID: p.uid, Node: p.node, Awaited: p.awaited, Ready: p.ready, Terminating: p.deleting, Grace: 30 * time.Minute, Terminated: p.deleting && p.ended,
+	return core.Pod{Exists: true, UID: p.uid, Node: p.node, Awaited: p.awaited, Ready: p.ready, Terminating: p.deleting,
+		Grace: 30 * time.Minute, Terminated: p.deleting && p.ended,
 		Current: p.template == podTemplate{c.spec.template, c.spec.durability.Mode}, NeverStarted: !p.started,
 		DemoteRequested: p.demote, FencingRequested: p.fence, Role: p.role, Routable: p.routable}
 }

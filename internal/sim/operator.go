@@ -55,7 +55,8 @@ type operator struct {
 }
 
 func (w *world) startOperator(machine int) *operator {
-	op := &operator{w: w, id: w.name("operator"), machine: machine, streams: map[string]*statusStream{}, ended: map[string][]string{}, notMade: map[string][]string{}}
+	op := &operator{w: w, id: w.name("operator"), machine: machine, streams: map[string]*statusStream{},
+		ended: map[string][]string{}, notMade: map[string][]string{}}
 	w.ops = append(w.ops, op)
 	stale := w.staleness()
 	changed := func(string) { op.notice(); op.wake() }
@@ -112,7 +113,8 @@ func (op *operator) notePod(name string) {
 
 func (op *operator) synced() bool {
 	if !op.ready {
-		op.ready = op.clusters.synced && op.pods.synced && op.volumes.synced && op.nodes.synced && op.routes.synced && op.leases.synced
+		op.ready = op.clusters.synced && op.pods.synced && op.volumes.synced && op.nodes.synced &&
+			op.routes.synced && op.leases.synced
 	}
 	return op.ready
 }

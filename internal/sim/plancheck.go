@@ -72,7 +72,8 @@ func (v *verdict) checkPlan(o *core.Observation, plan *core.Plan) {
 	case after.Proof == core.ProofAcceptedLoss:
 		v.onceWritten(func() { v.must, v.acked = gtid.Set{}, nil })
 		return
-	case slices.Contains(plan.Status.Diverged, after.Instance) || slices.Contains(o.Cluster.Status.Diverged, after.Instance):
+	case slices.Contains(plan.Status.Diverged, after.Instance) ||
+		slices.Contains(o.Cluster.Status.Diverged, after.Instance):
 		v.fail("I4", "%s has diverged and is promoted", after.Instance)
 	case after.Proof == core.ProofBootstrap:
 		if before != nil || !o.Cluster.Status.EstablishedAt.IsZero() {
@@ -115,8 +116,10 @@ func (v *verdict) checkProof(before, after *core.Promotion) {
 		return
 	}
 	for _, s := range v.w.servers() {
-		if s.manager.me == before.Instance && before.Instance != after.Instance && s.epoch == before.Epoch && !(after.Proof == core.ProofLeaseExpired && v.isExcused(s)) {
-			v.fail("I1", "%s is promoted by %s (%s), and %s still takes writes", after.Instance, after.Proof, after.Evidence, before.Instance)
+		if s.manager.me == before.Instance && before.Instance != after.Instance && s.epoch == before.Epoch &&
+			!(after.Proof == core.ProofLeaseExpired && v.isExcused(s)) {
+			v.fail("I1", "%s is promoted by %s (%s), and %s still takes writes", after.Instance, after.Proof,
+				after.Evidence, before.Instance)
 		}
 	}
 }
@@ -138,7 +141,8 @@ func (v *verdict) checkPosition(o *core.Observation, plan *core.Plan, after *cor
 			continue
 		}
 		if r, _ := in.Report.Get(); !after.RequiredGTID.Contains(r.Server.Holds()) {
-			v.fail("I3", "%s is promoted at %s, although %s holds %s", after.Instance, after.RequiredGTID, in.Name, r.Server.Holds())
+			v.fail("I3", "%s is promoted at %s, although %s holds %s", after.Instance, after.RequiredGTID,
+				in.Name, r.Server.Holds())
 		}
 	}
 }

@@ -13,14 +13,20 @@ const rarely = 16
 // rareDramas take longer than other faults leave time for, and so are drawn by themselves.
 var rareDramas = [][]scene{
 	// Somebody finds NoProof, and makes the lease a means of proof.
-	{{kind: leaseSwitched}, {after: 3 * time.Second, within: 5 * time.Second, kind: primaryAlone, primary: true}, {after: time.Second, within: 25 * time.Second, kind: leaseSwitched}},
-	{{kind: leaseSwitched}, {within: time.Second, kind: primaryAlone, primary: true}, {after: time.Second, within: 25 * time.Second, kind: leaseSwitched}},
-	{{kind: primaryAlone, primary: true}, {within: 20 * time.Second, kind: leaseSwitched}, {within: 10 * time.Second, kind: leaseSwitched}},
+	{{kind: leaseSwitched}, {after: 3 * time.Second, within: 5 * time.Second, kind: primaryAlone, primary: true},
+		{after: time.Second, within: 25 * time.Second, kind: leaseSwitched}},
+	{{kind: leaseSwitched}, {within: time.Second, kind: primaryAlone, primary: true},
+		{after: time.Second, within: 25 * time.Second, kind: leaseSwitched}},
+	{{kind: primaryAlone, primary: true}, {within: 20 * time.Second, kind: leaseSwitched}, {within: 10 * time.Second,
+		kind: leaseSwitched}},
 	// How many acknowledgements a commit waits for changes there and back, and an order of
 	// before comes late.
-	{{kind: minToggled}, {after: 6 * time.Second, within: 4 * time.Second, kind: minToggled}, {after: 6 * time.Second, within: 4 * time.Second, kind: minToggled},
-		{after: 6 * time.Second, within: 4 * time.Second, kind: lateOrder, primary: true}, {within: 300 * time.Millisecond, kind: "the primary and one replica are cut off together", primary: true}},
-	{{kind: lateOrder}, {within: 20 * time.Second, kind: lateOrder}, {within: 20 * time.Second, kind: lateOrder, primary: true}},
+	{{kind: minToggled}, {after: 6 * time.Second, within: 4 * time.Second, kind: minToggled}, {after: 6 * time.Second,
+		within: 4 * time.Second, kind: minToggled},
+		{after: 6 * time.Second, within: 4 * time.Second, kind: lateOrder, primary: true},
+		{within: 300 * time.Millisecond, kind: "the primary and one replica are cut off together", primary: true}},
+	{{kind: lateOrder}, {within: 20 * time.Second, kind: lateOrder}, {within: 20 * time.Second,
+		kind: lateOrder, primary: true}},
 }
 
 const (

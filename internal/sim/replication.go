@@ -189,7 +189,8 @@ func (st *stream) sourceEnded() {
 // isHeard: the source says something at least every half second.
 func (st *stream) isHeard() bool {
 	w := st.w
-	return !st.from.dead && !st.from.stopped && w.reaches(st.from.machine, st.to.machine) && w.machines[st.from.machine].pausedUntil <= w.now
+	return !st.from.dead && !st.from.stopped && w.reaches(st.from.machine, st.to.machine) &&
+		w.machines[st.from.machine].pausedUntil <= w.now
 }
 
 // listen has every replica notice that its source has fallen silent, or is heard

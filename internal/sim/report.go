@@ -18,7 +18,8 @@ func (m *manager) report() core.Report {
 	}
 	d.Begin(&r)
 	running := m.proc != nil && !m.proc.dead
-	p := agent.Process{Up: running, Accepted: m.accepted, Answers: m.answers(), MayWrite: m.mayWrite, Ended: m.ended, Failures: m.failures}
+	p := agent.Process{Up: running, Accepted: m.accepted, Answers: m.answers(), MayWrite: m.mayWrite, Ended: m.ended,
+		Failures: m.failures}
 	if m.w.mut.PromiseWithoutLock && !m.locked {
 		r.VolumeLocked, r.Data = true, core.DataPopulated
 	}
@@ -28,7 +29,8 @@ func (m *manager) report() core.Report {
 	p.MayWrite = p.MayWrite && !m.w.mut.PromiseBeforeItHolds
 	if r.VolumeLocked {
 		kept := m.volume.memory
-		p.TellPromises(&r, agent.Kept{FencedBelow: kept.fencedBelow, FrozenBelow: kept.frozenBelow, LastWritable: kept.wasPrimaryEpoch})
+		p.TellPromises(&r, agent.Kept{FencedBelow: kept.fencedBelow, FrozenBelow: kept.frozenBelow,
+			LastWritable: kept.wasPrimaryEpoch})
 		kept.cached.TellProvenance(&r)
 	}
 	if m.withheld > 0 {
@@ -58,16 +60,20 @@ func (m *manager) announce() {
 // sameButPositions is reflect.DeepEqual of the two without their positions, and
 // ten times as fast; a test holds it against that.
 func sameButPositions(a, b *core.Report) bool {
-	return a.Instance == b.Instance && a.PodUID == b.PodUID && a.Node == b.Node && a.Boot == b.Boot && a.Manager == b.Manager && samePointed(a.ManagerRefused, b.ManagerRefused) &&
+	return a.Instance == b.Instance && a.PodUID == b.PodUID && a.Node == b.Node && a.Boot == b.Boot &&
+		a.Manager == b.Manager && samePointed(a.ManagerRefused, b.ManagerRefused) &&
 		a.State == b.State && a.Reason == b.Reason && a.Message == b.Message && a.Data == b.Data &&
-		a.VolumeLocked == b.VolumeLocked && a.SeenEpoch == b.SeenEpoch && a.ViewEpoch == b.ViewEpoch && a.LastWritable == b.LastWritable && a.WritableEpoch == b.WritableEpoch &&
+		a.VolumeLocked == b.VolumeLocked && a.SeenEpoch == b.SeenEpoch && a.ViewEpoch == b.ViewEpoch &&
+		a.LastWritable == b.LastWritable && a.WritableEpoch == b.WritableEpoch &&
 		a.FencedBelow == b.FencedBelow && a.FrozenBelow == b.FrozenBelow && a.ClientSessions == b.ClientSessions &&
 		a.Terminating == b.Terminating && a.Version == b.Version && a.Restarts == b.Restarts &&
 		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) &&
 		samePointed(a.Archive, b.Archive) && a.Restore.Same(b.Restore) &&
 		a.Errant.Equal(b.Errant) && a.Maintenance.Equal(b.Maintenance) &&
-		a.ErrantEpoch == b.ErrantEpoch && a.NeedsReclone == b.NeedsReclone && a.MayLack == b.MayLack && a.Lagging == b.Lagging &&
-		withheldBelow(a) == withheldBelow(b) && a.ClusterSize == b.ClusterSize && a.Leased == b.Leased && a.Generation == b.Generation
+		a.ErrantEpoch == b.ErrantEpoch && a.NeedsReclone == b.NeedsReclone && a.MayLack == b.MayLack &&
+		a.Lagging == b.Lagging &&
+		withheldBelow(a) == withheldBelow(b) && a.ClusterSize == b.ClusterSize && a.Leased == b.Leased &&
+		a.Generation == b.Generation
 }
 
 func withheldBelow(r *core.Report) int64 {
@@ -87,7 +93,8 @@ func sameServer(a, b *core.Server) bool {
 	}
 	x, y := a.SemiSync, b.SemiSync
 	x.WaitSessions, y.WaitSessions = 0, 0
-	return a.UUID == b.UUID && a.SuperReadOnly == b.SuperReadOnly && a.Offline == b.Offline && a.DataRemoved == b.DataRemoved && x == y && sameReplication(a.Replication, b.Replication) &&
+	return a.UUID == b.UUID && a.SuperReadOnly == b.SuperReadOnly && a.Offline == b.Offline &&
+		a.DataRemoved == b.DataRemoved && x == y && sameReplication(a.Replication, b.Replication) &&
 		(a.Executed.Equal(b.Executed) || a.Foreign().Equal(b.Foreign()))
 }
 
@@ -95,7 +102,8 @@ func sameReplication(a, b *core.Replication) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
 	}
-	return a.SourceHost == b.SourceHost && a.SourceUUID == b.SourceUUID && a.IORunning == b.IORunning && a.Silent == b.Silent &&
+	return a.SourceHost == b.SourceHost && a.SourceUUID == b.SourceUUID && a.IORunning == b.IORunning &&
+		a.Silent == b.Silent &&
 		a.IOConnecting == b.IOConnecting && a.SQLRunning == b.SQLRunning && a.IOError == b.IOError &&
 		a.IOErrno == b.IOErrno && a.Refused == b.Refused && a.SQLError == b.SQLError && a.DelaySeconds == b.DelaySeconds
 }
@@ -106,17 +114,23 @@ func sameStatus(a, b *core.Status) bool {
 		a.CurrentPrimary == b.CurrentPrimary && a.CurrentPrimaryAt.Equal(b.CurrentPrimaryAt) &&
 		a.TargetPrimary == b.TargetPrimary && a.TargetPrimaryAt.Equal(b.TargetPrimaryAt) && a.Epoch == b.Epoch &&
 		samePromotion(a.Promotion, b.Promotion) && sameOperation(a.Operation, b.Operation) &&
-		a.FailingSince.Equal(b.FailingSince) && a.LastFailover.Equal(b.LastFailover) && a.EstablishedAt.Equal(b.EstablishedAt) && a.AdoptedFrom == b.AdoptedFrom &&
-		slices.Equal(a.InstanceNames, b.InstanceNames) && slices.Equal(a.Members, b.Members) && a.LatestOrdinal == b.LatestOrdinal &&
-		slices.Equal(a.Diverged, b.Diverged) && slices.Equal(a.Broken, b.Broken) && slices.Equal(a.Fenced, b.Fenced) && a.Ready == b.Ready &&
-		(a.Return == nil) == (b.Return == nil) && (a.Return == nil || a.Return.Target == b.Return.Target && a.Return.At.Equal(b.Return.At)) &&
+		a.FailingSince.Equal(b.FailingSince) && a.LastFailover.Equal(b.LastFailover) &&
+		a.EstablishedAt.Equal(b.EstablishedAt) && a.AdoptedFrom == b.AdoptedFrom &&
+		slices.Equal(a.InstanceNames, b.InstanceNames) && slices.Equal(a.Members, b.Members) &&
+		a.LatestOrdinal == b.LatestOrdinal &&
+		slices.Equal(a.Diverged, b.Diverged) && slices.Equal(a.Broken, b.Broken) && slices.Equal(a.Fenced, b.Fenced) &&
+		a.Ready == b.Ready &&
+		(a.Return == nil) == (b.Return == nil) &&
+		(a.Return == nil || a.Return.Target == b.Return.Target && a.Return.At.Equal(b.Return.At)) &&
 		a.Durable == b.Durable && a.DurableMessage == b.DurableMessage &&
-		(a.Blocked == nil) == (b.Blocked == nil) && (a.Blocked == nil || sameNotice(*a.Blocked, *b.Blocked)) && slices.EqualFunc(a.Notices, b.Notices, sameNotice) &&
+		(a.Blocked == nil) == (b.Blocked == nil) && (a.Blocked == nil || sameNotice(*a.Blocked, *b.Blocked)) &&
+		slices.EqualFunc(a.Notices, b.Notices, sameNotice) &&
 		slices.EqualFunc(a.Past, b.Past, samePast)
 }
 
 func samePast(a, b core.PastOperation) bool {
-	return a.Kind == b.Kind && a.Reason == b.Reason && a.From == b.From && a.To == b.To && a.Primary == b.Primary && a.Epoch == b.Epoch && a.Proof == b.Proof &&
+	return a.Kind == b.Kind && a.Reason == b.Reason && a.From == b.From && a.To == b.To && a.Primary == b.Primary &&
+		a.Epoch == b.Epoch && a.Proof == b.Proof &&
 		a.StartedAt.Equal(b.StartedAt) && a.StoppedAt.Equal(b.StoppedAt) && a.EndedAt.Equal(b.EndedAt)
 }
 
@@ -128,10 +142,14 @@ func samePromotion(a, b *core.Promotion) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
 	}
-	return a.Epoch == b.Epoch && a.Instance == b.Instance && a.Proof == b.Proof && a.Evidence == b.Evidence && a.From == b.From &&
-		a.RequiredGTID.Equal(b.RequiredGTID) && a.RequiredAcks == b.RequiredAcks && a.AcksOrder == b.AcksOrder && a.OrderedAcks == b.OrderedAcks && a.GrantedAt.Equal(b.GrantedAt) &&
+	return a.Epoch == b.Epoch && a.Instance == b.Instance && a.Proof == b.Proof &&
+		a.Evidence == b.Evidence && a.From == b.From &&
+		a.RequiredGTID.Equal(b.RequiredGTID) && a.RequiredAcks == b.RequiredAcks && a.AcksOrder == b.AcksOrder &&
+		a.OrderedAcks == b.OrderedAcks && a.GrantedAt.Equal(b.GrantedAt) &&
 		a.PodUID == b.PodUID && a.Node == b.Node && a.WritableSince.Equal(b.WritableSince) &&
-		a.LosslessSince == b.LosslessSince && a.Size == b.Size && a.Leased == b.Leased && a.Isolations == b.Isolations && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Ended, b.Ended) && a.Awaited == b.Awaited && a.FencedBelow == b.FencedBelow
+		a.LosslessSince == b.LosslessSince && a.Size == b.Size && a.Leased == b.Leased &&
+		a.Isolations == b.Isolations && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Ended, b.Ended) &&
+		a.Awaited == b.Awaited && a.FencedBelow == b.FencedBelow
 }
 
 func sameOperation(a, b *core.Operation) bool {
@@ -139,5 +157,6 @@ func sameOperation(a, b *core.Operation) bool {
 		return a == b
 	}
 	return a.Kind == b.Kind && a.Step == b.Step && a.From == b.From && a.To == b.To && a.Reason == b.Reason &&
-		a.StartedAt.Equal(b.StartedAt) && a.Deadline.Equal(b.Deadline) && a.PausedAt.Equal(b.PausedAt) && slices.Equal(a.Witnesses, b.Witnesses)
+		a.StartedAt.Equal(b.StartedAt) && a.Deadline.Equal(b.Deadline) && a.PausedAt.Equal(b.PausedAt) &&
+		slices.Equal(a.Witnesses, b.Witnesses)
 }

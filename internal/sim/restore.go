@@ -23,7 +23,8 @@ var restores = [][]scene{
 		{within: 20 * time.Second, kind: "manager crashes"}},
 	{switches, later(etcdRestored), {within: 10 * time.Second, kind: "mysqld crashes", primary: true}},
 	{switches, later(etcdRestored), {within: time.Second, kind: "node is cut off"}},
-	{switches, later(etcdRestored), {within: time.Second, kind: "manager crashes"}, {within: time.Second, kind: "manager crashes"}},
+	{switches, later(etcdRestored), {within: time.Second, kind: "manager crashes"},
+		{within: time.Second, kind: "manager crashes"}},
 }
 
 var (
@@ -58,7 +59,8 @@ func (w *world) restoreEtcd(d *dice) {
 	}
 	var past []change
 	for _, c := range w.api.logs[kindCluster] {
-		if s := &c.object.(*clusterObject).status; s.Epoch < now.status.Epoch && s.Promotion != nil && w.hasHeardOfMore(s) {
+		if s := &c.object.(*clusterObject).status; s.Epoch < now.status.Epoch && s.Promotion != nil &&
+			w.hasHeardOfMore(s) {
 			past = append(past, c)
 		}
 	}

@@ -8,10 +8,14 @@ import (
 )
 
 // plain are the faults in which nobody and nothing but the network and processes fails.
-var plain = []string{"mysqld crashes", "manager crashes", "node loses power", "node is cut off", "node cannot reach the API server",
-	"node cannot reach the operator", "two nodes are cut apart", "one direction is cut", "the network is split", "the API server is away",
-	"acknowledgements are late", "replicas cannot reach the primary", "the primary and one replica are cut off together",
-	"node cannot reach the control plane", "node reaches only the API server", "the operators cannot reach the API server",
+var plain = []string{"mysqld crashes", "manager crashes", "node loses power", "node is cut off",
+	"node cannot reach the API server",
+	"node cannot reach the operator", "two nodes are cut apart", "one direction is cut", "the network is split",
+	"the API server is away",
+	"acknowledgements are late", "replicas cannot reach the primary",
+	"the primary and one replica are cut off together",
+	"node cannot reach the control plane", "node reaches only the API server",
+	"the operators cannot reach the API server",
 	"a link is slow", "the operator crashes", "the operator crashes after its next status", "two operators are at work"}
 
 func isPlain(kind string) bool { return slices.Contains(plain, kind) }

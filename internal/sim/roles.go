@@ -279,15 +279,16 @@ func (m *manager) requireAcks(a agent.Awaits, done func(string)) {
 		timeout = forever
 	}
 	var base gtid.Set
-	m.statement(statementLimit, func(s *mysqld) { s.requireAcks(a.Acks, timeout); base = s.db.executed }, func(err string) {
-		if err == "" {
-			m.volume.memory.acks = a.Acks
-		}
-		if err == "" && begins {
-			m.volume.memory.tailEpoch, m.volume.memory.tailBase = a.Epoch, base
-		}
-		done(err)
-	})
+	m.statement(statementLimit, func(s *mysqld) { s.requireAcks(a.Acks, timeout); base = s.db.executed },
+		func(err string) {
+			if err == "" {
+				m.volume.memory.acks = a.Acks
+			}
+			if err == "" && begins {
+				m.volume.memory.tailEpoch, m.volume.memory.tailBase = a.Epoch, base
+			}
+			done(err)
+		})
 }
 
 // forever is the longest that a commit can be told to wait.

@@ -44,7 +44,8 @@ func Tell(seed uint64) Result {
 func play(seed uint64, faults []Fault, mut *mutation, cover Coverage, tell bool) Result {
 	w := newWorld(seed, mut, cover, &story{on: tell})
 	w.now = 0
-	w.tell("%d instances, %s, failoverDelay %s, lease %t, network volumes %t", w.conf.instances, w.conf.durability.Mode, w.conf.delay, w.conf.lease, w.conf.network)
+	w.tell("%d instances, %s, failoverDelay %s, lease %t, network volumes %t", w.conf.instances, w.conf.durability.Mode,
+		w.conf.delay, w.conf.lease, w.conf.network)
 	end := 100 * time.Second
 	for _, f := range faults {
 		w.push(f.At, nowhere, func() { w.happen(f) })

@@ -18,12 +18,14 @@ var readAt = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // gist is what a plan decides, without the names of transactions.
 func gist(p *core.Plan) string {
 	s := &p.Status
-	out := fmt.Sprintf("%s %s %s %v %d %v %v %v %t\n", s.Diagnosis, s.Phase, s.State, s.TargetPrimary, s.Epoch, s.Diverged, s.Broken, s.Durable, p.Again)
+	out := fmt.Sprintf("%s %s %s %v %d %v %v %v %t\n", s.Diagnosis, s.Phase, s.State, s.TargetPrimary, s.Epoch,
+		s.Diverged, s.Broken, s.Durable, p.Again)
 	if op := s.Operation; op != nil {
 		out += fmt.Sprintf("%s %s %s %s\n", op.Kind, op.Step, op.From, op.To)
 	}
 	if g := s.Promotion; g != nil {
-		out += fmt.Sprintf("%s %d %s %d %d %d %d %v %v\n", g.Instance, g.Epoch, g.Proof, g.RequiredAcks, g.LosslessSince, g.Size, g.RequiredGTID.Count(), g.Pods, g.Ended)
+		out += fmt.Sprintf("%s %d %s %d %d %d %d %v %v\n", g.Instance, g.Epoch, g.Proof, g.RequiredAcks,
+			g.LosslessSince, g.Size, g.RequiredGTID.Count(), g.Pods, g.Ended)
 	}
 	for _, e := range p.Effects {
 		out += e.String() + "\n"

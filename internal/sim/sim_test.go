@@ -60,7 +60,9 @@ func asksForAll(t *testing.T, path string) {
 		if value == string(core.ProofAdopted) || of.Name == "Diagnosis" && strings.HasPrefix(value, "Group") {
 			return true // no Cluster is deleted here, and none is a group
 		}
-		if !slices.ContainsFunc(must[kinds[of.Name]], func(name string) bool { return name == value || strings.HasSuffix(name, " "+value) }) {
+		if !slices.ContainsFunc(must[kinds[of.Name]], func(name string) bool {
+			return name == value || strings.HasSuffix(name, " "+value)
+		}) {
 			t.Errorf("nothing asks for %s %s", of.Name, value)
 		}
 		return true
@@ -137,7 +139,8 @@ func eachField(v reflect.Value, each func(path string, set, reset func())) {
 		switch {
 		case f.Kind() == reflect.Pointer && !f.IsNil():
 			eachField(f.Elem(), func(path string, set, reset func()) { each(name+"."+path, set, reset) })
-		case f.Kind() == reflect.Struct && f.Type() != reflect.TypeFor[time.Time]() && f.NumField() > 0 && f.Field(0).CanSet():
+		case f.Kind() == reflect.Struct && f.Type() != reflect.TypeFor[time.Time]() &&
+			f.NumField() > 0 && f.Field(0).CanSet():
 			eachField(f, func(path string, set, reset func()) { each(name+"."+path, set, reset) })
 		default:
 			old := reflect.New(f.Type()).Elem()

@@ -28,22 +28,31 @@ type standing struct {
 var standings = []standing{
 	{name: "its node is off", silent: true, begin: func(_ *world, n *node, _ *mysqld) { n.powerOff() }},
 	{name: "its node is cut off", silent: true, begin: func(w *world, n *node, _ *mysqld) { w.leaveOnly(n.machine) }},
-	{name: "its node reaches only clients", silent: true, begin: func(w *world, n *node, _ *mysqld) { w.leaveOnly(n.machine, clientMachine) }},
-	{name: "its node reaches only clients and the API server", silent: true, mayStay: true, begin: func(w *world, n *node, _ *mysqld) {
-		w.leaveOnly(n.machine, clientMachine, apiMachine)
+	{name: "its node reaches only clients", silent: true, begin: func(w *world, n *node,
+		_ *mysqld) {
+		w.leaveOnly(n.machine, clientMachine)
 	}},
+	{name: "its node reaches only clients and the API server", silent: true, mayStay: true,
+		begin: func(w *world, n *node, _ *mysqld) {
+			w.leaveOnly(n.machine, clientMachine, apiMachine)
+		}},
 	{name: "its disk stalls", silent: true, begin: func(_ *world, _ *node, s *mysqld) { s.stall() }},
-	{name: "its disk stalls, and its manager reaches only the API server", silent: true, begin: func(w *world, n *node, s *mysqld) {
-		s.stall()
-		w.leaveOnly(n.machine, apiMachine)
-	}},
+	{name: "its disk stalls, and its manager reaches only the API server", silent: true,
+		begin: func(w *world, n *node, s *mysqld) {
+			s.stall()
+			w.leaveOnly(n.machine, apiMachine)
+		}},
 	{name: "its volume is full", begin: func(_ *world, _ *node, s *mysqld) { s.volume.full = true }},
-	{name: "its node reaches only clients and the other instances", stays: true, begin: func(w *world, n *node, _ *mysqld) {
-		for _, control := range []int{apiMachine, operatorMachine1, operatorMachine2} {
-			w.separate(n.machine, control)
-		}
+	{name: "its node reaches only clients and the other instances", stays: true,
+		begin: func(w *world, n *node, _ *mysqld) {
+			for _, control := range []int{apiMachine, operatorMachine1, operatorMachine2} {
+				w.separate(n.machine, control)
+			}
+		}},
+	{name: "nobody reaches the API server", stays: true, begin: func(w *world, _ *node,
+		_ *mysqld) {
+		w.leaveOnly(apiMachine)
 	}},
-	{name: "nobody reaches the API server", stays: true, begin: func(w *world, _ *node, _ *mysqld) { w.leaveOnly(apiMachine) }},
 	{name: "the node of another instance is off", stays: true, begin: func(w *world, n *node, _ *mysqld) {
 		for _, other := range w.nodes {
 			if other != n && len(other.order) == 1 {
@@ -52,13 +61,14 @@ var standings = []standing{
 			}
 		}
 	}},
-	{name: "neither its node nor the other instances' reach API server and operators", stays: true, begin: func(w *world, _ *node, _ *mysqld) {
-		for _, n := range w.nodes {
-			for _, control := range []int{apiMachine, operatorMachine1, operatorMachine2} {
-				w.separate(n.machine, control)
+	{name: "neither its node nor the other instances' reach API server and operators", stays: true,
+		begin: func(w *world, _ *node, _ *mysqld) {
+			for _, n := range w.nodes {
+				for _, control := range []int{apiMachine, operatorMachine1, operatorMachine2} {
+					w.separate(n.machine, control)
+				}
 			}
-		}
-	}},
+		}},
 }
 
 // stall: the server hangs, and the next one does not get to answer either.
@@ -117,7 +127,8 @@ func (w *world) stand(seed uint64) {
 		w.hinderGrowth(r.IntN(2) == 0)
 		w.scaleTo(min(n+1+r.IntN(2), most))
 		w.runUntil(w.now + 10*time.Second + w.jitter(30*time.Second))
-		if w.failure != nil || w.api.cluster().status.Diagnosis != core.PrimaryHealthy || w.api.cluster().status.Promotion.Epoch != p.Epoch {
+		if w.failure != nil || w.api.cluster().status.Diagnosis != core.PrimaryHealthy ||
+			w.api.cluster().status.Promotion.Epoch != p.Epoch {
 			return
 		}
 		w.cover.count("truth", "a standing fault while the cluster grows")
@@ -181,7 +192,8 @@ func (w *world) goesOn(f standing, p *core.Promotion) {
 // outage counts how long it took until somebody else acknowledged a write, without
 // spec.failoverDelay.
 func (c Coverage) outage(of string, took time.Duration) {
-	for _, most := range []time.Duration{2 * time.Second, 5 * time.Second, 10 * time.Second, 18 * time.Second, 25 * time.Second} {
+	for _, most := range []time.Duration{2 * time.Second, 5 * time.Second, 10 * time.Second,
+		18 * time.Second, 25 * time.Second} {
 		if took <= most {
 			c.count("another primary acknowledges writes", fmt.Sprintf("%s: within %2.0f s", of, most.Seconds()))
 			return

@@ -17,7 +17,8 @@ const copiedWithin = 5 * time.Minute
 func (w *world) starve(seed uint64) {
 	c := w.api.cluster()
 	p := c.status.Promotion
-	if !c.spec.durability.Mode.WaitsForEver() || len(c.status.InstanceNames) < 2 || p.RequiredAcks == 0 || p.LosslessSince == 0 {
+	if !c.spec.durability.Mode.WaitsForEver() || len(c.status.InstanceNames) < 2 || p.RequiredAcks == 0 ||
+		p.LosslessSince == 0 {
 		return
 	}
 	r := rand.New(rand.NewPCG(seed, 4))
@@ -73,5 +74,6 @@ func (w *world) isFed(p *core.Promotion) {
 			return
 		}
 	}
-	w.fail("I7", "all replicas lost their data, and %s later no write is acknowledged (the last one at %s of %s): %s", copiedWithin, w.truth.lastAck, began, w.situation())
+	w.fail("I7", "all replicas lost their data, and %s later no write is acknowledged (the last one at %s of %s): %s",
+		copiedWithin, w.truth.lastAck, began, w.situation())
 }

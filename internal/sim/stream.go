@@ -85,7 +85,8 @@ func (st *statusStream) connect() {
 				st.lost("the stream ended")
 				return
 			}
-			st.m, st.begun, st.pause, st.asked, st.sent, st.inFlight, st.stalled, st.ticking = m, begun, 0, asked, -1, 0, false, false
+			st.m, st.begun, st.pause, st.asked, st.sent, st.inFlight, st.stalled, st.ticking = m, begun, 0,
+				asked, -1, 0, false, false
 			m.streams = append(m.streams, st)
 			st.push()
 		})
@@ -252,7 +253,8 @@ func (st *statusStream) hear(snap control.Snapshot, begun time.Duration) bool {
 	now := op.clock()
 	asked := op.w.machines[op.machine].clock.now(begun)
 	began := asked.Add(-time.Duration(snap.Asked))
-	if isOld := now.Sub(asked) > boundLife; st.began.IsZero() || !isOld && (began.After(st.began) || now.Sub(st.measured) > boundLife) {
+	if isOld := now.Sub(asked) > boundLife; st.began.IsZero() ||
+		!isOld && (began.After(st.began) || now.Sub(st.measured) > boundLife) {
 		st.began, st.measured = began, now
 	}
 	before, known := w.report.Get()

@@ -43,7 +43,8 @@ type truth struct {
 }
 
 func newTruth(w *world) *truth {
-	return &truth{w: w, ackers: map[int64]string{}, cutBelow: map[string]int64{}, counted: map[string]bool{}, mode: w.conf.durability.Mode, cutTails: map[*database]map[int]*txn{}}
+	return &truth{w: w, ackers: map[int64]string{}, cutBelow: map[string]int64{}, counted: map[string]bool{},
+		mode: w.conf.durability.Mode, cutTails: map[*database]map[int]*txn{}}
 }
 
 // saying is a server's word that a commit is done, on its way to the client.
@@ -117,7 +118,8 @@ func (tr *truth) heard(said *saying) {
 	if !said.promised || tr.edited || tr.lied || !tr.mode.IsOnReplicas() {
 		return
 	}
-	said.t.strict, said.t.holders, said.t.members = said.strict, said.holders, max(1, len(w.api.cluster().status.Members))
+	said.t.strict, said.t.holders, said.t.members = said.strict, said.holders,
+		max(1, len(w.api.cluster().status.Members))
 	tr.must = tr.must.Union(said.t.set)
 	tr.acked = append(tr.acked, said.t)
 	if h := tr.holder; h != nil && !h.dead && h.epoch == tr.highest && h.manager.me != said.instance {
@@ -131,7 +133,8 @@ func (tr *truth) opened(s *mysqld) {
 	switch {
 	case s.epoch < tr.cutBelow[me]: // it may open, and can acknowledge nothing
 	case s.epoch < tr.highest && tr.holder.manager.me != me:
-		w.fail("I1", "%s becomes writable in epoch %d, after %s was in epoch %d", me, s.epoch, tr.holder.manager.me, tr.highest)
+		w.fail("I1", "%s becomes writable in epoch %d, after %s was in epoch %d", me, s.epoch,
+			tr.holder.manager.me, tr.highest)
 	case s.epoch == tr.highest && tr.holder.manager.me != me:
 		w.fail("I1", "%s becomes writable in epoch %d, in which %s was", me, s.epoch, tr.holder.manager.me)
 	}
@@ -157,8 +160,10 @@ func (tr *truth) checkAlone(s *mysqld) {
 		return
 	}
 	for _, other := range tr.w.servers() {
-		if other != s && other.manager.me == p.From && p.From != p.Instance && other.epoch == p.Epoch-1 && !tr.isExcused(other) {
-			tr.w.fail("I1", "%s takes writes in epoch %d by %s, and %s still does in epoch %d", s.manager.me, s.epoch, p.Proof, other.manager.me, other.epoch)
+		if other != s && other.manager.me == p.From && p.From != p.Instance && other.epoch == p.Epoch-1 &&
+			!tr.isExcused(other) {
+			tr.w.fail("I1", "%s takes writes in epoch %d by %s, and %s still does in epoch %d", s.manager.me, s.epoch,
+				p.Proof, other.manager.me, other.epoch)
 		}
 	}
 }
@@ -171,7 +176,8 @@ func (tr *truth) ackGiven(s *mysqld, replica *database) {
 		w.fail("I2", "%s acknowledges, and was never counted", replica.instance)
 	}
 	switch {
-	case !w.healing || w.now-w.healedAt < 20*time.Second || !slices.Contains(w.api.cluster().status.Diverged, replica.instance):
+	case !w.healing || w.now-w.healedAt < 20*time.Second ||
+		!slices.Contains(w.api.cluster().status.Diverged, replica.instance):
 	case s.db.logged.Contains(replica.executed):
 		w.cover.count("finding", "a replica that executed a commit that waits is called diverged")
 	default:
@@ -203,9 +209,11 @@ func (tr *truth) checkMust(s *mysqld) {
 			removed = removed || d.removed
 		}
 		if len(survivors) > 0 {
-			tr.w.fail("I2", "%s is primary and lacks %s, which was acknowledged and is on %v", s.manager.me, t.set, survivors)
+			tr.w.fail("I2", "%s is primary and lacks %s, which was acknowledged and is on %v",
+				s.manager.me, t.set, survivors)
 		} else if (t.strict || removed) && destroyed <= (t.members-1)/2 {
-			tr.w.fail("I2", "%s, which was acknowledged by %d of %d, is lost though only %d of them were destroyed", t.set, len(t.holders), t.members, destroyed)
+			tr.w.fail("I2", "%s, which was acknowledged by %d of %d, is lost though only %d of them were destroyed",
+				t.set, len(t.holders), t.members, destroyed)
 		}
 		tr.must = tr.must.Subtract(t.set)
 	}
@@ -284,7 +292,9 @@ func (tr *truth) born(t *txn) {
 	if old := tr.cutTails[t.origin][t.seq]; old != nil && old.set.Equal(t.set) {
 		for _, d := range tr.holdersOf(old) {
 			if d != t.origin {
-				tr.w.fail("content", "%s gives the number %s to another transaction, while %s holds the one that was cut off", t.origin.instance, t.set, d.instance)
+				tr.w.fail("content",
+					"%s gives the number %s to another transaction, while %s holds the one that was cut off",
+					t.origin.instance, t.set, d.instance)
 			}
 		}
 	}

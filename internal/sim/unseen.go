@@ -11,10 +11,13 @@ import (
 // unseenDramas: a Pod of the primary is made, takes writes, and is out of sight before any
 // operator has seen it.
 var unseenDramas = [][]scene{
-	{{kind: unseenPod}, {kind: "all appliers stop with an error"}, {within: time.Second, kind: "a Pod is deleted", primary: true}},
-	{{kind: unseenPod}, {kind: "all appliers stop with an error"}, {within: 300 * time.Millisecond, kind: "a Pod is deleted", primary: true},
+	{{kind: unseenPod}, {kind: "all appliers stop with an error"},
+		{within: time.Second, kind: "a Pod is deleted", primary: true}},
+	{{kind: unseenPod}, {kind: "all appliers stop with an error"}, {within: 300 * time.Millisecond,
+		kind: "a Pod is deleted", primary: true},
 		{within: time.Second, kind: "mysqld crashes", primary: true}},
-	{{kind: unseenPod}, {kind: "mysqld crashes", primary: true}, {within: 300 * time.Millisecond, kind: "a Pod is deleted", primary: true}},
+	{{kind: unseenPod}, {kind: "mysqld crashes", primary: true}, {within: 300 * time.Millisecond,
+		kind: "a Pod is deleted", primary: true}},
 }
 
 const unseenPod = "the operator dies once it has made a Pod of the primary, which nobody sees again"
@@ -62,7 +65,8 @@ func (w *world) loseUnseen(d *dice) {
 
 // hide cuts a node off from all who decide, and deletes a Pod that runs on it.
 func (w *world) hide(machine int, instance, uid string) {
-	w.tell("%s cannot reach the control plane, and the Pod of %s is deleted by force", w.machines[machine].name, instance)
+	w.tell("%s cannot reach the control plane, and the Pod of %s is deleted by force",
+		w.machines[machine].name, instance)
 	for _, to := range []int{apiMachine, operatorMachine1, operatorMachine2} {
 		w.cutBoth(machine, to, time.Minute)
 	}

@@ -237,13 +237,15 @@ func (u *user) help() {
 		u.acceptLoss() // all are back, and it was not enough
 	case s.Diagnosis == core.PrimaryDataLost, refusal == core.RefusalIncomparable, refusal == core.RefusalAllDiverged:
 		u.acceptLoss()
-	case s.Promotion != nil && s.Diagnosis != core.PrimaryDataLost && w.nodeOf(s.Promotion.Node) != nil && !s.EstablishedAt.IsZero():
+	case s.Promotion != nil && s.Diagnosis != core.PrimaryDataLost && w.nodeOf(s.Promotion.Node) != nil &&
+		!s.EstablishedAt.IsZero():
 		u.declareDead(w.nodeOf(s.Promotion.Node))
 	}
 }
 
 // namesOverride are the refusals whose message names the override as a way out.
-var namesOverride = []core.Reason{core.RefusalTooFewKnown, core.RefusalIncomparable, core.RefusalAllDiverged, core.RefusalStatusRegressed}
+var namesOverride = []core.Reason{core.RefusalTooFewKnown, core.RefusalIncomparable, core.RefusalAllDiverged,
+	core.RefusalStatusRegressed}
 
 // isDataGone: what an instance held is destroyed.
 func (w *world) isDataGone(instance string) bool {
@@ -321,7 +323,8 @@ func (u *user) reclone(name string) {
 func (w *world) isHealthy() bool {
 	c := w.api.cluster()
 	s := &c.status
-	if s.Phase != core.PhaseHealthy || s.Promotion == nil || len(s.Members) != c.spec.instances || len(w.api.objects[kindPod]) != c.spec.instances {
+	if s.Phase != core.PhaseHealthy || s.Promotion == nil || len(s.Members) != c.spec.instances ||
+		len(w.api.objects[kindPod]) != c.spec.instances {
 		return false
 	}
 	for _, name := range sortedKeys(w.api.objects[kindPod]) {

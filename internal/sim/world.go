@@ -66,14 +66,16 @@ const clusterName = "c"
 const mostDrift = 450
 
 func newWorld(seed uint64, mut *mutation, cover Coverage, story *story) *world {
-	w := &world{rnd: rand.New(rand.NewPCG(seed, 1)), rare: rand.New(rand.NewPCG(seed, 5)), mut: mut, cover: cover, story: story}
+	w := &world{rnd: rand.New(rand.NewPCG(seed, 1)), rare: rand.New(rand.NewPCG(seed, 5)), mut: mut,
+		cover: cover, story: story}
 	w.cache = rand.New(rand.NewPCG(seed, 23))
 	w.conf = w.chooseScenario()
 	w.conf.network = w.conf.network || hasUnseen(seed)
 	if hasCacheDrama(seed) { // only there anything is promised of it
 		w.conf.durability.Mode = core.DurabilityQuorum
 	}
-	w.conf.pause = []time.Duration{0, 2 * time.Second, 5 * time.Second, 5 * time.Second}[rand.New(rand.NewPCG(seed, 17)).IntN(4)]
+	w.conf.pause = []time.Duration{0, 2 * time.Second, 5 * time.Second,
+		5 * time.Second}[rand.New(rand.NewPCG(seed, 17)).IntN(4)]
 	w.addMachine("api")
 	w.addMachine("operator-host-1")
 	w.addMachine("operator-host-2")

@@ -133,7 +133,8 @@ func same(t *testing.T, got, want any) {
 func givesBackWhatWasPut(t *testing.T, s store.Store) {
 	big := make([]byte, 8<<20)
 	_, _ = rand.Read(big)
-	for key, body := range map[string][]byte{"empty": {}, "a/b/c": []byte("small"), "big": big, "odd/ +%&=?#\"'~ä": []byte("odd")} {
+	for key, body := range map[string][]byte{"empty": {}, "a/b/c": []byte("small"), "big": big,
+		"odd/ +%&=?#\"'~ä": []byte("odd")} {
 		must(t, s.Put(t.Context(), key, body))
 		if !bytes.Equal(get(t, s, key), body) {
 			t.Errorf("%s: something else", key)
@@ -244,7 +245,8 @@ func deletesOnceAndAgain(t *testing.T, s store.Store) {
 }
 
 func refusesKeysThatEscape(t *testing.T, s store.Store) {
-	for _, key := range []string{"", "/", "/a", "a/", "a//b", "..", "../a", "a/../b", ".", "a/./b", "a\x00b", "a\\b", "a\nb", "\xff",
+	for _, key := range []string{"", "/", "/a", "a/", "a//b", "..", "../a", "a/../b", ".", "a/./b", "a\x00b",
+		"a\\b", "a\nb", "\xff",
 		".cnmsql-store-tmp/a", "a/.cnmsql-store-x", strings.Repeat("a", 256), strings.Repeat("a/", 450) + "a"} {
 		mustFail(t, s.Put(t.Context(), key, nil), store.BadKey)
 		mustFail(t, s.Create(t.Context(), key, nil), store.BadKey)

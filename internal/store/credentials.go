@@ -73,7 +73,8 @@ func atOnce(dir string, read func(dir string) error) (err error) {
 func readCredentials(dir string) (credentials.Value, error) {
 	value := credentials.Value{SignerType: credentials.SignatureV4}
 	for name, field := range map[string]*string{
-		FileAccessKeyID: &value.AccessKeyID, FileSecretKey: &value.SecretAccessKey, FileSessionToken: &value.SessionToken} {
+		FileAccessKeyID: &value.AccessKeyID, FileSecretKey: &value.SecretAccessKey,
+		FileSessionToken: &value.SessionToken} {
 		var err error
 		if *field, err = readSecret(dir, name); err != nil {
 			return value, err

@@ -119,7 +119,8 @@ func reasonOfFile(err error) (*Reason, error) {
 }
 
 // write writes a temporary file, and gives its name when it is on disk.
-func (d *directory) write(ctx context.Context, root *os.Root, body []byte, pace *rate.Limiter) (name string, err error) {
+func (d *directory) write(ctx context.Context, root *os.Root, body []byte,
+	pace *rate.Limiter) (name string, err error) {
 	if err := root.Mkdir(temporary, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
@@ -344,5 +345,6 @@ func (w *walk) file(name string, e fs.DirEntry) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return w.yield(Object{Key: strings.TrimPrefix(name, w.before), Size: info.Size(), Modified: info.ModTime()}, nil), nil
+	return w.yield(Object{Key: strings.TrimPrefix(name, w.before), Size: info.Size(), Modified: info.ModTime()},
+		nil), nil
 }

@@ -79,7 +79,8 @@ func TestAnObjectIsNoDirectory(t *testing.T) {
 }
 
 func TestAFileSystemsErrorHasAReason(t *testing.T) {
-	for err, why := range map[syscall.Errno]error{syscall.ENOSPC: store.Full, syscall.EDQUOT: store.Full, syscall.EROFS: store.AccessDenied,
+	for err, why := range map[syscall.Errno]error{syscall.ENOSPC: store.Full, syscall.EDQUOT: store.Full,
+		syscall.EROFS:  store.AccessDenied,
 		syscall.EACCES: store.AccessDenied, syscall.EIO: store.Unavailable, syscall.ENOENT: store.NotFound} {
 		mustFail(t, store.OfFile(&fs.PathError{Op: "write", Path: "p", Err: err}), why)
 	}

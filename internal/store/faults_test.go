@@ -145,7 +145,11 @@ func TestAStormOfErrorsEnds(t *testing.T) {
 		t.Run(fmt.Sprint(c.status, c.code), func(t *testing.T) {
 			t.Parallel()
 			var asked atomic.Int32
-			s, _ := faulty(t, forRefusal, func(w http.ResponseWriter, _ *http.Request) { asked.Add(1); refusal(w, c.status, c.code) })
+			s, _ := faulty(t, forRefusal, func(w http.ResponseWriter,
+				_ *http.Request) {
+				asked.Add(1)
+				refusal(w, c.status, c.code)
+			})
 			begun := time.Now()
 			for method, err := range everything(t.Context(), s) {
 				if !errors.Is(err, store.Unavailable) {
@@ -262,7 +266,8 @@ func read(t *testing.T, s store.Store) (int, error) {
 
 func TestACutObjectIsNotTakenForAWhole(t *testing.T) {
 	t.Parallel()
-	for name, header := range map[string]string{"Length": "Content-Length: 100\r\n", "Chunks": "Transfer-Encoding: chunked\r\n"} {
+	for name, header := range map[string]string{"Length": "Content-Length: 100\r\n",
+		"Chunks": "Transfer-Encoding: chunked\r\n"} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := faulty(t, forRefusal, raw(header, "32\r\n"+strings.Repeat("x", 50)))
 			_, err := read(t, s)
@@ -309,7 +314,8 @@ func raw(header, body string) http.HandlerFunc {
 		if err != nil {
 			return
 		}
-		_, _ = fmt.Fprintf(out, "HTTP/1.1 200 OK\r\nLast-Modified: %s\r\n%s\r\n%s", time.Now().UTC().Format(http.TimeFormat), header, body)
+		_, _ = fmt.Fprintf(out, "HTTP/1.1 200 OK\r\nLast-Modified: %s\r\n%s\r\n%s",
+			time.Now().UTC().Format(http.TimeFormat), header, body)
 		_ = out.Flush()
 		_ = conn.Close()
 	}
@@ -374,12 +380,14 @@ func TestCredentialsAreReadAgain(t *testing.T) {
 	}
 	// As a kubelet replaces a Secret.
 	must(t, os.Mkdir(filepath.Join(dir, "..second"), 0o700))
-	for name, text := range map[string]string{store.FileAccessKeyID: "second\n", store.FileSecretKey: "x", store.FileSessionToken: "token"} {
+	for name, text := range map[string]string{store.FileAccessKeyID: "second\n", store.FileSecretKey: "x",
+		store.FileSessionToken: "token"} {
 		must(t, os.WriteFile(filepath.Join(dir, "..second", name), []byte(text), 0o600))
 	}
 	must(t, os.Symlink("..second", filepath.Join(dir, "..data")))
 	must(t, s.Put(t.Context(), "key", nil))
-	if !strings.Contains(last.Get("Authorization"), "Credential=second/") || last.Get("X-Amz-Security-Token") != "token" {
+	if !strings.Contains(last.Get("Authorization"), "Credential=second/") ||
+		last.Get("X-Amz-Security-Token") != "token" {
 		t.Errorf("signed by %s", last.Get("Authorization"))
 	}
 	must(t, os.Remove(filepath.Join(dir, "..second", store.FileSecretKey)))
@@ -415,11 +423,15 @@ func TestAPodsRoleSigns(t *testing.T) {
 	}))
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", role.URL)
 	var last http.Header
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { last = r.Header.Clone() }))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
+		r *http.Request) {
+		last = r.Header.Clone()
+	}))
 	t.Cleanup(server.Close)
 	dir := storetest.Configure(t, store.Config{Endpoint: server.URL, Bucket: "bucket", Ambient: true}, nil)
 	must(t, openFor(t, forSuccess, dir).Put(t.Context(), "key", nil))
-	if !strings.Contains(last.Get("Authorization"), "Credential=of-the-role/") || last.Get("X-Amz-Security-Token") != "token" {
+	if !strings.Contains(last.Get("Authorization"), "Credential=of-the-role/") ||
+		last.Get("X-Amz-Security-Token") != "token" {
 		t.Errorf("signed by %s", last.Get("Authorization"))
 	}
 	role.Close()

@@ -47,7 +47,9 @@ func newGoogle(l limits, c Config, endpoint *url.URL, dir string) (*googleStore,
 		return nil, err
 	}
 	s := &googleStore{endpoint: strings.TrimSuffix(endpoint.String(), "/"), config: c, limits: l,
-		client: &http.Client{Transport: wire, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+		client: &http.Client{Transport: wire, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}}}
 	if c.Ambient {
 		s.identity = newMetadataIdentity(l.silence)
 		return s, nil
@@ -184,7 +186,8 @@ const markKey = "cnmsql-create"
 
 // once sends the object in one request: it is there as a whole or not at all.
 func (u *googleUpload) once(ctx context.Context) error {
-	about := googleObject{Name: u.store.name(u.key), CRC32C: checksum(u.body), StorageClass: u.store.config.StorageClass}
+	about := googleObject{Name: u.store.name(u.key), CRC32C: checksum(u.body),
+		StorageClass: u.store.config.StorageClass}
 	query := url.Values{"uploadType": {"multipart"}, "fields": {"name"}}
 	if u.how.create {
 		about.Metadata = map[string]string{markKey: u.mark}
@@ -223,7 +226,9 @@ func checksum(body []byte) string {
 // look is Exists when there is an object, and gives its mark.
 func (s *googleStore) look(ctx context.Context, key string) (mark string, err error) {
 	var found googleObject
-	err = s.limits.again(ctx, func() error { return s.read(ctx, s.object(key), url.Values{"fields": {"metadata"}}, &found) })
+	err = s.limits.again(ctx, func() error {
+		return s.read(ctx, s.object(key), url.Values{"fields": {"metadata"}}, &found)
+	})
 	if err == nil {
 		err = Exists
 	}
@@ -243,7 +248,9 @@ func (s *googleStore) Get(ctx context.Context, key string) (io.ReadCloser, error
 	if err != nil {
 		return nil, s.failed("reading", key, err)
 	}
-	return &objectReader{ReadCloser: res.Body, ctx: ctx, failed: func(err error) error { return s.failed("reading", key, err) }}, nil
+	return &objectReader{ReadCloser: res.Body, ctx: ctx, failed: func(err error) error {
+		return s.failed("reading", key, err)
+	}}, nil
 }
 
 // Delete is Store's.
@@ -271,7 +278,8 @@ func (s *googleStore) whatIsMissing(ctx context.Context, err error) error {
 		return err
 	}
 	var page googlePage
-	if listed := s.read(ctx, s.objects(), url.Values{"maxResults": {"1"}, "fields": {"nextPageToken"}}, &page); errors.Is(listed, NotFound) {
+	if listed := s.read(ctx, s.objects(), url.Values{"maxResults": {"1"}, "fields": {"nextPageToken"}},
+		&page); errors.Is(listed, NotFound) {
 		return bucketMissing(listed)
 	}
 	return err
@@ -306,7 +314,8 @@ func (s *googleStore) List(ctx context.Context, prefix string) iter.Seq2[Object,
 
 // listFrom lists page by page from the last name on, which Google gives once more.
 func (s *googleStore) listFrom(ctx context.Context, l *listing, prefix string) error {
-	query := url.Values{"prefix": {l.before + prefix}, "maxResults": {"1000"}, "fields": {"nextPageToken,items(name,size,timeCreated)"}}
+	query := url.Values{"prefix": {l.before + prefix}, "maxResults": {"1000"},
+		"fields": {"nextPageToken,items(name,size,timeCreated)"}}
 	if l.last != "" {
 		query.Set("startOffset", l.last)
 	}

@@ -27,7 +27,8 @@ func faultyGoogle(t *testing.T, p patience, answer http.HandlerFunc) (store.Stor
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	dir := storetest.Configure(t, store.Config{Protocol: store.GCS, Endpoint: server.URL, Bucket: "bucket", Path: "path"},
+	dir := storetest.Configure(t, store.Config{Protocol: store.GCS, Endpoint: server.URL,
+		Bucket: "bucket", Path: "path"},
 		map[string]string{store.FileGoogleKey: storetest.GoogleKey(t, "me@test")})
 	return openFor(t, p, dir), dir
 }
@@ -36,7 +37,8 @@ func faultyGoogle(t *testing.T, p patience, answer http.HandlerFunc) (store.Stor
 func deny(w http.ResponseWriter, status int, reason string) {
 	w.WriteHeader(status)
 	if reason != "" {
-		_, _ = fmt.Fprintf(w, `{"error":{"code":%d,"message":"no","errors":[{"reason":%q,"message":"no"}]}}`, status, reason)
+		_, _ = fmt.Fprintf(w, `{"error":{"code":%d,"message":"no","errors":[{"reason":%q,"message":"no"}]}}`, status,
+			reason)
 		return
 	}
 	_, _ = io.WriteString(w, "just no\n")
@@ -65,11 +67,15 @@ func TestARefusalOfGoogleHasAReason(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.status, c.reason), func(t *testing.T) {
 			t.Parallel()
-			s, _ := faultyGoogle(t, forRefusal, func(w http.ResponseWriter, _ *http.Request) { deny(w, c.status, c.reason) })
+			s, _ := faultyGoogle(t, forRefusal, func(w http.ResponseWriter, _ *http.Request) {
+				deny(w,
+					c.status, c.reason)
+			})
 			for method, err := range everything(t.Context(), s) {
 				if !errors.Is(err, c.why) || errors.Is(err, store.NotFound) {
 					t.Errorf("%s: %v, wanted %v", method, err, c.why)
-				} else if text := err.Error(); strings.Contains(text, "PRIVATE") || strings.Contains(text, "Bearer") || !strings.Contains(text, "bucket") || !strings.Contains(text, "no") {
+				} else if text := err.Error(); strings.Contains(text, "PRIVATE") || strings.Contains(text, "Bearer") ||
+					!strings.Contains(text, "bucket") || !strings.Contains(text, "no") {
 					t.Errorf("%s: the message tells too much or too little: %v", method, err)
 				}
 			}
@@ -113,7 +119,10 @@ func TestACutObjectOfGoogleIsNotTakenForAWhole(t *testing.T) {
 
 func TestALimitedWriterIsNoSilentGoogle(t *testing.T) {
 	t.Parallel()
-	s, _ := faultyGoogle(t, forSlow, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	s, _ := faultyGoogle(t, forSlow, func(_ http.ResponseWriter, r *http.Request) {
+		_,
+			_ = io.Copy(io.Discard, r.Body)
+	})
 	must(t, store.Limited(s, 4<<10).Put(t.Context(), "key", make([]byte, 8<<10)))
 }
 
@@ -151,9 +160,13 @@ func receive(t *testing.T, r *http.Request) (s sent) {
 func TestAnUploadToGoogleSaysWhatItCarries(t *testing.T) {
 	var last sent
 	var path string
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { last, path = receive(t, r), r.URL.Path }))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		last,
+			path = receive(t, r), r.URL.Path
+	}))
 	t.Cleanup(server.Close)
-	dir := storetest.Configure(t, store.Config{Protocol: store.GCS, Endpoint: server.URL, Bucket: "bucket", Path: "path", StorageClass: "NEARLINE"},
+	dir := storetest.Configure(t, store.Config{Protocol: store.GCS, Endpoint: server.URL, Bucket: "bucket",
+		Path: "path", StorageClass: "NEARLINE"},
 		map[string]string{store.FileGoogleKey: storetest.GoogleKey(t, "me@test")})
 	s := openFor(t, forSuccess, dir)
 
@@ -232,7 +245,8 @@ func TestTheKeyOfAServiceAccountIsReadAgain(t *testing.T) {
 	must(t, os.WriteFile(file, []byte(storetest.GoogleKey(t, "another@test")), 0o600))
 	must(t, s.Put(t.Context(), "key", nil))
 	same(t, last, "another@test")
-	for _, wrong := range []string{"", "{", `{"type":"authorized_user"}`, `{"type":"service_account","private_key":"secret-text"}`} {
+	for _, wrong := range []string{"", "{", `{"type":"authorized_user"}`,
+		`{"type":"service_account","private_key":"secret-text"}`} {
 		must(t, os.WriteFile(file, []byte(wrong), 0o600))
 		err := s.Put(t.Context(), "key", nil)
 		mustFail(t, err, store.CredentialsWrong)
@@ -245,7 +259,8 @@ func TestTheKeyOfAServiceAccountIsReadAgain(t *testing.T) {
 func TestAPodsIdentityAtGoogle(t *testing.T) {
 	var asked atomic.Int32
 	of := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/computeMetadata/v1/instance/service-accounts/default/token" || r.Header.Get("Metadata-Flavor") != "Google" {
+		if r.URL.Path != "/computeMetadata/v1/instance/service-accounts/default/token" ||
+			r.Header.Get("Metadata-Flavor") != "Google" {
 			t.Errorf("asked for %s", r.URL)
 		}
 		_, _ = fmt.Fprintf(w, `{"access_token":"token-%d","expires_in":3599,"token_type":"Bearer"}`, asked.Add(1))
@@ -258,7 +273,8 @@ func TestAPodsIdentityAtGoogle(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	dir := storetest.Configure(t, store.Config{Protocol: store.GCS, Endpoint: server.URL, Bucket: "bucket", Ambient: true}, nil)
+	dir := storetest.Configure(t, store.Config{Protocol: store.GCS, Endpoint: server.URL,
+		Bucket: "bucket", Ambient: true}, nil)
 	s := openFor(t, forSuccess, dir)
 	must(t, s.Put(t.Context(), "key", nil))
 	must(t, s.Put(t.Context(), "key", nil))

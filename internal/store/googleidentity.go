@@ -66,7 +66,8 @@ func (a *serviceAccount) current() (oauth2.TokenSource, error) {
 	}
 	signer, err := google.JWTAccessTokenSourceWithScope([]byte(key), googleScope)
 	if err != nil {
-		return nil, because(CredentialsWrong, fmt.Errorf("%s is not the key of a service account, in JSON as Google gives it out: %w", FileGoogleKey, err))
+		return nil, because(CredentialsWrong, fmt.Errorf("%s is not the key of a service account, in JSON as Google "+
+			"gives it out: %w", FileGoogleKey, err))
 	}
 	a.key, a.signer = key, signer
 	return signer, nil
@@ -106,7 +107,8 @@ func (m *metadataIdentity) token(ctx context.Context) (string, error) {
 		if ended := ctx.Err(); ended != nil {
 			return "", ended
 		}
-		return "", because(CredentialsWrong, fmt.Errorf("asking Google's metadata server for the identity of the Pod: %w", err))
+		return "", because(CredentialsWrong,
+			fmt.Errorf("asking Google's metadata server for the identity of the Pod: %w", err))
 	}
 	return m.value, nil
 }

@@ -29,7 +29,9 @@ func wrongKey(key string) string {
 	if len(key) > maxKey {
 		return "is too long"
 	}
-	if !utf8.ValidString(key) || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) {
+	if !utf8.ValidString(key) || strings.ContainsFunc(key, func(r rune) bool {
+		return r < ' ' || r == 0x7f || r == '\\'
+	}) {
 		return "has a character that is not allowed"
 	}
 	for element := range strings.SplitSeq(key, "/") {

@@ -99,7 +99,8 @@ func (c Config) check() (*url.URL, error) {
 		return nil, refuse(Misconfigured, "bucket %q is not the name of a bucket", c.Bucket)
 	}
 	if c.Path != "" && (wrongKey(c.Path) != "" || len(c.Path) > maxPath) {
-		return nil, refuse(Misconfigured, "path %q is not one of at most %d bytes, without a slash at its ends", c.Path, maxPath)
+		return nil, refuse(Misconfigured, "path %q is not one of at most %d bytes, without a slash at its ends", c.Path,
+			maxPath)
 	}
 	if _, err := encryption(c.ServerSideEncryption); err != nil {
 		return nil, err
@@ -115,7 +116,8 @@ func (c Config) check() (*url.URL, error) {
 func (c Config) checkProtocol(endpoint *url.URL) error {
 	switch {
 	case c.Protocol != GCS && c.Protocol != Azure:
-		return refuse(Misconfigured, "protocol %q is none that this version speaks: leave it out for S3, or write %s or %s",
+		return refuse(Misconfigured,
+			"protocol %q is none that this version speaks: leave it out for S3, or write %s or %s",
 			c.Protocol, GCS, Azure)
 	case endpoint.Scheme == "file":
 		return refuse(Misconfigured, "a directory has no protocol")

@@ -43,10 +43,12 @@ func TestOpenRefusesWhatIsWrong(t *testing.T) {
 func TestOpenNeedsCredentialsUnlessThePodHasThem(t *testing.T) {
 	_, err := store.Open(t.TempDir())
 	mustFail(t, err, store.Misconfigured)
-	_, err = store.Open(storetest.Configure(t, store.Config{Bucket: "bucket"}, map[string]string{store.FileAccessKeyID: id}))
+	_, err = store.Open(storetest.Configure(t, store.Config{Bucket: "bucket"},
+		map[string]string{store.FileAccessKeyID: id}))
 	mustFail(t, err, store.CredentialsWrong)
 	_ = open(t, storetest.Configure(t, store.Config{Bucket: "bucket", Ambient: true, Region: "eu-north-1"}, nil))
-	_, err = store.Open(storetest.Configure(t, store.Config{Bucket: "bucket", Ambient: true}, map[string]string{store.FileCA: "no PEM"}))
+	_, err = store.Open(storetest.Configure(t, store.Config{Bucket: "bucket", Ambient: true},
+		map[string]string{store.FileCA: "no PEM"}))
 	mustFail(t, err, store.Misconfigured)
 }
 

@@ -69,7 +69,8 @@ func newS3(l limits, c Config, endpoint *url.URL, dir string) (*s3Store, error) 
 	client.SetS3EnableDualstack(false) // firewalls know Amazon's documented names
 	sse, err := encryption(c.ServerSideEncryption)
 	return &s3Store{client: minio.Core{Client: client}, bucket: c.Bucket, path: c.Path, limits: l, asks: region == "",
-		options: minio.PutObjectOptions{ServerSideEncryption: sse, StorageClass: c.StorageClass, DisableContentSha256: true}}, err
+		options: minio.PutObjectOptions{ServerSideEncryption: sse, StorageClass: c.StorageClass,
+			DisableContentSha256: true}}, err
 }
 
 // encryption reads "", "AES256", "aws:kms" and "aws:kms:KEY".
@@ -150,7 +151,8 @@ const markHeader = "Cnmsql-Create"
 
 func (u *upload) once(ctx context.Context) error {
 	body := &seekable{pacedReader{ctx: ctx, from: bytes.NewReader(u.body), pace: u.how.pace}}
-	_, err := u.store.client.PutObject(ctx, u.store.bucket, u.store.key(u.key), body, int64(len(u.body)), u.md5, u.sha, u.options)
+	_, err := u.store.client.PutObject(ctx, u.store.bucket, u.store.key(u.key), body, int64(len(u.body)),
+		u.md5, u.sha, u.options)
 	return reasoned(ctx, err)
 }
 
@@ -174,7 +176,9 @@ func (u *upload) create(ctx context.Context) error {
 			return err
 		}
 	}
-	err := u.store.again(ctx, createOnce(u.mark, func() error { return u.once(ctx) }, func() (string, error) { return u.look(ctx) }))
+	err := u.store.again(ctx, createOnce(u.mark, func() error { return u.once(ctx) }, func() (string, error) {
+		return u.look(ctx)
+	}))
 	if err == nil && !proved {
 		return u.prove(ctx)
 	}
@@ -188,7 +192,8 @@ func (u *upload) create(ctx context.Context) error {
 func (u *upload) look(ctx context.Context) (mark string, err error) {
 	err = u.store.again(ctx, func() error {
 		// Not HEAD, whose refusals have no body that tells why.
-		body, info, _, err := u.store.client.GetObject(ctx, u.store.bucket, u.store.key(u.key), minio.GetObjectOptions{})
+		body, info, _, err := u.store.client.GetObject(ctx, u.store.bucket, u.store.key(u.key),
+			minio.GetObjectOptions{})
 		if err != nil {
 			return reasoned(ctx, err)
 		}
@@ -226,7 +231,9 @@ func (s *s3Store) Get(ctx context.Context, key string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, s.failed("reading", key, err)
 	}
-	return &objectReader{ReadCloser: body, ctx: ctx, failed: func(err error) error { return s.failed("reading", key, err) }}, nil
+	return &objectReader{ReadCloser: body, ctx: ctx, failed: func(err error) error {
+		return s.failed("reading", key, err)
+	}}, nil
 }
 
 // objectReader says why an object cannot be read to its end.

@@ -55,7 +55,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // endless answers end with the connection, whether all was sent or not.
 func endless(req *http.Request, res *http.Response) bool {
-	return req.Method == http.MethodGet && res.StatusCode == http.StatusOK && res.ContentLength < 0 && len(res.TransferEncoding) == 0
+	return req.Method == http.MethodGet && res.StatusCode == http.StatusOK && res.ContentLength < 0 &&
+		len(res.TransferEncoding) == 0
 }
 
 // causeOf gives Stalled in place of the error that it led to.

@@ -71,7 +71,8 @@ func Check(ctx context.Context, db *sql.DB, t Table) (*Finding, error) {
 		}
 		// The last row is the verdict. A note may stand for it: of an engine that has
 		// nothing to check.
-		sound = strings.EqualFold(kind.String, "status") && isSound(text.String) || strings.EqualFold(kind.String, "note")
+		sound = strings.EqualFold(kind.String, "status") && isSound(text.String) ||
+			strings.EqualFold(kind.String, "note")
 		said = append(said, kind.String+": "+text.String)
 	}
 	if err := rows.Err(); err != nil {

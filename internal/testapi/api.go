@@ -54,7 +54,8 @@ func New(t *testing.T, clock time.Time, objs ...client.Object) *Server {
 	}
 	s := &Server{T: t, Clock: clock, Told: make(chan string, 1000)}
 	s.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).
-		WithStatusSubresource(&v1alpha1.Cluster{}, &v1alpha1.Backup{}, &v1alpha1.ScheduledBackup{}).WithInterceptorFuncs(s.funcs()).Build()
+		WithStatusSubresource(&v1alpha1.Cluster{}, &v1alpha1.Backup{},
+			&v1alpha1.ScheduledBackup{}).WithInterceptorFuncs(s.funcs()).Build()
 	return s
 }
 
@@ -75,7 +76,8 @@ func (s *Server) do(write string, call func() error) error {
 
 func (s *Server) funcs() interceptor.Funcs {
 	return interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
+			o ...client.GetOption) error {
 			return s.do("", func() error { return c.Get(ctx, key, obj, o...) })
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
@@ -92,13 +94,16 @@ func (s *Server) funcs() interceptor.Funcs {
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
 			return s.do("delete "+obj.GetName(), func() error { return c.Delete(ctx, obj, o...) })
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch,
+			o ...client.PatchOption) error {
 			return s.do("patch "+obj.GetName(), func() error { return c.Patch(ctx, obj, p, o...) })
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, o ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch,
+			o ...client.SubResourcePatchOption) error {
 			return s.do(sub, func() error { return c.SubResource(sub).Patch(ctx, obj, p, o...) })
 		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, o ...client.SubResourceUpdateOption) error {
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object,
+			o ...client.SubResourceUpdateOption) error {
 			return s.do(sub, func() error { return c.SubResource(sub).Update(ctx, obj, o...) })
 		},
 	}

@@ -168,7 +168,8 @@ func readRecord(s *v1alpha1.VerificationStatus) verify.Record {
 	out := verify.Record{NotCompared: s.NotCompared,
 		Phase: verify.Phase(s.Phase), Reason: core.Reason(s.Reason), Message: s.Message,
 		Request: s.Request, Slot: backups.TimeOf(s.ScheduledFor),
-		Started: backups.TimeOf(s.StartedAt), Ended: backups.TimeOf(s.EndedAt), Copy: string(s.ClusterUID), BackupID: s.BackupID,
+		Started: backups.TimeOf(s.StartedAt), Ended: backups.TimeOf(s.EndedAt), Copy: string(s.ClusterUID),
+		BackupID:   s.BackupID,
 		RestoredTo: s.RestoredTo, RestoredToTime: backups.TimeOf(s.RestoredToTime),
 		RestoreTook: time.Duration(s.RestoreSeconds) * time.Second, LastSucceeded: backups.TimeOf(s.LastSucceededAt),
 		Tables: int(s.Tables), Checked: int(s.TablesChecked), Compared: int(s.TablesCompared),
@@ -200,10 +201,12 @@ func writeRecord(s *v1alpha1.ClusterStatus, r verify.Record) {
 	s.LastVerification = &v1alpha1.VerificationStatus{NotCompared: r.NotCompared, Sample: writeSample(r),
 		Phase: string(r.Phase), Reason: string(r.Reason), Message: r.Message,
 		Request: r.Request, ScheduledFor: backups.Stamp(r.Slot),
-		StartedAt: backups.Stamp(r.Started), EndedAt: backups.Stamp(r.Ended), ClusterUID: types.UID(r.Copy), BackupID: r.BackupID,
+		StartedAt: backups.Stamp(r.Started), EndedAt: backups.Stamp(r.Ended), ClusterUID: types.UID(r.Copy),
+		BackupID:   r.BackupID,
 		RestoredTo: r.RestoredTo, RestoredToTime: backups.Stamp(r.RestoredToTime),
-		RestoreSeconds: int64(r.RestoreTook.Round(time.Second) / time.Second), LastSucceededAt: backups.Stamp(r.LastSucceeded),
-		Tables: int32(r.Tables), TablesChecked: int32(r.Checked), TablesCompared: int32(r.Compared),
+		RestoreSeconds:  int64(r.RestoreTook.Round(time.Second) / time.Second),
+		LastSucceededAt: backups.Stamp(r.LastSucceeded),
+		Tables:          int32(r.Tables), TablesChecked: int32(r.Checked), TablesCompared: int32(r.Compared),
 	}
 }
 

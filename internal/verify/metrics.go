@@ -14,14 +14,16 @@ type Metrics struct{ success, ended, succeeded, restore *prometheus.GaugeVec }
 // NewMetrics registers them.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	vec := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_backup_verification_" + name, Help: help},
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_backup_verification_" + name,
+			Help: help},
 			[]string{"namespace", "cluster"})
 	}
 	m := &Metrics{
 		success:   vec("success", "1 when the last verification of the backups that ended succeeded, 0 when it failed"),
 		ended:     vec("end_timestamp_seconds", "When the last verification of the backups ended"),
 		succeeded: vec("success_timestamp_seconds", "When a verification of the backups last succeeded"),
-		restore:   vec("restore_seconds", "How long the last restore of a verification took, from nothing until it took writes"),
+		restore: vec("restore_seconds",
+			"How long the last restore of a verification took, from nothing until it took writes"),
 	}
 	for _, v := range m.all() {
 		reg.MustRegister(v)

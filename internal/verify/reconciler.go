@@ -132,7 +132,8 @@ func (r *Reconciler) publish(ctx context.Context, c *v1alpha1.Cluster, plan veri
 	c.Status.VerificationSchedule = schedule.status
 	setCondition(c, plan)
 	if !apiequality.Semantic.DeepEqual(before.Status, c.Status) {
-		err := r.Client.Status().Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		err := r.Client.Status().Patch(ctx, c, client.MergeFromWithOptions(before,
+			client.MergeFromWithOptimisticLock{}))
 		if err != nil {
 			return client.IgnoreNotFound(err)
 		}
@@ -143,7 +144,8 @@ func (r *Reconciler) publish(ctx context.Context, c *v1alpha1.Cluster, plan veri
 		if e.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		r.Recorder.Eventf(c, nil, kind, string(e.Reason), string(e.Reason), "%s", e.Message[:min(len(e.Message), noteLimit)])
+		r.Recorder.Eventf(c, nil, kind, string(e.Reason), string(e.Reason), "%s",
+			e.Message[:min(len(e.Message), noteLimit)])
 	}
 	return nil
 }
@@ -181,7 +183,8 @@ func (r *Reconciler) takeRequest(ctx context.Context, c *v1alpha1.Cluster, reque
 
 // create makes the copy. What Kubernetes refuses is remembered: it ends the verification.
 func (r *Reconciler) create(ctx context.Context, c *v1alpha1.Cluster, plan verify.Plan) error {
-	err := r.Client.Create(ctx, resources.ThrowAway(c, targetOf(plan.Record)), client.FieldOwner(resources.FieldManager))
+	err := r.Client.Create(ctx, resources.ThrowAway(c, targetOf(plan.Record)),
+		client.FieldOwner(resources.FieldManager))
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
 		r.remember(client.ObjectKeyFromObject(c), plan, err.Error())

@@ -26,8 +26,10 @@ func TestAVerificationOnRequest(t *testing.T) {
 	w.said = sound
 	w.request("r1")
 	s := w.untilEnd()
-	if s.Phase != v1alpha1.VerificationSucceeded || s.Request != "r1" || s.BackupID != "b1" || s.RestoreSeconds != 70 || s.Tables != 40 ||
-		s.TablesChecked != 40 || s.RestoredTo != sound.Executed.String() || !s.RestoredToTime.Time.Equal(day) || s.LastSucceededAt == nil {
+	if s.Phase != v1alpha1.VerificationSucceeded || s.Request != "r1" || s.BackupID != "b1" ||
+		s.RestoreSeconds != 70 || s.Tables != 40 ||
+		s.TablesChecked != 40 || s.RestoredTo != sound.Executed.String() || !s.RestoredToTime.Time.Equal(day) ||
+		s.LastSucceededAt == nil {
 		t.Errorf("it says %+v", s)
 	}
 	cond := meta.FindStatusCondition(w.cluster("db").Status.Conditions, v1alpha1.ConditionBackupsVerified)
@@ -35,7 +37,8 @@ func TestAVerificationOnRequest(t *testing.T) {
 		t.Errorf("the condition is %+v", cond)
 	}
 	told := w.Events()
-	if len(told) != 2 || !strings.Contains(told[0], "VerificationStarted") || !strings.Contains(told[1], "VerificationSucceeded backup b1 was restored in 1m10s") {
+	if len(told) != 2 || !strings.Contains(told[0], "VerificationStarted") ||
+		!strings.Contains(told[1], "VerificationSucceeded backup b1 was restored in 1m10s") {
 		t.Errorf("it told %q", told)
 	}
 	if len(w.asked) == 0 || !strings.HasPrefix(w.asked[0], "db-verify/db-verify-1 ") {
@@ -52,8 +55,10 @@ func TestTheCopyIsMarkedAndLeadsNobodyToIt(t *testing.T) {
 		c.Spec.MySQL.Parameters = map[string]string{"event-scheduler": "ON", "innodb_page_size": "8k"}
 		c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true}
 		c.Spec.Managed = &v1alpha1.ManagedSpec{}
-		c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]string{"app": "shop"}, Annotations: map[string]string{"a": "b"}}
-		c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Database: "shop", PostInitSQL: []string{"SELECT 1"}}}
+		c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]string{"app": "shop"},
+			Annotations: map[string]string{"a": "b"}}
+		c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Database: "shop",
+			PostInitSQL: []string{"SELECT 1"}}}
 	}))
 	w.request("r1")
 	for range 3 {
@@ -63,18 +68,22 @@ func TestTheCopyIsMarkedAndLeadsNobodyToIt(t *testing.T) {
 	if c == nil {
 		t.Fatal("there is none")
 	}
-	if !metav1.IsControlledBy(c, w.cluster("db")) || c.Labels[v1alpha1.LabelVerifies] != "db" || c.Annotations[v1alpha1.AnnotationThrowAway] == "" {
+	if !metav1.IsControlledBy(c, w.cluster("db")) || c.Labels[v1alpha1.LabelVerifies] != "db" ||
+		c.Annotations[v1alpha1.AnnotationThrowAway] == "" {
 		t.Errorf("it is marked with %+v", c.ObjectMeta)
 	}
 	s := c.Spec
-	if s.Instances != 1 || s.ImageName != "mysql:8.4" || s.Storage.WhenDeleted != v1alpha1.DeleteVolume || s.Storage.Size != "10Gi" || s.MySQL.SemiSync != nil ||
-		s.Managed != nil || len(s.InheritedMetadata.Labels) > 0 || s.InheritedMetadata.Annotations["a"] != "b" || s.Backup.ObjectStore != nil || s.Backup.MaxBytesPerSecond != 7 {
+	if s.Instances != 1 || s.ImageName != "mysql:8.4" || s.Storage.WhenDeleted != v1alpha1.DeleteVolume ||
+		s.Storage.Size != "10Gi" || s.MySQL.SemiSync != nil ||
+		s.Managed != nil || len(s.InheritedMetadata.Labels) > 0 || s.InheritedMetadata.Annotations["a"] != "b" ||
+		s.Backup.ObjectStore != nil || s.Backup.MaxBytesPerSecond != 7 {
 		t.Errorf("its spec is %+v", s)
 	}
 	if p := s.MySQL.Parameters; len(p) != 2 || p["event_scheduler"] != "OFF" || p["innodb_page_size"] != "8k" {
 		t.Errorf("its parameters are %v", p)
 	}
-	if b := s.Bootstrap; b.Recovery.Source != "db" || b.InitDB.Database != "shop" || len(b.InitDB.PostInitSQL) > 0 || s.ExternalClusters[0].ObjectStore.Bucket != "b" {
+	if b := s.Bootstrap; b.Recovery.Source != "db" || b.InitDB.Database != "shop" || len(b.InitDB.PostInitSQL) > 0 ||
+		s.ExternalClusters[0].ObjectStore.Bucket != "b" {
 		t.Errorf("it begins with %+v", b)
 	}
 }
@@ -92,7 +101,8 @@ func TestRowsAreComparedWithAReplica(t *testing.T) {
 	for sum, reason := range map[string]core.Reason{"1-1": "", "2-2": core.VerifyDiffer} {
 		w := newWorld(t, db(archiving))
 		w.said = sound
-		w.said.Sample = &verify.Sample{Executed: sound.Executed.String(), Sums: []verify.Sum{{Table: "shop.a", Rows: 2, Sum: "1-1"}}}
+		w.said.Sample = &verify.Sample{Executed: sound.Executed.String(),
+			Sums: []verify.Sum{{Table: "shop.a", Rows: 2, Sum: "1-1"}}}
 		w.said.Sums = []verify.Sum{{Table: "shop.a", Rows: 2, Sum: sum}}
 		w.request("r1")
 		w.look()
@@ -111,7 +121,8 @@ func TestRowsAreComparedWithAReplica(t *testing.T) {
 		if late := c.CreationTimestamp.Sub(taken.TakenAt.Time); late < 30*time.Second || late > time.Minute {
 			t.Errorf("it was made %s after the sample was taken, which is archived within 30 s", late)
 		}
-		if target := c.Spec.Bootstrap.Recovery.RecoveryTarget; target == nil || target.TargetGTID != sound.Executed.String() {
+		if target := c.Spec.Bootstrap.Recovery.RecoveryTarget; target == nil ||
+			target.TargetGTID != sound.Executed.String() {
 			t.Errorf("it is restored to %+v", target)
 		}
 		s := w.untilEnd()
@@ -126,10 +137,12 @@ func TestRowsAreComparedWithAReplica(t *testing.T) {
 
 func TestWhatIsFoundIsSaid(t *testing.T) {
 	w := newWorld(t, db())
-	w.said = control.CheckReport{Done: true, Tables: 3, Checked: 3, BackupID: "b1", Damaged: []control.CheckFinding{{Table: "shop.orders", Message: "Corrupt"}}}
+	w.said = control.CheckReport{Done: true, Tables: 3, Checked: 3, BackupID: "b1",
+		Damaged: []control.CheckFinding{{Table: "shop.orders", Message: "Corrupt"}}}
 	w.request("r1")
 	s := w.untilEnd()
-	if s.Phase != v1alpha1.VerificationFailed || s.Reason != string(core.VerifyDamaged) || !strings.Contains(s.Message, "shop.orders (Corrupt)") {
+	if s.Phase != v1alpha1.VerificationFailed || s.Reason != string(core.VerifyDamaged) ||
+		!strings.Contains(s.Message, "shop.orders (Corrupt)") {
 		t.Errorf("it says %+v", s)
 	}
 	cond := meta.FindStatusCondition(w.cluster("db").Status.Conditions, v1alpha1.ConditionBackupsVerified)
@@ -155,7 +168,8 @@ func TestAClusterOfTheNameIsNotTouched(t *testing.T) {
 
 func TestARefusalOfKubernetesIsTold(t *testing.T) {
 	w := newWorld(t, db())
-	w.Refuse = apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("clusters").GroupResource(), "db-verify", errors.New("exceeded quota"))
+	w.Refuse = apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("clusters").GroupResource(), "db-verify",
+		errors.New("exceeded quota"))
 	w.request("r1")
 	if s := w.untilEnd(); s.Reason != string(core.VerifyCopyRefused) || !strings.Contains(s.Message, "exceeded quota") {
 		t.Errorf("it says %+v", s)
@@ -169,7 +183,8 @@ func TestAVerificationWaitsForABackup(t *testing.T) {
 	w.said = sound
 	w.request("r1")
 	w.look()
-	if s := w.last(); s.Phase != v1alpha1.VerificationPending || !strings.Contains(s.Message, "nightly-1") || w.cluster("db-verify") != nil {
+	if s := w.last(); s.Phase != v1alpha1.VerificationPending || !strings.Contains(s.Message, "nightly-1") ||
+		w.cluster("db-verify") != nil {
 		t.Errorf("it says %+v", s)
 	}
 	b.Status.Phase = v1alpha1.BackupCompleted
@@ -181,9 +196,12 @@ func TestAVerificationWaitsForABackup(t *testing.T) {
 
 func TestTheNextOneWaitsUntilTheVolumeOfTheLastIsGone(t *testing.T) {
 	labels := map[string]string{v1alpha1.LabelCluster: "db-verify"}
-	owner := metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster", Name: "db-verify", UID: "earlier"}
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db-verify-1", Labels: labels, OwnerReferences: []metav1.OwnerReference{owner}}}
-	kept := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db-verify-2", Labels: labels}}
+	owner := metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster",
+		Name: "db-verify", UID: "earlier"}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db-verify-1",
+		Labels: labels, OwnerReferences: []metav1.OwnerReference{owner}}}
+	kept := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns",
+		Name: "db-verify-2", Labels: labels}}
 	w := newWorld(t, db(), claim, kept)
 	w.said = sound
 	w.request("r1")
@@ -219,12 +237,14 @@ func TestAnInstanceThatIsSilentIsAskedAgain(t *testing.T) {
 }
 
 func TestTheScheduleBeginsOne(t *testing.T) {
-	w := newWorld(t, db(func(c *v1alpha1.Cluster) { c.Spec.Backup.Verify = &v1alpha1.VerifySpec{Schedule: "0 0 4 * * *"} }))
+	w := newWorld(t,
+		db(func(c *v1alpha1.Cluster) { c.Spec.Backup.Verify = &v1alpha1.VerifySpec{Schedule: "0 0 4 * * *"} }))
 	w.said = sound
 	if wake := w.look(); wake == 0 || wake > 10*time.Minute || w.last().Phase != "" {
 		t.Errorf("it wakes in %s, and says %+v", wake, w.last())
 	}
-	if s := w.cluster("db").Status.VerificationSchedule; s == nil || !s.NextScheduleTime.Time.Equal(day.Add(time.Hour)) || s.Problem != "" {
+	if s := w.cluster("db").Status.VerificationSchedule; s == nil ||
+		!s.NextScheduleTime.Time.Equal(day.Add(time.Hour)) || s.Problem != "" {
 		t.Errorf("the schedule says %+v", s)
 	}
 	w.Clock = day.Add(time.Hour)
@@ -232,7 +252,8 @@ func TestTheScheduleBeginsOne(t *testing.T) {
 	if s.Phase != v1alpha1.VerificationSucceeded || !s.ScheduledFor.Time.Equal(day.Add(time.Hour)) {
 		t.Errorf("it says %+v", s)
 	}
-	if st := w.cluster("db").Status.VerificationSchedule; !st.LastScheduleTime.Time.Equal(day.Add(time.Hour)) || !st.NextScheduleTime.Time.Equal(day.Add(25*time.Hour)) {
+	if st := w.cluster("db").Status.VerificationSchedule; !st.LastScheduleTime.Time.Equal(day.Add(time.Hour)) ||
+		!st.NextScheduleTime.Time.Equal(day.Add(25*time.Hour)) {
 		t.Errorf("the schedule says %+v", st)
 	}
 	for range 5 {
@@ -263,19 +284,22 @@ func TestAClusterThatChangesAllTheTimeIsNotLookedAtEachTime(t *testing.T) {
 }
 
 func TestAScheduleThatCannotBeReadIsToldOnce(t *testing.T) {
-	w := newWorld(t, db(func(c *v1alpha1.Cluster) { c.Spec.Backup.Verify = &v1alpha1.VerifySpec{Schedule: "0 4 * * *"} }))
+	w := newWorld(t,
+		db(func(c *v1alpha1.Cluster) { c.Spec.Backup.Verify = &v1alpha1.VerifySpec{Schedule: "0 4 * * *"} }))
 	for range 3 {
 		w.look()
 	}
 	told := w.Events()
-	if len(told) != 1 || !strings.Contains(told[0], `VerificationHeldBack spec.backup.verify.schedule "0 4 * * *" has five fields`) {
+	if len(told) != 1 || !strings.Contains(told[0],
+		`VerificationHeldBack spec.backup.verify.schedule "0 4 * * *" has five fields`) {
 		t.Errorf("it told %q", told)
 	}
 	c := w.cluster("db")
 	c.Spec.Backup.Verify.Schedule = "0 0 4 * * *"
 	w.Aside(func() error { return w.Update(w.Context(), c) })
 	w.look()
-	if s := w.cluster("db").Status.VerificationSchedule; s.Problem != "" || !s.NextScheduleTime.Time.Equal(day.Add(time.Hour)) {
+	if s := w.cluster("db").Status.VerificationSchedule; s.Problem != "" ||
+		!s.NextScheduleTime.Time.Equal(day.Add(time.Hour)) {
 		t.Errorf("it says %+v", s)
 	}
 	c = w.cluster("db")
@@ -313,11 +337,14 @@ func TestMetricsAreOfTheStatus(t *testing.T) {
 	w.untilEnd()
 	scrape := func() string {
 		answer := httptest.NewRecorder()
-		promhttp.HandlerFor(w.reg, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+		promhttp.HandlerFor(w.reg, promhttp.HandlerOpts{}).ServeHTTP(answer,
+			httptest.NewRequest("GET", "/metrics", nil))
 		return answer.Body.String()
 	}
 	text := scrape()
-	for _, want := range []string{`verification_success{cluster="db",namespace="ns"} 1`, `verification_restore_seconds{cluster="db",namespace="ns"} 70`, `verification_end_timestamp_seconds{`, `verification_success_timestamp_seconds{`} {
+	for _, want := range []string{`verification_success{cluster="db",namespace="ns"} 1`,
+		`verification_restore_seconds{cluster="db",namespace="ns"} 70`, `verification_end_timestamp_seconds{`,
+		`verification_success_timestamp_seconds{`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %s in %s", want, text)
 		}

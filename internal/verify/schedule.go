@@ -50,8 +50,10 @@ func (r *Reconciler) schedule(c *v1alpha1.Cluster, f *verify.Facts) schedulePlan
 	if last := s.Status; !last.LastCheck.IsZero() && st.Next.Equal(last.Next) && st.LastSlot.Equal(last.LastSlot) {
 		st.LastCheck = last.LastCheck // a problem alone is told by an event
 	}
-	out := schedulePlan{Wake: done.Wake, status: &v1alpha1.VerificationScheduleStatus{LastCheckTime: backups.Stamp(st.LastCheck),
-		LastScheduleTime: backups.Stamp(st.LastSlot), NextScheduleTime: backups.Stamp(st.Next), Problem: problemOf(s, st)}}
+	out := schedulePlan{Wake: done.Wake,
+		status: &v1alpha1.VerificationScheduleStatus{LastCheckTime: backups.Stamp(st.LastCheck),
+			LastScheduleTime: backups.Stamp(st.LastSlot), NextScheduleTime: backups.Stamp(st.Next),
+			Problem: problemOf(s, st)}}
 	if p := out.status.Problem; p != "" && (before == nil || before.Problem != p) {
 		out.events = []core.Event{{Warning: true, Reason: core.ReasonVerificationHeldBack, Message: p}}
 	}

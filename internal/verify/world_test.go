@@ -39,7 +39,8 @@ func newWorld(t *testing.T, objs ...client.Object) *world {
 }
 
 // Check is the instance's.
-func (w *world) Check(_ context.Context, c *v1alpha1.Cluster, instance string, o control.CheckOrder) (control.CheckReport, error) {
+func (w *world) Check(_ context.Context, c *v1alpha1.Cluster, instance string,
+	o control.CheckOrder) (control.CheckReport, error) {
 	w.asked = append(w.asked, c.Name+"/"+instance+" "+o.ID)
 	w.sums = append(w.sums, o.Sums)
 	said := w.said
@@ -51,7 +52,8 @@ func (w *world) Check(_ context.Context, c *v1alpha1.Cluster, instance string, o
 func (w *world) look() time.Duration {
 	w.Helper()
 	w.Clock = w.Clock.Add(10 * time.Second)
-	result, err := w.r.Reconcile(w.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "db"}})
+	result, err := w.r.Reconcile(w.Context(),
+		ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "db"}})
 	if err != nil && !errors.Is(err, testapi.ErrDown) {
 		w.Fatal(err)
 	}
@@ -96,7 +98,8 @@ func (w *world) restored() {
 		return
 	}
 	since := metav1.NewMicroTime(c.CreationTimestamp.Add(70 * time.Second))
-	c.Status.CurrentPrimary, c.Status.Promotion = "db-verify-1", &v1alpha1.PromotionStatus{Instance: "db-verify-1", WritableSince: &since}
+	c.Status.CurrentPrimary, c.Status.Promotion = "db-verify-1", &v1alpha1.PromotionStatus{Instance: "db-verify-1",
+		WritableSince: &since}
 	w.Aside(func() error { return w.Status().Update(w.Context(), c) })
 }
 
@@ -106,7 +109,8 @@ func (w *world) untilEnd() *v1alpha1.VerificationStatus {
 	for range 30 {
 		w.look()
 		w.restored()
-		if s := w.last(); s.EndedAt != nil && s.ClusterUID == "" && w.cluster("db").Annotations[v1alpha1.AnnotationVerify] == "" {
+		if s := w.last(); s.EndedAt != nil && s.ClusterUID == "" &&
+			w.cluster("db").Annotations[v1alpha1.AnnotationVerify] == "" {
 			if c := w.cluster("db-verify"); c != nil && c.Labels[v1alpha1.LabelVerifies] != "" {
 				w.Fatalf("it has ended, and its copy is there: %+v", s)
 			}
@@ -118,7 +122,8 @@ func (w *world) untilEnd() *v1alpha1.VerificationStatus {
 }
 
 func db(change ...func(*v1alpha1.Cluster)) *v1alpha1.Cluster {
-	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: "uid-1", CreationTimestamp: metav1.NewTime(day.Add(-time.Hour * 1000)), Generation: 1}}
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: "uid-1",
+		CreationTimestamp: metav1.NewTime(day.Add(-time.Hour * 1000)), Generation: 1}}
 	c.Spec.Instances, c.Spec.Storage.Size = 3, "10Gi"
 	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: &v1alpha1.ObjectStoreSpec{Bucket: "b"}, MaxBytesPerSecond: 7}
 	established := metav1.NewMicroTime(day)
@@ -129,4 +134,5 @@ func db(change ...func(*v1alpha1.Cluster)) *v1alpha1.Cluster {
 	return c
 }
 
-var sound = control.CheckReport{Done: true, Tables: 40, Checked: 40, BackupID: "b1", Executed: gtid.MustParse("8f1c0000-0000-0000-0000-000000000000:1-9"), RestoredUntil: day}
+var sound = control.CheckReport{Done: true, Tables: 40, Checked: 40, BackupID: "b1",
+	Executed: gtid.MustParse("8f1c0000-0000-0000-0000-000000000000:1-9"), RestoredUntil: day}

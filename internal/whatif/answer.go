@@ -87,7 +87,8 @@ type Answer struct {
 // the positions.
 func (m *model) losses(granted, before *core.Promotion) *Losses {
 	if m.demotedServes(granted) {
-		return &Losses{Nothing: true, Transactions: new(uint64), Because: fmt.Sprintf("%s hands over its last write before %s takes the first", before.Instance, granted.Instance)}
+		return &Losses{Nothing: true, Transactions: new(uint64), Because: fmt.Sprintf("%s hands over its last write "+
+			"before %s takes the first", before.Instance, granted.Instance)}
 	}
 	out := &Losses{}
 	if had, known := m.had.Get(); known {
@@ -97,7 +98,8 @@ func (m *model) losses(granted, before *core.Promotion) *Losses {
 	switch c := &m.o.Cluster; {
 	case c.Durability.Mode.IsOnReplicas() && before.LosslessSince > 0:
 		out.Nothing = true
-		out.Because = fmt.Sprintf("under quorum each acknowledged write is on %s besides the primary, and enough of them are known to be sure that none is missing", count(uint64(before.RequiredAcks), "replica"))
+		out.Because = fmt.Sprintf("under quorum each acknowledged write is on %s besides the primary, and enough of "+
+			"them are known to be sure that none is missing", count(uint64(before.RequiredAcks), "replica"))
 	case out.Transactions == nil:
 		out.Because = before.Instance + " could not be asked what it holds"
 	default:
@@ -113,7 +115,8 @@ func (m *model) unsafe(before *core.Promotion, winner string) string {
 	case mode.IsOnReplicas():
 		return "quorum does not hold yet: commits of this epoch did not all wait for replicas; " + missing
 	case mode.Awaits():
-		return fmt.Sprintf("a commit waits for %s (%s), and may be acknowledged without when they are missing; %s", count(uint64(before.RequiredAcks), "replica"), mode, missing)
+		return fmt.Sprintf("a commit waits for %s (%s), and may be acknowledged without when they are missing; %s",
+			count(uint64(before.RequiredAcks), "replica"), mode, missing)
 	default:
 		return "commits wait for no replica (asynchronous replication); " + missing
 	}

@@ -39,7 +39,9 @@ func (m *model) carryOut(e core.Effect) bool {
 		m.o.Cluster.Routed = core.Known(e.Instance, m.o.Now, m.o.Now)
 		return true
 	case core.ClearReinit:
-		m.o.Cluster.Reinit = slices.DeleteFunc(slices.Clone(m.o.Cluster.Reinit), func(n string) bool { return n == e.Instance })
+		m.o.Cluster.Reinit = slices.DeleteFunc(slices.Clone(m.o.Cluster.Reinit), func(n string) bool {
+			return n == e.Instance
+		})
 		return true
 	case core.ClearOverride:
 		m.o.Cluster.Override = nil
@@ -106,7 +108,8 @@ func (m *model) freeze(t *manager, epoch int64) {
 	}
 	r.FrozenBelow = max(r.FrozenBelow, epoch)
 	if r.Server != nil && r.Server.Replication != nil {
-		r.Server.Replication.IORunning, r.Server.Replication.IOConnecting, r.Server.Replication.Silent = false, false, false
+		r.Server.Replication.IORunning, r.Server.Replication.IOConnecting,
+			r.Server.Replication.Silent = false, false, false
 	}
 }
 
@@ -125,7 +128,8 @@ func (m *model) seize(e core.SeizeLease) bool {
 	if !known || l.Version != e.Version {
 		return false
 	}
-	m.o.Cluster.Lease = core.Known(core.Lease{Epoch: e.Epoch, Version: e.Version + "-seized", UnchangedSince: m.o.Now}, m.o.Now, m.o.Now)
+	m.o.Cluster.Lease = core.Known(core.Lease{Epoch: e.Epoch, Version: e.Version + "-seized", UnchangedSince: m.o.Now},
+		m.o.Now, m.o.Now)
 	return true
 }
 
@@ -151,7 +155,8 @@ func (m *model) converge() bool {
 // isAlive: mysqld of an instance runs and can be reached.
 func (m *model) isAlive(name string) bool {
 	t := m.managers[name]
-	return t != nil && t.reachable && !t.dead && t.report.State == core.Running && t.report.Data == core.DataPopulated && t.report.Server != nil
+	return t != nil && t.reachable && !t.dead && t.report.State == core.Running &&
+		t.report.Data == core.DataPopulated && t.report.Server != nil
 }
 
 // open: the holder of the promotion takes writes in its epoch.
@@ -182,7 +187,8 @@ func (m *model) follow(t *manager) {
 	}
 	all := m.managers[holder].report.Server.Executed
 	if lacks := all.Subtract(r.Server.Executed).Count(); lacks > catchUpNote {
-		m.assume("%s lacks %d transactions; how long it takes to apply them is not known, and not counted", t.name, lacks)
+		m.assume("%s lacks %d transactions; how long it takes to apply them is not known, and not counted",
+			t.name, lacks)
 	}
 	r.Server.Executed = r.Server.Holds().Union(all)
 }

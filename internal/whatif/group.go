@@ -76,10 +76,12 @@ func newGroupModel(o core.Observation) (*groupModel, error) {
 	case !s.Group.Bootstrapped:
 		return nil, fmt.Errorf("the group of cluster %s is not made yet: there is nothing to lose", o.Cluster.Name)
 	case !s.Group.HasQuorum || s.CurrentPrimary == "":
-		return nil, fmt.Errorf("no majority of the group of cluster %s is seen as it is, so that what a loss would change cannot be told: %s", o.Cluster.Name, s.Reason)
+		return nil, fmt.Errorf("no majority of the group of cluster %s is seen as it is, so that what a loss would "+
+			"change cannot be told: %s", o.Cluster.Name, s.Reason)
 	}
 	o.Instances = slices.Clone(o.Instances)
-	m := &groupModel{model: &model{o: o, begun: o.Now, changed: o.Now, managers: map[string]*manager{}, before: &core.Promotion{Instance: s.CurrentPrimary, Epoch: s.Epoch}},
+	m := &groupModel{model: &model{o: o, begun: o.Now, changed: o.Now, managers: map[string]*manager{},
+		before: &core.Promotion{Instance: s.CurrentPrimary, Epoch: s.Epoch}},
 		expel: o.Cluster.Group.ExpelTimeout, suspect: map[string]bool{}, primary: s.CurrentPrimary}
 	for i := range o.Instances {
 		in := &o.Instances[i]
@@ -114,7 +116,8 @@ func (m *groupModel) lose(name string, how How) {
 		m.assume("%s does not answer as it is: nothing more can be learned of it", name)
 	case how == NodeLost:
 		t.dead = true
-		m.at(managerSilent, "the operator gives up the manager of "+name+" after "+managerSilent.String()+" of silence", func() { t.reachable = false })
+		m.at(managerSilent, "the operator gives up the manager of "+name+" after "+managerSilent.String()+" of silence",
+			func() { t.reachable = false })
 		m.silence(name)
 	case how == MysqldDown:
 		m.crash(t)
@@ -132,7 +135,10 @@ func (m *groupModel) silence(name string) {
 		m.suspect[name] = !m.anew
 		m.show()
 	})
-	m.when(suspicion+m.expel+step, "the group goes on without "+name+" after spec.replication.groupReplication.memberExpelTimeoutSeconds", func() bool { return !m.anew && m.hasMajority() }, func() { m.leave(name) })
+	m.when(suspicion+m.expel+step, "the group goes on without "+name+
+		" after spec.replication.groupReplication.memberExpelTimeoutSeconds", func() bool {
+		return !m.anew && m.hasMajority()
+	}, func() { m.leave(name) })
 }
 
 // hasMajority: more than half of the view reach each other.
@@ -167,7 +173,8 @@ func (m *groupModel) elect() string {
 	if len(candidates) == 0 {
 		return ""
 	}
-	m.assume("all members have the same weight, so that the group elects the one with the lowest server_uuid; one that is just then hindered is passed over")
+	m.assume("all members have the same weight, so that the group elects the one with the lowest server_uuid; one " +
+		"that is just then hindered is passed over")
 	return candidates[0]
 }
 
@@ -184,7 +191,8 @@ func (m *groupModel) show() {
 	var members []core.ViewMember
 	for _, name := range m.view {
 		r := m.managers[name].report
-		v := core.ViewMember{Host: name, UUID: uuidOf(r), State: core.MemberOnline, Role: core.MemberSecondary, Version: r.Version}
+		v := core.ViewMember{Host: name, UUID: uuidOf(r), State: core.MemberOnline,
+			Role: core.MemberSecondary, Version: r.Version}
 		if m.suspect[name] {
 			v.State = core.MemberUnreachable
 		}
@@ -199,7 +207,8 @@ func (m *groupModel) show() {
 		}
 		v := &core.GroupView{State: core.MemberOffline, Received: t.report.Server.Holds()}
 		if i := slices.Index(m.view, name); i >= 0 && !m.suspect[name] {
-			v.State, v.Role, v.ViewID, v.Members = core.MemberOnline, members[i].Role, "play:"+strconv.Itoa(m.views), members
+			v.State, v.Role, v.ViewID, v.Members = core.MemberOnline, members[i].Role, "play:"+
+				strconv.Itoa(m.views), members
 		}
 		t.report = own(t.report)
 		t.report.Server.Group, t.report.WritableEpoch = v, 0
@@ -250,7 +259,8 @@ func (m *groupModel) terminate(t *manager) {
 		m.at(step, t.name+" leaves the group", leave)
 		return
 	}
-	m.when(agent.ReliefWait, t.name+" waits "+agent.ReliefWait.String()+" to be relieved before it leaves the group", func() bool { return m.primary == t.name }, leave)
+	m.when(agent.ReliefWait, t.name+" waits "+agent.ReliefWait.String()+" to be relieved before it leaves the group",
+		func() bool { return m.primary == t.name }, leave)
 	t.rejoin = leave // at once when it is relieved
 }
 
@@ -263,7 +273,8 @@ func (m *groupModel) endPod(t *manager) {
 	t.pod = func(string) {
 		m.at(podStart, "the new Pod of "+t.name+" starts", func() {
 			m.assume("a new Pod needs %s to start, on the same node", podStart)
-			in.Pod = core.Known(core.Pod{Exists: true, UID: pod.UID + "-next", Node: pod.Node, Ready: true, Current: true, Role: pod.Role, Routable: pod.Routable}, m.o.Now, m.o.Now)
+			in.Pod = core.Known(core.Pod{Exists: true, UID: pod.UID + "-next", Node: pod.Node, Ready: true,
+				Current: true, Role: pod.Role, Routable: pod.Routable}, m.o.Now, m.o.Now)
 			t.reachable, t.report.Terminating, t.report.PodUID = true, false, pod.UID+"-next"
 			m.back(t, server, rejoin) // its group knows that it has left
 		})
@@ -332,9 +343,11 @@ func (m *groupModel) mirrored(a *Answer, s core.Status) {
 	if server := m.managers[s.CurrentPrimary].report.Server; server != nil {
 		a.ToApply = server.Holds().Subtract(server.Executed).Count()
 	}
-	a.Losses = &Losses{Nothing: true, Because: "the group acknowledges a write when a majority of it has received it, and a majority goes on"}
+	a.Losses = &Losses{Nothing: true, Because: "the group acknowledges a write when a majority of it has received " +
+		"it, and a majority goes on"}
 	if m.anew {
-		a.Losses.Because = "all instances are known, and the one that reboots the group holds all that any of them holds"
+		a.Losses.Because =
+			"all instances are known, and the one that reboots the group holds all that any of them holds"
 	}
 }
 
@@ -352,7 +365,8 @@ func (m *groupModel) stays(a *Answer) {
 
 func (m *groupModel) answer() *GroupAnswer {
 	size := max(len(m.o.Instances), m.o.Cluster.Status.Group.ViewMax)
-	out := &GroupAnswer{Size: size, Majority: size/2 + 1, Online: []string{}, Quorum: m.o.Cluster.Status.Group.HasQuorum}
+	out := &GroupAnswer{Size: size, Majority: size/2 + 1, Online: []string{},
+		Quorum: m.o.Cluster.Status.Group.HasQuorum}
 	for _, name := range m.reaching() {
 		if !m.managers[name].dead {
 			out.Online = append(out.Online, name)

@@ -16,10 +16,12 @@ func members(n int) *core.Observation {
 	o := cluster(n, core.DurabilityAsync)
 	o.Cluster.Group, o.Cluster.SwitchoverLimit = &core.Group{WishedName: uuid}, time.Hour
 	s := &o.Cluster.Status
-	s.Promotion, s.Group = nil, &core.GroupStatus{Name: uuid, Bootstrapped: true, Primary: "db-1", HasQuorum: true, ViewID: "1:1", ViewMax: n, OnlineMax: n}
+	s.Promotion, s.Group = nil, &core.GroupStatus{Name: uuid, Bootstrapped: true, Primary: "db-1", HasQuorum: true,
+		ViewID: "1:1", ViewMax: n, OnlineMax: n}
 	var view []core.ViewMember
 	for i := 1; i <= n; i++ {
-		m := core.ViewMember{Host: fmt.Sprintf("db-%d.shop.svc", i), UUID: uuidFor(n, i), State: core.MemberOnline, Role: core.MemberSecondary}
+		m := core.ViewMember{Host: fmt.Sprintf("db-%d.shop.svc", i), UUID: uuidFor(n, i), State: core.MemberOnline,
+			Role: core.MemberSecondary}
 		if i == 1 {
 			m.Role = core.MemberPrimary
 		}
@@ -28,7 +30,8 @@ func members(n int) *core.Observation {
 	for i := 1; i <= n; i++ {
 		says(o, fmt.Sprintf("db-%d", i), func(r *core.Report) {
 			r.Version, r.WritableEpoch = "9.7.0", 0
-			r.Server = &core.Server{UUID: uuidFor(n, i), Executed: gtid.MustParse(uuid + ":1-1000"), Group: &core.GroupView{State: core.MemberOnline, Role: view[i-1].Role, ViewID: "1:1", Members: view}}
+			r.Server = &core.Server{UUID: uuidFor(n, i), Executed: gtid.MustParse(uuid + ":1-1000"),
+				Group: &core.GroupView{State: core.MemberOnline, Role: view[i-1].Role, ViewID: "1:1", Members: view}}
 		})
 	}
 	return o
@@ -53,7 +56,8 @@ func TestAGroupElectsAmongTheLowestVersion(t *testing.T) {
 	for _, name := range []string{"db-4", "db-5"} {
 		says(o, name, func(r *core.Report) { r.Version = "9.10.0" })
 	}
-	if a := play(t, o, MysqldDown, "db-1"); a.Promoted != "db-3" || !strings.Contains(strings.Join(a.Assumed, " "), "different versions") {
+	if a := play(t, o, MysqldDown, "db-1"); a.Promoted != "db-3" || !strings.Contains(strings.Join(a.Assumed, " "),
+		"different versions") {
 		t.Errorf("%+v", a)
 	}
 }
@@ -62,7 +66,8 @@ func TestAGroupWaitsForAsLongAsItWasTold(t *testing.T) {
 	o := members(3)
 	o.Cluster.Group.ExpelTimeout = 20 * time.Second
 	a := play(t, o, NodeLost, "db-1")
-	if a.Outcome != Promoted || a.Seconds < 25 || a.Seconds > 25.2 || !strings.Contains(fmt.Sprint(a.Waits), "memberExpelTimeoutSeconds") {
+	if a.Outcome != Promoted || a.Seconds < 25 || a.Seconds > 25.2 || !strings.Contains(fmt.Sprint(a.Waits),
+		"memberExpelTimeoutSeconds") {
 		t.Errorf("%+v", a)
 	}
 }
@@ -102,11 +107,13 @@ func TestSecondariesThatWereRestartedComeBack(t *testing.T) {
 
 func TestAMajorityThatIsLostStopsTheWritesAndIsForcedWithASecondary(t *testing.T) {
 	a := play(t, members(3), NodeLost, "db-1", "db-2")
-	if a.Outcome != Blocked || a.Diagnosis != core.GroupQuorumLost || a.Refusal != core.RefusalQuorumLost || a.Group.Quorum || a.onlineNow() != "db-3" {
+	if a.Outcome != Blocked || a.Diagnosis != core.GroupQuorumLost || a.Refusal != core.RefusalQuorumLost ||
+		a.Group.Quorum || a.onlineNow() != "db-3" {
 		t.Errorf("%+v %+v", a, a.Group)
 	}
 	r := a.Group.Recovery
-	if r == nil || r.Lead != "db-3" || r.Anew || !slices.Equal(r.Members, []string{"db-3"}) || !slices.Equal(r.LeftOut, []string{"db-1", "db-2"}) {
+	if r == nil || r.Lead != "db-3" || r.Anew || !slices.Equal(r.Members, []string{"db-3"}) ||
+		!slices.Equal(r.LeftOut, []string{"db-1", "db-2"}) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -122,7 +129,8 @@ func TestATotalOutageNeedsEverybodyAndTheMostAdvanced(t *testing.T) {
 	o := members(3)
 	says(o, "db-2", func(r *core.Report) { r.Server.Executed = gtid.MustParse(uuid + ":1-1001") })
 	a := play(t, o, MysqldDown, "db-1", "db-2", "db-3")
-	if a.Outcome != Blocked || a.Group.Recovery == nil || !a.Group.Recovery.Anew || a.Group.Recovery.Lead != "db-2" || a.onlineNow() != "" {
+	if a.Outcome != Blocked || a.Group.Recovery == nil || !a.Group.Recovery.Anew || a.Group.Recovery.Lead != "db-2" ||
+		a.onlineNow() != "" {
 		t.Errorf("%+v %+v", a, a.Group.Recovery)
 	}
 	a = play(t, members(3), NodeLost, "db-1", "db-2", "db-3")
@@ -136,12 +144,14 @@ func TestATotalOutageIsOverByItselfWhereTheUserWishesIt(t *testing.T) {
 	o.Cluster.Group.RecoverOutage = true
 	says(o, "db-2", func(r *core.Report) { r.Server.Executed = gtid.MustParse(uuid + ":1-1001") })
 	a := play(t, o, MysqldDown, "db-1", "db-2", "db-3")
-	if a.Outcome != Promoted || a.Promoted != "db-2" || !a.Group.Quorum || a.Group.Recovery != nil || !strings.Contains(a.Losses.Because, "all instances are known") {
+	if a.Outcome != Promoted || a.Promoted != "db-2" || !a.Group.Quorum || a.Group.Recovery != nil ||
+		!strings.Contains(a.Losses.Because, "all instances are known") {
 		t.Errorf("%+v %+v", a, a.Group)
 	}
 	o = members(3)
 	o.Cluster.Group.RecoverOutage = true
-	if a := play(t, o, MysqldDown, "db-1", "db-2", "db-3"); a.Outcome != Continues || a.onlineNow() != "db-1 db-2 db-3" {
+	if a := play(t, o, MysqldDown, "db-1", "db-2", "db-3"); a.Outcome != Continues ||
+		a.onlineNow() != "db-1 db-2 db-3" {
 		t.Errorf("%+v %+v", a, a.Group)
 	}
 	if a := play(t, o, NodeLost, "db-1", "db-2", "db-3"); a.Outcome != Blocked || a.Diagnosis != core.GroupUnknown {
@@ -162,7 +172,8 @@ func TestAMemberThatIsSilentNowIsTakenForGone(t *testing.T) {
 	o := members(5)
 	silent(o, "db-5")
 	a := play(t, o, NodeLost, "db-1", "db-2")
-	if a.Outcome != Blocked || a.onlineNow() != "db-3 db-4" || !strings.Contains(strings.Join(a.Assumed, " "), "db-5 cannot be asked now, and is taken for gone") {
+	if a.Outcome != Blocked || a.onlineNow() != "db-3 db-4" || !strings.Contains(strings.Join(a.Assumed, " "),
+		"db-5 cannot be asked now, and is taken for gone") {
 		t.Errorf("%+v %+v", a, a.Group)
 	}
 }
@@ -171,18 +182,21 @@ func TestAGroupThatIsNotSeenOrNotMadeIsNotPlayed(t *testing.T) {
 	o := members(3)
 	silent(o, "db-2")
 	silent(o, "db-3")
-	if _, err := Play(*o, []string{"db-1"}, NodeLost); err == nil || !strings.Contains(err.Error(), "no majority of the group of cluster db is seen as it is") {
+	if _, err := Play(*o, []string{"db-1"}, NodeLost); err == nil ||
+		!strings.Contains(err.Error(), "no majority of the group of cluster db is seen as it is") {
 		t.Error(err)
 	}
 	o = members(3)
 	o.Cluster.Status.Group.Bootstrapped = false
 	for i := range o.Instances {
-		says(o, o.Instances[i].Name, func(r *core.Report) { r.Server.Group = &core.GroupView{State: core.MemberOffline} })
+		says(o, o.Instances[i].Name,
+			func(r *core.Report) { r.Server.Group = &core.GroupView{State: core.MemberOffline} })
 	}
 	if _, err := Play(*o, []string{"db-1"}, NodeLost); err == nil || !strings.Contains(err.Error(), "not made yet") {
 		t.Error(err)
 	}
-	if _, err := Play(*members(3), []string{"db-7"}, NodeLost); err == nil || !strings.Contains(err.Error(), "it has: db-1, db-2, db-3") {
+	if _, err := Play(*members(3), []string{"db-7"}, NodeLost); err == nil ||
+		!strings.Contains(err.Error(), "it has: db-1, db-2, db-3") {
 		t.Error(err)
 	}
 }
@@ -193,7 +207,8 @@ func TestNothingOfAGroupsObservationIsChanged(t *testing.T) {
 	view := *func() *core.GroupView { r, _ := o.Instance("db-2").Report.Get(); return r.Server.Group }()
 	play(t, o, NodeLost, "db-1")
 	r, _ := o.Instance("db-2").Report.Get()
-	if fmt.Sprintf("%+v %+v", o.Cluster.Status.Group, o.Instance("db-2").Report) != before || r.Server.Group.ViewID != view.ViewID || r.Server.Group.Members[0].State != core.MemberOnline {
+	if fmt.Sprintf("%+v %+v", o.Cluster.Status.Group, o.Instance("db-2").Report) != before ||
+		r.Server.Group.ViewID != view.ViewID || r.Server.Group.Members[0].State != core.MemberOnline {
 		t.Error("it was changed")
 	}
 }

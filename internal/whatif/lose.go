@@ -27,7 +27,8 @@ func (m *model) withNeighbours(lose []string, how How) ([]string, error) {
 	for _, name := range lose {
 		in := m.o.Instance(name)
 		if in == nil {
-			return nil, fmt.Errorf("cluster %s has no instance %s; it has: %s", m.o.Cluster.Name, name, strings.Join(m.names(), ", "))
+			return nil, fmt.Errorf("cluster %s has no instance %s; it has: %s", m.o.Cluster.Name, name,
+				strings.Join(m.names(), ", "))
 		}
 		if pod, _ := in.Pod.Get(); pod.Node != "" {
 			nodes = append(nodes, pod.Node)
@@ -73,10 +74,12 @@ func (m *model) lose(name string, how How) {
 func (m *model) loseNode(t *manager) {
 	t.dead = true
 	if t.reachable {
-		m.at(managerSilent, "the operator gives up the manager of "+t.name+" after "+managerSilent.String()+" of silence", func() { t.reachable = false })
+		m.at(managerSilent, "the operator gives up the manager of "+t.name+" after "+managerSilent.String()+
+			" of silence", func() { t.reachable = false })
 	}
 	if m.followed(t.name) {
-		m.at(core.SilentAfter, "the replicas hear nothing from "+t.name+" for "+core.SilentAfter.String(), func() { m.silentSource(t.name) })
+		m.at(core.SilentAfter, "the replicas hear nothing from "+t.name+" for "+core.SilentAfter.String(),
+			func() { m.silentSource(t.name) })
 	}
 }
 
@@ -86,14 +89,16 @@ func (m *model) crash(t *manager) {
 		return
 	}
 	server, was := t.report.Server, t.report.WritableEpoch
-	t.report.State, t.report.Reason, t.report.Message = core.Stopped, core.InstanceMysqldCrashed, "mysqld ended by signal killed"
+	t.report.State, t.report.Reason, t.report.Message = core.Stopped, core.InstanceMysqldCrashed,
+		"mysqld ended by signal killed"
 	t.report.Server, t.report.WritableEpoch = nil, 0
 	m.lostSource(t.name)
 	if was == 0 {
 		m.start(t, server, 0)
 		return
 	}
-	m.when(agent.VerdictWait, "the manager of "+t.name+" waits "+agent.VerdictWait.String()+" for the operator's word before it starts mysqld",
+	m.when(agent.VerdictWait, "the manager of "+t.name+" waits "+agent.VerdictWait.String()+" for the operator's "+
+		"word before it starts mysqld",
 		func() bool { return t.restart != nil }, func() { run(t.restart) })
 	t.restart = func() { m.start(t, server, 0) }
 	t.rejoin = func() {
@@ -108,7 +113,8 @@ func (m *model) crash(t *manager) {
 // start lets mysqld answer again, read-only.
 func (m *model) start(t *manager, server *core.Server, after time.Duration) {
 	t.restart, t.rejoin = nil, nil
-	m.at(after, "the manager of "+t.name+" waits for a successor, whose word tells what of its log was never acknowledged", func() {
+	m.at(after, "the manager of "+t.name+" waits for a successor, whose word tells what of its log was never "+
+		"acknowledged", func() {
 		t.report.State, t.report.Reason, t.report.Message = core.Recovering, "", ""
 	})
 	m.at(after+mysqldStart, "mysqld of "+t.name+" starts", func() {
@@ -141,7 +147,8 @@ func (m *model) terminate(t *manager) {
 	in.Pod = core.Known(pod, m.o.Now, m.o.Now)
 	wait, why := mysqldStart, "mysqld of "+t.name+" stops"
 	if t.report.WritableEpoch != 0 && len(m.o.Instances) > 1 {
-		wait, why = agent.HandOverWait, t.name+" waits "+agent.HandOverWait.String()+" for the operator to begin a hand-over before it stops"
+		wait, why = agent.HandOverWait, t.name+" waits "+agent.HandOverWait.String()+
+			" for the operator to begin a hand-over before it stops"
 	}
 	m.when(wait, why, func() bool {
 		op := m.o.Cluster.Status.Operation
@@ -163,7 +170,8 @@ func (m *model) endPod(t *manager) {
 	t.pod = func(awaited string) {
 		m.at(podStart, "the new Pod of "+t.name+" starts", func() {
 			m.assume("a new Pod needs %s to start, on the same node", podStart)
-			next := core.Pod{Exists: true, UID: pod.UID + "-next", Node: pod.Node, Awaited: awaited, Ready: true, Current: true, Role: pod.Role, Routable: pod.Routable}
+			next := core.Pod{Exists: true, UID: pod.UID + "-next", Node: pod.Node, Awaited: awaited, Ready: true,
+				Current: true, Role: pod.Role, Routable: pod.Routable}
 			in.Pod = core.Known(next, m.o.Now, m.o.Now)
 			t.reachable, t.report.Terminating, t.report.PodUID = true, false, next.UID
 			m.answer(t, server)

@@ -18,12 +18,16 @@ const uuid = "11111111-1111-1111-1111-111111111111"
 // node of its own.
 func cluster(n int, mode core.DurabilityMode) *core.Observation {
 	long := now.Add(-time.Hour)
-	o := &core.Observation{Now: now, Cluster: core.Cluster{Name: "db", Wanted: n, Durability: core.Durability{Mode: mode}, PrimaryLease: true,
-		Lease: core.Known(core.Lease{Holder: "db-1", Epoch: 4, Version: "77"}, now, now), Routed: core.Known("db-1", now, now)}}
+	o := &core.Observation{Now: now, Cluster: core.Cluster{Name: "db", Wanted: n,
+		Durability: core.Durability{Mode: mode}, PrimaryLease: true,
+		Lease:  core.Known(core.Lease{Holder: "db-1", Epoch: 4, Version: "77"}, now, now),
+		Routed: core.Known("db-1", now, now)}}
 	acks := o.Cluster.Durability.Wished(n)
 	s := &o.Cluster.Status
-	*s = core.Status{Phase: core.PhaseHealthy, Diagnosis: core.PrimaryHealthy, CurrentPrimary: "db-1", TargetPrimary: "db-1", Epoch: 4, EstablishedAt: long,
-		Promotion: &core.Promotion{Epoch: 4, Instance: "db-1", Proof: core.ProofManagerFenced, GrantedAt: long, WritableSince: long, PodUID: "uid-db-1", Node: "n1", RequiredAcks: acks, Size: n, Leased: true}}
+	*s = core.Status{Phase: core.PhaseHealthy, Diagnosis: core.PrimaryHealthy, CurrentPrimary: "db-1",
+		TargetPrimary: "db-1", Epoch: 4, EstablishedAt: long,
+		Promotion: &core.Promotion{Epoch: 4, Instance: "db-1", Proof: core.ProofManagerFenced, GrantedAt: long,
+			WritableSince: long, PodUID: "uid-db-1", Node: "n1", RequiredAcks: acks, Size: n, Leased: true}}
 	if mode == core.DurabilityQuorum && acks > 0 {
 		s.Promotion.LosslessSince = 2
 	}
@@ -31,18 +35,22 @@ func cluster(n int, mode core.DurabilityMode) *core.Observation {
 		name := fmt.Sprintf("db-%d", i)
 		s.InstanceNames = append(s.InstanceNames, name)
 		node := fmt.Sprintf("n%d", i)
-		r := core.Report{Instance: name, PodUID: "uid-" + name, Node: node, State: core.Running, Data: core.DataPopulated, VolumeLocked: true, SeenEpoch: 4, ClusterSize: n,
+		r := core.Report{Instance: name, PodUID: "uid-" + name, Node: node, State: core.Running,
+			Data: core.DataPopulated, VolumeLocked: true, SeenEpoch: 4, ClusterSize: n,
 			Server: &core.Server{UUID: uuid, Executed: gtid.MustParse(uuid + ":1-1000")}}
 		if i == 1 {
 			r.WritableEpoch = 4
-			r.Server.SemiSync = core.SemiSync{SourceEnabled: acks > 0, SourceActive: acks > 0, Acks: acks, Clients: n - 1, Blocks: mode == core.DurabilityQuorum}
+			r.Server.SemiSync = core.SemiSync{SourceEnabled: acks > 0, SourceActive: acks > 0, Acks: acks,
+				Clients: n - 1, Blocks: mode == core.DurabilityQuorum}
 		} else {
 			r.Server.SuperReadOnly = true
 			r.Server.SemiSync.ReplicaEnabled = acks > 0
 			r.Server.Replication = &core.Replication{SourceHost: "db-1.shop.svc", IORunning: true, SQLRunning: true}
 		}
-		in := core.Instance{Name: name, Ordinal: i, Pod: core.Known(core.Pod{Exists: true, UID: "uid-" + name, Node: node, Ready: true, Current: true, Role: "replica", Routable: true}, now, now),
-			Volume: core.Known(core.Volume{Exists: true, Bound: true}, now, now), Node: core.Known(core.Node{Exists: true}, now, now)}
+		in := core.Instance{Name: name, Ordinal: i, Pod: core.Known(core.Pod{Exists: true, UID: "uid-" + name,
+			Node: node, Ready: true, Current: true, Role: "replica", Routable: true}, now, now),
+			Volume: core.Known(core.Volume{Exists: true, Bound: true}, now, now),
+			Node:   core.Known(core.Node{Exists: true}, now, now)}
 		in.Report = core.Known(r, now, now)
 		in.LastWord, in.LastExecuted = in.Report, core.Known(r.Server.Executed, now, now)
 		o.Instances = append(o.Instances, in)
@@ -199,7 +207,8 @@ func TestTheDelayIsWaitedFor(t *testing.T) {
 	if a.Outcome != Continues || a.Promoted != "db-1" {
 		t.Errorf("its manager starts mysqld after 5 s, before the delay has passed: %+v", a)
 	}
-	if a = play(t, o, NodeLost, "db-1"); a.Outcome != Promoted || a.Seconds < 33 || !strings.Contains(fmt.Sprint(a.Waits), "spec.failoverDelay") {
+	if a = play(t, o, NodeLost, "db-1"); a.Outcome != Promoted || a.Seconds < 33 ||
+		!strings.Contains(fmt.Sprint(a.Waits), "spec.failoverDelay") {
 		t.Errorf("%+v", a)
 	}
 }
@@ -229,14 +238,16 @@ func TestNothingOfTheCallersObservationIsChanged(t *testing.T) {
 	r, _ := o.Instance("db-2").Report.Get()
 	play(t, o, NodeLost, "db-1")
 	after, _ := o.Instance("db-2").Report.Get()
-	if fmt.Sprintf("%+v", o.Cluster.Status.Promotion) != before || !after.Server.Replication.IORunning || r.Withheld != after.Withheld {
+	if fmt.Sprintf("%+v", o.Cluster.Status.Promotion) != before || !after.Server.Replication.IORunning ||
+		r.Withheld != after.Withheld {
 		t.Error("it was changed")
 	}
 }
 
 func TestWhatCannotBeAskedIsRefused(t *testing.T) {
 	o := cluster(3, core.DurabilityQuorum)
-	if _, err := Play(*o, []string{"db-7"}, NodeLost); err == nil || !strings.Contains(err.Error(), "it has: db-1, db-2, db-3") {
+	if _, err := Play(*o, []string{"db-7"}, NodeLost); err == nil ||
+		!strings.Contains(err.Error(), "it has: db-1, db-2, db-3") {
 		t.Error(err)
 	}
 	o.Cluster.Status.Promotion = nil

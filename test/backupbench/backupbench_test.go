@@ -29,7 +29,8 @@ func TestRowsAreAsLongAsIsCounted(t *testing.T) {
 	n := 0
 	for ; lines.Scan(); n++ {
 		fields := strings.Split(lines.Text(), "\t")
-		if len(fields) != 3 || len(fields[1]) > 800 || len(fields[2]) > 250 || len(lines.Text()) < rowLen*9/10 || len(lines.Text()) > rowLen {
+		if len(fields) != 3 || len(fields[1]) > 800 || len(fields[2]) > 250 || len(lines.Text()) < rowLen*9/10 ||
+			len(lines.Text()) > rowLen {
 			t.Fatalf("a row of %d bytes: %q", len(lines.Text()), lines.Text())
 		}
 	}

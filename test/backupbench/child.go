@@ -106,9 +106,11 @@ func (j job) take(ctx context.Context, s store.Store) (*backup.Manifest, error) 
 	if !roots.AppendCertsFromPEM([]byte(j.CA)) {
 		return nil, errors.New("the donor's authority is no certificate")
 	}
-	donor := clone.Donor{Address: j.Donor, User: "backup", Password: "secret", TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	donor := clone.Donor{Address: j.Donor, User: "backup", Password: "secret", TLS: &tls.Config{RootCAs: roots,
+		MinVersion: tls.VersionTLS12}}
 	conf := mysql.NewConfig()
-	conf.Net, conf.Addr, conf.User, conf.Passwd, conf.TLS = "tcp", j.Donor, donor.User, donor.Password, donor.TLS.Clone()
+	conf.Net, conf.Addr, conf.User, conf.Passwd, conf.TLS = "tcp", j.Donor, donor.User,
+		donor.Password, donor.TLS.Clone()
 	conf.TLS.ServerName = "127.0.0.1"
 	connector, err := mysql.NewConnector(conf)
 	if err != nil {
@@ -117,7 +119,8 @@ func (j job) take(ctx context.Context, s store.Store) (*backup.Manifest, error) 
 	db := sql.OpenDB(connector)
 	defer func() { _ = db.Close() }()
 	return backup.Take(ctx, donor, s, backup.Options{
-		Identity: backup.Identity{Cluster: cluster, Namespace: "bench", UID: "bench"}, ID: j.ID, Instance: "bench-1", Epoch: 1,
+		Identity: backup.Identity{Cluster: cluster, Namespace: "bench", UID: "bench"}, ID: j.ID,
+		Instance: "bench-1", Epoch: 1,
 		Executed: func(ctx context.Context) (gtid.Set, error) {
 			var text string
 			if err := db.QueryRowContext(ctx, "SELECT @@gtid_executed").Scan(&text); err != nil {

@@ -68,7 +68,8 @@ func (s *server) inserts(ctx context.Context) (took []time.Duration, err error) 
 	defer func() { _ = conn.Close() }()
 	for ctx.Err() == nil {
 		begun := time.Now()
-		if _, err := conn.ExecContext(context.WithoutCancel(ctx), "INSERT INTO bench.inserts (v) VALUES (REPEAT('v', 200))"); err != nil {
+		if _, err := conn.ExecContext(context.WithoutCancel(ctx),
+			"INSERT INTO bench.inserts (v) VALUES (REPEAT('v', 200))"); err != nil {
 			return nil, fmt.Errorf("inserting: %w", err)
 		}
 		took = append(took, time.Since(begun))

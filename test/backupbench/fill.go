@@ -51,7 +51,8 @@ func (s *server) fillTable(ctx context.Context, n int, rows int64) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	create := "CREATE TABLE " + table(n) + " (id BIGINT AUTO_INCREMENT PRIMARY KEY, k INT NOT NULL, c VARCHAR(800), pad VARCHAR(250), KEY (k))"
+	create := "CREATE TABLE " + table(n) +
+		" (id BIGINT AUTO_INCREMENT PRIMARY KEY, k INT NOT NULL, c VARCHAR(800), pad VARCHAR(250), KEY (k))"
 	for _, q := range []string{create, "SET sql_log_bin = 0"} {
 		if _, err := conn.ExecContext(ctx, q); err != nil {
 			return fmt.Errorf("%s: %w", q, err)
@@ -60,7 +61,9 @@ func (s *server) fillTable(ctx context.Context, n int, rows int64) error {
 	source := rand.New(rand.NewPCG(1, uint64(n)))
 	for left := rows; left > 0; left -= batch {
 		name := fmt.Sprintf("%d-%d", n, left)
-		mysql.RegisterReaderHandler(name, func() io.Reader { return &rowReader{source: source, left: min(left, batch)} })
+		mysql.RegisterReaderHandler(name, func() io.Reader {
+			return &rowReader{source: source, left: min(left, batch)}
+		})
 		_, err := conn.ExecContext(ctx, "LOAD DATA LOCAL INFILE 'Reader::"+name+"' INTO TABLE "+table(n)+" (k, c, pad)")
 		mysql.DeregisterReaderHandler(name)
 		if err != nil {
@@ -104,7 +107,8 @@ func (r *rowReader) digits(groups int) {
 
 // flushed waits until all that was written is in the data files.
 func (s *server) flushed(ctx context.Context) error {
-	if err := s.exec(ctx, "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0", "SET GLOBAL innodb_max_dirty_pages_pct = 0"); err != nil {
+	if err := s.exec(ctx, "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0",
+		"SET GLOBAL innodb_max_dirty_pages_pct = 0"); err != nil {
 		return err
 	}
 	for deadline := time.Now().Add(patience); ; {
@@ -114,7 +118,8 @@ func (s *server) flushed(ctx context.Context) error {
 			return err
 		}
 		if left == "0" {
-			return s.exec(ctx, "SET GLOBAL innodb_max_dirty_pages_pct = 90", "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 10")
+			return s.exec(ctx, "SET GLOBAL innodb_max_dirty_pages_pct = 90",
+				"SET GLOBAL innodb_max_dirty_pages_pct_lwm = 10")
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%s pages are still not on disk", left)

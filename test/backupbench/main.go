@@ -122,9 +122,11 @@ func (s *stage) describe(ctx context.Context) (*figures.Run, error) {
 		return nil, err
 	}
 	return &figures.Run{
-		Command: "make bench-backup SIZE=" + bytesFlag(s.size).short(), Date: time.Now().UTC().Format(time.DateOnly), Commit: machine.Commit(ctx),
+		Command: "make bench-backup SIZE=" + bytesFlag(s.size).short(), Date: time.Now().UTC().Format(time.DateOnly),
+		Commit:  machine.Commit(ctx),
 		Machine: machine.Describe(), Server: "MySQL " + strings.SplitN(version, "-", 2)[0],
-		Data: fmt.Sprintf("%d tables, rows of 1 KiB of random decimal digits, %s in the data directory", tables, figures.Size(s.bytes)),
+		Data: fmt.Sprintf("%d tables, rows of 1 KiB of random decimal digits, %s in the data directory", tables,
+			figures.Size(s.bytes)),
 		Load: [2]float64{machine.Load(), machine.Load()},
 	}, nil
 }

@@ -126,7 +126,8 @@ func (s *stage) cloneLocal(ctx context.Context) error {
 
 func (s *stage) dump(ctx context.Context) error {
 	to := s.dir + "/dump"
-	cmd := s.donor.Program(ctx, "bin/mysqldump", "--socket="+s.donor.Socket(), "--user=root", "--single-transaction", "--all-databases",
+	cmd := s.donor.Program(ctx, "bin/mysqldump", "--socket="+s.donor.Socket(), "--user=root",
+		"--single-transaction", "--all-databases",
 		"--set-gtid-purged=ON", "--result-file="+to)
 	begun := s.begin()
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -188,7 +189,8 @@ func (s *stage) restoreFrom(store, when string) func(context.Context) error {
 			return err
 		}
 		if sums != s.checksums {
-			return fmt.Errorf("restored from %s the tables have the checksums %v, and the source has %v", store, sums, s.checksums)
+			return fmt.Errorf("restored from %s the tables have the checksums %v, and the source has %v",
+				store, sums, s.checksums)
 		}
 		s.Run.Checksums = len(sums)
 		to.Kill()

@@ -28,19 +28,23 @@ func (s *stage) openStores(ctx context.Context, binary string) error {
 	if err := os.MkdirAll(s.dir+"/directory/"+bucket, 0o755); err != nil {
 		return err
 	}
-	if err := s.configure("directory", store.Config{Endpoint: "file://" + s.dir + "/directory", Bucket: bucket}, nil); err != nil {
+	if err := s.configure("directory", store.Config{Endpoint: "file://" + s.dir + "/directory",
+		Bucket: bucket}, nil); err != nil {
 		return err
 	}
 	home := s.dir + "/s3"
-	if err := errors.Join(os.MkdirAll(home+"/data/"+bucket, 0o755), os.MkdirAll(home+"/metadata", 0o755), mysqld.Certify(home)); err != nil {
+	if err := errors.Join(os.MkdirAll(home+"/data/"+bucket, 0o755), os.MkdirAll(home+"/metadata", 0o755),
+		mysqld.Certify(home)); err != nil {
 		return err
 	}
 	address, err := mysqld.FreeAddress()
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, binary, "--access", accessKey, "--secret", secretKey, "--port", address, "--quiet", "--keep-alive",
-		"--health", "/health", "--cert", home+"/cert.pem", "--key", home+"/key.pem", "posix", "--sidecar", home+"/metadata", home+"/data")
+	cmd := exec.CommandContext(ctx, binary, "--access", accessKey, "--secret", secretKey, "--port", address,
+		"--quiet", "--keep-alive",
+		"--health", "/health", "--cert", home+"/cert.pem", "--key", home+"/key.pem", "posix", "--sidecar",
+		home+"/metadata", home+"/data")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if s.s3, err = mysqld.Start(cmd); err != nil {
 		return err
@@ -53,7 +57,8 @@ func (s *stage) openStores(ctx context.Context, binary string) error {
 		return err
 	}
 	return s.configure("S3", store.Config{Endpoint: "https://" + address, Bucket: bucket},
-		map[string]string{store.FileAccessKeyID: accessKey, store.FileSecretKey: secretKey, store.FileCA: string(authority)})
+		map[string]string{store.FileAccessKeyID: accessKey, store.FileSecretKey: secretKey,
+			store.FileCA: string(authority)})
 }
 
 func healthy(address string, authority []byte) error {

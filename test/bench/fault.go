@@ -39,10 +39,14 @@ var faults = []fault{
 	{name: "hung", title: "mysqld hung (SIGSTOP)", do: send(syscall.SIGSTOP)},
 	{name: "partitioned", title: "node partitioned", do: nodeFault("partition"), undo: nodeBack("heal")},
 	{name: "powered-off", title: "node powered off", do: nodeFault("poweroff"), undo: nodeBack("poweron")},
-	{name: "operator-partitioned", title: "node partitioned, with the leading operator", do: nodeFault("partition"), undo: nodeBack("heal"), withOperator: true},
-	{name: "operator-powered-off", title: "node powered off, with the leading operator", do: nodeFault("poweroff"), undo: nodeBack("poweron"), withOperator: true},
-	{name: "long-partitioned", title: "node partitioned for 25 s", do: nodeFault("partition"), undo: nodeBack("heal"), hold: untilItFencesItself, named: true},
-	{name: "long-powered-off", title: "node powered off for 25 s", do: nodeFault("poweroff"), undo: nodeBack("poweron"), hold: untilItFencesItself, named: true},
+	{name: "operator-partitioned", title: "node partitioned, with the leading operator", do: nodeFault("partition"),
+		undo: nodeBack("heal"), withOperator: true},
+	{name: "operator-powered-off", title: "node powered off, with the leading operator", do: nodeFault("poweroff"),
+		undo: nodeBack("poweron"), withOperator: true},
+	{name: "long-partitioned", title: "node partitioned for 25 s", do: nodeFault("partition"), undo: nodeBack("heal"),
+		hold: untilItFencesItself, named: true},
+	{name: "long-powered-off", title: "node powered off for 25 s", do: nodeFault("poweroff"), undo: nodeBack("poweron"),
+		hold: untilItFencesItself, named: true},
 	{name: "switchover", title: "planned switchover", do: switchOver},
 }
 
@@ -74,7 +78,8 @@ func send(sig syscall.Signal) func(context.Context, *stage, *corev1.Pod) (time.T
 func deletePod(how ...client.DeleteOption) func(context.Context, *stage, *corev1.Pod) (time.Time, error) {
 	return func(ctx context.Context, s *stage, primary *corev1.Pod) (time.Time, error) {
 		at := time.Now()
-		return at, s.bed.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: primary.Name}}, how...)
+		return at, s.bed.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace,
+			Name: primary.Name}}, how...)
 	}
 }
 

@@ -36,7 +36,8 @@ func floorService(name, instance string) *corev1.Service {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: key.Namespace},
 		Spec: corev1.ServiceSpec{
 			Selector: map[string]string{v1alpha1.LabelCluster: key.Name, v1alpha1.LabelInstance: instance},
-			Ports:    []corev1.ServicePort{{Name: "control", Port: layout.ControlPort, TargetPort: intstr.FromInt32(layout.ControlPort)}},
+			Ports: []corev1.ServicePort{{Name: "control", Port: layout.ControlPort,
+				TargetPort: intstr.FromInt32(layout.ControlPort)}},
 		},
 	}
 }

@@ -36,13 +36,16 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.only, "only", "", "measure only these, separated by commas, and again: killed, pod-deleted, pod-force-deleted, hung, partitioned, powered-off, long-partitioned, long-powered-off, switchover, floor")
-	flag.StringVar(&o.durability, "durability", "", "measure only under these, separated by commas: async, semi-sync, quorum, group")
+	flag.StringVar(&o.only, "only", "", "measure only these, separated by commas, and again: killed, pod-deleted, "+
+		"pod-force-deleted, hung, partitioned, powered-off, long-partitioned, long-powered-off, switchover, floor")
+	flag.StringVar(&o.durability, "durability", "", "measure only under these, separated by commas: async, "+
+		"semi-sync, quorum, group")
 	flag.IntVar(&o.runs, "runs", 10, "how often each fault is done")
 	flag.DurationVar(&o.budget, "for", 0, "begin no run after that long; the next call goes on where this one ends")
 	flag.BoolVar(&o.table, "table", false, "only write what is made of "+pageFile+" again from "+jsonFile)
 	flag.BoolVar(&o.keep, "keep", false, "leave the local Kubernetes behind")
-	flag.BoolVar(&o.check, "check", false, "leave "+jsonFile+" as it is, and fail when a budget is missed or a row that must not be lost is")
+	flag.BoolVar(&o.check, "check", false, "leave "+jsonFile+" as it is, and fail when a budget is missed or a row "+
+		"that must not be lost is")
 	flag.BoolVar(&o.loaded, "loaded", false, fmt.Sprintf("while %d connections write as fast as they can, "+
 		"and every core and the disk are busy", loadedConnections))
 	flag.BoolVar(&o.trace, "trace", false, "print the steps of each run, and what the clients saw")
@@ -205,6 +208,7 @@ func (s *stage) measure(ctx context.Context, f fault, b *book, r *row) error {
 		return err
 	}
 	r.add(sample, load(), time.Now())
-	say("%s, %s, run %d: %.2f s, %d acknowledged, %d lost, Healthy after %.1f s", r.title(), r.Durability, r.Runs, sample.Gap, sample.Acknowledged, sample.Lost, sample.Healthy)
+	say("%s, %s, run %d: %.2f s, %d acknowledged, %d lost, Healthy after %.1f s", r.title(), r.Durability, r.Runs,
+		sample.Gap, sample.Acknowledged, sample.Lost, sample.Healthy)
 	return b.save()
 }

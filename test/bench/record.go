@@ -39,7 +39,8 @@ type record struct {
 func (s *stage) record(ctx context.Context) *record {
 	r := &record{begun: time.Now(), first: map[string]time.Time{}}
 	ctx, r.stop = context.WithCancel(ctx)
-	for _, list := range []client.ObjectList{&v1alpha1.ClusterList{}, &discovery.EndpointSliceList{}, &corev1.ServiceList{}} {
+	for _, list := range []client.ObjectList{&v1alpha1.ClusterList{}, &discovery.EndpointSliceList{},
+		&corev1.ServiceList{}} {
 		w, err := client.NewWithWatch(s.bed.Config, client.Options{Scheme: s.bed.Client.Scheme()})
 		if err != nil {
 			continue // only the steps are missing
@@ -116,7 +117,8 @@ func (r *record) steps(ctx context.Context, s *stage, at, acked time.Time) []ste
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var pods corev1.PodList
-	if err := s.bed.Client.List(ctx, &pods, client.InNamespace(key.Namespace), client.HasLabels{v1alpha1.LabelInstance}); err == nil {
+	if err := s.bed.Client.List(ctx, &pods, client.InNamespace(key.Namespace),
+		client.HasLabels{v1alpha1.LabelInstance}); err == nil {
 		for i := range pods.Items {
 			r.readLog(ctx, s, &pods.Items[i], at)
 		}
@@ -144,7 +146,8 @@ func (r *record) readLog(ctx context.Context, s *stage, pod *corev1.Pod, since t
 		return
 	}
 	from := metav1.NewTime(since)
-	log, err := typed.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: "mysql", SinceTime: &from}).Stream(ctx)
+	log, err := typed.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: "mysql",
+		SinceTime: &from}).Stream(ctx)
 	if err != nil {
 		return
 	}

@@ -119,7 +119,8 @@ func (b *book) save() error {
 	if b.file == "" {
 		return nil
 	}
-	return benchfile.Save(b.file, benchfile.Part{Name: "rows", Value: b.Rows}, benchfile.Part{Name: "floor", Value: b.Floor})
+	return benchfile.Save(b.file, benchfile.Part{Name: "rows", Value: b.Rows},
+		benchfile.Part{Name: "floor", Value: b.Floor})
 }
 
 // add counts a run into the row.

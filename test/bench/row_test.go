@@ -15,13 +15,15 @@ func TestARowSaysWhatItsRunsWere(t *testing.T) {
 	}
 	r := b.row("quorum", "killed")
 	for i, gap := range []float64{0.9, 0.2, 0.4, 0.3} {
-		s := sample{Gap: gap, Interruptions: 1, Acknowledged: 100, Healthy: float64(i), Steps: []step{{"writable", gap / 2}}}
+		s := sample{Gap: gap, Interruptions: 1, Acknowledged: 100, Healthy: float64(i),
+			Steps: []step{{"writable", gap / 2}}}
 		if i == 3 {
 			s.Steps, s.Lost, s.Interruptions = nil, 2, 3
 		}
 		r.add(s, float64(i), time.Now())
 	}
-	if r.Runs != 4 || r.Min != 0.2 || r.Median != 0.35 || r.Max != 0.9 || r.Acknowledged != 400 || r.Lost != 2 || r.Interruptions != 3 || r.Load != 3 {
+	if r.Runs != 4 || r.Min != 0.2 || r.Median != 0.35 || r.Max != 0.9 || r.Acknowledged != 400 || r.Lost != 2 ||
+		r.Interruptions != 3 || r.Load != 3 {
 		t.Errorf("%+v", r)
 	}
 	// The first run did not become Healthy without help.
@@ -98,7 +100,8 @@ func TestTheTimelineGivesEachStepItsShare(t *testing.T) {
 	r := b.row("quorum", "killed")
 	r.add(sample{Gap: 1, Steps: []step{{"granted", 0.25}, {"first acknowledged write", 1}}}, 0, time.Now())
 	text := render(b)
-	for _, want := range []string{"| elected: the promotion is in the status | 0.250 s | 0.250 s | 25 % |", "| first acknowledged write | 1.000 s | 0.750 s | 75 % |"} {
+	for _, want := range []string{"| elected: the promotion is in the status | 0.250 s | 0.250 s | 25 % |",
+		"| first acknowledged write | 1.000 s | 0.750 s | 75 % |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("not there: %s\n%s", want, text)
 		}
@@ -118,7 +121,8 @@ func TestTheJudgeNamesWhatIsMissedAndWhatIsLost(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "\n") != 1 {
 		t.Fatalf("two complaints are wanted: %v", err)
 	}
-	for _, want := range []string{"switchover under quorum: median 0.70 s", "under group: 1 acknowledged rows are lost, and the former primary diverged in 1 of 1 runs"} {
+	for _, want := range []string{"switchover under quorum: median 0.70 s", "under group: 1 acknowledged rows are " +
+		"lost, and the former primary diverged in 1 of 1 runs"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}
@@ -151,7 +155,8 @@ func TestLoadedRowsStandApart(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "mysqld killed, loaded under quorum: median 2.10 s") {
 		t.Errorf("it says %v", err)
 	}
-	for _, want := range []string{"| mysqld killed | quorum | 1 | 0.90 s", "| mysqld killed, loaded | quorum | 2 | 1.90 s"} {
+	for _, want := range []string{"| mysqld killed | quorum | 1 | 0.90 s",
+		"| mysqld killed, loaded | quorum | 2 | 1.90 s"} {
 		if text := render(b); !strings.Contains(text, want) {
 			t.Errorf("not there: %s\n%s", want, text)
 		}

@@ -77,7 +77,8 @@ func (s *stage) set(ctx context.Context, durability, spec string) error {
 // first, and the primary waits for a successor.
 func (s *stage) clear(ctx context.Context) error {
 	s.durability = ""
-	for _, what := range [][]string{{"delete", "cluster", key.Name, "-n", key.Namespace, "--cascade=foreground"}, {"delete", "namespace", key.Namespace}} {
+	for _, what := range [][]string{{"delete", "cluster", key.Name, "-n", key.Namespace, "--cascade=foreground"},
+		{"delete", "namespace", key.Namespace}} {
 		if _, err := s.bed.Kubectl(ctx, nil, append(what, "--ignore-not-found", "--wait=true")...); err != nil {
 			return err
 		}
@@ -116,10 +117,13 @@ func (s *stage) primary(ctx context.Context, withOperator bool) (*corev1.Pod, er
 				return nil, err
 			}
 		}
-		_, err := s.until(ctx, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == name && testbed.Healthy(c) })
+		_, err := s.until(ctx, func(c *v1alpha1.Cluster) bool {
+			return c.Status.CurrentPrimary == name && testbed.Healthy(c)
+		})
 		return &pod, err
 	}
-	return nil, fmt.Errorf("no instance is where it is wished, beside the leading operator on %s or away from it", leader.Spec.NodeName)
+	return nil, fmt.Errorf("no instance is where it is wished, beside the leading operator on %s or away from it",
+		leader.Spec.NodeName)
 }
 
 func (s *stage) switchTo(ctx context.Context, instance string) error {
@@ -170,7 +174,8 @@ func (s *stage) run(ctx context.Context, f fault) (sample, error) {
 	out.Steps = rec.steps(ctx, s, at, report.LongestGap.End)
 	out.Gap, out.Acknowledged = secondsOf(report.LongestGap.Duration()), report.Acknowledged
 	if s.trace {
-		say("  %d refused, %d unknown, slowest write %s; errors: %v", report.Refused, report.Unknown, report.Latency.Max, report.Errors)
+		say("  %d refused, %d unknown, slowest write %s; errors: %v", report.Refused, report.Unknown,
+			report.Latency.Max, report.Errors)
 	}
 	out.Interruptions = len(w.GapsOver(interruption))
 	db, err := e.Open()
@@ -188,7 +193,8 @@ func (s *stage) run(ctx context.Context, f fault) (sample, error) {
 
 // observe waits until all is well again after a fault. A former primary that holds
 // what nobody else does is recreated, as a human would have it done.
-func (s *stage) observe(ctx context.Context, f fault, primary *corev1.Pod, w *writer.Writer, at time.Time) (sample, error) {
+func (s *stage) observe(ctx context.Context, f fault, primary *corev1.Pod, w *writer.Writer,
+	at time.Time) (sample, error) {
 	var out sample
 	err := acknowledged(ctx, w, at.Add(max(time.Second, f.hold)))
 	if f.undo != nil {
@@ -199,7 +205,8 @@ func (s *stage) observe(ctx context.Context, f fault, primary *corev1.Pod, w *wr
 		return out, err
 	}
 	ended := func(c *v1alpha1.Cluster) bool {
-		return c.Status.CurrentPrimary != primary.Name && testbed.Healthy(c) || slices.Contains(c.Status.DivergedInstances, primary.Name)
+		return c.Status.CurrentPrimary != primary.Name && testbed.Healthy(c) ||
+			slices.Contains(c.Status.DivergedInstances, primary.Name)
 	}
 	c, err := s.until(ctx, ended)
 	if err != nil {

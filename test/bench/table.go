@@ -90,10 +90,13 @@ func (b *book) judge() error {
 	for _, r := range b.Rows {
 		where := r.title() + " under " + r.Durability
 		if wish := r.budget(); !wish.isMet(r) {
-			all = append(all, fmt.Errorf("%s: median %.2f s, max %.2f s of %d runs; wanted: %s", where, r.Median, r.Max, r.Runs, wish))
+			all = append(all, fmt.Errorf("%s: median %.2f s, max %.2f s of %d runs; wanted: %s", where, r.Median,
+				r.Max, r.Runs, wish))
 		}
 		if r.isLossless() && r.Lost+r.Diverged > 0 {
-			all = append(all, fmt.Errorf("%s: %d acknowledged rows are lost, and the former primary diverged in %d of %d runs", where, r.Lost, r.Diverged, r.Runs))
+			all = append(all, fmt.Errorf(
+				"%s: %d acknowledged rows are lost, and the former primary diverged in %d of %d runs", where,
+				r.Lost, r.Diverged, r.Runs))
 		}
 	}
 	return errors.Join(all...)
@@ -104,7 +107,8 @@ func writeTable(file string, b *book) error { return place.Write(file, render(b)
 
 func render(b *book) string {
 	var t strings.Builder
-	t.WriteString("\n| fault | durability | runs | min | median | max | budget | met | gaps > 0.2 s | acknowledged | lost | Healthy again: median, max | diverged | load |\n" +
+	t.WriteString("\n| fault | durability | runs | min | median | max | budget | met | gaps > 0.2 s | acknowledged | " +
+		"lost | Healthy again: median, max | diverged | load |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range b.Rows {
 		wish := r.budget()
@@ -117,7 +121,8 @@ func render(b *book) string {
 			healthy = fmt.Sprintf("%.1f s, %.1f s", r.Healthy.Median, r.Healthy.Max)
 		}
 		fmt.Fprintf(&t, "| %s | %s | %d | %.2f s | %.2f s | %.2f s | %s | %s | %d | %d | %d | %s | %d | %.1f |\n",
-			r.title(), r.Durability, r.Runs, r.Min, r.Median, r.Max, wish, met, r.Interruptions, r.Acknowledged, r.Lost, healthy, r.Diverged, r.Load)
+			r.title(), r.Durability, r.Runs, r.Min, r.Median, r.Max, wish, met, r.Interruptions, r.Acknowledged, r.Lost,
+			healthy, r.Diverged, r.Load)
 	}
 	for _, r := range b.Rows {
 		if r.isLossless() {
@@ -125,7 +130,8 @@ func render(b *book) string {
 		}
 	}
 	if f := b.Floor; f != nil {
-		fmt.Fprintf(&t, "\n| Kubernetes alone: write to the Service → a new connection reaches another Pod (%d runs) | min | median | max |\n|---|---|---|---|\n"+
+		fmt.Fprintf(&t, "\n| Kubernetes alone: write to the Service → a new connection reaches another Pod (%d runs) "+
+			"| min | median | max |\n|---|---|---|---|\n"+
 			"| no endpoint had changed for 3 s | %.3f s | %.3f s | %.3f s |\n| another endpoint had changed 0.1 s before | %.3f s | %.3f s | %.3f s |\n",
 			f.Runs, f.Quiet[0], f.Quiet[1], f.Quiet[2], f.Busy[0], f.Busy[1], f.Busy[2])
 	}
@@ -143,7 +149,8 @@ func timeline(r *row) string {
 		r.title(), r.Durability, r.Runs)
 	last, whole := 0.0, r.Steps[len(r.Steps)-1].Seconds
 	for _, s := range r.Steps {
-		fmt.Fprintf(&t, "| %s | %.3f s | %.3f s | %.0f %% |\n", describe(s.Name), s.Seconds, s.Seconds-last, 100*(s.Seconds-last)/whole)
+		fmt.Fprintf(&t, "| %s | %.3f s | %.3f s | %.0f %% |\n", describe(s.Name), s.Seconds, s.Seconds-last,
+			100*(s.Seconds-last)/whole)
 		last = s.Seconds
 	}
 	return t.String()

@@ -24,7 +24,10 @@ const atGoogle = "{bucket: back_ups, googleCredentials: {applicationCredentials:
 func object(t *testing.T, kind, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	text := fmt.Sprintf("{apiVersion: mysql.cnmsql.co/v1alpha1, kind: %s, metadata: {name: %s, namespace: default}, spec: %s}", kind, name, spec)
+	text :=
+		fmt.Sprintf(
+			"{apiVersion: mysql.cnmsql.co/v1alpha1, kind: %s, metadata: {name: %s, namespace: default}, spec: %s}",
+			kind, name, spec)
 	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -139,11 +142,13 @@ func TestAThrowAwayClusterIsTaken(t *testing.T) {
 	c := api(t)
 	for name, spec := range map[string]string{
 		"plain": "backup: {objectStore: " + somewhere + "}",
-		"much": "{instances: 3, minSyncReplicas: 1, maxSyncReplicas: 2, imageName: 'mysql:8.4', bootstrap: {initdb: {database: shop, owner: me, postInitSQL: [a]}}," +
+		"much": "{instances: 3, minSyncReplicas: 1, maxSyncReplicas: 2, imageName: 'mysql:8.4', bootstrap: {initdb: " +
+			"{database: shop, owner: me, postInitSQL: [a]}}," +
 			" failoverDelay: 5, failoverPolicy: {maxTransactionsBehind: 5}, managed: {services: {additional: [{name: orders, selectorType: rw}]}}," +
 			" mysql: {semiSync: {enabled: true, dataDurability: quorum}, parameters: {max_connections: '7'}}, enableSuperuserAccess: true," +
 			" resources: {limits: {memory: 1Gi}}, env: [{name: A, value: b}], inheritedMetadata: {labels: {a: b}, annotations: {c: d}}," +
-			" backup: {objectStore: " + somewhere + ", continuousArchiving: {enabled: true}, maxBytesPerSecond: 1000000, verify: {schedule: '@daily'}}}",
+			" backup: {objectStore: " + somewhere + ", continuousArchiving: {enabled: true}, maxBytesPerSecond: " +
+			"1000000, verify: {schedule: '@daily'}}}",
 		"group": "{instances: 3, replication: {mode: groupReplication}, backup: {objectStore: " + somewhere + "}}",
 	} {
 		t.Run(name, func(t *testing.T) {

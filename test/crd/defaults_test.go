@@ -81,7 +81,8 @@ affinity: {enablePodAntiAffinity: true, podAntiAffinityType: preferred, topology
 
 // numbers makes all of them float64, whoever decoded them.
 func numbers(v any) any {
-	text, err := (&unstructured.Unstructured{Object: map[string]any{"v": v, "kind": "K", "apiVersion": "v"}}).MarshalJSON()
+	text, err := (&unstructured.Unstructured{Object: map[string]any{"v": v, "kind": "K",
+		"apiVersion": "v"}}).MarshalJSON()
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,8 @@ func TestAProtectedClusterIsNotDeleted(t *testing.T) {
 			judge(t, c.Delete(ctx, u, client.DryRunAll), r.refused)
 			all := &unstructured.Unstructured{}
 			all.SetGroupVersionKind(u.GroupVersionKind())
-			judge(t, c.DeleteAllOf(ctx, all, client.InNamespace("default"), client.MatchingFields{"metadata.name": "precious"}, client.DryRunAll), r.refused)
+			judge(t, c.DeleteAllOf(ctx, all, client.InNamespace("default"),
+				client.MatchingFields{"metadata.name": "precious"}, client.DryRunAll), r.refused)
 		})
 	}
 }
@@ -44,7 +45,9 @@ func TestAProtectedClusterGoesWithItsNamespace(t *testing.T) {
 	u := protected(t, "leaving", map[string]string{v1alpha1.AnnotationDeletionProtection: "true"})
 	judge(t, c.Delete(ctx, u, client.DryRunAll), "protected from deletion")
 	judge(t, c.Delete(ctx, ns), "")
-	await(t, "the API server sees that the namespace goes", func() bool { return c.Delete(ctx, u, client.DryRunAll) == nil })
+	await(t, "the API server sees that the namespace goes", func() bool {
+		return c.Delete(ctx, u, client.DryRunAll) == nil
+	})
 }
 
 // protected makes a Cluster, and takes its annotations off before it is removed.

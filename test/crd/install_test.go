@@ -142,7 +142,8 @@ func as(t *testing.T, namespace, name string) client.WithWatch {
 
 func apply(t *testing.T, c client.Client, obj *unstructured.Unstructured, owner string) {
 	t.Helper()
-	err := c.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(owner), client.ForceOwnership)
+	err := c.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(owner),
+		client.ForceOwnership)
 	if err != nil {
 		t.Errorf("applying %s %s: %v", obj.GetKind(), obj.GetName(), err)
 	}

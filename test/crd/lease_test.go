@@ -28,26 +28,36 @@ func TestAnInstanceKeepsNoLeaseButItsClusters(t *testing.T) {
 		after   *coordinationv1.Lease
 		refused string
 	}{
-		"it takes one as the operator makes it":  {db("", ""), "db-2", db("db-2", "3"), ""},
-		"that of another cluster":                {lease("shop-primary", "", ""), "db-2", lease("shop-primary", "db-2", "3"), "db-2 may keep no Lease but db-primary"},
-		"of one whose name begins the same":      {lease("db-1-primary", "", ""), "db-2", lease("db-1-primary", "db-2", "3"), "db-2 may keep no Lease but db-primary"},
-		"one that is nobody's":                   {lease("x", "", ""), "db-2", lease("x", "db-2", ""), "db-2 may keep no Lease but db-primary"},
-		"it takes it for another instance":       {db("", ""), "db-2", db("db-1", "3"), "may name nobody but itself"},
-		"it gives it another's label":            {db("db-2", "3"), "db-2", ofAnother, "has the label mysql.cnmsql.co/cluster=db"},
-		"somebody's own leader election":         {lease("web", "", ""), "web-server", lease("web", "web-server-xyz", ""), ""},
-		"it renews":                              {db("db-2", "3"), "db-2", db("db-2", "3"), ""},
-		"it takes one that is free":              {db("", "3"), "db-2", db("db-2", "3"), ""},
-		"it takes it for a later epoch":          {db("db-1", "3"), "db-2", db("db-2", "5"), ""},
-		"it takes it in the same epoch":          {db("db-1", "3"), "db-2", db("db-2", "3"), "may take the Lease from db-1 for a later epoch only"},
-		"it sets the epoch back":                 {db("", "3"), "db-2", db("db-2", "2"), "may not set the epoch of a Lease back"},
-		"it takes the epoch off":                 {db("", "3"), "db-2", db("db-2", ""), "may not set the epoch of a Lease back"},
-		"its epoch is no number":                 {db("", "3"), "db-2", db("db-2", "99999999999999999999"), "may not set the epoch of a Lease back"},
+		"it takes one as the operator makes it": {db("", ""), "db-2", db("db-2", "3"), ""},
+		"that of another cluster": {lease("shop-primary", "", ""), "db-2", lease("shop-primary", "db-2",
+			"3"), "db-2 may keep no Lease but db-primary"},
+		"of one whose name begins the same": {lease("db-1-primary", "", ""), "db-2", lease("db-1-primary", "db-2",
+			"3"), "db-2 may keep no Lease but db-primary"},
+		"one that is nobody's": {lease("x", "", ""), "db-2", lease("x", "db-2", ""),
+			"db-2 may keep no Lease but db-primary"},
+		"it takes it for another instance": {db("", ""), "db-2", db("db-1", "3"), "may name nobody but itself"},
+		"it gives it another's label": {db("db-2", "3"), "db-2", ofAnother,
+			"has the label mysql.cnmsql.co/cluster=db"},
+		"somebody's own leader election": {lease("web", "", ""), "web-server",
+			lease("web", "web-server-xyz", ""), ""},
+		"it renews":                     {db("db-2", "3"), "db-2", db("db-2", "3"), ""},
+		"it takes one that is free":     {db("", "3"), "db-2", db("db-2", "3"), ""},
+		"it takes it for a later epoch": {db("db-1", "3"), "db-2", db("db-2", "5"), ""},
+		"it takes it in the same epoch": {db("db-1", "3"), "db-2", db("db-2", "3"),
+			"may take the Lease from db-1 for a later epoch only"},
+		"it sets the epoch back": {db("", "3"), "db-2", db("db-2", "2"),
+			"may not set the epoch of a Lease back"},
+		"it takes the epoch off": {db("", "3"), "db-2", db("db-2", ""),
+			"may not set the epoch of a Lease back"},
+		"its epoch is no number": {db("", "3"), "db-2", db("db-2", "99999999999999999999"),
+			"may not set the epoch of a Lease back"},
 		"it releases its own":                    {db("db-2", "3"), "db-2", db("", ""), ""},
 		"it releases another's":                  {db("db-1", "3"), "db-2", db("", ""), "take nobody else off it"},
 		"it releases one that was taken away":    {db("", "4"), "db-2", db("", ""), "take nobody else off it"},
 		"it says that it was taken from another": {db("db-1", "3"), "db-2", db("", "9"), "take nobody else off it"},
 		"the operator takes it away":             {db("db-1", "3"), "cnmsql-operator", db("", "4"), ""},
-		"it takes the label off":                 {db("db-2", "3"), "db-2", unlabelled, "has the label mysql.cnmsql.co/cluster=db"},
+		"it takes the label off": {db("db-2", "3"), "db-2", unlabelled,
+			"has the label mysql.cnmsql.co/cluster=db"},
 	} {
 		t.Run(name, func(t *testing.T) { tryLease(t, r.before, r.as, r.after, r.refused) })
 	}
@@ -72,16 +82,21 @@ func TestAnInstanceTakesTheLeaseForTheEpochOfItsPromotionOnly(t *testing.T) {
 		after   *coordinationv1.Lease
 		refused string
 	}{
-		"it takes what it was promoted for":     {paid("paid-1", "3"), "paid-2", paid("paid-2", "5"), ""},
-		"one that was taken away":               {paid("", "5"), "paid-2", paid("paid-2", "5"), ""},
-		"it takes it as the operator makes it":  {paid("", ""), "paid-2", paid("paid-2", "5"), ""},
-		"another takes it for ever":             {paid("", ""), "paid-1", paid("paid-1", "999999999999999999"), "for the epoch of its own promotion only"},
-		"for a later epoch":                     {paid("paid-1", "3"), "paid-2", paid("paid-2", "6"), "epoch 5 is of paid-2"},
-		"for an epoch that blocks for ever":     {paid("paid-2", "5"), "paid-2", paid("paid-2", "999999999999999999"), "for the epoch of its own promotion only"},
-		"one that is not promoted takes it":     {paid("paid-2", "4"), "paid-1", paid("paid-1", "5"), "for the epoch of its own promotion only"},
-		"the former primary renews its own":     {paid("paid-1", "3"), "paid-1", paid("paid-1", "3"), ""},
-		"the former primary releases it":        {paid("paid-1", "3"), "paid-1", paid("", ""), ""},
-		"it releases it with a later epoch":     {paid("paid-1", "3"), "paid-1", paid("", "9"), "for the epoch of its own promotion only"},
+		"it takes what it was promoted for":    {paid("paid-1", "3"), "paid-2", paid("paid-2", "5"), ""},
+		"one that was taken away":              {paid("", "5"), "paid-2", paid("paid-2", "5"), ""},
+		"it takes it as the operator makes it": {paid("", ""), "paid-2", paid("paid-2", "5"), ""},
+		"another takes it for ever": {paid("", ""), "paid-1", paid("paid-1", "999999999999999999"),
+			"for the epoch of its own promotion only"},
+		"for a later epoch": {paid("paid-1", "3"), "paid-2", paid("paid-2", "6"),
+			"epoch 5 is of paid-2"},
+		"for an epoch that blocks for ever": {paid("paid-2", "5"), "paid-2", paid("paid-2", "999999999999999999"),
+			"for the epoch of its own promotion only"},
+		"one that is not promoted takes it": {paid("paid-2", "4"), "paid-1", paid("paid-1", "5"),
+			"for the epoch of its own promotion only"},
+		"the former primary renews its own": {paid("paid-1", "3"), "paid-1", paid("paid-1", "3"), ""},
+		"the former primary releases it":    {paid("paid-1", "3"), "paid-1", paid("", ""), ""},
+		"it releases it with a later epoch": {paid("paid-1", "3"), "paid-1", paid("", "9"),
+			"for the epoch of its own promotion only"},
 		"the operator takes it for a later one": {paid("paid-2", "5"), "cnmsql-operator", paid("", "6"), ""},
 	} {
 		t.Run(name, func(t *testing.T) { tryLease(t, r.before, r.as, r.after, r.refused) })
@@ -199,7 +214,9 @@ func lease(name, holder, epoch string) *coordinationv1.Lease {
 // promote writes a promotion into a Cluster's status.
 func promote(t *testing.T, c client.Client, u *unstructured.Unstructured, instance string, epoch int64) {
 	t.Helper()
-	patch := fmt.Sprintf(`{"status":{"primaryEpoch":%[2]d,"targetPrimary":%[1]q,"promotion":{"instance":%[1]q,"epoch":%[2]d,"proof":"Bootstrap"}}}`, instance, epoch)
+	patch :=
+		fmt.Sprintf(
+			`{"status":{"primaryEpoch":%[2]d,"targetPrimary":%[1]q,"promotion":{"instance":%[1]q,"epoch":%[2]d,"proof":"Bootstrap"}}}`, instance, epoch)
 	if err := c.Status().Patch(context.Background(), u, merge(patch)); err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,9 @@ func prepare() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"policy-parameters.yaml", "policy-instance-status.yaml", "policy-promotion.yaml", "policy-instance-pod.yaml", "policy-pod-labels.yaml", "policy-lease.yaml", "policy-lease-epoch.yaml", "policy-group.yaml", "policy-security.yaml", "policy-deletion.yaml"} {
+	for _, name := range []string{"policy-parameters.yaml", "policy-instance-status.yaml", "policy-promotion.yaml",
+		"policy-instance-pod.yaml", "policy-pod-labels.yaml", "policy-lease.yaml", "policy-lease-epoch.yaml",
+		"policy-group.yaml", "policy-security.yaml", "policy-deletion.yaml"} {
 		if err := install(c, filepath.Join(chart, "templates", name)); err != nil {
 			return err
 		}

@@ -13,7 +13,8 @@ import (
 
 func TestParametersThatAreTheUsersAreAccepted(t *testing.T) {
 	c := api(t)
-	spec := `{mysql: {parameters: {max_connections: "500", innodb-buffer-pool-size: 1G, Sort_Buffer_Size: 1M, validate_password.policy: LOW, skip-external-locking: "", innodb_flush_method: O_DIRECT, log_bin_trust_function_creators: "ON"}}}`
+	spec :=
+		`{mysql: {parameters: {max_connections: "500", innodb-buffer-pool-size: 1G, Sort_Buffer_Size: 1M, validate_password.policy: LOW, skip-external-locking: "", innodb_flush_method: O_DIRECT, log_bin_trust_function_creators: "ON"}}}`
 	judge(t, c.Create(context.Background(), cluster(t, "good", spec), client.DryRunAll), "")
 }
 
@@ -31,13 +32,17 @@ func TestEveryOwnedParameterIsRefusedWithItsNameAndReason(t *testing.T) {
 func TestOwnedParametersAreKnownInEverySpelling(t *testing.T) {
 	c := api(t)
 	for name, refused := range map[string]string{
-		"{GTID-Mode: x}":                 "GTID-Mode is not yours to set (replication, elections and rejoining rest on GTIDs); remove it",
-		"{loose_read-only: x}":           "loose_read-only is not yours to set (only the one instance that was promoted may be writable); remove it",
-		"{skip-log-bin: ''}":             "skip-log-bin is not yours to set (without a binary log nobody can replicate); remove it",
-		"{disable_loose_gtid_mode: ''}":  "disable_loose_gtid_mode is not yours to set",
-		"{maximum-port: '1'}":            "maximum-port is not yours to set",
-		"{port: '1', datadir: /x}":       "; remove them",
-		"{Innodb-Flush_method: NoSync}":  "Innodb-Flush_method must be one of fsync, o_dsync, o_direct, o_direct_no_fsync (an acknowledged write must survive a crash)",
+		"{GTID-Mode: x}": "GTID-Mode is not yours to set (replication, elections and rejoining rest " +
+			"on GTIDs); remove it",
+		"{loose_read-only: x}": "loose_read-only is not yours to set (only the one instance that was " +
+			"promoted may be writable); remove it",
+		"{skip-log-bin: ''}": "skip-log-bin is not yours to set (without a binary log nobody can " +
+			"replicate); remove it",
+		"{disable_loose_gtid_mode: ''}": "disable_loose_gtid_mode is not yours to set",
+		"{maximum-port: '1'}":           "maximum-port is not yours to set",
+		"{port: '1', datadir: /x}":      "; remove them",
+		"{Innodb-Flush_method: NoSync}": "Innodb-Flush_method must be one of fsync, o_dsync, o_direct, " +
+			"o_direct_no_fsync (an acknowledged write must survive a crash)",
 		"{innodb_flush_method: '3'}":     "innodb_flush_method must be one of",
 		`{"a b": x}`:                     `not the name of a parameter: "a b"`,
 		`{"a\ngtid_mode": x}`:            "not the name of a parameter",
@@ -45,7 +50,8 @@ func TestOwnedParametersAreKnownInEverySpelling(t *testing.T) {
 		`{sql_mode: "x\ngtid_mode=OFF"}`: "the value of sql_mode has more than one line",
 	} {
 		t.Run(name, func(t *testing.T) {
-			judge(t, c.Create(context.Background(), cluster(t, "owned", "{mysql: {parameters: "+name+"}}"), client.DryRunAll), refused)
+			judge(t, c.Create(context.Background(), cluster(t, "owned", "{mysql: {parameters: "+name+"}}"),
+				client.DryRunAll), refused)
 		})
 	}
 }
@@ -58,6 +64,8 @@ func TestAChangeIsJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Delete(ctx, u) })
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"mysql":{"parameters":{"server_id":"1"}}}}`))
-	judge(t, c.Patch(ctx, u.DeepCopy(), patch), "server_id is not yours to set (it must differ between all instances); remove it")
+	patch := client.RawPatch("application/merge-patch+json",
+		[]byte(`{"spec":{"mysql":{"parameters":{"server_id":"1"}}}}`))
+	judge(t, c.Patch(ctx, u.DeepCopy(), patch), "server_id is not yours to set (it must differ between all "+
+		"instances); remove it")
 }

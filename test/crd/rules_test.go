@@ -87,7 +87,8 @@ func TestAFieldThatDoesNotExistIsRefusedByAStrictClient(t *testing.T) {
 	} {
 		t.Run(field, func(t *testing.T) {
 			u := cluster(t, "strict", spec)
-			judge(t, c.Create(context.Background(), u, client.DryRunAll, client.FieldValidation("Strict")), `unknown field "`+field+`"`)
+			judge(t, c.Create(context.Background(), u, client.DryRunAll, client.FieldValidation("Strict")),
+				`unknown field "`+field+`"`)
 		})
 	}
 }
@@ -97,20 +98,25 @@ func TestAFieldThatDoesNotExistIsRefusedByAStrictClient(t *testing.T) {
 func TestWhatIsNotSupportedYetIsRefusedForEveryClient(t *testing.T) {
 	c := api(t)
 	for spec, refused := range map[string]string{
-		"bootstrap: {}":                                                          "spec.bootstrap.initdb is needed",
-		"backup: {retentionPolicy: 7d}":                                          "spec.backup.retentionPolicy needs spec.backup.objectStore",
-		"backup: {continuousArchiving: {enabled: true}}":                         "needs spec.backup.objectStore",
-		"backup: {xtrabackupOptions: [--parallel=4]}":                            "MySQL's own clone protocol",
-		"backup: {reclaimPolicy: Delete}":                                        "spec.backup.reclaimPolicy must be Retain",
-		"externalClusters: [{name: other, password: {name: a, key: b}}]":         "data is not taken from a running server yet",
-		"replica: {enabled: true, source: other}":                                "would be a second primary",
-		"certificates: {serverCASecret: mine}":                                   "spec.certificates is not supported yet",
-		"binlogStorage: {size: 1Gi}":                                             "spec.binlogStorage is not supported yet",
-		"imageCatalogRef: {kind: ImageCatalog, name: c, series: '9.7'}":          "name the image in spec.imageName",
-		"rootPasswordSecret: {name: mine}":                                       "spec.rootPasswordSecret is not supported yet",
-		"envFrom: [{secretRef: {name: mine}}]":                                   "name the variables in spec.env",
-		"monitoring: {enablePodMonitor: true}":                                   "port 9187",
-		"nodeMaintenanceWindow: {inProgress: true}":                              "spec.nodeMaintenanceWindow is not supported yet",
+		"bootstrap: {}": "spec.bootstrap.initdb is needed",
+		"backup: {retentionPolicy: 7d}": "spec.backup.retentionPolicy needs " +
+			"spec.backup.objectStore",
+		"backup: {continuousArchiving: {enabled: true}}":                 "needs spec.backup.objectStore",
+		"backup: {xtrabackupOptions: [--parallel=4]}":                    "MySQL's own clone protocol",
+		"backup: {reclaimPolicy: Delete}":                                "spec.backup.reclaimPolicy must be Retain",
+		"externalClusters: [{name: other, password: {name: a, key: b}}]": "data is not taken from a running server yet",
+		"replica: {enabled: true, source: other}":                        "would be a second primary",
+		"certificates: {serverCASecret: mine}": "spec.certificates is not " +
+			"supported yet",
+		"binlogStorage: {size: 1Gi}": "spec.binlogStorage is not " +
+			"supported yet",
+		"imageCatalogRef: {kind: ImageCatalog, name: c, series: '9.7'}": "name the image in spec.imageName",
+		"rootPasswordSecret: {name: mine}": "spec.rootPasswordSecret is not " +
+			"supported yet",
+		"envFrom: [{secretRef: {name: mine}}]": "name the variables in spec.env",
+		"monitoring: {enablePodMonitor: true}": "port 9187",
+		"nodeMaintenanceWindow: {inProgress: true}": "spec.nodeMaintenanceWindow is not " +
+			"supported yet",
 		"serviceAccountTemplate: {metadata: {labels: {a: b}}}":                   "spec.inheritedMetadata",
 		"upgrade: {backupBeforeUpgrade: true}":                                   "spec.upgrade is not supported yet",
 		"managed: {roles: [{name: reader}]}":                                     "accounts would be missing",
@@ -126,7 +132,8 @@ func TestWhatIsNotSupportedYetIsRefusedForEveryClient(t *testing.T) {
 		"storage: {size: 1Gi, resizeInUseVolumes: true}":                         "",
 	} {
 		t.Run(spec, func(t *testing.T) {
-			judge(t, c.Create(context.Background(), cluster(t, "lax", spec), client.DryRunAll, client.FieldValidation("Ignore")), refused)
+			judge(t, c.Create(context.Background(), cluster(t, "lax", spec), client.DryRunAll,
+				client.FieldValidation("Ignore")), refused)
 		})
 	}
 }
@@ -151,20 +158,23 @@ func TestASecurityContextThatGivesTheNodeAwayIsRefused(t *testing.T) {
 		"podSecurityContext: {appArmorProfile: {type: Unconfined}}":                     "spec.podSecurityContext.appArmorProfile.type",
 		"podSecurityContext: {appArmorProfile: {type: RuntimeDefault}}":                 "",
 		"securityContext: {appArmorProfile: {type: Localhost, localhostProfile: mine}}": "",
-		unconfined("mysql", "unconfined"):                                               "spec.inheritedMetadata.annotations",
-		unconfined("mysql", "runtime/default"):                                          "",
-		"securityContext: {seLinuxOptions: {type: spc_t}}":                              "spec.securityContext.seLinuxOptions.type",
-		"podSecurityContext: {seLinuxOptions: {type: spc_t}}":                           "spec.podSecurityContext.seLinuxOptions.type",
-		"securityContext: {seLinuxOptions: {user: system_u}}":                           "spec.securityContext.seLinuxOptions.user",
-		"podSecurityContext: {seLinuxOptions: {user: system_u}}":                        "spec.podSecurityContext.seLinuxOptions.user",
-		"securityContext: {seLinuxOptions: {role: system_r}}":                           "spec.securityContext.seLinuxOptions.role",
-		"podSecurityContext: {seLinuxOptions: {role: system_r}}":                        "spec.podSecurityContext.seLinuxOptions.role",
-		"podSecurityContext: {seLinuxOptions: {type: container_t, level: 's0:c1,c2'}}":  "",
-		"securityContext: {seLinuxOptions: {type: container_kvm_t}}":                    "",
-		sysctl("kernel.msgmax", "65536"):                                                "spec.podSecurityContext.sysctls",
-		sysctl("net/ipv4/ip_forward", "1"):                                              "spec.podSecurityContext.sysctls",
-		sysctl("net.ipv4.ip_local_reserved_ports", "3306,33061"):                        "",
-		sysctl("net.ipv4.tcp_keepalive_time", "60"):                                     "",
+		unconfined("mysql",
+			"unconfined"): "spec.inheritedMetadata.annotations",
+		unconfined("mysql", "runtime/default"):                                         "",
+		"securityContext: {seLinuxOptions: {type: spc_t}}":                             "spec.securityContext.seLinuxOptions.type",
+		"podSecurityContext: {seLinuxOptions: {type: spc_t}}":                          "spec.podSecurityContext.seLinuxOptions.type",
+		"securityContext: {seLinuxOptions: {user: system_u}}":                          "spec.securityContext.seLinuxOptions.user",
+		"podSecurityContext: {seLinuxOptions: {user: system_u}}":                       "spec.podSecurityContext.seLinuxOptions.user",
+		"securityContext: {seLinuxOptions: {role: system_r}}":                          "spec.securityContext.seLinuxOptions.role",
+		"podSecurityContext: {seLinuxOptions: {role: system_r}}":                       "spec.podSecurityContext.seLinuxOptions.role",
+		"podSecurityContext: {seLinuxOptions: {type: container_t, level: 's0:c1,c2'}}": "",
+		"securityContext: {seLinuxOptions: {type: container_kvm_t}}":                   "",
+		sysctl("kernel.msgmax",
+			"65536"): "spec.podSecurityContext.sysctls",
+		sysctl("net/ipv4/ip_forward",
+			"1"): "spec.podSecurityContext.sysctls",
+		sysctl("net.ipv4.ip_local_reserved_ports", "3306,33061"): "",
+		sysctl("net.ipv4.tcp_keepalive_time", "60"):              "",
 	} {
 		t.Run(spec, func(t *testing.T) {
 			judge(t, c.Create(context.Background(), cluster(t, "secure", spec), client.DryRunAll), refused)
@@ -173,11 +183,14 @@ func TestASecurityContextThatGivesTheNodeAwayIsRefused(t *testing.T) {
 }
 
 func sysctl(name, value string) string {
-	return fmt.Sprintf("podSecurityContext: {sysctls: [{name: net.ipv4.tcp_syncookies, value: '1'}, {name: %s, value: %q}]}", name, value)
+	return fmt.Sprintf("podSecurityContext: {sysctls: [{name: net.ipv4.tcp_syncookies, value: '1'}, {name: %s, "+
+		"value: %q}]}", name, value)
 }
 
 func unconfined(container, profile string) string {
-	return fmt.Sprintf("inheritedMetadata: {annotations: {a: b, container.apparmor.security.beta.kubernetes.io/%s: %s}}", container, profile)
+	return fmt.Sprintf(
+		"inheritedMetadata: {annotations: {a: b, container.apparmor.security.beta.kubernetes.io/%s: %s}}", container,
+		profile)
 }
 
 func TestRulesForTheName(t *testing.T) {
@@ -199,20 +212,30 @@ func TestRulesForTheName(t *testing.T) {
 func TestRulesForAChange(t *testing.T) {
 	c := api(t)
 	for name, r := range map[string]struct{ before, after, refused string }{
-		"more instances":          {"instances: 1", "instances: 3", ""},
-		"more storage":            {"storage: {size: 1Gi}", "storage: {size: 2048Mi}", ""},
-		"same storage, respelt":   {"storage: {size: 2Gi}", "storage: {size: 2048Mi}", ""},
-		"less storage":            {"storage: {size: 2Gi}", "storage: {size: 1Gi}", "spec.storage.size cannot be lowered"},
-		"class kept":              {"storage: {size: 1Gi, storageClass: a}", "storage: {size: 2Gi, storageClass: a}", ""},
-		"class changed":           {"storage: {size: 1Gi, storageClass: a}", "storage: {size: 1Gi, storageClass: b}", "spec.storage.storageClass cannot be changed"},
-		"class added":             {"storage: {size: 1Gi}", "storage: {size: 1Gi, storageClass: b}", "spec.storage.storageClass cannot be changed"},
-		"class removed":           {"storage: {size: 1Gi, storageClass: a}", "storage: {size: 1Gi}", "spec.storage.storageClass cannot be changed"},
-		"bootstrap kept":          {"bootstrap: {initdb: {database: a}}", "{instances: 3, bootstrap: {initdb: {database: a}}}", ""},
-		"bootstrap changed":       {"bootstrap: {initdb: {database: a}}", "bootstrap: {initdb: {database: b}}", "spec.bootstrap is used once"},
-		"bootstrap added":         {"{}", "bootstrap: {initdb: {database: a}}", "spec.bootstrap is used once"},
-		"bootstrap removed":       {"bootstrap: {initdb: {database: a}}", "{}", "spec.bootstrap is used once"},
-		"durability raised":       {"instances: 3", "{instances: 3, mysql: {semiSync: {enabled: true, dataDurability: quorum}}}", ""},
-		"too few instances for W": {"{instances: 3, minSyncReplicas: 2, mysql: {semiSync: {enabled: true}}}", "{instances: 2, minSyncReplicas: 2, mysql: {semiSync: {enabled: true}}}", "lower minSyncReplicas or raise instances"},
+		"more instances":        {"instances: 1", "instances: 3", ""},
+		"more storage":          {"storage: {size: 1Gi}", "storage: {size: 2048Mi}", ""},
+		"same storage, respelt": {"storage: {size: 2Gi}", "storage: {size: 2048Mi}", ""},
+		"less storage": {"storage: {size: 2Gi}", "storage: {size: 1Gi}",
+			"spec.storage.size cannot be lowered"},
+		"class kept": {"storage: {size: 1Gi, storageClass: a}",
+			"storage: {size: 2Gi, storageClass: a}", ""},
+		"class changed": {"storage: {size: 1Gi, storageClass: a}", "storage: {size: 1Gi, storageClass: b}",
+			"spec.storage.storageClass cannot be changed"},
+		"class added": {"storage: {size: 1Gi}", "storage: {size: 1Gi, storageClass: b}",
+			"spec.storage.storageClass cannot be changed"},
+		"class removed": {"storage: {size: 1Gi, storageClass: a}", "storage: {size: 1Gi}",
+			"spec.storage.storageClass cannot be changed"},
+		"bootstrap kept": {"bootstrap: {initdb: {database: a}}", "{instances: 3, bootstrap: {initdb: " +
+			"{database: a}}}", ""},
+		"bootstrap changed": {"bootstrap: {initdb: {database: a}}", "bootstrap: {initdb: {database: b}}",
+			"spec.bootstrap is used once"},
+		"bootstrap added":   {"{}", "bootstrap: {initdb: {database: a}}", "spec.bootstrap is used once"},
+		"bootstrap removed": {"bootstrap: {initdb: {database: a}}", "{}", "spec.bootstrap is used once"},
+		"durability raised": {"instances: 3", "{instances: 3, mysql: {semiSync: {enabled: true, " +
+			"dataDurability: quorum}}}", ""},
+		"too few instances for W": {"{instances: 3, minSyncReplicas: 2, mysql: {semiSync: {enabled: true}}}",
+			"{instances: 2, minSyncReplicas: 2, mysql: {semiSync: {enabled: true}}}", "lower minSyncReplicas or " +
+				"raise instances"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()

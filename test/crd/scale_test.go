@@ -27,5 +27,6 @@ func TestScaleReadsTheStatusAndWritesInstances(t *testing.T) {
 		t.Errorf("spec.instances is %d", n)
 	}
 	scale.ResourceVersion, scale.Spec.Replicas = "", 10
-	judge(t, c.SubResource("scale").Update(ctx, named, client.WithSubResourceBody(scale)), "should be less than or equal to 9")
+	judge(t, c.SubResource("scale").Update(ctx, named, client.WithSubResourceBody(scale)),
+		"should be less than or equal to 9")
 }

@@ -15,19 +15,28 @@ const permitted = `{"status":{"phase":"Failover","currentPrimary":"db-1","target
 func TestAnInstanceMaySayThatItBecamePrimary(t *testing.T) {
 	const became = `{"status":{"currentPrimary":"db-2","currentPrimaryTimestamp":"2026-01-01T00:00:01.000000Z"}}`
 	for name, r := range map[string]struct{ before, as, write, refused string }{
-		"as permitted":                   {permitted, "db-2", became, ""},
-		"nothing new":                    {permitted, "db-1", `{"status":{"phase":"Failover"}}`, ""},
-		"without permission":             {permitted, "db-3", `{"status":{"currentPrimary":"db-3"}}`, "only while status.targetPrimary and status.promotion.instance are db-3"},
-		"for another":                    {permitted, "db-3", became, "may set status.currentPrimary to itself (db-3) only"},
-		"for nobody":                     {permitted, "db-2", `{"status":{"currentPrimary":null}}`, "to itself (db-2) only"},
-		"the time of another":            {permitted, "db-2", `{"status":{"currentPrimaryTimestamp":"2026-01-01T00:00:01.000000Z"}}`, "to itself (db-2) only"},
-		"a target without a promotion":   {`{"status":{"targetPrimary":"db-2"}}`, "db-2", became, "status.promotion.instance"},
+		"as permitted": {permitted, "db-2", became, ""},
+		"nothing new":  {permitted, "db-1", `{"status":{"phase":"Failover"}}`, ""},
+		"without permission": {permitted, "db-3", `{"status":{"currentPrimary":"db-3"}}`,
+			"only while status.targetPrimary and status.promotion.instance are db-3"},
+		"for another": {permitted, "db-3", became,
+			"may set status.currentPrimary to itself (db-3) only"},
+		"for nobody": {permitted, "db-2", `{"status":{"currentPrimary":null}}`,
+			"to itself (db-2) only"},
+		"the time of another": {permitted, "db-2",
+			`{"status":{"currentPrimaryTimestamp":"2026-01-01T00:00:01.000000Z"}}`, "to itself (db-2) only"},
+		"a target without a promotion": {`{"status":{"targetPrimary":"db-2"}}`, "db-2", became,
+			"status.promotion.instance"},
 		"a promotion without the target": {`{"status":{"targetPrimary":"db-1","promotion":{"epoch":2,"instance":"db-2","proof":"Bootstrap"}}}`, "db-2", became, "only while status.targetPrimary"},
 		"no status at all":               {`{}`, "db-2", became, "only while status.targetPrimary"},
-		"something else besides":         {permitted, "db-2", `{"status":{"currentPrimary":"db-2","primaryEpoch":9}}`, "not status.primaryEpoch"},
-		"its own permission":             {permitted, "db-3", `{"status":{"targetPrimary":"db-3","promotion":{"instance":"db-3"},"currentPrimary":"db-3"}}`, "only, not status."},
-		"removing something":             {permitted, "db-2", `{"status":{"phase":null}}`, "not status.phase"},
-		"the operator":                   {permitted, "cnmsql-operator", `{"status":{"phase":"Healthy","targetPrimary":"db-1"}}`, ""},
+		"something else besides": {permitted, "db-2", `{"status":{"currentPrimary":"db-2","primaryEpoch":9}}`,
+			"not status.primaryEpoch"},
+		"its own permission": {permitted, "db-3",
+			`{"status":{"targetPrimary":"db-3","promotion":{"instance":"db-3"},"currentPrimary":"db-3"}}`,
+			"only, not status."},
+		"removing something": {permitted, "db-2", `{"status":{"phase":null}}`, "not status.phase"},
+		"the operator": {permitted, "cnmsql-operator",
+			`{"status":{"phase":"Healthy","targetPrimary":"db-1"}}`, ""},
 		"an instance of another cluster": {permitted, "db-x-2", `{"status":{"phase":"Healthy"}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,20 +53,29 @@ func TestAnInstanceMaySayThatItBecamePrimary(t *testing.T) {
 func TestAnEditorMayAskForASwitchoverAndNotDecideIt(t *testing.T) {
 	as := editor(t)
 	for name, r := range map[string]struct{ write, refused string }{
-		"a wish":             {`{"status":{"targetPrimary":"db-3"}}`, ""},
-		"a promotion":        {`{"status":{"promotion":{"epoch":3,"instance":"db-3","proof":"ManagerFenced"}}}`, "status.promotion is written by the operator only"},
-		"an epoch":           {`{"status":{"primaryEpoch":9}}`, "status.primaryEpoch is written by the operator only"},
-		"a primary":          {`{"status":{"currentPrimary":"db-3"}}`, "status.currentPrimary is written by the operator only"},
-		"no promotion more":  {`{"status":{"promotion":null}}`, "status.promotion is written by the operator only"},
-		"a fence":            {`{"status":{"fencedInstances":["db-1"]}}`, "status.fencedInstances is written by the operator only"},
-		"an old failure":     {`{"status":{"primaryFailingSince":"2020-01-01T00:00:00.000000Z"}}`, "status.primaryFailingSince is written by the operator only"},
-		"no failover lately": {`{"status":{"lastFailoverTimestamp":"2020-01-01T00:00:00.000000Z"}}`, "status.lastFailoverTimestamp is written by the operator only"},
-		"a number":           {`{"status":{"latestGeneratedNode":7}}`, "status.latestGeneratedNode is written by the operator only"},
-		"a broken replica":   {`{"status":{"replicationBrokenInstances":["db-2"]}}`, "status.replicationBrokenInstances is written by the operator only"},
-		"a lower bound":      {`{"status":{"gtidExecutedByInstance":{"db-1":"8f1c0000-0000-0000-0000-000000000000:1-7"}}}`, "status.gtidExecutedByInstance is written by the operator only"},
-		"a bound less":       {`{"status":{"gtidExecutedByInstance":null}}`, "status.gtidExecutedByInstance is written by the operator only"},
-		"another member":     {`{"status":{"members":["db-9"]}}`, "status.members is written by the operator only"},
-		"a clean conscience": {`{"status":{"divergedInstances":["db-1"]}}`, "status.divergedInstances is written by the operator only"},
+		"a wish": {`{"status":{"targetPrimary":"db-3"}}`, ""},
+		"a promotion": {`{"status":{"promotion":{"epoch":3,"instance":"db-3","proof":"ManagerFenced"}}}`,
+			"status.promotion is written by the operator only"},
+		"an epoch": {`{"status":{"primaryEpoch":9}}`, "status.primaryEpoch is written by the operator only"},
+		"a primary": {`{"status":{"currentPrimary":"db-3"}}`, "status.currentPrimary is written by the " +
+			"operator only"},
+		"no promotion more": {`{"status":{"promotion":null}}`, "status.promotion is written by the operator only"},
+		"a fence": {`{"status":{"fencedInstances":["db-1"]}}`, "status.fencedInstances is written by the " +
+			"operator only"},
+		"an old failure": {`{"status":{"primaryFailingSince":"2020-01-01T00:00:00.000000Z"}}`,
+			"status.primaryFailingSince is written by the operator only"},
+		"no failover lately": {`{"status":{"lastFailoverTimestamp":"2020-01-01T00:00:00.000000Z"}}`,
+			"status.lastFailoverTimestamp is written by the operator only"},
+		"a number": {`{"status":{"latestGeneratedNode":7}}`, "status.latestGeneratedNode is written by the " +
+			"operator only"},
+		"a broken replica": {`{"status":{"replicationBrokenInstances":["db-2"]}}`,
+			"status.replicationBrokenInstances is written by the operator only"},
+		"a lower bound": {`{"status":{"gtidExecutedByInstance":{"db-1":"8f1c0000-0000-0000-0000-000000000000:1-7"}}}`, "status.gtidExecutedByInstance is written by the operator only"},
+		"a bound less": {`{"status":{"gtidExecutedByInstance":null}}`, "status.gtidExecutedByInstance is " +
+			"written by the operator only"},
+		"another member": {`{"status":{"members":["db-9"]}}`, "status.members is written by the operator only"},
+		"a clean conscience": {`{"status":{"divergedInstances":["db-1"]}}`, "status.divergedInstances is written by " +
+			"the operator only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := withStatus(t, permitted)

@@ -31,7 +31,8 @@ func TestAnotherApplicationsClaimIsLeftAlone(t *testing.T) {
 	u := typed(t, "data-redis")
 	await(t, "the Cluster says that the name is taken", func() bool {
 		judge(t, c.Get(ctx, client.ObjectKeyFromObject(u), u), "")
-		return u.Status.Phase == "Blocked" && strings.Contains(u.Status.PhaseReason, "PersistentVolumeClaim data-redis-1 exists and does not belong to this Cluster")
+		return u.Status.Phase == "Blocked" && strings.Contains(u.Status.PhaseReason,
+			"PersistentVolumeClaim data-redis-1 exists and does not belong to this Cluster")
 	})
 	await(t, "there is an event", func() bool {
 		var events eventsv1.EventList
@@ -74,7 +75,8 @@ func startOperator(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	over := make(chan error, 1)
 	go func() {
-		over <- operator.Run(ctx, server, operator.Options{MetricsAddress: "0", ProbeAddress: "0", Namespace: "cnmsql-system", OperatorImage: "cnmsql", DefaultImage: "mysql", Workers: 2})
+		over <- operator.Run(ctx, server, operator.Options{MetricsAddress: "0", ProbeAddress: "0",
+			Namespace: "cnmsql-system", OperatorImage: "cnmsql", DefaultImage: "mysql", Workers: 2})
 	}()
 	t.Cleanup(func() {
 		stop()

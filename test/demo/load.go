@@ -61,7 +61,8 @@ func (r result) outage() time.Duration {
 // startLoad makes the Pod and waits until it runs.
 func startLoad(ctx context.Context, bed *testbed.Bed, image string) (*load, error) {
 	manifest := strings.ReplaceAll(writerManifest, "IMAGE", image)
-	if _, err := bed.Kubectl(ctx, strings.NewReader(manifest), "-n", cluster.Namespace, "apply", "-f", "-"); err != nil {
+	if _, err := bed.Kubectl(ctx, strings.NewReader(manifest), "-n", cluster.Namespace, "apply",
+		"-f", "-"); err != nil {
 		return nil, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, 2*time.Minute)
@@ -94,7 +95,8 @@ func why(pod *corev1.Pod) string {
 			text += ": " + t.Reason + ": " + t.Message
 		}
 	}
-	return text + "; the image must hold the demo's writer: build it with docker build --target demo, or with make image"
+	return text +
+		"; the image must hold the demo's writer: build it with docker build --target demo, or with make image"
 }
 
 func (l *load) listen(ctx context.Context) error {

@@ -57,7 +57,8 @@ func (s *stage) provision(ctx context.Context) error {
 	}
 	begun := time.Now()
 	say("kubectl apply -f cluster.yaml")
-	if _, err := s.bed.Kubectl(ctx, strings.NewReader(manifest), "-n", cluster.Namespace, "apply", "-f", "-"); err != nil {
+	if _, err := s.bed.Kubectl(ctx, strings.NewReader(manifest), "-n", cluster.Namespace, "apply",
+		"-f", "-"); err != nil {
 		return err
 	}
 	c, err := s.await(ctx, 5*time.Minute, testbed.Healthy)
@@ -112,7 +113,8 @@ func (s *stage) heal(ctx context.Context) error {
 	if p := c.Status.Promotion; p != nil {
 		s.proof = p.Proof + ": " + p.Evidence
 	}
-	say("all three instances are healthy again, %s after the kill; the primary is %s", s.healed.Round(100*time.Millisecond), s.second)
+	say("all three instances are healthy again, %s after the kill; the primary is %s",
+		s.healed.Round(100*time.Millisecond), s.second)
 	return s.watchWrites(ctx, 3)
 }
 
@@ -125,7 +127,8 @@ func (s *stage) verify(ctx context.Context) error {
 }
 
 // await waits for the cluster, telling what the operator does meanwhile.
-func (s *stage) await(ctx context.Context, atMost time.Duration, wished func(*v1alpha1.Cluster) bool) (*v1alpha1.Cluster, error) {
+func (s *stage) await(ctx context.Context, atMost time.Duration,
+	wished func(*v1alpha1.Cluster) bool) (*v1alpha1.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	return s.bed.Until(ctx, cluster, func(c *v1alpha1.Cluster) bool {

@@ -98,13 +98,15 @@ func (w *world) startWaiting(primary string) *waiting {
 func (wt *waiting) allWait(db *sql.DB) {
 	wt.w.t.Helper()
 	running, waits := 0, 0
-	err := wait.PollUntilContextTimeout(wt.w.ctx, 20*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
-		err := db.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(state LIKE 'Waiting for semi-sync ACK%'), 0) FROM information_schema.processlist
+	err := wait.PollUntilContextTimeout(wt.w.ctx, 20*time.Millisecond, 10*time.Second, true,
+		func(ctx context.Context) (bool, error) {
+			err := db.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(state LIKE 'Waiting for semi-sync ACK%'), 0) FROM information_schema.processlist
 			WHERE info LIKE 'INSERT INTO app.waits%'`).Scan(&running, &waits)
-		return running == wt.count && waits > 0, err
-	})
+			return running == wt.count && waits > 0, err
+		})
 	if err != nil {
-		wt.w.t.Fatalf("of %d clients %d have their statement carried out and %d wait (%d have an answer): %v", wt.count, running, waits, len(wt.results), err)
+		wt.w.t.Fatalf("of %d clients %d have their statement carried out and %d wait (%d have an answer): %v", wt.count,
+			running, waits, len(wt.results), err)
 	}
 }
 

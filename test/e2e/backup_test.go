@@ -42,7 +42,8 @@ func TestBackup(t *testing.T) {
 	}
 	b := &backedUp{world: w, store: store}
 	b.manifest(store.Credentials(w.key.Namespace))
-	w.apply(quorumSpec + "  backup: {objectStore: " + store.Encrypted() + ", continuousArchiving: {enabled: true, targetRPOSeconds: 1}, retentionPolicy: 1d}\n")
+	w.apply(quorumSpec + "  backup: {objectStore: " + store.Encrypted() + ", continuousArchiving: {enabled: true, " +
+		"targetRPOSeconds: 1}, retentionPolicy: 1d}\n")
 	w.healthy(3 * time.Minute)
 	b.playInTurn([]step{
 		{"WaitsAndSaysForWhat", func(w *world) { (&backedUp{w, store}).waitsAndSaysForWhat() }, always},
@@ -52,7 +53,8 @@ func TestBackup(t *testing.T) {
 		{"DeletedWithItsData", func(w *world) { (&backedUp{w, store}).deletedWithItsData() }, always},
 		{"VerifiedAlthoughTheOperatorIsKilled", func(w *world) { (&backedUp{w, store}).verified() }, always},
 		{"RestoredToATime", func(w *world) { (&backedUp{w, store}).restoredToATime() }, inAll},
-		{"RestoredToBeforeTheTableWasDropped", func(w *world) { (&backedUp{w, store}).restoredToBeforeTheDrop() }, always},
+		{"RestoredToBeforeTheTableWasDropped", func(w *world) { (&backedUp{w, store}).restoredToBeforeTheDrop() },
+			always},
 		{"GroupRestoredToATime", func(w *world) {
 			(&backedUp{w.named("copied"), store}).groupRestoredToATime()
 		}, inAll},
@@ -62,7 +64,8 @@ func TestBackup(t *testing.T) {
 // manifest applies anything to the world's namespace.
 func (b *backedUp) manifest(text string) {
 	b.t.Helper()
-	if out, err := bed.Kubectl(b.ctx, strings.NewReader(text), "-n", b.key.Namespace, "apply", "--server-side", "-f", "-"); err != nil {
+	if out, err := bed.Kubectl(b.ctx, strings.NewReader(text), "-n", b.key.Namespace, "apply", "--server-side",
+		"-f", "-"); err != nil {
 		b.t.Fatal(err, out)
 	}
 }
@@ -70,17 +73,20 @@ func (b *backedUp) manifest(text string) {
 // backUp creates a Backup of the world's Cluster.
 func (b *backedUp) backUp(name, more string) {
 	b.t.Helper()
-	b.manifest(fmt.Sprintf("apiVersion: mysql.cnmsql.co/v1alpha1\nkind: Backup\nmetadata: {name: %s}\nspec:\n  cluster: {name: %s}\n%s", name, b.key.Name, more))
+	b.manifest(fmt.Sprintf("apiVersion: mysql.cnmsql.co/v1alpha1\nkind: Backup\nmetadata: {name: %s}\nspec:\n  "+
+		"cluster: {name: %s}\n%s", name, b.key.Name, more))
 }
 
 // awaits waits until a Backup is as wished.
-func (b *backedUp) awaits(name string, within time.Duration, wished func(*v1alpha1.BackupStatus) bool) *v1alpha1.BackupStatus {
+func (b *backedUp) awaits(name string, within time.Duration,
+	wished func(*v1alpha1.BackupStatus) bool) *v1alpha1.BackupStatus {
 	b.t.Helper()
 	var is v1alpha1.Backup
-	err := wait.PollUntilContextTimeout(b.ctx, 200*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {
-		err := bed.Client.Get(ctx, types.NamespacedName{Namespace: b.key.Namespace, Name: name}, &is)
-		return err == nil && wished(&is.Status), err
-	})
+	err := wait.PollUntilContextTimeout(b.ctx, 200*time.Millisecond, within, true,
+		func(ctx context.Context) (bool, error) {
+			err := bed.Client.Get(ctx, types.NamespacedName{Namespace: b.key.Namespace, Name: name}, &is)
+			return err == nil && wished(&is.Status), err
+		})
 	if err != nil {
 		b.t.Log(b.kubectl("-n", b.key.Namespace, "get", "backup,job,pod", "-o", "wide"))
 		b.t.Fatalf("Backup %s is not as wished: %v: %+v", name, err, is.Status)
@@ -89,24 +95,34 @@ func (b *backedUp) awaits(name string, within time.Duration, wished func(*v1alph
 }
 
 func (b *backedUp) waitsAndSaysForWhat() {
-	b.backUp("no-secret", "  objectStore: {bucket: other, region: us-east-1, credentials: {accessKeyId: {name: nowhere, key: id}, secretAccessKey: {name: nowhere, key: key}}}\n")
-	s := b.awaits("no-secret", 20*time.Second, func(s *v1alpha1.BackupStatus) bool { return s.Phase == v1alpha1.BackupPending })
+	b.backUp("no-secret", "  objectStore: {bucket: other, region: us-east-1, credentials: {accessKeyId: {name: "+
+		"nowhere, key: id}, secretAccessKey: {name: nowhere, key: key}}}\n")
+	s := b.awaits("no-secret", 20*time.Second, func(s *v1alpha1.BackupStatus) bool {
+		return s.Phase == v1alpha1.BackupPending
+	})
 	b.says(s.Reason+" "+s.Error, "StoreSecretMissing", "nowhere", "create it")
 	b.kubectl("-n", b.key.Namespace, "delete", "backup", "no-secret")
-	b.backUp("no-bucket", "  objectStore: "+strings.Replace(b.store.Spec(), "bucket: "+testbed.Bucket, "bucket: other", 1)+"\n")
-	s = b.awaits("no-bucket", time.Minute, func(s *v1alpha1.BackupStatus) bool { return s.Phase == v1alpha1.BackupFailed })
+	b.backUp("no-bucket", "  objectStore: "+strings.Replace(b.store.Spec(), "bucket: "+testbed.Bucket,
+		"bucket: other", 1)+"\n")
+	s = b.awaits("no-bucket", time.Minute, func(s *v1alpha1.BackupStatus) bool {
+		return s.Phase == v1alpha1.BackupFailed
+	})
 	b.says(s.Reason+" "+s.Error, "SnapshotFailed", "StoreNoBucket", "other")
 }
 
 // jobAndOperatorKilled: the backup starts again in another Pod, and is one in the end.
 func (b *backedUp) jobAndOperatorKilled() {
 	limit := func(bytes int) {
-		b.kubectl("-n", b.key.Namespace, "patch", "cluster", b.key.Name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"backup":{"maxBytesPerSecond":%d}}}`, bytes))
+		b.kubectl("-n", b.key.Namespace, "patch", "cluster", b.key.Name, "--type=merge", "-p",
+			fmt.Sprintf(`{"spec":{"backup":{"maxBytesPerSecond":%d}}}`, bytes))
 	}
 	limit(200_000) // some ten seconds
 	b.backUp("killed", "")
-	b.awaits("killed", time.Minute, func(s *v1alpha1.BackupStatus) bool { return s.Progress != nil && s.Progress.Bytes > 0 })
-	b.kubectl("-n", b.key.Namespace, "delete", "pod", "-l", v1alpha1.LabelBackup+"=killed", "--grace-period=0", "--force")
+	b.awaits("killed", time.Minute, func(s *v1alpha1.BackupStatus) bool {
+		return s.Progress != nil && s.Progress.Bytes > 0
+	})
+	b.kubectl("-n", b.key.Namespace, "delete", "pod", "-l", v1alpha1.LabelBackup+"=killed",
+		"--grace-period=0", "--force")
 	b.killOperator()
 	limit(0)
 	b.completes("killed")
@@ -132,7 +148,8 @@ func (b *backedUp) storeHangs() {
 		return meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
 	})
 	l.stopAndLoseNothing()
-	b.isArchived(newest(b.ask(b.open("rw"), "SELECT @@global.gtid_executed"), b.ask(b.open("rw"), "SELECT @@server_uuid")))
+	b.isArchived(newest(b.ask(b.open("rw"), "SELECT @@global.gtid_executed"),
+		b.ask(b.open("rw"), "SELECT @@server_uuid")))
 }
 
 // logsPurgedByHand while the store hangs: the archive has a gap, it is told, and a Backup is
@@ -169,7 +186,8 @@ func (b *backedUp) deletedWithItsData() {
 	b.backUp("stays", "")
 	stays := b.completes("stays")
 	s := b.awaits("stays", time.Minute, func(s *v1alpha1.BackupStatus) bool { return s.Retention != nil })
-	if held := s.Retention.Held; held == nil || held.Reason != "NoBackupOldEnough" || len(s.Retention.RemovedBackups) > 0 {
+	if held := s.Retention.Held; held == nil || held.Reason != "NoBackupOldEnough" ||
+		len(s.Retention.RemovedBackups) > 0 {
 		b.t.Errorf("%+v", s.Retention)
 	}
 	if parts := b.stored(goes.BackupID, "part-*.zst.age"); len(parts) == 0 || goes.EncryptedTo == "" {
@@ -191,7 +209,8 @@ func (b *backedUp) stored(id, pattern string) []string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	found, err := filepath.Glob(fmt.Sprintf("/proc/%d/root/data/%s/some/path/%s/base/%s/%s", pid, testbed.Bucket, b.key.Name, id, pattern))
+	found, err := filepath.Glob(fmt.Sprintf("/proc/%d/root/data/%s/some/path/%s/base/%s/%s", pid, testbed.Bucket,
+		b.key.Name, id, pattern))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -213,7 +232,8 @@ func (b *backedUp) completes(name string) *v1alpha1.BackupStatus {
 // verified: the newest backup is restored into a throw-away Cluster, checked, and compared with
 // a replica, and nothing is left of it. The cluster takes writes meanwhile.
 func (b *backedUp) verified() {
-	for _, statement := range []string{"CREATE TABLE app.quiet (id INT PRIMARY KEY, v TEXT)", "INSERT INTO app.quiet VALUES (1, 'a'), (2, NULL)"} {
+	for _, statement := range []string{"CREATE TABLE app.quiet (id INT PRIMARY KEY, v TEXT)",
+		"INSERT INTO app.quiet VALUES (1, 'a'), (2, NULL)"} {
 		if _, err := b.open("rw").ExecContext(b.ctx, statement); err != nil {
 			b.t.Fatal(err)
 		}
@@ -230,16 +250,19 @@ func (b *backedUp) verified() {
 	b.killOperator()
 	s := of(func(s *v1alpha1.VerificationStatus) bool { return s.EndedAt != nil && s.ClusterUID == "" })
 	b.says(s.Phase+" "+s.Reason+" "+s.Message, v1alpha1.VerificationSucceeded, "tables are sound")
-	if s.BackupID == "" || s.RestoreSeconds < 1 || s.RestoreSeconds > 300 || s.Tables < 20 || s.TablesChecked != s.Tables || s.TablesCompared < 1 {
+	if s.BackupID == "" || s.RestoreSeconds < 1 || s.RestoreSeconds > 300 || s.Tables < 20 ||
+		s.TablesChecked != s.Tables || s.TablesCompared < 1 {
 		b.t.Errorf("%+v", s)
 	}
 	if c := b.cluster(); !meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionBackupsVerified) {
 		b.t.Errorf("%+v", c.Status.Conditions)
 	}
-	b.t.Logf("restored in %d s to %s, compared %d of %d tables", s.RestoreSeconds, s.RestoredTo, s.TablesCompared, s.Tables)
+	b.t.Logf("restored in %d s to %s, compared %d of %d tables", s.RestoreSeconds, s.RestoredTo,
+		s.TablesCompared, s.Tables)
 	l.stopAndLoseNothing()
 	for _, kind := range []string{"pod", "pvc", "service", "secret"} {
-		b.kubectl("-n", b.key.Namespace, "wait", "--for=delete", kind, "-l", v1alpha1.LabelCluster+"="+b.key.Name+"-verify", "--timeout=2m")
+		b.kubectl("-n", b.key.Namespace, "wait", "--for=delete", kind, "-l", v1alpha1.LabelCluster+"="+b.key.Name+
+			"-verify", "--timeout=2m")
 	}
 	b.healthy(time.Minute)
 }
@@ -260,7 +283,8 @@ func (b *backedUp) restoredToBeforeTheDrop() {
 	if s.InstanceName == b.primary() || s.StoredSize == 0 || s.Size < s.StoredSize {
 		b.t.Fatalf("%+v", s)
 	}
-	b.t.Logf("backup of %d bytes, %d stored, from %s, in %s", s.Size, s.StoredSize, s.InstanceName, s.StoppedAt.Sub(s.StartedAt.Time))
+	b.t.Logf("backup of %d bytes, %d stored, from %s, in %s", s.Size, s.StoredSize, s.InstanceName,
+		s.StoppedAt.Sub(s.StartedAt.Time))
 	old := b.primary()
 	at := b.killMysqld(old)
 	b.moved(old, 30*time.Second)
@@ -283,8 +307,10 @@ func (b *backedUp) restoredToBeforeTheDrop() {
 	b.loseAll()
 	copied := &backedUp{b.named("copied"), b.store}
 	begun := time.Now()
-	copied.apply(fmt.Sprintf(groupSpec, 3, 200) + "  backup: {objectStore: " + b.store.Spec() + ", continuousArchiving: {enabled: true, targetRPOSeconds: 1}}\n" +
-		"  bootstrap: {recovery: {source: " + b.key.Name + ", recoveryTarget: {targetGTID: '" + drop + "', exclusive: true}}}\n" +
+	copied.apply(fmt.Sprintf(groupSpec, 3, 200) + "  backup: {objectStore: " + b.store.Spec() +
+		", continuousArchiving: {enabled: true, targetRPOSeconds: 1}}\n" +
+		"  bootstrap: {recovery: {source: " + b.key.Name + ", recoveryTarget: {targetGTID: '" + drop +
+		"', exclusive: true}}}\n" +
 		"  externalClusters: [{name: " + b.key.Name + ", objectStore: " + b.store.Encrypted() + "}]\n")
 	copied.healthy(4 * time.Minute)
 	b.t.Logf("apply to three members with the restored data: %s", time.Since(begun))
@@ -294,10 +320,12 @@ func (b *backedUp) restoredToBeforeTheDrop() {
 	if count(restored) != count(all) || count(all) == 0 {
 		b.t.Errorf("there are %d rows of %d", count(restored), count(all))
 	}
-	if executed := mustParse(copied.ask(db, "SELECT @@global.gtid_executed")); !executed.Contains(before) || executed.Contains(mustParse(drop)) {
+	if executed := mustParse(copied.ask(db, "SELECT @@global.gtid_executed")); !executed.Contains(before) ||
+		executed.Contains(mustParse(drop)) {
 		b.t.Errorf("executed is %s; wanted all of %s, and not %s", executed, before, drop)
 	}
-	if out := copied.kubectl("-n", b.key.Namespace, "get", "secret", "copied-recovery", "--ignore-not-found"); out != "" {
+	if out := copied.kubectl("-n", b.key.Namespace, "get", "secret", "copied-recovery",
+		"--ignore-not-found"); out != "" {
 		b.t.Errorf("the store's credentials are still there: %s", out)
 	}
 	copied.groupArchives()
@@ -316,7 +344,8 @@ func (b *backedUp) groupArchives() {
 	c := b.healthy(2 * time.Minute)
 	b.isArchived(newest(b.ask(b.open("rw"), "SELECT @@global.gtid_executed"), c.Status.GroupReplication.GroupName))
 	b.becomes(20*time.Second, func(c *v1alpha1.Cluster) bool {
-		return meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving) && c.Status.ContinuousArchiving.Missing == ""
+		return meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving) &&
+			c.Status.ContinuousArchiving.Missing == ""
 	})
 }
 
@@ -324,16 +353,18 @@ func (b *backedUp) groupArchives() {
 func (b *backedUp) isArchived(gtids string) {
 	b.t.Helper()
 	primary, said := b.primary(), ""
-	err := wait.PollUntilContextTimeout(b.ctx, 100*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
-		var err error
-		said, err = bed.Kubectl(ctx, nil, "-n", b.key.Namespace, "exec", primary, "-c", "mysql", "--", "/opt/cnmsql/bin/cnmsql", "instance", "status")
-		var snap control.Snapshot
-		if err != nil || json.Unmarshal([]byte(said), &snap) != nil || snap.Report.Archive == nil {
-			return false, err
-		}
-		last, err := gtid.Parse(snap.Report.Archive.GTIDs)
-		return err == nil && last.Contains(mustParse(gtids)), nil
-	})
+	err := wait.PollUntilContextTimeout(b.ctx, 100*time.Millisecond, 20*time.Second, true,
+		func(ctx context.Context) (bool, error) {
+			var err error
+			said, err = bed.Kubectl(ctx, nil, "-n", b.key.Namespace, "exec", primary, "-c", "mysql", "--",
+				"/opt/cnmsql/bin/cnmsql", "instance", "status")
+			var snap control.Snapshot
+			if err != nil || json.Unmarshal([]byte(said), &snap) != nil || snap.Report.Archive == nil {
+				return false, err
+			}
+			last, err := gtid.Parse(snap.Report.Archive.GTIDs)
+			return err == nil && last.Contains(mustParse(gtids)), nil
+		})
 	if err != nil {
 		b.t.Fatalf("%s was not archived: %v: %s", gtids, err, said)
 	}
@@ -345,7 +376,8 @@ func (b *backedUp) loseAll() {
 	b.kubectl("-n", b.key.Namespace, "delete", "backup", "--all")
 	b.kubectl("-n", b.key.Namespace, "delete", "cluster", b.key.Name)
 	b.kubectl("-n", b.key.Namespace, "delete", "pvc", "--all", "--wait=false")
-	b.kubectl("-n", b.key.Namespace, "wait", "--for=delete", "pod", "-l", v1alpha1.LabelCluster+"="+b.key.Name, "--timeout=2m")
+	b.kubectl("-n", b.key.Namespace, "wait", "--for=delete", "pod", "-l", v1alpha1.LabelCluster+"="+
+		b.key.Name, "--timeout=2m")
 }
 
 func mustParse(text string) gtid.Set {
@@ -360,7 +392,9 @@ func mustParse(text string) gtid.Set {
 func (b *backedUp) rows(db *sql.DB) map[string][]string {
 	b.t.Helper()
 	out := map[string][]string{}
-	rows, err := db.QueryContext(b.ctx, "SELECT CONCAT(run, '/', conn), CONCAT_WS(' ', seq, HEX(payload), at) FROM app."+b.table(db)+" ORDER BY run, conn, seq")
+	rows, err := db.QueryContext(b.ctx,
+		"SELECT CONCAT(run, '/', conn), CONCAT_WS(' ', seq, HEX(payload), at) FROM app."+b.table(db)+
+			" ORDER BY run, conn, seq")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -381,7 +415,8 @@ func (b *backedUp) rows(db *sql.DB) map[string][]string {
 // table is the writer's.
 func (b *backedUp) table(db *sql.DB) string {
 	b.t.Helper()
-	return b.ask(db, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'app' AND table_name LIKE 'writer%'")
+	return b.ask(db, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'app' AND table_name "+
+		"LIKE 'writer%'")
 }
 
 // isBeginningOf: what a connection wrote is there up to some row, and nothing else is.
@@ -389,7 +424,8 @@ func (b *backedUp) isBeginningOf(some, all map[string][]string) {
 	b.t.Helper()
 	for connection, rows := range some {
 		if len(rows) > len(all[connection]) || !slices.Equal(rows, all[connection][:len(rows)]) {
-			b.t.Errorf("connection %s: the %d rows are not the first of the %d that were written", connection, len(rows), len(all[connection]))
+			b.t.Errorf("connection %s: the %d rows are not the first of the %d that were written", connection,
+				len(rows), len(all[connection]))
 		}
 	}
 }

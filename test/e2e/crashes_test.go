@@ -84,9 +84,11 @@ func (l *load) sameEverywhere() {
 	for _, name := range w.cluster().Status.InstanceNames {
 		db := w.openInstance(name)
 		if v, err := l.Verify(w.ctx, db); err != nil || !v.OK() {
-			w.t.Errorf("%s: %d acknowledged rows are missing, %d are too many (%v)", name, len(v.Missing), len(v.Extra), err)
+			w.t.Errorf("%s: %d acknowledged rows are missing, %d are too many (%v)", name,
+				len(v.Missing), len(v.Extra), err)
 		}
-		have := w.ask(db, "SELECT CONCAT(@@GLOBAL.gtid_executed, ' ', COUNT(*), ' rows ', BIT_XOR(CRC32(CONCAT_WS(' ', conn, seq, payload)))) FROM app.writer_rows WHERE run = '"+l.Run()+"'")
+		have := w.ask(db, "SELECT CONCAT(@@GLOBAL.gtid_executed, ' ', COUNT(*), ' rows ', BIT_XOR(CRC32(CONCAT_WS(' "+
+			"', conn, seq, payload)))) FROM app.writer_rows WHERE run = '"+l.Run()+"'")
 		if want == "" {
 			want = have
 		}

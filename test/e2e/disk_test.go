@@ -69,7 +69,9 @@ func (w *world) onNode(node string) {
 	for _, name := range w.replicas() {
 		if w.pod(name).Spec.NodeName == node {
 			w.switchTo(name)
-			w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == name && testbed.Healthy(c) })
+			w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+				return c.Status.CurrentPrimary == name && testbed.Healthy(c)
+			})
 		}
 	}
 }
@@ -83,7 +85,8 @@ func loopMount(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, argv := range [][]string{
-		{"truncate", "--size=3G", image}, {"mkfs.ext4", "-q", "-F", image}, {"mount", "-o", "loop", image, mount}, {"chmod", "0777", mount},
+		{"truncate", "--size=3G", image}, {"mkfs.ext4", "-q", "-F", image}, {"mount", "-o", "loop", image, mount},
+		{"chmod", "0777", mount},
 	} {
 		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v %s", argv, err, out)

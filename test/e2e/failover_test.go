@@ -84,7 +84,9 @@ func (w *world) switchoverUnderWrites() {
 	l := w.startWriting()
 	l.ackedAfter(time.Now().Add(time.Second), 10*time.Second)
 	w.switchTo(to)
-	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && c.Status.Phase == "Healthy" })
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.CurrentPrimary == to && c.Status.Phase == "Healthy"
+	})
 	l.ackedAfter(time.Now(), 10*time.Second)
 	report := l.stopAndLoseNothing()
 	v, err := l.VerifyWithin(w.ctx, w.open("rw"), time.Minute)
@@ -119,7 +121,9 @@ func (w *world) operatorKilledDuringSwitchover() {
 	l := w.startWriting()
 	w.switchTo(to)
 	w.killOperator()
-	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && c.Status.Phase == "Healthy" })
+	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.CurrentPrimary == to && c.Status.Phase == "Healthy"
+	})
 	l.ackedAfter(time.Now(), time.Minute)
 	l.stopAndLoseNothing()
 }
@@ -146,9 +150,11 @@ func (w *world) statusSetBack() {
 	c := w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
 		return c.Status.PrimaryEpoch > now.PrimaryEpoch && testbed.Healthy(c)
 	})
-	w.t.Logf("healthy %s after the status was set back from epoch %d to %d", time.Since(at), now.PrimaryEpoch, past.Status.PrimaryEpoch)
+	w.t.Logf("healthy %s after the status was set back from epoch %d to %d", time.Since(at), now.PrimaryEpoch,
+		past.Status.PrimaryEpoch)
 	if c.Status.CurrentPrimary != now.CurrentPrimary || c.Status.Promotion.Proof != string(core.ProofStatusRestored) {
-		w.t.Errorf("%s is the primary by %s; %s was", c.Status.CurrentPrimary, c.Status.Promotion.Proof, now.CurrentPrimary)
+		w.t.Errorf("%s is the primary by %s; %s was", c.Status.CurrentPrimary,
+			c.Status.Promotion.Proof, now.CurrentPrimary)
 	}
 	w.eventSays(string(core.ReasonStatusRestored))
 	l.ackedAfter(time.Now(), 10*time.Second)
@@ -168,7 +174,8 @@ func (w *world) setBack(past *v1alpha1.Cluster) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if out, err := bed.Kubectl(w.ctx, bytes.NewReader(text), "-n", w.key.Namespace, "replace", "--subresource=status", "-f", "-"); err != nil {
+	if out, err := bed.Kubectl(w.ctx, bytes.NewReader(text), "-n", w.key.Namespace, "replace", "--subresource=status",
+		"-f", "-"); err != nil {
 		w.t.Fatalf("setting the status back: %v: %s", err, out)
 	}
 }

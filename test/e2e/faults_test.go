@@ -204,7 +204,8 @@ func (w *world) replicasLagFarBehind() {
 	for _, f := range unlock {
 		f()
 	}
-	w.t.Logf("of %d acknowledged rows a replica had applied %s; writable %s after the crash", l.Snapshot().Acknowledged, behind, l.ackedAfter(at, 2*time.Minute))
+	w.t.Logf("of %d acknowledged rows a replica had applied %s; writable %s after the crash", l.Snapshot().Acknowledged,
+		behind, l.ackedAfter(at, 2*time.Minute))
 	l.endsWell(2 * time.Minute)
 }
 
@@ -265,7 +266,8 @@ func TestFullOutage(t *testing.T) {
 	l := w.startWriting()
 	l.ackedAfter(time.Now().Add(time.Second), 10*time.Second)
 	primary := w.primary()
-	nodes := []string{w.pod(w.replicas()[1]).Spec.NodeName, w.pod(w.replicas()[0]).Spec.NodeName, w.pod(primary).Spec.NodeName}
+	nodes := []string{w.pod(w.replicas()[1]).Spec.NodeName, w.pod(w.replicas()[0]).Spec.NodeName,
+		w.pod(primary).Spec.NodeName}
 	for _, node := range nodes {
 		w.fault("poweroff", node)
 	}
@@ -274,7 +276,8 @@ func TestFullOutage(t *testing.T) {
 	// One of three knows of too little, and says so.
 	c := w.becomes(4*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Phase == "Blocked" })
 	t.Logf("one node back, %s after the outage began: %s", time.Since(at), c.Status.PhaseReason)
-	if !strings.Contains(c.Status.PhaseReason, "bring the others back") && !strings.Contains(c.Status.PhaseReason, "no proof") {
+	if !strings.Contains(c.Status.PhaseReason, "bring the others back") &&
+		!strings.Contains(c.Status.PhaseReason, "no proof") {
 		t.Errorf("the refusal does not say what to do: %s", c.Status.PhaseReason)
 	}
 	w.fault("poweron", nodes[1])

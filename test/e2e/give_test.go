@@ -34,7 +34,8 @@ func TestOnlyReplicaLosesItsVolume(t *testing.T) {
 	w.loseVolume(w.replica())
 	w.healthy(5 * time.Minute)
 	w.eventSays(string(core.ReasonGivesData))
-	t.Logf("healthy after %s; a write is acknowledged %s later", time.Since(began), load.ackedAfter(time.Now(), time.Minute))
+	t.Logf("healthy after %s; a write is acknowledged %s later", time.Since(began),
+		load.ackedAfter(time.Now(), time.Minute))
 	if now := w.primary(); now != primary {
 		t.Errorf("%s is primary now, not %s", now, primary)
 	}

@@ -82,7 +82,8 @@ func TestGroup(t *testing.T) {
 // laggingMemberTakesNoReads: the bound is set while the group runs, and goes again.
 func (w *world) laggingMemberTakesNoReads() {
 	bound := func(routing string) {
-		w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p", `{"spec":{"readRouting":`+routing+`}}`)
+		w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p",
+			`{"spec":{"readRouting":`+routing+`}}`)
 	}
 	bound(`{"maxReplicationLag":"3s"}`)
 	w.laggingReplicaTakesNoReads()
@@ -95,7 +96,8 @@ func (w *world) groupPrimaryPodDeleted() {
 	name := w.primary()
 	w.primaryPodDeleted()
 	log := w.kubectl("-n", w.key.Namespace, "logs", name, "-c", "mysql")
-	if n := strings.Count(log, "waiting for a connection via poll"); n > 0 || !strings.Contains(log, "declared online") {
+	if n := strings.Count(log, "waiting for a connection via poll"); n > 0 ||
+		!strings.Contains(log, "declared online") {
 		w.t.Errorf("%s came back, and tried %d times to connect to an address where nobody is", name, n)
 	}
 }
@@ -128,7 +130,8 @@ func (w *world) provisionGroup() {
 func (w *world) statusMirrorsTheGroup() {
 	c := w.cluster()
 	g := c.Status.GroupReplication
-	if g == nil || !g.Bootstrapped || !g.HasQuorum || g.ViewID == "" || len(g.Members) != 3 || g.ObservedViewMax != 3 || g.PrimaryMember != c.Status.CurrentPrimary {
+	if g == nil || !g.Bootstrapped || !g.HasQuorum || g.ViewID == "" || len(g.Members) != 3 || g.ObservedViewMax != 3 ||
+		g.PrimaryMember != c.Status.CurrentPrimary {
 		w.t.Fatalf("status.groupReplication is %+v", g)
 	}
 	roles := map[string]int{}
@@ -154,7 +157,9 @@ func (w *world) electionByHand() {
 		uuid := strings.TrimSpace(w.asRoot(to, "SELECT @@server_uuid"))
 		w.asRoot(bystander, "DO group_replication_set_as_primary('"+uuid+"')")
 		elected := time.Now()
-		w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && c.Status.TargetPrimary == to })
+		w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+			return c.Status.CurrentPrimary == to && c.Status.TargetPrimary == to
+		})
 		took := time.Since(elected)
 		w.t.Logf("%s was made primary by hand; the status says so %s later", to, took)
 		if took > 1500*time.Millisecond {
@@ -168,7 +173,8 @@ func (w *world) electionByHand() {
 func (w *world) membersMayWriteNoStatus() {
 	name := w.primary()
 	can := func(verb, what string) string {
-		out, _ := bed.Kubectl(w.ctx, nil, "auth", "can-i", verb, what, "--as=system:serviceaccount:"+w.key.Namespace+":"+name, "-n", w.key.Namespace)
+		out, _ := bed.Kubectl(w.ctx, nil, "auth", "can-i", verb, what, "--as=system:serviceaccount:"+w.key.Namespace+
+			":"+name, "-n", w.key.Namespace)
 		return strings.TrimSpace(out)
 	}
 	if got := can("patch", "clusters.mysql.cnmsql.co/"+w.key.Name+" --subresource=status"); got == "yes" {
@@ -180,8 +186,10 @@ func (w *world) membersMayWriteNoStatus() {
 	if got := can("patch", "pods/"+w.replica()); got == "yes" {
 		w.t.Error("a member may patch the Pod of another")
 	}
-	if _, err := bed.Kubectl(w.ctx, nil, "-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--subresource=status", "--type=merge",
-		"-p", `{"status":{"groupReplication":{"bootstrapped":false}}}`); err == nil || !strings.Contains(err.Error(), "two groups") {
+	if _, err := bed.Kubectl(w.ctx, nil, "-n", w.key.Namespace, "patch", "cluster", w.key.Name,
+		"--subresource=status", "--type=merge",
+		"-p", `{"status":{"groupReplication":{"bootstrapped":false}}}`); err == nil ||
+		!strings.Contains(err.Error(), "two groups") {
 		w.t.Errorf("bootstrapped could be taken back: %v", err)
 	}
 }
@@ -192,7 +200,8 @@ func (w *world) strangersAreRefused() {
 	for _, name := range w.cluster().Status.InstanceNames {
 		ip := w.pod(name).Status.PodIP
 		dialer := &net.Dialer{Timeout: 3 * time.Second}
-		conn, err := tls.DialWithDialer(dialer, "tcp", net.JoinHostPort(ip, "33061"), &tls.Config{InsecureSkipVerify: true})
+		conn, err := tls.DialWithDialer(dialer, "tcp", net.JoinHostPort(ip, "33061"),
+			&tls.Config{InsecureSkipVerify: true})
 		if err == nil {
 			_ = conn.Close()
 			w.t.Errorf("%s speaks the group's protocol with a stranger", name)
@@ -261,7 +270,8 @@ func (w *world) fencedUnlessQuorumLost() {
 	w.memberIs(one, "OFFLINE")
 	w.fence(other, "=on")
 	c := w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Phase == "Blocked" })
-	if !strings.Contains(c.Status.PhaseReason, other+" is not fenced") || slices.Contains(c.Status.FencedInstances, other) {
+	if !strings.Contains(c.Status.PhaseReason, other+" is not fenced") ||
+		slices.Contains(c.Status.FencedInstances, other) {
 		w.t.Errorf("fencing a second of three was not refused: %s", c.Status.PhaseReason)
 	}
 	w.fence(other, "-")
@@ -275,7 +285,9 @@ func (w *world) fencedUnlessQuorumLost() {
 func (w *world) memberIs(instance, state string) {
 	w.t.Helper()
 	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
-		return slices.ContainsFunc(c.Status.GroupReplication.Members, func(m v1alpha1.GroupMember) bool { return m.Instance == instance && m.State == state })
+		return slices.ContainsFunc(c.Status.GroupReplication.Members, func(m v1alpha1.GroupMember) bool {
+			return m.Instance == instance && m.State == state
+		})
 	})
 }
 
@@ -328,7 +340,9 @@ func (w *world) comeBackBeside(primary, node string) {
 func (w *world) groupSecondaryPartitioned() {
 	leader := w.leader()
 	primary, names := w.primary(), w.replicas()
-	lost := names[slices.IndexFunc(names, func(name string) bool { return w.pod(name).Spec.NodeName != leader.Spec.NodeName })]
+	lost := names[slices.IndexFunc(names, func(name string) bool {
+		return w.pod(name).Spec.NodeName != leader.Spec.NodeName
+	})]
 	node := w.pod(lost).Spec.NodeName
 	l := w.startWriting()
 	at := w.fault("partition", node)
@@ -343,7 +357,9 @@ func (w *world) groupSecondaryPartitioned() {
 func (w *world) groupRolledOut() {
 	l := w.startWriting()
 	w.apply(fmt.Sprintf(groupSpec, 3, 250))
-	w.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool { return c.Status.Phase == "Updating" || c.Status.Phase == "Switchover" })
+	w.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool {
+		return c.Status.Phase == "Updating" || c.Status.Phase == "Switchover"
+	})
 	w.killOperator()
 	w.healthy(5 * time.Minute)
 	report := l.stopAndLoseNothing()
@@ -371,7 +387,8 @@ func (w *world) losesMajority() (nodes []string) {
 		w.fault("partition", node)
 	}
 	c := w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
-		return c.Status.Phase == "Blocked" && !c.Status.GroupReplication.HasQuorum && c.Status.Diagnosis == "GroupQuorumLost"
+		return c.Status.Phase == "Blocked" && !c.Status.GroupReplication.HasQuorum &&
+			c.Status.Diagnosis == "GroupQuorumLost"
 	})
 	w.t.Log(c.Status.PhaseReason)
 	w.eventSays("QuorumLost")
@@ -384,9 +401,10 @@ func (w *world) heals(nodes []string) {
 	}
 }
 
-// quorumLostAndForced: nothing happens by itself; on a human's word the one that is
-// left goes on, although the operator is killed as soon as it was said. Who comes back and had received what it lacked is kept out, although the
-// group has given the same numbers since, until a human has it recreated.
+// quorumLostAndForced: nothing happens by itself; on a human's word the one that is left goes on,
+// although the operator is killed as soon as it was said. Who comes back and had received what it
+// lacked is kept out, although the group has given the same numbers since, until a human has it
+// recreated.
 func (w *world) quorumLostAndForced() {
 	l := w.startWriting()
 	lost := w.losesMajority()
@@ -431,7 +449,8 @@ func (w *world) groupLostAndMadeAnew() {
 // groupMadeAnewByItself: nobody says a word, and the operator is lost with the members.
 func (w *world) groupMadeAnewByItself() {
 	recovers := func(who string) {
-		w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p", `{"spec":{"replication":{"groupReplication":{"recoverTotalOutage":"`+who+`"}}}}`)
+		w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p",
+			`{"spec":{"replication":{"groupReplication":{"recoverTotalOutage":"`+who+`"}}}}`)
 	}
 	recovers(v1alpha1.TotalOutageAutomatic)
 	l := w.startWriting()
@@ -462,7 +481,9 @@ func (w *world) podUIDs() map[string]types.UID {
 func (w *world) allOffline() {
 	w.t.Helper()
 	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
-		return !slices.ContainsFunc(c.Status.GroupReplication.Members, func(m v1alpha1.GroupMember) bool { return m.State != "OFFLINE" || !m.Reachable })
+		return !slices.ContainsFunc(c.Status.GroupReplication.Members, func(m v1alpha1.GroupMember) bool {
+			return m.State != "OFFLINE" || !m.Reachable
+		})
 	})
 }
 
@@ -473,7 +494,8 @@ func (w *world) scaledTo(sizes ...int) {
 		w.apply(fmt.Sprintf(groupSpec, size, 250))
 		w.killOperator()
 		w.becomes(4*time.Minute, func(c *v1alpha1.Cluster) bool {
-			return testbed.Healthy(c) && len(c.Status.InstanceNames) == size && int(c.Status.GroupReplication.ObservedViewMax) == size
+			return testbed.Healthy(c) && len(c.Status.InstanceNames) == size &&
+				int(c.Status.GroupReplication.ObservedViewMax) == size
 		})
 		l.ackedAfter(time.Now(), 10*time.Second)
 		w.t.Logf("%d members", size)
@@ -524,16 +546,17 @@ func (w *world) majorityCutOff() {
 func (w *world) staysHealthy(long, within time.Duration) {
 	w.t.Helper()
 	since, view := time.Now(), ""
-	err := wait.PollUntilContextTimeout(w.ctx, 200*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {
-		c, err := bed.Get(ctx, w.key)
-		if err != nil {
-			return false, err
-		}
-		if now := c.Status.GroupReplication.ViewID; now != view || !testbed.Healthy(c) {
-			since, view = time.Now(), now
-		}
-		return time.Since(since) >= long, nil
-	})
+	err := wait.PollUntilContextTimeout(w.ctx, 200*time.Millisecond, within, true,
+		func(ctx context.Context) (bool, error) {
+			c, err := bed.Get(ctx, w.key)
+			if err != nil {
+				return false, err
+			}
+			if now := c.Status.GroupReplication.ViewID; now != view || !testbed.Healthy(c) {
+				since, view = time.Now(), now
+			}
+			return time.Since(since) >= long, nil
+		})
 	if err != nil {
 		w.t.Fatalf("it was not healthy for %s: %v", long, err)
 	}

@@ -101,7 +101,8 @@ func (w *world) servicesRouteByRole() {
 // portsAreReserved: the kernel gives no connection of the Pod a port where mysqld listens.
 func (w *world) portsAreReserved() {
 	const ports = "/proc/sys/net/ipv4/ip_local_reserved_ports"
-	said, err := exec.Command("nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", w.pid(w.replica(), "mysqld")), "cat", ports).Output()
+	said, err := exec.Command("nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", w.pid(w.replica(), "mysqld")),
+		"cat", ports).Output()
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -116,19 +117,23 @@ func (w *world) foreignAnnotationSurvives() {
 	w.kubectl("-n", w.key.Namespace, "label", "service", w.key.Name+"-rw", "example.com/mine=yes")
 	to := w.replica()
 	w.switchTo(to)
-	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && c.Status.Phase == "Healthy" })
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.CurrentPrimary == to && c.Status.Phase == "Healthy"
+	})
 	if w.pod(name).Annotations["example.com/mine"] != "yes" {
 		w.t.Errorf("the annotation on Pod %s is gone", name)
 	}
 	var rw corev1.Service
-	if err := bed.Client.Get(w.ctx, client.ObjectKey{Namespace: w.key.Namespace, Name: w.key.Name + "-rw"}, &rw); err != nil || rw.Labels["example.com/mine"] != "yes" {
+	if err := bed.Client.Get(w.ctx, client.ObjectKey{Namespace: w.key.Namespace, Name: w.key.Name + "-rw"},
+		&rw); err != nil || rw.Labels["example.com/mine"] != "yes" {
 		w.t.Errorf("the label on the Service is gone (%v): %v", err, rw.Labels)
 	}
 }
 
 func (w *world) steadyStateWritesNothing() {
 	objects := func() string {
-		return w.kubectl("-n", w.key.Namespace, "get", "services,secrets,poddisruptionbudgets,serviceaccounts,roles,rolebindings", "-o",
+		return w.kubectl("-n", w.key.Namespace, "get",
+			"services,secrets,poddisruptionbudgets,serviceaccounts,roles,rolebindings", "-o",
 			`jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{"\n"}{end}`)
 	}
 	before, had := w.cluster().ResourceVersion, objects()
@@ -136,7 +141,8 @@ func (w *world) steadyStateWritesNothing() {
 	defer tick.Stop()
 	<-tick.C
 	if after := w.cluster(); after.ResourceVersion != before {
-		w.t.Errorf("the Cluster was written without cause within 12 s (resourceVersion %s, then %s): %s", before, after.ResourceVersion, after.Status.PhaseReason)
+		w.t.Errorf("the Cluster was written without cause within 12 s (resourceVersion %s, then %s): %s", before,
+			after.ResourceVersion, after.Status.PhaseReason)
 	}
 	if has := objects(); has != had {
 		w.t.Errorf("something was written without cause within 12 s:\n%s\nthen\n%s", had, has)
@@ -183,21 +189,27 @@ func (w *world) loseVolume(instance string) {
 func (w *world) scaledDownAndUp() {
 	l := w.startWriting()
 	w.kubectl("-n", w.key.Namespace, "scale", "cluster", w.key.Name, "--replicas=2")
-	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Instances == 2 && c.Status.Phase == "Healthy" })
+	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.Instances == 2 && c.Status.Phase == "Healthy"
+	})
 	w.kubectl("-n", w.key.Namespace, "scale", "cluster", w.key.Name, "--replicas=3")
-	c := w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.ReadyInstances == 3 && c.Status.Phase == "Healthy" })
+	c := w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.ReadyInstances == 3 && c.Status.Phase == "Healthy"
+	})
 	l.stopAndLoseNothing()
 	if want := []string{"three-1", "three-2", "three-4"}; !slices.Equal(c.Status.InstanceNames, want) {
 		w.t.Errorf("the instances are %v, want %v", c.Status.InstanceNames, want)
 	}
-	if left := w.left("pvc"); left != "persistentvolumeclaim/three-1 persistentvolumeclaim/three-2 persistentvolumeclaim/three-3 persistentvolumeclaim/three-4" {
+	if left := w.left("pvc"); left != "persistentvolumeclaim/three-1 persistentvolumeclaim/three-2 "+
+		"persistentvolumeclaim/three-3 persistentvolumeclaim/three-4" {
 		w.t.Errorf("the claims are %s", left)
 	}
 }
 
 // left are the objects of some kinds in the namespace.
 func (w *world) left(kinds string) string {
-	return strings.Join(strings.Fields(w.kubectl("-n", w.key.Namespace, "get", kinds, "-o", "name", "--sort-by=.metadata.name")), " ")
+	return strings.Join(strings.Fields(w.kubectl("-n", w.key.Namespace, "get", kinds, "-o", "name",
+		"--sort-by=.metadata.name")), " ")
 }
 
 // deletedClusterLeavesItsVolumes: another of its name makes nothing beside them, and goes
@@ -211,14 +223,17 @@ func (w *world) deletedClusterLeavesItsVolumes() {
 	w.awaitLeft(claims)
 	w.apply(quorum)
 	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
-		return c.Status.Phase == "Blocked" && strings.Contains(c.Status.PhaseReason, "adopt-volumes="+string(former.UID))
+		return c.Status.Phase == "Blocked" && strings.Contains(c.Status.PhaseReason,
+			"adopt-volumes="+string(former.UID))
 	})
-	w.kubectl("-n", w.key.Namespace, "annotate", "cluster", w.key.Name, v1alpha1.AnnotationAdoptVolumes+"="+string(former.UID))
+	w.kubectl("-n", w.key.Namespace, "annotate", "cluster", w.key.Name, v1alpha1.AnnotationAdoptVolumes+
+		"="+string(former.UID))
 	begun := time.Now()
 	c := w.healthy(2 * time.Minute)
 	w.t.Logf("healthy %s after the volumes were to be adopted", time.Since(begun))
 	if !slices.Equal(c.Status.InstanceNames, former.Status.InstanceNames) || w.left("pvc") != claims {
-		w.t.Errorf("the instances are %v, and were %v; the claims are %s", c.Status.InstanceNames, former.Status.InstanceNames, w.left("pvc"))
+		w.t.Errorf("the instances are %v, and were %v; the claims are %s", c.Status.InstanceNames,
+			former.Status.InstanceNames, w.left("pvc"))
 	}
 	if v, err := l.VerifyWithin(w.ctx, w.open("rw"), time.Minute); err != nil || !v.OK() {
 		w.t.Errorf("not all that was acknowledged is there: %v %+v", err, v)
@@ -229,7 +244,8 @@ func (w *world) deletedClusterLeavesItsVolumes() {
 
 // deletedClusterLeavesNothing when that is asked for.
 func (w *world) deletedClusterLeavesNothing() {
-	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p", `{"spec":{"storage":{"whenDeleted":"Delete"}}}`)
+	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p",
+		`{"spec":{"storage":{"whenDeleted":"Delete"}}}`)
 	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.ObservedGeneration == c.Generation })
 	w.kubectl("-n", w.key.Namespace, "delete", "cluster", w.key.Name, "--wait=true")
 	w.awaitLeft("")
@@ -239,11 +255,12 @@ func (w *world) deletedClusterLeavesNothing() {
 func (w *world) awaitLeft(want string) {
 	w.t.Helper()
 	var left string
-	err := wait.PollUntilContextTimeout(w.ctx, 500*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
-		left = w.left("pod,pvc,service,secret,serviceaccount,role,rolebinding,poddisruptionbudget,lease")
-		left = strings.TrimSpace(strings.ReplaceAll(left, "serviceaccount/default", ""))
-		return left == want, nil
-	})
+	err := wait.PollUntilContextTimeout(w.ctx, 500*time.Millisecond, 2*time.Minute, true,
+		func(context.Context) (bool, error) {
+			left = w.left("pod,pvc,service,secret,serviceaccount,role,rolebinding,poddisruptionbudget,lease")
+			left = strings.TrimSpace(strings.ReplaceAll(left, "serviceaccount/default", ""))
+			return left == want, nil
+		})
 	if err != nil {
 		w.t.Errorf("a deleted Cluster leaves behind %q, and not %q", left, want)
 	}

@@ -79,7 +79,8 @@ func (w *world) upgradeTooFar() {
 	l := w.startWriting()
 	image := w.cluster().Spec.ImageName
 	wish := func(image string) {
-		w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p", `{"spec":{"imageName":"`+image+`"}}`)
+		w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p",
+			`{"spec":{"imageName":"`+image+`"}}`)
 	}
 	wish(testbed.MySQLImage)
 	c := w.becomes(3*time.Minute, func(c *v1alpha1.Cluster) bool {

@@ -115,7 +115,9 @@ func (w *world) beside(operator *corev1.Pod) {
 	names := w.cluster().Status.InstanceNames
 	to := names[slices.IndexFunc(names, func(name string) bool { return w.pod(name).Spec.NodeName == here })]
 	w.switchTo(to)
-	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && testbed.Healthy(c) })
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.CurrentPrimary == to && testbed.Healthy(c)
+	})
 }
 
 // awayFromOperator moves the primary to a node on which the leading operator does
@@ -128,7 +130,9 @@ func (w *world) awayFromOperator() {
 	}
 	to := w.replica()
 	w.switchTo(to)
-	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && testbed.Healthy(c) })
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.CurrentPrimary == to && testbed.Healthy(c)
+	})
 }
 
 // besideStandby moves the primary to the node on which the operator runs that does not lead.

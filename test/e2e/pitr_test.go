@@ -113,7 +113,8 @@ func (b *backedUp) restoreTo(at time.Time, name, objectStore string) {
 // begun is how many rows each connection had begun, of those that are there.
 func (b *backedUp) begun(db *sql.DB, until string) map[string]int {
 	b.t.Helper()
-	ask := fmt.Sprintf("SELECT CONCAT(run, '/', conn), COUNT(*) FROM app.%s WHERE %s GROUP BY run, conn", b.table(db), until)
+	ask := fmt.Sprintf("SELECT CONCAT(run, '/', conn), COUNT(*) FROM app.%s WHERE %s GROUP BY run, conn",
+		b.table(db), until)
 	rows, err := db.QueryContext(b.ctx, ask)
 	if err != nil {
 		b.t.Fatal(err)

@@ -50,11 +50,14 @@ func (w *world) sessionsEndWithTheRole() {
 	writing, primary := w.session("rw")
 	reading, replica := w.session("ro")
 	w.switchTo(replica)
-	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == replica && testbed.Healthy(c) })
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.CurrentPrimary == replica && testbed.Healthy(c)
+	})
 	for service, conn := range map[string]*sql.Conn{"rw": writing, "ro": reading} {
 		var host string
 		if err := conn.QueryRowContext(w.ctx, "SELECT @@hostname").Scan(&host); err == nil {
-			w.t.Errorf("the session through -%s is still at %s; %s was primary and %s is", service, host, primary, replica)
+			w.t.Errorf("the session through -%s is still at %s; %s was primary and %s is", service,
+				host, primary, replica)
 		}
 	}
 }

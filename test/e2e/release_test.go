@@ -23,7 +23,8 @@ const giveWayLimit = 5 * time.Second
 // the one before takes them back. No process ends, no Pod changes, no member leaves its
 // group, and nobody waits.
 func (w *world) managersReplacedInPlace() {
-	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p", `{"spec":{"inPlaceInstanceManagerUpdates":true}}`)
+	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p",
+		`{"spec":{"inPlaceInstanceManagerUpdates":true}}`)
 	w.healthy(time.Minute)
 	before, view, managers := w.lives(), w.cluster().Status.GroupReplication, w.managers()
 	w.t.Cleanup(func() {
@@ -64,7 +65,8 @@ func (w *world) lives() map[string]string {
 	out := map[string]string{}
 	for _, name := range w.cluster().Status.InstanceNames {
 		pod := w.pod(name)
-		out[name] = fmt.Sprintf("Pod %s, restarted %d times, manager %d, mysqld %d", pod.UID, pod.Status.ContainerStatuses[0].RestartCount, w.pid(name, "cnmsql"), w.pid(name, "mysqld"))
+		out[name] = fmt.Sprintf("Pod %s, restarted %d times, manager %d, mysqld %d", pod.UID,
+			pod.Status.ContainerStatuses[0].RestartCount, w.pid(name, "cnmsql"), w.pid(name, "mysqld"))
 	}
 	return out
 }
@@ -94,14 +96,15 @@ func (w *world) binaries(managers map[string]int) map[string]string {
 
 func (w *world) awaitOtherBinaries(managers map[string]int, old map[string]string) {
 	w.t.Helper()
-	err := wait.PollUntilContextTimeout(w.ctx, 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
-		for name, file := range w.binaries(managers) {
-			if file == old[name] {
-				return false, nil
+	err := wait.PollUntilContextTimeout(w.ctx, 100*time.Millisecond, 2*time.Minute, true,
+		func(context.Context) (bool, error) {
+			for name, file := range w.binaries(managers) {
+				if file == old[name] {
+					return false, nil
+				}
 			}
-		}
-		return true, nil
-	})
+			return true, nil
+		})
 	if err != nil {
 		w.t.Fatalf("the managers run from %v: %v", w.binaries(managers), err)
 	}

@@ -51,7 +51,8 @@ const lone = `
 func (w *world) routeByRole(rw, ro, r string) {
 	w.t.Helper()
 	primary, replicas := w.primary(), w.replicas()
-	for service, want := range map[string][]string{rw: {primary}, ro: replicas, r: append([]string{primary}, replicas...)} {
+	for service, want := range map[string][]string{rw: {primary}, ro: replicas,
+		r: append([]string{primary}, replicas...)} {
 		slices.Sort(want)
 		seen := w.behind(service)
 		for began := time.Now(); !slices.Equal(seen, want) && time.Since(began) < 5*time.Second; {
@@ -81,7 +82,9 @@ func (w *world) additionalServicesRouteByRole() {
 	w.routeByRole("orders", "reports", "dashboards")
 	to := w.replica()
 	w.switchTo(to)
-	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to && testbed.Healthy(c) })
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+		return c.Status.CurrentPrimary == to && testbed.Healthy(c)
+	})
 	for service, leads := range map[string]bool{"orders": true, "reports": false, "dashboards": true} {
 		w.waitRouted(service, to, leads)
 	}
@@ -91,7 +94,8 @@ func (w *world) additionalServicesRouteByRole() {
 // manage says again what spec.managed.services is.
 func (w *world) manage(services string) {
 	w.t.Helper()
-	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p", `{"spec":{"managed":{"services":`+services+`}}}`)
+	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p",
+		`{"spec":{"managed":{"services":`+services+`}}}`)
 }
 
 // awaitServices waits until the cluster's Services that lead to a role are so, each told
@@ -99,16 +103,19 @@ func (w *world) manage(services string) {
 func (w *world) awaitServices(want ...string) {
 	w.t.Helper()
 	var seen []string
-	err := wait.PollUntilContextTimeout(w.ctx, 100*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
-		var all corev1.ServiceList
-		err := bed.Client.List(ctx, &all, client.InNamespace(w.key.Namespace), client.MatchingLabels{v1alpha1.LabelCluster: w.key.Name, "app.kubernetes.io/component": "cluster"})
-		seen = nil
-		for _, s := range all.Items {
-			seen = append(seen, strings.Join([]string{s.Name, string(s.Spec.Type), s.Labels["pool"], s.Annotations["scheme"]}, " "))
-		}
-		slices.Sort(seen)
-		return slices.Equal(seen, want), err
-	})
+	err := wait.PollUntilContextTimeout(w.ctx, 100*time.Millisecond, 20*time.Second, true,
+		func(ctx context.Context) (bool, error) {
+			var all corev1.ServiceList
+			err := bed.Client.List(ctx, &all, client.InNamespace(w.key.Namespace),
+				client.MatchingLabels{v1alpha1.LabelCluster: w.key.Name, "app.kubernetes.io/component": "cluster"})
+			seen = nil
+			for _, s := range all.Items {
+				seen = append(seen, strings.Join([]string{s.Name, string(s.Spec.Type), s.Labels["pool"],
+					s.Annotations["scheme"]}, " "))
+			}
+			slices.Sort(seen)
+			return slices.Equal(seen, want), err
+		})
 	if err != nil {
 		w.t.Fatalf("the Services are %q (%v), and should be %q", seen, err, want)
 	}
@@ -118,10 +125,12 @@ func (w *world) servicesFollowTheSpec() {
 	w.awaitServices("services-r ClusterIP  ", "services-ro ClusterIP  ", "services-rw ClusterIP  ")
 	w.manage(`{"disabledDefaultServices":["ro"],"template":{"metadata":{"labels":{"pool":"shop"},"annotations":{"scheme":"internal"}},"spec":{"type":"NodePort"}},
 		"additional":[{"name":"orders","selectorType":"rw"},{"name":"elsewhere","selectorType":"r","serviceTemplate":{"spec":{"type":"ExternalName","externalName":"db.example.com"}}}]}`)
-	w.awaitServices("services-elsewhere ExternalName  ", "services-orders ClusterIP  ", "services-r NodePort shop internal", "services-rw NodePort shop internal")
+	w.awaitServices("services-elsewhere ExternalName  ", "services-orders ClusterIP  ",
+		"services-r NodePort shop internal", "services-rw NodePort shop internal")
 	w.manage(`{"disabledDefaultServices":null,"template":{"metadata":{"annotations":null},"spec":null},
 		"additional":[{"name":"orders","selectorType":"rw","serviceTemplate":{"spec":{"type":"LoadBalancer"}}},{"name":"elsewhere","selectorType":"r"}]}`)
-	w.awaitServices("services-elsewhere ClusterIP  ", "services-orders LoadBalancer  ", "services-r ClusterIP shop ", "services-ro ClusterIP shop ", "services-rw ClusterIP shop ")
+	w.awaitServices("services-elsewhere ClusterIP  ", "services-orders LoadBalancer  ", "services-r ClusterIP shop ",
+		"services-ro ClusterIP shop ", "services-rw ClusterIP shop ")
 	w.manage(`null`)
 	w.awaitServices("services-r ClusterIP  ", "services-ro ClusterIP  ", "services-rw ClusterIP  ")
 }
@@ -132,8 +141,10 @@ func (w *world) refusedServiceHoldsUpNothingElse() {
 	w.manage(`{"additional":[{"name":"first","selectorType":"rw","serviceTemplate":{"spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":32111}}},
 		{"name":"second","selectorType":"rw","serviceTemplate":{"spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":32111}}},
 		{"name":"third","selectorType":"rw"}]}`)
-	w.awaitServices("services-first LoadBalancer  ", "services-r ClusterIP  ", "services-ro ClusterIP  ", "services-rw ClusterIP  ", "services-third ClusterIP  ")
-	w.plugin([]string{"status", w.key.Name}, "services-1 takes writes; could not apply Service services-second", "see spec.managed.services")
+	w.awaitServices("services-first LoadBalancer  ", "services-r ClusterIP  ", "services-ro ClusterIP  ",
+		"services-rw ClusterIP  ", "services-third ClusterIP  ")
+	w.plugin([]string{"status", w.key.Name}, "services-1 takes writes; could not apply Service services-second",
+		"see spec.managed.services")
 	pod := w.pod(w.primary())
 	w.deletePod(pod.Name)
 	w.replaced(pod, time.Minute)

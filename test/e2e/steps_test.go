@@ -43,7 +43,8 @@ func onlyInAll(t *testing.T) {
 // sayLeftOut tells in one line what was not played.
 func sayLeftOut() {
 	if len(leftOut) > 0 {
-		fmt.Fprintf(os.Stderr, "e2e: %d left out, which make test-all plays: %s\n", len(leftOut), strings.Join(leftOut, " "))
+		fmt.Fprintf(os.Stderr, "e2e: %d left out, which make test-all plays: %s\n", len(leftOut),
+			strings.Join(leftOut, " "))
 	}
 }
 

@@ -27,10 +27,12 @@ const single = `
 func (w *world) eventSays(reason string) {
 	w.t.Helper()
 	var out string
-	err := wait.PollUntilContextTimeout(w.ctx, 200*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
-		out = w.kubectl("-n", w.key.Namespace, "get", "events", "-o", "custom-columns=R:.reason,M:.message", "--no-headers")
-		return strings.Contains(out, reason), nil
-	})
+	err := wait.PollUntilContextTimeout(w.ctx, 200*time.Millisecond, 20*time.Second, true,
+		func(context.Context) (bool, error) {
+			out = w.kubectl("-n", w.key.Namespace, "get", "events", "-o",
+				"custom-columns=R:.reason,M:.message", "--no-headers")
+			return strings.Contains(out, reason), nil
+		})
 	if err != nil {
 		w.t.Errorf("no event with reason %s:\n%s", reason, out)
 	}

@@ -46,7 +46,8 @@ func (w *world) plugin(args []string, words ...string) string {
 }
 
 func (w *world) tryPlugin(args ...string) (string, error) {
-	cmd := exec.Command(filepath.Join(bed.BinDir(), "kubectl-cnmsql"), append(args, "--kubeconfig", bed.Kubeconfig, "-n", w.key.Namespace)...)
+	cmd := exec.Command(filepath.Join(bed.BinDir(), "kubectl-cnmsql"), append(args, "--kubeconfig", bed.Kubeconfig,
+		"-n", w.key.Namespace)...)
 	if i := slices.Index(args, "--"); i >= 0 { // what follows is not the plugin's
 		cmd = exec.Command(filepath.Join(bed.BinDir(), "kubectl-cnmsql"),
 			slices.Concat(args[:i], []string{"--kubeconfig", bed.Kubeconfig, "-n", w.key.Namespace}, args[i:])...)
@@ -77,12 +78,13 @@ func (w *world) asRoot(instance, statements string) string {
 func (w *world) inSpite(instance, statements string) {
 	w.t.Helper()
 	var out string
-	err := wait.PollUntilContextTimeout(w.ctx, 70*time.Millisecond, 20*time.Second, true, func(context.Context) (done bool, _ error) {
-		var err error
-		out, err = w.tryPlugin("mysql", w.key.Name, "--instance", instance, "--", "-Ne",
-			"SET GLOBAL super_read_only = 0; "+statements+"; SET GLOBAL super_read_only = 1")
-		return err == nil, nil
-	})
+	err := wait.PollUntilContextTimeout(w.ctx, 70*time.Millisecond, 20*time.Second, true,
+		func(context.Context) (done bool, _ error) {
+			var err error
+			out, err = w.tryPlugin("mysql", w.key.Name, "--instance", instance, "--", "-Ne",
+				"SET GLOBAL super_read_only = 0; "+statements+"; SET GLOBAL super_read_only = 1")
+			return err == nil, nil
+		})
 	if err != nil {
 		w.t.Fatalf("writing to %s in spite of its manager: %v\n%s", instance, err, out)
 	}
@@ -91,10 +93,14 @@ func (w *world) inSpite(instance, statements string) {
 func (w *world) fencedReplica() {
 	replica := w.replica()
 	w.plugin([]string{"fence", "on", w.key.Name, replica}, replica)
-	w.becomes(20*time.Second, func(c *v1alpha1.Cluster) bool { return slices.Contains(c.Status.FencedInstances, replica) })
+	w.becomes(20*time.Second, func(c *v1alpha1.Cluster) bool {
+		return slices.Contains(c.Status.FencedInstances, replica)
+	})
 	w.waitRouted("r", replica, false)
 	w.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool {
-		return slices.ContainsFunc(c.Status.InstancesReported, func(in v1alpha1.InstanceStatus) bool { return in.Name == replica && in.State == "Fenced" })
+		return slices.ContainsFunc(c.Status.InstancesReported, func(in v1alpha1.InstanceStatus) bool {
+			return in.Name == replica && in.State == "Fenced"
+		})
 	})
 	if _, err := bed.MysqldPID(w.ctx, w.key, replica); err == nil {
 		w.t.Error("mysqld of the fenced instance runs")
@@ -110,7 +116,8 @@ func (w *world) waitRouted(service, instance string, wanted bool) {
 	w.t.Helper()
 	ip, seen := w.pod(instance).Status.PodIP, ""
 	for began := time.Now(); time.Since(began) < 30*time.Second; <-time.After(100 * time.Millisecond) {
-		seen = w.kubectl("-n", w.key.Namespace, "get", "endpointslices", "-l", "kubernetes.io/service-name="+w.key.Name+"-"+service,
+		seen = w.kubectl("-n", w.key.Namespace, "get", "endpointslices", "-l", "kubernetes.io/service-name="+
+			w.key.Name+"-"+service,
 			"-o", `jsonpath={range .items[*].endpoints[?(@.conditions.ready==true)]}{.addresses[0]} {end}`)
 		if slices.Contains(strings.Fields(seen), ip) == wanted {
 			return
@@ -125,7 +132,9 @@ func (w *world) fencedPrimary() {
 	w.becomes(20*time.Second, func(c *v1alpha1.Cluster) bool { return c.Status.Diagnosis == "PrimaryFenced" })
 	w.plugin([]string{"status", w.key.Name}, "is fenced: nobody takes writes", "fence off")
 	w.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool {
-		return slices.ContainsFunc(c.Status.InstancesReported, func(in v1alpha1.InstanceStatus) bool { return in.Name == primary && in.State == "Fenced" })
+		return slices.ContainsFunc(c.Status.InstancesReported, func(in v1alpha1.InstanceStatus) bool {
+			return in.Name == primary && in.State == "Fenced"
+		})
 	})
 	w.plugin([]string{"fence", "off", w.key.Name, primary})
 	w.healthy(time.Minute)
@@ -151,7 +160,9 @@ func (w *world) reinitOfPrimaryIsRefused() {
 func (w *world) divergedReplica() {
 	replica := w.replica()
 	w.inSpite(replica, "CREATE TABLE IF NOT EXISTS app.errant (id INT PRIMARY KEY)")
-	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return slices.Contains(c.Status.DivergedInstances, replica) })
+	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
+		return slices.Contains(c.Status.DivergedInstances, replica)
+	})
 	w.waitRouted("ro", replica, false)
 	w.plugin([]string{"status", w.key.Name}, "diverged", "reinit", "transactions that "+w.primary()+" does not have")
 	w.plugin([]string{"reinit", w.key.Name, replica, "--yes"}, "are recreated")
@@ -177,7 +188,8 @@ func (w *world) brokenReplication() {
 // whatIf: what is foretold comes about.
 func (w *world) whatIf() {
 	old, replicas := w.primary(), w.replicas()
-	w.plugin([]string{"whatif", w.key.Name, "--lose", old + "," + replicas[0]}, "NOBODY is promoted", "NoProof", "--accept-data-loss")
+	w.plugin([]string{"whatif", w.key.Name, "--lose", old + "," + replicas[0]}, "NOBODY is promoted", "NoProof",
+		"--accept-data-loss")
 	out := w.plugin([]string{"whatif", w.key.Name, "--lose", old, "--mysqld-down"}, "is promoted", "ManagerFenced")
 	_, then, _ := strings.Cut(out, "Then")
 	foretold, _, _ := strings.Cut(strings.TrimSpace(then), " ")
@@ -208,12 +220,14 @@ func (w *world) blockedFailover() {
 	l.Stop()
 	w.says(c.Status.PhaseReason, primary, "kubectl cnmsql failover "+w.key.Name+" --to INSTANCE --accept-data-loss")
 	w.plugin([]string{"status", w.key.Name}, "Blocked", "failover")
-	w.plugin([]string{"failover", w.key.Name, "--to", replicas[1], "--accept-data-loss", "--yes"}, "WITHOUT A PROOF", replicas[1])
+	w.plugin([]string{"failover", w.key.Name, "--to", replicas[1], "--accept-data-loss", "--yes"},
+		"WITHOUT A PROOF", replicas[1])
 	w.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == replicas[1] })
 	if proof := w.proof(); proof != "AcceptedDataLoss" {
 		w.t.Errorf("the promotion's proof is %s", proof)
 	}
-	w.plugin([]string{"events", w.key.Name}, "FailoverEnded", replicas[1]+" takes writes, after "+primary, "proof AcceptedDataLoss", "MysqldStarted", "DataLossAccepted")
+	w.plugin([]string{"events", w.key.Name}, "FailoverEnded", replicas[1]+" takes writes, after "+primary,
+		"proof AcceptedDataLoss", "MysqldStarted", "DataLossAccepted")
 	for _, name := range []string{primary, replicas[0]} {
 		w.signal(name, "mysqld", syscall.SIGCONT)
 		w.signal(name, "cnmsql", syscall.SIGCONT)
@@ -227,7 +241,9 @@ func (w *world) healedByReinit() {
 	for {
 		var found []string
 		w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
-			found = slices.DeleteFunc(slices.Clone(c.Status.DivergedInstances), func(name string) bool { return slices.Contains(asked, name) })
+			found = slices.DeleteFunc(slices.Clone(c.Status.DivergedInstances), func(name string) bool {
+				return slices.Contains(asked, name)
+			})
 			return len(found) > 0 || testbed.Healthy(c)
 		})
 		if len(found) == 0 {

@@ -71,7 +71,8 @@ func newWorld(t *testing.T, cluster string) *world {
 	t.Helper()
 	ns := "e2e-" + cluster
 	// Not the test's own context, which has ended when cleanups run.
-	w := &world{t: complaining{t, new([]string)}, ctx: context.Background(), key: types.NamespacedName{Namespace: ns, Name: cluster}}
+	w := &world{t: complaining{t, new([]string)}, ctx: context.Background(),
+		key: types.NamespacedName{Namespace: ns, Name: cluster}}
 	w.kubectl("delete", "namespace", ns, "--ignore-not-found", "--wait=true")
 	w.kubectl("create", "namespace", ns)
 	t.Cleanup(func() {
@@ -92,7 +93,8 @@ func (w *world) endsBeforeItsVolumes() {
 			w.show()
 		}
 		for _, args := range [][]string{
-			{"delete", "cluster", w.key.Name, "--ignore-not-found"}, {"wait", "--for=delete", "pod", "-l", v1alpha1.LabelCluster + "=" + w.key.Name, "--timeout=2m"},
+			{"delete", "cluster", w.key.Name, "--ignore-not-found"}, {"wait", "--for=delete", "pod", "-l",
+				v1alpha1.LabelCluster + "=" + w.key.Name, "--timeout=2m"},
 		} {
 			if out, err := bed.Kubectl(w.ctx, nil, append([]string{"-n", w.key.Namespace}, args...)...); err != nil {
 				w.t.Errorf("%v: %v %s", args, err, out)
@@ -113,7 +115,8 @@ func (w *world) kubectl(args ...string) string {
 func (w *world) show() {
 	for _, args := range [][]string{
 		{"get", "cluster", w.key.Name, "-o", "yaml"}, {"get", "pod,pvc,svc", "-o", "wide"},
-		{"get", "events", "--sort-by=.lastTimestamp"}, {"logs", "--tail=40", "--prefix", "-l", v1alpha1.LabelCluster + "=" + w.key.Name},
+		{"get", "events", "--sort-by=.lastTimestamp"}, {"logs", "--tail=40", "--prefix", "-l",
+			v1alpha1.LabelCluster + "=" + w.key.Name},
 	} {
 		out, _ := bed.Kubectl(w.ctx, nil, append([]string{"-n", w.key.Namespace}, args...)...)
 		w.t.Logf("kubectl %s\n%s", strings.Join(args, " "), out)
@@ -166,8 +169,10 @@ func (w *world) apply(spec string) {
 }
 
 func (w *world) tryApply(spec string) (string, error) {
-	manifest := fmt.Sprintf("apiVersion: mysql.cnmsql.co/v1alpha1\nkind: Cluster\nmetadata:\n  name: %s\nspec:\n%s\n", w.key.Name, strings.TrimRight(spec, "\n"))
-	return bed.Kubectl(w.ctx, strings.NewReader(manifest), "-n", w.key.Namespace, "apply", "--server-side", "--field-manager=user", "-f", "-")
+	manifest := fmt.Sprintf("apiVersion: mysql.cnmsql.co/v1alpha1\nkind: Cluster\nmetadata:\n  name: %s\nspec:\n%s\n",
+		w.key.Name, strings.TrimRight(spec, "\n"))
+	return bed.Kubectl(w.ctx, strings.NewReader(manifest), "-n", w.key.Namespace, "apply", "--server-side",
+		"--field-manager=user", "-f", "-")
 }
 
 // becomes waits for the Cluster to be as wished.
@@ -208,7 +213,9 @@ func (w *world) replica() string {
 func (w *world) replicas() []string {
 	w.t.Helper()
 	c := w.cluster()
-	names := slices.DeleteFunc(c.Status.InstanceNames, func(name string) bool { return name == c.Status.CurrentPrimary })
+	names := slices.DeleteFunc(c.Status.InstanceNames, func(name string) bool {
+		return name == c.Status.CurrentPrimary
+	})
 	if len(names) == 0 {
 		w.t.Fatal("there is no replica")
 	}
@@ -240,7 +247,8 @@ func (w *world) pod(name string) *corev1.Pod {
 
 func (w *world) deletePod(name string, opts ...client.DeleteOption) {
 	w.t.Helper()
-	if err := bed.Client.Delete(w.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: name}}, opts...); err != nil {
+	if err := bed.Client.Delete(w.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace,
+		Name: name}}, opts...); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -248,14 +256,15 @@ func (w *world) deletePod(name string, opts ...client.DeleteOption) {
 // replaced waits until the Pod of that name is another one than the given.
 func (w *world) replaced(old *corev1.Pod, within time.Duration) {
 	w.t.Helper()
-	err := wait.PollUntilContextTimeout(w.ctx, 100*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {
-		var pod corev1.Pod
-		err := bed.Client.Get(ctx, client.ObjectKeyFromObject(old), &pod)
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil && pod.UID != old.UID, err
-	})
+	err := wait.PollUntilContextTimeout(w.ctx, 100*time.Millisecond, within, true,
+		func(ctx context.Context) (bool, error) {
+			var pod corev1.Pod
+			err := bed.Client.Get(ctx, client.ObjectKeyFromObject(old), &pod)
+			if apierrors.IsNotFound(err) {
+				return false, nil
+			}
+			return err == nil && pod.UID != old.UID, err
+		})
 	if err != nil {
 		w.t.Fatalf("Pod %s was not recreated: %v", old.Name, err)
 	}
@@ -329,9 +338,10 @@ func (w *world) login(e testbed.Endpoint, where string) *sql.DB {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = db.Close() })
-	err = wait.PollUntilContextTimeout(w.ctx, 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		return db.PingContext(ctx) == nil, nil
-	})
+	err = wait.PollUntilContextTimeout(w.ctx, 20*time.Millisecond, 30*time.Second, true,
+		func(ctx context.Context) (bool, error) {
+			return db.PingContext(ctx) == nil, nil
+		})
 	if err != nil {
 		w.t.Fatalf("nobody answers behind %s: %v", where, db.PingContext(w.ctx))
 	}
@@ -408,6 +418,7 @@ func (l *load) stopAndLoseNothing() writer.Report {
 	if len(v.Extra) > 0 {
 		l.w.t.Errorf("%d rows are there that the server had refused, the first: %+v", len(v.Extra), v.Extra[0])
 	}
-	l.w.t.Logf("rows acknowledged %d, lost %d, longest gap %s", report.Acknowledged, len(v.Missing), report.LongestGap.Duration())
+	l.w.t.Logf("rows acknowledged %d, lost %d, longest gap %s", report.Acknowledged, len(v.Missing),
+		report.LongestGap.Duration())
 	return report
 }

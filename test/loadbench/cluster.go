@@ -110,7 +110,8 @@ func (s *stage) close(ctx context.Context) error {
 // the primary waits for a successor.
 func (s *stage) clear(ctx context.Context) error {
 	for _, what := range [][]string{
-		{"delete", "cluster", key.Name, "-n", key.Namespace, "--cascade=foreground"}, {"delete", "namespace", key.Namespace},
+		{"delete", "cluster", key.Name, "-n", key.Namespace, "--cascade=foreground"},
+		{"delete", "namespace", key.Namespace},
 	} {
 		if _, err := s.bed.Kubectl(ctx, nil, append(what, "--ignore-not-found", "--wait=true")...); err != nil {
 			return err

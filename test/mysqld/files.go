@@ -28,7 +28,8 @@ func (f Files) Program(ctx context.Context, name string, args ...string) *exec.C
 // run runs a program with the libraries of the files.
 func (f Files) run(ctx context.Context, path string, args ...string) *exec.Cmd {
 	lib := f.root + "/usr/lib/x86_64-linux-gnu:" + f.root + "/usr/lib/mysql/private"
-	cmd := exec.CommandContext(ctx, f.root+"/lib64/ld-linux-x86-64.so.2", append([]string{"--library-path", lib, path}, args...)...)
+	cmd := exec.CommandContext(ctx, f.root+"/lib64/ld-linux-x86-64.so.2",
+		append([]string{"--library-path", lib, path}, args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }

@@ -23,7 +23,8 @@ func ForTest(t testing.TB) *Test {
 	t.Helper()
 	rootfs := os.Getenv("CNMSQL_MYSQL_ROOTFS")
 	if rootfs == "" {
-		t.Skip("set CNMSQL_MYSQL_ROOTFS to the directory that `go run ./tools/image mysql-rootfs` prints, to try this with a real mysqld")
+		t.Skip("set CNMSQL_MYSQL_ROOTFS to the directory that `go run ./tools/image mysql-rootfs` prints, to try " +
+			"this with a real mysqld")
 	}
 	dir, err := os.MkdirTemp("", "cnmsql") // t.TempDir is too long a path for a socket
 	must(t, err)
@@ -51,7 +52,8 @@ func (s *Test) Initialize() {
 // Start starts the server, which need not survive a loss of power, until the test ends.
 func (s *Test) Start(id int, args ...string) {
 	s.T.Helper()
-	args = append([]string{"--skip-replica-start", "--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=64M"}, args...)
+	args = append([]string{"--skip-replica-start", "--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2",
+		"--innodb-buffer-pool-size=64M"}, args...)
 	must(s.T, s.Server.Start(context.Background(), id, args...))
 }
 

@@ -42,7 +42,8 @@ func New(dir string, files Files) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Dir: dir, Files: files, Port: int(at.Port()), Binary: files.root + "/usr/sbin/mysqld", Plugins: files.root + "/usr/lib/mysql/plugin"}
+	s := &Server{Dir: dir, Files: files, Port: int(at.Port()), Binary: files.root + "/usr/sbin/mysqld",
+		Plugins: files.root + "/usr/lib/mysql/plugin"}
 	return s, errors.Join(os.MkdirAll(dir+"/tmp", 0o755), Certify(dir))
 }
 
@@ -84,9 +85,11 @@ func (s *Server) Initialize(ctx context.Context, args ...string) error {
 // Start starts the server on the data that it has, and waits until it can be asked. It ends
 // with ctx.
 func (s *Server) Start(ctx context.Context, id int, args ...string) (err error) {
-	cmd := s.mysqld(ctx, append([]string{"--socket=" + s.Socket(), fmt.Sprintf("--port=%d", s.Port), "--bind-address=127.0.0.1", "--mysqlx=OFF",
+	cmd := s.mysqld(ctx, append([]string{"--socket=" + s.Socket(), fmt.Sprintf("--port=%d", s.Port),
+		"--bind-address=127.0.0.1", "--mysqlx=OFF",
 		fmt.Sprintf("--server-id=%d", id), "--gtid-mode=ON", "--enforce-gtid-consistency=ON",
-		"--ssl-cert=" + s.Dir + "/cert.pem", "--ssl-key=" + s.Dir + "/key.pem", "--ssl-ca=" + s.Authority()}, args...)...)
+		"--ssl-cert=" + s.Dir + "/cert.pem", "--ssl-key=" + s.Dir + "/key.pem", "--ssl-ca=" + s.Authority()},
+		args...)...)
 	if s.process, err = Start(cmd); err != nil {
 		return err
 	}

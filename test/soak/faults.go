@@ -31,17 +31,22 @@ var faults = []fault{
 	{"mysqld killed", 6, func(ctx context.Context, s *soak, who string) (undo, error) {
 		return nothing, s.signal(ctx, who, "mysqld", syscall.SIGKILL)
 	}},
-	{"mysqld hung", 3, func(ctx context.Context, s *soak, who string) (undo, error) { return s.stop(ctx, who, "mysqld") }},
+	{"mysqld hung", 3, func(ctx context.Context, s *soak, who string) (undo, error) {
+		return s.stop(ctx, who, "mysqld")
+	}},
 	{"manager killed", 2, func(ctx context.Context, s *soak, who string) (undo, error) {
 		return nothing, s.signal(ctx, who, "cnmsql", syscall.SIGKILL)
 	}},
-	{"Pod deleted", 2, func(ctx context.Context, s *soak, who string) (undo, error) { return nothing, s.deletePod(ctx, who) }},
+	{"Pod deleted", 2, func(ctx context.Context, s *soak, who string) (undo, error) {
+		return nothing, s.deletePod(ctx, who)
+	}},
 	{"Pod deleted by force", 2, func(ctx context.Context, s *soak, who string) (undo, error) {
 		return nothing, s.deletePod(ctx, who, client.GracePeriodSeconds(0))
 	}},
 	{"switchover", 3, switchover},
 	{"operator killed", 2, func(ctx context.Context, s *soak, _ string) (undo, error) {
-		_, err := s.bed.Kubectl(ctx, nil, "-n", testbed.OperatorNamespace, "delete", "pod", "--all", "--grace-period=0", "--force", "--wait=false")
+		_, err := s.bed.Kubectl(ctx, nil, "-n", testbed.OperatorNamespace, "delete", "pod", "--all", "--grace-period=0",
+			"--force", "--wait=false")
 		return nothing, err
 	}},
 	{"node partitioned", 3, func(ctx context.Context, s *soak, who string) (undo, error) {
@@ -77,7 +82,8 @@ func (d *drawer) draw(ctx context.Context) undo {
 		return nothing
 	}
 	who := c.Status.CurrentPrimary
-	if replicas := slices.DeleteFunc(c.Status.InstanceNames, func(n string) bool { return n == who }); !hitsPrimary && len(replicas) > which {
+	if replicas := slices.DeleteFunc(c.Status.InstanceNames, func(n string) bool { return n == who }); !hitsPrimary &&
+		len(replicas) > which {
 		who = replicas[which]
 	}
 	role := map[bool]string{true: "primary", false: "replica"}[who == c.Status.CurrentPrimary]
@@ -107,11 +113,13 @@ func (s *soak) stop(ctx context.Context, who, program string) (undo, error) {
 	if err != nil {
 		return nothing, err
 	}
-	return func(context.Context) error { _ = syscall.Kill(pid, syscall.SIGCONT); return nil }, syscall.Kill(pid, syscall.SIGSTOP)
+	return func(context.Context) error { _ = syscall.Kill(pid, syscall.SIGCONT); return nil },
+		syscall.Kill(pid, syscall.SIGSTOP)
 }
 
 func (s *soak) deletePod(ctx context.Context, who string, opts ...client.DeleteOption) error {
-	return s.bed.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: who}}, opts...)
+	return s.bed.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: who}},
+		opts...)
 }
 
 func switchover(ctx context.Context, s *soak, who string) (undo, error) {
@@ -122,7 +130,8 @@ func switchover(ctx context.Context, s *soak, who string) (undo, error) {
 	if who == c.Status.CurrentPrimary {
 		who = c.Status.InstanceNames[(slices.Index(c.Status.InstanceNames, who)+1)%len(c.Status.InstanceNames)]
 	}
-	_, err = s.bed.Kubectl(ctx, nil, "-n", key.Namespace, "patch", "cluster", key.Name, "--subresource=status", "--type=merge",
+	_, err = s.bed.Kubectl(ctx, nil, "-n", key.Namespace, "patch", "cluster", key.Name,
+		"--subresource=status", "--type=merge",
 		"-p", fmt.Sprintf(`{"status":{"targetPrimary":%q}}`, who))
 	return nothing, err
 }

@@ -23,9 +23,11 @@ type verdicts struct {
 }
 
 func (v verdicts) String() string {
-	return fmt.Sprintf("rows on each instance %d; transactions in binary logs %d; register accesses %d (%d writes of unknown fate): %s",
+	return fmt.Sprintf("rows on each instance %d; transactions in binary logs %d; register accesses %d (%d writes of "+
+		"unknown fate): %s",
 		v.rows, v.transactions, v.accesses, v.unknown, map[porcupine.CheckResult]string{
-			porcupine.Ok: "linearizable", porcupine.Illegal: "NOT linearizable", porcupine.Unknown: "not decided in time", "": "not checked"}[v.registers])
+			porcupine.Ok: "linearizable", porcupine.Illegal: "NOT linearizable",
+			porcupine.Unknown: "not decided in time", "": "not checked"}[v.registers])
 }
 
 // judge holds what all instances have against what was acknowledged, and against each
@@ -126,7 +128,8 @@ func (s *soak) judgeTables(ctx context.Context, name string) (string, error) {
 		s.violated("I2", "%d acknowledged rows are not on %s, the first: %+v", len(v.Missing), name, v.Missing[0])
 	}
 	if len(v.Extra) > 0 {
-		s.violated("I1", "%d rows are on %s that the server had refused, the first: %+v", len(v.Extra), name, v.Extra[0])
+		s.violated("I1", "%d rows are on %s that the server had refused, the first: %+v",
+			len(v.Extra), name, v.Extra[0])
 	}
 	s.judged.rows = v.Rows
 	return s.ask(ctx, name, `SELECT CONCAT(@@GLOBAL.gtid_executed, ' ',
@@ -199,9 +202,11 @@ func (s *soak) judgeLogs(a, b string, first, second []string) {
 	}
 	for i := range min(len(x), len(y)) {
 		if x[i] != y[i] {
-			s.violated("I1", "the binary logs of %s and %s differ from transaction %d on: %s, and %s", a, b, i, x[i], y[i])
+			s.violated("I1", "the binary logs of %s and %s differ from transaction %d on: %s, and %s", a, b, i,
+				x[i], y[i])
 			return
 		}
 	}
-	s.violated("I1", "the binary log of %s has %d transactions that are in that of %s, too, which has %d of them: one is there twice", a, len(x), b, len(y))
+	s.violated("I1", "the binary log of %s has %d transactions that are in that of %s, too, which has %d of them: "+
+		"one is there twice", a, len(x), b, len(y))
 }

@@ -51,7 +51,8 @@ func startRegisters(ctx context.Context, e testbed.Endpoint) (*registers, error)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS app.registers (id INT PRIMARY KEY, v INT NOT NULL, looks INT NOT NULL)"); err != nil {
+	if _, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS app.registers (id INT PRIMARY KEY, v INT NOT NULL, "+
+		"looks INT NOT NULL)"); err != nil {
 		return nil, err
 	}
 	r := &registers{began: time.Now()}
@@ -96,8 +97,11 @@ func (r *registers) try(ctx context.Context, db *sql.DB, a access) (value int, e
 	}
 	defer func() { _ = tx.Rollback() }()
 	if a.write > 0 {
-		_, err = tx.ExecContext(ctx, "INSERT INTO app.registers VALUES (?, ?, 0) ON DUPLICATE KEY UPDATE v = VALUES(v)", a.register, a.write)
-	} else if _, err = tx.ExecContext(ctx, "INSERT INTO app.registers VALUES (?, 0, 1) ON DUPLICATE KEY UPDATE looks = looks + 1", a.register); err == nil {
+		_, err = tx.ExecContext(ctx, "INSERT INTO app.registers VALUES (?, ?, 0) ON DUPLICATE KEY UPDATE v = VALUES(v)",
+			a.register, a.write)
+	} else if _, err = tx.ExecContext(ctx,
+		"INSERT INTO app.registers VALUES (?, 0, 1) ON DUPLICATE KEY UPDATE looks = looks + 1",
+		a.register); err == nil {
 		err = tx.QueryRowContext(ctx, "SELECT v FROM app.registers WHERE id = ?", a.register).Scan(&value)
 	}
 	if err != nil {
@@ -125,7 +129,8 @@ func (r *registers) note(client int, a access, value int, call time.Duration, er
 		r.unknown++
 		end = math.MaxInt64
 	}
-	r.history = append(r.history, porcupine.Operation{ClientId: client, Input: a, Call: int64(call), Output: value, Return: end})
+	r.history = append(r.history, porcupine.Operation{ClientId: client, Input: a, Call: int64(call),
+		Output: value, Return: end})
 }
 
 func (r *registers) stop() {

@@ -71,7 +71,8 @@ func (s *soak) violated(invariant, format string, args ...any) {
 }
 
 func (s *soak) provision(ctx context.Context) error {
-	if _, err := s.bed.Kubectl(ctx, nil, "delete", "namespace", key.Namespace, "--ignore-not-found", "--wait=true"); err != nil {
+	if _, err := s.bed.Kubectl(ctx, nil, "delete", "namespace", key.Namespace, "--ignore-not-found",
+		"--wait=true"); err != nil {
 		return err
 	}
 	if _, err := s.bed.Kubectl(ctx, strings.NewReader(manifest), "apply", "--server-side", "-f", "-"); err != nil {
@@ -149,7 +150,8 @@ func (s *soak) recover(ctx context.Context) {
 		names := strings.Join(c.Status.DivergedInstances, ",")
 		s.reinited = append(s.reinited, names)
 		fmt.Println("  diverged, and recreated:", names)
-		if _, err = s.bed.Kubectl(ctx, nil, "-n", key.Namespace, "annotate", "--overwrite", "cluster", key.Name, v1alpha1.AnnotationReinit+"="+names); err == nil {
+		if _, err = s.bed.Kubectl(ctx, nil, "-n", key.Namespace, "annotate", "--overwrite", "cluster", key.Name,
+			v1alpha1.AnnotationReinit+"="+names); err == nil {
 			err = s.healthy(within, healLimit)
 		}
 	}
@@ -196,10 +198,12 @@ func (s *soak) report(out io.Writer) {
 	fmt.Fprintf(out, "\nsoak: seed %d, %s\n", s.seed, s.lasts)
 	if s.write != nil {
 		r := s.write.Stop()
-		fmt.Fprintf(out, "  rows acknowledged %d, unknown %d, refused %d; longest gap %s\n", r.Acknowledged, r.Unknown, r.Refused, r.LongestGap.Duration())
+		fmt.Fprintf(out, "  rows acknowledged %d, unknown %d, refused %d; longest gap %s\n", r.Acknowledged, r.Unknown,
+			r.Refused, r.LongestGap.Duration())
 	}
 	fmt.Fprintf(out, "  %s\n", s.judged)
-	fmt.Fprintf(out, "  slowest recovery %s; diverged and recreated: %d\n", s.slowest.Round(time.Second), len(s.reinited))
+	fmt.Fprintf(out, "  slowest recovery %s; diverged and recreated: %d\n",
+		s.slowest.Round(time.Second), len(s.reinited))
 	for _, name := range slices.Sorted(maps.Keys(s.drawn)) {
 		fmt.Fprintf(out, "  %4d  %s\n", s.drawn[name], name)
 	}
@@ -214,7 +218,8 @@ func (s *soak) report(out io.Writer) {
 // show prints what a person would look at first.
 func (s *soak) show(ctx context.Context) {
 	for _, args := range [][]string{
-		{"get", "cluster", key.Name, "-o", "yaml"}, {"get", "pod", "-o", "wide"}, {"get", "events", "--sort-by=.lastTimestamp"},
+		{"get", "cluster", key.Name, "-o", "yaml"}, {"get", "pod", "-o", "wide"},
+		{"get", "events", "--sort-by=.lastTimestamp"},
 		{"logs", "--tail=60", "--prefix", "-l", v1alpha1.LabelCluster + "=" + key.Name},
 	} {
 		out, _ := s.bed.Kubectl(ctx, nil, append([]string{"-n", key.Namespace}, args...)...)

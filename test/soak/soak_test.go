@@ -13,7 +13,8 @@ func op(client int, a access, value int, call, end int64) porcupine.Operation {
 
 // A second primary that acknowledges makes a read miss what was acknowledged before it.
 func TestTheCheckFindsAReadFromThePast(t *testing.T) {
-	history := []porcupine.Operation{op(1, access{1, 7}, 0, 1, 2), op(2, access{1, 8}, 0, 3, 4), op(1, access{1, 0}, 7, 5, 6), op(1, access{2, 0}, 0, 7, 8)}
+	history := []porcupine.Operation{op(1, access{1, 7}, 0, 1, 2), op(2, access{1, 8}, 0, 3, 4), op(1, access{1, 0}, 7,
+		5, 6), op(1, access{2, 0}, 0, 7, 8)}
 	if got := (&registers{history: history}).check(); got != porcupine.Illegal {
 		t.Errorf("a stale read is %s", got)
 	}

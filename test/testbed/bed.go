@@ -133,7 +133,8 @@ func (b *Bed) images(ctx context.Context) error {
 func (b *Bed) LoadMySQL(ctx context.Context, release string) (string, error) {
 	archive := filepath.Join(b.bin, "mysql-"+release+".tar")
 	name := "localhost/cnmsql/mysql:" + release
-	if _, err := b.run(ctx, nil, "go", "run", "./tools/image", "mysql", "--release", release, "--tag", name, "--out", archive); err != nil {
+	if _, err := b.run(ctx, nil, "go", "run", "./tools/image", "mysql", "--release", release, "--tag", name, "--out",
+		archive); err != nil {
 		return "", err
 	}
 	_, err := b.Localkube(ctx, "load", archive)
@@ -169,7 +170,8 @@ func (b *Bed) Localkube(ctx context.Context, args ...string) (string, error) {
 // Kubectl runs kubectl and returns what it printed.
 func (b *Bed) Kubectl(ctx context.Context, stdin io.Reader, args ...string) (string, error) {
 	if b.Name != "" {
-		return b.run(ctx, stdin, filepath.Join(b.bin, "localkube"), append([]string{"kubectl", "--name", b.Name, "--"}, args...)...)
+		return b.run(ctx, stdin, filepath.Join(b.bin, "localkube"),
+			append([]string{"kubectl", "--name", b.Name, "--"}, args...)...)
 	}
 	return b.run(ctx, stdin, "kubectl", append([]string{"--kubeconfig", b.Kubeconfig}, args...)...)
 }
@@ -182,7 +184,8 @@ func (b *Bed) run(ctx context.Context, stdin io.Reader, name string, args ...str
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, io.MultiWriter(&stderr, &progress{b.log})
 	if err := cmd.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("%s %s: %w\n%s%s", filepath.Base(name), strings.Join(args, " "), err, stdout.String(), stderr.String())
+		return stdout.String(), fmt.Errorf("%s %s: %w\n%s%s", filepath.Base(name), strings.Join(args, " "), err,
+			stdout.String(), stderr.String())
 	}
 	return stdout.String(), nil
 }

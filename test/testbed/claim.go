@@ -17,7 +17,8 @@ func Claim(name string) error {
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = f.Close()
-		return fmt.Errorf("the local Kubernetes %q is in use by another run of the tests, the soak or the benchmark (%w): wait until that has ended, or choose another name", name, err)
+		return fmt.Errorf("the local Kubernetes %q is in use by another run of the tests, the soak or the benchmark "+
+			"(%w): wait until that has ended, or choose another name", name, err)
 	}
 	claims = append(claims, f)
 	return nil

@@ -33,14 +33,16 @@ func (b *Bed) Get(ctx context.Context, key types.NamespacedName) (*v1alpha1.Clus
 
 // Until waits for a Cluster to be as wished, watching it; the last one seen is
 // returned, with an error that shows it when ctx ends first.
-func (b *Bed) Until(ctx context.Context, key types.NamespacedName, wished func(*v1alpha1.Cluster) bool) (*v1alpha1.Cluster, error) {
+func (b *Bed) Until(ctx context.Context, key types.NamespacedName,
+	wished func(*v1alpha1.Cluster) bool) (*v1alpha1.Cluster, error) {
 	w, err := client.NewWithWatch(b.Config, client.Options{Scheme: b.Client.Scheme()})
 	if err != nil {
 		return nil, err
 	}
 	var last *v1alpha1.Cluster
 	for ctx.Err() == nil {
-		stream, err := w.Watch(ctx, &v1alpha1.ClusterList{}, client.InNamespace(key.Namespace), client.MatchingFields{"metadata.name": key.Name})
+		stream, err := w.Watch(ctx, &v1alpha1.ClusterList{}, client.InNamespace(key.Namespace),
+			client.MatchingFields{"metadata.name": key.Name})
 		if err != nil {
 			break
 		}
@@ -59,12 +61,14 @@ func (b *Bed) Until(ctx context.Context, key types.NamespacedName, wished func(*
 		return nil, fmt.Errorf("cluster %s was not seen: %w", key, context.Cause(ctx))
 	}
 	return last, fmt.Errorf("cluster %s is not as wished: phase %s, primary %q, %d of %d ready: %s: %w",
-		key, last.Status.Phase, last.Status.CurrentPrimary, last.Status.ReadyInstances, last.Spec.Instances, last.Status.PhaseReason, context.Cause(ctx))
+		key, last.Status.Phase, last.Status.CurrentPrimary, last.Status.ReadyInstances, last.Spec.Instances,
+		last.Status.PhaseReason, context.Cause(ctx))
 }
 
 // Healthy is wished of a Cluster that is all well.
 func Healthy(c *v1alpha1.Cluster) bool {
-	return c.Status.Phase == "Healthy" && c.Status.ObservedGeneration == c.Generation && c.Status.ReadyInstances == c.Spec.Instances
+	return c.Status.Phase == "Healthy" && c.Status.ObservedGeneration == c.Generation &&
+		c.Status.ReadyInstances == c.Spec.Instances
 }
 
 // Endpoint is how an account logs in through a Service.
@@ -94,8 +98,10 @@ func (b *Bed) Endpoint(ctx context.Context, key types.NamespacedName, service st
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca.Data[resources.KeyCA])
 	return Endpoint{
-		Addr: net.JoinHostPort(svc.Spec.ClusterIP, "3306"), User: string(app.Data["username"]), Password: string(app.Data["password"]),
-		Database: string(app.Data["dbname"]), TLS: &tls.Config{RootCAs: pool, ServerName: svc.Name, MinVersion: tls.VersionTLS12},
+		Addr: net.JoinHostPort(svc.Spec.ClusterIP, "3306"), User: string(app.Data["username"]),
+		Password: string(app.Data["password"]),
+		Database: string(app.Data["dbname"]), TLS: &tls.Config{RootCAs: pool, ServerName: svc.Name,
+			MinVersion: tls.VersionTLS12},
 	}, nil
 }
 
@@ -132,7 +138,8 @@ func (e Endpoint) WriterAtFullSpeed(connections int) *writer.Writer {
 }
 
 func (e Endpoint) writerConfig() writer.Config {
-	return writer.Config{Addr: e.Addr, User: e.User, Password: e.Password, TLS: e.TLS, Table: e.Database + ".writer_rows"}
+	return writer.Config{Addr: e.Addr, User: e.User, Password: e.Password, TLS: e.TLS,
+		Table: e.Database + ".writer_rows"}
 }
 
 // Open makes a pool of connections to the endpoint.
@@ -157,7 +164,8 @@ func (b *Bed) KillMysqld(ctx context.Context, key types.NamespacedName, instance
 }
 
 // SignalMysqld sends a signal to the mysqld of an instance, and returns when.
-func (b *Bed) SignalMysqld(ctx context.Context, key types.NamespacedName, instance string, sig syscall.Signal) (time.Time, error) {
+func (b *Bed) SignalMysqld(ctx context.Context, key types.NamespacedName, instance string,
+	sig syscall.Signal) (time.Time, error) {
 	pid, err := b.MysqldPID(ctx, key, instance)
 	if err != nil {
 		return time.Time{}, err
@@ -209,5 +217,6 @@ func (b *Bed) PID(ctx context.Context, key types.NamespacedName, instance, progr
 			return pid, nil
 		}
 	}
-	return 0, fmt.Errorf("no process %s of Pod %s/%s (%s) runs on this machine", program, pod.Namespace, pod.Name, pod.UID)
+	return 0, fmt.Errorf("no process %s of Pod %s/%s (%s) runs on this machine", program,
+		pod.Namespace, pod.Name, pod.UID)
 }

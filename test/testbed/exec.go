@@ -20,7 +20,8 @@ func (b *Bed) Exec(ctx context.Context, pod types.NamespacedName, container stri
 		return err
 	}
 	url := typed.RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec).URL()
+		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdout: true, Stderr: true},
+			scheme.ParameterCodec).URL()
 	run, err := remotecommand.NewSPDYExecutor(b.Config, http.MethodPost, url)
 	if err != nil {
 		return err

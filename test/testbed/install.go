@@ -34,7 +34,8 @@ func (b *Bed) Install(ctx context.Context, operatorImage, mysqlImage string) err
 		manifest := imageLine.ReplaceAllString(string(text), "${1}"+operatorImage)
 		manifest = operatorFlag.ReplaceAllString(manifest, "--operator-image="+operatorImage+"$1$2")
 		manifest = defaultFlag.ReplaceAllString(manifest, "--default-image="+mysqlImage+"$1$2")
-		if _, err := b.Kubectl(ctx, strings.NewReader(manifest), "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
+		if _, err := b.Kubectl(ctx, strings.NewReader(manifest), "apply", "--server-side", "--force-conflicts",
+			"-f", "-"); err != nil {
 			return err
 		}
 		if b.Name != "" {
@@ -64,7 +65,8 @@ func (b *Bed) Release(ctx context.Context, tag string) error {
 	if err := os.WriteFile(built, append(binary, tag...), 0o755); err != nil {
 		return err
 	}
-	if _, err := b.run(ctx, nil, "go", "run", "./tools/image", "operator", "--binary", built, "--tag", tag, "--out", archive); err != nil {
+	if _, err := b.run(ctx, nil, "go", "run", "./tools/image", "operator", "--binary", built, "--tag", tag, "--out",
+		archive); err != nil {
 		return err
 	}
 	if _, err := b.Localkube(ctx, "load", archive); err != nil {
@@ -81,12 +83,13 @@ func (b *Bed) restartOperator(ctx context.Context) error {
 func (b *Bed) operatorReady(ctx context.Context) error {
 	key := types.NamespacedName{Namespace: OperatorNamespace, Name: "cnmsql-operator"}
 	var d appsv1.Deployment
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-		if err := b.Client.Get(ctx, key, &d); err != nil {
-			return false, err
-		}
-		return d.Status.ObservedGeneration >= d.Generation && d.Status.AvailableReplicas >= *d.Spec.Replicas, nil
-	})
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			if err := b.Client.Get(ctx, key, &d); err != nil {
+				return false, err
+			}
+			return d.Status.ObservedGeneration >= d.Generation && d.Status.AvailableReplicas >= *d.Spec.Replicas, nil
+		})
 	if err != nil {
 		out, _ := b.Kubectl(context.WithoutCancel(ctx), nil, "-n", OperatorNamespace, "describe", "pods")
 		return fmt.Errorf("the operator did not become available: %w\n%s", err, out)

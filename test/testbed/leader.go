@@ -19,14 +19,16 @@ import (
 func (b *Bed) Leader(ctx context.Context) (*corev1.Pod, error) {
 	var lease coordination.Lease
 	first := ""
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		err := b.Client.Get(ctx, types.NamespacedName{Namespace: OperatorNamespace, Name: "cnmsql-operator"}, &lease)
-		if err != nil || first == "" {
-			first = lease.ResourceVersion
-			return false, nil
-		}
-		return lease.ResourceVersion != first && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "", nil
-	})
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			err := b.Client.Get(ctx, types.NamespacedName{Namespace: OperatorNamespace, Name: "cnmsql-operator"}, &lease)
+			if err != nil || first == "" {
+				first = lease.ResourceVersion
+				return false, nil
+			}
+			return lease.ResourceVersion != first && lease.Spec.HolderIdentity != nil &&
+				*lease.Spec.HolderIdentity != "", nil
+		})
 	if err != nil {
 		return nil, fmt.Errorf("no operator leads: %w", err)
 	}

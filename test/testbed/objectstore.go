@@ -88,7 +88,8 @@ func (b *Bed) StartObjectStore(ctx context.Context, namespace string) (*ObjectSt
 	if err != nil {
 		return nil, err
 	}
-	manifest := fmt.Sprintf(objectStoreManifest, namespace, leaf.Cert, leaf.Key, objectStoreImage, StoreAccessKey, StoreSecretKey, Bucket)
+	manifest := fmt.Sprintf(objectStoreManifest, namespace, leaf.Cert, leaf.Key, objectStoreImage, StoreAccessKey,
+		StoreSecretKey, Bucket)
 	if _, err := b.Kubectl(ctx, strings.NewReader(manifest), "apply", "-f", "-"); err != nil {
 		return nil, err
 	}
@@ -120,13 +121,15 @@ func (b *Bed) loadObjectStore(ctx context.Context) error {
 
 // Credentials is the manifest of a Secret that lets its namespace use the store.
 func (s *ObjectStore) Credentials(namespace string) string {
-	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: store, namespace: %s}\nstringData:\n  id: %q\n  key: %q\n  ca: %q\n  age: %q\n",
+	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: store, namespace: %s}\nstringData:\n  id: "+
+		"%q\n  key: %q\n  ca: %q\n  age: %q\n",
 		namespace, StoreAccessKey, StoreSecretKey, s.CA, s.Key)
 }
 
 // Spec is an objectStore that names the Secret of Credentials, in one line of YAML.
 func (s *ObjectStore) Spec() string {
-	return fmt.Sprintf("{bucket: %s, path: some/path, endpoint: %q, region: us-east-1, credentials: {accessKeyId: {name: store, key: id}, "+
+	return fmt.Sprintf("{bucket: %s, path: some/path, endpoint: %q, region: us-east-1, credentials: {accessKeyId: "+
+		"{name: store, key: id}, "+
 		"secretAccessKey: {name: store, key: key}}, tls: {caBundleSecret: {name: store, key: ca}}}", Bucket, s.Endpoint)
 }
 

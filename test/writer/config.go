@@ -69,7 +69,8 @@ func (c Config) validate() error {
 	case !strings.HasPrefix(c.Addr, "/") && !strings.Contains(c.Addr, ":"):
 		return fmt.Errorf("writer: the address %q has no port; give host:port", c.Addr)
 	case !tableName.MatchString(c.Table):
-		return fmt.Errorf("writer: the table %q is not of the form database.table with letters, digits and underscores", c.Table)
+		return fmt.Errorf("writer: the table %q is not of the form database.table with letters, digits and underscores",
+			c.Table)
 	case !runName.MatchString(c.Run):
 		return fmt.Errorf("writer: the run %q is not 1 to 32 letters, digits and dashes", c.Run)
 	case c.Connections < 0:

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Gap is a time without an acknowledgement; the package's documentation defines it. The zero Gap means that there was none.
+// Gap is a time without an acknowledgement; the package's documentation defines it. The zero Gap
+// means that there was none.
 type Gap struct {
 	Start, End time.Time
 	Open       bool // no acknowledgement has ended it yet
@@ -14,8 +15,9 @@ type Gap struct {
 // Duration is exact: both ends are readings of the same monotonic clock.
 func (g Gap) Duration() time.Duration { return g.End.Sub(g.Start) }
 
-// longestGap finds the longest gap that ends after the given time. A gap that had begun before counts whole: the last
-// acknowledgement before a kill is where the outage, as clients see it, begins. Of equally long gaps the first is given.
+// longestGap finds the longest gap that ends after the given time. A gap that had begun before
+// counts whole: the last acknowledgement before a kill is where the outage, as clients see it,
+// begins. Of equally long gaps the first is given.
 func longestGap(acks []time.Duration, after, now time.Duration) (start, end time.Duration, open bool) {
 	if len(acks) == 0 {
 		return 0, 0, false

@@ -36,7 +36,8 @@ func TestLongestGap(t *testing.T) {
 			at := func(v int) time.Duration { return time.Duration(v) * time.Millisecond }
 			start, end, open := longestGap(tc.acks, at(tc.after), at(tc.now))
 			if start != at(tc.start) || end != at(tc.end) || open != tc.open {
-				t.Errorf("got %s to %s, open %t; want %s to %s, open %t", start, end, open, at(tc.start), at(tc.end), tc.open)
+				t.Errorf("got %s to %s, open %t; want %s to %s, open %t", start, end, open,
+					at(tc.start), at(tc.end), tc.open)
 			}
 		})
 	}
@@ -47,7 +48,8 @@ func TestQuantilesAreNearestRank(t *testing.T) {
 	for i := range hundred {
 		hundred[i] = time.Duration(i + 1)
 	}
-	if quantile(hundred, 0.5) != 50 || quantile(hundred, 0.99) != 99 || quantile(hundred, 1) != 100 || quantile(nil, 0.5) != 0 {
+	if quantile(hundred, 0.5) != 50 || quantile(hundred, 0.99) != 99 || quantile(hundred, 1) != 100 ||
+		quantile(nil, 0.5) != 0 {
 		t.Errorf("got %d %d %d", quantile(hundred, 0.5), quantile(hundred, 0.99), quantile(hundred, 1))
 	}
 }

@@ -28,7 +28,8 @@ func startMysqld(t *testing.T) *mysqld {
 	t.Helper()
 	root := os.Getenv("CNMSQL_MYSQL_ROOTFS")
 	if root == "" || os.Geteuid() != 0 {
-		t.Skip("needs root and a real mysqld: CNMSQL_MYSQL_ROOTFS=$(go run ./tools/image mysql-rootfs) go test ./test/writer")
+		t.Skip("needs root and a real mysqld: CNMSQL_MYSQL_ROOTFS=$(go run ./tools/image mysql-rootfs) go test " +
+			"./test/writer")
 	}
 	dir, err := os.MkdirTemp(filepath.Join(root, "tmp"), "writer-test-")
 	if err != nil {
@@ -64,7 +65,8 @@ func freePort(t *testing.T) int {
 // command leaves durability as it is: commits shall cost, and survive, what they do in earnest.
 func (m *mysqld) command(args ...string) *exec.Cmd {
 	cmd := exec.Command("/usr/sbin/mysqld", append([]string{
-		"--no-defaults", "--datadir=" + m.dir + "/data", "--socket=" + m.dir + "/sock", "--pid-file=" + m.dir + "/pid", "--mysqlx=OFF",
+		"--no-defaults", "--datadir=" + m.dir + "/data", "--socket=" + m.dir + "/sock", "--pid-file=" + m.dir +
+			"/pid", "--mysqlx=OFF",
 		"--server-id=1", "--skip-name-resolve", "--performance-schema=OFF", "--innodb-buffer-pool-size=64M",
 		"--secure-file-priv=NULL", fmt.Sprintf("--port=%d", m.port), "--bind-address=127.0.0.1",
 	}, args...)...)
@@ -147,8 +149,10 @@ func TestKillOfRealServerLosesNothingAndIsMeasured(t *testing.T) {
 	mustAck(t, w, time.Now().Add(time.Second))
 	r := w.Stop()
 	v := m.verify(w)
-	t.Logf("writable %s after the kill; gap %s; %d acknowledged, %d unknown (%d there), %d refused, %d unconnected; latency %+v; errors %+v",
-		first.Sub(killed), r.LongestGap.Duration(), r.Acknowledged, r.Unknown, v.UnknownPresent, r.Refused, r.Unconnected, r.Latency, r.Errors)
+	t.Logf("writable %s after the kill; gap %s; %d acknowledged, %d unknown (%d there), %d refused, %d unconnected; "+
+		"latency %+v; errors %+v",
+		first.Sub(killed), r.LongestGap.Duration(), r.Acknowledged, r.Unknown, v.UnknownPresent, r.Refused,
+		r.Unconnected, r.Latency, r.Errors)
 	if !v.OK() || len(v.OutOfOrder) > 0 || v.Rows != r.Acknowledged+v.UnknownPresent {
 		t.Errorf("got %+v", v)
 	}
@@ -181,7 +185,8 @@ func TestAStatementThatWasGivenUpIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := session.exec("INSERT INTO late.rows_ SELECT BENCHMARK(3000000, SHA2('x', 256))"); outcomeOf(err) != Unknown {
+	if err := session.exec("INSERT INTO late.rows_ SELECT BENCHMARK(3000000, SHA2('x', 256))"); outcomeOf(
+		err) != Unknown {
 		t.Fatalf("%v", err)
 	}
 	session.close()
@@ -229,7 +234,8 @@ func TestLostAndInventedRowsAreFoundInRealTable(t *testing.T) {
 	m.exec("DELETE FROM cnmsql_writer.rows WHERE run = '"+w.Run()+"' AND conn = 1 AND seq = 3",
 		"INSERT INTO cnmsql_writer.rows VALUES ('"+w.Run()+"', 2, 100000, '', NOW(6))")
 	v := m.verify(w)
-	if len(v.Missing) != 1 || v.Missing[0].Connection != 1 || v.Missing[0].Seq != 3 || len(v.Extra) != 1 || v.Extra[0].Seq != 100000 {
+	if len(v.Missing) != 1 || v.Missing[0].Connection != 1 || v.Missing[0].Seq != 3 || len(v.Extra) != 1 ||
+		v.Extra[0].Seq != 100000 {
 		t.Errorf("missing %+v, extra %+v", v.Missing, v.Extra)
 	}
 	if v := m.verify(other); !v.OK() {
@@ -243,7 +249,8 @@ func TestWrongPasswordIsToldAtOnce(t *testing.T) {
 	c := m.config()
 	c.Password = "wrong"
 	before := time.Now()
-	if err := New(c).Start(t.Context()); err == nil || !strings.Contains(err.Error(), "privileges") || time.Since(before) > 5*time.Second {
+	if err := New(c).Start(t.Context()); err == nil || !strings.Contains(err.Error(), "privileges") ||
+		time.Since(before) > 5*time.Second {
 		t.Errorf("after %s: %v", time.Since(before), err)
 	}
 }

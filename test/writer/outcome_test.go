@@ -41,7 +41,8 @@ func TestEachErrorHasTheOutcomeThatItProves(t *testing.T) {
 func TestEqualErrorsFromDifferentPortsAreOneSample(t *testing.T) {
 	r := newRecord(1)
 	for port := range 3 {
-		r.addUnconnected(&net.OpError{Op: "dial", Net: "tcp", Source: &net.TCPAddr{Port: port + 1}, Err: syscall.ECONNREFUSED})
+		r.addUnconnected(&net.OpError{Op: "dial", Net: "tcp", Source: &net.TCPAddr{Port: port + 1},
+			Err: syscall.ECONNREFUSED})
 	}
 	report := r.report("x")
 	if len(report.Errors) != 1 || report.Errors[0].Count != 3 || report.Unconnected != 3 {

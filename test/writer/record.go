@@ -7,14 +7,16 @@ import (
 	"time"
 )
 
-// attempt is one insert; its sequence number is its place in its connection's list, counted from 1. Times count from the start.
+// attempt is one insert; its sequence number is its place in its connection's list, counted from
+// 1. Times count from the start.
 type attempt struct {
 	start, end time.Duration
 	outcome    Outcome
 }
 
-// record is everything that happened. It keeps every attempt (24 bytes, 8 more if acknowledged: about 90 MB for an hour of the
-// default pace), so that whatever is asked afterwards is answered exactly.
+// record is everything that happened. It keeps every attempt (24 bytes, 8 more if acknowledged:
+// about 90 MB for an hour of the default pace), so that whatever is asked afterwards is answered
+// exactly.
 type record struct {
 	mu          sync.Mutex
 	started     time.Time
@@ -120,7 +122,8 @@ func (r *record) isStopped() bool {
 	return !r.stopped.IsZero()
 }
 
-// await gives a channel with the end of the first acknowledged attempt that started after the given time, be it past or to come.
+// await gives a channel with the end of the first acknowledged attempt that started after the
+// given time, be it past or to come.
 func (r *record) await(after time.Time) *waiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()

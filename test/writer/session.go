@@ -21,8 +21,8 @@ type endpoint interface {
 	connect(ctx context.Context) (session, error)
 }
 
-// server is the real endpoint. It uses the driver without database/sql, whose pool would repeat a statement on a second connection
-// by itself, and so blur what an attempt is.
+// server is the real endpoint. It uses the driver without database/sql, whose pool would repeat a
+// statement on a second connection by itself, and so blur what an attempt is.
 type server struct {
 	config    Config
 	connector driver.Connector
@@ -45,7 +45,8 @@ func (s *server) connect(ctx context.Context) (session, error) {
 }
 
 func (s *server) open(ctx context.Context) (*serverSession, error) {
-	// The handshake is several answers; together they get the time of one, or a server that accepts and then hangs costs seconds.
+	// The handshake is several answers; together they get the time of one, or a server that
+	// accepts and then hangs costs seconds.
 	ctx, cancel := context.WithTimeout(ctx, s.config.DialTimeout+s.config.IOTimeout)
 	defer cancel()
 	connection, err := s.connector.Connect(ctx)
@@ -61,12 +62,13 @@ type serverSession struct {
 }
 
 func (s *serverSession) insert(connection int, seq int64) error {
-	return s.exec(fmt.Sprintf("INSERT INTO %s (run, conn, seq, payload, at) VALUES ('%s', %d, %d, 'row %d of connection %d', NOW(6))",
+	return s.exec(fmt.Sprintf("INSERT INTO %s (run, conn, seq, payload, at) VALUES ('%s', %d, %d, 'row %d of "+
+		"connection %d', NOW(6))",
 		s.config.quotedTable(), s.config.Run, connection, seq, seq, connection))
 }
 
-// exec has no context: a statement that was sent is waited for, until IOTimeout, because giving up earlier would turn known outcomes
-// into unknown ones.
+// exec has no context: a statement that was sent is waited for, until IOTimeout, because giving
+// up earlier would turn known outcomes into unknown ones.
 func (s *serverSession) exec(statement string) error {
 	_, err := s.connection.(driver.ExecerContext).ExecContext(context.Background(), statement, nil)
 	return err
@@ -82,12 +84,14 @@ func (s *server) prepareTable(ctx context.Context) error {
 			return nil
 		}
 		if hopeless(err) {
-			return fmt.Errorf("writer: prepare table %s at %s: %w; check user, password and privileges (CREATE, INSERT, SELECT on %s.*)",
+			return fmt.Errorf("writer: prepare table %s at %s: %w; check user, password and privileges (CREATE, "+
+				"INSERT, SELECT on %s.*)",
 				s.config.Table, s.config.Addr, err, s.config.database())
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("writer: prepare table %s at %s: %w after %s of trying; is that the address of a writable MySQL?",
+			return fmt.Errorf("writer: prepare table %s at %s: %w after %s of trying; is that the address of a "+
+				"writable MySQL?",
 				s.config.Table, s.config.Addr, err, s.config.StartTimeout)
 		case <-time.After(s.config.RetryPace):
 		}

@@ -19,20 +19,22 @@ type Row struct {
 
 // Verification compares the table with what the server had said.
 type Verification struct {
-	Rows           int   // found in the table
-	Missing        []Row // acknowledged, but not in the table: lost
-	Extra          []Row // in the table, but refused or never tried
-	OutOfOrder     []Row // acknowledged, and older by the table's time than an acknowledged row before it on its connection
-	UnknownPresent int   // of the unknown ones, those that were committed
+	Rows    int   // found in the table
+	Missing []Row // acknowledged, but not in the table: lost
+	Extra   []Row // in the table, but refused or never tried
+	// acknowledged, and older by the table's time than an acknowledged row before it on its connection
+	OutOfOrder     []Row
+	UnknownPresent int // of the unknown ones, those that were committed
 	UnknownAbsent  int
 }
 
-// OK says that nothing acknowledged is missing and nothing denied is there. The order is not part of it: it rests on the servers'
-// clocks, and those of two nodes may differ by more than the time between two rows.
+// OK says that nothing acknowledged is missing and nothing denied is there. The order is not part
+// of it: it rests on the servers' clocks, and those of two nodes may differ by more than the time
+// between two rows.
 func (v Verification) OK() bool { return len(v.Missing) == 0 && len(v.Extra) == 0 }
 
-// Verify reads the run's rows through db, which may lead to any instance; that a replica has caught up is for the caller to see to.
-// It is for a writer that has been stopped.
+// Verify reads the run's rows through db, which may lead to any instance; that a replica has
+// caught up is for the caller to see to. It is for a writer that has been stopped.
 func (w *Writer) Verify(ctx context.Context, db *sql.DB) (Verification, error) {
 	return w.verify(ctx, db)
 }
@@ -47,20 +49,24 @@ func (w *Writer) verify(ctx context.Context, db reader) (Verification, error) {
 		return Verification{}, ErrNotStarted
 	}
 	if !w.record.isStopped() {
-		return Verification{}, errors.New("writer: still writing, so the table cannot be compared with anything; call Stop first")
+		return Verification{}, errors.New("writer: still writing, so the table cannot be compared with anything; " +
+			"call Stop first")
 	}
 	w.workers.Wait() // outcomes of statements in flight belong to it
 	c := newComparison(w.record)
 	if err := w.eachRow(ctx, db, c.row); err != nil {
-		return Verification{}, fmt.Errorf("writer: read the rows of run %s from %s: %w", w.config.Run, w.config.Table, err)
+		return Verification{}, fmt.Errorf("writer: read the rows of run %s from %s: %w",
+			w.config.Run, w.config.Table, err)
 	}
 	return c.end(), nil
 }
 
-// VerifyWithin is Verify of a server that takes writes, tried again until it succeeds or the limit has passed. What the writer was there
-// to observe may still lie in the way: the node that answers for a Service keeps the attempts to connect to an address that was gone for
-// two minutes, and a new connection that happens to have the port of one of them goes there, too: "no route to host", or, once the former
-// primary is back at its address, a replica that has not caught up.
+// VerifyWithin is Verify of a server that takes writes, tried again until it succeeds or the
+// limit has passed. What the writer was there to observe may still lie in the way: the node that
+// answers for a Service keeps the attempts to connect to an address that was gone for two
+// minutes, and a new connection that happens to have the port of one of them goes there, too: "no
+// route to host", or, once the former primary is back at its address, a replica that has not
+// caught up.
 func (w *Writer) VerifyWithin(ctx context.Context, db *sql.DB, limit time.Duration) (Verification, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -89,18 +95,21 @@ func (w *Writer) verifyPrimary(ctx context.Context, db *sql.DB) (Verification, e
 	}
 	if readOnly {
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // another may lead to another server
-		return Verification{}, errors.New("writer: the rows are to be read from a server that takes writes, and this one does not")
+		return Verification{}, errors.New("writer: the rows are to be read from a server that takes writes, and this " +
+			"one does not")
 	}
 	return w.verify(ctx, conn)
 }
 
-// Settled waits until no statement of db's account is under way on the server behind it, and tells what the server has executed then. A
-// statement that the writer has given up is carried out all the same, after the writer was stopped: who compares servers before that
-// compares two moments.
+// Settled waits until no statement of db's account is under way on the server behind it, and
+// tells what the server has executed then. A statement that the writer has given up is carried
+// out all the same, after the writer was stopped: who compares servers before that compares two
+// moments.
 func Settled(ctx context.Context, db *sql.DB) (executed string, err error) {
 	for underWay := 1; underWay > 0; {
 		if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.processlist"+
-			" WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND command <> 'Sleep' AND id <> CONNECTION_ID()").Scan(&underWay); err != nil {
+			" WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND command <> 'Sleep' AND id <> CONNECTION_ID()").Scan(
+			&underWay); err != nil {
 			return "", fmt.Errorf("writer: ask what is under way: %w", err)
 		}
 		if underWay > 0 {
@@ -117,7 +126,8 @@ func Settled(ctx context.Context, db *sql.DB) (executed string, err error) {
 
 // eachRow gives the rows in the order of their sequence numbers, with their times in microseconds.
 func (w *Writer) eachRow(ctx context.Context, db reader, visit func(connection int, seq, micros int64)) error {
-	rows, err := db.QueryContext(ctx, "SELECT conn, seq, CAST(UNIX_TIMESTAMP(at) * 1000000 AS SIGNED) FROM "+w.config.quotedTable()+
+	rows, err := db.QueryContext(ctx, "SELECT conn, seq, CAST(UNIX_TIMESTAMP(at) * 1000000 AS SIGNED) FROM "+
+		w.config.quotedTable()+
 		" WHERE run = '"+w.config.Run+"' ORDER BY conn, seq")
 	if err != nil {
 		return err

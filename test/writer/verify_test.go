@@ -44,7 +44,8 @@ func TestVerification(t *testing.T) {
 			Verification{Rows: 2, Missing: []Row{row(0, 1, a), row(0, 3, a), row(0, 5, a), row(1, 1, a)}},
 		},
 		"unknown may be either": {
-			[][]Outcome{{u, u, a}}, []tableRow{{0, 2, 1}, {0, 3, 2}}, Verification{Rows: 2, UnknownPresent: 1, UnknownAbsent: 1},
+			[][]Outcome{{u, u, a}}, []tableRow{{0, 2, 1}, {0, 3, 2}},
+			Verification{Rows: 2, UnknownPresent: 1, UnknownAbsent: 1},
 		},
 		"refused must not be there": {
 			[][]Outcome{{r, r}}, []tableRow{{0, 2, 1}}, Verification{Rows: 1, Extra: []Row{row(0, 2, r)}},

@@ -29,7 +29,8 @@ func (k *worker) run(ctx context.Context) {
 	}
 }
 
-// later keeps the pace exact although timers fire late, and yet does not make up in a burst for what a slow server held back.
+// later keeps the pace exact although timers fire late, and yet does not make up in a burst for
+// what a slow server held back.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

@@ -27,8 +27,8 @@ func New(c Config) *Writer { return &Writer{config: c.withDefaults()} }
 // Run is what tells this writer's rows from others'.
 func (w *Writer) Run() string { return w.config.Run }
 
-// Start finds or creates the table and begins to write. It returns when the table is there, and the writing goes on until Stop or
-// the end of ctx. A writer is started once.
+// Start finds or creates the table and begins to write. It returns when the table is there, and
+// the writing goes on until Stop or the end of ctx. A writer is started once.
 func (w *Writer) Start(ctx context.Context) error {
 	if err := w.config.validate(); err != nil {
 		return err
@@ -61,8 +61,8 @@ func (w *Writer) begin(ctx context.Context, e endpoint) {
 	}()
 }
 
-// Stop lets statements that were sent come to their end (at most IOTimeout) and tells what happened. It may be called again, for
-// the same answer.
+// Stop lets statements that were sent come to their end (at most IOTimeout) and tells what
+// happened. It may be called again, for the same answer.
 func (w *Writer) Stop() Report {
 	if w.record == nil {
 		return Report{}
@@ -91,9 +91,10 @@ func (w *Writer) GapSince(t time.Time) Gap {
 	return w.record.gapSince(t.Sub(w.record.started))
 }
 
-// WaitAck gives the time of the first acknowledgement of a statement that was sent after the given time, which may be in the past.
-// A statement that was on its way by then does not count: the server may have had it before whatever happened at that time. To
-// measure from a kill, therefore, take the time when the kill has returned.
+// WaitAck gives the time of the first acknowledgement of a statement that was sent after the
+// given time, which may be in the past. A statement that was on its way by then does not count:
+// the server may have had it before whatever happened at that time. To measure from a kill,
+// therefore, take the time when the kill has returned.
 func (w *Writer) WaitAck(ctx context.Context, after time.Time) (time.Time, error) {
 	if w.record == nil {
 		return time.Time{}, ErrNotStarted

@@ -12,8 +12,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// fakeServer answers after a fixed time; what it answers is set by the test. It runs in synctest's time, so that what the writer
-// measures can be predicted to the millisecond.
+// fakeServer answers after a fixed time; what it answers is set by the test. It runs in
+// synctest's time, so that what the writer measures can be predicted to the millisecond.
 type fakeServer struct {
 	mu       sync.Mutex
 	connects int
@@ -127,7 +127,8 @@ func TestOutageThatDoesNotEndIsNotHidden(t *testing.T) {
 		}
 		r := w.Stop()
 		time.Sleep(time.Hour) // what comes after the stop is no outage
-		if g := w.GapSince(killed); !g.Open || g.Duration() < 6*time.Second || g.Duration() > 6100*time.Millisecond || r.LongestGap != g {
+		if g := w.GapSince(killed); !g.Open || g.Duration() < 6*time.Second ||
+			g.Duration() > 6100*time.Millisecond || r.LongestGap != g {
 			t.Errorf("gap %s, open %t", g.Duration(), g.Open)
 		}
 	})
@@ -235,7 +236,8 @@ func TestWriterThatWasNotStartedAnswers(t *testing.T) {
 
 func TestNamesThatWouldBreakOutOfTheStatementsAreRefused(t *testing.T) {
 	for _, c := range []Config{
-		{Addr: "a:1", Table: "rows"}, {Addr: "a:1", Table: "a.b`c"}, {Addr: "a:1", Run: "x'y"}, {Addr: "host"}, {Addr: "a:1", Connections: -1},
+		{Addr: "a:1", Table: "rows"}, {Addr: "a:1", Table: "a.b`c"}, {Addr: "a:1", Run: "x'y"}, {Addr: "host"},
+		{Addr: "a:1", Connections: -1},
 	} {
 		if err := c.withDefaults().validate(); err == nil {
 			t.Errorf("%+v was taken", c)

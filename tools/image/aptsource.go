@@ -14,12 +14,13 @@ type aptSource struct {
 	Types, URIs, Suites, Components []string
 }
 
-// debianMirror is the address from which this machine's apt takes Debian itself, or "" if that cannot be told. The machine may
-// reach no other, and it may be the only one near.
+// debianMirror is the address from which this machine's apt takes Debian itself, or "" if that
+// cannot be told. The machine may reach no other, and it may be the only one near.
 func debianMirror(root fs.FS) string {
 	codename := osRelease(root)["VERSION_CODENAME"]
 	for _, source := range aptSources(root) {
-		if !slices.Contains(source.Types, "deb") || !slices.Contains(source.Components, "main") || !source.hasSuite(codename) {
+		if !slices.Contains(source.Types, "deb") || !slices.Contains(source.Components, "main") ||
+			!source.hasSuite(codename) {
 			continue
 		}
 		for _, uri := range source.URIs {
@@ -34,7 +35,8 @@ func debianMirror(root fs.FS) string {
 // hasSuite tells Debian's own suites from those of third parties and from the security archive, which has no sid.
 func (s aptSource) hasSuite(codename string) bool {
 	return slices.ContainsFunc(s.Suites, func(suite string) bool {
-		return suite == codename && suite != "" || slices.Contains([]string{"sid", "unstable", "testing", "stable"}, suite)
+		return suite == codename && suite != "" ||
+			slices.Contains([]string{"sid", "unstable", "testing", "stable"}, suite)
 	})
 }
 
@@ -45,7 +47,8 @@ func isDebianArchive(uri string) bool {
 
 func aptSources(root fs.FS) []aptSource {
 	var sources []aptSource
-	for _, pattern := range []string{"etc/apt/sources.list", "etc/apt/sources.list.d/*.list", "etc/apt/sources.list.d/*.sources"} {
+	for _, pattern := range []string{"etc/apt/sources.list", "etc/apt/sources.list.d/*.list",
+		"etc/apt/sources.list.d/*.sources"} {
 		names, _ := fs.Glob(root, pattern) // only a malformed pattern fails
 		for _, name := range names {
 			content, err := fs.ReadFile(root, name)
@@ -85,7 +88,8 @@ func parseStanzas(content string) []aptSource {
 	last := ""
 	flush := func() {
 		if len(fields) > 0 && !slices.Equal(fields["enabled"], []string{"no"}) {
-			sources = append(sources, aptSource{fields["types"], fields["uris"], fields["suites"], fields["components"]})
+			sources = append(sources, aptSource{fields["types"], fields["uris"], fields["suites"],
+				fields["components"]})
 		}
 		fields, last = map[string][]string{}, ""
 	}

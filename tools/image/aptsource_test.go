@@ -14,18 +14,23 @@ func TestMirrorIsWhereTheMachineTakesDebianFrom(t *testing.T) {
 		want  string
 	}{
 		"deb822, with comments and a security stanza": {fstest.MapFS{
-			"etc/apt/sources.list.d/debian.sources": file("Types: deb\nURIs: http://mirror.example/debian-security\nSuites: bookworm-security\n" +
+			"etc/apt/sources.list.d/debian.sources": file("Types: deb\nURIs: " +
+				"http://mirror.example/debian-security\nSuites: bookworm-security\n" +
 				"Components: main\n\nTypes: deb deb-src\n# a comment\nURIs: http://mirror.example/debian\nSuites: bookworm\n bookworm-updates\nComponents: main\n"),
 		}, "http://mirror.example/debian"},
 		"one line, with options": {fstest.MapFS{
-			"etc/apt/sources.list": file("# old\ndeb [arch=amd64 signed-by=/k.gpg] https://near.example/debian/ bookworm main contrib # here\n"),
+			"etc/apt/sources.list": file("# old\ndeb [arch=amd64 signed-by=/k.gpg] https://near.example/debian/ " +
+				"bookworm main contrib # here\n"),
 		}, "https://near.example/debian/"},
 		"third parties are passed over": {fstest.MapFS{
-			"etc/apt/sources.list.d/a.list":    file("deb https://vendor.example/linux/debian bookworm stable\ndeb https://tools.example/apt tools-bookworm main\n"),
-			"etc/apt/sources.list.d/b.sources": file("Types: deb\nURIs: https://node.example/node\nSuites: nodistro\nComponents: main\n"),
+			"etc/apt/sources.list.d/a.list": file("deb https://vendor.example/linux/debian bookworm stable\ndeb " +
+				"https://tools.example/apt tools-bookworm main\n"),
+			"etc/apt/sources.list.d/b.sources": file("Types: deb\nURIs: https://node.example/node\nSuites: " +
+				"nodistro\nComponents: main\n"),
 		}, ""},
 		"switched off": {fstest.MapFS{
-			"etc/apt/sources.list.d/a.sources": file("Enabled: no\nTypes: deb\nURIs: http://mirror.example/debian\nSuites: bookworm\nComponents: main\n"),
+			"etc/apt/sources.list.d/a.sources": file("Enabled: no\nTypes: deb\nURIs: " +
+				"http://mirror.example/debian\nSuites: bookworm\nComponents: main\n"),
 		}, ""},
 		"nothing there": {fstest.MapFS{}, ""},
 	} {

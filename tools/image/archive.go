@@ -60,8 +60,9 @@ func (m made) String() string {
 
 // write makes the archive under a temporary name first: a reader never sees half of it.
 //
-// The format is written here rather than by a library: it is three entries of a tar, and the layer stays uncompressed, which saves
-// compressing it here and inflating it once for every node that imports it.
+// The format is written here rather than by a library: it is three entries of a tar, and the
+// layer stays uncompressed, which saves compressing it here and inflating it once for every node
+// that imports it.
 func (i image) write(out string) (made, error) {
 	file, err := os.CreateTemp(filepath.Dir(out), filepath.Base(out)+".partial-*")
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// extractPackages unpacks the recipe's packages and what they depend on into dir, which must not exist yet. Nothing is configured:
-// no maintainer script runs, so neither a shell nor dpkg is needed in the tree.
+// extractPackages unpacks the recipe's packages and what they depend on into dir, which must not
+// exist yet. Nothing is configured: no maintainer script runs, so neither a shell nor dpkg is
+// needed in the tree.
 func extractPackages(ctx context.Context, r recipe, dir string, progress io.Writer) error {
 	if err := ensureMmdebstrap(ctx, progress); err != nil {
 		return err
@@ -37,9 +38,11 @@ func extractDeb(ctx context.Context, mirror, path, dir string, progress io.Write
 	}
 	file := filepath.Join(filepath.Dir(dir), filepath.Base(path))
 	if err := download(ctx, strings.TrimSuffix(mirror, "/")+"/"+path, file, progress); err != nil {
-		return fmt.Errorf("%w; if Debian's mirrors do not keep this package any more, its release can be tried no more: take it out of the recipes (tools/image/recipe.go)", err)
+		return fmt.Errorf("%w; if Debian's mirrors do not keep this package any more, its release can be tried no "+
+			"more: take it out of the recipes (tools/image/recipe.go)", err)
 	}
-	_, err := command{Argv: []string{"dpkg-deb", "--extract", file, dir}, Advice: "remove the cache and try again: the download may be damaged"}.run(ctx, progress)
+	_, err := command{Argv: []string{"dpkg-deb", "--extract", file, dir}, Advice: "remove the cache and try again: " +
+		"the download may be damaged"}.run(ctx, progress)
 	return err
 }
 
@@ -83,7 +86,8 @@ func mmdebstrap(r recipe, dir, mirror string) command {
 	}
 	return command{
 		Argv: argv,
-		Advice: "see whether `apt-get update` works on this machine; the mirror is the one in its apt sources. If a package is gone " +
+		Advice: "see whether `apt-get update` works on this machine; the mirror is the one in its apt sources. If a " +
+			"package is gone " +
 			"from " + r.Suite + ", its new name belongs into the recipe (tools/image/recipe.go)",
 	}
 }
@@ -93,13 +97,16 @@ func ensureMmdebstrap(ctx context.Context, progress io.Writer) error {
 		return nil
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return fmt.Errorf("neither mmdebstrap nor apt-get is here; the MySQL image is made from Debian packages, so make it on Debian " +
+		return fmt.Errorf("neither mmdebstrap nor apt-get is here; the MySQL image is made from Debian packages, so " +
+			"make it on Debian " +
 			"or use any official MySQL image instead")
 	}
 	install := command{
-		Argv: []string{"apt-get", "install", "--yes", "--no-install-recommends", "mmdebstrap", "debian-archive-keyring"},
-		Env:  []string{"DEBIAN_FRONTEND=noninteractive"},
-		Advice: "run `apt-get update` and try again; or install mmdebstrap by hand. If another apt-get holds the lock, wait until " +
+		Argv: []string{"apt-get", "install", "--yes", "--no-install-recommends", "mmdebstrap",
+			"debian-archive-keyring"},
+		Env: []string{"DEBIAN_FRONTEND=noninteractive"},
+		Advice: "run `apt-get update` and try again; or install mmdebstrap by hand. If another apt-get holds the " +
+			"lock, wait until " +
 			"it has ended",
 	}
 	_, err := install.run(ctx, progress)

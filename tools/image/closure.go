@@ -60,12 +60,13 @@ func (c *closure) addByName(library, neededBy string) error {
 		c.found[relative] = true
 		return c.add(relative)
 	}
-	return fmt.Errorf("%s needs the library %s, which is not in %s; a package is missing from the recipe, or Debian moved the file",
+	return fmt.Errorf("%s needs the library %s, which is not in %s; a package is missing from the recipe, or Debian "+
+		"moved the file",
 		neededBy, library, strings.Join(c.dirs, ", "))
 }
 
-// addLoader takes the dynamic loader under the path that the program names. In Debian /lib64 is a link to /usr/lib64, which
-// only base-files brings; the recipe has the link itself.
+// addLoader takes the dynamic loader under the path that the program names. In Debian /lib64 is a
+// link to /usr/lib64, which only base-files brings; the recipe has the link itself.
 func (c *closure) addLoader(file *elf.File, path string) error {
 	section := file.Section(".interp")
 	if section == nil {

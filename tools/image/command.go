@@ -29,7 +29,8 @@ func (c command) run(ctx context.Context, progress io.Writer) (string, error) {
 	cmd.Env = append(os.Environ(), c.Env...)
 	if c.Chroot != "" {
 		cmd.Dir = "/"
-		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: c.Chroot, Credential: &syscall.Credential{Uid: c.UID, Gid: c.UID}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: c.Chroot,
+			Credential: &syscall.Credential{Uid: c.UID, Gid: c.UID}}
 	}
 	// Politely first: a killed mmdebstrap would leave its half-made tree behind.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

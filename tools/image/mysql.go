@@ -36,10 +36,12 @@ func (t mysqlTree) suffix() string {
 	return "-" + t.release
 }
 
-// openMySQL finds the tree in the cache, or makes it. Two of these at once are safe: the second waits and finds what the first made.
+// openMySQL finds the tree in the cache, or makes it. Two of these at once are safe: the second
+// waits and finds what the first made.
 func openMySQL(ctx context.Context, cache, release string, progress io.Writer) (mysqlTree, error) {
 	if _, known := recipes[release]; !known {
-		return mysqlTree{}, fmt.Errorf("there is no recipe for MySQL %s, only for %s", release, strings.Join(slices.Sorted(maps.Keys(recipes)), " and "))
+		return mysqlTree{}, fmt.Errorf("there is no recipe for MySQL %s, only for %s", release,
+			strings.Join(slices.Sorted(maps.Keys(recipes)), " and "))
 	}
 	cache, err := cacheDirectory(cache)
 	if err != nil {
@@ -91,8 +93,9 @@ func lock(path string) (unlock func(), err error) {
 // make builds in a directory of its own and renames it when it is whole and mysqld has answered from inside it.
 func (t mysqlTree) make(ctx context.Context, progress io.Writer) error {
 	if os.Geteuid() != 0 {
-		return errors.New("this needs root, to give files to the mysql user and to try mysqld in a chroot; run it with sudo " +
-			"(once: the result is cached)")
+		return errors.New(
+			"this needs root, to give files to the mysql user and to try mysqld in a chroot; run it with sudo " +
+				"(once: the result is cached)")
 	}
 	work, err := os.MkdirTemp(t.cache, "mysql-"+t.key+".partial-")
 	if err != nil {
@@ -124,8 +127,8 @@ func (t mysqlTree) make(ctx context.Context, progress io.Writer) error {
 	return os.Rename(work, t.dir())
 }
 
-// tryPrograms starts each program once where nothing but the selected files exists: a library that the closure missed shows here
-// and not in somebody's cluster.
+// tryPrograms starts each program once where nothing but the selected files exists: a library
+// that the closure missed shows here and not in somebody's cluster.
 func tryPrograms(ctx context.Context, r recipe, rootfs string, progress io.Writer) error {
 	for _, program := range r.Programs {
 		version, err := command{

@@ -22,7 +22,8 @@ func TestAnotherRecipeIsAnotherCacheEntry(t *testing.T) {
 }
 
 func TestFailureTellsCommandOutputAndAdvice(t *testing.T) {
-	_, err := command{Argv: []string{"sh", "-c", "echo went wrong >&2; exit 7"}, Advice: "turn it off and on"}.run(context.Background(), io.Discard)
+	_, err := command{Argv: []string{"sh", "-c", "echo went wrong >&2; exit 7"},
+		Advice: "turn it off and on"}.run(context.Background(), io.Discard)
 	if err == nil {
 		t.Fatal("a failing command succeeded")
 	}
@@ -55,12 +56,14 @@ func TestNothingOutsideThePackagesIsTaken(t *testing.T) {
 	}
 }
 
-// rootfs is the tree of the MySQL image, which takes root and Debian's archive to make and is therefore made beforehand.
+// rootfs is the tree of the MySQL image, which takes root and Debian's archive to make and is
+// therefore made beforehand.
 func rootfs(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("CNMSQL_MYSQL_ROOTFS")
 	if dir == "" || os.Geteuid() != 0 {
-		t.Skip("needs root and a real mysqld: CNMSQL_MYSQL_ROOTFS=$(go run ./tools/image mysql-rootfs) go test ./tools/image")
+		t.Skip("needs root and a real mysqld: CNMSQL_MYSQL_ROOTFS=$(go run ./tools/image mysql-rootfs) go test " +
+			"./tools/image")
 	}
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -71,7 +74,8 @@ func rootfs(t *testing.T) string {
 
 func TestImageHasNoShellNoInterpreterNoPackageManager(t *testing.T) {
 	root := rootfs(t)
-	unwanted := map[string]bool{"sh": true, "bash": true, "dash": true, "perl": true, "apt": true, "dpkg": true, "busybox": true, "man": true, "doc": true, "locale": true}
+	unwanted := map[string]bool{"sh": true, "bash": true, "dash": true, "perl": true, "apt": true, "dpkg": true,
+		"busybox": true, "man": true, "doc": true, "locale": true}
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && path == filepath.Join(root, "tmp") {
 			return fs.SkipDir
@@ -104,7 +108,8 @@ func TestServerInitialisesAndLoadsEveryPluginThatTheOperatorUses(t *testing.T) {
 		t.Fatal(err)
 	}
 	inside := strings.TrimPrefix(scratch, root)
-	mustWrite(t, filepath.Join(scratch, "init.sql"), "INSTALL PLUGIN group_replication SONAME 'group_replication.so';\n"+
+	mustWrite(t, filepath.Join(scratch, "init.sql"), "INSTALL PLUGIN group_replication SONAME "+
+		"'group_replication.so';\n"+
 		"INSTALL PLUGIN clone SONAME 'mysql_clone.so';\n"+
 		"INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so';\n"+
 		"INSTALL PLUGIN rpl_semi_sync_replica SONAME 'semisync_replica.so';\n"+

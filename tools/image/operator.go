@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// operatorImage is the binary on an empty file system: with no shell, no libc and no package in it there is nothing to patch.
+// operatorImage is the binary on an empty file system: with no shell, no libc and no package in
+// it there is nothing to patch.
 type operatorImage struct {
 	Binary, Tag, Out string
 	Files            []addedFile
@@ -53,8 +54,9 @@ func (o *operatorImage) build() (made, error) {
 	}.write(o.Out)
 }
 
-// entries are the files with the directories above them, in path order. Modes are set here, not taken from disk: the umask of who
-// built the binary must not change the digest. Of the disk's mode only "somebody may execute it" counts.
+// entries are the files with the directories above them, in path order. Modes are set here, not
+// taken from disk: the umask of who built the binary must not change the digest. Of the disk's
+// mode only "somebody may execute it" counts.
 func (o *operatorImage) entries() ([]entry, error) {
 	files := append([]addedFile{{o.Binary, "/cnmsql"}}, o.Files...)
 	byPath := map[string]entry{}
@@ -95,20 +97,23 @@ func plainMode(m fs.FileMode) fs.FileMode {
 	return 0o644
 }
 
-// staticArchitecture refuses a binary that would not start on an empty file system; the container's own message for that
-// ("no such file or directory", about a file that is there) has cost people hours.
+// staticArchitecture refuses a binary that would not start on an empty file system; the
+// container's own message for that ("no such file or directory", about a file that is there) has
+// cost people hours.
 func staticArchitecture(binary string) (string, error) {
 	file, err := elf.Open(binary)
 	var format *elf.FormatError
 	switch {
 	case errors.As(err, &format):
-		return "", fmt.Errorf("%s is not a Linux binary (%w); build it with GOOS=linux CGO_ENABLED=0 go build", binary, err)
+		return "", fmt.Errorf("%s is not a Linux binary (%w); build it with GOOS=linux CGO_ENABLED=0 go build",
+			binary, err)
 	case err != nil:
 		return "", fmt.Errorf("read the operator's binary: %w; build it first", err)
 	}
 	defer file.Close()
 	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		return "", fmt.Errorf("%s needs a dynamic loader, and the image has none; build it with CGO_ENABLED=0", filepath.Base(binary))
+		return "", fmt.Errorf("%s needs a dynamic loader, and the image has none; build it with CGO_ENABLED=0",
+			filepath.Base(binary))
 	}
 	switch file.Machine {
 	case elf.EM_X86_64:

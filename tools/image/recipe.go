@@ -15,7 +15,8 @@ type recipe struct {
 	Architecture string
 	Suite        string
 	Packages     []string
-	Debs         []string `json:",omitempty"` // packages that the suite does not list any more, by their path in the mirror
+	// packages that the suite does not list any more, by their path in the mirror
+	Debs         []string `json:",omitempty"`
 	Programs     []string
 	Globs        []string
 	LoadedByName []string
@@ -55,8 +56,9 @@ var mysqlRecipe = recipe{
 	},
 	// The C library opens these by name when a user or a host is looked up, so no ELF header mentions them.
 	LoadedByName: []string{"libnss_files.so.2", "libnss_dns.so.2"},
-	// Plugins for clients of authentication services that no server here has, and three that would bring curl, LDAP, Kerberos,
-	// FIDO and a Japanese dictionary with them: 33 MB of plugins and as much again of libraries.
+	// Plugins for clients of authentication services that no server here has, and three that
+	// would bring curl, LDAP, Kerberos, FIDO and a Japanese dictionary with them: 33 MB of
+	// plugins and as much again of libraries.
 	Without: []string{
 		"*_client.so", "authentication_webauthn.so", "component_telemetry.so", "libpluginmecab.so",
 	},
@@ -70,13 +72,15 @@ var mysqlRecipe = recipe{
 		{"var/log", 0o755, 0},
 	},
 	Texts: []text{
-		{"etc/passwd", "root:x:0:0:root:/root:/usr/sbin/nologin\nmysql:x:999:999:MySQL:/var/lib/mysql:/usr/sbin/nologin\n"},
+		{"etc/passwd",
+			"root:x:0:0:root:/root:/usr/sbin/nologin\nmysql:x:999:999:MySQL:/var/lib/mysql:/usr/sbin/nologin\n"},
 		{"etc/group", "root:x:0:\nmysql:x:999:\n"},
 		{"etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"},
 		{"etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"},
 	},
 	Links: []link{
-		{"bin", "usr/bin"}, {"sbin", "usr/sbin"}, {"lib", "usr/lib"}, {"lib64", "usr/lib64"}, // the loader's path is /lib64/…
+		// the loader's path is /lib64/…
+		{"bin", "usr/bin"}, {"sbin", "usr/sbin"}, {"lib", "usr/lib"}, {"lib64", "usr/lib64"},
 		{"var/run", "../run"},
 		{"usr/lib/ssl/openssl.cnf", "../../../etc/ssl/openssl.cnf"},
 		{"usr/lib/ssl/certs", "../../../etc/ssl/certs"},
@@ -84,12 +88,13 @@ var mysqlRecipe = recipe{
 	},
 }
 
-// mysql80Recipe is of the last 8.0 that Debian built, which its mirrors keep while no suite has it. Its libraries are those of sid,
-// but for one.
+// mysql80Recipe is of the last 8.0 that Debian built, which its mirrors keep while no suite has
+// it. Its libraries are those of sid, but for one.
 var mysql80Recipe = func() recipe {
 	r := mysqlRecipe
 	r.Packages = []string{
-		"ca-certificates", "libaio1t64", "libedit2", "libevent-core-2.1-7t64", "libevent-pthreads-2.1-7t64", "liblz4-1", "libnuma1",
+		"ca-certificates", "libaio1t64", "libedit2", "libevent-core-2.1-7t64", "libevent-pthreads-2.1-7t64",
+		"liblz4-1", "libnuma1",
 		"libprotobuf-lite32t64", "libssl3t64", "libtirpc3t64", "libzstd1", "zlib1g",
 	}
 	r.Debs = []string{

@@ -10,8 +10,9 @@ import (
 	"slices"
 )
 
-// selectFiles makes the small tree "to" out of the unpacked packages in "from". Only what the recipe names, and the libraries
-// that it needs, is taken; the rest (perl, documents, shells, apt) is never seen.
+// selectFiles makes the small tree "to" out of the unpacked packages in "from". Only what the
+// recipe names, and the libraries that it needs, is taken; the rest (perl, documents, shells,
+// apt) is never seen.
 func selectFiles(r recipe, from, to string) error {
 	paths, err := wantedPaths(r, from)
 	if err != nil {
@@ -45,7 +46,8 @@ func wantedPaths(r recipe, from string) ([]string, error) {
 	for _, pattern := range r.Globs {
 		found, err := filepath.Glob(filepath.Join(from, pattern))
 		if err != nil || len(found) == 0 {
-			return nil, fmt.Errorf("nothing in the packages is like %s (%v); Debian moved it, and the recipe (tools/image/recipe.go) must follow",
+			return nil, fmt.Errorf("nothing in the packages is like %s (%v); Debian moved it, and the recipe "+
+				"(tools/image/recipe.go) must follow",
 				pattern, err)
 		}
 		for _, f := range found {
@@ -90,8 +92,8 @@ func libraryPaths(r recipe, from string, paths []string) ([]string, error) {
 	return libraries, nil
 }
 
-// take links rather than copies (both trees are in the cache), under the name that is asked for: a library is looked up by its
-// soname, so the versioned name behind it is not needed.
+// take links rather than copies (both trees are in the cache), under the name that is asked for:
+// a library is looked up by its soname, so the versioned name behind it is not needed.
 func take(from, to, name string) error {
 	source, err := filepath.EvalSymlinks(filepath.Join(from, name))
 	if err != nil {

@@ -91,7 +91,8 @@ func (l *linter) check(file *ast.File) {
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && !isTest {
 			if n := l.files.Position(f.End()).Line - l.files.Position(f.Pos()).Line + 1; n > screen {
-				l.complain(f.Pos(), "func %s has %d lines; at most %d fit on a screen: split it by meaning", f.Name.Name, n, screen)
+				l.complain(f.Pos(), "func %s has %d lines; at most %d fit on a screen: split it by meaning",
+					f.Name.Name, n, screen)
 			}
 		}
 	}
@@ -135,7 +136,8 @@ func (l *linter) comparesModes(n ast.Node) bool {
 	}
 	for _, e := range compared {
 		if name := nameOf(e); strings.HasPrefix(name, "Durability") && name != "Durability" {
-			l.complain(e.Pos(), "compares a durability mode with %s: ask core.DurabilityMode what follows from it (%s)", name, modesFile)
+			l.complain(e.Pos(), "compares a durability mode with %s: ask core.DurabilityMode what follows from it (%s)",
+				name, modesFile)
 		}
 	}
 	return true
@@ -159,8 +161,10 @@ var forbidden = []struct{ dir, imports, why string }{
 	{"internal/core/", "net/http", "core does no I/O"},
 	{"internal/core/", "database/sql", "core knows no SQL"},
 	{"internal/core/", "cnmsql.co/api", "core has its own small types"},
-	{"internal/core/async/", "cnmsql.co/internal/core/group", "a topology knows nothing of the other; what both need is in core or core/draft"},
-	{"internal/core/group/", "cnmsql.co/internal/core/async", "a topology knows nothing of the other; what both need is in core or core/draft"},
+	{"internal/core/async/", "cnmsql.co/internal/core/group", "a topology knows nothing of the other; what both need " +
+		"is in core or core/draft"},
+	{"internal/core/group/", "cnmsql.co/internal/core/async", "a topology knows nothing of the other; what both need " +
+		"is in core or core/draft"},
 	{"internal/gtid/", "cnmsql.co/", "gtid knows nothing but GTIDs"},
 	{"internal/", "cnmsql.co/internal/operator", "nothing imports the operator"},
 	{"internal/", "cnmsql.co/internal/instance", "nothing imports the instance manager"},
@@ -175,7 +179,8 @@ func (l *linter) imports(file *ast.File) {
 		}
 		for _, f := range forbidden {
 			inside := strings.HasPrefix("cnmsql.co/"+l.path, f.imports+"/")
-			if strings.HasPrefix(l.path, f.dir) && (path == f.imports || strings.HasPrefix(path, strings.TrimSuffix(f.imports, "/")+"/")) && !inside {
+			if strings.HasPrefix(l.path, f.dir) &&
+				(path == f.imports || strings.HasPrefix(path, strings.TrimSuffix(f.imports, "/")+"/")) && !inside {
 				l.complain(spec.Pos(), "imports %s: %s", path, f.why)
 			}
 		}

@@ -32,8 +32,10 @@ func newRootCommand() *cobra.Command {
 			return nil
 		},
 	}
-	root.PersistentFlags().StringVar(&s.name, "name", "localkube", "name of the cluster; clusters of different names do not touch each other")
-	root.PersistentFlags().StringVar(&s.cache, "cache", kubebuild.DefaultCache(), "directory of built Kubernetes binaries")
+	root.PersistentFlags().StringVar(&s.name, "name", "localkube", "name of the cluster; clusters of different names "+
+		"do not touch each other")
+	root.PersistentFlags().StringVar(&s.cache, "cache", kubebuild.DefaultCache(),
+		"directory of built Kubernetes binaries")
 	root.AddCommand(upCommand(s), downCommand(s), statusCommand(s), loadCommand(s), buildCommand(s))
 	root.AddCommand(partitionCommand(s), healCommand(s), powerOffCommand(s), powerOnCommand(s))
 	root.AddCommand(kubeconfigCommand(s), kubectlCommand(s), execCommand(s))

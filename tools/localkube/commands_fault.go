@@ -11,7 +11,8 @@ import (
 )
 
 // onNode makes the body of a command whose argument is a node.
-func onNode(s *settings, do func(context.Context, *cluster.Cluster, layout.Node) error) func(*cobra.Command, []string) error {
+func onNode(s *settings, do func(context.Context, *cluster.Cluster, layout.Node) error) func(*cobra.Command,
+	[]string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := s.open()
 		if err != nil {
@@ -36,7 +37,8 @@ func partitionCommand(s *settings) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&from, "from", string(network.FromAll), "api, nodes or all")
-	cmd.Flags().StringVar(&way, "direction", string(network.BothWays), "in: the node hears nothing of them; out: they hear nothing of it; both")
+	cmd.Flags().StringVar(&way, "direction", string(network.BothWays), "in: the node hears nothing of them; out: "+
+		"they hear nothing of it; both")
 	return cmd
 }
 
@@ -49,14 +51,19 @@ func healCommand(s *settings) *cobra.Command {
 
 func powerOffCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "poweroff NODE", Short: "Cut a node's power: SIGKILL to everything on it at once; disks stay", Args: cobra.ExactArgs(1),
-		RunE: onNode(s, func(ctx context.Context, c *cluster.Cluster, n layout.Node) error { return c.PowerOff(ctx, n) }),
+		Use: "poweroff NODE", Short: "Cut a node's power: SIGKILL to everything on it at once; disks stay",
+		Args: cobra.ExactArgs(1),
+		RunE: onNode(s, func(ctx context.Context, c *cluster.Cluster, n layout.Node) error {
+			return c.PowerOff(ctx, n)
+		}),
 	}
 }
 
 func powerOnCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "poweron NODE", Short: "Boot a node again and wait until it is ready", Args: cobra.ExactArgs(1),
-		RunE: onNode(s, func(ctx context.Context, c *cluster.Cluster, n layout.Node) error { return c.PowerOn(ctx, n) }),
+		RunE: onNode(s, func(ctx context.Context, c *cluster.Cluster, n layout.Node) error {
+			return c.PowerOn(ctx, n)
+		}),
 	}
 }

@@ -60,7 +60,8 @@ func TestRealCluster(t *testing.T) {
 
 func (r *real) up() {
 	r.Helper()
-	_, err := cluster.Up(r.Context(), cluster.Options{Name: realName, Nodes: 2, Cache: kubebuild.DefaultCache()}, r.Output())
+	_, err := cluster.Up(r.Context(), cluster.Options{Name: realName, Nodes: 2, Cache: kubebuild.DefaultCache()},
+		r.Output())
 	r.must("up", err)
 	r.c, err = cluster.Open(realName, kubebuild.DefaultCache(), r.Output())
 	r.must("open", err)
@@ -246,7 +247,8 @@ func buildEcho(t *testing.T) string {
 		t.Fatal(err)
 	}
 	var tar bytes.Buffer
-	image := archive.Image{Name: "localkube.invalid/echo:1", Entrypoint: []string{"/echo"}, Files: map[string][]byte{"echo": binary}}
+	image := archive.Image{Name: "localkube.invalid/echo:1", Entrypoint: []string{"/echo"},
+		Files: map[string][]byte{"echo": binary}}
 	if err := image.Write(&tar); err != nil {
 		t.Fatal(err)
 	}

@@ -15,18 +15,23 @@ var chapters = []struct {
 	title string
 	intro string
 }{
-	{core.KindDiagnosis, "Diagnoses", "`status.diagnosis`, and the metric `cnmsql_cluster_diagnosis`: what is known of the primary. " +
+	{core.KindDiagnosis, "Diagnoses", "`status.diagnosis`, and the metric `cnmsql_cluster_diagnosis`: what is known " +
+		"of the primary. " +
 		"*Writes* is whether its mysqld takes them; *replaced* whether a failover begins."},
-	{core.KindRefusal, "Refusals", "`status.blocked.reason`, or `status.notices[].reason`; an event, the reason of the conditions Ready and Degraded, and the metric `cnmsql_cluster_blocked`: why something is not done."},
+	{core.KindRefusal, "Refusals", "`status.blocked.reason`, or `status.notices[].reason`; an event, the reason of " +
+		"the conditions Ready and Degraded, and the metric `cnmsql_cluster_blocked`: why something is not done."},
 	{core.KindProblem, "What you have to mend first", "As refusals: what is missing beside the instances."},
 	{core.KindBackup, "Backups", "`status.reason` of a Backup, and its events."},
-	{core.KindVerify, "Verifications", "`status.lastVerification.reason`, the reason of the condition `BackupsVerified`, and events."},
+	{core.KindVerify, "Verifications", "`status.lastVerification.reason`, the reason of the condition " +
+		"`BackupsVerified`, and events."},
 	{core.KindEvent, "Events", "What was done, or has happened."},
 	{core.KindOperation, "Operations", "`status.operation.kind`."},
 	{core.KindStep, "Steps", "`status.operation.step`."},
 	{core.KindProof, "Proofs", "`status.promotion.proof`: why nobody else takes writes."},
-	{core.KindInstance, "Reasons of an instance", "`status.instancesReported[].reason`, and the label `reason` of the metric `cnmsql_state`: why an instance is in its state. A Pod that does not run has Kubernetes' own reason there."},
-	{core.KindOrder, "Refused orders", "In the message of an event `ActionFailed`, and in logs: why an instance did not do what the operator, or another instance, asked for. Each is tried again."},
+	{core.KindInstance, "Reasons of an instance", "`status.instancesReported[].reason`, and the label `reason` of " +
+		"the metric `cnmsql_state`: why an instance is in its state. A Pod that does not run has Kubernetes' own reason there."},
+	{core.KindOrder, "Refused orders", "In the message of an event `ActionFailed`, and in logs: why an instance did " +
+		"not do what the operator, or another instance, asked for. Each is tried again."},
 }
 
 func main() {
@@ -38,7 +43,8 @@ func main() {
 
 func page() string {
 	var b strings.Builder
-	b.WriteString("# Names\n\nEvery name that cnmsql says, what it means, and where more is said. Search this page for the word that you see. (Made by `make generate` from `internal/core/catalogue.go`.)\n")
+	b.WriteString("# Names\n\nEvery name that cnmsql says, what it means, and where more is said. Search this page " +
+		"for the word that you see. (Made by `make generate` from `internal/core/catalogue.go`.)\n")
 	for _, c := range chapters {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", c.title, c.intro, header(c.kind))
 		for _, e := range core.Catalogue() {
@@ -63,7 +69,8 @@ func row(e core.Entry) string {
 		implies = implied(core.Diagnosis(e.Name))
 	}
 	file, _, _ := strings.Cut(e.See, ".md")
-	return fmt.Sprintf("| `%s` | %s | %s[%s](%s) |\n", e.Name, e.Means, implies, file[strings.LastIndex(file, "/")+1:], e.See)
+	return fmt.Sprintf("| `%s` | %s | %s[%s](%s) |\n", e.Name, e.Means, implies,
+		file[strings.LastIndex(file, "/")+1:], e.See)
 }
 
 func implied(d core.Diagnosis) string {

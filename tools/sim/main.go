@@ -92,7 +92,8 @@ func (t *total) play(o options, seed uint64) {
 	t.simulated += r.Simulated
 	t.seeds++
 	if t.seeds%5000 == 0 {
-		fmt.Fprintf(os.Stderr, "%d seeds, %d violations, %.1f seeds/s\n", t.seeds, t.violations, float64(t.seeds)/time.Since(o.began).Seconds())
+		fmt.Fprintf(os.Stderr, "%d seeds, %d violations, %.1f seeds/s\n", t.seeds, t.violations,
+			float64(t.seeds)/time.Since(o.began).Seconds())
 	}
 	if r.Violation == nil {
 		return

@@ -39,7 +39,8 @@ type Awaits struct {
 func (p Promised) Refuses(a Awaits) *core.Problem {
 	if p.Epoch == a.Epoch && a.Order < p.Order {
 		return &core.Problem{Reason: core.OrderStale, Message: fmt.Sprintf(
-			"order %d to wait for %s has come late: order %d of epoch %d was obeyed before", a.Order, core.Acknowledgements(a.Acks), p.Order, p.Epoch)}
+			"order %d to wait for %s has come late: order %d of epoch %d was obeyed before", a.Order,
+			core.Acknowledgements(a.Acks), p.Order, p.Epoch)}
 	}
 	return nil
 }

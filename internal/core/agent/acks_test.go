@@ -37,8 +37,10 @@ func TestTheLastOrderIsRememberedUntilTheEpochEnds(t *testing.T) {
 		want  agent.Promised
 	}{
 		{"an order for more", agent.Awaits{Epoch: 4, Acks: 2, Order: 8}, agent.Promised{Acks: 2, Epoch: 4, Order: 8}},
-		{"an order for fewer counts once it is carried out", agent.Awaits{Epoch: 4, Order: 8}, agent.Promised{Acks: 1, Epoch: 4, Order: 8}},
-		{"the promotion, carried out again", agent.Awaits{Epoch: 4, Acks: 2}, agent.Promised{Acks: 2, Epoch: 4, Order: 7}},
+		{"an order for fewer counts once it is carried out", agent.Awaits{Epoch: 4, Order: 8}, agent.Promised{Acks: 1,
+			Epoch: 4, Order: 8}},
+		{"the promotion, carried out again", agent.Awaits{Epoch: 4, Acks: 2}, agent.Promised{Acks: 2,
+			Epoch: 4, Order: 7}},
 		{"another promotion", agent.Awaits{Epoch: 5, Acks: 0}, agent.Promised{Epoch: 5}},
 	} {
 		if got, _ := p.Before(c.a, false, false); got != c.want {

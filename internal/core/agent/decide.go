@@ -59,13 +59,16 @@ func mayNotTouch(f *Facts) (Decision, bool) {
 	}
 	switch {
 	case !f.Locked && f.TerminatingSince.IsZero():
-		return say(core.Starting, core.InstanceVolumeInUse, "waiting for the lock on the volume: another manager of this instance is still running on this node")
+		return say(core.Starting, core.InstanceVolumeInUse, "waiting for the lock on the volume: another manager of "+
+			"this instance is still running on this node")
 	case !f.Locked:
 		return say(core.Stopped, core.InstanceVolumeInUse, "stopped while waiting for the lock on the volume", Exit{})
 	case f.Foreign && f.TerminatingSince.IsZero():
-		return say(core.Failed, core.InstanceForeignData, "the volume holds the data of another cluster or instance: nothing was touched; attach the right volume, or delete this instance's PersistentVolumeClaim if its data is not needed")
+		return say(core.Failed, core.InstanceForeignData, "the volume holds the data of another cluster or instance: "+
+			"nothing was touched; attach the right volume, or delete this instance's PersistentVolumeClaim if its data is not needed")
 	case f.Cluster == nil && f.TerminatingSince.IsZero() && !f.Mysqld.Up:
-		return say(core.Starting, core.InstanceClusterUnknown, "waiting for the API server to tell what the Cluster looks like")
+		return say(core.Starting, core.InstanceClusterUnknown,
+			"waiting for the API server to tell what the Cluster looks like")
 	}
 	return pass()
 }
@@ -78,9 +81,11 @@ func refuseWrites(f *Facts) (Decision, bool) {
 	case f.Permitted() && f.WritableEpoch != 0:
 		return pass()
 	case f.WritableEpoch == 0:
-		return say(core.Running, core.InstanceDemoting, "mysqld accepts writes although it was not promoted", Demote{"not promoted"})
+		return say(core.Running, core.InstanceDemoting, "mysqld accepts writes although it was not promoted",
+			Demote{"not promoted"})
 	}
-	return say(core.Running, core.InstanceDemoting, "the promotion of this instance has ended", Demote{fmt.Sprintf("epoch %d has ended", f.WritableEpoch)})
+	return say(core.Running, core.InstanceDemoting, "the promotion of this instance has ended",
+		Demote{fmt.Sprintf("epoch %d has ended", f.WritableEpoch)})
 }
 
 func letActivityGoOn(f *Facts) (Decision, bool) {
@@ -148,7 +153,8 @@ func (f *Facts) mayBootstrap(p *core.Promotion) bool {
 
 // problem: what hindered the last start is told until it may have gone.
 func problem(f *Facts) (Decision, bool) {
-	if p := f.Problem; p != nil && f.Now.Before(p.RetryAt) && (f.Cluster == nil || p.Generation == f.Cluster.Generation) {
+	if p := f.Problem; p != nil && f.Now.Before(p.RetryAt) &&
+		(f.Cluster == nil || p.Generation == f.Cluster.Generation) {
 		return say(core.Failed, p.Reason, p.Message)
 	}
 	return pass()
@@ -173,14 +179,17 @@ func startServer(f *Facts) (Decision, bool) {
 		return say(core.Stopped, reason, "waiting for the operator to say whether another instance takes over")
 	}
 	if f.Data == core.DataScratch && f.Mysqld.Failures >= scratchAttempts {
-		return say(core.Initializing, reason, "making scratch data again: mysqld does not start on what a clone left behind", MakeData{core.OriginCloned})
+		return say(core.Initializing, reason,
+			"making scratch data again: mysqld does not start on what a clone left behind", MakeData{core.OriginCloned})
 	}
-	if f.Data == core.DataPopulated && f.Mysqld.DataRemoved && f.Cluster != nil && f.Cluster.Group != nil && f.Cluster.Group.GoneOn {
+	if f.Data == core.DataPopulated && f.Mysqld.DataRemoved && f.Cluster != nil && f.Cluster.Group != nil &&
+		f.Cluster.Group.GoneOn {
 		// What it held before is in the group: mysqld takes a copy of no member that lacks some of it.
 		return say(core.Stopped, core.MemberDataRemoved, dataRemoved, ForgetData{})
 	}
 	if down < Backoff(f.Mysqld.Failures) {
-		return say(core.Stopped, reason, fmt.Sprintf("mysqld is started again %s after it ended", Backoff(f.Mysqld.Failures)))
+		return say(core.Stopped, reason, fmt.Sprintf("mysqld is started again %s after it ended",
+			Backoff(f.Mysqld.Failures)))
 	}
 	if d, waits := f.awaitWord(); waits {
 		return d, true
@@ -192,7 +201,8 @@ func startServer(f *Facts) (Decision, bool) {
 // operator has not said that nobody else will be promoted.
 func (f *Facts) mayBeReplaced() bool {
 	p := f.promotion()
-	return f.Permitted() && f.WasPrimaryEpoch == p.Epoch && f.Cluster.Instances > 1 && f.RestartEpoch < p.Epoch && !f.WasFenced
+	return f.Permitted() && f.WasPrimaryEpoch == p.Epoch && f.Cluster.Instances > 1 &&
+		f.RestartEpoch < p.Epoch && !f.WasFenced
 }
 
 // scratchAttempts to start on scratch data, which a clone that broke off may have
@@ -217,7 +227,8 @@ func restartHung(f *Facts) (Decision, bool) {
 	if !f.hangs() || f.primary() == "" || f.Now.Sub(f.Mysqld.AnsweredAt) < core.HungLimit {
 		return pass()
 	}
-	return say(core.Hung, core.InstanceNoAnswer, fmt.Sprintf("mysqld runs and has not answered for %s: it is killed, and started again", core.HungLimit),
+	return say(core.Hung, core.InstanceNoAnswer, fmt.Sprintf("mysqld runs and has not answered for %s: it is killed, "+
+		"and started again", core.HungLimit),
 		StopServer{Kill: true, Why: "it does not answer"})
 }
 
@@ -232,7 +243,8 @@ func restoreLogin(f *Facts) (Decision, bool) {
 	if !m.LoginRefused || m.MayWrite || f.Data != core.DataPopulated || f.Now.Sub(m.StartedAt) < loginPatience {
 		return pass()
 	}
-	return say(core.Failed, core.InstanceLoginRefused, "mysqld refuses the instance manager's account: it is killed, and restores the account when it is started again",
+	return say(core.Failed, core.InstanceLoginRefused, "mysqld refuses the instance manager's account: it is killed, "+
+		"and restores the account when it is started again",
 		StopServer{Kill: true, Why: "it refuses its manager"})
 }
 
@@ -246,13 +258,15 @@ func awaitServer(f *Facts) (Decision, bool) {
 	case m.LoginRefused:
 		return say(core.Failed, core.InstanceLoginRefused, loginRefusedText(m))
 	case m.DiskStalled:
-		return say(core.Hung, core.InstanceDiskStalled, "the volume completes no write; mysqld can commit nothing until it does")
+		return say(core.Hung, core.InstanceDiskStalled, "the volume completes no write; mysqld can commit nothing "+
+			"until it does")
 	case m.Ending:
 		return say(core.Hung, core.InstanceEnding, "mysqld shuts down")
 	case m.Accepted:
 		return say(core.Hung, core.InstanceNoAnswer, "mysqld runs and does not answer")
 	case f.Cluster != nil && f.Now.Sub(m.StartedAt) > f.Cluster.MaxStart:
-		return say(core.Recovering, core.InstanceStartTimedOut, fmt.Sprintf("mysqld does not accept connections %s after its start; raise spec.maxStartDelay if crash recovery needs longer", f.Cluster.MaxStart),
+		return say(core.Recovering, core.InstanceStartTimedOut, fmt.Sprintf("mysqld does not accept connections %s "+
+			"after its start; raise spec.maxStartDelay if crash recovery needs longer", f.Cluster.MaxStart),
 			StopServer{Kill: true, Why: "start timed out"})
 	}
 	return say(core.Recovering, "", "mysqld was started and does not accept connections yet")
@@ -261,9 +275,11 @@ func awaitServer(f *Facts) (Decision, bool) {
 func loginRefusedText(m Mysqld) string {
 	const refuses = "mysqld refuses the instance manager's account. "
 	if m.MayWrite {
-		return refuses + "root@localhost with the password of the root Secret could not restore it either: delete this instance's Pod, for a start of mysqld restores it; the other instances restore theirs in the same way"
+		return refuses +
+			"root@localhost with the password of the root Secret could not restore it either: delete this instance's Pod, for a start of mysqld restores it; the other instances restore theirs in the same way"
 	}
-	return refuses + "mysqld is started again a minute after its last start, which restores it; if that does not help, its log says which statement failed"
+	return refuses +
+		"mysqld is started again a minute after its last start, which restores it; if that does not help, its log says which statement failed"
 }
 
 // clone: scratch data waits for a donor.

@@ -9,8 +9,9 @@ import (
 func fresh() *Facts {
 	return &Facts{Now: epochZero, Me: "db-1", PodUID: "pod-1", Node: "node-1", Locked: true, Data: core.DataEmpty,
 		Mysqld: Mysqld{DownSince: epochZero},
-		Cluster: &Cluster{Generation: 1, Instances: 3, FirstData: core.OriginInitialized, Durability: core.DurabilityAsync,
-			Lease: true, MaxStart: time.Hour, MaxStop: 30 * time.Minute}}
+		Cluster: &Cluster{Generation: 1, Instances: 3, FirstData: core.OriginInitialized,
+			Durability: core.DurabilityAsync,
+			Lease:      true, MaxStart: time.Hour, MaxStop: 30 * time.Minute}}
 }
 
 func populated() *Facts {

@@ -92,14 +92,16 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 	switch {
 	case !d.Errant.IsEmpty():
 		d.ErrantEpoch = pos.Epoch
-		d.Reason, d.Message = core.InstanceIsDiverged, fmt.Sprintf("holds transactions that %s lacks: %s; it is kept read-only and out of every Service, and its data is kept", primary, d.Errant.Abbreviate(4))
+		d.Reason, d.Message = core.InstanceIsDiverged, fmt.Sprintf("holds transactions that %s lacks: %s; it is kept "+
+			"read-only and out of every Service, and its data is kept", primary, d.Errant.Abbreviate(4))
 		if len(f.Statements) > 0 {
 			d.Message += "; among them: " + strings.Join(f.Statements, "; ")
 		}
 		d.Actions = stopReceiving(f)
 	case !lacks.IsEmpty():
 		d.NeedsReclone = true
-		d.Reason, d.Message = core.InstanceNeedsReclone, fmt.Sprintf("%s has purged transactions that this instance lacks: %s; its data must be cloned again", primary, lacks.Abbreviate(4))
+		d.Reason, d.Message = core.InstanceNeedsReclone, fmt.Sprintf("%s has purged transactions that this instance "+
+			"lacks: %s; its data must be cloned again", primary, lacks.Abbreviate(4))
 		d.Actions = stopReceiving(f)
 	case attached:
 		d.Actions = receive(f, &d)
@@ -124,7 +126,8 @@ func receive(f *Facts, d *Decision) []Action {
 		return actions
 	}
 	if !f.ReceiveFailedAt.IsZero() && f.Now.Sub(f.ReceiveFailedAt) < receiveRetry {
-		d.Reason, d.Message = core.InstanceReceiveFailed, "the source was refused or refuses: "+f.Server.Replication.IOError
+		d.Reason, d.Message = core.InstanceReceiveFailed, "the source was refused or refuses: "+
+			f.Server.Replication.IOError
 		return actions
 	}
 	return append(actions, StartReceiving{})
@@ -134,7 +137,8 @@ func receive(f *Facts, d *Decision) []Action {
 // of a transaction; it waits until the primary or this instance has all of them.
 func repoint(f *Facts, d *Decision, pos *Position, primary string) []Action {
 	if only := f.neededHere(pos); !only.IsEmpty() {
-		d.Reason, d.Message = core.InstanceApplyingRelayLog, "applies "+only.Abbreviate(4)+", of which others may have no copy, before it follows"
+		d.Reason, d.Message = core.InstanceApplyingRelayLog, "applies "+only.Abbreviate(4)+
+			", of which others may have no copy, before it follows"
 		return append(append(stopReceiving(f), applying(f)...), WaitApplied{Set: only})
 	}
 	if acks := giveAcks(f); len(acks) > 0 {

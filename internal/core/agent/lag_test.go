@@ -12,7 +12,8 @@ func TestALaggingReplicaComesBackAtHalfOfTheBound(t *testing.T) {
 	for _, step := range []struct {
 		seconds float64
 		want    bool
-	}{{0, false}, {9, false}, {10, false}, {10.5, true}, {9, true}, {5.1, true}, {5, false}, {9, false}, {60, true}, {0, false}} {
+	}{{0, false}, {9, false}, {10, false}, {10.5, true}, {9, true}, {5.1, true}, {5, false}, {9, false},
+		{60, true}, {0, false}} {
 		lags = Lags(lags, lagging(step.seconds), 10*time.Second)
 		if lags != step.want {
 			t.Errorf("at %v s it lags too much: %t, want %t", step.seconds, lags, step.want)

@@ -35,6 +35,7 @@ func (l *Latest) Take(before, next *Cluster) *Cluster {
 	}
 	nobody := *next
 	nobody.Epoch, nobody.Promotion, nobody.Established = l.Epoch, nil, true
-	nobody.CurrentPrimary, nobody.GivesData, nobody.SwitchoverFrom, nobody.FailoverFrom, nobody.DelayedFrom = "", "", "", "", ""
+	nobody.CurrentPrimary, nobody.GivesData, nobody.SwitchoverFrom, nobody.FailoverFrom,
+		nobody.DelayedFrom = "", "", "", "", ""
 	return &nobody
 }

@@ -25,7 +25,8 @@ func TestAStatusOfThePastIsNotTaken(t *testing.T) {
 	anew := Latest{}
 	anew.Recall(3)
 	nobody := anew.Take(nil, view(1))
-	if !anew.Past || nobody.Promotion != nil || nobody.CurrentPrimary != "" || nobody.Epoch != 3 || !nobody.Established {
+	if !anew.Past || nobody.Promotion != nil || nobody.CurrentPrimary != "" || nobody.Epoch != 3 ||
+		!nobody.Established {
 		t.Errorf("who remembers a later epoch goes by %+v", nobody)
 	}
 	if got := anew.Take(nobody, view(2)); got != nobody {

@@ -13,25 +13,48 @@ func TestALeaseIsRenewedByWhoWritesAndGivenBackByWhoCannot(t *testing.T) {
 		change func(*Facts)
 		duty   LeaseDuty
 	}{
-		"it takes writes, and the lease is old":  {func(*Facts) {}, RenewLease},
-		"the lease is young":                     {func(f *Facts) { f.LeaseRenewed = now.Add(-time.Second) }, LeaveLease},
-		"mysqld hangs":                           {func(f *Facts) { f.Mysqld.AnsweredAt = now.Add(-3 * time.Second) }, LeaveLease},
-		"its volume completes no write":          {func(f *Facts) { f.Mysqld.DiskStalled = true }, LeaveLease},
-		"mysqld has ended":                       {func(f *Facts) { f.Mysqld.Up = false }, LeaveLease},
-		"the lease is switched off":              {func(f *Facts) { f.Cluster.Lease = false }, LeaveLease},
-		"it holds one of an earlier epoch":       {func(f *Facts) { f.LeaseEpoch = 2 }, LeaveLease},
-		"another is promoted, and it is closed":  {func(f *Facts) { f.Cluster.Promotion.Instance, f.WritableEpoch, f.Mysqld.MayWrite = "db-2", 0, false }, ReleaseLease},
-		"another is promoted, and it may write":  {func(f *Facts) { f.Cluster.Promotion.Instance = "db-2" }, RenewLease},
-		"it is closed, and is to open again":     {func(f *Facts) { f.WritableEpoch, f.Mysqld.MayWrite = 0, false }, LeaveLease},
-		"its Pod is stopped, and so is mysqld":   {func(f *Facts) { f.WritableEpoch, f.Mysqld, f.TerminatingSince = 0, Mysqld{}, now }, ReleaseLease},
-		"it is fenced, and mysqld is stopped":    {func(f *Facts) { f.WritableEpoch, f.Mysqld, f.WasFenced = 0, Mysqld{}, true }, ReleaseLease},
-		"it crashed, and may be started again":   {func(f *Facts) { f.WritableEpoch, f.Mysqld = 0, Mysqld{} }, LeaveLease},
-		"it crashed, and holds no lease at all":  {func(f *Facts) { f.WritableEpoch, f.Mysqld, f.LeaseEpoch = 0, Mysqld{}, 0 }, LeaveLease},
+		"it takes writes, and the lease is old": {func(*Facts) {}, RenewLease},
+		"the lease is young": {func(f *Facts) { f.LeaseRenewed = now.Add(-time.Second) },
+			LeaveLease},
+		"mysqld hangs": {func(f *Facts) { f.Mysqld.AnsweredAt = now.Add(-3 * time.Second) },
+			LeaveLease},
+		"its volume completes no write":    {func(f *Facts) { f.Mysqld.DiskStalled = true }, LeaveLease},
+		"mysqld has ended":                 {func(f *Facts) { f.Mysqld.Up = false }, LeaveLease},
+		"the lease is switched off":        {func(f *Facts) { f.Cluster.Lease = false }, LeaveLease},
+		"it holds one of an earlier epoch": {func(f *Facts) { f.LeaseEpoch = 2 }, LeaveLease},
+		"another is promoted, and it is closed": {func(f *Facts) {
+			f.Cluster.Promotion.Instance, f.WritableEpoch,
+				f.Mysqld.MayWrite = "db-2", 0, false
+		}, ReleaseLease},
+		"another is promoted, and it may write": {func(f *Facts) { f.Cluster.Promotion.Instance = "db-2" },
+			RenewLease},
+		"it is closed, and is to open again": {func(f *Facts) {
+			f.WritableEpoch, f.Mysqld.MayWrite = 0,
+				false
+		}, LeaveLease},
+		"its Pod is stopped, and so is mysqld": {func(f *Facts) {
+			f.WritableEpoch, f.Mysqld, f.TerminatingSince = 0,
+				Mysqld{}, now
+		}, ReleaseLease},
+		"it is fenced, and mysqld is stopped": {func(f *Facts) {
+			f.WritableEpoch, f.Mysqld, f.WasFenced = 0,
+				Mysqld{}, true
+		}, ReleaseLease},
+		"it crashed, and may be started again": {func(f *Facts) {
+			f.WritableEpoch, f.Mysqld = 0,
+				Mysqld{}
+		}, LeaveLease},
+		"it crashed, and holds no lease at all": {func(f *Facts) {
+			f.WritableEpoch, f.Mysqld, f.LeaseEpoch = 0,
+				Mysqld{}, 0
+		}, LeaveLease},
 		"nothing is known of the Cluster so far": {func(f *Facts) { f.Cluster = nil }, LeaveLease},
 	} {
-		f := &Facts{Now: now, Me: "db-1", PodUID: "pod-1", Node: "node-1", Locked: true, Data: core.DataPopulated, WritableEpoch: 3, LeaseEpoch: 3, LeaseRenewed: now.Add(-6 * time.Second),
-			Mysqld:  Mysqld{Up: true, Accepted: true, Answers: true, AnsweredAt: now.Add(-time.Second), MayWrite: true},
-			Cluster: &Cluster{Lease: true, Epoch: 3, Promotion: &core.Promotion{Epoch: 3, Instance: "db-1", PodUID: "pod-1", Node: "node-1"}, CurrentPrimary: "db-1"}}
+		f := &Facts{Now: now, Me: "db-1", PodUID: "pod-1", Node: "node-1", Locked: true, Data: core.DataPopulated,
+			WritableEpoch: 3, LeaseEpoch: 3, LeaseRenewed: now.Add(-6 * time.Second),
+			Mysqld: Mysqld{Up: true, Accepted: true, Answers: true, AnsweredAt: now.Add(-time.Second), MayWrite: true},
+			Cluster: &Cluster{Lease: true, Epoch: 3, Promotion: &core.Promotion{Epoch: 3, Instance: "db-1",
+				PodUID: "pod-1", Node: "node-1"}, CurrentPrimary: "db-1"}}
 		c.change(f)
 		if got := f.LeaseDuty(); got != c.duty {
 			t.Errorf("%s: the duty is %d and not %d", name, got, c.duty)
@@ -45,12 +68,14 @@ func TestALeaseIsTakenFromNobodyWhoHoldsItAtThatEpoch(t *testing.T) {
 		holder  string
 		at      int64
 		refused bool
-	}{{3, "", 0, false}, {3, "", 3, false}, {3, "db-1", 3, false}, {3, "db-1", 2, false}, {3, "db-2", 2, false}, {3, "db-2", 3, true}, {3, "db-2", 4, true}, {3, "", 4, true}, {3, "db-1", 4, true}} {
+	}{{3, "", 0, false}, {3, "", 3, false}, {3, "db-1", 3, false}, {3, "db-1", 2, false}, {3, "db-2", 2, false},
+		{3, "db-2", 3, true}, {3, "db-2", 4, true}, {3, "", 4, true}, {3, "db-1", 4, true}} {
 		if why := LeaseRefused("db-1", c.epoch, c.holder, c.at); (why != "") != c.refused {
 			t.Errorf("held by %q at %d, for %d: %q", c.holder, c.at, c.epoch, why)
 		}
 	}
-	if IsLeaseLost("db-1", 3, "db-1", 3) || !IsLeaseLost("db-1", 3, "db-2", 3) || !IsLeaseLost("db-1", 3, "db-1", 4) || !IsLeaseLost("db-1", 3, "", 3) || !IsLeaseLost("db-1", 3, "", 4) || IsLeaseLost("db-1", 3, "", 0) {
+	if IsLeaseLost("db-1", 3, "db-1", 3) || !IsLeaseLost("db-1", 3, "db-2", 3) || !IsLeaseLost("db-1", 3, "db-1", 4) ||
+		!IsLeaseLost("db-1", 3, "", 3) || !IsLeaseLost("db-1", 3, "", 4) || IsLeaseLost("db-1", 3, "", 0) {
 		t.Error("whose the record is, is not told right")
 	}
 }

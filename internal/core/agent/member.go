@@ -130,11 +130,14 @@ func terminateMember(f *Facts) (Decision, bool) {
 	case !f.Mysqld.Up:
 		return leave(f)
 	case !isIn(v) || !f.Mysqld.Answers:
-		return say(core.Running, core.InstanceTerminating, "the Pod is being stopped", StopServer{Why: "the Pod is being stopped"})
+		return say(core.Running, core.InstanceTerminating, "the Pod is being stopped",
+			StopServer{Why: "the Pod is being stopped"})
 	case f.waitsForRelief(v):
-		return say(core.Running, core.InstanceTerminating, "the Pod is being stopped, when another member has become primary")
+		return say(core.Running, core.InstanceTerminating,
+			"the Pod is being stopped, when another member has become primary")
 	}
-	return say(core.Running, core.InstanceTerminating, "leaves the group, for the Pod is being stopped", LeaveGroup{Why: "the Pod is being stopped"})
+	return say(core.Running, core.InstanceTerminating, "leaves the group, for the Pod is being stopped",
+		LeaveGroup{Why: "the Pod is being stopped"})
 }
 
 func (f *Facts) waitsForRelief(v core.GroupView) bool {
@@ -158,9 +161,11 @@ func fencedMember(f *Facts) (Decision, bool) {
 	case !f.listedFenced() || f.Activity != NoActivity || !f.Mysqld.Answers || f.Data != core.DataPopulated:
 		return pass()
 	case isIn(f.view()):
-		return say(core.Running, core.InstanceFencing, "leaves the group, for this instance is fenced", LeaveGroup{Why: "the instance is fenced"})
+		return say(core.Running, core.InstanceFencing, "leaves the group, for this instance is fenced",
+			LeaveGroup{Why: "the instance is fenced"})
 	}
-	d, _ := say(core.Fenced, core.InstanceIsFenced, "it is fenced: out of the group and read-only, its mysqld runs; kubectl cnmsql fence off brings it back")
+	d, _ := say(core.Fenced, core.InstanceIsFenced, "it is fenced: out of the group and read-only, its mysqld runs; "+
+		"kubectl cnmsql fence off brings it back")
 	return f.compared(d), true
 }
 
@@ -170,7 +175,8 @@ func breakOffJoin(f *Facts) (Decision, bool) {
 	if f.Activity != Joining || !f.isToReboot() || isIn(f.view()) {
 		return pass()
 	}
-	return say(core.Running, core.MemberRebooting, "breaks off its search for the group, which it is to reboot", Abort{})
+	return say(core.Running, core.MemberRebooting, "breaks off its search for the group, which it is to reboot",
+		Abort{})
 }
 
 // isToReboot: it is to reboot the group.
@@ -200,7 +206,8 @@ func endHung(f *Facts) (Decision, bool) {
 	if !f.hangs() || !f.Cluster.Group.GoneOn {
 		return pass()
 	}
-	return say(core.Hung, core.InstanceNoAnswer, "mysqld runs and does not answer, and the group has gone on without it: it is killed, and started again",
+	return say(core.Hung, core.InstanceNoAnswer, "mysqld runs and does not answer, and the group has gone on without "+
+		"it: it is killed, and started again",
 		StopServer{Kill: true, Why: "it does not answer, and the group has gone on without it"})
 }
 
@@ -229,7 +236,8 @@ func leaveOnWish(f *Facts) (Decision, bool) {
 // compared has one that is kept out of the group say what it holds that the group lacks: it
 // may be about to be removed.
 func (f *Facts) compared(d Decision) Decision {
-	if primary := f.Cluster.CurrentPrimary; primary != "" && primary != f.Me && !f.Cluster.Group.Barred && f.Server != nil {
+	if primary := f.Cluster.CurrentPrimary; primary != "" && primary != f.Me &&
+		!f.Cluster.Group.Barred && f.Server != nil {
 		pos := f.memberPosition(primary)
 		d.Errant, _ = pos.errant()
 		d.Actions = f.askMember(primary, pos, positionRefresh)
@@ -257,8 +265,10 @@ func inGroup(f *Facts) (Decision, bool) {
 	case v.State == core.MemberOnline && f.holdsExpulsion(v) != f.Member.ExpelHeld:
 		return say(core.Running, "", "", HoldExpulsion{!f.Member.ExpelHeld})
 	case v.IsSurvivor():
-		return say(core.Running, core.MemberNoQuorum, "has lost the majority of the group: transactions wait until it is back")
-	case v.State == core.MemberOnline && v.Role == core.MemberPrimary && f.commonVersion(v) != f.Member.ProtocolOf && f.commonVersion(v) != "":
+		return say(core.Running, core.MemberNoQuorum,
+			"has lost the majority of the group: transactions wait until it is back")
+	case v.State == core.MemberOnline && v.Role == core.MemberPrimary && f.commonVersion(v) != f.Member.ProtocolOf &&
+		f.commonVersion(v) != "":
 		return say(core.Running, "", "", RaiseProtocol{f.commonVersion(v)})
 	case v.Role == core.MemberPrimary && allOnline(v) && v.ViewID != f.Member.Forgot && f.Member.HandingTo == "":
 		return say(core.Running, "", "", ForgetFormer{v.ViewID})
@@ -267,7 +277,8 @@ func inGroup(f *Facts) (Decision, bool) {
 	case v.State == core.MemberRecovering:
 		return say(core.Running, core.MemberIsRecovering, "receives from another member what it lacks")
 	case v.State == core.MemberError:
-		return say(core.Running, core.MemberIsInError, "was expelled from the group, or could not go on in it; leaves it, to join again", LeaveGroup{Why: "the member is in ERROR", Within: leaveLimit})
+		return say(core.Running, core.MemberIsInError, "was expelled from the group, or could not go on in it; "+
+			"leaves it, to join again", LeaveGroup{Why: "the member is in ERROR", Within: leaveLimit})
 	}
 	return pass()
 }
@@ -308,9 +319,11 @@ func join(f *Facts) (Decision, bool) {
 	g := f.Cluster.Group
 	switch {
 	case f.isToReboot():
-		return say(core.Running, core.MemberRebooting, "reboots the group, as it was told to", BootstrapGroup{Reboot: true})
+		return say(core.Running, core.MemberRebooting, "reboots the group, as it was told to",
+			BootstrapGroup{Reboot: true})
 	case !g.Bootstrapped && g.Bootstrapper == f.Me && f.Member.Of != "":
-		return say(core.Running, core.RefusalDataWithoutStatus, "this data was a member of the group "+f.Member.Of+", and the Cluster says that there never was a group: nothing is made; restore the Cluster's status, or start with an empty volume")
+		return say(core.Running, core.RefusalDataWithoutStatus, "this data was a member of the group "+f.Member.Of+
+			", and the Cluster says that there never was a group: nothing is made; restore the Cluster's status, or start with an empty volume")
 	case !g.Bootstrapped && g.Bootstrapper == f.Me:
 		return say(core.Running, core.MemberBootstrapping, "makes the group", BootstrapGroup{})
 	case !g.Bootstrapped:
@@ -325,7 +338,8 @@ func joinExisting(f *Facts) (Decision, bool) {
 	}
 	primary := f.Cluster.CurrentPrimary
 	if primary == "" || primary == f.Me {
-		return say(core.Running, core.MemberAwaitingGroup, "waits until the group has elected a primary that can be asked for its position")
+		return say(core.Running, core.MemberAwaitingGroup, "waits until the group has elected a primary that can be "+
+			"asked for its position")
 	}
 	pos := f.memberPosition(primary)
 	if pos == nil {
@@ -336,27 +350,32 @@ func joinExisting(f *Facts) (Decision, bool) {
 		return say(core.Running, core.InstanceAskingPrimary, message, f.askMember(primary, nil, 0)...)
 	}
 	if !pos.InGroup { // joining takes mysqld a minute when nobody is there, and what this one holds is no measure
-		d, _ := say(core.Running, core.MemberAwaitingGroup, "waits until there is a group to join: "+primary+" was its primary, and is in none that has its quorum")
+		d, _ := say(core.Running, core.MemberAwaitingGroup, "waits until there is a group to join: "+primary+
+			" was its primary, and is in none that has its quorum")
 		d.Actions = f.askMember(primary, pos, groupRefresh)
 		return d, true
 	}
 	switch errant, lacks := pos.errant(); {
 	case lacks && errant.IsEmpty():
-		return say(core.Running, core.InstanceAskingPrimary, "holds transactions that "+primary+" does not, and asks again: it may get them in a moment", f.askMember(primary, pos, groupRefresh)...)
+		return say(core.Running, core.InstanceAskingPrimary, "holds transactions that "+primary+" does not, and asks "+
+			"again: it may get them in a moment", f.askMember(primary, pos, groupRefresh)...)
 	case lacks:
-		d, _ := say(core.Running, core.InstanceIsDiverged, fmt.Sprintf("holds transactions that the group lacks: %s; it is kept out of the group and of every Service, and its data is kept", errant.Abbreviate(4)))
+		d, _ := say(core.Running, core.InstanceIsDiverged, fmt.Sprintf("holds transactions that the group lacks: %s; "+
+			"it is kept out of the group and of every Service, and its data is kept", errant.Abbreviate(4)))
 		d.Errant, d.Actions = errant, f.askMember(primary, pos, positionRefresh)
 		return d, true
 	}
 	if slices.Contains(f.Cluster.Diverged, f.Me) {
 		// What it says now has to be heard before it is believed to be healed.
-		return say(core.Running, core.InstanceAskingPrimary, "holds nothing any more that the group lacks", f.askMember(primary, pos, groupRefresh)...)
+		return say(core.Running, core.InstanceAskingPrimary, "holds nothing any more that the group lacks",
+			f.askMember(primary, pos, groupRefresh)...)
 	}
 	if f.Server.DataRemoved { // the group holds all that it has executed: nothing is lost with what is left
 		return say(core.Running, core.MemberDataRemoved, dataRemoved, ForgetData{})
 	}
 	if f.Now.Sub(f.Member.TriedAt) < joinRetry {
-		return say(core.Running, core.MemberJoinFailed, "could not join the group, and tries again: "+cmp.Or(f.Member.Failed, "it was a member until a moment ago"))
+		return say(core.Running, core.MemberJoinFailed, "could not join the group, and tries again: "+
+			cmp.Or(f.Member.Failed, "it was a member until a moment ago"))
 	}
 	if f.Member.ExpelHeld { // of a membership that has ended
 		return say(core.Running, core.MemberJoining, "", HoldExpulsion{false})
@@ -370,9 +389,11 @@ func joinExisting(f *Facts) (Decision, bool) {
 func barred(f *Facts) (Decision, bool) {
 	errant := f.Server.Holds().Subtract(f.Cluster.Group.Held)
 	if errant.IsEmpty() || !slices.Contains(f.Cluster.Diverged, f.Me) {
-		return say(core.Running, core.MemberLeftOut, "the group went on without it; waits until the operator has seen what it holds")
+		return say(core.Running, core.MemberLeftOut, "the group went on without it; waits until the operator has "+
+			"seen what it holds")
 	}
-	d, _ := say(core.Running, core.InstanceIsDiverged, fmt.Sprintf("the group went on without it, and it holds transactions from before that the others had not received: %s; it is kept out of the group and of every Service, and its data is kept", errant.Abbreviate(4)))
+	d, _ := say(core.Running, core.InstanceIsDiverged, fmt.Sprintf("the group went on without it, and it holds "+
+		"transactions from before that the others had not received: %s; it is kept out of the group and of every Service, and its data is kept", errant.Abbreviate(4)))
 	d.Errant = errant
 	return d, true
 }
@@ -403,7 +424,8 @@ func (p *Position) errant() (errant gtid.Set, lacks bool) {
 // memberPosition is what the primary holds, if it is known well enough.
 func (f *Facts) memberPosition(primary string) *Position {
 	p := f.Primary
-	if p == nil || p.Instance != primary || p.Epoch != f.Cluster.Epoch || f.Now.Sub(p.At) > positionLife || !p.Mine.Contains(f.Server.Executed) {
+	if p == nil || p.Instance != primary || p.Epoch != f.Cluster.Epoch || f.Now.Sub(p.At) > positionLife ||
+		!p.Mine.Contains(f.Server.Executed) {
 		return nil
 	}
 	if p.SeenEpoch > f.Cluster.Epoch { // what is known of the Cluster here is old: this one may be barred by now

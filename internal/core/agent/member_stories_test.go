@@ -19,11 +19,12 @@ func member() *Facts {
 	f.Cluster.Group = &Membership{Name: "g-1", Bootstrapper: "db-2", Bootstrapped: true}
 	f.Cluster.CurrentPrimary = "db-2"
 	f.Member = MemberFacts{Of: "g-1", Settled: core.MemberSecondary, ProtocolOf: "9.7.4", Forgot: "v:1"}
-	f.Server.Group = &core.GroupView{State: core.MemberOnline, Role: core.MemberSecondary, ViewID: "v:1", Members: []core.ViewMember{
-		{Host: "db-1", UUID: "1", State: core.MemberOnline, Role: core.MemberSecondary, Version: "9.7.4"},
-		{Host: "db-2", UUID: "2", State: core.MemberOnline, Role: core.MemberPrimary, Version: "9.7.4"},
-		{Host: "db-3", UUID: "3", State: core.MemberOnline, Role: core.MemberSecondary, Version: "9.7.4"},
-	}}
+	f.Server.Group = &core.GroupView{State: core.MemberOnline, Role: core.MemberSecondary, ViewID: "v:1",
+		Members: []core.ViewMember{
+			{Host: "db-1", UUID: "1", State: core.MemberOnline, Role: core.MemberSecondary, Version: "9.7.4"},
+			{Host: "db-2", UUID: "2", State: core.MemberOnline, Role: core.MemberPrimary, Version: "9.7.4"},
+			{Host: "db-3", UUID: "3", State: core.MemberOnline, Role: core.MemberSecondary, Version: "9.7.4"},
+		}}
 	return f
 }
 

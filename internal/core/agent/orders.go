@@ -26,11 +26,14 @@ type Standing struct {
 func (s Standing) Refuses(epoch int64) *core.Problem {
 	switch {
 	case epoch < s.Seen:
-		return &core.Problem{Reason: core.OrderStaleEpoch, Message: fmt.Sprintf("the order is of epoch %d; epoch %d has been seen", epoch, s.Seen)}
+		return &core.Problem{Reason: core.OrderStaleEpoch, Message: fmt.Sprintf("the order is of epoch %d; epoch %d "+
+			"has been seen", epoch, s.Seen)}
 	case !s.Locked:
-		return &core.Problem{Reason: core.InstanceVolumeInUse, Message: "another manager still holds the volume; nothing can be promised for it"}
+		return &core.Problem{Reason: core.InstanceVolumeInUse, Message: "another manager still holds the volume; " +
+			"nothing can be promised for it"}
 	case s.Data == core.DataEmpty && !s.Adopted:
-		return &core.Problem{Reason: core.InstanceClusterUnknown, Message: "the volume is empty, and not this Cluster's yet: nothing can be promised for it"}
+		return &core.Problem{Reason: core.InstanceClusterUnknown, Message: "the volume is empty, and not this " +
+			"Cluster's yet: nothing can be promised for it"}
 	case s.Foreign:
 		return &core.Problem{Reason: core.InstanceForeignData, Message: "the volume is not this instance's"}
 	}
@@ -43,7 +46,8 @@ func (s Standing) RefusesCopy(donor string) *core.Problem {
 	case donor == "":
 		return &core.Problem{Reason: core.OrderNoDonor, Message: "the order names no donor"}
 	case s.Data == core.DataPopulated:
-		return &core.Problem{Reason: core.OrderHasData, Message: "this instance has data, which an order never replaces"}
+		return &core.Problem{Reason: core.OrderHasData,
+			Message: "this instance has data, which an order never replaces"}
 	case s.Activity != "" && s.Donor != donor:
 		return &core.Problem{Reason: core.OrderBusy, Message: fmt.Sprintf("%s is under way", s.Activity)}
 	}

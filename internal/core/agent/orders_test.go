@@ -13,13 +13,18 @@ func TestAnOrderIsObeyedByWhoCanKeepItsPromise(t *testing.T) {
 		change func(*Standing)
 		want   core.Reason
 	}{
-		"of the present epoch":                         {4, func(*Standing) {}, ""},
-		"of a later epoch":                             {5, func(*Standing) {}, ""},
-		"of one that has ended":                        {3, func(*Standing) {}, core.OrderStaleEpoch},
-		"by who does not hold the lock":                {4, func(s *Standing) { s.Locked = false }, core.InstanceVolumeInUse},
-		"on the volume of another":                     {4, func(s *Standing) { s.Foreign = true }, core.InstanceForeignData},
-		"on an empty volume of which nothing is known": {4, func(s *Standing) { s.Data, s.Adopted = core.DataEmpty, false }, core.InstanceClusterUnknown},
-		"on an empty volume of this Cluster":           {4, func(s *Standing) { s.Data = core.DataEmpty }, ""},
+		"of the present epoch":  {4, func(*Standing) {}, ""},
+		"of a later epoch":      {5, func(*Standing) {}, ""},
+		"of one that has ended": {3, func(*Standing) {}, core.OrderStaleEpoch},
+		"by who does not hold the lock": {4, func(s *Standing) { s.Locked = false },
+			core.InstanceVolumeInUse},
+		"on the volume of another": {4, func(s *Standing) { s.Foreign = true },
+			core.InstanceForeignData},
+		"on an empty volume of which nothing is known": {4, func(s *Standing) {
+			s.Data, s.Adopted = core.DataEmpty,
+				false
+		}, core.InstanceClusterUnknown},
+		"on an empty volume of this Cluster": {4, func(s *Standing) { s.Data = core.DataEmpty }, ""},
 	} {
 		s := fit
 		c.change(&s)
@@ -36,7 +41,8 @@ func TestDataIsNeverCopiedOverData(t *testing.T) {
 		donor    string
 		want     core.Reason
 	}{
-		{core.DataScratch, "", "db-1", ""}, {core.DataScratch, "", "", core.OrderNoDonor}, {core.DataPopulated, "", "db-1", core.OrderHasData},
+		{core.DataScratch, "", "db-1", ""}, {core.DataScratch, "", "", core.OrderNoDonor}, {core.DataPopulated, "",
+			"db-1", core.OrderHasData},
 		{core.DataScratch, "Cloning", "db-1", ""}, {core.DataScratch, "Cloning", "db-3", core.OrderBusy},
 	} {
 		no := Standing{Data: c.data, Activity: c.activity, Donor: "db-1"}.RefusesCopy(c.donor)

@@ -41,8 +41,9 @@ const AskRetry = 400 * time.Millisecond
 // mine, was read before it asked, at a moment: read the other way around, what is replicated
 // in between would look errant.
 func (a AskPrimary) Answered(r core.Report, mine gtid.Set, asked time.Time) *Position {
-	return &Position{Instance: a.Instance, Epoch: a.Epoch, At: asked, Mine: mine, Executed: r.Server.Holds(), Purged: r.Server.Purged,
-		UUID: r.Server.UUID, Waiting: r.Server.SemiSync.WaitSessions > 0, SeenEpoch: r.SeenEpoch,
+	return &Position{Instance: a.Instance, Epoch: a.Epoch, At: asked, Mine: mine, Executed: r.Server.Holds(),
+		Purged: r.Server.Purged,
+		UUID:   r.Server.UUID, Waiting: r.Server.SemiSync.WaitSessions > 0, SeenEpoch: r.SeenEpoch,
 		Logged: r.Server.Logged(), WritableEpoch: r.WritableEpoch,
 		InGroup: r.Server.Group != nil && r.Server.Group.IsQuorate()}
 }
@@ -53,7 +54,8 @@ func (a AskSuccessor) Answered(r core.Report, at time.Time) (*Position, error) {
 	if !a.isAnsweredBy(r) {
 		return nil, fmt.Errorf("%s is not the primary of epoch %d", a.Instance, a.Epoch)
 	}
-	return &Position{Instance: a.Instance, Epoch: a.Epoch, At: at, Executed: r.Server.Executed, Purged: r.Server.Purged}, nil
+	return &Position{Instance: a.Instance, Epoch: a.Epoch, At: at, Executed: r.Server.Executed,
+		Purged: r.Server.Purged}, nil
 }
 
 // After notes what was known before. A transaction of a group may be executed here before
@@ -64,7 +66,8 @@ func (p *Position) After(before *Position) {
 	switch {
 	case !lacks(p):
 		p.LackingSince = time.Time{}
-	case before != nil && before.Instance == p.Instance && before.Epoch == p.Epoch && lacks(before) && p.At.Sub(before.At) < positionLife:
+	case before != nil && before.Instance == p.Instance && before.Epoch == p.Epoch && lacks(before) &&
+		p.At.Sub(before.At) < positionLife:
 		p.LackingSince = before.LackingSince
 	default:
 		p.LackingSince = p.At

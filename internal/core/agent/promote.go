@@ -48,8 +48,10 @@ func (c *Cluster) KeepsConfirmed(before *Cluster) bool {
 
 func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 	s, r := f.Server, f.Server.Replication
-	if r != nil && r.SQLError != "" && !r.SQLRunning && !(s.Executed.Contains(p.RequiredGTID) && s.Executed.Contains(s.Holds())) {
-		return say(core.Running, core.InstanceApplierStopped, "cannot be promoted: the applier has stopped before all that it must have is applied: "+r.SQLError)
+	if r != nil && r.SQLError != "" && !r.SQLRunning &&
+		!(s.Executed.Contains(p.RequiredGTID) && s.Executed.Contains(s.Holds())) {
+		return say(core.Running, core.InstanceApplierStopped, "cannot be promoted: the applier has stopped before "+
+			"all that it must have is applied: "+r.SQLError)
 	}
 	if missing := p.RequiredGTID.Subtract(s.Holds()); !missing.IsEmpty() {
 		return receiveMissing(f, missing)
@@ -77,11 +79,14 @@ func receiveMissing(f *Facts, missing gtid.Set) (Decision, bool) {
 	r := f.Server.Replication
 	switch {
 	case r == nil, f.FrozenBelow >= f.promotion().Epoch && !f.receiving():
-		return say(core.Running, core.InstanceTransactionsMissing, "cannot be promoted: it lacks "+missing.Abbreviate(4)+", which it must have")
+		return say(core.Running, core.InstanceTransactionsMissing, "cannot be promoted: it lacks "+
+			missing.Abbreviate(4)+", which it must have")
 	case !f.receiving():
 		return say(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4), StartReceiving{})
 	case !r.SQLRunning:
-		return say(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4), StartApplying{}, WaitApplied{Set: missing, Alone: true})
+		return say(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4), StartApplying{},
+			WaitApplied{Set: missing, Alone: true})
 	}
-	return say(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4), WaitApplied{Set: missing, Alone: true})
+	return say(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4),
+		WaitApplied{Set: missing, Alone: true})
 }

@@ -84,7 +84,8 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		return "yes"
 	default:
 		set := map[string]func(*story, string, string) bool{"cluster": (*story).cluster, "me": (*story).me,
-			"group": (*story).group, "view": (*story).view, "mysqld": (*story).mysqld, "server": (*story).server, "position": (*story).position}[d.Cmd]
+			"group": (*story).group, "view": (*story).view, "mysqld": (*story).mysqld, "server": (*story).server,
+			"position": (*story).position}[d.Cmd]
 		if set == nil {
 			d.Fatalf(t, "nobody knows the directive %s", d.Cmd)
 		}
@@ -275,7 +276,8 @@ func (s *story) me(key, value string) bool {
 	case "restart":
 		f.RestartEpoch = number(value)
 	case "problem":
-		f.Problem = &Problem{Problem: core.Problem{Reason: core.Reason(value), Message: "…"}, Generation: f.Cluster.Generation, RetryAt: f.Now.Add(time.Minute)}
+		f.Problem = &Problem{Problem: core.Problem{Reason: core.Reason(value), Message: "…"},
+			Generation: f.Cluster.Generation, RetryAt: f.Now.Add(time.Minute)}
 	case "terminating":
 		f.TerminatingSince = f.Now
 	case "asking":

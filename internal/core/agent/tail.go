@@ -52,7 +52,8 @@ func (a AskSuccessor) isAnsweredBy(r core.Report) bool {
 // if it does not say so.
 func (a AskSuccessor) Comes(r core.Report, at time.Time) *Coming {
 	isStarting := r.State == core.Stopped || r.State == core.Recovering || r.State == core.Running
-	if r.Instance != a.Instance || !isStarting || r.Data != core.DataPopulated || r.Terminating || r.FencedBelow > a.Epoch {
+	if r.Instance != a.Instance || !isStarting || r.Data != core.DataPopulated || r.Terminating ||
+		r.FencedBelow > a.Epoch {
 		return nil
 	}
 	return &Coming{a.Instance, a.Epoch, at}
@@ -69,7 +70,8 @@ func (a CutTail) String() string {
 // another than this instance counts from now on.
 func (f *Facts) mayHaveTail() bool {
 	p := f.promotion()
-	if f.TailEpoch == 0 || f.Data != core.DataPopulated || p == nil || f.Permitted() || p.LosslessSince == 0 || f.TailEpoch < p.LosslessSince {
+	if f.TailEpoch == 0 || f.Data != core.DataPopulated || p == nil || f.Permitted() || p.LosslessSince == 0 ||
+		f.TailEpoch < p.LosslessSince {
 		return false
 	}
 	// A promotion of this instance that it may not use says nothing: who promised not to be
@@ -84,7 +86,8 @@ func breakOffRecovery(f *Facts) (Decision, bool) {
 	if !f.Mysqld.Up || f.Mysqld.Accepted || !f.mayHaveTail() {
 		return pass()
 	}
-	return say(core.Recovering, core.InstanceBreakingOffRecovery, "was started to go on as primary, and another takes over: breaks its recovery off, which would commit what nobody acknowledged", Abort{})
+	return say(core.Recovering, core.InstanceBreakingOffRecovery, "was started to go on as primary, and another "+
+		"takes over: breaks its recovery off, which would commit what nobody acknowledged", Abort{})
 }
 
 // cutTail: mysqld ended while commits waited for acknowledgements that, under
@@ -105,7 +108,8 @@ func cutTail(f *Facts) (Decision, bool) {
 	isAnswered := f.Successor != nil && f.Successor.Instance == primary && f.Successor.Epoch == p.Epoch
 	switch {
 	case primary == "" && !f.isGivenUp():
-		return say(core.Stopped, core.InstanceAwaitingSuccessor, fmt.Sprintf("mysqld is not started before it is known who follows as primary: its log may end in transactions that nobody acknowledged. After %s it is, if the API server says that nobody follows", TailWait), f.askWord()...)
+		return say(core.Stopped, core.InstanceAwaitingSuccessor, fmt.Sprintf("mysqld is not started before it is "+
+			"known who follows as primary: its log may end in transactions that nobody acknowledged. After %s it is, if the API server says that nobody follows", TailWait), f.askWord()...)
 	case primary == "":
 		return pass()
 	case !isAnswered && f.Cluster.FailoverFrom == primary && f.isGivenUp() && !f.comes(p.Epoch, primary):
@@ -116,7 +120,8 @@ func cutTail(f *Facts) (Decision, bool) {
 	if !f.Successor.Executed.Contains(f.TailBase) {
 		return pass()
 	}
-	return say(core.Stopped, core.InstanceCuttingTail, "cuts off what was never acknowledged and "+primary+" lacks", CutTail{f.Successor.Executed})
+	return say(core.Stopped, core.InstanceCuttingTail, "cuts off what was never acknowledged and "+primary+" lacks",
+		CutTail{f.Successor.Executed})
 }
 
 // isGivenUp: nobody has become writable in time, by the word of who must know.
@@ -127,7 +132,8 @@ func (f *Facts) isGivenUp() bool {
 // comes: the successor's manager has said a moment ago that it may still take writes.
 func (f *Facts) comes(epoch int64, primary string) bool {
 	c := f.Coming
-	return c != nil && c.Instance == primary && c.Epoch == epoch && f.Now.Sub(c.At) < comingLife && f.waited() < comingWait
+	return c != nil && c.Instance == primary && c.Epoch == epoch && f.Now.Sub(c.At) < comingLife &&
+		f.waited() < comingWait
 }
 
 func (f *Facts) askSuccessor(epoch int64, primary string) (Decision, bool) {

@@ -20,7 +20,8 @@ func terminate(f *Facts) (Decision, bool) {
 	case f.handsOver():
 		return pass()
 	}
-	return say(core.Running, core.InstanceTerminating, "the Pod is being stopped", StopServer{Why: "the Pod is being stopped"})
+	return say(core.Running, core.InstanceTerminating, "the Pod is being stopped",
+		StopServer{Why: "the Pod is being stopped"})
 }
 
 // leave: mysqld has ended. The Pod's address stays for a moment, so that who is still
@@ -31,7 +32,8 @@ func leave(f *Facts) (Decision, bool) {
 	if c == nil || c.Deleting || c.Instances < 2 || f.Now.Sub(f.Mysqld.DownSince) >= AddressStays {
 		return say(core.Stopped, core.InstanceTerminating, "the Pod is being stopped", Exit{})
 	}
-	return say(core.Stopped, core.InstanceTerminating, "mysqld is stopped; the Pod's address stays until the Services have forgotten it")
+	return say(core.Stopped, core.InstanceTerminating, "mysqld is stopped; the Pod's address stays until the "+
+		"Services have forgotten it")
 }
 
 // handsOver: another instance is to take over before this one stops. Until then

@@ -19,14 +19,20 @@ func TestWhatIsKnownOfTheProcessOutranksAnOlderDecision(t *testing.T) {
 		message string
 		serves  bool
 	}{
-		"it serves":                        {p: Process{Up: true, Accepted: true, Answers: true}, said: core.Running, want: core.Running, serves: true},
-		"it is silent":                     {p: Process{Up: true, Accepted: true}, said: core.Running, want: core.Running},
-		"it was started since":             {p: Process{Up: true}, said: core.Running, want: core.Recovering},
-		"it has ended, and was asked to":   {said: core.Running, want: core.Stopped},
-		"it has crashed":                   {p: Process{Ended: true, EndReason: "signal killed"}, said: core.Running, want: core.Stopped, reason: core.InstanceMysqldCrashed, message: "signal killed"},
-		"it crashes again and again":       {p: Process{Ended: true, Failures: 3}, said: core.Recovering, want: core.Stopped, reason: core.InstanceCrashLoop},
-		"it has crashed, and that is told": {p: Process{Ended: true, EndReason: "signal killed"}, said: core.Stopped, waits: core.InstanceAwaitingWord, want: core.Stopped, reason: core.InstanceAwaitingWord, message: " (mysqld ended: signal killed)"},
-		"data is being copied":             {said: core.Cloning, want: core.Cloning},
+		"it serves": {p: Process{Up: true, Accepted: true, Answers: true}, said: core.Running,
+			want: core.Running, serves: true},
+		"it is silent": {p: Process{Up: true, Accepted: true},
+			said: core.Running, want: core.Running},
+		"it was started since":           {p: Process{Up: true}, said: core.Running, want: core.Recovering},
+		"it has ended, and was asked to": {said: core.Running, want: core.Stopped},
+		"it has crashed": {p: Process{Ended: true, EndReason: "signal killed"}, said: core.Running,
+			want: core.Stopped, reason: core.InstanceMysqldCrashed, message: "signal killed"},
+		"it crashes again and again": {p: Process{Ended: true, Failures: 3}, said: core.Recovering,
+			want: core.Stopped, reason: core.InstanceCrashLoop},
+		"it has crashed, and that is told": {p: Process{Ended: true, EndReason: "signal killed"}, said: core.Stopped,
+			waits: core.InstanceAwaitingWord, want: core.Stopped, reason: core.InstanceAwaitingWord,
+			message: " (mysqld ended: signal killed)"},
+		"data is being copied": {said: core.Cloning, want: core.Cloning},
 	} {
 		var r core.Report
 		Decision{State: c.said, Reason: c.waits}.Begin(&r)
@@ -50,7 +56,8 @@ func TestAPromiseIsToldWhenItIsKept(t *testing.T) {
 		var r core.Report
 		c.p.TellPromises(&r, kept)
 		if r.FencedBelow != c.want || r.FrozenBelow != 3 || r.LastWritable != 2 {
-			t.Errorf("%s: fenced below %d, frozen below %d, last writable in %d", about, r.FencedBelow, r.FrozenBelow, r.LastWritable)
+			t.Errorf("%s: fenced below %d, frozen below %d, last writable in %d", about, r.FencedBelow,
+				r.FrozenBelow, r.LastWritable)
 		}
 	}
 }
@@ -64,10 +71,12 @@ func TestAReplicaWithoutASourceIsAskedForAWhile(t *testing.T) {
 		replication *core.Replication
 		ready       bool
 	}{
-		{0, nil, false}, {time.Second, follows, true}, {5 * time.Second, nil, true}, {FollowGrace + 2*time.Second, nil, false},
+		{0, nil, false}, {time.Second, follows, true}, {5 * time.Second, nil, true},
+		{FollowGrace + 2*time.Second, nil, false},
 		{20 * time.Second, follows, true}, {21 * time.Second, &core.Replication{SQLError: "duplicate key"}, false},
 	} {
-		f := &Facts{Now: now.Add(step.after), Data: core.DataPopulated, Server: &core.Server{Replication: step.replication}}
+		f := &Facts{Now: now.Add(step.after), Data: core.DataPopulated,
+			Server: &core.Server{Replication: step.replication}}
 		if why := r.NotReplicating(f, Decision{}); (why == "") != step.ready {
 			t.Errorf("after %s: %q", step.after, why)
 		}

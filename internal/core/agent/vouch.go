@@ -16,13 +16,16 @@ func Vouch(f *Facts, primary string, epoch int64) *core.Problem {
 	p := f.promotion()
 	switch {
 	case !f.Locked || f.Foreign:
-		return &core.Problem{Reason: core.InstanceVolumeInUse, Message: "it cannot be told here what was promised on the volume"}
+		return &core.Problem{Reason: core.InstanceVolumeInUse,
+			Message: "it cannot be told here what was promised on the volume"}
 	case p == nil || p.Instance != primary || p.Epoch != epoch || f.Cluster.Epoch != epoch:
-		return &core.Problem{Reason: core.VouchOtherPrimary, Message: fmt.Sprintf("%s is not the primary of epoch %d as far as is known here", primary, epoch)}
+		return &core.Problem{Reason: core.VouchOtherPrimary, Message: fmt.Sprintf("%s is not the primary of epoch %d "+
+			"as far as is known here", primary, epoch)}
 	case !f.Cluster.IsMember(f.Me):
 		return &core.Problem{Reason: core.VouchNotAMember, Message: "it is not counted yet, as far as is known here"}
 	case f.FrozenBelow > epoch:
-		return &core.Problem{Reason: core.VouchWithheldReason, Message: fmt.Sprintf("vouches for nobody below epoch %d", f.FrozenBelow)}
+		return &core.Problem{Reason: core.VouchWithheldReason,
+			Message: fmt.Sprintf("vouches for nobody below epoch %d", f.FrozenBelow)}
 	}
 	return nil
 }
@@ -57,7 +60,8 @@ func fenceItself(f *Facts) (Decision, bool) {
 	if !f.MustFenceItself() {
 		return pass()
 	}
-	return say(core.Running, core.InstanceIsolated, "neither was the lease renewed, nor does a majority vouch for this primary: it takes no writes until one of the two is so",
+	return say(core.Running, core.InstanceIsolated, "neither was the lease renewed, nor does a majority vouch for "+
+		"this primary: it takes no writes until one of the two is so",
 		Demote{"isolated"})
 }
 
@@ -69,9 +73,11 @@ func fenced(f *Facts) (Decision, bool) {
 	case f.Activity == Stopping || f.Mysqld.Up && f.Activity != NoActivity:
 		return say(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced")
 	case f.Mysqld.Up:
-		return say(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced", StopServer{Why: "the instance is fenced"})
+		return say(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced",
+			StopServer{Why: "the instance is fenced"})
 	}
-	return say(core.Fenced, core.InstanceIsFenced, "it is fenced: mysqld is stopped, data is kept; kubectl cnmsql fence off brings it back")
+	return say(core.Fenced, core.InstanceIsFenced, "it is fenced: mysqld is stopped, data is kept; kubectl cnmsql "+
+		"fence off brings it back")
 }
 
 // unfencing: an instance that was fenced is no failed one on its way back.

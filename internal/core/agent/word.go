@@ -90,14 +90,17 @@ func (f *Facts) awaitWord() (Decision, bool) {
 	}
 	switch {
 	case !f.isTold():
-		message := fmt.Sprintf("mysqld is not started before the API server or a majority of the instances says that %s is still the primary of epoch %d, "+
-			"for its log may end in transactions that nobody acknowledged: restore the network of this instance", f.Me, f.promotion().Epoch)
+		message := fmt.Sprintf("mysqld is not started before the API server or a majority of the instances says that "+
+			"%s is still the primary of epoch %d, "+
+			"for its log may end in transactions that nobody acknowledged: restore the network of this instance",
+			f.Me, f.promotion().Epoch)
 		if f.AskFailed != "" {
 			message += "; " + f.AskFailed
 		}
 		return say(core.Stopped, core.InstanceAwaitingWord, message, f.askWord()...)
 	case f.isBeingReplaced() && f.RestartEpoch < f.promotion().Epoch && !f.isVouched():
-		return say(core.Stopped, core.InstanceAwaitingWord, "mysqld is not started while the operator replaces this instance, unless the operator asks for it or a majority of the instances is reached: "+
+		return say(core.Stopped, core.InstanceAwaitingWord, "mysqld is not started while the operator replaces this "+
+			"instance, unless the operator asks for it or a majority of the instances is reached: "+
 			"recovery would commit what nobody acknowledged", f.askWord()...)
 	}
 	return pass()
@@ -128,6 +131,7 @@ func (c *Cluster) TellsSamePrimary(of *Cluster) bool {
 	if c == nil || of == nil || (c.Promotion == nil) != (of.Promotion == nil) {
 		return false
 	}
-	return (c.Promotion == nil || c.Promotion.Epoch == of.Promotion.Epoch && c.Promotion.Instance == of.Promotion.Instance) &&
+	return (c.Promotion == nil ||
+		c.Promotion.Epoch == of.Promotion.Epoch && c.Promotion.Instance == of.Promotion.Instance) &&
 		c.Epoch == of.Epoch && c.CurrentPrimary == of.CurrentPrimary && c.FailoverFrom == of.FailoverFrom
 }

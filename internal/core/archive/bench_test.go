@@ -16,7 +16,8 @@ func BenchmarkSelect(b *testing.B) {
 		for minute := range int64(1440) {
 			ids := set(fmt.Sprintf("%c%d-%d", 'a'+day%6, n*100+1, n*100+100))
 			at := time.Unix(int64(n)*60, 0)
-			a.Parts = append(a.Parts, Part{Epoch: day + 1, Sequence: minute + 1, Before: before, GTIDs: ids, Transactions: 100, First: at, Last: at})
+			a.Parts = append(a.Parts, Part{Epoch: day + 1, Sequence: minute + 1, Before: before, GTIDs: ids,
+				Transactions: 100, First: at, Last: at})
 			before = before.Union(ids)
 			n++
 		}

@@ -57,14 +57,17 @@ func TestABackupIsOfTheEpochThatItsDataAreOf(t *testing.T) {
 		{"of 2, with what 3 lost of 2 and 4 has again", 2, a + ":1-10," + b + ":1-7", ""},
 		{"of 2, with what 2 lost of 1", 2, a + ":1-11," + b + ":1-3", a + ":11"},
 		{"said to be of 2, taken of an instance that had not followed yet", 2, a + ":1-11", a + ":11"},
-		{"said to be of 4, taken of an instance that had not followed yet", 4, a + ":1-10," + b + ":1-5," + c + ":1-10", c + ":10"},
+		{"said to be of 4, taken of an instance that had not followed yet", 4, a + ":1-10," + b + ":1-5," +
+			c + ":1-10", c + ":10"},
 		{"said to be of 2, and nothing is lost", 2, a + ":1-9", ""},
 	} {
-		s := Select(archived, Base{Epoch: tc.epoch, End: gtid.MustParse(tc.end), Time: time.Unix(1, 0)}, Target{Kind: ToGTIDs, GTIDs: gtid.MustParse(tc.end)}, nil)
+		s := Select(archived, Base{Epoch: tc.epoch, End: gtid.MustParse(tc.end), Time: time.Unix(1, 0)},
+			Target{Kind: ToGTIDs, GTIDs: gtid.MustParse(tc.end)}, nil)
 		switch {
 		case tc.lost == "" && s.Refusal != nil:
 			t.Errorf("%s: refused: %v", tc.name, s.Refusal)
-		case tc.lost != "" && (s.Refusal == nil || s.Refusal.Reason != BackupNotOnBranch || !s.Refusal.GTIDs.Equal(gtid.MustParse(tc.lost))):
+		case tc.lost != "" && (s.Refusal == nil || s.Refusal.Reason != BackupNotOnBranch ||
+			!s.Refusal.GTIDs.Equal(gtid.MustParse(tc.lost))):
 			t.Errorf("%s: %s is lost, and it says %+v", tc.name, tc.lost, s)
 		}
 	}
@@ -83,12 +86,14 @@ func TestABranchThatCameLateCutsNothingOff(t *testing.T) {
 		},
 		Parts: []Part{
 			{Epoch: 1, Sequence: 1, GTIDs: all, Transactions: 10},
-			{Epoch: 2, Sequence: 1, Before: gtid.MustParse(a + ":1-8"), GTIDs: gtid.MustParse(b + ":1"), Transactions: 1},
+			{Epoch: 2, Sequence: 1, Before: gtid.MustParse(a + ":1-8"),
+				GTIDs: gtid.MustParse(b + ":1"), Transactions: 1},
 			{Epoch: 4, Sequence: 1, Before: all, GTIDs: gtid.MustParse(a + ":11"), Transactions: 1},
 		},
 	}
 	want := gtid.MustParse(a + ":1-11")
-	if s := Select(archived, Base{Epoch: 1, End: gtid.MustParse(a + ":1-5")}, Target{}, nil); s.Refusal != nil || !s.Plan.Set.Equal(want) {
+	if s := Select(archived, Base{Epoch: 1, End: gtid.MustParse(a + ":1-5")}, Target{}, nil); s.Refusal != nil ||
+		!s.Plan.Set.Equal(want) {
 		t.Errorf("%s instead of %s, refused: %v", s.Plan.Set, want, s.Refusal)
 	}
 	archived.Branches[2].After = 2 // it was known
@@ -118,7 +123,8 @@ func TestAPrimaryWithoutABranchGaveItsOwnNumbers(t *testing.T) {
 		archived.Branches[i].Numbers = a // the group's name
 	}
 	base.End = gtid.MustParse(a + ":1-20")
-	if s := Select(archived, base, Target{}, nil); s.Refusal == nil || !s.Refusal.GTIDs.Equal(gtid.MustParse(a+":11-20")) {
+	if s := Select(archived, base, Target{}, nil); s.Refusal == nil ||
+		!s.Refusal.GTIDs.Equal(gtid.MustParse(a+":11-20")) {
 		t.Errorf("a group has given numbers again, and it is not refused: %+v", s)
 	}
 }

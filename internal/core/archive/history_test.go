@@ -71,7 +71,8 @@ func (w *world) ship() {
 	}
 	w.seq++
 	list := slices.Clone(w.log[w.shipped : w.shipped+n])
-	p := Part{Epoch: w.epoch, Sequence: w.seq, Before: setOf(w.log[:w.shipped]), GTIDs: setOf(list), Transactions: int64(n), First: list[0].Committed}
+	p := Part{Epoch: w.epoch, Sequence: w.seq, Before: setOf(w.log[:w.shipped]), GTIDs: setOf(list),
+		Transactions: int64(n), First: list[0].Committed}
 	for _, t := range list {
 		if t.Committed.Before(p.First) {
 			p.First = t.Committed
@@ -115,7 +116,8 @@ func (w *world) begin() {
 	w.epoch += int64(rapid.IntRange(1, 3).Draw(w.t, "epoch"))
 	start := setOf(w.log)
 	w.held, w.seq, w.shipped, w.own = w.held.Intersect(start), 0, 0, len(w.log)
-	w.a.Branches = append(w.a.Branches, Branch{Epoch: w.epoch, ServerUUID: w.server(), Start: start, Held: w.held, Numbers: OwnNumbers, CreatedAt: w.at()})
+	w.a.Branches = append(w.a.Branches, Branch{Epoch: w.epoch, ServerUUID: w.server(), Start: start, Held: w.held,
+		Numbers: OwnNumbers, CreatedAt: w.at()})
 }
 
 // least is how much of the log a replica has that is backed up.
@@ -201,7 +203,8 @@ func upTo(t *rapid.T, base Base, all []Transaction) (Target, []Transaction) {
 	case BeforeGTIDs:
 		return Target{Kind: kind, GTIDs: all[i].ID}, all[:i]
 	}
-	target := Target{Kind: ToTime, Time: all[i].Committed.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "beside")) * time.Second)}
+	target := Target{Kind: ToTime, Time: all[i].Committed.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t,
+		"beside")) * time.Second)}
 	if end := slices.IndexFunc(all, func(x Transaction) bool { return x.Committed.After(target.Time) }); end >= 0 {
 		all = all[:end]
 	}
@@ -258,7 +261,8 @@ func TestWhatIsReplayed(t *testing.T) {
 			return
 		}
 		have := replay(w, got.Plan)
-		if !slices.EqualFunc(have, want, func(a, b Transaction) bool { return a.ID.Equal(b.ID) }) || !got.Plan.Set.Equal(base.End.Union(setOf(want))) {
+		if !slices.EqualFunc(have, want, func(a, b Transaction) bool { return a.ID.Equal(b.ID) }) ||
+			!got.Plan.Set.Equal(base.End.Union(setOf(want))) {
 			t.Fatalf("replayed %d: %s\nwant %d: %s", len(have), setOf(have), len(want), setOf(want))
 		}
 	})
@@ -289,7 +293,10 @@ func shuffle(t *rapid.T, w *world) {
 	}
 	w.a.Branches = append(slices.Clone(w.a.Branches), w.a.Branches[0])
 	random.Shuffle(len(w.a.Parts), func(i, j int) { w.a.Parts[i], w.a.Parts[j] = w.a.Parts[j], w.a.Parts[i] })
-	random.Shuffle(len(w.a.Branches), func(i, j int) { w.a.Branches[i], w.a.Branches[j] = w.a.Branches[j], w.a.Branches[i] })
+	random.Shuffle(len(w.a.Branches), func(i, j int) {
+		w.a.Branches[i],
+			w.a.Branches[j] = w.a.Branches[j], w.a.Branches[i]
+	})
 }
 
 // TestNothingIsReplayedAcrossAMissingPart: if any part lacks that is needed, what is
@@ -311,7 +318,9 @@ func TestNothingIsReplayedAcrossAMissingPart(t *testing.T) {
 			return
 		}
 		have := replay(w, got.Plan)
-		if len(have) > len(all) || !slices.EqualFunc(have, all[:len(have)], func(a, b Transaction) bool { return a.ID.Equal(b.ID) }) {
+		if len(have) > len(all) || !slices.EqualFunc(have, all[:len(have)], func(a, b Transaction) bool {
+			return a.ID.Equal(b.ID)
+		}) {
 			t.Fatalf("replayed %s, which is no beginning of %s", setOf(have), setOf(all))
 		}
 		if target.Kind == Latest && !isNewest && len(have) < len(all) {

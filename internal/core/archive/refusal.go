@@ -63,9 +63,11 @@ func (r *Refusal) advice() string {
 	case BackupNotOnBranch:
 		return fmt.Sprintf("the backup holds %s, which a failover lost: take an earlier or a later backup", set)
 	case ArchiveGap:
-		return fmt.Sprintf("%s were never archived: take a backup that holds them, or restore to what was before them", set)
+		return fmt.Sprintf("%s were never archived: take a backup that holds them, or restore to what was before them",
+			set)
 	case PartMissing:
-		return fmt.Sprintf("%s, with %s, is not there any more: take a later backup, or restore to what was before it", partsText(r.Parts), set)
+		return fmt.Sprintf("%s, with %s, is not there any more: take a later backup, or restore to what was before it",
+			partsText(r.Parts), set)
 	case PartDamaged:
 		return partsText(r.Parts) +
 			", which is needed, is not what was written: look into the store's versions for an earlier one, take " +
@@ -75,7 +77,8 @@ func (r *Refusal) advice() string {
 			", which is needed, has a format that this release does not know: use the release that wrote it, or a " +
 			"later one"
 	default:
-		return fmt.Sprintf("%s was never archived: look whether it is spelt as gtid_executed of the cluster shows it", set)
+		return fmt.Sprintf("%s was never archived: look whether it is spelt as gtid_executed of the cluster shows it",
+			set)
 	}
 }
 

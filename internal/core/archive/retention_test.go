@@ -42,7 +42,8 @@ func (w *world) stored() (out []Stored) {
 	for i, b := range w.bases {
 		n := len(w.orders[i])
 		begin := setOf(w.orders[i][:rapid.IntRange(max(0, n-3), n).Draw(w.t, "surely")])
-		s := Stored{ID: fmt.Sprintf("b%02d", i), Epoch: b.Epoch, Begin: begin, End: b.End, Point: b.Time.Add(skew("point"))}
+		s := Stored{ID: fmt.Sprintf("b%02d", i), Epoch: b.Epoch, Begin: begin, End: b.End,
+			Point: b.Time.Add(skew("point"))}
 		if b.Time.IsZero() { // of nothing
 			s.Point = time.Unix(100000, 0).UTC()
 		}
@@ -60,7 +61,8 @@ func drawn(t *rapid.T, w *world) Holdings {
 		return now.Add(time.Duration(rapid.IntRange(-20, 20).Draw(t, name)) * time.Second)
 	}
 	return Holdings{Bases: w.stored(), Archive: w.a, Local: clock("local"), Store: clock("store"),
-		Window: time.Duration(rapid.IntRange(0, 120).Draw(t, "window")) * time.Second, Minimum: rapid.IntRange(0, 3).Draw(t, "minimum")}
+		Window: time.Duration(rapid.IntRange(0, 120).Draw(t, "window")) * time.Second, Minimum: rapid.IntRange(0,
+			3).Draw(t, "minimum")}
 }
 
 // without is what is left when the first so many of what may go are removed.
@@ -68,7 +70,9 @@ func (h Holdings) without(e Expiry, removed int) Holdings {
 	bases := e.Bases[:min(removed, len(e.Bases))]
 	parts := e.Parts[:min(removed-len(bases), len(e.Parts))]
 	h.Bases = slices.DeleteFunc(slices.Clone(h.Bases), func(s Stored) bool { return slices.Contains(bases, s.ID) })
-	h.Archive.Parts = slices.DeleteFunc(slices.Clone(h.Archive.Parts), func(p Part) bool { return slices.Contains(parts, p.Key()) })
+	h.Archive.Parts = slices.DeleteFunc(slices.Clone(h.Archive.Parts), func(p Part) bool {
+		return slices.Contains(parts, p.Key())
+	})
 	return h
 }
 
@@ -127,7 +131,8 @@ func inWindow(t *rapid.T, w *world, horizon time.Time) (out []Target) {
 	for range 4 {
 		x := all[rapid.IntRange(0, len(all)-1).Draw(t, "x")]
 		y := all[rapid.IntRange(0, len(all)-1).Draw(t, "y")]
-		out = append(out, Target{Kind: ToTime, Time: x.Committed}, Target{Kind: ToTime, Time: x.Committed.Add(time.Second)},
+		out = append(out, Target{Kind: ToTime, Time: x.Committed},
+			Target{Kind: ToTime, Time: x.Committed.Add(time.Second)},
 			Target{Kind: ToGTIDs, GTIDs: x.ID}, Target{Kind: ToGTIDs, GTIDs: x.ID.Union(y.ID)},
 			Target{Kind: BeforeGTIDs, GTIDs: x.ID}, Target{Kind: BeforeGTIDs, GTIDs: x.ID.Union(y.ID)})
 	}
@@ -177,7 +182,8 @@ func TestWhatIsInTheWindowIsRestoredAsBefore(t *testing.T) {
 		for _, target := range inWindow(t, w, second.Horizon) {
 			was, is := restored(w, whole, target), restored(w, after.shuffled(t), target)
 			if was != is {
-				t.Fatalf("%+v, horizon %s, was restored from\n%s\nand is from\n%s\nafter %+v\nof %+v", target, second.Horizon, was, is, second, left)
+				t.Fatalf("%+v, horizon %s, was restored from\n%s\nand is from\n%s\nafter %+v\nof %+v", target,
+					second.Horizon, was, is, second, left)
 			}
 		}
 	})
@@ -207,7 +213,9 @@ func TestWhatStaysAndWhatGoes(t *testing.T) {
 		for _, b := range h.Bases {
 			if lineOf(h.Archive).offLine(Base{Epoch: b.Epoch, End: b.End}).IsEmpty() {
 				usable++
-				stay += len(e.Kept) - len(slices.DeleteFunc(slices.Clone(e.Kept), func(k Kept) bool { return k.ID == b.ID }))
+				stay += len(e.Kept) - len(slices.DeleteFunc(slices.Clone(e.Kept), func(k Kept) bool {
+					return k.ID == b.ID
+				}))
 			}
 		}
 		if stay < min(max(h.Minimum, 1), usable) {
@@ -223,11 +231,13 @@ func TestWhatStaysAndWhatGoes(t *testing.T) {
 				return p.Epoch == k.Epoch && p.Last.Before(e.Horizon) && !slices.Contains(e.Parts, p.Key())
 			})
 			if !isOrdered || k.Sequence == last[k.Epoch] || !stays {
-				t.Fatalf("part %v goes, and is none of the oldest, or none stays that a listing surely has: %v", k, e.Parts)
+				t.Fatalf("part %v goes, and is none of the oldest, or none stays that a listing surely has: %v", k,
+					e.Parts)
 			}
 		}
 		left := h.without(e, len(e.Bases)+len(e.Parts))
-		if again := Expire(left); len(again.Bases)+len(again.Parts) > 0 || again.Anchor != e.Anchor || !again.Since.Equal(e.Since) {
+		if again := Expire(left); len(again.Bases)+len(again.Parts) > 0 || again.Anchor != e.Anchor ||
+			!again.Since.Equal(e.Since) {
 			t.Fatalf("a second look removes more: %+v after %+v", again, e)
 		}
 	})
@@ -243,7 +253,8 @@ func month(days int) Holdings {
 		if day == 0 {
 			done = ""
 		}
-		h.Bases = append(h.Bases, Stored{ID: fmt.Sprintf("day%d", day), Epoch: 1, Begin: set(done), End: set(done), Point: at(from), Ended: at(from + 1), Written: at(from + 2)})
+		h.Bases = append(h.Bases, Stored{ID: fmt.Sprintf("day%d", day), Epoch: 1, Begin: set(done), End: set(done),
+			Point: at(from), Ended: at(from + 1), Written: at(from + 2)})
 		for i := range 4 {
 			n := 4*day + i + 1
 			before := ""
@@ -402,12 +413,14 @@ func TestAGapIsToldAsOneAfterTheBeginningOfItsBranchIsGone(t *testing.T) {
 	if got := Select(h.Archive, old, Target{}, nil); got.Refusal == nil || got.Refusal.Reason != ArchiveGap {
 		t.Errorf("%+v", got)
 	}
-	if got := Select(h.Archive, Base{Epoch: 1, Time: at(0)}, Target{}, nil); got.Refusal == nil || got.Refusal.Reason != PartMissing || len(got.Refusal.Parts) != 4 {
+	if got := Select(h.Archive, Base{Epoch: 1, Time: at(0)}, Target{}, nil); got.Refusal == nil ||
+		got.Refusal.Reason != PartMissing || len(got.Refusal.Parts) != 4 {
 		t.Errorf("%+v", got)
 	}
 	first := Archive{Branches: h.Archive.Branches, Parts: h.Archive.Parts[2:]}
 	first.Parts[0].Missing = set("c1")
-	if got := Select(first, Base{Epoch: 1, End: set("a1-6"), Time: at(100)}, Target{}, nil); got.Refusal == nil || got.Refusal.Reason != ArchiveGap {
+	if got := Select(first, Base{Epoch: 1, End: set("a1-6"), Time: at(100)}, Target{}, nil); got.Refusal == nil ||
+		got.Refusal.Reason != ArchiveGap {
 		t.Errorf("%+v", got)
 	}
 }

@@ -14,7 +14,8 @@ import (
 func set(text string) gtid.Set {
 	var all gtid.Set
 	for _, word := range strings.Fields(text) {
-		uuid := strings.Repeat(word[:1], 8) + "-" + strings.Repeat(strings.Repeat(word[:1], 4)+"-", 3) + strings.Repeat(word[:1], 12)
+		uuid := strings.Repeat(word[:1], 8) + "-" + strings.Repeat(strings.Repeat(word[:1], 4)+"-", 3) +
+			strings.Repeat(word[:1], 12)
 		all = all.Union(gtid.MustParse(uuid + ":" + word[1:]))
 	}
 	return all
@@ -30,7 +31,8 @@ func branch(epoch int64, start, held string) Branch {
 }
 
 func part(epoch, sequence int64, before, gtids string, first, last float64) Part {
-	p := Part{Epoch: epoch, Sequence: sequence, Before: set(before), GTIDs: set(gtids), First: at(first), Last: at(last)}
+	p := Part{Epoch: epoch, Sequence: sequence, Before: set(before), GTIDs: set(gtids),
+		First: at(first), Last: at(last)}
 	p.Transactions = int64(p.GTIDs.Count())
 	return p
 }
@@ -55,7 +57,8 @@ func contents(a Archive) map[Key][]Transaction {
 	for _, p := range a.Parts {
 		list, _ := p.GTIDs.List(100)
 		for i, id := range list {
-			out[p.Key()] = append(out[p.Key()], Transaction{gtid.MustParse(id), p.First.Add(time.Duration(i) * time.Second)})
+			out[p.Key()] = append(out[p.Key()], Transaction{gtid.MustParse(id),
+				p.First.Add(time.Duration(i) * time.Second)})
 		}
 	}
 	return out
@@ -230,7 +233,8 @@ func TestAnEndThatIsNotInThePartLiesBehindIt(t *testing.T) {
 }
 
 func TestATransactionInPieces(t *testing.T) {
-	a := Archive{Branches: []Branch{branch(1, "", "")}, Parts: []Part{part(1, 1, "", "", 0, 0), part(1, 2, "", "", 0, 0), part(1, 3, "", "a1", 1, 1), part(1, 4, "a1", "a2", 2, 2)}}
+	a := Archive{Branches: []Branch{branch(1, "", "")}, Parts: []Part{part(1, 1, "", "", 0, 0),
+		part(1, 2, "", "", 0, 0), part(1, 3, "", "a1", 1, 1), part(1, 4, "a1", "a2", 2, 2)}}
 	a.Parts[0].Piece, a.Parts[1].Piece, a.Parts[2].Piece, a.Parts[2].Pieces = 1, 2, 3, 3
 	got := Select(a, Base{Epoch: 1}, Target{Kind: ToGTIDs, GTIDs: set("a1")}, nil)
 	if got.Refusal != nil || got.Read != nil || len(got.Plan.Steps) != 1 || len(got.Plan.Steps[0].Pieces) != 3 {
@@ -238,7 +242,8 @@ func TestATransactionInPieces(t *testing.T) {
 	}
 	for _, broken := range [][]Part{a.Parts[1:], {a.Parts[0], a.Parts[2], a.Parts[3]}} {
 		a.Parts = broken
-		if got := Select(a, Base{Epoch: 1}, Target{}, nil); got.Refusal == nil || got.Refusal.Reason != PartMissing || len(got.Refusal.Parts) != 1 {
+		if got := Select(a, Base{Epoch: 1}, Target{}, nil); got.Refusal == nil || got.Refusal.Reason != PartMissing ||
+			len(got.Refusal.Parts) != 1 {
 			t.Errorf("got %+v", got)
 		}
 	}
@@ -246,7 +251,8 @@ func TestATransactionInPieces(t *testing.T) {
 
 func TestLost(t *testing.T) {
 	got := Lost(story())
-	if len(got) != 1 || got[0].Epoch != 1 || !got[0].GTIDs.Equal(set("a6")) || len(got[0].Steps) != 1 || !got[0].Last.Equal(at(6)) {
+	if len(got) != 1 || got[0].Epoch != 1 || !got[0].GTIDs.Equal(set("a6")) || len(got[0].Steps) != 1 ||
+		!got[0].Last.Equal(at(6)) {
 		t.Errorf("got %+v", got)
 	}
 }

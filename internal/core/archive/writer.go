@@ -105,7 +105,8 @@ func Superseded(listed []int64, epoch int64) (by int64, is bool) {
 // Before finds the newest branch before that of an epoch which is to be begun. listed are
 // the epochs that a listing tells; those that it may not know of yet are tried. get reads a
 // branch, and says whether there is one.
-func Before(listed []int64, epoch int64, get func(epoch int64) (Branch, bool, error)) (b Branch, found bool, err error) {
+func Before(listed []int64, epoch int64,
+	get func(epoch int64) (Branch, bool, error)) (b Branch, found bool, err error) {
 	newest := int64(-1)
 	for _, e := range listed {
 		newest = max(newest, e)

@@ -47,20 +47,24 @@ var rules = []rule{
 		hungText},
 	{core.PrimaryLostTransactions, func(s *scene) bool { return isWritable(s) && !lostTransactions(s.o).IsEmpty() },
 		func(s *scene) string {
-			return "replicas hold transactions of its own that it does not have: " + lostTransactions(s.o).Abbreviate(10)
+			return "replicas hold transactions of its own that it does not have: " +
+				lostTransactions(s.o).Abbreviate(10)
 		}},
 	{core.PrimaryTerminating, func(s *scene) bool { return isWritable(s) && s.isTerminating() },
 		constant("its Pod is being stopped")},
 	{core.PrimaryIsolated, isolated, constant("commits hang: it takes writes, but its replicas cannot reach it")},
 	{core.PrimaryHealthy, isWritable, constant("it takes writes")},
-	{core.PrimaryClosed, closed, constant("it was made read-only to give its data to instances without which no commit ends")},
+	{core.PrimaryClosed, closed,
+		constant("it was made read-only to give its data to instances without which no commit ends")},
 	{core.PrimaryDemoted, demoted, constant("it was made read-only so that another can take over")},
 	{core.PrimaryPromoting, promoting, constant("it is being made writable")},
 	{core.MysqldDown, func(s *scene) bool { return s.reachable }, downText},
 	{core.PrimaryDemoted, demotedByLastWord, constant("its manager promised to stay read-only before it went away")},
 	{core.PodGone, podGone, constant("the Pod that took writes is gone")},
 	{core.PodGone, nodeGone, constant("its node is gone or out of service")},
-	{core.PrimaryPromoting, func(s *scene) bool { return s.p.WritableSince.IsZero() && s.podKnown && s.pod.NeverStarted },
+	{core.PrimaryPromoting, func(s *scene) bool {
+		return s.p.WritableSince.IsZero() && s.podKnown && s.pod.NeverStarted
+	},
 		constant("its Pod is starting")},
 	{core.PrimaryUnreachableButReplicasStream, func(s *scene) bool { return receivers(s) > 0 },
 		constant("its manager cannot be reached, but replicas receive from it")},
@@ -110,7 +114,8 @@ func isolated(s *scene) bool {
 // it had seen that it is promoted. Another operator sees more at this moment; a report that
 // stays so old is dropped, and then the holder is unreachable.
 func isBeforePromotion(s *scene) bool {
-	return s.reachable && !s.p.WritableSince.IsZero() && s.report.PodUID == s.p.PodUID && s.report.ViewEpoch > 0 && s.report.ViewEpoch < s.p.Epoch
+	return s.reachable && !s.p.WritableSince.IsZero() && s.report.PodUID == s.p.PodUID && s.report.ViewEpoch > 0 &&
+		s.report.ViewEpoch < s.p.Epoch
 }
 
 func dataLost(s *scene) bool {
@@ -121,7 +126,8 @@ func dataLost(s *scene) bool {
 }
 
 func demoted(s *scene) bool {
-	return s.reachable && s.report.FencedBelow > s.p.Epoch && s.report.WritableEpoch == 0 && s.report.State == core.Running
+	return s.reachable && s.report.FencedBelow > s.p.Epoch && s.report.WritableEpoch == 0 &&
+		s.report.State == core.Running
 }
 
 // closed: it gives its data, and is on its way to it or to opening again.
@@ -133,7 +139,8 @@ func closed(s *scene) bool {
 
 // promoting: it never was writable in this epoch and nothing hinders it.
 func promoting(s *scene) bool {
-	return s.reachable && s.p.WritableSince.IsZero() && s.report.State != core.Stopped && cannotGetThere(s.o, s.o.Cluster.Status.Operation) == "" &&
+	return s.reachable && s.p.WritableSince.IsZero() && s.report.State != core.Stopped &&
+		cannotGetThere(s.o, s.o.Cluster.Status.Operation) == "" &&
 		s.report.FencedBelow <= s.p.Epoch && s.report.PodUID == s.p.PodUID
 }
 
@@ -145,7 +152,8 @@ func cannotGetThere(o *core.Observation, op *core.Operation) string {
 	if p == nil || holder == nil {
 		return ""
 	}
-	if r, _ := holder.Report.Get(); r.Reason == core.InstanceTransactionsMissing || r.Reason == core.InstanceApplierStopped {
+	if r, _ := holder.Report.Get(); r.Reason == core.InstanceTransactionsMissing ||
+		r.Reason == core.InstanceApplierStopped {
 		return r.Message
 	}
 	r, serves := serving(holder)
@@ -235,7 +243,8 @@ func podGone(s *scene) bool {
 func receivers(s *scene) int {
 	n := 0
 	otherMembers(s.o, s.p.Instance, func(in *core.Instance) {
-		if r, ok := serving(in); ok && follows(r, s.p.Instance) && r.Server.Replication.IORunning && !r.Server.Replication.Silent {
+		if r, ok := serving(in); ok && follows(r, s.p.Instance) && r.Server.Replication.IORunning &&
+			!r.Server.Replication.Silent {
 			n++
 		}
 	})
@@ -248,7 +257,9 @@ func connectors(s *scene) int {
 	n := 0
 	otherMembers(s.o, s.p.Instance, func(in *core.Instance) {
 		r, ok := serving(in)
-		if ok && follows(r, s.p.Instance) && r.FrozenBelow <= s.p.Epoch && (r.Server.Replication.IOConnecting || r.Server.Replication.Silent) && r.Server.Replication.SQLError == "" && !isTurnedAway(r.Server.Replication) &&
+		if ok && follows(r, s.p.Instance) && r.FrozenBelow <= s.p.Epoch &&
+			(r.Server.Replication.IOConnecting || r.Server.Replication.Silent) && r.Server.Replication.SQLError == "" &&
+			!isTurnedAway(r.Server.Replication) &&
 			!slices.Contains(s.o.Cluster.Status.Diverged, in.Name) {
 			n++
 		}

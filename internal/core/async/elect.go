@@ -116,7 +116,8 @@ func (b ballot) tooFewKnown(voters []voter) election {
 	}
 	switch need, mayElect := c.Durability.Positions(len(c.Status.Members), c.Status.Promotion); {
 	case !mayElect:
-		return election{refusal: core.RefusalTooFewKnown, why: "commits did not wait for replicas yet, so that an acknowledged write may be on the failed primary alone: bring it back"}
+		return election{refusal: core.RefusalTooFewKnown, why: "commits did not wait for replicas yet, so that an " +
+			"acknowledged write may be on the failed primary alone: bring it back"}
 	case known < need:
 		return election{refusal: core.RefusalTooFewKnown, why: fmt.Sprintf(
 			"the positions of %d replicas that have not diverged must be known to be sure that no acknowledged write is missing, "+
@@ -168,10 +169,12 @@ func (b ballot) nobody(unknown, diverged []string) election {
 	switch {
 	case len(unknown) > 0:
 		return election{refusal: core.RefusalNoCandidate,
-			why: "no replica's position is known (" + strings.Join(unknown, ", ") + " cannot be asked); nothing is decided on what is unknown"}
+			why: "no replica's position is known (" + strings.Join(unknown, ", ") + " cannot be asked); nothing is " +
+				"decided on what is unknown"}
 	case len(diverged) > 0:
 		return election{refusal: core.RefusalAllDiverged,
-			why: "every replica has diverged from the failed primary (" + strings.Join(diverged, ", ") + "): manual recovery is required"}
+			why: "every replica has diverged from the failed primary (" + strings.Join(diverged, ", ") +
+				"): manual recovery is required"}
 	default:
 		return election{refusal: core.RefusalNoCandidate, why: "there is no replica"}
 	}
@@ -186,7 +189,8 @@ func refuse(voters []voter) election {
 		}
 	}
 	return election{refusal: core.RefusalIncomparable,
-		why: "the replicas' histories contradict each other: none holds all that the others hold; compare their gtid_executed and decide which to keep"}
+		why: "the replicas' histories contradict each other: none holds all that the others hold; compare their " +
+			"gtid_executed and decide which to keep"}
 }
 
 const volumeGoes = "its PersistentVolumeClaim is deleted, and its data is gone when its Pod stops"

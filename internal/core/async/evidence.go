@@ -45,7 +45,8 @@ func (d *decision) keepLeased() {
 	if p == nil {
 		return
 	}
-	if r, known := d.holder().Report.Get(); known && r.WritableEpoch == p.Epoch && r.Leased && r.Generation >= d.Cluster.Generation {
+	if r, known := d.holder().Report.Get(); known && r.WritableEpoch == p.Epoch && r.Leased &&
+		r.Generation >= d.Cluster.Generation {
 		p.Leased = true
 	}
 	p.Leased = p.Leased && d.Cluster.PrimaryLease

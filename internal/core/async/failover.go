@@ -203,9 +203,11 @@ func (d *decision) beginFailover(why string) {
 	if d.Status.Operation != nil && d.Status.Operation.Kind == core.OperationFailover {
 		return
 	}
-	d.Status.Operation = &core.Operation{Kind: core.OperationFailover, Step: core.StepDelay, From: d.Status.Promotion.Instance,
+	d.Status.Operation = &core.Operation{Kind: core.OperationFailover, Step: core.StepDelay,
+		From:   d.Status.Promotion.Instance,
 		Reason: core.Reason(d.diagnosis.name), StartedAt: d.Status.FailingSince, Witnesses: witnesses(d.Observation)}
-	d.Warn(core.ReasonFailover, fmt.Sprintf("the primary %s fails (%s): %s", d.Status.Promotion.Instance, d.diagnosis.name, why))
+	d.Warn(core.ReasonFailover, fmt.Sprintf("the primary %s fails (%s): %s", d.Status.Promotion.Instance,
+		d.diagnosis.name, why))
 }
 
 // asking is since when the primary's manager is asked for its promise, and recovering since when
@@ -247,7 +249,8 @@ func (d *decision) mayComeBack() bool {
 	if cannotGetThere(d.Observation, d.Status.Operation) != "" {
 		return false // it does not come back by itself: only another promotion helps
 	}
-	if !known || !mayGoOn(r, d.Status.Promotion) || r.State == core.Hung || r.Data != core.DataPopulated && r.Data != core.DataUnknown {
+	if !known || !mayGoOn(r, d.Status.Promotion) || r.State == core.Hung ||
+		r.Data != core.DataPopulated && r.Data != core.DataUnknown {
 		return false
 	}
 	l, seen := d.Cluster.Lease.Get()

@@ -59,7 +59,8 @@ func (d *decision) recheckLacking(f *failure) {
 
 func (d *decision) startInPlace(r core.Report, why string) {
 	d.Do(core.RestartInPlace{Instance: r.Instance, Epoch: d.Status.Promotion.Epoch})
-	d.Announce(true, core.ReasonRestartInPlace, r.Instance, "mysqld of "+r.Instance+" is started again in place, for nobody can take over: "+why)
+	d.Announce(true, core.ReasonRestartInPlace, r.Instance, "mysqld of "+r.Instance+" is started again in place, for "+
+		"nobody can take over: "+why)
 }
 
 // blockTooSoon: the user wants some time between failovers.

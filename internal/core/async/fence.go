@@ -29,11 +29,13 @@ func (d *decision) reinit() {
 		in := d.Instance(name)
 		switch {
 		case d.RefuseReinit(name, primary):
-		case d.diagnosis.name != core.PrimaryClosed && (d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil):
+		case d.diagnosis.name != core.PrimaryClosed &&
+			(d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil):
 			d.Say("the data of " + name + " is recreated when the primary is healthy")
 			return
 		case !d.enoughWithout(in):
-			d.Say("the data of " + name + " is recreated when enough other replicas are attached for commits not to wait")
+			d.Say("the data of " + name +
+				" is recreated when enough other replicas are attached for commits not to wait")
 			return
 		case d.clearReinit(in):
 			d.MakeAnew(in)

@@ -40,7 +40,8 @@ func (d *decision) dependents() []string {
 	}
 	others(d.Observation, primary, func(in *core.Instance) {
 		r, known := in.Report.Get()
-		if known && r.State == core.Cloning && r.Clone != nil && core.IsHostOf(r.Clone.Donor, primary) && !d.IsSurplus(in) {
+		if known && r.State == core.Cloning && r.Clone != nil && core.IsHostOf(r.Clone.Donor,
+			primary) && !d.IsSurplus(in) {
 			out = append(out, in.Name)
 		}
 	})
@@ -61,7 +62,8 @@ func (d *decision) mayGive() bool {
 func (d *decision) mayReturn() string {
 	name := ""
 	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
-		isOut := slices.Contains(d.Status.Diverged, in.Name) || slices.Contains(d.Status.Broken, in.Name) || d.IsFenced(in.Name) || d.IsSurplus(in)
+		isOut := slices.Contains(d.Status.Diverged, in.Name) || slices.Contains(d.Status.Broken, in.Name) ||
+			d.IsFenced(in.Name) || d.IsSurplus(in)
 		if !isOut && !in.SaysEmpty() && !in.IsGone() {
 			name = in.Name
 		}
@@ -83,7 +85,8 @@ func (d *decision) beginGiving() {
 	d.Plan.Memory.Starving = d.Observation.Memory.Starving.Or(p.Epoch, d.Now)
 	until := d.Plan.Memory.Starving.At.Add(starvePatience)
 	if away := d.mayReturn(); away != "" && d.Now.Before(until) {
-		d.Say(fmt.Sprintf("commits on %s wait for %s to come back; if it does not by %s, %s becomes read-only to give its data to others",
+		d.Say(fmt.Sprintf("commits on %s wait for %s to come back; if it does not by %s, %s becomes read-only to "+
+			"give its data to others",
 			p.Instance, away, until.UTC().Format("15:04:05 MST"), p.Instance))
 		d.RecheckAt(until)
 		return
@@ -96,12 +99,14 @@ func (d *decision) beginGiving() {
 
 func (d *decision) tellClosed() {
 	op := d.Status.Operation
-	d.Announce(true, core.ReasonGivesData, op.From, fmt.Sprintf("%s is closed for writes while it gives its data to %s: a commit waits for a replica, no replica with data is attached, and a copy of the data waits for the commit. "+
+	d.Announce(true, core.ReasonGivesData, op.From, fmt.Sprintf("%s is closed for writes while it gives its data to "+
+		"%s: a commit waits for a replica, no replica with data is attached, and a copy of the data waits for the commit. "+
 		"It takes writes again by itself when enough replicas are attached; to have writes before that, set spec.mysql.semiSync.dataDurability to preferred", op.From, op.To))
 }
 
 func (d *decision) inGiving() bool {
-	return d.Status.Operation != nil && d.Status.Operation.Kind == core.OperationGiveData && !d.diagnosis.name.IsFailing()
+	return d.Status.Operation != nil && d.Status.Operation.Kind == core.OperationGiveData &&
+		!d.diagnosis.name.IsFailing()
 }
 
 // giveData goes on with it, from whatever is observed. A primary that fails meanwhile is
@@ -154,7 +159,8 @@ func (d *decision) giveOrOpen() {
 	proof, ok := prove(d.Observation, next)
 	r, serves := serving(holder)
 	if !ok || !serves {
-		d.Say(holder.Name + " is closed for writes, and its mysqld is started again to give its data: " + string(r.State))
+		d.Say(holder.Name + " is closed for writes, and its mysqld is started again to give its data: " +
+			string(r.State))
 		return
 	}
 	if !d.fresh(holder, proof.since) {
@@ -166,15 +172,18 @@ func (d *decision) giveOrOpen() {
 	refused := d.ordersRefusedBelow(holder.Name) != 0
 	if have < need && d.Cluster.Durability.Mode.WaitsForEver() && !refused {
 		if len(d.dependents()) == 0 {
-			d.Say(fmt.Sprintf("%d of %d replicas that a commit needs are attached: waiting for %s", have, need, strings.Join(d.laggards(), ", ")))
+			d.Say(fmt.Sprintf("%d of %d replicas that a commit needs are attached: waiting for %s", have, need,
+				strings.Join(d.laggards(), ", ")))
 		}
 		return
 	}
 	if name := d.holdsMore(r); name != "" {
-		d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s was closed for writes to give its data, and does not open again: %s holds transactions that it does not have. Decide which copy is right, and delete the Pods and PersistentVolumeClaims of the others", holder.Name, name))
+		d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s was closed for writes to give its data, and does not "+
+			"open again: %s holds transactions that it does not have. Decide which copy is right, and delete the Pods and PersistentVolumeClaims of the others", holder.Name, name))
 		return
 	}
-	d.grant(election{winner: holder.Name, podUID: r.PodUID, node: r.Node, holds: r.Server.Holds()}, proof, d.promotionAcks())
+	d.grant(election{winner: holder.Name, podUID: r.PodUID, node: r.Node, holds: r.Server.Holds()},
+		proof, d.promotionAcks())
 	d.Say("making " + holder.Name + " writable again")
 }
 

@@ -12,7 +12,8 @@ import (
 // needs it works out itself, without the code under test.
 func checkInvariants(o core.Observation, plan core.Plan) error {
 	for _, check := range []func(core.Observation, core.Plan) error{
-		checkDeterminism, checkEpoch, checkProof, checkPosition, checkDiverged, checkBootstrap, checkUnknown, checkOneOperation, checkAwaited,
+		checkDeterminism, checkEpoch, checkProof, checkPosition, checkDiverged, checkBootstrap, checkUnknown,
+		checkOneOperation, checkAwaited,
 	} {
 		if err := check(o, plan); err != nil {
 			return err
@@ -56,7 +57,8 @@ func noneMade(all []core.Instance, effects []core.Effect) []core.Instance {
 
 func granted(o core.Observation, plan core.Plan) (before, after *core.Promotion, isNew bool) {
 	before, after = o.Cluster.Status.Promotion, plan.Status.Promotion
-	return before, after, after != nil && (before == nil || !after.GrantedAt.Equal(before.GrantedAt) || after.Instance != before.Instance)
+	return before, after, after != nil &&
+		(before == nil || !after.GrantedAt.Equal(before.GrantedAt) || after.Instance != before.Instance)
 }
 
 func checkEpoch(o core.Observation, plan core.Plan) error {
@@ -96,19 +98,22 @@ func checkProof(o core.Observation, plan core.Plan) error {
 	if old == nil {
 		return fmt.Errorf("%s was promoted after an instance of which nothing is known", after.Instance)
 	}
-	if after.Proof == core.ProofQuorumCut && isCut(o, before) || after.Proof == core.ProofLeaseExpired && isUnvouched(o, before) {
+	if after.Proof == core.ProofQuorumCut && isCut(o, before) ||
+		after.Proof == core.ProofLeaseExpired && isUnvouched(o, before) {
 		return nil
 	}
 	if after.Proof == core.ProofStatusRestored {
 		return checkRestored(o, before, after)
 	}
-	if after.Proof == core.ProofAcceptedLoss && o.Cluster.Override != nil && *o.Cluster.Override == (core.Override{To: after.Instance, Epoch: before.Epoch}) {
+	if after.Proof == core.ProofAcceptedLoss && o.Cluster.Override != nil &&
+		*o.Cluster.Override == (core.Override{To: after.Instance, Epoch: before.Epoch}) {
 		return nil
 	}
 	if word, known := old.Report.Get(); known && word.WritableEpoch != 0 {
 		return fmt.Errorf("%s was promoted although %s says it is writable", after.Instance, old.Name)
 	}
-	if after.Proof == core.ProofManagerFenced && promised(old, before) || after.Proof == core.ProofPodTerminated && ended(old, before) {
+	if after.Proof == core.ProofManagerFenced && promised(old, before) ||
+		after.Proof == core.ProofPodTerminated && ended(old, before) {
 		return nil
 	}
 	return fmt.Errorf("I1: %s was promoted with %s, which does not hold", after.Instance, after.Proof)
@@ -129,12 +134,15 @@ func checkRestored(o core.Observation, before, after *core.Promotion) error {
 	}
 	for i := range o.Instances {
 		if other, _ := o.Instances[i].Report.Get(); other.Instance != after.Instance && other.WritableEpoch == highest {
-			return fmt.Errorf("the status was restored for %s, and %s takes writes in epoch %d", after.Instance, other.Instance, highest)
+			return fmt.Errorf("the status was restored for %s, and %s takes writes in epoch %d", after.Instance,
+				other.Instance, highest)
 		}
 	}
 	r, _ := o.Instance(after.Instance).Report.Get()
-	if max(r.WritableEpoch, r.LastWritable) != highest || r.PodUID != after.PodUID || highest <= before.Epoch || after.Epoch <= highest {
-		return fmt.Errorf("epoch %d of %s was restored from epoch %d, and %d was seen", after.Epoch, after.Instance, r.WritableEpoch, highest)
+	if max(r.WritableEpoch, r.LastWritable) != highest || r.PodUID != after.PodUID || highest <= before.Epoch ||
+		after.Epoch <= highest {
+		return fmt.Errorf("epoch %d of %s was restored from epoch %d, and %d was seen", after.Epoch, after.Instance,
+			r.WritableEpoch, highest)
 	}
 	return nil
 }
@@ -153,7 +161,8 @@ func kept(o core.Observation, p *core.Promotion, seconds int) int {
 		if pod, seen := in.Pod.Get(); seen && pod.Exists && known && pod.UID != r.PodUID {
 			continue
 		}
-		if in.Name != p.Instance && known && r.Withheld != nil && r.Withheld.Below > p.Epoch && r.Withheld.Seconds >= seconds {
+		if in.Name != p.Instance && known && r.Withheld != nil && r.Withheld.Below > p.Epoch &&
+			r.Withheld.Seconds >= seconds {
 			n++
 		}
 	}
@@ -185,7 +194,8 @@ func isCut(o core.Observation, p *core.Promotion) bool {
 // the primary may believe in is left.
 func isUnvouched(o core.Observation, p *core.Promotion) bool {
 	l, known := o.Cluster.Lease.Get()
-	return known && l.Holder == "" && l.Epoch > p.Epoch && o.Cluster.PrimaryLease && p.Leased && p.Size > 1 && 2*(len(membersOf(o))-kept(o, p, 8)) <= p.Size
+	return known && l.Holder == "" && l.Epoch > p.Epoch && o.Cluster.PrimaryLease && p.Leased && p.Size > 1 &&
+		2*(len(membersOf(o))-kept(o, p, 8)) <= p.Size
 }
 
 func promised(old *core.Instance, p *core.Promotion) bool {
@@ -220,11 +230,13 @@ func ended(old *core.Instance, p *core.Promotion) bool {
 		if isNoThreat(old, p, uid) || pod.Exists && uid == pod.UID && (pod.Node != p.Node || hasNoData) {
 			continue
 		}
-		if !slices.Contains(p.Ended, uid) && !slices.Contains(old.EndedPods, uid) && (!pod.Exists || pod.UID != uid || !pod.Terminated) {
+		if !slices.Contains(p.Ended, uid) && !slices.Contains(old.EndedPods, uid) &&
+			(!pod.Exists || pod.UID != uid || !pod.Terminated) {
 			return false
 		}
 	}
-	return !pod.Exists || pod.UID == p.PodUID || pod.Node == "" || pod.Node != p.Node || hasNoData || slices.Contains(old.EndedPods, pod.UID) || pod.Terminated
+	return !pod.Exists || pod.UID == p.PodUID || pod.Node == "" || pod.Node != p.Node || hasNoData ||
+		slices.Contains(old.EndedPods, pod.UID) || pod.Terminated
 }
 
 // isNoThreat: what was awaited by that name was never made, or is the present Pod, which
@@ -241,7 +253,8 @@ func isNoThreat(old *core.Instance, p *core.Promotion, name string) bool {
 	}
 	_, _ = fmt.Sscanf(pod.Awaited, "awaited-%d", &own)
 	onTheVolume := heard && r.PodUID == pod.UID && r.Node == p.Node && r.VolumeLocked && r.Data == core.DataPopulated
-	return slices.Contains(old.NotMade, name) || pod.Exists && name == pod.Awaited || pod.Exists && onTheVolume && n <= own
+	return slices.Contains(old.NotMade, name) || pod.Exists && name == pod.Awaited ||
+		pod.Exists && onTheVolume && n <= own
 }
 
 // checkAwaited (I1): whoever may have become writable in the epoch is forgotten only for a
@@ -264,8 +277,10 @@ func checkAwaited(o core.Observation, plan core.Plan) error {
 			continue
 		}
 		known, given := slices.Contains(before.Pods, create.Awaited), slices.Contains(holder.NotMade, create.Awaited)
-		if several := slices.Contains(after.Pods, create.Awaited+"+"); !several && (!slices.Contains(after.Pods, create.Awaited) || known && !given) {
-			return fmt.Errorf("I1: a Pod is made by the name %q, and awaited are %v after %v", create.Awaited, after.Pods, before.Pods)
+		if several := slices.Contains(after.Pods, create.Awaited+"+"); !several &&
+			(!slices.Contains(after.Pods, create.Awaited) || known && !given) {
+			return fmt.Errorf("I1: a Pod is made by the name %q, and awaited are %v after %v", create.Awaited,
+				after.Pods, before.Pods)
 		}
 	}
 	return nil
@@ -288,7 +303,8 @@ func positions(o core.Observation, plan core.Plan) map[string]*core.Server {
 	known := map[string]*core.Server{}
 	for _, in := range o.Instances {
 		r, ok := in.Report.Get()
-		if ok && r.State == core.Running && r.Data == core.DataPopulated && r.Server != nil && !slices.Contains(plan.Status.Diverged, in.Name) {
+		if ok && r.State == core.Running && r.Data == core.DataPopulated && r.Server != nil &&
+			!slices.Contains(plan.Status.Diverged, in.Name) {
 			known[in.Name] = r.Server
 		}
 	}
@@ -307,7 +323,8 @@ func checkPosition(o core.Observation, plan core.Plan) error {
 	}
 	for name, server := range known {
 		if !after.RequiredGTID.Contains(server.Holds()) {
-			return fmt.Errorf("I3: %s was promoted at %s although %s holds %s", after.Instance, after.RequiredGTID, name, server.Holds())
+			return fmt.Errorf("I3: %s was promoted at %s although %s holds %s", after.Instance, after.RequiredGTID,
+				name, server.Holds())
 		}
 	}
 	return nil
@@ -317,7 +334,8 @@ func checkPosition(o core.Observation, plan core.Plan) error {
 func checkDiverged(o core.Observation, plan core.Plan) error {
 	_, after, isNew := granted(o, plan)
 	// A status of the past may list who was recreated since, and promoted.
-	had := isNew && after.Proof != core.ProofStatusRestored && slices.Contains(o.Cluster.Status.Diverged, after.Instance)
+	had := isNew && after.Proof != core.ProofStatusRestored &&
+		slices.Contains(o.Cluster.Status.Diverged, after.Instance)
 	if isNew && (had || slices.Contains(plan.Status.Diverged, after.Instance)) {
 		return fmt.Errorf("I4: %s has diverged and was promoted", after.Instance)
 	}
@@ -359,7 +377,8 @@ func checkUnknown(o core.Observation, plan core.Plan) error {
 	for _, e := range plan.Effects {
 		switch e := e.(type) {
 		case core.DeletePod:
-			if in := o.Instance(e.Instance); in == nil || !in.Pod.Known() || !in.Volume.Known() && e.Reason != core.ReasonRollout {
+			if in := o.Instance(e.Instance); in == nil || !in.Pod.Known() ||
+				!in.Volume.Known() && e.Reason != core.ReasonRollout {
 				return fmt.Errorf("I6: %s, though Kubernetes' facts are not known", e)
 			}
 		case core.DeleteInstance:
@@ -381,13 +400,15 @@ func checkUnknown(o core.Observation, plan core.Plan) error {
 // switchover that becomes a failover; nothing is restarted or removed meanwhile.
 func checkOneOperation(o core.Observation, plan core.Plan) error {
 	was, is := o.Cluster.Status.Operation, plan.Status.Operation
-	if was != nil && is != nil && was.Kind == core.OperationFailover && is.Kind == core.OperationSwitchover && !is.StartedAt.Equal(o.Now) {
+	if was != nil && is != nil && was.Kind == core.OperationFailover && is.Kind == core.OperationSwitchover &&
+		!is.StartedAt.Equal(o.Now) {
 		return fmt.Errorf("a failover became a switchover")
 	}
 	for _, e := range plan.Effects {
 		del, isDelete := e.(core.DeletePod)
 		remove, isRemove := e.(core.DeleteInstance)
-		if was != nil && (isRemove && slices.Contains(membersOf(o), remove.Instance) || isDelete && del.Reason == core.ReasonRollout) {
+		if was != nil && (isRemove && slices.Contains(membersOf(o), remove.Instance) ||
+			isDelete && del.Reason == core.ReasonRollout) {
 			return fmt.Errorf("%s during a %s", e, was.Kind)
 		}
 	}

@@ -21,7 +21,8 @@ func (d *decision) chooseAdopted() {
 	for _, name := range d.Status.InstanceNames {
 		in := d.Instance(name)
 		if in == nil || !in.SaysEmpty() && !isAdoptable(in) {
-			d.Say("waiting to hear what " + name + " holds, whose volume is adopted; if it is gone for good, delete its Pod and PersistentVolumeClaim")
+			d.Say("waiting to hear what " + name + " holds, whose volume is adopted; if it is gone for good, delete " +
+				"its Pod and PersistentVolumeClaim")
 			return
 		}
 		if !in.SaysEmpty() {
@@ -29,15 +30,19 @@ func (d *decision) chooseAdopted() {
 		}
 	}
 	if len(all) == 0 {
-		d.Block(core.RefusalAdoption, "none of the adopted volumes has data: delete this Cluster and its PersistentVolumeClaims, and create it without the annotation cnmsql.cnmsql.co/adopt-volumes")
+		d.Block(core.RefusalAdoption, "none of the adopted volumes has data: delete this Cluster and its "+
+			"PersistentVolumeClaims, and create it without the annotation cnmsql.cnmsql.co/adopt-volumes")
 		return
 	}
 	winner := draft.Dominating(all)
-	because := proven{proof: core.ProofAdopted, evidence: fmt.Sprintf("the Cluster of UID %s was deleted; all whose volumes were kept are heard, and none takes writes", d.Status.AdoptedFrom)}
+	because := proven{proof: core.ProofAdopted, evidence: fmt.Sprintf("the Cluster of UID %s was deleted; all whose "+
+		"volumes were kept are heard, and none takes writes", d.Status.AdoptedFrom)}
 	if named := d.namedAdopted(all); named != nil {
 		winner = named
-		because = proven{proof: core.ProofAcceptedLoss, evidence: "a human accepted that writes which " + named.Name + " does not hold are lost"}
-		d.Warn(core.ReasonOverride, named.Name+" is promoted on a human's word; what it does not hold stays on the volumes of the others")
+		because = proven{proof: core.ProofAcceptedLoss, evidence: "a human accepted that writes which " + named.Name +
+			" does not hold are lost"}
+		d.Warn(core.ReasonOverride, named.Name+" is promoted on a human's word; what it does not hold stays on the "+
+			"volumes of the others")
 	}
 	if winner == nil {
 		d.Block(core.RefusalIncomparable, differText(d.Cluster.Name, all))
@@ -47,7 +52,8 @@ func (d *decision) chooseAdopted() {
 	if lacking := lackingAmong(d.Observation, all); lacking != "" && because.proof == core.ProofAdopted {
 		d.Block(core.RefusalTooFewKnown, fmt.Sprintf("%s %s. An acknowledged write may be missing, "+
 			"unless the last primary is among the adopted volumes: "+
-			"kubectl annotate cluster %s cnmsql.cnmsql.co/accept-data-loss=INSTANCE@0 promotes the one that you name", lacking, mayLackText, d.Cluster.Name))
+			"kubectl annotate cluster %s cnmsql.cnmsql.co/accept-data-loss=INSTANCE@0 promotes the one that you name",
+			lacking, mayLackText, d.Cluster.Name))
 		return
 	}
 	r, _ := winner.Report.Get()
@@ -78,9 +84,11 @@ func (d *decision) namedAdopted(all []*core.Instance) *core.Instance {
 	i := slices.IndexFunc(all, func(in *core.Instance) bool { return in.Name == wish.To })
 	switch {
 	case wish.Epoch != 0:
-		d.Warn(core.RefusalOverride, "the accepted loss of data is not carried out: before there is a primary it must name an instance at epoch 0, as "+d.Cluster.Name+"-1@0")
+		d.Warn(core.RefusalOverride, "the accepted loss of data is not carried out: before there is a primary it "+
+			"must name an instance at epoch 0, as "+d.Cluster.Name+"-1@0")
 	case i < 0:
-		d.Warn(core.RefusalOverride, "the accepted loss of data is not carried out: "+wish.To+" has no data that was adopted")
+		d.Warn(core.RefusalOverride, "the accepted loss of data is not carried out: "+wish.To+
+			" has no data that was adopted")
 	default:
 		return all[i]
 	}
@@ -102,6 +110,8 @@ func differText(cluster string, all []*core.Instance) string {
 			holds = append(holds, in.Name+" holds "+own.Abbreviate(4))
 		}
 	}
-	return "none of the adopted volumes holds all that the others hold: " + strings.Join(holds, "; ") + ", which some other lacks. Nothing is promoted until you decide which copy is right: " +
-		fmt.Sprintf("kubectl annotate cluster %s cnmsql.cnmsql.co/accept-data-loss=INSTANCE@0; the others keep theirs, and are told diverged", cluster)
+	return "none of the adopted volumes holds all that the others hold: " + strings.Join(holds, "; ") +
+		", which some other lacks. Nothing is promoted until you decide which copy is right: " +
+		fmt.Sprintf("kubectl annotate cluster %s cnmsql.cnmsql.co/accept-data-loss=INSTANCE@0; the others keep "+
+			"theirs, and are told diverged", cluster)
 }

@@ -63,14 +63,16 @@ func (w *world) isReady(in *inst) bool {
 	if r.State != core.Running || r.Data != core.DataPopulated || r.Terminating {
 		return false
 	}
-	return r.WritableEpoch != 0 || w.isClosed(in) || r.Server.Replication != nil && r.Server.Replication.IORunning && r.Server.Replication.SQLRunning
+	return r.WritableEpoch != 0 || w.isClosed(in) || r.Server.Replication != nil && r.Server.Replication.IORunning &&
+		r.Server.Replication.SQLRunning
 }
 
 // step is one manager's next move.
 func (w *world) step(in *inst) {
 	p := w.cluster.Status.Promotion
 	r := &in.truth
-	permitted := p != nil && p.Instance == in.name && p.Epoch >= r.FencedBelow && (p.PodUID == r.PodUID || p.Node == r.Node)
+	permitted := p != nil && p.Instance == in.name && p.Epoch >= r.FencedBelow &&
+		(p.PodUID == r.PodUID || p.Node == r.Node)
 	if r.WritableEpoch != 0 && !permitted && !in.lost {
 		r.WritableEpoch, r.Server.SuperReadOnly = 0, true
 		return
@@ -115,7 +117,8 @@ func (w *world) fill(in *inst, permitted bool) {
 	case p == nil:
 	case permitted && p.Proof == core.ProofBootstrap && p.Epoch == 1 && w.cluster.Status.EstablishedAt.IsZero():
 		r.State, r.Data = core.Running, core.DataPopulated
-		r.Server = &core.Server{UUID: uuidOf(in.ordinal), Executed: parseSet(letters[in.ordinal-1:in.ordinal] + ":1"), SuperReadOnly: true}
+		r.Server = &core.Server{UUID: uuidOf(in.ordinal), Executed: parseSet(letters[in.ordinal-1:in.ordinal] +
+			":1"), SuperReadOnly: true}
 	case p.Instance != in.name:
 		r.State, r.Data = core.AwaitingClone, core.DataScratch
 	}
@@ -156,7 +159,8 @@ func (w *world) promote(in *inst) {
 	r.Server.SuperReadOnly, r.WritableEpoch = false, p.Epoch
 	w.writeLease(in.name, p.Epoch)
 	in.renewedAt = w.now
-	r.Server.SemiSync = core.SemiSync{SourceEnabled: p.RequiredAcks > 0, SourceActive: p.RequiredAcks > 0, Acks: p.RequiredAcks, Order: p.AcksOrder, OrderEpoch: p.Epoch,
+	r.Server.SemiSync = core.SemiSync{SourceEnabled: p.RequiredAcks > 0, SourceActive: p.RequiredAcks > 0,
+		Acks: p.RequiredAcks, Order: p.AcksOrder, OrderEpoch: p.Epoch,
 		Blocks: w.cluster.Durability.Mode == core.DurabilityQuorum || p.LosslessSince > 0}
 }
 
@@ -175,13 +179,16 @@ func (w *world) follow(in *inst) {
 		return
 	}
 	r.Errant = r.Server.Executed.Subtract(primary.truth.Server.Executed).Subtract(r.Maintenance)
-	if !r.Errant.IsEmpty() || r.FrozenBelow > p.Epoch || r.Server.Replication != nil && r.Server.Replication.SQLError != "" {
+	if !r.Errant.IsEmpty() || r.FrozenBelow > p.Epoch ||
+		r.Server.Replication != nil && r.Server.Replication.SQLError != "" {
 		stopIO(in)
 		return
 	}
 	r.Server.Executed = r.Server.Executed.Union(primary.truth.Server.Executed)
-	r.Server.Replication = &core.Replication{SourceHost: primary.name, IORunning: true, SQLRunning: true, Retrieved: gtid.Set{}}
-	r.Server.SemiSync.ReplicaEnabled = w.cluster.Durability.Mode != core.DurabilityAsync && slices.Contains(w.cluster.Status.Members, in.name)
+	r.Server.Replication = &core.Replication{SourceHost: primary.name, IORunning: true, SQLRunning: true,
+		Retrieved: gtid.Set{}}
+	r.Server.SemiSync.ReplicaEnabled = w.cluster.Durability.Mode != core.DurabilityAsync &&
+		slices.Contains(w.cluster.Status.Members, in.name)
 	w.countClients(primary)
 }
 
@@ -215,7 +222,8 @@ func (in *inst) runs() bool {
 func (w *world) countClients(primary *inst) {
 	n := 0
 	for _, in := range w.insts {
-		if s := in.truth.Server; in.runs() && s.Replication != nil && s.SemiSync.ReplicaEnabled && s.Replication.IORunning && s.Replication.SourceHost == primary.name {
+		if s := in.truth.Server; in.runs() && s.Replication != nil && s.SemiSync.ReplicaEnabled &&
+			s.Replication.IORunning && s.Replication.SourceHost == primary.name {
 			n++
 		}
 	}

@@ -56,7 +56,8 @@ func (d *decision) admit() {
 	source, serves := serving(holder)
 	others(d.Observation, holder.Name, func(in *core.Instance) {
 		r, ok := serving(in)
-		if d.isMember(in.Name) || !ok || !serves || !streams(r, holder.Name) || r.Terminating || in.IsLeaving() || d.IsSurplus(in) ||
+		if d.isMember(in.Name) || !ok || !serves || !streams(r, holder.Name) || r.Terminating ||
+			in.IsLeaving() || d.IsSurplus(in) ||
 			slices.Contains(d.Status.Diverged, in.Name) || !d.isAbreast(in, r.Server.Holds(), holder, source) {
 			return
 		}

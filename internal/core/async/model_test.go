@@ -58,7 +58,8 @@ func newWorld(c core.Cluster) *world {
 	c.Name = "c"
 	c.Routed = core.Known("", epochStart, epochStart)
 	c.PrimaryLease = true
-	return &world{now: epochStart, cluster: c, slow: map[string]bool{}, former: map[string]core.Report{}, lease: core.Lease{UnchangedSince: epochStart}}
+	return &world{now: epochStart, cluster: c, slow: map[string]bool{}, former: map[string]core.Report{},
+		lease: core.Lease{UnchangedSince: epochStart}}
 }
 
 // letters stand for server UUIDs: a is c-1's, b is c-2's and so on.
@@ -117,11 +118,13 @@ func (w *world) add(name string) *inst {
 // startPod makes a Pod and lets its manager look at the volume.
 func (w *world) startPod(in *inst) {
 	w.pods++
-	in.pod = core.Pod{Exists: true, UID: fmt.Sprintf("pod-%d", w.pods), Node: fmt.Sprintf("node-%d", in.ordinal), Current: true, NeverStarted: true}
+	in.pod = core.Pod{Exists: true, UID: fmt.Sprintf("pod-%d", w.pods), Node: fmt.Sprintf("node-%d", in.ordinal),
+		Current: true, NeverStarted: true}
 	data, server := in.truth.Data, in.truth.Server
 	in.withheldAt = w.now
 	in.truth = core.Report{Instance: in.name, PodUID: in.pod.UID, Node: in.pod.Node, State: core.Starting,
-		VolumeLocked: true, FencedBelow: in.truth.FencedBelow, FrozenBelow: in.truth.FrozenBelow, Withheld: in.truth.Withheld, Data: data, Server: server}
+		VolumeLocked: true, FencedBelow: in.truth.FencedBelow, FrozenBelow: in.truth.FrozenBelow,
+		Withheld: in.truth.Withheld, Data: data, Server: server}
 }
 
 // hear lets the operator hear an instance's truth now.
@@ -181,7 +184,8 @@ func (w *world) observe() core.Observation {
 	o := core.Observation{Now: w.now, Cluster: w.cluster, Memory: w.memory}
 	o.Cluster.Lease = core.Known(w.lease, w.now, w.now)
 	for _, in := range w.insts {
-		out := core.Instance{Name: in.name, Ordinal: in.ordinal, LastWord: in.last, LastExecuted: in.had, EndedPods: in.ended, NotMade: in.notMade, BackedUp: in.backedUp}
+		out := core.Instance{Name: in.name, Ordinal: in.ordinal, LastWord: in.last, LastExecuted: in.had,
+			EndedPods: in.ended, NotMade: in.notMade, BackedUp: in.backedUp}
 		if !in.blind {
 			out.Pod = core.Known(in.pod, w.now, w.now)
 			out.Volume = core.Known(in.volume, w.now, w.now)
@@ -218,7 +222,9 @@ func (w *world) carryOut(e core.Effect) {
 	case core.CreateVolume:
 		w.add(e.Instance).volume = core.Volume{Exists: true, UID: "volume-" + e.Instance, Bound: true}
 	case core.AdoptVolume:
-		i := slices.IndexFunc(w.cluster.FormerVolumes, func(v core.FormerVolume) bool { return v.Instance == e.Instance && v.UID == e.UID })
+		i := slices.IndexFunc(w.cluster.FormerVolumes, func(v core.FormerVolume) bool {
+			return v.Instance == e.Instance && v.UID == e.UID
+		})
 		if w.cluster.FormerVolumes[i].Removed {
 			w.cluster.KeptVolumes = append(w.cluster.KeptVolumes, e.Instance)
 		} else {
@@ -255,7 +261,9 @@ func (w *world) carryOut(e core.Effect) {
 		in.volume.Deleting = true
 		w.endPod(in)
 	case core.ClearReinit:
-		w.cluster.Reinit = slices.DeleteFunc(slices.Clone(w.cluster.Reinit), func(n string) bool { return n == e.Instance })
+		w.cluster.Reinit = slices.DeleteFunc(slices.Clone(w.cluster.Reinit), func(n string) bool {
+			return n == e.Instance
+		})
 	case core.ClearOverride:
 		w.cluster.Override = nil
 	case core.RouteWrites:
@@ -297,7 +305,8 @@ func (w *world) endPod(in *inst) {
 
 func (w *world) wipe(in *inst) {
 	in.volume = core.Volume{}
-	in.truth.Data, in.truth.Server, in.truth.FencedBelow, in.truth.FrozenBelow, in.truth.Errant = core.DataEmpty, nil, 0, 0, gtid.Set{}
+	in.truth.Data, in.truth.Server, in.truth.FencedBelow, in.truth.FrozenBelow, in.truth.Errant = core.DataEmpty,
+		nil, 0, 0, gtid.Set{}
 	in.truth.Withheld = nil
 }
 
@@ -354,7 +363,8 @@ func (w *world) command(e core.Effect) (name string, epoch int64, act func(*inst
 		return e.Instance, e.Epoch, func(in *inst) {
 			in.truth.Server.SemiSync.SourceEnabled, in.truth.Server.SemiSync.SourceActive = e.Acks > 0, e.Acks > 0
 			in.truth.Server.SemiSync.Blocks = w.cluster.Durability.Mode == core.DurabilityQuorum
-			in.truth.Server.SemiSync.Acks, in.truth.Server.SemiSync.Order, in.truth.Server.SemiSync.OrderEpoch = e.Acks, e.Order, e.Epoch
+			in.truth.Server.SemiSync.Acks, in.truth.Server.SemiSync.Order, in.truth.Server.SemiSync.OrderEpoch =
+				e.Acks, e.Order, e.Epoch
 		}
 	case core.AdoptTransactions:
 		return e.Instance, e.Epoch, func(in *inst) {
@@ -396,7 +406,8 @@ func (w *world) tendLease(in *inst) {
 func (w *world) isVouchedFor(in *inst) bool {
 	n := 1
 	for _, peer := range w.insts {
-		if peer != in && slices.Contains(w.cluster.Status.Members, peer.name) && !peer.cut && !in.cut && peer.pod.Exists && !peer.pod.Terminated && peer.truth.FrozenBelow <= in.truth.WritableEpoch {
+		if peer != in && slices.Contains(w.cluster.Status.Members, peer.name) && !peer.cut && !in.cut &&
+			peer.pod.Exists && !peer.pod.Terminated && peer.truth.FrozenBelow <= in.truth.WritableEpoch {
 			n++
 		}
 	}

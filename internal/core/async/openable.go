@@ -22,7 +22,9 @@ func openable(holder *core.Instance, p *core.Promotion) []string {
 	if !known || !pod.Exists {
 		return pods
 	}
-	pods = slices.DeleteFunc(pods, func(name string) bool { return answers(pod, p, name) || isRuledOut(holder, p, name) })
+	pods = slices.DeleteFunc(pods, func(name string) bool {
+		return answers(pod, p, name) || isRuledOut(holder, p, name)
+	})
 	if pod.UID == p.PodUID {
 		return pods
 	}
@@ -38,7 +40,8 @@ func openable(holder *core.Instance, p *core.Promotion) []string {
 func stillOpen(holder *core.Instance, p *core.Promotion) []string {
 	pod, _ := holder.Pod.Get()
 	return slices.DeleteFunc(openable(holder, p), func(uid string) bool {
-		return slices.Contains(p.Ended, uid) || slices.Contains(holder.EndedPods, uid) || pod.Exists && pod.UID == uid && pod.Terminated
+		return slices.Contains(p.Ended, uid) || slices.Contains(holder.EndedPods, uid) ||
+			pod.Exists && pod.UID == uid && pod.Terminated
 	})
 }
 
@@ -82,7 +85,8 @@ func answers(pod core.Pod, p *core.Promotion, name string) bool {
 func isRuledOut(holder *core.Instance, p *core.Promotion, name string) bool {
 	pod, _ := holder.Pod.Get()
 	r, heard := holder.Report.Get()
-	if !heard || r.PodUID != pod.UID || !r.VolumeLocked || r.Data != core.DataPopulated || p.Node == "" || r.Node != p.Node {
+	if !heard || r.PodUID != pod.UID || !r.VolumeLocked || r.Data != core.DataPopulated ||
+		p.Node == "" || r.Node != p.Node {
 		return false
 	}
 	own, _ := core.AwaitedNumber(pod.Awaited)
@@ -108,7 +112,9 @@ func (d *decision) awaitPod(in *core.Instance) string {
 			open++
 		}
 	}
-	if i := slices.IndexFunc(d.Cluster.Status.Promotion.Pods, func(name string) bool { return isNotMade(in, name) }); i >= 0 {
+	if i := slices.IndexFunc(d.Cluster.Status.Promotion.Pods, func(name string) bool {
+		return isNotMade(in, name)
+	}); i >= 0 {
 		again := d.Cluster.Status.Promotion.Pods[i]
 		p.Pods = append(p.Pods, again)
 		return again

@@ -20,7 +20,8 @@ func (d *decision) operate() {
 	case d.Status.EstablishedAt.IsZero() && !d.takesWrites():
 		d.awaitFirst()
 	case d.diagnosis.name == core.PrimaryFenced:
-		d.Block(core.RefusalPrimaryFenced, "the primary "+d.Status.Promotion.Instance+" is fenced; writes are stopped until it is unfenced")
+		d.Block(core.RefusalPrimaryFenced, "the primary "+d.Status.Promotion.Instance+" is fenced; writes are "+
+			"stopped until it is unfenced")
 	case d.inSwitchover():
 		d.switchOver()
 	case d.inGiving():
@@ -41,7 +42,8 @@ func (d *decision) operate() {
 	case d.diagnosis.name == core.PrimaryUnreachable && d.Status.Operation != nil:
 		d.Block(core.RefusalNoProof, d.noProof(false))
 	default:
-		d.Say("the primary " + d.Status.Promotion.Instance + ": " + d.diagnosis.says + "; that is no reason to replace it")
+		d.Say("the primary " + d.Status.Promotion.Instance + ": " + d.diagnosis.says +
+			"; that is no reason to replace it")
 	}
 }
 
@@ -79,7 +81,8 @@ func (d *decision) promotionProgress() string {
 }
 
 func (d *decision) blockLost() {
-	d.Block(core.RefusalLostTransactions, "the primary "+d.Status.Promotion.Instance+" has lost transactions: "+d.diagnosis.says+
+	d.Block(core.RefusalLostTransactions, "the primary "+d.Status.Promotion.Instance+
+		" has lost transactions: "+d.diagnosis.says+
 		". Nothing is promoted or cloned until you decide which copy is right, and delete the Pods and PersistentVolumeClaims of the others")
 }
 
@@ -95,7 +98,8 @@ func (d *decision) awaitFirst() {
 	case known && r.State == core.Failed:
 		d.Block(r.Reason, p.Instance+": "+r.Problem().String())
 	case known && !mayGoOn(r, p):
-		d.Block(core.RefusalNoProof, fmt.Sprintf("%s was to become the first primary on node %s and now runs on node %s, and nobody knows what became of its first Pod; delete this Cluster and create it again",
+		d.Block(core.RefusalNoProof, fmt.Sprintf("%s was to become the first primary on node %s and now runs on node "+
+			"%s, and nobody knows what became of its first Pod; delete this Cluster and create it again",
 			p.Instance, p.Node, r.Node))
 	case known && r.State == core.Stopped && r.Data == core.DataPopulated:
 		d.Do(core.RestartInPlace{Instance: p.Instance, Epoch: p.Epoch})
@@ -120,7 +124,8 @@ func (d *decision) bootstrap() {
 			stranger = in.Name
 		}
 		if known && r.Data == core.DataPopulated {
-			d.Block(core.RefusalDataWithoutStatus, in.Name+" has data, but the Cluster's status does not know of any primary: the status was lost. "+
+			d.Block(core.RefusalDataWithoutStatus, in.Name+" has data, but the Cluster's status does not know of any "+
+				"primary: the status was lost. "+
 				"Nothing is initialised; restore the status, or create a Cluster with another name")
 			return
 		}
@@ -138,7 +143,8 @@ func (d *decision) bootstrap() {
 		d.Say("waiting for " + first.Name + " to start")
 		return
 	}
-	d.grant(election{winner: first.Name, podUID: r.PodUID, node: r.Node}, proven{proof: core.ProofBootstrap, evidence: "there never was a primary"}, 0)
+	d.grant(election{winner: first.Name, podUID: r.PodUID, node: r.Node}, proven{proof: core.ProofBootstrap,
+		evidence: "there never was a primary"}, 0)
 	d.Say("initialising " + first.Name)
 }
 
@@ -153,8 +159,10 @@ func (d *decision) grant(e election, p proven, acks int) {
 	d.addMember(e.winner)
 	d.Status.Promotion = &core.Promotion{
 		Epoch: d.Status.Epoch, Instance: e.winner, Proof: p.proof, Evidence: p.evidence, From: from,
-		RequiredGTID: e.holds, RequiredAcks: acks, GrantedAt: d.Now, PodUID: e.podUID, Node: e.node, Pods: []string{e.podUID}, Awaited: awaited,
-		LosslessSince: d.losslessSince(acks), Size: d.members(), Leased: d.Cluster.PrimaryLease, Isolations: d.isolations(),
+		RequiredGTID: e.holds, RequiredAcks: acks, GrantedAt: d.Now, PodUID: e.podUID, Node: e.node,
+		Pods: []string{e.podUID}, Awaited: awaited,
+		LosslessSince: d.losslessSince(acks), Size: d.members(), Leased: d.Cluster.PrimaryLease,
+		Isolations: d.isolations(),
 	}
 	d.diagnosis = finding{core.PrimaryPromoting, "it is being made writable"}
 	d.setTarget(e.winner)
@@ -164,7 +172,9 @@ func (d *decision) grant(e election, p proven, acks int) {
 			op.Deadline = time.Time{}
 		}
 	}
-	d.Tell(core.ReasonPromotionGranted, fmt.Sprintf("%s may take writes in epoch %d; proof that nobody else does: %s (%s)", e.winner, d.Status.Epoch, p.proof, p.evidence))
+	d.Tell(core.ReasonPromotionGranted,
+		fmt.Sprintf("%s may take writes in epoch %d; proof that nobody else does: %s (%s)", e.winner, d.Status.Epoch,
+			p.proof, p.evidence))
 }
 
 // tellLost: who was promoted before never got what it had to have, and the winner
@@ -175,7 +185,8 @@ func (d *decision) tellLost(e election) {
 		return
 	}
 	if lost := p.RequiredGTID.Subtract(e.holds); !lost.IsEmpty() {
-		d.Warn(core.ReasonLost, fmt.Sprintf("%s is promoted without %s, which %s had and nobody who can be promoted holds: what was acknowledged of it is lost",
+		d.Warn(core.ReasonLost, fmt.Sprintf("%s is promoted without %s, which %s had and nobody who can be promoted "+
+			"holds: what was acknowledged of it is lost",
 			e.winner, lost.Abbreviate(10), p.From))
 	}
 }
@@ -239,10 +250,12 @@ func (d *decision) operationEnded(op *core.Operation) bool {
 	took := d.Now.Sub(op.StartedAt).Round(time.Millisecond)
 	switch {
 	case op.Reason == core.ReasonReturn && p.Instance == op.To:
-		d.Tell(core.ReasonRecovered, fmt.Sprintf("%s takes writes again, %s after the switchover to %s began", p.Instance, took, op.From))
+		d.Tell(core.ReasonRecovered, fmt.Sprintf("%s takes writes again, %s after the switchover to %s began",
+			p.Instance, took, op.From))
 		return true
 	case p.Instance != op.From:
-		d.Tell(core.ReasonPrimaryChanged, fmt.Sprintf("%s: %s is the primary now, after %s (%s), %s", op.Kind, p.Instance, op.From, op.Reason, took))
+		d.Tell(core.ReasonPrimaryChanged, fmt.Sprintf("%s: %s is the primary now, after %s (%s), %s", op.Kind,
+			p.Instance, op.From, op.Reason, took))
 	default:
 		d.Tell(core.ReasonRecovered, fmt.Sprintf("%s is writable again after %s", p.Instance, took))
 	}
@@ -257,7 +270,8 @@ func (d *decision) operationEnded(op *core.Operation) bool {
 // not more than what was acknowledged before is known to be on.
 func (d *decision) promotionAcks() int {
 	applied := d.Status.Promotion.RequiredAcks
-	if r, known := d.holder().LastWord.Get(); known && !d.Cluster.Durability.Mode.IsOnReplicas() && r.Server != nil && r.Server.SemiSync.SourceEnabled {
+	if r, known := d.holder().LastWord.Get(); known && !d.Cluster.Durability.Mode.IsOnReplicas() && r.Server != nil &&
+		r.Server.SemiSync.SourceEnabled {
 		applied = max(applied, r.Server.SemiSync.Acks)
 	}
 	return d.Cluster.Durability.AtPromotion(d.members(), applied)

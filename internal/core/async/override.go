@@ -28,14 +28,17 @@ func (d *decision) overrides() bool {
 	}
 	r, serves := serving(in)
 	if !serves || !eligible(r) {
-		d.refuseOverride(want.To + " cannot be promoted: its mysqld does not serve the cluster's data, or its applier has stopped")
+		d.refuseOverride(want.To + " cannot be promoted: its mysqld does not serve the cluster's data, or its " +
+			"applier has stopped")
 		return false
 	}
 	d.beginFailover(d.diagnosis.says)
 	d.Status.Diverged = draft.Without(d.Status.Diverged, want.To)
 	e := election{winner: want.To, podUID: r.PodUID, node: r.Node, holds: r.Server.Holds()}
-	d.grant(e, proven{proof: core.ProofAcceptedLoss, evidence: "a human accepted that writes which " + want.To + " does not hold are lost"}, 0)
-	d.Warn(core.ReasonOverride, fmt.Sprintf("%s is promoted on a human's word, without a proof that nobody else takes writes; what it does not hold is lost", want.To))
+	d.grant(e, proven{proof: core.ProofAcceptedLoss, evidence: "a human accepted that writes which " + want.To +
+		" does not hold are lost"}, 0)
+	d.Warn(core.ReasonOverride, fmt.Sprintf("%s is promoted on a human's word, without a proof that nobody else "+
+		"takes writes; what it does not hold is lost", want.To))
 	d.Do(core.ClearOverride{})
 	d.Say("promoting " + want.To)
 	return true

@@ -77,7 +77,8 @@ func (d *decision) letCatchUp(op *core.Operation) bool {
 	has, most := target.Server.Executed, d.ForCatchUp(op)
 	lacks := source.Server.Executed.Subtract(has).Count()
 	takes, known := d.timeToApply(op, to.Report, source, lacks)
-	if lacks == 0 || d.hasReached(to, has, from, min(catchUpAge, most/2)) || known && takes <= min(d.Now.Sub(op.StartedAt)/catchUpShare, most) {
+	if lacks == 0 || d.hasReached(to, has, from, min(catchUpAge, most/2)) ||
+		known && takes <= min(d.Now.Sub(op.StartedAt)/catchUpShare, most) {
 		return true
 	}
 	d.sayWhyNotClose(op, takes, known)
@@ -88,13 +89,15 @@ func (d *decision) letCatchUp(op *core.Operation) bool {
 // timeToApply is how long the target would take to execute so many transactions, as fast as
 // it has done of late. It is not known before it has executed all that the old primary had
 // when this was first asked: who never gets that may be fast with what comes after it.
-func (d *decision) timeToApply(op *core.Operation, target core.Fact[core.Report], source core.Report, lacks uint64) (time.Duration, bool) {
+func (d *decision) timeToApply(op *core.Operation, target core.Fact[core.Report], source core.Report,
+	lacks uint64) (time.Duration, bool) {
 	r, _ := target.Get()
 	c, applied := d.Observation.Memory.CatchUp, r.Server.Executed.Count()
 	since := target.NotBefore().Sub(c.At)
 	switch {
 	case c.Target != op.To || !c.Began.Equal(op.StartedAt) || since < 0 || applied < c.Applied:
-		c = core.CatchUp{Target: op.To, Began: op.StartedAt, Source: source.Server.Executed, Applied: applied, At: target.NotBefore()}
+		c = core.CatchUp{Target: op.To, Began: op.StartedAt, Source: source.Server.Executed, Applied: applied,
+			At: target.NotBefore()}
 	case since >= rateSample:
 		c.Rate, c.Known = float64(applied-c.Applied)/since.Seconds(), true
 		c.Applied, c.At = applied, target.NotBefore()
@@ -145,7 +148,8 @@ func (d *decision) turnBack(op *core.Operation) bool {
 	default:
 		return false
 	}
-	d.Warn(reason, fmt.Sprintf("switchover to %s given up: %s; %s takes writes again as soon as %s has promised not to", op.To, why, op.From, op.To))
+	d.Warn(reason, fmt.Sprintf("switchover to %s given up: %s; %s takes writes again as soon as %s has promised not to",
+		op.To, why, op.From, op.To))
 	if reason != core.ReasonRequested {
 		d.Status.Return = &core.Return{Target: op.To, Why: why, At: d.Now}
 	}
@@ -166,7 +170,8 @@ func (d *decision) noteProgress(op *core.Operation) bool {
 	if !serves {
 		return false
 	}
-	now := core.Progress{Epoch: p.Epoch, At: d.Now, Seen: r.SeenEpoch >= p.Epoch, Held: r.Server.Holds().Count(), Executed: r.Server.Executed.Count()}
+	now := core.Progress{Epoch: p.Epoch, At: d.Now, Seen: r.SeenEpoch >= p.Epoch, Held: r.Server.Holds().Count(),
+		Executed: r.Server.Executed.Count()}
 	before := d.Observation.Memory.Progress
 	if then := before; before.Epoch == p.Epoch {
 		then.At = now.At

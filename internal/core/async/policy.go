@@ -18,14 +18,16 @@ func (d *decision) exceedsPolicy(e election) (core.Reason, string) {
 	}
 	r, _ := winner.Report.Get()
 	if most := policy.MaxReplicationLag; most > 0 && lag(r) > most.Seconds() {
-		return core.RefusalLag, fmt.Sprintf("%s lags %.0f s, more than spec.failoverPolicy.maxReplicationLag (%s)", e.winner, lag(r), most)
+		return core.RefusalLag, fmt.Sprintf("%s lags %.0f s, more than spec.failoverPolicy.maxReplicationLag (%s)",
+			e.winner, lag(r), most)
 	}
 	last, known := d.holder().LastExecuted.Get()
 	if policy.MaxTransactionsBehind == nil || !known {
 		return "", ""
 	}
 	if lacks := last.Subtract(e.holds).Count(); lacks > *policy.MaxTransactionsBehind {
-		return core.RefusalBehind, fmt.Sprintf("%s lacks %d transactions that %s had, more than spec.failoverPolicy.maxTransactionsBehind (%d)",
+		return core.RefusalBehind, fmt.Sprintf("%s lacks %d transactions that %s had, more than "+
+			"spec.failoverPolicy.maxTransactionsBehind (%d)",
 			e.winner, lacks, d.Status.Promotion.Instance, *policy.MaxTransactionsBehind)
 	}
 	return "", ""
@@ -35,7 +37,8 @@ func (d *decision) exceedsPolicy(e election) (core.Reason, string) {
 func (d *decision) tooSoon() string {
 	least := d.Cluster.Policy.MinTimeBetweenFailover
 	until := d.Status.LastFailover.Add(least)
-	if least == 0 || d.Status.LastFailover.IsZero() || !d.Now.Before(until) || d.Status.Operation != nil && d.Status.Operation.IsPastDelay() {
+	if least == 0 || d.Status.LastFailover.IsZero() || !d.Now.Before(until) ||
+		d.Status.Operation != nil && d.Status.Operation.IsPastDelay() {
 		return ""
 	}
 	return fmt.Sprintf("spec.failoverPolicy.minTimeBetweenFailovers is %s, and the last failover was at %s",
@@ -60,7 +63,8 @@ func (d *decision) failBack() {
 	}
 	best := ""
 	others(d.Observation, p.Instance, func(in *core.Instance) {
-		isBetter := rank(policy, in.Name) < rank(policy, p.Instance) && (best == "" || rank(policy, in.Name) < rank(policy, best))
+		isBetter := rank(policy, in.Name) < rank(policy, p.Instance) &&
+			(best == "" || rank(policy, in.Name) < rank(policy, best))
 		switch until := d.restsUntil(in.Name); {
 		case !isBetter || d.refusesTarget(in.Name) != nil:
 		case !until.IsZero():

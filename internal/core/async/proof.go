@@ -26,7 +26,8 @@ func prove(o *core.Observation, next int64) (proven, bool) {
 	if holder == nil {
 		return proven{}, false
 	}
-	for _, rule := range []func(*core.Observation, *core.Instance, int64) (proven, bool){managerFenced, podTerminated, quorumCut, leaseExpired} {
+	for _, rule := range []func(*core.Observation, *core.Instance, int64) (proven, bool){managerFenced, podTerminated,
+		quorumCut, leaseExpired} {
 		if p, ok := rule(o, holder, next); ok {
 			return p, true
 		}
@@ -46,7 +47,9 @@ func managerFenced(o *core.Observation, holder *core.Instance, next int64) (prov
 	r, known := words[0].Get()
 	p := o.Cluster.Status.Promotion
 	if !known && p.FencedBelow >= next {
-		return proven{core.ProofManagerFenced, fmt.Sprintf("the manager of %s promised that it is not writable below epoch %d", holder.Name, p.FencedBelow), o.Now}, true
+		return proven{core.ProofManagerFenced,
+			fmt.Sprintf("the manager of %s promised that it is not writable below epoch %d", holder.Name,
+				p.FencedBelow), o.Now}, true
 	}
 	if !promises(words[0], p, next) {
 		return proven{}, false
@@ -59,7 +62,8 @@ func managerFenced(o *core.Observation, holder *core.Instance, next int64) (prov
 		since = earlier.Received()
 	}
 	return proven{core.ProofManagerFenced,
-		fmt.Sprintf("the manager of %s promises that it is not writable below epoch %d; mysqld: %s", holder.Name, r.FencedBelow, r.State), since}, true
+		fmt.Sprintf("the manager of %s promises that it is not writable below epoch %d; mysqld: %s", holder.Name,
+			r.FencedBelow, r.State), since}, true
 }
 
 // promises: a manager's word that the holder is not writable below epoch next.
@@ -81,7 +85,8 @@ func podTerminated(o *core.Observation, holder *core.Instance, _ int64) (proven,
 		return proven{}, false
 	}
 	if node, known := holder.Node.Get(); known && p.Node != "" && (!node.Exists || node.OutOfService) {
-		return proven{core.ProofPodTerminated, "node " + p.Node + " is gone or out of service", holder.Node.Received()}, true
+		return proven{core.ProofPodTerminated, "node " + p.Node + " is gone or out of service",
+			holder.Node.Received()}, true
 	}
 	pod, known := holder.Pod.Get()
 	switch {
@@ -90,9 +95,11 @@ func podTerminated(o *core.Observation, holder *core.Instance, _ int64) (proven,
 	case isAnyOpen(holder, p):
 		return proven{}, false
 	case pod.Exists && pod.UID == p.PodUID:
-		return proven{core.ProofPodTerminated, "the kubelet of " + pod.Node + " reported the containers of Pod " + pod.UID + " terminated", holder.Pod.Received()}, true
+		return proven{core.ProofPodTerminated, "the kubelet of " + pod.Node + " reported the containers of Pod " +
+			pod.UID + " terminated", holder.Pod.Received()}, true
 	}
-	return proven{core.ProofPodTerminated, "the kubelet reported the containers of Pod " + p.PodUID + " terminated before it was deleted", holder.Pod.Received()}, true
+	return proven{core.ProofPodTerminated, "the kubelet reported the containers of Pod " + p.PodUID +
+		" terminated before it was deleted", holder.Pod.Received()}, true
 }
 
 // quorumCut: every commit of this epoch waits for RequiredAcks replicas and never
@@ -121,7 +128,8 @@ func leaseExpired(o *core.Observation, holder *core.Instance, next int64) (prove
 		return proven{}, false
 	}
 	silent, _ := withholders(o, holder.Name, next, core.VouchWithheld)
-	return proven{core.ProofLeaseExpired, fmt.Sprintf("the lease of %s was not renewed for %s and is taken from it, and %s do not vouch for it",
+	return proven{core.ProofLeaseExpired, fmt.Sprintf("the lease of %s was not renewed for %s and is taken from it, "+
+		"and %s do not vouch for it",
 		holder.Name, core.LeaseTTL, names(silent)), latest(silent)}, true
 }
 
@@ -152,7 +160,8 @@ type withholder struct {
 
 // withholders are those of the other members that said themselves that they have
 // stopped, at least that long ago; all others may go on.
-func withholders(o *core.Observation, holder string, next int64, age time.Duration) (silent []withholder, may []string) {
+func withholders(o *core.Observation, holder string, next int64,
+	age time.Duration) (silent []withholder, may []string) {
 	for _, name := range draft.Without(o.Cluster.Status.Members, holder) {
 		in := o.Instance(name)
 		if in == nil {

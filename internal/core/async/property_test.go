@@ -57,8 +57,9 @@ func drawObservation(t *rapid.T) core.Observation {
 	o := core.Observation{Now: epochStart.Add(time.Hour), Cluster: core.Cluster{
 		Name: "c", Wanted: rapid.IntRange(1, 5).Draw(t, "wanted"), KeepVolumes: rapid.Bool().Draw(t, "keep volumes"),
 		Durability: core.Durability{
-			Mode: oneOf(t, "durability", core.DurabilityAsync, core.DurabilityPreferred, core.DurabilityRequired, core.DurabilityQuorum),
-			Min:  rapid.IntRange(0, 3).Draw(t, "min")},
+			Mode: oneOf(t, "durability", core.DurabilityAsync, core.DurabilityPreferred, core.DurabilityRequired,
+				core.DurabilityQuorum),
+			Min: rapid.IntRange(0, 3).Draw(t, "min")},
 		FailoverDelay:   time.Duration(rapid.IntRange(0, 10).Draw(t, "delay")) * time.Second,
 		SwitchoverPause: time.Duration(rapid.IntRange(0, 10).Draw(t, "pause")) * time.Second,
 		SwitchoverLimit: time.Duration(rapid.IntRange(0, 30).Draw(t, "limit")) * time.Second,
@@ -85,7 +86,8 @@ func drawStatus(t *rapid.T, s *core.Status, n int) {
 	holder := name("holder")
 	s.Epoch = 3
 	s.Promotion = &core.Promotion{Epoch: 3, Instance: holder, Proof: core.ProofManagerFenced, From: name("from"),
-		PodUID: holder + "-pod", Node: holder + "-node", RequiredAcks: rapid.IntRange(0, 2).Draw(t, "acks"), RequiredGTID: drawSet(t, "required")}
+		PodUID: holder + "-pod", Node: holder + "-node", RequiredAcks: rapid.IntRange(0, 2).Draw(t, "acks"),
+		RequiredGTID: drawSet(t, "required")}
 	drawAwaited(t, s.Promotion)
 	s.CurrentPrimary, s.TargetPrimary = name("current"), holder
 	if chance(t, "established", 90) {
@@ -110,8 +112,9 @@ func drawStatus(t *rapid.T, s *core.Status, n int) {
 		}
 	}
 	if n > 1 && chance(t, "operation", 40) {
-		s.Operation = &core.Operation{From: holder, To: name("to"), StartedAt: epochStart.Add(59 * time.Minute), Deadline: epochStart.Add(time.Duration(rapid.IntRange(59, 61).Draw(t, "deadline")) * time.Minute),
-			Kind: oneOf(t, "kind", core.OperationSwitchover, core.OperationFailover, core.OperationGiveData)}
+		s.Operation = &core.Operation{From: holder, To: name("to"), StartedAt: epochStart.Add(59 * time.Minute),
+			Deadline: epochStart.Add(time.Duration(rapid.IntRange(59, 61).Draw(t, "deadline")) * time.Minute),
+			Kind:     oneOf(t, "kind", core.OperationSwitchover, core.OperationFailover, core.OperationGiveData)}
 		if s.Operation.Kind == core.OperationGiveData {
 			s.Operation.Step = oneOf(t, "step", core.StepDemote, core.StepCopy, core.StepPromote)
 		} else if s.Operation.Kind == core.OperationFailover {
@@ -151,9 +154,11 @@ func drawInstance(t *rapid.T, ordinal int, o core.Observation) core.Instance {
 	name := fmt.Sprintf("c-%d", ordinal)
 	in := core.Instance{Name: name, Ordinal: ordinal}
 	other := oneOf(t, name+" pod", "-pod", "-pod", "-pod", "-pod2")
-	pod := core.Pod{Exists: chance(t, "pod exists", 90), UID: name + other, Node: oneOf(t, "node", name+"-node", name+"-node", name+"-node2", ""),
+	pod := core.Pod{Exists: chance(t, "pod exists", 90), UID: name + other, Node: oneOf(t, "node", name+"-node",
+		name+"-node", name+"-node2", ""),
 		Ready: chance(t, "ready", 80), Current: chance(t, "current", 90), Terminating: chance(t, "terminating", 10),
-		Terminated: chance(t, "terminated", 10), NeverStarted: chance(t, "never started", 10), DemoteRequested: chance(t, "demote", 5), Role: "replica",
+		Terminated: chance(t, "terminated", 10), NeverStarted: chance(t, "never started", 10),
+		DemoteRequested: chance(t, "demote", 5), Role: "replica",
 		Awaited: oneOf(t, "awaited", "", "awaited-1", "awaited-2", "awaited-3", "awaited-4")}
 	if !pod.Exists {
 		pod = core.Pod{}
@@ -163,10 +168,12 @@ func drawInstance(t *rapid.T, ordinal int, o core.Observation) core.Instance {
 	}
 	if chance(t, "volume known", 95) {
 		exists := chance(t, "volume exists", 95)
-		in.Volume = core.Known(core.Volume{Exists: exists, Bound: exists, Deleting: exists && chance(t, "volume deleting", 5)}, o.Now, o.Now)
+		in.Volume = core.Known(core.Volume{Exists: exists, Bound: exists, Deleting: exists && chance(t,
+			"volume deleting", 5)}, o.Now, o.Now)
 	}
 	if chance(t, "node known", 90) {
-		in.Node = core.Known(core.Node{Exists: chance(t, "node exists", 95), OutOfService: chance(t, "out of service", 5)}, o.Now, o.Now)
+		in.Node = core.Known(core.Node{Exists: chance(t, "node exists", 95), OutOfService: chance(t,
+			"out of service", 5)}, o.Now, o.Now)
 	}
 	if chance(t, "pod ended", 15) {
 		in.EndedPods = []string{name + "-pod"}
@@ -186,8 +193,10 @@ func drawInstance(t *rapid.T, ordinal int, o core.Observation) core.Instance {
 }
 
 func drawReport(t *rapid.T, name string, pod core.Pod, o core.Observation) core.Report {
-	r := core.Report{Instance: name, PodUID: pod.UID, Node: pod.Node, Data: oneOf(t, "data", core.DataPopulated, core.DataPopulated, core.DataPopulated, core.DataEmpty, core.DataScratch, core.DataUnknown),
-		State: core.Running, FencedBelow: oneOf[int64](t, "fenced", 0, 0, 3, 4), FrozenBelow: oneOf[int64](t, "frozen", 0, 0, 4),
+	r := core.Report{Instance: name, PodUID: pod.UID, Node: pod.Node, Data: oneOf(t, "data", core.DataPopulated,
+		core.DataPopulated, core.DataPopulated, core.DataEmpty, core.DataScratch, core.DataUnknown),
+		State: core.Running, FencedBelow: oneOf[int64](t, "fenced", 0, 0, 3, 4),
+		FrozenBelow:  oneOf[int64](t, "frozen", 0, 0, 4),
 		VolumeLocked: chance(t, "locked", 90), Terminating: pod.Terminating, ViewEpoch: o.Cluster.Status.Epoch}
 	if chance(t, "saw more", 3) {
 		r.ViewEpoch++
@@ -204,7 +213,8 @@ func drawReport(t *rapid.T, name string, pod core.Pod, o core.Observation) core.
 		r.State = core.Starting
 		return r
 	}
-	r.State = oneOf(t, "state", core.Running, core.Running, core.Running, core.Stopped, core.Hung, core.Recovering, core.Failed, core.Fenced)
+	r.State = oneOf(t, "state", core.Running, core.Running, core.Running, core.Stopped, core.Hung, core.Recovering,
+		core.Failed, core.Fenced)
 	if r.State != core.Running {
 		return r
 	}
@@ -215,7 +225,9 @@ func drawReport(t *rapid.T, name string, pod core.Pod, o core.Observation) core.
 	} else if r.ViewEpoch > o.Cluster.Status.Epoch && chance(t, "of that epoch", 60) {
 		r.WritableEpoch = r.ViewEpoch
 	} else if p != nil {
-		r.Server.Replication = &core.Replication{SourceHost: p.Instance, IORunning: chance(t, "io", 60), IOConnecting: chance(t, "connecting", 20), SQLRunning: chance(t, "sql", 80), Retrieved: drawSet(t, "retrieved")}
+		r.Server.Replication = &core.Replication{SourceHost: p.Instance, IORunning: chance(t, "io", 60),
+			IOConnecting: chance(t, "connecting", 20), SQLRunning: chance(t, "sql", 80),
+			Retrieved: drawSet(t, "retrieved")}
 		if !r.Server.Replication.SQLRunning && chance(t, "sql error", 50) {
 			r.Server.Replication.SQLError = "duplicate key"
 		}

@@ -43,7 +43,8 @@ func (d *decision) keep(in *core.Instance) {
 		d.keepPod(in, pod, vol)
 	case vol.Deleting || in.IsGone() && d.IsSurplus(in):
 	case !vol.Exists:
-		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal, Awaited: d.awaitPod(in)})
+		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name,
+			Ordinal: in.Ordinal, Awaited: d.awaitPod(in)})
 	default:
 		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal, Awaited: d.awaitPod(in)})
 	}
@@ -53,7 +54,8 @@ func (d *decision) keep(in *core.Instance) {
 // A new Pod of the same instance could become writable again and undo the proof.
 func (d *decision) isEvidence(in *core.Instance) bool {
 	p := d.Status.Promotion
-	if p == nil || p.Instance != in.Name || d.Status.EstablishedAt.IsZero() || d.takesWrites() || d.diagnosis.name == core.PrimaryFenced {
+	if p == nil || p.Instance != in.Name || d.Status.EstablishedAt.IsZero() || d.takesWrites() ||
+		d.diagnosis.name == core.PrimaryFenced {
 		return false
 	}
 	since := d.Status.FailingSince
@@ -70,14 +72,16 @@ func (d *decision) isEvidence(in *core.Instance) bool {
 // one whose volume is going, or one that does not run and was made from a spec
 // that has been corrected since. A primary whose volume is going hands over first.
 func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
-	isPrimary := d.Status.Promotion != nil && d.Status.Promotion.Instance == in.Name && (d.takesWrites() || d.diagnosis.name == core.PrimaryClosed)
+	isPrimary := d.Status.Promotion != nil && d.Status.Promotion.Instance == in.Name &&
+		(d.takesWrites() || d.diagnosis.name == core.PrimaryClosed)
 	volumeLost := losesVolume(in)
 	switch {
 	case pod.Terminating:
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
 	case volumeLost && isPrimary:
-		d.Say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: its data is gone when its Pod stops")
+		d.Say("the PersistentVolumeClaim of the primary " + in.Name +
+			" is being deleted: its data is gone when its Pod stops")
 	case pod.Terminated || pod.Rejected || volumeLost || d.IsCorrected(in, pod):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
@@ -216,14 +220,17 @@ func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
 	_, serves := serving(victim)
 	switch {
 	case slices.Contains(d.Status.Diverged, victim.Name):
-		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; if they do not matter: kubectl cnmsql reinit "+d.Cluster.Name+" "+victim.Name)
+		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance "+
+			"has; if they do not matter: kubectl cnmsql reinit "+d.Cluster.Name+" "+victim.Name)
 	case holdsNothing(victim) && d.mayCountWithout(victim):
 		return true
 	case holdsNothing(victim):
 		d.askPrimarySince(victim)
-		d.Say("waiting until as many replicas as a commit waits for hold what " + victim.Name + " may have acknowledged before it lost its data, and then it is removed")
+		d.Say("waiting until as many replicas as a commit waits for hold what " + victim.Name +
+			" may have acknowledged before it lost its data, and then it is removed")
 	case !serves:
-		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
+		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
+			"delete its Pod and PersistentVolumeClaim yourself if that does not matter")
 	case r.FrozenBelow <= d.Status.Promotion.Epoch:
 		d.again(core.FreezeIO{Instance: victim.Name, Epoch: d.Status.Promotion.Epoch + 1})
 		d.Say("removing " + victim.Name + ": it stops receiving")
@@ -264,7 +271,8 @@ func (d *decision) notHeldElsewhere(r core.Report, victim, holder *core.Instance
 		if !in.SaysEmpty() && !in.IsGone() {
 			members++
 		}
-		if other, ok := serving(in); ok && !slices.Contains(d.Status.Diverged, in.Name) && other.Server.Holds().Contains(holds) {
+		if other, ok := serving(in); ok && !slices.Contains(d.Status.Diverged, in.Name) &&
+			other.Server.Holds().Contains(holds) {
 			have++
 		}
 	})

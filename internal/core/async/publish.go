@@ -34,7 +34,8 @@ func (d *decision) howItStands() string {
 	case d.Status.Phase == core.PhaseSwitchover && d.Status.Operation == nil:
 		return attachingText(d.Status.Promotion.Instance, d.attaching())
 	case d.Status.Phase == core.PhaseHealthy:
-		return fmt.Sprintf("%s takes writes; all %d instances are healthy", d.Status.Promotion.Instance, len(d.Instances))
+		return fmt.Sprintf("%s takes writes; all %d instances are healthy",
+			d.Status.Promotion.Instance, len(d.Instances))
 	default:
 		return "waiting for " + strings.Join(d.laggards(), ", ")
 	}
@@ -116,13 +117,15 @@ func (d *decision) clusterState() core.ClusterState {
 		}
 		withData++
 		isWhole := !slices.Contains(d.Status.Broken, in.Name) && !d.mayLack(r)
-		if pod, _ := in.Pod.Get(); pod.Ready && isWhole && r.Server.SuperReadOnly && streams(r, d.Status.Promotion.Instance) {
+		if pod, _ := in.Pod.Get(); pod.Ready && isWhole && r.Server.SuperReadOnly &&
+			streams(r, d.Status.Promotion.Instance) {
 			healthy++
 		}
 	})
 	primaryServes := d.diagnosis.name == core.PrimaryHealthy
 	switch {
-	case primaryServes && healthy == replicas && len(d.Instances) == d.Cluster.Wanted && d.Status.Ready == len(d.Instances):
+	case primaryServes && healthy == replicas && len(d.Instances) == d.Cluster.Wanted &&
+		d.Status.Ready == len(d.Instances):
 		return core.StateHealthy
 	case primaryServes && 2*healthy >= replicas:
 		return core.StateDegraded
@@ -148,20 +151,23 @@ func (d *decision) problem() (text string, stops bool) {
 	}
 	switch {
 	case len(d.Status.Diverged) > 0:
-		return fmt.Sprintf("%s: transactions that the primary does not have; kept out of service", strings.Join(d.Status.Diverged, ", ")), false
+		return fmt.Sprintf("%s: transactions that the primary does not have; kept out of service",
+			strings.Join(d.Status.Diverged, ", ")), false
 	case len(d.Status.Broken) > 0:
 		r, known := d.Instance(d.Status.Broken[0]).Report.Get()
 		if !known {
 			return "replication of " + d.Status.Broken[0] + " was broken when it was last heard", false
 		}
-		return "replication of " + d.Status.Broken[0] + " is broken: " + d.sickness(d.Instance(d.Status.Broken[0]), r), false
+		return "replication of " + d.Status.Broken[0] + " is broken: " +
+			d.sickness(d.Instance(d.Status.Broken[0]), r), false
 	default:
 		return "", false
 	}
 }
 
 func problemOf(in *core.Instance) string {
-	if r, known := in.Report.Get(); known && (r.State == core.Failed || r.State == core.Stopped || r.State == core.Hung) && r.Message != "" {
+	if r, known := in.Report.Get(); known &&
+		(r.State == core.Failed || r.State == core.Stopped || r.State == core.Hung) && r.Message != "" {
 		return in.Name + ": " + r.Problem().String()
 	}
 	if why := in.CannotRun(); why != nil {

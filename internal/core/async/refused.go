@@ -35,16 +35,20 @@ func (d *decision) tellTurnedAway() {
 	})
 	for _, kind := range []core.Refused{core.RefusedLogin, core.RefusedTooMany} {
 		if len(names[kind]) > 0 {
-			d.Announce(true, core.RefusalLogin, strings.Join(names[kind], ","), fmt.Sprintf("%s refuses to send to %s: %s; %s", holder, strings.Join(names[kind], ", "), why, remedy(kind, holder)))
+			d.Announce(true, core.RefusalLogin, strings.Join(names[kind], ","),
+				fmt.Sprintf("%s refuses to send to %s: %s; %s", holder, strings.Join(names[kind], ", "), why,
+					remedy(kind, holder)))
 		}
 	}
 }
 
 func remedy(kind core.Refused, holder string) string {
 	if kind == core.RefusedTooMany {
-		return "close connections on " + holder + ", or lift the limits of the replication account. Nobody is promoted for it: the next primary would refuse as well"
+		return "close connections on " + holder +
+			", or lift the limits of the replication account. Nobody is promoted for it: the next primary would refuse as well"
 	}
-	return "the manager of " + holder + " restores the replication account within half a minute, and its log says so if it cannot. Nobody is promoted for it: the next primary would refuse as well"
+	return "the manager of " + holder +
+		" restores the replication account within half a minute, and its log says so if it cannot. Nobody is promoted for it: the next primary would refuse as well"
 }
 
 // isTurnedAwayFor: so the replica has said each time that it was heard, for that long.
@@ -93,7 +97,8 @@ func (d *decision) reached() {
 // isolations of the next promotion.
 func (d *decision) isolations() int {
 	op := d.Status.Operation
-	if op == nil || op.Kind != core.OperationFailover || op.Reason != core.Reason(core.PrimaryIsolated) || d.Status.Promotion == nil {
+	if op == nil || op.Kind != core.OperationFailover || op.Reason != core.Reason(core.PrimaryIsolated) ||
+		d.Status.Promotion == nil {
 		return 0
 	}
 	return d.Status.Promotion.Isolations + 1
@@ -105,6 +110,7 @@ func (d *decision) tellDamped(until time.Time) {
 	if p.Isolations == 0 {
 		return
 	}
-	d.Announce(true, core.RefusalDamped, p.Instance, fmt.Sprintf("replicas do not reach %s either, which was promoted in place of %s for that reason: what hinders them is not the primary. Another is tried at %s, if that lasts; see what the replicas say of it: kubectl cnmsql status %s",
+	d.Announce(true, core.RefusalDamped, p.Instance, fmt.Sprintf("replicas do not reach %s either, which was "+
+		"promoted in place of %s for that reason: what hinders them is not the primary. Another is tried at %s, if that lasts; see what the replicas say of it: kubectl cnmsql status %s",
 		p.Instance, p.From, until.UTC().Format("15:04:05 MST"), d.Cluster.Name))
 }

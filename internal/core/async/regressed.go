@@ -106,9 +106,11 @@ func (d *decision) restoreStatus(primary *core.Instance, last int64) {
 	if d.Status.EstablishedAt.IsZero() {
 		d.Status.EstablishedAt = d.Now
 	}
-	evidence := fmt.Sprintf("all instances are heard: %s is the primary of epoch %d, and nobody has seen a later one", primary.Name, last)
+	evidence := fmt.Sprintf("all instances are heard: %s is the primary of epoch %d, and nobody has seen a later one",
+		primary.Name, last)
 	p := &core.Promotion{
-		Epoch: d.Status.Epoch, Instance: primary.Name, Proof: core.ProofStatusRestored, Evidence: evidence, GrantedAt: d.Now,
+		Epoch: d.Status.Epoch, Instance: primary.Name, Proof: core.ProofStatusRestored,
+		Evidence: evidence, GrantedAt: d.Now,
 		PodUID: r.PodUID, Node: r.Node, Pods: []string{r.PodUID},
 		Size: min(r.ClusterSize, d.members()), Leased: d.Cluster.PrimaryLease && r.Leased,
 	}
@@ -125,7 +127,8 @@ func (d *decision) restoreStatus(primary *core.Instance, last int64) {
 	}
 	d.diagnosis = finding{core.PrimaryPromoting, "it goes on in a new epoch"}
 	d.setTarget(primary.Name)
-	d.Tell(core.ReasonStatusRestored, fmt.Sprintf("the Cluster's status had gone back: %s. It goes on in epoch %d", evidence, d.Status.Epoch))
+	d.Tell(core.ReasonStatusRestored, fmt.Sprintf("the Cluster's status had gone back: %s. It goes on in epoch %d",
+		evidence, d.Status.Epoch))
 	d.Say(primary.Name + " goes on as the primary")
 	d.Again = true
 }
@@ -156,7 +159,8 @@ func (d *decision) blockRegressed(last int64, why string) {
 	if d.Status.Promotion == nil {
 		otherwise = "restore the status, or create a Cluster with another name"
 	}
-	d.Block(core.RefusalStatusRegressed, fmt.Sprintf("the Cluster's status is of epoch %[1]d, and instances have seen epoch %[2]d of it: it was set back, as when etcd is restored from a backup. "+
+	d.Block(core.RefusalStatusRegressed, fmt.Sprintf("the Cluster's status is of epoch %[1]d, and instances have "+
+		"seen epoch %[2]d of it: it was set back, as when etcd is restored from a backup. "+
 		"Nothing is decided by it; an instance that takes writes goes on. It is mended by itself when all instances answer and one of them was the primary of epoch %[2]d: %[3]s. "+
 		"If that cannot be: %[4]s", d.Status.Epoch, last, why, otherwise))
 }

@@ -156,7 +156,8 @@ func mayBeErrant(replica, primary *core.Instance) bool {
 	if !serves || !known || p.Server == nil || primary.Report.ReadAfter(replica.Report) {
 		return false
 	}
-	return !r.Server.Executed.Without(p.Server.UUID).Subtract(p.Server.Executed).Subtract(harmless(r, primary)).IsEmpty()
+	return !r.Server.Executed.Without(p.Server.UUID).Subtract(p.Server.Executed).Subtract(
+		harmless(r, primary)).IsEmpty()
 }
 
 func (d *decision) markDiverged(name string, extra gtid.Set) {
@@ -171,7 +172,8 @@ func (d *decision) markDiverged(name string, extra gtid.Set) {
 
 func (d *decision) judgeReplication(in *core.Instance, r core.Report) {
 	name, sick := in.Name, d.sickness(in, r)
-	if r.FrozenBelow > d.Status.Promotion.Epoch && r.Server != nil && r.Server.Replication != nil && r.Server.Replication.SQLError == "" && !r.NeedsReclone {
+	if r.FrozenBelow > d.Status.Promotion.Epoch && r.Server != nil && r.Server.Replication != nil &&
+		r.Server.Replication.SQLError == "" && !r.NeedsReclone {
 		sick = "" // it was told to receive nothing
 	}
 	switch {
@@ -215,7 +217,8 @@ func (d *decision) resume() {
 	}
 	d.Status.Epoch = max(d.nextEpoch(), until)
 	p.Epoch, p.WritableSince = d.Status.Epoch, time.Time{}
-	d.Tell(core.ReasonPrimaryContinues, fmt.Sprintf("%s stays the primary, in epoch %d: a change that has not come about had been ordered already", p.Instance, p.Epoch))
+	d.Tell(core.ReasonPrimaryContinues, fmt.Sprintf("%s stays the primary, in epoch %d: a change that has not come "+
+		"about had been ordered already", p.Instance, p.Epoch))
 	d.Again = true
 }
 
@@ -230,7 +233,8 @@ func (d *decision) ordersRefusedBelow(name string) int64 {
 		r, known := in.Report.Get()
 		// What it has seen counts as well: the promise may have gone with its data, and
 		// orders of an earlier epoch are refused all the same.
-		if below := max(r.FrozenBelow, r.SeenEpoch); known && below > d.Status.Promotion.Epoch && in != victim && !d.isToBeReinitialized(in.Name) && isOf(r, in) {
+		if below := max(r.FrozenBelow, r.SeenEpoch); known && below > d.Status.Promotion.Epoch && in != victim &&
+			!d.isToBeReinitialized(in.Name) && isOf(r, in) {
 			until = max(until, below)
 		}
 	})
@@ -246,7 +250,8 @@ func (d *decision) isMissed(victim *core.Instance) bool {
 	}
 	v, answers := serving(victim)
 	p, serves := serving(d.holder())
-	return answers && serves && p.Server.SemiSync.WaitSessions > 0 && d.lacksReplicas(p) && !p.Server.Executed.Contains(v.Server.Holds())
+	return answers && serves && p.Server.SemiSync.WaitSessions > 0 && d.lacksReplicas(p) &&
+		!p.Server.Executed.Contains(v.Server.Holds())
 }
 
 // isOf: the report is of the instance's present Pod, which stays.

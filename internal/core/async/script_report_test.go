@@ -78,7 +78,9 @@ func setServer(r *core.Report, key, v string) error {
 	if r.Server == nil {
 		return fmt.Errorf("%s has no server to say %s of", r.Instance, key)
 	}
-	if r.Server.Replication == nil && key != "executed" && key != "purged" && key != "owned" && key != "acks" && key != "acks-order" && key != "blocks" && key != "clients" && key != "fell-back" && key != "waits" && key != "locks-accounts" {
+	if r.Server.Replication == nil && key != "executed" && key != "purged" && key != "owned" && key != "acks" &&
+		key != "acks-order" && key != "blocks" && key != "clients" && key != "fell-back" && key != "waits" &&
+		key != "locks-accounts" {
 		r.Server.Replication = &core.Replication{SQLRunning: true}
 	}
 	rep := r.Server.Replication

@@ -197,7 +197,8 @@ func (s *script) about(verb string, a args) string {
 	case "volume":
 		s.setVolume(in, a.keys[0])
 	case "node":
-		in.node = core.Node{Exists: a.keys[0] != "gone", OutOfService: a.keys[0] == "out-of-service", Draining: a.keys[0] == "draining"}
+		in.node = core.Node{Exists: a.keys[0] != "gone", OutOfService: a.keys[0] == "out-of-service",
+			Draining: a.keys[0] == "draining"}
 		if a.keys[0] != "draining" {
 			in.cut = true
 			s.w.lose(in)

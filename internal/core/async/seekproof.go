@@ -129,7 +129,8 @@ func (d *decision) askToDemote(next int64) {
 		d.Do(core.Demote{Instance: holder.Name, Epoch: next})
 		d.Say(fmt.Sprintf("waiting for %s to become read-only: %s", holder.Name, demotionProgress(r)))
 	case !known && d.diagnosis.name == core.PodGone && d.Now.Before(d.podPatience()):
-		d.Say("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not take writes any more")
+		d.Say("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not " +
+			"take writes any more")
 		d.RecheckAt(d.podPatience())
 	default:
 		d.Block(core.RefusalNoProof, d.noProof(known))
@@ -166,10 +167,12 @@ func (d *decision) noProof(answers bool) string {
 	otherMembers(d.Observation, p.Instance, func(in *core.Instance) {
 		pod, _ := in.Pod.Get()
 		if gone := draft.Without(unspokenFor(d.Observation, in), pod.UID); len(gone) > 0 {
-			why += fmt.Sprintf("; %s was recreated since, and its former Pod %s may live on beside the primary and vouch for it", in.Name, strings.Join(gone, ", "))
+			why += fmt.Sprintf("; %s was recreated since, and its former Pod %s may live on beside the primary and "+
+				"vouch for it", in.Name, strings.Join(gone, ", "))
 		}
 	})
-	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s%s. Nobody is promoted meanwhile. "+
+	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s%s. "+
+		"Nobody is promoted meanwhile. "+
 		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover %s --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, d.withoutLease(), node, d.Cluster.Name)
 }
 

@@ -90,7 +90,8 @@ func (d *decision) acknowledge() {
 	r, ok := serving(holder)
 	if !ok || !writable(r, d.Status.Promotion) {
 		if wished > 0 {
-			d.Status.Durable, d.Status.DurableMessage = core.DurableUnknown, "there is no writable primary that could be asked"
+			d.Status.Durable, d.Status.DurableMessage = core.DurableUnknown,
+				"there is no writable primary that could be asked"
 		}
 		return
 	}
@@ -107,7 +108,8 @@ func (d *decision) acknowledge() {
 	waitsOtherwise := acks != applied || acks > 0 && blocks != r.Server.SemiSync.Blocks
 	d.orderAcks(r.Server.SemiSync, acks, waitsOtherwise)
 	if waitsOtherwise {
-		d.Announce(false, core.ReasonAcksChanged, strconv.Itoa(acks), acksText(holder.Name, acks, wished, applied, blocks))
+		d.Announce(false, core.ReasonAcksChanged, strconv.Itoa(acks), acksText(holder.Name, acks,
+			wished, applied, blocks))
 	}
 	sure := applied
 	if !r.Server.SemiSync.SourceActive || blocks && !r.Server.SemiSync.Blocks {
@@ -116,13 +118,15 @@ func (d *decision) acknowledge() {
 	d.noteGuarantee(min(acks, sure))
 	if attached < applied && !c.Durability.Mode.LowersAcks() {
 		if r.Server.SemiSync.LocksAccounts {
-			d.Say(fmt.Sprintf("a statement that changes an account waits on %s for %s, and %s attached: until it is acknowledged nobody can log in, nor is anything written",
+			d.Say(fmt.Sprintf("a statement that changes an account waits on %s for %s, and %s attached: until it is "+
+				"acknowledged nobody can log in, nor is anything written",
 				holder.Name, core.Acknowledgements(applied), are(attached, "replica")))
 		}
 		d.sayHangs(applied, attached)
 	}
 	if pod, known := holder.Pod.Get(); known && pod.Exists && !pod.Current {
-		d.Status.Durable, d.Status.DurableMessage = core.DurableUnknown, "the primary still runs with a former spec; how commits wait is certain when it has been restarted"
+		d.Status.Durable, d.Status.DurableMessage = core.DurableUnknown,
+			"the primary still runs with a former spec; how commits wait is certain when it has been restarted"
 		return
 	}
 	// What was promised is what was asked for, also while some have no data yet.
@@ -146,7 +150,8 @@ func (d *decision) orderAcks(s core.SemiSync, acks int, waitsOtherwise bool) {
 }
 
 func acksText(primary string, acks, wished, applied int, blocks bool) string {
-	text := fmt.Sprintf("commits on %s wait for %d of %s (%d before)", primary, acks, core.Plural(wished, "wished acknowledgement"), applied)
+	text := fmt.Sprintf("commits on %s wait for %d of %s (%d before)", primary, acks,
+		core.Plural(wished, "wished acknowledgement"), applied)
 	switch {
 	case acks != applied:
 		return text
@@ -186,13 +191,15 @@ func are(n int, thing string) string {
 // yet, while it has been writable for no longer than that may take.
 func (d *decision) attaching() []string {
 	p := d.Status.Promotion
-	if p == nil || p.From == "" || p.WritableSince.IsZero() || !d.takesWrites() || !d.Now.Before(p.WritableSince.Add(attachTime)) {
+	if p == nil || p.From == "" || p.WritableSince.IsZero() || !d.takesWrites() ||
+		!d.Now.Before(p.WritableSince.Add(attachTime)) {
 		return nil
 	}
 	var names []string
 	others(d.Observation, p.Instance, func(in *core.Instance) {
 		r, serves := serving(in)
-		if serves && !streams(r, p.Instance) && replicationError(r) == "" && !r.Terminating && !d.IsFenced(in.Name) && !slices.Contains(d.Status.Diverged, in.Name) {
+		if serves && !streams(r, p.Instance) && replicationError(r) == "" && !r.Terminating && !d.IsFenced(in.Name) &&
+			!slices.Contains(d.Status.Diverged, in.Name) {
 			names = append(names, in.Name)
 		}
 	})
@@ -210,7 +217,8 @@ func attachingText(primary string, names []string) string {
 // isHandingOver: all that is left to do of a change of the primary is that replicas follow
 // the new one.
 func (d *decision) isHandingOver() bool {
-	if d.diagnosis.name != core.PrimaryHealthy || len(d.attaching()) == 0 || len(d.Instances) != d.Cluster.Wanted || len(d.Status.Diverged)+len(d.Status.Broken)+len(d.Status.Fenced) > 0 {
+	if d.diagnosis.name != core.PrimaryHealthy || len(d.attaching()) == 0 || len(d.Instances) != d.Cluster.Wanted ||
+		len(d.Status.Diverged)+len(d.Status.Broken)+len(d.Status.Fenced) > 0 {
 		return false
 	}
 	for i := range d.Instances {
@@ -250,7 +258,8 @@ func (d *decision) isHeldBy(count int) bool {
 	p := d.Status.Promotion
 	for _, f := range heard(holder) {
 		r, known := f.Get()
-		if !known || r.Server == nil || !r.Server.SemiSync.SourceEnabled || r.Server.SemiSync.Acks < count || r.Server.SemiSync.OrderIn(p.Epoch) != p.AcksOrder {
+		if !known || r.Server == nil || !r.Server.SemiSync.SourceEnabled || r.Server.SemiSync.Acks < count ||
+			r.Server.SemiSync.OrderIn(p.Epoch) != p.AcksOrder {
 			return false
 		}
 		if d.replicasWith(r.Server.Executed) >= count {
@@ -264,7 +273,8 @@ func (d *decision) isHeldBy(count int) bool {
 func (d *decision) replicasWith(set gtid.Set) int {
 	n, holder := 0, d.holder().Name
 	otherMembers(d.Observation, holder, func(in *core.Instance) {
-		if other, ok := serving(in); ok && streams(other, holder) && !slices.Contains(d.Status.Diverged, in.Name) && other.Server.Holds().Contains(set) {
+		if other, ok := serving(in); ok && streams(other, holder) && !slices.Contains(d.Status.Diverged, in.Name) &&
+			other.Server.Holds().Contains(set) {
 			n++
 		}
 	})
@@ -297,9 +307,11 @@ func (d *decision) tellDurable(s core.SemiSync, attached, applied, wished int) {
 		d.Status.Durable, d.Status.DurableMessage = core.DurableNo,
 			fmt.Sprintf("a commit waits for %d of %s", applied, core.Plural(wished, "wished acknowledgement"))
 	default:
-		d.Status.Durable, d.Status.DurableMessage = core.DurableYes, "a commit waits for "+core.Acknowledgements(applied)
+		d.Status.Durable, d.Status.DurableMessage = core.DurableYes, "a commit waits for "+
+			core.Acknowledgements(applied)
 		if attached < applied { // what was acknowledged is safe nevertheless
-			d.Status.DurableMessage += fmt.Sprintf("; %s attached, so that commits do not end", are(attached, "replica"))
+			d.Status.DurableMessage += fmt.Sprintf("; %s attached, so that commits do not end",
+				are(attached, "replica"))
 		}
 	}
 }
@@ -332,7 +344,8 @@ func (d *decision) route() {
 		}
 		// Labels move endpoints, and kube-proxy holds a second change back for
 		// a second: until -rw leads to the one who takes writes, the next change is -rw's.
-		if !mayLabel && !slices.Contains(d.Status.Diverged, in.Name) && !d.IsFenced(in.Name) && !d.mustReadHere(in, pod, r) {
+		if !mayLabel && !slices.Contains(d.Status.Diverged, in.Name) && !d.IsFenced(in.Name) &&
+			!d.mustReadHere(in, pod, r) {
 			continue
 		}
 		role := core.LabelPod{Instance: in.Name, Role: "replica"}
@@ -384,7 +397,8 @@ func (d *decision) lastReader(name string) bool {
 	others(d.Observation, name, func(in *core.Instance) {
 		r, ok := serving(in)
 		isPrimary := in.Name == d.Status.Promotion.Instance && d.takesWrites()
-		if ok && !slices.Contains(d.Status.Diverged, in.Name) && (isPrimary || r.Server.Replication != nil && !r.Lagging) {
+		if ok && !slices.Contains(d.Status.Diverged, in.Name) &&
+			(isPrimary || r.Server.Replication != nil && !r.Lagging) {
 			last = false
 		}
 	})

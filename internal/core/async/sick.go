@@ -23,11 +23,14 @@ func (d *decision) sickness(in *core.Instance, r core.Report) string {
 		return ""
 	}
 	if n := r.Server.Replication.DelaySeconds; n > 0 {
-		return fmt.Sprintf("it applies each transaction %d s late (SOURCE_DELAY), and could not take over in time; on %s: "+
-			"STOP REPLICA SQL_THREAD; CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 0; START REPLICA SQL_THREAD", n, in.Name)
+		return fmt.Sprintf(
+			"it applies each transaction %d s late (SOURCE_DELAY), and could not take over in time; on %s: "+
+				"STOP REPLICA SQL_THREAD; CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 0; START REPLICA SQL_THREAD", n,
+			in.Name)
 	}
 	if skipped := d.skipped(in, r); !skipped.IsEmpty() {
-		return fmt.Sprintf("it lacks %s that it is not sent (%s), for its gtid_executed was reset or changed; kubectl cnmsql reinit %s %s has it cloned again",
+		return fmt.Sprintf("it lacks %s that it is not sent (%s), for its gtid_executed was reset or changed; "+
+			"kubectl cnmsql reinit %s %s has it cloned again",
 			core.Plural(skipped.Count(), "transaction"), skipped.Abbreviate(4), d.Cluster.Name, in.Name)
 	}
 	return ""
@@ -38,7 +41,8 @@ func (d *decision) sickness(in *core.Instance, r core.Report) string {
 // more. It is empty until that has lasted.
 func (d *decision) skipped(in *core.Instance, r core.Report) gtid.Set {
 	lacks := r.Server.Executed.Holes()
-	isReset := r.Server.Executed.IsEmpty() && receives(r) && r.Server.Replication.SQLRunning && r.Server.Replication.LagSeconds == 0
+	isReset := r.Server.Executed.IsEmpty() && receives(r) && r.Server.Replication.SQLRunning &&
+		r.Server.Replication.LagSeconds == 0
 	if lacks.IsEmpty() && !isReset {
 		return gtid.Set{}
 	}

@@ -33,8 +33,10 @@ func TestSimulation(t *testing.T) {
 			t.Fatalf("seed %d: %v\n%s", seed, err, short(s.story.String()))
 		}
 	}
-	for _, must := range []string{"Failover", "Switchover", string(core.ProofManagerFenced), string(core.ProofPodTerminated),
-		string(core.StepReturn), string(core.StepElect), string(core.MysqldDown), string(core.PrimaryHung), string(core.PodGone)} {
+	for _, must := range []string{"Failover", "Switchover", string(core.ProofManagerFenced),
+		string(core.ProofPodTerminated),
+		string(core.StepReturn), string(core.StepElect), string(core.MysqldDown), string(core.PrimaryHung),
+		string(core.PodGone)} {
 		if seen[must] == 0 {
 			t.Errorf("no seed came to %s: %v", must, seen)
 		}
@@ -54,12 +56,16 @@ type sim struct {
 
 func newSim(seed uint64, seen map[string]int) *sim {
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	modes := []core.DurabilityMode{core.DurabilityAsync, core.DurabilityPreferred, core.DurabilityRequired, core.DurabilityQuorum}
+	modes := []core.DurabilityMode{core.DurabilityAsync, core.DurabilityPreferred, core.DurabilityRequired,
+		core.DurabilityQuorum}
 	sizes := []int{1, 2, 3, 3, 3, 5}
-	w := newWorld(core.Cluster{Wanted: sizes[rnd.IntN(len(sizes))], Durability: core.Durability{Mode: modes[rnd.IntN(len(modes))]},
-		SwitchoverLimit: 20 * time.Second, SwitchoverPause: time.Duration(rnd.IntN(3)) * 3 * time.Second, FailoverDelay: time.Duration(rnd.IntN(2)) * 5 * time.Second})
+	w := newWorld(core.Cluster{Wanted: sizes[rnd.IntN(len(sizes))],
+		Durability:      core.Durability{Mode: modes[rnd.IntN(len(modes))]},
+		SwitchoverLimit: 20 * time.Second, SwitchoverPause: time.Duration(rnd.IntN(3)) * 3 * time.Second,
+		FailoverDelay: time.Duration(rnd.IntN(2)) * 5 * time.Second})
 	s := &sim{world: w, rnd: rnd, seen: seen, next: 2, off: map[string]bool{}}
-	fmt.Fprintf(&s.story, "%d instances, %s, delay %s\n", w.cluster.Wanted, w.cluster.Durability.Mode, w.cluster.FailoverDelay)
+	fmt.Fprintf(&s.story, "%d instances, %s, delay %s\n", w.cluster.Wanted, w.cluster.Durability.Mode,
+		w.cluster.FailoverDelay)
 	return s
 }
 
@@ -153,10 +159,13 @@ func (s *sim) note(o core.Observation, plan core.Plan) {
 func (s *sim) check() error {
 	var writers []string
 	for _, in := range s.insts {
-		if in.truth.WritableEpoch != 0 && in.truth.State == core.Running && in.pod.Exists && !in.pod.Terminated && s.canAcknowledge(in) {
+		if in.truth.WritableEpoch != 0 && in.truth.State == core.Running && in.pod.Exists && !in.pod.Terminated &&
+			s.canAcknowledge(in) {
 			writers = append(writers, fmt.Sprintf("%s in epoch %d", in.name, in.truth.WritableEpoch))
-			if in.truth.WritableEpoch == s.cluster.Status.Epoch && s.isLossless() && !in.truth.Server.Executed.Contains(s.acked) {
-				return fmt.Errorf("I2: %s is primary and lacks acknowledged %s", in.name, s.acked.Subtract(in.truth.Server.Executed))
+			if in.truth.WritableEpoch == s.cluster.Status.Epoch && s.isLossless() &&
+				!in.truth.Server.Executed.Contains(s.acked) {
+				return fmt.Errorf("I2: %s is primary and lacks acknowledged %s", in.name,
+					s.acked.Subtract(in.truth.Server.Executed))
 			}
 		}
 	}
@@ -175,7 +184,8 @@ func (s *sim) canAcknowledge(in *inst) bool {
 func (s *sim) receivers(in *inst) []*inst {
 	var out []*inst
 	for _, r := range s.insts {
-		if rs := r.truth.Server; in.runs() && r.runs() && r != in && rs.Replication != nil && rs.Replication.IORunning && rs.Replication.SourceHost == in.name &&
+		if rs := r.truth.Server; in.runs() && r.runs() && r != in && rs.Replication != nil &&
+			rs.Replication.IORunning && rs.Replication.SourceHost == in.name &&
 			(rs.SemiSync.ReplicaEnabled || !s.isLossless()) {
 			out = append(out, r)
 		}

@@ -101,12 +101,14 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 	case d.comesBack(holder):
 		// It waits for a word before it recovers, and others may wait for what it holds. It is
 		// started to say that, also where it may not open any more, for its lease was taken.
-		if back, known := holder.Report.Get(); known && back.State == core.Stopped && mayGoOn(back, d.Status.Promotion) {
+		if back, known := holder.Report.Get(); known && back.State == core.Stopped &&
+			mayGoOn(back, d.Status.Promotion) {
 			d.startInPlace(back, e.why)
 		}
 		d.Say(fmt.Sprintf("waiting for %s to say what it holds; nobody else can be promoted: %s", holder.Name, e.why))
 	default:
-		d.Block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s%s", holder.Name, d.diagnosis.name, d.diagnosis.says, e.why, d.wayOut(e.refusal)))
+		d.Block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s%s", holder.Name,
+			d.diagnosis.name, d.diagnosis.says, e.why, d.wayOut(e.refusal)))
 	}
 }
 
@@ -114,7 +116,8 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 func (d *decision) wayOut(refusal core.Reason) string {
 	switch refusal {
 	case core.RefusalTooFewKnown, core.RefusalIncomparable, core.RefusalAllDiverged:
-		return ". To promote one all the same and lose what it does not hold: kubectl cnmsql failover " + d.Cluster.Name + " --to INSTANCE --accept-data-loss"
+		return ". To promote one all the same and lose what it does not hold: kubectl cnmsql failover " +
+			d.Cluster.Name + " --to INSTANCE --accept-data-loss"
 	default:
 		return ""
 	}

@@ -66,12 +66,14 @@ func (d *decision) handOver(why core.Reason) {
 		}
 	})
 	if len(able) == 0 && len(tired) > 0 {
-		d.Say(fmt.Sprintf("the primary %s has to go (%s); %s did not take over in time, and is tried again at %s", d.Status.Promotion.Instance, why,
+		d.Say(fmt.Sprintf("the primary %s has to go (%s); %s did not take over in time, and is tried again at %s",
+			d.Status.Promotion.Instance, why,
 			strings.Join(tired, ", "), rested.UTC().Format("15:04:05 MST")))
 		return
 	}
 	if len(able) == 0 {
-		d.Say(fmt.Sprintf("the primary %s has to go (%s), but no replica can take over yet", d.Status.Promotion.Instance, why))
+		d.Say(fmt.Sprintf("the primary %s has to go (%s), but no replica can take over yet",
+			d.Status.Promotion.Instance, why))
 		return
 	}
 	d.setTarget(slices.MinFunc(able, d.byFitness).Name)
@@ -134,7 +136,8 @@ func (d *decision) refusesTarget(name string) *core.Problem {
 	}
 	r, _ := in.Report.Get()
 	if !streams(r, d.Status.Promotion.Instance) {
-		return &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: "it does not replicate from " + d.Status.Promotion.Instance + " with both threads running"}
+		return &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: "it does not replicate from " +
+			d.Status.Promotion.Instance + " with both threads running"}
 	}
 	if sick := d.sickness(in, r); sick != "" {
 		return &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: sick}
@@ -151,7 +154,8 @@ func (d *decision) cannotLead(in *core.Instance) *core.Problem {
 	case slices.Contains(d.Status.Diverged, in.Name):
 		return &core.Problem{Reason: core.RefusalTargetDiverged, Message: "it has transactions that the primary lacks"}
 	case !ok:
-		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: fmt.Sprintf("its mysqld does not serve the cluster's data (%s)", r.State)}
+		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: fmt.Sprintf("its mysqld does not serve the "+
+			"cluster's data (%s)", r.State)}
 	case in.IsStopping():
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: "it is being stopped"}
 	case losesVolume(in):
@@ -235,7 +239,8 @@ func (d *decision) gatherAckers(op *core.Operation) bool {
 		return false
 	}
 	d.Do(core.Refresh{Instance: op.From})
-	d.Say(fmt.Sprintf("%s still takes writes until %s has received so much that commits on %s need not wait for it", op.From, strings.Join(far, ", "), op.To))
+	d.Say(fmt.Sprintf("%s still takes writes until %s has received so much that commits on %s need not wait for it",
+		op.From, strings.Join(far, ", "), op.To))
 	d.RecheckAt(d.Now.Add(draft.CatchUpPace))
 	return true
 }
@@ -285,7 +290,8 @@ func (d *decision) demoteAndGrant(op *core.Operation) {
 		return
 	}
 	tr, _ := d.Instance(op.To).Report.Get()
-	d.grant(election{winner: op.To, podUID: tr.PodUID, node: tr.Node, holds: r.Server.Executed}, proof, d.promotionAcks())
+	d.grant(election{winner: op.To, podUID: tr.PodUID, node: tr.Node, holds: r.Server.Executed},
+		proof, d.promotionAcks())
 	d.Say("promoting " + op.To)
 }
 

@@ -67,7 +67,8 @@ type Refusal struct {
 // An instance that gets its data goes first.
 func Donor(instances []Instance, w Wish) (string, *Refusal) {
 	if i := slices.IndexFunc(instances, func(in Instance) bool { return in.Joining }); i >= 0 {
-		return "", &Refusal{core.BackupJoinGoesFirst, instances[i].Name + " is being given its data by another instance, which serves one at a time; the backup begins after that"}
+		return "", &Refusal{core.BackupJoinGoesFirst, instances[i].Name + " is being given its data by another " +
+			"instance, which serves one at a time; the backup begins after that"}
 	}
 	primary := w.Primary || w.Instances == 1 && len(instances) == 1
 	var chosen Instance
@@ -83,7 +84,8 @@ func Donor(instances []Instance, w Wish) (string, *Refusal) {
 	case primary:
 		return "", &Refusal{core.BackupNoDonor, "the primary is not ready; the backup begins when it is"}
 	}
-	return "", &Refusal{core.BackupNoDonor, fmt.Sprintf("none of the %d instances is a ready replica; the backup begins when one is. "+
+	return "", &Refusal{core.BackupNoDonor, fmt.Sprintf("none of the %d instances is a ready replica; the backup "+
+		"begins when one is. "+
 		"To back up the primary, create a Backup with spec.target: primary", len(instances))}
 }
 

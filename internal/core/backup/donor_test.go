@@ -36,7 +36,8 @@ func TestDonor(t *testing.T) {
 			prefer, "c-2", ""},
 		"the nearest, in any order": {[]Instance{lags("c-4", time.Hour), lags("c-3", time.Minute),
 			lags("c-2", 2*time.Minute)}, prefer, "c-3", ""},
-		"those that are near are alike": {[]Instance{lags("c-2", 0), lags("c-3", 900*time.Millisecond)}, prefer, "c-3", ""},
+		"those that are near are alike": {[]Instance{lags("c-2", 0), lags("c-3", 900*time.Millisecond)}, prefer,
+			"c-3", ""},
 		"unknown is not near":           {[]Instance{lags("c-2", time.Minute), replica("c-3")}, prefer, "c-2", ""},
 		"one that lags is a fallback":   {[]Instance{primary("c-1"), lags("c-2", time.Hour)}, prefer, "c-2", ""},
 		"the primary lags nobody":       {[]Instance{primary("c-1"), lags("c-2", 0)}, asked, "c-1", ""},
@@ -48,8 +49,9 @@ func TestDonor(t *testing.T) {
 		"alone only soon":               {[]Instance{primary("c-1"), unready}, onlyOne, "", core.BackupNoDonor},
 		"the primary, asked for":        {[]Instance{primary("c-1"), replica("c-2")}, asked, "c-1", ""},
 		"the primary is closed":         {[]Instance{closed, replica("c-2")}, asked, "", core.BackupNoDonor},
-		"a join goes first":             {[]Instance{primary("c-1"), replica("c-2"), joining}, prefer, "", core.BackupJoinGoesFirst},
-		"nobody":                        {nil, prefer, "", core.BackupNoDonor},
+		"a join goes first": {[]Instance{primary("c-1"), replica("c-2"), joining}, prefer, "",
+			core.BackupJoinGoesFirst},
+		"nobody": {nil, prefer, "", core.BackupNoDonor},
 	} {
 		got, refusal := Donor(c.instances, c.wish)
 		var reason core.Reason

@@ -15,17 +15,24 @@ func TestAGapAsksForOneBackup(t *testing.T) {
 		wake   time.Duration
 		closed bool
 	}{
-		"no backup":                          {now: at(0), create: true},
-		"one of before":                      {all: []Taken{{Created: at(-60), Started: at(-60), Ended: at(-50), Completed: true}}, now: at(1), create: true},
-		"one that began before and goes on":  {all: []Taken{{Created: at(-2), Started: at(-1)}}, now: at(1), create: true},
-		"one that began before and ends now": {all: []Taken{{Created: at(-2), Started: at(-1), Ended: at(1), Completed: true}}, now: at(1), create: true},
-		"one that waits since before":        {all: []Taken{{Created: at(-2)}}, now: at(1)},
-		"one that goes on":                   {all: []Taken{{Created: at(0), Started: at(1)}}, now: at(9)},
-		"one that is complete":               {all: []Taken{{Created: at(0), Started: at(0), Ended: at(9), Completed: true}}, now: at(9), closed: true},
-		"one that has just failed":           {all: []Taken{{Created: at(0), Ended: at(2)}}, now: at(5), wake: 7 * time.Minute},
-		"one that has failed for long":       {all: []Taken{{Created: at(0), Ended: at(2)}}, now: at(12), create: true},
-		"two that failed":                    {all: []Taken{{Created: at(0), Ended: at(2)}, {Created: at(12), Ended: at(13)}}, now: at(23), wake: 10 * time.Minute},
-		"one of before that failed":          {all: []Taken{{Created: at(-9), Ended: at(-1)}}, now: at(0), create: true},
+		"no backup": {now: at(0), create: true},
+		"one of before": {all: []Taken{{Created: at(-60), Started: at(-60), Ended: at(-50),
+			Completed: true}}, now: at(1), create: true},
+		"one that began before and goes on": {all: []Taken{{Created: at(-2), Started: at(-1)}},
+			now: at(1), create: true},
+		"one that began before and ends now": {all: []Taken{{Created: at(-2), Started: at(-1), Ended: at(1),
+			Completed: true}}, now: at(1), create: true},
+		"one that waits since before": {all: []Taken{{Created: at(-2)}}, now: at(1)},
+		"one that goes on":            {all: []Taken{{Created: at(0), Started: at(1)}}, now: at(9)},
+		"one that is complete": {all: []Taken{{Created: at(0), Started: at(0), Ended: at(9),
+			Completed: true}}, now: at(9), closed: true},
+		"one that has just failed": {all: []Taken{{Created: at(0), Ended: at(2)}}, now: at(5),
+			wake: 7 * time.Minute},
+		"one that has failed for long": {all: []Taken{{Created: at(0), Ended: at(2)}}, now: at(12), create: true},
+		"two that failed": {all: []Taken{{Created: at(0), Ended: at(2)},
+			{Created: at(12), Ended: at(13)}}, now: at(23), wake: 10 * time.Minute},
+		"one of before that failed": {all: []Taken{{Created: at(-9), Ended: at(-1)}},
+			now: at(0), create: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if create, wake := AfterGap(found, c.now, c.all); create != c.create || wake != c.wake {

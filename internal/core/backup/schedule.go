@@ -263,8 +263,9 @@ func (s Schedule) clockProblem(st *ScheduleStatus) string {
 	if st.LastSlot.Sub(s.Now) <= clockSlack {
 		return ""
 	}
-	return fmt.Sprintf("Backup %s is of %s, which has not come yet: the clock of the operator's node was ahead, or is behind. "+
-		"No Backup is made before then: correct the clock, or delete that Backup and clear status.lastScheduleTime",
+	return fmt.Sprintf(
+		"Backup %s is of %s, which has not come yet: the clock of the operator's node was ahead, or is behind. "+
+			"No Backup is made before then: correct the clock, or delete that Backup and clear status.lastScheduleTime",
 		st.LastBackup, st.LastSlot.Format(time.RFC3339))
 }
 

@@ -126,7 +126,8 @@ func TestARunningBackupHoldsBackTheNextOne(t *testing.T) {
 	w.look(3)
 	w.at("1h").look(3)
 	p := w.at("2h").look(3)
-	if reasons(p) != "BackupHeldBack" || p.Wake != lookAgain || !strings.Contains(p.Status.Problem, "s-20261121010000") {
+	if reasons(p) != "BackupHeldBack" || p.Wake != lookAgain ||
+		!strings.Contains(p.Status.Problem, "s-20261121010000") {
 		t.Errorf("%+v", p)
 	}
 	for _, later := range []string{"2h5m", "3h", "4h10m"} {
@@ -262,7 +263,8 @@ func TestAHindranceIsToldAndMadeUpFor(t *testing.T) {
 	w := aWorld()
 	w.look(3)
 	w.Hindered = "no Cluster"
-	if p := w.at("1h").look(3); reasons(p) != "BackupHeldBack" || p.Wake != lookAgainHindered || p.Status.Problem != "no Cluster" {
+	if p := w.at("1h").look(3); reasons(p) != "BackupHeldBack" || p.Wake != lookAgainHindered ||
+		p.Status.Problem != "no Cluster" {
 		t.Errorf("%+v", p)
 	}
 	w.at("2h10m").look(3)
@@ -277,7 +279,8 @@ func TestWhatHindersADueBackupIsNoProblemBefore(t *testing.T) {
 	if p := w.at("30m").look(3); p.Status.Problem != "" || len(p.Events) > 0 || p.Wake != lookAgain {
 		t.Errorf("%+v", p)
 	}
-	if p := w.at("1h").look(3); p.Create != nil || reasons(p) != "BackupHeldBack" || p.Wake != lookAgainHindered || p.Status.Problem != "another runs" {
+	if p := w.at("1h").look(3); p.Create != nil || reasons(p) != "BackupHeldBack" || p.Wake != lookAgainHindered ||
+		p.Status.Problem != "another runs" {
 		t.Errorf("%+v", p)
 	}
 	w.expect(t)
@@ -362,7 +365,8 @@ func TestTheNewestOfEachOutcomeAreKept(t *testing.T) {
 	two, one := 2, 1
 	w.KeepCompleted, w.KeepFailed = &two, &one
 	for i, o := range []Outcome{Failed, Completed, Failed, Completed, Completed, Unfinished, Completed} {
-		w.Backups = append(w.Backups, Made{Name: fmt.Sprint(i), Outcome: o, Created: day.Add(time.Duration(i) * time.Minute)})
+		w.Backups = append(w.Backups, Made{Name: fmt.Sprint(i), Outcome: o,
+			Created: day.Add(time.Duration(i) * time.Minute)})
 	}
 	w.Backups[4].Deleted = true
 	if p := w.look(0); !slices.Equal(p.Delete, []string{"1", "0"}) {
@@ -465,7 +469,8 @@ func TestNothingIsToldTwice(t *testing.T) {
 		w.Hindered = rapid.SampledFrom([]string{"", "no Cluster"}).Draw(t, "hindered")
 		w.HindersDue = rapid.SampledFrom([]string{"", "another runs"}).Draw(t, "hindersDue")
 		w.Status.Next = rapid.SampledFrom([]time.Time{{}, day, day.Add(-time.Hour), day.Add(time.Hour)}).Draw(t, "next")
-		w.Status.LastSlot = rapid.SampledFrom([]time.Time{{}, day, day.Add(-time.Hour), day.Add(9 * time.Hour)}).Draw(t, "last")
+		w.Status.LastSlot = rapid.SampledFrom([]time.Time{{}, day, day.Add(-time.Hour), day.Add(9 * time.Hour)}).Draw(t,
+			"last")
 		if rapid.Bool().Draw(t, "running") {
 			w.Backups = []Made{{Name: "s-20261120000000"}}
 		}

@@ -27,5 +27,6 @@ func Window(policy string) (time.Duration, error) {
 }
 
 func wrongWindow(policy string) error {
-	return fmt.Errorf("the retention policy %q is not a number of at most four digits and d, w or m, as 30d, 8w or 12m", policy)
+	return fmt.Errorf("the retention policy %q is not a number of at most four digits and d, w or m, as 30d, 8w or 12m",
+		policy)
 }

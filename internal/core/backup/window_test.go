@@ -7,7 +7,8 @@ import (
 
 func TestWindow(t *testing.T) {
 	const day = 24 * time.Hour
-	for text, want := range map[string]time.Duration{"1d": day, "30d": 30 * day, "8w": 56 * day, "12m": 372 * day, "9999m": 36525 * day} {
+	for text, want := range map[string]time.Duration{"1d": day, "30d": 30 * day, "8w": 56 * day, "12m": 372 * day,
+		"9999m": 36525 * day} {
 		if got, err := Window(text); err != nil || got != want {
 			t.Errorf("%s is %s, %v", text, got, err)
 		}

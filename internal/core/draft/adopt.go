@@ -16,7 +16,8 @@ func (d *Draft) AdoptVolumes(cannot string) bool {
 	s := &d.Status
 	if s.Promotion != nil || !s.EstablishedAt.IsZero() || s.Group != nil && s.Group.Bootstrapped {
 		if wish := d.Cluster.AdoptFrom; wish != "" && wish != s.AdoptedFrom {
-			d.Remark(core.RefusalAdoption, "", "no volumes are adopted: the Cluster has data of its own; remove the annotation cnmsql.cnmsql.co/adopt-volumes")
+			d.Remark(core.RefusalAdoption, "", "no volumes are adopted: the Cluster has data of its own; remove the "+
+				"annotation cnmsql.cnmsql.co/adopt-volumes")
 		}
 		return false
 	}
@@ -54,14 +55,16 @@ func (d *Draft) beginAdoption(cannot string) bool {
 	case cannot != "":
 		d.Block(core.RefusalAdoption, cannot)
 	case wish == "":
-		d.Block(core.RefusalVolumesKept, fmt.Sprintf("there are volumes with the data of a deleted Cluster of this name, of UID %[1]s, and nothing is made beside them. To go on with its data: "+
+		d.Block(core.RefusalVolumesKept, fmt.Sprintf("there are volumes with the data of a deleted Cluster of this "+
+			"name, of UID %[1]s, and nothing is made beside them. To go on with its data: "+
 			"kubectl annotate cluster %[2]s cnmsql.cnmsql.co/adopt-volumes=%[1]s. Or delete them, to start again: kubectl get pvc -l mysql.cnmsql.co/cluster=%[2]s", former, d.Cluster.Name))
 	case len(names) == 0:
 		d.Block(core.RefusalAdoption, "no volume of a deleted Cluster of this name has the UID "+wish+
 			": correct the annotation cnmsql.cnmsql.co/adopt-volumes, or remove it to start again; the claims have their UID in the annotation mysql.cnmsql.co/clusterUID")
 	default:
 		d.Status.AdoptedFrom = wish
-		d.Tell(core.ReasonVolumesAdopted, fmt.Sprintf("the Cluster goes on with the volumes of %s, which were kept of the deleted Cluster of UID %s", strings.Join(names, ", "), wish))
+		d.Tell(core.ReasonVolumesAdopted, fmt.Sprintf("the Cluster goes on with the volumes of %s, which were kept "+
+			"of the deleted Cluster of UID %s", strings.Join(names, ", "), wish))
 	}
 	return d.Status.AdoptedFrom != ""
 }

@@ -48,7 +48,8 @@ func (d *Draft) BusyDonors() map[string]bool {
 // donor.
 func (d *Draft) SayClones(begun, waiting []string) {
 	if len(begun) > 0 {
-		d.Announce(false, core.ReasonCloneStarted, strings.Join(begun, ", "), "copying data: "+strings.Join(begun, ", "))
+		d.Announce(false, core.ReasonCloneStarted, strings.Join(begun, ", "), "copying data: "+
+			strings.Join(begun, ", "))
 	}
 	d.sayProgress()
 	d.sayPauses()
@@ -73,7 +74,8 @@ func (d *Draft) sayProgress() {
 	for i := range d.Instances {
 		r, known := d.Instances[i].Report.Get()
 		if known && r.State == core.Cloning && r.Clone != nil {
-			progress = append(progress, strings.TrimSpace(fmt.Sprintf("%s %s %d%%", d.Instances[i].Name, strings.ToLower(r.Clone.Stage), r.Clone.Percent/10*10)))
+			progress = append(progress, strings.TrimSpace(fmt.Sprintf("%s %s %d%%", d.Instances[i].Name,
+				strings.ToLower(r.Clone.Stage), r.Clone.Percent/10*10)))
 		}
 	}
 	if len(progress) > 0 {

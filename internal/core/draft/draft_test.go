@@ -34,7 +34,8 @@ func TestTheFirstHindranceStandsAndIsAnEventOnce(t *testing.T) {
 	if b := d.Status.Blocked; b == nil || b.Reason != "First" || b.Message != "a wall" || b.Since != noon {
 		t.Errorf("blocked by %v", b)
 	}
-	d = newDraft(core.Status{Phase: core.PhaseBlocked, Blocked: &core.Notice{Reason: "First", Message: "a wall", Since: noon.Add(-time.Hour)}})
+	d = newDraft(core.Status{Phase: core.PhaseBlocked, Blocked: &core.Notice{Reason: "First", Message: "a wall",
+		Since: noon.Add(-time.Hour)}})
 	d.Block("First", "a higher wall")
 	if conclude(d, "", ""); len(d.Events) > 0 {
 		t.Errorf("told again: %v", d.Events)
@@ -64,7 +65,8 @@ func TestWhatFailedIsToldAfterHowThingsStand(t *testing.T) {
 }
 
 func TestWhatIsAnnouncedStandsBesideWhatIsDone(t *testing.T) {
-	d := newDraft(core.Status{Notices: []core.Notice{{Reason: "Known", Subject: "c-1", Message: "in other words", Since: noon.Add(-time.Hour)}}})
+	d := newDraft(core.Status{Notices: []core.Notice{{Reason: "Known", Subject: "c-1", Message: "in other words",
+		Since: noon.Add(-time.Hour)}}})
 	d.Announce(false, "Known", "c-1", "known news")
 	d.Announce(true, "Known", "c-2", "fresh news")
 	if len(d.Events) != 1 || d.Events[0].Message != "fresh news" {
@@ -94,12 +96,14 @@ func TestTheSoonestMomentIsLookedAtAgainAndNoneOfThePast(t *testing.T) {
 }
 
 func TestADraftChangesNothingOfTheStatusBefore(t *testing.T) {
-	before := core.Status{InstanceNames: []string{"c-1", "c-2"}, Fenced: []string{"c-1"}, Promotion: &core.Promotion{Epoch: 1}, Operation: &core.Operation{To: "c-2"}}
+	before := core.Status{InstanceNames: []string{"c-1", "c-2"}, Fenced: []string{"c-1"},
+		Promotion: &core.Promotion{Epoch: 1}, Operation: &core.Operation{To: "c-2"}}
 	d := newDraft(before)
 	d.RemoveInstance(&core.Instance{Name: "c-1"})
 	d.Unfence("c-1", "")
 	d.Status.Promotion.Epoch, d.Status.Operation.To = 2, "c-1"
-	if !slices.Equal(before.InstanceNames, []string{"c-1", "c-2"}) || !slices.Equal(before.Fenced, []string{"c-1"}) || before.Promotion.Epoch != 1 || before.Operation.To != "c-2" {
+	if !slices.Equal(before.InstanceNames, []string{"c-1", "c-2"}) || !slices.Equal(before.Fenced, []string{"c-1"}) ||
+		before.Promotion.Epoch != 1 || before.Operation.To != "c-2" {
 		t.Errorf("it is %+v now", before)
 	}
 }

@@ -15,11 +15,13 @@ const foreignTold = 3
 // Services, which go by labels.
 func (d *Draft) TellForeign() {
 	if pods := d.Cluster.ForeignPods; len(pods) > 0 {
-		d.Remark(core.ReasonForeignPod, strings.Join(pods, ","), listed("Pod", "Pods", pods)+" of an instance without being this Cluster's: "+
+		d.Remark(core.ReasonForeignPod, strings.Join(pods, ","), listed("Pod", "Pods", pods)+
+			" of an instance without being this Cluster's: "+
 			"the operator leaves it alone, but the Services may lead clients there; delete it, or take its labels mysql.cnmsql.co/… off")
 	}
 	if claims := d.Cluster.ForeignVolumes; len(claims) > 0 {
-		d.Remark(core.ReasonForeignObject, strings.Join(claims, ","), listed("PersistentVolumeClaim", "PersistentVolumeClaims", claims)+" of an instance without being this Cluster's: "+
+		d.Remark(core.ReasonForeignObject, strings.Join(claims, ","), listed("PersistentVolumeClaim",
+			"PersistentVolumeClaims", claims)+" of an instance without being this Cluster's: "+
 			"the operator neither uses nor deletes it; take its labels mysql.cnmsql.co/… off")
 	}
 }

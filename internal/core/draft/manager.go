@@ -17,7 +17,8 @@ func (d *Draft) ReplaceManagers(primary string) bool {
 		return false
 	}
 	d.Do(core.ReplaceManager{Instance: in.Name})
-	d.Announce(false, core.ReasonManagerReplaced, in.Name, "replacing the manager of "+in.Name+" in place; its mysqld runs on")
+	d.Announce(false, core.ReasonManagerReplaced, in.Name, "replacing the manager of "+in.Name+
+		" in place; its mysqld runs on")
 	return true
 }
 
@@ -41,7 +42,8 @@ func (d *Draft) oldManager(primary string) *core.Instance {
 // hasOldManager: what the same image holds for another platform is of the same build.
 func (d *Draft) hasOldManager(in *core.Instance) bool {
 	r, known := in.Report.Get()
-	if wanted := d.Cluster.Manager.Digest; !known || wanted == "" || r.Manager.Digest == "" || r.Manager.Digest == wanted {
+	if wanted := d.Cluster.Manager.Digest; !known || wanted == "" || r.Manager.Digest == "" ||
+		r.Manager.Digest == wanted {
 		return false
 	}
 	return in.Pod.Is(func(pod core.Pod) bool { return pod.OldImage }) || d.isOfThisPlatform(r)

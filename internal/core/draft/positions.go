@@ -10,7 +10,11 @@ import (
 // Dominating is the first of those whose position holds every other's; nil if nobody
 // does, or somebody's position is not known.
 func Dominating(all []*core.Instance) *core.Instance {
-	if slices.ContainsFunc(all, func(in *core.Instance) bool { r, known := in.Report.Get(); return !known || r.Server == nil }) {
+	if slices.ContainsFunc(all, func(in *core.Instance) bool {
+		r,
+			known := in.Report.Get()
+		return !known || r.Server == nil
+	}) {
 		return nil
 	}
 	union := Held(all)

@@ -45,12 +45,14 @@ func (d *Draft) IsSurplus(in *core.Instance) bool {
 func (d *Draft) RemoveInstance(victim *core.Instance) bool {
 	vol, _ := victim.Volume.Get()
 	keep := d.Cluster.KeepVolumes && vol.Bound && !vol.Deleting && !victim.SaysEmpty()
-	d.Do(core.DeleteInstance{Instance: victim.Name, Owned: victim.Owned(), KeepVolume: keep, Reason: core.ReasonScaleDown})
+	d.Do(core.DeleteInstance{Instance: victim.Name, Owned: victim.Owned(), KeepVolume: keep,
+		Reason: core.ReasonScaleDown})
 	d.Say("removing " + victim.Name)
 	isNew := slices.Contains(d.Cluster.Status.InstanceNames, victim.Name)
 	switch {
 	case isNew && keep:
-		d.Tell(core.ReasonInstanceRemoved, "removing "+victim.Name+": spec.instances was lowered; its PersistentVolumeClaim is kept (spec.storage.whenScaled): delete it when its data is not needed")
+		d.Tell(core.ReasonInstanceRemoved, "removing "+victim.Name+": spec.instances was lowered; its "+
+			"PersistentVolumeClaim is kept (spec.storage.whenScaled): delete it when its data is not needed")
 	case isNew:
 		d.Tell(core.ReasonInstanceRemoved, "removing "+victim.Name+" and its volume: spec.instances was lowered")
 	}
@@ -75,7 +77,8 @@ func (d *Draft) IsCorrected(in *core.Instance, pod core.Pod) bool {
 // Restart deletes a Pod that is out of date, for another to be made.
 func (d *Draft) Restart(in *core.Instance, pod core.Pod) {
 	d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonRollout})
-	d.Announce(false, core.ReasonInstanceRestarted, in.Name, "restarting "+in.Name+": its Pod is recreated from the changed spec")
+	d.Announce(false, core.ReasonInstanceRestarted, in.Name, "restarting "+in.Name+": its Pod is recreated from the "+
+		"changed spec")
 }
 
 // RefuseReinit takes a human's word back for whom no data can be recreated: one that there is

@@ -18,7 +18,8 @@ func (d *decision) makeAnew(lead *core.Instance, reason core.Reason, onWord stri
 	held := draft.Held([]*core.Instance{lead})
 	d.countOn([]string{lead.Name}, held, held)
 	d.beginRecovery(core.StepReboot, reason, lead.Name, core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch})
-	d.Announce(true, reason, lead.Name, onWord+", "+lead.Name+", which holds all that any instance holds, reboots the group")
+	d.Announce(true, reason, lead.Name, onWord+", "+lead.Name+
+		", which holds all that any instance holds, reboots the group")
 }
 
 // strays: it holds what was never the group's. One that was left out is an heir only when
@@ -43,9 +44,11 @@ func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why st
 		}
 	}
 	if len(unknown) > 0 {
-		text := "what %s holds is not known: bring it back first, or, if it is gone for good, delete its Pod and PersistentVolumeClaim"
+		text :=
+			"what %s holds is not known: bring it back first, or, if it is gone for good, delete its Pod and PersistentVolumeClaim"
 		if len(unknown) > 1 {
-			text = "what %s hold is not known: bring them back first, or, if they are gone for good, delete their Pods and PersistentVolumeClaims"
+			text =
+				"what %s hold is not known: bring them back first, or, if they are gone for good, delete their Pods and PersistentVolumeClaims"
 		}
 		return nil, core.RefusalMembersUnknown, fmt.Sprintf(text, strings.Join(unknown, ", "))
 	}
@@ -71,7 +74,8 @@ func (d *decision) nothingLeft() string {
 	}
 	text := "no instance holds the data of the group any more: restore a backup into a new Cluster"
 	if len(keep) > 0 {
-		text += ", or save what " + strings.Join(keep, ", ") + " holds, which has diverged from the group or was left out of it, and load that. Delete none of them before"
+		text += ", or save what " + strings.Join(keep, ", ") +
+			" holds, which has diverged from the group or was left out of it, and load that. Delete none of them before"
 	}
 	return text
 }
@@ -85,7 +89,8 @@ func incomparable(all []*core.Instance) string {
 			lacks = append(lacks, "what "+in.Name+" holds is not known")
 			continue
 		}
-		lacks = append(lacks, fmt.Sprintf("%s lacks %s", in.Name, draft.Held(all).Subtract(r.Server.Holds()).Abbreviate(4)))
+		lacks = append(lacks, fmt.Sprintf("%s lacks %s", in.Name,
+			draft.Held(all).Subtract(r.Server.Holds()).Abbreviate(4)))
 	}
 	return "none of the instances holds all that the others hold: " + strings.Join(lacks, "; ") +
 		". Look at these transactions, and save what is needed; then delete the Pod and PersistentVolumeClaim of whoever is to give up what only it holds, and ask for the recovery"

@@ -32,7 +32,8 @@ func decide(o *core.Observation) *decision {
 		return d
 	}
 	d.names()
-	d.besideKept = d.AdoptVolumes("there are volumes of a deleted Cluster of this name, and a group cannot go on with them: to have their data, restore a backup into a Cluster of another name; if it is not needed, delete them (kubectl get pvc -l mysql.cnmsql.co/cluster=" +
+	d.besideKept = d.AdoptVolumes("there are volumes of a deleted Cluster of this name, and a group cannot go on " +
+		"with them: to have their data, restore a backup into a Cluster of another name; if it is not needed, delete them (kubectl get pvc -l mysql.cnmsql.co/cluster=" +
 		o.Cluster.Name + ")")
 	d.seen = see(o, d.g)
 	d.pin()
@@ -110,7 +111,8 @@ func (d *decision) foundData() bool {
 		vol, volKnown := in.Volume.Get()
 		switch {
 		case known && r.Data == core.DataPopulated:
-			d.Block(core.RefusalDataWithoutStatus, in.Name+" holds data, and the Cluster says that there never was a group: nothing is made. Bring the members back, so that they are taken over as they are, or restore the Cluster's status")
+			d.Block(core.RefusalDataWithoutStatus, in.Name+" holds data, and the Cluster says that there never was a "+
+				"group: nothing is made. Bring the members back, so that they are taken over as they are, or restore the Cluster's status")
 			return true
 		case volKnown && !vol.Exists, in.SaysEmpty():
 		default:

@@ -16,7 +16,8 @@ func (d *decision) fence() {
 		case d.IsFenced(in.Name):
 			d.Unfence(in.Name, "it joins the group again")
 		case why != "":
-			d.Block(core.RefusalFenceQuorum, in.Name+" is not fenced: "+why+"; take the fence off, or bring the others back first")
+			d.Block(core.RefusalFenceQuorum, in.Name+" is not fenced: "+why+"; take the fence off, or bring the "+
+				"others back first")
 		default:
 			d.Fence(in.Name, "it leaves the group, its mysqld runs on read-only")
 		}
@@ -46,7 +47,8 @@ func (d *decision) cannotSpare(name string, size int) string {
 		}
 	}
 	if online < core.Majority(size) {
-		return fmt.Sprintf("%d of %d members would be left online, and %d are a majority", online, size, core.Majority(size))
+		return fmt.Sprintf("%d of %d members would be left online, and %d are a majority", online,
+			size, core.Majority(size))
 	}
 	return ""
 }
@@ -87,7 +89,8 @@ func (d *decision) welcomeBack() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if known && r.FrozenBelow > d.Status.Epoch && !d.IsSurplus(in) && !d.g.Bars(in.Name) && !slices.Contains(d.Cluster.Reinit, in.Name) {
+		if known && r.FrozenBelow > d.Status.Epoch && !d.IsSurplus(in) && !d.g.Bars(in.Name) &&
+			!slices.Contains(d.Cluster.Reinit, in.Name) {
 			d.Status.Epoch = r.FrozenBelow
 			d.Again = true
 		}

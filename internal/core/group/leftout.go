@@ -90,7 +90,8 @@ func (d *decision) unproven() string {
 	if d.g.ViewID != "" || len(gone) == 0 || len(others) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s more than when the group was to go on without %s, which was never seen to have come about; they may hold more, too, so that the same numbers may stand for different transactions. Look at what they hold, and save what is needed; then delete the Pod and PersistentVolumeClaim of whoever is to give up what only it holds, and ask again",
+	return fmt.Sprintf("%s more than when the group was to go on without %s, which was never seen to have come "+
+		"about; they may hold more, too, so that the same numbers may stand for different transactions. Look at what they hold, and save what is needed; then delete the Pod and PersistentVolumeClaim of whoever is to give up what only it holds, and ask again",
 		agree(gone, "holds", "hold"), strings.Join(others, ", "))
 }
 
@@ -141,7 +142,8 @@ func (d *decision) leaveFirst(e *exclusion) {
 }
 
 func (d *decision) leaveForeign(e *exclusion) {
-	d.Block(core.RefusalSplitBrain, fmt.Sprintf("%s, which the group went on without, is online in another group with a quorum: two groups may have taken writes. "+
+	d.Block(core.RefusalSplitBrain, fmt.Sprintf("%s, which the group went on without, is online in another group "+
+		"with a quorum: two groups may have taken writes. "+
 		"It is told to leave that; see what it holds that the group lacks, and recreate its data (kubectl cnmsql reinit %s %s)", e.name, d.Cluster.Name, e.name))
 	d.leaveFirst(e)
 }

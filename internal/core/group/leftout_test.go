@@ -13,24 +13,31 @@ import (
 // a while: the one that went on is believed all that time, and they have a say afterwards.
 func TestThoseLeftOutHaveASayAgainOnceTheViewHasThem(t *testing.T) {
 	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
-	status := core.Status{Epoch: 4, CurrentPrimary: "c-1", TargetPrimary: "c-1", EstablishedAt: now, InstanceNames: []string{"c-1", "c-2", "c-3"},
-		Group: &core.GroupStatus{Name: "g-1", Bootstrapped: true, Primary: "c-1", HasQuorum: true, ViewMax: 1, LeftOut: []core.LeftOut{{Instance: "c-2", Admitted: true}, {Instance: "c-3", Admitted: true}}}}
+	status := core.Status{Epoch: 4, CurrentPrimary: "c-1", TargetPrimary: "c-1", EstablishedAt: now,
+		InstanceNames: []string{"c-1", "c-2", "c-3"},
+		Group: &core.GroupStatus{Name: "g-1", Bootstrapped: true, Primary: "c-1", HasQuorum: true, ViewMax: 1,
+			LeftOut: []core.LeftOut{{Instance: "c-2", Admitted: true}, {Instance: "c-3", Admitted: true}}}}
 	for _, state := range []core.MemberState{core.MemberRecovering, core.MemberRecovering, core.MemberOnline} {
-		o := core.Observation{Now: now, Cluster: core.Cluster{Name: "c", Wanted: 3, Group: &core.Group{}, Status: status}}
+		o := core.Observation{Now: now, Cluster: core.Cluster{Name: "c", Wanted: 3,
+			Group: &core.Group{}, Status: status}}
 		for n, name := range status.InstanceNames {
 			own, role := state, core.MemberSecondary
 			if name == "c-1" {
 				own, role = core.MemberOnline, core.MemberPrimary
 			}
 			view := &core.GroupView{State: own, Role: role, ViewID: "v:2", Members: []core.ViewMember{
-				{Host: "c-1", State: core.MemberOnline, Role: core.MemberPrimary}, {Host: "c-2", State: state, Role: core.MemberSecondary}, {Host: "c-3", State: state, Role: core.MemberSecondary}}}
-			o.Instances = append(o.Instances, core.Instance{Name: name, Ordinal: n + 1, Pod: core.Known(core.Pod{Exists: true, Current: true, Ready: true}, now, now),
+				{Host: "c-1", State: core.MemberOnline, Role: core.MemberPrimary}, {Host: "c-2", State: state,
+					Role: core.MemberSecondary}, {Host: "c-3", State: state, Role: core.MemberSecondary}}}
+			o.Instances = append(o.Instances, core.Instance{Name: name, Ordinal: n + 1,
+				Pod:    core.Known(core.Pod{Exists: true, Current: true, Ready: true}, now, now),
 				Volume: core.Known(core.Volume{Exists: true, Bound: true}, now, now),
-				Report: core.Known(core.Report{Instance: name, State: core.Running, Data: core.DataPopulated, Server: &core.Server{UUID: name, Group: view}}, now, now)})
+				Report: core.Known(core.Report{Instance: name, State: core.Running, Data: core.DataPopulated,
+					Server: &core.Server{UUID: name, Group: view}}, now, now)})
 		}
 		status = Decide(o).Status
 		if !status.Group.HasQuorum || len(status.Group.LeftOut) > 0 {
-			t.Fatalf("while they are %s: quorum %t, left out %v: %s", state, status.Group.HasQuorum, status.Group.LeftOut, status.Reason)
+			t.Fatalf("while they are %s: quorum %t, left out %v: %s", state, status.Group.HasQuorum,
+				status.Group.LeftOut, status.Reason)
 		}
 	}
 }
@@ -51,45 +58,54 @@ func returns() map[string]returning {
 	}
 	offline := view(core.MemberOffline)
 	own := view(core.MemberOnline, core.ViewMember{Host: "c-2", State: core.MemberOnline, Role: core.MemberPrimary})
-	joining := view(core.MemberRecovering, core.ViewMember{Host: "c-1", State: core.MemberOnline, Role: core.MemberPrimary},
+	joining := view(core.MemberRecovering, core.ViewMember{Host: "c-1", State: core.MemberOnline,
+		Role: core.MemberPrimary},
 		core.ViewMember{Host: "c-2", State: core.MemberRecovering, Role: core.MemberSecondary})
 	says := func(state core.State, data core.DataState, holds string, v *core.GroupView) core.Report {
 		if holds != "" {
 			holds = group + holds
 		}
-		return core.Report{Instance: "c-2", State: state, Data: data, Server: &core.Server{UUID: "c-2", Executed: gtid.MustParse(holds), Group: v}}
+		return core.Report{Instance: "c-2", State: state, Data: data, Server: &core.Server{UUID: "c-2",
+			Executed: gtid.MustParse(holds), Group: v}}
 	}
 	serves := func(holds string, v *core.GroupView) core.Report {
 		return says(core.Running, core.DataPopulated, holds, v)
 	}
 	return map[string]returning{
-		"it holds nothing else":                    {report: serves("1-5", offline), admitted: true},
-		"it holds more":                            {report: serves("1-7", offline), bad: true},
-		"what it says is old":                      {report: serves("1-5", offline), age: 6 * time.Second},
-		"it has no data":                           {report: core.Report{Instance: "c-2", State: core.Empty, Data: core.DataEmpty}, admitted: true},
-		"it waits for a donor":                     {report: says(core.AwaitingClone, core.DataScratch, "", offline), admitted: true},
-		"it is being cloned, perhaps from another": {report: core.Report{Instance: "c-2", State: core.Cloning, Data: core.DataScratch}},
+		"it holds nothing else": {report: serves("1-5", offline), admitted: true},
+		"it holds more":         {report: serves("1-7", offline), bad: true},
+		"what it says is old":   {report: serves("1-5", offline), age: 6 * time.Second},
+		"it has no data": {report: core.Report{Instance: "c-2", State: core.Empty,
+			Data: core.DataEmpty}, admitted: true},
+		"it waits for a donor": {report: says(core.AwaitingClone, core.DataScratch, "",
+			offline), admitted: true},
+		"it is being cloned, perhaps from another": {report: core.Report{Instance: "c-2", State: core.Cloning,
+			Data: core.DataScratch}},
 		"it is in a group of its own":              {report: serves("1-5", own), told: true},
 		"it was admitted, and is in another group": {before: true, report: serves("1-5", own), told: true},
 		"it was admitted, and joins":               {before: true, report: serves("1-5", joining), admitted: true},
-		"it was admitted, and could not join":      {before: true, report: serves("1-5", view(core.MemberError)), admitted: true, told: true},
+		"it was admitted, and could not join": {before: true, report: serves("1-5", view(core.MemberError)),
+			admitted: true, told: true},
 	}
 }
 
 func (c returning) observe() core.Observation {
 	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
 	held := gtid.MustParse("11111111-1111-1111-1111-111111111111:1-5")
-	status := core.Status{Epoch: 4, CurrentPrimary: "c-1", TargetPrimary: "c-1", EstablishedAt: now, InstanceNames: []string{"c-1", "c-2"},
+	status := core.Status{Epoch: 4, CurrentPrimary: "c-1", TargetPrimary: "c-1", EstablishedAt: now,
+		InstanceNames: []string{"c-1", "c-2"},
 		Group: &core.GroupStatus{Name: "g-1", Bootstrapped: true, Primary: "c-1", HasQuorum: true, ViewMax: 1,
 			LeftOut: []core.LeftOut{{Instance: "c-2", Held: held, Admitted: c.before}}}}
 	o := core.Observation{Now: now, Cluster: core.Cluster{Name: "c", Wanted: 2, Group: &core.Group{}, Status: status}}
 	view := &core.GroupView{State: core.MemberOnline, Role: core.MemberPrimary, ViewID: "v:2",
 		Members: []core.ViewMember{{Host: "c-1", State: core.MemberOnline, Role: core.MemberPrimary}}}
 	first := core.Report{Instance: "c-1", State: core.Running, Data: core.DataPopulated,
-		Server: &core.Server{UUID: "c-1", Executed: gtid.MustParse("11111111-1111-1111-1111-111111111111:1-9"), Group: view}}
+		Server: &core.Server{UUID: "c-1", Executed: gtid.MustParse("11111111-1111-1111-1111-111111111111:1-9"),
+			Group: view}}
 	for n, r := range []core.Report{first, c.report} {
 		at := now.Add(-time.Duration(n) * c.age)
-		o.Instances = append(o.Instances, core.Instance{Name: r.Instance, Ordinal: n + 1, Pod: core.Known(core.Pod{Exists: true, Current: true, Ready: true}, now, now),
+		o.Instances = append(o.Instances, core.Instance{Name: r.Instance, Ordinal: n + 1,
+			Pod:    core.Known(core.Pod{Exists: true, Current: true, Ready: true}, now, now),
 			Volume: core.Known(core.Volume{Exists: true, Bound: true}, now, now), Report: core.Known(r, at, at)})
 	}
 	return o
@@ -100,9 +116,15 @@ func TestWhoIsAdmittedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plan := Decide(c.observe())
 			l, out := plan.Status.Group.LeftOutOf("c-2")
-			told := slices.ContainsFunc(plan.Effects, func(e core.Effect) bool { f, is := e.(core.FreezeIO); return is && f.Instance == "c-2" })
-			if diverged := slices.Contains(plan.Status.Diverged, "c-2"); !out || l.Admitted != c.admitted || told != c.told || diverged != c.bad {
-				t.Errorf("left out %t, admitted %t, told to leave %t, diverged %t: %s", out, l.Admitted, told, diverged, plan.Status.Reason)
+			told := slices.ContainsFunc(plan.Effects, func(e core.Effect) bool {
+				f,
+					is := e.(core.FreezeIO)
+				return is && f.Instance == "c-2"
+			})
+			if diverged := slices.Contains(plan.Status.Diverged, "c-2"); !out || l.Admitted != c.admitted ||
+				told != c.told || diverged != c.bad {
+				t.Errorf("left out %t, admitted %t, told to leave %t, diverged %t: %s", out, l.Admitted, told,
+					diverged, plan.Status.Reason)
 			}
 		})
 	}

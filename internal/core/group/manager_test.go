@@ -38,7 +38,8 @@ func (w *world) manage() (soon bool) {
 		}
 		in.pod.Ready = in.pod.Exists && in.answers() && w.tells(in).State == core.MemberOnline
 		waits := in.pod.Exists && !in.m.member.TriedAt.IsZero() && w.now.Sub(in.m.member.TriedAt) < 4*time.Second
-		lacks := in.pod.Exists && in.m.position != nil && !in.m.position.LackingSince.IsZero() && w.now.Sub(in.m.position.LackingSince) < 6*time.Second
+		lacks := in.pod.Exists && in.m.position != nil && !in.m.position.LackingSince.IsZero() &&
+			w.now.Sub(in.m.position.LackingSince) < 6*time.Second
 		soon = soon || waits || lacks || !in.m.stopping.IsZero() && !in.held
 	}
 	return soon
@@ -65,9 +66,11 @@ func (in *instance) holds() gtid.Set { return in.executed.Union(in.errant) }
 
 func (w *world) facts(in *instance) *agent.Facts {
 	m := &in.m
-	f := &agent.Facts{Now: w.now, Me: in.name, PodUID: in.pod.UID, Cluster: m.view, Locked: true, Data: in.data, FrozenBelow: in.frozen,
-		Member: m.member, Donor: m.donor, Primary: m.position, AskFailed: m.askFailed, TerminatingSince: m.stopping,
-		Mysqld: agent.Mysqld{Up: in.up, Accepted: in.answers(), Answers: in.answers(), AnsweredAt: w.now, StartedAt: w.now, DownSince: m.downSince}}
+	f := &agent.Facts{Now: w.now, Me: in.name, PodUID: in.pod.UID, Cluster: m.view, Locked: true, Data: in.data,
+		FrozenBelow: in.frozen,
+		Member:      m.member, Donor: m.donor, Primary: m.position, AskFailed: m.askFailed, TerminatingSince: m.stopping,
+		Mysqld: agent.Mysqld{Up: in.up, Accepted: in.answers(), Answers: in.answers(), AnsweredAt: w.now,
+			StartedAt: w.now, DownSince: m.downSince}}
 	f.Member.Of = in.of
 	if in.answers() {
 		f.Server = w.server(in)
@@ -90,8 +93,10 @@ func (w *world) hear(in *instance) {
 	}
 	s := w.cluster.Status
 	in.m.view = &agent.Cluster{FirstData: core.OriginInitialized,
-		Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch, CurrentPrimary: s.CurrentPrimary, Diverged: slices.Clone(s.Diverged),
-		Fenced: slices.Clone(s.Fenced), Names: slices.Clone(s.InstanceNames), Instances: max(w.cluster.Wanted, len(s.InstanceNames)), MaxStart: time.Hour, MaxStop: time.Hour,
+		Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch, CurrentPrimary: s.CurrentPrimary,
+		Diverged: slices.Clone(s.Diverged),
+		Fenced:   slices.Clone(s.Fenced), Names: slices.Clone(s.InstanceNames), Instances: max(w.cluster.Wanted,
+			len(s.InstanceNames)), MaxStart: time.Hour, MaxStop: time.Hour,
 		Group: membership(&s, in.name)}
 	in.m.seen = max(in.m.seen, s.Epoch)
 	if in.pod.Terminating && in.m.stopping.IsZero() {
@@ -255,7 +260,8 @@ func (w *world) ask(in *instance, a agent.AskPrimary) bool {
 	}
 	s := w.server(p)
 	in.m.askFailed = ""
-	position := &agent.Position{Instance: p.name, Epoch: a.Epoch, At: w.now, Mine: in.holds(), Executed: s.Holds(), UUID: s.UUID,
+	position := &agent.Position{Instance: p.name, Epoch: a.Epoch, At: w.now, Mine: in.holds(),
+		Executed: s.Holds(), UUID: s.UUID,
 		SeenEpoch: p.m.seen, InGroup: s.Group.IsQuorate()}
 	position.After(in.m.position)
 	in.m.position = position
@@ -307,7 +313,8 @@ func (w *world) refuses(in *instance, barred []string) string {
 		return "its former membership has not ended"
 	case !slices.ContainsFunc(w.view, func(name string) bool {
 		m := w.get(name)
-		return m.joined && m.part == in.part && m.stale == nil && !slices.Contains(barred, name) && (m.admits(in) || w.mut.admits)
+		return m.joined && m.part == in.part && m.stale == nil && !slices.Contains(barred, name) &&
+			(m.admits(in) || w.mut.admits)
 	}):
 		return "no member answers"
 	case !w.heldBy(w.view).Contains(in.holds()):
@@ -336,7 +343,12 @@ func (w *world) heldBy(names []string) (held gtid.Set) {
 // it from that.
 func (w *world) discover() {
 	for _, in := range w.all {
-		if in.stale == nil || !in.up || w.says(in).HasQuorum() || !slices.ContainsFunc(w.view, func(name string) bool { m := w.get(name); return m.joined && m.part == in.part }) {
+		if in.stale == nil || !in.up || w.says(in).HasQuorum() ||
+			!slices.ContainsFunc(w.view, func(name string) bool {
+				m := w.get(name)
+				return m.joined &&
+					m.part == in.part
+			}) {
 			continue
 		}
 		in.stale, in.joined, in.state = nil, false, core.MemberError

@@ -82,7 +82,8 @@ func (d *decision) follow(primary string) {
 	case former == "":
 		d.Tell(core.ReasonPrimaryEstablished, primary+" is the primary")
 	case op != nil && op.Kind == core.OperationSwitchover && op.To == primary:
-		d.Tell(core.ReasonPrimaryChanged, fmt.Sprintf("Switchover: %s is the primary now, after %s (%s), %.3fs", primary, former, op.Reason, d.Now.Sub(op.StartedAt).Seconds()))
+		d.Tell(core.ReasonPrimaryChanged, fmt.Sprintf("Switchover: %s is the primary now, after %s (%s), %.3fs",
+			primary, former, op.Reason, d.Now.Sub(op.StartedAt).Seconds()))
 	default:
 		d.Status.LastFailover = d.Now
 		d.Tell(core.ReasonFailoverObserved, fmt.Sprintf("the group has elected %s primary, after %s", primary, former))
@@ -162,7 +163,8 @@ func (d *decision) judge() {
 			d.Status.Diverged = draft.Without(d.Status.Diverged, in.Name)
 		case is:
 		case !beyond.IsEmpty():
-			d.diverge(in, fmt.Sprintf("had received transactions that the others lacked when the group went on without it (%s); their numbers may stand for others since", beyond.Abbreviate(4)))
+			d.diverge(in, fmt.Sprintf("had received transactions that the others lacked when the group went on "+
+				"without it (%s); their numbers may stand for others since", beyond.Abbreviate(4)))
 		case d.seen.agreed && !r.Errant.IsEmpty():
 			d.diverge(in, fmt.Sprintf("holds transactions that the group lacks (%s)", r.Errant.Abbreviate(4)))
 		}
@@ -185,5 +187,6 @@ func (d *decision) isHealed(in *core.Instance) bool {
 
 func (d *decision) diverge(in *core.Instance, why string) {
 	d.Status.Diverged = append(d.Status.Diverged, in.Name)
-	d.Warn(core.ReasonDiverged, in.Name+" "+why+": it is kept out of the group, and its data is kept; kubectl cnmsql reinit recreates it")
+	d.Warn(core.ReasonDiverged, in.Name+" "+why+": it is kept out of the group, and its data is kept; kubectl cnmsql "+
+		"reinit recreates it")
 }

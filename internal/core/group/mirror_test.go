@@ -17,9 +17,11 @@ func TestAMemberThatTheOthersSuspectIsInNoServiceWhateverItSays(t *testing.T) {
 		t.Fatalf("it says that it is %s, quorum %t", own.State, own.HasQuorum())
 	}
 	if suspect.pod.Routable || !w.get("c-1").pod.Routable || !w.get("c-2").pod.Routable {
-		t.Errorf("routed are: c-1 %t, c-2 %t, c-3 %t", w.get("c-1").pod.Routable, w.get("c-2").pod.Routable, suspect.pod.Routable)
+		t.Errorf("routed are: c-1 %t, c-2 %t, c-3 %t", w.get("c-1").pod.Routable, w.get("c-2").pod.Routable,
+			suspect.pod.Routable)
 	}
-	if g := w.cluster.Status.Group; !g.HasQuorum || g.Members[2].State != core.MemberUnreachable || !g.Members[2].Reachable {
+	if g := w.cluster.Status.Group; !g.HasQuorum || g.Members[2].State != core.MemberUnreachable ||
+		!g.Members[2].Reachable {
 		t.Errorf("quorum %t, and of c-3 the status says %+v", g.HasQuorum, g.Members[2])
 	}
 }

@@ -77,8 +77,12 @@ type world struct {
 }
 
 func newWorld(instances int) *world {
-	return &world{diligence: func() int { return 20 }, rejoins: func() bool { return false }, recovers: func() bool { return false }, made: func(*instance, bool) {}, now: time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC), cluster: core.Cluster{Name: "c", Wanted: instances,
-		SwitchoverLimit: time.Minute, SwitchoverPause: 5 * time.Second, Group: &core.Group{WishedName: "g-1"}}, mysql: "9.7.4"}
+	return &world{diligence: func() int { return 20 }, rejoins: func() bool { return false }, recovers: func() bool {
+		return false
+	}, made: func(*instance, bool) {}, now: time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC),
+		cluster: core.Cluster{Name: "c", Wanted: instances,
+			SwitchoverLimit: time.Minute, SwitchoverPause: 5 * time.Second, Group: &core.Group{WishedName: "g-1"}},
+		mysql: "9.7.4"}
 }
 
 func (w *world) get(name string) *instance {
@@ -163,7 +167,8 @@ func (in *instance) take(from *instance) {
 			in.hold(number, what)
 		}
 	}
-	in.executed = in.executed.Union(from.executed.Without(groupUUID)) // what was written beside the group, and is its own by now
+	// what was written beside the group, and is its own by now
+	in.executed = in.executed.Union(from.executed.Without(groupUUID))
 }
 
 // groupUUID is the source of the transactions of the group.
@@ -237,7 +242,8 @@ func (w *world) hasQuorum() bool {
 // says is an instance's own view.
 func (w *world) says(in *instance) *core.GroupView {
 	if in.state == core.MemberError { // it sees nobody else
-		return &core.GroupView{State: core.MemberError, Members: []core.ViewMember{{Host: in.name + ".ns.svc", UUID: "uuid-" + in.name, State: core.MemberError}}, Received: in.received}
+		return &core.GroupView{State: core.MemberError, Members: []core.ViewMember{{Host: in.name + ".ns.svc",
+			UUID: "uuid-" + in.name, State: core.MemberError}}, Received: in.received}
 	}
 	names := w.view
 	if in.stale != nil {
@@ -246,7 +252,8 @@ func (w *world) says(in *instance) *core.GroupView {
 	if !in.joined || !slices.Contains(names, in.name) {
 		return &core.GroupView{State: core.MemberOffline, Received: in.received}
 	}
-	v := &core.GroupView{State: core.MemberOnline, Role: core.MemberSecondary, ViewID: fmt.Sprintf("v:%d", w.changes), Received: in.received}
+	v := &core.GroupView{State: core.MemberOnline, Role: core.MemberSecondary, ViewID: fmt.Sprintf("v:%d", w.changes),
+		Received: in.received}
 	if in.stale != nil {
 		v.ViewID = "v:old"
 	}
@@ -254,7 +261,8 @@ func (w *world) says(in *instance) *core.GroupView {
 		v.State = core.MemberRecovering
 	}
 	for _, name := range names {
-		m := core.ViewMember{Host: name + ".ns.svc", UUID: "uuid-" + name, State: w.sees(in, name), Role: core.MemberSecondary, Version: w.versionOf(name)}
+		m := core.ViewMember{Host: name + ".ns.svc", UUID: "uuid-" + name, State: w.sees(in, name),
+			Role: core.MemberSecondary, Version: w.versionOf(name)}
 		if name == w.primaryOf(in) {
 			m.Role = core.MemberPrimary
 		}
@@ -308,7 +316,8 @@ func (w *world) observe() core.Observation {
 		if !in.pod.Exists && !in.vol.Exists && !slices.Contains(w.cluster.Status.InstanceNames, in.name) {
 			continue // nobody knows of it any more
 		}
-		out := core.Instance{Name: in.name, Ordinal: in.ordinal, Pod: core.Known(in.pod, w.now, w.now), Volume: core.Known(in.vol, w.now, w.now)}
+		out := core.Instance{Name: in.name, Ordinal: in.ordinal, Pod: core.Known(in.pod, w.now, w.now),
+			Volume: core.Known(in.vol, w.now, w.now)}
 		if in.pod.Exists && !in.deaf {
 			r := w.report(in)
 			out.Report = core.Known(r, w.now, w.now)
@@ -325,8 +334,10 @@ func (w *world) observe() core.Observation {
 func (w *world) report(in *instance) core.Report {
 	f := w.facts(in)
 	d := agent.Decide(f)
-	r := core.Report{Instance: in.name, PodUID: in.pod.UID, State: d.State, Reason: d.Reason, Message: d.Message, Errant: d.Errant, Manager: in.manager, Data: in.data,
-		VolumeLocked: true, SeenEpoch: in.m.seen, FrozenBelow: in.frozen, Terminating: !in.m.stopping.IsZero(), Server: f.Server, Lagging: in.lags}
+	r := core.Report{Instance: in.name, PodUID: in.pod.UID, State: d.State, Reason: d.Reason, Message: d.Message,
+		Errant: d.Errant, Manager: in.manager, Data: in.data,
+		VolumeLocked: true, SeenEpoch: in.m.seen, FrozenBelow: in.frozen, Terminating: !in.m.stopping.IsZero(),
+		Server: f.Server, Lagging: in.lags}
 	if f.Server != nil {
 		r.Server.Group = w.tells(in)
 	}
@@ -348,7 +359,8 @@ func (w *world) carryOut(e core.Effect) {
 		w.make(e.Instance, e.Ordinal).vol = core.Volume{Exists: true, UID: "volume-" + e.Instance, Bound: true}
 	case core.CreatePod:
 		in := w.make(e.Instance, e.Ordinal)
-		in.pod = core.Pod{Exists: true, UID: "uid-" + e.Instance, Current: true, Address: fmt.Sprintf("10.0.0.%d", e.Ordinal)}
+		in.pod = core.Pod{Exists: true, UID: "uid-" + e.Instance, Current: true,
+			Address: fmt.Sprintf("10.0.0.%d", e.Ordinal)}
 		in.version, in.m = w.mysql, manager{}
 	case core.DeletePod:
 		w.deletePod(e.Instance, podDoomed)
@@ -367,7 +379,8 @@ func (w *world) carryOut(e core.Effect) {
 	case core.ReplaceManager:
 		w.get(e.Instance).manager = w.cluster.Manager
 	case core.SetGroupPrimary:
-		if _, heard := w.order(e.Instance, e.Epoch); heard && !w.slow && w.isOldest(e.Primary) && w.isMember(e.Primary) {
+		if _, heard := w.order(e.Instance, e.Epoch); heard && !w.slow && w.isOldest(e.Primary) &&
+			w.isMember(e.Primary) {
 			w.learn([]string{e.Primary}) // it applies what it has received first
 			w.primary = e.Primary
 			w.changes++
@@ -477,7 +490,8 @@ func (w *world) plan() (core.Plan, string) {
 // image is everything that can change.
 func (w *world) image() string {
 	s := w.cluster.Status
-	text := fmt.Sprint(w.view, w.primary, s.Fenced, s.Diverged, s.Group, s.Phase, s.Reason, s.Epoch, s.TargetPrimary, s.Operation, s.InstanceNames, w.cluster.Reinit)
+	text := fmt.Sprint(w.view, w.primary, s.Fenced, s.Diverged, s.Group, s.Phase, s.Reason, s.Epoch, s.TargetPrimary,
+		s.Operation, s.InstanceNames, w.cluster.Reinit)
 	for _, in := range w.all {
 		text += fmt.Sprint(in.name, in.pod, in.vol, in.up, in.data, in.frozen, in.stale, in.state)
 	}
@@ -487,6 +501,7 @@ func (w *world) image() string {
 func (w *world) tell() string {
 	s := w.cluster.Status
 	routed, _ := w.cluster.Routed.Get()
-	return fmt.Sprintf("= %s, %s (%s): %s\nprimary %q routed %q epoch %d quorum %t of %d\n", s.Diagnosis, s.Phase, s.State, s.Reason,
+	return fmt.Sprintf("= %s, %s (%s): %s\nprimary %q routed %q epoch %d quorum %t of %d\n", s.Diagnosis,
+		s.Phase, s.State, s.Reason,
 		s.CurrentPrimary, routed, s.Epoch, s.Group.HasQuorum, s.Group.ViewMax)
 }

@@ -108,7 +108,8 @@ func (d *decision) lookAgain(*recovery) {
 // handedOver tells why a human has to reboot the group although the operator may;
 // "" when none has to, as far as it is known.
 func (d *decision) handedOver() string {
-	for _, rule := range []func() string{d.wasTried, d.isUnsettled, d.hasFenced, d.lacksData, d.hasDiverged, d.hasNoLead, d.lacksSeen} {
+	for _, rule := range []func() string{d.wasTried, d.isUnsettled, d.hasFenced, d.lacksData, d.hasDiverged,
+		d.hasNoLead, d.lacksSeen} {
 		if why := rule(); why != "" {
 			return why
 		}
@@ -120,7 +121,8 @@ func (d *decision) wasTried() string {
 	if d.g.OutageTried == "" {
 		return ""
 	}
-	return d.g.OutageTried + " was told to reboot the group, and nothing has come of it: that is not tried a second time"
+	return d.g.OutageTried +
+		" was told to reboot the group, and nothing has come of it: that is not tried a second time"
 }
 
 // isUnsettled: a recovery was begun, and the group was not seen since, or has not taken
@@ -239,7 +241,8 @@ func (d *decision) wayOut() string {
 	case !d.isAnybodyIn():
 		return d.outageAdvice(awaited)
 	case len(awaited) > 0:
-		return strings.Join(back, ", ") + " cannot join a group without a quorum. Bring back " + strings.Join(awaited, ", ") + "; if that does not help, see " + ask
+		return strings.Join(back, ", ") + " cannot join a group without a quorum. Bring back " + strings.Join(awaited,
+			", ") + "; if that does not help, see " + ask
 	}
 	return strings.Join(back, ", ") + " cannot join a group without a quorum. To have the group go on: " + ask
 }
@@ -270,7 +273,8 @@ func (d *decision) outageAdvice(awaited []string) string {
 	case !d.Cluster.Group.RecoverOutage:
 		return d.wordAdvice(first)
 	case why == "" && first != "":
-		return "The operator waits for " + strings.Join(awaited, ", ") + ": it reboots the group when all instances answer, and one holds all that the others hold. Or, " + gone + d.askForIt()
+		return "The operator waits for " + strings.Join(awaited, ", ") + ": it reboots the group when all instances " +
+			"answer, and one holds all that the others hold. Or, " + gone + d.askForIt()
 	case first == "":
 		first = "Look into that; then: "
 	}
@@ -290,7 +294,8 @@ func (d *decision) wordAdvice(first string) string {
 	if d.IsFenced(lead.Name) {
 		and = ", and is fenced; take the fence off, and have it reboot the group: "
 	}
-	return "All instances are back, and none is in a group. " + lead.Name + " holds all that any of them holds" + and + d.askForIt()
+	return "All instances are back, and none is in a group. " + lead.Name + " holds all that any of them holds" + and +
+		d.askForIt()
 }
 
 // agree has a verb agree with who does it.

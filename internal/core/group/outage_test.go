@@ -113,7 +113,8 @@ func inOutage(mistake func(*core.Observation)) func(*core.Observation) {
 			v, known := viewOf(&in)
 			return known && v.State != core.MemberOffline
 		})
-		if o.Cluster.Group.RecoverOutage && !o.Cluster.Group.ForceQuorum && g != nil && g.Bootstrapped && o.Cluster.Status.Operation == nil && !in {
+		if o.Cluster.Group.RecoverOutage && !o.Cluster.Group.ForceQuorum && g != nil && g.Bootstrapped &&
+			o.Cluster.Status.Operation == nil && !in {
 			mistake(o)
 		}
 	}

@@ -39,7 +39,8 @@ func (d *decision) grow() {
 // tellEvenSize: the group has just come to the wished size.
 func (d *decision) tellEvenSize() {
 	if n := len(d.Status.InstanceNames); n%2 == 0 && n == d.Cluster.Wanted {
-		d.Warn(core.ReasonEvenSize, fmt.Sprintf("a group of %d survives no more failures than one of %d: choose an odd number of instances", n, n-1))
+		d.Warn(core.ReasonEvenSize, fmt.Sprintf("a group of %d survives no more failures than one of %d: choose an "+
+			"odd number of instances", n, n-1))
 	}
 }
 
@@ -52,13 +53,15 @@ func (d *decision) keep(in *core.Instance) {
 	case !volKnown || !podKnown || pod.Terminating:
 	case !pod.Exists && (vol.Deleting || in.IsGone() && d.IsSurplus(in)):
 	case !pod.Exists && !vol.Exists:
-		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
+		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name,
+			Ordinal: in.Ordinal})
 	case !pod.Exists:
 		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
 	case (!vol.Exists || vol.Deleting) && d.Status.CurrentPrimary == in.Name && d.seen.isOnline(in.Name):
-		d.Say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: it hands over before its Pod is deleted")
+		d.Say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: it hands over before its " +
+			"Pod is deleted")
 	case pod.Terminated, pod.Rejected, !vol.Exists, vol.Deleting, d.IsCorrected(in, pod):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
@@ -76,15 +79,18 @@ func (d *decision) shrink() bool {
 	r, known := victim.Report.Get()
 	switch {
 	case !d.seen.agreed:
-		d.Block(core.RefusalScaleQuorum, victim.Name+" is not removed: it is not known whether the group has a majority; bring its members back, or set spec.instances back")
+		d.Block(core.RefusalScaleQuorum, victim.Name+" is not removed: it is not known whether the group has a "+
+			"majority; bring its members back, or set spec.instances back")
 	case victim.Name == d.seen.primary:
 		d.handOver(core.ReasonScaleDown)
 	case victim.IsLeaving():
 		d.Say(what)
 	case slices.Contains(d.Status.Diverged, victim.Name):
-		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance has; if they do not matter: kubectl cnmsql reinit "+d.Cluster.Name+" "+victim.Name)
+		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance "+
+			"has; if they do not matter: kubectl cnmsql reinit "+d.Cluster.Name+" "+victim.Name)
 	case !known && !victim.SaysEmpty() && !neverRan(victim):
-		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; delete its Pod and PersistentVolumeClaim yourself if that does not matter")
+		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
+			"delete its Pod and PersistentVolumeClaim yourself if that does not matter")
 	case known && !victim.SaysEmpty() && r.Server == nil:
 		d.Say("waiting for mysqld of " + victim.Name + ", which is to be removed")
 	case d.haveLeave(victim, what) && d.compareHeld(victim, what):
@@ -108,7 +114,8 @@ func (d *decision) compareHeld(victim *core.Instance, what string) bool {
 	p, _ := primary.Report.Get()
 	switch {
 	case p.Server == nil:
-		d.Say(what + ": waiting for mysqld of " + primary.Name + ", to ask whether it holds all that " + victim.Name + " holds")
+		d.Say(what + ": waiting for mysqld of " + primary.Name + ", to ask whether it holds all that " +
+			victim.Name + " holds")
 	case !primary.Report.ReadAfter(victim.Report):
 		d.Say(what + ": comparing what it holds with what " + primary.Name + " holds")
 		d.Do(core.Refresh{Instance: primary.Name})
@@ -116,7 +123,8 @@ func (d *decision) compareHeld(victim *core.Instance, what string) bool {
 	case p.Server.Holds().Contains(r.Server.Holds()):
 		return true
 	default: // if it is for good, the victim will say that it has diverged
-		d.Say(fmt.Sprintf("%s waits: %s lacks transactions that it holds (%s)", what, primary.Name, r.Server.Holds().Subtract(p.Server.Holds()).Abbreviate(4)))
+		d.Say(fmt.Sprintf("%s waits: %s lacks transactions that it holds (%s)", what, primary.Name,
+			r.Server.Holds().Subtract(p.Server.Holds()).Abbreviate(4)))
 	}
 	return false
 }

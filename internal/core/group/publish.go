@@ -14,7 +14,8 @@ import (
 // route points writes at the primary by its name, and labels the Pods by what the
 // group says of them. Who is known not to be online is in no Service.
 func (d *decision) route() {
-	if routed, known := d.Cluster.Routed.Get(); known && d.seen.agreed && d.seen.primary != "" && routed != d.seen.primary {
+	if routed, known := d.Cluster.Routed.Get(); known && d.seen.agreed && d.seen.primary != "" &&
+		routed != d.seen.primary {
 		d.Do(core.RouteWrites{Instance: d.seen.primary})
 	}
 	if until := d.LabelsRestUntil(d.Status.CurrentPrimaryAt); d.seen.agreed && !until.IsZero() {
@@ -101,13 +102,16 @@ func (d *decision) blockLost() {
 	}
 	switch {
 	case all && len(d.Instances) > 0:
-		d.Block(core.RefusalGroupWithoutData, "the group was made, and no instance has its data any more: restore a backup into a new Cluster; this one is never initialised again")
+		d.Block(core.RefusalGroupWithoutData, "the group was made, and no instance has its data any more: restore a "+
+			"backup into a new Cluster; this one is never initialised again")
 	case d.seen.lost:
 		d.lookAgain(nil)
-		d.Block(core.RefusalQuorumLost, fmt.Sprintf("the group has lost its quorum (%s): writes wait. %s", d.situation(), d.wayOut()))
+		d.Block(core.RefusalQuorumLost, fmt.Sprintf("the group has lost its quorum (%s): writes wait. %s",
+			d.situation(), d.wayOut()))
 	default:
 		d.lookAgain(nil)
-		d.sayUnknown(fmt.Sprintf("too few members can be asked to tell whether the group has its quorum (%s): nothing is done%s", d.standing(), d.unknownAdvice()))
+		d.sayUnknown(fmt.Sprintf("too few members can be asked to tell whether the group has its quorum (%s): "+
+			"nothing is done%s", d.standing(), d.unknownAdvice()))
 	}
 }
 
@@ -120,7 +124,8 @@ func (d *decision) sayUnknown(why string) {
 	d.Plan.Memory.Unknown = d.Observation.Memory.Unknown.Or(d.Status.Epoch, d.Now)
 	until := d.Plan.Memory.Unknown.At.Add(unknownPatience)
 	was := d.Cluster.Status
-	toldLost := was.Phase == core.PhaseBlocked && (was.Diagnosis == core.GroupQuorumLost || was.Diagnosis == core.GroupUnknown)
+	toldLost := was.Phase == core.PhaseBlocked &&
+		(was.Diagnosis == core.GroupQuorumLost || was.Diagnosis == core.GroupUnknown)
 	if d.Now.Before(until) && !toldLost {
 		d.Say(why)
 		d.RecheckAt(until)
@@ -149,7 +154,8 @@ func (d *decision) state() core.ClusterState {
 	switch {
 	case !d.g.Bootstrapped:
 		return d.Cluster.FirstState()
-	case d.seen.agreed && d.seen.primary != "" && d.seen.online == d.Cluster.Wanted && len(d.Instances) == d.Cluster.Wanted && d.Status.Ready == len(d.Instances):
+	case d.seen.agreed && d.seen.primary != "" && d.seen.online == d.Cluster.Wanted &&
+		len(d.Instances) == d.Cluster.Wanted && d.Status.Ready == len(d.Instances):
 		return core.StateHealthy
 	case d.seen.agreed && d.seen.primary != "":
 		return core.StateDegraded
@@ -204,7 +210,8 @@ func (d *decision) laggards() []string {
 		case !d.seen.isOnline(in.Name) && r.Reason != "":
 			names = append(names, fmt.Sprintf("%s (%s)", in.Name, r.Reason))
 		case d.seen.agreed && !d.seen.isOnline(in.Name):
-			names = append(names, fmt.Sprintf("%s (%s in the group)", in.Name, cmp.Or(d.seen.members[in.Name].State, core.MemberOffline)))
+			names = append(names, fmt.Sprintf("%s (%s in the group)", in.Name, cmp.Or(d.seen.members[in.Name].State,
+				core.MemberOffline)))
 		case !pod.Ready:
 			names = append(names, in.Name+" (not ready)")
 		}
@@ -224,14 +231,16 @@ func (d *decision) problem() string {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
 		switch why := in.CannotRun(); {
-		case known && r.Message != "" && (r.State == core.Failed || r.Reason == core.MemberJoinFailed || r.Reason == core.RefusalDataWithoutStatus):
+		case known && r.Message != "" &&
+			(r.State == core.Failed || r.Reason == core.MemberJoinFailed || r.Reason == core.RefusalDataWithoutStatus):
 			return in.Name + ": " + r.Problem().String()
 		case why != nil:
 			return in.Name + ": " + why.String()
 		}
 	}
 	if len(d.Status.Diverged) > 0 {
-		return strings.Join(d.Status.Diverged, ", ") + ": transactions that the group does not have; kept out of it and of every Service"
+		return strings.Join(d.Status.Diverged, ", ") +
+			": transactions that the group does not have; kept out of it and of every Service"
 	}
 	return ""
 }

@@ -14,7 +14,8 @@ import (
 // rebootAlone has the only member there is make the group again.
 func (d *decision) rebootAlone(r *recovery) {
 	d.Do(core.RebootGroup{Instance: r.only, Epoch: d.Status.Epoch})
-	d.Announce(false, core.ReasonGroupAlone, r.only, r.only+" is the only member there is, and makes the group again after a restart")
+	d.Announce(false, core.ReasonGroupAlone, r.only, r.only+" is the only member there is, and makes the group again "+
+		"after a restart")
 }
 
 // refuse takes a human's word back: it must not be carried out in another situation.
@@ -32,7 +33,8 @@ func (d *decision) refuseNeedless(r *recovery) {
 }
 
 func (d *decision) refuseOutdated(*recovery) {
-	d.refuse(core.RefusalViewChanged, "members have come or gone since it was asked for, in view "+d.Cluster.Group.ForceView+
+	d.refuse(core.RefusalViewChanged, "members have come or gone since it was asked for, in view "+
+		d.Cluster.Group.ForceView+
 		". Look at the group as it is now, and ask again: "+d.askForIt())
 }
 
@@ -47,7 +49,8 @@ func (d *decision) refuseUnheard(r *recovery) {
 }
 
 func (d *decision) refuseForeign(r *recovery) {
-	d.refuse(core.RefusalSplitBrain, r.foreign+" was left out by the last recovery, and is online in a group of its own that has a quorum; "+
+	d.refuse(core.RefusalSplitBrain, r.foreign+" was left out by the last recovery, and is online in a group of its "+
+		"own that has a quorum; "+
 		"those whom the group went on with are not, and may have acknowledged writes since. Bring them back, and stop the Pods of those who were left out; "+
 		"or, if they are gone for good, delete their Pods and PersistentVolumeClaims, and ask again")
 }
@@ -59,7 +62,8 @@ func (d *decision) refuseReboot(r *recovery) {
 		d.refuse(r.reason, "nobody is online, and "+r.why)
 		return
 	}
-	d.refuse(r.reason, fmt.Sprintf("%s holds transactions that those who are still online lack, so that the group would have to be rebooted, and %s", r.more, r.why))
+	d.refuse(r.reason, fmt.Sprintf("%s holds transactions that those who are still online lack, so that the group "+
+		"would have to be rebooted, and %s", r.more, r.why))
 }
 
 func (d *decision) refuseLeaderless(r *recovery) {
@@ -68,13 +72,15 @@ func (d *decision) refuseLeaderless(r *recovery) {
 
 // refuseFenced: who is to go on is fenced, and would leave the group at once, or not make it.
 func (d *decision) refuseFenced(lead *core.Instance) {
-	d.refuse(core.RefusalSurvivorFenced, fmt.Sprintf("%s is the one to go on, and is fenced: take the fence off (kubectl cnmsql fence off %s %s), and ask again",
+	d.refuse(core.RefusalSurvivorFenced, fmt.Sprintf("%s is the one to go on, and is fenced: take the fence off "+
+		"(kubectl cnmsql fence off %s %s), and ask again",
 		lead.Name, d.Cluster.Name, lead.Name))
 }
 
 func (d *decision) awaitStart(r *recovery) {
-	d.Block(core.RefusalQuorumLost, "the group has lost its quorum; the recovery that was asked for waits until mysqld of "+
-		strings.Join(r.starting, ", ")+" has started, and tells what it holds")
+	d.Block(core.RefusalQuorumLost,
+		"the group has lost its quorum; the recovery that was asked for waits until mysqld of "+
+			strings.Join(r.starting, ", ")+" has started, and tells what it holds")
 }
 
 // onlyMember is the one instance of a cluster of one whose mysqld has been restarted.
@@ -87,7 +93,8 @@ func (d *decision) onlyMember() string {
 	in := &d.Instances[0]
 	r, known := in.Report.Get()
 	v, _ := viewOf(in)
-	if !known || r.Server == nil || r.Data != core.DataPopulated || v.State != core.MemberOffline || d.IsFenced(in.Name) {
+	if !known || r.Server == nil || r.Data != core.DataPopulated || v.State != core.MemberOffline ||
+		d.IsFenced(in.Name) {
 		return ""
 	}
 	return in.Name
@@ -147,7 +154,8 @@ func (d *decision) withCompanions(heirs []*core.Instance) []*core.Instance {
 	view, _ := viewOf(heirs[0])
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		if v, _ := viewOf(in); isQuorate(in) && !slices.Contains(heirs, in) && (vote{view: v}).key() == (vote{view: view}).key() {
+		if v, _ := viewOf(in); isQuorate(in) && !slices.Contains(heirs, in) &&
+			(vote{view: v}).key() == (vote{view: view}).key() {
 			heirs = append(heirs, in)
 		}
 	}
@@ -171,7 +179,8 @@ func (d *decision) holdsMore(survivors []*core.Instance) string {
 	theirs := draft.Held(survivors)
 	for _, in := range d.heirs() {
 		r, known := in.Report.Get()
-		if known && r.Server != nil && r.Data == core.DataPopulated && !d.strays(in) && !theirs.Contains(r.Server.Holds()) {
+		if known && r.Server != nil && r.Data == core.DataPopulated && !d.strays(in) &&
+			!theirs.Contains(r.Server.Holds()) {
 			return in.Name
 		}
 	}
@@ -205,8 +214,9 @@ func (d *decision) takeAsItIs(r *recovery) {
 	d.Status.Epoch++
 	d.countOn(members, draft.Held([]*core.Instance{d.Instance(seen.primary)}), draft.Held(r.online))
 	d.Do(core.ClearForceQuorum{})
-	d.Announce(true, core.ReasonQuorumForced, strings.Join(members, ","), fmt.Sprintf("as a human asked for, the group of %s, which has a quorum, is taken as the whole group; %s",
-		strings.Join(members, ", "), d.without()))
+	d.Announce(true, core.ReasonQuorumForced, strings.Join(members, ","),
+		fmt.Sprintf("as a human asked for, the group of %s, which has a quorum, is taken as the whole group; %s",
+			strings.Join(members, ", "), d.without()))
 	d.Again = true
 }
 
@@ -216,7 +226,8 @@ func (d *decision) dissolve(r *recovery) {
 	for _, in := range r.survivors {
 		d.Do(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Epoch + 1})
 	}
-	d.Say(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the group, and it is rebooted", r.more))
+	d.Say(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the "+
+		"group, and it is rebooted", r.more))
 }
 
 // force goes on with the survivors. A surviving primary has everything; so has one who
@@ -225,7 +236,9 @@ func (d *decision) dissolve(r *recovery) {
 func (d *decision) force(r *recovery) {
 	lead := r.leader
 	v, _ := viewOf(lead)
-	survivors := slices.DeleteFunc(r.survivors, func(in *core.Instance) bool { return in != lead && !reaches(v, in.Name) })
+	survivors := slices.DeleteFunc(r.survivors, func(in *core.Instance) bool {
+		return in != lead && !reaches(v, in.Name)
+	})
 	var members []string
 	for _, in := range survivors {
 		members = append(members, in.Name)
@@ -234,8 +247,10 @@ func (d *decision) force(r *recovery) {
 	d.Status.Epoch++
 	d.countOn(members, draft.Held([]*core.Instance{lead}), draft.Held(survivors))
 	d.beginRecovery(core.StepForce, core.ReasonQuorumForced, lead.Name,
-		core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), View: v.ViewID, Epoch: d.Status.Epoch})
-	d.Announce(true, core.ReasonQuorumForced, lead.Name, fmt.Sprintf("as a human asked for, %s goes on with %s as the whole group; %s",
+		core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), View: v.ViewID,
+			Epoch: d.Status.Epoch})
+	d.Announce(true, core.ReasonQuorumForced, lead.Name, fmt.Sprintf("as a human asked for, %s goes on with %s as "+
+		"the whole group; %s",
 		lead.Name, strings.Join(members, ", "), d.without()))
 }
 
@@ -260,7 +275,8 @@ const recoveryLimit = 3 * time.Minute
 // beginRecovery: the human's word is taken back, if there was one, and its execution is in
 // the status. It is given once: what it rested on may not be so a moment later.
 func (d *decision) beginRecovery(step core.Step, reason core.Reason, lead string, order core.Effect) {
-	d.Status.Operation = &core.Operation{Kind: core.OperationQuorumRecovery, Step: step, From: d.Status.CurrentPrimary, To: lead,
+	d.Status.Operation = &core.Operation{Kind: core.OperationQuorumRecovery, Step: step,
+		From: d.Status.CurrentPrimary, To: lead,
 		Reason: reason, StartedAt: d.Now, Deadline: d.Now.Add(recoveryLimit)}
 	d.Do(order)
 	if d.Cluster.Group.ForceQuorum {
@@ -276,14 +292,16 @@ func (d *decision) giveRecoveryUp(r *recovery) {
 	op := d.Status.Operation
 	d.takeBackWord(r)
 	d.Status.Operation = nil
-	d.Announce(true, core.RefusalDeadline, op.To, fmt.Sprintf("%s was told to go on %s ago, and the group has no quorum; see what became of it, and %s: %s",
+	d.Announce(true, core.RefusalDeadline, op.To, fmt.Sprintf("%s was told to go on %s ago, and the group has no "+
+		"quorum; see what became of it, and %s: %s",
 		op.To, d.Now.Sub(op.StartedAt).Round(time.Second), nextTime(op), d.askForIt()))
 }
 
 func (d *decision) awaitRecovery(r *recovery) {
 	op := d.Status.Operation
 	d.takeBackWord(r)
-	d.Say(fmt.Sprintf("%s, %s goes on (%s); it may take a minute or two, and mysqld answers no question about its group meanwhile", onWord(op), op.To, d.without()))
+	d.Say(fmt.Sprintf("%s, %s goes on (%s); it may take a minute or two, and mysqld answers no question about its "+
+		"group meanwhile", onWord(op), op.To, d.without()))
 	d.RecheckAt(op.Deadline)
 }
 
@@ -335,8 +353,9 @@ func leader(survivors []*core.Instance) *core.Instance {
 func isAuthority(in *core.Instance, survivors []*core.Instance) bool {
 	v, _ := viewOf(in)
 	r, _ := in.Report.Get()
-	return v.Role == core.MemberPrimary && r.Server != nil && !slices.ContainsFunc(survivors, func(other *core.Instance) bool {
-		o, known := other.Report.Get()
-		return !reaches(v, other.Name) && (!known || o.Server == nil || !r.Server.Holds().Contains(o.Server.Holds()))
-	})
+	return v.Role == core.MemberPrimary && r.Server != nil && !slices.ContainsFunc(survivors,
+		func(other *core.Instance) bool {
+			o, known := other.Report.Get()
+			return !reaches(v, other.Name) && (!known || o.Server == nil || !r.Server.Holds().Contains(o.Server.Holds()))
+		})
 }

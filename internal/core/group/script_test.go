@@ -125,7 +125,8 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 	case "target":
 		w.cluster.Status.TargetPrimary = names[0]
 	case "former":
-		w.cluster.FormerVolumes = append(w.cluster.FormerVolumes, core.FormerVolume{Instance: names[0], UID: "volume", Of: "old"})
+		w.cluster.FormerVolumes = append(w.cluster.FormerVolumes, core.FormerVolume{Instance: names[0],
+			UID: "volume", Of: "old"})
 	case "reinit":
 		w.cluster.Reinit = append(w.cluster.Reinit, names[0])
 	case "force":

@@ -40,7 +40,8 @@ type sim struct {
 }
 
 func newSim(seed uint64, mut mutation) *sim {
-	s := &sim{world: newWorld(3 + 2*int(seed%2)), rng: rand.New(rand.NewPCG(seed, 7)), acked: map[int]int{}, gone: map[string]bool{}}
+	s := &sim{world: newWorld(3 + 2*int(seed%2)), rng: rand.New(rand.NewPCG(seed, 7)), acked: map[int]int{},
+		gone: map[string]bool{}}
 	s.cluster.Group.RecoverOutage = seed/2%2 == 0
 	s.mut = mut
 	s.diligence = func() int { return s.rng.IntN(8) }
@@ -159,7 +160,8 @@ func (s *sim) odd(in *instance, n int) {
 func (s *sim) boast(in *instance) *core.GroupView {
 	out := &core.GroupView{State: core.MemberOnline, Role: core.MemberPrimary, ViewID: "v:lie"}
 	for _, other := range s.all {
-		m := core.ViewMember{Host: other.name + ".ns.svc", UUID: "uuid-" + other.name, State: core.MemberOnline, Role: core.MemberSecondary, Version: other.version}
+		m := core.ViewMember{Host: other.name + ".ns.svc", UUID: "uuid-" + other.name, State: core.MemberOnline,
+			Role: core.MemberSecondary, Version: other.version}
 		if other == in {
 			m.Role = core.MemberPrimary
 		}
@@ -280,7 +282,8 @@ func (s *sim) slandered(before []string) string {
 	}
 	for _, name := range s.cluster.Status.Diverged {
 		in := s.get(name)
-		if slices.Contains(before, name) || in == nil || !in.errant.IsEmpty() || s.cluster.Status.Group.WentOnWithout(name) {
+		if slices.Contains(before, name) || in == nil || !in.errant.IsEmpty() ||
+			s.cluster.Status.Group.WentOnWithout(name) {
 			continue
 		}
 		if s.heldBy(s.view).Contains(in.holds()) {
@@ -357,16 +360,20 @@ func (s *sim) check(e core.Effect, had bool, primary string) string {
 // acknowledged and none of these does.
 func (s *sim) forgets(e core.ForceMembers) string {
 	has := func(number, what int) bool {
-		return slices.ContainsFunc(strings.Split(e.Members, ","), func(name string) bool { return s.get(name).content[number] == what })
+		return slices.ContainsFunc(strings.Split(e.Members, ","), func(name string) bool {
+			return s.get(name).content[number] == what
+		})
 	}
 	for _, in := range s.all {
 		v := s.says(in)
-		if in.deaf || !in.answers() || in.state != "" || v.State != core.MemberOnline || v.HasQuorum() || s.before.Group.Bars(in.name) {
+		if in.deaf || !in.answers() || in.state != "" || v.State != core.MemberOnline || v.HasQuorum() ||
+			s.before.Group.Bars(in.name) {
 			continue
 		}
 		for number, what := range s.acked {
 			if in.content[number] == what && !has(number, what) {
-				return fmt.Sprintf("I3: %s goes on, and not %s, which alone holds %d under the number %d, which was acknowledged", e.Members, in.name, what, number)
+				return fmt.Sprintf("I3: %s goes on, and not %s, which alone holds %d under the number %d, which was "+
+					"acknowledged", e.Members, in.name, what, number)
 			}
 		}
 	}
@@ -395,7 +402,8 @@ func (s *sim) lacksAcked(primary string) string {
 	}
 	for number, what := range s.acked {
 		if holds := s.get(primary).content[number]; holds != what {
-			return fmt.Sprintf("I2: %s goes on and holds %d under the number %d, for which %d was acknowledged", primary, holds, number, what)
+			return fmt.Sprintf("I2: %s goes on and holds %d under the number %d, for which %d was acknowledged",
+				primary, holds, number, what)
 		}
 	}
 	return ""
@@ -410,7 +418,8 @@ func (s *sim) mixed() string {
 	for _, name := range s.view {
 		for number, what := range s.get(name).content {
 			if is, has := truth[number]; s.reaches(name, s.primary) && has && is != what {
-				return fmt.Sprintf("%s is a member and holds %d under the number %d, where the primary %s holds %d", name, what, number, s.primary, is)
+				return fmt.Sprintf("%s is a member and holds %d under the number %d, where the primary %s holds %d",
+					name, what, number, s.primary, is)
 			}
 		}
 	}
@@ -513,7 +522,8 @@ func (s *sim) ends(step func(int) string) string {
 		}
 	}
 	switch phase := s.cluster.Status.Phase; {
-	case phase == core.PhaseHealthy && s.cluster.Status.CurrentPrimary == s.primary && s.cluster.Status.TargetPrimary == s.primary:
+	case phase == core.PhaseHealthy && s.cluster.Status.CurrentPrimary == s.primary &&
+		s.cluster.Status.TargetPrimary == s.primary:
 	case len(s.gone) > 0 && phase == core.PhaseBlocked && !s.hasQuorum(): // its data is gone
 	default:
 		return "I7: not well in the end: " + s.tell() + strings.Join(s.view, ",")

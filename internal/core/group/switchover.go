@@ -10,7 +10,8 @@ import (
 // primary, when somebody wishes that, and gives up at the deadline. There is no way back to
 // go: the group is consistent at any time. Nor can the group be told to stop once it elects.
 func (d *decision) switchOver() {
-	if !d.seen.agreed || d.seen.primary == "" || d.Status.Operation != nil && d.Status.Operation.Kind != core.OperationSwitchover {
+	if !d.seen.agreed || d.seen.primary == "" ||
+		d.Status.Operation != nil && d.Status.Operation.Kind != core.OperationSwitchover {
 		return
 	}
 	if d.Status.Operation == nil {
@@ -26,7 +27,8 @@ func (d *decision) switchOver() {
 		return
 	}
 	if no := d.cannotBePrimary(op.To); no != nil {
-		d.giveUp(op, no.Reason, fmt.Sprintf("%s cannot become primary: %s; %s stays primary", op.To, no.Message, op.From))
+		d.giveUp(op, no.Reason, fmt.Sprintf("%s cannot become primary: %s; %s stays primary", op.To,
+			no.Message, op.From))
 		return
 	}
 	if d.IsRouteBusy(op) {
@@ -96,7 +98,8 @@ func (d *decision) handOver(reason core.Reason) {
 	if until := d.RestsUntil(d.seen.primary); !until.IsZero() {
 		d.RecheckAt(until)
 		d.Say(fmt.Sprintf("%s should hand over (%s); the group did not make %s primary in time, "+
-			"and is asked again at %s", d.seen.primary, reason, d.Status.Return.Target, until.UTC().Format("15:04:05 MST")))
+			"and is asked again at %s", d.seen.primary, reason, d.Status.Return.Target,
+			until.UTC().Format("15:04:05 MST")))
 		return
 	}
 	for i := range d.Instances {
@@ -111,9 +114,11 @@ func (d *decision) handOver(reason core.Reason) {
 }
 
 func (d *decision) begin(reason core.Reason) {
-	d.Status.Operation = &core.Operation{Kind: core.OperationSwitchover, Step: core.StepCatchUp, From: d.Status.CurrentPrimary, To: d.Status.TargetPrimary,
+	d.Status.Operation = &core.Operation{Kind: core.OperationSwitchover, Step: core.StepCatchUp,
+		From: d.Status.CurrentPrimary, To: d.Status.TargetPrimary,
 		Reason: reason, StartedAt: d.Now}
-	d.Tell(reason, fmt.Sprintf("the group is to make %s primary instead of %s", d.Status.TargetPrimary, d.Status.CurrentPrimary))
+	d.Tell(reason, fmt.Sprintf("the group is to make %s primary instead of %s", d.Status.TargetPrimary,
+		d.Status.CurrentPrimary))
 	d.Again = true
 }
 
@@ -135,7 +140,8 @@ func (d *decision) cannotBePrimary(name string) *core.Problem {
 		return no(core.RefusalTargetNotOnline, "it is being stopped")
 	}
 	if older := d.seen.older(name); older != "" {
-		return no(core.RefusalTargetNewer, fmt.Sprintf("it runs MySQL %s and %s runs %s: a group makes nobody primary who is newer than another member",
+		return no(core.RefusalTargetNewer, fmt.Sprintf("it runs MySQL %s and %s runs %s: a group makes nobody "+
+			"primary who is newer than another member",
 			d.seen.members[name].Version, older, d.seen.members[older].Version))
 	}
 	return nil

@@ -57,7 +57,8 @@ var before = []step{
 
 	{"give up: it takes too long", (*Facts).isTooLate, func(f *Facts, p *Plan) {
 		f.fail(p, no(core.VerifyTooLong, "it did not end within %s; the last that was known: %s. "+
-			"Raise spec.backup.verify.maxDuration if a restore takes that long", f.limit(), cmp.Or(f.Record.Message, "nothing")))
+			"Raise spec.backup.verify.maxDuration if a restore takes that long", f.limit(),
+			cmp.Or(f.Record.Message, "nothing")))
 	}},
 	{"give up: the name is another's", func(f *Facts) bool { return f.Copy.Exists && f.Copy.Foreign },
 		func(f *Facts, p *Plan) { f.fail(p, f.nameTaken()) }},
@@ -67,7 +68,8 @@ var before = []step{
 				CopyName(f.Cluster), f.Copy.Refused))
 		}},
 	{"give up: the copy is gone", (*Facts).isCopyGone, func(f *Facts, p *Plan) {
-		f.fail(p, no(core.VerifyCopyGone, "the Cluster %s was deleted before the verification had ended", CopyName(f.Cluster)))
+		f.fail(p, no(core.VerifyCopyGone, "the Cluster %s was deleted before the verification had ended",
+			CopyName(f.Cluster)))
 	}},
 }
 
@@ -106,7 +108,8 @@ var restoring = []step{
 			differ, compared, _ := f.compare()
 			p.Record.Compared = compared
 			f.fail(p, no(core.VerifyDiffer,
-				"the restored rows of %d of %d tables are not those that the Cluster had at the same GTIDs: %s", len(differ), compared, list(differ)))
+				"the restored rows of %d of %d tables are not those that the Cluster had at the same GTIDs: %s",
+				len(differ), compared, list(differ)))
 		}},
 	{"succeed", func(*Facts) bool { return true }, (*Facts).succeed},
 }
@@ -194,8 +197,9 @@ func (f *Facts) refusal() *Refusal {
 		return no(core.VerifyNoStore,
 			"spec.backup.objectStore is missing: there are no backups to try; add it, and take a backup")
 	case len(CopyName(f.Cluster)) > nameLimit:
-		return no(core.VerifyNameTooLong, "backups are restored into a Cluster %s, and the name of a Cluster has at most "+
-			"%d characters: only Clusters with a name of up to %d can have their backups verified",
+		return no(core.VerifyNameTooLong,
+			"backups are restored into a Cluster %s, and the name of a Cluster has at most "+
+				"%d characters: only Clusters with a name of up to %d can have their backups verified",
 			CopyName(f.Cluster), nameLimit, nameLimit-len(Suffix))
 	case f.Copy.Exists && f.Copy.Foreign:
 		return f.nameTaken()

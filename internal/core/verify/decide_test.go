@@ -321,19 +321,24 @@ func TestRowsAreComparedAtTheSameMoment(t *testing.T) {
 		words    []string
 		compared int
 	}{
-		"the same":                {uuid + ":1-9", twoTables.Sums, "", []string{"2 of them were compared"}, 2},
-		"with numbers of its own": {uuid + ":1-9," + other + ":1-3", twoTables.Sums, "", []string{"2 of them were compared"}, 2},
+		"the same": {uuid + ":1-9", twoTables.Sums, "", []string{"2 of them were compared"}, 2},
+		"with numbers of its own": {uuid + ":1-9," + other + ":1-3", twoTables.Sums, "",
+			[]string{"2 of them were compared"}, 2},
 		"fewer rows": {uuid + ":1-9", []Sum{twoTables.Sums[0], {"shop.b", 2, "2-2"}}, core.VerifyDiffer,
 			[]string{"1 of 2", "shop.b (2 rows, and 3 in the Cluster)"}, 2},
 		"other rows": {uuid + ":1-9", []Sum{{"shop.a", 2, "1-2"}, twoTables.Sums[1]}, core.VerifyDiffer,
 			[]string{"shop.a (2 rows, not all of them those of the Cluster)"}, 2},
-		"a table less":      {uuid + ":1-9", twoTables.Sums[:1], core.VerifyDiffer, []string{"shop.b (it is missing"}, 2},
-		"restored to less":  {uuid + ":1-8", twoTables.Sums[:1], "", []string{"no rows were compared: the restored server did not end"}, 0},
-		"restored to more":  {uuid + ":1-10", twoTables.Sums[:1], "", []string{"no rows were compared: the restored server did not end"}, 0},
+		"a table less": {uuid + ":1-9", twoTables.Sums[:1], core.VerifyDiffer,
+			[]string{"shop.b (it is missing"}, 2},
+		"restored to less": {uuid + ":1-8", twoTables.Sums[:1], "",
+			[]string{"no rows were compared: the restored server did not end"}, 0},
+		"restored to more": {uuid + ":1-10", twoTables.Sums[:1], "",
+			[]string{"no rows were compared: the restored server did not end"}, 0},
 		"nothing was known": {"", nil, "", []string{"no rows were compared"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := sampled(t, twoTables).checked(t, Check{Done: true, Tables: 9, Checked: 9, Sums: c.sums, Executed: gtid.MustParse(c.executed)})
+			w := sampled(t, twoTables).checked(t, Check{Done: true, Tables: 9, Checked: 9, Sums: c.sums,
+				Executed: gtid.MustParse(c.executed)})
 			phase := Succeeded
 			if c.reason != "" {
 				phase = Failed
@@ -352,12 +357,16 @@ func TestWithoutASampleItGoesOn(t *testing.T) {
 		word     string
 		within   time.Duration
 	}{
-		"busy tables": {Sampling{Asked: true, Done: true, Sample: Sample{Executed: uuid + ":1-9", Changed: 7}}, "all 7 tables", time.Minute},
-		"no tables":   {Sampling{Asked: true, Done: true, Sample: Sample{Executed: uuid + ":1-9"}}, "small enough", time.Minute},
-		"a long set":  {Sampling{Asked: true, Done: true, Sample: Sample{Executed: strings.Repeat("x", 5000), Sums: twoTables.Sums}}, "too long", time.Minute},
-		"an error":    {Sampling{Asked: true, Error: "access denied"}, "access denied", time.Minute},
-		"silence":     {Sampling{Unreachable: "connection refused"}, "db-3 did not answer: connection refused", 3 * time.Minute},
-		"slowness":    {Sampling{Asked: true}, "took too long", 31 * time.Minute},
+		"busy tables": {Sampling{Asked: true, Done: true, Sample: Sample{Executed: uuid + ":1-9", Changed: 7}},
+			"all 7 tables", time.Minute},
+		"no tables": {Sampling{Asked: true, Done: true, Sample: Sample{Executed: uuid + ":1-9"}},
+			"small enough", time.Minute},
+		"a long set": {Sampling{Asked: true, Done: true, Sample: Sample{Executed: strings.Repeat("x", 5000),
+			Sums: twoTables.Sums}}, "too long", time.Minute},
+		"an error": {Sampling{Asked: true, Error: "access denied"}, "access denied", time.Minute},
+		"silence": {Sampling{Unreachable: "connection refused"}, "db-3 did not answer: connection refused",
+			3 * time.Minute},
+		"slowness": {Sampling{Asked: true}, "took too long", 31 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -398,7 +407,8 @@ func TestItAlwaysEnds(t *testing.T) {
 			case chance("blocked"):
 				c.Blocked = rapid.SampledFrom([]string{"", "StoreUnreachable"}).Draw(t, "why")
 			case ends && w.f.Record.Phase == Checking && chance("checked"):
-				w.f.Check = Check{Asked: true, Tables: 2, Done: chance("done"), Error: rapid.SampledFrom([]string{"", "lost"}).Draw(t, "error")}
+				w.f.Check = Check{Asked: true, Tables: 2, Done: chance("done"),
+					Error: rapid.SampledFrom([]string{"", "lost"}).Draw(t, "error")}
 			case left > 0 && chance("asked again"):
 				left, w.f.Request = left-1, "more"+string(rune('0'+left))
 			case w.f.Record.Phase == TakingSample && chance("sampled"):
@@ -420,7 +430,8 @@ func TestItAlwaysEnds(t *testing.T) {
 			if p.Create && (c.Exists || !p.Record.Phase.Runs()) {
 				t.Fatalf("a copy is made beside another, or for nothing: %+v", p)
 			}
-			if p.Events != nil && p.Record.Phase.HasEnded() && p.Record.Ended.Sub(p.Record.Started) > w.f.Limit+time.Minute {
+			if p.Events != nil && p.Record.Phase.HasEnded() &&
+				p.Record.Ended.Sub(p.Record.Started) > w.f.Limit+time.Minute {
 				t.Fatalf("it took from %s to %s", p.Record.Started, p.Record.Ended)
 			}
 			if chance("crash before anything is done") {

@@ -51,13 +51,14 @@ var sampling = []step{
 		cannot := f.Sampler == "" || f.Sampling.Error != "" || f.Now.Sub(f.Record.Started) > limit
 		return f.Record.Phase == TakingSample && cannot
 	}, (*Facts).skipSample},
-	{"sample", func(f *Facts) bool { return f.Record.Phase == TakingSample && !f.Sampling.Done }, func(f *Facts, p *Plan) {
-		p.Sample, p.Wake = true, time.Second
-		p.Record.Message = "rows of the Cluster are summed up by " + f.Sampler
-		if f.Sampling.Unreachable != "" {
-			p.Record.Message, p.Wake = f.Sampler+" does not answer: "+f.Sampling.Unreachable, lookAgain
-		}
-	}},
+	{"sample", func(f *Facts) bool { return f.Record.Phase == TakingSample && !f.Sampling.Done },
+		func(f *Facts, p *Plan) {
+			p.Sample, p.Wake = true, time.Second
+			p.Record.Message = "rows of the Cluster are summed up by " + f.Sampler
+			if f.Sampling.Unreachable != "" {
+				p.Record.Message, p.Wake = f.Sampler+" does not answer: "+f.Sampling.Unreachable, lookAgain
+			}
+		}},
 	{"note the sample", func(f *Facts) bool { return f.Record.Phase == TakingSample }, (*Facts).noteSample},
 	{"wait until the sample is archived", func(f *Facts) bool {
 		begun := f.Record.Copy != "" || f.Copy.Exists

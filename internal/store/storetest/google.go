@@ -26,17 +26,21 @@ func GCS(t testing.TB) (dir string) {
 	t.Helper()
 	binary := os.Getenv("CNMSQL_GCS_BIN")
 	if binary == "" {
-		t.Skip("set CNMSQL_GCS_BIN to the path that `go run -C tools/objectstore . build-gcs` prints, to try this with a server that speaks as Google's")
+		t.Skip("set CNMSQL_GCS_BIN to the path that `go run -C tools/objectstore . build-gcs` prints, to try this " +
+			"with a server that speaks as Google's")
 	}
 	home := t.TempDir()
 	authority := certify(t, home)
 	address := serve(t, "GCS", authority, "/_internal/healthcheck", func(address string) *exec.Cmd {
 		_, port, err := net.SplitHostPort(address)
 		must(t, err)
-		return exec.Command(binary, "-backend", "memory", "-scheme", "https", "-host", "127.0.0.1", "-port", port, "-public-host", address,
-			"-log-level", "error", "-cert-location", filepath.Join(home, "cert.pem"), "-private-key-location", filepath.Join(home, "key.pem"))
+		return exec.Command(binary, "-backend", "memory", "-scheme", "https", "-host", "127.0.0.1", "-port", port,
+			"-public-host", address,
+			"-log-level", "error", "-cert-location", filepath.Join(home, "cert.pem"), "-private-key-location",
+			filepath.Join(home, "key.pem"))
 	})
-	res, err := trusting(t, authority).Post("https://"+address+"/storage/v1/b?project=test", "application/json", strings.NewReader(`{"name":"`+Bucket+`"}`))
+	res, err := trusting(t, authority).Post("https://"+address+"/storage/v1/b?project=test", "application/json",
+		strings.NewReader(`{"name":"`+Bucket+`"}`))
 	must(t, err)
 	must(t, res.Body.Close())
 	if res.StatusCode != http.StatusOK {

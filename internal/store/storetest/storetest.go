@@ -66,7 +66,8 @@ func S3(t testing.TB) (dir string) {
 	t.Helper()
 	binary := os.Getenv("CNMSQL_S3_BIN")
 	if binary == "" {
-		t.Skip("set CNMSQL_S3_BIN to the path that `go run -C tools/objectstore . build` prints, to try this with a real S3 server")
+		t.Skip("set CNMSQL_S3_BIN to the path that `go run -C tools/objectstore . build` prints, to try this with a " +
+			"real S3 server")
 	}
 	home := t.TempDir()
 	for _, d := range []string{"data/" + Bucket, "metadata"} {
@@ -74,17 +75,20 @@ func S3(t testing.TB) (dir string) {
 	}
 	authority := certify(t, home)
 	address := serve(t, "S3", authority, "/health", func(address string) *exec.Cmd {
-		return exec.Command(binary, "--access", accessKey, "--secret", secretKey, "--port", address, "--quiet", "--keep-alive",
+		return exec.Command(binary, "--access", accessKey, "--secret", secretKey, "--port", address,
+			"--quiet", "--keep-alive",
 			"--health", "/health", "--cert", filepath.Join(home, "cert.pem"), "--key", filepath.Join(home, "key.pem"),
 			"posix", "--sidecar", filepath.Join(home, "metadata"), filepath.Join(home, "data"))
 	})
 	return Configure(t, store.Config{Endpoint: "https://" + address, Bucket: Bucket, Path: Path},
-		map[string]string{store.FileAccessKeyID: accessKey + "\n", store.FileSecretKey: secretKey + "\n", store.FileCA: string(authority)})
+		map[string]string{store.FileAccessKeyID: accessKey + "\n", store.FileSecretKey: secretKey + "\n",
+			store.FileCA: string(authority)})
 }
 
 // serve starts a server on a port that is free, and waits until it answers. Another process
 // may take the port before it does: then the next is tried.
-func serve(t testing.TB, kind string, authority []byte, health string, command func(address string) *exec.Cmd) (address string) {
+func serve(t testing.TB, kind string, authority []byte, health string,
+	command func(address string) *exec.Cmd) (address string) {
 	t.Helper()
 	for range 5 {
 		address = freeAddress(t)
@@ -159,7 +163,8 @@ func certify(t testing.TB, dir string) (authority []byte) {
 	must(t, err)
 	authority = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	must(t, os.WriteFile(filepath.Join(dir, "cert.pem"), authority, 0o644))
-	must(t, os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
+		Bytes: keyDER}), 0o600))
 	return authority
 }
 

@@ -44,14 +44,16 @@ func TestPercentilesAreOfTheRankedInserts(t *testing.T) {
 
 func TestWhatElseIsInTheFileStays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.json")
-	if err := os.WriteFile(file, []byte(`{"rows":[{"fault":"killed"}],"backup":[{"what":"old"}],"throughput":[]}`), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(`{"rows":[{"fault":"killed"}],"backup":[{"what":"old"}],"throughput":[]}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := some().Save(file); err != nil {
 		t.Fatal(err)
 	}
 	text, _ := os.ReadFile(file)
-	if !strings.Contains(string(text), `"killed"`) || !strings.Contains(string(text), `"throughput"`) || strings.Contains(string(text), "old") {
+	if !strings.Contains(string(text), `"killed"`) || !strings.Contains(string(text), `"throughput"`) ||
+		strings.Contains(string(text), "old") {
 		t.Errorf("%s", text)
 	}
 	if got, err := Open(file); err != nil || len(got.Figures) != 3 || got.Run.Checksums != 4 || len(got.Commits) != 1 {

@@ -31,10 +31,12 @@ func (b *Backups) render() string {
 	for _, f := range b.Figures {
 		t.WriteString(f.line())
 	}
-	fmt.Fprintf(&t, "\nA mysqld was started on what was restored from each store: `CHECKSUM TABLE` of all %d tables was that of the source.\n\n", r.Checksums)
+	fmt.Fprintf(&t, "\nA mysqld was started on what was restored from each store: `CHECKSUM TABLE` of all %d tables "+
+		"was that of the source.\n\n", r.Checksums)
 	t.WriteString("| single-row inserts, one connection | commits | median | p99 | max |\n|---|---|---|---|---|\n")
 	for _, c := range b.Commits {
-		fmt.Fprintf(&t, "| %s | %d | %.2f ms | %.2f ms | %.2f ms |\n", c.What, c.Count, 1000*c.Median, 1000*c.P99, 1000*c.Max)
+		fmt.Fprintf(&t, "| %s | %d | %.2f ms | %.2f ms | %.2f ms |\n", c.What, c.Count, 1000*c.Median,
+			1000*c.P99, 1000*c.Max)
 	}
 	t.WriteString("\n")
 	return t.String()

@@ -56,7 +56,8 @@ func (l *List) line(r Row) string {
 		}
 	}
 	return fmt.Sprintf("| %s | %d | %s | %.1f | %.2f ms | %.2f ms | %s | %d | %d | %.1f | %s | %s | %s |\n",
-		r.Workload, r.Connections, r.Durability, r.TPS, r.P50, r.P99, lag, r.Errors, r.NotAwaited, r.Load, tps, p99, goal)
+		r.Workload, r.Connections, r.Durability, r.TPS, r.P50, r.P99, lag, r.Errors, r.NotAwaited,
+		r.Load, tps, p99, goal)
 }
 
 // goalOf tells of both goals whether they are met.

@@ -82,7 +82,9 @@ func (l *List) Save(file string) error {
 // which no row is left are forgotten.
 func (l *List) Add(run Run, row Row) {
 	row.Run = run.Begun
-	l.Rows = slices.DeleteFunc(l.Rows, func(r Row) bool { return r.isOf(row.Workload, row.Durability, row.Connections) })
+	l.Rows = slices.DeleteFunc(l.Rows, func(r Row) bool {
+		return r.isOf(row.Workload, row.Durability, row.Connections)
+	})
 	l.Rows = append(l.Rows, row)
 	slices.SortFunc(l.Rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Connections, b.Connections),
@@ -102,7 +104,9 @@ func (r *Row) isOf(workload, durability string, connections int) bool {
 
 // pairOf is what the same run has measured of the pair in the place of a row.
 func (l *List) pairOf(r Row) (Row, bool) {
-	at := slices.IndexFunc(l.Rows, func(p Row) bool { return p.Run == r.Run && p.isOf(r.Workload, Pair, r.Connections) })
+	at := slices.IndexFunc(l.Rows, func(p Row) bool {
+		return p.Run == r.Run && p.isOf(r.Workload, Pair, r.Connections)
+	})
 	if at < 0 || l.Rows[at].TPS <= 0 || l.Rows[at].P99 <= 0 {
 		return Row{}, false
 	}

@@ -100,7 +100,8 @@ func TestTheFileHasTheNamesThatWereAgreedAndIsReadAgain(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	for name, want := range map[string]any{
-		"workload": "insert", "durability": "quorum", "connections": 1.0, "tps": 100.5, "p50": 5.0, "p99": 10.0, "lag": 0.0,
+		"workload": "insert", "durability": "quorum", "connections": 1.0, "tps": 100.5, "p50": 5.0,
+		"p99": 10.0, "lag": 0.0,
 	} {
 		if got.Throughput[1][name] != want {
 			t.Errorf("%s is %v", name, got.Throughput[1][name])

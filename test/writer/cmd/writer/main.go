@@ -1,8 +1,9 @@
-// Command writer writes rows through a MySQL endpoint until it is told to stop, and tells what became of them: how long the longest
-// time without a write was, and whether anything that had been acknowledged is lost. It knows nothing that package writer does not.
+// Command writer writes rows through a MySQL endpoint until it is told to stop, and tells what
+// became of them: how long the longest time without a write was, and whether anything that had
+// been acknowledged is lost. It knows nothing that package writer does not.
 //
-// It ends with 0 if the table holds what was acknowledged, with 1 if rows are lost or there that the server had refused, and with 2
-// if it could not write or could not check.
+// It ends with 0 if the table holds what was acknowledged, with 1 if rows are lost or there that
+// the server had refused, and with 2 if it could not write or could not check.
 package main
 
 import (
@@ -82,8 +83,8 @@ func watch(ctx context.Context, w *writer.Writer, duration time.Duration, out io
 	}
 }
 
-// verify has its own time: the signal that ended the writing must not end the checking, and the endpoint may be in the middle of
-// what the writer was there to observe.
+// verify has its own time: the signal that ended the writing must not end the checking, and the
+// endpoint may be in the middle of what the writer was there to observe.
 func verify(w *writer.Writer, o options) (*writer.Verification, error) {
 	config := o.config
 	if o.verifyAddr != "" {

@@ -54,7 +54,8 @@ func TestJSONHasMillisecondsAndCounts(t *testing.T) {
 	if err := json.Unmarshal([]byte(out.String()), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.LongestGap.Ms != 1500 || got.Latency.P50 != 0.5 || got.Rows.Lost != 1 || !got.Verified || len(got.Errors) != 1 {
+	if got.LongestGap.Ms != 1500 || got.Latency.P50 != 0.5 || got.Rows.Lost != 1 || !got.Verified ||
+		len(got.Errors) != 1 {
 		t.Errorf("got %s", out.String())
 	}
 }
@@ -64,7 +65,8 @@ func TestTableNamesWhatIsLost(t *testing.T) {
 	if err := someResult().print(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"8000 (800/s)", "1500.0 ms (03:04:06.000 to 03:04:07.500)", "LOST", "connection 1 row 2"} {
+	for _, want := range []string{"8000 (800/s)", "1500.0 ms (03:04:06.000 to 03:04:07.500)", "LOST",
+		"connection 1 row 2"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &out)
 		}
@@ -94,7 +96,8 @@ func TestTLSIsAsAskedFor(t *testing.T) {
 	if o, err := parseOptions(nil, io.Discard); err != nil || o.config.TLS != nil {
 		t.Errorf("TLS without being asked for: %v", err)
 	}
-	if o, err := parseOptions([]string{"--tls-skip-verify"}, io.Discard); err != nil || !o.config.TLS.InsecureSkipVerify {
+	if o, err := parseOptions([]string{"--tls-skip-verify"}, io.Discard); err != nil ||
+		!o.config.TLS.InsecureSkipVerify {
 		t.Errorf("%+v %v", o.config.TLS, err)
 	}
 	empty := filepath.Join(t.TempDir(), "ca.pem")

@@ -13,8 +13,8 @@ import (
 	"cnmsql.co/test/writer"
 )
 
-// passwordVariable is read when no file is named. There is no flag for the password itself: everybody on the machine can read
-// another process's arguments.
+// passwordVariable is read when no file is named. There is no flag for the password itself:
+// everybody on the machine can read another process's arguments.
 const passwordVariable = "CNMSQL_WRITER_PASSWORD"
 
 type options struct {
@@ -55,12 +55,15 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	c := &o.config
 	f.StringVar(&c.Addr, "addr", "", "host:port, or the path of a socket (required)")
 	f.StringVar(&c.User, "user", "root", "the MySQL user")
-	f.StringVar(&o.passwordFile, "password-file", "", "file with the password (default: the variable "+passwordVariable+")")
+	f.StringVar(&o.passwordFile, "password-file", "", "file with the password (default: the variable "+
+		passwordVariable+")")
 	f.StringVar(&o.tlsCA, "tls-ca", "", "file with the certificates to trust; turns TLS on")
-	f.StringVar(&o.tlsServerName, "tls-server-name", "", "name to expect in the server's certificate (default: the host)")
+	f.StringVar(&o.tlsServerName, "tls-server-name", "",
+		"name to expect in the server's certificate (default: the host)")
 	f.BoolVar(&o.tlsSkipVerify, "tls-skip-verify", false, "turn TLS on and trust any certificate")
 	f.IntVar(&c.Connections, "connections", 4, "how many connections write")
-	f.DurationVar(&c.Interval, "interval", 5*time.Millisecond, "from one insert of a connection to its next; 0: no pause")
+	f.DurationVar(&c.Interval, "interval", 5*time.Millisecond,
+		"from one insert of a connection to its next; 0: no pause")
 	f.StringVar(&c.Table, "table", "cnmsql_writer.rows", "database.table, created when it is not there")
 	f.StringVar(&c.Run, "run", "", "tells this run's rows from others' (default: random)")
 	f.DurationVar(&o.duration, "duration", 0, "how long to write; 0: until a signal")
@@ -68,7 +71,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	f.StringVar(&o.verifyAddr, "verify-addr", "", "check the rows there rather than at --addr")
 	f.DurationVar(&o.verifyTimeout, "verify-timeout", 30*time.Second, "how long to try to check")
 	f.BoolVar(&o.json, "json", false, "print the result as JSON")
-	f.BoolVar(&o.stop, "stop", false, "write nothing, but tell process 1 to stop: for a container of a writer, without a shell")
+	f.BoolVar(&o.stop, "stop", false, "write nothing, but tell process 1 to stop: for a container of a writer, "+
+		"without a shell")
 	return f
 }
 

@@ -29,8 +29,10 @@ func (r result) exitCode() int {
 const clock = "15:04:05.000"
 
 func progress(s writer.Snapshot, fresh int) string {
-	return fmt.Sprintf("%s  acknowledged %d (+%d)  unknown %d  refused %d  unconnected %d  last ack %s ago  longest gap %s",
-		s.At.Format(clock), s.Acknowledged, fresh, s.Unknown, s.Refused, s.Unconnected, millis(s.SinceLastAck()), gapText(s.LongestGap))
+	return fmt.Sprintf(
+		"%s  acknowledged %d (+%d)  unknown %d  refused %d  unconnected %d  last ack %s ago  longest gap %s",
+		s.At.Format(clock), s.Acknowledged, fresh, s.Unknown, s.Refused, s.Unconnected, millis(s.SinceLastAck()),
+		gapText(s.LongestGap))
 }
 
 func (r result) print(out io.Writer, asJSON bool) error {
@@ -54,9 +56,11 @@ func (r result) printReport(out io.Writer) {
 	fmt.Fprintf(out, "refused\t%d\n", s.Refused)
 	fmt.Fprintf(out, "unconnected\t%d\n", s.Unconnected)
 	fmt.Fprintf(out, "longest gap\t%s\n", gapText(s.LongestGap))
-	fmt.Fprintf(out, "latency\tp50 %s, p99 %s, max %s\n", millis(s.Latency.P50), millis(s.Latency.P99), millis(s.Latency.Max))
+	fmt.Fprintf(out, "latency\tp50 %s, p99 %s, max %s\n", millis(s.Latency.P50), millis(s.Latency.P99),
+		millis(s.Latency.Max))
 	for _, e := range s.Errors {
-		fmt.Fprintf(out, "error\t%s %d times, %s to %s: %s\n", e.What, e.Count, e.First.Format(clock), e.Last.Format(clock), e.Text)
+		fmt.Fprintf(out, "error\t%s %d times, %s to %s: %s\n", e.What, e.Count, e.First.Format(clock),
+			e.Last.Format(clock), e.Text)
 	}
 }
 
@@ -66,7 +70,8 @@ func (r result) printVerification(out io.Writer) {
 		fmt.Fprintf(out, "NOT CHECKED\t%s\n", r.VerifyError)
 		return
 	}
-	fmt.Fprintf(out, "rows found\t%d (of the unknown ones %d are there, %d not)\n", v.Rows, v.UnknownPresent, v.UnknownAbsent)
+	fmt.Fprintf(out, "rows found\t%d (of the unknown ones %d are there, %d not)\n", v.Rows,
+		v.UnknownPresent, v.UnknownAbsent)
 	printRows(out, "LOST", "acknowledged, but not in the table", v.Missing)
 	printRows(out, "extra", "in the table, but refused or never tried", v.Extra)
 	printRows(out, "out of order", "older by the server's clock than the row before", v.OutOfOrder)

@@ -56,7 +56,8 @@ type rowsSummary struct {
 func (r result) summary() summary {
 	s := r.Report
 	out := summary{
-		Run: s.Run, Started: s.Started, Stopped: s.At, Acknowledged: s.Acknowledged, Unknown: s.Unknown, Refused: s.Refused,
+		Run: s.Run, Started: s.Started, Stopped: s.At, Acknowledged: s.Acknowledged,
+		Unknown: s.Unknown, Refused: s.Refused,
 		Unconnected: s.Unconnected, Verified: r.Verification != nil, VerifyError: r.VerifyError, Errors: []errorJSON{},
 		LongestGap: gapJSON{inMs(s.LongestGap.Duration()), s.LongestGap.Start, s.LongestGap.End, s.LongestGap.Open},
 		Latency:    latencyJSON{inMs(s.Latency.P50), inMs(s.Latency.P99), inMs(s.Latency.Max)},

@@ -22,7 +22,8 @@ func write(t *testing.T, data []byte) string {
 func example(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	image := Image{Name: "example.invalid/a:1", Entrypoint: []string{"/a"}, Files: map[string][]byte{"a": []byte("program")}}
+	image := Image{Name: "example.invalid/a:1", Entrypoint: []string{"/a"},
+		Files: map[string][]byte{"a": []byte("program")}}
 	if err := image.Write(&out); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,8 @@ func TestGzippedArchive(t *testing.T) {
 }
 
 func TestOCILayout(t *testing.T) {
-	index := `{"manifests":[{"annotations":{"io.containerd.image.name":"example.invalid/b:2","org.opencontainers.image.ref.name":"2"}}]}`
+	index :=
+		`{"manifests":[{"annotations":{"io.containerd.image.name":"example.invalid/b:2","org.opencontainers.image.ref.name":"2"}}]}`
 	data, err := pack(map[string][]byte{"index.json": []byte(index), "oci-layout": []byte("{}")})
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,8 @@ func Summarize(path string) (Summary, error) {
 		return s, fmt.Errorf("reading image archive %s: %w", path, err)
 	}
 	if len(s.Names) == 0 {
-		return s, fmt.Errorf("image archive %s names no image: save it with a tag (docker save NAME:TAG, skopeo copy … docker-archive:FILE:NAME:TAG)", path)
+		return s, fmt.Errorf("image archive %s names no image: save it with a tag (docker save NAME:TAG, skopeo copy "+
+			"… docker-archive:FILE:NAME:TAG)", path)
 	}
 	return s, nil
 }

@@ -35,7 +35,8 @@ func (i Image) Write(w io.Writer) error {
 		return err
 	}
 	configName, layerName := digest(config)+".json", diffID+"/layer.tar"
-	manifest, err := json.Marshal([]manifestEntry{{Config: configName, RepoTags: []string{i.Name}, Layers: []string{layerName}}})
+	manifest, err := json.Marshal([]manifestEntry{{Config: configName, RepoTags: []string{i.Name},
+		Layers: []string{layerName}}})
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,8 @@ func FromMounts(all []mounts.Mount) (Host, error) {
 	if len(v2) > 0 {
 		return Host{Roots: v2[:1], V2: true, Trees: v2[:1]}, nil
 	}
-	return Host{}, errors.New("no control groups are mounted under /sys/fs/cgroup: mount cgroup2 there (`mount -t cgroup2 none /sys/fs/cgroup`)")
+	return Host{}, errors.New("no control groups are mounted under /sys/fs/cgroup: mount cgroup2 there (`mount -t " +
+		"cgroup2 none /sys/fs/cgroup`)")
 }
 
 // Create makes a group in every tree, ready for processes and for groups below.

@@ -107,7 +107,9 @@ func (h Host) Kill(path string) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("control group %s: processes %v survive SIGKILL; look at /proc/<pid>/stack for what they wait", path, pids)
+			return fmt.Errorf(
+				"control group %s: processes %v survive SIGKILL; look at /proc/<pid>/stack for what they wait",
+				path, pids)
 		}
 		h.Freeze(path)
 		for _, pid := range h.Pids(path) {

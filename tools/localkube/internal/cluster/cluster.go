@@ -36,7 +36,8 @@ func Open(name, cache string, out io.Writer) (*Cluster, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("there is no cluster %q on this machine: make it with `localkube up --name %s`", name, name)
+		return nil, fmt.Errorf("there is no cluster %q on this machine: make it with `localkube up --name %s`",
+			name, name)
 	}
 	return newCluster(plan, cache, out)
 }
@@ -75,7 +76,8 @@ func (c *Cluster) step(what string, do func() error) error {
 
 // waitFor repeats check until it succeeds. It fails at once when one of the
 // processes the check hangs on has died, and shows the end of that log.
-func waitFor(ctx context.Context, what string, limit time.Duration, needs []process.Process, check func(context.Context) error) error {
+func waitFor(ctx context.Context, what string, limit time.Duration, needs []process.Process,
+	check func(context.Context) error) error {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

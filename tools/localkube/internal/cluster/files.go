@@ -65,9 +65,10 @@ func (c *Cluster) writeServerIdentities(authority *pki.Authority) error {
 		return err
 	}
 	return authority.Ensure("apiserver", pki.Subject{
-		User:  "kube-apiserver",
-		Names: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
-		IPs:   []netip.Addr{netip.MustParseAddr("127.0.0.1"), c.ControlPlane().IP, c.KubernetesIP()},
+		User: "kube-apiserver",
+		Names: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+			"kubernetes.default.svc.cluster.local"},
+		IPs: []netip.Addr{netip.MustParseAddr("127.0.0.1"), c.ControlPlane().IP, c.KubernetesIP()},
 	})
 }
 
@@ -88,7 +89,8 @@ func (c *Cluster) writeNodeConfigs(ctx context.Context, n layout.Node) error {
 		n.Path("containerd.toml"):              render.Containerd(n, kubebuild.PauseImage),
 		n.Path("cni", "10-localkube.conflist"): render.CNI(n),
 		n.Path("kubelet.json"):                 render.Kubelet(c.Cluster, n),
-		n.Path("kube-proxy.json"):              render.KubeProxy(c.Cluster, c.kubeconfigOf("kube-proxy"), n.Name, filtered),
+		n.Path("kube-proxy.json"): render.KubeProxy(c.Cluster,
+			c.kubeconfigOf("kube-proxy"), n.Name, filtered),
 	})
 }
 
@@ -111,9 +113,11 @@ func writeFiles(files map[string]string) error {
 
 // admin is a client with every right.
 func (c *Cluster) admin() (*kubeapi.Client, error) {
-	client, err := kubeapi.New(c.APIServerURL(), c.Path("pki", "ca.crt"), c.Path("pki", "admin.crt"), c.Path("pki", "admin.key"))
+	client, err := kubeapi.New(c.APIServerURL(), c.Path("pki", "ca.crt"), c.Path("pki", "admin.crt"),
+		c.Path("pki", "admin.key"))
 	if err != nil {
-		return nil, fmt.Errorf("reading the administrator's certificate: %w; `localkube up --name %s` makes it", err, c.Name)
+		return nil, fmt.Errorf("reading the administrator's certificate: %w; `localkube up --name %s` makes it", err,
+			c.Name)
 	}
 	return client, nil
 }

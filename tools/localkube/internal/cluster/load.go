@@ -39,8 +39,9 @@ func (c *Cluster) loadSummarized(ctx context.Context, n layout.Node, file string
 		return nil
 	}
 	_, err := command.Command{
-		Argv:   []string{"ctr", "--address", n.Socket(), "--namespace", "k8s.io", "images", "import", file},
-		Advice: fmt.Sprintf("if %s does not run, `localkube up --name %s` starts it; its containerd logs to %s", n.Name, c.Name, c.containerd(n).LogFile),
+		Argv: []string{"ctr", "--address", n.Socket(), "--namespace", "k8s.io", "images", "import", file},
+		Advice: fmt.Sprintf("if %s does not run, `localkube up --name %s` starts it; its containerd logs to %s", n.Name,
+			c.Name, c.containerd(n).LogFile),
 	}.Run(ctx)
 	if err != nil {
 		return fmt.Errorf("loading %s on %s: %w", file, n.Name, err)

@@ -121,5 +121,6 @@ func (c *Cluster) waitNode(ctx context.Context, n layout.Node, since time.Time) 
 		}
 	}
 	proxy := c.kubeProxy(n)
-	return waitFor(ctx, proxy.Name, time.Minute, c.nodeProcesses(n)[2:], httpOK(fmt.Sprintf("http://%s:10256/healthz", n.IP)))
+	return waitFor(ctx, proxy.Name, time.Minute, c.nodeProcesses(n)[2:],
+		httpOK(fmt.Sprintf("http://%s:10256/healthz", n.IP)))
 }

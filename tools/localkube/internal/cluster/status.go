@@ -12,7 +12,8 @@ import (
 
 // Status prints what runs and what does not, and tells whether all is well.
 func (c *Cluster) Status(ctx context.Context) bool {
-	fmt.Fprintf(c.out, "cluster     %s (%d nodes, network %s, Services %s)\n", c.Name, c.Nodes, c.MachineNet(), c.ServiceNet())
+	fmt.Fprintf(c.out, "cluster     %s (%d nodes, network %s, Services %s)\n", c.Name, c.Nodes,
+		c.MachineNet(), c.ServiceNet())
 	fmt.Fprintf(c.out, "directory   %s\nkubeconfig  %s\n\n", c.Dir, c.Kubeconfig())
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	defer w.Flush()

@@ -59,7 +59,8 @@ func (c *Client) Apply(ctx context.Context, path string, object any) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.do(ctx, http.MethodPatch, path+"?fieldManager=localkube&force=true", "application/apply-patch+yaml", body)
+	_, err = c.do(ctx, http.MethodPatch, path+"?fieldManager=localkube&force=true",
+		"application/apply-patch+yaml", body)
 	return err
 }
 

@@ -122,8 +122,9 @@ func (b Build) compile(ctx context.Context) error {
 			Argv: buildArgs(filepath.Join(b.dir, "bin", out), pkg),
 			Dir:  filepath.Join(b.dir, "src"),
 			// The caller's workspace and flags are for the caller's module.
-			Env:    []string{"CGO_ENABLED=0", "GOWORK=off", "GOFLAGS="},
-			Advice: "the build needs the Go toolchain, the Go module proxy, 4 GiB of memory and 6 GiB of disk; repeat `localkube build`, it continues where it stopped",
+			Env: []string{"CGO_ENABLED=0", "GOWORK=off", "GOFLAGS="},
+			Advice: "the build needs the Go toolchain, the Go module proxy, 4 GiB of memory and 6 GiB of disk; " +
+				"repeat `localkube build`, it continues where it stopped",
 		}.Run(ctx)
 		if err != nil {
 			return err

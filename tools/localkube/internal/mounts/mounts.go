@@ -81,7 +81,8 @@ func Unmount(dirs ...string) error {
 		return err
 	}
 	if left := Under(all, dirs...); len(left) > 0 {
-		return fmt.Errorf("still mounted: %s (last error: %v); unmount with `umount -l` and repeat", strings.Join(left, ", "), last)
+		return fmt.Errorf("still mounted: %s (last error: %v); unmount with `umount -l` and repeat",
+			strings.Join(left, ", "), last)
 	}
 	return nil
 }

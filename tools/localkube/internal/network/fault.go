@@ -35,7 +35,9 @@ const (
 // Partition cuts a node and its Pods off. Faults add up until Heal.
 func Partition(ctx context.Context, c layout.Cluster, n layout.Node, from From, way Direction) error {
 	if !NetnsExists(n.Machine) {
-		return fmt.Errorf("%s is not there to be cut off: it is powered off (`localkube poweron %s`) or the cluster is not up", n.Name, n.Name)
+		return fmt.Errorf(
+			"%s is not there to be cut off: it is powered off (`localkube poweron %s`) or the cluster is not up",
+			n.Name, n.Name)
 	}
 	switch {
 	case way != BothWays && way != Incoming && way != Outgoing:
@@ -72,7 +74,8 @@ func Heal(ctx context.Context, n layout.Node) error {
 // Faults describes what a node is cut off from; empty if nothing.
 func Faults(ctx context.Context, n layout.Node) string {
 	var faults []string
-	if flags, err := os.ReadFile("/sys/class/net/" + n.Link + "/operstate"); err == nil && strings.TrimSpace(string(flags)) == "down" {
+	if flags, err := os.ReadFile("/sys/class/net/" + n.Link + "/operstate"); err == nil &&
+		strings.TrimSpace(string(flags)) == "down" {
 		faults = append(faults, "cable out")
 	}
 	out, _ := inside(ctx, n.Machine, "iptables", "-S", chain)

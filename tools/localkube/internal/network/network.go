@@ -105,7 +105,8 @@ func ensureCable(ctx context.Context, c layout.Cluster, m layout.Machine) error 
 				return err
 			}
 		}
-		if _, err := ip(ctx, "link", "add", m.Link, "type", "veth", "peer", "name", "eth0", "netns", m.Netns); err != nil {
+		if _, err := ip(ctx, "link", "add", m.Link, "type", "veth", "peer", "name", "eth0", "netns",
+			m.Netns); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,8 @@ func Open(dir string) (*Authority, error) {
 		}
 	}
 	if err := a.load(); err != nil {
-		return nil, fmt.Errorf("loading the authority of %s: %w; if it is damaged, take the cluster down and up again", dir, err)
+		return nil, fmt.Errorf("loading the authority of %s: %w; if it is damaged, take the cluster down and up again",
+			dir, err)
 	}
 	return a, nil
 }
@@ -146,7 +147,8 @@ func (a *Authority) issue(name string, template *x509.Certificate) error {
 func newTemplate(subject pkix.Name) *x509.Certificate {
 	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	now := time.Now()
-	return &x509.Certificate{SerialNumber: serial, Subject: subject, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime)}
+	return &x509.Certificate{SerialNumber: serial, Subject: subject, NotBefore: now.Add(-time.Hour),
+		NotAfter: now.Add(lifetime)}
 }
 
 func toIPs(addrs []netip.Addr) []net.IP {

@@ -11,7 +11,8 @@ import (
 
 func TestServingCertificateIsSignedForItsAddress(t *testing.T) {
 	a := mustOpen(t, t.TempDir())
-	if err := a.Ensure("node1", Subject{User: "system:node:node1", IPs: []netip.Addr{netip.MustParseAddr("10.128.0.11")}}); err != nil {
+	if err := a.Ensure("node1", Subject{User: "system:node:node1",
+		IPs: []netip.Addr{netip.MustParseAddr("10.128.0.11")}}); err != nil {
 		t.Fatal(err)
 	}
 	der, err := readPEM(a.CertFile("node1"))
@@ -58,7 +59,8 @@ func TestKubeconfigCarriesItsCertificates(t *testing.T) {
 		}
 	}
 	data, _ := os.ReadFile(file)
-	if err := json.Unmarshal(data, &config); err != nil || len(config.Users) != 1 || len(config.Users[0].User.Key) == 0 {
+	if err := json.Unmarshal(data, &config); err != nil || len(config.Users) != 1 ||
+		len(config.Users[0].User.Key) == 0 {
 		t.Errorf("%v in %s", err, data)
 	}
 }

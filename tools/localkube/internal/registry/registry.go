@@ -63,10 +63,13 @@ func (r Registry) Release(name string) error {
 
 func grow(c layout.Cluster, dir string, nodes int) (layout.Cluster, error) {
 	if dir != "" && dir != c.Dir {
-		return c, fmt.Errorf("cluster %q lives in %s, not in %s: take `localkube down --name %s` first, or another --name", c.Name, c.Dir, dir, c.Name)
+		return c,
+			fmt.Errorf("cluster %q lives in %s, not in %s: take `localkube down --name %s` first, or another --name",
+				c.Name, c.Dir, dir, c.Name)
 	}
 	if nodes != 0 && nodes < c.Nodes {
-		return c, fmt.Errorf("cluster %q has %d nodes and cannot shrink to %d: take it down first", c.Name, c.Nodes, nodes)
+		return c, fmt.Errorf("cluster %q has %d nodes and cannot shrink to %d: take it down first",
+			c.Name, c.Nodes, nodes)
 	}
 	c.Nodes = max(c.Nodes, nodes)
 	return c, checkNodes(c.Nodes)
@@ -94,7 +97,8 @@ func (r Registry) create(all []layout.Cluster, name, dir string, nodes int) (lay
 		}
 		return c, nil
 	}
-	return c, fmt.Errorf("no free network for cluster %q: %d clusters exist; %w", name, len(all), errors.Join(refusals...))
+	return c, fmt.Errorf("no free network for cluster %q: %d clusters exist; %w", name, len(all),
+		errors.Join(refusals...))
 }
 
 func checkNodes(n int) error {
@@ -150,7 +154,8 @@ func (r Registry) read() ([]layout.Cluster, error) {
 	}
 	var all []layout.Cluster
 	if err := json.Unmarshal(data, &all); err != nil {
-		return nil, fmt.Errorf("reading the registry %s: %w; repair it or, if no cluster is left, remove it", r.file(), err)
+		return nil, fmt.Errorf("reading the registry %s: %w; repair it or, if no cluster is left, remove it",
+			r.file(), err)
 	}
 	return all, nil
 }

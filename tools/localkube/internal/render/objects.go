@@ -16,7 +16,8 @@ type Object struct {
 func Objects(c layout.Cluster) []Object {
 	return []Object{
 		storageClass(), dnsService(c), dnsEndpoints(c),
-		clusterRole("localkube:coredns", coreDNSRules()), bind("localkube:coredns", "localkube:coredns", "system:coredns"),
+		clusterRole("localkube:coredns", coreDNSRules()), bind("localkube:coredns",
+			"localkube:coredns", "system:coredns"),
 		bind("localkube:provisioner", "system:persistent-volume-provisioner", "localkube:provisioner"),
 	}
 }
@@ -39,7 +40,8 @@ func dnsService(c layout.Cluster) Object {
 		"apiVersion": "v1", "kind": "Service",
 		"metadata": map[string]any{"name": "kube-dns", "namespace": "kube-system",
 			"labels": map[string]string{"k8s-app": "kube-dns"}},
-		"spec": map[string]any{"clusterIP": c.DNSIP().String(), "ports": []any{port("dns", "UDP"), port("dns-tcp", "TCP")}},
+		"spec": map[string]any{"clusterIP": c.DNSIP().String(), "ports": []any{port("dns", "UDP"),
+			port("dns-tcp", "TCP")}},
 	}}
 }
 
@@ -61,7 +63,8 @@ func dnsEndpoints(c layout.Cluster) Object {
 
 func coreDNSRules() []any {
 	rule := func(group string, resources ...string) map[string]any {
-		return map[string]any{"apiGroups": []string{group}, "resources": resources, "verbs": []string{"get", "list", "watch"}}
+		return map[string]any{"apiGroups": []string{group}, "resources": resources,
+			"verbs": []string{"get", "list", "watch"}}
 	}
 	return []any{rule("", "services", "pods", "namespaces", "endpoints"), rule("discovery.k8s.io", "endpointslices")}
 }

@@ -12,7 +12,8 @@ var twin = layout.Cluster{Name: "a", Index: 3, Dir: "/d/a", Nodes: 2}
 
 func TestJSONConfigurationsParse(t *testing.T) {
 	for name, text := range map[string]string{
-		"kubelet": Kubelet(twin, twin.Node(1)), "cni": CNI(twin.Node(1)), "kube-proxy": KubeProxy(twin, "/k", "node1", true),
+		"kubelet": Kubelet(twin, twin.Node(1)), "cni": CNI(twin.Node(1)), "kube-proxy": KubeProxy(twin,
+			"/k", "node1", true),
 	} {
 		if !json.Valid([]byte(text)) {
 			t.Errorf("%s: %s", name, text)
@@ -42,7 +43,8 @@ func TestKubeletLogsApartFromOtherKubelets(t *testing.T) {
 
 func TestDNSAnswersAtTheGateway(t *testing.T) {
 	slice, _ := json.Marshal(dnsEndpoints(twin).Body)
-	if ip := twin.Gateway().IP.String(); !strings.Contains(string(slice), ip) || !strings.Contains(Corefile(twin), "bind "+ip) {
+	if ip := twin.Gateway().IP.String(); !strings.Contains(string(slice), ip) ||
+		!strings.Contains(Corefile(twin), "bind "+ip) {
 		t.Errorf("%s, %s", slice, Corefile(twin))
 	}
 }
