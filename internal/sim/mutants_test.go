@@ -233,6 +233,12 @@ func mutantsOfOperator() []mutant {
 				return in != nil && (in.SaysEmpty() || in.IsGone()) && name != s.Promotion.Instance
 			})
 		}}},
+		{name: "what a primary has executed is forgotten when it crashes", seed: 33844,
+			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+				if in, _ := holderIn(o); in != nil {
+					in.LastExecuted = core.Fact[gtid.Set]{}
+				}
+			}}},
 		{name: "any Pod answers an awaited one", seed: 3567, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 			in, p := holderIn(o)
 			if in == nil {
@@ -316,7 +322,7 @@ func mutantsOfAgent() []mutant {
 
 func mutantsOfShells() []mutant {
 	return []mutant{
-		{name: "the status is written whatever was written meanwhile", seed: 9328,
+		{name: "the status is written whatever was written meanwhile", seed: 20330,
 			mutation: mutation{WriteAnyVersion: true}},
 		{name: "a late order lowers the acknowledgements", seed: 277, mutation: mutation{AcksUnnumbered: true}},
 		{name: "the promise is forgotten by a restart", seed: 1347, mutation: mutation{ForgetFenced: true}},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 const (
@@ -47,7 +48,7 @@ var failoverTable = []failoverRow{
 		does:  "it is waited for: killing it would take its reads away as well", do: (*decision).awaitAnswer},
 	{when: func(f *failure) bool { return f.staysPrimary() && f.report.State == core.Stopped },
 		where: "no proof; its manager answers, its mysqld is stopped, and nobody can take over; " +
-			"or, for less than 10 s, who could lacks what it held when it was promoted",
+			"or, for less than 10 s, who could lacks what it held when it was promoted, or under `quorum` has executed",
 		does: "it is started again in place (`RestartInPlace`)", do: (*decision).restartInPlace},
 	{when: func(f *failure) bool { return f.staysPrimary() && f.report.State == core.Failed },
 		where: "the same, and its manager says `Failed`",
@@ -231,15 +232,35 @@ func (d *decision) nobodyTakesOver(best election, tooSoon string) string {
 }
 
 // lackingOf tells that whoever would win lacks some of what the primary held when it was
-// promoted, which its recovery may have committed without acknowledgement; "" when not. Another
-// one would make it diverge.
+// promoted, or had executed since, which its recovery may have committed without
+// acknowledgement; "" when not. Another one would make it diverge.
 func (d *decision) lackingOf(best election) string {
 	p := d.Status.Promotion
-	if best.refusal != "" || best.holds.Contains(p.RequiredGTID) {
+	if best.refusal != "" {
 		return ""
 	}
-	return fmt.Sprintf("%s, which holds the most of the others, lacks what %s held when it was promoted (%s)",
-		best.winner, p.Instance, p.RequiredGTID.Subtract(best.holds).Abbreviate(4))
+	lacks, what := p.RequiredGTID.Subtract(best.holds), "held when it was promoted"
+	if lacks.IsEmpty() {
+		lacks, what = d.committedAlone(best), "has executed"
+	}
+	if lacks.IsEmpty() {
+		return ""
+	}
+	return fmt.Sprintf("%s, which holds the most of the others, lacks what %s %s (%s)",
+		best.winner, p.Instance, what, lacks.Abbreviate(4))
+}
+
+// committedAlone is what the primary had executed and whoever would win, of whom more was read
+// later, lacks. Where each commit waits for replicas only a recovery commits such.
+func (d *decision) committedAlone(best election) gtid.Set {
+	had := d.holder().LastExecuted
+	set, known := had.Get()
+	winner := d.Instance(best.winner)
+	if !known || winner == nil || d.Status.Promotion.RequiredAcks == 0 || !d.Cluster.Durability.Mode.IsOnReplicas() ||
+		winner.Report.NotBefore().Before(had.Received()) {
+		return gtid.Set{}
+	}
+	return set.Subtract(best.holds)
 }
 
 // mayComeBack: the primary's manager answers, has the data, and may make its mysqld
