@@ -84,11 +84,12 @@ func (d Durability) Wished(n int) int {
 }
 
 // Acks is the number of acknowledgements to apply now, when `attached` healthy
-// replicas of n-1 acknowledge and the primary waits for `applied` already. It is
-// raised from one on only so far that another replica may go away and commits still get
-// theirs, unless all are attached; below that a write is on the primary alone, which is
-// worse. It is lowered below the wish only under a mode that lowers it.
-func (d Durability) Acks(n, attached, applied int) int {
+// replicas of n members acknowledge and the primary waits for `applied` already. Of the
+// members only `left` are left: the others do not come back. It is raised from one on only so
+// far that another replica may go away and commits still get theirs, unless all that are
+// left are attached; below that a write is on the primary alone, which is worse. It is
+// lowered below the wish only under a mode that lowers it.
+func (d Durability) Acks(n, left, attached, applied int) int {
 	wished := d.Wished(n)
 	if wished == 0 || attached == 0 && applied == 0 {
 		return 0
@@ -97,7 +98,7 @@ func (d Durability) Acks(n, attached, applied int) int {
 		return max(1, min(wished, attached))
 	}
 	spare := attached - 1
-	if attached >= n-1 {
+	if attached >= left-1 {
 		spare = attached
 	}
 	return min(wished, max(1, applied, spare))

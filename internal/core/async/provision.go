@@ -199,6 +199,16 @@ func (d *decision) askPrimarySince(gone *core.Instance) {
 	}
 }
 
+// goneForGood counts the members of which nothing is left, and which are not made again.
+func (d *decision) goneForGood() (n int) {
+	for i := range d.Instances {
+		if in := &d.Instances[i]; d.isMember(in.Name) && d.isForgotten(in) && d.IsSurplus(in) {
+			n++
+		}
+	}
+	return n
+}
+
 func (d *decision) isForgotten(in *core.Instance) bool {
 	return in.IsGone() && (d.Status.Promotion == nil || d.Status.Promotion.Instance != in.Name)
 }

@@ -103,7 +103,7 @@ func (d *decision) acknowledge() {
 	if attached >= applied {
 		d.adopt(r)
 	}
-	acks := c.Durability.Acks(n, attached, applied)
+	acks := c.Durability.Acks(n, n-d.goneForGood(), attached, applied)
 	blocks := c.Durability.Mode.WaitsForEver()
 	waitsOtherwise := acks != applied || acks > 0 && blocks != r.Server.SemiSync.Blocks
 	d.orderAcks(r.Server.SemiSync, acks, waitsOtherwise)
