@@ -73,7 +73,8 @@ func (v *verdict) checkPlan(o *core.Observation, plan *core.Plan) {
 		v.onceWritten(func() { v.must, v.acked = gtid.Set{}, nil })
 		return
 	case slices.Contains(plan.Status.Diverged, after.Instance) ||
-		slices.Contains(o.Cluster.Status.Diverged, after.Instance):
+		// A status that went back may tell of what is over.
+		after.Proof != core.ProofStatusRestored && slices.Contains(o.Cluster.Status.Diverged, after.Instance):
 		v.fail("I4", "%s has diverged and is promoted", after.Instance)
 	case after.Proof == core.ProofBootstrap:
 		if before != nil || !o.Cluster.Status.EstablishedAt.IsZero() {

@@ -124,8 +124,12 @@ func (w *world) situation() string {
 // beQuiet: a steady state is silent, and stays healthy.
 func (w *world) beQuiet() {
 	// A preferred primary takes over when the present one has been stable for long enough, and
-	// a minute after it was given up as a target.
+	// a minute after it was given up as a target, which may be so again when what it watches
+	// comes late once more.
 	w.runUntil(w.now + 20*time.Second + time.Minute + w.conf.policy.StabilityWindow)
+	for n := 0; n < 2 && w.failure == nil && w.api.cluster().status.Return != nil; n++ {
+		w.runUntil(w.now + time.Minute + w.conf.policy.StabilityWindow)
+	}
 	if w.failure != nil {
 		return
 	}
