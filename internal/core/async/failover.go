@@ -250,14 +250,21 @@ func (d *decision) lackingOf(best election) string {
 		best.winner, p.Instance, what, lacks.Abbreviate(4))
 }
 
-// committedAlone is what the primary had executed and whoever would win, of whom more was read
-// later, lacks. Where each commit waits for replicas only a recovery commits such.
+// committedAlone is what the primary had executed and whoever would win lacks. Where each
+// commit waits for replicas only a recovery commits such: as long as all of them were read
+// later, for who was read before may hold it by now.
 func (d *decision) committedAlone(best election) gtid.Set {
 	had := d.holder().LastExecuted
 	set, known := had.Get()
-	winner := d.Instance(best.winner)
-	if !known || winner == nil || d.Status.Promotion.RequiredAcks == 0 || !d.Cluster.Durability.Mode.IsOnReplicas() ||
-		winner.Report.NotBefore().Before(had.Received()) {
+	if !known || d.Status.Promotion.RequiredAcks == 0 || !d.Cluster.Durability.Mode.IsOnReplicas() {
+		return gtid.Set{}
+	}
+	others(d.Observation, d.holder().Name, func(in *core.Instance) {
+		if _, serves := serving(in); serves && in.Report.NotBefore().Before(had.Received()) {
+			known = false
+		}
+	})
+	if !known {
 		return gtid.Set{}
 	}
 	return set.Subtract(best.holds)
