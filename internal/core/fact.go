@@ -40,6 +40,9 @@ func (f Fact[T]) NotBefore() time.Time { return f.notBefore }
 func (f Fact[T]) Received() time.Time { return f.received }
 
 // ReadAfter tells whether f was certainly read later than g. Both must be known.
-func (f Fact[T]) ReadAfter(g Fact[T]) bool {
+func (f Fact[T]) ReadAfter(g Fact[T]) bool { return ReadAfter(f, g) }
+
+// ReadAfter is that of two facts which are not alike.
+func ReadAfter[T, U any](f Fact[T], g Fact[U]) bool {
 	return f.known && g.known && !f.notBefore.Before(g.received)
 }

@@ -78,10 +78,6 @@ func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effect
 // begin carries effects out beside the caller, who gets what came of them.
 func (a *actor) begin(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effects []core.Effect) <-chan failures {
 	out := make(chan failures, 1)
-	if len(effects) == 0 {
-		out <- failures{}
-		return out
-	}
 	go func() { out <- a.act(ctx, c, ca, effects) }()
 	return out
 }

@@ -6,14 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -85,10 +82,7 @@ func TestWhatWasNotThereWhenItWasDecidedIsNotDeleted(t *testing.T) {
 func waiting(t *testing.T, objs ...client.Object) client.Client {
 	led := make(chan struct{})
 	tell := sync.OnceFunc(func() { close(led) })
-	scheme := runtime.NewScheme()
-	must(t, clientgoscheme.AddToScheme(scheme))
-	must(t, v1alpha1.AddToScheme(scheme))
-	b := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(objs...)
+	b := fake.NewClientBuilder().WithScheme(newScheme(t)).WithReturnManagedFields().WithObjects(objs...)
 	return b.WithStatusSubresource(&v1alpha1.Cluster{}).WithInterceptorFuncs(interceptor.Funcs{
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration,
 			o ...client.ApplyOption) error {
@@ -106,9 +100,6 @@ func waiting(t *testing.T, objs ...client.Object) client.Client {
 		},
 	}).Build()
 }
-
-// quietly is a context in which nothing is logged.
-func quietly(t *testing.T) context.Context { return ctrl.LoggerInto(t.Context(), logr.Discard()) }
 
 func TestWritesAreLedWhileTheStatusIsWritten(t *testing.T) {
 	c := aCluster()

@@ -6,11 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -122,7 +120,7 @@ func TestMetricsOfAGroupEndWithItsCluster(t *testing.T) {
 			a := newAPI(t, c)
 			r := newTestReconciler(t, a, a)
 			r.Metrics = NewMetrics(reg)
-			ctx := ctrl.LoggerInto(t.Context(), logr.Discard())
+			ctx := quietly(t)
 			if _, err := r.cluster(ctx, clusterKey); err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	coordination "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +16,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,11 +47,8 @@ func (f *flaky) do(call func() error) error {
 
 func newFlaky(t *testing.T, failAt int, late bool, objs ...client.Object) *flaky {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	must(t, clientgoscheme.AddToScheme(scheme))
-	must(t, v1alpha1.AddToScheme(scheme))
 	f := &flaky{failAt: failAt, late: late}
-	f.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(
+	f.WithWatch = fake.NewClientBuilder().WithScheme(newScheme(t)).WithReturnManagedFields().WithStatusSubresource(
 		&v1alpha1.Cluster{}).WithObjects(objs...).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
 			o ...client.GetOption) error {
@@ -128,7 +123,7 @@ func provision(t *testing.T, f *flaky) []string {
 	r := operatorOf(t, f)
 	epoch := int64(0)
 	for range 6 {
-		_, err := r.Reconcile(ctrl.LoggerInto(t.Context(), logr.Discard()), ctrl.Request{NamespacedName: clusterKey})
+		_, err := r.Reconcile(quietly(t), ctrl.Request{NamespacedName: clusterKey})
 		if err != nil && !errors.Is(err, errFlaky) {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -356,10 +355,11 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	describeArchive(&next.Status, *c, o, r.gapClosed(ctx, *c))
 	describeRestore(&next.Status, *c, o)
 	next.Status.Image = resources.Image(next, r.actor.defaultImage)
-	if len(plan.Events) == 0 {
-		due = r.state(next).wordsWait(&(*c).Status, &next.Status, time.Now())
+	isToWrite, due := r.state(next).toWrite(&(*c).Status, &next.Status, time.Now())
+	if due > 0 && len(plan.Events) > 0 { // which tell of it now
+		isToWrite, due = true, 0
 	}
-	if due == 0 && !apiequality.Semantic.DeepEqual((*c).Status, next.Status) {
+	if isToWrite {
 		if err := r.write(ctx, next, o); err != nil {
 			return 0, err
 		}

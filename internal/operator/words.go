@@ -14,14 +14,17 @@ import (
 // wait would find the operator writing.
 const wordsPause = 500 * time.Millisecond
 
-// wordsWait is how long the status need not be written, because it differs in words alone
-// and was written a moment ago; 0 when it is to be written, or does not differ.
-func (s *clusterState) wordsWait(before, after *v1alpha1.ClusterStatus, now time.Time) time.Duration {
-	rest := wordsPause - now.Sub(s.written)
-	if rest <= 0 || apiequality.Semantic.DeepEqual(before, after) || !differsInWords(before, after) {
-		return 0
+// toWrite tells whether the status is to be written now: it differs, and not in words alone a
+// moment after it was written last. due is how long those wait then, 0 when none do.
+func (s *clusterState) toWrite(before, after *v1alpha1.ClusterStatus, now time.Time) (is bool, due time.Duration) {
+	rest := min(wordsPause-now.Sub(s.written), wordsPause)
+	switch {
+	case apiequality.Semantic.DeepEqual(before, after):
+		return false, 0
+	case rest > 0 && differsInWords(before, after):
+		return false, rest
 	}
-	return min(rest, wordsPause)
+	return true, 0
 }
 
 // differsInWords reports whether two statuses differ at most in what people read: how the

@@ -44,8 +44,12 @@ func TestWordsAloneAreNotWrittenAtOnce(t *testing.T) {
 			after := before.DeepCopy()
 			tc.change(after)
 			s := clusterState{written: now.Add(-tc.written)}
-			if got := s.wordsWait(&before, after, now); got != tc.want {
+			is, got := s.toWrite(&before, after, now)
+			if got != tc.want {
 				t.Errorf("they wait for %s, and are to for %s", got, tc.want)
+			}
+			if differs := name != "nothing differs"; is != (differs && tc.want == 0) {
+				t.Errorf("it is to be written: %t", is)
 			}
 		})
 	}

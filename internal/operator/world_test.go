@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -38,11 +39,8 @@ type api struct {
 
 func newAPI(t *testing.T, objs ...client.Object) *api {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	must(t, clientgoscheme.AddToScheme(scheme))
-	must(t, v1alpha1.AddToScheme(scheme))
 	a := &api{}
-	a.Client = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(
+	a.Client = fake.NewClientBuilder().WithScheme(newScheme(t)).WithReturnManagedFields().WithObjects(
 		objs...).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
 			o ...client.GetOption) error {
@@ -83,6 +81,18 @@ func isMeant(ctx context.Context, c client.Client, obj client.Object, o []client
 	}
 	return nil
 }
+
+// newScheme knows what the operator asks an API server for.
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	must(t, clientgoscheme.AddToScheme(scheme))
+	must(t, v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// quietly is a context in which nothing is logged.
+func quietly(t *testing.T) context.Context { return ctrl.LoggerInto(t.Context(), logr.Discard()) }
 
 func must(t *testing.T, err error) {
 	t.Helper()

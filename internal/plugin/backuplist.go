@@ -103,7 +103,7 @@ func (p *caller) askComplete(ctx context.Context, f *BackupFacts) {
 	r, known := w.Report.Get()
 	switch {
 	case !known:
-		f.Unasked = fmt.Sprintf("%s was not asked (%s)", holder, w.Problem)
+		f.Unasked = fmt.Sprintf("%s could not be asked (%s)", holder, w.Problem)
 	case r.Archive != nil && !r.Archive.CompleteUntil.IsZero():
 		f.CompleteUntil = &r.Archive.CompleteUntil
 	}

@@ -163,8 +163,8 @@ func TestTheWindowOfAQuietClusterEndsWhereThePrimarySays(t *testing.T) {
 		t.Errorf("%s, %v", text.String(), err)
 	}
 	s.primary, s.unasked = word{}, errors.New("no answer within 3s")
-	later := "or later: until when nothing was written only the primary knows, " +
-		"and demo-1 was not asked (no answer within 3s)"
+	later := "or later: only the primary knows until when the archive is complete, " +
+		"and demo-1 could not be asked (no answer within 3s)"
 	if w := list().Window; w.From != nil || !strings.Contains(w.Text, later) {
 		t.Errorf("the primary does not answer: %+v", w)
 	}

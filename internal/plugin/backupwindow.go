@@ -70,7 +70,7 @@ func (f BackupFacts) perhapsLater() string {
 	if f.Unasked == "" {
 		return ""
 	}
-	return ", or later: until when nothing was written only the primary knows, and " + f.Unasked
+	return ", or later: only the primary knows until when the archive is complete, and " + f.Unasked
 }
 
 // oldestInStore is when the oldest Completed Backup ended that lies where the archive does.

@@ -260,7 +260,7 @@ func (d *decision) committedAlone(best election) gtid.Set {
 		return gtid.Set{}
 	}
 	others(d.Observation, d.holder().Name, func(in *core.Instance) {
-		if _, serves := serving(in); serves && in.Report.NotBefore().Before(had.Received()) {
+		if _, serves := serving(in); serves && !core.ReadAfter(in.Report, had) {
 			known = false
 		}
 	})
