@@ -3,6 +3,7 @@ package archive
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -67,6 +68,26 @@ func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, err
 	}
 	out.Mark, err = getMark(ctx, s, prefix, newest)
 	return out, err
+}
+
+// Branches reads how the epochs began that a listing has; what is damaged, or of an unknown
+// format, is left out.
+func Branches(ctx context.Context, s store.Store, prefix string) (out []facts.Branch, err error) {
+	keys, err := listAll(ctx, s, prefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, epoch := range slices.Sorted(maps.Keys(keys)) {
+		b, err := getBranch(ctx, s, prefix, epoch)
+		switch {
+		case errors.Is(err, store.NotFound), errors.Is(err, PartDamaged), errors.Is(err, FormatUnknown):
+		case err != nil:
+			return nil, err
+		default:
+			out = append(out, b)
+		}
+	}
+	return out, nil
 }
 
 // listAll lists the numbers of the parts by epoch.

@@ -71,6 +71,11 @@ func Owner(ctx context.Context, s store.Store, cluster string) (Identity, error)
 	return found, nil
 }
 
+// Disown removes the identity. The caller has removed what it was about.
+func Disown(ctx context.Context, s store.Store, cluster string) error {
+	return wrap(s.Delete(ctx, identityKey(cluster)), "removing whose archive %s is", cluster)
+}
+
 // wrap says what was tried, if it failed.
 func wrap(err error, format string, args ...any) error {
 	if err == nil {

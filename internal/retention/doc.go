@@ -3,6 +3,7 @@
 //
 // What may go is decided by archive.Expire of internal/core; this package reads what that
 // has to know, looks whether the backup that the window begins with is whole, and removes in
-// an order that can be cut off anywhere and be started again. It must not know Kubernetes, or
-// who asked. Objects that nobody knows are counted and left alone.
+// an order that can be cut off anywhere and be started again. It also removes all that a cluster
+// has, when that is asked for (RemoveArchive). It must not know Kubernetes, or who asked. Objects
+// that nobody knows are counted and left alone.
 package retention

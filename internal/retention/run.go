@@ -43,8 +43,12 @@ type Report struct {
 	// and what to do.
 	Held    core.Reason
 	Message string
-	// Unknown is how many objects lie below the cluster's name that nobody knows, and
-	// UnknownNames are the first of them.
+	Strangers
+}
+
+// Strangers are objects below a cluster's name that nobody knows: how many, and the names of
+// the first of them.
+type Strangers struct {
 	Unknown      int
 	UnknownNames []string
 }
@@ -94,7 +98,8 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.remove(ctx, e); err != nil {
 		return err
 	}
-	return r.strangers(ctx)
+	r.Strangers, err = r.strangers(ctx)
+	return err
 }
 
 // isOurs looks whose archive it is, before anything else is done.
@@ -140,12 +145,17 @@ func (r *run) look(ctx context.Context) (facts.Holdings, error) {
 	if err != nil {
 		return h, fmt.Errorf("reading what is archived of %s: %w", r.p.Cluster, err)
 	}
-	for _, b := range h.Archive.Branches {
+	return h, r.foreignBranch(h.Archive.Branches)
+}
+
+// foreignBranch refuses branches of another cluster.
+func (r *run) foreignBranch(all []facts.Branch) error {
+	for _, b := range all {
 		if b.Cluster != r.p.UID {
-			return h, foreign(fmt.Sprintf("epoch %d of the archive", b.Epoch), b.Cluster)
+			return foreign(fmt.Sprintf("epoch %d of the archive", b.Epoch), b.Cluster)
 		}
 	}
-	return h, nil
+	return nil
 }
 
 // isWhole looks whether the backup is whole on which the window will rest.
@@ -184,19 +194,28 @@ func (r *run) remove(ctx context.Context, e facts.Expiry) (err error) {
 }
 
 // strangers counts what nobody knows.
-func (r *run) strangers(ctx context.Context) error {
+func (r *run) strangers(ctx context.Context) (out Strangers, err error) {
 	for o, err := range r.s.List(ctx, r.p.Cluster+"/") {
 		if err != nil {
-			return fmt.Errorf("listing what lies below %s: %w", r.p.Cluster, err)
+			return out, r.notListed(err)
 		}
-		if backup.Known(r.p.Cluster, o.Key) || archive.Known(r.prefix, o.Key) {
+		if r.isKnown(o.Key) {
 			continue
 		}
-		if r.Unknown++; len(r.UnknownNames) < shown {
-			r.UnknownNames = append(r.UnknownNames, strings.TrimPrefix(o.Key, r.p.Cluster+"/"))
+		if out.Unknown++; len(out.UnknownNames) < shown {
+			out.UnknownNames = append(out.UnknownNames, strings.TrimPrefix(o.Key, r.p.Cluster+"/"))
 		}
 	}
-	return nil
+	return out, nil
+}
+
+// isKnown: a backup or an archive has such an object.
+func (r *run) isKnown(key string) bool {
+	return backup.Known(r.p.Cluster, key) || archive.Known(r.prefix, key)
+}
+
+func (r *run) notListed(err error) error {
+	return fmt.Errorf("listing what lies below %s: %w", r.p.Cluster, err)
 }
 
 func (r *run) hold(why core.Reason, message string) { r.Held, r.Message = why, message }

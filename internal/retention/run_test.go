@@ -70,6 +70,12 @@ func (m *memory) json(t *testing.T, key string, of any, modified time.Time) {
 
 func (m *memory) backup(t *testing.T, id string, transactions int, at time.Time) {
 	t.Helper()
+	m.backupOf(t, uid, id, transactions, at)
+}
+
+// backupOf is a backup of the cluster with a UID.
+func (m *memory) backupOf(t *testing.T, uid, id string, transactions int, at time.Time) {
+	t.Helper()
 	b := &backup.Manifest{Summary: backup.Summary{ID: id, Method: "clone", Cluster: backup.Identity{Format: 1,
 		Cluster: "db", UID: uid}, Epoch: 1,
 		Begin: at, Point: at, End: at, BeginGTID: first(transactions), EndGTID: first(transactions),

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ var errFault = errors.New("the store is on fire")
 
 // memory is a store of which a test sets the times, and says what fails.
 type memory struct {
+	mu       sync.Mutex
 	objects  map[string][]byte
 	modified map[string]time.Time
 	hidden   map[string]bool // what listings do not tell
@@ -38,6 +40,8 @@ type memory struct {
 }
 
 func (m *memory) Put(_ context.Context, key string, body []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.objects[key] = bytes.Clone(body)
 	return nil
 }
@@ -50,6 +54,8 @@ func (m *memory) Create(ctx context.Context, key string, body []byte) error {
 }
 
 func (m *memory) Get(_ context.Context, key string) (io.ReadCloser, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if key == m.unreadable {
 		return nil, store.AccessDenied
 	}
@@ -61,7 +67,7 @@ func (m *memory) Get(_ context.Context, key string) (io.ReadCloser, error) {
 
 func (m *memory) List(_ context.Context, prefix string) iter.Seq2[store.Object, error] {
 	return func(yield func(store.Object, error) bool) {
-		for _, key := range slices.Sorted(maps.Keys(m.objects)) {
+		for _, key := range m.keys("") {
 			if strings.HasPrefix(key, prefix) && !m.hidden[key] &&
 				!yield(store.Object{Key: key, Size: int64(len(m.objects[key])), Modified: m.modified[key]}, nil) {
 				return
@@ -71,6 +77,8 @@ func (m *memory) List(_ context.Context, prefix string) iter.Seq2[store.Object, 
 }
 
 func (m *memory) Delete(ctx context.Context, key string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -84,6 +92,8 @@ func (m *memory) Delete(ctx context.Context, key string) error {
 
 // keys are those that contain a text.
 func (m *memory) keys(text string) (keys []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(m.objects)) {
 		if strings.Contains(key, text) {
 			keys = append(keys, key)
