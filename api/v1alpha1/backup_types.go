@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -279,7 +280,7 @@ const ConditionBackupCompleted = "Completed"
 // +kubebuilder:validation:XValidation:rule="!has(self.minimumBackups) || has(self.retentionPolicy)",message="spec.backup.minimumBackups goes with spec.backup.retentionPolicy: without it, all backups stay; add retentionPolicy, or remove minimumBackups"
 // +kubebuilder:validation:XValidation:rule="!has(self.continuousArchiving) || !self.continuousArchiving.enabled || has(self.objectStore)",message="spec.backup.continuousArchiving needs spec.backup.objectStore, where the archive lies; add it, or set enabled: false"
 // +kubebuilder:validation:XValidation:rule="!has(self.verify) || has(self.objectStore)",message="spec.backup.verify needs spec.backup.objectStore, whose backups are tried; add it, or remove verify"
-// +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() == 'retain'",message="spec.backup.reclaimPolicy must be Retain: backups outlive their Cluster; remove it, and set reclaimPolicy: Delete in the Backups or ScheduledBackups whose data may go with them"
+// +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() == 'retain' || self.reclaimPolicy.lowerAscii() == 'delete' && has(self.objectStore)",message="spec.backup.reclaimPolicy must be Retain, or Delete with spec.backup.objectStore, from which all backups and the archive then go with the Cluster; correct it, or remove it to retain them"
 type BackupDefaults struct {
 	// ObjectStore that Backups are written to which name none.
 	// +optional
@@ -297,7 +298,8 @@ type BackupDefaults struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxBytesPerSecond int64 `json:"maxBytesPerSecond,omitempty"`
-	// ReclaimPolicy of the backups when the Cluster is deleted: they are retained.
+	// ReclaimPolicy is what becomes of all that lies in objectStore, backups and archive, when
+	// the Cluster is deleted: Retain, which it is when absent, or Delete.
 	// +optional
 	ReclaimPolicy string `json:"reclaimPolicy,omitempty"`
 	// RetentionPolicy is for how long every moment stays restorable, as 30d, 8w or 12m:
@@ -361,90 +363,12 @@ func (d *BackupDefaults) Archives() bool {
 	return d != nil && d.ObjectStore != nil && d.ContinuousArchiving != nil && d.ContinuousArchiving.Enabled
 }
 
+// ArchiveGoes reports whether what lies in the object store goes with the Cluster.
+func (d *BackupDefaults) ArchiveGoes() bool {
+	return d != nil && d.ObjectStore != nil && strings.EqualFold(d.ReclaimPolicy, ReclaimDelete)
+}
+
 // Encrypts reports whether what goes to the object store is encrypted before.
 func (d *BackupDefaults) Encrypts() bool {
 	return d != nil && d.ObjectStore != nil && d.ObjectStore.Encryption != nil
-}
-
-// ExternalCluster is what lies outside of this Cluster: backups of another one.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.connectionParameters) && !has(self.password) && !has(self.sslCert) && !has(self.sslKey) && !has(self.sslRootCert)",message="spec.externalClusters takes only name and objectStore: data is not taken from a running server yet; remove connectionParameters, password, sslCert, sslKey and sslRootCert"
-type ExternalCluster struct {
-	// Name of the Cluster as it is in the store.
-	// +kubebuilder:validation:Required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=50
-	Name string `json:"name"`
-	// ObjectStore that has its backups.
-	// +optional
-	ObjectStore *ObjectStoreSpec `json:"objectStore,omitempty"`
-	// ConnectionParameters are not supported yet.
-	// +optional
-	ConnectionParameters *Unsupported `json:"connectionParameters,omitempty"`
-	// Password is not supported yet.
-	// +optional
-	Password *Unsupported `json:"password,omitempty"`
-	// SSLCert is not supported yet.
-	// +optional
-	SSLCert *Unsupported `json:"sslCert,omitempty"`
-	// SSLKey is not supported yet.
-	// +optional
-	SSLKey *Unsupported `json:"sslKey,omitempty"`
-	// SSLRootCert is not supported yet.
-	// +optional
-	SSLRootCert *Unsupported `json:"sslRootCert,omitempty"`
-}
-
-// RecoverySpec tells which backup a Cluster begins with.
-//
-// +kubebuilder:validation:XValidation:rule="has(self.backup) != (has(self.source) && self.source.size() > 0)",message="spec.bootstrap.recovery needs either backup (a Backup of this namespace) or source (one of spec.externalClusters); give one of them"
-// +kubebuilder:validation:XValidation:rule="!has(self.backupID) || !has(self.backup)",message="spec.bootstrap.recovery.backupID goes with source: a Backup is one backup already; remove one of them"
-type RecoverySpec struct {
-	// Backup of this namespace.
-	// +optional
-	Backup *BackupReference `json:"backup,omitempty"`
-	// Source is the name of one of spec.externalClusters.
-	// +kubebuilder:validation:MaxLength=50
-	// +optional
-	Source string `json:"source,omitempty"`
-	// BackupID of a backup of the source; the newest one when empty.
-	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z-]*$`
-	// +optional
-	BackupID string `json:"backupID,omitempty"`
-	// RecoveryTarget is where in time to stop.
-	// +optional
-	RecoveryTarget *RecoveryTarget `json:"recoveryTarget,omitempty"`
-}
-
-// BackupReference names a Backup of the same namespace.
-type BackupReference struct {
-	// +kubebuilder:validation:Required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
-}
-
-// RecoveryTarget is where a restore stops; without one it replays all that was archived.
-//
-// +kubebuilder:validation:XValidation:rule="(has(self.targetTime) ? 1 : 0) + (has(self.targetGTID) ? 1 : 0) + (has(self.targetImmediate) && self.targetImmediate ? 1 : 0) <= 1",message="spec.bootstrap.recovery.recoveryTarget takes one of targetTime, targetGTID and targetImmediate; remove the others"
-// +kubebuilder:validation:XValidation:rule="!has(self.exclusive) || !self.exclusive || has(self.targetGTID)",message="spec.bootstrap.recovery.recoveryTarget.exclusive goes with targetGTID; add it, or remove exclusive"
-type RecoveryTarget struct {
-	// TargetImmediate stops where the backup ends.
-	// +optional
-	TargetImmediate *bool `json:"targetImmediate,omitempty"`
-	// TargetTime, in RFC 3339, as 2026-11-23T21:04:05.123456Z: what was committed then, or
-	// before, is restored.
-	// +kubebuilder:validation:Format=date-time
-	// +optional
-	TargetTime string `json:"targetTime,omitempty"`
-	// TargetGTID, as UUID:NUMBER or a set of these: the restore ends when all of them are
-	// there; with exclusive, before the first of them.
-	// +kubebuilder:validation:MinLength=38
-	// +kubebuilder:validation:MaxLength=4096
-	// +optional
-	TargetGTID string `json:"targetGTID,omitempty"`
-	// Exclusive stops before the first transaction of targetGTID.
-	// +optional
-	Exclusive bool `json:"exclusive,omitempty"`
 }

@@ -30,7 +30,7 @@ const (
 	// group change: a doorbell, and no authority.
 	AnnotationGroupObserved = "mysql.cnmsql.co/gr-observed"
 	// AnnotationClusterUID on a volume claim is the UID of the Cluster whose data it
-	// has: it outlives the Cluster.
+	// has: it outlives the Cluster. On a Job, and its Secret, that whose archive it removes.
 	AnnotationClusterUID = "mysql.cnmsql.co/clusterUID"
 	// AnnotationKept on a volume claim is when its instance was removed, and the claim
 	// kept.
@@ -40,6 +40,8 @@ const (
 	AnnotationBackupUID = "mysql.cnmsql.co/backupUID"
 	// FinalizerStoredBackup on a Backup keeps it until its data are removed from the store.
 	FinalizerStoredBackup = "mysql.cnmsql.co/stored-backup"
+	// FinalizerStoredArchive on a Cluster keeps it until its archive is removed from the store.
+	FinalizerStoredArchive = "mysql.cnmsql.co/stored-archive"
 	// LabelVerifies on a throw-away Cluster names the Cluster whose backups it was made to
 	// try.
 	LabelVerifies = "mysql.cnmsql.co/verifies"
@@ -99,6 +101,9 @@ const (
 	// ConditionNewestRestored tells whether the Cluster begins with the newest backup that
 	// suits; False if that one, or more, could not be used. Absent where nothing is restored.
 	ConditionNewestRestored = "NewestBackupRestored"
+	// ConditionArchiveStored of a Cluster that is deleted, and whose archive goes with it: Unknown
+	// while that is waited for, or fails, and False at the end; it is absent otherwise.
+	ConditionArchiveStored = "ArchiveStored"
 	// ConditionDurable tells whether a commit now waits for as many
 	// acknowledgements as the spec asks for.
 	ConditionDurable = "Durable"

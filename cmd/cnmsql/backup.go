@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"os"
 
@@ -39,12 +40,18 @@ func backupCommand() *cobra.Command {
 			return backupjob.Run(ctx, backupjob.Options{StoreDir: layout.StoreDir, TLSDir: layout.TLSDir,
 				AccountDir: layout.ReplicationDir, Kubernetes: kube, Log: log})
 		}})
-	cmd.AddCommand(&cobra.Command{Use: "remove", Args: cobra.NoArgs,
-		Short: "Remove the backup that the Pod was made for from the store",
+	cmd.AddCommand(
+		removeCommand("remove", "Remove the backup that the Pod was made for from the store", backupjob.Remove),
+		removeCommand("remove-archive", "Remove all that the Cluster that the Pod was made for has in the store",
+			backupjob.RemoveArchive))
+	return cmd
+}
+
+func removeCommand(use, short string, remove func(context.Context, string, *slog.Logger) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilTerminated(cmd.Context())
 			defer stop()
-			return backupjob.Remove(ctx, layout.StoreDir, slog.New(slog.NewJSONHandler(os.Stdout, nil)))
-		}})
-	return cmd
+			return remove(ctx, layout.StoreDir, slog.New(slog.NewJSONHandler(os.Stdout, nil)))
+		}}
 }

@@ -48,6 +48,9 @@ func (r *Reconciler) prepare(ctx context.Context, b *v1alpha1.Backup) (*taking, 
 			b.Spec.Cluster.Name, b.Namespace), nil
 	case err != nil:
 		return nil, nil, err
+	case c.DeletionTimestamp != nil:
+		return nil, wait(core.BackupNoCluster, "the Cluster %s is being deleted: no backup is taken of it any more; "+
+			"delete this Backup", c.Name), nil
 	}
 	if b.Status.Phase == v1alpha1.BackupRunning {
 		return r.withFiles(ctx, &taking{cluster: c, store: b.Status.ObjectStore, donor: b.Status.InstanceName,

@@ -5,10 +5,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 )
 
 // collectLimit bounds how long a scrape waits for the cache.
@@ -29,6 +32,8 @@ var (
 	lastSize    = description("size_bytes", "How much data the last complete Backup holds")
 	lastStored  = description("stored_bytes", "How much of the store the last complete Backup takes")
 	lastTook    = description("duration_seconds", "How long the last complete Backup took")
+	notRemoved  = description("removals_failing",
+		"How many Backups, and Clusters, are being deleted and cannot have their data removed from the store")
 )
 
 func description(name, help string) *prometheus.Desc {
@@ -37,7 +42,7 @@ func description(name, help string) *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lastSuccess, lastFailure, lastSize, lastStored, lastTook} {
+	for _, d := range []*prometheus.Desc{lastSuccess, lastFailure, lastSize, lastStored, lastTook, notRemoved} {
 		to <- d
 	}
 }
@@ -48,7 +53,8 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectLimit)
 	defer cancel()
 	var all v1alpha1.BackupList
-	if err := m.from.List(ctx, &all); err != nil {
+	var clusters v1alpha1.ClusterList
+	if m.from.List(ctx, &all) != nil || m.from.List(ctx, &clusters) != nil {
 		return
 	}
 	completed, failed := newest(all.Items, v1alpha1.BackupCompleted), newest(all.Items, v1alpha1.BackupFailed)
@@ -66,6 +72,29 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for of, b := range failed {
 		put(of, lastFailure, float64(b.Status.StoppedAt.Unix()))
 	}
+	for of, n := range removalsFailing(all.Items, clusters.Items) {
+		put(of, notRemoved, float64(n))
+	}
+}
+
+// removalsFailing counts, of each Cluster, what is being deleted and cannot have its data removed.
+func removalsFailing(backups []v1alpha1.Backup, clusters []v1alpha1.Cluster) map[types.NamespacedName]int {
+	out := map[types.NamespacedName]int{}
+	count := func(namespace, name string, all []metav1.Condition, condition string) {
+		is := meta.FindStatusCondition(all, condition)
+		if is != nil && is.Reason == string(core.ReasonBackupRemovalFailed) {
+			out[types.NamespacedName{Namespace: namespace, Name: name}]++
+		}
+	}
+	for i := range backups {
+		b := &backups[i]
+		count(b.Namespace, b.Spec.Cluster.Name, b.Status.Conditions, v1alpha1.ConditionBackupStored)
+	}
+	for i := range clusters {
+		c := &clusters[i]
+		count(c.Namespace, c.Name, c.Status.Conditions, v1alpha1.ConditionArchiveStored)
+	}
+	return out
 }
 
 // newest are, of each Cluster, the Backups that ended last as it is asked.

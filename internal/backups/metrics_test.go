@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 )
 
 // gathered are the series, as "name{cluster} value" without what is common to all names.
@@ -52,6 +53,21 @@ func TestTheMetricsAreOfTheNewestBackups(t *testing.T) {
 		"size_bytes{db} 10", "stored_bytes{db} 5", "success_timestamp_seconds{db} 2000"}
 	if got := gathered(t, w); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestARemovalThatFailsIsCounted(t *testing.T) {
+	fails := func(condition string) []metav1.Condition {
+		return []metav1.Condition{{Type: condition, Status: metav1.ConditionUnknown,
+			Reason: string(core.ReasonBackupRemovalFailed)}}
+	}
+	b, waits, c := going(), going(), goingCluster()
+	waits.Name = "waits"
+	b.Status.Conditions = append(b.Status.Conditions, fails(v1alpha1.ConditionBackupStored)...)
+	c.Status.Conditions = fails(v1alpha1.ConditionArchiveStored)
+	got := gathered(t, newBackupWorld(t, b, waits, c))
+	if !slices.Contains(got, "removals_failing{db} 2") {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -81,7 +81,13 @@ func (w *backupWorld) job(name string) *batchv1.Job {
 // removalEnds has the Job that removes end.
 func (w *backupWorld) removalEnds(as batchv1.JobConditionType) {
 	w.Helper()
-	job := w.job("b-remove")
+	w.jobEnds("b-remove", as)
+}
+
+// jobEnds has a Job end.
+func (w *backupWorld) jobEnds(name string, as batchv1.JobConditionType) {
+	w.Helper()
+	job := w.job(name)
 	job.Status.Conditions = []batchv1.JobCondition{{Type: as, Status: corev1.ConditionTrue,
 		Message: "BackoffLimitExceeded", LastTransitionTime: metav1.NewTime(w.Clock)}}
 	w.Must(w.Status().Update(w.Context(), job))

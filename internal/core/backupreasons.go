@@ -69,10 +69,18 @@ const (
 	ReasonRetentionHeld Reason = "RetentionHeld"
 )
 
-// Removal of a Backup's data when it is deleted: reasons of its condition Stored, and events.
+// Removal of a Backup's data when it is deleted: reasons of its condition Stored, and events. The
+// second and third are those of a Cluster's archive, too, in its condition ArchiveStored.
 const (
 	ReasonBackupRemoved       Reason = "Removed"
 	ReasonBackupRemovalWaits  Reason = "RemovalWaits"
 	ReasonBackupRemovalFailed Reason = "RemovalFailed"
 	ReasonBackupForgotten     Reason = "BackupForgotten"
+)
+
+// Removal of the whole archive with its Cluster: what else the condition ArchiveStored says, and
+// an event.
+const (
+	ReasonArchiveRemoved Reason = "ArchiveRemoved"
+	ReasonArchiveKept    Reason = "ArchiveKept"
 )

@@ -156,8 +156,8 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) (*Streams, 
 	return streams, b.Complete(r)
 }
 
-// addBackups adds the controllers of Backup and ScheduledBackup, that of gaps in archives, and
-// that which tries backups.
+// addBackups adds the controllers of Backup and ScheduledBackup, that of gaps in archives, that
+// which removes archives with their Clusters, and that which tries backups.
 func addBackups(mgr ctrl.Manager, streams *Streams, o Options) error {
 	recorder := mgr.GetEventRecorder("cnmsql")
 	one := &backups.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder,
@@ -173,6 +173,11 @@ func addBackups(mgr ctrl.Manager, streams *Streams, o Options) error {
 	}
 	gaps := &backups.GapReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Now: time.Now}
 	if err := gaps.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	reclaim := &backups.ReclaimReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder,
+		OperatorImage: o.OperatorImage, Now: time.Now}
+	if err := reclaim.SetupWithManager(mgr); err != nil {
 		return err
 	}
 	verified := &verify.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder,

@@ -2,20 +2,24 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/resources"
 )
 
 func backupForgetCommand(k *kube) *cobra.Command {
-	return &cobra.Command{
-		Use:   "forget BACKUP",
-		Short: "Let a Backup go that is being deleted, and leave its data in the store",
+	var cluster bool
+	cmd := &cobra.Command{
+		Use:   "forget BACKUP | --cluster CLUSTER",
+		Short: "Let a Backup, or a Cluster, go that is being deleted, and leave its data in the store",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := k.open()
@@ -23,9 +27,15 @@ func backupForgetCommand(k *kube) *cobra.Command {
 				return err
 			}
 			p := newCaller(cmd, s, "", true)
+			if cluster {
+				return p.forgetArchive(cmd.Context(), args[0])
+			}
 			return p.forgetBackup(cmd.Context(), args[0])
 		},
 	}
+	cmd.Flags().BoolVar(&cluster, "cluster", false, "the name is that of a Cluster whose archive is to stay, or what "+
+		"is left of it")
+	return cmd
 }
 
 // forgetBackup takes the finalizer off a Backup whose data cannot be removed.
@@ -34,24 +44,62 @@ func (p *caller) forgetBackup(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case b.DeletionTimestamp == nil:
+	if b.DeletionTimestamp == nil {
 		return fmt.Errorf("the Backup %s is not being deleted: nothing was done. "+
 			"First: kubectl delete backups.%s %s -n %s --wait=false",
 			b.Name, v1alpha1.GroupVersion.Group, b.Name, b.Namespace)
-	case !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerStoredBackup):
-		return errors.New("the operator does not keep the Backup " + b.Name + " any more: look at its other finalizers")
 	}
-	before := b.DeepCopy()
-	controllerutil.RemoveFinalizer(b, v1alpha1.FinalizerStoredBackup)
-	err = p.client.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("letting the Backup %s go: %w (the right to patch backups is needed)", b.Name, explain(err))
+	if err := p.letGo(ctx, b, "Backup", v1alpha1.FinalizerStoredBackup); err != nil {
+		return err
 	}
 	p.say("The Backup %s is forgotten.", b.Name)
 	if b.Status.BackupID != "" && b.Removed() == nil {
 		p.say("Its data, or what is left of them, stay: %s/base/%s. It can be restored by its id if it is whole.\n"+
 			"To remove it by hand: manifest.json first, then the parts.", b.Status.DestinationPath, b.Status.BackupID)
+	}
+	return nil
+}
+
+// forgetArchive takes the finalizer off a Cluster whose archive cannot be removed, and then
+// deletes the Job that may still try.
+func (p *caller) forgetArchive(ctx context.Context, name string) error {
+	c, err := getCluster(ctx, p.client, types.NamespacedName{Namespace: p.key.Namespace, Name: name})
+	if err != nil {
+		return err
+	}
+	if c.DeletionTimestamp == nil {
+		return fmt.Errorf("the Cluster %s is not being deleted: nothing was done. "+
+			"To have its archive stay when it is: set spec.backup.reclaimPolicy to Retain", c.Name)
+	}
+	if err := p.letGo(ctx, c, "Cluster", v1alpha1.FinalizerStoredArchive); err != nil {
+		return err
+	}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace,
+		Name: resources.ArchiveRemovalJobName(c.Name)}}
+	err = p.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("the Cluster %s is let go, but the Job %s may still remove its archive: %w; delete it",
+			c.Name, job.Name, explain(err))
+	}
+	p.say("The Cluster %s is let go.", c.Name)
+	if c.Spec.Backup.ArchiveGoes() {
+		p.say("Its archive, or what is left of it, stays: %s.",
+			resources.StorePath(c.Spec.Backup.ObjectStore, c.Name))
+	}
+	return nil
+}
+
+// letGo takes a finalizer of the operator off an object that is being deleted.
+func (p *caller) letGo(ctx context.Context, obj client.Object, kind, finalizer string) error {
+	before := obj.DeepCopyObject().(client.Object)
+	if !controllerutil.RemoveFinalizer(obj, finalizer) {
+		return fmt.Errorf("the operator does not keep the %s %s any more: look at its other finalizers", kind,
+			obj.GetName())
+	}
+	err := p.client.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("letting the %s %s go: %w (the right to patch it is needed)", kind, obj.GetName(),
+			explain(err))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,6 +36,49 @@ func TestABackupIsForgotten(t *testing.T) {
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("it is still there: %v", err)
 	}
+}
+
+// leavingCluster is one that is being deleted, and whose archive goes with it.
+func leavingCluster() *v1alpha1.Cluster {
+	asked := metav1.NewTime(now)
+	c := stored()
+	c.DeletionTimestamp, c.Finalizers = &asked, []string{v1alpha1.FinalizerStoredArchive}
+	c.Spec.Backup.ReclaimPolicy = v1alpha1.ReclaimDelete
+	return c
+}
+
+func TestAClusterIsLetGoAndItsArchiveStays(t *testing.T) {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "demo-remove-all"}}
+	s := newBackupScene(t, []client.Object{leavingCluster(), job})
+	if err := s.forgetArchive(context.Background(), "demo"); err != nil {
+		t.Fatal(err)
+	}
+	if text := s.out.String(); !strings.Contains(text, "stays: s3://backups/prod/demo.") {
+		t.Error(text)
+	}
+	for _, obj := range []client.Object{&v1alpha1.Cluster{}, &batchv1.Job{}} {
+		name := map[bool]string{true: "demo", false: job.Name}
+		_, is := obj.(*v1alpha1.Cluster)
+		err := s.client.Get(context.Background(), types.NamespacedName{Namespace: "shop", Name: name[is]}, obj)
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("%s is still there: %v", name[is], err)
+		}
+	}
+}
+
+func TestOnlyAClusterThatIsKeptIsLetGo(t *testing.T) {
+	stays, waits := leavingCluster(), leavingCluster()
+	stays.DeletionTimestamp = nil
+	waits.Finalizers = []string{"example.com/wait"}
+	for want, c := range map[string]*v1alpha1.Cluster{
+		"set spec.backup.reclaimPolicy to Retain": stays,
+		"the operator does not keep the Cluster":  waits,
+	} {
+		s := newBackupScene(t, []client.Object{c})
+		mustFail(t, s.forgetArchive(context.Background(), "demo"), want)
+	}
+	s := newBackupScene(t, nil)
+	mustFail(t, s.forgetArchive(context.Background(), "demo"), "there is no Cluster demo in namespace shop")
 }
 
 func TestOnlyABackupThatIsKeptIsForgotten(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -69,7 +70,7 @@ func Build(f Facts) Report {
 	}
 	if c.DeletionTimestamp != nil {
 		r.Phase = "Deleting"
-		r.Happening = "the Cluster was deleted; Kubernetes removes what belongs to it"
+		r.Happening = whatDeletionDoes(c)
 	}
 	for _, name := range instanceNames(s) {
 		r.Instances = append(r.Instances, instanceOf(&f, name))
@@ -80,6 +81,18 @@ func Build(f Facts) Report {
 	r.Writable, r.WritableBecause = topologyOf(c).writable(&f, r.Durability)
 	r.ToDo = advise(&f, &r)
 	return r
+}
+
+// whatDeletionDoes tells what keeps a Cluster that is being deleted.
+func whatDeletionDoes(c *v1alpha1.Cluster) string {
+	is := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionArchiveStored)
+	switch {
+	case !controllerutil.ContainsFinalizer(c, v1alpha1.FinalizerStoredArchive):
+		return "the Cluster was deleted; Kubernetes removes what belongs to it"
+	case is == nil:
+		return "the Cluster was deleted, and the operator removes its archive from the store before it goes"
+	}
+	return "the Cluster was deleted, and its archive goes before it does: " + is.Message
 }
 
 // instanceNames are all that the status tells of, in the order of their numbers.

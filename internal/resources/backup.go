@@ -59,55 +59,61 @@ func BackupJob(c *v1alpha1.Cluster, b *v1alpha1.Backup, operatorImage string) *b
 	if t.TTL != nil {
 		kept = max(t.TTL.Duration, 0)
 	}
-	m := backupMeta(c, b, BackupJobName(b.Name))
+	job := storeJob(c, backupMeta(c, b, BackupJobName(b.Name)), t, operatorImage, "run")
+	job.Spec.BackoffLimit = new(int32(backupAttempts))
+	job.Spec.ActiveDeadlineSeconds = new(int64(backupLimit.Seconds()))
+	job.Spec.TTLSecondsAfterFinished = new(int32(kept.Seconds()))
+	job.Spec.Template.Labels[v1alpha1.LabelBackup] = b.Name
+	pod := &job.Spec.Template.Spec
+	pod.ServiceAccountName = BackupJobName(b.Name)
+	pod.Volumes = append(pod.Volumes, secretVolume(volumeTLS, BackupTLSSecretName(b.Name)),
+		secretVolume(volumeReplication, Names(c.Name).ReplicationSecret()))
+	pod.Containers[0].Name = "backup"
+	pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts,
+		corev1.VolumeMount{Name: volumeTLS, MountPath: layout.TLSDir, ReadOnly: true},
+		corev1.VolumeMount{Name: volumeReplication, MountPath: layout.ReplicationDir, ReadOnly: true})
+	return job
+}
+
+// storeJob runs a verb of "cnmsql backup" beside the files of a store, which are in the Secret
+// of the Job's name.
+func storeJob(
+	c *v1alpha1.Cluster, m metav1.ObjectMeta, t v1alpha1.JobTemplate, operatorImage, verb string,
+) *batchv1.Job {
 	pod := metav1.ObjectMeta{Labels: map[string]string{}, Annotations: maps.Clone(t.Annotations)}
 	maps.Copy(pod.Labels, t.Labels)
-	pod.Labels[v1alpha1.LabelBackup] = b.Name
 	return &batchv1.Job{TypeMeta: typeMeta("batch/v1", "Job"), ObjectMeta: m, Spec: batchv1.JobSpec{
-		BackoffLimit:            new(int32(backupAttempts)),
-		ActiveDeadlineSeconds:   new(int64(backupLimit.Seconds())),
-		TTLSecondsAfterFinished: new(int32(kept.Seconds())),
-		Template:                corev1.PodTemplateSpec{ObjectMeta: pod, Spec: backupPod(c, b, t, operatorImage)},
+		Template: corev1.PodTemplateSpec{ObjectMeta: pod, Spec: corev1.PodSpec{
+			EnableServiceLinks: new(false),
+			RestartPolicy:      corev1.RestartPolicyNever,
+			SecurityContext:    podSecurity(c),
+			Affinity:           t.Affinity,
+			NodeSelector:       t.NodeSelector,
+			Tolerations:        t.Tolerations,
+			PriorityClassName:  t.PriorityClassName,
+			ImagePullSecrets:   pullSecrets(c),
+			Containers: []corev1.Container{{
+				Name: verb, Image: operatorImage, Command: []string{"/cnmsql", "backup", verb},
+				Resources: t.Resources, SecurityContext: containerSecurity(c),
+				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+				VolumeMounts: []corev1.VolumeMount{
+					{Name: volumeStore, MountPath: layout.StoreDir, ReadOnly: true}},
+			}},
+			Volumes: []corev1.Volume{secretVolume(volumeStore, m.Name)},
+		}},
 	}}
 }
 
-func backupPod(c *v1alpha1.Cluster, b *v1alpha1.Backup, t v1alpha1.JobTemplate, operatorImage string) corev1.PodSpec {
-	return corev1.PodSpec{
-		EnableServiceLinks: new(false),
-		ServiceAccountName: BackupJobName(b.Name),
-		RestartPolicy:      corev1.RestartPolicyNever,
-		SecurityContext:    podSecurity(c),
-		Affinity:           t.Affinity,
-		NodeSelector:       t.NodeSelector,
-		Tolerations:        t.Tolerations,
-		PriorityClassName:  t.PriorityClassName,
-		ImagePullSecrets:   pullSecrets(c),
-		Containers: []corev1.Container{{
-			Name: "backup", Image: operatorImage, Command: []string{"/cnmsql", "backup", "run"},
-			Resources: t.Resources, SecurityContext: containerSecurity(c),
-			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-			VolumeMounts: []corev1.VolumeMount{
-				{Name: volumeStore, MountPath: layout.StoreDir, ReadOnly: true},
-				{Name: volumeTLS, MountPath: layout.TLSDir, ReadOnly: true},
-				{Name: volumeReplication, MountPath: layout.ReplicationDir, ReadOnly: true},
-			},
-		}},
-		Volumes: []corev1.Volume{
-			secretVolume(volumeStore, BackupJobName(b.Name)),
-			secretVolume(volumeTLS, BackupTLSSecretName(b.Name)),
-			secretVolume(volumeReplication, Names(c.Name).ReplicationSecret()),
-		},
-	}
-}
-
+// jobTemplate is the Backup's, or that of all of the Cluster; b is nil for what is of no Backup.
 func jobTemplate(c *v1alpha1.Cluster, b *v1alpha1.Backup) v1alpha1.JobTemplate {
 	switch {
-	case b.Spec.JobTemplate != nil:
+	case b != nil && b.Spec.JobTemplate != nil:
 		return *b.Spec.JobTemplate
 	case c.Spec.Backup != nil && c.Spec.Backup.JobTemplate != nil:
 		return *c.Spec.Backup.JobTemplate
+	default:
+		return v1alpha1.JobTemplate{}
 	}
-	return v1alpha1.JobTemplate{}
 }
 
 // backupMeta is the metadata of an object that goes with a Backup.

@@ -69,6 +69,7 @@ func TestRulesForANewCluster(t *testing.T) {
 		"selector of the user's":        {"managed: {services: {template: {spec: {selector: {a: b}}}}}", `unknown field "spec.managed.services.template.spec.selector"`},
 		"volumes that go":               {"storage: {size: 1Gi, whenScaled: Delete, whenDeleted: Delete}", ""},
 		"volumes that do neither":       {"storage: {size: 1Gi, whenDeleted: Archive}", `supported values: "Retain", "Delete"`},
+		"an archive that goes":          {"backup: {objectStore: " + somewhere + ", reclaimPolicy: delete}", ""},
 		"inherited annotation":          {"inheritedMetadata: {annotations: {example.com/team: a}}", ""},
 		"the operator's annotation":     {"inheritedMetadata: {annotations: {mysql.cnmsql.co/kept: now}}", "mysql.cnmsql.co/ or cnmsql.cnmsql.co/ are the operator's"},
 		"failover before now":           {"failoverDelay: -1", "spec.failoverDelay"},
@@ -103,7 +104,8 @@ func TestWhatIsNotSupportedYetIsRefusedForEveryClient(t *testing.T) {
 			"spec.backup.objectStore",
 		"backup: {continuousArchiving: {enabled: true}}":                 "needs spec.backup.objectStore",
 		"backup: {xtrabackupOptions: [--parallel=4]}":                    "MySQL's own clone protocol",
-		"backup: {reclaimPolicy: Delete}":                                "spec.backup.reclaimPolicy must be Retain",
+		"backup: {reclaimPolicy: Delete}":                                "Delete with spec.backup.objectStore",
+		"backup: {reclaimPolicy: recycle}":                               "must be Retain, or Delete",
 		"externalClusters: [{name: other, password: {name: a, key: b}}]": "data is not taken from a running server yet",
 		"replica: {enabled: true, source: other}":                        "would be a second primary",
 		"certificates: {serverCASecret: mine}": "spec.certificates is not " +

@@ -58,6 +58,8 @@ func TestBackup(t *testing.T) {
 		{"GroupRestoredToATime", func(w *world) {
 			(&backedUp{w.named("copied"), store}).groupRestoredToATime()
 		}, inAll},
+		{"ArchiveGoesWithItsCluster", func(w *world) { (&backedUp{w.named("copied"), store}).archiveGoes() },
+			always},
 	})
 }
 
@@ -202,15 +204,21 @@ func (b *backedUp) deletedWithItsData() {
 	}
 }
 
-// stored are the objects of a backup, by the directory in which the store keeps them.
+// stored are the objects of a backup.
 func (b *backedUp) stored(id, pattern string) []string {
+	b.t.Helper()
+	return b.below("base/" + id + "/" + pattern)
+}
+
+// below are the objects of the archive, by the directory in which the store keeps them.
+func (b *backedUp) below(pattern string) []string {
 	b.t.Helper()
 	pid, err := bed.PID(b.ctx, types.NamespacedName{Namespace: b.store.Namespace}, "s3", "cnmsql")
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	found, err := filepath.Glob(fmt.Sprintf("/proc/%d/root/data/%s/some/path/%s/base/%s/%s", pid, testbed.Bucket,
-		b.key.Name, id, pattern))
+	found, err := filepath.Glob(fmt.Sprintf("/proc/%d/root/data/%s/some/path/%s/%s", pid, testbed.Bucket,
+		b.key.Name, pattern))
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -1,0 +1,254 @@
+package backups
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backupjob"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/resources"
+)
+
+// writersEnd is when it is looked again whether a Pod has ended that may write to the archive.
+const writersEnd = time.Second
+
+// ReclaimReconciler has the archive of a Cluster go with it, if spec.backup.reclaimPolicy says
+// Delete: the Cluster stays until nobody writes there any more and all is removed.
+type ReclaimReconciler struct {
+	Client client.Client
+	// Live reads from the API server: a cache may not know yet who writes.
+	Live     client.Reader
+	Recorder events.EventRecorder
+	// OperatorImage is what Jobs run.
+	OperatorImage string
+	Now           func() time.Time
+}
+
+// SetupWithManager wakes the ReclaimReconciler for a Cluster, and for the Job that removes its archive.
+func (r *ReclaimReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("reclaim").
+		For(&v1alpha1.Cluster{}).
+		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(archiveRemovedBy)).
+		Complete(r)
+}
+
+func archiveRemovedBy(_ context.Context, job client.Object) []reconcile.Request {
+	name := job.GetLabels()[v1alpha1.LabelCluster]
+	if job.GetName() != resources.ArchiveRemovalJobName(name) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: job.GetNamespace(), Name: name}}}
+}
+
+// Reconcile looks at one Cluster. Until it is deleted, whoever changes the policy changes what
+// will happen then; afterwards, Retain still leaves there what has not gone yet.
+func (r *ReclaimReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	c := &v1alpha1.Cluster{}
+	if err := r.Client.Get(ctx, req.NamespacedName, c); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	goes := c.Spec.Backup.ArchiveGoes()
+	switch {
+	case c.DeletionTimestamp == nil:
+		return ctrl.Result{}, r.keep(ctx, c, goes)
+	case !controllerutil.ContainsFinalizer(c, v1alpha1.FinalizerStoredArchive):
+		return ctrl.Result{}, nil
+	case !goes:
+		return ctrl.Result{}, r.leave(ctx, c, "spec.backup says so by now")
+	}
+	ends, err := r.remover().namespaceEnds(ctx, c.Namespace)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if ends {
+		return ctrl.Result{}, r.leave(ctx, c, "the namespace is being deleted, so that no Job can remove it")
+	}
+	return r.remove(ctx, c)
+}
+
+func (r *ReclaimReconciler) remover() *remover {
+	return &remover{client: r.Client, live: r.Live, image: r.OperatorImage, now: r.Now}
+}
+
+// keep has a Cluster stay, when it is deleted, until its archive is removed.
+func (r *ReclaimReconciler) keep(ctx context.Context, c *v1alpha1.Cluster, keep bool) error {
+	before := c.DeepCopy()
+	change := controllerutil.RemoveFinalizer
+	if keep {
+		change = controllerutil.AddFinalizer
+	}
+	if !change(c, v1alpha1.FinalizerStoredArchive) {
+		return nil
+	}
+	return r.Client.Patch(ctx, c, ifStill(before))
+}
+
+// leave lets the Cluster go, and tells that its archive, or what is left of it, stays.
+func (r *ReclaimReconciler) leave(ctx context.Context, c *v1alpha1.Cluster, why string) error {
+	message := "the Cluster goes, and its archive stays: " + why +
+		". To remove it later, delete what lies there by hand"
+	if s := c.Spec.Backup; s != nil && s.ObjectStore != nil {
+		message = resources.StorePath(s.ObjectStore, c.Name) + ": " + message
+	}
+	ctrl.LoggerFrom(ctx).Info(message)
+	r.event(c, corev1.EventTypeWarning, core.ReasonArchiveKept, message) // if the namespace takes any
+	return r.letGo(ctx, r.removal(c), c)
+}
+
+// remove brings the removal a step further.
+func (r *ReclaimReconciler) remove(ctx context.Context, c *v1alpha1.Cluster) (ctrl.Result, error) {
+	m := r.removal(c)
+	if meta.IsStatusConditionFalse(c.Status.Conditions, v1alpha1.ConditionArchiveStored) {
+		return ctrl.Result{}, r.letGo(ctx, m, c) // it is removed
+	}
+	writer, err := r.endWriters(ctx, c)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if writer != "" {
+		err := m.tell(ctx, metav1.ConditionUnknown, core.ReasonBackupRemovalWaits, fmt.Sprintf("%s is removed once %s "+
+			"has ended, which may still write there. If its node is lost, and is off, delete the Pod with --force",
+			m.where, writer))
+		return ctrl.Result{RequeueAfter: writersEnd}, err
+	}
+	done, again, err := r.remover().follow(ctx, m)
+	if err != nil || !done {
+		return ctrl.Result{RequeueAfter: again}, err
+	}
+	if err := r.tellBackups(ctx, c); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := m.tell(ctx, metav1.ConditionFalse, core.ReasonArchiveRemoved,
+		"the Cluster was deleted, and "+m.where+" with it"); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, r.letGo(ctx, m, c)
+}
+
+func (r *ReclaimReconciler) removal(c *v1alpha1.Cluster) *removal {
+	m := &removal{Removal: resources.ArchiveRemoval(c), object: c, kind: "Cluster",
+		forget: fmt.Sprintf("kubectl cnmsql backup forget --cluster %s -n %s", c.Name, c.Namespace),
+		task:   backupjob.Task{Namespace: c.Namespace, Cluster: c.Name, ClusterUID: string(c.UID)},
+		tell: func(ctx context.Context, is metav1.ConditionStatus, reason core.Reason, message string) error {
+			return r.tell(ctx, c, is, reason, message)
+		}}
+	if m.Store != nil {
+		m.where = resources.StorePath(m.Store, c.Name)
+	}
+	return m
+}
+
+// endWriters ends who may still write to the archive, and names one that has not ended.
+func (r *ReclaimReconciler) endWriters(ctx context.Context, c *v1alpha1.Cluster) (left string, err error) {
+	its := client.MatchingLabels{v1alpha1.LabelCluster: c.Name}
+	var pods corev1.PodList
+	if err := r.Live.List(ctx, &pods, client.InNamespace(c.Namespace), its); err != nil {
+		return "", err
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		if !metav1.IsControlledBy(p, c) {
+			continue
+		}
+		left = "the Pod " + p.Name
+		if p.DeletionTimestamp != nil {
+			continue
+		}
+		if err := r.Client.Delete(ctx, p, client.Preconditions{UID: &p.UID}); client.IgnoreNotFound(err) != nil {
+			return left, err
+		}
+	}
+	backups, err := r.backupsThere(ctx, c)
+	for i := range backups {
+		if b := &backups[i]; err == nil && b.Status.Phase == v1alpha1.BackupRunning {
+			var job string
+			if job, err = r.remover().endTaking(ctx, b); job != "" {
+				left = "the Job " + job
+			}
+		}
+	}
+	return left, err
+}
+
+// backupsThere are the Backups that lie in the Cluster's archive.
+func (r *ReclaimReconciler) backupsThere(ctx context.Context, c *v1alpha1.Cluster) (out []v1alpha1.Backup, err error) {
+	var all v1alpha1.BackupList
+	if err := r.Live.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
+		return nil, err
+	}
+	there := resources.StorePath(c.Spec.Backup.ObjectStore, c.Name)
+	for _, b := range all.Items {
+		if b.Spec.Cluster.Name == c.Name && b.Status.DestinationPath == there {
+			out = append(out, b)
+		}
+	}
+	return out, nil
+}
+
+// tellBackups tells those whose data went. They stay as they are otherwise.
+func (r *ReclaimReconciler) tellBackups(ctx context.Context, c *v1alpha1.Cluster) error {
+	all, err := r.backupsThere(ctx, c)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		b := &all[i]
+		if b.Removed() != nil {
+			continue
+		}
+		before := b.DeepCopy()
+		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionBackupStored,
+			Status: metav1.ConditionFalse, Reason: string(core.ReasonBackupRemoved),
+			Message: "its Cluster was deleted, and the archive with it: spec.backup.reclaimPolicy was Delete"})
+		if err := r.Client.Status().Patch(ctx, b, ifStill(before)); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell writes the condition ArchiveStored, and tells it when it changes.
+func (r *ReclaimReconciler) tell(
+	ctx context.Context, c *v1alpha1.Cluster, is metav1.ConditionStatus, reason core.Reason, message string,
+) error {
+	now := metav1.Condition{Type: v1alpha1.ConditionArchiveStored, Status: is, Reason: string(reason), Message: message}
+	if says(c.Status.Conditions, now) {
+		return nil
+	}
+	before := c.DeepCopy()
+	meta.SetStatusCondition(&c.Status.Conditions, now)
+	if err := r.Client.Status().Patch(ctx, c, ifStill(before)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	kind := corev1.EventTypeNormal
+	if reason == core.ReasonBackupRemovalFailed {
+		kind = corev1.EventTypeWarning
+	}
+	r.event(c, kind, reason, message)
+	return nil
+}
+
+// letGo lets the Cluster go, and the Job with it.
+func (r *ReclaimReconciler) letGo(ctx context.Context, m *removal, c *v1alpha1.Cluster) error {
+	if err := r.remover().end(ctx, m); err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(r.keep(ctx, c, false))
+}
+
+func (r *ReclaimReconciler) event(c *v1alpha1.Cluster, kind string, reason core.Reason, message string) {
+	r.Recorder.Eventf(c, nil, kind, string(reason), string(reason), "%s", message)
+}

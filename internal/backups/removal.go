@@ -1,0 +1,211 @@
+package backups
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/internal/backupjob"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/resources"
+)
+
+// A removal that fails is started again after a quarter of the time since the deletion was
+// asked for, within these bounds.
+const (
+	firstPause = 30 * time.Second
+	maxPause   = time.Hour
+)
+
+// removal is what goes from a store with an object that is being deleted.
+type removal struct {
+	resources.Removal
+	object client.Object
+	// kind of the object, where in the store its data lie, for people, and the command that
+	// leaves them there.
+	kind, where, forget string
+	task                backupjob.Task
+	// tell writes down how it stands.
+	tell func(ctx context.Context, is metav1.ConditionStatus, reason core.Reason, message string) error
+}
+
+// remover brings removals a step further.
+type remover struct {
+	client client.Client
+	live   client.Reader
+	image  string
+	now    func() time.Time
+}
+
+// follow has the Job made that removes the data, and looks what comes of it: done once they are
+// gone. Until then it is to be looked again some time later.
+func (r *remover) follow(ctx context.Context, m *removal) (done bool, again time.Duration, err error) {
+	job, err := r.job(ctx, m.object.GetNamespace(), m.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		again, err = r.begin(ctx, m, nil)
+		return false, again, err
+	case err != nil:
+		return false, 0, err
+	case !m.IsOf(job):
+		again, err = r.fails(ctx, m, "the Job "+job.Name+" exists and is not this "+m.kind+"'s; delete it")
+		return false, again, err
+	case job.DeletionTimestamp != nil:
+		return false, lookAgain, nil
+	case conditionOf(job, batchv1.JobComplete) != nil:
+		return true, 0, nil
+	}
+	failed := conditionOf(job, batchv1.JobFailed)
+	switch {
+	case failed == nil:
+		again, err = r.begin(ctx, m, job) // its Secret, if the operator ended before that
+	case r.now().Sub(failed.LastTransitionTime.Time) >= r.pause(m):
+		again, err = lookAgain, r.drop(ctx, job, metav1.DeletePropagationBackground)
+	default:
+		var why string
+		if why, err = r.lastWords(ctx, job); err == nil {
+			again, err = r.fails(ctx, m, fmt.Sprintf("the Job %s failed (%s): %s", job.Name, failed.Message, why))
+		}
+	}
+	return false, again, err
+}
+
+// begin makes the Job, if there is none yet, and the Secret that goes with it.
+func (r *remover) begin(ctx context.Context, m *removal, job *batchv1.Job) (again time.Duration, err error) {
+	files, err := resources.StoreFiles(m.Store, SecretReader(ctx, r.live, m.object.GetNamespace()))
+	if missing := AsMissing(err); missing != nil {
+		return r.fails(ctx, m, missing.Error())
+	}
+	if err != nil {
+		return 0, err
+	}
+	if files[backupjob.FileTask], err = json.Marshal(m.task); err != nil {
+		return 0, err
+	}
+	if job == nil {
+		job = m.Job(r.image)
+		if err := r.client.Create(ctx, job, client.FieldOwner(resources.FieldManager)); err != nil {
+			return 0, err
+		}
+	}
+	if err := r.account(ctx, m, job); err != nil {
+		return 0, err
+	}
+	secret := m.Secret(job, files)
+	err = r.client.Create(ctx, secret, client.FieldOwner(resources.FieldManager))
+	if !apierrors.IsAlreadyExists(err) {
+		return lookAgain, err
+	}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+		return 0, err
+	}
+	if !m.IsOf(secret) {
+		return r.fails(ctx, m, "the Secret "+secret.Name+" exists and is not this "+m.kind+"'s; delete it")
+	}
+	return lookAgain, nil
+}
+
+// account has the ServiceAccount made again if it went before the object does, as with a
+// deletion in the foreground. One that is there stays as it is.
+func (r *remover) account(ctx context.Context, m *removal, job *batchv1.Job) error {
+	account := m.ServiceAccount(job)
+	if account == nil {
+		return nil
+	}
+	err := r.client.Create(ctx, account, client.FieldOwner(resources.FieldManager))
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// fails tells why the data are still there, and what can be done.
+func (r *remover) fails(ctx context.Context, m *removal, why string) (again time.Duration, err error) {
+	message := fmt.Sprintf("%s is not removed from the store: %s. It is tried again; "+
+		"to leave the data there and be rid of the %s: %s", m.where, why, m.kind, m.forget)
+	return r.pause(m), m.tell(ctx, metav1.ConditionUnknown, core.ReasonBackupRemovalFailed, message)
+}
+
+// pause before a removal is tried again.
+func (r *remover) pause(m *removal) time.Duration {
+	return min(max(r.now().Sub(m.object.GetDeletionTimestamp().Time)/4, firstPause), maxPause)
+}
+
+// end removes the Job of a removal that is over.
+func (r *remover) end(ctx context.Context, m *removal) error {
+	job, err := r.job(ctx, m.object.GetNamespace(), m.Name)
+	if err == nil && m.IsOf(job) {
+		err = r.drop(ctx, job, metav1.DeletePropagationBackground)
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// job reads one; NotFound if there is none.
+func (r *remover) job(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
+	job := &batchv1.Job{}
+	return job, r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job)
+}
+
+// drop deletes a Job, if it is still the one that was read.
+func (r *remover) drop(ctx context.Context, job *batchv1.Job, how metav1.DeletionPropagation) error {
+	err := r.client.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(how))
+	return client.IgnoreNotFound(err)
+}
+
+// namespaceEnds: no Job can be made in it any more.
+func (r *remover) namespaceEnds(ctx context.Context, name string) (bool, error) {
+	var ns corev1.Namespace
+	err := r.live.Get(ctx, client.ObjectKey{Name: name}, &ns)
+	return ns.DeletionTimestamp != nil, client.IgnoreNotFound(err)
+}
+
+// lastWords are those of the Job's Pods.
+func (r *remover) lastWords(ctx context.Context, job *batchv1.Job) (string, error) {
+	var pods corev1.PodList
+	its := client.MatchingLabels{batchv1.JobNameLabel: job.Name}
+	if err := r.live.List(ctx, &pods, client.InNamespace(job.Namespace), its); err != nil {
+		return "", err
+	}
+	for _, p := range pods.Items {
+		for _, s := range p.Status.ContainerStatuses {
+			if s.State.Terminated == nil || s.State.Terminated.Message == "" {
+				continue
+			}
+			lines := strings.Split(strings.TrimSpace(s.State.Terminated.Message), "\n")
+			return lines[len(lines)-1], nil
+		}
+	}
+	return "look at its Pods", nil
+}
+
+func conditionOf(job *batchv1.Job, of batchv1.JobConditionType) *batchv1.JobCondition {
+	i := slices.IndexFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == of && c.Status == corev1.ConditionTrue
+	})
+	if i < 0 {
+		return nil
+	}
+	return &job.Status.Conditions[i]
+}
+
+// endTaking ends the Job that takes a Backup, and waits until its Pods are gone; its name as
+// long as they are not.
+func (r *remover) endTaking(ctx context.Context, b client.Object) (name string, err error) {
+	job, err := r.job(ctx, b.GetNamespace(), resources.BackupJobName(b.GetName()))
+	if err != nil || !metav1.IsControlledBy(job, b) {
+		return "", client.IgnoreNotFound(err)
+	}
+	if job.DeletionTimestamp == nil {
+		err = r.drop(ctx, job, metav1.DeletePropagationForeground)
+	}
+	return job.Name, err
+}
