@@ -137,9 +137,10 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *restor
 		return err
 	}
 	m.resetConnections()
-	// The events of the restored data wait until they have a primary.
-	if err := m.launch("--super-read-only=OFF", "--read-only=OFF", "--offline-mode=ON", "--event-scheduler=OFF",
-		"--init-file="+m.initFilePath()); err != nil {
+	// The events of the restored data wait until they have a primary. Commits do not wait for the
+	// disk: until endCleanly, whatever ends this has the restore begin anew.
+	if err := m.launch(append(mysql.Unsynced(), "--super-read-only=OFF", "--read-only=OFF", "--offline-mode=ON",
+		"--event-scheduler=OFF", "--init-file="+m.initFilePath())...); err != nil {
 		return err
 	}
 	if err := m.awaitAnswer(ctx); err != nil {
@@ -159,8 +160,8 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *restor
 
 // endCleanly has mysqld write all to its files and end. The redo log of a snapshot may hold
 // what only the first recovery of it forgives (a key of the donor's, of a table that is gone
-// by now): a crash soon after would find it again, and mysqld would not start any more. It is
-// started as at any other time once the data count.
+// by now): a crash soon after would find it again, and mysqld would not start any more. Then all
+// that it has written is brought to disk. It is started as at any other time once the data count.
 func (m *manager) endCleanly(ctx context.Context) error {
 	proc := get(m, func(s *state) *process { return s.mysqld.proc })
 	if err := m.root.FlushAtShutdown(ctx); err != nil {
@@ -178,7 +179,7 @@ func (m *manager) endCleanly(ctx context.Context) error {
 	if !proc.exit.Success() {
 		return m.diagnose(proc, core.InstanceRestoreFailed, "mysqld did not end cleanly on the restored data")
 	}
-	return nil
+	return m.memory.syncVolume()
 }
 
 // replay has the server apply what the archive has up to the target.

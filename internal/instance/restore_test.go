@@ -106,10 +106,11 @@ func TestAClusterBeginsWithABackup(t *testing.T) {
 	if r := one.report(); !r.Server.Executed.Contains(m.BeginGTID) || r.Server.UUID == source.report().Server.UUID {
 		t.Errorf("restored, it says %+v; the backup holds %s", r.Server, m.BeginGTID)
 	}
-	var events string
-	must(t, restored.QueryRow("SELECT @@global.event_scheduler").Scan(&events))
-	if events != "ON" {
-		t.Errorf("event_scheduler is %s", events)
+	var settings string
+	must(t, restored.QueryRow("SELECT CONCAT_WS(' ', @@global.event_scheduler, @@global.sync_binlog, "+
+		"@@global.innodb_flush_log_at_trx_commit)").Scan(&settings))
+	if settings != "ON 1 1" {
+		t.Errorf("event_scheduler, sync_binlog and innodb_flush_log_at_trx_commit are %s", settings)
 	}
 	if err := w.asApp(one, "app-password").Ping(); err == nil {
 		t.Error("the password of before is still good")

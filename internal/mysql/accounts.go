@@ -291,6 +291,10 @@ func (s *Server) AcceptClients(ctx context.Context) error {
 	return s.setGlobal(ctx, "offline_mode", false)
 }
 
+// Unsynced are options by which commits do not wait for the disk. Data that are written so count
+// only once mysqld has ended cleanly and the volume is synced.
+func Unsynced() []string { return []string{"--sync-binlog=0", "--innodb-flush-log-at-trx-commit=0"} }
+
 // FlushAtShutdown has a shutdown leave nothing in the redo log, whatever the user wished.
 func (s *Server) FlushAtShutdown(ctx context.Context) error {
 	return s.setGlobal(ctx, "innodb_fast_shutdown", 1)
