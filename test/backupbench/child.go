@@ -33,6 +33,8 @@ type job struct {
 	// Donor and CA are of a backup, Into and Server of a restore.
 	Donor, CA    string
 	Into, Server string
+	// OnReplica: it computes where a replica does that has a core of its own.
+	OnReplica bool
 }
 
 // outcome is what the process tells.
@@ -80,6 +82,11 @@ func beChild(ctx context.Context, text string) error {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
 		return err
+	}
+	if j.OnReplica {
+		if err := pin(os.Getpid(), coreOfReplica); err != nil {
+			return err
+		}
 	}
 	s, err := store.Open(j.Store)
 	if err != nil {

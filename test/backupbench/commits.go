@@ -14,8 +14,12 @@ const (
 	pause = 5 * time.Millisecond
 )
 
-// commits measures single-row inserts alone, and during a backup to each store.
-func (s *stage) commits(ctx context.Context) error {
+// commits measures single-row inserts of the server that is backed up.
+func (s *stage) commits(ctx context.Context) error { return s.commitsOf(ctx, "", "a backup", s.donor) }
+
+// commitsOf measures single-row inserts alone, and while a server is backed up to each store.
+func (s *stage) commitsOf(ctx context.Context, of, backup string, donor *server) error {
+	first := len(s.Commits)
 	s.begin()
 	within, cancel := context.WithTimeout(ctx, alone)
 	took, err := s.donor.inserts(within)
@@ -23,25 +27,26 @@ func (s *stage) commits(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.AddCommits("no backup", took)
+	s.AddCommits(of+"no backup", took)
 	for _, store := range []string{"directory", "S3"} {
-		if took, err = s.insertsDuring(ctx, store); err != nil {
+		if took, err = s.insertsDuring(ctx, store, donor); err != nil {
 			return err
 		}
-		s.AddCommits("during a backup to "+store, took)
+		s.AddCommits(of+"during "+backup+" to "+store, took)
 	}
-	for _, c := range s.Commits {
+	for _, c := range s.Commits[first:] {
 		say("inserts, %s: median %.2f ms, p99 %.2f ms", c.What, 1000*c.Median, 1000*c.P99)
 	}
 	return nil
 }
 
 // insertsDuring takes a backup, and inserts until it is taken.
-func (s *stage) insertsDuring(ctx context.Context, store string) ([]time.Duration, error) {
-	j, err := s.job(store, "inserts")
+func (s *stage) insertsDuring(ctx context.Context, store string, donor *server) ([]time.Duration, error) {
+	j, err := s.jobOf(store, fmt.Sprintf("inserts-%d", len(s.Commits)), donor)
 	if err != nil {
 		return nil, err
 	}
+	j.OnReplica = donor == s.replica
 	s.begin()
 	within, cancel := context.WithCancel(ctx)
 	taken := make(chan error, 1)

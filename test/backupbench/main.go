@@ -27,7 +27,7 @@ const (
 func main() {
 	size := bytesFlag(1 << 30)
 	flag.Var(&size, "size", "how much data there is, for example 5GiB")
-	dir := flag.String("dir", os.TempDir(), "where there is place for three times as much")
+	dir := flag.String("dir", os.TempDir(), "where there is place for five times as much")
 	child := flag.String("child", "", "for the command itself: the JSON of a job that is done by a process of its own")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -64,11 +64,11 @@ func (s *stage) measure(ctx context.Context) error {
 		return err
 	}
 	for _, step := range []func(context.Context) error{
-		s.write, s.copy, s.cloneLocal, s.dump,
+		s.write, s.copy, s.cloneLocal, s.cloneInstance, s.dump,
 		s.backupTo("directory"), s.backupTo("S3"),
 		// Whichever store is first, the first restore takes two or three times as long.
 		s.restoreFrom("directory", ", the first time"), s.restoreFrom("directory", ""), s.restoreFrom("S3", ""),
-		s.commits,
+		s.commits, s.commitsOfPair, s.replay,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (s *stage) setUp(ctx context.Context) error {
 	if s.donor, err = newServer(s.dir+"/donor", files); err != nil {
 		return err
 	}
-	if err := errors.Join(s.donor.Initialize(ctx), s.donor.start(ctx)); err != nil {
+	if err := errors.Join(s.donor.Initialize(ctx), s.donor.start(ctx, 1)); err != nil {
 		return err
 	}
 	if err := s.openStores(ctx, binary); err != nil {

@@ -22,8 +22,9 @@ func newServer(dir string, files mysqld.Files) (*server, error) {
 }
 
 // start starts the server on the data that it has, and waits until it can be asked.
-func (s *server) start(ctx context.Context) error {
-	return s.Start(ctx, 1, "--plugin-load-add=mysql_clone.so", "--local-infile=ON", "--innodb-buffer-pool-size=1G")
+func (s *server) start(ctx context.Context, id int, more ...string) error {
+	return s.Start(ctx, id, append(more, "--plugin-load-add=mysql_clone.so", "--local-infile=ON",
+		"--innodb-buffer-pool-size=1G")...)
 }
 
 func (s *server) exec(ctx context.Context, queries ...string) error {

@@ -26,9 +26,11 @@ const (
 // stage is the donor, the stores, and what was measured with them.
 type stage struct {
 	figures.Backups
-	dir       string
-	size      int64
-	donor     *server
+	dir   string
+	size  int64
+	donor *server
+	// replica is the donor's, once there is one.
+	replica   *server
 	s3        *mysqld.Process
 	checksums [tables]string
 	// bytes are in the donor's data directory.
@@ -37,8 +39,10 @@ type stage struct {
 
 // close ends all processes and removes all data.
 func (s *stage) close() error {
-	if s.donor != nil {
-		s.donor.Kill()
+	for _, server := range []*server{s.donor, s.replica} {
+		if server != nil {
+			server.Kill()
+		}
 	}
 	s.s3.End()
 	return os.RemoveAll(s.dir)
@@ -144,15 +148,15 @@ func (s *stage) dump(ctx context.Context) error {
 	return os.Remove(to)
 }
 
-// job of a backup.
-func (s *stage) job(store, id string) (job, error) {
-	authority, err := os.ReadFile(s.donor.Authority())
-	return job{Store: s.storeOf(store), ID: id, Donor: s.donor.Address(), CA: string(authority)}, err
+// jobOf is that of a backup.
+func (s *stage) jobOf(store, id string, donor *server) (job, error) {
+	authority, err := os.ReadFile(donor.Authority())
+	return job{Store: s.storeOf(store), ID: id, Donor: donor.Address(), CA: string(authority)}, err
 }
 
 func (s *stage) backupTo(store string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		j, err := s.job(store, "measured")
+		j, err := s.jobOf(store, "measured", s.donor)
 		if err != nil {
 			return err
 		}
@@ -161,7 +165,7 @@ func (s *stage) backupTo(store string) func(context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.add(o.figure("backup to "+store), o.took, copying, cloning)
+		s.add(o.figure("backup to "+store), o.took, copying, cloning, copyingOver)
 		return nil
 	}
 }
@@ -179,9 +183,9 @@ func (s *stage) restoreFrom(store, when string) func(context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.add(o.figure("restore from "+store+when), o.took, copying, cloning)
+		s.add(o.figure("restore from "+store+when), o.took, writing, copying, cloning)
 		defer to.Kill()
-		if err := to.start(ctx); err != nil {
+		if err := to.start(ctx, 1); err != nil {
 			return err
 		}
 		sums, err := to.checksums(ctx)

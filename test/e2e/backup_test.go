@@ -47,6 +47,7 @@ func TestBackup(t *testing.T) {
 	w.healthy(3 * time.Minute)
 	b.playInTurn([]step{
 		{"WaitsAndSaysForWhat", func(w *world) { (&backedUp{w, store}).waitsAndSaysForWhat() }, always},
+		{"ArchivedInTime", func(w *world) { (&backedUp{w, store}).archivedInTime() }, inAll},
 		{"JobAndOperatorKilled", func(w *world) { (&backedUp{w, store}).jobAndOperatorKilled() }, inAll},
 		{"StoreHangs", func(w *world) { (&backedUp{w, store}).storeHangs() }, inAll},
 		{"LogsPurgedByHand", func(w *world) { (&backedUp{w, store}).logsPurgedByHand() }, inAll},

@@ -34,6 +34,9 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
+// PID is its number.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Answers waits until ask has no error, for two minutes at most. The name is for the error of a
 // process that ends before, or does not answer.
 func (p *Process) Answers(ctx context.Context, name string, ask func() error) error {

@@ -56,6 +56,9 @@ func (s *Server) Address() string { return fmt.Sprintf("127.0.0.1:%d", s.Port) }
 // Socket is where root gets in.
 func (s *Server) Socket() string { return s.Dir + "/s" }
 
+// PID is that of a server that was started.
+func (s *Server) PID() int { return s.process.PID() }
+
 // Authority is the file of the CA that has signed the server's certificate.
 func (s *Server) Authority() string { return s.Dir + "/ca.pem" }
 
