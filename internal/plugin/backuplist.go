@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
 )
 
@@ -104,9 +105,18 @@ func (p *caller) askComplete(ctx context.Context, f *BackupFacts) {
 	switch {
 	case !known:
 		f.Unasked = fmt.Sprintf("%s could not be asked (%s)", holder, w.Problem)
-	case r.Archive != nil && !r.Archive.CompleteUntil.IsZero():
-		f.CompleteUntil = &r.Archive.CompleteUntil
+	default:
+		f.CompleteUntil = completeUntil(&r)
 	}
+}
+
+// completeUntil is until when the archive is complete by the word of who archives; nil when it
+// says nothing.
+func completeUntil(r *core.Report) *time.Time {
+	if r == nil || r.Archive == nil || r.Archive.CompleteUntil.IsZero() {
+		return nil
+	}
+	return &r.Archive.CompleteUntil
 }
 
 // backupsOf are the Backups of a Cluster, the newest last.
@@ -196,7 +206,7 @@ func BuildBackups(f BackupFacts) Backups {
 	out := Backups{Namespace: f.Namespace, Cluster: f.Name, Taken: f.Now, Gone: f.Cluster == nil,
 		Schedules: []Schedule{}, Backups: []Backup{}}
 	if f.Cluster != nil {
-		out.Archive, out.Verification = f.archive(), f.Cluster.Status.LastVerification
+		out.Archive, out.Verification = archiveOf(f.Cluster, f.CompleteUntil), f.Cluster.Status.LastVerification
 	}
 	if f.Cluster != nil && hasStore(f.Cluster) {
 		out.Store = resources.StorePath(f.Cluster.Spec.Backup.ObjectStore, f.Name)
@@ -233,22 +243,18 @@ func backupOf(b *v1alpha1.Backup, store string, now time.Time) Backup {
 	return out
 }
 
-// archive is what is known of it: by the Cluster, and by the primary's own words.
-func (f BackupFacts) archive() Archive {
-	out := archiveOf(f.Cluster)
-	if out.LastTime != nil && f.CompleteUntil != nil && f.CompleteUntil.After(*out.LastTime) {
-		out.CompleteUntil = f.CompleteUntil
-	}
-	return out
-}
-
-func archiveOf(c *v1alpha1.Cluster) Archive {
+// archiveOf is what is known of it: by the Cluster, and until when it is complete by the primary's
+// own words.
+func archiveOf(c *v1alpha1.Cluster, complete *time.Time) Archive {
 	out := Archive{Enabled: c.Spec.Backup.Archives()}
 	is := c.Status.ContinuousArchiving
 	if !out.Enabled || is == nil {
 		return out
 	}
 	out.LastTime, out.LastGTID = coarse(is.LastArchivedTime), is.LastArchivedGTID
+	if out.LastTime != nil && complete != nil && complete.After(*out.LastTime) {
+		out.CompleteUntil = complete
+	}
 	out.PendingFiles, out.Missing = int(is.PendingFiles), is.Missing
 	if cond := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving); cond != nil {
 		out.Healthy = new(cond.Status == metav1.ConditionTrue)

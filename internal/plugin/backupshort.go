@@ -7,8 +7,8 @@ import (
 	"cnmsql.co/internal/resources"
 )
 
-// InShort is what the status says of backups. It is Kubernetes' word: the object store is
-// not looked at.
+// InShort is what the status says of backups. It is Kubernetes' word, and the primary's: the
+// object store is not looked at.
 type InShort struct {
 	// Store is where they go; empty when the Cluster names no object store.
 	Store string `json:"store,omitempty"`
@@ -21,7 +21,7 @@ type InShort struct {
 }
 
 func backupsInShort(f *Facts) *InShort {
-	out := &InShort{Archive: archiveOf(f.Cluster), Problem: f.BackupsProblem}
+	out := &InShort{Archive: archiveOf(f.Cluster, completeUntil(f.live(f.holder()))), Problem: f.BackupsProblem}
 	if hasStore(f.Cluster) {
 		out.Store = resources.StorePath(f.Cluster.Spec.Backup.ObjectStore, f.Cluster.Name)
 	}

@@ -190,7 +190,7 @@ func (r *restorer) isFree(ctx context.Context, name string) error {
 
 // restoreNotes are what the reader should know, besides the manifest.
 func restoreNotes(f BackupFacts, w restoreWish, from *v1alpha1.Backup) []string {
-	archive := f.archive()
+	archive := archiveOf(f.Cluster, f.CompleteUntil)
 	window := windowOf(f, &archive)
 	notes := []string{fmt.Sprintf("A new Cluster %s that begins with the data of %s: %s, from %s.",
 		w.name, f.Name, w.target(f.Now), w.base(from))}
