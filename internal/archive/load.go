@@ -1,11 +1,14 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/store"
@@ -23,22 +26,23 @@ const maxHole = 1000
 // meanwhile is left out. An error is that the store does not answer.
 func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, error) {
 	var out facts.Archive
-	keys, err := listAll(ctx, s, prefix)
+	all, err := listAll(ctx, s, prefix)
+	if err != nil {
+		return out, err
+	}
+	known, err := readIndexes(ctx, s, prefix, all)
 	if err != nil {
 		return out, err
 	}
 	var parts []facts.Key
 	newest := int64(-1)
-	for epoch, sequences := range keys {
+	for epoch := range all.parts {
 		newest = max(newest, epoch)
-		slices.Sort(sequences)
-		for i, n := range sequences {
-			first := n
-			if i > 0 {
-				first = max(sequences[i-1]+1, n-maxHole)
-			}
-			for ; first <= n; first++ {
-				parts = append(parts, facts.Key{Epoch: epoch, Sequence: first})
+		for _, key := range all.keysOf(epoch) {
+			if part, is := known[key]; is {
+				out.Parts = append(out.Parts, part)
+			} else {
+				parts = append(parts, key)
 			}
 		}
 	}
@@ -46,9 +50,9 @@ func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, err
 		return out, err
 	}
 	for epoch := newest + 1; epoch <= newest+facts.LookBeyond; epoch++ {
-		keys[epoch] = nil
+		all.parts[epoch] = nil
 	}
-	for epoch, sequences := range keys {
+	for epoch, sequences := range all.parts {
 		b, err := getBranch(ctx, s, prefix, epoch)
 		if errors.Is(err, store.NotFound) {
 			continue
@@ -66,6 +70,9 @@ func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, err
 	for _, b := range out.Branches {
 		newest = max(newest, b.Epoch)
 	}
+	slices.SortFunc(out.Parts, func(a, b facts.Part) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
+	})
 	out.Mark, err = getMark(ctx, s, prefix, newest)
 	return out, err
 }
@@ -73,11 +80,11 @@ func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, err
 // Branches reads how the epochs began that a listing has; what is damaged, or of an unknown
 // format, is left out.
 func Branches(ctx context.Context, s store.Store, prefix string) (out []facts.Branch, err error) {
-	keys, err := listAll(ctx, s, prefix)
+	all, err := listAll(ctx, s, prefix)
 	if err != nil {
 		return nil, err
 	}
-	for _, epoch := range slices.Sorted(maps.Keys(keys)) {
+	for _, epoch := range slices.Sorted(maps.Keys(all.parts)) {
 		b, err := getBranch(ctx, s, prefix, epoch)
 		switch {
 		case errors.Is(err, store.NotFound), errors.Is(err, PartDamaged), errors.Is(err, FormatUnknown):
@@ -90,23 +97,74 @@ func Branches(ctx context.Context, s store.Store, prefix string) (out []facts.Br
 	return out, nil
 }
 
-// listAll lists the numbers of the parts by epoch.
-func listAll(ctx context.Context, s store.Store, prefix string) (map[int64][]int64, error) {
-	keys := map[int64][]int64{}
+// listing is what a store lists of an archive.
+type listing struct {
+	// parts are their numbers, by epoch; an epoch of which only the branch is listed has none.
+	parts map[int64][]int64
+	// stored is how many bytes a part has.
+	stored map[facts.Key]int64
+	// indexes by the last part of each.
+	indexes []facts.Key
+}
+
+// listAll lists parts and indexes.
+func listAll(ctx context.Context, s store.Store, prefix string) (*listing, error) {
+	out := &listing{parts: map[int64][]int64{}, stored: map[facts.Key]int64{}}
 	for object, err := range s.List(ctx, prefix) {
 		if err != nil {
 			return nil, err
 		}
 		k, ok := readKey(prefix, object.Key)
+		last, isIndex := readIndexKey(prefix, object.Key)
 		switch {
+		case isIndex:
+			out.indexes = append(out.indexes, last)
 		case !ok: // nothing of ours
 		case k.Sequence == 0:
-			keys[k.Epoch] = append(keys[k.Epoch], []int64{}...)
+			out.parts[k.Epoch] = append(out.parts[k.Epoch], []int64{}...)
 		default:
-			keys[k.Epoch] = append(keys[k.Epoch], k.Sequence)
+			out.parts[k.Epoch] = append(out.parts[k.Epoch], k.Sequence)
+			out.stored[k] = object.Size
 		}
 	}
-	return keys, nil
+	return out, nil
+}
+
+// keysOf are the parts of an epoch, and those that the listing leaves out between two others.
+func (l *listing) keysOf(epoch int64) (keys []facts.Key) {
+	sequences := l.parts[epoch]
+	slices.Sort(sequences)
+	for i, n := range sequences {
+		first := n
+		if i > 0 {
+			first = max(sequences[i-1]+1, n-maxHole)
+		}
+		for ; first <= n; first++ {
+			keys = append(keys, facts.Key{Epoch: epoch, Sequence: first})
+		}
+	}
+	return keys
+}
+
+// readIndexes are the parts that are listed as an index knows them.
+func readIndexes(ctx context.Context, s store.Store, prefix string, l *listing) (map[facts.Key]facts.Part, error) {
+	known := map[facts.Key]facts.Part{}
+	var mu sync.Mutex
+	err := eachOf(ctx, l.indexes, func(ctx context.Context, last facts.Key) error {
+		i, err := getIndex(ctx, s, prefix, last)
+		if err != nil || i == nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range i.Parts {
+			if size, listed := l.stored[e.Key()]; listed && size == e.Stored {
+				known[e.Key()] = e.Part
+			}
+		}
+		return nil
+	})
+	return known, err
 }
 
 // noteUnreadable notes an object that cannot be read, and gives any other error back.
@@ -145,36 +203,29 @@ func partsBehind(ctx context.Context, s store.Store, prefix string, key facts.Ke
 	}
 }
 
-// readParts reads the facts of parts, several at a time.
+// readParts reads the facts of parts.
 func readParts(ctx context.Context, s store.Store, prefix string, keys []facts.Key, to *facts.Archive) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	todo := make(chan facts.Key)
 	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for range readers {
-		wg.Go(func() {
-			for key := range todo {
-				part, err := getFacts(ctx, s, prefix, key)
-				if errors.Is(err, store.NotFound) {
-					continue
-				}
-				mu.Lock()
-				err = notePart(to, key, part, err)
-				mu.Unlock()
-				if err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
+	return eachOf(ctx, keys, func(ctx context.Context, key facts.Key) error {
+		part, err := getFacts(ctx, s, prefix, key)
+		if errors.Is(err, store.NotFound) {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		return notePart(to, key, part, err)
+	})
+}
+
+// eachOf does something for each key, for several at a time, until one fails.
+func eachOf(ctx context.Context, keys []facts.Key, do func(context.Context, facts.Key) error) error {
+	all, each := errgroup.WithContext(ctx)
+	all.SetLimit(readers)
 	for _, key := range keys {
-		if ctx.Err() != nil {
+		if each.Err() != nil {
 			break
 		}
-		todo <- key
+		all.Go(func() error { return do(each, key) })
 	}
-	close(todo)
-	wg.Wait()
-	return context.Cause(ctx)
+	return cmp.Or(all.Wait(), context.Cause(ctx))
 }

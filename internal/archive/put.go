@@ -31,6 +31,7 @@ func (s *Shipper) put(ctx context.Context, part facts.Part, raw []byte) error {
 	s.took = time.Since(began)
 	s.sequence++
 	s.archived(part)
+	s.note(ctx, part, int64(len(object)))
 	return nil
 }
 

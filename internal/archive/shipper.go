@@ -46,6 +46,8 @@ type Config struct {
 	// counts from the next part on. The zero Key leaves it plain; an error ends Run. nil is
 	// never to encrypt.
 	Key func() (seal.Key, error)
+	// IndexEvery is how many parts an index tells of; 0 is 256. A branch keeps to one number.
+	IndexEvery int64
 	// MaxBytes of a part before compression, and about a quarter of the memory used; 0 is
 	// 16 MiB.
 	MaxBytes int64
@@ -73,6 +75,7 @@ type Shipper struct {
 	sequence int64 // of the next part
 	executed gtid.Set
 	pending  *pending
+	block    []entry       // of the parts for which there is no index yet
 	took     time.Duration // by the last upload
 	marked   time.Time     // when it was last said that the archive is complete
 	mu       sync.Mutex
@@ -85,6 +88,9 @@ type Shipper struct {
 func NewShipper(c Config) (*Shipper, error) {
 	if c.MaxBytes <= 0 {
 		c.MaxBytes = defaultMaxBytes
+	}
+	if c.IndexEvery <= 0 {
+		c.IndexEvery = indexed
 	}
 	if c.PutTimeout <= 0 {
 		c.PutTimeout = defaultPutTimeout
@@ -241,7 +247,7 @@ func (s *Shipper) isExecuted(ctx context.Context, id gtid.Set) bool {
 
 // begin finds out what the store has, and where to go on.
 func (s *Shipper) begin(ctx context.Context) error {
-	s.pending = nil
+	s.pending, s.block = nil, nil
 	branch, err := retried(ctx, s, s.branch)
 	if err != nil {
 		return err

@@ -36,6 +36,7 @@ func TestAnythingThatHappens(t *testing.T) {
 			}
 			m.hidden = func(key string) bool { return strings.HasSuffix(key, partSuffix) && dice.throw(3) == 0 }
 			c := l.config(m, 1)
+			c.IndexEvery = 4
 			s := begin(t, c)
 			for range 60 {
 				switch random.Intn(8) {

@@ -85,13 +85,19 @@ func (m *memory) keys() []string {
 	return slices.Sorted(maps.Keys(m.objects))
 }
 
+func (m *memory) size(key string) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return int64(len(m.objects[key]))
+}
+
 func (m *memory) List(_ context.Context, prefix string) iter.Seq2[store.Object, error] {
 	return func(yield func(store.Object, error) bool) {
 		for _, key := range m.keys() {
 			if !strings.HasPrefix(key, prefix) || m.hidden != nil && m.hidden(key) {
 				continue
 			}
-			if !yield(store.Object{Key: key}, nil) {
+			if !yield(store.Object{Key: key, Size: m.size(key)}, nil) {
 				return
 			}
 		}

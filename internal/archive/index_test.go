@@ -1,0 +1,173 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"io"
+	"reflect"
+	"slices"
+	"testing"
+
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/store"
+)
+
+// counting counts what is read, by whether it is an index.
+type counting struct {
+	store.Store
+	heads, indexes int
+	fails          bool
+}
+
+func (c *counting) Get(ctx context.Context, key string) (io.ReadCloser, error) {
+	if _, is := readIndexKey(prefix, key); is {
+		c.indexes++
+		if c.fails {
+			return nil, errFault
+		}
+	} else if k, is := readKey(prefix, key); is && k.Sequence > 0 {
+		c.heads++
+	}
+	return c.Store.Get(ctx, key)
+}
+
+// indexing ships parts of one transaction each, of which every third is followed by an index.
+func indexing(t *testing.T, l *logs, m *memory, parts int) {
+	t.Helper()
+	c := l.config(m, 1)
+	c.IndexEvery = 3
+	s := begin(t, c)
+	for range parts {
+		l.commit(1, 1)
+		settle()
+	}
+	must(t, s.end())
+}
+
+// withoutIndexes is what is found when there are none.
+func withoutIndexes(t *testing.T, m *memory) facts.Archive {
+	t.Helper()
+	plain := newMemory()
+	for key, object := range m.objects {
+		if _, is := readIndexKey(prefix, key); !is {
+			plain.objects[key] = object
+		}
+	}
+	a, err := Load(t.Context(), plain, prefix)
+	must(t, err)
+	return a
+}
+
+func TestAnIndexSavesTheReadingOfItsParts(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 8)
+		want := withoutIndexes(t, m)
+		if len(want.Parts) != 8 {
+			t.Fatalf("there are %d parts", len(want.Parts))
+		}
+		c := &counting{Store: m}
+		got, err := Load(t.Context(), c, prefix)
+		must(t, err)
+		// The two behind the last index, and what might come behind them.
+		if c.indexes != 2 || c.heads != 3 || !reflect.DeepEqual(got, want) {
+			t.Errorf("%d indexes and %d heads are read; found\n%+v, not\n%+v", c.indexes, c.heads, got, want)
+		}
+		for _, key := range m.keys() {
+			if !Known(prefix, key) {
+				t.Errorf("%s is not known", key)
+			}
+		}
+	})
+}
+
+// TestAnIndexThatIsOfNoUseIsDoneWithout: what is found is the same, as long as the store answers.
+func TestAnIndexThatIsOfNoUseIsDoneWithout(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 6)
+		want := withoutIndexes(t, m)
+		first := indexKey(prefix, facts.Key{Epoch: 1, Sequence: 3})
+		second := indexKey(prefix, facts.Key{Epoch: 1, Sequence: 6})
+		whole := m.objects[first]
+		for name, body := range map[string][]byte{"empty": nil, "cut": whole[:len(whole)-5],
+			"not zstd": []byte("<html>"),
+			"changed":  append(slices.Clone(whole[:20]), append([]byte{whole[20] ^ 1}, whole[21:]...)...),
+			"another":  m.objects[second]} {
+			m.objects[first] = body
+			c := &counting{Store: m}
+			got, err := Load(t.Context(), c, prefix)
+			if err != nil || c.heads != 4 || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %v, %d heads are read; found\n%+v, not\n%+v", name, err, c.heads, got, want)
+			}
+		}
+		m.objects[first] = whole
+		if _, err := Load(t.Context(), &counting{Store: m, fails: true}, prefix); !errors.Is(err, errFault) {
+			t.Errorf("a store that does not answer: %v", err)
+		}
+	})
+}
+
+// TestAPartThatIsNotAsItsIndexSaysIsRead: of another size, or gone.
+func TestAPartThatIsNotAsItsIndexSaysIsRead(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 6)
+		cut := partKey(prefix, facts.Key{Epoch: 1, Sequence: 2})
+		gone := partKey(prefix, facts.Key{Epoch: 1, Sequence: 4})
+		m.objects[cut] = m.objects[cut][:20]
+		delete(m.objects, gone)
+		got, err := Load(t.Context(), m, prefix)
+		must(t, err)
+		if len(got.Parts) != 4 || len(got.Unreadable) != 1 || got.Unreadable[0].Key.Sequence != 2 {
+			t.Errorf("%d parts, and %+v", len(got.Parts), got.Unreadable)
+		}
+	})
+}
+
+// TestAManagerThatStartsInABlockLeavesItsIndexOut: it does not know of all parts of it.
+func TestAManagerThatStartsInABlockLeavesItsIndexOut(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 2)
+		indexing(t, l, m, 5)
+		want := withoutIndexes(t, m)
+		all, err := listAll(t.Context(), m, prefix)
+		must(t, err)
+		if len(all.indexes) != 1 || all.indexes[0].Sequence != 6 {
+			t.Errorf("there are indexes %+v", all.indexes)
+		}
+		if got, err := Load(t.Context(), m, prefix); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%v: found\n%+v, not\n%+v", err, got, want)
+		}
+	})
+}
+
+func TestAnIndexGoesWithTheLastOfItsParts(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 8)
+		for _, c := range []struct{ last, indexes int64 }{{2, 2}, {5, 1}, {7, 0}} {
+			_, err := Remove(t.Context(), m, prefix, keysTo(1, c.last))
+			must(t, err)
+			all, err := listAll(t.Context(), m, prefix)
+			must(t, err)
+			if int64(len(all.indexes)) != c.indexes {
+				t.Errorf("parts up to %d are gone, and there are indexes %+v", c.last, all.indexes)
+			}
+		}
+		if got, err := Load(t.Context(), m, prefix); err != nil || len(got.Parts) != 1 || got.Parts[0].Sequence != 8 {
+			t.Errorf("%v: found %+v", err, got.Parts)
+		}
+	})
+}
+
+func TestAStoreThatTakesNoIndexTakesTheParts(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		m.before = func(_ context.Context, key string) error {
+			if _, is := readIndexKey(prefix, key); is {
+				return errFault
+			}
+			return nil
+		}
+		indexing(t, l, m, 7)
+		if got, err := Load(t.Context(), m, prefix); err != nil || len(got.Parts) != 7 {
+			t.Errorf("%v: found %+v", err, got.Parts)
+		}
+	})
+}
