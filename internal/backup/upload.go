@@ -86,7 +86,8 @@ type job struct {
 
 // newUploader begins; end has to be called.
 func newUploader(ctx context.Context, s store.Store, o Options, b *buffers, p *progress) (*uploader, error) {
-	zip, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+	// Two: one block is searched for what repeats while the one before is encoded.
+	zip, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		return nil, err
