@@ -6,6 +6,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 
 	facts "cnmsql.co/internal/core/archive"
@@ -15,11 +16,15 @@ import (
 // counting counts what is read, by whether it is an index.
 type counting struct {
 	store.Store
+	fails bool
+
+	mu             sync.Mutex
 	heads, indexes int
-	fails          bool
 }
 
 func (c *counting) Get(ctx context.Context, key string) (io.ReadCloser, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if _, is := readIndexKey(prefix, key); is {
 		c.indexes++
 		if c.fails {

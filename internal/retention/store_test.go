@@ -68,12 +68,18 @@ func (m *memory) Get(_ context.Context, key string) (io.ReadCloser, error) {
 func (m *memory) List(_ context.Context, prefix string) iter.Seq2[store.Object, error] {
 	return func(yield func(store.Object, error) bool) {
 		for _, key := range m.keys("") {
-			if strings.HasPrefix(key, prefix) && !m.hidden[key] &&
-				!yield(store.Object{Key: key, Size: int64(len(m.objects[key])), Modified: m.modified[key]}, nil) {
+			if strings.HasPrefix(key, prefix) && !m.hidden[key] && !yield(m.object(key), nil) {
 				return
 			}
 		}
 	}
+}
+
+// object is what a listing tells of one.
+func (m *memory) object(key string) store.Object {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return store.Object{Key: key, Size: int64(len(m.objects[key])), Modified: m.modified[key]}
 }
 
 func (m *memory) Delete(ctx context.Context, key string) error {
