@@ -38,21 +38,16 @@ func newReclaimWorld(t *testing.T, objs ...client.Object) *reclaimWorld {
 // step has the ReclaimReconciler look once at the Cluster, which is nil once it is gone.
 func (w *reclaimWorld) step() (c *v1alpha1.Cluster, again time.Duration) {
 	w.Helper()
-	result, err := w.r.Reconcile(w.Context(),
-		ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "db"}})
-	w.Must(err)
-	return w.cluster(), result.RequeueAfter
+	again = w.reconcile(w.r, "db")
+	return w.cluster(), again
 }
 
 func (w *reclaimWorld) cluster() *v1alpha1.Cluster {
 	w.Helper()
-	c := &v1alpha1.Cluster{}
-	err := w.Get(w.Context(), client.ObjectKey{Namespace: "ns", Name: "db"}, c)
-	if apierrors.IsNotFound(err) {
-		return nil
+	if c := (&v1alpha1.Cluster{}); w.found("db", c) {
+		return c
 	}
-	w.Must(err)
-	return c
+	return nil
 }
 
 // goingCluster is one that is deleted, and whose archive goes with it.

@@ -9,11 +9,11 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backupjob"
@@ -48,34 +48,42 @@ func going() *v1alpha1.Backup {
 // step has the Reconciler look once at b, which is nil once it is gone.
 func (w *backupWorld) step() (b *v1alpha1.Backup, again time.Duration) {
 	w.Helper()
-	result, err := w.r.Reconcile(w.Context(),
-		ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
+	again = w.reconcile(w.r, "b")
+	return w.left(), again
+}
+
+// reconcile has a controller look once at an object, and tells when it wants to look again.
+func (w *backupWorld) reconcile(r reconcile.Reconciler, name string) (again time.Duration) {
+	w.Helper()
+	result, err := r.Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: name}})
 	w.Must(err)
-	return w.left(), result.RequeueAfter
+	return result.RequeueAfter
+}
+
+// found reads an object; false when it is gone.
+func (w *backupWorld) found(name string, into client.Object) bool {
+	w.Helper()
+	err := w.Get(w.Context(), client.ObjectKey{Namespace: "ns", Name: name}, into)
+	w.Must(client.IgnoreNotFound(err))
+	return err == nil
 }
 
 // left is the Backup; nil when it is gone.
 func (w *backupWorld) left() *v1alpha1.Backup {
 	w.Helper()
-	b := &v1alpha1.Backup{}
-	err := w.Get(w.Context(), client.ObjectKey{Namespace: "ns", Name: "b"}, b)
-	if apierrors.IsNotFound(err) {
-		return nil
+	if b := (&v1alpha1.Backup{}); w.found("b", b) {
+		return b
 	}
-	w.Must(err)
-	return b
+	return nil
 }
 
 // job is one of a name; nil when there is none.
 func (w *backupWorld) job(name string) *batchv1.Job {
 	w.Helper()
-	job := &batchv1.Job{}
-	err := w.Get(w.Context(), client.ObjectKey{Namespace: "ns", Name: name}, job)
-	if apierrors.IsNotFound(err) {
-		return nil
+	if job := (&batchv1.Job{}); w.found(name, job) {
+		return job
 	}
-	w.Must(err)
-	return job
+	return nil
 }
 
 // removalEnds has the Job that removes end.
