@@ -21,7 +21,14 @@ type Client struct {
 	base string
 	http *http.Client
 	tr   *http.Transport
+	// silence is how long a status stream may bring nothing.
+	silence time.Duration
 }
+
+// silenceLimit is how long a status stream may bring nothing, though its connection stands.
+// A manager says something each second; one that does not hangs, and what it said last must
+// not be believed for ever. A busy machine has it be late, but not by that much.
+const silenceLimit = 5 * time.Second
 
 // NewClient makes a client for https://address. A peer that is silent for three
 // seconds is given up.
@@ -41,7 +48,7 @@ func NewClient(address string, conf *tls.Config) *Client {
 			PingTimeout:     1750 * time.Millisecond,
 		},
 	}
-	return &Client{base: "https://" + address, http: &http.Client{Transport: tr}, tr: tr}
+	return &Client{base: "https://" + address, http: &http.Client{Transport: tr}, tr: tr, silence: silenceLimit}
 }
 
 // Close ends the connections.
@@ -86,8 +93,26 @@ func (c *Client) ask(ctx context.Context, method, path string, body io.Reader) e
 }
 
 // Watch calls each with every snapshot of a stream until it ends; it always
-// returns an error: why it ended.
+// returns an error: why it ended. It ends a stream that brings nothing for five seconds.
 func (c *Client) Watch(ctx context.Context, each func(Snapshot)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silent := time.AfterFunc(c.silence, func() {
+		cancel(fmt.Errorf("the manager has said nothing for %s, though its connection stands", c.silence))
+	})
+	defer silent.Stop()
+	err := c.watch(ctx, func(s Snapshot) {
+		silent.Stop() // however long each takes, the manager has spoken
+		each(s)
+		silent.Reset(c.silence)
+	})
+	if why := context.Cause(ctx); why != nil && !errors.Is(why, context.Canceled) {
+		return fmt.Errorf("status stream of %s ended: %w", c.base, why)
+	}
+	return err
+}
+
+func (c *Client) watch(ctx context.Context, each func(Snapshot)) error {
 	resp, err := c.do(ctx, http.MethodGet, PathStatus+"?watch=true&brief=true", nil)
 	if err != nil {
 		return err
