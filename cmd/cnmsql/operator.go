@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,6 +30,7 @@ func operatorCommand() *cobra.Command {
 			}
 			handler := slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: l})
 			ctrl.SetLogger(logr.FromSlogHandler(handler))
+			boundMemory(slog.New(handler))
 			conf, err := ctrl.GetConfig()
 			if err != nil {
 				return err
@@ -53,6 +55,19 @@ func operatorCommand() *cobra.Command {
 	f.IntVar(&o.Workers, "workers", 16, "number of clusters that are looked at side by side")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	return cmd
+}
+
+// memoryShare is how much of its container's memory the operator's heap may take.
+const memoryShare = 0.9
+
+// boundMemory has garbage collected more often as the container's limit comes nearer: what
+// many Clusters need is far less than what lies about of it otherwise. GOMEMLIMIT overrides it.
+func boundMemory(log *slog.Logger) {
+	_, err := memlimit.Set(memlimit.WithRatio(memoryShare))
+	if err != nil && !errors.Is(err, memlimit.ErrNoLimit) && !errors.Is(err, memlimit.ErrNoCgroup) {
+		log.Warn("the container's memory limit is not known, so that the heap grows without regard to it",
+			"why", err.Error())
+	}
 }
 
 // beginAnew replaces the process by itself: nothing that it was doing goes on, and

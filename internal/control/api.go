@@ -20,6 +20,9 @@ type Snapshot struct {
 	Asked int64 `json:"asked"`
 	// Report is the manager's word.
 	Report core.Report `json:"report"`
+	// Repeats: the report is the very one of the message before it in the same stream.
+	// Whoever listens sets it.
+	Repeats bool `json:"-"`
 }
 
 // Order is the body of every command.

@@ -63,7 +63,7 @@ func (l *listener) next() (Snapshot, error) {
 		if l.last == nil {
 			return Snapshot{}, errors.New("an instance begins with a report that is that of the message before")
 		}
-		said.Report = l.last.Report
+		said.Report, said.Repeats = l.last.Report, true
 	}
 	l.last = &said.Snapshot
 	return said.Snapshot, nil

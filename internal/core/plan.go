@@ -22,6 +22,22 @@ type Plan struct {
 	Memory Memory
 }
 
+// How long nobody needs to look at a cluster of which nothing is heard that matters.
+const (
+	// LookAgain is for one of which something changes without waking anybody: positions do.
+	LookAgain = 5 * time.Second
+	// LookAtRest is for one that is at rest, and of which no position changes.
+	LookAtRest = 15 * time.Second
+)
+
+// IsAtRest reports whether all is well and nothing is being done: whatever changes that is
+// heard, or its time is in Recheck.
+func (p Plan) IsAtRest() bool {
+	s := p.Status
+	return s.Phase == PhaseHealthy && s.Operation == nil && s.Blocked == nil && len(s.Notices) == 0 &&
+		len(p.Effects) == 0 && !p.Again
+}
+
 // GrantsByKubernetesWord reports whether the plan promotes an instance and the proof is no
 // manager's promise: then what Kubernetes says of the former primary is read past all
 // caches, and the plan is made once more.

@@ -206,6 +206,11 @@ func (r Report) WithoutPositions() Report {
 	return r
 }
 
+// HasMoved reports whether the server's position is another by now.
+func (r Report) HasMoved(now Report) bool {
+	return r.Server != nil && now.Server != nil && !r.Server.Holds().Equal(now.Server.Holds())
+}
+
 // Server is what a mysqld that answers says of itself.
 type Server struct {
 	UUID          string `json:"uuid"`

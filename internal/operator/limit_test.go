@@ -132,9 +132,9 @@ func TestWhoNeverReportsLeavesTheWorkerToOthers(t *testing.T) {
 			key := types.NamespacedName{Namespace: "ns", Name: "c"}
 			woken := make(chan types.NamespacedName, 10)
 			s := NewStreams(t.Context(), logr.Discard(), func(c types.NamespacedName) { woken <- c })
-			s.streams[types.NamespacedName{Namespace: "ns", Name: "c-1"}] = &stream{
+			s.put(types.NamespacedName{Namespace: "ns", Name: "c-1"}, &stream{
 				cluster: key, limits: newStreamLimits(),
-				client: control.NewClient(silent.Addr().String(), &tls.Config{})}
+				client: control.NewClient(silent.Addr().String(), &tls.Config{})})
 			a := &actor{streams: s, orders: newOrders()}
 			for range 2 {
 				if err := a.command(cluster, "c-1", verb, control.Order{}); !errors.Is(err, errUnderWay) {

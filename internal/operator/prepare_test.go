@@ -4,39 +4,62 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 )
 
-// TestAChangeOfThePrimaryLooksAtNothingFirst: what a cluster needs besides its
-// instances is looked at in peace, and not while nobody takes writes.
-func TestAChangeOfThePrimaryLooksAtNothingFirst(t *testing.T) {
+// prepareCase is what was found at, and whether it is looked at again.
+type prepareCase struct {
+	says   *core.Report
+	change func(*v1alpha1.Cluster)
+	at     time.Time
+	// changed: one of the cluster's objects was, since.
+	changed, noLease bool
+	looks            bool
+}
+
+func prepareCases() map[string]prepareCase {
 	writes, stopped := core.Report{State: core.Running, WritableEpoch: 1}, core.Report{State: core.Stopped}
 	moment := time.Now().Add(-time.Second)
-	for name, tc := range map[string]struct {
-		says    *core.Report
-		change  func(*v1alpha1.Cluster)
-		at      time.Time
-		noLease bool
-		looks   bool
-	}{
-		"all is well":              {says: &writes, at: moment, looks: true},
-		"the primary has stopped":  {says: &stopped, at: moment},
-		"the primary is not heard": {at: moment},
-		"a switchover is under way": {says: &writes, at: moment,
+	tooLong, farTooLong := time.Now().Add(-preparedLife-time.Second), time.Now().Add(-restingLife-time.Second)
+	return map[string]prepareCase{
+		"all is well":                            {says: &writes, at: moment},
+		"all is well, and an object was changed": {says: &writes, at: moment, changed: true, looks: true},
+		"all is well, and it was too long ago":   {says: &writes, at: farTooLong, looks: true},
+		"it has one instance more": {says: &writes, at: moment, looks: true,
+			change: func(c *v1alpha1.Cluster) { c.Status.InstanceNames = append(c.Status.InstanceNames, "c-9") }},
+		"it counts as established no more": {says: &writes, at: moment, looks: true,
+			change: func(c *v1alpha1.Cluster) { c.Status.EstablishedAt = nil }},
+		"the primary has stopped":  {says: &stopped, at: moment, changed: true},
+		"the primary is not heard": {at: moment, changed: true},
+		"a switchover is under way": {says: &writes, at: moment, changed: true,
 			change: func(c *v1alpha1.Cluster) { c.Status.Operation = &v1alpha1.OperationStatus{Kind: "Switchover"} }},
-		"no primary was chosen yet": {at: moment, change: func(c *v1alpha1.Cluster) { c.Status.Promotion = nil },
-			looks: true},
-		"the spec is another": {says: &stopped, at: moment, change: func(c *v1alpha1.Cluster) { c.Generation++ },
-			looks: true},
-		"its Lease was deleted": {says: &stopped, at: moment, noLease: true, looks: true},
-		"it was too long ago":   {says: &stopped, at: time.Now().Add(-preparedLife - time.Second), looks: true},
-	} {
+		"no primary was chosen yet": {at: moment, changed: true, looks: true,
+			change: func(c *v1alpha1.Cluster) { c.Status.Promotion = nil }},
+		"the spec is another": {says: &stopped, at: moment, looks: true,
+			change: func(c *v1alpha1.Cluster) { c.Generation++ }},
+		"its Lease was deleted":                            {says: &stopped, at: moment, noLease: true, looks: true},
+		"the primary has stopped, and it was too long ago": {says: &stopped, at: tooLong, changed: true, looks: true},
+	}
+}
+
+// TestAChangeOfThePrimaryLooksAtNothingFirst: what a cluster needs besides its instances is
+// looked at when it was changed, and seldom else, and not while nobody takes writes.
+func TestAChangeOfThePrimaryLooksAtNothingFirst(t *testing.T) {
+	for name, tc := range prepareCases() {
 		t.Run(name, func(t *testing.T) {
 			a, c := newAPI(t), aCluster()
 			r := newTestReconciler(t, a, a)
 			ca := anAuthority(t)
-			r.state(c).ready = preparation{ca, c.Generation, tc.at}
+			r.state(c).ready = preparation{ca: ca, of: preparedFor(c), at: tc.at}
+			if tc.changed {
+				r.clusters.changesAre().Update(event.UpdateEvent{ObjectNew: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+					Namespace: c.Namespace, Labels: map[string]string{v1alpha1.LabelCluster: c.Name}}}})
+			}
 			version := "7"
 			if tc.noLease {
 				version = ""

@@ -26,9 +26,6 @@ import (
 const (
 	// passes bounds how often one reconcile looks again at once.
 	passes = 12
-	// backstop is when a cluster is looked at again though nothing was heard:
-	// positions change without waking anybody. It costs no request.
-	backstop = 5 * time.Second
 	// mendAgain is when something that the user has to mend is looked at again.
 	mendAgain = 3 * time.Second
 	// firstContact is how long an operator that has just started waits for the
@@ -38,6 +35,9 @@ const (
 	// unchanged while its primary changes. Checking them takes a busy machine longer than
 	// the change itself.
 	preparedLife = 10 * time.Second
+	// restingLife is how long they are assumed so while Kubernetes tells of no change of any
+	// of them. What it does not tell of are a user's Secrets, and certificates that expire.
+	restingLife = 30 * time.Second
 	// operatorTLSLife is how long one client certificate of the operator is used.
 	operatorTLSLife = 30 * 24 * time.Hour
 )
@@ -124,7 +124,10 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	}
 	r.noteFailure(ctx, *c, done)
 	failed := done.err()
-	next = backstop
+	next = core.LookAgain
+	if plan.IsAtRest() {
+		next = core.LookAtRest // streams wake earlier where a position changes
+	}
 	if problem != nil {
 		next = mendAgain
 	}
@@ -186,20 +189,22 @@ func (r *Reconciler) growVolumes(ctx context.Context, c *v1alpha1.Cluster, done 
 	}
 }
 
-// prepare ensures what a cluster needs besides its instances. While nobody takes
-// writes, what was there a moment ago will do, but for the record that whoever is promoted
-// has to take.
+// prepare ensures what a cluster needs besides its instances. What was there a while ago will
+// do while Kubernetes tells of no change; and while nobody takes writes, what was there a
+// moment ago will, but for the record that whoever is promoted has to take.
 func (r *Reconciler) prepare(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, *core.Problem, error) {
 	state := r.state(c)
-	have := state.ready
+	have, changes := state.ready, r.clusters.changes(client.ObjectKeyFromObject(c))
 	state.ready = preparation{}
-	isFresh := have.ca != nil && have.generation == c.Generation && time.Since(have.at) <= preparedLife
-	if !isFresh || !r.isUrgent(c) || r.lacksLease(c) {
+	isSame := have.ca != nil && have.of == preparedFor(c)
+	isEnough := have.changes == changes && time.Since(have.at) <= restingLife ||
+		r.isUrgent(c) && time.Since(have.at) <= preparedLife
+	if !isSame || !isEnough || r.lacksLease(c) {
 		ca, problem, err := r.ensure(ctx, c)
 		if err != nil || problem != nil {
 			return ca, problem, err
 		}
-		have = preparation{ca, c.Generation, time.Now()}
+		have = preparation{ca: ca, of: preparedFor(c), at: time.Now(), changes: changes}
 	}
 	state.ready = have
 	return have.ca, nil, nil

@@ -7,21 +7,18 @@ import (
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	coordination "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -114,21 +111,6 @@ func Run(ctx context.Context, conf *rest.Config, o Options) error {
 	return err
 }
 
-// cacheOptions keep in memory only what belongs to a Cluster.
-func cacheOptions() (cache.Options, error) {
-	ours, err := labels.NewRequirement(v1alpha1.LabelCluster, selection.Exists, nil)
-	if err != nil {
-		return cache.Options{}, err
-	}
-	only := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
-	return cache.Options{ByObject: map[client.Object]cache.ByObject{
-		&corev1.Pod{}: only, &corev1.PersistentVolumeClaim{}: only, &corev1.Service{}: only, &corev1.Secret{}: only,
-		&corev1.ServiceAccount{}: only, &rbacv1.Role{}: only, &rbacv1.RoleBinding{}: only,
-		&policyv1.PodDisruptionBudget{}: only,
-		&coordination.Lease{}:           only, &batchv1.Job{}: only,
-	}}, nil
-}
-
 func addController(ctx context.Context, mgr ctrl.Manager, o Options) (*Streams, error) {
 	woken := make(chan event.GenericEvent, 1024)
 	streams := NewStreams(ctx, mgr.GetLogger().WithName("streams"), func(cluster types.NamespacedName) {
@@ -151,7 +133,7 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) (*Streams, 
 				10*time.Second)})
 	for _, owned := range []client.Object{&corev1.Service{}, &corev1.Secret{}, &corev1.ServiceAccount{},
 		&rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{}} {
-		b = b.Owns(owned)
+		b = b.Owns(owned, builder.WithPredicates(r.clusters.changesAre()))
 	}
 	return streams, b.Complete(r)
 }

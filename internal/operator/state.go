@@ -3,10 +3,13 @@ package operator
 import (
 	"crypto/sha256"
 	"crypto/tls"
+	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -32,9 +35,22 @@ type clusterState struct {
 
 // preparation is that all a cluster needs besides its instances was found or made.
 type preparation struct {
-	ca         *pki.CA
-	generation int64
-	at         time.Time
+	ca *pki.CA
+	of prepared
+	at time.Time
+	// changes is how many of them Kubernetes had told of before.
+	changes int
+}
+
+// prepared is what of a Cluster tells what it needs.
+type prepared struct {
+	generation  int64
+	established bool
+	instances   string
+}
+
+func preparedFor(c *v1alpha1.Cluster) prepared {
+	return prepared{c.Generation, c.Status.EstablishedAt != nil, strings.Join(c.Status.InstanceNames, ",")}
 }
 
 // clusterTLS is the operator's client configuration for one cluster.
@@ -49,10 +65,38 @@ type clusterTLS struct {
 type clusterStates struct {
 	mu  sync.Mutex
 	all map[types.NamespacedName]*clusterState
+	// changed counts the changes of each Cluster's objects, whoever makes them.
+	changed map[types.NamespacedName]int
 }
 
 func newClusterStates() *clusterStates {
-	return &clusterStates{all: map[types.NamespacedName]*clusterState{}}
+	return &clusterStates{all: map[types.NamespacedName]*clusterState{}, changed: map[types.NamespacedName]int{}}
+}
+
+// noteChange notes that one of a Cluster's objects is another than it was.
+func (s *clusterStates) noteChange(obj client.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[v1alpha1.LabelCluster]}
+	if s.all[key] != nil {
+		s.changed[key]++
+	}
+}
+
+// changes is how many there were.
+func (s *clusterStates) changes(key types.NamespacedName) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed[key]
+}
+
+// changesAre has changes of one kind of objects noted. They are noted before they wake
+// anybody.
+func (s *clusterStates) changesAre() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		s.noteChange(obj)
+		return true
+	})
 }
 
 // of is the state of a Cluster, made when there is none.
@@ -79,4 +123,5 @@ func (s *clusterStates) drop(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, key)
+	delete(s.changed, key)
 }

@@ -62,11 +62,15 @@ type Streams struct {
 
 	mu      sync.Mutex
 	streams map[types.NamespacedName]*stream
+	// of are those of each cluster, by instance: a look at one cluster must not cost more
+	// because there are others.
+	of map[types.NamespacedName]map[string]*stream
 }
 
 // NewStreams makes an empty set; streams end with ctx.
 func NewStreams(ctx context.Context, log logr.Logger, wake func(types.NamespacedName)) *Streams {
-	return &Streams{ctx: ctx, log: log, wake: wake, streams: map[types.NamespacedName]*stream{}}
+	return &Streams{ctx: ctx, log: log, wake: wake, streams: map[types.NamespacedName]*stream{},
+		of: map[types.NamespacedName]map[string]*stream{}}
 }
 
 // stream is the standing connection to one instance's manager.
@@ -87,6 +91,10 @@ type stream struct {
 	began    time.Time
 	measured time.Time
 	made     int64
+	// streamed: what was kept last came by the stream, and was no answer.
+	streamed bool
+	// looked is when somebody asked what was heard.
+	looked time.Time
 	// over: nobody is asked or listened to any more.
 	over bool
 }
@@ -110,7 +118,7 @@ func (s *Streams) Keep(cluster types.NamespacedName, instance string, to endpoin
 		fresh.words = old.heard()
 		fresh.words.report, fresh.words.earlier = core.Fact[core.Report]{}, nil
 	}
-	s.streams[key] = fresh
+	s.put(key, fresh)
 	go fresh.run(ctx, s)
 }
 
@@ -119,12 +127,12 @@ func (s *Streams) Keep(cluster types.NamespacedName, instance string, to endpoin
 func (s *Streams) Tidy(cluster types.NamespacedName, keep, members []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, st := range s.streams {
-		if st.cluster != cluster || slices.Contains(keep, key.Name) || !st.endSilent() {
+	for instance, st := range s.of[cluster] {
+		if slices.Contains(keep, instance) || !st.endSilent() {
 			continue
 		}
-		if !slices.Contains(members, key.Name) {
-			delete(s.streams, key)
+		if !slices.Contains(members, instance) {
+			s.drop(cluster, instance)
 		}
 	}
 }
@@ -133,11 +141,25 @@ func (s *Streams) Tidy(cluster types.NamespacedName, keep, members []string) {
 func (s *Streams) ForgetCluster(cluster types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, st := range s.streams {
-		if st.cluster == cluster {
-			st.stop()
-			delete(s.streams, key)
-		}
+	for instance, st := range s.of[cluster] {
+		st.stop()
+		s.drop(cluster, instance)
+	}
+}
+
+// put and drop keep both maps alike; the lock is held.
+func (s *Streams) put(key types.NamespacedName, st *stream) {
+	s.streams[key] = st
+	if s.of[st.cluster] == nil {
+		s.of[st.cluster] = map[string]*stream{}
+	}
+	s.of[st.cluster][key.Name] = st
+}
+
+func (s *Streams) drop(cluster types.NamespacedName, instance string) {
+	delete(s.streams, types.NamespacedName{Namespace: cluster.Namespace, Name: instance})
+	if delete(s.of[cluster], instance); len(s.of[cluster]) == 0 {
+		delete(s.of, cluster)
 	}
 }
 
@@ -147,21 +169,19 @@ func (s *Streams) FirstContact(cluster types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waiting := false
-	for _, st := range s.streams {
-		if st.cluster == cluster {
-			if st.hasWord() {
-				return false
-			}
-			waiting = waiting || time.Since(st.since) < firstContact
+	for _, st := range s.of[cluster] {
+		if st.hasWord() {
+			return false
 		}
+		waiting = waiting || time.Since(st.since) < firstContact
 	}
 	return waiting
 }
 
-// Heard returns what is known of an instance.
+// Heard returns what is known of an instance, for whoever decides about its cluster.
 func (s *Streams) Heard(namespace, instance string) words {
 	if st := s.stream(namespace, instance); st != nil {
-		return st.heard()
+		return st.look()
 	}
 	return words{}
 }
@@ -169,7 +189,11 @@ func (s *Streams) Heard(namespace, instance string) words {
 // Lag returns how far an instance is behind its primary, while it is heard, and
 // receives and applies.
 func (s *Streams) Lag(namespace, instance string) core.Fact[time.Duration] {
-	heard := s.Heard(namespace, instance).report
+	st := s.stream(namespace, instance)
+	if st == nil {
+		return core.Fact[time.Duration]{}
+	}
+	heard := st.heard().report
 	r, known := heard.Get()
 	if !known || r.Server == nil {
 		return core.Fact[time.Duration]{}
@@ -250,6 +274,14 @@ func (st *stream) hasWord() bool {
 	return w.last.Known() || w.lastFail != ""
 }
 
+// look is what was heard, for whoever decides.
+func (st *stream) look() words {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.looked = time.Now()
+	return st.words
+}
+
 func (st *stream) heard() words {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -264,7 +296,7 @@ func (st *stream) run(ctx context.Context, s *Streams) {
 		begun := time.Now()
 		err := st.client.Watch(ctx, func(snap control.Snapshot) {
 			pause = reconnectFirst
-			if st.hear(snap, begun) {
+			if st.hearStream(snap, begun) {
 				st.limits.wake(ctx, func() { s.wake(st.cluster) })
 			}
 			st.limits.read(ctx)
@@ -304,10 +336,20 @@ func (st *stream) keepMeasured(ctx context.Context) {
 	}
 }
 
-// hear keeps the report of a snapshot that was asked for at begun, and tells
+// hear keeps an answer, and hearStream what the stream brings; each tells whether it may
+// change a decision.
+func (st *stream) hear(snap control.Snapshot, begun time.Time) bool {
+	return st.keep(snap, begun, false)
+}
+
+func (st *stream) hearStream(snap control.Snapshot, begun time.Time) bool {
+	return st.keep(snap, begun, true)
+}
+
+// keep keeps the report of a snapshot that was asked for at begun, and tells
 // whether it may change a decision. One that was made earlier than the last (an
 // answer and the stream may overtake each other) is dropped.
-func (st *stream) hear(snap control.Snapshot, begun time.Time) bool {
+func (st *stream) keep(snap control.Snapshot, begun time.Time, isStreamed bool) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.over {
@@ -321,6 +363,8 @@ func (st *stream) hear(snap control.Snapshot, begun time.Time) bool {
 		return false
 	}
 	st.made = snap.Made
+	repeats := isStreamed && snap.Repeats && st.streamed
+	st.streamed = isStreamed
 	// The manager was asked after we began to ask, so that it cannot have been
 	// started before this. The tightest of all bounds counts for all.
 	// It does not count for long: no two clocks run equally fast. Nor does what was
@@ -340,7 +384,7 @@ func (st *stream) hear(snap control.Snapshot, begun time.Time) bool {
 	if r.Server != nil {
 		w.executed = core.Known(r.Server.Executed, w.report.NotBefore(), w.report.Received())
 	}
-	return !known || matters(before, r)
+	return !known || !repeats && (matters(before, r) || time.Since(st.looked) >= core.LookAgain && before.HasMoved(r))
 }
 
 // lose records that the manager cannot be heard any more; true when it could

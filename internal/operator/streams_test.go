@@ -9,6 +9,7 @@ import (
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
 )
 
 func snapshot(boot string, asked, taken time.Duration) control.Snapshot {
@@ -150,5 +151,63 @@ func TestALagIsKnownOfWhoReceivesAndApplies(t *testing.T) {
 	}
 	if s.Lag("ns", "c-9").Known() {
 		t.Error("the lag of an instance that nobody heard is known")
+	}
+}
+
+func TestWhatAStreamRepeatsChangesNothing(t *testing.T) {
+	st, now := &stream{}, time.Now()
+	says := func(made time.Duration, state core.State, repeats bool) control.Snapshot {
+		s := snapshot("a", 0, made)
+		s.Report.State, s.Repeats = state, repeats
+		return s
+	}
+	for i, step := range []struct {
+		stream bool
+		says   control.Snapshot
+		want   bool
+	}{
+		{true, says(1, core.Running, false), true},
+		{true, says(2, core.Running, true), false},
+		// An answer says something else. What the stream says then is held against it, though
+		// the stream says it once more; and so it is where a message of before came in between.
+		{false, says(4, core.Stopped, false), true},
+		{true, says(3, core.Running, true), false},
+		{true, says(5, core.Running, true), true},
+		{true, says(6, core.Running, true), false},
+	} {
+		hear := st.hear
+		if step.stream {
+			hear = st.hearStream
+		}
+		if got := hear(step.says, now); got != step.want {
+			t.Errorf("step %d may change a decision: %v", i, got)
+		}
+	}
+}
+
+func TestAPositionThatMovesWakesWhoLooksSeldom(t *testing.T) {
+	at := func(made time.Duration, executed string) control.Snapshot {
+		s := snapshot("a", 0, made)
+		s.Report.Server = &core.Server{UUID: "u", Executed: gtid.MustParse(executed)}
+		return s
+	}
+	const before, after = "11111111-1111-4111-8111-111111111111:1-5", "11111111-1111-4111-8111-111111111111:1-6"
+	for name, tc := range map[string]struct {
+		looked time.Duration
+		says   string
+		want   bool
+	}{
+		"looked at a moment ago":               {time.Second, after, false},
+		"looked at a while ago":                {core.LookAgain, after, true},
+		"looked at a while ago, nothing moved": {core.LookAgain, before, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := &stream{}
+			st.hearStream(at(1, before), time.Now())
+			st.looked = time.Now().Add(-tc.looked)
+			if got := st.hearStream(at(2, tc.says), time.Now()); got != tc.want {
+				t.Errorf("it wakes: %v", got)
+			}
+		})
 	}
 }

@@ -150,7 +150,7 @@ func (r *Reconciler) says(instance string, report core.Report) {
 		client: control.NewClient("127.0.0.1:1", &tls.Config{})}
 	st.words.report = core.Known(report, now, now)
 	st.words.last = st.words.report
-	r.streams.streams[types.NamespacedName{Namespace: "ns", Name: instance}] = st
+	r.streams.put(types.NamespacedName{Namespace: "ns", Name: instance}, st)
 }
 
 func anAuthority(t *testing.T) *pki.CA {
