@@ -51,6 +51,13 @@ func newLogs(t testing.TB) *logs {
 	return l
 }
 
+// questions is how often the server was asked what it has executed.
+func (l *logs) questions() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked
+}
+
 func (l *logs) index() string { return filepath.Join(l.dir, "binlog.index") }
 
 func (l *logs) path() string { return filepath.Join(l.dir, l.names[len(l.names)-1]) }

@@ -29,10 +29,10 @@ func TestMarks(t *testing.T) {
 		s := begin(t, marking(l, m))
 		l.commit(1, 3)
 		settle()
-		writes, asked := m.writes, l.asked
+		writes, asked := m.written(), l.questions()
 		time.Sleep(time.Hour)
-		if n := m.writes - writes; n < 50 || n > 60 || l.asked-asked > 60 {
-			t.Errorf("%d writes and %d questions in an hour", n, l.asked-asked)
+		if n := m.written() - writes; n < 50 || n > 60 || l.questions()-asked > 60 {
+			t.Errorf("%d writes and %d questions in an hour", n, l.questions()-asked)
 		}
 		said := s.Status().CompleteUntil
 		must(t, s.end())

@@ -85,13 +85,13 @@ func TestShipper(t *testing.T) {
 		s := begin(t, l.config(m, 1))
 		l.commit(1, 1)
 		settle()
-		writes, asked := m.writes, l.asked
+		writes, asked := m.written(), l.questions()
 		time.Sleep(time.Hour)
 		l.rotate()
 		time.Sleep(time.Hour)
 		must(t, s.end())
-		if m.writes != writes || writes != 2 || l.asked != asked {
-			t.Errorf("%d writes and %d questions became %d and %d", writes, asked, m.writes, l.asked)
+		if m.written() != writes || writes != 2 || l.questions() != asked {
+			t.Errorf("%d writes and %d questions became %d and %d", writes, asked, m.written(), l.questions())
 		}
 	})
 	story("a transaction leaves before it is too old, and not at once", t, func(t *testing.T, l *logs, m *memory) {
@@ -100,13 +100,13 @@ func TestShipper(t *testing.T) {
 		s := begin(t, c)
 		l.commit(1, 1)
 		time.Sleep(290 * time.Second)
-		if m.writes != 1 || s.Status().RPO(time.Now()) < 289*time.Second {
-			t.Errorf("after 290 s there are %d objects, %+v", m.writes, s.Status())
+		if m.written() != 1 || s.Status().RPO(time.Now()) < 289*time.Second {
+			t.Errorf("after 290 s there are %d objects, %+v", m.written(), s.Status())
 		}
 		time.Sleep(9 * time.Second)
 		synctest.Wait()
-		if m.writes != 2 || s.Status().RPO(time.Now()) != 0 {
-			t.Errorf("after 299 s there are %d objects, %+v", m.writes, s.Status())
+		if m.written() != 2 || s.Status().RPO(time.Now()) != 0 {
+			t.Errorf("after 299 s there are %d objects, %+v", m.written(), s.Status())
 		}
 		must(t, s.end())
 	})
@@ -310,8 +310,8 @@ func TestShipperAndFaults(t *testing.T) {
 		settle()
 		m.before = nil
 		settle()
-		if err := s.end(); !errors.Is(err, PromotionNotHeld) || m.writes != 1 {
-			t.Errorf("%d writes, %v", m.writes, err)
+		if err := s.end(); !errors.Is(err, PromotionNotHeld) || m.written() != 1 {
+			t.Errorf("%d writes, %v", m.written(), err)
 		}
 	})
 	story("a server that does not answer is asked again", t, func(t *testing.T, l *logs, m *memory) {
@@ -341,8 +341,8 @@ func TestShipperAndFaults(t *testing.T) {
 		l.written = ids(1, "1")
 		l.execute()
 		settle()
-		if err := s.end(); !errors.Is(err, LogUnreadable) || m.writes != 1 {
-			t.Errorf("%d writes, %v", m.writes, err)
+		if err := s.end(); !errors.Is(err, LogUnreadable) || m.written() != 1 {
+			t.Errorf("%d writes, %v", m.written(), err)
 		}
 	})
 	story("another cluster's archive, and another server's branch", t, func(t *testing.T, l *logs, m *memory) {

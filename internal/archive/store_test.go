@@ -42,6 +42,13 @@ func place(m *memory) Place { return Place{Store: m, Prefix: prefix, Key: m.key}
 
 func newMemory() *memory { return &memory{objects: map[string][]byte{}} }
 
+// written is how many objects were.
+func (m *memory) written() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.writes
+}
+
 func (m *memory) write(ctx context.Context, key string, body []byte, replace bool) error {
 	if m.before != nil {
 		if err := m.before(ctx, key); err != nil {
