@@ -62,6 +62,11 @@ func (m *messages) read(into any) error {
 	if n := bytes.Count(raw, []byte{'{'}) + bytes.Count(raw, []byte{'['}); n > maxNodes {
 		return fmt.Errorf("a message of an instance holds %d lists and objects; %d at most are read", n, maxNodes)
 	}
+	return m.understand(raw, into)
+}
+
+// understand reads what is in a message, or in a part of it that was read.
+func (m *messages) understand(raw json.RawMessage, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return err
 	}
@@ -85,6 +90,9 @@ func clip(v reflect.Value, limit int) {
 			clip(v.Field(i), limit)
 		}
 	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return // what has not been understood yet
+		}
 		for i := range v.Len() {
 			clip(v.Index(i), limit)
 		}

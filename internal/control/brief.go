@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"cnmsql.co/internal/core"
 )
 
 // message is a Snapshot as a stream carries it. An idle instance says the same each second;
@@ -48,23 +50,22 @@ func (t *teller) snapshot(s Snapshot) error {
 // listener reads the messages of a stream.
 type listener struct {
 	from *messages
-	last *Snapshot
+	last *core.Report
 }
 
 func (l *listener) next() (Snapshot, error) {
-	var said struct {
-		Snapshot
-		Same bool `json:"same"`
-	}
+	var said message
 	if err := l.from.read(&said); err != nil {
 		return Snapshot{}, err
 	}
-	if said.Same {
-		if l.last == nil {
-			return Snapshot{}, errors.New("an instance begins with a report that is that of the message before")
+	switch {
+	case !said.Same:
+		l.last = new(core.Report)
+		if err := l.from.understand(said.Report, l.last); err != nil {
+			return Snapshot{}, err
 		}
-		said.Report, said.Repeats = l.last.Report, true
+	case l.last == nil:
+		return Snapshot{}, errors.New("an instance begins with a report that is that of the message before")
 	}
-	l.last = &said.Snapshot
-	return said.Snapshot, nil
+	return Snapshot{Taken: said.Taken, Made: said.Made, Asked: said.Asked, Report: *l.last, Repeats: said.Same}, nil
 }

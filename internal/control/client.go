@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -34,12 +33,10 @@ const silenceLimit = 5 * time.Second
 // seconds is given up.
 func NewClient(address string, conf *tls.Config) *Client {
 	tr := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: time.Second}).DialContext,
-		TLSClientConfig:     conf,
-		ForceAttemptHTTP2:   true,
-		TLSHandshakeTimeout: 3 * time.Second,
-		IdleConnTimeout:     time.Minute,
-		MaxConnsPerHost:     2,
+		DialTLSContext:    dial(conf),
+		ForceAttemptHTTP2: true,
+		IdleConnTimeout:   time.Minute,
+		MaxConnsPerHost:   2,
 		// Answers have no headers to speak of.
 		MaxResponseHeaderBytes: 64 << 10,
 		HTTP2: &http.HTTP2Config{
