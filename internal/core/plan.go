@@ -27,7 +27,7 @@ const (
 	// LookAgain is for one of which something changes without waking anybody: positions do.
 	LookAgain = 5 * time.Second
 	// LookAtRest is for one that is at rest, and of which no position changes.
-	LookAtRest = 15 * time.Second
+	LookAtRest = 30 * time.Second
 )
 
 // IsAtRest reports whether all is well and nothing is being done: whatever changes that is

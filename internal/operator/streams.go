@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -81,9 +82,15 @@ type stream struct {
 	cancel  context.CancelFunc
 	since   time.Time
 	limits  streamLimits
+	// asked is when a report was asked for last, to measure; asking: one is.
+	asked  time.Time
+	asking atomic.Bool
 
 	mu    sync.Mutex
-	words words
+	words words // without earlier
+	// earlier are the reports before the last, newest first: an array, for a report comes
+	// each second, and is seldom looked at.
+	earlier [earlierKept]core.Fact[core.Report]
 	// boot is the manager that was heard last, began the earliest moment at
 	// which it can have started, and made when its last report was put together,
 	// by its own clock.
@@ -279,18 +286,29 @@ func (st *stream) look() words {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.looked = time.Now()
-	return st.words
+	return st.said()
+}
+
+// said is what was heard; the lock is held.
+func (st *stream) said() words {
+	w := st.words
+	for _, f := range st.earlier {
+		if f.Known() {
+			w.earlier = append(w.earlier, f)
+		}
+	}
+	return w
 }
 
 func (st *stream) heard() words {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return st.words
+	return st.said()
 }
 
 // run holds the stream until ctx ends; it is set up again whenever it breaks.
 func (st *stream) run(ctx context.Context, s *Streams) {
-	go st.keepMeasured(ctx)
+	st.asked = time.Now()
 	pause := reconnectFirst
 	for ctx.Err() == nil {
 		begun := time.Now()
@@ -299,6 +317,7 @@ func (st *stream) run(ctx context.Context, s *Streams) {
 			if st.hearStream(snap, begun) {
 				st.limits.wake(ctx, func() { s.wake(st.cluster) })
 			}
+			st.measure(ctx)
 			st.limits.read(ctx)
 		})
 		if ctx.Err() != nil {
@@ -316,24 +335,22 @@ func (st *stream) run(ctx context.Context, s *Streams) {
 	}
 }
 
-// keepMeasured asks for a report now and then, to hold the manager's clock against
-// the operator's: a stream that was asked for long ago cannot.
-func (st *stream) keepMeasured(ctx context.Context) {
-	tick := time.NewTicker(measureEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		asking, cancel := context.WithTimeout(ctx, refreshDeadline)
+// measure asks for a report, to hold the manager's clock against the operator's, when that was
+// long ago: a stream that was asked for long ago cannot. It goes on beside the stream.
+func (st *stream) measure(ctx context.Context) {
+	if time.Since(st.asked) < measureEvery || !st.asking.CompareAndSwap(false, true) {
+		return
+	}
+	st.asked = time.Now()
+	go func() {
+		defer st.asking.Store(false)
+		ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
+		defer cancel()
 		begun := time.Now()
-		if snap, err := st.client.Status(asking); err == nil {
+		if snap, err := st.client.Status(ctx); err == nil {
 			st.hear(snap, begun)
 		}
-		cancel()
-	}
+	}()
 }
 
 // hear keeps an answer, and hearStream what the stream brings; each tells whether it may
@@ -376,7 +393,8 @@ func (st *stream) keep(snap control.Snapshot, begun time.Time, isStreamed bool) 
 	}
 	before, known := w.report.Get()
 	if known {
-		w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
+		copy(st.earlier[1:], st.earlier[:])
+		st.earlier[0] = w.report
 	}
 	drift := time.Since(st.measured).Truncate(time.Second) / driftLimit
 	w.report = core.Known(r, st.began.Add(time.Duration(snap.Taken)-drift), time.Now())
@@ -394,7 +412,7 @@ func (st *stream) lose(err error) bool {
 	defer st.mu.Unlock()
 	w := &st.words
 	was := w.report.Known()
-	w.report, w.earlier, w.lastFail = core.Fact[core.Report]{}, nil, err.Error()
+	w.report, w.lastFail, st.earlier = core.Fact[core.Report]{}, err.Error(), [earlierKept]core.Fact[core.Report]{}
 	return was
 }
 
