@@ -91,7 +91,7 @@ test-random: ## The invariants on 500,000 observations that nobody has seen, and
 .PHONY: test-real
 test-real: ## Tests against a real API server, a real mysqld and a real S3 server, without a cluster
 	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 go test -count=1 -timeout 20m -parallel 4 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer ./test/loadbench
-	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 ./test/crd
+	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 ./test/crd ./test/scalebench
 	$(MAKE) test-store
 
 .PHONY: test-store
@@ -142,6 +142,11 @@ bench-load: ## Measure transactions a second under each durability: make bench-l
 .PHONY: bench-idle
 bench-idle: ## Measure what instances at rest cost: make bench-idle FOR=60s
 	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) CNMSQL_IDLE=$(or $(FOR),40s) go test -count=1 -v -run TestWhatAnIdleManagerCosts ./internal/instance | grep idle_test
+
+.PHONY: bench-scale
+bench-scale: ## Measure an operator with many Clusters, whose instances are played: make bench-scale CLUSTERS=1,100
+	$(MAKE) build
+	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go run ./test/scalebench $(if $(CLUSTERS),-clusters $(CLUSTERS)) $(if $(NAMESPACES),-namespaces $(NAMESPACES)) $(if $(FOR),-for $(FOR))
 
 .PHONY: test-bench
 test-bench: ## Three runs of each fault under quorum and in a group, ten where a budget is missed, held against the budgets of docs/benchmarks.md

@@ -57,8 +57,8 @@ func TestAChangeOfThePrimaryLooksAtNothingFirst(t *testing.T) {
 			ca := anAuthority(t)
 			r.state(c).ready = preparation{ca: ca, of: preparedFor(c), at: tc.at}
 			if tc.changed {
-				r.clusters.changesAre().Update(event.UpdateEvent{ObjectNew: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-					Namespace: c.Namespace, Labels: map[string]string{v1alpha1.LabelCluster: c.Name}}}})
+				its := metav1.ObjectMeta{Namespace: "ns", Labels: map[string]string{v1alpha1.LabelCluster: "c"}}
+				r.clusters.changesAre().Update(event.UpdateEvent{ObjectNew: &corev1.Secret{ObjectMeta: its}})
 			}
 			version := "7"
 			if tc.noLease {

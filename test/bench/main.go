@@ -16,6 +16,7 @@ import (
 
 	"cnmsql.co/test/backupbench/figures"
 	"cnmsql.co/test/loadbench/throughput"
+	"cnmsql.co/test/scalebench/scale"
 	"cnmsql.co/test/testbed"
 )
 
@@ -91,7 +92,12 @@ func writePage(b *book) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeTable(pageFile, b), backups.WritePage(pageFile), load.WritePage(pageFile))
+	many, err := scale.Open(jsonFile)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeTable(pageFile, b), backups.WritePage(pageFile), load.WritePage(pageFile),
+		many.WritePage(pageFile))
 }
 
 // onBed measures on a local Kubernetes of its own.
