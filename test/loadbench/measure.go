@@ -29,7 +29,7 @@ const (
 )
 
 // order in which durabilities are measured: what is held against each other, one after the other.
-var order = []string{throughput.Bare, throughput.Pair, throughput.Quorum, "semi-sync", "async", "group"}
+var order = []string{throughput.Bare, throughput.Pair, throughput.Trio, throughput.Quorum, "semi-sync", "async", "group"}
 
 // place is where a durability is measured.
 type place struct {
@@ -66,7 +66,7 @@ func (p *plan) measure(ctx context.Context, own *own, b *book) (err error) {
 }
 
 func isOfCluster(durability string) bool {
-	return durability != throughput.Bare && durability != throughput.Pair
+	return durability != throughput.Bare && durability != throughput.Pair && durability != throughput.Trio
 }
 
 // under measures one durability, and removes it.
@@ -77,7 +77,9 @@ func (p *plan) under(ctx context.Context, durability string, own *own, s *stage,
 	case throughput.Bare:
 		err = own.bare(ctx, at)
 	case throughput.Pair:
-		err = own.pair(ctx, at)
+		err = own.replicated(ctx, at, "replica")
+	case throughput.Trio:
+		err = own.replicated(ctx, at, "replica", "another")
 	default:
 		err = s.cluster(ctx, durability, at)
 	}

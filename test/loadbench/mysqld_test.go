@@ -166,21 +166,22 @@ func exec(t *testing.T, db *sql.DB, query string) error {
 	return err
 }
 
-func TestBareAndPairAreMeasured(t *testing.T) {
+func TestServersWithoutAnOperatorAreMeasured(t *testing.T) {
 	own := realServers(t)
-	o := options{only: "bare,pair", connections: "4", warm: 100 * time.Millisecond, window: 2 * time.Second, rows: rows}
+	o := options{only: "bare,pair,trio", connections: "4", warm: 100 * time.Millisecond,
+		window: 2 * time.Second, rows: rows}
 	p, err := o.plan()
 	must(t, err)
 	b := &book{run: p.run(t.Context(), own.version.String()), list: &throughput.List{}}
 	must(t, p.measure(t.Context(), own, b))
-	if len(b.list.Rows) != 4 {
+	if len(b.list.Rows) != 6 {
 		t.Fatalf("%+v", b.list.Rows)
 	}
 	for _, r := range b.list.Rows {
 		if r.TPS <= 0 || r.P50 <= 0 || r.P99 < r.P50 || r.Transactions == 0 || r.Connections != 4 || r.NotAwaited != 0 {
 			t.Errorf("%+v", r)
 		}
-		if (r.Lag != nil) != (r.Durability == throughput.Pair) || r.Lag != nil && *r.Lag <= 0 {
+		if (r.Lag != nil) == (r.Durability == throughput.Bare) || r.Lag != nil && *r.Lag <= 0 {
 			t.Errorf("%s under %s has a lag of %v", r.Workload, r.Durability, r.Lag)
 		}
 	}

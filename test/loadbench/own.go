@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
-
-	driver "github.com/go-sql-driver/mysql"
 
 	"cnmsql.co/internal/mysql"
 	"cnmsql.co/test/mysqld"
@@ -68,42 +67,48 @@ func (o *own) remove(all ...*server) (err error) {
 	return err
 }
 
-// pair is a source and a replica, whose acknowledgement each commit awaits. The replica is as
-// durable as MySQL makes one: sync_relay_log is at its default.
-func (o *own) pair(ctx context.Context, at *place) error {
-	source, err := newServer(ctx, o.dir+"/source", o.files, o.version, 1)
-	if err != nil {
-		return err
+// replicated is a source and its replicas, of which one has to acknowledge each commit. The
+// replicas are as durable as MySQL makes one: sync_relay_log is at its default.
+func (o *own) replicated(ctx context.Context, at *place, replicas ...string) (err error) {
+	var all []*server
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.remove(all...))
+		}
+	}()
+	for i, name := range append([]string{"source"}, replicas...) {
+		s, err := newServer(ctx, o.dir+"/"+name, o.files, o.version, uint32(i+1))
+		if err != nil {
+			return err
+		}
+		all = append(all, s)
 	}
-	replica, err := newServer(ctx, o.dir+"/replica", o.files, o.version, 2)
-	if err != nil {
-		return errors.Join(err, o.remove(source))
+	at.primary, at.awaits, at.always = all[0].client, true, true
+	for _, replica := range all[1:] {
+		at.replicas = append(at.replicas, replica.client)
 	}
-	at.primary, at.replicas = source.client, []*driver.Config{replica.client}
-	at.awaits, at.always = true, true
-	at.end = func(context.Context) error { return o.remove(source, replica) }
-	if err := couple(ctx, source, replica); err != nil {
-		return errors.Join(err, o.remove(source, replica))
-	}
-	return nil
+	at.end = func(context.Context) error { return o.remove(all...) }
+	return couple(ctx, all[0], all[1:])
 }
 
 // semiSyncTimeout is MySQL's default.
 const semiSyncTimeout = 10 * time.Second
 
-// couple returns when the source takes writes, and has a replica that acknowledges them.
-func couple(ctx context.Context, source, replica *server) error {
-	if err := replica.follow(ctx, source); err != nil {
-		return err
+// couple returns when the source takes writes, and all replicas acknowledge them.
+func couple(ctx context.Context, source *server, replicas []*server) error {
+	for _, replica := range replicas {
+		if err := replica.follow(ctx, source); err != nil {
+			return err
+		}
 	}
 	if err := source.local.RequireAcks(ctx, 1, semiSyncTimeout); err != nil {
 		return err
 	}
-	err := source.process.Answers(ctx, "the semi-synchronous replica", func() error {
+	err := source.process.Answers(ctx, "the semi-synchronous replicas", func() error {
 		var name, clients string
 		row := source.local.DB().QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_clients'")
 		err := row.Scan(&name, &clients)
-		if err == nil && clients != "1" {
+		if err == nil && clients != strconv.Itoa(len(replicas)) {
 			err = fmt.Errorf("%s replicas acknowledge", clients)
 		}
 		return err

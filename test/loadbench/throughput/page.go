@@ -33,8 +33,9 @@ func (l *List) Render() string {
 			"%g s of warm-up, %g s that count.\n\n",
 			run.Command, run.Begun, run.Commit, run.Machine, run.Server, run.TableRows, run.Warm, run.Window)
 		t.WriteString("| workload | connections | durability | transactions/s | p50 | p99 | replica lag " +
-			"| errors | not awaited | load | tps by the pair's | p99 by the pair's | goal |\n" +
-			"|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+			"| errors | not awaited | load | tps by the pair's | p99 by the pair's | goal " +
+			"| tps, p99 by the trio's |\n" +
+			"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 		for _, r := range l.Rows {
 			if r.Run == run.Begun {
 				t.WriteString(l.line(r))
@@ -45,19 +46,22 @@ func (l *List) Render() string {
 }
 
 func (l *List) line(r Row) string {
-	lag, tps, p99, goal := "–", "–", "–", "–"
+	lag, tps, p99, goal, three := "–", "–", "–", "–", "–"
 	if r.Lag != nil {
 		lag = fmt.Sprintf("%.2f s", *r.Lag)
 	}
-	if pair, found := l.pairOf(r); found && r.Durability != Pair {
+	if trio, found := l.beside(r, Trio); found && r.Durability != Trio {
+		three = fmt.Sprintf("%.3f, %.3f", r.TPS/trio.TPS, r.P99/trio.P99)
+	}
+	if pair, found := l.beside(r, Pair); found && r.Durability != Pair {
 		tps, p99 = fmt.Sprintf("%.3f", r.TPS/pair.TPS), fmt.Sprintf("%.3f", r.P99/pair.P99)
 		if r.Durability == Quorum {
 			goal = goalOf(r, pair)
 		}
 	}
-	return fmt.Sprintf("| %s | %d | %s | %.1f | %.2f ms | %.2f ms | %s | %d | %d | %.1f | %s | %s | %s |\n",
+	return fmt.Sprintf("| %s | %d | %s | %.1f | %.2f ms | %.2f ms | %s | %d | %d | %.1f | %s | %s | %s | %s |\n",
 		r.Workload, r.Connections, r.Durability, r.TPS, r.P50, r.P99, lag, r.Errors, r.NotAwaited,
-		r.Load, tps, p99, goal)
+		r.Load, tps, p99, goal, three)
 }
 
 // goalOf tells of both goals whether they are met.

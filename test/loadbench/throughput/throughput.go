@@ -56,13 +56,15 @@ type Row struct {
 }
 
 // Durabilities in the order of the table: Bare is one mysqld, Pair is two with
-// semi-synchronous replication between them, both without the operator.
-var Durabilities = []string{Bare, Pair, "async", "semi-sync", Quorum, "group"}
+// semi-synchronous replication between them, Trio is a Pair with one replica more, of which
+// either acknowledges; all without the operator.
+var Durabilities = []string{Bare, Pair, Trio, "async", "semi-sync", Quorum, "group"}
 
 // Durabilities that something depends on.
 const (
 	Bare   = "bare"
 	Pair   = "pair"
+	Trio   = "trio"
 	Quorum = "quorum"
 )
 
@@ -102,10 +104,10 @@ func (r *Row) isOf(workload, durability string, connections int) bool {
 	return r.Workload == workload && r.Durability == durability && r.Connections == connections
 }
 
-// pairOf is what the same run has measured of the pair in the place of a row.
-func (l *List) pairOf(r Row) (Row, bool) {
+// beside is what the same run has measured under another durability in the place of a row.
+func (l *List) beside(r Row, durability string) (Row, bool) {
 	at := slices.IndexFunc(l.Rows, func(p Row) bool {
-		return p.Run == r.Run && p.isOf(r.Workload, Pair, r.Connections)
+		return p.Run == r.Run && p.isOf(r.Workload, durability, r.Connections)
 	})
 	if at < 0 || l.Rows[at].TPS <= 0 || l.Rows[at].P99 <= 0 {
 		return Row{}, false
