@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"cnmsql.co/api/v1alpha1"
@@ -82,7 +81,7 @@ func TestWhatWasNotThereWhenItWasDecidedIsNotDeleted(t *testing.T) {
 func waiting(t *testing.T, objs ...client.Object) client.Client {
 	led := make(chan struct{})
 	tell := sync.OnceFunc(func() { close(led) })
-	b := fake.NewClientBuilder().WithScheme(newScheme(t)).WithReturnManagedFields().WithObjects(objs...)
+	b := newFake(t).WithReturnManagedFields().WithObjects(objs...)
 	return b.WithStatusSubresource(&v1alpha1.Cluster{}).WithInterceptorFuncs(interceptor.Funcs{
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration,
 			o ...client.ApplyOption) error {

@@ -1,12 +1,15 @@
 package operator
 
 import (
+	"context"
+
 	batchv1 "k8s.io/api/batch/v1"
 	coordination "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -28,6 +31,34 @@ func cacheOptions() (cache.Options, error) {
 		&corev1.Service{}: applied, &corev1.Secret{}: applied, &corev1.ServiceAccount{}: applied,
 		&rbacv1.Role{}: applied, &rbacv1.RoleBinding{}: applied, &policyv1.PodDisruptionBudget{}: applied,
 	}}, nil
+}
+
+// byCluster is the index of objects by the Cluster that their label names: a look at one
+// cluster must not go through the objects of all others in its namespace.
+const byCluster = "cluster"
+
+// listed are the kinds that have the index.
+var listed = []client.Object{&corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.Service{}}
+
+func labelledCluster(obj client.Object) []string {
+	if name := obj.GetLabels()[v1alpha1.LabelCluster]; name != "" {
+		return []string{name}
+	}
+	return nil
+}
+
+func indexCaches(ctx context.Context, by client.FieldIndexer) error {
+	for _, kind := range listed {
+		if err := by.IndexField(ctx, kind, byCluster, labelledCluster); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// those are the objects of a cluster, as the caches have them.
+func those(c *v1alpha1.Cluster) client.ListOption {
+	return &client.ListOptions{Namespace: c.Namespace, FieldSelector: fields.OneTermEqualSelector(byCluster, c.Name)}
 }
 
 // whole keeps an object as it is: what we apply is held against whose fields are whose.

@@ -18,8 +18,7 @@ import (
 // for the namespace while no Pod is being stopped; an unanswered question is no yes.
 func (r *Reconciler) endsWithNamespace(ctx context.Context, c *v1alpha1.Cluster) bool {
 	var pods corev1.PodList
-	if err := r.Client.List(ctx, &pods, client.InNamespace(c.Namespace),
-		client.MatchingLabels{v1alpha1.LabelCluster: c.Name}); err != nil {
+	if err := r.Client.List(ctx, &pods, those(c)); err != nil {
 		return false
 	}
 	stopping := false

@@ -88,10 +88,9 @@ func (ob *observer) backups(ctx context.Context, c *v1alpha1.Cluster, o *core.Ob
 
 func (ob *observer) read(ctx context.Context, c *v1alpha1.Cluster) (*observation.Objects, error) {
 	objs := &observation.Objects{Nodes: map[string]*corev1.Node{}, Read: time.Now()}
-	mine := []client.ListOption{client.InNamespace(c.Namespace), client.MatchingLabels{v1alpha1.LabelCluster: c.Name}}
 	var pods corev1.PodList
 	var volumes corev1.PersistentVolumeClaimList
-	for _, err := range []error{ob.client.List(ctx, &pods, mine...), ob.client.List(ctx, &volumes, mine...)} {
+	for _, err := range []error{ob.client.List(ctx, &pods, those(c)), ob.client.List(ctx, &volumes, those(c))} {
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"cnmsql.co/api/v1alpha1"
@@ -48,7 +47,7 @@ func (f *flaky) do(call func() error) error {
 func newFlaky(t *testing.T, failAt int, late bool, objs ...client.Object) *flaky {
 	t.Helper()
 	f := &flaky{failAt: failAt, late: late}
-	f.WithWatch = fake.NewClientBuilder().WithScheme(newScheme(t)).WithReturnManagedFields().WithStatusSubresource(
+	f.WithWatch = newFake(t).WithReturnManagedFields().WithStatusSubresource(
 		&v1alpha1.Cluster{}).WithObjects(objs...).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
 			o ...client.GetOption) error {

@@ -249,8 +249,7 @@ func (r *Reconciler) listen(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA
 		return err
 	}
 	var pods corev1.PodList
-	if err := r.Client.List(ctx, &pods, client.InNamespace(c.Namespace),
-		client.MatchingLabels{v1alpha1.LabelCluster: c.Name}); err != nil {
+	if err := r.Client.List(ctx, &pods, those(c)); err != nil {
 		return err
 	}
 	key, members := client.ObjectKeyFromObject(c), c.Status.InstanceNames

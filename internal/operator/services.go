@@ -39,8 +39,7 @@ func (p *prerequisites) additionalServices(ctx context.Context, c *v1alpha1.Clus
 func (p *prerequisites) roleServices(ctx context.Context,
 	c *v1alpha1.Cluster) (present []corev1.Service, primary string, err error) {
 	var all corev1.ServiceList
-	if err := p.client.List(ctx, &all, client.InNamespace(c.Namespace),
-		client.MatchingLabels{v1alpha1.LabelCluster: c.Name}); err != nil {
+	if err := p.client.List(ctx, &all, those(c)); err != nil {
 		return nil, "", err
 	}
 	present = slices.DeleteFunc(all.Items, func(s corev1.Service) bool { return !resources.IsRoleService(&s) })

@@ -93,6 +93,9 @@ func Run(ctx context.Context, conf *rest.Config, o Options) error {
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
+	if err := indexCaches(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	streams, err := addController(ctx, mgr, o)
 	if err != nil {
 		return err

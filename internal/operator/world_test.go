@@ -37,10 +37,19 @@ type api struct {
 	refusePatch   error
 }
 
+// newFake has the indexes that the caches have.
+func newFake(t *testing.T) *fake.ClientBuilder {
+	b := fake.NewClientBuilder().WithScheme(newScheme(t))
+	for _, kind := range listed {
+		b = b.WithIndex(kind, byCluster, labelledCluster)
+	}
+	return b
+}
+
 func newAPI(t *testing.T, objs ...client.Object) *api {
 	t.Helper()
 	a := &api{}
-	a.Client = fake.NewClientBuilder().WithScheme(newScheme(t)).WithReturnManagedFields().WithObjects(
+	a.Client = newFake(t).WithReturnManagedFields().WithObjects(
 		objs...).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
 			o ...client.GetOption) error {
