@@ -32,8 +32,9 @@ type fleet struct {
 	mu        sync.Mutex
 	instances map[types.NamespacedName]*instance
 	at        map[string]*instance
-	// silent are the nodes that are cut off: what runs there is not heard any more.
-	silent map[string]bool
+	// silent are the nodes that are cut off: what runs there is not heard any more, until the
+	// channel is closed.
+	silent map[string]chan struct{}
 	// moved tells of each cluster when its -rw Service was pointed at whom last.
 	moved map[types.NamespacedName]routed
 	// healthy are the Clusters that are.
@@ -48,7 +49,7 @@ type routed struct {
 
 func newFleet(k *kube) *fleet {
 	return &fleet{kube: k, instances: map[types.NamespacedName]*instance{}, at: map[string]*instance{},
-		silent: map[string]bool{}, moved: map[types.NamespacedName]routed{}, healthy: map[types.NamespacedName]bool{}}
+		silent: map[string]chan struct{}{}, moved: map[types.NamespacedName]routed{}, healthy: map[types.NamespacedName]bool{}}
 }
 
 // address is the n-th of those that instances have.
@@ -85,16 +86,27 @@ func (f *fleet) members(cluster types.NamespacedName) (all []*instance) {
 	return all
 }
 
-func (f *fleet) isSilent(node string) bool {
+func (f *fleet) isSilent(node string) bool { return f.silence(node) != nil }
+
+// silence ends with its channel, nil where there is none.
+func (f *fleet) silence(node string) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.silent[node]
 }
 
-func (f *fleet) setSilent(node string, silent bool) {
+// cut cuts a node off, until mend is called.
+func (f *fleet) cut(node string) (mend func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.silent[node] = silent
+	over := make(chan struct{})
+	f.silent[node] = over
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.silent, node)
+		close(over)
+	}
 }
 
 // sees hands a Cluster to those that watch it.
@@ -220,8 +232,11 @@ func (c *conn) Write(p []byte) (int, error) {
 
 func (c *conn) await() {
 	in := c.fleet.calledAt(host(c.LocalAddr()))
-	for in != nil && c.fleet.isSilent(in.node()) {
-		time.Sleep(50 * time.Millisecond)
+	if in == nil {
+		return
+	}
+	if silence := c.fleet.silence(in.node()); silence != nil {
+		<-silence
 	}
 }
 

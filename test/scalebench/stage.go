@@ -214,14 +214,15 @@ func (s *stage) loseNode(ctx context.Context) (*scale.Reaction, error) {
 			those = append(those, c)
 		}
 	}
+	var mend func()
 	r, err := s.react(ctx, those, func() {
-		s.fleet.setSilent(lost, true)
+		mend = s.fleet.cut(lost)
 		for _, c := range those {
 			former := s.primary(c)
 			time.AfterFunc(core.SilentAfter, former.abandon)
 		}
 	})
-	s.fleet.setSilent(lost, false)
+	mend()
 	return r, errors.Join(err, s.fleet.showAgain(ctx))
 }
 
