@@ -93,6 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // pass observes, decides, publishes and acts once.
 func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	problem *core.Problem) (next time.Duration, again bool, err error) {
+	r.clusters.notePrimary(*c)
 	if err := r.listen(ctx, *c, ca); err != nil {
 		return 0, false, err
 	}
@@ -216,8 +217,7 @@ func (r *Reconciler) isUrgent(c *v1alpha1.Cluster) bool {
 	if p == nil {
 		return false
 	}
-	report, known := r.streams.Heard(c.Namespace, p.Instance).report.Get()
-	return c.Status.Operation != nil || !known || report.WritableEpoch == 0
+	return c.Status.Operation != nil || !r.streams.takesWrites(c.Namespace, p.Instance)
 }
 
 // lacksLease: the record was not there when it was looked for last, or was deleted since.

@@ -131,7 +131,7 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) (*Streams, 
 		Watches(&coordination.Lease{}, r.observer.leases.handler()).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(namedCluster)).
 		WatchesRawSource(source.Channel(woken, &handler.EnqueueRequestForObject{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers,
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers, NewQueue: r.newQueue,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond,
 				10*time.Second)})
 	for _, owned := range []client.Object{&corev1.Service{}, &corev1.Secret{}, &corev1.ServiceAccount{},

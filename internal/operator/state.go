@@ -67,10 +67,13 @@ type clusterStates struct {
 	all map[types.NamespacedName]*clusterState
 	// changed counts the changes of each Cluster's objects, whoever makes them.
 	changed map[types.NamespacedName]int
+	// primaries are those that are promoted, as they were when each was looked at.
+	primaries map[types.NamespacedName]string
 }
 
 func newClusterStates() *clusterStates {
-	return &clusterStates{all: map[types.NamespacedName]*clusterState{}, changed: map[types.NamespacedName]int{}}
+	return &clusterStates{all: map[types.NamespacedName]*clusterState{}, changed: map[types.NamespacedName]int{},
+		primaries: map[types.NamespacedName]string{}}
 }
 
 // noteChange notes that one of a Cluster's objects is another than it was.
@@ -124,4 +127,21 @@ func (s *clusterStates) drop(key types.NamespacedName) {
 	defer s.mu.Unlock()
 	delete(s.all, key)
 	delete(s.changed, key)
+	delete(s.primaries, key)
+}
+
+// notePrimary notes who is promoted.
+func (s *clusterStates) notePrimary(c *v1alpha1.Cluster) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := c.Status.Promotion; p != nil {
+		s.primaries[client.ObjectKeyFromObject(c)] = p.Instance
+	}
+}
+
+// primary is who was promoted, "" when nobody was.
+func (s *clusterStates) primary(key types.NamespacedName) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.primaries[key]
 }

@@ -193,6 +193,18 @@ func (s *Streams) Heard(namespace, instance string) words {
 	return words{}
 }
 
+// takesWrites reports whether an instance is heard and says that it takes writes.
+func (s *Streams) takesWrites(namespace, instance string) bool {
+	st := s.stream(namespace, instance)
+	if st == nil {
+		return false
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	report, known := st.words.report.Get()
+	return known && report.WritableEpoch != 0
+}
+
 // Lag returns how far an instance is behind its primary, while it is heard, and
 // receives and applies.
 func (s *Streams) Lag(namespace, instance string) core.Fact[time.Duration] {
