@@ -43,8 +43,8 @@ func TestWhatIsNotNamedIsMeasuredAsAWhole(t *testing.T) {
 
 func TestWhatCannotBeMeasuredIsRefusedByItsName(t *testing.T) {
 	for want, change := range map[string]func(*options){
-		"-only: there is no \"lossless\"; there are bare, pair, trio, async": func(o *options) { o.only = "bare,lossless" },
-		"-workload: there is no \"tpcc\"; there are insert":                  func(o *options) { o.workloads = "tpcc" },
+		"-only: there is no \"lossless\"; there are bare, pair, trio": func(o *options) { o.only = "bare,lossless" },
+		"-workload: there is no \"tpcc\"; there are insert":           func(o *options) { o.workloads = "tpcc" },
 		"-connections: \"0\"":     func(o *options) { o.connections = "1,0" },
 		"-connections: \"many\"":  func(o *options) { o.connections = "many" },
 		"-connections: \"1000\"":  func(o *options) { o.connections = "1000" },

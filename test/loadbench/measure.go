@@ -29,7 +29,8 @@ const (
 )
 
 // order in which durabilities are measured: what is held against each other, one after the other.
-var order = []string{throughput.Bare, throughput.Pair, throughput.Trio, throughput.Quorum, "semi-sync", "async", "group"}
+var order = []string{throughput.Bare, throughput.Pair, throughput.Trio, throughput.Quorum, "semi-sync", "async",
+	"group"}
 
 // place is where a durability is measured.
 type place struct {

@@ -49,7 +49,8 @@ type routed struct {
 
 func newFleet(k *kube) *fleet {
 	return &fleet{kube: k, instances: map[types.NamespacedName]*instance{}, at: map[string]*instance{},
-		silent: map[string]chan struct{}{}, moved: map[types.NamespacedName]routed{}, healthy: map[types.NamespacedName]bool{}}
+		silent: map[string]chan struct{}{}, moved: map[types.NamespacedName]routed{},
+		healthy: map[types.NamespacedName]bool{}}
 }
 
 // address is the n-th of those that instances have.

@@ -40,7 +40,7 @@ func TestAnOperatorAtRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &scale.Figures{Run: &scale.Run{}}
-	o := options{operator: self, clusters: "2,4", namespaces: 2, rest: 20 * time.Second, settling: 5 * time.Second,
+	o := options{operator: self, clusters: "3", namespaces: 2, rest: 20 * time.Second, settling: 5 * time.Second,
 		crashes: 2}
 	if err := measure(t.Context(), o, t.TempDir(), f); err != nil {
 		t.Fatal(err)
