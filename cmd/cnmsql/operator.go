@@ -65,8 +65,7 @@ const memoryShare = 0.9
 func boundMemory(log *slog.Logger) {
 	_, err := memlimit.Set(memlimit.WithRatio(memoryShare))
 	if err != nil && !errors.Is(err, memlimit.ErrNoLimit) && !errors.Is(err, memlimit.ErrNoCgroup) {
-		log.Warn("the container's memory limit is not known, so that the heap grows without regard to it",
-			"why", err.Error())
+		log.Warn("the operator cannot read its container's memory limit; its heap is not bounded", "why", err.Error())
 	}
 }
 

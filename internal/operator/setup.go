@@ -174,8 +174,7 @@ func addBackups(mgr ctrl.Manager, streams *Streams, o Options) error {
 // namedCluster is the Cluster that an object names. A claim may outlive its Cluster, and
 // has no owner then.
 func namedCluster(_ context.Context, obj client.Object) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(),
-		Name: obj.GetLabels()[v1alpha1.LabelCluster]}}}
+	return []reconcile.Request{clusterOf(obj)}
 }
 
 func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {

@@ -80,8 +80,7 @@ func newClusterStates() *clusterStates {
 func (s *clusterStates) noteChange(obj client.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[v1alpha1.LabelCluster]}
-	if s.all[key] != nil {
+	if key := clusterOf(obj).NamespacedName; s.all[key] != nil {
 		s.changed[key]++
 	}
 }

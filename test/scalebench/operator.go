@@ -63,6 +63,23 @@ func (p *process) kill() {
 	_ = p.log.Close()
 }
 
+// reading is what an operator has used until a moment.
+type reading struct {
+	at            time.Time
+	cpu           time.Duration
+	reads, writes float64
+}
+
+// meter reads what it has used.
+func (p *process) meter(ctx context.Context) (r reading, err error) {
+	r.at = time.Now()
+	if r.cpu, err = p.cpu(); err != nil {
+		return r, err
+	}
+	r.reads, r.writes, err = p.requests(ctx)
+	return r, err
+}
+
 // cpu is how long it has computed.
 func (p *process) cpu() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))

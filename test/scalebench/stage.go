@@ -120,10 +120,8 @@ func (s *stage) end() {
 // startUp kills the operator and starts it again: until it has heard all instances.
 func (s *stage) startUp(ctx context.Context) (float64, error) {
 	s.operator.kill()
-	for s.fleet.heard() > 0 { // the streams of the one before
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return 0, err
-		}
+	if err := await(ctx, "the former streams to end", func() bool { return s.fleet.heard() == 0 }); err != nil {
+		return 0, err
 	}
 	begun := time.Now()
 	if err := s.start(); err != nil {
@@ -140,28 +138,20 @@ func (s *stage) rest(ctx context.Context, r *scale.Row) error {
 	if err := pause(ctx, s.o.settling); err != nil {
 		return err
 	}
-	begun := time.Now()
-	cpu, err := s.operator.cpu()
-	if err != nil {
-		return err
-	}
-	reads, writes, err := s.operator.requests(ctx)
+	before, err := s.operator.meter(ctx)
 	if err != nil {
 		return err
 	}
 	if err := pause(ctx, s.o.rest); err != nil {
 		return err
 	}
-	took := time.Since(begun).Seconds()
-	after, err := s.operator.cpu()
+	after, err := s.operator.meter(ctx)
 	if err != nil {
 		return err
 	}
-	moreReads, moreWrites, err := s.operator.requests(ctx)
-	if err != nil {
-		return err
-	}
-	r.CPU, r.Reads, r.Writes = (after-cpu).Seconds()/took, (moreReads-reads)/took, (moreWrites-writes)/took
+	took := after.at.Sub(before.at).Seconds()
+	r.CPU = (after.cpu - before.cpu).Seconds() / took
+	r.Reads, r.Writes = (after.reads-before.reads)/took, (after.writes-before.writes)/took
 	r.Resident, _ = s.operator.memory()
 	return nil
 }
@@ -226,7 +216,7 @@ func (s *stage) loseNode(ctx context.Context) (*scale.Reaction, error) {
 	return r, errors.Join(err, s.fleet.showAgain(ctx))
 }
 
-// react has something happen to primaries, and waits until all is well again.
+// react has something happen to primaries. After their reactions it measures nothing for a while.
 func (s *stage) react(ctx context.Context, those []types.NamespacedName, happen func()) (*scale.Reaction, error) {
 	took, err := s.reactions(ctx, those, happen)
 	if err != nil {
@@ -267,14 +257,20 @@ func (s *stage) healthy(ctx context.Context) error {
 	return s.await(ctx, "all Clusters to be healthy", func() bool { return s.fleet.countHealthy() == len(s.clusters) })
 }
 
-// await polls this process, which costs nobody else anything. The operator has to live.
+// await is await while the operator lives.
 func (s *stage) await(ctx context.Context, what string, ok func() bool) error {
+	err := await(ctx, what, func() bool { return s.operator.hasEnded() || ok() })
+	if err == nil && s.operator.hasEnded() {
+		err = fmt.Errorf("the operator ended while the benchmark waited for %s", what)
+	}
+	return err
+}
+
+// await polls this process, which costs nobody else anything.
+func await(ctx context.Context, what string, ok func() bool) error {
 	for begun := time.Now(); !ok(); {
 		if time.Since(begun) > patience {
-			return fmt.Errorf("waited %s for %s", patience, what)
-		}
-		if s.operator.hasEnded() {
-			return fmt.Errorf("the operator has ended while it was waited for %s", what)
+			return fmt.Errorf("the benchmark waited %s for %s", patience, what)
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
 			return err
