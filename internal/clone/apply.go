@@ -8,6 +8,8 @@ import (
 	"path"
 	"sync"
 	"sync/atomic"
+
+	"cnmsql.co/internal/direct"
 )
 
 // What a recipient leaves in #clone for the first start of mysqld.
@@ -54,7 +56,7 @@ type file struct {
 	fsp     uint32
 	redo    bool
 	deleted bool
-	open    *os.File
+	open    *direct.File
 }
 
 func newFile(d File, name string) *file {
@@ -166,7 +168,7 @@ func (a *Applier) create(f *file) error {
 	if err != nil {
 		return fmt.Errorf("making %s: %w", f.name, err)
 	}
-	return a.handles.keep(f, handle)
+	return a.keep(f, handle)
 }
 
 // write puts a block where it belongs. Data of dropped files may still arrive.
@@ -212,7 +214,13 @@ func (a *Applier) reopen(f *file) error {
 	if err != nil {
 		return err
 	}
-	return a.handles.keep(f, handle)
+	return a.keep(f, handle)
+}
+
+// keep notes a file as open. What it holds goes past the page cache: mysqld reads so, too.
+func (a *Applier) keep(f *file, handle *os.File) error {
+	f.open = direct.Of(a.root, f.name, handle, f.size.Load())
+	return a.handles.keep(f)
 }
 
 // atLeast makes the size that a file has in the end larger, if it is less.
@@ -229,8 +237,7 @@ type handles struct{ open []*file }
 const maxOpen = 64
 
 // keep adds an open file, and closes that which was opened first if there are too many.
-func (h *handles) keep(f *file, handle *os.File) error {
-	f.open = handle
+func (h *handles) keep(f *file) error {
 	h.open = append(h.open, f)
 	if len(h.open) <= maxOpen {
 		return nil

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -19,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"cnmsql.co/internal/direct"
 )
 
 // directory keeps objects as files. Whatever a key is, os.Root keeps it inside.
@@ -130,14 +131,31 @@ func (d *directory) write(ctx context.Context, root *os.Root, body []byte,
 	if err != nil {
 		return "", err
 	}
-	_, err = io.Copy(f, &pacedReader{ctx: ctx, from: bytes.NewReader(body), pace: pace})
-	if err == nil {
-		err = f.Sync()
+	to := direct.Of(root, name, f, int64(len(body)))
+	if err = pour(ctx, to, body, pace); err == nil {
+		err = to.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err = errors.Join(err, to.Close()); err != nil {
 		_ = root.Remove(name)
 	}
 	return name, err
+}
+
+// piece is what is written at once.
+const piece = 1 << 20
+
+// pour writes a body, no faster than pace, until the context ends.
+func pour(ctx context.Context, to io.WriterAt, body []byte, pace *rate.Limiter) error {
+	for at := 0; at < len(body); at += piece {
+		b := body[at:min(len(body), at+piece)]
+		if err := cmp.Or(ctx.Err(), wait(ctx, pace, len(b))); err != nil {
+			return err
+		}
+		if _, err := to.WriteAt(b, int64(at)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sweep removes what writers left that died. Nothing depends on it.
