@@ -273,6 +273,9 @@ const ConditionBackupRetention = "Retention"
 // with a reason otherwise.
 const ConditionBackupCompleted = "Completed"
 
+// CompressionNone is that of backups that are stored as they are.
+const CompressionNone = "none"
+
 // BackupDefaults are what the Backups of a Cluster have in common.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.xtrabackupOptions)",message="spec.backup.xtrabackupOptions is not supported: backups are taken through MySQL's own clone protocol; remove it"
@@ -298,6 +301,11 @@ type BackupDefaults struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxBytesPerSecond int64 `json:"maxBytesPerSecond,omitempty"`
+	// Compression of backups: zstd, or none, which spares the cores and needs two to three
+	// times the place. Binary logs are compressed in any case. zstd when absent.
+	// +kubebuilder:validation:Enum=zstd;none
+	// +optional
+	Compression string `json:"compression,omitempty"`
 	// ReclaimPolicy is what becomes of all that lies in objectStore, backups and archive, when
 	// the Cluster is deleted: Retain, which it is when absent, or Delete.
 	// +optional

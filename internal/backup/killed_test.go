@@ -40,7 +40,8 @@ func TestKilledAndTakenAgain(t *testing.T) {
 	for run := range runs {
 		t.Run(strconv.Itoa(run), func(t *testing.T) {
 			r := &ordeal{t: t, donor: donor, meddler: meddler, store: newMemory(),
-				random: rand.New(rand.NewPCG(uint64(run), 1)), id: fmt.Sprintf("run-%d", run)}
+				random: rand.New(rand.NewPCG(uint64(run), 1)), id: fmt.Sprintf("run-%d", run),
+				uncompressed: run%2 == 1}
 			m := []func() *Manifest{r.takerIsKilled, r.donorIsKilled, r.connectionIsCut}[run%3]()
 			r.restoredAndEqual(m)
 		})
@@ -55,12 +56,14 @@ type ordeal struct {
 	store   *memory
 	random  *rand.Rand
 	id      string
+	// uncompressed: every other run is, of each kind of fault.
+	uncompressed bool
 }
 
 // options are those of a donor that may end meanwhile.
 func (r *ordeal) options() Options {
 	o := r.donor.options(r.id)
-	o.PartSize = 1 << 20
+	o.PartSize, o.Uncompressed = 1<<20, r.uncompressed
 	db, err := sql.Open("mysql", "root@unix("+r.donor.Socket()+")/")
 	must(r.t, err)
 	r.t.Cleanup(func() { _ = db.Close() })

@@ -14,11 +14,13 @@ import (
 )
 
 const (
-	// format is that of an identity, and of a backup that is not encrypted; formatSealed is
-	// that of one that is. What knows only the first refuses the second.
-	format       = 1
-	formatSealed = 2
-	methodClone  = "clone"
+	// format is that of an identity, and of a backup that is compressed and not encrypted;
+	// formatSealed is that of one that is encrypted, too, and formatUncompressed that of one
+	// that is not compressed, encrypted or not. What does not know one of them refuses it.
+	format             = 1
+	formatSealed       = 2
+	formatUncompressed = 3
+	methodClone        = "clone"
 	// maxManifest is that of some 50 TB.
 	maxManifest = 512 << 20
 	// maxPart is the largest part that is written or read, in bytes before compression.
@@ -54,6 +56,8 @@ type Summary struct {
 	// Recipient of age to which parts and notes are encrypted; "" if they are not. Whoever
 	// has its identity restores the backup.
 	Recipient string `json:"recipient,omitempty"`
+	// Uncompressed: parts hold the records as they are.
+	Uncompressed bool `json:"uncompressed,omitempty"`
 }
 
 // Manifest is what makes parts a backup. It is written last.
@@ -74,6 +78,7 @@ type Part struct {
 	State string `json:"state"`
 	// Raw and RawSHA256 are of the records, Stored and SHA256 of the object, in bytes. A
 	// RawSHA256 beside what is encrypted would let guesses be confirmed: it is in the notes.
+	// What is not compressed has none: SHA256 vouches for the records, too.
 	Raw       int64 `json:"raw"`
 	Stored    int64 `json:"stored"`
 	SHA256    Hash  `json:"sha256"`
@@ -110,7 +115,10 @@ func (m *Manifest) Encode() ([]byte, error) {
 
 // format is what the manifest is written in.
 func (m *Manifest) format() int {
-	if m.Recipient != "" {
+	switch {
+	case m.Uncompressed:
+		return formatUncompressed
+	case m.Recipient != "":
 		return formatSealed
 	}
 	return format
@@ -138,7 +146,7 @@ func Parse(data []byte) (*Manifest, error) {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return nil, refuse(ManifestDamaged, "%v", err)
 	}
-	if e.Format != format && e.Format != formatSealed {
+	if e.Format < format || e.Format > formatUncompressed {
 		return nil, refuse(FormatUnknown, "format %d", e.Format)
 	}
 	if !bytes.Equal(data, envelope(e.Format, e.Manifest)) {
@@ -149,7 +157,8 @@ func Parse(data []byte) (*Manifest, error) {
 		return nil, refuse(ManifestDamaged, "%v", err)
 	}
 	if m.format() != e.Format {
-		return nil, refuse(ManifestDamaged, "it is of format %d, and encrypted to %.100q", e.Format, m.Recipient)
+		return nil, refuse(ManifestDamaged, "it is of format %d, uncompressed is %t, and recipient %.100q",
+			e.Format, m.Uncompressed, m.Recipient)
 	}
 	return m, m.check()
 }

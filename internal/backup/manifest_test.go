@@ -56,7 +56,7 @@ func TestADamagedManifestIsRefused(t *testing.T) {
 
 func TestWhatALaterReleaseWroteIsRefusedByName(t *testing.T) {
 	m, data := encoded(t)
-	later := strings.Replace(string(data), `{"format":1,`, `{"format":3,"new":true,`, 1)
+	later := strings.Replace(string(data), `{"format":1,`, `{"format":4,"new":true,`, 1)
 	if _, err := Parse([]byte(later)); !errors.Is(err, FormatUnknown) {
 		t.Errorf("%v", err)
 	}
@@ -110,7 +110,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"format":1,"sha256":"","manifest":{}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		_, _ = Parse(body)
-		for _, format := range []int{format, formatSealed} {
+		for _, format := range []int{format, formatSealed, formatUncompressed} {
 			if m, err := Parse(envelope(format, body)); err == nil {
 				_ = m.Opens(seal.Key{})
 			}

@@ -46,6 +46,9 @@ func (n *notes) sealed(by *zstd.Encoder, key seal.Key, parts []Part) ([]byte, er
 	}
 	by.Reset(to)
 	for i := range parts {
+		if parts[i].RawSHA256 == (Hash{}) {
+			continue // it is not compressed
+		}
 		if _, err := by.Write(parts[i].RawSHA256[:]); err != nil {
 			return nil, err
 		}
@@ -60,7 +63,7 @@ func (n *notes) sealed(by *zstd.Encoder, key seal.Key, parts []Part) ([]byte, er
 
 // inside is what of a manifest only who restores it needs.
 type inside struct {
-	// notes of each part, and the hash of all of its records.
+	// notes of each part, and the hash of all of its records if it is compressed.
 	notes  [][]clone.Record
 	hashes []Hash
 }
@@ -101,7 +104,7 @@ func (m *Manifest) readHashes(from io.Reader) ([]Hash, error) {
 	all := make([]Hash, len(m.Parts))
 	for i, p := range m.Parts {
 		all[i] = p.RawSHA256
-		if m.Recipient == "" {
+		if m.Recipient == "" || m.Uncompressed {
 			continue
 		}
 		if _, err := io.ReadFull(from, all[i][:sha256.Size]); err != nil {

@@ -99,7 +99,7 @@ func (f *fetcher) close() {
 func (f *fetcher) parts(in *inside) []clone.StoredPart {
 	var out []clone.StoredPart
 	for i, p := range f.m.Parts {
-		out = append(out, clone.StoredPart{Notes: in.notes[i],
+		out = append(out, clone.StoredPart{Notes: in.notes[i], Unhashed: f.m.Uncompressed,
 			PartInfo: clone.PartInfo{Number: i, State: stateOf(p.State), Size: p.Raw,
 				SHA256: in.hashes[i], Records: p.Records},
 			Open: func(ctx context.Context) (io.ReadCloser, error) { return f.open(ctx, p) }})

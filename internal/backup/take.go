@@ -27,10 +27,14 @@ type Options struct {
 	// Executed asks the donor for its @@gtid_executed: when an attempt begins, and at once
 	// after the moment of which the data are. It is required.
 	Executed func(ctx context.Context) (gtid.Set, error)
-	// PartSize is how many bytes make a part, before compression, at most 1 GiB; 0 is 32 MiB.
+	// PartSize is how many bytes make a part, before compression, at most 1 GiB; 0 is 32 MiB,
+	// or half of that if they are not compressed, which take as much memory then.
 	PartSize int64
 	// Key encrypts parts and notes; the zero Key leaves them plain.
 	Key seal.Key
+	// Uncompressed stores parts as zstd frames that hold the bytes as they are. They have one
+	// hash instead of two.
+	Uncompressed bool
 	// Parallel is the number of uploads at a time; 0 is 4.
 	Parallel int
 	// Attempts is how often it is begun, if the connection to the donor breaks; 0 is 3.
@@ -56,7 +60,7 @@ func Take(ctx context.Context, donor clone.Donor, s store.Store, o Options) (*Ma
 }
 
 func take(ctx context.Context, from source, s store.Store, o Options) (*Manifest, error) {
-	o.ID, o.PartSize = cmp.Or(o.ID, NewID(time.Now())), cmp.Or(o.PartSize, 32<<20)
+	o.ID, o.PartSize = cmp.Or(o.ID, NewID(time.Now())), cmp.Or(o.PartSize, partSize(o.Uncompressed))
 	o.Parallel, o.Attempts = cmp.Or(o.Parallel, 4), cmp.Or(o.Attempts, 3)
 	if err := o.check(); err != nil {
 		return nil, err
@@ -74,6 +78,13 @@ func take(ctx context.Context, from source, s store.Store, o Options) (*Manifest
 			return nil, err
 		}
 	}
+}
+
+func partSize(uncompressed bool) int64 {
+	if uncompressed {
+		return 16 << 20
+	}
+	return 32 << 20
 }
 
 func (o Options) check() error {
@@ -160,13 +171,16 @@ func (t *taking) attempt(ctx context.Context) (*Manifest, error) {
 // snapshot uploads all parts, and returns the manifest that names them.
 func (t *taking) snapshot(u *uploader) (*Manifest, error) {
 	m := &Manifest{Summary: Summary{ID: t.o.ID, Cluster: t.o.Identity, Method: methodClone, Instance: t.o.Instance,
-		Epoch: t.o.Epoch, Begin: time.Now().UTC(), Recipient: t.o.Key.Recipient()}}
+		Epoch: t.o.Epoch, Begin: time.Now().UTC(), Recipient: t.o.Key.Recipient(), Uncompressed: t.o.Uncompressed}}
 	m.Cluster.Format = format
 	var err error
 	if m.BeginGTID, err = t.ask(u.ctx); err != nil {
 		return nil, err
 	}
 	cutter := clone.NewCutter(u, t.o.PartSize)
+	if t.o.Uncompressed {
+		cutter = cutter.WithoutHash()
+	}
 	if err := t.from(u.ctx, &watcher{Cutter: cutter, t: t, m: m, report: u.report}); err != nil {
 		return nil, err
 	}

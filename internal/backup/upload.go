@@ -51,7 +51,7 @@ func (b *buffers) take(ctx context.Context) ([]byte, error) {
 
 func (b *buffers) give(buf []byte) { b.free <- buf }
 
-// uploader is a clone.Parts: it compresses parts where they are cut, and uploads them by
+// uploader is a clone.Parts: it packs parts where they are cut, and uploads them by
 // workers of its own. The first upload that fails ends its context.
 type uploader struct {
 	ctx     context.Context
@@ -60,7 +60,8 @@ type uploader struct {
 	prefix  string
 	token   string
 	buffers *buffers
-	zip     *zstd.Encoder
+	zip     *zstd.Encoder // of the notes
+	pack    packer        // of the parts: zip, unless they are not compressed
 	key     seal.Key
 	jobs    chan job
 	workers sync.WaitGroup
@@ -92,8 +93,11 @@ func newUploader(ctx context.Context, s store.Store, o Options, b *buffers, p *p
 	if err != nil {
 		return nil, err
 	}
-	u := &uploader{s: s, prefix: prefix(o.Identity.Cluster, o.ID), token: newToken(), buffers: b, zip: zip, key: o.Key,
-		jobs: make(chan job, o.Parallel+1), report: p, notes: newNotes()}
+	u := &uploader{s: s, prefix: prefix(o.Identity.Cluster, o.ID), token: newToken(), buffers: b, zip: zip, pack: zip,
+		key: o.Key, jobs: make(chan job, o.Parallel+1), report: p, notes: newNotes()}
+	if o.Uncompressed {
+		u.pack = &stored{}
+	}
 	u.ctx, u.cancel = context.WithCancelCause(ctx)
 	for range o.Parallel {
 		u.workers.Go(u.work)
@@ -172,7 +176,7 @@ func (u *uploader) Open(_ context.Context, number int) (clone.Part, error) {
 		}
 		to = u.open.seal
 	}
-	u.zip.Reset(to)
+	u.pack.Reset(to)
 	return writer{u}, nil
 }
 
@@ -193,12 +197,12 @@ func (u *uploader) closedNotes() ([]byte, error) {
 	return u.notes.sealed(u.zip, u.key, u.parts)
 }
 
-// part gets what a part's records are compressed, and perhaps encrypted into.
+// part gets what a part's records are packed, and perhaps encrypted into.
 type part struct {
 	u    *uploader
 	name string
 	body []byte
-	seal io.WriteCloser // between compression and body; nil if nothing is encrypted
+	seal io.WriteCloser // between packer and body; nil if nothing is encrypted
 }
 
 func (p *part) Write(b []byte) (int, error) {
@@ -209,12 +213,12 @@ func (p *part) Write(b []byte) (int, error) {
 // writer is the clone.Part that is open.
 type writer struct{ u *uploader }
 
-func (w writer) Write(b []byte) (int, error) { return w.u.zip.Write(b) }
+func (w writer) Write(b []byte) (int, error) { return w.u.pack.Write(b) }
 
 // Close gives the part to a worker.
 func (w writer) Close(what clone.PartInfo) error {
 	u := w.u
-	if err := u.zip.Close(); err != nil {
+	if err := u.pack.Close(); err != nil {
 		return err
 	}
 	if u.open.seal != nil {

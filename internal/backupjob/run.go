@@ -101,7 +101,7 @@ func takeInto(ctx context.Context, s store.Store, key seal.Key, o Options, t Tas
 	return backup.Take(ctx, donor, s, backup.Options{
 		Identity: backup.Identity{Cluster: t.Cluster, Namespace: t.Namespace, UID: t.ClusterUID,
 			CreatedAt: t.ClusterCreated},
-		ID: t.ID, Instance: t.Instance, Epoch: t.Epoch, Key: key,
+		ID: t.ID, Instance: t.Instance, Epoch: t.Epoch, Key: key, Uncompressed: t.Uncompressed,
 		Executed: executedAt(donor),
 		Progress: tell.progress,
 	})

@@ -35,6 +35,8 @@ type Task struct {
 	PrimaryHost string `json:"primaryHost,omitempty"`
 	// MaxBytesPerSecond to the store; 0 is any number.
 	MaxBytesPerSecond int64 `json:"maxBytesPerSecond,omitempty"`
+	// Uncompressed is a backup that is stored as it is.
+	Uncompressed bool `json:"uncompressed,omitempty"`
 	// Retention is what to keep in the store afterwards; all when nil.
 	Retention *Retention `json:"retention,omitempty"`
 }

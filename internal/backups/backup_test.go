@@ -81,10 +81,10 @@ func aCluster() *v1alpha1.Cluster {
 	established := metav1.NewMicroTime(backupDay)
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: "cluster-uid"}}
 	c.Spec.Instances = 3
-	c.Spec.Backup = &v1alpha1.BackupDefaults{MaxBytesPerSecond: 7, ObjectStore: &v1alpha1.ObjectStoreSpec{Bucket: "b",
-		Path: "p", Endpoint: "https://s3.example.com/",
+	c.Spec.Backup = &v1alpha1.BackupDefaults{MaxBytesPerSecond: 7, Compression: "none"}
+	c.Spec.Backup.ObjectStore = &v1alpha1.ObjectStoreSpec{Bucket: "b", Path: "p", Endpoint: "https://s3.example.com/",
 		Credentials: &v1alpha1.StoreCredentials{AccessKeyID: &v1alpha1.SecretKeySelector{Name: "store", Key: "id"},
-			SecretAccessKey: &v1alpha1.SecretKeySelector{Name: "store", Key: "key"}}}}
+			SecretAccessKey: &v1alpha1.SecretKeySelector{Name: "store", Key: "key"}}}
 	c.Status.EstablishedAt, c.Status.PrimaryEpoch, c.Status.CurrentPrimary = &established, 4, "db-1"
 	for i, role := range []string{v1alpha1.RolePrimary, v1alpha1.RoleReplica, v1alpha1.RoleReplica} {
 		c.Status.InstancesReported = append(c.Status.InstancesReported,
@@ -132,7 +132,7 @@ func TestABackupIsTakenFromTheLastReplica(t *testing.T) {
 	var task backupjob.Task
 	w.Must(json.Unmarshal(files.Data[backupjob.FileTask], &task))
 	if task.Instance != "db-3" || task.Epoch != 4 || task.ClusterUID != "cluster-uid" || task.MaxBytesPerSecond != 7 ||
-		task.ID != s.BackupID || task.BackupUID != string(b.UID) {
+		!task.Uncompressed || task.ID != s.BackupID || task.BackupUID != string(b.UID) {
 		t.Errorf("%+v", task)
 	}
 	if task.Primary != "db-1" || task.PrimaryHost != "db-1.ns.svc" {

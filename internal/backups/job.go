@@ -148,6 +148,7 @@ func (t *taking) task(b *v1alpha1.Backup) backupjob.Task {
 	}
 	if d := t.cluster.Spec.Backup; d != nil {
 		out.MaxBytesPerSecond = d.MaxBytesPerSecond
+		out.Uncompressed = d.Compression == v1alpha1.CompressionNone
 		out.Retention = retentionOf(b, d)
 	}
 	return out

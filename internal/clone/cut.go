@@ -33,7 +33,8 @@ type PartInfo struct {
 	// State of its records. Those of Init are in the first part of FileCopy. Within
 	// a state, blocks of data may be applied in any order.
 	State State
-	// Size and SHA256 are of the records as they are, before any compression.
+	// Size and SHA256 are of the records as they are, before any compression. SHA256 is zero
+	// if they were not hashed.
 	Size    int64
 	SHA256  [32]byte
 	Records int
@@ -46,7 +47,7 @@ type Cutter struct {
 	limit int64
 	out   Part
 	w     *Writer
-	hash  hash.Hash
+	hash  hash.Hash // nil: nobody asks for it
 	info  PartInfo
 }
 
@@ -54,6 +55,12 @@ type Cutter struct {
 // limit and one record.
 func NewCutter(parts Parts, limit int64) *Cutter {
 	return &Cutter{parts: parts, limit: limit, hash: sha256.New()}
+}
+
+// WithoutHash has parts not hashed: whoever stores them vouches for their bytes himself.
+func (c *Cutter) WithoutHash() *Cutter {
+	c.hash = nil
+	return c
 }
 
 // Begin implements Consumer.
@@ -90,7 +97,9 @@ func (c *Cutter) Take(ctx context.Context, r Record) error {
 // Write implements io.Writer: what the records consist of goes into the part and its hash.
 func (c *Cutter) Write(p []byte) (int, error) {
 	n, err := c.out.Write(p)
-	c.hash.Write(p[:n])
+	if c.hash != nil {
+		c.hash.Write(p[:n])
+	}
 	c.info.Size += int64(n)
 	return n, err
 }
@@ -100,9 +109,11 @@ func (c *Cutter) end() error {
 	if c.out == nil {
 		return nil
 	}
-	copy(c.info.SHA256[:], c.hash.Sum(nil))
+	if c.hash != nil {
+		copy(c.info.SHA256[:], c.hash.Sum(nil))
+		c.hash.Reset()
+	}
 	out, info := c.out, c.info
-	c.hash.Reset()
 	c.out, c.info = nil, PartInfo{Number: info.Number + 1}
 	if err := out.Close(info); err != nil {
 		return fmt.Errorf("closing part %d: %w", info.Number, err)

@@ -136,6 +136,14 @@ func TestRulesForObjectStoresAndRecovery(t *testing.T) {
 	}
 }
 
+func TestRulesForCompression(t *testing.T) {
+	c := api(t)
+	for compression, refused := range map[string]string{"zstd": "", "none": "", "gzip": "spec.backup.compression"} {
+		spec := "backup: {compression: " + compression + ", objectStore: " + somewhere + "}"
+		judge(t, c.Create(context.Background(), cluster(t, "compressed", spec), client.DryRunAll), refused)
+	}
+}
+
 // TestAThrowAwayClusterIsTaken: whatever a Cluster has, the one by which its backups are tried
 // breaks no rule.
 func TestAThrowAwayClusterIsTaken(t *testing.T) {

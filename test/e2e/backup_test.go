@@ -316,7 +316,7 @@ func (b *backedUp) restoredToBeforeTheDrop() {
 	b.loseAll()
 	copied := &backedUp{b.named("copied"), b.store}
 	begun := time.Now()
-	copied.apply(fmt.Sprintf(groupSpec, 3, 200) + "  backup: {objectStore: " + b.store.Spec() +
+	copied.apply(fmt.Sprintf(groupSpec, 3, 200) + "  backup: {compression: none, objectStore: " + b.store.Spec() +
 		", continuousArchiving: {enabled: true, targetRPOSeconds: 1}}\n" +
 		"  bootstrap: {recovery: {source: " + b.key.Name + ", recoveryTarget: {targetGTID: '" + drop +
 		"', exclusive: true}}}\n" +
