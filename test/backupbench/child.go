@@ -33,6 +33,10 @@ type job struct {
 	// Donor and CA are of a backup, Into and Server of a restore.
 	Donor, CA    string
 	Into, Server string
+	// Uncompressed: the backup is.
+	Uncompressed bool
+	// Nowhere: its parts are thrown away.
+	Nowhere bool
 	// OnReplica: it computes where a replica does that has a core of its own.
 	OnReplica bool
 }
@@ -92,6 +96,9 @@ func beChild(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
+	if j.Nowhere {
+		s = withoutParts{s}
+	}
 	var m *backup.Manifest
 	if j.Into == "" {
 		m, err = j.take(ctx, s)
@@ -127,7 +134,7 @@ func (j job) take(ctx context.Context, s store.Store) (*backup.Manifest, error) 
 	defer func() { _ = db.Close() }()
 	return backup.Take(ctx, donor, s, backup.Options{
 		Identity: backup.Identity{Cluster: cluster, Namespace: "bench", UID: "bench"}, ID: j.ID,
-		Instance: "bench-1", Epoch: 1,
+		Instance: "bench-1", Epoch: 1, Uncompressed: j.Uncompressed,
 		Executed: func(ctx context.Context) (gtid.Set, error) {
 			var text string
 			if err := db.QueryRowContext(ctx, "SELECT @@gtid_executed").Scan(&text); err != nil {

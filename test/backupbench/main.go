@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"cnmsql.co/test/backupbench/figures"
@@ -27,7 +28,7 @@ const (
 func main() {
 	size := bytesFlag(1 << 30)
 	flag.Var(&size, "size", "how much data there is, for example 5GiB")
-	dir := flag.String("dir", os.TempDir(), "where there is place for five times as much")
+	dir := flag.String("dir", os.TempDir(), "where there is place for seven times as much")
 	child := flag.String("child", "", "for the command itself: the JSON of a job that is done by a process of its own")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -64,10 +65,13 @@ func (s *stage) measure(ctx context.Context) error {
 		return err
 	}
 	for _, step := range []func(context.Context) error{
-		s.write, s.copy, s.cloneLocal, s.cloneInstance, s.dump,
-		s.backupTo("directory"), s.backupTo("S3"),
+		s.write(writing, 0), s.write(past, syscall.O_DIRECT), s.copy, s.cloneLocal, s.cloneInstance, s.dump,
+		s.backupTo("directory", true), s.backupTo("S3", true),
 		// Whichever store is first, the first restore takes two or three times as long.
-		s.restoreFrom("directory", ", the first time"), s.restoreFrom("directory", ""), s.restoreFrom("S3", ""),
+		s.restoreFrom("directory", true, ", the first time"),
+		s.restoreFrom("directory", true, ""), s.restoreFrom("S3", true, ""), s.remove(true),
+		s.backupTo(nowhere, false), s.backupTo("directory", false), s.backupTo("S3", false),
+		s.restoreFrom("directory", false, ""), s.restoreFrom("S3", false, ""), s.remove(false),
 		s.commits, s.commitsOfPair, s.replay,
 	} {
 		if err := step(ctx); err != nil {

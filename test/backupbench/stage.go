@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"cnmsql.co/internal/backup"
+	"cnmsql.co/internal/store"
 	"cnmsql.co/test/backupbench/figures"
 	"cnmsql.co/test/machine"
 	"cnmsql.co/test/mysqld"
@@ -19,6 +21,7 @@ import (
 // What figures are called, where others are held against them.
 const (
 	writing = "sequential write"
+	past    = "sequential write past the page cache"
 	copying = "`cp -r`"
 	cloning = "`CLONE LOCAL DATA DIRECTORY`"
 )
@@ -68,35 +71,38 @@ const room = 2
 // written, some disks take several times as long.
 func (s *stage) warmDisk() error {
 	begun := time.Now()
-	err := s.writeFile(room * s.bytes)
+	err := s.writeFile(room*s.bytes, 0)
 	say("warmed the disk up, in %s", time.Since(begun).Round(time.Second))
 	return errors.Join(err, os.Remove(s.written()))
 }
 
 // write writes as many bytes as there are, as fast as one file can be written.
-func (s *stage) write(context.Context) error {
-	begun := s.begin()
-	if err := s.writeFile(s.bytes); err != nil {
-		return err
+func (s *stage) write(what string, flags int) func(context.Context) error {
+	return func(context.Context) error {
+		begun := s.begin()
+		if err := s.writeFile(s.bytes, flags); err != nil {
+			return err
+		}
+		s.add(figures.Figure{What: what, Bytes: s.bytes}, time.Since(begun))
+		return os.Remove(s.written())
 	}
-	s.add(figures.Figure{What: writing, Bytes: s.bytes}, time.Since(begun))
-	return os.Remove(s.written())
 }
 
 func (s *stage) written() string { return s.dir + "/written" }
 
-func (s *stage) writeFile(size int64) error {
+// writeFile writes whole MiB, as much as size at least.
+func (s *stage) writeFile(size int64, flags int) error {
 	block := make([]byte, 1<<20)
 	source := rand.New(rand.NewPCG(1, 2))
 	for i := range block {
 		block[i] = byte(source.Uint32())
 	}
-	f, err := os.Create(s.written())
+	f, err := os.OpenFile(s.written(), os.O_WRONLY|os.O_CREATE|os.O_EXCL|flags, 0o644)
 	if err != nil {
 		return err
 	}
 	for left := size; left > 0 && err == nil; left -= int64(len(block)) {
-		_, err = f.Write(block[:min(left, int64(len(block)))])
+		_, err = f.Write(block)
 	}
 	return errors.Join(err, f.Sync(), f.Close())
 }
@@ -154,36 +160,51 @@ func (s *stage) jobOf(store, id string, donor *server) (job, error) {
 	return job{Store: s.storeOf(store), ID: id, Donor: donor.Address(), CA: string(authority)}, err
 }
 
-func (s *stage) backupTo(store string) func(context.Context) error {
+// measured is the backup that is measured, and what its rows are called.
+func measured(compressed bool) (id, kind string) {
+	if compressed {
+		return "measured", ""
+	}
+	return "measured-as-it-is", ", not compressed"
+}
+
+func (s *stage) backupTo(store string, compressed bool) func(context.Context) error {
 	return func(ctx context.Context) error {
-		j, err := s.jobOf(store, "measured", s.donor)
+		id, kind := measured(compressed)
+		into := store
+		if store == nowhere {
+			id, into = nowhere, "directory"
+		}
+		j, err := s.jobOf(into, id, s.donor)
 		if err != nil {
 			return err
 		}
+		j.Uncompressed, j.Nowhere = !compressed, store == nowhere
 		s.begin()
 		o, err := j.run(ctx)
 		if err != nil {
 			return err
 		}
-		s.add(o.figure("backup to "+store), o.took, copying, cloning, copyingOver)
+		s.add(o.figure("backup to "+store+kind), o.took, copying, cloning, copyingOver)
 		return nil
 	}
 }
 
 // restoreFrom restores into an empty directory, and compares what a server on it has.
-func (s *stage) restoreFrom(store, when string) func(context.Context) error {
+func (s *stage) restoreFrom(store string, compressed bool, when string) func(context.Context) error {
 	return func(ctx context.Context) error {
+		id, kind := measured(compressed)
 		to, err := newServer(s.dir+"/restored-"+store, s.donor.Files)
 		if err != nil {
 			return err
 		}
 		version := strings.TrimPrefix(s.Run.Server, "MySQL ")
 		s.begin()
-		o, err := job{Store: s.storeOf(store), ID: "measured", Into: to.Data(), Server: version}.run(ctx)
+		o, err := job{Store: s.storeOf(store), ID: id, Into: to.Data(), Server: version}.run(ctx)
 		if err != nil {
 			return err
 		}
-		s.add(o.figure("restore from "+store+when), o.took, writing, copying, cloning)
+		s.add(o.figure("restore from "+store+kind+when), o.took, writing, past, copying, cloning)
 		defer to.Kill()
 		if err := to.start(ctx, 1); err != nil {
 			return err
@@ -199,5 +220,22 @@ func (s *stage) restoreFrom(store, when string) func(context.Context) error {
 		s.Run.Checksums = len(sums)
 		to.Kill()
 		return os.RemoveAll(to.Dir)
+	}
+}
+
+// remove makes place in the page cache for what is measured next.
+func (s *stage) remove(compressed bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		id, _ := measured(compressed)
+		for _, name := range []string{"directory", "S3"} {
+			in, err := store.Open(s.storeOf(name))
+			if err == nil {
+				err = backup.Remove(ctx, in, cluster, id)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 
@@ -71,6 +72,20 @@ func healthy(address string, authority []byte) error {
 		return err
 	}
 	return res.Body.Close()
+}
+
+// nowhere is the directory, of which the parts of a backup are thrown away: what is left is
+// what the donor and the client take.
+const nowhere = "nowhere"
+
+// withoutParts is that store.
+type withoutParts struct{ store.Store }
+
+func (w withoutParts) Put(ctx context.Context, key string, body []byte) error {
+	if strings.Contains(key, "/part-") {
+		return ctx.Err()
+	}
+	return w.Store.Put(ctx, key, body)
 }
 
 // storeOf is where store.Open finds the store of a name.
