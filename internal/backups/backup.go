@@ -157,7 +157,7 @@ func (r *Reconciler) follow(ctx context.Context, b *v1alpha1.Backup) (ctrl.Resul
 		why = ended(job)
 	}
 	if why == "" {
-		return ctrl.Result{}, nil
+		return ctrl.Result{RequeueAfter: renewEvery}, r.renew(ctx, b)
 	}
 	// The status that is known here may be older than the Job's last word.
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil || isOver(b) {

@@ -1,0 +1,51 @@
+package backups
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/seal"
+)
+
+// renewEvery is how often the credentials of a Job that runs are compared with the user's: a
+// token may expire while a large backup is taken.
+const renewEvery = time.Minute
+
+// renew brings the store's files of a Job up to date, which its Pod reads again. The key of
+// encryption stays what it was: all of a backup is encrypted to one. What cannot be read of
+// the user's Secrets now, stays, too.
+func (r *Reconciler) renew(ctx context.Context, b *v1alpha1.Backup) error {
+	if b.Status.ObjectStore == nil {
+		return nil
+	}
+	now, err := resources.StoreFiles(b.Status.ObjectStore, SecretReader(ctx, r.Live, b.Namespace))
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	delete(now, seal.FileIdentity)
+	var has corev1.Secret
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Status.JobName}, &has); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before := has.DeepCopy()
+	maps.Copy(has.Data, now)
+	if maps.EqualFunc(has.Data, before.Data, sameBytes) {
+		return nil
+	}
+	return r.Client.Patch(ctx, &has, ifStill(before))
+}
+
+func sameBytes(a, b []byte) bool { return string(a) == string(b) }
+
+func ignoreMissing(err error) error {
+	if AsMissing(err) != nil {
+		return nil
+	}
+	return err
+}
