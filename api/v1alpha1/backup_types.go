@@ -67,13 +67,12 @@ type ClusterReference struct {
 
 // BackupWishes say how a backup is made, of a Backup and of those of a ScheduledBackup.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.method) || self.method != 'xtrabackup'",message="method xtrabackup is not supported: backups are taken through MySQL's own clone protocol, and need no tool in the image; set method: clone, or remove it"
-// +kubebuilder:validation:XValidation:rule="!has(self.method) || self.method != 'volumeSnapshot'",message="method volumeSnapshot is not supported yet; set method: clone, or remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.method) || self.method == 'clone'",message="the only method is clone: backups are taken through MySQL's own clone protocol, and need neither a tool in the image nor snapshots of volumes; set method: clone, or remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.online) || self.online",message="online cannot be false: the instance goes on while it is backed up; remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() in ['retain', 'delete']",message="reclaimPolicy must be Retain or Delete: with Delete the data in the store go when the Backup is deleted; correct it, or remove it to retain them"
 type BackupWishes struct {
 	// Method is clone: a snapshot through MySQL's clone protocol.
-	// +kubebuilder:validation:Enum=clone;xtrabackup;volumeSnapshot
+	// +kubebuilder:validation:MaxLength=20
 	// +optional
 	Method string `json:"method,omitempty"`
 	// Target is the instance that is backed up: prefer-standby takes a replica, and the

@@ -42,6 +42,7 @@ func TestRulesForBackups(t *testing.T) {
 		"Backup {cluster: {name: db}, method: clone, target: primary, online: true}": "",
 		"Backup {cluster: {name: db}, method: xtrabackup}":                           "set method: clone",
 		"Backup {cluster: {name: db}, method: volumeSnapshot}":                       "set method: clone",
+		"Backup {cluster: {name: db}, method: any}":                                  "the only method is clone",
 		"Backup {cluster: {name: db}, online: false}":                                "online cannot be false",
 		"Backup {cluster: {name: db}, reclaimPolicy: delete}":                        "",
 		"Backup {cluster: {name: db}, reclaimPolicy: recycle}":                       "reclaimPolicy must be Retain or Delete",
