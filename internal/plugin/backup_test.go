@@ -116,7 +116,8 @@ func newBackupScene(t *testing.T, objects []client.Object, steps ...func(*v1alph
 
 // primarySays that the archive is complete until a moment.
 func (s *backupScene) primarySays(completeUntil time.Time) {
-	s.primary.Report = core.Known(core.Report{Archive: &core.Archive{CompleteUntil: completeUntil}}, now, now)
+	s.primary.Report = core.Known(core.Report{Archive: &core.Archive{CompleteUntil: completeUntil,
+		RPO: 0.84}}, now, now)
 }
 
 // change writes what the operator and the Job write; nil deletes the Backup.

@@ -57,11 +57,11 @@ type BackupFacts struct {
 	Cluster   *v1alpha1.Cluster
 	Backups   []v1alpha1.Backup
 	Schedules []v1alpha1.ScheduledBackup
-	// CompleteUntil is until when the archive is complete though nothing was written, in the
-	// primary's words; nil when it says nothing. Unasked is why it could not be asked.
-	CompleteUntil *time.Time
-	Unasked       string
-	Now           time.Time
+	// Said is what the primary says of its archive; nil when it says nothing. Unasked is why
+	// it could not be asked.
+	Said    *core.Archive
+	Unasked string
+	Now     time.Time
 }
 
 // backupFacts reads them; an error when there is neither a Cluster nor anything of it.
@@ -89,13 +89,13 @@ func (p *caller) backupFacts(ctx context.Context) (BackupFacts, error) {
 		_, err = getCluster(ctx, p.client, p.key)
 		return f, err
 	}
-	p.askComplete(ctx, &f)
+	p.askArchive(ctx, &f)
 	return f, nil
 }
 
-// askComplete asks the primary until when the archive is complete. The Cluster's status does
-// not say it: it would have to be written again and again while nothing happens.
-func (p *caller) askComplete(ctx context.Context, f *BackupFacts) {
+// askArchive asks the primary how far the archive is. The Cluster's status does not say until
+// when it is complete: it would have to be written again and again while nothing happens.
+func (p *caller) askArchive(ctx context.Context, f *BackupFacts) {
 	holder := holderOf(&f.Cluster.Status)
 	if !f.Cluster.Spec.Backup.Archives() || holder == "" {
 		return
@@ -106,17 +106,8 @@ func (p *caller) askComplete(ctx context.Context, f *BackupFacts) {
 	case !known:
 		f.Unasked = fmt.Sprintf("%s could not be asked (%s)", holder, w.Problem)
 	default:
-		f.CompleteUntil = completeUntil(&r)
+		f.Said = r.Archive
 	}
-}
-
-// completeUntil is until when the archive is complete by the word of who archives; nil when it
-// says nothing.
-func completeUntil(r *core.Report) *time.Time {
-	if r == nil || r.Archive == nil || r.Archive.CompleteUntil.IsZero() {
-		return nil
-	}
-	return &r.Archive.CompleteUntil
 }
 
 // backupsOf are the Backups of a Cluster, the newest last.
@@ -162,7 +153,10 @@ type Archive struct {
 	LastGTID string     `json:"lastArchivedGTID,omitempty"`
 	// CompleteUntil is until when all is archived, though nothing was written since LastTime.
 	CompleteUntil *time.Time `json:"completeUntil,omitempty"`
-	PendingFiles  int        `json:"pendingFiles,omitempty"`
+	// RPOSeconds is how old the oldest transaction is that could be archived and is not: what
+	// would be lost with all instances. It is nil when the primary does not say it.
+	RPOSeconds   *float64 `json:"rpoSeconds,omitempty"`
+	PendingFiles int      `json:"pendingFiles,omitempty"`
 	// Missing was purged before it was archived.
 	Missing string `json:"missing,omitempty"`
 }
@@ -206,7 +200,7 @@ func BuildBackups(f BackupFacts) Backups {
 	out := Backups{Namespace: f.Namespace, Cluster: f.Name, Taken: f.Now, Gone: f.Cluster == nil,
 		Schedules: []Schedule{}, Backups: []Backup{}}
 	if f.Cluster != nil {
-		out.Archive, out.Verification = archiveOf(f.Cluster, f.CompleteUntil), f.Cluster.Status.LastVerification
+		out.Archive, out.Verification = archiveOf(f.Cluster, f.Said), f.Cluster.Status.LastVerification
 	}
 	if f.Cluster != nil && hasStore(f.Cluster) {
 		out.Store = resources.StorePath(f.Cluster.Spec.Backup.ObjectStore, f.Name)
@@ -243,17 +237,20 @@ func backupOf(b *v1alpha1.Backup, store string, now time.Time) Backup {
 	return out
 }
 
-// archiveOf is what is known of it: by the Cluster, and until when it is complete by the primary's
-// own words.
-func archiveOf(c *v1alpha1.Cluster, complete *time.Time) Archive {
+// archiveOf is what is known of it: by the Cluster, and how far it is now by the primary's own
+// words, which may be nil.
+func archiveOf(c *v1alpha1.Cluster, said *core.Archive) Archive {
 	out := Archive{Enabled: c.Spec.Backup.Archives()}
 	is := c.Status.ContinuousArchiving
 	if !out.Enabled || is == nil {
 		return out
 	}
 	out.LastTime, out.LastGTID = coarse(is.LastArchivedTime), is.LastArchivedGTID
-	if out.LastTime != nil && complete != nil && complete.After(*out.LastTime) {
-		out.CompleteUntil = complete
+	if said != nil {
+		out.RPOSeconds = &said.RPO
+		if out.LastTime != nil && said.CompleteUntil.After(*out.LastTime) {
+			out.CompleteUntil = &said.CompleteUntil
+		}
 	}
 	out.PendingFiles, out.Missing = int(is.PendingFiles), is.Missing
 	if cond := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving); cond != nil {

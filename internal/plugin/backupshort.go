@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
 )
 
@@ -21,7 +22,11 @@ type InShort struct {
 }
 
 func backupsInShort(f *Facts) *InShort {
-	out := &InShort{Archive: archiveOf(f.Cluster, completeUntil(f.live(f.holder()))), Problem: f.BackupsProblem}
+	var said *core.Archive
+	if r := f.live(f.holder()); r != nil {
+		said = r.Archive
+	}
+	out := &InShort{Archive: archiveOf(f.Cluster, said), Problem: f.BackupsProblem}
 	if hasStore(f.Cluster) {
 		out.Store = resources.StorePath(f.Cluster.Spec.Backup.ObjectStore, f.Cluster.Name)
 	}

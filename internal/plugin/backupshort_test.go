@@ -28,7 +28,7 @@ func TestTheStatusTellsOfBackups(t *testing.T) {
 		"Backups     the last, one, ended 19h ago; archive: in time, last archived 2026-03-01 02:59:00Z (60s ago)\n": {
 			Cluster: archived(), Backups: []v1alpha1.Backup{*completed("one", 20*time.Hour),
 				*failed("two", time.Hour)}},
-		"(60s ago), complete until 3s ago\n": quietlyArchived(),
+		"(60s ago), complete until 3s ago; nothing waits\n":                                                quietlyArchived(),
 		"Backups     NONE COMPLETED, take one: kubectl cnmsql backup demo -n shop; archive: not enabled\n": {Cluster: stored()},
 		"Backups     not known: forbidden; archive: NOT WELL (ArchivingFailed), last archived": {
 			Cluster: archiveFails(), BackupsProblem: "forbidden"},

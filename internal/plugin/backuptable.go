@@ -47,10 +47,11 @@ func (p page) archive(a Archive) string {
 	if !a.Enabled {
 		return "not enabled"
 	}
-	text := p.archiveShort(a)
+	text := p.lastArchived(a)
 	if a.LastGTID != "" {
 		text += ", " + a.LastGTID
 	}
+	text += waits(a)
 	if a.PendingFiles > 0 {
 		text += fmt.Sprintf("; %s not archived as a whole", count(a.PendingFiles, "binary log"))
 	}
@@ -79,7 +80,20 @@ func (p page) verified(s *v1alpha1.VerificationStatus) string {
 }
 
 // archiveShort is what a line has room for.
-func (p page) archiveShort(a Archive) string {
+func (p page) archiveShort(a Archive) string { return p.lastArchived(a) + waits(a) }
+
+// waits is what is not archived now, if that is known.
+func waits(a Archive) string {
+	switch {
+	case a.RPOSeconds == nil:
+		return ""
+	case *a.RPOSeconds == 0:
+		return "; nothing waits"
+	}
+	return fmt.Sprintf("; the oldest that waits is %.1fs old", *a.RPOSeconds)
+}
+
+func (p page) lastArchived(a Archive) string {
 	text := "in time"
 	switch {
 	case !a.Enabled:

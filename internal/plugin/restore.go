@@ -138,7 +138,7 @@ func (r *restorer) source(ctx context.Context) (BackupFacts, error) {
 	}
 	f := BackupFacts{Namespace: c.Namespace, Name: c.Name, Cluster: c, Now: r.now()}
 	f.Backups, err = backupsOf(ctx, r.client, c.Namespace, c.Name)
-	r.askComplete(ctx, &f)
+	r.askArchive(ctx, &f)
 	return f, err
 }
 
@@ -190,7 +190,7 @@ func (r *restorer) isFree(ctx context.Context, name string) error {
 
 // restoreNotes are what the reader should know, besides the manifest.
 func restoreNotes(f BackupFacts, w restoreWish, from *v1alpha1.Backup) []string {
-	archive := archiveOf(f.Cluster, f.CompleteUntil)
+	archive := archiveOf(f.Cluster, f.Said)
 	window := windowOf(f, &archive)
 	notes := []string{fmt.Sprintf("A new Cluster %s that begins with the data of %s: %s, from %s.",
 		w.name, f.Name, w.target(f.Now), w.base(from))}
