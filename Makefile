@@ -96,7 +96,7 @@ test-real: ## Tests against a real API server, a real mysqld and a real S3 serve
 
 .PHONY: test-store
 test-store: ## The object store against a real S3 server over TLS, and against faults
-	CNMSQL_S3_BIN=$$(go run -C tools/objectstore . build) go test -count=1 ./internal/store/...
+	CNMSQL_S3_BIN=$$(go run -C tools/objectstore . build) go test -count=1 ./internal/store/... ./internal/retention
 
 .PHONY: test-store-google
 test-store-google: ## The object store against a server that speaks as Google Cloud Storage
@@ -112,12 +112,12 @@ test-real-80: ## The instance manager's tests with a mysqld of 8.0, the oldest s
 
 .PHONY: test-clone
 test-clone: ## Snapshots, backups and restores of a real mysqld, of both series that are promised
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup ./internal/byhand
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup ./internal/byhand
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup ./internal/archive ./internal/byhand
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup ./internal/archive ./internal/byhand
 
 .PHONY: backup-kills
-backup-kills: ## Backups of a real mysqld that are killed again and again, restored and compared: make backup-kills RUNS=50
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) CNMSQL_BACKUP_RUNS=$(or $(RUNS),50) go test -count=1 -timeout 2h -v -run TestKilledAndTakenAgain ./internal/backup
+backup-kills: ## Backups of a real mysqld that are killed again and again, restored and compared: make backup-kills RUNS=50 RELEASE=8.0
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs $(if $(RELEASE),--release $(RELEASE))) CNMSQL_BACKUP_RUNS=$(or $(RUNS),50) go test -count=1 -timeout 2h -v -run TestKilledAndTakenAgain ./internal/backup
 
 .PHONY: test-e2e
 test-e2e: ## End-to-end tests on a local Kubernetes of their own: what docs/tests.md lists for make test
