@@ -23,13 +23,14 @@ func quietlyArchived() *Facts {
 }
 
 func TestTheStatusTellsOfBackups(t *testing.T) {
+	failed := []v1alpha1.Backup{*completed("one", 20*time.Hour), *failed("two", time.Hour)}
 	for want, f := range map[string]*Facts{
 		"Backups     none: spec.backup names no object store\n": healthy(),
 		"Backups     the last, one, ended 19h ago; archive: in time, last archived 2026-03-01 02:59:00Z (60s ago)\n": {
-			Cluster: archived(), Backups: []v1alpha1.Backup{*completed("one", 20*time.Hour),
-				*failed("two", time.Hour)}},
-		"(60s ago), complete until 3s ago; nothing waits\n":                                                quietlyArchived(),
-		"Backups     NONE COMPLETED, take one: kubectl cnmsql backup demo -n shop; archive: not enabled\n": {Cluster: stored()},
+			Cluster: archived(), Backups: failed},
+		"complete until 3s ago; nothing waits\n": quietlyArchived(),
+		"NONE COMPLETED, take one: kubectl cnmsql backup demo -n shop; archive: not enabled\n": {
+			Cluster: stored()},
 		"Backups     not known: forbidden; archive: NOT WELL (ArchivingFailed), last archived": {
 			Cluster: archiveFails(), BackupsProblem: "forbidden"},
 	} {
