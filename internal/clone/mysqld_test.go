@@ -25,6 +25,7 @@ func TestAgainstMysqld(t *testing.T) {
 		{"GivenUp", givenUp},
 		{"ConnectionIsCut", connectionIsCut},
 		{"EncryptedIsRefused", encryptedIsRefused},
+		{"CommitsHang", commitsHang},
 		{"AppliedLive", appliedLive},
 		{"RecordedUnderLoadAndDDLAndReplayed", recordedAndReplayed},
 	} {
