@@ -1,0 +1,105 @@
+package instance
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backup"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/store"
+	"cnmsql.co/internal/store/storetest"
+)
+
+// stored is all that a store has, by key.
+func stored(t *testing.T, s store.Store) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for o, err := range s.List(t.Context(), "") {
+		must(t, err)
+		in, err := s.Get(t.Context(), o.Key)
+		must(t, err)
+		text, err := io.ReadAll(in)
+		must(t, err)
+		must(t, in.Close())
+		all[o.Key] = string(text)
+	}
+	return all
+}
+
+// untouched says what of a store is not what it was.
+func untouched(t *testing.T, s store.Store, before map[string]string) {
+	t.Helper()
+	after := stored(t, s)
+	for key, text := range after {
+		if was, is := before[key]; !is || was != text {
+			t.Errorf("%s was written", key)
+		}
+	}
+	for key := range before {
+		if _, is := after[key]; !is {
+			t.Errorf("%s was deleted", key)
+		}
+	}
+}
+
+// aLog has, beside its index, the binary log of a real server.
+func aLog(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	log, err := os.ReadFile("../binlog/testdata/writes.bin")
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "binlog.000001"), log, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "binlog.index"), []byte("./binlog.000001\n"), 0o600))
+	return dir
+}
+
+// writing is a manager that takes writes in epoch 1, with a binary log and without a server, and
+// archives to the store of a directory.
+func writing(data, dir string) *manager {
+	m := newManager(Options{Instance: "db-1", Dirs: Dirs{Data: data, Archive: dir}, Log: io.Discard}.withDefaults())
+	m.lease = &lease{}
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: "uid-1"}}
+	archives(c)
+	m.st.cluster.object, m.st.mysqld.writable, m.st.status.server = c, 1, &core.Server{UUID: "server-1"}
+	return m
+}
+
+// TestAnArchiveOfAnotherClusterIsLeftAlone: one of the same name wrote there first. Each of the
+// attempts of a minute ends the same way.
+func TestAnArchiveOfAnotherClusterIsLeftAlone(t *testing.T) {
+	dir := storetest.Dir(t)
+	s, err := store.Open(dir)
+	must(t, err)
+	must(t, backup.Claim(t.Context(), s, backup.Identity{Cluster: "db", Namespace: "elsewhere", UID: "foreign"}))
+	before, data := stored(t, s), aLog(t)
+	var a *core.Archive
+	synctest.Test(t, func(t *testing.T) {
+		m := writing(data, dir)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { m.keepArchived(ctx); close(ended) }()
+		<-time.After(time.Minute)
+		cancel()
+		<-ended
+		snap, _ := m.snapshot(time.Now())
+		a = snap.Report.Archive
+	})
+	untouched(t, s, before)
+	if a == nil || a.Failure != "ArchiveTaken" || a.FailedAt.IsZero() {
+		t.Fatalf("it says of the archive: %+v", a)
+	}
+	for _, word := range []string{"foreign", "elsewhere", "uid-1"} {
+		if !strings.Contains(a.Message, word) {
+			t.Errorf("it does not name %s: %s", word, a.Message)
+		}
+	}
+}
