@@ -238,33 +238,53 @@ func TestAClusterIsRestoredToAnyTransaction(t *testing.T) {
 
 	moment, err := time.Parse(time.RFC3339Nano, at)
 	must(t, err)
-	for name, c := range map[string]struct {
-		target recovery.Target
-		rows   int
-	}{
+	before := stored(t, s)
+	for name, c := range map[string]aim{
 		"before the DROP": {recovery.Target{GTID: uuid + ":" + last, Exclusive: true}, 6},
 		"to a time":       {recovery.Target{Time: moment}, 5},
 		"immediate":       {recovery.Target{Immediate: true}, 3},
 	} {
-		w := from.restoringTo(dir, "", c.target)
-		restored := w.start(1)
-		w.grant("db-1", core.ProofBootstrap, "", "", 0)
-		w.awaitPrimary(restored, 1)
-		db := w.asApp(restored, "new-app-password")
-		w.awaitRows(db, c.rows)
-		var rows, last int
-		must(t, db.QueryRow("SELECT COUNT(*), COALESCE(MAX(id), 0) FROM u").Scan(&rows, &last))
-		if rows != last || rows > written || rows < written && !c.target.Immediate {
-			t.Errorf("%s: there are %d rows of %d, the last is %d", name, rows, written, last)
-		}
-		t.Logf("%s: %d rows, and %d of %d", name, c.rows, rows, written)
-		w.crashManager(restored)
+		from.reaches(dir, name, c, written)
 	}
-	w := from.restoringTo(dir, "", recovery.Target{Time: time.Now().Add(time.Hour)})
+	from.cannotReach(dir, recovery.Target{Time: time.Now().Add(time.Hour)}, "TargetAfterArchive")
+	untouched(t, s, before)
+}
+
+// aim is where a restore is to end, and how many rows the table t has there.
+type aim struct {
+	target recovery.Target
+	rows   int
+}
+
+// reaches restores to an aim. What was written while the backup was taken is there once: all of
+// it, unless nothing of the archive is replayed.
+func (w *world) reaches(dir, name string, to aim, written int) {
+	t := w.t
+	t.Helper()
+	w = w.restoringTo(dir, "", to.target)
+	restored := w.start(1)
+	w.grant("db-1", core.ProofBootstrap, "", "", 0)
+	w.awaitPrimary(restored, 1)
+	db := w.asApp(restored, "new-app-password")
+	w.awaitRows(db, to.rows)
+	var rows, last int
+	must(t, db.QueryRow("SELECT COUNT(*), COALESCE(MAX(id), 0) FROM u").Scan(&rows, &last))
+	if rows != last || rows > written || rows < written && !to.target.Immediate {
+		t.Errorf("%s: there are %d rows of %d, the last is %d", name, rows, written, last)
+	}
+	t.Logf("%s: %d rows, and %d of %d", name, to.rows, rows, written)
+	w.crashManager(restored)
+}
+
+// cannotReach tries to restore to a target, which is refused.
+func (w *world) cannotReach(dir string, to recovery.Target, why string) {
+	w.t.Helper()
+	w = w.restoringTo(dir, "", to)
 	refused := w.start(1)
 	w.grant("db-1", core.ProofBootstrap, "", "", 0)
-	if r := w.await(refused, "refusing", func(r core.Report) bool { return r.State == core.Failed }); !strings.Contains(r.Message, "TargetAfterArchive") {
-		t.Errorf("it says %s", r.Message)
+	r := w.await(refused, "refusing", func(r core.Report) bool { return r.State == core.Failed })
+	if !strings.Contains(r.Message, why) {
+		w.t.Errorf("it says %s", r.Message)
 	}
 }
 
