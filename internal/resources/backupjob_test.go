@@ -1,0 +1,118 @@
+package resources
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+func aBackupOf(c *v1alpha1.Cluster) *v1alpha1.Backup {
+	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "monday", Namespace: c.Namespace, UID: "u"}}
+	b.Spec.Cluster.Name = c.Name
+	return b
+}
+
+// aTemplate says something of all that a JobTemplate can.
+func aTemplate() *v1alpha1.JobTemplate {
+	return &v1alpha1.JobTemplate{
+		Labels:       map[string]string{"team": "shop", v1alpha1.LabelBackup: "mine"},
+		Annotations:  map[string]string{"a": "b"},
+		NodeSelector: map[string]string{"disk": "none"},
+		Tolerations:  []corev1.Toleration{{Key: "backups", Operator: corev1.TolerationOpExists}},
+		Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 7}}}},
+		PriorityClassName: "low",
+		Resources: corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")}},
+		TTL: &metav1.Duration{Duration: time.Hour},
+	}
+}
+
+func TestAJobTemplateReachesTheJobOfABackup(t *testing.T) {
+	c, want := cluster(t, "minimal"), aTemplate()
+	b := aBackupOf(c)
+	b.Spec.JobTemplate = aTemplate()
+	job := BackupJob(c, b, "cnmsql:v1")
+	pod := job.Spec.Template.Spec
+	got := &v1alpha1.JobTemplate{Labels: job.Spec.Template.Labels, Annotations: job.Spec.Template.Annotations,
+		NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations, Affinity: pod.Affinity,
+		PriorityClassName: pod.PriorityClassName, Resources: pod.Containers[0].Resources,
+		TTL: &metav1.Duration{Duration: time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second}}
+	want.Labels[v1alpha1.LabelBackup] = "monday" // whose Pod it is is not for the template to say
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the Job has another template (-wanted +got):\n%s", diff)
+	}
+	if len(b.Spec.JobTemplate.Labels) != 2 || b.Spec.JobTemplate.Labels[v1alpha1.LabelBackup] != "mine" {
+		t.Errorf("the Backup's own labels became %v", b.Spec.JobTemplate.Labels)
+	}
+}
+
+// TestAJobIsMadeByTheNextTemplate: a Backup's own one counts as a whole, before that of its Cluster.
+func TestAJobIsMadeByTheNextTemplate(t *testing.T) {
+	of := func(seconds int) *v1alpha1.JobTemplate {
+		return &v1alpha1.JobTemplate{TTL: &metav1.Duration{Duration: time.Duration(seconds) * time.Second}}
+	}
+	for name, tc := range map[string]struct {
+		cluster, backup *v1alpha1.JobTemplate
+		ttl             int32
+		priority        string
+	}{
+		"none":                {ttl: 24 * 60 * 60},
+		"the Cluster's":       {cluster: aTemplate(), ttl: 60 * 60, priority: "low"},
+		"the Backup's":        {cluster: aTemplate(), backup: of(7), ttl: 7},
+		"the Backup's, empty": {cluster: aTemplate(), backup: &v1alpha1.JobTemplate{}, ttl: 24 * 60 * 60},
+		"at once":             {backup: of(0), ttl: 0},
+		"before its end":      {backup: of(-7), ttl: 0},
+	} {
+		c := cluster(t, "minimal")
+		c.Spec.Backup = &v1alpha1.BackupDefaults{JobTemplate: tc.cluster}
+		b := aBackupOf(c)
+		b.Spec.JobTemplate = tc.backup
+		job := BackupJob(c, b, "cnmsql:v1")
+		ttl, priority := *job.Spec.TTLSecondsAfterFinished, job.Spec.Template.Spec.PriorityClassName
+		if ttl != tc.ttl || priority != tc.priority {
+			t.Errorf("%s: it is kept for %d s, with priority %q", name, ttl, priority)
+		}
+	}
+}
+
+// TestABackupNeedsNoDisk: it is streamed, so that its Job mounts nothing but Secrets, to read.
+func TestABackupNeedsNoDisk(t *testing.T) {
+	for _, name := range []string{"minimal", "full", "group"} {
+		c := cluster(t, name)
+		pod := BackupJob(c, aBackupOf(c), "cnmsql:v1").Spec.Template.Spec
+		secrets := map[string]bool{}
+		for _, v := range pod.Volumes {
+			if v.Secret == nil {
+				t.Errorf("%s: the volume %s is no Secret: %+v", name, v.Name, v.VolumeSource)
+				continue
+			}
+			secrets[v.Secret.SecretName] = true
+		}
+		want := map[string]bool{"monday-backup": true, "monday-backup-tls": true,
+			Names(c.Name).ReplicationSecret(): true}
+		if diff := cmp.Diff(want, secrets); diff != "" {
+			t.Errorf("%s: its Secrets (-wanted +got):\n%s", name, diff)
+		}
+		for _, container := range append(pod.InitContainers, pod.Containers...) {
+			if len(container.VolumeMounts) != len(want) {
+				t.Errorf("%s: it mounts %+v", name, container.VolumeMounts)
+			}
+			for _, m := range container.VolumeMounts {
+				if !m.ReadOnly {
+					t.Errorf("%s: %s is mounted to write", name, m.Name)
+				}
+			}
+			read := container.SecurityContext.ReadOnlyRootFilesystem
+			if c.Spec.SecurityContext == nil && (read == nil || !*read) {
+				t.Errorf("%s: it may write into its image", name)
+			}
+		}
+	}
+}
