@@ -33,11 +33,7 @@ func Lost(ctx context.Context, dir, cluster string, epoch int64, out io.Writer) 
 	}
 	all := facts.Lost(a)
 	if epoch == 0 {
-		err := tellLost(out, all, a.Branches)
-		if err == nil && len(a.Unreadable) > 0 {
-			_, err = fmt.Fprintf(out, "This is not all that may be lost: %s.\n", unreadableText(a.Unreadable))
-		}
-		return err
+		return tellAll(out, all, a)
 	}
 	i := slices.IndexFunc(all, func(l facts.LostBranch) bool { return l.Epoch == epoch })
 	if i < 0 && len(a.Unreadable) > 0 {
@@ -50,10 +46,22 @@ func Lost(ctx context.Context, dir, cluster string, epoch int64, out io.Writer) 
 	return place.WriteLost(ctx, all[i], out)
 }
 
+// tellAll lists what was lost, and says what of the archive is not known.
+func tellAll(to io.Writer, lost []facts.LostBranch, a facts.Archive) error {
+	if len(a.Unreadable) > 0 && len(lost) == 0 {
+		_, err := fmt.Fprintf(to, "Nothing is known to be lost, but %s.\n", unreadableText(a.Unreadable))
+		return err
+	}
+	err := tellLost(to, lost, a.Branches)
+	if err == nil && len(a.Unreadable) > 0 {
+		_, err = fmt.Fprintf(to, "This is not all that may be lost: %s.\n", unreadableText(a.Unreadable))
+	}
+	return err
+}
+
 // unreadableText names what cannot be read.
 func unreadableText(all []facts.Unreadable) string {
-	text := fmt.Sprintf("what %d objects of the archive hold is not known: ", len(all))
-	return text + all[0].Message
+	return fmt.Sprintf("%d of the archive's objects cannot be read: %s", len(all), all[0].Message)
 }
 
 // maxLostSet is how many intervals of a set a line shows.

@@ -135,3 +135,42 @@ func TestAnInstanceWithoutAnArchiveKnowsOfNoLoss(t *testing.T) {
 		t.Errorf("it says %v, and %q", err, out.String())
 	}
 }
+
+// spoil replaces the objects of a store whose keys end so.
+func spoil(t *testing.T, dir, suffix string) {
+	t.Helper()
+	s, err := store.Open(dir)
+	must(t, err)
+	spoilt := 0
+	for key := range stored(t, s) {
+		if strings.HasSuffix(key, suffix) {
+			must(t, s.Put(t.Context(), key, []byte("none")))
+			spoilt++
+		}
+	}
+	if spoilt == 0 {
+		t.Fatalf("there is no %s", suffix)
+	}
+}
+
+// TestWhatCannotBeReadMayBeLost: it is told as not known, whether or not something is.
+func TestWhatCannotBeReadMayBeLost(t *testing.T) {
+	dir := afterAFailover(t, "")
+	ships(t, dir, 3, logged("1-5"), logged("1-5"))
+	spoil(t, dir, "3/branch.json")
+	const why = "1 of the archive's objects cannot be read: "
+	got := lists(t, dir)
+	if !strings.Contains(got, logged("6-7").String()) || !strings.Contains(got, "not all that may be lost: "+why) {
+		t.Errorf("beside a loss it says %q", got)
+	}
+	dir = afterAFailover(t, "")
+	spoil(t, dir, ".binlog.zst")
+	if got = lists(t, dir); !strings.HasPrefix(got, "Nothing is known to be lost, but "+why) {
+		t.Errorf("of what cannot be read it says %q", got)
+	}
+	var log bytes.Buffer
+	err := Lost(t.Context(), dir, "db", 1, &log)
+	if err == nil || !strings.Contains(err.Error(), "of epoch 1 is known to be lost, and "+why) || log.Len() > 0 {
+		t.Errorf("of its epoch it says %v", err)
+	}
+}
