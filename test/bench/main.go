@@ -211,7 +211,7 @@ func forget(b *book, o options) {
 func (s *stage) measure(ctx context.Context, f fault, b *book, r *row) error {
 	sample, err := s.run(ctx, f)
 	if err != nil {
-		return err
+		return errors.Join(err, s.tell(ctx))
 	}
 	r.add(sample, load(), time.Now())
 	say("%s, %s, run %d: %.2f s, %d acknowledged, %d lost, Healthy after %.1f s", r.title(), r.Durability, r.Runs,

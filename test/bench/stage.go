@@ -245,3 +245,16 @@ func load() float64 {
 	_, _ = fmt.Sscan(string(text), &one)
 	return one
 }
+
+// tell keeps what is known of a cluster that did not become well: soon it is gone.
+func (s *stage) tell(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	f, err := os.CreateTemp("", "cnmsql-bench-*.txt")
+	if err != nil {
+		return err
+	}
+	s.bed.Tell(ctx, key, 2000, f)
+	say("what is known of the cluster is in %s", f.Name())
+	return f.Close()
+}

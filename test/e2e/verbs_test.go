@@ -113,51 +113,10 @@ func (w *world) kubectl(args ...string) string {
 }
 
 func (w *world) show() {
-	for _, args := range [][]string{
-		{"get", "cluster", w.key.Name, "-o", "yaml"}, {"get", "pod,pvc,svc", "-o", "wide"},
-		{"get", "events", "--sort-by=.lastTimestamp"}, {"logs", "--tail=40", "--prefix", "-l",
-			v1alpha1.LabelCluster + "=" + w.key.Name},
-	} {
-		out, _ := bed.Kubectl(w.ctx, nil, append([]string{"-n", w.key.Namespace}, args...)...)
-		w.t.Logf("kubectl %s\n%s", strings.Join(args, " "), out)
-	}
-	w.showOperator()
+	var text strings.Builder
+	bed.Tell(w.ctx, w.key, 40, &text)
+	w.t.Log(text.String())
 	w.t.Log(strings.Join(*w.t.complaints, "\n"))
-}
-
-// operatorLines is how much of each operator's log is shown: what it did of this Cluster last.
-const operatorLines = 200
-
-// showOperator shows what both operators logged of the Cluster, and its own events. One that was
-// started again has the log of what happened in the container before.
-func (w *world) showOperator() {
-	about := w.key.Name
-	out, err := bed.Kubectl(w.ctx, nil, "-n", w.key.Namespace, "get", "events", "--sort-by=.lastTimestamp",
-		"--field-selector=involvedObject.kind=Cluster,involvedObject.name="+about)
-	w.t.Logf("events of Cluster %s (%v)\n%s", about, err, out)
-	pods, err := bed.Kubectl(w.ctx, nil, "-n", testbed.OperatorNamespace, "get", "pod", "-o", "name",
-		"-l", "app.kubernetes.io/component=operator")
-	if err != nil {
-		w.t.Logf("the operator's Pods: %v", err)
-	}
-	for _, pod := range strings.Fields(pods) {
-		for _, of := range []string{"--previous=true", "--previous=false"} {
-			out, err := bed.Kubectl(w.ctx, nil, "-n", testbed.OperatorNamespace, "logs", "--since=1h", of, pod)
-			if lines := linesWith(out, about, operatorLines); err == nil || len(lines) > 0 {
-				w.t.Logf("%s %s of %s (%v)\n%s", pod, of, about, err, strings.Join(lines, "\n"))
-			}
-		}
-	}
-}
-
-// linesWith returns the last n lines that have the word.
-func linesWith(text, word string, n int) (out []string) {
-	for line := range strings.SplitSeq(text, "\n") {
-		if strings.Contains(line, word) {
-			out = append(out, line)
-		}
-	}
-	return out[max(0, len(out)-n):]
 }
 
 // apply applies the spec (YAML, indented by two) of the world's Cluster.
