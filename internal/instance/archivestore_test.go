@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,6 +120,93 @@ func TestBinaryLogsAreHeldWhileTheStoreIsAway(t *testing.T) {
 	w.await(one, "archiving", func(r core.Report) bool { return r.Archive != nil && r.Archive.Failure == "" })
 	w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
 	until(t, "it goes by its own rule again", func() bool { return !w.holdsLogs(one) })
+}
+
+// TestAVolumeThatFillsLetsGoOfWhatIsNotArchived: first of what has expired, then of more. Writes
+// go on; and once the store is back, what was lost is named.
+func TestAVolumeThatFillsLetsGoOfWhatIsNotArchived(t *testing.T) {
+	const size, enough, little, dire = 20_000, 2000, 1999, 100
+	w := newWorld(t, func(c *v1alpha1.Cluster) {
+		archives(c)
+		c.Spec.Instances = 1
+		c.Spec.Backup.ContinuousArchiving.BinlogExpireSeconds = new(int64(3600))
+	})
+	var free atomic.Uint64
+	free.Store(enough)
+	w.room = func() (uint64, uint64, error) { return free.Load(), size, nil }
+	root := t.TempDir()
+	bucket := filepath.Join(root, storetest.Bucket)
+	must(t, os.Mkdir(bucket, 0o755))
+	dir := storetest.Configure(t, store.Config{Endpoint: "file://" + root, Bucket: storetest.Bucket}, nil)
+	w.files(dir, "archive")
+	one := w.start(1)
+	w.bootstrap(one)
+	db, rotate := w.app(one), func() { w.exec(one.m.root.DB(), "FLUSH BINARY LOGS") }
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	w.awaitArchived(one)
+	base := w.executed(one)
+
+	must(t, os.Rename(bucket, bucket+"-away"))
+	w.exec(db, "INSERT INTO t (v) VALUES (1)") // it is read already, and shipped later
+	w.await(one, "failing", func(r core.Report) bool { return r.Archive != nil && r.Archive.Failure != "" })
+	kept := w.executed(one)
+	rotate()
+	for range 2 {
+		w.exec(db, "INSERT INTO t (v) VALUES (2)")
+		rotate()
+	}
+	for logs, long := w.logs(one), time.Now().Add(-2*time.Hour); len(logs) > 1; logs = logs[1:] {
+		must(t, os.Chtimes(filepath.Join(one.opt.Dirs.Data, logs[0].Name), long, long))
+	}
+	w.looksAfterLogs(one, 4) // that of the bootstrap is archived, and goes
+	w.exec(db, "INSERT INTO t (v) VALUES (3)")
+	rotate()
+	w.looksAfterLogs(one, 5)
+	free.Store(little)
+	w.looksAfterLogs(one, 5)
+	w.exec(db, "INSERT INTO t (v) VALUES (4)")
+	lost := w.executed(one).Subtract(kept)
+	rotate() // the server purges by itself what has expired: three of them
+	w.looksAfterLogs(one, 3)
+	free.Store(dire)
+	w.looksAfterLogs(one, 1)
+
+	must(t, os.Rename(bucket+"-away", bucket))
+	w.exec(db, "INSERT INTO t (v) VALUES (5)")
+	w.await(one, "naming what was lost", func(r core.Report) bool {
+		return r.Archive != nil && r.Archive.Missing == lost.String()
+	})
+	w.awaitArchived(one)
+	refusesToPass(t, dir, base, lost)
+}
+
+// refusesToPass looks whether no restore to the latest comes from base past a gap.
+func refusesToPass(t *testing.T, dir string, base, gap gtid.Set) {
+	t.Helper()
+	s, err := store.Open(dir)
+	must(t, err)
+	a, err := archive.Load(t.Context(), s, backup.LogPrefix("db"))
+	must(t, err)
+	got := facts.Select(a, facts.Base{Epoch: 1, End: base}, facts.Target{}, nil)
+	if got.Refusal == nil || got.Refusal.Reason != facts.ArchiveGap || !got.Refusal.GTIDs.Equal(gap) {
+		t.Errorf("what lacks is %s; a restore is refused so: %v", gap, got.Refusal)
+	}
+}
+
+// looksAfterLogs has a manager do it, and looks how many logs are left.
+func (w *world) looksAfterLogs(n *node, left int) {
+	w.t.Helper()
+	must(w.t, n.m.lookAfterLogs(w.t.Context(), n.m.archivedTo()))
+	if logs := w.logs(n); len(logs) != left {
+		w.t.Fatalf("there are %d binary logs, not %d: %v", len(logs), left, logs)
+	}
+}
+
+func (w *world) logs(n *node) []facts.Log {
+	w.t.Helper()
+	logs, err := n.m.binaryLogs()
+	must(w.t, err)
+	return logs
 }
 
 // TestAPrimaryThatIsQuietSaysThatItsArchiveIsComplete: with what a real server has executed.

@@ -40,6 +40,9 @@ type Options struct {
 	// GroupAddress tells that of another.
 	GroupLocal   string
 	GroupAddress func(instance string) string
+	// Room tells how many bytes of the data's volume are free, and how many it has; the
+	// volume itself is asked when nil.
+	Room func() (free, size uint64, err error)
 	// Kubernetes is the cluster's state; in-cluster access is used when nil.
 	Kubernetes Kubernetes
 	Log        io.Writer
@@ -100,6 +103,9 @@ func (o Options) withDefaults() Options {
 		o.GroupAddress = func(instance string) string {
 			return net.JoinHostPort(o.Peer(instance), strconv.Itoa(o.GroupPort))
 		}
+	}
+	if o.Room == nil {
+		o.Room = func() (free, size uint64, err error) { return roomOn(o.Dirs.Data) }
 	}
 	if o.Log == nil {
 		o.Log = os.Stdout

@@ -85,12 +85,10 @@ func (m *manager) letGoOfLogs(ctx context.Context) (done bool) {
 func (m *manager) lookAfterLogs(ctx context.Context, needed string) error {
 	ctx, cancel := context.WithTimeout(ctx, purgeLimit)
 	defer cancel()
-	var fs unix.Statfs_t
-	if err := unix.Statfs(m.opt.Dirs.Data, &fs); err != nil {
+	free, size, err := m.opt.Room()
+	if err != nil {
 		return err
 	}
-	block := uint64(fs.Bsize)
-	free, size := fs.Bavail*block, fs.Blocks*block
 	holds := facts.HoldsBack(free, size)
 	if !holds {
 		m.log.Warn("the volume is nearly full: binary logs that have expired go, archived or not")
@@ -124,6 +122,16 @@ func (m *manager) lookAfterLogs(ctx context.Context, needed string) error {
 	m.log.Warn("purges binary logs before their time, because the volume is nearly full", "before", to,
 		"notArchived", gap)
 	return m.root.PurgeLogs(ctx, to)
+}
+
+// roomOn tells how many bytes of a directory's volume are free, and how many it has.
+func roomOn(dir string) (free, size uint64, err error) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return 0, 0, err
+	}
+	block := uint64(fs.Bsize)
+	return fs.Bavail * block, fs.Blocks * block, nil
 }
 
 // allAttached tells whether every replica reads the binary logs. Members of a group do not,

@@ -33,6 +33,8 @@ type world struct {
 	ca    *authority
 	log   *journal
 	nodes map[string]*node
+	// room is what is said of each volume; what it has when nil.
+	room func() (free, size uint64, err error)
 }
 
 // site is where a world is.
@@ -153,6 +155,7 @@ func (w *world) start(n int) *node {
 	w.t.Helper()
 	nd := w.prepare(n)
 	nd.opt.Kubernetes, nd.opt.Log = &cutOff{fakeKube: w.kube}, w.log.of(nd.opt.Instance)
+	nd.opt.Room = w.room
 	var ctx context.Context
 	ctx, nd.cancel = context.WithCancel(context.Background())
 	opt := nd.opt.withDefaults()
