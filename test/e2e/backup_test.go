@@ -49,15 +49,21 @@ func TestBackup(t *testing.T) {
 		{"WaitsAndSaysForWhat", func(w *world) { (&backedUp{w, store}).waitsAndSaysForWhat() }, always},
 		{"ArchivedInTime", func(w *world) { (&backedUp{w, store}).archivedInTime() }, inAll},
 		{"JobAndOperatorKilled", func(w *world) { (&backedUp{w, store}).jobAndOperatorKilled() }, inAll},
+		{"DonorChangesRole", func(w *world) { (&backedUp{w, store}).donorChangesRole() }, inAll},
+		{"DonorIsRecreated", func(w *world) { (&backedUp{w, store}).donorIsRecreated() }, inAll},
 		{"StoreHangs", func(w *world) { (&backedUp{w, store}).storeHangs() }, inAll},
 		{"LogsPurgedByHand", func(w *world) { (&backedUp{w, store}).logsPurgedByHand() }, inAll},
 		{"DeletedWithItsData", func(w *world) { (&backedUp{w, store}).deletedWithItsData() }, always},
 		{"VerifiedAlthoughTheOperatorIsKilled", func(w *world) { (&backedUp{w, store}).verified() }, always},
+		{"RestoredToLatest", func(w *world) { (&backedUp{w, store}).restoredToLatest(store.Encrypted()) }, inAll},
 		{"RestoredToATime", func(w *world) { (&backedUp{w, store}).restoredToATime() }, inAll},
 		{"RestoredToBeforeTheTableWasDropped", func(w *world) { (&backedUp{w, store}).restoredToBeforeTheDrop() },
 			always},
 		{"GroupRestoredToATime", func(w *world) {
 			(&backedUp{w.named("copied"), store}).groupRestoredToATime()
+		}, inAll},
+		{"GroupRestoredToLatest", func(w *world) {
+			(&backedUp{w.named("copied"), store}).restoredToLatest(store.Spec())
 		}, inAll},
 		{"ArchiveGoesWithItsCluster", func(w *world) { (&backedUp{w.named("copied"), store}).archiveGoes() },
 			always},
@@ -115,19 +121,13 @@ func (b *backedUp) waitsAndSaysForWhat() {
 
 // jobAndOperatorKilled: the backup starts again in another Pod, and is one in the end.
 func (b *backedUp) jobAndOperatorKilled() {
-	limit := func(bytes int) {
-		b.kubectl("-n", b.key.Namespace, "patch", "cluster", b.key.Name, "--type=merge", "-p",
-			fmt.Sprintf(`{"spec":{"backup":{"maxBytesPerSecond":%d}}}`, bytes))
-	}
-	limit(200_000) // some ten seconds
-	b.backUp("killed", "")
-	b.awaits("killed", time.Minute, func(s *v1alpha1.BackupStatus) bool {
-		return s.Progress != nil && s.Progress.Bytes > 0
+	b.slowly(func() {
+		b.backUp("killed", "")
+		b.takes("killed")
+		b.kubectl("-n", b.key.Namespace, "delete", "pod", "-l", v1alpha1.LabelBackup+"=killed",
+			"--grace-period=0", "--force")
+		b.killOperator()
 	})
-	b.kubectl("-n", b.key.Namespace, "delete", "pod", "-l", v1alpha1.LabelBackup+"=killed",
-		"--grace-period=0", "--force")
-	b.killOperator()
-	limit(0)
 	b.completes("killed")
 	b.healthy(time.Minute)
 }
