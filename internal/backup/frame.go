@@ -15,9 +15,8 @@ const (
 	frameBegin = "\x28\xb5\x2f\xfd" + "\x00" + "\x38"
 	// maxBlock is the largest block, in bytes.
 	maxBlock = 128 << 10
-	// blockHeader is the length of what stands before a block.
-	blockHeader = 3
-	lastBlock   = 1
+	// lastBlock is the bit of a block's header that says that none follows.
+	lastBlock = 1
 )
 
 // stored is a packer that compresses nothing: it costs a copy of the bytes, and whatever

@@ -1,6 +1,7 @@
 package backups
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"time"
@@ -25,8 +26,11 @@ func (r *Reconciler) renew(ctx context.Context, b *v1alpha1.Backup) error {
 		return nil
 	}
 	now, err := resources.StoreFiles(b.Status.ObjectStore, SecretReader(ctx, r.Live, b.Namespace))
+	if AsMissing(err) != nil {
+		return nil
+	}
 	if err != nil {
-		return ignoreMissing(err)
+		return err
 	}
 	delete(now, seal.FileIdentity)
 	var has corev1.Secret
@@ -35,17 +39,8 @@ func (r *Reconciler) renew(ctx context.Context, b *v1alpha1.Backup) error {
 	}
 	before := has.DeepCopy()
 	maps.Copy(has.Data, now)
-	if maps.EqualFunc(has.Data, before.Data, sameBytes) {
+	if maps.EqualFunc(has.Data, before.Data, bytes.Equal) {
 		return nil
 	}
 	return r.Client.Patch(ctx, &has, ifStill(before))
-}
-
-func sameBytes(a, b []byte) bool { return string(a) == string(b) }
-
-func ignoreMissing(err error) error {
-	if AsMissing(err) != nil {
-		return nil
-	}
-	return err
 }

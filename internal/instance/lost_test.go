@@ -16,7 +16,6 @@ import (
 
 	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/backup"
-	"cnmsql.co/internal/binlog"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
@@ -47,22 +46,6 @@ func ships(t *testing.T, dir string, epoch int64, start, executed gtid.Set) {
 		defer cancel()
 		must(t, shipper.Run(ctx))
 	})
-}
-
-// transactionsIn are those of a binary log.
-func transactionsIn(t *testing.T, log *bytes.Buffer) (all gtid.Set) {
-	t.Helper()
-	in, err := binlog.NewStream(log)
-	must(t, err)
-	for {
-		e, err := in.Next()
-		if err != nil {
-			return all
-		}
-		if e.Begins != nil {
-			all = all.Union(e.Begins.ID)
-		}
-	}
 }
 
 // afterAFailover has the archive of a primary whose last two transactions, which it had archived,
@@ -107,7 +90,7 @@ func TestWhatAFailoverLostIsListedAndRead(t *testing.T) {
 			}
 			var log bytes.Buffer
 			must(t, Lost(t.Context(), dir, "db", 1, &log))
-			if got := transactionsIn(t, &log); !got.Equal(logged("6-7")) {
+			if got := transactionsOf(t, log.String()); !got.Equal(logged("6-7")) {
 				t.Errorf("the log has %s", got)
 			}
 			log.Reset()

@@ -23,11 +23,11 @@ func quietlyArchived() *Facts {
 }
 
 func TestTheStatusTellsOfBackups(t *testing.T) {
-	failed := []v1alpha1.Backup{*completed("one", 20*time.Hour), *failed("two", time.Hour)}
+	made := []v1alpha1.Backup{*completed("one", 20*time.Hour), *failed("two", time.Hour)}
 	for want, f := range map[string]*Facts{
 		"Backups     none: spec.backup names no object store\n": healthy(),
 		"Backups     the last, one, ended 19h ago; archive: in time, last archived 2026-03-01 02:59:00Z (60s ago)\n": {
-			Cluster: archived(), Backups: failed},
+			Cluster: archived(), Backups: made},
 		"complete until 3s ago; nothing waits\n": quietlyArchived(),
 		"NONE COMPLETED, take one: kubectl cnmsql backup demo -n shop; archive: not enabled\n": {
 			Cluster: stored()},

@@ -119,10 +119,7 @@ func (b *backedUp) restoredToLatest(objectStore string) {
 	b.sql("INSERT INTO app.latest VALUES ()") // in a group, the last has not the highest number
 	executed := b.ask(db, "SELECT @@global.gtid_executed")
 	b.isArchived(mustParse(executed).Subtract(before).String())
-	in := b.named("latest")
-	in.apply("\n  instances: 1\n  storage: {size: 1Gi}\n  bootstrap: {recovery: {source: " + b.key.Name + "}}\n" +
-		"  externalClusters: [{name: " + b.key.Name + ", objectStore: " + objectStore + "}]\n")
-	in.healthy(3 * time.Minute)
+	in := b.restored("latest", objectStore, "")
 	restored := in.open("rw")
 	own := mustParse(b.ask(restored, "SELECT @@global.gtid_executed")).Without(b.ask(restored, "SELECT @@server_uuid"))
 	if !own.Equal(mustParse(executed)) {
@@ -133,6 +130,5 @@ func (b *backedUp) restoredToLatest(objectStore string) {
 		b.t.Errorf("restored are %v, and the source has %v", is, wanted)
 	}
 	b.t.Logf("the same in %d tables, at %s", len(wanted), executed)
-	b.kubectl("-n", b.key.Namespace, "delete", "cluster", in.key.Name)
-	b.kubectl("-n", b.key.Namespace, "delete", "pvc", "-l", v1alpha1.LabelCluster+"="+in.key.Name, "--wait=false")
+	b.remove(in)
 }

@@ -82,12 +82,8 @@ func (b *backedUp) moment() time.Time {
 func (b *backedUp) restoreTo(at time.Time, name, objectStore string) {
 	b.t.Helper()
 	target := at.Format("2006-01-02T15:04:05.000000Z")
-	in := b.named("to-" + name)
 	begun := time.Now()
-	in.apply("\n  instances: 1\n  storage: {size: 1Gi}\n" +
-		"  bootstrap: {recovery: {source: " + b.key.Name + ", recoveryTarget: {targetTime: '" + target + "'}}}\n" +
-		"  externalClusters: [{name: " + b.key.Name + ", objectStore: " + objectStore + "}]\n")
-	in.healthy(3 * time.Minute)
+	in := b.restored("to-"+name, objectStore, ", recoveryTarget: {targetTime: '"+target+"'}")
 	b.t.Logf("apply to one instance with the data of %s: %s", target, time.Since(begun))
 	db, restored := b.open("rw"), in.open("rw")
 	if what := b.ask(restored, "SELECT GROUP_CONCAT(what) FROM app.moments"); what != "before" {
@@ -106,6 +102,24 @@ func (b *backedUp) restoreTo(at time.Time, name, objectStore string) {
 		b.t.Errorf("%s rows were begun after %s", n, target)
 	}
 	b.t.Logf("%d rows of %d connections, of which %d lie before the time", count(b.rows(db)), len(wanted), count(is))
+	b.remove(in)
+}
+
+// restored is a Cluster of one instance that begins with what b has in the store, to the latest
+// unless target says more of its recovery.
+func (b *backedUp) restored(name, objectStore, target string) *world {
+	b.t.Helper()
+	in := b.named(name)
+	in.apply("\n  instances: 1\n  storage: {size: 1Gi}\n" +
+		"  bootstrap: {recovery: {source: " + b.key.Name + target + "}}\n" +
+		"  externalClusters: [{name: " + b.key.Name + ", objectStore: " + objectStore + "}]\n")
+	in.healthy(3 * time.Minute)
+	return in
+}
+
+// remove deletes such a Cluster and its volume.
+func (b *backedUp) remove(in *world) {
+	b.t.Helper()
 	b.kubectl("-n", b.key.Namespace, "delete", "cluster", in.key.Name)
 	b.kubectl("-n", b.key.Namespace, "delete", "pvc", "-l", v1alpha1.LabelCluster+"="+in.key.Name, "--wait=false")
 }
