@@ -217,7 +217,7 @@ func (m *manager) acceptClients(ctx context.Context) error {
 }
 
 // follow points replication at the primary.
-func (m *manager) follow(ctx context.Context, primary string) error {
+func (m *manager) follow(ctx context.Context, a agent.Follow) error {
 	account, err := readAccount(m.opt.Dirs.Replication)
 	if err != nil {
 		return err
@@ -229,8 +229,8 @@ func (m *manager) follow(ctx context.Context, primary string) error {
 	m.update(func(s *state) { s.status.receiveTry = time.Now() })
 	d := m.opt.Dirs
 	err = m.roles.BecomeReplicaOf(ctx, mysql.Source{
-		Host: m.opt.Peer(primary), Port: m.opt.AdminPort, Account: account,
-		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
+		Host: m.opt.Peer(a.Instance), Port: m.opt.AdminPort, Account: account,
+		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(), Refuses: a.Refuses,
 	})
 	if err != nil {
 		return err

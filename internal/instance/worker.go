@@ -255,7 +255,7 @@ func (m *manager) say(ctx context.Context, a agent.Action) error {
 	case agent.WaitApplied:
 		return m.waitApplied(ctx, a)
 	case agent.Follow:
-		return m.follow(ctx, a.Instance)
+		return m.follow(ctx, a)
 	case agent.BecomeWhole:
 		return m.becomeWhole()
 	case agent.SettleRole:

@@ -17,6 +17,9 @@ type Source struct {
 	Port                      int
 	Account                   Account
 	CAFile, CertFile, KeyFile string
+	// Refuses tells why a server that has received these transactions, and receives nothing
+	// more, must not be pointed at the source; nil when it may.
+	Refuses func(retrieved gtid.Set) error
 }
 
 // BecomeReplicaOf points the replication channel at a source and starts it. The
@@ -24,19 +27,12 @@ type Source struct {
 // in the middle of a transaction of which the former source has sent a part, it
 // would wait a minute for the rest. The new source sends such a transaction again.
 // Where there is no channel yet, or it was not made by this package, relay logs are
-// dropped: the caller has made sure that the server has executed, or the source
-// holds, all that is in them.
+// dropped: src.Refuses makes sure that the server has executed, or the source
+// holds, all that is in them. Where they stay they are applied: that nothing else is in them
+// keeps this server from diverging. When it refuses, nothing is received any more.
 func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
-	var row map[string]string
-	if err := s.ask(ctx, showReplicaStatus(&row)); err != nil {
-		return fmt.Errorf("asking for the replication channel before following %s: %w", src.Host, err)
-	}
-	// These two cannot be changed while the applier runs.
-	stop, more := s.StopReceiving, ""
-	if row["Auto_Position"] != "1" || row["SQL_Delay"] != "" && row["SQL_Delay"] != "0" {
-		stop, more = s.StopReplication, ", SOURCE_AUTO_POSITION=1, SOURCE_DELAY=0"
-	}
-	if err := stop(ctx); err != nil {
+	more, err := s.prepareToFollow(ctx, src)
+	if err != nil {
 		return fmt.Errorf("before following %s: %w", src.Host, err)
 	}
 	statement := `CHANGE REPLICATION SOURCE TO SOURCE_HOST=?, SOURCE_PORT=?, SOURCE_USER=?, SOURCE_PASSWORD=?,
@@ -50,7 +46,7 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 	// connection is closed could undo a later STOP.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	err := s.exec(ctx, statement, src.Host, src.Port, src.Account.User, src.Account.Password, src.CAFile,
+	err = s.exec(ctx, statement, src.Host, src.Port, src.Account.User, src.Account.Password, src.CAFile,
 		src.CertFile, src.KeyFile)
 	if err != nil {
 		return fmt.Errorf("pointing replication at %s: %w", src.Host, err)
@@ -59,6 +55,29 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 		return fmt.Errorf("starting replication from %s: %w", src.Host, err)
 	}
 	return nil
+}
+
+// prepareToFollow stops what must be stopped, and tells what more must be changed than the source.
+func (s *Server) prepareToFollow(ctx context.Context, src Source) (more string, err error) {
+	if err := s.StopReceiving(ctx); err != nil {
+		return "", err
+	}
+	var row map[string]string
+	if err := s.ask(ctx, showReplicaStatus(&row)); err != nil {
+		return "", err
+	}
+	retrieved, err := gtid.Parse(row["Retrieved_Gtid_Set"])
+	if err != nil {
+		return "", fmt.Errorf("reading Retrieved_Gtid_Set: %w", err)
+	}
+	if err := src.Refuses(retrieved); err != nil {
+		return "", err
+	}
+	if row["Auto_Position"] == "1" && (row["SQL_Delay"] == "" || row["SQL_Delay"] == "0") {
+		return "", nil
+	}
+	// These two cannot be changed while the applier runs.
+	return ", SOURCE_AUTO_POSITION=1, SOURCE_DELAY=0", s.StopReplication(ctx)
 }
 
 // StartReceiving starts the thread that receives from the source. It is not given

@@ -17,7 +17,7 @@ func (s *Server) Status(ctx context.Context) (*core.Server, error) {
 	out := &core.Server{}
 	var row map[string]string
 	var heard receiver
-	err := s.askStatus(ctx, out, showReplicaStatus(&row), askReceiver(&heard))
+	err := s.askStatus(ctx, out, askReceiver(&heard), showReplicaStatus(&row))
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func showReplicaStatus(row *map[string]string) question {
 func (s *Server) Replication(ctx context.Context) (*core.Replication, error) {
 	var row map[string]string
 	var heard receiver
-	if err := s.ask(ctx, showReplicaStatus(&row), askReceiver(&heard)); err != nil {
+	if err := s.ask(ctx, askReceiver(&heard), showReplicaStatus(&row)); err != nil {
 		return nil, err
 	}
 	return s.replicationOf(ctx, row, heard)
@@ -165,13 +165,14 @@ func (s *Server) replicationOf(
 	if err != nil {
 		return nil, err
 	}
+	receives := row["Replica_IO_Running"] == "Yes"
 	return &core.Replication{
 		Received:     fmt.Sprintf("%s:%s:%d", row["Source_Log_File"], row["Read_Source_Log_Pos"], receiver.heartbeats),
 		SourceHost:   row["Source_Host"],
 		SourceUUID:   row["Source_UUID"],
-		IORunning:    row["Replica_IO_Running"] == "Yes",
-		Silent:       receiver.silent && row["Replica_IO_Running"] == "Yes",
-		IOConnecting: row["Replica_IO_Running"] == "Connecting",
+		IORunning:    receives || receiver.connected,
+		Silent:       receiver.silent && receives,
+		IOConnecting: row["Replica_IO_Running"] == "Connecting" && !receiver.connected,
 		SQLRunning:   row["Replica_SQL_Running"] == "Yes",
 		IOError:      withoutAttempt(row["Last_IO_Error"]),
 		IOErrno:      errno,
@@ -201,8 +202,12 @@ func (s *Server) applierError(ctx context.Context, said string) (string, error) 
 	return worker, nil
 }
 
-// receiver is how the receiving of a channel stands.
+// receiver is how the receiving of a channel stands. It is asked for before SHOW REPLICA STATUS,
+// which reads first what was received, and only then whether the receiver is connected. What is
+// received in between, before the connection breaks, would be in neither: such a replica would be
+// believed to receive nothing more, and to hold less than it does.
 type receiver struct {
+	connected bool
 	// silent: nothing was heard for core.SilentAfter. It is not known of a connection that
 	// has not had a heartbeat, for none is sent while there is always something else to
 	// send; nor while a transaction is being received, however long it takes.
@@ -217,15 +222,16 @@ type receiver struct {
 }
 
 func askReceiver(out *receiver) question {
-	return question{"asking mysqld when its receiver heard something last", `SELECT COUNT_RECEIVED_HEARTBEATS,
+	return question{"asking mysqld when its receiver heard something last", `SELECT SERVICE_STATE = 'ON', COUNT_RECEIVED_HEARTBEATS,
 			IF(LAST_HEARTBEAT_TIMESTAMP > 0 AND QUEUEING_TRANSACTION = '', TIMESTAMPDIFF(MICROSECOND,
 				GREATEST(LAST_HEARTBEAT_TIMESTAMP, LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP), NOW(6)) / 1000000, NULL),
-			IF(LAST_HEARTBEAT_TIMESTAMP < LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP + INTERVAL 1 SECOND, TIMESTAMPDIFF(SECOND,
-				LAST_QUEUED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP, LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP), NULL)
+			IF(LAST_HEARTBEAT_TIMESTAMP < LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP + INTERVAL 1 SECOND,
+				TIMESTAMPDIFF(SECOND, LAST_QUEUED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP,
+				LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP), NULL)
 		FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = ''`,
 		func(rows *sql.Rows) error {
 			var silence, lag sql.NullFloat64
-			if err := readOne(rows, &out.heartbeats, &silence, &lag); err != nil {
+			if err := readOne(rows, &out.connected, &out.heartbeats, &silence, &lag); err != nil {
 				if errors.Is(err, sql.ErrNoRows) {
 					return nil
 				}

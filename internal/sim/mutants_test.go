@@ -310,7 +310,7 @@ func mutantsOfAgent() []mutant {
 				f.Word = &agent.Word{At: f.Now, Epoch: f.Cluster.Epoch, Instance: f.Cluster.Promotion.Instance}
 			}
 		}}},
-		{name: "a diverged replica acknowledges", seed: 56, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
+		{name: "a diverged replica acknowledges", seed: 406, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
 			if d.Reason == "Diverged" && (f.Replicating != f.Cluster.Promotion.Instance || f.Server.Replication != nil && !f.Server.Replication.IORunning) {
 				d.Actions = []agent.Action{agent.Follow{Instance: f.Cluster.Promotion.Instance}}
 			} else if d.Reason == "Diverged" {

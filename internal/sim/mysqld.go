@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -219,14 +220,22 @@ func (s *mysqld) forgetSource() {
 	s.changed()
 }
 
-// follow is CHANGE REPLICATION SOURCE; START REPLICA. The relay logs go.
-func (s *mysqld) follow(source string) {
+// follow is STOP REPLICA IO_THREAD; CHANGE REPLICATION SOURCE; START REPLICA. The relay logs go
+// where no applier runs, and stay where one does.
+func (s *mysqld) follow(a agent.Follow) error {
 	s.io.stop()
-	s.w.truth.dropped(s.db)
-	s.db.source, s.db.sourceUUID, s.db.relay, s.db.retrieved = source, "", nil, gtid.Set{}
+	s.changed()
+	if err := a.Refuses(s.db.retrieved); err != nil {
+		return err
+	}
+	if s.db.source == "" || !s.applying {
+		s.db.relay, s.db.retrieved = nil, gtid.Set{}
+	}
+	s.db.source, s.db.sourceUUID = a.Instance, ""
 	s.startApplying()
 	s.io.start()
 	s.changed()
+	return nil
 }
 
 func (s *mysqld) startApplying() {

@@ -208,7 +208,6 @@ func (m *manager) becomePrimary(a agent.BecomePrimary, done func(string)) {
 	wasOpen := m.mayWrite
 	m.statement(statementLimit, func(s *mysqld) {
 		if s.db.source != "" {
-			m.w.truth.dropped(s.db)
 			s.forgetSource()
 		}
 		if !wasOpen && s.semi.enabled {

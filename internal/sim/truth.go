@@ -316,6 +316,3 @@ func (tr *truth) cut(d *database, tail []*txn) {
 		}
 	}
 }
-
-// dropped: relay logs go.
-func (tr *truth) dropped(*database) {}

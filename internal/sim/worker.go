@@ -286,8 +286,13 @@ func (m *manager) doReplication(a agent.Action, done func(err string)) {
 		m.noteReceiving()
 		m.receiveTry = m.w.now
 		m.worker.interrupt = nil
-		m.statement(10*time.Second, func(s *mysqld) { s.follow(a.Instance) }, func(err string) {
-			if err == "" {
+		var refused error
+		m.statement(10*time.Second, func(s *mysqld) { refused = s.follow(a) }, func(err string) {
+			switch {
+			case err != "":
+			case refused != nil:
+				err = refused.Error()
+			default:
 				m.forgetTail()
 			}
 			done(err)

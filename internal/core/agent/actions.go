@@ -88,7 +88,23 @@ type AskPrimary struct {
 }
 
 // Follow points replication at the primary and starts it.
-type Follow struct{ Instance string }
+type Follow struct {
+	Instance string
+	// Known is what this instance has executed or the primary holds. It may have received no
+	// more than that: what it has is applied, whomever it follows.
+	Known gtid.Set
+}
+
+// Refuses tells why this instance, which has received these transactions, must not follow yet;
+// nil when it may.
+func (a Follow) Refuses(retrieved gtid.Set) error {
+	more := retrieved.Subtract(a.Known)
+	if more.IsEmpty() {
+		return nil
+	}
+	return fmt.Errorf("%s was received after it was decided to follow %s: it is decided again", more.Abbreviate(4),
+		a.Instance)
+}
 
 // AcquireLease takes the primary's lease.
 type AcquireLease struct{ Epoch int64 }

@@ -141,12 +141,13 @@ func repoint(f *Facts, d *Decision, pos *Position, primary string) []Action {
 			", of which others may have no copy, before it follows"
 		return append(append(stopReceiving(f), applying(f)...), WaitApplied{Set: only})
 	}
+	to := Follow{Instance: primary, Known: f.Server.Executed.Union(pos.Executed)}
 	if acks := giveAcks(f); len(acks) > 0 {
 		// Whoever sends to it still is not to get an acknowledgement of an instance that
 		// was not counted when that one's were cut.
-		return append(append(stopReceiving(f), acks...), Follow{primary})
+		return append(append(stopReceiving(f), acks...), to)
 	}
-	return []Action{Follow{primary}}
+	return []Action{to}
 }
 
 // copiesBesideOne is the number of members up to which a quorum survives the loss of one
