@@ -51,10 +51,11 @@ type source func(ctx context.Context, to clone.Consumer) error
 // disk, and memory as the package says.
 //
 // An upload that fails is tried again for half a minute, while the donor waits. When the
-// connection to the donor breaks, the parts are removed and all starts again, under other
-// names; so do the parts of a Take that fails go, as far as they can be removed in 20
-// seconds. One case leaves them: when it is not known whether the manifest was written,
-// they belong to a backup if it was. Errors are a Reason's, a clone.Reason's or the store's.
+// connection to the donor breaks, or the donor is stopped, the parts are removed and all
+// starts again, under other names; so do the parts of a Take that fails go, as far as they
+// can be removed in 20 seconds. One case leaves them: when it is not known whether the
+// manifest was written, they belong to a backup if it was. Errors are a Reason's, a
+// clone.Reason's or the store's.
 func Take(ctx context.Context, donor clone.Donor, s store.Store, o Options) (*Manifest, error) {
 	return take(ctx, func(ctx context.Context, to clone.Consumer) error { return clone.Snapshot(ctx, donor, to) }, s, o)
 }
@@ -101,14 +102,14 @@ func (o Options) check() error {
 // Until then it serves nobody else.
 const donorNotices = 6 * time.Second
 
-// again tells whether another attempt may succeed: the connection to the donor broke. Once
-// it did, the donor may also refuse, or be away, for as long as it restarts.
+// again tells whether another attempt may succeed: the connection to the donor broke, or the
+// donor ended it. Then it may also refuse, or be away, for as long as it restarts.
 func again(ctx context.Context, err error, attempt int) bool {
 	var ofStore *storeError
 	if ctx.Err() != nil || errors.As(err, &ofStore) {
 		return false
 	}
-	if errors.Is(err, clone.ConnectionLost) || errors.Is(err, clone.DonorSilent) {
+	if errors.Is(err, clone.ConnectionLost) || errors.Is(err, clone.DonorSilent) || errors.Is(err, clone.DonorStops) {
 		return true
 	}
 	var network *net.OpError

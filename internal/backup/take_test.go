@@ -235,8 +235,8 @@ func TestALostDonorIsBegunAnewUnderOtherNames(t *testing.T) {
 }
 
 func TestADonorThatIsLostAgainAndAgainIsGivenUp(t *testing.T) {
-	for why, want := range map[error]int{clone.ConnectionLost: 3, clone.DonorSilent: 3, clone.CloneRunning: 1,
-		clone.Encrypted: 1} {
+	for why, want := range map[error]int{clone.ConnectionLost: 3, clone.DonorSilent: 3, clone.DonorStops: 3,
+		clone.CloneRunning: 1, clone.Encrypted: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			s, attempts := newMemory(), 0
 			_, err := take(t.Context(), from(scene(4), func(a, n int) error {

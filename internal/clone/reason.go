@@ -42,6 +42,8 @@ var (
 		"what was received does not follow the protocol: start again; if it stays, the stream is damaged or the server is unlike those verified"}
 	DonorSilent = &Reason{"DonorSilent",
 		"the donor said nothing for too long: look whether it hangs or waits for prepared transactions, and whether the network drops packets"}
+	DonorStops = &Reason{"DonorStops",
+		"the donor ended the clone, for mysqld is being stopped or somebody killed its session: start again when it serves"}
 	ConnectionLost = &Reason{"ConnectionLost",
 		"the connection to the donor broke: start again; the donor may refuse until it has noticed the loss"}
 	NotEmpty = &Reason{"NotEmpty",
@@ -81,6 +83,8 @@ func (e *DonorError) Unwrap() error {
 // reasonOf knows the server's error numbers; nil for what is no refusal.
 func reasonOf(number uint32) *Reason {
 	switch number {
+	case errInterrupted, 1053: // the latter is ER_SERVER_SHUTDOWN
+		return DonorStops
 	case 3634: // ER_CLONE_TOO_MANY_CONCURRENT_CLONES
 		return CloneRunning
 	case 1227: // ER_SPECIFIC_ACCESS_DENIED_ERROR

@@ -193,6 +193,7 @@ func TestASessionEndsWithATypedError(t *testing.T) {
 		why  error
 	}{
 		"a donor that serves another":  {failing(3634), CloneRunning},
+		"a donor that is stopped":      {failing(1317), DonorStops},
 		"an account without privilege": {failing(1227), NoPrivilege},
 		"a server without the plugin":  {failing(1524), NoPlugin},
 		"a server without redo log":    {failing(3983), RedoLogDisabled},
