@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	facts "cnmsql.co/internal/core/archive"
 )
@@ -28,4 +29,29 @@ func (p Place) WriteLost(ctx context.Context, lost facts.LostBranch, to io.Write
 		}
 	}
 	return out.Flush()
+}
+
+// Dated is what a failover lost of an epoch with the times of its own commits: before, they are
+// those of the parts in which it stands. It reads these parts.
+func (p Place) Dated(ctx context.Context, lost facts.LostBranch) (facts.LostBranch, error) {
+	var first, last time.Time
+	for _, step := range lost.Steps {
+		list, err := p.transactions(ctx, step.Pieces)
+		if err != nil {
+			return lost, fmt.Errorf("reading what epoch %d has lost: %w", lost.Epoch, err)
+		}
+		for _, t := range list {
+			if !step.Take.Contains(t.ID) {
+				continue
+			}
+			if first.IsZero() || t.Committed.Before(first) {
+				first = t.Committed
+			}
+			if t.Committed.After(last) {
+				last = t.Committed
+			}
+		}
+	}
+	lost.First, lost.Last = first, last
+	return lost, nil
 }

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -33,7 +34,8 @@ func Lost(ctx context.Context, dir, cluster string, epoch int64, out io.Writer) 
 	}
 	all := facts.Lost(a)
 	if epoch == 0 {
-		return tellAll(out, all, a)
+		undated := date(ctx, place, all)
+		return errors.Join(tellAll(out, all, a), undated)
 	}
 	i := slices.IndexFunc(all, func(l facts.LostBranch) bool { return l.Epoch == epoch })
 	if i < 0 && len(a.Unreadable) > 0 {
@@ -44,6 +46,18 @@ func Lost(ctx context.Context, dir, cluster string, epoch int64, out io.Writer) 
 			epoch)
 	}
 	return place.WriteLost(ctx, all[i], out)
+}
+
+// date puts the times of its own commits to all that was lost. What cannot be read keeps the
+// times of its parts, between which it was committed.
+func date(ctx context.Context, place archive.Place, all []facts.LostBranch) (undated error) {
+	for i := range all {
+		var err error
+		if all[i], err = place.Dated(ctx, all[i]); err != nil {
+			undated = errors.Join(undated, fmt.Errorf("when it was committed is known of whole parts only: %w", err))
+		}
+	}
+	return undated
 }
 
 // tellAll lists what was lost, and says what of the archive is not known.
