@@ -43,14 +43,14 @@ type job struct {
 
 // outcome is what the process tells.
 type outcome struct {
-	Raw, Stored, Memory int64
+	Raw, Stored, Memory, Disk int64
 	// What its parent knows.
 	cpu  float64
 	took time.Duration
 }
 
 func (o outcome) figure(what string) figures.Figure {
-	return figures.Figure{What: what, Bytes: o.Raw, Stored: o.Stored, Memory: o.Memory, CPU: o.cpu}
+	return figures.Figure{What: what, Bytes: o.Raw, Stored: o.Stored, Memory: o.Memory, Disk: &o.Disk, CPU: o.cpu}
 }
 
 // cluster is whose backups they are.
@@ -112,7 +112,12 @@ func beChild(ctx context.Context, text string) error {
 	if err != nil {
 		return fmt.Errorf("reading the peak of this process's memory: %w", err)
 	}
-	return json.NewEncoder(os.Stdout).Encode(outcome{Raw: m.RawSize, Stored: m.StoredSize, Memory: kib << 10})
+	written, err := strconv.ParseInt(machine.Field("/proc/self/io", "write_bytes"), 10, 64)
+	if err != nil {
+		return fmt.Errorf("reading what this process has written to disk: %w", err)
+	}
+	return json.NewEncoder(os.Stdout).Encode(outcome{Raw: m.RawSize, Stored: m.StoredSize, Memory: kib << 10,
+		Disk: written})
 }
 
 func (j job) take(ctx context.Context, s store.Store) (*backup.Manifest, error) {

@@ -43,8 +43,11 @@ type Figure struct {
 	Rate    float64 `json:"rate"`
 	// Memory is the most that was resident of the process that did it, in bytes, and CPU
 	// the seconds that it computed; 0 where it was not measured.
-	Memory int64    `json:"memory,omitempty"`
-	CPU    float64  `json:"cpu,omitempty"`
+	Memory int64   `json:"memory,omitempty"`
+	CPU    float64 `json:"cpu,omitempty"`
+	// Disk is how many bytes that process had written to disks of this machine, a store in a
+	// directory among them; nil where it was not measured.
+	Disk   *int64   `json:"disk,omitempty"`
 	Beside []Beside `json:"beside,omitempty"`
 }
 

@@ -14,8 +14,8 @@ func some() *Backups {
 		Server: "MySQL 9.7.4", Data: "Four tables", Checksums: 4, Load: [2]float64{0.5, 2.25}}}
 	b.Add(Figure{What: "write", Bytes: 1 << 30}, 2*time.Second)
 	b.Add(Figure{What: "cp -r", Bytes: 1 << 30}, 4*time.Second, "write")
-	b.Add(Figure{What: "backup", Bytes: 1 << 30, Stored: 512 << 20, Memory: 100 << 20, CPU: 7.123}, 5*time.Second,
-		"cp -r", "write", "what was left out")
+	b.Add(Figure{What: "backup", Bytes: 1 << 30, Stored: 512 << 20, Memory: 100 << 20, Disk: new(int64), CPU: 7.123},
+		5*time.Second, "cp -r", "write", "what was left out")
 	b.AddCommits("alone", []time.Duration{3 * time.Millisecond, time.Millisecond, 2 * time.Millisecond})
 	return b
 }
@@ -75,8 +75,8 @@ func TestThePageTellsWhatTheFileHas(t *testing.T) {
 	for _, want := range []string{
 		"before\n" + place.Begins, place.Ends + "\nafter\n",
 		"`make bench-backup`, 2026-11-23, at abc. Two cores; MySQL 9.7.4. Four tables. Load average when a measurement began: 0.5 to 2.2.",
-		"| write | 1.00 GiB | – | 2.0 s | 512 MiB/s | – | – | – |",
-		"| backup | 1.00 GiB | 512 MiB | 5.0 s | 205 MiB/s | 100 MiB | 7.1 s | cp -r: 1.25; write: 2.50 |",
+		"| write | 1.00 GiB | – | 2.0 s | 512 MiB/s | – | – | – | – |",
+		"| backup | 1.00 GiB | 512 MiB | 5.0 s | 205 MiB/s | 100 MiB | 0 MiB | 7.1 s | cp -r: 1.25; write: 2.50 |",
 		"all 4 tables",
 		"| alone | 3 | 2.00 ms | 3.00 ms | 3.00 ms |",
 	} {

@@ -26,8 +26,8 @@ func (b *Backups) render() string {
 	r := b.Run
 	fmt.Fprintf(&t, "\n`%s`, %s, at %s. %s; %s. %s. Load average when a measurement began: %.1f to %.1f.\n\n",
 		r.Command, r.Date, r.Commit, r.Machine, r.Server, r.Data, r.Load[0], r.Load[1])
-	t.WriteString("| what | data | stored | took | rate | peak memory | CPU | its time by that of |\n" +
-		"|---|---|---|---|---|---|---|---|\n")
+	t.WriteString("| what | data | stored | took | rate | peak memory | written to disk | CPU | its time by that of |\n" +
+		"|---|---|---|---|---|---|---|---|---|\n")
 	for _, f := range b.Figures {
 		t.WriteString(f.line())
 	}
@@ -44,12 +44,15 @@ func (b *Backups) render() string {
 
 // line of the table.
 func (f *Figure) line() string {
-	stored, memory, cpu := "–", "–", "–"
+	stored, memory, disk, cpu := "–", "–", "–", "–"
 	if f.Stored > 0 {
 		stored = Size(f.Stored)
 	}
 	if f.Memory > 0 {
 		memory = Size(f.Memory)
+	}
+	if f.Disk != nil {
+		disk = Size(*f.Disk)
 	}
 	if f.CPU > 0 {
 		cpu = fmt.Sprintf("%.1f s", f.CPU)
@@ -61,8 +64,8 @@ func (f *Figure) line() string {
 	if len(beside) == 0 {
 		beside = []string{"–"}
 	}
-	return fmt.Sprintf("| %s | %s | %s | %.1f s | %.0f MiB/s | %s | %s | %s |\n",
-		f.What, Size(f.Bytes), stored, f.Seconds, f.Rate/(1<<20), memory, cpu, strings.Join(beside, "; "))
+	return fmt.Sprintf("| %s | %s | %s | %.1f s | %.0f MiB/s | %s | %s | %s | %s |\n",
+		f.What, Size(f.Bytes), stored, f.Seconds, f.Rate/(1<<20), memory, disk, cpu, strings.Join(beside, "; "))
 }
 
 // Size is a number of bytes as people read it.
