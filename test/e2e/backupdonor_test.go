@@ -105,6 +105,19 @@ func (b *backedUp) checksums(db *sql.DB) map[string]string {
 	return out
 }
 
+// archivesAll waits until all that was written before is archived, and one row more, and returns
+// what is executed then.
+func (b *backedUp) archivesAll() string {
+	b.t.Helper()
+	b.sql("CREATE TABLE IF NOT EXISTS app.latest (id INT AUTO_INCREMENT PRIMARY KEY)")
+	db := b.open("rw")
+	before := mustParse(b.ask(db, "SELECT @@global.gtid_executed"))
+	b.sql("INSERT INTO app.latest VALUES ()") // in a group, the last has not the highest number
+	executed := b.ask(db, "SELECT @@global.gtid_executed")
+	b.isArchived(mustParse(executed).Subtract(before).String())
+	return executed
+}
+
 // restoredToLatest: a backup that is taken under load, and all that was archived after it, make a
 // Cluster that has executed the same transactions, and has the same in all tables.
 func (b *backedUp) restoredToLatest(objectStore string) {
@@ -113,14 +126,16 @@ func (b *backedUp) restoredToLatest(objectStore string) {
 	b.completes("for-latest")
 	l.ackedAfter(time.Now().Add(time.Second), 20*time.Second)
 	l.stopAndLoseNothing()
-	b.sql("CREATE TABLE IF NOT EXISTS app.latest (id INT AUTO_INCREMENT PRIMARY KEY)")
-	db := b.open("rw")
-	before := mustParse(b.ask(db, "SELECT @@global.gtid_executed"))
-	b.sql("INSERT INTO app.latest VALUES ()") // in a group, the last has not the highest number
-	executed := b.ask(db, "SELECT @@global.gtid_executed")
-	b.isArchived(mustParse(executed).Subtract(before).String())
+	executed := b.archivesAll()
+	b.isRestored(executed, objectStore)
+}
+
+// isRestored: a restore to the latest makes a Cluster that has executed the same transactions as b,
+// and has the same in all tables.
+func (b *backedUp) isRestored(executed, objectStore string) {
+	b.t.Helper()
 	in := b.restored("latest", objectStore, "")
-	restored := in.open("rw")
+	db, restored := b.open("rw"), in.open("rw")
 	own := mustParse(b.ask(restored, "SELECT @@global.gtid_executed")).Without(b.ask(restored, "SELECT @@server_uuid"))
 	if !own.Equal(mustParse(executed)) {
 		b.t.Errorf("restored is %s, and the source has %s", own, executed)

@@ -23,6 +23,27 @@ func (b *backedUp) restoredToATime() {
 	l := b.startWriting()
 	b.backUp("timed", "")
 	b.completes("timed")
+	at := b.changesHands(l)
+	b.archivesAll()
+	b.restoreTo(at, "timed", b.store.Encrypted())
+}
+
+// groupRestoredToATime: the same of a group.
+func (b *backedUp) groupRestoredToATime() {
+	l := b.startWriting()
+	b.backUp("of-group", "")
+	if s := b.completes("of-group"); s.InstanceName == b.primary() {
+		b.t.Errorf("the backup was taken from the primary: %+v", s)
+	}
+	at := b.changesHands(l)
+	b.archivesAll()
+	b.restoreTo(at, "of-group", b.store.Spec())
+}
+
+// changesHands: the primary changes by a switchover, a failover and a partition. The time that
+// is returned lies in the latter.
+func (b *backedUp) changesHands(l *load) time.Time {
+	b.t.Helper()
 	to := b.replica()
 	b.switchTo(to)
 	b.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
@@ -40,28 +61,7 @@ func (b *backedUp) restoredToATime() {
 	b.fault("heal", node)
 	b.moved(old, 3*time.Minute)
 	l.stopAndLoseNothing()
-	db := b.open("rw")
-	b.isArchived(newest(b.ask(db, "SELECT @@global.gtid_executed"), b.ask(db, "SELECT @@server_uuid")))
-	b.restoreTo(at, "timed", b.store.Encrypted())
-}
-
-// groupRestoredToATime: the same of a group, whose primary was killed.
-func (b *backedUp) groupRestoredToATime() {
-	l := b.startWriting()
-	b.backUp("of-group", "")
-	if s := b.completes("of-group"); s.InstanceName == b.primary() {
-		b.t.Errorf("the backup was taken from the primary: %+v", s)
-	}
-	old := b.primary()
-	killed := b.killMysqld(old)
-	l.ackedAfter(killed.Add(time.Second), time.Minute)
-	b.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary != old })
-	at := b.moment()
-	l.ackedAfter(time.Now().Add(time.Second), 20*time.Second)
-	l.stopAndLoseNothing()
-	c := b.healthy(2 * time.Minute)
-	b.isArchived(newest(b.ask(b.open("rw"), "SELECT @@global.gtid_executed"), c.Status.GroupReplication.GroupName))
-	b.restoreTo(at, "of-group", b.store.Spec())
+	return at
 }
 
 // moment is a time between two rows: the first was acknowledged before it, and the second was

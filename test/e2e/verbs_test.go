@@ -332,7 +332,12 @@ func (w *world) startWritingOn(connections int) *load {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	l := &load{Writer: e.WriterOn(connections), w: w}
+	return w.startWriter(e.WriterOn(connections))
+}
+
+func (w *world) startWriter(of *writer.Writer) *load {
+	w.t.Helper()
+	l := &load{Writer: of, w: w}
 	if err := l.Start(w.ctx); err != nil {
 		w.t.Fatal(err)
 	}
