@@ -123,12 +123,27 @@ type GroupReplicationStatus struct {
 	// human's word or by the operator itself. They have no say in what is true until the group has taken them back.
 	// +optional
 	LeftOut []LeftOutMember `json:"leftOut,omitempty"`
+	// Recoveries are the last times that the group went on without some of its members, the
+	// oldest first.
+	// +optional
+	Recoveries []GroupRecovery `json:"recoveries,omitempty"`
 	// TotalOutageTried is the instance that the operator has told by itself to make the
 	// group again. It is not told a second time; empty again once the group has its quorum.
 	// +optional
 	TotalOutageTried string `json:"totalOutageTried,omitempty"`
 	// +optional
 	Members []GroupMember `json:"members,omitempty"`
+}
+
+// GroupRecovery is when a group went on without some of its members.
+type GroupRecovery struct {
+	// Epoch in which it did.
+	Epoch int64 `json:"epoch"`
+	// Held is the GTID set of those who went on, at that moment. Transactions beyond it may
+	// have numbers that stood for others before; the archive of binary logs tells them apart
+	// by it.
+	// +optional
+	Held string `json:"held,omitempty"`
 }
 
 // LeftOutMember is an instance that the group went on without when it was recovered.

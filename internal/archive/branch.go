@@ -35,7 +35,7 @@ func (s *Shipper) branch(ctx context.Context) (facts.Branch, error) {
 
 func (s *Shipper) writer() facts.Writer {
 	return facts.Writer{Cluster: s.c.Cluster, Epoch: s.c.Epoch, Instance: s.c.Instance,
-		ServerUUID: s.c.ServerUUID, Group: s.c.Group}
+		ServerUUID: s.c.ServerUUID, Group: s.c.Group, Recoveries: s.c.Recoveries}
 }
 
 func (s *Shipper) newBranch(ctx context.Context) (facts.Branch, error) {
@@ -75,7 +75,7 @@ func (s *Shipper) held(ctx context.Context, before facts.Branch, found bool) (gt
 	if err != nil {
 		return gtid.Set{}, err
 	}
-	return facts.Held(before, last, s.c.Start), nil
+	return s.writer().Held(before, last, s.c.Start), nil
 }
 
 // branchBefore finds the newest branch before this one. A newer one ends this one.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/binlog"
+	"cnmsql.co/internal/core"
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/seal"
@@ -31,6 +32,8 @@ type Config struct {
 	// its own record counts. Before that a later set, as of a manager that was restarted,
 	// loses nothing either: it only lets an archive that has no branch yet begin later.
 	Start gtid.Set
+	// Recoveries are those of the group.
+	Recoveries []core.GroupRecovery
 	// Index is the path of the file that names the binary logs.
 	Index string
 	// Executed tells what the server has executed. Nothing else is shipped.

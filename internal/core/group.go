@@ -123,6 +123,8 @@ type GroupStatus struct {
 	// LeftOut are those whom a recovery had the group go on without: they have no say
 	// until the group has taken them back.
 	LeftOut []LeftOut
+	// Recoveries are the last of them, the oldest first.
+	Recoveries []GroupRecovery
 	// OutageTried is who was told without a human's word to reboot the group; "" again
 	// once it has its quorum.
 	OutageTried string
@@ -130,6 +132,27 @@ type GroupStatus struct {
 	// as it was short enough to be written. It is read and never decided.
 	Recorded gtid.Set
 	Members  []GroupMember
+}
+
+// GroupRecovery is when a group went on without some of its members.
+type GroupRecovery struct {
+	// Epoch in which it did.
+	Epoch int64 `json:"epoch"`
+	// Held is what those held who went on. Transactions beyond it have numbers that may have
+	// stood for others before.
+	Held gtid.Set `json:"held"`
+}
+
+// maxRecoveries are remembered.
+const maxRecoveries = 8
+
+// NoteRecovery remembers one. Of too many the two oldest become one that says less.
+func (g *GroupStatus) NoteRecovery(epoch int64, held gtid.Set) {
+	g.Recoveries = append(slices.Clone(g.Recoveries), GroupRecovery{epoch, held})
+	if n := len(g.Recoveries); n > maxRecoveries {
+		g.Recoveries[1].Held = g.Recoveries[1].Held.Intersect(g.Recoveries[0].Held)
+		g.Recoveries = g.Recoveries[1:]
+	}
 }
 
 // LeftOut is an instance that the group went on without when it was recovered. It may have

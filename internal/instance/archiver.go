@@ -36,7 +36,7 @@ func (m *manager) archives() facts.Term {
 			return facts.Term{}
 		}
 		rpo := s.cluster.object.Spec.Backup.ContinuousArchiving.TargetRPO()
-		what := facts.TermOf(true, s.mysqld.writable, s.status.server, rpo)
+		what := facts.TermOf(true, s.cluster.view.ArchivesIn(m.opt.Instance, s.mysqld.writable), s.status.server, rpo)
 		what.Limit = s.cluster.object.Spec.Backup.MaxBytesPerSecond
 		return what
 	})
@@ -107,7 +107,7 @@ func (m *manager) archive(ctx context.Context, what facts.Term) error {
 	defer beside.Wait() // who starts again is not undone by what ends
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
+	cluster, recoveries := m.archived()
 	s, err := store.Open(m.opt.Dirs.Archive)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (m *manager) archive(ctx context.Context, what facts.Term) error {
 	shipper, err := archive.NewShipper(archive.Config{
 		Store: s, Prefix: backup.LogPrefix(cluster.Name), Cluster: string(cluster.UID),
 		Epoch: what.Epoch, Instance: m.opt.Instance, ServerUUID: what.Server, Group: groupOf(cluster), Start: start,
-		Index: m.binlogIndex(), Key: m.archiveKey, Marks: true,
+		Recoveries: recoveries, Index: m.binlogIndex(), Key: m.archiveKey, Marks: true,
 		Executed: func(ctx context.Context) (gtid.Set, error) { return m.metrics.Executed(ctx) },
 		May:      func(context.Context) error { return m.stillArchives(what) }, TargetRPO: what.RPO,
 		MaxBytes: partBytes(memoryFor(cluster, m.opt.MemoryLimit)),
@@ -140,6 +140,17 @@ func (m *manager) archive(ctx context.Context, what facts.Term) error {
 	m.update(func(s *state) { s.shipper = shipper })
 	defer m.update(func(s *state) { s.shipper = nil })
 	return shipper.Run(ctx)
+}
+
+// archived is the Cluster of which is archived, and the recoveries of its group.
+func (m *manager) archived() (cluster *v1alpha1.Cluster, recoveries []core.GroupRecovery) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &m.st.cluster
+	if c.view != nil && c.view.Group != nil {
+		recoveries = c.view.Group.Recoveries
+	}
+	return c.object, recoveries
 }
 
 // archiveKey is what the archive is encrypted with now. A Cluster that wants it encrypted

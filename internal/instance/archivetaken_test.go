@@ -15,6 +15,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/store"
 	"cnmsql.co/internal/store/storetest"
 )
@@ -69,7 +70,8 @@ func writing(data, dir string) *manager {
 	m.lease = &lease{}
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: "uid-1"}}
 	archives(c)
-	m.st.cluster.object, m.st.mysqld.writable, m.st.status.server = c, 1, &core.Server{UUID: "server-1"}
+	m.st.cluster.object, m.st.cluster.view = c, &agent.Cluster{Epoch: 1}
+	m.st.mysqld.writable, m.st.status.server = 1, &core.Server{UUID: "server-1"}
 	return m
 }
 

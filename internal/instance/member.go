@@ -17,6 +17,7 @@ import (
 	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
+	"cnmsql.co/internal/observation"
 )
 
 // member is an instance of a group. Who is primary is the group's to say.
@@ -29,10 +30,7 @@ func (member) status(ctx context.Context, server *mysql.Server) (*core.Server, e
 // noteRole: the group itself opens and closes its members for writes.
 func (t member) noteRole(server *core.Server) {
 	s := &t.m.st
-	s.mysqld.mayWrite, s.mysqld.writable = !server.SuperReadOnly, 0
-	if g := server.Group; s.mysqld.mayWrite && g.State == core.MemberOnline && g.Role == core.MemberPrimary {
-		s.mysqld.writable = max(1, s.cluster.seen)
-	}
+	s.mysqld.mayWrite, s.mysqld.writable = !server.SuperReadOnly, agent.MemberWrites(server, s.cluster.seen)
 	s.member.noteQuorum(server.Group != nil && server.Group.IsQuorate())
 }
 
@@ -93,6 +91,9 @@ func membershipOf(c *v1alpha1.Cluster, me string) (*agent.Membership, error) {
 	out.Name, out.Bootstrapped = g.GroupName, g.Bootstrapped
 	barred, err := barredIn(g)
 	if err != nil {
+		return nil, err
+	}
+	if out.Recoveries, err = observation.Recoveries(g); err != nil {
 		return nil, err
 	}
 	out.Held, out.Barred = barred[me]

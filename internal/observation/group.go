@@ -55,9 +55,25 @@ func groupFrom(g *v1alpha1.GroupReplicationStatus) (*core.GroupStatus, error) {
 		out.LeftOut = append(out.LeftOut, core.LeftOut{Instance: l.Instance, Held: held, Together: together,
 			Admitted: l.Admitted})
 	}
+	var err error
+	if out.Recoveries, err = Recoveries(g); err != nil {
+		return nil, err
+	}
 	for _, m := range g.Members {
 		out.Members = append(out.Members, core.GroupMember{Instance: m.Instance, State: core.MemberState(m.State),
 			Role: core.MemberRole(m.Role), Address: m.Address, Reachable: m.Reachable})
+	}
+	return out, nil
+}
+
+// Recoveries reads those of a group.
+func Recoveries(g *v1alpha1.GroupReplicationStatus) (out []core.GroupRecovery, err error) {
+	for _, r := range g.Recoveries {
+		held, err := gtid.Parse(r.Held)
+		if err != nil {
+			return nil, fmt.Errorf("status.groupReplication.recoveries[%d].held: %w", r.Epoch, err)
+		}
+		out = append(out, core.GroupRecovery{Epoch: r.Epoch, Held: held})
 	}
 	return out, nil
 }
@@ -84,6 +100,9 @@ func groupTo(g *core.GroupStatus) *v1alpha1.GroupReplicationStatus {
 	for _, l := range g.LeftOut {
 		out.LeftOut = append(out.LeftOut, v1alpha1.LeftOutMember{Instance: l.Instance, Held: l.Held.String(),
 			HeldTogether: l.Together.String(), Admitted: l.Admitted})
+	}
+	for _, r := range g.Recoveries {
+		out.Recoveries = append(out.Recoveries, v1alpha1.GroupRecovery{Epoch: r.Epoch, Held: r.Held.String()})
 	}
 	for _, m := range g.Members {
 		out.Members = append(out.Members, v1alpha1.GroupMember{Instance: m.Instance, State: string(m.State),

@@ -27,6 +27,7 @@ func aGroup() *v1alpha1.Cluster {
 		ViewID: "17:4", ObservedViewMax: 5, ObservedOnlineMax: 4, TotalOutageTried: "c-2",
 		LeftOut: []v1alpha1.LeftOutMember{{Instance: "c-3", Held: mine + ":1-9"}, {Instance: "c-4", Held: mine + ":1-7",
 			HeldTogether: mine + ":1-8", Admitted: true}, {Instance: "c-5"}},
+		Recoveries: []v1alpha1.GroupRecovery{{Epoch: 4, Held: mine + ":1-7"}, {Epoch: 6, Held: mine + ":1-9"}},
 		Members: []v1alpha1.GroupMember{
 			{Instance: "c-1", State: "ONLINE", Role: "PRIMARY", Address: "10.0.0.1", Reachable: true},
 			{Instance: "c-2", State: "RECOVERING", Role: "SECONDARY", Address: "10.0.0.2", Reachable: true},
@@ -39,7 +40,7 @@ func aGroup() *v1alpha1.Cluster {
 // The fields of the status of a group, by their names: one that is new must be in aGroup.
 func TestTheGroupThatIsReadAndWrittenHasEveryField(t *testing.T) {
 	g := aGroup().Status.GroupReplication
-	for _, whole := range []any{*g, g.Members[0], g.LeftOut[1]} {
+	for _, whole := range []any{*g, g.Members[0], g.LeftOut[1], g.Recoveries[1]} {
 		for v, i := reflect.ValueOf(whole), 0; i < v.NumField(); i++ {
 			if v.Field(i).IsZero() {
 				t.Errorf("%s.%s is empty in it", v.Type().Name(), v.Type().Field(i).Name)
@@ -76,6 +77,11 @@ func TestAPositionThatCannotBeReadIsAnError(t *testing.T) {
 	c := aGroup()
 	c.Status.GroupReplication.LeftOut[1].Held = "x"
 	if _, err := observation.StatusFrom(&c.Status); err == nil || !strings.Contains(err.Error(), "leftOut[c-4].held") {
+		t.Errorf("said is %v", err)
+	}
+	c = aGroup()
+	c.Status.GroupReplication.Recoveries[1].Held = "x"
+	if _, err := observation.StatusFrom(&c.Status); err == nil || !strings.Contains(err.Error(), "recoveries[6].held") {
 		t.Errorf("said is %v", err)
 	}
 }

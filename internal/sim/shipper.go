@@ -104,7 +104,7 @@ func (k *shipper) newBranch() (b archive.Branch, is bool) {
 	before, found, _ := archive.Before(listed, k.writer.Epoch, store.branch(listed))
 	var held gtid.Set
 	if found {
-		held = archive.Held(before, store.last(before.Epoch), k.start)
+		held = k.writer.Held(before, store.last(before.Epoch), k.start)
 	} else {
 		k.logs = archive.Reader{Seen: k.start}
 		k.locate()

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -126,5 +127,42 @@ func TestAPrimaryWithoutABranchGaveItsOwnNumbers(t *testing.T) {
 	if s := Select(archived, base, Target{}, nil); s.Refusal == nil ||
 		!s.Refusal.GTIDs.Equal(gtid.MustParse(a+":11-20")) {
 		t.Errorf("a group has given numbers again, and it is not refused: %+v", s)
+	}
+}
+
+// TestARecoveredGroupGivesNumbersAgain: b went on with 1-6 when a was lost, which had archived 7,
+// and gave 7 to another transaction before its branch began.
+func TestARecoveredGroupGivesNumbersAgain(t *testing.T) {
+	const g = "99999999-9999-9999-9999-999999999999"
+	numbers := func(text string) gtid.Set { return gtid.MustParse(g + ":" + text) }
+	archived := Archive{Branches: []Branch{
+		{Epoch: 1, ServerUUID: "a", Numbers: g},
+		{Epoch: 3, ServerUUID: "b", Numbers: g, After: 1, Start: numbers("1-8"), Held: numbers("1-6"),
+			Recoveries: []core.GroupRecovery{{Epoch: 2, Held: numbers("1-6")}}},
+		{Epoch: 4, ServerUUID: "c", Numbers: g, After: 3, Start: numbers("1-9"), Held: numbers("1-9"),
+			Recoveries: []core.GroupRecovery{{Epoch: 2, Held: numbers("1-6")}}},
+	}, Parts: []Part{
+		{Epoch: 1, Sequence: 1, GTIDs: numbers("1-7"), Transactions: 7},
+		{Epoch: 3, Sequence: 1, Before: numbers("1-6"), GTIDs: numbers("7-9"), Transactions: 3},
+	}}
+	s := Select(archived, Base{Epoch: 1, End: numbers("1-5")}, Target{}, nil)
+	if s.Refusal != nil || len(s.Plan.Steps) != 2 || !s.Plan.Steps[0].Take.Equal(numbers("6")) ||
+		!s.Plan.Steps[1].Take.Equal(numbers("7-9")) {
+		t.Errorf("from a backup of before: %+v", s)
+	}
+	if s := Select(archived, Base{Epoch: 1, End: numbers("1-7")}, Target{}, nil); s.Refusal == nil ||
+		s.Refusal.Reason != BackupNotOnBranch || !s.Refusal.GTIDs.Equal(numbers("7")) {
+		t.Errorf("from a backup that holds the lost 7: %+v", s)
+	}
+	if s := Select(archived, Base{Epoch: 3, End: numbers("1-7")}, Target{}, nil); s.Refusal != nil ||
+		!s.Plan.Set.Equal(numbers("1-9")) {
+		t.Errorf("from a backup that holds the other 7: %+v", s)
+	}
+	if lost := Lost(archived); len(lost) != 1 || lost[0].Epoch != 1 || !lost[0].GTIDs.Equal(numbers("7")) {
+		t.Errorf("lost is %+v", lost)
+	}
+	w := Writer{Recoveries: archived.Branches[1].Recoveries}
+	if held := w.Held(archived.Branches[0], archived.Parts[0], numbers("1-8")); !held.Equal(numbers("1-6")) {
+		t.Errorf("of the archive b needs no part of %s", held)
 	}
 }

@@ -30,8 +30,11 @@ type Branch struct {
 	// Numbers is whose numbers the primary gives its transactions: OwnNumbers, or the name of
 	// the group, which any primary gives again after they were lost. Empty in branches of
 	// before 2026-11-24.
-	Numbers   string    `json:"numbers,omitempty"`
-	CreatedAt time.Time `json:"createdAt"`
+	Numbers string `json:"numbers,omitempty"`
+	// Recoveries of the group. What earlier branches hold beyond them is lost, too, although the
+	// primary may have the same numbers: it has given them to other transactions.
+	Recoveries []core.GroupRecovery `json:"recoveries,omitempty"`
+	CreatedAt  time.Time            `json:"createdAt"`
 }
 
 // OwnNumbers are those of the server that writes, which nobody else gives.

@@ -42,11 +42,12 @@ func onLine(all []Branch) []Branch {
 	return out
 }
 
-// surviving is what of a set that was executed in an epoch every later promotion had.
+// surviving is what of a set that was executed in an epoch every later promotion had, and every
+// later recovery of a group.
 func (l line) surviving(epoch int64, set gtid.Set) gtid.Set {
 	for _, b := range l.branches {
 		if b.Epoch > epoch {
-			set = set.Intersect(b.Start)
+			set = Same(set.Intersect(b.Start), epoch, b.Recoveries)
 		}
 	}
 	return set
@@ -70,7 +71,7 @@ type LostBranch struct {
 	Epoch int64
 	GTIDs gtid.Set
 	// Steps are where it stands, in the order of the log. First and Last bound when it was
-	// committed.
+	// committed: they are of whole parts.
 	Steps       []Step
 	First, Last time.Time
 }

@@ -49,8 +49,10 @@ type Writer struct {
 	// Epoch of the promotion that Instance, whose server has ServerUUID, holds.
 	Epoch                int64
 	Instance, ServerUUID string
-	// Group is the name of the group in which it is primary; "" in none.
-	Group string
+	// Group is the name of the group in which it is primary, "" in none, and Recoveries are those
+	// of the group.
+	Group      string
+	Recoveries []core.GroupRecovery
 }
 
 // Owner is whose something in the archive is.
@@ -82,8 +84,20 @@ func (w Writer) Owner(cluster, server string) Owner {
 func (w Writer) Branch(before Branch, start, held gtid.Set, now time.Time) Branch {
 	return Branch{
 		Format: Format, Cluster: w.Cluster, Epoch: w.Epoch, Instance: w.Instance, ServerUUID: w.ServerUUID,
-		Start: start, Held: held, After: before.Epoch, Numbers: cmp.Or(w.Group, OwnNumbers), CreatedAt: now.UTC(),
+		Start: start, Held: held, After: before.Epoch, Numbers: cmp.Or(w.Group, OwnNumbers), Recoveries: w.Recoveries,
+		CreatedAt: now.UTC(),
 	}
+}
+
+// Same is what of a set stands for the same transactions now as it did in an epoch: a group that
+// was recovered since gives the numbers again of what was lost.
+func Same(set gtid.Set, epoch int64, recoveries []core.GroupRecovery) gtid.Set {
+	for _, r := range recoveries {
+		if r.Epoch > epoch {
+			set = set.Intersect(r.Held)
+		}
+	}
+	return set
 }
 
 // IsSame tells whether a part that is there already is the one that was to be written: an
@@ -143,6 +157,6 @@ func Reached(b Branch, last Part) gtid.Set {
 
 // Held is what a new branch behind such a one needs no part of. What the former primary
 // has executed and not archived, the new one archives, from its own logs.
-func Held(before Branch, last Part, start gtid.Set) gtid.Set {
-	return Reached(before, last).Intersect(start)
+func (w Writer) Held(before Branch, last Part, start gtid.Set) gtid.Set {
+	return Same(Reached(before, last).Intersect(start), before.Epoch, w.Recoveries)
 }

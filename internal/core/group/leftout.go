@@ -14,21 +14,28 @@ import (
 // of the new group is not known until a member reports it. Every other instance is recorded
 // as left out, together with held, the GTID set that the group surely continues from. An
 // instance that was left out before keeps the set of that time. Together is the union of what
-// the members hold.
+// the members hold. The epoch is that of the recovery.
 func (d *decision) countOn(members []string, held, together gtid.Set) {
 	before := *d.g
 	d.g.ViewMax, d.g.ViewID, d.g.LeftOut = len(members), "", nil
+	same := held
 	for i := range d.Instances {
 		name := d.Instances[i].Name
-		if slices.Contains(members, name) {
-			continue
-		}
+		was, is := before.LeftOutOf(name)
+		is = is && !was.Admitted
 		l := core.LeftOut{Instance: name, Held: held, Together: together}
-		if was, is := before.LeftOutOf(name); is && !was.Admitted {
+		switch {
+		case slices.Contains(members, name):
+			if is { // those who went on without it may have given numbers again since
+				same = same.Intersect(was.Held)
+			}
+			continue
+		case is:
 			l.Held, l.Together = was.Held, was.Together
 		}
 		d.g.LeftOut = append(d.g.LeftOut, l)
 	}
+	d.g.NoteRecovery(d.Status.Epoch, same)
 }
 
 // without tells whom the group goes on without.

@@ -1,0 +1,27 @@
+package core
+
+import (
+	"testing"
+
+	"cnmsql.co/internal/gtid"
+)
+
+// Of too many recoveries, the two oldest become one that says less than either.
+func TestRecoveriesThatAreForgottenLeaveWhatBothHeld(t *testing.T) {
+	const a = "11111111-1111-1111-1111-111111111111"
+	var g GroupStatus
+	g.NoteRecovery(1, gtid.MustParse(a+":1-9"))
+	before := g.Recoveries
+	for epoch := int64(2); epoch <= maxRecoveries+1; epoch++ {
+		g.NoteRecovery(epoch, gtid.MustParse(a+":3-20"))
+	}
+	if n := len(g.Recoveries); n != maxRecoveries {
+		t.Fatalf("%d are remembered", n)
+	}
+	if r := g.Recoveries[0]; r.Epoch != 2 || !r.Held.Equal(gtid.MustParse(a+":3-9")) {
+		t.Errorf("the oldest is %+v", r)
+	}
+	if !before[0].Held.Equal(gtid.MustParse(a + ":1-9")) {
+		t.Errorf("what was known before has changed: %+v", before)
+	}
+}
