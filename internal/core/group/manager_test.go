@@ -111,7 +111,7 @@ func membership(s *core.Status, me string) *agent.Membership {
 	if g == nil {
 		return out
 	}
-	out.Name, out.Bootstrapped = g.Name, g.Bootstrapped
+	out.Name, out.Bootstrapped, out.Recoveries = g.Name, g.Bootstrapped, g.Recoveries
 	for _, m := range g.Members {
 		out.GoneOn = out.GoneOn || g.HasQuorum && m.Instance == me && m.State == core.MemberUnknown
 		if m.Address != "" && !g.Bars(m.Instance) {
@@ -149,6 +149,7 @@ func (w *world) act(in *instance, a agent.Action) bool {
 	case agent.ForgetData:
 		w.endMysqld(in)
 		in.data, in.executed, in.content, in.removed = core.DataEmpty, gtid.Set{}, nil, false
+		in.log, in.purged = nil, gtid.Set{}
 	case agent.CloneFrom:
 		return w.clone(in, w.get(a.Donor))
 	case agent.AskPrimary:
@@ -248,6 +249,7 @@ func (w *world) clone(in, donor *instance) bool {
 		return false
 	}
 	in.data, in.executed, in.content = core.DataPopulated, donor.executed, maps.Clone(donor.content)
+	in.log, in.purged = nil, donor.executed
 	return true
 }
 

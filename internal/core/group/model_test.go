@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,10 @@ type instance struct {
 	executed gtid.Set
 	// content tells which transaction the instance holds under a number; the executed set
 	// tells numbers only.
-	content  map[int]int
+	content map[int]int
+	// log is its binary log, which begins behind what is purged.
+	log      []logged
+	purged   gtid.Set
 	received gtid.Set
 	errant   gtid.Set
 	last     core.Fact[gtid.Set] // what the operator has heard last that it has executed
@@ -162,13 +166,19 @@ func (w *world) learn(side []string) {
 
 // take receives what another holds and this one has nothing for.
 func (in *instance) take(from *instance) {
-	for number, what := range from.content {
+	for _, number := range slices.Sorted(maps.Keys(from.content)) {
 		if _, has := in.content[number]; !has {
-			in.hold(number, what)
+			in.hold(number, from.content[number])
 		}
 	}
-	// what was written beside the group, and is its own by now
-	in.executed = in.executed.Union(from.executed.Without(groupUUID))
+	in.adopt(from.executed.Without(groupUUID))
+}
+
+// adopt: what was written beside the group is its own by now.
+func (in *instance) adopt(set gtid.Set) {
+	if set = set.Subtract(in.executed); !set.IsEmpty() {
+		in.executed, in.log = in.executed.Union(set), append(in.log, logged{id: set})
+	}
 }
 
 // groupUUID is the source of the transactions of the group.
@@ -179,8 +189,20 @@ func (in *instance) hold(number, what int) {
 		in.content = map[int]int{}
 	}
 	in.content[number] = what
-	in.executed = in.executed.Union(gtid.MustParse(fmt.Sprintf("%s:%d", groupUUID, number)))
+	id := numbered(number)
+	in.executed, in.log = in.executed.Union(id), append(in.log, logged{id, number})
 }
+
+// ids are the first transactions of a group, which takes long to read again each time.
+var ids = func() (all []gtid.Set) {
+	for number := range 100 {
+		all = append(all, gtid.MustParse(fmt.Sprintf("%s:%d", groupUUID, number+1)))
+	}
+	return all
+}()
+
+// numbered is a transaction of the group.
+func numbered(number int) gtid.Set { return ids[number-1] }
 
 // become gives the group another view.
 func (w *world) become(view []string) {

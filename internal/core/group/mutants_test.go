@@ -8,6 +8,7 @@ import (
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -19,6 +20,9 @@ type mutation struct {
 	// rejoins: mysqld is not kept from coming back by itself. admits: everybody may speak
 	// with a member.
 	rejoins, admits bool
+	// archives changes what an instance goes by when it archives, and writer what it writes.
+	archives func(*instance, *agent.Cluster)
+	writer   func(*archive.Writer)
 }
 
 // TestMutants: each mistake is found within so many seeds.
@@ -27,6 +31,7 @@ func TestMutants(t *testing.T) {
 	all := mutants()
 	maps.Copy(all, memberMutants())
 	maps.Copy(all, outageMutants())
+	maps.Copy(all, archiveMutants())
 	for name, mut := range all {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(within) {

@@ -36,6 +36,7 @@ type sim struct {
 	stopped bool        // members, by a human
 	gone    map[string]bool
 	tried   bool // without a human's word, to reboot the group in this outage
+	archive *archiving
 	story   []string
 }
 
@@ -48,6 +49,7 @@ func newSim(seed uint64, mut mutation) *sim {
 	s.rejoins = func() bool { return s.rng.IntN(2) == 0 }
 	s.recovers = func() bool { return s.rng.IntN(3) == 0 }
 	s.made = s.checkMade
+	s.archive = newArchiving(s, seed)
 	return s
 }
 
@@ -64,7 +66,8 @@ func (s *sim) checkMade(by *instance, anew bool) {
 	case anew:
 		s.wrong = s.lacksAcked(by.name)
 	}
-	by.executed, by.errant = by.holds(), gtid.Set{} // the group's own from now on
+	by.adopt(by.errant) // the group's own from now on
+	by.errant = gtid.Set{}
 }
 
 func (s *sim) tellf(format string, args ...any) {
@@ -466,6 +469,7 @@ func play(seed uint64, mut mutation) (violation string, story []string) {
 			if why := cmp.Or(s.mixed(), s.lost()); why != "" {
 				return why
 			}
+			s.archive.look()
 			s.now = s.now.Add(500 * time.Millisecond)
 		}
 		return ""
@@ -532,7 +536,7 @@ func (s *sim) ends(step func(int) string) string {
 	if s.hasQuorum() && routed != s.primary {
 		return "writes are not led to the primary " + s.primary + " in the end: " + s.tell()
 	}
-	return ""
+	return s.archive.ends(step)
 }
 
 // stopLeftOut: where those who were left out have a group of their own, a human stops them.
