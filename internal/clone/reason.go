@@ -43,7 +43,7 @@ var (
 	DonorSilent = &Reason{"DonorSilent",
 		"the donor said nothing for too long: look whether it hangs or waits for prepared transactions, and whether the network drops packets"}
 	DonorStops = &Reason{"DonorStops",
-		"the donor ended the clone, for mysqld is being stopped or somebody killed its session: start again when it serves"}
+		"the donor ended the clone: mysqld is being stopped, or its session was killed; start again when it serves"}
 	ConnectionLost = &Reason{"ConnectionLost",
 		"the connection to the donor broke: start again; the donor may refuse until it has noticed the loss"}
 	NotEmpty = &Reason{"NotEmpty",

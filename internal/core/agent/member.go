@@ -435,26 +435,3 @@ func (f *Facts) memberPosition(primary string) *Position {
 	}
 	return p
 }
-
-// MemberWrites is the epoch in which a member takes writes, 0 when it takes none: the highest that
-// it has seen. The group itself opens and closes its members, before the operator knows of it.
-func MemberWrites(s *core.Server, seen int64) int64 {
-	if g := s.Group; s.SuperReadOnly || g.State != core.MemberOnline || g.Role != core.MemberPrimary {
-		return 0
-	}
-	return max(1, seen)
-}
-
-// ArchivesIn is the epoch in which an instance archives what it writes, 0 when it does not; writes
-// is that in which it takes writes. The primary of a group archives once the Cluster names it, in
-// the epoch in which it does, and while the group has not gone on without it: what it would
-// archive in a later epoch is not the group's.
-func (c *Cluster) ArchivesIn(me string, writes int64) int64 {
-	switch {
-	case c == nil, writes == 0, c.Group != nil && (c.CurrentPrimary != me || c.Group.Barred):
-		return 0
-	case c.Group != nil:
-		return c.Epoch
-	}
-	return writes
-}

@@ -210,7 +210,8 @@ func (a *archiving) store(k *shipper) bool {
 	}
 	p := &archived{k.pending.Part, k.what}
 	if there, is := a.parts[p.Key()]; is && !there.GTIDs.Equal(p.GTIDs) {
-		a.s.wrong = fmt.Sprintf("archive: %s and %s stand for part %d of epoch %d", there.GTIDs, p.GTIDs, p.Sequence, p.Epoch)
+		a.s.wrong = fmt.Sprintf("archive: %s and %s stand for part %d of epoch %d", there.GTIDs, p.GTIDs, p.Sequence,
+			p.Epoch)
 		return false
 	}
 	a.parts[p.Key()] = p
@@ -277,7 +278,8 @@ func (a *archiving) restore(all archive.Archive, b backup, primary *instance) st
 	}
 	for number, what := range primary.content {
 		if is, has := has[number]; is != what && (has || !a.gaps.Contains(numbered(number))) {
-			return fmt.Sprintf("it has %d under the number %d, and the primary %s has %d", is, number, primary.name, what)
+			return fmt.Sprintf("it has %d under the number %d, and the primary %s has %d", is, number, primary.name,
+				what)
 		}
 	}
 	for number := range has {
@@ -298,14 +300,16 @@ func archiveMutants() map[string]mutation {
 		"a recovery keeps what anybody held": {plan: func(o *core.Observation, p *core.Plan) {
 			again := *p.Status.Group
 			again.Recoveries = slices.Clone(again.Recoveries)
-			for i := range again.Recoveries {
-				for _, in := range o.Instances {
-					if r, known := in.Report.Get(); known && r.Server != nil && again.Recoveries[i].Epoch == p.Status.Epoch {
-						again.Recoveries[i].Held = again.Recoveries[i].Held.Union(r.Server.Holds())
-					}
+			p.Status.Group = &again
+			n := len(again.Recoveries)
+			if n == 0 || again.Recoveries[n-1].Epoch != p.Status.Epoch {
+				return
+			}
+			for _, in := range o.Instances {
+				if r, known := in.Report.Get(); known && r.Server != nil {
+					again.Recoveries[n-1].Held = again.Recoveries[n-1].Held.Union(r.Server.Holds())
 				}
 			}
-			p.Status.Group = &again
 		}},
 	}
 }

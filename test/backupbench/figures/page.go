@@ -26,7 +26,8 @@ func (b *Backups) render() string {
 	r := b.Run
 	fmt.Fprintf(&t, "\n`%s`, %s, at %s. %s; %s. %s. Load average when a measurement began: %.1f to %.1f.\n\n",
 		r.Command, r.Date, r.Commit, r.Machine, r.Server, r.Data, r.Load[0], r.Load[1])
-	t.WriteString("| what | data | stored | took | rate | peak memory | written to disk | CPU | its time by that of |\n" +
+	t.WriteString("| what | data | stored | took | rate | peak memory | written to disk | CPU | " +
+		"its time by that of |\n" +
 		"|---|---|---|---|---|---|---|---|---|\n")
 	for _, f := range b.Figures {
 		t.WriteString(f.line())
