@@ -13,16 +13,8 @@ import (
 // What is asked together is answered as it is one by one, without the semi-sync plugins and
 // with them, and a connection goes on after a question that was refused.
 func TestQuestionsAreAnsweredTogetherAsOneByOne(t *testing.T) {
-	s := mysqld.ForTest(t)
-	s.Initialize()
-	s.Start(1)
-	version, err := parseNumbers(s.Text("SELECT @@version"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	accounts := func() ([]Account, error) { return []Account{{User: "root"}}, nil }
-	is := func() Version { return version }
-	alone, together := Open(s.Socket(), is, accounts), OpenForStatus(s.Socket(), is, accounts)
+	s, is := aServer(t)
+	alone, together := Open(s.Socket(), is, asRoot), OpenForStatus(s.Socket(), is, asRoot)
 	defer alone.Close()
 	defer together.Close()
 	same := func(when string) {
@@ -41,7 +33,7 @@ func TestQuestionsAreAnsweredTogetherAsOneByOne(t *testing.T) {
 		}
 	}
 	same("without plugins")
-	n := version.names()
+	n := is().names()
 	s.Exec("INSTALL PLUGIN " + n.semiSyncSource + " SONAME '" + n.semiSyncSourcePlugin + "'")
 	s.Exec("INSTALL PLUGIN " + n.semiSyncReplica + " SONAME '" + n.semiSyncReplicaPlugin + "'")
 	s.Exec("SET GLOBAL " + n.semiSyncSource + "_enabled = ON")
@@ -54,6 +46,21 @@ func TestQuestionsAreAnsweredTogetherAsOneByOne(t *testing.T) {
 		aRefusalEndsWhatIsAsked(t, server)
 	}
 }
+
+// aServer is a mysqld that was just made, and its version.
+func aServer(t *testing.T) (s *mysqld.Test, is func() Version) {
+	t.Helper()
+	s = mysqld.ForTest(t)
+	s.Initialize()
+	s.Start(1)
+	version, err := parseNumbers(s.Text("SELECT @@version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, func() Version { return version }
+}
+
+func asRoot() ([]Account, error) { return []Account{{User: "root"}}, nil }
 
 func aRefusalEndsWhatIsAsked(t *testing.T, server *Server) {
 	t.Helper()

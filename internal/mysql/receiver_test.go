@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"cnmsql.co/internal/gtid"
-	"cnmsql.co/test/mysqld"
 )
 
 // SHOW REPLICA STATUS reads first what was received, and only then whether the receiver is
@@ -34,15 +33,8 @@ func TestWhoseConnectionWasThereBeforeItWasAskedWhatItReceivedMayReceiveMore(t *
 // A channel that may not be changed stays as it is, and receives nothing; and whether it
 // receives is asked before what it has received.
 func TestAChannelThatHoldsTooMuchStaysWhereItPoints(t *testing.T) {
-	s := mysqld.ForTest(t)
-	s.Initialize()
-	s.Start(1)
-	version, err := parseNumbers(s.Text("SELECT @@version"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := Open(s.Socket(), func() Version { return version },
-		func() ([]Account, error) { return []Account{{User: "root"}}, nil })
+	s, is := aServer(t)
+	server := Open(s.Socket(), is, asRoot)
 	defer server.Close()
 	follow := func(host string, refused error) error {
 		return server.BecomeReplicaOf(t.Context(), Source{Host: host, Port: 1, Account: Account{User: "r"},

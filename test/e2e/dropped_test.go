@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cnmsql.co/test/testbed"
+	"cnmsql.co/test/writer"
 )
 
 // TestTableDroppedAndNamespaceLost: a table is dropped by mistake while it is written to as fast
@@ -53,11 +56,7 @@ func TestTableDroppedAndNamespaceLost(t *testing.T) {
 // startWritingAtFullSpeed writes on that many connections without a pause.
 func (w *world) startWritingAtFullSpeed(connections int) *load {
 	w.t.Helper()
-	e, err := bed.Endpoint(w.ctx, w.key, "rw")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return w.startWriter(e.WriterAtFullSpeed(connections))
+	return w.startWriter(func(e testbed.Endpoint) *writer.Writer { return e.WriterAtFullSpeed(connections) })
 }
 
 // writesAtLeast: so many rows a second are acknowledged.

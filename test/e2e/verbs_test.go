@@ -328,16 +328,16 @@ func (w *world) startWriting() *load { return w.startWritingOn(0) }
 // startWritingOn writes on that many connections.
 func (w *world) startWritingOn(connections int) *load {
 	w.t.Helper()
+	return w.startWriter(func(e testbed.Endpoint) *writer.Writer { return e.WriterOn(connections) })
+}
+
+func (w *world) startWriter(to func(testbed.Endpoint) *writer.Writer) *load {
+	w.t.Helper()
 	e, err := bed.Endpoint(w.ctx, w.key, "rw")
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return w.startWriter(e.WriterOn(connections))
-}
-
-func (w *world) startWriter(of *writer.Writer) *load {
-	w.t.Helper()
-	l := &load{Writer: of, w: w}
+	l := &load{Writer: to(e), w: w}
 	if err := l.Start(w.ctx); err != nil {
 		w.t.Fatal(err)
 	}
