@@ -79,7 +79,7 @@ func newWorld(t *testing.T, cluster string) *world {
 		if t.Failed() {
 			w.show()
 		}
-		w.kubectl("delete", "namespace", ns, "--wait=false")
+		w.kubectl("delete", "namespace", ns, "--ignore-not-found", "--wait=false")
 	})
 	return w
 }
