@@ -75,14 +75,16 @@ type batch struct {
 // over.
 func (r *Replay) prepare(ctx context.Context, logs relayLogs, steps []facts.Step, give chan<- batch) error {
 	var b batch
+	ahead := newAhead(ctx, len(steps), func(i int) int64 { return sizeOf(steps[i]) },
+		func(ctx context.Context, i int) (int64, error) { return r.write(ctx, logs.staged(i), steps[i]) })
+	defer ahead.end()
 	for i, step := range steps {
-		path := logs.staged(i)
-		size, err := r.write(ctx, path, step)
+		size, err := ahead.next()
 		if err != nil {
 			return fmt.Errorf("writing part %d of epoch %d as a relay log: %w", step.Pieces[0].Sequence,
 				step.Pieces[0].Epoch, err)
 		}
-		b.files, b.steps, b.size = append(b.files, path), append(b.steps, step), b.size+size
+		b.files, b.steps, b.size = append(b.files, logs.staged(i)), append(b.steps, step), b.size+size
 		b.set, b.transactions = b.set.Union(step.Take), b.transactions+int64(step.Take.Count())
 		if b.size < r.BatchBytes && i < len(steps)-1 {
 			continue

@@ -32,10 +32,13 @@ func (b *backedUp) groupGivesNumbersAgain() {
 	}
 	b.kubectl(append([]string{"-n", b.key.Namespace, "delete", "pvc", "--wait=false"}, gone...)...)
 	b.kubectl(append([]string{"-n", b.key.Namespace, "delete", "pod", "--force", "--grace-period=0"}, gone...)...)
-	c := b.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Phase == "Blocked" })
-	b.t.Log(c.Status.PhaseReason)
+	b.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Phase == "Blocked" })
 	b.fence(left, "-")
-	b.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return len(c.Status.FencedInstances) == 0 })
+	c := b.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { // and the others have said that they are empty
+		return len(c.Status.FencedInstances) == 0 &&
+			strings.Contains(c.Status.PhaseReason, left+" holds all that any of them holds")
+	})
+	b.t.Log(c.Status.PhaseReason)
 	b.kubectl("-n", b.key.Namespace, "annotate", "cluster", b.key.Name, v1alpha1.AnnotationForceQuorum+"=true")
 	c = b.becomes(4*time.Minute, func(c *v1alpha1.Cluster) bool {
 		return c.Status.CurrentPrimary == left && c.Status.GroupReplication.HasQuorum
