@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -39,6 +40,7 @@ func (b *backedUp) groupGivesNumbersAgain() {
 			strings.Contains(c.Status.PhaseReason, left+" holds all that any of them holds")
 	})
 	b.t.Log(c.Status.PhaseReason)
+	stop := b.insertsAtOnce(left) // before it archives, and before it is routed to
 	b.kubectl("-n", b.key.Namespace, "annotate", "cluster", b.key.Name, v1alpha1.AnnotationForceQuorum+"=true")
 	c = b.becomes(4*time.Minute, func(c *v1alpha1.Cluster) bool {
 		return c.Status.CurrentPrimary == left && c.Status.GroupReplication.HasQuorum
@@ -46,10 +48,8 @@ func (b *backedUp) groupGivesNumbersAgain() {
 	if n := len(c.Status.GroupReplication.Recoveries); n != 1 {
 		b.t.Errorf("%d recoveries are noted: %+v", n, c.Status.GroupReplication)
 	}
-	for range 6 {
-		b.sql("INSERT INTO app.numbers (what) VALUES ('kept')")
-	}
 	b.healthy(4 * time.Minute)
+	b.t.Logf("%d rows were inserted since it could be written to", stop())
 	executed := b.archivesAll()
 	if again := mustParse(executed).Intersect(mustParse(lost)); !again.Equal(mustParse(lost)) {
 		b.t.Errorf("of the numbers %s only %s were given again", lost, again)
@@ -60,4 +60,32 @@ func (b *backedUp) groupGivesNumbersAgain() {
 	out := b.plugin([]string{"backup", "lost", b.key.Name})
 	b.t.Log(strings.TrimSpace(out))
 	b.isRestored(executed, b.store.Spec())
+}
+
+// insertsAtOnce inserts rows from the moment at which an instance takes them, until it is stopped.
+func (b *backedUp) insertsAtOnce(instance string) (stop func() int) {
+	b.t.Helper()
+	e, err := bed.InstanceEndpoint(b.ctx, b.key, instance)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	db, err := e.Open()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = db.Close() })
+	ctx, cancel := context.WithCancel(b.ctx)
+	ended := make(chan int)
+	go func() {
+		n := 0
+		for ctx.Err() == nil {
+			if _, err := db.ExecContext(ctx, "INSERT INTO app.numbers (what) VALUES ('kept')"); err == nil {
+				n++
+				continue
+			}
+			<-time.After(5 * time.Millisecond)
+		}
+		ended <- n
+	}()
+	return func() int { cancel(); return <-ended }
 }
