@@ -258,13 +258,18 @@ func (a *archiving) restore(all archive.Archive, b backup, primary *instance) st
 	got := archive.Select(all, b.Base, archive.Target{}, nil)
 	// What the group was told to go on without counts as lost, also where that has not come about.
 	isLost = isLost || !archive.Same(b.End, b.Epoch, a.s.cluster.Status.Group.Recoveries).Contains(b.End)
-	switch r := got.Refusal; {
-	case r != nil && r.Reason == archive.BackupNotOnBranch && isLost:
+	if r := got.Refusal; r != nil {
+		right := false
+		switch r.Reason {
+		case archive.BackupNotOnBranch:
+			right = isLost
+		case archive.ArchiveGap, archive.PartMissing:
+			right = len(r.Parts) == 0 && r.GTIDs.Subtract(a.gaps).Subtract(a.spared).IsEmpty()
+		}
+		if !right {
+			return "it is refused, and need not be: " + r.Error()
+		}
 		return ""
-	case r != nil && r.Reason != archive.BackupNotOnBranch && r.GTIDs.Subtract(a.gaps).Subtract(a.spared).IsEmpty():
-		return ""
-	case r != nil:
-		return "it is refused, and need not be: " + r.Error()
 	}
 	has := map[int]int{}
 	maps.Copy(has, b.content)
