@@ -110,21 +110,38 @@ func listBranches(ctx context.Context, s store.Store, prefix string) (epochs []i
 
 // lastPart reads the facts of the last part of a branch; sequence 0 when there is none.
 func lastPart(ctx context.Context, s store.Store, prefix string, epoch int64) (last facts.Part, err error) {
-	var sequences []int64
-	dir := branchKey(prefix, epoch)
-	for object, err := range s.List(ctx, dir[:len(dir)-len(branchName)]) {
-		if err != nil {
-			return last, err
-		}
-		if k, ok := readKey(prefix, object.Key); ok {
-			sequences = append(sequences, k.Sequence)
-		}
+	all, err := listAll(ctx, s, epochPrefix(prefix, epoch), prefix)
+	if err != nil {
+		return last, err
+	}
+	sequences := all.parts[epoch]
+	for _, b := range all.bundles {
+		sequences = append(sequences, b.Last)
 	}
 	return facts.Last(sequences, func(sequence int64) (facts.Part, bool, error) {
-		part, err := getFacts(ctx, s, prefix, facts.Key{Epoch: epoch, Sequence: sequence})
+		part, err := getPart(ctx, s, prefix, all.bundles, facts.Key{Epoch: epoch, Sequence: sequence})
 		if errors.Is(err, store.NotFound) {
 			return part, false, nil
 		}
 		return part, err == nil, err
 	})
+}
+
+// getPart reads the facts of a part that lies by itself, or in one of some bundles.
+func getPart(ctx context.Context, s store.Store, prefix string, bundles []facts.Bundle,
+	key facts.Key) (part facts.Part, err error) {
+	part, err = getFacts(ctx, s, prefix, key)
+	for _, b := range bundles {
+		if !errors.Is(err, store.NotFound) {
+			break
+		}
+		if !b.Holds(key) {
+			continue
+		}
+		var i *index
+		if i, err = getBundleHead(ctx, s, prefix, b); err == nil {
+			part = i.Parts[key.Sequence-b.First].Part
+		}
+	}
+	return part, err
 }

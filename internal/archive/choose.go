@@ -11,13 +11,19 @@ import (
 	"cnmsql.co/internal/store"
 )
 
-// Place is where an archive lies, and what opens it.
+// Place is where an archive lies, and what opens it; NewPlace makes one.
 type Place struct {
 	Store store.Store
 	// Prefix of all keys, with a slash at its end: CLUSTER/log/.
 	Prefix string
 	// Key opens what is encrypted.
-	Key seal.Key
+	Key     seal.Key
+	bundles *bundles
+}
+
+// NewPlace is an archive below a prefix; the zero Key opens what is not encrypted.
+func NewPlace(s store.Store, prefix string, key seal.Key) Place {
+	return Place{s, prefix, key, &bundles{store: s, prefix: prefix}}
 }
 
 // Choose finds what to replay on a base backup to come to a target. It reads the parts in
@@ -64,7 +70,11 @@ func (p Place) Opens(ctx context.Context, plan facts.Plan) error {
 }
 
 func (p Place) open(ctx context.Context, part facts.Part) (io.ReadCloser, error) {
-	return openPart(ctx, p.Store, p.Prefix, part, p.Key)
+	body, err := p.bundles.get(ctx, part.Key())
+	if err != nil {
+		return nil, err
+	}
+	return openObject(body, part, p.Key)
 }
 
 // transactions lists what is in a part, in order.

@@ -39,6 +39,8 @@ type index struct {
 type entry struct {
 	facts.Part
 	Stored int64 `json:"stored"`
+	// Object is the SHA-256 of a bundled object, in hexadecimal digits.
+	Object string `json:"object,omitempty"`
 }
 
 // indexKey is that of an index by the last part that it tells of.
@@ -114,7 +116,7 @@ func (s *Shipper) note(ctx context.Context, part facts.Part, stored int64) {
 	if (part.Sequence-1)%s.c.IndexEvery == 0 {
 		s.block = nil
 	}
-	s.block = append(s.block, entry{part, stored})
+	s.block = append(s.block, entry{Part: part, Stored: stored})
 	if part.Sequence%s.c.IndexEvery != 0 || int64(len(s.block)) != s.c.IndexEvery {
 		return
 	}

@@ -133,7 +133,7 @@ func TestAManagerThatStartsInABlockLeavesItsIndexOut(t *testing.T) {
 		indexing(t, l, m, 2)
 		indexing(t, l, m, 5)
 		want := withoutIndexes(t, m)
-		all, err := listAll(t.Context(), m, prefix)
+		all, err := listAll(t.Context(), m, prefix, prefix)
 		must(t, err)
 		if len(all.indexes) != 1 || all.indexes[0].Sequence != 6 {
 			t.Errorf("there are indexes %+v", all.indexes)
@@ -150,7 +150,7 @@ func TestAnIndexGoesWithTheLastOfItsParts(t *testing.T) {
 		for _, c := range []struct{ last, indexes int64 }{{2, 2}, {5, 1}, {7, 0}} {
 			_, err := Remove(t.Context(), m, prefix, keysTo(1, c.last))
 			must(t, err)
-			all, err := listAll(t.Context(), m, prefix)
+			all, err := listAll(t.Context(), m, prefix, prefix)
 			must(t, err)
 			if int64(len(all.indexes)) != c.indexes {
 				t.Errorf("parts up to %d are gone, and there are indexes %+v", c.last, all.indexes)

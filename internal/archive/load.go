@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -26,12 +27,15 @@ const maxHole = 1000
 // meanwhile is left out. An error is that the store does not answer.
 func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, error) {
 	var out facts.Archive
-	all, err := listAll(ctx, s, prefix)
+	all, err := listAll(ctx, s, prefix, prefix)
 	if err != nil {
 		return out, err
 	}
 	known, err := readIndexes(ctx, s, prefix, all)
 	if err != nil {
+		return out, err
+	}
+	if err := readBundles(ctx, s, prefix, all, known, &out); err != nil {
 		return out, err
 	}
 	var parts []facts.Key
@@ -80,7 +84,7 @@ func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, err
 // Branches reads how the epochs began that a listing has; what is damaged, or of an unknown
 // format, is left out.
 func Branches(ctx context.Context, s store.Store, prefix string) (out []facts.Branch, err error) {
-	all, err := listAll(ctx, s, prefix)
+	all, err := listAll(ctx, s, prefix, prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -101,22 +105,30 @@ func Branches(ctx context.Context, s store.Store, prefix string) (out []facts.Br
 type listing struct {
 	// parts are their numbers, by epoch; an epoch of which only the branch is listed has none.
 	parts map[int64][]int64
-	// stored is how many bytes a part has.
-	stored map[facts.Key]int64
+	// singles are those that are objects of their own.
+	singles map[facts.Key]facts.Single
+	bundles []facts.Bundle
 	// indexes by the last part of each.
 	indexes []facts.Key
 }
 
-// listAll lists parts and indexes.
-func listAll(ctx context.Context, s store.Store, prefix string) (*listing, error) {
-	out := &listing{parts: map[int64][]int64{}, stored: map[facts.Key]int64{}}
-	for object, err := range s.List(ctx, prefix) {
+func epochPrefix(prefix string, epoch int64) string { return fmt.Sprintf("%s%010d/", prefix, epoch) }
+
+// listAll lists what lies below a place in the archive.
+func listAll(ctx context.Context, s store.Store, below, prefix string) (*listing, error) {
+	out := &listing{parts: map[int64][]int64{}, singles: map[facts.Key]facts.Single{}}
+	for object, err := range s.List(ctx, below) {
 		if err != nil {
 			return nil, err
 		}
 		k, ok := readKey(prefix, object.Key)
 		last, isIndex := readIndexKey(prefix, object.Key)
+		b, isBundle := readBundleKey(prefix, object.Key)
 		switch {
+		case isBundle:
+			b.Written = object.Modified
+			out.bundles = append(out.bundles, b)
+			out.parts[b.Epoch] = append(out.parts[b.Epoch], []int64{}...)
 		case isIndex:
 			out.indexes = append(out.indexes, last)
 		case !ok: // nothing of ours
@@ -124,7 +136,7 @@ func listAll(ctx context.Context, s store.Store, prefix string) (*listing, error
 			out.parts[k.Epoch] = append(out.parts[k.Epoch], []int64{}...)
 		default:
 			out.parts[k.Epoch] = append(out.parts[k.Epoch], k.Sequence)
-			out.stored[k] = object.Size
+			out.singles[k] = facts.Single{Key: k, Stored: object.Size, Written: object.Modified}
 		}
 	}
 	return out, nil
@@ -134,6 +146,7 @@ func listAll(ctx context.Context, s store.Store, prefix string) (*listing, error
 func (l *listing) keysOf(epoch int64) (keys []facts.Key) {
 	sequences := l.parts[epoch]
 	slices.Sort(sequences)
+	sequences = slices.Compact(sequences)
 	for i, n := range sequences {
 		first := n
 		if i > 0 {
@@ -158,13 +171,50 @@ func readIndexes(ctx context.Context, s store.Store, prefix string, l *listing) 
 		mu.Lock()
 		defer mu.Unlock()
 		for _, e := range i.Parts {
-			if size, listed := l.stored[e.Key()]; listed && size == e.Stored {
+			if single, listed := l.singles[e.Key()]; listed && single.Stored == e.Stored {
 				known[e.Key()] = e.Part
 			}
 		}
 		return nil
 	})
 	return known, err
+}
+
+// readBundles adds the parts that lie in bundles to those that are known, and to the listing. Of a
+// bundle that cannot be read, those parts cannot be read that are no object of their own.
+func readBundles(ctx context.Context, s store.Store, prefix string, l *listing, known map[facts.Key]facts.Part,
+	to *facts.Archive) error {
+	var mu sync.Mutex
+	unread := map[facts.Key]error{}
+	err := eachOf(ctx, l.bundles, func(ctx context.Context, b facts.Bundle) error {
+		i, err := getBundleHead(ctx, s, prefix, b)
+		if errors.Is(err, store.NotFound) {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err == nil:
+			for _, e := range i.Parts {
+				known[e.Key()] = e.Part
+				l.parts[b.Epoch] = append(l.parts[b.Epoch], e.Sequence)
+			}
+		case !isFinal(err):
+			return err
+		default:
+			for key := (facts.Key{Epoch: b.Epoch, Sequence: b.First}); key.Sequence <= b.Last; key.Sequence++ {
+				unread[key] = err
+			}
+		}
+		return nil
+	})
+	for key, why := range unread {
+		_, isKnown := known[key]
+		if _, isSingle := l.singles[key]; !isKnown && !isSingle {
+			err = errors.Join(err, noteUnreadable(to, key, why))
+		}
+	}
+	return err
 }
 
 // noteUnreadable notes an object that cannot be read, and gives any other error back.
@@ -218,7 +268,7 @@ func readParts(ctx context.Context, s store.Store, prefix string, keys []facts.K
 }
 
 // eachOf does something for each key, for several at a time, until one fails.
-func eachOf(ctx context.Context, keys []facts.Key, do func(context.Context, facts.Key) error) error {
+func eachOf[K any](ctx context.Context, keys []K, do func(context.Context, K) error) error {
 	all, each := errgroup.WithContext(ctx)
 	all.SetLimit(readers)
 	for _, key := range keys {

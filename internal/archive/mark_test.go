@@ -7,6 +7,7 @@ import (
 	"time"
 
 	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -43,7 +44,7 @@ func TestMarks(t *testing.T) {
 		if got == nil || time.Since(got.Until) > 2*time.Minute || !got.Executed.Equal(l.executed) {
 			t.Fatalf("it says %+v", got)
 		}
-		plan, err := (Place{Store: m, Prefix: prefix}).Choose(t.Context(), archivedOnce(t, m, l.executed),
+		plan, err := NewPlace(m, prefix, seal.Key{}).Choose(t.Context(), archivedOnce(t, m, l.executed),
 			facts.Base{Epoch: 1}, facts.Target{Kind: facts.ToTime, Time: got.Until})
 		must(t, err)
 		if !plan.Set.Equal(l.executed) {

@@ -184,31 +184,37 @@ func getFacts(ctx context.Context, s store.Store, prefix string, key facts.Key) 
 // reader reads a part decompressed, and refuses it at its end if it is not what was written.
 type reader struct {
 	part facts.Part
-	body io.ReadCloser
+	body io.Closer
 	zstd *zstd.Decoder
 	sum  hash.Hash // as the facts have it
 	size int64
 }
 
-// openPart begins to read a part of which the facts are known.
-func openPart(ctx context.Context, s store.Store, prefix string, part facts.Part, key seal.Key) (io.ReadCloser, error) {
-	body, err := s.Get(ctx, partKey(prefix, part.Key()))
-	if err != nil {
-		return nil, err
-	}
+// openObject begins to read the object of a part of which the facts are known.
+func openObject(body io.ReadCloser, part facts.Part, key seal.Key) (r io.ReadCloser, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, body.Close())
+		}
+	}()
 	if _, err := readFacts(body, part.Key()); err != nil {
-		return nil, errors.Join(err, body.Close())
+		return nil, err
 	}
 	from, sum := io.Reader(body), sha256.New()
 	if part.Recipient != "" {
 		if from, err = key.Open(io.TeeReader(body, sum), part.Recipient); err != nil {
-			return nil, errors.Join(damage("decrypting", part, err), body.Close())
+			return nil, damage("decrypting", part, err)
 		}
 	}
+	return newReader(part, body, from, sum)
+}
+
+// newReader decompresses from. What it reads is added to sum, unless the part is encrypted.
+func newReader(part facts.Part, body io.Closer, from io.Reader, sum hash.Hash) (*reader, error) {
 	z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(32<<20))
 	if err != nil {
-		return nil, errors.Join(err, body.Close())
+		return nil, err
 	}
 	return &reader{part: part, body: body, zstd: z, sum: sum}, nil
 }

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"context"
+	"errors"
 	"math/rand"
 	"strings"
 	"sync"
@@ -12,9 +13,10 @@ import (
 )
 
 // TestAnythingThatHappens: whatever a random hour brings (writes of all sizes, rotation,
-// faults of the store, lies of its listing, restarts), all that was executed is archived,
+// faults of the store, lies of its listing, restarts, merges), all that was executed is archived,
 // once and in order.
 func TestAnythingThatHappens(t *testing.T) {
+	merged := 0
 	for seed := range int64(40) {
 		story("", t, func(t *testing.T, l *logs, m *memory) {
 			random, dice := rand.New(rand.NewSource(seed)), &dice{random: rand.New(rand.NewSource(seed))}
@@ -34,7 +36,10 @@ func TestAnythingThatHappens(t *testing.T) {
 				}
 				return nil
 			}
-			m.hidden = func(key string) bool { return strings.HasSuffix(key, partSuffix) && dice.throw(3) == 0 }
+			m.hidden = func(key string) bool {
+				isNew := time.Since(m.object(key).Modified) < time.Hour
+				return isNew && strings.HasSuffix(key, partSuffix) && dice.throw(3) == 0
+			}
 			c := l.config(m, 1)
 			c.IndexEvery = 4
 			s := begin(t, c)
@@ -48,6 +53,9 @@ func TestAnythingThatHappens(t *testing.T) {
 				case 2:
 					l.execute()
 				case 3:
+					time.Sleep(61 * time.Minute)
+					merged += mergedUntil(t, m, time.Minute)
+				case 4:
 					l.write(1, 1, random.Intn(40000))
 				default:
 					l.write(1, 1+random.Intn(30), random.Intn(1000))
@@ -58,14 +66,37 @@ func TestAnythingThatHappens(t *testing.T) {
 			l.execute()
 			time.Sleep(10 * time.Minute)
 			must(t, s.end())
-			a := archivedOnce(t, m, l.written)
-			plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, facts.Target{})
-			if err != nil || !plan.Set.Equal(l.written) {
-				t.Errorf("seed %d: %s, %v", seed, plan.Set, err)
-			}
-			inOrder(t, m, plan)
+			allInOrder(t, l, m)
+			t.Logf("seed %d", seed)
 		})
 	}
+	if merged == 0 {
+		t.Error("no part was ever removed because a bundle holds it")
+	}
+}
+
+// mergedUntil merges as far as the store, which may answer nothing, lets it for a time, and tells how
+// many objects that removed.
+func mergedUntil(t *testing.T, m *memory, limit time.Duration) int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	done, err := Merge(ctx, m, prefix, time.Now())
+	if err != nil && !errors.Is(err, errFault) && ctx.Err() == nil || len(done.Damaged) > 0 {
+		t.Errorf("%v, %v", err, done.Damaged)
+	}
+	return done.Removed
+}
+
+// allInOrder: what was written is archived, and replayed in the order of the log.
+func allInOrder(t *testing.T, l *logs, m *memory) {
+	t.Helper()
+	a := archivedOnce(t, m, l.written)
+	plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, facts.Target{})
+	if err != nil || !plan.Set.Equal(l.written) {
+		t.Errorf("%s, %v", plan.Set, err)
+	}
+	inOrder(t, m, plan)
 }
 
 // inOrder: the replay of a plan has the order of the log.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
@@ -27,6 +28,7 @@ func must(t testing.TB, err error) {
 type memory struct {
 	mu      sync.Mutex
 	objects map[string][]byte
+	at      map[string]time.Time // when they were written
 	writes  int
 	// before a write: an error, or a long wait.
 	before func(ctx context.Context, key string) error
@@ -38,9 +40,9 @@ type memory struct {
 	hidden func(key string) bool
 }
 
-func place(m *memory) Place { return Place{Store: m, Prefix: prefix, Key: m.key} }
+func place(m *memory) Place { return NewPlace(m, prefix, m.key) }
 
-func newMemory() *memory { return &memory{objects: map[string][]byte{}} }
+func newMemory() *memory { return &memory{objects: map[string][]byte{}, at: map[string]time.Time{}} }
 
 // written is how many objects were.
 func (m *memory) written() int {
@@ -60,7 +62,7 @@ func (m *memory) write(ctx context.Context, key string, body []byte, replace boo
 	if _, is := m.objects[key]; is && !replace {
 		return store.Exists
 	}
-	m.objects[key] = bytes.Clone(body)
+	m.objects[key], m.at[key] = bytes.Clone(body), time.Now()
 	m.writes++
 	if m.after != nil {
 		return m.after(key)
@@ -92,10 +94,10 @@ func (m *memory) keys() []string {
 	return slices.Sorted(maps.Keys(m.objects))
 }
 
-func (m *memory) size(key string) int64 {
+func (m *memory) object(key string) store.Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return int64(len(m.objects[key]))
+	return store.Object{Key: key, Size: int64(len(m.objects[key])), Modified: m.at[key]}
 }
 
 func (m *memory) List(_ context.Context, prefix string) iter.Seq2[store.Object, error] {
@@ -104,7 +106,7 @@ func (m *memory) List(_ context.Context, prefix string) iter.Seq2[store.Object, 
 			if !strings.HasPrefix(key, prefix) || m.hidden != nil && m.hidden(key) {
 				continue
 			}
-			if !yield(store.Object{Key: key, Size: m.size(key)}, nil) {
+			if !yield(m.object(key), nil) {
 				return
 			}
 		}

@@ -24,10 +24,11 @@ func Lost(ctx context.Context, dir, cluster string, epoch int64, out io.Writer) 
 		return fmt.Errorf("this instance does not reach an archive (%w): "+
 			"spec.backup.continuousArchiving has to be enabled", err)
 	}
-	place := archive.Place{Store: s, Prefix: backup.LogPrefix(cluster)}
-	if place.Key, err = seal.Read(dir); err != nil {
+	key, err := seal.Read(dir)
+	if err != nil {
 		return err
 	}
+	place := archive.NewPlace(s, backup.LogPrefix(cluster), key)
 	a, err := archive.Load(ctx, s, place.Prefix)
 	if err != nil {
 		return fmt.Errorf("reading what is archived of %s: %w", cluster, err)

@@ -64,7 +64,7 @@ func Archived(ctx context.Context, s store.Store, cluster string) (facts.Archive
 // FindIn is Find for who knows already what is archived.
 func FindIn(ctx context.Context, s store.Store, key seal.Key, archived facts.Archive, t recovery.Task,
 	server string) (*Origin, error) {
-	o := &Origin{Place: archive.Place{Store: s, Prefix: backup.LogPrefix(t.Cluster), Key: key}, archived: archived}
+	o := &Origin{Place: archive.NewPlace(s, backup.LogPrefix(t.Cluster), key), archived: archived}
 	var err error
 	if o.target, err = targetOf(t.Target); err != nil {
 		return nil, err

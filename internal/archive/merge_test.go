@@ -1,0 +1,339 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/seal"
+	"cnmsql.co/internal/store"
+)
+
+// merged merges when a while has passed.
+func merged(t *testing.T, s store.Store) Merged {
+	t.Helper()
+	time.Sleep(2 * time.Hour)
+	done, err := Merge(t.Context(), s, prefix, time.Now())
+	must(t, err)
+	return done
+}
+
+// contents are what is found of an archive, and what each part of it holds.
+func contents(t *testing.T, m *memory) (facts.Archive, map[facts.Key]string) {
+	t.Helper()
+	a, err := Load(t.Context(), m, prefix)
+	must(t, err)
+	out := map[facts.Key]string{}
+	at := place(m)
+	for _, p := range a.Parts {
+		r, err := at.open(t.Context(), p)
+		must(t, err)
+		text, err := io.ReadAll(r)
+		must(t, errors.Join(err, r.Close()))
+		out[p.Key()] = string(text)
+	}
+	return a, out
+}
+
+// same looks whether nothing has changed for those who read the archive.
+func same(t *testing.T, m *memory, a facts.Archive, text map[facts.Key]string) {
+	t.Helper()
+	now, its := contents(t, m)
+	if !reflect.DeepEqual(now, a) || !maps.Equal(its, text) {
+		t.Fatalf("found %d parts with %d contents, not %d with %d, or others", len(now.Parts), len(its), len(a.Parts),
+			len(text))
+	}
+}
+
+func count(m *memory) (singles, bundled, indexed int) {
+	for _, key := range m.keys() {
+		_, isIndex := readIndexKey(prefix, key)
+		_, isBundle := readBundleKey(prefix, key)
+		if k, is := readKey(prefix, key); is && k.Sequence > 0 {
+			singles++
+		}
+		if isIndex {
+			indexed++
+		}
+		if isBundle {
+			bundled++
+		}
+	}
+	return singles, bundled, indexed
+}
+
+func TestSmallPartsAreMerged(t *testing.T) {
+	story("into a bundle, which takes their place", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 40)
+		a, text := contents(t, m)
+		if done := merged(t, m); done.Bundles != 1 || done.Parts != 39 || done.Removed != 0 || done.Damaged != nil {
+			t.Errorf("%+v", done)
+		}
+		same(t, m, a, text)
+		if done := merged(t, m); done.Bundles != 0 || done.Removed != 39+13 {
+			t.Errorf("%+v", done)
+		}
+		if singles, bundled, indexed := count(m); singles != 1 || bundled != 1 || indexed != 0 {
+			t.Errorf("there are %d parts, %d bundles and %d indexes: %q", singles, bundled, indexed, m.keys())
+		}
+		same(t, m, a, text)
+		if done := merged(t, m); !reflect.DeepEqual(done, Merged{}) {
+			t.Errorf("what is merged is not merged again: %+v", done)
+		}
+		for _, key := range m.keys() {
+			if !Known(prefix, key) {
+				t.Errorf("%s is not known", key)
+			}
+		}
+	})
+	story("and shipping goes on behind them", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 20)
+		merged(t, m)
+		merged(t, m)
+		indexing(t, l, m, 20)
+		a := archivedOnce(t, m, l.executed)
+		if len(a.Parts) != 40 {
+			t.Errorf("%d parts", len(a.Parts))
+		}
+		if done := merged(t, m); done.Parts != 20 {
+			t.Errorf("%+v", done)
+		}
+	})
+	story("of an encrypted archive, without the key", t, func(t *testing.T, l *logs, m *memory) {
+		c, _ := newKey(t, 1)
+		m.key = c
+		conf := l.config(m, 1)
+		conf.Key = func() (seal.Key, error) { return c, nil }
+		s := begin(t, conf)
+		for range 20 {
+			l.commit(1, 1)
+			settle()
+		}
+		must(t, s.end())
+		a, text := contents(t, m)
+		merged(t, m)
+		merged(t, m)
+		if singles, bundled, _ := count(m); singles != 1 || bundled != 1 {
+			t.Errorf("there are %d parts and %d bundles", singles, bundled)
+		}
+		same(t, m, a, text)
+	})
+}
+
+// TestABranchGoesOnBehindABundle: though the listing does not have the part behind it, or there is
+// none.
+func TestABranchGoesOnBehindABundle(t *testing.T) {
+	behind := partKey(prefix, facts.Key{Epoch: 1, Sequence: 20})
+	for name, hide := range map[string]func(m *memory){
+		"that is not listed": func(m *memory) { m.hidden = func(key string) bool { return key == behind } },
+		"that is gone":       func(m *memory) { delete(m.objects, behind) },
+	} {
+		story("without the part behind it "+name, t, func(t *testing.T, l *logs, m *memory) {
+			indexing(t, l, m, 20)
+			merged(t, m)
+			merged(t, m)
+			hide(m)
+			indexing(t, l, m, 3)
+			if a := archivedOnce(t, m, l.executed); len(a.Parts) != 23 {
+				t.Errorf("%d parts", len(a.Parts))
+			}
+		})
+	}
+}
+
+// TestABundleIsReadByWhatReadsZstd: it gives the logs of its parts one behind the other.
+func TestABundleIsReadByWhatReadsZstd(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 20)
+		a, text := contents(t, m)
+		merged(t, m)
+		object := m.objects[bundleKey(prefix, facts.Bundle{Epoch: 1, First: 1, Last: 19})]
+		z, err := zstd.NewReader(bytes.NewReader(object))
+		must(t, err)
+		defer z.Close()
+		got, err := io.ReadAll(z)
+		must(t, err)
+		want := ""
+		for _, p := range a.Parts[:19] {
+			want += text[p.Key()]
+		}
+		if string(got) != want {
+			t.Errorf("%d bytes, not %d, or others", len(got), len(want))
+		}
+	})
+}
+
+// mortal is a store that does so many things and no more.
+type mortal struct {
+	store.Store
+	left int
+}
+
+func (m *mortal) live() error {
+	if m.left--; m.left < 0 {
+		return errFault
+	}
+	return nil
+}
+
+func (m *mortal) Create(ctx context.Context, key string, body []byte) error {
+	if err := m.live(); err != nil {
+		return err
+	}
+	return m.Store.Create(ctx, key, body)
+}
+
+func (m *mortal) Get(ctx context.Context, key string) (io.ReadCloser, error) {
+	if err := m.live(); err != nil {
+		return nil, err
+	}
+	return m.Store.Get(ctx, key)
+}
+
+func (m *mortal) Delete(ctx context.Context, key string) error {
+	if err := m.live(); err != nil {
+		return err
+	}
+	return m.Store.Delete(ctx, key)
+}
+
+func (m *mortal) List(ctx context.Context, prefix string) iter.Seq2[store.Object, error] {
+	if err := m.live(); err != nil {
+		return func(yield func(store.Object, error) bool) { yield(store.Object{}, err) }
+	}
+	return m.Store.List(ctx, prefix)
+}
+
+// TestAMergeMayEndAnywhere: whatever was done when the store, or the Job, is gone, who reads the
+// archive finds the same, and a later merge goes on.
+func TestAMergeMayEndAnywhere(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		readers := readers
+		indexing(t, l, m, 20)
+		a, text := contents(t, m)
+		failed := 0
+		for n := 0; ; n++ {
+			time.Sleep(2 * time.Hour)
+			_, err := Merge(t.Context(), &mortal{m, n}, prefix, time.Now())
+			same(t, m, a, text)
+			if singles, _, _ := count(m); err == nil && singles == 1 {
+				break
+			}
+			if err != nil {
+				failed++
+			}
+			if n > 200 {
+				t.Fatal("it does not come to an end")
+			}
+		}
+		if failed < readers {
+			t.Errorf("it was broken off only %d times", failed)
+		}
+	})
+}
+
+func TestWhoReadsWhileItIsMergedReadsOn(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 20)
+		a, text := contents(t, m)
+		at := place(m)
+		for i, p := range a.Parts {
+			r, err := at.open(t.Context(), p)
+			must(t, err)
+			got, err := io.ReadAll(r)
+			must(t, errors.Join(err, r.Close()))
+			if string(got) != text[p.Key()] {
+				t.Errorf("part %d is another one", p.Sequence)
+			}
+			if i == 3 || i == 6 {
+				merged(t, m)
+			}
+		}
+	})
+}
+
+func TestWhatIsDamagedIsNotMerged(t *testing.T) {
+	flip := func(m *memory, key string, at int) {
+		object := slices.Clone(m.objects[key])
+		if at < 0 {
+			at += len(object)
+		}
+		object[at] ^= 1
+		m.objects[key] = object
+	}
+	story("a part stays as it is, and those around it are merged", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 60)
+		a, err := Load(t.Context(), m, prefix)
+		must(t, err)
+		flip(m, partKey(prefix, facts.Key{Epoch: 1, Sequence: 21}), -1)
+		done := merged(t, m)
+		if done.Bundles != 2 || done.Parts != 20+38 || len(done.Damaged) != 1 ||
+			!errors.Is(done.Damaged[0], PartDamaged) {
+			t.Errorf("%+v", done)
+		}
+		merged(t, m)
+		if now, err := Load(t.Context(), m, prefix); err != nil || !reflect.DeepEqual(now, a) {
+			t.Errorf("%v: found %+v", err, now)
+		}
+	})
+	bundle := bundleKey(prefix, facts.Bundle{Epoch: 1, First: 1, Last: 19})
+	for name, at := range map[string]int{"its beginning": 2, "its index": 200, "its end": -1} {
+		story("a bundle of which "+name+" is damaged takes no place", t, func(t *testing.T, l *logs, m *memory) {
+			indexing(t, l, m, 20)
+			a, text := contents(t, m)
+			merged(t, m)
+			flip(m, bundle, at)
+			if done := merged(t, m); done.Removed != 0 || len(done.Damaged) != 1 {
+				t.Errorf("%+v", done)
+			}
+			same(t, m, a, text)
+		})
+	}
+	story("a bundle that is damaged later is told", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 20)
+		a, _ := contents(t, m)
+		merged(t, m)
+		merged(t, m)
+		flip(m, bundle, -1)
+		if _, err := place(m).open(t.Context(), a.Parts[18]); !errors.Is(err, PartDamaged) {
+			t.Errorf("its last part: %v", err)
+		}
+		flip(m, bundle, 200)
+		now, err := Load(t.Context(), m, prefix)
+		must(t, err)
+		if len(now.Parts) != 1 || len(now.Unreadable) != 19 || now.Unreadable[0].Reason != facts.PartDamaged {
+			t.Errorf("%d parts, and %d that cannot be read", len(now.Parts), len(now.Unreadable))
+		}
+	})
+}
+
+// TestABundleGoesWithTheLastOfItsParts: the others stay as long, and are counted then.
+func TestABundleGoesWithTheLastOfItsParts(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 20)
+		merged(t, m)
+		merged(t, m)
+		indexing(t, l, m, 20)
+		for _, c := range []struct{ last, removed, left int64 }{{18, 0, 40}, {19, 19, 21}, {25, 6, 15}} {
+			isGone := func(k facts.Key) bool { return k.Sequence <= 40-c.left-c.removed }
+			keys := slices.DeleteFunc(keysTo(1, c.last), isGone)
+			removed, err := Remove(t.Context(), m, prefix, keys)
+			must(t, err)
+			a, err := Load(t.Context(), m, prefix)
+			must(t, err)
+			if int64(removed) != c.removed || int64(len(a.Parts)) != c.left {
+				t.Errorf("up to %d: %d are removed, %d are left", c.last, removed, len(a.Parts))
+			}
+		}
+	})
+}
