@@ -196,6 +196,10 @@ type BackupStatus struct {
 	// has spec.backup.retentionPolicy.
 	// +optional
 	Retention *BackupRetention `json:"retention,omitempty"`
+	// Merging is what became of small parts of the archive after this backup; absent if there
+	// was nothing to do.
+	// +optional
+	Merging *BackupMerging `json:"merging,omitempty"`
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -244,7 +248,22 @@ type BackupRetention struct {
 	UnknownNames []string `json:"unknownNames,omitempty"`
 }
 
-// RetentionHeld is why something was not removed.
+// BackupMerging is what became of small parts of the archive of binary logs.
+type BackupMerging struct {
+	// MergedParts were written into Bundles.
+	// +optional
+	MergedParts int64 `json:"mergedParts,omitempty"`
+	// +optional
+	Bundles int64 `json:"bundles,omitempty"`
+	// RemovedObjects are those whose parts had been in a bundle for a while.
+	// +optional
+	RemovedObjects int64 `json:"removedObjects,omitempty"`
+	// Held tells why less was done than could be.
+	// +optional
+	Held *RetentionHeld `json:"held,omitempty"`
+}
+
+// RetentionHeld is why something was not removed, or not merged.
 type RetentionHeld struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -267,6 +286,10 @@ func (b *Backup) Removed() *metav1.Condition {
 // ConditionBackupRetention of a Backup tells whether what had expired after it was removed;
 // absent unless the Cluster has a retentionPolicy.
 const ConditionBackupRetention = "Retention"
+
+// ConditionArchiveMerged of a Backup tells whether small parts of the archive were merged after
+// it; absent if there was nothing to do.
+const ConditionArchiveMerged = "ArchiveMerged"
 
 // ConditionBackupCompleted of a Backup is True once the backup is in the store, and False
 // with a reason otherwise.

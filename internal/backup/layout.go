@@ -26,8 +26,12 @@ var (
 func identityKey(cluster string) string { return cluster + "/" + fileIdentity }
 
 // basePrefix is below what all backups of a cluster lie, prefix below what one does.
-func basePrefix(cluster string) string      { return cluster + "/" + dirBase + "/" }
-func prefix(cluster, id string) string      { return basePrefix(cluster) + id + "/" }
+func basePrefix(cluster string) string { return cluster + "/" + dirBase + "/" }
+func prefix(cluster, id string) string { return basePrefix(cluster) + id + "/" }
+
+// ManifestKey is where the manifest of a backup lies.
+func ManifestKey(cluster, id string) string { return manifestKey(cluster, id) }
+
 func manifestKey(cluster, id string) string { return prefix(cluster, id) + fileManifest }
 
 // LogPrefix is below what the archive of a cluster's binary logs lies.

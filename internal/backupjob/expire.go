@@ -15,6 +15,9 @@ import (
 // the archive; what is left then, the Job of the next backup removes.
 const expireLimit = 2 * time.Hour
 
+// mergeLimit bounds the merging of small parts: what has expired waits for it.
+const mergeLimit = time.Hour
+
 // expire removes what has expired, now that there is a newer backup, and tells so. The
 // backup is complete, whatever comes of it: a Pod that ends meanwhile is not missed.
 func (o Options) expire(ctx context.Context, s store.Store, t Task, tell *teller) {
@@ -36,6 +39,32 @@ func (o Options) expire(ctx context.Context, s store.Store, t Task, tell *teller
 	if err := tell.end(ctx, func(b *v1alpha1.BackupStatus) { b.Retention = retentionOf(r, time.Now()) }); err != nil {
 		o.Log.Error("what was removed cannot be told", "error", err)
 	}
+}
+
+// merge merges small parts of the archive, and tells so. The backup is complete, whatever comes
+// of it: what is left, the Job of the next backup merges.
+func (o Options) merge(ctx context.Context, s store.Store, t Task, tell *teller) {
+	limited, cancel := context.WithTimeout(ctx, mergeLimit)
+	defer cancel()
+	m := retention.Merge(limited, s, retention.Policy{Cluster: t.Cluster, UID: t.ClusterUID, Written: t.ID,
+		Now: time.Now()})
+	if ctx.Err() != nil || m.Bundles == 0 && m.Removed == 0 && m.Held == "" {
+		return
+	}
+	o.Log.Info("small parts of the archive are merged", "parts", m.Parts, "bundles", m.Bundles, "removed", m.Removed,
+		"held", m.Held, "message", m.Message)
+	if err := tell.end(ctx, func(b *v1alpha1.BackupStatus) { b.Merging = mergingOf(m) }); err != nil {
+		o.Log.Error("what was merged cannot be told", "error", err)
+	}
+}
+
+func mergingOf(m retention.MergeReport) *v1alpha1.BackupMerging {
+	out := &v1alpha1.BackupMerging{MergedParts: int64(m.Parts), Bundles: int64(m.Bundles),
+		RemovedObjects: int64(m.Removed)}
+	if m.Held != "" {
+		out.Held = &v1alpha1.RetentionHeld{Reason: string(m.Held), Message: m.Message}
+	}
+	return out
 }
 
 func retentionOf(r retention.Report, now time.Time) *v1alpha1.BackupRetention {

@@ -12,6 +12,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/clone"
+	"cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/store"
 )
 
@@ -100,5 +101,32 @@ func TestABackupIsRemovedByItsID(t *testing.T) {
 	must(t, os.Remove(filepath.Join(o.StoreDir, store.FileConfig)))
 	if err := Remove(t.Context(), o.StoreDir, o.Log); !errors.Is(err, store.Misconfigured) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestMergingIsTold: also where nothing expires. Nothing is old enough here to be merged.
+func TestMergingIsTold(t *testing.T) {
+	for name, c := range map[string]struct{ owner, branch, held string }{
+		"nothing to do":                        {"cluster-uid", "", ""},
+		"all of another cluster's":             {"another-uid", "", backup.ArchiveTaken.Name},
+		"a branch of the archive of another's": {"cluster-uid", "another-uid", backup.ArchiveTaken.Name},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, s := keeping(t, nil)
+			must(t, backup.Claim(t.Context(), s, backup.Identity{Cluster: "db", Namespace: "ns", UID: c.owner}))
+			if c.branch != "" {
+				text, err := json.Marshal(archive.Branch{Format: 1, Cluster: c.branch, Epoch: 3})
+				must(t, err)
+				must(t, s.Create(t.Context(), "db/log/0000000003/branch.json", text))
+			}
+			must(t, Run(t.Context(), o))
+			got, held := status(t, o), ""
+			if got.Merging != nil {
+				held = got.Merging.Held.Reason
+			}
+			if got.Phase != v1alpha1.BackupCompleted || held != c.held {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }

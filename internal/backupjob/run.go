@@ -64,6 +64,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := tell.completed(ctx, m); err != nil {
 		return err
 	}
+	o.merge(ctx, s, t, tell)
 	o.expire(ctx, s, t, tell)
 	return nil
 }

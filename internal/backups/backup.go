@@ -2,6 +2,7 @@ package backups
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -54,7 +55,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if err := r.tell(ctx, b); err != nil {
 			return ctrl.Result{}, err
 		}
-		return ctrl.Result{}, r.expired(ctx, b)
+		return ctrl.Result{}, errors.Join(r.expired(ctx, b), r.merged(ctx, b))
 	case b.Status.Phase == v1alpha1.BackupRunning && b.Status.JobName != "":
 		return r.follow(ctx, b)
 	}

@@ -109,6 +109,33 @@ func TestBackupsThatHaveExpiredAreTold(t *testing.T) {
 	}
 }
 
+func TestWhatWasMergedIsTold(t *testing.T) {
+	for reason, c := range map[core.Reason]struct{ status, says string }{
+		core.ReasonMerged:   {"True", "300 small parts of the archive were merged into 2 bundles, and 7 objects"},
+		"StoreAccessDenied": {"False", "less was merged than could be: look there"},
+	} {
+		b := stored("new", "id-3")
+		b.Status.Merging = &v1alpha1.BackupMerging{MergedParts: 300, Bundles: 2, RemovedObjects: 7}
+		if c.status == "False" {
+			b.Status.Merging.Held = &v1alpha1.RetentionHeld{Reason: string(reason), Message: "look there"}
+		}
+		w := newBackupWorld(t, b, aCluster())
+		for range 3 {
+			w.is(w.looks("new"), v1alpha1.BackupCompleted, "")
+		}
+		is := meta.FindStatusCondition(w.backup("new").Status.Conditions, v1alpha1.ConditionArchiveMerged)
+		if is == nil || string(is.Status) != c.status || is.Reason != string(reason) ||
+			!strings.Contains(is.Message, c.says) {
+			t.Errorf("%s: %+v", reason, is)
+		}
+		told := w.Events()
+		isTold := len(told) == 1 && strings.Contains(told[0], "ArchiveNotMerged "+string(reason))
+		if isTold != (c.status == "False") || len(told) > 1 {
+			t.Errorf("%s: told %q", reason, told)
+		}
+	}
+}
+
 func TestWhatKeptRetentionFromRemovingIsTold(t *testing.T) {
 	for reason, warned := range map[core.Reason]int{core.RetentionYoung: 0, core.RetentionAnchorDamaged: 1,
 		"StoreAccessDenied": 1} {

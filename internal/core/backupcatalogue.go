@@ -46,6 +46,11 @@ var backups = []row[Reason]{
 	{ReasonExpired, "event, and reason of the condition Stored: the backup was removed from the store", "retention.md"},
 	{ReasonRetentionHeld, "event: retention removed nothing, or less than it could; the message says why",
 		"retention.md"},
+	{ReasonMerged, "small parts of the archive were merged", "archiving.md#many-small-parts"},
+	{ReasonNotMerged, "event: small parts of the archive were not merged; they stay as they are, and the message " +
+		"says why", "archiving.md#many-small-parts"},
+	{MergeFailed, "merging: the store failed, or time ran out; the next backup goes on",
+		"archiving.md#many-small-parts"},
 	{ReasonBackupRemoved, "event, and reason of the condition Stored: the data went with the Backup",
 		"retention.md#delete-one-backup"},
 	{ReasonBackupRemovalWaits,

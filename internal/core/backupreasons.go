@@ -69,6 +69,14 @@ const (
 	ReasonRetentionHeld Reason = "RetentionHeld"
 )
 
+// Merging of small parts of the archive after a Backup: reasons of its condition ArchiveMerged, and
+// events. MergeFailed is the reason of one that ended for what has no name.
+const (
+	ReasonMerged    Reason = "ArchiveMerged"
+	ReasonNotMerged Reason = "ArchiveNotMerged"
+	MergeFailed     Reason = "MergeFailed"
+)
+
 // Removal of a Backup's data when it is deleted: reasons of its condition Stored, and events. The
 // second and third are those of a Cluster's archive, too, in its condition ArchiveStored.
 const (

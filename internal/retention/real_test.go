@@ -8,11 +8,15 @@ import (
 	"cnmsql.co/internal/store/storetest"
 )
 
+func everyStore() map[string]func(testing.TB) string {
+	return map[string]func(testing.TB) string{"a directory": storetest.Dir, "S3": storetest.S3,
+		"Azure": func(t testing.TB) string { return storetest.Azurite(t).ByKey(t) }}
+}
+
 // TestAStoreTellsItsTime: what the memory of the other tests tells, a directory, an S3
 // server and one of Azure tell, too. With no window at all, the newest backup is enough.
 func TestAStoreTellsItsTime(t *testing.T) {
-	for name, dir := range map[string]func(testing.TB) string{"a directory": storetest.Dir, "S3": storetest.S3,
-		"Azure": func(t testing.TB) string { return storetest.Azurite(t).ByKey(t) }} {
+	for name, dir := range everyStore() {
 		t.Run(name, func(t *testing.T) {
 			s, err := store.Open(dir(t))
 			must(t, err)

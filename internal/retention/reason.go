@@ -20,12 +20,12 @@ func because(why core.Reason, format string, args ...any) error {
 }
 
 // reasonOf is the name of what went wrong: what this package says, else what the error has,
-// or RetentionFailed.
-func reasonOf(err error) core.Reason {
+// or the other one.
+func reasonOf(err error, otherwise core.Reason) core.Reason {
 	if named, ok := errors.AsType[*namedError](err); ok {
 		return named.why
 	}
-	return reason.Of(err, core.RetentionFailed)
+	return reason.Of(err, otherwise)
 }
 
 // adviceOf says what a decision to remove nothing means.

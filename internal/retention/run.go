@@ -61,7 +61,7 @@ const shown = 5
 func Run(ctx context.Context, s store.Store, p Policy) Report {
 	r := &run{s: s, p: p, prefix: backup.LogPrefix(p.Cluster)}
 	if err := r.all(ctx); err != nil {
-		r.hold(reasonOf(err), err.Error())
+		r.hold(reasonOf(err, core.RetentionFailed), err.Error())
 	}
 	return r.Report
 }

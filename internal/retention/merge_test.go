@@ -1,0 +1,114 @@
+package retention
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"cnmsql.co/internal/archive"
+	"cnmsql.co/internal/backup"
+	"cnmsql.co/internal/core"
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/store"
+)
+
+// minutes is a store with a backup, and an archive of which a part was written each minute before it.
+func minutes(t *testing.T, n int) *memory {
+	t.Helper()
+	m := tenDays(t)
+	for k := range n {
+		p := facts.Part{Format: 1, Cluster: uid, Epoch: 1, Sequence: int64(k + 11), Before: first(k + 10),
+			GTIDs: first(k + 11).Subtract(first(k + 10)), Transactions: 1}
+		p.First = day(9, 24-float64(n-k)/60)
+		p.Last = p.First
+		m.part(t, p)
+	}
+	m.backup(t, "now", n+10, day(10, 0))
+	return m
+}
+
+func now() Policy { return Policy{Cluster: "db", UID: uid, Written: "now", Now: day(10, 0)} }
+
+func TestSmallPartsAreMergedAfterABackup(t *testing.T) {
+	m := minutes(t, 200)
+	before, err := archive.Load(t.Context(), m, backup.LogPrefix("db"))
+	must(t, err)
+	// All but those of an hour, and the newest before that.
+	if r := Merge(t.Context(), m, now()); r.Held != "" || r.Bundles != 1 || r.Parts != 150 || r.Removed != 0 {
+		t.Fatalf("%+v", r)
+	}
+	for key := range m.objects {
+		if strings.HasSuffix(key, ".bundle.zst") {
+			m.modified[key] = day(10, 0)
+		}
+	}
+	later := now()
+	later.Written, later.Now = "later", day(11, 0)
+	m.backup(t, "later", 210, day(11, 0))
+	if r := Merge(t.Context(), m, later); r.Held != "" || r.Removed != 150 || r.Parts != 59 {
+		t.Fatalf("%+v", r)
+	}
+	after, err := archive.Load(t.Context(), m, backup.LogPrefix("db"))
+	if must(t, err); len(after.Parts) != len(before.Parts) {
+		t.Errorf("%d parts, not %d", len(after.Parts), len(before.Parts))
+	}
+	if r := Run(t.Context(), m, threeDays()); r.Unknown != 3 {
+		t.Errorf("bundles are known: %+v", r.Strangers)
+	}
+}
+
+func TestWhyPartsAreNotMerged(t *testing.T) {
+	const part = "db/log/0000000001/0000000030.binlog.zst"
+	for name, c := range map[string]struct {
+		change func(m *memory, p *Policy)
+		held   core.Reason
+		says   string
+	}{
+		"another cluster's archive": {func(_ *memory, p *Policy) { p.UID = "u-2" },
+			core.Reason(backup.ArchiveTaken.Name), uid},
+		"the store does not let it": {func(m *memory, _ *Policy) { m.unreadable = part },
+			core.Reason(store.AccessDenied.Name), "part"},
+		"a part is damaged": {func(m *memory, _ *Policy) { m.objects[part] = m.objects[part][:40] },
+			facts.PartDamaged, "put them back"},
+		"the listing is behind":  {func(m *memory, _ *Policy) { m.hidden["db/base/now/manifest.json"] = true }, "", ""},
+		"the clock here is slow": {func(_ *memory, p *Policy) { p.Now = day(9, 21) }, "", ""},
+		"nothing was ever stored": {func(m *memory, _ *Policy) { clear(m.objects) },
+			core.Reason(store.NotFound.Name), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, p := minutes(t, 200), now()
+			c.change(m, &p)
+			r := Merge(t.Context(), m, p)
+			if r.Held != c.held || !strings.Contains(r.Message, c.says) || r.Removed != 0 {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// TestEachStoreMerges: a directory, an S3 server and one of Azure, two hours later.
+func TestEachStoreMerges(t *testing.T) {
+	for name, dir := range everyStore() {
+		t.Run(name, func(t *testing.T) {
+			s, err := store.Open(dir(t))
+			must(t, err)
+			for key, body := range minutes(t, 50).objects {
+				must(t, s.Put(t.Context(), key, body))
+			}
+			before, err := archive.Load(t.Context(), s, backup.LogPrefix("db"))
+			must(t, err)
+			for k, want := range []archive.Merged{{Bundles: 1, Parts: 59}, {Removed: 59}, {}} {
+				later := time.Now().Add(time.Duration(k+1) * 2 * time.Hour)
+				m, err := archive.Merge(t.Context(), s, backup.LogPrefix("db"), later)
+				if err != nil || !reflect.DeepEqual(m, want) {
+					t.Errorf("%+v, %v", m, err)
+				}
+				after, err := archive.Load(t.Context(), s, backup.LogPrefix("db"))
+				if err != nil || !reflect.DeepEqual(after, before) {
+					t.Errorf("%v: found %d parts, not %d", err, len(after.Parts), len(before.Parts))
+				}
+			}
+		})
+	}
+}
