@@ -23,13 +23,13 @@ demo-down: ## Remove the demo and its local Kubernetes
 test: check test-real test-e2e ## What every change has to pass: checks, real API server and mysqld, one end-to-end test a capability
 
 .PHONY: test-all
-test-all: check test-random test-real test-real-80 test-clone test-store-google test-store-azure ## Everything: every fault end to end, MySQL 8.0, 20,000 seeds beside a soak, the benchmark's budgets
+test-all: check test-random test-real test-real-80 test-clone test-loadbench test-store-google test-store-azure ## Everything: every fault end to end, MySQL 8.0, 20,000 seeds beside a soak, the benchmark's budgets
 	$(MAKE) -j2 --output-sync=target test-sim test-soak
 	$(MAKE) test-e2e-all
 	$(MAKE) test-bench # last: a budget that is missed hides no fault
 
 .PHONY: check
-check: checks check-sim ## Checks: format, vet, lint, generated files, unit tests, 4,000 seeds of the simulation
+check: checks race check-sim ## Checks: format, vet, lint, generated files, unit tests, the race detector, 4,000 seeds of the simulation
 
 .PHONY: checks
 checks: modules format vet lint generated unit
@@ -90,9 +90,13 @@ test-random: ## The invariants on 500,000 observations that nobody has seen, and
 
 .PHONY: test-real
 test-real: ## Tests against a real API server, a real mysqld and a real S3 server, without a cluster
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 go test -count=1 -timeout 20m -parallel 4 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer ./test/loadbench
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 go test -count=1 -timeout 20m -parallel 4 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer
 	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 ./test/crd ./test/scalebench
 	$(MAKE) test-store
+
+.PHONY: test-loadbench
+test-loadbench: ## What make bench-load does, tried with a real mysqld
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) go test -count=1 ./test/loadbench
 
 .PHONY: test-store
 test-store: ## The object store against a real S3 server over TLS, and against faults
@@ -104,7 +108,7 @@ test-store-google: ## The object store against a server that speaks as Google Cl
 
 .PHONY: test-store-azure
 test-store-azure: ## The object store against Azurite, a server that speaks as Azure Blob Storage; needs npm and Node.js
-	CNMSQL_AZURE_BIN=$$(go run -C tools/objectstore . build-azure) go test -count=1 ./internal/store/... ./internal/retention -run 'Azur|TestAStoreTellsItsTime'
+	CNMSQL_AZURE_BIN=$$(go run -C tools/objectstore . build-azure) go test -count=1 ./internal/store/... ./internal/retention -run 'Azur|TestAStoreTellsItsTime|TestEachStoreMerges'
 
 .PHONY: test-real-80
 test-real-80: ## The instance manager's tests with a mysqld of 8.0, the oldest series that is promised

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"time"
@@ -32,6 +33,7 @@ type server struct {
 	dir     string
 	files   mysqld.Files
 	process *mysqld.Process
+	share   *share
 	// local is root through the socket.
 	local  *mysql.Server
 	client *driver.Config
@@ -54,6 +56,13 @@ func newServer(ctx context.Context, dir string, files mysqld.Files, version mysq
 	}
 	s.process, err = mysqld.Start(files.Program(ctx, "sbin/mysqld", "--defaults-file="+dir+"/my.cnf"))
 	if err != nil {
+		return nil, err
+	}
+	if s.share, err = newShare(filepath.Base(dir)); err == nil {
+		err = s.share.take(s.process.PID())
+	}
+	if err != nil {
+		s.process.End()
 		return nil, err
 	}
 	root := func() ([]mysql.Account, error) { return []mysql.Account{{User: "root"}}, nil }
@@ -161,4 +170,5 @@ func execAll(ctx context.Context, conn *sql.Conn, statements ...string) error {
 func (s *server) end() {
 	s.local.Close()
 	s.process.End()
+	s.share.end()
 }

@@ -32,26 +32,26 @@ func (l *List) Render() string {
 		fmt.Fprintf(&t, "\n`%s`, begun %s, at %s. %s; %s. %d rows in the table of oltp_read_write; "+
 			"%g s of warm-up, %g s that count.\n\n",
 			run.Command, run.Begun, run.Commit, run.Machine, run.Server, run.TableRows, run.Warm, run.Window)
-		t.WriteString("| workload | connections | durability | transactions/s | p50 | p99 | replica lag " +
+		t.WriteString("| workload | connections | durability | transactions/s | p50 | p99 | replica lag | applied/s " +
 			"| errors | not awaited | load | tps by the pair's | p99 by the pair's | goal " +
-			"| tps, p99 by the trio's |\n" +
-			"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+			"| tps, applied/s, p99 by the trio's |\n" +
+			"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 		for _, r := range l.Rows {
 			if r.Run == run.Begun {
-				t.WriteString(l.line(r))
+				t.WriteString(l.line(r, run))
 			}
 		}
 	}
 	return t.String() + "\n"
 }
 
-func (l *List) line(r Row) string {
-	lag, tps, p99, goal, three := "–", "–", "–", "–", "–"
+func (l *List) line(r Row, run Run) string {
+	lag, applied, tps, p99, goal, three := "–", "–", "–", "–", "–", "–"
 	if r.Lag != nil {
-		lag = fmt.Sprintf("%.2f s", *r.Lag)
+		lag, applied = fmt.Sprintf("%.2f s", *r.Lag), fmt.Sprintf("%.1f", run.applied(r))
 	}
 	if trio, found := l.beside(r, Trio); found && r.Durability != Trio {
-		three = fmt.Sprintf("%.3f, %.3f", r.TPS/trio.TPS, r.P99/trio.P99)
+		three = fmt.Sprintf("%.3f, %.3f, %.3f", r.TPS/trio.TPS, run.applied(r)/run.applied(trio), r.P99/trio.P99)
 	}
 	if pair, found := l.beside(r, Pair); found && r.Durability != Pair {
 		tps, p99 = fmt.Sprintf("%.3f", r.TPS/pair.TPS), fmt.Sprintf("%.3f", r.P99/pair.P99)
@@ -59,8 +59,8 @@ func (l *List) line(r Row) string {
 			goal = goalOf(r, pair)
 		}
 	}
-	return fmt.Sprintf("| %s | %d | %s | %.1f | %.2f ms | %.2f ms | %s | %d | %d | %.1f | %s | %s | %s | %s |\n",
-		r.Workload, r.Connections, r.Durability, r.TPS, r.P50, r.P99, lag, r.Errors, r.NotAwaited,
+	return fmt.Sprintf("| %s | %d | %s | %.1f | %.2f ms | %.2f ms | %s | %s | %d | %d | %.1f | %s | %s | %s | %s |\n",
+		r.Workload, r.Connections, r.Durability, r.TPS, r.P50, r.P99, lag, applied, r.Errors, r.NotAwaited,
 		r.Load, tps, p99, goal, three)
 }
 

@@ -55,6 +55,16 @@ type Row struct {
 	Run  string  `json:"run"`
 }
 
+// applied is how many transactions a second all servers have executed in the end: what a primary
+// commits faster than its replicas apply, it borrows.
+func (r Run) applied(row Row) float64 {
+	took := r.Warm + r.Window
+	if row.Lag == nil || took == 0 {
+		return row.TPS
+	}
+	return row.TPS * took / (took + *row.Lag)
+}
+
 // Durabilities in the order of the table: Bare is one mysqld, Pair is two with
 // semi-synchronous replication between them, Trio is a Pair with one replica more, of which
 // either acknowledges; all without the operator.

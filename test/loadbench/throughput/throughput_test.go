@@ -31,7 +31,7 @@ func lines(l *List) string {
 
 func TestTheGoalsAreJudgedBesideThePair(t *testing.T) {
 	l := &List{}
-	lag := 0.25
+	lag := 3.25 // a quarter of the time that the clients wrote
 	follows := row("insert", Pair, 16, 100, 10)
 	follows.Lag, follows.Errors, follows.NotAwaited, follows.Load = &lag, 2, 3, 4.5
 	l.Add(first, row("insert", Quorum, 16, 90, 15))
@@ -41,14 +41,15 @@ func TestTheGoalsAreJudgedBesideThePair(t *testing.T) {
 	l.Add(first, row("insert", "group", 1, 10, 10))
 	l.Add(first, row("insert", Bare, 1, 400, 5))
 	l.Add(first, row("insert", Trio, 16, 60, 30))
-	want := `| insert | 1 | bare | 400.0 | 2.50 ms | 5.00 ms | – | 0 | 0 | 0.0 | 4.000 | 0.500 | – | – |
-| insert | 1 | pair | 100.0 | 5.00 ms | 10.00 ms | – | 0 | 0 | 0.0 | – | – | – | – |
-| insert | 1 | quorum | 89.9 | 7.55 ms | 15.10 ms | – | 0 | 0 | 0.0 | 0.899 | 1.510 | tps ≥ 0.9: **not met**; p99 ≤ 1.5: **not met** | – |
-| insert | 1 | group | 10.0 | 5.00 ms | 10.00 ms | – | 0 | 0 | 0.0 | 0.100 | 1.000 | – | – |
-| insert | 16 | pair | 100.0 | 5.00 ms | 10.00 ms | 0.25 s | 2 | 3 | 4.5 | – | – | – | 1.667, 0.333 |
-| insert | 16 | trio | 60.0 | 15.00 ms | 30.00 ms | – | 0 | 0 | 0.0 | 0.600 | 3.000 | – | – |
-| insert | 16 | quorum | 90.0 | 7.50 ms | 15.00 ms | – | 0 | 0 | 0.0 | 0.900 | 1.500 | ` +
-		`tps ≥ 0.9: met; p99 ≤ 1.5: met | 1.500, 0.500 |`
+	want := `| insert | 1 | bare | 400.0 | 2.50 ms | 5.00 ms | – | – | 0 | 0 | 0.0 | 4.000 | 0.500 | – | – |
+| insert | 1 | pair | 100.0 | 5.00 ms | 10.00 ms | – | – | 0 | 0 | 0.0 | – | – | – | – |
+| insert | 1 | quorum | 89.9 | 7.55 ms | 15.10 ms | – | – | 0 | 0 | 0.0 | 0.899 | 1.510 | ` +
+		`tps ≥ 0.9: **not met**; p99 ≤ 1.5: **not met** | – |
+| insert | 1 | group | 10.0 | 5.00 ms | 10.00 ms | – | – | 0 | 0 | 0.0 | 0.100 | 1.000 | – | – |
+| insert | 16 | pair | 100.0 | 5.00 ms | 10.00 ms | 3.25 s | 80.0 | 2 | 3 | 4.5 | – | – | – | 1.667, 1.333, 0.333 |
+| insert | 16 | trio | 60.0 | 15.00 ms | 30.00 ms | – | – | 0 | 0 | 0.0 | 0.600 | 3.000 | – | – |
+| insert | 16 | quorum | 90.0 | 7.50 ms | 15.00 ms | – | – | 0 | 0 | 0.0 | 0.900 | 1.500 | ` +
+		`tps ≥ 0.9: met; p99 ≤ 1.5: met | 1.500, 1.500, 0.500 |`
 	if got := lines(l); got != want {
 		t.Errorf("the table has\n%s", got)
 	}
