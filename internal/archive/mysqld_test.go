@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -58,8 +59,7 @@ func TestAgainstMysqld(t *testing.T) {
 	stop()
 	readableByMysqlbinlog(t, a, m)
 
-	archive, err := Load(t.Context(), m, prefix)
-	must(t, err)
+	archive := bundledArchive(t, m)
 	pieces := slices.ContainsFunc(archive.Parts, func(p facts.Part) bool { return p.Pieces > 1 })
 	if n := len(slices.DeleteFunc(slices.Clone(archive.Parts), func(p facts.Part) bool { return p.Recipient == "" })); n < 2 || n > len(archive.Parts)-2 {
 		t.Errorf("%d of %d parts are encrypted", n, len(archive.Parts))
@@ -110,6 +110,24 @@ func TestAgainstMysqld(t *testing.T) {
 		})
 	}
 	t.Run("an applier that fails", func(t *testing.T) { applierFails(t, empty, m, archive) })
+}
+
+// bundledArchive is what is found of an archive after most of it was merged: the same as before.
+func bundledArchive(t *testing.T, m *memory) facts.Archive {
+	t.Helper()
+	before, err := Load(t.Context(), m, prefix)
+	must(t, err)
+	for hours := range 2 {
+		_, err := Merge(t.Context(), m, prefix, time.Now().Add(time.Duration(2*hours+2)*time.Hour))
+		must(t, err)
+	}
+	after, err := Load(t.Context(), m, prefix)
+	must(t, err)
+	if singles, bundles, _ := count(m); singles > len(before.Parts)/2 || bundles == 0 || !reflect.DeepEqual(before, after) {
+		t.Errorf("%d of %d parts are in no bundle, and what is found is the same: %v", singles, len(before.Parts),
+			reflect.DeepEqual(before, after))
+	}
+	return after
 }
 
 func replayed(t *testing.T, b *server, m *memory, plan facts.Plan) {
@@ -164,7 +182,7 @@ func shipping(t *testing.T, a *server, m *memory, start gtid.Set) (stop func(), 
 	parts := 0
 	s, err := NewShipper(Config{Store: m, Prefix: prefix, Cluster: "uid", Epoch: 1, Instance: "a",
 		ServerUUID: a.Text("SELECT @@server_uuid"), Start: start,
-		Index: a.Data() + "/binlog.index", May: allowed, TargetRPO: time.Second, MaxBytes: 512 << 10,
+		Index: a.Data() + "/binlog.index", May: allowed, TargetRPO: time.Second, MaxBytes: 64 << 10,
 		Key: func() (seal.Key, error) {
 			if parts++; parts%2 == 0 {
 				return m.key, nil

@@ -263,8 +263,14 @@ func getBranch(ctx context.Context, s store.Store, prefix string, epoch int64) (
 	if err = errors.Join(err, body.Close()); err != nil {
 		return b, err
 	}
-	if err := json.Unmarshal(bytes.TrimSpace(text), &b); err != nil || b.Epoch != epoch || b.Format != facts.Format {
-		return b, errors.Join(refuse(PartDamaged, "the branch of epoch %d", epoch), err)
+	if err := json.Unmarshal(bytes.TrimSpace(text), &b); err != nil {
+		return b, because(PartDamaged, fmt.Errorf("the branch of epoch %d: %w", epoch, err))
+	}
+	if b.Format != facts.Format {
+		return b, refuse(FormatUnknown, "the branch of epoch %d has format %d", epoch, b.Format)
+	}
+	if b.Epoch != epoch {
+		return b, refuse(PartDamaged, "the object of the branch of epoch %d tells of epoch %d", epoch, b.Epoch)
 	}
 	return b, nil
 }
