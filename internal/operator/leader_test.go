@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,11 +38,12 @@ func (l *aLease) Update(_ context.Context, r resourcelock.LeaderElectionRecord) 
 const other = "other_2_10.0.0.2:8081"
 
 // standby looks at a lease that another one has, who is reached while up is true.
-func standby(t *testing.T) (lock *leaderLock, lease *aLease, up *bool) {
+func standby(t *testing.T) (lock *leaderLock, lease *aLease, up *atomic.Bool) {
 	t.Helper()
-	up, lease = new(true), &aLease{record: resourcelock.LeaderElectionRecord{HolderIdentity: other}}
+	up, lease = new(atomic.Bool), &aLease{record: resourcelock.LeaderElectionRecord{HolderIdentity: other}}
+	up.Store(true)
 	watch := &leaderWatch{dial: func(_ context.Context, address string) error {
-		if address != "10.0.0.2:8081" || !*up {
+		if address != "10.0.0.2:8081" || !up.Load() {
 			return errors.New("connection refused")
 		}
 		return nil
@@ -68,7 +70,7 @@ func TestALeaderThatIsNotReachedAnyMoreLosesItsLeaseEarly(t *testing.T) {
 		if lock.seenHolder(t) != other {
 			t.Error("a leader that is reached loses its lease")
 		}
-		*up = false
+		up.Store(false)
 		lease.fail = errors.New("the API server does not answer")
 		if _, _, err := lock.Get(t.Context()); err == nil {
 			t.Error("an error is not told")
@@ -88,7 +90,7 @@ func TestALeaderThatIsNotReachedAnyMoreLosesItsLeaseEarly(t *testing.T) {
 func TestALeaderThatWasNeverReachedKeepsItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lock, lease, up := standby(t)
-		*up = false
+		up.Store(false)
 		go lock.watch.run(t.Context())
 		for range 20 {
 			if lock.seenHolder(t) != other {
@@ -109,19 +111,21 @@ func TestALeaderThatWasNeverReachedKeepsItsLease(t *testing.T) {
 func TestWhoIsCutOffItselfDoesNotTakeTheLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lock, _, up := standby(t)
-		others := true
-		lock.watch.reachesOthers = func(context.Context, string) bool { return others }
+		var others atomic.Bool
+		others.Store(true)
+		lock.watch.reachesOthers = func(context.Context, string) bool { return others.Load() }
 		lock.seenHolder(t)
 		go lock.watch.run(t.Context())
 		time.Sleep(5 * time.Second)
-		*up, others = false, false
+		up.Store(false)
+		others.Store(false)
 		for range 60 {
 			if lock.seenHolder(t) == "" {
 				t.Fatal("a standby that reaches nobody takes the lead")
 			}
 			time.Sleep(time.Second)
 		}
-		others = true // it is the leader that is out of reach, or has been gone since
+		others.Store(true) // it is the leader that is out of reach, or has been gone since
 		time.Sleep(leaderMisses * 2 * leaseLook)
 		if lock.seenHolder(t) != "" {
 			t.Error("a leader that is not reached while others are keeps its lease")
@@ -135,7 +139,7 @@ func TestASuccessorIsWatchedAnew(t *testing.T) {
 		lock.seenHolder(t)
 		go lock.watch.run(t.Context())
 		time.Sleep(2 * time.Second)
-		*up = false
+		up.Store(false)
 		lease.record.HolderIdentity = "other_9_10.0.0.2:8081" // the same Pod, another process
 		for range 10 {
 			if lock.seenHolder(t) == "" {
