@@ -39,7 +39,7 @@ func TestNoFalseAcknowledgement(t *testing.T) {
 	w.playEach(func(w *world) { w.durable(2 * time.Minute) }, []step{
 		{"NotStopped", (*world).waitingIsReleased, always},
 		{"Switchover", (*world).waitingDuringSwitchover, always},
-		{"PodDeleted", (*world).waitingWhenPodDeleted, always},
+		{"PodDeleted", (*world).waitingWhenPodDeleted, inAll},
 		{"MaxStopDelayRunsOut", (*world).waitingUntilMaxStopDelay, inAll},
 		{"Fenced", (*world).waitingWhenFenced, inAll},
 		{"FencesItself", (*world).waitingWhenCutOff, inAll},

@@ -25,6 +25,15 @@ type mutation struct {
 	writer   func(*archive.Writer)
 }
 
+// foundBy are seeds that find what is found late, and are tried first: none is left out for it.
+var foundBy = map[string]uint64{
+	"who was left out joins as others do":                          555,
+	"a recovery that was ordered is taken for one that came about": 1527,
+	"the primary is believed to hold whatever a member holds":      289,
+	"a recovery keeps what anybody held":                           1100,
+	"the archive knows of no recovery":                             295,
+}
+
 // TestMutants: each mistake is found within so many seeds.
 func TestMutants(t *testing.T) {
 	const within = 3000
@@ -34,7 +43,11 @@ func TestMutants(t *testing.T) {
 	maps.Copy(all, archiveMutants())
 	for name, mut := range all {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(within) {
+			for n := range uint64(within) + 1 {
+				seed := n - 1
+				if n == 0 {
+					seed = foundBy[name]
+				}
 				if why, _ := play(seed, mut); why != "" {
 					t.Logf("found by seed %d: %s", seed, why)
 					return
