@@ -123,9 +123,11 @@ func bundledArchive(t *testing.T, m *memory) facts.Archive {
 	}
 	after, err := Load(t.Context(), m, prefix)
 	must(t, err)
-	if singles, bundles, _ := count(m); singles > len(before.Parts)/2 || bundles == 0 || !reflect.DeepEqual(before, after) {
+	singles, bundles, _ := count(m)
+	isSame := reflect.DeepEqual(before, after)
+	if singles > len(before.Parts)/2 || bundles == 0 || !isSame {
 		t.Errorf("%d of %d parts are in no bundle, and what is found is the same: %v", singles, len(before.Parts),
-			reflect.DeepEqual(before, after))
+			isSame)
 	}
 	return after
 }
