@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"cnmsql.co/internal/core"
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/mysql"
 	"cnmsql.co/internal/reason"
 	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
@@ -29,27 +31,67 @@ const (
 	archiveLate = 2
 )
 
-// archives tells what is to be archived now; the zero value if nothing is.
-func (m *manager) archives() facts.Term {
-	what := get(m, func(s *state) facts.Term {
-		if s.cluster.object == nil || !s.cluster.object.Spec.Backup.Archives() {
-			return facts.Term{}
-		}
-		rpo := s.cluster.object.Spec.Backup.ContinuousArchiving.TargetRPO()
-		what := facts.TermOf(true, s.cluster.view.ArchivesIn(m.opt.Instance, s.mysqld.writable), s.status.server, rpo)
-		what.Limit = s.cluster.object.Spec.Backup.MaxBytesPerSecond
-		return what
-	})
-	if what.IsNone() {
-		return facts.Term{}
-	}
-	_, what.Store = store.Configured(m.opt.Dirs.Archive)
-	return what
+// archiver ships the binary log while this instance takes writes, and lets those logs go that are
+// archived. It keeps what is known of that; what it goes by, it asks its manager.
+type archiver struct {
+	opt Options
+	log *slog.Logger
+	// by tells what it goes by.
+	by archiving
+	// asks is mysqld, as it is asked, and root purges.
+	asks, root func() *mysql.Server
+
+	mu sync.Mutex
+	// said is how far it is; nil while nothing is archived.
+	said *core.Archive
+	// shipper archives now; nil while nothing does.
+	shipper *archive.Shipper
+}
+
+// archiving is what an archiver asks of its manager.
+type archiving interface {
+	// archives tells what is to be archived now; the zero value if nothing is.
+	archives() facts.Term
+	// archived is the Cluster of which is archived, and the recoveries of its group.
+	archived() (*v1alpha1.Cluster, []core.GroupRecovery)
+	// server is the mysqld that runs, or ran last; nil if none did.
+	server() *process
+	// mayPurgeByItself: mysqld can be told to, and it is known that this instance is not about to
+	// take writes, and to archive.
+	mayPurgeByItself() bool
+	// retell has the report made again.
+	retell()
+}
+
+func newArchiver(m *manager) *archiver {
+	return &archiver{opt: m.opt, log: m.log, by: m, asks: func() *mysql.Server { return m.metrics },
+		root: func() *mysql.Server { return m.root }}
+}
+
+// report is how far it is; nil while nothing is archived.
+func (a *archiver) report() *core.Archive {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.said
+}
+
+// say has it reported how far it is.
+func (a *archiver) say(now *core.Archive) {
+	a.mu.Lock()
+	a.said = now
+	a.mu.Unlock()
+	a.by.retell()
+}
+
+func (a *archiver) setShipper(s *archive.Shipper) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.shipper = s
 }
 
 // keepArchived archives while this instance takes writes, and stops at once when it does
 // not any more. mysqld knows nothing of it.
-func (m *manager) keepArchived(ctx context.Context) {
+func (a *archiver) keepArchived(ctx context.Context) {
 	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()
 	for {
@@ -58,17 +100,17 @@ func (m *manager) keepArchived(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		what := m.archives()
-		if what == (facts.Term{}) || !m.mayReachStore() {
-			m.archivesNothing()
+		what := a.by.archives()
+		if what == (facts.Term{}) || !a.mayReachStore() {
+			a.archivesNothing()
 			continue
 		}
-		err := m.archive(ctx, what)
+		err := a.archive(ctx, what)
 		if err == nil || ctx.Err() != nil || errors.Is(err, archive.PromotionNotHeld) {
 			continue
 		}
-		m.log.Error("binary logs are not archived; it is tried again", "error", err)
-		m.update(func(s *state) { s.archive = failing(s.archive, err, time.Now()) })
+		a.log.Error("binary logs are not archived; it is tried again", "error", err)
+		a.say(failing(a.report(), err, time.Now()))
 		select {
 		case <-ctx.Done():
 			return
@@ -78,16 +120,16 @@ func (m *manager) keepArchived(ctx context.Context) {
 }
 
 // archivesNothing wakes the worker only when something was archived until now.
-func (m *manager) archivesNothing() {
-	if get(m, func(s *state) bool { return s.archive != nil }) {
-		m.update(func(s *state) { s.archive = nil })
+func (a *archiver) archivesNothing() {
+	if a.report() != nil {
+		a.say(nil)
 	}
 }
 
 // mayReachStore: the Pod was made with the place where the store's credentials are. One that
 // was made before archiving was enabled is about to be recreated.
-func (m *manager) mayReachStore() bool {
-	_, err := os.Stat(m.opt.Dirs.Archive)
+func (a *archiver) mayReachStore() bool {
+	_, err := os.Stat(a.opt.Dirs.Archive)
 	return err == nil
 }
 
@@ -102,63 +144,52 @@ func failing(known *core.Archive, err error, now time.Time) *core.Archive {
 }
 
 // archive ships until this instance does not archive any more, or cannot go on.
-func (m *manager) archive(ctx context.Context, what facts.Term) error {
+func (a *archiver) archive(ctx context.Context, what facts.Term) error {
 	var beside sync.WaitGroup
 	defer beside.Wait() // who starts again is not undone by what ends
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cluster, recoveries := m.archived()
-	s, err := store.Open(m.opt.Dirs.Archive)
+	cluster, recoveries := a.by.archived()
+	s, err := store.Open(a.opt.Dirs.Archive)
 	if err != nil {
 		return err
 	}
 	s = store.Limited(s, what.Limit)
-	place, _ := store.Configured(m.opt.Dirs.Archive)
+	place, _ := store.Configured(a.opt.Dirs.Archive)
 	if err := backup.Claim(ctx, s, identityOf(cluster)); err != nil {
 		return err
 	}
-	if _, err := m.archiveKey(); err != nil {
+	if _, err := a.archiveKey(); err != nil {
 		return err // and not only once a part is due
 	}
-	start, err := m.metrics.Executed(ctx)
+	start, err := a.asks().Executed(ctx)
 	if err != nil {
 		return err
 	}
 	shipper, err := archive.NewShipper(archive.Config{
 		Store: s, Prefix: backup.LogPrefix(cluster.Name), Cluster: string(cluster.UID),
-		Epoch: what.Epoch, Instance: m.opt.Instance, ServerUUID: what.Server, Group: groupOf(cluster), Start: start,
-		Recoveries: recoveries, Index: m.binlogIndex(), Key: m.archiveKey, Marks: true,
-		Executed: func(ctx context.Context) (gtid.Set, error) { return m.metrics.Executed(ctx) },
-		May:      func(context.Context) error { return m.stillArchives(what) }, TargetRPO: what.RPO,
-		MaxBytes: partBytes(memoryFor(cluster, m.opt.MemoryLimit)),
+		Epoch: what.Epoch, Instance: a.opt.Instance, ServerUUID: what.Server, Group: groupOf(cluster), Start: start,
+		Recoveries: recoveries, Index: a.opt.Dirs.binlogIndex(), Key: a.archiveKey, Marks: true,
+		Executed: func(ctx context.Context) (gtid.Set, error) { return a.asks().Executed(ctx) },
+		May:      func(context.Context) error { return a.stillArchives(what) }, TargetRPO: what.RPO,
+		MaxBytes: partBytes(memoryFor(cluster, a.opt.MemoryLimit)),
 	})
 	if err != nil {
 		return err
 	}
-	m.log.Info("archives its binary logs", "epoch", what.Epoch, "to", place, "targetRPO", what.RPO.String())
-	beside.Go(func() { m.watchArchive(ctx, shipper, place, what.RPO) })
-	m.update(func(s *state) { s.shipper = shipper })
-	defer m.update(func(s *state) { s.shipper = nil })
+	a.log.Info("archives its binary logs", "epoch", what.Epoch, "to", place, "targetRPO", what.RPO.String())
+	beside.Go(func() { a.watchArchive(ctx, shipper, place, what.RPO) })
+	a.setShipper(shipper)
+	defer a.setShipper(nil)
 	return shipper.Run(ctx)
-}
-
-// archived is the Cluster of which is archived, and the recoveries of its group.
-func (m *manager) archived() (cluster *v1alpha1.Cluster, recoveries []core.GroupRecovery) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	c := &m.st.cluster
-	if c.view != nil && c.view.Group != nil {
-		recoveries = c.view.Group.Recoveries
-	}
-	return c.object, recoveries
 }
 
 // archiveKey is what the archive is encrypted with now. A Cluster that wants it encrypted
 // archives nothing until the key has come.
-func (m *manager) archiveKey() (seal.Key, error) {
-	key, err := seal.Read(m.opt.Dirs.Archive)
-	wanted := get(m, func(s *state) bool { return s.cluster.object.Spec.Backup.Encrypts() })
-	if err == nil && wanted && key.Recipient() == "" {
+func (a *archiver) archiveKey() (seal.Key, error) {
+	key, err := seal.Read(a.opt.Dirs.Archive)
+	cluster, _ := a.by.archived()
+	if err == nil && cluster.Spec.Backup.Encrypts() && key.Recipient() == "" {
 		err = fmt.Errorf("spec.backup.objectStore.encryption is set, and its key has not come to this instance: %w",
 			seal.KeyMissing)
 	}
@@ -183,8 +214,8 @@ func partBytes(memory int64) int64 {
 	return min(max(memory/64, least), most)
 }
 
-func (m *manager) stillArchives(what facts.Term) error {
-	if m.archives() != what {
+func (a *archiver) stillArchives(what facts.Term) error {
+	if a.by.archives() != what {
 		return fmt.Errorf("epoch %d of this instance has ended, or it archives to another store, or otherwise, "+
 			"now", what.Epoch)
 	}
@@ -197,7 +228,7 @@ func identityOf(c *v1alpha1.Cluster) backup.Identity {
 }
 
 // watchArchive reports how far the shipper is.
-func (m *manager) watchArchive(ctx context.Context, s *archive.Shipper, place string, target time.Duration) {
+func (a *archiver) watchArchive(ctx context.Context, s *archive.Shipper, place string, target time.Duration) {
 	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()
 	for {
@@ -208,7 +239,7 @@ func (m *manager) watchArchive(ctx context.Context, s *archive.Shipper, place st
 		}
 		now := archiveOf(s.Status(), target, time.Now())
 		now.Place = place
-		m.update(func(s *state) { s.archive = now })
+		a.say(now)
 	}
 }
 
@@ -238,3 +269,41 @@ func archiveOf(s archive.Status, target time.Duration, now time.Time) *core.Arch
 	}
 	return out
 }
+
+// What an archiver asks of its manager.
+
+func (m *manager) archives() facts.Term {
+	what := get(m, func(s *state) facts.Term {
+		if s.cluster.object == nil || !s.cluster.object.Spec.Backup.Archives() {
+			return facts.Term{}
+		}
+		rpo := s.cluster.object.Spec.Backup.ContinuousArchiving.TargetRPO()
+		what := facts.TermOf(true, s.cluster.view.ArchivesIn(m.opt.Instance, s.mysqld.writable), s.status.server, rpo)
+		what.Limit = s.cluster.object.Spec.Backup.MaxBytesPerSecond
+		return what
+	})
+	if what.IsNone() {
+		return facts.Term{}
+	}
+	_, what.Store = store.Configured(m.opt.Dirs.Archive)
+	return what
+}
+
+func (m *manager) archived() (cluster *v1alpha1.Cluster, recoveries []core.GroupRecovery) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &m.st.cluster
+	if c.view != nil && c.view.Group != nil {
+		recoveries = c.view.Group.Recoveries
+	}
+	return c.object, recoveries
+}
+
+func (m *manager) server() *process { return get(m, func(s *state) *process { return s.mysqld.proc }) }
+
+func (m *manager) mayPurgeByItself() bool {
+	f := m.facts()
+	return f.Mysqld.Accepted && f.Cluster != nil && !f.Permitted()
+}
+
+func (m *manager) retell() { m.update(func(*state) {}) }

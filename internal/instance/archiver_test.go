@@ -59,17 +59,17 @@ func TestWhatIsSaidOfTheArchive(t *testing.T) {
 func TestWhoArchivesNothingWakesTheWorkerOnce(t *testing.T) {
 	m := newManager(Options{Instance: "db-1"}.withDefaults())
 	m.lease = &lease{}
-	m.st.archive = &core.Archive{}
+	m.archiver.said = &core.Archive{}
 	var woken []int
 	for range 3 {
-		m.archivesNothing()
+		m.archiver.archivesNothing()
 		woken = append(woken, len(m.wake))
 		select {
 		case <-m.wake:
 		default:
 		}
 	}
-	if !slices.Equal(woken, []int{1, 0, 0}) || m.st.archive != nil {
+	if !slices.Equal(woken, []int{1, 0, 0}) || m.archiver.report() != nil {
 		t.Errorf("it was woken so: %v", woken)
 	}
 }

@@ -196,7 +196,7 @@ func refusesToPass(t *testing.T, dir string, base, gap gtid.Set) {
 // looksAfterLogs has a manager do it, and looks how many logs are left.
 func (w *world) looksAfterLogs(n *node, left int) {
 	w.t.Helper()
-	must(w.t, n.m.lookAfterLogs(w.t.Context(), n.m.archivedTo()))
+	must(w.t, n.m.archiver.lookAfterLogs(w.t.Context(), n.m.archiver.archivedTo()))
 	if logs := w.logs(n); len(logs) != left {
 		w.t.Fatalf("there are %d binary logs, not %d: %v", len(logs), left, logs)
 	}
@@ -204,7 +204,7 @@ func (w *world) looksAfterLogs(n *node, left int) {
 
 func (w *world) logs(n *node) []facts.Log {
 	w.t.Helper()
-	logs, err := n.m.binaryLogs()
+	logs, err := n.m.archiver.binaryLogs()
 	must(w.t, err)
 	return logs
 }

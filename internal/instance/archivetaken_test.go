@@ -88,7 +88,7 @@ func TestAnArchiveOfAnotherClusterIsLeftAlone(t *testing.T) {
 		m := writing(data, dir)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { m.keepArchived(ctx); close(ended) }()
+		go func() { m.archiver.keepArchived(ctx); close(ended) }()
 		<-time.After(time.Minute)
 		cancel()
 		<-ended

@@ -31,7 +31,7 @@ func (m *manager) dateErrant(errant gtid.Set) {
 	}
 	m.st.errant.of, m.st.errant.times, m.st.errant.statements = errant, nil, nil
 	go func() {
-		span, err := binlog.Times(context.Background(), m.binlogIndex(), errant, errantRead)
+		span, err := binlog.Times(context.Background(), m.opt.Dirs.binlogIndex(), errant, errantRead)
 		if err != nil {
 			m.log.Warn("cannot tell when the transactions that the primary lacks were committed", "error", err)
 		}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/mysql"
@@ -23,6 +22,8 @@ type manager struct {
 	lease *lease
 	tls   *tlsFiles
 	bin   binary
+	// archiver is the archiving of binary logs.
+	archiver *archiver
 	// memory is nil until the volume is locked.
 	memory *memory
 	// flush is the worker's: the volume is being asked whether it could write all; nil if not.
@@ -84,10 +85,6 @@ type state struct {
 	member   memberState   // the membership of a group
 	handoff  handoffState  // a binary that is to take over
 	worker   workerState   // what was decided
-	// archive is how far binary logs are archived; nil while this instance does not.
-	archive *core.Archive
-	// shipper archives now; nil while nothing does.
-	shipper *archive.Shipper
 	// terminating is since when the manager has been told to end; zero before.
 	terminating time.Time
 }

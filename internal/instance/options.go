@@ -115,6 +115,7 @@ func (o Options) withDefaults() Options {
 
 func (o Options) address(port int) string { return net.JoinHostPort(o.Listen, strconv.Itoa(port)) }
 func (d Dirs) socket() string             { return filepath.Join(d.Run, "mysqld.sock") }
+func (d Dirs) binlogIndex() string        { return filepath.Join(d.Data, "binlog.index") }
 func (d Dirs) config() string             { return filepath.Join(d.Run, "my.cnf") }
 func (d Dirs) ca() string                 { return filepath.Join(d.TLS, "ca.crt") }
 func (d Dirs) cert() string               { return filepath.Join(d.TLS, "tls.crt") }

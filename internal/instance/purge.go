@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnmsql.co/api/v1alpha1"
-	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/binlog"
 	facts "cnmsql.co/internal/core/archive"
 )
@@ -25,7 +24,7 @@ const (
 // whether that succeeds or not, and purges those that are. Where a Cluster archives, mysqld is
 // started with its purge held back, for it purges while it starts; it goes by its own rule once
 // this instance takes no writes. A manager that ends leaves it as it is: the next one goes on.
-func (m *manager) keepLogs(ctx context.Context) {
+func (a *archiver) keepLogs(ctx context.Context) {
 	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()
 	var released *process // the one that was told last to purge by itself
@@ -36,17 +35,17 @@ func (m *manager) keepLogs(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		proc := get(m, func(s *state) *process { return s.mysqld.proc })
-		switch isWished := !m.archives().IsNone(); {
+		proc := a.by.server()
+		switch isWished := !a.by.archives().IsNone(); {
 		case !isWished:
 			next = time.Time{}
-			if proc.running() && proc != released && m.mayPurgeByItself() && m.letGoOfLogs(ctx) {
+			if proc.running() && proc != released && a.by.mayPurgeByItself() && a.letGoOfLogs(ctx) {
 				released = proc
 			}
 		case time.Now().After(next):
 			released, next = nil, time.Now().Add(purgeLook)
-			if err := m.lookAfterLogs(ctx, m.archivedTo()); err != nil && ctx.Err() == nil {
-				m.log.Warn("binary logs are not purged; it is tried again", "error", err)
+			if err := a.lookAfterLogs(ctx, a.archivedTo()); err != nil && ctx.Err() == nil {
+				a.log.Warn("binary logs are not purged; it is tried again", "error", err)
 				next = time.Now().Add(archiveAgain)
 			}
 		}
@@ -55,63 +54,59 @@ func (m *manager) keepLogs(ctx context.Context) {
 
 // archivedTo is the first binary log that is not archived as a whole; "" while nobody knows,
 // as when the store does not answer.
-func (m *manager) archivedTo() string {
-	if s := get(m, func(s *state) *archive.Shipper { return s.shipper }); s != nil {
-		return s.Archived()
+func (a *archiver) archivedTo() string {
+	a.mu.Lock()
+	shipper := a.shipper
+	a.mu.Unlock()
+	if shipper == nil {
+		return ""
 	}
-	return ""
-}
-
-// mayPurgeByItself: mysqld can be told to, and it is known that this instance is not about to
-// take writes, and to archive.
-func (m *manager) mayPurgeByItself() bool {
-	f := m.facts()
-	return f.Mysqld.Accepted && f.Cluster != nil && !f.Permitted()
+	return shipper.Archived()
 }
 
 // letGoOfLogs has mysqld purge by itself.
-func (m *manager) letGoOfLogs(ctx context.Context) (done bool) {
+func (a *archiver) letGoOfLogs(ctx context.Context) (done bool) {
 	ctx, cancel := context.WithTimeout(ctx, purgeLimit)
 	defer cancel()
-	err := m.metrics.HoldLogs(ctx, false)
+	err := a.asks().HoldLogs(ctx, false)
 	if err != nil {
-		m.log.Debug("mysqld was not told that its binary logs may expire", "error", err)
+		a.log.Debug("mysqld was not told that its binary logs may expire", "error", err)
 	}
 	return err == nil
 }
 
 // lookAfterLogs lets go what is archived and has expired. Once the volume is nearly full,
 // nothing is held back.
-func (m *manager) lookAfterLogs(ctx context.Context, needed string) error {
+func (a *archiver) lookAfterLogs(ctx context.Context, needed string) error {
 	ctx, cancel := context.WithTimeout(ctx, purgeLimit)
 	defer cancel()
-	free, size, err := m.opt.Room()
+	free, size, err := a.opt.Room()
 	if err != nil {
 		return err
 	}
 	holds := facts.HoldsBack(free, size)
 	if !holds {
-		m.log.Warn("the volume is nearly full: binary logs that have expired go, archived or not")
+		a.log.Warn("the volume is nearly full: binary logs that have expired go, archived or not")
 	}
-	if err := m.metrics.HoldLogs(ctx, holds); err != nil {
+	if err := a.asks().HoldLogs(ctx, holds); err != nil {
 		return err
 	}
-	seconds, err := m.metrics.LogsExpireAfter(ctx)
+	seconds, err := a.asks().LogsExpireAfter(ctx)
 	if err != nil {
 		return err
 	}
-	logs, err := m.binaryLogs()
+	logs, err := a.binaryLogs()
 	if err != nil {
 		return err
 	}
 	if to := facts.Purge(logs, needed, time.Duration(seconds)*time.Second, time.Now()); to != "" {
-		m.log.Info("purges binary logs that are archived and have expired", "before", to)
-		return m.root.PurgeLogs(ctx, to)
+		a.log.Info("purges binary logs that are archived and have expired", "before", to)
+		return a.root().PurgeLogs(ctx, to)
 	}
 	if holds {
 		return nil
 	}
-	attached, err := m.allAttached(ctx)
+	attached, err := a.allAttached(ctx)
 	if err != nil {
 		return err
 	}
@@ -119,9 +114,9 @@ func (m *manager) lookAfterLogs(ctx context.Context, needed string) error {
 	if to == "" {
 		return nil
 	}
-	m.log.Warn("purges binary logs before their time, because the volume is nearly full", "before", to,
+	a.log.Warn("purges binary logs before their time, because the volume is nearly full", "before", to,
 		"notArchived", gap)
-	return m.root.PurgeLogs(ctx, to)
+	return a.root().PurgeLogs(ctx, to)
 }
 
 // roomOn tells how many bytes of a directory's volume are free, and how many it has.
@@ -136,18 +131,18 @@ func roomOn(dir string) (free, size uint64, err error) {
 
 // allAttached tells whether every replica reads the binary logs. Members of a group do not,
 // and get what they lack from any of them: nobody knows what they need.
-func (m *manager) allAttached(ctx context.Context) (bool, error) {
-	c := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
+func (a *archiver) allAttached(ctx context.Context) (bool, error) {
+	c, _ := a.by.archived()
 	if c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
 		return false, nil
 	}
-	n, err := m.root.Readers(ctx)
+	n, err := a.root().Readers(ctx)
 	return n >= int(c.Spec.Instances)-1, err
 }
 
 // binaryLogs are the server's, oldest first.
-func (m *manager) binaryLogs() ([]facts.Log, error) {
-	paths, err := binlog.All(m.binlogIndex())
+func (a *archiver) binaryLogs() ([]facts.Log, error) {
+	paths, err := binlog.All(a.opt.Dirs.binlogIndex())
 	if err != nil {
 		return nil, err
 	}
@@ -162,5 +157,3 @@ func (m *manager) binaryLogs() ([]facts.Log, error) {
 	}
 	return out, nil
 }
-
-func (m *manager) binlogIndex() string { return filepath.Join(m.opt.Dirs.Data, "binlog.index") }

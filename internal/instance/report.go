@@ -46,7 +46,7 @@ func (m *manager) report() core.Report {
 		c.Pausing = time.Now().Before(s.clone.again)
 		r.Clone = &c
 	}
-	r.Archive = s.archive
+	r.Archive = m.archiver.report()
 	p.Correct(&r, s.status.server)
 	if t := s.worker.trouble; t != nil {
 		agent.TellTrouble(&r, t.err.Error())

@@ -388,14 +388,14 @@ func TestBinaryLogsGoOnceTheyAreArchived(t *testing.T) {
 		w.exec(root, "FLUSH BINARY LOGS")
 	}
 	until(t, "they have expired", func() bool {
-		logs, err := one.m.binaryLogs()
+		logs, err := one.m.archiver.binaryLogs()
 		must(t, err)
 		return len(logs) > 3 && time.Since(logs[len(logs)-2].Written) > time.Second
 	})
-	before, err := one.m.binaryLogs()
+	before, err := one.m.archiver.binaryLogs()
 	must(t, err)
-	must(t, one.m.lookAfterLogs(t.Context(), before[1].Name))
-	after, err := one.m.binaryLogs()
+	must(t, one.m.archiver.lookAfterLogs(t.Context(), before[1].Name))
+	after, err := one.m.archiver.binaryLogs()
 	must(t, err)
 	if len(after) != len(before)-1 || after[0].Name != before[1].Name {
 		t.Errorf("there were %v, and are %v", before, after)
@@ -403,9 +403,9 @@ func TestBinaryLogsGoOnceTheyAreArchived(t *testing.T) {
 	// What it has archived, it purges by itself.
 	w.awaitArchived(one)
 	until(t, "all but the last are archived", func() bool {
-		return one.m.lookAfterLogs(t.Context(), before[len(before)-1].Name) == nil
+		return one.m.archiver.lookAfterLogs(t.Context(), before[len(before)-1].Name) == nil
 	})
-	if after, err = one.m.binaryLogs(); err != nil || len(after) != 1 {
+	if after, err = one.m.archiver.binaryLogs(); err != nil || len(after) != 1 {
 		t.Errorf("there are %v: %v", after, err)
 	}
 }

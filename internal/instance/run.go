@@ -53,13 +53,15 @@ func Run(ctx context.Context, opt Options) error {
 }
 
 func newManager(opt Options) *manager {
-	return &manager{
+	m := &manager{
 		opt: opt, log: newLogger(opt.Log, opt.LogLevel), boot: randomText(), began: time.Now(), kube: opt.Kubernetes,
 		tls: &tlsFiles{dirs: opt.Dirs}, changed: make(chan struct{}), jobs: make(chan job), ended: make(chan struct{}),
 		wake: make(chan struct{}, 1), news: make(chan struct{}, 1), leaseWake: make(chan struct{}, 1),
 		pubWake: make(chan struct{}, 1), opens: make(chan struct{}, 1), accountsWake: make(chan struct{}, 1),
 		st: state{mysqld: mysqldState{downSince: time.Now()}},
 	}
+	m.archiver = newArchiver(m)
+	return m
 }
 
 func randomText() string {
@@ -101,20 +103,20 @@ func (m *manager) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	go m.knowBinary(ctx)
-	go m.prepare(ctx)
-	go m.keepPolling(ctx)
-	go m.keepVouched(ctx)
-	go m.keepTryingDisk(ctx)
-	go m.keepPublished(ctx)
-	go m.keepLatest(ctx)
-	go m.keepRinging(ctx)
-	go m.keepCertificates(ctx)
-	go m.keepAccounts(ctx)
-	go m.keepArchived(ctx)
-	go m.keepLogs(ctx)
+	for _, goesOn := range m.beside() {
+		go goesOn(ctx)
+	}
 	m.work(ctx)
 	return m.end(servers)
+}
+
+// beside are the concerns that go on by themselves beside the worker, each until its context ends.
+// Who fences and who keeps the Lease are not among them: they begin before anybody is served.
+func (m *manager) beside() []func(context.Context) {
+	return []func(context.Context){
+		m.knowBinary, m.prepare, m.keepPolling, m.keepVouched, m.keepTryingDisk, m.keepPublished, m.keepLatest,
+		m.keepRinging, m.keepCertificates, m.keepAccounts, m.archiver.keepArchived, m.archiver.keepLogs,
+	}
 }
 
 // findServer looks for mysqld and prepares the connections.

@@ -55,7 +55,7 @@ func (m *manager) askWord() error {
 // cutTail cuts the last binary log. A log that cannot be judged is left as it is:
 // recovery commits what it holds, and the check before following finds it.
 func (m *manager) cutTail(a agent.CutTail) error {
-	log, err := binlog.Last(m.binlogIndex())
+	log, err := binlog.Last(m.opt.Dirs.binlogIndex())
 	if err != nil {
 		return err
 	}
