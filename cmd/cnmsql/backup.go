@@ -37,6 +37,7 @@ func backupCommand() *cobra.Command {
 			}
 			ctx, stop := untilTerminated(cmd.Context())
 			defer stop()
+			boundMemory(log)
 			return backupjob.Run(ctx, backupjob.Options{StoreDir: layout.StoreDir, TLSDir: layout.TLSDir,
 				AccountDir: layout.ReplicationDir, Kubernetes: kube, Log: log})
 		}})

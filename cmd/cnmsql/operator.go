@@ -57,15 +57,16 @@ func operatorCommand() *cobra.Command {
 	return cmd
 }
 
-// memoryShare is how much of its container's memory the operator's heap may take.
+// memoryShare is how much of its container's memory a heap may take.
 const memoryShare = 0.9
 
-// boundMemory has garbage collected more often as the container's limit comes nearer: what
-// many Clusters need is far less than what lies about of it otherwise. GOMEMLIMIT overrides it.
+// boundMemory has garbage collected more often as the container's limit comes nearer: what many
+// Clusters, or many parts of an archive, need is far less than what lies about of it otherwise.
+// GOMEMLIMIT overrides it.
 func boundMemory(log *slog.Logger) {
 	_, err := memlimit.Set(memlimit.WithRatio(memoryShare))
 	if err != nil && !errors.Is(err, memlimit.ErrNoLimit) && !errors.Is(err, memlimit.ErrNoCgroup) {
-		log.Warn("the operator cannot read its container's memory limit; its heap is not bounded", "why", err.Error())
+		log.Warn("the container's memory limit cannot be read; the heap is not bounded", "why", err.Error())
 	}
 }
 

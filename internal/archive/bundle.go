@@ -44,9 +44,16 @@ func (c *compressor) bundleOf(parts []entry, objects [][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := binary.LittleEndian.AppendUint32(nil, frameMagic)
+	size := frameHeader + len(head)
+	for _, object := range objects {
+		size += len(object)
+	}
+	out := binary.LittleEndian.AppendUint32(make([]byte, 0, size), frameMagic)
 	out = append(binary.LittleEndian.AppendUint32(out, uint32(len(head))), head...)
-	return append(out, bytes.Join(objects, nil)...), nil
+	for _, object := range objects {
+		out = append(out, object...)
+	}
+	return out, nil
 }
 
 // readBundleHead reads the index of a bundle, and leaves r behind it.
@@ -107,6 +114,8 @@ type opened struct {
 	facts.Bundle
 	parts   []entry
 	objects [][]byte
+	// damaged is why it cannot be read; nil if it can.
+	damaged error
 }
 
 // openBundle reads a bundle.

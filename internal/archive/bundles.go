@@ -98,12 +98,15 @@ func (b *bundles) list(ctx context.Context, epoch int64, again bool) error {
 func (b *bundles) opened(ctx context.Context, one facts.Bundle) (*opened, error) {
 	i := slices.IndexFunc(b.open, func(o *opened) bool { return o.Bundle == one })
 	if i >= 0 {
-		return b.open[i], nil
+		return b.open[i], b.open[i].damaged
 	}
 	o, err := openBundle(ctx, b.store, b.prefix, one)
+	if isFinal(err) {
+		o, err = &opened{Bundle: one, damaged: err}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	b.open = append([]*opened{o}, b.open[:min(len(b.open), openBundles-1)]...)
-	return o, nil
+	return o, o.damaged
 }

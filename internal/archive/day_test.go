@@ -84,7 +84,7 @@ func writeParts(t *testing.T, s store.Store, n int64) {
 	for i := range all {
 		all[i] = int64(i) + 1
 	}
-	must(t, eachOf(t.Context(), all, func(ctx context.Context, i int64) error {
+	must(t, eachOf(t.Context(), all, readers, func(ctx context.Context, i int64) error {
 		c, err := newCompressor()
 		if err != nil {
 			return err

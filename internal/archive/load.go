@@ -163,7 +163,7 @@ func (l *listing) keysOf(epoch int64) (keys []facts.Key) {
 func readIndexes(ctx context.Context, s store.Store, prefix string, l *listing) (map[facts.Key]facts.Part, error) {
 	known := map[facts.Key]facts.Part{}
 	var mu sync.Mutex
-	err := eachOf(ctx, l.indexes, func(ctx context.Context, last facts.Key) error {
+	err := eachOf(ctx, l.indexes, readers, func(ctx context.Context, last facts.Key) error {
 		i, err := getIndex(ctx, s, prefix, last)
 		if err != nil || i == nil {
 			return err
@@ -186,7 +186,8 @@ func readBundles(ctx context.Context, s store.Store, prefix string, l *listing, 
 	to *facts.Archive) error {
 	var mu sync.Mutex
 	unread := map[facts.Key]error{}
-	err := eachOf(ctx, l.bundles, func(ctx context.Context, b facts.Bundle) error {
+	var differ []facts.Part
+	err := eachOf(ctx, l.bundles, readers, func(ctx context.Context, b facts.Bundle) error {
 		i, err := getBundleHead(ctx, s, prefix, b)
 		if errors.Is(err, store.NotFound) {
 			return nil
@@ -198,6 +199,9 @@ func readBundles(ctx context.Context, s store.Store, prefix string, l *listing, 
 			for _, e := range i.Parts {
 				known[e.Key()] = e.Part
 				l.parts[b.Epoch] = append(l.parts[b.Epoch], e.Sequence)
+				if single, listed := l.singles[e.Key()]; listed && single.Stored != e.Stored {
+					differ = append(differ, e.Part)
+				}
 			}
 		case !isFinal(err):
 			return err
@@ -214,7 +218,23 @@ func readBundles(ctx context.Context, s store.Store, prefix string, l *listing, 
 			err = errors.Join(err, noteUnreadable(to, key, why))
 		}
 	}
-	return err
+	return errors.Join(err, eachOf(ctx, differ, readers, func(ctx context.Context, p facts.Part) error {
+		return isSameBeside(ctx, s, prefix, p)
+	}))
+}
+
+// isSameBeside refuses a part that lies by itself and tells of other transactions than in its
+// bundle: nobody knows which of them are wanted. One that is only damaged is passed over.
+func isSameBeside(ctx context.Context, s store.Store, prefix string, bundled facts.Part) error {
+	single, err := getFacts(ctx, s, prefix, bundled.Key())
+	switch {
+	case errors.Is(err, store.NotFound), isFinal(err), err == nil && single.IsSame(bundled):
+		return nil
+	case err != nil:
+		return err
+	}
+	return refuse(PartConflict, "part %d of epoch %d lies by itself, with %s, and in a bundle, with %s: move one of "+
+		"them elsewhere", bundled.Sequence, bundled.Epoch, single.GTIDs.Abbreviate(4), bundled.GTIDs.Abbreviate(4))
 }
 
 // noteUnreadable notes an object that cannot be read, and gives any other error back.
@@ -256,7 +276,7 @@ func partsBehind(ctx context.Context, s store.Store, prefix string, key facts.Ke
 // readParts reads the facts of parts.
 func readParts(ctx context.Context, s store.Store, prefix string, keys []facts.Key, to *facts.Archive) error {
 	var mu sync.Mutex
-	return eachOf(ctx, keys, func(ctx context.Context, key facts.Key) error {
+	return eachOf(ctx, keys, readers, func(ctx context.Context, key facts.Key) error {
 		part, err := getFacts(ctx, s, prefix, key)
 		if errors.Is(err, store.NotFound) {
 			return nil
@@ -267,10 +287,10 @@ func readParts(ctx context.Context, s store.Store, prefix string, keys []facts.K
 	})
 }
 
-// eachOf does something for each key, for several at a time, until one fails.
-func eachOf[K any](ctx context.Context, keys []K, do func(context.Context, K) error) error {
+// eachOf does something for each key, for so many at a time, until one fails.
+func eachOf[K any](ctx context.Context, keys []K, limit int, do func(context.Context, K) error) error {
 	all, each := errgroup.WithContext(ctx)
-	all.SetLimit(readers)
+	all.SetLimit(limit)
 	for _, key := range keys {
 		if each.Err() != nil {
 			break

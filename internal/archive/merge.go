@@ -6,12 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/store"
+)
+
+const (
+	// mergeReaders is how many parts are in memory decompressed, of those that are merged.
+	mergeReaders = 4
+	// mergeFailures is how many bundles may fail to take the place of their parts, as where a store
+	// lets nobody delete, before the others are left for the next time.
+	mergeFailures = 3
 )
 
 // Merged is what Merge did.
@@ -24,25 +33,25 @@ type Merged struct {
 
 // Merge writes small parts into bundles, and removes the objects of those that have been in one
 // for a while and are whole there. At any moment, and wherever it is broken off, each part is
-// in the archive. now is by the store's clock, and not later than by the clock here.
+// in the archive. What fails does not keep it from the rest. now is by the store's clock, and not
+// later than by the clock here.
 func Merge(ctx context.Context, s store.Store, prefix string, now time.Time) (Merged, error) {
 	compress, err := newCompressor()
 	if err != nil {
 		return Merged{}, err
 	}
-	m := &merger{store: s, prefix: prefix, compress: compress}
-	if m.all, err = listAll(ctx, s, prefix, prefix); err != nil {
+	m := &merger{store: s, prefix: prefix, compress: compress, now: now}
+	epochs, err := listBranches(ctx, s, prefix)
+	if err != nil {
 		return m.done, fmt.Errorf("listing the archive: %w", err)
 	}
-	for _, b := range facts.Merge(nil, m.all.bundles, now).Settled {
-		if err := m.replace(ctx, b); err != nil {
-			return m.done, fmt.Errorf("bundle %d to %d of epoch %d: %w", b.First, b.Last, b.Epoch, err)
+	for _, epoch := range epochs {
+		err = errors.Join(err, m.epoch(ctx, epoch))
+		if ctx.Err() != nil {
+			return m.done, context.Cause(ctx)
 		}
 	}
-	if err := m.dropIndexes(ctx); err != nil {
-		return m.done, err
-	}
-	return m.done, m.bundle(ctx, now)
+	return m.done, err
 }
 
 // merger is one Merge.
@@ -50,17 +59,42 @@ type merger struct {
 	store    store.Store
 	prefix   string
 	compress *compressor
-	all      *listing
-	done     Merged
+	now      time.Time
+	// all is what is listed of an epoch.
+	all  *listing
+	done Merged
+	// failures are bundles that could not take the place of their parts.
+	failures int
+}
+
+// epoch merges the parts of one epoch: a listing of all would need memory for all.
+func (m *merger) epoch(ctx context.Context, epoch int64) (err error) {
+	if m.all, err = listAll(ctx, m.store, epochPrefix(m.prefix, epoch), m.prefix); err != nil {
+		return fmt.Errorf("listing epoch %d of the archive: %w", epoch, err)
+	}
+	settled := facts.Merge(nil, m.all.bundles, m.now).Settled
+	err = m.bundle(ctx)
+	for _, b := range settled {
+		if ctx.Err() != nil || m.failures >= mergeFailures {
+			break
+		}
+		if failed := m.replace(ctx, b); failed != nil {
+			m.failures++
+			err = errors.Join(err, fmt.Errorf("bundle %d to %d of epoch %d: %w", b.First, b.Last, b.Epoch, failed))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return m.dropIndexes(ctx)
 }
 
 // replace removes the objects of the parts that a bundle holds.
 func (m *merger) replace(ctx context.Context, b facts.Bundle) error {
-	var beside []facts.Key
+	var beside []facts.Single
 	for n := b.First; n <= b.Last; n++ {
-		key := facts.Key{Epoch: b.Epoch, Sequence: n}
-		if _, is := m.all.singles[key]; is {
-			beside = append(beside, key)
+		if single, is := m.all.singles[facts.Key{Epoch: b.Epoch, Sequence: n}]; is {
+			beside = append(beside, single)
 		}
 	}
 	if len(beside) == 0 {
@@ -71,6 +105,9 @@ func (m *merger) replace(ctx context.Context, b facts.Bundle) error {
 		err = o.isWhole()
 	}
 	if isFinal(err) {
+		if len(beside) == int(b.Last-b.First+1) {
+			err = fmt.Errorf("%w (all of its parts lie beside it: delete the bundle, and it is written again)", err)
+		}
 		m.done.Damaged = append(m.done.Damaged, err)
 		return nil
 	}
@@ -78,22 +115,44 @@ func (m *merger) replace(ctx context.Context, b facts.Bundle) error {
 		return err
 	}
 	var mu sync.Mutex
-	return eachOf(ctx, beside, func(ctx context.Context, key facts.Key) error {
-		if err := m.store.Delete(ctx, partKey(m.prefix, key)); err != nil {
+	return eachOf(ctx, beside, readers, func(ctx context.Context, single facts.Single) error {
+		key := single.Key
+		isSame, err := m.isIn(ctx, o, single)
+		if err == nil && isSame {
+			err = m.store.Delete(ctx, partKey(m.prefix, key))
+		}
+		if err != nil {
 			return fmt.Errorf("removing part %d, which is in it: %w", key.Sequence, err)
 		}
 		mu.Lock()
 		defer mu.Unlock()
+		if !isSame {
+			m.done.Damaged = append(m.done.Damaged, refuse(PartConflict,
+				"part %d of epoch %d lies by itself and in a bundle, and they differ", key.Sequence, key.Epoch))
+			return nil
+		}
 		delete(m.all.singles, key)
 		m.done.Removed++
 		return nil
 	})
 }
 
+// isIn reports whether the object of a part is the one that a bundle has. By its size and its age
+// it is; one that is younger than the bundle is read.
+func (m *merger) isIn(ctx context.Context, o *opened, single facts.Single) (bool, error) {
+	entry := o.parts[single.Key.Sequence-o.First]
+	if single.Stored != entry.Stored || !single.Written.After(o.Written) {
+		return single.Stored == entry.Stored, nil
+	}
+	object, err := m.get(ctx, single.Key)
+	return err == nil && digest(object) == entry.Object, err
+}
+
 // dropIndexes removes those of which no part is an object of its own any more: a bundle has its own.
 func (m *merger) dropIndexes(ctx context.Context) error {
+	cover := facts.CoverOf(m.all.bundles)
 	for _, last := range m.all.indexes {
-		if !slices.ContainsFunc(m.all.bundles, func(b facts.Bundle) bool { return b.Holds(last) }) {
+		if !cover.Holds(last) {
 			continue
 		}
 		i, err := getIndex(ctx, m.store, m.prefix, last)
@@ -108,39 +167,40 @@ func (m *merger) dropIndexes(ctx context.Context) error {
 			continue
 		}
 		if err := m.store.Delete(ctx, indexKey(m.prefix, last)); err != nil {
-			return err
+			return fmt.Errorf("removing the index up to part %d of epoch %d: %w", last.Sequence, last.Epoch, err)
 		}
 		m.done.Removed++
 	}
 	return nil
 }
 
-// bundle writes what is to be written. A part that is damaged is in no bundle.
-func (m *merger) bundle(ctx context.Context, now time.Time) error {
+// bundle writes what is to be written. A part that cannot be read is in no bundle.
+func (m *merger) bundle(ctx context.Context) error {
+	candidates := maps.Clone(m.all.singles)
 	for {
-		singles := make([]facts.Single, 0, len(m.all.singles))
-		for _, s := range m.all.singles {
-			singles = append(singles, s)
-		}
-		plan := facts.Merge(singles, m.all.bundles, now).Bundles
+		plan := facts.Merge(slices.Collect(maps.Values(candidates)), m.all.bundles, m.now).Bundles
 		if len(plan) == 0 {
 			return nil
 		}
 		for _, keys := range plan {
-			if err := m.write(ctx, keys); err != nil {
+			if err := m.write(ctx, keys, candidates); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// write writes a bundle, unless one of its parts is damaged or gone: it counts as none then.
-func (m *merger) write(ctx context.Context, keys []facts.Key) error {
+// write writes a bundle, unless one of its parts is damaged or gone, which is no candidate then.
+func (m *merger) write(ctx context.Context, keys []facts.Key, candidates map[facts.Key]facts.Single) error {
 	objects, parts := make([][]byte, len(keys)), make([]entry, len(keys))
 	var mu sync.Mutex
 	whole := true
-	err := eachOf(ctx, keys, func(ctx context.Context, key facts.Key) error {
-		object, e, err := m.read(ctx, key)
+	err := eachOf(ctx, keys, mergeReaders, func(ctx context.Context, key facts.Key) error {
+		object, err := m.get(ctx, key)
+		var e entry
+		if err == nil {
+			e, err = checkObject(object, key)
+		}
 		if err == nil {
 			n := key.Sequence - keys[0].Sequence
 			objects[n], parts[n] = object, e
@@ -149,14 +209,14 @@ func (m *merger) write(ctx context.Context, keys []facts.Key) error {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case errors.Is(err, store.NotFound):
+		case errors.Is(err, store.NotFound), errors.Is(err, FormatUnknown):
 		case isFinal(err):
 			m.done.Damaged = append(m.done.Damaged, err)
 		default:
 			return fmt.Errorf("reading part %d of epoch %d: %w", key.Sequence, key.Epoch, err)
 		}
 		whole = false
-		delete(m.all.singles, key)
+		delete(candidates, key)
 		return nil
 	})
 	if err != nil || !whole {
@@ -172,20 +232,18 @@ func (m *merger) write(ctx context.Context, keys []facts.Key) error {
 		return fmt.Errorf("writing the bundle of the parts %d to %d of epoch %d: %w", b.First, b.Last, b.Epoch, err)
 	}
 	m.all.bundles = append(m.all.bundles, b)
-	m.done.Bundles, m.done.Parts = m.done.Bundles+1, m.done.Parts+len(keys)
+	if err == nil {
+		m.done.Bundles, m.done.Parts = m.done.Bundles+1, m.done.Parts+len(keys)
+	}
 	return nil
 }
 
-// read reads the object of a part, and looks at it.
-func (m *merger) read(ctx context.Context, key facts.Key) ([]byte, entry, error) {
+// get reads the object of a part.
+func (m *merger) get(ctx context.Context, key facts.Key) ([]byte, error) {
 	body, err := m.store.Get(ctx, partKey(m.prefix, key))
 	if err != nil {
-		return nil, entry{}, err
+		return nil, err
 	}
 	object, err := io.ReadAll(io.LimitReader(body, facts.BundleBytes+1))
-	if err = cmp.Or(err, body.Close()); err != nil {
-		return nil, entry{}, err
-	}
-	e, err := checkObject(object, key)
-	return object, e, err
+	return object, cmp.Or(err, body.Close())
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -176,11 +177,11 @@ func TestABundleIsReadByWhatReadsZstd(t *testing.T) {
 // mortal is a store that does so many things and no more.
 type mortal struct {
 	store.Store
-	left int
+	left atomic.Int64
 }
 
 func (m *mortal) live() error {
-	if m.left--; m.left < 0 {
+	if m.left.Add(-1) < 0 {
 		return errFault
 	}
 	return nil
@@ -224,7 +225,9 @@ func TestAMergeMayEndAnywhere(t *testing.T) {
 		failed := 0
 		for n := 0; ; n++ {
 			time.Sleep(2 * time.Hour)
-			_, err := Merge(t.Context(), &mortal{m, n}, prefix, time.Now())
+			s := &mortal{Store: m}
+			s.left.Store(int64(n))
+			_, err := Merge(t.Context(), s, prefix, time.Now())
 			same(t, m, a, text)
 			if singles, _, _ := count(m); err == nil && singles == 1 {
 				break
@@ -322,6 +325,11 @@ func TestABundleGoesWithTheLastOfItsParts(t *testing.T) {
 	story("", t, func(t *testing.T, l *logs, m *memory) {
 		indexing(t, l, m, 20)
 		merged(t, m)
+		removed, err := Remove(t.Context(), m, prefix, keysTo(1, 18))
+		must(t, err)
+		if singles, _, _ := count(m); removed != 0 || singles != 20 {
+			t.Errorf("of a bundle that stays %d parts are removed, and %d are left by themselves", removed, singles)
+		}
 		merged(t, m)
 		indexing(t, l, m, 20)
 		for _, c := range []struct{ last, removed, left int64 }{{18, 0, 40}, {19, 19, 21}, {25, 6, 15}} {
@@ -335,5 +343,81 @@ func TestABundleGoesWithTheLastOfItsParts(t *testing.T) {
 				t.Errorf("up to %d: %d are removed, %d are left", c.last, removed, len(a.Parts))
 			}
 		}
+	})
+}
+
+// blinking is a store that does not find one object, so many times.
+type blinking struct {
+	store.Store
+	key   string
+	times int
+}
+
+func (b *blinking) Get(ctx context.Context, key string) (io.ReadCloser, error) {
+	if b.key == key && b.times > 0 {
+		b.times--
+		return nil, store.NotFound
+	}
+	return b.Store.Get(ctx, key)
+}
+
+// TestNoNumberIsGivenTwice: the numbers of a bundle are free by their names. A store that does not
+// find the last part for a moment is asked again.
+func TestNoNumberIsGivenTwice(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 20)
+		merged(t, m)
+		merged(t, m)
+		c := l.config(m, 1)
+		c.Store = &blinking{m, partKey(prefix, facts.Key{Epoch: 1, Sequence: 20}), 2}
+		s := begin(t, c)
+		l.commit(1, 1)
+		settle()
+		must(t, s.end())
+		if a := archivedOnce(t, m, l.executed); len(a.Parts) != 21 {
+			t.Errorf("%d parts", len(a.Parts))
+		}
+	})
+}
+
+// TestAnotherPartBesideABundleIsKept: whatever gave a number twice, nothing is removed, and nobody
+// restores one of them without a word.
+func TestAnotherPartBesideABundleIsKept(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 20)
+		merged(t, m)
+		merged(t, m)
+		c, err := newCompressor()
+		must(t, err)
+		p := facts.Part{Cluster: "uid", Epoch: 1, Sequence: 3, ServerUUID: uuidOf(1), GTIDs: ids(1, "77"),
+			Transactions: 1}
+		object, err := c.object(&p, []byte("another one"), seal.Key{})
+		must(t, errors.Join(err, m.Create(t.Context(), partKey(prefix, p.Key()), object)))
+		done := merged(t, m)
+		if done.Removed != 0 || len(done.Damaged) != 1 || !errors.Is(done.Damaged[0], PartConflict) {
+			t.Errorf("%+v", done)
+		}
+		if _, err := Load(t.Context(), m, prefix); !errors.Is(err, PartConflict) {
+			t.Errorf("what is found of it: %v", err)
+		}
+	})
+}
+
+// keeping is a store that lets nobody remove anything.
+type keeping struct{ store.Store }
+
+func (keeping) Delete(context.Context, string) error { return store.AccessDenied }
+
+func TestWhereNobodyMayDeletePartsAreMergedAllTheSame(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		for n := range 3 {
+			indexing(t, l, m, 20)
+			time.Sleep(2 * time.Hour)
+			done, err := Merge(t.Context(), keeping{m}, prefix, time.Now())
+			if denied := errors.Is(err, store.AccessDenied); done.Bundles != 1 || denied != (n > 0) {
+				t.Errorf("%+v, %v", done, err)
+			}
+		}
+		archivedOnce(t, m, l.executed)
 	})
 }

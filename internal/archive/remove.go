@@ -2,7 +2,6 @@ package archive
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	facts "cnmsql.co/internal/core/archive"
@@ -29,58 +28,76 @@ func Remove(ctx context.Context, s store.Store, prefix string, keys []facts.Key)
 	if err != nil {
 		return 0, fmt.Errorf("listing the archive: %w", err)
 	}
-	last := map[int64]int64{}
-	for _, k := range keys {
-		last[k.Epoch] = max(last[k.Epoch], k.Sequence)
-	}
+	r := newRemoval(s, prefix, all, keys)
 	for _, k := range keys {
 		if err := ctx.Err(); err != nil {
 			return removed, context.Cause(ctx)
 		}
-		gone, err := removePart(ctx, s, prefix, all, k, last[k.Epoch])
-		if err != nil {
+		if r.stay.Holds(k) {
+			continue
+		}
+		if err := r.remove(ctx, k); err != nil {
 			return removed, fmt.Errorf("removing part %d of epoch %d of the archive: %w", k.Sequence, k.Epoch, err)
 		}
-		removed += gone
+		removed++
 	}
-	return removed, removeIndexes(ctx, s, prefix, all, last)
+	return removed, r.removeIndexes(ctx)
 }
 
-// removePart removes a part where it lies, and the bundles that end with it, and tells how many
-// parts are gone with that. A bundle with a part behind the last one that goes keeps all of its.
-func removePart(ctx context.Context, s store.Store, prefix string, all *listing, k facts.Key, last int64) (gone int,
-	err error) {
-	gone = 1
-	isHeld := false
-	for _, b := range all.bundles {
-		if !b.Holds(k) {
-			continue
-		}
-		isHeld = true
-		if b.Last > last {
-			gone = 0
-		}
-	}
-	if _, listed := all.singles[k]; listed || !isHeld {
-		if err := s.Delete(ctx, partKey(prefix, k)); err != nil {
-			return 0, err
-		}
-	}
-	for _, b := range all.bundles {
-		if b.Epoch == k.Epoch && b.Last == k.Sequence {
-			err = errors.Join(err, s.Delete(ctx, bundleKey(prefix, b)))
-		}
-	}
-	return gone, err
+// removal is one Remove.
+type removal struct {
+	store  store.Store
+	prefix string
+	all    *listing
+	// last part of each epoch that goes.
+	last map[int64]int64
+	// stay are bundles with a part behind that: all that they hold stays with them. ending are the
+	// others, by their last part, and going what those hold.
+	stay, going facts.Cover
+	ending      map[facts.Key][]facts.Bundle
 }
 
-// removeIndexes removes those of which all parts are gone, up to the last of each epoch.
-func removeIndexes(ctx context.Context, s store.Store, prefix string, all *listing, last map[int64]int64) error {
-	for _, k := range all.indexes {
-		if k.Sequence > last[k.Epoch] {
+func newRemoval(s store.Store, prefix string, all *listing, keys []facts.Key) *removal {
+	r := &removal{store: s, prefix: prefix, all: all, last: map[int64]int64{}, ending: map[facts.Key][]facts.Bundle{}}
+	for _, k := range keys {
+		r.last[k.Epoch] = max(r.last[k.Epoch], k.Sequence)
+	}
+	var stay, going []facts.Bundle
+	for _, b := range all.bundles {
+		if b.Last > r.last[b.Epoch] {
+			stay = append(stay, b)
 			continue
 		}
-		if err := s.Delete(ctx, indexKey(prefix, k)); err != nil {
+		going = append(going, b)
+		end := facts.Key{Epoch: b.Epoch, Sequence: b.Last}
+		r.ending[end] = append(r.ending[end], b)
+	}
+	r.stay, r.going = facts.CoverOf(stay), facts.CoverOf(going)
+	return r
+}
+
+// remove removes a part where it lies, and the bundles that end with it.
+func (r *removal) remove(ctx context.Context, k facts.Key) error {
+	if _, listed := r.all.singles[k]; listed || !r.going.Holds(k) {
+		if err := r.store.Delete(ctx, partKey(r.prefix, k)); err != nil {
+			return err
+		}
+	}
+	for _, b := range r.ending[k] {
+		if err := r.store.Delete(ctx, bundleKey(r.prefix, b)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeIndexes removes those of which all parts are gone.
+func (r *removal) removeIndexes(ctx context.Context) error {
+	for _, k := range r.all.indexes {
+		if k.Sequence > r.last[k.Epoch] || r.stay.Holds(k) {
+			continue
+		}
+		if err := r.store.Delete(ctx, indexKey(r.prefix, k)); err != nil {
 			return fmt.Errorf("removing the index up to part %d of epoch %d: %w", k.Sequence, k.Epoch, err)
 		}
 	}

@@ -2,6 +2,7 @@ package backupjob
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +16,7 @@ import (
 // the archive; what is left then, the Job of the next backup removes.
 const expireLimit = 2 * time.Hour
 
-// mergeLimit bounds the merging of small parts: what has expired waits for it.
+// mergeLimit bounds the merging of small parts; what is left then, the Job of the next backup merges.
 const mergeLimit = time.Hour
 
 // expire removes what has expired, now that there is a newer backup, and tells so. The
@@ -44,7 +45,11 @@ func (o Options) expire(ctx context.Context, s store.Store, t Task, tell *teller
 // merge merges small parts of the archive, and tells so. The backup is complete, whatever comes
 // of it: what is left, the Job of the next backup merges.
 func (o Options) merge(ctx context.Context, s store.Store, t Task, tell *teller) {
-	limited, cancel := context.WithTimeout(ctx, mergeLimit)
+	if !t.Merges {
+		return
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, mergeLimit,
+		fmt.Errorf("it was given up after %s; the Job of the next backup goes on", mergeLimit))
 	defer cancel()
 	m := retention.Merge(limited, s, retention.Policy{Cluster: t.Cluster, UID: t.ClusterUID, Written: t.ID,
 		Now: time.Now()})

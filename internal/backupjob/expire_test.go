@@ -21,12 +21,7 @@ import (
 func keeping(t *testing.T, r *Retention) (Options, store.Store) {
 	t.Helper()
 	o := world(t, v1alpha1.BackupRunning, "backup-uid")
-	task, err := readTask(o.StoreDir)
-	must(t, err)
-	task.Retention = r
-	text, err := json.Marshal(task)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(o.StoreDir, FileTask), text, 0o600))
+	changeTask(t, o, func(task *Task) { task.Retention = r })
 	s, err := store.Open(o.StoreDir)
 	must(t, err)
 	began := time.Date(2026, 11, 20, 21, 0, 0, 0, time.UTC)
@@ -43,6 +38,16 @@ func keeping(t *testing.T, r *Retention) (Options, store.Store) {
 		must(t, s.Create(t.Context(), "db/base/"+id+"/manifest.json", text))
 	}
 	return o, s
+}
+
+func changeTask(t *testing.T, o Options, how func(*Task)) {
+	t.Helper()
+	task, err := readTask(o.StoreDir)
+	must(t, err)
+	how(&task)
+	text, err := json.Marshal(task)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(o.StoreDir, FileTask), text, 0o600))
 }
 
 func TestWhatHasExpiredGoesAfterTheBackup(t *testing.T) {
@@ -106,13 +111,18 @@ func TestABackupIsRemovedByItsID(t *testing.T) {
 
 // TestMergingIsTold: also where nothing expires. Nothing is old enough here to be merged.
 func TestMergingIsTold(t *testing.T) {
-	for name, c := range map[string]struct{ owner, branch, held string }{
-		"nothing to do":                        {"cluster-uid", "", ""},
-		"all of another cluster's":             {"another-uid", "", backup.ArchiveTaken.Name},
-		"a branch of the archive of another's": {"cluster-uid", "another-uid", backup.ArchiveTaken.Name},
+	for name, c := range map[string]struct {
+		merges              bool
+		owner, branch, held string
+	}{
+		"nothing to do":                        {true, "cluster-uid", "", ""},
+		"all of another cluster's":             {true, "another-uid", "", backup.ArchiveTaken.Name},
+		"a branch of the archive of another's": {true, "cluster-uid", "another-uid", backup.ArchiveTaken.Name},
+		"not the Cluster's own store":          {false, "another-uid", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, s := keeping(t, nil)
+			changeTask(t, o, func(task *Task) { task.Merges = c.merges })
 			must(t, backup.Claim(t.Context(), s, backup.Identity{Cluster: "db", Namespace: "ns", UID: c.owner}))
 			if c.branch != "" {
 				text, err := json.Marshal(archive.Branch{Format: 1, Cluster: c.branch, Epoch: 3})

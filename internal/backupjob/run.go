@@ -64,8 +64,8 @@ func Run(ctx context.Context, o Options) error {
 	if err := tell.completed(ctx, m); err != nil {
 		return err
 	}
-	o.merge(ctx, s, t, tell)
 	o.expire(ctx, s, t, tell)
+	o.merge(ctx, s, t, tell)
 	return nil
 }
 

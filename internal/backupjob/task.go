@@ -37,6 +37,8 @@ type Task struct {
 	MaxBytesPerSecond int64 `json:"maxBytesPerSecond,omitempty"`
 	// Uncompressed is a backup that is stored as it is.
 	Uncompressed bool `json:"uncompressed,omitempty"`
+	// Merges: small parts of the archive are merged afterwards. It is the Cluster's own store.
+	Merges bool `json:"merges,omitempty"`
 	// Retention is what to keep in the store afterwards; all when nil.
 	Retention *Retention `json:"retention,omitempty"`
 }

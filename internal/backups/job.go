@@ -147,6 +147,7 @@ func (t *taking) task(b *v1alpha1.Backup) backupjob.Task {
 		out.Primary, out.PrimaryHost = p, layout.InstanceHost(p, b.Namespace)
 	}
 	if d := t.cluster.Spec.Backup; d != nil {
+		out.Merges = b.Spec.ObjectStore == nil && t.cluster.Spec.Backup.Archives()
 		out.MaxBytesPerSecond = d.MaxBytesPerSecond
 		out.Uncompressed = d.Compression == v1alpha1.CompressionNone
 		out.Retention = retentionOf(b, d)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/archive"
@@ -29,8 +30,13 @@ func Merge(ctx context.Context, s store.Store, p Policy) (out MergeReport) {
 	var err error
 	if out.Merged, err = r.merge(ctx); err != nil {
 		out.Held, out.Message = reasonOf(err, core.MergeFailed), err.Error()
+		if why := context.Cause(ctx); why != nil {
+			out.Message = why.Error()
+		}
+		out.Message = strings.ReplaceAll(out.Message, "\n", "; ")
+		return out
 	}
-	if damaged := errors.Join(out.Damaged...); err == nil && damaged != nil {
+	if damaged := errors.Join(out.Damaged...); damaged != nil {
 		out.Held = facts.PartDamaged
 		out.Message = fmt.Sprintf("%d objects of the archive are damaged, and are left as they are: %v; put them back "+
 			"from the bucket's versions, or take a new backup", len(out.Damaged), out.Damaged[0])

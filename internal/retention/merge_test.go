@@ -61,26 +61,28 @@ func TestSmallPartsAreMergedAfterABackup(t *testing.T) {
 func TestWhyPartsAreNotMerged(t *testing.T) {
 	const part = "db/log/0000000001/0000000030.binlog.zst"
 	for name, c := range map[string]struct {
-		change func(m *memory, p *Policy)
-		held   core.Reason
-		says   string
+		change  func(m *memory, p *Policy)
+		held    core.Reason
+		says    string
+		bundles int
 	}{
 		"another cluster's archive": {func(_ *memory, p *Policy) { p.UID = "u-2" },
-			core.Reason(backup.ArchiveTaken.Name), uid},
+			core.Reason(backup.ArchiveTaken.Name), uid, 0},
 		"the store does not let it": {func(m *memory, _ *Policy) { m.unreadable = part },
-			core.Reason(store.AccessDenied.Name), "part"},
+			core.Reason(store.AccessDenied.Name), "part", 0},
 		"a part is damaged": {func(m *memory, _ *Policy) { m.objects[part] = m.objects[part][:40] },
-			facts.PartDamaged, "put them back"},
-		"the listing is behind":  {func(m *memory, _ *Policy) { m.hidden["db/base/now/manifest.json"] = true }, "", ""},
-		"the clock here is slow": {func(_ *memory, p *Policy) { p.Now = day(9, 21) }, "", ""},
+			facts.PartDamaged, "put them back", 2},
+		"the listing is behind": {func(m *memory, _ *Policy) { m.hidden["db/base/now/manifest.json"] = true },
+			"", "", 0},
+		"the clock here is slow": {func(_ *memory, p *Policy) { p.Now = day(9, 21) }, "", "", 0},
 		"nothing was ever stored": {func(m *memory, _ *Policy) { clear(m.objects) },
-			core.Reason(store.NotFound.Name), ""},
+			core.Reason(store.NotFound.Name), "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, p := minutes(t, 200), now()
 			c.change(m, &p)
 			r := Merge(t.Context(), m, p)
-			if r.Held != c.held || !strings.Contains(r.Message, c.says) || r.Removed != 0 {
+			if r.Held != c.held || !strings.Contains(r.Message, c.says) || r.Removed != 0 || r.Bundles != c.bundles {
 				t.Errorf("%+v", r)
 			}
 		})

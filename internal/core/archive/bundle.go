@@ -38,6 +38,29 @@ func (b Bundle) Holds(k Key) bool {
 	return k.Epoch == b.Epoch && k.Sequence >= b.First && k.Sequence <= b.Last
 }
 
+// Cover is what some bundles hold together, in order.
+type Cover []Bundle
+
+// CoverOf puts bundles together that hold the same part.
+func CoverOf(bundles []Bundle) (out Cover) {
+	all := slices.Clone(bundles)
+	slices.SortFunc(all, func(a, b Bundle) int { return Key{a.Epoch, a.First}.compare(Key{b.Epoch, b.First}) })
+	for _, b := range all {
+		if n := len(out); n > 0 && out[n-1].Epoch == b.Epoch && b.First <= out[n-1].Last {
+			out[n-1].Last = max(out[n-1].Last, b.Last)
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// Holds reports whether a part is in any of them.
+func (c Cover) Holds(k Key) bool {
+	i, found := slices.BinarySearchFunc(c, k, func(b Bundle, k Key) int { return Key{b.Epoch, b.First}.compare(k) })
+	return found || i > 0 && c[i-1].Holds(k)
+}
+
 // Merging is what to do about parts that are small.
 type Merging struct {
 	// Bundles are to be written, each of consecutive parts.
@@ -49,21 +72,21 @@ type Merging struct {
 // Merge decides which parts are bundled, and which bundles take their place. Of each epoch the
 // newest part that is settled stays as it is, and all that are younger: shipping, and the branch
 // behind, go on from there, with listings that may lack the last ones. now is by the store's
-// clock, and not later than by the clock here.
+// clock, and not later than by the clock here. It puts singles in order.
 func Merge(singles []Single, bundles []Bundle, now time.Time) (out Merging) {
 	for _, b := range bundles {
 		if isSettled(b.Written, now) {
 			out.Settled = append(out.Settled, b)
 		}
 	}
-	singles = slices.Clone(singles)
+	cover := CoverOf(bundles)
 	slices.SortFunc(singles, func(a, b Single) int { return a.Key.compare(b.Key) })
 	for len(singles) > 0 {
 		n := slices.IndexFunc(singles, func(s Single) bool { return s.Key.Epoch != singles[0].Key.Epoch })
 		if n < 0 {
 			n = len(singles)
 		}
-		out.Bundles = append(out.Bundles, runs(mergeable(singles[:n], now), bundles)...)
+		out.Bundles = append(out.Bundles, runs(mergeable(singles[:n], now), cover)...)
 		singles = singles[n:]
 	}
 	return out
@@ -83,7 +106,7 @@ func mergeable(epoch []Single, now time.Time) []Single {
 }
 
 // runs are consecutive small parts that no bundle holds yet, as many together as fit.
-func runs(epoch []Single, bundles []Bundle) (out [][]Key) {
+func runs(epoch []Single, cover Cover) (out [][]Key) {
 	var run []Key
 	var bytes int64
 	end := func() {
@@ -93,8 +116,7 @@ func runs(epoch []Single, bundles []Bundle) (out [][]Key) {
 		run, bytes = nil, 0
 	}
 	for _, s := range epoch {
-		held := slices.ContainsFunc(bundles, func(b Bundle) bool { return b.Holds(s.Key) })
-		if held || s.Stored > smallPart {
+		if cover.Holds(s.Key) || s.Stored > smallPart {
 			end()
 			continue
 		}

@@ -2,6 +2,8 @@ package archive
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -136,12 +138,20 @@ func Before(listed []int64, epoch int64,
 	return get(newest)
 }
 
+// ErrListedAbsent: the last part that is listed is not there. Nobody removes the last part of a
+// branch; the store has not got it together.
+var ErrListedAbsent = errors.New("the last part of the epoch is listed, and the store says that it is not there")
+
 // Last finds the last part of a branch, with sequence 0 when there is none. listed are the
 // sequences that a listing tells; what follows them is tried. get reads a part's facts, and
-// says whether there is one.
+// says whether there is one. Numbers must not be given twice: ErrListedAbsent is to be tried again.
 func Last(listed []int64, get func(sequence int64) (Part, bool, error)) (last Part, err error) {
-	for next := slices.Max(append(listed, 1)); ; next++ {
+	newest := slices.Max(append(listed, 0))
+	for next := max(newest, 1); ; next++ {
 		part, found, err := get(next)
+		if err == nil && !found && next == newest {
+			err = fmt.Errorf("part %d: %w", next, ErrListedAbsent)
+		}
 		if err != nil || !found {
 			return last, err
 		}
