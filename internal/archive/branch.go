@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -108,11 +109,18 @@ func listBranches(ctx context.Context, s store.Store, prefix string) (epochs []i
 	return epochs, nil
 }
 
-// lastPart reads the facts of the last part of a branch; sequence 0 when there is none.
+// errBranchUnlisted is of a listing that cannot be all that lies there.
+var errBranchUnlisted = errors.New("the store does not list what lies in the epoch, of which it has the branch")
+
+// lastPart reads the facts of the last part of a branch; sequence 0 when there is none. A listing
+// without the branch is not believed: parts may be in a bundle that it lacks, too.
 func lastPart(ctx context.Context, s store.Store, prefix string, epoch int64) (last facts.Part, err error) {
 	all, err := listAll(ctx, s, epochPrefix(prefix, epoch), prefix)
 	if err != nil {
 		return last, err
+	}
+	if !all.branches[epoch] {
+		return last, fmt.Errorf("epoch %d: %w", epoch, errBranchUnlisted)
 	}
 	sequences := all.parts[epoch]
 	for _, b := range all.bundles {

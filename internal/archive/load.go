@@ -105,6 +105,8 @@ func Branches(ctx context.Context, s store.Store, prefix string) (out []facts.Br
 type listing struct {
 	// parts are their numbers, by epoch; an epoch of which only the branch is listed has none.
 	parts map[int64][]int64
+	// branches are the epochs of which the branch is listed.
+	branches map[int64]bool
 	// singles are those that are objects of their own.
 	singles map[facts.Key]facts.Single
 	bundles []facts.Bundle
@@ -116,7 +118,7 @@ func epochPrefix(prefix string, epoch int64) string { return fmt.Sprintf("%s%010
 
 // listAll lists what lies below a place in the archive.
 func listAll(ctx context.Context, s store.Store, below, prefix string) (*listing, error) {
-	out := &listing{parts: map[int64][]int64{}, singles: map[facts.Key]facts.Single{}}
+	out := &listing{parts: map[int64][]int64{}, branches: map[int64]bool{}, singles: map[facts.Key]facts.Single{}}
 	for object, err := range s.List(ctx, below) {
 		if err != nil {
 			return nil, err
@@ -133,6 +135,7 @@ func listAll(ctx context.Context, s store.Store, below, prefix string) (*listing
 			out.indexes = append(out.indexes, last)
 		case !ok: // nothing of ours
 		case k.Sequence == 0:
+			out.branches[k.Epoch] = true
 			out.parts[k.Epoch] = append(out.parts[k.Epoch], []int64{}...)
 		default:
 			out.parts[k.Epoch] = append(out.parts[k.Epoch], k.Sequence)

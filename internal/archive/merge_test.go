@@ -380,6 +380,24 @@ func TestNoNumberIsGivenTwice(t *testing.T) {
 	})
 }
 
+// TestAListingWithoutTheBranchIsNotBelieved: as of a store that lists nothing for a while.
+func TestAListingWithoutTheBranchIsNotBelieved(t *testing.T) {
+	story("", t, func(t *testing.T, l *logs, m *memory) {
+		indexing(t, l, m, 20)
+		merged(t, m)
+		merged(t, m)
+		until := time.Now().Add(time.Minute)
+		m.hidden = func(string) bool { return time.Now().Before(until) }
+		s := begin(t, l.config(m, 1))
+		l.commit(1, 1)
+		time.Sleep(2 * time.Minute)
+		must(t, s.end())
+		if a := archivedOnce(t, m, l.executed); len(a.Parts) != 21 {
+			t.Errorf("%d parts", len(a.Parts))
+		}
+	})
+}
+
 // TestAnotherPartBesideABundleIsKept: whatever gave a number twice, nothing is removed, and nobody
 // restores one of them without a word.
 func TestAnotherPartBesideABundleIsKept(t *testing.T) {
