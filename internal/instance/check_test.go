@@ -52,7 +52,7 @@ func TestRestoredTablesAreChecked(t *testing.T) {
 	must(t, err)
 	m := from.backUp(source, s)
 	var no *control.Refusal
-	if err := source.m.StartCheck(control.CheckOrder{ID: "1"}); !errors.As(err, &no) || no.Reason != core.OrderNotAThrowAway {
+	if err := source.m.checker.StartCheck(control.CheckOrder{ID: "1"}); !errors.As(err, &no) || no.Reason != core.OrderNotAThrowAway {
 		t.Errorf("a Cluster of somebody's is checked: %v", err)
 	}
 
@@ -60,7 +60,7 @@ func TestRestoredTablesAreChecked(t *testing.T) {
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Labels = map[string]string{v1alpha1.LabelVerifies: "db"} })
 	one := w.start(1)
 	epoch := w.grant("db-1", core.ProofBootstrap, "", "", 0)
-	if err := one.m.StartCheck(control.CheckOrder{ID: "1"}); err == nil {
+	if err := one.m.checker.StartCheck(control.CheckOrder{ID: "1"}); err == nil {
 		t.Error("what is not restored yet is checked")
 	}
 	w.awaitPrimary(one, epoch)

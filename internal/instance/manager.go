@@ -22,8 +22,9 @@ type manager struct {
 	lease *lease
 	tls   *tlsFiles
 	bin   binary
-	// archiver is the archiving of binary logs.
+	// archiver is the archiving of binary logs, and checker the checking of tables.
 	archiver *archiver
+	checker  *checker
 	// memory is nil until the volume is locked.
 	memory *memory
 	// flush is the worker's: the volume is being asked whether it could write all; nil if not.
@@ -52,8 +53,6 @@ type manager struct {
 	// interrupt ends what the worker waits for; guarded by mu.
 	interrupt context.CancelFunc
 	polling   sync.Mutex
-	// checking is the last check of all tables.
-	checking checking
 	// fencing is the loop by which a primary fences itself.
 	fencing pulse
 	// inherited: it goes on where another was, in the same process. replacing is held

@@ -60,7 +60,7 @@ func newManager(opt Options) *manager {
 		pubWake: make(chan struct{}, 1), opens: make(chan struct{}, 1), accountsWake: make(chan struct{}, 1),
 		st: state{mysqld: mysqldState{downSince: time.Now()}},
 	}
-	m.archiver = newArchiver(m)
+	m.archiver, m.checker = newArchiver(m), newChecker(m)
 	return m
 }
 
@@ -117,6 +117,12 @@ func (m *manager) beside() []func(context.Context) {
 		m.knowBinary, m.prepare, m.keepPolling, m.keepVouched, m.keepTryingDisk, m.keepPublished, m.keepLatest,
 		m.keepRinging, m.keepCertificates, m.keepAccounts, m.archiver.keepArchived, m.archiver.keepLogs,
 	}
+}
+
+// answers are given on the control API by the manager, and by what keeps its own state.
+type answers struct {
+	*manager
+	*checker
 }
 
 // findServer looks for mysqld and prepares the connections.
@@ -240,7 +246,7 @@ func (m *manager) serve() ([]*http.Server, error) {
 		handler http.Handler
 		secure  bool
 	}{
-		{m.opt.ControlPort, control.NewHandler(m), true},
+		{m.opt.ControlPort, control.NewHandler(answers{m, m.checker}), true},
 		{m.opt.ProbePort, m.probes(), false},
 		{m.opt.MetricsPort, m.metricsHandler(), false},
 	} {
