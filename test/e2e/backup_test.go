@@ -55,6 +55,7 @@ func TestBackup(t *testing.T) {
 		{"LogsPurgedByHand", func(w *world) { (&backedUp{w, store}).logsPurgedByHand() }, inAll},
 		{"DeletedWithItsData", func(w *world) { (&backedUp{w, store}).deletedWithItsData() }, always},
 		{"VerifiedAlthoughTheOperatorIsKilled", func(w *world) { (&backedUp{w, store}).verified() }, always},
+		{"SmallPartsAreMerged", func(w *world) { (&backedUp{w, store}).smallPartsAreMerged() }, inAll},
 		{"RestoredToLatest", func(w *world) { (&backedUp{w, store}).restoredToLatest(store.Encrypted()) }, inAll},
 		{"RestoredToATime", func(w *world) { (&backedUp{w, store}).restoredToATime() }, inAll},
 		{"RestoredToBeforeTheTableWasDropped", func(w *world) { (&backedUp{w, store}).restoredToBeforeTheDrop() },
