@@ -10,36 +10,19 @@ import (
 	"time"
 
 	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/store"
 )
 
 // TestAnythingThatHappens: whatever a random hour brings (writes of all sizes, rotation,
-// faults of the store, lies of its listing, restarts, merges), all that was executed is archived,
+// faults of the store, lies of its listing, objects that it does not find for a moment, restarts,
+// merges), all that was executed is archived,
 // once and in order.
 func TestAnythingThatHappens(t *testing.T) {
 	merged := 0
 	for seed := range int64(40) {
 		story("", t, func(t *testing.T, l *logs, m *memory) {
 			random, dice := rand.New(rand.NewSource(seed)), &dice{random: rand.New(rand.NewSource(seed))}
-			m.before = func(ctx context.Context, _ string) error {
-				switch n := dice.throw(10); {
-				case n == 0:
-					<-ctx.Done()
-					return ctx.Err()
-				case n > 0 && n < 4:
-					return errFault
-				}
-				return nil
-			}
-			m.after = func(string) error {
-				if dice.throw(4) == 0 {
-					return errFault
-				}
-				return nil
-			}
-			m.hidden = func(key string) bool {
-				isNew := time.Since(m.object(key).Modified) < time.Hour
-				return isNew && strings.HasSuffix(key, partSuffix) && dice.throw(3) == 0
-			}
+			unreliable(m, dice)
 			c := l.config(m, 1)
 			c.IndexEvery = 4
 			s := begin(t, c)
@@ -75,6 +58,32 @@ func TestAnythingThatHappens(t *testing.T) {
 	}
 }
 
+// unreliable has a store fail, hang, and lie about what is there.
+func unreliable(m *memory, dice *dice) {
+	m.before = func(ctx context.Context, _ string) error {
+		switch n := dice.throw(10); {
+		case n == 0:
+			<-ctx.Done()
+			return ctx.Err()
+		case n > 0 && n < 4:
+			return errFault
+		}
+		return nil
+	}
+	m.after = func(string) error {
+		if dice.throw(4) == 0 {
+			return errFault
+		}
+		return nil
+	}
+	isNew := func(key string) bool { return time.Since(m.object(key).Modified) < time.Hour }
+	m.hidden = func(key string) bool {
+		_, isBundle := readBundleKey(prefix, key)
+		return isNew(key) && (isBundle || strings.HasSuffix(key, partSuffix)) && dice.throw(3) == 0
+	}
+	m.absent = func(key string) bool { return !isNew(key) && dice.throw(8) == 0 }
+}
+
 // mergedUntil merges as far as the store, which may answer nothing, lets it for a time, and tells how
 // many objects that removed.
 func mergedUntil(t *testing.T, m *memory, limit time.Duration) int {
@@ -82,7 +91,8 @@ func mergedUntil(t *testing.T, m *memory, limit time.Duration) int {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	done, err := Merge(ctx, m, prefix, time.Now())
-	if err != nil && !errors.Is(err, errFault) && ctx.Err() == nil || len(done.Damaged) > 0 {
+	isOfStore := errors.Is(err, errFault) || errors.Is(err, store.NotFound) || ctx.Err() != nil
+	if err != nil && !isOfStore || len(done.Damaged) > 0 {
 		t.Errorf("%v, %v", err, done.Damaged)
 	}
 	return done.Removed

@@ -36,8 +36,8 @@ type memory struct {
 	after func(key string) error
 	// key opens what is encrypted.
 	key seal.Key
-	// hidden objects are not listed.
-	hidden func(key string) bool
+	// hidden objects are not listed, and absent ones not found.
+	hidden, absent func(key string) bool
 }
 
 func place(m *memory) Place { return NewPlace(m, prefix, m.key) }
@@ -79,6 +79,9 @@ func (m *memory) Create(ctx context.Context, key string, body []byte) error {
 }
 
 func (m *memory) Get(_ context.Context, key string) (io.ReadCloser, error) {
+	if m.absent != nil && m.absent(key) {
+		return nil, store.NotFound
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	body, is := m.objects[key]
