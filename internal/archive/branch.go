@@ -110,7 +110,7 @@ func listBranches(ctx context.Context, s store.Store, prefix string) (epochs []i
 }
 
 // errBranchUnlisted is of a listing that cannot be all that lies there.
-var errBranchUnlisted = errors.New("the store does not list what lies in the epoch, of which it has the branch")
+var errBranchUnlisted = errors.New("the store has the branch, and does not list it; it is asked again")
 
 // lastPart reads the facts of the last part of a branch; sequence 0 when there is none. A listing
 // without the branch is not believed: parts may be in a bundle that it lacks, too.

@@ -140,7 +140,8 @@ func Before(listed []int64, epoch int64,
 
 // ErrListedAbsent: the last part that is listed is not there. Nobody removes the last part of a
 // branch; the store has not got it together.
-var ErrListedAbsent = errors.New("the last part of the epoch is listed, and the store says that it is not there")
+var ErrListedAbsent = errors.New("the store lists it as the last one of its epoch, " +
+	"and says that it is not there; it is asked again")
 
 // Last finds the last part of a branch, with sequence 0 when there is none. listed are the
 // sequences that a listing tells; what follows them is tried. get reads a part's facts, and
