@@ -13,7 +13,7 @@ import (
 // countOn makes members the whole group: a majority is counted of them from now on. The view
 // of the new group is not known until a member reports it. Every other instance is recorded
 // as left out, together with held, the GTID set that the group surely continues from. An
-// instance that was left out before keeps the set of that time. Together is the union of what
+// instance that was left out before keeps what is in the set of that time, too. Together is the union of what
 // the members hold. The epoch is that of the recovery.
 func (d *decision) countOn(members []string, held, together gtid.Set) {
 	before := *d.g
@@ -31,7 +31,8 @@ func (d *decision) countOn(members []string, held, together gtid.Set) {
 			}
 			continue
 		case is:
-			l.Held, l.Together = was.Held, was.Together
+			// The recovery of that time may not have come about, and who goes on now holds less.
+			l.Held, l.Together = was.Held.Intersect(held), was.Together
 		}
 		d.g.LeftOut = append(d.g.LeftOut, l)
 	}

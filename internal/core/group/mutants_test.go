@@ -32,6 +32,7 @@ var foundBy = map[string]uint64{
 	"the primary is believed to hold whatever a member holds":      289,
 	"a recovery keeps what anybody held":                           1100,
 	"the archive knows of no recovery":                             295,
+	"a later recovery tells nothing of who was left out before":    7299,
 }
 
 // TestMutants: each mistake is found within so many seeds.
@@ -110,6 +111,19 @@ func mutants() map[string]mutation {
 					p.Effects[i] = core.ForceMembers{Instance: last, Members: last, Epoch: f.Epoch}
 				}
 			}
+		}},
+		"a later recovery tells nothing of who was left out before": {plan: func(o *core.Observation, p *core.Plan) {
+			if o.Cluster.Status.Group == nil || p.Status.Group == nil {
+				return
+			}
+			again := *p.Status.Group
+			again.LeftOut = slices.Clone(again.LeftOut)
+			for i, l := range again.LeftOut {
+				if was, is := o.Cluster.Status.Group.LeftOutOf(l.Instance); is && !was.Admitted {
+					again.LeftOut[i].Held = was.Held
+				}
+			}
+			p.Status.Group = &again
 		}},
 		"a recovery that was ordered is taken for one that came about": {observe: func(o *core.Observation) {
 			if g := o.Cluster.Status.Group; g != nil {
