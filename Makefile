@@ -20,7 +20,7 @@ demo-down: ## Remove the demo and its local Kubernetes
 	go run ./test/demo -down
 
 .PHONY: test
-test: check test-real test-e2e ## What every change has to pass: checks, real API server and mysqld, one end-to-end test a capability
+test: checks check-sim test-real test-e2e ## What every change has to pass: checks, real API server and mysqld, one end-to-end test a capability
 
 .PHONY: test-all
 test-all: check test-random test-real test-real-80 test-clone test-loadbench test-store-google test-store-azure ## Everything: every fault end to end, MySQL 8.0, 20,000 seeds beside a soak, the benchmark's budgets
