@@ -72,7 +72,7 @@ func (m *merger) epoch(ctx context.Context, epoch int64) (err error) {
 	if m.all, err = listAll(ctx, m.store, epochPrefix(m.prefix, epoch), m.prefix); err != nil {
 		return fmt.Errorf("listing epoch %d of the archive: %w", epoch, err)
 	}
-	settled := facts.Merge(nil, m.all.bundles, m.now).Settled
+	settled := facts.Settled(m.all.bundles, m.now)
 	err = m.bundle(ctx)
 	for _, b := range settled {
 		if ctx.Err() != nil || m.failures >= mergeFailures {
@@ -178,7 +178,7 @@ func (m *merger) dropIndexes(ctx context.Context) error {
 func (m *merger) bundle(ctx context.Context) error {
 	candidates := maps.Clone(m.all.singles)
 	for {
-		plan := facts.Merge(slices.Collect(maps.Values(candidates)), m.all.bundles, m.now).Bundles
+		plan := facts.Merge(slices.Collect(maps.Values(candidates)), m.all.bundles, m.now)
 		if len(plan) == 0 {
 			return nil
 		}

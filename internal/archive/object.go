@@ -152,9 +152,8 @@ func readFacts(r io.Reader, key facts.Key) (p facts.Part, err error) {
 
 // cutOff names the end of an object that comes too early. What a store breaks off has its name.
 func cutOff(err error, key facts.Key) error {
-	var ofStore *store.Reason
-	if errors.As(err, &ofStore) || !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
+	if why := brokenOff(err); why != nil {
+		return why
 	}
 	return refuse(PartDamaged, "part %d of epoch %d ends before its facts do", key.Sequence, key.Epoch)
 }

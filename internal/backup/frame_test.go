@@ -111,7 +111,7 @@ func isRefusedIfDamaged(t *testing.T, s *memory, m *Manifest, key seal.Key) {
 // A release that does not know of it would miss a hash: it has to refuse by the format.
 func TestABackupThatIsNotCompressedHasAFormatOfItsOwn(t *testing.T) {
 	s, m := takenUncompressed(t, seal.Key{})
-	text := string(s.objects[manifestKey(cluster, m.ID)])
+	text := string(s.objects[ManifestKey(cluster, m.ID)])
 	if !strings.HasPrefix(text, `{"format":3,`) || !m.Uncompressed || !strings.HasSuffix(m.Parts[0].Name, ".zst") {
 		t.Errorf("%.30s, %+v", text, m.Parts[0])
 	}

@@ -30,9 +30,7 @@ func basePrefix(cluster string) string { return cluster + "/" + dirBase + "/" }
 func prefix(cluster, id string) string { return basePrefix(cluster) + id + "/" }
 
 // ManifestKey is where the manifest of a backup lies.
-func ManifestKey(cluster, id string) string { return manifestKey(cluster, id) }
-
-func manifestKey(cluster, id string) string { return prefix(cluster, id) + fileManifest }
+func ManifestKey(cluster, id string) string { return prefix(cluster, id) + fileManifest }
 
 // LogPrefix is below what the archive of a cluster's binary logs lies.
 func LogPrefix(cluster string) string { return cluster + "/" + dirLog + "/" }

@@ -77,7 +77,7 @@ func Read(ctx context.Context, s store.Store, cluster, id string) (*Manifest, er
 	if err := checkNames(cluster, id); err != nil {
 		return nil, err
 	}
-	key := manifestKey(cluster, id)
+	key := ManifestKey(cluster, id)
 	data, err := read(ctx, s, key, maxManifest)
 	if errors.Is(err, store.NotFound) {
 		return nil, refuse(BackupUnknown, "backup %s of %s", id, cluster)

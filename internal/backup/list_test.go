@@ -23,7 +23,7 @@ func three(t *testing.T) *memory {
 		must(t, err)
 		<-time.After(time.Millisecond)
 	}
-	s.objects[manifestKey(cluster, "damaged")][40] ^= 1
+	s.objects[ManifestKey(cluster, "damaged")][40] ^= 1
 	s.objects[prefix(cluster, "open")+nameOf("00000000", 1, false)] = []byte("half")
 	for _, key := range []string{"shop/base/notes.txt", "shop/base/a-younger/README",
 		"shop/base/what is this/manifest.json",
@@ -74,7 +74,7 @@ func TestAManifestIsFoundThoughTheListingIsBehind(t *testing.T) {
 
 func TestAManifestInAnotherPlaceIsRefused(t *testing.T) {
 	s, _ := taken(t)
-	s.objects[manifestKey(cluster, "copy")] = s.objects[manifestKey(cluster, "monday")]
+	s.objects[ManifestKey(cluster, "copy")] = s.objects[ManifestKey(cluster, "monday")]
 	if _, err := Read(t.Context(), s, cluster, "copy"); !errors.Is(err, ManifestDamaged) {
 		t.Errorf("%v", err)
 	}

@@ -80,11 +80,11 @@ func TestWhatIsEncryptedCannotBeReadInTheStore(t *testing.T) {
 			t.Errorf("%s is not of age", p.Name)
 		}
 	}
-	manifest := sealed.objects[manifestKey(cluster, m.ID)]
+	manifest := sealed.objects[ManifestKey(cluster, m.ID)]
 	for _, p := range open.Parts {
 		digits, err := p.RawSHA256.MarshalText()
 		must(t, err)
-		if !bytes.Contains(plain.objects[manifestKey(cluster, open.ID)], digits) || bytes.Contains(manifest, digits) {
+		if !bytes.Contains(plain.objects[ManifestKey(cluster, open.ID)], digits) || bytes.Contains(manifest, digits) {
 			t.Errorf("%s is in the manifest", digits)
 		}
 	}

@@ -243,7 +243,7 @@ func (t *taking) publish(ctx context.Context, m *Manifest) (tried bool, err erro
 	if err != nil {
 		return false, err
 	}
-	key := manifestKey(m.Cluster.Cluster, m.ID)
+	key := ManifestKey(m.Cluster.Cluster, m.ID)
 	err = retry(ctx, tries, func(ctx context.Context) error { return t.s.Create(ctx, key, data) })
 	if !errors.Is(err, store.Exists) {
 		return true, wrap(err, "writing %s", key)

@@ -45,10 +45,10 @@ func Merge(ctx context.Context, s store.Store, p Policy) (out MergeReport) {
 }
 
 func (r *run) merge(ctx context.Context) (archive.Merged, error) {
-	if err := r.areOurs(ctx); err != nil {
+	if err := r.isOurs(ctx); err != nil {
 		return archive.Merged{}, err
 	}
-	if err := r.isOurs(ctx); err != nil {
+	if err := r.areOurs(ctx); err != nil {
 		return archive.Merged{}, err
 	}
 	now, err := r.written(ctx)

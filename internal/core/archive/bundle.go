@@ -61,24 +61,22 @@ func (c Cover) Holds(k Key) bool {
 	return found || i > 0 && c[i-1].Holds(k)
 }
 
-// Merging is what to do about parts that are small.
-type Merging struct {
-	// Bundles are to be written, each of consecutive parts.
-	Bundles [][]Key
-	// Settled are the bundles whose parts need no object of their own any more.
-	Settled []Bundle
+// Settled are the bundles whose parts need no object of their own any more. now is by the store's
+// clock, and not later than by the clock here.
+func Settled(bundles []Bundle, now time.Time) (out []Bundle) {
+	for _, b := range bundles {
+		if isSettled(b.Written, now) {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
-// Merge decides which parts are bundled, and which bundles take their place. Of each epoch the
+// Merge decides which parts are bundled, consecutive ones each time. Of each epoch the
 // newest part that is settled stays as it is, and all that are younger: shipping, and the branch
 // behind, go on from there, with listings that may lack the last ones. now is by the store's
 // clock, and not later than by the clock here. It puts singles in order.
-func Merge(singles []Single, bundles []Bundle, now time.Time) (out Merging) {
-	for _, b := range bundles {
-		if isSettled(b.Written, now) {
-			out.Settled = append(out.Settled, b)
-		}
-	}
+func Merge(singles []Single, bundles []Bundle, now time.Time) (out [][]Key) {
 	cover := CoverOf(bundles)
 	slices.SortFunc(singles, func(a, b Single) int { return a.Key.compare(b.Key) })
 	for len(singles) > 0 {
@@ -86,7 +84,7 @@ func Merge(singles []Single, bundles []Bundle, now time.Time) (out Merging) {
 		if n < 0 {
 			n = len(singles)
 		}
-		out.Bundles = append(out.Bundles, runs(mergeable(singles[:n], now), cover)...)
+		out = append(out, runs(mergeable(singles[:n], now), cover)...)
 		singles = singles[n:]
 	}
 	return out

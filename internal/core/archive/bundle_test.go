@@ -61,7 +61,7 @@ func TestWhichPartsAreMerged(t *testing.T) {
 		"by a clock that is not known none is": {lying(1, 1, 60, 100), nil, -midnight.Sub(time.Time{}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := runsText(Merge(c.singles, c.bundles, midnight.Add(c.later)).Bundles); got != c.want {
+			if got := runsText(Merge(c.singles, c.bundles, midnight.Add(c.later))); got != c.want {
 				t.Errorf("%q, not %q", got, c.want)
 			}
 		})
@@ -71,7 +71,7 @@ func TestWhichPartsAreMerged(t *testing.T) {
 func TestABundleTakesThePlaceOfItsPartsLater(t *testing.T) {
 	young, unknown := Bundle{1, 1, 20, midnight}, Bundle{1, 41, 60, time.Time{}}
 	old := Bundle{1, 21, 40, midnight.Add(-settled)}
-	if got := Merge(nil, []Bundle{young, old, unknown}, midnight).Settled; !slices.Equal(got, []Bundle{old}) {
+	if got := Settled([]Bundle{young, old, unknown}, midnight); !slices.Equal(got, []Bundle{old}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -100,7 +100,7 @@ func TestWhateverLiesThereIsMergedWithinBounds(t *testing.T) {
 	}
 }
 
-func checkMerging(t *testing.T, singles []Single, bundles []Bundle, m Merging) {
+func checkMerging(t *testing.T, singles []Single, bundles []Bundle, planned [][]Key) {
 	t.Helper()
 	known, last := map[Key]Single{}, map[int64]int64{}
 	for _, s := range singles {
@@ -108,7 +108,7 @@ func checkMerging(t *testing.T, singles []Single, bundles []Bundle, m Merging) {
 		last[s.Key.Epoch] = max(last[s.Key.Epoch], s.Key.Sequence)
 	}
 	seen := map[Key]bool{}
-	for _, run := range m.Bundles {
+	for _, run := range planned {
 		var bytes int64
 		for i, k := range run {
 			s, is := known[k]
