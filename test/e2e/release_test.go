@@ -81,12 +81,13 @@ func (w *world) managers() map[string]int {
 	return out
 }
 
-// binaries tells by instance which file its manager runs from.
+// binaries tells by instance which file its manager runs from. A process that is just being
+// given another binary has none for a moment (proc(5): its first thread has ended).
 func (w *world) binaries(managers map[string]int) map[string]string {
 	out := map[string]string{}
 	for name, pid := range managers {
 		file, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		if err != nil {
+		if err != nil && !os.IsNotExist(err) {
 			w.t.Fatal(err)
 		}
 		out[name] = file
@@ -99,14 +100,14 @@ func (w *world) awaitOtherBinaries(managers map[string]int, old map[string]strin
 	err := wait.PollUntilContextTimeout(w.ctx, 100*time.Millisecond, 2*time.Minute, true,
 		func(context.Context) (bool, error) {
 			for name, file := range w.binaries(managers) {
-				if file == old[name] {
+				if file == "" || file == old[name] {
 					return false, nil
 				}
 			}
 			return true, nil
 		})
 	if err != nil {
-		w.t.Fatalf("the managers run from %v: %v", w.binaries(managers), err)
+		w.t.Fatalf("the managers ran from %v and run from %v: %v", old, w.binaries(managers), err)
 	}
 }
 
