@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,7 +11,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +53,7 @@ func TestRealCluster(t *testing.T) {
 		{"a partition from the API server spares nodes and host", (*real).partitionFromAPI},
 		{"a partition from all spares nobody", (*real).partitionFromAll},
 		{"data and Pod come back after a power loss", (*real).powerLoss},
+		{"a kubelet that ends before its node is ready is started again", (*real).kubeletEnds},
 		{"up repairs a cluster whose processes were all killed", (*real).killedEverything},
 	} {
 		if !t.Run(s.name, func(t *testing.T) { s.test(&real{t, r.c}) }) {
@@ -107,6 +111,32 @@ func (r *real) powerLoss() {
 	r.never("host to Pod", fetch("http://"+r.podIP("echo-0")+":8080"))
 	r.must("poweron", r.c.PowerOn(r.Context(), n))
 	r.eventually("one more start on the same volume", func() error { return differs(before, r.starts("echo-0")) })
+}
+
+func (r *real) kubeletEnds() {
+	n := r.nodeOf("echo-0")
+	r.must("poweroff", r.c.PowerOff(r.Context(), n))
+	killed := make(chan error, 1)
+	go func() { killed <- killOnce(r.Context(), "kubelet", n.Path("kubelet.json")) }()
+	r.must("poweron", r.c.PowerOn(r.Context(), n))
+	r.must("killing the kubelet", <-killed)
+	r.eventually("host to Pod", func() error { return fetch("http://" + r.podIP("echo-0") + ":8080") })
+}
+
+// killOnce waits for a program that was started with a configuration, and ends it.
+func killOnce(ctx context.Context, program, file string) error {
+	for ; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+		found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, cmdline := range found {
+			text, _ := os.ReadFile(cmdline)
+			argv := strings.Split(string(text), "\x00")
+			if filepath.Base(argv[0]) == program && slices.Contains(argv, "--config="+file) {
+				pid, err := strconv.Atoi(filepath.Base(filepath.Dir(cmdline)))
+				return errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
+			}
+		}
+	}
+	return ctx.Err()
 }
 
 func (r *real) killedEverything() {

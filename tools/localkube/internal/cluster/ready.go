@@ -88,7 +88,7 @@ func (n nodeObject) ready() condition {
 
 // waitNode waits until the node is ready and its kube-proxy has written its
 // rules. A kubelet that was started since must have reported since: the object
-// still tells how the node was before it died.
+// still tells how the node was before it died. One that ended since is started again.
 func (c *Cluster) waitNode(ctx context.Context, n layout.Node, since time.Time) error {
 	api, err := c.admin()
 	if err != nil {
@@ -96,7 +96,11 @@ func (c *Cluster) waitNode(ctx context.Context, n layout.Node, since time.Time) 
 	}
 	restarted := startedSince(c.kubelet(n).PidFile, since)
 	var object nodeObject
+	revive := c.reviving(n)
 	err = waitFor(ctx, n.Name, 3*time.Minute, c.nodeProcesses(n), func(ctx context.Context) error {
+		if err := revive(); err != nil {
+			return err
+		}
 		object = nodeObject{}
 		if err := api.GetInto(ctx, "/api/v1/nodes/"+n.Name, &object); err != nil {
 			return err
@@ -123,4 +127,21 @@ func (c *Cluster) waitNode(ctx context.Context, n layout.Node, since time.Time) 
 	proxy := c.kubeProxy(n)
 	return waitFor(ctx, proxy.Name, time.Minute, c.nodeProcesses(n)[2:],
 		httpOK(fmt.Sprintf("http://%s:10256/healthz", n.IP)))
+}
+
+// kubeletStarts is how often a node's kubelet is started while it is waited for.
+const kubeletStarts = 5
+
+// reviving returns what starts the node's kubelet if it has ended, as an init system would:
+// all kubelets remove and make the same socket in /var/lib/kubelet/device-plugins, and of two
+// that do so at the same moment one ends ("address already in use").
+func (c *Cluster) reviving(n layout.Node) func() error {
+	kubelet, left := c.kubelet(n), kubeletStarts
+	return func() error {
+		if _, runs := kubelet.Running(); runs || left == 0 {
+			return nil
+		}
+		left--
+		return kubelet.Ensure()
+	}
 }
