@@ -124,24 +124,36 @@ func (m *manager) closeFormerSessions(ctx context.Context) error {
 	defer tick.Stop()
 	for left := former; len(left) > 0; {
 		m.update(func(s *state) { s.mysqld.sessions = len(left) })
-		if err := m.roles.Kill(ctx, left); err != nil {
+		if left, err = m.closeLeft(ctx, former, left, tick.C); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("closing client sessions: %d are left, the first in state %q: %w", len(left),
-				left[0].Wait, ctx.Err())
-		case <-tick.C:
-		}
-		now, err := m.clientSessions(ctx)
-		if err != nil {
-			return err
-		}
-		left = stillThere(former, now)
 	}
 	return nil
 }
 
+// closeLeft closes what is left of former sessions and returns, a look later, what still is.
+func (m *manager) closeLeft(ctx context.Context, former, left []mysql.Session, look <-chan time.Time,
+) ([]mysql.Session, error) {
+	err := m.roles.Kill(ctx, left)
+	var now []mysql.Session
+	if err == nil {
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-look:
+			now, err = m.clientSessions(ctx)
+		}
+	}
+	if err != nil {
+		one := left[0]
+		return nil, fmt.Errorf("closing client sessions: %d are left, the first (%d of %s) in command %q and "+
+			"state %q: %w", len(left), one.ID, one.User, one.Command, one.Wait, err)
+	}
+	return stillThere(former, now), nil
+}
+
+// stillThere are those of the former sessions that may carry out a statement yet, or of which
+// somebody may read success.
 func stillThere(former, now []mysql.Session) []mysql.Session {
 	open := map[int64]mysql.Session{}
 	for _, s := range now {
@@ -149,7 +161,7 @@ func stillThere(former, now []mysql.Session) []mysql.Session {
 	}
 	var left []mysql.Session
 	for _, s := range former {
-		if n, ok := open[s.ID]; ok {
+		if n, ok := open[s.ID]; ok && !n.EndsUnheard() {
 			left = append(left, n)
 		}
 	}

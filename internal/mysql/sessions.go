@@ -19,6 +19,12 @@ type Session struct {
 // AwaitsAck tells whether the session's commit waits for a replica.
 func (s Session) AwaitsAck() bool { return strings.HasPrefix(s.Wait, "Waiting for semi-sync ACK") }
 
+// EndsUnheard reports whether the session was killed before it had logged in. It carries out no
+// statement any more, however long it stays: KILL does not close a connection of which the
+// server has only just begun to make a session, which then waits for its client until
+// connect_timeout is over.
+func (s Session) EndsUnheard() bool { return s.User == "unauthenticated user" && s.Command == "Killed" }
+
 // isClient tells whether a user may be behind the session: not a thread of the
 // server, not replication, not the manager.
 func (s Session) isClient(internal []string) bool {
