@@ -23,6 +23,7 @@ func (m *manager) stopWrites() error {
 		return nil
 	}
 	began := time.Now()
+	m.update(func(s *state) { s.mysqld.stopsWrites = true })
 	ctx, cancel := context.WithTimeout(context.Background(), agent.DemoteLimit(get(m, (*state).answers)))
 	defer cancel()
 	err := m.refuseWrites(ctx)

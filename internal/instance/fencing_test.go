@@ -38,3 +38,31 @@ func TestWhoOpensIsLookedAfterAtOnceAndWhoRestsNowAndThen(t *testing.T) {
 		}
 	})
 }
+
+// While it is made read-only, mysqld says so before its sessions are closed. What follows from
+// a server that takes no writes (the promise is told, the lease is given back) waits for that.
+func TestADemotionIsOverWhenItWasCarriedThrough(t *testing.T) {
+	m := newManager(Options{Instance: "db-1"}.withDefaults())
+	m.update(func(s *state) { s.mysqld.mayWrite, s.mysqld.writable = true, 3 })
+	readOnly := &core.Server{SuperReadOnly: true}
+	for _, c := range []struct {
+		about string
+		stops bool
+		epoch int64
+	}{
+		{"this manager makes it read-only", true, 3},
+		{"somebody has made it read-only", false, 0},
+	} {
+		m.update(func(s *state) {
+			s.mysqld.stopsWrites = c.stops
+			m.noteWritable(readOnly)
+		})
+		if s := &m.st.mysqld; !s.mayWrite || s.writable != c.epoch {
+			t.Errorf("%s: may write: %v, in epoch %d; want true, %d", c.about, s.mayWrite, s.writable, c.epoch)
+		}
+	}
+	m.update(func(s *state) { s.mysqld.takesNoWrites() })
+	if s := &m.st.mysqld; s.mayWrite || s.stopsWrites || s.writable != 0 {
+		t.Errorf("it was demoted, and is known as %+v", s)
+	}
+}

@@ -19,6 +19,8 @@ type mysqldState struct {
 	writable int64
 	// writableN counts becoming writable, to tell what was read before.
 	writableN int
+	// stopsWrites: it is being made read-only by this manager.
+	stopsWrites bool
 	// sessions of clients that are left to be closed before it accepts no writes any more.
 	sessions int
 	// downSince is when it ended; ended says that nobody had asked for it, endReason how.
@@ -57,7 +59,7 @@ func (s *mysqldState) takesWrites(epoch int64) {
 
 // takesNoWrites notes that it accepts no writes, and that no client is left that could make one.
 func (s *mysqldState) takesNoWrites() {
-	s.writable, s.mayWrite, s.sessions = 0, false, 0
+	s.writable, s.mayWrite, s.stopsWrites, s.sessions = 0, false, false, 0
 	s.writableN++
 }
 

@@ -1,7 +1,9 @@
 package instance
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -45,4 +47,34 @@ func TestWhatWasDoneToAReplicaIsTold(t *testing.T) {
 	w.exec(root, "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.7.9'") // the manager points it back
 	w.awaitFollowing(two)
 	late(two, 0)
+}
+
+// A server that somebody made read-only commits by XA all the same, and its sessions stay
+// open. They are closed before it is writable again.
+func TestAPrimaryThatSomebodyMadeReadOnlyIsPromotedAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.bootstrap(one)
+	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY)")
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	former, err := w.app(one).Conn(ctx)
+	must(t, err)
+	if _, err := former.ExecContext(ctx, "INSERT INTO t VALUES (1)"); err != nil {
+		t.Fatal(err)
+	}
+	w.exec(w.rootOf(one), "SET GLOBAL super_read_only = ON")
+	for db := w.app(one); ; <-time.After(10 * time.Millisecond) {
+		_, err := db.ExecContext(ctx, "INSERT INTO t VALUES (2)")
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatal("it does not become writable again: ", err)
+		}
+	}
+	if _, err := former.ExecContext(ctx, "INSERT INTO t VALUES (3)"); err == nil {
+		t.Error("a session outlived the time in which the server was read-only")
+	}
+	w.awaitRows(w.app(one), 2)
 }

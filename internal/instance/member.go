@@ -30,7 +30,9 @@ func (member) status(ctx context.Context, server *mysql.Server) (*core.Server, e
 // noteRole: the group itself opens and closes its members for writes.
 func (t member) noteRole(server *core.Server) {
 	s := &t.m.st
-	s.mysqld.mayWrite, s.mysqld.writable = !server.SuperReadOnly, agent.MemberWrites(server, s.cluster.seen)
+	if !s.mysqld.stopsWrites {
+		s.mysqld.mayWrite, s.mysqld.writable = !server.SuperReadOnly, agent.MemberWrites(server, s.cluster.seen)
+	}
 	s.member.noteQuorum(server.Group != nil && server.Group.IsQuorate())
 }
 

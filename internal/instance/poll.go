@@ -204,16 +204,16 @@ func readLag(c *v1alpha1.Cluster) time.Duration {
 	return c.Spec.ReadRouting.MaxReplicationLag.Duration
 }
 
-// noteWritable holds what the server says against what we made of it.
+// noteWritable holds what the server says against what we made of it; the mutex is held.
 func (m *manager) noteWritable(server *core.Server) {
 	s := &m.st
-	switch {
-	case s.activity.now != "":
-	case server.SuperReadOnly && s.mysqld.writable != 0:
-		m.log.Warn("somebody made the primary read-only; it is promoted again", "epoch", s.mysqld.writable)
-		s.mysqld.writable = 0
-		s.mysqld.mayWrite = false
-	case !server.SuperReadOnly && s.mysqld.writable == 0:
-		s.mysqld.mayWrite = true
+	if s.activity.now != "" || s.mysqld.stopsWrites {
+		return
 	}
+	was := agent.Writes{May: s.mysqld.mayWrite, Epoch: s.mysqld.writable}
+	now, ended := was.Found(server.SuperReadOnly)
+	if ended {
+		m.log.Warn("somebody made the primary read-only; it is promoted again", "epoch", was.Epoch)
+	}
+	s.mysqld.mayWrite, s.mysqld.writable = now.May, now.Epoch
 }

@@ -64,7 +64,8 @@ func (m *manager) launch() {
 	keepsRelay := m.view.Durability.IsOnReplicas() && !m.volume.memory.cached.MayLack && !m.w.mut.RelayNotDurable
 	m.proc = startMysqld(m, keepsRelay)
 	m.started = m.w.now
-	m.accepted, m.misses, m.server, m.mayWrite, m.writable, m.receiveTry = false, 0, nil, false, 0, 0
+	m.accepted, m.misses, m.server, m.receiveTry = false, 0, nil, 0
+	m.mayWrite, m.stopsWrites, m.writable = false, false, 0
 	m.writableN++
 	m.awaitStart(m.proc)
 	m.update()

@@ -35,18 +35,20 @@ type manager struct {
 	activity agent.Activity
 	abort    func()
 
-	proc      *mysqld
-	started   time.Duration
-	accepted  bool
-	mayWrite  bool
-	confirmed int64
-	writable  int64
-	writableN int
-	downSince time.Duration
-	ended     bool
-	failures  int
-	restarts  int
-	problem   *agent.Problem
+	proc     *mysqld
+	started  time.Duration
+	accepted bool
+	mayWrite bool
+	// stopsWrites: it is being made read-only by this manager.
+	stopsWrites bool
+	confirmed   int64
+	writable    int64
+	writableN   int
+	downSince   time.Duration
+	ended       bool
+	failures    int
+	restarts    int
+	problem     *agent.Problem
 
 	// diskStalled: a write that was tried while mysqld was writable did not complete.
 	diskStalled bool
@@ -334,12 +336,9 @@ func (m *manager) poll() {
 
 // noteWritable holds what the server says against what was made of it.
 func (m *manager) noteWritable() {
-	switch {
-	case m.activity != "":
-	case m.server.SuperReadOnly && m.writable != 0:
-		m.writable, m.mayWrite = 0, false
-	case !m.server.SuperReadOnly && m.writable == 0:
-		m.mayWrite = true
+	if m.activity == "" && !m.stopsWrites {
+		w, _ := agent.Writes{May: m.mayWrite, Epoch: m.writable}.Found(m.server.SuperReadOnly)
+		m.mayWrite, m.writable = w.May, w.Epoch
 	}
 }
 
@@ -356,7 +355,7 @@ func (m *manager) exited(s *mysqld, crashed bool) {
 	}
 	m.ended = crashed && m.stopRequested != s
 	m.downSince, m.restart = m.w.now, 0
-	m.writable, m.mayWrite, m.server, m.sessions = 0, false, nil, 0
+	m.writable, m.mayWrite, m.stopsWrites, m.server, m.sessions = 0, false, false, nil, 0
 	m.writableN++
 	if m.ended && m.w.now-m.started < agent.SteadyAfter {
 		m.failures++

@@ -21,6 +21,7 @@ func (m *manager) stopWrites(done func(string)) {
 		m.at(time.Millisecond, func() { done("") })
 		return
 	}
+	m.stopsWrites = true
 	d := &demotion{m: m, s: s, done: done}
 	s.at(time.Millisecond, func() {
 		s.refuseWrites(func() { m.at(time.Millisecond, d.closeFormer) })
@@ -109,7 +110,7 @@ func (d *demotion) finish() {
 }
 
 func (m *manager) demoted() {
-	m.writable, m.mayWrite, m.sessions = 0, false, 0
+	m.writable, m.mayWrite, m.stopsWrites, m.sessions = 0, false, false, 0
 	m.writableN++
 }
 

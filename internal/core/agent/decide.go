@@ -80,6 +80,9 @@ func refuseWrites(f *Facts) (Decision, bool) {
 		return pass()
 	case f.Permitted() && f.WritableEpoch != 0:
 		return pass()
+	case f.WritableEpoch == 0 && f.Permitted():
+		return say(core.Running, core.InstanceDemoting, "mysqld may take writes, but not in the epoch of its "+
+			"promotion: its sessions are closed, and it is promoted again", Demote{"it is promoted again after that"})
 	case f.WritableEpoch == 0:
 		return say(core.Running, core.InstanceDemoting, "mysqld accepts writes although it was not promoted",
 			Demote{"not promoted"})

@@ -29,3 +29,22 @@ func DemoteLimit(answers bool) time.Duration {
 // AcksCannotCome reports whether sessions wait for acknowledgements which too few replicas are
 // attached to give. They can neither be ended nor released honestly: mysqld is killed.
 func AcksCannotCome(s core.SemiSync) bool { return s.WaitSessions > 0 && s.Clients < s.Acks }
+
+// Writes is what a manager made of its mysqld.
+type Writes struct {
+	// May: it may take writes. It is taken back only by a demotion that was carried through.
+	May bool
+	// Epoch in which it takes writes; 0 if it was not promoted, or has to be again.
+	Epoch int64
+}
+
+// Found returns what holds, and whether the epoch has ended, once mysqld was found to be
+// read-only, or not to be, while its manager was not changing that. That somebody else made it
+// read-only does not close it for writes: sessions are open still, and what was prepared by XA
+// can be committed by them.
+func (w Writes) Found(superReadOnly bool) (now Writes, ended bool) {
+	if superReadOnly {
+		return Writes{May: w.May}, w.Epoch != 0
+	}
+	return Writes{May: w.May || w.Epoch == 0, Epoch: w.Epoch}, false
+}
