@@ -51,7 +51,8 @@ func (a AskSuccessor) isAnsweredBy(r core.Report) bool {
 // Comes is what the report says of a successor that may still take writes in its epoch; nil
 // if it does not say so.
 func (a AskSuccessor) Comes(r core.Report, at time.Time) *Coming {
-	isStarting := r.State == core.Stopped || r.State == core.Recovering || r.State == core.Running
+	isStarting := r.State == core.Starting || r.State == core.Stopped || r.State == core.Recovering ||
+		r.State == core.Running
 	if r.Instance != a.Instance || !isStarting || r.Data != core.DataPopulated || r.Terminating ||
 		r.FencedBelow > a.Epoch {
 		return nil
@@ -96,8 +97,8 @@ func breakOffRecovery(f *Facts) (Decision, bool) {
 // only make this instance diverge. That is so only if every promotion since then was lossless: else less may have
 // been asked of an election; and if the successor has all that was executed before commits
 // began to wait, which may have been acknowledged without. A successor that is writable is
-// asked until it answers, and one that crashed itself while it says that it comes back. Only
-// where none becomes writable, so that what this instance holds may be needed, recovery has
+// asked until it answers; one that is promoted and not writable yet, or that crashed itself,
+// while it says that it comes. Only where none becomes writable, so that what this instance holds may be needed, recovery has
 // its way, and the check of what was executed before anything is followed; and not without a
 // word that it is so.
 func cutTail(f *Facts) (Decision, bool) {
@@ -105,23 +106,41 @@ func cutTail(f *Facts) (Decision, bool) {
 		return pass()
 	}
 	p, primary := f.promotion(), f.primary()
-	isAnswered := f.Successor != nil && f.Successor.Instance == primary && f.Successor.Epoch == p.Epoch
+	isAnswered := f.Successor != nil && f.Successor.Instance == p.Instance && f.Successor.Epoch == p.Epoch
+	mayNotCome := primary == "" || f.Cluster.FailoverFrom == primary
 	switch {
-	case primary == "" && !f.isGivenUp():
-		return say(core.Stopped, core.InstanceAwaitingSuccessor, fmt.Sprintf("mysqld is not started before it is "+
-			"known who follows as primary: its log may end in transactions that nobody acknowledged. After %s it is, if the API server says that nobody follows", TailWait), f.askWord()...)
-	case primary == "":
+	case !isAnswered && mayNotCome && f.isGivenUp() && !f.comes(p):
 		return pass()
-	case !isAnswered && f.Cluster.FailoverFrom == primary && f.isGivenUp() && !f.comes(p.Epoch, primary):
-		return pass()
+	case !isAnswered && primary == "":
+		return say(core.Stopped, core.InstanceAwaitingSuccessor, f.awaitsWhoFollows(p), f.askWhoFollows()...)
 	case !isAnswered:
 		return f.askSuccessor(p.Epoch, primary)
 	}
 	if !f.Successor.Executed.Contains(f.TailBase) {
 		return pass()
 	}
-	return say(core.Stopped, core.InstanceCuttingTail, "cuts off what was never acknowledged and "+primary+" lacks",
+	return say(core.Stopped, core.InstanceCuttingTail, "cuts off what was never acknowledged and "+p.Instance+" lacks",
 		CutTail{f.Successor.Executed})
+}
+
+func (f *Facts) awaitsWhoFollows(p *core.Promotion) string {
+	message := fmt.Sprintf("mysqld is not started before it is known who follows as primary: its log may end in "+
+		"transactions that nobody acknowledged. After %s it is, if the API server says that nobody follows", TailWait)
+	if f.comes(p) {
+		message += fmt.Sprintf("; %s is promoted, says that it may take writes yet, and is waited for, up to %s",
+			p.Instance, comingWait)
+	}
+	return message
+}
+
+// askWhoFollows asks the API server and, in turn, who is promoted already: it may be about to
+// take writes, or take them, and reach the API server no more than this instance does.
+func (f *Facts) askWhoFollows() []Action {
+	p := f.promotion()
+	if word := f.askWord(); len(word) > 0 || f.Asking || p.Instance == f.Me {
+		return word
+	}
+	return []Action{AskSuccessor{p.Instance, p.Epoch}}
 }
 
 // isGivenUp: nobody has become writable in time, by the word of who must know.
@@ -129,10 +148,10 @@ func (f *Facts) isGivenUp() bool {
 	return f.hasWaited() && (f.Cluster.Instances < 2 || f.isTold())
 }
 
-// comes: the successor's manager has said a moment ago that it may still take writes.
-func (f *Facts) comes(epoch int64, primary string) bool {
+// comes: the manager of who is promoted has said a moment ago that it may still take writes.
+func (f *Facts) comes(p *core.Promotion) bool {
 	c := f.Coming
-	return c != nil && c.Instance == primary && c.Epoch == epoch && f.Now.Sub(c.At) < comingLife &&
+	return c != nil && c.Instance == p.Instance && c.Epoch == p.Epoch && f.Now.Sub(c.At) < comingLife &&
 		f.waited() < comingWait
 }
 
