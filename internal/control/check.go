@@ -81,7 +81,7 @@ func (c *Client) CheckReport(ctx context.Context) (CheckReport, error) {
 }
 
 func (c *Client) check(ctx context.Context, method string, body io.Reader) (out CheckReport, err error) {
-	resp, err := c.do(ctx, method, PathCheck, body)
+	resp, err := c.do(ctx, c.http, method, PathCheck, body)
 	if err != nil {
 		return out, err
 	}

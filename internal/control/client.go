@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"reflect"
 	"strconv"
 	"time"
+
+	"cnmsql.co/internal/core"
 )
 
 // Client speaks to one instance over one pooled HTTP/2 connection.
@@ -20,6 +23,9 @@ type Client struct {
 	base string
 	http *http.Client
 	tr   *http.Transport
+	// sends is for what is large: for as long as a peer takes none of it, its kernel
+	// acknowledges none either.
+	sends *http.Client
 	// silence is how long a status stream may bring nothing.
 	silence time.Duration
 }
@@ -29,11 +35,20 @@ type Client struct {
 // not be believed for ever. A busy machine has it be late, but not by that much.
 const silenceLimit = 5 * time.Second
 
-// NewClient makes a client for https://address. A peer that is silent for three
-// seconds is given up.
+// NewClient makes a client for https://address. A peer that is silent is asked whether it is
+// there, and given up: core.CutAfter its last word if its kernel acknowledges nothing either,
+// core.MuteAfter it otherwise.
 func NewClient(address string, conf *tls.Config) *Client {
-	tr := &http.Transport{
-		DialTLSContext:    dial(conf),
+	tr := transport(dial(conf, bound))
+	sends := transport(dial(conf, func(net.Conn) error { return nil }))
+	sends.DisableKeepAlives = true
+	return &Client{base: "https://" + address, http: &http.Client{Transport: tr}, tr: tr,
+		sends: &http.Client{Transport: sends}, silence: silenceLimit}
+}
+
+func transport(dial dialer) *http.Transport {
+	return &http.Transport{
+		DialTLSContext:    dial,
 		ForceAttemptHTTP2: true,
 		IdleConnTimeout:   time.Minute,
 		MaxConnsPerHost:   2,
@@ -41,11 +56,10 @@ func NewClient(address string, conf *tls.Config) *Client {
 		MaxResponseHeaderBytes: 64 << 10,
 		HTTP2: &http.HTTP2Config{
 			// Streams and vouches are heard each second: while they are, nobody has to ask.
-			SendPingTimeout: 1250 * time.Millisecond,
-			PingTimeout:     1750 * time.Millisecond,
+			SendPingTimeout: core.AskAfter,
+			PingTimeout:     core.MuteAfter - core.AskAfter,
 		},
 	}
-	return &Client{base: "https://" + address, http: &http.Client{Transport: tr}, tr: tr, silence: silenceLimit}
 }
 
 // Close ends the connections.
@@ -70,18 +84,18 @@ func (c *Client) Order(ctx context.Context, verb Verb, o Order) (Snapshot, error
 // when it does.
 func (c *Client) Vouch(ctx context.Context, primary string, epoch int64) error {
 	q := url.Values{"instance": {primary}, "epoch": {strconv.FormatInt(epoch, 10)}}
-	return c.ask(ctx, http.MethodGet, PathVouch+"?"+q.Encode(), nil)
+	return c.ask(ctx, c.http, http.MethodGet, PathVouch+"?"+q.Encode(), nil)
 }
 
 // ReplaceManager sends a binary that is to go on in the manager's place; nil when it is
 // about to, a *Refusal when it is not.
 func (c *Client) ReplaceManager(ctx context.Context, digest string, binary io.Reader) error {
-	return c.ask(ctx, http.MethodPost, PathManager+"?"+url.Values{"digest": {digest}}.Encode(), binary)
+	return c.ask(ctx, c.sends, http.MethodPost, PathManager+"?"+url.Values{"digest": {digest}}.Encode(), binary)
 }
 
 // ask wants to hear no more than that it is so.
-func (c *Client) ask(ctx context.Context, method, path string, body io.Reader) error {
-	resp, err := c.do(ctx, method, path, body)
+func (c *Client) ask(ctx context.Context, by *http.Client, method, path string, body io.Reader) error {
+	resp, err := c.do(ctx, by, method, path, body)
 	if err != nil {
 		return err
 	}
@@ -110,7 +124,7 @@ func (c *Client) Watch(ctx context.Context, each func(Snapshot)) error {
 }
 
 func (c *Client) watch(ctx context.Context, each func(Snapshot)) error {
-	resp, err := c.do(ctx, http.MethodGet, PathStatus+"?watch=true&brief=true", nil)
+	resp, err := c.do(ctx, c.http, http.MethodGet, PathStatus+"?watch=true&brief=true", nil)
 	if err != nil {
 		return err
 	}
@@ -127,7 +141,7 @@ func (c *Client) watch(ctx context.Context, each func(Snapshot)) error {
 
 func (c *Client) exchange(ctx context.Context, method, path string, body []byte) (Snapshot, error) {
 	var s Snapshot
-	resp, err := c.do(ctx, method, path, bytes.NewReader(body))
+	resp, err := c.do(ctx, c.http, method, path, bytes.NewReader(body))
 	if err != nil {
 		return s, err
 	}
@@ -139,12 +153,13 @@ func (c *Client) exchange(ctx context.Context, method, path string, body []byte)
 }
 
 // do sends a request and turns every answer but 200 into an error.
-func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+func (c *Client) do(ctx context.Context, by *http.Client, method, path string, body io.Reader,
+) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.http.Do(req)
+	resp, err := by.Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"net"
 	"runtime"
 	"time"
+
+	"cnmsql.co/internal/core"
 )
 
 const (
@@ -16,6 +18,10 @@ const (
 	// turnLimit is how long a handshake waits for its turn: some of those before it may be
 	// with peers that do not answer.
 	turnLimit = 2 * time.Second
+	// unacknowledged is how long the kernel of a peer may leave a packet unacknowledged before
+	// the connection ends. It acknowledges without the peer, however busy that is; what is lost
+	// once is sent again after a fifth of a second, and after two fifths.
+	unacknowledged = core.CutAfter - core.AskAfter
 )
 
 // turns bound how many handshakes a process makes at a time. They cost it more than all else
@@ -38,14 +44,21 @@ func takeTurn(ctx context.Context) (giveBack func(), err error) {
 	}
 }
 
-// dial connects to a peer, over TLS.
-func dial(conf *tls.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
+// dialer makes a connection of its own for each call.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dial connects to a peer, over TLS; connected is given the connection before anything is said
+// over it.
+func dial(conf *tls.Config, connected func(net.Conn) error) dialer {
 	conf = conf.Clone()
 	conf.NextProtos = []string{"h2", "http/1.1"}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{Timeout: dialLimit}).DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
+		}
+		if err := connected(conn); err != nil {
+			return nil, errors.Join(err, conn.Close())
 		}
 		giveBack, err := takeTurn(ctx)
 		if err != nil {

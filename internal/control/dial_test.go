@@ -17,7 +17,7 @@ func TestHandshakesTakeTurns(t *testing.T) {
 	t.Cleanup(srv.Close)
 	trust := srv.Client().Transport.(*http.Transport).TLSClientConfig
 	connect := func(ctx context.Context) error {
-		conn, err := dial(trust)(ctx, "tcp", strings.TrimPrefix(srv.URL, "https://"))
+		conn, err := dial(trust, bound)(ctx, "tcp", strings.TrimPrefix(srv.URL, "https://"))
 		if err == nil {
 			err = conn.Close()
 		}
@@ -60,7 +60,7 @@ func TestAPeerThatDoesNotGreetIsGivenUp(t *testing.T) {
 	t.Cleanup(func() { _ = silent.Close() })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err = dial(&tls.Config{})(ctx, "tcp", silent.Addr().String())
+	_, err = dial(&tls.Config{}, bound)(ctx, "tcp", silent.Addr().String())
 	if !errors.Is(err, context.DeadlineExceeded) || len(turns) != 0 {
 		t.Errorf("it ends with %v; %d turns are not given back", err, len(turns))
 	}

@@ -272,7 +272,16 @@ func (s *Server) Foreign() gtid.Set {
 // heard nothing for SilentAfter has lost it, long before its connection breaks.
 const (
 	HeartbeatPeriod = 500 * time.Millisecond
-	SilentAfter     = 2 * time.Second
+	SilentAfter     = 1250 * time.Millisecond
+)
+
+// A manager that has said nothing for AskAfter, which is a little more than between two words
+// of a live one, is asked whether it is there. It is given up CutAfter its last word if not even
+// its kernel acknowledges that, and MuteAfter it if only the kernel does.
+const (
+	AskAfter  = 1250 * time.Millisecond
+	CutAfter  = 1750 * time.Millisecond
+	MuteAfter = 3 * time.Second
 )
 
 // Replication is the state of the replication channel.

@@ -44,8 +44,15 @@ func (s *statusState) startsAnew() {
 
 // keepPolling asks mysqld how it is.
 func (m *manager) keepPolling(ctx context.Context) {
-	tick := time.NewTicker(pollInterval)
+	every := pollInterval
+	tick := time.NewTicker(every)
 	defer tick.Stop()
+	look := func(wait time.Duration) {
+		if wait != every {
+			every = wait
+			tick.Reset(every)
+		}
+	}
 	var until time.Time
 	for {
 		select {
@@ -53,15 +60,15 @@ func (m *manager) keepPolling(ctx context.Context) {
 			return
 		case <-m.news:
 			until = time.Now().Add(newsFor)
-			tick.Reset(newsInterval)
 		case <-tick.C:
-			if !until.IsZero() && time.Now().After(until) {
-				until = time.Time{}
-				tick.Reset(pollInterval)
-			}
 		}
 		m.poll(ctx)
 		poke(m.wake)
+		if time.Now().Before(until) {
+			look(newsInterval)
+		} else {
+			look(get(m, func(s *state) time.Duration { return s.status.receiving.untilLook(time.Now()) }))
+		}
 	}
 }
 

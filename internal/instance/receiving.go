@@ -25,3 +25,15 @@ func (r *receiving) note(s *core.Server, now time.Time) {
 	}
 	s.Replication.Silent = s.Replication.Silent || now.Sub(r.since) >= core.SilentAfter
 }
+
+// untilLook is how long to wait for the next look: not beyond the moment in which the silence
+// has lasted long enough to be told.
+func (r *receiving) untilLook(now time.Time) time.Duration {
+	if r.since.IsZero() {
+		return pollInterval
+	}
+	if left := r.since.Add(core.SilentAfter).Sub(now); left > 0 {
+		return min(left, pollInterval)
+	}
+	return pollInterval
+}

@@ -22,14 +22,14 @@ func TestAReplicaToWhichNothingComesIsSilent(t *testing.T) {
 		silent  bool
 	}{
 		{0, "binlog.1:100", true, false},
-		{1500 * time.Millisecond, "binlog.1:100", true, false},
-		{1900 * time.Millisecond, "binlog.1:200", true, false}, // a long transaction comes on
-		{3500 * time.Millisecond, "binlog.1:200", true, false},
-		{3900 * time.Millisecond, "binlog.1:200", true, true},
-		{4500 * time.Millisecond, "binlog.1:200:1", true, false}, // a heartbeat
-		{5 * time.Second, "binlog.1:300", true, false},
-		{8 * time.Second, "binlog.1:300", false, false}, // the connection is known to be lost
-		{9 * time.Second, "binlog.1:300", true, false},
+		{core.SilentAfter - 1, "binlog.1:100", true, false},
+		{core.SilentAfter, "binlog.1:200", true, false}, // a long transaction comes on
+		{2*core.SilentAfter - 1, "binlog.1:200", true, false},
+		{2 * core.SilentAfter, "binlog.1:200", true, true},
+		{3 * core.SilentAfter, "binlog.1:200:1", true, false}, // a heartbeat
+		{4*core.SilentAfter - 1, "binlog.1:300", true, false},
+		{6 * core.SilentAfter, "binlog.1:300", false, false}, // the connection is known to be lost
+		{7 * core.SilentAfter, "binlog.1:300", true, false},
 	} {
 		if got := ask(one.after, one.upTo, one.running); got != one.silent {
 			t.Errorf("after %s, up to %q: silent %t", one.after, one.upTo, got)
@@ -37,4 +37,24 @@ func TestAReplicaToWhichNothingComesIsSilent(t *testing.T) {
 	}
 	r.note(nil, at)
 	r.note(&core.Server{}, at)
+	if wait := r.untilLook(at); wait != pollInterval {
+		t.Errorf("nothing is received, and the next look is after %s", wait)
+	}
+}
+
+func TestAReplicaIsLookedAtWhenItsSilenceIsLongEnough(t *testing.T) {
+	var r receiving
+	at := time.Now()
+	r.note(&core.Server{Replication: &core.Replication{IORunning: true, Received: "binlog.1:100"}}, at)
+	for after, want := range map[time.Duration]time.Duration{
+		0:                                 pollInterval,
+		core.SilentAfter - pollInterval:   pollInterval,
+		core.SilentAfter - pollInterval/2: pollInterval / 2,
+		core.SilentAfter:                  pollInterval,
+		2 * core.SilentAfter:              pollInterval,
+	} {
+		if wait := r.untilLook(at.Add(after)); wait != want {
+			t.Errorf("%s after it heard something, the next look is after %s, want %s", after, wait, want)
+		}
+	}
 }

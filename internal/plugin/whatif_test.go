@@ -141,7 +141,7 @@ func TestWhatMayNotBeReadIsUnknownAndTold(t *testing.T) {
 	}
 	s.mustSay("Nodes could not be read (nodes is forbidden), and are taken for unknown")
 	s.mustSay("the Lease demo-primary could not be read (leases is forbidden), and is taken for held by the primary")
-	s.mustSay("demo-2 is promoted after about 3 s")
+	s.mustSay("demo-2 is promoted after about 2 s")
 }
 
 func TestWhatIfOfAnUnknownInstanceListsThoseThereAre(t *testing.T) {

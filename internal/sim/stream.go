@@ -17,8 +17,6 @@ const (
 	measureEvery  = 15 * time.Second
 	driftLimit    = 1000
 	earlierKept   = 3
-	// silence is how long a peer may be silent before it is given up.
-	silence = 3 * time.Second
 )
 
 // words is what was heard of one instance.
@@ -146,7 +144,12 @@ func (op *operator) watchSilence() {
 		if m == nil {
 			continue
 		}
-		op.at(silence, func() {
+		op.at(core.CutAfter, func() {
+			if st.m == m && !op.w.connected(op.machine, m.machine) {
+				st.lost("silent")
+			}
+		})
+		op.at(core.MuteAfter, func() {
 			if st.m == m && !op.hears(m) {
 				st.lost("silent")
 			}

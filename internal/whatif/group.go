@@ -116,7 +116,7 @@ func (m *groupModel) lose(name string, how How) {
 		m.assume("%s does not answer as it is: nothing more can be learned of it", name)
 	case how == NodeLost:
 		t.dead = true
-		m.at(managerSilent, "the operator gives up the manager of "+name+" after "+managerSilent.String()+" of silence",
+		m.at(core.CutAfter, "the operator gives up the manager of "+name+" after "+core.CutAfter.String()+" of silence",
 			func() { t.reachable = false })
 		m.silence(name)
 	case how == MysqldDown:

@@ -11,9 +11,6 @@ import (
 )
 
 const (
-	// managerSilent is when the operator gives up a manager that says nothing
-	// (control.NewClient).
-	managerSilent = 3 * time.Second
 	// mysqldStart and podStart are how long a start takes here. It is longer when
 	// there is much to recover.
 	mysqldStart = 2 * time.Second
@@ -74,7 +71,7 @@ func (m *model) lose(name string, how How) {
 func (m *model) loseNode(t *manager) {
 	t.dead = true
 	if t.reachable {
-		m.at(managerSilent, "the operator gives up the manager of "+t.name+" after "+managerSilent.String()+
+		m.at(core.CutAfter, "the operator gives up the manager of "+t.name+" after "+core.CutAfter.String()+
 			" of silence", func() { t.reachable = false })
 	}
 	if m.followed(t.name) {
