@@ -33,7 +33,7 @@ func (d *decision) reinit() {
 			(d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil):
 			d.Say("the data of " + name + " is recreated when the primary is healthy")
 			return
-		case !d.enoughWithout(in):
+		case !d.enoughWithout(in, d.Status.Promotion.RequiredAcks):
 			d.Say("the data of " + name +
 				" is recreated when enough other replicas are attached for commits not to wait")
 			return
@@ -46,20 +46,25 @@ func (d *decision) reinit() {
 	}
 }
 
-// enoughWithout: commits get their acknowledgements while the instance is away.
-// What acknowledges nothing is not missed.
-func (d *decision) enoughWithout(gone *core.Instance) bool {
+// enoughWithout: commits that wait for so many acknowledgements get them while the instance is
+// away. What acknowledges nothing is not missed.
+func (d *decision) enoughWithout(gone *core.Instance, acks int) bool {
 	primary := d.Status.Promotion.Instance
 	if r, ok := serving(gone); !ok || !streams(r, primary) {
 		return true
 	}
-	n := 0
+	return d.receiveBeside(gone) >= acks
+}
+
+// receiveBeside counts the replicas that receive from the primary, without this one.
+func (d *decision) receiveBeside(gone *core.Instance) (n int) {
+	primary := d.Status.Promotion.Instance
 	otherMembers(d.Observation, primary, func(in *core.Instance) {
 		if r, ok := serving(in); ok && in.Name != gone.Name && streams(r, primary) {
 			n++
 		}
 	})
-	return n >= d.Status.Promotion.RequiredAcks
+	return n
 }
 
 // clearReinit has an instance stop acknowledging, and reports whether its data may be thrown

@@ -242,8 +242,7 @@ func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
 		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
 			"delete its Pod and PersistentVolumeClaim yourself if that does not matter")
 	case r.FrozenBelow <= d.Status.Promotion.Epoch:
-		d.again(core.FreezeIO{Instance: victim.Name, Epoch: d.Status.Promotion.Epoch + 1})
-		d.Say("removing " + victim.Name + ": it stops receiving")
+		d.beginRemoval(victim, holder)
 	case !holder.Report.ReadAfter(victim.Report):
 		d.again(core.Refresh{Instance: holder.Name})
 		d.Say("removing " + victim.Name + ": comparing what it holds with what " + holder.Name + " holds")
@@ -253,6 +252,39 @@ func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
 		return why == ""
 	}
 	return false
+}
+
+// beginRemoval has the victim stop receiving, if commits go on without it once it is removed. A
+// primary that was promoted a moment ago is given time: a victim that stops too early, and is
+// missed, makes it be promoted once more.
+func (d *decision) beginRemoval(victim, holder *core.Instance) {
+	p := d.Status.Promotion
+	need, settled := d.wishedWithout(victim, holder), p.WritableSince.Add(attachTime)
+	switch {
+	case !d.enoughWithout(victim, need):
+		d.Say(fmt.Sprintf("%s is to be removed, but commits wait for %s then, and beside it %d receive from %s: "+
+			"bring others back first", victim.Name, core.Plural(need, "replica"), d.receiveBeside(victim), holder.Name))
+	case d.Now.Before(settled):
+		d.RecheckAt(settled)
+		d.Say("removing " + victim.Name + ": replicas are given time to follow " + holder.Name + " before")
+	default:
+		d.again(core.FreezeIO{Instance: victim.Name, Epoch: p.Epoch + 1})
+		d.Say("removing " + victim.Name + ": it stops receiving")
+	}
+}
+
+// wishedWithout is the number of acknowledgements that commits should wait for once the victim
+// is removed. Who has no data yet may be given what was copied before the victim's last
+// acknowledgement, and counts; who is to be removed as well is given none.
+func (d *decision) wishedWithout(victim, holder *core.Instance) int {
+	members := 1
+	others(d.Observation, holder.Name, func(in *core.Instance) {
+		isLeft := !in.IsGone() && !(in.SaysEmpty() && d.IsSurplus(in))
+		if in.Name != victim.Name && d.isMember(in.Name) && isLeft {
+			members++
+		}
+	})
+	return d.Cluster.Durability.Wished(members)
 }
 
 func isUnstarted(in *core.Instance) bool {
@@ -273,22 +305,17 @@ func (d *decision) notHeldElsewhere(r core.Report, victim, holder *core.Instance
 	if d.mayLack(r) {
 		holds = holds.Union(primary.Server.Logged())
 	}
-	have, members := 0, 1
+	have := 0
 	others(d.Observation, holder.Name, func(in *core.Instance) {
 		if in.Name == victim.Name || !d.isMember(in.Name) {
 			return
-		}
-		if !in.SaysEmpty() && !in.IsGone() {
-			members++
 		}
 		if other, ok := serving(in); ok && !slices.Contains(d.Status.Diverged, in.Name) &&
 			other.Server.Holds().Contains(holds) {
 			have++
 		}
 	})
-	// Who has no data, or is not there any more, acknowledges nothing.
-	need := d.Cluster.Durability.Wished(members)
-	if have < need {
+	if need := d.wishedWithout(victim, holder); have < need {
 		return fmt.Sprintf("%s is to be removed, but %d of %d replicas hold all that it holds", victim.Name, have, need)
 	}
 	return ""
