@@ -62,7 +62,33 @@ func main() {
 // name of the local Kubernetes.
 const name = "bench"
 
+// refuse names what was asked for and is not known.
+func (o options) refuse() error {
+	known := []string{"floor"}
+	for _, f := range faults {
+		known = append(known, f.name)
+	}
+	var modes []string
+	for _, d := range durabilities {
+		modes = append(modes, d.name)
+	}
+	for _, asked := range []struct {
+		list string
+		of   []string
+	}{{o.only, known}, {o.durability, modes}} {
+		for _, name := range strings.Split(asked.list, ",") {
+			if name != "" && !slices.Contains(asked.of, name) {
+				return fmt.Errorf("%q is none of %s", name, strings.Join(asked.of, ", "))
+			}
+		}
+	}
+	return nil
+}
+
 func bench(ctx context.Context, o options) error {
+	if err := o.refuse(); err != nil {
+		return err
+	}
 	if o.check {
 		b := &book{loaded: o.loaded}
 		if err := onBed(ctx, o, b); err != nil {
