@@ -148,7 +148,16 @@ func (r *real) killedEverything() {
 		pids = append(pids, strings.Fields(string(data))...)
 	}
 	slices.Sort(pids)
-	exec.Command("kill", append([]string{"-9"}, slices.Compact(pids)...)...).Run()
+	pids = slices.Compact(pids)
+	exec.Command("kill", append([]string{"-9"}, pids...)...).Run()
+	for _, pid := range pids { // a process that is being killed still runs for a moment
+		r.eventually(pid+" has ended", func() error {
+			if _, err := os.Stat("/proc/" + pid); err == nil {
+				return errors.New("it has not")
+			}
+			return nil
+		})
+	}
 	r.up()
 	r.eventually("Pods are back", func() error { return fetch("http://" + r.podIP("echo-1") + ":8080") })
 	r.eventually("one more start on the same volume", func() error { return differs(before, r.starts("echo-1")) })

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,6 +75,9 @@ func (c *Cluster) step(what string, do func() error) error {
 	return nil
 }
 
+// errEnds: what is waited for will not come, for a process ends again and again.
+var errEnds = errors.New("ends whenever it is started")
+
 // waitFor repeats check until it succeeds. It fails at once when one of the
 // processes the check hangs on has died, and shows the end of that log.
 func waitFor(ctx context.Context, what string, limit time.Duration, needs []process.Process,
@@ -85,6 +89,9 @@ func waitFor(ctx context.Context, what string, limit time.Duration, needs []proc
 		err := check(ctx)
 		if err == nil {
 			return nil
+		}
+		if errors.Is(err, errEnds) {
+			return fmt.Errorf("waiting for %s: %w", what, err)
 		}
 		for _, p := range needs {
 			if _, ok := p.Running(); !ok {

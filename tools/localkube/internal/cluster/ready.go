@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cnmsql.co/tools/localkube/internal/layout"
+	"cnmsql.co/tools/localkube/internal/process"
 )
 
 // waitReady waits for what the first Pod will need: nodes, the account it runs
@@ -97,7 +98,8 @@ func (c *Cluster) waitNode(ctx context.Context, n layout.Node, since time.Time) 
 	restarted := startedSince(c.kubelet(n).PidFile, since)
 	var object nodeObject
 	revive := c.reviving(n)
-	err = waitFor(ctx, n.Name, 3*time.Minute, c.nodeProcesses(n), func(ctx context.Context) error {
+	needs := []process.Process{c.containerd(n), c.kubeProxy(n)}
+	err = waitFor(ctx, n.Name, 3*time.Minute, needs, func(ctx context.Context) error {
 		if err := revive(); err != nil {
 			return err
 		}
@@ -125,11 +127,11 @@ func (c *Cluster) waitNode(ctx context.Context, n layout.Node, since time.Time) 
 		}
 	}
 	proxy := c.kubeProxy(n)
-	return waitFor(ctx, proxy.Name, time.Minute, c.nodeProcesses(n)[2:],
+	return waitFor(ctx, proxy.Name, time.Minute, []process.Process{proxy},
 		httpOK(fmt.Sprintf("http://%s:10256/healthz", n.IP)))
 }
 
-// kubeletStarts is how often a node's kubelet is started while it is waited for.
+// kubeletStarts is how often a node's kubelet is started again while it is waited for.
 const kubeletStarts = 5
 
 // reviving returns what starts the node's kubelet if it has ended, as an init system would:
@@ -138,8 +140,11 @@ const kubeletStarts = 5
 func (c *Cluster) reviving(n layout.Node) func() error {
 	kubelet, left := c.kubelet(n), kubeletStarts
 	return func() error {
-		if _, runs := kubelet.Running(); runs || left == 0 {
+		if _, runs := kubelet.Running(); runs {
 			return nil
+		}
+		if left == 0 {
+			return fmt.Errorf("%s %w; %s", kubelet.Name, errEnds, logEnd(kubelet))
 		}
 		left--
 		return kubelet.Ensure()
