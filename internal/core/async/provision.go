@@ -266,7 +266,8 @@ func (d *decision) beginRemoval(victim, holder *core.Instance) {
 			"bring others back first", victim.Name, core.Plural(need, "replica"), d.receiveBeside(victim), holder.Name))
 	case d.Now.Before(settled):
 		d.RecheckAt(settled)
-		d.Say("removing " + victim.Name + ": replicas are given time to follow " + holder.Name + " before")
+		d.Say(fmt.Sprintf("removing %s in a moment: replicas are given %s to follow %s first", victim.Name,
+			attachTime, holder.Name))
 	default:
 		d.again(core.FreezeIO{Instance: victim.Name, Epoch: p.Epoch + 1})
 		d.Say("removing " + victim.Name + ": it stops receiving")
