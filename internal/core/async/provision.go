@@ -262,8 +262,9 @@ func (d *decision) beginRemoval(victim, holder *core.Instance) {
 	need, settled := d.wishedWithout(victim, holder), p.WritableSince.Add(attachTime)
 	switch {
 	case !d.enoughWithout(victim, need):
-		d.Say(fmt.Sprintf("%s is to be removed, but commits wait for %s then, and beside it %d receive from %s: "+
-			"bring others back first", victim.Name, core.Plural(need, "replica"), d.receiveBeside(victim), holder.Name))
+		d.Say(fmt.Sprintf("%s is not removed yet: without it, each commit needs %s, and %s would receive from %s: "+
+			"bring another replica back first", victim.Name, core.Acknowledgements(need),
+			core.Plural(d.receiveBeside(victim), "replica"), holder.Name))
 	case d.Now.Before(settled):
 		d.RecheckAt(settled)
 		d.Say(fmt.Sprintf("removing %s in a moment: replicas are given %s to follow %s first", victim.Name,
