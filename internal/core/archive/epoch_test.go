@@ -74,6 +74,34 @@ func TestABackupIsOfTheEpochThatItsDataAreOf(t *testing.T) {
 	}
 }
 
+// TestWhatThePrimaryWasGivenWithItsNumberIsOnTheLine: somebody has the primary execute the
+// transactions of another server under their own numbers, long after its promotion. A backup
+// that holds them is no backup of a lost branch, also when the part that had them has expired.
+func TestWhatThePrimaryWasGivenWithItsNumberIsOnTheLine(t *testing.T) {
+	const a, b, x = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa", "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb",
+		"eeeeeeee-eeee-eeee-eeee-eeeeeeeeeeee"
+	given := Part{Epoch: 2, Sequence: 1, Before: gtid.MustParse(a + ":1-10"),
+		GTIDs: gtid.MustParse(b + ":1," + x + ":1-5")}
+	next := Part{Epoch: 2, Sequence: 2, Before: given.Before.Union(given.GTIDs), GTIDs: gtid.MustParse(b + ":2-3")}
+	archived := Archive{Branches: []Branch{
+		{Epoch: 1, ServerUUID: a, Numbers: OwnNumbers},
+		{Epoch: 2, ServerUUID: b, Numbers: OwnNumbers, Start: gtid.MustParse(a + ":1-10"),
+			Held: gtid.MustParse(a + ":1-10")},
+	}}
+	base := func(end string) Base { return Base{Epoch: 2, End: gtid.MustParse(end), Time: time.Unix(1, 0)} }
+	for _, parts := range [][]Part{{given, next}, {next}} {
+		archived.Parts = parts
+		if s := Select(archived, base(a+":1-10,"+b+":1,"+x+":1-5"), Target{}, nil); s.Refusal != nil {
+			t.Errorf("%d parts: refused: %v", len(parts), s.Refusal)
+		}
+		// What the primary never had is of a replica that somebody wrote to.
+		if s := Select(archived, base(a+":1-10,"+b+":1,"+x+":6"), Target{}, nil); s.Refusal == nil ||
+			s.Refusal.Reason != BackupNotOnBranch || !s.Refusal.GTIDs.Equal(gtid.MustParse(x+":6")) {
+			t.Errorf("%d parts: not refused: %+v", len(parts), s)
+		}
+	}
+}
+
 // TestABranchThatCameLateCutsNothingOff: a lost 9 and 10 when b was promoted, and b died while
 // its branch was being stored; a went on with 9 and 10 behind its own first branch.
 func TestABranchThatCameLateCutsNothingOff(t *testing.T) {

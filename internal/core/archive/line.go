@@ -146,16 +146,29 @@ func (l line) pieces(p Part) (all []Part, missing []Key) {
 // primary wrote as its server's own has numbers that nobody gives twice: it is on the line if
 // the newest primary had it, or wrote it, whatever epoch the backup names. That may be older
 // than the data, as of a backup that went on while the primary changed, or newer, as of an
-// instance that had not followed yet. Other numbers, as a group's, may be given again after
-// they were lost: for them the epoch counts, and every promotion since.
+// instance that had not followed yet. So has what somebody else's server wrote, and the primary
+// was given with its number, as by mysqlbinlog: the newest primary had it, or its branch holds
+// it. Other numbers, as a group's, may be given again after they were lost: for them the epoch
+// counts, and every promotion since.
 func (l line) offLine(base Base) gtid.Set {
 	own := l.own(base.End)
 	lost := l.lost(base.Epoch, base.End.Subtract(own))
 	if n := len(l.branches); n > 0 && l.branches[n-1].Epoch >= base.Epoch {
 		newest := l.branches[n-1]
-		lost = lost.Union(own.Without(newest.ServerUUID).Subtract(newest.Start))
+		has := newest.Start.Union(Reached(newest, l.last(newest.Epoch)))
+		lost = lost.Union(own.Without(newest.ServerUUID).Subtract(has))
 	}
 	return lost
+}
+
+// last part of an epoch; the zero value if there is none.
+func (l line) last(epoch int64) Part {
+	behind := func(p Part, key Key) int { return p.Key().compare(key) }
+	i, _ := slices.BinarySearchFunc(l.parts, Key{Epoch: epoch + 1}, behind)
+	if i == 0 || l.parts[i-1].Epoch != epoch {
+		return Part{}
+	}
+	return l.parts[i-1]
 }
 
 // own is what of a set servers have written as their own. Of an archive that does not tell
