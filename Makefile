@@ -23,7 +23,7 @@ demo-down: ## Remove the demo and its local Kubernetes
 test: checks check-sim test-real test-e2e ## What every change has to pass: checks, real API server and mysqld, one end-to-end test a capability
 
 .PHONY: test-all
-test-all: check test-random test-real test-real-80 test-clone test-loadbench test-store-google test-store-azure ## Everything: every fault end to end, MySQL 8.0, 20,000 seeds beside a soak, the benchmark's budgets
+test-all: check test-random test-real test-real-80 test-clone test-loadbench test-idle test-store-google test-store-azure ## Everything: every fault end to end, MySQL 8.0, 20,000 seeds beside a soak, the benchmark's budgets
 	$(MAKE) -j2 --output-sync=target test-sim test-soak
 	$(MAKE) test-e2e-all
 	$(MAKE) test-bench # last: a budget that is missed hides no fault
@@ -98,6 +98,10 @@ test-real: ## Tests against a real API server, a real mysqld and a real S3 serve
 test-loadbench: ## What make bench-load does, tried with a real mysqld
 	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) go test -count=1 ./test/loadbench
 
+.PHONY: test-idle
+test-idle: ## What make bench-idle does, for a moment
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) CNMSQL_IDLE=3s go test -count=1 -run TestWhatAnIdleManagerCosts ./internal/instance
+
 .PHONY: test-store
 test-store: ## The object store against a real S3 server over TLS, and against faults
 	CNMSQL_S3_BIN=$$(go run -C tools/objectstore . build) go test -count=1 ./internal/store/... ./internal/retention
@@ -145,7 +149,7 @@ bench-load: ## Measure transactions a second under each durability: make bench-l
 
 .PHONY: bench-idle
 bench-idle: ## Measure what instances at rest cost: make bench-idle FOR=60s
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) CNMSQL_IDLE=$(or $(FOR),40s) go test -count=1 -v -run TestWhatAnIdleManagerCosts ./internal/instance | grep idle_test
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) CNMSQL_IDLE=$(or $(FOR),40s) go test -count=1 -v -run TestWhatAnIdleManagerCosts ./internal/instance | grep -e idle_test -e '^ok'
 
 .PHONY: bench-scale
 bench-scale: ## Measure an operator with many Clusters, whose instances are played: make bench-scale CLUSTERS=1,100

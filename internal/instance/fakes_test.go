@@ -87,6 +87,7 @@ func (k *fakeKube) GetLease(context.Context) (*coordination.Lease, error) {
 	if k.noLease {
 		return nil, apierrors.NewNotFound(schema.GroupResource{}, "db-primary")
 	}
+	k.lease.Name = "db-primary"
 	return k.lease.DeepCopy(), nil
 }
 
