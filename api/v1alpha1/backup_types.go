@@ -121,7 +121,8 @@ type JobTemplate struct {
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
-	// Resources of the container. It needs up to 256 MiB of memory.
+	// Resources of the container. It needs up to 256 MiB of memory. Without any it
+	// requests 100m of CPU and 128Mi of memory; where a quota wants limits, name them.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// TTL is how long the Job is kept after its end; a day when absent.
@@ -142,7 +143,7 @@ type BackupStatus struct {
 	// Phase is Pending, Running, Completed or Failed; the last two are for ever.
 	// +optional
 	Phase string `json:"phase,omitempty"`
-	// Reason names why it is Pending or Failed.
+	// Reason names why it is Pending or Failed, or why its Job does not run.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// Error says what went wrong, or what is waited for, and what to do.

@@ -91,8 +91,9 @@ func (r *Reconciler) begin(ctx context.Context, b *v1alpha1.Backup) (ctrl.Result
 		}
 		return ctrl.Result{}, err
 	}
-	if err := r.change(ctx, b,
-		func(s *v1alpha1.BackupStatus) { s.JobName = resources.BackupJobName(b.Name) }); err != nil {
+	if err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) {
+		s.JobName, s.Reason, s.Error = resources.BackupJobName(b.Name), "", ""
+	}); err != nil {
 		return ctrl.Result{}, err
 	}
 	r.event(b, corev1.EventTypeNormal, core.ReasonBackupStarted, fmt.Sprintf("backup %s of %s is taken from %s",
@@ -158,7 +159,7 @@ func (r *Reconciler) follow(ctx context.Context, b *v1alpha1.Backup) (ctrl.Resul
 		why = ended(job)
 	}
 	if why == "" {
-		return ctrl.Result{RequeueAfter: renewEvery}, r.renew(ctx, b)
+		return r.goesOn(ctx, b, job)
 	}
 	// The status that is known here may be older than the Job's last word.
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil || isOver(b) {
@@ -169,6 +170,30 @@ func (r *Reconciler) follow(ctx context.Context, b *v1alpha1.Backup) (ctrl.Resul
 	}
 	return r.refuse(ctx, b, final(core.BackupJobFailed,
 		"%s. Look at the logs of its Pods, and create another Backup", why))
+}
+
+// goesOn looks whether the Job runs, and says so if it does not. One whose Pod does not run for
+// as long as a Backup may wait is ended: others wait for it.
+func (r *Reconciler) goesOn(ctx context.Context, b *v1alpha1.Backup, job *batchv1.Job) (ctrl.Result, error) {
+	why, err := hindranceOf(ctx, r.Live, job)
+	switch {
+	case err != nil:
+		return ctrl.Result{}, err
+	case why == nil && b.Status.Reason == string(core.BackupJobWaits):
+		err = r.change(ctx, b, func(s *v1alpha1.BackupStatus) { s.Reason, s.Error = "", "" })
+		return ctrl.Result{RequeueAfter: lookAgain}, err
+	case why == nil:
+		return ctrl.Result{RequeueAfter: renewEvery}, r.renew(ctx, b)
+	case r.Now().Sub(why.since) <= waitLimit:
+		err = r.change(ctx, b,
+			func(s *v1alpha1.BackupStatus) { s.Reason, s.Error = string(core.BackupJobWaits), why.message })
+		return ctrl.Result{RequeueAfter: lookAgain}, err
+	}
+	if err := r.remover().drop(ctx, job, metav1.DeletePropagationForeground); err != nil {
+		return ctrl.Result{}, err
+	}
+	return r.refuse(ctx, b, final(core.BackupWaitedTooLong, "its Job did not run for an hour, and was deleted: %s. "+
+		"Create another Backup once that is mended", why.message))
 }
 
 // ended tells how a Job has ended; "" while it goes on.

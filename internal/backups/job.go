@@ -164,10 +164,15 @@ func (r *Reconciler) leaf(ctx context.Context, c *v1alpha1.Cluster) (pki.Bundle,
 	return ca.Issue(pki.BackupLeaf(), r.Now())
 }
 
-// create makes an object, unless it is there and this Backup's.
+// create makes an object, unless it is there and this Backup's. One that the API server does not
+// want is a refusal.
 func (r *Reconciler) create(ctx context.Context, b *v1alpha1.Backup, obj client.Object) (*refusal, error) {
 	kind, name := obj.GetObjectKind().GroupVersionKind().Kind, obj.GetName()
 	err := r.Client.Create(ctx, obj, client.FieldOwner(resources.FieldManager))
+	if isRefused(err) {
+		return wait(core.BackupJobRefused, "the API server refuses the %s %s: %s. See the quotas and the admission "+
+			"policies of the namespace", kind, name, err), nil
+	}
 	if !apierrors.IsAlreadyExists(err) {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (r *remover) follow(ctx context.Context, m *removal) (done bool, again time
 	failed := conditionOf(job, batchv1.JobFailed)
 	switch {
 	case failed == nil:
-		again, err = r.begin(ctx, m, job) // its Secret, if the operator ended before that
+		again, err = r.goesOn(ctx, m, job)
 	case r.now().Sub(failed.LastTransitionTime.Time) >= r.pause(m):
 		again, err = lookAgain, r.drop(ctx, job, metav1.DeletePropagationBackground)
 	default:
@@ -79,8 +79,30 @@ func (r *remover) follow(ctx context.Context, m *removal) (done bool, again time
 	return false, again, err
 }
 
-// begin makes the Job, if there is none yet, and the Secret that goes with it.
+// goesOn makes what a Job lacks, if the operator ended before that, and tells why it does not run.
+func (r *remover) goesOn(ctx context.Context, m *removal, job *batchv1.Job) (again time.Duration, err error) {
+	if again, err = r.begin(ctx, m, job); err != nil {
+		return 0, err
+	}
+	why, err := hindranceOf(ctx, r.live, job)
+	if err != nil || why == nil {
+		return again, err
+	}
+	_, err = r.fails(ctx, m, why.message)
+	return lookAgain, err
+}
+
+// begin makes the Job, if there is none yet, and what goes with it. What the API server does
+// not want is told.
 func (r *remover) begin(ctx context.Context, m *removal, job *batchv1.Job) (again time.Duration, err error) {
+	again, err = r.make(ctx, m, job)
+	if isRefused(err) {
+		return r.fails(ctx, m, fmt.Sprintf("the API server refuses its Job %s, or what goes with it: %s", m.Name, err))
+	}
+	return again, err
+}
+
+func (r *remover) make(ctx context.Context, m *removal, job *batchv1.Job) (again time.Duration, err error) {
 	files, err := resources.StoreFiles(m.Store, SecretReader(ctx, r.live, m.object.GetNamespace()))
 	if missing := AsMissing(err); missing != nil {
 		return r.fails(ctx, m, missing.Error())

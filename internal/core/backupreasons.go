@@ -10,6 +10,8 @@ const (
 	BackupNoDonor       Reason = "NoInstanceToBackUp"
 	BackupJoinGoesFirst Reason = "JoinGoesFirst"
 	BackupNameTaken     Reason = "JobNameTaken"
+	BackupJobWaits      Reason = "JobDoesNotRun"
+	BackupJobRefused    Reason = "JobRefused"
 	BackupJobFailed     Reason = "JobFailed"
 	BackupWaitedTooLong Reason = "WaitedTooLong"
 	BackupNotTaken      Reason = "SnapshotFailed"

@@ -2,6 +2,7 @@ package observation
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,7 +48,7 @@ func PodFacts(pod *corev1.Pod, wanted Wanted) core.Pod {
 	if s := mainStatus(pod); s != nil && (s.State.Running != nil || s.State.Terminated != nil || s.RestartCount > 0) {
 		facts.NeverStarted = false
 	}
-	facts.Waiting = waiting(pod)
+	facts.Waiting = Waiting(pod)
 	return facts
 }
 
@@ -94,25 +95,35 @@ func mainStatus(pod *corev1.Pod) *corev1.ContainerStatus {
 
 // advice by the kubelet's reason for not running a container.
 var advice = map[string]string{
-	"ErrImagePull":               "correct spec.imageName, or spec.imagePullSecrets if the registry wants a login",
-	"ImagePullBackOff":           "correct spec.imageName, or spec.imagePullSecrets if the registry wants a login",
+	"ErrImagePull":               "correct %s, or spec.imagePullSecrets of the Cluster if the registry wants a login",
+	"ImagePullBackOff":           "correct %s, or spec.imagePullSecrets of the Cluster if the registry wants a login",
 	"ErrImageNeverPull":          "load the image on the node, or change spec.imagePullPolicy",
-	"InvalidImageName":           "correct spec.imageName",
+	"InvalidImageName":           "correct %s",
 	"CreateContainerConfigError": "see kubectl describe pod",
 	"CreateContainerError":       "see kubectl describe pod",
 	"RunContainerError":          "see kubectl describe pod",
 	"CrashLoopBackOff":           "see kubectl logs of the Pod",
 }
 
-// waiting tells why a Pod does not run, in the kubelet's or the scheduler's words
+// imageOf says where the image of a container is named: mysqld's by the Cluster, that of all
+// others, which run the operator's image, by the operator.
+func imageOf(container string) string {
+	if container == layout.Container {
+		return "spec.imageName"
+	}
+	return "the operator's image (--operator-image), which each namespace with a Cluster pulls"
+}
+
+// Waiting tells why a Pod does not run, in the kubelet's or the scheduler's words
 // and with what to do; nil when it runs or is merely starting.
-func waiting(pod *corev1.Pod) *core.Problem {
+func Waiting(pod *corev1.Pod) *core.Problem {
 	all := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...),
 		pod.Status.ContainerStatuses...)
 	for _, s := range all {
 		if w := s.State.Waiting; w != nil && advice[w.Reason] != "" {
+			what := strings.ReplaceAll(advice[w.Reason], "%s", imageOf(s.Name))
 			return &core.Problem{Reason: core.Reason(w.Reason), Message: fmt.Sprintf("image %s: %s; %s", s.Image,
-				w.Message, advice[w.Reason])}
+				w.Message, what)}
 		}
 	}
 	for _, c := range pod.Status.Conditions {

@@ -154,7 +154,11 @@ func backupNews(b *v1alpha1.Backup) []string {
 	case v1alpha1.BackupRunning:
 		out := []string{fmt.Sprintf("%s: %s is copied to %s as %s", s.Phase, s.InstanceName,
 			s.DestinationPath, s.BackupID)}
-		if s.Error != "" {
+		switch {
+		case s.Error == "":
+		case s.Reason != "":
+			out = append(out, fmt.Sprintf("it waits (%s): %s", s.Reason, s.Error))
+		default:
 			out = append(out, "it last said: "+s.Error)
 		}
 		return out

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
@@ -80,7 +81,7 @@ func BackupJob(c *v1alpha1.Cluster, b *v1alpha1.Backup, operatorImage string) *b
 func storeJob(
 	c *v1alpha1.Cluster, m metav1.ObjectMeta, t v1alpha1.JobTemplate, operatorImage, verb string,
 ) *batchv1.Job {
-	pod := metav1.ObjectMeta{Labels: map[string]string{}, Annotations: maps.Clone(t.Annotations)}
+	pod := metav1.ObjectMeta{Labels: jobPodLabels(c), Annotations: maps.Clone(t.Annotations)}
 	maps.Copy(pod.Labels, t.Labels)
 	return &batchv1.Job{TypeMeta: typeMeta("batch/v1", "Job"), ObjectMeta: m, Spec: batchv1.JobSpec{
 		Template: corev1.PodTemplateSpec{ObjectMeta: pod, Spec: corev1.PodSpec{
@@ -94,7 +95,7 @@ func storeJob(
 			ImagePullSecrets:   pullSecrets(c),
 			Containers: []corev1.Container{{
 				Name: verb, Image: operatorImage, Command: []string{"/cnmsql", "backup", verb},
-				Resources: t.Resources, SecurityContext: containerSecurity(c),
+				Resources: jobResources(t), SecurityContext: containerSecurity(c),
 				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 				VolumeMounts: []corev1.VolumeMount{
 					{Name: volumeStore, MountPath: layout.StoreDir, ReadOnly: true}},
@@ -102,6 +103,27 @@ func storeJob(
 			Volumes: []corev1.Volume{secretVolume(volumeStore, m.Name)},
 		}},
 	}}
+}
+
+// jobPodLabels are those by which people and their NetworkPolicies know the Pod of a Job. That of
+// the Cluster is not among them: the Pod is no instance, and a Service of a user's that selects
+// by it alone is not to lead here.
+func jobPodLabels(c *v1alpha1.Cluster) map[string]string {
+	out := ownLabels(c, componentBackup)
+	delete(out, v1alpha1.LabelCluster)
+	return out
+}
+
+// jobResources are what the user says, or requests of what a Job needs most of the time: a Pod
+// without any is the first that a node in need evicts, and one that a quota refuses.
+func jobResources(t v1alpha1.JobTemplate) corev1.ResourceRequirements {
+	if len(t.Resources.Requests) > 0 || len(t.Resources.Limits) > 0 {
+		return t.Resources
+	}
+	out := t.Resources.DeepCopy()
+	out.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"),
+		corev1.ResourceMemory: resource.MustParse("128Mi")}
+	return *out
 }
 
 // jobTemplate is the Backup's, or that of all of the Cluster; b is nil for what is of no Backup.

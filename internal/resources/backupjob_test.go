@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"cnmsql.co/api/v1alpha1"
 )
@@ -34,6 +35,24 @@ func aTemplate() *v1alpha1.JobTemplate {
 	}
 }
 
+// TestTheJobOfABackupIsNoInstance, and has what a quota asks for.
+func TestTheJobOfABackupIsNoInstance(t *testing.T) {
+	c := cluster(t, "minimal")
+	pod := BackupJob(c, aBackupOf(c), "cnmsql:v1").Spec.Template
+	if !labels.SelectorFromSet(map[string]string{labelInstance: c.Name, labelComponent: componentBackup}).
+		Matches(labels.Set(pod.Labels)) {
+		t.Errorf("a NetworkPolicy cannot select it by %v", pod.Labels)
+	}
+	instances := labels.SelectorFromSet(InstanceLabels(c))
+	if _, is := pod.Labels[v1alpha1.LabelCluster]; is || instances.Matches(labels.Set(pod.Labels)) {
+		t.Errorf("it is taken for an instance by %v", pod.Labels)
+	}
+	has := pod.Spec.Containers[0].Resources.Requests
+	if has.Cpu().IsZero() || has.Memory().IsZero() {
+		t.Errorf("it requests %v", has)
+	}
+}
+
 func TestAJobTemplateReachesTheJobOfABackup(t *testing.T) {
 	c, want := cluster(t, "minimal"), aTemplate()
 	b := aBackupOf(c)
@@ -45,6 +64,9 @@ func TestAJobTemplateReachesTheJobOfABackup(t *testing.T) {
 		PriorityClassName: pod.PriorityClassName, Resources: pod.Containers[0].Resources,
 		TTL: &metav1.Duration{Duration: time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second}}
 	want.Labels[v1alpha1.LabelBackup] = "monday" // whose Pod it is is not for the template to say
+	for key, value := range jobPodLabels(c) {
+		want.Labels[key] = value
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the Job has another template (-wanted +got):\n%s", diff)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,8 +56,14 @@ func New(t *testing.T, clock time.Time, objs ...client.Object) *Server {
 	s := &Server{T: t, Clock: clock, Told: make(chan string, 1000)}
 	s.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).
 		WithStatusSubresource(&v1alpha1.Cluster{}, &v1alpha1.Backup{},
-			&v1alpha1.ScheduledBackup{}).WithInterceptorFuncs(s.funcs()).Build()
+			&v1alpha1.ScheduledBackup{}).
+		WithIndex(&corev1.Event{}, "involvedObject.uid", eventOf).WithInterceptorFuncs(s.funcs()).Build()
 	return s
+}
+
+// eventOf is by which object events are found, as the API server does it.
+func eventOf(obj client.Object) []string {
+	return []string{string(obj.(*corev1.Event).InvolvedObject.UID)}
 }
 
 // do counts a call, and carries it out; write says what it changes, "" if it only reads.

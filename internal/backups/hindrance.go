@@ -1,0 +1,83 @@
+package backups
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/internal/observation"
+)
+
+// hindrance is why the Pod of a Job does not run, and since when.
+type hindrance struct {
+	message string
+	since   time.Time
+}
+
+// eventsOf selects the events of one object; the API server keeps this index.
+const eventsOf = "involvedObject.uid"
+
+// notMade is the reason of the Job controller's event when its Pod was refused.
+const notMade = "FailedCreate"
+
+// hindranceOf looks why a Job that has not ended has no Pod that runs; nil when it has one, or
+// when that is merely starting.
+func hindranceOf(ctx context.Context, live client.Reader, job *batchv1.Job) (*hindrance, error) {
+	if ready := job.Status.Ready; ready != nil && *ready > 0 {
+		return nil, nil
+	}
+	var pods corev1.PodList
+	its := client.MatchingLabels{batchv1.JobNameLabel: job.Name}
+	if err := live.List(ctx, &pods, client.InNamespace(job.Namespace), its); err != nil {
+		return nil, err
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.Status.Phase != corev1.PodPending {
+			continue
+		}
+		if why := observation.Waiting(pod); why != nil {
+			message := fmt.Sprintf("the Pod %s does not run: %s", pod.Name, why)
+			return &hindrance{message, pod.CreationTimestamp.Time}, nil
+		}
+		return nil, nil
+	}
+	if len(pods.Items) > 0 {
+		return nil, nil // the next is made when the pause after a failure is over
+	}
+	return notMadeOf(ctx, live, job)
+}
+
+// notMadeOf is the Job controller's word that it could not make a Pod, as where a quota or an
+// admission policy of the namespace refuses it; nil when it has said nothing.
+func notMadeOf(ctx context.Context, live client.Reader, job *batchv1.Job) (*hindrance, error) {
+	var all corev1.EventList
+	err := live.List(ctx, &all, client.InNamespace(job.Namespace), client.MatchingFields{eventsOf: string(job.UID)})
+	if err != nil {
+		return nil, err
+	}
+	var last *corev1.Event
+	for i := range all.Items {
+		e := &all.Items[i]
+		if e.Reason == notMade && (last == nil || e.LastTimestamp.After(last.LastTimestamp.Time)) {
+			last = e
+		}
+	}
+	if last == nil {
+		return nil, nil
+	}
+	message := fmt.Sprintf("the Job %s has no Pod, for the namespace does not admit it: %s. Change that, or what the "+
+		"Pod asks for by jobTemplate (of the Backup, or of spec.backup)", job.Name, last.Message)
+	return &hindrance{message, job.CreationTimestamp.Time}, nil
+}
+
+// isRefused: the API server does not want what was asked for, as it stands, and will not until
+// somebody changes something.
+func isRefused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
+}

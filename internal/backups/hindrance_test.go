@@ -1,0 +1,99 @@
+package backups
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+)
+
+// podOf is a Pod of a Job that does not run.
+func podOf(job *batchv1.Job, at time.Time, s corev1.PodStatus) *corev1.Pod {
+	s.Phase = corev1.PodPending
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: job.Name + "-x", Namespace: job.Namespace,
+		CreationTimestamp: metav1.NewTime(at), Labels: map[string]string{batchv1.JobNameLabel: job.Name}}, Status: s}
+}
+
+// hindrances are what keeps the Pod of a Job from running.
+var hindrances = map[string]struct {
+	object func(job *batchv1.Job, at time.Time) client.Object
+	words  []string
+}{
+	"a quota": {func(job *batchv1.Job, at time.Time) client.Object {
+		return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: job.Namespace}, Reason: notMade,
+			InvolvedObject: corev1.ObjectReference{UID: job.UID}, LastTimestamp: metav1.NewTime(at),
+			Message: `pods "b" is forbidden: exceeded quota: small`}
+	}, []string{"exceeded quota: small", "jobTemplate"}},
+	"no room": {func(job *batchv1.Job, at time.Time) client.Object {
+		return podOf(job, at, corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled,
+			Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available"}}})
+	}, []string{"0/3 nodes are available"}},
+	"no image": {func(job *batchv1.Job, at time.Time) client.Object {
+		return podOf(job, at, corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "backup",
+			Image: "operator:1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+				Reason: "ImagePullBackOff", Message: "Back-off pulling image"}}}}})
+	}, []string{"operator:1", "--operator-image", "spec.imagePullSecrets"}},
+}
+
+// TestABackupWhoseJobDoesNotRunSaysWhy, goes on as soon as it runs, and holds up others for an
+// hour at most.
+func TestABackupWhoseJobDoesNotRunSaysWhy(t *testing.T) {
+	for name, h := range hindrances {
+		t.Run(name, func(t *testing.T) {
+			w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
+			w.looks("b")
+			obj := h.object(w.job("b-backup"), w.Clock)
+			w.Must(w.Create(t.Context(), obj))
+			w.is(w.looks("b"), v1alpha1.BackupRunning, core.BackupJobWaits, h.words...)
+			w.Must(w.Delete(t.Context(), obj))
+			w.is(w.looks("b"), v1alpha1.BackupRunning, "")
+			w.Must(w.Create(t.Context(), h.object(w.job("b-backup"), w.Clock)))
+			w.Clock = w.Clock.Add(waitLimit + time.Second)
+			w.is(w.looks("b"), v1alpha1.BackupFailed, core.BackupWaitedTooLong, h.words...)
+			var job batchv1.Job
+			err := w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &job)
+			if err == nil && job.DeletionTimestamp == nil || client.IgnoreNotFound(err) != nil {
+				t.Errorf("the Job is still there: %v", err)
+			}
+		})
+	}
+}
+
+// TestAJobThatIsRefusedIsTold: what goes with it, or the Job itself.
+func TestAJobThatIsRefusedIsTold(t *testing.T) {
+	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
+	w.Refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "b", nil)
+	w.is(w.looks("b"), v1alpha1.BackupRunning, core.BackupJobRefused, "is forbidden", "quotas")
+	w.Refuse = nil
+	w.is(w.looks("b"), v1alpha1.BackupRunning, "")
+	if name := w.backup("b").Status.JobName; name == "" {
+		t.Error("no Job was made")
+	}
+}
+
+// TestARemovalThatDoesNotRunSaysWhy: the Backup stays until its data are gone.
+func TestARemovalThatDoesNotRunSaysWhy(t *testing.T) {
+	for name, h := range hindrances {
+		t.Run(name, func(t *testing.T) {
+			w := newBackupWorld(t, going(), aCluster(), storeSecret)
+			w.step()
+			w.Must(w.Create(t.Context(), h.object(w.job("b-remove"), w.Clock)))
+			b, _ := w.step()
+			words := append([]string{"kubectl cnmsql backup forget"}, h.words...)
+			for _, word := range words {
+				if text := storedSays(b).Message; !strings.Contains(text, word) {
+					t.Errorf("it does not say %q: %s", word, text)
+				}
+			}
+		})
+	}
+}
