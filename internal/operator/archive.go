@@ -19,10 +19,10 @@ import (
 
 // archive keeps the Secret by which the instances reach the object store. One that cannot
 // be made up keeps nobody from taking writes: what the instances have stays, and the
-// condition says what is wrong.
+// condition says what is wrong. Where nothing is archived, nobody has the credentials.
 func (p *prerequisites) archive(ctx context.Context, c *v1alpha1.Cluster) error {
 	if !c.Spec.Backup.Archives() {
-		return nil
+		return p.drop(ctx, c, &corev1.Secret{}, resources.Names(c.Name).ArchiveSecret())
 	}
 	files, err := p.archiveFiles(ctx, c)
 	if backups.AsMissing(err) != nil {

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,10 +70,8 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (*pki.C
 	if err := p.archive(ctx, c); err != nil {
 		return ca, err
 	}
-	if pdb := resources.DisruptionBudget(c); pdb != nil {
-		if err := p.apply(ctx, c, pdb); err != nil {
-			return ca, err
-		}
+	if err := p.budget(ctx, c); err != nil {
+		return ca, err
 	}
 	if err := p.lease(ctx, c); err != nil {
 		return ca, err
@@ -95,15 +95,56 @@ func (p *prerequisites) instance(ctx context.Context, c *v1alpha1.Cluster, ca *p
 	return p.hasItsNames(ctx, c, instance)
 }
 
+// budget keeps the disruption budget, or removes it where the user wants none.
+func (p *prerequisites) budget(ctx context.Context, c *v1alpha1.Cluster) error {
+	if pdb := resources.DisruptionBudget(c); pdb != nil {
+		return p.apply(ctx, c, pdb)
+	}
+	return p.drop(ctx, c, &policyv1.PodDisruptionBudget{}, resources.Names(c.Name).DisruptionBudget())
+}
+
+// drop removes an object of the Cluster's that is not wanted any more.
+func (p *prerequisites) drop(ctx context.Context, c *v1alpha1.Cluster, obj client.Object, name string) error {
+	err := p.client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, obj)
+	if err != nil || !resources.Belongs(c, obj) {
+		return client.IgnoreNotFound(err)
+	}
+	uid := obj.GetUID()
+	return client.IgnoreNotFound(p.client.Delete(ctx, obj, client.Preconditions{UID: &uid}))
+}
+
 // hasItsNames: nobody else has a claim or a Pod of the instance's name, which would be
-// mounted, or stand in the way.
+// mounted, or stand in the way. Those that are the instance's are given what they inherit.
 func (p *prerequisites) hasItsNames(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
 	for _, kind := range []client.Object{&corev1.PersistentVolumeClaim{}, &corev1.Pod{}} {
-		if _, err := p.mine(ctx, c, kind, instance); err != nil {
+		found, err := p.mine(ctx, c, kind, instance)
+		if err != nil {
+			return err
+		}
+		if err := p.inherit(ctx, c, found); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// inherit puts on an object that was made earlier what spec.inheritedMetadata says by now. What
+// it says no longer stays there until the object is recreated.
+func (p *prerequisites) inherit(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) error {
+	if obj == nil || obj.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	lacks := resources.LackedOfInherited(c, obj)
+	if lacks == nil {
+		return nil
+	}
+	lacks["uid"] = obj.GetUID()
+	patch, err := json.Marshal(map[string]any{"metadata": lacks})
+	if err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(p.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch),
+		client.FieldOwner(resources.FieldManager)))
 }
 
 func (p *prerequisites) leaf(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, instance string) error {

@@ -6,13 +6,17 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/resources"
 )
 
 func TestAUsersSecretIsReadOnceAMinuteAndAfterEachChangeOfTheSpec(t *testing.T) {
@@ -63,6 +67,60 @@ func TestASecretThatIsBeingMendedIsReadEachTime(t *testing.T) {
 	}
 	if live.gets != 3 {
 		t.Errorf("it was read %d times", live.gets)
+	}
+}
+
+// TestWhatIsNotWantedAnyMoreGoes: the budget that holds up a drain, and credentials.
+func TestWhatIsNotWantedAnyMoreGoes(t *testing.T) {
+	c := aCluster()
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore,
+		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
+	a := newAPI(t, storeSecret())
+	p, names := newPrerequisites(a, a), resources.Names("c")
+	there := func() (budget, archive bool) {
+		key := client.ObjectKey{Namespace: "ns", Name: names.DisruptionBudget()}
+		budget = a.Get(t.Context(), key, &policyv1.PodDisruptionBudget{}) == nil
+		key.Name = names.ArchiveSecret()
+		return budget, a.Get(t.Context(), key, &corev1.Secret{}) == nil
+	}
+	keep := func() {
+		t.Helper()
+		must(t, p.budget(t.Context(), c))
+		must(t, p.archive(t.Context(), c))
+	}
+	keep()
+	if budget, archive := there(); !budget || !archive {
+		t.Fatalf("not made: %t, %t", budget, archive)
+	}
+	c.Spec.EnablePDB, c.Spec.Backup.ContinuousArchiving.Enabled = new(false), false
+	keep()
+	if budget, archive := there(); budget || archive {
+		t.Errorf("still there: budget %t, credentials %t", budget, archive)
+	}
+	keep()
+}
+
+// TestWhatIsInheritedReachesWhatWasMadeBefore, and takes no label of the operator's.
+func TestWhatIsInheritedReachesWhatWasMadeBefore(t *testing.T) {
+	c, pod := aCluster(), aPod("c-1", "first", "n1")
+	a := newAPI(t, pod)
+	p := newPrerequisites(a, a)
+	c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Annotations: map[string]string{"policy": "strict"},
+		Labels: map[string]string{"team": "shop", v1alpha1.LabelCluster: "other", "mysql.cnmsql.co/role": "primary"}}
+	for _, value := range []string{"strict", "lax"} {
+		c.Spec.InheritedMetadata.Annotations["policy"] = value
+		must(t, p.hasItsNames(t.Context(), c, "c-1"))
+		var is corev1.Pod
+		must(t, a.Get(t.Context(), client.ObjectKeyFromObject(pod), &is))
+		if is.Labels["team"] != "shop" || is.Annotations["policy"] != value ||
+			is.Labels[v1alpha1.LabelCluster] != "c" || is.Labels["mysql.cnmsql.co/role"] != "" {
+			t.Errorf("%v, %v", is.Labels, is.Annotations)
+		}
+		version := is.ResourceVersion
+		must(t, p.hasItsNames(t.Context(), c, "c-1"))
+		if must(t, a.Get(t.Context(), client.ObjectKeyFromObject(pod), &is)); is.ResourceVersion != version {
+			t.Error("what is as it should be was written again")
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func (p *prerequisites) recovery(ctx context.Context, c *v1alpha1.Cluster) error
 		return nil
 	}
 	if c.Status.EstablishedAt != nil {
-		return p.dropRecovery(ctx, c)
+		return p.drop(ctx, c, &corev1.Secret{}, resources.Names(c.Name).RecoverySecret())
 	}
 	task, store, err := p.recoverySource(ctx, c)
 	if err != nil {
@@ -118,15 +118,4 @@ func targetOf(t *v1alpha1.RecoveryTarget) (out recovery.Target, err error) {
 			"a set as gtid_executed shows it", err)
 	}
 	return out, nil
-}
-
-// dropRecovery removes the credentials that nobody needs any more.
-func (p *prerequisites) dropRecovery(ctx context.Context, c *v1alpha1.Cluster) error {
-	var s corev1.Secret
-	err := p.client.Get(ctx, client.ObjectKey{Namespace: c.Namespace,
-		Name: resources.Names(c.Name).RecoverySecret()}, &s)
-	if err != nil || !resources.Belongs(c, &s) {
-		return client.IgnoreNotFound(err)
-	}
-	return client.IgnoreNotFound(p.client.Delete(ctx, &s, client.Preconditions{UID: &s.UID}))
 }

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"maps"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -60,6 +61,40 @@ func instanceMeta(c *v1alpha1.Cluster, name, instance string) metav1.ObjectMeta 
 	m := meta(c, name, componentInstance)
 	m.Labels[v1alpha1.LabelInstance] = instance
 	return m
+}
+
+// LackedOfInherited is what of spec.inheritedMetadata an object of the cluster does not carry, as a
+// merge patch of its metadata; nil if it carries all. The operator's own labels are left alone.
+func LackedOfInherited(c *v1alpha1.Cluster, obj metav1.Object) map[string]any {
+	in := c.Spec.InheritedMetadata
+	if in == nil {
+		return nil
+	}
+	out := map[string]any{}
+	lacked := func(field string, wanted, has map[string]string, isOurs func(key string) bool) {
+		some := map[string]any{}
+		for key, value := range wanted {
+			if is, found := has[key]; !isOurs(key) && (!found || is != value) {
+				some[key] = value
+			}
+		}
+		if len(some) > 0 {
+			out[field] = some
+		}
+	}
+	group := v1alpha1.GroupVersion.Group + "/"
+	own := ownLabels(c, "")
+	lacked("labels", in.Labels, obj.GetLabels(), func(key string) bool {
+		_, is := own[key]
+		return is || strings.HasPrefix(key, group)
+	})
+	lacked("annotations", in.Annotations, obj.GetAnnotations(), func(key string) bool {
+		return strings.HasPrefix(key, group)
+	})
+	if len(out) == 0 {
+		return nil
+	}
+	return out
 }
 
 func annotate(m *metav1.ObjectMeta, key, value string) {
