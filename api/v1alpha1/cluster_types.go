@@ -68,8 +68,8 @@ type ClusterSpec struct {
 
 	// ImageName is the image that holds mysqld, 8.0.22 or later. MySQL 9.7.4 and
 	// 8.0.45 of Debian have run; 8.4, Percona Server and MySQL's own images are
-	// expected to work and were never tried. The operator's default applies when
-	// it is empty.
+	// expected to work and were never tried. When it is empty, a new Cluster
+	// gets the operator's default, and one that has data keeps its image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ImageName string `json:"imageName,omitempty"`
@@ -233,7 +233,9 @@ type ClusterSpec struct {
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
 
-	// InheritedMetadata is put on every object made for the cluster.
+	// InheritedMetadata is put on every object made for the cluster, also on those
+	// that are there already. What is taken out of it stays on Pods and volume
+	// claims until they are recreated.
 	// +optional
 	InheritedMetadata *InheritedMetadata `json:"inheritedMetadata,omitempty"`
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"cnmsql.co/api/v1alpha1"
@@ -73,6 +74,10 @@ func TestTheHashChangesWithWhatNeedsARestartAndWithNothingElse(t *testing.T) {
 		"nothing":       {func(*v1alpha1.Cluster, *PodOptions) {}, false},
 		"image":         {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.ImageName = "mysql:9.8" }, true},
 		"default image": {func(_ *v1alpha1.Cluster, o *PodOptions) { o.DefaultImage = "mysql:9.8" }, true},
+		"default image, of a Cluster that has data": {func(c *v1alpha1.Cluster, o *PodOptions) {
+			now := metav1.NowMicro()
+			c.Status.EstablishedAt, c.Status.Image, o.DefaultImage = &now, o.DefaultImage, "mysql:9.8"
+		}, false},
 		// see Installer
 		"operator image": {func(_ *v1alpha1.Cluster, o *PodOptions) { o.OperatorImage = "cnmsql:v2" }, false},
 		"managers in place": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.InPlaceInstanceManagerUpdates = true },

@@ -1,6 +1,8 @@
 package resources
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"cnmsql.co/api/v1alpha1"
@@ -11,19 +13,21 @@ import (
 type PodOptions struct {
 	// OperatorImage holds the manager's binary.
 	OperatorImage string
-	// DefaultImage holds mysqld when spec.imageName is empty.
+	// DefaultImage holds mysqld of a new Cluster whose spec.imageName is empty.
 	DefaultImage string
 	ServerID     uint32
 	// Awaited is the name by which the status awaits this Pod; "" when it does not.
 	Awaited string
 }
 
-// Image is the image that holds mysqld.
+// Image is the image that holds mysqld. A Cluster that names none and has data keeps what it
+// ran: another default of the operator would upgrade its servers, and there is no way back.
 func Image(c *v1alpha1.Cluster, defaultImage string) string {
-	if c.Spec.ImageName != "" {
-		return c.Spec.ImageName
+	ran := ""
+	if c.Status.EstablishedAt != nil {
+		ran = c.Status.Image
 	}
-	return defaultImage
+	return cmp.Or(c.Spec.ImageName, ran, defaultImage)
 }
 
 // Pod is an instance's Pod, without the labels role and routable: these change

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +41,8 @@ func ThrowAway(c *v1alpha1.Cluster, target string) *v1alpha1.Cluster {
 	s := &out.Spec
 	s.Description = "A throw-away Cluster by which the backups of " + c.Name + " are tried"
 	s.Instances = 1
-	s.ImageName, s.ImagePullPolicy, s.ImagePullSecrets = from.ImageName, from.ImagePullPolicy, from.ImagePullSecrets
+	s.ImageName = cmp.Or(from.ImageName, c.Status.Image)
+	s.ImagePullPolicy, s.ImagePullSecrets = from.ImagePullPolicy, from.ImagePullSecrets
 	s.Storage = from.Storage
 	s.Storage.WhenDeleted, s.Storage.WhenScaled = v1alpha1.DeleteVolume, v1alpha1.DeleteVolume
 	s.Resources = from.Resources
