@@ -110,6 +110,34 @@ func TestAgainstMysqld(t *testing.T) {
 		})
 	}
 	t.Run("an applier that fails", func(t *testing.T) { applierFails(t, empty, m, archive) })
+	t.Run("an applier that takes long", func(t *testing.T) { applierTakesLong(t, empty, m, archive, list[2]) })
+}
+
+// applierTakesLong: the last transaction takes longer than an applier may rest that has nothing
+// in hand.
+func applierTakesLong(t *testing.T, empty *server, m *memory, archive facts.Archive, last string) {
+	b := newServer(t)
+	b.copyOf(empty)
+	b.start(7, "--replica-parallel-workers=4", "--replica-preserve-commit-order=ON", "--relay-log-recovery=OFF")
+	defer b.Kill()
+	to := func(target facts.Target) {
+		t.Helper()
+		plan, err := place(m).Choose(t.Context(), archive, facts.Base{Epoch: 1}, target)
+		must(t, err)
+		replayed(t, b, m, plan)
+	}
+	to(facts.Target{Kind: facts.BeforeGTIDs, GTIDs: gtid.MustParse(last)})
+	conn, err := b.DB.Conn(t.Context())
+	must(t, err)
+	_, err = conn.ExecContext(t.Context(), "LOCK TABLES d.other READ")
+	must(t, err)
+	const held = 5 * time.Second
+	began := time.Now()
+	time.AfterFunc(held, func() { _, _ = conn.ExecContext(context.Background(), "UNLOCK TABLES") })
+	to(facts.Target{Kind: facts.Latest})
+	if took := time.Since(began); took < held {
+		t.Errorf("it took %s, although the table was locked for %s", took, held)
+	}
 }
 
 // bundledArchive is what is found of an archive after most of it was merged: the same as before.

@@ -194,11 +194,11 @@ func (r *Replay) apply(ctx context.Context, logs relayLogs, b batch, p Progress)
 		steps = p.pass(steps, has)
 		p.Transactions = before + b.transactions - left
 		r.tell(p)
-		state, err := r.applier(ctx)
+		rests, err := r.rests(ctx)
 		switch {
 		case err != nil:
 			return err
-		case !strings.Contains(state, readAll):
+		case !rests:
 			idle = 0
 		default:
 			idle++
@@ -222,8 +222,10 @@ func (r *Replay) wait(ctx context.Context, set gtid.Set) (done bool, has gtid.Se
 	return late == 0, has, err
 }
 
-// applier tells what the applier does; an error if it has failed or does not run.
-func (r *Replay) applier(ctx context.Context) (state string, err error) {
+// rests tells whether the applier has read all that it was given, and no worker has a
+// transaction in hand, which may take as long as it likes; an error if it has failed or does not
+// run.
+func (r *Replay) rests(ctx context.Context) (is bool, err error) {
 	var number int
 	var message string
 	err = r.DB.QueryRowContext(ctx, `SELECT LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE FROM
@@ -231,23 +233,27 @@ func (r *Replay) applier(ctx context.Context) (state string, err error) {
 		UNION ALL SELECT CHANNEL_NAME, LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_coordinator) s
 		WHERE CHANNEL_NAME = ? AND LAST_ERROR_NUMBER <> 0 LIMIT 1`, channel).Scan(&number, &message)
 	if err == nil {
-		return "", refuse(ApplierFailed, "error %d: %s", number, message)
+		return false, refuse(ApplierFailed, "error %d: %s", number, message)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("asking for errors of the applier: %w", err)
+		return false, fmt.Errorf("asking for errors of the applier: %w", err)
 	}
-	var service string
-	err = r.DB.QueryRowContext(ctx, `SELECT s.SERVICE_STATE, COALESCE(t.PROCESSLIST_STATE, '') FROM performance_schema.replication_applier_status s
+	var service, state string
+	var busy int
+	err = r.DB.QueryRowContext(ctx, `SELECT s.SERVICE_STATE, COALESCE(t.PROCESSLIST_STATE, ''),
+		(SELECT COUNT(*) FROM performance_schema.replication_applier_status_by_worker w
+			WHERE w.CHANNEL_NAME = s.CHANNEL_NAME AND w.APPLYING_TRANSACTION <> '')
+		FROM performance_schema.replication_applier_status s
 		LEFT JOIN performance_schema.replication_applier_status_by_coordinator c ON c.CHANNEL_NAME = s.CHANNEL_NAME
 		LEFT JOIN performance_schema.threads t ON t.THREAD_ID = c.THREAD_ID
-		WHERE s.CHANNEL_NAME = ?`, channel).Scan(&service, &state)
+		WHERE s.CHANNEL_NAME = ?`, channel).Scan(&service, &state, &busy)
 	if err != nil {
-		return "", fmt.Errorf("asking what the applier does: %w", err)
+		return false, fmt.Errorf("asking what the applier does: %w", err)
 	}
 	if service != "ON" {
-		return "", refuse(ApplierFailed, "the applier has stopped")
+		return false, refuse(ApplierFailed, "the applier has stopped")
 	}
-	return state, nil
+	return strings.Contains(state, readAll) && busy == 0, nil
 }
 
 // forget the channel with its relay logs.
