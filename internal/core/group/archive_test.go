@@ -46,6 +46,8 @@ type backup struct {
 	archive.Base
 	of      string
 	content map[int]int
+	// ahead: the member held what the primary had not executed yet.
+	ahead bool
 }
 
 // shipper archives what a member writes in an epoch, by the rules of the product.
@@ -118,8 +120,9 @@ func (a *archiving) backUp() {
 	if !a.s.hasQuorum() || !a.s.isMember(in.name) || !a.s.reaches(in.name, a.s.primary) || in.state != "" || in.deaf {
 		return
 	}
+	ahead := !a.s.get(a.s.primary).executed.Contains(in.executed)
 	a.backups = append(a.backups, backup{archive.Base{Epoch: max(1, a.s.cluster.Status.Epoch), End: in.executed,
-		Time: a.s.now}, in.name, maps.Clone(in.content)})
+		Time: a.s.now}, in.name, maps.Clone(in.content), ahead})
 }
 
 // ship goes on with what is due.
@@ -262,7 +265,9 @@ func (a *archiving) restore(all archive.Archive, b backup, primary *instance) st
 		right := false
 		switch r.Reason {
 		case archive.BackupNotOnBranch:
-			right = isLost
+			// A branch that the primary begins before it executes what a backup of its epoch or an
+			// earlier one holds may hold another transaction under that number.
+			right = isLost || b.ahead
 		case archive.ArchiveGap, archive.PartMissing:
 			right = len(r.Parts) == 0 && r.GTIDs.Subtract(a.gaps).Subtract(a.spared).IsEmpty()
 		}

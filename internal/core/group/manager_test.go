@@ -296,9 +296,11 @@ func (w *world) join(in *instance) bool {
 	return true
 }
 
-// enter makes an instance a member, which receives what it lacks, at once or in its own time.
+// enter makes an instance a member, which receives what it lacks, at once or in its own time:
+// from a member that is online, so where none is, it does not become that either.
 func (w *world) enter(in *instance) {
-	if w.recovers() {
+	online := func(name string) bool { return w.get(name).state == "" }
+	if w.recovers() || !slices.ContainsFunc(w.view, online) {
 		in.state = core.MemberRecovering
 	}
 	w.become(append(draft.Without(w.view, in.name), in.name))
