@@ -120,7 +120,8 @@ type Base struct {
 	// two sets; a plan for the larger one may leave out what the backup lacks, so that it
 	// says only what is refused.
 	End gtid.Set
-	// Time at which it ended, by the clock of its donor: all of End was committed by then.
+	// Time at which it ended, by the clock of its Job: another one than by which commits are
+	// dated, and maybe behind it.
 	Time time.Time
 }
 

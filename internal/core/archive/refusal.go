@@ -23,6 +23,8 @@ const (
 	ArchiveGap = core.ReasonArchiveGap
 	// PartMissing: a part before the target was archived and is not there any more.
 	PartMissing core.Reason = "PartMissing"
+	// BranchMissing: nobody knows without a branch what of the epochs before it survived.
+	BranchMissing = core.RetentionBranchMissing
 	// PartDamaged and FormatUnknown: what is needed is there, and cannot be read.
 	PartDamaged   core.Reason = "PartDamaged"
 	FormatUnknown core.Reason = "FormatUnknown"
@@ -68,6 +70,9 @@ func (r *Refusal) advice() string {
 	case PartMissing:
 		return fmt.Sprintf("%s, with %s, is not there any more: take a later backup, or restore to what was before it",
 			partsText(r.Parts), set)
+	case BranchMissing:
+		return partsText(r.Parts) + " is not there any more, and its parts are: without it nobody knows what of " +
+			"earlier epochs survived. Put it back from the store's versions or a copy, or take a backup of a later epoch"
 	case PartDamaged:
 		return partsText(r.Parts) +
 			", which is needed, is not what was written: look into the store's versions for an earlier one, take " +

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -38,10 +39,13 @@ type Selection struct {
 // order of the transactions in them: of a part in which the replay may end that has to be
 // read. Selection names such a part, and Select is called again with what was in it.
 func Select(a Archive, base Base, target Target, read map[Key][]Transaction) Selection {
-	s := &selector{line: lineOf(a), mark: a.Mark, target: target, read: read}
+	s := &selector{archive: a, line: lineOf(a), mark: a.Mark, target: target, read: read}
 	s.plan = Plan{Set: base.End, Reached: base.Time}
 	if refusal := s.check(base); refusal != nil {
 		return Selection{Refusal: refusal}
+	}
+	if s.unread != nil {
+		return Selection{Read: s.unread}
 	}
 	if target.Kind == Immediate || target.Kind == ToGTIDs && target.GTIDs.Equal(base.End) {
 		return Selection{Plan: s.plan}
@@ -50,11 +54,12 @@ func Select(a Archive, base Base, target Target, read map[Key][]Transaction) Sel
 }
 
 type selector struct {
-	line   line
-	mark   *Mark
-	target Target
-	read   map[Key][]Transaction
-	plan   Plan
+	archive Archive
+	line    line
+	mark    *Mark
+	target  Target
+	read    map[Key][]Transaction
+	plan    Plan
 	// ends is set when the target is reached.
 	ends bool
 	// unread is a part that has to be read first.
@@ -71,6 +76,9 @@ func (s *selector) check(base Base) *Refusal {
 	if u := s.line.unknownBranch(base.Epoch); u != nil && !isAtEnd {
 		return &Refusal{Reason: u.Reason, Parts: []Key{u.Key}}
 	}
+	if epoch, is := s.branchless(base.Epoch); is && !isAtEnd {
+		return &Refusal{Reason: BranchMissing, Parts: []Key{{Epoch: epoch}}}
+	}
 	if lost := s.line.offLine(base); !lost.IsEmpty() {
 		return &Refusal{Reason: BackupNotOnBranch, GTIDs: lost}
 	}
@@ -82,6 +90,7 @@ func (s *selector) check(base Base) *Refusal {
 		if s.target.Time.Before(base.Time) {
 			return early
 		}
+		return s.holdsLater(base)
 	case s.target.Kind == ToGTIDs:
 		if base.End.Contains(wanted) {
 			return early
@@ -94,6 +103,59 @@ func (s *selector) check(base Base) *Refusal {
 		return s.unknown(wanted)
 	}
 	return nil
+}
+
+// branchless is an epoch, or a later one, of which there are parts and not the branch.
+func (s *selector) branchless(since int64) (epoch int64, is bool) {
+	for _, p := range s.line.parts {
+		known := func(b Branch) bool { return b.Epoch == p.Epoch }
+		if p.Epoch >= since && !slices.ContainsFunc(s.archive.Branches, known) {
+			return p.Epoch, true
+		}
+	}
+	return 0, false
+}
+
+// holdsLater refuses a backup that holds what was committed after the target by the clock of the
+// primary, which the backup's own time does not tell: that is by the clock of the Job. A part
+// of which it has to be known what the backup holds is to be read first.
+func (s *selector) holdsLater(base Base) *Refusal {
+	for _, p := range s.line.parts {
+		if !p.Last.After(s.target.Time) {
+			continue
+		}
+		held := s.line.surviving(p.Epoch, p.GTIDs).Intersect(base.End)
+		if held.IsEmpty() {
+			continue
+		}
+		all, known := s.read[p.Key()]
+		switch pieces, missing := s.line.pieces(p); {
+		case p.First.After(s.target.Time), p.Transactions == 1:
+			all, known = []Transaction{{held, p.Last}}, true
+		case !known && len(missing) > 0: // what nobody can read is taken for later
+			all, known = []Transaction{{held, p.Last}}, true
+		case !known:
+			s.unread = &Step{pieces, held}
+			return nil
+		}
+		for _, t := range all {
+			if held.Contains(t.ID) && t.Committed.After(s.target.Time) {
+				return &Refusal{Reason: TargetBeforeBackup, Nearest: s.latestIn(base)}
+			}
+		}
+	}
+	return nil
+}
+
+// latestIn is when the last of what a backup holds was committed, or somewhat later.
+func (s *selector) latestIn(base Base) time.Time {
+	last := base.Time
+	for _, p := range s.line.parts {
+		if p.Last.After(last) && !p.GTIDs.Intersect(base.End).IsEmpty() {
+			last = p.Last
+		}
+	}
+	return last
 }
 
 // unknown refuses transactions that no replay can come by.
