@@ -22,7 +22,7 @@ func (s *Shipper) put(ctx context.Context, part facts.Part, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = retried(ctx, s, func(ctx context.Context) (struct{}, error) {
+	_, err = retried(ctx, s, len(object), func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, s.create(ctx, part, object)
 	})
 	if err != nil {
@@ -68,14 +68,21 @@ func isFinal(err error) bool {
 }
 
 // retried tries something with the store until it succeeds, with growing pauses, and asks
-// for the permission before each attempt. Each attempt is bounded.
-func retried[T any](ctx context.Context, s *Shipper, try func(context.Context) (T, error)) (out T, err error) {
+// for the permission before each attempt. Each attempt is bounded, by more if many bytes have to
+// go at the pace that the user allows.
+func retried[T any](
+	ctx context.Context, s *Shipper, bytes int, try func(context.Context) (T, error),
+) (out T, err error) {
+	limit := s.c.PutTimeout
+	if pace := s.c.BytesPerSecond; pace > 0 {
+		limit += 2 * time.Duration(float64(bytes)/float64(pace)*float64(time.Second))
+	}
 	for pause := firstBackoff; ; pause = min(2*pause, maxBackoff) {
 		if err := s.may(ctx); err != nil {
 			return out, err
 		}
-		attempt, cancel := context.WithTimeoutCause(ctx, s.c.PutTimeout,
-			fmt.Errorf("the store took longer than %s", s.c.PutTimeout))
+		attempt, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the store took longer than %s for an "+
+			"object of %d bytes", limit, bytes))
 		out, err = try(attempt)
 		if err != nil && attempt.Err() != nil {
 			err = errors.Join(err, context.Cause(attempt))

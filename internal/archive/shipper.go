@@ -56,8 +56,13 @@ type Config struct {
 	MaxBytes int64
 	// Marks has the store told, while nothing is written, that the archive is complete.
 	Marks bool
-	// PutTimeout bounds an attempt to store a part; 0 is 2 minutes.
+	// PutTimeout bounds an attempt to store a part, beside the time that it takes at
+	// BytesPerSecond, twice; 0 is 2 minutes.
 	PutTimeout time.Duration
+	// BytesPerSecond is the limit of Store, see store.Limited; 0 is none.
+	BytesPerSecond int64
+	// Since is since when it is not known what the archive lacks; zero is when Run begins.
+	Since time.Time
 }
 
 const (
@@ -251,11 +256,12 @@ func (s *Shipper) isExecuted(ctx context.Context, id gtid.Set) bool {
 // begin finds out what the store has, and where to go on.
 func (s *Shipper) begin(ctx context.Context) error {
 	s.pending, s.block = nil, nil
-	branch, err := retried(ctx, s, s.branch)
+	s.seeks()
+	branch, err := retried(ctx, s, 0, s.branch)
 	if err != nil {
 		return err
 	}
-	last, err := retried(ctx, s, func(ctx context.Context) (facts.Part, error) {
+	last, err := retried(ctx, s, 0, func(ctx context.Context) (facts.Part, error) {
 		return lastPart(ctx, s.c.Store, s.c.Prefix, s.c.Epoch)
 	})
 	if err != nil {
@@ -267,7 +273,7 @@ func (s *Shipper) begin(ctx context.Context) error {
 	s.sequence = last.Sequence + 1
 	s.source.Seen = facts.Reached(branch, last)
 	s.archived(last)
-	_, err = retried(ctx, s, func(context.Context) (struct{}, error) {
+	_, err = retried(ctx, s, 0, func(context.Context) (struct{}, error) {
 		return struct{}{}, s.unreadable(s.source.locate())
 	})
 	if err == nil {

@@ -33,6 +33,9 @@ type Status struct {
 	// Oldest is since when the oldest transaction waits that could be archived; zero if none
 	// does.
 	Oldest time.Time
+	// Sought is since when it is not known what the archive lacks, for the store does not say, or
+	// does not take the branch; zero once that is known.
+	Sought time.Time
 	// Missing is what was purged before it was archived, since this process began: a gap.
 	Missing gtid.Set
 	// Failure is why something failed last, and FailedAt when; it is not taken back when
@@ -41,12 +44,17 @@ type Status struct {
 	FailedAt time.Time
 }
 
-// RPO is how much would be lost, in time, if the instance were lost now.
+// RPO is how much would be lost, in time, if the instance were lost now; at most, while it is
+// not known.
 func (s Status) RPO(now time.Time) time.Duration {
-	if s.Oldest.IsZero() {
+	since := s.Oldest
+	if !s.Sought.IsZero() {
+		since = s.Sought
+	}
+	if since.IsZero() {
 		return 0
 	}
-	return max(now.Sub(s.Oldest), 0)
+	return max(now.Sub(since), 0)
 }
 
 // Status tells how far the archive is.
@@ -114,12 +122,23 @@ func (s *Shipper) observe() {
 	}
 }
 
-// noteGap notes that logs were purged before they were archived.
+// noteGap notes that it is known where to go on, and which logs were purged before they were
+// archived.
 func (s *Shipper) noteGap() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.Needed = s.source.file()
-	s.status.Missing = s.status.Missing.Union(s.source.Missing)
+	s.status.Missing, s.status.Sought = s.status.Missing.Union(s.source.Missing), time.Time{}
+}
+
+// seeks notes that it is not known what the archive lacks.
+func (s *Shipper) seeks() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Sought = s.c.Since
+	if s.status.Sought.IsZero() {
+		s.status.Sought = time.Now()
+	}
 }
 
 func (s *Shipper) failed(err error) {

@@ -94,6 +94,7 @@ func (a *archiver) setShipper(s *archive.Shipper) {
 func (a *archiver) keepArchived(ctx context.Context) {
 	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()
+	var since time.Time // it is not known what the archive lacks
 	for {
 		select {
 		case <-ctx.Done():
@@ -102,15 +103,22 @@ func (a *archiver) keepArchived(ctx context.Context) {
 		}
 		what := a.by.archives()
 		if what == (facts.Term{}) || !a.mayReachStore() {
+			since = time.Time{}
 			a.archivesNothing()
 			continue
 		}
-		err := a.archive(ctx, what)
+		if since.IsZero() {
+			since = time.Now()
+		}
+		var err error
+		since, err = a.archive(ctx, what, since)
 		if err == nil || ctx.Err() != nil || errors.Is(err, archive.PromotionNotHeld) {
 			continue
 		}
 		a.log.Error("binary logs are not archived; it is tried again", "error", err)
-		a.say(failing(a.report(), err, time.Now()))
+		now := failing(a.report(), err, time.Now())
+		now.RPO = time.Since(since).Seconds()
+		a.say(now)
 		select {
 		case <-ctx.Done():
 			return
@@ -143,8 +151,9 @@ func failing(known *core.Archive, err error, now time.Time) *core.Archive {
 	return &out
 }
 
-// archive ships until this instance does not archive any more, or cannot go on.
-func (a *archiver) archive(ctx context.Context, what facts.Term) error {
+// archive ships until this instance does not archive any more, or cannot go on. since is since
+// when it is not known what the archive lacks, and unknown what it is then.
+func (a *archiver) archive(ctx context.Context, what facts.Term, since time.Time) (unknown time.Time, err error) {
 	var beside sync.WaitGroup
 	defer beside.Wait() // who starts again is not undone by what ends
 	ctx, cancel := context.WithCancel(ctx)
@@ -152,19 +161,19 @@ func (a *archiver) archive(ctx context.Context, what facts.Term) error {
 	cluster, recoveries := a.by.archived()
 	s, err := store.Open(a.opt.Dirs.Archive)
 	if err != nil {
-		return err
+		return since, err
 	}
 	s = store.Limited(s, what.Limit)
 	place, _ := store.Configured(a.opt.Dirs.Archive)
 	if err := backup.Claim(ctx, s, identityOf(cluster)); err != nil {
-		return err
+		return since, err
 	}
 	if _, err := a.archiveKey(); err != nil {
-		return err // and not only once a part is due
+		return since, err // and not only once a part is due
 	}
 	start, err := a.asks().Executed(ctx)
 	if err != nil {
-		return err
+		return since, err
 	}
 	shipper, err := archive.NewShipper(archive.Config{
 		Store: s, Prefix: backup.LogPrefix(cluster.Name), Cluster: string(cluster.UID),
@@ -172,16 +181,19 @@ func (a *archiver) archive(ctx context.Context, what facts.Term) error {
 		Recoveries: recoveries, Index: a.opt.Dirs.binlogIndex(), Key: a.archiveKey, Marks: true,
 		Executed: func(ctx context.Context) (gtid.Set, error) { return a.asks().Executed(ctx) },
 		May:      func(context.Context) error { return a.stillArchives(what) }, TargetRPO: what.RPO,
+		Since: since, BytesPerSecond: what.Limit,
 		MaxBytes: partBytes(memoryFor(cluster, a.opt.MemoryLimit)),
 	})
 	if err != nil {
-		return err
+		return since, err
 	}
 	a.log.Info("archives its binary logs", "epoch", what.Epoch, "to", place, "targetRPO", what.RPO.String())
 	beside.Go(func() { a.watchArchive(ctx, shipper, place, what.RPO) })
 	a.setShipper(shipper)
 	defer a.setShipper(nil)
-	return shipper.Run(ctx)
+	err = shipper.Run(ctx)
+	now := time.Now()
+	return now.Add(-shipper.Status().RPO(now)), err
 }
 
 // archiveKey is what the archive is encrypted with now. A Cluster that wants it encrypted
