@@ -119,11 +119,21 @@ func final(reason core.Reason, format string, args ...any) *refusal {
 
 // refuse writes down why nothing begins. Nobody waits for ever.
 func (r *Reconciler) refuse(ctx context.Context, b *v1alpha1.Backup, no *refusal) (ctrl.Result, error) {
-	if !no.final && no.Reason != core.BackupOtherRuns && r.Now().Sub(b.CreationTimestamp.Time) > waitLimit {
+	since, queued := b.CreationTimestamp, b.Status.Reason == string(core.BackupOtherRuns)
+	switch {
+	case queued:
+		since = metav1.Time{Time: r.Now()}
+	case b.Status.QueuedUntil != nil:
+		since = *b.Status.QueuedUntil
+	}
+	if !no.final && no.Reason != core.BackupOtherRuns && r.Now().Sub(since.Time) > waitLimit {
 		no = final(core.BackupWaitedTooLong, "it was waited for an hour: %s. Create another Backup once that is so",
 			no.Message)
 	}
 	err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) {
+		if queued && no.Reason != core.BackupOtherRuns {
+			s.QueuedUntil = &since
+		}
 		s.Reason, s.Error = string(no.Reason), no.Message
 		switch {
 		case no.final:

@@ -208,6 +208,23 @@ func TestABackupSaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
+// TestABackupThatWasQueuedWaitsForOtherThingsAfterThat: the hour does not run while another is taken.
+func TestABackupThatWasQueuedWaitsForOtherThingsAfterThat(t *testing.T) {
+	other := aBackup("other")
+	other.UID, other.Status.Phase = "other-uid", v1alpha1.BackupRunning
+	c := aCluster()
+	c.Status.InstancesReported = c.Status.InstancesReported[:1]
+	w := newBackupWorld(t, c, other, aBackup("b"), storeSecret, authority(t))
+	w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupOtherRuns)
+	w.Clock = w.Clock.Add(2 * waitLimit)
+	w.Must(w.Delete(t.Context(), other))
+	w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupNoDonor)
+	w.Clock = w.Clock.Add(waitLimit)
+	w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupNoDonor)
+	w.Clock = w.Clock.Add(time.Second)
+	w.is(w.looks("b"), v1alpha1.BackupFailed, core.BackupWaitedTooLong)
+}
+
 func TestTheJobIsGivenTheKeyOfTheEncryption(t *testing.T) {
 	one, err := age.GenerateX25519Identity()
 	if err != nil {
