@@ -41,7 +41,7 @@ var backups = []row[Reason]{
 	{RetentionTimeUnknown, "retention: the store's listing is behind, so that its clock is not known; the next " +
 		"backup looks again", "retention.md"},
 	{RetentionBranchMissing,
-		"parts of the archive are without their branch.json: retention removes nothing, and nothing is replayed, until it is put back",
+		"parts of the archive have no branch.json: nothing is removed and nothing is replayed until it is put back",
 		"retention.md"},
 	{RetentionAnchorDamaged, "retention: the backup with which the window would begin is not whole; nothing is removed",
 		"retention.md"},

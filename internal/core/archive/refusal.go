@@ -72,7 +72,8 @@ func (r *Refusal) advice() string {
 			partsText(r.Parts), set)
 	case BranchMissing:
 		return partsText(r.Parts) + " is not there any more, and its parts are: without it nobody knows what of " +
-			"earlier epochs survived. Put it back from the store's versions or a copy, or take a backup of a later epoch"
+			"earlier epochs survived. Put it back from the store's versions or a copy, or take a backup of a later " +
+			"epoch"
 	case PartDamaged:
 		return partsText(r.Parts) +
 			", which is needed, is not what was written: look into the store's versions for an earlier one, take " +
