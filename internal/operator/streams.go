@@ -98,6 +98,8 @@ type stream struct {
 	began    time.Time
 	measured time.Time
 	made     int64
+	// stood is when it was noticed last that our own clock had stood still.
+	stood time.Time
 	// streamed: what was kept last came by the stream, and was no answer.
 	streamed bool
 	// looked is when somebody asked what was heard.
@@ -347,24 +349,6 @@ func (st *stream) run(ctx context.Context, s *Streams) {
 	}
 }
 
-// measure asks for a report, to hold the manager's clock against the operator's, when that was
-// long ago: a stream that was asked for long ago cannot. It goes on beside the stream.
-func (st *stream) measure(ctx context.Context) {
-	if time.Since(st.asked) < measureEvery || !st.asking.CompareAndSwap(false, true) {
-		return
-	}
-	st.asked = time.Now()
-	go func() {
-		defer st.asking.Store(false)
-		ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
-		defer cancel()
-		begun := time.Now()
-		if snap, err := st.client.Status(ctx); err == nil {
-			st.hear(snap, begun)
-		}
-	}()
-}
-
 // hear keeps an answer, and hearStream what the stream brings; each tells whether it may
 // change a decision.
 func (st *stream) hear(snap control.Snapshot, begun time.Time) bool {
@@ -399,8 +383,8 @@ func (st *stream) keep(snap control.Snapshot, begun time.Time, isStreamed bool) 
 	// It does not count for long: no two clocks run equally fast. Nor does what was
 	// asked for long ago measure anything, but where there is nothing else.
 	began := begun.Add(-time.Duration(snap.Asked))
-	if isOld := time.Since(begun) > boundLife; st.began.IsZero() ||
-		!isOld && (began.After(st.began) || time.Since(st.measured) > boundLife) {
+	isOld, isVoid := time.Since(begun) > boundLife, begun.Before(st.stood)
+	if !isVoid && (st.began.IsZero() || !isOld && (began.After(st.began) || time.Since(st.measured) > boundLife)) {
 		st.began, st.measured = began, time.Now()
 	}
 	before, known := w.report.Get()
@@ -408,8 +392,8 @@ func (st *stream) keep(snap control.Snapshot, begun time.Time, isStreamed bool) 
 		copy(st.earlier[1:], st.earlier[:])
 		st.earlier[0] = w.report
 	}
-	drift := time.Since(st.measured).Truncate(time.Second) / driftLimit
-	w.report = core.Known(r, st.began.Add(time.Duration(snap.Taken)-drift), time.Now())
+	now := time.Now()
+	w.report = core.Known(r, st.readAt(snap, begun, now), now)
 	w.last, w.lastFail = w.report, ""
 	if r.Server != nil {
 		w.executed = core.Known(r.Server.Executed, w.report.NotBefore(), w.report.Received())

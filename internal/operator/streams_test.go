@@ -18,7 +18,7 @@ func snapshot(boot string, asked, taken time.Duration) control.Snapshot {
 }
 
 func TestAReportIsNeverTakenForYoungerThanItCanBe(t *testing.T) {
-	begun := time.Now()
+	begun := time.Now().Add(-5 * time.Second)
 	st := &stream{}
 	// What a stream says first was read before the stream was asked for.
 	st.hear(snapshot("a", 10*time.Second, 9600*time.Millisecond), begun)
@@ -209,5 +209,42 @@ func TestAPositionThatMovesWakesWhoLooksSeldom(t *testing.T) {
 				t.Errorf("it wakes: %v", got)
 			}
 		})
+	}
+}
+
+// TestAClockThatStoodStillIsNotMeasuredBy: the operator's machine stands still for three seconds,
+// and its clock with it; the manager's goes on. No report was read after it was received, and
+// a question that is asked after that measures anew.
+func TestAClockThatStoodStillIsNotMeasuredBy(t *testing.T) {
+	const stun = 3 * time.Second
+	st, start := &stream{limits: newStreamLimits()}, time.Now()
+	snapshot := func(skew time.Duration) control.Snapshot { // which the manager, started with us, takes now
+		n := (time.Since(start) + skew).Nanoseconds()
+		return control.Snapshot{Taken: n, Made: n, Asked: n, Report: core.Report{Boot: "b", Instance: "db-1"}}
+	}
+	age := func(asked time.Time, skew time.Duration) time.Duration {
+		t.Helper()
+		st.keep(snapshot(skew), asked, true)
+		f := st.heard().report
+		if f.NotBefore().After(f.Received()) {
+			t.Errorf("it counts as read %s after it was received", f.NotBefore().Sub(f.Received()))
+		}
+		return f.Received().Sub(f.NotBefore())
+	}
+	if is := age(start, 0); is > 100*time.Millisecond || !st.isMeasured() {
+		t.Errorf("before, it is %s old", is)
+	}
+	time.Sleep(20 * time.Millisecond)
+	if age(start, stun); st.isMeasured() {
+		t.Error("what was measured before is believed after")
+	}
+	if age(start, stun); st.isMeasured() {
+		t.Error("the stream, which was asked for before, measures")
+	}
+	if is := age(time.Now(), stun); is > 100*time.Millisecond || !st.isMeasured() {
+		t.Errorf("a question after that does not measure: it is %s old", is)
+	}
+	if is := age(start, stun); is > 100*time.Millisecond || !st.isMeasured() {
+		t.Errorf("the stream after that is %s old", is)
 	}
 }
