@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // A primary looks every core.FenceLook whether it has to fence itself, and from before it is
@@ -27,7 +28,8 @@ func TestWhoOpensIsLookedAfterAtOnceAndWhoRestsNowAndThen(t *testing.T) {
 		if most := longest(time.Minute); most < fenceRest-20*time.Millisecond || most > fenceRest {
 			t.Errorf("at rest, there were %s between two looks", most)
 		}
-		m.opensForWrites()
+		m.mayTakeWrites(7)
+		must(t, m.opensForWrites(7))
 		if most := longest(time.Minute); most > core.FenceLook {
 			t.Errorf("open for writes, there were %s between two looks", most)
 		}
@@ -36,6 +38,39 @@ func TestWhoOpensIsLookedAfterAtOnceAndWhoRestsNowAndThen(t *testing.T) {
 		if most := longest(time.Minute); most < fenceRest-20*time.Millisecond {
 			t.Errorf("closed again, there were never more than %s between two looks", most)
 		}
+	})
+}
+
+// mayTakeWrites lets an instance in epoch 7, which has the lease.
+func (m *manager) mayTakeWrites(epoch int64) {
+	m.lease.set(epoch, time.Now())
+	m.update(func(s *state) {
+		s.volume.locked = true
+		s.cluster.view = &agent.Cluster{Epoch: epoch, Instances: 3, Lease: true,
+			Members:   []string{"db-1", "db-2", "db-3"},
+			Promotion: &core.Promotion{Epoch: epoch, Instance: "db-1", Leased: true}}
+	})
+}
+
+// From the decision to the moment in which mysqld is told to accept writes, the lease runs on: it
+// may have taken long to get there.
+func TestItOpensOnlyWithALeaseThatHasNotRunOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(Options{Instance: "db-1"}.withDefaults())
+		m.lease = &lease{}
+		m.mayTakeWrites(7)
+		if err := m.opensForWrites(6); err == nil {
+			t.Error("it opens in an epoch that has ended")
+		}
+		time.Sleep(core.LeaseGrace + time.Second)
+		if err := m.opensForWrites(7); err == nil {
+			t.Error("it opens with a lease that has run out")
+		}
+		if _, may := m.mayWrite(); may {
+			t.Error("it is said to take writes, and was not opened")
+		}
+		m.lease.set(7, time.Now())
+		must(t, m.opensForWrites(7))
 	})
 }
 

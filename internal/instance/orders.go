@@ -103,9 +103,9 @@ func (m *manager) orderFreeze(ctx context.Context, epoch int64) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return m.submit(ctx, func() error {
-		if f := m.facts(); !f.Mysqld.Up || !f.Mysqld.Accepted || f.Activity != "" {
+		if m.facts().ReceivesNothing() {
 			m.noteWithheld(epoch)
-			return nil // it starts with replication stopped, and stays so
+			return nil
 		}
 		if err := m.topology().withhold(ctx); err != nil {
 			return err

@@ -48,14 +48,11 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 	if err := m.memory.change(opens); err != nil {
 		return err
 	}
-	if f := m.facts(); !f.Permitted() || f.Cluster.Promotion.Epoch != a.Epoch {
-		return errors.New("becoming primary: the promotion was withdrawn")
-	}
 	semiSync, err := m.roles.SemiSync(ctx)
 	if err != nil {
 		return err
 	}
-	if err := m.acceptWrites(); err != nil {
+	if err := m.acceptWrites(a.Epoch); err != nil {
 		return err
 	}
 	m.update(func(s *state) {
@@ -71,18 +68,28 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 	return nil
 }
 
-// opensForWrites: from now on it has to be looked whether this instance must fence itself.
-func (m *manager) opensForWrites() {
+// opensForWrites: from now on it has to be looked whether this instance must fence itself, and a
+// demotion has to close it before it is told. Only then it is looked whether it may open at
+// all: what comes in between is seen by one of both.
+func (m *manager) opensForWrites(epoch int64) error {
+	_, was := m.mayWrite()
 	m.update(func(s *state) { s.mysqld.mayWrite = true })
+	if !m.facts().MayOpen(epoch) {
+		m.update(func(s *state) { s.mysqld.mayWrite = was })
+		return errors.New("becoming primary: the promotion was withdrawn, or the lease has run out meanwhile")
+	}
 	poke(m.opens)
+	return nil
 }
 
 // acceptWrites is never given up half way: a statement that is on its way when its
 // connection is closed could be executed after a later demotion. If its answer is
 // lost, mysqld is killed, which starts read-only.
-func (m *manager) acceptWrites() error {
+func (m *manager) acceptWrites(epoch int64) error {
 	proc := get(m, func(s *state) *process { return s.mysqld.proc })
-	m.opensForWrites()
+	if err := m.opensForWrites(epoch); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	err := m.roles.AcceptWrites(ctx)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core/archive"
@@ -192,11 +193,24 @@ func (a *archiving) checkGTID(all archive.Archive, base archive.Base, latest arc
 	}
 }
 
+// holdsLater: a backup has what was committed after a moment, by the clock of its primary, which may
+// have been ahead of the next one's.
+func (a *archiving) holdsLater(base archive.Base, at time.Time) bool {
+	for _, o := range a.bucket.objects {
+		if slices.ContainsFunc(o.list, func(t archive.Transaction) bool {
+			return base.End.Contains(t.ID) && t.Committed.After(at)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
 func (a *archiving) checkTime(all archive.Archive, base archive.Base, latest archive.Plan, at time.Time) {
 	got := a.selected(all, base, archive.Target{Kind: archive.ToTime, Time: at})
-	if at.Before(base.Time) {
+	if at.Before(base.Time) || a.holdsLater(base, at) {
 		if got.Refusal == nil || got.Refusal.Reason != archive.TargetBeforeBackup {
-			a.w.fail("archive", "a restore to %s, before the backup of %s, is not refused so: %v", at,
+			a.w.fail("archive", "a restore to %s, before what the backup of %s holds, is not refused so: %v", at,
 				base.Time, got.Refusal)
 		}
 		return

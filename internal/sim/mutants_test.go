@@ -338,6 +338,8 @@ func mutantsOfShells() []mutant {
 		// The worker would stop receiving a moment after the order, by the promise on the volume.
 		{name: "a freeze that is not carried out", seed: 2,
 			mutation: mutation{FreezeOnPaper: true, Facts: func(f *agent.Facts) { f.FrozenBelow = 0 }}},
+		{name: "a replica that is being stopped promises to receive nothing, and goes on", seed: 5306,
+			mutation: mutation{FreezeWhileStopping: true}},
 		{name: "waiting sessions are released to demote", seed: 1, mutation: mutation{ReleaseWaiters: true}},
 		{name: "a lossless primary is stopped politely", seed: 16, mutation: mutation{StopPolitely: true}},
 		{name: "relay logs are not durable under quorum", seed: 552, mutation: mutation{RelayNotDurable: true}},

@@ -26,6 +26,7 @@ type mutation struct {
 	BelievesThePast      bool // goes by whatever status it is told
 	PromiseUnadopted     bool // for an empty volume of which it is not known yet whose it is
 	FreezeOnPaper        bool // receiving goes on
+	FreezeWhileStopping  bool // a mysqld that is being stopped is taken for one that receives nothing
 	ReleaseWaiters       bool // semi-sync is turned off to get rid of waiting sessions
 	StopPolitely         bool // mysqld gets SIGTERM before writes have stopped
 	TailAlways           bool // a tail counts as never acknowledged whatever was promised

@@ -113,7 +113,7 @@ func (m *manager) orderFreeze(epoch int64, done func(string)) {
 			over()
 		}
 		switch {
-		case m.proc == nil || m.proc.dead || !m.accepted || m.activity != "":
+		case m.facts().ReceivesNothing(), m.w.mut.FreezeWhileStopping && m.activity == agent.Stopping:
 			end("")
 		case m.w.mut.FreezeOnPaper:
 			end("")

@@ -153,13 +153,24 @@ func (m *manager) stopServer(a agent.StopServer, done func(string)) {
 		done("")
 		return
 	}
+	wrote := m.mayWrite
 	m.stopWrites(func(err string) {
 		if err == "" {
 			m.begin(agent.Stopping)
-			m.shutDown(s)
+			m.letSessionsFinish(wrote, func() { m.shutDown(s) })
 		}
 		done(err)
 	})
+}
+
+// letSessionsFinish waits for the clients of a replica: mysqld receives, and acknowledges, until
+// that is over.
+func (m *manager) letSessionsFinish(wrote bool, then func()) {
+	if wrote || m.proc == nil || m.proc.dead || m.w.conf.smartShutdown == 0 {
+		then()
+		return
+	}
+	m.at(m.w.conf.smartShutdown, then)
 }
 
 // shutDown asks mysqld to end, unless it would tell waiting sessions success.
@@ -236,8 +247,8 @@ func (m *manager) becomePrimary(a agent.BecomePrimary, done func(string)) {
 // is not given up half way.
 func (m *manager) open(epoch int64, done func(string)) {
 	m.volume.memory.wasPrimaryEpoch, m.volume.memory.cached = epoch, m.volume.memory.cached.Opens()
-	if f := m.facts(); !f.Permitted() || f.Cluster.Promotion.Epoch != epoch {
-		done("the promotion was withdrawn")
+	if !m.facts().MayOpen(epoch) {
+		done("the promotion was withdrawn, or the lease has run out meanwhile")
 		return
 	}
 	m.worker.interrupt = nil

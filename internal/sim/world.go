@@ -53,10 +53,12 @@ type scenario struct {
 	switchover time.Duration // maxSwitchoverDelay
 	pause      time.Duration // maxSwitchoverPause
 	maxStop    time.Duration
-	ackTimeout time.Duration
-	lease      bool
-	policy     core.FailoverPolicy
-	network    bool // volumes are reachable from every node
+	// smartShutdown is how long a replica that is stopped waits for its clients.
+	smartShutdown time.Duration
+	ackTimeout    time.Duration
+	lease         bool
+	policy        core.FailoverPolicy
+	network       bool // volumes are reachable from every node
 }
 
 const clusterName = "c"
@@ -76,6 +78,9 @@ func newWorld(seed uint64, mut *mutation, cover Coverage, story *story) *world {
 	}
 	w.conf.pause = []time.Duration{0, 2 * time.Second, 5 * time.Second,
 		5 * time.Second}[rand.New(rand.NewPCG(seed, 17)).IntN(4)]
+	if r := rand.New(rand.NewPCG(seed, 29)); r.IntN(4) == 0 {
+		w.conf.smartShutdown = []time.Duration{5 * time.Second, 20 * time.Second}[r.IntN(2)]
+	}
 	w.addMachine("api")
 	w.addMachine("operator-host-1")
 	w.addMachine("operator-host-2")

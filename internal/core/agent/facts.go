@@ -253,6 +253,19 @@ func (f *Facts) isPod(p *core.Promotion) bool {
 	return p.PodUID == "" || p.PodUID == f.PodUID || p.Node != "" && p.Node == f.Node
 }
 
+// MayOpen tells whether this instance may begin to take writes in an epoch, in the very moment
+// before it does: it may have taken long to get there, and the lease has run on.
+func (f *Facts) MayOpen(epoch int64) bool {
+	return f.Permitted() && f.Cluster.Promotion.Epoch == epoch && f.MayStayWritable()
+}
+
+// ReceivesNothing: no mysqld runs that could receive from a source, or one that starts with
+// replication stopped and is not let begin. One that is being stopped goes on receiving, and
+// acknowledging, until it is told not to.
+func (f *Facts) ReceivesNothing() bool {
+	return !f.Mysqld.Up || !f.Mysqld.Accepted || f.Activity != NoActivity && f.Activity != Stopping
+}
+
 // GivesData: this instance was the primary, is read-only until others have its data, and
 // takes writes again then.
 func (f *Facts) GivesData() bool {
