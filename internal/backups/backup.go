@@ -55,7 +55,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if err := r.tell(ctx, b); err != nil {
 			return ctrl.Result{}, err
 		}
-		return ctrl.Result{}, errors.Join(r.expired(ctx, b), r.merged(ctx, b))
+		return ctrl.Result{}, errors.Join(r.expired(ctx, b), r.merged(ctx, b), r.untold(ctx, b))
 	case b.Status.Phase == v1alpha1.BackupRunning && b.Status.JobName != "":
 		return r.follow(ctx, b)
 	}

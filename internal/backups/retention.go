@@ -3,10 +3,12 @@ package backups
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,6 +66,43 @@ func (r *Reconciler) expired(ctx context.Context, b *v1alpha1.Backup) error {
 	case core.Reason(done.Held.Reason) != core.RetentionYoung: // which is as it should be
 		r.event(b, corev1.EventTypeWarning, core.ReasonRetentionHeld, condition.Reason+": "+condition.Message)
 	}
+	return nil
+}
+
+// untold says so when the Job of a complete Backup has ended and did not tell what has expired:
+// it may have needed more memory than it was given, for it looks at all of the archive, and then
+// so will the next.
+func (r *Reconciler) untold(ctx context.Context, b *v1alpha1.Backup) error {
+	s := &b.Status
+	if s.Phase != v1alpha1.BackupCompleted || s.Retention != nil || s.JobName == "" ||
+		meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionBackupRetention) != nil {
+		return nil
+	}
+	var job batchv1.Job
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: s.JobName}, &job)
+	if err != nil || ended(&job) == "" {
+		return client.IgnoreNotFound(err) // of one that is gone nobody knows what it was to do
+	}
+	var files corev1.Secret
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(&job), &files); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	var task backupjob.Task
+	if json.Unmarshal(files.Data[backupjob.FileTask], &task) != nil || task.Retention == nil {
+		return nil // it was not told to
+	}
+	condition := metav1.Condition{Type: v1alpha1.ConditionBackupRetention, Status: metav1.ConditionFalse,
+		Reason: string(core.RetentionFailed), Message: "the Job " + job.Name + " ended before it had told what has " +
+			"expired, and maybe before anything was removed: look how its Pod ended. If it lacked memory, raise " +
+			"spec.backup.jobTemplate.resources; the next backup looks again"}
+	// What is known here may be older than the Job's last word.
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil || b.Status.Retention != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if err := r.condition(ctx, b, condition); err != nil {
+		return err
+	}
+	r.event(b, corev1.EventTypeWarning, core.ReasonRetentionHeld, condition.Reason+": "+condition.Message)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,6 +77,31 @@ func afterRetention() []client.Object {
 	ofAnother.Spec.Cluster.Name = "other"
 	return []client.Object{of, stored("old", "id-1"), stored("older", "id-2"), stored("kept", "id-0"), elsewhere,
 		ofAnother, aCluster()}
+}
+
+// TestAJobThatDoesNotTellWhatHasExpiredIsTold, if that was its task, and once.
+func TestAJobThatDoesNotTellWhatHasExpiredIsTold(t *testing.T) {
+	for policy, want := range map[string]bool{"7d": true, "": false} {
+		c := aCluster()
+		c.Spec.Backup.RetentionPolicy = policy
+		w := newBackupWorld(t, aBackup("b"), c, storeSecret, authority(t))
+		w.looks("b")
+		b := w.backup("b")
+		b.Status.Phase = v1alpha1.BackupCompleted
+		w.Must(w.Status().Update(t.Context(), b))
+		w.looks("b")
+		if meta.FindStatusCondition(w.backup("b").Status.Conditions, v1alpha1.ConditionBackupRetention) != nil {
+			t.Error("told while the Job goes on")
+		}
+		w.Events()
+		w.ends(batchv1.JobFailed)
+		w.looks("b")
+		is := meta.FindStatusCondition(w.looks("b").Status.Conditions, v1alpha1.ConditionBackupRetention)
+		told := w.Events()
+		if (is != nil) != want || want && (is.Reason != string(core.RetentionFailed) || len(told) != 1) {
+			t.Errorf("policy %q: %+v, told %v", policy, is, told)
+		}
+	}
 }
 
 func TestBackupsThatHaveExpiredAreTold(t *testing.T) {

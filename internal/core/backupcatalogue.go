@@ -45,7 +45,7 @@ var backups = []row[Reason]{
 		"retention.md"},
 	{RetentionAnchorDamaged, "retention: the backup with which the window would begin is not whole; nothing is removed",
 		"retention.md"},
-	{RetentionFailed, "retention: the store failed, or time ran out; the next backup goes on", "retention.md"},
+	{RetentionFailed, "retention: the store failed, time ran out, or the Job ended before it told; the next backup goes on", "retention.md"},
 	{ReasonRetained, "retention: what has expired was removed", "retention.md"},
 	{ReasonExpired, "event, and reason of the condition Stored: the backup was removed from the store", "retention.md"},
 	{ReasonRetentionHeld, "event: retention removed nothing, or less than it could; the message says why",
