@@ -22,12 +22,16 @@ type hindrance struct {
 // eventsOf selects the events of one object; the API server keeps this index.
 const eventsOf = "involvedObject.uid"
 
-// notMade is the reason of the Job controller's event when its Pod was refused.
-const notMade = "FailedCreate"
+// notMade is the reason of the Job controller's event when its Pod was refused, and notMadeFor how
+// long that is believed: it tries again, at least so often.
+const (
+	notMade    = "FailedCreate"
+	notMadeFor = 15 * time.Minute
+)
 
 // hindranceOf looks why a Job that has not ended has no Pod that runs; nil when it has one, or
 // when that is merely starting.
-func hindranceOf(ctx context.Context, live client.Reader, job *batchv1.Job) (*hindrance, error) {
+func hindranceOf(ctx context.Context, live client.Reader, job *batchv1.Job, now time.Time) (*hindrance, error) {
 	if ready := job.Status.Ready; ready != nil && *ready > 0 {
 		return nil, nil
 	}
@@ -47,15 +51,15 @@ func hindranceOf(ctx context.Context, live client.Reader, job *batchv1.Job) (*hi
 		}
 		return nil, nil
 	}
-	if len(pods.Items) > 0 {
+	if len(pods.Items) > 0 || job.Status.Active > 0 {
 		return nil, nil // the next is made when the pause after a failure is over
 	}
-	return notMadeOf(ctx, live, job)
+	return notMadeOf(ctx, live, job, now)
 }
 
 // notMadeOf is the Job controller's word that it could not make a Pod, as where a quota or an
 // admission policy of the namespace refuses it; nil when it has said nothing.
-func notMadeOf(ctx context.Context, live client.Reader, job *batchv1.Job) (*hindrance, error) {
+func notMadeOf(ctx context.Context, live client.Reader, job *batchv1.Job, now time.Time) (*hindrance, error) {
 	var all corev1.EventList
 	err := live.List(ctx, &all, client.InNamespace(job.Namespace), client.MatchingFields{eventsOf: string(job.UID)})
 	if err != nil {
@@ -64,7 +68,8 @@ func notMadeOf(ctx context.Context, live client.Reader, job *batchv1.Job) (*hind
 	var last *corev1.Event
 	for i := range all.Items {
 		e := &all.Items[i]
-		if e.Reason == notMade && (last == nil || e.LastTimestamp.After(last.LastTimestamp.Time)) {
+		isNew := now.Sub(e.LastTimestamp.Time) < notMadeFor
+		if e.Reason == notMade && isNew && (last == nil || e.LastTimestamp.After(last.LastTimestamp.Time)) {
 			last = e
 		}
 	}
@@ -73,7 +78,7 @@ func notMadeOf(ctx context.Context, live client.Reader, job *batchv1.Job) (*hind
 	}
 	message := fmt.Sprintf("the Job %s has no Pod, for the namespace does not admit it: %s. Change that, or what the "+
 		"Pod asks for by jobTemplate (of the Backup, or of spec.backup)", job.Name, last.Message)
-	return &hindrance{message, job.CreationTimestamp.Time}, nil
+	return &hindrance{message, last.CreationTimestamp.Time}, nil
 }
 
 // isRefused: the API server does not want what was asked for, as it stands, and will not until

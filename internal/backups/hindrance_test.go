@@ -25,19 +25,20 @@ func podOf(job *batchv1.Job, at time.Time, s corev1.PodStatus) *corev1.Pod {
 
 // hindrances are what keeps the Pod of a Job from running.
 var hindrances = map[string]struct {
-	object func(job *batchv1.Job, at time.Time) client.Object
+	// object is there since a moment; the cluster says so again at another.
+	object func(job *batchv1.Job, since, again time.Time) client.Object
 	words  []string
 }{
-	"a quota": {func(job *batchv1.Job, at time.Time) client.Object {
+	"a quota": {func(job *batchv1.Job, _, again time.Time) client.Object {
 		return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: job.Namespace}, Reason: notMade,
-			InvolvedObject: corev1.ObjectReference{UID: job.UID}, LastTimestamp: metav1.NewTime(at),
+			InvolvedObject: corev1.ObjectReference{UID: job.UID}, LastTimestamp: metav1.NewTime(again),
 			Message: `pods "b" is forbidden: exceeded quota: small`}
 	}, []string{"exceeded quota: small", "jobTemplate"}},
-	"no room": {func(job *batchv1.Job, at time.Time) client.Object {
+	"no room": {func(job *batchv1.Job, at, _ time.Time) client.Object {
 		return podOf(job, at, corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled,
 			Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available"}}})
 	}, []string{"0/3 nodes are available"}},
-	"no image": {func(job *batchv1.Job, at time.Time) client.Object {
+	"no image": {func(job *batchv1.Job, at, _ time.Time) client.Object {
 		return podOf(job, at, corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "backup",
 			Image: "operator:1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
 				Reason: "ImagePullBackOff", Message: "Back-off pulling image"}}}}})
@@ -51,13 +52,14 @@ func TestABackupWhoseJobDoesNotRunSaysWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
 			w.looks("b")
-			obj := h.object(w.job("b-backup"), w.Clock)
+			obj := h.object(w.job("b-backup"), w.Clock, w.Clock)
 			w.Must(w.Create(t.Context(), obj))
 			w.is(w.looks("b"), v1alpha1.BackupRunning, core.BackupJobWaits, h.words...)
 			w.Must(w.Delete(t.Context(), obj))
 			w.is(w.looks("b"), v1alpha1.BackupRunning, "")
-			w.Must(w.Create(t.Context(), h.object(w.job("b-backup"), w.Clock)))
-			w.Clock = w.Clock.Add(waitLimit + time.Second)
+			later := w.Clock.Add(waitLimit + time.Second)
+			w.Must(w.Create(t.Context(), h.object(w.job("b-backup"), w.Clock, later)))
+			w.Clock = later
 			w.is(w.looks("b"), v1alpha1.BackupFailed, core.BackupWaitedTooLong, h.words...)
 			var job batchv1.Job
 			err := w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b-backup"}, &job)
@@ -66,6 +68,15 @@ func TestABackupWhoseJobDoesNotRunSaysWhy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestARefusalOfLongAgoIsNone: the Job had Pods since, and the one that takes its place is about to be made.
+func TestARefusalOfLongAgoIsNone(t *testing.T) {
+	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
+	w.looks("b")
+	w.Must(w.Create(t.Context(), hindrances["a quota"].object(w.job("b-backup"), w.Clock, w.Clock)))
+	w.Clock = w.Clock.Add(waitLimit + time.Second)
+	w.is(w.looks("b"), v1alpha1.BackupRunning, "")
 }
 
 // TestAJobThatIsRefusedIsTold: what goes with it, or the Job itself.
@@ -86,7 +97,7 @@ func TestARemovalThatDoesNotRunSaysWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newBackupWorld(t, going(), aCluster(), storeSecret)
 			w.step()
-			w.Must(w.Create(t.Context(), h.object(w.job("b-remove"), w.Clock)))
+			w.Must(w.Create(t.Context(), h.object(w.job("b-remove"), w.Clock, w.Clock)))
 			b, _ := w.step()
 			words := append([]string{"kubectl cnmsql backup forget"}, h.words...)
 			for _, word := range words {
