@@ -233,6 +233,10 @@ type ClusterSpec struct {
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
 
+	// Certificates of the instances.
+	// +optional
+	Certificates *CertificatesSpec `json:"certificates,omitempty"`
+
 	// InheritedMetadata is put on every object made for the cluster, also on those
 	// that are there already. What is taken out of it stays on Pods and volume
 	// claims until they are recreated.

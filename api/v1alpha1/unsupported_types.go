@@ -10,7 +10,6 @@ type Unsupported struct{}
 // UnsupportedClusterFields are refused wherever they are set.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.replica)",message="spec.replica is not supported yet: this Cluster would be a second primary and not a replica of another; remove it to make an independent Cluster"
-// +kubebuilder:validation:XValidation:rule="!has(self.certificates)",message="spec.certificates is not supported yet: the operator makes the certificates itself; remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.binlogStorage)",message="spec.binlogStorage is not supported yet: binary logs are on the instance's volume; remove it and make spec.storage.size larger"
 // +kubebuilder:validation:XValidation:rule="!has(self.imageCatalogRef)",message="spec.imageCatalogRef is not supported yet; name the image in spec.imageName"
 // +kubebuilder:validation:XValidation:rule="!has(self.rootPasswordSecret)",message="spec.rootPasswordSecret is not supported yet: root's password is made by the operator and is in the Secret CLUSTER-root, where you may change it; remove it"
@@ -23,9 +22,6 @@ type UnsupportedClusterFields struct {
 	// Replica is not supported yet.
 	// +optional
 	Replica *Unsupported `json:"replica,omitempty"`
-	// Certificates is not supported yet.
-	// +optional
-	Certificates *Unsupported `json:"certificates,omitempty"`
 	// BinlogStorage is not supported yet.
 	// +optional
 	BinlogStorage *Unsupported `json:"binlogStorage,omitempty"`

@@ -153,6 +153,9 @@ func (p *prerequisites) leaf(ctx context.Context, c *v1alpha1.Cluster, ca *pki.C
 		return err
 	}
 	leaf := pki.InstanceLeaf(instance, c.Namespace, resources.ServiceNames(c, instance)...)
+	if also := c.Spec.Certificates; also != nil {
+		leaf.DNSNames = append(leaf.DNSNames, also.ServerAltDNSNames...)
+	}
 	bundle := resources.BundleOf(data)
 	if ca.Flaw(bundle, leaf, time.Now()) != "" {
 		if bundle, err = ca.Issue(leaf, time.Now()); err != nil {

@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"testing"
 	"time"
@@ -98,6 +100,25 @@ func TestWhatIsNotWantedAnyMoreGoes(t *testing.T) {
 		t.Errorf("still there: budget %t, credentials %t", budget, archive)
 	}
 	keep()
+}
+
+// TestACertificateIsGoodForTheNamesOfTheUser, also one that was issued before they were wished for.
+func TestACertificateIsGoodForTheNamesOfTheUser(t *testing.T) {
+	a, c := newAPI(t), aCluster()
+	p := newPrerequisites(a, a)
+	ca, err := p.authority(t.Context(), c)
+	must(t, err)
+	must(t, p.leaf(t.Context(), c, ca, "c-1"))
+	c.Spec.Certificates = &v1alpha1.CertificatesSpec{ServerAltDNSNames: []string{"db.example.com", "*.svc.corp.local"}}
+	must(t, p.leaf(t.Context(), c, ca, "c-1"))
+	var s corev1.Secret
+	must(t, a.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: resources.TLSSecret("c-1")}, &s))
+	block, _ := pem.Decode(s.Data[corev1.TLSCertKey])
+	cert, err := x509.ParseCertificate(block.Bytes)
+	must(t, err)
+	for _, name := range []string{"db.example.com", "x.svc.corp.local", "c-1.ns.svc"} {
+		must(t, cert.VerifyHostname(name))
+	}
 }
 
 // TestWhatIsInheritedReachesWhatWasMadeBefore, and takes no label of the operator's.

@@ -108,8 +108,8 @@ func TestWhatIsNotSupportedYetIsRefusedForEveryClient(t *testing.T) {
 		"backup: {reclaimPolicy: recycle}":                               "must be Retain, or Delete",
 		"externalClusters: [{name: other, password: {name: a, key: b}}]": "data is not taken from a running server yet",
 		"replica: {enabled: true, source: other}":                        "would be a second primary",
-		"certificates: {serverCASecret: mine}": "spec.certificates is not " +
-			"supported yet",
+		"certificates: {serverCASecret: mine}":                           "leave nothing but serverAltDNSNames",
+		"certificates: {serverAltDNSNames: ['db.x.org:1']}":              "serverAltDNSNames",
 		"binlogStorage: {size: 1Gi}": "spec.binlogStorage is not " +
 			"supported yet",
 		"imageCatalogRef: {kind: ImageCatalog, name: c, series: '9.7'}": "name the image in spec.imageName",
