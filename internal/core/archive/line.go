@@ -189,6 +189,17 @@ func (l line) own(set gtid.Set) (own gtid.Set) {
 	return own
 }
 
+// branchless is an epoch, or a later one, of which there are parts and not the branch among all.
+func (l line) branchless(all []Branch, since int64) (epoch int64, is bool) {
+	for _, p := range l.parts {
+		known := func(b Branch) bool { return b.Epoch == p.Epoch }
+		if p.Epoch >= since && !slices.ContainsFunc(all, known) {
+			return p.Epoch, true
+		}
+	}
+	return 0, false
+}
+
 // unknownBranch is a branch that cannot be read, of an epoch or a later one: nobody knows what
 // of that epoch survived.
 func (l line) unknownBranch(since int64) *Unreadable {

@@ -148,11 +148,8 @@ func (e *expiring) doubt() core.Reason {
 	for _, u := range e.line.unreadable {
 		return u.Reason // whatever it holds may be needed
 	}
-	for _, p := range e.line.parts {
-		known := slices.ContainsFunc(e.Archive.Branches, func(b Branch) bool { return b.Epoch == p.Epoch })
-		if !known {
-			return RetentionBranchMissing
-		}
+	if _, is := e.line.branchless(e.Archive.Branches, 0); is {
+		return BranchMissing
 	}
 	return ""
 }

@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -39,7 +38,7 @@ type Selection struct {
 // order of the transactions in them: of a part in which the replay may end that has to be
 // read. Selection names such a part, and Select is called again with what was in it.
 func Select(a Archive, base Base, target Target, read map[Key][]Transaction) Selection {
-	s := &selector{archive: a, line: lineOf(a), mark: a.Mark, target: target, read: read}
+	s := &selector{branches: a.Branches, line: lineOf(a), mark: a.Mark, target: target, read: read}
 	s.plan = Plan{Set: base.End, Reached: base.Time}
 	if refusal := s.check(base); refusal != nil {
 		return Selection{Refusal: refusal}
@@ -54,12 +53,12 @@ func Select(a Archive, base Base, target Target, read map[Key][]Transaction) Sel
 }
 
 type selector struct {
-	archive Archive
-	line    line
-	mark    *Mark
-	target  Target
-	read    map[Key][]Transaction
-	plan    Plan
+	branches []Branch // all that there are, on the line or not
+	line     line
+	mark     *Mark
+	target   Target
+	read     map[Key][]Transaction
+	plan     Plan
 	// ends is set when the target is reached.
 	ends bool
 	// unread is a part that has to be read first.
@@ -76,7 +75,7 @@ func (s *selector) check(base Base) *Refusal {
 	if u := s.line.unknownBranch(base.Epoch); u != nil && !isAtEnd {
 		return &Refusal{Reason: u.Reason, Parts: []Key{u.Key}}
 	}
-	if epoch, is := s.branchless(base.Epoch); is && !isAtEnd {
+	if epoch, is := s.line.branchless(s.branches, base.Epoch); is && !isAtEnd {
 		return &Refusal{Reason: BranchMissing, Parts: []Key{{Epoch: epoch}}}
 	}
 	if lost := s.line.offLine(base); !lost.IsEmpty() {
@@ -105,17 +104,6 @@ func (s *selector) check(base Base) *Refusal {
 	return nil
 }
 
-// branchless is an epoch, or a later one, of which there are parts and not the branch.
-func (s *selector) branchless(since int64) (epoch int64, is bool) {
-	for _, p := range s.line.parts {
-		known := func(b Branch) bool { return b.Epoch == p.Epoch }
-		if p.Epoch >= since && !slices.ContainsFunc(s.archive.Branches, known) {
-			return p.Epoch, true
-		}
-	}
-	return 0, false
-}
-
 // holdsLater refuses a backup that holds what was committed after the target by the clock of the
 // primary, which the backup's own time does not tell: that is by the clock of the Job. A part
 // of which it has to be known what the backup holds is to be read first.
@@ -130,10 +118,8 @@ func (s *selector) holdsLater(base Base) *Refusal {
 		}
 		all, known := s.read[p.Key()]
 		switch pieces, missing := s.line.pieces(p); {
-		case p.First.After(s.target.Time), p.Transactions == 1:
-			all, known = []Transaction{{held, p.Last}}, true
-		case !known && len(missing) > 0: // what nobody can read is taken for later
-			all, known = []Transaction{{held, p.Last}}, true
+		case p.First.After(s.target.Time), p.Transactions == 1, !known && len(missing) > 0:
+			all = []Transaction{{held, p.Last}} // what nobody can read is taken for later
 		case !known:
 			s.unread = &Step{pieces, held}
 			return nil
