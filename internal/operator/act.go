@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -293,24 +292,7 @@ func (a *actor) patchPod(ctx context.Context, c *v1alpha1.Cluster, name, field s
 	if err != nil || !observation.IsInstances(c, &pod) {
 		return client.IgnoreNotFound(err)
 	}
-	_, err = a.patchMeta(ctx, &corev1.Pod{}, client.ObjectKeyFromObject(&pod), string(pod.UID), field, values)
+	_, err = patchMeta(ctx, a.client, &corev1.Pod{}, client.ObjectKeyFromObject(&pod), pod.UID,
+		map[string]any{field: values})
 	return err
-}
-
-// patchMeta changes the given labels or annotations of the very object that was meant; nil
-// removes one. It tells whether another one has its name: it is left alone.
-func (a *actor) patchMeta(ctx context.Context, obj client.Object, key client.ObjectKey, uid, field string,
-	values map[string]any) (another bool, err error) {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{field: values, "uid": uid}})
-	if err != nil {
-		return false, err
-	}
-	obj.SetNamespace(key.Namespace)
-	obj.SetName(key.Name)
-	err = a.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch),
-		client.FieldOwner(resources.FieldManager))
-	if apierrors.IsConflict(err) {
-		return true, nil
-	}
-	return false, client.IgnoreNotFound(err)
 }

@@ -106,6 +106,24 @@ func (a *applier) mine(ctx context.Context, c *v1alpha1.Cluster, kind client.Obj
 	return found, nil
 }
 
+// patchMeta changes the given metadata, by field, of the very object that was meant; a label or an
+// annotation that is nil is removed. It tells whether another one has its name: it is left alone.
+func patchMeta(ctx context.Context, to client.Client, obj client.Object, key client.ObjectKey, uid types.UID,
+	metadata map[string]any) (another bool, err error) {
+	metadata["uid"] = uid
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return false, err
+	}
+	obj.SetNamespace(key.Namespace)
+	obj.SetName(key.Name)
+	err = to.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(resources.FieldManager))
+	if apierrors.IsConflict(err) {
+		return true, nil
+	}
+	return false, client.IgnoreNotFound(err)
+}
+
 // untaken is nil unless somebody else has an object of that kind and name.
 func (a *applier) untaken(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) error {
 	_, err := a.mine(ctx, c, obj, obj.GetName())

@@ -33,8 +33,11 @@ func (st *stream) readAt(snap control.Snapshot, begun, now time.Time) time.Time 
 	if !st.began.IsZero() {
 		drift := now.Sub(st.measured).Truncate(time.Second) / driftLimit
 		at := st.began.Add(time.Duration(snap.Taken) - drift)
-		if at.Sub(now) <= standstill {
-			return earlier(at, now)
+		switch ahead := at.Sub(now); {
+		case ahead <= 0:
+			return at
+		case ahead <= standstill:
+			return now
 		}
 		st.began, st.measured, st.stood = time.Time{}, time.Time{}, now
 	}
@@ -43,13 +46,6 @@ func (st *stream) readAt(snap control.Snapshot, begun, now time.Time) time.Time 
 
 // standstill of a clock is told from one that runs a little slower than the manager's.
 const standstill = 20 * time.Millisecond
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
 
 // isMeasured: the manager's clock was held against ours.
 func (st *stream) isMeasured() bool {

@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -92,7 +91,7 @@ func (p *prerequisites) instance(ctx context.Context, c *v1alpha1.Cluster, ca *p
 	if err := p.leaf(ctx, c, ca, instance); err != nil {
 		return err
 	}
-	return p.hasItsNames(ctx, c, instance)
+	return p.volumeAndPod(ctx, c, instance)
 }
 
 // budget keeps the disruption budget, or removes it where the user wants none.
@@ -103,7 +102,8 @@ func (p *prerequisites) budget(ctx context.Context, c *v1alpha1.Cluster) error {
 	return p.drop(ctx, c, &policyv1.PodDisruptionBudget{}, resources.Names(c.Name).DisruptionBudget())
 }
 
-// drop removes an object of the Cluster's that is not wanted any more.
+// drop removes an object of the Cluster's that is not wanted any more. It looks in the cache, for
+// it is asked at each look, and what is not there costs no request.
 func (p *prerequisites) drop(ctx context.Context, c *v1alpha1.Cluster, obj client.Object, name string) error {
 	err := p.client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, obj)
 	if err != nil || !resources.Belongs(c, obj) {
@@ -113,9 +113,9 @@ func (p *prerequisites) drop(ctx context.Context, c *v1alpha1.Cluster, obj clien
 	return client.IgnoreNotFound(p.client.Delete(ctx, obj, client.Preconditions{UID: &uid}))
 }
 
-// hasItsNames: nobody else has a claim or a Pod of the instance's name, which would be
-// mounted, or stand in the way. Those that are the instance's are given what they inherit.
-func (p *prerequisites) hasItsNames(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
+// volumeAndPod refuses a claim or a Pod of the instance's name that is somebody else's: it would
+// be mounted, or stand in the way. Those of the instance are given what they inherit.
+func (p *prerequisites) volumeAndPod(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
 	for _, kind := range []client.Object{&corev1.PersistentVolumeClaim{}, &corev1.Pod{}} {
 		found, err := p.mine(ctx, c, kind, instance)
 		if err != nil {
@@ -138,13 +138,8 @@ func (p *prerequisites) inherit(ctx context.Context, c *v1alpha1.Cluster, obj cl
 	if lacks == nil {
 		return nil
 	}
-	lacks["uid"] = obj.GetUID()
-	patch, err := json.Marshal(map[string]any{"metadata": lacks})
-	if err != nil {
-		return err
-	}
-	return client.IgnoreNotFound(p.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch),
-		client.FieldOwner(resources.FieldManager)))
+	_, err := patchMeta(ctx, p.client, obj, client.ObjectKeyFromObject(obj), obj.GetUID(), lacks)
+	return err
 }
 
 func (p *prerequisites) leaf(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, instance string) error {

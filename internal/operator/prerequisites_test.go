@@ -130,7 +130,7 @@ func TestWhatIsInheritedReachesWhatWasMadeBefore(t *testing.T) {
 		Labels: map[string]string{"team": "shop", v1alpha1.LabelCluster: "other", "mysql.cnmsql.co/role": "primary"}}
 	for _, value := range []string{"strict", "lax"} {
 		c.Spec.InheritedMetadata.Annotations["policy"] = value
-		must(t, p.hasItsNames(t.Context(), c, "c-1"))
+		must(t, p.volumeAndPod(t.Context(), c, "c-1"))
 		var is corev1.Pod
 		must(t, a.Get(t.Context(), client.ObjectKeyFromObject(pod), &is))
 		if is.Labels["team"] != "shop" || is.Annotations["policy"] != value ||
@@ -138,7 +138,7 @@ func TestWhatIsInheritedReachesWhatWasMadeBefore(t *testing.T) {
 			t.Errorf("%v, %v", is.Labels, is.Annotations)
 		}
 		version := is.ResourceVersion
-		must(t, p.hasItsNames(t.Context(), c, "c-1"))
+		must(t, p.volumeAndPod(t.Context(), c, "c-1"))
 		if must(t, a.Get(t.Context(), client.ObjectKeyFromObject(pod), &is)); is.ResourceVersion != version {
 			t.Error("what is as it should be was written again")
 		}

@@ -60,5 +60,6 @@ func (a *actor) adoptVolume(ctx context.Context, c *v1alpha1.Cluster, e core.Ado
 func (a *actor) annotateClaim(ctx context.Context, c *v1alpha1.Cluster, instance, uid, annotation,
 	value string) (another bool, err error) {
 	key := types.NamespacedName{Namespace: c.Namespace, Name: instance}
-	return a.patchMeta(ctx, &corev1.PersistentVolumeClaim{}, key, uid, "annotations", map[string]any{annotation: value})
+	return patchMeta(ctx, a.client, &corev1.PersistentVolumeClaim{}, key, types.UID(uid),
+		map[string]any{"annotations": map[string]any{annotation: value}})
 }
