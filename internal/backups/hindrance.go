@@ -35,13 +35,12 @@ func hindranceOf(ctx context.Context, live client.Reader, job *batchv1.Job, now 
 	if ready := job.Status.Ready; ready != nil && *ready > 0 {
 		return nil, nil
 	}
-	var pods corev1.PodList
-	its := client.MatchingLabels{batchv1.JobNameLabel: job.Name}
-	if err := live.List(ctx, &pods, client.InNamespace(job.Namespace), its); err != nil {
+	pods, err := podsOf(ctx, live, job)
+	if err != nil {
 		return nil, err
 	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
+	for i := range pods {
+		pod := &pods[i]
 		if pod.Status.Phase != corev1.PodPending {
 			continue
 		}
@@ -51,10 +50,18 @@ func hindranceOf(ctx context.Context, live client.Reader, job *batchv1.Job, now 
 		}
 		return nil, nil
 	}
-	if len(pods.Items) > 0 || job.Status.Active > 0 {
+	if len(pods) > 0 || job.Status.Active > 0 {
 		return nil, nil // the next is made when the pause after a failure is over
 	}
 	return notMadeOf(ctx, live, job, now)
+}
+
+// podsOf are the Pods of a Job that are still there.
+func podsOf(ctx context.Context, live client.Reader, job *batchv1.Job) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	its := client.MatchingLabels{batchv1.JobNameLabel: job.Name}
+	err := live.List(ctx, &pods, client.InNamespace(job.Namespace), its)
+	return pods.Items, err
 }
 
 // notMadeOf is the Job controller's word that it could not make a Pod, as where a quota or an

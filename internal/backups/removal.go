@@ -192,12 +192,11 @@ func (r *remover) namespaceEnds(ctx context.Context, name string) (bool, error) 
 
 // lastWords are those of the Job's Pods.
 func (r *remover) lastWords(ctx context.Context, job *batchv1.Job) (string, error) {
-	var pods corev1.PodList
-	its := client.MatchingLabels{batchv1.JobNameLabel: job.Name}
-	if err := r.live.List(ctx, &pods, client.InNamespace(job.Namespace), its); err != nil {
+	pods, err := podsOf(ctx, r.live, job)
+	if err != nil {
 		return "", err
 	}
-	for _, p := range pods.Items {
+	for _, p := range pods {
 		for _, s := range p.Status.ContainerStatuses {
 			if s.State.Terminated == nil || s.State.Terminated.Message == "" {
 				continue
