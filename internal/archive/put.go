@@ -68,8 +68,8 @@ func isFinal(err error) bool {
 }
 
 // retried tries something with the store until it succeeds, with growing pauses, and asks
-// for the permission before each attempt. Each attempt is bounded, by more if many bytes have to
-// go at the pace that the user allows.
+// for the permission before each attempt. Each attempt is bounded, by more if many bytes of an
+// object (0 where none is written) have to go at the pace that the user allows.
 func retried[T any](
 	ctx context.Context, s *Shipper, bytes int, try func(context.Context) (T, error),
 ) (out T, err error) {
@@ -77,12 +77,15 @@ func retried[T any](
 	if pace := s.c.BytesPerSecond; pace > 0 {
 		limit += 2 * time.Duration(float64(bytes)/float64(pace)*float64(time.Second))
 	}
+	slow := fmt.Errorf("the store took longer than %s", limit)
+	if bytes > 0 {
+		slow = fmt.Errorf("%w for an object of %d bytes", slow, bytes)
+	}
 	for pause := firstBackoff; ; pause = min(2*pause, maxBackoff) {
 		if err := s.may(ctx); err != nil {
 			return out, err
 		}
-		attempt, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the store took longer than %s for an "+
-			"object of %d bytes", limit, bytes))
+		attempt, cancel := context.WithTimeoutCause(ctx, limit, slow)
 		out, err = try(attempt)
 		if err != nil && attempt.Err() != nil {
 			err = errors.Join(err, context.Cause(attempt))

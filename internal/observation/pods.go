@@ -93,12 +93,15 @@ func mainStatus(pod *corev1.Pod) *corev1.ContainerStatus {
 	return nil
 }
 
-// advice by the kubelet's reason for not running a container.
+const correctImage = "correct IMAGE, or spec.imagePullSecrets of the Cluster if the registry wants a login"
+
+// advice by the kubelet's reason for not running a container. IMAGE stands for where its image is
+// named.
 var advice = map[string]string{
-	"ErrImagePull":               "correct %s, or spec.imagePullSecrets of the Cluster if the registry wants a login",
-	"ImagePullBackOff":           "correct %s, or spec.imagePullSecrets of the Cluster if the registry wants a login",
+	"ErrImagePull":               correctImage,
+	"ImagePullBackOff":           correctImage,
 	"ErrImageNeverPull":          "load the image on the node, or change spec.imagePullPolicy",
-	"InvalidImageName":           "correct %s",
+	"InvalidImageName":           "correct IMAGE",
 	"CreateContainerConfigError": "see kubectl describe pod",
 	"CreateContainerError":       "see kubectl describe pod",
 	"RunContainerError":          "see kubectl describe pod",
@@ -121,7 +124,7 @@ func Waiting(pod *corev1.Pod) *core.Problem {
 		pod.Status.ContainerStatuses...)
 	for _, s := range all {
 		if w := s.State.Waiting; w != nil && advice[w.Reason] != "" {
-			what := strings.ReplaceAll(advice[w.Reason], "%s", imageOf(s.Name))
+			what := strings.ReplaceAll(advice[w.Reason], "IMAGE", imageOf(s.Name))
 			return &core.Problem{Reason: core.Reason(w.Reason), Message: fmt.Sprintf("image %s: %s; %s", s.Image,
 				w.Message, what)}
 		}

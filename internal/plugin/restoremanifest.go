@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ func restored(c *v1alpha1.Cluster, w restoreWish) *v1alpha1.Cluster {
 	out := &v1alpha1.Cluster{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: w.name}, Spec: *c.Spec.DeepCopy()}
 	recovery := &v1alpha1.RecoverySpec{RecoveryTarget: w.recoveryTarget()}
-	out.Spec.ImageName = cmp.Or(c.Spec.ImageName, c.Status.Image) // the server that the data are of
+	out.Spec.ImageName = resources.Image(c, "") // the server that the data are of
 	out.Spec.ExternalClusters = nil
 	if w.backup != "" {
 		recovery.Backup = &v1alpha1.BackupReference{Name: w.backup}

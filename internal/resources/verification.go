@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"cmp"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,7 +40,7 @@ func ThrowAway(c *v1alpha1.Cluster, target string) *v1alpha1.Cluster {
 	s := &out.Spec
 	s.Description = "A throw-away Cluster by which the backups of " + c.Name + " are tried"
 	s.Instances = 1
-	s.ImageName = cmp.Or(from.ImageName, c.Status.Image)
+	s.ImageName = Image(c, "")
 	s.ImagePullPolicy, s.ImagePullSecrets = from.ImagePullPolicy, from.ImagePullSecrets
 	s.Storage = from.Storage
 	s.Storage.WhenDeleted, s.Storage.WhenScaled = v1alpha1.DeleteVolume, v1alpha1.DeleteVolume
