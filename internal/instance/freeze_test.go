@@ -17,12 +17,7 @@ func TestAReplicaThatIsBeingStoppedKeepsItsPromise(t *testing.T) {
 		quorum(c)
 		c.Spec.SmartShutdownTimeout, c.Spec.MaxStopDelay = new(int32(25)), 60
 	})
-	one, two := w.start(1), w.start(2)
-	w.bootstrap(one)
-	db := w.app(one)
-	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
-	w.join(two, one)
-	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	_, two, db := w.acknowledged()
 	reader, err := w.app(two).Conn(t.Context())
 	must(t, err)
 	defer func() { _ = reader.Close() }()

@@ -99,12 +99,7 @@ func TestASwitchover(t *testing.T) {
 
 func TestAPrimaryWhoseSessionsAwaitAcknowledgementsIsKilledRatherThanAcknowledging(t *testing.T) {
 	w := newWorld(t, quorum)
-	one, two := w.start(1), w.start(2)
-	w.bootstrap(one)
-	db := w.app(one)
-	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
-	w.join(two, one)
-	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	one, two, db := w.acknowledged()
 	w.exec(db, "INSERT INTO t (v) VALUES (1)")
 	w.awaitRows(w.app(two), 1)
 	next := w.epoch() + 1

@@ -164,12 +164,7 @@ func (w *world) readsFromLeftToRight(n *node, db *sql.DB, before gtid.Set) {
 // What commits wait for is sent to replicas, and acknowledged by them, before it is executed.
 func TestACommitThatWaitsIsLoggedAndNotExecuted(t *testing.T) {
 	w := newWorld(t, quorum)
-	one, two := w.start(1), w.start(2)
-	w.bootstrap(one)
-	db := w.app(one)
-	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
-	w.join(two, one)
-	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	one, two, db := w.acknowledged()
 
 	isIdle := func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.WaitSessions == 0 }
 	before := w.await(one, "nothing waits", isIdle).Server.Executed

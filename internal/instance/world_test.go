@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"database/sql"
 	"fmt"
 	"io"
 	"net"
@@ -269,6 +270,18 @@ func (w *world) grant(name string, proof core.Proof, from, required string, acks
 			RequiredGTID: required, RequiredAcks: acks, PodUID: "pod-" + name, Node: "node-" + name, LosslessSince: 1}
 	})
 	return epoch
+}
+
+// acknowledged is a primary with a table t and the one replica that has to acknowledge.
+func (w *world) acknowledged() (one, two *node, db *sql.DB) {
+	w.t.Helper()
+	one, two = w.start(1), w.start(2)
+	w.bootstrap(one)
+	db = w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	w.join(two, one)
+	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	return one, two, db
 }
 
 // bootstrap makes the first primary.
