@@ -158,7 +158,7 @@ func TestABinaryThatCannotTakeOverIsRefused(t *testing.T) {
 	m.lease = &lease{me: "db-1"}
 	send := func(binary, digest string) string {
 		sum := sha256.Sum256([]byte(binary))
-		err := m.ReplaceManager(t.Context(), cmp.Or(digest, hex.EncodeToString(sum[:])), strings.NewReader(binary))
+		err := m.replacer.ReplaceManager(t.Context(), cmp.Or(digest, hex.EncodeToString(sum[:])), strings.NewReader(binary))
 		if err == nil {
 			return ""
 		}
@@ -184,11 +184,11 @@ func TestABinaryThatCannotTakeOverIsRefused(t *testing.T) {
 		}
 	}
 	<-time.After(2 * answerTime)
-	if get(m, func(s *state) bool { return s.handoff.next == nil }) {
+	if m.replacer.heir() == nil {
 		t.Fatal("what can take over is not about to")
 	}
 	m.terminate()
-	m.giveWay()
+	m.replacer.giveWay()
 	if files, _ := filepath.Glob(m.opt.Dirs.heirFile("*")); len(files) > 0 {
 		t.Errorf("these are left of binaries that did not take over: %v", files)
 	}
@@ -210,17 +210,17 @@ func TestABinaryWhoseContainerEndedIsNotTriedForEver(t *testing.T) {
 		dir := t.TempDir()
 		m := newManager(Options{Log: io.Discard, Dirs: Dirs{Run: dir}}.withDefaults())
 		if c.was.Digest != "" {
-			must(t, m.rememberTried(c.was))
+			must(t, m.replacer.rememberTried(c.was))
 		}
-		m.knowBinary(t.Context())
+		m.replacer.knowBinary(t.Context())
 		got := ""
-		if r := get(m, func(s *state) *core.RefusedBinary { return s.handoff.refused }); r != nil {
+		if _, r := m.replacer.report(); r != nil {
 			got = r.Why
 		}
 		if got != c.want {
 			t.Errorf("%s: refused because %q, want %q", c.about, got, c.want)
 		}
-		if after := m.readTried(); c.was.Digest != "" && after.Ends != c.was.Ends+1 {
+		if after := m.replacer.readTried(); c.was.Digest != "" && after.Ends != c.was.Ends+1 {
 			t.Errorf("%s: %d ends are remembered", c.about, after.Ends)
 		}
 	}

@@ -22,9 +22,11 @@ type manager struct {
 	lease *lease
 	tls   *tlsFiles
 	bin   binary
-	// archiver is the archiving of binary logs, and checker the checking of tables.
+	// archiver is the archiving of binary logs, checker the checking of tables, and replacer the
+	// replacement of the manager by another binary.
 	archiver *archiver
 	checker  *checker
+	replacer *replacer
 	// memory is nil until the volume is locked.
 	memory *memory
 	// flush is the worker's: the volume is being asked whether it could write all; nil if not.
@@ -55,10 +57,10 @@ type manager struct {
 	polling   sync.Mutex
 	// fencing is the loop by which a primary fences itself.
 	fencing pulse
-	// inherited: it goes on where another was, in the same process. replacing is held
-	// while a binary is received, tryingDisk while the volume is tried.
-	inherited             bool
-	replacing, tryingDisk sync.Mutex
+	// inherited: it goes on where another was, in the same process. tryingDisk is held while the
+	// volume is tried.
+	inherited  bool
+	tryingDisk sync.Mutex
 	// child is the last mysqld that was started, and closing that none may be
 	// started any more; both are guarded by spawning.
 	spawning sync.Mutex
@@ -82,7 +84,6 @@ type state struct {
 	peers    peersState    // what others were asked
 	errant   errantState   // transactions that the primary lacks
 	member   memberState   // the membership of a group
-	handoff  handoffState  // a binary that is to take over
 	worker   workerState   // what was decided
 	// terminating is since when the manager has been told to end; zero before.
 	terminating time.Time

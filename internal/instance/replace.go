@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,12 +35,61 @@ const (
 // heir is a binary that is to take the manager's place.
 type heir struct{ digest, path string }
 
-// handoffState is which binary this manager runs from, and which is to take its place.
-type handoffState struct {
+// replacer takes binaries that are to go on in the manager's place, tries them, and lets them. It
+// keeps which binary the manager runs from, which is next, and which was refused.
+type replacer struct {
+	dirs Dirs
+	log  *slog.Logger
+	by   replaced
+
+	// receiving is held while a binary is received.
+	receiving sync.Mutex
+
+	mu   sync.Mutex
 	own  core.Binary
 	next *heir // nil when there is none
 	// refused is one that could not take over.
 	refused *core.RefusedBinary
+}
+
+// replaced is what a replacer asks of its manager.
+type replaced interface {
+	// mayNotHandOver tells what the manager has in hand that it cannot hand over; "" when there is
+	// nothing.
+	mayNotHandOver() string
+	// handOver makes this process the binary at path. It returns only when it fails, and then
+	// nothing has changed.
+	handOver(path string) error
+	// tookOver: the manager goes on where another was, in the same process.
+	tookOver() bool
+	// retell has the report made again, and the worker look.
+	retell()
+}
+
+func newReplacer(m *manager) *replacer {
+	return &replacer{dirs: m.opt.Dirs, log: m.log, by: m}
+}
+
+// change changes what it keeps, and has that told.
+func (p *replacer) change(f func()) {
+	p.mu.Lock()
+	f()
+	p.mu.Unlock()
+	p.by.retell()
+}
+
+// heir is the binary that is to take over; nil when there is none.
+func (p *replacer) heir() *heir {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.next
+}
+
+// report is which binary the manager runs from, and which was refused.
+func (p *replacer) report() (core.Binary, *core.RefusedBinary) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.own, p.refused
 }
 
 // heirFile is where a binary is kept, in a directory of its own so that its process has
@@ -52,44 +103,38 @@ func (d Dirs) triedFile() string { return filepath.Join(d.Run, "manager.tried") 
 // ReplaceManager takes a binary that is to go on in this manager's place, and mysqld with
 // it. It returns when that is about to happen. Nothing happens before the binary is whole,
 // runs, and understands what it will be left.
-func (m *manager) ReplaceManager(_ context.Context, digest string, binary io.Reader) error {
-	if !m.replacing.TryLock() {
+func (p *replacer) ReplaceManager(_ context.Context, digest string, binary io.Reader) error {
+	if !p.receiving.TryLock() {
 		return refusal(core.OrderBusy, "another binary is being received")
 	}
-	defer m.replacing.Unlock()
-	var own string
-	var refused *core.RefusedBinary
-	var next *heir
-	get(m, func(s *state) any {
-		own, refused, next = s.handoff.own.Digest, s.handoff.refused, s.handoff.next
-		return nil
-	})
+	defer p.receiving.Unlock()
+	own, refused := p.report()
 	switch {
-	case digest == own:
+	case digest == own.Digest:
 		return nil
-	case next != nil:
+	case p.heir() != nil:
 		return refusal(core.OrderBusy, "another binary is about to take over")
 	case refused != nil && refused.Digest == digest:
 		return refusal(core.OrderBinaryRefused, "%s", refused.Why)
 	}
-	if why := m.mayNotHandOver(); why != "" {
+	if why := p.by.mayNotHandOver(); why != "" {
 		return refusal(core.OrderBusy, "%s", why)
 	}
-	path := m.opt.Dirs.heirFile(strconv.FormatInt(time.Now().UnixNano(), 36))
-	if err := m.receiveBinary(path, digest, binary); err != nil {
+	path := p.dirs.heirFile(strconv.FormatInt(time.Now().UnixNano(), 36))
+	if err := p.receiveBinary(path, digest, binary); err != nil {
 		_ = os.RemoveAll(filepath.Dir(path))
 		return err
 	}
-	m.log.Info("a binary is to take the manager's place", "digest", digest)
+	p.log.Info("a binary is to take the manager's place", "digest", digest)
 	time.AfterFunc(answerTime, func() {
-		m.update(func(s *state) { s.handoff.next = &heir{digest, path} })
+		p.change(func() { p.next = &heir{digest, path} })
 	})
 	return nil
 }
 
 // receiveBinary writes the binary and tries whether it runs. Only what it says itself
 // refuses it for good.
-func (m *manager) receiveBinary(path, digest string, binary io.Reader) error {
+func (p *replacer) receiveBinary(path, digest string, binary io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return fmt.Errorf("keeping the binary: %w", err)
 	}
@@ -111,42 +156,42 @@ func (m *manager) receiveBinary(path, digest string, binary io.Reader) error {
 	case err != nil && !errors.Is(err, syscall.ENOEXEC) && !(errors.As(err, &ended) && ended.Exited()):
 		return fmt.Errorf("trying whether the binary runs: %w: %s", err, format)
 	case err != nil:
-		return m.refuseBinary(digest, fmt.Sprintf("it does not run here: %v: %s", err, format))
+		return p.refuseBinary(digest, fmt.Sprintf("it does not run here: %v: %s", err, format))
 	case format != strconv.Itoa(HandoverFormat):
-		return m.refuseBinary(digest,
+		return p.refuseBinary(digest,
 			fmt.Sprintf("it takes over from managers that speak format %s, and this one speaks %d",
 				format, HandoverFormat))
 	}
 	return nil
 }
 
-func (m *manager) refuseBinary(digest, why string) error {
-	m.update(func(s *state) { s.handoff.refused = &core.RefusedBinary{Digest: digest, Why: why} })
+func (p *replacer) refuseBinary(digest, why string) error {
+	p.change(func() { p.refused = &core.RefusedBinary{Digest: digest, Why: why} })
 	return refusal(core.OrderBinaryRefused, "%s", why)
 }
 
 // giveWay lets the heir take over if there is one. It returns when there is none, or when
 // that cannot be: now, and then it is ordered again, or ever.
-func (m *manager) giveWay() {
-	h := get(m, func(s *state) *heir { return s.handoff.next })
+func (p *replacer) giveWay() {
+	h := p.heir()
 	if h == nil {
 		return
 	}
-	m.update(func(s *state) { s.handoff.next = nil })
-	before := m.readTried()
+	p.change(func() { p.next = nil })
+	before := p.readTried()
 	now := tried{Digest: h.digest}
 	if before.Digest == h.digest {
 		now.Ends = before.Ends
 	}
-	err := m.rememberTried(now)
+	err := p.rememberTried(now)
 	if err == nil {
-		m.log.Info("the manager is replaced in place; mysqld runs on", "by", h.digest)
-		err = m.handOver(h.path)
+		p.log.Info("the manager is replaced in place; mysqld runs on", "by", h.digest)
+		err = p.by.handOver(h.path)
 	}
-	err = errors.Join(err, m.rememberTried(before), os.RemoveAll(filepath.Dir(h.path)))
-	m.log.Warn("the manager is not replaced", "why", err)
+	err = errors.Join(err, p.rememberTried(before), os.RemoveAll(filepath.Dir(h.path)))
+	p.log.Warn("the manager is not replaced", "why", err)
 	if errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.EACCES) {
-		_ = m.refuseBinary(h.digest, err.Error())
+		_ = p.refuseBinary(h.digest, err.Error())
 	}
 }
 
@@ -170,47 +215,47 @@ func (t tried) mayNot() string {
 	return ""
 }
 
-func (m *manager) rememberTried(t tried) error {
+func (p *replacer) rememberTried(t tried) error {
 	text, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}
-	return writeDurably(m.opt.Dirs.triedFile(), text)
+	return writeDurably(p.dirs.triedFile(), text)
 }
 
 // readTried reads what is remembered of a binary that took over; zero if none has.
-func (m *manager) readTried() tried {
+func (p *replacer) readTried() tried {
 	var t tried
-	text, err := os.ReadFile(m.opt.Dirs.triedFile())
+	text, err := os.ReadFile(p.dirs.triedFile())
 	if err == nil {
 		err = json.Unmarshal(text, &t)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		m.log.Warn("reading which binary was tried", "error", err)
+		p.log.Warn("reading which binary was tried", "error", err)
 	}
 	return t
 }
 
 // knowBinary finds out which binary this is, and what became of one that was tried before:
 // a manager that did not take over in its process was started with a new container.
-func (m *manager) knowBinary(ctx context.Context) {
-	m.tidyBinaries()
+func (p *replacer) knowBinary(ctx context.Context) {
+	p.tidyBinaries()
 	digest, err := version.Digest()
 	if err != nil {
-		m.log.Warn("the manager does not know its own digest", "error", err)
+		p.log.Warn("the manager does not know its own digest", "error", err)
 		return
 	}
-	t := m.readTried()
-	if !m.inherited && t.Digest != "" {
+	t := p.readTried()
+	if !p.by.tookOver() && t.Digest != "" {
 		t.Ends++
-		if err := m.rememberTried(t); err != nil {
-			m.log.Warn("remembering the end of a container", "error", err)
+		if err := p.rememberTried(t); err != nil {
+			p.log.Warn("remembering the end of a container", "error", err)
 		}
 	}
-	m.update(func(s *state) {
-		s.handoff.own = core.Binary{Digest: digest, Platform: version.Platform}
+	p.change(func() {
+		p.own = core.Binary{Digest: digest, Platform: version.Platform}
 		if why := t.mayNot(); why != "" && t.Digest != digest {
-			s.handoff.refused = &core.RefusedBinary{Digest: t.Digest, Why: why}
+			p.refused = &core.RefusedBinary{Digest: t.Digest, Why: why}
 		}
 	})
 	if t.Digest != digest || t.Proven {
@@ -222,18 +267,22 @@ func (m *manager) knowBinary(ctx context.Context) {
 	case <-time.After(provenAfter):
 	}
 	t.Proven = true
-	if err := m.rememberTried(t); err != nil {
-		m.log.Warn("remembering that the manager has proven itself", "error", err)
+	if err := p.rememberTried(t); err != nil {
+		p.log.Warn("remembering that the manager has proven itself", "error", err)
 	}
 }
 
 // tidyBinaries removes the files of binaries that do not run.
-func (m *manager) tidyBinaries() {
+func (p *replacer) tidyBinaries() {
 	self, _ := os.Readlink("/proc/self/exe")
-	files, _ := filepath.Glob(m.opt.Dirs.heirFile("*"))
+	files, _ := filepath.Glob(p.dirs.heirFile("*"))
 	for _, f := range files {
 		if f != self {
 			_ = os.RemoveAll(filepath.Dir(f))
 		}
 	}
 }
+
+// What a replacer asks of its manager, besides mayNotHandOver and handOver.
+
+func (m *manager) tookOver() bool { return m.inherited }

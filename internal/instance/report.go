@@ -15,7 +15,7 @@ func (m *manager) report() core.Report {
 	s := &m.st
 	r := core.Report{
 		Instance: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Boot: m.boot,
-		Manager: s.handoff.own, ManagerRefused: s.handoff.refused, Data: s.volume.data, VolumeLocked: s.volume.locked,
+		Data: s.volume.data, VolumeLocked: s.volume.locked,
 		SeenEpoch: s.cluster.seen, ViewEpoch: s.cluster.latest.Epoch, WritableEpoch: s.mysqld.writable,
 		ClientSessions: s.mysqld.sessions, Terminating: !s.terminating.IsZero(),
 		Version: m.bin.version.Text, Restarts: s.mysqld.restarts,
@@ -47,6 +47,7 @@ func (m *manager) report() core.Report {
 		r.Clone = &c
 	}
 	r.Archive = m.archiver.report()
+	r.Manager, r.ManagerRefused = m.replacer.report()
 	p.Correct(&r, s.status.server)
 	if t := s.worker.trouble; t != nil {
 		agent.TellTrouble(&r, t.err.Error())

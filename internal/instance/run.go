@@ -60,7 +60,7 @@ func newManager(opt Options) *manager {
 		pubWake: make(chan struct{}, 1), opens: make(chan struct{}, 1), accountsWake: make(chan struct{}, 1),
 		st: state{mysqld: mysqldState{downSince: time.Now()}},
 	}
-	m.archiver, m.checker = newArchiver(m), newChecker(m)
+	m.archiver, m.checker, m.replacer = newArchiver(m), newChecker(m), newReplacer(m)
 	return m
 }
 
@@ -114,7 +114,7 @@ func (m *manager) run(ctx context.Context) error {
 // Who fences and who keeps the Lease are not among them: they begin before anybody is served.
 func (m *manager) beside() []func(context.Context) {
 	return []func(context.Context){
-		m.knowBinary, m.prepare, m.keepPolling, m.keepVouched, m.keepTryingDisk, m.keepPublished, m.keepLatest,
+		m.replacer.knowBinary, m.prepare, m.keepPolling, m.keepVouched, m.keepTryingDisk, m.keepPublished, m.keepLatest,
 		m.keepRinging, m.keepCertificates, m.keepAccounts, m.archiver.keepArchived, m.archiver.keepLogs,
 	}
 }
@@ -123,6 +123,7 @@ func (m *manager) beside() []func(context.Context) {
 type answers struct {
 	*manager
 	*checker
+	*replacer
 }
 
 // findServer looks for mysqld and prepares the connections.
@@ -246,7 +247,7 @@ func (m *manager) serve() ([]*http.Server, error) {
 		handler http.Handler
 		secure  bool
 	}{
-		{m.opt.ControlPort, control.NewHandler(answers{m, m.checker}), true},
+		{m.opt.ControlPort, control.NewHandler(answers{m, m.checker, m.replacer}), true},
 		{m.opt.ProbePort, m.probes(), false},
 		{m.opt.MetricsPort, m.metricsHandler(), false},
 	} {

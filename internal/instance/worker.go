@@ -50,7 +50,7 @@ func (m *manager) work(ctx context.Context) {
 		if m.step(ctx) {
 			return
 		}
-		m.giveWay()
+		m.replacer.giveWay()
 	}
 }
 
