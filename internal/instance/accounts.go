@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -57,8 +58,23 @@ func (s *accessState) noteRefused(refused, writes bool) {
 	s.refused = refused && (!writes || time.Since(s.refusedSince) >= refusedPatience)
 }
 
-// keeper is what the keeping of accounts remembers from one look to the next.
-type keeper struct {
+// accountKeeper keeps the accounts of a primary as they should be.
+type accountKeeper struct {
+	opt Options
+	log *slog.Logger
+	tls *tlsFiles
+	by  accountsKept
+	// asks is mysqld, as the manager's account asks it, and root as root does.
+	asks, root func() *mysql.Server
+	// wake has the accounts looked at now.
+	wake chan struct{}
+
+	// Only keepAccounts knows what follows.
+	now keeping
+}
+
+// keeping is what an accountKeeper remembers from one look to the next.
+type keeping struct {
 	looked   time.Time
 	failures int
 	again    time.Time
@@ -66,115 +82,124 @@ type keeper struct {
 	toSpread bool
 }
 
+// accountsKept is what an accountKeeper asks of its manager.
+type accountsKept interface {
+	// writable is the epoch in which the server takes writes; 0 if it does not.
+	writable() int64
+	// accountsLocked: nobody can log in, for a statement that changes an account waits.
+	accountsLocked() bool
+	// isAcknowledged: a commit would not wait at this moment.
+	isAcknowledged() bool
+	// dataState is what the volume holds.
+	dataState() core.DataState
+	// kept is what is remembered on the volume, and keep changes it.
+	kept() remembered
+	keep(change func(*remembered)) error
+	// resetConnections has the manager log in again.
+	resetConnections()
+}
+
+func newAccountKeeper(m *manager) *accountKeeper {
+	return &accountKeeper{opt: m.opt, log: m.log, tls: m.tls, by: m, wake: make(chan struct{}, 1),
+		asks: func() *mysql.Server { return m.metrics }, root: func() *mysql.Server { return m.root }}
+}
+
 // keepAccounts has the primary's internal accounts be what they should be, and all
 // accounts follow the passwords in the Secrets.
-func (m *manager) keepAccounts(ctx context.Context) {
+func (k *accountKeeper) keepAccounts(ctx context.Context) {
 	tick := time.NewTicker(accountsInterval)
 	defer tick.Stop()
-	var k keeper
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-m.accountsWake: // it became the primary, or is refused
-			k.looked, k.again = time.Time{}, time.Time{}
+		case <-k.wake: // it became the primary, or is refused
+			k.now.looked, k.now.again = time.Time{}, time.Time{}
 		}
-		if get(m, func(s *state) int64 { return s.mysqld.writable }) == 0 {
-			k = keeper{}
+		if k.by.writable() == 0 {
+			k.now = keeping{}
 			continue
 		}
-		if time.Now().Before(k.again) {
+		if time.Now().Before(k.now.again) {
 			continue
 		}
-		if err := m.lookAfterAccounts(ctx, &k); err != nil && ctx.Err() == nil {
-			k.failures++
-			k.again = time.Now().Add(min(accountsInterval<<min(k.failures, 10), accountsPauseMost))
-			m.log.Warn("looking after the accounts; it is tried again", "error", err, "again",
-				time.Until(k.again).Round(time.Second).String())
+		if err := k.lookAfterAccounts(ctx); err != nil && ctx.Err() == nil {
+			k.now.failures++
+			k.now.again = time.Now().Add(min(accountsInterval<<min(k.now.failures, 10), accountsPauseMost))
+			k.log.Warn("looking after the accounts; it is tried again", "error", err, "again",
+				time.Until(k.now.again).Round(time.Second).String())
 			continue
 		}
-		k.failures = 0
+		k.now.failures = 0
 	}
 }
 
 // lookAfterAccounts mends this server first, which waits for nobody: what is missing may
 // be what replicas need to acknowledge. What reaches the replicas is a commit like any
 // other, and is begun only while enough of them acknowledge.
-func (m *manager) lookAfterAccounts(ctx context.Context, k *keeper) error {
-	if get(m, func(s *state) bool { return s.access.locked }) {
+func (k *accountKeeper) lookAfterAccounts(ctx context.Context) error {
+	if k.by.accountsLocked() {
 		return nil // nobody can log in
 	}
-	if time.Since(k.looked) >= doorInterval {
-		if err := m.mendAccounts(ctx, k); err != nil {
+	if time.Since(k.now.looked) >= doorInterval {
+		if err := k.mendAccounts(ctx); err != nil {
 			return err
 		}
-		k.looked = time.Now()
+		k.now.looked = time.Now()
 	}
-	if !m.isAcknowledged() {
+	if !k.by.isAcknowledged() {
 		return nil
 	}
-	if k.toSpread {
-		if err := m.restore(ctx, mysql.Everywhere); err != nil {
+	if k.now.toSpread {
+		if err := k.restore(ctx, mysql.Everywhere); err != nil {
 			return err
 		}
-		k.toSpread = false
-		m.log.Info("the replicas are given the internal accounts")
+		k.now.toSpread = false
+		k.log.Info("the replicas are given the internal accounts")
 	}
-	return m.followSecrets(ctx)
-}
-
-// isAcknowledged: a commit would not wait at this moment. Whoever waits while it changes
-// an account keeps everybody else from logging in, the replicas too.
-func (m *manager) isAcknowledged() bool {
-	return get(m, func(s *state) bool {
-		if s.status.server == nil || !s.answers() {
-			return false
-		}
-		c := s.status.server.SemiSync
-		return !c.LocksAccounts && (!c.SourceEnabled || c.WaitSessions == 0 && c.Clients >= c.Acks)
-	})
+	return k.followSecrets(ctx)
 }
 
 // mendAccounts logs in as the internal accounts do, and restores them on this server if
 // they are not let in, or may not do what they are for.
-func (m *manager) mendAccounts(ctx context.Context, k *keeper) error {
-	wrong := m.tryDoors(ctx)
+func (k *accountKeeper) mendAccounts(ctx context.Context) error {
+	wrong := k.tryDoors(ctx)
 	if wrong == nil {
 		return nil
 	}
-	m.log.Warn("the internal accounts are restored", "because", wrong)
-	if err := m.restore(ctx, mysql.Here); err != nil {
+	k.log.Warn("the internal accounts are restored", "because", wrong)
+	if err := k.restore(ctx, mysql.Here); err != nil {
 		return errors.Join(wrong, err)
 	}
-	k.toSpread = true
-	m.resetConnections()
+	k.now.toSpread = true
+	k.by.resetConnections()
 	return nil
 }
 
 // tryDoors tells what a server's own word is against; what cannot be tried is not known.
-func (m *manager) tryDoors(ctx context.Context) error {
-	internal, err := m.internalAccounts()
+func (k *accountKeeper) tryDoors(ctx context.Context) error {
+	internal, err := k.opt.Dirs.internalAccounts()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, accountsLimit)
 	defer cancel()
-	conf, err := m.tls.client(m.opt.Peer(m.opt.Instance))
+	conf, err := k.tls.client(k.opt.Peer(k.opt.Instance))
 	if err != nil {
 		return err
 	}
-	address := net.JoinHostPort(m.opt.PodIP, strconv.Itoa(m.opt.AdminPort))
+	address := net.JoinHostPort(k.opt.PodIP, strconv.Itoa(k.opt.AdminPort))
 	for _, err := range []error{
 		mysql.CheckReplication(ctx, address, conf, internal.Replication),
-		mysql.CheckManager(ctx, m.opt.Dirs.socket(), internal.Manager),
+		mysql.CheckManager(ctx, k.opt.Dirs.socket(), internal.Manager),
 	} {
 		var wrong *mysql.AccountError
 		if errors.As(err, &wrong) {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
-			m.log.Debug("an internal account cannot be tried", "error", err)
+			k.log.Debug("an internal account cannot be tried", "error", err)
 		}
 	}
 	return nil
@@ -182,38 +207,45 @@ func (m *manager) tryDoors(ctx context.Context) error {
 
 // restore makes the internal accounts what they should be, as root, or else, with what it
 // may do, as the manager.
-func (m *manager) restore(ctx context.Context, scope mysql.Scope) error {
-	internal, err := m.internalAccounts()
+func (k *accountKeeper) restore(ctx context.Context, scope mysql.Scope) error {
+	internal, err := k.opt.Dirs.internalAccounts()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, accountsLimit)
 	defer cancel()
-	err = m.root.Restore(ctx, internal, scope)
+	err = k.root().Restore(ctx, internal, scope)
 	if mysql.IsAccessDenied(err) {
-		err = errors.Join(fmt.Errorf("root@localhost cannot do it: %w", err), m.metrics.Restore(ctx, internal, scope))
+		err = errors.Join(fmt.Errorf("root@localhost cannot do it: %w", err), k.asks().Restore(ctx, internal, scope))
 	}
 	return err
 }
 
-func (m *manager) internalAccounts() (i mysql.Internal, err error) {
-	if i.Manager, err = readAccount(m.opt.Dirs.Control); err != nil {
+// internalAccounts are those of the manager and of replication, as the Secrets have them.
+func (d Dirs) internalAccounts() (i mysql.Internal, err error) {
+	if i.Manager, err = readAccount(d.Control); err != nil {
 		return i, err
 	}
-	i.Replication, err = readAccount(m.opt.Dirs.Replication)
+	i.Replication, err = readAccount(d.Replication)
 	return i, err
 }
 
-func (m *manager) rootAccounts() ([]mysql.Account, error) {
-	a, err := readAccount(m.opt.Dirs.Root)
+func (d Dirs) rootAccounts() ([]mysql.Account, error) {
+	a, err := readAccount(d.Root)
 	return []mysql.Account{a}, err
 }
+
+// initFile is what mysqld executes while it starts.
+func (d Dirs) initFile() string { return filepath.Join(d.Run, "accounts.sql") }
+
+// dropInitFile: it holds passwords, and was read.
+func (d Dirs) dropInitFile() { _ = os.Remove(d.initFile()) }
 
 // restoring has mysqld restore the internal accounts while it starts, before it lets
 // anybody in: a server that is read-only cannot be helped otherwise. Without it mysqld
 // starts all the same.
-func (m *manager) restoring(c *v1alpha1.Cluster) []string {
-	if get(m, func(s *state) core.DataState { return s.volume.data }) != core.DataPopulated {
+func (k *accountKeeper) restoring(c *v1alpha1.Cluster) []string {
+	if k.by.dataState() != core.DataPopulated {
 		return nil // it has accounts of its own, until it is cloned
 	}
 	for name := range c.Spec.MySQL.Parameters {
@@ -221,21 +253,16 @@ func (m *manager) restoring(c *v1alpha1.Cluster) []string {
 			return nil
 		}
 	}
-	internal, err := m.internalAccounts()
+	internal, err := k.opt.Dirs.internalAccounts()
 	if err == nil {
-		err = os.WriteFile(m.initFilePath(), []byte(internal.InitFile()), 0o600)
+		err = os.WriteFile(k.opt.Dirs.initFile(), []byte(internal.InitFile()), 0o600)
 	}
 	if err != nil {
-		m.log.Warn("mysqld starts without looking at the internal accounts", "error", err)
+		k.log.Warn("mysqld starts without looking at the internal accounts", "error", err)
 		return nil
 	}
-	return []string{"--init-file=" + m.initFilePath()}
+	return []string{"--init-file=" + k.opt.Dirs.initFile()}
 }
-
-func (m *manager) initFilePath() string { return filepath.Join(m.opt.Dirs.Run, "accounts.sql") }
-
-// dropInitFile: it holds passwords, and was read.
-func (m *manager) dropInitFile() { _ = os.Remove(m.initFilePath()) }
 
 // secret is an account of a Secret, and from where it logs in.
 type secret struct {
@@ -243,8 +270,8 @@ type secret struct {
 	hosts   []string
 }
 
-func (m *manager) secrets() ([]secret, string, error) {
-	d := m.opt.Dirs
+// secrets are the accounts of all Secrets, and a digest of them.
+func (d Dirs) secrets() ([]secret, string, error) {
 	var out []secret
 	sum := sha256.New()
 	for _, s := range []struct {
@@ -266,12 +293,12 @@ func (m *manager) secrets() ([]secret, string, error) {
 
 // followSecrets changes passwords when the Secrets have changed since this
 // instance last knew both to agree. Only a digest is remembered.
-func (m *manager) followSecrets(ctx context.Context) error {
-	accounts, sum, err := m.secrets()
+func (k *accountKeeper) followSecrets(ctx context.Context) error {
+	accounts, sum, err := k.opt.Dirs.secrets()
 	if err != nil {
 		return err
 	}
-	was := m.memory.get().Accounts
+	was := k.by.kept().Accounts
 	if was == sum {
 		return nil
 	}
@@ -280,12 +307,36 @@ func (m *manager) followSecrets(ctx context.Context) error {
 		defer cancel()
 		for _, s := range accounts {
 			for _, host := range s.hosts {
-				if err := m.metrics.ChangePassword(ctx, s.account, host); err != nil {
+				if err := k.asks().ChangePassword(ctx, s.account, host); err != nil {
 					return err
 				}
 			}
 		}
-		m.log.Info("the accounts have the passwords of the Secrets")
+		k.log.Info("the accounts have the passwords of the Secrets")
 	}
-	return m.memory.change(func(r *remembered) { r.Accounts = sum })
+	return k.by.keep(func(r *remembered) { r.Accounts = sum })
+}
+
+// What an accountKeeper asks of its manager.
+
+func (m *manager) accountsLocked() bool {
+	return get(m, func(s *state) bool { return s.access.locked })
+}
+
+func (m *manager) dataState() core.DataState {
+	return get(m, func(s *state) core.DataState { return s.volume.data })
+}
+
+func (m *manager) keep(change func(*remembered)) error { return m.memory.change(change) }
+
+// isAcknowledged: a commit would not wait at this moment. Whoever waits while it changes
+// an account keeps everybody else from logging in, the replicas too.
+func (m *manager) isAcknowledged() bool {
+	return get(m, func(s *state) bool {
+		if s.status.server == nil || !s.answers() {
+			return false
+		}
+		c := s.status.server.SemiSync
+		return !c.LocksAccounts && (!c.SourceEnabled || c.WaitSessions == 0 && c.Clients >= c.Acks)
+	})
 }

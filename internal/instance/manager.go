@@ -27,6 +27,7 @@ type manager struct {
 	archiver *archiver
 	checker  *checker
 	replacer *replacer
+	keeper   *accountKeeper // of accounts
 	// memory is nil until the volume is locked.
 	memory *memory
 	// flush is the worker's: the volume is being asked whether it could write all; nil if not.
@@ -50,8 +51,6 @@ type manager struct {
 	pubWake   chan struct{}
 	// opens: it is about to take writes, and has to fence itself from now on.
 	opens chan struct{}
-	// accountsWake: the accounts are to be looked at now.
-	accountsWake chan struct{}
 	// interrupt ends what the worker waits for; guarded by mu.
 	interrupt context.CancelFunc
 	polling   sync.Mutex

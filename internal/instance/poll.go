@@ -157,7 +157,7 @@ func (m *manager) noteSilence(proc *process, err error) {
 	}
 	s.access.noteRefused(mysql.IsAccessDenied(err), s.mysqld.writable != 0)
 	if s.access.refusedSince != (time.Time{}) {
-		poke(m.accountsWake)
+		poke(m.keeper.wake)
 	}
 	s.status.ending = s.mysqld.accepted && (s.status.ending || mysql.IsShutdown(err) || errors.Is(err, fs.ErrNotExist))
 	if mysql.IsShutdown(err) && s.clone.copied != nil {
@@ -187,7 +187,7 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 	}
 	if !s.mysqld.accepted {
 		s.mysqld.accepted = true
-		m.dropInitFile()
+		m.opt.Dirs.dropInitFile()
 		m.log.Info("mysqld accepts connections", "after", time.Since(proc.started).String())
 	}
 	if time.Since(proc.started) > agent.SteadyAfter {

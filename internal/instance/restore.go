@@ -129,10 +129,10 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *restor
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(m.initFilePath(), []byte(first.TakeOverFile()), 0o600); err != nil {
+	if err := os.WriteFile(m.opt.Dirs.initFile(), []byte(first.TakeOverFile()), 0o600); err != nil {
 		return fmt.Errorf("writing the first statements: %w", err)
 	}
-	defer m.dropInitFile()
+	defer m.opt.Dirs.dropInitFile()
 	if err := m.writeConfig(c, mysql.ToServe); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *restor
 	// The events of the restored data wait until they have a primary. Commits do not wait for the
 	// disk: until endCleanly, whatever ends this has the restore begin anew.
 	if err := m.launch(append(mysql.Unsynced(), "--super-read-only=OFF", "--read-only=OFF", "--offline-mode=ON",
-		"--event-scheduler=OFF", "--init-file="+m.initFilePath())...); err != nil {
+		"--event-scheduler=OFF", "--init-file="+m.opt.Dirs.initFile())...); err != nil {
 		return err
 	}
 	if err := m.awaitAnswer(ctx); err != nil {

@@ -63,7 +63,7 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 			s.status.server = &server
 		}
 	})
-	poke(m.accountsWake)
+	poke(m.keeper.wake)
 	m.log.Info("is primary", "epoch", a.Epoch, "acks", a.Acks)
 	return nil
 }

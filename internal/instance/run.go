@@ -57,10 +57,11 @@ func newManager(opt Options) *manager {
 		opt: opt, log: newLogger(opt.Log, opt.LogLevel), boot: randomText(), began: time.Now(), kube: opt.Kubernetes,
 		tls: &tlsFiles{dirs: opt.Dirs}, changed: make(chan struct{}), jobs: make(chan job), ended: make(chan struct{}),
 		wake: make(chan struct{}, 1), news: make(chan struct{}, 1), leaseWake: make(chan struct{}, 1),
-		pubWake: make(chan struct{}, 1), opens: make(chan struct{}, 1), accountsWake: make(chan struct{}, 1),
+		pubWake: make(chan struct{}, 1), opens: make(chan struct{}, 1),
 		st: state{mysqld: mysqldState{downSince: time.Now()}},
 	}
 	m.archiver, m.checker, m.replacer = newArchiver(m), newChecker(m), newReplacer(m)
+	m.keeper = newAccountKeeper(m)
 	return m
 }
 
@@ -115,7 +116,7 @@ func (m *manager) run(ctx context.Context) error {
 func (m *manager) beside() []func(context.Context) {
 	return []func(context.Context){
 		m.replacer.knowBinary, m.prepare, m.keepPolling, m.keepVouched, m.keepTryingDisk, m.keepPublished, m.keepLatest,
-		m.keepRinging, m.keepCertificates, m.keepAccounts, m.archiver.keepArchived, m.archiver.keepLogs,
+		m.keepRinging, m.keepCertificates, m.keeper.keepAccounts, m.archiver.keepArchived, m.archiver.keepLogs,
 	}
 }
 
@@ -142,7 +143,7 @@ func (m *manager) findServer(ctx context.Context) {
 		*into = mysql.Open(m.opt.Dirs.socket(), version, m.accounts)
 	}
 	m.health = mysql.OpenForStatus(m.opt.Dirs.socket(), version, m.accounts)
-	m.root = mysql.Open(m.opt.Dirs.socket(), version, m.rootAccounts)
+	m.root = mysql.Open(m.opt.Dirs.socket(), version, m.opt.Dirs.rootAccounts)
 }
 
 // lookForServer looks for mysqld, and tells why there is none that can be used.

@@ -67,7 +67,7 @@ func (m *manager) startServer(ctx context.Context) error {
 		return ctx.Err() // an order came in between: that says nothing about mysqld
 	}
 	if err == nil {
-		err = m.launch(m.restoring(cluster)...)
+		err = m.launch(m.keeper.restoring(cluster)...)
 	}
 	if err != nil {
 		m.log.Error("mysqld cannot be started", "error", err)
