@@ -4,22 +4,42 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
+	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 )
 
+// ringer wakes the operator.
+type ringer struct {
+	kube Kubernetes
+	me   string
+	log  *slog.Logger
+	by   rung
+}
+
+// rung is what a ringer asks of its manager.
+type rung interface {
+	// snapshot is the report, and what is closed when it changes.
+	snapshot(now time.Time) (control.Snapshot, <-chan struct{})
+}
+
+func newRinger(m *manager) *ringer {
+	return &ringer{kube: m.kube, me: m.opt.Instance, log: m.log, by: m}
+}
+
 // keepRinging wakes the operator by an annotation of the own Pod whenever the group
 // is seen to change. It is a doorbell: what is true the operator asks all members.
-func (m *manager) keepRinging(ctx context.Context) {
+func (r *ringer) keepRinging(ctx context.Context) {
 	last := ""
 	for {
 		var again <-chan time.Time
-		s, changed := m.snapshot(time.Now())
+		s, changed := r.by.snapshot(time.Now())
 		if now := chime(s.Report); now != "" && now != last {
-			if err := m.kube.RingDoorbell(ctx, m.opt.Instance, now); err != nil && ctx.Err() == nil {
-				m.log.Warn("ringing the operator's doorbell; it is tried again", "error", err)
+			if err := r.kube.RingDoorbell(ctx, r.me, now); err != nil && ctx.Err() == nil {
+				r.log.Warn("ringing the operator's doorbell; it is tried again", "error", err)
 				again = time.After(time.Second)
 			} else {
 				last = now

@@ -28,7 +28,7 @@ func TestTheDoorbellIsRungAtEveryChangeOfTheGroupAndAtNothingElse(t *testing.T) 
 	m := aMember(t)
 	b := bell{rings: make(chan string)}
 	m.kube = b
-	go m.keepRinging(t.Context())
+	go newRinger(m).keepRinging(t.Context())
 	rung := func() string {
 		select {
 		case ring := <-b.rings:
@@ -92,7 +92,7 @@ func TestARingThatWasRefusedIsRungAgainUntilItIsHeard(t *testing.T) {
 		m, b := aMember(t), &deafBell{refuses: 3}
 		m.kube = b
 		ctx, stop := context.WithCancel(t.Context())
-		go m.keepRinging(ctx)
+		go newRinger(m).keepRinging(ctx)
 		time.Sleep(time.Minute)
 		stop()
 		synctest.Wait()

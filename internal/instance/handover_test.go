@@ -158,7 +158,8 @@ func TestABinaryThatCannotTakeOverIsRefused(t *testing.T) {
 	m.lease = &lease{me: "db-1"}
 	send := func(binary, digest string) string {
 		sum := sha256.Sum256([]byte(binary))
-		err := m.replacer.ReplaceManager(t.Context(), cmp.Or(digest, hex.EncodeToString(sum[:])), strings.NewReader(binary))
+		digest = cmp.Or(digest, hex.EncodeToString(sum[:]))
+		err := m.replacer.ReplaceManager(t.Context(), digest, strings.NewReader(binary))
 		if err == nil {
 			return ""
 		}

@@ -13,30 +13,18 @@ import (
 
 // manager is one run of the manager.
 type manager struct {
-	opt   Options
-	log   *slog.Logger
-	boot  string
-	began time.Time
+	opt Options
+	log *slog.Logger
+	life
 
 	kube  Kubernetes
 	lease *lease
 	tls   *tlsFiles
 	bin   binary
-	// archiver is the archiving of binary logs, checker the checking of tables, and replacer the
-	// replacement of the manager by another binary.
-	archiver *archiver
-	checker  *checker
-	replacer *replacer
-	keeper   *accountKeeper // of accounts
+	concerns
+	connections
 	// memory is nil until the volume is locked.
 	memory *memory
-	// flush is the worker's: the volume is being asked whether it could write all; nil if not.
-	flush *flushing
-
-	// Connections, one for each purpose. The pulse asks only what no lock of another
-	// session holds up, so that its connection is never lost while mysqld lives. As root
-	// the internal accounts are restored.
-	pulse, health, roles, metrics, root *mysql.Server
 
 	mu sync.Mutex
 	st state
@@ -44,29 +32,74 @@ type manager struct {
 	changed chan struct{}
 	last    core.Report
 
-	jobs      chan job
-	wake      chan struct{}
-	news      chan struct{} // of the group
-	leaseWake chan struct{}
-	pubWake   chan struct{}
-	// opens: it is about to take writes, and has to fence itself from now on.
-	opens chan struct{}
-	// interrupt ends what the worker waits for; guarded by mu.
-	interrupt context.CancelFunc
-	polling   sync.Mutex
+	bells
+	queue
+	polling sync.Mutex
 	// fencing is the loop by which a primary fences itself.
 	fencing pulse
-	// inherited: it goes on where another was, in the same process. tryingDisk is held while the
-	// volume is tried.
-	inherited  bool
+	// tryingDisk is held while the volume is tried.
 	tryingDisk sync.Mutex
-	// child is the last mysqld that was started, and closing that none may be
-	// started any more; both are guarded by spawning.
-	spawning sync.Mutex
-	child    *process
-	closing  bool
+	spawned
+}
+
+// life is of one run, from its beginning to its end.
+type life struct {
+	boot  string
+	began time.Time
+	// inherited: it goes on where another was, in the same process.
+	inherited bool
 	// ended is closed when the last report has been made.
 	ended chan struct{}
+}
+
+// concerns keep what they know themselves, and ask their manager for the rest.
+type concerns struct {
+	archiver   *archiver      // of binary logs
+	checker    *checker       // of tables
+	replacer   *replacer      // of the manager by another binary
+	keeper     *accountKeeper // of accounts
+	provenance *provenance    // of what was received
+	publisher  *publisher     // of the primary
+	voucher    *voucher       // who stands behind this primary
+}
+
+func concernsOf(m *manager) concerns {
+	return concerns{archiver: newArchiver(m), checker: newChecker(m), replacer: newReplacer(m),
+		keeper: newAccountKeeper(m), provenance: newProvenance(m), publisher: newPublisher(m), voucher: newVoucher(m)}
+}
+
+// connections to mysqld, one for each purpose. The pulse asks only what no lock of another
+// session holds up, so that its connection is never lost while mysqld lives. As root
+// the internal accounts are restored.
+type connections struct{ pulse, health, roles, metrics, root *mysql.Server }
+
+// bells wake loops; each has room for one ring.
+type bells struct {
+	wake      chan struct{} // the worker
+	news      chan struct{} // of the group
+	leaseWake chan struct{}
+	// opens: it is about to take writes, and has to fence itself from now on.
+	opens chan struct{}
+}
+
+func newBells() bells {
+	return bells{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
+}
+
+// queue is how the worker is handed what others want done.
+type queue struct {
+	jobs chan job
+	// interrupt ends what the worker waits for; guarded by the manager's mutex.
+	interrupt context.CancelFunc
+}
+
+// spawned is the last mysqld that was started.
+type spawned struct {
+	// spawning guards the others.
+	spawning sync.Mutex
+	child    *process
+	// closing: none may be started any more.
+	closing bool
 }
 
 // state is what the manager knows, guarded by its mutex. Each part is declared in the file of its

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,11 +54,34 @@ func (k kernel) mountOf(dir, pod string) (string, error) {
 	return device + " in Pod " + pod, nil
 }
 
+// provenance keeps on the volume what became of transactions that were received and not flushed:
+// whether the page cache in which they are lived on.
+type provenance struct {
+	opt Options
+	log *slog.Logger
+	by  provided
+	// flush is the worker's: the volume is being asked whether it could write all; nil if not.
+	flush *flushing
+}
+
+// provided is what provenance asks of its manager, once it has its volume.
+type provided interface {
+	// cached is what the volume remembers of it, and keep changes what it remembers.
+	cached() agent.Cached
+	keep(change func(*remembered)) error
+	// syncVolume waits until all of the volume is on the disk.
+	syncVolume() error
+	// retell has the report made again.
+	retell()
+}
+
+func newProvenance(m *manager) *provenance { return &provenance{opt: m.opt, log: m.log, by: m} }
+
 // here is this instance's residence; zero where it cannot be told.
-func (m *manager) here() agent.Residence {
-	r, err := thisKernel.residence(m.opt.Dirs.Meta, m.opt.PodUID, m.opt.Node)
+func (p *provenance) here() agent.Residence {
+	r, err := thisKernel.residence(p.opt.Dirs.Meta, p.opt.PodUID, p.opt.Node)
 	if err != nil {
-		m.log.Warn("it cannot be told whether the page cache lives on", "error", err)
+		p.log.Warn("it cannot be told whether the page cache lives on", "error", err)
 	}
 	return r
 }
@@ -71,106 +95,94 @@ type flushing struct {
 // noteStart remembers before mysqld is started what became of what it had received and not
 // flushed. drops says that mysqld is to start without its relay logs. A volume that takes long
 // is waited for until ctx ends; the next call goes on waiting.
-func (m *manager) noteStart(ctx context.Context, drops bool) error {
-	before, start := m.memory.cached(), agent.Start{Here: m.here(), Drops: drops}
-	if m.flush == nil {
+func (p *provenance) noteStart(ctx context.Context, drops bool) error {
+	before, start := p.by.cached(), agent.Start{Here: p.here(), Drops: drops}
+	if p.flush == nil {
 		if !before.Unflushed {
 			return nil
 		}
 		if start.Here != before.In || drops {
-			return m.noteStarted(before, start)
+			return p.noteStarted(before, start)
 		}
-		if err := m.beginFlush(before); err != nil {
+		if err := p.beginFlush(before); err != nil {
 			return err
 		}
 	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case err := <-m.flush.done:
-		before, m.flush = m.flush.before, nil
+	case err := <-p.flush.done:
+		before, p.flush = p.flush.before, nil
 		if start.Failed = err != nil; start.Failed {
-			m.log.Warn("the volume reports that not all was written", "error", err)
+			p.log.Warn("the volume reports that not all was written", "error", err)
 		}
-		return m.noteStarted(before, start)
+		return p.noteStarted(before, start)
 	}
 }
 
-func (m *manager) noteStarted(before agent.Cached, start agent.Start) error {
+func (p *provenance) noteStarted(before agent.Cached, start agent.Start) error {
 	after := before.Starts(start)
 	if after.MayLack && !before.MayLack {
-		m.log.Warn("this instance may lack what it acknowledged: what it had received was not flushed, and may be gone",
+		p.log.Warn("this instance may lack what it acknowledged: what it had received was not flushed, and may be gone",
 			"was", before.In, "is", start.Here)
 	}
-	return m.setCached(after)
+	return p.setCached(after)
 }
 
 // beginFlush has the volume write all that was received, beside the worker. That it is asked
 // is on the volume first.
-func (m *manager) beginFlush(before agent.Cached) error {
-	if err := m.setCached(before.Asked()); err != nil {
+func (p *provenance) beginFlush(before agent.Cached) error {
+	if err := p.setCached(before.Asked()); err != nil {
 		return err
 	}
 	f := &flushing{before: before, done: make(chan error, 1)}
-	m.flush = f
-	go func() { f.done <- m.flushVolume() }()
+	p.flush = f
+	go func() { f.done <- p.flushVolume() }()
 	return nil
 }
 
 // setCached keeps it on the volume, and tells.
-func (m *manager) setCached(c agent.Cached) error {
-	if err := m.memory.change(func(r *remembered) { r.setCached(c) }); err != nil {
+func (p *provenance) setCached(c agent.Cached) error {
+	if err := p.by.keep(func(r *remembered) { r.setCached(c) }); err != nil {
 		return err
 	}
-	m.update(func(*state) {})
+	p.by.retell()
 	return nil
 }
 
-// noteReceiving remembers before anything is received where it is cached; and how far the
-// status was seen to get, for once it has lost what it acknowledged to the present primary, it
-// must not become whole by what a former one had.
-func (m *manager) noteReceiving() error {
-	if err := m.rememberLatest(); err != nil {
+// becomeWhole notes that it has all that it ever acknowledged.
+func (p *provenance) becomeWhole() error {
+	if err := p.setCached(p.by.cached().Whole()); err != nil {
 		return err
 	}
-	if c := m.memory.cached(); !c.Unflushed {
-		return m.setCached(c.Receives(m.here()))
-	}
-	return nil
-}
-
-func (m *manager) becomeWhole() error {
-	if err := m.setCached(m.memory.cached().Whole()); err != nil {
-		return err
-	}
-	m.log.Info("has all that it ever acknowledged")
+	p.log.Info("has all that it ever acknowledged")
 	return nil
 }
 
 // flushRelayLogs puts on the disk what mysqld, which has ended, left in the page cache, and
 // remembers that after it has been done, or that it failed: nobody is told a second time.
-func (m *manager) flushRelayLogs() error {
-	c, here := m.memory.cached(), m.here()
+func (p *provenance) flushRelayLogs() error {
+	c, here := p.by.cached(), p.here()
 	if !c.Unflushed || !here.IsKnown() || c.In != here {
 		return nil
 	}
-	if err := m.setCached(c.Asked()); err != nil {
+	if err := p.setCached(c.Asked()); err != nil {
 		return err
 	}
-	if err := m.flushVolume(); err != nil {
-		return errors.Join(err, m.setCached(c.Starts(agent.Start{Here: here, Failed: true})))
+	if err := p.flushVolume(); err != nil {
+		return errors.Join(err, p.setCached(c.Starts(agent.Start{Here: here, Failed: true})))
 	}
-	return m.setCached(c.Flushed())
+	return p.setCached(c.Flushed())
 }
 
 // flushVolume waits until relay logs and all else on the volume are on the disk. Linux tells
 // errors of a whole filesystem from 5.8 on, those of a file that is opened before, too.
-func (m *manager) flushVolume() error {
-	found, err := filepath.Glob(filepath.Join(m.opt.Dirs.Data, "relay*"))
-	for _, name := range append(found, m.opt.Dirs.Data) {
+func (p *provenance) flushVolume() error {
+	found, err := filepath.Glob(filepath.Join(p.opt.Dirs.Data, "relay*"))
+	for _, name := range append(found, p.opt.Dirs.Data) {
 		err = errors.Join(err, syncFile(name))
 	}
-	if err = errors.Join(err, m.memory.syncVolume()); err != nil {
+	if err = errors.Join(err, p.by.syncVolume()); err != nil {
 		return fmt.Errorf("flushing relay logs: %w", err)
 	}
 	return nil
@@ -185,6 +197,31 @@ func syncFile(name string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// receives remembers before anything is received where it is cached.
+func (p *provenance) receives() error {
+	c := p.by.cached()
+	if c.Unflushed {
+		return nil
+	}
+	return p.setCached(c.Receives(p.here()))
+}
+
+// What provenance asks of its manager, besides.
+
+func (m *manager) cached() agent.Cached { return m.memory.cached() }
+
+func (m *manager) syncVolume() error { return m.memory.syncVolume() }
+
+// noteReceiving remembers before anything is received where it is cached; and how far the
+// status was seen to get, for once it has lost what it acknowledged to the present primary, it
+// must not become whole by what a former one had.
+func (m *manager) noteReceiving() error {
+	if err := m.rememberLatest(); err != nil {
+		return err
+	}
+	return m.provenance.receives()
 }
 
 // startReceiving has a replica receive, once it is remembered where.

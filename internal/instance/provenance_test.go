@@ -39,7 +39,7 @@ func TestAKilledManagerFindsWhatWasReceivedInTheSamePageCache(t *testing.T) {
 	m.memory.close()
 	m = managerOn(t, volume, "pod-1")
 	defer m.memory.close()
-	if err := m.noteStart(t.Context(), false); err != nil {
+	if err := m.provenance.noteStart(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	if c := m.memory.cached(); c.MayLack || !c.Unflushed {
@@ -57,7 +57,7 @@ func TestAnotherBootMayLackWhatWasReceivedAndRemembersItOverASecondStart(t *test
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := m.noteStart(t.Context(), false); err != nil {
+		if err := m.provenance.noteStart(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
 		m.memory.close()
@@ -67,7 +67,7 @@ func TestAnotherBootMayLackWhatWasReceivedAndRemembersItOverASecondStart(t *test
 	if r := m.report(); !m.memory.cached().MayLack || !r.MayLack {
 		t.Errorf("remembers %+v and reports %t", m.memory.cached(), r.MayLack)
 	}
-	if err := m.becomeWhole(); err != nil {
+	if err := m.provenance.becomeWhole(); err != nil {
 		t.Fatal(err)
 	}
 	if m.memory.cached().MayLack {
@@ -186,7 +186,7 @@ func TestACommitThatWaitsIsLoggedAndNotExecuted(t *testing.T) {
 	}
 	w.order(one, control.VerbDemote, control.Order{Epoch: next})
 	<-wrote
-	if c := two.m.memory.cached(); !c.Unflushed || c.In != two.m.here() {
+	if c := two.m.memory.cached(); !c.Unflushed || c.In != two.m.provenance.here() {
 		t.Errorf("a replica remembers %+v", c)
 	}
 }

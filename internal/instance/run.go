@@ -54,14 +54,12 @@ func Run(ctx context.Context, opt Options) error {
 
 func newManager(opt Options) *manager {
 	m := &manager{
-		opt: opt, log: newLogger(opt.Log, opt.LogLevel), boot: randomText(), began: time.Now(), kube: opt.Kubernetes,
-		tls: &tlsFiles{dirs: opt.Dirs}, changed: make(chan struct{}), jobs: make(chan job), ended: make(chan struct{}),
-		wake: make(chan struct{}, 1), news: make(chan struct{}, 1), leaseWake: make(chan struct{}, 1),
-		pubWake: make(chan struct{}, 1), opens: make(chan struct{}, 1),
+		opt: opt, log: newLogger(opt.Log, opt.LogLevel), kube: opt.Kubernetes, tls: &tlsFiles{dirs: opt.Dirs},
+		life:    life{boot: randomText(), began: time.Now(), ended: make(chan struct{})},
+		changed: make(chan struct{}), bells: newBells(), queue: queue{jobs: make(chan job)},
 		st: state{mysqld: mysqldState{downSince: time.Now()}},
 	}
-	m.archiver, m.checker, m.replacer = newArchiver(m), newChecker(m), newReplacer(m)
-	m.keeper = newAccountKeeper(m)
+	m.concerns = concernsOf(m)
 	return m
 }
 
@@ -115,8 +113,9 @@ func (m *manager) run(ctx context.Context) error {
 // Who fences and who keeps the Lease are not among them: they begin before anybody is served.
 func (m *manager) beside() []func(context.Context) {
 	return []func(context.Context){
-		m.replacer.knowBinary, m.prepare, m.keepPolling, m.keepVouched, m.keepTryingDisk, m.keepPublished, m.keepLatest,
-		m.keepRinging, m.keepCertificates, m.keeper.keepAccounts, m.archiver.keepArchived, m.archiver.keepLogs,
+		m.replacer.knowBinary, m.prepare, m.keepPolling, m.voucher.keepVouched, m.keepTryingDisk,
+		m.publisher.keepPublished, m.keepLatest, newRinger(m).keepRinging, newCertificates(m).keepCertificates,
+		m.keeper.keepAccounts, m.archiver.keepArchived, m.archiver.keepLogs,
 	}
 }
 
@@ -309,7 +308,7 @@ func (m *manager) leaveVolume() {
 		return
 	}
 	if !m.lastChild().running() {
-		if err := m.flushRelayLogs(); err != nil {
+		if err := m.provenance.flushRelayLogs(); err != nil {
 			m.log.Warn("before the end", "error", err)
 		}
 	}

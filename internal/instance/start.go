@@ -59,7 +59,7 @@ func (m *manager) startServer(ctx context.Context) error {
 	if cluster == nil {
 		return errors.New("starting mysqld: the Cluster is not known yet")
 	}
-	err := m.noteStart(ctx, !durabilityOf(cluster).IsOnReplicas())
+	err := m.provenance.noteStart(ctx, !durabilityOf(cluster).IsOnReplicas())
 	if err == nil {
 		err = m.prepareConfig(ctx, cluster)
 	}

@@ -159,7 +159,7 @@ func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 		s.cluster.take(c, v)
 		s.volume.foreign = s.volume.foreign || s.volume.locked && !m.adopt(c, s.volume.data)
 	})
-	poke(m.pubWake)
+	poke(m.publisher.wake)
 	poke(m.leaseWake)
 }
 

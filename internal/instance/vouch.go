@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strconv"
 	"sync"
@@ -31,27 +32,47 @@ func (m *manager) Vouch(_ context.Context, instance string, epoch int64) error {
 	return nil
 }
 
+// voucher asks the other instances whether they count on this primary.
+type voucher struct {
+	opt Options
+	log *slog.Logger
+	tls *tlsFiles
+	by  vouched
+	// peers are the standing clients to the other instances.
+	peers map[string]*control.Client
+}
+
+// vouched is what a voucher asks of its manager.
+type vouched interface {
+	facts() *agent.Facts
+	// noteVouch notes that an instance has vouched when it was asked at a moment.
+	noteVouch(epoch int64, instance string, at time.Time)
+}
+
+func newVoucher(m *manager) *voucher {
+	return &voucher{opt: m.opt, log: m.log, tls: m.tls, by: m, peers: map[string]*control.Client{}}
+}
+
 // keepVouched asks every peer once a second whether it counts on this primary.
-func (m *manager) keepVouched(ctx context.Context) {
+func (v *voucher) keepVouched(ctx context.Context) {
 	tick := time.NewTicker(core.VouchEvery)
 	defer tick.Stop()
-	peers := map[string]*control.Client{}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		f := m.facts()
+		f := v.by.facts()
 		if !f.NeedsVouches() {
 			continue
 		}
-		m.askPeers(ctx, peers, f)
+		v.askPeers(ctx, f)
 	}
 }
 
 // askPeers asks all side by side: one that does not answer holds up none.
-func (m *manager) askPeers(ctx context.Context, peers map[string]*control.Client, f *agent.Facts) {
+func (v *voucher) askPeers(ctx context.Context, f *agent.Facts) {
 	ctx, cancel := context.WithTimeout(ctx, core.VouchEvery)
 	defer cancel()
 	var wait sync.WaitGroup
@@ -59,17 +80,15 @@ func (m *manager) askPeers(ctx context.Context, peers map[string]*control.Client
 		if name == f.Me {
 			continue
 		}
-		client, err := m.peer(peers, name)
+		client, err := v.peer(name)
 		if err != nil {
-			m.log.Warn("asking for a vouch", "instance", name, "error", err)
+			v.log.Warn("asking for a vouch", "instance", name, "error", err)
 			continue
 		}
 		wait.Go(func() {
 			at, epoch := time.Now(), f.Cluster.Promotion.Epoch
 			if err := client.Vouch(ctx, f.Me, epoch); err == nil {
-				m.mu.Lock()
-				defer m.mu.Unlock()
-				m.st.peers.vouches.Note(epoch, name, at)
+				v.by.noteVouch(epoch, name, at)
 			}
 		})
 	}
@@ -77,17 +96,23 @@ func (m *manager) askPeers(ctx context.Context, peers map[string]*control.Client
 }
 
 // peer is the standing client to another instance.
-func (m *manager) peer(peers map[string]*control.Client, name string) (*control.Client, error) {
-	if c := peers[name]; c != nil {
+func (v *voucher) peer(name string) (*control.Client, error) {
+	if c := v.peers[name]; c != nil {
 		return c, nil
 	}
-	host := m.opt.Peer(name)
-	conf, err := m.tls.dial(host)
+	host := v.opt.Peer(name)
+	conf, err := v.tls.dial(host)
 	if err != nil {
 		return nil, err
 	}
-	peers[name] = control.NewClient(net.JoinHostPort(host, strconv.Itoa(m.opt.ControlPort)), conf)
-	return peers[name], nil
+	v.peers[name] = control.NewClient(net.JoinHostPort(host, strconv.Itoa(v.opt.ControlPort)), conf)
+	return v.peers[name], nil
+}
+
+func (m *manager) noteVouch(epoch int64, instance string, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.st.peers.vouches.Note(epoch, instance, at)
 }
 
 // fenceRest is between two looks of an instance that takes no writes: it has nothing to

@@ -257,7 +257,7 @@ func (m *manager) say(ctx context.Context, a agent.Action) error {
 	case agent.Follow:
 		return m.follow(ctx, a)
 	case agent.BecomeWhole:
-		return m.becomeWhole()
+		return m.provenance.becomeWhole()
 	case agent.SettleRole:
 		return m.settleRole(ctx, a.Role)
 	case agent.AdmitMembers:
