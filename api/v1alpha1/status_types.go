@@ -341,6 +341,9 @@ type SwitchoverReturn struct {
 	// Reason tells why.
 	Reason string            `json:"reason"`
 	At     *metav1.MicroTime `json:"at"`
+	// Times is how many came one soon after the other, with this one.
+	// +optional
+	Times int32 `json:"times,omitempty"`
 }
 
 // InstanceStatus is what is known of one instance. It changes only when the

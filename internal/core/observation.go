@@ -262,6 +262,8 @@ func (n Notice) Is(other Notice) bool { return n.Reason == other.Reason && n.Sub
 type Return struct {
 	Target, Why string
 	At          time.Time
+	// Times is how many came one soon after the other, with this one.
+	Times int
 }
 
 // Promotion permits one instance to be writable in one epoch.

@@ -31,7 +31,7 @@ func StatusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
 			PausedAt: timeFrom(o.PausedAt), Witnesses: o.Witnesses}
 	}
 	if r := s.SwitchoverReturn; r != nil {
-		out.Return = &core.Return{Target: r.Target, Why: r.Reason, At: timeFrom(r.At)}
+		out.Return = &core.Return{Target: r.Target, Why: r.Reason, At: timeFrom(r.At), Times: int(r.Times)}
 	}
 	if s.Blocked != nil {
 		out.Blocked = new(noticeFrom(*s.Blocked))
@@ -85,7 +85,8 @@ func WriteStatus(to *v1alpha1.ClusterStatus, s core.Status) {
 	to.Operation, to.Promotion = operationTo(s.Operation), promotionTo(s.Promotion)
 	to.SwitchoverReturn = nil
 	if r := s.Return; r != nil {
-		to.SwitchoverReturn = &v1alpha1.SwitchoverReturn{Target: r.Target, Reason: r.Why, At: timeTo(r.At)}
+		to.SwitchoverReturn = &v1alpha1.SwitchoverReturn{Target: r.Target, Reason: r.Why, At: timeTo(r.At),
+			Times: int32(r.Times)}
 	}
 	to.Blocked, to.Notices, to.LastOperations = nil, nil, nil
 	if s.Blocked != nil {

@@ -151,7 +151,7 @@ func (d *decision) turnBack(op *core.Operation) bool {
 	d.Warn(reason, fmt.Sprintf("switchover to %s given up: %s; %s takes writes again as soon as %s has promised not to",
 		op.To, why, op.From, op.To))
 	if reason != core.ReasonRequested {
-		d.Status.Return = &core.Return{Target: op.To, Why: why, At: d.Now}
+		d.NoteReturn(op.To, why)
 	}
 	if d.Status.FailingSince.IsZero() {
 		d.Status.FailingSince = d.Now
@@ -188,10 +188,11 @@ func (d *decision) noteProgress(op *core.Operation) bool {
 	return true
 }
 
-// restsUntil is until when nobody hands over by itself to the instance, for a switchover to it
-// was given up after writes had been stopped for it; zero when there is no such time.
+// restsUntil is until when nobody hands over by itself to the instance, for a switchover was given
+// up after writes had been stopped for it; zero when there is no such time. After the first one
+// only its target rests: another may well take over. What has not helped twice helps nobody.
 func (d *decision) restsUntil(name string) time.Time {
-	if r := d.Status.Return; r == nil || r.Target != name {
+	if r := d.Status.Return; r == nil || r.Times <= 1 && r.Target != name {
 		return time.Time{}
 	}
 	return d.RestsUntil(d.Status.Promotion.Instance)

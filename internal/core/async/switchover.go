@@ -66,7 +66,7 @@ func (d *decision) handOver(why core.Reason) {
 		}
 	})
 	if len(able) == 0 && len(tired) > 0 {
-		d.Say(fmt.Sprintf("the primary %s has to go (%s); %s did not take over in time, and is tried again at %s",
+		d.Say(fmt.Sprintf("the primary %s has to go (%s); %s did not take over in time. It is tried again at %s",
 			d.Status.Promotion.Instance, why,
 			strings.Join(tired, ", "), rested.UTC().Format("15:04:05 MST")))
 		return
@@ -337,7 +337,7 @@ func (d *decision) awaitTarget(op *core.Operation) {
 	case op.Step == core.StepPromote && name != core.PrimaryUnreachableButReplicasStream && d.turnBack(op):
 	case name.IsFailing():
 		if op.Step == core.StepPromote {
-			d.Status.Return = &core.Return{Target: op.To, Why: d.diagnosis.says, At: d.Now}
+			d.NoteReturn(op.To, d.diagnosis.says)
 		}
 		d.becomeFailover(op.From, d.diagnosis.says)
 	case name != core.PrimaryPromoting && d.Now.Before(d.pauseEnds(op)):
@@ -358,7 +358,7 @@ func (d *decision) wayBack(op *core.Operation, proof proven, why string) {
 		return
 	}
 	d.Warn(core.RefusalDeadline, "switchover to "+op.To+" given up: "+why+"; "+e.winner+" is made writable instead")
-	d.Status.Return = &core.Return{Target: op.To, Why: why, At: d.Now}
+	d.NoteReturn(op.To, why)
 	d.grant(e, proof, d.promotionAcks())
 	op.Step, op.Deadline = core.StepReturn, time.Time{}
 	d.Say("making " + e.winner + " writable again")

@@ -12,8 +12,9 @@ const (
 	// catchUpPause is how long writes may have to wait where the spec sets no bound.
 	catchUpPause = 30 * time.Second
 	// returnPatience is how long nobody hands over by itself after a target did not take over
-	// in time.
-	returnPatience = time.Minute
+	// in time. It doubles each time that comes again, up to returnPatienceMost.
+	returnPatience     = time.Minute
+	returnPatienceMost = time.Hour
 )
 
 // Bound is one of the two bounds that the spec sets to a switchover.
@@ -77,14 +78,33 @@ func (d *Draft) LookAtBoth(op *core.Operation) {
 	d.RecheckAt(d.Now.Add(CatchUpPace))
 }
 
-// RestsUntil is until when nobody hands over by itself to the target that did not take over;
+// NoteReturn notes that a switchover stopped writes and was given up, for a reason. One that comes
+// soon after the rest that followed the last one counts with it.
+func (d *Draft) NoteReturn(target, why string) {
+	now := &core.Return{Target: target, Why: why, At: d.Now, Times: 1}
+	if was := d.Status.Return; was != nil && d.Now.Before(was.At.Add(2*patience(was))) {
+		now.Times = max(was.Times, 1) + 1
+	}
+	d.Status.Return = now
+}
+
+// patience is how long nobody hands over by itself after a return.
+func patience(r *core.Return) time.Duration {
+	rest := returnPatience
+	for n := 1; n < r.Times && rest < returnPatienceMost; n++ {
+		rest *= 2
+	}
+	return min(rest, returnPatienceMost)
+}
+
+// RestsUntil is until when nobody hands over by itself, because a target did not take over;
 // zero when there is none, or it was long ago, or the primary is being stopped.
 func (d *Draft) RestsUntil(primary string) time.Time {
 	r := d.Status.Return
 	if r == nil || d.IsStopping(primary) {
 		return time.Time{}
 	}
-	if until := r.At.Add(returnPatience); d.Now.Before(until) {
+	if until := r.At.Add(patience(r)); d.Now.Before(until) {
 		return until
 	}
 	return time.Time{}

@@ -54,7 +54,7 @@ func (d *decision) giveUpLate(op *core.Operation, limit string) {
 	if op.Step == core.StepCatchUp {
 		why = fmt.Sprintf("%s did not come close to %s within %s; writes were not stopped", op.To, op.From, limit)
 	} else {
-		d.Status.Return = &core.Return{Target: op.To, Why: why, At: d.Now}
+		d.NoteReturn(op.To, why)
 	}
 	d.giveUp(op, core.RefusalDeadline, fmt.Sprintf("%s; %s stays primary", why, op.From))
 }
