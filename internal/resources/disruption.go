@@ -14,27 +14,29 @@ import (
 // never allow anything. A cluster of one instance does not hold up a drain.
 // It is nil when the user wants none.
 //
-// A group of two allows none: half of it is no majority.
+// It counts from what is there: while spec.instances is lowered and the others are not removed yet,
+// all of them are members. A group of two allows none: half of it is no majority.
 func DisruptionBudget(c *v1alpha1.Cluster) *policyv1.PodDisruptionBudget {
 	if c.Spec.EnablePDB != nil && !*c.Spec.EnablePDB {
 		return nil
 	}
-	most := intstr.FromInt32(spare(c))
+	members := max(c.Spec.Instances, int32(len(c.Status.InstanceNames)))
+	least := intstr.FromInt32(members - spare(c, members))
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta:   typeMeta("policy/v1", "PodDisruptionBudget"),
 		ObjectMeta: meta(c, Names(c.Name).DisruptionBudget(), componentCluster),
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: &most,
-			Selector:       &metav1.LabelSelector{MatchLabels: InstanceLabels(c)},
+			MinAvailable: &least,
+			Selector:     &metav1.LabelSelector{MatchLabels: InstanceLabels(c)},
 		},
 	}
 }
 
-// spare is how many instances may be away at a time: one, and of a group as many as
+// spare is how many of so many instances may be away at a time: one, and of a group as many as
 // leave it its majority.
-func spare(c *v1alpha1.Cluster) int32 {
-	if c.Spec.Replication.Mode != v1alpha1.ReplicationGroup || c.Spec.Instances < 2 {
+func spare(c *v1alpha1.Cluster, members int32) int32 {
+	if c.Spec.Replication.Mode != v1alpha1.ReplicationGroup || members < 2 {
 		return 1
 	}
-	return c.Spec.Instances - c.Spec.Instances/2 - 1
+	return members - members/2 - 1
 }
