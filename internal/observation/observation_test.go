@@ -239,3 +239,18 @@ func TestOnlyWhatTheClusterControlsByItsNameIsAnInstances(t *testing.T) {
 		t.Errorf("told are %v, %v: %v", o.ForeignPods, o.ForeignVolumes, err)
 	}
 }
+
+// What others injected beside mysqld does not make a Pod one that does not run.
+func TestAPodRunsWhenMysqldDoes(t *testing.T) {
+	crashes := corev1.ContainerStatus{Name: "log-shipper", State: corev1.ContainerState{
+		Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}
+	mysqld := corev1.ContainerStatus{Name: layout.Container}
+	pod := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{crashes, mysqld}}}
+	if observation.Waiting(pod) == nil {
+		t.Error("a container that crashes, and mysqld that does not run: nothing is told")
+	}
+	pod.Status.ContainerStatuses[1].State.Running = &corev1.ContainerStateRunning{}
+	if why := observation.Waiting(pod); why != nil {
+		t.Errorf("mysqld runs, and the Pod is said not to: %s", why)
+	}
+}

@@ -118,8 +118,12 @@ func imageOf(container string) string {
 }
 
 // Waiting tells why a Pod does not run, in the kubelet's or the scheduler's words
-// and with what to do; nil when it runs or is merely starting.
+// and with what to do; nil when it runs or is merely starting. An instance runs when its own
+// container does, whatever becomes of containers that others injected.
 func Waiting(pod *corev1.Pod) *core.Problem {
+	if main := mainStatus(pod); main != nil && main.State.Running != nil {
+		return nil
+	}
 	all := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...),
 		pod.Status.ContainerStatuses...)
 	for _, s := range all {

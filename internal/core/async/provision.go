@@ -104,7 +104,7 @@ func (d *decision) settled() bool {
 // rollOut replaces managers, and restarts instances whose Pod is out of date, one at a time: replicas
 // first, then the primary after handing over.
 func (d *decision) rollOut() {
-	if !d.settled() || d.ReplaceManagers(d.holder().Name) {
+	if d.mendByRestart() || !d.settled() || d.ReplaceManagers(d.holder().Name) {
 		return
 	}
 	holder := d.holder()
@@ -124,6 +124,28 @@ func (d *decision) rollOut() {
 		return
 	}
 	d.Restart(holder, pod)
+}
+
+// mendByRestart restarts a replica whose replication is broken and whose Pod is out of date: the
+// changed spec may be what mends it, and it must not wait until the replica is well. It does
+// where commits need no acknowledgement of this one, and reports whether it did.
+func (d *decision) mendByRestart() bool {
+	if d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil || d.switchoverWished() {
+		return false
+	}
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		pod, known := in.Pod.Get()
+		if !known || !pod.Exists || pod.Terminating || pod.Current || in.Name == d.holder().Name ||
+			!slices.Contains(d.Status.Broken, in.Name) {
+			continue
+		}
+		if _, serves := serving(in); serves && d.receiveBeside(in) >= d.Status.Promotion.RequiredAcks {
+			d.Restart(in, pod)
+			return true
+		}
+	}
+	return false
 }
 
 // shrink removes the instance with the highest ordinal when there are more than
