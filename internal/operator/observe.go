@@ -96,6 +96,9 @@ func (ob *observer) read(ctx context.Context, c *v1alpha1.Cluster) (*observation
 		}
 	}
 	objs.SetPods(c, pods.Items)
+	if err := ob.findUnlabelled(ctx, c, objs.Pods, &volumes); err != nil {
+		return nil, err
+	}
 	objs.SetVolumes(c, volumes.Items)
 	if err := ob.readNodes(ctx, objs, observation.NodesToWatch(c, objs)); err != nil {
 		return nil, err
@@ -110,6 +113,26 @@ func (ob *observer) read(ctx context.Context, c *v1alpha1.Cluster) (*observation
 		objs.ReadWrite = &rw
 	}
 	return objs, client.IgnoreNotFound(err)
+}
+
+// findUnlabelled adds the claims of Pods that the caches do not have: whoever took the label off a
+// claim has not deleted it, and its Pod must not be taken for one that lost its data.
+func (ob *observer) findUnlabelled(ctx context.Context, c *v1alpha1.Cluster, pods map[string]*corev1.Pod,
+	to *corev1.PersistentVolumeClaimList) error {
+	for name := range pods {
+		if slices.ContainsFunc(to.Items, func(v corev1.PersistentVolumeClaim) bool { return v.Name == name }) {
+			continue
+		}
+		key := types.NamespacedName{Namespace: c.Namespace, Name: name}
+		claim, err := find(ctx, ob.live, &corev1.PersistentVolumeClaim{}, key)
+		if err != nil {
+			return err
+		}
+		if claim != nil && resources.Belongs(c, claim) {
+			to.Items = append(to.Items, *claim)
+		}
+	}
+	return nil
 }
 
 // readNodes reads those of the cluster, and not all that a large Kubernetes has.

@@ -124,8 +124,23 @@ func (p *prerequisites) volumeAndPod(ctx context.Context, c *v1alpha1.Cluster, i
 		if err := p.inherit(ctx, c, found); err != nil {
 			return err
 		}
+		if claim, is := found.(*corev1.PersistentVolumeClaim); is {
+			if err := p.label(ctx, c, claim); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// label puts back the labels by which the operator knows a claim, where somebody took them off.
+func (p *prerequisites) label(ctx context.Context, c *v1alpha1.Cluster, claim *corev1.PersistentVolumeClaim) error {
+	lacks := resources.LackedLabels(c, claim)
+	if claim.DeletionTimestamp != nil || lacks == nil {
+		return nil
+	}
+	_, err := patchMeta(ctx, p.client, claim, client.ObjectKeyFromObject(claim), claim.UID, lacks)
+	return err
 }
 
 // inherit puts on an object that was made earlier what spec.inheritedMetadata says by now. What

@@ -72,6 +72,25 @@ func TestASecretThatIsBeingMendedIsReadEachTime(t *testing.T) {
 	}
 }
 
+// A bootstrap is used once: who deletes its Secret afterwards must not keep Pods and certificates
+// of the cluster from being renewed.
+func TestASecretThatWasUsedMayGo(t *testing.T) {
+	p, c := newPrerequisites(newAPI(t), newAPI(t)), aCluster()
+	c.Spec.Bootstrap =
+		&v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
+	c.Status.EstablishedAt = nil
+	existing := map[string][]byte{"username": []byte("app"), "password": []byte("one")}
+	if _, err := p.appSecret(t.Context(), nil)(c, existing, nil); err == nil {
+		t.Error("a Secret that was not used yet is missing, and nothing is said")
+	}
+	c.Status.EstablishedAt = new(metav1.NowMicro())
+	s, err := p.appSecret(t.Context(), nil)(c, existing, nil)
+	must(t, err)
+	if string(s.Data["username"]) != "app" || string(s.Data["password"]) != "one" {
+		t.Errorf("the account is %s now", s.Data["username"])
+	}
+}
+
 // TestWhatIsNotWantedAnyMoreGoes: the budget that holds up a drain, and credentials.
 func TestWhatIsNotWantedAnyMoreGoes(t *testing.T) {
 	c := aCluster()

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -36,6 +37,11 @@ func (p *prerequisites) appSecret(ctx context.Context, authority []byte) func(*v
 	io.Reader) (*corev1.Secret, error) {
 	return func(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
 		user, err := p.userSecret(ctx, c)
+		var hindrance *hindranceError
+		if errors.As(err, &hindrance) && existing != nil && c.Status.EstablishedAt != nil {
+			// It was used; the account stays what it is, and the Secret is looked for now and then.
+			user, err = userSecret{uid: c.UID, generation: c.Generation, read: time.Now()}, nil
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +85,7 @@ func (p *prerequisites) userSecret(ctx context.Context, c *v1alpha1.Cluster) (us
 // keepUser remembers an account that can be used. One that is missing or not
 // complete is looked for again at once: somebody is mending it.
 func (p *prerequisites) keepUser(c *v1alpha1.Cluster, user userSecret) {
-	if user.data == nil {
+	if user.uid == "" {
 		return
 	}
 	p.mu.Lock()

@@ -63,6 +63,21 @@ func instanceMeta(c *v1alpha1.Cluster, name, instance string) metav1.ObjectMeta 
 	return m
 }
 
+// LackedLabels is what a claim lacks of the labels by which the operator knows it, as a merge patch
+// of its metadata; nil if it has them.
+func LackedLabels(c *v1alpha1.Cluster, claim metav1.Object) map[string]any {
+	some := map[string]any{}
+	for key, value := range map[string]string{v1alpha1.LabelCluster: c.Name, v1alpha1.LabelInstance: claim.GetName()} {
+		if claim.GetLabels()[key] != value {
+			some[key] = value
+		}
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	return map[string]any{"labels": some}
+}
+
 // LackedOfInherited is what of spec.inheritedMetadata an object of the cluster does not carry, as a
 // merge patch of its metadata; nil if it carries all. The operator's own labels are left alone.
 func LackedOfInherited(c *v1alpha1.Cluster, obj metav1.Object) map[string]any {

@@ -1,0 +1,49 @@
+package operator
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+// The caches go by a label. Whoever takes it off a claim has not deleted the claim: the Pod that
+// uses it must not be taken for one that lost its data, and the label is put back.
+func TestAClaimThatLostItsLabelIsNotTakenForDeleted(t *testing.T) {
+	c := aCluster()
+	labelled := aVolume("c-2", "v-2")
+	labelled.Labels = map[string]string{v1alpha1.LabelCluster: "c", v1alpha1.LabelInstance: "c-2"}
+	api := newAPI(t, c, aPod("c-1", "first", "n1"), aPod("c-2", "second", "n2"), aVolume("c-1", "v-1"), labelled)
+	cached := newFake(t).WithObjects(aPod("c-1", "first", "n1"), aPod("c-2", "second", "n2"), labelled).Build()
+	r := newTestReconciler(t, cached, api)
+
+	objs, err := r.observer.read(t.Context(), c)
+	must(t, err)
+	for _, name := range []string{"c-1", "c-2"} {
+		if objs.Volumes[name] == nil {
+			t.Errorf("the claim %s is taken for deleted", name)
+		}
+	}
+
+	r.prerequisites.applier.client = writesTo{cached, api}
+	must(t, r.prerequisites.volumeAndPod(t.Context(), c, "c-1"))
+	var claim corev1.PersistentVolumeClaim
+	must(t, api.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "c-1"}, &claim))
+	if claim.Labels[v1alpha1.LabelCluster] != "c" || claim.Labels[v1alpha1.LabelInstance] != "c-1" {
+		t.Errorf("the label was not put back: it has %v", claim.Labels)
+	}
+}
+
+// writesTo reads from a cache, and patches at the API server.
+type writesTo struct {
+	client.Client
+	server client.Client
+}
+
+func (w writesTo) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	return w.server.Patch(ctx, obj, patch, opts...)
+}
