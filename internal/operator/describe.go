@@ -175,3 +175,16 @@ func condition(name string, is bool, reason, message string) metav1.Condition {
 	}
 	return metav1.Condition{Type: name, Status: status, Reason: reason, Message: message}
 }
+
+// noteImage notes the image of mysqld that the cluster runs: once all instances run it, so that
+// another that was named and taken back, and may never have run, is not the one that is kept.
+func noteImage(next *v1alpha1.Cluster, o core.Observation, defaultImage string) {
+	runsElsewhere := func(in core.Instance) bool {
+		return !in.Pod.Is(func(pod core.Pod) bool { return pod.Exists && pod.Current && pod.Ready })
+	}
+	if next.Status.EstablishedAt != nil && next.Status.Image != "" &&
+		(len(o.Instances) == 0 || slices.ContainsFunc(o.Instances, runsElsewhere)) {
+		return
+	}
+	next.Status.Image = resources.Image(next, defaultImage)
+}

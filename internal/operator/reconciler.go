@@ -358,7 +358,7 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	describe(&next.Status, *c, o, plan)
 	describeArchive(&next.Status, *c, o, r.gapClosed(ctx, *c))
 	describeRestore(&next.Status, *c, o)
-	next.Status.Image = resources.Image(next, r.actor.defaultImage)
+	noteImage(next, o, r.actor.defaultImage)
 	isToWrite, due := r.state(next).toWrite(&(*c).Status, &next.Status, time.Now())
 	if due > 0 && len(plan.Events) > 0 { // which tell of it now
 		isToWrite, due = true, 0
