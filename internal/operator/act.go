@@ -204,9 +204,30 @@ func (a *actor) wanted(ctx context.Context, c *v1alpha1.Cluster, instance string
 		InPlace: c.Spec.InPlaceInstanceManagerUpdates}
 }
 
+// deletePod deletes a Pod. One that runs, and is to be recreated from a changed spec, stays where
+// Kubernetes would refuse the Pod that takes its place.
 func (a *actor) deletePod(ctx context.Context, c *v1alpha1.Cluster, e core.DeletePod) error {
+	if e.Reason == core.ReasonRollout {
+		if err := a.mayRecreate(ctx, c, e.Instance); err != nil {
+			return err
+		}
+	}
 	_, err := a.deleteOnly(ctx, c, &corev1.Pod{}, e.Instance, e.UID)
 	return err
+}
+
+// mayRecreate asks Kubernetes whether the Pod that would be made now is valid. That there is one of
+// its name is looked at after that. What else may refuse a Pod, as a quota, says nothing of one that
+// takes the place of another.
+func (a *actor) mayRecreate(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
+	ordinal, _ := resources.Ordinal(c.Name, instance)
+	pod := resources.Pod(c, instance, a.podOptions(ctx, c, instance, ordinal))
+	err := a.client.Create(ctx, pod, client.DryRunAll, client.FieldOwner(resources.FieldManager))
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		return fmt.Errorf("its Pod goes on as it is, for Kubernetes refuses the one of the changed spec: %w; "+
+			"correct the spec of the Cluster", err)
+	}
+	return nil
 }
 
 // deleteOnly deletes the object of this name if it is the one that was meant; uid "" says
