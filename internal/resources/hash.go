@@ -43,11 +43,15 @@ func hash(c *v1alpha1.Cluster, spec corev1.PodSpec) string {
 	if c.Spec.Backup.Archives() {
 		archiving = *c.Spec.Backup.ContinuousArchiving
 	}
+	parameters := c.Spec.MySQL.Parameters
+	if len(parameters) == 0 {
+		parameters = nil // "parameters: {}" says what its absence says
+	}
 	text, err := json.Marshal(struct {
 		Pod    corev1.PodSpec
 		Config config
 	}{spec, config{
-		Parameters:   c.Spec.MySQL.Parameters,
+		Parameters:   parameters,
 		BinlogFormat: c.Spec.MySQL.BinlogFormat,
 		SemiSync:     semiSync,
 		Group:        group,

@@ -85,6 +85,9 @@ func TestTheHashChangesWithWhatNeedsARestartAndWithNothingElse(t *testing.T) {
 		"parameter": {func(c *v1alpha1.Cluster, _ *PodOptions) {
 			c.Spec.MySQL.Parameters = map[string]string{"max_connections": "1"}
 		}, true},
+		"a list of parameters that is empty": {func(c *v1alpha1.Cluster, _ *PodOptions) {
+			c.Spec.MySQL.Parameters = map[string]string{}
+		}, false},
 		"binlog format": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.MySQL.BinlogFormat = "MIXED" }, true},
 		"semi-sync": {func(c *v1alpha1.Cluster, _ *PodOptions) {
 			c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true}
