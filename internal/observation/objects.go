@@ -169,7 +169,19 @@ func VolumeFacts(c *v1alpha1.Cluster, v *corev1.PersistentVolumeClaim, classes [
 	if facts.Bound || facts.Deleting {
 		return facts
 	}
-	wanted := c.Spec.Storage.StorageClass
+	facts.Problem = classProblem(c, v, classes)
+	return facts
+}
+
+// classProblem is why no volume can be made for a claim.
+func classProblem(c *v1alpha1.Cluster, v *corev1.PersistentVolumeClaim,
+	classes []storagev1.StorageClass) *core.Problem {
+	if has := v.Spec.StorageClassName; has != nil && *has == "" {
+		return &core.Problem{Reason: core.ProblemClassNotFound, Message: "the PersistentVolumeClaim " + v.Name +
+			" has the empty storageClassName, for which nobody makes a volume: delete it, and it is made again with " +
+			"the default class"}
+	}
+	wanted := resources.StorageClass(c)
 	known := slices.ContainsFunc(classes, func(sc storagev1.StorageClass) bool {
 		if wanted != nil {
 			return sc.Name == *wanted
@@ -178,12 +190,12 @@ func VolumeFacts(c *v1alpha1.Cluster, v *corev1.PersistentVolumeClaim, classes [
 	})
 	switch {
 	case known:
+		return nil
 	case wanted != nil:
-		facts.Problem = &core.Problem{Reason: core.ProblemClassNotFound, Message: "the StorageClass " + *wanted +
+		return &core.Problem{Reason: core.ProblemClassNotFound, Message: "the StorageClass " + *wanted +
 			" does not exist: create it, or delete this Cluster and create it with a class that kubectl get storageclass lists"}
 	default:
-		facts.Problem = &core.Problem{Reason: core.ProblemNoDefaultClass, Message: "spec.storage.storageClass is " +
+		return &core.Problem{Reason: core.ProblemNoDefaultClass, Message: "spec.storage.storageClass is " +
 			"empty and there is no default StorageClass: mark one as default, or name one in a new Cluster"}
 	}
-	return facts
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
@@ -71,6 +72,38 @@ func TestAnAcceptedLossIsOfOneEpoch(t *testing.T) {
 			&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationAcceptLoss: text}}}
 		if got := observation.OverrideWish(c); *got != want {
 			t.Errorf("%q is %+v, want %+v", text, *got, want)
+		}
+	}
+}
+
+// What is empty in the spec is the default class, and in a claim none at all: an earlier operator
+// made such claims, and they stay as they are.
+func TestAClaimWaitsForTheClassThatItHas(t *testing.T) {
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "mine"}}
+	c.Spec.Storage.StorageClass = new("")
+	usual := []storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: "usual",
+		Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}}}}
+	for name, k := range map[string]struct {
+		has     *string
+		classes []storagev1.StorageClass
+		problem core.Reason
+	}{
+		"the default one":                      {nil, usual, ""},
+		"the default one, by name":             {new("usual"), usual, ""},
+		"none, for there is no default":        {nil, nil, core.ProblemNoDefaultClass},
+		"none at all, though there is default": {new(""), usual, core.ProblemClassNotFound},
+	} {
+		claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: k.has}}
+		var got core.Reason
+		if p := observation.VolumeFacts(c, claim, k.classes).Problem; p != nil {
+			got = p.Reason
+		}
+		if got != k.problem {
+			t.Errorf("%s: the problem is %q, not %q", name, got, k.problem)
+		}
+		claim.Status.Phase = corev1.ClaimBound
+		if p := observation.VolumeFacts(c, claim, k.classes).Problem; p != nil {
+			t.Errorf("%s, bound: %v", name, p)
 		}
 	}
 }

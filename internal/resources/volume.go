@@ -43,12 +43,21 @@ func VolumeClaim(c *v1alpha1.Cluster, instance string, serverID uint32) (*corev1
 		ObjectMeta: m,
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			StorageClassName: c.Spec.Storage.StorageClass,
+			StorageClassName: StorageClass(c),
 			Resources: corev1.VolumeResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceStorage: size},
 			},
 		},
 	}, nil
+}
+
+// StorageClass is the class that new volumes of a Cluster are to have; nil is the default one.
+// To Kubernetes the empty name says that none is to make them.
+func StorageClass(c *v1alpha1.Cluster) *string {
+	if class := c.Spec.Storage.StorageClass; class != nil && *class != "" {
+		return class
+	}
+	return nil
 }
 
 // ServerIDOf is the server_id that a claim keeps; false when it keeps none.

@@ -54,3 +54,18 @@ func TestAClaimGoesWithItsClusterOnlyIfThatIsWished(t *testing.T) {
 		t.Error("it belongs to another Cluster, too")
 	}
 }
+
+func TestAnEmptyStorageClassIsTheDefaultOne(t *testing.T) {
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "mine"}}
+	for name, class := range map[string]*string{"none": nil, "empty": new(""), "fast": new("fast")} {
+		c.Spec.Storage = v1alpha1.StorageSpec{Size: "1Gi", StorageClass: class}
+		claim, err := VolumeClaim(c, "c-1", 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch got := claim.Spec.StorageClassName; {
+		case name == "fast" && (got == nil || *got != "fast"), name != "fast" && got != nil:
+			t.Errorf("%s: the claim's class is %v", name, got)
+		}
+	}
+}
