@@ -149,7 +149,7 @@ func (a *actor) forgiven(ctx context.Context, c *v1alpha1.Cluster, obj client.Ob
 // createPod makes an instance's Pod, if it may.
 func (a *actor) createPod(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e core.CreatePod) error {
 	if err := a.mayCreatePod(ctx, c, ca, e); err != nil {
-		a.unmade.note(endedKey{c.UID, e.Instance}, e.Awaited)
+		a.unmade.note(podKeyOf(c, e.Instance), e.Awaited)
 		return err
 	}
 	o := a.podOptions(ctx, c, e.Instance, e.Ordinal)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/observation"
@@ -21,25 +22,45 @@ const endedKept = 8
 // kept by the Cluster that controls them: a Pod of somebody else pushes none of them out.
 type endedPods struct {
 	mu   sync.Mutex
-	uids map[endedKey][]string
+	uids map[podKey][]string
 }
 
-// endedKey names the Pods of one instance of a Cluster.
-type endedKey struct {
-	cluster types.UID
+// podKey names the Pods of one instance of a Cluster.
+type podKey struct {
+	cluster types.NamespacedName
+	uid     types.UID // of the Cluster: another of its name has other Pods
 	name    string
 }
 
+func podKeyOf(c *v1alpha1.Cluster, instance string) podKey {
+	return podKey{client.ObjectKeyFromObject(c), c.UID, instance}
+}
+
+// podKeyBy is that of a Pod by its owner; false if that is not the Cluster which the Pod wakes, for
+// nobody else would forget it.
+func podKeyBy(pod *corev1.Pod) (podKey, bool) {
+	by, wakes := metav1.GetControllerOfNoCopy(pod), clusterOf(pod).NamespacedName
+	if by == nil || by.Name != wakes.Name {
+		return podKey{}, false
+	}
+	return podKey{wakes, by.UID, pod.Name}, true
+}
+
+// ofFormer tells what is of another Cluster of that name than the one of that UID; "" is none.
+func ofFormer(cluster types.NamespacedName, uid types.UID) func(podKey, []string) bool {
+	return func(key podKey, _ []string) bool { return key.cluster == cluster && key.uid != uid }
+}
+
 func newEndedPods() *endedPods {
-	return &endedPods{uids: map[endedKey][]string{}}
+	return &endedPods{uids: map[podKey][]string{}}
 }
 
 func (e *endedPods) note(pod *corev1.Pod) {
-	by := metav1.GetControllerOfNoCopy(pod)
-	if by == nil || !observation.HasEnded(pod) {
+	key, is := podKeyBy(pod)
+	if !is || !observation.HasEnded(pod) {
 		return
 	}
-	key, uid := endedKey{by.UID, pod.Name}, string(pod.UID)
+	uid := string(pod.UID)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if slices.Contains(e.uids[key], uid) {
@@ -52,11 +73,12 @@ func (e *endedPods) note(pod *corev1.Pod) {
 func (e *endedPods) of(c *v1alpha1.Cluster, name string) []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.uids[endedKey{c.UID, name}])
+	return slices.Clone(e.uids[podKeyOf(c, name)])
 }
 
-func (e *endedPods) forget(cluster types.UID) {
+// keepOnly forgets the Pods of all Clusters of that name but the one of that UID.
+func (e *endedPods) keepOnly(cluster types.NamespacedName, uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	maps.DeleteFunc(e.uids, func(key endedKey, _ []string) bool { return key.cluster == cluster })
+	maps.DeleteFunc(e.uids, ofFormer(cluster, uid))
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/observation"
 )
@@ -105,8 +106,56 @@ func TestPodsOfOthersPushNoEndedPodOut(t *testing.T) {
 	if got := ended.of(c, "c-1"); !slices.Equal(got, []string{"mine"}) {
 		t.Errorf("ended are %v", got)
 	}
-	ended.forget(c.UID)
+	ended.keepOnly(clusterKey, "")
 	if got := ended.of(c, "c-1"); len(got) != 0 {
 		t.Errorf("a Cluster that is gone leaves %v", got)
+	}
+}
+
+// A Cluster goes, or another of its name is there, and then a Pod of the former one ends: its
+// event wakes the operator, which has forgotten the Cluster already.
+func TestPodsThatEndAfterTheirClusterAreForgotten(t *testing.T) {
+	for name, next := range map[string]*v1alpha1.Cluster{"nothing": nil, "another Cluster": aNewCluster()} {
+		t.Run(name, func(t *testing.T) {
+			c := aCluster()
+			api := newFake(t).WithStatusSubresource(c).WithObjects(c).Build()
+			r := operatorOf(t, api)
+			look := func() {
+				_, err := r.cluster(t.Context(), clusterKey)
+				must(t, err)
+			}
+			end := func(owner types.UID) {
+				pod := aPod("c-1", "of-"+string(owner), "n1")
+				pod.OwnerReferences[0].UID = owner
+				pod.Status.Phase, pod.Status.ContainerStatuses[0].State = corev1.PodFailed,
+					corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+				r.observer.ended.note(pod)
+				key, _ := podKeyBy(pod)
+				r.observer.unmade.note(key, "awaited-1")
+			}
+			end(c.UID) // before it is looked at for the first time
+			look()
+			if got := r.observer.ended.of(c, "c-1"); len(got) != 1 {
+				t.Errorf("of a Cluster that is there %v are known", got)
+			}
+			must(t, api.Delete(t.Context(), c))
+			if next == nil {
+				look()
+			} else {
+				next.UID = "next"
+				must(t, api.Create(t.Context(), next))
+				end(next.UID)
+			}
+			end(c.UID)
+			look() // woken by the Pod
+			want := 0
+			if next != nil {
+				want = 1
+			}
+			ended, unmade := r.observer.ended.uids, r.observer.unmade.names
+			if len(ended) != want || len(unmade) != want {
+				t.Errorf("remembered are %v, %v", ended, unmade)
+			}
+		})
 	}
 }

@@ -299,9 +299,13 @@ func (r *Reconciler) cluster(ctx context.Context, key types.NamespacedName) (*v1
 		return nil, err
 	}
 	// Another Cluster of the same name must not inherit what was heard of the
-	// former one's instances.
-	if known := r.clusters.uid(key); known != "" && known != c.UID {
-		r.forget(key)
+	// former one's instances. Pods end, and wake this, when their Cluster is forgotten already.
+	if known := r.clusters.uid(key); known != c.UID || c.UID == "" {
+		if known != "" {
+			r.forget(key)
+		}
+		r.observer.ended.keepOnly(key, c.UID)
+		r.observer.unmade.keepOnly(key, c.UID)
 	}
 	if err != nil {
 		return nil, nil
@@ -319,12 +323,9 @@ func (r *Reconciler) state(c *v1alpha1.Cluster) *clusterState {
 	return r.clusters.of(client.ObjectKeyFromObject(c))
 }
 
-// forget drops all that is kept of a Cluster.
+// forget drops all that is kept of a Cluster but its Pods'.
 func (r *Reconciler) forget(key types.NamespacedName) {
-	uid := r.clusters.uid(key)
 	r.clusters.drop(key)
-	r.observer.ended.forget(uid)
-	r.observer.unmade.forget(uid)
 	r.streams.ForgetCluster(key)
 	r.prerequisites.forget(key)
 	r.writes.forget(key)

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -224,9 +223,8 @@ func clusterOf(obj client.Object) reconcile.Request {
 func (r *Reconciler) noteUnmade(ctx context.Context, pod *corev1.Pod, wake func()) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	if neverRan(ctx, r.Live, pod) {
-		r.observer.unmade.note(endedKey{metav1.GetControllerOfNoCopy(pod).UID, pod.Name},
-			pod.Annotations[v1alpha1.AnnotationAwaited])
+	if key, is := podKeyBy(pod); is && neverRan(ctx, r.Live, pod) {
+		r.observer.unmade.note(key, pod.Annotations[v1alpha1.AnnotationAwaited])
 		wake()
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,19 +25,19 @@ const unmadeKept = 16
 // never had a node: what is awaited by them cannot take writes.
 type unmadePods struct {
 	mu    sync.Mutex
-	names map[endedKey][]string
+	names map[podKey][]string
 }
 
-func newUnmadePods() *unmadePods { return &unmadePods{names: map[endedKey][]string{}} }
+func newUnmadePods() *unmadePods { return &unmadePods{names: map[podKey][]string{}} }
 
 // asked: a Pod is about to be made by that name, and may be from now on.
-func (u *unmadePods) asked(key endedKey, name string) {
+func (u *unmadePods) asked(key podKey, name string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.names[key] = slices.DeleteFunc(u.names[key], func(n string) bool { return n == name })
 }
 
-func (u *unmadePods) note(key endedKey, name string) {
+func (u *unmadePods) note(key podKey, name string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if name == "" || slices.Contains(u.names[key], name) {
@@ -51,13 +50,14 @@ func (u *unmadePods) note(key endedKey, name string) {
 func (u *unmadePods) of(c *v1alpha1.Cluster, instance string) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.Clone(u.names[endedKey{c.UID, instance}])
+	return slices.Clone(u.names[podKeyOf(c, instance)])
 }
 
-func (u *unmadePods) forget(cluster types.UID) {
+// keepOnly forgets those of all Clusters of that name but the one of that UID.
+func (u *unmadePods) keepOnly(cluster types.NamespacedName, uid types.UID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	maps.DeleteFunc(u.names, func(key endedKey, _ []string) bool { return key.cluster == cluster })
+	maps.DeleteFunc(u.names, ofFormer(cluster, uid))
 }
 
 // askedAgain is after how long client-go, at the earliest, asks once more by itself when
@@ -79,7 +79,7 @@ func isRefused(err error, took time.Duration) bool {
 // askForPod has a Pod made by the name by which it is awaited, and remembers it if it
 // surely was not.
 func (a *actor) askForPod(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod) error {
-	key, name, begun := endedKey{c.UID, pod.Name}, pod.Annotations[v1alpha1.AnnotationAwaited], time.Now()
+	key, name, begun := podKeyOf(c, pod.Name), pod.Annotations[v1alpha1.AnnotationAwaited], time.Now()
 	a.unmade.asked(key, name)
 	err := a.client.Create(ctx, pod, client.FieldOwner(resources.FieldManager))
 	if isRefused(err, time.Since(begun)) {
@@ -94,8 +94,7 @@ const askLimit = 5 * time.Second
 // neverRan: a Pod was deleted before it had a node, and is not there under other labels,
 // without which the watch calls it deleted, too.
 func neverRan(ctx context.Context, live client.Reader, pod *corev1.Pod) bool {
-	if pod.Spec.NodeName != "" || pod.Annotations[v1alpha1.AnnotationAwaited] == "" ||
-		metav1.GetControllerOfNoCopy(pod) == nil {
+	if pod.Spec.NodeName != "" || pod.Annotations[v1alpha1.AnnotationAwaited] == "" {
 		return false
 	}
 	there, err := find(ctx, live, &corev1.Pod{}, client.ObjectKeyFromObject(pod))

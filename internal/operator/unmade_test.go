@@ -92,12 +92,12 @@ func TestAnAwaitedPodBearsItsName(t *testing.T) {
 	must(t, a.Delete(t.Context(), claim))
 	expect("awaited-4", nil, "awaited-3", "awaited-4") // there is nothing to mount
 	for i := range 2 * unmadeKept {
-		act.unmade.note(endedKey{c.UID, "c-1"}, core.AwaitedPod(10+i))
+		act.unmade.note(podKeyOf(c, "c-1"), core.AwaitedPod(10+i))
 	}
 	if n := len(act.unmade.of(c, "c-1")); n != unmadeKept {
 		t.Errorf("%d are remembered", n)
 	}
-	act.unmade.forget(c.UID)
+	act.unmade.keepOnly(clusterKey, "")
 	if got := act.unmade.of(c, "c-1"); len(got) != 0 {
 		t.Errorf("a Cluster that is gone leaves %v", got)
 	}
