@@ -19,6 +19,7 @@ import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
 	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/tell"
 )
 
 const (
@@ -253,5 +254,5 @@ func (r *Reconciler) change(ctx context.Context, b *v1alpha1.Backup, how func(*v
 }
 
 func (r *Reconciler) event(b *v1alpha1.Backup, kind string, reason core.Reason, message string) {
-	r.Recorder.Eventf(b, nil, kind, string(reason), string(reason), "%s", message)
+	tell.Event(r.Recorder, b, core.Event{Warning: kind == corev1.EventTypeWarning, Reason: reason, Message: message})
 }

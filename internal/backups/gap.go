@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +18,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
+	"cnmsql.co/internal/tell"
 )
 
 // GapReconciler has a Backup made when the archive of a Cluster has got a gap, or has moved to
@@ -82,9 +82,9 @@ func (r *GapReconciler) make(ctx context.Context, c *v1alpha1.Cluster) error {
 	if err != nil {
 		return fmt.Errorf("making a Backup after a gap in the archive of %s: %w", c.Name, err)
 	}
-	r.Recorder.Eventf(c, nil, corev1.EventTypeNormal, string(core.ReasonGapBackup), string(core.ReasonGapBackup),
+	tell.Event(r.Recorder, c, core.Event{Reason: core.ReasonGapBackup, Message: fmt.Sprintf(
 		"%s: the Backup %s is made, from which one can restore what was written since",
-		whatLacks(c.Status.ContinuousArchiving), b.Name)
+		whatLacks(c.Status.ContinuousArchiving), b.Name)})
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"cnmsql.co/internal/backupjob"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/tell"
 )
 
 // writersEnd is when it is looked again whether a Pod has ended that may write to the archive.
@@ -250,5 +251,5 @@ func (r *ReclaimReconciler) letGo(ctx context.Context, m *removal, c *v1alpha1.C
 }
 
 func (r *ReclaimReconciler) event(c *v1alpha1.Cluster, kind string, reason core.Reason, message string) {
-	r.Recorder.Eventf(c, nil, kind, string(reason), string(reason), "%s", message)
+	tell.Event(r.Recorder, c, core.Event{Warning: kind == corev1.EventTypeWarning, Reason: reason, Message: message})
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,17 +21,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"cnmsql.co/api/v1alpha1"
-	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
+	"cnmsql.co/internal/tell"
 )
 
-const (
-	// readAgain is the pause before a ScheduledBackup is looked at again of which the
-	// cache was behind.
-	readAgain = 200 * time.Millisecond
-	// noteLimit is how many bytes the note of an event may have.
-	noteLimit = 1024
-)
+// readAgain is the pause before a ScheduledBackup is looked at again of which the
+// cache was behind.
+const readAgain = 200 * time.Millisecond
 
 // ScheduledReconciler makes the Backups of ScheduledBackups.
 type ScheduledReconciler struct {
@@ -291,18 +286,9 @@ func (r *ScheduledReconciler) publish(ctx context.Context, sb *v1alpha1.Schedule
 		}
 	}
 	for _, e := range plan.Events {
-		r.tell(next, e)
+		tell.Event(r.Recorder, next, e)
 	}
 	return nil
-}
-
-func (r *ScheduledReconciler) tell(sb *v1alpha1.ScheduledBackup, e core.Event) {
-	kind := corev1.EventTypeNormal
-	if e.Warning {
-		kind = corev1.EventTypeWarning
-	}
-	r.Recorder.Eventf(sb, nil, kind, string(e.Reason), string(e.Reason), "%s",
-		e.Message[:min(len(e.Message), noteLimit)])
 }
 
 // tidy deletes Backups of the names, if they are still the ones that were looked at.

@@ -15,6 +15,7 @@ import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
 	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/tell"
 )
 
 // archive keeps the Secret by which the instances reach the object store. One that cannot
@@ -170,9 +171,6 @@ func (r *Reconciler) tellArchive(c *v1alpha1.Cluster, before []metav1.Condition)
 	if now == nil || was != nil && was.Reason == now.Reason && was.Status == now.Status {
 		return
 	}
-	kind := corev1.EventTypeWarning
-	if now.Status == metav1.ConditionTrue {
-		kind = corev1.EventTypeNormal
-	}
-	r.Recorder.Eventf(c, nil, kind, now.Reason, now.Reason, "%s", now.Message)
+	tell.Event(r.Recorder, c, core.Event{Warning: now.Status != metav1.ConditionTrue, Reason: core.Reason(now.Reason),
+		Message: now.Message})
 }

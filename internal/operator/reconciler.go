@@ -21,6 +21,7 @@ import (
 	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/pki"
 	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/tell"
 )
 
 const (
@@ -377,11 +378,7 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	}
 	*c = next
 	for _, e := range plan.Events {
-		kind := corev1.EventTypeNormal
-		if e.Warning {
-			kind = corev1.EventTypeWarning
-		}
-		r.Recorder.Eventf(next, nil, kind, string(e.Reason), string(e.Reason), "%s", e.Message)
+		tell.Event(r.Recorder, next, e)
 	}
 	return 0, nil
 }
@@ -413,7 +410,7 @@ func (r *Reconciler) noteFailure(ctx context.Context, c *v1alpha1.Cluster, f fai
 	before := state.failed
 	state.failed = text
 	if text != "" && text != before {
-		r.Recorder.Eventf(c, nil, corev1.EventTypeWarning, string(core.ReasonActionFailed),
-			string(core.ReasonActionFailed), "could not %s", text)
+		tell.Event(r.Recorder, c, core.Event{Warning: true, Reason: core.ReasonActionFailed,
+			Message: "could not " + text})
 	}
 }

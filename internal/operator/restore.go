@@ -10,6 +10,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/observation"
+	"cnmsql.co/internal/tell"
 )
 
 // describeRestore says how far the restore is with which the Cluster begins. What it was
@@ -65,6 +66,6 @@ func (r *Reconciler) tellRestore(c *v1alpha1.Cluster, before []metav1.Condition)
 	if now == nil || now.Status == metav1.ConditionTrue || was != nil && was.Message == now.Message {
 		return
 	}
-	r.Recorder.Eventf(c, nil, corev1.EventTypeWarning, now.Reason, now.Reason, "%s", now.Message)
+	tell.Event(r.Recorder, c, core.Event{Warning: true, Reason: core.Reason(now.Reason), Message: now.Message})
 	r.Metrics.events.WithLabelValues(c.Namespace, c.Name, now.Reason, corev1.EventTypeWarning).Inc()
 }

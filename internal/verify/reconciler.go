@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +21,7 @@ import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/verify"
 	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/tell"
 )
 
 // lookPause is the least time between two looks at a verification that runs, however often its
@@ -140,18 +140,10 @@ func (r *Reconciler) publish(ctx context.Context, c *v1alpha1.Cluster, plan veri
 	}
 	r.Metrics.Observe(c)
 	for _, e := range append(schedule.events, plan.Events...) {
-		kind := corev1.EventTypeNormal
-		if e.Warning {
-			kind = corev1.EventTypeWarning
-		}
-		r.Recorder.Eventf(c, nil, kind, string(e.Reason), string(e.Reason), "%s",
-			e.Message[:min(len(e.Message), noteLimit)])
+		tell.Event(r.Recorder, c, e)
 	}
 	return nil
 }
-
-// noteLimit is how many bytes the note of an event may have.
-const noteLimit = 1024
 
 // carryOut does what was decided.
 func (r *Reconciler) carryOut(ctx context.Context, c *v1alpha1.Cluster, f verify.Facts, plan verify.Plan) error {

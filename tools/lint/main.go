@@ -99,6 +99,9 @@ func (l *linter) check(file *ast.File) {
 	if !isTest && isProduct(l.path) {
 		ast.Inspect(file, l.sleeps)
 	}
+	if !isTest && isProduct(l.path) && !strings.HasPrefix(l.path, eventsPackage) {
+		ast.Inspect(file, l.makesEvents)
+	}
 	if !isTest && isProduct(l.path) && l.path != modesFile {
 		ast.Inspect(file, l.comparesModes)
 	}
@@ -116,6 +119,17 @@ func (l *linter) sleeps(n ast.Node) bool {
 				l.complain(call.Pos(), "product code does not sleep: wait for what is awaited, with a deadline")
 			}
 		}
+	}
+	return true
+}
+
+// eventsPackage is the one that knows how long an event may be.
+const eventsPackage = "internal/tell/"
+
+func (l *linter) makesEvents(n ast.Node) bool {
+	if call, ok := n.(*ast.CallExpr); ok && nameOf(call.Fun) == "Eventf" {
+		l.complain(call.Pos(), "makes an event, and the API server refuses one that is long: call tell.Event (%s)",
+			eventsPackage)
 	}
 	return true
 }
