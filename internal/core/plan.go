@@ -61,6 +61,14 @@ func (p Plan) Ahead() (ahead, rest []Effect) {
 	return ahead, rest
 }
 
+// Needs reports whether an effect is left out when another of its plan failed: a human's request to
+// recreate data is taken away when the data is deleted, and stands otherwise.
+func Needs(e, failed Effect) bool {
+	clear, clears := e.(ClearReinit)
+	reinit, reinits := failed.(ReinitInstance)
+	return clears && reinits && clear.Instance == reinit.Instance
+}
+
 // Event is told to the user.
 type Event struct {
 	Warning bool

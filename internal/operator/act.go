@@ -48,12 +48,16 @@ func (f failures) err() error {
 
 // act carries effects out: commands to instances side by side, so that one that
 // does not answer holds up none of the others, all else in order. A failure
-// leaves the others to be tried.
+// leaves those to be tried that do not need what failed.
 func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effects []core.Effect) failures {
 	var out failures
 	var wait sync.WaitGroup
 	var mu sync.Mutex
+	var failed []core.Effect
 	for _, e := range effects {
+		if slices.ContainsFunc(failed, func(f core.Effect) bool { return core.Needs(e, f) }) {
+			continue
+		}
 		if verb, instance, order, ok := control.OrderOf(e, func(instance string) string {
 			return layout.InstanceHost(instance, c.Namespace)
 		}); ok {
@@ -67,6 +71,7 @@ func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effect
 			continue
 		}
 		if err := a.change(ctx, c, ca, e); err != nil {
+			failed = append(failed, e)
 			out.changes = append(out.changes, fmt.Errorf("%s: %w", e, err))
 		}
 	}

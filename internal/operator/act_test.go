@@ -77,6 +77,36 @@ func TestWhatWasNotThereWhenItWasDecidedIsNotDeleted(t *testing.T) {
 	}
 }
 
+// A claim that could not be deleted is asked for again, for the human's wish still stands; that for
+// another instance, whose claim was deleted, is taken away.
+func TestTheWishToRecreateDataStandsUntilTheyAreDeleted(t *testing.T) {
+	made := aCluster()
+	made.Annotations = map[string]string{v1alpha1.AnnotationReinit: "c-2,c-3"}
+	server := newAPI(t, made, aVolume("c-2", "volume-2"))
+	wish := func() string {
+		t.Helper()
+		c := aCluster()
+		must(t, server.Get(t.Context(), clusterKey, c))
+		plan := []core.Effect{core.ReinitInstance{Instance: "c-3"}, core.ClearReinit{Instance: "c-3"},
+			core.ReinitInstance{Instance: "c-2", Owned: core.Owned{VolumeUID: "volume-2"}},
+			core.ClearReinit{Instance: "c-2"}}
+		done := anActor(server).act(t.Context(), c, nil, plan)
+		if failed := server.refuseDelete != nil; failed != (len(done.changes) == 1) {
+			t.Errorf("failed: %v", done.changes)
+		}
+		must(t, server.Get(t.Context(), clusterKey, c))
+		return c.Annotations[v1alpha1.AnnotationReinit]
+	}
+	server.refuseDelete = apierrors.NewTooManyRequests("the server is busy", 1)
+	if left := wish(); left != "c-2" || !isThere(t, server, &corev1.PersistentVolumeClaim{}, "c-2") {
+		t.Errorf("after a refusal the wish is %q", left)
+	}
+	server.refuseDelete = nil
+	if left := wish(); left != "" || isThere(t, server, &corev1.PersistentVolumeClaim{}, "c-2") {
+		t.Errorf("after the deletion the wish is %q", left)
+	}
+}
+
 // waiting is an API server that takes no status until it was told where writes are led.
 func waiting(t *testing.T, objs ...client.Object) client.Client {
 	led := make(chan struct{})

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -33,8 +34,8 @@ var clusterKey = types.NamespacedName{Namespace: "ns", Name: "c"}
 // api is an API server of the given objects that counts what it is asked.
 type api struct {
 	client.Client
-	gets, patches int
-	refusePatch   error
+	gets, patches             int
+	refusePatch, refuseDelete error
 }
 
 // newFake has the indexes that the caches have.
@@ -57,7 +58,7 @@ func newAPI(t *testing.T, objs ...client.Object) *api {
 			return c.Get(ctx, key, obj, o...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
-			if err := isMeant(ctx, c, obj, o); err != nil {
+			if err := cmp.Or(a.refuseDelete, isMeant(ctx, c, obj, o)); err != nil {
 				return err
 			}
 			return c.Delete(ctx, obj, o...)

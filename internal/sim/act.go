@@ -227,7 +227,9 @@ func (op *operator) change(effects []core.Effect, done func()) {
 	}, func() {
 		if !op.dead {
 			op.failed = e.String()
-			op.change(effects[1:], done)
+			op.change(slices.DeleteFunc(slices.Clone(effects[1:]), func(next core.Effect) bool {
+				return core.Needs(next, e)
+			}), done)
 		}
 	})
 }
