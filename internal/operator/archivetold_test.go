@@ -25,7 +25,7 @@ func TestWhatBecomesOfTheArchiveIsToldOnce(t *testing.T) {
 		for range 2 {
 			o := core.Observation{Now: now, Instances: []core.Instance{{Name: "c-1",
 				Report: core.Known(core.Report{WritableEpoch: 1, Archive: a}, now, now)}}}
-			_, err := r.publish(quietly(t), &c, o, core.Plan{})
+			_, err := r.publish(quietly(t), &c, o, core.Plan{}, true)
 			must(t, err)
 		}
 		var told []string

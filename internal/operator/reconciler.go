@@ -105,10 +105,10 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	if err != nil {
 		return 0, false, err
 	}
-	owned := r.ownVolumes(ctx, *c, o.Cluster.KeptVolumes) // before the generation counts as observed
+	follow, owned := r.ownVolumes(ctx, *c, o.Cluster.KeptVolumes) // before the generation counts as observed
 	ahead, rest := plan.Ahead()
 	begun := r.actor.begin(ctx, *c, ca, ahead)
-	due, err := r.publish(ctx, c, o, plan)
+	due, err := r.publish(ctx, c, o, plan, follow)
 	early := <-begun
 	var tooMany *tooManyWritesError
 	if errors.As(err, &tooMany) {
@@ -133,7 +133,7 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	if problem != nil {
 		next = mendAgain
 	}
-	if failed != nil {
+	if failed != nil || !follow {
 		next = min(next, time.Second)
 	}
 	if plan.Recheck > 0 {
@@ -167,15 +167,18 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster,
 	return o, plan, nil
 }
 
-// ownVolumes has the claims of instances, and those that were kept, follow the spec.
-func (r *Reconciler) ownVolumes(ctx context.Context, c *v1alpha1.Cluster, kept []string) []error {
-	var failed []error
+// ownVolumes has the claims of instances, and those that were kept, follow the spec. It tells
+// whether all do.
+func (r *Reconciler) ownVolumes(ctx context.Context, c *v1alpha1.Cluster, kept []string) (follow bool, failed []error) {
+	follow = true
 	for _, name := range slices.Concat(c.Status.InstanceNames, kept) {
-		if err := r.prerequisites.ownVolume(ctx, c, name); err != nil {
+		follows, err := r.prerequisites.ownVolume(ctx, c, name)
+		follow = follow && follows
+		if err != nil {
 			failed = append(failed, err)
 		}
 	}
-	return failed
+	return follow, failed
 }
 
 func (r *Reconciler) growVolumes(ctx context.Context, c *v1alpha1.Cluster, done *failures) {
@@ -352,12 +355,16 @@ func newer(a, b string) bool {
 
 // publish writes the status, if it changed, on the condition that the Cluster is
 // still the one that was observed; then the events are told. Words alone may wait: due is
-// when they are to be written, 0 when none are left.
+// when they are to be written, 0 when none are left. The generation counts as observed when
+// the claims follow it: a user may delete the Cluster then.
 func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.Observation,
-	plan core.Plan) (due time.Duration, err error) {
+	plan core.Plan, follow bool) (due time.Duration, err error) {
 	next := (*c).DeepCopy()
 	observation.WriteStatus(&next.Status, plan.Status)
 	describe(&next.Status, *c, o, plan)
+	if !follow {
+		next.Status.ObservedGeneration = (*c).Status.ObservedGeneration
+	}
 	describeArchive(&next.Status, *c, o, r.gapClosed(ctx, *c))
 	describeRestore(&next.Status, *c, o)
 	noteImage(next, o, r.actor.defaultImage)

@@ -10,7 +10,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -130,7 +132,9 @@ func TestClaimsFollowWhatTheSpecSaysOfADeletedCluster(t *testing.T) {
 		c.Spec.Storage.WhenDeleted = when
 		server.patches = 0
 		for range 2 {
-			must(t, errors.Join(r.ownVolumes(t.Context(), c, []string{"c-3"})...))
+			if follow, failed := r.ownVolumes(t.Context(), c, []string{"c-3"}); !follow {
+				t.Errorf("%s: not all claims follow: %v", when, failed)
+			}
 		}
 		for _, name := range []string{"c-1", "c-3"} {
 			var now corev1.PersistentVolumeClaim
@@ -172,4 +176,51 @@ func TestOnlyTheVolumeThatWasMeantIsAdopted(t *testing.T) {
 		}
 	}
 	must(t, act.change(t.Context(), c, ca, core.CreateVolume{Instance: "c-1", Ordinal: 1}))
+}
+
+// The generation counts as observed when kubectl delete cluster does what it says: not while a claim
+// still has the Cluster as owner although it is to stay.
+func TestAGenerationIsObservedWhenTheClaimsFollowIt(t *testing.T) {
+	claims := schema.GroupResource{Resource: "persistentvolumeclaims"}
+	for name, refusal := range map[string]error{
+		"":         nil,
+		"conflict": apierrors.NewConflict(claims, "c-1", errors.New("the object has been modified")),
+		"busy":     apierrors.NewTooManyRequests("busy", 1),
+		"refused":  apierrors.NewForbidden(claims, "c-1", errors.New("a webhook")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := aCluster()
+			c.Generation, c.Status.ObservedGeneration = 2, 1
+			c.Spec.Storage.WhenDeleted = v1alpha1.DeleteVolume
+			claim, err := resources.VolumeClaim(c, "c-1", 1)
+			must(t, err)
+			c.Spec.Storage.WhenDeleted = v1alpha1.RetainVolume
+			refuse := refusal
+			server := newFake(t).WithReturnManagedFields().WithStatusSubresource(c).WithObjects(c,
+				claim).WithInterceptorFuncs(interceptor.Funcs{
+				Patch: func(ctx context.Context, w client.WithWatch, obj client.Object, p client.Patch,
+					o ...client.PatchOption) error {
+					if refuse != nil && obj.GetName() == "c-1" {
+						return refuse
+					}
+					return w.Patch(ctx, obj, p, o...)
+				}}).Build()
+			r, ca := operatorOf(t, server), anAuthority(t)
+			look := func() int64 {
+				now := aCluster()
+				must(t, server.Get(t.Context(), clusterKey, now))
+				_, _, err := r.pass(quietly(t), &now, ca, nil)
+				must(t, err)
+				must(t, server.Get(t.Context(), clusterKey, now))
+				return now.Status.ObservedGeneration
+			}
+			if got := look(); (got == 2) != (refuse == nil) {
+				t.Errorf("observed is generation %d", got)
+			}
+			refuse = nil
+			if got := look(); got != 2 {
+				t.Errorf("when all follow, observed is generation %d", got)
+			}
+		})
+	}
 }

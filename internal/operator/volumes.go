@@ -15,27 +15,27 @@ import (
 	"cnmsql.co/internal/resources"
 )
 
-// ownVolume has a claim of the Cluster deleted with it, or not, as the spec says now.
-// Somebody else's claim is left alone.
-func (p *prerequisites) ownVolume(ctx context.Context, c *v1alpha1.Cluster, name string) error {
+// ownVolume has a claim of the Cluster deleted with it, or not, as the spec says now, and tells
+// whether that is so. Somebody else's claim is left alone.
+func (p *prerequisites) ownVolume(ctx context.Context, c *v1alpha1.Cluster, name string) (follows bool, err error) {
 	var claim corev1.PersistentVolumeClaim
-	err := p.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, &claim)
-	if err != nil || claim.DeletionTimestamp != nil || !resources.Belongs(c, &claim) {
-		return client.IgnoreNotFound(err)
+	err = p.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, &claim)
+	if err != nil {
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	}
 	before := claim.DeepCopy()
-	if !resources.Owned(c, &claim) {
-		return nil
+	if claim.DeletionTimestamp != nil || !resources.Belongs(c, &claim) || !resources.Owned(c, &claim) {
+		return true, nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	err = p.client.Patch(ctx, &claim, patch, client.FieldOwner(resources.FieldManager))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the next pass sees what it has become
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return true, nil
+	case apierrors.IsConflict(err):
+		return false, nil // the next pass sees what it has become
 	}
-	if err != nil {
-		return fmt.Errorf("have the PersistentVolumeClaim %s follow spec.storage.whenDeleted: %w", name, err)
-	}
-	return nil
+	return false, fmt.Errorf("have the PersistentVolumeClaim %s follow spec.storage.whenDeleted: %w", name, err)
 }
 
 // keepVolume marks the claim that an instance had when its removal was decided as one that

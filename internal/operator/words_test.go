@@ -62,7 +62,7 @@ func TestWordsThatWaitedAreWritten(t *testing.T) {
 	must(t, err)
 	publish := func(events ...core.Event) time.Duration {
 		plan.Events = events
-		due, err := r.publish(quietly(t), &c, o, plan)
+		due, err := r.publish(quietly(t), &c, o, plan, true)
 		must(t, err)
 		return due
 	}

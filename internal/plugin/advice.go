@@ -42,7 +42,8 @@ func adviseOperator(f *Facts, _ *Report) []string {
 	case s.Phase == "":
 		return []string{"the operator has not looked at this Cluster; see that it runs: " + findOperator}
 	case s.ObservedGeneration != 0 && s.ObservedGeneration < f.Cluster.Generation:
-		return []string{"the operator has not looked at the last change of the spec; if that lasts, see that it runs: " + findOperator}
+		return []string{"the operator has not looked at the last change of the spec, or a volume claim does not " +
+			"follow it yet; if that lasts, see its events (ActionFailed), and that the operator runs: " + findOperator}
 	case isStale(f):
 		return []string{
 			"what the operator said last may be old, for the primary does not answer; see that the operator runs: " +
