@@ -92,6 +92,7 @@ test-random: ## The invariants on 500,000 observations that nobody has seen, and
 test-real: ## Tests against a real API server, a real mysqld and a real S3 server, without a cluster
 	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 go test -count=1 -timeout 20m -parallel 4 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer
 	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 ./test/crd ./test/scalebench
+	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 -run TestARealAPIServer ./internal/operator
 	$(MAKE) test-store
 
 .PHONY: test-loadbench

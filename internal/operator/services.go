@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,17 +68,49 @@ func (p *prerequisites) routedTo(ctx context.Context, c *v1alpha1.Cluster, prese
 }
 
 // services applies them all, whatever becomes of one: what a user says of one Service
-// must not keep another from leading to the primary.
+// must not keep another from leading to the primary, nor the very one that the API server
+// refuses for it.
 func (p *prerequisites) services(ctx context.Context, c *v1alpha1.Cluster, wanted []*corev1.Service) error {
 	var errs []error
 	for _, s := range wanted {
 		err := p.apply(ctx, c, s)
+		if isRefusedAsItIs(err) {
+			err = errors.Join(err, p.lead(ctx, c, s))
+		}
 		if err != nil && c.Spec.Managed != nil {
 			err = fmt.Errorf("%w (see spec.managed.services)", err)
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// isRefusedAsItIs: the API server, a policy or a webhook takes no such object, however often it is
+// asked. A conflict, a timeout or a server that is busy may be another matter the next time.
+func isRefusedAsItIs(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
+}
+
+// lead has a Service that is there select whom it is to select, and changes nothing else of it. The
+// selector is then an update's, by the field manager that applies: the next whole apply, which
+// forces, finds no conflict, and takes it over.
+func (p *prerequisites) lead(ctx context.Context, c *v1alpha1.Cluster, wanted *corev1.Service) error {
+	found, err := p.mine(ctx, c, wanted, wanted.Name)
+	if found == nil || err != nil {
+		return err
+	}
+	is := found.(*corev1.Service)
+	if maps.Equal(is.Spec.Selector, wanted.Spec.Selector) {
+		return nil
+	}
+	before := is.DeepCopy()
+	before.UID = "" // so that the patch has it: another Service of that name is refused
+	patch := client.MergeFrom(before)
+	is.Spec.Selector = wanted.Spec.Selector
+	if err := p.client.Patch(ctx, is, patch, client.FieldOwner(resources.FieldManager)); err != nil {
+		return fmt.Errorf("lead the Service %s to whom it is to lead: %w", is.Name, err)
+	}
+	return nil
 }
 
 // prune deletes the Services that lead to roles and are not wanted.
