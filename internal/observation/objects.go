@@ -165,7 +165,7 @@ func VolumeFacts(c *v1alpha1.Cluster, v *corev1.PersistentVolumeClaim, classes [
 		return core.Volume{}
 	}
 	facts := core.Volume{Exists: true, UID: string(v.UID), Deleting: v.DeletionTimestamp != nil,
-		Bound: v.Status.Phase == corev1.ClaimBound}
+		Bound: v.Status.Phase == corev1.ClaimBound || v.Status.Phase == corev1.ClaimLost} // it had a volume
 	if facts.Bound || facts.Deleting {
 		return facts
 	}

@@ -107,3 +107,15 @@ func TestAClaimWaitsForTheClassThatItHas(t *testing.T) {
 		}
 	}
 }
+
+// A claim whose volume is gone had one, and data on it: nobody may take it for one that was never
+// used, and delete it.
+func TestAClaimThatLostItsVolumeHadOne(t *testing.T) {
+	for phase, want := range map[corev1.PersistentVolumeClaimPhase]bool{
+		corev1.ClaimBound: true, corev1.ClaimLost: true, corev1.ClaimPending: false, "": false} {
+		claim := &corev1.PersistentVolumeClaim{Status: corev1.PersistentVolumeClaimStatus{Phase: phase}}
+		if got := observation.VolumeFacts(&v1alpha1.Cluster{}, claim, nil).Bound; got != want {
+			t.Errorf("phase %q: it had a volume: %t", phase, got)
+		}
+	}
+}
