@@ -25,7 +25,8 @@ type Options struct {
 	Instance string
 	Epoch    int64
 	// Executed asks the donor for its @@gtid_executed: when an attempt begins, and at once
-	// after the moment of which the data are. It is required.
+	// after the moment of which the data are. Its ctx ends in time, also if the donor hangs. It
+	// is required.
 	Executed func(ctx context.Context) (gtid.Set, error)
 	// PartSize is how many bytes make a part, before compression, at most 1 GiB; 0 is 32 MiB,
 	// or half of that if they are not compressed, which take as much memory then.
@@ -130,9 +131,15 @@ type taking struct {
 	buffers *buffers
 }
 
+// askLimit bounds one question to the donor, which may hang: the kernel of its node takes the
+// connection then, and nobody answers.
+const askLimit = 10 * time.Second
+
 // ask asks the donor what it has executed.
 func (t *taking) ask(ctx context.Context) (gtid.Set, error) {
-	set, err := t.o.Executed(ctx)
+	asking, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	set, err := t.o.Executed(asking)
 	if err != nil {
 		return set, &askError{fmt.Errorf("asking the donor what it has executed: %w", err)}
 	}

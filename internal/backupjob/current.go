@@ -15,7 +15,7 @@ const (
 	// catchUpLimit is how long the donor may take to have what the primary had when the
 	// Job began.
 	catchUpLimit = 10 * time.Minute
-	// askLimit bounds the question to a primary, which may hang.
+	// askLimit bounds a question to a server, which may hang.
 	askLimit = 10 * time.Second
 	// catchUpLook is between two looks at it.
 	catchUpLook = time.Second
@@ -38,13 +38,17 @@ func reasonOf(err error) core.Reason {
 // executed asks a server what it has executed.
 type executed func(context.Context) (gtid.Set, error)
 
+func (e executed) ask(ctx context.Context) (gtid.Set, error) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	return e(ctx)
+}
+
 // catchUp waits until the donor has executed what the primary had: a backup holds all that
 // was committed before it was asked for. Who can not ask the primary takes what the donor
 // has: in an outage that is what a backup is wanted for.
 func catchUp(ctx context.Context, log *slog.Logger, t Task, primary, donor executed) error {
-	asking, cancel := context.WithTimeout(ctx, askLimit)
-	wanted, err := primary(asking)
-	cancel()
+	wanted, err := primary.ask(ctx)
 	if err != nil {
 		log.Warn("the primary cannot be asked what it has: the backup holds what the instance has",
 			"primary", t.Primary, "instance", t.Instance, "error", err)
@@ -55,7 +59,7 @@ func catchUp(ctx context.Context, log *slog.Logger, t Task, primary, donor execu
 	tick := time.NewTicker(catchUpLook)
 	defer tick.Stop()
 	for told := false; ; told = true {
-		has, err := donor(ctx)
+		has, err := donor.ask(ctx)
 		if err != nil {
 			return err
 		}

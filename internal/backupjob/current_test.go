@@ -60,3 +60,19 @@ func TestAPrimaryThatCannotBeAskedIsNotWaitedFor(t *testing.T) {
 		t.Error("a Job that is stopped goes on")
 	}
 }
+
+// A server that hangs lets its node's kernel take the connection, and says nothing.
+func TestADonorThatHangsIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := func(ctx context.Context) (gtid.Set, error) {
+			<-ctx.Done()
+			return gtid.Set{}, ctx.Err()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err := catchUp(ctx, slog.New(slog.DiscardHandler), lagging, says("1"), hangs)
+		if reasonOf(err) != core.BackupNotTaken || ctx.Err() != nil {
+			t.Errorf("%v; its time is over: %t", err, ctx.Err() != nil)
+		}
+	})
+}
