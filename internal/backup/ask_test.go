@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,4 +38,61 @@ func TestADonorThatHangsDoesNotHoldABackup(t *testing.T) {
 			}
 		})
 	}
+}
+
+// All data are in the store when the second question is asked: a moment without an answer must not
+// cost them.
+func TestAQuestionThatFailsIsAskedAgain(t *testing.T) {
+	for question := 1; question <= 2; question++ {
+		synctest.Test(t, func(t *testing.T) {
+			s, o, asked, snapshots := newMemory(), options(), 0, 0
+			answers := o.Executed
+			o.Executed = func(ctx context.Context) (gtid.Set, error) {
+				if asked++; asked == question {
+					return gtid.Set{}, errors.New("dial tcp 10.0.0.7:3306: connect: connection refused")
+				}
+				return answers(ctx)
+			}
+			m, err := take(t.Context(), from(scene(4), func(attempt, _ int) error {
+				snapshots = attempt
+				return nil
+			}), s, o)
+			must(t, err)
+			if asked != 3 || snapshots != 1 {
+				t.Errorf("asked %d times, in %d snapshots", asked, snapshots)
+			}
+			restorable(t, s, m)
+		})
+	}
+}
+
+func TestADonorThatDoesNotListenForAMomentIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, attempts := newMemory(), 0
+		m, err := take(t.Context(), from(scene(4), func(attempt, record int) error {
+			if attempts = attempt; attempt == 1 && record == 1 {
+				return &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+			}
+			return nil
+		}), s, options())
+		must(t, err)
+		if attempts != 2 {
+			t.Errorf("it took %d attempts", attempts)
+		}
+		restorable(t, s, m)
+	})
+}
+
+func TestAQuestionEndsWithItsBackup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, why := options(), errors.New("the Pod is stopped")
+		o.Executed = silentFrom(2, o.Executed)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(5*time.Second, func() { cancel(why) })
+		began := time.Now()
+		_, err := take(ctx, from(scene(4), nil), newMemory(), o)
+		if took := time.Since(began); !errors.Is(err, why) || took > askLimit {
+			t.Errorf("after %s: %v", took, err)
+		}
+	})
 }

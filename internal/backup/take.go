@@ -103,19 +103,19 @@ func (o Options) check() error {
 // Until then it serves nobody else.
 const donorNotices = 6 * time.Second
 
-// again tells whether another attempt may succeed: the connection to the donor broke, or the
-// donor ended it. Then it may also refuse, or be away, for as long as it restarts.
+// again tells whether another attempt may succeed: the connection to the donor broke or came not
+// about, or the donor ended it. Then it may also refuse, or not answer, for as long as it restarts.
 func again(ctx context.Context, err error, attempt int) bool {
 	var ofStore *storeError
 	if ctx.Err() != nil || errors.As(err, &ofStore) {
 		return false
 	}
-	if errors.Is(err, clone.ConnectionLost) || errors.Is(err, clone.DonorSilent) || errors.Is(err, clone.DonorStops) {
+	var network *net.OpError
+	if errors.As(err, &network) || errors.Is(err, clone.ConnectionLost) || errors.Is(err, clone.DonorSilent) || errors.Is(err, clone.DonorStops) {
 		return true
 	}
-	var network *net.OpError
 	var asking *askError
-	return attempt > 1 && (errors.Is(err, clone.CloneRunning) || errors.As(err, &network) || errors.As(err, &asking))
+	return attempt > 1 && (errors.Is(err, clone.CloneRunning) || errors.As(err, &asking))
 }
 
 // askError is what Executed returned.
@@ -131,19 +131,34 @@ type taking struct {
 	buffers *buffers
 }
 
-// askLimit bounds one question to the donor, which may hang: the kernel of its node takes the
-// connection then, and nobody answers.
-const askLimit = 10 * time.Second
+// Bounds of asking the donor. One that hangs lets the kernel of its node take the connection, and
+// nobody answers. The snapshot waits for all of it, and the donor for the snapshot: ten minutes,
+// see clone.Donor.
+const (
+	askLimit  = 10 * time.Second
+	asksLimit = time.Minute
+)
 
-// ask asks the donor what it has executed.
-func (t *taking) ask(ctx context.Context) (gtid.Set, error) {
-	asking, cancel := context.WithTimeout(ctx, askLimit)
+// ask asks the donor what it has executed, again if it cannot answer for a moment: all of the data
+// may be in the store by then. A later answer holds more, which is right as well: it is what the
+// backup holds at most, and its moment is that of the answer. A restore to between the two takes
+// an earlier backup. Before the snapshot each answer is right.
+func (t *taking) ask(ctx context.Context) (set gtid.Set, err error) {
+	all, cancel := context.WithTimeout(ctx, asksLimit)
 	defer cancel()
-	set, err := t.o.Executed(asking)
-	if err != nil {
-		return set, &askError{fmt.Errorf("asking the donor what it has executed: %w", err)}
+	waited := retry(all, tries, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, askLimit)
+		defer cancel()
+		set, err = t.o.Executed(ctx)
+		return err
+	})
+	if waited == nil {
+		return set, nil
 	}
-	return set, nil
+	if ctx.Err() != nil {
+		return set, context.Cause(ctx)
+	}
+	return set, &askError{fmt.Errorf("asking the donor what it has executed: %w", err)}
 }
 
 // attempt is one snapshot. If it fails, what it has uploaded goes.

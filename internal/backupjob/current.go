@@ -17,6 +17,8 @@ const (
 	catchUpLimit = 10 * time.Minute
 	// askLimit bounds a question to a server, which may hang.
 	askLimit = 10 * time.Second
+	// asksFail is how many questions to the donor may fail, one after the other.
+	asksFail = 5
 	// catchUpLook is between two looks at it.
 	catchUpLook = time.Second
 )
@@ -58,16 +60,22 @@ func catchUp(ctx context.Context, log *slog.Logger, t Task, primary, donor execu
 	defer limit.Stop()
 	tick := time.NewTicker(catchUpLook)
 	defer tick.Stop()
-	for told := false; ; told = true {
+	lacks := wanted
+	for failed, told := 0, false; ; {
 		has, err := donor.ask(ctx)
-		if err != nil {
+		switch {
+		case err == nil:
+			failed, lacks = 0, wanted.Subtract(has)
+		case failed == asksFail:
 			return err
+		default:
+			failed++
 		}
-		lacks := wanted.Subtract(has)
-		if lacks.IsEmpty() {
+		if err == nil && lacks.IsEmpty() {
 			return nil
 		}
-		if !told {
+		if err == nil && !told {
+			told = true
 			log.Info("waits for the instance to catch up", "instance", t.Instance, "lacks", lacks.Count())
 		}
 		select {

@@ -50,14 +50,28 @@ func TestADonorThatDoesNotCatchUpIsRefusedByName(t *testing.T) {
 
 func TestAPrimaryThatCannotBeAskedIsNotWaitedFor(t *testing.T) {
 	must(t, catchUp(t.Context(), slog.New(slog.DiscardHandler), lagging, cannot, cannot))
-	if err := catchUp(t.Context(), slog.New(slog.DiscardHandler), lagging, says("1"),
-		cannot); reasonOf(err) != core.BackupNotTaken {
-		t.Errorf("a donor that cannot be asked: %v", err)
-	}
 	over, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the Pod is stopped"))
 	if err := catchUp(over, slog.New(slog.DiscardHandler), lagging, cannot, cannot); err == nil {
 		t.Error("a Job that is stopped goes on")
+	}
+}
+
+func TestADonorThatCannotBeAskedIsAskedAgain(t *testing.T) {
+	for fails, isTaken := range map[int]bool{1: true, asksFail: true, asksFail + 1: false} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			donor := func(ctx context.Context) (gtid.Set, error) {
+				if asked++; asked <= fails {
+					return cannot(ctx)
+				}
+				return says("1")(ctx)
+			}
+			err := catchUp(t.Context(), slog.New(slog.DiscardHandler), lagging, says("1"), donor)
+			if (err == nil) != isTaken || err != nil && reasonOf(err) != core.BackupNotTaken {
+				t.Errorf("a donor that fails %d times: %v", fails, err)
+			}
+		})
 	}
 }
 
