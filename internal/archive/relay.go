@@ -69,14 +69,21 @@ type batch struct {
 	set          gtid.Set
 	size         int64
 	transactions int64
+	// statements are the transactions that may make, change or drop tables: all but those that
+	// consist of rows.
+	statements gtid.Set
 }
 
 // prepare writes the plan's steps as staged relay logs, a batch at a time, and hands each
 // over.
 func (r *Replay) prepare(ctx context.Context, logs relayLogs, steps []facts.Step, give chan<- batch) error {
 	var b batch
+	statements := make([]gtid.Set, len(steps)) // each is written before its step is handed over
 	ahead := newAhead(ctx, len(steps), func(i int) int64 { return sizeOf(steps[i]) },
-		func(ctx context.Context, i int) (int64, error) { return r.write(ctx, logs.staged(i), steps[i]) })
+		func(ctx context.Context, i int) (size int64, err error) {
+			size, statements[i], err = r.write(ctx, logs.staged(i), steps[i])
+			return size, err
+		})
 	defer ahead.end()
 	for i, step := range steps {
 		size, err := ahead.next()
@@ -86,6 +93,7 @@ func (r *Replay) prepare(ctx context.Context, logs relayLogs, steps []facts.Step
 		}
 		b.files, b.steps, b.size = append(b.files, logs.staged(i)), append(b.steps, step), b.size+size
 		b.set, b.transactions = b.set.Union(step.Take), b.transactions+int64(step.Take.Count())
+		b.statements = b.statements.Union(statements[i])
 		if b.size < r.BatchBytes && i < len(steps)-1 {
 			continue
 		}
@@ -99,11 +107,12 @@ func (r *Replay) prepare(ctx context.Context, logs relayLogs, steps []facts.Step
 	return nil
 }
 
-// write makes a relay log of a part: its transactions that are to be taken.
-func (r *Replay) write(ctx context.Context, path string, step facts.Step) (size int64, err error) {
+// write makes a relay log of a part: its transactions that are to be taken, and tells which of them
+// hold statements.
+func (r *Replay) write(ctx context.Context, path string, step facts.Step) (size int64, statements gtid.Set, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o640)
 	if err != nil {
-		return 0, err
+		return 0, statements, err
 	}
 	out := &relayWriter{Writer: bufio.NewWriterSize(f, 1<<20), step: step, serverID: r.ServerID}
 	err = r.eachEvent(ctx, step.Pieces, out.event)
@@ -111,7 +120,7 @@ func (r *Replay) write(ctx context.Context, path string, step facts.Step) (size 
 	if err == nil && !out.written.Equal(step.Take) {
 		err = refuse(PartDamaged, "%s are not in it", step.Take.Subtract(out.written).Abbreviate(4))
 	}
-	return out.size, err
+	return out.size, out.statements, err
 }
 
 type relayWriter struct {
@@ -122,6 +131,8 @@ type relayWriter struct {
 	taking   bool
 	size     int64
 	written  gtid.Set
+	// id is the transaction that is being written, statements are those with one.
+	id, statements gtid.Set
 }
 
 func (w *relayWriter) event(s *binlog.Stream, e binlog.Event) error {
@@ -133,7 +144,7 @@ func (w *relayWriter) event(s *binlog.Stream, e binlog.Event) error {
 	}
 	if e.Begins != nil {
 		if w.taking = w.step.Take.Contains(e.Begins.ID); w.taking {
-			w.written = w.written.Union(e.Begins.ID)
+			w.id, w.written = e.Begins.ID, w.written.Union(e.Begins.ID)
 		}
 	}
 	if !w.taking || !e.IsOfTransaction() {
@@ -141,6 +152,9 @@ func (w *relayWriter) event(s *binlog.Stream, e binlog.Event) error {
 	}
 	if e.ServerID() == w.serverID {
 		return refuse(ServerIDTaken, "the server number %d", w.serverID)
+	}
+	if s.IsStatement(e) {
+		w.statements = w.statements.Union(w.id)
 	}
 	w.bytes(e.Header, e.Body)
 	return nil

@@ -24,7 +24,7 @@ import (
 type Replay struct {
 	Place
 	// DB is the server. The account needs REPLICATION_SLAVE_ADMIN, SYSTEM_VARIABLES_ADMIN
-	// and SELECT on performance_schema, and the process the right to write where the server
+	// and SELECT on performance_schema and all tables, and the process the right to write where the server
 	// keeps its relay logs, under the names that the server gives them.
 	DB *sql.DB
 	// BatchBytes of relay logs are applied at a time, while as many are prepared: about
@@ -35,6 +35,8 @@ type Replay struct {
 	ServerID uint32
 	// Progress is told how far it is, several times a second; nil if nobody asks.
 	Progress func(Progress)
+
+	lacking lacking
 }
 
 // Progress of a Replay.
@@ -97,8 +99,8 @@ func (r *Replay) Run(ctx context.Context, plan facts.Plan) (err error) {
 	if r.ServerID == 0 {
 		r.ServerID = topServerID
 	}
-	if len(plan.Steps) == 0 {
-		return nil
+	if err := r.lacking.begin(ctx, r.DB); err != nil || len(plan.Steps) == 0 {
+		return err
 	}
 	logs, err := r.relayLogs(ctx)
 	if err != nil {
@@ -181,9 +183,10 @@ func (r *Replay) apply(ctx context.Context, logs relayLogs, b batch, p Progress)
 		"FOR CHANNEL '"+channel+"'", filepath.Base(logs.file(1))); err != nil {
 		return fmt.Errorf("giving the server the archive as relay logs: %w", err)
 	}
-	if _, err := r.DB.ExecContext(ctx, "START REPLICA SQL_THREAD FOR CHANNEL '"+channel+"'"); err != nil {
-		return fmt.Errorf("starting to apply the archive: %w", err)
+	if err := r.start(ctx, gtid.Set{}); err != nil {
+		return err
 	}
+	around := detour{r: r, statements: b.statements}
 	before := p.Transactions
 	for idle, steps := 0, b.steps; ; {
 		done, has, err := r.wait(ctx, b.set)
@@ -195,6 +198,11 @@ func (r *Replay) apply(ctx context.Context, logs relayLogs, b batch, p Progress)
 		p.Transactions = before + b.transactions - left
 		r.tell(p)
 		rests, err := r.rests(ctx)
+		if errors.Is(err, ApplierFailed) {
+			if err = around.take(ctx, err); err == nil {
+				rests = false
+			}
+		}
 		switch {
 		case err != nil:
 			return err
@@ -254,6 +262,18 @@ func (r *Replay) rests(ctx context.Context) (is bool, err error) {
 		return false, refuse(ApplierFailed, "the applier has stopped")
 	}
 	return strings.Contains(state, readAll) && busy == 0, nil
+}
+
+// start the applier, perhaps until before the first of some transactions.
+func (r *Replay) start(ctx context.Context, before gtid.Set) error {
+	until := ""
+	if !before.IsEmpty() {
+		until = " UNTIL SQL_BEFORE_GTIDS = '" + before.String() + "'"
+	}
+	if _, err := r.DB.ExecContext(ctx, "START REPLICA SQL_THREAD"+until+" FOR CHANNEL '"+channel+"'"); err != nil {
+		return fmt.Errorf("starting to apply the archive: %w", err)
+	}
+	return nil
 }
 
 // forget the channel with its relay logs.

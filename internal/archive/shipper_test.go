@@ -392,7 +392,7 @@ func TestALargeTransactionIsCutIntoPieces(t *testing.T) {
 		}
 		path := t.TempDir() + "/relay"
 		r := Replay{Place: place(m)}
-		size, err := r.write(t.Context(), path, plan.Steps[1])
+		size, _, err := r.write(t.Context(), path, plan.Steps[1])
 		must(t, err)
 		raw, err := os.ReadFile(path)
 		must(t, err)

@@ -12,6 +12,7 @@ const (
 	typeStop     = 3
 	typeRotate   = 4
 	typeFormat   = 15
+	typeLoad     = 18 // LOAD DATA as a statement
 	typePrevious = 35
 	// A Query event begins with thread, time, the length of the schema's name, an error and
 	// the length of the status variables.
@@ -34,6 +35,9 @@ var maintenance = regexp.MustCompile(`^(?i:\s*(` +
 	`(repair|analyze)\s+tables?\s+[a-z0-9_$.,` + "`" + `\s]+` +
 	`|flush\s+(privileges|status|user_resources|optimizer_costs|((binary|engine|error|general|relay|slow)\s+)?logs|tables?(\s+[a-z0-9_$.,` + "`" + `\s]+)?)` +
 	`)\s*)$`)
+
+// control begins the statements that only say where a transaction begins and ends.
+var control = regexp.MustCompile(`^(?i:begin|commit|rollback|savepoint|xa)\b`)
 
 // content is what the transaction that is being read consists of so far.
 type content struct {

@@ -41,6 +41,19 @@ func (e Event) IsOfTransaction() bool {
 	}
 }
 
+// IsStatement tells whether an event is a statement, which may make, change or drop tables, and
+// neither rows nor where a transaction begins and ends. What cannot be told is one.
+func (s *Stream) IsStatement(e Event) bool {
+	switch e.Header[offsetType] {
+	case typeLoad:
+		return true
+	case typeQuery:
+		return !control.MatchString(statementOf(e.Body, s.checksum))
+	default:
+		return false
+	}
+}
+
 // NewStream begins to read a log.
 func NewStream(r io.Reader) (*Stream, error) {
 	s := &Stream{in: bufio.NewReaderSize(r, 1<<20), offset: int64(len(magic))}

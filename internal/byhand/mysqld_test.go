@@ -52,6 +52,11 @@ func TestTheNightOnWhichAllIsLost(t *testing.T) {
 	a := Archive{Where: l.Where, BackupID: "first", Target: target, Socket: s.Socket(), Out: &out}
 	must(t, Replay(t.Context(), a))
 	t.Log(out.String())
+	for _, want := range []string{"shop.seen, shop.sessions: not InnoDB", "shop.seen, shop.sessions: changes"} {
+		if !strings.Contains(out.String(), "WARNING: "+want) {
+			t.Errorf("it does not warn of %q", want)
+		}
+	}
 	must(t, Replay(t.Context(), a)) // again: there is nothing left to do
 	if got := s.Text("SELECT CONCAT(COUNT(*), ' up to ', MAX(id)) FROM shop.orders"); got != "300 up to 300" {
 		t.Errorf("it has %s", got)
@@ -104,6 +109,14 @@ func (l *lost) restores(into string, target recovery.Target) string {
 	return out.String()
 }
 
+// otherEngines are tables of which a backup has no rows.
+func otherEngines(donor *mysqld.Test) {
+	for table, engine := range map[string]string{"sessions": "MEMORY", "seen": "MyISAM"} {
+		donor.Exec("CREATE TABLE shop." + table + " (id INT PRIMARY KEY, n INT) ENGINE=" + engine)
+		donor.Exec("INSERT INTO shop." + table + " VALUES (1, 0)")
+	}
+}
+
 // loseAll makes the cluster, and keeps what it had in the store.
 func loseAll(t *testing.T) *lost {
 	t.Helper()
@@ -114,6 +127,7 @@ func loseAll(t *testing.T) *lost {
 	donor.Exec("GRANT BACKUP_ADMIN ON *.* TO backup")
 	donor.Exec("CREATE DATABASE shop")
 	donor.Exec("CREATE TABLE shop.orders (id INT AUTO_INCREMENT PRIMARY KEY, what VARCHAR(100))")
+	otherEngines(donor)
 	write := func(rows int) {
 		for range rows {
 			donor.Exec("INSERT INTO shop.orders (what) VALUES (REPEAT('x', 90))")
@@ -136,6 +150,8 @@ func loseAll(t *testing.T) *lost {
 		Identity: backup.Identity{Cluster: "shop", Namespace: "prod", UID: "uid", CreatedAt: time.Now()},
 		ID:       "first", Instance: "shop-1", Epoch: 1, Key: key, Executed: executed, PartSize: 4 << 20})
 	must(t, err)
+	donor.Exec("UPDATE shop.sessions SET n = 1")
+	donor.Exec("DELETE FROM shop.seen")
 	write(200)
 	before := donor.Executed()
 	donor.Exec("DROP TABLE shop.orders")

@@ -68,6 +68,13 @@ func Replay(ctx context.Context, a Archive) error {
 	if err := r.Run(ctx, plan); err != nil {
 		return fmt.Errorf("replaying the archive (it may be run again, and goes on): %w", err)
 	}
+	lacking, err := r.Lacking(ctx)
+	if err != nil {
+		return err
+	}
+	for _, told := range lacking.Told(100) {
+		a.say("WARNING: %s\n", told)
+	}
 	a.say("The data are those of %s: %s\n%s", stamp(plan.Reached), plan.Set.Abbreviate(8), endCleanly)
 	return nil
 }

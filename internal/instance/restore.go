@@ -195,7 +195,7 @@ func (m *manager) replay(ctx context.Context, from *restore.Origin) error {
 	if err != nil {
 		return err
 	}
-	if err := m.rememberOrigin(from, plan); err != nil || len(plan.Steps) == 0 {
+	if err := m.rememberOrigin(from, plan); err != nil {
 		return err
 	}
 	m.log.Info("replays the archive", "parts", len(plan.Steps), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
@@ -206,5 +206,17 @@ func (m *manager) replay(ctx context.Context, from *restore.Origin) error {
 		return fmt.Errorf("replaying the archive: %w", err)
 	}
 	m.log.Info("the archive is replayed", "after", time.Since(began).Round(time.Millisecond).String())
-	return nil
+	return m.tellLacking(ctx, &r)
 }
+
+// tellLacking warns of tables that the backup cannot hold.
+func (m *manager) tellLacking(ctx context.Context, r *archive.Replay) error {
+	lacking, err := r.Lacking(ctx)
+	for _, told := range lacking.Told(lackingTold) {
+		m.log.Warn("tables lack rows", "tables", told)
+	}
+	return err
+}
+
+// lackingTold is how many tables are named at most.
+const lackingTold = 20
