@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"cnmsql.co/internal/clone"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 )
@@ -89,4 +90,16 @@ func TestADonorThatHangsIsNotWaitedFor(t *testing.T) {
 			t.Errorf("%v; its time is over: %t", err, ctx.Err() != nil)
 		}
 	})
+}
+
+func TestADonorThatEncryptsItsLogsIsRefusedBeforeAnythingIsUploaded(t *testing.T) {
+	answers := func(names []string, err error) error {
+		return readable(t.Context(), lagging, func(context.Context) ([]string, error) { return names, err })
+	}
+	err := answers([]string{"innodb_redo_log_encrypt"}, nil)
+	if !errors.Is(err, clone.LogsEncrypted) || !strings.Contains(err.Error(), "db-3 has innodb_redo_log_encrypt=ON:") {
+		t.Errorf("got %v", err)
+	}
+	must(t, answers(nil, nil))
+	must(t, answers(nil, errors.New("too many connections")))
 }

@@ -99,6 +99,11 @@ func takeInto(ctx context.Context, s store.Store, key seal.Key, o Options, t Tas
 	if err := o.catchUp(ctx, t, donor); err != nil {
 		return nil, err
 	}
+	if err := readable(ctx, t, func(ctx context.Context) ([]string, error) {
+		return mysql.EncryptedLogsAt(ctx, donor.Address, donor.TLS, accountOf(donor))
+	}); err != nil {
+		return nil, err
+	}
 	return backup.Take(ctx, donor, s, backup.Options{
 		Identity: backup.Identity{Cluster: t.Cluster, Namespace: t.Namespace, UID: t.ClusterUID,
 			CreatedAt: t.ClusterCreated},
@@ -121,8 +126,22 @@ func (o Options) catchUp(ctx context.Context, t Task, donor clone.Donor) error {
 
 func executedAt(d clone.Donor) executed {
 	return func(ctx context.Context) (gtid.Set, error) {
-		return mysql.ExecutedAt(ctx, d.Address, d.TLS, mysql.Account{User: d.User, Password: d.Password})
+		return mysql.ExecutedAt(ctx, d.Address, d.TLS, accountOf(d))
 	}
+}
+
+func accountOf(d clone.Donor) mysql.Account { return mysql.Account{User: d.User, Password: d.Password} }
+
+// readable refuses a donor that encrypts its logs: the snapshot would come to its redo log when all
+// else is uploaded. Who cannot ask goes on, for then the snapshot refuses.
+func readable(ctx context.Context, t Task, encrypted func(context.Context) ([]string, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	on, err := encrypted(ctx)
+	if err != nil || len(on) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has %s=ON: %w", t.Instance, strings.Join(on, "=ON and "), clone.LogsEncrypted)
 }
 
 // sweep removes what Pods before this one have left of the backup. It is complete without.

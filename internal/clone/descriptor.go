@@ -214,7 +214,7 @@ func (f *fields) file() (Descriptor, error) {
 		return nil, refuse(UnknownVersion, "flags %#x of a file", d.Flags)
 	}
 	if d.Flags&(fileAES|fileHasKey) != 0 {
-		return nil, refuse(Encrypted, "tablespace %d", d.Space)
+		return nil, d.encrypted()
 	}
 	if length != int64(len(f.b)) || d.Size > maxFile {
 		return nil, refuse(Malformed, "a file of %d bytes, whose name has %d bytes of %d", d.Size, length, len(f.b))
@@ -223,6 +223,24 @@ func (f *fields) file() (Descriptor, error) {
 		return nil, err
 	}
 	return d, d.check()
+}
+
+// Numbers of tablespaces: the redo log has the last one, and those of the undo logs come before it.
+const (
+	redoSpace  = 0xfffffff0
+	undoSpaces = 127 * 400_000
+)
+
+// encrypted refuses a file, and says what encrypts it: it is no table in the case of logs.
+func (f *File) encrypted() error {
+	switch {
+	case f.Space == redoSpace:
+		return refuse(LogsEncrypted, "the redo log (innodb_redo_log_encrypt)")
+	case f.Space >= redoSpace-undoSpaces && f.Space < redoSpace:
+		return refuse(LogsEncrypted, "undo tablespace %d (innodb_undo_log_encrypt)", f.Space)
+	default:
+		return refuse(Encrypted, "tablespace %d", f.Space)
+	}
 }
 
 // setName takes a name with its NUL; none has no bytes at all.

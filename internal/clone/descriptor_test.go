@@ -78,6 +78,8 @@ func TestDescriptorsAreRefusedByName(t *testing.T) {
 		"a name with NUL":                 {file(func(f *File) { f.Name = "a\x00b" }), Malformed},
 		"an encrypted file":               {file(func(f *File) { f.Flags = fileAES }), Encrypted},
 		"an encrypted file made by DDL":   {file(func(f *File) { f.Flags = fileHasKey }), Encrypted},
+		"an encrypted redo log":           {file(func(f *File) { f.Flags, f.Space = fileAES, 4294967280 }), LogsEncrypted},
+		"an encrypted undo log":           {file(func(f *File) { f.Flags, f.Space = fileAES, 4294967277 }), LogsEncrypted},
 		"an unknown flag":                 {file(func(f *File) { f.Flags = 0x40 }), UnknownVersion},
 		"an absolute name":                {file(func(f *File) { f.Name = "/var/lib/t.ibd" }), UnsafeName},
 		"a name above":                    {file(func(f *File) { f.Name = "./db/../../t.ibd" }), UnsafeName},

@@ -7,8 +7,12 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"cnmsql.co/internal/mysql"
 )
 
 // counter is a Consumer that throws everything away.
@@ -271,4 +275,32 @@ func appliedLive(t *testing.T, donor *server) {
 		t.Errorf("the restored server has %s, and the donor %s", got, want)
 	}
 	compare(t, restored, donor)
+}
+
+// encryptedLogsAreRefused: by the stream, which comes to the redo log last, and before it by a
+// question. It is the last step, for logs that were encrypted once stay so for a while.
+func encryptedLogsAreRefused(t *testing.T, donor *server) {
+	d := donor.donor()
+	conf := d.TLS.Clone()
+	conf.ServerName = "127.0.0.1"
+	for _, variable := range []string{"innodb_redo_log_encrypt", "innodb_undo_log_encrypt"} {
+		encrypted := func() []string {
+			names, err := mysql.EncryptedLogsAt(t.Context(), d.Address, conf, mysql.Account{User: d.User,
+				Password: d.Password})
+			must(t, err)
+			return names
+		}
+		if got := encrypted(); len(got) > 0 {
+			t.Errorf("before: %q", got)
+		}
+		donor.Exec("SET GLOBAL " + variable + "=ON")
+		if got := encrypted(); !slices.Equal(got, []string{variable}) {
+			t.Errorf("got %q", got)
+		}
+		err := Snapshot(t.Context(), d, &hooks{Consumer: NewCutter(newStore(t), 8<<20)})
+		if !errors.Is(err, LogsEncrypted) || !strings.Contains(err.Error(), variable) {
+			t.Errorf("%s: %v", variable, err)
+		}
+		donor.Exec("SET GLOBAL " + variable + "=OFF")
+	}
 }

@@ -28,6 +28,7 @@ func TestAgainstMysqld(t *testing.T) {
 		{"CommitsHang", commitsHang},
 		{"AppliedLive", appliedLive},
 		{"RecordedUnderLoadAndDDLAndReplayed", recordedAndReplayed},
+		{"EncryptedLogsAreRefused", encryptedLogsAreRefused},
 	} {
 		t.Run(step.name, func(t *testing.T) { step.run(t, donor) })
 	}
