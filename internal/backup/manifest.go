@@ -104,13 +104,19 @@ func (h *Hash) UnmarshalText(text []byte) error {
 }
 
 // Encode is the manifest as it is stored: JSON, in which the hash of all that matters
-// stands before it.
-func (m *Manifest) Encode() ([]byte, error) {
+// stands before it. It refuses what nobody would read: BackupTooLarge.
+func (m *Manifest) Encode() ([]byte, error) { return m.encode(maxManifest) }
+
+func (m *Manifest) encode(limit int) ([]byte, error) {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the manifest of backup %s: %w", m.ID, err)
 	}
-	return envelope(m.format(), body), nil
+	out := envelope(m.format(), body)
+	if len(out) > limit {
+		return nil, refuse(BackupTooLarge, "the manifest of backup %s has %d bytes, and %d are read", m.ID, len(out), limit)
+	}
+	return out, nil
 }
 
 // format is what the manifest is written in.

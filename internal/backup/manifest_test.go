@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"cnmsql.co/internal/clone"
 	"cnmsql.co/internal/seal"
 )
 
@@ -103,6 +104,24 @@ func TestNotesThatAreNotThePartsAreRefused(t *testing.T) {
 		if written, err := restore(t, s, m); !errors.Is(err, ManifestDamaged) || len(written) > 0 {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// What a restore does not read must not be called complete.
+func TestABackupThatNobodyWouldReadIsRefused(t *testing.T) {
+	m, data := encoded(t)
+	if _, err := m.encode(len(data)); err != nil {
+		t.Error(err)
+	}
+	if _, err := m.encode(len(data) - 1); !errors.Is(err, BackupTooLarge) {
+		t.Errorf("a manifest that is too large: %v", err)
+	}
+	n, r := newNotes(), file(clone.StateFileCopy, 0, 0, "./db/a.ibd")
+	must(t, n.add(0, r))
+	n.limit = 2 * n.buf.Len()
+	must(t, n.add(0, r))
+	if err := n.add(1, r); !errors.Is(err, BackupTooLarge) {
+		t.Errorf("notes that are too many: %v", err)
 	}
 }
 

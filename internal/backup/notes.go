@@ -21,17 +21,25 @@ type notes struct {
 	buf   bytes.Buffer
 	of    map[int]int // how many there are of a part
 	write *clone.Writer
+	limit int // of bytes
 }
 
 func newNotes() *notes {
-	n := &notes{of: map[int]int{}}
+	n := &notes{of: map[int]int{}, limit: maxNotes}
 	n.write = clone.NewWriter(&n.buf)
 	return n
 }
 
+// add a record, unless there are more than a restore reads.
 func (n *notes) add(part int, r clone.Record) error {
 	n.of[part]++
-	return n.write.Write(r)
+	if err := n.write.Write(r); err != nil {
+		return err
+	}
+	if n.buf.Len() > n.limit {
+		return refuse(BackupTooLarge, "its notes have more than %d bytes", n.limit)
+	}
+	return nil
 }
 
 func (n *notes) compressed(by *zstd.Encoder) []byte { return by.EncodeAll(n.buf.Bytes(), nil) }

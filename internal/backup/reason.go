@@ -20,6 +20,9 @@ var (
 		"there is no such backup: list those that there are; one that is being taken is none before its end"}
 	BackupUnfinished = &Reason{"BackupUnfinished",
 		"parts without a manifest: a backup that is being taken, or was given up; remove it if it does not change for a day"}
+	BackupTooLarge = &Reason{"BackupTooLarge",
+		"it has more files or parts than one backup can tell of, two million tables or some 50 TB: " +
+			"have fewer of them in one cluster"}
 	ManifestDamaged = &Reason{"ManifestDamaged",
 		"the backup's manifest is not what was written: restore another backup, and look what changes objects in the store"}
 	FormatUnknown = &Reason{"FormatUnknown",
