@@ -114,7 +114,8 @@ func (m *Manifest) encode(limit int) ([]byte, error) {
 	}
 	out := envelope(m.format(), body)
 	if len(out) > limit {
-		return nil, refuse(BackupTooLarge, "the manifest of backup %s has %d bytes, and %d are read", m.ID, len(out), limit)
+		return nil, refuse(BackupTooLarge, "the manifest of backup %s has %d bytes, and %d are read", m.ID, len(out),
+			limit)
 	}
 	return out, nil
 }

@@ -111,7 +111,8 @@ func again(ctx context.Context, err error, attempt int) bool {
 		return false
 	}
 	var network *net.OpError
-	if errors.As(err, &network) || errors.Is(err, clone.ConnectionLost) || errors.Is(err, clone.DonorSilent) || errors.Is(err, clone.DonorStops) {
+	if errors.As(err, &network) || errors.Is(err, clone.ConnectionLost) || errors.Is(err, clone.DonorSilent) ||
+		errors.Is(err, clone.DonorStops) {
 		return true
 	}
 	var asking *askError

@@ -18,10 +18,12 @@ func queryOf(statement string, failed uint16) Event {
 func TestWhatMayChangeATableIsAStatement(t *testing.T) {
 	s := &Stream{}
 	for statement, want := range map[string]bool{
-		"BEGIN": false, "COMMIT": false, "ROLLBACK TO `s`": false, "SAVEPOINT `s`": false, "XA START X'61',X'',1": false,
+		"BEGIN": false, "COMMIT": false, "ROLLBACK TO `s`": false, "SAVEPOINT `s`": false,
+		"XA START X'61',X'',1":        false,
 		"xa commit X'61',X'',1":       false,
-		"ALTER TABLE t ENGINE=InnoDB": true, "/* c */ DROP TABLE t": true, "UPDATE t SET a = 1": true, "BEGINNING": true,
-		"": true, "CREATE TABLE `t` (`a` int) START TRANSACTION": true,
+		"ALTER TABLE t ENGINE=InnoDB": true, "/* c */ DROP TABLE t": true, "UPDATE t SET a = 1": true,
+		"BEGINNING": true,
+		"":          true, "CREATE TABLE `t` (`a` int) START TRANSACTION": true,
 	} {
 		if got := s.IsStatement(queryOf(statement, 0)); got != want {
 			t.Errorf("%q: %t", statement, got)

@@ -54,6 +54,9 @@ func TestDescriptorsAreRefusedByName(t *testing.T) {
 		edit(&f)
 		return f.Append(nil)
 	}
+	aesFile := func(space uint32) []byte {
+		return file(func(f *File) { f.Flags, f.Space = fileAES, space })
+	}
 	block := samples[6].(Block)
 	for name, c := range map[string]struct {
 		bytes []byte
@@ -78,8 +81,8 @@ func TestDescriptorsAreRefusedByName(t *testing.T) {
 		"a name with NUL":                 {file(func(f *File) { f.Name = "a\x00b" }), Malformed},
 		"an encrypted file":               {file(func(f *File) { f.Flags = fileAES }), Encrypted},
 		"an encrypted file made by DDL":   {file(func(f *File) { f.Flags = fileHasKey }), Encrypted},
-		"an encrypted redo log":           {file(func(f *File) { f.Flags, f.Space = fileAES, 4294967280 }), LogsEncrypted},
-		"an encrypted undo log":           {file(func(f *File) { f.Flags, f.Space = fileAES, 4294967277 }), LogsEncrypted},
+		"an encrypted redo log":           {aesFile(4294967280), LogsEncrypted},
+		"an encrypted undo log":           {aesFile(4294967277), LogsEncrypted},
 		"an unknown flag":                 {file(func(f *File) { f.Flags = 0x40 }), UnknownVersion},
 		"an absolute name":                {file(func(f *File) { f.Name = "/var/lib/t.ibd" }), UnsafeName},
 		"a name above":                    {file(func(f *File) { f.Name = "./db/../../t.ibd" }), UnsafeName},

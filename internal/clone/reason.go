@@ -34,7 +34,8 @@ var (
 		"the donor has encrypted tablespaces, and a clone would hold their keys in the clear: decrypt them (ENCRYPTION = 'N')"}
 	LogsEncrypted = &Reason{"LogsEncrypted",
 		"a clone would hold the keys of the donor's logs in the clear: set innodb_redo_log_encrypt and " +
-			"innodb_undo_log_encrypt to OFF there; logs of before stay encrypted until the server has written them anew"}
+			"innodb_undo_log_encrypt to OFF there; logs of before stay encrypted until the server has written them " +
+			"again"}
 	UnsafeName = &Reason{"UnsafeName",
 		"a file lies outside of the data directory: move its table or tablespace into it (no DATA DIRECTORY, no absolute path)"}
 	PageSize = &Reason{"PageSize",
