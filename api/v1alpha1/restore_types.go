@@ -102,6 +102,11 @@ type RestoreStatus struct {
 	// +optional
 	// +listType=atomic
 	PassedOver []PassedOverBackup `json:"passedOver,omitempty"`
+	// LackingTables were of another engine than InnoDB when the backup was taken, or since: they
+	// lack rows. At most 20 are named.
+	// +optional
+	// +listType=atomic
+	LackingTables []string `json:"lackingTables,omitempty"`
 	// Backup is how far the backup's files are.
 	// +optional
 	Backup *BackupProgress `json:"backup,omitempty"`

@@ -1623,6 +1623,11 @@ func (in *RestoreStatus) DeepCopyInto(out *RestoreStatus) {
 		*out = make([]PassedOverBackup, len(*in))
 		copy(*out, *in)
 	}
+	if in.LackingTables != nil {
+		in, out := &in.LackingTables, &out.LackingTables
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Backup != nil {
 		in, out := &in.Backup, &out.Backup
 		*out = new(BackupProgress)

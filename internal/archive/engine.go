@@ -201,6 +201,17 @@ func (l Lacking) Told(most int) (out []string) {
 	return out
 }
 
+// Tables are all of them, at most so many by name.
+func (l Lacking) Tables(most int) []string {
+	all := slices.Concat(l.Empty, l.LeftOut, l.Converted)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if more := len(all) - most; more > 0 {
+		all = append(all[:most], fmt.Sprintf("and %d more", more))
+	}
+	return all
+}
+
 // lacking gathers them.
 type lacking struct {
 	began   map[table]bool // all that were of another engine at some time

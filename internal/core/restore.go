@@ -29,6 +29,9 @@ type Restore struct {
 	// PassedOver are the newer ones that could not be used.
 	PassedOver []PassedOver `json:"passedOver,omitempty"`
 	Stage      RestoreStage `json:"stage"`
+	// Lacking are tables of which the backup has no rows, because they were not InnoDB; the last
+	// may be a number of more.
+	Lacking []string `json:"lacking,omitempty"`
 	// Files is how far the backup is, in bytes.
 	Files Amount `json:"files,omitzero"`
 	// Replay is how far the archive is, in transactions; Bytes and TotalBytes of its parts.
@@ -83,7 +86,8 @@ func (r *Restore) lasting() *Restore {
 	if r == nil {
 		return nil
 	}
-	out := &Restore{Backup: r.Backup, PassedOver: slices.Clone(r.PassedOver), Stage: r.Stage}
+	out := &Restore{Backup: r.Backup, PassedOver: slices.Clone(r.PassedOver), Stage: r.Stage,
+		Lacking: slices.Clone(r.Lacking)}
 	out.Files.Done, out.Replay.Done = int64(r.Files.Percent()), int64(r.Replay.Percent())
 	return out
 }
@@ -95,7 +99,7 @@ func (r *Restore) Same(other *Restore) bool {
 	}
 	a, b := r.lasting(), other.lasting()
 	return a.Backup == b.Backup && slices.Equal(a.PassedOver, b.PassedOver) && a.Stage == b.Stage &&
-		a.Files.Done == b.Files.Done && a.Replay.Done == b.Replay.Done
+		slices.Equal(a.Lacking, b.Lacking) && a.Files.Done == b.Files.Done && a.Replay.Done == b.Replay.Done
 }
 
 // PassedText tells which newer backups could not be used, and why; "" if there is none.

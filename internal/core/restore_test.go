@@ -36,12 +36,14 @@ func TestAnAmountForetellsItsEnd(t *testing.T) {
 
 func TestARestoreIsWorthAWordAtEachPercent(t *testing.T) {
 	one := Restore{Backup: "b", Stage: RestoreFiles, Files: Amount{Done: 1000, Of: 100000}}
-	less, more, passed, staged := one, one, one, one
+	less, more, passed, staged, lacking := one, one, one, one, one
+	lacking.Lacking = []string{"shop.sessions"}
 	less.Files.Done, less.Files.PerSecond = 1999, 7
 	more.Files.Done = 2000
 	passed.PassedOver = []PassedOver{{"c", "PartMissing"}}
 	staged.Stage = RestoreReplay
-	if !one.Same(&less) || one.Same(&more) || one.Same(&passed) || one.Same(&staged) || one.Same(nil) {
+	if !one.Same(&less) || one.Same(&more) || one.Same(&passed) || one.Same(&staged) ||
+		one.Same(&lacking) || one.Same(nil) {
 		t.Error("it says a word at another time")
 	}
 }

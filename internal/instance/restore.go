@@ -212,10 +212,13 @@ func (m *manager) replay(ctx context.Context, from *restore.Origin) error {
 // tellLacking warns of tables that the backup cannot hold.
 func (m *manager) tellLacking(ctx context.Context, r *archive.Replay) error {
 	lacking, err := r.Lacking(ctx)
+	if err != nil {
+		return err
+	}
 	for _, told := range lacking.Told(lackingTold) {
 		m.log.Warn("tables lack rows", "tables", told)
 	}
-	return err
+	return m.rememberLacking(lacking.Tables(lackingTold))
 }
 
 // lackingTold is how many tables are named at most.

@@ -90,6 +90,7 @@ func TestAClusterBeginsWithABackup(t *testing.T) {
 	db := from.app(source)
 	from.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
 	from.exec(db, "INSERT INTO t (v) VALUES (1), (2), (3)")
+	from.exec(db, "CREATE TABLE seen (id INT PRIMARY KEY) ENGINE=MyISAM")
 	dir := storetest.Dir(t)
 	s, err := store.Open(dir)
 	must(t, err)
@@ -105,6 +106,9 @@ func TestAClusterBeginsWithABackup(t *testing.T) {
 	w.awaitRows(restored, 3)
 	if r := one.report(); !r.Server.Executed.Contains(m.BeginGTID) || r.Server.UUID == source.report().Server.UUID {
 		t.Errorf("restored, it says %+v; the backup holds %s", r.Server, m.BeginGTID)
+	}
+	if got := one.report().Restore.Lacking; len(got) != 1 || got[0] != "app_db.seen" {
+		t.Errorf("tables that lack rows are %q", got)
 	}
 	var settings string
 	must(t, restored.QueryRow("SELECT CONCAT_WS(' ', @@global.event_scheduler, @@global.sync_binlog, "+

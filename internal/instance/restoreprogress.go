@@ -56,6 +56,18 @@ func (m *manager) rememberOrigin(from *restore.Origin, plan facts.Plan) error {
 	})
 }
 
+// rememberLacking keeps which tables lack rows, beside what the data are of.
+func (m *manager) rememberLacking(tables []string) error {
+	return m.memory.change(func(r *remembered) {
+		if r.Restored == nil || len(tables) == 0 {
+			return
+		}
+		done := *r.Restored // others read the one that is remembered
+		done.Lacking = tables
+		r.Restored = &done
+	})
+}
+
 // restoreOf is what is reported of a restore: the one that goes on, or that of which the
 // data are; the mutex is held.
 func (s *state) restoreOf(kept *core.Restore) *core.Restore {

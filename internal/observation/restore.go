@@ -12,7 +12,8 @@ import (
 
 // RestoreTo is what a Cluster's status says of a restore.
 func RestoreTo(r *core.Restore) *v1alpha1.RestoreStatus {
-	out := &v1alpha1.RestoreStatus{Stage: string(r.Stage), BackupID: r.Backup, ReachedTime: timeTo(r.Reached)}
+	out := &v1alpha1.RestoreStatus{Stage: string(r.Stage), BackupID: r.Backup, ReachedTime: timeTo(r.Reached),
+		LackingTables: r.Lacking}
 	for _, p := range r.PassedOver {
 		out.PassedOver = append(out.PassedOver, v1alpha1.PassedOverBackup{BackupID: p.Backup, Reason: string(p.Reason)})
 	}
@@ -29,7 +30,8 @@ func RestoreTo(r *core.Restore) *v1alpha1.RestoreStatus {
 
 // RestoreFrom is a restore as a status has it.
 func RestoreFrom(s *v1alpha1.RestoreStatus) *core.Restore {
-	out := &core.Restore{Stage: core.RestoreStage(s.Stage), Backup: s.BackupID, Reached: timeFrom(s.ReachedTime)}
+	out := &core.Restore{Stage: core.RestoreStage(s.Stage), Backup: s.BackupID, Reached: timeFrom(s.ReachedTime),
+		Lacking: s.LackingTables}
 	for _, p := range s.PassedOver {
 		out.PassedOver = append(out.PassedOver, core.PassedOver{Backup: p.BackupID, Reason: core.Reason(p.Reason)})
 	}

@@ -42,10 +42,13 @@ func TestTheStatusFollowsARestoreByPercents(t *testing.T) {
 	if is := c.Status.Restore; is.Stage != v1alpha1.RestoreWaiting || is.Archive.ExpectedEnd != nil {
 		t.Errorf("of a restore that could not go on, it says %+v", is)
 	}
-	r.Restore.Stage = core.RestoreDone
+	r.Restore.Stage, r.Restore.Lacking = core.RestoreDone, []string{"shop.sessions"}
 	c = told(told(c, r), core.Report{State: core.Failed})
 	if c.Status.Restore.Stage != v1alpha1.RestoreCompleted {
 		t.Error("a failure long after it is told as one of the restore")
+	}
+	if got := c.Status.Restore.LackingTables; len(got) != 1 || got[0] != "shop.sessions" {
+		t.Errorf("tables that lack rows are %q", got)
 	}
 	none := told(&v1alpha1.Cluster{}, core.Report{State: core.Running}).Status
 	if none.Restore != nil || len(none.Conditions) > 0 {

@@ -174,7 +174,7 @@ func isRestored() *Facts {
 		Files:      core.Amount{Done: 4 << 30, Of: 4 << 30, PerSecond: 200 << 20},
 		Replay:     core.Amount{Done: 250, Of: 1000, PerSecond: 25, Ends: now.Add(30 * time.Second)},
 		Bytes:      3 << 20, TotalBytes: 12 << 20, Part: "2/17",
-		Reached: now.Add(-9 * time.Hour), Until: now.Add(-time.Hour)}
+		Reached: now.Add(-9 * time.Hour), Until: now.Add(-time.Hour), Lacking: []string{"shop.seen", "shop.sessions"}}
 	return f
 }
 

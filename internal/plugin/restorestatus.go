@@ -32,7 +32,14 @@ func percentOf(r *core.Restore) string {
 // restore tells how far a restore is, and which backups it could not use. Once it is
 // complete, the condition says that.
 func (p page) restore(r *v1alpha1.RestoreStatus) {
-	if r == nil || r.Stage == v1alpha1.RestoreCompleted {
+	if r == nil {
+		return
+	}
+	if len(r.LackingTables) > 0 {
+		p.line("LACKS ROWS", "of tables that were not InnoDB when the backup was taken: %s",
+			strings.Join(r.LackingTables, ", "))
+	}
+	if r.Stage == v1alpha1.RestoreCompleted {
 		return
 	}
 	text := fmt.Sprintf("of backup %s: %s", r.BackupID, strings.ToLower(r.Stage))
