@@ -80,8 +80,8 @@ func (f Files) next(o *restore.Origin) error {
 	f.say(`The files are there. Next:
 
 1. Give them to the user of mysqld:    chown -R mysql:mysql %[1]s
-2. Write a new password of root into %[2]s, which only that user may read:
-     SET sql_log_bin = 0; ALTER USER 'root'@'localhost' IDENTIFIED BY '...';
+2. Write a new password of root, which its policies for passwords take, into %[2]s, which only that user may read:
+     SET sql_log_bin = 0; ALTER USER 'root'@'localhost' IDENTIFIED BY '...' REQUIRE NONE ACCOUNT UNLOCK;
 3. Start mysqld on them, where nobody else reaches it. The first start recovers InnoDB.
      %[3]s --no-defaults --user=mysql --datadir=%[1]s --socket=%[4]s \
        --skip-networking --mysqlx=OFF --skip-replica-start --event-scheduler=OFF \

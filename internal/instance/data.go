@@ -205,14 +205,29 @@ func (m *manager) bootstrap(ctx context.Context, c *v1alpha1.Cluster) error {
 	return m.roles.AcceptClients(ctx)
 }
 
-// awaitAnswer waits until the server answers or has ended.
+// doorPatience is for how long a server that answers may refuse its manager: it has executed
+// what lets the manager in by then, or will not.
+const doorPatience = 2 * time.Second
+
+// awaitAnswer waits until the server lets its manager in, refuses it, or has ended.
 func (m *manager) awaitAnswer(ctx context.Context) error {
 	proc := get(m, func(s *state) *process { return s.mysqld.proc })
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
+	var refused time.Time
 	for {
-		if err := m.roles.Ping(ctx); err == nil {
+		err := m.roles.Ping(ctx)
+		switch {
+		case err == nil:
 			return nil
+		case !mysql.IsAnswer(err):
+			refused = time.Time{}
+		case refused.IsZero():
+			refused = time.Now()
+		case time.Since(refused) >= doorPatience:
+			said, _ := proc.log.last()
+			return fmt.Errorf("mysqld does not let its manager in on the new data directory: %w; it has logged: %s",
+				err, said)
 		}
 		select {
 		case <-ctx.Done():
@@ -247,9 +262,11 @@ func (m *manager) firstData(c *v1alpha1.Cluster) (mysql.First, error) {
 	return f, nil
 }
 
-// accounts are who the manager logs in as: on data that is being made, root, who
-// has no password yet. A password that was changed in the Secret may not have been
-// changed in the server yet, and then the one that is known from before is right.
+// accounts are who the manager logs in as: on data that is being made, root, who has no
+// password yet. Restored data were given the manager's account while mysqld started, and what
+// they hold of root's may be locked by an attempt that fails. A password that was changed in
+// the Secret may not have been changed in the server yet, and then the one that is known from
+// before is right.
 func (m *manager) accounts() ([]mysql.Account, error) {
 	now, err := readAccount(m.opt.Dirs.Control)
 	if err != nil {
@@ -257,6 +274,9 @@ func (m *manager) accounts() ([]mysql.Account, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.st.activity.now == agent.Restoring {
+		return []mysql.Account{now}, nil
+	}
 	if m.st.volume.data != core.DataPopulated {
 		return []mysql.Account{{User: "root"}, now}, nil
 	}

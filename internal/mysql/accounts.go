@@ -38,18 +38,20 @@ var replicationGrants = []string{
 type Internal struct{ Manager, Replication Account }
 
 // unlimited undoes what somebody may have changed of an account.
-const unlimited = " WITH MAX_QUERIES_PER_HOUR 0 MAX_UPDATES_PER_HOUR 0 MAX_CONNECTIONS_PER_HOUR 0 MAX_USER_CONNECTIONS 0 PASSWORD EXPIRE NEVER ACCOUNT UNLOCK"
+const unlimited = " WITH MAX_QUERIES_PER_HOUR 0 MAX_UPDATES_PER_HOUR 0 MAX_CONNECTIONS_PER_HOUR 0 " +
+	"MAX_USER_CONNECTIONS 0 PASSWORD EXPIRE NEVER PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT " +
+	"PASSWORD REQUIRE CURRENT DEFAULT FAILED_LOGIN_ATTEMPTS 0 PASSWORD_LOCK_TIME 0 ACCOUNT UNLOCK"
 
-// users make the accounts what they should be, whatever they are.
+// users make the accounts what they should be, whatever they are. No policy for passwords that
+// somebody gave the server may keep the instances out.
 func (i Internal) users() []statement {
+	source := []any{i.Replication.User, hashed(i.Replication.Password)}
+	manager := []any{i.Manager.User, hashed(i.Manager.Password)}
 	return []statement{
-		{"CREATE USER IF NOT EXISTS ?@'%' IDENTIFIED BY ? REQUIRE X509", []any{i.Replication.User,
-			i.Replication.Password}},
-		{"CREATE USER IF NOT EXISTS ?@'localhost' IDENTIFIED BY ?", []any{i.Manager.User, i.Manager.Password}},
-		{"ALTER USER ?@'%' IDENTIFIED BY ? REQUIRE X509" + unlimited, []any{i.Replication.User,
-			i.Replication.Password}},
-		{"ALTER USER ?@'localhost' IDENTIFIED BY ? REQUIRE NONE" + unlimited,
-			[]any{i.Manager.User, i.Manager.Password}},
+		{"CREATE USER IF NOT EXISTS ?@'%' " + byHash + " REQUIRE X509", source},
+		{"CREATE USER IF NOT EXISTS ?@'localhost' " + byHash, manager},
+		{"ALTER USER ?@'%' " + byHash + " REQUIRE X509" + unlimited, source},
+		{"ALTER USER ?@'localhost' " + byHash + " REQUIRE NONE" + unlimited, manager},
 	}
 }
 
@@ -66,26 +68,6 @@ func (i Internal) grants() []statement {
 // nothing is written to the binary log. What fails ends the file, and not the server.
 func (i Internal) InitFile() string {
 	return "SET SESSION sql_log_bin = 0;\nSET SESSION sql_mode = '';\n" + script(slices.Concat(i.users(), i.grants()))
-}
-
-// script is statements as a server reads them from a file.
-func script(list []statement) string {
-	var b strings.Builder
-	for _, st := range list {
-		b.WriteString(st.inline() + ";\n")
-	}
-	return b.String()
-}
-
-// inline puts the arguments into the text, for a session without sql_mode.
-func (s statement) inline() string {
-	text := s.text
-	for _, a := range s.args {
-		literal := strings.NewReplacer("\\", "\\\\", "'", "\\'", "\n", "\\n", "\r", "\\r", "\x00",
-			"\\0").Replace(fmt.Sprint(a))
-		text = strings.Replace(text, "?", "\x00'"+literal+"'", 1)
-	}
-	return strings.ReplaceAll(text, "\x00", "")
 }
 
 // Scope is whom a change of accounts reaches.
@@ -115,9 +97,9 @@ func (s *Server) Restore(ctx context.Context, i Internal, scope Scope) error {
 }
 
 // execAll executes statements in one session, up to the first that fails.
-func execAll(ctx context.Context, conn *sql.Conn, doing string, list []statement) error {
+func execAll(ctx context.Context, conn executor, doing string, list []statement) error {
 	for _, st := range list {
-		if _, err := conn.ExecContext(ctx, st.text, st.args...); err != nil {
+		if err := st.execute(ctx, conn); err != nil {
 			return fmt.Errorf("%s: %s: %w", doing, st.text, err)
 		}
 	}
@@ -125,14 +107,21 @@ func execAll(ctx context.Context, conn *sql.Conn, doing string, list []statement
 }
 
 // TakeOverFile is SQL like InitFile's, for data that come from another cluster: root gets
-// a password that is known here, too. Nobody else can log in at that moment.
+// a password that is known here, too, and may log in as a new cluster's may. Nobody else can
+// log in at that moment.
 func (f First) TakeOverFile() string {
 	internal := Internal{Manager: f.Manager, Replication: f.Replication}
 	return internal.InitFile() + script([]statement{
-		{"CREATE USER IF NOT EXISTS 'root'@'localhost' IDENTIFIED BY ?", []any{f.Root.Password}},
-		{"ALTER USER 'root'@'localhost' IDENTIFIED BY ?" + unlimited, []any{f.Root.Password}},
+		{"CREATE USER IF NOT EXISTS 'root'@'localhost' " + byHash, []any{hashed(f.Root.Password)}},
+		f.rootHere(),
 		{"GRANT ALL ON *.* TO 'root'@'localhost' WITH GRANT OPTION", nil},
 	})
+}
+
+// rootHere is root as the manager logs in, on data that come from another cluster.
+func (f First) rootHere() statement {
+	return statement{"ALTER USER 'root'@'localhost' " + byHash + " REQUIRE NONE" + unlimited,
+		[]any{hashed(f.Root.Password)}}
 }
 
 // ForgetAllSources ends replication on every channel, and forgets its source.
@@ -158,10 +147,10 @@ func (s *Server) TakeOver(ctx context.Context, f First) error {
 	// What was replayed may have changed the accounts once more.
 	list := slices.Concat([]statement{{"SET SESSION sql_log_bin = 0", nil}}, internal.users(),
 		internal.grants(), []statement{
-			{"ALTER USER 'root'@'localhost' IDENTIFIED BY ?" + unlimited, []any{f.Root.Password}},
-			{"ALTER USER IF EXISTS 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
-			{"CREATE USER IF NOT EXISTS ?@'%' IDENTIFIED BY ?", []any{f.Owner.User, f.Owner.Password}},
-			{"ALTER USER ?@'%' IDENTIFIED BY ?", []any{f.Owner.User, f.Owner.Password}},
+			f.rootHere(),
+			{"ALTER USER IF EXISTS 'root'@'%' " + byPassword, []any{f.Root.Password}},
+			{"CREATE USER IF NOT EXISTS ?@'%' " + byPassword, []any{f.Owner.User, f.Owner.Password}},
+			{"ALTER USER ?@'%' " + byPassword, []any{f.Owner.User, f.Owner.Password}},
 			{"GRANT ALL ON " + grantee(f.Database) + ".* TO ?@'%'", []any{f.Owner.User}},
 		})
 	if f.RootEverywhere {
@@ -190,7 +179,7 @@ func (s *Server) Populate(ctx context.Context, f First) error {
 	}
 	defer func() { _ = conn.Close() }()
 	for _, st := range append([]statement{{"SET SESSION sql_log_bin = 0", nil}}, f.statements()...) {
-		if _, err := conn.ExecContext(ctx, st.text, st.args...); err != nil {
+		if err := st.execute(ctx, conn); err != nil {
 			if IsAnswer(err) {
 				err = fmt.Errorf("%w; spec.bootstrap cannot be changed: if it is wrong, delete this Cluster and "+
 					"create it again", err)
@@ -233,21 +222,15 @@ func (f First) runUserStatements(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// statement is SQL with its arguments, which are never part of an error or a log.
-type statement struct {
-	text string
-	args []any
-}
-
 func (f First) statements() []statement {
 	internal := Internal{Manager: f.Manager, Replication: f.Replication}
 	out := []statement{
 		{"CREATE DATABASE IF NOT EXISTS " + identifier(f.Database) + f.charset(), nil},
-		{"CREATE USER ?@'%' IDENTIFIED BY ?", []any{f.Owner.User, f.Owner.Password}},
+		{"CREATE USER ?@'%' " + byPassword, []any{f.Owner.User, f.Owner.Password}},
 		{"GRANT ALL ON " + grantee(f.Database) + ".* TO ?@'%'", []any{f.Owner.User}},
 	}
 	out = slices.Concat(out, internal.users(), internal.grants(),
-		[]statement{{"ALTER USER 'root'@'localhost' IDENTIFIED BY ?", []any{f.Root.Password}}})
+		[]statement{{"ALTER USER 'root'@'localhost' " + byPassword, []any{f.Root.Password}}})
 	if f.RootEverywhere {
 		out = append(out, f.rootEverywhere()...)
 	}
@@ -259,9 +242,9 @@ func (f First) statements() []statement {
 // require_secure_transport is on: that is the user's choice.
 func (f First) rootEverywhere() []statement {
 	return []statement{
-		{"CREATE USER IF NOT EXISTS 'root'@'%' IDENTIFIED BY ?", []any{f.Root.Password}},
+		{"CREATE USER IF NOT EXISTS 'root'@'%' " + byPassword, []any{f.Root.Password}},
 		// data of before may have it without
-		{"ALTER USER 'root'@'%' IDENTIFIED BY ? REQUIRE SSL", []any{f.Root.Password}},
+		{"ALTER USER 'root'@'%' " + byPassword + " REQUIRE SSL", []any{f.Root.Password}},
 		{"GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION", nil},
 	}
 }
@@ -280,7 +263,8 @@ func (f First) charset() string {
 // ChangePassword sets the password of an account that exists; one that does not
 // is left alone.
 func (s *Server) ChangePassword(ctx context.Context, a Account, host string) error {
-	if err := s.exec(ctx, "ALTER USER IF EXISTS ?@? IDENTIFIED BY ?", a.User, host, a.Password); err != nil {
+	st := statement{"ALTER USER IF EXISTS ?@? " + byPassword, []any{a.User, host, a.Password}}
+	if err := st.execute(ctx, s.db); err != nil {
 		return fmt.Errorf("changing the password of %s@%s: %w", a.User, host, err)
 	}
 	return nil

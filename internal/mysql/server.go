@@ -163,6 +163,8 @@ const (
 	errTLSConnection   = 2026
 	errServerShutdown  = 1053
 	errGroupBusy       = 3724
+	errPasswordWeak    = 1819
+	errPasswordUsed    = 3638
 )
 
 func isError(err error, numbers ...uint16) bool {

@@ -1,0 +1,60 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// statement is SQL with its arguments, which are never part of an error or a log.
+type statement struct {
+	text string
+	args []any
+}
+
+// executor is a session, or any of a server's.
+type executor interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// How a statement gives an account its password, which is the last argument then. A hash is held
+// to no policy, and sets the plugin, too; a password leaves an account the plugin that it has.
+const (
+	byPassword = "IDENTIFIED BY ?"
+	byHash     = "IDENTIFIED WITH " + sha2Plugin + " AS ?"
+)
+
+// execute executes it. What sets a password that the server's policy refuses is executed with
+// its hash: the Secret says what the password is, and in it may be one that was generated, or
+// the one that the account has already.
+func (s statement) execute(ctx context.Context, on executor) error {
+	_, err := on.ExecContext(ctx, s.text, s.args...)
+	if isError(err, errPasswordWeak, errPasswordUsed) && strings.Contains(s.text, byPassword) {
+		args := slices.Clone(s.args)
+		args[len(args)-1] = hashed(fmt.Sprint(args[len(args)-1]))
+		_, err = on.ExecContext(ctx, strings.Replace(s.text, byPassword, byHash, 1), args...)
+	}
+	return err
+}
+
+// script is statements as a server reads them from a file.
+func script(list []statement) string {
+	var b strings.Builder
+	for _, st := range list {
+		b.WriteString(st.inline() + ";\n")
+	}
+	return b.String()
+}
+
+// inline puts the arguments into the text, for a session without sql_mode.
+func (s statement) inline() string {
+	text := s.text
+	for _, a := range s.args {
+		literal := strings.NewReplacer("\\", "\\\\", "'", "\\'", "\n", "\\n", "\r", "\\r", "\x00",
+			"\\0").Replace(fmt.Sprint(a))
+		text = strings.Replace(text, "?", "\x00'"+literal+"'", 1)
+	}
+	return strings.ReplaceAll(text, "\x00", "")
+}
