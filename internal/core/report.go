@@ -299,9 +299,12 @@ type Replication struct {
 	IOErrno int `json:"ioErrno,omitempty"`
 	// Refused is why the source, which is reached, does not let the replica in; "" when
 	// it does, or when nothing is heard from it.
-	Refused   Refused  `json:"refused,omitempty"`
-	SQLError  string   `json:"sqlError,omitempty"`
-	Retrieved gtid.Set `json:"retrieved"`
+	Refused  Refused `json:"refused,omitempty"`
+	SQLError string  `json:"sqlError,omitempty"`
+	// CopyHinders: SQLError is that a copy of this server's data is being taken, during which it
+	// does not do what the applier was to do. It does once the copy is over.
+	CopyHinders bool     `json:"copyHinders,omitempty"`
+	Retrieved   gtid.Set `json:"retrieved"`
 	// Received is how far the source's log was received, and how many heartbeats were. Whoever
 	// asks more than once can tell whether anything comes; mysqld itself does not always.
 	Received string `json:"-"`

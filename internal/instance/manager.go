@@ -205,6 +205,7 @@ func (m *manager) replicationFacts(f *agent.Facts) {
 	if !r.IORunning && r.IOError != "" {
 		f.ReceiveFailedAt = m.st.status.receiveTry
 	}
+	f.ApplyTriedAt = m.st.status.applying.tried
 }
 
 // answers: mysqld has answered lately, and could keep what it is told.

@@ -35,11 +35,13 @@ type statusState struct {
 	// receiving is judged at every look at mysqld, receiveTry when it was told to receive.
 	receiving  receiving
 	receiveTry time.Time
+	applying   applying
 }
 
 // startsAnew: nothing is known yet of a process that was just started.
 func (s *statusState) startsAnew() {
 	s.server, s.misses, s.ending, s.receiveTry = nil, 0, false, time.Time{}
+	s.applying = applying{}
 }
 
 // keepPolling asks mysqld how it is.
@@ -197,6 +199,7 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 		return // of before a change of role: how commits wait is another by now
 	}
 	s.status.receiving.note(server, at)
+	s.status.applying.note(server, at)
 	s.status.server, s.status.at = server, at
 	s.status.lagging = agent.Lags(s.status.lagging, server, readLag(s.cluster.object))
 	topology.noteRole(server)

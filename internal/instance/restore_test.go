@@ -30,6 +30,12 @@ import (
 // backUp takes a backup of an instance.
 func (w *world) backUp(n *node, s store.Store) *backup.Manifest {
 	w.t.Helper()
+	return w.backUpWhile(n, s, func() {})
+}
+
+// backUpWhile takes one, and does something while the data are copied.
+func (w *world) backUpWhile(n *node, s store.Store, do func()) *backup.Manifest {
+	w.t.Helper()
 	cert, key := w.ca.issue(w.t, control.OrgInstance, "backup")
 	leaf, err := tls.X509KeyPair([]byte(cert), []byte(key))
 	must(w.t, err)
@@ -43,9 +49,15 @@ func (w *world) backUp(n *node, s store.Store) *backup.Manifest {
 			ServerName: n.opt.Listen}}
 	seals, err := seal.Read(n.opt.Dirs.Archive)
 	must(w.t, err)
+	asked := 0
 	m, err := backup.Take(w.t.Context(), donor, s, backup.Options{Instance: n.opt.Instance, Key: seals,
 		Identity: backup.Identity{Cluster: "db", Namespace: "ns", UID: string(w.kube.get().UID), CreatedAt: time.Now()},
-		Executed: func(ctx context.Context) (gtid.Set, error) { return n.m.roles.Executed(ctx) }})
+		Executed: func(ctx context.Context) (gtid.Set, error) {
+			if asked++; asked == 2 { // the copy is under way
+				do()
+			}
+			return n.m.roles.Executed(ctx)
+		}})
 	must(w.t, err)
 	return m
 }

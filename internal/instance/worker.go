@@ -247,6 +247,7 @@ func (m *manager) say(ctx context.Context, a agent.Action) error {
 		return m.startReceiving(ctx)
 	case agent.StartApplying:
 		m.awaitAcksNoLonger()
+		m.update(func(s *state) { s.status.applying.tried = time.Now() })
 		return m.roles.StartApplying(ctx)
 	case agent.AcceptClients:
 		return m.acceptClients(ctx)

@@ -165,6 +165,7 @@ const (
 	errGroupBusy       = 3724
 	errPasswordWeak    = 1819
 	errPasswordUsed    = 3638
+	errCopyIsTaken     = 3874 // ER_CLONE_IN_PROGRESS
 )
 
 func isError(err error, numbers ...uint16) bool {

@@ -161,7 +161,7 @@ func (s *Server) replicationOf(
 	errno, _ := strconv.Atoi(row["Last_IO_Errno"])
 	delay, _ := strconv.Atoi(row["SQL_Delay"])
 	lag, _ := strconv.ParseFloat(row["Seconds_Behind_Source"], 64) // NULL while a thread is stopped
-	sqlError, err := s.applierError(ctx, row["Last_SQL_Error"])
+	sqlErrno, sqlError, err := s.applierError(ctx, row)
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +178,7 @@ func (s *Server) replicationOf(
 		IOErrno:      errno,
 		Refused:      refusal(errno),
 		SQLError:     sqlError,
+		CopyHinders:  sqlErrno == errCopyIsTaken,
 		Retrieved:    retrieved,
 		LagSeconds:   max(lag, receiver.lag),
 		DelaySeconds: delay,
@@ -186,20 +187,21 @@ func (s *Server) replicationOf(
 
 // applierError is what stopped the applier. Its coordinator says only that one of its
 // workers was stopped, and where to look for the reason: it is looked for here.
-func (s *Server) applierError(ctx context.Context, said string) (string, error) {
-	if said == "" {
-		return "", nil
+func (s *Server) applierError(ctx context.Context, row map[string]string) (errno int, text string, err error) {
+	if row["Last_SQL_Error"] == "" {
+		return 0, "", nil
 	}
-	var worker string
-	err := s.db.QueryRowContext(ctx, `SELECT LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_worker
-		WHERE CHANNEL_NAME = '' AND LAST_ERROR_NUMBER <> 0 ORDER BY LAST_ERROR_TIMESTAMP LIMIT 1`).Scan(&worker)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && worker == "" {
-		return said, nil
+	err = s.db.QueryRowContext(ctx, `SELECT LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE
+		FROM performance_schema.replication_applier_status_by_worker
+		WHERE CHANNEL_NAME = '' AND LAST_ERROR_NUMBER <> 0 ORDER BY LAST_ERROR_TIMESTAMP LIMIT 1`).Scan(&errno, &text)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && text == "" {
+		errno, _ = strconv.Atoi(row["Last_SQL_Errno"])
+		return errno, row["Last_SQL_Error"], nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("asking what stopped the applier: %w", err)
+		return 0, "", fmt.Errorf("asking what stopped the applier: %w", err)
 	}
-	return worker, nil
+	return errno, text, nil
 }
 
 // receiver is how the receiving of a channel stands. It is asked for before SHOW REPLICA STATUS,

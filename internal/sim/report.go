@@ -105,7 +105,8 @@ func sameReplication(a, b *core.Replication) bool {
 	return a.SourceHost == b.SourceHost && a.SourceUUID == b.SourceUUID && a.IORunning == b.IORunning &&
 		a.Silent == b.Silent &&
 		a.IOConnecting == b.IOConnecting && a.SQLRunning == b.SQLRunning && a.IOError == b.IOError &&
-		a.IOErrno == b.IOErrno && a.Refused == b.Refused && a.SQLError == b.SQLError && a.DelaySeconds == b.DelaySeconds
+		a.IOErrno == b.IOErrno && a.Refused == b.Refused && a.SQLError == b.SQLError &&
+		a.CopyHinders == b.CopyHinders && a.DelaySeconds == b.DelaySeconds
 }
 
 // sameStatus: two statuses read alike.

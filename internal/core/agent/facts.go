@@ -57,7 +57,9 @@ type Facts struct {
 	Replicating string
 	// ReceiveFailedAt is when receiving was last begun, if it does not succeed.
 	ReceiveFailedAt time.Time
-	WritableEpoch   int64
+	// ApplyTriedAt is when applying was last begun by itself.
+	ApplyTriedAt  time.Time
+	WritableEpoch int64
 	// LeaseEpoch is the epoch at which this instance holds the lease; 0 if not.
 	// LeaseRenewed is when the last renewal that succeeded was sent.
 	LeaseEpoch   int64
@@ -230,6 +232,8 @@ const (
 	positionRefresh = 4 * time.Second
 	// receiveRetry is the pause before a source that refused is tried again.
 	receiveRetry = 5 * time.Second
+	// applyRetry is the pause before an applier that a copy hinders is started again.
+	applyRetry = 5 * time.Second
 )
 
 func (f *Facts) promotion() *core.Promotion {

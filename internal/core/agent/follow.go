@@ -32,6 +32,7 @@ func (f *Facts) following() Decision {
 		if f.Server.SemiSync.ReplicaEnabled { // who cannot be elected must not acknowledge
 			d.Actions = stopReceiving(f)
 		}
+		d.Actions = append(d.Actions, applyAgain(f)...)
 		return d
 	}
 	attached := f.Replicating == primary && !f.loginRefused()
@@ -205,9 +206,20 @@ func stopReceiving(f *Facts) []Action {
 }
 
 // applying: what was received is applied, whoever the primary is; but an applier
-// that stopped with an error is left for people to look at.
+// that stopped with an error is left for people to look at, but for one.
 func applying(f *Facts) []Action {
 	if r := f.Server.Replication; r != nil && !r.SQLRunning && r.SQLError == "" {
+		return []Action{StartApplying{}}
+	}
+	return applyAgain(f)
+}
+
+// applyAgain: while a copy of its data is taken, as for a backup, a server refuses to discard or
+// import a tablespace, and its applier stops with that. It succeeds when the copy is over, and
+// how long that takes the server does not tell.
+func applyAgain(f *Facts) []Action {
+	r := f.Server.Replication
+	if r != nil && r.CopyHinders && !r.SQLRunning && f.Now.Sub(f.ApplyTriedAt) >= applyRetry {
 		return []Action{StartApplying{}}
 	}
 	return nil

@@ -51,7 +51,7 @@ func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 	if r != nil && r.SQLError != "" && !r.SQLRunning &&
 		!(s.Executed.Contains(p.RequiredGTID) && s.Executed.Contains(s.Holds())) {
 		return say(core.Running, core.InstanceApplierStopped, "cannot be promoted: the applier has stopped before "+
-			"all that it must have is applied: "+r.SQLError)
+			"all that it must have is applied: "+r.SQLError, applyAgain(f)...)
 	}
 	if missing := p.RequiredGTID.Subtract(s.Holds()); !missing.IsEmpty() {
 		return receiveMissing(f, missing)

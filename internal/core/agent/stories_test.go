@@ -33,7 +33,7 @@ import (
 //	                       away vouched was-fenced writable lease donor restart problem terminating asking received
 //	                       maintenance statements may-lack
 //	mysqld k=v …           up accepted answers stalled may-write ended failures login
-//	server k=v …           executed retrieved source io sql sqlerror ioerror gives-acks requires-acks clients waits offline; none
+//	server k=v …           executed retrieved source io sql sqlerror sqltried ioerror gives-acks requires-acks clients waits offline; none
 //	position k=v …         of db-2: mine executed logged writable lacking purged seen grouped; none
 //	pass 3s                time goes by; the lease is renewed, unless away
 //	vouch db-2 3           a primary asks for a vouch in an epoch
@@ -369,7 +369,9 @@ func (s *story) channel(key, value string) bool {
 	case "sql":
 		r.SQLRunning = value == "yes"
 	case "sqlerror":
-		r.SQLError = value
+		r.SQLError, r.CopyHinders = value, value == "3874"
+	case "sqltried": // the applier was started just now
+		s.f.ApplyTriedAt = s.f.Now
 	case "ioerror":
 		r.IOError = value
 	case "ioerrno":
