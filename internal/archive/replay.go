@@ -37,6 +37,9 @@ type Replay struct {
 	Progress func(Progress)
 
 	lacking lacking
+
+	// Applied is called behind each batch that was applied; nil if nothing is to be done.
+	Applied func(context.Context) error
 }
 
 // Progress of a Replay.
@@ -158,6 +161,11 @@ func (r *Replay) batches(ctx context.Context, logs relayLogs, plan facts.Plan) e
 		p.Transactions += b.transactions
 		p.pass(b.steps, b.set)
 		r.tell(p)
+		if r.Applied != nil {
+			if err = r.Applied(ctx); err != nil {
+				break
+			}
+		}
 	}
 	cancel()
 	if prepared := <-ended; err == nil {

@@ -23,6 +23,8 @@ import (
 const (
 	// restoreAgain is when a restore that failed is started again.
 	restoreAgain = 30 * time.Second
+	// restoreFullAgain is when one is that had filled its volume, if nobody changes the Cluster.
+	restoreFullAgain = 5 * time.Minute
 	// takeOverLimit bounds what is done with restored data before they are the cluster's.
 	takeOverLimit = 10 * time.Minute
 )
@@ -43,6 +45,10 @@ func (m *manager) restoreBackup() error {
 }
 
 func (m *manager) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
+	// What an earlier attempt has left may be what fills the volume.
+	if err := m.clearDataDir(); err != nil {
+		return err
+	}
 	// A server or a parameter that cannot be used is told before anything is fetched.
 	if err := m.prepareConfig(ctx, c); err != nil {
 		return err
@@ -51,13 +57,12 @@ func (m *manager) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 	if err != nil {
 		return err
 	}
-	if err := m.clearDataDir(); err != nil {
-		return err
-	}
-	if err := m.fetchBackup(ctx, c, from); err != nil {
-		return err
-	}
-	if err := m.ownData(ctx, c, from); err != nil {
+	if err := m.whileThereIsRoom(ctx, func(ctx context.Context) error {
+		if err := m.fetchBackup(ctx, c, from); err != nil {
+			return err
+		}
+		return m.ownData(ctx, c, from)
+	}); err != nil {
 		m.killServer()
 		return err
 	}
@@ -200,7 +205,7 @@ func (m *manager) replay(ctx context.Context, from *restore.Origin) error {
 	}
 	m.log.Info("replays the archive", "parts", len(plan.Steps), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
 	began := time.Now()
-	r := archive.Replay{Place: from.Place, DB: m.root.DB(),
+	r := archive.Replay{Place: from.Place, DB: m.root.DB(), Applied: m.dropReplayedLogs,
 		Progress: func(p archive.Progress) { m.replayed(from, plan, p, began) }}
 	if err := r.Run(ctx, plan); err != nil {
 		return fmt.Errorf("replaying the archive: %w", err)
@@ -223,3 +228,17 @@ func (m *manager) tellLacking(ctx context.Context, r *archive.Replay) error {
 
 // lackingTold is how many tables are named at most.
 const lackingTold = 20
+
+// dropReplayedLogs removes the binary logs of what was replayed: replicas are cloned, and the
+// archive of this cluster begins behind it. Not to write them would lose what XA has prepared,
+// with its GTIDs, when mysqld is started the next time.
+func (m *manager) dropReplayedLogs(ctx context.Context) error {
+	if err := m.root.BeginBinaryLog(ctx); err != nil {
+		return err
+	}
+	logs, err := m.archiver.binaryLogs()
+	if err != nil || len(logs) == 0 {
+		return err
+	}
+	return m.root.PurgeLogs(ctx, logs[len(logs)-1].Name)
+}
