@@ -35,11 +35,10 @@ type Replay struct {
 	ServerID uint32
 	// Progress is told how far it is, several times a second; nil if nobody asks.
 	Progress func(Progress)
-
-	lacking lacking
-
 	// Applied is called behind each batch that was applied; nil if nothing is to be done.
 	Applied func(context.Context) error
+
+	lacking lacking
 }
 
 // Progress of a Replay.
