@@ -201,7 +201,17 @@ func (d *decision) lookAtGroup(online []*core.Instance) (apart *core.Instance, i
 		}
 	}
 	lead := d.Instance(agreedOn(d.Observation, view).primary)
-	return nil, 2*len(online) > len(view.Members) && lead != nil && slices.Contains(online, lead)
+	heard := len(online) + len(d.recoveringIn(view))
+	return nil, 2*heard > len(view.Members) && lead != nil && slices.Contains(online, lead)
+}
+
+// recoveringIn are those who recover in the group that somebody sees who is online in it.
+func (d *decision) recoveringIn(view *core.GroupView) []string {
+	return d.named(func(in *core.Instance) bool {
+		v, known := viewOf(in)
+		return known && v.State == core.MemberRecovering && v.HasQuorum() &&
+			(vote{view: v}).key() == (vote{view: view}).key()
+	})
 }
 
 // takeAsItIs: somebody has a group with a quorum, so that none is forced beside it. It is taken

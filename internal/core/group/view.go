@@ -34,9 +34,10 @@ func (v vote) key() string { return v.view.ViewID + " " + primaryHost(v.view) }
 // instances, or as many as the group was ever seen to have, less those who say
 // themselves that they are not online. Who cannot be asked counts. Who was left out on a
 // human's word does not, and has no vote, until it was admitted and says what one says
-// who was not.
+// who was not. Who is recovering is one of the members of whom the group itself counts its
+// majority: see supported.
 func see(o *core.Observation, g *core.GroupStatus) verdict {
-	var votes, joined []vote
+	var votes, joined, recovering []vote
 	out, absent, unknown, left := verdict{}, 0, 0, 0
 	for i := range o.Instances {
 		in := &o.Instances[i]
@@ -52,6 +53,8 @@ func see(o *core.Observation, g *core.GroupStatus) verdict {
 			unknown++
 		case !known:
 			unknown++
+		case view.State == core.MemberRecovering && view.HasQuorum():
+			recovering = append(recovering, vote{in.Name, view})
 		case view.State != core.MemberOnline:
 			absent++
 		case !view.HasQuorum():
@@ -62,17 +65,40 @@ func see(o *core.Observation, g *core.GroupStatus) verdict {
 	}
 	out.lost = out.lost || unknown == 0 && len(votes) == 0
 	for _, j := range joined {
-		if slices.ContainsFunc(votes, func(v vote) bool { return v.key() == j.key() }) {
+		if isSaid(votes, j) {
 			votes = append(votes, j)
 			left--
 		}
 	}
+	votes, alone := supported(votes, recovering)
+	absent += alone
 	electorate := max(len(o.Instances)-left, g.ViewMax) - absent
 	best, count := most(votes)
 	if 2*count <= electorate {
 		return out
 	}
 	return agreedOn(o, best.view)
+}
+
+// supported adds to the votes those of members that are recovering and say what one says who
+// is online: the group counts them in its majority, and has its quorum by them. The others,
+// in an older view or in one of which nobody is heard who is online, have no vote, and are
+// as many as are returned.
+func supported(votes, recovering []vote) (all []vote, alone int) {
+	all = votes
+	for _, r := range recovering {
+		if isSaid(votes, r) {
+			all = append(all, r)
+		} else {
+			alone++
+		}
+	}
+	return all, alone
+}
+
+// isSaid: one of the votes says the same.
+func isSaid(votes []vote, as vote) bool {
+	return slices.ContainsFunc(votes, func(v vote) bool { return v.key() == as.key() })
 }
 
 // most is a vote that most agree with, and how many they are.
