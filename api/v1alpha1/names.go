@@ -71,7 +71,9 @@ const (
 	// the group in which it was given, "<time>@<view>".
 	AnnotationForceQuorum = "cnmsql.cnmsql.co/force-quorum-recovery"
 	// AnnotationAcceptLoss on a Cluster promotes an instance although writes may
-	// be lost: "<instance>@<epoch>", of the epoch in which nobody takes writes.
+	// be lost: "<instance>@<epoch>", of the epoch in which nobody takes writes. Of a group
+	// it counts together with AnnotationForceQuorum alone: the instance may go on although
+	// it lacks what was seen in the group.
 	AnnotationAcceptLoss = "cnmsql.cnmsql.co/accept-data-loss"
 	// AnnotationAdoptVolumes on a Cluster that never had a primary has it go on with the
 	// volumes that were kept of the deleted Cluster of this UID.

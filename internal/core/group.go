@@ -76,6 +76,17 @@ func numbers(version string) []int {
 	return out
 }
 
+// IsLaterView: the view a is of the same group as b, and came after it. A view is named by
+// the group's beginning and by its number since: "17123:5". Views of groups that began at
+// different times are not compared.
+func IsLaterView(a, b string) bool {
+	began, n, isView := strings.Cut(a, ":")
+	other, m, isOther := strings.Cut(b, ":")
+	later, err := strconv.ParseUint(n, 10, 64)
+	earlier, err2 := strconv.ParseUint(m, 10, 64)
+	return isView && isOther && began == other && err == nil && err2 == nil && later > earlier
+}
+
 // HasQuorum: of the members in the view, more than half are reached by this one.
 func (v *GroupView) HasQuorum() bool {
 	reached := 0

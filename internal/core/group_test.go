@@ -25,3 +25,18 @@ func TestRecoveriesThatAreForgottenLeaveWhatBothHeld(t *testing.T) {
 		t.Errorf("what was known before has changed: %+v", before)
 	}
 }
+
+func TestViewsOfOneGroupAreOrderedByTheirNumbers(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		is   bool
+	}{
+		{"17:10", "17:9", true}, {"17:9", "17:10", false}, {"17:9", "17:9", false}, {"18:9", "17:3", false},
+		{"", "17:3", false}, {"17:9", "", false}, {"17", "17:3", false}, {"17:x", "17:3", false},
+		{"17:9", "17:x", false},
+	} {
+		if IsLaterView(c.a, c.b) != c.is {
+			t.Errorf("%q after %q: %t", c.a, c.b, !c.is)
+		}
+	}
+}

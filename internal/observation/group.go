@@ -79,10 +79,13 @@ func Recoveries(g *v1alpha1.GroupReplicationStatus) (out []core.GroupRecovery, e
 }
 
 // recorded is what the instances had executed when the status was last written. A set that
-// was too long is abbreviated there, and tells nothing; nor does what the group never had.
+// was too long is abbreviated there, and tells nothing; nor does what the group never had, or
+// went on without.
 func recorded(s *v1alpha1.ClusterStatus) (out gtid.Set) {
 	for name, text := range s.GTIDExecutedByInstance {
-		if set, err := gtid.Parse(text); err == nil && !slices.Contains(s.DivergedInstances, name) {
+		left := s.GroupReplication != nil && slices.ContainsFunc(s.GroupReplication.LeftOut,
+			func(l v1alpha1.LeftOutMember) bool { return l.Instance == name })
+		if set, err := gtid.Parse(text); err == nil && !left && !slices.Contains(s.DivergedInstances, name) {
 			out = out.Union(set)
 		}
 	}

@@ -144,8 +144,9 @@ func TestWhatAGroupIsAskedFor(t *testing.T) {
 func TestWhatWasRecordedOfAGroupLeavesOutWhatCannotBeReadAndWhatWasNeverTheGroups(t *testing.T) {
 	c := aGroup()
 	c.Status.DivergedInstances = []string{"c-4"}
+	c.Status.GroupReplication.LeftOut = []v1alpha1.LeftOutMember{{Instance: "c-5", Admitted: true}}
 	c.Status.GTIDExecutedByInstance = map[string]string{"c-1": mine + ":1-7", "c-2": mine + ":1-9", "c-3": mine +
-		":1-3:… (12 more)", "c-4": mine + ":1-20"}
+		":1-3:… (12 more)", "c-4": mine + ":1-20", "c-5": mine + ":1-30"}
 	s, err := observation.StatusFrom(&c.Status)
 	if err != nil || s.Group.Recorded.String() != mine+":1-9" {
 		t.Errorf("%s, %v", s.Group.Recorded, err)

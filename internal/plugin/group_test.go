@@ -234,7 +234,7 @@ func TestGroupStatusOfAnAsynchronousClusterIsRefused(t *testing.T) {
 	const says = "cluster demo is no group: its spec.replication.mode is async. Its situation: kubectl cnmsql status demo -n shop"
 	mustFail(t, g.show(t.Context(), ""), says)
 	mustFail(t, g.watch(t.Context()), says)
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), says)
+	mustFail(t, s.recoverer().recover(t.Context(), time.Second), says)
 }
 
 func TestGroupStatusForPrograms(t *testing.T) {
@@ -413,7 +413,7 @@ func TestRecoverTellsWhoIsLeftWhatIsLostAndTheDanger(t *testing.T) {
 	s := newScene(t, f.Cluster, recovered).pods()
 	s.managers(f)
 	s.answers("demo\n")
-	if err := (&recoverer{s.caller}).recover(t.Context(), 5*time.Second); err != nil {
+	if err := s.recoverer().recover(t.Context(), 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{
@@ -436,7 +436,7 @@ func TestRecoverWithASurvivingPrimarySaysThatItHoldsWhatItAcknowledged(t *testin
 	s := newScene(t, f.Cluster, nil).pods()
 	s.managers(f)
 	s.answers("no\n")
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second),
+	mustFail(t, s.recoverer().recover(t.Context(), time.Second),
 		`the answer was "no" and not "demo": nothing was done`)
 	s.mustSay("demo-1 is the primary and holds all that it acknowledged. Lost is what demo-2, demo-3 acknowledged " +
 		"since, if they elected a primary of their own: NOT KNOWN.")
@@ -458,7 +458,7 @@ func TestRecoverIsRefusedWhileSomebodyHoldsMoreAndAnotherIsNotKnown(t *testing.T
 	s := newScene(t, f.Cluster, nil).pods()
 	s.managers(f)
 	s.answers("no\n")
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "nothing was done")
+	mustFail(t, s.recoverer().recover(t.Context(), time.Second), "nothing was done")
 	s.mustSay("the operator would REFUSE (MembersUnknown): the recovery of the quorum was refused: demo-1 holds " +
 		"transactions that those who are still online lack")
 }
@@ -469,7 +469,7 @@ func TestRecoverOfAMinorityLeftOutIsLessDangerous(t *testing.T) {
 	s := newScene(t, f.Cluster, nil).pods()
 	s.managers(f)
 	s.answers("no\n")
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "nothing was done")
+	mustFail(t, s.recoverer().recover(t.Context(), time.Second), "nothing was done")
 	s.mustSay("Danger of a split brain: demo-2 are no majority (1 of 3 members)")
 }
 
@@ -478,7 +478,7 @@ func TestRecoverOfATotalOutageMakesTheGroupAnew(t *testing.T) {
 	s := newScene(t, f.Cluster, nil).pods()
 	s.managers(f)
 	s.yes = true
-	err := (&recoverer{s.caller}).recover(t.Context(), 300*time.Millisecond)
+	err := s.recoverer().recover(t.Context(), 300*time.Millisecond)
 	mustFail(t, err, "THE REQUEST STAYS")
 	mustFail(t, err, "To take it back: kubectl annotate cluster demo -n shop cnmsql.cnmsql.co/force-quorum-recovery-")
 	s.mustSay("demo-2, which holds all that any of them holds, reboots the group")
@@ -490,7 +490,7 @@ func TestRecoverTellsThatAnEmptyMemberMayHaveHeldMore(t *testing.T) {
 	f.live("demo-3").Data = core.DataScratch
 	s := newScene(t, f.Cluster, nil).pods()
 	s.managers(f)
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "nobody answered")
+	mustFail(t, s.recoverer().recover(t.Context(), time.Second), "nobody answered")
 	s.mustSay("demo-3 HAS NO DATA ANY MORE: acknowledged writes that it had received and demo-2 has not are lost.")
 }
 
@@ -503,7 +503,7 @@ func TestRecoverTellsWhyTheOperatorRefused(t *testing.T) {
 	}).pods()
 	s.managers(f)
 	s.yes = true
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), 5*time.Second), "the operator refused: MembersUnknown: "+
+	mustFail(t, s.recoverer().recover(t.Context(), 5*time.Second), "the operator refused: MembersUnknown: "+
 		"the recovery of the quorum is refused: what demo-3 holds is not known")
 	s.mustSay("As things look from here, the operator would REFUSE (MembersUnknown)")
 }
@@ -515,7 +515,7 @@ func TestRecoverThatBeganAndDoesNotEndIsTold(t *testing.T) {
 	}).pods()
 	s.managers(f)
 	s.yes = true
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "the operator has begun, but the group has "+
+	mustFail(t, s.recoverer().recover(t.Context(), time.Second), "the operator has begun, but the group has "+
 		"no quorum after 1s")
 }
 
@@ -523,16 +523,16 @@ func TestRecoverWhereNothingIsLostIsRefused(t *testing.T) {
 	s := newScene(t, online().Cluster, nil).pods()
 	s.managers(online())
 	s.yes = true
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "nothing was done: the recovery of the "+
+	mustFail(t, s.recoverer().recover(t.Context(), time.Second), "nothing was done: the recovery of the "+
 		"quorum was refused: the group has its quorum: 3 members are online")
 	// The operator's last word is old, and the members' own counts.
 	f := unobserved()
 	f.Cluster.Status.GroupReplication.HasQuorum = false
 	s = newScene(t, f.Cluster, nil).pods()
 	s.managers(f)
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "nothing was done")
+	mustFail(t, s.recoverer().recover(t.Context(), time.Second), "nothing was done")
 	s = newScene(t, unmade().Cluster, nil)
-	mustFail(t, (&recoverer{s.caller}).recover(t.Context(), time.Second), "the group of cluster demo was not made yet")
+	mustFail(t, s.recoverer().recover(t.Context(), time.Second), "the group of cluster demo was not made yet")
 	deleted := minority().Cluster
 	deleted.DeletionTimestamp = &metav1.Time{Time: now}
 	mustFail(t, mayRecover(deleted), "cluster demo is being deleted")
@@ -547,7 +547,7 @@ func TestAQuorumThatComesBackByItselfEndsTheWait(t *testing.T) {
 	}).pods()
 	s.managers(f)
 	s.yes = true
-	if err := (&recoverer{s.caller}).recover(t.Context(), 5*time.Second); err != nil {
+	if err := s.recoverer().recover(t.Context(), 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	s.mustSay("has its quorum again by itself; nothing was forced. demo-1 is the primary.")

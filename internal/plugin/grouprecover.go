@@ -16,31 +16,39 @@ import (
 )
 
 func groupRecoverCommand(k *kube) *cobra.Command {
-	var yes bool
+	var yes, accept bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "recover CLUSTER",
 		Short: "Have a group that lost its quorum go on with those who are left: the last resort",
 		Long: `Have a group that lost its quorum go on with those who are left, or reboot it when nobody
 is left. It tells who that is, what may be lost and where two groups may come of it, and asks
-back. The operator itself looks again, and refuses when it cannot prove who holds everything.`,
+back. The operator itself looks again, and refuses when it cannot prove who holds everything,
+or when it has seen in the group what the one lacks that would go on: --accept-data-loss gives
+that up.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := k.open()
 			if err != nil {
 				return err
 			}
-			r := &recoverer{newCaller(cmd, s, args[0], yes)}
+			r := &recoverer{caller: newCaller(cmd, s, args[0], yes), accept: accept}
 			return r.recover(cmd.Context(), timeout)
 		},
 	}
+	cmd.Flags().BoolVar(&accept, "accept-data-loss", false, "what was seen in the group, and the one lacks that goes "+
+		"on, may be lost")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask back")
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long to follow; the request itself stays")
 	return cmd
 }
 
 // recoverer has the quorum of a group recovered on a human's word.
-type recoverer struct{ caller }
+type recoverer struct {
+	caller
+	// accept: what the one lacks that goes on may be lost.
+	accept bool
+}
 
 func (r *recoverer) recover(ctx context.Context, timeout time.Duration) error {
 	c, err := getCluster(ctx, r.client, r.key)
@@ -54,7 +62,7 @@ func (r *recoverer) recover(ctx context.Context, timeout time.Duration) error {
 	if err != nil {
 		return err
 	}
-	plan := whatif.Recover(o)
+	plan := r.plan(o)
 	if plan.Refusal == core.RefusalQuorumPresent {
 		return fmt.Errorf("nothing was done: %s. Its situation: kubectl cnmsql group status %s -n %s",
 			plan.Because, c.Name, c.Namespace)
@@ -65,17 +73,33 @@ func (r *recoverer) recover(ctx context.Context, timeout time.Duration) error {
 	}
 	before := r.toldSoFar(ctx, c)
 	asked := c.DeepCopy() // becomes the Cluster with the request, from where it is followed
-	word := r.now().UTC().Format(time.RFC3339)
-	if view := whatif.RecoveryView(&o); view != "" {
-		word += "@" + view // the operator does not carry it out in another
-	}
-	err = r.annotate(ctx, asked, "", map[string]any{v1alpha1.AnnotationForceQuorum: word})
+	err = r.annotate(ctx, asked, "", r.words(&o, plan))
 	if err != nil {
 		return fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)",
 			v1alpha1.AnnotationForceQuorum, c.Name, explain(err))
 	}
 	r.say("Asked for the quorum of %s to be recovered.", c.Name)
 	return r.await(ctx, asked, asked.Status.PrimaryEpoch, before, timeout)
+}
+
+func (r *recoverer) plan(o core.Observation) whatif.Recovery {
+	if r.accept {
+		return whatif.RecoverAtALoss(o)
+	}
+	return whatif.Recover(o)
+}
+
+// words are the annotations by which it is asked for, and by which a loss is accepted.
+func (r *recoverer) words(o *core.Observation, plan whatif.Recovery) map[string]any {
+	word := r.now().UTC().Format(time.RFC3339)
+	if view := whatif.RecoveryView(o); view != "" {
+		word += "@" + view // the operator does not carry it out in another
+	}
+	out := map[string]any{v1alpha1.AnnotationForceQuorum: word}
+	if r.accept && plan.Lead != "" {
+		out[v1alpha1.AnnotationAcceptLoss] = fmt.Sprintf("%s@%d", plan.Lead, o.Cluster.Status.Epoch)
+	}
+	return out
 }
 
 func mayRecover(c *v1alpha1.Cluster) error {
@@ -132,6 +156,9 @@ func memberSays(in *core.Instance, problem string) string {
 // consequences of a recovery, with the names of all who are concerned.
 func consequences(o *core.Observation, plan whatif.Recovery) []string {
 	switch {
+	case plan.Refusal != "" && plan.Lead != "":
+		return []string{fmt.Sprintf("As things look from here, the operator would REFUSE (%s): %s.", plan.Refusal,
+			plan.Because)}
 	case plan.Refusal != "":
 		return []string{
 			fmt.Sprintf("As things look from here, the operator would REFUSE (%s): %s.", plan.Refusal, plan.Because),
@@ -188,6 +215,9 @@ func lostWithVolumes(o *core.Observation, lead string) string {
 func lostWith(o *core.Observation, plan whatif.Recovery) []string {
 	lead := said(o.Instance(plan.Lead))
 	out := []string{"What may be lost:"}
+	if plan.Gap != "" {
+		out = []string{"What may be lost, and WHAT IS KNOWN TO BE:", "  " + plan.Gap + "."}
+	}
 	var silent []string
 	for _, name := range plan.LeftOut {
 		theirs := said(o.Instance(name)).Server
@@ -202,7 +232,7 @@ func lostWith(o *core.Observation, plan whatif.Recovery) []string {
 		return out
 	}
 	names := strings.Join(silent, ", ")
-	if viewOf(&lead).Role == core.MemberPrimary {
+	if viewOf(&lead).Role == core.MemberPrimary && plan.Gap == "" {
 		return append(out, fmt.Sprintf("  %s is the primary and holds all that it acknowledged. Lost is what %s "+
 			"acknowledged since, if they elected a primary of their own: NOT KNOWN.", plan.Lead, names))
 	}

@@ -64,7 +64,11 @@ func remedies(a whatif.Answer) []string {
 		return []string{recover[len("or, "):] + r.Lead + ", which holds all that any instance holds, reboots the " +
 			"group, and the others join"}
 	default:
-		return []string{back, fmt.Sprintf("%s%s; left out: %s, and what only they hold is lost", recover, goesOn(*r),
+		how := recover
+		if r.Gap != "" {
+			how = "or, on your word (kubectl cnmsql group recover --accept-data-loss): "
+		}
+		return []string{back, fmt.Sprintf("%s%s; left out: %s, and what only they hold is lost", how, goesOn(*r),
 			strings.Join(r.LeftOut, ", "))}
 	}
 }

@@ -374,7 +374,7 @@ func (m *groupModel) answer() *GroupAnswer {
 	}
 	slices.Sort(out.Online)
 	if !out.Quorum {
-		r := Recover(m.o)
+		r := RecoverAtALoss(m.o)
 		out.Recovery = &r
 	}
 	return out

@@ -20,6 +20,9 @@ type Recovery struct {
 	AsItIs bool `json:"asItIs,omitempty"`
 	// LeftOut are the instances that the group goes on without.
 	LeftOut []string `json:"leftOut,omitempty"`
+	// Gap is what Lead lacks of what was seen in the group, in the operator's words: it goes on
+	// only when a human accepts that. Refused for that alone, Lead is known, too.
+	Gap string `json:"gap,omitempty"`
 	// Refusal and Because tell why nothing would be done; Because alone, what comes first.
 	Refusal core.Reason `json:"refusal,omitempty"`
 	Because string      `json:"because,omitempty"`
@@ -63,10 +66,26 @@ func Recover(o core.Observation) Recovery {
 			return asItIs(o, plan.Status.Group)
 		}
 		if slices.Contains(refusals, n.Reason) {
-			return Recovery{Refusal: n.Reason, Because: n.Message}
+			return Recovery{Lead: n.Subject, Refusal: n.Reason, Because: n.Message}
 		}
 	}
 	return Recovery{Because: plan.Status.Reason}
+}
+
+// RecoverAtALoss is Recover, with the human's word that what the one lacks who goes on may
+// be lost.
+func RecoverAtALoss(o core.Observation) Recovery {
+	refused := Recover(o)
+	if refused.Refusal == "" || refused.Lead == "" {
+		return refused
+	}
+	o.Cluster.Override = &core.Override{To: refused.Lead, Epoch: o.Cluster.Status.Epoch}
+	accepted := Recover(o)
+	if accepted.Refusal == "" {
+		_, why, _ := strings.Cut(refused.Because, "refused: ")
+		accepted.Gap, _, _ = strings.Cut(why, ". Bring back ") // which was done, or cannot be
+	}
+	return accepted
 }
 
 // barring adds who was left out before, and is not heard to hold nothing else.

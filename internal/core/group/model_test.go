@@ -53,6 +53,7 @@ type instance struct {
 	// stale is the view of a member that was expelled without knowing it; lie is what
 	// it says whatever is true.
 	stale  []string
+	was    string // the name of that view
 	former string // the primary of that view
 	lie    *core.GroupView
 }
@@ -208,7 +209,7 @@ func numbered(number int) gtid.Set { return ids[number-1] }
 func (w *world) become(view []string) {
 	for _, name := range w.view {
 		if in := w.get(name); in != nil && in.joined && !slices.Contains(view, name) {
-			in.stale, in.former = w.view, w.primary
+			in.stale, in.former, in.was = w.view, w.primary, fmt.Sprintf("v:%d", w.changes)
 		}
 	}
 	w.view = view
@@ -277,7 +278,7 @@ func (w *world) says(in *instance) *core.GroupView {
 	v := &core.GroupView{State: core.MemberOnline, Role: core.MemberSecondary, ViewID: fmt.Sprintf("v:%d", w.changes),
 		Received: in.received}
 	if in.stale != nil {
-		v.ViewID = "v:old"
+		v.ViewID = in.was
 	}
 	if in.state == core.MemberRecovering {
 		v.State = core.MemberRecovering
@@ -428,6 +429,8 @@ func (w *world) note(e core.Effect) {
 		w.cluster.Reinit = draft.Without(w.cluster.Reinit, e.Instance)
 	case core.ClearForceQuorum:
 		w.cluster.Group.ForceQuorum = false
+	case core.ClearOverride:
+		w.cluster.Override = nil
 	case core.ClearDemote:
 		w.get(e.Instance).pod.DemoteRequested = false
 	}

@@ -33,6 +33,8 @@ var foundBy = map[string]uint64{
 	"a recovery keeps what anybody held":                           1100,
 	"the archive knows of no recovery":                             295,
 	"a later recovery tells nothing of who was left out before":    7299,
+	"what is lost counts as accepted":                              476,
+	"what was seen is not missed when a quorum is forced":          476,
 }
 
 // TestMutants: each mistake is found within so many seeds.
@@ -42,6 +44,7 @@ func TestMutants(t *testing.T) {
 	maps.Copy(all, memberMutants())
 	maps.Copy(all, outageMutants())
 	maps.Copy(all, archiveMutants())
+	maps.Copy(all, gapMutants())
 	for name, mut := range all {
 		t.Run(name, func(t *testing.T) {
 			for n := range uint64(within) + 1 {

@@ -213,7 +213,8 @@ func (d *decision) lacksSeen() string {
 
 // remember keeps what the group surely had: its primary's transactions while there is one,
 // and all that anybody was seen to have executed since. An operator that was lost with the
-// nodes goes by what was written into the status.
+// nodes goes by what was written into the status. What one holds that the group went on without
+// may have the numbers of other transactions.
 func (d *decision) remember() {
 	if !d.g.Bootstrapped {
 		return
@@ -226,7 +227,8 @@ func (d *decision) remember() {
 	}
 	d.Plan.Memory.Held = d.Observation.Memory.Held.Union(d.g.Recorded)
 	for i := range d.Instances {
-		if executed, known := d.Instances[i].LastExecuted.Get(); known && !d.strays(&d.Instances[i]) {
+		in := &d.Instances[i]
+		if executed, known := in.LastExecuted.Get(); known && !d.strays(in) && !d.g.WentOnWithout(in.Name) {
 			d.Plan.Memory.Held = d.Plan.Memory.Held.Union(executed)
 		}
 	}

@@ -19,9 +19,12 @@ func (d *decision) rebootAlone(r *recovery) {
 }
 
 // refuse takes a human's word back: it must not be carried out in another situation.
-func (d *decision) refuse(reason core.Reason, why string) {
-	d.Do(core.ClearForceQuorum{})
-	d.Announce(true, reason, "", "the recovery of the quorum was refused: "+why)
+func (d *decision) refuse(reason core.Reason, why string) { d.refuseAbout(reason, "", why) }
+
+// refuseAbout names who would have gone on.
+func (d *decision) refuseAbout(reason core.Reason, lead, why string) {
+	d.clearWord()
+	d.Announce(true, reason, lead, "the recovery of the quorum was refused: "+why)
 }
 
 func (d *decision) refuseNeedless(r *recovery) {
@@ -223,7 +226,7 @@ func (d *decision) takeAsItIs(r *recovery) {
 	members := slices.Sorted(maps.Keys(seen.members))
 	d.Status.Epoch++
 	d.countOn(members, draft.Held([]*core.Instance{d.Instance(seen.primary)}), draft.Held(r.online))
-	d.Do(core.ClearForceQuorum{})
+	d.clearWord()
 	d.Announce(true, core.ReasonQuorumForced, strings.Join(members, ","),
 		fmt.Sprintf("as a human asked for, the group of %s, which has a quorum, is taken as the whole group; %s",
 			strings.Join(members, ", "), d.without()))
@@ -244,11 +247,12 @@ func (d *decision) dissolve(r *recovery) {
 // is alone; else one must hold all that the others hold. Those who reach it go on with
 // it; the others join again.
 func (d *decision) force(r *recovery) {
-	lead := r.leader
+	lead, survivors := r.leader, goOn(r.leader, r.survivors)
 	v, _ := viewOf(lead)
-	survivors := slices.DeleteFunc(r.survivors, func(in *core.Instance) bool {
-		return in != lead && !reaches(v, in.Name)
-	})
+	accepted := ""
+	if r.gap != "" {
+		accepted = "; it was accepted that " + r.gap
+	}
 	var members []string
 	for _, in := range survivors {
 		members = append(members, in.Name)
@@ -260,8 +264,8 @@ func (d *decision) force(r *recovery) {
 		core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), View: v.ViewID,
 			Epoch: d.Status.Epoch})
 	d.Announce(true, core.ReasonQuorumForced, lead.Name, fmt.Sprintf("as a human asked for, %s goes on with %s as "+
-		"the whole group; %s",
-		lead.Name, strings.Join(members, ", "), d.without()))
+		"the whole group; %s%s",
+		lead.Name, strings.Join(members, ", "), d.without(), accepted))
 }
 
 // fencedLast: of those who hold the same, one that is not fenced is chosen.
@@ -290,7 +294,7 @@ func (d *decision) beginRecovery(step core.Step, reason core.Reason, lead string
 		Reason: reason, StartedAt: d.Now, Deadline: d.Now.Add(recoveryLimit)}
 	d.Do(order)
 	if d.Cluster.Group.ForceQuorum {
-		d.Do(core.ClearForceQuorum{})
+		d.clearWord()
 	}
 }
 
@@ -318,7 +322,7 @@ func (d *decision) awaitRecovery(r *recovery) {
 // takeBackWord: what a human asks for is under way, or was.
 func (d *decision) takeBackWord(r *recovery) {
 	if r.asked {
-		d.Do(core.ClearForceQuorum{})
+		d.clearWord()
 	}
 }
 

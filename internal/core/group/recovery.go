@@ -118,6 +118,10 @@ var recoveryTable = []transition{
 	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.isFenced(r.leader) },
 		where: "the survivor that holds all is fenced",
 		does:  "refused: `SurvivorFenced`", do: func(d *decision, r *recovery) { d.refuseFenced(r.leader) }},
+	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.gap != "" && !r.accepted },
+		where: "the survivor that holds all lacks what was seen in the group, or its view is an earlier one than was " +
+			"seen, and it was not accepted that this is lost",
+		does: "refused: `NoSafeSurvivor`", do: (*decision).refuseGap},
 	{from: []recoveryState{groupWithoutQuorum}, where: "one survivor holds all that the survivors hold",
 		does: "it forces the quorum with those it reaches (`QuorumRecoveryForced`); all others are excluded",
 		do:   (*decision).force, then: []recoveryState{groupUnderWay}},
@@ -151,8 +155,16 @@ type recovery struct {
 	survivors []*core.Instance
 	leader    *core.Instance
 	more      string
+	loss
 	rebooter
 	isFenced func(*core.Instance) bool
+}
+
+// loss is what is known to have been in the group and is missing where the leader goes on, and
+// whether a human has said that it may be lost.
+type loss struct {
+	gap      string
+	accepted bool
 }
 
 // rebooter is who can reboot the group; nil with the reason why nobody can.
@@ -209,11 +221,14 @@ func (d *decision) weigh(r *recovery) {
 	r.more = d.holdsMore(r.survivors)
 	r.lead, r.reason, r.why = d.rebootLead()
 	d.fencedLast(r.survivors)
-	r.leader = leader(r.survivors)
+	if r.leader = leader(r.survivors); r.leader != nil {
+		r.gap, r.accepted = d.knownGap(r.leader, r.survivors), d.accepts(r.leader)
+	}
 }
 
 // recoverQuorum takes the rows of the table that apply now.
 func (d *decision) recoverQuorum() {
+	d.dropOverride()
 	for {
 		r := d.newRecovery()
 		row := r.row()

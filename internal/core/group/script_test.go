@@ -37,6 +37,7 @@ import (
 //	volume c-2 gone               its volume and Pod are gone
 //	pod c-1 stopping|demote|fence|unfence|outdated
 //	target c-2 | reinit c-2 | force [view]   what a human asks for
+//	accept c-1                    that it goes on whatever it lacks
 //	automatic                     after a total outage, no human is waited for
 //	operator lost                 another begins, and knows what the status records
 //	release | mysql 9.8.0         managers of another release | of Pods that are made from now on
@@ -134,6 +135,8 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 		if len(names) > 0 {
 			w.cluster.Group.ForceView = names[0]
 		}
+	case "accept":
+		w.cluster.Override = &core.Override{To: names[0], Epoch: w.cluster.Status.Epoch}
 	case "operator":
 		w.loseOperator()
 	case "automatic":

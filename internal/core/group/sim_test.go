@@ -33,11 +33,15 @@ type sim struct {
 	times   int // that a group was made without a human's word
 	wrong   string
 	refusal core.Reason // of the recovery of a quorum, the last
-	stopped bool        // members, by a human
-	gone    map[string]bool
-	tried   bool // without a human's word, to reboot the group in this outage
-	archive *archiving
-	story   []string
+	lacking string      // who would go on, and lacks what was seen
+	seen    map[int]int // what the operator has seen the primary to hold, by numbers
+	// foresees: the human who asks knows what would be missing, and accepts it.
+	foresees bool
+	stopped  bool // members, by a human
+	gone     map[string]bool
+	tried    bool // without a human's word, to reboot the group in this outage
+	archive  *archiving
+	story    []string
 }
 
 func newSim(seed uint64, mut mutation) *sim {
@@ -196,7 +200,7 @@ func (s *sim) human(in *instance, n int) {
 		s.forceAlone(in)
 	case 27:
 		s.tellf("force")
-		s.cluster.Group.ForceQuorum = true
+		s.asks()
 	}
 }
 
@@ -209,7 +213,7 @@ func (s *sim) forceAlone(in *instance) {
 			other.cut(n + 1)
 		}
 	}
-	s.cluster.Group.ForceQuorum = true
+	s.cluster.Group.ForceQuorum, s.foresees = true, true
 }
 
 func (s *sim) heal() {
@@ -223,6 +227,7 @@ func (s *sim) heal() {
 func (s *sim) pass() string {
 	s.outnumber()
 	o := s.observe()
+	s.foresee(&o)
 	if s.mut.observe != nil {
 		s.mut.observe(&o)
 	}
@@ -238,6 +243,7 @@ func (s *sim) pass() string {
 	if why := s.slandered(before.Diverged); why != "" {
 		return why
 	}
+	s.witness(plan)
 	for _, e := range plan.Events {
 		if strings.Contains(e.Message, "the recovery of the quorum was refused") {
 			s.refusal = e.Reason
@@ -315,7 +321,7 @@ func (s *sim) force() {
 	if !s.forceMembers(*e) {
 		return
 	}
-	s.acked = map[int]int{} // a human accepted what is lost
+	s.acked, s.seen = map[int]int{}, nil // a human accepted what is lost
 	maps.Copy(s.acked, s.get(e.Instance).content)
 }
 
@@ -343,7 +349,7 @@ func (s *sim) check(e core.Effect, had bool, primary string) string {
 			return "I1: a quorum was forced beside one that there is"
 		}
 		s.ordered, s.delay = &e, s.rng.IntN(4)
-		return s.forgets(e)
+		return cmp.Or(s.forgets(e), s.overlooks(e))
 	case core.DeleteInstance:
 		if in := s.get(e.Instance); !in.errant.IsEmpty() {
 			return "I4: data that nobody else has was removed: " + e.Instance
@@ -492,7 +498,7 @@ func play(seed uint64, mut mutation) (violation string, story []string) {
 // without needs a human and nothing else.
 func (s *sim) ends(step func(int) string) string {
 	s.heal()
-	s.cluster.Group.ForceQuorum, s.cluster.Reinit = false, nil
+	s.cluster.Group.ForceQuorum, s.cluster.Override, s.cluster.Reinit = false, nil, nil
 	for _, in := range s.all {
 		in.held, in.pod.FencingRequested = false, false
 	}
@@ -507,13 +513,13 @@ func (s *sim) ends(step func(int) string) string {
 		switch {
 		case n > 0 && s.refusal == core.RefusalSplitBrain:
 			s.stopLeftOut()
-		case n > 0 && s.refusal == core.RefusalNoSafeSurvivor:
+		case n > 0 && s.refusal == core.RefusalNoSafeSurvivor && s.lacking == "":
 			s.giveUp()
 		}
 		s.refusal = ""
 		s.tellf("a human forces the quorum")
 		s.now = s.now.Add(recoveryLimit)
-		s.cluster.Group.ForceQuorum = true
+		s.asks()
 		if why := step(60); why != "" {
 			return why
 		}

@@ -1,0 +1,69 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
+)
+
+// goOn are the survivors who go on when lead does: those whom it reaches, and itself.
+func goOn(lead *core.Instance, survivors []*core.Instance) (out []*core.Instance) {
+	v, _ := viewOf(lead)
+	for _, in := range survivors {
+		if in == lead || reaches(v, in.Name) {
+			out = append(out, in)
+		}
+	}
+	return out
+}
+
+// knownGap tells what is known to have been in the group and is missing where lead goes on; ""
+// when nothing is. A member that was cut off alone, and expelled, still calls itself one of a
+// group that has lost its majority, and the primary, when the others have gone on without it.
+func (d *decision) knownGap(lead *core.Instance, survivors []*core.Instance) string {
+	var gaps []string
+	if lacks := d.Plan.Memory.Held.Subtract(draft.Held(goOn(lead, survivors))); !lacks.IsEmpty() {
+		gaps = append(gaps, "lacks "+lacks.Abbreviate(4)+", which was seen in the group")
+	}
+	if v, _ := viewOf(lead); core.IsLaterView(d.g.ViewID, v.ViewID) {
+		gaps = append(gaps, fmt.Sprintf("is in the view %s, which is older than %s, the last that was seen", v.ViewID,
+			d.g.ViewID))
+	}
+	if len(gaps) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, which would go on, %s; the primary that was seen last is %s", lead.Name,
+		strings.Join(gaps, ", and "), d.g.Primary)
+}
+
+// accepts: a human has said that what the instance lacks may be lost, and in this epoch.
+func (d *decision) accepts(lead *core.Instance) bool {
+	word := core.Override{To: lead.Name, Epoch: d.Cluster.Status.Epoch}
+	return d.Cluster.Override != nil && *d.Cluster.Override == word
+}
+
+func (d *decision) refuseGap(r *recovery) {
+	stay := goOn(r.leader, r.survivors)
+	others := d.named(func(in *core.Instance) bool { return !slices.Contains(stay, in) })
+	d.refuseAbout(core.RefusalNoSafeSurvivor, r.leader.Name, fmt.Sprintf("%s. Bring back %s; or, if what they hold is "+
+		"gone for good and may be lost: %s --accept-data-loss", r.gap, strings.Join(others, ", "), d.askForIt()))
+}
+
+// clearWord takes a human's word off, and with it what it accepts.
+func (d *decision) clearWord() {
+	d.Do(core.ClearForceQuorum{})
+	if d.Cluster.Override != nil {
+		d.Do(core.ClearOverride{})
+	}
+}
+
+// dropOverride: without a request to go on there is nothing that could be accepted, and one
+// that is made later in this epoch must not find it.
+func (d *decision) dropOverride() {
+	if d.Cluster.Override != nil && !d.Cluster.Group.ForceQuorum {
+		d.Do(core.ClearOverride{})
+	}
+}
