@@ -153,12 +153,13 @@ func (d *decision) hasFenced() string {
 }
 
 // lacksData: who has lost its volume may have been one of the majority that made a write
-// acknowledged. Whether it ever had data cannot be told.
+// acknowledged. Whether it ever had data cannot be told, but where the group never had more than
+// one member.
 func (d *decision) lacksData() string {
 	empty := d.named(func(in *core.Instance) bool {
-		return in.SaysEmpty() ||
+		return !d.neverJoined(in) && (in.SaysEmpty() ||
 			in.Report.Is(func(r core.Report) bool { return r.Server != nil && r.Data != core.DataPopulated }) ||
-			in.Volume.Is(func(vol core.Volume) bool { return !vol.Exists || vol.Deleting })
+			in.Volume.Is(func(vol core.Volume) bool { return !vol.Exists || vol.Deleting }))
 	})
 	switch {
 	case len(empty) > 0:

@@ -86,14 +86,18 @@ func (d *decision) awaitStart(r *recovery) {
 			strings.Join(r.starting, ", ")+" has started, and tells what it holds")
 }
 
-// onlyMember is the one instance of a cluster of one whose mysqld has been restarted.
-// Nobody else can hold anything, so that no human is needed; "" where there are, or
-// were, others.
+// onlyMember is the one member of a group that never had another, whose mysqld has been
+// restarted. Nobody else can hold anything, so that no human is needed; "" where there are,
+// or were, others. An instance that is still being made is none.
 func (d *decision) onlyMember() string {
-	if !d.g.Bootstrapped || d.seen.agreed || len(d.Instances) != 1 || d.g.ViewMax > 1 || len(d.g.LeftOut) > 0 {
+	if !d.g.Bootstrapped || d.seen.agreed || !d.neverHadMore() {
 		return ""
 	}
-	in := &d.Instances[0]
+	members := d.named(func(in *core.Instance) bool { return !d.neverJoined(in) })
+	if len(members) != 1 || len(d.Instances) > 1 && !d.holdsSeen(members[0]) {
+		return ""
+	}
+	in := d.Instance(members[0])
 	r, known := in.Report.Get()
 	v, _ := viewOf(in)
 	if !known || r.Server == nil || r.Data != core.DataPopulated || v.State != core.MemberOffline ||
@@ -101,6 +105,26 @@ func (d *decision) onlyMember() string {
 		return ""
 	}
 	return in.Name
+}
+
+// neverHadMore: no view of the group was seen with more than one member, and nobody is left out.
+func (d *decision) neverHadMore() bool { return d.g.ViewMax <= 1 && len(d.g.LeftOut) == 0 }
+
+// neverJoined: the instance is new in a group that never had more than one member. It says, now,
+// that it has no data, and none was taken from it; or it never ran.
+func (d *decision) neverJoined(in *core.Instance) bool {
+	r, known := in.Report.Get()
+	if !known {
+		return d.neverHadMore() && neverRan(in)
+	}
+	return d.neverHadMore() && d.isFresh(in) && in.SaysEmpty() && (r.Server == nil || !r.Server.DataRemoved)
+}
+
+// holdsSeen: the instance was the primary that was seen last, and holds all that was seen. An
+// instance that is empty now, and had joined while no operator ran, may have left a trace there.
+func (d *decision) holdsSeen(name string) bool {
+	return d.Status.CurrentPrimary == name &&
+		draft.Held([]*core.Instance{d.Instance(name)}).Contains(d.Plan.Memory.Held)
 }
 
 // isOutdated: the human's word was given in a view of the group that has passed, by those

@@ -46,7 +46,7 @@ type transition struct {
 // recoveryTable is all that is done about a group that has lost its quorum.
 var recoveryTable = []transition{
 	{from: []recoveryState{groupOutage, groupUnderWay}, when: func(r *recovery) bool { return r.only != "" },
-		where: "there is one instance, there were never more, and its mysqld was restarted",
+		where: "there is one member, there were never more, and its mysqld was restarted",
 		does:  "it reboots the group: nobody else can hold anything", do: (*decision).rebootAlone},
 
 	{from: []recoveryState{groupUnderWay}, when: func(r *recovery) bool { return r.isBack },

@@ -1,0 +1,71 @@
+package group
+
+import (
+	"slices"
+	"testing"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// newcomer is what is seen when the one member of a group is back in none, and c-2 is being made.
+func newcomer() core.Observation {
+	w := newWorld(1)
+	w.run()
+	w.cluster.Wanted = 2
+	_, _ = w.pass()
+	w.endMysqld(w.get("c-1"))
+	w.get("c-1").up = true
+	return w.observe()
+}
+
+func TestWhoIsEmptyIsANewcomerOnlyWhereNobodyEverJoined(t *testing.T) {
+	report := func(change func(*core.Report)) func(*core.Observation) {
+		return func(o *core.Observation) {
+			r, _ := o.Instances[1].Report.Get()
+			change(&r)
+			o.Instances[1].Report = core.Known(r, o.Now, o.Now)
+		}
+	}
+	status := func(change func(*core.GroupStatus)) func(*core.Observation) {
+		return func(o *core.Observation) {
+			again := *o.Cluster.Status.Group
+			change(&again)
+			o.Cluster.Status.Group = &again
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*core.Observation)
+		acts   bool
+	}{
+		"it is empty": {func(*core.Observation) {}, true},
+		"it never ran": {func(o *core.Observation) {
+			o.Instances[1].Report = core.Fact[core.Report]{}
+			o.Instances[1].Pod = core.Known(core.Pod{Exists: true, NeverStarted: true}, o.Now, o.Now)
+			o.Instances[1].Volume = core.Known(core.Volume{Exists: true}, o.Now, o.Now)
+		}, true},
+		"it is not heard":      {func(o *core.Observation) { o.Instances[1].Report = core.Fact[core.Report]{} }, false},
+		"what it says is old":  {func(o *core.Observation) { agedReport(&o.Instances[1], o.Now) }, false},
+		"it has data":          {report(func(r *core.Report) { r.Data = core.DataPopulated }), false},
+		"its data was removed": {report(func(r *core.Report) { r.Server = &core.Server{DataRemoved: true} }), false},
+		"the group had two":    {status(func(g *core.GroupStatus) { g.ViewMax = 2 }), false},
+		"it was left out": {status(func(g *core.GroupStatus) {
+			g.LeftOut = []core.LeftOut{{Instance: "c-2"}}
+		}), false},
+		"another was the primary": {func(o *core.Observation) { o.Cluster.Status.CurrentPrimary = "c-2" }, false},
+		"it held more once": {func(o *core.Observation) {
+			o.Instances[1].LastExecuted = core.Known(gtid.MustParse(groupUUID+":1-9"), o.Now, o.Now)
+		}, false},
+		"more was seen": {func(o *core.Observation) { o.Memory.Held = gtid.MustParse(groupUUID + ":1-9") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newcomer()
+			c.change(&o)
+			plan := Decide(o)
+			order := core.RebootGroup{Instance: "c-1", Epoch: plan.Status.Epoch}
+			if acts := slices.Contains(plan.Effects, core.Effect(order)); acts != c.acts {
+				t.Errorf("the group is made again: %t; said: %s", acts, plan.Status.Reason)
+			}
+		})
+	}
+}
