@@ -143,7 +143,10 @@ func (m *manager) clearDataDir() error {
 	if err := m.idle(); err != nil {
 		return err
 	}
-	if err := m.memory.change(func(r *remembered) { r.Stage = stageInitializing }); err != nil {
+	if err := m.memory.change(func(r *remembered) {
+		r.Stage = stageInitializing
+		r.setCached(r.cached().Replaced())
+	}); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(m.opt.Dirs.Data); err != nil {

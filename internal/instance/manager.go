@@ -167,7 +167,7 @@ func (m *manager) facts() *agent.Facts {
 	if m.memory != nil {
 		r := m.memory.get()
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.FencedBelow, r.WasPrimaryEpoch, r.Acks, r.AcksEpoch
-		f.FrozenBelow, f.MayLack = r.FrozenBelow, r.Received.MayLack
+		f.FrozenBelow, f.MayLack, f.Unnoted = r.FrozenBelow, r.Received.MayLack, !r.Received.Noted
 		f.Successor, f.Coming, f.Word = s.peers.successor, s.peers.coming, s.peers.word
 		if r.TailEpoch != 0 && (!f.Mysqld.Up || !f.Mysqld.Accepted) {
 			f.TailEpoch, f.TailBase = r.tail()

@@ -198,6 +198,9 @@ func (m *manager) startGroup(bootstrap bool) error {
 	if err != nil {
 		return err
 	}
+	if err := m.provenance.receives(); err != nil { // a member receives from the moment it joins
+		return err
+	}
 	m.update(func(s *state) { s.member.TriedAt, s.member.Failed = time.Now(), "" })
 	seeds := m.seeds()
 	what := agent.Joining

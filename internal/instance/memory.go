@@ -86,18 +86,20 @@ type received struct {
 	Mount     string `json:"mount,omitempty"`
 	Node      string `json:"node,omitempty"`
 	MayLack   bool   `json:"mayLack,omitempty"`
+	Noted     bool   `json:"noted,omitempty"`
 }
 
 // cached is what is remembered of relay logs that were not flushed.
 func (r *remembered) cached() agent.Cached {
 	k := r.Received
 	in := agent.Residence{Boot: k.Boot, Mount: k.Mount, Node: k.Node}
-	return agent.Cached{Unflushed: k.Unflushed, In: in, MayLack: k.MayLack}
+	return agent.Cached{Unflushed: k.Unflushed, In: in, MayLack: k.MayLack, Noted: k.Noted}
 }
 
 func (r *remembered) setCached(c agent.Cached) {
 	in := c.In
-	r.Received = received{Unflushed: c.Unflushed, Boot: in.Boot, Mount: in.Mount, Node: in.Node, MayLack: c.MayLack}
+	r.Received = received{Unflushed: c.Unflushed, Boot: in.Boot, Mount: in.Mount, Node: in.Node, MayLack: c.MayLack,
+		Noted: c.Noted}
 }
 
 // memory keeps remembered in a file.

@@ -202,7 +202,7 @@ func syncFile(name string) error {
 // receives remembers before anything is received where it is cached.
 func (p *provenance) receives() error {
 	c := p.by.cached()
-	if c.Unflushed {
+	if c.Unflushed && c.Noted {
 		return nil
 	}
 	return p.setCached(c.Receives(p.here()))

@@ -87,7 +87,7 @@ func TestAnOrderlyEndLeavesNothingInThePageCache(t *testing.T) {
 	m.leaveVolume()
 	m = managerOn(t, volume, "pod-2")
 	defer m.memory.close()
-	if c := m.memory.cached(); c != (agent.Cached{}) {
+	if c := m.memory.cached(); c != (agent.Cached{Noted: true}) {
 		t.Errorf("remembers %+v", c)
 	}
 }

@@ -259,6 +259,8 @@ func (m *manager) say(ctx context.Context, a agent.Action) error {
 		return m.follow(ctx, a)
 	case agent.BecomeWhole:
 		return m.provenance.becomeWhole()
+	case agent.NoteReceiving:
+		return m.provenance.receives()
 	case agent.SettleRole:
 		return m.settleRole(ctx, a.Role)
 	case agent.AdmitMembers:

@@ -250,7 +250,8 @@ func (c Config) replication() []setting {
 }
 
 // durable: with GTIDs a replica may drop its relay logs after a crash and fetch
-// them again, unless they hold the only copy of an acknowledged transaction. They are flushed
+// them again, unless they hold the only copy of an acknowledged transaction: those of a group
+// always may, for it acknowledges what a majority has received. They are flushed
 // as rarely as the server does by itself: event by event, which is all that sync_relay_log=1
 // can do, is five times for an insert of one row, and each commit would wait for it. What is
 // not flushed is lost with the page cache only, and the manager tells when that was.
@@ -263,7 +264,7 @@ func (c Config) durable() []setting {
 			{"disabled_storage_engines", "MyISAM,MRG_MyISAM,ARCHIVE"},
 		}
 	}
-	return []setting{{"relay_log_recovery", "ON"}}
+	return []setting{{"relay_log_recovery", onOff(c.Group == nil || c.RelayLogsLost)}}
 }
 
 func (c Config) semiSync() []setting {

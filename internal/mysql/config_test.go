@@ -37,8 +37,11 @@ func TestConfigFiles(t *testing.T) {
 		c.Group = &GroupConfig{Name: "7f1a6d0e-0000-5000-8000-000000000001", LocalAddress: "10.0.0.7:33061",
 			Consistency: "BEFORE_ON_PRIMARY_FAILOVER", ExitStateAction: "READ_ONLY", AutoRejoinTries: 3}
 	}
-	for name, c := range map[string]Config{"9.7-group": group, "8.4-group": lts, "8.0.22-group": old,
-		"9.7": config("9.7.4-2"), "9.7-quorum": quorum, "9.7-quorum-lost": lost, "9.7-unlimited": unlimited,
+	torn := group
+	torn.RelayLogsLost = true
+	for name, c := range map[string]Config{"9.7-group": group, "9.7-group-lost": torn, "8.4-group": lts,
+		"8.0.22-group": old,
+		"9.7":          config("9.7.4-2"), "9.7-quorum": quorum, "9.7-quorum-lost": lost, "9.7-unlimited": unlimited,
 		"8.4": config("8.4.6"), "8.0.36-percona": config("8.0.36-28.1"), "8.0.22": config("8.0.22")} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, name+".cnf", Render(c, ToServe))

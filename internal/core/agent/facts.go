@@ -31,6 +31,8 @@ type Facts struct {
 
 	// MayLack: it may lack what it acknowledged.
 	MayLack bool
+	// Unnoted: its volume does not tell in which page cache its relay logs were written.
+	Unnoted bool
 
 	// TailEpoch is the epoch, under quorum, in which mysqld may have ended with
 	// commits that waited for acknowledgements; 0 when it surely did not.

@@ -258,6 +258,10 @@ func inGroup(f *Facts) (Decision, bool) {
 	switch {
 	case v.State == core.MemberOnline && g.Bootstrapped && f.Member.Of != g.Name:
 		return say(core.Running, "", "", RememberGroup{g.Name})
+	case v.State == core.MemberOnline && f.Unnoted: // the manager before was of a release that noted nothing
+		return say(core.Running, "", "", NoteReceiving{})
+	case v.State == core.MemberOnline && v.HasQuorum() && f.MayLack: // the group has sent it what it lacked
+		return say(core.Running, "", "", BecomeWhole{})
 	case v.State == core.MemberOnline && v.Role != f.Member.Settled:
 		return say(core.Running, "", "", SettleRole{v.Role})
 	case v.State == core.MemberOnline && v.HasQuorum() == f.Member.RejoinHeld:

@@ -71,6 +71,8 @@ func (s *story) group(key, value string) bool {
 		g.Barred = value != "no"
 	case "held":
 		g.Held = set(value)
+	case "unnoted":
+		s.f.Unnoted = value != "no"
 	case "protocol":
 		m.ProtocolOf = value
 	default:

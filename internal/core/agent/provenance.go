@@ -22,6 +22,9 @@ type Cached struct {
 	In        Residence
 	// MayLack: it may lack what it has acknowledged, until it is whole again.
 	MayLack bool
+	// Noted: the record goes back to before these data received what is in their relay logs.
+	// Of a former release, a member of a group has none.
+	Noted bool
 }
 
 // Start is what is known when mysqld is about to start.
@@ -63,11 +66,19 @@ func (c Cached) Receives(here Residence) Cached {
 	if !c.Unflushed {
 		c.Unflushed, c.In = true, here
 	}
+	c.Noted = true
 	return c
 }
 
 // Flushed: mysqld has ended, and all that it had received is on the disk.
-func (c Cached) Flushed() Cached { return Cached{MayLack: c.MayLack} }
+func (c Cached) Flushed() Cached { return Cached{MayLack: c.MayLack, Noted: c.Noted} }
+
+// Replaced: its data are made anew. What a copy says of relay logs is about the donor's.
+func (c Cached) Replaced() Cached { c.Noted = false; return c }
+
+// DropsRelayLogs: mysqld is to start without the relay logs that are there. Those of a member of
+// a group may be torn where nobody has noted in which page cache they were written.
+func (c Cached) DropsRelayLogs(inGroup bool) bool { return c.MayLack || inGroup && !c.Noted }
 
 // Opens: it is about to take writes. It has executed all that it held and all that its
 // promotion required of it, which mysqld flushes at each commit. An election has seen to it
@@ -83,6 +94,13 @@ type BecomeWhole struct{}
 func (BecomeWhole) action() {}
 
 func (BecomeWhole) String() string { return "remember that it has all that it ever acknowledged" }
+
+// NoteReceiving remembers where what is received is cached.
+type NoteReceiving struct{}
+
+func (NoteReceiving) action() {}
+
+func (NoteReceiving) String() string { return "remember where what it receives is cached" }
 
 // becomeWhole: an instance that may lack what it acknowledged has it all once it holds all
 // that a writable primary of the present promotion had in its binary log at a moment after

@@ -68,6 +68,27 @@ func TestWhereItWasReceivedFirstStays(t *testing.T) {
 	}
 }
 
+func TestAMemberOfAGroupDropsRelayLogsOfWhichNothingIsNoted(t *testing.T) {
+	received := Cached{}.Receives(onNode1)
+	for _, test := range []struct {
+		name           string
+		kept           Cached
+		group, replica bool
+	}{
+		{"a volume of a former release", Cached{}, true, false},
+		{"the same page cache", received.Starts(Start{Here: onNode1}), false, false},
+		{"another page cache", received.Starts(Start{Here: rebooted}), true, true},
+		{"flushed at an orderly stop", received.Flushed().Starts(Start{Here: rebooted}), false, false},
+		{"data made anew, in a copy of another's", received.Replaced(), true, false},
+		{"received into that", received.Replaced().Receives(onNode1), false, false},
+	} {
+		if group, replica := test.kept.DropsRelayLogs(true), test.kept.DropsRelayLogs(false); group != test.group ||
+			replica != test.replica {
+			t.Errorf("%s: a member drops them: %t, a replica: %t", test.name, group, replica)
+		}
+	}
+}
+
 func TestTheReportTellsThatItMayLackSomething(t *testing.T) {
 	var r core.Report
 	Cached{MayLack: true}.TellProvenance(&r)
