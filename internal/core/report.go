@@ -215,6 +215,8 @@ func (r Report) HasMoved(now Report) bool {
 type Server struct {
 	UUID          string `json:"uuid"`
 	SuperReadOnly bool   `json:"superReadOnly"`
+	// ReadOnly: it takes writes of nobody but administrators. SuperReadOnly entails it.
+	ReadOnly bool `json:"readOnly,omitempty"`
 	// Offline: it lets in only who has CONNECTION_ADMIN.
 	Offline  bool     `json:"offline,omitempty"`
 	Executed gtid.Set `json:"executed"`

@@ -1,9 +1,7 @@
 package instance
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -55,26 +53,56 @@ func TestAPrimaryThatSomebodyMadeReadOnlyIsPromotedAgain(t *testing.T) {
 	w := newWorld(t, nil)
 	one := w.start(1)
 	w.bootstrap(one)
-	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY)")
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	former, err := w.app(one).Conn(ctx)
+	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT)")
+	for i, variable := range []string{"super_read_only", "read_only"} {
+		former, err := w.app(one).Conn(t.Context())
+		must(t, err)
+		_, err = former.ExecContext(t.Context(), "INSERT INTO t VALUES ()")
+		must(t, err)
+		w.exec(w.rootOf(one), "SET GLOBAL "+variable+" = ON")
+		w.takesWritesAgain(one)
+		if _, err := former.ExecContext(t.Context(), "INSERT INTO t VALUES ()"); err == nil {
+			t.Errorf("%s: a session outlived the time in which the server was read-only", variable)
+		}
+		w.awaitRows(w.app(one), 2*(i+1))
+	}
+}
+
+// takesWritesAgain waits until a client has written one row.
+func (w *world) takesWritesAgain(n *node) {
+	w.t.Helper()
+	db := w.app(n)
+	until(w.t, n.opt.Instance+" takes writes again", func() bool {
+		_, err := db.Exec("INSERT INTO t VALUES ()")
+		return err == nil
+	})
+}
+
+// The group itself closes nobody and opens nobody while roles stay as they are.
+func TestWhatSomebodySetByHandInAGroupIsSetBack(t *testing.T) {
+	w, n := threeMembers(t)
+	w.exec(w.app(n[0]), "ALTER TABLE t MODIFY id INT AUTO_INCREMENT")
+	rows := 0
+	for _, variable := range []string{"super_read_only", "read_only"} {
+		w.exec(w.rootOf(n[0]), "SET GLOBAL "+variable+" = ON")
+		if _, err := w.app(n[0]).Exec("INSERT INTO t VALUES ()"); err == nil {
+			t.Fatalf("%s does not close it", variable)
+		}
+		w.takesWritesAgain(n[0])
+		rows++
+	}
+	w.awaitRows(w.app(n[1]), rows)
+	secondary := w.rootOf(n[1])
+	c, err := w.app(n[1]).Conn(t.Context())
 	must(t, err)
-	if _, err := former.ExecContext(ctx, "INSERT INTO t VALUES (1)"); err != nil {
-		t.Fatal(err)
-	}
-	w.exec(w.rootOf(one), "SET GLOBAL super_read_only = ON")
-	for db := w.app(one); ; <-time.After(10 * time.Millisecond) {
-		_, err := db.ExecContext(ctx, "INSERT INTO t VALUES (2)")
-		if err == nil {
-			break
-		}
-		if ctx.Err() != nil {
-			t.Fatal("it does not become writable again: ", err)
-		}
-	}
-	if _, err := former.ExecContext(ctx, "INSERT INTO t VALUES (3)"); err == nil {
-		t.Error("a session outlived the time in which the server was read-only")
-	}
-	w.awaitRows(w.app(one), 2)
+	w.exec(secondary, "SET GLOBAL read_only = OFF")
+	until(t, "a secondary is closed again", func() (closed bool) {
+		err := secondary.QueryRow("SELECT @@global.super_read_only").Scan(&closed)
+		return err == nil && closed
+	})
+	until(t, "the session of a client there ends", func() bool {
+		_, err := c.ExecContext(t.Context(), "DO 1")
+		return err != nil
+	})
+	w.awaitRole(n[1], core.MemberSecondary)
 }

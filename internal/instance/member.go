@@ -33,6 +33,7 @@ func (t member) noteRole(server *core.Server) {
 	if !s.mysqld.stopsWrites {
 		s.mysqld.mayWrite, s.mysqld.writable = !server.SuperReadOnly, agent.MemberWrites(server, s.cluster.seen)
 	}
+	s.member.noteClosed(agent.IsClosed(server))
 	s.member.noteQuorum(server.Group != nil && server.Group.IsQuorate())
 }
 

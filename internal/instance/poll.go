@@ -221,7 +221,7 @@ func (m *manager) noteWritable(server *core.Server) {
 		return
 	}
 	was := agent.Writes{May: s.mysqld.mayWrite, Epoch: s.mysqld.writable}
-	now, ended := was.Found(server.SuperReadOnly)
+	now, ended := was.Found(server.SuperReadOnly, server.ReadOnly)
 	if ended {
 		m.log.Warn("somebody made the primary read-only; it is promoted again", "epoch", was.Epoch)
 	}

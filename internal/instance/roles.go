@@ -59,7 +59,8 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 		s.mysqld.takesWrites(a.Epoch)
 		if s.status.server != nil {
 			server := *s.status.server
-			server.SuperReadOnly, server.Offline, server.Replication, server.SemiSync = false, false, nil, semiSync
+			server.SuperReadOnly, server.ReadOnly, server.Offline = false, false, false
+			server.Replication, server.SemiSync = nil, semiSync
 			s.status.server = &server
 		}
 	})

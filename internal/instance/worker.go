@@ -263,6 +263,10 @@ func (m *manager) say(ctx context.Context, a agent.Action) error {
 		return m.provenance.receives()
 	case agent.SettleRole:
 		return m.settleRole(ctx, a.Role)
+	case agent.CloseForWrites:
+		return m.closeForWrites(ctx)
+	case agent.OpenForWrites:
+		return m.openForWrites(ctx)
 	case agent.AdmitMembers:
 		return m.admitMembers(ctx, a.Addresses)
 	case agent.HoldRejoin:

@@ -81,7 +81,7 @@ func (s *Server) WaitingStatus(ctx context.Context) (*core.Server, error) {
 
 // position is read in one statement, so that what is executed and what is purged fit together;
 // and from left to right: what is being committed is owned until it is executed.
-const position = "@@global.server_uuid, @@global.super_read_only, @@global.offline_mode, " +
+const position = "@@global.server_uuid, @@global.super_read_only, @@global.read_only, @@global.offline_mode, " +
 	"@@global.gtid_owned, @@global.gtid_executed, @@global.gtid_purged"
 
 func askPosition(out *core.Server) question {
@@ -105,7 +105,7 @@ func (s *Server) askSettingsAndPosition(out *core.Server) question {
 // readPosition reads what stands before it, too.
 func readPosition(rows *sql.Rows, out *core.Server, before ...any) (err error) {
 	var owned, executed, purged string
-	into := append(before, &out.UUID, &out.SuperReadOnly, &out.Offline, &owned, &executed, &purged)
+	into := append(before, &out.UUID, &out.SuperReadOnly, &out.ReadOnly, &out.Offline, &owned, &executed, &purged)
 	if err := readOne(rows, into...); err != nil {
 		return err
 	}

@@ -337,7 +337,7 @@ func (m *manager) poll() {
 // noteWritable holds what the server says against what was made of it.
 func (m *manager) noteWritable() {
 	if m.activity == "" && !m.stopsWrites {
-		w, _ := agent.Writes{May: m.mayWrite, Epoch: m.writable}.Found(m.server.SuperReadOnly)
+		w, _ := agent.Writes{May: m.mayWrite, Epoch: m.writable}.Found(m.server.SuperReadOnly, m.server.ReadOnly)
 		m.mayWrite, m.writable = w.May, w.Epoch
 	}
 }

@@ -136,6 +136,13 @@ type LeaveGroup struct {
 // SettleRole closes the sessions that were opened in another role.
 type SettleRole struct{ Role core.MemberRole }
 
+// CloseForWrites has a member of a group that should take no writes refuse them, and closes
+// client sessions.
+type CloseForWrites struct{}
+
+// OpenForWrites has the primary of a group take writes.
+type OpenForWrites struct{}
+
 // AdmitMembers lets these addresses speak with the member, comma-separated, and no other.
 type AdmitMembers struct{ Addresses string }
 
@@ -183,6 +190,8 @@ func (BootstrapGroup) action()   {}
 func (JoinGroup) action()        {}
 func (LeaveGroup) action()       {}
 func (SettleRole) action()       {}
+func (CloseForWrites) action()   {}
+func (OpenForWrites) action()    {}
 func (RaiseProtocol) action()    {}
 func (ForgetFormer) action()     {}
 func (ForgetData) action()       {}
@@ -247,9 +256,11 @@ func (a LeaveGroup) String() string {
 	}
 	return "leave the group" + within + " (" + a.Why + ")"
 }
-func (a SettleRole) String() string { return "close sessions of before it became " + string(a.Role) }
-func (ForgetFormer) String() string { return "have the group forget the addresses of former members" }
-func (ForgetData) String() string   { return "throw away what is left of its data" }
+func (a SettleRole) String() string   { return "close sessions of before it became " + string(a.Role) }
+func (CloseForWrites) String() string { return "refuse writes, and close sessions" }
+func (OpenForWrites) String() string  { return "take writes again" }
+func (ForgetFormer) String() string   { return "have the group forget the addresses of former members" }
+func (ForgetData) String() string     { return "throw away what is left of its data" }
 func (a RaiseProtocol) String() string {
 	return "have the group speak the protocol of " + a.Version
 }

@@ -41,9 +41,10 @@ type Writes struct {
 // Found returns what holds, and whether the epoch has ended, once mysqld was found to be
 // read-only, or not to be, while its manager was not changing that. That somebody else made it
 // read-only does not close it for writes: sessions are open still, and what was prepared by XA
-// can be committed by them.
-func (w Writes) Found(superReadOnly bool) (now Writes, ended bool) {
-	if superReadOnly {
+// can be committed by them. One that is read-only for all but administrators is no primary to
+// clients, and no replica either: it may write.
+func (w Writes) Found(superReadOnly, readOnly bool) (now Writes, ended bool) {
+	if superReadOnly || readOnly && w.Epoch != 0 {
 		return Writes{May: w.May}, w.Epoch != 0
 	}
 	return Writes{May: w.May || w.Epoch == 0, Epoch: w.Epoch}, false

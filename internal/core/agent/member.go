@@ -60,6 +60,8 @@ type MemberFacts struct {
 	// QuorateSince is since when this member has had a majority in its view; zero while it has
 	// not, or nobody knows.
 	QuorateSince time.Time
+	// ClosedSince is since when it IsClosed; zero while it is not.
+	ClosedSince time.Time
 	// ProtocolOf is the version of the servers for which the group's protocol was
 	// last looked at.
 	ProtocolOf string
@@ -104,6 +106,8 @@ func memberRules() []rule {
 		clone,
 		admitMembers,
 		leaveOnWish,
+		closeSecondary,
+		openPrimary,
 		inGroup,
 		join,
 	}

@@ -73,6 +73,8 @@ func (s *story) group(key, value string) bool {
 		g.Held = set(value)
 	case "unnoted":
 		s.f.Unnoted = value != "no"
+	case "closed": // for so many seconds
+		m.ClosedSince = s.f.Now.Add(-time.Duration(number(value)) * time.Second)
 	case "protocol":
 		m.ProtocolOf = value
 	default:
@@ -89,6 +91,12 @@ func (s *story) view(key, value string) bool {
 		if v.State == core.MemberOffline {
 			v.Members, v.Role = nil, ""
 		}
+	case "writable":
+		s.f.Server.SuperReadOnly, s.f.Server.ReadOnly = value == "no", value == "no"
+	case "read-only":
+		s.f.Server.ReadOnly = true
+	case "received":
+		v.Received = set(value)
 	case "removed":
 		s.f.Server.DataRemoved = true
 	case "role":

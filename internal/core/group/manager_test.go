@@ -82,7 +82,9 @@ func (w *world) facts(in *instance) *agent.Facts {
 }
 
 func (w *world) server(in *instance) *core.Server {
-	return &core.Server{UUID: "uuid-" + in.name, Executed: in.holds(), Group: w.says(in), DataRemoved: in.removed}
+	view := w.says(in)
+	return &core.Server{UUID: "uuid-" + in.name, Executed: in.holds(), Group: view, DataRemoved: in.removed,
+		SuperReadOnly: view == nil || view.Role != core.MemberPrimary}
 }
 
 // hear lets a manager know what the Cluster says, if it reaches the API server, and that

@@ -1,0 +1,44 @@
+package agent
+
+import (
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// The group opens its primary for writes, and closes all others. Who has the right may change
+// that by hand, and mysqld does not change it back.
+
+// openAfter is how long a primary that IsClosed may stay so: the group may just be about to open
+// it, or to close it for another.
+const openAfter = 5 * time.Second
+
+// IsClosed: the server is the primary of a group, and could take writes, for it has applied all
+// that it had received. It is read-only.
+func IsClosed(s *core.Server) bool {
+	g := s.Group
+	return g != nil && g.IsQuorate() && g.Role == core.MemberPrimary && (s.SuperReadOnly || s.ReadOnly) &&
+		s.Executed.Contains(g.Received)
+}
+
+// closeSecondary: what a client writes to a secondary is acknowledged, and a group with one
+// primary does not look for conflicts: the data diverge in silence. Without a majority nothing
+// is committed, and mysqld could not be closed.
+func closeSecondary(f *Facts) (Decision, bool) {
+	v := f.view()
+	if !v.IsQuorate() || v.Role != core.MemberSecondary || f.Member.Settled != v.Role || f.Server.SuperReadOnly {
+		return pass()
+	}
+	return say(core.Running, core.InstanceDemoting, "somebody made mysqld writable, which is a secondary of its group",
+		CloseForWrites{})
+}
+
+// openPrimary: nobody else may take writes.
+func openPrimary(f *Facts) (Decision, bool) {
+	since := f.Member.ClosedSince
+	if f.Server == nil || !IsClosed(f.Server) || f.Member.Settled != core.MemberPrimary || f.Member.HandingTo != "" ||
+		since.IsZero() || f.Now.Sub(since) < openAfter {
+		return pass()
+	}
+	return say(core.Running, "", "somebody made mysqld read-only, which is the primary of its group", OpenForWrites{})
+}

@@ -1,0 +1,28 @@
+package instance
+
+import (
+	"context"
+	"time"
+)
+
+// noteClosed notes since when this member could take writes, and is closed.
+func (s *memberState) noteClosed(closed bool) {
+	switch {
+	case !closed:
+		s.ClosedSince = time.Time{}
+	case s.ClosedSince.IsZero():
+		s.ClosedSince = time.Now()
+	}
+}
+
+// closeForWrites: mysqld is not killed where it takes long, for its group needs it.
+func (m *manager) closeForWrites(ctx context.Context) error {
+	m.log.Warn("somebody made a secondary of the group writable; " +
+		"what was written to it may have diverged from the primary's data")
+	return m.refuseWrites(ctx)
+}
+
+func (m *manager) openForWrites(ctx context.Context) error {
+	m.log.Warn("somebody made the primary of the group read-only; it takes writes again")
+	return m.roles.AcceptWrites(ctx)
+}
