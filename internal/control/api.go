@@ -25,6 +25,11 @@ type Snapshot struct {
 	Repeats bool `json:"-"`
 }
 
+// Moments of the report.
+func (s Snapshot) Moments() core.Moments {
+	return core.Moments{Taken: s.Taken, Made: s.Made, Asked: s.Asked}
+}
+
 // Order is the body of every command.
 type Order struct {
 	// Epoch that the order belongs to. A manager refuses an order of an epoch

@@ -28,14 +28,8 @@ const (
 	orderDeadline = 10 * time.Second
 	// refreshDeadline bounds asking an instance for a report.
 	refreshDeadline = 2 * time.Second
-	// boundLife is how long a bound of a manager's start is good for, and measureEvery
-	// how often it is measured. Between two machines' clocks no more than one part in
-	// driftLimit is lost or won.
-	boundLife      = 30 * time.Second
-	measureEvery   = 15 * time.Second
-	driftLimit     = 1000
-	reconnectFirst = 50 * time.Millisecond
-	reconnectMost  = time.Second
+	reconnectFirst  = 50 * time.Millisecond
+	reconnectMost   = time.Second
 )
 
 // endpoint is where and as whom an instance's manager is spoken to.
@@ -91,15 +85,8 @@ type stream struct {
 	// earlier are the reports before the last, newest first: an array, for a report comes
 	// each second, and is seldom looked at.
 	earlier [earlierKept]core.Fact[core.Report]
-	// boot is the manager that was heard last, began the earliest moment at
-	// which it can have started, and made when its last report was put together,
-	// by its own clock.
-	boot     string
-	began    time.Time
-	measured time.Time
-	made     int64
-	// stood is when it was noticed last that our own clock had stood still.
-	stood time.Time
+	// hearing tells when what the manager says was read.
+	hearing core.Hearing
 	// streamed: what was kept last came by the stream, and was no answer.
 	streamed bool
 	// looked is when somebody asked what was heard.
@@ -360,40 +347,26 @@ func (st *stream) hearStream(snap control.Snapshot, begun time.Time) bool {
 }
 
 // keep keeps the report of a snapshot that was asked for at begun, and tells
-// whether it may change a decision. One that was made earlier than the last (an
-// answer and the stream may overtake each other) is dropped.
+// whether it may change a decision. One that was made earlier than the last is dropped.
 func (st *stream) keep(snap control.Snapshot, begun time.Time, isStreamed bool) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.over {
 		return false
 	}
-	w, r := &st.words, snap.Report
-	if r.Boot != st.boot {
-		st.boot, st.began, st.made = r.Boot, time.Time{}, 0
-	}
-	if snap.Made < st.made {
+	w, r, now := &st.words, snap.Report, time.Now()
+	readAt, isNew := st.hearing.Hear(r.Boot, snap.Moments(), begun, now)
+	if !isNew {
 		return false
 	}
-	st.made = snap.Made
 	repeats := isStreamed && snap.Repeats && st.streamed
 	st.streamed = isStreamed
-	// The manager was asked after we began to ask, so that it cannot have been
-	// started before this. The tightest of all bounds counts for all.
-	// It does not count for long: no two clocks run equally fast. Nor does what was
-	// asked for long ago measure anything, but where there is nothing else.
-	began := begun.Add(-time.Duration(snap.Asked))
-	isOld, isVoid := time.Since(begun) > boundLife, begun.Before(st.stood)
-	if !isVoid && (st.began.IsZero() || !isOld && (began.After(st.began) || time.Since(st.measured) > boundLife)) {
-		st.began, st.measured = began, time.Now()
-	}
 	before, known := w.report.Get()
 	if known {
 		copy(st.earlier[1:], st.earlier[:])
 		st.earlier[0] = w.report
 	}
-	now := time.Now()
-	w.report = core.Known(r, st.readAt(snap, begun, now), now)
+	w.report = core.Known(r, readAt, now)
 	w.last, w.lastFail = w.report, ""
 	if r.Server != nil {
 		w.executed = core.Known(r.Server.Executed, w.report.NotBefore(), w.report.Received())

@@ -106,24 +106,6 @@ func TestStreamsEndWithThoseTheySpeakTo(t *testing.T) {
 	}
 }
 
-// A stream that stands for hours says how long ago it was asked for by a clock that
-// may run faster than the operator's.
-func TestAnOldStreamMeasuresNoClock(t *testing.T) {
-	begun := time.Now().Add(-time.Hour)
-	st := &stream{}
-	st.hear(snapshot("a", 0, time.Second), begun)
-	// The instance's clock won a second in this hour.
-	now := time.Now()
-	st.hear(snapshot("a", time.Hour+time.Second, time.Hour+time.Second), now)
-	st.measured = time.Time{}
-	st.hear(snapshot("a", time.Hour+time.Second, time.Hour+time.Second), now)
-	st.measured = now.Add(-2 * boundLife)
-	st.hear(snapshot("a", 0, time.Hour+time.Second+time.Millisecond), begun)
-	if late := st.heard().report.NotBefore().Sub(now); late > 10*time.Millisecond {
-		t.Errorf("a report is taken for %s younger than it can be", late)
-	}
-}
-
 // TestALagIsKnownOfWhoReceivesAndApplies: what else it says of its lag is old.
 func TestALagIsKnownOfWhoReceivesAndApplies(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "c-2"}
@@ -209,42 +191,5 @@ func TestAPositionThatMovesWakesWhoLooksSeldom(t *testing.T) {
 				t.Errorf("it wakes: %v", got)
 			}
 		})
-	}
-}
-
-// TestAClockThatStoodStillIsNotMeasuredBy: the operator's machine stands still for three seconds,
-// and its clock with it; the manager's goes on. No report was read after it was received, and
-// a question that is asked after that measures anew.
-func TestAClockThatStoodStillIsNotMeasuredBy(t *testing.T) {
-	const stun = 3 * time.Second
-	st, start := &stream{limits: newStreamLimits()}, time.Now()
-	snapshot := func(skew time.Duration) control.Snapshot { // which the manager, started with us, takes now
-		n := (time.Since(start) + skew).Nanoseconds()
-		return control.Snapshot{Taken: n, Made: n, Asked: n, Report: core.Report{Boot: "b", Instance: "db-1"}}
-	}
-	age := func(asked time.Time, skew time.Duration) time.Duration {
-		t.Helper()
-		st.keep(snapshot(skew), asked, true)
-		f := st.heard().report
-		if f.NotBefore().After(f.Received()) {
-			t.Errorf("it counts as read %s after it was received", f.NotBefore().Sub(f.Received()))
-		}
-		return f.Received().Sub(f.NotBefore())
-	}
-	if is := age(start, 0); is > 100*time.Millisecond || !st.isMeasured() {
-		t.Errorf("before, it is %s old", is)
-	}
-	time.Sleep(20 * time.Millisecond)
-	if age(start, stun); st.isMeasured() {
-		t.Error("what was measured before is believed after")
-	}
-	if age(start, stun); st.isMeasured() {
-		t.Error("the stream, which was asked for before, measures")
-	}
-	if is := age(time.Now(), stun); is > 100*time.Millisecond || !st.isMeasured() {
-		t.Errorf("a question after that does not measure: it is %s old", is)
-	}
-	if is := age(start, stun); is > 100*time.Millisecond || !st.isMeasured() {
-		t.Errorf("the stream after that is %s old", is)
 	}
 }

@@ -19,6 +19,24 @@ type clock struct {
 // stop is when a clock stood still, and how long.
 type stop struct{ from, took time.Duration }
 
+// stop has it stand still, from now on or since it stands still already, until another moment.
+func (c *clock) stop(now, until time.Duration) {
+	for _, s := range c.stops {
+		now = max(now, s.from+s.took)
+	}
+	if now < until {
+		c.stops = append(c.stops, stop{now, until - now})
+	}
+}
+
+// stood is for how long it has stood still, or will, all together.
+func (c *clock) stood() (all time.Duration) {
+	for _, s := range c.stops {
+		all += s.took
+	}
+	return all
+}
+
 // since1970 is where the world begins, on a right wall clock.
 const since1970 = 1_767_265_200 * time.Second
 

@@ -39,7 +39,7 @@ func pauseVM(seed uint64, mode core.DurabilityMode, mut *mutation,
 	}
 	p := *w.api.cluster().status.Promotion
 	machine, former := w.nodeOf(p.Node).machine, w.managerOf(p.Instance)
-	w.machines[machine].clock.stops = []stop{{w.now, vmPause}}
+	w.machines[machine].clock.stop(w.now, w.now+vmPause)
 	w.pause(machine, vmPause)
 	resumed := w.now + vmPause
 	w.runUntil(resumed - time.Millisecond)

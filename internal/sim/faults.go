@@ -284,8 +284,15 @@ func (w *world) pause(machine int, took time.Duration) {
 	}
 }
 
+// pauseOperator stops the operator's machine; half of the times its clocks stand still with it, as
+// when a hypervisor stops it.
 func (w *world) pauseOperator(d *dice) {
-	w.pause(operatorMachine1, d.between(300*time.Millisecond, 20*time.Second))
+	took := d.between(300*time.Millisecond, 20*time.Second)
+	w.pause(operatorMachine1, took)
+	if took%2 == 0 { // no die is thrown for it, so that what seeds mean does not change
+		w.tell("its clocks stand still")
+		w.machines[operatorMachine1].clock.stop(w.now, w.now+took)
+	}
 }
 
 func (w *world) jumpClock(d *dice) {

@@ -24,7 +24,6 @@ type mutation struct {
 	PromiseOnly          bool // the promise is written, and writes go on
 	PromiseWithoutLock   bool // for a volume that another manager uses
 	BelievesThePast      bool // goes by whatever status it is told
-	PromiseUnadopted     bool // for an empty volume of which it is not known yet whose it is
 	FreezeOnPaper        bool // receiving goes on
 	FreezeWhileStopping  bool // a mysqld that is being stopped is taken for one that receives nothing
 	ReleaseWaiters       bool // semi-sync is turned off to get rid of waiting sessions
@@ -51,5 +50,6 @@ type mutation struct {
 	WriteErrorsIgnored   bool // the volume's word that it could not write is not heard
 	LackForgotten        bool // that it may lack something is forgotten by a second start
 	MarkWithoutFlush     bool // relay logs are said to be flushed, and are not
+	StandstillBelieved   bool // what was measured before the operator's clock stood still counts after it
 	ClocksDrift          bool // monotonic clocks do not run equally fast, by far
 }

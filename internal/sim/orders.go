@@ -76,7 +76,6 @@ func (m *manager) standing() agent.Standing {
 	s := agent.Standing{Seen: m.seen, Locked: m.locked, Adopted: m.view != nil, Data: m.data,
 		Activity: m.activity, Donor: m.donor}
 	s.Locked = s.Locked || m.w.mut.PromiseWithoutLock
-	s.Adopted = s.Adopted || m.w.mut.PromiseUnadopted
 	return s
 }
 

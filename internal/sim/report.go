@@ -93,7 +93,8 @@ func sameServer(a, b *core.Server) bool {
 	}
 	x, y := a.SemiSync, b.SemiSync
 	x.WaitSessions, y.WaitSessions = 0, 0
-	return a.UUID == b.UUID && a.SuperReadOnly == b.SuperReadOnly && a.Offline == b.Offline &&
+	return a.UUID == b.UUID && a.SuperReadOnly == b.SuperReadOnly && a.ReadOnly == b.ReadOnly &&
+		a.Offline == b.Offline &&
 		a.DataRemoved == b.DataRemoved && x == y && sameReplication(a.Replication, b.Replication) &&
 		(a.Executed.Equal(b.Executed) || a.Foreign().Equal(b.Foreign()))
 }

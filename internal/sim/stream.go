@@ -13,9 +13,6 @@ const (
 	firstContact  = time.Second
 	orderDeadline = 10 * time.Second
 	refreshLimit  = 2 * time.Second
-	boundLife     = 30 * time.Second
-	measureEvery  = 15 * time.Second
-	driftLimit    = 1000
 	earlierKept   = 3
 )
 
@@ -48,11 +45,9 @@ type statusStream struct {
 	asked    time.Duration // on the manager's side
 
 	words    words
-	boot     string
-	began    time.Time
-	measured time.Time
-	made     int64
+	hearing  core.Hearing
 	heardAt  time.Duration
+	measures bool // a report is asked for, to measure
 }
 
 // connect sets the stream up, whenever it is broken.
@@ -246,25 +241,20 @@ func (m *manager) sinceBegan(t time.Duration) int64 {
 func (st *statusStream) hear(snap control.Snapshot, begun time.Duration) bool {
 	op := st.op
 	w, r := &st.words, snap.Report
-	if r.Boot != st.boot {
-		st.boot, st.began, st.made = r.Boot, time.Time{}, 0
-	}
-	if snap.Made < st.made {
+	now := op.clock()
+	readAt, isNew := st.take(r.Boot, snap.Moments(), begun, now)
+	if !isNew {
 		return false
 	}
-	st.made, st.heardAt = snap.Made, op.w.now
-	now := op.clock()
-	asked := op.w.machines[op.machine].clock.now(begun)
-	began := asked.Add(-time.Duration(snap.Asked))
-	if isOld := now.Sub(asked) > boundLife; st.began.IsZero() ||
-		!isOld && (began.After(st.began) || now.Sub(st.measured) > boundLife) {
-		st.began, st.measured = began, now
+	st.heardAt = op.w.now
+	if !st.hearing.IsMeasured() {
+		st.measure()
 	}
 	before, known := w.report.Get()
 	if known {
 		w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
 	}
-	w.report = core.Known(r, st.notBefore(snap.Taken), now)
+	w.report = core.Known(r, readAt, now)
 	w.last, w.lastFail = w.report, ""
 	if r.Server != nil {
 		w.executed = core.Known(r.Server.Executed, w.report.NotBefore(), w.report.Received())
@@ -273,26 +263,37 @@ func (st *statusStream) hear(snap control.Snapshot, begun time.Duration) bool {
 	return !known || !sameButPositions(&before, &r)
 }
 
-// notBefore is the earliest moment, by the operator's clock, that the manager's clock
-// can mean by one of its own.
-func (st *statusStream) notBefore(taken int64) time.Time {
-	drift := st.op.clock().Sub(st.measured).Truncate(time.Second) / driftLimit
-	return st.began.Add(time.Duration(taken) - drift)
+// take tells when a report was read that was asked for at begun.
+func (st *statusStream) take(boot string, m core.Moments, begun time.Duration, now time.Time) (time.Time, bool) {
+	clock, was := &st.op.w.machines[st.op.machine].clock, st.hearing
+	readAt, isNew := st.hearing.Hear(boot, m, clock.now(begun), now)
+	if st.op.w.mut.StandstillBelieved && isNew && was.IsMeasured() && !st.hearing.IsMeasured() {
+		st.hearing = was
+		return now.Add(clock.stood()), isNew
+	}
+	return readAt, isNew
 }
 
 // keepMeasured holds the manager's clock against the operator's now and then: a stream
 // that was asked for long ago cannot.
 func (st *statusStream) keepMeasured() {
 	op := st.op
-	op.at(measureEvery, func() {
+	op.at(core.MeasureEvery, func() {
 		if st.stopped {
 			return
 		}
-		if st.m != nil {
-			op.command(st.instance, control.VerbRefresh, control.Order{}, func(bool) {})
-		}
+		st.measure()
 		st.keepMeasured()
 	})
+}
+
+// measure asks for a report, one at a time.
+func (st *statusStream) measure() {
+	if st.m == nil || st.measures {
+		return
+	}
+	st.measures = true
+	st.op.command(st.instance, control.VerbRefresh, control.Order{}, func(bool) { st.measures = false })
 }
 
 // catchUp: while nothing changed, the same snapshot came every second. It is as if
@@ -331,11 +332,15 @@ func (st *statusStream) repeat(r core.Report, at time.Duration) {
 	if r.Withheld != nil {
 		r.Withheld = &core.Withheld{Below: r.Withheld.Below, Seconds: m.secondsFrom(m.withheldAt, at)}
 	}
-	w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
 	received := st.op.w.machines[st.op.machine].clock.now(at + 2*time.Millisecond)
-	w.report = core.Known(r, st.notBefore(m.sinceBegan(taken)), received)
+	said := core.Moments{Taken: m.sinceBegan(taken), Made: m.sinceBegan(at), Asked: m.sinceBegan(st.asked)}
+	readAt, isNew := st.take(r.Boot, said, st.begun, received)
+	if !isNew {
+		return
+	}
+	w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
+	w.report = core.Known(r, readAt, received)
 	w.last = w.report
-	st.made = max(st.made, m.sinceBegan(at))
 }
 
 // beforeSilence: what was heard until now counts.
