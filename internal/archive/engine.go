@@ -10,18 +10,8 @@ import (
 	"strings"
 
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/tablecheck"
 )
-
-// table is one of another engine than InnoDB. A backup holds its definition and none of its rows.
-type table struct{ schema, name string }
-
-// String is how the server tells it, and how its filters know it.
-func (t table) String() string { return t.schema + "." + t.name }
-
-func (t table) quoted() string {
-	quote := func(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
-	return quote(t.schema) + "." + quote(t.name)
-}
 
 const (
 	innoDB   = "InnoDB"
@@ -29,19 +19,19 @@ const (
 )
 
 // enginesOf are the engines of the tables of users.
-func enginesOf(ctx context.Context, db *sql.DB) (map[table]string, error) {
+func enginesOf(ctx context.Context, db *sql.DB) (map[tablecheck.Table]string, error) {
 	rows, err := db.QueryContext(ctx, `SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE FROM information_schema.TABLES
 		WHERE TABLE_TYPE = 'BASE TABLE' AND ENGINE IS NOT NULL
-		AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')`)
+		AND TABLE_SCHEMA NOT IN (`+tablecheck.OwnSchemas+`)`)
 	if err != nil {
 		return nil, fmt.Errorf("asking for the engines of the tables: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
-	all := map[table]string{}
+	all := map[tablecheck.Table]string{}
 	for rows.Next() {
-		var t table
+		var t tablecheck.Table
 		var engine string
-		if err := rows.Scan(&t.schema, &t.name, &engine); err != nil {
+		if err := rows.Scan(&t.Schema, &t.Name, &engine); err != nil {
 			return nil, err
 		}
 		all[t] = engine
@@ -51,12 +41,12 @@ func enginesOf(ctx context.Context, db *sql.DB) (map[table]string, error) {
 
 // othersOf are the tables of other engines that are named like no other table: "a.b"."c" and
 // "a"."b.c" are one for messages and filters of the server.
-func othersOf(engines map[table]string) []table {
+func othersOf(engines map[tablecheck.Table]string) []tablecheck.Table {
 	named := map[string]int{}
 	for t := range engines {
 		named[t.String()]++
 	}
-	var out []table
+	var out []tablecheck.Table
 	for t, engine := range engines {
 		if engine != innoDB && named[t.String()] == 1 {
 			out = append(out, t)
@@ -76,7 +66,7 @@ type detour struct {
 	r *Replay
 	// statements are the transactions of the batch that may change tables.
 	statements gtid.Set
-	ignored    []table
+	ignored    []tablecheck.Table
 	// failure is why they are.
 	failure error
 	// passed is what was executed when it last went on without the filter, once it has.
@@ -134,7 +124,7 @@ func (d *detour) ignore(ctx context.Context, has gtid.Set, messages []string, fa
 func (d *detour) goOn(ctx context.Context, before gtid.Set) error {
 	names := make([]string, len(d.ignored))
 	for i, t := range d.ignored {
-		names[i] = t.quoted()
+		names[i] = t.Quoted()
 	}
 	if _, err := d.r.DB.ExecContext(ctx, "CHANGE REPLICATION FILTER REPLICATE_IGNORE_TABLE = ("+
 		strings.Join(names, ", ")+") FOR CHANNEL '"+channel+"'"); err != nil {
@@ -214,8 +204,8 @@ func (l Lacking) Tables(most int) []string {
 
 // lacking gathers them.
 type lacking struct {
-	began   map[table]bool // all that were of another engine at some time
-	leftOut []table
+	began   map[tablecheck.Table]bool // all that were of another engine at some time
+	leftOut []tablecheck.Table
 }
 
 // begin notes the tables of another engine before the first transaction.
@@ -224,8 +214,8 @@ func (l *lacking) begin(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	*l = lacking{began: map[table]bool{}}
-	var volatile []table
+	*l = lacking{began: map[tablecheck.Table]bool{}}
+	var volatile []tablecheck.Table
 	for t, engine := range engines {
 		if engine != innoDB {
 			l.began[t] = true
@@ -243,7 +233,7 @@ func (l *lacking) begin(ctx context.Context, db *sql.DB) error {
 // empty tables of MEMORY that nobody has opened since the server was started: they have no rows. When
 // one is opened, the server writes a TRUNCATE to its binary log, also for a session that writes none.
 // It has a GTID that no archive knows, and a replay that is begun again would be refused for it.
-func empty(ctx context.Context, db *sql.DB, tables []table) error {
+func empty(ctx context.Context, db *sql.DB, tables []tablecheck.Table) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err
@@ -261,11 +251,11 @@ func empty(ctx context.Context, db *sql.DB, tables []table) error {
 		return fmt.Errorf("asking for the tables that are open: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
-	open := map[table]bool{}
+	open := map[tablecheck.Table]bool{}
 	for rows.Next() {
-		var t table
+		var t tablecheck.Table
 		var used, locked int
-		if err := rows.Scan(&t.schema, &t.name, &used, &locked); err != nil {
+		if err := rows.Scan(&t.Schema, &t.Name, &used, &locked); err != nil {
 			return err
 		}
 		open[t] = true
@@ -278,12 +268,12 @@ func empty(ctx context.Context, db *sql.DB, tables []table) error {
 			continue
 		}
 		// Of a server that takes no writes at all it cannot be emptied: then it stays as it is.
-		_, _ = conn.ExecContext(ctx, "TRUNCATE TABLE "+t.quoted())
+		_, _ = conn.ExecContext(ctx, "TRUNCATE TABLE "+t.Quoted())
 	}
 	return ctx.Err()
 }
 
-func (l *lacking) add(t table) {
+func (l *lacking) add(t tablecheck.Table) {
 	if !slices.Contains(l.leftOut, t) {
 		l.leftOut = append(l.leftOut, t)
 	}

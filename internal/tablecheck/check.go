@@ -13,9 +13,13 @@ type Table struct{ Schema, Name string }
 // String is the name as people write it.
 func (t Table) String() string { return t.Schema + "." + t.Name }
 
-func (t Table) quoted() string { return quote(t.Schema) + "." + quote(t.Name) }
+// Quoted is the name as a statement has it.
+func (t Table) Quoted() string { return quote(t.Schema) + "." + quote(t.Name) }
 
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// OwnSchemas are the server's own ones, as a list in a statement has them.
+const OwnSchemas = "'mysql', 'sys', 'information_schema', 'performance_schema'"
 
 // Finding is what the server said of a table that is not sound.
 type Finding struct {
@@ -57,7 +61,7 @@ func listed(ctx context.Context, from querier, query string, args ...any) ([]Tab
 // Check has the server check a table: nil when it says that the table is sound. The error is
 // that it could not be asked to the end.
 func Check(ctx context.Context, db *sql.DB, t Table) (*Finding, error) {
-	rows, err := db.QueryContext(ctx, "CHECK TABLE "+t.quoted())
+	rows, err := db.QueryContext(ctx, "CHECK TABLE "+t.Quoted())
 	if err != nil {
 		return nil, fmt.Errorf("CHECK TABLE %s: %w", t, err)
 	}

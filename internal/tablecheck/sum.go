@@ -126,7 +126,7 @@ func session(ctx context.Context, db *sql.DB, limit time.Duration) (*sql.Conn, f
 func choose(ctx context.Context, conn *sql.Conn, which string) ([]Table, error) {
 	return listed(ctx, conn, "SELECT table_schema, table_name FROM information_schema.tables"+
 		" WHERE table_type = 'BASE TABLE' AND engine = 'InnoDB' AND data_length <= ?"+
-		" AND table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')"+
+		" AND table_schema NOT IN ("+OwnSchemas+")"+
 		" ORDER BY CRC32(CONCAT(?, '/', table_schema, '.', table_name)), table_schema, table_name LIMIT ?",
 		maxBytes, which, maxSummed)
 }
@@ -153,7 +153,7 @@ func sumOf(ctx context.Context, conn *sql.Conn, t Table) (verify.Sum, error) {
 		return out, err
 	}
 	query := "SELECT COUNT(*), CONCAT(COALESCE(BIT_XOR(" + row + "), 0), '-', COALESCE(SUM(" + row + "), 0))" +
-		" FROM " + t.quoted()
+		" FROM " + t.Quoted()
 	if err := conn.QueryRowContext(ctx, query).Scan(&out.Rows, &out.Sum); err != nil {
 		return out, fmt.Errorf("summing up the rows of %s: %w", t, err)
 	}
