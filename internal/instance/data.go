@@ -66,7 +66,7 @@ func (m *manager) makeData(from core.DataOrigin) error {
 	if from == core.OriginRestored {
 		return m.restoreBackup()
 	}
-	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
+	cluster := m.object()
 	return m.begin(agent.Initializing, func(ctx context.Context) error {
 		if err := m.makeDataDir(ctx, cluster); err != nil {
 			return err

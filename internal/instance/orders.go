@@ -80,7 +80,7 @@ func (m *manager) orderDemote(epoch int64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
 	return m.submit(ctx, func() error {
-		if w := get(m, func(s *state) int64 { return s.mysqld.writable }); w >= epoch {
+		if w := m.writable(); w >= epoch {
 			return nil // writable in an epoch that the promise does not speak of
 		}
 		if m.facts().Activity != "" {
@@ -155,7 +155,7 @@ func (m *manager) orderAcks(ctx context.Context, o control.Order) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return m.submit(ctx, func() error {
-		if w := get(m, func(s *state) int64 { return s.mysqld.writable }); w != o.Epoch {
+		if w := m.writable(); w != o.Epoch {
 			return refusal(core.OrderNotPrimary, "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
 		}
 		a := agent.Awaits{Epoch: o.Epoch, Acks: o.Acks, Order: o.Number}
@@ -181,7 +181,7 @@ func (m *manager) orderAdopt(ctx context.Context, o control.Order) error {
 	defer cancel()
 	return m.submit(ctx, func() error {
 		s := get(m, func(s *state) *core.Server { return s.status.server })
-		if w := get(m, func(s *state) int64 { return s.mysqld.writable }); w != o.Epoch || s == nil {
+		if w := m.writable(); w != o.Epoch || s == nil {
 			return refusal(core.OrderNotPrimary, "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
 		}
 		all, few := set.List(maxAdopted)

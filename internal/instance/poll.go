@@ -121,7 +121,7 @@ func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 	var asked error
 	if !get(m, func(s *state) bool { return s.access.locked }) {
 		server, err := m.topology().status(ctx, m.health)
-		if err == nil || mysql.IsAnswer(err) || get(m, func(s *state) int64 { return s.mysqld.writable }) == 0 {
+		if err == nil || mysql.IsAnswer(err) || m.writable() == 0 {
 			return server, err
 		}
 		asked = err

@@ -32,7 +32,7 @@ const (
 // restoreBackup makes the cluster's first data from a backup. As with data that are made
 // from nothing, the volume remembers until the end that they are not finished.
 func (m *manager) restoreBackup() error {
-	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
+	cluster := m.object()
 	return m.begin(agent.Restoring, func(ctx context.Context) error {
 		err := m.restoreFrom(ctx, cluster)
 		m.update(func(s *state) { s.restore = nil })

@@ -55,7 +55,7 @@ func (m *manager) setProblem(err error) {
 // startServer starts mysqld read-only. What hinders it is a problem that is
 // reported, not a failed action that is repeated.
 func (m *manager) startServer(ctx context.Context) error {
-	cluster := get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
+	cluster := m.object()
 	if cluster == nil {
 		return errors.New("starting mysqld: the Cluster is not known yet")
 	}
