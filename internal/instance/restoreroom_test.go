@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"database/sql"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -21,19 +22,25 @@ func (w *world) purged(n *node) gtid.Set {
 	return gtid.MustParse(text)
 }
 
-// TestAReplayIsNotLoggedAgain: the binary logs of the restored server begin behind what was
-// replayed; replicas and another restore get that all the same.
-func TestAReplayIsNotLoggedAgain(t *testing.T) {
-	from := newWorld(t, archives)
-	dir := storetest.Dir(t)
+// backedUp begins a cluster that archives, with an empty table and a backup of it.
+func backedUp(t *testing.T) (from *world, source *node, db *sql.DB, dir string) {
+	t.Helper()
+	from, dir = newWorld(t, archives), storetest.Dir(t)
 	from.files(dir, "archive")
-	source := from.start(1)
+	source = from.start(1)
 	from.bootstrap(source)
-	db := from.app(source)
+	db = from.app(source)
 	from.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
 	s, err := store.Open(dir)
 	must(t, err)
 	from.backUp(source, s)
+	return from, source, db, dir
+}
+
+// TestAReplayIsNotLoggedAgain: the binary logs of the restored server begin behind what was
+// replayed; replicas and another restore get that all the same.
+func TestAReplayIsNotLoggedAgain(t *testing.T) {
+	from, source, db, dir := backedUp(t)
 	from.exec(db, "INSERT INTO t (v) VALUES (1), (2), (3)")
 	from.awaitArchived(source)
 	was := from.executed(source)
@@ -51,7 +58,7 @@ func TestAReplayIsNotLoggedAgain(t *testing.T) {
 	w.crashManager(one) // the table of GTIDs is all there is of them
 	one = w.start(1)
 	w.awaitPrimary(one, epoch)
-	s, err = store.Open(again)
+	s, err := store.Open(again)
 	must(t, err)
 	w.backUp(one, s)
 	w.exec(w.asApp(one, "new-app-password"), "INSERT INTO t (v) VALUES (4)")
@@ -101,16 +108,7 @@ func TestARestoreThatFillsItsVolumeIsTold(t *testing.T) {
 
 // TestAReplayKeepsWhatXAHasPrepared: its GTID, and itself, through the restart that ends a restore.
 func TestAReplayKeepsWhatXAHasPrepared(t *testing.T) {
-	from := newWorld(t, archives)
-	dir := storetest.Dir(t)
-	from.files(dir, "archive")
-	source := from.start(1)
-	from.bootstrap(source)
-	db := from.app(source)
-	from.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
-	s, err := store.Open(dir)
-	must(t, err)
-	from.backUp(source, s)
+	from, source, db, dir := backedUp(t)
 	db.SetMaxOpenConns(1)
 	for _, statement := range []string{"XA START 'b'", "INSERT INTO t (v) VALUES (1)", "XA END 'b'", "XA PREPARE 'b'"} {
 		from.exec(db, statement)
