@@ -23,6 +23,7 @@ demo-down: ## Remove the demo and its local Kubernetes
 test: checks check-sim test-real test-e2e ## What every change has to pass: checks, real API server and mysqld, one end-to-end test a capability
 
 .PHONY: test-all
+test-all: export CNMSQL_ALL = 1
 test-all: check test-random test-real test-real-80 test-clone test-loadbench test-idle test-store-google test-store-azure ## Everything: every fault end to end, MySQL 8.0, 20,000 seeds beside a soak, the benchmark's budgets
 	$(MAKE) -j2 --output-sync=target test-sim test-soak
 	$(MAKE) test-e2e-all
@@ -174,8 +175,9 @@ check-sim:
 	go run ./tools/sim -seeds 4000 -coverage=false
 
 .PHONY: test-sim
-test-sim: ## 20,000 seeds of the simulation of internal/sim, in the time that others leave
+test-sim: ## 20,000 seeds of the simulation of internal/sim and of that of a group, in the time that others leave
 	nice -n 19 go run ./tools/sim -from 20000 -seeds 20000
+	FROM=20000 SEEDS=20000 nice -n 19 go test -count=1 -timeout 30m -run TestSimulation ./internal/core/group
 
 .PHONY: sim
 sim: ## Run the simulation of internal/sim: make sim SEEDS=n

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -79,20 +80,25 @@ func TestABackupThatIsNotCompressedIsRestored(t *testing.T) {
 	key, _ := newKey(t, 1)
 	for name, key := range map[string]seal.Key{"plain": {}, "encrypted": key} {
 		t.Run(name, func(t *testing.T) {
-			s, m := takenUncompressed(t, key)
-			written, err := restoreWith(t, s, m, key)
-			must(t, err)
-			if want := applied(t, scene(4)); !maps.Equal(written, want) {
-				t.Errorf("%d files are not the %d of the scene", len(written), len(want))
-			}
-			for _, p := range m.Parts {
-				if p.Stored < p.Raw || p.Stored > p.Raw+1024 || p.SHA256 == (Hash{}) || p.RawSHA256 != (Hash{}) {
-					t.Errorf("%+v", p)
-				}
-			}
-			isRefusedIfDamaged(t, s, m, key)
+			synctest.Test(t, func(t *testing.T) { isRestoredUncompressed(t, key) })
 		})
 	}
+}
+
+func isRestoredUncompressed(t *testing.T, key seal.Key) {
+	t.Helper()
+	s, m := takenUncompressed(t, key)
+	written, err := restoreWith(t, s, m, key)
+	must(t, err)
+	if want := applied(t, scene(4)); !maps.Equal(written, want) {
+		t.Errorf("%d files are not the %d of the scene", len(written), len(want))
+	}
+	for _, p := range m.Parts {
+		if p.Stored < p.Raw || p.Stored > p.Raw+1024 || p.SHA256 == (Hash{}) || p.RawSHA256 != (Hash{}) {
+			t.Errorf("%+v", p)
+		}
+	}
+	isRefusedIfDamaged(t, s, m, key)
 }
 
 // isRefusedIfDamaged: the hash of the object is the only one, and has to do.

@@ -12,6 +12,7 @@ import (
 // GTIDs of the replica's own there. They are known for what they are, the primary adopts
 // their numbers, and the histories are equal again.
 func TestAReplicaThatAUserRanMaintenanceOnIsForgiven(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
@@ -56,6 +57,7 @@ func TestAReplicaThatAUserRanMaintenanceOnIsForgiven(t *testing.T) {
 // In a group, such statements on a secondary have numbers that the group gives, refused or
 // not: all members have them, and nobody diverges.
 func TestMaintenanceOnASecondaryIsTheGroups(t *testing.T) {
+	inAll(t)
 	w, n := threeMembers(t)
 	for _, statement := range []string{"ANALYZE TABLE t UPDATE HISTOGRAM ON id", "REPAIR TABLE t"} {
 		rows, err := w.app(n[1]).Query(statement)

@@ -42,6 +42,7 @@ func TestAnApplierThatWasHinderedIsBelievedOnceItHasRun(t *testing.T) {
 // TestAReplicaSurvivesTheBackupThatIsTakenOfIt: mysqld discards no tablespace while its data are
 // copied.
 func TestAReplicaSurvivesTheBackupThatIsTakenOfIt(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)

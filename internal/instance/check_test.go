@@ -123,6 +123,7 @@ var changesAndBack = []string{
 }
 
 func TestRowsAddUpToTheSameOnARestoredServer(t *testing.T) {
+	inAll(t)
 	from := newWorld(t, archives)
 	dir := storetest.Dir(t)
 	from.files(dir, "archive")

@@ -25,6 +25,7 @@ func (w *world) scraped(n *node, series string) float64 {
 }
 
 func TestMetricsOfAGroupAreThoseOfItsMembersOnly(t *testing.T) {
+	inAll(t)
 	w := newGroup(t, 2)
 	one, two := w.start(1), w.start(2)
 	w.madeBy(one)

@@ -73,6 +73,7 @@ func TestAGroupIsRebootedFromWhatAMemberHadReceivedAndNotApplied(t *testing.T) {
 // What mysqld was writing when it was killed is no hindrance to the next. Without the page cache
 // in which its relay logs were, the next does without them, until the group has sent it all.
 func TestAMemberThatWasKilledReadsItsRelayLogsAgainWhereTheyAre(t *testing.T) {
+	inAll(t)
 	w, n := threeMembers(t)
 	ws := w.startPacedWriters(4, 20*time.Millisecond)
 	ws.awaitMore(100)

@@ -43,6 +43,7 @@ func hardened(t *testing.T, statements ...string) (from *world, dir string) {
 // The passwords of the new cluster are no better than those of the operator's are, and that of
 // the application is the one that it had.
 func TestABackupWithHardenedAccountsIsRestored(t *testing.T) {
+	inAll(t)
 	from, dir := hardened(t,
 		"CREATE USER other@'%' IDENTIFIED BY 'other-Password1' REQUIRE SSL"+hardening,
 		"ALTER USER root@localhost REQUIRE SSL"+hardening,
@@ -68,6 +69,7 @@ func TestABackupWithHardenedAccountsIsRestored(t *testing.T) {
 }
 
 func TestARestoredServerThatDoesNotLetItsManagerInIsTold(t *testing.T) {
+	inAll(t)
 	from, dir := hardened(t)
 	w := from.restoring(dir, "")
 	w.write(filepath.Join(w.dir, "secrets", "control", "username"), strings.Repeat("long", 10))
@@ -83,6 +85,7 @@ func TestARestoredServerThatDoesNotLetItsManagerInIsTold(t *testing.T) {
 // A policy holds for people. What the Secrets have may be generated, and is set with all that
 // did not change.
 func TestPoliciesForPasswordsDoNotHinderTheOperator(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, func(c *v1alpha1.Cluster) {
 		c.Spec.MySQL.Parameters = map[string]string{"password_history": "5", "password_reuse_interval": "365"}
 		c.Spec.EnableSuperuserAccess = true

@@ -326,6 +326,7 @@ func TestWhatStoppedAWorkerIsTold(t *testing.T) {
 
 // Somebody wrote to a replica: it says when that was.
 func TestErrantTransactionsAreDated(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)

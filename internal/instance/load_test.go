@@ -233,6 +233,7 @@ func (w *world) comesBackWithoutATail(former *node) {
 // The operator was away when the primary crashed, so that it was started again to go on;
 // the operator, back, had decided before it heard of that.
 func TestARecoveryThatAnotherPrimaryOvertakesIsBrokenOff(t *testing.T) {
+	inAll(t)
 	w, n := three(t)
 	ws := w.startWriters(6)
 	ws.awaitMore(100)

@@ -203,6 +203,7 @@ func TestALostQuorumIsForcedAndALostGroupMadeAnew(t *testing.T) {
 
 // Two of four are left: one goes on with the other.
 func TestAQuorumIsForcedWithAnotherSurvivor(t *testing.T) {
+	inAll(t)
 	w := newGroup(t, 4)
 	n := []*node{w.start(1), w.start(2), w.start(3), w.start(4)}
 	w.madeBy(n[0])
@@ -312,6 +313,7 @@ func TestAMemberThatIsBackLetsClientsInAgain(t *testing.T) {
 // mysqld fetches the data and ends, and its manager starts it again. If it is killed when
 // its own data is gone already, it is no member that lacks a little: it has nothing.
 func TestAMemberWhoseGapWasPurgedIsClonedAnew(t *testing.T) {
+	inAll(t)
 	w, n := threeMembers(t)
 	w.kube.edit(func(c *v1alpha1.Cluster) { // as the operator sees it when mysqld shuts down to start with the copy
 		c.Status.GroupReplication.HasQuorum, c.Status.GroupReplication.Members[2].State = true, "UNKNOWN"
@@ -363,7 +365,12 @@ func expectCopyBrokeOff(t *testing.T, n *node, want bool) {
 // log and not written the index yet. mysqld does not start on that.
 func namesALogThatIsGone(t *testing.T, n *node) {
 	t.Helper()
-	index, err := os.OpenFile(filepath.Join(n.m.opt.Dirs.Data, "binlog.index"), os.O_APPEND|os.O_WRONLY, 0)
+	var index *os.File
+	var err error
+	until(t, "the index is there: mysqld puts another in its place", func() bool {
+		index, err = os.OpenFile(filepath.Join(n.m.opt.Dirs.Data, "binlog.index"), os.O_APPEND|os.O_WRONLY, 0)
+		return !errors.Is(err, os.ErrNotExist)
+	})
 	must(t, err)
 	_, err = index.WriteString("./binlog.000009\n")
 	must(t, errors.Join(err, index.Close()))

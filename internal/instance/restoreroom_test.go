@@ -40,6 +40,7 @@ func backedUp(t *testing.T) (from *world, source *node, db *sql.DB, dir string) 
 // TestAReplayIsNotLoggedAgain: the binary logs of the restored server begin behind what was
 // replayed; replicas and another restore get that all the same.
 func TestAReplayIsNotLoggedAgain(t *testing.T) {
+	inAll(t)
 	from, source, db, dir := backedUp(t)
 	from.exec(db, "INSERT INTO t (v) VALUES (1), (2), (3)")
 	from.awaitArchived(source)
@@ -82,6 +83,7 @@ func TestAReplayIsNotLoggedAgain(t *testing.T) {
 
 // TestARestoreThatFillsItsVolumeIsTold: mysqld would wait for room.
 func TestARestoreThatFillsItsVolumeIsTold(t *testing.T) {
+	inAll(t)
 	from, dir := hardened(t)
 	w := from.restoringTo(dir, "", recovery.Target{})
 	var full atomic.Bool
@@ -108,6 +110,7 @@ func TestARestoreThatFillsItsVolumeIsTold(t *testing.T) {
 
 // TestAReplayKeepsWhatXAHasPrepared: its GTID, and itself, through the restart that ends a restore.
 func TestAReplayKeepsWhatXAHasPrepared(t *testing.T) {
+	inAll(t)
 	from, source, db, dir := backedUp(t)
 	db.SetMaxOpenConns(1)
 	for _, statement := range []string{"XA START 'b'", "INSERT INTO t (v) VALUES (1)", "XA END 'b'", "XA PREPARE 'b'"} {

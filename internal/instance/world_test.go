@@ -58,6 +58,14 @@ var nextPort atomic.Int32
 // of the product is held to that instead.
 const patience = 40 * time.Second
 
+// inAll leaves a test to `make test-all`: it varies one that `make test` has.
+func inAll(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CNMSQL_ALL") == "" {
+		t.Skip("CNMSQL_ALL=1, as `make test-all` sets it, tries this too")
+	}
+}
+
 // newWorld needs the files of a MySQL image.
 func newWorld(t *testing.T, edit func(*v1alpha1.Cluster)) *world {
 	root := os.Getenv("CNMSQL_MYSQL_ROOTFS")

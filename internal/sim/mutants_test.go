@@ -86,6 +86,10 @@ func TestMutants(t *testing.T) {
 			}
 			for seed := range uint64(limit) {
 				if v := m.isFoundBy(seed); v != nil {
+					if !searches {
+						t.Errorf("seed %d finds it no more, seed %d does: write that here and into docs/simulation.md",
+							m.seed, seed)
+					}
 					t.Logf("%s: found by seed %d: %v", m.name, seed, v)
 					return
 				}
@@ -146,7 +150,7 @@ func mutantsOfOperator() []mutant {
 				in.Report = core.Known(r, o.Now, o.Now)
 			}
 		}}},
-		{name: "election by what is executed only", seed: 53, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+		{name: "election by what is executed only", seed: 190, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 			eachReport(o, func(_ *core.Instance, r *core.Report) {
 				if r.Server != nil && r.Server.Replication != nil {
 					r.Server.Replication.Retrieved = gtid.Set{}
@@ -191,7 +195,7 @@ func mutantsOfOperator() []mutant {
 				}
 			})
 		}}},
-		{name: "who cannot be asked counts as one that acknowledges nothing", seed: 75, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+		{name: "who cannot be asked counts as one that acknowledges nothing", seed: 11, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 			_, p := holderIn(o)
 			for i := range o.Instances {
 				in := &o.Instances[i]
@@ -261,7 +265,7 @@ func mutantsOfOperator() []mutant {
 
 func mutantsOfAgent() []mutant {
 	return []mutant{
-		{name: "a second bootstrap", seed: 56, mutation: mutation{Facts: func(f *agent.Facts) {
+		{name: "a second bootstrap", seed: 55, mutation: mutation{Facts: func(f *agent.Facts) {
 			if c := f.Cluster; c != nil && c.Promotion != nil && c.Promotion.Instance == f.Me && f.Data == core.DataEmpty {
 				again, p := *c, *c.Promotion
 				p.Proof, p.Epoch, p.PodUID = core.ProofBootstrap, 1, f.PodUID
@@ -269,7 +273,7 @@ func mutantsOfAgent() []mutant {
 				f.Cluster, f.FencedBelow = &again, 0
 			}
 		}}},
-		{name: "promoted before all that was received is applied", seed: 53, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
+		{name: "promoted before all that was received is applied", seed: 129, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
 			for _, a := range d.Actions {
 				if _, waits := a.(agent.WaitApplied); waits && d.Reason == "Promoting" {
 					p := f.Cluster.Promotion
@@ -286,7 +290,7 @@ func mutantsOfAgent() []mutant {
 			}
 		}}},
 		{name: "the promise does not bind", seed: 3, mutation: mutation{Facts: forgetsPromise}},
-		{name: "acknowledgements are forgotten by a restart in place", seed: 264, mutation: mutation{Decision: func(_ *agent.Facts, d *agent.Decision) {
+		{name: "acknowledgements are forgotten by a restart in place", seed: 23, mutation: mutation{Decision: func(_ *agent.Facts, d *agent.Decision) {
 			for i, a := range d.Actions {
 				if become, ok := a.(agent.BecomePrimary); ok {
 					become.Acks = 0
@@ -310,7 +314,7 @@ func mutantsOfAgent() []mutant {
 				f.Word = &agent.Word{At: f.Now, Epoch: f.Cluster.Epoch, Instance: f.Cluster.Promotion.Instance}
 			}
 		}}},
-		{name: "a diverged replica acknowledges", seed: 406, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
+		{name: "a diverged replica acknowledges", seed: 3, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
 			if d.Reason == "Diverged" && (f.Replicating != f.Cluster.Promotion.Instance || f.Server.Replication != nil && !f.Server.Replication.IORunning) {
 				d.Actions = []agent.Action{agent.Follow{Instance: f.Cluster.Promotion.Instance}}
 			} else if d.Reason == "Diverged" {
@@ -334,12 +338,12 @@ func mutantsOfShells() []mutant {
 		{name: "a promise for a volume that another manager uses", seed: 322,
 			mutation: mutation{PromiseWithoutLock: true}},
 		// The worker would stop receiving a moment after the order, by the promise on the volume.
-		{name: "a freeze that is not carried out", seed: 2,
+		{name: "a freeze that is not carried out", seed: 3,
 			mutation: mutation{FreezeOnPaper: true, Facts: func(f *agent.Facts) { f.FrozenBelow = 0 }}},
 		{name: "a replica that is being stopped promises to receive nothing, and goes on", seed: 5306,
 			mutation: mutation{FreezeWhileStopping: true}},
 		{name: "waiting sessions are released to demote", seed: 1, mutation: mutation{ReleaseWaiters: true}},
-		{name: "a lossless primary is stopped politely", seed: 16, mutation: mutation{StopPolitely: true}},
+		{name: "a lossless primary is stopped politely", seed: 280, mutation: mutation{StopPolitely: true}},
 		{name: "relay logs are not durable under quorum", seed: 552, mutation: mutation{RelayNotDurable: true}},
 		{name: "an instance goes by a status that was set back", seed: 27, mutation: mutation{BelievesThePast: true}},
 		{name: "the operator goes by a status that was set back", seed: 11,
@@ -354,8 +358,8 @@ func mutantsOfShells() []mutant {
 		{name: "clocks run at very different speeds", seed: 320, mutation: mutation{ClocksDrift: true}},
 		{name: "a promise not to receive is forgotten by a restart", seed: 5854,
 			mutation: mutation{ForgetFrozen: true}},
-		{name: "a vouch is given though it is withheld", seed: 2, mutation: mutation{VouchWhileWithheld: true}},
-		{name: "whoever asks is vouched for", seed: 2, mutation: mutation{VouchForAnybody: true}},
+		{name: "a vouch is given though it is withheld", seed: 3, mutation: mutation{VouchWhileWithheld: true}},
+		{name: "whoever asks is vouched for", seed: 3, mutation: mutation{VouchForAnybody: true}},
 		{name: "a primary does not fence itself", seed: 2, mutation: mutation{NoSelfFencing: true,
 			Facts: func(f *agent.Facts) { f.LeaseRenewed = f.Now }}},
 		{name: "the lease is not waited for", seed: 48, mutation: mutation{LeaseTTLIgnored: true}},
@@ -373,7 +377,7 @@ func mutantsOfCache() []mutant {
 		{name: "that it may lack something is forgotten by a second start", seed: 2457,
 			mutation: mutation{LackForgotten: true}},
 		{name: "relay logs are said to be flushed, and are not", seed: 857, mutation: mutation{MarkWithoutFlush: true}},
-		{name: "a position that may lack something counts as known", seed: 169,
+		{name: "a position that may lack something counts as known", seed: 265,
 			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 				eachReport(o, func(_ *core.Instance, r *core.Report) { r.MayLack = false })
 			}}},
@@ -392,8 +396,8 @@ func mutantsOfArchive() []mutant {
 	return []mutant{
 		{name: "what is not executed is archived", seed: 3, mutation: mutation{ShipsUnexecuted: true}},
 		{name: "a new branch begins at its start", seed: 3, mutation: mutation{HeldIsStart: true}},
-		{name: "who was replaced ships into its successor's branch", seed: 27, mutation: mutation{ShipsOn: true}},
-		{name: "what a listing does not tell is not in the store", seed: 3,
+		{name: "who was replaced ships into its successor's branch", seed: 59, mutation: mutation{ShipsOn: true}},
+		{name: "what a listing does not tell is not in the store", seed: 51,
 			mutation: mutation{BelievesListings: true}},
 		{name: "binary logs that are not archived are purged", seed: 27, mutation: mutation{PurgeUnarchived: true}},
 		{name: "a restore does not look at what later branches lost", seed: 63,

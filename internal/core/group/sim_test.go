@@ -484,7 +484,7 @@ func (s *sim) giveUp() {
 
 // TestSimulation plays seeds; SEEDS says how many, and FROM the first.
 func TestSimulation(t *testing.T) {
-	seeds := 3000
+	seeds := 1000
 	if n, err := strconv.Atoi(os.Getenv("SEEDS")); err == nil {
 		seeds = n
 	}
