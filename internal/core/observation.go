@@ -196,55 +196,6 @@ func (p Problem) String() string {
 	return string(p.Reason) + ": " + p.Message
 }
 
-// Status is what was decided, kept in the Cluster's status: input of the next
-// decision and output of this one.
-type Status struct {
-	Phase     Phase
-	Reason    string
-	Diagnosis Diagnosis
-	State     ClusterState
-	// Blocked is the refusal that stands in the way of all: nothing can be done until
-	// something outside changes. Notices are what stands beside it, or without one.
-	Blocked *Notice
-	Notices []Notice
-	// Past are the last operations that ended, newest last.
-	Past []PastOperation
-
-	CurrentPrimary   string
-	CurrentPrimaryAt time.Time
-	TargetPrimary    string
-	TargetPrimaryAt  time.Time
-	Epoch            int64
-	Promotion        *Promotion
-	// Group is set when the instances are members of a group.
-	Group        *GroupStatus
-	Operation    *Operation
-	FailingSince time.Time
-	LastFailover time.Time
-	// Return is the last switchover that the old primary came back from; nil once another
-	// instance has become primary.
-	Return        *Return
-	EstablishedAt time.Time
-	// AdoptedFrom is the UID of the deleted Cluster whose volumes this one goes on with.
-	AdoptedFrom string
-
-	InstanceNames []string
-	// Members are those of them that were heard to hold the cluster's data since they
-	// exist: no other may acknowledge a commit or vouch for a primary. Who is one stays
-	// one, whatever becomes of its volume, until it is removed. Empty in a status that was
-	// written before there were members, and in a group.
-	Members       []string
-	LatestOrdinal int
-	Diverged      []string
-	Broken        []string
-	Fenced        []string
-	Ready         int
-	// Durable tells whether commits wait for the wished acknowledgements; ""
-	// when none are wished.
-	Durable        DurableState
-	DurableMessage string
-}
-
 // Notice is a refusal or a piece of news for as long as it stands. It is an event once, when
 // it begins to.
 type Notice struct {
@@ -264,55 +215,6 @@ type Return struct {
 	At          time.Time
 	// Times is how many came one soon after the other, with this one.
 	Times int
-}
-
-// Promotion permits one instance to be writable in one epoch.
-type Promotion struct {
-	Epoch        int64
-	Instance     string
-	Proof        Proof
-	Evidence     string
-	From         string
-	RequiredGTID gtid.Set
-	RequiredAcks int
-	// AcksOrder is the number of the last order about acknowledgements that was given in
-	// this epoch, for OrderedAcks; 0 when none was. An order is given only after the status
-	// that numbers it was written: whoever obeys none with a lower number than the last
-	// goes by the status, however late an order comes.
-	AcksOrder   int64
-	OrderedAcks int
-	GrantedAt   time.Time
-	// PodUID and Node of the Pod that may become writable. Another Pod of the
-	// same instance may not, unless it runs on that node and holds the lock on
-	// the volume: the former may still be alive elsewhere.
-	PodUID string
-	Node   string
-	// LosslessSince is the first epoch of which, and of all later ones up to the
-	// present, every acknowledged write is known to be on RequiredAcks replicas or
-	// on the instance that was promoted next, for commits never stopped to wait;
-	// 0 when that is not known of the present epoch.
-	LosslessSince int64
-	// Size is the smallest number of instances of which the primary may believe
-	// that a majority has to vouch for it.
-	Size int
-	// Leased: whatever the primary has seen of the Cluster, it goes by its lease. It is so
-	// when it is promoted with the lease on, ends when the lease is switched off, and
-	// begins again only by the primary's own word.
-	Leased bool
-	// Isolations is how many primaries in a row were replaced, up to this promotion, for
-	// their replicas did not reach them; 0 again once replicas reach the present one.
-	Isolations int
-	// Pods are the UIDs of the Pods of the instance that may have become writable
-	// in this epoch, AwaitedPod for one that may have been made and was not seen yet;
-	// Ended are those of them of which the kubelet reported the end; FencedBelow is what
-	// the manager promised. Kept here for an operator that did not hear it.
-	Pods, Ended []string
-	FencedBelow int64
-	// Awaited is the last number that was given to a Pod that is awaited, in this
-	// promotion or before.
-	Awaited int
-	// WritableSince is when it was first seen writable; zero until then.
-	WritableSince time.Time
 }
 
 // Operation is a multi-step operation in progress.

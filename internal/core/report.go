@@ -143,6 +143,9 @@ type Report struct {
 	MayLack bool `json:"mayLack,omitempty"`
 }
 
+// TakesWrites reports whether the instance said that clients may write to it.
+func (r *Report) TakesWrites() bool { return r.WritableEpoch != 0 }
+
 // Binary is a build of the manager, which is one with the operator.
 type Binary struct {
 	// Digest is the SHA-256 of the file, in hexadecimal digits.

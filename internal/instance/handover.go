@@ -148,33 +148,13 @@ func (m *manager) handOver(path string) error {
 	return become(path, inherited, file)
 }
 
-// handoverLease is how old the primary's lease may be: a binary that is loaded from a busy
-// disk needs its time until it looks at the lease, of which this leaves four seconds.
-const handoverLease = core.LeaseRenewal + time.Second
-
-// mayNotHandOver tells what the manager has in hand that it cannot hand over; "" when
-// there is nothing.
+// mayNotHandOver tells what the manager has in hand that it cannot hand over; "" when there is
+// nothing.
 func (m *manager) mayNotHandOver() string {
-	f := m.facts()
-	switch {
-	case !f.Locked || f.Foreign || f.Cluster == nil:
-		return "it has not got hold of its volume and of the Cluster yet"
-	case !f.TerminatingSince.IsZero():
-		return "the Pod is being stopped"
-	case f.Activity != "":
-		return string(f.Activity) + " is under way"
-	case f.Member.HandingTo != "":
-		return "the role of primary is being handed over"
-	case f.Member.ExpelHeld:
-		return "it has lost the majority of its group, or has had it back for seconds only"
-	case m.bin.missing != nil:
+	if m.bin.missing != nil {
 		return "mysqld was not found"
-	case f.Mysqld.Up && !f.Mysqld.Answers:
-		return "mysqld does not answer"
-	case f.Cluster.Leased() && f.WritableEpoch != 0 && f.Now.Sub(f.LeaseRenewed) > handoverLease:
-		return "the primary's lease was not renewed lately"
 	}
-	return ""
+	return m.facts().MayNotHandOver()
 }
 
 // legacy gathers what is handed over, and the file descriptors that go with it.

@@ -51,17 +51,17 @@ func (m *manager) keepLatest(ctx context.Context) {
 
 func (m *manager) rememberLatest() error {
 	m.mu.Lock()
-	memory, uid, epoch := m.memory, string(m.st.cluster.latestOf), m.st.cluster.latest.Epoch
+	memory, uid, latest := m.memory, string(m.st.cluster.latestOf), m.st.cluster.latest
 	m.mu.Unlock()
 	if memory == nil {
 		return nil
 	}
-	if r := memory.get(); r.ClusterUID != uid || r.ViewEpoch >= epoch {
+	if r := memory.get(); r.ClusterUID != uid || latest.IsKept(r.ViewEpoch) {
 		return nil
 	}
 	return memory.change(func(r *remembered) {
 		if r.ClusterUID == uid {
-			r.ViewEpoch = max(r.ViewEpoch, epoch)
+			r.ViewEpoch = max(r.ViewEpoch, latest.Epoch)
 		}
 	})
 }

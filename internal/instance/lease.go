@@ -162,7 +162,7 @@ func (m *manager) confirmPromotion(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return fmt.Errorf("confirming the promotion of epoch %d: %w", epoch, err)
 	}
-	if p := c.Status.Promotion; p == nil || p.Epoch != epoch || p.Instance != m.opt.Instance {
+	if v, err := viewOf(c, m.opt.Instance); err != nil || !v.Promotes(m.opt.Instance, epoch) {
 		m.setCluster(c)
 		return fmt.Errorf("confirming the promotion of epoch %d: %w", epoch, errEpochEnded)
 	}

@@ -1,11 +1,11 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -38,15 +38,15 @@ func Lost(ctx context.Context, dir, cluster string, epoch int64, out io.Writer) 
 		undated := date(ctx, place, all)
 		return errors.Join(tellAll(out, all, a), undated)
 	}
-	i := slices.IndexFunc(all, func(l facts.LostBranch) bool { return l.Epoch == epoch })
-	if i < 0 && len(a.Unreadable) > 0 {
+	lost, ok := facts.LostOf(all, epoch)
+	if !ok && len(a.Unreadable) > 0 {
 		return fmt.Errorf("nothing of epoch %d is known to be lost, and %s", epoch, unreadableText(a.Unreadable))
 	}
-	if i < 0 {
+	if !ok {
 		return fmt.Errorf("nothing that was archived of epoch %d was lost; without --epoch all that was lost is listed",
 			epoch)
 	}
-	return place.WriteLost(ctx, all[i], out)
+	return place.WriteLost(ctx, lost, out)
 }
 
 // date puts the times of its own commits to all that was lost. What cannot be read keeps the
@@ -90,12 +90,7 @@ func tellLost(to io.Writer, all []facts.LostBranch, branches []facts.Branch) err
 	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(out, "EPOCH\tPRIMARY\tTRANSACTIONS\tFIRST COMMIT\tLAST COMMIT\tGTIDS")
 	for _, l := range all {
-		primary := "?"
-		for _, b := range branches {
-			if b.Epoch == l.Epoch {
-				primary = b.Instance
-			}
-		}
+		primary := cmp.Or(facts.PrimaryOf(branches, l.Epoch), "?")
 		_, _ = fmt.Fprintf(out, "%d\t%s\t%d\t%s\t%s\t%s\n", l.Epoch, primary, l.GTIDs.Count(),
 			l.First.UTC().Format(time.RFC3339Nano), l.Last.UTC().Format(time.RFC3339Nano),
 			l.GTIDs.Abbreviate(maxLostSet))

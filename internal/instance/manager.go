@@ -114,7 +114,7 @@ type state struct {
 	clone    cloneState    // a copy of another instance's data
 	restore  *core.Restore // how far it is; nil while none goes on
 	peers    peersState    // what others were asked
-	errant   errantState   // transactions that the primary lacks
+	errant   agent.Errant  // transactions that the primary lacks
 	member   memberState   // the membership of a group
 	worker   workerState   // what was decided
 	// terminating is since when the manager has been told to end; zero before.
@@ -155,7 +155,7 @@ func (m *manager) facts() *agent.Facts {
 		Locked: s.volume.locked, Data: s.volume.data, Foreign: s.volume.foreign, WasFenced: s.worker.wasFenced,
 		Activity: s.activity.now, Server: s.status.server, WritableEpoch: s.mysqld.writable, Primary: s.peers.primary,
 		Asking: s.peers.asking || time.Now().Before(s.peers.again), AskFailed: s.peers.failed,
-		Maintenance: s.errant.maintenance, Statements: s.errant.statements, Donor: s.clone.donor,
+		Maintenance: s.errant.Maintenance, Statements: s.errant.Statements(), Donor: s.clone.donor,
 		RestartEpoch: s.mysqld.restart, Problem: s.mysqld.problem, TerminatingSince: s.terminating, Mysqld: s.process(),
 	}
 	f.LeaseEpoch, f.LeaseRenewed = m.lease.held()
@@ -169,7 +169,7 @@ func (m *manager) facts() *agent.Facts {
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.FencedBelow, r.WasPrimaryEpoch, r.Acks, r.AcksEpoch
 		f.FrozenBelow, f.MayLack, f.Unnoted = r.FrozenBelow, r.Received.MayLack, !r.Received.Noted
 		f.Successor, f.Coming, f.Word = s.peers.successor, s.peers.coming, s.peers.word
-		if r.TailEpoch != 0 && (!f.Mysqld.Up || !f.Mysqld.Accepted) {
+		if f.Mysqld.MayHaveTail() {
 			f.TailEpoch, f.TailBase = r.tail()
 		}
 		f.Member = s.member.of(r.GroupOf)
@@ -199,8 +199,8 @@ func (m *manager) replicationFacts(f *agent.Facts) {
 	}
 	r := f.Server.Replication
 	f.Replicating = r.SourceHost
-	if f.Cluster != nil && f.Cluster.Promotion != nil && m.opt.Peer(f.Cluster.Promotion.Instance) == r.SourceHost {
-		f.Replicating = f.Cluster.Promotion.Instance
+	if promoted := f.Promoted(); promoted != "" && m.opt.Peer(promoted) == r.SourceHost {
+		f.Replicating = promoted
 	}
 	if !r.IORunning && r.IOError != "" {
 		f.ReceiveFailedAt = m.st.status.receiveTry

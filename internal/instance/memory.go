@@ -77,6 +77,9 @@ func (r *remembered) promised() agent.Promised {
 
 func (r *remembered) setPromised(p agent.Promised) {
 	r.Acks, r.AcksEpoch, r.AcksOrder, r.TailEpoch = p.Acks, p.Epoch, p.Order, p.TailEpoch
+	if !p.MayHaveTail() {
+		r.TailBase = ""
+	}
 }
 
 // received is agent.Cached as it is kept.

@@ -71,7 +71,7 @@ func (g gauges) flag(name, help string, value bool) {
 
 func (g gauges) report(r core.Report) {
 	g.flag("cnmsql_up", "Whether mysqld answers.", r.Server != nil)
-	g.flag("cnmsql_primary", "Whether this instance is writable.", r.WritableEpoch != 0)
+	g.flag("cnmsql_primary", "Whether this instance is writable.", r.TakesWrites())
 	g.put("cnmsql_writable_epoch", "The epoch in which this instance is writable, 0 if it is not.",
 		float64(r.WritableEpoch))
 	g.put("cnmsql_seen_epoch", "The highest epoch that this instance has seen.", float64(r.SeenEpoch))

@@ -155,8 +155,8 @@ func (m *manager) orderAcks(ctx context.Context, o control.Order) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return m.submit(ctx, func() error {
-		if w := m.writable(); w != o.Epoch {
-			return refusal(core.OrderNotPrimary, "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
+		if no := agent.RefusesAsPrimary(m.writable(), o.Epoch); no != nil {
+			return refusal(no.Reason, "%s", no.Message)
 		}
 		a := agent.Awaits{Epoch: o.Epoch, Acks: o.Acks, Order: o.Number}
 		if no := m.promised().Refuses(a); no != nil {
@@ -166,12 +166,8 @@ func (m *manager) orderAcks(ctx context.Context, o control.Order) error {
 	})
 }
 
-// maxAdopted is how many statements of maintenance are forgiven. Who runs more of them on a
-// replica does so all the time, and is to be found.
-const maxAdopted = 1000
-
 // orderAdopt commits empty transactions of the given numbers on the primary of this very
-// epoch. Numbers of its own server are never given: it alone gives them, to what it writes.
+// epoch.
 func (m *manager) orderAdopt(ctx context.Context, o control.Order) error {
 	set, err := gtid.Parse(o.Transactions)
 	if err != nil {
@@ -181,13 +177,16 @@ func (m *manager) orderAdopt(ctx context.Context, o control.Order) error {
 	defer cancel()
 	return m.submit(ctx, func() error {
 		s := get(m, func(s *state) *core.Server { return s.status.server })
-		if w := m.writable(); w != o.Epoch || s == nil {
-			return refusal(core.OrderNotPrimary, "this instance is writable in epoch %d, not in epoch %d", w, o.Epoch)
+		no := agent.RefusesAsPrimary(m.writable(), o.Epoch)
+		if no == nil && s == nil {
+			no = &core.Problem{Reason: core.OrderNotPrimary, Message: "its mysqld has not answered yet"}
 		}
-		all, few := set.List(maxAdopted)
-		if !few || !set.Of(s.UUID).IsEmpty() {
-			return refusal(core.OrderNotAdopted, "%d transactions are too many to adopt, or some are this server's own",
-				set.Count())
+		if no != nil {
+			return refusal(no.Reason, "%s", no.Message)
+		}
+		all, no := agent.RefusesAdoption(set, s.UUID)
+		if no != nil {
+			return refusal(no.Reason, "%s", no.Message)
 		}
 		return m.roles.CommitEmpty(ctx, all)
 	})

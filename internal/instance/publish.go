@@ -44,19 +44,13 @@ func (p *publisher) keepPublished(ctx context.Context) {
 		case <-p.wake:
 		case <-retry.C:
 		}
-		if !p.publishes(p.by.facts()) {
+		if !p.by.facts().Publishes() {
 			continue
 		}
 		if err := p.publishPrimary(ctx); err != nil && ctx.Err() == nil {
 			p.log.Warn("publishing the primary; it is tried again", "error", err)
 		}
 	}
-}
-
-// publishes: it is writable, permitted, and not yet published.
-func (p *publisher) publishes(f *agent.Facts) bool {
-	return f.WritableEpoch != 0 && f.Permitted() && f.Cluster.Epoch == f.WritableEpoch &&
-		f.Cluster.CurrentPrimary != f.Me
 }
 
 // publishPrimary reads the Cluster again, so that nothing is written by the hand
@@ -67,7 +61,7 @@ func (p *publisher) publishPrimary(ctx context.Context) error {
 		return err
 	}
 	p.by.setCluster(c)
-	if !p.publishes(p.by.facts()) {
+	if !p.by.facts().Publishes() {
 		return nil
 	}
 	return p.kube().PublishPrimary(ctx, p.me, c.ResourceVersion, time.Now())

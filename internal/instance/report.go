@@ -19,7 +19,7 @@ func (m *manager) report() core.Report {
 		SeenEpoch: s.cluster.seen, ViewEpoch: s.cluster.latest.Epoch, WritableEpoch: s.mysqld.writable,
 		ClientSessions: s.mysqld.sessions, Terminating: !s.terminating.IsZero(),
 		Version: m.bin.version.Text, Restarts: s.mysqld.restarts,
-		Maintenance: s.errant.maintenance, ErrantTimes: s.errant.timesOf(s.worker.decision.Errant),
+		Maintenance: s.errant.Maintenance, ErrantTimes: s.errant.TimesOf(s.worker.decision.Errant),
 		Lagging: s.status.lagging,
 	}
 	s.worker.decision.Begin(&r)

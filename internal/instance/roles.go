@@ -131,9 +131,7 @@ func (m *manager) requireAcks(ctx context.Context, a agent.Awaits) error {
 	err := m.memory.change(func(r *remembered) {
 		var promised agent.Promised
 		promised, begins = r.promised().Before(a, forEver && a.Acks > 0, writes)
-		if r.setPromised(promised); r.TailEpoch == 0 {
-			r.TailBase = ""
-		}
+		r.setPromised(promised)
 	})
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func (r remembered) tail() (int64, gtid.Set) {
 
 // forgetTail: no commit is waiting for acknowledgements any more.
 func (m *manager) forgetTail() error {
-	if m.memory.get().TailEpoch == 0 {
+	if !m.promised().MayHaveTail() {
 		return nil
 	}
 	m.update(func(s *state) { s.peers.successor = nil })

@@ -128,7 +128,7 @@ func noteGap(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive, now time.T
 // archiveReported is what the instance says that archives.
 func archiveReported(o core.Observation) *core.Archive {
 	for i := range o.Instances {
-		if r, known := o.Instances[i].Report.Get(); known && r.Archive != nil && r.WritableEpoch != 0 {
+		if r, known := o.Instances[i].Report.Get(); known && r.Archive != nil && r.TakesWrites() {
 			return r.Archive
 		}
 	}

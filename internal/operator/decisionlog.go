@@ -53,7 +53,7 @@ func changes(before *v1alpha1.ClusterStatus, after core.Status) []any {
 	}
 	add("operation", was, is)
 	add("blocked", wasBlocked, isBlocked)
-	if len(out) > 0 || before.PrimaryEpoch != after.Epoch {
+	if len(out) > 0 || !after.IsOf(before.PrimaryEpoch) {
 		out = append(out, "epoch", after.Epoch)
 	}
 	return out

@@ -95,7 +95,7 @@ func instanceStatus(in *core.Instance, s core.Status) v1alpha1.InstanceStatus {
 	switch {
 	case s.Group != nil:
 		out.Role = memberRole(s.Group, in.Name)
-	case s.Promotion != nil && r.WritableEpoch == s.Promotion.Epoch && s.Promotion.Instance == in.Name:
+	case s.Promotion.IsUsedBy(in.Name, r):
 		out.Role = v1alpha1.RolePrimary
 	case r.Server != nil && r.Server.Replication != nil:
 		out.Role = v1alpha1.RoleReplica
@@ -159,7 +159,7 @@ func durableCondition(s core.Status, c core.Cluster) *metav1.Condition {
 			core.DurableNo: "TooFewAcknowledgements", core.DurableUnknown: "NotKnown"}[s.Durable]
 		return &metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionStatus(s.Durable),
 			Reason: reason, Message: s.DurableMessage}
-	case c.Group == nil && s.Promotion != nil && c.Wanted > 1 && c.Durability.Wished(c.Wanted) == 0:
+	case s.WaitsForNobody(c):
 		return &metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionFalse,
 			Reason: v1alpha1.ReasonAsynchronous,
 			Message: "commits wait for no replica: a failover can lose the last acknowledged writes. " +

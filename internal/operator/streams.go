@@ -191,7 +191,7 @@ func (s *Streams) takesWrites(namespace, instance string) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	report, known := st.words.report.Get()
-	return known && report.WritableEpoch != 0
+	return known && report.TakesWrites()
 }
 
 // Lag returns how far an instance is behind its primary, while it is heard, and

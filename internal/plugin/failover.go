@@ -120,7 +120,7 @@ func mayOverride(c *v1alpha1.Cluster, to string, said words) error {
 // certain, or an instance that cannot be promoted.
 func mayOverrideNow(c *v1alpha1.Cluster, to string, said words) error {
 	for name, w := range said {
-		if r, known := w.Report.Get(); known && r.WritableEpoch != 0 && name != to {
+		if r, known := w.Report.Get(); known && r.TakesWrites() && name != to {
 			return fmt.Errorf("%s answers from here and TAKES WRITES in epoch %d, though the operator does not reach "+
 				"it: with %s there would be two primaries for certain, and nothing was done. Stop it first: kubectl delete pod %s -n %s (its data is kept), and wait until it is gone",
 				name, r.WritableEpoch, to, name, c.Namespace)
@@ -161,7 +161,7 @@ func whoElseWrites(s *v1alpha1.ClusterStatus, to string, said words) []string {
 		return []string{fmt.Sprintf(
 			"%s. %s answers from here, takes no writes, and has promised to take none before epoch %d.", promoting,
 			former, r.FencedBelow)}
-	case known && r.WritableEpoch == 0:
+	case known && !r.TakesWrites():
 		return []string{fmt.Sprintf("%s. %s answers from here and takes no writes, but has not promised to take none "+
 			"from now on.", promoting, former)}
 	}

@@ -71,7 +71,7 @@ func (async) place(in *Instance, f *Facts, r *core.Report) {
 	case r.Server != nil && r.Server.Replication != nil:
 		in.Role = v1alpha1.RoleReplica
 	}
-	if r.WritableEpoch != 0 && in.Role != v1alpha1.RolePrimary {
+	if r.TakesWrites() && in.Role != v1alpha1.RolePrimary {
 		in.note("accepts writes in epoch %d, which is not the present one", r.WritableEpoch)
 	}
 	if r.Server != nil && in.Role != v1alpha1.RolePrimary {
@@ -133,7 +133,7 @@ func (f *Facts) writers() (writers, silent []string) {
 		switch {
 		case r == nil && f.Live[name].Problem != "":
 			silent = append(silent, name)
-		case r != nil && r.WritableEpoch != 0 && v.State == core.MemberOnline &&
+		case r != nil && r.TakesWrites() && v.State == core.MemberOnline &&
 			v.Role == core.MemberPrimary && v.HasQuorum():
 			writers = append(writers, name)
 		}

@@ -60,7 +60,7 @@ func (m *manager) confirmPromotion(epoch int64, done func(string)) {
 		reply(func() {
 			switch {
 			case m.dead:
-			case p == nil || p.Epoch != epoch || p.Instance != m.me:
+			case !(&agent.Cluster{Promotion: p}).Promotes(m.me, epoch):
 				done(epochEnded)
 			default:
 				m.confirmed = epoch
@@ -183,15 +183,16 @@ func (m *manager) releaseLease(done func()) {
 // publish writes this instance into the Cluster's status as its primary, once it
 // is writable.
 func (m *manager) publish() {
-	if !m.publishes() {
+	if !m.facts().Publishes() {
 		return
 	}
 	w := m.w
 	w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
-		c := w.api.cluster()
-		s := &c.status
-		if p := s.Promotion; p != nil && p.Instance == m.me && s.Epoch == m.writable && s.CurrentPrimary != m.me &&
-			s.TargetPrimary == m.me {
+		s := w.api.cluster().status
+		f := *m.facts()
+		f.Cluster = &agent.Cluster{Epoch: s.Epoch, Promotion: s.Promotion, CurrentPrimary: s.CurrentPrimary,
+			Lease: f.Cluster.Lease, Instances: f.Cluster.Instances, Fenced: s.Fenced}
+		if f.Publishes() {
 			at := w.clockOf(m.machine)
 			w.api.updateCluster(0, func(c *clusterObject) {
 				c.status.CurrentPrimary,
@@ -200,9 +201,4 @@ func (m *manager) publish() {
 		}
 		reply(func() { m.at(time.Second, m.publish) })
 	}, func() { m.at(time.Second, m.publish) })
-}
-
-func (m *manager) publishes() bool {
-	f := m.facts()
-	return m.writable != 0 && f.Permitted() && f.Cluster.Epoch == m.writable && f.Cluster.CurrentPrimary != m.me
 }

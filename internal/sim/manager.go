@@ -212,13 +212,13 @@ func (m *manager) viewAfter(next *agent.Cluster) *agent.Cluster {
 
 // keepLatest keeps on the volume how far the status was seen to get, within a second.
 func (m *manager) keepLatest() {
-	epoch := m.latest.Epoch
-	if m.volume.memory.viewEpoch >= epoch {
+	latest := m.latest
+	if latest.IsKept(m.volume.memory.viewEpoch) {
 		return
 	}
 	m.at(time.Second, func() {
 		if r := &m.volume.memory; r.adopted && !m.volume.stalled {
-			r.viewEpoch = max(r.viewEpoch, epoch)
+			r.viewEpoch = max(r.viewEpoch, latest.Epoch)
 		}
 	})
 }
@@ -245,8 +245,10 @@ func (m *manager) facts() *agent.Facts {
 	if m.locked {
 		r := m.volume.memory
 		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.fencedBelow, r.wasPrimaryEpoch, r.acks, r.acksEpoch
-		f.TailEpoch, f.TailBase, f.Successor, f.Coming, f.FrozenBelow = r.tailEpoch, r.tailBase, m.successor,
-			m.coming, r.frozenBelow
+		f.Successor, f.Coming, f.FrozenBelow = m.successor, m.coming, r.frozenBelow
+		if f.Mysqld.MayHaveTail() {
+			f.TailEpoch, f.TailBase = r.tailEpoch, r.tailBase
+		}
 		f.Word, f.MayLack = m.word, r.cached.MayLack
 	}
 	if f.Server != nil && f.Server.Replication != nil {

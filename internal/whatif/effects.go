@@ -167,7 +167,7 @@ func (m *model) open(t *manager) {
 		r.WritableEpoch, r.Server.SuperReadOnly = p.Epoch, false
 		r.Server.SemiSync.Order, r.Server.SemiSync.OrderEpoch = p.AcksOrder, p.Epoch
 	}
-	if r.WritableEpoch != 0 {
+	if r.TakesWrites() {
 		r.Server.SemiSync.Clients = m.attached(t.name)
 	}
 }

@@ -143,7 +143,7 @@ func (m *model) terminate(t *manager) {
 	pod.Terminating, t.report.Terminating = true, true
 	in.Pod = core.Known(pod, m.o.Now, m.o.Now)
 	wait, why := mysqldStart, "mysqld of "+t.name+" stops"
-	if t.report.WritableEpoch != 0 && len(m.o.Instances) > 1 {
+	if t.report.TakesWrites() && len(m.o.Instances) > 1 {
 		wait, why = agent.HandOverWait, t.name+" waits "+agent.HandOverWait.String()+
 			" for the operator to begin a hand-over before it stops"
 	}

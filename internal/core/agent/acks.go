@@ -25,6 +25,10 @@ type Promised struct {
 	TailEpoch int64
 }
 
+// MayHaveTail reports whether the log may end in what nobody acknowledged, as far as the
+// volume remembers.
+func (p Promised) MayHaveTail() bool { return p.TailEpoch != 0 }
+
 // Awaits is what a primary is to wait for: so many acknowledgements of each commit, in an
 // epoch, by an order of this number; 0 when it is no order, but the promotion itself.
 type Awaits struct {

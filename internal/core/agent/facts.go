@@ -198,6 +198,10 @@ type Mysqld struct {
 	DataRemoved bool
 }
 
+// MayHaveTail reports whether the log may end in what nobody acknowledged. What has recovered
+// and accepts connections has committed all that it found.
+func (m Mysqld) MayHaveTail() bool { return !m.Up || !m.Accepted }
+
 // hangs: mysqld has answered, and answers nobody any more. One that waits for its volume
 // would not end if it were killed. One that shuts down, as after a clone, has its time.
 func (f *Facts) hangs() bool {

@@ -39,3 +39,6 @@ func (l *Latest) Take(before, next *Cluster) *Cluster {
 		nobody.DelayedFrom = "", "", "", "", ""
 	return &nobody
 }
+
+// IsKept reports whether the volume remembers it: kept is what stands there.
+func (l Latest) IsKept(kept int64) bool { return kept >= l.Epoch }

@@ -53,3 +53,13 @@ func (s Standing) RefusesCopy(donor string) *core.Problem {
 	}
 	return nil
 }
+
+// RefusesAsPrimary tells why an order to the primary of an epoch is not obeyed by an instance that
+// takes writes in another, or in none, which is 0; nil when it is.
+func RefusesAsPrimary(writable, epoch int64) *core.Problem {
+	if writable == epoch {
+		return nil
+	}
+	return &core.Problem{Reason: core.OrderNotPrimary, Message: fmt.Sprintf(
+		"this instance is writable in epoch %d, not in epoch %d", writable, epoch)}
+}

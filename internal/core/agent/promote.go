@@ -90,3 +90,23 @@ func receiveMissing(f *Facts, missing gtid.Set) (Decision, bool) {
 	return say(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4),
 		WaitApplied{Set: missing, Alone: true})
 }
+
+// Publishes reports whether the instance has to write itself into the Cluster's status as its
+// primary: it takes writes, is permitted to, and the status does not say so yet.
+func (f *Facts) Publishes() bool {
+	return f.WritableEpoch != 0 && f.Permitted() && f.Cluster.Epoch == f.WritableEpoch &&
+		f.Cluster.CurrentPrimary != f.Me
+}
+
+// Promotes reports whether the Cluster's promotion is that of an instance, in an epoch.
+func (c *Cluster) Promotes(instance string, epoch int64) bool {
+	return c.Promotion != nil && c.Promotion.Epoch == epoch && c.Promotion.Instance == instance
+}
+
+// Promoted names the instance that is promoted, as far as is known; "" for none.
+func (f *Facts) Promoted() string {
+	if p := f.promotion(); p != nil {
+		return p.Instance
+	}
+	return ""
+}

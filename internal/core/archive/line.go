@@ -76,6 +76,24 @@ type LostBranch struct {
 	First, Last time.Time
 }
 
+// LostOf finds what was lost of an epoch.
+func LostOf(all []LostBranch, epoch int64) (LostBranch, bool) {
+	i := slices.IndexFunc(all, func(l LostBranch) bool { return l.Epoch == epoch })
+	if i < 0 {
+		return LostBranch{}, false
+	}
+	return all[i], true
+}
+
+// PrimaryOf names the instance that was primary in an epoch; "" when no branch tells.
+func PrimaryOf(branches []Branch, epoch int64) string {
+	i := slices.IndexFunc(branches, func(b Branch) bool { return b.Epoch == epoch })
+	if i < 0 {
+		return ""
+	}
+	return branches[i].Instance
+}
+
 // Lost lists what was archived and is never replayed, by epoch.
 func Lost(a Archive) []LostBranch {
 	l := lineOf(a)

@@ -34,8 +34,7 @@ func streams(r core.Report, source string) bool {
 
 // writable: the instance accepts writes in the promotion's epoch, and goes on to.
 func writable(r core.Report, p *core.Promotion) bool {
-	return p != nil && r.State == core.Running && r.WritableEpoch == p.Epoch && r.Instance == p.Instance &&
-		r.Reason != core.InstanceIsolated
+	return p.IsUsedBy(r.Instance, r) && r.State == core.Running && r.Reason != core.InstanceIsolated
 }
 
 // others calls each with every instance but the named one.
