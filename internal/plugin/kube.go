@@ -18,8 +18,9 @@ import (
 	"cnmsql.co/api/v1alpha1"
 )
 
-// kube reaches the API server as kubectl would: by the same files, variables
-// and flags. kubectl's --user is not among them; it means an account of MySQL here.
+// kube reaches the API server as kubectl would: by the same files, variables and flags. kubectl's
+// --user is not among them; it means an account of MySQL here. Nor are --username and --password,
+// which kubectl has no more.
 type kube struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
@@ -28,11 +29,10 @@ type kube struct {
 func newKube(flags *pflag.FlagSet) *kube {
 	k := &kube{rules: clientcmd.NewDefaultClientConfigLoadingRules()}
 	flags.StringVar(&k.rules.ExplicitPath, "kubeconfig", "", "path of the kubeconfig file")
-	flags.StringVar(&k.overrides.CurrentContext, "context", "", "context of the kubeconfig to use")
-	flags.StringVarP(&k.overrides.Context.Namespace, "namespace", "n", "", "namespace of the Cluster")
-	flags.StringVar(&k.overrides.AuthInfo.Impersonate, "as", "", "user to impersonate")
-	flags.StringArrayVar(&k.overrides.AuthInfo.ImpersonateGroups, "as-group", nil,
-		"group to impersonate; may be repeated")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	names.ContextOverrideFlags.AuthInfoName.LongName = "" // what has no name is no flag
+	names.AuthOverrideFlags.Username.LongName, names.AuthOverrideFlags.Password.LongName = "", ""
+	clientcmd.BindOverrideFlags(&k.overrides, flags, names)
 	return k
 }
 
@@ -56,7 +56,6 @@ func (k *kube) open() (*session, error) {
 	// A status asks for a dozen objects at once; throttling would eat the
 	// deadline of the live facts.
 	conf.QPS, conf.Burst = 50, 100
-	conf.Timeout = 0
 	conf.UserAgent = "kubectl-cnmsql"
 	// A missing CRD and the like are told by errors; warnings of the API server
 	// are for whoever writes manifests.
