@@ -48,7 +48,9 @@ func TestProbesMetricsAndThosePermittedToCommand(t *testing.T) {
 	w.await(one, "settled", func(r core.Report) bool { return r.State == core.Running && r.Reason == "" })
 	_, text := w.get(one, one.opt.MetricsPort, "/metrics")
 	for _, want := range []string{"cnmsql_up 1", "cnmsql_primary 1", "cnmsql_writable_epoch 1",
-		"cnmsql_mysql_threads_connected", `cnmsql_state{reason="",state="Running"} 1`} {
+		"\nmysql_up 1", "\nmysql_global_status_threads_connected ",
+		`mysql_global_status_commands_total{command="commit"}`,
+		"\nmysql_global_variables_max_connections ", `cnmsql_state{reason="",state="Running"} 1`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the metrics lack %s", want)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/exporter"
 )
 
 // metricsHandler serves what Prometheus scrapes. The counters of the server are
@@ -33,6 +34,7 @@ func (s scrape) Collect(out chan<- prometheus.Metric) {
 	snap, _ := s.m.snapshot(time.Now())
 	g := gauges{out}
 	g.report(snap.Report)
+	g.flag("mysql_up", "Whether mysqld answers.", snap.Report.Server != nil)
 	if snap.Report.Server == nil {
 		return
 	}
@@ -42,14 +44,14 @@ func (s scrape) Collect(out chan<- prometheus.Metric) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	counters, err := s.m.metrics.Counters(ctx)
+	status, variables, err := s.m.metrics.Pairs(ctx)
 	if err != nil {
 		s.m.log.Debug("metrics", "error", err)
 		return
 	}
-	for name, value := range counters {
-		g.put("cnmsql_mysql_"+name, "SHOW GLOBAL STATUS.", value)
-	}
+	put := func(m prometheus.Metric) { out <- m }
+	exporter.Status(status, put)
+	exporter.Variables(variables, put)
 	if view := snap.Report.Server.Group; view != nil {
 		s.group(ctx, g, view)
 	}
@@ -114,7 +116,12 @@ func (g gauges) server(s *core.Server) {
 		g.flag("cnmsql_replication_io_running", "Whether this replica receives.", r.IORunning)
 		g.flag("cnmsql_replication_sql_running", "Whether this replica applies.", r.SQLRunning)
 	}
-	if lag, follows := s.Lag(); follows {
+	lag, follows := s.Lag()
+	if r := s.Replication; r != nil {
+		exporter.Replica(exporter.Channel{Host: r.SourceHost, UUID: r.SourceUUID, Receives: r.IORunning,
+			Applies: r.SQLRunning, Lag: lag, LagKnown: follows}, func(m prometheus.Metric) { g.out <- m })
+	}
+	if follows {
 		g.put("cnmsql_replication_lag_seconds", "How far it is behind the primary: the age of the transaction that "+
 			"it applies, or, of a replica, of the last one that it received, whichever is greater.", lag)
 	}

@@ -298,25 +298,15 @@ func settle(c *core.SemiSync, timeout int64) {
 	c.Blocks = c.SourceEnabled && timeout >= Forever.Milliseconds()
 }
 
-// Counters are a handful of SHOW GLOBAL STATUS, for metrics.
-func (s *Server) Counters(ctx context.Context) (map[string]float64, error) {
-	var status map[string]string
-	err := s.ask(ctx, question{"asking mysqld for its counters", `SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime',
-		'Questions', 'Queries',
-		'Connections', 'Aborted_connects', 'Threads_connected', 'Threads_running', 'Slow_queries', 'Com_commit',
-		'Innodb_buffer_pool_bytes_data', 'Innodb_row_lock_waits', 'Bytes_received', 'Bytes_sent')`,
-		func(rows *sql.Rows) (err error) {
-			status, err = readPairs(rows)
+// Pairs are SHOW GLOBAL STATUS and SHOW GLOBAL VARIABLES, for metrics, as the server writes them.
+func (s *Server) Pairs(ctx context.Context) (status, variables map[string]string, err error) {
+	read := func(into *map[string]string) func(*sql.Rows) error {
+		return func(rows *sql.Rows) (err error) {
+			*into, err = readPairs(rows)
 			return err
-		}})
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]float64{}
-	for name, text := range status {
-		if v, err := strconv.ParseFloat(text, 64); err == nil {
-			out[strings.ToLower(name)] = v
 		}
 	}
-	return out, nil
+	err = s.ask(ctx, question{"asking mysqld for its status", "SHOW GLOBAL STATUS", read(&status)},
+		question{"asking mysqld for its variables", "SHOW GLOBAL VARIABLES", read(&variables)})
+	return status, variables, err
 }
