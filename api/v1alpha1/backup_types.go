@@ -33,6 +33,9 @@ type Backup struct {
 	Spec BackupSpec `json:"spec"`
 	// +optional
 	Status BackupStatus `json:"status,omitempty"`
+
+	// UnreadWhy tells what of it could not be read; "" if all was. It is nothing of the API.
+	UnreadWhy string `json:"-"`
 }
 
 // BackupList is a list of Backups.
@@ -126,6 +129,7 @@ type JobTemplate struct {
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// TTL is how long the Job is kept after its end; a day when absent.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="a duration is like 10m"
 	// +optional
 	TTL *metav1.Duration `json:"ttl,omitempty"`
 }

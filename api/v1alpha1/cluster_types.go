@@ -28,6 +28,9 @@ type Cluster struct {
 	Spec ClusterSpec `json:"spec"`
 	// +optional
 	Status ClusterStatus `json:"status,omitempty"`
+
+	// UnreadWhy tells what of it could not be read; "" if all was. It is nothing of the API.
+	UnreadWhy string `json:"-"`
 }
 
 // ClusterList is a list of Clusters.

@@ -11,6 +11,7 @@ type FailoverPolicy struct {
 	// +optional
 	MaxTransactionsBehind *int64 `json:"maxTransactionsBehind,omitempty"`
 	// MaxReplicationLag is how old what the new primary applies may be.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="a duration is like 10m"
 	// +optional
 	MaxReplicationLag *metav1.Duration `json:"maxReplicationLag,omitempty"`
 	// PreferredPrimary names instances, best first. Among equals the best wins, and
@@ -19,10 +20,12 @@ type FailoverPolicy struct {
 	// +kubebuilder:validation:MaxItems=64
 	PreferredPrimary []string `json:"preferredPrimary,omitempty"`
 	// MinTimeBetweenFailovers is how long after a failover no other begins.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="a duration is like 10m"
 	// +optional
 	MinTimeBetweenFailovers *metav1.Duration `json:"minTimeBetweenFailovers,omitempty"`
 	// PrimaryStabilityWindow is how long a primary must have been writable before it
 	// is exchanged for a preferred one.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="a duration is like 10m"
 	// +optional
 	PrimaryStabilityWindow *metav1.Duration `json:"primaryStabilityWindow,omitempty"`
 }

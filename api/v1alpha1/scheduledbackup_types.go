@@ -24,6 +24,9 @@ type ScheduledBackup struct {
 	Spec ScheduledBackupSpec `json:"spec"`
 	// +optional
 	Status ScheduledBackupStatus `json:"status,omitempty"`
+
+	// UnreadWhy tells what of it could not be read; "" if all was. It is nothing of the API.
+	UnreadWhy string `json:"-"`
 }
 
 // ScheduledBackupList is a list of ScheduledBackups.

@@ -168,6 +168,10 @@ var events = []row[Reason]{
 	{ReasonForeignObject,
 		"a PersistentVolumeClaim carries the labels of an instance and is not the Cluster's", ""},
 	{ReasonActionFailed, "Kubernetes, or an instance, refused what was to be done; it is tried again", ""},
+	{ReasonUnreadable,
+		"a value of the spec or the status cannot be read, although the API server took it: the operator leaves " +
+			"that Cluster alone, failovers included, until it is corrected; the message names the value",
+		"troubleshooting.md#a-cluster-that-cannot-be-read"},
 	{ReasonBackupScheduled, "a ScheduledBackup made a Backup; the message has the time that it is for", "scheduled-backups.md"},
 	{ReasonScheduleInvalid,
 		"the schedule or the time zone of a ScheduledBackup cannot be read, or never comes: it makes no Backups", "scheduled-backups.md#on-call"},

@@ -149,6 +149,9 @@ const (
 // ReasonActionFailed: Kubernetes or an instance refused what was to be done. It is tried again.
 const ReasonActionFailed Reason = "ActionFailed"
 
+// ReasonUnreadable: spec or status of an object cannot be read, although the API server took it.
+const ReasonUnreadable Reason = "Unreadable"
+
 // Refusals: why something is not done.
 const (
 	RefusalNoCandidate          Reason = "NoCandidate"

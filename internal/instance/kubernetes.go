@@ -160,6 +160,9 @@ func decode(o runtime.Object) (*v1alpha1.Cluster, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, c); err != nil {
 		return nil, fmt.Errorf("reading the Cluster %s: %w", u.GetName(), err)
 	}
+	if err := c.Unread(); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 

@@ -115,6 +115,12 @@ func (m *Metrics) Observe(c *v1alpha1.Cluster, plan core.Plan) {
 	}
 }
 
+// Unread sets those of a cluster that cannot be read: nothing else is known of it.
+func (m *Metrics) Unread(key types.NamespacedName) {
+	m.Forget(key)
+	m.blocked.WithLabelValues(key.Namespace, key.Name, string(core.ReasonUnreadable)).Set(1)
+}
+
 // Forget drops the series of a cluster that is gone.
 func (m *Metrics) Forget(key types.NamespacedName) {
 	mine := prometheus.Labels{"namespace": key.Namespace, "cluster": key.Name}

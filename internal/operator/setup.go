@@ -144,28 +144,28 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) (*Streams, 
 // which removes archives with their Clusters, and that which tries backups.
 func addBackups(mgr ctrl.Manager, streams *Streams, o Options) error {
 	recorder := mgr.GetEventRecorder("cnmsql")
-	one := &backups.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder,
+	whole, live := apiconn.Whole(mgr.GetClient()), apiconn.WholeReader(mgr.GetAPIReader())
+	one := &backups.Reconciler{Client: whole, Live: live, Recorder: recorder,
 		OperatorImage: o.OperatorImage, Lags: streams.Lag, Now: time.Now}
 	if err := one.SetupWithManager(mgr); err != nil {
 		return err
 	}
 	backups.NewMetrics(metrics.Registry, mgr.GetClient())
-	scheduled := &backups.ScheduledReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
-		Recorder: recorder, Now: time.Now}
+	scheduled := &backups.ScheduledReconciler{Client: whole, Live: live, Recorder: recorder, Now: time.Now}
 	if err := scheduled.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	gaps := &backups.GapReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Now: time.Now}
+	gaps := &backups.GapReconciler{Client: whole, Live: live, Recorder: recorder, Now: time.Now}
 	if err := gaps.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	reclaim := &backups.ReclaimReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder,
+	reclaim := &backups.ReclaimReconciler{Client: whole, Live: live, Recorder: recorder,
 		OperatorImage: o.OperatorImage, Now: time.Now}
 	if err := reclaim.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	verified := &verify.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder,
-		Instances: verify.Instances{Client: mgr.GetClient()}, Lags: streams.Lag,
+	verified := &verify.Reconciler{Client: whole, Live: live, Recorder: recorder,
+		Instances: verify.Instances{Client: whole}, Lags: streams.Lag,
 		Metrics: verify.NewMetrics(metrics.Registry), Now: time.Now}
 	return verified.SetupWithManager(mgr)
 }
@@ -177,16 +177,17 @@ func namedCluster(_ context.Context, obj client.Object) []reconcile.Request {
 }
 
 func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
-	pre := newPrerequisites(mgr.GetClient(), mgr.GetAPIReader())
+	whole, live := apiconn.Whole(mgr.GetClient()), apiconn.WholeReader(mgr.GetAPIReader())
+	pre := newPrerequisites(whole, live)
 	unmade := newUnmadePods()
-	act := &actor{client: mgr.GetClient(), live: mgr.GetAPIReader(), prerequisites: pre, streams: streams,
+	act := &actor{client: whole, live: live, prerequisites: pre, streams: streams,
 		managers: newManagers(), orders: newOrders(), unmade: unmade, operatorImage: o.OperatorImage,
 		defaultImage: o.DefaultImage}
 	return &Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("cnmsql"),
+		Client: whole, Live: live, Recorder: mgr.GetEventRecorder("cnmsql"),
 		Metrics: NewMetrics(metrics.Registry),
 		streams: streams, prerequisites: pre, actor: act, writes: newStatusWrites(),
-		observer: &observer{client: mgr.GetClient(), live: mgr.GetAPIReader(), streams: streams, ended: newEndedPods(),
+		observer: &observer{client: whole, live: live, streams: streams, ended: newEndedPods(),
 			unmade: unmade, leases: newLeaseClock(),
 			wanted: act.wanted, binary: ownBinary(mgr.GetLogger())},
 		clusters: newClusterStates(),

@@ -24,6 +24,8 @@ type clusterState struct {
 	latest *v1alpha1.Cluster
 	// written is when that was.
 	written time.Time
+	// unread is the version of it that could not be read, and was told.
+	unread string
 	// failed is what could not be carried out last.
 	failed string
 	memory core.Memory

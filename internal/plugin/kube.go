@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/apiconn"
 )
 
 // kube reaches the API server as kubectl would: by the same files, variables and flags. kubectl's
@@ -68,7 +69,7 @@ func (k *kube) open() (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server %s: %w", conf.Host, err)
 	}
-	return &session{conf: conf, client: c, namespace: namespace}, nil
+	return &session{conf: conf, client: apiconn.WholeGets(c), namespace: namespace}, nil
 }
 
 func newScheme() (*runtime.Scheme, error) {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 )
 
 func statusCommand(k *kube) *cobra.Command {
@@ -56,6 +57,12 @@ func showOne(ctx context.Context, out io.Writer, s *session, name, output string
 	return WriteTable(out, report)
 }
 
+// unreadReport is what is known of a Cluster that cannot be read.
+func unreadReport(c *v1alpha1.Cluster, why error) Report {
+	return Report{Namespace: c.Namespace, Name: c.Name, Taken: time.Now(), Created: c.CreationTimestamp.Time,
+		Phase: string(core.ReasonUnreadable), Writable: WritableUnknown, Happening: why.Error()}
+}
+
 // showAll asks no instances: a list must be quick however many there are.
 func showAll(ctx context.Context, out io.Writer, s *session, everywhere bool, output string) error {
 	list := &v1alpha1.ClusterList{}
@@ -68,6 +75,10 @@ func showAll(ctx context.Context, out io.Writer, s *session, everywhere bool, ou
 	}
 	reports := []Report{}
 	for i := range list.Items {
+		if why := list.Items[i].Unread(); why != nil {
+			reports = append(reports, unreadReport(&list.Items[i], why))
+			continue
+		}
 		reports = append(reports, Build(Facts{Cluster: &list.Items[i], Now: time.Now(),
 			LiveProblem: "instances are asked only when one cluster is named", BackupsProblem: "they are listed only " +
 				"when one cluster is named"}))

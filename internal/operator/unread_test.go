@@ -1,0 +1,74 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/apiconn"
+)
+
+// halfRead is an API server of whose Clusters only the metadata can be read.
+type halfRead struct {
+	client.Client
+	version string
+}
+
+func (h *halfRead) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	c := o.(*v1alpha1.Cluster)
+	c.Namespace, c.Name, c.UID, c.ResourceVersion = key.Namespace, key.Name, "uid", h.version
+	c.UnreadWhy = "spec.failoverPolicy: unknown unit"
+	return nil
+}
+
+func TestAnUnreadableClusterIsLeftAloneAndTold(t *testing.T) {
+	reg, told := prometheus.NewRegistry(), &events.FakeRecorder{Events: make(chan string, 9)}
+	api := &halfRead{version: "1"}
+	r := &Reconciler{Client: apiconn.Whole(api), Metrics: NewMetrics(reg), Recorder: told,
+		clusters: newClusterStates()}
+	for _, version := range []string{"1", "1", "2"} {
+		api.version = version
+		if next, err := r.Reconcile(quietly(t), ctrl.Request{NamespacedName: clusterKey}); err != nil ||
+			next != (ctrl.Result{}) {
+			t.Errorf("it is looked at again: %v, %v", next, err)
+		}
+	}
+	if len(told.Events) != 2 {
+		t.Errorf("%d events of two versions", len(told.Events))
+	}
+	if text := <-told.Events; !strings.Contains(text, "Unreadable") || !strings.Contains(text, "spec.failoverPolicy") {
+		t.Errorf("%s", text)
+	}
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(reg, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	want := `cnmsql_cluster_blocked{cluster="c",namespace="ns",reason="Unreadable"} 1`
+	if !strings.Contains(answer.Body.String(), want) {
+		t.Errorf("%s", answer.Body)
+	}
+}
+
+func TestAListWithWhatCannotBeReadIsNone(t *testing.T) {
+	var unread *apiconn.UnreadError
+	c := apiconn.Whole(oneUnread{})
+	if err := c.List(t.Context(), &v1alpha1.BackupList{}); !errors.As(err, &unread) || unread.Object.GetName() != "b" {
+		t.Errorf("%v", err)
+	}
+}
+
+type oneUnread struct{ client.Client }
+
+func (oneUnread) List(_ context.Context, all client.ObjectList, _ ...client.ListOption) error {
+	b := v1alpha1.Backup{UnreadWhy: "spec.jobTemplate: unknown unit"}
+	b.Name = "b"
+	all.(*v1alpha1.BackupList).Items = []v1alpha1.Backup{{}, b}
+	return nil
+}
