@@ -144,7 +144,7 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) (*Streams, 
 // which removes archives with their Clusters, and that which tries backups.
 func addBackups(mgr ctrl.Manager, streams *Streams, o Options) error {
 	recorder := mgr.GetEventRecorder("cnmsql")
-	whole, live := apiconn.Whole(mgr.GetClient()), apiconn.WholeReader(mgr.GetAPIReader())
+	whole, live := clients(mgr)
 	one := &backups.Reconciler{Client: whole, Live: live, Recorder: recorder,
 		OperatorImage: o.OperatorImage, Lags: streams.Lag, Now: time.Now}
 	if err := one.SetupWithManager(mgr); err != nil {
@@ -170,6 +170,11 @@ func addBackups(mgr ctrl.Manager, streams *Streams, o Options) error {
 	return verified.SetupWithManager(mgr)
 }
 
+// clients are those of all controllers: one that goes by the caches, and one past them.
+func clients(mgr ctrl.Manager) (client.Client, client.Reader) {
+	return apiconn.Whole(apiconn.Prompt(mgr.GetClient())), apiconn.WholeReader(apiconn.PromptReader(mgr.GetAPIReader()))
+}
+
 // namedCluster is the Cluster that an object names. A claim may outlive its Cluster, and
 // has no owner then.
 func namedCluster(_ context.Context, obj client.Object) []reconcile.Request {
@@ -177,7 +182,7 @@ func namedCluster(_ context.Context, obj client.Object) []reconcile.Request {
 }
 
 func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
-	whole, live := apiconn.Whole(mgr.GetClient()), apiconn.WholeReader(mgr.GetAPIReader())
+	whole, live := clients(mgr)
 	pre := newPrerequisites(whole, live)
 	unmade := newUnmadePods()
 	act := &actor{client: whole, live: live, prerequisites: pre, streams: streams,
