@@ -386,6 +386,9 @@ var problems = []row[Reason]{
 		"the Secret lacks username or password, or names another owner or a reserved account", ""},
 	{ProblemAuthorityBroken, "the Secret <cluster>-ca is damaged; restore it", "security.md#tls"},
 	{ProblemNameTaken, "an object of that name belongs to somebody else; rename one of the two", ""},
+	{ProblemCRDOutdated,
+		"the API server drops what the operator writes into the status: its CustomResourceDefinition is of another " +
+			"release", "upgrades.md#the-customresourcedefinitions"},
 	{ProblemPrerequisites, "Secrets, Services or rights could not be made; it is tried again", ""},
 	{ProblemRecoverySource,
 		"the backup that spec.bootstrap.recovery names is missing or not complete, or its store's Secret is",

@@ -102,6 +102,7 @@ const (
 	ProblemAuthorityBroken  Reason = "CertificateAuthorityBroken"
 	ProblemNameTaken        Reason = "NameTaken"
 	ProblemPrerequisites    Reason = "PrerequisitesFailed"
+	ProblemCRDOutdated      Reason = "CRDOutdated"
 	ProblemRecoverySource   Reason = "RecoverySourceMissing"
 	ProblemClassNotFound    Reason = "StorageClassNotFound"
 	ProblemNoDefaultClass   Reason = "NoDefaultStorageClass"

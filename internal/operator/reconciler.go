@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -151,7 +152,7 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 // server says now; that is rare enough to be asked for.
 func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster,
 	problem *core.Problem) (core.Observation, core.Plan, error) {
-	o, err := r.observer.observe(ctx, c, problem)
+	o, err := r.observer.observe(ctx, c, cmp.Or(problem, r.state(c).dropped.problem()))
 	if err != nil {
 		return o, core.Plan{}, err
 	}
@@ -369,7 +370,9 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	describeArchive(&next.Status, *c, o, r.gapClosed(ctx, *c))
 	describeRestore(&next.Status, *c, o)
 	noteImage(next, o, r.actor.defaultImage)
-	isToWrite, due := r.state(next).toWrite(&(*c).Status, &next.Status, time.Now())
+	state, now := r.state(next), time.Now()
+	before := state.dropped.before(&(*c).Status, state.written, now)
+	isToWrite, due := state.toWrite(before, &next.Status, now)
 	if due > 0 && len(plan.Events) > 0 { // which tell of it now
 		isToWrite, due = true, 0
 	}
@@ -397,10 +400,14 @@ func (r *Reconciler) write(ctx context.Context, next *v1alpha1.Cluster, o core.O
 		return err
 	}
 	notePositions(&next.Status, o)
-	if err := r.Client.Status().Update(ctx, next); err != nil {
+	sent, state := next.Status.DeepCopy(), r.state(next)
+	err := r.Client.Status().Update(ctx, next)
+	if err == nil {
+		state.dropped, err = droppedOf(sent, &next.Status)
+	}
+	if err != nil {
 		return err
 	}
-	state := r.state(next)
 	state.latest, state.written = next.DeepCopy(), time.Now()
 	return nil
 }

@@ -24,6 +24,8 @@ type clusterState struct {
 	latest *v1alpha1.Cluster
 	// written is when that was.
 	written time.Time
+	// dropped is what the API server did not keep of the status that was written last.
+	dropped *dropped
 	// unread is the version of it that could not be read, and was told.
 	unread string
 	// failed is what could not be carried out last.

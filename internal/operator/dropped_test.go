@@ -1,0 +1,79 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+)
+
+// older is an API server of an earlier release, which drops a field of the status.
+type older struct {
+	client.Client
+	drops  bool
+	writes int
+}
+
+func (o *older) Status() client.SubResourceWriter { return olderStatus{o.Client.Status(), o} }
+
+type olderStatus struct {
+	client.SubResourceWriter
+	of *older
+}
+
+func (s olderStatus) Update(ctx context.Context, o client.Object, opts ...client.SubResourceUpdateOption) error {
+	s.of.writes++
+	if c, is := o.(*v1alpha1.Cluster); is && s.of.drops {
+		c.Status.LabelSelector = ""
+	}
+	return s.SubResourceWriter.Update(ctx, o, opts...)
+}
+
+func TestAnAPIServerThatDropsFieldsIsTold(t *testing.T) {
+	f := newFlaky(t, 0, false, aNewCluster(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast",
+		Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}}})
+	o := &older{Client: f, drops: true}
+	r := operatorOf(t, f)
+	r.Client = o
+	look := func() v1alpha1.ClusterStatus {
+		t.Helper()
+		_, err := r.Reconcile(quietly(t), ctrl.Request{NamespacedName: clusterKey})
+		must(t, err)
+		var c v1alpha1.Cluster
+		must(t, f.Get(t.Context(), clusterKey, &c))
+		return c.Status
+	}
+	var is v1alpha1.ClusterStatus
+	for range 4 {
+		is = look()
+	}
+	if is.Blocked == nil || is.Blocked.Reason != string(core.ProblemCRDOutdated) {
+		t.Fatalf("blocked: %+v", is.Blocked)
+	}
+	if fields := r.state(named("ns", "c")).dropped.fields; !slices.Equal(fields, []string{"status.labelSelector"}) {
+		t.Errorf("dropped: %q", fields)
+	}
+	before := o.writes
+	for range 5 {
+		look()
+	}
+	if o.writes != before {
+		t.Errorf("it is written %d times more, and nothing has changed", o.writes-before)
+	}
+	o.drops = false
+	r.state(named("ns", "c")).written = time.Now().Add(-droppedAgain)
+	for range 3 {
+		is = look()
+	}
+	if is.Blocked != nil && is.Blocked.Reason == string(core.ProblemCRDOutdated) || is.LabelSelector == "" {
+		t.Errorf("still, with the right definition: %+v, %q", is.Blocked, is.LabelSelector)
+	}
+}
