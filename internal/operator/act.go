@@ -131,7 +131,7 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 	case core.ClearOverride:
 		return a.annotate(ctx, c, v1alpha1.AnnotationAcceptLoss, nil)
 	case core.RouteWrites:
-		return a.prerequisites.services(ctx, c, resources.WriteServices(c, e.Instance))
+		return a.prerequisites.routeWrites(ctx, c, e.Instance)
 	default:
 		return fmt.Errorf("unknown effect %T", e)
 	}

@@ -36,6 +36,10 @@ func (e *nameTakenError) Error() string {
 // applier brings objects of a cluster to what they should be, by server-side
 // apply with one field manager: what others own is left alone. An object that
 // already is as it should be costs no request.
+//
+// What an object should be is made from the object that was found, and is applied to that
+// version of it and to no other: whatever is repeated of it, such as a password, may have been
+// changed since it was read, and the cache may be behind.
 type applier struct {
 	client client.Client
 	// live reads past the cache, which holds only objects with our label.
@@ -43,11 +47,51 @@ type applier struct {
 	settled settled
 }
 
+// maker makes an object as it should be from the one that was found, nil if there is none.
+type maker func(found client.Object) (client.Object, error)
+
+// apply brings an object to what it should be, whatever it is.
 func (a *applier) apply(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) error {
-	found, err := a.mine(ctx, c, obj, obj.GetName())
-	if err != nil {
-		return err
+	return a.keep(ctx, c, obj, obj.GetName(), func(client.Object) (client.Object, error) { return obj, nil })
+}
+
+// keep brings the object of that kind and name to what is made of the one that is found.
+func (a *applier) keep(ctx context.Context, c *v1alpha1.Cluster, kind client.Object, name string,
+	made maker) error {
+	return a.seen(ctx, c, kind, name, func(found client.Object) error {
+		obj, err := made(found)
+		if err != nil {
+			return err
+		}
+		return a.bring(ctx, c, found, obj)
+	})
+}
+
+// looks bounds how often an object is looked at that is another one each time.
+const looks = 5
+
+// seen has something done to an object as it was found, nil if there is none. It is first looked
+// for in the cache. A conflict says that it has changed since, has gone or was made: then the
+// API server is asked what it is, and it is done to that.
+func (a *applier) seen(ctx context.Context, c *v1alpha1.Cluster, kind client.Object, name string,
+	do func(found client.Object) error) (err error) {
+	look := a.mine
+	for range looks {
+		found, failed := look(ctx, c, kind, name)
+		if failed != nil {
+			return failed
+		}
+		if err = do(found); !apierrors.IsConflict(err) {
+			return err
+		}
+		look = a.mineNow
 	}
+	return err
+}
+
+// bring applies an object to the version that was found. Ownership is forced only there: where
+// none was found, what somebody else has made meanwhile is looked at first.
+func (a *applier) bring(ctx context.Context, c *v1alpha1.Cluster, found, obj client.Object) error {
 	as, err := settlementOf(found, obj)
 	if err != nil || a.settled.has(c, as) {
 		return err
@@ -64,8 +108,14 @@ func (a *applier) apply(ctx context.Context, c *v1alpha1.Cluster, obj client.Obj
 		a.settled.note(c, as)
 		return nil
 	}
-	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted),
-		client.FieldOwner(resources.FieldManager), client.ForceOwnership); err != nil {
+	options := []client.ApplyOption{client.FieldOwner(resources.FieldManager)}
+	if found != nil {
+		// The UID, too: an apply makes an object that is gone, and must not repeat it.
+		wanted.SetUID(found.GetUID())
+		wanted.SetResourceVersion(found.GetResourceVersion())
+		options = append(options, client.ForceOwnership)
+	}
+	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...); err != nil {
 		return fmt.Errorf("apply %s %s: %w", wanted.GetKind(), wanted.GetName(), err)
 	}
 	return nil
@@ -88,12 +138,22 @@ func isAsWanted(found, obj client.Object, wanted *unstructured.Unstructured) (bo
 // none. One that does not belong to the Cluster is refused.
 func (a *applier) mine(ctx context.Context, c *v1alpha1.Cluster, kind client.Object,
 	name string) (client.Object, error) {
-	found := reflect.New(reflect.TypeOf(kind).Elem()).Interface().(client.Object)
-	key := types.NamespacedName{Namespace: c.Namespace, Name: name}
-	err := a.client.Get(ctx, key, found)
+	found := newOf(kind)
+	err := a.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, found)
 	if apierrors.IsNotFound(err) || err == nil && !resources.Belongs(c, found) {
-		err = a.live.Get(ctx, key, found) // the cache may be behind
+		return a.mineNow(ctx, c, kind, name) // the cache may be behind
 	}
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// mineNow is the same by the API server's word.
+func (a *applier) mineNow(ctx context.Context, c *v1alpha1.Cluster, kind client.Object,
+	name string) (client.Object, error) {
+	found := newOf(kind)
+	err := a.live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, found)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -104,6 +164,11 @@ func (a *applier) mine(ctx context.Context, c *v1alpha1.Cluster, kind client.Obj
 			keptOf: found.GetAnnotations()[v1alpha1.AnnotationClusterUID]}
 	}
 	return found, nil
+}
+
+// newOf is an empty object of a kind.
+func newOf(kind client.Object) client.Object {
+	return reflect.New(reflect.TypeOf(kind).Elem()).Interface().(client.Object)
 }
 
 // patchMeta changes the given metadata, by field, of the very object that was meant; a label or an

@@ -158,42 +158,40 @@ func (p *prerequisites) inherit(ctx context.Context, c *v1alpha1.Cluster, obj cl
 }
 
 func (p *prerequisites) leaf(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, instance string) error {
-	data, err := p.secret(ctx, c, resources.TLSSecret(instance))
-	if err != nil {
-		return err
-	}
 	leaf := pki.InstanceLeaf(instance, c.Namespace, resources.ServiceNames(c, instance)...)
 	if also := c.Spec.Certificates; also != nil {
 		leaf.DNSNames = append(leaf.DNSNames, also.ServerAltDNSNames...)
 	}
-	bundle := resources.BundleOf(data)
-	if ca.Flaw(bundle, leaf, time.Now()) != "" {
-		if bundle, err = ca.Issue(leaf, time.Now()); err != nil {
-			return fmt.Errorf("issue the certificate of %s: %w", instance, err)
+	return p.secret(ctx, c, resources.TLSSecret(instance), func(data map[string][]byte) (*corev1.Secret, error) {
+		bundle, now := resources.BundleOf(data), time.Now()
+		if ca.Flaw(bundle, leaf, now) != "" {
+			var err error
+			if bundle, err = ca.Issue(leaf, now); err != nil {
+				return nil, fmt.Errorf("issue the certificate of %s: %w", instance, err)
+			}
 		}
-	}
-	return p.apply(ctx, c, resources.InstanceTLSSecret(c, instance, bundle))
+		return resources.InstanceTLSSecret(c, instance, bundle), nil
+	})
 }
 
-func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, error) {
-	data, err := p.secret(ctx, c, resources.Names(c.Name).CASecret())
-	if err != nil {
-		return nil, err
-	}
-	bundle := resources.BundleOf(data)
-	if data == nil {
-		if bundle, err = pki.NewCA(c.Name, time.Now()); err != nil {
-			return nil, err
+func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (ca *pki.CA, err error) {
+	name := resources.Names(c.Name).CASecret()
+	err = p.secret(ctx, c, name, func(data map[string][]byte) (*corev1.Secret, error) {
+		bundle := resources.BundleOf(data)
+		var err error
+		if data == nil {
+			if bundle, err = pki.NewCA(c.Name, time.Now()); err != nil {
+				return nil, err
+			}
 		}
-	}
-	ca, err := pki.ParseCA(bundle)
-	if err != nil {
-		return nil, &hindranceError{core.Problem{Reason: core.ProblemAuthorityBroken, Message: "the Secret " +
-			resources.Names(c.Name).CASecret() +
-			" is damaged: " + err.Error() + "; restore it, or delete it to have a new authority and new certificates " +
-			"made (instances are then unreachable for the operator until they have theirs)"}}
-	}
-	return ca, p.apply(ctx, c, resources.CASecret(c, bundle))
+		if ca, err = pki.ParseCA(bundle); err != nil {
+			return nil, &hindranceError{core.Problem{Reason: core.ProblemAuthorityBroken, Message: "the Secret " +
+				name + " is damaged: " + err.Error() + "; restore it, or delete it to have a new authority and new " +
+				"certificates made (instances are then unreachable for the operator until they have theirs)"}}
+		}
+		return resources.CASecret(c, bundle), nil
+	})
+	return ca, err
 }
 
 func (p *prerequisites) accounts(ctx context.Context, c *v1alpha1.Cluster, authority []byte) error {
@@ -204,28 +202,26 @@ func (p *prerequisites) accounts(ctx context.Context, c *v1alpha1.Cluster, autho
 		resources.Names(c.Name).ControlSecret():     resources.ControlSecret,
 		resources.Names(c.Name).AppSecret():         p.appSecret(ctx, authority),
 	} {
-		data, err := p.secret(ctx, c, name)
-		if err != nil {
-			return err
-		}
-		s, err := build(c, data, rand.Reader)
-		if err != nil {
-			return err
-		}
-		if err := p.apply(ctx, c, s); err != nil {
+		if err := p.secret(ctx, c, name, func(data map[string][]byte) (*corev1.Secret, error) {
+			return build(c, data, rand.Reader)
+		}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// secret returns the data of one of the cluster's own Secrets, nil when there is none.
-func (p *prerequisites) secret(ctx context.Context, c *v1alpha1.Cluster, name string) (map[string][]byte, error) {
-	s, err := p.mine(ctx, c, &corev1.Secret{}, name)
-	if s == nil || err != nil {
-		return nil, err
-	}
-	return s.(*corev1.Secret).Data, nil
+// secret keeps one of the cluster's own Secrets, made from the data that it has, nil when
+// there is none.
+func (p *prerequisites) secret(ctx context.Context, c *v1alpha1.Cluster, name string,
+	made func(data map[string][]byte) (*corev1.Secret, error)) error {
+	return p.keep(ctx, c, &corev1.Secret{}, name, func(found client.Object) (client.Object, error) {
+		var data map[string][]byte
+		if is, found := found.(*corev1.Secret); found {
+			data = is.Data
+		}
+		return made(data)
+	})
 }
 
 // problemFrom turns an error into a problem that is told. None of them may keep a

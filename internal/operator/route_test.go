@@ -73,6 +73,11 @@ func TestARefusedServiceLeadsToThePrimaryAllTheSame(t *testing.T) {
 	}
 }
 
+// wants is an object, whatever was found.
+func wants(obj client.Object) maker {
+	return func(client.Object) (client.Object, error) { return obj, nil }
+}
+
 func TestAServiceOfSomebodyElseIsLedNowhere(t *testing.T) {
 	c := aCluster()
 	theirs := resources.ReadWriteService(c, "c-1")
@@ -80,7 +85,7 @@ func TestAServiceOfSomebodyElseIsLedNowhere(t *testing.T) {
 	server := newAPI(t, theirs)
 	var taken *nameTakenError
 	p := newPrerequisites(server, server)
-	if err := p.lead(t.Context(), c, resources.ReadWriteService(c, "c-2")); !errors.As(err, &taken) {
+	if err := p.lead(t.Context(), c, "c-rw", wants(resources.ReadWriteService(c, "c-2"))); !errors.As(err, &taken) {
 		t.Errorf("it is changed: %v", err)
 	}
 }

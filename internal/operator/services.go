@@ -17,65 +17,63 @@ import (
 	"cnmsql.co/internal/resources"
 )
 
+// leads tells whom a Service for writes is to lead to that was found, nil if there is none.
+type leads func(found *corev1.Service) (primary string, err error)
+
 // defaultServices makes and mends the default Services. Where writes are led is decided
 // elsewhere: it stays as it is.
 func (p *prerequisites) defaultServices(ctx context.Context, c *v1alpha1.Cluster) error {
-	_, primary, err := p.roleServices(ctx, c)
-	if err != nil {
-		return err
-	}
-	return p.services(ctx, c, resources.DefaultServices(c, primary))
+	return p.services(ctx, c, resources.DefaultServices(c, ""), func(found *corev1.Service) (string, error) {
+		if found == nil {
+			return "", nil
+		}
+		return resources.RoutedTo(found), nil
+	})
 }
 
 // additionalServices makes and mends those that the user asks for besides, and deletes
 // what is no longer wanted. Without them the cluster is whole.
 func (p *prerequisites) additionalServices(ctx context.Context, c *v1alpha1.Cluster) error {
-	present, primary, err := p.roleServices(ctx, c)
-	if err != nil {
-		return err
-	}
-	return errors.Join(p.services(ctx, c, resources.AdditionalServices(c, primary)), p.prune(ctx, c, present))
-}
-
-// roleServices are the Services that lead to roles, as they are, and where -rw leads.
-func (p *prerequisites) roleServices(ctx context.Context,
-	c *v1alpha1.Cluster) (present []corev1.Service, primary string, err error) {
 	var all corev1.ServiceList
 	if err := p.client.List(ctx, &all, those(c)); err != nil {
-		return nil, "", err
+		return err
 	}
-	present = slices.DeleteFunc(all.Items, func(s corev1.Service) bool { return !resources.IsRoleService(&s) })
-	primary, err = p.routedTo(ctx, c, present)
-	return present, primary, err
+	present := slices.DeleteFunc(all.Items, func(s corev1.Service) bool { return !resources.IsRoleService(&s) })
+	return errors.Join(p.services(ctx, c, resources.AdditionalServices(c, ""), p.asDefault(ctx, c, present)),
+		p.prune(ctx, c, present))
 }
 
-// routedTo is where -rw leads. The others for writes are changed after it; if one leads
-// elsewhere, what was read here may be older than that change, and is read again.
-func (p *prerequisites) routedTo(ctx context.Context, c *v1alpha1.Cluster, present []corev1.Service) (string, error) {
+// asDefault leads to where -rw leads. The others for writes are changed after it: whatever leads
+// elsewhere, or is yet to be made, tells nothing of how old this view of -rw is, which is read again.
+func (p *prerequisites) asDefault(ctx context.Context, c *v1alpha1.Cluster, present []corev1.Service) leads {
 	name := resources.Names(c.Name).ReadWrite()
-	led := map[string]bool{}
-	for i := range present {
-		if s := &present[i]; resources.LeadsToPrimary(s) {
-			led[resources.RoutedTo(s)] = true
+	i := slices.IndexFunc(present, func(s corev1.Service) bool { return s.Name == name })
+	return func(found *corev1.Service) (string, error) {
+		if found != nil && i >= 0 && resources.RoutedTo(found) == resources.RoutedTo(&present[i]) {
+			return resources.RoutedTo(found), nil
 		}
+		var rw corev1.Service
+		err := p.live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, &rw)
+		return resources.RoutedTo(&rw), client.IgnoreNotFound(err)
 	}
-	if i := slices.IndexFunc(present, func(s corev1.Service) bool { return s.Name == name }); i >= 0 && len(led) == 1 {
-		return resources.RoutedTo(&present[i]), nil
-	}
-	var rw corev1.Service
-	err := p.live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, &rw)
-	return resources.RoutedTo(&rw), client.IgnoreNotFound(err)
+}
+
+// routeWrites leads all Services for writes to an instance.
+func (p *prerequisites) routeWrites(ctx context.Context, c *v1alpha1.Cluster, to string) error {
+	return p.services(ctx, c, resources.WriteServices(c, to),
+		func(*corev1.Service) (string, error) { return to, nil })
 }
 
 // services applies them all, whatever becomes of one: what a user says of one Service
 // must not keep another from leading to the primary, nor the very one that the API server
 // refuses for it.
-func (p *prerequisites) services(ctx context.Context, c *v1alpha1.Cluster, wanted []*corev1.Service) error {
+func (p *prerequisites) services(ctx context.Context, c *v1alpha1.Cluster, wanted []*corev1.Service, to leads) error {
 	var errs []error
 	for _, s := range wanted {
-		err := p.apply(ctx, c, s)
+		made := func(found client.Object) (client.Object, error) { return ledTo(s, found, to) }
+		err := p.keep(ctx, c, s, s.Name, made)
 		if isRefusedAsItIs(err) {
-			err = errors.Join(err, p.lead(ctx, c, s))
+			err = errors.Join(err, p.lead(ctx, c, s.Name, made))
 		}
 		if err != nil && c.Spec.Managed != nil {
 			err = fmt.Errorf("%w (see spec.managed.services)", err)
@@ -83,6 +81,21 @@ func (p *prerequisites) services(ctx context.Context, c *v1alpha1.Cluster, wante
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// ledTo is a Service that leads to whom it is to lead to.
+func ledTo(wanted *corev1.Service, found client.Object, to leads) (client.Object, error) {
+	if !resources.LeadsToPrimary(wanted) {
+		return wanted, nil
+	}
+	is, _ := found.(*corev1.Service)
+	primary, err := to(is)
+	if err != nil {
+		return nil, err
+	}
+	out := wanted.DeepCopy()
+	resources.Lead(out, primary)
+	return out, nil
 }
 
 // isRefusedAsItIs: the API server, a policy or a webhook takes no such object, however often it is
@@ -94,23 +107,28 @@ func isRefusedAsItIs(err error) bool {
 // lead has a Service that is there select whom it is to select, and changes nothing else of it. The
 // selector is then an update's, by the field manager that applies: the next whole apply, which
 // forces, finds no conflict, and takes it over.
-func (p *prerequisites) lead(ctx context.Context, c *v1alpha1.Cluster, wanted *corev1.Service) error {
-	found, err := p.mine(ctx, c, wanted, wanted.Name)
-	if found == nil || err != nil {
-		return err
-	}
-	is := found.(*corev1.Service)
-	if maps.Equal(is.Spec.Selector, wanted.Spec.Selector) {
+func (p *prerequisites) lead(ctx context.Context, c *v1alpha1.Cluster, name string, made maker) error {
+	return p.seen(ctx, c, &corev1.Service{}, name, func(found client.Object) error {
+		if found == nil {
+			return nil
+		}
+		wanted, err := made(found)
+		if err != nil {
+			return err
+		}
+		is, selector := found.(*corev1.Service), wanted.(*corev1.Service).Spec.Selector
+		if maps.Equal(is.Spec.Selector, selector) {
+			return nil
+		}
+		before := is.DeepCopy()
+		before.UID = "" // so that the patch has it: another Service of that name is refused
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		is.Spec.Selector = selector
+		if err := p.client.Patch(ctx, is, patch, client.FieldOwner(resources.FieldManager)); err != nil {
+			return fmt.Errorf("lead the Service %s to whom it is to lead: %w", is.Name, err)
+		}
 		return nil
-	}
-	before := is.DeepCopy()
-	before.UID = "" // so that the patch has it: another Service of that name is refused
-	patch := client.MergeFrom(before)
-	is.Spec.Selector = wanted.Spec.Selector
-	if err := p.client.Patch(ctx, is, patch, client.FieldOwner(resources.FieldManager)); err != nil {
-		return fmt.Errorf("lead the Service %s to whom it is to lead: %w", is.Name, err)
-	}
-	return nil
+	})
 }
 
 // prune deletes the Services that lead to roles and are not wanted.

@@ -36,6 +36,11 @@ var (
 	forReads  = v1alpha1.AdditionalService{Name: "reports", SelectorType: v1alpha1.SelectReadOnly}
 )
 
+// always leads to one instance, whatever was found.
+func always(primary string) leads {
+	return func(*corev1.Service) (string, error) { return primary, nil }
+}
+
 func keep(t *testing.T, p *prerequisites, c *v1alpha1.Cluster) {
 	t.Helper()
 	must(t, p.defaultServices(t.Context(), c))
@@ -45,13 +50,13 @@ func keep(t *testing.T, p *prerequisites, c *v1alpha1.Cluster) {
 func TestAllServicesForWritesLeadToThePrimary(t *testing.T) {
 	server := newAPI(t)
 	p, c := newPrerequisites(server, server), withServices(forWrites, forReads)
-	must(t, p.services(t.Context(), c, resources.WriteServices(c, "c-1")))
+	must(t, p.routeWrites(t.Context(), c, "c-1"))
 	keep(t, p, c)
 	want := map[string]string{"c-rw": "c-1", "c-ro": "", "c-r": "", "c-orders": "c-1", "c-reports": ""}
 	if got := led(t, server); !maps.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
-	must(t, p.services(t.Context(), c, resources.WriteServices(c, "c-2")))
+	must(t, p.routeWrites(t.Context(), c, "c-2"))
 	keep(t, p, c)
 	if got := led(t, server); got["c-rw"] != "c-2" || got["c-orders"] != "c-2" {
 		t.Errorf("after a change of the primary: %v", got)
@@ -62,8 +67,8 @@ func TestAllServicesForWritesLeadToThePrimary(t *testing.T) {
 func TestAServiceThatWasLeftBehindFollowsTheDefaultOne(t *testing.T) {
 	server := newAPI(t)
 	p, c := newPrerequisites(server, server), withServices(forWrites)
-	must(t, p.services(t.Context(), c, resources.WriteServices(c, "c-1")))
-	must(t, p.services(t.Context(), c, resources.WriteServices(c, "c-2")[:1]))
+	must(t, p.routeWrites(t.Context(), c, "c-1"))
+	must(t, p.services(t.Context(), c, resources.WriteServices(c, "c-2")[:1], always("c-2")))
 	keep(t, p, c)
 	if got := led(t, server); got["c-rw"] != "c-2" || got["c-orders"] != "c-2" {
 		t.Errorf("%v", got)
@@ -74,14 +79,25 @@ func TestAServiceThatWasLeftBehindFollowsTheDefaultOne(t *testing.T) {
 func TestAnOldViewOfTheDefaultServiceLeadsNobodyBack(t *testing.T) {
 	server, old := newAPI(t), newAPI(t)
 	c := withServices(forWrites)
-	must(t, newPrerequisites(server, server).services(t.Context(), c, resources.WriteServices(c, "c-2")))
-	must(t, newPrerequisites(old, old).services(t.Context(), c, resources.WriteServices(c, "c-1")[:1]))
-	must(t, newPrerequisites(old, old).services(t.Context(), c, resources.WriteServices(c, "c-2")[1:]))
+	must(t, newPrerequisites(server, server).routeWrites(t.Context(), c, "c-2"))
+	must(t, newPrerequisites(old, old).services(t.Context(), c, resources.WriteServices(c, "c-1")[:1], always("c-1")))
+	must(t, newPrerequisites(old, old).services(t.Context(), c, resources.WriteServices(c, "c-2")[1:], always("c-2")))
 	var present corev1.ServiceList
 	must(t, old.List(t.Context(), &present))
-	to, err := newPrerequisites(old, server).routedTo(t.Context(), c, present.Items)
-	if must(t, err); to != "c-2" {
-		t.Errorf("writes would be led to %q", to)
+	to := newPrerequisites(old, server).asDefault(t.Context(), c, present.Items)
+	for i := range present.Items {
+		is := &present.Items[i]
+		if is.Name != "c-orders" {
+			continue
+		}
+		primary, err := to(is)
+		if must(t, err); primary != "c-2" {
+			t.Errorf("writes would be led to %q", primary)
+		}
+	}
+	primary, err := to(nil)
+	if must(t, err); primary != "c-2" {
+		t.Errorf("writes by a Service that is made would be led to %q", primary)
 	}
 }
 

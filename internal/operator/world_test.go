@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,6 +59,13 @@ func newAPI(t *testing.T, objs ...client.Object) *api {
 			a.gets++
 			return c.Get(ctx, key, obj, o...)
 		},
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration,
+			o ...client.ApplyOption) error {
+			if err := isApplicable(ctx, c, obj); err != nil {
+				return err
+			}
+			return c.Apply(ctx, obj, o...)
+		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
 			if err := cmp.Or(a.refuseDelete, isMeant(ctx, c, obj, o)); err != nil {
 				return err
@@ -90,6 +99,24 @@ func isMeant(ctx context.Context, c client.Client, obj client.Object, o []client
 		return apierrors.NewConflict(schema.GroupResource{}, obj.GetName(), errors.New("the UID is another"))
 	}
 	return nil
+}
+
+// isApplicable refuses to make an object of which a version is applied, as the API server does for its UID;
+// the fake one gives none.
+func isApplicable(ctx context.Context, c client.Client, obj runtime.ApplyConfiguration) error {
+	text, err := json.Marshal(obj)
+	if err != nil {
+		return err
+	}
+	var applied unstructured.Unstructured
+	if err := applied.UnmarshalJSON(text); err != nil || applied.GetResourceVersion() == "" {
+		return err
+	}
+	err = c.Get(ctx, client.ObjectKeyFromObject(&applied), applied.DeepCopy())
+	if apierrors.IsNotFound(err) {
+		return apierrors.NewConflict(schema.GroupResource{}, applied.GetName(), errors.New("there is none"))
+	}
+	return err
 }
 
 // newScheme knows what the operator asks an API server for.

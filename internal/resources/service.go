@@ -67,6 +67,13 @@ func ReadWriteService(c *v1alpha1.Cluster, primary string) *corev1.Service {
 // LeadsToPrimary: it selects one instance by its name.
 func LeadsToPrimary(s *corev1.Service) bool { return s.Spec.Selector[v1alpha1.LabelInstance] != "" }
 
+// Lead has a Service for writes lead to an instance; nowhere if it is "".
+func Lead(s *corev1.Service, primary string) {
+	s.Spec.Selector[v1alpha1.LabelInstance] = leadTo(primary)
+}
+
+func leadTo(primary string) string { return cmp.Or(primary, noInstance) }
+
 // RoutedTo is the instance that a Service for writes selects; "" when there is none.
 func RoutedTo(s *corev1.Service) string {
 	if name := s.Spec.Selector[v1alpha1.LabelInstance]; name != noInstance {
@@ -104,7 +111,7 @@ func additionalService(c *v1alpha1.Cluster, a *v1alpha1.AdditionalService, prima
 func selects(selector v1alpha1.ServiceSelector, primary string) map[string]string {
 	switch selector {
 	case v1alpha1.SelectReadWrite:
-		return map[string]string{v1alpha1.LabelInstance: cmp.Or(primary, noInstance)}
+		return map[string]string{v1alpha1.LabelInstance: leadTo(primary)}
 	case v1alpha1.SelectReadOnly:
 		return map[string]string{v1alpha1.LabelRole: v1alpha1.RoleReplica, v1alpha1.LabelRoutable: "true"}
 	default:

@@ -1,0 +1,233 @@
+package operator
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/pki"
+	"cnmsql.co/internal/resources"
+)
+
+// behind reads what was there at a moment, and writes to what is there now, as a client whose
+// watch lags.
+type behind struct {
+	client.Client
+	then client.Reader
+	// before is called before the first apply.
+	before sync.Once
+	made   func()
+}
+
+func (b *behind) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+	return b.then.Get(ctx, key, obj, o...)
+}
+
+func (b *behind) List(ctx context.Context, list client.ObjectList, o ...client.ListOption) error {
+	return b.then.List(ctx, list, o...)
+}
+
+func (b *behind) Apply(ctx context.Context, obj runtime.ApplyConfiguration, o ...client.ApplyOption) error {
+	if b.made != nil {
+		b.before.Do(b.made)
+	}
+	return b.Client.Apply(ctx, obj, o...)
+}
+
+// lagging is an operator whose caches have what is there now, and get nothing new.
+func lagging(t *testing.T, server client.Client) (*prerequisites, *behind) {
+	t.Helper()
+	var objs []client.Object
+	for _, list := range []client.ObjectList{&corev1.ServiceList{}, &corev1.SecretList{},
+		&corev1.PersistentVolumeClaimList{}} {
+		must(t, server.List(t.Context(), list))
+		must(t, meta.EachListItem(list, func(o runtime.Object) error {
+			objs = append(objs, o.DeepCopyObject().(client.Object))
+			return nil
+		}))
+	}
+	b := &behind{Client: server, then: newFake(t).WithReturnManagedFields().WithObjects(objs...).Build()}
+	return newPrerequisites(b, server), b
+}
+
+// changed is the Cluster with something that every object inherits: all of them are applied again.
+func changed(c *v1alpha1.Cluster) *v1alpha1.Cluster {
+	c = c.DeepCopy()
+	c.Generation++
+	c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]string{"team": "a"}}
+	return c
+}
+
+// secretOf is one of a cluster's Secrets as it is now.
+func secretOf(t *testing.T, server client.Client, c *v1alpha1.Cluster, name string) *corev1.Secret {
+	t.Helper()
+	var s corev1.Secret
+	must(t, server.Get(t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: name}, &s))
+	return &s
+}
+
+// replace is what a user does to a Secret.
+func replace(t *testing.T, server client.Client, s *corev1.Secret, data map[string][]byte) {
+	t.Helper()
+	for key, value := range data {
+		s.Data[key] = value
+	}
+	must(t, server.Update(t.Context(), s, client.FieldOwner("kubectl")))
+}
+
+// staleCases are what others may do of which the operator's cache does not know yet; each has the
+// operator's objects made, changes one behind its back, has them all applied again, and looks.
+var staleCases = map[string]func(*testing.T, client.Client, *v1alpha1.Cluster){
+	"a password is changed":     aPasswordIsChanged,
+	"a Secret is deleted":       aSecretIsDeleted,
+	"the authority is replaced": theAuthorityIsReplaced,
+	"a Secret is restored":      aSecretIsRestored,
+	"writes are led to another": writesAreLedToAnother,
+}
+
+func aPasswordIsChanged(t *testing.T, server client.Client, c *v1alpha1.Cluster) {
+	must(t, newPrerequisites(server, server).accounts(t.Context(), c, []byte("ca")))
+	p, _ := lagging(t, server)
+	names := resources.Names(c.Name)
+	all := []string{names.RootSecret(), names.ReplicationSecret(), names.ControlSecret(), names.AppSecret()}
+	for _, name := range all {
+		replace(t, server, secretOf(t, server, c, name), map[string][]byte{resources.KeyPassword: []byte("new")})
+	}
+	must(t, p.accounts(t.Context(), changed(c), []byte("ca")))
+	for _, name := range all {
+		s := secretOf(t, server, c, name)
+		if string(s.Data[resources.KeyPassword]) != "new" || s.Labels["team"] != "a" {
+			t.Errorf("%s: the password is %q, and the labels are %v", name, s.Data[resources.KeyPassword], s.Labels)
+		}
+	}
+}
+
+// aSecretIsDeleted by whoever wants another password.
+func aSecretIsDeleted(t *testing.T, server client.Client, c *v1alpha1.Cluster) {
+	must(t, newPrerequisites(server, server).accounts(t.Context(), c, []byte("ca")))
+	p, _ := lagging(t, server)
+	s := secretOf(t, server, c, resources.Names(c.Name).RootSecret())
+	must(t, server.Delete(t.Context(), s))
+	must(t, p.accounts(t.Context(), changed(c), []byte("ca")))
+	now := secretOf(t, server, c, s.Name).Data[resources.KeyPassword]
+	if len(now) == 0 || string(now) == string(s.Data[resources.KeyPassword]) {
+		t.Errorf("the password that was thrown away is %q, and the new one %q", s.Data[resources.KeyPassword], now)
+	}
+}
+
+func theAuthorityIsReplaced(t *testing.T, server client.Client, c *v1alpha1.Cluster) {
+	before := newPrerequisites(server, server)
+	ca, err := before.authority(t.Context(), c)
+	must(t, err)
+	must(t, before.leaf(t.Context(), c, ca, c.Name+"-1"))
+	p, _ := lagging(t, server)
+	bundle, err := pki.NewCA(c.Name, time.Now())
+	must(t, err)
+	theirs, err := pki.ParseCA(bundle)
+	must(t, err)
+	leaf := pki.InstanceLeaf(c.Name+"-1", c.Namespace, resources.ServiceNames(c, c.Name+"-1")...)
+	cert, err := theirs.Issue(leaf, time.Now())
+	must(t, err)
+	for name, b := range map[string]pki.Bundle{resources.Names(c.Name).CASecret(): bundle,
+		resources.TLSSecret(c.Name + "-1"): cert} {
+		replace(t, server, secretOf(t, server, c, name), map[string][]byte{resources.KeyCA: b.CA,
+			resources.KeyCert: b.Cert, resources.KeyKey: b.Key})
+	}
+	ca, err = p.authority(t.Context(), changed(c))
+	must(t, err)
+	if string(ca.Trust()) != string(theirs.Trust()) {
+		t.Error("the operator goes on with the authority that was replaced")
+	}
+	must(t, p.leaf(t.Context(), changed(c), ca, c.Name+"-1"))
+	for name, b := range map[string]pki.Bundle{resources.Names(c.Name).CASecret(): bundle,
+		resources.TLSSecret(c.Name + "-1"): cert} {
+		if string(secretOf(t, server, c, name).Data[resources.KeyKey]) != string(b.Key) {
+			t.Errorf("%s: what was there before is back", name)
+		}
+	}
+}
+
+// aSecretIsRestored in the moment after none was found.
+func aSecretIsRestored(t *testing.T, server client.Client, c *v1alpha1.Cluster) {
+	p, lag := lagging(t, server)
+	s, err := resources.RootSecret(c, map[string][]byte{resources.KeyPassword: []byte("restored")}, nil)
+	must(t, err)
+	lag.made = func() { must(t, server.Create(t.Context(), s, client.FieldOwner("kubectl"))) }
+	must(t, p.secret(t.Context(), c, s.Name, func(data map[string][]byte) (*corev1.Secret, error) {
+		if data == nil {
+			data = map[string][]byte{resources.KeyPassword: []byte("made")}
+		}
+		return resources.RootSecret(c, data, nil)
+	}))
+	if got := secretOf(t, server, c, s.Name).Data[resources.KeyPassword]; string(got) != "restored" {
+		t.Errorf("the password is %q", got)
+	}
+}
+
+// writesAreLedToAnother by a failover.
+func writesAreLedToAnother(t *testing.T, server client.Client, c *v1alpha1.Cluster) {
+	c.Spec.Managed = &v1alpha1.ManagedSpec{Services: &v1alpha1.ManagedServices{
+		Additional: []v1alpha1.AdditionalService{forWrites}}}
+	before := newPrerequisites(server, server)
+	must(t, before.routeWrites(t.Context(), c, c.Name+"-1"))
+	p, _ := lagging(t, server)
+	keep(t, p, c)
+	p, _ = lagging(t, server)
+	must(t, before.routeWrites(t.Context(), c, c.Name+"-2"))
+	c = changed(c)
+	c.Spec.Managed.Services.Additional = append(c.Spec.Managed.Services.Additional,
+		v1alpha1.AdditionalService{Name: "later", SelectorType: v1alpha1.SelectReadWrite})
+	keep(t, p, c)
+	for _, name := range []string{"rw", "orders", "later"} {
+		var s corev1.Service
+		must(t, server.Get(t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: c.Name + "-" + name}, &s))
+		if got := resources.RoutedTo(&s); got != c.Name+"-2" || s.Labels["team"] != "a" {
+			t.Errorf("-%s leads to %q, and has the labels %v", name, got, s.Labels)
+		}
+	}
+}
+
+// What the operator repeats of an object, and what it makes where there is none, never replaces
+// what its cache does not have yet.
+func TestWhatTheCacheDoesNotHaveYetIsKept(t *testing.T) {
+	for name, play := range staleCases {
+		t.Run(name, func(t *testing.T) { play(t, newAPI(t), aCluster()) })
+	}
+}
+
+// The same, for a fake knows little of versions, UIDs and owners of fields. CNMSQL_KUBE_BIN names
+// a directory with etcd and kube-apiserver.
+func TestARealAPIServerKeepsWhatTheCacheDoesNotHaveYet(t *testing.T) {
+	bin := os.Getenv("CNMSQL_KUBE_BIN")
+	if bin == "" {
+		t.Skip("CNMSQL_KUBE_BIN is not set: make test-real sets it")
+	}
+	env := &envtest.Environment{BinaryAssetsDirectory: bin,
+		CRDDirectoryPaths: []string{filepath.Join("../../charts/cnmsql", "files")}, ErrorIfCRDPathMissing: true}
+	conf, err := env.Start()
+	must(t, err)
+	t.Cleanup(func() { _ = env.Stop() })
+	server, err := client.New(conf, client.Options{Scheme: newScheme(t)})
+	must(t, err)
+	cluster := 0
+	for name, play := range staleCases {
+		t.Run(name, func(t *testing.T) {
+			c := aNewCluster()
+			c.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: "c" + string(rune('a'+cluster))}
+			cluster++
+			must(t, server.Create(t.Context(), c))
+			play(t, server, c)
+		})
+	}
+}
