@@ -52,9 +52,14 @@ func (p *prerequisites) growVolume(ctx context.Context, c *v1alpha1.Cluster,
 	if why := p.refused(claim.UID, now); why != nil {
 		return true, why
 	}
-	patch := client.MergeFrom(claim.DeepCopy())
+	// Somebody may have asked for more since it was read.
+	patch := client.MergeFromWithOptions(claim.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	claim.Spec.Resources.Requests[corev1.ResourceStorage] = size
-	if err := p.client.Patch(ctx, &claim, patch, client.FieldOwner(resources.FieldManager)); err != nil {
+	err = p.client.Patch(ctx, &claim, patch, client.FieldOwner(resources.FieldManager))
+	if apierrors.IsConflict(err) {
+		return false, nil // it is looked at again when the cache has what it has become
+	}
+	if err != nil {
 		now.why = fmt.Errorf("grow the volume of %s to %s: %w", instance, c.Spec.Storage.Size, err)
 		p.noteRefusal(claim.UID, now)
 		return false, now.why

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -229,5 +230,25 @@ func TestARealAPIServerKeepsWhatTheCacheDoesNotHaveYet(t *testing.T) {
 			must(t, server.Create(t.Context(), c))
 			play(t, server, c)
 		})
+	}
+}
+
+// A user enlarges a claim by hand to more than the spec says by now. A smaller request may be taken:
+// Kubernetes lets a growth be taken back that has not ended.
+func TestAClaimOfWhichMoreIsAskedIsNotMadeSmaller(t *testing.T) {
+	server, c := newAPI(t), aCluster()
+	claim, err := resources.VolumeClaim(c, "c-1", 1)
+	must(t, err)
+	must(t, server.Create(t.Context(), claim))
+	p, _ := lagging(t, server)
+	claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("9Gi")
+	must(t, server.Update(t.Context(), claim))
+	c.Spec.Storage.Size = "5Gi"
+	if _, err := p.growVolume(t.Context(), c, claim.Name); err != nil {
+		t.Errorf("a claim that is another by now is told as one that is refused: %v", err)
+	}
+	must(t, server.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
+	if got := claim.Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "9Gi" {
+		t.Errorf("9Gi were asked for, and it is %s", got.String())
 	}
 }
