@@ -32,14 +32,15 @@ type actor struct {
 	streams       *Streams
 	managers      *managers
 	orders        *orders
+	requests      *requests
 	unmade        *unmadePods
 	operatorImage string
 	defaultImage  string
 }
 
-// failures of effects: commands that instances did not answer are part of the
-// day; what Kubernetes refuses is told to the user. What it refused before and
-// nobody has asked it again is told like that, and nothing is hurried for it.
+// failures of effects: commands that instances did not answer are part of the day, and so
+// are requests that are under way; what Kubernetes refuses is told to the user. What it refused
+// before and nobody has asked it again is told like that, and nothing is hurried for it.
 type failures struct{ orders, changes, standing []error }
 
 func (f failures) err() error {
@@ -47,7 +48,9 @@ func (f failures) err() error {
 }
 
 // act carries effects out: commands to instances side by side, so that one that
-// does not answer holds up none of the others, all else in order. A failure
+// does not answer holds up none of the others, all else in order. What is made goes on beside
+// the look if it takes long, and what is deleted does not: whoever is about to be deleted must
+// not be chosen for anything meanwhile. A failure
 // leaves those to be tried that do not need what failed.
 func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effects []core.Effect) failures {
 	var out failures
@@ -72,11 +75,26 @@ func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effect
 		}
 		if err := a.change(ctx, c, ca, e); err != nil {
 			failed = append(failed, e)
-			out.changes = append(out.changes, fmt.Errorf("%s: %w", e, err))
+			mu.Lock()
+			out.note(e, err)
+			mu.Unlock()
 		}
 	}
 	wait.Wait()
 	return out
+}
+
+// note notes a change that failed, or is under way.
+func (f *failures) note(e core.Effect, err error) {
+	var waits *underWayError
+	if !errors.As(err, &waits) {
+		f.changes = append(f.changes, fmt.Errorf("%s: %w", e, err))
+		return
+	}
+	f.orders = append(f.orders, fmt.Errorf("%s: %w", e, err))
+	if waits.former != nil {
+		f.standing = append(f.standing, fmt.Errorf("%s: %w", e, waits.former))
+	}
 }
 
 // begin carries effects out beside the caller, who gets what came of them.
@@ -103,11 +121,7 @@ func (a *actor) command(c *v1alpha1.Cluster, instance string, verb control.Verb,
 func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e core.Effect) error {
 	switch e := e.(type) {
 	case core.CreateVolume:
-		claim, err := resources.VolumeClaim(c, e.Instance, resources.ServerID(c.UID, e.Ordinal))
-		if err != nil {
-			return err
-		}
-		return a.create(ctx, c, claim)
+		return a.createVolume(c, e)
 	case core.AdoptVolume:
 		return a.adoptVolume(ctx, c, e)
 	case core.CreatePod:
@@ -137,8 +151,19 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 	}
 }
 
-func (a *actor) create(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) error {
-	return a.forgiven(ctx, c, obj, a.client.Create(ctx, obj, client.FieldOwner(resources.FieldManager)))
+// The words for requests to make an instance's volume claim and its Pod.
+func volumeOf(instance string) string { return "create volume of " + instance }
+func podOf(instance string) string    { return "create pod " + instance }
+
+func (a *actor) createVolume(c *v1alpha1.Cluster, e core.CreateVolume) error {
+	claim, err := resources.VolumeClaim(c, e.Instance, resources.ServerID(c.UID, e.Ordinal))
+	if err != nil {
+		return err
+	}
+	c = c.DeepCopy() // for what goes on beside whoever has it
+	return a.request(c, volumeOf(e.Instance), func(ctx context.Context) error {
+		return a.forgiven(ctx, c, claim, a.client.Create(ctx, claim, client.FieldOwner(resources.FieldManager)))
+	})
 }
 
 // forgiven is what came of making an object. If there is one of its name already, it must be
@@ -153,8 +178,12 @@ func (a *actor) forgiven(ctx context.Context, c *v1alpha1.Cluster, obj client.Ob
 
 // createPod makes an instance's Pod, if it may.
 func (a *actor) createPod(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e core.CreatePod) error {
+	if is, err := a.formerOfPod(c, e.Instance); is {
+		a.unmade.noteUnasked(podKeyOf(c, e.Instance), e.Awaited)
+		return err
+	}
 	if err := a.mayCreatePod(ctx, c, ca, e); err != nil {
-		a.unmade.note(podKeyOf(c, e.Instance), e.Awaited)
+		a.unmade.noteUnasked(podKeyOf(c, e.Instance), e.Awaited)
 		return err
 	}
 	o := a.podOptions(ctx, c, e.Instance, e.Ordinal)
@@ -164,7 +193,16 @@ func (a *actor) createPod(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, 
 		// It was fenced by an annotation of its former Pod.
 		pod.Annotations[v1alpha1.AnnotationFencing] = "on"
 	}
-	return a.askForPod(ctx, c, pod)
+	return a.askForPod(c, pod)
+}
+
+// formerOfPod tells what became of an earlier request for an instance's Pod, or that it, or the
+// one for its volume claim, is under way.
+func (a *actor) formerOfPod(c *v1alpha1.Cluster, instance string) (is bool, err error) {
+	if volume := requestName(c, volumeOf(instance)); a.requests.isUnderWay(volume) {
+		return true, a.requests.waiting(volume)
+	}
+	return a.requests.former(requestName(c, podOf(instance)))
 }
 
 // mayCreatePod: it mounts a claim by its name, and is not made before there is one, nor if
@@ -227,12 +265,15 @@ func (a *actor) deletePod(ctx context.Context, c *v1alpha1.Cluster, e core.Delet
 func (a *actor) mayRecreate(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
 	ordinal, _ := resources.Ordinal(c.Name, instance)
 	pod := resources.Pod(c, instance, a.podOptions(ctx, c, instance, ordinal))
-	err := a.client.Create(ctx, pod, client.DryRunAll, client.FieldOwner(resources.FieldManager))
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-		return fmt.Errorf("its Pod goes on as it is, for Kubernetes refuses the one of the changed spec: %w; "+
-			"correct the spec of the Cluster", err)
-	}
-	return nil
+	words := fmt.Sprintf("try pod %s of generation %d", instance, c.Generation)
+	return a.request(c, words, func(ctx context.Context) error {
+		err := a.client.Create(ctx, pod, client.DryRunAll, client.FieldOwner(resources.FieldManager))
+		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			return fmt.Errorf("its Pod goes on as it is, for Kubernetes refuses the one of the changed spec: %w; "+
+				"correct the spec of the Cluster", err)
+		}
+		return nil
+	})
 }
 
 // deleteOnly deletes the object of this name if it is the one that was meant; uid "" says

@@ -53,6 +53,13 @@ func (o *orders) give(ctx context.Context, name string, do func(context.Context)
 	}
 }
 
+// has tells whether an order was given and has not been answered.
+func (o *orders) has(name string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.underWay[name] != nil
+}
+
 func (o *orders) begin(name string) *order {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -47,8 +47,8 @@ func podKeyBy(pod *corev1.Pod) (podKey, bool) {
 }
 
 // ofFormer tells what is of another Cluster of that name than the one of that UID; "" is none.
-func ofFormer(cluster types.NamespacedName, uid types.UID) func(podKey, []string) bool {
-	return func(key podKey, _ []string) bool { return key.cluster == cluster && key.uid != uid }
+func ofFormer[V any](cluster types.NamespacedName, uid types.UID) func(podKey, V) bool {
+	return func(key podKey, _ V) bool { return key.cluster == cluster && key.uid != uid }
 }
 
 func newEndedPods() *endedPods {
@@ -80,5 +80,5 @@ func (e *endedPods) of(c *v1alpha1.Cluster, name string) []string {
 func (e *endedPods) keepOnly(cluster types.NamespacedName, uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	maps.DeleteFunc(e.uids, ofFormer(cluster, uid))
+	maps.DeleteFunc(e.uids, ofFormer[[]string](cluster, uid))
 }

@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -20,8 +22,9 @@ import (
 )
 
 func anActor(a *api) *actor {
+	streams := NewStreams(context.Background(), logr.Discard(), func(types.NamespacedName) {})
 	return &actor{client: a, live: a, prerequisites: newPrerequisites(a, a), unmade: newUnmadePods(),
-		operatorImage: "cnmsql", defaultImage: "mysql"}
+		streams: streams, requests: newRequests(), operatorImage: "cnmsql", defaultImage: "mysql"}
 }
 
 // foreign is everything that an instance c-1 has, by name, and is somebody else's.

@@ -26,15 +26,30 @@ const unmadeKept = 16
 type unmadePods struct {
 	mu    sync.Mutex
 	names map[podKey][]string
+	// last is the name by which a Pod was asked for last. It may be under way.
+	last map[podKey]string
 }
 
-func newUnmadePods() *unmadePods { return &unmadePods{names: map[podKey][]string{}} }
+func newUnmadePods() *unmadePods {
+	return &unmadePods{names: map[podKey][]string{}, last: map[podKey]string{}}
+}
 
 // asked: a Pod is about to be made by that name, and may be from now on.
 func (u *unmadePods) asked(key podKey, name string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.names[key] = slices.DeleteFunc(u.names[key], func(n string) bool { return n == name })
+	u.last[key] = name
+}
+
+// noteUnasked: no Pod was asked for by that name. The one that was asked for last may be made yet.
+func (u *unmadePods) noteUnasked(key podKey, name string) {
+	u.mu.Lock()
+	isLast := u.last[key] == name
+	u.mu.Unlock()
+	if !isLast {
+		u.note(key, name)
+	}
 }
 
 func (u *unmadePods) note(key podKey, name string) {
@@ -57,7 +72,8 @@ func (u *unmadePods) of(c *v1alpha1.Cluster, instance string) []string {
 func (u *unmadePods) keepOnly(cluster types.NamespacedName, uid types.UID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	maps.DeleteFunc(u.names, ofFormer(cluster, uid))
+	maps.DeleteFunc(u.names, ofFormer[[]string](cluster, uid))
+	maps.DeleteFunc(u.last, ofFormer[string](cluster, uid))
 }
 
 // askedAgain is after how long client-go, at the earliest, asks once more by itself when
@@ -78,14 +94,18 @@ func isRefused(err error, took time.Duration) bool {
 
 // askForPod has a Pod made by the name by which it is awaited, and remembers it if it
 // surely was not.
-func (a *actor) askForPod(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod) error {
-	key, name, begun := podKeyOf(c, pod.Name), pod.Annotations[v1alpha1.AnnotationAwaited], time.Now()
+func (a *actor) askForPod(c *v1alpha1.Cluster, pod *corev1.Pod) error {
+	key, name := podKeyOf(c, pod.Name), pod.Annotations[v1alpha1.AnnotationAwaited]
 	a.unmade.asked(key, name)
-	err := a.client.Create(ctx, pod, client.FieldOwner(resources.FieldManager))
-	if isRefused(err, time.Since(begun)) {
-		a.unmade.note(key, name)
-	}
-	return a.forgiven(ctx, c, pod, err)
+	c = c.DeepCopy() // for what goes on beside whoever has it
+	return a.request(c, podOf(pod.Name), func(ctx context.Context) error {
+		begun := time.Now()
+		err := a.client.Create(ctx, pod, client.FieldOwner(resources.FieldManager))
+		if isRefused(err, time.Since(begun)) {
+			a.unmade.note(key, name)
+		}
+		return a.forgiven(ctx, c, pod, err)
+	})
 }
 
 // askLimit bounds a look at whether a Pod is really gone.
