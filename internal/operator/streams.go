@@ -95,8 +95,8 @@ type stream struct {
 	over bool
 }
 
-// Keep makes sure that a stream to the instance's manager stands, and moves it
-// when the instance has a new Pod. What was heard before stays.
+// Keep makes sure that a stream to the instance's manager stands, and makes another when the
+// instance has a new Pod, or certificates are renewed. What was heard before stays.
 func (s *Streams) Keep(cluster types.NamespacedName, instance string, to endpoint) {
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: instance}
 	s.mu.Lock()
@@ -111,11 +111,24 @@ func (s *Streams) Keep(cluster types.NamespacedName, instance string, to endpoin
 			serverName(to.tls, layout.InstanceHost(instance, cluster.Namespace)))}
 	if old != nil {
 		old.stop()
-		fresh.words = old.heard()
-		fresh.words.report, fresh.words.earlier = core.Fact[core.Report]{}, nil
+		fresh.follow(old)
 	}
 	s.put(key, fresh)
 	go fresh.run(ctx, s)
+}
+
+// follow takes over what an earlier stream to the instance has heard. If the same Pod is spoken
+// to, by another certificate, its last report stands until the new stream brings one, or
+// cannot be set up. What the manager of another Pod said is no report of this one's.
+func (st *stream) follow(old *stream) {
+	old.mu.Lock()
+	defer old.mu.Unlock()
+	st.words = old.words
+	if st.to.podUID != old.to.podUID || st.to.address != old.to.address {
+		st.words.report = core.Fact[core.Report]{}
+		return
+	}
+	st.earlier, st.hearing, st.looked = old.earlier, old.hearing, old.looked
 }
 
 // Tidy ends the streams of a cluster that nobody answers and nobody will: all but

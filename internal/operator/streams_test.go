@@ -1,10 +1,15 @@
 package operator
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"cnmsql.co/internal/control"
@@ -57,6 +62,72 @@ func TestAnOvertakenReportIsDropped(t *testing.T) {
 	restarted.Report.State = core.Starting
 	if !st.hear(restarted, time.Now()) {
 		t.Error("a restarted manager, whose clock starts again, is not heard")
+	}
+}
+
+// unconnected are streams that call nobody: what they hear is put into them.
+func unconnected() *Streams {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return NewStreams(ctx, logr.Discard(), func(types.NamespacedName) {})
+}
+
+// A report counts for the Pod whose manager made it, by whatever certificate it was asked for.
+func TestWhatAPodHasSaidOutlivesACertificate(t *testing.T) {
+	was := endpoint{podUID: "first", address: "10.0.0.1", tls: &tls.Config{}}
+	renewed, anew, moved := was, was, was
+	renewed.tls, anew.podUID, moved.address = &tls.Config{}, "again", "10.0.0.2"
+	for name, c := range map[string]struct {
+		to   endpoint
+		word bool
+	}{"the same": {was, true}, "a new certificate": {renewed, true}, "a new Pod": {anew, false},
+		"a new address": {moved, false}} {
+		t.Run(name, func(t *testing.T) {
+			s := unconnected()
+			s.Keep(clusterKey, "c-1", was)
+			st := s.stream("ns", "c-1")
+			st.hear(snapshot("a", time.Second, time.Second), time.Now())
+			st.hear(snapshot("a", time.Second, 3*time.Second), time.Now())
+			s.Keep(clusterKey, "c-1", c.to)
+			got, now := s.Heard("ns", "c-1"), s.stream("ns", "c-1")
+			if got.report.Known() != c.word || len(got.earlier) > 0 != c.word || !got.last.Known() {
+				t.Errorf("the report is known: %t, with %d earlier; the last word: %t", got.report.Known(),
+					len(got.earlier), got.last.Known())
+			}
+			if isHeard := now.hear(snapshot("a", time.Second, 2*time.Second), time.Now()); isHeard && c.word {
+				t.Error("a report that was overtaken counts again")
+			}
+			now.lose(errors.New("it does not take this certificate"))
+			if s.Heard("ns", "c-1").report.Known() {
+				t.Error("a manager that cannot be reached by the new certificate counts as heard")
+			}
+		})
+	}
+}
+
+// The operator renews its own certificate while all is well.
+func TestARenewedCertificateTakesNoClusterForUnreachable(t *testing.T) {
+	c, ca := aCluster(), anAuthority(t)
+	c.Spec.Instances, c.Status.InstanceNames, c.Status.Promotion.Size = 1, []string{"c-1"}, 1
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+	api := newAPI(t, node, c, aPod("c-1", "first", "n1"), bound(t, "c-1"))
+	r := newTestReconciler(t, api, api)
+	r.streams = unconnected()
+	r.observer.streams = r.streams
+	must(t, r.listen(t.Context(), c, ca))
+	word := snapshot("a", time.Second, time.Second)
+	word.Report = core.Report{Boot: "a", Instance: "c-1", PodUID: "first", State: core.Running,
+		Data: core.DataPopulated, WritableEpoch: 1, SeenEpoch: 1, Server: &core.Server{UUID: "u1"}}
+	before := r.streams.stream("ns", "c-1")
+	before.hear(word, time.Now())
+	r.state(c).tls.made = time.Now().Add(-operatorTLSLife - time.Minute)
+	must(t, r.listen(t.Context(), c, ca))
+	if r.streams.stream("ns", "c-1") == before {
+		t.Fatal("the certificate is not renewed")
+	}
+	_, plan, err := r.decide(t.Context(), c, nil)
+	if must(t, err); plan.Status.Diagnosis != core.PrimaryHealthy {
+		t.Errorf("the Cluster is told to be %s: %s", plan.Status.Diagnosis, plan.Status.Reason)
 	}
 }
 
