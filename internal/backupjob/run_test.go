@@ -94,7 +94,10 @@ func TestAPodThatComesAfterTheManifestSaysSo(t *testing.T) {
 	must(t, s.Create(t.Context(), "db/base/"+id+"/manifest.json", text))
 	must(t, Run(t.Context(), o))
 	got := status(t, o)
-	if got.Phase != v1alpha1.BackupCompleted || got.Error != "" || got.InstanceName != "db-2" || got.Size != 1000 ||
+	if got.InstanceName != "" || got.BackupID != "" {
+		t.Errorf("the Job wrote what only the operator may: %s, %s", got.InstanceName, got.BackupID)
+	}
+	if got.Phase != v1alpha1.BackupCompleted || got.Error != "" || got.Size != 1000 ||
 		got.EncryptedTo != m.Recipient || got.StoredSize != 100 || got.SHA256 == "" ||
 		got.Progress.Percent != "100%" || got.Progress.BytesPerSecond != 100 ||
 		got.StoppedAt.Sub(got.StartedAt.Time) != 10*time.Second || !strings.HasSuffix(got.BeginGTID, ":1-5") {

@@ -75,6 +75,8 @@ func progressOf(p backup.Progress, began, now time.Time) *v1alpha1.BackupProgres
 	return out
 }
 
+// completed says what the backup holds. Which it is, of whom, and where it lies, the operator has
+// written down before, and the policy cnmsql-backup-status lets no Job write.
 func (t *teller) completed(ctx context.Context, m *backup.Manifest) error {
 	sum, err := m.Checksum()
 	if err != nil {
@@ -82,7 +84,7 @@ func (t *teller) completed(ctx context.Context, m *backup.Manifest) error {
 	}
 	return t.end(ctx, func(s *v1alpha1.BackupStatus) {
 		s.Phase, s.Reason, s.Error = v1alpha1.BackupCompleted, "", ""
-		s.BackupID, s.InstanceName, s.ServerVersion, s.SHA256 = m.ID, m.Instance, m.Server, sum
+		s.ServerVersion, s.SHA256 = m.Server, sum
 		s.BeginGTID, s.EndGTID = bounded(m.BeginGTID.String()), bounded(m.EndGTID.String())
 		s.Size, s.StoredSize, s.EncryptedTo = m.RawSize, m.StoredSize, m.Recipient
 		s.StartedAt, s.StoppedAt = &metav1.Time{Time: m.Begin}, &metav1.Time{Time: m.End}

@@ -10,6 +10,13 @@ const InstanceStatusName = "cnmsql-instance-status"
 // something in a regular expression.
 const byInstance = "request.userInfo.username.matches('^system:serviceaccount:' + request.namespace + ':' + request.name + '-[1-9][0-9]*$')"
 
+// others are the fields of a status that are changed from variables.old to variables.new, and are
+// not among variables.own, which the one who asks may write.
+var others = admissionv1.Variable{Name: "others",
+	Expression: "variables.new.filter(k, !(k in variables.own) && (!(k in variables.old) || " +
+		"variables.new[k] != variables.old[k])) + " +
+		"variables.old.filter(k, !(k in variables.own) && !(k in variables.new))"}
+
 // InstanceStatus holds an instance to the one thing it has to say in the status
 // of its Cluster: that it became the primary, which the operator permitted it.
 // An instance is known by its ServiceAccount, <cluster>-<number> in the
@@ -22,8 +29,7 @@ func InstanceStatus() *admissionv1.ValidatingAdmissionPolicy {
 		{Name: "own", Expression: "['currentPrimary', 'currentPrimaryTimestamp']"},
 		{Name: "old", Expression: "has(oldObject.status) ? dyn(oldObject.status) : {}"},
 		{Name: "new", Expression: "has(object.status) ? dyn(object.status) : {}"},
-		{Name: "others", Expression: "variables.new.filter(k, !(k in variables.own) && (!(k in variables.old) || " +
-			"variables.new[k] != variables.old[k])) + variables.old.filter(k, !(k in variables.own) && !(k in variables.new))"},
+		others,
 		{Name: "isGroup", Expression: "has(object.spec.replication) && object.spec.replication.mode == " +
 			"'groupReplication'"},
 		{Name: "claims", Expression: "variables.own.exists(k, (k in variables.new) != (k in variables.old) || (k in " +
@@ -50,6 +56,11 @@ func InstanceStatus() *admissionv1.ValidatingAdmissionPolicy {
 				"variables.old.targetPrimary == variables.me && 'promotion' in variables.old && variables.old.promotion.instance == variables.me)",
 			MessageExpression: "variables.me + ' may set status.currentPrimary only while status.targetPrimary and " +
 				"status.promotion.instance are ' + variables.me",
+		},
+		{
+			Expression: "!variables.claims || !('currentPrimaryTimestamp' in variables.new) || " +
+				"variables.new.currentPrimaryTimestamp.matches('" + readableMicroTime + "')",
+			Message: "status.currentPrimaryTimestamp must be a time as 2026-11-26T14:00:00.000000Z",
 		},
 	}
 	return p

@@ -66,7 +66,7 @@ func prepare() error {
 	}
 	for _, name := range []string{"policy-parameters.yaml", "policy-instance-status.yaml", "policy-promotion.yaml",
 		"policy-instance-pod.yaml", "policy-pod-labels.yaml", "policy-lease.yaml", "policy-lease-epoch.yaml",
-		"policy-group.yaml", "policy-security.yaml", "policy-deletion.yaml"} {
+		"policy-group.yaml", "policy-security.yaml", "policy-deletion.yaml", "policy-backup-status.yaml"} {
 		if err := install(c, filepath.Join(chart, "templates", name)); err != nil {
 			return err
 		}
@@ -151,7 +151,30 @@ func policiesInForce(c client.Client) error {
 	} else if !strings.Contains(err.Error(), "cnmsql-instance-status") {
 		return err
 	}
+	if err := backupPolicyInForce(c); err != nil {
+		return err
+	}
 	return groupPolicyInForce(c, good)
+}
+
+func backupPolicyInForce(c client.Client) error {
+	ctx := context.Background()
+	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: metav1.NamespaceDefault}}
+	b.Spec.Cluster.Name = "probe"
+	if err := c.Create(ctx, b); err != nil {
+		return err
+	}
+	defer func() { _ = c.Delete(ctx, b) }()
+	job, err := saClient("probe-backup", "system:masters")
+	if err != nil {
+		return err
+	}
+	if err := job.Status().Patch(ctx, b, merge(`{"status":{"backupId":"x"}}`), client.DryRunAll); err == nil {
+		return fmt.Errorf("cnmsql-backup-status refuses nothing")
+	} else if !strings.Contains(err.Error(), "cnmsql-backup-status") {
+		return err
+	}
+	return nil
 }
 
 func groupPolicyInForce(c client.Client, u *unstructured.Unstructured) error {
@@ -173,10 +196,16 @@ func groupPolicyInForce(c client.Client, u *unstructured.Unstructured) error {
 // instanceClient acts as an instance does. It is in system:masters besides, for
 // it is the policy that is tested and not RBAC.
 func instanceClient(instance string) (client.Client, error) {
+	return saClient(instance, "system:masters")
+}
+
+// saClient is a client of a ServiceAccount of the namespace default, in more groups besides.
+func saClient(name string, groups ...string) (client.Client, error) {
 	conf := rest.CopyConfig(server)
 	conf.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:" + metav1.NamespaceDefault + ":" + instance,
-		Groups:   []string{"system:serviceaccounts", "system:masters"},
+		UserName: fmt.Sprintf("system:serviceaccount:%s:%s", metav1.NamespaceDefault, name),
+		Groups: append([]string{"system:serviceaccounts", "system:serviceaccounts:" + metav1.NamespaceDefault,
+			"system:authenticated"}, groups...),
 	}
 	return client.New(conf, client.Options{})
 }
@@ -189,9 +218,15 @@ func editor(t *testing.T) client.Client {
 // granted is a client of a user who may do everything to some resources, and no more.
 func granted(t *testing.T, user, group string, what ...string) client.Client {
 	t.Helper()
+	return grantedVerbs(t, user, group, what, "*")
+}
+
+// grantedVerbs is one of a user who may do some things to them.
+func grantedVerbs(t *testing.T, user, group string, what []string, verbs ...string) client.Client {
+	t.Helper()
 	c, ctx := api(t), context.Background()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{group}, Resources: what, Verbs: []string{"*"}}}}
+		APIGroups: []string{group}, Resources: what, Verbs: verbs}}}
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}}

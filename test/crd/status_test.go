@@ -37,6 +37,15 @@ func TestAnInstanceMaySayThatItBecamePrimary(t *testing.T) {
 		"removing something": {permitted, "db-2", `{"status":{"phase":null}}`, "not status.phase"},
 		"the operator": {permitted, "cnmsql-operator",
 			`{"status":{"phase":"Healthy","targetPrimary":"db-1"}}`, ""},
+		"a time that no client reads": {permitted, "db-2",
+			`{"status":{"currentPrimary":"db-2","currentPrimaryTimestamp":"2026-01-01t00:00:01.000000z"}}`,
+			"must be a time as 2026-11-26T14:00:00.000000Z"},
+		"a time without microseconds": {permitted, "db-2",
+			`{"status":{"currentPrimary":"db-2","currentPrimaryTimestamp":"2026-01-01T00:00:01Z"}}`,
+			"must be a time as 2026-11-26T14:00:00.000000Z"},
+		"the year 0": {permitted, "db-2",
+			`{"status":{"currentPrimary":"db-2","currentPrimaryTimestamp":"0000-01-01T00:00:01.000000Z"}}`,
+			"must be a time as 2026-11-26T14:00:00.000000Z"},
 		"an instance of another cluster": {permitted, "db-x-2", `{"status":{"phase":"Healthy"}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
