@@ -38,6 +38,9 @@ const (
 	// AnnotationBackupUID on a Job, and its Secret, is the UID of the Backup whose data it
 	// removes from the store.
 	AnnotationBackupUID = "mysql.cnmsql.co/backupUID"
+	// AnnotationBackupRecord on a Backup is what the operator decided about it before there was
+	// a Job: store, Secrets, instance and name. The Job may patch the status, and not this.
+	AnnotationBackupRecord = "mysql.cnmsql.co/backupRecord"
 	// FinalizerStoredBackup on a Backup keeps it until its data are removed from the store.
 	FinalizerStoredBackup = "mysql.cnmsql.co/stored-backup"
 	// FinalizerStoredArchive on a Cluster keeps it until its archive is removed from the store.

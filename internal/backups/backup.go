@@ -68,8 +68,8 @@ func isOver(b *v1alpha1.Backup) bool {
 	return b.Status.Phase == v1alpha1.BackupCompleted || b.Status.Phase == v1alpha1.BackupFailed
 }
 
-// begin has the Job made, or says what is waited for. The status says first that it runs,
-// and of which instance: another Backup then waits.
+// begin has the Job made, or says what is waited for. What was decided is recorded first. The
+// status then says that it runs, and of which instance: another Backup waits.
 func (r *Reconciler) begin(ctx context.Context, b *v1alpha1.Backup) (ctrl.Result, error) {
 	t, no, err := r.prepare(ctx, b)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *Reconciler) begin(ctx context.Context, b *v1alpha1.Backup) (ctrl.Result
 		return r.refuse(ctx, b, no)
 	}
 	if b.Status.Phase != v1alpha1.BackupRunning {
-		if err := r.keepUntilRemoved(ctx, b); err != nil {
+		if err := r.record(ctx, b, t); err != nil {
 			return ctrl.Result{}, err
 		}
 		if err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) { t.note(s, r.Now()) }); err != nil {
@@ -156,16 +156,17 @@ func (r *Reconciler) refuse(ctx context.Context, b *v1alpha1.Backup, no *refusal
 // status before it ends; one that ended otherwise failed.
 func (r *Reconciler) follow(ctx context.Context, b *v1alpha1.Backup) (ctrl.Result, error) {
 	job := &batchv1.Job{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Status.JobName}, job)
+	key := client.ObjectKey{Namespace: b.Namespace, Name: resources.BackupJobName(b.Name)}
+	err := r.Client.Get(ctx, key, job)
 	if apierrors.IsNotFound(err) {
-		err = r.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Status.JobName}, job)
+		err = r.Live.Get(ctx, key, job)
 	}
 	var why string
 	switch {
-	case apierrors.IsNotFound(err):
-		why = "the Job " + b.Status.JobName + " was deleted before the backup ended"
-	case err != nil:
+	case client.IgnoreNotFound(err) != nil:
 		return ctrl.Result{}, err
+	case err != nil || !metav1.IsControlledBy(job, b):
+		why = "the Job " + key.Name + " was deleted before the backup ended"
 	default:
 		why = ended(job)
 	}

@@ -29,6 +29,11 @@ type taking struct {
 	files map[string][]byte
 }
 
+// record is what stays as it was decided.
+func (t *taking) record() resources.Record {
+	return resources.Record{Store: t.store, ID: t.id, Instance: t.donor}
+}
+
 // note writes down that the backup runs.
 func (t *taking) note(s *v1alpha1.BackupStatus, now time.Time) {
 	s.Phase, s.Reason, s.Error = v1alpha1.BackupRunning, "", ""
@@ -53,8 +58,7 @@ func (r *Reconciler) prepare(ctx context.Context, b *v1alpha1.Backup) (*taking, 
 			"delete this Backup", c.Name), nil
 	}
 	if b.Status.Phase == v1alpha1.BackupRunning {
-		return r.withFiles(ctx, &taking{cluster: c, store: b.Status.ObjectStore, donor: b.Status.InstanceName,
-			id: b.Status.BackupID})
+		return r.prepareAgain(ctx, b, c)
 	}
 	t := &taking{cluster: c, store: b.Spec.ObjectStore, id: idOf(b)}
 	if t.store == nil && c.Spec.Backup != nil {
@@ -74,6 +78,17 @@ func (r *Reconciler) prepare(ctx context.Context, b *v1alpha1.Backup) (*taking, 
 	}
 	t.donor = donor
 	return r.withFiles(ctx, t)
+}
+
+// prepareAgain goes by what was decided when the backup began.
+func (r *Reconciler) prepareAgain(ctx context.Context, b *v1alpha1.Backup, c *v1alpha1.Cluster) (*taking, *refusal,
+	error) {
+	is := resources.RecordOf(b)
+	if is.Store == nil || is.ID == "" || is.Instance == "" {
+		return nil, final(core.BackupNoStore, "it began, and nothing says any more of which instance, and where to: "+
+			"create another Backup"), nil
+	}
+	return r.withFiles(ctx, &taking{cluster: c, store: is.Store, donor: is.Instance, id: is.ID})
 }
 
 // withFiles reads the files of the store. A Secret that is missing is a refusal.

@@ -3,6 +3,7 @@ package backups
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -172,13 +173,33 @@ func (r *ReclaimReconciler) endWriters(ctx context.Context, c *v1alpha1.Cluster)
 			return left, err
 		}
 	}
+	job, err := r.endJobs(ctx, c)
+	if job != "" {
+		left = "the Job " + job
+	}
+	return left, err
+}
+
+// endJobs ends the Jobs of Backups that lie there. A Job goes on after its Backup is complete, and
+// it was the Job that said so: it counts, too, whether the Job has ended.
+func (r *ReclaimReconciler) endJobs(ctx context.Context, c *v1alpha1.Cluster) (left string, err error) {
+	var jobs batchv1.JobList
+	if err := r.Live.List(ctx, &jobs, client.InNamespace(c.Namespace),
+		client.HasLabels{v1alpha1.LabelBackup}); err != nil {
+		return "", err
+	}
 	backups, err := r.backupsThere(ctx, c)
 	for i := range backups {
-		if b := &backups[i]; err == nil && b.Status.Phase == v1alpha1.BackupRunning {
-			var job string
-			if job, err = r.remover().endTaking(ctx, b); job != "" {
-				left = "the Job " + job
-			}
+		b := &backups[i]
+		isOpen := func(job batchv1.Job) bool {
+			return metav1.IsControlledBy(&job, b) && (b.Status.Phase == v1alpha1.BackupRunning || ended(&job) == "")
+		}
+		if err != nil || !slices.ContainsFunc(jobs.Items, isOpen) {
+			continue
+		}
+		var job string
+		if job, err = r.remover().endTaking(ctx, b); job != "" {
+			left = job
 		}
 	}
 	return left, err
@@ -192,7 +213,7 @@ func (r *ReclaimReconciler) backupsThere(ctx context.Context, c *v1alpha1.Cluste
 	}
 	there := resources.StorePath(c.Spec.Backup.ObjectStore, c.Name)
 	for _, b := range all.Items {
-		if b.Spec.Cluster.Name == c.Name && b.Status.DestinationPath == there {
+		if b.Spec.Cluster.Name == c.Name && resources.RecordOf(&b).Path == there {
 			out = append(out, b)
 		}
 	}

@@ -142,14 +142,17 @@ func TestTheArchiveGoesWithTheCluster(t *testing.T) {
 }
 
 func TestABackupThatIsTakenEndsBeforeTheArchiveGoes(t *testing.T) {
-	b := stored("b", "id-1")
-	b.Status.Phase, b.Status.JobName = v1alpha1.BackupRunning, "b-backup"
-	job := resources.BackupJob(aCluster(), b, "operator:1")
-	job.Finalizers = []string{"foregroundDeletion"}
-	w := newReclaimWorld(t, goingCluster(), storeSecret, b, job)
-	if c, again := w.step(); again == 0 || !strings.Contains(archiveSays(c).Message, "the Job b-backup") ||
-		w.job("db-remove-all") != nil || w.job("b-backup").DeletionTimestamp == nil {
-		t.Errorf("%+v", archiveSays(c))
+	// A Job merges parts of the archive after its Backup is complete.
+	for _, phase := range []string{v1alpha1.BackupRunning, v1alpha1.BackupCompleted} {
+		b := stored("b", "id-1")
+		b.Status.Phase, b.Status.JobName = phase, "b-backup"
+		job := resources.BackupJob(aCluster(), b, "operator:1")
+		job.Finalizers = []string{"foregroundDeletion"}
+		w := newReclaimWorld(t, goingCluster(), storeSecret, b, job)
+		if c, again := w.step(); again == 0 || !strings.Contains(archiveSays(c).Message, "the Job b-backup") ||
+			w.job("db-remove-all") != nil || w.job("b-backup").DeletionTimestamp == nil {
+			t.Errorf("%s: %+v", phase, archiveSays(c))
+		}
 	}
 }
 

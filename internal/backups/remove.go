@@ -18,15 +18,16 @@ import (
 	"cnmsql.co/internal/resources"
 )
 
-// keepUntilRemoved has a Backup stay, when it is deleted, until its data are removed. It is
-// done before the first of them can be written.
-func (r *Reconciler) keepUntilRemoved(ctx context.Context, b *v1alpha1.Backup) error {
-	if !strings.EqualFold(b.Spec.ReclaimPolicy, v1alpha1.ReclaimDelete) {
-		return nil
-	}
+// record writes down what was decided where the Job may not write, and has a Backup stay, when it
+// is deleted, until its data are removed, if it says so. Both are done before the first of them can
+// be written.
+func (r *Reconciler) record(ctx context.Context, b *v1alpha1.Backup, t *taking) error {
 	before := b.DeepCopy()
-	if !controllerutil.AddFinalizer(b, v1alpha1.FinalizerStoredBackup) {
-		return nil
+	if err := t.record().WriteTo(b); err != nil {
+		return err
+	}
+	if strings.EqualFold(b.Spec.ReclaimPolicy, v1alpha1.ReclaimDelete) {
+		controllerutil.AddFinalizer(b, v1alpha1.FinalizerStoredBackup)
 	}
 	return r.Client.Patch(ctx, b, ifStill(before))
 }
@@ -51,6 +52,7 @@ func (r *Reconciler) remove(ctx context.Context, b *v1alpha1.Backup) (ctrl.Resul
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	is := resources.RecordOf(b)
 	ends, err := r.remover().namespaceEnds(ctx, b.Namespace)
 	switch {
 	case err != nil:
@@ -61,7 +63,7 @@ func (r *Reconciler) remove(ctx context.Context, b *v1alpha1.Backup) (ctrl.Resul
 		ctrl.LoggerFrom(ctx).Info(message)
 		r.event(b, corev1.EventTypeWarning, core.ReasonBackupForgotten, message) // if it takes any
 		return ctrl.Result{}, r.letGo(ctx, m, b)
-	case b.Removed() != nil || b.Status.BackupID == "" || b.Status.ObjectStore == nil:
+	case b.Removed() != nil || is.ID == "" || is.Store == nil:
 		return ctrl.Result{}, r.letGo(ctx, m, b)
 	}
 	taking, err := r.remover().endTaking(ctx, b)
@@ -91,11 +93,12 @@ func (r *Reconciler) removal(ctx context.Context, b *v1alpha1.Backup) (*removal,
 		return nil, err
 	}
 	c.Name, c.Namespace = key.Name, key.Namespace
+	is := resources.RecordOf(b)
 	return &removal{Removal: resources.BackupRemoval(c, b), object: b, kind: "Backup",
-		where:  fmt.Sprintf("%s/base/%s", b.Status.DestinationPath, b.Status.BackupID),
+		where:  fmt.Sprintf("%s/base/%s", is.Path, is.ID),
 		forget: fmt.Sprintf("kubectl cnmsql backup forget %s -n %s", b.Name, b.Namespace),
 		task: backupjob.Task{Namespace: b.Namespace, Backup: b.Name, BackupUID: string(b.UID),
-			ID: b.Status.BackupID, Cluster: c.Name},
+			ID: is.ID, Cluster: c.Name},
 		tell: func(ctx context.Context, is metav1.ConditionStatus, reason core.Reason, message string) error {
 			return r.stored(ctx, b, is, reason, message)
 		}}, nil

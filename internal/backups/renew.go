@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
@@ -22,10 +23,11 @@ const renewEvery = time.Minute
 // encryption stays what it was: all of a backup is encrypted to one. What cannot be read of
 // the user's Secrets now, stays, too.
 func (r *Reconciler) renew(ctx context.Context, b *v1alpha1.Backup) error {
-	if b.Status.ObjectStore == nil {
+	store := resources.RecordOf(b).Store
+	if store == nil {
 		return nil
 	}
-	now, err := resources.StoreFiles(b.Status.ObjectStore, SecretReader(ctx, r.Live, b.Namespace))
+	now, err := resources.StoreFiles(store, SecretReader(ctx, r.Live, b.Namespace))
 	if AsMissing(err) != nil {
 		return nil
 	}
@@ -34,7 +36,8 @@ func (r *Reconciler) renew(ctx context.Context, b *v1alpha1.Backup) error {
 	}
 	delete(now, seal.FileIdentity)
 	var has corev1.Secret
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Status.JobName}, &has); err != nil {
+	key := client.ObjectKey{Namespace: b.Namespace, Name: resources.BackupJobName(b.Name)}
+	if err := r.Live.Get(ctx, key, &has); err != nil || !metav1.IsControlledBy(&has, b) {
 		return client.IgnoreNotFound(err)
 	}
 	before := has.DeepCopy()

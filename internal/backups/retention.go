@@ -18,6 +18,7 @@ import (
 	"cnmsql.co/internal/backupjob"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
+	"cnmsql.co/internal/resources"
 )
 
 // retentionOf is what the Job has to keep in the store; nil for all. A Backup that names a
@@ -44,6 +45,9 @@ func retentionOf(b *v1alpha1.Backup, d *v1alpha1.BackupDefaults) *backupjob.Rete
 // told again.
 func (r *Reconciler) expired(ctx context.Context, b *v1alpha1.Backup) error {
 	done := b.Status.Retention
+	if b.Spec.ObjectStore != nil {
+		return nil // nothing expires there, whatever its Job says
+	}
 	if done == nil || meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionBackupRetention) != nil {
 		return nil
 	}
@@ -79,7 +83,7 @@ func (r *Reconciler) untold(ctx context.Context, b *v1alpha1.Backup) error {
 		return nil
 	}
 	var job batchv1.Job
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: s.JobName}, &job)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: resources.BackupJobName(b.Name)}, &job)
 	if err != nil || ended(&job) == "" {
 		return client.IgnoreNotFound(err) // of one that is gone nobody knows what it was to do
 	}
@@ -129,10 +133,12 @@ func (r *Reconciler) markExpired(ctx context.Context, by *v1alpha1.Backup) error
 	if err := r.Client.List(ctx, &all, client.InNamespace(by.Namespace)); err != nil {
 		return err
 	}
+	there := resources.RecordOf(by).Path
 	for i := range all.Items {
 		b := &all.Items[i]
-		if b.Spec.Cluster.Name != by.Spec.Cluster.Name || b.Status.DestinationPath != by.Status.DestinationPath ||
-			!slices.Contains(by.Status.Retention.RemovedBackups, b.Status.BackupID) || b.Removed() != nil {
+		is := resources.RecordOf(b)
+		if b.Spec.Cluster.Name != by.Spec.Cluster.Name || is.Path != there ||
+			!slices.Contains(by.Status.Retention.RemovedBackups, is.ID) || b.Removed() != nil {
 			continue
 		}
 		message := fmt.Sprintf("it had expired, and was removed from the store after the Backup %s", by.Name)

@@ -77,6 +77,7 @@ func (p *prerequisites) recoverySource(ctx context.Context,
 	}
 	var b v1alpha1.Backup
 	err = p.live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: from.Backup.Name}, &b)
+	is := resources.RecordOf(&b)
 	switch {
 	case apierrors.IsNotFound(err):
 		return task, nil, noRecovery(
@@ -85,7 +86,7 @@ func (p *prerequisites) recoverySource(ctx context.Context,
 			from.Backup.Name, c.Namespace)
 	case err != nil:
 		return task, nil, err
-	case b.Status.Phase != v1alpha1.BackupCompleted || b.Status.ObjectStore == nil:
+	case b.Status.Phase != v1alpha1.BackupCompleted || is.Store == nil:
 		return task, nil, noRecovery("the Backup %s is %s, and only a Completed one can be restored; wait for it, or "+
 			"create the Cluster again with another one",
 			b.Name, cmp.Or(b.Status.Phase, v1alpha1.BackupPending))
@@ -97,8 +98,8 @@ func (p *prerequisites) recoverySource(ctx context.Context,
 			"another one (kubectl get backups)",
 			b.Name, b.Removed().Message)
 	}
-	task.Cluster, task.BackupID = b.Spec.Cluster.Name, b.Status.BackupID
-	return task, b.Status.ObjectStore, nil
+	task.Cluster, task.BackupID = b.Spec.Cluster.Name, is.ID
+	return task, is.Store, nil
 }
 
 // targetOf reads spec.bootstrap.recovery.recoveryTarget.

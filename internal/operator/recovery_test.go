@@ -44,6 +44,15 @@ func anExpiredBackup() *v1alpha1.Backup {
 	return b
 }
 
+// aChangedBackup is Completed, and its status says another place than was recorded.
+func aChangedBackup(t *testing.T) *v1alpha1.Backup {
+	b := aDoneBackup(v1alpha1.BackupCompleted)
+	must(t, resources.Record{ID: b.Status.BackupID, Instance: "old-1", Store: someStore}.WriteTo(b))
+	b.Status.BackupID, b.Status.ObjectStore = "anothers", someStore.DeepCopy()
+	b.Status.ObjectStore.Credentials.SecretAccessKey = &v1alpha1.SecretKeySelector{Name: "paid-ca", Key: "tls.key"}
+	return b
+}
+
 // aGoingBackup is Completed, and is deleted with its data.
 func aGoingBackup() *v1alpha1.Backup {
 	b := aDoneBackup(v1alpha1.BackupCompleted)
@@ -69,7 +78,9 @@ func TestTheBackupThatAClusterBeginsWith(t *testing.T) {
 		want    recovery.Task
 		refused string
 	}{
-		"a Backup":              {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted), storeSecret()}, want: recovery.Task{Cluster: "old", BackupID: "20261123T000000Z-1"}},
+		"a Backup": {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted), storeSecret()}, want: recovery.Task{Cluster: "old", BackupID: "20261123T000000Z-1"}},
+		"a changed Backup": {spec: byName, objs: []client.Object{aChangedBackup(t), storeSecret()},
+			want: recovery.Task{Cluster: "old", BackupID: "20261123T000000Z-1"}},
 		"a Backup that runs":    {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupRunning), storeSecret()}, refused: "is Running, and only a Completed one"},
 		"a Backup that is gone": {spec: byName, objs: []client.Object{anExpiredBackup(), storeSecret()}, refused: "not in the store any more: it had expired"},
 		"one that is deleted":   {spec: byName, objs: []client.Object{aGoingBackup(), storeSecret()}, refused: "is being deleted"},

@@ -43,7 +43,7 @@ type Removal struct {
 
 // BackupRemoval is that of a Backup's data.
 func BackupRemoval(c *v1alpha1.Cluster, b *v1alpha1.Backup) Removal {
-	return Removal{Name: b.Name + "-remove", Store: b.Status.ObjectStore,
+	return Removal{Name: b.Name + "-remove", Store: RecordOf(b).Store,
 		of: b, uid: v1alpha1.AnnotationBackupUID, cluster: c, labels: map[string]string{v1alpha1.LabelBackup: b.Name},
 		verb: "remove", template: jobTemplate(c, b), account: BackupJobName(b.Name)}
 }
