@@ -10,17 +10,39 @@ import (
 )
 
 // LeaseName is the name of the policy on the Leases of instances, LeaseEpochName that of
-// the one that holds their epoch to the Cluster's.
+// the one that holds their epoch to the Cluster's, and LeaseWritersName that of the one on
+// everybody else.
 const (
-	LeaseName      = "cnmsql-lease"
-	LeaseEpochName = "cnmsql-lease-epoch"
+	LeaseName        = "cnmsql-lease"
+	LeaseEpochName   = "cnmsql-lease-epoch"
+	LeaseWritersName = "cnmsql-lease-writers"
 )
 
-// me is the instance that asks, ofCluster the name of its Cluster.
+// me is the instance that asks, ofCluster the name of its Cluster, and ownLease that of its Lease.
 const (
 	me        = "request.userInfo.username.split(':')[3]"
 	ofCluster = me + ".substring(0, " + me + ".lastIndexOf('-'))"
+	ownLease  = ofCluster + " + '-primary'"
 )
+
+// namedAsInstance: a ServiceAccount with the name of an instance, and with its right to write
+// the status of the Cluster. Whoever may edit Clusters has that right, too, also where there is
+// none, and the names of others' ServiceAccounts end in numbers as well.
+const namedAsInstance = "request.userInfo.username.matches('^system:serviceaccount:' + request.namespace + " +
+	"':.+-[1-9][0-9]*$') && authorizer.group('mysql.cnmsql.co').resource('clusters').subresource('status')" +
+	".namespace(request.namespace).name(" + ofCluster + ").check('patch').allowed()"
+
+// byHolder tells whether a change of a Lease comes from an instance: it is that of its own
+// cluster, or it comes from one that may make no Leases, as no instance may. Who elects a leader
+// for another application makes the Lease for it, or was given the right to.
+var byHolder = namedAsInstance + " && (request.name == " + ownLease + " && (" + labelOf("object") + " != '' || " +
+	labelOf("oldObject") + " != '') || !authorizer.group('coordination.k8s.io').resource('leases')" +
+	".namespace(request.namespace).check('create').allowed())"
+
+// labelOf is the Cluster that a Lease has in its label.
+func labelOf(lease string) string {
+	return fmt.Sprintf("%s.metadata.?labels[?'%s'].orValue('')", lease, v1alpha1.LabelCluster)
+}
 
 // Lease holds an instance to its own cluster's Lease, and there to itself: RBAC names the
 // one record that it may update, and that it may neither make nor delete any, but not what
@@ -29,8 +51,7 @@ const (
 // The label is demanded because LeaseEpoch looks at labelled Leases only.
 func Lease() *admissionv1.ValidatingAdmissionPolicy {
 	p := leasePolicy(LeaseName)
-	p.Spec.Variables = append(p.Spec.Variables, admissionv1.Variable{Name: "label",
-		Expression: fmt.Sprintf("object.metadata.?labels[?'%s'].orValue('')", v1alpha1.LabelCluster)})
+	p.Spec.Variables = append(p.Spec.Variables, admissionv1.Variable{Name: "label", Expression: labelOf("object")})
 	forbidden := metav1.StatusReasonForbidden
 	p.Spec.Validations = []admissionv1.Validation{
 		{Reason: &forbidden,
@@ -68,9 +89,7 @@ func Lease() *admissionv1.ValidatingAdmissionPolicy {
 func LeaseEpoch() *admissionv1.ValidatingAdmissionPolicy {
 	p := leasePolicy(LeaseEpochName)
 	p.Spec.ParamKind = &admissionv1.ParamKind{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Cluster"}
-	p.Spec.MatchConstraints.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-		{Key: v1alpha1.LabelCluster, Operator: metav1.LabelSelectorOpExists},
-	}}
+	p.Spec.MatchConstraints.ObjectSelector = labelled()
 	p.Spec.Variables = append(p.Spec.Variables,
 		admissionv1.Variable{Name: "promoted", Expression: "params.?status.?promotion.?instance.orValue('')"},
 		admissionv1.Variable{Name: "granted", Expression: "params.?status.?promotion.?epoch.orValue(0)"},
@@ -95,19 +114,55 @@ func LeaseEpochBinding() *admissionv1.ValidatingAdmissionPolicyBinding {
 	return b
 }
 
+// LeaseWriters keeps the record of a primary, a Lease with the label of a Cluster and the name
+// that goes with it, to its instances, which Lease and LeaseEpoch look at, and to those who may
+// update clusters/promotion. The role edit of Kubernetes itself may write all Leases of a
+// namespace: with another holder and an epoch that nobody reaches, nobody could be promoted.
+//
+// What makes and deletes the records of a release before is an instance, too: its Role says
+// whether it may. In a namespace that goes, they go.
+func LeaseWriters() *admissionv1.ValidatingAdmissionPolicy {
+	p := newLeasePolicy(LeaseWritersName, admissionv1.Create, admissionv1.Update, admissionv1.Delete)
+	p.Spec.MatchConstraints.ObjectSelector = labelled()
+	isRecord := func(of string) string {
+		return fmt.Sprintf("(%[1]s != null && %[2]s != '' && %[1]s.metadata.name == %[2]s + '-primary')", of, labelOf(of))
+	}
+	p.Spec.MatchConditions = []admissionv1.MatchCondition{
+		{Name: "of-a-primary", Expression: isRecord("object") + " || " + isRecord("oldObject")},
+		{Name: "by-none-of-its-instances",
+			Expression: "!(" + namedAsInstance + " && request.name == " + ownLease + ")"},
+	}
+	p.Spec.Variables = []admissionv1.Variable{{Name: "cluster",
+		Expression: isRecord("oldObject") + " ? " + labelOf("oldObject") + " : " + labelOf("object")}}
+	forbidden := metav1.StatusReasonForbidden
+	p.Spec.Validations = []admissionv1.Validation{{
+		Reason: &forbidden,
+		Expression: "request.operation == 'DELETE' && has(namespaceObject.metadata.deletionTimestamp) || " +
+			"authorizer.group('mysql.cnmsql.co').resource('clusters').subresource('promotion')" +
+			".namespace(request.namespace).name(variables.cluster).check('update').allowed()",
+		MessageExpression: "'the Lease ' + variables.cluster + '-primary is written by the instances of Cluster ' + " +
+			"variables.cluster + ' and by the operator only: it decides who may take writes'",
+	}}
+	return p
+}
+
+func labelled() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: v1alpha1.LabelCluster, Operator: metav1.LabelSelectorOpExists}}}
+}
+
+func newLeasePolicy(name string, on ...admissionv1.OperationType) *admissionv1.ValidatingAdmissionPolicy {
+	p := newPolicy(name, "leases", on...)
+	rule := &p.Spec.MatchConstraints.ResourceRules[0].Rule
+	rule.APIGroups, rule.APIVersions = []string{"coordination.k8s.io"}, []string{"v1"}
+	return p
+}
+
 // leasePolicy is about what instances do to Leases, and knows who, of which cluster, and
 // what becomes of holder and epoch.
 func leasePolicy(name string) *admissionv1.ValidatingAdmissionPolicy {
-	p := newPolicy(name, "leases", admissionv1.Update)
-	rule := &p.Spec.MatchConstraints.ResourceRules[0].Rule
-	rule.APIGroups, rule.APIVersions = []string{"coordination.k8s.io"}, []string{"v1"}
-	p.Spec.MatchConditions = []admissionv1.MatchCondition{{
-		Name: "by-an-instance",
-		Expression: "request.userInfo.username.matches('^system:serviceaccount:' + request.namespace + " +
-			"':.+-[1-9][0-9]*$')" +
-			" && authorizer.group('" + v1alpha1.GroupVersion.Group + "').resource('clusters').subresource('status')" +
-			".namespace(request.namespace).name(" + ofCluster + ").check('patch').allowed()",
-	}}
+	p := newLeasePolicy(name, admissionv1.Update)
+	p.Spec.MatchConditions = []admissionv1.MatchCondition{{Name: "by-an-instance", Expression: byHolder}}
 	epoch := func(of string) string {
 		text := fmt.Sprintf("%s.metadata.?annotations[?'%s'].orValue('0')", of, v1alpha1.AnnotationEpoch)
 		return fmt.Sprintf("(%[1]s.matches('^[0-9]{1,18}$') ? int(%[1]s) : -1)", text)

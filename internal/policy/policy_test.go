@@ -32,6 +32,7 @@ func TestTheChartHoldsTheCurrentPolicies(t *testing.T) {
 		"policy-pod-labels.yaml":      PodLabels(),
 		"policy-lease.yaml":           Lease(),
 		"policy-lease-epoch.yaml":     LeaseEpoch(),
+		"policy-lease-writers.yaml":   LeaseWriters(),
 		"policy-deletion.yaml":        Deletion(),
 		"policy-backup-status.yaml":   BackupStatus(),
 	} {
