@@ -58,24 +58,6 @@ type ViewMember struct {
 	Version string `json:"version,omitempty"`
 }
 
-// CompareVersions is negative when the server of the first version is older than that of the
-// second, and positive when it is newer. Only numbers count, as far as there are any: what
-// is unknown is older than all.
-func CompareVersions(a, b string) int { return slices.Compare(numbers(a), numbers(b)) }
-
-// numbers are those that a version begins with: of "8.0.22-13" 8, 0 and 22.
-func numbers(version string) []int {
-	var out []int
-	for part := range strings.SplitSeq(strings.SplitN(version, "-", 2)[0], ".") {
-		n, err := strconv.Atoi(part)
-		if err != nil {
-			return out
-		}
-		out = append(out, n)
-	}
-	return out
-}
-
 // IsLaterView: the view a is of the same group as b, and came after it. A view is named by
 // the group's beginning and by its number since: "17123:5". Views of groups that began at
 // different times are not compared.

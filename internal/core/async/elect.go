@@ -140,6 +140,7 @@ func (b ballot) byPreference(x, y voter) int {
 		cmp.Compare(btoi(x.lacks), btoi(y.lacks)),
 		-cmp.Compare(btoi(x.in.Name == b.prefer), btoi(y.in.Name == b.prefer)),
 		cmp.Compare(btoi(b.isHolder(x)), btoi(b.isHolder(y))),
+		core.CompareSeries(x.report.Version, y.report.Version), // the others may not be able to follow a later one
 		cmp.Compare(rank(b.o.Cluster.Policy, x.in.Name), rank(b.o.Cluster.Policy, y.in.Name)),
 		cmp.Compare(lag(x.report), lag(y.report)),
 		cmp.Compare(x.in.Ordinal, y.in.Ordinal))

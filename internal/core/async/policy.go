@@ -55,7 +55,7 @@ func rank(policy core.FailoverPolicy, name string) int {
 }
 
 // failBack hands over to an instance that the user prefers, once the primary has
-// been stable for as long as the user said.
+// been stable for as long as the user said; in the middle of an upgrade, once all can follow it.
 func (d *decision) failBack() {
 	policy, p := d.Cluster.Policy, d.Status.Promotion
 	if len(policy.Preferred) == 0 || d.Status.Operation != nil || p.WritableSince.IsZero() || !d.settled() {
@@ -66,7 +66,7 @@ func (d *decision) failBack() {
 		isBetter := rank(policy, in.Name) < rank(policy, p.Instance) &&
 			(best == "" || rank(policy, in.Name) < rank(policy, best))
 		switch until := d.restsUntil(in.Name); {
-		case !isBetter || d.refusesTarget(in.Name) != nil:
+		case !isBetter || d.refusesTarget(in.Name) != nil || d.earlier(in) != "":
 		case !until.IsZero():
 			d.RecheckAt(until)
 		case !d.IsSurplus(in):

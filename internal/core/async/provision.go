@@ -87,10 +87,11 @@ func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
 	}
 }
 
-// settled: the primary takes writes, no operation is in progress, and every
+// settled: the primary takes writes and stays, no operation is in progress, and every
 // instance runs and follows. Only then is anything taken away on purpose.
 func (d *decision) settled() bool {
-	if d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil || d.switchoverWished() {
+	if d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil || d.switchoverWished() ||
+		d.hasToGo() != "" {
 		return false
 	}
 	ok := true

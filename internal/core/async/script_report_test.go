@@ -22,6 +22,8 @@ func setReport(r *core.Report, key, v string) error {
 		r.Manager = build(v)
 	case "manager-refused":
 		r.ManagerRefused = &core.RefusedBinary{Digest: v, Why: "it does not run here"}
+	case "version":
+		r.Version = v
 	case "reason":
 		r.Reason = core.Reason(v)
 	case "message":

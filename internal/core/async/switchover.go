@@ -37,17 +37,25 @@ func (d *decision) beginSwitchover() {
 	if d.Status.Operation != nil {
 		return
 	}
-	switch holder := d.holder(); {
-	case d.switchoverWished():
+	if d.switchoverWished() {
 		d.start(core.ReasonRequested)
+	} else if why := d.hasToGo(); why != "" {
+		d.handOver(why)
+	}
+}
+
+// hasToGo: the primary cannot stay, and there are others; "" when it can.
+func (d *decision) hasToGo() core.Reason {
+	switch holder := d.holder(); {
 	case len(d.Instances) == 1:
 	case d.diagnosis.name == core.PrimaryTerminating:
-		d.handOver(core.ReasonPodTerminating)
+		return core.ReasonPodTerminating
 	case holder.Pod.Is(func(pod core.Pod) bool { return pod.DemoteRequested }):
-		d.handOver(core.ReasonDemoteRequested)
+		return core.ReasonDemoteRequested
 	case holder.Volume.Is(func(vol core.Volume) bool { return vol.Deleting }):
-		d.handOver(core.ReasonVolumeDeleting)
+		return core.ReasonVolumeDeleting
 	}
+	return ""
 }
 
 // handOver chooses a target because the primary has to go.
@@ -80,17 +88,35 @@ func (d *decision) handOver(why core.Reason) {
 	d.begin(why)
 }
 
-// byFitness: who stays, is not about to be restarted or drained, takes traffic
-// and lags least goes first.
+// byFitness: who stays and is not about to be drained, whom all others can follow, who is not about to
+// be restarted, takes traffic and lags least goes first.
 func (d *decision) byFitness(a, b *core.Instance) int {
+	goes := func(in *core.Instance) int {
+		node, _ := in.Node.Get()
+		return 2*btoi(d.IsSurplus(in)) + btoi(node.Draining)
+	}
 	penalty := func(in *core.Instance) int {
 		pod, _ := in.Pod.Get()
-		node, _ := in.Node.Get()
-		return 8*btoi(d.IsSurplus(in)) + 4*btoi(node.Draining) + 2*btoi(!pod.Current) + btoi(!pod.Ready)
+		return 2*btoi(!pod.Current) + btoi(!pod.Ready)
 	}
 	ra, _ := a.Report.Get()
 	rb, _ := b.Report.Get()
-	return cmp.Or(cmp.Compare(penalty(a), penalty(b)), cmp.Compare(lag(ra), lag(rb)), cmp.Compare(a.Ordinal, b.Ordinal))
+	return cmp.Or(cmp.Compare(goes(a), goes(b)), core.CompareSeries(ra.Version, rb.Version),
+		cmp.Compare(penalty(a), penalty(b)), cmp.Compare(lag(ra), lag(rb)), cmp.Compare(a.Ordinal, b.Ordinal))
+}
+
+// earlier names an instance that serves, and whose MySQL is of an earlier series than that of another:
+// it may not be able to follow it. "" when there is none.
+func (d *decision) earlier(than *core.Instance) string {
+	name, of := "", than.Report
+	others(d.Observation, than.Name, func(in *core.Instance) {
+		if r, ok := serving(in); ok && of.Is(func(later core.Report) bool {
+			return core.CompareSeries(r.Version, later.Version) < 0 && later.Version != ""
+		}) {
+			name = in.Name
+		}
+	})
+	return name
 }
 
 // start begins the switchover that somebody asked for. A refused wish is taken
@@ -156,7 +182,7 @@ func (d *decision) cannotLead(in *core.Instance) *core.Problem {
 	case !ok:
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: fmt.Sprintf("its mysqld does not serve the "+
 			"cluster's data (%s)", r.State)}
-	case in.IsStopping():
+	case in.IsStopping() || d.IsEnding(in.Name):
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: "it is being stopped"}
 	case losesVolume(in):
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: volumeGoes}
