@@ -130,6 +130,7 @@ const (
 	ReasonRestartInPlace     Reason = "RestartInPlace"
 	ReasonGivesData          Reason = "PrimaryGivesData"
 	ReasonCloneStarted       Reason = "CloneStarted"
+	ReasonCloneFailed        Reason = "CloneFailed"
 	ReasonInstanceCreated    Reason = "InstanceCreated"
 	ReasonInstanceRemoved    Reason = "InstanceRemoved"
 	ReasonInstanceRestarted  Reason = "InstanceRestarted"

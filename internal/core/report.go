@@ -410,7 +410,9 @@ type Clone struct {
 	// Stage as the server names it, for example "FILE COPY".
 	Stage   string `json:"stage,omitempty"`
 	Percent int    `json:"percent"`
-	Error   string `json:"error,omitempty"`
+	// Error is that of the last attempt that failed, and Failures how many did in a row.
+	Error    string `json:"error,omitempty"`
+	Failures int    `json:"failures,omitempty"`
 	// Pausing: so many attempts failed that the next one is not to be ordered yet.
 	Pausing bool `json:"pausing,omitempty"`
 }

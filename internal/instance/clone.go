@@ -33,7 +33,7 @@ func (m *manager) cloneFrom(donor string) error {
 	if err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.clone.progress = &core.Clone{Donor: donor} })
+	m.update(func(s *state) { s.clone.progress = &core.Clone{Donor: donor, Error: s.clone.lastError()} })
 	return m.begin(agent.Cloning, func(ctx context.Context) error {
 		progress, stop := context.WithCancel(ctx)
 		defer stop()
@@ -51,6 +51,14 @@ func (m *manager) cloneFrom(donor string) error {
 		}
 		return nil
 	})
+}
+
+// lastError is why the last attempt failed; "" when none did.
+func (s *cloneState) lastError() string {
+	if s.progress == nil {
+		return ""
+	}
+	return s.progress.Error
 }
 
 // clonePauseMost is the longest pause after clones that failed.
@@ -148,7 +156,7 @@ func (m *manager) verifyClone(ctx context.Context) {
 	m.update(func(s *state) {
 		if s.clone.progress != nil {
 			c := *s.clone.progress
-			c.Percent, c.Stage = 100, ""
+			c.Percent, c.Stage, c.Error = 100, "", ""
 			s.clone.progress = &c
 		}
 	})

@@ -155,7 +155,8 @@ func (m *manager) facts() *agent.Facts {
 		Locked: s.volume.locked, Data: s.volume.data, Foreign: s.volume.foreign, WasFenced: s.worker.wasFenced,
 		Activity: s.activity.now, Server: s.status.server, WritableEpoch: s.mysqld.writable, Primary: s.peers.primary,
 		Asking: s.peers.asking || time.Now().Before(s.peers.again), AskFailed: s.peers.failed,
-		Maintenance: s.errant.Maintenance, Statements: s.errant.Statements(), Donor: s.clone.donor,
+		Maintenance: s.errant.Maintenance, Statements: s.errant.Statements(),
+		Donor: s.clone.donor, CloneError: s.clone.lastError(),
 		RestartEpoch: s.mysqld.restart, Problem: s.mysqld.problem, TerminatingSince: s.terminating, Mysqld: s.process(),
 	}
 	f.LeaseEpoch, f.LeaseRenewed = m.lease.held()

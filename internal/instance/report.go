@@ -43,7 +43,7 @@ func (m *manager) report() core.Report {
 	}
 	if s.clone.progress != nil {
 		c := *s.clone.progress
-		c.Pausing = time.Now().Before(s.clone.again)
+		c.Pausing, c.Failures = time.Now().Before(s.clone.again), s.clone.failures
 		r.Clone = &c
 	}
 	r.Archive = m.archiver.report()

@@ -293,5 +293,9 @@ func clone(f *Facts) (Decision, bool) {
 	if f.Donor != "" {
 		return say(core.Cloning, "", "copying the data of "+f.Donor, CloneFrom{f.Donor})
 	}
+	if f.CloneError != "" {
+		return say(core.AwaitingClone, core.ReasonCloneFailed, "waiting for a donor; the last copy of data failed: "+
+			f.CloneError)
+	}
 	return say(core.AwaitingClone, "", "waiting for a donor")
 }

@@ -84,8 +84,9 @@ type Facts struct {
 	// AskFailed is why it could not be asked the last time.
 	AskFailed string
 
-	// Donor is where the operator ordered to clone from; "" without an order.
-	Donor string
+	// Donor is where the operator ordered to clone from; "" without an order. CloneError is why the
+	// last copy failed; "" when none did.
+	Donor, CloneError string
 	// RestartEpoch is the epoch of the last order to restart in place since mysqld ended.
 	RestartEpoch int64
 	// Problem is why mysqld cannot be started.

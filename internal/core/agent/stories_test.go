@@ -230,9 +230,6 @@ func (s *story) tail(key, value string) bool {
 }
 
 func (s *story) me(key, value string) bool {
-	if s.tail(key, value) {
-		return true
-	}
 	f := s.f
 	switch key {
 	case "data":
@@ -271,8 +268,8 @@ func (s *story) me(key, value string) bool {
 		}
 	case "was-fenced":
 		f.WasFenced = value != "no"
-	case "donor":
-		f.Donor = value
+	case "donor", "clone-error":
+		*map[string]*string{"donor": &f.Donor, "clone-error": &f.CloneError}[key] = value
 	case "restart":
 		f.RestartEpoch = number(value)
 	case "problem":
@@ -285,7 +282,7 @@ func (s *story) me(key, value string) bool {
 	case "receive-failed":
 		f.ReceiveFailedAt = f.Now
 	default:
-		return false
+		return s.tail(key, value)
 	}
 	return true
 }

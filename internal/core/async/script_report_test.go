@@ -68,6 +68,8 @@ func setReport(r *core.Report, key, v string) error {
 		r.Clone = &core.Clone{Error: v}
 	case "clone-pausing":
 		r.Clone = &core.Clone{Error: v, Pausing: true}
+	case "clone-failures":
+		r.Clone.Failures, err = strconv.Atoi(v)
 	case "clone-percent":
 		r.Clone.Percent, err = strconv.Atoi(v)
 	default:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -27,18 +28,9 @@ func (d *decision) join() {
 		}
 		busy[donor] = true
 		d.Do(core.CloneFrom{Instance: in.Name, Donor: donor, Epoch: d.Status.Promotion.Epoch})
-		r, _ := in.Report.Get()
-		begun = append(begun, in.Name+" from "+donor+lastClone(r))
+		begun = append(begun, in.Name+" from "+donor+draft.LastClone(in))
 	}
 	d.SayClones(begun, waiting)
-}
-
-// lastClone tells why a clone is begun again.
-func lastClone(r core.Report) string {
-	if r.Clone == nil || r.Clone.Error == "" {
-		return ""
-	}
-	return " (the last attempt failed: " + r.Clone.Error + ")"
 }
 
 // donor is a replica if there is one that is free, and else the primary; but not one of

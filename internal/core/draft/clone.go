@@ -20,6 +20,15 @@ func (d *Draft) Recipients() []*core.Instance {
 	return out
 }
 
+// LastClone tells why a clone is begun again; "" of the first.
+func LastClone(in *core.Instance) string {
+	r, known := in.Report.Get()
+	if !known || r.Clone == nil || r.Clone.Error == "" {
+		return ""
+	}
+	return " (the last attempt failed: " + r.Clone.Error + ")"
+}
+
 // isPausing: its last attempts failed, and it is left alone for a while.
 func isPausing(r core.Report) bool { return r.Clone != nil && r.Clone.Pausing }
 
@@ -52,17 +61,28 @@ func (d *Draft) SayClones(begun, waiting []string) {
 			strings.Join(begun, ", "))
 	}
 	d.sayProgress()
-	d.sayPauses()
+	d.tellFailures()
 	if len(waiting) > 0 {
 		d.Say(strings.Join(waiting, ", ") + ": waiting for a donor to copy data from")
 	}
 }
 
-// sayPauses tells who could not copy, and that it is not given up.
-func (d *Draft) sayPauses() {
+// failuresTold is after how many failures in a row it is told that a copy fails: the first may be that of a
+// donor that has just been started again.
+const failuresTold = 2
+
+// tellFailures tells who cannot copy, in the server's words, also while it tries once more. It is not
+// given up.
+func (d *Draft) tellFailures() {
 	for i := range d.Instances {
-		if r, known := d.Instances[i].Report.Get(); known && r.State == core.AwaitingClone && isPausing(r) {
-			d.Say(d.Instances[i].Name + " could not copy data, and tries it again within a minute: " + r.Clone.Error)
+		in := &d.Instances[i]
+		r, known := in.Report.Get()
+		if !known || r.State != core.AwaitingClone && r.State != core.Cloning || r.Clone == nil || d.IsSurplus(in) {
+			continue
+		}
+		if r.Clone.Failures >= failuresTold || r.Clone.Pausing { // an older manager does not count them
+			d.Remark(core.ReasonCloneFailed, in.Name, in.Name+" could not copy data, and tries it again within a "+
+				"minute: "+r.Clone.Error)
 		}
 	}
 }

@@ -242,7 +242,7 @@ func (d *decision) join() {
 		}
 		busy[donor] = true
 		d.Do(core.CloneFrom{Instance: in.Name, Donor: donor, Epoch: d.Status.Epoch})
-		begun = append(begun, in.Name+" from "+donor)
+		begun = append(begun, in.Name+" from "+donor+draft.LastClone(in))
 	}
 	d.SayClones(begun, waiting)
 }
