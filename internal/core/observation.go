@@ -320,8 +320,10 @@ type Pod struct {
 	// Rejected: its kubelet runs it no longer, and has not said that the main container has
 	// ended: that may go on for a moment, or may never have begun.
 	Rejected bool
-	// Current: built from the present spec.
-	Current bool
+	// Current: built from the present spec. CurrentButImage: it would be if Image, from which its
+	// mysqld is, were the spec's.
+	Current, CurrentButImage bool
+	Image                    string
 	// OldImage: its manager is copied from another image than the operator's own.
 	OldImage bool
 	// NeverStarted: the main container has not run yet.

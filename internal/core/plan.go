@@ -92,11 +92,12 @@ type CreateVolume struct {
 type AdoptVolume struct{ Instance, UID, Of string }
 
 // CreatePod makes an instance's Pod. Awaited is put on it, the name by which the status
-// awaits it; "" when it does not.
+// awaits it; "" when it does not. Image is that of mysqld, where it is not the spec's.
 type CreatePod struct {
 	Instance string
 	Ordinal  int
 	Awaited  string
+	Image    string
 }
 
 // DeletePod deletes this very Pod of an instance.
@@ -223,9 +224,14 @@ func (ReinitInstance) effect() {}
 func (ClearReinit) effect()    {}
 func (ClearOverride) effect()  {}
 
+func (e CreatePod) String() string {
+	if e.Image != "" {
+		return "create pod " + e.Instance + " from " + e.Image
+	}
+	return "create pod " + e.Instance
+}
 func (e CreateVolume) String() string { return "create volume of " + e.Instance }
 func (e AdoptVolume) String() string  { return "adopt volume of " + e.Instance }
-func (e CreatePod) String() string    { return "create pod " + e.Instance }
 func (e DeletePod) String() string    { return fmt.Sprintf("delete pod %s (%s)", e.Instance, e.Reason) }
 func (e DeleteInstance) String() string {
 	if e.KeepVolume {

@@ -185,6 +185,8 @@ const (
 	RefusalLogin Reason = "ReplicationLoginRefused"
 	// RefusalDamped: to replace the primary did not help the last time.
 	RefusalDamped Reason = "FailoverDamped"
+	// RefusalCloneVersions: MySQL copies data from no other series, and there is no image of that of the others.
+	RefusalCloneVersions Reason = "CloneVersionsDiffer"
 )
 
 // DurableState is the status of the condition Durable.

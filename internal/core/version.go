@@ -32,6 +32,13 @@ func CanClone(donor, recipient string) bool {
 	return x == nil || y == nil || slices.Equal(x, y)
 }
 
+// CanCloneTo is CanClone of two instances, by what they say.
+func (in *Instance) CanCloneTo(recipient *Instance) bool {
+	return !in.Report.Is(func(from Report) bool {
+		return recipient.Report.Is(func(to Report) bool { return !CanClone(from.Version, to.Version) })
+	})
+}
+
 // unsteady80 are the versions of 8.0 each of which is as good as a series: they brought new features,
 // and clone took none but the same version before 8.0.37.
 const unsteady80 = 37

@@ -20,6 +20,8 @@ type Wanted struct {
 	// is replaced without the Pod.
 	Installer string
 	InPlace   bool
+	// HashWith is the hash of one whose mysqld is from another image.
+	HashWith func(image string) string
 }
 
 // PodFacts turns a Pod into facts; a nil Pod is the fact that there is none.
@@ -34,11 +36,16 @@ func PodFacts(pod *corev1.Pod, wanted Wanted) core.Pod {
 		Ready: IsReady(pod), Terminating: pod.DeletionTimestamp != nil,
 		Terminated:   HasEnded(pod),
 		Rejected:     isRejected(pod),
-		Current:      pod.Annotations[v1alpha1.AnnotationPodSpecHash] == wanted.Hash && (!oldImage || wanted.InPlace),
+		Image:        mainImage(pod),
 		OldImage:     oldImage,
 		NeverStarted: !isRejected(pod),
 		Role:         pod.Labels[v1alpha1.LabelRole],
 		Routable:     pod.Labels[v1alpha1.LabelRoutable] == "true",
+	}
+	if !oldImage || wanted.InPlace {
+		hash := pod.Annotations[v1alpha1.AnnotationPodSpecHash]
+		facts.Current = hash == wanted.Hash
+		facts.CurrentButImage = facts.Current || wanted.HashWith != nil && hash == wanted.HashWith(facts.Image)
 	}
 	if grace := pod.DeletionGracePeriodSeconds; facts.Terminating && grace != nil {
 		facts.Grace = time.Duration(*grace) * time.Second
@@ -82,6 +89,16 @@ func isOver(pod *corev1.Pod) bool {
 func isRejected(pod *corev1.Pod) bool {
 	s := mainStatus(pod)
 	return isOver(pod) && !HasEnded(pod) && (s == nil || s.State.Running == nil)
+}
+
+// mainImage is the image that mysqld of the Pod is from.
+func mainImage(pod *corev1.Pod) string {
+	for i := range pod.Spec.Containers {
+		if c := &pod.Spec.Containers[i]; c.Name == layout.Container {
+			return c.Image
+		}
+	}
+	return ""
 }
 
 func mainStatus(pod *corev1.Pod) *corev1.ContainerStatus {

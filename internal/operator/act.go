@@ -187,7 +187,7 @@ func (a *actor) createPod(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, 
 		return err
 	}
 	o := a.podOptions(ctx, c, e.Instance, e.Ordinal)
-	o.Awaited = e.Awaited
+	o.Awaited, o.Image = e.Awaited, e.Image
 	pod := resources.Pod(c, e.Instance, o)
 	if slices.Contains(c.Status.FencedInstances, e.Instance) {
 		// It was fenced by an annotation of its former Pod.
@@ -244,7 +244,10 @@ func (a *actor) podOptions(ctx context.Context, c *v1alpha1.Cluster, instance st
 func (a *actor) wanted(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) observation.Wanted {
 	o := a.podOptions(ctx, c, instance, ordinal)
 	return observation.Wanted{Hash: resources.PodSpecHash(c, instance, o), Installer: o.OperatorImage,
-		InPlace: c.Spec.InPlaceInstanceManagerUpdates}
+		InPlace: c.Spec.InPlaceInstanceManagerUpdates, HashWith: func(image string) string {
+			o.Image = image
+			return resources.PodSpecHash(c, instance, o)
+		}}
 }
 
 // deletePod deletes a Pod. One that runs, and is to be recreated from a changed spec, stays where

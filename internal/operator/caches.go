@@ -72,7 +72,8 @@ func slim(obj any) (any, error) {
 	}
 	switch o := obj.(type) {
 	case *corev1.Pod:
-		o.Spec = corev1.PodSpec{NodeName: o.Spec.NodeName, InitContainers: images(o.Spec.InitContainers)}
+		o.Spec = corev1.PodSpec{NodeName: o.Spec.NodeName, InitContainers: images(o.Spec.InitContainers),
+			Containers: images(o.Spec.Containers)}
 	case *corev1.Node:
 		o.Status = corev1.NodeStatus{Conditions: o.Status.Conditions}
 	}

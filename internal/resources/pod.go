@@ -15,7 +15,9 @@ type PodOptions struct {
 	OperatorImage string
 	// DefaultImage holds mysqld of a new Cluster whose spec.imageName is empty.
 	DefaultImage string
-	ServerID     uint32
+	// Image is that of mysqld where it is another than the Cluster's; "" where it is not.
+	Image    string
+	ServerID uint32
 	// Awaited is the name by which the status awaits this Pod; "" when it does not.
 	Awaited string
 }
@@ -107,7 +109,7 @@ func installer(c *v1alpha1.Cluster, o PodOptions) corev1.Container {
 func server(c *v1alpha1.Cluster, instance string, o PodOptions) corev1.Container {
 	return corev1.Container{
 		Name:            layout.Container,
-		Image:           Image(c, o.DefaultImage),
+		Image:           cmp.Or(o.Image, Image(c, o.DefaultImage)),
 		ImagePullPolicy: c.Spec.ImagePullPolicy,
 		Command:         []string{layout.Binary, "instance", "run"},
 		Env:             environment(c, instance, o.ServerID),

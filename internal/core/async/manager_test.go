@@ -133,6 +133,12 @@ func (w *world) finishClone(in *inst) {
 		in.truth.State, in.truth.Clone.Error = core.AwaitingClone, "the donor is gone"
 		return
 	}
+	if from, to := donor.truth.Version, in.truth.Version; !core.CanClone(from, to) {
+		in.truth.State, in.truth.Clone.Error = core.AwaitingClone, "Clone Donor MySQL version: "+from+
+			" is different from Recipient MySQL version "+to
+		in.truth.Clone.Failures++
+		return
+	}
 	in.truth.State, in.truth.Data, in.truth.Clone = core.Running, core.DataPopulated, nil
 	in.truth.Server = &core.Server{UUID: uuidOf(in.ordinal), Executed: donor.truth.Server.Executed, SuperReadOnly: true}
 }

@@ -29,6 +29,8 @@ type world struct {
 	lease core.Lease
 	// writes counts changes of the record.
 	writes int
+	// image is the spec's: what Pods are made from, "mysql:8.4.9"; "" where versions do not matter.
+	image string
 }
 
 // inst is one instance: what is true, and what was heard.
@@ -119,12 +121,12 @@ func (w *world) add(name string) *inst {
 func (w *world) startPod(in *inst) {
 	w.pods++
 	in.pod = core.Pod{Exists: true, UID: fmt.Sprintf("pod-%d", w.pods), Node: fmt.Sprintf("node-%d", in.ordinal),
-		Current: true, NeverStarted: true}
+		Current: true, CurrentButImage: true, Image: w.image, NeverStarted: true}
 	data, server := in.truth.Data, in.truth.Server
 	in.withheldAt = w.now
 	in.truth = core.Report{Instance: in.name, PodUID: in.pod.UID, Node: in.pod.Node, State: core.Starting,
 		VolumeLocked: true, FencedBelow: in.truth.FencedBelow, FrozenBelow: in.truth.FrozenBelow,
-		Withheld: in.truth.Withheld, Data: data, Server: server}
+		Withheld: in.truth.Withheld, Data: data, Server: server, Version: versionOf(w.image)}
 }
 
 // hear lets the operator hear an instance's truth now.
@@ -234,6 +236,7 @@ func (w *world) carryOut(e core.Effect) {
 		w.cluster.FormerVolumes = slices.Delete(w.cluster.FormerVolumes, i, i+1)
 	case core.CreatePod:
 		w.createPod(w.add(e.Instance), e.Awaited)
+		w.makeFrom(w.inst(e.Instance), e.Image)
 	case core.DeletePod:
 		w.endPod(w.inst(e.Instance))
 	case core.DeleteInstance:
@@ -345,7 +348,12 @@ func (w *world) command(e core.Effect) (name string, epoch int64, act func(*inst
 		}
 	case core.CloneFrom:
 		return e.Instance, e.Epoch, func(in *inst) {
-			in.truth.State, in.truth.Clone = core.Cloning, &core.Clone{Donor: e.Donor, Stage: "FILE COPY"}
+			failures := 0
+			if in.truth.Clone != nil {
+				failures = in.truth.Clone.Failures
+			}
+			in.truth.State = core.Cloning
+			in.truth.Clone = &core.Clone{Donor: e.Donor, Stage: "FILE COPY", Failures: failures}
 		}
 	case core.RestartInPlace:
 		return e.Instance, e.Epoch, func(in *inst) {

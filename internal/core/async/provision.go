@@ -44,9 +44,10 @@ func (d *decision) keep(in *core.Instance) {
 	case vol.Deleting || in.IsGone() && d.IsSurplus(in):
 	case !vol.Exists:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name,
-			Ordinal: in.Ordinal, Awaited: d.awaitPod(in)})
+			Ordinal: in.Ordinal, Awaited: d.awaitPod(in), Image: d.ImageFor(in, d.givers())})
 	default:
-		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal, Awaited: d.awaitPod(in)})
+		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal, Awaited: d.awaitPod(in),
+			Image: d.ImageFor(in, d.givers())})
 	}
 }
 
@@ -82,7 +83,7 @@ func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
 	case volumeLost && isPrimary:
 		d.Say("the PersistentVolumeClaim of the primary " + in.Name +
 			" is being deleted: its data is gone when its Pod stops")
-	case pod.Terminated || pod.Rejected || volumeLost || d.IsCorrected(in, pod):
+	case pod.Terminated || pod.Rejected || volumeLost || d.IsCorrected(in, pod, d.givers()):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
 }

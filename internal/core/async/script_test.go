@@ -28,6 +28,7 @@ import (
 //	unseen c-1                    what Kubernetes says of it is not known
 //	slow c-2 | quick c-2          its manager does not act by itself | does
 //	status target= ...            somebody changes the status
+//	image mysql:9.7.4             the spec's is another now; its name has the version
 //	problem Reason message        something outside hinders the cluster
 //	foreign pods=a,b volumes=x    they carry an instance's labels and are not the cluster's
 //	restart-operator [clock=-10m] all that is not in the status is forgotten; the new one's
@@ -112,6 +113,8 @@ func (s *script) command(td *datadriven.TestData) string {
 		s.spec(a)
 	case "status":
 		s.status(a)
+	case "image":
+		s.w.changeImage(a.name)
 	case "problem":
 		s.problem(td, a)
 	case "foreign":
@@ -342,6 +345,8 @@ func (s *script) setPod(in *inst, key, value string) {
 		in.pod.Ready = value == "yes"
 	case "outdated":
 		in.pod.Current = false
+	case "image":
+		in.pod.Image = value
 	case "old-image":
 		in.pod.OldImage = true
 	case "new-image":

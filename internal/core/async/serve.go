@@ -20,7 +20,11 @@ func (d *decision) join() {
 	}
 	busy := d.BusyDonors()
 	var begun, waiting []string
+	givers := d.givers()
 	for _, in := range d.Recipients() {
+		if d.Suit(in, givers) {
+			continue
+		}
 		donor := d.donor(busy, in.Name)
 		if donor == "" {
 			waiting = append(waiting, in.Name)
@@ -33,6 +37,22 @@ func (d *decision) join() {
 	d.SayClones(begun, waiting)
 }
 
+// givers are the primary, which is the first, and the replicas that have its data, whether or not
+// they may give it at this moment; none while the primary could not.
+func (d *decision) givers() []*core.Instance {
+	if d.Status.Promotion == nil || !d.mayGive() {
+		return nil
+	}
+	out := []*core.Instance{d.holder()}
+	others(d.Observation, out[0].Name, func(in *core.Instance) {
+		r, ok := serving(in)
+		if ok && streams(r, out[0].Name) && !slices.Contains(d.Status.Diverged, in.Name) {
+			out = append(out, in)
+		}
+	})
+	return out
+}
+
 // donor is a replica if there is one that is free, and else the primary; but not one of
 // which commits wait for ever, for the copy would wait for them.
 func (d *decision) donor(busy map[string]bool, recipient string) string {
@@ -40,7 +60,7 @@ func (d *decision) donor(busy map[string]bool, recipient string) string {
 		return replica
 	}
 	primary := d.Status.Promotion.Instance
-	if busy[primary] || d.starving {
+	if busy[primary] || d.starving || !d.holder().CanCloneTo(d.Instance(recipient)) {
 		return ""
 	}
 	return primary
@@ -52,7 +72,8 @@ func (d *decision) replicaDonor(busy map[string]bool, recipient string) string {
 		in := &d.Instances[i]
 		r, ok := serving(in)
 		if ok && in.Name != primary && in.Name != recipient && !busy[in.Name] && !r.Terminating &&
-			streams(r, primary) && !slices.Contains(d.Status.Diverged, in.Name) && d.mayDonate(in) {
+			streams(r, primary) && !slices.Contains(d.Status.Diverged, in.Name) && d.mayDonate(in) &&
+			in.CanCloneTo(d.Instance(recipient)) {
 			return in.Name
 		}
 	}

@@ -66,17 +66,6 @@ func (d *Draft) Forget(name string) {
 	d.Status.Members = Without(d.Status.Members, name)
 }
 
-// IsCorrected: the Pod does not run, and another would be made now: from a changed spec, or
-// with another manager. One whose mysqld runs does, whatever is said of its other containers.
-func (d *Draft) IsCorrected(in *core.Instance, pod core.Pod) bool {
-	r, known := in.Report.Get()
-	if known && r.State == core.Running {
-		return false
-	}
-	fails := known && (r.State == core.Failed || r.State == core.Stopped && r.Reason == core.InstanceCrashLoop)
-	return (!pod.Current || pod.OldImage) && (pod.NeverStarted || pod.Waiting != nil || fails)
-}
-
 // Restart deletes a Pod that is out of date, for another to be made.
 func (d *Draft) Restart(in *core.Instance, pod core.Pod) {
 	d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonRollout})

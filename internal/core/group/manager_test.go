@@ -247,7 +247,8 @@ const (
 
 func (w *world) clone(in, donor *instance) bool {
 	in.m.donor = ""
-	if donor == nil || !donor.answers() || donor.part != in.part || donor.data != core.DataPopulated {
+	if donor == nil || !donor.answers() || donor.part != in.part || donor.data != core.DataPopulated ||
+		!core.CanClone(donor.version, in.version) {
 		return false
 	}
 	in.data, in.executed, in.content = core.DataPopulated, donor.executed, maps.Clone(donor.content)

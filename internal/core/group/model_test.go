@@ -38,7 +38,8 @@ type instance struct {
 	received gtid.Set
 	errant   gtid.Set
 	last     core.Fact[gtid.Set] // what the operator has heard last that it has executed
-	removed  bool                // a clone has removed its data, and did not end
+	word     core.Fact[core.Report]
+	removed  bool // a clone has removed its data, and did not end
 	frozen   int64
 	// state is another than ONLINE that the member is in; "" if it is in none.
 	state  core.MemberState
@@ -344,11 +345,12 @@ func (w *world) observe() core.Observation {
 		if in.pod.Exists && !in.deaf {
 			r := w.report(in)
 			out.Report = core.Known(r, w.now, w.now)
+			in.word = out.Report
 			if r.Server != nil {
 				in.last = core.Known(r.Server.Executed, w.now, w.now)
 			}
 		}
-		out.LastExecuted = in.last
+		out.LastExecuted, out.LastWord = in.last, in.word
 		o.Instances = append(o.Instances, out)
 	}
 	return o
@@ -358,7 +360,7 @@ func (w *world) report(in *instance) core.Report {
 	f := w.facts(in)
 	d := agent.Decide(f)
 	r := core.Report{Instance: in.name, PodUID: in.pod.UID, State: d.State, Reason: d.Reason, Message: d.Message,
-		Errant: d.Errant, Manager: in.manager, Data: in.data,
+		Errant: d.Errant, Manager: in.manager, Data: in.data, Version: in.version,
 		VolumeLocked: true, SeenEpoch: in.m.seen, FrozenBelow: in.frozen, Terminating: !in.m.stopping.IsZero(),
 		Server: f.Server, Lagging: in.lags}
 	if f.Server != nil {
@@ -382,9 +384,12 @@ func (w *world) carryOut(e core.Effect) {
 		w.make(e.Instance, e.Ordinal).vol = core.Volume{Exists: true, UID: "volume-" + e.Instance, Bound: true}
 	case core.CreatePod:
 		in := w.make(e.Instance, e.Ordinal)
-		in.pod = core.Pod{Exists: true, UID: "uid-" + e.Instance, Current: true,
-			Address: fmt.Sprintf("10.0.0.%d", e.Ordinal)}
 		in.version, in.m = w.mysql, manager{}
+		if e.Image != "" {
+			in.version = strings.TrimPrefix(e.Image, "mysql:")
+		}
+		in.pod = core.Pod{Exists: true, UID: "uid-" + e.Instance, Current: in.version == w.mysql, CurrentButImage: true,
+			Image: "mysql:" + in.version, Address: fmt.Sprintf("10.0.0.%d", e.Ordinal)}
 	case core.DeletePod:
 		w.deletePod(e.Instance, podDoomed)
 	case core.DeleteInstance:

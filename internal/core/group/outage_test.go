@@ -30,6 +30,7 @@ func (w *world) loseOperator() {
 	for _, in := range w.all {
 		executed, _ := in.last.Get()
 		g.Recorded, in.last = g.Recorded.Union(executed), core.Fact[gtid.Set]{}
+		in.word = core.Fact[core.Report]{}
 	}
 	w.cluster.Status.Group, w.memory = &g, core.Memory{}
 }

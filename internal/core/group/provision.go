@@ -54,15 +54,15 @@ func (d *decision) keep(in *core.Instance) {
 	case !pod.Exists && (vol.Deleting || in.IsGone() && d.IsSurplus(in)):
 	case !pod.Exists && !vol.Exists:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal}, core.CreatePod{Instance: in.Name,
-			Ordinal: in.Ordinal})
+			Ordinal: in.Ordinal, Image: d.ImageFor(in, d.givers())})
 	case !pod.Exists:
-		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal})
+		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal, Image: d.ImageFor(in, d.givers())})
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
 	case (!vol.Exists || vol.Deleting) && d.Status.CurrentPrimary == in.Name && d.seen.isOnline(in.Name):
 		d.Say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: it hands over before its " +
 			"Pod is deleted")
-	case pod.Terminated, pod.Rejected, !vol.Exists, vol.Deleting, d.IsCorrected(in, pod):
+	case pod.Terminated, pod.Rejected, !vol.Exists, vol.Deleting, d.IsCorrected(in, pod, d.givers()):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
 }
@@ -234,8 +234,12 @@ func (d *decision) join() {
 	}
 	busy := d.BusyDonors()
 	var begun, waiting []string
+	givers := d.givers()
 	for _, in := range d.Recipients() {
-		donor := d.donor(busy)
+		if d.Suit(in, givers) {
+			continue
+		}
+		donor := d.donor(busy, givers, in)
 		if donor == "" {
 			waiting = append(waiting, in.Name)
 			continue
@@ -247,16 +251,30 @@ func (d *decision) join() {
 	d.SayClones(begun, waiting)
 }
 
-func (d *decision) donor(busy map[string]bool) string {
+// givers are the primary, which is the first, and the other members that are online; none
+// while it is not known who is.
+func (d *decision) givers() []*core.Instance {
+	primary := d.Instance(d.seen.primary)
+	if !d.seen.agreed || primary == nil {
+		return nil
+	}
+	out := []*core.Instance{primary}
 	for i := range d.Instances {
-		name := d.Instances[i].Name
-		r, known := d.Instances[i].Report.Get()
-		if d.seen.isOnline(name) && known && !r.Terminating && name != d.seen.primary && !busy[name] {
-			return name
+		if in := &d.Instances[i]; in.Name != primary.Name && d.seen.isOnline(in.Name) {
+			out = append(out, in)
 		}
 	}
-	if !busy[d.seen.primary] {
-		return d.seen.primary
+	return out
+}
+
+// donor is the primary only if nobody else is free.
+func (d *decision) donor(busy map[string]bool, givers []*core.Instance, recipient *core.Instance) string {
+	for _, in := range append(slices.Clone(givers[1:]), givers[0]) {
+		r, known := in.Report.Get()
+		isFree := !busy[in.Name] && in.CanCloneTo(recipient)
+		if isFree && (in == givers[0] || known && !r.Terminating) {
+			return in.Name
+		}
 	}
 	return ""
 }
