@@ -118,7 +118,8 @@ test-store-azure: ## The object store against Azurite, a server that speaks as A
 
 .PHONY: test-real-80
 test-real-80: ## The instance manager's tests with a mysqld of 8.0, the oldest series that is promised
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) go test -count=1 -timeout 20m -parallel 4 ./internal/instance
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) \
+		CNMSQL_MYSQL_ROOTFS_OTHER=$$(go run ./tools/image mysql-rootfs) go test -count=1 -timeout 20m -parallel 4 ./internal/instance
 
 .PHONY: test-clone
 test-clone: ## Snapshots, backups and restores of a real mysqld, of both series that are promised

@@ -71,6 +71,7 @@ func (m *manager) makeData(from core.DataOrigin) error {
 		if err := m.makeDataDir(ctx, cluster); err != nil {
 			return err
 		}
+		m.update(func(s *state) { s.mysqld.getsNewData() })
 		if from == core.OriginCloned {
 			return m.finishData(stageScratch, core.DataScratch)
 		}

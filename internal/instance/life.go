@@ -51,6 +51,10 @@ func (s *mysqldState) starts(p *process) {
 	s.takesNoWrites()
 }
 
+// getsNewData notes that its data directory was made from nothing: that mysqld did not start on the one
+// before says nothing of this one.
+func (s *mysqldState) getsNewData() { s.failures, s.ended, s.endReason = 0, false, "" }
+
 // takesWrites notes that it accepts writes in an epoch.
 func (s *mysqldState) takesWrites(epoch int64) {
 	s.writable = epoch
@@ -77,7 +81,7 @@ func (s *mysqldState) exits(wanted bool, last string) {
 	if last != "" {
 		s.endReason += ": " + last
 	}
-	if time.Since(s.proc.started) < agent.SteadyAfter {
+	if !s.accepted || time.Since(s.proc.started) < agent.SteadyAfter {
 		s.failures++
 	}
 }

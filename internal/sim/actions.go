@@ -133,7 +133,7 @@ func (m *manager) makeData(from core.DataOrigin) {
 		v.db = newDatabase(m.w, m.me)
 		v.db.machine = m.machine
 		v.stage = stageScratch
-		m.data = core.DataScratch
+		m.data, m.failures, m.ended = core.DataScratch, 0, false
 		if from != core.OriginCloned {
 			t := v.db.append()
 			v.db.commit(t)

@@ -359,7 +359,7 @@ func (m *manager) exited(s *mysqld, crashed bool) {
 	m.downSince, m.restart = m.w.now, 0
 	m.writable, m.mayWrite, m.stopsWrites, m.server, m.sessions = 0, false, false, nil, 0
 	m.writableN++
-	if m.ended && m.w.now-m.started < agent.SteadyAfter {
+	if m.ended && (!m.accepted || m.w.now-m.started < agent.SteadyAfter) {
 		m.failures++
 	}
 	if m.volume.full && crashed {

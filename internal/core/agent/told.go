@@ -8,7 +8,8 @@ import (
 
 const (
 	// SteadyAfter is how long mysqld must have run for its end to be no failure to start:
-	// one that served meanwhile is started again without a pause.
+	// one that served meanwhile is started again without a pause. One that accepted no connection
+	// in all that time has failed, however long it took.
 	SteadyAfter = 10 * time.Second
 	// AnswerLimit is how long mysqld may take to answer the simplest of questions. One that
 	// leaves UnansweredLimit of them in a row unanswered hangs.
