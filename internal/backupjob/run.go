@@ -17,6 +17,7 @@ import (
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/clone"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/layout"
 	"cnmsql.co/internal/mysql"
 	"cnmsql.co/internal/pki"
 	"cnmsql.co/internal/seal"
@@ -166,7 +167,7 @@ func donorOf(o Options, t Task, host string) (clone.Donor, error) {
 		if err != nil {
 			return d, fmt.Errorf("reading the account of the backup: %w", err)
 		}
-		*into = strings.TrimRight(string(text), "\n")
+		*into = layout.SecretValue(text)
 	}
 	return d, nil
 }

@@ -70,7 +70,7 @@ func login(dir string) (user, secret string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("reading the account: %w", err)
 	}
-	return string(name), string(word), nil
+	return layout.SecretValue(name), layout.SecretValue(word), nil
 }
 
 // options is the client's whole configuration. The image's own files are not

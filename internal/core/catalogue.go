@@ -392,7 +392,8 @@ var orderRefusals = []row[Reason]{
 var problems = []row[Reason]{
 	{ProblemSecretMissing, "the Secret that initdb.secret names does not exist", ""},
 	{ProblemSecretIncomplete,
-		"the Secret lacks username or password, or names another owner or a reserved account", ""},
+		"the Secret lacks username or password, or names another owner, a reserved account, or by now another " +
+			"account; a cluster that is made keeps its account, and goes on", ""},
 	{ProblemAuthorityBroken, "the Secret <cluster>-ca is damaged; restore it", "security.md#tls"},
 	{ProblemNameTaken, "an object of that name belongs to somebody else; rename one of the two", ""},
 	{ProblemCRDOutdated,

@@ -106,6 +106,8 @@ type Cluster struct {
 	// Problem is set when something outside the cluster hinders it (a Secret
 	// that is missing, a refused object): nothing new is begun meanwhile.
 	Problem *Problem
+	// Asides are what is wrong outside the cluster, or will be, and hinders nothing: it is told.
+	Asides []Problem
 	// Failed is what could not be carried out when it was last tried, in
 	// Kubernetes' own words; "" when all could.
 	Failed string

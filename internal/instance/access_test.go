@@ -118,6 +118,33 @@ func TestAChangedPasswordIsFollowed(t *testing.T) {
 	w.await(again, "running", func(r core.Report) bool { return r.State == core.Running && r.Server != nil })
 }
 
+// `echo "$NOT_SET"` into a Secret leaves the end of a line. No server may get an account from it that
+// lets everybody in.
+func TestASecretOfALinesEndMakesNoAccountWithoutAPassword(t *testing.T) {
+	w := newWorld(t, nil)
+	app := filepath.Join(w.dir, "secrets/app/password")
+	w.write(app, "\n")
+	one := w.start(1)
+	epoch := w.grant(one.opt.Instance, core.ProofBootstrap, "", "", 0)
+	w.await(one, "hindered", func(r core.Report) bool { return strings.Contains(r.Message, "no password") })
+	w.write(app, "app-password\n")
+	w.awaitPrimary(one, epoch)
+	must(t, w.login(one, "app", "app-password", "preferred"))
+	w.write(app, "\n")
+	w.write(filepath.Join(w.dir, "secrets/control/password"), "\n")
+	one.m.resetConnections()
+	const looks = doorInterval + 2*accountsInterval // it has looked at the Secrets by then
+	for began := time.Now(); time.Since(began) < looks; <-time.After(100 * time.Millisecond) {
+		if r := one.report(); r.State != core.Running || r.Server == nil || r.WritableEpoch != epoch {
+			t.Fatalf("it says %s %s: %s", r.State, r.Reason, r.Message)
+		}
+	}
+	if err := w.login(one, "app", "", "preferred"); err == nil {
+		t.Error("anybody who knows the name is let in")
+	}
+	must(t, w.login(one, "app", "app-password", "preferred"))
+}
+
 func TestAnOrderDuringAnOutageOfTheAPIServer(t *testing.T) {
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
@@ -270,14 +271,18 @@ func (m *manager) firstData(c *v1alpha1.Cluster) (mysql.First, error) {
 // password yet. Restored data were given the manager's account while mysqld started, and what
 // they hold of root's may be locked by an attempt that fails. A password that was changed in
 // the Secret may not have been changed in the server yet, and then the one that is known from
-// before is right.
+// before is right. It is so too where the Secret holds no account any more: a slip in it must not
+// have a server that runs look as if it did not answer.
 func (m *manager) accounts() ([]mysql.Account, error) {
 	now, err := readAccount(m.opt.Dirs.Control)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if former := m.st.access.former; err != nil && len(former) > 0 && m.st.volume.data == core.DataPopulated {
+		return slices.Clone(former), nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.st.activity.now == agent.Restoring {
 		return []mysql.Account{now}, nil
 	}

@@ -11,17 +11,26 @@ import (
 	"sync"
 	"time"
 
+	"cnmsql.co/internal/layout"
 	"cnmsql.co/internal/mysql"
 )
 
-// readAccount reads an account from a mounted Secret.
+// readAccount reads an account from a mounted Secret. One without a password is none: whoever
+// knows its name would be let in.
 func readAccount(dir string) (mysql.Account, error) {
 	user, err := readKey(dir, "username")
 	if err != nil {
 		return mysql.Account{}, err
 	}
 	password, err := readKey(dir, "password")
-	return mysql.Account{User: user, Password: password}, err
+	if err == nil && (user == "" || password == "") {
+		err = fmt.Errorf("the Secret mounted at %s has no username or no password; "+
+			"an account without a password is never made: set both keys in the Secret", dir)
+	}
+	if err != nil {
+		return mysql.Account{}, err
+	}
+	return mysql.Account{User: user, Password: password}, nil
 }
 
 func readKey(dir, key string) (string, error) {
@@ -29,7 +38,7 @@ func readKey(dir, key string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading a mounted Secret: %w", err)
 	}
-	return strings.TrimRight(string(text), "\n"), nil
+	return layout.SecretValue(text), nil
 }
 
 // tlsFiles reads certificates from disk when they have changed, so that rotated

@@ -1,7 +1,9 @@
 // Package layout is the contract between those who build an instance's Pod and
-// the manager that runs in it: paths, ports, environment and file names. It
-// holds constants and no logic.
+// the manager that runs in it: paths, ports, environment and file names, and
+// how a value of a Secret is read. It holds constants and next to no logic.
 package layout
+
+import "strings"
 
 // Paths in the mysqld container.
 const (
@@ -71,6 +73,11 @@ const (
 	UserID  = 999
 	GroupID = 999
 )
+
+// SecretValue is a name or a password as everybody reads it from a Secret or its file: without
+// the end of a line, which editors and echo leave there. Who judges it must judge this, and not
+// what stands in the Secret: the server has this.
+func SecretValue(raw []byte) string { return strings.TrimRight(string(raw), "\r\n") }
 
 // InstanceHost is the DNS name under which the cluster's members reach an
 // instance, through its headless Service.

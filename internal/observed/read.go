@@ -41,6 +41,9 @@ func (r *reader) line(line string) error {
 		return r.set(c, parts)
 	case "status":
 		return r.set(&c.Status, parts)
+	case "aside":
+		c.Asides = append(c.Asides, core.Problem{})
+		return r.set(&c.Asides[len(c.Asides)-1], parts)
 	case "blocked":
 		c.Status.Blocked = &core.Notice{}
 		return r.set(c.Status.Blocked, parts)

@@ -25,6 +25,9 @@ func Write(o *core.Observation) string {
 	if c.Status.Blocked != nil {
 		w.line("blocked", c.Status.Blocked)
 	}
+	for i := range c.Asides {
+		w.line("aside", &c.Asides[i])
+	}
 	for i := range c.Status.Past {
 		w.line("past", &c.Status.Past[i])
 	}
@@ -137,7 +140,8 @@ func hasLine(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[core.Status](), reflect.TypeFor[*core.Promotion](), reflect.TypeFor[*core.Operation](),
 		reflect.TypeFor[*core.Notice](), reflect.TypeFor[[]core.Notice](),
-		reflect.TypeFor[[]core.PastOperation](), reflect.TypeFor[[]core.Fact[core.Report]]():
+		reflect.TypeFor[[]core.PastOperation](), reflect.TypeFor[[]core.Problem](),
+		reflect.TypeFor[[]core.Fact[core.Report]]():
 		return true
 	}
 	return strings.HasPrefix(t.Name(), "Fact[")

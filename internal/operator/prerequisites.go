@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,28 +55,23 @@ type hindranceError struct{ core.Problem }
 func (e *hindranceError) Error() string { return e.String() }
 
 // ensure makes or mends all of them; the error is a *hindranceError when only the
-// user can.
-func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, error) {
-	ca, err := p.authority(ctx, c)
-	if err != nil {
-		return nil, err
+// user can. asides are what only the user can mend, and can do later.
+func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (ca *pki.CA, asides []core.Problem,
+	err error) {
+	if ca, err = p.authority(ctx, c); err != nil {
+		return nil, nil, err
 	}
-	if err := p.accounts(ctx, c, ca.Trust()); err != nil {
-		return ca, err
+	if asides, err = p.accounts(ctx, c, ca.Trust()); err != nil {
+		return ca, asides, err
 	}
-	if err := p.recovery(ctx, c); err != nil {
-		return ca, err
+	for _, what := range []func(context.Context, *v1alpha1.Cluster) error{
+		p.recovery, p.archive, p.budget, p.lease, p.defaultServices,
+	} {
+		if err := what(ctx, c); err != nil {
+			return ca, asides, err
+		}
 	}
-	if err := p.archive(ctx, c); err != nil {
-		return ca, err
-	}
-	if err := p.budget(ctx, c); err != nil {
-		return ca, err
-	}
-	if err := p.lease(ctx, c); err != nil {
-		return ca, err
-	}
-	return ca, p.defaultServices(ctx, c)
+	return ca, asides, nil
 }
 
 // instance makes or mends what one instance needs.
@@ -194,21 +190,24 @@ func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (ca 
 	return ca, err
 }
 
-func (p *prerequisites) accounts(ctx context.Context, c *v1alpha1.Cluster, authority []byte) error {
+// accounts keeps the Secrets of the accounts. asides are why a Secret of the user's is not followed
+// any more by a cluster that has its account.
+func (p *prerequisites) accounts(ctx context.Context, c *v1alpha1.Cluster, authority []byte) (asides []core.Problem,
+	err error) {
 	type builder func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error)
 	for name, build := range map[string]builder{
 		resources.Names(c.Name).RootSecret():        resources.RootSecret,
 		resources.Names(c.Name).ReplicationSecret(): resources.ReplicationSecret,
 		resources.Names(c.Name).ControlSecret():     resources.ControlSecret,
-		resources.Names(c.Name).AppSecret():         p.appSecret(ctx, authority),
+		resources.Names(c.Name).AppSecret():         p.appSecret(ctx, authority, &asides),
 	} {
 		if err := p.secret(ctx, c, name, func(data map[string][]byte) (*corev1.Secret, error) {
 			return build(c, data, rand.Reader)
 		}); err != nil {
-			return err
+			return asides, err
 		}
 	}
-	return nil
+	return slices.Compact(asides), nil // a Secret that changes meanwhile is looked at again
 }
 
 // secret keeps one of the cluster's own Secrets, made from the data that it has, nil when

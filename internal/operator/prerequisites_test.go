@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
 )
 
@@ -32,7 +34,7 @@ func TestAUsersSecretIsReadOnceAMinuteAndAfterEachChangeOfTheSpec(t *testing.T) 
 		t.Helper()
 		live.gets = 0
 		for range 3 {
-			s, err := p.appSecret(t.Context(), nil)(c, nil, nil)
+			s, err := p.appSecret(t.Context(), nil, new([]core.Problem))(c, nil, nil)
 			must(t, err)
 			if string(s.Data["password"]) != "one" {
 				t.Errorf("the password is %q", s.Data["password"])
@@ -61,7 +63,7 @@ func TestASecretThatIsBeingMendedIsReadEachTime(t *testing.T) {
 	c.Spec.Bootstrap =
 		&v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
 	for range 3 {
-		_, err := p.appSecret(t.Context(), nil)(c, nil, nil)
+		_, err := p.appSecret(t.Context(), nil, new([]core.Problem))(c, nil, nil)
 		var h *hindranceError
 		if !errors.As(err, &h) || h.Reason != "SecretIncomplete" {
 			t.Errorf("an empty Secret: %v", err)
@@ -80,14 +82,50 @@ func TestASecretThatWasUsedMayGo(t *testing.T) {
 		&v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
 	c.Status.EstablishedAt = nil
 	existing := map[string][]byte{"username": []byte("app"), "password": []byte("one")}
-	if _, err := p.appSecret(t.Context(), nil)(c, existing, nil); err == nil {
+	if _, err := p.appSecret(t.Context(), nil, new([]core.Problem))(c, existing, nil); err == nil {
 		t.Error("a Secret that was not used yet is missing, and nothing is said")
 	}
 	c.Status.EstablishedAt = new(metav1.NowMicro())
-	s, err := p.appSecret(t.Context(), nil)(c, existing, nil)
+	s, err := p.appSecret(t.Context(), nil, new([]core.Problem))(c, existing, nil)
 	must(t, err)
 	if string(s.Data["username"]) != "app" || string(s.Data["password"]) != "one" {
 		t.Errorf("the account is %s now", s.Data["username"])
+	}
+}
+
+// TestASlipInASecretThatWasUsedIsToldAndHindersNothing: the account stays, and all else is kept.
+func TestASlipInASecretThatWasUsedIsToldAndHindersNothing(t *testing.T) {
+	c := aCluster()
+	c.Spec.Bootstrap =
+		&v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
+	c.Status.EstablishedAt = new(metav1.NowMicro())
+	mine := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine"},
+		Data: map[string][]byte{"username": []byte("app"), "password": []byte("one")}}
+	a := newAPI(t, mine)
+	p, is := newPrerequisites(a, a), &corev1.Secret{}
+	for _, step := range []struct{ username, password, uri, told string }{
+		{"app", "one", "mysql://app:one@", ""},
+		{"shop", "two", "mysql://app:one@", `set the username back to "app"`},
+		{"app", "\n", "mysql://app:one@", "nothing but the end of a line"},
+		{"app", "two\n", "mysql://app:two@", ""},
+	} {
+		mine.Data = map[string][]byte{"username": []byte(step.username), "password": []byte(step.password)}
+		must(t, a.Update(t.Context(), mine))
+		delete(p.users, clusterKey)
+		_, asides, err := p.ensure(t.Context(), c)
+		must(t, err)
+		said := ""
+		for _, aside := range asides {
+			said += aside.String()
+		}
+		if (said == "") != (step.told == "") || !strings.Contains(said, step.told) {
+			t.Errorf("%q, %q: it says %q", step.username, step.password, said)
+		}
+		key := client.ObjectKey{Namespace: "ns", Name: resources.Names("c").AppSecret()}
+		must(t, a.Get(t.Context(), key, is))
+		if got := string(is.Data["uri"]); !strings.HasPrefix(got, step.uri) {
+			t.Errorf("%q, %q: the application reads %s", step.username, step.password, got)
+		}
 	}
 }
 

@@ -157,7 +157,7 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster,
 		return o, core.Plan{}, err
 	}
 	state := r.state(c)
-	o.Cluster.Failed, o.Memory = state.failed, state.memory
+	o.Cluster.Failed, o.Cluster.Asides, o.Memory = state.failed, state.asides, state.memory
 	plan := topology.Decide(o)
 	if plan.GrantsByKubernetesWord(o) {
 		if err := r.observer.confirm(ctx, c, &o); err != nil {
@@ -232,7 +232,8 @@ func (r *Reconciler) lacksLease(c *v1alpha1.Cluster) bool {
 }
 
 func (r *Reconciler) ensure(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, *core.Problem, error) {
-	ca, err := r.prerequisites.ensure(ctx, c)
+	ca, asides, err := r.prerequisites.ensure(ctx, c)
+	r.state(c).asides = asides
 	for _, name := range c.Status.InstanceNames {
 		if err == nil {
 			err = r.prerequisites.instance(ctx, c, ca, name)

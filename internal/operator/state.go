@@ -33,6 +33,8 @@ type clusterState struct {
 	memory core.Memory
 	tls    clusterTLS
 	ready  preparation
+	// asides are what was found wrong when that was looked for last, and hinders nothing.
+	asides []core.Problem
 	// effects are those of the last plan.
 	effects []core.Effect
 }

@@ -33,12 +33,16 @@ func (u userSecret) holds(c *v1alpha1.Cluster) bool {
 	return u.uid == c.UID && u.generation == c.Generation && time.Since(u.read) < userSecretLife
 }
 
-func (p *prerequisites) appSecret(ctx context.Context, authority []byte) func(*v1alpha1.Cluster, map[string][]byte,
-	io.Reader) (*corev1.Secret, error) {
+// appSecret builds the Secret of the application's account. Once the account was made, a Secret of the
+// user's that is of no use any more changes nothing of it, and is told in asides: who makes a slip
+// in it must not keep Pods and certificates of the cluster from being made again.
+func (p *prerequisites) appSecret(ctx context.Context, authority []byte, asides *[]core.Problem) func(
+	*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error) {
 	return func(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
 		user, err := p.userSecret(ctx, c)
 		var hindrance *hindranceError
-		if errors.As(err, &hindrance) && existing != nil && c.Status.EstablishedAt != nil {
+		isMade := existing != nil && c.Status.EstablishedAt != nil
+		if errors.As(err, &hindrance) && isMade {
 			// It was used; the account stays what it is, and the Secret is looked for now and then.
 			user, err = userSecret{uid: c.UID, generation: c.Generation, read: time.Now()}, nil
 		}
@@ -46,11 +50,18 @@ func (p *prerequisites) appSecret(ctx context.Context, authority []byte) func(*v
 			return nil, err
 		}
 		s, err := resources.AppSecret(c, existing, user.data, authority, random)
-		if err != nil {
-			return nil, &hindranceError{core.Problem{Reason: core.ProblemSecretIncomplete, Message: err.Error()}}
+		switch no := (core.Problem{Reason: core.ProblemSecretIncomplete}); {
+		case err == nil:
+			p.keepUser(c, user)
+			return s, nil
+		case isMade:
+			no.Message = err.Error() + "; until then the application's account stays as it is"
+			*asides = append(*asides, no)
+			return resources.AppSecret(c, existing, nil, authority, random)
+		default:
+			no.Message = err.Error()
+			return nil, &hindranceError{no}
 		}
-		p.keepUser(c, user)
-		return s, nil
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +36,7 @@ const (
 
 // RootSecret, ReplicationSecret and ControlSecret hold the operator's accounts.
 // existing is the data of the Secret as it is now, if it is: a password that is
-// there stays, whatever is missing is made.
+// there stays, but for the end of a line, and whatever is missing is made.
 func RootSecret(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
 	return accountSecret(c, Names(c.Name).RootSecret(), RootAccount, existing, random)
 }
@@ -51,18 +53,22 @@ func ControlSecret(c *v1alpha1.Cluster, existing map[string][]byte, random io.Re
 
 // AppSecret holds the account of the application, and how to reach the
 // primary. user is the data of the Secret that spec.bootstrap.initdb.secret
-// names, nil when it names none: its username and password are then the
+// names, nil when it names none or that one is of no use: its username and password are then the
 // application's. Everything but the password follows from the Cluster and is
 // written again, so that the URIs never contradict the password. authority is what the
 // certificates of the servers are verified with.
 func AppSecret(c *v1alpha1.Cluster, existing, user map[string][]byte, authority []byte,
 	random io.Reader) (*corev1.Secret, error) {
 	database, owner := InitDB(c)
-	if user != nil {
-		if err := checkUserSecret(c, user); err != nil {
+	was := layout.SecretValue(existing[KeyUsername])
+	switch {
+	case user != nil:
+		if err := checkUserSecret(c, was, user); err != nil {
 			return nil, err
 		}
-		owner, existing = string(user[KeyUsername]), user
+		owner, existing = layout.SecretValue(user[KeyUsername]), user
+	case was != "" && namesUserSecret(c):
+		owner = was // the account that was made stays, whatever became of the Secret that named it
 	}
 	s, err := accountSecret(c, Names(c.Name).AppSecret(), owner, existing, random)
 	if err != nil {
@@ -84,6 +90,12 @@ func AppSecret(c *v1alpha1.Cluster, existing, user map[string][]byte, authority 
 	return s, nil
 }
 
+// namesUserSecret: the application's account comes from a Secret of the user's.
+func namesUserSecret(c *v1alpha1.Cluster) bool {
+	b := c.Spec.Bootstrap
+	return b != nil && b.InitDB != nil && b.InitDB.Secret != nil
+}
+
 // InitDB is the database that a cluster begins with, and the account that owns it.
 func InitDB(c *v1alpha1.Cluster) (database, owner string) {
 	database = "app"
@@ -99,17 +111,23 @@ func InitDB(c *v1alpha1.Cluster) (database, owner string) {
 	return database, owner
 }
 
-// checkUserSecret refuses a Secret from which no account can be made.
-func checkUserSecret(c *v1alpha1.Cluster, user map[string][]byte) error {
+// checkUserSecret refuses a Secret from which no account can be made, and one that names another
+// account than that which was made: no server has it.
+func checkUserSecret(c *v1alpha1.Cluster, was string, user map[string][]byte) error {
 	initdb := c.Spec.Bootstrap.InitDB
 	name := initdb.Secret.Name
 	for _, key := range []string{KeyUsername, KeyPassword} {
-		if len(user[key]) == 0 {
-			return fmt.Errorf("the Secret %s, which spec.bootstrap.initdb.secret names, has no key %q; add it (type "+
-				"kubernetes.io/basic-auth)", name, key)
+		value := layout.SecretValue(user[key])
+		if value == "" {
+			return fmt.Errorf("the Secret %s, which spec.bootstrap.initdb.secret names, has no key %q, or nothing but "+
+				"the end of a line in it; set it (type kubernetes.io/basic-auth)", name, key)
+		}
+		if !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) {
+			return fmt.Errorf("the key %q of the Secret %s, which spec.bootstrap.initdb.secret names, holds more than "+
+				"one line, another control character, or no UTF-8; set it to one line of text", key, name)
 		}
 	}
-	username := string(user[KeyUsername])
+	username := layout.SecretValue(user[KeyUsername])
 	if initdb.Owner != "" && initdb.Owner != username {
 		return fmt.Errorf(
 			"spec.bootstrap.initdb.owner is %q, but the username in the Secret %s is %q; make them the same",
@@ -118,6 +136,11 @@ func checkUserSecret(c *v1alpha1.Cluster, user map[string][]byte) error {
 	if len(username) > 32 || reserved(username) {
 		return fmt.Errorf("the username in the Secret %s is longer than 32 characters, or an account of the server "+
 			"or of the operator (root, mysql.*, cnmsql*); choose another name", name)
+	}
+	if c.Status.EstablishedAt != nil && was != "" && was != username {
+		return fmt.Errorf("the username in the Secret %s is %q by now, but the account of the application is %q, and "+
+			"is not renamed; set the username back to %q, or make an account %q yourself, whose Secret you keep",
+			name, username, was, was, username)
 	}
 	return nil
 }
@@ -129,19 +152,19 @@ func reserved(account string) bool {
 
 func accountSecret(c *v1alpha1.Cluster, name, username string, existing map[string][]byte,
 	random io.Reader) (*corev1.Secret, error) {
-	secret := existing[KeyPassword]
-	if len(secret) == 0 {
+	secret := layout.SecretValue(existing[KeyPassword])
+	if secret == "" {
 		made, err := password(random)
 		if err != nil {
 			return nil, err
 		}
-		secret = []byte(made)
+		secret = made
 	}
 	return &corev1.Secret{
 		TypeMeta:   typeMeta("v1", "Secret"),
 		ObjectMeta: meta(c, name, componentCluster),
 		Type:       corev1.SecretTypeBasicAuth,
-		Data:       map[string][]byte{KeyUsername: []byte(username), KeyPassword: secret},
+		Data:       map[string][]byte{KeyUsername: []byte(username), KeyPassword: []byte(secret)},
 	}, nil
 }
 

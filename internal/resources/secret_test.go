@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
 )
@@ -71,6 +72,14 @@ func TestAUsersSecretOfNoUseIsRefusedWithWhatToDo(t *testing.T) {
 			"make them the same"},
 		"root": {"", map[string][]byte{KeyUsername: []byte("root"), KeyPassword: []byte("x")},
 			"choose another name"},
+		"a line's end is no password": {"", map[string][]byte{KeyUsername: []byte("me"), KeyPassword: []byte("\r\n")},
+			`has no key "password", or nothing but the end of a line`},
+		"root and a line's end": {"", map[string][]byte{KeyUsername: []byte("root\n"), KeyPassword: []byte("x")},
+			"choose another name"},
+		"several lines": {"", map[string][]byte{KeyUsername: []byte("me"), KeyPassword: []byte("x\ny\n")},
+			"more than one line"},
+		"an end for C": {"", map[string][]byte{KeyUsername: []byte("me"), KeyPassword: []byte("x\x00y")},
+			"another control character"},
 		"too long": {"", map[string][]byte{KeyUsername: []byte(strings.Repeat("x", 33)), KeyPassword: []byte("x")},
 			"choose another name"},
 	} {
@@ -83,6 +92,51 @@ func TestAUsersSecretOfNoUseIsRefusedWithWhatToDo(t *testing.T) {
 				t.Errorf("got %v, want %s", err, r.want)
 			}
 		})
+	}
+}
+
+// `echo secret | base64` is how many a Secret is made. The instances read it without the line's end.
+func TestTheEndOfALineIsNoPartOfAnAccount(t *testing.T) {
+	c := cluster(t, "minimal")
+	s := must[*corev1.Secret](t)(RootSecret(c, map[string][]byte{KeyPassword: []byte("kept\n")}, chance()))
+	if got := string(s.Data[KeyPassword]); got != "kept" {
+		t.Errorf("the password of root is %q", got)
+	}
+	s = must[*corev1.Secret](t)(RootSecret(c, map[string][]byte{KeyPassword: []byte("\n")}, chance()))
+	if got := string(s.Data[KeyPassword]); len(got) != passwordLength {
+		t.Errorf("an account without a password: it is %q", got)
+	}
+	c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Owner: "app",
+		Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
+	user := map[string][]byte{KeyUsername: []byte("app\n"), KeyPassword: []byte("secret\r\n")}
+	s = must[*corev1.Secret](t)(AppSecret(c, nil, user, nil, chance()))
+	for key, want := range map[string]string{
+		"username": "app", "password": "secret",
+		"uri":      "mysql://app:secret@db-rw.shop.svc:3306/app",
+		"jdbc-uri": "jdbc:mysql://db-rw.shop.svc:3306/app?password=secret&sslMode=REQUIRED&user=app",
+	} {
+		if got := string(s.Data[key]); got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+}
+
+// TestTheApplicationsAccountIsNotRenamed: no server has an account of the new name, and it does not
+// lose its name with the Secret that gave it.
+func TestTheApplicationsAccountIsNotRenamed(t *testing.T) {
+	c := cluster(t, "minimal")
+	c.Spec.Bootstrap =
+		&v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
+	c.Status.EstablishedAt = new(metav1.NowMicro())
+	was := map[string][]byte{KeyUsername: []byte("me"), KeyPassword: []byte("secret")}
+	_, err := AppSecret(c, was, map[string][]byte{KeyUsername: []byte("you"), KeyPassword: []byte("x")}, nil, chance())
+	if err == nil || !strings.Contains(err.Error(), `is "you" by now`) ||
+		!strings.Contains(err.Error(), `set the username back to "me"`) {
+		t.Errorf("got %v", err)
+	}
+	s := must[*corev1.Secret](t)(AppSecret(c, was, nil, nil, chance()))
+	if got := string(s.Data["uri"]); got != "mysql://me:secret@db-rw.shop.svc:3306/app" {
+		t.Errorf("without the user's Secret the URI is %s", got)
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 //	status target= ...            somebody changes the status
 //	image mysql:9.7.4             the spec's is another now; its name has the version
 //	problem Reason message        something outside hinders the cluster
+//	aside Reason message          something outside is wrong, and hinders nothing; none: no more
 //	foreign pods=a,b volumes=x    they carry an instance's labels and are not the cluster's
 //	restart-operator [clock=-10m] all that is not in the status is forgotten; the new one's
 //	  clock may show another time
@@ -115,7 +116,7 @@ func (s *script) command(td *datadriven.TestData) string {
 		s.status(a)
 	case "image":
 		s.w.changeImage(a.name)
-	case "problem":
+	case "problem", "aside":
 		s.problem(td, a)
 	case "foreign":
 		s.w.cluster.ForeignPods, s.w.cluster.ForeignVolumes = a.list("pods"), a.list("volumes")
@@ -306,9 +307,16 @@ func (s *script) status(a args) {
 }
 
 func (s *script) problem(td *datadriven.TestData, a args) {
-	s.w.cluster.Problem = nil
-	if a.name != "none" {
-		s.w.cluster.Problem = &core.Problem{Reason: core.Reason(a.name), Message: strings.TrimSpace(td.Input)}
+	p := core.Problem{Reason: core.Reason(a.name), Message: strings.TrimSpace(td.Input)}
+	switch {
+	case td.Cmd == "aside" && a.name == "none":
+		s.w.cluster.Asides = nil
+	case td.Cmd == "aside":
+		s.w.cluster.Asides = []core.Problem{p}
+	case a.name == "none":
+		s.w.cluster.Problem = nil
+	default:
+		s.w.cluster.Problem = &p
 	}
 }
 

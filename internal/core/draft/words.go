@@ -77,6 +77,9 @@ func (d *Draft) Conclude(problem, situation string) {
 	if d.Cluster.Failed != "" { // the event was told when it failed
 		d.note(core.Notice{Reason: core.ReasonActionFailed, Message: "could not " + d.Cluster.Failed})
 	}
+	for _, p := range d.Cluster.Asides {
+		d.Remark(p.Reason, "", p.Message)
+	}
 	d.Status.Blocked, d.Status.Notices = d.blocked, d.notices
 	d.Status.Past = core.Remember(&d.Cluster.Status, &d.Status, d.Now)
 	if before := d.Cluster.Status.Blocked; d.blocked != nil && before != nil && before.Is(*d.blocked) {
