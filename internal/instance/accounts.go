@@ -2,7 +2,6 @@ package instance
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -80,6 +79,8 @@ type keeping struct {
 	again    time.Time
 	// toSpread: this server's accounts were restored, and the replicas' were not.
 	toSpread bool
+	// passwords is what is known of the Secrets' passwords.
+	passwords passwordsKnown
 }
 
 // accountsKept is what an accountKeeper asks of its manager.
@@ -262,59 +263,6 @@ func (k *accountKeeper) restoring(c *v1alpha1.Cluster) []string {
 		return nil
 	}
 	return []string{"--init-file=" + k.opt.Dirs.initFile()}
-}
-
-// secret is an account of a Secret, and from where it logs in.
-type secret struct {
-	account mysql.Account
-	hosts   []string
-}
-
-// secrets are the accounts of all Secrets, and a digest of them.
-func (d Dirs) secrets() ([]secret, string, error) {
-	var out []secret
-	sum := sha256.New()
-	for _, s := range []struct {
-		dir   string
-		hosts []string
-	}{
-		{d.Replication, []string{"%"}}, {d.App, []string{"%"}}, {d.Root, []string{"localhost", "%"}},
-		{d.Control, []string{"localhost"}}, // last: it is the account that does this
-	} {
-		a, err := readAccount(s.dir)
-		if err != nil {
-			return nil, "", err
-		}
-		_, _ = fmt.Fprintf(sum, "%q %q;", a.User, a.Password)
-		out = append(out, secret{a, s.hosts})
-	}
-	return out, fmt.Sprintf("%x", sum.Sum(nil)), nil
-}
-
-// followSecrets changes passwords when the Secrets have changed since this
-// instance last knew both to agree. Only a digest is remembered.
-func (k *accountKeeper) followSecrets(ctx context.Context) error {
-	accounts, sum, err := k.opt.Dirs.secrets()
-	if err != nil {
-		return err
-	}
-	was := k.by.kept().Accounts
-	if was == sum {
-		return nil
-	}
-	if was != "" {
-		ctx, cancel := context.WithTimeout(ctx, accountsLimit)
-		defer cancel()
-		for _, s := range accounts {
-			for _, host := range s.hosts {
-				if err := k.asks().ChangePassword(ctx, s.account, host); err != nil {
-					return err
-				}
-			}
-		}
-		k.log.Info("the accounts have the passwords of the Secrets")
-	}
-	return k.by.keep(func(r *remembered) { r.Accounts = sum })
 }
 
 // What an accountKeeper asks of its manager.

@@ -60,7 +60,8 @@ type remembered struct {
 	Received received `json:"received,omitzero"`
 	// GroupOf is the group that the data has been a member of.
 	GroupOf string `json:"groupOf,omitempty"`
-	// Accounts is a digest of the accounts with which Secrets and server agreed.
+	// Accounts is a digest of the Secrets that were followed here last. It counts where the data tell
+	// nothing: those of a release that did not note it there.
 	Accounts string `json:"accounts,omitempty"`
 	// RestoredBackup is the id of the backup that the data began with, RestoredUntil the
 	// moment, in RFC 3339, up to which they were restored.

@@ -165,8 +165,8 @@ func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 
 // adopt remembers whose data the volume holds, and tells whether it is ours. A
 // volume without data becomes ours, and so does one of the deleted Cluster that this one
-// goes on for; what was promised for another cluster means nothing here. The accounts
-// have the passwords of before, and are given those of now.
+// goes on for; what was promised for another cluster means nothing here, nor which Secrets
+// were followed.
 func (m *manager) adopt(c *v1alpha1.Cluster, data core.DataState) bool {
 	r := m.memory.get()
 	mine := r.Instance == m.opt.Instance
@@ -179,16 +179,12 @@ func (m *manager) adopt(c *v1alpha1.Cluster, data core.DataState) bool {
 		m.log.Info("adopts the data of a deleted Cluster", "uid", r.ClusterUID)
 	}
 	err := m.memory.change(func(r *remembered) {
-		accounts := ""
-		if former {
-			accounts = "of Cluster " + r.ClusterUID
-		}
 		kept := agent.Cached{}
 		if data != core.DataEmpty {
 			kept = r.cached()
 		}
 		*r = remembered{ClusterUID: string(c.UID), Instance: m.opt.Instance, ServerID: m.opt.ServerID,
-			Stage: r.Stage, Accounts: accounts}
+			Stage: r.Stage}
 		r.setCached(kept)
 	})
 	if err != nil {

@@ -148,7 +148,8 @@ func (s *Server) TakeOver(ctx context.Context, f First) error {
 	list := slices.Concat([]statement{{"SET SESSION sql_log_bin = 0", nil}}, internal.users(),
 		internal.grants(), []statement{
 			f.rootHere(),
-			{"ALTER USER IF EXISTS 'root'@'%' " + byPassword, []any{f.Root.Password}},
+			{"ALTER USER IF EXISTS 'root'@'%' " + byPassword + " ATTRIBUTE ?",
+				[]any{f.Root.Password, first(f.Root).attribute()}},
 			{"CREATE USER IF NOT EXISTS ?@'%' " + byPassword, []any{f.Owner.User, f.Owner.Password}},
 			{"ALTER USER ?@'%' " + byPassword, []any{f.Owner.User, f.Owner.Password}},
 			{"GRANT ALL ON " + grantee(f.Database) + ".* TO ?@'%'", []any{f.Owner.User}},
@@ -156,6 +157,7 @@ func (s *Server) TakeOver(ctx context.Context, f First) error {
 	if f.RootEverywhere {
 		list = append(list, f.rootEverywhere()...)
 	}
+	list = append(list, f.noted()...)
 	return execAll(ctx, conn, "taking over the restored data", list)
 }
 
@@ -234,7 +236,7 @@ func (f First) statements() []statement {
 	if f.RootEverywhere {
 		out = append(out, f.rootEverywhere()...)
 	}
-	return out
+	return append(out, f.noted()...)
 }
 
 // rootEverywhere lets root log in over the network, and there with TLS only: whoever reads
@@ -244,7 +246,8 @@ func (f First) rootEverywhere() []statement {
 	return []statement{
 		{"CREATE USER IF NOT EXISTS 'root'@'%' " + byPassword, []any{f.Root.Password}},
 		// data of before may have it without
-		{"ALTER USER 'root'@'%' " + byPassword + " REQUIRE SSL", []any{f.Root.Password}},
+		{"ALTER USER 'root'@'%' " + byPassword + " REQUIRE SSL ATTRIBUTE ?",
+			[]any{f.Root.Password, first(f.Root).attribute()}},
 		{"GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION", nil},
 	}
 }
@@ -258,16 +261,6 @@ func (f First) charset() string {
 		out += " COLLATE " + identifier(f.Collation)
 	}
 	return out
-}
-
-// ChangePassword sets the password of an account that exists; one that does not
-// is left alone.
-func (s *Server) ChangePassword(ctx context.Context, a Account, host string) error {
-	st := statement{"ALTER USER IF EXISTS ?@? " + byPassword, []any{a.User, host, a.Password}}
-	if err := st.execute(ctx, s.db); err != nil {
-		return fmt.Errorf("changing the password of %s@%s: %w", a.User, host, err)
-	}
-	return nil
 }
 
 // AcceptClients ends offline mode, in which a server is set up, started and demoted.

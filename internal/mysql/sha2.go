@@ -15,6 +15,9 @@ const (
 	sha2Salt   = 20
 )
 
+// sha2Prefix begins a hash: which digest, and the rounds.
+var sha2Prefix = fmt.Sprintf("$A$%03X$", sha2Rounds/1000)
+
 const crypt64 = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // hashed is a password as caching_sha2_password keeps it. What is given to the server so is
@@ -26,7 +29,7 @@ func hashed(password string) string {
 	for i := range salt {
 		salt[i] = crypt64[salt[i]&63]
 	}
-	return fmt.Sprintf("$A$%03X$%s%s", sha2Rounds/1000, salt, cryptSHA256([]byte(password), salt))
+	return fmt.Sprintf("%s%s%s", sha2Prefix, salt, cryptSHA256([]byte(password), salt))
 }
 
 // cryptSHA256 is the hash of crypt(3) by SHA-256 with 5000 rounds

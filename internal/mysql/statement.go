@@ -19,7 +19,7 @@ type executor interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// How a statement gives an account its password, which is the last argument then. A hash is held
+// How a statement gives an account its password. A hash is held
 // to no policy, and sets the plugin, too; a password leaves an account the plugin that it has.
 const (
 	byPassword = "IDENTIFIED BY ?"
@@ -31,9 +31,10 @@ const (
 // the one that the account has already.
 func (s statement) execute(ctx context.Context, on executor) error {
 	_, err := on.ExecContext(ctx, s.text, s.args...)
-	if isError(err, errPasswordWeak, errPasswordUsed) && strings.Contains(s.text, byPassword) {
-		args := slices.Clone(s.args)
-		args[len(args)-1] = hashed(fmt.Sprint(args[len(args)-1]))
+	before, _, setsPassword := strings.Cut(s.text, byPassword)
+	if setsPassword && isError(err, errPasswordWeak, errPasswordUsed) {
+		args, i := slices.Clone(s.args), strings.Count(before, "?")
+		args[i] = hashed(fmt.Sprint(args[i]))
 		_, err = on.ExecContext(ctx, strings.Replace(s.text, byPassword, byHash, 1), args...)
 	}
 	return err

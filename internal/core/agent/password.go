@@ -1,0 +1,60 @@
+package agent
+
+import "time"
+
+// SecretPatience is for how long a mounted Secret may be older than another Pod's: kubelets bring
+// a change within a minute or two, each at its own time.
+const SecretPatience = 3 * time.Minute
+
+// PasswordFacts are what the manager of a server that takes writes knows of the password that an
+// account has in its Secret, as this Pod has it. The server's data tell which passwords of Secrets
+// the account was given before, by whichever primary.
+type PasswordFacts struct {
+	// Recorded: the data tell it.
+	Recorded bool
+	// Place is where the Secret's password stands among them: 0 is the newest, and less it is none
+	// of them.
+	Place int
+	// Held: this manager has seen the Secret with the newest of them, since the server takes writes.
+	Held bool
+	// Agreed: where the data tell nothing, it is remembered on the volume that the Secret as it is
+	// was followed.
+	Agreed bool
+	// Unchanged is for how long the Secret was seen as it is, since the server takes writes.
+	Unchanged time.Duration
+}
+
+// PasswordStep is what is done about an account's password.
+type PasswordStep int
+
+// Steps. The server's word is not asked for: an attempt to log in that is refused could lock the
+// account.
+const (
+	// KeepPassword: the Secret has not changed since it was followed. What somebody did to the
+	// account by hand stays.
+	KeepPassword PasswordStep = iota
+	// NotePassword: the password stays, and the data are told that the Secret was followed.
+	NotePassword
+	// SetPassword gives the account the Secret's password.
+	SetPassword
+	// AwaitSecret: the account had this password before the one that it has. Either the Secret was
+	// set back, or the kubelet here is slower than the one of the primary that set the newer one:
+	// a password of the past is not set again before that can be told apart.
+	AwaitSecret
+)
+
+// Step decides it.
+func (f PasswordFacts) Step() PasswordStep {
+	switch {
+	case !f.Recorded && f.Agreed:
+		return NotePassword
+	case !f.Recorded || f.Place < 0:
+		return SetPassword
+	case f.Place == 0:
+		return KeepPassword
+	case f.Held || f.Unchanged >= SecretPatience:
+		return SetPassword
+	default:
+		return AwaitSecret
+	}
+}

@@ -1,0 +1,128 @@
+package instance
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/mysql"
+)
+
+// secret is an account of a Secret, and from where it logs in.
+type secret struct {
+	account mysql.Account
+	hosts   []string
+}
+
+// secrets are the accounts of all Secrets, and a digest of them.
+func (d Dirs) secrets() ([]secret, string, error) {
+	var out []secret
+	sum := sha256.New()
+	for _, s := range []struct {
+		dir   string
+		hosts []string
+	}{
+		{d.Replication, []string{"%"}}, {d.App, []string{"%"}}, {d.Root, []string{"localhost", "%"}},
+		{d.Control, []string{"localhost"}}, // last: it is the account that does this
+	} {
+		a, err := readAccount(s.dir)
+		if err != nil {
+			return nil, "", err
+		}
+		_, _ = fmt.Fprintf(sum, "%q %q;", a.User, a.Password)
+		out = append(out, secret{a, s.hosts})
+	}
+	return out, fmt.Sprintf("%x", sum.Sum(nil)), nil
+}
+
+// passwordsKnown is what an accountKeeper knows of the Secrets' passwords, while its server takes
+// writes.
+type passwordsKnown struct {
+	// followed is the digest of the Secrets that were followed last, seen of those that were seen
+	// last, since when they are as they are.
+	followed, seen string
+	since          time.Time
+	// held are the passwords that Secrets here were seen to have while they were the accounts' newest.
+	held map[string]string
+	// waits: it was told that a password is not set yet.
+	waits bool
+}
+
+// followSecrets gives accounts the passwords of their Secrets, where these have changed since a
+// primary of this data followed them.
+func (k *accountKeeper) followSecrets(ctx context.Context) error {
+	accounts, sum, err := k.opt.Dirs.secrets()
+	if err != nil {
+		return err
+	}
+	p := &k.now.passwords
+	if p.followed == sum {
+		return nil
+	}
+	if p.seen != sum {
+		p.seen, p.since = sum, time.Now()
+	}
+	ctx, cancel := context.WithTimeout(ctx, accountsLimit)
+	defer cancel()
+	var failed []error
+	waits := false
+	for _, s := range accounts {
+		for _, host := range s.hosts {
+			step, err := k.followSecret(ctx, s.account, host)
+			failed = append(failed, err)
+			waits = waits || step == agent.AwaitSecret
+		}
+	}
+	if err := errors.Join(failed...); err != nil || waits {
+		return err
+	}
+	p.followed, p.waits = sum, false
+	return k.by.keep(func(r *remembered) { r.Accounts = sum })
+}
+
+// followSecret does so for one account.
+func (k *accountKeeper) followSecret(ctx context.Context, a mysql.Account, host string) (agent.PasswordStep, error) {
+	given, exists, err := k.asks().PasswordsOf(ctx, a.User, host)
+	if err != nil || !exists {
+		return agent.KeepPassword, err
+	}
+	p := &k.now.passwords
+	facts := agent.PasswordFacts{Recorded: len(given) > 0, Place: given.Place(a.Password),
+		Agreed: k.by.kept().Accounts == p.seen, Unchanged: time.Since(p.since)}
+	name := a.User + "@" + host
+	if held, known := p.held[name]; known {
+		facts.Held = given.Place(held) == 0
+	}
+	step := facts.Step()
+	switch step {
+	case agent.KeepPassword:
+		p.hold(name, a.Password)
+	case agent.NotePassword:
+		return step, k.asks().NotePassword(ctx, a, host, given)
+	case agent.SetPassword:
+		if err := k.asks().ChangePassword(ctx, a, host, given); err != nil {
+			return step, err
+		}
+		p.hold(name, a.Password)
+		k.log.Info("the account has the password of its Secret", "account", name)
+	case agent.AwaitSecret:
+		if !p.waits {
+			p.waits = true
+			k.log.Warn("the mounted Secret has a password that the account had before the present one: this Pod's "+
+				"Secret may be older than the server; unless it changes, the password is set back", "account", name,
+				"after", agent.SecretPatience.String())
+		}
+	}
+	return step, nil
+}
+
+// hold notes that a Secret has the newest password of an account.
+func (p *passwordsKnown) hold(name, password string) {
+	if p.held == nil {
+		p.held = map[string]string{}
+	}
+	p.held[name] = password
+}

@@ -1,0 +1,126 @@
+package instance
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// changeSecret changes a password, as the kubelets bring it.
+func (w *world) changeSecret(account, password string) {
+	w.write(filepath.Join(w.dir, "secrets", account, "password"), password)
+}
+
+// awaitFollowed waits until the primary has looked at the Secrets as they are.
+func (w *world) awaitFollowed(n *node) {
+	w.t.Helper()
+	until(w.t, "it follows the Secrets", func() bool {
+		_, sum, err := n.opt.Dirs.secrets()
+		return err == nil && n.remembers().Accounts == sum
+	})
+}
+
+// awaitLogin waits until an application is let in with one password, and not with another.
+func (w *world) awaitLogin(n *node, password, former string) {
+	w.t.Helper()
+	until(w.t, "app is let in with "+password, func() bool { return w.login(n, "app", password, "preferred") == nil })
+	w.checkLogin(n, password, former)
+}
+
+func (w *world) checkLogin(n *node, password, former string) {
+	w.t.Helper()
+	if err := w.login(n, "app", password, "preferred"); err != nil {
+		w.t.Errorf("with %s: %v", password, err)
+	}
+	if err := w.login(n, "app", former, "preferred"); err == nil {
+		w.t.Errorf("with %s app is let in, too", former)
+	}
+}
+
+// Passwords are changed in their Secrets while the cluster has no primary. Whoever becomes it has
+// never looked at the Secrets.
+func TestAPasswordChangedDuringAFailoverIsFollowed(t *testing.T) {
+	w := newWorld(t, nil)
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	w.join(two, one)
+	w.crashManager(one)
+	w.changeSecret("app", "another-app-password")
+	w.changeSecret("root", "another-root-password")
+	w.awaitPrimary(two, w.grant("db-2", core.ProofPodTerminated, "db-1", "", 0))
+	w.awaitLogin(two, "another-app-password", "app-password")
+	w.awaitFollowed(two)
+	until(t, "root is let in with its new password", func() bool { return two.m.root.Ping(t.Context()) == nil })
+}
+
+// The former primary's kubelet was faster: the new one has the Secret of before still.
+func TestAnOlderSecretDoesNotUndoANewerPassword(t *testing.T) {
+	w := newWorld(t, nil)
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	w.join(two, one)
+	w.awaitFollowed(one)
+	w.changeSecret("app", "second")
+	w.awaitFollowed(one)
+	w.exec(w.rootOf(one), "CREATE DATABASE after_it")
+	until(t, "db-2 has applied it", func() bool { return w.login(two, "app", "second", "preferred") == nil })
+	w.crashManager(one)
+	w.changeSecret("app", "app-password")
+	w.awaitPrimary(two, w.grant("db-2", core.ProofPodTerminated, "db-1", "", 0))
+	for began := time.Now(); time.Since(began) < 3*accountsInterval && !t.Failed(); <-time.After(time.Second) {
+		w.checkLogin(two, "second", "app-password")
+	}
+	before := w.executed(two)
+	w.changeSecret("app", "second")
+	w.awaitFollowed(two)
+	w.checkLogin(two, "second", "app-password")
+	if now := w.executed(two); !now.Equal(before) {
+		t.Errorf("it wrote transactions for what had not changed: %s, before %s", now, before)
+	}
+	w.changeSecret("app", "third")
+	w.awaitLogin(two, "third", "second")
+	w.awaitFollowed(two)
+	w.changeSecret("app", "app-password") // this Pod had the newest: the Secret was set back
+	w.awaitLogin(two, "app-password", "third")
+}
+
+// A password that was changed by hand is the administrator's, whoever becomes the primary; and a
+// promotion writes nothing for what has not changed.
+func TestAPromotionLeavesAloneWhatHasNotChanged(t *testing.T) {
+	w := newWorld(t, nil)
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	w.join(two, one)
+	w.exec(w.rootOf(one), "ALTER USER app@'%' IDENTIFIED BY 'by-hand'")
+	until(t, "db-2 has applied it", func() bool { return w.login(two, "app", "by-hand", "preferred") == nil })
+	w.crashManager(one)
+	before := w.executed(two)
+	w.awaitPrimary(two, w.grant("db-2", core.ProofPodTerminated, "db-1", "", 0))
+	w.awaitFollowed(two)
+	w.checkLogin(two, "by-hand", "app-password")
+	if now := w.executed(two); !now.Equal(before) {
+		t.Errorf("the promotion wrote %s, before %s", now, before)
+	}
+}
+
+// Data of an earlier release tell nothing of Secrets, but the volume of its primary does.
+func TestWhatAnEarlierReleaseFollowedIsNoted(t *testing.T) {
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.bootstrap(one)
+	w.awaitFollowed(one)
+	w.exec(w.rootOf(one), `ALTER USER app@'%' IDENTIFIED BY 'by-hand' ATTRIBUTE '{"cnmsql": null, "mine": 1}'`)
+	w.crashManager(one)
+	again := w.start(1)
+	w.awaitPrimary(again, 1)
+	noted := func() bool {
+		var text string
+		err := w.rootOf(again).QueryRow("SELECT ATTRIBUTE->>'$.mine' FROM information_schema.USER_ATTRIBUTES " +
+			"WHERE USER = 'app' AND JSON_LENGTH(ATTRIBUTE->'$.cnmsql.passwords') = 1").Scan(&text)
+		return err == nil && text == "1"
+	}
+	until(t, "it notes what was followed", noted)
+	w.checkLogin(again, "by-hand", "app-password")
+}
