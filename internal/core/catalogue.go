@@ -394,7 +394,10 @@ var problems = []row[Reason]{
 	{ProblemSecretIncomplete,
 		"the Secret lacks username or password, or names another owner, a reserved account, or by now another " +
 			"account; a cluster that is made keeps its account, and goes on", ""},
-	{ProblemAuthorityBroken, "the Secret <cluster>-ca is damaged; restore it", "security.md#tls"},
+	{ProblemAuthorityBroken, "the Secret <cluster>-ca is damaged, or its certificate has ended; restore it, or have " +
+		"another made", "security.md#tls"},
+	{ProblemAuthorityEnds, "the certificate in the Secret <cluster>-ca ends before long, and with it TLS between the " +
+		"instances and the operator; a notice, which hinders nothing", "security.md#when-the-authority-ends"},
 	{ProblemNameTaken, "an object of that name belongs to somebody else; rename one of the two", ""},
 	{ProblemCRDOutdated,
 		"the API server drops what the operator writes into the status: its CustomResourceDefinition is of another " +

@@ -100,6 +100,7 @@ const (
 	ProblemSecretMissing    Reason = "SecretMissing"
 	ProblemSecretIncomplete Reason = "SecretIncomplete"
 	ProblemAuthorityBroken  Reason = "CertificateAuthorityBroken"
+	ProblemAuthorityEnds    Reason = "CertificateAuthorityEnds"
 	ProblemNameTaken        Reason = "NameTaken"
 	ProblemPrerequisites    Reason = "PrerequisitesFailed"
 	ProblemCRDOutdated      Reason = "CRDOutdated"

@@ -6,6 +6,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/pki"
 )
 
 // Metrics of the operator, one series per cluster.
@@ -15,6 +16,7 @@ type Metrics struct {
 	blocked   *prometheus.GaugeVec
 	epoch     *prometheus.GaugeVec
 	ready     *prometheus.GaugeVec
+	authority *prometheus.GaugeVec
 	events    *prometheus.CounterVec
 	group     groupMetrics
 }
@@ -81,6 +83,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Epoch of the primary; it grows by one with every promotion"}, labels),
 		ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_ready_instances",
 			Help: "Number of ready instances"}, labels),
+		authority: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "cnmsql_cluster_certificate_authority_ends_timestamp_seconds",
+			Help: "When the certificate authority of the cluster ends, and all certificates with it"}, labels),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cnmsql_cluster_events_total",
 			Help: "What was done or refused, by reason"}, append(labels, "reason", "type")),
 		group: newGroupMetrics(labels),
@@ -88,7 +93,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	for _, vec := range m.group.all() {
 		reg.MustRegister(vec)
 	}
-	reg.MustRegister(m.phase, m.diagnosis, m.blocked, m.epoch, m.ready, m.events)
+	reg.MustRegister(m.phase, m.diagnosis, m.blocked, m.epoch, m.ready, m.authority, m.events)
 	return m
 }
 
@@ -121,12 +126,20 @@ func (m *Metrics) Unread(key types.NamespacedName) {
 	m.blocked.WithLabelValues(key.Namespace, key.Name, string(core.ReasonUnreadable)).Set(1)
 }
 
+// ObserveAuthority sets when a cluster's certificate authority ends. One that could not be read or
+// has ended leaves what was known.
+func (m *Metrics) ObserveAuthority(c *v1alpha1.Cluster, ca *pki.CA) {
+	if ca != nil {
+		m.authority.WithLabelValues(c.Namespace, c.Name).Set(float64(ca.Ends().Unix()))
+	}
+}
+
 // Forget drops the series of a cluster that is gone.
 func (m *Metrics) Forget(key types.NamespacedName) {
 	mine := prometheus.Labels{"namespace": key.Namespace, "cluster": key.Name}
 	for _, vec := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
-	}{m.phase, m.diagnosis, m.blocked, m.epoch, m.ready, m.events} {
+	}{m.phase, m.diagnosis, m.blocked, m.epoch, m.ready, m.authority, m.events} {
 		vec.DeletePartialMatch(mine)
 	}
 	for _, vec := range m.group.all() {

@@ -173,3 +173,29 @@ func TestTheMetricOfWhatBlocksIsThereAsLongAsItDoes(t *testing.T) {
 		}
 	}
 }
+
+func TestTheEndOfAnAuthorityIsAMetric(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m, c, a := NewMetrics(reg), aCluster(), newAPI(t)
+	ca, err := newPrerequisites(a, a).authority(t.Context(), c)
+	must(t, err)
+	ends := func() (at []float64) {
+		families, err := reg.Gather()
+		must(t, err)
+		for _, f := range families {
+			if f.GetName() == "cnmsql_cluster_certificate_authority_ends_timestamp_seconds" {
+				at = append(at, f.GetMetric()[0].GetGauge().GetValue())
+			}
+		}
+		return at
+	}
+	m.ObserveAuthority(c, ca)
+	m.ObserveAuthority(c, nil) // it cannot be read now
+	if got := ends(); len(got) != 1 || got[0] != float64(ca.Ends().Unix()) {
+		t.Errorf("it ends at %v, want %d", got, ca.Ends().Unix())
+	}
+	m.Forget(clusterKey)
+	if got := ends(); got != nil {
+		t.Errorf("the cluster is gone, and its authority ends at %v", got)
+	}
+}

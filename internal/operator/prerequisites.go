@@ -61,7 +61,11 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (ca *pk
 	if ca, err = p.authority(ctx, c); err != nil {
 		return nil, nil, err
 	}
-	if asides, err = p.accounts(ctx, c, ca.Trust()); err != nil {
+	if ca.EndsSoon(time.Now()) {
+		asides = append(asides, authorityEnds(c, ca))
+	}
+	more, err := p.accounts(ctx, c, ca.Trust())
+	if asides = append(asides, more...); err != nil {
 		return ca, asides, err
 	}
 	for _, what := range []func(context.Context, *v1alpha1.Cluster) error{
@@ -180,14 +184,41 @@ func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (ca 
 				return nil, err
 			}
 		}
-		if ca, err = pki.ParseCA(bundle); err != nil {
-			return nil, &hindranceError{core.Problem{Reason: core.ProblemAuthorityBroken, Message: "the Secret " +
-				name + " is damaged: " + err.Error() + "; restore it, or delete it to have a new authority and new " +
-				"certificates made (instances are then unreachable for the operator until they have theirs)"}}
+		if ca, err = usableAuthority(c, bundle); err != nil {
+			return nil, err
 		}
 		return resources.CASecret(c, bundle), nil
 	})
 	return ca, err
+}
+
+// usableAuthority reads the authority of a Secret, if instances can trust what it signs.
+func usableAuthority(c *v1alpha1.Cluster, b pki.Bundle) (*pki.CA, error) {
+	ca, err := pki.ParseCA(b)
+	switch {
+	case err != nil:
+		return nil, brokenAuthority(c, "is damaged: "+err.Error()+"; restore it")
+	case ca.HasEnded(time.Now()):
+		return nil, brokenAuthority(c, "has a certificate that ended at "+ca.Ends().UTC().Format(time.RFC3339)+
+			": nobody trusts what it signed; put a longer one there")
+	}
+	return ca, nil
+}
+
+// anotherAuthority is how to get one, which takes a moment in which the cluster cannot be led.
+const anotherAuthority = ", or delete it to have a new authority and new certificates made (instances are then " +
+	"unreachable for the operator until they have theirs)"
+
+func brokenAuthority(c *v1alpha1.Cluster, how string) error {
+	return &hindranceError{core.Problem{Reason: core.ProblemAuthorityBroken,
+		Message: "the Secret " + resources.Names(c.Name).CASecret() + " " + how + anotherAuthority}}
+}
+
+func authorityEnds(c *v1alpha1.Cluster, ca *pki.CA) core.Problem {
+	return core.Problem{Reason: core.ProblemAuthorityEnds, Message: "the certificate authority in the Secret " +
+		resources.Names(c.Name).CASecret() + " ends at " + ca.Ends().UTC().Format(time.RFC3339) +
+		", and then no instance reaches another: before that, at a quiet time, put a longer one there" +
+		anotherAuthority}
 }
 
 // accounts keeps the Secrets of the accounts. asides are why a Secret of the user's is not followed

@@ -20,6 +20,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/pki"
 	"cnmsql.co/internal/resources"
 )
 
@@ -157,6 +158,30 @@ func TestWhatIsNotWantedAnyMoreGoes(t *testing.T) {
 		t.Errorf("still there: budget %t, credentials %t", budget, archive)
 	}
 	keep()
+}
+
+// TestAnAuthorityThatEndsIsTold, while something can be done, and when it has ended nothing is issued.
+func TestAnAuthorityThatEndsIsTold(t *testing.T) {
+	const day = 24 * time.Hour
+	for left, told := range map[time.Duration]core.Reason{400 * day: "", 300 * day: core.ProblemAuthorityEnds,
+		-time.Hour: core.ProblemAuthorityBroken} {
+		bundle, err := pki.NewCA("c", time.Now().Add(left-3650*day))
+		must(t, err)
+		c := aCluster()
+		a := newAPI(t, resources.CASecret(c, bundle))
+		p, said := newPrerequisites(a, a), core.Reason("")
+		ca, asides, err := p.ensure(t.Context(), c)
+		var h *hindranceError
+		switch {
+		case errors.As(err, &h):
+			said = h.Reason
+		case len(asides) > 0:
+			said = asides[0].Reason
+		}
+		if said != told || (ca == nil) != (told == core.ProblemAuthorityBroken) {
+			t.Errorf("%s before its end it says %q (%v), want %q", left, said, err, told)
+		}
+	}
 }
 
 // TestACertificateIsGoodForTheNamesOfTheUser, also one that was issued before they were wished for.

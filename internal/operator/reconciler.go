@@ -120,6 +120,7 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 		return 0, false, err
 	}
 	r.Metrics.Observe(*c, plan)
+	r.Metrics.ObserveAuthority(*c, ca)
 	done := r.actor.act(ctx, *c, ca, rest)
 	done.changes = append(append(done.changes, early.changes...), owned...)
 	r.growVolumes(ctx, *c, &done)

@@ -57,8 +57,12 @@ func OperatorLeaf() Leaf {
 	return Leaf{Name: "operator", Organization: control.OrgOperator}
 }
 
-// Issue makes a certificate for a leaf.
+// Issue makes a certificate for a leaf. It ends with its authority at the latest.
 func (ca *CA) Issue(leaf Leaf, now time.Time) (Bundle, error) {
+	if ca.HasEnded(now) {
+		return Bundle{}, fmt.Errorf("making a certificate for %s: the certificate authority ended at %s",
+			leaf.Name, stamp(ca.Ends()))
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Bundle{}, fmt.Errorf("making the key of %s: %w", leaf.Name, err)
@@ -100,8 +104,8 @@ func (ca *CA) Flaw(b Bundle, leaf Leaf, now time.Time) string {
 	case cert.Subject.CommonName != commonName(leaf.Name) || !slices.Equal(cert.Subject.Organization,
 		[]string{leaf.Organization}):
 		return "it was issued to another subject"
-	case NeedsRenewal(cert, now):
-		return fmt.Sprintf("it ends at %s", cert.NotAfter.UTC().Format(time.RFC3339))
+	case NeedsRenewal(cert, now) && (now.Before(cert.NotBefore) || cert.NotAfter.Before(ca.Ends())):
+		return "it ends at " + stamp(cert.NotAfter) // another would end later
 	}
 	for _, name := range leaf.DNSNames {
 		if !slices.Contains(cert.DNSNames, name) {
@@ -110,6 +114,8 @@ func (ca *CA) Flaw(b Bundle, leaf Leaf, now time.Time) string {
 	}
 	return ""
 }
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // NeedsRenewal tells whether two thirds of a certificate's life have passed, or
 // whether it is not valid yet.

@@ -176,3 +176,30 @@ func pair(t *testing.T, b Bundle) []tls.Certificate {
 	}
 	return []tls.Certificate{c}
 }
+
+// TestAnAuthorityThatEndsIssuesNothingThatIsNotGood: the operator asks Flaw at each look, and whatever
+// has one is issued again. A certificate that ends with its authority is as good as can be.
+func TestAnAuthorityThatEndsIssuesNothingThatIsNotGood(t *testing.T) {
+	ca, leaf := newCA(t), InstanceLeaf("db-1", "shop", "db-1")
+	for before, soon := range map[time.Duration]bool{2 * leafLife: false, 100 * 24 * time.Hour: true,
+		20 * time.Minute: true, time.Second: true} {
+		at := ca.Ends().Add(-before)
+		made, err := ca.Issue(leaf, at)
+		if err != nil {
+			t.Errorf("%s before its end: %v", before, err)
+			continue
+		}
+		for _, later := range []time.Duration{0, 5 * time.Second, before} {
+			if flaw := ca.Flaw(made, leaf, at.Add(later)); flaw != "" && before <= leafLife {
+				t.Errorf("%s before its end, %s later: %s", before, later, flaw)
+			}
+		}
+		if ca.EndsSoon(at) != soon || ca.HasEnded(at) {
+			t.Errorf("%s before its end: ends soon %t, has ended %t", before, ca.EndsSoon(at), ca.HasEnded(at))
+		}
+	}
+	_, err := ca.Issue(leaf, ca.Ends())
+	if !ca.HasEnded(ca.Ends()) || err == nil || !strings.Contains(err.Error(), "ended at") {
+		t.Errorf("after its end it issues: %v", err)
+	}
+}
