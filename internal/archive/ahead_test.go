@@ -3,11 +3,46 @@ package archive
 import (
 	"context"
 	"errors"
+	"iter"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// counted are the first numbers.
+func counted(n int) func(context.Context) iter.Seq2[int, error] {
+	return func(context.Context) iter.Seq2[int, error] {
+		return func(yield func(int, error) bool) {
+			for i := range n {
+				if !yield(i, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// TestWhatCannotBeGivenEndsTheRest: what comes before is done, and then the error handed over.
+func TestWhatCannotBeGivenEndsTheRest(t *testing.T) {
+	broken := errors.New("broken")
+	all := func(context.Context) iter.Seq2[int, error] {
+		return func(yield func(int, error) bool) { _ = yield(0, nil) && yield(0, broken) && yield(1, nil) }
+	}
+	a := newAhead(t.Context(), all, func(int) int64 { return 1 }, func(_ context.Context, i, _ int) (int, error) {
+		return i, nil
+	})
+	defer a.end()
+	if _, _, more, err := a.next(); !more || err != nil {
+		t.Errorf("the first one: %t, %v", more, err)
+	}
+	if _, _, _, err := a.next(); !errors.Is(err, broken) {
+		t.Errorf("the one that is none: %v", err)
+	}
+	if _, _, more, err := a.next(); more || err != nil {
+		t.Errorf("behind it: %t, %v", more, err)
+	}
+}
 
 // TestStepsAreDoneAheadAndTakenOverInOrder: of small ones eight at a time, of large ones as many as
 // have room; and each takes its time.
@@ -15,14 +50,14 @@ func TestStepsAreDoneAheadAndTakenOverInOrder(t *testing.T) {
 	for size, want := range map[int64]time.Duration{1000: 8, 4 << 20: 8, 16 << 20: 2, 100 << 20: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			a := newAhead(t.Context(), 40, func(int) int64 { return size },
-				func(_ context.Context, i int) (int64, error) {
+			a := newAhead(t.Context(), counted(40), func(int) int64 { return size },
+				func(_ context.Context, i, _ int) (int64, error) {
 					time.Sleep(time.Second + time.Duration(i%3)*time.Millisecond)
 					return int64(i), nil
 				})
 			defer a.end()
 			for i := range 40 {
-				if got, err := a.next(); err != nil || got != int64(i) {
+				if _, got, _, err := a.next(); err != nil || got != int64(i) {
 					t.Fatalf("%d comes as %d: %v", i, got, err)
 				}
 			}
@@ -37,7 +72,8 @@ func TestAStepThatFailsEndsThoseBehindIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
 		var begun, under atomic.Int64
-		a := newAhead(t.Context(), 100, func(int) int64 { return 1 }, func(ctx context.Context, i int) (int64, error) {
+		one := func(int) int64 { return 1 }
+		a := newAhead(t.Context(), counted(100), one, func(ctx context.Context, i, _ int) (int64, error) {
 			begun.Add(1)
 			under.Add(1)
 			defer under.Add(-1)
@@ -52,11 +88,11 @@ func TestAStepThatFailsEndsThoseBehindIt(t *testing.T) {
 			return int64(i), nil
 		})
 		for i := range 3 {
-			if got, err := a.next(); err != nil || got != int64(i) {
+			if _, got, _, err := a.next(); err != nil || got != int64(i) {
 				t.Fatalf("%d comes as %d: %v", i, got, err)
 			}
 		}
-		if _, err := a.next(); !errors.Is(err, broken) {
+		if _, _, _, err := a.next(); !errors.Is(err, broken) {
 			t.Errorf("the one that failed: %v", err)
 		}
 		a.end()
@@ -69,12 +105,13 @@ func TestAStepThatFailsEndsThoseBehindIt(t *testing.T) {
 func TestNothingIsWaitedForOnceItIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		a := newAhead(ctx, 1, func(int) int64 { return 1 }, func(ctx context.Context, _ int) (int64, error) {
+		one := func(int) int64 { return 1 }
+		a := newAhead(ctx, counted(1), one, func(ctx context.Context, _, _ int) (int64, error) {
 			<-ctx.Done()
 			return 0, ctx.Err()
 		})
 		go func() { time.Sleep(time.Second); cancel() }()
-		if _, err := a.next(); !errors.Is(err, context.Canceled) {
+		if _, _, _, err := a.next(); !errors.Is(err, context.Canceled) {
 			t.Errorf("given up: %v", err)
 		}
 		a.end()

@@ -27,15 +27,21 @@ func NewPlace(s store.Store, prefix string, key seal.Key) Place {
 }
 
 // Choose finds what to replay on a base backup to come to a target. It reads the parts in
-// which the target may lie. A target that cannot be reached is a *archive.Refusal of
+// which the target may lie, and puts the parts of a run in its place in the archive where it has to
+// know them. A target that cannot be reached is a *archive.Refusal of
 // internal/core/archive.
-func (p Place) Choose(ctx context.Context, a facts.Archive, base facts.Base, target facts.Target) (facts.Plan, error) {
+func (p Place) Choose(ctx context.Context, a *facts.Archive, base facts.Base, target facts.Target) (facts.Plan, error) {
 	read := map[facts.Key][]facts.Transaction{}
 	for {
-		got := facts.Select(a, base, target, read)
+		got := facts.Select(*a, base, target, read)
 		switch {
 		case got.Refusal != nil:
 			return facts.Plan{}, got.Refusal
+		case got.Expand != nil:
+			if err := p.expand(ctx, a, *got.Expand); err != nil {
+				return facts.Plan{}, err
+			}
+			continue
 		case got.Read == nil:
 			return got.Plan, nil
 		}
@@ -57,6 +63,7 @@ func (p Place) Opens(ctx context.Context, plan facts.Plan) error {
 				continue
 			}
 			tried[part.Recipient] = true
+			part.Through = 0 // the first one of a run
 			open, err := p.open(ctx, part)
 			if err == nil {
 				err = open.Close()
@@ -69,7 +76,13 @@ func (p Place) Opens(ctx context.Context, plan facts.Plan) error {
 	return nil
 }
 
+// errRun is a mistake in the program: a run has no object.
+var errRun = errors.New("a run is read as if it were a part")
+
 func (p Place) open(ctx context.Context, part facts.Part) (io.ReadCloser, error) {
+	if part.IsRun() {
+		return nil, errRun
+	}
 	body, err := p.bundles.get(ctx, part.Key())
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"runtime"
 	"slices"
@@ -124,9 +125,13 @@ func readMany(t *testing.T, f *far) {
 	f.asked.Store(0)
 	begun = time.Now()
 	at := NewPlace(f, prefix, seal.Key{})
-	r := newAhead(t.Context(), len(a.Parts), func(i int) int64 { return a.Parts[i].Size },
-		func(ctx context.Context, i int) (int64, error) {
-			body, err := at.open(ctx, a.Parts[i])
+	var steps []facts.Step
+	for _, p := range a.Parts {
+		steps = append(steps, facts.Step{Pieces: []facts.Part{p}, Take: p.GTIDs})
+	}
+	r := newAhead(t.Context(), func(ctx context.Context) iter.Seq2[facts.Step, error] { return at.steps(ctx, steps) },
+		sizeOf, func(ctx context.Context, _ int, step facts.Step) (int64, error) {
+			body, err := at.open(ctx, step.Pieces[0])
 			if err != nil {
 				return 0, err
 			}
@@ -134,8 +139,8 @@ func readMany(t *testing.T, f *far) {
 			return size, errors.Join(err, body.Close())
 		})
 	defer r.end()
-	for range a.Parts {
-		_, err := r.next()
+	for more := true; more; {
+		_, _, more, err = r.next()
 		must(t, err)
 	}
 	t.Logf("and read after %s and %d questions", time.Since(begun).Round(time.Millisecond), f.asked.Load())

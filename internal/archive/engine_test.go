@@ -78,7 +78,7 @@ func aConvertedTableIsNotIgnored(t *testing.T, a, b *server, m *memory) {
 	stop()
 	archive, err := Load(t.Context(), m, prefix)
 	must(t, err)
-	plan, err := place(m).Choose(t.Context(), archive, facts.Base{Epoch: 1, End: b.Executed()}, facts.Target{})
+	plan, err := place(m).Choose(t.Context(), &archive, facts.Base{Epoch: 1, End: b.Executed()}, facts.Target{})
 	must(t, err)
 	r := &Replay{Place: place(m), DB: b.DB}
 	if err := r.Run(t.Context(), plan); !errors.Is(err, ApplierFailed) || !strings.Contains(err.Error(), "d.later") {
@@ -90,7 +90,7 @@ func replayAll(t *testing.T, b *server, m *memory) *Replay {
 	t.Helper()
 	archive, err := Load(t.Context(), m, prefix)
 	must(t, err)
-	plan, err := place(m).Choose(t.Context(), archive, facts.Base{Epoch: 1}, facts.Target{})
+	plan, err := place(m).Choose(t.Context(), &archive, facts.Base{Epoch: 1}, facts.Target{})
 	must(t, err)
 	r := &Replay{Place: place(m), DB: b.DB}
 	must(t, r.Run(t.Context(), plan))

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -94,7 +95,26 @@ func decodeIndex(r io.Reader, last facts.Key) (*index, error) {
 			return nil, nil
 		}
 	}
+	for n := range i.Parts {
+		share(&i.Parts[n].Part)
+	}
 	return &i, nil
+}
+
+// parts are those that the index tells of.
+func (i *index) parts() []facts.Part {
+	all := make([]facts.Part, len(i.Parts))
+	for n, e := range i.Parts {
+		all[n] = e.Part
+	}
+	return all
+}
+
+// share has parts that tell the same keep it once: an archive has very many of them.
+func share(p *facts.Part) {
+	for _, text := range []*string{&p.Cluster, &p.ServerUUID, &p.File, &p.Recipient} {
+		*text = unique.Make(*text).Value()
+	}
 }
 
 // getIndex reads one; nil if there is none that says anything.

@@ -189,8 +189,7 @@ func rawOf(t *testing.T, m *memory, p facts.Part) []byte {
 // that holds what it says.
 func archivedOnce(t *testing.T, m *memory, want gtid.Set) facts.Archive {
 	t.Helper()
-	a, err := Load(t.Context(), m, prefix)
-	must(t, err)
+	a := loaded(t, m)
 	var all gtid.Set
 	for _, p := range a.Parts {
 		if twice := all.Intersect(p.GTIDs); !twice.IsEmpty() {

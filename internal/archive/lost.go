@@ -16,9 +16,12 @@ import (
 // them is PartDamaged.
 func (p Place) WriteLost(ctx context.Context, lost facts.LostBranch, to io.Writer) error {
 	out := &relayWriter{Writer: bufio.NewWriter(to)}
-	for _, step := range lost.Steps {
+	for step, err := range p.steps(ctx, lost.Steps) {
+		if err != nil {
+			return errors.Join(err, out.Flush())
+		}
 		out.step = step
-		err := p.eachEvent(ctx, step.Pieces, out.event)
+		err = p.eachEvent(ctx, step.Pieces, out.event)
 		if err == nil && !out.written.Contains(step.Take) {
 			err = refuse(PartDamaged, "%s are not in it", step.Take.Subtract(out.written).Abbreviate(4))
 		}
@@ -35,8 +38,11 @@ func (p Place) WriteLost(ctx context.Context, lost facts.LostBranch, to io.Write
 // those of the parts in which it stands. It reads these parts.
 func (p Place) Dated(ctx context.Context, lost facts.LostBranch) (facts.LostBranch, error) {
 	var first, last time.Time
-	for _, step := range lost.Steps {
-		list, err := p.transactions(ctx, step.Pieces)
+	for step, err := range p.steps(ctx, lost.Steps) {
+		var list []facts.Transaction
+		if err == nil {
+			list, err = p.transactions(ctx, step.Pieces)
+		}
 		if err != nil {
 			return lost, fmt.Errorf("reading what epoch %d has lost: %w", lost.Epoch, err)
 		}

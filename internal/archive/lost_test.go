@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"cnmsql.co/internal/binlog"
-	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -30,7 +29,7 @@ func TestWhatAFailoverLostCanBeRead(t *testing.T) {
 
 		a, err := Load(t.Context(), m, prefix)
 		must(t, err)
-		lost := facts.Lost(a)
+		lost := lostOf(t, m, a)
 		if len(lost) != 1 || !lost[0].GTIDs.Equal(ids(1, "13-18")) || len(lost[0].Steps) != 2 {
 			t.Fatalf("lost are %+v", lost)
 		}

@@ -44,7 +44,8 @@ func TestMarks(t *testing.T) {
 		if got == nil || time.Since(got.Until) > 2*time.Minute || !got.Executed.Equal(l.executed) {
 			t.Fatalf("it says %+v", got)
 		}
-		plan, err := NewPlace(m, prefix, seal.Key{}).Choose(t.Context(), archivedOnce(t, m, l.executed),
+		a := archivedOnce(t, m, l.executed)
+		plan, err := NewPlace(m, prefix, seal.Key{}).Choose(t.Context(), &a,
 			facts.Base{Epoch: 1}, facts.Target{Kind: facts.ToTime, Time: got.Until})
 		must(t, err)
 		if !plan.Set.Equal(l.executed) {

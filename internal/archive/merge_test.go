@@ -32,8 +32,7 @@ func merged(t *testing.T, s store.Store) Merged {
 // contents are what is found of an archive, and what each part of it holds.
 func contents(t *testing.T, m *memory) (facts.Archive, map[facts.Key]string) {
 	t.Helper()
-	a, err := Load(t.Context(), m, prefix)
-	must(t, err)
+	a := loaded(t, m)
 	out := map[facts.Key]string{}
 	at := place(m)
 	for _, p := range a.Parts {
@@ -265,15 +264,17 @@ func TestWhoReadsWhileItIsMergedReadsOn(t *testing.T) {
 	})
 }
 
-func TestWhatIsDamagedIsNotMerged(t *testing.T) {
-	flip := func(m *memory, key string, at int) {
-		object := slices.Clone(m.objects[key])
-		if at < 0 {
-			at += len(object)
-		}
-		object[at] ^= 1
-		m.objects[key] = object
+// flip changes a byte of an object; at is from its end if it is less than 0.
+func flip(m *memory, key string, at int) {
+	object := slices.Clone(m.objects[key])
+	if at < 0 {
+		at += len(object)
 	}
+	object[at] ^= 1
+	m.objects[key] = object
+}
+
+func TestWhatIsDamagedIsNotMerged(t *testing.T) {
 	story("a part stays as it is, and those around it are merged", t, func(t *testing.T, l *logs, m *memory) {
 		indexing(t, l, m, 60)
 		a, err := Load(t.Context(), m, prefix)
@@ -285,8 +286,8 @@ func TestWhatIsDamagedIsNotMerged(t *testing.T) {
 			t.Errorf("%+v", done)
 		}
 		merged(t, m)
-		if now, err := Load(t.Context(), m, prefix); err != nil || !reflect.DeepEqual(now, a) {
-			t.Errorf("%v: found %+v", err, now)
+		if now := loaded(t, m); !reflect.DeepEqual(now, a) {
+			t.Errorf("found %+v", now)
 		}
 	})
 	bundle := bundleKey(prefix, facts.Bundle{Epoch: 1, First: 1, Last: 19})
@@ -333,12 +334,9 @@ func TestABundleGoesWithTheLastOfItsParts(t *testing.T) {
 		merged(t, m)
 		indexing(t, l, m, 20)
 		for _, c := range []struct{ last, removed, left int64 }{{18, 0, 40}, {19, 19, 21}, {25, 6, 15}} {
-			isGone := func(k facts.Key) bool { return k.Sequence <= 40-c.left-c.removed }
-			keys := slices.DeleteFunc(keysTo(1, c.last), isGone)
-			removed, err := Remove(t.Context(), m, prefix, keys)
+			removed, err := Remove(t.Context(), m, prefix, between(1, 41-c.left-c.removed, c.last))
 			must(t, err)
-			a, err := Load(t.Context(), m, prefix)
-			must(t, err)
+			a := loaded(t, m)
 			if int64(removed) != c.removed || int64(len(a.Parts)) != c.left {
 				t.Errorf("up to %d: %d are removed, %d are left", c.last, removed, len(a.Parts))
 			}

@@ -147,6 +147,7 @@ func readFacts(r io.Reader, key facts.Key) (p facts.Part, err error) {
 		return p, refuse(PartDamaged, "the object of part %d of epoch %d tells of part %d of epoch %d",
 			key.Sequence, key.Epoch, p.Sequence, p.Epoch)
 	}
+	share(&p)
 	return p, checkFormat(p)
 }
 

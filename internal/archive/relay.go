@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,37 +75,61 @@ type batch struct {
 	statements gtid.Set
 }
 
+// batchSteps are the most parts of a batch, which have all to be known.
+const batchSteps = 16 << 10
+
+// written is a relay log that was made of a part.
+type written struct {
+	path string
+	size int64
+	// statements are its transactions that hold one.
+	statements gtid.Set
+}
+
 // prepare writes the plan's steps as staged relay logs, a batch at a time, and hands each
 // over.
 func (r *Replay) prepare(ctx context.Context, logs relayLogs, steps []facts.Step, give chan<- batch) error {
 	var b batch
-	statements := make([]gtid.Set, len(steps)) // each is written before its step is handed over
-	ahead := newAhead(ctx, len(steps), func(i int) int64 { return sizeOf(steps[i]) },
-		func(ctx context.Context, i int) (size int64, err error) {
-			size, statements[i], err = r.write(ctx, logs.staged(i), steps[i])
-			return size, err
+	all := func(ctx context.Context) iter.Seq2[facts.Step, error] { return r.steps(ctx, steps) }
+	ahead := newAhead(ctx, all, sizeOf,
+		func(ctx context.Context, i int, step facts.Step) (w written, err error) {
+			w.path = logs.staged(i)
+			if w.size, w.statements, err = r.write(ctx, w.path, step); err != nil {
+				err = fmt.Errorf("writing part %d of epoch %d as a relay log: %w", step.Pieces[0].Sequence,
+					step.Pieces[0].Epoch, err)
+			}
+			return w, err
 		})
 	defer ahead.end()
-	for i, step := range steps {
-		size, err := ahead.next()
+	for {
+		step, w, more, err := ahead.next()
 		if err != nil {
-			return fmt.Errorf("writing part %d of epoch %d as a relay log: %w", step.Pieces[0].Sequence,
-				step.Pieces[0].Epoch, err)
+			return err
 		}
-		b.files, b.steps, b.size = append(b.files, logs.staged(i)), append(b.steps, step), b.size+size
-		b.set, b.transactions = b.set.Union(step.Take), b.transactions+int64(step.Take.Count())
-		b.statements = b.statements.Union(statements[i])
-		if b.size < r.BatchBytes && i < len(steps)-1 {
+		if more {
+			b.add(step, w)
+		}
+		if more && b.size < r.BatchBytes && len(b.steps) < batchSteps {
 			continue
 		}
-		select {
-		case give <- b:
-			b = batch{}
-		case <-ctx.Done():
-			return ctx.Err()
+		if len(b.steps) > 0 {
+			select {
+			case give <- b:
+				b = batch{}
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if !more {
+			return nil
 		}
 	}
-	return nil
+}
+
+func (b *batch) add(step facts.Step, w written) {
+	b.files, b.steps, b.size = append(b.files, w.path), append(b.steps, step), b.size+w.size
+	b.set, b.transactions = b.set.Union(step.Take), b.transactions+int64(step.Take.Count())
+	b.statements = b.statements.Union(w.statements)
 }
 
 // write makes a relay log of a part: its transactions that are to be taken, and tells which of them

@@ -20,26 +20,28 @@ func Known(prefix, key string) bool {
 // indexes that tell of nothing else, and tells how many parts are gone. They are the first of
 // their epochs. A bundle goes with the last of its parts; until then all of them are there. What
 // is gone already is no error. It does not ask who needs them.
-func Remove(ctx context.Context, s store.Store, prefix string, keys []facts.Key) (removed int, err error) {
-	if len(keys) == 0 {
+func Remove(ctx context.Context, s store.Store, prefix string, spans []facts.Span) (removed int, err error) {
+	if len(spans) == 0 {
 		return 0, nil
 	}
 	all, err := listAll(ctx, s, prefix, prefix)
 	if err != nil {
 		return 0, fmt.Errorf("listing the archive: %w", err)
 	}
-	r := newRemoval(s, prefix, all, keys)
-	for _, k := range keys {
-		if err := ctx.Err(); err != nil {
-			return removed, context.Cause(ctx)
+	r := newRemoval(s, prefix, all, spans)
+	for _, span := range spans {
+		for k := (facts.Key{Epoch: span.Epoch, Sequence: span.First}); k.Sequence <= span.Last; k.Sequence++ {
+			if err := ctx.Err(); err != nil {
+				return removed, context.Cause(ctx)
+			}
+			if r.stay.Holds(k) {
+				continue
+			}
+			if err := r.remove(ctx, k); err != nil {
+				return removed, fmt.Errorf("removing part %d of epoch %d of the archive: %w", k.Sequence, k.Epoch, err)
+			}
+			removed++
 		}
-		if r.stay.Holds(k) {
-			continue
-		}
-		if err := r.remove(ctx, k); err != nil {
-			return removed, fmt.Errorf("removing part %d of epoch %d of the archive: %w", k.Sequence, k.Epoch, err)
-		}
-		removed++
 	}
 	return removed, r.removeIndexes(ctx)
 }
@@ -57,10 +59,10 @@ type removal struct {
 	ending      map[facts.Key][]facts.Bundle
 }
 
-func newRemoval(s store.Store, prefix string, all *listing, keys []facts.Key) *removal {
+func newRemoval(s store.Store, prefix string, all *listing, spans []facts.Span) *removal {
 	r := &removal{store: s, prefix: prefix, all: all, last: map[int64]int64{}, ending: map[facts.Key][]facts.Bundle{}}
-	for _, k := range keys {
-		r.last[k.Epoch] = max(r.last[k.Epoch], k.Sequence)
+	for _, span := range spans {
+		r.last[span.Epoch] = max(r.last[span.Epoch], span.Last)
 	}
 	var stay, going []facts.Bundle
 	for _, b := range all.bundles {

@@ -25,11 +25,11 @@ func shipped(t *testing.T, l *logs, m *memory, parts int) int64 {
 	return int64(len(a.Parts))
 }
 
-func keysTo(epoch, last int64) (keys []facts.Key) {
-	for n := int64(1); n <= last; n++ {
-		keys = append(keys, facts.Key{Epoch: epoch, Sequence: n})
-	}
-	return keys
+func keysTo(epoch, last int64) []facts.Span { return between(epoch, 1, last) }
+
+// between are the parts from one to another.
+func between(epoch, first, last int64) []facts.Span {
+	return []facts.Span{{Epoch: epoch, First: first, Last: last}}
 }
 
 // TestABranchGoesOnWithoutItsBeginning: also while the listing does not have the last part,

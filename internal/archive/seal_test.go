@@ -69,7 +69,7 @@ func TestAnArchiveThatIsPartlyEncrypted(t *testing.T) {
 		}
 		upTo := func(key seal.Key, target facts.Target) (facts.Plan, error) {
 			m.key = key
-			plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, target)
+			plan, err := place(m).Choose(t.Context(), &a, facts.Base{Epoch: 1}, target)
 			if err == nil {
 				err = place(m).Opens(t.Context(), plan)
 			}
@@ -110,11 +110,11 @@ func TestATargetWithinAPartThatCannotBeOpenedIsRefused(t *testing.T) {
 		_, each := newKey(t, 2)
 		a := mixed(t, l, m, each)
 		target := facts.Target{Kind: facts.ToGTIDs, GTIDs: ids(1, "5")}
-		if _, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, target); !errors.Is(err, seal.KeyMissing) {
+		if _, err := place(m).Choose(t.Context(), &a, facts.Base{Epoch: 1}, target); !errors.Is(err, seal.KeyMissing) {
 			t.Errorf("%v", err)
 		}
 		m.key = each[0]
-		plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, target)
+		plan, err := place(m).Choose(t.Context(), &a, facts.Base{Epoch: 1}, target)
 		if err != nil || !plan.Set.Equal(ids(1, "1-5")) {
 			t.Errorf("%s, %v", plan.Set, err)
 		}

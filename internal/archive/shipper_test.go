@@ -207,11 +207,11 @@ func TestShipperAndGaps(t *testing.T) {
 			t.Errorf("%+v, %+v", s.Status(), a.Parts)
 		}
 		var refusal *facts.Refusal
-		_, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, facts.Target{})
+		_, err := place(m).Choose(t.Context(), &a, facts.Base{Epoch: 1}, facts.Target{})
 		if !errors.As(err, &refusal) || refusal.Reason != facts.ArchiveGap || !refusal.GTIDs.Equal(gap) {
 			t.Errorf("got %v", err)
 		}
-		plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1, End: ids(1, "1-12")}, facts.Target{})
+		plan, err := place(m).Choose(t.Context(), &a, facts.Base{Epoch: 1, End: ids(1, "1-12")}, facts.Target{})
 		if err != nil || !plan.Set.Equal(l.executed) {
 			t.Errorf("got %v, %v", plan, err)
 		}
@@ -384,7 +384,7 @@ func TestALargeTransactionIsCutIntoPieces(t *testing.T) {
 		settle()
 		must(t, s.end())
 		a := archivedOnce(t, m, l.executed)
-		plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1},
+		plan, err := place(m).Choose(t.Context(), &a, facts.Base{Epoch: 1},
 			facts.Target{Kind: facts.ToGTIDs, GTIDs: ids(1, "5")})
 		must(t, err)
 		if !plan.Set.Equal(ids(1, "1-5")) || len(plan.Steps) != 3 || len(plan.Steps[1].Pieces) != 4 {
@@ -455,11 +455,11 @@ func TestAFailover(t *testing.T) {
 
 		a, err := Load(t.Context(), m, prefix)
 		must(t, err)
-		plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, facts.Target{})
+		plan, err := place(m).Choose(t.Context(), &a, facts.Base{Epoch: 1}, facts.Target{})
 		if err != nil || !plan.Set.Equal(successor.executed) {
 			t.Fatalf("%s, %v", plan.Set, err)
 		}
-		if lost := facts.Lost(a); len(lost) != 0 {
+		if lost := lostOf(t, m, a); len(lost) != 0 {
 			t.Errorf("lost are %+v", lost)
 		}
 		third := newLogs(t)
@@ -471,11 +471,11 @@ func TestAFailover(t *testing.T) {
 		must(t, s.end())
 		a, err = Load(t.Context(), m, prefix)
 		must(t, err)
-		plan, err = place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, facts.Target{})
+		plan, err = place(m).Choose(t.Context(), &a, facts.Base{Epoch: 1}, facts.Target{})
 		if err != nil || !plan.Set.Equal(third.executed) {
 			t.Fatalf("%s, %v", plan.Set, err)
 		}
-		if lost := facts.Lost(a); len(lost) != 1 || !lost[0].GTIDs.Equal(ids(3, "3-5")) {
+		if lost := lostOf(t, m, a); len(lost) != 1 || !lost[0].GTIDs.Equal(ids(3, "3-5")) {
 			t.Errorf("lost are %+v", lost)
 		}
 	})

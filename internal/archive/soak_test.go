@@ -102,7 +102,7 @@ func mergedUntil(t *testing.T, m *memory, limit time.Duration) int {
 func allInOrder(t *testing.T, l *logs, m *memory) {
 	t.Helper()
 	a := archivedOnce(t, m, l.written)
-	plan, err := place(m).Choose(t.Context(), a, facts.Base{Epoch: 1}, facts.Target{})
+	plan, err := place(m).Choose(t.Context(), &a, facts.Base{Epoch: 1}, facts.Target{})
 	if err != nil || !plan.Set.Equal(l.written) {
 		t.Errorf("%s, %v", plan.Set, err)
 	}

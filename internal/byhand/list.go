@@ -41,7 +41,11 @@ func List(ctx context.Context, w Where, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	listArchive(archived, out)
+	lost, err := archive.NewPlace(s, backup.LogPrefix(w.Cluster), key).Lost(ctx, archived)
+	if err != nil {
+		return err
+	}
+	listArchive(archived, lost, out)
 	if server == "" {
 		return nil
 	}
@@ -89,19 +93,19 @@ func listBackups(ctx context.Context, s store.Store, cluster string, out io.Writ
 	return server, table.Flush()
 }
 
-func listArchive(a facts.Archive, out io.Writer) {
+func listArchive(a *facts.Archive, lost []facts.LostBranch, out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "\nEPOCH\tBY\tPARTS\tFIRST COMMIT\tLAST COMMIT\tTRANSACTIONS")
 	inOrder := func(a, b facts.Branch) int { return cmp.Compare(a.Epoch, b.Epoch) }
 	branches := slices.SortedFunc(slices.Values(a.Branches), inOrder)
 	for _, b := range branches {
-		parts, transactions := 0, int64(0)
+		parts, transactions := int64(0), int64(0)
 		var first, last time.Time
 		for _, p := range a.Parts {
 			if p.Epoch != b.Epoch {
 				continue
 			}
-			parts, transactions = parts+1, transactions+p.Transactions
+			parts, transactions = parts+p.Span().Count(), transactions+p.Transactions
 			if first.IsZero() || p.First.Before(first) {
 				first = p.First
 			}
@@ -119,7 +123,7 @@ func listArchive(a facts.Archive, out io.Writer) {
 	for _, u := range a.Unreadable {
 		_, _ = fmt.Fprintf(out, "CANNOT BE READ: epoch %d, part %d: %s\n", u.Key.Epoch, u.Key.Sequence, u.Message)
 	}
-	for _, l := range facts.Lost(a) {
+	for _, l := range lost {
 		_, _ = fmt.Fprintf(out, "LOST by a failover, of epoch %d: %s, committed between %s and %s\n",
 			l.Epoch, l.GTIDs.Abbreviate(4), stamp(l.First), stamp(l.Last))
 	}

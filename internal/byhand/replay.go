@@ -60,7 +60,7 @@ func Replay(ctx context.Context, a Archive) error {
 		return err
 	}
 	all := archive.Whole(plan)
-	a.say("Replaying %d transactions of %d parts, to %s.\n", all.Of, len(plan.Steps), stamp(plan.Reached))
+	a.say("Replaying %d transactions of %d parts, to %s.\n", all.Of, plan.Parts(), stamp(plan.Reached))
 	pace := pace{every: 5 * time.Second}
 	r := archive.Replay{Place: o.Place, DB: server.DB(), Progress: func(p archive.Progress) {
 		pace.tell(func() { a.say("%d of %d transactions, to %s\n", p.Transactions, p.Of, stamp(p.Reached)) })

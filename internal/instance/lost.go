@@ -33,7 +33,10 @@ func Lost(ctx context.Context, dir, cluster string, epoch int64, out io.Writer) 
 	if err != nil {
 		return fmt.Errorf("reading what is archived of %s: %w", cluster, err)
 	}
-	all := facts.Lost(a)
+	all, err := place.Lost(ctx, &a)
+	if err != nil {
+		return err
+	}
 	if epoch == 0 {
 		undated := date(ctx, place, all)
 		return errors.Join(tellAll(out, all, a), undated)

@@ -203,7 +203,7 @@ func (m *manager) replay(ctx context.Context, from *restore.Origin) error {
 	if err := m.rememberOrigin(from, plan); err != nil {
 		return err
 	}
-	m.log.Info("replays the archive", "parts", len(plan.Steps), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
+	m.log.Info("replays the archive", "parts", plan.Parts(), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
 	began := time.Now()
 	r := archive.Replay{Place: from.Place, DB: m.root.DB(), Applied: m.dropReplayedLogs,
 		Progress: func(p archive.Progress) { m.replayed(from, plan, p, began) }}

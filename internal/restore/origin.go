@@ -31,7 +31,7 @@ type Origin struct {
 	// passed are the newer backups that cannot be the base, and why.
 	passed []passedOver
 	// archived is what lies in Place; what of it leads to target is replayed.
-	archived facts.Archive
+	archived *facts.Archive
 	target   facts.Target
 }
 
@@ -42,7 +42,7 @@ func Find(ctx context.Context, s store.Store, key seal.Key, t recovery.Task, ser
 	if _, err := targetOf(t.Target); err != nil {
 		return nil, err
 	}
-	var archived facts.Archive
+	archived := &facts.Archive{}
 	if !t.Target.Immediate { // which needs no archive, whatever became of it
 		var err error
 		if archived, err = Archived(ctx, s, t.Cluster); err != nil {
@@ -53,16 +53,16 @@ func Find(ctx context.Context, s store.Store, key seal.Key, t recovery.Task, ser
 }
 
 // Archived is what lies in the store of a cluster's archive.
-func Archived(ctx context.Context, s store.Store, cluster string) (facts.Archive, error) {
+func Archived(ctx context.Context, s store.Store, cluster string) (*facts.Archive, error) {
 	a, err := archive.Load(ctx, s, backup.LogPrefix(cluster))
 	if err != nil {
-		return a, fmt.Errorf("reading what is archived of %s: %w", cluster, err)
+		return nil, fmt.Errorf("reading what is archived of %s: %w", cluster, err)
 	}
-	return a, nil
+	return &a, nil
 }
 
-// FindIn is Find for who knows already what is archived.
-func FindIn(ctx context.Context, s store.Store, key seal.Key, archived facts.Archive, t recovery.Task,
+// FindIn is Find for who knows already what is archived. Runs in it are expanded where that is needed.
+func FindIn(ctx context.Context, s store.Store, key seal.Key, archived *facts.Archive, t recovery.Task,
 	server string) (*Origin, error) {
 	o := &Origin{Place: archive.NewPlace(s, backup.LogPrefix(t.Cluster), key), archived: archived}
 	var err error

@@ -11,6 +11,7 @@ import (
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/core"
 	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -82,7 +83,10 @@ func (r *run) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e := facts.Expire(h)
+	e, err := archive.NewPlace(r.s, r.prefix, seal.Key{}).Expire(ctx, &h)
+	if err != nil {
+		return err
+	}
 	r.Since, r.Kept = e.Since, append(r.Kept, e.Kept...)
 	r.hold(e.Held, adviceOf(e.Held))
 	if all := h.Archive.Unreadable; len(all) > 0 && e.Held == all[0].Reason {

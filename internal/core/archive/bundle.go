@@ -61,6 +61,23 @@ func (c Cover) Holds(k Key) bool {
 	return found || i > 0 && c[i-1].Holds(k)
 }
 
+// Overlapping are the bundles that have a part in common with another one.
+func Overlapping(bundles []Bundle) map[Bundle]bool {
+	out := map[Bundle]bool{}
+	all := slices.Clone(bundles)
+	slices.SortFunc(all, func(a, b Bundle) int { return Key{a.Epoch, a.First}.compare(Key{b.Epoch, b.First}) })
+	for i := 1; i < len(all); i++ {
+		widest := all[i-1] // of those before, the one that reaches furthest
+		if all[i].Epoch == widest.Epoch && all[i].First <= widest.Last {
+			out[widest], out[all[i]] = true, true
+			if widest.Last > all[i].Last {
+				all[i], all[i-1] = widest, all[i]
+			}
+		}
+	}
+	return out
+}
+
 // Settled are the bundles whose parts need no object of their own any more. now is by the store's
 // clock, and not later than by the clock here.
 func Settled(bundles []Bundle, now time.Time) (out []Bundle) {

@@ -125,3 +125,12 @@ func checkMerging(t *testing.T, singles []Single, bundles []Bundle, planned [][]
 		}
 	}
 }
+
+func TestBundlesOverlapThatHaveAPartInCommon(t *testing.T) {
+	b := func(epoch, first, last int64) Bundle { return Bundle{Epoch: epoch, First: first, Last: last} }
+	wide, inner, beyond, alone := b(1, 1, 100), b(1, 5, 6), b(1, 90, 120), b(1, 121, 130)
+	got := Overlapping([]Bundle{alone, beyond, b(2, 5, 6), inner, wide})
+	if len(got) != 3 || !got[wide] || !got[inner] || !got[beyond] {
+		t.Errorf("%v", got)
+	}
+}

@@ -82,9 +82,11 @@ type Part struct {
 	SHA256 string `json:"sha256"`
 	// Recipient of age to which the log is encrypted; "" if it is not.
 	Recipient string `json:"recipient,omitempty"`
+	// Through is the number of the last part of a run, see RunsOf; 0 of a part.
+	Through int64 `json:"-"`
 }
 
-// Key of the part.
+// Key of the part, or of the first one of a run.
 func (p Part) Key() Key { return Key{p.Epoch, p.Sequence} }
 
 // Transaction is one of a part.
@@ -96,7 +98,8 @@ type Transaction struct {
 // Archive is all that was found, in any order; what was found twice counts once.
 type Archive struct {
 	Branches []Branch
-	Parts    []Part
+	// Parts, and runs of them.
+	Parts []Part
 	// Unreadable is what is there, and nobody knows what it holds.
 	Unreadable []Unreadable
 	// Mark of the newest branch; nil if there is none.

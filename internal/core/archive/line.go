@@ -11,18 +11,19 @@ import (
 // line is an archive in order, of which the promotions say what survived.
 type line struct {
 	branches []Branch // by epoch, each once
-	parts    []Part   // by epoch and sequence, each once
+	parts    []Part   // by epoch and sequence, each once; nobody writes to it
+	// overlap is a run that has to be expanded before anything can be told; nil if there is none.
+	overlap *Part
 	// unreadable objects, by epoch and sequence.
 	unreadable []Unreadable
 }
 
 func lineOf(a Archive) line {
-	l := line{slices.Clone(a.Branches), slices.Clone(a.Parts), slices.Clone(a.Unreadable)}
+	l := line{branches: slices.Clone(a.Branches), unreadable: slices.Clone(a.Unreadable)}
 	slices.SortStableFunc(l.unreadable, func(a, b Unreadable) int { return a.Key.compare(b.Key) })
 	slices.SortStableFunc(l.branches, func(a, b Branch) int { return Key{Epoch: a.Epoch}.compare(Key{Epoch: b.Epoch}) })
 	l.branches = onLine(slices.CompactFunc(l.branches, func(a, b Branch) bool { return a.Epoch == b.Epoch }))
-	slices.SortStableFunc(l.parts, func(a, b Part) int { return a.Key().compare(b.Key()) })
-	l.parts = slices.CompactFunc(l.parts, func(a, b Part) bool { return a.Key() == b.Key() })
+	l.parts, l.overlap = ordered(a.Parts)
 	return l
 }
 
@@ -94,14 +95,20 @@ func PrimaryOf(branches []Branch, epoch int64) string {
 	return branches[i].Instance
 }
 
-// Lost lists what was archived and is never replayed, by epoch.
-func Lost(a Archive) []LostBranch {
+// Lost lists what was archived and is never replayed, by epoch. A run of which some was lost, and
+// some was not, has to be expanded first: then nothing is listed, and Lost is called again.
+func Lost(a Archive) (out []LostBranch, expand *Part) {
 	l := lineOf(a)
-	var out []LostBranch
+	if l.overlap != nil {
+		return nil, l.overlap
+	}
 	for _, p := range l.parts {
 		lost := l.lost(p.Epoch, p.GTIDs)
 		if lost.IsEmpty() {
 			continue
+		}
+		if p.IsRun() && !lost.Equal(p.GTIDs) {
+			return nil, &p
 		}
 		if n := len(out); n == 0 || out[n-1].Epoch != p.Epoch {
 			out = append(out, LostBranch{Epoch: p.Epoch, First: p.First})
@@ -116,7 +123,7 @@ func Lost(a Archive) []LostBranch {
 			b.Last = p.Last
 		}
 	}
-	return out
+	return out, nil
 }
 
 // maxHole is how many missing parts are told.
@@ -138,7 +145,7 @@ func (l line) hole(below Key, lacks gtid.Set) (missing []Key) {
 		for ; next > 0 && next < p.Sequence && len(missing) < maxHole; next++ {
 			missing = append(missing, Key{below.Epoch, next})
 		}
-		next = p.Sequence + 1
+		next = p.end().Sequence + 1
 	}
 	if lacks.IsEmpty() {
 		return nil
@@ -244,7 +251,7 @@ func (l line) unknownParts(isMeant func(epoch int64) bool) (keys []Key) {
 func (l line) unknownEnd() (keys []Key) {
 	var end Key
 	if n := len(l.parts); n > 0 {
-		end = l.parts[n-1].Key()
+		end = l.parts[n-1].end()
 	}
 	for _, u := range l.unreadable {
 		if u.Key.Sequence > 0 && end.compare(u.Key) < 0 {

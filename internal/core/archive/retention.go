@@ -91,7 +91,9 @@ type Kept struct {
 type Expiry struct {
 	Bases      []string
 	Unfinished []string
-	Parts      []Key
+	Parts      []Span
+	// Expand are runs that have to be expanded first: then nothing goes, and Expire is called again.
+	Expand []Part
 	// Horizon is where the window begins.
 	Horizon time.Time
 	// Anchor is the backup that the window begins with; "" if there is none, and then no
@@ -104,9 +106,13 @@ type Expiry struct {
 }
 
 // Expire decides what of a cluster's backups and archive may be removed. A backup that is
-// damaged is not given to it, and stays.
+// damaged is not given to it, and stays. A run goes as a whole: it is of a bundle,
+// which goes with the last of its parts.
 func Expire(h Holdings) Expiry {
 	e := &expiring{Holdings: h, line: lineOf(h.Archive)}
+	if e.line.overlap != nil {
+		return Expiry{Expand: []Part{*e.line.overlap}}
+	}
 	e.Bases = slices.Clone(h.Bases)
 	slices.SortFunc(e.Bases, func(a, b Stored) int { return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(a.ID, b.ID)) })
 	now := h.Local
@@ -130,6 +136,9 @@ func Expire(h Holdings) Expiry {
 	if anchor >= 0 {
 		out.Anchor, out.Parts = e.Bases[anchor].ID, e.parts(kept)
 	}
+	if len(e.expand) > 0 {
+		return Expiry{Expand: e.expand}
+	}
 	return out
 }
 
@@ -138,6 +147,7 @@ type expiring struct {
 	Holdings
 	line    line
 	horizon time.Time
+	expand  []Part
 }
 
 // doubt is why nothing can be told; "" if it can.
@@ -184,6 +194,9 @@ func (e *expiring) onLine(b Stored) bool {
 func (e *expiring) anchor() int {
 	var young gtid.Set
 	for _, p := range e.line.parts {
+		if p.IsRun() && !p.Last.Before(e.horizon) && p.First.Before(e.horizon) {
+			e.expand = append(e.expand, p)
+		}
 		if !p.Last.Before(e.horizon) {
 			young = young.Union(e.line.surviving(p.Epoch, p.GTIDs))
 		}
@@ -235,7 +248,7 @@ func (e *expiring) bases(out *Expiry, anchor int) (kept []Stored) {
 }
 
 // parts are those that no restore needs any more: the beginnings of branches.
-func (e *expiring) parts(kept []Stored) (out []Key) {
+func (e *expiring) parts(kept []Stored) (out []Span) {
 	held := kept[0].Begin
 	for _, b := range kept[1:] {
 		held = held.Intersect(b.Begin)
@@ -246,7 +259,7 @@ func (e *expiring) parts(kept []Stored) (out []Key) {
 			n = len(all)
 		}
 		for _, p := range all[:e.beginning(all[:n], held)] {
-			out = append(out, p.Key())
+			out = appendSpan(out, p.Span())
 		}
 		all = all[n:]
 	}
@@ -262,6 +275,9 @@ func (e *expiring) beginning(parts []Part, held gtid.Set) (n int) {
 	before, last := 0, len(parts)-1
 	for i, p := range parts[:last] {
 		if !e.mayGo(p, held) {
+			if p.IsRun() && p.Last.Before(e.horizon) {
+				e.expand = append(e.expand, p) // some of its parts may, and so all that are before it
+			}
 			break
 		}
 		next := parts[i+1]

@@ -65,10 +65,21 @@ func drawn(t *rapid.T, w *world) Holdings {
 			3).Draw(t, "minimum")}
 }
 
+// keysOf are the parts of spans.
+func keysOf(spans []Span) (all []Key) {
+	for _, s := range spans {
+		for n := s.First; n <= s.Last; n++ {
+			all = append(all, Key{s.Epoch, n})
+		}
+	}
+	return all
+}
+
 // without is what is left when the first so many of what may go are removed.
 func (h Holdings) without(e Expiry, removed int) Holdings {
 	bases := e.Bases[:min(removed, len(e.Bases))]
-	parts := e.Parts[:min(removed-len(bases), len(e.Parts))]
+	parts := keysOf(e.Parts)
+	parts = parts[:min(removed-len(bases), len(parts))]
 	h.Bases = slices.DeleteFunc(slices.Clone(h.Bases), func(s Stored) bool { return slices.Contains(bases, s.ID) })
 	h.Archive.Parts = slices.DeleteFunc(slices.Clone(h.Archive.Parts), func(p Part) bool {
 		return slices.Contains(parts, p.Key())
@@ -145,13 +156,15 @@ type removedSoFar struct{ bases, parts, lost, anchors int }
 
 func (r *removedSoFar) add(h Holdings, e Expiry) {
 	r.bases += len(e.Bases)
-	r.parts += len(e.Parts)
+	parts := keysOf(e.Parts)
+	r.parts += len(parts)
 	if e.Anchor != "" {
 		r.anchors++
 	}
-	for _, b := range Lost(h.Archive) {
+	lost, _ := Lost(h.Archive)
+	for _, b := range lost {
 		for _, step := range b.Steps {
-			if last := step.Pieces[len(step.Pieces)-1]; slices.Contains(e.Parts, last.Key()) {
+			if last := step.Pieces[len(step.Pieces)-1]; slices.Contains(parts, last.Key()) {
 				r.lost++
 			}
 		}
@@ -174,11 +187,11 @@ func TestWhatIsInTheWindowIsRestoredAsBefore(t *testing.T) {
 		back := time.Duration(rapid.IntRange(0, 60).Draw(t, "earlier")) * time.Second
 		earlier.Local, earlier.Minimum = earlier.Local.Add(-back), rapid.IntRange(0, 3).Draw(t, "minimum")
 		first := Expire(earlier)
-		left := whole.without(first, rapid.IntRange(0, len(first.Bases)+len(first.Parts)).Draw(t, "done"))
+		left := whole.without(first, rapid.IntRange(0, len(first.Bases)+len(keysOf(first.Parts))).Draw(t, "done"))
 
 		second := Expire(left.shuffled(t))
 		seen.add(left, second)
-		after := left.without(second, rapid.IntRange(0, len(second.Bases)+len(second.Parts)).Draw(t, "cut off"))
+		after := left.without(second, rapid.IntRange(0, len(second.Bases)+len(keysOf(second.Parts))).Draw(t, "cut off"))
 		for _, target := range inWindow(t, w, second.Horizon) {
 			was, is := restored(w, whole, target), restored(w, after.shuffled(t), target)
 			if was != is {
@@ -221,21 +234,22 @@ func TestWhatStaysAndWhatGoes(t *testing.T) {
 		if stay < min(max(h.Minimum, 1), usable) {
 			t.Fatalf("only %d of %d that can be used stay, and %d have to", stay, usable, h.Minimum)
 		}
-		isOrdered := slices.IsSortedFunc(e.Parts, Key.compare)
+		gone := keysOf(e.Parts)
+		isOrdered := slices.IsSortedFunc(gone, Key.compare)
 		last := map[int64]int64{}
 		for _, p := range h.Archive.Parts {
 			last[p.Epoch] = max(last[p.Epoch], p.Sequence)
 		}
-		for _, k := range e.Parts {
+		for _, k := range gone {
 			stays := slices.ContainsFunc(h.Archive.Parts, func(p Part) bool {
-				return p.Epoch == k.Epoch && p.Last.Before(e.Horizon) && !slices.Contains(e.Parts, p.Key())
+				return p.Epoch == k.Epoch && p.Last.Before(e.Horizon) && !slices.Contains(gone, p.Key())
 			})
 			if !isOrdered || k.Sequence == last[k.Epoch] || !stays {
 				t.Fatalf("part %v goes, and is none of the oldest, or none stays that a listing surely has: %v", k,
-					e.Parts)
+					gone)
 			}
 		}
-		left := h.without(e, len(e.Bases)+len(e.Parts))
+		left := h.without(e, len(e.Bases)+len(gone))
 		if again := Expire(left); len(again.Bases)+len(again.Parts) > 0 || again.Anchor != e.Anchor ||
 			!again.Since.Equal(e.Since) {
 			t.Fatalf("a second look removes more: %+v after %+v", again, e)
@@ -335,10 +349,11 @@ func TestExpire(t *testing.T) {
 			if c.bases == "" {
 				c.bases = "[]"
 			}
-			if fmt.Sprint(e.Bases) != c.bases || e.Anchor != c.anchor || e.Held != c.held || len(e.Parts) != c.parts {
+			gone := keysOf(e.Parts)
+			if fmt.Sprint(e.Bases) != c.bases || e.Anchor != c.anchor || e.Held != c.held || len(gone) != c.parts {
 				t.Errorf("%+v", e)
 			}
-			for i, k := range e.Parts {
+			for i, k := range gone {
 				if k != (Key{1, int64(i + 1)}) {
 					t.Errorf("%v goes, and not part %d", k, i+1)
 				}
@@ -366,16 +381,16 @@ func TestWhatWasLostStaysAsLongAsTheRest(t *testing.T) {
 		h.Bases[i].Begin, h.Bases[i].End = h.Bases[i].Begin.Subtract(set("a4")), h.Bases[i].End.Subtract(set("a4"))
 	}
 	h.Archive.Branches[1].CreatedAt = at(601)
-	if e := Expire(h); len(e.Parts) != 23 {
+	if e := Expire(h); len(keysOf(e.Parts)) != 23 {
 		t.Errorf("lost before the window: %+v", e)
 	}
 	h.Archive.Parts[3].Last = at(602)
-	if e := Expire(h); len(e.Parts) != 2 {
+	if e := Expire(h); len(keysOf(e.Parts)) != 2 {
 		t.Errorf("written in the window: %+v", e)
 	}
 	h.Archive.Parts[3].Last = at(80)
 	h.Archive.Branches[1].CreatedAt = at(602)
-	if e := Expire(h); len(e.Parts) != 2 {
+	if e := Expire(h); len(keysOf(e.Parts)) != 2 {
 		t.Errorf("lost in the window: %+v", e)
 	}
 }

@@ -16,31 +16,49 @@ type Plan struct {
 	Reached time.Time
 }
 
+// Parts is how many parts hold what is replayed.
+func (p Plan) Parts() (n int64) {
+	for _, s := range p.Steps {
+		n += s.Pieces[len(s.Pieces)-1].Span().Count()
+	}
+	return n
+}
+
 // Holds tells whether a server that has replayed it holds a set.
 func (p Plan) Holds(set gtid.Set) bool { return p.Set.Contains(set) }
 
-// Step is what to replay of a part: the transactions in Take and no other.
+// Step is what to replay of a part, or of a run: the transactions in Take and no other.
 type Step struct {
-	// Pieces are the objects that make up the part, in order; mostly one.
+	// Pieces are the objects that make up the part, in order; mostly one. A run is alone.
 	Pieces []Part
 	Take   gtid.Set
 }
 
 // Selection is a plan, or why there is none, or the part of which has to be known what
-// transactions are in it, in order, before it can be told.
+// transactions are in it, in order, before it can be told, or the run of which the parts have to be.
 type Selection struct {
 	Plan    Plan
 	Refusal *Refusal
 	Read    *Step
+	Expand  *Part
 }
 
 // Select finds what to replay on base to come to target. The facts of parts do not tell the
 // order of the transactions in them: of a part in which the replay may end that has to be
-// read. Selection names such a part, and Select is called again with what was in it.
+// read. Selection names such a part, and Select is called again with what was in it; or such a
+// run, and Select is called again once the archive has its parts. The plan is the one that the
+// parts of all runs give.
 func Select(a Archive, base Base, target Target, read map[Key][]Transaction) Selection {
 	s := &selector{branches: a.Branches, line: lineOf(a), mark: a.Mark, target: target, read: read}
-	s.plan = Plan{Set: base.End, Reached: base.Time}
-	if refusal := s.check(base); refusal != nil {
+	s.plan, s.expand = Plan{Set: base.End, Reached: base.Time}, s.line.overlap
+	if s.expand != nil {
+		return Selection{Expand: s.expand}
+	}
+	refusal := s.check(base)
+	switch {
+	case s.expand != nil:
+		return Selection{Expand: s.expand}
+	case refusal != nil:
 		return Selection{Refusal: refusal}
 	}
 	if s.unread != nil {
@@ -61,8 +79,10 @@ type selector struct {
 	plan     Plan
 	// ends is set when the target is reached.
 	ends bool
-	// unread is a part that has to be read first.
+	// unread is a part that has to be read first, and expand a run of which the parts have to be
+	// known.
 	unread *Step
+	expand *Part
 }
 
 // check refuses what can be told without the order of the transactions.
@@ -116,6 +136,10 @@ func (s *selector) holdsLater(base Base) *Refusal {
 		if held.IsEmpty() {
 			continue
 		}
+		if p.IsRun() {
+			s.expand = &p
+			return nil
+		}
 		all, known := s.read[p.Key()]
 		switch pieces, missing := s.line.pieces(p); {
 		case p.First.After(s.target.Time), p.Transactions == 1, !known && len(missing) > 0:
@@ -137,9 +161,13 @@ func (s *selector) holdsLater(base Base) *Refusal {
 func (s *selector) latestIn(base Base) time.Time {
 	last := base.Time
 	for _, p := range s.line.parts {
-		if p.Last.After(last) && !p.GTIDs.Intersect(base.End).IsEmpty() {
-			last = p.Last
+		if !p.Last.After(last) || p.GTIDs.Intersect(base.End).IsEmpty() {
+			continue
 		}
+		if p.IsRun() && !base.End.Contains(p.GTIDs) {
+			s.expand = &p
+		}
+		last = p.Last
 	}
 	return last
 }
@@ -181,6 +209,8 @@ func (s *selector) walk() Selection {
 	isReached := s.ends || s.target.Kind == ToTime && !s.target.Time.After(s.complete())
 	end := s.line.unknownEnd()
 	switch {
+	case s.expand != nil:
+		return Selection{Expand: s.expand}
 	case s.unread != nil:
 		return Selection{Read: s.unread}
 	case !isReached && len(end) > 0:
@@ -219,14 +249,24 @@ func (s *selector) take(parts *[]Part, wanted func(Part) bool) *Refusal {
 		part := (*parts)[0]
 		*parts = (*parts)[1:]
 		take := s.line.surviving(part.Epoch, part.GTIDs).Subtract(s.plan.Set)
-		if take.IsEmpty() {
+		switch {
+		case take.IsEmpty():
 			continue
+		case part.IsRun() && !s.isWhole(part, take):
+			s.expand, s.ends = &part, true
+			return nil
 		}
 		if refusal := s.part(part, take); refusal != nil {
 			return refusal
 		}
 	}
 	return nil
+}
+
+// isWhole: all parts of a run are taken, and the replay cannot end in them. What lacks before any of
+// them lacks before the first, of which that is asked.
+func (s *selector) isWhole(run Part, take gtid.Set) bool {
+	return take.Equal(run.GTIDs) && !s.mayEnd(run, take)
 }
 
 func (s *selector) part(part Part, take gtid.Set) *Refusal {

@@ -250,7 +250,7 @@ func TestATransactionInPieces(t *testing.T) {
 }
 
 func TestLost(t *testing.T) {
-	got := Lost(story())
+	got, _ := Lost(story())
 	if len(got) != 1 || got[0].Epoch != 1 || !got[0].GTIDs.Equal(set("a6")) || len(got[0].Steps) != 1 ||
 		!got[0].Last.Equal(at(6)) {
 		t.Errorf("got %+v", got)
