@@ -1,0 +1,239 @@
+package archive
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/seal"
+	"cnmsql.co/internal/store"
+)
+
+const (
+	// aDay is how many parts a targetRPOSeconds of 1 makes in a day.
+	aDay = 24 * 60 * 60
+	// begun is when the first part of a forged archive was written.
+	begun = 1_700_000_000
+	// forgedSize is how many bytes each of its parts is said to have.
+	forgedSize = 1000
+)
+
+// forgedPart is a part of one transaction, one a second.
+func forgedPart(n int64) facts.Part {
+	at := time.Unix(begun+n, 123456000).UTC()
+	return facts.Part{Format: facts.Format, Cluster: "0b8f6dc5-3f6e-4b3e-a9a5-9d6b5f0c7f11", Epoch: 1, Sequence: n,
+		ServerUUID: uuidOf(1), File: fmt.Sprintf("binlog.%06d", n/aDay+1), From: n * 500, To: n*500 + 500,
+		Transactions: 1, Before: upTo(n - 1), GTIDs: ids(1, strconv.FormatInt(n, 10)), First: at, Last: at,
+		Size: forgedSize, SHA256: digest(strconv.AppendInt(nil, n, 10))}
+}
+
+// forge puts the facts of an archive of n parts where put does, of which the last ones lie by
+// themselves, with indexes. The others are in bundles. There is nothing in any part.
+func forge(t testing.TB, n, single int64, put func(key string, body []byte)) {
+	t.Helper()
+	c, err := newCompressor()
+	must(t, err)
+	b := facts.Writer{Cluster: forgedPart(1).Cluster, Epoch: 1, Instance: "i", ServerUUID: uuidOf(1)}.Branch(
+		facts.Branch{}, ids(1, ""), ids(1, ""), time.Unix(begun, 0))
+	text, err := json.Marshal(b)
+	must(t, err)
+	put(branchKey(prefix, 1), text)
+	for first := int64(1); first <= n-single; first += facts.BundleParts {
+		last := min(first+facts.BundleParts-1, n-single)
+		object, err := c.bundleOf(forged(first, last, digest(nil), 0), nil)
+		must(t, err)
+		put(bundleKey(prefix, facts.Bundle{Epoch: 1, First: first, Last: last}), object)
+	}
+	for first := n - single + 1; first <= n; first += indexed {
+		last := min(first+indexed-1, n)
+		object, err := (&index{Format: facts.Format, Epoch: 1, Parts: forged(first, last, "", 1)}).encode(c)
+		must(t, err)
+		put(indexKey(prefix, facts.Key{Epoch: 1, Sequence: last}), object)
+	}
+}
+
+func forged(first, last int64, object string, stored int64) (all []entry) {
+	for n := first; n <= last; n++ {
+		all = append(all, entry{Part: forgedPart(n), Object: object, Stored: stored})
+	}
+	return all
+}
+
+// drawer is a store that only reads: files below a directory, and besides the parts that are said
+// to lie by themselves.
+type drawer struct {
+	store.Store
+	dir         string
+	first, last int64
+}
+
+func (d drawer) Get(_ context.Context, key string) (io.ReadCloser, error) {
+	f, err := os.Open(filepath.Join(d.dir, key))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, store.NotFound
+	}
+	return f, err
+}
+
+func (d drawer) List(_ context.Context, below string) iter.Seq2[store.Object, error] {
+	return func(yield func(store.Object, error) bool) {
+		at := time.Unix(begun, 0)
+		files, err := filepath.Glob(filepath.Join(d.dir, prefix, "*", "*"))
+		for _, path := range files {
+			key := strings.TrimPrefix(path, d.dir+"/")
+			if strings.HasPrefix(key, below) && !yield(store.Object{Key: key, Size: 1, Modified: at}, err) {
+				return
+			}
+		}
+		for n := d.first; n <= d.last; n++ {
+			key := partKey(prefix, facts.Key{Epoch: 1, Sequence: n})
+			if !yield(store.Object{Key: key, Size: 1, Modified: at}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestWhatManyDaysNeed measures what memory it takes to decide about an archive with a part a
+// second, of which all but the last day (CNMSQL_UNMERGED=2: two days) are in bundles:
+// CNMSQL_DAYS=1,7,30. Each time it is a process of its own, with GOMEMLIMIT as it is here.
+func TestWhatManyDaysNeed(t *testing.T) {
+	days := os.Getenv("CNMSQL_DAYS")
+	if days == "" {
+		t.Skip("set CNMSQL_DAYS to how many days to measure with, as 1,7,30")
+	}
+	for text := range strings.SplitSeq(days, ",") {
+		n, err := strconv.ParseInt(text, 10, 64)
+		must(t, err)
+		dir := t.TempDir()
+		forge(t, n*aDay, unmerged(t), func(key string, body []byte) {
+			path := filepath.Join(dir, key)
+			must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			must(t, os.WriteFile(path, body, 0o644))
+		})
+		for _, what := range slices.Sorted(maps.Keys(measured)) {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestADayIsMeasured$", "-test.v")
+			cmd.Env = append(os.Environ(), "CNMSQL_FORGED="+dir, "CNMSQL_PARTS="+strconv.FormatInt(n*aDay, 10),
+				"CNMSQL_WHAT="+what)
+			begun := time.Now()
+			out, err := cmd.CombinedOutput()
+			used, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+			t.Logf("%d days, %s: %d MiB at most, %s, %v\n%s", n, what, used.Maxrss>>10,
+				time.Since(begun).Round(time.Millisecond), err, out)
+		}
+	}
+}
+
+// unmerged is how many parts lie by themselves.
+func unmerged(t *testing.T) int64 {
+	n, err := strconv.ParseInt(cmp.Or(os.Getenv("CNMSQL_UNMERGED"), "1"), 10, 64)
+	must(t, err)
+	return n * aDay
+}
+
+// measured is what is asked of an archive.
+var measured = map[string]func(t *testing.T, s store.Store, n int64) string{
+	"expire": func(t *testing.T, s store.Store, n int64) string {
+		h := holdings(n)
+		var err error
+		h.Archive, err = Load(t.Context(), s, prefix)
+		must(t, err)
+		e, err := NewPlace(s, prefix, seal.Key{}).Expire(t.Context(), &h)
+		must(t, err)
+		gone := int64(0)
+		for _, span := range e.Parts {
+			gone += span.Count()
+		}
+		return fmt.Sprintf("%d parts go, held: %q", gone, e.Held)
+	},
+	"select": func(t *testing.T, s store.Store, n int64) string {
+		a, err := Load(t.Context(), s, prefix)
+		must(t, err)
+		plan, err := NewPlace(s, prefix, seal.Key{}).Choose(t.Context(), &a, facts.Base{Epoch: 1, End: upTo(100)},
+			facts.Target{})
+		must(t, err)
+		return fmt.Sprintf("%d transactions are replayed", Whole(plan).Of)
+	},
+}
+
+// holdings are a backup a day, or four of less than four days, the newest a second behind the last
+// part, and half of the time is in the window.
+func holdings(n int64) facts.Holdings {
+	now := time.Unix(begun+n+1, 0).UTC()
+	h := facts.Holdings{Window: time.Duration(n/2) * time.Second, Local: now, Store: now}
+	every := min(aDay, n/4)
+	for at := n % every; at <= n; at += every {
+		when := time.Unix(begun+at, 0).UTC()
+		h.Bases = append(h.Bases, facts.Stored{ID: strconv.FormatInt(at, 10), Epoch: 1, Begin: upTo(at), End: upTo(at),
+			Point: when, Ended: when, Written: when})
+	}
+	return h
+}
+
+// TestMemoryGrowsWithBundles: an archive of which all parts but a few lie in bundles needs some
+// kilobytes for each of those, also once it was decided about it; with all of its parts it was 60 MB.
+func TestMemoryGrowsWithBundles(t *testing.T) {
+	const parts, single = aDay / 2, 64
+	m := newMemory()
+	forge(t, parts, single, func(key string, body []byte) { m.objects[key] = body })
+	for n := int64(parts - single + 1); n <= parts; n++ {
+		m.objects[partKey(prefix, facts.Key{Epoch: 1, Sequence: n})] = []byte{0}
+	}
+	before := heap()
+	h := holdings(parts)
+	var err error
+	h.Archive, err = Load(t.Context(), m, prefix)
+	must(t, err)
+	if n := len(h.Archive.Parts); n > parts/facts.BundleParts+1+single {
+		t.Errorf("%d parts are known of %d", n, parts)
+	}
+	plan, err := place(m).Choose(t.Context(), &h.Archive, facts.Base{Epoch: 1, End: upTo(100)}, facts.Target{})
+	must(t, err)
+	e, err := place(m).Expire(t.Context(), &h)
+	must(t, err)
+	if of := Whole(plan).Of; of != parts-100 || len(e.Parts) != 1 || e.Parts[0].Count() < parts/3 {
+		t.Errorf("%d transactions are replayed, and %v goes", of, e.Parts)
+	}
+	if grown := heap() - before; grown > 8<<20 {
+		t.Errorf("%d bytes are needed for %d parts", grown, parts)
+	}
+	runtime.KeepAlive(h)
+	runtime.KeepAlive(plan)
+	runtime.KeepAlive(m)
+}
+
+// heap is how many bytes are in use.
+func heap() int64 {
+	var mem runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&mem)
+	return int64(mem.HeapAlloc)
+}
+
+// TestADayIsMeasured is the process of TestWhatManyDaysNeed.
+func TestADayIsMeasured(t *testing.T) {
+	dir := os.Getenv("CNMSQL_FORGED")
+	if dir == "" {
+		t.Skip("TestWhatManyDaysNeed runs it")
+	}
+	n, err := strconv.ParseInt(os.Getenv("CNMSQL_PARTS"), 10, 64)
+	must(t, err)
+	what := os.Getenv("CNMSQL_WHAT")
+	t.Log(measured[what](t, drawer{dir: dir, first: n - unmerged(t) + 1, last: n}, n))
+}
