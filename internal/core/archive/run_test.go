@@ -254,3 +254,27 @@ func (w *world) drawnID() gtid.Set {
 	list := append(slices.Clone(w.read[p.Key()]), Transaction{ID: gtid.MustParse(w.server() + ":999")})
 	return rapid.SampledFrom(list).Draw(w.t, "id").ID
 }
+
+// TestWhatOnlyPartsTellIsAsked for, and what a run tells is not.
+func TestWhatOnlyPartsTellIsAsked(t *testing.T) {
+	parts := []Part{part(1, 1, "", "a1", 10, 10), part(1, 2, "a1", "a2", 11, 11), part(1, 3, "a1-2", "a3", 12, 12),
+		part(1, 4, "a1-3", "a4", 13, 13)}
+	all := Archive{Branches: []Branch{branch(1, "", "")}, Parts: RunsOf(parts)}
+	some := Archive{Branches: all.Branches, Parts: append(slices.Clone(parts[:1]), RunsOf(parts[1:])...)}
+	if len(all.Parts) != 1 || len(some.Parts) != 2 {
+		t.Fatalf("%d and %d parts and runs", len(all.Parts), len(some.Parts))
+	}
+	held := Base{Epoch: 1, End: set("a1-2"), Time: at(1)}
+	if got := Select(all, held, Target{Kind: ToTime, Time: at(11)}, nil); got.Expand == nil {
+		t.Errorf("which of the parts that a backup holds are later than the target: %+v", got)
+	}
+	some.Parts[0].Transactions = 1
+	if got := Select(some, held, Target{Kind: ToTime, Time: at(5)}, nil); got.Expand == nil {
+		t.Errorf("when the last part was written that a backup holds: %+v", got)
+	}
+	all.Unreadable = []Unreadable{{Key: Key{1, 3}, Reason: PartDamaged}}
+	got := Select(all, Base{Epoch: 1}, Target{}, nil)
+	if got.Expand != nil || got.Refusal != nil || got.Plan.Parts() != 4 {
+		t.Errorf("what cannot be read is not behind the last part: %+v", got)
+	}
+}
