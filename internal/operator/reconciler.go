@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
-	"cnmsql.co/internal/apiconn"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/topology"
 	"cnmsql.co/internal/observation"
@@ -411,25 +410,6 @@ func (r *Reconciler) write(ctx context.Context, next *v1alpha1.Cluster, o core.O
 		return err
 	}
 	state.latest, state.written = next.DeepCopy(), time.Now()
-	return nil
-}
-
-// tellUnread tells, once a version of it, of a Cluster that cannot be read, and gives any other
-// error back. It is looked at again when it changes.
-func (r *Reconciler) tellUnread(ctx context.Context, key types.NamespacedName, err error) error {
-	var unread *apiconn.UnreadError
-	if !errors.As(err, &unread) {
-		return err
-	}
-	r.Metrics.Unread(key)
-	state, version := r.clusters.of(key), unread.Object.GetResourceVersion()
-	if state.unread == version {
-		return nil
-	}
-	state.unread = version
-	ctrl.LoggerFrom(ctx).Error(err, "the Cluster is left alone")
-	tell.Event(r.Recorder, unread.Object, core.Event{Warning: true, Reason: core.ReasonUnreadable,
-		Message: "the operator leaves it alone, failovers included: " + err.Error()})
 	return nil
 }
 

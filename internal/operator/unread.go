@@ -1,0 +1,32 @@
+package operator
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"cnmsql.co/internal/apiconn"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/tell"
+)
+
+// tellUnread tells, once a version of it, of a Cluster that cannot be read, and gives any other
+// error back. It is looked at again when it changes.
+func (r *Reconciler) tellUnread(ctx context.Context, key types.NamespacedName, err error) error {
+	var unread *apiconn.UnreadError
+	if !errors.As(err, &unread) {
+		return err
+	}
+	r.Metrics.Unread(key)
+	state, version := r.clusters.of(key), unread.Object.GetResourceVersion()
+	if state.unread == version {
+		return nil
+	}
+	state.unread = version
+	ctrl.LoggerFrom(ctx).Error(err, "the Cluster is left alone")
+	tell.Event(r.Recorder, unread.Object, core.Event{Warning: true, Reason: core.ReasonUnreadable,
+		Message: "the operator leaves it alone, failovers included: " + err.Error()})
+	return nil
+}
