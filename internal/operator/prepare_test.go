@@ -1,11 +1,18 @@
 package operator
 
 import (
+	"bytes"
+	"context"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"cnmsql.co/api/v1alpha1"
@@ -80,5 +87,39 @@ func TestAChangeOfThePrimaryLooksAtNothingFirst(t *testing.T) {
 				t.Error("what was found a moment ago is not what is used, or counts as found now")
 			}
 		})
+	}
+}
+
+// TestAnOperatorThatStartsHearsInstancesThoughTheirAuthorityCannotBeWritten: a label that the API
+// server refuses, or a webhook that is down, hinders a write to the Secret of the authority. What
+// is in it is good all the same. One that was never written is nobody's.
+func TestAnOperatorThatStartsHearsInstancesThoughTheirAuthorityCannotBeWritten(t *testing.T) {
+	refused := apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "c-ca", nil)
+	isRefused := false
+	server := newFake(t).WithReturnManagedFields().WithInterceptorFuncs(interceptor.Funcs{
+		Apply: func(ctx context.Context, w client.WithWatch, obj runtime.ApplyConfiguration,
+			o ...client.ApplyOption) error {
+			if isRefused {
+				return refused
+			}
+			return w.Apply(ctx, obj, o...)
+		}}).Build()
+	c := aCluster()
+	isRefused = true
+	if ca, problem, err := newTestReconciler(t, server, server).prepare(t.Context(), c); ca != nil || problem == nil {
+		t.Errorf("an authority that nobody has: %v, %v, %v", ca != nil, problem, err)
+	}
+	isRefused = false
+	first, err := newPrerequisites(server, server).authority(t.Context(), c)
+	must(t, err)
+	isRefused = true
+	c = changed(c)
+	ca, problem, err := newTestReconciler(t, server, server).prepare(t.Context(), c)
+	must(t, err)
+	if problem == nil || problem.Reason != core.ProblemPrerequisites {
+		t.Errorf("what hinders it is not told: %v", problem)
+	}
+	if ca == nil || !bytes.Equal(ca.Trust(), first.Trust()) {
+		t.Error("it has not the authority that is in the Secret: it makes no stream to an instance, and gives no order")
 	}
 }

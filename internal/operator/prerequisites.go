@@ -55,11 +55,12 @@ type hindranceError struct{ core.Problem }
 func (e *hindranceError) Error() string { return e.String() }
 
 // ensure makes or mends all of them; the error is a *hindranceError when only the
-// user can. asides are what only the user can mend, and can do later.
+// user can. asides are what only the user can mend, and can do later. The authority is there
+// with an error, too, if its Secret can be read: without it no instance is heard.
 func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (ca *pki.CA, asides []core.Problem,
 	err error) {
 	if ca, err = p.authority(ctx, c); err != nil {
-		return nil, nil, err
+		return ca, nil, err
 	}
 	if ca.EndsSoon(time.Now()) {
 		asides = append(asides, authorityEnds(c, ca))
@@ -174,9 +175,14 @@ func (p *prerequisites) leaf(ctx context.Context, c *v1alpha1.Cluster, ca *pki.C
 	})
 }
 
-func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (ca *pki.CA, err error) {
+// authority keeps the Secret of the cluster's authority. One that is there is good for what has to
+// be asked and ordered, also while nothing can be written to it: a label that is refused, a
+// webhook that is down. One that was made and not written is none.
+func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (stored *pki.CA, err error) {
 	name := resources.Names(c.Name).CASecret()
+	var ca *pki.CA
 	err = p.secret(ctx, c, name, func(data map[string][]byte) (*corev1.Secret, error) {
+		stored = nil
 		bundle := resources.BundleOf(data)
 		var err error
 		if data == nil {
@@ -187,9 +193,15 @@ func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (ca 
 		if ca, err = usableAuthority(c, bundle); err != nil {
 			return nil, err
 		}
+		if data != nil {
+			stored = ca
+		}
 		return resources.CASecret(c, bundle), nil
 	})
-	return ca, err
+	if err != nil {
+		return stored, err
+	}
+	return ca, nil
 }
 
 // usableAuthority reads the authority of a Secret, if instances can trust what it signs.

@@ -56,7 +56,7 @@ func (p *prerequisites) appSecret(ctx context.Context, authority []byte, asides 
 			return s, nil
 		case isMade:
 			no.Message = err.Error() + "; until then the application's account stays as it is"
-			*asides = append(*asides, no)
+			*asides = []core.Problem{no} // it may be built again
 			return resources.AppSecret(c, existing, nil, authority, random)
 		default:
 			no.Message = err.Error()
