@@ -170,6 +170,9 @@ var events = []row[Reason]{
 		"a Pod carries the labels of an instance and is not the Cluster's: Services may lead clients there", ""},
 	{ReasonForeignObject,
 		"a PersistentVolumeClaim carries the labels of an instance and is not the Cluster's", ""},
+	{ReasonLeaseSpoilt,
+		"the primary's Lease names an epoch, or a holder in it, to which nobody was promoted: the operator sets it " +
+			"back, or says why it does not", "troubleshooting.md"},
 	{ReasonActionFailed, "Kubernetes, or an instance, refused what was to be done; it is tried again", ""},
 	{ReasonUnreadable,
 		"a value of the spec or the status cannot be read, although the API server took it: the operator leaves " +

@@ -162,6 +162,14 @@ type SeizeLease struct {
 	Version string
 }
 
+// ResetLease leaves the lease record to nobody in the present epoch, on the condition that it is
+// still the version that was seen and that this is still the epoch: whoever is promoted in it,
+// or later, can take it.
+type ResetLease struct {
+	Epoch   int64
+	Version string
+}
+
 // ReinitInstance deletes this very Pod and volume of an instance, which are then made
 // again under the same name, and cloned.
 type ReinitInstance struct {
@@ -220,6 +228,7 @@ func (RestartInPlace) effect() {}
 func (ReplaceManager) effect() {}
 func (SetAcks) effect()        {}
 func (SeizeLease) effect()     {}
+func (ResetLease) effect()     {}
 func (ReinitInstance) effect() {}
 func (ClearReinit) effect()    {}
 func (ClearOverride) effect()  {}
@@ -256,6 +265,7 @@ func (e AdoptTransactions) String() string {
 	return fmt.Sprintf("adopt %s on %s", e.Set, e.Instance)
 }
 func (e SeizeLease) String() string     { return fmt.Sprintf("seize the lease for epoch %d", e.Epoch) }
+func (e ResetLease) String() string     { return fmt.Sprintf("set the lease back to epoch %d", e.Epoch) }
 func (e ReinitInstance) String() string { return "delete pod and volume of " + e.Instance }
 func (e ClearReinit) String() string    { return "clear the request to recreate " + e.Instance }
 func (ClearOverride) String() string    { return "clear the accepted loss" }

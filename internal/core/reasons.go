@@ -145,6 +145,8 @@ const (
 	// Something carries the labels of an instance and is not the Cluster's.
 	ReasonForeignPod    Reason = "ForeignPod"
 	ReasonForeignObject Reason = "ForeignObject"
+	// Somebody wrote into the primary's Lease what only the operator hands out.
+	ReasonLeaseSpoilt Reason = "LeaseSpoilt"
 )
 
 // ReasonActionFailed: Kubernetes or an instance refused what was to be done. It is tried again.

@@ -136,6 +136,8 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 		return a.patchPod(ctx, c, e.Instance, "annotations", map[string]any{v1alpha1.AnnotationDemote: nil})
 	case core.SeizeLease:
 		return a.seizeLease(ctx, c, e)
+	case core.ResetLease:
+		return a.resetLease(ctx, c, e)
 	case core.ReinitInstance:
 		return a.reinit(ctx, c, e)
 	case core.ClearReinit:

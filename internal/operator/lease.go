@@ -149,20 +149,51 @@ func isOwned(c *v1alpha1.Cluster, obj client.Object) bool {
 // the version that was seen. From then on its former holder can neither renew it
 // nor take it again.
 func (a *actor) seizeLease(ctx context.Context, c *v1alpha1.Cluster, e core.SeizeLease) error {
-	key := leaseKey(client.ObjectKeyFromObject(c))
+	record, err := a.leaseOf(ctx, c, e.Version)
+	if record == nil || err != nil {
+		return err
+	}
+	return a.leaveLease(ctx, record, e.Epoch)
+}
+
+// resetLease leaves a record that somebody spoilt to nobody. The status is read after the record,
+// from the API server: a cache that is behind must take it from nobody who was promoted since.
+func (a *actor) resetLease(ctx context.Context, c *v1alpha1.Cluster, e core.ResetLease) error {
+	record, err := a.leaseOf(ctx, c, e.Version)
+	if record == nil || err != nil {
+		return err
+	}
+	var now v1alpha1.Cluster
+	if err := a.live.Get(ctx, client.ObjectKeyFromObject(c), &now); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if p := now.Status.Promotion; now.UID != c.UID || p == nil || p.Epoch != e.Epoch {
+		return nil
+	}
+	return a.leaveLease(ctx, record, e.Epoch)
+}
+
+// leaseOf reads the record, nil if it is another version by now: somebody renewed it, or
+// released it; or if there is none, for it is made first.
+func (a *actor) leaseOf(ctx context.Context, c *v1alpha1.Cluster, version string) (*coordination.Lease, error) {
 	var record coordination.Lease
-	if err := a.live.Get(ctx, key, &record); err != nil {
-		return client.IgnoreNotFound(err) // it is made first
+	if err := a.live.Get(ctx, leaseKey(client.ObjectKeyFromObject(c)), &record); err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
-	if record.ResourceVersion != e.Version {
-		return nil // it has changed: somebody renewed it, or released it
+	if record.ResourceVersion != version {
+		return nil, nil
 	}
+	return &record, nil
+}
+
+// leaveLease writes the record so that nobody holds it, at an epoch.
+func (a *actor) leaveLease(ctx context.Context, record *coordination.Lease, epoch int64) error {
 	record.Spec.HolderIdentity, record.Spec.AcquireTime = nil, nil
 	if record.Annotations == nil {
 		record.Annotations = map[string]string{}
 	}
-	record.Annotations[v1alpha1.AnnotationEpoch] = strconv.FormatInt(e.Epoch, 10)
-	if err := a.client.Update(ctx, &record); !apierrors.IsConflict(err) {
+	record.Annotations[v1alpha1.AnnotationEpoch] = strconv.FormatInt(epoch, 10)
+	if err := a.client.Update(ctx, record); !apierrors.IsConflict(err) {
 		return err
 	}
 	return nil

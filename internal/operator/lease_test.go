@@ -89,3 +89,40 @@ func TestADeletedRecordWakesWhoMakesItAgain(t *testing.T) {
 		t.Errorf("%s is woken", who)
 	}
 }
+
+// TestARecordIsSetBackInTheEpochThatTheStatusHas: an operator that is behind takes it from nobody
+// who was promoted since, nor does one that saw another version of it.
+func TestARecordIsSetBackInTheEpochThatTheStatusHas(t *testing.T) {
+	for name, tc := range map[string]struct {
+		promoted int64
+		changed  bool
+		epoch    int64
+	}{
+		"it is as it was seen":      {promoted: 3, epoch: 3},
+		"another was promoted":      {promoted: 4, epoch: 99},
+		"the record was renewed":    {promoted: 3, changed: true, epoch: 99},
+		"the status holds no epoch": {promoted: 0, epoch: 99},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := aCluster()
+			c.Status.Promotion = &v1alpha1.PromotionStatus{Instance: "c-1", Epoch: tc.promoted}
+			a := newAPI(t, c)
+			who := "c-9"
+			record := &coordination.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-primary",
+				Annotations: map[string]string{v1alpha1.AnnotationEpoch: "99"}},
+				Spec: coordination.LeaseSpec{HolderIdentity: &who}}
+			must(t, a.Create(t.Context(), record))
+			seen := record.ResourceVersion
+			if tc.changed {
+				now := metav1.NowMicro()
+				record.Spec.RenewTime = &now
+				must(t, a.Update(t.Context(), record))
+			}
+			must(t, (&actor{client: a, live: a}).change(t.Context(), c, nil, core.ResetLease{Epoch: 3, Version: seen}))
+			l := observation.LeaseFacts(leaseIn(t, a))
+			if l.Epoch != tc.epoch || (l.Holder == "") != (tc.epoch == 3) {
+				t.Errorf("it is held by %q at epoch %d", l.Holder, l.Epoch)
+			}
+		})
+	}
+}

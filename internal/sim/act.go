@@ -258,6 +258,17 @@ func (a *apiServer) seizeLease(e core.SeizeLease) {
 	a.put(kindLease, "primary", &leaseObject{uid: a.w.name("lease"), epoch: e.Epoch})
 }
 
+// resetLease leaves the record to nobody, if it is still the version that was seen and nobody
+// was promoted since.
+func (a *apiServer) resetLease(e core.ResetLease) {
+	p := a.cluster().status.Promotion
+	if a.lease() == nil || fmt.Sprint(a.versions[kindLease]["primary"]) != e.Version || p == nil || p.Epoch != e.Epoch {
+		return
+	}
+	a.w.tell("the lease is set back to epoch %d", e.Epoch)
+	a.put(kindLease, "primary", &leaseObject{uid: a.w.name("lease"), epoch: e.Epoch})
+}
+
 // carryOut does what an effect asks for; false when a Pod was refused.
 func (a *apiServer) carryOut(e core.Effect) bool {
 	switch e := e.(type) {
@@ -275,6 +286,8 @@ func (a *apiServer) carryOut(e core.Effect) bool {
 		a.updatePod(e.Instance, "", func(p *podObject) { p.demote = false })
 	case core.SeizeLease:
 		a.seizeLease(e)
+	case core.ResetLease:
+		a.resetLease(e)
 	case core.ReinitInstance:
 		a.deleteOwned(e.Instance, e.Owned, slices.Contains(a.cluster().status.Diverged, e.Instance))
 	case core.ClearReinit:

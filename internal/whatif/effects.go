@@ -26,7 +26,9 @@ func (m *model) carryOut(e core.Effect) bool {
 	case core.RestartInPlace:
 		return m.order(e.Instance, e.Epoch, func(t *manager, _ int64) { run(t.restart) })
 	case core.SeizeLease:
-		return m.seize(e)
+		return m.writeLease(e.Version, e.Epoch)
+	case core.ResetLease:
+		return m.writeLease(e.Version, e.Epoch)
 	case core.CreatePod:
 		t := m.managers[e.Instance]
 		if t == nil || t.pod == nil {
@@ -123,12 +125,13 @@ func (m *model) setAcks(t *manager, e core.SetAcks) {
 	s.Blocks = m.o.Cluster.Durability.Mode.WaitsForEver()
 }
 
-func (m *model) seize(e core.SeizeLease) bool {
+// writeLease leaves the record to nobody.
+func (m *model) writeLease(version string, epoch int64) bool {
 	l, known := m.o.Cluster.Lease.Get()
-	if !known || l.Version != e.Version {
+	if !known || l.Version != version {
 		return false
 	}
-	m.o.Cluster.Lease = core.Known(core.Lease{Epoch: e.Epoch, Version: e.Version + "-seized", UnchangedSince: m.o.Now},
+	m.o.Cluster.Lease = core.Known(core.Lease{Epoch: epoch, Version: version + "-seized", UnchangedSince: m.o.Now},
 		m.o.Now, m.o.Now)
 	return true
 }

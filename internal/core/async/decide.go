@@ -25,6 +25,8 @@ import (
 //     which gives no order in an epoch in which the primary is not writable yet.
 //   - keepSize and keepLeased follow operate and resume: they adjust what the promotion says,
 //     and must see the one that is written.
+//   - mendLease sets back a record that hinders the present promotion, and nothing that was just
+//     granted.
 //   - route leads writes and labels by the promotion and the diagnosis that operate left.
 //   - publish is last: it puts into words what the others have left.
 func Decide(o core.Observation) core.Plan { return decide(&o).Plan }
@@ -51,6 +53,7 @@ func decide(o *core.Observation) *decision {
 	d.tellTurnedAway()
 	d.keepSize()
 	d.keepLeased()
+	d.mendLease()
 	d.route()
 	d.TellForeign()
 	d.publish()

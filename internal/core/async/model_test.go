@@ -256,6 +256,10 @@ func (w *world) carryOut(e core.Effect) {
 		if w.lease.Version == e.Version {
 			w.writeLease("", e.Epoch)
 		}
+	case core.ResetLease:
+		if w.lease.Version == e.Version {
+			w.writeLease("", e.Epoch)
+		}
 	case core.ReinitInstance:
 		if w.isAnother(e.Instance, e.Owned) {
 			return

@@ -124,7 +124,7 @@ func quorumCut(o *core.Observation, holder *core.Instance, next int64) (proven, 
 // however small a cluster the primary believes in.
 func leaseExpired(o *core.Observation, holder *core.Instance, next int64) (proven, bool) {
 	l, known := o.Cluster.Lease.Get()
-	if !known || l.Holder != "" || l.Epoch < next || !vouchesExpired(o, holder, next) {
+	if !known || l.Holder != "" || l.Epoch != next || !vouchesExpired(o, holder, next) {
 		return proven{}, false
 	}
 	silent, _ := withholders(o, holder.Name, next, core.VouchWithheld)

@@ -99,7 +99,7 @@ func (d *decision) awaitLease(next int64) {
 	}
 	expires := l.UnchangedSince.Add(core.LeaseTTL)
 	switch {
-	case l.Epoch >= next && l.Holder == "":
+	case l.Epoch == next && l.Holder == "":
 	case d.Now.Before(expires):
 		d.Say(fmt.Sprintf("the primary %s %s (%s); waiting until its lease has run out at %s, if it does not renew it",
 			holder.Name, d.cannotPromise(), d.diagnosis.name, clock(expires)))
