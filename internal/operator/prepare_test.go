@@ -17,6 +17,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/resources"
 )
 
 // prepareCase is what was found at, and whether it is looked at again.
@@ -121,5 +122,31 @@ func TestAnOperatorThatStartsHearsInstancesThoughTheirAuthorityCannotBeWritten(t
 	}
 	if ca == nil || !bytes.Equal(ca.Trust(), first.Trust()) {
 		t.Error("it has not the authority that is in the Secret: it makes no stream to an instance, and gives no order")
+	}
+}
+
+// TestADamagedTrustIsGivenToNobody: the Secret of the authority has another ca.crt by now. The
+// instances are heard by the certificate that they have, and keep it.
+func TestADamagedTrustIsGivenToNobody(t *testing.T) {
+	server := newFake(t).WithReturnManagedFields().Build()
+	c := aCluster()
+	c.Status.InstanceNames = []string{"c-1"}
+	if ca, problem, err := newTestReconciler(t, server, server).prepare(t.Context(), c); ca == nil || problem != nil {
+		t.Fatalf("%v, %v", problem, err)
+	}
+	leaf := secretOf(t, server, c, resources.TLSSecret("c-1"))
+	damaged := secretOf(t, server, c, resources.Names("c").CASecret())
+	damaged.Data[resources.KeyCA] = []byte("garbage")
+	must(t, server.Update(t.Context(), damaged))
+	ca, problem, err := newTestReconciler(t, server, server).prepare(t.Context(), c)
+	must(t, err)
+	if ca == nil || problem == nil || problem.Reason != core.ProblemAuthorityBroken {
+		t.Errorf("it has an authority: %v, and says %v", ca != nil, problem)
+	}
+	if is := secretOf(t, server, c, leaf.Name); is.ResourceVersion != leaf.ResourceVersion {
+		t.Errorf("the instance has been given %s", is.Data[resources.KeyCA])
+	}
+	if is := secretOf(t, server, c, damaged.Name); string(is.Data[resources.KeyCA]) != "garbage" {
+		t.Error("the Secret was replaced in silence")
 	}
 }

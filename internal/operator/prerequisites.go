@@ -190,11 +190,12 @@ func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (sto
 				return nil, err
 			}
 		}
-		if ca, err = usableAuthority(c, bundle); err != nil {
-			return nil, err
-		}
+		ca, err = usableAuthority(c, bundle)
 		if data != nil {
 			stored = ca
+		}
+		if err != nil {
+			return nil, err
 		}
 		return resources.CASecret(c, bundle), nil
 	})
@@ -204,10 +205,15 @@ func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (sto
 	return ca, nil
 }
 
-// usableAuthority reads the authority of a Secret, if instances can trust what it signs.
+// usableAuthority reads the authority of a Secret. With an error there may be one that is good for
+// what has to be asked and ordered, and for no new certificate.
 func usableAuthority(c *v1alpha1.Cluster, b pki.Bundle) (*pki.CA, error) {
 	ca, err := pki.ParseCA(b)
+	var trust *pki.TrustError
 	switch {
+	case errors.As(err, &trust):
+		return ca, brokenAuthority(c, "is damaged: "+err.Error()+"; until it is mended no certificate is made or "+
+			"renewed, and the instances go on with those that they have; restore it, make ca.crt the same as tls.crt")
 	case err != nil:
 		return nil, brokenAuthority(c, "is damaged: "+err.Error()+"; restore it")
 	case ca.HasEnded(time.Now()):

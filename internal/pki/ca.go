@@ -60,7 +60,10 @@ func NewCA(cluster string, now time.Time) (Bundle, error) {
 	return Bundle{CA: cert, Cert: cert, Key: keyPEM}, nil
 }
 
-// ParseCA reads a certificate authority. A Bundle without CA trusts Cert alone.
+// ParseCA reads a certificate authority. A Bundle without CA trusts Cert alone. So does the
+// authority that is returned beside a *TrustError: it verifies what it signed, and whoever has it
+// can reach the instances; but what Bundle.CA was is lost, so that nothing may be made by it that
+// others go by.
 func ParseCA(b Bundle) (*CA, error) {
 	cert, key, err := parsePair(b)
 	if err != nil {
@@ -73,7 +76,12 @@ func ParseCA(b Bundle) (*CA, error) {
 	if len(trust) == 0 {
 		trust = b.Cert
 	}
-	return &CA{cert: cert, key: key, trust: trust}, nil
+	ca := &CA{cert: cert, key: key, trust: trust}
+	if err := checkTrust(trust, cert); err != nil {
+		ca.trust = b.Cert
+		return ca, &TrustError{err}
+	}
+	return ca, nil
 }
 
 // Trust is the PEM by which leaves of this authority are verified.
