@@ -13,6 +13,9 @@ import (
 	"cnmsql.co/internal/exporter"
 )
 
+// scrapesMost is how many may ask mysqld at once: a pair of Prometheus servers, and a human.
+const scrapesMost = 4
+
 // metricsHandler serves what Prometheus scrapes. The counters of the server are
 // asked for at each scrape, on a connection of their own.
 func (m *manager) metricsHandler() http.Handler {
@@ -20,7 +23,7 @@ func (m *manager) metricsHandler() http.Handler {
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		scrape{m})
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesMost}))
 	return mux
 }
 

@@ -236,8 +236,15 @@ func (m *manager) terminate() {
 	})
 }
 
-// idleLimit is longer than any caller keeps a connection that it does not use.
+// idleLimit is longer than any caller of the control API keeps a connection that it does not use.
 const idleLimit = 2 * time.Minute
+
+// Limits of the ports without TLS, on which anybody may ask: what is held for them counts in the
+// memory limit of mysqld's container. Whoever scrapes connects anew when it was closed.
+const (
+	plainMost  = 64
+	plainWrite = 30 * time.Second
+)
 
 // serve starts the control API, the probes and the metrics.
 func (m *manager) serve() ([]*http.Server, error) {
@@ -259,7 +266,10 @@ func (m *manager) serve() ([]*http.Server, error) {
 			MaxHeaderBytes: 16 << 10, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 32},
 			ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
 		serve := server.Serve
-		if s.secure {
+		if !s.secure {
+			server.WriteTimeout = plainWrite
+			l = &crowd{Listener: l, most: plainMost}
+		} else {
 			server.TLSConfig = control.ServerTLS(m.tls.certificate, m.tls.pool)
 			serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 		}
