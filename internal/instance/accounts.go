@@ -246,17 +246,19 @@ func (d Dirs) dropInitFile() { _ = os.Remove(d.initFile()) }
 // anybody in: a server that is read-only cannot be helped otherwise. Without it mysqld
 // starts all the same.
 func (k *accountKeeper) restoring(c *v1alpha1.Cluster) []string {
-	if k.by.dataState() != core.DataPopulated {
-		return nil // it has accounts of its own, until it is cloned
-	}
 	for name := range c.Spec.MySQL.Parameters {
 		if mysql.NormalParameter(name) == "init_file" {
 			return nil
 		}
 	}
-	internal, err := k.opt.Dirs.internalAccounts()
+	text, err := mysql.NewInitFile(), error(nil) // root alone, until it is made or cloned
+	if k.by.dataState() == core.DataPopulated {
+		var internal mysql.Internal
+		internal, err = k.opt.Dirs.internalAccounts()
+		text = internal.InitFile()
+	}
 	if err == nil {
-		err = os.WriteFile(k.opt.Dirs.initFile(), []byte(internal.InitFile()), 0o600)
+		err = os.WriteFile(k.opt.Dirs.initFile(), []byte(text), 0o600)
 	}
 	if err != nil {
 		k.log.Warn("mysqld starts without looking at the internal accounts", "error", err)

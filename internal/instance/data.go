@@ -193,7 +193,8 @@ func (m *manager) bootstrap(ctx context.Context, c *v1alpha1.Cluster) error {
 		return err
 	}
 	m.resetConnections()
-	if err := m.launch("--super-read-only=OFF", "--read-only=OFF", "--offline-mode=ON"); err != nil {
+	if err := m.launch(append(m.keeper.restoring(c), "--super-read-only=OFF", "--read-only=OFF",
+		"--offline-mode=ON")...); err != nil {
 		return err
 	}
 	if err := m.awaitAnswer(ctx); err != nil {

@@ -37,9 +37,13 @@ var replicationGrants = []string{
 // Internal are the accounts by which the instances of a cluster work.
 type Internal struct{ Manager, Replication Account }
 
+// manyConnections: an account may have as many as a server can. Its own 0 would mean the
+// parameter max_user_connections, which is the user's to set for clients.
+const manyConnections = " WITH MAX_USER_CONNECTIONS 100000"
+
 // unlimited undoes what somebody may have changed of an account.
-const unlimited = " WITH MAX_QUERIES_PER_HOUR 0 MAX_UPDATES_PER_HOUR 0 MAX_CONNECTIONS_PER_HOUR 0 " +
-	"MAX_USER_CONNECTIONS 0 PASSWORD EXPIRE NEVER PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT " +
+const unlimited = manyConnections + " MAX_QUERIES_PER_HOUR 0 MAX_UPDATES_PER_HOUR 0 MAX_CONNECTIONS_PER_HOUR 0 " +
+	"PASSWORD EXPIRE NEVER PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT " +
 	"PASSWORD REQUIRE CURRENT DEFAULT FAILED_LOGIN_ATTEMPTS 0 PASSWORD_LOCK_TIME 0 ACCOUNT UNLOCK"
 
 // users make the accounts what they should be, whatever they are. No policy for passwords that
@@ -68,6 +72,12 @@ func (i Internal) grants() []statement {
 // nothing is written to the binary log. What fails ends the file, and not the server.
 func (i Internal) InitFile() string {
 	return "SET SESSION sql_log_bin = 0;\nSET SESSION sql_mode = '';\n" + script(slices.Concat(i.users(), i.grants()))
+}
+
+// NewInitFile is the same for a server on data that were just initialised, whose only account is
+// root without a password: the manager logs in so until the data are made, or cloned.
+func NewInitFile() string {
+	return "SET SESSION sql_log_bin = 0;\n" + script([]statement{{"ALTER USER 'root'@'localhost'" + manyConnections, nil}})
 }
 
 // Scope is whom a change of accounts reaches.
@@ -232,7 +242,7 @@ func (f First) statements() []statement {
 		{"GRANT ALL ON " + grantee(f.Database) + ".* TO ?@'%'", []any{f.Owner.User}},
 	}
 	out = slices.Concat(out, internal.users(), internal.grants(),
-		[]statement{{"ALTER USER 'root'@'localhost' " + byPassword, []any{f.Root.Password}}})
+		[]statement{{"ALTER USER 'root'@'localhost' " + byPassword + manyConnections, []any{f.Root.Password}}})
 	if f.RootEverywhere {
 		out = append(out, f.rootEverywhere()...)
 	}
