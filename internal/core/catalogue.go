@@ -395,8 +395,8 @@ var orderRefusals = []row[Reason]{
 var problems = []row[Reason]{
 	{ProblemSecretMissing, "the Secret that initdb.secret names does not exist", ""},
 	{ProblemSecretIncomplete,
-		"the Secret lacks username or password, or names another owner, a reserved account, or by now another " +
-			"account; a cluster that is made keeps its account, and goes on", ""},
+		"the Secret lacks username or password, has a password of more than 256 bytes, or names another owner, a " +
+			"reserved account, or by now another account; a cluster that is made keeps its account, and goes on", ""},
 	{ProblemAuthorityBroken, "the Secret <cluster>-ca is damaged, or its certificate has ended; restore it, or have " +
 		"another made", "security.md#tls"},
 	{ProblemAuthorityEnds, "the certificate in the Secret <cluster>-ca ends before long, and with it TLS between the " +

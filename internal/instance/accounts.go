@@ -143,23 +143,23 @@ func (k *accountKeeper) lookAfterAccounts(ctx context.Context) error {
 	if k.by.accountsLocked() {
 		return nil // nobody can log in
 	}
+	var mending error // a Secret that cannot be used keeps no other from being followed
 	if time.Since(k.now.looked) >= doorInterval {
-		if err := k.mendAccounts(ctx); err != nil {
-			return err
+		if mending = k.mendAccounts(ctx); mending == nil {
+			k.now.looked = time.Now()
 		}
-		k.now.looked = time.Now()
 	}
 	if !k.by.isAcknowledged() {
-		return nil
+		return mending
 	}
 	if k.now.toSpread {
 		if err := k.restore(ctx, mysql.Everywhere); err != nil {
-			return err
+			return errors.Join(mending, err)
 		}
 		k.now.toSpread = false
 		k.log.Info("the replicas are given the internal accounts")
 	}
-	return k.followSecrets(ctx)
+	return errors.Join(mending, k.followSecrets(ctx))
 }
 
 // mendAccounts logs in as the internal accounts do, and restores them on this server if

@@ -16,7 +16,8 @@ import (
 )
 
 // readAccount reads an account from a mounted Secret. One without a password is none: whoever
-// knows its name would be let in.
+// knows its name would be let in. One with a password that is too long is none either: nobody would
+// be, the manager and the replicas included.
 func readAccount(dir string) (mysql.Account, error) {
 	user, err := readKey(dir, "username")
 	if err != nil {
@@ -26,6 +27,10 @@ func readAccount(dir string) (mysql.Account, error) {
 	if err == nil && (user == "" || password == "") {
 		err = fmt.Errorf("the Secret mounted at %s has no username or no password; "+
 			"an account without a password is never made: set both keys in the Secret", dir)
+	}
+	if err == nil && len(password) > layout.PasswordMost {
+		err = fmt.Errorf("the password in the Secret mounted at %s has %d bytes, and a server lets nobody in with "+
+			"more than %d: set a shorter one", dir, len(password), layout.PasswordMost)
 	}
 	if err != nil {
 		return mysql.Account{}, err

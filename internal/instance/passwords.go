@@ -17,9 +17,11 @@ type secret struct {
 	hosts   []string
 }
 
-// secrets are the accounts of all Secrets, and a digest of them.
+// secrets are the accounts of all Secrets that can be used, a digest of them, and why others
+// cannot be.
 func (d Dirs) secrets() ([]secret, string, error) {
 	var out []secret
+	var unusable []error
 	sum := sha256.New()
 	for _, s := range []struct {
 		dir   string
@@ -30,12 +32,13 @@ func (d Dirs) secrets() ([]secret, string, error) {
 	} {
 		a, err := readAccount(s.dir)
 		if err != nil {
-			return nil, "", err
+			unusable = append(unusable, err)
+			continue
 		}
 		_, _ = fmt.Fprintf(sum, "%q %q;", a.User, a.Password)
 		out = append(out, secret{a, s.hosts})
 	}
-	return out, fmt.Sprintf("%x", sum.Sum(nil)), nil
+	return out, fmt.Sprintf("%x", sum.Sum(nil)), errors.Join(unusable...)
 }
 
 // passwordsKnown is what an accountKeeper knows of the Secrets' passwords, while its server takes
@@ -54,21 +57,17 @@ type passwordsKnown struct {
 // followSecrets gives accounts the passwords of their Secrets, where these have changed since a
 // primary of this data followed them.
 func (k *accountKeeper) followSecrets(ctx context.Context) error {
-	accounts, sum, err := k.opt.Dirs.secrets()
-	if err != nil {
-		return err
-	}
+	accounts, sum, unusable := k.opt.Dirs.secrets()
 	p := &k.now.passwords
 	if p.followed == sum {
-		return nil
+		return unusable
 	}
 	if p.seen != sum {
 		p.seen, p.since = sum, time.Now()
 	}
 	ctx, cancel := context.WithTimeout(ctx, accountsLimit)
 	defer cancel()
-	var failed []error
-	waits := false
+	failed, waits := []error{unusable}, false
 	for _, s := range accounts {
 		for _, host := range s.hosts {
 			step, err := k.followSecret(ctx, s.account, host)

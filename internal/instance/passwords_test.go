@@ -2,6 +2,7 @@ package instance
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,4 +124,31 @@ func TestWhatAnEarlierReleaseFollowedIsNoted(t *testing.T) {
 	}
 	until(t, "it notes what was followed", noted)
 	w.checkLogin(again, "by-hand", "app-password")
+}
+
+// Nobody is let in with a password of more than 256 bytes. The accounts keep those that they have,
+// the others are followed.
+func TestAPasswordThatIsTooLongIsNotFollowed(t *testing.T) {
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.bootstrap(one)
+	w.awaitFollowed(one)
+	for _, which := range []string{"replication", "control"} {
+		w.changeSecret(which, strings.Repeat("x", 257))
+	}
+	one.m.keeper.wake <- struct{}{} // it looks whether the internal accounts are let in
+	w.changeSecret("app", "another-app-password")
+	w.changeSecret("root", "another-root-password")
+	w.awaitLogin(one, "another-app-password", "app-password")
+	until(t, "root is let in with its new password", func() bool { return one.m.root.Ping(t.Context()) == nil })
+	for began := time.Now(); time.Since(began) < 2*accountsInterval && !t.Failed(); <-time.After(time.Second) {
+		if r := one.report(); r.WritableEpoch == 0 || r.Server == nil {
+			t.Errorf("the manager is kept out: %s %s", r.Reason, r.Message)
+		}
+	}
+	for _, which := range []string{"replication", "control"} {
+		w.changeSecret(which, strings.Repeat("x", 256))
+	}
+	w.awaitFollowed(one)
+	w.await(one, "asked", func(r core.Report) bool { return r.Server != nil })
 }

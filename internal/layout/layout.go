@@ -79,6 +79,10 @@ const (
 // what stands in the Secret: the server has this.
 func SecretValue(raw []byte) string { return strings.TrimRight(string(raw), "\r\n") }
 
+// PasswordMost is of how many bytes a password may be: caching_sha2_password keeps a longer one,
+// and lets nobody in with it.
+const PasswordMost = 256
+
 // InstanceHost is the DNS name under which the cluster's members reach an
 // instance, through its headless Service.
 func InstanceHost(instance, namespace string) string {

@@ -244,19 +244,26 @@ func authorityEnds(c *v1alpha1.Cluster, ca *pki.CA) core.Problem {
 func (p *prerequisites) accounts(ctx context.Context, c *v1alpha1.Cluster, authority []byte) (asides []core.Problem,
 	err error) {
 	type builder func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error)
+	var user []core.Problem
 	for name, build := range map[string]builder{
 		resources.Names(c.Name).RootSecret():        resources.RootSecret,
 		resources.Names(c.Name).ReplicationSecret(): resources.ReplicationSecret,
 		resources.Names(c.Name).ControlSecret():     resources.ControlSecret,
-		resources.Names(c.Name).AppSecret():         p.appSecret(ctx, authority, &asides),
+		resources.Names(c.Name).AppSecret():         p.appSecret(ctx, authority, &user),
 	} {
+		tooLong := ""
 		if err := p.secret(ctx, c, name, func(data map[string][]byte) (*corev1.Secret, error) {
+			tooLong = resources.PasswordTooLong(name, data)
 			return build(c, data, rand.Reader)
 		}); err != nil {
-			return asides, err
+			return append(asides, user...), err
+		}
+		if tooLong != "" {
+			asides = append(asides, core.Problem{Reason: core.ProblemSecretIncomplete,
+				Message: tooLong + "; until then the account keeps the password that it has"})
 		}
 	}
-	return slices.Compact(asides), nil // a Secret that changes meanwhile is looked at again
+	return append(asides, slices.Compact(user)...), nil // a Secret that changes meanwhile is looked at again
 }
 
 // secret keeps one of the cluster's own Secrets, made from the data that it has, nil when

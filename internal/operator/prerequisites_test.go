@@ -108,6 +108,7 @@ func TestASlipInASecretThatWasUsedIsToldAndHindersNothing(t *testing.T) {
 		{"app", "one", "mysql://app:one@", ""},
 		{"shop", "two", "mysql://app:one@", `set the username back to "app"`},
 		{"app", "\n", "mysql://app:one@", "nothing but the end of a line"},
+		{"app", strings.Repeat("x", 257), "mysql://app:one@", "has 257 bytes"},
 		{"app", "two\n", "mysql://app:two@", ""},
 	} {
 		mine.Data = map[string][]byte{"username": []byte(step.username), "password": []byte(step.password)}
@@ -126,6 +127,26 @@ func TestASlipInASecretThatWasUsedIsToldAndHindersNothing(t *testing.T) {
 		must(t, a.Get(t.Context(), key, is))
 		if got := string(is.Data["uri"]); !strings.HasPrefix(got, step.uri) {
 			t.Errorf("%q, %q: the application reads %s", step.username, step.password, got)
+		}
+	}
+}
+
+// TestAPasswordThatIsTooLongIsToldAndLeft: it is somebody's slip in a Secret of the operator's.
+func TestAPasswordThatIsTooLongIsToldAndLeft(t *testing.T) {
+	c, a := aCluster(), newAPI(t)
+	p := newPrerequisites(a, a)
+	for _, bytes := range []int{256, 257} {
+		keepAccounts(t, p, c)
+		s := secretOf(t, a, c, resources.Names("c").ReplicationSecret())
+		s.Data[resources.KeyPassword] = []byte(strings.Repeat("x", bytes) + "\n")
+		must(t, a.Update(t.Context(), s))
+		asides, err := p.accounts(t.Context(), c, []byte("ca"))
+		must(t, err)
+		if len(asides) != bytes-256 {
+			t.Errorf("%d bytes: it says %v", bytes, asides)
+		}
+		if now := secretOf(t, a, c, s.Name); len(now.Data[resources.KeyPassword]) != bytes {
+			t.Errorf("%d bytes: it has %d by now", bytes, len(now.Data[resources.KeyPassword]))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -127,6 +128,9 @@ func checkUserSecret(c *v1alpha1.Cluster, was string, user map[string][]byte) er
 				"one line, another control character, or no UTF-8; set it to one line of text", key, name)
 		}
 	}
+	if why := PasswordTooLong(name, user); why != "" {
+		return errors.New(why)
+	}
 	username := layout.SecretValue(user[KeyUsername])
 	if initdb.Owner != "" && initdb.Owner != username {
 		return fmt.Errorf(
@@ -143,6 +147,16 @@ func checkUserSecret(c *v1alpha1.Cluster, was string, user map[string][]byte) er
 			name, username, was, was, username)
 	}
 	return nil
+}
+
+// PasswordTooLong says that no server lets anybody in with the password of a Secret; "" if it may.
+func PasswordTooLong(name string, data map[string][]byte) string {
+	n := len(layout.SecretValue(data[KeyPassword]))
+	if n <= layout.PasswordMost {
+		return ""
+	}
+	return fmt.Sprintf("the password in the Secret %s has %d bytes, and a server lets nobody in with more than %d; "+
+		"set a shorter one", name, n, layout.PasswordMost)
 }
 
 // reserved is the same rule as spec.bootstrap.initdb.owner has in the CRD.
