@@ -50,6 +50,7 @@ const (
 	InstanceMysqldSilent        Reason = "MysqldSilent"
 	InstanceInitializeFailed    Reason = "InitializeFailed"
 	InstanceRestoreFailed       Reason = "RestoreFailed"
+	InstanceRestoreNotOurs      Reason = "BackupsOfAnother"
 	InstanceStartFailed         Reason = "StartFailed"
 	InstancePostInitSQLFailed   Reason = "PostInitSQLFailed"
 )

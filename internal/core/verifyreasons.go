@@ -20,6 +20,7 @@ const (
 	VerifyCopyGone      Reason = "VerificationClusterGone"
 	VerifyTooLong       Reason = "VerificationTimedOut"
 	VerifyRestoreFailed Reason = "VerificationRestoreFailed"
+	VerifyNotOurs       Reason = "VerificationNotOurs"
 	VerifyNotChecked    Reason = "TablesNotChecked"
 	VerifyDamaged       Reason = "TablesDamaged"
 	VerifyDiffer        Reason = "TablesDiffer"
@@ -42,6 +43,8 @@ var verifications = []row[Reason]{
 	{VerifyTooLong, "failed: it did not end within spec.backup.verify.maxDuration", ""},
 	{VerifyRestoreFailed, "failed: the restore does not go on; the message has the instance's words",
 		"restore.md#what-is-refused-and-when"},
+	{VerifyNotOurs, "failed: the backups are of a deleted Cluster that had the same name; this Cluster has none there",
+		""},
 	{VerifyNotChecked, "failed: the restored tables could not be checked to the end", ""},
 	{VerifyDamaged, "failed: CHECK TABLE found damaged tables, or some that are not there", ""},
 	{VerifyDiffer, "failed: rows of the restored tables are not those of the Cluster at the same GTIDs", ""},

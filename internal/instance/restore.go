@@ -38,7 +38,11 @@ func (m *manager) restoreBackup() error {
 		m.update(func(s *state) { s.restore = nil })
 		var named *hindrance
 		if err != nil && !errors.As(err, &named) {
-			return &hindrance{core.Problem{Reason: core.InstanceRestoreFailed, Message: err.Error()}, restoreAgain}
+			why := core.InstanceRestoreFailed
+			if errors.Is(err, backup.ArchiveTaken) {
+				why = core.InstanceRestoreNotOurs
+			}
+			return &hindrance{core.Problem{Reason: why, Message: err.Error()}, restoreAgain}
 		}
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
@@ -72,7 +73,7 @@ func (p *prerequisites) recoverySource(ctx context.Context,
 			return task, nil, noRecovery("spec.bootstrap.recovery.source is %s, and spec.externalClusters has no "+
 				"such name with an objectStore; add it", from.Source)
 		}
-		task.Cluster, task.BackupID = from.Source, from.BackupID
+		task.Cluster, task.BackupID, task.Owner = from.Source, from.BackupID, verifiedUID(c)
 		return task, c.Spec.ExternalClusters[i].ObjectStore, nil
 	}
 	var b v1alpha1.Backup
@@ -100,6 +101,16 @@ func (p *prerequisites) recoverySource(ctx context.Context,
 	}
 	task.Cluster, task.BackupID = b.Spec.Cluster.Name, is.ID
 	return task, is.Store, nil
+}
+
+// verifiedUID is the UID of the Cluster whose backups a throw-away Cluster tries; "" for any
+// other Cluster, which may begin with whatever it names.
+func verifiedUID(c *v1alpha1.Cluster) string {
+	of := metav1.GetControllerOf(c)
+	if c.Labels[v1alpha1.LabelVerifies] == "" || of == nil || of.Name != c.Labels[v1alpha1.LabelVerifies] {
+		return ""
+	}
+	return string(of.UID)
 }
 
 // targetOf reads spec.bootstrap.recovery.recoveryTarget.

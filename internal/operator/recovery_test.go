@@ -129,6 +129,24 @@ func TestTheBackupThatAClusterBeginsWith(t *testing.T) {
 	}
 }
 
+// TestAThrowAwayClusterIsToldWhoseBackupsItTries: of two Clusters of one name only the UID tells
+// which has them.
+func TestAThrowAwayClusterIsToldWhoseBackupsItTries(t *testing.T) {
+	c := recovering(v1alpha1.RecoverySpec{Source: "old"})
+	owner := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "u-2"}}
+	c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner,
+		v1alpha1.GroupVersion.WithKind("Cluster"))}
+	for label, want := range map[string]string{"": "", "old": "u-2"} {
+		c.Labels = map[string]string{v1alpha1.LabelVerifies: label}
+		a := newAPI(t, storeSecret())
+		task, _, err := newPrerequisites(a, a).recoverySource(t.Context(), c)
+		must(t, err)
+		if task.Owner != want {
+			t.Errorf("with the label %q the owner is %q", label, task.Owner)
+		}
+	}
+}
+
 func TestAKeyThatIsNoneIsToldBeforeARestore(t *testing.T) {
 	c := recovering(v1alpha1.RecoverySpec{Source: "old"})
 	encrypted := someStore.DeepCopy()

@@ -17,6 +17,9 @@ const FileTask = "recovery.json"
 type Task struct {
 	// Cluster is whose backup it is, by its name in the store.
 	Cluster string `json:"cluster"`
+	// Owner is the UID of the Cluster that it has to be a backup of; whose it is does not matter
+	// when this is empty.
+	Owner string `json:"owner,omitempty"`
 	// BackupID is the backup's name there; the newest is restored when it is empty.
 	BackupID string `json:"backupID,omitempty"`
 	// Target is where to stop; all that was archived is replayed when nothing of it is set.

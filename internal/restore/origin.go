@@ -69,11 +69,32 @@ func FindIn(ctx context.Context, s store.Store, key seal.Key, archived *facts.Ar
 	if o.target, err = targetOf(t.Target); err != nil {
 		return nil, err
 	}
+	if err := ownedAsTold(ctx, s, t); err != nil {
+		return nil, err
+	}
 	candidates, err := o.candidates(ctx, t.Cluster, t.BackupID)
 	if err != nil {
 		return nil, err
 	}
 	return o, o.choose(ctx, t.Cluster, candidates, server)
+}
+
+// ownedAsTold refuses what is of a Cluster that had the same name before, where the data have
+// to be of one Cluster and no other. What is nobody's has no backup either.
+func ownedAsTold(ctx context.Context, s store.Store, t recovery.Task) error {
+	if t.Owner == "" {
+		return nil
+	}
+	owner, err := backup.Owner(ctx, s, t.Cluster)
+	if errors.Is(err, store.NotFound) || err == nil && owner.UID == t.Owner {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("what lies at %s is of an earlier Cluster of this name, or of another one: its UID is %s, since "+
+		"%s, and that of this one is %s: %w", t.Cluster, owner.UID, owner.CreatedAt.Format(time.RFC3339), t.Owner,
+		backup.ArchiveTaken)
 }
 
 func targetOf(t recovery.Target) (out facts.Target, err error) {

@@ -9,8 +9,10 @@ import (
 	"cnmsql.co/internal/backup"
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/recovery"
 	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
+	"cnmsql.co/internal/store/storetest"
 )
 
 func TestWhenAnOlderBackupIsTried(t *testing.T) {
@@ -36,6 +38,33 @@ func TestWhenAnOlderBackupIsTried(t *testing.T) {
 	}
 	if alone := (&Origin{target: facts.Target{Kind: facts.Immediate}}); !alone.mayOlder(backup.SeriesDiffers) {
 		t.Error("a backup alone is of its own series")
+	}
+}
+
+// TestBackupsOfAnEarlierClusterAreRefusedWhereOnesOwnAreTried: the place has the name, the
+// identity the UID.
+func TestBackupsOfAnEarlierClusterAreRefusedWhereOnesOwnAreTried(t *testing.T) {
+	s, err := store.Open(storetest.Dir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(owner string) error {
+		_, err := Find(t.Context(), s, seal.Key{}, recovery.Task{Cluster: "db", Owner: owner}, "8.4.6")
+		return err
+	}
+	if err := find("u-2"); !errors.Is(err, backup.BackupUnknown) {
+		t.Errorf("of a place that is nobody's it says %v", err)
+	}
+	if err := backup.Claim(t.Context(), s, backup.Identity{Cluster: "db", Namespace: "ns", UID: "u-1"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := find("u-2"); !errors.Is(err, backup.ArchiveTaken) || !strings.Contains(err.Error(), "u-1") {
+		t.Errorf("of an earlier Cluster's place it says %v", err)
+	}
+	for _, owner := range []string{"u-1", ""} {
+		if err := find(owner); !errors.Is(err, backup.BackupUnknown) {
+			t.Errorf("with the owner %q it says %v", owner, err)
+		}
 	}
 }
 

@@ -91,7 +91,7 @@ func copyOf(c, copied *v1alpha1.Cluster) verify.Copy {
 		}
 	}
 	if s.Blocked != nil {
-		out.Blocked = s.Blocked.Message
+		out.Blocked, out.NotOurs = s.Blocked.Message, s.Blocked.Reason == string(core.InstanceRestoreNotOurs)
 	}
 	return out
 }

@@ -154,6 +154,31 @@ func TestWhatIsFoundIsSaid(t *testing.T) {
 	}
 }
 
+func TestBackupsOfAnEarlierClusterOfTheNameAreRefused(t *testing.T) {
+	w := newWorld(t, db())
+	w.said = sound
+	w.request("r1")
+	for w.cluster("db-verify") == nil {
+		w.look()
+	}
+	w.Aside(func() error {
+		c := w.cluster("db-verify")
+		c.Status.Blocked = &v1alpha1.Notice{Reason: string(core.InstanceRestoreNotOurs), Message: "its UID is u-1"}
+		return w.Status().Update(w.Context(), c)
+	})
+	for range 3 {
+		w.look()
+	}
+	if s := w.last(); s.Phase != v1alpha1.VerificationFailed || s.Reason != string(core.VerifyNotOurs) ||
+		s.LastSucceededAt != nil {
+		t.Errorf("it says %+v", s)
+	}
+	cond := meta.FindStatusCondition(w.cluster("db").Status.Conditions, v1alpha1.ConditionBackupsVerified)
+	if cond == nil || cond.Status != metav1.ConditionFalse || cond.Reason != string(core.VerifyNotOurs) {
+		t.Errorf("the condition is %+v", cond)
+	}
+}
+
 func TestAClusterOfTheNameIsNotTouched(t *testing.T) {
 	other := db(func(c *v1alpha1.Cluster) { c.Name, c.UID = "db-verify", "other" })
 	w := newWorld(t, db(), other)

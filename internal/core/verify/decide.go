@@ -81,6 +81,12 @@ var restoring = []step{
 		func(_ *Facts, p *Plan) { p.Create, p.Wake = true, lookAgain }},
 	{"note the copy", func(f *Facts) bool { return f.Record.Copy == "" },
 		func(f *Facts, p *Plan) { p.Record.Copy, p.Wake = f.Copy.UID, lookAgain }},
+	{"give up: the backups are another Cluster's", func(f *Facts) bool { return f.Copy.NotOurs },
+		func(f *Facts, p *Plan) {
+			f.fail(p, no(core.VerifyNotOurs, "no backup of this Cluster lies there, and none can: %s. Give "+
+				"spec.backup.objectStore another path, and take a backup; the data of the other Cluster stay where "+
+				"they are", f.Copy.Blocked))
+		}},
 	{"give up: the restore does not go on", (*Facts).isStuck, func(f *Facts, p *Plan) {
 		f.fail(p, no(core.VerifyRestoreFailed, "the restore does not go on since %s: %s",
 			f.Trouble.Since.UTC().Format(time.RFC3339), f.Copy.Blocked))

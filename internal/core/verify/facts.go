@@ -91,6 +91,8 @@ type Copy struct {
 	Refused string
 	// Created, and Writable since when it takes writes; zero before.
 	Created, Writable time.Time
+	// NotOurs: the backups are of an earlier Cluster of the name.
+	NotOurs bool
 	// Blocked is why it cannot restore now, Doing what it says otherwise.
 	Blocked, Doing string
 }
