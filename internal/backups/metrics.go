@@ -57,7 +57,9 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	if m.from.List(ctx, &all) != nil || m.from.List(ctx, &clusters) != nil {
 		return
 	}
-	completed, failed := newest(all.Items, v1alpha1.BackupCompleted), newest(all.Items, v1alpha1.BackupFailed)
+	its := current(all.Items, clusters.Items)
+	completed := newest(its, (*v1alpha1.Backup).IsRestorable)
+	failed := newest(its, func(b *v1alpha1.Backup) bool { return b.Status.Phase == v1alpha1.BackupFailed })
 	put := func(of types.NamespacedName, d *prometheus.Desc, value float64) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, of.Namespace, of.Name)
 	}
@@ -97,12 +99,29 @@ func removalsFailing(backups []v1alpha1.Backup, clusters []v1alpha1.Cluster) map
 	return out
 }
 
-// newest are, of each Cluster, the Backups that ended last as it is asked.
-func newest(all []v1alpha1.Backup, phase string) map[types.NamespacedName]*v1alpha1.Backup {
+// current are the Backups without those of an earlier Cluster of a name, which hold nothing of
+// the present one.
+func current(all []v1alpha1.Backup, clusters []v1alpha1.Cluster) []v1alpha1.Backup {
+	of := map[types.NamespacedName]*v1alpha1.Cluster{}
+	for i := range clusters {
+		of[client.ObjectKeyFromObject(&clusters[i])] = &clusters[i]
+	}
+	var out []v1alpha1.Backup
+	for i := range all {
+		b := &all[i]
+		if !b.IsOfEarlier(of[types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.Cluster.Name}]) {
+			out = append(out, *b)
+		}
+	}
+	return out
+}
+
+// newest are, of each Cluster, the Backups that ended last of those that are asked for.
+func newest(all []v1alpha1.Backup, isOne func(*v1alpha1.Backup) bool) map[types.NamespacedName]*v1alpha1.Backup {
 	out := map[types.NamespacedName]*v1alpha1.Backup{}
 	for i := range all {
 		b := &all[i]
-		if b.Status.Phase != phase || b.Status.StoppedAt == nil {
+		if !isOne(b) || b.Status.StoppedAt == nil {
 			continue
 		}
 		of := types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.Cluster.Name}

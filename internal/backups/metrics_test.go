@@ -56,6 +56,35 @@ func TestTheMetricsAreOfTheNewestBackups(t *testing.T) {
 	}
 }
 
+// TestTheMetricsKnowWhoseABackupIs: a Cluster that was created again has none before its first,
+// and what is being removed is none.
+func TestTheMetricsKnowWhoseABackupIs(t *testing.T) {
+	at := func(name string, created, ended int64) *v1alpha1.Backup {
+		b := aBackup(name)
+		b.CreationTimestamp = metav1.Unix(created, 0)
+		b.Status = v1alpha1.BackupStatus{Phase: v1alpha1.BackupCompleted,
+			StartedAt: &metav1.Time{Time: time.Unix(created+1, 0)}, StoppedAt: &metav1.Time{Time: time.Unix(ended, 0)}}
+		return b
+	}
+	c := v1alpha1.Cluster{}
+	c.Namespace, c.Name, c.CreationTimestamp = at("x", 0, 0).Namespace, "db", metav1.Unix(1000, 0)
+	all := []v1alpha1.Backup{*at("theirs", 900, 1100), *at("mine", 1200, 1300), *at("going", 1400, 1500)}
+	now := metav1.Now()
+	all[2].DeletionTimestamp = &now
+	clusters := []v1alpha1.Cluster{c}
+	if of := newest(current(all[:1], clusters), (*v1alpha1.Backup).IsRestorable); len(of) != 0 {
+		t.Errorf("of the earlier Cluster's: %v", of)
+	}
+	for _, b := range newest(current(all, clusters), (*v1alpha1.Backup).IsRestorable) {
+		if b.Name != "mine" {
+			t.Errorf("the newest is %s", b.Name)
+		}
+	}
+	if got := current(all, nil); len(got) != len(all) {
+		t.Errorf("a Cluster that is gone has %d of %d", len(got), len(all))
+	}
+}
+
 func TestARemovalThatFailsIsCounted(t *testing.T) {
 	fails := func(condition string) []metav1.Condition {
 		return []metav1.Condition{{Type: condition, Status: metav1.ConditionUnknown,

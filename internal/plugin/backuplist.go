@@ -191,6 +191,10 @@ type Backup struct {
 	EncryptedTo string `json:"encryptedTo,omitempty"`
 	// Schedule is the ScheduledBackup that made it; empty when a user did.
 	Schedule string `json:"schedule,omitempty"`
+	// OfEarlier: it is of an earlier Cluster of this name, and holds nothing of this one.
+	OfEarlier bool `json:"ofEarlierCluster,omitempty"`
+	// Going is why its data are being removed from the store; empty while they are not.
+	Going string `json:"beingDeleted,omitempty"`
 	// Elsewhere is where it lies if not where the Cluster's backups go now.
 	Elsewhere string `json:"elsewhere,omitempty"`
 }
@@ -212,19 +216,20 @@ func BuildBackups(f BackupFacts) Backups {
 			Suspended: s.Spec.Suspend, Next: coarse(s.Status.NextScheduleTime), Problem: s.Status.Problem})
 	}
 	for i := range f.Backups {
-		out.Backups = append(out.Backups, backupOf(&f.Backups[i], out.Store, f.Now))
+		out.Backups = append(out.Backups, backupOf(f.Cluster, &f.Backups[i], out.Store, f.Now))
 	}
 	out.Window = windowOf(f, &out.Archive)
 	return out
 }
 
-func backupOf(b *v1alpha1.Backup, store string, now time.Time) Backup {
+func backupOf(c *v1alpha1.Cluster, b *v1alpha1.Backup, store string, now time.Time) Backup {
 	s := &b.Status
 	out := Backup{Name: b.Name, Phase: orElse(s.Phase, "Unseen"), Reason: s.Reason, Error: s.Error,
 		Instance: s.InstanceName,
 		Began:    coarse(s.StartedAt), Ended: coarse(s.StoppedAt), Took: took(b, now), Size: s.Size,
 		Stored: s.StoredSize, ID: s.BackupID,
-		EncryptedTo: s.EncryptedTo, Schedule: b.Labels[v1alpha1.LabelScheduledBackup]}
+		EncryptedTo: s.EncryptedTo, Schedule: b.Labels[v1alpha1.LabelScheduledBackup],
+		OfEarlier: b.IsOfEarlier(c), Going: goingOf(b)}
 	if gone := b.Removed(); gone != nil {
 		out.Removed = gone.Reason
 	}
@@ -235,6 +240,17 @@ func backupOf(b *v1alpha1.Backup, store string, now time.Time) Backup {
 		out.Elsewhere = s.DestinationPath
 	}
 	return out
+}
+
+// goingOf is how the removal of a Backup's data goes; "" while it is not deleted.
+func goingOf(b *v1alpha1.Backup) string {
+	if b.DeletionTimestamp == nil {
+		return ""
+	}
+	if is := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionBackupStored); is != nil {
+		return is.Reason
+	}
+	return "its removal has not begun"
 }
 
 // archiveOf is what is known of it: by the Cluster, and how far it is now by the primary's own

@@ -208,3 +208,27 @@ func TestTheWindowHasNoBoundsThatNothingWarrants(t *testing.T) {
 		}
 	}
 }
+
+// TestABackupWhoseDataGoIsNotPromised: the manifest is removed first.
+func TestABackupWhoseDataGoIsNotPromised(t *testing.T) {
+	going := completed("going", time.Hour)
+	going.DeletionTimestamp, going.Finalizers = second(time.Minute), []string{v1alpha1.FinalizerStoredBackup}
+	going.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBackupStored,
+		Status: metav1.ConditionUnknown, Reason: string(core.ReasonBackupRemovalFailed), Message: "the key is wrong"}}
+	list := listOf(t, archived(), going)
+	if text := phaseText(list.Backups[0]); text != "Completed, being deleted (RemovalFailed)" {
+		t.Errorf("it is listed as %q", text)
+	}
+	if list.Window.From != nil {
+		t.Errorf("the window is %+v", list.Window)
+	}
+	_, err := restoring(t, restoreWish{name: "fresh", backup: "going"}, true, archived(), going)
+	if err == nil || !strings.Contains(err.Error(), "is being deleted, and its data with it (RemovalFailed)") {
+		t.Errorf("a restore of it says %v", err)
+	}
+	f := healthy()
+	f.Backups = []v1alpha1.Backup{*going}
+	if short := backupsInShort(f); short.Last != "" {
+		t.Errorf("the status says %+v", short)
+	}
+}

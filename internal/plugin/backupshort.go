@@ -17,6 +17,8 @@ type InShort struct {
 	Last      string     `json:"lastCompleted,omitempty"`
 	LastEnded *time.Time `json:"lastCompletedEnded,omitempty"`
 	Archive   Archive    `json:"archive"`
+	// Earlier is the newest of an earlier Cluster of the name, where this one has none.
+	Earlier string `json:"ofEarlierCluster,omitempty"`
 	// Problem is why Backups are not known.
 	Problem string `json:"problem,omitempty"`
 }
@@ -30,8 +32,10 @@ func backupsInShort(f *Facts) *InShort {
 	if hasStore(f.Cluster) {
 		out.Store = resources.StorePath(f.Cluster.Spec.Backup.ObjectStore, f.Cluster.Name)
 	}
-	if last := lastCompleted(f.Backups); last != nil {
+	if last := lastCompleted(f.Cluster, f.Backups); last != nil {
 		out.Last, out.LastEnded = last.Name, coarse(last.Status.StoppedAt)
+	} else if other := lastOfEarlier(f.Cluster, f.Backups); other != nil {
+		out.Earlier = other.Name
 	}
 	return out
 }
@@ -48,6 +52,9 @@ func (p page) inShort(r Report) string {
 		return "none: spec.backup names no object store"
 	case b.Problem != "":
 		text = "not known: " + b.Problem
+	case b.Earlier != "":
+		text = fmt.Sprintf("NONE OF THIS CLUSTER: %s is of an earlier Cluster of this name; take one: %s", b.Earlier,
+			backupCommandFor(r.Namespace, r.Name))
 	default:
 		text = "NONE COMPLETED, take one: " + backupCommandFor(r.Namespace, r.Name)
 	}

@@ -166,6 +166,9 @@ func (p page) backups(b Backups) {
 		if x.Error != "" {
 			_, _ = fmt.Fprintf(p.out, "  %s: %s: %s\n", x.Name, x.Reason, x.Error)
 		}
+		if x.OfEarlier {
+			_, _ = fmt.Fprintf(p.out, "  %s: of an EARLIER Cluster of this name; it holds nothing of this one\n", x.Name)
+		}
 		if x.Elsewhere != "" {
 			_, _ = fmt.Fprintf(p.out, "  %s: lies at %s, and not where the Cluster's backups go now\n", x.Name,
 				x.Elsewhere)
@@ -208,7 +211,10 @@ func sizedOr(n int64) string {
 
 // phaseText is how far a Backup is, and that its data are gone.
 func phaseText(b Backup) string {
-	if b.Removed != "" {
+	switch {
+	case b.Going != "":
+		return fmt.Sprintf("%s, being deleted (%s)", b.Phase, b.Going)
+	case b.Removed != "":
 		return b.Phase + ", " + b.Removed
 	}
 	return strings.TrimSpace(b.Phase + " " + b.Percent)

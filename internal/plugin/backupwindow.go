@@ -36,9 +36,12 @@ func (a *Archive) until() *time.Time {
 func windowOf(f BackupFacts, a *Archive) Window {
 	oldest := oldestInStore(f)
 	switch {
-	case oldest == nil && !hasCompleted(f.Backups) && f.Cluster != nil && !hasStore(f.Cluster):
+	case oldest == nil && !hasCompleted(f.Cluster, f.Backups) && f.Cluster != nil && !hasStore(f.Cluster):
 		return Window{Text: "none: there is no Completed Backup, and nowhere to put one; add spec.backup.objectStore"}
-	case oldest == nil && !hasCompleted(f.Backups):
+	case oldest == nil && !hasCompleted(f.Cluster, f.Backups) && lastOfEarlier(f.Cluster, f.Backups) != nil:
+		return Window{Text: "none: all Completed Backups are of an earlier Cluster of this name, and hold nothing of " +
+			"this one; take one, to a path of its own: " + backupCommandFor(f.Namespace, f.Name)}
+	case oldest == nil && !hasCompleted(f.Cluster, f.Backups):
 		return Window{Text: "none that Kubernetes knows of: there is no Completed Backup; take one: " +
 			backupCommandFor(f.Namespace, f.Name)}
 	case f.Cluster == nil:
@@ -77,7 +80,7 @@ func (f BackupFacts) perhapsLater() string {
 func oldestInStore(f BackupFacts) *time.Time {
 	for i := range f.Backups {
 		b := &f.Backups[i]
-		if isRestorable(b) && b.Status.StoppedAt != nil && liesWithArchive(f.Cluster, b) {
+		if holds(f.Cluster, b) && b.Status.StoppedAt != nil && liesWithArchive(f.Cluster, b) {
 			return &b.Status.StoppedAt.Time
 		}
 	}
@@ -112,16 +115,31 @@ func serviceOf(s *v1alpha1.ObjectStoreSpec) service {
 	return of
 }
 
-func isRestorable(b *v1alpha1.Backup) bool {
-	return b.Status.Phase == v1alpha1.BackupCompleted && b.Removed() == nil
+// holds tells whether a Backup holds data of the Cluster that can be restored. One of an earlier
+// Cluster of the name can be restored, and holds nothing of this one.
+func holds(c *v1alpha1.Cluster, b *v1alpha1.Backup) bool {
+	return b.IsRestorable() && !b.IsOfEarlier(c)
 }
 
-func hasCompleted(all []v1alpha1.Backup) bool { return lastCompleted(all) != nil }
+func hasCompleted(c *v1alpha1.Cluster, all []v1alpha1.Backup) bool {
+	return lastCompleted(c, all) != nil
+}
 
-// lastCompleted is the newest Completed one; nil when there is none.
-func lastCompleted(all []v1alpha1.Backup) *v1alpha1.Backup {
+// lastCompleted is the newest Completed one of the Cluster; nil when there is none.
+func lastCompleted(c *v1alpha1.Cluster, all []v1alpha1.Backup) *v1alpha1.Backup {
 	for i := len(all) - 1; i >= 0; i-- {
-		if isRestorable(&all[i]) {
+		if holds(c, &all[i]) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// lastOfEarlier is the newest that can be restored of an earlier Cluster of the name; nil when
+// there is none.
+func lastOfEarlier(c *v1alpha1.Cluster, all []v1alpha1.Backup) *v1alpha1.Backup {
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].IsRestorable() && all[i].IsOfEarlier(c) {
 			return &all[i]
 		}
 	}

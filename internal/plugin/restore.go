@@ -95,7 +95,7 @@ func (r *restorer) restore(ctx context.Context, w restoreWish, apply bool) error
 	if err != nil {
 		return err
 	}
-	from, err := r.chosen(ctx, f.Cluster, w)
+	from, err := r.chosen(ctx, f, w)
 	if err != nil {
 		return err
 	}
@@ -144,14 +144,15 @@ func (r *restorer) source(ctx context.Context) (BackupFacts, error) {
 
 // chosen is the Backup that was named; nil when none was, and then the Cluster has to name
 // the object store in which one is looked for.
-func (r *restorer) chosen(ctx context.Context, c *v1alpha1.Cluster, w restoreWish) (*v1alpha1.Backup, error) {
+func (r *restorer) chosen(ctx context.Context, f BackupFacts, w restoreWish) (*v1alpha1.Backup, error) {
+	c := f.Cluster
 	if w.backup == "" {
 		if !hasStore(c) {
 			return nil, fmt.Errorf("cluster %s names no object store in spec.backup, where its backups would be "+
 				"looked for; "+
 				"name one with --backup: kubectl cnmsql backup list %s -n %s", c.Name, c.Name, c.Namespace)
 		}
-		return nil, nil
+		return nil, isOwn(f, w)
 	}
 	b, err := r.get(ctx, w.backup)
 	switch {
@@ -164,7 +165,10 @@ func (r *restorer) chosen(ctx context.Context, c *v1alpha1.Cluster, w restoreWis
 	case b.Removed() != nil:
 		return nil, fmt.Errorf("the data of the Backup %s are not in the store any more (%s); choose another one: "+
 			"kubectl cnmsql backup list %s -n %s", b.Name, b.Removed().Message, c.Name, c.Namespace)
-	case !isRestorable(b):
+	case b.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("the Backup %s is being deleted, and its data with it (%s); choose another one: "+
+			"kubectl cnmsql backup list %s -n %s", b.Name, goingOf(b), c.Name, c.Namespace)
+	case !b.IsRestorable():
 		return nil, fmt.Errorf("the Backup %s is %s, and only a Completed one can be restored; choose another one: "+
 			"kubectl cnmsql backup list %s -n %s", b.Name, phaseOf(b), c.Name, c.Namespace)
 	case w.to != "" && b.Status.StartedAt != nil && w.at.Before(b.Status.StartedAt.Time):
@@ -172,6 +176,19 @@ func (r *restorer) chosen(ctx context.Context, c *v1alpha1.Cluster, w restoreWis
 			"choose an older one, or leave --backup out", exact(w.at), b.Name, stamp(b.Status.StartedAt.Time))
 	}
 	return b, nil
+}
+
+// isOwn refuses the newest backup in the store where that is of an earlier Cluster of the name.
+// Who wants those data names the Backup.
+func isOwn(f BackupFacts, w restoreWish) error {
+	other := lastOfEarlier(f.Cluster, f.Backups)
+	if w.backupID != "" || other == nil || hasCompleted(f.Cluster, f.Backups) {
+		return nil
+	}
+	return fmt.Errorf("all Completed Backups of the name %s were taken before this Cluster was created (%s): they are "+
+		"of an earlier one, and hold nothing of this one. To begin with the data of the earlier one: "+
+		"kubectl cnmsql restore %s --name %s --backup %s -n %s", f.Name, stamp(f.Cluster.CreationTimestamp.Time),
+		f.Name, w.name, other.Name, f.Namespace)
 }
 
 // isFree refuses the name of a Cluster that exists: data come from a backup only when a
@@ -195,7 +212,7 @@ func restoreNotes(f BackupFacts, w restoreWish, from *v1alpha1.Backup) []string 
 	notes := []string{fmt.Sprintf("A new Cluster %s that begins with the data of %s: %s, from %s.",
 		w.name, f.Name, w.target(f.Now), w.base(from))}
 	switch {
-	case from == nil && w.backupID == "" && !hasCompleted(f.Backups):
+	case from == nil && w.backupID == "" && !hasCompleted(f.Cluster, f.Backups):
 		notes = append(notes, "Warning: Kubernetes has no Completed Backup of "+f.Name+
 			"; the object store must have a backup of which the object was deleted.")
 	case w.immediate:
@@ -207,6 +224,10 @@ func restoreNotes(f BackupFacts, w restoreWish, from *v1alpha1.Backup) []string 
 			window.Text+".")
 	case archive.Healthy != nil && !*archive.Healthy:
 		notes = append(notes, "Warning: the archive is not well: "+archive.Message)
+	}
+	if from != nil && from.IsOfEarlier(f.Cluster) {
+		notes = append(notes, fmt.Sprintf("Warning: the Backup %s is of an earlier Cluster of the name %s, and holds "+
+			"nothing of the one that there is now.", from.Name, f.Name))
 	}
 	return append(notes, copiedNotes(f.Cluster, w.name)...)
 }

@@ -99,6 +99,39 @@ func TestARestoreWarnsOfWhatItCannotKnow(t *testing.T) {
 	}
 }
 
+// recreated is the Cluster, made again half an hour ago under the name of one that was deleted.
+func recreated() *v1alpha1.Cluster {
+	c := archived()
+	c.CreationTimestamp = metav1.NewTime(now.Add(-30 * time.Minute))
+	return c
+}
+
+// TestBackupsOfAnEarlierClusterAreNotTakenForItsOwn: they have its name, and nothing of its data.
+func TestBackupsOfAnEarlierClusterAreNotTakenForItsOwn(t *testing.T) {
+	theirs := completed("theirs", time.Hour)
+	list := listOf(t, recreated(), theirs)
+	if !list.Backups[0].OfEarlier || list.Window.From != nil || !strings.Contains(list.Window.Text, "earlier Cluster") {
+		t.Errorf("the list says %+v, %+v", list.Backups, list.Window)
+	}
+	f := healthy()
+	f.Cluster, f.Backups = recreated(), []v1alpha1.Backup{*theirs}
+	if short := backupsInShort(f); short.Last != "" || short.Earlier != "theirs" {
+		t.Errorf("the status says %+v", short)
+	}
+	s, err := restoring(t, restoreWish{name: "fresh"}, true, recreated(), theirs)
+	if err == nil || !strings.Contains(err.Error(), "--backup theirs") {
+		t.Errorf("a restore says %v and\n%s", err, s.out.String())
+	}
+	s, err = restoring(t, restoreWish{name: "fresh", backup: "theirs"}, false, recreated(), theirs)
+	if err != nil || !strings.Contains(s.out.String(), "# Warning: the Backup theirs is of an earlier Cluster") {
+		t.Errorf("who asks for it is told %v and\n%s", err, s.out.String())
+	}
+	mine := completed("mine", 10*time.Minute)
+	if _, err := restoring(t, restoreWish{name: "fresh"}, true, recreated(), theirs, mine); err != nil {
+		t.Errorf("with one of its own: %v", err)
+	}
+}
+
 func TestRestoresThatAreRefused(t *testing.T) {
 	other := completed("other", time.Hour)
 	other.Spec.Cluster.Name = "another"
