@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
 )
@@ -99,10 +101,11 @@ func (r *restorer) restore(ctx context.Context, w restoreWish, apply bool) error
 	if err != nil {
 		return err
 	}
-	if err := r.isFree(ctx, w.name); err != nil {
+	unseen, err := r.isFree(ctx, w.name)
+	if err != nil {
 		return err
 	}
-	notes := restoreNotes(f, w, from)
+	notes := append(restoreNotes(f, w, from), unseen...)
 	manifest, err := manifestOf(restored(f.Cluster, w))
 	if err != nil {
 		return err
@@ -192,17 +195,42 @@ func isOwn(f BackupFacts, w restoreWish) error {
 }
 
 // isFree refuses the name of a Cluster that exists: data come from a backup only when a
-// Cluster is first made.
-func (r *restorer) isFree(ctx context.Context, name string) error {
+// Cluster is first made. It returns what to say of what could not be looked at.
+func (r *restorer) isFree(ctx context.Context, name string) ([]string, error) {
 	err := r.client.Get(ctx, types.NamespacedName{Namespace: r.key.Namespace, Name: name}, &v1alpha1.Cluster{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil
+		return r.isUnused(ctx, name)
 	case err != nil:
-		return fmt.Errorf("looking whether there is a Cluster %s: %w", name, explain(err))
+		return nil, fmt.Errorf("looking whether there is a Cluster %s: %w", name, explain(err))
 	}
-	return fmt.Errorf("there is a Cluster %s already, and a Cluster is restored only when it is first made; choose "+
+	return nil, fmt.Errorf("there is a Cluster %s already, and a Cluster is restored only when it is first made; choose "+
 		"another --name", name)
+}
+
+// isUnused refuses the name of a Cluster that was deleted and has left something: beside its
+// volumes nothing is restored, and beside its backups none are kept.
+func (r *restorer) isUnused(ctx context.Context, name string) (unseen []string, err error) {
+	claims := &corev1.PersistentVolumeClaimList{}
+	err = r.client.List(ctx, claims, client.InNamespace(r.key.Namespace),
+		client.MatchingLabels{v1alpha1.LabelCluster: name})
+	switch {
+	case apierrors.IsForbidden(err):
+		unseen = append(unseen, fmt.Sprintf("Warning: you may not list PersistentVolumeClaims: if there are volumes of "+
+			"a deleted Cluster %s, nothing is restored (VolumesKept).", name))
+	case err != nil:
+		return nil, fmt.Errorf("looking for volumes of a deleted Cluster %s: %w", name, explain(err))
+	case len(claims.Items) > 0:
+		return nil, fmt.Errorf("there are volumes of a deleted Cluster %s, for example %s, and nothing is restored beside "+
+			"them (VolumesKept); choose another --name. Or delete them, if nobody needs their data: "+
+			"kubectl get pvc -l %s=%s -n %s", name, claims.Items[0].Name, v1alpha1.LabelCluster, name, r.key.Namespace)
+	}
+	its, err := backupsOf(ctx, r.client, r.key.Namespace, name)
+	if err != nil || len(its) == 0 {
+		return unseen, err
+	}
+	return nil, fmt.Errorf("there are Backups of a deleted Cluster %s, for example %s: at the same place in the store the "+
+		"new Cluster could neither be backed up nor archive (ArchiveTaken); choose another --name", name, its[0].Name)
 }
 
 // restoreNotes are what the reader should know, besides the manifest.

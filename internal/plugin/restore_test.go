@@ -132,6 +132,24 @@ func TestBackupsOfAnEarlierClusterAreNotTakenForItsOwn(t *testing.T) {
 	}
 }
 
+// TestANameThatADeletedClusterHadIsRefused: it has left volumes, beside which nothing is restored,
+// or backups, at whose place nothing is stored.
+func TestANameThatADeletedClusterHadIsRefused(t *testing.T) {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "fresh-1",
+		Labels: map[string]string{v1alpha1.LabelCluster: "fresh"}}}
+	used := completed("before", time.Hour)
+	used.Spec.Cluster.Name = "fresh"
+	for want, left := range map[string]client.Object{
+		"there are volumes of a deleted Cluster fresh, for example fresh-1": claim,
+		"there are Backups of a deleted Cluster fresh, for example before":  used,
+	} {
+		_, err := restoring(t, restoreWish{name: "fresh"}, true, stored(), completed("one", time.Hour), left)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
 func TestRestoresThatAreRefused(t *testing.T) {
 	other := completed("other", time.Hour)
 	other.Spec.Cluster.Name = "another"

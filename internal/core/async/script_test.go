@@ -17,7 +17,7 @@ import (
 // TestScripts runs the stories under testdata. Each file starts again; the verbs:
 //
 //	cluster instances=3 [durability= min= delay= limit= pause= lease=off
-//	  max-behind= max-lag= preferred= min-time= stability= manager=]  nothing exists yet
+//	  max-behind= max-lag= preferred= min-time= stability= manager= from-backup=on]  nothing exists yet
 //	healthy instances=3 [...]     an established cluster, c-1 is the primary
 //	spec instances= durability= min= delay= limit=        change what is wished
 //	instance c-2 state= executed= ... [read=-1s]  change what its manager says, and hear it;
@@ -250,6 +250,8 @@ func (s *script) spec(a args) {
 			c.Wanted, err = strconv.Atoi(v)
 		case "keep-volumes":
 			c.KeepVolumes = v != "off"
+		case "from-backup":
+			c.FirstData = core.FirstData(v != "off")
 		case "durability":
 			c.Durability.Mode = core.DurabilityMode(v)
 		case "min":
