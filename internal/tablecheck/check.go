@@ -10,8 +10,14 @@ import (
 // Table is the name of a base table.
 type Table struct{ Schema, Name string }
 
-// String is the name as people write it.
-func (t Table) String() string { return t.Schema + "." + t.Name }
+// String is the name as people write it, which no other table has: with a dot or a quote in it
+// only quotes tell where the schema ends.
+func (t Table) String() string {
+	if strings.ContainsAny(t.Schema+t.Name, ".`") {
+		return t.Quoted()
+	}
+	return t.Schema + "." + t.Name
+}
 
 // Quoted is the name as a statement has it.
 func (t Table) Quoted() string { return quote(t.Schema) + "." + quote(t.Name) }
