@@ -167,7 +167,8 @@ func (p page) backups(b Backups) {
 			_, _ = fmt.Fprintf(p.out, "  %s: %s: %s\n", x.Name, x.Reason, x.Error)
 		}
 		if x.OfEarlier {
-			_, _ = fmt.Fprintf(p.out, "  %s: of an EARLIER Cluster of this name; it holds nothing of this one\n", x.Name)
+			_, _ = fmt.Fprintf(p.out, "  %s: of an EARLIER Cluster of this name; it holds nothing of this one\n",
+				x.Name)
 		}
 		if x.Elsewhere != "" {
 			_, _ = fmt.Fprintf(p.out, "  %s: lies at %s, and not where the Cluster's backups go now\n", x.Name,

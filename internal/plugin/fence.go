@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"cnmsql.co/api/v1alpha1"
-	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/observation"
 )
 
@@ -83,13 +82,12 @@ func (f *fencer) fence(ctx context.Context, instance string, timeout time.Durati
 	if err := f.warn(c, name); err != nil {
 		return err
 	}
-	before := f.toldSoFar(ctx, c)
 	if err := f.write(ctx, pod, f.on); err != nil {
 		return err
 	}
 	f.say("Asked for fencing of %s to be turned %s; waiting until the operator shows it in status.fencedInstances.",
 		name, f.use())
-	return f.await(ctx, c, pod, before, timeout)
+	return f.await(ctx, c, pod, timeout)
 }
 
 func (f *fencer) word() string {
@@ -144,8 +142,7 @@ func (f *fencer) write(ctx context.Context, pod *corev1.Pod, on bool) error {
 	return nil
 }
 
-func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod, before told,
-	timeout time.Duration) error {
+func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod, timeout time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	name, words := pod.Name, topologyOf(c).fencing()
@@ -153,15 +150,15 @@ func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod
 		switch {
 		case f.isDone(&now.Status, name):
 			return nil
-		case f.on && words.refusal != "" && now.Status.Phase == string(core.PhaseBlocked) &&
-			f.newEvent(ctx, now, before, because(words.refusal)) != nil:
+		case f.on && isRefusedFence(now, words, name):
 			return errRefused
 		}
 		return errPending
 	})
 	switch {
-	case errors.Is(err, errRefused):
-		return f.takeBack(ctx, pod, last, before)
+	// A refusal that names another instance stands before that of this one.
+	case errors.Is(err, errRefused), errors.Is(err, errPending) && f.on && isRefusedFence(last, words, ""):
+		return f.takeBack(ctx, pod, last)
 	case errors.Is(err, errPending):
 		return fmt.Errorf("after %s status.fencedInstances does not say that %s is %s; last: %s. The request stays "+
 			"on the Pod and counts when the operator sees it: see that it runs (%s); to take the request back: kubectl cnmsql fence %s %s %s -n %s",
@@ -179,13 +176,17 @@ func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod
 	return nil
 }
 
+// isRefusedFence tells whether the operator refuses to fence an instance; with "" any.
+func isRefusedFence(c *v1alpha1.Cluster, words fenceWords, instance string) bool {
+	b := c.Status.Blocked
+	return b != nil && words.refusal != "" && b.Reason == string(words.refusal) &&
+		(instance == "" || b.Subject == instance)
+}
+
 // takeBack: a request that is refused now would be carried out whenever the others are
 // back, when nobody expects it any more.
-func (f *fencer) takeBack(ctx context.Context, pod *corev1.Pod, c *v1alpha1.Cluster, before told) error {
-	why := c.Status.PhaseReason
-	if e := f.newEvent(ctx, c, before, because(core.RefusalFenceQuorum)); e != nil {
-		why = e.Reason + ": " + e.Note
-	}
+func (f *fencer) takeBack(ctx context.Context, pod *corev1.Pod, c *v1alpha1.Cluster) error {
+	why := c.Status.Blocked.Reason + ": " + c.Status.Blocked.Message
 	if err := f.write(ctx, pod, false); err != nil {
 		return fmt.Errorf("the operator refused: %s; and the request could not be taken back: %w", why, err)
 	}

@@ -331,18 +331,36 @@ func TestPromoteOfAMemberFollowsTheGroup(t *testing.T) {
 // The group needs demo-2 for its majority.
 func TestAFenceThatTheOperatorRefusesIsTakenBack(t *testing.T) {
 	s := newScene(t, online().Cluster, func(s *scene) {
-		s.warn(core.RefusalFenceQuorum,
-			"demo-2 is not fenced: 1 of 3 members would be left online, and 2 are a majority")
 		s.decide(func(st *v1alpha1.ClusterStatus) {
 			st.Phase, st.PhaseReason = string(core.PhaseBlocked),
 				"demo-2 is not fenced: 1 of 3 members would be left online"
+			st.Blocked = &v1alpha1.Notice{Reason: string(core.RefusalFenceQuorum), Subject: "demo-2",
+				Message: "demo-2 is not fenced: 1 of 3 members would be left online, and 2 are a majority"}
 		})
 	}, podOf("demo-2"))
+	noEvents(s)
 	f := &fencer{s.caller, true}
 	mustFail(t, f.fence(t.Context(), "2", 5*time.Second), "the operator refused: FenceWouldLoseQuorum: demo-2 is not "+
 		"fenced: 1 of 3 members would be left online, and 2 are a majority. The request was taken back")
 	if _, is := s.annotation(podOf("demo-2"), v1alpha1.AnnotationFencing); is {
 		t.Error("it is still asked for, and would be carried out when nobody expects it")
+	}
+}
+
+// TestAFenceThatIsNotAnsweredBesideARefusedOneIsTakenBack: the status has room for one refusal.
+func TestAFenceThatIsNotAnsweredBesideARefusedOneIsTakenBack(t *testing.T) {
+	s := newScene(t, online().Cluster, func(s *scene) {
+		s.decide(func(st *v1alpha1.ClusterStatus) {
+			st.Phase = string(core.PhaseBlocked)
+			st.Blocked = &v1alpha1.Notice{Reason: string(core.RefusalFenceQuorum), Subject: "demo-3",
+				Message: "demo-3 is not fenced: 1 of 3 members would be left online"}
+		})
+	}, podOf("demo-2"))
+	f := &fencer{s.caller, true}
+	mustFail(t, f.fence(t.Context(), "2", time.Second), "demo-3 is not fenced: 1 of 3 members would be left online. "+
+		"The request was taken back")
+	if _, is := s.annotation(podOf("demo-2"), v1alpha1.AnnotationFencing); is {
+		t.Error("it is still asked for")
 	}
 }
 

@@ -204,8 +204,8 @@ func (r *restorer) isFree(ctx context.Context, name string) ([]string, error) {
 	case err != nil:
 		return nil, fmt.Errorf("looking whether there is a Cluster %s: %w", name, explain(err))
 	}
-	return nil, fmt.Errorf("there is a Cluster %s already, and a Cluster is restored only when it is first made; choose "+
-		"another --name", name)
+	return nil, fmt.Errorf("there is a Cluster %s already, and a Cluster is restored only when it is first made; "+
+		"choose another --name", name)
 }
 
 // isUnused refuses the name of a Cluster that was deleted and has left something: beside its
@@ -216,21 +216,21 @@ func (r *restorer) isUnused(ctx context.Context, name string) (unseen []string, 
 		client.MatchingLabels{v1alpha1.LabelCluster: name})
 	switch {
 	case apierrors.IsForbidden(err):
-		unseen = append(unseen, fmt.Sprintf("Warning: you may not list PersistentVolumeClaims: if there are volumes of "+
-			"a deleted Cluster %s, nothing is restored (VolumesKept).", name))
+		unseen = append(unseen, fmt.Sprintf("Warning: you may not list PersistentVolumeClaims: if there are "+
+			"volumes of a deleted Cluster %s, nothing is restored (VolumesKept).", name))
 	case err != nil:
 		return nil, fmt.Errorf("looking for volumes of a deleted Cluster %s: %w", name, explain(err))
 	case len(claims.Items) > 0:
-		return nil, fmt.Errorf("there are volumes of a deleted Cluster %s, for example %s, and nothing is restored beside "+
-			"them (VolumesKept); choose another --name. Or delete them, if nobody needs their data: "+
+		return nil, fmt.Errorf("there are volumes of a deleted Cluster %s, for example %s, and nothing is restored "+
+			"beside them (VolumesKept); choose another --name. Or delete them, if nobody needs their data: "+
 			"kubectl get pvc -l %s=%s -n %s", name, claims.Items[0].Name, v1alpha1.LabelCluster, name, r.key.Namespace)
 	}
 	its, err := backupsOf(ctx, r.client, r.key.Namespace, name)
 	if err != nil || len(its) == 0 {
 		return unseen, err
 	}
-	return nil, fmt.Errorf("there are Backups of a deleted Cluster %s, for example %s: at the same place in the store the "+
-		"new Cluster could neither be backed up nor archive (ArchiveTaken); choose another --name", name, its[0].Name)
+	return nil, fmt.Errorf("there are Backups of a deleted Cluster %s, for example %s: at the same place in the store "+
+		"the new Cluster could neither be backed up nor archive (ArchiveTaken); choose another --name", name, its[0].Name)
 }
 
 // restoreNotes are what the reader should know, besides the manifest.

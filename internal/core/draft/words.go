@@ -61,9 +61,12 @@ func (d *Draft) SayLags(name string) {
 }
 
 // Block records why nothing can be done; the first hindrance stands.
-func (d *Draft) Block(reason core.Reason, message string) {
+func (d *Draft) Block(reason core.Reason, message string) { d.BlockAbout(reason, "", message) }
+
+// BlockAbout is Block where one instance is meant: who asked for it finds the answer by its name.
+func (d *Draft) BlockAbout(reason core.Reason, subject, message string) {
 	if d.blocked == nil {
-		d.blocked = &core.Notice{Reason: reason, Message: message, Since: d.Now}
+		d.blocked = &core.Notice{Reason: reason, Subject: subject, Message: message, Since: d.Now}
 	}
 }
 

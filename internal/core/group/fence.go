@@ -16,8 +16,8 @@ func (d *decision) fence() {
 		case d.IsFenced(in.Name):
 			d.Unfence(in.Name, "it joins the group again")
 		case why != "":
-			d.Block(core.RefusalFenceQuorum, in.Name+" is not fenced: "+why+"; take the fence off, or bring the "+
-				"others back first")
+			d.BlockAbout(core.RefusalFenceQuorum, in.Name, in.Name+" is not fenced: "+why+
+				"; take the fence off, or bring the others back first")
 		default:
 			d.Fence(in.Name, "it leaves the group, its mysqld runs on read-only")
 		}
