@@ -230,7 +230,8 @@ func (r *restorer) isUnused(ctx context.Context, name string) (unseen []string, 
 		return unseen, err
 	}
 	return nil, fmt.Errorf("there are Backups of a deleted Cluster %s, for example %s: at the same place in the store "+
-		"the new Cluster could neither be backed up nor archive (ArchiveTaken); choose another --name", name, its[0].Name)
+		"the new Cluster could neither be backed up nor archive (ArchiveTaken); choose another --name", name,
+		its[0].Name)
 }
 
 // restoreNotes are what the reader should know, besides the manifest.

@@ -86,6 +86,6 @@ func (d *Draft) blockRestoreBesideKept(former, wish string) {
 		return
 	}
 	d.Block(core.RefusalAdoption, fmt.Sprintf("spec.bootstrap.recovery says to begin with a backup, and the "+
-		"annotation cnmsql.cnmsql.co/adopt-volumes to go on with the volumes of the Cluster of UID %s: only one of the two can "+
-		"be. %s; and remove the annotation. %s%s", wish, restore, adopt, wish))
+		"annotation cnmsql.cnmsql.co/adopt-volumes to go on with the volumes of the Cluster of UID %s: only one of "+
+		"the two can be. %s; and remove the annotation. %s%s", wish, restore, adopt, wish))
 }
