@@ -67,6 +67,9 @@ func (o *overrider) failOver(ctx context.Context, instance string, timeout time.
 		return err
 	}
 	said := o.ask.all(ctx, c.Status.InstanceNames)
+	if err := said.mayAsk("telling whether another takes writes, and what is lost,"); err != nil {
+		return err
+	}
 	if err := mayOverride(c, to, said); err != nil {
 		return err
 	}

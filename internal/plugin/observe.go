@@ -27,6 +27,9 @@ func (p *caller) observe(ctx context.Context) (o core.Observation, notes []strin
 		return o, nil, err
 	}
 	said := p.ask.all(ctx, c.Status.InstanceNames)
+	if err := said.mayAsk("seeing the cluster as the operator does"); err != nil {
+		return o, nil, err
+	}
 	p.askLater(ctx, c, said)
 	// What instances say was read after the Cluster. Read again, both are of the same
 	// moment but for an instant.

@@ -10,7 +10,9 @@ import (
 	"sync"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/remotecommand"
 
 	"cnmsql.co/internal/control"
@@ -93,9 +95,35 @@ func (s *session) askManager(ctx context.Context, instance string) (word, error)
 		return word{}, fmt.Errorf("no answer within %s", liveLimit)
 	}
 	if err != nil {
-		return word{}, fmt.Errorf("running instance status in its Pod: %w", errors.Join(err, saidToo(said.String())))
+		return word{}, s.whyNotAsked(ctx, instance, fmt.Errorf("running instance status in its Pod: %w",
+			errors.Join(err, saidToo(said.String()))))
 	}
 	return wordOf(out.Bytes(), begun, time.Now())
+}
+
+// whyNotAsked tells a right that is missing from an instance that does not answer. The API server
+// refuses to open a stream in words only, so that it is asked for the right itself; where it does
+// not say, err stays what it is.
+func (s *session) whyNotAsked(ctx context.Context, instance string, err error) error {
+	may := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: s.namespace, Verb: "create",
+			Resource: "pods", Subresource: "exec", Name: instance}}}
+	if s.client.Create(ctx, may) != nil || may.Status.Allowed {
+		return err
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods/exec"}, instance, err)
+}
+
+// mayAsk is why instances cannot be asked at all by this user; nil when it is not the right to
+// ask that is missing.
+func (all words) mayAsk(what string) error {
+	for _, w := range all {
+		if w.Forbidden {
+			return fmt.Errorf("%s needs the right to create pods/exec, by which instances are asked, and nothing was "+
+				"done: %s", what, w.Problem)
+		}
+	}
+	return nil
 }
 
 func saidToo(text string) error {

@@ -10,13 +10,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
@@ -409,15 +407,4 @@ func TestWhoMayNotAskInstancesIsToldWhichRightThatNeeds(t *testing.T) {
 	if f.LiveProblem != "" || f.Live["demo-1"].Problem != "no answer" {
 		t.Errorf("%+v %q", f.Live, f.LiveProblem)
 	}
-}
-
-// noEvents: the user has no right to list events.
-func noEvents(s *scene) {
-	s.client = interceptor.NewClient(s.client, interceptor.Funcs{
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			if _, is := list.(*eventsv1.EventList); is {
-				return apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("jo may not"))
-			}
-			return c.List(ctx, list, opts...)
-		}})
 }
