@@ -24,7 +24,7 @@ func advise(f *Facts, r *Report) []string {
 	var out []string
 	for _, rule := range []func(*Facts, *Report) []string{
 		adviseOperator, adviseBlocked, adviseUnreachable, adviseFenced, adviseInstances, adviseDiverged, adviseBroken,
-		adviseWaiting, adviseSlow, adviseFailed,
+		adviseWaiting, adviseSlow, adviseFailed, adviseArchive, adviseLastBackup, adviseVerified,
 	} {
 		for _, line := range rule(f, r) {
 			if !slices.Contains(out, line) {
