@@ -3,6 +3,7 @@ package plugin
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,9 +52,45 @@ func adviseOperator(f *Facts, _ *Report) []string {
 			fmt.Sprintf("see why %s cannot be reached (kubectl get nodes; kubectl describe pod %s -n %s)", f.holder(),
 				f.holder(), f.Cluster.Namespace),
 		}
-	default:
-		return nil
 	}
+	if odd := unseen(f); odd != "" {
+		return []string{fmt.Sprintf("the operator's last word (%s) does not fit what is seen: %s. If that is still so "+
+			"in some seconds, nobody mends it, and nobody fails over: see that the operator runs: %s",
+			core.PhaseHealthy, odd, findOperator)}
+	}
+	return nil
+}
+
+// oddAfter is how long an instance may not be ready before an operator that runs has said so.
+const oddAfter = 15 * time.Second
+
+// unseen is what an operator that runs would not call Healthy; "" when there is nothing.
+func unseen(f *Facts) string {
+	if f.Cluster.Status.Phase != string(core.PhaseHealthy) || f.Pods == nil || f.Cluster.DeletionTimestamp != nil {
+		return ""
+	}
+	var odd []string
+	for _, name := range f.Cluster.Status.InstanceNames {
+		switch pod := f.Pods[name]; {
+		case slices.Contains(f.Cluster.Status.FencedInstances, name): // it is not ready for good
+		case pod == nil:
+			odd = append(odd, name+" has no Pod")
+		case f.notReadySince(pod) >= oddAfter:
+			odd = append(odd, fmt.Sprintf("%s is not ready for %s", name, f.notReadySince(pod).Round(time.Second)))
+		}
+	}
+	return strings.Join(odd, ", ")
+}
+
+// notReadySince is for how long Kubernetes calls a Pod not ready; 0 while it is, or where that is
+// not said.
+func (f *Facts) notReadySince(pod *corev1.Pod) time.Duration {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse {
+			return f.Now.Sub(c.LastTransitionTime.Time)
+		}
+	}
+	return 0
 }
 
 // isStale: the operator's last word is that the primary is well, and it does not answer.

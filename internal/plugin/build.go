@@ -79,6 +79,7 @@ func Build(f Facts) Report {
 	r.Group = groupOf(c)
 	r.Backups, r.Restore = backupsInShort(&f), restoreOf(&f)
 	r.Writable, r.WritableBecause = topologyOf(c).writable(&f, r.Durability)
+	r.Doubt = unseen(&f)
 	r.ToDo = advise(&f, &r)
 	return r
 }

@@ -27,7 +27,9 @@ type Report struct {
 	Created   time.Time `json:"created,omitzero"`
 	Taken     time.Time `json:"taken"`
 
-	Phase           string     `json:"phase"`
+	Phase string `json:"phase"`
+	// Doubt is what an operator that runs would not call Healthy; empty when nothing is.
+	Doubt           string     `json:"doubt,omitempty"`
 	Writable        Writable   `json:"writable"`
 	WritableBecause string     `json:"writableBecause"`
 	Primary         string     `json:"primary,omitempty"`

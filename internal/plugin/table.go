@@ -36,7 +36,11 @@ func (p page) line(label, format string, args ...any) {
 }
 
 func (p page) head(r Report) {
-	p.line("Cluster", "%s/%s: %s, %d of %d instances ready", r.Namespace, r.Name, r.Phase, r.Ready, r.Wanted)
+	doubt := ""
+	if r.Doubt != "" {
+		doubt = " by the operator's last word, which DOES NOT FIT: " + r.Doubt
+	}
+	p.line("Cluster", "%s/%s: %s, %d of %d instances ready%s", r.Namespace, r.Name, r.Phase, r.Ready, r.Wanted, doubt)
 	p.line("Writable", "%s: %s", writableWord(r.Writable), r.WritableBecause)
 	p.line("Primary", "%s", p.primary(r))
 	p.line("Happening", "%s", r.Happening)
