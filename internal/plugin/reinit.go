@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -55,12 +58,40 @@ func (r *reinit) reinit(ctx context.Context, instances []string, timeout time.Du
 	if err := r.warn(ctx, c, names); err != nil {
 		return err
 	}
-	before := r.toldSoFar(ctx, c)
+	before, claims := r.toldSoFar(ctx, c), r.claims(ctx, names)
 	if c, err = r.write(ctx, names); err != nil {
 		return err
 	}
 	r.say("Asked for the data of %s to be recreated; waiting until the operator begins.", strings.Join(names, ", "))
-	return r.await(ctx, c, names, before, timeout)
+	return r.await(ctx, c, names, signs{before, claims}, timeout)
+}
+
+// signs are what there was before, by which it is told what became of a request.
+type signs struct {
+	events told
+	claims map[string]types.UID
+}
+
+// claims are those of instances that are there and not being deleted, by their UIDs.
+func (r *reinit) claims(ctx context.Context, names []string) map[string]types.UID {
+	out := map[string]types.UID{}
+	for _, name := range names {
+		claim := &corev1.PersistentVolumeClaim{}
+		err := r.client.Get(ctx, types.NamespacedName{Namespace: r.key.Namespace, Name: name}, claim)
+		if err == nil && claim.DeletionTimestamp == nil {
+			out[name] = claim.UID
+		}
+	}
+	return out
+}
+
+// isThrownAway tells whether the volume that an instance had before is gone, or goes. What cannot
+// be read is no sign of it.
+func (r *reinit) isThrownAway(ctx context.Context, name string, before map[string]types.UID) bool {
+	claim := &corev1.PersistentVolumeClaim{}
+	err := r.client.Get(ctx, types.NamespacedName{Namespace: r.key.Namespace, Name: name}, claim)
+	was, known := before[name]
+	return known && (apierrors.IsNotFound(err) || err == nil && (claim.UID != was || claim.DeletionTimestamp != nil))
 }
 
 // mayBe are the names, none of which is the primary's.
@@ -159,7 +190,7 @@ func (r *reinit) write(ctx context.Context, names []string) (*v1alpha1.Cluster, 
 
 // await waits until the operator has taken each name off the request: it has begun,
 // or it has refused.
-func (r *reinit) await(ctx context.Context, c *v1alpha1.Cluster, names []string, before told,
+func (r *reinit) await(ctx context.Context, c *v1alpha1.Cluster, names []string, before signs,
 	timeout time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -182,11 +213,44 @@ func (r *reinit) await(ctx context.Context, c *v1alpha1.Cluster, names []string,
 	case err != nil:
 		return err
 	}
-	e := r.newEvent(ctx, last, before, because(core.ReasonReinit, core.RefusalReinitPrimary, core.RefusalTargetUnknown))
-	if e != nil && isWarning(e) {
-		return fmt.Errorf("the operator refused: %s: %s", e.Reason, e.Note)
+	return r.outcome(ctx, last, names, before)
+}
+
+// outcome tells what became of a request that was taken off: the operator has begun, it has refused,
+// or somebody else took it back. Each of the first two leaves a sign.
+func (r *reinit) outcome(ctx context.Context, c *v1alpha1.Cluster, names []string, before signs) error {
+	var begun, open []string
+	for _, name := range names {
+		if r.isThrownAway(ctx, name, before.claims) {
+			begun = append(begun, name)
+		} else {
+			open = append(open, name)
+		}
+	}
+	for _, name := range open {
+		e := r.newEvent(ctx, c, before.events, func(e *eventsv1.Event) bool {
+			return because(core.ReasonReinit, core.RefusalReinitPrimary, core.RefusalTargetUnknown)(e) &&
+				slices.Contains(strings.Fields(e.Note), name)
+		})
+		switch {
+		case e != nil && isWarning(e):
+			return fmt.Errorf("the operator refused: %s: %s%s", e.Reason, e.Note, besides(begun))
+		case e == nil:
+			return fmt.Errorf("the request for %s was taken off, and nothing is seen of what became of it: the "+
+				"operator may have begun or refused, or somebody took it back%s. Look: kubectl cnmsql events %s "+
+				"-n %s; and repeat it if nothing was done. (To be told, get PersistentVolumeClaims or list Events)",
+				name, besides(begun), r.key.Name, r.key.Namespace)
+		}
+		begun = append(begun, name)
 	}
 	r.say("The operator has begun: Pod and volume of %s are recreated, and data is copied. To follow: kubectl cnmsql "+
-		"status %s -n %s", strings.Join(names, ", "), r.key.Name, r.key.Namespace)
+		"status %s -n %s", strings.Join(begun, ", "), r.key.Name, r.key.Namespace)
 	return nil
+}
+
+func besides(begun []string) string {
+	if len(begun) == 0 {
+		return ""
+	}
+	return "; the data of " + strings.Join(begun, ", ") + " is being recreated"
 }

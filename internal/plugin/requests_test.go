@@ -186,31 +186,6 @@ func TestReinitSaysWhatItDoesNotKnow(t *testing.T) {
 	s.mustSay("What only it holds is not known: no answer")
 }
 
-func TestReinitFollowsUntilTheOperatorBegins(t *testing.T) {
-	begin := func(s *scene) {
-		c := s.cluster()
-		delete(c.Annotations, v1alpha1.AnnotationReinit)
-		if err := s.client.Update(context.Background(), c); err != nil {
-			s.t.Error(err)
-		}
-	}
-	s := newScene(t, healthy().Cluster, begin)
-	s.yes = true
-	r := &reinit{s.caller}
-	if err := r.reinit(context.Background(), []string{"2"}, 5*time.Second); err != nil {
-		t.Fatal(err)
-	}
-	s.mustSay("The operator has begun: Pod and volume of demo-2 are recreated")
-	refused := newScene(t, healthy().Cluster, func(s *scene) {
-		s.warn(core.RefusalReinitPrimary, "demo-2 is the primary: switch over first")
-		begin(s)
-	})
-	refused.yes = true
-	r = &reinit{refused.caller}
-	mustFail(t, r.reinit(context.Background(), []string{"2"}, 5*time.Second),
-		"the operator refused: ReinitOfPrimaryRefused: demo-2 is the primary")
-}
-
 // overridden is an operator that promotes demo-2 on a human's word.
 func overridden(s *scene) {
 	s.warn(core.ReasonOverride, "demo-2 is promoted on a human's word")
