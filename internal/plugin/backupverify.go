@@ -113,7 +113,14 @@ func verificationNews(s *v1alpha1.VerificationStatus, request string) string {
 // verdict is nil once the backup was found to be good, errPending while nobody knows.
 func (v *verifier) verdict(c *v1alpha1.Cluster, request string) error {
 	s := c.Status.LastVerification
-	if s == nil || s.Request != request || s.EndedAt == nil {
+	isOurs := s != nil && s.Request == request
+	switch {
+	// The operator notes a request before it takes it off.
+	case !isOurs && c.Annotations[v1alpha1.AnnotationVerify] != request:
+		return fmt.Errorf("the request is not there any more, and the last verification of %s is not the one that was "+
+			"asked for: it was taken back, or another one came after it. See what the last one found: "+
+			"kubectl cnmsql backup list %s -n %s; and ask again", c.Name, c.Name, c.Namespace)
+	case !isOurs || s.EndedAt == nil:
 		return errPending
 	}
 	if s.Phase != v1alpha1.VerificationSucceeded {

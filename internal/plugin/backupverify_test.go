@@ -7,6 +7,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"cnmsql.co/api/v1alpha1"
 )
@@ -62,6 +65,69 @@ func TestVerifyIsNotTakenForAnEarlierOne(t *testing.T) {
 	v := &verifier{s.caller}
 	mustFail(t, v.verify(context.Background(), true, 300*time.Millisecond), "no end after 300ms; the verification "+
 		"goes on without this command")
+}
+
+// TestVerifyEndsWhenItsRequestIsNotThereAnyMore: it is without a --timeout where a person or a cron
+// job waits.
+func TestVerifyEndsWhenItsRequestIsNotThereAnyMore(t *testing.T) {
+	takeBack := func(s *scene) {
+		c := s.cluster()
+		delete(c.Annotations, v1alpha1.AnnotationVerify)
+		if err := s.client.Update(context.Background(), c); err != nil {
+			t.Error(err)
+		}
+	}
+	end := metav1.Now()
+	for name, operator := range map[string]func(*scene){
+		"it was taken back": takeBack,
+		"another followed": func(s *scene) {
+			takeBack(s)
+			s.decide(func(st *v1alpha1.ClusterStatus) {
+				st.LastVerification = &v1alpha1.VerificationStatus{Phase: v1alpha1.VerificationSucceeded, EndedAt: &end}
+			})
+		},
+	} {
+		s := newScene(t, withStore(), operator)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		mustFail(t, (&verifier{s.caller}).verify(ctx, true, 0), "it was taken back, or another one came after it")
+		if ctx.Err() != nil {
+			t.Errorf("%s: it waited for ever", name)
+		}
+	}
+}
+
+func TestFollowingEndsWithTheCluster(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		s := newScene(t, withStore(), func(s *scene) {
+			if err := s.client.Delete(context.Background(), s.cluster()); err != nil {
+				t.Error(err)
+			}
+			if c := withStore(); again {
+				c.UID = "other"
+				if err := s.client.Create(context.Background(), c); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		deaf(s)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		mustFail(t, (&verifier{s.caller}).verify(ctx, true, 0), "was deleted meanwhile")
+	}
+}
+
+// deaf: each watch ends at once, as it does when its version is too old.
+func deaf(s *scene) {
+	s.client = interceptor.NewClient(s.client, interceptor.Funcs{
+		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+			opts ...client.ListOption) (watch.Interface, error) {
+			w, err := c.Watch(ctx, list, opts...)
+			if err == nil {
+				w.Stop()
+			}
+			return w, err
+		}})
 }
 
 func TestVerifyRefusesWhatCannotBe(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
@@ -36,6 +37,9 @@ func (p *caller) follow(ctx context.Context, c *v1alpha1.Cluster, progress func(
 	verdict func(context.Context, *v1alpha1.Cluster) error) (*v1alpha1.Cluster, error) {
 	began, said := p.now(), map[string]bool{}
 	look := func(now *v1alpha1.Cluster) error {
+		if now.UID != c.UID {
+			return fmt.Errorf("cluster %s was deleted meanwhile, and there is another one of the name", now.Name)
+		}
 		c = now
 		// What goes back and forth is said once.
 		if text := progress(&c.Status); !said[text] {
@@ -71,7 +75,11 @@ func (p *caller) follow(ctx context.Context, c *v1alpha1.Cluster, progress func(
 		if !pause(ctx, watchAgain) {
 			return c, errPending
 		}
-		if now, err := getCluster(ctx, p.client, p.key); err == nil {
+		now := &v1alpha1.Cluster{}
+		switch err := p.client.Get(ctx, p.key, now); {
+		case apierrors.IsNotFound(err):
+			return c, fmt.Errorf("cluster %s was deleted meanwhile", p.key.Name)
+		case err == nil:
 			if err := look(now); !errors.Is(err, errPending) {
 				return c, err
 			}
