@@ -50,7 +50,8 @@ func (p *caller) follow(ctx context.Context, c *v1alpha1.Cluster, progress func(
 	}
 	for {
 		changes, err := p.watch(ctx, c)
-		if err != nil && ctx.Err() == nil {
+		// Who may not watch reads again and again: the request is written, and is answered.
+		if err != nil && ctx.Err() == nil && !apierrors.IsForbidden(err) {
 			return c,
 				fmt.Errorf(
 					"following Cluster %s: %w; the request is written, look with: kubectl cnmsql status %s -n %s",

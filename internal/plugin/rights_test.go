@@ -11,6 +11,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -86,4 +87,19 @@ func TestWithoutTheRightToAskNothingIsGuessed(t *testing.T) {
 	mustFail(t, err, "needs the right to create pods/exec")
 	err = (&overrider{s.caller}).failOver(t.Context(), "1", time.Second)
 	mustFail(t, err, "needs the right to create pods/exec")
+}
+
+// TestWhoMayNotWatchIsToldWhatBecameOfARequest: the request is carried out all the same.
+func TestWhoMayNotWatchIsToldWhatBecameOfARequest(t *testing.T) {
+	s := newScene(t, healthy().Cluster, nil, podOf("demo-2"))
+	s.client = interceptor.NewClient(s.client, interceptor.Funcs{
+		Watch: func(context.Context, client.WithWatch, client.ObjectList,
+			...client.ListOption) (watch.Interface, error) {
+			return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "clusters"}, "", errors.New("jo may not"))
+		}})
+	lists("demo-2")(s)
+	if err := (&fencer{s.caller, true}).fence(t.Context(), "2", 10*time.Second); err != nil {
+		t.Error(err)
+	}
+	s.mustSay("demo-2 is fenced")
 }
