@@ -175,6 +175,9 @@ func outcome(a whatif.Answer) string {
 			"%s stays the primary, but WRITES HANG: no commit can be acknowledged until replicas are back", a.Promoted)
 	case a.Outcome == whatif.Continues && slices.Contains(a.Lost, a.Primary):
 		return fmt.Sprintf("nobody else is promoted: %s takes writes again after %s", a.Promoted, about(a.Seconds))
+	case a.Outcome == whatif.Continues && a.WritesHung > 0:
+		return fmt.Sprintf("%s stays the primary, but WRITES HANG for %s: no commit can be acknowledged until "+
+			"replicas are back", a.Promoted, about(a.WritesHung))
 	case a.Outcome == whatif.Continues:
 		return fmt.Sprintf("%s stays the primary and takes writes", a.Promoted)
 	case a.Outcome == whatif.Undecided:

@@ -72,6 +72,9 @@ type Answer struct {
 	Because   string         `json:"because,omitempty"`
 	// WritesHang: the primary goes on, but no commit can be acknowledged.
 	WritesHang bool `json:"writesHang,omitempty"`
+	// WritesHung is for how many seconds none can be, where the primary goes on and they can be
+	// in the end.
+	WritesHung float64 `json:"writesHungSeconds,omitempty"`
 
 	Waits   []Wait  `json:"waits"`
 	Seconds float64 `json:"seconds"`

@@ -42,6 +42,8 @@ type model struct {
 	settled int
 	changed time.Time
 	assumed []string
+	// hung is for how long no commit could be acknowledged.
+	hung time.Duration
 }
 
 // manager is the truth of one instance; of one that cannot be reached by the operator at
@@ -170,9 +172,9 @@ func (m *model) play(a *Answer) {
 		switch {
 		case changed:
 			m.changed, m.settled = m.o.Now, len(m.waits)
-			m.o.Now = m.o.Now.Add(step)
+			m.pass(m.o.Now.Add(step))
 		case plan.Again && asksAnew(plan):
-			m.o.Now = m.o.Now.Add(step)
+			m.pass(m.o.Now.Add(step))
 		case !m.wait(plan.Recheck):
 			m.nobody(a)
 			return
@@ -213,13 +215,21 @@ func (m *model) wait(recheck time.Duration) bool {
 		return false
 	}
 	m.passed(until.Sub(m.o.Now), why)
-	m.o.Now = until
+	m.pass(until)
 	if next {
 		m.coming[0].do()
 		m.coming = m.coming[1:]
 		m.changed, m.settled = m.o.Now, len(m.waits)
 	}
 	return true
+}
+
+// pass has time go by, in which commits end or do not.
+func (m *model) pass(until time.Time) {
+	if m.o.Cluster.Group == nil && m.hangs() { // a group's commits wait for a majority of it
+		m.hung += until.Sub(m.o.Now)
+	}
+	m.o.Now = until
 }
 
 // passed notes a wait; two for the same reason are one, unless something came of
@@ -310,7 +320,9 @@ func (m *model) nobody(a *Answer) {
 	}
 	if s.Diagnosis.IsWell() {
 		a.Outcome, a.Promoted, a.Epoch = Continues, s.Promotion.Instance, s.Promotion.Epoch
-		a.WritesHang = m.hangs()
+		if a.WritesHang = m.hangs(); !a.WritesHang {
+			a.WritesHung = tenths(m.hung)
+		}
 	}
 }
 

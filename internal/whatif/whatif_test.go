@@ -255,3 +255,20 @@ func TestWhatCannotBeAskedIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWritesThatHangForAWhileAreTold: who drains a node is to know it before, and in the end all is
+// well.
+func TestWritesThatHangForAWhileAreTold(t *testing.T) {
+	for _, how := range []How{PodDeleted, MysqldDown} {
+		if a := play(t, cluster(3, core.DurabilityQuorum), how, "db-2", "db-3"); a.Outcome != Continues ||
+			a.WritesHang || a.WritesHung < 1 || a.WritesHung > 60 {
+			t.Errorf("%s of both: %s, hangs %t, for %.1f s", how, a.Outcome, a.WritesHang, a.WritesHung)
+		}
+		if a := play(t, cluster(3, core.DurabilityQuorum), how, "db-2"); a.WritesHung != 0 {
+			t.Errorf("%s of one: for %.1f s", how, a.WritesHung)
+		}
+		if a := play(t, cluster(3, core.DurabilityAsync), how, "db-2", "db-3"); a.WritesHung != 0 {
+			t.Errorf("%s where nothing is waited for: for %.1f s", how, a.WritesHung)
+		}
+	}
+}
