@@ -98,13 +98,24 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 			&metav1.Time{Time: a.FailedAt}
 	}
 	gapClosed = noteGap(is, a, o.Now, gapClosed)
-	if told := is.LastArchivedTime; !a.At.IsZero() && (told == nil || a.At.Sub(told.Time) >= archiveTold) {
-		is.LastArchivedBinlog, is.LastArchivedGTID, is.LastArchivedTime = a.File, a.GTIDs, &metav1.Time{Time: a.At}
-		is.PendingFiles = int32(a.PendingFiles)
-	}
+	noteArchived(is, a, o.Now)
 	cond := archiveCondition(a, is, gapClosed)
 	cond.ObservedGeneration = c.Generation
 	meta.SetStatusCondition(&s.Conditions, cond)
+}
+
+// noteArchived notes what was archived last, and what waits, once a minute as long as that goes on:
+// of a burst the last part, too, and what piles up while nothing is archived. Kubernetes keeps whole
+// seconds.
+func noteArchived(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive, now time.Time) {
+	told := is.LastArchivedTime
+	if told != nil && now.Sub(told.Time) < archiveTold {
+		return
+	}
+	is.PendingFiles = int32(a.PendingFiles)
+	if at := a.At.Truncate(time.Second); !a.At.IsZero() && (told == nil || !at.Before(told.Time)) {
+		is.LastArchivedBinlog, is.LastArchivedGTID, is.LastArchivedTime = a.File, a.GTIDs, &metav1.Time{Time: at}
+	}
 }
 
 // noteGap notes since when no backup goes with the archive: it lacks something, or has moved.

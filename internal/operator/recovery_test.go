@@ -196,15 +196,47 @@ func TestAMissingSecretOfTheArchiveKeepsNobodyFromWriting(t *testing.T) {
 	}
 }
 
+// TestTheStatusTellsTheLastPartOfABurstAndWhatPilesUp: by the last GTIDs one sees what a disaster
+// cost, and files pile up exactly while nothing is archived.
+func TestTheStatusTellsTheLastPartOfABurstAndWhatPilesUp(t *testing.T) {
+	moment := time.Date(2026, 11, 23, 21, 0, 0, 0, time.UTC)
+	c := aCluster()
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore,
+		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
+	s := &v1alpha1.ClusterStatus{}
+	look := func(after time.Duration, a core.Archive) v1alpha1.ContinuousArchivingStatus {
+		at := moment.Add(after)
+		in := core.Instance{Name: "c-1", Report: core.Known(core.Report{WritableEpoch: 1, Archive: &a}, at, at)}
+		describeArchive(s, c, core.Observation{Now: at, Instances: []core.Instance{in}}, false)
+		return *s.ContinuousArchiving
+	}
+	look(0, core.Archive{GTIDs: "a:1", At: moment})
+	last := core.Archive{GTIDs: "a:2", At: moment.Add(50*time.Second + 700*time.Millisecond)}
+	if is := look(51*time.Second, last); is.LastArchivedGTID != "a:1" {
+		t.Errorf("it is written with each part: %+v", is)
+	}
+	is := look(2*time.Minute, last)
+	if is.LastArchivedGTID != "a:2" || is.LastArchivedTime.Nanosecond() != 0 {
+		t.Errorf("of a burst it says %+v", is)
+	}
+	if again := look(time.Hour, last); !again.LastArchivedTime.Equal(is.LastArchivedTime) {
+		t.Errorf("it changes without a reason: %+v", again)
+	}
+	last.Failure, last.PendingFiles = "StoreUnreachable", 700
+	if is := look(2*time.Hour, last); is.PendingFiles != 700 || is.LastArchivedGTID != "a:2" {
+		t.Errorf("700 binary logs wait, and it says %+v", is)
+	}
+}
+
 func TestTheStatusTellsOfTheArchive(t *testing.T) {
 	moment := time.Date(2026, 11, 23, 21, 0, 0, 0, time.UTC)
 	c := aCluster()
 	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore, ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
-	s, closed := &v1alpha1.ClusterStatus{}, false
+	s, closed, now := &v1alpha1.ClusterStatus{}, false, moment
 	says := func(a *core.Archive, status metav1.ConditionStatus, reason, word string) {
 		t.Helper()
 		in := core.Instance{Name: "c-1", Report: core.Known(core.Report{WritableEpoch: 1, Archive: a}, moment, moment)}
-		describeArchive(s, c, core.Observation{Now: moment, Instances: []core.Instance{{Name: "c-2"}, in}}, closed)
+		describeArchive(s, c, core.Observation{Now: now, Instances: []core.Instance{{Name: "c-2"}, in}}, closed)
 		cond := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionContinuousArchiving)
 		if cond == nil || cond.Status != status || cond.Reason != reason || !strings.Contains(cond.Message, word) {
 			t.Errorf("%+v", cond)
@@ -218,10 +250,12 @@ func TestTheStatusTellsOfTheArchive(t *testing.T) {
 	if is := s.ContinuousArchiving; is.LastArchivedGTID != "a:1" {
 		t.Errorf("a status was written for one part more: %+v", is)
 	}
+	now = moment.Add(archiveTold)
 	says(part(3, moment.Add(archiveTold)), metav1.ConditionTrue, "Archiving", "in time")
 	if is := s.ContinuousArchiving; is.LastArchivedGTID != "a:3" || !is.LastArchivedTime.Equal(&metav1.Time{Time: moment.Add(archiveTold)}) {
 		t.Errorf("%+v", is)
 	}
+	now = moment
 	says(&core.Archive{EncryptedTo: "age1xyz"}, metav1.ConditionTrue, "Archiving", "encrypted to age1xyz")
 	says(&core.Archive{Failure: "StoreFull", Message: "full at 7", FailedAt: moment}, metav1.ConditionFalse, "StoreFull", "full at 7")
 	says(&core.Archive{Failure: "StoreFull", Message: "full at 8", FailedAt: moment}, metav1.ConditionFalse, "StoreFull", "full at 7")
