@@ -68,7 +68,24 @@ func fieldSlots(in, text string, parsed *cron.SpecSchedule,
 		}
 	}
 	parsed.Location = location
-	return func(t time.Time) time.Time { return parsed.Next(t).UTC() }, nil
+	return func(t time.Time) time.Time { return nextOf(parsed, t).UTC() }, nil
+}
+
+// nextOf is the first slot after a moment. It is looked for from one change of clocks to the next,
+// where the hour is the same distance from UTC: across a change of half an hour, or of two hours,
+// the library steps over slots.
+func nextOf(parsed *cron.SpecSchedule, t time.Time) time.Time {
+	for at, after := t, t; ; {
+		_, offset := at.In(parsed.Location).Zone()
+		_, change := at.In(parsed.Location).ZoneBounds()
+		between := *parsed
+		between.Location = time.FixedZone("", offset)
+		slot := between.Next(after)
+		if slot.IsZero() || change.IsZero() || slot.Before(change) {
+			return slot
+		}
+		at, after = change, change.Add(-time.Second) // a slot may be at the change
+	}
 }
 
 // everySlots are counted from created, so that they are the same whenever they are asked for.
