@@ -54,6 +54,10 @@ func playGroup(o core.Observation, lose []string, how How) (Answer, error) {
 		return Answer{}, err
 	}
 	was := m.primary
+	if how == PodDeleted && len(lose) > 1 && slices.Contains(lose, was) {
+		m.assume("all Pods are deleted at the same moment; kubectl deletes one after the other, and who is deleted a " +
+			"moment later may be made primary in between: writes then stand for some seconds more")
+	}
 	m.lookOnce()
 	for _, name := range lose {
 		m.lose(name, how)

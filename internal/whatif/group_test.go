@@ -224,3 +224,17 @@ func TestTheRecoveryIsTheOperatorsOwnDecision(t *testing.T) {
 		t.Errorf("asked once more, it says %+v", again)
 	}
 }
+
+// TestDeletionsOfSeveralMembersAreToldToComeAtOnce: with kubectl they do not, and the primary may
+// be made of one that goes, too.
+func TestDeletionsOfSeveralMembersAreToldToComeAtOnce(t *testing.T) {
+	told := func(how How, lose ...string) bool {
+		return strings.Contains(strings.Join(play(t, members(3), how, lose...).Assumed, "; "), "one after the other")
+	}
+	if !told(PodDeleted, "db-1", "db-2") {
+		t.Error("the primary and another go, and nothing is said of their order")
+	}
+	if told(PodDeleted, "db-1") || told(PodDeleted, "db-2", "db-3") || told(NodeLost, "db-1", "db-2") {
+		t.Error("it is said where it does not matter")
+	}
+}
