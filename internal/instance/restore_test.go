@@ -158,8 +158,17 @@ func TestARestoreThatCannotBeIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	if entries, err := os.ReadDir(one.opt.Dirs.Data); err == nil && len(entries) > 0 {
 		t.Errorf("there are data: %v", entries)
 	}
+	// A throw-away Cluster that tries the backups of a Cluster takes none of an earlier one's.
+	text, err := recovery.Task{Cluster: "db", BackupID: m.ID, Owner: "the UID of another"}.Encode()
+	must(t, err)
+	w.write(filepath.Join(w.dir, "store", recovery.FileTask), string(text))
+	w.kube.edit(func(c *v1alpha1.Cluster) { c.Generation++ })
+	w.await(one, "refusing what is another's", func(r core.Report) bool {
+		return r.State == core.Failed && r.Reason == core.InstanceRestoreNotOurs &&
+			strings.Contains(r.Message, "ArchiveTaken")
+	})
 	// The operator names another backup; nobody has to delete anything.
-	text, err := recovery.Task{Cluster: "db", BackupID: m.ID}.Encode()
+	text, err = recovery.Task{Cluster: "db", BackupID: m.ID}.Encode()
 	must(t, err)
 	w.write(filepath.Join(w.dir, "store", recovery.FileTask), string(text))
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Generation++ })
