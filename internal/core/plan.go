@@ -170,6 +170,9 @@ type ResetLease struct {
 	Version string
 }
 
+// IsOf reports whether the present promotion is still the one that the record was set back for.
+func (e ResetLease) IsOf(epoch int64) bool { return e.Epoch == epoch }
+
 // ReinitInstance deletes this very Pod and volume of an instance, which are then made
 // again under the same name, and cloned.
 type ReinitInstance struct {

@@ -167,7 +167,7 @@ func (a *actor) resetLease(ctx context.Context, c *v1alpha1.Cluster, e core.Rese
 	if err := a.live.Get(ctx, client.ObjectKeyFromObject(c), &now); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if p := now.Status.Promotion; now.UID != c.UID || p == nil || p.Epoch != e.Epoch {
+	if p := now.Status.Promotion; now.UID != c.UID || p == nil || !e.IsOf(p.Epoch) {
 		return nil
 	}
 	return a.leaveLease(ctx, record, e.Epoch)

@@ -262,7 +262,7 @@ func (a *apiServer) seizeLease(e core.SeizeLease) {
 // was promoted since.
 func (a *apiServer) resetLease(e core.ResetLease) {
 	p := a.cluster().status.Promotion
-	if a.lease() == nil || fmt.Sprint(a.versions[kindLease]["primary"]) != e.Version || p == nil || p.Epoch != e.Epoch {
+	if a.lease() == nil || fmt.Sprint(a.versions[kindLease]["primary"]) != e.Version || p == nil || !e.IsOf(p.Epoch) {
 		return
 	}
 	a.w.tell("the lease is set back to epoch %d", e.Epoch)

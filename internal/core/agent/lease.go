@@ -54,8 +54,8 @@ func (f *Facts) canWrite() bool {
 func LeaseRefused(me string, epoch int64, holder string, at int64) string {
 	switch {
 	case holder != "" && holder != me && at > epoch:
-		return fmt.Sprintf("%s holds it at epoch %d, which is later; waiting for the promotion of that epoch, or until "+
-			"the operator sets the record back, if there is none", holder, at)
+		return fmt.Sprintf("%s holds it at epoch %d, which is later; waiting for the promotion of that epoch, or "+
+			"until the operator sets the record back, if there is none", holder, at)
 	case holder != "" && holder != me && at == epoch:
 		return fmt.Sprintf("%s holds it at epoch %d; waiting until it is released", holder, at)
 	case at > epoch:
