@@ -289,16 +289,6 @@ type ReadRoutingSpec struct {
 	MaxReplicationLag *metav1.Duration `json:"maxReplicationLag,omitempty"`
 }
 
-// InheritedMetadata is what every made object carries besides the operator's own.
-type InheritedMetadata struct {
-	// +optional
-	Labels map[string]string `json:"labels,omitempty"`
-	// +kubebuilder:validation:MaxProperties=128
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('mysql.cnmsql.co/') && !k.startsWith('cnmsql.cnmsql.co/'))",message="spec.inheritedMetadata.annotations: names that begin with mysql.cnmsql.co/ or cnmsql.cnmsql.co/ are the operator's; remove them"
-	// +optional
-	Annotations map[string]string `json:"annotations,omitempty"`
-}
-
 // StorageSpec describes the volume of an instance. Its size can grow, never shrink.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",message="spec.storage.size cannot be lowered: a volume does not shrink; create a new Cluster with smaller storage and move the data"

@@ -77,7 +77,8 @@ func (i Internal) InitFile() string {
 // NewInitFile is the same for a server on data that were just initialised, whose only account is
 // root without a password: the manager logs in so until the data are made, or cloned.
 func NewInitFile() string {
-	return "SET SESSION sql_log_bin = 0;\n" + script([]statement{{"ALTER USER 'root'@'localhost'" + manyConnections, nil}})
+	root := statement{"ALTER USER 'root'@'localhost'" + manyConnections, nil}
+	return "SET SESSION sql_log_bin = 0;\n" + script([]statement{root})
 }
 
 // Scope is whom a change of accounts reaches.

@@ -230,7 +230,8 @@ func TestWhatIsInheritedReachesWhatWasMadeBefore(t *testing.T) {
 	a := newAPI(t, pod)
 	p := newPrerequisites(a, a)
 	c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Annotations: map[string]string{"policy": "strict"},
-		Labels: map[string]string{"team": "shop", v1alpha1.LabelCluster: "other", "mysql.cnmsql.co/role": "primary"}}
+		Labels: map[string]v1alpha1.LabelValue{"team": "shop", v1alpha1.LabelCluster: "other",
+			"mysql.cnmsql.co/role": "primary"}}
 	for _, value := range []string{"strict", "lax"} {
 		c.Spec.InheritedMetadata.Annotations["policy"] = value
 		must(t, p.volumeAndPod(t.Context(), c, "c-1"))

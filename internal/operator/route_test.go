@@ -105,8 +105,9 @@ func TestARealAPIServerLeadsWritesInSpiteOfATypo(t *testing.T) {
 	server, err := client.New(conf, client.Options{Scheme: newScheme(t)})
 	must(t, err)
 	for name, spoil := range map[string]func(*v1alpha1.ClusterSpec){
-		"label": func(s *v1alpha1.ClusterSpec) {
-			s.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]string{"team": "data platform"}}
+		"name": func(s *v1alpha1.ClusterSpec) {
+			s.InheritedMetadata = &v1alpha1.InheritedMetadata{
+				Labels: map[string]v1alpha1.LabelValue{"the team": "data"}}
 		},
 		"ranges": func(s *v1alpha1.ClusterSpec) {
 			s.Managed = &v1alpha1.ManagedSpec{Services: &v1alpha1.ManagedServices{Template: &v1alpha1.ServiceTemplate{

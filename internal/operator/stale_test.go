@@ -66,7 +66,7 @@ func lagging(t *testing.T, server client.Client) (*prerequisites, *behind) {
 func changed(c *v1alpha1.Cluster) *v1alpha1.Cluster {
 	c = c.DeepCopy()
 	c.Generation++
-	c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]string{"team": "a"}}
+	c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]v1alpha1.LabelValue{"team": "a"}}
 	return c
 }
 

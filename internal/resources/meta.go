@@ -38,11 +38,19 @@ func meta(c *v1alpha1.Cluster, name, component string) metav1.ObjectMeta {
 			v1alpha1.GroupVersion.WithKind("Cluster"))},
 	}
 	if in := c.Spec.InheritedMetadata; in != nil {
-		maps.Copy(m.Labels, in.Labels)
+		maps.Copy(m.Labels, inheritedLabels(in))
 		m.Annotations = maps.Clone(in.Annotations)
 	}
 	maps.Copy(m.Labels, ownLabels(c, component))
 	return m
+}
+
+func inheritedLabels(in *v1alpha1.InheritedMetadata) map[string]string {
+	out := make(map[string]string, len(in.Labels))
+	for key, value := range in.Labels {
+		out[key] = string(value)
+	}
+	return out
 }
 
 // ownLabels are those by which the operator, and people, know an object of the cluster.
@@ -99,7 +107,7 @@ func LackedOfInherited(c *v1alpha1.Cluster, obj metav1.Object) map[string]any {
 	}
 	group := v1alpha1.GroupVersion.Group + "/"
 	own := ownLabels(c, "")
-	lacked("labels", in.Labels, obj.GetLabels(), func(key string) bool {
+	lacked("labels", inheritedLabels(in), obj.GetLabels(), func(key string) bool {
 		_, is := own[key]
 		return is || strings.HasPrefix(key, group)
 	})

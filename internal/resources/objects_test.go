@@ -105,7 +105,7 @@ func TestTheHashChangesWithWhatNeedsARestartAndWithNothingElse(t *testing.T) {
 		"storage":        {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.Storage.Size = "9Gi" }, false},
 		"failover delay": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.FailoverDelay = 9 }, false},
 		"inherited metadata": {func(c *v1alpha1.Cluster, _ *PodOptions) {
-			c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]string{"a": "b"}}
+			c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]v1alpha1.LabelValue{"a": "b"}}
 		}, false},
 	} {
 		c, o := cluster(t, "minimal"), options

@@ -55,7 +55,7 @@ func TestTheCopyIsMarkedAndLeadsNobodyToIt(t *testing.T) {
 		c.Spec.MySQL.Parameters = map[string]string{"event-scheduler": "ON", "innodb_page_size": "8k"}
 		c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true}
 		c.Spec.Managed = &v1alpha1.ManagedSpec{}
-		c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]string{"app": "shop"},
+		c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]v1alpha1.LabelValue{"app": "shop"},
 			Annotations: map[string]string{"a": "b"}}
 		c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Database: "shop",
 			PostInitSQL: []string{"SELECT 1"}}}

@@ -70,9 +70,12 @@ func TestRulesForANewCluster(t *testing.T) {
 		"volumes that go":               {"storage: {size: 1Gi, whenScaled: Delete, whenDeleted: Delete}", ""},
 		"volumes that do neither":       {"storage: {size: 1Gi, whenDeleted: Archive}", `supported values: "Retain", "Delete"`},
 		"an archive that goes":          {"backup: {objectStore: " + somewhere + ", reclaimPolicy: delete}", ""},
-		"inherited annotation":          {"inheritedMetadata: {annotations: {example.com/team: a}}", ""},
-		"the operator's annotation":     {"inheritedMetadata: {annotations: {mysql.cnmsql.co/kept: now}}", "mysql.cnmsql.co/ or cnmsql.cnmsql.co/ are the operator's"},
-		"failover before now":           {"failoverDelay: -1", "spec.failoverDelay"},
+		"inherited label":               {"inheritedMetadata: {labels: {team: data_platform-1.x, no: ''}}", ""},
+		"inherited label with a space": {"inheritedMetadata: {labels: {team: data platform}}",
+			"the value of a label holds only"},
+		"inherited annotation":      {"inheritedMetadata: {annotations: {example.com/team: a}}", ""},
+		"the operator's annotation": {"inheritedMetadata: {annotations: {mysql.cnmsql.co/kept: now}}", "mysql.cnmsql.co/ or cnmsql.cnmsql.co/ are the operator's"},
+		"failover before now":       {"failoverDelay: -1", "spec.failoverDelay"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := cluster(t, "new", r.spec)
