@@ -47,6 +47,27 @@ func (in *Instance) IsReady() bool {
 	return in.Pod.Is(func(p Pod) bool { return p.Exists && p.Ready && !p.Terminating })
 }
 
+// Hangs tells that its Pod or its volume claim is over and is not removed, and who holds it; "" when
+// that is not known.
+func (in *Instance) Hangs() string {
+	pod, podKnown := in.Pod.Get()
+	vol, volKnown := in.Volume.Get()
+	switch {
+	case !podKnown:
+		return ""
+	case pod.Terminating && pod.Terminated && in.HeldBy == "":
+		return "its Pod has ended and is not removed yet"
+	case pod.Terminating && pod.Terminated:
+		return "its Pod has ended and is not removed: it waits for its metadata.finalizers " + in.HeldBy
+	case volKnown && vol.Deleting && !pod.Exists && in.HeldBy != "":
+		return "its PersistentVolumeClaim is being deleted and is not removed: it waits for its metadata.finalizers " +
+			in.HeldBy
+	case volKnown && vol.Deleting && !pod.Exists:
+		return "its PersistentVolumeClaim is being deleted"
+	}
+	return ""
+}
+
 // CannotRun is what hinders it, by Kubernetes' word; nil when nothing is known to.
 func (in *Instance) CannotRun() *Problem {
 	if vol, known := in.Volume.Get(); known && vol.Problem != nil {

@@ -41,7 +41,7 @@ type Memory struct {
 	Progress Progress
 	// Skipped tells since when a replica, by its name, has lacked what it is not sent.
 	Skipped map[string]time.Time
-	// Unknown: too few members of a group can be asked for a verdict.
+	// Unknown: too few members of a group can be asked for a verdict, or nobody about a primary.
 	Unknown Since
 	// Held is what a group's primary had executed when there last was one, and what
 	// anybody was seen or recorded to have executed since.
@@ -296,6 +296,9 @@ type Instance struct {
 	LastWord Fact[Report]
 	// LastExecuted is what its mysqld was last known to have executed.
 	LastExecuted Fact[gtid.Set]
+	// HeldBy names the finalizers that the deletion of its Pod waits for or, where it has none, of
+	// its volume claim.
+	HeldBy string
 	// BackedUp: a backup is taken from it, and its mysqld gives nobody else its data
 	// meanwhile.
 	BackedUp bool

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
@@ -76,6 +77,7 @@ func InstanceNames(c *v1alpha1.Cluster, objs *Objects) []string {
 func Instance(c *v1alpha1.Cluster, name string, objs *Objects, wanted Wanted) core.Instance {
 	in := core.Instance{Name: name, Ordinal: ordinal(c, name)}
 	pod := objs.Pods[name]
+	in.HeldBy = heldBy(pod, objs.Volumes[name])
 	if objs.Pods != nil {
 		in.Pod = core.Known(PodFacts(pod, wanted), objs.Read, objs.Read)
 	}
@@ -157,6 +159,18 @@ func routedTo(rw *corev1.Service) string {
 func ordinal(c *v1alpha1.Cluster, instance string) int {
 	n, _ := resources.Ordinal(c.Name, instance)
 	return n
+}
+
+// heldBy names the finalizers that the deletion of an instance waits for: of its Pod or, without
+// one, of its claim.
+func heldBy(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) string {
+	switch {
+	case pod != nil && pod.DeletionTimestamp != nil:
+		return strings.Join(pod.Finalizers, ", ")
+	case pod == nil && claim != nil && claim.DeletionTimestamp != nil:
+		return strings.Join(claim.Finalizers, ", ")
+	}
+	return ""
 }
 
 // VolumeFacts turns a claim into facts; a nil claim is the fact that there is none.

@@ -254,3 +254,27 @@ func TestAPodRunsWhenMysqldDoes(t *testing.T) {
 		t.Errorf("mysqld runs, and the Pod is said not to: %s", why)
 	}
 }
+
+func TestWhatIsBeingDeletedNamesWhoHoldsIt(t *testing.T) {
+	held := metav1.ObjectMeta{Finalizers: []string{"example.com/a", "example.com/b"}}
+	going := held
+	going.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	const both = "example.com/a, example.com/b"
+	for _, tc := range []struct {
+		name  string
+		pod   *corev1.Pod
+		claim *corev1.PersistentVolumeClaim
+		want  string
+	}{
+		{"nobody deletes them", &corev1.Pod{ObjectMeta: held}, &corev1.PersistentVolumeClaim{ObjectMeta: held}, ""},
+		{"the Pod", &corev1.Pod{ObjectMeta: going}, &corev1.PersistentVolumeClaim{}, both},
+		{"the claim", nil, &corev1.PersistentVolumeClaim{ObjectMeta: going}, both},
+		{"the claim, which waits for its Pod", &corev1.Pod{}, &corev1.PersistentVolumeClaim{ObjectMeta: going}, ""},
+	} {
+		objs := observation.Objects{Pods: map[string]*corev1.Pod{"c-1": tc.pod},
+			Volumes: map[string]*corev1.PersistentVolumeClaim{"c-1": tc.claim}}
+		if got := observation.Instance(&v1alpha1.Cluster{}, "c-1", &objs, observation.Wanted{}).HeldBy; got != tc.want {
+			t.Errorf("%s: held by %q", tc.name, got)
+		}
+	}
+}

@@ -60,7 +60,7 @@ var rules = []rule{
 	{core.PrimaryPromoting, promoting, constant("it is being made writable")},
 	{core.MysqldDown, func(s *scene) bool { return s.reachable }, downText},
 	{core.PrimaryDemoted, demotedByLastWord, constant("its manager promised to stay read-only before it went away")},
-	{core.PodGone, podGone, constant("the Pod that took writes is gone")},
+	{core.PodGone, podGone, goneText},
 	{core.PodGone, nodeGone, constant("its node is gone or out of service")},
 	{core.PrimaryPromoting, func(s *scene) bool {
 		return s.p.WritableSince.IsZero() && s.podKnown && s.pod.NeverStarted
@@ -237,6 +237,16 @@ func downText(s *scene) string {
 // ended. It does not follow that its mysqld is dead.
 func podGone(s *scene) bool {
 	return s.podKnown && (!s.pod.Exists || s.pod.Terminated || s.pod.UID != s.p.PodUID)
+}
+
+func goneText(s *scene) string {
+	switch {
+	case s.pod.UID != s.p.PodUID || !s.pod.Terminated:
+		return "the Pod that took writes is gone"
+	case s.holder.Hangs() != "":
+		return s.holder.Hangs()
+	}
+	return "the Pod that took writes has ended"
 }
 
 // receivers counts the reachable members that receive from the holder.

@@ -40,6 +40,7 @@ type inst struct {
 	pod     core.Pod
 	volume  core.Volume
 	node    core.Node
+	heldBy  string
 	blind   bool // Kubernetes' facts are unknown
 	truth   core.Report
 	lost    bool // the operator cannot reach the manager
@@ -186,7 +187,7 @@ func (w *world) observe() core.Observation {
 	o := core.Observation{Now: w.now, Cluster: w.cluster, Memory: w.memory}
 	o.Cluster.Lease = core.Known(w.lease, w.now, w.now)
 	for _, in := range w.insts {
-		out := core.Instance{Name: in.name, Ordinal: in.ordinal, LastWord: in.last, LastExecuted: in.had,
+		out := core.Instance{Name: in.name, Ordinal: in.ordinal, HeldBy: in.heldBy, LastWord: in.last, LastExecuted: in.had,
 			EndedPods: in.ended, NotMade: in.notMade, BackedUp: in.backedUp}
 		if !in.blind {
 			out.Pod = core.Known(in.pod, w.now, w.now)

@@ -26,6 +26,7 @@ import (
 //	pod c-1 gone|terminating=|terminated|rejected|ready=|outdated|old-image|new-image|waiting=|node=|demote
 //	volume c-1 gone|deleting|unbound    node node-of c-1 gone|out-of-service|draining
 //	unseen c-1                    what Kubernetes says of it is not known
+//	held c-1 by=NAME              a finalizer holds its Pod or claim
 //	slow c-2 | quick c-2          its manager does not act by itself | does
 //	status target= ...            somebody changes the status
 //	image mysql:9.7.4             the spec's is another now; its name has the version
@@ -222,6 +223,8 @@ func (s *script) about(verb string, a args) string {
 		s.w.hear(in)
 	case "unseen":
 		in.blind = true
+	case "held":
+		in.heldBy = a.vals["by"]
 	case "not-made":
 		in.notMade = a.keys
 	case "slow":
@@ -361,10 +364,8 @@ func (s *script) setPod(in *inst, key, value string) {
 		in.pod.Current = false
 	case "image":
 		in.pod.Image = value
-	case "old-image":
-		in.pod.OldImage = true
-	case "new-image":
-		in.pod.OldImage = false
+	case "old-image", "new-image":
+		in.pod.OldImage = key == "old-image"
 	case "current":
 		in.pod.Current = true
 	case "unstarted":
@@ -375,7 +376,12 @@ func (s *script) setPod(in *inst, key, value string) {
 		in.pod.FencingRequested = true
 	case "unfence":
 		in.pod.FencingRequested = false
+	case "node":
+		in.pod.Node = value
 	case "waiting":
+		if in.pod.Waiting = nil; value == "" {
+			return
+		}
 		reason, message, _ := strings.Cut(value, ":")
 		in.pod.Waiting = &core.Problem{Reason: core.Reason(reason), Message: message}
 	default:
