@@ -185,6 +185,10 @@ const (
 	RefusalAdoption    Reason = "AdoptionRefused"
 	// RefusalLogin: the primary does not let replicas in.
 	RefusalLogin Reason = "ReplicationLoginRefused"
+	// RefusalUnreachable: nobody can be asked whether the primary takes writes.
+	RefusalUnreachable Reason = "PrimaryUnreachable"
+	// RefusalRestart: starting the only mysqld there is again and again does not help.
+	RefusalRestart Reason = "RestartInPlaceFailed"
 	// RefusalDamped: to replace the primary did not help the last time.
 	RefusalDamped Reason = "FailoverDamped"
 	// RefusalCloneVersions: MySQL copies data from no other series, and there is no image of that of the others.

@@ -36,6 +36,9 @@ func (d *decision) awaitAnswer(f *failure) {
 
 func (d *decision) restartInPlace(f *failure) {
 	d.recheckLacking(f)
+	if f.nobody != "" {
+		d.blockRestarts(f.report)
+	}
 	d.startInPlace(f.report, f.whyItStays())
 }
 

@@ -42,8 +42,7 @@ func (d *decision) operate() {
 	case d.diagnosis.name == core.PrimaryUnreachable && d.Status.Operation != nil:
 		d.Block(core.RefusalNoProof, d.noProof(false))
 	default:
-		d.Say("the primary " + d.Status.Promotion.Instance + ": " + d.diagnosis.says +
-			"; that is no reason to replace it")
+		d.leaveAlone()
 	}
 }
 

@@ -91,6 +91,8 @@ func (d *decision) phase(problem string) core.Phase {
 		}
 	}
 	switch {
+	case !d.diagnosis.name.EndsCommits() || d.hangs:
+		return core.PhaseDegraded // whatever else is going on
 	case len(d.Instances) != d.Cluster.Wanted || d.IsJoining():
 		return core.PhaseScaling
 	case problem == "" && d.IsOutdated():

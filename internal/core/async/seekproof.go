@@ -2,11 +2,9 @@ package async
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/core/draft"
 )
 
 // withheldLook is how often it is looked whether vouches have run out.
@@ -130,7 +128,7 @@ func (d *decision) askToDemote(next int64) {
 		d.Say(fmt.Sprintf("waiting for %s to become read-only: %s", holder.Name, demotionProgress(r)))
 	case !known && d.diagnosis.name == core.PodGone && d.Now.Before(d.podPatience()):
 		d.Say("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not " +
-			"take writes any more")
+			"take writes any more" + besides(holder))
 		d.RecheckAt(d.podPatience())
 	default:
 		d.Block(core.RefusalNoProof, d.noProof(known))
@@ -152,37 +150,4 @@ func demotionProgress(r core.Report) string {
 	default:
 		return string(r.State)
 	}
-}
-
-func (d *decision) noProof(answers bool) string {
-	f, p := d.diagnosis, d.Status.Promotion
-	why := "its manager does not answer and its kubelet has not reported its end"
-	if answers {
-		why = "the Pod that answers is not the one that took writes, and nobody has reported the end of that one"
-	}
-	node := p.Node
-	if node == "" {
-		node = "NODE"
-	}
-	otherMembers(d.Observation, p.Instance, func(in *core.Instance) {
-		pod, _ := in.Pod.Get()
-		if gone := draft.Without(unspokenFor(d.Observation, in), pod.UID); len(gone) > 0 {
-			why += fmt.Sprintf("; %s was recreated since, and its former Pod %s may live on beside the primary and "+
-				"vouch for it", in.Name, strings.Join(gone, ", "))
-		}
-	})
-	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s%s. "+
-		"Nobody is promoted meanwhile. "+
-		"If its node is dead for good, taint it: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; to promote another and lose what it does not hold: kubectl cnmsql failover %s --to INSTANCE --accept-data-loss", p.Instance, f.name, f.says, why, d.withoutLease(), node, d.Cluster.Name)
-}
-
-// withoutLease tells that the lease proves nothing, and that switching it on is no remedy.
-func (d *decision) withoutLease() string {
-	switch {
-	case goesByLease(d.Observation) || d.Status.Promotion.Size < 2:
-		return ""
-	case d.Cluster.PrimaryLease:
-		return "; it has not said that it goes by spec.enablePrimaryLease, so that a lease which runs out proves nothing"
-	}
-	return "; switching spec.enablePrimaryLease on now does not help, for it would not hear of that"
 }

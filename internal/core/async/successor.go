@@ -103,12 +103,17 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 		// started to say that, also where it may not open any more, for its lease was taken.
 		if back, known := holder.Report.Get(); known && back.State == core.Stopped &&
 			mayGoOn(back, d.Status.Promotion) {
+			d.blockRestarts(back)
 			d.startInPlace(back, e.why)
 		}
-		d.Say(fmt.Sprintf("waiting for %s to say what it holds; nobody else can be promoted: %s", holder.Name, e.why))
+		said := fmt.Sprintf("waiting for %s to say what it holds; nobody else can be promoted: %s", holder.Name, e.why)
+		if !holder.Report.Known() {
+			said += besides(holder)
+		}
+		d.Say(said)
 	default:
-		d.Block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s%s", holder.Name,
-			d.diagnosis.name, d.diagnosis.says, e.why, d.wayOut(e.refusal)))
+		d.Block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s%s%s", holder.Name,
+			d.diagnosis.name, d.diagnosis.says, e.why, besides(holder), d.wayOut(e.refusal)))
 	}
 }
 

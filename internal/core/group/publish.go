@@ -178,6 +178,8 @@ func (d *decision) phase() core.Phase {
 		return core.PhaseProvisioning
 	case d.Status.Diagnosis == core.GroupElecting:
 		return core.PhaseFailover
+	case !d.Status.Diagnosis.EndsCommits():
+		return core.PhaseDegraded // whatever else is going on
 	case len(d.Instances) != d.Cluster.Wanted || d.IsJoining():
 		return core.PhaseScaling
 	case d.IsOutdated():

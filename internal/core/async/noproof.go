@@ -1,0 +1,74 @@
+package async
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
+)
+
+// noProof tells why nobody is promoted, and what a human can do. Where Kubernetes says why the
+// primary's new Pod does not run, that is to be mended first: its manager can promise what
+// nobody proves.
+func (d *decision) noProof(answers bool) string {
+	f, p := d.diagnosis, d.Status.Promotion
+	why := "its manager does not answer and its kubelet has not reported its end"
+	if answers {
+		why = "the Pod that answers is not the one that took writes, and nobody has reported the end of that one"
+	}
+	otherMembers(d.Observation, p.Instance, func(in *core.Instance) {
+		pod, _ := in.Pod.Get()
+		if gone := draft.Without(unspokenFor(d.Observation, in), pod.UID); len(gone) > 0 {
+			why += fmt.Sprintf("; %s was recreated since, and its former Pod %s may live on beside the primary and "+
+				"vouch for it", in.Name, strings.Join(gone, ", "))
+		}
+	})
+	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s%s. "+
+		"Nobody is promoted meanwhile. %s", p.Instance, f.name, f.says, why, d.withoutLease(), d.proofAdvice())
+}
+
+// proofAdvice: a taint evicts all that runs on a node and detaches its volumes, so that it is
+// named only where the node may be what fails.
+func (d *decision) proofAdvice() string {
+	hindered, isNode := d.newPodWaits()
+	var ways []string
+	if hindered != "" {
+		ways = append(ways, "First mend why its new Pod does not run, for the manager in it can promise that the "+
+			"former takes no writes: "+hindered)
+	}
+	if isNode {
+		ways = append(ways, fmt.Sprintf("If its node is dead for good, taint it: kubectl taint node %s "+
+			"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", cmp.Or(d.Status.Promotion.Node, "NODE")))
+	}
+	if len(d.Instances) > 1 {
+		ways = append(ways, fmt.Sprintf("To promote another and lose what it does not hold: kubectl cnmsql failover "+
+			"%s --to INSTANCE --accept-data-loss", d.Cluster.Name))
+	}
+	return strings.Join(ways, ". ")
+}
+
+// newPodWaits is what hinders a Pod that was made since for the primary, "" when nothing is known
+// to; isNode tells whether the former Pod's node may be dead all the same. A Pod that is on a node
+// waits for something else; one that finds none may wait for that very node.
+func (d *decision) newPodWaits() (hindered string, isNode bool) {
+	pod, known := d.holder().Pod.Get()
+	why := d.holder().CannotRun()
+	if !known || !pod.Exists || pod.UID == d.Status.Promotion.PodUID || why == nil {
+		return "", true
+	}
+	return why.String(), pod.Node == "" && len(d.Instances) > 1
+}
+
+// withoutLease tells that the lease proves nothing, and that switching it on is no remedy.
+func (d *decision) withoutLease() string {
+	switch {
+	case goesByLease(d.Observation) || d.Status.Promotion.Size < 2:
+		return ""
+	case d.Cluster.PrimaryLease:
+		return "; it has not said that it goes by spec.enablePrimaryLease, so that a lease which runs out proves " +
+			"nothing"
+	}
+	return "; switching spec.enablePrimaryLease on now does not help, for it would not hear of that"
+}
