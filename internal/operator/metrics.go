@@ -1,8 +1,11 @@
 package operator
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -11,30 +14,30 @@ import (
 
 // Metrics of the operator, one series per cluster.
 type Metrics struct {
-	phase     *prometheus.GaugeVec
-	diagnosis *prometheus.GaugeVec
-	blocked   *prometheus.GaugeVec
-	epoch     *prometheus.GaugeVec
-	ready     *prometheus.GaugeVec
-	authority *prometheus.GaugeVec
-	events    *prometheus.CounterVec
-	group     groupMetrics
+	phase, diagnosis, blocked, durable                          *oneOf
+	writable, epoch, ready, diverged, broken, looked, authority *prometheus.GaugeVec
+	events                                                      *prometheus.CounterVec
+	group                                                       groupMetrics
+}
+
+// clusterLabels are those of every metric of the operator.
+var clusterLabels = []string{"namespace", "cluster"}
+
+func gaugeOf(name, help string, more ...string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_" + name, Help: help},
+		slices.Concat(clusterLabels, more))
 }
 
 // groupMetrics are of clusters whose instances are members of a group; the others
 // have none.
 type groupMetrics struct{ quorum, bootstrapped, size, members *prometheus.GaugeVec }
 
-func newGroupMetrics(labels []string) groupMetrics {
+func newGroupMetrics() groupMetrics {
 	return groupMetrics{
-		quorum: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_gr_has_quorum",
-			Help: "1 while a majority of the group is seen to be online and to agree"}, labels),
-		bootstrapped: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_gr_bootstrapped",
-			Help: "1 once the group was made"}, labels),
-		size: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_gr_view_size",
-			Help: "Largest size of the group that was seen; a majority is counted of it"}, labels),
-		members: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_gr_members",
-			Help: "Number of members in each state"}, append(labels, "state")),
+		quorum:       gaugeOf("gr_has_quorum", "1 while a majority of the group is seen to be online and to agree"),
+		bootstrapped: gaugeOf("gr_bootstrapped", "1 once the group was made"),
+		size:         gaugeOf("gr_view_size", "Largest size of the group that was seen; a majority is counted of it"),
+		members:      gaugeOf("gr_members", "Number of members in each state", "state"),
 	}
 }
 
@@ -70,47 +73,70 @@ func flag(is bool) float64 {
 
 // NewMetrics registers the operator's metrics.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
-	labels := []string{"namespace", "cluster"}
 	m := &Metrics{
-		phase: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_phase",
-			Help: "1 for the phase that the cluster is in"}, append(labels, "phase")),
-		diagnosis: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_diagnosis",
-			Help: "1 for what is known of the primary"}, append(labels, "diagnosis")),
-		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_blocked",
-			Help: "1 for the refusal that stands in the way of all; no series while nothing does"},
-			append(labels, "reason")),
-		epoch: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_primary_epoch",
-			Help: "Epoch of the primary; it grows by one with every promotion"}, labels),
-		ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cnmsql_cluster_ready_instances",
-			Help: "Number of ready instances"}, labels),
-		authority: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "cnmsql_cluster_certificate_authority_ends_timestamp_seconds",
-			Help: "When the certificate authority of the cluster ends, and all certificates with it"}, labels),
+		phase:     newOneOf("phase", "phase", "1 for the phase that the cluster is in"),
+		diagnosis: newOneOf("diagnosis", "diagnosis", "1 for what is known of the primary"),
+		blocked: newOneOf("blocked", "reason",
+			"1 for the refusal that stands in the way of all; no series while nothing does"),
+		durable: newOneOf("durable", "status",
+			"1 for the status of the condition Durable; no series where no acknowledgements are wished"),
+		writable: gaugeOf("writable", "1 while the primary is known to take writes, and nothing to keep their commits "+
+			"from ending; no series before there was a primary"),
+		epoch:    gaugeOf("primary_epoch", "Epoch of the primary; it grows by one with every promotion"),
+		ready:    gaugeOf("ready_instances", "Number of ready instances"),
+		diverged: gaugeOf("diverged_instances", "Number of instances with transactions that the primary lacks"),
+		broken:   gaugeOf("broken_replicas", "Number of replicas whose replication stopped with an error"),
+		looked: gaugeOf("looked_timestamp_seconds", "When the operator last ended a look at the cluster, and could "+
+			"write down what it decided"),
+		authority: gaugeOf("certificate_authority_ends_timestamp_seconds",
+			"When the certificate authority of the cluster ends, and all certificates with it"),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cnmsql_cluster_events_total",
-			Help: "What was done or refused, by reason"}, append(labels, "reason", "type")),
-		group: newGroupMetrics(labels),
+			Help: "What was done or refused, by reason"}, slices.Concat(clusterLabels, []string{"reason", "type"})),
+		group: newGroupMetrics(),
 	}
-	for _, vec := range m.group.all() {
+	for _, vec := range m.gauges() {
 		reg.MustRegister(vec)
 	}
-	reg.MustRegister(m.phase, m.diagnosis, m.blocked, m.epoch, m.ready, m.authority, m.events)
+	for _, g := range m.labels() {
+		reg.MustRegister(g.vec)
+	}
+	reg.MustRegister(m.events)
 	return m
 }
 
-// Observe sets a cluster's metrics from a plan.
+func (m *Metrics) labels() []*oneOf { return []*oneOf{m.phase, m.diagnosis, m.blocked, m.durable} }
+
+func (m *Metrics) gauges() []*prometheus.GaugeVec {
+	return append(m.group.all(), m.writable, m.epoch, m.ready, m.diverged, m.broken, m.looked, m.authority)
+}
+
+// Observe sets how a cluster is, as a plan has found it: whether the plan can be published or not.
 func (m *Metrics) Observe(c *v1alpha1.Cluster, plan core.Plan) {
-	mine := prometheus.Labels{"namespace": c.Namespace, "cluster": c.Name}
-	m.phase.DeletePartialMatch(mine)
-	m.phase.WithLabelValues(c.Namespace, c.Name, string(plan.Status.Phase)).Set(1)
-	m.diagnosis.DeletePartialMatch(mine)
-	m.diagnosis.WithLabelValues(c.Namespace, c.Name, string(plan.Status.Diagnosis)).Set(1)
-	m.blocked.DeletePartialMatch(mine)
-	if b := plan.Status.Blocked; b != nil {
-		m.blocked.WithLabelValues(c.Namespace, c.Name, string(b.Reason)).Set(1)
+	of, s := client.ObjectKeyFromObject(c), &plan.Status
+	m.phase.set(of, string(s.Phase))
+	m.diagnosis.set(of, string(s.Diagnosis))
+	m.durable.set(of, string(s.Durable))
+	blocked := ""
+	if s.Blocked != nil {
+		blocked = string(s.Blocked.Reason)
 	}
-	m.epoch.With(mine).Set(float64(plan.Status.Epoch))
-	m.ready.With(mine).Set(float64(plan.Status.Ready))
-	m.group.observe(mine, plan.Status.Group)
+	m.blocked.set(of, blocked)
+	if s.EstablishedAt.IsZero() {
+		m.writable.DeleteLabelValues(of.Namespace, of.Name)
+	} else {
+		m.writable.WithLabelValues(of.Namespace, of.Name).Set(flag(s.Diagnosis.EndsCommits()))
+	}
+	for vec, value := range map[*prometheus.GaugeVec]int{m.ready: s.Ready, m.diverged: len(s.Diverged),
+		m.broken: len(s.Broken)} {
+		vec.WithLabelValues(of.Namespace, of.Name).Set(float64(value))
+	}
+	m.group.observe(prometheus.Labels{"namespace": c.Namespace, "cluster": c.Name}, s.Group)
+}
+
+// Published sets what a plan does, once it is written down.
+func (m *Metrics) Published(c *v1alpha1.Cluster, plan core.Plan) {
+	m.epoch.WithLabelValues(c.Namespace, c.Name).Set(float64(plan.Status.Epoch))
+	m.looked.WithLabelValues(c.Namespace, c.Name).SetToCurrentTime()
 	for _, e := range plan.Events {
 		kind := "Normal"
 		if e.Warning {
@@ -121,9 +147,18 @@ func (m *Metrics) Observe(c *v1alpha1.Cluster, plan core.Plan) {
 }
 
 // Unread sets those of a cluster that cannot be read: nothing else is known of it.
-func (m *Metrics) Unread(key types.NamespacedName) {
-	m.Forget(key)
-	m.blocked.WithLabelValues(key.Namespace, key.Name, string(core.ReasonUnreadable)).Set(1)
+func (m *Metrics) Unread(of types.NamespacedName) {
+	m.Forget(of)
+	m.blocked.set(of, string(core.ReasonUnreadable))
+}
+
+// phaseDeleting is the phase, in metrics alone, of a cluster that is deleted and still there.
+const phaseDeleting = "Deleting"
+
+// Deleting sets those of a cluster that is being deleted: nobody looks after it any more.
+func (m *Metrics) Deleting(of types.NamespacedName) {
+	m.Forget(of)
+	m.phase.set(of, phaseDeleting)
 }
 
 // ObserveAuthority sets when a cluster's certificate authority ends. One that could not be read or
@@ -135,14 +170,13 @@ func (m *Metrics) ObserveAuthority(c *v1alpha1.Cluster, ca *pki.CA) {
 }
 
 // Forget drops the series of a cluster that is gone.
-func (m *Metrics) Forget(key types.NamespacedName) {
-	mine := prometheus.Labels{"namespace": key.Namespace, "cluster": key.Name}
-	for _, vec := range []interface {
-		DeletePartialMatch(prometheus.Labels) int
-	}{m.phase, m.diagnosis, m.blocked, m.epoch, m.ready, m.authority, m.events} {
+func (m *Metrics) Forget(of types.NamespacedName) {
+	for _, g := range m.labels() {
+		g.set(of, "")
+	}
+	mine := prometheus.Labels{"namespace": of.Namespace, "cluster": of.Name}
+	for _, vec := range m.gauges() {
 		vec.DeletePartialMatch(mine)
 	}
-	for _, vec := range m.group.all() {
-		vec.DeletePartialMatch(mine)
-	}
+	m.events.DeletePartialMatch(mine)
 }

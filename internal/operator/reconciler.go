@@ -68,6 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.tellUnread(ctx, req.NamespacedName, err)
 	}
 	if c.DeletionTimestamp != nil || r.endsWithNamespace(ctx, c) {
+		r.Metrics.Deleting(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	ca, problem, err := r.prepare(ctx, c)
@@ -106,6 +107,8 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	if err != nil {
 		return 0, false, err
 	}
+	r.Metrics.Observe(*c, plan)
+	r.Metrics.ObserveAuthority(*c, ca)
 	follow, owned := r.ownVolumes(ctx, *c, o.Cluster.KeptVolumes) // before the generation counts as observed
 	ahead, rest := plan.Ahead()
 	begun := r.actor.begin(ctx, *c, ca, ahead)
@@ -118,8 +121,7 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	if err != nil {
 		return 0, false, err
 	}
-	r.Metrics.Observe(*c, plan)
-	r.Metrics.ObserveAuthority(*c, ca)
+	r.Metrics.Published(*c, plan)
 	done := r.actor.act(ctx, *c, ca, rest)
 	done.changes = append(append(done.changes, early.changes...), owned...)
 	r.growVolumes(ctx, *c, &done)
