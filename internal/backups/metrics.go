@@ -32,7 +32,11 @@ var (
 	lastSize    = description("size_bytes", "How much data the last complete Backup holds")
 	lastStored  = description("stored_bytes", "How much of the store the last complete Backup takes")
 	lastTook    = description("duration_seconds", "How long the last complete Backup took")
-	notRemoved  = description("removals_failing",
+	nextDue     = description("due_timestamp_seconds",
+		"When the next Backup of a ScheduledBackup is made; in the past, it is held back")
+	heldBack = description("schedules_held_back",
+		"How many ScheduledBackups make no Backups, for a reason that is in their status")
+	notRemoved = description("removals_failing",
 		"How many Backups, and Clusters, are being deleted and cannot have their data removed from the store")
 )
 
@@ -42,7 +46,8 @@ func description(name, help string) *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lastSuccess, lastFailure, lastSize, lastStored, lastTook, notRemoved} {
+	for _, d := range []*prometheus.Desc{lastSuccess, lastFailure, lastSize, lastStored, lastTook, notRemoved,
+		nextDue, heldBack} {
 		to <- d
 	}
 }
@@ -54,7 +59,8 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	defer cancel()
 	var all v1alpha1.BackupList
 	var clusters v1alpha1.ClusterList
-	if m.from.List(ctx, &all) != nil || m.from.List(ctx, &clusters) != nil {
+	var scheduled v1alpha1.ScheduledBackupList
+	if m.from.List(ctx, &all) != nil || m.from.List(ctx, &clusters) != nil || m.from.List(ctx, &scheduled) != nil {
 		return
 	}
 	its := current(all.Items, clusters.Items)
@@ -74,9 +80,35 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for of, b := range failed {
 		put(of, lastFailure, float64(b.Status.StoppedAt.Unix()))
 	}
+	due, held := schedules(scheduled.Items)
+	for of, next := range due {
+		put(of, nextDue, float64(next.Unix()))
+	}
+	for of, n := range held {
+		put(of, heldBack, float64(n))
+	}
 	for of, n := range removalsFailing(all.Items, clusters.Items) {
 		put(of, notRemoved, float64(n))
 	}
+}
+
+// schedules are, of each Cluster that has some, when the next Backup is due, and how many of its
+// ScheduledBackups make none.
+func schedules(all []v1alpha1.ScheduledBackup) (due map[types.NamespacedName]metav1.Time,
+	held map[types.NamespacedName]int) {
+	due, held = map[types.NamespacedName]metav1.Time{}, map[types.NamespacedName]int{}
+	for i := range all {
+		sb := &all[i]
+		of := types.NamespacedName{Namespace: sb.Namespace, Name: sb.Spec.Cluster.Name}
+		if held[of] += 0; sb.Status.Problem != "" {
+			held[of]++
+		}
+		next := sb.Status.NextScheduleTime
+		if before, is := due[of]; next != nil && (!is || next.Before(&before)) {
+			due[of] = *next
+		}
+	}
+	return due, held
 }
 
 // removalsFailing counts, of each Cluster, what is being deleted and cannot have its data removed.

@@ -111,3 +111,20 @@ func TestWhatIsNotKnownHasNoMetrics(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A Cluster that never had a Backup has no other series than its schedule's.
+func TestTheMetricsOfSchedulesAreThereBeforeAnyBackup(t *testing.T) {
+	scheduled := func(name, problem string, next int64) *v1alpha1.ScheduledBackup {
+		sb := &v1alpha1.ScheduledBackup{}
+		sb.Namespace, sb.Name, sb.Spec.Cluster.Name, sb.Status.Problem = "ns", name, "db", problem
+		if next > 0 {
+			sb.Status.NextScheduleTime = &metav1.Time{Time: time.Unix(next, 0)}
+		}
+		return sb
+	}
+	got := gathered(t, newBackupWorld(t, scheduled("a", "", 3000), scheduled("b", "Backup b-1 has not ended", 2000),
+		scheduled("c", "", 0)))
+	if want := []string{"due_timestamp_seconds{db} 2000", "schedules_held_back{db} 1"}; !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}

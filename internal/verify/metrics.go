@@ -8,8 +8,8 @@ import (
 )
 
 // Metrics of verifications, one series a Cluster, made from its status: they survive the
-// operator. A Cluster whose backups were never tried has none.
-type Metrics struct{ success, ended, succeeded, restore *prometheus.GaugeVec }
+// operator. A Cluster whose backups were never tried has none of them but those of its schedule.
+type Metrics struct{ success, ended, succeeded, restore, due, heldBack *prometheus.GaugeVec }
 
 // NewMetrics registers them.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
@@ -24,6 +24,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		succeeded: vec("success_timestamp_seconds", "When a verification of the backups last succeeded"),
 		restore: vec("restore_seconds",
 			"How long the last restore of a verification took, from nothing until it took writes"),
+		due: vec("due_timestamp_seconds",
+			"When the next verification of the schedule begins; in the past, it is held back"),
+		heldBack: vec("held_back",
+			"1 while no verification of the schedule begins, for a reason that is in the status"),
 	}
 	for _, v := range m.all() {
 		reg.MustRegister(v)
@@ -32,12 +36,13 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 }
 
 func (m *Metrics) all() []*prometheus.GaugeVec {
-	return []*prometheus.GaugeVec{m.success, m.ended, m.succeeded, m.restore}
+	return []*prometheus.GaugeVec{m.success, m.ended, m.succeeded, m.restore, m.due, m.heldBack}
 }
 
 // Observe sets what the status of a Cluster says. While a verification runs, what the one
 // before it said stays.
 func (m *Metrics) Observe(c *v1alpha1.Cluster) {
+	m.observeSchedule(c)
 	last := c.Status.LastVerification
 	if last == nil {
 		return
@@ -58,6 +63,25 @@ func (m *Metrics) Observe(c *v1alpha1.Cluster) {
 	}
 	m.success.With(mine).Set(success)
 	m.ended.With(mine).Set(float64(last.EndedAt.Unix()))
+}
+
+// observeSchedule sets what is to begin by itself: a verification that never began has no other
+// series.
+func (m *Metrics) observeSchedule(c *v1alpha1.Cluster) {
+	st := c.Status.VerificationSchedule
+	if st == nil || st.NextScheduleTime == nil {
+		m.due.DeleteLabelValues(c.Namespace, c.Name)
+	} else {
+		m.due.WithLabelValues(c.Namespace, c.Name).Set(float64(st.NextScheduleTime.Unix()))
+	}
+	switch {
+	case st == nil:
+		m.heldBack.DeleteLabelValues(c.Namespace, c.Name)
+	case st.Problem != "":
+		m.heldBack.WithLabelValues(c.Namespace, c.Name).Set(1)
+	default:
+		m.heldBack.WithLabelValues(c.Namespace, c.Name).Set(0)
+	}
 }
 
 // Forget drops the series of a Cluster that is gone.
