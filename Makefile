@@ -94,7 +94,18 @@ test-real: ## Tests against a real API server, a real mysqld and a real S3 serve
 	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 go test -count=1 -timeout 20m -parallel 4 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer
 	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 ./test/crd ./test/scalebench
 	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 -run TestARealAPIServer ./internal/operator
-	$(MAKE) test-store
+	$(MAKE) test-store test-alerts
+
+# promtool of Debian's package prometheus, which is unpacked and not installed.
+PROMTOOL := $(HOME)/.cache/cnmsql/promtool/usr/bin/promtool
+
+$(PROMTOOL):
+	rm -rf $(HOME)/.cache/cnmsql/promtool && mkdir -p $(HOME)/.cache/cnmsql/promtool
+	cd $(HOME)/.cache/cnmsql/promtool && apt-get -qq -o APT::Sandbox::User=root download prometheus && dpkg-deb --extract prometheus_*.deb . && rm prometheus_*.deb
+
+.PHONY: test-alerts
+test-alerts: $(PROMTOOL) ## The alerts of the chart against the series of outages, with promtool
+	CNMSQL_PROMTOOL=$(PROMTOOL) go test -count=1 ./test/alerts
 
 .PHONY: test-loadbench
 test-loadbench: ## What make bench-load does, tried with a real mysqld
