@@ -24,6 +24,7 @@ var backups = []row[Reason]{
 		"is not archived, or not restored: encryption needs a key, and none has come; after a change it comes within a minute or two", "backups.md#encryption"},
 	{KeyWrong, "is not restored: it was encrypted to another key; the message says to which", "backups.md#encryption"},
 	{ReasonArchiving, "the primary archives its binary logs, in time", "archiving.md"},
+	{ReasonArchiveNotKnown, "nobody can be asked how far binary logs are archived", "archiving.md#what-it-says"},
 	{ReasonArchivingBehind, "what is not archived is older than targetRPOSeconds allows", "archiving.md"},
 	{ReasonArchivingFailed, "nothing can be archived; the message says why", "archiving.md"},
 	{ReasonArchiveGap, "binary logs were purged before they were archived, and no backup was taken since",

@@ -22,6 +22,7 @@ const (
 // archive and the store have.
 const (
 	ReasonArchiving       Reason = "Archiving"
+	ReasonArchiveNotKnown Reason = "ArchiveNotKnown"
 	ReasonArchivingBehind Reason = "ArchivingBehind"
 	ReasonArchivingFailed Reason = "ArchivingFailed"
 	ReasonArchiveGap      Reason = "ArchiveGap"

@@ -89,7 +89,7 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 	s.ContinuousArchiving = is
 	a := archiveReported(o)
 	if a == nil {
-		return // nobody takes writes, or the primary has only begun: what was said stays
+		return // nobody takes writes, or the primary has only begun: what was said stays for a while
 	}
 	if a.Failure == "" {
 		is.LastFailureReason, is.LastFailureMessage, is.LastFailureTime = "", "", nil
@@ -116,6 +116,35 @@ func noteArchived(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive, now t
 	if at := a.At.Truncate(time.Second); !a.At.IsZero() && (told == nil || !at.Before(told.Time)) {
 		is.LastArchivedBinlog, is.LastArchivedGTID, is.LastArchivedTime = a.File, a.GTIDs, &metav1.Time{Time: at}
 	}
+}
+
+// archiveWord is how long what was said of a healthy archive holds at least, while nobody says
+// anything of it.
+const archiveWord = time.Minute
+
+// doubtArchive: nobody has told of the archive for so long that it may not be in time any more.
+// Before since this operator has heard nobody.
+func doubtArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation, since time.Time) {
+	if !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionContinuousArchiving) || archiveReported(o) != nil {
+		return
+	}
+	heard := since
+	for i := range o.Instances {
+		word := o.Instances[i].LastWord
+		if r, known := word.Get(); known && r.Archive != nil && word.Received().After(heard) {
+			heard = word.Received()
+		}
+	}
+	if o.Now.Sub(heard) < max(archiveWord, c.Spec.Backup.ContinuousArchiving.TargetRPO()) {
+		return
+	}
+	message := "nobody can be asked how far binary logs are archived: bring the primary back, or the way to it"
+	if last := s.ContinuousArchiving.LastArchivedTime; last != nil {
+		message += "; archived up to " + last.UTC().Format(time.RFC3339) + " at least"
+	}
+	meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: v1alpha1.ConditionContinuousArchiving,
+		Status: metav1.ConditionUnknown, Reason: string(core.ReasonArchiveNotKnown), Message: message,
+		ObservedGeneration: c.Generation})
 }
 
 // noteGap notes since when no backup goes with the archive: it lacks something, or has moved.

@@ -20,6 +20,8 @@ import (
 // Two looks at one Cluster never overlap, so that only the table of them is locked.
 type clusterState struct {
 	uid types.UID
+	// since is when this operator first looked at it.
+	since time.Time
 	// latest is the Cluster as the operator itself wrote it last; the cache may be behind.
 	latest *v1alpha1.Cluster
 	// written is when that was.
@@ -112,7 +114,7 @@ func (s *clusterStates) of(key types.NamespacedName) *clusterState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all[key] == nil {
-		s.all[key] = &clusterState{}
+		s.all[key] = &clusterState{since: time.Now()}
 	}
 	return s.all[key]
 }

@@ -1,0 +1,45 @@
+package operator
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+)
+
+// A primary's manager cannot be reached while writes go on: what it said of its archive holds for a
+// moment, and not for a day.
+func TestWhetherItIsArchivedIsUnknownWhenNobodyCanBeAsked(t *testing.T) {
+	c, now := aCluster(), time.Now()
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore,
+		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true, TargetRPOSeconds: 300}}
+	said := core.Known(core.Report{WritableEpoch: 1, Archive: &core.Archive{Place: "s3://a", File: "b.2",
+		At: now.Add(-time.Hour)}}, now, now)
+	for _, tc := range []struct {
+		name  string
+		after time.Duration
+		in    core.Instance
+		want  metav1.ConditionStatus
+	}{
+		{"it is heard", 0, core.Instance{Report: said, LastWord: said}, metav1.ConditionTrue},
+		{"it was heard a moment ago", time.Minute, core.Instance{LastWord: said}, metav1.ConditionTrue},
+		{"it was heard longer ago than what may be lost", 5 * time.Minute, core.Instance{LastWord: said},
+			metav1.ConditionUnknown},
+		{"it is heard again", 0, core.Instance{Report: said, LastWord: said}, metav1.ConditionTrue},
+		{"this operator has only begun to ask", time.Minute, core.Instance{}, metav1.ConditionTrue},
+		{"this operator has asked for long", 5 * time.Minute, core.Instance{}, metav1.ConditionUnknown},
+	} {
+		tc.in.Name = "c-1"
+		o := core.Observation{Now: now.Add(tc.after), Instances: []core.Instance{tc.in}}
+		describeArchive(&c.Status, c, o, false)
+		doubtArchive(&c.Status, c, o, now)
+		is := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
+		if is == nil || is.Status != tc.want {
+			t.Errorf("%s: %+v", tc.name, is)
+		}
+	}
+}
