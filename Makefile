@@ -24,7 +24,7 @@ test: checks check-sim test-real test-e2e ## What every change has to pass: chec
 
 .PHONY: test-all
 test-all: export CNMSQL_ALL = 1
-test-all: check test-random test-real test-real-80 test-clone test-loadbench test-idle test-store-google test-store-azure ## Everything: every fault end to end, MySQL 8.0, 20,000 seeds beside a soak, the benchmark's budgets
+test-all: check test-random test-real test-alerts test-real-80 test-clone test-loadbench test-idle test-store-google test-store-azure ## Everything: every fault end to end, MySQL 8.0, 20,000 seeds beside a soak, the benchmark's budgets
 	$(MAKE) -j2 --output-sync=target test-sim test-soak
 	$(MAKE) test-e2e-all
 	$(MAKE) test-bench # last: a budget that is missed hides no fault
@@ -94,7 +94,7 @@ test-real: ## Tests against a real API server, a real mysqld and a real S3 serve
 	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 go test -count=1 -timeout 20m -parallel 4 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer
 	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 ./test/crd ./test/scalebench
 	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 -run TestARealAPIServer ./internal/operator
-	$(MAKE) test-store test-alerts
+	$(MAKE) test-store
 
 # promtool of Debian's package prometheus, which is unpacked and not installed.
 PROMTOOL := $(HOME)/.cache/cnmsql/promtool/usr/bin/promtool
