@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,33 +18,44 @@ import (
 // dropped is a status of which the API server did not keep all: it drops, without a word, what its
 // CustomResourceDefinition does not have.
 type dropped struct {
-	sent, kept *v1alpha1.ClusterStatus
-	fields     []string
+	kept   *v1alpha1.ClusterStatus
+	fields []string
 }
 
 // droppedOf is what of a status was not kept; nil if all was.
 func droppedOf(sent, kept *v1alpha1.ClusterStatus) (*dropped, error) {
-	var before, after map[string]json.RawMessage
-	for status, into := range map[*v1alpha1.ClusterStatus]*map[string]json.RawMessage{sent: &before, kept: &after} {
+	fields, err := differing(sent, kept)
+	if len(fields) == 0 || err != nil {
+		return nil, err
+	}
+	return &dropped{kept.DeepCopy(), fields}, nil
+}
+
+// differing names the fields in which two statuses differ as they are written.
+func differing(one, other *v1alpha1.ClusterStatus) ([]string, error) {
+	var parts [2]map[string]json.RawMessage
+	for i, status := range []*v1alpha1.ClusterStatus{one, other} {
 		text, err := json.Marshal(status)
 		if err == nil {
-			err = json.Unmarshal(text, into)
+			err = json.Unmarshal(text, &parts[i])
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	var fields []string
-	for name, value := range before {
-		if !bytes.Equal(value, after[name]) {
+	for name := range maps.Keys(parts[1]) {
+		if _, both := parts[0][name]; !both {
 			fields = append(fields, "status."+name)
 		}
 	}
-	if len(fields) == 0 {
-		return nil, nil
+	for name, value := range parts[0] {
+		if !bytes.Equal(value, parts[1][name]) {
+			fields = append(fields, "status."+name)
+		}
 	}
 	slices.Sort(fields)
-	return &dropped{sent.DeepCopy(), kept.DeepCopy(), fields}, nil
+	return fields, nil
 }
 
 // problem tells the user.
@@ -60,11 +72,14 @@ func (d *dropped) problem() *core.Problem {
 // droppedAgain is after what time it is tried whether the API server keeps all by now.
 const droppedAgain = time.Minute
 
-// before is what a status that stands in the API server is taken for, when it is asked whether
-// another has to be written: what was sent a moment ago and not kept is not sent again at once.
-func (d *dropped) before(status *v1alpha1.ClusterStatus, written, now time.Time) *v1alpha1.ClusterStatus {
-	if d != nil && now.Sub(written) < droppedAgain && apiequality.Semantic.DeepEqual(status, d.kept) {
-		return d.sent
+// repeats reports whether to write a status would change nothing but what was not kept a moment ago.
+// It would not be kept again, and each look finds once more that it is not there: neither it nor its
+// events are told again at once.
+func (d *dropped) repeats(stored, next *v1alpha1.ClusterStatus, written, now time.Time) bool {
+	if d == nil || now.Sub(written) >= droppedAgain || !apiequality.Semantic.DeepEqual(stored, d.kept) {
+		return false
 	}
-	return status
+	fields, err := differing(stored, next)
+	isNew := func(name string) bool { return !slices.Contains(d.fields, name) }
+	return err == nil && !slices.ContainsFunc(fields, isNew)
 }

@@ -2,12 +2,13 @@ package operator
 
 import (
 	"context"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,7 +33,7 @@ type olderStatus struct {
 func (s olderStatus) Update(ctx context.Context, o client.Object, opts ...client.SubResourceUpdateOption) error {
 	s.of.writes++
 	if c, is := o.(*v1alpha1.Cluster); is && s.of.drops {
-		c.Status.LabelSelector = ""
+		c.Status.LabelSelector, c.Status.Blocked = "", nil
 	}
 	return s.SubResourceWriter.Update(ctx, o, opts...)
 }
@@ -41,8 +42,8 @@ func TestAnAPIServerThatDropsFieldsIsTold(t *testing.T) {
 	f := newFlaky(t, 0, false, aNewCluster(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast",
 		Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}}})
 	o := &older{Client: f, drops: true}
-	r := operatorOf(t, f)
-	r.Client = o
+	r, told := operatorOf(t, f), &events.FakeRecorder{Events: make(chan string, 99)}
+	r.Client, r.Recorder = o, told
 	look := func() v1alpha1.ClusterStatus {
 		t.Helper()
 		_, err := r.Reconcile(quietly(t), ctrl.Request{NamespacedName: clusterKey})
@@ -52,28 +53,29 @@ func TestAnAPIServerThatDropsFieldsIsTold(t *testing.T) {
 		return c.Status
 	}
 	var is v1alpha1.ClusterStatus
-	for range 4 {
+	for range 6 {
 		is = look()
 	}
-	if is.Blocked == nil || is.Blocked.Reason != string(core.ProblemCRDOutdated) {
-		t.Fatalf("blocked: %+v", is.Blocked)
+	if is.Phase != string(core.PhaseBlocked) ||
+		!strings.Contains(is.PhaseReason, "status.blocked, status.labelSelector") {
+		t.Fatalf("%s: %s", is.Phase, is.PhaseReason)
 	}
-	if fields := r.state(named("ns", "c")).dropped.fields; !slices.Equal(fields, []string{"status.labelSelector"}) {
-		t.Errorf("dropped: %q", fields)
-	}
-	before := o.writes
+	before, events := o.writes, len(told.Events)
 	for range 5 {
 		look()
 	}
 	if o.writes != before {
 		t.Errorf("it is written %d times more, and nothing has changed", o.writes-before)
 	}
+	if len(told.Events) != events {
+		t.Errorf("%d events are told again", len(told.Events)-events)
+	}
 	o.drops = false
 	r.state(named("ns", "c")).written = time.Now().Add(-droppedAgain)
 	for range 3 {
 		is = look()
 	}
-	if is.Blocked != nil && is.Blocked.Reason == string(core.ProblemCRDOutdated) || is.LabelSelector == "" {
-		t.Errorf("still, with the right definition: %+v, %q", is.Blocked, is.LabelSelector)
+	if is.Phase == string(core.PhaseBlocked) || is.LabelSelector == "" {
+		t.Errorf("still, with the right definition: %s, %q", is.Phase, is.LabelSelector)
 	}
 }

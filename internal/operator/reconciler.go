@@ -375,8 +375,11 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	describeRestore(&next.Status, *c, o)
 	noteImage(next, o, r.actor.defaultImage)
 	state, now := r.state(next), time.Now()
-	before := state.dropped.before(&(*c).Status, state.written, now)
-	isToWrite, due := state.toWrite(before, &next.Status, now)
+	if state.dropped.repeats(&(*c).Status, &next.Status, state.written, now) {
+		*c = next
+		return 0, nil
+	}
+	isToWrite, due := state.toWrite(&(*c).Status, &next.Status, now)
 	if due > 0 && len(plan.Events) > 0 { // which tell of it now
 		isToWrite, due = true, 0
 	}
