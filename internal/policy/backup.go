@@ -28,8 +28,7 @@ func BackupStatus() *admissionv1.ValidatingAdmissionPolicy {
 	p := newPolicy(BackupStatusName, "backups/status", admissionv1.Update)
 	p.Spec.MatchConditions = []admissionv1.MatchCondition{{Name: "by-a-job", Expression: byJob}}
 	p.Spec.Variables = []admissionv1.Variable{
-		{Name: "old", Expression: "has(oldObject.status) ? dyn(oldObject.status) : {}"},
-		{Name: "new", Expression: "has(object.status) ? dyn(object.status) : {}"},
+		oldStatus, newStatus,
 		{Name: "before", Expression: "variables.old.?phase.orValue('')"},
 		{Name: "phase", Expression: "variables.new.?phase.orValue('')"},
 		{Name: "own", Expression: fmt.Sprintf("variables.before == '%s' ? ['phase', 'reason', 'error', "+

@@ -18,8 +18,7 @@ func Promotion() *admissionv1.ValidatingAdmissionPolicy {
 	p.Spec.Variables = []admissionv1.Variable{
 		{Name: "held", Expression: "['promotion', 'primaryEpoch', 'currentPrimary', 'establishedAt', 'adoptedFrom', " +
 			"'operation', 'instanceNames', 'members', 'divergedInstances', 'fencedInstances', 'primaryFailingSince', 'lastFailoverTimestamp', 'latestGeneratedNode', 'replicationBrokenInstances', 'groupReplication', 'gtidExecutedByInstance']"},
-		{Name: "old", Expression: "has(oldObject.status) ? dyn(oldObject.status) : {}"},
-		{Name: "new", Expression: "has(object.status) ? dyn(object.status) : {}"},
+		oldStatus, newStatus,
 		{Name: "changed", Expression: "variables.held.filter(k, (k in variables.new) != (k in variables.old) || (k " +
 			"in variables.new && variables.new[k] != variables.old[k]))"},
 	}

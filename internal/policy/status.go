@@ -10,6 +10,12 @@ const InstanceStatusName = "cnmsql-instance-status"
 // something in a regular expression.
 const byInstance = "request.userInfo.username.matches('^system:serviceaccount:' + request.namespace + ':' + request.name + '-[1-9][0-9]*$')"
 
+// oldStatus and newStatus are the status as it is and as it is to be; without one, empty.
+var (
+	oldStatus = admissionv1.Variable{Name: "old", Expression: "has(oldObject.status) ? dyn(oldObject.status) : {}"}
+	newStatus = admissionv1.Variable{Name: "new", Expression: "has(object.status) ? dyn(object.status) : {}"}
+)
+
 // others are the fields of a status that are changed from variables.old to variables.new, and are
 // not among variables.own, which the one who asks may write.
 var others = admissionv1.Variable{Name: "others",
@@ -27,8 +33,7 @@ func InstanceStatus() *admissionv1.ValidatingAdmissionPolicy {
 	p.Spec.Variables = []admissionv1.Variable{
 		{Name: "me", Expression: "request.userInfo.username.split(':')[3]"},
 		{Name: "own", Expression: "['currentPrimary', 'currentPrimaryTimestamp']"},
-		{Name: "old", Expression: "has(oldObject.status) ? dyn(oldObject.status) : {}"},
-		{Name: "new", Expression: "has(object.status) ? dyn(object.status) : {}"},
+		oldStatus, newStatus,
 		others,
 		{Name: "isGroup", Expression: "has(object.spec.replication) && object.spec.replication.mode == " +
 			"'groupReplication'"},
