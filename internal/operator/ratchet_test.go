@@ -1,8 +1,6 @@
 package operator
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -10,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"cnmsql.co/api/v1alpha1"
 )
@@ -18,17 +15,7 @@ import (
 // TestARealAPIServerTakesTheStatusOfWhatAnEarlierSchemaAllowed: a label that is refused by now stands
 // in a Cluster that was made before, and a failover has to be written down all the same.
 func TestARealAPIServerTakesTheStatusOfWhatAnEarlierSchemaAllowed(t *testing.T) {
-	bin := os.Getenv("CNMSQL_KUBE_BIN")
-	if bin == "" {
-		t.Skip("CNMSQL_KUBE_BIN is not set: make test-real sets it")
-	}
-	env := &envtest.Environment{BinaryAssetsDirectory: bin,
-		CRDDirectoryPaths: []string{filepath.Join("../../charts/cnmsql", "files")}, ErrorIfCRDPathMissing: true}
-	conf, err := env.Start()
-	must(t, err)
-	t.Cleanup(func() { _ = env.Stop() })
-	server, err := client.New(conf, client.Options{Scheme: newScheme(t)})
-	must(t, err)
+	server := realAPIServer(t)
 	c := aNewCluster()
 	c.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: "old"}
 	c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{

@@ -388,7 +388,7 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 			return 0, err
 		}
 	}
-	r.state(next).logDecision(ctrl.LoggerFrom(ctx), &(*c).Status, plan)
+	state.logDecision(ctrl.LoggerFrom(ctx), &(*c).Status, plan)
 	r.tellArchive(next, (*c).Status.Conditions)
 	r.tellRestore(next, (*c).Status.Conditions)
 	if due > 0 {

@@ -3,8 +3,6 @@ package operator
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -93,17 +90,7 @@ func TestAServiceOfSomebodyElseIsLedNowhere(t *testing.T) {
 // The API server takes a Cluster of which it then refuses the Services. CNMSQL_KUBE_BIN names a
 // directory with etcd and kube-apiserver.
 func TestARealAPIServerLeadsWritesInSpiteOfATypo(t *testing.T) {
-	bin := os.Getenv("CNMSQL_KUBE_BIN")
-	if bin == "" {
-		t.Skip("CNMSQL_KUBE_BIN is not set: make test-real sets it")
-	}
-	env := &envtest.Environment{BinaryAssetsDirectory: bin,
-		CRDDirectoryPaths: []string{filepath.Join("../../charts/cnmsql", "files")}, ErrorIfCRDPathMissing: true}
-	conf, err := env.Start()
-	must(t, err)
-	t.Cleanup(func() { _ = env.Stop() })
-	server, err := client.New(conf, client.Options{Scheme: newScheme(t)})
-	must(t, err)
+	server := realAPIServer(t)
 	for name, spoil := range map[string]func(*v1alpha1.ClusterSpec){
 		"name": func(s *v1alpha1.ClusterSpec) {
 			s.InheritedMetadata = &v1alpha1.InheritedMetadata{

@@ -2,8 +2,6 @@ package operator
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -14,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/pki"
@@ -216,17 +213,7 @@ func TestWhatTheCacheDoesNotHaveYetIsKept(t *testing.T) {
 // The same, for a fake knows little of versions, UIDs and owners of fields. CNMSQL_KUBE_BIN names
 // a directory with etcd and kube-apiserver.
 func TestARealAPIServerKeepsWhatTheCacheDoesNotHaveYet(t *testing.T) {
-	bin := os.Getenv("CNMSQL_KUBE_BIN")
-	if bin == "" {
-		t.Skip("CNMSQL_KUBE_BIN is not set: make test-real sets it")
-	}
-	env := &envtest.Environment{BinaryAssetsDirectory: bin,
-		CRDDirectoryPaths: []string{filepath.Join("../../charts/cnmsql", "files")}, ErrorIfCRDPathMissing: true}
-	conf, err := env.Start()
-	must(t, err)
-	t.Cleanup(func() { _ = env.Stop() })
-	server, err := client.New(conf, client.Options{Scheme: newScheme(t)})
-	must(t, err)
+	server := realAPIServer(t)
 	cluster := 0
 	for name, play := range staleCases {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
@@ -126,6 +129,24 @@ func newScheme(t *testing.T) *runtime.Scheme {
 	must(t, clientgoscheme.AddToScheme(scheme))
 	must(t, v1alpha1.AddToScheme(scheme))
 	return scheme
+}
+
+// realAPIServer is a client of an API server with the chart's definitions, which ends with the test.
+// CNMSQL_KUBE_BIN names a directory with etcd and kube-apiserver.
+func realAPIServer(t *testing.T) client.Client {
+	t.Helper()
+	bin := os.Getenv("CNMSQL_KUBE_BIN")
+	if bin == "" {
+		t.Skip("CNMSQL_KUBE_BIN is not set: make test-real sets it")
+	}
+	env := &envtest.Environment{BinaryAssetsDirectory: bin,
+		CRDDirectoryPaths: []string{filepath.Join("../../charts/cnmsql", "files")}, ErrorIfCRDPathMissing: true}
+	conf, err := env.Start()
+	must(t, err)
+	t.Cleanup(func() { _ = env.Stop() })
+	server, err := client.New(conf, client.Options{Scheme: newScheme(t)})
+	must(t, err)
+	return server
 }
 
 // quietly is a context in which nothing is logged.
