@@ -27,6 +27,7 @@ func instanceRunCommand() *cobra.Command {
 			}
 			ctx, stop := untilTerminated(cmd.Context())
 			defer stop()
+			instance.RestOnOneCore()
 			return instance.Run(ctx, o)
 		}}
 }

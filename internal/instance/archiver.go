@@ -191,6 +191,7 @@ func (a *archiver) archive(ctx context.Context, what facts.Term, since time.Time
 	beside.Go(func() { a.watchArchive(ctx, shipper, place, what.RPO) })
 	a.setShipper(shipper)
 	defer a.setShipper(nil)
+	defer useAllCores()()
 	err = shipper.Run(ctx)
 	now := time.Now()
 	return now.Add(-shipper.Status().RPO(now)), err

@@ -72,6 +72,7 @@ func runIdleManager(text string) error {
 	o.Kubernetes, o.LogLevel, o.Log = kube, "", os.Stderr
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	RestOnOneCore()
 	return Run(ctx, o)
 }
 

@@ -61,6 +61,7 @@ func (m *manager) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 	if err != nil {
 		return err
 	}
+	defer useAllCores()()
 	if err := m.whileThereIsRoom(ctx, func(ctx context.Context) error {
 		if err := m.fetchBackup(ctx, c, from); err != nil {
 			return err

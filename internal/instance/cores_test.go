@@ -1,0 +1,45 @@
+package instance
+
+import (
+	"runtime"
+	"testing"
+)
+
+// TestCoresAtRestAndAtWork is about the whole process, so it runs beside no other test.
+func TestCoresAtRestAndAtWork(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "")
+	all := runtime.GOMAXPROCS(0)
+	t.Cleanup(func() {
+		cores.rests = false
+		runtime.GOMAXPROCS(all)
+	})
+	are := func(when string, want int) {
+		t.Helper()
+		if is := runtime.GOMAXPROCS(0); is != want {
+			t.Errorf("%s: %d cores, want %d", when, is, want)
+		}
+	}
+	useAllCores()()
+	are("before it was asked to rest", all)
+	RestOnOneCore()
+	are("at rest", 1)
+	runtime.SetDefaultGOMAXPROCS()
+	may := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(1)
+	restored, archived := useAllCores(), useAllCores()
+	are("at work", may)
+	restored()
+	restored()
+	are("while one goes on", may)
+	archived()
+	are("at rest again", 1)
+}
+
+func TestAUsersNumberOfCoresStays(t *testing.T) {
+	all := runtime.GOMAXPROCS(0)
+	t.Setenv("GOMAXPROCS", "7")
+	RestOnOneCore()
+	if is := runtime.GOMAXPROCS(0); is != all || cores.rests {
+		t.Errorf("%d cores, want %d as before", is, all)
+	}
+}
