@@ -155,7 +155,7 @@ var events = []row[Reason]{
 	{ReasonInstanceCreated, "an instance is made", ""},
 	{ReasonInstanceRemoved, "an instance is removed, for spec.instances was lowered", ""},
 	{ReasonInstanceRestarted, "an instance's Pod is recreated from a changed spec", ""},
-	{ReasonManagerReplaced, "an instance's manager is replaced in place; its mysqld runs on", ""},
+	{ReasonManagerReplaced, "an instance's manager was replaced in place: the new one answers; its mysqld ran on", ""},
 	{ReasonAdopted,
 		"the primary commits empty transactions of the numbers that maintenance on a replica used up", ""},
 	{ReasonVolumesAdopted, "the Cluster goes on with the volumes of a deleted one", ""},

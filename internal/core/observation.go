@@ -46,6 +46,8 @@ type Memory struct {
 	// Held is what a group's primary had executed when there last was one, and what
 	// anybody was seen or recorded to have executed since.
 	Held gtid.Set
+	// Replacing are the Pods, by their UIDs, whose managers are being replaced in place.
+	Replacing []string
 }
 
 // CatchUp is how the target of a switchover comes on.
@@ -302,6 +304,20 @@ type Instance struct {
 	// BackedUp: a backup is taken from it, and its mysqld gives nobody else its data
 	// meanwhile.
 	BackedUp bool
+	// Successor is what came of sending its manager the binary that is to go on in its place.
+	Successor Successor
+}
+
+// Successor is what came of sending a manager the binary that is to go on in its place; zero when
+// none was sent to that Pod.
+type Successor struct {
+	// Sent is when it was sent last, as far as that is over.
+	Sent time.Time
+	// Failed is how often it was not taken, one time after the other, and Since when the first of these
+	// was begun. Why is what was said the last time.
+	Failed int
+	Since  time.Time
+	Why    string
 }
 
 // Pod is what Kubernetes says of an instance's Pod. A known Pod that does not

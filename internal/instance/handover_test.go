@@ -195,6 +195,26 @@ func TestABinaryThatCannotTakeOverIsRefused(t *testing.T) {
 	}
 }
 
+// What is said of a binary that cannot be kept is the same each time, or the Cluster's status would
+// change with each.
+func TestABinaryThatCannotBeKeptIsToldInTheSameWords(t *testing.T) {
+	dir := t.TempDir()
+	m := newManager(Options{Namespace: "ns", Cluster: "db", Instance: "db-1", Log: io.Discard,
+		Dirs: Dirs{Data: dir + "/data", Meta: dir + "/meta", Run: dir}}.withDefaults())
+	m.lease = &lease{me: "db-1"}
+	must(t, m.tryVolume(t.Context()))
+	m.setCluster(&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "u-1"}})
+	must(t, os.WriteFile(dir+"/file", nil, 0o600))
+	m.replacer.dirs.Run = dir + "/file"
+	want := "keeping the binary below " + dir + "/file: not a directory"
+	for range 2 {
+		err := m.replacer.ReplaceManager(t.Context(), "0123", strings.NewReader(""))
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 // What took over and did not last is not tried for ever.
 func TestABinaryWhoseContainerEndedIsNotTriedForEver(t *testing.T) {
 	for _, c := range []struct {

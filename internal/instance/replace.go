@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -135,26 +136,18 @@ func (p *replacer) ReplaceManager(_ context.Context, digest string, binary io.Re
 // receiveBinary writes the binary and tries whether it runs. Only what it says itself
 // refuses it for good.
 func (p *replacer) receiveBinary(path, digest string, binary io.Reader) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return fmt.Errorf("keeping the binary: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
+	got, err := keepBinary(path, binary)
 	if err != nil {
-		return fmt.Errorf("keeping the binary: %w", err)
+		return fmt.Errorf("keeping the binary below %s: %w", p.dirs.Run, nameless(err))
 	}
-	sum := sha256.New()
-	_, err = io.Copy(io.MultiWriter(f, sum), binary)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("keeping the binary: %w", err)
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != digest {
+	if got != digest {
 		return refusal(core.OrderBinaryDamaged, "what arrived has the digest %s, and %s was announced", got, digest)
 	}
 	format, err := run(context.Background(), 30*time.Second, []string{path}, "instance", "handover-format")
 	var ended *exec.ExitError
 	switch {
 	case err != nil && !errors.Is(err, syscall.ENOEXEC) && !(errors.As(err, &ended) && ended.Exited()):
-		return fmt.Errorf("trying whether the binary runs: %w: %s", err, format)
+		return fmt.Errorf("trying whether the binary runs: %w: %s", nameless(err), format)
 	case err != nil:
 		return p.refuseBinary(digest, fmt.Sprintf("it does not run here: %v: %s", err, format))
 	case format != strconv.Itoa(HandoverFormat):
@@ -163,6 +156,30 @@ func (p *replacer) receiveBinary(path, digest string, binary io.Reader) error {
 				format, HandoverFormat))
 	}
 	return nil
+}
+
+// keepBinary writes the binary, and tells its digest.
+func keepBinary(path string, binary io.Reader) (digest string, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return "", err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(f, sum), binary)
+	return hex.EncodeToString(sum.Sum(nil)), cmp.Or(err, f.Close())
+}
+
+// nameless is an error without the name of the file, which is another each time: what is told must
+// not change with it.
+func nameless(err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
 }
 
 func (p *replacer) refuseBinary(digest, why string) error {

@@ -30,7 +30,6 @@ type actor struct {
 	live          client.Reader
 	prerequisites *prerequisites
 	streams       *Streams
-	managers      *managers
 	orders        *orders
 	requests      *requests
 	unmade        *unmadePods
@@ -106,7 +105,7 @@ func (a *actor) begin(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effe
 
 func (a *actor) command(c *v1alpha1.Cluster, instance string, verb control.Verb, o control.Order) error {
 	if verb == control.VerbReplace {
-		return a.managers.replace(a.streams, types.NamespacedName{Namespace: c.Namespace, Name: instance})
+		return a.streams.ReplaceManager(types.NamespacedName{Namespace: c.Namespace, Name: instance})
 	}
 	cluster, name := client.ObjectKeyFromObject(c), fmt.Sprintf("%s/%s %s %+v", c.Namespace, instance, verb, o)
 	return a.orders.give(a.streams.ctx, name, func(ctx context.Context) error {

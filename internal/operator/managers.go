@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,12 +14,10 @@ import (
 	"cnmsql.co/internal/version"
 )
 
-const (
-	// replaceLimit bounds how long it may take to send a manager its successor, and
-	// replaceAgain is the pause after it was sent or refused.
-	replaceLimit = 2 * time.Minute
-	replaceAgain = 5 * time.Second
-)
+// replaceLimit bounds how long it may take to send a manager its successor.
+const replaceLimit = 2 * time.Minute
+
+var errStillThere = errors.New("it was accepted, and the former manager is still there: its log says why")
 
 // ownBinary tells which binary the operator runs, as soon as that is known.
 func ownBinary(log logr.Logger) func() core.Binary {
@@ -39,50 +38,75 @@ func ownBinary(log logr.Logger) func() core.Binary {
 	}
 }
 
-// managers sends instances the operator's own binary, beside all else: it is large, and
-// decisions do not wait for it.
-type managers struct {
-	mu   sync.Mutex
-	sent map[types.NamespacedName]*sending
+// succession is the sending of the operator's own binary to the manager of one Pod, beside all else:
+// it is large, and decisions do not wait for it. Core decides whether, and when again.
+type succession struct {
+	mu       sync.Mutex
+	underWay bool
+	last     error
+	was      core.Successor
 }
-
-// sending is the last binary that was sent to an instance.
-type sending struct {
-	ended time.Time // zero while it goes on
-	err   error
-}
-
-func newManagers() *managers { return &managers{sent: map[types.NamespacedName]*sending{}} }
 
 // replace begins to send the binary, unless that goes on already, and tells why it was
-// not taken the last time.
-func (m *managers) replace(s *Streams, instance types.NamespacedName) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var before error
-	if last := m.sent[instance]; last != nil {
-		if last.ended.IsZero() || time.Since(last.ended) < replaceAgain {
-			return last.err
-		}
-		before = last.err
+// not taken the last time. over is called when that is known.
+func (s *succession) replace(send func() error, over func()) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.underWay {
+		return s.last
 	}
-	now := &sending{}
-	m.sent[instance] = now
+	begun := time.Now()
+	if !s.was.Sent.IsZero() && s.last == nil { // nobody would ask again
+		s.failed(errStillThere, begun)
+	}
+	s.underWay = true
 	go func() {
-		err := s.ReplaceManager(instance)
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		now.ended, now.err = time.Now(), err
+		err := send()
+		s.mu.Lock()
+		defer over()
+		defer s.mu.Unlock()
+		if s.underWay, s.last, s.was.Sent = false, err, time.Now(); err != nil {
+			s.failed(err, begun)
+		}
 	}()
-	return before
+	return s.last
 }
 
-// ReplaceManager sends an instance the binary that this operator runs.
+// failed notes that it was not taken; the lock is held.
+func (s *succession) failed(err error, begun time.Time) {
+	if s.last, s.was.Why = err, err.Error(); s.was.Failed == 0 {
+		s.was.Since = begun
+	}
+	s.was.Failed++
+}
+
+// came is what came of it.
+func (s *succession) came() core.Successor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.was
+}
+
+// ReplaceManager begins to send an instance the binary that this operator runs. The error is why it
+// was not taken before.
 func (s *Streams) ReplaceManager(instance types.NamespacedName) error {
 	st := s.stream(instance.Namespace, instance.Name)
 	if st == nil {
 		return errNoStream
 	}
+	return st.succession().replace(func() error { return s.sendBinary(st) }, func() { s.wake(st.cluster) })
+}
+
+func (st *stream) succession() *succession {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.successor == nil {
+		st.successor = &succession{}
+	}
+	return st.successor
+}
+
+func (s *Streams) sendBinary(st *stream) error {
 	digest, err := version.Digest()
 	if err != nil {
 		return err
@@ -94,6 +118,5 @@ func (s *Streams) ReplaceManager(instance types.NamespacedName) error {
 	defer func() { _ = binary.Close() }()
 	ctx, cancel := context.WithTimeout(s.ctx, replaceLimit)
 	defer cancel()
-	defer s.wake(st.cluster)
 	return st.client.ReplaceManager(ctx, digest, binary)
 }

@@ -90,7 +90,7 @@ func operatorOf(t *testing.T, f client.Client) *Reconciler {
 	r := newTestReconciler(t, f, f)
 	r.Recorder, r.Metrics = &events.FakeRecorder{}, NewMetrics(prometheus.NewRegistry())
 	r.actor = &actor{client: f, live: f, prerequisites: r.prerequisites, streams: r.streams,
-		managers: newManagers(), orders: newOrders(), requests: newRequests(),
+		orders: newOrders(), requests: newRequests(),
 		unmade: r.observer.unmade, operatorImage: "cnmsql", defaultImage: "mysql"}
 	return r
 }

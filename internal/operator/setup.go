@@ -186,7 +186,7 @@ func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
 	pre := newPrerequisites(whole, live)
 	unmade := newUnmadePods()
 	act := &actor{client: whole, live: live, prerequisites: pre, streams: streams,
-		managers: newManagers(), orders: newOrders(), requests: newRequests(), unmade: unmade,
+		orders: newOrders(), requests: newRequests(), unmade: unmade,
 		operatorImage: o.OperatorImage, defaultImage: o.DefaultImage}
 	return &Reconciler{
 		Client: whole, Live: live, Recorder: mgr.GetEventRecorder("cnmsql"),

@@ -46,6 +46,8 @@ type words struct {
 	last     core.Fact[core.Report]
 	executed core.Fact[gtid.Set]
 	lastFail string
+	// successor is what came of sending its manager another binary.
+	successor core.Successor
 }
 
 // Streams holds one status stream per instance, and calls wake when what was
@@ -79,6 +81,8 @@ type stream struct {
 	// asked is when a report was asked for last, to measure; asking: one is.
 	asked  time.Time
 	asking atomic.Bool
+	// successor is the sending of another binary to the manager; nil when none was sent.
+	successor *succession
 
 	mu    sync.Mutex
 	words words // without earlier
@@ -128,6 +132,7 @@ func (st *stream) follow(old *stream) {
 		st.words.report = core.Fact[core.Report]{}
 		return
 	}
+	st.successor = old.successor
 	st.earlier, st.hearing, st.looked = old.earlier, old.hearing, old.looked
 }
 
@@ -306,6 +311,9 @@ func (st *stream) look() words {
 // said is what was heard; the lock is held.
 func (st *stream) said() words {
 	w := st.words
+	if st.successor != nil {
+		w.successor = st.successor.came()
+	}
 	for _, f := range st.earlier {
 		if f.Known() {
 			w.earlier = append(w.earlier, f)

@@ -235,3 +235,17 @@ func (w *world) countClients(primary *inst) {
 	}
 	primary.truth.Server.SemiSync.Clients = n
 }
+
+// sendSuccessor has a manager take its successor, as far as it does.
+func (w *world) sendSuccessor(in *inst) {
+	s := &in.successor
+	switch s.Sent = w.now; {
+	case in.keepsManager != "" && s.Failed == 0:
+		s.Since = w.now
+		fallthrough
+	case in.keepsManager != "":
+		s.Failed, s.Why = s.Failed+1, in.keepsManager
+	case in.truth.ManagerRefused == nil:
+		in.truth.Manager = w.cluster.Manager
+	}
+}

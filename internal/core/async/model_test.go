@@ -53,6 +53,9 @@ type inst struct {
 	withheldAt, renewedAt time.Time
 	ended, notMade        []string
 	backedUp              bool
+	successor             core.Successor
+	// keepsManager is why its manager does not take a successor; "" when it does.
+	keepsManager string
 }
 
 var epochStart = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -121,6 +124,7 @@ func (w *world) add(name string) *inst {
 // startPod makes a Pod and lets its manager look at the volume.
 func (w *world) startPod(in *inst) {
 	w.pods++
+	in.successor = core.Successor{}
 	in.pod = core.Pod{Exists: true, UID: fmt.Sprintf("pod-%d", w.pods), Node: fmt.Sprintf("node-%d", in.ordinal),
 		Current: true, CurrentButImage: true, Image: w.image, NeverStarted: true}
 	data, server := in.truth.Data, in.truth.Server
@@ -188,7 +192,8 @@ func (w *world) observe() core.Observation {
 	o.Cluster.Lease = core.Known(w.lease, w.now, w.now)
 	for _, in := range w.insts {
 		out := core.Instance{Name: in.name, Ordinal: in.ordinal, HeldBy: in.heldBy, LastWord: in.last, LastExecuted: in.had,
-			EndedPods: in.ended, NotMade: in.notMade, BackedUp: in.backedUp}
+			EndedPods: in.ended, NotMade: in.notMade, BackedUp: in.backedUp,
+			Successor: in.successor}
 		if !in.blind {
 			out.Pod = core.Known(in.pod, w.now, w.now)
 			out.Volume = core.Known(in.volume, w.now, w.now)
@@ -367,11 +372,7 @@ func (w *world) command(e core.Effect) (name string, epoch int64, act func(*inst
 			}
 		}
 	case core.ReplaceManager:
-		return e.Instance, w.cluster.Status.Epoch, func(in *inst) {
-			if in.truth.ManagerRefused == nil {
-				in.truth.Manager = w.cluster.Manager
-			}
-		}
+		return e.Instance, w.cluster.Status.Epoch, func(in *inst) { w.sendSuccessor(in) }
 	case core.SetAcks:
 		return e.Instance, e.Epoch, func(in *inst) {
 			in.truth.Server.SemiSync.SourceEnabled, in.truth.Server.SemiSync.SourceActive = e.Acks > 0, e.Acks > 0

@@ -20,6 +20,7 @@ import (
 //	  max-behind= max-lag= preferred= min-time= stability= manager= from-backup=on]  nothing exists yet
 //	healthy instances=3 [...]     an established cluster, c-1 is the primary
 //	spec instances= durability= min= delay= limit=        change what is wished
+//	pod c-2 keeps-manager=why     its manager takes no successor
 //	instance c-2 state= executed= ... [read=-1s]  change what its manager says, and hear it;
 //	  its mysqld was asked before
 //	lost c-2 | cut c-2 | found c-2  its manager cannot be reached | nor can mysqld | both can be again
@@ -344,6 +345,8 @@ func (s *script) setPod(in *inst, key, value string) {
 		}
 	case "awaited":
 		in.pod.Awaited = value
+	case "keeps-manager":
+		in.keepsManager = value
 	case "unscheduled":
 		in.pod.Node, in.pod.NeverStarted, in.heard = "", true, nil
 	case "terminating":
@@ -360,14 +363,12 @@ func (s *script) setPod(in *inst, key, value string) {
 		in.pod.Rejected, in.lost, in.heard = true, true, nil
 	case "ready":
 		in.pod.Ready = value == "yes"
-	case "outdated":
-		in.pod.Current = false
+	case "outdated", "current":
+		in.pod.Current = key == "current"
 	case "image":
 		in.pod.Image = value
 	case "old-image", "new-image":
 		in.pod.OldImage = key == "old-image"
-	case "current":
-		in.pod.Current = true
 	case "unstarted":
 		in.pod.NeverStarted, in.heard = true, nil
 	case "demote":

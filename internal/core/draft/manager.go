@@ -1,10 +1,24 @@
 package draft
 
-import "cnmsql.co/internal/core"
+import (
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+const (
+	// successorTold is for how long it has to fail, more than once, until it is told that a manager
+	// does not take its successor, and nothing waits for that any more.
+	successorTold = time.Minute
+	// successorPause is the pause after it was sent, and doubles with each failure up to successorPauseMost:
+	// what is sent is large.
+	successorPause, successorPauseMost = 5 * time.Second, 5 * time.Minute
+)
 
 // ReplaceManagers has managers that are of another build replaced in place, where the
 // user wishes it: one at a time, the primary's last, and none after one that failed. True
-// while there is one to replace; call it only while all is well.
+// while there is one to replace, and it may come about; call it only while all is well.
 func (d *Draft) ReplaceManagers(primary string) bool {
 	in := d.oldManager(primary)
 	if in == nil {
@@ -12,14 +26,80 @@ func (d *Draft) ReplaceManagers(primary string) bool {
 	}
 	r, _ := in.Report.Get()
 	if why := d.managerRefused(r); why != "" {
-		d.Announce(true, core.RefusalManager, in.Name, "the manager of "+in.Name+" is not replaced in place: "+why+
-			"; it goes on as it is: delete its Pod to have it start with the new one, or set spec.inPlaceInstanceManagerUpdates to false to have all restarted")
+		d.tellNotReplaced(in, why+"; it goes on as it is: ")
 		return false
 	}
-	d.Do(core.ReplaceManager{Instance: in.Name})
-	d.Announce(false, core.ReasonManagerReplaced, in.Name, "replacing the manager of "+in.Name+
-		" in place; its mysqld runs on")
+	if s := in.Successor; s.Failed > 1 && !d.Now.Before(s.Since.Add(successorTold)) {
+		d.tellNotReplaced(in, s.Why+
+			"; it goes on as it is, and is sent its successor again from time to time: mend that, or ")
+		if !d.hasOutdated() { // which brings the new manager
+			d.sendSuccessor(in)
+		}
+		return false
+	}
+	d.sendSuccessor(in)
+	d.Say("replacing the manager of " + in.Name + " in place; its mysqld runs on")
 	return true
+}
+
+// tellNotReplaced tells why, and what to do.
+func (d *Draft) tellNotReplaced(in *core.Instance, why string) {
+	d.Announce(true, core.RefusalManager, in.Name, "the manager of "+in.Name+" is not replaced in place: "+why+
+		"delete its Pod to have it start with the new one, or set spec.inPlaceInstanceManagerUpdates to false to have "+
+		"all restarted")
+}
+
+// sendSuccessor has the manager sent its successor, unless that was tried a moment ago.
+func (d *Draft) sendSuccessor(in *core.Instance) {
+	pod, known := in.Pod.Get()
+	if !known || !pod.Exists {
+		return
+	}
+	if again := in.Successor.Sent.Add(pauseAfter(in.Successor.Failed)); d.Now.Before(again) {
+		d.RecheckAt(again)
+	} else {
+		d.Do(core.ReplaceManager{Instance: in.Name})
+	}
+	d.keepReplacing(pod)
+}
+
+func (d *Draft) keepReplacing(pod core.Pod) {
+	if all := &d.Plan.Memory.Replacing; !slices.Contains(*all, pod.UID) {
+		*all = append(*all, pod.UID)
+	}
+}
+
+func pauseAfter(failed int) time.Duration {
+	pause := successorPause
+	for ; failed > 1 && pause < successorPauseMost; failed-- {
+		pause *= 2
+	}
+	return min(pause, successorPauseMost)
+}
+
+// tellReplaced tells of each manager that was to be replaced in place that the new one has answered.
+// Until then that is kept in mind. A Pod that was made again has the new one by that.
+func (d *Draft) tellReplaced() {
+	wanted := d.Cluster.Manager.Digest
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		pod, known := in.Pod.Get()
+		if wanted == "" || !known || !slices.Contains(d.Observation.Memory.Replacing, pod.UID) {
+			continue
+		}
+		if in.Report.Is(func(r core.Report) bool { return r.Manager.Digest == wanted }) {
+			d.Tell(core.ReasonManagerReplaced, "the manager of "+in.Name+" was replaced in place; its mysqld ran on")
+		} else {
+			d.keepReplacing(pod)
+		}
+	}
+}
+
+// hasOutdated: a Pod was not made from the present spec.
+func (d *Draft) hasOutdated() bool {
+	return slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
+		return in.Pod.Is(func(pod core.Pod) bool { return pod.Exists && !pod.Current })
+	})
 }
 
 // oldManager is the next instance whose manager is of another build. What is not told is

@@ -42,8 +42,7 @@ func (d *Draft) IsJoining() bool {
 
 // IsOutdated: a Pod was not made from the present spec, or a manager is to be replaced.
 func (d *Draft) IsOutdated() bool {
-	return slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
-		pod, known := in.Pod.Get()
-		return known && pod.Exists && !pod.Current || d.hasOldManager(&in)
+	return d.hasOutdated() || slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
+		return d.hasOldManager(&in)
 	})
 }

@@ -80,6 +80,7 @@ func (d *Draft) Conclude(problem, situation string) {
 	if d.Cluster.Failed != "" { // the event was told when it failed
 		d.note(core.Notice{Reason: core.ReasonActionFailed, Message: "could not " + d.Cluster.Failed})
 	}
+	d.tellReplaced()
 	for _, p := range d.Cluster.Asides {
 		d.Remark(p.Reason, "", p.Message)
 	}

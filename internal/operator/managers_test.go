@@ -1,0 +1,76 @@
+package operator
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"cnmsql.co/internal/core"
+)
+
+// send has a manager sent its successor, and waits until it is known what came of it.
+func (s *succession) send(t *testing.T, answer error) (before error, came core.Successor) {
+	t.Helper()
+	over := make(chan struct{})
+	before = s.replace(func() error { return answer }, func() { close(over) })
+	select {
+	case <-over:
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody is told that it is over")
+	}
+	return before, s.came()
+}
+
+func TestWhatCameOfASuccessorIsKnownToWhoeverDecides(t *testing.T) {
+	s, noRoom := &succession{}, errors.New("no space left on device")
+	before, came := s.send(t, noRoom)
+	if before != nil || came.Failed != 1 || came.Why != noRoom.Error() || came.Sent.IsZero() || came.Since.IsZero() {
+		t.Errorf("after the first failure: %v, %+v", before, came)
+	}
+	since := came.Since
+	before, came = s.send(t, nil)
+	if !errors.Is(before, noRoom) || came.Failed != 1 {
+		t.Errorf("it was accepted: %v, %+v", before, came)
+	}
+	// It is asked for again only because the manager is still the former one.
+	before, came = s.send(t, nil)
+	if !errors.Is(before, errStillThere) || came.Failed != 2 || came.Why != errStillThere.Error() ||
+		came.Since != since {
+		t.Errorf("it was accepted, and is still there: %v, %+v", before, came)
+	}
+}
+
+func TestABinaryIsSentOnceAtATime(t *testing.T) {
+	s, goOn, over := &succession{}, make(chan struct{}), make(chan struct{})
+	_ = s.replace(func() error { <-goOn; return nil }, func() { close(over) })
+	_ = s.replace(func() error { t.Error("it is sent twice"); return nil }, func() {})
+	if came := s.came(); came != (core.Successor{}) {
+		t.Errorf("it is under way, and %+v came of it", came)
+	}
+	close(goOn)
+	<-over
+}
+
+// What came of it ends with the Pod: nothing is kept of instances that are gone, and nothing is
+// told of another Pod of the name.
+func TestWhatCameOfASuccessorEndsWithItsPod(t *testing.T) {
+	st := &stream{to: endpoint{podUID: "first", address: "10.0.0.1"}}
+	st.succession().send(t, errors.New("no space left on device"))
+	same := &stream{to: endpoint{podUID: "first", address: "10.0.0.1"}}
+	same.follow(st)
+	if got := same.look().successor.Failed; got != 1 {
+		t.Errorf("by another certificate, it failed %d times", got)
+	}
+	next := &stream{to: endpoint{podUID: "second", address: "10.0.0.1"}}
+	next.follow(st)
+	if got := next.look().successor; got != (core.Successor{}) {
+		t.Errorf("of the next Pod it is said: %+v", got)
+	}
+	r := operatorOf(t, newFake(t).Build())
+	err := r.streams.ReplaceManager(types.NamespacedName{Namespace: "ns", Name: "c-1"})
+	if !errors.Is(err, errNoStream) {
+		t.Errorf("nobody was ever reached, and %v", err)
+	}
+}
