@@ -30,7 +30,7 @@ func TestAClaimThatLostItsLabelIsNotTakenForDeleted(t *testing.T) {
 	}
 
 	r.prerequisites.applier.client = writesTo{cached, api}
-	must(t, r.prerequisites.volumeAndPod(t.Context(), c, "c-1"))
+	must(t, r.prerequisites.claim(t.Context(), c, "c-1"))
 	var claim corev1.PersistentVolumeClaim
 	must(t, api.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "c-1"}, &claim))
 	if claim.Labels[v1alpha1.LabelCluster] != "c" || claim.Labels[v1alpha1.LabelInstance] != "c-1" {

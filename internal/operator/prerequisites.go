@@ -31,6 +31,8 @@ type prerequisites struct {
 	users    map[types.NamespacedName]userSecret // by Cluster: of the application
 	stores   map[types.NamespacedName]userSecret // by Cluster: the files of the archive's store
 	refusals map[types.UID]refusal               // of volumes to grow, by claim
+
+	attempts attempts
 }
 
 func newPrerequisites(cached client.Client, live client.Reader) *prerequisites {
@@ -42,6 +44,7 @@ func newPrerequisites(cached client.Client, live client.Reader) *prerequisites {
 // forget drops what is remembered of a Cluster.
 func (p *prerequisites) forget(cluster types.NamespacedName) {
 	p.settled.forget(cluster)
+	p.attempts.forget(cluster)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.users, cluster)
@@ -54,45 +57,62 @@ type hindranceError struct{ core.Problem }
 
 func (e *hindranceError) Error() string { return e.String() }
 
-// ensure makes or mends all of them; the error is a *hindranceError when only the
-// user can. asides are what only the user can mend, and can do later. The authority is there
+// ensure makes or mends all of them, each whatever becomes of the others; the error tells of all that
+// failed. asides are what only the user can mend, and can do later. The authority is there
 // with an error, too, if its Secret can be read: without it no instance is heard.
 func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (ca *pki.CA, asides []core.Problem,
 	err error) {
-	if ca, err = p.authority(ctx, c); err != nil {
-		return ca, nil, err
-	}
-	if ca.EndsSoon(time.Now()) {
+	ca, err = p.authority(ctx, c)
+	signs := ca
+	var broken *hindranceError
+	if errors.As(err, &broken) {
+		signs = nil
+	} else if ca != nil && ca.EndsSoon(time.Now()) {
 		asides = append(asides, authorityEnds(c, ca))
 	}
-	more, err := p.accounts(ctx, c, ca.Trust())
-	if asides = append(asides, more...); err != nil {
-		return ca, asides, err
+	list := append(p.accounts(signs, &asides), attempt{"recovery", p.recovery}, attempt{"archive", p.archive},
+		attempt{"budget", p.budget}, attempt{"lease", p.lease}, attempt{"services", p.defaultServices})
+	for _, name := range c.Status.InstanceNames {
+		list = append(list, p.ofInstance(signs, name)...)
 	}
-	for _, what := range []func(context.Context, *v1alpha1.Cluster) error{
-		p.recovery, p.archive, p.budget, p.lease, p.defaultServices,
-	} {
-		if err := what(ctx, c); err != nil {
-			return ca, asides, err
-		}
-	}
-	return ca, asides, nil
+	p.attempts.keepOnly(client.ObjectKeyFromObject(c), list)
+	err = together(err, p.attempts.all(ctx, c, list))
+	return ca, slices.Compact(asides), err
 }
 
 // instance makes or mends what one instance needs.
 func (p *prerequisites) instance(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, instance string) error {
-	for _, obj := range []client.Object{
-		resources.ServiceAccount(c, instance), resources.Role(c, instance),
-		resources.RoleBinding(c, instance), resources.InstanceService(c, instance),
-	} {
-		if err := p.apply(ctx, c, obj); err != nil {
-			return err
-		}
+	return p.attempts.all(ctx, c, p.ofInstance(ca, instance))
+}
+
+// ofInstance is what one instance needs; a certificate only where there is an authority that signs it.
+func (p *prerequisites) ofInstance(signs *pki.CA, instance string) []attempt {
+	list := []attempt{
+		{"account of " + instance, func(ctx context.Context, c *v1alpha1.Cluster) error {
+			return p.apply(ctx, c, resources.ServiceAccount(c, instance))
+		}},
+		{"rights of " + instance, func(ctx context.Context, c *v1alpha1.Cluster) error {
+			if err := p.apply(ctx, c, resources.Role(c, instance)); err != nil {
+				return err // it is what the other gives
+			}
+			return p.apply(ctx, c, resources.RoleBinding(c, instance))
+		}},
+		{"service of " + instance, func(ctx context.Context, c *v1alpha1.Cluster) error {
+			return p.apply(ctx, c, resources.InstanceService(c, instance))
+		}},
+		{"claim of " + instance, func(ctx context.Context, c *v1alpha1.Cluster) error {
+			return p.claim(ctx, c, instance)
+		}},
+		{"pod of " + instance, func(ctx context.Context, c *v1alpha1.Cluster) error {
+			return p.pod(ctx, c, instance)
+		}},
 	}
-	if err := p.leaf(ctx, c, ca, instance); err != nil {
-		return err
+	if signs == nil {
+		return list
 	}
-	return p.volumeAndPod(ctx, c, instance)
+	return append(list, attempt{"certificate of " + instance, func(ctx context.Context, c *v1alpha1.Cluster) error {
+		return p.leaf(ctx, c, signs, instance)
+	}})
 }
 
 // budget keeps the disruption budget, or removes it where the user wants none.
@@ -114,24 +134,22 @@ func (p *prerequisites) drop(ctx context.Context, c *v1alpha1.Cluster, obj clien
 	return client.IgnoreNotFound(p.client.Delete(ctx, obj, client.Preconditions{UID: &uid}))
 }
 
-// volumeAndPod refuses a claim or a Pod of the instance's name that is somebody else's: it would
-// be mounted, or stand in the way. Those of the instance are given what they inherit.
-func (p *prerequisites) volumeAndPod(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
-	for _, kind := range []client.Object{&corev1.PersistentVolumeClaim{}, &corev1.Pod{}} {
-		found, err := p.mine(ctx, c, kind, instance)
-		if err != nil {
-			return err
-		}
-		if err := p.inherit(ctx, c, found); err != nil {
-			return err
-		}
-		if claim, is := found.(*corev1.PersistentVolumeClaim); is {
-			if err := p.label(ctx, c, claim); err != nil {
-				return err
-			}
-		}
+// pod and claim refuse a Pod or a claim of the instance's name that is somebody else's: it would stand
+// in the way, or be mounted. Those of the instance are given what they inherit.
+func (p *prerequisites) pod(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
+	found, err := p.mine(ctx, c, &corev1.Pod{}, instance)
+	if err != nil {
+		return err
 	}
-	return nil
+	return p.inherit(ctx, c, found)
+}
+
+func (p *prerequisites) claim(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
+	found, err := p.mine(ctx, c, &corev1.PersistentVolumeClaim{}, instance)
+	if err != nil || found == nil {
+		return err
+	}
+	return together(p.inherit(ctx, c, found), p.label(ctx, c, found.(*corev1.PersistentVolumeClaim)))
 }
 
 // label puts back the labels by which the operator knows a claim, where somebody took them off.
@@ -239,31 +257,47 @@ func authorityEnds(c *v1alpha1.Cluster, ca *pki.CA) core.Problem {
 		anotherAuthority}
 }
 
-// accounts keeps the Secrets of the accounts. asides are why a Secret of the user's is not followed
-// any more by a cluster that has its account.
-func (p *prerequisites) accounts(ctx context.Context, c *v1alpha1.Cluster, authority []byte) (asides []core.Problem,
-	err error) {
-	type builder func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error)
-	var user []core.Problem
-	for name, build := range map[string]builder{
-		resources.Names(c.Name).RootSecret():        resources.RootSecret,
-		resources.Names(c.Name).ReplicationSecret(): resources.ReplicationSecret,
-		resources.Names(c.Name).ControlSecret():     resources.ControlSecret,
-		resources.Names(c.Name).AppSecret():         p.appSecret(ctx, authority, &user),
-	} {
-		tooLong := ""
-		if err := p.secret(ctx, c, name, func(data map[string][]byte) (*corev1.Secret, error) {
-			tooLong = resources.PasswordTooLong(name, data)
-			return build(c, data, rand.Reader)
-		}); err != nil {
-			return append(asides, user...), err
-		}
-		if tooLong != "" {
-			asides = append(asides, core.Problem{Reason: core.ProblemSecretIncomplete,
-				Message: tooLong + "; until then the account keeps the password that it has"})
-		}
+// accounts are the Secrets of the accounts. asides are why a Secret of the user's is not followed
+// any more by a cluster that has its account. That of the application has the authority in it.
+func (p *prerequisites) accounts(authority *pki.CA, asides *[]core.Problem) []attempt {
+	list := []attempt{
+		{"root", func(ctx context.Context, c *v1alpha1.Cluster) error {
+			return p.account(ctx, c, resources.Names(c.Name).RootSecret(), resources.RootSecret, asides)
+		}},
+		{"replication", func(ctx context.Context, c *v1alpha1.Cluster) error {
+			return p.account(ctx, c, resources.Names(c.Name).ReplicationSecret(), resources.ReplicationSecret, asides)
+		}},
+		{"control", func(ctx context.Context, c *v1alpha1.Cluster) error {
+			return p.account(ctx, c, resources.Names(c.Name).ControlSecret(), resources.ControlSecret, asides)
+		}},
 	}
-	return append(asides, slices.Compact(user)...), nil // a Secret that changes meanwhile is looked at again
+	if authority == nil {
+		return list
+	}
+	return append(list, attempt{"application", func(ctx context.Context, c *v1alpha1.Cluster) error {
+		var user []core.Problem
+		build := p.appSecret(ctx, authority.Trust(), &user)
+		err := p.account(ctx, c, resources.Names(c.Name).AppSecret(), build, asides)
+		*asides = append(*asides, user...)
+		return err
+	}})
+}
+
+// accountBuilder makes the Secret of an account from the data that it has.
+type accountBuilder func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error)
+
+func (p *prerequisites) account(ctx context.Context, c *v1alpha1.Cluster, name string, build accountBuilder,
+	asides *[]core.Problem) error {
+	tooLong := ""
+	err := p.secret(ctx, c, name, func(data map[string][]byte) (*corev1.Secret, error) {
+		tooLong = resources.PasswordTooLong(name, data)
+		return build(c, data, rand.Reader)
+	})
+	if err == nil && tooLong != "" {
+		*asides = append(*asides, core.Problem{Reason: core.ProblemSecretIncomplete,
+			Message: tooLong + "; until then the account keeps the password that it has"})
+	}
+	return err
 }
 
 // secret keeps one of the cluster's own Secrets, made from the data that it has, nil when
@@ -277,19 +311,4 @@ func (p *prerequisites) secret(ctx context.Context, c *v1alpha1.Cluster, name st
 		}
 		return made(data)
 	})
-}
-
-// problemFrom turns an error into a problem that is told. None of them may keep a
-// failover from being decided: only what is new is not begun meanwhile.
-func problemFrom(err error) *core.Problem {
-	var h *hindranceError
-	var taken *nameTakenError
-	switch {
-	case errors.As(err, &h):
-		return &h.Problem
-	case errors.As(err, &taken):
-		return &core.Problem{Reason: core.ProblemNameTaken, Message: taken.Error()}
-	default:
-		return &core.Problem{Reason: core.ProblemPrerequisites, Message: err.Error() + "; it is tried again"}
-	}
 }

@@ -140,8 +140,8 @@ func TestAPasswordThatIsTooLongIsToldAndLeft(t *testing.T) {
 		s := secretOf(t, a, c, resources.Names("c").ReplicationSecret())
 		s.Data[resources.KeyPassword] = []byte(strings.Repeat("x", bytes) + "\n")
 		must(t, a.Update(t.Context(), s))
-		asides, err := p.accounts(t.Context(), c, []byte("ca"))
-		must(t, err)
+		var asides []core.Problem
+		must(t, p.attempts.all(t.Context(), c, p.accounts(anAuthority(t), &asides)))
 		if len(asides) != bytes-256 {
 			t.Errorf("%d bytes: it says %v", bytes, asides)
 		}
@@ -234,7 +234,7 @@ func TestWhatIsInheritedReachesWhatWasMadeBefore(t *testing.T) {
 			"mysql.cnmsql.co/role": "primary"}}
 	for _, value := range []string{"strict", "lax"} {
 		c.Spec.InheritedMetadata.Annotations["policy"] = value
-		must(t, p.volumeAndPod(t.Context(), c, "c-1"))
+		must(t, p.pod(t.Context(), c, "c-1"))
 		var is corev1.Pod
 		must(t, a.Get(t.Context(), client.ObjectKeyFromObject(pod), &is))
 		if is.Labels["team"] != "shop" || is.Annotations["policy"] != value ||
@@ -242,7 +242,7 @@ func TestWhatIsInheritedReachesWhatWasMadeBefore(t *testing.T) {
 			t.Errorf("%v, %v", is.Labels, is.Annotations)
 		}
 		version := is.ResourceVersion
-		must(t, p.volumeAndPod(t.Context(), c, "c-1"))
+		must(t, p.pod(t.Context(), c, "c-1"))
 		if must(t, a.Get(t.Context(), client.ObjectKeyFromObject(pod), &is)); is.ResourceVersion != version {
 			t.Error("what is as it should be was written again")
 		}

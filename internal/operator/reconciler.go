@@ -71,10 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Metrics.Deleting(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	ca, problem, err := r.prepare(ctx, c)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
+	ca, problem := r.prepare(ctx, c)
 	for range passes {
 		next, again, err := r.pass(ctx, &c, ca, problem)
 		if apierrors.IsConflict(err) {
@@ -201,22 +198,19 @@ func (r *Reconciler) growVolumes(ctx context.Context, c *v1alpha1.Cluster, done 
 // prepare ensures what a cluster needs besides its instances. What was there a while ago will
 // do while Kubernetes tells of no change; and while nobody takes writes, what was there a
 // moment ago will, but for the record that whoever is promoted has to take.
-func (r *Reconciler) prepare(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, *core.Problem, error) {
+func (r *Reconciler) prepare(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, *core.Problem) {
 	state := r.state(c)
 	have, changes := state.ready, r.clusters.changes(client.ObjectKeyFromObject(c))
 	state.ready = preparation{}
 	isSame := have.ca != nil && have.of == preparedFor(c)
-	isEnough := have.changes == changes && time.Since(have.at) <= restingLife ||
-		r.isUrgent(c) && time.Since(have.at) <= preparedLife
+	isEnough := have.problem == nil && have.changes == changes && time.Since(have.at) <= restingLife ||
+		r.isUrgent(c) && time.Since(have.at) <= have.life()
 	if !isSame || !isEnough || r.lacksLease(c) {
-		ca, problem, err := r.ensure(ctx, c)
-		if err != nil || problem != nil {
-			return ca, problem, err
-		}
-		have = preparation{ca: ca, of: preparedFor(c), at: time.Now(), changes: changes}
+		ca, problem := r.ensure(ctx, c)
+		have = preparation{ca: ca, problem: problem, of: preparedFor(c), at: time.Now(), changes: changes}
 	}
 	state.ready = have
-	return have.ca, nil, nil
+	return have.ca, have.problem
 }
 
 // isUrgent: the primary changes, or does not take writes.
@@ -233,18 +227,13 @@ func (r *Reconciler) lacksLease(c *v1alpha1.Cluster) bool {
 	return resources.Lease(c) != nil && r.observer.leases.isMissing(leaseKey(client.ObjectKeyFromObject(c)))
 }
 
-func (r *Reconciler) ensure(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, *core.Problem, error) {
+func (r *Reconciler) ensure(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA, *core.Problem) {
 	ca, asides, err := r.prerequisites.ensure(ctx, c)
 	r.state(c).asides = asides
-	for _, name := range c.Status.InstanceNames {
-		if err == nil {
-			err = r.prerequisites.instance(ctx, c, ca, name)
-		}
-	}
 	if err == nil {
-		return ca, nil, nil
+		return ca, nil
 	}
-	return ca, problemFrom(err), nil
+	return ca, problemFrom(err)
 }
 
 // listen keeps a status stream to every instance that has an address, and ends

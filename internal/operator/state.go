@@ -41,13 +41,23 @@ type clusterState struct {
 	effects []core.Effect
 }
 
-// preparation is that all a cluster needs besides its instances was found or made.
+// preparation is that all a cluster needs besides its instances was found or made, or why not.
 type preparation struct {
-	ca *pki.CA
-	of prepared
-	at time.Time
+	ca      *pki.CA
+	problem *core.Problem
+	of      prepared
+	at      time.Time
 	// changes is how many of them Kubernetes had told of before.
 	changes int
+}
+
+// life is for how long it will do while nobody takes writes: to ask for each object again and again
+// that was refused holds up whoever waits for a failover.
+func (p preparation) life() time.Duration {
+	if p.problem != nil {
+		return mendAgain
+	}
+	return preparedLife
 }
 
 // prepared is what of a Cluster tells what it needs.
