@@ -18,6 +18,9 @@ const (
 	// AnnotationPodSpecHash is the hash of the Pod spec that the operator
 	// built the Pod from, before the API server defaulted it.
 	AnnotationPodSpecHash = "mysql.cnmsql.co/podSpecHash"
+	// AnnotationPodInputHash is the hash of what the Pod was built from: it is the
+	// same where another release builds Pods otherwise.
+	AnnotationPodInputHash = "mysql.cnmsql.co/podInputHash"
 	// AnnotationManagerImage is the image that the operator had the Pod's
 	// manager copied from, whatever admission made of it.
 	AnnotationManagerImage = "mysql.cnmsql.co/managerImage"

@@ -12,6 +12,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/layout"
 	"cnmsql.co/internal/observation"
+	"cnmsql.co/internal/resources"
 )
 
 func aPod() *corev1.Pod {
@@ -92,24 +93,37 @@ func TestAPodThatIsBeingDeletedSaysHowLongItMayTake(t *testing.T) {
 // replaced in place.
 func TestAPodIsOutOfDateByItsSpecOrByItsManager(t *testing.T) {
 	pod := aPod()
-	pod.Annotations = map[string]string{v1alpha1.AnnotationPodSpecHash: "h"}
+	pod.Annotations = map[string]string{v1alpha1.AnnotationPodSpecHash: "h",
+		v1alpha1.AnnotationPodInputHash: "i"}
 	pod.Spec.InitContainers = []corev1.Container{{Name: "install", Image: "cnmsql:1"}}
+	wanted := func(spec, inputs, installer string, inPlace bool) observation.Wanted {
+		made := resources.Made{Spec: spec, Inputs: inputs}
+		return observation.Wanted{Made: made, Installer: installer, InPlace: inPlace}
+	}
 	for _, c := range []struct {
 		wanted            observation.Wanted
 		current, oldImage bool
 	}{
-		{observation.Wanted{Hash: "h", Installer: "cnmsql:1"}, true, false},
-		{observation.Wanted{Hash: "h", Installer: "cnmsql:2"}, false, true},
-		{observation.Wanted{Hash: "h", Installer: "cnmsql:2", InPlace: true}, true, true},
-		{observation.Wanted{Hash: "other", Installer: "cnmsql:1", InPlace: true}, false, false},
+		{wanted("h", "i", "cnmsql:1", false), true, false},
+		{wanted("h", "i", "cnmsql:2", false), false, true},
+		{wanted("h", "", "cnmsql:2", true), true, true},
+		{wanted("other", "", "cnmsql:1", true), false, false},
+		// another release builds it otherwise from the same
+		{wanted("other", "i", "cnmsql:2", true), true, true},
+		{wanted("other", "i", "cnmsql:2", false), false, true},
+		{wanted("other", "j", "cnmsql:2", true), false, true},
 	} {
 		if got := observation.PodFacts(pod, c.wanted); got.Current != c.current || got.OldImage != c.oldImage {
 			t.Errorf("%+v: current %t, of an old image %t", c.wanted, got.Current, got.OldImage)
 		}
 	}
 	pod.Annotations[v1alpha1.AnnotationManagerImage] = "cnmsql:2" // which admission sent to a mirror
-	if got := observation.PodFacts(pod, observation.Wanted{Hash: "h", Installer: "cnmsql:2"}); !got.Current {
+	if got := observation.PodFacts(pod, wanted("h", "", "cnmsql:2", false)); !got.Current {
 		t.Error("a Pod whose images admission rewrites is out of date for ever")
+	}
+	delete(pod.Annotations, v1alpha1.AnnotationPodInputHash)
+	if got := observation.PodFacts(pod, wanted("other", "", "cnmsql:2", true)); got.Current {
+		t.Error("a Pod that does not tell what it was made from is taken for one of another release")
 	}
 }
 

@@ -15,13 +15,18 @@ import (
 
 // Wanted is what tells a Pod that would be built now from one that is out of date.
 type Wanted struct {
-	Hash string
+	Made resources.Made
 	// Installer is the image that the manager is copied from. InPlace: one from another
-	// is replaced without the Pod.
+	// is replaced without the Pod, and so is not restarted one that another release built otherwise
+	// from the same.
 	Installer string
 	InPlace   bool
-	// HashWith is the hash of one whose mysqld is from another image.
-	HashWith func(image string) string
+	// MadeWith is one whose mysqld is from another image.
+	MadeWith func(image string) resources.Made
+}
+
+func (w Wanted) isMade(now, as resources.Made) bool {
+	return as.Spec == now.Spec || w.InPlace && as.SameInputs(now)
 }
 
 // PodFacts turns a Pod into facts; a nil Pod is the fact that there is none.
@@ -43,9 +48,10 @@ func PodFacts(pod *corev1.Pod, wanted Wanted) core.Pod {
 		Routable:     pod.Labels[v1alpha1.LabelRoutable] == "true",
 	}
 	if !oldImage || wanted.InPlace {
-		hash := pod.Annotations[v1alpha1.AnnotationPodSpecHash]
-		facts.Current = hash == wanted.Hash
-		facts.CurrentButImage = facts.Current || wanted.HashWith != nil && hash == wanted.HashWith(facts.Image)
+		as := resources.MadeAs(pod)
+		facts.Current = wanted.isMade(wanted.Made, as)
+		facts.CurrentButImage = facts.Current ||
+			wanted.MadeWith != nil && wanted.isMade(wanted.MadeWith(facts.Image), as)
 	}
 	if grace := pod.DeletionGracePeriodSeconds; facts.Terminating && grace != nil {
 		facts.Grace = time.Duration(*grace) * time.Second

@@ -244,10 +244,16 @@ func (a *actor) podOptions(ctx context.Context, c *v1alpha1.Cluster, instance st
 // wanted is what tells the Pod that would be made now from one that is out of date.
 func (a *actor) wanted(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) observation.Wanted {
 	o := a.podOptions(ctx, c, instance, ordinal)
-	return observation.Wanted{Hash: resources.PodSpecHash(c, instance, o), Installer: o.OperatorImage,
-		InPlace: c.Spec.InPlaceInstanceManagerUpdates, HashWith: func(image string) string {
+	made := func(o resources.PodOptions) resources.Made {
+		if !c.Spec.InPlaceInstanceManagerUpdates { // nobody asks what it is made from
+			return resources.Made{Spec: resources.PodSpecHash(c, instance, o)}
+		}
+		return resources.MadeNow(c, instance, o)
+	}
+	return observation.Wanted{Made: made(o), Installer: o.OperatorImage, InPlace: c.Spec.InPlaceInstanceManagerUpdates,
+		MadeWith: func(image string) resources.Made {
 			o.Image = image
-			return resources.PodSpecHash(c, instance, o)
+			return made(o)
 		}}
 }
 

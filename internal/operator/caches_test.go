@@ -20,7 +20,7 @@ func TestWhatTheCachesLeaveOutIsNotRead(t *testing.T) {
 	pod.Spec.NodeName = "n1"
 	pod.Status = aPod("c-1", "first", "n1").Status
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
-	wanted := observation.Wanted{Hash: "another", Installer: resources.Installer(pod)}
+	wanted := observation.Wanted{Made: resources.Made{Spec: "another"}, Installer: resources.Installer(pod)}
 	whole := observation.PodFacts(pod, wanted)
 	delete(pod.Annotations, v1alpha1.AnnotationManagerImage) // of a release that had none
 	byContainer := observation.PodFacts(pod, wanted)

@@ -72,7 +72,7 @@ func (p *caller) askLater(ctx context.Context, c *v1alpha1.Cluster, said words) 
 func instanceSeen(c *v1alpha1.Cluster, name string, objs *observation.Objects, w word) core.Instance {
 	var wanted observation.Wanted
 	if pod := objs.Pods[name]; pod != nil {
-		wanted.Hash, wanted.Installer = pod.Annotations[v1alpha1.AnnotationPodSpecHash], resources.Installer(pod)
+		wanted.Made, wanted.Installer = resources.MadeAs(pod), resources.Installer(pod)
 	}
 	in := observation.Instance(c, name, objs, wanted)
 	in.Report, in.LastWord = w.Report, w.Report

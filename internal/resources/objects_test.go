@@ -65,57 +65,78 @@ func TestBeforeThereIsAPrimaryWritesAreRoutedNowhere(t *testing.T) {
 	}
 }
 
+// hashCases are changes, and whether they need a restart.
+var hashCases = map[string]struct {
+	change  func(*v1alpha1.Cluster, *PodOptions)
+	restart bool
+}{
+	"nothing":       {func(*v1alpha1.Cluster, *PodOptions) {}, false},
+	"image":         {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.ImageName = "mysql:9.8" }, true},
+	"default image": {func(_ *v1alpha1.Cluster, o *PodOptions) { o.DefaultImage = "mysql:9.8" }, true},
+	"default image, of a Cluster that has data": {func(c *v1alpha1.Cluster, o *PodOptions) {
+		now := metav1.NowMicro()
+		c.Status.EstablishedAt, c.Status.Image, o.DefaultImage = &now, o.DefaultImage, "mysql:9.8"
+	}, false},
+	// see Installer
+	"operator image": {func(_ *v1alpha1.Cluster, o *PodOptions) { o.OperatorImage = "cnmsql:v2" }, false},
+	"managers in place": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.InPlaceInstanceManagerUpdates = true },
+		false},
+	"parameter": {func(c *v1alpha1.Cluster, _ *PodOptions) {
+		c.Spec.MySQL.Parameters = map[string]string{"max_connections": "1"}
+	}, true},
+	"a list of parameters that is empty": {func(c *v1alpha1.Cluster, _ *PodOptions) {
+		c.Spec.MySQL.Parameters = map[string]string{}
+	}, false},
+	"binlog format": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.MySQL.BinlogFormat = "MIXED" }, true},
+	"semi-sync": {func(c *v1alpha1.Cluster, _ *PodOptions) {
+		c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true}
+	}, true},
+	"semi-sync that is off": {func(c *v1alpha1.Cluster,
+		_ *PodOptions) {
+		c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{}
+	}, false},
+	"durability": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.MinSyncReplicas = new(int32(2)) },
+		false},
+	"a group's settings, of none": {func(c *v1alpha1.Cluster, _ *PodOptions) {
+		c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{Consistency: "AFTER"}
+	}, false},
+	"instances": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.Instances = 5 }, false},
+	"storage":   {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.Storage.Size = "9Gi" }, false},
+	"node selector": {func(c *v1alpha1.Cluster, _ *PodOptions) {
+		c.Spec.Affinity.NodeSelector = map[string]string{"a": "b"}
+	}, true},
+	"archiving": {func(c *v1alpha1.Cluster, _ *PodOptions) {
+		c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: &v1alpha1.ObjectStoreSpec{},
+			ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
+	}, true},
+	"a store for backups": {func(c *v1alpha1.Cluster, _ *PodOptions) {
+		c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: &v1alpha1.ObjectStoreSpec{}}
+	}, false},
+	"what is nothing to a Pod": {func(c *v1alpha1.Cluster, _ *PodOptions) {
+		c.Spec.Description, c.Spec.MaxSyncReplicas, c.Spec.EnablePrimaryLease = "d", new(int32(2)), new(false)
+		c.Spec.FailoverPolicy, c.Spec.ReadRouting = &v1alpha1.FailoverPolicy{}, &v1alpha1.ReadRoutingSpec{}
+		c.Spec.MaxSwitchoverDelay, c.Spec.MaxSwitchoverPause, c.Spec.SmartShutdownTimeout = 7, 7, new(int32(7))
+		c.Spec.Managed, c.Spec.Certificates = &v1alpha1.ManagedSpec{}, &v1alpha1.CertificatesSpec{}
+		c.Spec.EnablePDB, c.Spec.EnableSuperuserAccess = new(false), true
+		c.Spec.ExternalClusters = []v1alpha1.ExternalCluster{{Name: "other"}}
+	}, false},
+	"failover delay": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.FailoverDelay = 9 }, false},
+	"inherited metadata": {func(c *v1alpha1.Cluster, _ *PodOptions) {
+		c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]v1alpha1.LabelValue{"a": "b"}}
+	}, false},
+}
+
 func TestTheHashChangesWithWhatNeedsARestartAndWithNothingElse(t *testing.T) {
-	base := PodSpecHash(cluster(t, "minimal"), "db-1", options)
-	for name, r := range map[string]struct {
-		change  func(*v1alpha1.Cluster, *PodOptions)
-		restart bool
-	}{
-		"nothing":       {func(*v1alpha1.Cluster, *PodOptions) {}, false},
-		"image":         {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.ImageName = "mysql:9.8" }, true},
-		"default image": {func(_ *v1alpha1.Cluster, o *PodOptions) { o.DefaultImage = "mysql:9.8" }, true},
-		"default image, of a Cluster that has data": {func(c *v1alpha1.Cluster, o *PodOptions) {
-			now := metav1.NowMicro()
-			c.Status.EstablishedAt, c.Status.Image, o.DefaultImage = &now, o.DefaultImage, "mysql:9.8"
-		}, false},
-		// see Installer
-		"operator image": {func(_ *v1alpha1.Cluster, o *PodOptions) { o.OperatorImage = "cnmsql:v2" }, false},
-		"managers in place": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.InPlaceInstanceManagerUpdates = true },
-			false},
-		"parameter": {func(c *v1alpha1.Cluster, _ *PodOptions) {
-			c.Spec.MySQL.Parameters = map[string]string{"max_connections": "1"}
-		}, true},
-		"a list of parameters that is empty": {func(c *v1alpha1.Cluster, _ *PodOptions) {
-			c.Spec.MySQL.Parameters = map[string]string{}
-		}, false},
-		"binlog format": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.MySQL.BinlogFormat = "MIXED" }, true},
-		"semi-sync": {func(c *v1alpha1.Cluster, _ *PodOptions) {
-			c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true}
-		}, true},
-		"semi-sync that is off": {func(c *v1alpha1.Cluster,
-			_ *PodOptions) {
-			c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{}
-		}, false},
-		"durability": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.MinSyncReplicas = new(int32(2)) },
-			false},
-		"a group's settings, of none": {func(c *v1alpha1.Cluster, _ *PodOptions) {
-			c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{Consistency: "AFTER"}
-		}, false},
-		"instances":      {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.Instances = 5 }, false},
-		"storage":        {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.Storage.Size = "9Gi" }, false},
-		"failover delay": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.FailoverDelay = 9 }, false},
-		"inherited metadata": {func(c *v1alpha1.Cluster, _ *PodOptions) {
-			c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]v1alpha1.LabelValue{"a": "b"}}
-		}, false},
-	} {
+	base := MadeNow(cluster(t, "minimal"), "db-1", options)
+	for name, r := range hashCases {
 		c, o := cluster(t, "minimal"), options
 		r.change(c, &o)
-		if got := PodSpecHash(c, "db-1", o); (got != base) != r.restart {
-			t.Errorf("%s: restart is %t", name, got != base)
+		if got := MadeNow(c, "db-1", o); (got.Spec != base.Spec) != r.restart || got.SameInputs(base) == r.restart {
+			t.Errorf("%s: restart is %t, with managers in place %t", name, got.Spec != base.Spec, !got.SameInputs(base))
 		}
 	}
-	if Pod(cluster(t, "minimal"), "db-1", options).Annotations[v1alpha1.AnnotationPodSpecHash] != base {
-		t.Error("the Pod does not carry its own hash")
+	if MadeAs(Pod(cluster(t, "minimal"), "db-1", options)) != base {
+		t.Error("the Pod does not carry its own hashes")
 	}
 	if got := Installer(Pod(cluster(t, "minimal"), "db-1", options)); got != options.OperatorImage {
 		t.Errorf("its manager is copied from %q", got)
@@ -126,15 +147,15 @@ func TestTheHashOfAMemberChangesWithTheSettingsOfItsGroup(t *testing.T) {
 	c := cluster(t, "minimal")
 	c.Spec.Replication = v1alpha1.ReplicationSpec{Mode: v1alpha1.ReplicationGroup,
 		GroupReplication: &v1alpha1.GroupReplicationSpec{Consistency: "EVENTUAL"}}
-	before := PodSpecHash(c, "db-1", options)
+	before := MadeNow(c, "db-1", options)
 	c.Spec.Replication.GroupReplication.Consistency = "AFTER"
-	if PodSpecHash(c, "db-1", options) == before {
+	if MadeNow(c, "db-1", options) == before {
 		t.Error("another consistency would wait for a restart for another reason")
 	}
-	before = PodSpecHash(c, "db-1", options)
+	before = MadeNow(c, "db-1", options)
 	c.Spec.Replication.GroupReplication.RecoverTotalOutage = v1alpha1.TotalOutageAutomatic
 	c.Spec.Replication.GroupReplication.MultiPrimary = new(false)
-	if PodSpecHash(c, "db-1", options) != before {
+	if MadeNow(c, "db-1", options) != before {
 		t.Error("members would be restarted for what does not reach them")
 	}
 }

@@ -38,6 +38,7 @@ func Pod(c *v1alpha1.Cluster, instance string, o PodOptions) *corev1.Pod {
 	spec := podSpec(c, instance, o)
 	m := instanceMeta(c, instance, instance)
 	annotate(&m, v1alpha1.AnnotationPodSpecHash, hash(c, spec))
+	annotate(&m, v1alpha1.AnnotationPodInputHash, inputHash(c, instance, o))
 	annotate(&m, v1alpha1.AnnotationManagerImage, o.OperatorImage)
 	if o.Awaited != "" {
 		annotate(&m, v1alpha1.AnnotationAwaited, o.Awaited)
@@ -45,10 +46,29 @@ func Pod(c *v1alpha1.Cluster, instance string, o PodOptions) *corev1.Pod {
 	return &corev1.Pod{TypeMeta: typeMeta("v1", "Pod"), ObjectMeta: m, Spec: spec}
 }
 
-// PodSpecHash is what the annotation podSpecHash of an up-to-date Pod says.
+// Made tells a Pod that would be made now from one that would not.
+type Made struct {
+	// Spec is the hash of the Pod's spec, as this release builds it, and Inputs of what it is built from;
+	// "" of a Pod of a release that did not note that.
+	Spec, Inputs string
+}
+
+// PodSpecHash is Made.Spec of an up-to-date Pod.
 func PodSpecHash(c *v1alpha1.Cluster, instance string, o PodOptions) string {
 	return hash(c, podSpec(c, instance, o))
 }
+
+// MadeNow is what an up-to-date Pod says of itself, and MadeAs what a Pod does.
+func MadeNow(c *v1alpha1.Cluster, instance string, o PodOptions) Made {
+	return Made{PodSpecHash(c, instance, o), inputHash(c, instance, o)}
+}
+
+func MadeAs(pod *corev1.Pod) Made {
+	return Made{pod.Annotations[v1alpha1.AnnotationPodSpecHash], pod.Annotations[v1alpha1.AnnotationPodInputHash]}
+}
+
+// SameInputs reports whether both are known to be built from the same, by whichever release.
+func (m Made) SameInputs(other Made) bool { return m.Inputs != "" && m.Inputs == other.Inputs }
 
 func podSpec(c *v1alpha1.Cluster, instance string, o PodOptions) corev1.PodSpec {
 	grace := int64(c.Spec.MaxStopDelay)
