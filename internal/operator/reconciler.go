@@ -30,9 +30,6 @@ const (
 	passes = 12
 	// mendAgain is when something that the user has to mend is looked at again.
 	mendAgain = 3 * time.Second
-	// firstContact is how long an operator that has just started waits for the
-	// first word of a cluster's instances; a word wakes it earlier.
-	firstContact = time.Second
 	// preparedLife is how long the Secrets, roles and Services of a cluster are assumed
 	// unchanged while its primary changes. Checking them takes a busy machine longer than
 	// the change itself.
@@ -97,8 +94,12 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	if err := r.listen(ctx, *c, ca); err != nil {
 		return 0, false, err
 	}
-	if r.streams.FirstContact(client.ObjectKeyFromObject(*c)) {
-		return firstContact, false, nil
+	status, err := observation.StatusFrom(&(*c).Status)
+	if err != nil {
+		return 0, false, err
+	}
+	if r.streams.FirstContact(client.ObjectKeyFromObject(*c), &status) {
+		return core.FirstContact, false, nil // a word wakes it earlier
 	}
 	o, plan, err := r.decide(ctx, *c, problem)
 	if err != nil {

@@ -62,12 +62,14 @@ type Streams struct {
 	// of are those of each cluster, by instance: a look at one cluster must not cost more
 	// because there are others.
 	of map[types.NamespacedName]map[string]*stream
+	// met are the clusters that enough was heard of to decide.
+	met map[types.NamespacedName]bool
 }
 
 // NewStreams makes an empty set; streams end with ctx.
 func NewStreams(ctx context.Context, log logr.Logger, wake func(types.NamespacedName)) *Streams {
 	return &Streams{ctx: ctx, log: log, wake: wake, streams: map[types.NamespacedName]*stream{},
-		of: map[types.NamespacedName]map[string]*stream{}}
+		of: map[types.NamespacedName]map[string]*stream{}, met: map[types.NamespacedName]bool{}}
 }
 
 // stream is the standing connection to one instance's manager.
@@ -159,6 +161,7 @@ func (s *Streams) ForgetCluster(cluster types.NamespacedName) {
 		st.stop()
 		s.drop(cluster, instance)
 	}
+	delete(s.met, cluster)
 }
 
 // put and drop keep both maps alike; the lock is held.
@@ -177,19 +180,22 @@ func (s *Streams) drop(cluster types.NamespacedName, instance string) {
 	}
 }
 
-// FirstContact tells whether the streams to a cluster are so young that none has
-// been answered or refused yet: nothing should be decided on that.
-func (s *Streams) FirstContact(cluster types.NamespacedName) bool {
+// FirstContact tells whether too little was heard yet of a cluster, by this operator, to decide about
+// it. Once enough was, it is enough for good.
+func (s *Streams) FirstContact(cluster types.NamespacedName, status *core.Status) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waiting := false
-	for _, st := range s.of[cluster] {
-		if st.hasWord() {
-			return false
-		}
-		waiting = waiting || time.Since(st.since) < firstContact
+	if s.met[cluster] || len(s.of[cluster]) == 0 {
+		return false
 	}
-	return waiting
+	var all []core.Contact
+	for instance, st := range s.of[cluster] {
+		w := st.heard()
+		all = append(all, core.Contact{Instance: instance, Begun: st.since, Report: w.report,
+			Answered: w.last.Known() || w.lastFail != ""})
+	}
+	s.met[cluster] = !core.IsFirstContact(status, all, time.Now())
+	return !s.met[cluster]
 }
 
 // Heard returns what is known of an instance, for whoever decides about its cluster.
@@ -294,12 +300,6 @@ func (st *stream) isOver() bool {
 	return st.over
 }
 
-// hasWord: the manager, or the network, has said something.
-func (st *stream) hasWord() bool {
-	w := st.heard()
-	return w.last.Known() || w.lastFail != ""
-}
-
 // look is what was heard, for whoever decides.
 func (st *stream) look() words {
 	st.mu.Lock()
@@ -345,8 +345,11 @@ func (st *stream) run(ctx context.Context, s *Streams) {
 		if ctx.Err() != nil {
 			return
 		}
-		if st.lose(err) {
+		was, isNews := st.lose(err)
+		if was {
 			s.log.Info("status stream ended", "instance", st.cluster.Namespace+"/"+st.to.podUID, "why", err.Error())
+		}
+		if isNews {
 			s.wake(st.cluster)
 		}
 		select {
@@ -395,15 +398,16 @@ func (st *stream) keep(snap control.Snapshot, begun time.Time, isStreamed bool) 
 	return !known || !repeats && (matters(before, r) || time.Since(st.looked) >= core.LookAgain && before.HasMoved(r))
 }
 
-// lose records that the manager cannot be heard any more; true when it could
-// until now.
-func (st *stream) lose(err error) bool {
+// lose records that the manager cannot be heard any more. It tells whether it could until now, and
+// whether that is news: so it is where nothing was known before.
+func (st *stream) lose(err error) (was, isNews bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	w := &st.words
-	was := w.report.Known()
+	was = w.report.Known()
+	isNews = was || w.lastFail == ""
 	w.report, w.lastFail, st.earlier = core.Fact[core.Report]{}, err.Error(), [earlierKept]core.Fact[core.Report]{}
-	return was
+	return was, isNews
 }
 
 // matters tells whether two reports differ in more than positions and lag.

@@ -264,3 +264,42 @@ func TestAPositionThatMovesWakesWhoLooksSeldom(t *testing.T) {
 		})
 	}
 }
+
+// An operator that starts hears instances one after the other. It waits for all of a healthy cluster,
+// once: an instance that is made later holds nobody up.
+func TestFirstContactIsMadeOnce(t *testing.T) {
+	r := operatorOf(t, newFake(t).Build())
+	well := &core.Status{Diagnosis: core.PrimaryHealthy, CurrentPrimary: "c-1", TargetPrimary: "c-1"}
+	silent := func(instance string) *stream {
+		st := &stream{cluster: clusterKey, since: time.Now(), cancel: func() {},
+			client: control.NewClient("127.0.0.1:1", &tls.Config{})}
+		r.streams.put(types.NamespacedName{Namespace: "ns", Name: instance}, st)
+		return st
+	}
+	if r.streams.FirstContact(clusterKey, well) {
+		t.Error("it waits for nobody")
+	}
+	r.says("c-1", core.Report{WritableEpoch: 1, Server: &core.Server{}})
+	replica := silent("c-2")
+	if !r.streams.FirstContact(clusterKey, well) {
+		t.Error("it decides before the replica was heard")
+	}
+	if _, isNews := replica.lose(errors.New("refused")); !isNews {
+		t.Error("that the replica does not answer wakes nobody")
+	}
+	if _, isNews := replica.lose(errors.New("refused")); isNews {
+		t.Error("that it does not answer yet wakes each time")
+	}
+	if r.streams.FirstContact(clusterKey, well) {
+		t.Error("it waits, although it is known of all what they say")
+	}
+	silent("c-3")
+	if r.streams.FirstContact(clusterKey, well) {
+		t.Error("it waits for an instance that was made later")
+	}
+	r.streams.ForgetCluster(clusterKey)
+	silent("c-1")
+	if !r.streams.FirstContact(clusterKey, well) {
+		t.Error("another Cluster of the name counts as met")
+	}
+}

@@ -37,6 +37,7 @@ type operator struct {
 	latestRV int64
 	failed   string
 	memory   core.Memory
+	met      bool // enough was heard to decide
 
 	running, woken bool
 	timer          int
@@ -206,9 +207,9 @@ func (op *operator) pass() {
 		return
 	}
 	op.listen(&c.status)
-	if op.isFirstContact() {
+	if op.isFirstContact(&c.status) {
 		op.lazy = false
-		op.rest(firstContact)
+		op.rest(core.FirstContact)
 		return
 	}
 	op.news, op.lazy = false, false
@@ -366,14 +367,16 @@ func (op *operator) tidy(keep, members []string) {
 	}
 }
 
-func (op *operator) isFirstContact() bool {
-	waiting := false
+func (op *operator) isFirstContact(status *core.Status) bool {
+	if op.met || len(op.order) == 0 {
+		return false
+	}
+	var all []core.Contact
 	for _, name := range op.order {
 		st := op.streams[name]
-		if st.words.last.Known() || st.words.lastFail != "" {
-			return false
-		}
-		waiting = waiting || op.w.now-st.since < firstContact
+		all = append(all, core.Contact{Instance: name, Begun: time.Unix(0, 0).Add(st.since), Report: st.words.report,
+			Answered: st.words.last.Known() || st.words.lastFail != ""})
 	}
-	return waiting
+	op.met = !core.IsFirstContact(status, all, time.Unix(0, 0).Add(op.w.now))
+	return !op.met
 }

@@ -10,7 +10,6 @@ import (
 )
 
 const (
-	firstContact  = time.Second
 	orderDeadline = 10 * time.Second
 	refreshLimit  = 2 * time.Second
 	earlierKept   = 3
@@ -64,7 +63,7 @@ func (st *statusStream) connect() {
 		return
 	}
 	m := k.manager
-	w.call(op.machine, st.node.machine, firstContact, func(reply func(func())) {
+	w.call(op.machine, st.node.machine, core.FirstContact, func(reply func(func())) {
 		if m.dead {
 			reply(func() { st.lost("connection refused") })
 			return
@@ -97,10 +96,12 @@ func (st *statusStream) lost(why string) {
 		st.m = nil
 	}
 	w := &st.words
-	was := w.report.Known()
+	was, isFirst := w.report.Known(), w.lastFail == ""
 	w.report, w.earlier, w.lastFail = core.Fact[core.Report]{}, nil, why
 	if was {
 		op.w.tell("%s: hears %s no more (%s)", op.id, st.instance, why)
+	}
+	if was || isFirst {
 		op.wake()
 	}
 	st.pause = min(max(2*st.pause, 50*time.Millisecond), time.Second)
