@@ -106,8 +106,8 @@ type Expiry struct {
 }
 
 // Expire decides what of a cluster's backups and archive may be removed. A backup that is
-// damaged is not given to it, and stays. A run goes as a whole: it is of a bundle,
-// which goes with the last of its parts.
+// damaged is not given to it, and stays. Of a run of which not all parts go or stay, it has to know
+// them.
 func Expire(h Holdings) Expiry {
 	e := &expiring{Holdings: h, line: lineOf(h.Archive)}
 	if e.line.overlap != nil {
@@ -286,7 +286,14 @@ func (e *expiring) beginning(parts []Part, held gtid.Set) (n int) {
 		}
 		before, n = n, i+1
 	}
-	if !parts[last].Last.Before(e.horizon) {
+	isOld := parts[last].Last.Before(e.horizon)
+	switch stays := max(n-1, 0); {
+	case !isOld && parts[stays].IsRun() && n > 0:
+		e.expand = append(e.expand, parts[stays]) // its last part stays
+	case isOld && parts[last].IsRun() && n == last:
+		e.expand = append(e.expand, parts[last])
+	}
+	if !isOld {
 		return before
 	}
 	return n

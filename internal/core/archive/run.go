@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// A run stands for parts of a bundle, so that an archive needs memory for each bundle, and not for
-// each part. It is a Part with the number of its last one in Through: the GTIDs of all of them,
-// what was Before the first, the earliest First and the latest Last, and the sums of Transactions
-// and Size. Whoever decides takes a run or leaves it as a whole where that is what would become of
-// each of its parts, and otherwise asks for them: see Archive.Expand.
+// A run stands for up to BundleParts parts, of a bundle or by themselves, so that an archive needs
+// memory for each run, and not for each part. It is a Part with the number of its last one in Through:
+// the GTIDs of all of them, what was Before the first, the earliest First and the latest Last, and the
+// sums of Transactions and Size. Whoever decides takes a run or leaves it as a whole where that is what
+// would become of each of its parts, and otherwise asks for them: see Archive.Expand.
 
-// RunsOf puts the parts of a bundle together, as far as they are plain; what is not stays as it is.
+// RunsOf puts parts together, as far as they are plain; what is not stays as it is.
 // Plain parts follow one another in number and in the log, in one format, and each is whole: it
 // holds transactions, all of what stood before it is in those before, and nothing was purged.
 func RunsOf(parts []Part) (all []Part) {
@@ -29,7 +29,7 @@ func runOf(parts []Part) (run Part, n int) {
 		return run, 1
 	}
 	seen := run.Before.Union(run.GTIDs)
-	for n = 1; n < len(parts); n++ {
+	for n = 1; n < min(len(parts), BundleParts); n++ {
 		p := parts[n]
 		if !p.isPlain() || !p.isOfRun(run, int64(n)) || !p.Before.Equal(seen) {
 			break
@@ -51,8 +51,8 @@ func runOf(parts []Part) (run Part, n int) {
 	return run, n
 }
 
-// isRunOf: a run stands for just these parts.
-func (p Part) isRunOf(parts []Part) bool {
+// IsRunOf: a run stands for just these parts.
+func (p Part) IsRunOf(parts []Part) bool {
 	if len(parts) == 0 {
 		return false
 	}
@@ -102,7 +102,7 @@ var errOtherParts = errors.New("these are not the parts that it had when the arc
 // Expand puts parts in the place of the run that stands for them, in the archive itself: whoever
 // has a copy of it must not use that any more. An error is that they are others.
 func (a *Archive) Expand(run Part, parts []Part) error {
-	if !run.isRunOf(parts) {
+	if !run.IsRunOf(parts) {
 		return errOtherParts
 	}
 	isIt := func(p Part) bool { return p.Key() == run.Key() && p.Through == run.Through }
@@ -124,7 +124,7 @@ func (p Part) isSameRun(other Part) bool {
 
 // Expand divides the step of a run into those of its parts.
 func (s Step) Expand(parts []Part) (all []Step, err error) {
-	if !s.Pieces[0].isRunOf(parts) {
+	if !s.Pieces[0].IsRunOf(parts) {
 		return nil, errOtherParts
 	}
 	for _, p := range parts {
