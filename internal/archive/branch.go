@@ -115,19 +115,23 @@ var errBranchUnlisted = errors.New("the store has the branch, and does not list 
 // lastPart reads the facts of the last part of a branch; sequence 0 when there is none. A listing
 // without the branch is not believed: parts may be in a bundle that it lacks, too.
 func lastPart(ctx context.Context, s store.Store, prefix string, epoch int64) (last facts.Part, err error) {
-	all, err := listAll(ctx, s, epochPrefix(prefix, epoch), prefix)
-	if err != nil {
-		return last, err
+	var bundles []facts.Bundle
+	newest, hasBranch := int64(0), false
+	for piece, err := range listPieces(ctx, s, epochPrefix(prefix, epoch), prefix) {
+		if err != nil {
+			return last, err
+		}
+		bundles, hasBranch = append(bundles, piece.bundles...), hasBranch || piece.branch
+		for _, b := range piece.bundles {
+			newest = max(newest, b.Last)
+		}
+		newest = slices.Max(append(piece.numbers, newest))
 	}
-	if !all.branches[epoch] {
+	if !hasBranch {
 		return last, fmt.Errorf("epoch %d: %w", epoch, errBranchUnlisted)
 	}
-	sequences := all.parts[epoch]
-	for _, b := range all.bundles {
-		sequences = append(sequences, b.Last)
-	}
-	return facts.Last(sequences, func(sequence int64) (facts.Part, bool, error) {
-		part, err := getPart(ctx, s, prefix, all.bundles, facts.Key{Epoch: epoch, Sequence: sequence})
+	return facts.Last([]int64{newest}, func(sequence int64) (facts.Part, bool, error) {
+		part, err := getPart(ctx, s, prefix, bundles, facts.Key{Epoch: epoch, Sequence: sequence})
 		if errors.Is(err, store.NotFound) {
 			return part, false, nil
 		}

@@ -22,8 +22,8 @@ type bundles struct {
 	prefix string
 
 	mu sync.Mutex
-	// listed are those of the epochs that were looked for.
-	listed map[int64][]facts.Bundle
+	// listed is what lies in the epochs that were looked for.
+	listed map[int64]gathered
 	// open are those that were read last, the newest first.
 	open []*opened
 }
@@ -56,7 +56,7 @@ func (b *bundles) bundled(ctx context.Context, key facts.Key, again bool) (io.Re
 		return nil, err
 	}
 	var damaged error
-	for _, one := range b.listed[key.Epoch] {
+	for _, one := range b.listed[key.Epoch].bundles {
 		if !one.Holds(key) {
 			continue
 		}
@@ -78,19 +78,29 @@ func (b *bundles) bundled(ctx context.Context, key facts.Key, again bool) (io.Re
 	return nil, damaged
 }
 
+// gathered is what tells of many parts of an epoch: bundles, and indexes by the last part of each, in
+// order.
+type gathered struct {
+	bundles []facts.Bundle
+	indexes []facts.Key
+}
+
 // list looks for the bundles of an epoch, unless they are known.
 func (b *bundles) list(ctx context.Context, epoch int64, again bool) error {
 	if _, known := b.listed[epoch]; known && !again {
 		return nil
 	}
-	all, err := listAll(ctx, b.store, epochPrefix(b.prefix, epoch), b.prefix)
-	if err != nil {
-		return err
+	var all gathered
+	for piece, err := range listPieces(ctx, b.store, epochPrefix(b.prefix, epoch), b.prefix) {
+		if err != nil {
+			return err
+		}
+		all.bundles, all.indexes = append(all.bundles, piece.bundles...), append(all.indexes, piece.indexes...)
 	}
 	if b.listed == nil {
-		b.listed = map[int64][]facts.Bundle{}
+		b.listed = map[int64]gathered{}
 	}
-	b.listed[epoch] = all.bundles
+	b.listed[epoch] = all
 	return nil
 }
 

@@ -58,9 +58,7 @@ func withoutIndexes(t *testing.T, m *memory) facts.Archive {
 			plain.objects[key] = object
 		}
 	}
-	a, err := Load(t.Context(), plain, prefix)
-	must(t, err)
-	return a
+	return loaded(t, plain)
 }
 
 func TestAnIndexSavesTheReadingOfItsParts(t *testing.T) {
@@ -74,8 +72,12 @@ func TestAnIndexSavesTheReadingOfItsParts(t *testing.T) {
 		got, err := Load(t.Context(), c, prefix)
 		must(t, err)
 		// The two behind the last index, and what might come behind them.
-		if c.indexes != 2 || c.heads != 3 || !reflect.DeepEqual(got, want) {
-			t.Errorf("%d indexes and %d heads are read; found\n%+v, not\n%+v", c.indexes, c.heads, got, want)
+		indexes, heads := c.indexes, c.heads
+		if got = expanded(t, c, got); indexes != 2 || heads != 3 || !reflect.DeepEqual(got, want) {
+			t.Errorf("%d indexes and %d heads are read; found\n%+v, not\n%+v", indexes, heads, got, want)
+		}
+		if c.indexes != 4 || c.heads != 5 {
+			t.Errorf("%d indexes and %d heads are read to know the parts of a run, too", c.indexes, c.heads)
 		}
 		for _, key := range m.keys() {
 			if !Known(prefix, key) {
@@ -100,8 +102,10 @@ func TestAnIndexThatIsOfNoUseIsDoneWithout(t *testing.T) {
 			m.objects[first] = body
 			c := &counting{Store: m}
 			got, err := Load(t.Context(), c, prefix)
-			if err != nil || c.heads != 4 || !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: %v, %d heads are read; found\n%+v, not\n%+v", name, err, c.heads, got, want)
+			must(t, err)
+			heads := c.heads
+			if got = expanded(t, c, got); heads != 4 || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %d heads are read; found\n%+v, not\n%+v", name, heads, got, want)
 			}
 		}
 		m.objects[first] = whole
@@ -119,12 +123,21 @@ func TestAPartThatIsNotAsItsIndexSaysIsRead(t *testing.T) {
 		gone := partKey(prefix, facts.Key{Epoch: 1, Sequence: 4})
 		m.objects[cut] = m.objects[cut][:20]
 		delete(m.objects, gone)
-		got, err := Load(t.Context(), m, prefix)
-		must(t, err)
+		got := loaded(t, m)
 		if len(got.Parts) != 4 || len(got.Unreadable) != 1 || got.Unreadable[0].Key.Sequence != 2 {
 			t.Errorf("%d parts, and %+v", len(got.Parts), got.Unreadable)
 		}
 	})
+}
+
+// indexesIn are those that a store lists.
+func indexesIn(t *testing.T, m *memory) (all []facts.Key) {
+	t.Helper()
+	for piece, err := range listPieces(t.Context(), m, prefix, prefix) {
+		must(t, err)
+		all = append(all, piece.indexes...)
+	}
+	return all
 }
 
 // TestAManagerThatStartsInABlockLeavesItsIndexOut: it does not know of all parts of it.
@@ -133,13 +146,11 @@ func TestAManagerThatStartsInABlockLeavesItsIndexOut(t *testing.T) {
 		indexing(t, l, m, 2)
 		indexing(t, l, m, 5)
 		want := withoutIndexes(t, m)
-		all, err := listAll(t.Context(), m, prefix, prefix)
-		must(t, err)
-		if len(all.indexes) != 1 || all.indexes[0].Sequence != 6 {
-			t.Errorf("there are indexes %+v", all.indexes)
+		if all := indexesIn(t, m); len(all) != 1 || all[0].Sequence != 6 {
+			t.Errorf("there are indexes %+v", all)
 		}
-		if got, err := Load(t.Context(), m, prefix); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%v: found\n%+v, not\n%+v", err, got, want)
+		if got := loaded(t, m); !reflect.DeepEqual(got, want) {
+			t.Errorf("found\n%+v, not\n%+v", got, want)
 		}
 	})
 }
@@ -150,10 +161,8 @@ func TestAnIndexGoesWithTheLastOfItsParts(t *testing.T) {
 		for _, c := range []struct{ last, indexes int64 }{{2, 2}, {5, 1}, {7, 0}} {
 			_, err := Remove(t.Context(), m, prefix, keysTo(1, c.last))
 			must(t, err)
-			all, err := listAll(t.Context(), m, prefix, prefix)
-			must(t, err)
-			if int64(len(all.indexes)) != c.indexes {
-				t.Errorf("parts up to %d are gone, and there are indexes %+v", c.last, all.indexes)
+			if all := indexesIn(t, m); int64(len(all)) != c.indexes {
+				t.Errorf("parts up to %d are gone, and there are indexes %+v", c.last, all)
 			}
 		}
 		if got, err := Load(t.Context(), m, prefix); err != nil || len(got.Parts) != 1 || got.Parts[0].Sequence != 8 {
@@ -171,8 +180,8 @@ func TestAStoreThatTakesNoIndexTakesTheParts(t *testing.T) {
 			return nil
 		}
 		indexing(t, l, m, 7)
-		if got, err := Load(t.Context(), m, prefix); err != nil || len(got.Parts) != 7 {
-			t.Errorf("%v: found %+v", err, got.Parts)
+		if got := loaded(t, m); len(got.Parts) != 7 {
+			t.Errorf("found %+v", got.Parts)
 		}
 	})
 }

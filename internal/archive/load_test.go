@@ -10,8 +10,7 @@ import (
 func TestWhatIsDamagedHidesNothingElse(t *testing.T) {
 	story("", t, func(t *testing.T, l *logs, m *memory) {
 		shipped(t, l, m, 4)
-		whole, err := Load(t.Context(), m, prefix)
-		must(t, err)
+		whole := loaded(t, m)
 		keep := map[string][]byte{}
 		for key, object := range m.objects {
 			keep[key] = object
@@ -33,10 +32,10 @@ func TestWhatIsDamagedHidesNothingElse(t *testing.T) {
 				m.objects[key] = object
 			}
 			m.objects[c.object] = c.body
-			a, err := Load(t.Context(), m, prefix)
-			if err != nil || len(a.Unreadable) != 1 || a.Unreadable[0].Key != c.key ||
+			a := loaded(t, m)
+			if len(a.Unreadable) != 1 || a.Unreadable[0].Key != c.key ||
 				a.Unreadable[0].Reason != facts.PartDamaged {
-				t.Errorf("%s: %+v, %v", name, a.Unreadable, err)
+				t.Errorf("%s: %+v", name, a.Unreadable)
 			}
 			if n := len(a.Parts) + len(a.Branches) + 1; n != len(whole.Parts)+len(whole.Branches) {
 				t.Errorf("%s: %d objects are known", name, n)

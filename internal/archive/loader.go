@@ -16,14 +16,43 @@ import (
 type loader struct {
 	store  store.Store
 	prefix string
-	all    *listing
-	// covered is what lies in bundles that were read.
-	covered facts.Cover
-	// newest epoch that is known; -1 if there is none.
+	// last part of each epoch that is known, and the newest epoch; -1 if there is none.
+	last   map[int64]int64
 	newest int64
 
-	mu  sync.Mutex
-	out facts.Archive
+	// all is the piece of the listing that is read, covered what lies in bundles of it that were
+	// read, and singles what was read of the parts in it that are objects of their own. Other ones
+	// than their index tells are strange.
+	all     *listing
+	covered facts.Cover
+	strange map[facts.Key]bool
+
+	mu      sync.Mutex
+	singles []facts.Part
+	out     facts.Archive
+}
+
+// piece reads what a piece of the listing has. What it needs memory for is put into runs.
+func (l *loader) piece(ctx context.Context, piece *listing) error {
+	l.all, l.covered, l.singles, l.strange = piece, nil, nil, map[facts.Key]bool{}
+	for _, step := range []func(context.Context) error{l.bundles, l.indexes, l.beside} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(l.singles, byNumber)
+	for all := l.singles; len(all) > 0; {
+		n := slices.IndexFunc(all, func(p facts.Part) bool { return l.strange[p.Key()] })
+		if n < 0 {
+			n = len(all)
+		}
+		l.out.Parts = append(l.out.Parts, facts.RunsOf(all[:n])...)
+		if n < len(all) {
+			l.out.Parts, n = append(l.out.Parts, all[n]), n+1
+		}
+		all = all[n:]
+	}
+	return nil
 }
 
 // bundles reads what lies in bundles. Of a bundle that cannot be read, those parts cannot be read
@@ -109,64 +138,68 @@ func (l *loader) indexes(ctx context.Context) error {
 		defer l.mu.Unlock()
 		for _, e := range i.Parts {
 			single, listed := l.all.singles[e.Key()]
-			if listed && single.Stored == e.Stored && !l.covered.Holds(e.Key()) {
-				l.out.Parts = append(l.out.Parts, e.Part)
+			switch {
+			case !listed || l.covered.Holds(e.Key()):
+			case single.Stored == e.Stored:
+				l.singles = append(l.singles, e.Part)
 				delete(l.all.singles, e.Key())
+			default:
+				l.strange[e.Key()] = true
 			}
 		}
 		return nil
 	})
 }
 
-// singles reads the parts that no bundle and no index has.
-func (l *loader) singles(ctx context.Context) error {
-	for epoch := range l.all.parts {
-		err := eachOf(ctx, l.keysOf(epoch), readers, func(ctx context.Context, key facts.Key) error {
-			part, err := getFacts(ctx, l.store, l.prefix, key)
-			if errors.Is(err, store.NotFound) {
-				return nil
-			}
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			return l.note(key, part, err)
-		})
-		if err != nil {
-			return err
+// beside reads the parts that no bundle and no index has.
+func (l *loader) beside(ctx context.Context) error {
+	return eachOf(ctx, l.keys(), readers, func(ctx context.Context, key facts.Key) error {
+		part, err := getFacts(ctx, l.store, l.prefix, key)
+		if errors.Is(err, store.NotFound) {
+			return nil
 		}
-	}
-	return nil
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if err != nil {
+			return l.unreadable(key, err)
+		}
+		l.singles = append(l.singles, part)
+		return nil
+	})
 }
 
-// keysOf are the parts of an epoch that have to be read, and those that the listing leaves out
-// between two others.
-func (l *loader) keysOf(epoch int64) (keys []facts.Key) {
-	spans := l.spansOf(epoch)
-	behind := int64(0)
-	for _, s := range spans {
-		if behind > 0 {
-			for n := max(behind, s.First-maxHole); n < s.First; n++ {
+// keys are the parts of the piece that have to be read, and those that the listing leaves out between
+// two others. The last part of the epoch that is known is noted.
+func (l *loader) keys() (keys []facts.Key) {
+	epoch := l.all.epoch
+	last, isKnown := l.last[epoch]
+	if !isKnown && !l.all.isOfEpoch() {
+		return nil
+	}
+	for _, s := range l.spans() {
+		if last > 0 {
+			for n := max(last+1, s.First-maxHole); n < s.First; n++ {
 				keys = append(keys, facts.Key{Epoch: epoch, Sequence: n})
 			}
 		}
 		first := facts.Key{Epoch: epoch, Sequence: s.First}
-		if _, isLeft := l.all.singles[first]; isLeft && s.First >= behind && !l.covered.Holds(first) {
+		if _, isLeft := l.all.singles[first]; isLeft && s.First > last && !l.covered.Holds(first) {
 			keys = append(keys, first)
 		}
-		behind = max(behind, s.Last+1)
+		last = max(last, s.Last)
 	}
+	l.last[epoch] = last
 	return keys
 }
 
-// spansOf are what is listed of an epoch by itself, and what its bundles hold that were read, by
-// their first parts.
-func (l *loader) spansOf(epoch int64) (spans []facts.Span) {
-	for _, n := range l.all.parts[epoch] {
-		spans = append(spans, facts.Span{Epoch: epoch, First: n, Last: n})
+// spans are what is listed of the piece by itself, and what its bundles hold that were read, by their
+// first parts.
+func (l *loader) spans() (spans []facts.Span) {
+	for _, n := range l.all.numbers {
+		spans = append(spans, facts.Span{Epoch: l.all.epoch, First: n, Last: n})
 	}
 	for _, b := range l.covered {
-		if b.Epoch == epoch {
-			spans = append(spans, facts.Span{Epoch: epoch, First: b.First, Last: b.Last})
-		}
+		spans = append(spans, facts.Span{Epoch: b.Epoch, First: b.First, Last: b.Last})
 	}
 	slices.SortFunc(spans, func(a, b facts.Span) int { return cmp.Compare(a.First, b.First) })
 	return spans
@@ -175,13 +208,13 @@ func (l *loader) spansOf(epoch int64) (spans []facts.Span) {
 // branches reads how the epochs began, also those that a listing may not know of yet, and the parts
 // that follow the last one of each that is known.
 func (l *loader) branches(ctx context.Context) error {
-	for epoch := range l.all.parts {
+	for epoch := range l.last {
 		l.newest = max(l.newest, epoch)
 	}
 	for epoch := l.newest + 1; epoch <= l.newest+facts.LookBeyond; epoch++ {
-		l.all.parts[epoch] = nil
+		l.last[epoch] = 0
 	}
-	for _, epoch := range slices.Sorted(maps.Keys(l.all.parts)) {
+	for _, epoch := range slices.Sorted(maps.Keys(l.last)) {
 		b, err := getBranch(ctx, l.store, l.prefix, epoch)
 		if errors.Is(err, store.NotFound) {
 			continue
@@ -200,17 +233,14 @@ func (l *loader) branches(ctx context.Context) error {
 
 // behind reads the parts that follow the last one of an epoch that is known.
 func (l *loader) behind(ctx context.Context, epoch int64) error {
-	key := facts.Key{Epoch: epoch}
-	for _, s := range l.spansOf(epoch) {
-		key.Sequence = max(key.Sequence, s.Last)
-	}
-	for {
-		key.Sequence++
+	for key := (facts.Key{Epoch: epoch, Sequence: l.last[epoch] + 1}); ; key.Sequence++ {
 		part, err := getFacts(ctx, l.store, l.prefix, key)
 		if errors.Is(err, store.NotFound) {
 			return nil
 		}
-		if err := l.note(key, part, err); err != nil {
+		if err == nil {
+			l.out.Parts = append(l.out.Parts, part)
+		} else if err = l.unreadable(key, err); err != nil {
 			return err
 		}
 	}
@@ -226,14 +256,5 @@ func (l *loader) unreadable(key facts.Key, err error) error {
 		return err
 	}
 	l.out.Unreadable = append(l.out.Unreadable, facts.Unreadable{Key: key, Reason: why, Message: err.Error()})
-	return nil
-}
-
-// note notes what reading the facts of a part has given.
-func (l *loader) note(key facts.Key, part facts.Part, err error) error {
-	if err != nil {
-		return l.unreadable(key, err)
-	}
-	l.out.Parts = append(l.out.Parts, part)
 	return nil
 }

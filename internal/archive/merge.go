@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -60,21 +59,43 @@ type merger struct {
 	prefix   string
 	compress *compressor
 	now      time.Time
-	// all is what is listed of an epoch.
-	all  *listing
-	done Merged
+	// all is what is listed of a piece of an epoch, and before are the parts of the piece before it
+	// that are still objects of their own.
+	all    *listing
+	before map[facts.Key]facts.Single
+	done   Merged
 	// failures are bundles that could not take the place of their parts.
 	failures int
 }
 
-// epoch merges the parts of one epoch: a listing of all would need memory for all.
+// epoch merges the parts of one epoch, piece by piece from the oldest on: so memory is needed for no
+// more than a piece, and what was done counts wherever it is broken off.
 func (m *merger) epoch(ctx context.Context, epoch int64) (err error) {
-	if m.all, err = listAll(ctx, m.store, epochPrefix(m.prefix, epoch), m.prefix); err != nil {
-		return fmt.Errorf("listing epoch %d of the archive: %w", epoch, err)
+	deciding, failed := facts.Merging{Now: m.now}, error(nil)
+	m.before = nil
+	for piece, listed := range listPieces(ctx, m.store, epochPrefix(m.prefix, epoch), m.prefix) {
+		if listed != nil {
+			return errors.Join(err, failed, fmt.Errorf("listing epoch %d of the archive: %w", epoch, listed))
+		}
+		m.all = piece
+		if failed == nil {
+			failed = m.bundle(ctx, &deciding)
+		}
+		err = errors.Join(err, m.replaceAll(ctx))
+		if failed == nil && err == nil {
+			err = m.dropIndexes(ctx)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		m.before = piece.singles
 	}
-	settled := facts.Settled(m.all.bundles, m.now)
-	err = m.bundle(ctx)
-	for _, b := range settled {
+	return errors.Join(err, failed)
+}
+
+// replaceAll removes the objects of the parts of which a bundle has taken the place a while ago.
+func (m *merger) replaceAll(ctx context.Context) (err error) {
+	for _, b := range facts.Settled(m.all.bundles, m.now) {
 		if ctx.Err() != nil || m.failures >= mergeFailures {
 			break
 		}
@@ -83,10 +104,7 @@ func (m *merger) epoch(ctx context.Context, epoch int64) (err error) {
 			err = errors.Join(err, fmt.Errorf("bundle %d to %d of epoch %d: %w", b.First, b.Last, b.Epoch, failed))
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return m.dropIndexes(ctx)
+	return err
 }
 
 // replace removes the objects of the parts that a bundle holds.
@@ -161,7 +179,8 @@ func (m *merger) dropIndexes(ctx context.Context) error {
 		}
 		isNeeded := i == nil || slices.ContainsFunc(i.Parts, func(e entry) bool {
 			_, is := m.all.singles[e.Key()]
-			return is
+			_, was := m.before[e.Key()]
+			return is || was
 		})
 		if isNeeded {
 			continue
@@ -175,26 +194,28 @@ func (m *merger) dropIndexes(ctx context.Context) error {
 }
 
 // bundle writes what is to be written. A part that cannot be read is in no bundle.
-func (m *merger) bundle(ctx context.Context) error {
-	candidates := maps.Clone(m.all.singles)
-	for {
-		plan := facts.Merge(slices.Collect(maps.Values(candidates)), m.all.bundles, m.now)
-		if len(plan) == 0 {
-			return nil
-		}
-		for _, keys := range plan {
-			if err := m.write(ctx, keys, candidates); err != nil {
-				return err
-			}
+func (m *merger) bundle(ctx context.Context, deciding *facts.Merging) error {
+	cover, singles := facts.CoverOf(m.all.bundles), make([]facts.Single, 0, len(m.all.numbers))
+	for _, n := range m.all.numbers {
+		singles = append(singles, m.all.singles[facts.Key{Epoch: m.all.epoch, Sequence: n}])
+	}
+	plan := deciding.Add(singles, cover)
+	if m.all.last {
+		plan = append(plan, deciding.End()...)
+	}
+	for _, keys := range plan {
+		if err := m.write(ctx, keys); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// write writes a bundle, unless one of its parts is damaged or gone, which is no candidate then.
-func (m *merger) write(ctx context.Context, keys []facts.Key, candidates map[facts.Key]facts.Single) error {
+// write writes a bundle, or what is left around those of its parts that are damaged or gone.
+func (m *merger) write(ctx context.Context, keys []facts.Key) error {
 	objects, parts := make([][]byte, len(keys)), make([]entry, len(keys))
 	var mu sync.Mutex
-	whole := true
+	bad := map[facts.Key]bool{}
 	err := eachOf(ctx, keys, mergeReaders, func(ctx context.Context, key facts.Key) error {
 		object, err := m.get(ctx, key)
 		var e entry
@@ -215,14 +236,26 @@ func (m *merger) write(ctx context.Context, keys []facts.Key, candidates map[fac
 		default:
 			return fmt.Errorf("reading part %d of epoch %d: %w", key.Sequence, key.Epoch, err)
 		}
-		whole = false
-		delete(candidates, key)
+		bad[key] = true
 		return nil
 	})
-	if err != nil || !whole {
+	switch {
+	case err != nil:
 		return err
+	case len(bad) == 0:
+		return m.create(ctx, parts, objects)
 	}
-	b := facts.Bundle{Epoch: keys[0].Epoch, First: keys[0].Sequence, Last: keys[len(keys)-1].Sequence}
+	for _, rest := range facts.Around(keys, bad) {
+		if err := m.write(ctx, rest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create writes a bundle of parts.
+func (m *merger) create(ctx context.Context, parts []entry, objects [][]byte) error {
+	b := facts.Bundle{Epoch: parts[0].Epoch, First: parts[0].Sequence, Last: parts[len(parts)-1].Sequence}
 	object, err := m.compress.bundleOf(parts, objects)
 	if err != nil {
 		return err
@@ -231,9 +264,8 @@ func (m *merger) write(ctx context.Context, keys []facts.Key, candidates map[fac
 	if err != nil && !errors.Is(err, store.Exists) {
 		return fmt.Errorf("writing the bundle of the parts %d to %d of epoch %d: %w", b.First, b.Last, b.Epoch, err)
 	}
-	m.all.bundles = append(m.all.bundles, b)
 	if err == nil {
-		m.done.Bundles, m.done.Parts = m.done.Bundles+1, m.done.Parts+len(keys)
+		m.done.Bundles, m.done.Parts = m.done.Bundles+1, m.done.Parts+len(parts)
 	}
 	return nil
 }

@@ -217,6 +217,7 @@ func (m *mortal) List(ctx context.Context, prefix string) iter.Seq2[store.Object
 // TestAMergeMayEndAnywhere: whatever was done when the store, or the Job, is gone, who reads the
 // archive finds the same, and a later merge goes on.
 func TestAMergeMayEndAnywhere(t *testing.T) {
+	inSmallPieces(t)
 	story("", t, func(t *testing.T, l *logs, m *memory) {
 		readers := readers
 		indexing(t, l, m, 20)
@@ -277,8 +278,7 @@ func flip(m *memory, key string, at int) {
 func TestWhatIsDamagedIsNotMerged(t *testing.T) {
 	story("a part stays as it is, and those around it are merged", t, func(t *testing.T, l *logs, m *memory) {
 		indexing(t, l, m, 60)
-		a, err := Load(t.Context(), m, prefix)
-		must(t, err)
+		a := loaded(t, m)
 		flip(m, partKey(prefix, facts.Key{Epoch: 1, Sequence: 21}), -1)
 		done := merged(t, m)
 		if done.Bundles != 2 || done.Parts != 20+38 || len(done.Damaged) != 1 ||

@@ -143,8 +143,7 @@ func applierTakesLong(t *testing.T, empty *server, m *memory, archive facts.Arch
 // bundledArchive is what is found of an archive after most of it was merged: the same as before.
 func bundledArchive(t *testing.T, m *memory) facts.Archive {
 	t.Helper()
-	before, err := Load(t.Context(), m, prefix)
-	must(t, err)
+	before := loaded(t, m)
 	for hours := range 2 {
 		_, err := Merge(t.Context(), m, prefix, time.Now().Add(time.Duration(2*hours+2)*time.Hour))
 		must(t, err)
@@ -271,8 +270,7 @@ func waitArchived(t *testing.T, s *Shipper, set gtid.Set) {
 // readableByMysqlbinlog: what zstd makes of a part is a log to MySQL's own tool.
 func readableByMysqlbinlog(t *testing.T, a *server, m *memory) {
 	t.Helper()
-	archive, err := Load(t.Context(), m, prefix)
-	must(t, err)
+	archive := loaded(t, m)
 	for _, p := range archive.Parts[:min(len(archive.Parts), 3)] {
 		if p.Piece > 0 {
 			continue

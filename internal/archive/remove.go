@@ -3,6 +3,7 @@ package archive
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/store"
@@ -16,66 +17,98 @@ func Known(prefix, key string) bool {
 	return ok || isIndex || isBundle || isMark(prefix, key)
 }
 
-// Remove removes parts one after the other, in the order in which they are given, and then the
-// indexes that tell of nothing else, and tells how many parts are gone. They are the first of
-// their epochs. A bundle goes with the last of its parts; until then all of them are there. What
-// is gone already is no error. It does not ask who needs them.
+// Remove removes parts one after the other, in the order in which they are given, and the indexes
+// that tell of nothing else, and tells how many parts are gone. They are the first of their epochs, and
+// the spans of an epoch follow one another. A bundle goes with the last of its parts; until then all of
+// them are there. What is gone already is no error. It does not ask who needs them.
 func Remove(ctx context.Context, s store.Store, prefix string, spans []facts.Span) (removed int, err error) {
-	if len(spans) == 0 {
-		return 0, nil
-	}
-	all, err := listAll(ctx, s, prefix, prefix)
-	if err != nil {
-		return 0, fmt.Errorf("listing the archive: %w", err)
-	}
-	r := newRemoval(s, prefix, all, spans)
-	for _, span := range spans {
-		for k := (facts.Key{Epoch: span.Epoch, Sequence: span.First}); k.Sequence <= span.Last; k.Sequence++ {
-			if err := ctx.Err(); err != nil {
-				return removed, context.Cause(ctx)
-			}
-			if r.stay.Holds(k) {
-				continue
-			}
-			if err := r.remove(ctx, k); err != nil {
-				return removed, fmt.Errorf("removing part %d of epoch %d of the archive: %w", k.Sequence, k.Epoch, err)
-			}
-			removed++
+	for len(spans) > 0 {
+		n := slices.IndexFunc(spans, func(other facts.Span) bool { return other.Epoch != spans[0].Epoch })
+		if n < 0 {
+			n = len(spans)
 		}
+		r := &removal{store: s, prefix: prefix, epoch: spans[0].Epoch, last: spans[n-1].Last, spans: spans[:n]}
+		err := r.run(ctx)
+		if removed += r.removed; err != nil {
+			return removed, err
+		}
+		spans = spans[n:]
 	}
-	return removed, r.removeIndexes(ctx)
+	return removed, nil
 }
 
-// removal is one Remove.
+// removal is one Remove, of an epoch.
 type removal struct {
 	store  store.Store
 	prefix string
-	all    *listing
-	// last part of each epoch that goes.
-	last map[int64]int64
-	// stay are bundles with a part behind that: all that they hold stays with them. ending are the
-	// others, by their last part, and going what those hold.
+	epoch  int64
+	// spans are what goes, and last the last of that. What is before next is gone.
+	spans      []facts.Span
+	last, next int64
+	removed    int
+
+	// all is the piece of the listing that is gone through.
+	all *listing
+	// stay are bundles of it with a part behind last: all that they hold stays with them. ending are
+	// the others, by their last part, and going what those hold.
 	stay, going facts.Cover
-	ending      map[facts.Key][]facts.Bundle
+	ending      map[int64][]facts.Bundle
 }
 
-func newRemoval(s store.Store, prefix string, all *listing, spans []facts.Span) *removal {
-	r := &removal{store: s, prefix: prefix, all: all, last: map[int64]int64{}, ending: map[facts.Key][]facts.Bundle{}}
-	for _, span := range spans {
-		r.last[span.Epoch] = max(r.last[span.Epoch], span.Last)
+func (r *removal) run(ctx context.Context) error {
+	for piece, err := range listPieces(ctx, r.store, epochPrefix(r.prefix, r.epoch), r.prefix) {
+		if err != nil {
+			return fmt.Errorf("listing the archive: %w", err)
+		}
+		r.begin(piece)
+		if err := r.parts(ctx, min(piece.reach, r.last)); err != nil {
+			return err
+		}
+		if err := r.indexes(ctx); err != nil {
+			return err
+		}
+		if piece.reach >= r.last {
+			return nil
+		}
 	}
+	r.begin(newListing(r.epoch, r.last))
+	return r.parts(ctx, r.last) // what is not listed
+}
+
+// begin begins with a piece.
+func (r *removal) begin(piece *listing) {
+	r.all, r.ending = piece, map[int64][]facts.Bundle{}
 	var stay, going []facts.Bundle
-	for _, b := range all.bundles {
-		if b.Last > r.last[b.Epoch] {
+	for _, b := range piece.bundles {
+		if b.Last > r.last {
 			stay = append(stay, b)
 			continue
 		}
 		going = append(going, b)
-		end := facts.Key{Epoch: b.Epoch, Sequence: b.Last}
-		r.ending[end] = append(r.ending[end], b)
+		r.ending[b.Last] = append(r.ending[b.Last], b)
 	}
 	r.stay, r.going = facts.CoverOf(stay), facts.CoverOf(going)
-	return r
+}
+
+// parts removes those that go, up to one.
+func (r *removal) parts(ctx context.Context, until int64) error {
+	for _, span := range r.spans {
+		for n := max(span.First, r.next); n <= min(span.Last, until); n++ {
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+			k := facts.Key{Epoch: r.epoch, Sequence: n}
+			if r.stay.Holds(k) {
+				continue
+			}
+			if err := r.remove(ctx, k); err != nil {
+				return fmt.Errorf("removing part %d of epoch %d of the archive: %w", k.Sequence, k.Epoch, err)
+			}
+			r.removed++
+		}
+	}
+	r.next = until + 1
+	return nil
 }
 
 // remove removes a part where it lies, and the bundles that end with it.
@@ -85,7 +118,7 @@ func (r *removal) remove(ctx context.Context, k facts.Key) error {
 			return err
 		}
 	}
-	for _, b := range r.ending[k] {
+	for _, b := range r.ending[k.Sequence] {
 		if err := r.store.Delete(ctx, bundleKey(r.prefix, b)); err != nil {
 			return err
 		}
@@ -93,10 +126,10 @@ func (r *removal) remove(ctx context.Context, k facts.Key) error {
 	return nil
 }
 
-// removeIndexes removes those of which all parts are gone.
-func (r *removal) removeIndexes(ctx context.Context) error {
+// indexes removes those of which all parts are gone.
+func (r *removal) indexes(ctx context.Context) error {
 	for _, k := range r.all.indexes {
-		if k.Sequence > r.last[k.Epoch] || r.stay.Holds(k) {
+		if k.Sequence > r.last || r.stay.Holds(k) {
 			continue
 		}
 		if err := r.store.Delete(ctx, indexKey(r.prefix, k)); err != nil {

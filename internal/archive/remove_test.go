@@ -20,9 +20,7 @@ func shipped(t *testing.T, l *logs, m *memory, parts int) int64 {
 		settle()
 	}
 	must(t, s.end())
-	a, err := Load(t.Context(), m, prefix)
-	must(t, err)
-	return int64(len(a.Parts))
+	return int64(len(loaded(t, m).Parts))
 }
 
 func keysTo(epoch, last int64) []facts.Span { return between(epoch, 1, last) }
@@ -48,8 +46,7 @@ func TestABranchGoesOnWithoutItsBeginning(t *testing.T) {
 		l.commit(1, 1)
 		settle()
 		must(t, s.end())
-		a, err := Load(t.Context(), m, prefix)
-		must(t, err)
+		a := loaded(t, m)
 		found := map[int64]gtid.Set{}
 		for _, p := range a.Parts {
 			found[p.Sequence] = p.GTIDs

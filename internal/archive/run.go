@@ -1,29 +1,78 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"sync"
 
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/store"
 )
 
-// run reads the parts for which a run stands: as their bundle tells, or wherever each of them lies.
+// run reads the parts for which a run stands: as their bundle or their indexes tell, or wherever each
+// of them lies.
 func (b *bundles) run(ctx context.Context, run facts.Part) ([]facts.Part, error) {
 	parts, err := b.runIn(ctx, run)
 	if parts != nil || err != nil && !isFinal(err) {
 		return parts, err
 	}
-	for s, n := run.Span(), run.Sequence; n <= s.Last; n++ {
-		part, err := b.facts(ctx, facts.Key{Epoch: s.Epoch, Sequence: n})
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, part)
+	known, err := b.indexed(ctx, run)
+	if err != nil {
+		return nil, err
 	}
-	return parts, nil
+	if parts, err = b.factsOf(ctx, run, known); err != nil || len(known) == 0 || run.IsRunOf(parts) {
+		return parts, err
+	}
+	return b.factsOf(ctx, run, nil) // an index tells something else
+}
+
+// indexed is what indexes tell of the parts of a run.
+func (b *bundles) indexed(ctx context.Context, run facts.Part) (map[facts.Key]facts.Part, error) {
+	s := run.Span()
+	b.mu.Lock()
+	all := b.listed[run.Epoch].indexes // as runIn has listed it
+	b.mu.Unlock()
+	atLeast := func(n int64) int {
+		i, _ := slices.BinarySearchFunc(all, n, func(k facts.Key, n int64) int { return cmp.Compare(k.Sequence, n) })
+		return i
+	}
+	known := map[facts.Key]facts.Part{}
+	var mu sync.Mutex
+	err := eachOf(ctx, all[atLeast(s.First):min(atLeast(s.Last)+1, len(all))], readers,
+		func(ctx context.Context, last facts.Key) error {
+			i, err := getIndex(ctx, b.store, b.prefix, last)
+			if err != nil || i == nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, p := range i.parts() {
+				known[p.Key()] = p
+			}
+			return nil
+		})
+	return known, err
+}
+
+// factsOf reads what the parts of a run tell of themselves, besides those that are known.
+func (b *bundles) factsOf(ctx context.Context, run facts.Part, known map[facts.Key]facts.Part) ([]facts.Part, error) {
+	s := run.Span()
+	parts := make([]facts.Part, s.Count())
+	var lack []facts.Key
+	for i := range parts {
+		key, is := facts.Key{Epoch: s.Epoch, Sequence: s.First + int64(i)}, false
+		if parts[i], is = known[key]; !is {
+			lack = append(lack, key)
+		}
+	}
+	return parts, eachOf(ctx, lack, readers, func(ctx context.Context, key facts.Key) (err error) {
+		parts[key.Sequence-s.First], err = b.facts(ctx, key)
+		return err
+	})
 }
 
 // runIn reads them from the bundle; nil if it is not there any more.
@@ -34,7 +83,7 @@ func (b *bundles) runIn(ctx context.Context, run facts.Part) ([]facts.Part, erro
 		return nil, err
 	}
 	s := run.Span()
-	for _, one := range b.listed[run.Epoch] {
+	for _, one := range b.listed[run.Epoch].bundles {
 		if one.First > s.First || one.Last < s.Last {
 			continue
 		}
@@ -119,7 +168,7 @@ func (p Place) Expire(ctx context.Context, h *facts.Holdings) (facts.Expiry, err
 }
 
 // Lost lists what failovers lost, see facts.Lost, and reads what it has to know for that of the
-// parts that lie in bundles.
+// parts for which runs stand.
 func (p Place) Lost(ctx context.Context, a *facts.Archive) ([]facts.LostBranch, error) {
 	for {
 		all, run := facts.Lost(*a)

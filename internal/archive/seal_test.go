@@ -51,9 +51,7 @@ func mixed(t *testing.T, l *logs, m *memory, each []seal.Key) facts.Archive {
 	settle()
 	must(t, s.end())
 	m.key = seal.Key{}
-	a, err := Load(t.Context(), m, prefix)
-	must(t, err)
-	return a
+	return loaded(t, m)
 }
 
 func TestAnArchiveThatIsPartlyEncrypted(t *testing.T) {

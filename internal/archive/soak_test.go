@@ -18,6 +18,7 @@ import (
 // merges), all that was executed is archived,
 // once and in order.
 func TestAnythingThatHappens(t *testing.T) {
+	inSmallPieces(t)
 	merged := 0
 	for seed := range int64(40) {
 		story("", t, func(t *testing.T, l *logs, m *memory) {

@@ -89,58 +89,76 @@ func Settled(bundles []Bundle, now time.Time) (out []Bundle) {
 	return out
 }
 
-// Merge decides which parts are bundled, consecutive ones each time. Of each epoch the
-// newest part that is settled stays as it is, and all that are younger: shipping, and the branch
-// behind, go on from there, with listings that may lack the last ones. now is by the store's
-// clock, and not later than by the clock here. It puts singles in order.
-func Merge(singles []Single, bundles []Bundle, now time.Time) (out [][]Key) {
-	cover := CoverOf(bundles)
-	slices.SortFunc(singles, func(a, b Single) int { return a.Key.compare(b.Key) })
-	for len(singles) > 0 {
-		n := slices.IndexFunc(singles, func(s Single) bool { return s.Key.Epoch != singles[0].Key.Epoch })
-		if n < 0 {
-			n = len(singles)
+// Merging decides which parts of an epoch are bundled, consecutive ones each time. The newest part
+// that is settled stays as it is, and all that are younger: shipping, and the branch behind, go on
+// from there, with listings that may lack the last ones. It is told of the parts in order, some at a
+// time, and knows no more of them than a bundle holds. Now is by the store's clock, and not later than
+// by the clock here.
+type Merging struct {
+	Now time.Time
+	// newest of those that are settled, unless a bundle holds it or it is large, and whether it is there.
+	newest             Single
+	hasNewest, isApart bool
+	// run are those before it that are to be in one bundle, and bytes what they have together.
+	run   []Key
+	bytes int64
+	// ended: what comes is not settled, or not surely.
+	ended bool
+}
+
+// Add tells of parts behind all others, and gives what is to be bundled now. Cover are the bundles
+// that hold any of them.
+func (m *Merging) Add(singles []Single, cover Cover) (out [][]Key) {
+	for _, s := range singles {
+		if m.ended = m.ended || !isSettled(s.Written, m.Now); m.ended {
+			return append(out, m.End()...)
 		}
-		out = append(out, runs(mergeable(singles[:n], now), cover)...)
-		singles = singles[n:]
+		if m.hasNewest {
+			out = append(out, m.take()...)
+		}
+		m.newest, m.hasNewest, m.isApart = s, true, cover.Holds(s.Key) || s.Stored > smallPart
+	}
+	return out
+}
+
+// End gives what is left to be bundled when all parts are told.
+func (m *Merging) End() [][]Key {
+	run := m.run
+	m.run, m.bytes = nil, 0
+	if len(run) < bundleLeast {
+		return nil
+	}
+	return [][]Key{run}
+}
+
+// take adds the newest part, behind which there is another one, to the others, as many together as fit.
+func (m *Merging) take() (out [][]Key) {
+	s, n := m.newest, len(m.run)
+	if m.isApart || n == BundleParts || m.bytes+s.Stored > BundleBytes ||
+		n > 0 && m.run[n-1].Sequence+1 != s.Key.Sequence {
+		out = m.End()
+	}
+	if !m.isApart {
+		m.run, m.bytes = append(m.run, s.Key), m.bytes+s.Stored
+	}
+	return out
+}
+
+// Around is what can be bundled of consecutive parts without some of them.
+func Around(keys []Key, without map[Key]bool) (out [][]Key) {
+	for len(keys) > 0 {
+		n := slices.IndexFunc(keys, func(k Key) bool { return without[k] })
+		if n < 0 {
+			n = len(keys)
+		}
+		if n >= bundleLeast {
+			out = append(out, keys[:n])
+		}
+		keys = keys[min(n+1, len(keys)):]
 	}
 	return out
 }
 
 func isSettled(written, now time.Time) bool {
 	return !written.IsZero() && !written.After(now.Add(-settled))
-}
-
-// mergeable is the beginning of an epoch that is left to nobody who goes on with it.
-func mergeable(epoch []Single, now time.Time) []Single {
-	n := slices.IndexFunc(epoch, func(s Single) bool { return !isSettled(s.Written, now) })
-	if n < 0 {
-		n = len(epoch)
-	}
-	return epoch[:max(n-1, 0)]
-}
-
-// runs are consecutive small parts that no bundle holds yet, as many together as fit.
-func runs(epoch []Single, cover Cover) (out [][]Key) {
-	var run []Key
-	var bytes int64
-	end := func() {
-		if len(run) >= bundleLeast {
-			out = append(out, run)
-		}
-		run, bytes = nil, 0
-	}
-	for _, s := range epoch {
-		if cover.Holds(s.Key) || s.Stored > smallPart {
-			end()
-			continue
-		}
-		n := len(run)
-		if n == BundleParts || bytes+s.Stored > BundleBytes || n > 0 && run[n-1].Sequence+1 != s.Key.Sequence {
-			end()
-		}
-		run, bytes = append(run, s.Key), bytes+s.Stored
-	}
-	end()
-	return out
 }

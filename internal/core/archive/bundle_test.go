@@ -2,7 +2,9 @@ package archive
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +27,25 @@ func runsText(all [][]Key) string {
 		out = append(out, fmt.Sprintf("%d/%d-%d", run[0].Epoch, run[0].Sequence, run[len(run)-1].Sequence))
 	}
 	return strings.Join(out, " ")
+}
+
+// merges is what of some parts is bundled, of which Merging is told some at a time.
+func merges(singles []Single, bundles []Bundle, now time.Time, some func() int) (out [][]Key) {
+	slices.SortFunc(singles, func(a, b Single) int { return a.Key.compare(b.Key) })
+	for len(singles) > 0 {
+		m, epoch := Merging{Now: now}, singles[0].Key.Epoch
+		for len(singles) > 0 && singles[0].Key.Epoch == epoch {
+			n := 0
+			for n < min(len(singles), some()) && singles[n].Key.Epoch == epoch {
+				n++
+			}
+			n = max(n, 1)
+			out = append(out, m.Add(singles[:n], CoverOf(bundles))...)
+			singles = singles[n:]
+		}
+		out = append(out, m.End()...)
+	}
+	return out
 }
 
 func TestWhichPartsAreMerged(t *testing.T) {
@@ -61,8 +82,11 @@ func TestWhichPartsAreMerged(t *testing.T) {
 		"by a clock that is not known none is": {lying(1, 1, 60, 100), nil, -midnight.Sub(time.Time{}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := runsText(Merge(c.singles, c.bundles, midnight.Add(c.later))); got != c.want {
-				t.Errorf("%q, not %q", got, c.want)
+			for _, some := range []int{1, 7, math.MaxInt} {
+				got := runsText(merges(c.singles, c.bundles, midnight.Add(c.later), func() int { return some }))
+				if got != c.want {
+					t.Errorf("%q, not %q, of %d at a time", got, c.want, some)
+				}
 			}
 		})
 	}
@@ -93,7 +117,12 @@ func TestWhateverLiesThereIsMergedWithinBounds(t *testing.T) {
 		}
 		bundles := []Bundle{{1, 1 + r.Int64N(500), 500 + r.Int64N(300), midnight}}
 		r.Shuffle(len(singles), func(i, k int) { singles[i], singles[k] = singles[k], singles[i] })
-		checkMerging(t, singles, bundles, Merge(singles, bundles, midnight))
+		whole := merges(singles, bundles, midnight, func() int { return math.MaxInt })
+		checkMerging(t, singles, bundles, whole)
+		pieces := merges(singles, bundles, midnight, func() int { return r.IntN(700) })
+		if !reflect.DeepEqual(pieces, whole) {
+			t.Errorf("in pieces %s are merged, and together %s", runsText(pieces), runsText(whole))
+		}
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -122,6 +151,23 @@ func checkMerging(t *testing.T, singles []Single, bundles []Bundle, planned [][]
 		}
 		if len(run) < bundleLeast || len(run) > BundleParts || bytes > BundleBytes {
 			t.Errorf("a bundle of %d parts and %d bytes", len(run), bytes)
+		}
+	}
+}
+
+func TestWhatIsLeftAroundADamagedPartIsMerged(t *testing.T) {
+	var keys []Key
+	for n := int64(1); n <= 60; n++ {
+		keys = append(keys, Key{1, n})
+	}
+	for want, bad := range map[string][]int64{"1/1-60": nil, "1/1-19 1/21-60": {20}, "1/17-59": {16, 60},
+		"": {15, 30, 45}, "1/2-60": {1}} {
+		without := map[Key]bool{}
+		for _, n := range bad {
+			without[Key{1, n}] = true
+		}
+		if got := runsText(Around(keys, without)); got != want {
+			t.Errorf("%q, not %q", got, want)
 		}
 	}
 }
