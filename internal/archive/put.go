@@ -68,29 +68,25 @@ func isFinal(err error) bool {
 }
 
 // retried tries something with the store until it succeeds, with growing pauses, and asks
-// for the permission before each attempt. Each attempt is bounded, by more if many bytes of an
-// object (0 where none is written) have to go at the pace that the user allows.
+// for the permission before each attempt. An attempt, of which so many bytes of an object are to be
+// written (0 where none is), may take as long as its line needs, and is given up when nothing moves.
 func retried[T any](
 	ctx context.Context, s *Shipper, bytes int, try func(context.Context) (T, error),
 ) (out T, err error) {
-	limit := s.c.PutTimeout
-	if pace := s.c.BytesPerSecond; pace > 0 {
-		limit += 2 * time.Duration(float64(bytes)/float64(pace)*float64(time.Second))
-	}
-	slow := fmt.Errorf("the store took longer than %s", limit)
+	stuck := fmt.Errorf("for %s nothing came from the store, and it took nothing", s.c.PutTimeout)
 	if bytes > 0 {
-		slow = fmt.Errorf("%w for an object of %d bytes", slow, bytes)
+		stuck = fmt.Errorf("%w of an object of %d bytes", stuck, bytes)
 	}
 	for pause := firstBackoff; ; pause = min(2*pause, maxBackoff) {
 		if err := s.may(ctx); err != nil {
 			return out, err
 		}
-		attempt, cancel := context.WithTimeoutCause(ctx, limit, slow)
+		attempt, end := whileMoving(ctx, s.c.PutTimeout, stuck)
 		out, err = try(attempt)
 		if err != nil && attempt.Err() != nil {
-			err = errors.Join(err, context.Cause(attempt))
+			err = fmt.Errorf("%w: %w", context.Cause(attempt), err)
 		}
-		cancel()
+		end()
 		if err == nil || isFinal(err) {
 			return out, err
 		}
@@ -98,6 +94,17 @@ func retried[T any](
 		if err := s.pause(ctx, pause); err != nil {
 			return out, err
 		}
+	}
+}
+
+// whileMoving gives a context for a store, which ends with a cause when nothing has moved for so long.
+func whileMoving(ctx context.Context, limit time.Duration, stuck error) (attempt context.Context, end func()) {
+	attempt, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(limit, func() { cancel(stuck) })
+	attempt = store.WithProgress(attempt, func() { timer.Reset(limit) })
+	return attempt, func() {
+		cancel(nil)
+		timer.Stop()
 	}
 }
 

@@ -56,11 +56,9 @@ type Config struct {
 	MaxBytes int64
 	// Marks has the store told, while nothing is written, that the archive is complete.
 	Marks bool
-	// PutTimeout bounds an attempt to store a part, beside the time that it takes at
-	// BytesPerSecond, twice; 0 is 2 minutes.
+	// PutTimeout is for how long nothing may move in an attempt to store a part, see
+	// store.WithProgress; 0 is 2 minutes.
 	PutTimeout time.Duration
-	// BytesPerSecond is the limit of Store, see store.Limited; 0 is none.
-	BytesPerSecond int64
 	// Since is since when it is not known what the archive lacks; zero is when Run begins.
 	Since time.Time
 }

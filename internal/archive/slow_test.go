@@ -10,12 +10,12 @@ import (
 	"cnmsql.co/internal/store"
 )
 
-// TestAnAttemptMayTakeAsLongAsTheLimitWants: 8 MiB that do not compress, at 4 MiB a second, and
-// half a second.
+// TestAnAttemptMayTakeAsLongAsTheLimitWants: 8 MiB that do not compress, at 4 MiB a second, where
+// nothing may move for half a second.
 func TestAnAttemptMayTakeAsLongAsTheLimitWants(t *testing.T) {
 	m := newMemory()
 	s, err := NewShipper(Config{Store: store.Limited(m, 4<<20), Prefix: prefix, Cluster: "uid", Epoch: 1,
-		May: allowed, PutTimeout: 500 * time.Millisecond, BytesPerSecond: 4 << 20})
+		May: allowed, PutTimeout: 500 * time.Millisecond})
 	must(t, err)
 	s.sequence = 1
 	raw := make([]byte, 8<<20)

@@ -181,7 +181,7 @@ func (a *archiver) archive(ctx context.Context, what facts.Term, since time.Time
 		Recoveries: recoveries, Index: a.opt.Dirs.binlogIndex(), Key: a.archiveKey, Marks: true,
 		Executed: func(ctx context.Context) (gtid.Set, error) { return a.asks().Executed(ctx) },
 		May:      func(context.Context) error { return a.stillArchives(what) }, TargetRPO: what.RPO,
-		Since: since, BytesPerSecond: what.Limit,
+		Since:    since,
 		MaxBytes: partBytes(memoryFor(cluster, a.opt.MemoryLimit)),
 	})
 	if err != nil {

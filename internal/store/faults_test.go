@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -246,6 +247,31 @@ func TestALimitedWriterIsNoSilentStore(t *testing.T) {
 	s, _ := faulty(t, forSlow, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
 	// 4 KiB at once, then the next after a second, which is longer than a silence.
 	must(t, store.Limited(s, 4<<10).Put(t.Context(), "key", make([]byte, 8<<10)))
+}
+
+// TestASlowLineIsNoSilentStore: it takes 512 KiB in a second, with little room on the other side.
+func TestASlowLineIsNoSilentStore(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		for piece := make([]byte, 32<<10); ; time.Sleep(time.Second / 16) {
+			if _, err := io.ReadFull(r.Body, piece); err != nil {
+				return
+			}
+		}
+	}))
+	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		must(t, c.(*net.TCPConn).SetReadBuffer(16<<10))
+		return ctx
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	s := openFor(t, patience{2 * time.Second, time.Second}, configure(t, server.URL))
+	var moved atomic.Int64
+	ctx := store.WithProgress(t.Context(), func() { moved.Add(1) })
+	must(t, s.Put(ctx, "key", make([]byte, 5<<20)))
+	if n := moved.Load(); n < 20 {
+		t.Errorf("it has told of progress %d times", n)
+	}
 }
 
 // head begins an object.

@@ -87,14 +87,16 @@ func (r *pacedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wait waits until so many bytes may be moved.
+// wait waits until so many bytes may be moved, and tells of each that may that it is.
 func wait(ctx context.Context, pace *rate.Limiter, bytes int) error {
 	for pace != nil && bytes > 0 {
 		n := min(bytes, pace.Burst())
 		if err := pace.WaitN(ctx, n); err != nil {
 			return err
 		}
+		progress(ctx, n)
 		bytes -= n
 	}
+	progress(ctx, bytes)
 	return nil
 }

@@ -96,7 +96,7 @@ func (t *transport) current() (*http.Transport, error) {
 // connections finds a dead peer before a store counts as silent, and keeps no connection
 // for so long that something between may have forgotten it.
 func connections(config *tls.Config) *http.Transport {
-	dialer := &net.Dialer{Timeout: 10 * time.Second,
+	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: keepsLittle,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3}}
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -169,6 +169,7 @@ func (b *responseBody) Read(p []byte) (int, error) {
 	b.watch.resume()
 	n, err := b.ReadCloser.Read(p)
 	b.watch.pause()
+	progress(b.ctx, n)
 	if err != nil && err != io.EOF {
 		err = causeOf(b.ctx, err)
 	}
