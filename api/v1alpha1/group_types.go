@@ -144,6 +144,10 @@ type GroupRecovery struct {
 	// by it.
 	// +optional
 	Held string `json:"held,omitempty"`
+	// Pending: the group was not seen since this was ordered. If it is seen as it was before, the
+	// recovery came to nothing, and is forgotten.
+	// +optional
+	Pending bool `json:"pending,omitempty"`
 }
 
 // LeftOutMember is an instance that the group went on without when it was recovered.

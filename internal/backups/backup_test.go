@@ -163,6 +163,9 @@ func TestABackupSaysWhatItWaitsFor(t *testing.T) {
 	young.Status.EstablishedAt = nil
 	noStore.Spec.Backup = nil
 	noReplica.Status.InstancesReported = noReplica.Status.InstancesReported[:1]
+	undecided := aCluster()
+	undecided.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{Bootstrapped: true,
+		Recoveries: []v1alpha1.GroupRecovery{{Epoch: 3, Pending: true}}}
 	running := aBackup("other")
 	running.UID, running.Status.Phase = "other-uid", v1alpha1.BackupRunning
 	noKey := secret("store", map[string]string{"id": "me"})
@@ -175,10 +178,12 @@ func TestABackupSaysWhatItWaitsFor(t *testing.T) {
 		reason core.Reason
 		words  string
 	}{
-		"no Cluster":       {[]client.Object{storeSecret}, v1alpha1.BackupPending, core.BackupNoCluster, "db in namespace ns"},
-		"no data":          {[]client.Object{young, storeSecret}, v1alpha1.BackupPending, core.BackupNotYet, "has no data yet"},
-		"no store":         {[]client.Object{noStore, storeSecret}, v1alpha1.BackupFailed, core.BackupNoStore, "create another Backup"},
-		"no replica":       {[]client.Object{noReplica, storeSecret}, v1alpha1.BackupPending, core.BackupNoDonor, "spec.target: primary"},
+		"no Cluster": {[]client.Object{storeSecret}, v1alpha1.BackupPending, core.BackupNoCluster, "db in namespace ns"},
+		"no data":    {[]client.Object{young, storeSecret}, v1alpha1.BackupPending, core.BackupNotYet, "has no data yet"},
+		"no store":   {[]client.Object{noStore, storeSecret}, v1alpha1.BackupFailed, core.BackupNoStore, "create another Backup"},
+		"no replica": {[]client.Object{noReplica, storeSecret}, v1alpha1.BackupPending, core.BackupNoDonor, "spec.target: primary"},
+		"a lost quorum": {[]client.Object{undecided, storeSecret}, v1alpha1.BackupPending, core.BackupUndecided,
+			"kubectl cnmsql group status"},
 		"no Secret":        {[]client.Object{aCluster()}, v1alpha1.BackupPending, core.BackupStoreSecret, "the Secret store"},
 		"no key":           {[]client.Object{aCluster(), noKey}, v1alpha1.BackupPending, core.BackupStoreSecret, `no key "key"`},
 		"no age key":       {[]client.Object{encrypts, storeSecret}, v1alpha1.BackupPending, core.BackupStoreSecret, "the Secret age"},

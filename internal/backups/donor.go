@@ -8,6 +8,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
+	"cnmsql.co/internal/observation"
 )
 
 // Lags tells how far an instance is behind the primary, by its own last word.
@@ -24,7 +25,7 @@ func chooseDonor(c *v1alpha1.Cluster, b *v1alpha1.Backup, lags Lags) (string, *r
 		target = cmp.Or(target, d.Target)
 	}
 	donor, no := backup.Donor(Instances(c, lags), backup.Wish{Primary: target == v1alpha1.TargetPrimary,
-		Instances: int(c.Spec.Instances)})
+		Instances: int(c.Spec.Instances), Undecided: observation.IsUndecided(s.GroupReplication)})
 	if no != nil {
 		return "", &refusal{Refusal: *no}
 	}

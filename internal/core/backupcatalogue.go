@@ -8,6 +8,7 @@ var backups = []row[Reason]{
 	{BackupOtherRuns, "waits for another Backup of the Cluster", ""},
 	{BackupNoDonor, "waits: no replica is ready, or not the primary, if that was asked for", ""},
 	{BackupJoinGoesFirst, "waits: an instance is being given its data", ""},
+	{BackupUndecided, "waits: a group was told to go on without some of its members, and was not seen since", ""},
 	{BackupNameTaken, "failed: an object of the name that its Job needs belongs to somebody else", ""},
 	{BackupJobWaits,
 		"runs, and its Job has no Pod that runs: a quota, an image, no room on any node; the message says what",

@@ -9,6 +9,7 @@ const (
 	BackupOtherRuns     Reason = "BackupRunning"
 	BackupNoDonor       Reason = "NoInstanceToBackUp"
 	BackupJoinGoesFirst Reason = "JoinGoesFirst"
+	BackupUndecided     Reason = "HistoryUndecided"
 	BackupNameTaken     Reason = "JobNameTaken"
 	BackupJobWaits      Reason = "JobDoesNotRun"
 	BackupJobRefused    Reason = "JobRefused"

@@ -188,6 +188,8 @@ var events = []row[Reason]{
 	{ReasonFailoverObserved, "the group has elected another primary", ""},
 	{ReasonQuorumRestored, "the group has its quorum again", ""},
 	{ReasonQuorumForced, "the group goes on with those who are left, as a human asked for", ""},
+	{ReasonRecoveryVoid,
+		"a recovery that was ordered came to nothing: the group of before goes on, and nobody is left out", ""},
 	{ReasonTotalOutage, "the operator has the group rebooted after an outage of all members", ""},
 	{ReasonEvenSize, "a group of an even size survives no more failures than one of a member less", ""},
 	{ReasonGroupAlone, "the only member makes the group again after a restart", ""},

@@ -134,18 +134,44 @@ type GroupRecovery struct {
 	// Held is what those held who went on. Transactions beyond it have numbers that may have
 	// stood for others before.
 	Held gtid.Set `json:"held"`
+	// Pending: the group was not seen since it was ordered, and had nobody left out before: if it
+	// is seen as it was, the recovery came to nothing, and is forgotten.
+	Pending bool `json:"pending,omitempty"`
 }
+
+// IsUndecided: a recovery was ordered, and the group was not seen since. Nobody knows whether it went
+// on as it was told to, or goes on as it was: which transactions are the Cluster's.
+func (g *GroupStatus) IsUndecided() bool { return g != nil && g.ViewID == "" && len(g.Recoveries) > 0 }
 
 // maxRecoveries are remembered.
 const maxRecoveries = 8
 
 // NoteRecovery remembers one. Of too many the two oldest become one that says less.
-func (g *GroupStatus) NoteRecovery(epoch int64, held gtid.Set) {
-	g.Recoveries = append(slices.Clone(g.Recoveries), GroupRecovery{epoch, held})
+func (g *GroupStatus) NoteRecovery(r GroupRecovery) {
+	g.Recoveries = append(slices.Clone(g.Recoveries), r)
 	if n := len(g.Recoveries); n > maxRecoveries {
 		g.Recoveries[1].Held = g.Recoveries[1].Held.Intersect(g.Recoveries[0].Held)
 		g.Recoveries = g.Recoveries[1:]
 	}
+}
+
+// SettleRecovery: the group was seen. A recovery that is void is forgotten.
+func (g *GroupStatus) SettleRecovery(void bool) {
+	n := len(g.Recoveries)
+	switch {
+	case n == 0:
+	case void:
+		g.Recoveries = slices.Clone(g.Recoveries[:n-1])
+	case g.Recoveries[n-1].Pending:
+		g.Recoveries = slices.Clone(g.Recoveries)
+		g.Recoveries[n-1].Pending = false
+	}
+}
+
+// IsPending: the last recovery is.
+func (g *GroupStatus) IsPending() bool {
+	n := len(g.Recoveries)
+	return g.IsUndecided() && g.Recoveries[n-1].Pending
 }
 
 // LeftOut is an instance that the group went on without when it was recovered. It may have
@@ -225,6 +251,7 @@ const (
 	ReasonFailoverObserved  Reason = "FailoverObserved"
 	ReasonQuorumRestored    Reason = "QuorumRestored"
 	ReasonQuorumForced      Reason = "QuorumRecoveryForced"
+	ReasonRecoveryVoid      Reason = "QuorumRecoveryVoid"
 	ReasonTotalOutage       Reason = "TotalOutageRecovery"
 	ReasonEvenSize          Reason = "EvenGroupSize"
 	ReasonGroupAlone        Reason = "OnlyMemberRestarted"

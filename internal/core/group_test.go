@@ -10,10 +10,10 @@ import (
 func TestRecoveriesThatAreForgottenLeaveWhatBothHeld(t *testing.T) {
 	const a = "11111111-1111-1111-1111-111111111111"
 	var g GroupStatus
-	g.NoteRecovery(1, gtid.MustParse(a+":1-9"))
+	g.NoteRecovery(GroupRecovery{Epoch: 1, Held: gtid.MustParse(a + ":1-9")})
 	before := g.Recoveries
 	for epoch := int64(2); epoch <= maxRecoveries+1; epoch++ {
-		g.NoteRecovery(epoch, gtid.MustParse(a+":3-20"))
+		g.NoteRecovery(GroupRecovery{Epoch: epoch, Held: gtid.MustParse(a + ":3-20")})
 	}
 	if n := len(g.Recoveries); n != maxRecoveries {
 		t.Fatalf("%d are remembered", n)

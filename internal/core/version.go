@@ -32,6 +32,13 @@ func CanClone(donor, recipient string) bool {
 	return x == nil || y == nil || slices.Equal(x, y)
 }
 
+// allowlistWhileRunning is the first version that can be told whom to admit while it is a member.
+const allowlistWhileRunning = "8.0.24"
+
+// AdmitsAtOnce reports whether a member of that version admits whom it is told to, and nobody else, from
+// then on. Of a version that is not known it does not.
+func AdmitsAtOnce(version string) bool { return CompareVersions(version, allowlistWhileRunning) >= 0 }
+
 // CanCloneTo is CanClone of two instances, by what they say.
 func (in *Instance) CanCloneTo(recipient *Instance) bool {
 	return !in.Report.Is(func(from Report) bool {

@@ -99,6 +99,7 @@ func membershipOf(c *v1alpha1.Cluster, me string) (*agent.Membership, error) {
 	if out.Recoveries, err = observation.Recoveries(g); err != nil {
 		return nil, err
 	}
+	out.Undecided = observation.IsUndecided(g)
 	out.Held, out.Barred = barred[me]
 	out.GoneOn = g.HasQuorum && slices.ContainsFunc(g.Members, func(m v1alpha1.GroupMember) bool {
 		return m.Instance == me && m.State == string(core.MemberUnknown)

@@ -66,6 +66,12 @@ func groupFrom(g *v1alpha1.GroupReplicationStatus) (*core.GroupStatus, error) {
 	return out, nil
 }
 
+// IsUndecided is that of core.GroupStatus.
+func IsUndecided(g *v1alpha1.GroupReplicationStatus) bool {
+	return g != nil && (&core.GroupStatus{ViewID: g.ViewID,
+		Recoveries: make([]core.GroupRecovery, len(g.Recoveries))}).IsUndecided()
+}
+
 // Recoveries reads those of a group.
 func Recoveries(g *v1alpha1.GroupReplicationStatus) (out []core.GroupRecovery, err error) {
 	for _, r := range g.Recoveries {
@@ -73,7 +79,7 @@ func Recoveries(g *v1alpha1.GroupReplicationStatus) (out []core.GroupRecovery, e
 		if err != nil {
 			return nil, fmt.Errorf("status.groupReplication.recoveries[%d].held: %w", r.Epoch, err)
 		}
-		out = append(out, core.GroupRecovery{Epoch: r.Epoch, Held: held})
+		out = append(out, core.GroupRecovery{Epoch: r.Epoch, Held: held, Pending: r.Pending})
 	}
 	return out, nil
 }
@@ -105,7 +111,8 @@ func groupTo(g *core.GroupStatus) *v1alpha1.GroupReplicationStatus {
 			HeldTogether: l.Together.String(), Admitted: l.Admitted})
 	}
 	for _, r := range g.Recoveries {
-		out.Recoveries = append(out.Recoveries, v1alpha1.GroupRecovery{Epoch: r.Epoch, Held: r.Held.String()})
+		out.Recoveries = append(out.Recoveries, v1alpha1.GroupRecovery{Epoch: r.Epoch, Held: r.Held.String(),
+			Pending: r.Pending})
 	}
 	for _, m := range g.Members {
 		out.Members = append(out.Members, v1alpha1.GroupMember{Instance: m.Instance, State: string(m.State),

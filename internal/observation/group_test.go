@@ -27,7 +27,8 @@ func aGroup() *v1alpha1.Cluster {
 		ViewID: "17:4", ObservedViewMax: 5, ObservedOnlineMax: 4, TotalOutageTried: "c-2",
 		LeftOut: []v1alpha1.LeftOutMember{{Instance: "c-3", Held: mine + ":1-9"}, {Instance: "c-4", Held: mine + ":1-7",
 			HeldTogether: mine + ":1-8", Admitted: true}, {Instance: "c-5"}},
-		Recoveries: []v1alpha1.GroupRecovery{{Epoch: 4, Held: mine + ":1-7"}, {Epoch: 6, Held: mine + ":1-9"}},
+		Recoveries: []v1alpha1.GroupRecovery{{Epoch: 4, Held: mine + ":1-7"},
+			{Epoch: 6, Held: mine + ":1-9", Pending: true}},
 		Members: []v1alpha1.GroupMember{
 			{Instance: "c-1", State: "ONLINE", Role: "PRIMARY", Address: "10.0.0.1", Reachable: true},
 			{Instance: "c-2", State: "RECOVERING", Role: "SECONDARY", Address: "10.0.0.2", Reachable: true},

@@ -18,6 +18,7 @@ import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
 	"cnmsql.co/internal/core/verify"
+	"cnmsql.co/internal/observation"
 )
 
 // facts gathers what is known of a Cluster and of its copy.
@@ -106,7 +107,8 @@ func (r *Reconciler) sampler(ctx context.Context, c *v1alpha1.Cluster, f *verify
 		return
 	}
 	f.ArchiveDelay = c.Spec.Backup.ContinuousArchiving.TargetRPO() + archiveSlack
-	donor, no := backup.Donor(backups.Instances(c, r.Lags), backup.Wish{Instances: int(c.Spec.Instances)})
+	donor, no := backup.Donor(backups.Instances(c, r.Lags), backup.Wish{Instances: int(c.Spec.Instances),
+		Undecided: observation.IsUndecided(c.Status.GroupReplication)})
 	if no != nil {
 		f.NoSampler = "no replica is ready to be compared with"
 		return

@@ -14,10 +14,11 @@ func MemberWrites(s *core.Server, seen int64) int64 {
 // ArchivesIn is the epoch in which an instance archives what it writes, 0 when it does not; writes
 // is that in which it takes writes. The primary of a group archives once the Cluster names it, in
 // the epoch in which it does, and while the group has not gone on without it: what it would
-// archive in a later epoch is not the group's.
+// archive in a later epoch is not the group's. Nor does it where a recovery was ordered and not seen
+// since: in the archive it would stand for one that came about.
 func (c *Cluster) ArchivesIn(me string, writes int64) int64 {
 	switch {
-	case c == nil, writes == 0, c.Group != nil && (c.CurrentPrimary != me || c.Group.Barred):
+	case c == nil, writes == 0, c.Group != nil && (c.CurrentPrimary != me || c.Group.Barred || c.Group.Undecided):
 		return 0
 	case c.Group != nil:
 		return c.Epoch

@@ -9,6 +9,7 @@ import (
 func TestWhoArchivesAndInWhichEpoch(t *testing.T) {
 	named := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{}}
 	barred := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{Barred: true}}
+	undecided := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{Undecided: true}}
 	for name, c := range map[string]struct {
 		cluster *Cluster
 		me      string
@@ -22,6 +23,7 @@ func TestWhoArchivesAndInWhichEpoch(t *testing.T) {
 		"the primary, which was told of a later epoch":     {named, "db-1", 8, 7},
 		"one that the Cluster does not name yet":           {named, "db-2", 7, 0},
 		"the primary, which does not take writes":          {named, "db-1", 0, 0},
+		"the primary, which may have gone on":              {undecided, "db-1", 7, 0},
 		"the former primary, which the group went without": {barred, "db-1", 7, 0},
 	} {
 		if got := c.cluster.ArchivesIn(c.me, c.writes); got != c.want {

@@ -30,8 +30,9 @@ type Membership struct {
 	Held   gtid.Set
 	// BarredOthers are the others of whom the same is true.
 	BarredOthers []string
-	// Recoveries of the group.
+	// Recoveries of the group. Undecided: nobody knows yet whether the last has come about.
 	Recoveries []core.GroupRecovery
+	Undecided  bool
 }
 
 // MemberFacts are what a member knows of itself, besides what any instance knows.

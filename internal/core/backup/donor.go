@@ -53,6 +53,8 @@ type Wish struct {
 	Primary bool
 	// Instances that the Cluster should have.
 	Instances int
+	// Undecided: a group was told to go on without some of its members, and was not seen since.
+	Undecided bool
 }
 
 // Refusal is why no instance can be backed up now.
@@ -64,8 +66,15 @@ type Refusal struct {
 // Donor chooses the instance that is backed up: that which is nearest to the primary of those
 // that may be, for the backup waits until it holds what the primary has; of those that do not
 // lag the last by name, so that the first ones, which become primary in turn, are left alone.
-// An instance that gets its data goes first.
+// An instance that gets its data goes first. While nobody knows with whom a group went on, there is
+// none: what is backed up might be of a history that the Cluster gives up, under numbers that it gives
+// again.
 func Donor(instances []Instance, w Wish) (string, *Refusal) {
+	if w.Undecided {
+		return "", &Refusal{core.BackupUndecided, "the group was told to go on without some of its members, and was " +
+			"not seen since: nobody knows which transactions are the Cluster's. The backup begins when the group has " +
+			"its quorum; see kubectl cnmsql group status"}
+	}
 	if i := slices.IndexFunc(instances, func(in Instance) bool { return in.Joining }); i >= 0 {
 		return "", &Refusal{core.BackupJoinGoesFirst, instances[i].Name + " is being given its data by another " +
 			"instance, which serves one at a time; the backup begins after that"}

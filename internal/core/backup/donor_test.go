@@ -22,6 +22,7 @@ func TestDonor(t *testing.T) {
 	excluded.Excluded, unready.Ready = true, false
 	closed := primary("c-1")
 	closed.Ready = false
+	undecided := Wish{Instances: 3, Primary: true, Undecided: true}
 	prefer, onlyOne, asked := Wish{Instances: 3}, Wish{Instances: 1}, Wish{Instances: 3, Primary: true}
 	for name, c := range map[string]struct {
 		instances []Instance
@@ -51,7 +52,8 @@ func TestDonor(t *testing.T) {
 		"the primary is closed":         {[]Instance{closed, replica("c-2")}, asked, "", core.BackupNoDonor},
 		"a join goes first": {[]Instance{primary("c-1"), replica("c-2"), joining}, prefer, "",
 			core.BackupJoinGoesFirst},
-		"nobody": {nil, prefer, "", core.BackupNoDonor},
+		"nobody knows who went on": {[]Instance{primary("c-1"), replica("c-2")}, undecided, "", core.BackupUndecided},
+		"nobody":                   {nil, prefer, "", core.BackupNoDonor},
 	} {
 		got, refusal := Donor(c.instances, c.wish)
 		var reason core.Reason

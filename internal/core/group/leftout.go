@@ -18,11 +18,12 @@ import (
 func (d *decision) countOn(members []string, held, together gtid.Set) {
 	before := *d.g
 	d.g.ViewMax, d.g.ViewID, d.g.LeftOut = len(members), "", nil
-	same := held
+	same, barred := held, before.IsPending()
 	for i := range d.Instances {
 		name := d.Instances[i].Name
 		was, is := before.LeftOutOf(name)
 		is = is && !was.Admitted
+		barred = barred || is
 		l := core.LeftOut{Instance: name, Held: held, Together: together}
 		switch {
 		case slices.Contains(members, name):
@@ -36,7 +37,40 @@ func (d *decision) countOn(members []string, held, together gtid.Set) {
 		}
 		d.g.LeftOut = append(d.g.LeftOut, l)
 	}
-	d.g.NoteRecovery(d.Status.Epoch, same)
+	d.g.NoteRecovery(core.GroupRecovery{Epoch: d.Status.Epoch, Held: same, Pending: !barred})
+}
+
+// isVoid: the recovery that was ordered last came to nothing. Each of those who were to go on says, now,
+// that it is in the group that is seen, and so is one who was to be left out. Whoever had gone on would
+// admit none of these: it was told so with the order, and hears nothing else before this is seen.
+func (d *decision) isVoid() bool {
+	if !d.g.IsPending() {
+		return false
+	}
+	back, went := false, 0
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		if d.g.WentOnWithout(in.Name) {
+			m, listed := d.seen.members[in.Name]
+			back = back || listed && m.State != core.MemberUnreachable
+			continue
+		}
+		r, known := in.Report.Get()
+		v, _ := viewOf(in)
+		if !known || !d.isFresh(in) || !v.IsQuorate() || v.ViewID != d.seen.viewID || !core.AdmitsAtOnce(r.Version) {
+			return false
+		}
+		went++
+	}
+	return back && went == d.g.ViewMax // none of those is gone
+}
+
+// forget the recovery that came to nothing. In a new epoch an order that is late is refused.
+func (d *decision) forget() {
+	d.Status.Epoch++
+	d.Tell(core.ReasonRecoveryVoid, "the recovery of the quorum that was ordered came to nothing: the group goes on "+
+		"as it was, and nobody is left out")
+	d.Again = true
 }
 
 // without tells whom the group goes on without.
@@ -116,9 +150,11 @@ func (d *decision) hasGoneOn(s *core.Server) bool {
 // exclusionTable for each.
 func (d *decision) takeBack() {
 	var left []core.LeftOut
+	void := d.isVoid()
 	for i := range d.g.LeftOut {
 		l := d.g.LeftOut[i]
 		e := d.newExclusion(&l)
+		e.isVoid = void
 		row := e.row()
 		d.tookBack = append(d.tookBack, row)
 		if row.do != nil {
@@ -132,6 +168,10 @@ func (d *decision) takeBack() {
 		}
 	}
 	d.g.LeftOut = left
+	d.g.SettleRecovery(void)
+	if void {
+		d.forget()
+	}
 }
 
 // beyond is what an instance holds and those did not who went on without it. Whether it has

@@ -114,6 +114,7 @@ func membership(s *core.Status, me string) *agent.Membership {
 		return out
 	}
 	out.Name, out.Bootstrapped, out.Recoveries = g.Name, g.Bootstrapped, g.Recoveries
+	out.Undecided = g.IsUndecided()
 	for _, m := range g.Members {
 		out.GoneOn = out.GoneOn || g.HasQuorum && m.Instance == me && m.State == core.MemberUnknown
 		if m.Address != "" && !g.Bars(m.Instance) {

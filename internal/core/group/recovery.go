@@ -285,6 +285,11 @@ var excludedOrAdmitted = []exclusionState{instanceExcluded, instanceAdmitted}
 var exclusionTable = []exclusionStep{
 	{from: excludedOrAdmitted, when: func(e *exclusion) bool { return e.isRemoved },
 		where: "there is no such instance any more", does: "it is forgotten", then: instanceCounted},
+	{from: excludedOrAdmitted, when: func(e *exclusion) bool { return e.isVoid },
+		where: "a recovery was ordered, and those who were to go on are all in the group that is seen, with one who " +
+			"was to be left out",
+		does: "the recovery came to nothing and is forgotten (`QuorumRecoveryVoid`); it has a say again",
+		then: instanceCounted},
 	{from: excludedOrAdmitted, when: func(e *exclusion) bool { return e.isMember },
 		where: "the group has it in its view, not as `UNREACHABLE`", does: "it has a say again", then: instanceCounted},
 	{from: excludedOrAdmitted, when: func(e *exclusion) bool { return e.view == nil },
@@ -317,6 +322,8 @@ type exclusion struct {
 	state exclusionState
 	// isRemoved: the Cluster has it no more. isMember: the group has it.
 	isRemoved, isMember bool
+	// isVoid: that the group was to go on without it came to nothing.
+	isVoid bool
 	// view is its own word about a group; nil where it is not heard.
 	view *core.GroupView
 	// joins: it has the primary in its view.
