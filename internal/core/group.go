@@ -170,8 +170,7 @@ func (g *GroupStatus) SettleRecovery(void bool) {
 
 // IsPending: the last recovery is.
 func (g *GroupStatus) IsPending() bool {
-	n := len(g.Recoveries)
-	return g.IsUndecided() && g.Recoveries[n-1].Pending
+	return g.IsUndecided() && g.Recoveries[len(g.Recoveries)-1].Pending
 }
 
 // LeftOut is an instance that the group went on without when it was recovered. It may have

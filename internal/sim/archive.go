@@ -14,6 +14,7 @@ import (
 type archiving struct {
 	w    *world
 	rnd  *rand.Rand
+	dice *rand.Rand // what is looked at, which changes nothing
 	pace archive.Pace
 	// expire is binlogExpireSeconds.
 	expire time.Duration
@@ -57,7 +58,8 @@ const (
 )
 
 func newArchiving(w *world, seed uint64) *archiving {
-	a := &archiving{w: w, rnd: rand.New(rand.NewPCG(seed, 23)), stamps: map[*database]map[*txn]time.Time{}}
+	a := &archiving{w: w, rnd: rand.New(rand.NewPCG(seed, 23)),
+		dice: rand.New(rand.NewPCG(seed, 29)), stamps: map[*database]map[*txn]time.Time{}}
 	rpo := []time.Duration{2 * time.Second, 5 * time.Second, 20 * time.Second, 60 * time.Second}[a.rnd.IntN(4)]
 	a.pace = archive.Pace{RPO: rpo, MaxBytes: partSize}
 	a.expire = []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute}[a.rnd.IntN(3)]

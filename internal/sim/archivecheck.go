@@ -6,6 +6,7 @@ import (
 
 	"cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/sim/judge"
 )
 
 // archiveSlack is how long after the RPO something is in the archive at the latest: an
@@ -66,7 +67,7 @@ func (a *archiving) check() {
 	}
 	base := a.bases[len(a.bases)-1]
 	all := a.archived()
-	got := a.selected(all, base, archive.Target{})
+	got := all.Select(base, archive.Target{})
 	if got.Refusal != nil {
 		a.checkRefusal(base, survives, got.Refusal)
 		return
@@ -86,7 +87,9 @@ func (a *archiving) check() {
 		w.fail("archive", "a restore to the latest has a hole: %s", lacks)
 		return
 	}
-	a.checkTargets(all, base, got.Plan)
+	if why := all.CheckTargets(a.dice, base, got.Plan, a.holdsLater(base)); why != "" {
+		w.fail("archive", "%s", why)
+	}
 }
 
 // before is what stood in the binary log before the last transaction that is replayed, when
@@ -94,9 +97,9 @@ func (a *archiving) check() {
 func (a *archiving) before(plan archive.Plan) (set gtid.Set) {
 	if n := len(plan.Steps); n > 0 {
 		step := plan.Steps[n-1]
-		for _, t := range a.bucket.objects[step.Pieces[0].Key()].txns {
-			if step.Take.Contains(t.set) {
-				set = set.Union(t.after)
+		for _, t := range a.bucket.objects[step.Pieces[0].Key()].list {
+			if step.Take.Contains(t.ID) {
+				set = set.Union(t.After)
 			}
 		}
 	}
@@ -104,8 +107,8 @@ func (a *archiving) before(plan archive.Plan) (set gtid.Set) {
 }
 
 // archived is what the store has, in any order.
-func (a *archiving) archived() archive.Archive {
-	var all archive.Archive
+func (a *archiving) archived() *judge.Store {
+	all := &judge.Store{Content: func(key archive.Key) []judge.Written { return a.bucket.objects[key].list }}
 	for _, o := range a.bucket.branches {
 		all.Branches = append(all.Branches, o.branch)
 	}
@@ -118,22 +121,9 @@ func (a *archiving) archived() archive.Archive {
 			all.Branches[j] = all.Branches[j], all.Branches[i]
 	})
 	if a.w.mut.Archived != nil {
-		a.w.mut.Archived(&all)
+		a.w.mut.Archived(&all.Archive)
 	}
 	return all
-}
-
-// selected asks the product as often as it wants to know what is in a part.
-func (a *archiving) selected(all archive.Archive, base archive.Base, target archive.Target) archive.Selection {
-	read := map[archive.Key][]archive.Transaction{}
-	for {
-		got := archive.Select(all, base, target, read)
-		if got.Read == nil {
-			return got
-		}
-		key := got.Read.Pieces[len(got.Read.Pieces)-1].Key()
-		read[key] = a.bucket.objects[key].list
-	}
 }
 
 // checkRefusal: a restore to the latest is refused only for what the truth knows, too: the
@@ -152,89 +142,17 @@ func (a *archiving) checkRefusal(base archive.Base, survives gtid.Set, r *archiv
 	}
 }
 
-// checkTargets samples a transaction of those that are replayed: a restore to it, and one to
-// before it, are cut where they have to be, and one to the time of its commit ends before the
-// first that was committed later.
-func (a *archiving) checkTargets(all archive.Archive, base archive.Base, latest archive.Plan) {
-	if len(latest.Steps) == 0 {
-		return
-	}
-	step := latest.Steps[a.rnd.IntN(len(latest.Steps))]
-	o := a.bucket.objects[step.Pieces[0].Key()]
-	n := a.rnd.IntN(len(o.list))
-	for !step.Take.Contains(o.list[n].ID) {
-		n = (n + 1) % len(o.list)
-	}
-	t := o.txns[n]
-	a.checkGTID(all, base, latest, archive.ToGTIDs, t)
-	a.checkGTID(all, base, latest, archive.BeforeGTIDs, t)
-	a.checkTime(all, base, latest, o.list[n].Committed)
-}
-
-func (a *archiving) checkGTID(all archive.Archive, base archive.Base, latest archive.Plan, kind archive.Kind, t *txn) {
-	got := a.selected(all, base, archive.Target{Kind: kind, GTIDs: t.set})
-	if got.Refusal != nil {
-		a.w.fail("archive", "a restore to %s, which can be replayed, is refused: %s", t.set, got.Refusal)
-		return
-	}
-	set := got.Plan.Set
-	lacks := t.after.Intersect(latest.Set).Subtract(set)
-	var behind gtid.Set
-	for _, step := range got.Plan.Steps {
-		for _, x := range a.bucket.objects[step.Pieces[0].Key()].txns {
-			if step.Take.Contains(x.set) && x.after.Contains(t.set) {
-				behind = behind.Union(x.set)
-			}
-		}
-	}
-	if is := set.Contains(t.set); is != (kind == archive.ToGTIDs) || !lacks.IsEmpty() || !behind.IsEmpty() {
-		a.w.fail("archive", "a restore to %s (kind %d) has it: %t, lacks %s of before it and has %s of behind it",
-			t.set, kind, is, lacks, behind)
-	}
-}
-
 // holdsLater: a backup has what was committed after a moment, by the clock of its primary, which may
 // have been ahead of the next one's.
-func (a *archiving) holdsLater(base archive.Base, at time.Time) bool {
-	for _, o := range a.bucket.objects {
-		if slices.ContainsFunc(o.list, func(t archive.Transaction) bool {
-			return base.End.Contains(t.ID) && t.Committed.After(at)
-		}) {
-			return true
-		}
-	}
-	return false
-}
-
-func (a *archiving) checkTime(all archive.Archive, base archive.Base, latest archive.Plan, at time.Time) {
-	got := a.selected(all, base, archive.Target{Kind: archive.ToTime, Time: at})
-	if at.Before(base.Time) || a.holdsLater(base, at) {
-		if got.Refusal == nil || got.Refusal.Reason != archive.TargetBeforeBackup {
-			a.w.fail("archive", "a restore to %s, before what the backup of %s holds, is not refused so: %v", at,
-				base.Time, got.Refusal)
-		}
-		return
-	}
-	if got.Refusal != nil {
-		a.w.fail("archive", "a restore to %s, when something was committed, is refused: %s", at, got.Refusal)
-		return
-	}
-	want, over := base.End, false
-	for _, step := range latest.Steps {
-		for _, t := range a.bucket.objects[step.Pieces[0].Key()].list {
-			if !step.Take.Contains(t.ID) {
-				continue
+func (a *archiving) holdsLater(base archive.Base) judge.Later {
+	return func(at time.Time) (may, must bool) {
+		for _, o := range a.bucket.objects {
+			if slices.ContainsFunc(o.list, func(t judge.Written) bool {
+				return base.End.Contains(t.ID) && t.Committed.After(at)
+			}) {
+				return true, true
 			}
-			if over = over || t.Committed.After(at); over {
-				break
-			}
-			want = want.Union(t.ID)
 		}
-		if over {
-			break
-		}
-	}
-	if !got.Plan.Set.Equal(want) {
-		a.w.fail("archive", "a restore to %s holds %s and not %s", at, got.Plan.Set, want)
+		return false, false
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/sim/judge"
 )
 
 // bucket is the object store. It is slow and away at times, its listings lag, and an answer
@@ -26,8 +27,7 @@ type object struct {
 	key    archive.Key
 	branch archive.Branch
 	part   archive.Part
-	list   []archive.Transaction
-	txns   []*txn
+	list   []judge.Written
 	// first: there was no branch when it was begun.
 	first bool
 	at    time.Duration

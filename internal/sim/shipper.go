@@ -6,6 +6,7 @@ import (
 
 	"cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/sim/judge"
 )
 
 // shipper archives what an instance writes in an epoch, as the Shipper of internal/archive
@@ -25,8 +26,7 @@ type shipper struct {
 	passed   gtid.Set // all that stands before at
 	needed   string   // the first log that is not archived as a whole
 	pending  *archive.Pending
-	list     []archive.Transaction
-	txns     []*txn
+	list     []judge.Written
 	took     time.Duration
 	pause    time.Duration
 
@@ -126,7 +126,7 @@ func (k *shipper) goOn(b archive.Branch) {
 		return
 	}
 	k.pause, k.sequence, k.pending = 0, last.Sequence+1, nil
-	k.list, k.txns = nil, nil
+	k.list = nil
 	k.logs = archive.Reader{Seen: archive.Reached(b, last)}
 	k.locate()
 	k.m.tell("archives epoch %d from part %d on", b.Epoch, k.sequence)
@@ -212,8 +212,8 @@ func (k *shipper) collect(s *mysqld) (atEnd bool) {
 			}
 			k.pending.Add(t.set, committed, 1)
 			k.pending.Part.To = int64(k.at + 1)
-			k.txns = append(k.txns, t)
-			k.list = append(k.list, archive.Transaction{ID: t.set, Committed: committed})
+			k.list = append(k.list, judge.Written{
+				Transaction: archive.Transaction{ID: t.set, Committed: committed}, After: t.after})
 			k.logs.Pass(t.set)
 		}
 		k.passed = k.passed.Union(t.set)
@@ -250,7 +250,7 @@ func (k *shipper) ship() {
 	if early := p.GTIDs.Subtract(k.db.executed); !early.IsEmpty() && !k.a.w.truth.lied {
 		k.a.w.fail("archive", "%s archives %s, which it has not executed", k.m.me, early)
 	}
-	o := &object{key: p.Key(), part: p, list: k.list, txns: k.txns}
+	o := &object{key: p.Key(), part: p, list: k.list}
 	began := k.m.w.now
 	k.create(o, func(what outcome) {
 		if there := k.a.bucket.objects[o.key]; what == exists && !there.part.IsSame(p) {
@@ -259,7 +259,7 @@ func (k *shipper) ship() {
 		}
 		k.took, k.pause = k.m.w.now-began, 0
 		k.sequence++
-		k.pending, k.list, k.txns = nil, nil, nil
+		k.pending, k.list = nil, nil
 		k.step()
 	})
 }

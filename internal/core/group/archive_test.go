@@ -7,47 +7,65 @@ import (
 	"slices"
 	"time"
 
-	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/sim/judge"
 )
 
-// logged is a transaction in a binary log; number is 0 for what was written beside the group.
+// logged is a transaction in a binary log; number is 0 for what was written beside the group. When it was
+// written, by the clock of its server, and what stood before it, the archive's look at it tells.
 type logged struct {
 	id     gtid.Set
 	number int
+	at     time.Time
+	after  gtid.Set
 }
 
 // archiving is the archive of the group, and backups of its members. Its dice are its own, and
 // nothing of it moves the rest.
 type archiving struct {
-	s        *sim
-	rng      *rand.Rand
+	s   *sim
+	rng *rand.Rand
+	// judge has dice for what is looked at, which changes nothing.
+	judge    *rand.Rand
 	pace     archive.Pace
+	expire   time.Duration // binlogExpireSeconds
 	branches map[int64]archive.Branch
 	parts    map[archive.Key]*archived
 	shippers map[string]*shipper
-	backups  []backup
+	backups  []backedUp
+	taken    int // backups were begun so often
+	running  *running
+	// ahead is how far the clock of each instance, by its ordinal, is ahead of the store's.
+	ahead [9]time.Duration
+	owing
 	// gaps is what was purged before it was archived, spared what was there before anything was.
 	gaps, spared gtid.Set
 	away         bool // the store is
 	calm         bool
 }
 
-// archived is a part, and what stands under its numbers.
-type archived struct {
-	archive.Part
-	what map[int]int
+// owing is what the archive owes: what was acknowledged, by numbers, and when.
+type owing struct {
+	acked map[int]acknowledged
+	// stored is what is archived, or was until it expired.
+	stored map[int]bool
+	// troubled is when something was wrong last that keeps transactions from being archived. Of how many
+	// looks there were it tells, for at times minutes pass between two.
+	looks, troubled int
+	writer          string
 }
 
-// backup is one of a member.
-type backup struct {
-	archive.Base
-	of      string
-	content map[int]int
-	// ahead: the member held what the primary had not executed yet.
-	ahead bool
+// acknowledged is a transaction, and when it was seen to be.
+type acknowledged struct {
+	what, at int
+}
+
+// archived is a part, and what is in it.
+type archived struct {
+	archive.Part
+	list []judge.Written
 }
 
 // shipper archives what a member writes in an epoch, by the rules of the product.
@@ -57,18 +75,29 @@ type shipper struct {
 	start    gtid.Set
 	begun    bool
 	reader   archive.Reader
-	at       int // the entry of the log that is read next
+	at       int // the entry of the log that is read next, of all that there ever were
+	from     int // that with which the pending part begins
 	sequence int64
 	pending  *archive.Pending
-	what     map[int]int
+	list     []judge.Written
 	trying   bool // to store it; nothing is added any more
 }
 
 func newArchiving(s *sim, seed uint64) *archiving {
-	a := &archiving{s: s, rng: rand.New(rand.NewPCG(seed, 41)), branches: map[int64]archive.Branch{},
-		parts: map[archive.Key]*archived{}, shippers: map[string]*shipper{}}
+	a := &archiving{s: s, rng: rand.New(rand.NewPCG(seed, 41)), judge: rand.New(rand.NewPCG(seed, 43)),
+		branches: map[int64]archive.Branch{}, parts: map[archive.Key]*archived{}, shippers: map[string]*shipper{},
+		owing: owing{acked: map[int]acknowledged{}, stored: map[int]bool{}}}
 	a.pace = archive.Pace{RPO: []time.Duration{time.Second, 3 * time.Second}[a.rng.IntN(2)], MaxBytes: 4}
+	a.expire = []time.Duration{4 * time.Second, 12 * time.Second}[a.rng.IntN(2)]
+	for i := range a.ahead {
+		a.ahead[i] = []time.Duration{0, 0, -time.Second, time.Second, 3 * time.Second}[a.rng.IntN(5)]
+	}
 	return a
+}
+
+// clock is that of an instance.
+func (a *archiving) clock(in *instance) time.Time {
+	return a.s.now.Add(a.ahead[in.ordinal%len(a.ahead)])
 }
 
 // term is what an instance archives now.
@@ -94,12 +123,13 @@ func (a *archiving) look() {
 		a.away = !a.away
 	}
 	for _, in := range a.s.all {
+		a.stamp(in)
 		term, k := a.term(in), a.shippers[in.name]
 		switch {
 		case term.IsNone():
 			delete(a.shippers, in.name)
 			continue
-		case k == nil || k.term != term || k.at > len(in.log):
+		case k == nil || k.term != term || k.at > in.logEnd():
 			k = &shipper{term: term, start: in.executed, writer: archive.Writer{Cluster: "uid", Epoch: term.Epoch,
 				Instance: in.name, ServerUUID: term.Server, Group: groupUUID}}
 			a.shippers[in.name] = k
@@ -108,21 +138,32 @@ func (a *archiving) look() {
 		if a.calm || !a.away && a.rng.IntN(4) > 0 {
 			a.ship(in, k)
 		}
+		if a.rng.IntN(6) == 0 {
+			a.purge(in, k)
+		}
 	}
-	if a.rng.IntN(8) == 0 {
-		a.backUp()
+	a.owe()
+	a.backUp()
+	if a.rng.IntN(16) == 0 && len(a.backups) > 1 {
+		a.retain()
 	}
 }
 
-// backUp takes one of a member that the operator knows to be well.
-func (a *archiving) backUp() {
-	in := a.s.all[a.rng.IntN(len(a.s.all))]
-	if !a.s.hasQuorum() || !a.s.isMember(in.name) || !a.s.reaches(in.name, a.s.primary) || in.state != "" || in.deaf {
-		return
+// logEnd is behind the last entry of the log, counted from the first that there ever was.
+func (in *instance) logEnd() int { return in.dropped + len(in.log) }
+
+// stamp notes when what is new in a log was written, and behind what.
+func (a *archiving) stamp(in *instance) {
+	first := len(in.log)
+	for first > 0 && in.log[first-1].at.IsZero() {
+		first--
 	}
-	ahead := !a.s.get(a.s.primary).executed.Contains(in.executed)
-	a.backups = append(a.backups, backup{archive.Base{Epoch: max(1, a.s.cluster.Status.Epoch), End: in.executed,
-		Time: a.s.now}, in.name, maps.Clone(in.content), ahead})
+	for i := first; i < len(in.log); i++ {
+		in.log[i].at, in.log[i].after = a.clock(in), in.purged
+		if i > 0 {
+			in.log[i].after = in.log[i-1].after.Union(in.log[i-1].id)
+		}
+	}
 }
 
 // ship goes on with what is due.
@@ -167,11 +208,17 @@ func (a *archiving) begin(in *instance, k *shipper) bool {
 	if k.writer.Owner(b.Cluster, b.ServerUUID) != archive.Own {
 		return false
 	}
-	k.begun, k.sequence, k.pending, k.at = true, last.Sequence+1, nil, 0
+	k.begun, k.sequence, k.pending = true, last.Sequence+1, nil
 	k.reader = archive.Reader{Seen: archive.Reached(b, last)}
+	a.enter(in, k)
+	return true
+}
+
+// enter the oldest log.
+func (a *archiving) enter(in *instance, k *shipper) {
+	k.at, k.from = in.dropped, in.dropped
 	k.reader.Enter(in.purged)
 	a.gaps = a.gaps.Union(k.reader.Missing)
-	return true
 }
 
 func (a *archiving) last(epoch int64) (last archive.Part) {
@@ -185,24 +232,33 @@ func (a *archiving) last(epoch int64) (last archive.Part) {
 
 // collect takes what was executed from the log, and reports whether a part is due.
 func (a *archiving) collect(in *instance, k *shipper) (due bool) {
-	for ; k.at < len(in.log) && !k.trying; k.at++ {
-		t := in.log[k.at]
+	now := a.clock(in)
+	switch isPurged := k.at < in.dropped; {
+	case isPurged && k.pending != nil:
+		return true
+	case isPurged:
+		a.enter(in, k)
+	}
+	for ; k.at < in.logEnd() && !k.trying; k.at++ {
+		t := in.log[k.at-in.dropped]
 		if !k.reader.Wants(t.id) {
 			continue
 		}
 		if k.pending == nil {
-			k.pending, k.what = k.writer.Pend(k.sequence, &k.reader, a.s.now, a.s.now), map[int]int{}
+			k.pending, k.list, k.from = k.writer.Pend(k.sequence, &k.reader, t.at, now), nil, k.at
 		}
 		if a.pace.IsFull(k.pending) {
 			break
 		}
-		k.pending.Add(t.id, a.s.now, 1)
-		if t.number > 0 {
-			k.what[t.number] = in.content[t.number]
-		}
+		k.pending.Add(t.id, t.at, 1)
+		k.list = append(k.list, judge.Written{Transaction: archive.Transaction{ID: t.id, Committed: t.at},
+			After: t.after, Number: t.number, What: in.content[t.number]})
 		k.reader.Pass(t.id)
 	}
-	return k.pending != nil && (a.calm || k.trying || a.pace.IsDue(k.pending, 0, a.s.now))
+	if k.pending == nil {
+		k.from = k.at
+	}
+	return k.pending != nil && (a.calm || k.trying || a.pace.IsDue(k.pending, 0, now))
 }
 
 // store stores the part, or does not: an attempt of which no answer comes may have succeeded.
@@ -211,128 +267,19 @@ func (a *archiving) store(k *shipper) bool {
 	if !a.calm && a.rng.IntN(6) == 0 {
 		return false
 	}
-	p := &archived{k.pending.Part, k.what}
+	p := &archived{k.pending.Part, k.list}
 	if there, is := a.parts[p.Key()]; is && !there.GTIDs.Equal(p.GTIDs) {
 		a.s.wrong = fmt.Sprintf("archive: %s and %s stand for part %d of epoch %d", there.GTIDs, p.GTIDs, p.Sequence,
 			p.Epoch)
 		return false
 	}
 	a.parts[p.Key()] = p
+	for _, w := range p.list {
+		a.stored[w.What] = true
+	}
 	if !a.calm && a.rng.IntN(6) == 0 {
 		return false
 	}
-	k.sequence, k.pending, k.trying = k.sequence+1, nil, false
+	k.sequence, k.pending, k.trying, k.from = k.sequence+1, nil, false, k.at
 	return true
-}
-
-// ends: when all has been well for a while, what the primary holds is archived, and restored from
-// each backup that holds nothing else.
-func (a *archiving) ends(step func(int) string) string {
-	a.calm = true
-	if !a.s.hasQuorum() {
-		return ""
-	}
-	a.s.write()
-	if why := step(10); why != "" {
-		return why
-	}
-	primary, all := a.s.get(a.s.primary), archive.Archive{Branches: slices.Collect(maps.Values(a.branches))}
-	for _, p := range a.parts {
-		all.Parts = append(all.Parts, p.Part)
-	}
-	if k := a.shippers[primary.name]; k == nil || !k.begun || k.pending != nil || k.at < len(primary.log) {
-		return "archive: the primary " + primary.name + " does not archive in the end: " + a.s.tell()
-	}
-	for _, b := range a.backups {
-		if why := a.restore(all, b, primary); why != "" {
-			a.show()
-			return fmt.Sprintf("archive: restored from %s in epoch %d, to the latest: %s", b.of, b.Epoch, why)
-		}
-	}
-	return ""
-}
-
-// restore holds what a restore to the latest has against the primary.
-func (a *archiving) restore(all archive.Archive, b backup, primary *instance) string {
-	isLost := false
-	for number, what := range b.content {
-		isLost = isLost || primary.content[number] != what
-	}
-	got := archive.Select(all, b.Base, archive.Target{}, nil)
-	// What the group was told to go on without counts as lost, also where that has not come about.
-	isLost = isLost || !archive.Same(b.End, b.Epoch, a.s.cluster.Status.Group.Recoveries).Contains(b.End)
-	if r := got.Refusal; r != nil {
-		right := false
-		switch r.Reason {
-		case archive.BackupNotOnBranch:
-			// A branch that the primary begins before it executes what a backup of its epoch or an
-			// earlier one holds may hold another transaction under that number.
-			right = isLost || b.ahead
-		case archive.ArchiveGap, archive.PartMissing:
-			right = len(r.Parts) == 0 && r.GTIDs.Subtract(a.gaps).Subtract(a.spared).IsEmpty()
-		}
-		if !right {
-			return "it is refused, and need not be: " + r.Error()
-		}
-		return ""
-	}
-	has := map[int]int{}
-	maps.Copy(has, b.content)
-	for _, step := range got.Plan.Steps {
-		part := a.parts[step.Pieces[0].Key()]
-		for number, what := range part.what {
-			if step.Take.Contains(numbered(number)) {
-				has[number] = what
-			}
-		}
-	}
-	for number, what := range primary.content {
-		if is, has := has[number]; is != what && (has || !a.gaps.Contains(numbered(number))) {
-			return fmt.Sprintf("it has %d under the number %d, and the primary %s has %d", is, number, primary.name,
-				what)
-		}
-	}
-	for number := range has {
-		if _, is := primary.content[number]; !is {
-			return fmt.Sprintf("it has the number %d, and the primary %s does not", number, primary.name)
-		}
-	}
-	return ""
-}
-
-func archiveMutants() map[string]mutation {
-	return map[string]mutation{
-		"whoever is primary by its own word archives, in the last epoch it was told of": {
-			archives: func(in *instance, c *agent.Cluster) {
-				c.Epoch, c.CurrentPrimary, c.Group.Barred = in.m.seen, in.name, false
-			}},
-		"the archive knows of no recovery": {writer: func(w *archive.Writer) { w.Recoveries = nil }},
-		"a recovery keeps what anybody held": {plan: func(o *core.Observation, p *core.Plan) {
-			again := *p.Status.Group
-			again.Recoveries = slices.Clone(again.Recoveries)
-			p.Status.Group = &again
-			n := len(again.Recoveries)
-			if n == 0 || again.Recoveries[n-1].Epoch != p.Status.Epoch {
-				return
-			}
-			for _, in := range o.Instances {
-				if r, known := in.Report.Get(); known && r.Server != nil {
-					again.Recoveries[n-1].Held = again.Recoveries[n-1].Held.Union(r.Server.Holds())
-				}
-			}
-		}},
-	}
-}
-
-// show tells what is archived.
-func (a *archiving) show() {
-	for _, epoch := range slices.Sorted(maps.Keys(a.branches)) {
-		b := a.branches[epoch]
-		a.s.tellf("branch %d of %s, after %d: starts with %s, of which %s is held", epoch, b.Instance, b.After, b.Start,
-			b.Held)
-		for n := int64(1); a.parts[archive.Key{Epoch: epoch, Sequence: n}] != nil; n++ {
-			p := a.parts[archive.Key{Epoch: epoch, Sequence: n}]
-			a.s.tellf("  part %d: %s %v, behind %s, without %s", n, p.GTIDs, p.what, p.Before, p.Missing)
-		}
-	}
 }

@@ -152,7 +152,7 @@ func (w *world) act(in *instance, a agent.Action) bool {
 	case agent.ForgetData:
 		w.endMysqld(in)
 		in.data, in.executed, in.content, in.removed = core.DataEmpty, gtid.Set{}, nil, false
-		in.log, in.purged = nil, gtid.Set{}
+		in.log, in.dropped, in.purged = nil, 0, gtid.Set{}
 	case agent.CloneFrom:
 		return w.clone(in, w.get(a.Donor))
 	case agent.AskPrimary:
@@ -253,7 +253,7 @@ func (w *world) clone(in, donor *instance) bool {
 		return false
 	}
 	in.data, in.executed, in.content = core.DataPopulated, donor.executed, maps.Clone(donor.content)
-	in.log, in.purged = nil, donor.executed
+	in.log, in.dropped, in.purged = nil, 0, donor.executed
 	return true
 }
 

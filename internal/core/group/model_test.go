@@ -34,6 +34,7 @@ type instance struct {
 	content map[int]int
 	// log is its binary log, which begins behind what is purged.
 	log      []logged
+	dropped  int // how many entries were purged
 	purged   gtid.Set
 	received gtid.Set
 	errant   gtid.Set
@@ -192,7 +193,7 @@ func (in *instance) hold(number, what int) {
 	}
 	in.content[number] = what
 	id := numbered(number)
-	in.executed, in.log = in.executed.Union(id), append(in.log, logged{id, number})
+	in.executed, in.log = in.executed.Union(id), append(in.log, logged{id: id, number: number})
 }
 
 // ids are the first transactions of a group, which takes long to read again each time.

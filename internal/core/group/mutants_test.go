@@ -23,18 +23,39 @@ type mutation struct {
 	// archives changes what an instance goes by when it archives, and writer what it writes.
 	archives func(*instance, *agent.Cluster)
 	writer   func(*archive.Writer)
+	// archived changes what is found in the archive, holdings what retention goes by, and expired what it
+	// says may go.
+	archived func(*archive.Archive)
+	holdings func(*archive.Holdings)
+	expired  func(*archive.Expiry)
+	// purgesUnarchived: binary logs that have expired go, archived or not.
+	purgesUnarchived bool
+}
+
+// expiry is what may go.
+func (m mutation) expiry(h archive.Holdings) archive.Expiry {
+	if m.holdings != nil {
+		m.holdings(&h)
+	}
+	e := archive.Expire(h)
+	if m.expired != nil {
+		m.expired(&e)
+	}
+	return e
 }
 
 // foundBy are seeds that find what is found late, and are tried first: none is left out for it.
 var foundBy = map[string]uint64{
-	"who was left out joins as others do":                          555,
-	"a recovery that was ordered is taken for one that came about": 1527,
-	"the primary is believed to hold whatever a member holds":      289,
-	"a recovery keeps what anybody held":                           1100,
-	"the archive knows of no recovery":                             295,
-	"a later recovery tells nothing of who was left out before":    7299,
-	"what is lost counts as accepted":                              476,
-	"what was seen is not missed when a quorum is forced":          476,
+	"who was left out joins as others do":                                           555,
+	"a recovery that was ordered is taken for one that came about":                  1527,
+	"the primary is believed to hold whatever a member holds":                       289,
+	"a recovery keeps what anybody held":                                            2590,
+	"the archive knows of no recovery":                                              444,
+	"whoever is primary by its own word archives, in the last epoch it was told of": 517,
+	"a recovery is forgotten whatever became of it":                                 444,
+	"a later recovery tells nothing of who was left out before":                     7299,
+	"what is lost counts as accepted":                                               476,
+	"what was seen is not missed when a quorum is forced":                           476,
 }
 
 // TestMutants: each mistake is found within so many seeds.

@@ -1,0 +1,118 @@
+package judge
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
+)
+
+// restored is what a restore comes to.
+type restored struct {
+	from   string
+	set    gtid.Set
+	reason core.Reason
+}
+
+// Restore tries the backups, that which ended last first.
+func (s *Store) Restore(bases []archive.Stored, target archive.Target) (out restored) {
+	bases = slices.Clone(bases)
+	slices.SortStableFunc(bases, func(a, b archive.Stored) int { return b.Ended.Compare(a.Ended) })
+	for _, b := range bases {
+		got := s.Select(archive.Base{Epoch: b.Epoch, End: b.End, Time: b.Ended}, target)
+		if got.Refusal == nil {
+			return restored{b.ID, got.Plan.Set, ""}
+		}
+		if out.reason == "" {
+			out.reason = got.Refusal.Reason
+		}
+	}
+	return out
+}
+
+// Removed is what retention has taken.
+type Removed struct {
+	Bases []string
+	Parts []archive.Key
+}
+
+// Retain asks the product what may go, and takes so much of it, in its order, as a retention that is
+// interrupted. From the horizon on each moment and each transaction is restored as before: some
+// of them are tried. It says what is wrong.
+func (s *Store) Retain(rng *rand.Rand, h archive.Holdings, expire func(archive.Holdings) archive.Expiry) (out Removed,
+	why string) {
+	merged := s.Merged(rng)
+	h.Archive = merged.Archive
+	e := expire(h)
+	for len(e.Expand) > 0 {
+		for _, run := range e.Expand {
+			merged.expand(run)
+		}
+		h.Archive = merged.Archive
+		e = expire(h)
+	}
+	out = taken(e, rng)
+	if len(out.Bases)+len(out.Parts) == 0 {
+		return out, ""
+	}
+	left := &Store{Archive: s.Archive, Content: s.Content}
+	left.Parts = slices.DeleteFunc(slices.Clone(s.Parts), func(p archive.Part) bool {
+		return slices.Contains(out.Parts, p.Key())
+	})
+	bases := slices.DeleteFunc(slices.Clone(h.Bases), func(b archive.Stored) bool {
+		return slices.Contains(out.Bases, b.ID)
+	})
+	horizon := h.Local.Add(-h.Window)
+	if h.Store.Before(h.Local) {
+		horizon = h.Store.Add(-h.Window)
+	}
+	for _, target := range s.targets(rng, horizon, h.Local) {
+		was, is := s.Restore(h.Bases, target), left.Restore(bases, target)
+		if was.reason == "" && (is.reason != "" || !is.set.Equal(was.set)) {
+			return out, fmt.Sprintf("retention to %s took %v: a restore to %s (kind %d, %s) held %s, from %s, and now "+
+				"%s %s", horizon, out, target.GTIDs, target.Kind, target.Time, was.set, was.from, is.reason, is.set)
+		}
+	}
+	return out, ""
+}
+
+// taken is the first part of what may go.
+func taken(e archive.Expiry, rng *rand.Rand) (out Removed) {
+	out.Bases = e.Bases
+	for _, span := range e.Parts {
+		for n := span.First; n <= span.Last; n++ {
+			out.Parts = append(out.Parts, archive.Key{Epoch: span.Epoch, Sequence: n})
+		}
+	}
+	if all := len(out.Bases) + len(out.Parts); all > 0 && rng.IntN(3) == 0 {
+		n := rng.IntN(all + 1)
+		out.Parts = out.Parts[:max(0, n-len(out.Bases))]
+		out.Bases = out.Bases[:min(n, len(out.Bases))]
+	}
+	return out
+}
+
+// targets are some from a horizon on.
+func (s *Store) targets(rng *rand.Rand, horizon, now time.Time) []archive.Target {
+	out := []archive.Target{{}}
+	if span := now.Sub(horizon); span > 0 {
+		for _, at := range []time.Time{horizon, horizon.Add(time.Duration(rng.Int64N(int64(span))))} {
+			out = append(out, archive.Target{Kind: archive.ToTime, Time: at})
+		}
+	}
+	for range 3 {
+		if len(s.Parts) == 0 {
+			break
+		}
+		all := s.Content(s.Parts[rng.IntN(len(s.Parts))].Key())
+		if w := all[rng.IntN(len(all))]; !w.Committed.Before(horizon) {
+			out = append(out, archive.Target{Kind: archive.ToGTIDs, GTIDs: w.ID},
+				archive.Target{Kind: archive.BeforeGTIDs, GTIDs: w.ID})
+		}
+	}
+	return out
+}
