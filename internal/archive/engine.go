@@ -39,16 +39,19 @@ func enginesOf(ctx context.Context, db *sql.DB) (map[tablecheck.Table]string, er
 	return all, rows.Err()
 }
 
+// inMessages is a table's name as the server's messages have it: nothing is quoted.
+func inMessages(t tablecheck.Table) string { return t.Schema + "." + t.Name }
+
 // othersOf are the tables of other engines that are named like no other table: "a.b"."c" and
 // "a"."b.c" are one for messages and filters of the server.
 func othersOf(engines map[tablecheck.Table]string) []tablecheck.Table {
 	named := map[string]int{}
 	for t := range engines {
-		named[t.String()]++
+		named[inMessages(t)]++
 	}
 	var out []tablecheck.Table
 	for t, engine := range engines {
-		if engine != innoDB && named[t.String()] == 1 {
+		if engine != innoDB && named[inMessages(t)] == 1 {
 			out = append(out, t)
 		}
 	}
@@ -107,7 +110,7 @@ func (d *detour) ignore(ctx context.Context, has gtid.Set, messages []string, fa
 	}
 	before := len(d.ignored)
 	for _, t := range othersOf(engines) {
-		isMeant := func(message string) bool { return strings.Contains(message, " on table "+t.String()+";") }
+		isMeant := func(message string) bool { return strings.Contains(message, " on table "+inMessages(t)+";") }
 		if slices.ContainsFunc(messages, isMeant) && !slices.Contains(d.ignored, t) {
 			d.ignored = append(d.ignored, t)
 			d.r.lacking.add(t)

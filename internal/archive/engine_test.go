@@ -63,8 +63,9 @@ func TestRowsOfOtherEnginesAreLeftOut(t *testing.T) {
 	}
 	got, err := r.Lacking(t.Context())
 	must(t, err)
-	if want := (Lacking{Empty: []string{"d.still", "e.d.we`ird; t"}, Converted: []string{"d.later", "d.sessions"},
-		LeftOut: []string{"d.later", "d.old", "d.sessions", "e.d.we`ird; t"}}); !reflect.DeepEqual(got, want) {
+	const weird = "`e.d`.`we``ird; t`"
+	if want := (Lacking{Empty: []string{weird, "d.still"}, Converted: []string{"d.later", "d.sessions"},
+		LeftOut: []string{weird, "d.later", "d.old", "d.sessions"}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	aConvertedTableIsNotIgnored(t, a, b, m)
