@@ -53,6 +53,7 @@ type ObjectStoreSpec struct {
 	SignatureVersion string `json:"signatureVersion,omitempty"`
 	// ServerSideEncryption that S3 is asked for: AES256, aws:kms or aws:kms:KEY.
 	// +kubebuilder:validation:Pattern=`^(AES256|aws:kms(:.+)?)?$`
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^aws:kms:dsse(:|$)')",message="objectStore.serverSideEncryption aws:kms:dsse (two layers of encryption) is not supported; set aws:kms, or aws:kms:KEY"
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	ServerSideEncryption string `json:"serverSideEncryption,omitempty"`

@@ -20,13 +20,15 @@ func TestOpenRefusesWhatIsWrong(t *testing.T) {
 		`{"bucket":"x"}`:                    `bucket "x"`,
 		`{"bucket":"bucket","path":"/a"}`:   `path "/a"`,
 		`{"bucket":"bucket","path":"../a"}`: `path "../a"`,
-		`{"bucket":"bucket","endpoint":"minio:9000"}`:              "is not https://HOST",
-		`{"bucket":"bucket","endpoint":"https://h/path"}`:          "has a path",
-		`{"bucket":"bucket","endpoint":"https://h?x=y"}`:           "more than a host",
-		`{"bucket":"bucket","endpoint":"https://me:pass@h"}`:       "holds a name or a password",
-		`{"bucket":"bucket","endpoint":"file://relative/x"}`:       "is not https://HOST",
-		`{"bucket":"bucket","serverSideEncryption":"rot13"}`:       "rot13",
-		`{"bucket":"bucket","endpoint":"https://me:pass@h:words"}`: "not a URL",
+		`{"bucket":"bucket","endpoint":"minio:9000"}`:                   "is not https://HOST",
+		`{"bucket":"bucket","endpoint":"https://h/path"}`:               "has a path",
+		`{"bucket":"bucket","endpoint":"https://h?x=y"}`:                "more than a host",
+		`{"bucket":"bucket","endpoint":"https://me:pass@h"}`:            "holds a name or a password",
+		`{"bucket":"bucket","endpoint":"file://relative/x"}`:            "is not https://HOST",
+		`{"bucket":"bucket","serverSideEncryption":"rot13"}`:            "rot13",
+		`{"bucket":"bucket","serverSideEncryption":"aws:kms:dsse"}`:     "two layers of encryption",
+		`{"bucket":"bucket","serverSideEncryption":"aws:kms:dsse:KEY"}`: "two layers of encryption",
+		`{"bucket":"bucket","endpoint":"https://me:pass@h:words"}`:      "not a URL",
 	} {
 		dir := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(dir, store.FileConfig), []byte(config), 0o600))

@@ -81,6 +81,9 @@ func encryption(name string) (encrypt.ServerSide, error) {
 		return nil, nil
 	case name == "AES256":
 		return encrypt.NewSSE(), nil
+	case kms == "kms" && (key == "dsse" || strings.HasPrefix(key, "dsse:")): // Amazon's name of something else
+		return nil, refuse(Misconfigured, `serverSideEncryption %q (two layers of encryption) is not supported; `+
+			`set aws:kms, or aws:kms:KEY`, name)
 	case strings.HasPrefix(name, "aws:") && kms == "kms":
 		sse, err := encrypt.NewSSEKMS(key, nil)
 		return sse, because(Misconfigured, err)

@@ -77,14 +77,19 @@ func TestRulesForObjectStoresAndRecovery(t *testing.T) {
 	}
 	source := "externalClusters: [{name: old, objectStore: " + somewhere + "}]"
 	for spec, refused := range map[string]string{
-		"backup: {objectStore: " + somewhere + "}":                                                              "",
-		with("https://s3.example.com", "https://s3.example.com/bucket"):                                         "put the bucket into objectStore.bucket",
-		with("https://s3.example.com", "s3.example.com"):                                                        "must be a URL of a host",
-		with("endpoint: 'https://s3.example.com'", "region: eu-central-1"):                                      "",
-		with("endpoint: 'https://s3.example.com', ", ""):                                                        "objectStore.endpoint or objectStore.region is needed",
-		with("bucket: backups", "bucket: UPPER"):                                                                "spec.backup.objectStore.bucket",
-		with("bucket: backups", "bucket: backups, path: /a"):                                                    "spec.backup.objectStore.path",
-		with("bucket: backups", "bucket: backups, signatureVersion: s3v2"):                                      "s3v2 is not supported",
+		"backup: {objectStore: " + somewhere + "}":                         "",
+		with("https://s3.example.com", "https://s3.example.com/bucket"):    "put the bucket into objectStore.bucket",
+		with("https://s3.example.com", "s3.example.com"):                   "must be a URL of a host",
+		with("endpoint: 'https://s3.example.com'", "region: eu-central-1"): "",
+		with("endpoint: 'https://s3.example.com', ", ""):                   "objectStore.endpoint or objectStore.region is needed",
+		with("bucket: backups", "bucket: UPPER"):                           "spec.backup.objectStore.bucket",
+		with("bucket: backups", "bucket: backups, path: /a"):               "spec.backup.objectStore.path",
+		with("bucket: backups", "bucket: backups, signatureVersion: s3v2"): "s3v2 is not supported",
+		with("bucket: backups", "bucket: backups, serverSideEncryption: 'aws:kms:dsse'"): "set aws:kms, or " +
+			"aws:kms:KEY",
+		with("bucket: backups", "bucket: backups, serverSideEncryption: 'aws:kms:dsse:KEY'"): "set aws:kms, or " +
+			"aws:kms:KEY",
+		with("bucket: backups", "bucket: backups, serverSideEncryption: 'aws:kms:dsse-key'"):                    "",
 		with("bucket: backups", "bucket: backups, encryption: {identity: {name: age, key: identity}}"):          "",
 		with("bucket: backups", "bucket: backups, encryption: {}"):                                              "objectStore.encryption.identity",
 		with("bucket: backups", "bucket: backups, encryption: {identity: {name: age, key: ''}}"):                "objectStore.encryption.identity.key",
