@@ -174,8 +174,8 @@ func (b ballot) nobody(unknown, diverged []string) election {
 				"decided on what is unknown"}
 	case len(diverged) > 0:
 		return election{refusal: core.RefusalAllDiverged,
-			why: "every replica has diverged from the failed primary (" + strings.Join(diverged, ", ") +
-				"): manual recovery is required"}
+			why: "every replica candidate has diverged from the failed primary (errant transactions); manual " +
+				"recovery required: " + strings.Join(diverged, ", ")}
 	default:
 		return election{refusal: core.RefusalNoCandidate, why: "there is no replica"}
 	}
