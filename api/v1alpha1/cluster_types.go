@@ -49,12 +49,10 @@ type ClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || self.maxSyncReplicas < self.instances",message="spec.maxSyncReplicas must be smaller than spec.instances: only replicas acknowledge; lower maxSyncReplicas or raise instances"
 // +kubebuilder:validation:XValidation:rule="!has(self.bootstrap) || !has(self.bootstrap.recovery) || !has(self.bootstrap.recovery.source) || (has(self.externalClusters) && self.externalClusters.exists(e, e.name == self.bootstrap.recovery.source && has(e.objectStore)))",message="spec.bootstrap.recovery.source must name one of spec.externalClusters that has an objectStore; add it there"
 // +kubebuilder:validation:XValidation:rule="has(self.bootstrap) == has(oldSelf.bootstrap)",message="spec.bootstrap is used once, when the cluster is first made, and can neither be added nor removed afterwards; create a new Cluster instead"
-// +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.minSyncReplicas == 0",message="spec.minSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
-// +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.maxSyncReplicas == 0",message="spec.maxSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
-// +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || !has(self.mysql) || !has(self.mysql.semiSync) || self.mysql.semiSync.dataDurability != 'quorum' || self.maxSyncReplicas >= self.instances / 2",message="spec.maxSyncReplicas must be at least half of spec.instances (rounded down) under dataDurability quorum: fewer acknowledgements could all be lost with a minority; raise or remove maxSyncReplicas"
-// +kubebuilder:validation:XValidation:rule="!has(self.replication) || self.replication.mode != 'groupReplication' || !has(self.mysql) || !has(self.mysql.semiSync) || !self.mysql.semiSync.enabled",message="spec.mysql.semiSync cannot be enabled with spec.replication.mode groupReplication: the group itself decides when a transaction is safe; remove spec.mysql.semiSync, or choose spec.replication.groupReplication.consistency"
+// +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.minSyncReplicas == 0 || (has(self.replication) && self.replication.mode == 'groupReplication')",message="spec.minSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.maxSyncReplicas == 0 || (has(self.replication) && self.replication.mode == 'groupReplication')",message="spec.maxSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || !has(self.mysql) || !has(self.mysql.semiSync) || self.mysql.semiSync.dataDurability != 'quorum' || self.maxSyncReplicas >= self.instances / 2 || (has(self.replication) && self.replication.mode == 'groupReplication')",message="spec.maxSyncReplicas must be at least half of spec.instances (rounded down) under dataDurability quorum: fewer acknowledgements could all be lost with a minority; raise or remove maxSyncReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.replication) || self.replication.mode != 'groupReplication' || !has(self.mysql) || self.mysql.binlogFormat == 'ROW'",message="spec.mysql.binlogFormat must be ROW with spec.replication.mode groupReplication: members certify transactions by their rows; remove binlogFormat"
-// +kubebuilder:validation:XValidation:rule="!has(self.replication) || self.replication.mode != 'groupReplication' || (self.failoverDelay == 0 && !has(self.failoverPolicy))",message="spec.failoverDelay and spec.failoverPolicy have no meaning with spec.replication.mode groupReplication: the group elects its primary itself; remove them (spec.replication.groupReplication.memberExpelTimeoutSeconds tells how long a silent member is waited for)"
 type ClusterSpec struct {
 	// Description is free text for people.
 	// +optional
@@ -101,12 +99,13 @@ type ClusterSpec struct {
 	MySQL MySQLSpec `json:"mysql,omitempty"`
 
 	// MinSyncReplicas is the number of replicas that must acknowledge a commit
-	// when semi-synchronous replication is enabled.
+	// when semi-synchronous replication is enabled. Without effect in a group.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MinSyncReplicas *int32 `json:"minSyncReplicas,omitempty"`
 
-	// MaxSyncReplicas caps the number of replicas that a commit waits for.
+	// MaxSyncReplicas caps the number of replicas that a commit waits for. Without
+	// effect in a group.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxSyncReplicas *int32 `json:"maxSyncReplicas,omitempty"`
@@ -134,13 +133,14 @@ type ClusterSpec struct {
 	Replication ReplicationSpec `json:"replication,omitempty"`
 
 	// FailoverDelay is how many seconds a primary may be failing before it is
-	// replaced. 0 replaces it at once.
+	// replaced. 0 replaces it at once. Without effect in a group, which elects its
+	// primary itself.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	FailoverDelay int32 `json:"failoverDelay,omitempty"`
 
-	// FailoverPolicy bounds failovers.
+	// FailoverPolicy bounds failovers. Without effect in a group.
 	// +optional
 	FailoverPolicy *FailoverPolicy `json:"failoverPolicy,omitempty"`
 

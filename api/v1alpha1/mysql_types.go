@@ -24,7 +24,8 @@ type MySQLSpec struct {
 	// +optional
 	BinlogFormat string `json:"binlogFormat,omitempty"`
 
-	// SemiSync makes a commit wait until replicas have it.
+	// SemiSync makes a commit wait until replicas have it. Without effect in a group,
+	// where a majority of the members receives a transaction before it commits.
 	// +optional
 	SemiSync *SemiSyncSpec `json:"semiSync,omitempty"`
 
@@ -57,4 +58,12 @@ type SemiSyncSpec struct {
 	// +kubebuilder:validation:Enum=preferred;required;quorum
 	// +optional
 	DataDurability string `json:"dataDurability,omitempty"`
+}
+
+// SemiSynchronous is how commits wait for replicas; nil where they do not, as in a group.
+func (s *ClusterSpec) SemiSynchronous() *SemiSyncSpec {
+	if semi := s.MySQL.SemiSync; semi != nil && semi.Enabled && s.Replication.Mode != ReplicationGroup {
+		return semi
+	}
+	return nil
 }

@@ -193,6 +193,9 @@ var events = []row[Reason]{
 	{ReasonTotalOutage, "the operator has the group rebooted after an outage of all members", ""},
 	{ReasonEvenSize, "a group of an even size survives no more failures than one of a member less", ""},
 	{ReasonGroupAlone, "the only member makes the group again after a restart", ""},
+	{ReasonWithoutEffect,
+		"the spec has fields that say nothing in a group, as spec.failoverDelay; a notice, which hinders nothing",
+		"group-replication.md#what-has-no-effect"},
 }
 
 var refusals = []row[Reason]{

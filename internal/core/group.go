@@ -101,6 +101,8 @@ type Group struct {
 	RecoverOutage bool
 	// ExpelTimeout is how long the group waits for a member that it suspects.
 	ExpelTimeout time.Duration
+	// WithoutEffect are fields of the spec that are set, and say nothing in a group.
+	WithoutEffect []string
 }
 
 // GroupStatus is the group as was decided; see v1alpha1.GroupReplicationStatus.
@@ -254,6 +256,7 @@ const (
 	ReasonTotalOutage       Reason = "TotalOutageRecovery"
 	ReasonEvenSize          Reason = "EvenGroupSize"
 	ReasonGroupAlone        Reason = "OnlyMemberRestarted"
+	ReasonWithoutEffect     Reason = "FieldsWithoutEffect"
 )
 
 // Refusals of group replication.

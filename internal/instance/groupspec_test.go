@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 )
 
 func TestWhatTheSpecSaysOfTheGroupIsWhatItsMembersAreConfiguredWith(t *testing.T) {
@@ -34,6 +35,19 @@ func TestAGroupHasNoLeaseWhateverIsWished(t *testing.T) {
 		c.Spec.Replication.Mode, c.Spec.EnablePrimaryLease = mode, new(true)
 		if v, err := viewOf(c, "db-1"); err != nil || v.Lease != want {
 			t.Errorf("%s: %t, %v", mode, v.Lease, err)
+		}
+	}
+}
+
+// TestAGroupIsNotSemiSynchronousWhateverIsWished: its manifest may say so, without effect.
+func TestAGroupIsNotSemiSynchronousWhateverIsWished(t *testing.T) {
+	for mode, want := range map[string]core.DurabilityMode{v1alpha1.ReplicationGroup: core.DurabilityAsync,
+		v1alpha1.ReplicationAsync: core.DurabilityQuorum} {
+		c := &v1alpha1.Cluster{}
+		c.Spec.Replication.Mode = mode
+		c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true, DataDurability: v1alpha1.DurabilityQuorum}
+		if v, err := viewOf(c, "db-1"); err != nil || v.Durability != want {
+			t.Errorf("%s: %s, %v", mode, v.Durability, err)
 		}
 	}
 }

@@ -101,8 +101,8 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 }
 
 func durabilityOf(c *v1alpha1.Cluster) core.DurabilityMode {
-	s := c.Spec.MySQL.SemiSync
-	if s == nil || !s.Enabled {
+	s := c.Spec.SemiSynchronous()
+	if s == nil {
 		return core.DurabilityAsync
 	}
 	return core.DurabilityMode(cmp.Or(s.DataDurability, v1alpha1.DurabilityPreferred))

@@ -3,6 +3,7 @@ package observation
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ func GroupWish(c *v1alpha1.Cluster) *core.Group {
 		return nil
 	}
 	own := uuid.NewSHA1(uuid.NameSpaceOID, []byte("mysql.cnmsql.co/group/"+string(c.UID))).String()
-	out := &core.Group{WishedName: own}
+	out := &core.Group{WishedName: own, WithoutEffect: withoutEffect(&c.Spec)}
 	if g := c.Spec.Replication.GroupReplication; g != nil {
 		out.WishedName = cmp.Or(g.GroupName, own)
 		out.RecoverOutage = g.RecoverTotalOutage == v1alpha1.TotalOutageAutomatic
@@ -32,6 +33,26 @@ func GroupWish(c *v1alpha1.Cluster) *core.Group {
 	}
 	out.ForceQuorum = isAsked(c.Annotations, v1alpha1.AnnotationForceQuorum)
 	_, out.ForceView, _ = strings.Cut(c.Annotations[v1alpha1.AnnotationForceQuorum], "@")
+	return out
+}
+
+// withoutEffect are the fields that a manifest may have, and which say nothing in a group.
+func withoutEffect(spec *v1alpha1.ClusterSpec) []string {
+	var out []string
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"spec.failoverDelay", spec.FailoverDelay > 0},
+		{"spec.failoverPolicy", !reflect.ValueOf(Policy(spec)).IsZero()},
+		{"spec.mysql.semiSync", spec.MySQL.SemiSync != nil && spec.MySQL.SemiSync.Enabled},
+		{"spec.minSyncReplicas", spec.MinSyncReplicas != nil && *spec.MinSyncReplicas > 0},
+		{"spec.maxSyncReplicas", spec.MaxSyncReplicas != nil && *spec.MaxSyncReplicas > 0},
+	} {
+		if f.set {
+			out = append(out, f.name)
+		}
+	}
 	return out
 }
 

@@ -2,6 +2,7 @@ package observation_test
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,34 @@ func TestWhatAGroupIsAskedFor(t *testing.T) {
 		if observation.GroupWish(c).ForceQuorum {
 			t.Errorf("%q forces the quorum", no)
 		}
+	}
+}
+
+// TestWhatSaysNothingInAGroupIsNamed: it is accepted, for manifests have it, and not ignored
+// in silence.
+func TestWhatSaysNothingInAGroupIsNamed(t *testing.T) {
+	c := aGroup()
+	c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{DataDurability: v1alpha1.DurabilityRequired}
+	c.Spec.FailoverPolicy = &v1alpha1.FailoverPolicy{}
+	c.Spec.MinSyncReplicas, c.Spec.MaxSyncReplicas = new(int32(0)), new(int32(0))
+	if got := observation.GroupWish(c).WithoutEffect; len(got) > 0 {
+		t.Errorf("where nothing is wished, it is %q", got)
+	}
+	c.Spec.MySQL.SemiSync.Enabled = true
+	c.Spec.FailoverDelay = 30
+	c.Spec.FailoverPolicy.PreferredPrimary = []string{"db-1"}
+	c.Spec.MinSyncReplicas, c.Spec.MaxSyncReplicas = new(int32(1)), new(int32(2))
+	want := []string{"spec.failoverDelay", "spec.failoverPolicy", "spec.mysql.semiSync", "spec.minSyncReplicas",
+		"spec.maxSyncReplicas"}
+	if got := observation.GroupWish(c).WithoutEffect; !slices.Equal(got, want) {
+		t.Errorf("it is %q", got)
+	}
+	if got := observation.Durability(&c.Spec); got != (core.Durability{Mode: core.DurabilityAsync}) {
+		t.Errorf("its commits would wait for replicas: %+v", got)
+	}
+	c.Spec.Replication.Mode = v1alpha1.ReplicationAsync
+	if got := observation.Durability(&c.Spec); got.Mode != core.DurabilityRequired || got.Min != 1 || got.Max != 2 {
+		t.Errorf("those of an asynchronous cluster do not: %+v", got)
 	}
 }
 

@@ -12,7 +12,10 @@ import (
 // Durability reads the wish out of a spec.
 func Durability(spec *v1alpha1.ClusterSpec) core.Durability {
 	d := core.Durability{Mode: core.DurabilityAsync}
-	if semi := spec.MySQL.SemiSync; semi != nil && semi.Enabled {
+	if spec.Replication.Mode == v1alpha1.ReplicationGroup {
+		return d
+	}
+	if semi := spec.SemiSynchronous(); semi != nil {
 		d.Mode = core.DurabilityMode(semi.DataDurability)
 	}
 	if spec.MinSyncReplicas != nil {

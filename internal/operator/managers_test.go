@@ -11,7 +11,7 @@ import (
 )
 
 // send has a manager sent its successor, and waits until it is known what came of it.
-func (s *succession) send(t *testing.T, answer error) (before error, came core.Successor) {
+func (s *succession) send(t *testing.T, answer error) (came core.Successor, before error) {
 	t.Helper()
 	over := make(chan struct{})
 	before = s.replace(func() error { return answer }, func() { close(over) })
@@ -20,22 +20,22 @@ func (s *succession) send(t *testing.T, answer error) (before error, came core.S
 	case <-time.After(10 * time.Second):
 		t.Fatal("nobody is told that it is over")
 	}
-	return before, s.came()
+	return s.came(), before
 }
 
 func TestWhatCameOfASuccessorIsKnownToWhoeverDecides(t *testing.T) {
 	s, noRoom := &succession{}, errors.New("no space left on device")
-	before, came := s.send(t, noRoom)
+	came, before := s.send(t, noRoom)
 	if before != nil || came.Failed != 1 || came.Why != noRoom.Error() || came.Sent.IsZero() || came.Since.IsZero() {
 		t.Errorf("after the first failure: %v, %+v", before, came)
 	}
 	since := came.Since
-	before, came = s.send(t, nil)
+	came, before = s.send(t, nil)
 	if !errors.Is(before, noRoom) || came.Failed != 1 {
 		t.Errorf("it was accepted: %v, %+v", before, came)
 	}
 	// It is asked for again only because the manager is still the former one.
-	before, came = s.send(t, nil)
+	came, before = s.send(t, nil)
 	if !errors.Is(before, errStillThere) || came.Failed != 2 || came.Why != errStillThere.Error() ||
 		came.Since != since {
 		t.Errorf("it was accepted, and is still there: %v, %+v", before, came)

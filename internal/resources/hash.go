@@ -41,10 +41,6 @@ type config struct {
 }
 
 func configOf(c *v1alpha1.Cluster) config {
-	semiSync := c.Spec.MySQL.SemiSync
-	if semiSync != nil && !semiSync.Enabled {
-		semiSync = nil
-	}
 	var group *v1alpha1.GroupReplicationSpec
 	if c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
 		group = membersOnly(c.Spec.Replication.GroupReplication)
@@ -60,7 +56,7 @@ func configOf(c *v1alpha1.Cluster) config {
 	return config{
 		Parameters:   parameters,
 		BinlogFormat: c.Spec.MySQL.BinlogFormat,
-		SemiSync:     semiSync,
+		SemiSync:     c.Spec.SemiSynchronous(),
 		Group:        group,
 		BinlogExpire: archiving.BinlogExpireSeconds,
 		BinlogSize:   archiving.MaxBinlogSizeMB,

@@ -155,6 +155,7 @@ func TestTheHashOfAMemberChangesWithTheSettingsOfItsGroup(t *testing.T) {
 	before = MadeNow(c, "db-1", options)
 	c.Spec.Replication.GroupReplication.RecoverTotalOutage = v1alpha1.TotalOutageAutomatic
 	c.Spec.Replication.GroupReplication.MultiPrimary = new(false)
+	c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true} // says nothing in a group
 	if MadeNow(c, "db-1", options) != before {
 		t.Error("members would be restarted for what does not reach them")
 	}

@@ -37,22 +37,21 @@ func TestRulesForANewGroup(t *testing.T) {
 		"groupReplication in the other mode": {"replication: {mode: async, groupReplication: {}}",
 			"spec.replication.groupReplication needs spec.replication.mode: groupReplication"},
 		"with semi-sync": {"{instances: 3, replication: {mode: groupReplication}, mysql: " +
-			"{semiSync: {enabled: true}}}", "spec.mysql.semiSync cannot be enabled with spec.replication.mode " +
-			"groupReplication"},
-		"with semi-sync off": {"{instances: 3, replication: {mode: groupReplication}, mysql: " +
-			"{semiSync: {enabled: false}}}", ""},
-		"with acknowledgements": {"{instances: 3, minSyncReplicas: 1, replication: {mode: " +
-			"groupReplication}}", "spec.minSyncReplicas needs spec.mysql.semiSync.enabled: true"},
+			"{semiSync: {enabled: true, dataDurability: required, timeoutMillis: 1000}}}", ""},
+		"with acknowledgements": {"{instances: 3, minSyncReplicas: 1, maxSyncReplicas: 2, replication: {mode: " +
+			"groupReplication}}", ""},
+		"with a majority of few": {"{instances: 5, maxSyncReplicas: 1, replication: {mode: groupReplication}, " +
+			"mysql: {semiSync: {enabled: true, dataDurability: quorum}}}", ""},
+		"with more acknowledgements than": {"{instances: 3, minSyncReplicas: 3, replication: {mode: " +
+			"groupReplication}}", "lower minSyncReplicas or raise instances"},
 		"with statements in binary logs": {"{replication: {mode: groupReplication}, mysql: {binlogFormat: MIXED}}",
 			"spec.mysql.binlogFormat must be ROW with spec.replication.mode groupReplication"},
 		"with rows in binary logs": {"{replication: {mode: groupReplication}, mysql: {binlogFormat: ROW}}",
 			""},
 		"with a delay of failovers": {"{instances: 3, failoverDelay: 5, replication: {mode: " +
-			"groupReplication}}", "spec.failoverDelay and spec.failoverPolicy have no meaning"},
-		"with bounds of failovers": {"{instances: 3, failoverPolicy: {maxTransactionsBehind: 5}, " +
-			"replication: {mode: groupReplication}}", "spec.failoverDelay and spec.failoverPolicy have no meaning"},
-		"with a delay of zero": {"{instances: 3, failoverDelay: 0, replication: {mode: " +
 			"groupReplication}}", ""},
+		"with bounds of failovers": {"{instances: 3, failoverPolicy: {maxTransactionsBehind: 5}, " +
+			"replication: {mode: groupReplication}}", ""},
 		"unknown consistency": {"replication: {mode: groupReplication, groupReplication: " +
 			"{consistency: STRONG}}", "spec.replication.groupReplication.consistency"},
 		"unknown exit": {"replication: {mode: groupReplication, groupReplication: " +
@@ -117,10 +116,8 @@ func TestRulesForAChangeOfAGroup(t *testing.T) {
 		"settings changed": {group, "{instances: 3, replication: {mode: groupReplication, groupReplication: " +
 			"{memberExpelTimeoutSeconds: 10}}}", ""},
 		"scaled": {group, "{instances: 1, replication: {mode: groupReplication}}", ""},
-		"semi-sync enabled later": {group, "{instances: 3, replication: {mode: groupReplication}, mysql: " +
-			"{semiSync: {enabled: true}}}", "spec.mysql.semiSync cannot be enabled"},
-		"failoverDelay set later": {group, "{instances: 3, failoverDelay: 1, replication: {mode: groupReplication}}",
-			"spec.failoverDelay and spec.failoverPolicy have no meaning"},
+		"what has no effect is set later": {group, "{instances: 3, failoverDelay: 1, replication: {mode: " +
+			"groupReplication}, mysql: {semiSync: {enabled: true}}}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()

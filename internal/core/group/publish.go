@@ -63,6 +63,15 @@ func (d *decision) readsOld(in *core.Instance) bool {
 	return true
 }
 
+// tellWithoutEffect: what a user has written and a group does not do is not ignored in silence.
+func (d *decision) tellWithoutEffect() {
+	if fields := d.Cluster.Group.WithoutEffect; len(fields) > 0 {
+		d.Remark(core.ReasonWithoutEffect, strings.Join(fields, ","), "without effect in a group: "+
+			strings.Join(fields, ", ")+" (the group elects its primary itself, and a commit waits for a majority of "+
+			"the members and for nothing else); remove what you do not need")
+	}
+}
+
 // publish puts the cluster's situation in words.
 func (d *decision) publish() {
 	slices.Sort(d.Status.InstanceNames)

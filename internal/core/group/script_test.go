@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -159,6 +160,11 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 // specify changes what is wished.
 func (w *world) specify(td *datadriven.TestData) {
 	w.cluster.Wanted = number(td, "instances", w.cluster.Wanted)
+	for _, a := range td.CmdArgs {
+		if a.Key == "ignored" {
+			w.cluster.Group.WithoutEffect = slices.DeleteFunc(a.Vals, func(f string) bool { return f == "" })
+		}
+	}
 	for name, bound := range map[string]*time.Duration{
 		"delay": &w.cluster.SwitchoverLimit, "pause": &w.cluster.SwitchoverPause,
 	} {
