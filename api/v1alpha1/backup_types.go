@@ -322,7 +322,7 @@ const CompressionNone = "none"
 
 // BackupDefaults are what the Backups of a Cluster have in common.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.xtrabackupOptions)",message="spec.backup.xtrabackupOptions is not supported: backups are taken through MySQL's own clone protocol; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.xtrabackupOptions) || self.xtrabackupOptions.size() == 0",message="spec.backup.xtrabackupOptions is not supported: backups are taken through MySQL's own clone protocol; remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.retentionPolicy) || has(self.objectStore)",message="spec.backup.retentionPolicy needs spec.backup.objectStore, in which backups expire; add it, or remove retentionPolicy"
 // +kubebuilder:validation:XValidation:rule="!has(self.minimumBackups) || has(self.retentionPolicy)",message="spec.backup.minimumBackups goes with spec.backup.retentionPolicy: without it, all backups stay; add retentionPolicy, or remove minimumBackups"
 // +kubebuilder:validation:XValidation:rule="!has(self.continuousArchiving) || !self.continuousArchiving.enabled || has(self.objectStore)",message="spec.backup.continuousArchiving needs spec.backup.objectStore, where the archive lies; add it, or set enabled: false"
@@ -371,7 +371,7 @@ type BackupDefaults struct {
 	// Verify is when backups are tried by restoring them.
 	// +optional
 	Verify *VerifySpec `json:"verify,omitempty"`
-	// XtrabackupOptions are not supported.
+	// XtrabackupOptions are not supported: there are none.
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	XtrabackupOptions []string `json:"xtrabackupOptions,omitempty"`

@@ -16,7 +16,6 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.groupReplication) || self.mode == 'groupReplication'",message="spec.replication.groupReplication needs spec.replication.mode: groupReplication; remove it, or create the Cluster with that mode"
 // +kubebuilder:validation:XValidation:rule="(has(self.groupReplication) && has(self.groupReplication.groupName)) == (has(oldSelf.groupReplication) && has(oldSelf.groupReplication.groupName)) && (!(has(self.groupReplication) && has(self.groupReplication.groupName)) || self.groupReplication.groupName == oldSelf.groupReplication.groupName)",message="spec.replication.groupReplication.groupName cannot be changed once the Cluster exists: members with another name are another group; create a new Cluster"
-// +kubebuilder:validation:XValidation:rule="!has(self.heartbeat)",message="spec.replication.heartbeat is not supported: how far a replica lags is told by the server itself, without a heartbeat table; remove it"
 type ReplicationSpec struct {
 	// Mode is how instances replicate: async from a primary to its replicas
 	// (semi-synchronously when mysql.semiSync says so), or as members of a MySQL
@@ -31,9 +30,10 @@ type ReplicationSpec struct {
 	// +optional
 	GroupReplication *GroupReplicationSpec `json:"groupReplication,omitempty"`
 
-	// Heartbeat is not supported.
+	// Heartbeat is not supported: there is none.
+	// +kubebuilder:validation:XValidation:rule="has(self.enabled) && !self.enabled",message="spec.replication.heartbeat is not supported: how far a replica lags is told by the server itself, without a heartbeat table; remove it, or set enabled: false"
 	// +optional
-	Heartbeat *Unsupported `json:"heartbeat,omitempty"`
+	Heartbeat *FixedHeartbeat `json:"heartbeat,omitempty"`
 }
 
 // GroupReplicationSpec configures a group with one primary.

@@ -9,7 +9,7 @@ const (
 
 // MySQLSpec configures the server.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.additionalConfigFiles)",message="spec.mysql.additionalConfigFiles is not supported yet; put what they set into spec.mysql.parameters"
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalConfigFiles) || self.additionalConfigFiles.size() == 0",message="spec.mysql.additionalConfigFiles is not supported yet; put what they set into spec.mysql.parameters"
 type MySQLSpec struct {
 	// Parameters are written into my.cnf. Those that the operator owns, or that
 	// would break replication, are refused by the validating policy
@@ -29,9 +29,10 @@ type MySQLSpec struct {
 	// +optional
 	SemiSync *SemiSyncSpec `json:"semiSync,omitempty"`
 
-	// AdditionalConfigFiles is not supported yet.
+	// AdditionalConfigFiles is not supported yet: there are none.
+	// +kubebuilder:validation:MaxProperties=64
 	// +optional
-	AdditionalConfigFiles *Unsupported `json:"additionalConfigFiles,omitempty"`
+	AdditionalConfigFiles map[string]string `json:"additionalConfigFiles,omitempty"`
 }
 
 // SemiSyncSpec makes a commit wait for replicas.

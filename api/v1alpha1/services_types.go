@@ -4,13 +4,13 @@ import corev1 "k8s.io/api/core/v1"
 
 // ManagedSpec is what the operator keeps for the users of a cluster.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.roles)",message="spec.managed.roles is not supported yet: accounts would be missing; remove it and make them yourself (kubectl cnmsql mysql CLUSTER)"
+// +kubebuilder:validation:XValidation:rule="!has(self.roles) || self.roles.size() == 0",message="spec.managed.roles is not supported yet: accounts would be missing; remove it and make them yourself (kubectl cnmsql mysql CLUSTER)"
 type ManagedSpec struct {
 	// Services that lead clients to the instances of a role.
 	// +optional
 	Services *ManagedServices `json:"services,omitempty"`
 
-	// Roles is not supported yet.
+	// Roles are not supported yet: there are none.
 	// +kubebuilder:validation:MaxItems=1024
 	// +optional
 	Roles []Unsupported `json:"roles,omitempty"`

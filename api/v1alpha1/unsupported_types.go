@@ -7,17 +7,14 @@ package v1alpha1
 // +kubebuilder:pruning:PreserveUnknownFields
 type Unsupported struct{}
 
-// UnsupportedClusterFields are refused wherever they are set.
+// UnsupportedClusterFields are refused wherever they are set; an empty list sets nothing.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.replica)",message="spec.replica is not supported yet: this Cluster would be a second primary and not a replica of another; remove it to make an independent Cluster"
 // +kubebuilder:validation:XValidation:rule="!has(self.binlogStorage)",message="spec.binlogStorage is not supported yet: binary logs are on the instance's volume; remove it and make spec.storage.size larger"
 // +kubebuilder:validation:XValidation:rule="!has(self.imageCatalogRef)",message="spec.imageCatalogRef is not supported yet; name the image in spec.imageName"
 // +kubebuilder:validation:XValidation:rule="!has(self.rootPasswordSecret)",message="spec.rootPasswordSecret is not supported yet: root's password is made by the operator and is in the Secret CLUSTER-root, where you may change it; remove it"
-// +kubebuilder:validation:XValidation:rule="!has(self.envFrom)",message="spec.envFrom is not supported yet; name the variables in spec.env"
-// +kubebuilder:validation:XValidation:rule="!has(self.monitoring)",message="spec.monitoring is not supported yet: each instance serves its metrics at port 9187 for a PodMonitor of your own; remove it"
-// +kubebuilder:validation:XValidation:rule="!has(self.nodeMaintenanceWindow)",message="spec.nodeMaintenanceWindow is not supported yet: a drain hands the primary over by itself; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.envFrom) || self.envFrom.size() == 0",message="spec.envFrom is not supported yet; name the variables in spec.env"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountTemplate)",message="spec.serviceAccountTemplate is not supported yet; put labels and annotations into spec.inheritedMetadata"
-// +kubebuilder:validation:XValidation:rule="!has(self.upgrade)",message="spec.upgrade is not supported yet: no backup is made before an upgrade; remove it"
 type UnsupportedClusterFields struct {
 	// Replica is not supported yet.
 	// +optional
@@ -31,22 +28,13 @@ type UnsupportedClusterFields struct {
 	// RootPasswordSecret is not supported yet.
 	// +optional
 	RootPasswordSecret *Unsupported `json:"rootPasswordSecret,omitempty"`
-	// EnvFrom is not supported yet.
+	// EnvFrom is not supported yet: there are no sources.
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	EnvFrom []Unsupported `json:"envFrom,omitempty"`
-	// Monitoring is not supported yet.
-	// +optional
-	Monitoring *Unsupported `json:"monitoring,omitempty"`
-	// NodeMaintenanceWindow is not supported yet.
-	// +optional
-	NodeMaintenanceWindow *Unsupported `json:"nodeMaintenanceWindow,omitempty"`
 	// ServiceAccountTemplate is not supported yet.
 	// +optional
 	ServiceAccountTemplate *Unsupported `json:"serviceAccountTemplate,omitempty"`
-	// Upgrade is not supported yet.
-	// +optional
-	Upgrade *Unsupported `json:"upgrade,omitempty"`
 }
 
 // FixedClusterFields take the one value that says what the operator does anyway, so that
@@ -68,6 +56,80 @@ type FixedClusterFields struct {
 	// +kubebuilder:validation:Enum=switchover
 	// +optional
 	PrimaryUpdateMethod string `json:"primaryUpdateMethod,omitempty"`
+	// Monitoring: each instance serves its metrics at port 9187, and nothing else is made.
+	// +optional
+	Monitoring *FixedMonitoring `json:"monitoring,omitempty"`
+	// NodeMaintenanceWindow: there is none.
+	// +optional
+	NodeMaintenanceWindow *FixedMaintenanceWindow `json:"nodeMaintenanceWindow,omitempty"`
+	// Upgrade: nothing is done before one.
+	// +optional
+	Upgrade *FixedUpgrade `json:"upgrade,omitempty"`
+}
+
+// FixedMonitoring takes what says that metrics are served as they are.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.enablePodMonitor) && self.enablePodMonitor, has(self.disableDefaultQueries) && self.disableDefaultQueries, has(self.customQueriesConfigMap) && self.customQueriesConfigMap.size() > 0, has(self.customQueriesSecret) && self.customQueriesSecret.size() > 0, has(self.metricsQueriesTTL) && self.metricsQueriesTTL != '', has(self.tls) && has(self.tls.enabled) && self.tls.enabled].all(set, !set)",message="spec.monitoring may only say what is so anyway: each instance serves the metrics of its manager at port 9187, without TLS and without queries of yours; make a PodMonitor of your own for that port, and an exporter of your own for other queries; remove the field, or set it to false or to an empty list"
+type FixedMonitoring struct {
+	// EnablePodMonitor: none is made.
+	// +optional
+	EnablePodMonitor *bool `json:"enablePodMonitor,omitempty"`
+	// DisableDefaultQueries: the metrics of an instance are always served.
+	// +optional
+	DisableDefaultQueries *bool `json:"disableDefaultQueries,omitempty"`
+	// CustomQueriesConfigMap: there are no queries but the manager's own.
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	CustomQueriesConfigMap []Unsupported `json:"customQueriesConfigMap,omitempty"`
+	// CustomQueriesSecret: there are no queries but the manager's own.
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	CustomQueriesSecret []Unsupported `json:"customQueriesSecret,omitempty"`
+	// MetricsQueriesTTL is that of custom queries, which there are none.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	MetricsQueriesTTL string `json:"metricsQueriesTTL,omitempty"`
+	// TLS: metrics are served without it.
+	// +optional
+	TLS *FixedMonitoringTLS `json:"tls,omitempty"`
+}
+
+// FixedMonitoringTLS takes what says that metrics are served without TLS.
+type FixedMonitoringTLS struct {
+	// Enabled: it is not.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+}
+
+// FixedMaintenanceWindow takes what says that there is no maintenance.
+type FixedMaintenanceWindow struct {
+	// InProgress: no maintenance is.
+	// +kubebuilder:validation:XValidation:rule="!self",message="spec.nodeMaintenanceWindow.inProgress is not supported yet: a drain hands the primary over by itself; remove it, or set false"
+	// +optional
+	InProgress *bool `json:"inProgress,omitempty"`
+	// ReusePVC: an instance comes back on its own volume.
+	// +kubebuilder:validation:XValidation:rule="self",message="spec.nodeMaintenanceWindow.reusePVC cannot be false: an instance comes back on its own volume; remove it, and use kubectl cnmsql reinit to have its data copied anew"
+	// +optional
+	ReusePVC *bool `json:"reusePVC,omitempty"`
+}
+
+// FixedUpgrade takes what says that nothing is done before an upgrade.
+type FixedUpgrade struct {
+	// BackupBeforeUpgrade: none is made.
+	// +kubebuilder:validation:XValidation:rule="!self",message="spec.upgrade.backupBeforeUpgrade is not supported yet: no backup is made before an upgrade; remove it, or set false, and make a Backup yourself before you change spec.imageName"
+	// +optional
+	BackupBeforeUpgrade *bool `json:"backupBeforeUpgrade,omitempty"`
+}
+
+// FixedHeartbeat takes what says that there is no heartbeat table.
+type FixedHeartbeat struct {
+	// Enabled: it is not.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+	// Interval is that of a heartbeat; without one it says nothing.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Interval string `json:"interval,omitempty"`
 }
 
 // FixedGroupFields take the one value that a group has here, so that several primaries are

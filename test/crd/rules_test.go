@@ -106,7 +106,6 @@ func TestWhatIsNotSupportedYetIsRefusedForEveryClient(t *testing.T) {
 		"backup: {retentionPolicy: 7d}": "spec.backup.retentionPolicy needs " +
 			"spec.backup.objectStore",
 		"backup: {continuousArchiving: {enabled: true}}":                 "needs spec.backup.objectStore",
-		"backup: {xtrabackupOptions: [--parallel=4]}":                    "MySQL's own clone protocol",
 		"backup: {reclaimPolicy: Delete}":                                "Delete with spec.backup.objectStore",
 		"backup: {reclaimPolicy: recycle}":                               "must be Retain, or Delete",
 		"externalClusters: [{name: other, password: {name: a, key: b}}]": "data is not taken from a running server yet",
@@ -118,15 +117,7 @@ func TestWhatIsNotSupportedYetIsRefusedForEveryClient(t *testing.T) {
 		"imageCatalogRef: {kind: ImageCatalog, name: c, series: '9.7'}": "name the image in spec.imageName",
 		"rootPasswordSecret: {name: mine}": "spec.rootPasswordSecret is not " +
 			"supported yet",
-		"envFrom: [{secretRef: {name: mine}}]": "name the variables in spec.env",
-		"monitoring: {enablePodMonitor: true}": "port 9187",
-		"nodeMaintenanceWindow: {inProgress: true}": "spec.nodeMaintenanceWindow is not " +
-			"supported yet",
 		"serviceAccountTemplate: {metadata: {labels: {a: b}}}":                   "spec.inheritedMetadata",
-		"upgrade: {backupBeforeUpgrade: true}":                                   "spec.upgrade is not supported yet",
-		"managed: {roles: [{name: reader}]}":                                     "accounts would be missing",
-		"mysql: {additionalConfigFiles: {a.cnf: '[mysqld]'}}":                    "spec.mysql.parameters",
-		"replication: {heartbeat: {enabled: true}}":                              "spec.replication.heartbeat is not supported",
 		"storage: {size: 1Gi, pvcTemplate: {}}":                                  "name size and storageClass",
 		"storage: {size: 1Gi, resizeInUseVolumes: false}":                        "cannot be false",
 		"enableSwitchoverOnDrain: false":                                         "always hands over",
