@@ -79,8 +79,8 @@ type BackupWishes struct {
 	// +optional
 	Method string `json:"method,omitempty"`
 	// Target is the instance that is backed up: prefer-standby takes a replica, and the
-	// primary only of a Cluster of one instance; that of the Cluster's spec.backup
-	// when absent.
+	// primary of a Cluster of one instance, or when no replica has been ready for five
+	// minutes; that of the Cluster's spec.backup when absent.
 	// +kubebuilder:validation:Enum=primary;prefer-standby
 	// +optional
 	Target string `json:"target,omitempty"`
@@ -162,6 +162,9 @@ type BackupStatus struct {
 	// InstanceName is the instance that was backed up.
 	// +optional
 	InstanceName string `json:"instanceName,omitempty"`
+	// InstanceReason says why that is the primary, where a replica was preferred; absent otherwise.
+	// +optional
+	InstanceReason string `json:"instanceReason,omitempty"`
 	// +optional
 	JobName string `json:"jobName,omitempty"`
 	// BackupID is the backup's name in the store.

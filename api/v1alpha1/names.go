@@ -117,6 +117,10 @@ const (
 	ConditionDurable = "Durable"
 )
 
+// ReasonCommitsHang is that of ConditionDurable while commits wait for more replicas than are
+// attached: what was acknowledged is durable, and nothing more is acknowledged.
+const ReasonCommitsHang = "CommitsHang"
+
 // ReasonAsynchronous is why ConditionDurable is False where the spec asks for no
 // acknowledgements: it was chosen, and nothing is wrong.
 const ReasonAsynchronous = "Asynchronous"

@@ -99,7 +99,22 @@ func (r *Reconciler) begin(ctx context.Context, b *v1alpha1.Backup) (ctrl.Result
 	}
 	r.event(b, corev1.EventTypeNormal, core.ReasonBackupStarted, fmt.Sprintf("backup %s of %s is taken from %s",
 		b.Status.BackupID, b.Spec.Cluster.Name, b.Status.InstanceName))
+	if why := b.Status.InstanceReason; why != "" {
+		r.event(b, corev1.EventTypeWarning, core.ReasonPrimaryBackedUp, fmt.Sprintf("the primary %s of %s is backed "+
+			"up: %s. Look at the replicas of the Cluster", b.Status.InstanceName, b.Spec.Cluster.Name, why))
+	}
 	return ctrl.Result{}, nil
+}
+
+// waitsSince is since when a Backup has waited for anything else than another Backup.
+func waitsSince(b *v1alpha1.Backup, now time.Time) time.Time {
+	switch {
+	case b.Status.Reason == string(core.BackupOtherRuns):
+		return now
+	case b.Status.QueuedUntil != nil:
+		return b.Status.QueuedUntil.Time
+	}
+	return b.CreationTimestamp.Time
 }
 
 // refusal is why a Backup does not begin: it waits, or has failed.
@@ -120,20 +135,14 @@ func final(reason core.Reason, format string, args ...any) *refusal {
 
 // refuse writes down why nothing begins. Nobody waits for ever.
 func (r *Reconciler) refuse(ctx context.Context, b *v1alpha1.Backup, no *refusal) (ctrl.Result, error) {
-	since, queued := b.CreationTimestamp, b.Status.Reason == string(core.BackupOtherRuns)
-	switch {
-	case queued:
-		since = metav1.Time{Time: r.Now()}
-	case b.Status.QueuedUntil != nil:
-		since = *b.Status.QueuedUntil
-	}
-	if !no.final && no.Reason != core.BackupOtherRuns && r.Now().Sub(since.Time) > waitLimit {
+	since, queued := waitsSince(b, r.Now()), b.Status.Reason == string(core.BackupOtherRuns)
+	if !no.final && no.Reason != core.BackupOtherRuns && r.Now().Sub(since) > waitLimit {
 		no = final(core.BackupWaitedTooLong, "it was waited for an hour: %s. Create another Backup once that is so",
 			no.Message)
 	}
 	err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) {
 		if queued && no.Reason != core.BackupOtherRuns {
-			s.QueuedUntil = &since
+			s.QueuedUntil = &metav1.Time{Time: since}
 		}
 		s.Reason, s.Error = string(no.Reason), no.Message
 		switch {

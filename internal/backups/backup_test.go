@@ -17,6 +17,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backupjob"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/backup"
 	"cnmsql.co/internal/pki"
 	"cnmsql.co/internal/resources"
 	"cnmsql.co/internal/seal"
@@ -85,6 +86,7 @@ func aCluster() *v1alpha1.Cluster {
 	c.Spec.Backup.ObjectStore = &v1alpha1.ObjectStoreSpec{Bucket: "b", Path: "p", Endpoint: "https://s3.example.com/",
 		Credentials: &v1alpha1.StoreCredentials{AccessKeyID: &v1alpha1.SecretKeySelector{Name: "store", Key: "id"},
 			SecretAccessKey: &v1alpha1.SecretKeySelector{Name: "store", Key: "key"}}}
+	c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
 	c.Status.EstablishedAt, c.Status.PrimaryEpoch, c.Status.CurrentPrimary = &established, 4, "db-1"
 	for i, role := range []string{v1alpha1.RolePrimary, v1alpha1.RoleReplica, v1alpha1.RoleReplica} {
 		c.Status.InstancesReported = append(c.Status.InstancesReported,
@@ -158,9 +160,47 @@ func TestABackupIsTakenOfTheNearestReplica(t *testing.T) {
 	}
 }
 
+// TestAClusterWithoutAReadyReplicaIsBackedUp: of the primary, after a while, and it is told why.
+func TestAClusterWithoutAReadyReplicaIsBackedUp(t *testing.T) {
+	c := aCluster()
+	c.Status.InstancesReported[1].Ready, c.Status.InstancesReported[2].Ready = false, false
+	w := newBackupWorld(t, aBackup("b"), c, storeSecret, authority(t))
+	w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupNoDonor, "once it has waited for 5 minutes")
+	w.Clock = w.Clock.Add(backup.StandbyPatience)
+	b := w.looks("b")
+	w.is(b, v1alpha1.BackupRunning, "")
+	if b.Status.InstanceName != "db-1" || !strings.Contains(b.Status.InstanceReason, "none of the 3 instances is a") {
+		t.Errorf("%+v", b.Status)
+	}
+	<-w.Told
+	if told := <-w.Told; !strings.Contains(told, "PrimaryBackedUp the primary db-1 of db is backed up") {
+		t.Errorf("told %s", told)
+	}
+}
+
+func TestAPrimaryIsNotBackedUpInsteadWhileItsCommitsHang(t *testing.T) {
+	durable := metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonCommitsHang}
+	for how, change := range map[string]func(*v1alpha1.ClusterStatus){
+		"they hang":          func(s *v1alpha1.ClusterStatus) { s.Conditions = append(s.Conditions, durable) },
+		"there is no quorum": func(s *v1alpha1.ClusterStatus) { s.Conditions[0].Status = metav1.ConditionFalse },
+		"nobody knows":       func(s *v1alpha1.ClusterStatus) { s.Conditions = nil },
+	} {
+		t.Run(how, func(t *testing.T) {
+			c := aCluster()
+			c.Status.InstancesReported[1].Ready, c.Status.InstancesReported[2].Ready = false, false
+			change(&c.Status)
+			w := newBackupWorld(t, aBackup("b"), c, storeSecret, authority(t))
+			w.Clock = w.Clock.Add(waitLimit)
+			w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupNoDonor, "its commits hang")
+		})
+	}
+}
+
 func TestABackupSaysWhatItWaitsFor(t *testing.T) {
 	young, noStore, noReplica := aCluster(), aCluster(), aCluster()
 	young.Status.EstablishedAt = nil
+	noReplica.Status.Conditions[0].Status = metav1.ConditionFalse // nobody takes writes
 	noStore.Spec.Backup = nil
 	noReplica.Status.InstancesReported = noReplica.Status.InstancesReported[:1]
 	undecided := aCluster()
@@ -181,7 +221,7 @@ func TestABackupSaysWhatItWaitsFor(t *testing.T) {
 		"no Cluster": {[]client.Object{storeSecret}, v1alpha1.BackupPending, core.BackupNoCluster, "db in namespace ns"},
 		"no data":    {[]client.Object{young, storeSecret}, v1alpha1.BackupPending, core.BackupNotYet, "has no data yet"},
 		"no store":   {[]client.Object{noStore, storeSecret}, v1alpha1.BackupFailed, core.BackupNoStore, "create another Backup"},
-		"no replica": {[]client.Object{noReplica, storeSecret}, v1alpha1.BackupPending, core.BackupNoDonor, "spec.target: primary"},
+		"no replica": {[]client.Object{noReplica, storeSecret}, v1alpha1.BackupPending, core.BackupNoDonor, "is a ready replica"},
 		"a lost quorum": {[]client.Object{undecided, storeSecret}, v1alpha1.BackupPending, core.BackupUndecided,
 			"kubectl cnmsql group status"},
 		"no Secret":        {[]client.Object{aCluster()}, v1alpha1.BackupPending, core.BackupStoreSecret, "the Secret store"},
@@ -218,7 +258,8 @@ func TestABackupThatWasQueuedWaitsForOtherThingsAfterThat(t *testing.T) {
 	other := aBackup("other")
 	other.UID, other.Status.Phase = "other-uid", v1alpha1.BackupRunning
 	c := aCluster()
-	c.Status.InstancesReported = c.Status.InstancesReported[:1]
+	c.Status.InstancesReported = c.Status.InstancesReported[1:2]
+	c.Status.InstancesReported[0].Ready = false
 	w := newBackupWorld(t, c, other, aBackup("b"), storeSecret, authority(t))
 	w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupOtherRuns)
 	w.Clock = w.Clock.Add(2 * waitLimit)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
@@ -15,19 +17,20 @@ import (
 type Lags func(namespace, instance string) core.Fact[time.Duration]
 
 // chooseDonor chooses whom to back up, by the Cluster's status.
-func chooseDonor(c *v1alpha1.Cluster, b *v1alpha1.Backup, lags Lags) (string, *refusal) {
+func chooseDonor(c *v1alpha1.Cluster, b *v1alpha1.Backup, lags Lags, waited time.Duration) (backup.Choice, *refusal) {
 	s := &c.Status
 	if s.EstablishedAt == nil {
-		return "", wait(core.BackupNotYet, "the Cluster %s has no data yet; the backup begins when it has", c.Name)
+		return backup.Choice{}, wait(core.BackupNotYet,
+			"the Cluster %s has no data yet; the backup begins when it has", c.Name)
 	}
 	target := b.Spec.Target
 	if d := c.Spec.Backup; d != nil {
 		target = cmp.Or(target, d.Target)
 	}
 	donor, no := backup.Donor(Instances(c, lags), backup.Wish{Primary: target == v1alpha1.TargetPrimary,
-		Instances: int(c.Spec.Instances), Undecided: observation.IsUndecided(s.GroupReplication)})
+		Instances: int(c.Spec.Instances), Undecided: observation.IsUndecided(s.GroupReplication), Waited: waited})
 	if no != nil {
-		return "", &refusal{Refusal: *no}
+		return donor, &refusal{Refusal: *no}
 	}
 	return donor, nil
 }
@@ -49,8 +52,16 @@ func Instances(c *v1alpha1.Cluster, lags Lags) (all []backup.Instance) {
 			Ready:   in.Ready && in.State == string(core.Running),
 			Excluded: slices.Contains(slices.Concat(s.FencedInstances, s.DivergedInstances,
 				s.ReplicationBrokenInstances), in.Name),
+			Stalls:  stalls(s),
 			Joining: in.State == string(core.Cloning),
 		})
 	}
 	return all
+}
+
+// stalls: commits do not end on the primary, as the conditions say, or they say nothing of it.
+func stalls(s *v1alpha1.ClusterStatus) bool {
+	durable := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDurable)
+	return !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) ||
+		durable != nil && durable.Reason == v1alpha1.ReasonCommitsHang
 }

@@ -24,7 +24,9 @@ type taking struct {
 	cluster *v1alpha1.Cluster
 	store   *v1alpha1.ObjectStoreSpec
 	donor   string
-	id      string
+	// why the donor is the primary, though a replica was preferred.
+	why string
+	id  string
 	// files are the store's.
 	files map[string][]byte
 }
@@ -37,7 +39,7 @@ func (t *taking) record() resources.Record {
 // note writes down that the backup runs.
 func (t *taking) note(s *v1alpha1.BackupStatus, now time.Time) {
 	s.Phase, s.Reason, s.Error = v1alpha1.BackupRunning, "", ""
-	s.Method, s.InstanceName, s.BackupID = v1alpha1.MethodClone, t.donor, t.id
+	s.Method, s.InstanceName, s.InstanceReason, s.BackupID = v1alpha1.MethodClone, t.donor, t.why, t.id
 	s.ObjectStore, s.DestinationPath = t.store, resources.StorePath(t.store, t.cluster.Name)
 	s.StartedAt = &metav1.Time{Time: now}
 }
@@ -72,11 +74,11 @@ func (r *Reconciler) prepare(ctx context.Context, b *v1alpha1.Backup) (*taking, 
 		return nil, wait(core.BackupOtherRuns, "the Backup %s of this Cluster is running; one is taken at a time",
 			other), err
 	}
-	donor, no := chooseDonor(c, b, r.Lags)
+	donor, no := chooseDonor(c, b, r.Lags, r.Now().Sub(waitsSince(b, r.Now())))
 	if no != nil {
 		return nil, no, nil
 	}
-	t.donor = donor
+	t.donor, t.why = donor.Name, donor.Why
 	return r.withFiles(ctx, t)
 }
 

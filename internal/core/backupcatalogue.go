@@ -6,7 +6,8 @@ var backups = []row[Reason]{
 	{BackupStoreSecret, "waits: a Secret or a key of one that objectStore names does not exist", ""},
 	{BackupNotYet, "waits: the Cluster has no data yet", ""},
 	{BackupOtherRuns, "waits for another Backup of the Cluster", ""},
-	{BackupNoDonor, "waits: no replica is ready, or not the primary, if that was asked for", ""},
+	{BackupNoDonor, "waits: no replica is ready, and the primary is not taken yet, or cannot be; or not the " +
+		"primary, if that was asked for", ""},
 	{BackupJoinGoesFirst, "waits: an instance is being given its data", ""},
 	{BackupUndecided, "waits: a group was told to go on without some of its members, and was not seen since", ""},
 	{BackupNameTaken, "failed: an object of the name that its Job needs belongs to somebody else", ""},
@@ -73,6 +74,8 @@ var backups = []row[Reason]{
 	{ReasonArchiveKept, "event: the Cluster went, and its archive stays in the store, though reclaimPolicy was Delete",
 		"retention.md#delete-the-archive-with-the-cluster"},
 	{ReasonBackupStarted, "event: the Job was made", ""},
+	{ReasonPrimaryBackedUp, "event: the primary is backed up, because no replica has been ready for five minutes",
+		"backups.md"},
 	{ReasonBackupCompleted, "event: the backup is in the store", ""},
 	{ReasonBackupFailed, "event: there will be no backup; create another Backup once the cause is mended", ""},
 }

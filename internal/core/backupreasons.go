@@ -51,6 +51,7 @@ const (
 // Events of a Backup.
 const (
 	ReasonBackupStarted   Reason = "BackupStarted"
+	ReasonPrimaryBackedUp Reason = "PrimaryBackedUp"
 	ReasonBackupCompleted Reason = "BackupCompleted"
 	ReasonBackupFailed    Reason = "BackupFailed"
 )

@@ -49,6 +49,8 @@ type Status struct {
 	// when none are wished.
 	Durable        DurableState
 	DurableMessage string
+	// CommitsHang: they wait for more acknowledgements than replicas can give.
+	CommitsHang bool
 }
 
 // IsOf reports whether the status is of an epoch.

@@ -157,6 +157,9 @@ func durableCondition(s core.Status, c core.Cluster) *metav1.Condition {
 	case s.Durable != "":
 		reason := map[core.DurableState]string{core.DurableYes: "Acknowledged",
 			core.DurableNo: "TooFewAcknowledgements", core.DurableUnknown: "NotKnown"}[s.Durable]
+		if s.CommitsHang {
+			reason = v1alpha1.ReasonCommitsHang
+		}
 		return &metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionStatus(s.Durable),
 			Reason: reason, Message: s.DurableMessage}
 	case s.WaitsForNobody(c):

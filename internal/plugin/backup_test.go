@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -314,5 +315,15 @@ func TestBytesForPeople(t *testing.T) {
 		if got := sized(n); got != want {
 			t.Errorf("%d is %s, want %s", n, got, want)
 		}
+	}
+}
+
+func TestAPrimaryThatIsBackedUpInsteadIsToldWithTheReason(t *testing.T) {
+	b := &v1alpha1.Backup{}
+	b.Status.Phase, b.Status.InstanceName = v1alpha1.BackupRunning, "demo-1"
+	b.Status.InstanceReason = "none of the 3 instances is a ready replica"
+	want := "demo-1 is the primary: none of the 3 instances is a ready replica"
+	if said := backupNews(b); !slices.Contains(said, want) {
+		t.Errorf("it says %q", said)
 	}
 }

@@ -154,6 +154,9 @@ func backupNews(b *v1alpha1.Backup) []string {
 	case v1alpha1.BackupRunning:
 		out := []string{fmt.Sprintf("%s: %s is copied to %s as %s", s.Phase, s.InstanceName,
 			s.DestinationPath, s.BackupID)}
+		if s.InstanceReason != "" {
+			out = append(out, fmt.Sprintf("%s is the primary: %s", s.InstanceName, s.InstanceReason))
+		}
 		switch {
 		case s.Error == "":
 		case s.Reason != "":

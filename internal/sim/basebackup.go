@@ -63,6 +63,6 @@ func (a *archiving) donor() string {
 			Excluded: slices.Contains(status.Diverged, name) || slices.Contains(status.Fenced, name),
 		})
 	}
-	name, _ := backup.Donor(all, backup.Wish{Primary: a.oneIn(4), Instances: len(all)})
-	return name
+	chosen, _ := backup.Donor(all, backup.Wish{Primary: a.oneIn(4), Instances: len(all)})
+	return chosen.Name
 }

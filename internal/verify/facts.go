@@ -108,16 +108,17 @@ func (r *Reconciler) sampler(ctx context.Context, c *v1alpha1.Cluster, f *verify
 	}
 	f.ArchiveDelay = c.Spec.Backup.ContinuousArchiving.TargetRPO() + archiveSlack
 	donor, no := backup.Donor(backups.Instances(c, r.Lags), backup.Wish{Instances: int(c.Spec.Instances),
-		Undecided: observation.IsUndecided(c.Status.GroupReplication)})
+		Undecided: observation.IsUndecided(c.Status.GroupReplication), ReplicaOnly: true})
 	if no != nil {
 		f.NoSampler = "no replica is ready to be compared with"
 		return
 	}
-	f.Sampler = donor
+	f.Sampler = donor.Name
 	if f.Record.Phase != verify.TakingSample {
 		return
 	}
-	said, err := r.Instances.Check(ctx, c, donor, control.CheckOrder{ID: "sample " + orderID(f.Record), Sample: true})
+	order := control.CheckOrder{ID: "sample " + orderID(f.Record), Sample: true}
+	said, err := r.Instances.Check(ctx, c, donor.Name, order)
 	if err != nil {
 		f.Sampling.Unreachable = err.Error()
 		return

@@ -65,9 +65,7 @@ type decision struct {
 	draft.Draft
 
 	diagnosis finding
-	// hangs: commits wait for more acknowledgements than replicas can give.
-	hangs bool
-	// starving: and those who could give them wait for the primary's data.
+	// starving: those who could acknowledge commits wait for the primary's data.
 	starving bool
 	// took are the rows of failoverTable that were taken.
 	took []*failoverRow

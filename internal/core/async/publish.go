@@ -81,7 +81,7 @@ func (d *decision) phase(problem string) core.Phase {
 		return core.PhaseSwitchover
 	case d.Status.EstablishedAt.IsZero():
 		return core.PhaseProvisioning
-	case d.Status.State == core.StateHealthy && !d.hangs && !d.IsOutdated():
+	case d.Status.State == core.StateHealthy && !d.Status.CommitsHang && !d.IsOutdated():
 		return core.PhaseHealthy
 	}
 	if d.isHandingOver() {
@@ -91,7 +91,7 @@ func (d *decision) phase(problem string) core.Phase {
 		}
 	}
 	switch {
-	case !d.diagnosis.name.EndsCommits() || d.hangs:
+	case !d.diagnosis.name.EndsCommits() || d.Status.CommitsHang:
 		return core.PhaseDegraded // whatever else is going on
 	case len(d.Instances) != d.Cluster.Wanted || d.IsJoining():
 		return core.PhaseScaling

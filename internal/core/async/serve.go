@@ -92,7 +92,7 @@ func (d *decision) mayDonate(in *core.Instance) bool {
 
 // acknowledge keeps the number of acknowledgements that commits wait for.
 func (d *decision) acknowledge() {
-	d.Status.Durable, d.Status.DurableMessage = "", ""
+	d.Status.Durable, d.Status.DurableMessage, d.Status.CommitsHang = "", "", false
 	c := d.Cluster
 	n := d.members()
 	wished := c.Durability.Wished(n)
@@ -187,7 +187,7 @@ func (d *decision) sayHangs(acks, attached int) {
 		d.RecheckAt(d.Status.Promotion.WritableSince.Add(attachTime))
 		return
 	}
-	d.hangs = true
+	d.Status.CommitsHang = true
 	d.Say(fmt.Sprintf("commits on %s wait for %s, and %s attached: writes hang until replicas are back",
 		d.Status.Promotion.Instance, core.Acknowledgements(acks), are(attached, "replica")))
 }

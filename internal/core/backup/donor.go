@@ -19,6 +19,8 @@ type Instance struct {
 	Ready bool
 	// Excluded: it was fenced by a human, has diverged, or its replication is broken.
 	Excluded bool
+	// Stalls, of the primary: its commits do not end, or nobody knows whether they do.
+	Stalls bool
 	// Joining: it is being given its data, by an instance that serves nobody else meanwhile.
 	Joining bool
 	// Lag is how far it is behind the primary.
@@ -46,16 +48,29 @@ func (in Instance) before(other Instance) bool {
 	return later(in.Name, other.Name)
 }
 
+// StandbyPatience is how long a backup waits for a replica before the primary is taken: a
+// replica that is restarted, or that a node is found for, is ready again before, and a schedule
+// of a quarter of an hour misses nothing.
+const StandbyPatience = 5 * time.Minute
+
 // Wish is what a Backup asks for.
 type Wish struct {
 	// Primary: the primary is to be backed up. Otherwise a replica is, and the primary
-	// only where it is alone.
+	// where it is alone, or where no replica has been ready for long.
 	Primary bool
 	// Instances that the Cluster should have.
 	Instances int
 	// Undecided: a group was told to go on without some of its members, and was not seen since.
 	Undecided bool
+	// Waited is how long the backup has waited already.
+	Waited time.Duration
+	// ReplicaOnly: the primary does not do, however long it is waited.
+	ReplicaOnly bool
 }
+
+// Choice is the instance that is backed up. Why tells why it is the primary, where a replica
+// was preferred.
+type Choice struct{ Name, Why string }
 
 // Refusal is why no instance can be backed up now.
 type Refusal struct {
@@ -66,36 +81,58 @@ type Refusal struct {
 // Donor chooses the instance that is backed up: that which is nearest to the primary of those
 // that may be, for the backup waits until it holds what the primary has; of those that do not
 // lag the last by name, so that the first ones, which become primary in turn, are left alone.
-// An instance that gets its data goes first. While nobody knows with whom a group went on, there is
-// none: what is backed up might be of a history that the Cluster gives up, under numbers that it gives
-// again.
-func Donor(instances []Instance, w Wish) (string, *Refusal) {
+// An instance that gets its data goes first. Where no replica has been ready for StandbyPatience
+// the primary is taken, so that a degraded cluster goes on being backed up; not while its
+// commits hang, for then it holds what nobody may ever be told is committed. While nobody knows
+// with whom a group went on, there is none: what is backed up might be of a history that the Cluster
+// gives up, under numbers that it gives again.
+func Donor(instances []Instance, w Wish) (Choice, *Refusal) {
 	if w.Undecided {
-		return "", &Refusal{core.BackupUndecided, "the group was told to go on without some of its members, and was " +
-			"not seen since: nobody knows which transactions are the Cluster's. The backup begins when the group has " +
-			"its quorum; see kubectl cnmsql group status"}
+		return Choice{}, &Refusal{core.BackupUndecided, "the group was told to go on without some of its members, " +
+			"and was not seen since: nobody knows which transactions are the Cluster's. The backup begins when the " +
+			"group has its quorum; see kubectl cnmsql group status"}
 	}
 	if i := slices.IndexFunc(instances, func(in Instance) bool { return in.Joining }); i >= 0 {
-		return "", &Refusal{core.BackupJoinGoesFirst, instances[i].Name + " is being given its data by another " +
+		return Choice{}, &Refusal{core.BackupJoinGoesFirst, instances[i].Name + " is being given its data by another " +
 			"instance, which serves one at a time; the backup begins after that"}
 	}
-	primary := w.Primary || w.Instances == 1 && len(instances) == 1
+	if w.Primary || w.Instances == 1 && len(instances) == 1 {
+		if name := nearest(instances, func(in Instance) bool { return in.Primary }); name != "" {
+			return Choice{Name: name}, nil
+		}
+		return Choice{}, &Refusal{core.BackupNoDonor, "the primary is not ready; the backup begins when it is"}
+	}
+	if name := nearest(instances, func(in Instance) bool { return in.Replica }); name != "" {
+		return Choice{Name: name}, nil
+	}
+	none := fmt.Sprintf("none of the %d instances is a ready replica", len(instances))
+	if w.ReplicaOnly {
+		return Choice{}, &Refusal{core.BackupNoDonor, none}
+	}
+	name := nearest(instances, func(in Instance) bool { return in.Primary && !in.Stalls })
+	switch {
+	case w.Waited < StandbyPatience:
+		return Choice{}, &Refusal{core.BackupNoDonor, fmt.Sprintf("%s; the backup begins when one is, or takes the "+
+			"primary once it has waited for %.0f minutes. To take the primary at once, create a Backup with "+
+			"spec.target: primary", none, StandbyPatience.Minutes())}
+	case name == "":
+		return Choice{}, &Refusal{core.BackupNoDonor, none + ", and the primary is not taken instead while it is not " +
+			"ready, is fenced, or its commits hang; the backup begins when one of them can be taken. Look at the " +
+			"Cluster: kubectl cnmsql status"}
+	}
+	return Choice{name, fmt.Sprintf("%s, and the backup has waited for %.0f minutes", none,
+		StandbyPatience.Minutes())}, nil
+}
+
+// nearest of those that may be backed up and are as wished; "" when there is none.
+func nearest(instances []Instance, isWished func(Instance) bool) string {
 	var chosen Instance
 	for _, in := range instances {
-		is := in.Replica && !primary || in.Primary && primary
-		if is && in.Ready && !in.Excluded && (chosen.Name == "" || in.before(chosen)) {
+		if isWished(in) && in.Ready && !in.Excluded && (chosen.Name == "" || in.before(chosen)) {
 			chosen = in
 		}
 	}
-	switch {
-	case chosen.Name != "":
-		return chosen.Name, nil
-	case primary:
-		return "", &Refusal{core.BackupNoDonor, "the primary is not ready; the backup begins when it is"}
-	}
-	return "", &Refusal{core.BackupNoDonor, fmt.Sprintf("none of the %d instances is a ready replica; the backup "+
-		"begins when one is. "+
-		"To back up the primary, create a Backup with spec.target: primary", len(instances))}
+	return chosen.Name
 }
 
 // later orders names of instances, whose ordinals have no zeros before them.

@@ -52,8 +52,8 @@ func (a *archiving) donor() *instance {
 			Excluded: slices.Contains(s.Diverged, m.Instance) || slices.Contains(s.Fenced, m.Instance)})
 	}
 	wish := backup.Wish{Primary: a.rng.IntN(4) == 0, Instances: len(all), Undecided: s.Group.IsUndecided()}
-	name, _ := backup.Donor(all, wish)
-	return a.s.get(name)
+	chosen, _ := backup.Donor(all, wish)
+	return a.s.get(chosen.Name)
 }
 
 // backUp begins a backup now and then, and goes on with the one that is being taken.
