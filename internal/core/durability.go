@@ -49,6 +49,11 @@ func (m DurabilityMode) WaitsForEver() bool { return promises[m].forEver }
 // lose what they have acknowledged. It is so when a commit waits for ever.
 func (m DurabilityMode) IsOnReplicas() bool { return m.WaitsForEver() }
 
+// KeepsRelayLogs reports whether a replica keeps its relay logs when its mysqld ends. It is so
+// where a commit waits for acknowledgements: what was acknowledged may be in them alone, once
+// the primary is gone. Otherwise they are received again.
+func (m DurabilityMode) KeepsRelayLogs() bool { return m.Awaits() }
+
 // Durability is the wish, with its numbers.
 type Durability struct {
 	Mode DurabilityMode

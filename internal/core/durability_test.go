@@ -4,12 +4,16 @@ import "testing"
 
 // TestWhatAModePromises holds the table of modes to docs/durability.md.
 func TestWhatAModePromises(t *testing.T) {
+	keeps := map[DurabilityMode]bool{DurabilityPreferred: true, DurabilityRequired: true, DurabilityQuorum: true}
 	for mode, want := range map[DurabilityMode]struct{ awaits, lowers, forEver, onReplicas bool }{
 		DurabilityAsync:     {},
 		DurabilityPreferred: {awaits: true, lowers: true},
 		DurabilityRequired:  {awaits: true},
 		DurabilityQuorum:    {awaits: true, forEver: true, onReplicas: true},
 	} {
+		if mode.KeepsRelayLogs() != keeps[mode] {
+			t.Errorf("%s: relay logs are kept: %t", mode, mode.KeepsRelayLogs())
+		}
 		if mode.Awaits() != want.awaits || mode.LowersAcks() != want.lowers || mode.WaitsForEver() != want.forEver ||
 			mode.IsOnReplicas() != want.onReplicas {
 			t.Errorf("%s: awaits %t, lowers %t, for ever %t, on replicas %t; want %v",

@@ -59,7 +59,7 @@ func (m *manager) startServer(ctx context.Context) error {
 	if cluster == nil {
 		return errors.New("starting mysqld: the Cluster is not known yet")
 	}
-	err := m.provenance.noteStart(ctx, !isGroup(cluster) && !durabilityOf(cluster).IsOnReplicas())
+	err := m.provenance.noteStart(ctx, !isGroup(cluster) && !durabilityOf(cluster).KeepsRelayLogs())
 	if err == nil {
 		err = m.prepareConfig(ctx, cluster)
 	}
@@ -127,9 +127,10 @@ func (m *manager) config(c *v1alpha1.Cluster) mysql.Config {
 		DataDir: d.Data, TmpDir: d.Tmp, Socket: d.socket(), PIDFile: filepath.Join(d.Run, "mysqld.pid"),
 		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
 		BinlogFormat: c.Spec.MySQL.BinlogFormat, SemiSyncReplica: counted.Acknowledges(m.opt.Instance),
-		Lossless: durability.IsOnReplicas(), RelayLogsLost: m.memory.cached().DropsRelayLogs(isGroup(c)),
-		Group:  m.topology().groupConfig(c),
-		Memory: memoryFor(c, m.opt.MemoryLimit), CPUs: m.opt.CPUs,
+		Lossless: durability.IsOnReplicas(), KeepsRelayLogs: durability.KeepsRelayLogs(),
+		RelayLogsLost: m.memory.cached().DropsRelayLogs(!isGroup(c) && durability.IsOnReplicas()),
+		Group:         m.topology().groupConfig(c),
+		Memory:        memoryFor(c, m.opt.MemoryLimit), CPUs: m.opt.CPUs,
 		User: c.Spec.MySQL.Parameters, Extra: m.opt.Settings,
 	}
 }

@@ -34,17 +34,18 @@ type Config struct {
 	CAFile, CertFile, KeyFile string
 	BinlogFormat              string
 	SemiSyncReplica           bool
-	// Lossless: elections count on what replicas have acknowledged. RelayLogsLost: of what this
+	// Lossless: elections count on what replicas have acknowledged. KeepsRelayLogs: what they have
+	// acknowledged may be in their relay logs alone. RelayLogsLost: of what this
 	// one has, some may be torn or gone.
-	Lossless, RelayLogsLost bool
-	Group                   *GroupConfig // of a member of a group
-	MaxBinlogSize           int64        // bytes; 0 is the server's default
-	BinlogExpire            *int64       // seconds; nil is a week
-	HoldsBinlogs            bool         // the server purges none before it is told to
-	Memory                  int64        // bytes mysqld may use; 0 when nobody set a limit
-	CPUs                    int
-	User                    map[string]string // spec.mysql.parameters
-	Extra                   map[string]string // of the machine, such as plugin_dir in tests
+	Lossless, KeepsRelayLogs, RelayLogsLost bool
+	Group                                   *GroupConfig // of a member of a group
+	MaxBinlogSize                           int64        // bytes; 0 is the server's default
+	BinlogExpire                            *int64       // seconds; nil is a week
+	HoldsBinlogs                            bool         // the server purges none before it is told to
+	Memory                                  int64        // bytes mysqld may use; 0 when nobody set a limit
+	CPUs                                    int
+	User                                    map[string]string // spec.mysql.parameters
+	Extra                                   map[string]string // of the machine, such as plugin_dir in tests
 }
 
 // setting is one line of my.cnf.
@@ -251,20 +252,20 @@ func (c Config) replication() []setting {
 
 // durable: with GTIDs a replica may drop its relay logs after a crash and fetch
 // them again, unless they hold the only copy of an acknowledged transaction: those of a group
-// always may, for it acknowledges what a majority has received. They are flushed
+// always may, for it acknowledges what a majority has received, and those of a replica of which a
+// commit awaits acknowledgements, once the primary is gone. They are flushed
 // as rarely as the server does by itself: event by event, which is all that sync_relay_log=1
 // can do, is five times for an insert of one row, and each commit would wait for it. What is
 // not flushed is lost with the page cache only, and the manager tells when that was.
 func (c Config) durable() []setting {
+	keeps := c.Group != nil || c.KeepsRelayLogs
+	out := []setting{{"relay_log_recovery", onOff(!keeps || c.RelayLogsLost)}}
 	if c.Lossless {
-		return []setting{
-			{"relay_log_recovery", onOff(c.RelayLogsLost)},
-			// What a crashed primary had not got acknowledged is cut from its binary log, and
-			// rolled back by an engine with transactions. Others would keep it.
-			{"disabled_storage_engines", "MyISAM,MRG_MyISAM,ARCHIVE"},
-		}
+		// What a crashed primary had not got acknowledged is cut from its binary log, and
+		// rolled back by an engine with transactions. Others would keep it.
+		out = append(out, setting{"disabled_storage_engines", "MyISAM,MRG_MyISAM,ARCHIVE"})
 	}
-	return []setting{{"relay_log_recovery", onOff(c.Group == nil || c.RelayLogsLost)}}
+	return out
 }
 
 func (c Config) semiSync() []setting {

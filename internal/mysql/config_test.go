@@ -23,13 +23,15 @@ func config(version string) Config {
 
 func TestConfigFiles(t *testing.T) {
 	quorum := config("9.7.4-2")
-	quorum.SemiSyncReplica, quorum.Lossless = true, true
+	quorum.SemiSyncReplica, quorum.Lossless, quorum.KeepsRelayLogs = true, true, true
 	quorum.BinlogFormat = "MIXED"
 	quorum.User = map[string]string{"max-connections": "500", "Innodb_Buffer_Pool_Size": "1G",
 		"init_connect": `SET NAMES "utf8mb4" # yes`,
 		"gtid-mode":    "OFF", "loose_super_read_only": "OFF", "lower_case_table_names": "1"}
 	lost := quorum
 	lost.RelayLogsLost = true
+	required := config("9.7.4-2")
+	required.SemiSyncReplica, required.KeepsRelayLogs = true, true
 	unlimited := config("9.7.4-2")
 	unlimited.Memory, unlimited.CPUs = 0, 16
 	group, lts, old := config("9.7.4-2"), config("8.4.6"), config("8.0.22")
@@ -41,7 +43,8 @@ func TestConfigFiles(t *testing.T) {
 	torn.RelayLogsLost = true
 	for name, c := range map[string]Config{"9.7-group": group, "9.7-group-lost": torn, "8.4-group": lts,
 		"8.0.22-group": old,
-		"9.7":          config("9.7.4-2"), "9.7-quorum": quorum, "9.7-quorum-lost": lost, "9.7-unlimited": unlimited,
+		"9.7":          config("9.7.4-2"), "9.7-quorum": quorum, "9.7-required": required,
+		"9.7-quorum-lost": lost, "9.7-unlimited": unlimited,
 		"8.4": config("8.4.6"), "8.0.36-percona": config("8.0.36-28.1"), "8.0.22": config("8.0.22")} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, name+".cnf", Render(c, ToServe))

@@ -48,7 +48,7 @@ func (m *manager) startServer(done func(string)) {
 		done("")
 		return
 	}
-	m.noteStart(!m.view.Durability.IsOnReplicas())
+	m.noteStart(!m.view.Durability.KeepsRelayLogs())
 	m.launch()
 	m.problem = nil
 	if f := m.facts(); !f.Permitted() {
@@ -61,7 +61,7 @@ func (m *manager) launch() {
 	if m.proc != nil {
 		m.restarts++
 	}
-	keepsRelay := m.view.Durability.IsOnReplicas() && !m.volume.memory.cached.MayLack && !m.w.mut.RelayNotDurable
+	keepsRelay := m.view.Durability.KeepsRelayLogs() && !m.volume.memory.cached.MayLack && !m.w.mut.RelayNotDurable
 	m.proc = startMysqld(m, keepsRelay)
 	m.started = m.w.now
 	m.accepted, m.misses, m.server, m.receiveTry = false, 0, nil, 0

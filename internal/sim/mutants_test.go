@@ -396,7 +396,7 @@ func mutantsOfArchive() []mutant {
 	return []mutant{
 		{name: "what is not executed is archived", seed: 3, mutation: mutation{ShipsUnexecuted: true}},
 		{name: "a new branch begins at its start", seed: 3, mutation: mutation{HeldIsStart: true}},
-		{name: "who was replaced ships into its successor's branch", seed: 111, mutation: mutation{ShipsOn: true}},
+		{name: "who was replaced ships into its successor's branch", seed: 159, mutation: mutation{ShipsOn: true}},
 		{name: "what a listing does not tell is not in the store", seed: 51,
 			mutation: mutation{BelievesListings: true}},
 		{name: "binary logs that are not archived are purged", seed: 27, mutation: mutation{PurgeUnarchived: true}},

@@ -23,7 +23,7 @@ type Cached struct {
 	// MayLack: it may lack what it has acknowledged, until it is whole again.
 	MayLack bool
 	// Noted: the record goes back to before these data received what is in their relay logs.
-	// Of a former release, a member of a group has none.
+	// Of a former release there may be none.
 	Noted bool
 }
 
@@ -76,9 +76,10 @@ func (c Cached) Flushed() Cached { return Cached{MayLack: c.MayLack, Noted: c.No
 // Replaced: its data are made anew. What a copy says of relay logs is about the donor's.
 func (c Cached) Replaced() Cached { c.Noted = false; return c }
 
-// DropsRelayLogs: mysqld is to start without the relay logs that are there. Those of a member of
-// a group may be torn where nobody has noted in which page cache they were written.
-func (c Cached) DropsRelayLogs(inGroup bool) bool { return c.MayLack || inGroup && !c.Noted }
+// DropsRelayLogs: mysqld is to start without the relay logs that are there. They may be torn where
+// nobody has noted in which page cache they were written. Only under quorum a former release
+// flushed each event, and left no record.
+func (c Cached) DropsRelayLogs(flushed bool) bool { return c.MayLack || !flushed && !c.Noted }
 
 // Opens: it is about to take writes. It has executed all that it held and all that its
 // promotion required of it, which mysqld flushes at each commit. An election has seen to it

@@ -68,12 +68,12 @@ func TestWhereItWasReceivedFirstStays(t *testing.T) {
 	}
 }
 
-func TestAMemberOfAGroupDropsRelayLogsOfWhichNothingIsNoted(t *testing.T) {
+func TestRelayLogsOfWhichNothingIsNotedAreDroppedUnlessEachEventWasFlushed(t *testing.T) {
 	received := Cached{}.Receives(onNode1)
 	for _, test := range []struct {
-		name           string
-		kept           Cached
-		group, replica bool
+		name            string
+		kept            Cached
+		others, flushed bool
 	}{
 		{"a volume of a former release", Cached{}, true, false},
 		{"the same page cache", received.Starts(Start{Here: onNode1}), false, false},
@@ -82,9 +82,10 @@ func TestAMemberOfAGroupDropsRelayLogsOfWhichNothingIsNoted(t *testing.T) {
 		{"data made anew, in a copy of another's", received.Replaced(), true, false},
 		{"received into that", received.Replaced().Receives(onNode1), false, false},
 	} {
-		if group, replica := test.kept.DropsRelayLogs(true), test.kept.DropsRelayLogs(false); group != test.group ||
-			replica != test.replica {
-			t.Errorf("%s: a member drops them: %t, a replica: %t", test.name, group, replica)
+		others, flushed := test.kept.DropsRelayLogs(false), test.kept.DropsRelayLogs(true)
+		if others != test.others || flushed != test.flushed {
+			t.Errorf("%s: under quorum they are dropped: %t; in a group or under another mode: %t", test.name, flushed,
+				others)
 		}
 	}
 }
