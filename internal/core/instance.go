@@ -68,6 +68,12 @@ func (in *Instance) Hangs() string {
 	return ""
 }
 
+// Serving returns its report, and whether its mysqld answers and holds the cluster's data.
+func (in *Instance) Serving() (Report, bool) {
+	r, known := in.Report.Get()
+	return r, known && r.State == Running && r.Data == DataPopulated && r.Server != nil
+}
+
 // CannotRun is what hinders it, by Kubernetes' word; nil when nothing is known to.
 func (in *Instance) CannotRun() *Problem {
 	if vol, known := in.Volume.Get(); known && vol.Problem != nil {

@@ -39,6 +39,15 @@ func (c *Cluster) FirstState() ClusterState {
 	return StateIncomplete
 }
 
+// StateWithoutPrimary is a cluster's while nobody takes writes: so many of the others than the last
+// primary can be seen to have its data.
+func StateWithoutPrimary(withData, others int) ClusterState {
+	if 2*withData > others || others == 0 {
+		return StateFailed
+	}
+	return StateLost
+}
+
 // Proof names why a former primary cannot acknowledge another write.
 type Proof string
 

@@ -133,10 +133,8 @@ func (d *decision) clusterState() core.ClusterState {
 		return core.StateDegraded
 	case !d.diagnosis.name.IsStopped():
 		return core.StateIncomplete
-	case 2*withData > replicas || replicas == 0:
-		return core.StateFailed
 	default:
-		return core.StateLost
+		return core.StateWithoutPrimary(withData, replicas)
 	}
 }
 

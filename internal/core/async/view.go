@@ -13,8 +13,7 @@ func holderOf(o *core.Observation) *core.Instance {
 // serving returns the report of an instance whose mysqld answers and holds the
 // cluster's data.
 func serving(in *core.Instance) (core.Report, bool) {
-	r, ok := in.Report.Get()
-	return r, ok && r.State == core.Running && r.Data == core.DataPopulated && r.Server != nil
+	return in.Serving()
 }
 
 // follows: the instance's channel points at the named source.

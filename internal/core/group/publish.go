@@ -171,8 +171,20 @@ func (d *decision) state() core.ClusterState {
 	case d.seen.agreed, !d.seen.lost:
 		return core.StateIncomplete
 	default:
-		return core.StateFailed
+		return core.StateWithoutPrimary(d.withData(), len(d.Instances)-1)
 	}
+}
+
+// withData counts the instances beside the last primary that can be seen to have the group's data.
+func (d *decision) withData() (n int) {
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		if _, serves := in.Serving(); serves && in.Name != d.Status.CurrentPrimary &&
+			!slices.Contains(d.Status.Diverged, in.Name) {
+			n++
+		}
+	}
+	return n
 }
 
 func (d *decision) phase() core.Phase {
