@@ -132,6 +132,8 @@ var events = []row[Reason]{
 	{ReasonDemoteRequested, "a switchover begins: the annotation cnmsql.cnmsql.co/demote asks for it", ""},
 	{ReasonScaleDown, "a switchover begins: the primary is to be removed", ""},
 	{ReasonReturn, "the switchover was given up, and the old primary takes writes again", ""},
+	{ReasonGivenUp, "notice: the last switchover ran out of time and was given up before it stopped writes",
+		"switchover.md#refusals"},
 	{ReasonVolumeDeleting, "a switchover begins: the primary's volume is being deleted", ""},
 	{ReasonPreferred, "a switchover begins: to an instance of spec.failoverPolicy.preferredPrimary", ""},
 	{ReasonFenced, "the instance is fenced, as a human asked for", ""},

@@ -123,6 +123,7 @@ const (
 	ReasonDemoteRequested    Reason = "DemoteRequested"
 	ReasonScaleDown          Reason = "ScaleDown"
 	ReasonReturn             Reason = "SwitchoverReturned"
+	ReasonGivenUp            Reason = "SwitchoverGivenUp"
 	ReasonVolumeDeleting     Reason = "PrimaryVolumeDeleting"
 	ReasonPreferred          Reason = "PreferredPrimary"
 	ReasonFenced             Reason = "InstanceFenced"

@@ -20,6 +20,7 @@ func (d *decision) operate() {
 	case d.Status.EstablishedAt.IsZero() && !d.takesWrites():
 		d.awaitFirst()
 	case d.diagnosis.name == core.PrimaryFenced:
+		d.refuseWhileFenced()
 		d.Block(core.RefusalPrimaryFenced, "the primary "+d.Status.Promotion.Instance+" is fenced; writes are "+
 			"stopped until it is unfenced")
 	case d.inSwitchover():

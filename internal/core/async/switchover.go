@@ -136,6 +136,19 @@ func (d *decision) start(why core.Reason) {
 	d.begin(why)
 }
 
+// refuseWhileFenced takes back a wish for another primary: a human has stopped writes, and it would
+// come true when the fence is taken off.
+func (d *decision) refuseWhileFenced() {
+	if d.Status.Operation != nil || !d.switchoverWished() {
+		return
+	}
+	primary := d.Status.Promotion.Instance
+	d.Warn(core.RefusalPrimaryFenced, fmt.Sprintf("switchover to %s refused: the primary %s is fenced; take the fence "+
+		"off %s first, and ask again", d.Status.TargetPrimary, primary, primary))
+	d.setTarget(primary)
+	d.Again = true
+}
+
 func (d *decision) isReady(name string) bool {
 	pod, known := d.Instance(name).Pod.Get()
 	return known && pod.Ready
@@ -392,7 +405,12 @@ func (d *decision) wayBack(op *core.Operation, proof proven, why string) {
 
 // giveUp ends a switchover that has not begun to hurt.
 func (d *decision) giveUp(reason core.Reason, why string) {
-	d.Warn(reason, "switchover to "+d.Status.Operation.To+" given up: "+why)
+	to := d.Status.Operation.To
+	if text := "switchover to " + to + " given up: " + why; reason == core.RefusalDeadline {
+		d.GiveUpLate(to, text)
+	} else {
+		d.Warn(reason, text)
+	}
 	d.Status.Operation = nil
 	if reason != core.ReasonRequested {
 		d.setTarget(d.Status.Promotion.Instance)

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -15,6 +16,8 @@ const (
 	// in time. It doubles each time that comes again, up to returnPatienceMost.
 	returnPatience     = time.Minute
 	returnPatienceMost = time.Hour
+	// givenUpTold is how long it is told that a switchover was given up.
+	givenUpTold = time.Hour
 )
 
 // Bound is one of the two bounds that the spec sets to a switchover.
@@ -86,6 +89,31 @@ func (d *Draft) NoteReturn(target, why string) {
 		now.Times = max(was.Times, 1) + 1
 	}
 	d.Status.Return = now
+}
+
+// GiveUpLate tells that a switchover was given up because its time was over, before it stopped
+// writes: once as an event, and for a while as a notice.
+func (d *Draft) GiveUpLate(target, sentence string) {
+	d.Warn(core.RefusalDeadline, sentence)
+	d.tellGivenUp(core.Notice{Reason: core.ReasonGivenUp, Subject: target, Message: sentence})
+}
+
+// TellGivenUp goes on telling of a switchover that was given up, until the next one begins, or
+// somebody else is primary, or givenUpTold has passed.
+func (d *Draft) TellGivenUp() {
+	for _, n := range d.Cluster.Status.Notices {
+		until := n.Since.Add(givenUpTold)
+		isOver := d.Status.Operation != nil || d.Status.CurrentPrimaryAt.After(n.Since) || !d.Now.Before(until)
+		if n.Reason == core.ReasonGivenUp && !isOver && !slices.ContainsFunc(d.notices, n.Is) {
+			d.RecheckAt(until)
+			d.tellGivenUp(n)
+		}
+	}
+}
+
+func (d *Draft) tellGivenUp(n core.Notice) {
+	d.remarks = append(d.remarks, n.Message)
+	d.note(n)
 }
 
 // patience is how long nobody hands over by itself after a return.

@@ -50,19 +50,26 @@ func (d *decision) switchOver() {
 // giveUpLate ends a switchover whose time is up. Where the group was asked already, nobody
 // asks it by itself for a while, for this member or another: each time may stop writes.
 func (d *decision) giveUpLate(op *core.Operation, limit string) {
-	why := fmt.Sprintf("the group did not make %s primary within %s", op.To, limit)
 	if op.Step == core.StepCatchUp {
-		why = fmt.Sprintf("%s did not come close to %s within %s; writes were not stopped", op.To, op.From, limit)
-	} else {
-		d.NoteReturn(op.To, why)
+		d.endSwitchover()
+		d.GiveUpLate(op.To, fmt.Sprintf("%s did not come close to %s within %s; writes were not stopped; %s stays "+
+			"primary", op.To, op.From, limit, op.From))
+		return
 	}
+	why := fmt.Sprintf("the group did not make %s primary within %s", op.To, limit)
+	d.NoteReturn(op.To, why)
 	d.giveUp(op, core.RefusalDeadline, fmt.Sprintf("%s; %s stays primary", why, op.From))
 }
 
 func (d *decision) giveUp(op *core.Operation, reason core.Reason, message string) {
+	d.endSwitchover()
+	d.Announce(true, reason, op.To, message)
+}
+
+// endSwitchover ends a switchover, and the wish with it.
+func (d *decision) endSwitchover() {
 	d.Status.Operation = nil
 	d.Status.TargetPrimary, d.Status.TargetPrimaryAt = d.Status.CurrentPrimary, d.Now
-	d.Announce(true, reason, op.To, message)
 }
 
 // beginSwitchover looks for somebody who wishes another primary.
