@@ -166,6 +166,12 @@ func TestACommitThatWaitsIsLoggedAndNotExecuted(t *testing.T) {
 	w := newWorld(t, quorum)
 	one, two, db := w.acknowledged()
 
+	var name, longest string
+	must(t, one.m.root.DB().QueryRow("SHOW GLOBAL VARIABLES WHERE Variable_name IN "+
+		"('rpl_semi_sync_source_timeout', 'rpl_semi_sync_master_timeout')").Scan(&name, &longest))
+	if longest != "4294967295" { // the longest that the server takes
+		t.Errorf("a commit waits for acknowledgements for %s ms", longest)
+	}
 	isIdle := func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.WaitSessions == 0 }
 	before := w.await(one, "nothing waits", isIdle).Server.Executed
 	w.readsFromLeftToRight(one, db, before)

@@ -2,10 +2,15 @@ package operator
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
+	coordination "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/observation"
@@ -41,5 +46,26 @@ func TestWhatTheCachesLeaveOutIsNotRead(t *testing.T) {
 	n := kept.(*corev1.Node)
 	if got, want := observation.NodeFacts(n), observation.NodeFacts(node); got != want || len(n.Status.Images) > 0 {
 		t.Errorf("of the slim Node is concluded %+v, of the whole one %+v", got, want)
+	}
+}
+
+// TestTheCachesKeepOnlyWhatIsOfACluster: the operator's memory does not grow with the Secrets and
+// Pods of others.
+func TestTheCachesKeepOnlyWhatIsOfACluster(t *testing.T) {
+	options, err := cacheOptions()
+	must(t, err)
+	kept := map[reflect.Type]bool{}
+	for kind, by := range options.ByObject {
+		kept[reflect.TypeOf(kind)] = true
+		if by.Label == nil || by.Label.Matches(labels.Set{"app": "another"}) ||
+			!by.Label.Matches(labels.Set{v1alpha1.LabelCluster: "db"}) {
+			t.Errorf("of each %T the caches keep those with %v", kind, by.Label)
+		}
+	}
+	for _, kind := range slices.Concat(listed, []client.Object{&corev1.Secret{}, &coordination.Lease{},
+		&batchv1.Job{}, &corev1.ServiceAccount{}}) {
+		if !kept[reflect.TypeOf(kind)] {
+			t.Errorf("the caches keep each %T there is", kind)
+		}
 	}
 }
