@@ -178,6 +178,17 @@ func TestAClusterWithoutAReadyReplicaIsBackedUp(t *testing.T) {
 	}
 }
 
+// TestWhomTheGroupWentOnWithoutIsNotBackedUp, though it may call itself ready: it hears nothing.
+func TestWhomTheGroupWentOnWithoutIsNotBackedUp(t *testing.T) {
+	c := aCluster()
+	c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{Bootstrapped: true, ViewID: "1:2",
+		LeftOut: []v1alpha1.LeftOutMember{{Instance: "db-3"}}}
+	w := newBackupWorld(t, aBackup("b"), c, storeSecret, authority(t))
+	if b := w.looks("b"); b.Status.InstanceName != "db-2" {
+		t.Errorf("%s is backed up", b.Status.InstanceName)
+	}
+}
+
 func TestAPrimaryIsNotBackedUpInsteadWhileItsCommitsHang(t *testing.T) {
 	durable := metav1.Condition{Type: v1alpha1.ConditionDurable, Status: metav1.ConditionTrue,
 		Reason: v1alpha1.ReasonCommitsHang}

@@ -39,6 +39,7 @@ func chooseDonor(c *v1alpha1.Cluster, b *v1alpha1.Backup, lags Lags, waited time
 // without lags.
 func Instances(c *v1alpha1.Cluster, lags Lags) (all []backup.Instance) {
 	s := &c.Status
+	excluded := slices.Concat(s.FencedInstances, s.DivergedInstances, s.ReplicationBrokenInstances, leftOut(s))
 	for _, in := range s.InstancesReported {
 		var lag core.Fact[time.Duration]
 		if lags != nil {
@@ -50,13 +51,24 @@ func Instances(c *v1alpha1.Cluster, lags Lags) (all []backup.Instance) {
 			Primary: in.Role == v1alpha1.RolePrimary,
 			Replica: in.Role == v1alpha1.RoleReplica,
 			Ready:   in.Ready && in.State == string(core.Running),
-			Excluded: slices.Contains(slices.Concat(s.FencedInstances, s.DivergedInstances,
-				s.ReplicationBrokenInstances), in.Name),
-			Stalls:  stalls(s),
-			Joining: in.State == string(core.Cloning),
+			Excluded: slices.Contains(excluded, in.Name),
+			Stalls:   stalls(s),
+			Joining:  in.State == string(core.Cloning),
 		})
 	}
 	return all
+}
+
+// leftOut are those whom a recovery had the group go on without. One that hears nothing of the
+// Cluster goes on as before, and calls itself ready; its history is not the Cluster's.
+func leftOut(s *v1alpha1.ClusterStatus) (names []string) {
+	if s.GroupReplication == nil {
+		return nil
+	}
+	for _, m := range s.GroupReplication.LeftOut {
+		names = append(names, m.Instance)
+	}
+	return names
 }
 
 // stalls: commits do not end on the primary, as the conditions say, or they say nothing of it.

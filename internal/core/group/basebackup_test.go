@@ -49,7 +49,8 @@ func (a *archiving) donor() *instance {
 		all = append(all, backup.Instance{Name: m.Instance, Primary: isIn && m.Role == core.MemberPrimary,
 			Replica:  isIn && m.Role == core.MemberSecondary,
 			Ready:    isIn && in.pod.Exists && in.pod.Ready && in.answers() && !in.deaf,
-			Excluded: slices.Contains(s.Diverged, m.Instance) || slices.Contains(s.Fenced, m.Instance)})
+			Excluded: slices.Contains(s.Diverged, m.Instance) || slices.Contains(s.Fenced, m.Instance) ||
+				s.Group.WentOnWithout(m.Instance)})
 	}
 	wish := backup.Wish{Primary: a.rng.IntN(4) == 0, Instances: len(all), Undecided: s.Group.IsUndecided()}
 	chosen, _ := backup.Donor(all, wish)
