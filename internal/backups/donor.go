@@ -46,11 +46,11 @@ func Instances(c *v1alpha1.Cluster, lags Lags) (all []backup.Instance) {
 			lag = lags(c.Namespace, in.Name)
 		}
 		all = append(all, backup.Instance{
-			Lag:     lag,
-			Name:    in.Name,
-			Primary: in.Role == v1alpha1.RolePrimary,
-			Replica: in.Role == v1alpha1.RoleReplica,
-			Ready:   in.Ready && in.State == string(core.Running),
+			Lag:      lag,
+			Name:     in.Name,
+			Primary:  in.Role == v1alpha1.RolePrimary,
+			Replica:  in.Role == v1alpha1.RoleReplica,
+			Ready:    in.Ready && in.State == string(core.Running),
 			Excluded: slices.Contains(excluded, in.Name),
 			Stalls:   stalls(s),
 			Joining:  in.State == string(core.Cloning),

@@ -22,8 +22,8 @@ func TestDonor(t *testing.T) {
 	excluded.Excluded, unready.Ready = true, false
 	closed := primary("c-1")
 	closed.Ready = false
-	undecided := Wish{Instances: 3, Primary: true, Undecided: true}
 	prefer, onlyOne, asked := Wish{Instances: 3}, Wish{Instances: 1}, Wish{Instances: 3, Primary: true}
+	undecided := Wish{Instances: 3, Primary: true, Undecided: true}
 	waited, sampled, early, fenced, stalls := prefer, prefer, prefer, primary("c-1"), primary("c-1")
 	waited.Waited, fenced.Excluded, stalls.Stalls = StandbyPatience, true, true
 	sampled.Waited, sampled.ReplicaOnly, early.Waited = time.Hour, true, StandbyPatience-1
@@ -69,13 +69,16 @@ func TestDonor(t *testing.T) {
 		"nobody":                   {nil, prefer, "", core.BackupNoDonor},
 	} {
 		got, refusal := Donor(c.instances, c.wish)
-		var reason core.Reason
-		if refusal != nil {
-			reason = refusal.Reason
-		}
-		isFallback := c.want == "c-1" && c.wish == waited
+		reason, isFallback := reasonOf(refusal), c.want == "c-1" && c.wish == waited
 		if got.Name != c.want || (got.Why != "") != isFallback || reason != c.refused {
 			t.Errorf("%s: %+v, %s; want %q, %s", name, got, reason, c.want, c.refused)
 		}
 	}
+}
+
+func reasonOf(r *Refusal) core.Reason {
+	if r == nil {
+		return ""
+	}
+	return r.Reason
 }

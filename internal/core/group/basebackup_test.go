@@ -47,8 +47,8 @@ func (a *archiving) donor() *instance {
 		in := a.s.get(m.Instance)
 		isIn := in != nil && m.State == core.MemberOnline
 		all = append(all, backup.Instance{Name: m.Instance, Primary: isIn && m.Role == core.MemberPrimary,
-			Replica:  isIn && m.Role == core.MemberSecondary,
-			Ready:    isIn && in.pod.Exists && in.pod.Ready && in.answers() && !in.deaf,
+			Replica: isIn && m.Role == core.MemberSecondary,
+			Ready:   isIn && in.pod.Exists && in.pod.Ready && in.answers() && !in.deaf,
 			Excluded: slices.Contains(s.Diverged, m.Instance) || slices.Contains(s.Fenced, m.Instance) ||
 				s.Group.WentOnWithout(m.Instance)})
 	}
