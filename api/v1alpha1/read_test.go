@@ -17,13 +17,14 @@ import (
 
 // fixed are the types of fields that take the one value which says what is done anyway: rules hold
 // them to it, and nobody reads them.
-var fixed = map[string]bool{"FixedClusterFields": true, "FixedGroupFields": true}
+var fixed = map[string]bool{"FixedClusterFields": true, "FixedGroupFields": true, "FixedHeartbeat": true}
 
 // heldByRules are other fields that nobody has to read, each by its path: rules hold them to what is
 // done anyway, or they are for people. A field that is not here, not refused by a rule and not read
 // is accepted and ignored: have somebody read it, or refuse it.
 var heldByRules = map[string]bool{
 	"spec.description":                         true,
+	"spec.replication.heartbeat":               true,
 	"spec.storage.resizeInUseVolumes":          true,
 	"spec.backup.objectStore.signatureVersion": true,
 }
@@ -57,6 +58,9 @@ func TestEveryFieldOfAClusterIsReadBySomebody(t *testing.T) {
 // refusal is the rule of a marker that refuses a field wherever it is set.
 var refusal = regexp.MustCompile(`[&"] ?!has\(self\.(\w+)\)(?: &&|")`)
 
+// refusalUnlessEmpty is one of a list or a map that takes nothing but an empty one.
+var refusalUnlessEmpty = regexp.MustCompile(`rule="!has\(self\.(\w+)\) \|\| self\.(\w+)\.size\(\) == 0"`)
+
 // fieldsRefused are the names in manifests of the fields that rules refuse.
 func fieldsRefused(t *testing.T) map[string]bool {
 	t.Helper()
@@ -73,6 +77,9 @@ func fieldsRefused(t *testing.T) map[string]bool {
 		for _, line := range strings.Split(string(text), "\n") {
 			for _, found := range refusal.FindAllStringSubmatch(strings.ReplaceAll(line, "&&", "&& &&"), -1) {
 				refused[found[1]] = !strings.Contains(line, "||")
+			}
+			if found := refusalUnlessEmpty.FindStringSubmatch(line); found != nil && found[1] == found[2] {
+				refused[found[1]] = true
 			}
 		}
 	}

@@ -124,7 +124,7 @@ func sameStatus(a, b *core.Status) bool {
 		a.Ready == b.Ready &&
 		(a.Return == nil) == (b.Return == nil) &&
 		(a.Return == nil || a.Return.Target == b.Return.Target && a.Return.At.Equal(b.Return.At)) &&
-		a.Durable == b.Durable && a.DurableMessage == b.DurableMessage &&
+		a.Durable == b.Durable && a.DurableMessage == b.DurableMessage && a.CommitsHang == b.CommitsHang &&
 		(a.Blocked == nil) == (b.Blocked == nil) && (a.Blocked == nil || sameNotice(*a.Blocked, *b.Blocked)) &&
 		slices.EqualFunc(a.Notices, b.Notices, sameNotice) &&
 		slices.EqualFunc(a.Past, b.Past, samePast)
