@@ -259,10 +259,10 @@ type PromotionStatus struct {
 	// AwaitedPods is the last number that was given to a Pod that is awaited.
 	// +optional
 	AwaitedPods int32 `json:"awaitedPods,omitempty"`
-	// FencedBelow is the epoch below which the instance's manager promised not
+	// NoWritesBelow is the epoch below which the instance's manager promised not
 	// to be writable.
 	// +optional
-	FencedBelow int64 `json:"fencedBelow,omitempty"`
+	NoWritesBelow int64 `json:"fencedBelow,omitempty"`
 	// WritableSince is when the instance was first seen writable.
 	// +optional
 	WritableSince *metav1.MicroTime `json:"writableSince,omitempty"`

@@ -60,7 +60,7 @@ type Verb string
 // Verbs, in the words of core's effects.
 const (
 	VerbDemote         Verb = "demote"
-	VerbFreezeIO       Verb = "freeze-io"
+	VerbReceivePromise Verb = "freeze-io"
 	VerbCloneFrom      Verb = "clone-from"
 	VerbRestartInPlace Verb = "restart-in-place"
 	VerbSetAcks        Verb = "set-acks"

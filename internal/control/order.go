@@ -20,8 +20,8 @@ func OrderOf(e core.Effect, host func(instance string) string) (verb Verb, insta
 	switch e := e.(type) {
 	case core.Demote:
 		return VerbDemote, e.Instance, Order{Epoch: e.Epoch}, true
-	case core.FreezeIO:
-		return VerbFreezeIO, e.Instance, Order{Epoch: e.Epoch}, true
+	case core.ReceivePromise:
+		return VerbReceivePromise, e.Instance, Order{Epoch: e.Epoch}, true
 	case core.CloneFrom:
 		return VerbCloneFrom, e.Instance, Order{Epoch: e.Epoch, Donor: host(e.Donor)}, true
 	case core.RestartInPlace:

@@ -217,9 +217,9 @@ func (g *GroupStatus) WentOnWithout(instance string) bool {
 	return is
 }
 
-// Bars tells whether the instance may not join the group: it was left out, and was not
+// Excludes tells whether the instance may not join the group: it was left out, and was not
 // found since to hold nothing else than the group.
-func (g *GroupStatus) Bars(instance string) bool {
+func (g *GroupStatus) Excludes(instance string) bool {
 	l, is := g.LeftOutOf(instance)
 	return is && !l.Admitted
 }

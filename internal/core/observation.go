@@ -294,8 +294,8 @@ type Instance struct {
 	Report Fact[Report]
 	// Earlier are the reports before Report, newest first, bounded.
 	Earlier []Fact[Report]
-	// LastWord is the last report, however old; unknown if there was none.
-	LastWord Fact[Report]
+	// Latest is the last report, however old; unknown if there was none.
+	Latest Fact[Report]
 	// LastExecuted is what its mysqld was last known to have executed.
 	LastExecuted Fact[gtid.Set]
 	// HeldBy names the finalizers that the deletion of its Pod waits for or, where it has none, of

@@ -138,9 +138,9 @@ type Demote struct {
 	Epoch    int64
 }
 
-// FreezeIO asks the manager to stop receiving from its source until it follows
+// ReceivePromise asks the manager to stop receiving from its source until it follows
 // a primary of Epoch or later.
-type FreezeIO struct {
+type ReceivePromise struct {
 	Instance string
 	Epoch    int64
 }
@@ -224,7 +224,7 @@ func (LabelPod) effect()       {}
 func (ClearDemote) effect()    {}
 func (RouteWrites) effect()    {}
 func (Demote) effect()         {}
-func (FreezeIO) effect()       {}
+func (ReceivePromise) effect() {}
 func (Refresh) effect()        {}
 func (CloneFrom) effect()      {}
 func (RestartInPlace) effect() {}
@@ -257,7 +257,7 @@ func (e LabelPod) String() string {
 func (e ClearDemote) String() string { return "clear the request to demote " + e.Instance }
 func (e RouteWrites) String() string { return "route writes to " + e.Instance }
 func (e Demote) String() string      { return fmt.Sprintf("demote %s below epoch %d", e.Instance, e.Epoch) }
-func (e FreezeIO) String() string {
+func (e ReceivePromise) String() string {
 	return fmt.Sprintf("freeze %s below epoch %d", e.Instance, e.Epoch)
 }
 func (e Refresh) String() string { return "refresh " + e.Instance }

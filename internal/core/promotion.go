@@ -44,10 +44,10 @@ type Promotion struct {
 	Isolations int
 	// Pods are the UIDs of the Pods of the instance that may have become writable
 	// in this epoch, AwaitedPod for one that may have been made and was not seen yet;
-	// Ended are those of them of which the kubelet reported the end; FencedBelow is what
+	// Ended are those of them of which the kubelet reported the end; NoWritesBelow is what
 	// the manager promised. Kept here for an operator that did not hear it.
-	Pods, Ended []string
-	FencedBelow int64
+	Pods, Ended   []string
+	NoWritesBelow int64
 	// Awaited is the last number that was given to a Pod that is awaited, in this
 	// promotion or before.
 	Awaited int

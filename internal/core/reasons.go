@@ -65,7 +65,7 @@ const (
 	// can be acknowledged any more.
 	ProofQuorumCut Proof = "QuorumCut"
 	// ProofLeaseExpired: its lease ran out and was seized, and so many instances
-	// have withheld their vouch that it fenced itself.
+	// have withheld their vouch that it isolated itself.
 	ProofLeaseExpired Proof = "LeaseExpired"
 	// ProofAdopted: its Cluster was deleted, and all whose volumes were kept are heard.
 	ProofAdopted Proof = "Adopted"

@@ -85,19 +85,19 @@ type Report struct {
 	// WritableEpoch is the epoch in which mysqld accepts writes now; 0 when it
 	// does not.
 	WritableEpoch int64 `json:"writableEpoch,omitempty"`
-	// FencedBelow is a promise kept on the volume: this instance will not
+	// NoWritesBelow is a promise kept on the volume: this instance will not
 	// accept a write in any epoch below it.
-	FencedBelow int64 `json:"fencedBelow,omitempty"`
-	// FrozenBelow: the replication IO thread stays stopped until the instance
+	NoWritesBelow int64 `json:"fencedBelow,omitempty"`
+	// NoReceivingBelow: the replication IO thread stays stopped until the instance
 	// follows a primary of this epoch or a later one.
-	FrozenBelow int64 `json:"frozenBelow,omitempty"`
+	NoReceivingBelow int64 `json:"frozenBelow,omitempty"`
 	// Withheld is set while the instance surely neither receives nor vouches.
 	Withheld *Withheld `json:"withheld,omitempty"`
 	// ClusterSize is the number of members of which it counts a majority.
 	ClusterSize int `json:"clusterSize,omitempty"`
 	// Generation of the Cluster's spec that it goes by.
 	Generation int64 `json:"generation,omitempty"`
-	// Leased: it fences itself when neither its lease nor vouches are fresh, should it be
+	// Leased: it isolates itself when neither its lease nor vouches are fresh, should it be
 	// the primary.
 	Leased bool `json:"leased,omitempty"`
 	// ClientSessions that are open, other than the manager's and replication.

@@ -32,12 +32,12 @@ func TestAStalledDiskHoldsUpOnlyTheChangeThatNeedsIt(t *testing.T) {
 	changed := make(chan struct{})
 	go func() {
 		defer close(changed)
-		_ = m.change(func(r *remembered) { r.FencedBelow = 7 })
+		_ = m.change(func(r *remembered) { r.NoWritesBelow = 7 })
 	}()
 	asked := make(chan int64)
 	go func() {
 		<-time.After(50 * time.Millisecond)
-		asked <- m.get().FencedBelow
+		asked <- m.get().NoWritesBelow
 	}()
 	select {
 	case below := <-asked:

@@ -37,7 +37,7 @@ func (r *ringer) keepRinging(ctx context.Context) {
 	for {
 		var again <-chan time.Time
 		s, changed := r.by.snapshot(time.Now())
-		if now := chime(s.Report); now != "" && now != last {
+		if now := doorbellState(s.Report); now != "" && now != last {
 			if err := r.kube.RingDoorbell(ctx, r.me, now); err != nil && ctx.Err() == nil {
 				r.log.Warn("ringing the operator's doorbell; it is tried again", "error", err)
 				again = time.After(time.Second)
@@ -54,8 +54,8 @@ func (r *ringer) keepRinging(ctx context.Context) {
 	}
 }
 
-// chime differs whenever the group does; "" where there is none.
-func chime(r core.Report) string {
+// doorbellState differs whenever the group does; "" where there is none.
+func doorbellState(r core.Report) string {
 	if r.Server == nil || r.Server.Group == nil {
 		return ""
 	}

@@ -18,8 +18,8 @@ type bell struct {
 	rings chan string
 }
 
-func (b bell) RingDoorbell(_ context.Context, pod, chime string) error {
-	b.rings <- pod + " " + chime
+func (b bell) RingDoorbell(_ context.Context, pod, doorbellState string) error {
+	b.rings <- pod + " " + doorbellState
 	return nil
 }
 
@@ -61,7 +61,7 @@ func TestTheDoorbellIsRungAtEveryChangeOfTheGroupAndAtNothingElse(t *testing.T) 
 		more.Received = gtid.MustParse("11111111-1111-1111-1111-111111111111:1-9")
 		m.sees(&more) // which a transaction does
 	}
-	want := "db-2 " + chime(core.Report{Server: &core.Server{Group: &core.GroupView{State: core.MemberError,
+	want := "db-2 " + doorbellState(core.Report{Server: &core.Server{Group: &core.GroupView{State: core.MemberError,
 		Members: members("db-2")[1:]}}})
 	if heard[5] != want {
 		t.Errorf("last it was %s, and not %s", heard[5], want)
@@ -79,8 +79,8 @@ type deafBell struct {
 	rings   []string
 }
 
-func (b *deafBell) RingDoorbell(_ context.Context, _, chime string) error {
-	b.rings = append(b.rings, chime)
+func (b *deafBell) RingDoorbell(_ context.Context, _, doorbellState string) error {
+	b.rings = append(b.rings, doorbellState)
 	if len(b.rings) <= b.refuses {
 		return errors.New("down")
 	}

@@ -9,13 +9,13 @@ import (
 	"cnmsql.co/internal/core/agent"
 )
 
-// A primary looks every core.FenceLook whether it has to fence itself, and from before it is
+// A primary looks every core.IsolationLook whether it has to isolate itself, and from before it is
 // opened on. One that takes no writes shows that it would look.
 func TestWhoOpensIsLookedAfterAtOnceAndWhoRestsNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(Options{Instance: "db-1"}.withDefaults())
 		m.lease = &lease{}
-		go m.keepFencing(t.Context())
+		go m.keepIsolating(t.Context())
 		longest := func(during time.Duration) (most time.Duration) {
 			for end := time.Now().Add(during); time.Now().Before(end); {
 				time.Sleep(10 * time.Millisecond)
@@ -25,17 +25,17 @@ func TestWhoOpensIsLookedAfterAtOnceAndWhoRestsNowAndThen(t *testing.T) {
 			return most
 		}
 		longest(time.Minute)
-		if most := longest(time.Minute); most < fenceRest-20*time.Millisecond || most > fenceRest {
+		if most := longest(time.Minute); most < isolationRest-20*time.Millisecond || most > isolationRest {
 			t.Errorf("at rest, there were %s between two looks", most)
 		}
 		m.mayTakeWrites(7)
 		must(t, m.opensForWrites(7))
-		if most := longest(time.Minute); most > core.FenceLook {
+		if most := longest(time.Minute); most > core.IsolationLook {
 			t.Errorf("open for writes, there were %s between two looks", most)
 		}
 		m.update(func(s *state) { s.mysqld.mayWrite = false })
 		longest(time.Second)
-		if most := longest(time.Minute); most < fenceRest-20*time.Millisecond {
+		if most := longest(time.Minute); most < isolationRest-20*time.Millisecond {
 			t.Errorf("closed again, there were never more than %s between two looks", most)
 		}
 	})

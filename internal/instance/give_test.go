@@ -35,7 +35,7 @@ func TestAClosedPrimaryGivesItsDataAlthoughClientsGoOnWriting(t *testing.T) {
 	})
 	next := w.epoch() + 1
 	if r := w.order(one, control.VerbDemote, control.Order{Epoch: next}); r.WritableEpoch != 0 ||
-		r.FencedBelow != next {
+		r.NoWritesBelow != next {
 		t.Fatalf("closed, it says %+v", r)
 	}
 	w.await(one, "read-only again", func(r core.Report) bool {

@@ -18,21 +18,21 @@ import (
 	"cnmsql.co/internal/mysql"
 )
 
-// HandoverFormat is that of legacy: a binary takes over from one that speaks the same.
+// HandoverFormat is that of handover: a binary takes over from one that speaks the same.
 const HandoverFormat = 1
 
-// legacy is what a manager leaves to the binary that takes its place in the same process:
+// handover is what a manager leaves to the binary that takes its place in the same process:
 // all that it knows and that neither the volume nor mysqld can tell. mysqld stays a child
 // of the process, and the lock on the volume is never given back.
-type legacy struct {
+type handover struct {
 	Format int `json:"format"`
 	// Lock is the file descriptor of the lock on the volume.
 	Lock    int               `json:"lock"`
 	Cluster *v1alpha1.Cluster `json:"cluster"`
-	Mysqld  *legacyMysqld     `json:"mysqld,omitempty"`
-	Lease   legacyLease       `json:"lease"`
-	Vouches legacyVouches     `json:"vouches"`
-	Member  legacyMember      `json:"member"`
+	Mysqld  *handoverMysqld   `json:"mysqld,omitempty"`
+	Lease   handoverLease     `json:"lease"`
+	Vouches handoverVouches   `json:"vouches"`
+	Member  handoverMember    `json:"member"`
 	// Command and Version are of the image's mysqld.
 	Command []string      `json:"command"`
 	Version mysql.Version `json:"version"`
@@ -41,15 +41,15 @@ type legacy struct {
 	Withheld   int64 `json:"withheld"`
 	WithheldAt ticks `json:"withheldAt"`
 	WasFenced  bool  `json:"wasFenced"`
-	legacyLife
-	Donor   string          `json:"donor"`
-	Lagging bool            `json:"lagging"`
-	Former  []legacyAccount `json:"former,omitempty"`
+	handoverLife
+	Donor   string            `json:"donor"`
+	Lagging bool              `json:"lagging"`
+	Former  []handoverAccount `json:"former,omitempty"`
 }
 
-// legacyLife is what is left of mysqldState, whether a process runs or not. Its fields stand
-// beside those of legacy.
-type legacyLife struct {
+// handoverLife is what is left of mysqldState, whether a process runs or not. Its fields stand
+// beside those of handover.
+type handoverLife struct {
 	DownSince ticks  `json:"downSince"`
 	Ended     bool   `json:"ended"`
 	EndReason string `json:"endReason"`
@@ -59,8 +59,8 @@ type legacyLife struct {
 	Checked   string `json:"checked"`
 }
 
-// legacyMysqld is the process that runs on.
-type legacyMysqld struct {
+// handoverMysqld is the process that runs on.
+type handoverMysqld struct {
 	PID int `json:"pid"`
 	// Output is the file descriptor of what it prints.
 	Output   int   `json:"output"`
@@ -73,17 +73,17 @@ type legacyMysqld struct {
 	ServerAt ticks        `json:"serverAt"`
 }
 
-type legacyVouches struct {
+type handoverVouches struct {
 	Epoch int64            `json:"epoch"`
 	Last  map[string]ticks `json:"last,omitempty"`
 }
 
-type legacyLease struct {
+type handoverLease struct {
 	Epoch   int64 `json:"epoch"`
 	Renewed ticks `json:"renewed"`
 }
 
-type legacyMember struct {
+type handoverMember struct {
 	RebootEpoch   int64           `json:"rebootEpoch"`
 	Settled       core.MemberRole `json:"settled"`
 	ProtocolOf    string          `json:"protocolOf"`
@@ -92,7 +92,7 @@ type legacyMember struct {
 	RejoinHeld    bool            `json:"rejoinHeld"`
 }
 
-type legacyAccount struct{ User, Password string }
+type handoverAccount struct{ User, Password string }
 
 // ticks is a moment by this machine's monotonic clock, in nanoseconds; 0 is none. It
 // means the same before and after, whatever becomes of the wall clock.
@@ -125,7 +125,7 @@ func (m *manager) handOver(path string) error {
 	defer m.spawning.Unlock()
 	m.memory.changing.Lock() // what is being kept is kept
 	defer m.memory.changing.Unlock()
-	children.mu.Lock() // no child inherits what is meant for the heir
+	children.mu.Lock() // no child inherits what is meant for the new binary
 	defer children.mu.Unlock()
 	if !m.tryingDisk.TryLock() {
 		return errors.New("a write to the volume is under way") // the process could not be exchanged before it ends
@@ -138,8 +138,8 @@ func (m *manager) handOver(path string) error {
 	if proc.running() {
 		defer proc.output.stop()()
 	}
-	will, inherited := m.legacy()
-	file, err := will.write()
+	left, inherited := m.handover()
+	file, err := left.write()
 	if err != nil {
 		return err
 	}
@@ -157,26 +157,26 @@ func (m *manager) mayNotHandOver() string {
 	return m.facts().MayNotHandOver()
 }
 
-// legacy gathers what is handed over, and the file descriptors that go with it.
-func (m *manager) legacy() (*legacy, []int) {
+// handover gathers what is handed over, and the file descriptors that go with it.
+func (m *manager) handover() (*handover, []int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := &m.st
 	epoch, renewed := m.lease.held()
-	l := &legacy{
+	l := &handover{
 		Format: HandoverFormat, Lock: int(m.memory.lock.Fd()), Cluster: s.cluster.object,
-		Lease: legacyLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: legacyOf(s.peers.vouches),
+		Lease: handoverLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: handoverVouchesOf(s.peers.vouches),
 		Command: m.bin.command, Version: m.bin.version,
 		Member: s.member.left(), Seen: s.cluster.seen, WasFenced: s.worker.wasFenced,
 		Withheld: s.volume.withheld, WithheldAt: ticksOf(s.volume.withheldAt),
-		legacyLife: s.mysqld.left(), Donor: s.clone.donor, Lagging: s.status.lagging,
+		handoverLife: s.mysqld.left(), Donor: s.clone.donor, Lagging: s.status.lagging,
 	}
 	for _, a := range s.access.former {
-		l.Former = append(l.Former, legacyAccount(a))
+		l.Former = append(l.Former, handoverAccount(a))
 	}
 	inherited := []int{l.Lock}
 	if p := s.mysqld.proc; p.running() {
-		l.Mysqld = &legacyMysqld{PID: p.handle.Pid, Output: p.output.fd(), Started: ticksOf(p.started),
+		l.Mysqld = &handoverMysqld{PID: p.handle.Pid, Output: p.output.fd(), Started: ticksOf(p.started),
 			Accepted: s.mysqld.accepted, MayWrite: s.mysqld.mayWrite, Writable: s.mysqld.writable,
 			Server: s.status.server, ServerAt: ticksOf(s.status.at)}
 		inherited = append(inherited, l.Mysqld.Output)
@@ -185,12 +185,12 @@ func (m *manager) legacy() (*legacy, []int) {
 }
 
 // write puts it into a file that has no name: there are passwords in it.
-func (l *legacy) write() (*os.File, error) {
-	fd, err := unix.MemfdCreate("legacy", unix.MFD_CLOEXEC)
+func (l *handover) write() (*os.File, error) {
+	fd, err := unix.MemfdCreate("handover", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("writing what is handed over: %w", err)
 	}
-	f := os.NewFile(uintptr(fd), "legacy")
+	f := os.NewFile(uintptr(fd), "handover")
 	if err := json.NewEncoder(f).Encode(l); err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("writing what is handed over: %w", err)
@@ -199,40 +199,40 @@ func (l *legacy) write() (*os.File, error) {
 }
 
 // become executes path in this process, which keeps its children and the given file
-// descriptors. A SIGTERM that comes before the heir listens is lost, or ends it as a crash
+// descriptors. A SIGTERM that comes before the new binary listens is lost, or ends it as a crash
 // would: Go unblocks at its start whatever ends a program, so that it cannot
 // be held back (runtime.blockableSig).
-func become(path string, inherited []int, legacy *os.File) error {
+func become(path string, inherited []int, handover *os.File) error {
 	for _, fd := range inherited {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
 			return fmt.Errorf("handing over a file descriptor: %w", err)
 		}
 		defer syscall.CloseOnExec(fd)
 	}
-	env := append(os.Environ(), layout.EnvLegacy+"="+strconv.Itoa(int(legacy.Fd())))
+	env := append(os.Environ(), layout.EnvHandover+"="+strconv.Itoa(int(handover.Fd())))
 	if err := syscall.Exec(path, os.Args, env); err != nil {
 		return fmt.Errorf("executing %s: %w", path, err)
 	}
 	return nil
 }
 
-// readLegacy reads what an earlier manager in this process has left; nil when there was
+// readHandover reads what an earlier manager in this process has left; nil when there was
 // none. Nobody else is to inherit it.
-func readLegacy() (*legacy, error) {
-	text := os.Getenv(layout.EnvLegacy)
+func readHandover() (*handover, error) {
+	text := os.Getenv(layout.EnvHandover)
 	if text == "" {
 		return nil, nil
 	}
-	if err := os.Unsetenv(layout.EnvLegacy); err != nil {
+	if err := os.Unsetenv(layout.EnvHandover); err != nil {
 		return nil, err
 	}
 	fd, err := strconv.Atoi(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s is %q: it must be a file descriptor", layout.EnvLegacy, text)
+		return nil, fmt.Errorf("%s is %q: it must be a file descriptor", layout.EnvHandover, text)
 	}
-	f := os.NewFile(uintptr(fd), "legacy")
+	f := os.NewFile(uintptr(fd), "handover")
 	defer func() { _ = f.Close() }()
-	l := &legacy{}
+	l := &handover{}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("reading what was handed over: %w", err)
 	}
@@ -251,7 +251,7 @@ func readLegacy() (*legacy, error) {
 }
 
 // takeOver goes on where the earlier manager of this process was.
-func (m *manager) takeOver(l *legacy) error {
+func (m *manager) takeOver(l *handover) error {
 	memory, err := inheritVolume(m.opt.Dirs.Meta, l.Lock)
 	if err != nil {
 		return err
@@ -276,12 +276,12 @@ func (m *manager) takeOver(l *legacy) error {
 	return nil
 }
 
-func (s *state) inherit(l *legacy, data core.DataState, foreign bool) {
+func (s *state) inherit(l *handover, data core.DataState, foreign bool) {
 	s.volume.locked, s.volume.data, s.volume.foreign = true, data, foreign
 	s.volume.withheld, s.volume.withheldAt = l.Withheld, l.WithheldAt.time()
 	s.cluster.seen, s.worker.wasFenced = l.Seen, l.WasFenced
 	s.clone.donor, s.status.lagging = l.Donor, l.Lagging
-	s.mysqld.inherit(l.legacyLife)
+	s.mysqld.inherit(l.handoverLife)
 	s.member.inherit(l.Member)
 	for name, at := range l.Vouches.Last {
 		s.peers.vouches.Note(l.Vouches.Epoch, name, at.time())
@@ -291,7 +291,7 @@ func (s *state) inherit(l *legacy, data core.DataState, foreign bool) {
 	}
 }
 
-func (m *manager) takeOverMysqld(l *legacyMysqld) error {
+func (m *manager) takeOverMysqld(l *handoverMysqld) error {
 	p, err := inheritProcess(l.PID, l.Output, l.Started.time(), m.newErrorLog())
 	if err != nil {
 		return err

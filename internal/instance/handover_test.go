@@ -92,15 +92,15 @@ func TestHandoverProcess(t *testing.T) {
 	m := newManager(Options{Namespace: "ns", Cluster: "db", Instance: "db-1", Log: os.Stdout,
 		Dirs: Dirs{Data: dir + "/data", Meta: dir + "/meta", Run: dir}}.withDefaults())
 	m.lease = &lease{me: "db-1"}
-	left, err := readLegacy()
+	left, err := readHandover()
 	must(t, err)
 	if left == nil {
-		giveToHeir(t, m)
+		giveToNewBinary(t, m)
 	}
 	takeFromGiver(t, m, left)
 }
 
-func giveToHeir(t *testing.T, m *manager) {
+func giveToNewBinary(t *testing.T, m *manager) {
 	must(t, m.tryVolume(t.Context()))
 	m.bin = binary{version: mysql.Version{Major: 9, Minor: 7, Patch: 4, Text: "9.7.4"}, command: []string{"/bin/sh",
 		"-c", `n=i; while :; do printf 'line %s\n' "$n"; n=i$n; sleep 0.01; done`}}
@@ -125,7 +125,7 @@ func giveToHeir(t *testing.T, m *manager) {
 	t.Fatal(m.handOver(os.Args[0]))
 }
 
-func takeFromGiver(t *testing.T, m *manager, left *legacy) {
+func takeFromGiver(t *testing.T, m *manager, left *handover) {
 	must(t, m.takeOver(left))
 	m.log.Info("has taken over")
 	m.log.Info("epoch", "is", string('0'+rune(get(m, func(s *state) int64 { return s.mysqld.writable }))))
@@ -185,12 +185,12 @@ func TestABinaryThatCannotTakeOverIsRefused(t *testing.T) {
 		}
 	}
 	<-time.After(2 * answerTime)
-	if m.replacer.heir() == nil {
+	if m.replacer.newBinary() == nil {
 		t.Fatal("what can take over is not about to")
 	}
 	m.terminate()
 	m.replacer.giveWay()
-	if files, _ := filepath.Glob(m.opt.Dirs.heirFile("*")); len(files) > 0 {
+	if files, _ := filepath.Glob(m.opt.Dirs.newBinaryFile("*")); len(files) > 0 {
 		t.Errorf("these are left of binaries that did not take over: %v", files)
 	}
 }
@@ -250,7 +250,7 @@ func TestABinaryWhoseContainerEndedIsNotTriedForEver(t *testing.T) {
 // TestHandoverKeepsItsFormat holds what is handed over to the names of format 1: a manager of
 // another release reads them, and takes what it does not find for zero.
 func TestHandoverKeepsItsFormat(t *testing.T) {
-	text, err := json.Marshal(legacy{Mysqld: &legacyMysqld{}, Former: []legacyAccount{{}}})
+	text, err := json.Marshal(handover{Mysqld: &handoverMysqld{}, Former: []handoverAccount{{}}})
 	must(t, err)
 	for part, want := range map[string]string{
 		"": "checked cluster command donor downSince endReason ended failures format former lagging lease lock" +

@@ -39,7 +39,7 @@ func TestTheVolumesOfADeletedClusterAreAdopted(t *testing.T) {
 		r := w.await(n, "serving what it holds", func(r core.Report) bool {
 			return r.State == core.Running && r.Server != nil
 		})
-		if r.Data != core.DataPopulated || r.WritableEpoch != 0 || r.FencedBelow != 0 ||
+		if r.Data != core.DataPopulated || r.WritableEpoch != 0 || r.NoWritesBelow != 0 ||
 			n.remembers().ClusterUID != "uid-2" {
 			t.Errorf("%s says %+v, and remembers %+v", n.opt.Instance, r, n.remembers())
 		}

@@ -35,7 +35,7 @@ type Kubernetes interface {
 	PublishPrimary(ctx context.Context, instance, resourceVersion string, at time.Time) error
 
 	// RingDoorbell changes an annotation of the instance's own Pod.
-	RingDoorbell(ctx context.Context, pod, chime string) error
+	RingDoorbell(ctx context.Context, pod, doorbellState string) error
 
 	GetLease(ctx context.Context) (*coordination.Lease, error)
 	UpdateLease(ctx context.Context, l *coordination.Lease) (*coordination.Lease, error)
@@ -191,11 +191,11 @@ func (a *apiServer) PublishPrimary(ctx context.Context, instance, resourceVersio
 	return err
 }
 
-func (a *apiServer) RingDoorbell(ctx context.Context, pod, chime string) error {
+func (a *apiServer) RingDoorbell(ctx context.Context, pod, doorbellState string) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	patch, err := json.Marshal(
-		map[string]any{"metadata": map[string]any{"annotations": map[string]string{v1alpha1.AnnotationGroupObserved: chime}}})
+	annotations := map[string]string{v1alpha1.AnnotationGroupObserved: doorbellState}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return err
 	}

@@ -87,13 +87,13 @@ func (s *mysqldState) exits(wanted bool, last string) {
 }
 
 // left is what a replacement binary is told, besides of the process that runs on.
-func (s *mysqldState) left() legacyLife {
-	return legacyLife{DownSince: ticksOf(s.downSince), Ended: s.ended, EndReason: s.endReason,
+func (s *mysqldState) left() handoverLife {
+	return handoverLife{DownSince: ticksOf(s.downSince), Ended: s.ended, EndReason: s.endReason,
 		Failures: s.failures, Restarts: s.restarts, Restart: s.restart, Checked: s.checked}
 }
 
 // inherit is the reverse of left.
-func (s *mysqldState) inherit(l legacyLife) {
+func (s *mysqldState) inherit(l handoverLife) {
 	s.downSince, s.ended, s.endReason = l.DownSince.time(), l.Ended, l.EndReason
 	s.failures, s.restarts, s.restart, s.checked = l.Failures, l.Restarts, l.Restart, l.Checked
 }

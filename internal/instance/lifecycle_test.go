@@ -78,7 +78,7 @@ func TestASwitchover(t *testing.T) {
 	began := time.Now()
 	r := w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
 	demoted := time.Now()
-	if r.WritableEpoch != 0 || r.FencedBelow != w.epoch()+1 || r.ClientSessions != 0 || r.Server == nil ||
+	if r.WritableEpoch != 0 || r.NoWritesBelow != w.epoch()+1 || r.ClientSessions != 0 || r.Server == nil ||
 		!r.Server.SuperReadOnly {
 		t.Fatalf("after the demotion it says %+v", r)
 	}
@@ -103,7 +103,7 @@ func TestAPrimaryWhoseSessionsAwaitAcknowledgementsIsKilledRatherThanAcknowledgi
 	w.exec(db, "INSERT INTO t (v) VALUES (1)")
 	w.awaitRows(w.app(two), 1)
 	next := w.epoch() + 1
-	if r := w.order(two, control.VerbFreezeIO, control.Order{Epoch: next}); r.FrozenBelow != next ||
+	if r := w.order(two, control.VerbReceivePromise, control.Order{Epoch: next}); r.NoReceivingBelow != next ||
 		r.Server.Replication.IORunning {
 		t.Fatalf("frozen, it says %+v", r)
 	}
@@ -124,7 +124,7 @@ func TestAPrimaryWhoseSessionsAwaitAcknowledgementsIsKilledRatherThanAcknowledgi
 	if took >= agent.DemoteLimit(true) {
 		t.Errorf("a server that answers nobody was asked for %s to become read-only", took)
 	}
-	if r.WritableEpoch != 0 || r.FencedBelow != next {
+	if r.WritableEpoch != 0 || r.NoWritesBelow != next {
 		t.Fatalf("after the demotion it says %+v", r)
 	}
 	for range 3 {
@@ -206,7 +206,7 @@ func TestACrashedPrimaryWaitsForTheOperatorsWord(t *testing.T) {
 	_ = one.proc().handle.Kill()
 	w.await(one, "stopped", func(r core.Report) bool { return r.State == core.Stopped })
 	promised := w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
-	if promised.FencedBelow != w.epoch()+1 {
+	if promised.NoWritesBelow != w.epoch()+1 {
 		t.Errorf("a stopped instance promised %+v", promised)
 	}
 	back := w.await(one, "running", func(r core.Report) bool { return r.State == core.Running && r.Server != nil })

@@ -20,7 +20,7 @@ func TestAManagerThatCannotFenceItsMysqldIsNotAlive(t *testing.T) {
 	m.lease = &lease{}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go m.keepFencing(ctx)
+	go m.keepIsolating(ctx)
 	if code, says := livez(m); code != http.StatusOK {
 		t.Errorf("at work, it answers %d %s", code, says)
 	}
@@ -48,7 +48,7 @@ func TestAManagerWhoseFencingLoopStandsStillIsNotAlive(t *testing.T) {
 		t.Errorf("just after a look, it answers %d %s", code, says)
 	}
 	m.began = m.began.Add(-fencingSilence - time.Second)
-	if code, says := livez(m); code != http.StatusServiceUnavailable || !strings.Contains(says, "has to fence itself") {
+	if code, says := livez(m); code != http.StatusServiceUnavailable || !strings.Contains(says, "has to isolate itself") {
 		t.Errorf("after %s without a look, it answers %d %s", fencingSilence, code, says)
 	}
 }

@@ -35,7 +35,7 @@ type manager struct {
 	bells
 	queue
 	polling sync.Mutex
-	// fencing is the loop by which a primary fences itself.
+	// fencing is the loop by which a primary isolates itself.
 	fencing pulse
 	// tryingDisk is held while the volume is tried.
 	tryingDisk sync.Mutex
@@ -78,7 +78,7 @@ type bells struct {
 	wake      chan struct{} // the worker
 	news      chan struct{} // of the group
 	leaseWake chan struct{}
-	// opens: it is about to take writes, and has to fence itself from now on.
+	// opens: it is about to take writes, and has to isolate itself from now on.
 	opens chan struct{}
 }
 
@@ -167,8 +167,10 @@ func (m *manager) facts() *agent.Facts {
 	}
 	if m.memory != nil {
 		r := m.memory.get()
-		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.FencedBelow, r.WasPrimaryEpoch, r.Acks, r.AcksEpoch
-		f.FrozenBelow, f.MayLack, f.Unnoted = r.FrozenBelow, r.Received.MayLack, !r.Received.Noted
+		f.NoWritesBelow, f.WasPrimaryEpoch = r.NoWritesBelow, r.WasPrimaryEpoch
+		f.Acks, f.AcksEpoch = r.Acks, r.AcksEpoch
+		f.NoReceivingBelow = r.NoReceivingBelow
+		f.MayLack, f.Unnoted = r.Received.MayLack, !r.Received.Noted
 		f.Successor, f.Coming, f.Word = s.peers.successor, s.peers.coming, s.peers.word
 		if f.Mysqld.MayHaveTail() {
 			f.TailEpoch, f.TailBase = r.tail()

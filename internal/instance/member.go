@@ -37,7 +37,7 @@ func (t member) noteRole(server *core.Server) {
 	s.member.noteQuorum(server.Group != nil && server.Group.IsQuorate())
 }
 
-func (t member) withhold(context.Context) error {
+func (t member) receiveNothing(context.Context) error {
 	// The next decision leaves the group, and the operator sees that it has.
 	poke(t.m.wake)
 	return nil
@@ -92,7 +92,7 @@ func membershipOf(c *v1alpha1.Cluster, me string) (*agent.Membership, error) {
 		return out, nil
 	}
 	out.Name, out.Bootstrapped = g.GroupName, g.Bootstrapped
-	barred, err := barredIn(g)
+	excluded, err := excludedIn(g)
 	if err != nil {
 		return nil, err
 	}
@@ -100,23 +100,23 @@ func membershipOf(c *v1alpha1.Cluster, me string) (*agent.Membership, error) {
 		return nil, err
 	}
 	out.Undecided = observation.IsUndecided(g)
-	out.Held, out.Barred = barred[me]
+	out.Held, out.Excluded = excluded[me]
 	out.GoneOn = g.HasQuorum && slices.ContainsFunc(g.Members, func(m v1alpha1.GroupMember) bool {
 		return m.Instance == me && m.State == string(core.MemberUnknown)
 	})
 	for _, m := range g.Members {
-		if _, is := barred[m.Instance]; m.Address != "" && !is {
+		if _, is := excluded[m.Instance]; m.Address != "" && !is {
 			out.Addresses = append(out.Addresses, m.Address)
 		}
 	}
-	delete(barred, me)
-	out.BarredOthers = slices.Sorted(maps.Keys(barred))
+	delete(excluded, me)
+	out.ExcludedOthers = slices.Sorted(maps.Keys(excluded))
 	return out, nil
 }
 
-// barredIn are those whom the group went on without and who were not admitted since, and
+// excludedIn are those whom the group went on without and who were not admitted since, and
 // what those held who went on.
-func barredIn(g *v1alpha1.GroupReplicationStatus) (map[string]gtid.Set, error) {
+func excludedIn(g *v1alpha1.GroupReplicationStatus) (map[string]gtid.Set, error) {
 	out := map[string]gtid.Set{}
 	for _, l := range g.LeftOut {
 		held, err := gtid.Parse(l.Held)
@@ -164,13 +164,13 @@ func (s *memberState) noteQuorum(quorate bool) {
 }
 
 // left is what a replacement binary is told.
-func (s *memberState) left() legacyMember {
-	return legacyMember{RebootEpoch: s.RebootEpoch, Settled: s.Settled, ProtocolOf: s.ProtocolOf,
+func (s *memberState) left() handoverMember {
+	return handoverMember{RebootEpoch: s.RebootEpoch, Settled: s.Settled, ProtocolOf: s.ProtocolOf,
 		Admitted: s.Admitted, AdmittedEpoch: s.AdmittedEpoch, RejoinHeld: s.RejoinHeld}
 }
 
 // inherit is the reverse of left.
-func (s *memberState) inherit(l legacyMember) {
+func (s *memberState) inherit(l handoverMember) {
 	s.MemberFacts = agent.MemberFacts{RebootEpoch: l.RebootEpoch, Settled: l.Settled, ProtocolOf: l.ProtocolOf,
 		Admitted: l.Admitted, AdmittedEpoch: l.AdmittedEpoch, RejoinHeld: l.RejoinHeld}
 }
@@ -241,7 +241,7 @@ func (m *manager) seeds() []string {
 	var out []string
 	v := get(m, func(s *state) *agent.Cluster { return s.cluster.view })
 	for _, name := range v.Names {
-		if name != m.opt.Instance && !slices.Contains(v.Group.BarredOthers, name) {
+		if name != m.opt.Instance && !slices.Contains(v.Group.ExcludedOthers, name) {
 			out = append(out, m.opt.GroupAddress(name))
 		}
 	}

@@ -198,7 +198,7 @@ func TestALostQuorumIsForcedAndALostGroupMadeAnew(t *testing.T) {
 	w.order(n[2], control.VerbRebootGroup, control.Order{Epoch: w.epoch()})
 	w.elected(n[2])
 	w.exec(w.app(n[2]), "INSERT INTO t VALUES (3)")
-	w.remadeByOneThatLooksForIt(w.barredUntilAdmitted(1), n[2])
+	w.remadeByOneThatLooksForIt(w.excludedUntilAdmitted(1), n[2])
 }
 
 // Two of four are left: one goes on with the other.
@@ -240,9 +240,9 @@ func (w *world) remadeByOneThatLooksForIt(n, last *node) {
 	w.exec(w.app(n), "INSERT INTO t VALUES (4)")
 }
 
-// barredUntilAdmitted: one that was left out stays out, as the operator says, although the
+// excludedUntilAdmitted: one that was left out stays out, as the operator says, although the
 // group holds all its numbers; and joins when it is admitted.
-func (w *world) barredUntilAdmitted(ordinal int) *node {
+func (w *world) excludedUntilAdmitted(ordinal int) *node {
 	w.t.Helper()
 	name := fmt.Sprintf("db-%d", ordinal)
 	w.kube.edit(func(c *v1alpha1.Cluster) {

@@ -35,12 +35,12 @@ type remembered struct {
 	Instance   string `json:"instance,omitempty"`
 	ServerID   uint32 `json:"serverID,omitempty"`
 	Stage      stage  `json:"dataState,omitempty"`
-	// FencedBelow is the promise not to accept a write in any epoch below it.
-	FencedBelow int64 `json:"fencedBelow,omitempty"`
-	// FrozenBelow is the promise to receive nothing and to vouch for nobody in any
+	// NoWritesBelow is the promise not to accept a write in any epoch below it.
+	NoWritesBelow int64 `json:"fencedBelow,omitempty"`
+	// NoReceivingBelow is the promise to receive nothing and to vouch for nobody in any
 	// epoch below it.
-	FrozenBelow     int64 `json:"frozenBelow,omitempty"`
-	WasPrimaryEpoch int64 `json:"wasPrimaryEpoch,omitempty"`
+	NoReceivingBelow int64 `json:"frozenBelow,omitempty"`
+	WasPrimaryEpoch  int64 `json:"wasPrimaryEpoch,omitempty"`
 	// ViewEpoch is the highest epoch that the Cluster's status was seen to have.
 	ViewEpoch int64 `json:"viewEpoch,omitempty"`
 	// Acks that commits waited for last, in AcksEpoch.

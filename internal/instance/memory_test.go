@@ -25,12 +25,12 @@ func TestAPromiseSurvivesTheManager(t *testing.T) {
 	dir := t.TempDir()
 	m, err := lockVolume(context.Background(), dir)
 	must(t, err)
-	must(t, m.change(func(r *remembered) { r.FencedBelow, r.Stage = 7, stagePopulated }))
+	must(t, m.change(func(r *remembered) { r.NoWritesBelow, r.Stage = 7, stagePopulated }))
 	m.close()
 	again, err := lockVolume(context.Background(), dir)
 	must(t, err)
 	defer again.close()
-	if r := again.get(); r.FencedBelow != 7 || r.Stage != stagePopulated {
+	if r := again.get(); r.NoWritesBelow != 7 || r.Stage != stagePopulated {
 		t.Errorf("it remembers %+v", r)
 	}
 }
@@ -42,7 +42,7 @@ func TestNothingIsPromisedForAVolumeThatIsNobodysYet(t *testing.T) {
 	m := newManager(Options{Cluster: "db", Instance: "db-1", Log: io.Discard, Dirs: Dirs{Data: dir + "/data",
 		Meta: dir + "/meta"}}.withDefaults())
 	must(t, m.tryVolume(t.Context()))
-	for _, verb := range []control.Verb{control.VerbFreezeIO, control.VerbDemote} {
+	for _, verb := range []control.Verb{control.VerbReceivePromise, control.VerbDemote} {
 		var no *control.Refusal
 		if err := m.admit(verb, control.Order{Epoch: 3}); !errors.As(err, &no) || no.Reason != "ClusterUnknown" {
 			t.Errorf("%s before the Cluster was seen: %v", verb, err)
@@ -50,10 +50,10 @@ func TestNothingIsPromisedForAVolumeThatIsNobodysYet(t *testing.T) {
 	}
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "u-1"}}
 	m.setCluster(c)
-	must(t, m.admit(control.VerbFreezeIO, control.Order{Epoch: 3}))
-	must(t, m.memory.change(func(r *remembered) { r.FrozenBelow = 3 }))
+	must(t, m.admit(control.VerbReceivePromise, control.Order{Epoch: 3}))
+	must(t, m.memory.change(func(r *remembered) { r.NoReceivingBelow = 3 }))
 	m.setCluster(c)
-	if r := m.memory.get(); r.FrozenBelow != 3 || r.ClusterUID != "u-1" {
+	if r := m.memory.get(); r.NoReceivingBelow != 3 || r.ClusterUID != "u-1" {
 		t.Errorf("it remembers %+v", r)
 	}
 	m.memory.close()

@@ -20,7 +20,7 @@ func (m *manager) Order(ctx context.Context, verb control.Verb, o control.Order)
 	switch verb {
 	case control.VerbDemote:
 		return m.orderDemote(o.Epoch)
-	case control.VerbFreezeIO:
+	case control.VerbReceivePromise:
 		return m.orderFreeze(ctx, o.Epoch)
 	case control.VerbCloneFrom:
 		return m.orderClone(o.Donor)
@@ -72,7 +72,7 @@ func (m *manager) isAdopted() bool {
 // orderDemote promises before it acts: a crash in between must not forget it. It
 // is carried out even if the caller goes away.
 func (m *manager) orderDemote(epoch int64) error {
-	err := m.memory.change(func(r *remembered) { r.FencedBelow = max(r.FencedBelow, epoch) })
+	err := m.memory.change(func(r *remembered) { r.NoWritesBelow = max(r.NoWritesBelow, epoch) })
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (m *manager) orderDemote(epoch int64) error {
 // orderFreeze promises to receive nothing and to vouch for nobody, and says so
 // only when nothing is received any more.
 func (m *manager) orderFreeze(ctx context.Context, epoch int64) error {
-	err := m.memory.change(func(r *remembered) { r.FrozenBelow = max(r.FrozenBelow, epoch) })
+	err := m.memory.change(func(r *remembered) { r.NoReceivingBelow = max(r.NoReceivingBelow, epoch) })
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (m *manager) orderFreeze(ctx context.Context, epoch int64) error {
 			m.noteWithheld(epoch)
 			return nil
 		}
-		if err := m.topology().withhold(ctx); err != nil {
+		if err := m.topology().receiveNothing(ctx); err != nil {
 			return err
 		}
 		m.noteWithheld(epoch)

@@ -12,7 +12,7 @@ import (
 
 const (
 	// fencingSilence is how long the fencing loop may take over one look: a primary that
-	// fences itself gives the worker a second and mysqld two, and waits ten for the end of
+	// isolates itself gives the worker a second and mysqld two, and waits ten for the end of
 	// one that it killed.
 	fencingSilence = 20 * time.Second
 	// stateWait is how long the manager's state may be held at most.
@@ -32,7 +32,7 @@ func (p *pulse) silentFor(since time.Time) time.Duration {
 // takes its time for a reason counts: making data, cloning, recovering, a volume that stalls.
 func (m *manager) notAlive() string {
 	if silent := m.fencing.silentFor(m.began); silent > fencingSilence {
-		return fmt.Sprintf("it has not been looked for %s whether this instance has to fence itself",
+		return fmt.Sprintf("it has not been looked for %s whether this instance has to isolate itself",
 			silent.Round(time.Second))
 	}
 	free := make(chan struct{})

@@ -177,7 +177,7 @@ func TestACommitThatWaitsIsLoggedAndNotExecuted(t *testing.T) {
 	w.readsFromLeftToRight(one, db, before)
 
 	next := w.epoch() + 1
-	w.order(two, control.VerbFreezeIO, control.Order{Epoch: next})
+	w.order(two, control.VerbReceivePromise, control.Order{Epoch: next})
 	wrote := make(chan error, 1)
 	go func() {
 		_, err := db.Exec("INSERT INTO t (v) VALUES (2)")

@@ -33,8 +33,8 @@ const (
 	endsTolerated = 2
 )
 
-// heir is a binary that is to take the manager's place.
-type heir struct{ digest, path string }
+// newBinary is a binary that is to take the manager's place.
+type newBinary struct{ digest, path string }
 
 // replacer takes binaries that are to go on in the manager's place, tries them, and lets them. It
 // keeps which binary the manager runs from, which is next, and which was refused.
@@ -48,7 +48,7 @@ type replacer struct {
 
 	mu   sync.Mutex
 	own  core.Binary
-	next *heir // nil when there is none
+	next *newBinary // nil when there is none
 	// refused is one that could not take over.
 	refused *core.RefusedBinary
 }
@@ -79,8 +79,8 @@ func (p *replacer) change(f func()) {
 	p.by.retell()
 }
 
-// heir is the binary that is to take over; nil when there is none.
-func (p *replacer) heir() *heir {
+// newBinary is the binary that is to take over; nil when there is none.
+func (p *replacer) newBinary() *newBinary {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.next
@@ -93,10 +93,10 @@ func (p *replacer) report() (core.Binary, *core.RefusedBinary) {
 	return p.own, p.refused
 }
 
-// heirFile is where a binary is kept, in a directory of its own so that its process has
+// newBinaryFile is where a binary is kept, in a directory of its own so that its process has
 // the usual name, and triedFile what tells which one was given the process, until it has
 // proven itself. Both last as long as the Pod.
-func (d Dirs) heirFile(id string) string {
+func (d Dirs) newBinaryFile(id string) string {
 	return filepath.Join(d.Run, "manager-"+id, filepath.Base(layout.Binary))
 }
 func (d Dirs) triedFile() string { return filepath.Join(d.Run, "manager.tried") }
@@ -113,7 +113,7 @@ func (p *replacer) ReplaceManager(_ context.Context, digest string, binary io.Re
 	switch {
 	case digest == own.Digest:
 		return nil
-	case p.heir() != nil:
+	case p.newBinary() != nil:
 		return refusal(core.OrderBusy, "another binary is about to take over")
 	case refused != nil && refused.Digest == digest:
 		return refusal(core.OrderBinaryRefused, "%s", refused.Why)
@@ -121,14 +121,14 @@ func (p *replacer) ReplaceManager(_ context.Context, digest string, binary io.Re
 	if why := p.by.mayNotHandOver(); why != "" {
 		return refusal(core.OrderBusy, "%s", why)
 	}
-	path := p.dirs.heirFile(strconv.FormatInt(time.Now().UnixNano(), 36))
+	path := p.dirs.newBinaryFile(strconv.FormatInt(time.Now().UnixNano(), 36))
 	if err := p.receiveBinary(path, digest, binary); err != nil {
 		_ = os.RemoveAll(filepath.Dir(path))
 		return err
 	}
 	p.log.Info("a binary is to take the manager's place", "digest", digest)
 	time.AfterFunc(answerTime, func() {
-		p.change(func() { p.next = &heir{digest, path} })
+		p.change(func() { p.next = &newBinary{digest, path} })
 	})
 	return nil
 }
@@ -187,10 +187,10 @@ func (p *replacer) refuseBinary(digest, why string) error {
 	return refusal(core.OrderBinaryRefused, "%s", why)
 }
 
-// giveWay lets the heir take over if there is one. It returns when there is none, or when
+// giveWay lets the new binary take over if there is one. It returns when there is none, or when
 // that cannot be: now, and then it is ordered again, or ever.
 func (p *replacer) giveWay() {
-	h := p.heir()
+	h := p.newBinary()
 	if h == nil {
 		return
 	}
@@ -292,7 +292,7 @@ func (p *replacer) knowBinary(ctx context.Context) {
 // tidyBinaries removes the files of binaries that do not run.
 func (p *replacer) tidyBinaries() {
 	self, _ := os.Readlink("/proc/self/exe")
-	files, _ := filepath.Glob(p.dirs.heirFile("*"))
+	files, _ := filepath.Glob(p.dirs.newBinaryFile("*"))
 	for _, f := range files {
 		if f != self {
 			_ = os.RemoveAll(filepath.Dir(f))

@@ -27,7 +27,7 @@ func (m *manager) report() core.Report {
 		MayWrite: s.mysqld.mayWrite, Ended: s.mysqld.ended, Failures: s.mysqld.failures, EndReason: s.mysqld.endReason}
 	if m.memory != nil {
 		kept := m.memory.get()
-		p.TellPromises(&r, agent.Kept{FencedBelow: kept.FencedBelow, FrozenBelow: kept.FrozenBelow,
+		p.TellPromises(&r, agent.Kept{NoWritesBelow: kept.NoWritesBelow, NoReceivingBelow: kept.NoReceivingBelow,
 			LastWritable: kept.WasPrimaryEpoch})
 		kept.cached().TellProvenance(&r)
 		r.Restore = s.restoreOf(kept.Restored)

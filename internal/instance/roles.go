@@ -69,7 +69,7 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 	return nil
 }
 
-// opensForWrites: from now on it has to be looked whether this instance must fence itself, and a
+// opensForWrites: from now on it has to be looked whether this instance must isolate itself, and a
 // demotion has to close it before it is told. Only then it is looked whether it may open at
 // all: what comes in between is seen by one of both.
 func (m *manager) opensForWrites(epoch int64) error {

@@ -40,7 +40,7 @@ func Run(ctx context.Context, opt Options) error {
 		<-ctx.Done()
 		m.terminate()
 	}()
-	left, err := readLegacy()
+	left, err := readHandover()
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (m *manager) run(ctx context.Context) error {
 	go m.awaitSignal(ctx)
 	m.findServer(ctx)
 	go m.keepLease(ctx)
-	go m.keepFencing(ctx)
+	go m.keepIsolating(ctx)
 	if m.inherited {
 		m.poll(ctx)
 		m.tell(agent.Decide(m.facts()), "") // who asks is not told of a beginning
@@ -203,12 +203,12 @@ func (m *manager) tryVolume(ctx context.Context) error {
 		s.volume.locked, s.volume.data, s.volume.foreign = true, data, foreign
 		s.mysqld.downSince = time.Now()
 		r := memory.get()
-		s.cluster.seen = max(s.cluster.seen, r.FencedBelow, r.FrozenBelow)
+		s.cluster.seen = max(s.cluster.seen, r.NoWritesBelow, r.NoReceivingBelow)
 		if s.cluster.view != nil { // it came before it was known what the volume remembers
 			s.cluster.view = m.viewAfter(&s.cluster, s.cluster.object, s.cluster.view)
 		}
 		// No mysqld runs, and none will receive against the promise.
-		s.volume.withheld, s.volume.withheldAt = r.FrozenBelow, time.Now()
+		s.volume.withheld, s.volume.withheldAt = r.NoReceivingBelow, time.Now()
 	})
 	m.log.Info("the volume is locked", "data", data, "foreign", foreign)
 	return nil

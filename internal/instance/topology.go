@@ -16,8 +16,8 @@ type topology interface {
 	// noteRole holds what the server says against what was made of it; the mutex
 	// is held.
 	noteRole(server *core.Server)
-	// withhold has the server acknowledge nothing any more.
-	withhold(ctx context.Context) error
+	// receiveNothing has the server acknowledge nothing any more.
+	receiveNothing(ctx context.Context) error
 	// refuseClients keeps clients away from a server that was made read-only, until it is
 	// a replica or writable again.
 	refuseClients(ctx context.Context) error
@@ -48,7 +48,7 @@ func (replica) status(ctx context.Context, server *mysql.Server) (*core.Server, 
 
 func (t replica) noteRole(server *core.Server) { t.m.noteWritable(server) }
 
-func (t replica) withhold(ctx context.Context) error { return t.m.stopReceiving(ctx) }
+func (t replica) receiveNothing(ctx context.Context) error { return t.m.stopReceiving(ctx) }
 
 func (t replica) refuseClients(ctx context.Context) error { return t.m.roles.RefuseClients(ctx) }
 

@@ -15,9 +15,9 @@ import (
 	"cnmsql.co/internal/core/agent"
 )
 
-// legacyOf is what an heir is left of vouches.
-func legacyOf(v agent.Vouches) legacyVouches {
-	out := legacyVouches{Epoch: v.Epoch, Last: map[string]ticks{}}
+// handoverVouchesOf is what a new binary is left of vouches.
+func handoverVouchesOf(v agent.Vouches) handoverVouches {
+	out := handoverVouches{Epoch: v.Epoch, Last: map[string]ticks{}}
 	for name, at := range v.Last {
 		out.Last[name] = ticksOf(at)
 	}
@@ -115,15 +115,15 @@ func (m *manager) noteVouch(epoch int64, instance string, at time.Time) {
 	m.st.peers.vouches.Note(epoch, instance, at)
 }
 
-// fenceRest is between two looks of an instance that takes no writes: it has nothing to
+// isolationRest is between two looks of an instance that takes no writes: it has nothing to
 // fence, and only shows that it would look.
-const fenceRest = 2 * time.Second
+const isolationRest = 2 * time.Second
 
-// keepFencing fences this primary when nobody stands behind it any more. It does
-// not wait for what the worker is busy with. It looks every core.FenceLook from before the
+// keepIsolating fences this primary when nobody stands behind it any more. It does
+// not wait for what the worker is busy with. It looks every core.IsolationLook from before the
 // instance is opened for writes until after it is closed.
-func (m *manager) keepFencing(ctx context.Context) {
-	tick := time.NewTicker(core.FenceLook)
+func (m *manager) keepIsolating(ctx context.Context) {
+	tick := time.NewTicker(core.IsolationLook)
 	defer tick.Stop()
 	rests := false
 	m.fencing.beat(m.began)
@@ -135,25 +135,25 @@ func (m *manager) keepFencing(ctx context.Context) {
 		case <-m.opens:
 		}
 		f := m.facts()
-		must := f.MustFenceItself()
+		must := f.MustIsolateItself()
 		m.fencing.beat(m.began)
 		if rest := !f.Mysqld.MayWrite; rest != rests {
 			rests = rest
-			tick.Reset(map[bool]time.Duration{false: core.FenceLook, true: fenceRest}[rest])
+			tick.Reset(map[bool]time.Duration{false: core.IsolationLook, true: isolationRest}[rest])
 		}
 		if !must {
 			continue
 		}
 		m.log.Warn(
-			"fences itself: neither was the lease renewed, nor does a majority of the cluster vouch for this primary")
-		if err := m.fenceItself(ctx); err != nil && ctx.Err() == nil {
-			m.log.Error("fencing itself", "error", err)
+			"isolates itself: neither was the lease renewed, nor does a majority of the cluster vouch for this primary")
+		if err := m.isolateItself(ctx); err != nil && ctx.Err() == nil {
+			m.log.Error("isolating itself", "error", err)
 		}
 	}
 }
 
-func (m *manager) fenceItself(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, core.FenceLimit/2)
+func (m *manager) isolateItself(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, core.IsolationLimit/2)
 	defer cancel()
 	began := make(chan struct{})
 	done := make(chan error, 1)

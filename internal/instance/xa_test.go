@@ -110,7 +110,7 @@ func (n *node) promisedWith(epoch int64, stop chan struct{}) []gtid.Set {
 		case <-time.After(time.Millisecond):
 		}
 		s, _ := n.m.snapshot(time.Now())
-		if r := s.Report; r.FencedBelow >= epoch && r.Server != nil {
+		if r := s.Report; r.NoWritesBelow >= epoch && r.Server != nil {
 			out = append(out, r.Server.Executed)
 		}
 	}

@@ -61,8 +61,8 @@ const (
 	EnvMemoryLimit = "CNMSQL_MEMORY_LIMIT" // bytes; the node's memory when there is no limit
 	EnvCPULimit    = "CNMSQL_CPU_LIMIT"    // whole CPUs, rounded up
 	EnvLogLevel    = "CNMSQL_LOG_LEVEL"
-	// EnvLegacy is the file descriptor of what the manager before has left, in the same process.
-	EnvLegacy = "CNMSQL_LEGACY"
+	// EnvHandover is the file descriptor of what the manager before has left, in the same process.
+	EnvHandover = "CNMSQL_LEGACY"
 )
 
 // Container is the name of the container that runs the manager and mysqld.

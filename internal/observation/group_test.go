@@ -65,7 +65,7 @@ func TestWhatIsKnownOfAGroupIsWhatItsStatusSays(t *testing.T) {
 		Address: "10.0.0.2", Reachable: true}); g.Members[1] != want {
 		t.Errorf("c-2 is %+v", g.Members[1])
 	}
-	if !g.Bars("c-3") || g.Bars("c-4") || !g.WentOnWithout("c-4") || g.WentOnWithout("c-1") {
+	if !g.Excludes("c-3") || g.Excludes("c-4") || !g.WentOnWithout("c-4") || g.WentOnWithout("c-1") {
 		t.Errorf("left out: %+v", g.LeftOut)
 	}
 	beyond := gtid.MustParse(mine + ":10")

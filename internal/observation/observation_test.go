@@ -166,7 +166,7 @@ func aCluster() *v1alpha1.Cluster {
 		Promotion: &v1alpha1.PromotionStatus{Epoch: 7, Instance: "c-1", Proof: "QuorumCut", Evidence: "e", From: "c-2",
 			RequiredGTID: "11111111-1111-1111-1111-111111111111:1-9",
 			RequiredAcks: 1, GrantedAt: &at, PodUID: "first", Node: "n1", WritableSince: &at, LosslessSince: 3, Size: 3,
-			Leased: true, Pods: []string{"first"}, EndedPods: []string{"old"}, AwaitedPods: 2, FencedBelow: 8}}
+			Leased: true, Pods: []string{"first"}, EndedPods: []string{"old"}, AwaitedPods: 2, NoWritesBelow: 8}}
 	return c
 }
 

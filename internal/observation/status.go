@@ -67,7 +67,7 @@ func promotionFrom(p *v1alpha1.PromotionStatus) (*core.Promotion, error) {
 		OrderedAcks: int(p.OrderedAcks), GrantedAt: timeFrom(p.GrantedAt),
 		PodUID: p.PodUID, Node: p.Node, WritableSince: timeFrom(p.WritableSince),
 		LosslessSince: p.LosslessSince, Size: int(p.Size), Leased: p.Leased, Isolations: int(p.Isolations),
-		Pods: p.Pods, Ended: p.EndedPods, Awaited: int(p.AwaitedPods), FencedBelow: p.FencedBelow}, nil
+		Pods: p.Pods, Ended: p.EndedPods, Awaited: int(p.AwaitedPods), NoWritesBelow: p.NoWritesBelow}, nil
 }
 
 // WriteStatus puts a decided status into a Cluster's.
@@ -141,7 +141,7 @@ func promotionTo(p *core.Promotion) *v1alpha1.PromotionStatus {
 		OrderedAcks: int32(p.OrderedAcks), GrantedAt: timeTo(p.GrantedAt),
 		PodUID: p.PodUID, Node: p.Node, WritableSince: timeTo(p.WritableSince),
 		LosslessSince: p.LosslessSince, Size: int32(p.Size), Leased: p.Leased, Isolations: int32(p.Isolations),
-		Pods: p.Pods, EndedPods: p.Ended, AwaitedPods: int32(p.Awaited), FencedBelow: p.FencedBelow}
+		Pods: p.Pods, EndedPods: p.Ended, AwaitedPods: int32(p.Awaited), NoWritesBelow: p.NoWritesBelow}
 }
 
 func timeFrom(t *metav1.MicroTime) time.Time {

@@ -93,7 +93,7 @@ func (r *reader) fact(in *core.Instance, word string, parts []string) error {
 		in.Earlier = append(in.Earlier, core.Fact[core.Report]{})
 		return read(r, &in.Earlier[len(in.Earlier)-1], parts)
 	case "last":
-		return read(r, &in.LastWord, parts)
+		return read(r, &in.Latest, parts)
 	case "executed":
 		var v struct{ Set gtid.Set }
 		return readAs(r, &in.LastExecuted, parts, &v, func() gtid.Set { return v.Set })

@@ -63,7 +63,7 @@ func (w *writer) instance(in *core.Instance) {
 	for _, f := range in.Earlier {
 		told(w, "earlier", f)
 	}
-	told(w, "last", in.LastWord)
+	told(w, "last", in.Latest)
 	fact(w, "executed", in.LastExecuted, func(s *gtid.Set) string { return "set=" + oneLine(*s) })
 }
 

@@ -130,7 +130,7 @@ func doubtArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observa
 	}
 	heard := since
 	for i := range o.Instances {
-		word := o.Instances[i].LastWord
+		word := o.Instances[i].Latest
 		if r, known := word.Get(); known && r.Archive != nil && word.Received().After(heard) {
 			heard = word.Received()
 		}

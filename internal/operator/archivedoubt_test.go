@@ -25,11 +25,11 @@ func TestWhetherItIsArchivedIsUnknownWhenNobodyCanBeAsked(t *testing.T) {
 		in    core.Instance
 		want  metav1.ConditionStatus
 	}{
-		{"it is heard", 0, core.Instance{Report: said, LastWord: said}, metav1.ConditionTrue},
-		{"it was heard a moment ago", time.Minute, core.Instance{LastWord: said}, metav1.ConditionTrue},
-		{"it was heard longer ago than what may be lost", 5 * time.Minute, core.Instance{LastWord: said},
+		{"it is heard", 0, core.Instance{Report: said, Latest: said}, metav1.ConditionTrue},
+		{"it was heard a moment ago", time.Minute, core.Instance{Latest: said}, metav1.ConditionTrue},
+		{"it was heard longer ago than what may be lost", 5 * time.Minute, core.Instance{Latest: said},
 			metav1.ConditionUnknown},
-		{"it is heard again", 0, core.Instance{Report: said, LastWord: said}, metav1.ConditionTrue},
+		{"it is heard again", 0, core.Instance{Report: said, Latest: said}, metav1.ConditionTrue},
 		{"this operator has only begun to ask", time.Minute, core.Instance{}, metav1.ConditionTrue},
 		{"this operator has asked for long", 5 * time.Minute, core.Instance{}, metav1.ConditionUnknown},
 	} {

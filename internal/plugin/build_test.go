@@ -109,7 +109,7 @@ func failover() *Facts {
 	f.notReady("demo-1")
 	f.Live["demo-1"] = Live{Report: &core.Report{Instance: "demo-1", Node: "n1", State: core.Stopped,
 		Data: core.DataPopulated, Version: "9.7.0",
-		Message: "mysqld ended by signal killed", FencedBelow: 5}}
+		Message: "mysqld ended by signal killed", NoWritesBelow: 5}}
 	f.Reference = f.Live["demo-1"].Report
 	return f
 }

@@ -160,10 +160,10 @@ func whoElseWrites(s *v1alpha1.ClusterStatus, to string, said words) []string {
 	}
 	promoting := fmt.Sprintf("Promoting %s after %s (epoch %d)", to, former, s.PrimaryEpoch)
 	switch r, known := said[former].Report.Get(); {
-	case known && r.FencedBelow > s.Promotion.Epoch:
+	case known && r.NoWritesBelow > s.Promotion.Epoch:
 		return []string{fmt.Sprintf(
 			"%s. %s answers from here, takes no writes, and has promised to take none before epoch %d.", promoting,
-			former, r.FencedBelow)}
+			former, r.NoWritesBelow)}
 	case known && !r.TakesWrites():
 		return []string{fmt.Sprintf("%s. %s answers from here and takes no writes, but has not promised to take none "+
 			"from now on.", promoting, former)}

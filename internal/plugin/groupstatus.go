@@ -189,7 +189,7 @@ func noteOf(m Member) string {
 		notes = append(notes, "holds transactions that the group lacks")
 	}
 	switch {
-	case m.Barred:
+	case m.Excluded:
 		notes = append(notes, "left out by the last recovery, and may not join until it is known what it holds")
 	case m.LeftOut:
 		notes = append(notes, "left out by the last recovery; may join again")

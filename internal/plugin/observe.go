@@ -75,7 +75,7 @@ func instanceSeen(c *v1alpha1.Cluster, name string, objs *observation.Objects, w
 		wanted.Made, wanted.Installer = resources.MadeAs(pod), resources.Installer(pod)
 	}
 	in := observation.Instance(c, name, objs, wanted)
-	in.Report, in.LastWord = w.Report, w.Report
+	in.Report, in.Latest = w.Report, w.Report
 	if s := w.server(); s != nil {
 		in.LastExecuted = core.Known(s.Executed, w.Report.NotBefore(), w.Report.Received())
 	}

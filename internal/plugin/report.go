@@ -183,8 +183,8 @@ type Member struct {
 	Diverged  bool `json:"diverged,omitempty"`
 	// LeftOut: a recovery of the quorum went on without it, and it is not back yet.
 	LeftOut bool `json:"leftOut,omitempty"`
-	// Barred: nor may it join, until it is known what it holds.
-	Barred bool `json:"barred,omitempty"`
+	// Excluded: nor may it join, until it is known what it holds.
+	Excluded bool `json:"barred,omitempty"`
 }
 
 // Clone is the progress of a clone.

@@ -234,7 +234,7 @@ func TestFailoverTellsWhetherAnotherMayTakeWrites(t *testing.T) {
 	s := blocked().Cluster.Status
 	report := func(writable, fenced int64) words {
 		return words{"demo-1": {Report: core.Known(core.Report{Instance: "demo-1", WritableEpoch: writable,
-			FencedBelow: fenced}, time.Now(), time.Now())}}
+			NoWritesBelow: fenced}, time.Now(), time.Now())}}
 	}
 	for name, r := range map[string]struct {
 		to   string

@@ -238,7 +238,7 @@ func groupOf(c *v1alpha1.Cluster) *Group {
 		left := slices.IndexFunc(g.LeftOut, func(l v1alpha1.LeftOutMember) bool { return l.Instance == m.Instance })
 		out.Members = append(out.Members, Member{Name: m.Instance, State: m.State, Role: m.Role, Reachable: m.Reachable,
 			Fenced: slices.Contains(s.FencedInstances, m.Instance), Diverged: slices.Contains(s.DivergedInstances,
-				m.Instance), LeftOut: left >= 0, Barred: left >= 0 && !g.LeftOut[left].Admitted})
+				m.Instance), LeftOut: left >= 0, Excluded: left >= 0 && !g.LeftOut[left].Admitted})
 	}
 	return out
 }

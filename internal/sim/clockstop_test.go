@@ -14,8 +14,8 @@ const vmPause = 30 * time.Second
 
 // awake is how long a primary may take writes after its machine and its clock went on, when
 // nobody can tell it that it was replaced: until its lease is LeaseGrace old by its own
-// clock, or the last vouch VouchLife, and it has fenced itself.
-const awake = core.LeaseGrace + core.VouchLife + core.FenceLimit
+// clock, or the last vouch VouchLife, and it has isolated itself.
+const awake = core.LeaseGrace + core.VouchLife + core.IsolationLimit
 
 // nobodyTookOver while the machine stood still, so that nothing can be learned from a run.
 const nobodyTookOver = "nobody took over"
@@ -85,7 +85,7 @@ func TestAPrimaryWhoseClockStoodStillIsToldOrFencesItself(t *testing.T) {
 		{"quorum, and it is cut off", core.DurabilityQuorum, true, mutation{}, awake, false},
 		{"asynchronous, and it is told", core.DurabilityAsync, false, mutation{}, time.Second, false},
 		{"asynchronous, and it is cut off", core.DurabilityAsync, true, mutation{}, awake, false},
-		{"it does not fence itself", core.DurabilityAsync, true, deaf, awake, true},
+		{"it does not isolate itself", core.DurabilityAsync, true, deaf, awake, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -270,7 +270,7 @@ func (w *world) pauseNode(d *dice) {
 }
 
 // longestPause of a node is shorter than it takes to replace a primary by its
-// lease: nothing can fence itself while it is paused.
+// lease: nothing can isolate itself while it is paused.
 const longestPause = 12 * time.Second
 
 func (w *world) pause(machine int, took time.Duration) {

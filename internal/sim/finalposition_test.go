@@ -58,7 +58,7 @@ func TestTheFinalPositionIsOneOfAfterThePromise(t *testing.T) {
 		if in == nil {
 			return
 		}
-		if r, known := in.Report.Get(); known && r.FencedBelow > p.Epoch {
+		if r, known := in.Report.Get(); known && r.NoWritesBelow > p.Epoch {
 			in.Report = core.Known(r, o.Now, in.Report.Received())
 		}
 	}
@@ -75,7 +75,7 @@ func TestTheFinalPositionIsOneOfAfterThePromise(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			played := 0
-			limit := handOvers
+			limit := switchovers
 			if test.found {
 				limit = searched
 			}
@@ -100,9 +100,9 @@ func TestTheFinalPositionIsOneOfAfterThePromise(t *testing.T) {
 	}
 }
 
-// handOvers is how many switchovers are played, and searched how many until the mistake
+// switchovers is how many switchovers are played, and searched how many until the mistake
 // has to be found: few of them are so close.
 const (
-	handOvers = 60
-	searched  = 600
+	switchovers = 60
+	searched    = 600
 )

@@ -115,7 +115,7 @@ func (m *manager) wakeLease() {
 		m.at(time.Second, m.tendLease)
 	}
 	m.keepVouched()
-	m.keepFencing()
+	m.keepIsolating()
 	m.at(10*time.Millisecond, func() { m.lookAtLease() })
 }
 

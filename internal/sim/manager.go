@@ -130,14 +130,14 @@ func (m *manager) lockVolume() {
 	}
 	v.holder = m
 	if m.w.mut.ForgetFenced {
-		v.memory.fencedBelow = 0
+		v.memory.noWritesBelow = 0
 	}
 	if m.w.mut.ForgetFrozen {
-		v.memory.frozenBelow = 0
+		v.memory.noReceivingBelow = 0
 	}
 	m.locked, m.data, m.downSince = true, v.state(), m.w.now
-	m.seen = max(m.seen, v.memory.fencedBelow, v.memory.frozenBelow)
-	m.withheld, m.withheldAt = v.memory.frozenBelow, m.w.now
+	m.seen = max(m.seen, v.memory.noWritesBelow, v.memory.noReceivingBelow)
+	m.withheld, m.withheldAt = v.memory.noReceivingBelow, m.w.now
 	m.update()
 	if m.data == core.DataEmpty && m.w.rare.IntN(20) == 0 { // it hears of its Cluster late
 		m.at(time.Second+time.Duration(m.w.rare.Int64N(int64(15*time.Second))), m.hear)
@@ -244,8 +244,9 @@ func (m *manager) facts() *agent.Facts {
 	}
 	if m.locked {
 		r := m.volume.memory
-		f.FencedBelow, f.WasPrimaryEpoch, f.Acks, f.AcksEpoch = r.fencedBelow, r.wasPrimaryEpoch, r.acks, r.acksEpoch
-		f.Successor, f.Coming, f.FrozenBelow = m.successor, m.coming, r.frozenBelow
+		f.NoWritesBelow, f.WasPrimaryEpoch = r.noWritesBelow, r.wasPrimaryEpoch
+		f.Acks, f.AcksEpoch = r.acks, r.acksEpoch
+		f.Successor, f.Coming, f.NoReceivingBelow = m.successor, m.coming, r.noReceivingBelow
 		if f.Mysqld.MayHaveTail() {
 			f.TailEpoch, f.TailBase = r.tailEpoch, r.tailBase
 		}

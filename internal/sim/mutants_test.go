@@ -118,7 +118,7 @@ func withoutView(f core.Fact[core.Report]) core.Fact[core.Report] {
 	return core.Known(r, f.NotBefore(), f.Received())
 }
 
-func forgetsPromise(f *agent.Facts) { f.FencedBelow = 0 }
+func forgetsPromise(f *agent.Facts) { f.NoWritesBelow = 0 }
 
 func mutants() []mutant {
 	return slices.Concat(mutantsOfOperator(), mutantsOfAgent(), mutantsOfShells(), mutantsOfCache(), mutantsOfArchive())
@@ -145,8 +145,8 @@ func mutantsOfOperator() []mutant {
 			if in == nil || in.Report.Known() {
 				return
 			}
-			if r, known := in.LastWord.Get(); known {
-				r.State, r.Server, r.WritableEpoch, r.FencedBelow = core.Stopped, nil, 0, p.Epoch+1
+			if r, known := in.Latest.Get(); known {
+				r.State, r.Server, r.WritableEpoch, r.NoWritesBelow = core.Stopped, nil, 0, p.Epoch+1
 				in.Report = core.Known(r, o.Now, o.Now)
 			}
 		}}},
@@ -199,9 +199,9 @@ func mutantsOfOperator() []mutant {
 			_, p := holderIn(o)
 			for i := range o.Instances {
 				in := &o.Instances[i]
-				if r, known := in.LastWord.Get(); known && !in.Report.Known() && p != nil && in.Name != p.Instance {
+				if r, known := in.Latest.Get(); known && !in.Report.Known() && p != nil && in.Name != p.Instance {
 					r.Withheld = &core.Withheld{Below: p.Epoch + 1, Seconds: 3600}
-					in.LastWord = core.Known(r, in.LastWord.NotBefore(), in.LastWord.Received())
+					in.Latest = core.Known(r, in.Latest.NotBefore(), in.Latest.Received())
 				}
 			}
 		}}},
@@ -270,7 +270,7 @@ func mutantsOfAgent() []mutant {
 				again, p := *c, *c.Promotion
 				p.Proof, p.Epoch, p.PodUID = core.ProofBootstrap, 1, f.PodUID
 				again.Established, again.Epoch, again.Promotion = false, 1, &p
-				f.Cluster, f.FencedBelow = &again, 0
+				f.Cluster, f.NoWritesBelow = &again, 0
 			}
 		}}},
 		{name: "promoted before all that was received is applied", seed: 129, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
@@ -339,7 +339,7 @@ func mutantsOfShells() []mutant {
 			mutation: mutation{PromiseWithoutLock: true}},
 		// The worker would stop receiving a moment after the order, by the promise on the volume.
 		{name: "a freeze that is not carried out", seed: 3,
-			mutation: mutation{FreezeOnPaper: true, Facts: func(f *agent.Facts) { f.FrozenBelow = 0 }}},
+			mutation: mutation{FreezeOnPaper: true, Facts: func(f *agent.Facts) { f.NoReceivingBelow = 0 }}},
 		{name: "a replica that is being stopped promises to receive nothing, and goes on", seed: 5306,
 			mutation: mutation{FreezeWhileStopping: true}},
 		{name: "waiting sessions are released to demote", seed: 1, mutation: mutation{ReleaseWaiters: true}},
@@ -350,7 +350,7 @@ func mutantsOfShells() []mutant {
 			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 				for i := range o.Instances {
 					in := &o.Instances[i]
-					in.Report, in.LastWord = withoutView(in.Report), withoutView(in.LastWord)
+					in.Report, in.Latest = withoutView(in.Report), withoutView(in.Latest)
 				}
 			}}},
 		{name: "numbers that were cut off are given again", seed: 2808, mutation: mutation{NumbersAgain: true}},
@@ -360,7 +360,7 @@ func mutantsOfShells() []mutant {
 			mutation: mutation{ForgetFrozen: true}},
 		{name: "a vouch is given though it is withheld", seed: 3, mutation: mutation{VouchWhileWithheld: true}},
 		{name: "whoever asks is vouched for", seed: 3, mutation: mutation{VouchForAnybody: true}},
-		{name: "a primary does not fence itself", seed: 2, mutation: mutation{NoSelfFencing: true,
+		{name: "a primary does not isolate itself", seed: 2, mutation: mutation{NoSelfFencing: true,
 			Facts: func(f *agent.Facts) { f.LeaseRenewed = f.Now }}},
 		{name: "the lease is not waited for", seed: 48, mutation: mutation{LeaseTTLIgnored: true}},
 		{name: "the lease is seized though it was renewed", seed: 634, mutation: mutation{SeizeAnyVersion: true}},

@@ -61,7 +61,7 @@ func (op *operator) instance(c *clusterObject, name string, read time.Time) core
 	if st := op.streams[name]; st != nil {
 		st.catchUp()
 		h := &st.words
-		in.Report, in.Earlier, in.LastWord, in.LastExecuted = h.report, h.earlier, h.last, h.executed
+		in.Report, in.Earlier, in.Latest, in.LastExecuted = h.report, h.earlier, h.last, h.executed
 	}
 	return in
 }

@@ -33,7 +33,7 @@ func (m *manager) order(verb control.Verb, o control.Order, done func(err string
 	switch verb {
 	case control.VerbDemote:
 		m.orderDemote(o.Epoch, done)
-	case control.VerbFreezeIO:
+	case control.VerbReceivePromise:
 		m.orderFreeze(o.Epoch, done)
 	case control.VerbCloneFrom:
 		m.orderClone(o.Donor, done)
@@ -82,7 +82,7 @@ func (m *manager) standing() agent.Standing {
 // orderDemote promises before it acts.
 func (m *manager) orderDemote(epoch int64, done func(string)) {
 	r := &m.volume.memory
-	r.fencedBelow = max(r.fencedBelow, epoch)
+	r.noWritesBelow = max(r.noWritesBelow, epoch)
 	m.update()
 	m.worker.submit(func(over func()) {
 		end := func(err string) { done(err); over() }
@@ -100,7 +100,7 @@ func (m *manager) orderDemote(epoch int64, done func(string)) {
 // orderFreeze stops receiving, and says so only when it has stopped.
 func (m *manager) orderFreeze(epoch int64, done func(string)) {
 	r := &m.volume.memory
-	r.frozenBelow = max(r.frozenBelow, epoch)
+	r.noReceivingBelow = max(r.noReceivingBelow, epoch)
 	m.update()
 	m.worker.submit(func(over func()) {
 		end := func(err string) {

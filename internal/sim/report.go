@@ -23,13 +23,13 @@ func (m *manager) report() core.Report {
 	if m.w.mut.PromiseWithoutLock && !m.locked {
 		r.VolumeLocked, r.Data = true, core.DataPopulated
 	}
-	if m.w.mut.PromiseBeforeItHolds && m.volume.memory.fencedBelow > m.writable {
+	if m.w.mut.PromiseBeforeItHolds && m.volume.memory.noWritesBelow > m.writable {
 		r.WritableEpoch = 0
 	}
 	p.MayWrite = p.MayWrite && !m.w.mut.PromiseBeforeItHolds
 	if r.VolumeLocked {
 		kept := m.volume.memory
-		p.TellPromises(&r, agent.Kept{FencedBelow: kept.fencedBelow, FrozenBelow: kept.frozenBelow,
+		p.TellPromises(&r, agent.Kept{NoWritesBelow: kept.noWritesBelow, NoReceivingBelow: kept.noReceivingBelow,
 			LastWritable: kept.wasPrimaryEpoch})
 		kept.cached.TellProvenance(&r)
 	}
@@ -65,7 +65,8 @@ func sameButPositions(a, b *core.Report) bool {
 		a.State == b.State && a.Reason == b.Reason && a.Message == b.Message && a.Data == b.Data &&
 		a.VolumeLocked == b.VolumeLocked && a.SeenEpoch == b.SeenEpoch && a.ViewEpoch == b.ViewEpoch &&
 		a.LastWritable == b.LastWritable && a.WritableEpoch == b.WritableEpoch &&
-		a.FencedBelow == b.FencedBelow && a.FrozenBelow == b.FrozenBelow && a.ClientSessions == b.ClientSessions &&
+		a.NoWritesBelow == b.NoWritesBelow && a.NoReceivingBelow == b.NoReceivingBelow &&
+		a.ClientSessions == b.ClientSessions &&
 		a.Terminating == b.Terminating && a.Version == b.Version && a.Restarts == b.Restarts &&
 		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) &&
 		samePointed(a.Archive, b.Archive) && a.Restore.Same(b.Restore) &&
@@ -151,7 +152,7 @@ func samePromotion(a, b *core.Promotion) bool {
 		a.PodUID == b.PodUID && a.Node == b.Node && a.WritableSince.Equal(b.WritableSince) &&
 		a.LosslessSince == b.LosslessSince && a.Size == b.Size && a.Leased == b.Leased &&
 		a.Isolations == b.Isolations && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Ended, b.Ended) &&
-		a.Awaited == b.Awaited && a.FencedBelow == b.FencedBelow
+		a.Awaited == b.Awaited && a.NoWritesBelow == b.NoWritesBelow
 }
 
 func sameOperation(a, b *core.Operation) bool {

@@ -69,7 +69,7 @@ func (tr *truth) saying(s *mysqld, t *txn) *saying {
 	return said
 }
 
-// isExcused: its machine stood still when it would have had to fence itself, and has
+// isExcused: its machine stood still when it would have had to isolate itself, and has
 // not had the time to do so since. Neither it nor anybody else can help that: without
 // quorum such a primary takes writes for a moment more.
 func (tr *truth) isExcused(s *mysqld) bool {
@@ -77,11 +77,11 @@ func (tr *truth) isExcused(s *mysqld) bool {
 	if tr.mode.WaitsForEver() || m.pausedUntil == 0 || tr.w.now > m.pausedUntil+afterPause {
 		return false
 	}
-	tr.w.cover.count("truth", "a machine was paused when its primary would have fenced itself")
+	tr.w.cover.count("truth", "a machine was paused when its primary would have isolated itself")
 	return true
 }
 
-// afterPause is how long a primary may take to fence itself once its machine goes on.
+// afterPause is how long a primary may take to isolate itself once its machine goes on.
 const afterPause = 5 * time.Second
 
 func (tr *truth) holdersOf(t *txn) []*database {

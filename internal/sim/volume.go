@@ -46,17 +46,17 @@ const (
 
 // remembered is what a manager keeps on its volume.
 type remembered struct {
-	adopted         bool
-	fencedBelow     int64
-	frozenBelow     int64
-	wasPrimaryEpoch int64
-	viewEpoch       int64
-	acks            int
-	acksEpoch       int64
-	acksOrder       int64
-	tailEpoch       int64
-	tailBase        gtid.Set
-	cached          agent.Cached
+	adopted          bool
+	noWritesBelow    int64
+	noReceivingBelow int64
+	wasPrimaryEpoch  int64
+	viewEpoch        int64
+	acks             int
+	acksEpoch        int64
+	acksOrder        int64
+	tailEpoch        int64
+	tailBase         gtid.Set
+	cached           agent.Cached
 }
 
 // promised is what is remembered of acknowledgements.

@@ -61,7 +61,7 @@ func (m *manager) askPeers(f *agent.Facts) {
 			}
 			pf := peer.facts()
 			if w.mut.VouchWhileWithheld {
-				pf.FrozenBelow = 0
+				pf.NoReceivingBelow = 0
 			}
 			if no := agent.Vouch(pf, m.me, epoch); no != nil && !w.mut.VouchForAnybody {
 				w.cover.count("vouch", string(no.Reason))
@@ -78,9 +78,9 @@ func (m *manager) askPeers(f *agent.Facts) {
 	}
 }
 
-// keepFencing fences this primary when nobody stands behind it any more. While the
+// keepIsolating fences this primary when nobody stands behind it any more. While the
 // lease is fresh nothing is to be looked for.
-func (m *manager) keepFencing() {
+func (m *manager) keepIsolating() {
 	if m.vouches.watching {
 		return
 	}
@@ -91,19 +91,19 @@ func (m *manager) keepFencing() {
 			m.vouches.watching = false
 			return
 		}
-		if m.facts().MustFenceItself() && !m.w.mut.NoSelfFencing {
-			m.tell("fences itself")
-			m.w.cover.count("manager", "fenced itself")
-			m.fenceItself(func() { m.at(core.FenceLook, tick) })
+		if m.facts().MustIsolateItself() && !m.w.mut.NoSelfFencing {
+			m.tell("isolates itself")
+			m.w.cover.count("manager", "isolated itself")
+			m.isolateItself(func() { m.at(core.IsolationLook, tick) })
 			return
 		}
-		m.at(max(core.FenceLook, m.lease.renewed+core.LeaseGrace-m.w.now), tick)
+		m.at(max(core.IsolationLook, m.lease.renewed+core.LeaseGrace-m.w.now), tick)
 	}
-	m.at(core.FenceLook, tick)
+	m.at(core.IsolationLook, tick)
 }
 
-// fenceItself stops writes; a worker that is busy is not waited for long.
-func (m *manager) fenceItself(done func()) {
+// isolateItself stops writes; a worker that is busy is not waited for long.
+func (m *manager) isolateItself(done func()) {
 	began, over := false, false
 	m.worker.submit(func(free func()) {
 		if over {
@@ -113,7 +113,7 @@ func (m *manager) fenceItself(done func()) {
 		began = true
 		m.stopWrites(func(string) { free(); done() })
 	})
-	m.at(core.FenceLimit/2, func() {
+	m.at(core.IsolationLimit/2, func() {
 		if began {
 			return
 		}

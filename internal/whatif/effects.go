@@ -17,7 +17,7 @@ func (m *model) carryOut(e core.Effect) bool {
 	switch e := e.(type) {
 	case core.Demote:
 		return m.order(e.Instance, e.Epoch, m.demote)
-	case core.FreezeIO:
+	case core.ReceivePromise:
 		return m.order(e.Instance, e.Epoch, m.freeze)
 	case core.SetAcks:
 		return m.order(e.Instance, e.Epoch, func(t *manager, _ int64) { m.setAcks(t, e) })
@@ -93,7 +93,7 @@ func (m *model) order(name string, epoch int64, act func(*manager, int64)) bool 
 // hangs is killed.
 func (m *model) demote(t *manager, epoch int64) {
 	r := &t.report
-	r.FencedBelow, r.WritableEpoch, r.ClientSessions = max(r.FencedBelow, epoch), 0, 0
+	r.NoWritesBelow, r.WritableEpoch, r.ClientSessions = max(r.NoWritesBelow, epoch), 0, 0
 	if r.State == core.Hung {
 		r.State, r.Server = core.Stopped, nil
 	}
@@ -108,7 +108,7 @@ func (m *model) freeze(t *manager, epoch int64) {
 	if r.Withheld == nil || r.Withheld.Below < epoch {
 		r.Withheld, t.withheldAt = &core.Withheld{Below: epoch}, m.o.Now
 	}
-	r.FrozenBelow = max(r.FrozenBelow, epoch)
+	r.NoReceivingBelow = max(r.NoReceivingBelow, epoch)
 	if r.Server != nil && r.Server.Replication != nil {
 		r.Server.Replication.IORunning, r.Server.Replication.IOConnecting,
 			r.Server.Replication.Silent = false, false, false
@@ -165,7 +165,7 @@ func (m *model) isAlive(name string) bool {
 // open: the holder of the promotion takes writes in its epoch.
 func (m *model) open(t *manager) {
 	p, r := m.promotion(), &t.report
-	mayBe := r.FencedBelow <= p.Epoch && (r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node)
+	mayBe := r.NoWritesBelow <= p.Epoch && (r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node)
 	if mayBe && r.WritableEpoch != p.Epoch && !r.Terminating && r.Server.Executed.Contains(p.RequiredGTID) {
 		r.WritableEpoch, r.Server.SuperReadOnly = p.Epoch, false
 		r.Server.SemiSync.Order, r.Server.SemiSync.OrderEpoch = p.AcksOrder, p.Epoch
@@ -179,7 +179,8 @@ func (m *model) open(t *manager) {
 func (m *model) follow(t *manager) {
 	r, holder := &t.report, m.promotion().Instance
 	rep := r.Server.Replication
-	if rep == nil || !isHostOf(rep.SourceHost, holder) || r.FrozenBelow > m.promotion().Epoch || !m.isAlive(holder) {
+	if rep == nil || !isHostOf(rep.SourceHost, holder) || r.NoReceivingBelow > m.promotion().Epoch ||
+		!m.isAlive(holder) {
 		return
 	}
 	if rep.IOConnecting {

@@ -144,7 +144,7 @@ func (m *model) terminate(t *manager) {
 	in.Pod = core.Known(pod, m.o.Now, m.o.Now)
 	wait, why := mysqldStart, "mysqld of "+t.name+" stops"
 	if t.report.TakesWrites() && len(m.o.Instances) > 1 {
-		wait, why = agent.HandOverWait, t.name+" waits "+agent.HandOverWait.String()+
+		wait, why = agent.SwitchoverWait, t.name+" waits "+agent.SwitchoverWait.String()+
 			" for the operator to begin a hand-over before it stops"
 	}
 	m.when(wait, why, func() bool {

@@ -278,7 +278,7 @@ func (m *model) hearAll() {
 			in.Earlier = append([]core.Fact[core.Report]{in.Report}, in.Earlier[:min(len(in.Earlier), 2)]...)
 		}
 		in.Report = core.Known(r, now, now)
-		in.LastWord = in.Report
+		in.Latest = in.Report
 		if r.Server != nil {
 			in.LastExecuted = core.Known(r.Server.Executed, now, now)
 		}

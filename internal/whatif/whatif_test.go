@@ -52,7 +52,7 @@ func cluster(n int, mode core.DurabilityMode) *core.Observation {
 			Volume: core.Known(core.Volume{Exists: true, Bound: true}, now, now),
 			Node:   core.Known(core.Node{Exists: true}, now, now)}
 		in.Report = core.Known(r, now, now)
-		in.LastWord, in.LastExecuted = in.Report, core.Known(r.Server.Executed, now, now)
+		in.Latest, in.LastExecuted = in.Report, core.Known(r.Server.Executed, now, now)
 		o.Instances = append(o.Instances, in)
 	}
 	return o
@@ -65,7 +65,7 @@ func says(o *core.Observation, name string, change func(*core.Report)) {
 	r = own(r)
 	change(&r)
 	in.Report = core.Known(r, now, now)
-	in.LastWord = in.Report
+	in.Latest = in.Report
 	if r.Server != nil {
 		in.LastExecuted = core.Known(r.Server.Executed, now, now)
 	}
@@ -73,7 +73,7 @@ func says(o *core.Observation, name string, change func(*core.Report)) {
 
 func silent(o *core.Observation, name string) {
 	in := o.Instance(name)
-	in.Report, in.LastWord, in.LastExecuted = core.Fact[core.Report]{}, core.Fact[core.Report]{}, core.Fact[gtid.Set]{}
+	in.Report, in.Latest, in.LastExecuted = core.Fact[core.Report]{}, core.Fact[core.Report]{}, core.Fact[gtid.Set]{}
 }
 
 func play(t *testing.T, o *core.Observation, how How, lose ...string) Answer {

@@ -42,7 +42,7 @@ func TestNoFalseAcknowledgement(t *testing.T) {
 		{"PodDeleted", (*world).waitingWhenPodDeleted, inAll},
 		{"MaxStopDelayRunsOut", (*world).waitingUntilMaxStopDelay, inAll},
 		{"Fenced", (*world).waitingWhenFenced, inAll},
-		{"FencesItself", (*world).waitingWhenCutOff, inAll},
+		{"IsolatesItself", (*world).waitingWhenCutOff, inAll},
 		{"RollingRestart", (*world).rollingRestart, always},
 	})
 }

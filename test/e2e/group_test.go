@@ -415,9 +415,9 @@ func (w *world) quorumLostAndForced() {
 	outage := l.ackedAfter(at, 4*time.Minute)
 	w.t.Logf("writable %s after the recovery was asked for", outage)
 	w.eventSays("QuorumRecoveryForced")
-	barred := w.cluster().Status.GroupReplication.LeftOut
-	if len(barred) != 2 || barred[0].Held == "" {
-		w.t.Errorf("those who are left out are compared with nothing: %+v", barred)
+	excluded := w.cluster().Status.GroupReplication.LeftOut
+	if len(excluded) != 2 || excluded[0].Held == "" {
+		w.t.Errorf("those who are left out are compared with nothing: %+v", excluded)
 	}
 	l.stopAndLoseNothing()
 	w.heals(lost)

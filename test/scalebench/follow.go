@@ -40,7 +40,7 @@ func (in *instance) sees(c *v1alpha1.Cluster) {
 
 // opensIn makes it writable in an epoch, once it has the lease.
 func (in *instance) opensIn(r *core.Report, epoch int64) {
-	if r.WritableEpoch == epoch || in.opening == epoch || epoch < r.FencedBelow {
+	if r.WritableEpoch == epoch || in.opening == epoch || epoch < r.NoWritesBelow {
 		return
 	}
 	in.opening = epoch

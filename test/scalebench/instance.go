@@ -161,12 +161,12 @@ func (in *instance) Order(_ context.Context, verb control.Verb, o control.Order)
 	switch verb {
 	case control.VerbDemote:
 		in.change(func(r *core.Report) {
-			r.FencedBelow, r.WritableEpoch = max(r.FencedBelow, o.Epoch), 0
+			r.NoWritesBelow, r.WritableEpoch = max(r.NoWritesBelow, o.Epoch), 0
 			if r.Server != nil {
 				r.Server.SuperReadOnly = true
 			}
 		})
-	case control.VerbFreezeIO:
+	case control.VerbReceivePromise:
 		in.freeze(o.Epoch)
 	case control.VerbCloneFrom:
 		in.change(func(r *core.Report) { in.populate(r, in.sourceIn(in.view)) })
@@ -187,7 +187,7 @@ func (in *instance) Order(_ context.Context, verb control.Verb, o control.Order)
 
 func (in *instance) freeze(below int64) {
 	in.change(func(r *core.Report) {
-		r.FrozenBelow, r.Withheld = max(r.FrozenBelow, below), &core.Withheld{Below: below}
+		r.NoReceivingBelow, r.Withheld = max(r.NoReceivingBelow, below), &core.Withheld{Below: below}
 		in.withheld = time.Now()
 		if r.Server != nil && r.Server.Replication != nil {
 			c := *r.Server.Replication

@@ -18,7 +18,7 @@ func MemberWrites(s *core.Server, seen int64) int64 {
 // since: in the archive it would stand for one that came about.
 func (c *Cluster) ArchivesIn(me string, writes int64) int64 {
 	switch {
-	case c == nil, writes == 0, c.Group != nil && (c.CurrentPrimary != me || c.Group.Barred || c.Group.Undecided):
+	case c == nil, writes == 0, c.Group != nil && (c.CurrentPrimary != me || c.Group.Excluded || c.Group.Undecided):
 		return 0
 	case c.Group != nil:
 		return c.Epoch

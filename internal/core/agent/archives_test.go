@@ -8,7 +8,7 @@ import (
 
 func TestWhoArchivesAndInWhichEpoch(t *testing.T) {
 	named := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{}}
-	barred := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{Barred: true}}
+	excluded := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{Excluded: true}}
 	undecided := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{Undecided: true}}
 	for name, c := range map[string]struct {
 		cluster *Cluster
@@ -24,7 +24,7 @@ func TestWhoArchivesAndInWhichEpoch(t *testing.T) {
 		"one that the Cluster does not name yet":           {named, "db-2", 7, 0},
 		"the primary, which does not take writes":          {named, "db-1", 0, 0},
 		"the primary, which may have gone on":              {undecided, "db-1", 7, 0},
-		"the former primary, which the group went without": {barred, "db-1", 7, 0},
+		"the former primary, which the group went without": {excluded, "db-1", 7, 0},
 	} {
 		if got := c.cluster.ArchivesIn(c.me, c.writes); got != c.want {
 			t.Errorf("%s archives in epoch %d", name, got)

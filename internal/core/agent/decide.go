@@ -29,7 +29,7 @@ func replicaRules() []rule {
 	return []rule{
 		mayNotTouch,
 		terminate,
-		fenceItself,
+		isolateItself,
 		refuseWrites,
 		fenced,
 		letActivityGoOn,

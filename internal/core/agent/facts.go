@@ -21,8 +21,8 @@ type Facts struct {
 	Data   core.DataState
 	// Foreign: the data is of another cluster or another instance.
 	Foreign bool
-	// FencedBelow and FrozenBelow are promises given to the operator.
-	FencedBelow, FrozenBelow int64
+	// NoWritesBelow and NoReceivingBelow are promises given to the operator.
+	NoWritesBelow, NoReceivingBelow int64
 	// WasPrimaryEpoch is the last epoch in which this data was writable.
 	WasPrimaryEpoch int64
 	// Acks is the number of acknowledgements that was last applied, in AcksEpoch.
@@ -227,9 +227,9 @@ const (
 	// VerdictWait is how long a crashed primary waits for the operator to say
 	// whether another will be promoted.
 	VerdictWait = 5 * time.Second
-	// HandOverWait is how long a stopping primary waits for the operator to
+	// SwitchoverWait is how long a stopping primary waits for the operator to
 	// begin a hand-over.
-	HandOverWait = 30 * time.Second
+	SwitchoverWait = 30 * time.Second
 	// AddressStays is how long the address of a Pod that is being stopped outlives its
 	// mysqld: kube-proxy takes changes of a Service over once a second.
 	AddressStays = 2 * time.Second
@@ -255,7 +255,7 @@ func (f *Facts) promotion() *core.Promotion {
 func (f *Facts) Permitted() bool {
 	p := f.promotion()
 	return p != nil && p.Instance == f.Me && p.Epoch == f.Cluster.Epoch &&
-		p.Epoch >= f.FencedBelow && f.isPod(p) && f.Locked && !f.Foreign
+		p.Epoch >= f.NoWritesBelow && f.isPod(p) && f.Locked && !f.Foreign
 }
 
 // isPod: another Pod of the same instance may be alive elsewhere. On the same
@@ -281,7 +281,7 @@ func (f *Facts) ReceivesNothing() bool {
 // takes writes again then.
 func (f *Facts) GivesData() bool {
 	p := f.promotion()
-	return p != nil && p.Instance == f.Me && f.Cluster.GivesData == f.Me && f.FencedBelow > p.Epoch
+	return p != nil && p.Instance == f.Me && f.Cluster.GivesData == f.Me && f.NoWritesBelow > p.Epoch
 }
 
 // primary is who is to be followed: promoted, and by its own word writable.

@@ -22,8 +22,8 @@ func (f *Facts) following() Decision {
 		d.Actions = append(leaveFormer(f), applying(f)...)
 		return d
 	}
-	if f.FrozenBelow > f.promotion().Epoch {
-		d.Reason, d.Message = core.InstanceFrozen, fmt.Sprintf("does not receive below epoch %d", f.FrozenBelow)
+	if f.NoReceivingBelow > f.promotion().Epoch {
+		d.Reason, d.Message = core.InstanceFrozen, fmt.Sprintf("does not receive below epoch %d", f.NoReceivingBelow)
 		d.Actions = append(stopReceiving(f), applying(f)...)
 		return d
 	}
@@ -59,8 +59,8 @@ func idleReason(f *Facts) (reason core.Reason, message string) {
 		return core.InstanceNoPrimary, "waiting for a primary to be chosen"
 	case f.GivesData():
 		return core.InstanceGivesData, "is closed for writes until enough replicas have its data"
-	case p.Instance == f.Me && p.Epoch < f.FencedBelow:
-		return core.InstanceDemoted, fmt.Sprintf("is not writable in any epoch below %d", f.FencedBelow)
+	case p.Instance == f.Me && p.Epoch < f.NoWritesBelow:
+		return core.InstanceDemoted, fmt.Sprintf("is not writable in any epoch below %d", f.NoWritesBelow)
 	case p.Instance == f.Me && p.Epoch != f.Cluster.Epoch:
 		return core.InstanceEpochEnded, fmt.Sprintf("was promoted in epoch %d, which has ended", p.Epoch)
 	case p.Instance == f.Me:

@@ -19,17 +19,17 @@ type Membership struct {
 	// GoneOn: the group has its quorum, and this instance, of which nobody knows anything,
 	// is not in it.
 	GoneOn bool
-	// Addresses of the members: nobody else may speak with one. Whoever is barred is not
+	// Addresses of the members: nobody else may speak with one. Whoever is excluded is not
 	// among them.
 	Addresses []string
 	// Bootstrapper is the one instance that may make it.
 	Bootstrapper string
-	// Barred: the group went on without this instance, and it was not admitted since. Held
+	// Excluded: the group went on without this instance, and it was not admitted since. Held
 	// is what those held who went on.
-	Barred bool
-	Held   gtid.Set
-	// BarredOthers are the others of whom the same is true.
-	BarredOthers []string
+	Excluded bool
+	Held     gtid.Set
+	// ExcludedOthers are the others of whom the same is true.
+	ExcludedOthers []string
 	// Recoveries of the group. Undecided: nobody knows yet whether the last has come about.
 	Recoveries []core.GroupRecovery
 	Undecided  bool
@@ -231,12 +231,12 @@ func admitMembers(f *Facts) (Decision, bool) {
 // leaveOnWish: the operator has the member stay out, to be removed or recreated.
 func leaveOnWish(f *Facts) (Decision, bool) {
 	switch {
-	case f.FrozenBelow <= f.Cluster.Epoch:
+	case f.NoReceivingBelow <= f.Cluster.Epoch:
 		return pass()
 	case isIn(f.view()):
 		return say(core.Running, core.MemberLeaving, "leaves the group", LeaveGroup{Why: "the operator asked for it"})
 	}
-	d, _ := say(core.Running, core.MemberLeft, fmt.Sprintf("stays out of the group below epoch %d", f.FrozenBelow))
+	d, _ := say(core.Running, core.MemberLeft, fmt.Sprintf("stays out of the group below epoch %d", f.NoReceivingBelow))
 	return f.compared(d), true
 }
 
@@ -244,7 +244,7 @@ func leaveOnWish(f *Facts) (Decision, bool) {
 // may be about to be removed.
 func (f *Facts) compared(d Decision) Decision {
 	if primary := f.Cluster.CurrentPrimary; primary != "" && primary != f.Me &&
-		!f.Cluster.Group.Barred && f.Server != nil {
+		!f.Cluster.Group.Excluded && f.Server != nil {
 		pos := f.memberPosition(primary)
 		d.Errant, _ = pos.errant()
 		d.Actions = f.askMember(primary, pos, positionRefresh)
@@ -344,8 +344,8 @@ func join(f *Facts) (Decision, bool) {
 }
 
 func joinExisting(f *Facts) (Decision, bool) {
-	if f.Cluster.Group.Barred {
-		return barred(f)
+	if f.Cluster.Group.Excluded {
+		return excluded(f)
 	}
 	primary := f.Cluster.CurrentPrimary
 	if primary == "" || primary == f.Me {
@@ -394,10 +394,10 @@ func joinExisting(f *Facts) (Decision, bool) {
 	return say(core.Running, core.MemberJoining, "joins the group", JoinGroup{})
 }
 
-// barred: a group went on without this instance. The primary's position tells nothing of
+// excluded: a group went on without this instance. The primary's position tells nothing of
 // what it got beside those who went on: the group has given the same numbers to others.
 // The operator judges, for it knows whether it came to that.
-func barred(f *Facts) (Decision, bool) {
+func excluded(f *Facts) (Decision, bool) {
 	errant := f.Server.Holds().Subtract(f.Cluster.Group.Held)
 	if errant.IsEmpty() || !slices.Contains(f.Cluster.Diverged, f.Me) {
 		return say(core.Running, core.MemberLeftOut, "the group went on without it; waits until the operator has "+
@@ -439,7 +439,7 @@ func (f *Facts) memberPosition(primary string) *Position {
 		!p.Mine.Contains(f.Server.Executed) {
 		return nil
 	}
-	if p.SeenEpoch > f.Cluster.Epoch { // what is known of the Cluster here is old: this one may be barred by now
+	if p.SeenEpoch > f.Cluster.Epoch { // what is known of the Cluster here is old: this one may be excluded by now
 		return nil
 	}
 	return p

@@ -67,8 +67,8 @@ func (s *story) group(key, value string) bool {
 		g.GoneOn = value != "no"
 	case "ordered":
 		m.AdmittedEpoch = number(value)
-	case "barred":
-		g.Barred = value != "no"
+	case "excluded":
+		g.Excluded = value != "no"
 	case "held":
 		g.Held = set(value)
 	case "unnoted":

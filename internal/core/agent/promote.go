@@ -78,7 +78,7 @@ func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 func receiveMissing(f *Facts, missing gtid.Set) (Decision, bool) {
 	r := f.Server.Replication
 	switch {
-	case r == nil, f.FrozenBelow >= f.promotion().Epoch && !f.receiving():
+	case r == nil, f.NoReceivingBelow >= f.promotion().Epoch && !f.receiving():
 		return say(core.Running, core.InstanceTransactionsMissing, "cannot be promoted: it lacks "+
 			missing.Abbreviate(4)+", which it must have")
 	case !f.receiving():

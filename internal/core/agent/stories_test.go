@@ -22,7 +22,7 @@ import (
 //	replica                populated, running, following the primary db-2 of epoch 3
 //	newmember              an empty volume, a group g-1 that db-1 is to make
 //	member                 an online secondary of the group g-1 in epoch 3, db-2 is its primary
-//	group k=v …            name made by of reboot tried failed settled admitted ordered addresses protocol barred held held-rejoin held-expel quorate forgot gone-on
+//	group k=v …            name made by of reboot tried failed settled admitted ordered addresses protocol excluded held held-rejoin held-expel quorate forgot gone-on
 //	view k=v …             of mysqld: state role others=db-2:ONLINE:PRIMARY,… ; none
 //	primary                populated, writable in epoch 3, the lease held
 //	cluster k=v …          epoch promotion=who@epoch proof pod node required acks current
@@ -235,9 +235,9 @@ func (s *story) me(key, value string) bool {
 	case "data":
 		f.Data = core.DataState(value)
 	case "fenced":
-		f.FencedBelow = number(value)
+		f.NoWritesBelow = number(value)
 	case "frozen":
-		f.FrozenBelow = number(value)
+		f.NoReceivingBelow = number(value)
 	case "was-primary":
 		f.WasPrimaryEpoch = number(value)
 	case "acks":

@@ -44,7 +44,7 @@ func (AskSuccessor) action() {}
 // isAnsweredBy: the report is of the primary of that epoch, which takes writes, or took some
 // and is closed until others have its data: it may be this very instance that it waits for.
 func (a AskSuccessor) isAnsweredBy(r core.Report) bool {
-	isClosed := r.Reason == core.InstanceGivesData && r.FencedBelow > a.Epoch
+	isClosed := r.Reason == core.InstanceGivesData && r.NoWritesBelow > a.Epoch
 	return r.Server != nil && (r.WritableEpoch == a.Epoch || isClosed)
 }
 
@@ -54,7 +54,7 @@ func (a AskSuccessor) Comes(r core.Report, at time.Time) *Coming {
 	isStarting := r.State == core.Starting || r.State == core.Stopped || r.State == core.Recovering ||
 		r.State == core.Running
 	if r.Instance != a.Instance || !isStarting || r.Data != core.DataPopulated || r.Terminating ||
-		r.FencedBelow > a.Epoch {
+		r.NoWritesBelow > a.Epoch {
 		return nil
 	}
 	return &Coming{a.Instance, a.Epoch, at}

@@ -26,7 +26,7 @@ func TestWhoIsPromotedComesAsLongAsItsManagerMayBringItUp(t *testing.T) {
 		{"it failed", with(func(r *core.Report) { r.State = core.Failed }), false},
 		{"it has no data", with(func(r *core.Report) { r.Data = core.DataEmpty }), false},
 		{"it is being stopped", with(func(r *core.Report) { r.Terminating = true }), false},
-		{"it has promised to take no writes", with(func(r *core.Report) { r.FencedBelow = 5 }), false},
+		{"it has promised to take no writes", with(func(r *core.Report) { r.NoWritesBelow = 5 }), false},
 		{"another answered", with(func(r *core.Report) { r.Instance = "db-3" }), false},
 	} {
 		now := time.Unix(100, 0)

@@ -47,7 +47,7 @@ func (f *Facts) handsOver() bool {
 	if p == nil || p.Instance != f.Me && c.CurrentPrimary != f.Me {
 		return false
 	}
-	return f.Now.Sub(f.TerminatingSince) < f.handOverLimit()
+	return f.Now.Sub(f.TerminatingSince) < f.switchoverLimit()
 }
 
 // isAlone: no other instance exists yet, however many are wished for.
@@ -55,12 +55,12 @@ func (f *Facts) isAlone() bool {
 	return len(f.Cluster.Names) == 1 && f.Cluster.Names[0] == f.Me
 }
 
-// handOverLimit is short until the operator shows that it is at work.
-func (f *Facts) handOverLimit() time.Duration {
+// switchoverLimit is short until the operator shows that it is at work.
+func (f *Facts) switchoverLimit() time.Duration {
 	p := f.promotion()
 	limit := f.Cluster.MaxStop / 2
-	if p.Instance != f.Me || f.FencedBelow > p.Epoch || f.Cluster.SwitchoverFrom == f.Me {
+	if p.Instance != f.Me || f.NoWritesBelow > p.Epoch || f.Cluster.SwitchoverFrom == f.Me {
 		return limit
 	}
-	return min(limit, HandOverWait)
+	return min(limit, SwitchoverWait)
 }

@@ -29,7 +29,7 @@ type Process struct {
 
 // Kept is what the volume remembers of promises.
 type Kept struct {
-	FencedBelow, FrozenBelow, LastWritable int64
+	NoWritesBelow, NoReceivingBelow, LastWritable int64
 }
 
 // Begin writes into a report what was decided.
@@ -44,9 +44,9 @@ func (d Decision) Begin(r *core.Report) {
 // TellPromises tells what was promised once it is kept: a promise to take no writes is not
 // told while mysqld may accept one.
 func (p Process) TellPromises(r *core.Report, k Kept) {
-	r.FrozenBelow, r.LastWritable = k.FrozenBelow, k.LastWritable
+	r.NoReceivingBelow, r.LastWritable = k.NoReceivingBelow, k.LastWritable
 	if !(p.MayWrite && p.Up) {
-		r.FencedBelow = k.FencedBelow
+		r.NoWritesBelow = k.NoWritesBelow
 	}
 }
 

@@ -44,7 +44,7 @@ func TestWhatIsKnownOfTheProcessOutranksAnOlderDecision(t *testing.T) {
 }
 
 func TestAPromiseIsToldWhenItIsKept(t *testing.T) {
-	kept := Kept{FencedBelow: 4, FrozenBelow: 3, LastWritable: 2}
+	kept := Kept{NoWritesBelow: 4, NoReceivingBelow: 3, LastWritable: 2}
 	for about, c := range map[string]struct {
 		p    Process
 		want int64
@@ -55,9 +55,9 @@ func TestAPromiseIsToldWhenItIsKept(t *testing.T) {
 	} {
 		var r core.Report
 		c.p.TellPromises(&r, kept)
-		if r.FencedBelow != c.want || r.FrozenBelow != 3 || r.LastWritable != 2 {
-			t.Errorf("%s: fenced below %d, frozen below %d, last writable in %d", about, r.FencedBelow,
-				r.FrozenBelow, r.LastWritable)
+		if r.NoWritesBelow != c.want || r.NoReceivingBelow != 3 || r.LastWritable != 2 {
+			t.Errorf("%s: fenced below %d, frozen below %d, last writable in %d", about, r.NoWritesBelow,
+				r.NoReceivingBelow, r.LastWritable)
 		}
 	}
 }

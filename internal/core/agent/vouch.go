@@ -23,9 +23,9 @@ func Vouch(f *Facts, primary string, epoch int64) *core.Problem {
 			"as far as is known here", primary, epoch)}
 	case !f.Cluster.IsMember(f.Me):
 		return &core.Problem{Reason: core.VouchNotAMember, Message: "it is not counted yet, as far as is known here"}
-	case f.FrozenBelow > epoch:
+	case f.NoReceivingBelow > epoch:
 		return &core.Problem{Reason: core.VouchWithheldReason,
-			Message: fmt.Sprintf("vouches for nobody below epoch %d", f.FrozenBelow)}
+			Message: fmt.Sprintf("vouches for nobody below epoch %d", f.NoReceivingBelow)}
 	}
 	return nil
 }
@@ -49,15 +49,15 @@ func (f *Facts) MayStayWritable() bool {
 	return len(with) >= core.Majority(f.Cluster.Size())
 }
 
-// MustFenceItself: somebody else may be made primary without this instance being
+// MustIsolateItself: somebody else may be made primary without this instance being
 // asked, so that it must not take another write.
-func (f *Facts) MustFenceItself() bool {
+func (f *Facts) MustIsolateItself() bool {
 	return f.Mysqld.Up && f.Mysqld.MayWrite && f.WritableEpoch != 0 && !f.MayStayWritable()
 }
 
-// fenceItself: neither the API server nor a majority of the cluster can be reached.
-func fenceItself(f *Facts) (Decision, bool) {
-	if !f.MustFenceItself() {
+// isolateItself: neither the API server nor a majority of the cluster can be reached.
+func isolateItself(f *Facts) (Decision, bool) {
+	if !f.MustIsolateItself() {
 		return pass()
 	}
 	return say(core.Running, core.InstanceIsolated, "neither was the lease renewed, nor does a majority vouch for "+

@@ -59,7 +59,7 @@ var rules = []rule{
 	{core.PrimaryDemoted, demoted, constant("it was made read-only so that another can take over")},
 	{core.PrimaryPromoting, promoting, constant("it is being made writable")},
 	{core.MysqldDown, func(s *scene) bool { return s.reachable }, downText},
-	{core.PrimaryDemoted, demotedByLastWord, constant("its manager promised to stay read-only before it went away")},
+	{core.PrimaryDemoted, demotedByLatest, constant("its manager promised to stay read-only before it went away")},
 	{core.PodGone, podGone, goneText},
 	{core.PodGone, nodeGone, constant("its node is gone or out of service")},
 	{core.PrimaryPromoting, func(s *scene) bool {
@@ -126,7 +126,7 @@ func dataLost(s *scene) bool {
 }
 
 func demoted(s *scene) bool {
-	return s.reachable && s.report.FencedBelow > s.p.Epoch && s.report.WritableEpoch == 0 &&
+	return s.reachable && s.report.NoWritesBelow > s.p.Epoch && s.report.WritableEpoch == 0 &&
 		s.report.State == core.Running
 }
 
@@ -141,7 +141,7 @@ func closed(s *scene) bool {
 func promoting(s *scene) bool {
 	return s.reachable && s.p.WritableSince.IsZero() && s.report.State != core.Stopped &&
 		cannotGetThere(s.o, s.o.Cluster.Status.Operation) == "" &&
-		s.report.FencedBelow <= s.p.Epoch && s.report.PodUID == s.p.PodUID
+		s.report.NoWritesBelow <= s.p.Epoch && s.report.PodUID == s.p.PodUID
 }
 
 // cannotGetThere tells why the holder will not become writable by itself: it cannot
@@ -158,7 +158,7 @@ func cannotGetThere(o *core.Observation, op *core.Operation) string {
 	}
 	r, serves := serving(holder)
 	missing := gtid.Set{}
-	if serves && p.WritableSince.IsZero() && r.FencedBelow <= p.Epoch && hasSeen(holder, p) {
+	if serves && p.WritableSince.IsZero() && r.NoWritesBelow <= p.Epoch && hasSeen(holder, p) {
 		missing = p.RequiredGTID.Subtract(r.Server.Holds())
 	}
 	if missing.IsEmpty() || !isSourceLost(o, missing, op) {
@@ -194,9 +194,9 @@ func isSourceLost(o *core.Observation, missing gtid.Set, op *core.Operation) boo
 	return op != nil && op.Kind == core.OperationFailover
 }
 
-// demotedByLastWord: the manager cannot be asked any more, and it will not take
+// demotedByLatest: the manager cannot be asked any more, and it will not take
 // writes in this epoch when it comes back.
-func demotedByLastWord(s *scene) bool {
+func demotedByLatest(s *scene) bool {
 	if s.holder == nil || s.reachable {
 		return false
 	}
@@ -267,7 +267,7 @@ func connectors(s *scene) int {
 	n := 0
 	otherMembers(s.o, s.p.Instance, func(in *core.Instance) {
 		r, ok := serving(in)
-		if ok && follows(r, s.p.Instance) && r.FrozenBelow <= s.p.Epoch &&
+		if ok && follows(r, s.p.Instance) && r.NoReceivingBelow <= s.p.Epoch &&
 			(r.Server.Replication.IOConnecting || r.Server.Replication.Silent) && r.Server.Replication.SQLError == "" &&
 			!isTurnedAway(r.Server.Replication) &&
 			!slices.Contains(s.o.Cluster.Status.Diverged, in.Name) {
@@ -283,7 +283,7 @@ func losers(s *scene) int {
 	n := 0
 	others(s.o, s.p.Instance, func(in *core.Instance) {
 		r, ok := serving(in)
-		if !ok || r.FrozenBelow > s.p.Epoch || slices.Contains(s.o.Cluster.Status.Diverged, in.Name) {
+		if !ok || r.NoReceivingBelow > s.p.Epoch || slices.Contains(s.o.Cluster.Status.Diverged, in.Name) {
 			return
 		}
 		if asksInVain(r, s.p) || follows(r, s.p.Instance) && receivesInVain(r.Server.Replication) {

@@ -17,10 +17,10 @@ func (d *decision) keepEvidence() {
 	p.Ended = slices.DeleteFunc(slices.Clone(p.Pods), func(uid string) bool { return slices.Contains(open, uid) })
 	word := holder.Report
 	if !word.Known() {
-		word = holder.LastWord
+		word = holder.Latest
 	}
 	if r, _ := word.Get(); promises(word, p, p.Epoch+1) {
-		p.FencedBelow = max(p.FencedBelow, r.FencedBelow)
+		p.NoWritesBelow = max(p.NoWritesBelow, r.NoWritesBelow)
 	}
 }
 

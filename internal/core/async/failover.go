@@ -335,5 +335,5 @@ func (d *decision) replaceIsolated() {
 
 // mayGoOn: the manager may make its mysqld writable in the present epoch.
 func mayGoOn(r core.Report, p *core.Promotion) bool {
-	return r.FencedBelow <= p.Epoch && (r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node)
+	return r.NoWritesBelow <= p.Epoch && (r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node)
 }

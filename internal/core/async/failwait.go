@@ -79,16 +79,16 @@ func (d *decision) delay(f *failure) {
 	d.Say(fmt.Sprintf("the primary %s fails (%s); it is replaced if it is not back by %s (spec.failoverDelay)",
 		d.Status.Promotion.Instance, f.name, clock(f.delayedTo)))
 	d.RecheckAt(f.delayedTo)
-	d.withholdInTime(f.delayedTo)
+	d.askReceivePromisesInTime(f.delayedTo)
 }
 
 // clock tells a moment to people.
 func clock(t time.Time) string { return t.UTC().Format("15:04:05 MST") }
 
-// withholdInTime has the replicas of a primary that nobody reaches stop vouching for
+// askReceivePromisesInTime has the replicas of a primary that nobody reaches stop vouching for
 // it so early that nobody can have vouched for it when its time is over. They receive
 // nothing anyway; should it come back, it stays the primary in the next epoch.
-func (d *decision) withholdInTime(until time.Time) {
+func (d *decision) askReceivePromisesInTime(until time.Time) {
 	begin := until.Add(-core.VouchWithheld)
 	switch {
 	case !goesByLease(d.Observation):
@@ -96,6 +96,6 @@ func (d *decision) withholdInTime(until time.Time) {
 	case d.Now.Before(begin):
 		d.RecheckAt(begin)
 	default:
-		d.withhold(d.nextEpoch())
+		d.askReceivePromises(d.nextEpoch())
 	}
 }

@@ -78,7 +78,7 @@ func (d *decision) clearReinit(in *core.Instance) bool {
 	case !known, !serves:
 		return true
 	case r.Withheld == nil || r.Withheld.Below <= d.Status.Promotion.Epoch:
-		d.again(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Promotion.Epoch + 1})
+		d.again(core.ReceivePromise{Instance: in.Name, Epoch: d.Status.Promotion.Epoch + 1})
 		d.Say("recreating the data of " + in.Name + ": it stops receiving")
 		return false
 	case slices.Contains(d.Status.Diverged, in.Name):

@@ -149,7 +149,7 @@ func (d *decision) closeOrStay(op *core.Operation) {
 // isPromised: its manager has promised already that it takes no writes in this epoch.
 func (d *decision) isPromised() bool {
 	r, _ := d.holder().Report.Get()
-	return r.FencedBelow > d.Status.Promotion.Epoch
+	return r.NoWritesBelow > d.Status.Promotion.Epoch
 }
 
 // giveOrOpen: the primary is closed. Nothing is committed on it, so that copies of it
@@ -199,7 +199,7 @@ func (d *decision) ready(closed core.Report) (have, need int) {
 			return
 		}
 		attached := streams(r, p.Instance) && r.Server.SemiSync.ReplicaEnabled && r.Server.Holds().Contains(holds)
-		if attached || r.FrozenBelow == d.nextEpoch() && eligible(r) {
+		if attached || r.NoReceivingBelow == d.nextEpoch() && eligible(r) {
 			have++
 		}
 	})

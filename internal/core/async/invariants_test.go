@@ -129,7 +129,7 @@ func checkRestored(o core.Observation, before, after *core.Promotion) error {
 		if !known && !in.IsGone() {
 			return fmt.Errorf("the status was restored without a word of %s", in.Name)
 		}
-		word, _ := in.LastWord.Get()
+		word, _ := in.Latest.Get()
 		highest = max(highest, r.ViewEpoch, word.ViewEpoch)
 	}
 	for i := range o.Instances {
@@ -156,7 +156,7 @@ func kept(o core.Observation, p *core.Promotion, seconds int) int {
 		}
 		r, known := in.Report.Get()
 		if !known {
-			r, known = in.LastWord.Get()
+			r, known = in.Latest.Get()
 		}
 		if pod, seen := in.Pod.Get(); seen && pod.Exists && known && pod.UID != r.PodUID {
 			continue
@@ -201,11 +201,11 @@ func isUnvouched(o core.Observation, p *core.Promotion) bool {
 func promised(old *core.Instance, p *core.Promotion) bool {
 	r, known := old.Report.Get()
 	if !known {
-		if r, known = old.LastWord.Get(); !known {
-			return p.FencedBelow > p.Epoch
+		if r, known = old.Latest.Get(); !known {
+			return p.NoWritesBelow > p.Epoch
 		}
 	}
-	return known && r.FencedBelow > p.Epoch && r.WritableEpoch == 0 && r.ClientSessions == 0 &&
+	return known && r.NoWritesBelow > p.Epoch && r.WritableEpoch == 0 && r.ClientSessions == 0 &&
 		(r.PodUID == p.PodUID || r.Node == p.Node && r.VolumeLocked && r.Data == core.DataPopulated)
 }
 

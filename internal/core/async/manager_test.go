@@ -71,7 +71,7 @@ func (w *world) isReady(in *inst) bool {
 func (w *world) step(in *inst) {
 	p := w.cluster.Status.Promotion
 	r := &in.truth
-	permitted := p != nil && p.Instance == in.name && p.Epoch >= r.FencedBelow &&
+	permitted := p != nil && p.Instance == in.name && p.Epoch >= r.NoWritesBelow &&
 		(p.PodUID == r.PodUID || p.Node == r.Node)
 	if r.WritableEpoch != 0 && !permitted && !in.lost {
 		r.WritableEpoch, r.Server.SuperReadOnly = 0, true
@@ -185,7 +185,7 @@ func (w *world) follow(in *inst) {
 		return
 	}
 	r.Errant = r.Server.Executed.Subtract(primary.truth.Server.Executed).Subtract(r.Maintenance)
-	if !r.Errant.IsEmpty() || r.FrozenBelow > p.Epoch ||
+	if !r.Errant.IsEmpty() || r.NoReceivingBelow > p.Epoch ||
 		r.Server.Replication != nil && r.Server.Replication.SQLError != "" {
 		stopIO(in)
 		return

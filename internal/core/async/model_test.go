@@ -130,7 +130,7 @@ func (w *world) startPod(in *inst) {
 	data, server := in.truth.Data, in.truth.Server
 	in.withheldAt = w.now
 	in.truth = core.Report{Instance: in.name, PodUID: in.pod.UID, Node: in.pod.Node, State: core.Starting,
-		VolumeLocked: true, FencedBelow: in.truth.FencedBelow, FrozenBelow: in.truth.FrozenBelow,
+		VolumeLocked: true, NoWritesBelow: in.truth.NoWritesBelow, NoReceivingBelow: in.truth.NoReceivingBelow,
 		Withheld: in.truth.Withheld, Data: data, Server: server, Version: versionOf(w.image)}
 }
 
@@ -191,7 +191,7 @@ func (w *world) observe() core.Observation {
 	o := core.Observation{Now: w.now, Cluster: w.cluster, Memory: w.memory}
 	o.Cluster.Lease = core.Known(w.lease, w.now, w.now)
 	for _, in := range w.insts {
-		out := core.Instance{Name: in.name, Ordinal: in.ordinal, HeldBy: in.heldBy, LastWord: in.last, LastExecuted: in.had,
+		out := core.Instance{Name: in.name, Ordinal: in.ordinal, HeldBy: in.heldBy, Latest: in.last, LastExecuted: in.had,
 			EndedPods: in.ended, NotMade: in.notMade, BackedUp: in.backedUp,
 			Successor: in.successor}
 		if !in.blind {
@@ -318,7 +318,7 @@ func (w *world) endPod(in *inst) {
 
 func (w *world) wipe(in *inst) {
 	in.volume = core.Volume{}
-	in.truth.Data, in.truth.Server, in.truth.FencedBelow, in.truth.FrozenBelow, in.truth.Errant = core.DataEmpty,
+	in.truth.Data, in.truth.Server, in.truth.NoWritesBelow, in.truth.NoReceivingBelow, in.truth.Errant = core.DataEmpty,
 		nil, 0, 0, gtid.Set{}
 	in.truth.Withheld = nil
 }
@@ -342,7 +342,7 @@ func (w *world) command(e core.Effect) (name string, epoch int64, act func(*inst
 	switch e := e.(type) {
 	case core.Demote:
 		return e.Instance, e.Epoch, func(in *inst) {
-			in.truth.FencedBelow, in.truth.WritableEpoch = max(in.truth.FencedBelow, e.Epoch), 0
+			in.truth.NoWritesBelow, in.truth.WritableEpoch = max(in.truth.NoWritesBelow, e.Epoch), 0
 			if in.truth.Server != nil {
 				in.truth.Server.SuperReadOnly = true
 			}
@@ -350,9 +350,9 @@ func (w *world) command(e core.Effect) (name string, epoch int64, act func(*inst
 				in.truth.State = core.Stopped
 			}
 		}
-	case core.FreezeIO:
+	case core.ReceivePromise:
 		return e.Instance, e.Epoch, func(in *inst) {
-			in.truth.FrozenBelow, in.truth.Withheld = e.Epoch, &core.Withheld{Below: e.Epoch}
+			in.truth.NoReceivingBelow, in.truth.Withheld = e.Epoch, &core.Withheld{Below: e.Epoch}
 			in.withheldAt = w.now
 			stopIO(in)
 		}
@@ -412,7 +412,7 @@ func (w *world) tendLease(in *inst) {
 	case !in.cut && age >= core.LeaseRenewal && (w.lease.Holder == in.name || w.lease.Epoch < r.WritableEpoch):
 		w.writeLease(in.name, r.WritableEpoch)
 		in.renewedAt = w.now
-	case age >= core.LeaseGrace+core.FenceLimit && !w.isVouchedFor(in):
+	case age >= core.LeaseGrace+core.IsolationLimit && !w.isVouchedFor(in):
 		r.WritableEpoch, r.Server.SuperReadOnly = 0, true
 	}
 }
@@ -421,7 +421,7 @@ func (w *world) isVouchedFor(in *inst) bool {
 	n := 1
 	for _, peer := range w.insts {
 		if peer != in && slices.Contains(w.cluster.Status.Members, peer.name) && !peer.cut && !in.cut &&
-			peer.pod.Exists && !peer.pod.Terminated && peer.truth.FrozenBelow <= in.truth.WritableEpoch {
+			peer.pod.Exists && !peer.pod.Terminated && peer.truth.NoReceivingBelow <= in.truth.WritableEpoch {
 			n++
 		}
 	}

@@ -270,7 +270,7 @@ func (d *decision) operationEnded(op *core.Operation) bool {
 // not more than what was acknowledged before is known to be on.
 func (d *decision) promotionAcks() int {
 	applied := d.Status.Promotion.RequiredAcks
-	if r, known := d.holder().LastWord.Get(); known && !d.Cluster.Durability.Mode.IsOnReplicas() && r.Server != nil &&
+	if r, known := d.holder().Latest.Get(); known && !d.Cluster.Durability.Mode.IsOnReplicas() && r.Server != nil &&
 		r.Server.SemiSync.SourceEnabled {
 		applied = max(applied, r.Server.SemiSync.Acks)
 	}

@@ -42,14 +42,14 @@ func prove(o *core.Observation, next int64) (proven, bool) {
 func managerFenced(o *core.Observation, holder *core.Instance, next int64) (proven, bool) {
 	words := heard(holder)
 	if !holder.Report.Known() {
-		words = []core.Fact[core.Report]{holder.LastWord}
+		words = []core.Fact[core.Report]{holder.Latest}
 	}
 	r, known := words[0].Get()
 	p := o.Cluster.Status.Promotion
-	if !known && p.FencedBelow >= next {
+	if !known && p.NoWritesBelow >= next {
 		return proven{core.ProofManagerFenced,
 			fmt.Sprintf("the manager of %s promised that it is not writable below epoch %d", holder.Name,
-				p.FencedBelow), o.Now}, true
+				p.NoWritesBelow), o.Now}, true
 	}
 	if !promises(words[0], p, next) {
 		return proven{}, false
@@ -63,7 +63,7 @@ func managerFenced(o *core.Observation, holder *core.Instance, next int64) (prov
 	}
 	return proven{core.ProofManagerFenced,
 		fmt.Sprintf("the manager of %s promises that it is not writable below epoch %d; mysqld: %s", holder.Name,
-			r.FencedBelow, r.State), since}, true
+			r.NoWritesBelow, r.State), since}, true
 }
 
 // promises: a manager's word that the holder is not writable below epoch next.
@@ -71,7 +71,7 @@ func managerFenced(o *core.Observation, holder *core.Instance, next int64) (prov
 // its lock tells nothing about the other.
 func promises(word core.Fact[core.Report], p *core.Promotion, next int64) bool {
 	r, known := word.Get()
-	if !known || r.FencedBelow < next || r.WritableEpoch != 0 || r.ClientSessions != 0 {
+	if !known || r.NoWritesBelow < next || r.WritableEpoch != 0 || r.ClientSessions != 0 {
 		return false
 	}
 	return r.PodUID == p.PodUID || r.VolumeLocked && r.Data == core.DataPopulated && p.Node != "" && r.Node == p.Node
@@ -110,7 +110,7 @@ func quorumCut(o *core.Observation, holder *core.Instance, next int64) (proven, 
 	if !o.Cluster.Durability.Mode.WaitsForEver() || p.LosslessSince == 0 || p.RequiredAcks == 0 {
 		return proven{}, false
 	}
-	silent, may := withholders(o, holder.Name, next, 0)
+	silent, may := receivePromises(o, holder.Name, next, 0)
 	if len(may) >= p.RequiredAcks {
 		return proven{}, false
 	}
@@ -120,14 +120,14 @@ func quorumCut(o *core.Observation, holder *core.Instance, next int64) (proven, 
 
 // leaseExpired: its record has been taken for the next epoch after it had not been
 // renewed for its whole life, and so many have withheld their vouch, for longer
-// than one lives and a primary takes to fence itself, that no majority is left,
+// than one lives and a primary takes to isolate itself, that no majority is left,
 // however small a cluster the primary believes in.
 func leaseExpired(o *core.Observation, holder *core.Instance, next int64) (proven, bool) {
 	l, known := o.Cluster.Lease.Get()
 	if !known || l.Holder != "" || l.Epoch != next || !vouchesExpired(o, holder, next) {
 		return proven{}, false
 	}
-	silent, _ := withholders(o, holder.Name, next, core.VouchWithheld)
+	silent, _ := receivePromises(o, holder.Name, next, core.VouchWithheld)
 	return proven{core.ProofLeaseExpired, fmt.Sprintf("the lease of %s was not renewed for %s and is taken from it, "+
 		"and %s do not vouch for it",
 		holder.Name, core.LeaseTTL, names(silent)), latest(silent)}, true
@@ -136,58 +136,58 @@ func leaseExpired(o *core.Observation, holder *core.Instance, next int64) (prove
 // vouchesExpired: too few are left that may vouch for the holder, and have been
 // too few for long enough.
 func vouchesExpired(o *core.Observation, holder *core.Instance, next int64) bool {
-	_, may := withholders(o, holder.Name, next, core.VouchWithheld)
+	_, may := receivePromises(o, holder.Name, next, core.VouchWithheld)
 	return isMinority(o, 1+len(may))
 }
 
 // isMinority: so many instances are no majority, by any count that the primary may
-// go by. A cluster of one fences itself by no lease.
+// go by. A cluster of one isolates itself by no lease.
 func isMinority(o *core.Observation, n int) bool {
 	size := o.Cluster.Status.Promotion.Size
 	return goesByLease(o) && size > 1 && n < core.Majority(size)
 }
 
-// goesByLease: the primary fences itself without its lease, and knows that it has to.
+// goesByLease: the primary isolates itself without its lease, and knows that it has to.
 func goesByLease(o *core.Observation) bool {
 	return o.Cluster.PrimaryLease && o.Cluster.Status.Promotion.Leased
 }
 
-// withholder is an instance that surely acknowledges and vouches no more, and since when.
-type withholder struct {
+// receivePromise is an instance that surely acknowledges and vouches no more, and since when.
+type receivePromise struct {
 	name  string
 	since time.Time
 }
 
-// withholders are those of the other members that said themselves that they have
+// receivePromises are those of the other members that said themselves that they have
 // stopped, at least that long ago; all others may go on.
-func withholders(o *core.Observation, holder string, next int64,
-	age time.Duration) (silent []withholder, may []string) {
+func receivePromises(o *core.Observation, holder string, next int64,
+	age time.Duration) (silent []receivePromise, may []string) {
 	for _, name := range draft.Without(o.Cluster.Status.Members, holder) {
 		in := o.Instance(name)
 		if in == nil {
 			may = append(may, name)
 			continue
 		}
-		since, ok := withholds(in, next, age)
+		since, ok := promisesNotToReceive(in, next, age)
 		if !ok || len(unspokenFor(o, in)) > 0 {
 			may = append(may, name)
 			continue
 		}
-		silent = append(silent, withholder{name, since})
+		silent = append(silent, receivePromise{name, since})
 	}
 	return silent, may
 }
 
-// withholds: the promise is kept on the volume, so that the last word of a manager
+// promisesNotToReceive: the promise is kept on the volume, so that the last word of a manager
 // that is gone counts, while no other Pod has taken its place.
-func withholds(in *core.Instance, next int64, age time.Duration) (time.Time, bool) {
+func promisesNotToReceive(in *core.Instance, next int64, age time.Duration) (time.Time, bool) {
 	words := heard(in)
 	if pod, known := in.Pod.Get(); !in.Report.Known() {
-		last, heardOf := in.LastWord.Get()
+		last, heardOf := in.Latest.Get()
 		if !heardOf || known && pod.Exists && pod.UID != last.PodUID {
 			return time.Time{}, false
 		}
-		words = []core.Fact[core.Report]{in.LastWord}
+		words = []core.Fact[core.Report]{in.Latest}
 	}
 	var since time.Time
 	for i, f := range words {
@@ -237,7 +237,7 @@ func unspokenFor(o *core.Observation, in *core.Instance) []string {
 func speaksFor(in *core.Instance, w core.Witness) bool {
 	r, known := in.Report.Get()
 	if !known {
-		r, _ = in.LastWord.Get()
+		r, _ = in.Latest.Get()
 	}
 	pod, _ := in.Pod.Get()
 	return r.PodUID == w.PodUID || slices.Contains(in.EndedPods, w.PodUID) ||
@@ -245,7 +245,7 @@ func speaksFor(in *core.Instance, w core.Witness) bool {
 		w.Node != "" && r.Node == w.Node && r.VolumeLocked && r.Data == core.DataPopulated
 }
 
-func names(silent []withholder) string {
+func names(silent []receivePromise) string {
 	var all []string
 	for _, w := range silent {
 		all = append(all, w.name)
@@ -254,7 +254,7 @@ func names(silent []withholder) string {
 }
 
 // latest is since when all of them have been silent.
-func latest(silent []withholder) time.Time {
+func latest(silent []receivePromise) time.Time {
 	var t time.Time
 	for _, w := range silent {
 		if w.since.After(t) {

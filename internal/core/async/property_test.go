@@ -184,10 +184,10 @@ func drawInstance(t *rapid.T, ordinal int, o core.Observation) core.Instance {
 	at := o.Now.Add(-time.Duration(rapid.IntRange(0, 1000).Draw(t, "age")) * time.Millisecond)
 	report := core.Known(drawReport(t, name, pod, o), at, at)
 	if chance(t, "word kept", 80) {
-		in.LastWord = report
+		in.Latest = report
 	}
 	if pod.Exists && chance(t, "heard", 80) {
-		in.Report, in.LastWord = report, report
+		in.Report, in.Latest = report, report
 	}
 	return in
 }
@@ -195,9 +195,9 @@ func drawInstance(t *rapid.T, ordinal int, o core.Observation) core.Instance {
 func drawReport(t *rapid.T, name string, pod core.Pod, o core.Observation) core.Report {
 	r := core.Report{Instance: name, PodUID: pod.UID, Node: pod.Node, Data: oneOf(t, "data", core.DataPopulated,
 		core.DataPopulated, core.DataPopulated, core.DataEmpty, core.DataScratch, core.DataUnknown),
-		State: core.Running, FencedBelow: oneOf[int64](t, "fenced", 0, 0, 3, 4),
-		FrozenBelow:  oneOf[int64](t, "frozen", 0, 0, 4),
-		VolumeLocked: chance(t, "locked", 90), Terminating: pod.Terminating, ViewEpoch: o.Cluster.Status.Epoch}
+		State: core.Running, NoWritesBelow: oneOf[int64](t, "fenced", 0, 0, 3, 4),
+		NoReceivingBelow: oneOf[int64](t, "frozen", 0, 0, 4),
+		VolumeLocked:     chance(t, "locked", 90), Terminating: pod.Terminating, ViewEpoch: o.Cluster.Status.Epoch}
 	if chance(t, "saw more", 3) {
 		r.ViewEpoch++
 		r.LastWritable = oneOf(t, "last writable", r.ViewEpoch, r.ViewEpoch-1)
@@ -220,7 +220,7 @@ func drawReport(t *rapid.T, name string, pod core.Pod, o core.Observation) core.
 	}
 	r.Server = &core.Server{UUID: uuidOf(1), Executed: drawSet(t, "executed"), SuperReadOnly: true}
 	p := o.Cluster.Status.Promotion
-	if p != nil && p.Instance == name && r.FencedBelow <= p.Epoch && chance(t, "writable", 60) {
+	if p != nil && p.Instance == name && r.NoWritesBelow <= p.Epoch && chance(t, "writable", 60) {
 		r.WritableEpoch = p.Epoch
 	} else if r.ViewEpoch > o.Cluster.Status.Epoch && chance(t, "of that epoch", 60) {
 		r.WritableEpoch = r.ViewEpoch

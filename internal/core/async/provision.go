@@ -122,7 +122,7 @@ func (d *decision) rollOut() {
 		return
 	}
 	if len(d.Instances) > 1 {
-		d.handOver(core.ReasonRollout)
+		d.chooseSuccessor(core.ReasonRollout)
 		return
 	}
 	d.Restart(holder, pod)
@@ -160,7 +160,7 @@ func (d *decision) shrink() bool {
 	case holder == nil || d.diagnosis.name != core.PrimaryHealthy:
 		d.Say("waiting for a healthy primary before " + victim.Name + " is removed")
 	case victim.Name == holder.Name:
-		d.handOver(core.ReasonScaleDown)
+		d.chooseSuccessor(core.ReasonScaleDown)
 	case victim.IsLeaving():
 		d.Say("removing " + victim.Name)
 	case d.clearRemoval(victim, holder):
@@ -265,7 +265,7 @@ func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
 	case !serves:
 		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
 			"delete its Pod and PersistentVolumeClaim yourself if that does not matter")
-	case r.FrozenBelow <= d.Status.Promotion.Epoch:
+	case r.NoReceivingBelow <= d.Status.Promotion.Epoch:
 		d.beginRemoval(victim, holder)
 	case !holder.Report.ReadAfter(victim.Report):
 		d.again(core.Refresh{Instance: holder.Name})
@@ -294,7 +294,7 @@ func (d *decision) beginRemoval(victim, holder *core.Instance) {
 		d.Say(fmt.Sprintf("removing %s in a moment: replicas are given %s to follow %s first", victim.Name,
 			attachTime, holder.Name))
 	default:
-		d.again(core.FreezeIO{Instance: victim.Name, Epoch: p.Epoch + 1})
+		d.again(core.ReceivePromise{Instance: victim.Name, Epoch: p.Epoch + 1})
 		d.Say("removing " + victim.Name + ": it stops receiving")
 	}
 }

@@ -64,7 +64,7 @@ func (d *decision) lastEpoch() int64 {
 	last := int64(0)
 	for i := range d.Instances {
 		r, _ := d.Instances[i].Report.Get()
-		word, _ := d.Instances[i].LastWord.Get()
+		word, _ := d.Instances[i].Latest.Get()
 		last = max(last, r.ViewEpoch, word.ViewEpoch)
 	}
 	return last
@@ -139,7 +139,7 @@ func (d *decision) restoreInstance(in *core.Instance) {
 		return
 	}
 	r, _ := in.Report.Get()
-	d.Status.Epoch = max(d.Status.Epoch, r.SeenEpoch, r.FencedBelow, r.FrozenBelow)
+	d.Status.Epoch = max(d.Status.Epoch, r.SeenEpoch, r.NoWritesBelow, r.NoReceivingBelow)
 	d.addName(in)
 	if !in.SaysEmpty() {
 		d.addMember(in.Name)

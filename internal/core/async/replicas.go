@@ -172,7 +172,7 @@ func (d *decision) markDiverged(name string, extra gtid.Set) {
 
 func (d *decision) judgeReplication(in *core.Instance, r core.Report) {
 	name, sick := in.Name, d.sickness(in, r)
-	if r.FrozenBelow > d.Status.Promotion.Epoch && r.Server != nil && r.Server.Replication != nil &&
+	if r.NoReceivingBelow > d.Status.Promotion.Epoch && r.Server != nil && r.Server.Replication != nil &&
 		r.Server.Replication.SQLError == "" && !r.NeedsReclone {
 		sick = "" // it was told to receive nothing
 	}
@@ -233,7 +233,7 @@ func (d *decision) ordersRefusedBelow(name string) int64 {
 		r, known := in.Report.Get()
 		// What it has seen counts as well: the promise may have gone with its data, and
 		// orders of an earlier epoch are refused all the same.
-		if below := max(r.FrozenBelow, r.SeenEpoch); known && below > d.Status.Promotion.Epoch && in != victim &&
+		if below := max(r.NoReceivingBelow, r.SeenEpoch); known && below > d.Status.Promotion.Epoch && in != victim &&
 			!d.isToBeReinitialized(in.Name) && isOf(r, in) {
 			until = max(until, below)
 		}

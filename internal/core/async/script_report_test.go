@@ -39,9 +39,9 @@ func setReport(r *core.Report, key, v string) error {
 	case "seen":
 		r.SeenEpoch, err = strconv.ParseInt(v, 10, 64)
 	case "fenced":
-		r.FencedBelow, err = strconv.ParseInt(v, 10, 64)
+		r.NoWritesBelow, err = strconv.ParseInt(v, 10, 64)
 	case "frozen":
-		r.FrozenBelow, err = strconv.ParseInt(v, 10, 64)
+		r.NoReceivingBelow, err = strconv.ParseInt(v, 10, 64)
 	case "sessions":
 		r.ClientSessions, err = strconv.Atoi(v)
 	case "generation":

@@ -29,14 +29,14 @@ func (d *decision) seekPromise(f *failure) {
 // their vouch, and takes the lease record from it.
 func (d *decision) seekLease(f *failure) {
 	d.beginProof(f)
-	d.withhold(f.next)
+	d.askReceivePromises(f.next)
 	d.awaitLease(f.next)
 }
 
 // seekQuorum asks whoever keeps the primary going to stop.
 func (d *decision) seekQuorum(f *failure) {
 	d.beginProof(f)
-	d.withhold(f.next)
+	d.askReceivePromises(f.next)
 	d.Say(fmt.Sprintf("the primary %s %s (%s); the replicas are asked to stop receiving from it",
 		d.Status.Promotion.Instance, d.cannotPromise(), f.name))
 	d.RecheckAt(f.podBy)
@@ -45,7 +45,7 @@ func (d *decision) seekQuorum(f *failure) {
 // seekAnything: there is nothing left but the manager, or a new Pod's.
 func (d *decision) seekAnything(f *failure) {
 	d.beginProof(f)
-	d.withhold(f.next)
+	d.askReceivePromises(f.next)
 	d.askToDemote(f.next)
 }
 
@@ -59,7 +59,7 @@ func (d *decision) cannotPromise() string {
 
 // isAnyWithheld: some replica has been asked to stop receiving from the primary.
 func (d *decision) isAnyWithheld() bool {
-	silent, _ := withholders(d.Observation, d.Status.Promotion.Instance, d.nextEpoch(), 0)
+	silent, _ := receivePromises(d.Observation, d.Status.Promotion.Instance, d.nextEpoch(), 0)
 	return len(silent) > 0
 }
 
@@ -75,17 +75,17 @@ func (d *decision) unasked(next int64) []string {
 	return names
 }
 
-// withhold has every replica that can be asked stop receiving and vouching.
-func (d *decision) withhold(next int64) {
+// askReceivePromises has every replica that can be asked stop receiving and vouching.
+func (d *decision) askReceivePromises(next int64) {
 	for _, name := range d.unasked(next) {
-		d.again(core.FreezeIO{Instance: name, Epoch: next})
+		d.again(core.ReceivePromise{Instance: name, Epoch: next})
 	}
 }
 
 // leaseProves: a proof follows when the lease has run out and all that can have withheld their
 // vouch have.
 func (d *decision) leaseProves(next int64) bool {
-	_, may := withholders(d.Observation, d.Status.Promotion.Instance, next, 0)
+	_, may := receivePromises(d.Observation, d.Status.Promotion.Instance, next, 0)
 	return d.Cluster.Lease.Known() && isMinority(d.Observation, 1+len(may))
 }
 
@@ -120,7 +120,7 @@ func (d *decision) askToDemote(next int64) {
 	holder, p := d.holder(), d.Status.Promotion
 	r, known := holder.Report.Get()
 	switch {
-	case known && r.FencedBelow < next:
+	case known && r.NoWritesBelow < next:
 		d.again(core.Demote{Instance: holder.Name, Epoch: next})
 		d.Say("asking the manager of " + holder.Name + " to make mysqld read-only and to promise that it stays so")
 	case known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, p) && r.Data == core.DataPopulated:

@@ -59,7 +59,7 @@ func (d *decision) readPositions(next int64, since, patience time.Time) bool {
 			stable = false
 			continue
 		}
-		if r, ok := serving(in); ok && !sends && receives(r) && r.FrozenBelow < next {
+		if r, ok := serving(in); ok && !sends && receives(r) && r.NoReceivingBelow < next {
 			stable = false
 			d.stopReceiving(in.Name, next, since)
 		}
@@ -77,7 +77,7 @@ func (d *decision) stopReceiving(name string, next int64, since time.Time) {
 		d.RecheckAt(d.Now.Add(receiveLook))
 		return
 	}
-	d.again(core.FreezeIO{Instance: name, Epoch: next})
+	d.again(core.ReceivePromise{Instance: name, Epoch: next})
 }
 
 // electSuccessor promotes who holds the most: a replica, or the demoted primary

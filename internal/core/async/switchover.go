@@ -40,7 +40,7 @@ func (d *decision) beginSwitchover() {
 	if d.switchoverWished() {
 		d.start(core.ReasonRequested)
 	} else if why := d.hasToGo(); why != "" {
-		d.handOver(why)
+		d.chooseSuccessor(why)
 	}
 }
 
@@ -58,8 +58,8 @@ func (d *decision) hasToGo() core.Reason {
 	return ""
 }
 
-// handOver chooses a target because the primary has to go.
-func (d *decision) handOver(why core.Reason) {
+// chooseSuccessor chooses a target because the primary has to go.
+func (d *decision) chooseSuccessor(why core.Reason) {
 	var able []*core.Instance
 	var tired []string
 	var rested time.Time

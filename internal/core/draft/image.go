@@ -16,7 +16,7 @@ import (
 // from none of the givers: the primary, which is the first, and the others that have the data. Where
 // a version is not known, the servers decide.
 func isUnsuited(in *core.Instance, givers []*core.Instance) bool {
-	said, known := in.LastWord.Get()
+	said, known := in.Latest.Get()
 	if !known || said.Data != core.DataScratch || len(givers) == 0 {
 		return false
 	}
@@ -57,7 +57,7 @@ func (d *Draft) isAsWished(in *core.Instance, pod core.Pod, givers []*core.Insta
 	if image := d.ImageFor(in, givers); image != "" {
 		return pod.CurrentButImage && pod.Image == image
 	}
-	hasNone := in.LastWord.Is(func(r core.Report) bool { return r.Data == core.DataScratch })
+	hasNone := in.Latest.Is(func(r core.Report) bool { return r.Data == core.DataScratch })
 	if pod.Current || !pod.CurrentButImage || !hasNone {
 		return pod.Current
 	}

@@ -136,7 +136,7 @@ func archiveMutants() map[string]mutation {
 	return map[string]mutation{
 		"whoever is primary by its own word archives, in the last epoch it was told of": {
 			archives: func(in *instance, c *agent.Cluster) {
-				c.Epoch, c.CurrentPrimary, c.Group.Barred = in.m.seen, in.name, false
+				c.Epoch, c.CurrentPrimary, c.Group.Excluded = in.m.seen, in.name, false
 			}},
 		"the archive knows of no recovery": {writer: func(w *archive.Writer) { w.Recoveries = nil }},
 		"a recovery keeps what anybody held": {plan: func(o *core.Observation, p *core.Plan) {

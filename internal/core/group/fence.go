@@ -57,7 +57,7 @@ func (d *decision) cannotSpare(name string, size int) string {
 func (d *decision) isGoing(name string) bool {
 	in := d.Instance(name)
 	r, heard := in.Report.Get()
-	return d.IsFenced(name) || in.IsStopping() || heard && r.FrozenBelow > d.Status.Epoch
+	return d.IsFenced(name) || in.IsStopping() || heard && r.NoReceivingBelow > d.Status.Epoch
 }
 
 // reinit makes the data of members again on a human's word, one after another.
@@ -89,9 +89,9 @@ func (d *decision) welcomeBack() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if known && r.FrozenBelow > d.Status.Epoch && !d.IsSurplus(in) && !d.g.Bars(in.Name) &&
+		if known && r.NoReceivingBelow > d.Status.Epoch && !d.IsSurplus(in) && !d.g.Excludes(in.Name) &&
 			!slices.Contains(d.Cluster.Reinit, in.Name) {
-			d.Status.Epoch = r.FrozenBelow
+			d.Status.Epoch = r.NoReceivingBelow
 			d.Again = true
 		}
 	}
@@ -108,8 +108,8 @@ func (d *decision) haveLeave(in *core.Instance, what string) bool {
 		d.Say(what + " waits: " + why)
 		return false
 	}
-	if r, known := in.Report.Get(); known && r.FrozenBelow <= d.Status.Epoch {
-		d.Do(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Epoch + 1})
+	if r, known := in.Report.Get(); known && r.NoReceivingBelow <= d.Status.Epoch {
+		d.Do(core.ReceivePromise{Instance: in.Name, Epoch: d.Status.Epoch + 1})
 	}
 	d.Say(what + ": it leaves the group")
 	return false

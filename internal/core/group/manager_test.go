@@ -67,8 +67,8 @@ func (in *instance) holds() gtid.Set { return in.executed.Union(in.errant) }
 func (w *world) facts(in *instance) *agent.Facts {
 	m := &in.m
 	f := &agent.Facts{Now: w.now, Me: in.name, PodUID: in.pod.UID, Cluster: m.view, Locked: true, Data: in.data,
-		FrozenBelow: in.frozen,
-		Member:      m.member, Donor: m.donor, Primary: m.position, AskFailed: m.askFailed, TerminatingSince: m.stopping,
+		NoReceivingBelow: in.frozen,
+		Member:           m.member, Donor: m.donor, Primary: m.position, AskFailed: m.askFailed, TerminatingSince: m.stopping,
 		Mysqld: agent.Mysqld{Up: in.up, Accepted: in.answers(), Answers: in.answers(), AnsweredAt: w.now,
 			StartedAt: w.now, DownSince: m.downSince}}
 	f.Member.Of = in.of
@@ -117,7 +117,7 @@ func membership(s *core.Status, me string) *agent.Membership {
 	out.Undecided = g.IsUndecided()
 	for _, m := range g.Members {
 		out.GoneOn = out.GoneOn || g.HasQuorum && m.Instance == me && m.State == core.MemberUnknown
-		if m.Address != "" && !g.Bars(m.Instance) {
+		if m.Address != "" && !g.Excludes(m.Instance) {
 			out.Addresses = append(out.Addresses, m.Address)
 		}
 	}
@@ -125,9 +125,9 @@ func membership(s *core.Status, me string) *agent.Membership {
 		switch {
 		case l.Admitted:
 		case l.Instance == me:
-			out.Barred, out.Held = true, l.Held
+			out.Excluded, out.Held = true, l.Held
 		default:
-			out.BarredOthers = append(out.BarredOthers, l.Instance)
+			out.ExcludedOthers = append(out.ExcludedOthers, l.Instance)
 		}
 	}
 	return out
@@ -291,7 +291,7 @@ func (w *world) bootstrap(in *instance, a agent.BootstrapGroup) bool {
 
 func (w *world) join(in *instance) bool {
 	f := &in.m.member
-	f.TriedAt, f.Failed = w.now, w.refuses(in, in.m.view.Group.BarredOthers)
+	f.TriedAt, f.Failed = w.now, w.refuses(in, in.m.view.Group.ExcludedOthers)
 	if f.Failed != "" {
 		return false
 	}
@@ -312,8 +312,8 @@ func (w *world) enter(in *instance) {
 }
 
 // refuses says why mysqld cannot join the group; "" if it can. It looks for it at whoever
-// is not barred.
-func (w *world) refuses(in *instance, barred []string) string {
+// is not excluded.
+func (w *world) refuses(in *instance, excluded []string) string {
 	switch {
 	case !w.hasQuorum():
 		return "there is no group"
@@ -321,7 +321,7 @@ func (w *world) refuses(in *instance, barred []string) string {
 		return "its former membership has not ended"
 	case !slices.ContainsFunc(w.view, func(name string) bool {
 		m := w.get(name)
-		return m.joined && m.part == in.part && m.stale == nil && !slices.Contains(barred, name) &&
+		return m.joined && m.part == in.part && m.stale == nil && !slices.Contains(excluded, name) &&
 			(m.admits(in) || w.mut.admits)
 	}):
 		return "no member answers"

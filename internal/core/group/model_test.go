@@ -351,7 +351,7 @@ func (w *world) observe() core.Observation {
 				in.last = core.Known(r.Server.Executed, w.now, w.now)
 			}
 		}
-		out.LastExecuted, out.LastWord = in.last, in.word
+		out.LastExecuted, out.Latest = in.last, in.word
 		o.Instances = append(o.Instances, out)
 	}
 	return o
@@ -362,7 +362,7 @@ func (w *world) report(in *instance) core.Report {
 	d := agent.Decide(f)
 	r := core.Report{Instance: in.name, PodUID: in.pod.UID, State: d.State, Reason: d.Reason, Message: d.Message,
 		Errant: d.Errant, Manager: in.manager, Data: in.data, Version: in.version,
-		VolumeLocked: true, SeenEpoch: in.m.seen, FrozenBelow: in.frozen, Terminating: !in.m.stopping.IsZero(),
+		VolumeLocked: true, SeenEpoch: in.m.seen, NoReceivingBelow: in.frozen, Terminating: !in.m.stopping.IsZero(),
 		Server: f.Server, Lagging: in.lags}
 	if f.Server != nil {
 		r.Server.Group = w.tells(in)
@@ -397,7 +397,7 @@ func (w *world) carryOut(e core.Effect) {
 		w.deleteOwned(e.Instance, e.Owned, allDoomed)
 	case core.ReinitInstance:
 		w.deleteOwned(e.Instance, e.Owned, dataDoomed)
-	case core.FreezeIO:
+	case core.ReceivePromise:
 		if in, heard := w.order(e.Instance, e.Epoch); heard {
 			in.frozen = max(in.frozen, e.Epoch)
 		}

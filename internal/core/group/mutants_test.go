@@ -205,21 +205,22 @@ func mutants() map[string]mutation {
 
 // memberMutants are mistakes of the managers, and of mysqld's settings.
 func memberMutants() map[string]mutation {
-	unbarred := func(f *agent.Facts) {
+	admitted := func(f *agent.Facts) {
 		if f.Cluster != nil && f.Cluster.Group != nil {
 			again := *f.Cluster
 			group := *f.Cluster.Group
-			group.Barred, group.BarredOthers = false, nil
+			group.Excluded, group.ExcludedOthers = false, nil
 			again.Group = &group
 			f.Cluster = &again
 		}
 	}
 	return map[string]mutation{
-		"who was left out joins as others do":                     {facts: unbarred, admits: true},
+		"who was left out joins as others do":                     {facts: admitted, admits: true},
 		"mysqld of who was left out comes back by itself":         {rejoins: true, admits: true},
 		"the primary is believed to hold whatever a member holds": {facts: positionOfAll},
 		"the group is made by whoever has lost sight of it":       {facts: forgetsTheGroup},
-		"a member that was told to leave stays, and says it has":  {facts: func(f *agent.Facts) { f.FrozenBelow = 0 }},
+		"a member that was told to leave stays, and says it has": {
+			facts: func(f *agent.Facts) { f.NoReceivingBelow = 0 }},
 	}
 }
 

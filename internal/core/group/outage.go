@@ -13,9 +13,9 @@ import (
 // the proof that a human's word is answered with, and on more: whatever a human should
 // look at is left to one. It is tried once in an outage.
 func (d *decision) recoverOutage(*recovery) {
-	lead, _ := d.heir()
+	lead, _ := d.recoverySource()
 	d.g.OutageTried = lead.Name
-	d.makeAnew(lead, core.ReasonTotalOutage, afterOutage)
+	d.rebootFrom(lead, core.ReasonTotalOutage, afterOutage)
 }
 
 // afterOutage and asAsked tell on whose word somebody goes on.
@@ -186,12 +186,12 @@ func (d *decision) hasNoLead() string {
 	if len(d.awaited()) > 0 {
 		return ""
 	}
-	_, why := d.heir()
+	_, why := d.recoverySource()
 	return why
 }
 
-// heir is who would reboot the group on a human's word, or why nobody does.
-func (d *decision) heir() (lead *core.Instance, why string) {
+// recoverySource is who would reboot the group on a human's word, or why nobody does.
+func (d *decision) recoverySource() (lead *core.Instance, why string) {
 	if why := d.unproven(); why != "" {
 		return nil, why
 	}
@@ -201,7 +201,7 @@ func (d *decision) heir() (lead *core.Instance, why string) {
 
 // lacksSeen: what was seen in the group, or after its end, nobody holds any more.
 func (d *decision) lacksSeen() string {
-	lead, _ := d.heir()
+	lead, _ := d.recoverySource()
 	if lead == nil || len(d.awaited()) > 0 {
 		return ""
 	}
@@ -229,7 +229,7 @@ func (d *decision) remember() {
 	d.Plan.Memory.Held = d.Observation.Memory.Held.Union(d.g.Recorded)
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		if executed, known := in.LastExecuted.Get(); known && !d.strays(in) && !d.g.WentOnWithout(in.Name) {
+		if executed, known := in.LastExecuted.Get(); known && !d.outOfHistory(in) && !d.g.WentOnWithout(in.Name) {
 			d.Plan.Memory.Held = d.Plan.Memory.Held.Union(executed)
 		}
 	}
@@ -286,7 +286,7 @@ func (d *decision) outageAdvice(awaited []string) string {
 
 // wordAdvice is what a human's word would do.
 func (d *decision) wordAdvice(first string) string {
-	lead, why := d.heir()
+	lead, why := d.recoverySource()
 	switch {
 	case first != "":
 		return first + d.askForIt()

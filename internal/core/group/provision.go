@@ -82,7 +82,7 @@ func (d *decision) shrink() bool {
 		d.Block(core.RefusalScaleQuorum, victim.Name+" is not removed: it is not known whether the group has a "+
 			"majority; bring its members back, or set spec.instances back")
 	case victim.Name == d.seen.primary:
-		d.handOver(core.ReasonScaleDown)
+		d.chooseSuccessor(core.ReasonScaleDown)
 	case victim.IsLeaving():
 		d.Say(what)
 	case slices.Contains(d.Status.Diverged, victim.Name):
@@ -211,7 +211,7 @@ func (d *decision) rollOut() {
 		}
 	}
 	if len(outdated) > 0 {
-		d.handOver(core.ReasonRollout)
+		d.chooseSuccessor(core.ReasonRollout)
 	}
 }
 

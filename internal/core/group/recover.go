@@ -145,7 +145,7 @@ func (d *decision) isOutdated(survivors []*core.Instance) bool {
 
 // survivors are online members that have lost the majority.
 func (d *decision) survivors() []*core.Instance {
-	return slices.DeleteFunc(d.heirs(), func(in *core.Instance) bool {
+	return slices.DeleteFunc(d.recoverySources(), func(in *core.Instance) bool {
 		v, known := viewOf(in)
 		return !known || !v.IsSurvivor()
 	})
@@ -161,9 +161,9 @@ func isQuorate(in *core.Instance) bool {
 	return known && v.IsQuorate()
 }
 
-// stranger names one who is online in a group with a quorum, and from whom the group
+// foreignGroup names one who is online in a group with a quorum, and from whom the group
 // may not go on.
-func (d *decision) stranger() string {
+func (d *decision) foreignGroup() string {
 	for i := range d.Instances {
 		if in := &d.Instances[i]; isQuorate(in) {
 			return in.Name
@@ -174,25 +174,25 @@ func (d *decision) stranger() string {
 
 // withCompanions adds those who were left out and are online in the same group: the recovery
 // did not come about, and the group of before goes on.
-func (d *decision) withCompanions(heirs []*core.Instance) []*core.Instance {
-	if len(heirs) == 0 {
+func (d *decision) withCompanions(recoverySources []*core.Instance) []*core.Instance {
+	if len(recoverySources) == 0 {
 		return nil
 	}
-	view, _ := viewOf(heirs[0])
+	view, _ := viewOf(recoverySources[0])
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		if v, _ := viewOf(in); isQuorate(in) && !slices.Contains(heirs, in) &&
+		if v, _ := viewOf(in); isQuorate(in) && !slices.Contains(recoverySources, in) &&
 			(vote{view: v}).key() == (vote{view: view}).key() {
-			heirs = append(heirs, in)
+			recoverySources = append(recoverySources, in)
 		}
 	}
-	return heirs
+	return recoverySources
 }
 
 // starting are those whose mysqld was started and does not answer yet: it will in a moment.
 func (d *decision) starting() []string {
 	var out []string
-	for _, in := range d.heirs() {
+	for _, in := range d.recoverySources() {
 		if r, known := in.Report.Get(); known && r.State == core.Recovering {
 			out = append(out, in.Name)
 		}
@@ -204,9 +204,9 @@ func (d *decision) starting() []string {
 // none is known to.
 func (d *decision) holdsMore(survivors []*core.Instance) string {
 	theirs := draft.Held(survivors)
-	for _, in := range d.heirs() {
+	for _, in := range d.recoverySources() {
 		r, known := in.Report.Get()
-		if known && r.Server != nil && r.Data == core.DataPopulated && !d.strays(in) &&
+		if known && r.Server != nil && r.Data == core.DataPopulated && !d.outOfHistory(in) &&
 			!theirs.Contains(r.Server.Holds()) {
 			return in.Name
 		}
@@ -261,7 +261,7 @@ func (d *decision) takeAsItIs(r *recovery) {
 // holds more.
 func (d *decision) dissolve(r *recovery) {
 	for _, in := range r.survivors {
-		d.Do(core.FreezeIO{Instance: in.Name, Epoch: d.Status.Epoch + 1})
+		d.Do(core.ReceivePromise{Instance: in.Name, Epoch: d.Status.Epoch + 1})
 	}
 	d.Say(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the "+
 		"group, and it is rebooted", r.more))

@@ -212,10 +212,10 @@ func (d *decision) newRecovery() *recovery {
 
 // weigh looks from whom a group may go on for which a human asks.
 func (d *decision) weigh(r *recovery) {
-	sources := d.heirs()
+	sources := d.recoverySources()
 	r.survivors = d.survivors()
 	r.isOutdated = d.isOutdated(r.survivors)
-	r.online, r.foreign = d.withCompanions(inQuorum(sources)), d.stranger()
+	r.online, r.foreign = d.withCompanions(inQuorum(sources)), d.foreignGroup()
 	r.apart, r.isWhole = d.lookAtGroup(r.online)
 	r.unproven, r.starting = d.unproven(), d.starting()
 	r.more = d.holdsMore(r.survivors)

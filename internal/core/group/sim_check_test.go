@@ -46,7 +46,7 @@ func (s *sim) forgets(e core.ForceMembers) string {
 	for _, in := range s.all {
 		v := s.says(in)
 		if in.deaf || !in.answers() || in.state != "" || v.State != core.MemberOnline || v.HasQuorum() ||
-			s.before.Group.Bars(in.name) {
+			s.before.Group.Excludes(in.name) {
 			continue
 		}
 		for number, what := range s.acked {

@@ -89,16 +89,16 @@ func (d *decision) beginSwitchover() {
 		}
 		d.begin(core.ReasonRequested)
 	case primary.IsStopping():
-		d.handOver(core.ReasonPodTerminating)
+		d.chooseSuccessor(core.ReasonPodTerminating)
 	case podKnown && pod.DemoteRequested:
-		d.handOver(core.ReasonDemoteRequested)
+		d.chooseSuccessor(core.ReasonDemoteRequested)
 	case volKnown && vol.Deleting:
-		d.handOver(core.ReasonVolumeDeleting)
+		d.chooseSuccessor(core.ReasonVolumeDeleting)
 	}
 }
 
-// handOver has the group make the first of the others primary who can be.
-func (d *decision) handOver(reason core.Reason) {
+// chooseSuccessor has the group make the first of the others primary who can be.
+func (d *decision) chooseSuccessor(reason core.Reason) {
 	if d.Status.Operation != nil {
 		return
 	}

@@ -45,7 +45,7 @@ func see(o *core.Observation, g *core.GroupStatus) verdict {
 		switch {
 		case g.WentOnWithout(in.Name):
 			left++
-			if !g.Bars(in.Name) && known && view.State == core.MemberOnline && view.HasQuorum() {
+			if !g.Excludes(in.Name) && known && view.State == core.MemberOnline && view.HasQuorum() {
 				joined = append(joined, vote{in.Name, view})
 			}
 		case !known && neverRan(in):

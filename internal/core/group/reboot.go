@@ -10,10 +10,10 @@ import (
 )
 
 // reboot has the instance that holds all reboot the group, on a human's word.
-func (d *decision) reboot(r *recovery) { d.makeAnew(r.lead, core.ReasonQuorumForced, asAsked) }
+func (d *decision) reboot(r *recovery) { d.rebootFrom(r.lead, core.ReasonQuorumForced, asAsked) }
 
-// makeAnew has the one that holds all reboot the group.
-func (d *decision) makeAnew(lead *core.Instance, reason core.Reason, onWord string) {
+// rebootFrom has the one that holds all reboot the group.
+func (d *decision) rebootFrom(lead *core.Instance, reason core.Reason, onWord string) {
 	d.Status.Epoch++
 	held := draft.Held([]*core.Instance{lead})
 	d.countOn([]string{lead.Name}, held, held)
@@ -22,10 +22,10 @@ func (d *decision) makeAnew(lead *core.Instance, reason core.Reason, onWord stri
 		", which holds all that any instance holds, reboots the group")
 }
 
-// strays: it holds what was never the group's. One that was left out is an heir only when
-// nobody went on without it, so that there is nothing it strays from.
-func (d *decision) strays(in *core.Instance) bool {
-	return slices.Contains(d.Status.Diverged, in.Name) && !d.g.Bars(in.Name)
+// outOfHistory: it holds what was never the group's. One that was left out is a recovery source only when
+// nobody went on without it, so that there is no history that it is out of.
+func (d *decision) outOfHistory(in *core.Instance) bool {
+	return slices.Contains(d.Status.Diverged, in.Name) && !d.g.Excludes(in.Name)
 }
 
 // rebootLead is who could reboot the group, or why nobody can. Everybody must be
@@ -34,12 +34,12 @@ func (d *decision) strays(in *core.Instance) bool {
 func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why string) {
 	var members []*core.Instance
 	var unknown []string
-	for _, in := range d.heirs() {
+	for _, in := range d.recoverySources() {
 		r, known := in.Report.Get()
 		switch {
 		case !known || r.Server == nil || r.Data != core.DataPopulated:
 			unknown = append(unknown, in.Name)
-		case !d.strays(in):
+		case !d.outOfHistory(in):
 			members = append(members, in)
 		}
 	}

@@ -18,12 +18,12 @@ import (
 func (d *decision) countOn(members []string, held, together gtid.Set) {
 	before := *d.g
 	d.g.ViewMax, d.g.ViewID, d.g.LeftOut = len(members), "", nil
-	same, barred := held, before.IsPending()
+	same, excluded := held, before.IsPending()
 	for i := range d.Instances {
 		name := d.Instances[i].Name
 		was, is := before.LeftOutOf(name)
 		is = is && !was.Admitted
-		barred = barred || is
+		excluded = excluded || is
 		l := core.LeftOut{Instance: name, Held: held, Together: together}
 		switch {
 		case slices.Contains(members, name):
@@ -37,7 +37,7 @@ func (d *decision) countOn(members []string, held, together gtid.Set) {
 		}
 		d.g.LeftOut = append(d.g.LeftOut, l)
 	}
-	d.g.NoteRecovery(core.GroupRecovery{Epoch: d.Status.Epoch, Held: same, Pending: !barred})
+	d.g.NoteRecovery(core.GroupRecovery{Epoch: d.Status.Epoch, Held: same, Pending: !excluded})
 }
 
 // isVoid: the recovery that was ordered last came to nothing. Each of those who were to go on says, now,
@@ -85,19 +85,19 @@ func (d *decision) without() string {
 	return "left out: " + strings.Join(names, ", ")
 }
 
-// heirs returns the instances from which the group may be recovered: the survivors of the last
+// recoverySources returns the instances from which the group may be recovered: the survivors of the last
 // recovery, because they may have acknowledged transactions since. If that recovery is known
 // never to have taken effect, or the survivors have lost their data, all instances qualify.
-func (d *decision) heirs() []*core.Instance {
-	var went, barred []*core.Instance
+func (d *decision) recoverySources() []*core.Instance {
+	var went, excluded []*core.Instance
 	since := false
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
 		switch {
 		case in.SaysEmpty(), !known && neverRan(in):
-		case d.g.Bars(in.Name):
-			barred = append(barred, in)
+		case d.g.Excludes(in.Name):
+			excluded = append(excluded, in)
 		default:
 			went = append(went, in)
 			since = since || !known || !d.isFresh(in) || r.Server == nil || d.hasGoneOn(r.Server)
@@ -106,7 +106,7 @@ func (d *decision) heirs() []*core.Instance {
 	if since {
 		return went
 	}
-	return slices.Concat(went, barred)
+	return slices.Concat(went, excluded)
 }
 
 // unproven tells why it is not known from whom to go on; "" when it is. Somebody was told to
@@ -121,7 +121,7 @@ func (d *decision) unproven() string {
 		l, _ := d.g.LeftOutOf(in.Name)
 		switch {
 		case in.SaysEmpty(), !known && neverRan(in):
-		case !d.g.Bars(in.Name):
+		case !d.g.Excludes(in.Name):
 			if known && r.Server != nil && d.hasGoneOn(r.Server) {
 				gone = append(gone, in.Name)
 			}
@@ -186,7 +186,7 @@ func (d *decision) beyond(in *core.Instance, diverged bool) gtid.Set {
 
 // leaveFirst: in a group of its own it could still get more.
 func (d *decision) leaveFirst(e *exclusion) {
-	d.Do(core.FreezeIO{Instance: e.name, Epoch: d.Status.Epoch + 1})
+	d.Do(core.ReceivePromise{Instance: e.name, Epoch: d.Status.Epoch + 1})
 }
 
 func (d *decision) leaveForeign(e *exclusion) {

@@ -118,7 +118,7 @@ func TestWhoIsAdmittedAgain(t *testing.T) {
 			l, out := plan.Status.Group.LeftOutOf("c-2")
 			told := slices.ContainsFunc(plan.Effects, func(e core.Effect) bool {
 				f,
-					is := e.(core.FreezeIO)
+					is := e.(core.ReceivePromise)
 				return is && f.Instance == "c-2"
 			})
 			if diverged := slices.Contains(plan.Status.Diverged, "c-2"); !out || l.Admitted != c.admitted ||
