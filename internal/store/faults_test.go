@@ -249,18 +249,20 @@ func TestALimitedWriterIsNoSilentStore(t *testing.T) {
 	must(t, store.Limited(s, 4<<10).Put(t.Context(), "key", make([]byte, 8<<10)))
 }
 
-// TestASlowLineIsNoSilentStore: it takes 512 KiB in a second, with little room on the other side.
+// TestASlowLineIsNoSilentStore: it takes 1 MiB in a second, with little room on the other side; but
+// more than some packets of the loopback, which the kernel would drop otherwise, and send again after
+// longer and longer pauses.
 func TestASlowLineIsNoSilentStore(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		for piece := make([]byte, 32<<10); ; time.Sleep(time.Second / 16) {
+		for piece := make([]byte, 32<<10); ; time.Sleep(time.Second / 32) {
 			if _, err := io.ReadFull(r.Body, piece); err != nil {
 				return
 			}
 		}
 	}))
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		must(t, c.(*net.TCPConn).SetReadBuffer(16<<10))
+		must(t, c.(*net.TCPConn).SetReadBuffer(128<<10))
 		return ctx
 	}
 	server.Start()
@@ -268,7 +270,7 @@ func TestASlowLineIsNoSilentStore(t *testing.T) {
 	s := openFor(t, patience{2 * time.Second, time.Second}, configure(t, server.URL))
 	var moved atomic.Int64
 	ctx := store.WithProgress(t.Context(), func() { moved.Add(1) })
-	must(t, s.Put(ctx, "key", make([]byte, 5<<20)))
+	must(t, s.Put(ctx, "key", make([]byte, 8<<20)))
 	if n := moved.Load(); n < 20 {
 		t.Errorf("it has told of progress %d times", n)
 	}
