@@ -76,6 +76,10 @@ func inputHash(c *v1alpha1.Cluster, instance string, o PodOptions) string {
 	spec.Managed, spec.EnablePDB, spec.Certificates, spec.InheritedMetadata = nil, nil, nil, nil
 	spec.InPlaceInstanceManagerUpdates, spec.EnableSuperuserAccess = false, false
 	spec.ExternalClusters = nil
+	// These say what is so anyway.
+	spec.FixedClusterFields = v1alpha1.FixedClusterFields{}
+	spec.UnsupportedClusterFields = v1alpha1.UnsupportedClusterFields{}
+	spec.Replication.Heartbeat, spec.MySQL.AdditionalConfigFiles = nil, nil
 	// These reach it by what is beside the spec.
 	spec.ImageName, spec.Backup = "", nil
 	spec.MySQL.Parameters, spec.MySQL.BinlogFormat, spec.MySQL.SemiSync = nil, "", nil

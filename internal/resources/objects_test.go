@@ -120,6 +120,12 @@ var hashCases = map[string]struct {
 		c.Spec.EnablePDB, c.Spec.EnableSuperuserAccess = new(false), true
 		c.Spec.ExternalClusters = []v1alpha1.ExternalCluster{{Name: "other"}}
 	}, false},
+	"what is so anyway": {func(c *v1alpha1.Cluster, _ *PodOptions) {
+		c.Spec.Monitoring, c.Spec.Upgrade = &v1alpha1.FixedMonitoring{}, &v1alpha1.FixedUpgrade{}
+		c.Spec.NodeMaintenanceWindow, c.Spec.EnvFrom = &v1alpha1.FixedMaintenanceWindow{}, []v1alpha1.Unsupported{}
+		c.Spec.Replication.Heartbeat = &v1alpha1.FixedHeartbeat{Enabled: new(false)}
+		c.Spec.MySQL.AdditionalConfigFiles = map[string]string{}
+	}, false},
 	"failover delay": {func(c *v1alpha1.Cluster, _ *PodOptions) { c.Spec.FailoverDelay = 9 }, false},
 	"inherited metadata": {func(c *v1alpha1.Cluster, _ *PodOptions) {
 		c.Spec.InheritedMetadata = &v1alpha1.InheritedMetadata{Labels: map[string]v1alpha1.LabelValue{"a": "b"}}
