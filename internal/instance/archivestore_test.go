@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/recovery"
+	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 	"cnmsql.co/internal/store/storetest"
 )
@@ -187,9 +189,11 @@ func refusesToPass(t *testing.T, dir string, base, gap gtid.Set) {
 	must(t, err)
 	a, err := archive.Load(t.Context(), s, backup.LogPrefix("db"))
 	must(t, err)
-	got := facts.Select(a, facts.Base{Epoch: 1, End: base}, facts.Target{}, nil)
-	if got.Refusal == nil || got.Refusal.Reason != facts.ArchiveGap || !got.Refusal.GTIDs.Equal(gap) {
-		t.Errorf("what lacks is %s; a restore is refused so: %v", gap, got.Refusal)
+	place := archive.NewPlace(s, backup.LogPrefix("db"), seal.Key{})
+	_, err = place.Choose(t.Context(), &a, facts.Base{Epoch: 1, End: base}, facts.Target{})
+	var refusal *facts.Refusal
+	if !errors.As(err, &refusal) || refusal.Reason != facts.ArchiveGap || !refusal.GTIDs.Equal(gap) {
+		t.Errorf("what lacks is %s; a restore is refused so: %v", gap, err)
 	}
 }
 
