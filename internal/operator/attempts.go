@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/tell"
 )
 
 // attemptLimit is for how long more is attempted once something has failed: whoever waits for a
@@ -112,10 +114,30 @@ func (r refusals) Error() string {
 	for i, err := range r {
 		texts[i] = err.Error()
 	}
-	return strings.Join(texts, "; ")
+	return firstOf(texts)
 }
 
 func (r refusals) Unwrap() []error { return r }
+
+const (
+	// toldMost is how many of many errors are told, and toldBytes what they may take of the status
+	// together: a policy that refuses all objects refuses dozens, each in a long text.
+	toldMost  = 5
+	toldBytes = 3 << 10
+)
+
+// firstOf is the first of many texts, and how many more there are.
+func firstOf(texts []string) string {
+	n := min(len(texts), toldMost)
+	told := make([]string, n, n+1)
+	for i := range told {
+		told[i] = tell.Within(toldBytes/n, texts[i])
+	}
+	if more := len(texts) - n; more > 0 {
+		told = append(told, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(told, "; ")
+}
 
 // together is nil if all are.
 func together(errs ...error) error {
@@ -137,8 +159,8 @@ func together(errs ...error) error {
 }
 
 // problemFrom turns an error into a problem that is told; of several, what the user has to mend comes
-// first, and gives it its name. None of them may keep a failover from being decided: only what is new
-// is not begun meanwhile.
+// first, and gives it its name, and of many the first few are told. None of them may keep a failover
+// from being decided: only what is new is not begun meanwhile.
 func problemFrom(err error) *core.Problem {
 	var all refusals
 	if !errors.As(err, &all) {
@@ -152,18 +174,19 @@ func problemFrom(err error) *core.Problem {
 			users = append(users, p)
 		}
 	}
-	if n := len(others); n > 0 {
-		others[n-1].Message += "; it is tried again"
-	}
-	first, rest := slices.Concat(users, others)[0], slices.Concat(users, others)[1:]
-	for _, p := range rest {
-		if p.Reason == first.Reason {
-			first.Message += "; " + p.Message
+	reason, texts := slices.Concat(users, others)[0].Reason, []string(nil)
+	for _, p := range slices.Concat(users, others) {
+		if p.Reason == reason {
+			texts = append(texts, p.Message)
 		} else {
-			first.Message += "; " + p.String()
+			texts = append(texts, p.String())
 		}
 	}
-	return &first
+	message := firstOf(texts)
+	if len(others) > 0 {
+		message += "; it is tried again"
+	}
+	return &core.Problem{Reason: reason, Message: message}
 }
 
 func problemOf(err error) core.Problem {

@@ -11,6 +11,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/tell"
 )
 
 // describe adds to a status what is for people and other controllers:
@@ -177,6 +178,32 @@ func condition(name string, is bool, reason, message string) metav1.Condition {
 		status = metav1.ConditionTrue
 	}
 	return metav1.Condition{Type: name, Status: status, Reason: reason, Message: message}
+}
+
+// sentenceLimit is how many bytes one sentence may take of a status. The API server refuses the whole
+// status for one condition of more than 32 KiB, and etcd an object of some 1.5 MiB: the same sentence is
+// in several places. Until the status is written nothing is done for the Cluster.
+const sentenceLimit = 8 << 10
+
+// shorten cuts all that is said in a status, wherever it is from, to what the API server takes.
+func shorten(s *v1alpha1.ClusterStatus) {
+	cut := func(sentence *string) { *sentence = tell.Within(sentenceLimit, *sentence) }
+	cut(&s.PhaseReason)
+	if s.Blocked != nil {
+		cut(&s.Blocked.Message)
+	}
+	for i := range s.Notices {
+		cut(&s.Notices[i].Message)
+	}
+	if s.SwitchoverReturn != nil {
+		cut(&s.SwitchoverReturn.Reason)
+	}
+	for i := range s.InstancesReported {
+		cut(&s.InstancesReported[i].Message)
+	}
+	for i := range s.Conditions {
+		cut(&s.Conditions[i].Message)
+	}
 }
 
 // noteImage notes the image of mysqld that the cluster runs: once all instances run it, so that

@@ -364,6 +364,7 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	doubtArchive(&next.Status, *c, o, r.state(*c).since)
 	describeRestore(&next.Status, *c, o)
 	noteImage(next, o, r.actor.defaultImage)
+	shorten(&next.Status)
 	state, now := r.state(next), time.Now()
 	if state.dropped.repeats(&(*c).Status, &next.Status, state.written, now) {
 		*c = next

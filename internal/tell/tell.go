@@ -1,5 +1,5 @@
-// Package tell makes events of Kubernetes out of what is told to users. It knows what the API
-// server takes for one; it must not know what is told, or when.
+// Package tell makes events of Kubernetes out of what is told to users, and cuts what is too long. It
+// knows what the API server takes for an event; it must not know what is told, or when.
 package tell
 
 import (
@@ -22,14 +22,14 @@ func Event(to events.EventRecorder, about runtime.Object, e core.Event) {
 	if e.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	to.Eventf(about, nil, kind, string(e.Reason), string(e.Reason), "%s", note(e.Message))
+	to.Eventf(about, nil, kind, string(e.Reason), string(e.Reason), "%s", Within(noteLimit, e.Message))
 }
 
-// note is a message as long as it may be.
-func note(message string) string {
+// Within is a message of at most so many bytes: the beginning of one that is longer.
+func Within(limit int, message string) string {
 	const more = "…"
-	if len(message) <= noteLimit {
+	if len(message) <= limit {
 		return message
 	}
-	return strings.ToValidUTF8(message[:noteLimit-len(more)], "") + more
+	return strings.ToValidUTF8(message[:limit-len(more)], "") + more
 }
