@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,9 +18,17 @@ import (
 	"cnmsql.co/internal/tell"
 )
 
-// attemptLimit is for how long more is attempted once something has failed: whoever waits for a
-// decision does not wait until an API server that is stuck has been asked for each object.
-const attemptLimit = time.Second
+const (
+	// attemptLimit is for how long more is attempted once something has failed: whoever waits for a
+	// decision does not wait until an API server that is stuck has been asked for each object.
+	attemptLimit = time.Second
+	// refusedPause is after what time the API server is asked again for what it has refused. It doubles
+	// with each refusal in a row, up to refusedPauseMost: by then it is noticed that a policy was mended.
+	refusedPause, refusedPauseMost = 5 * time.Second, time.Minute
+)
+
+// attemptLease is the one that a failover waits for: it is asked for at each look.
+const attemptLease = "lease"
 
 // attempt is one thing that a Cluster needs and that depends on none of the others.
 type attempt struct {
@@ -28,44 +37,73 @@ type attempt struct {
 }
 
 // attempts are those that failed the last time. They come last the next time, the one that waits
-// longest first: one that takes long hinders none of the others.
+// longest first: one that takes long hinders none of the others. What was refused is left out for
+// a while, and its error is told meanwhile.
 type attempts struct {
 	mu     sync.Mutex
 	failed map[types.NamespacedName]map[string]failedAttempt
 }
 
+// failedAttempt is what failed so many times in a row, for one generation of the Cluster.
 type failedAttempt struct {
-	err error
-	at  time.Time
+	err        error
+	at         time.Time
+	times      int
+	generation int64
+	// asides are what was found wrong with it besides.
+	asides []core.Problem
+}
+
+// isPaused: the API server has refused it for this generation, and is not to be asked again yet.
+func (f failedAttempt) isPaused(c *v1alpha1.Cluster, now time.Time) bool {
+	return isRefusal(f.err) && f.generation == c.Generation &&
+		now.Sub(f.at) < min(refusedPause<<min(f.times-1, 4), refusedPauseMost)
+}
+
+// isRefusal: the API server has answered, and would answer the same again. It did not answer, or the
+// object was another by then, or there is something that the user has to mend: none of these is one.
+func isRefusal(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && !apierrors.IsConflict(err) && problemOf(err).Reason == core.ProblemPrerequisites
 }
 
 // all attempts each, whatever becomes of the others. The error is a refusals: all that failed, now or
-// when it was attempted last, in the order of the list.
-func (a *attempts) all(ctx context.Context, c *v1alpha1.Cluster, list []attempt) error {
-	key, begun, isStuck := client.ObjectKeyFromObject(c), time.Now(), false
-	for _, one := range a.inTurn(key, list) {
+// when it was attempted last, in the order of the list. What is wrong besides is added to asides.
+func (a *attempts) all(ctx context.Context, c *v1alpha1.Cluster, list []attempt, asides *[]core.Problem) error {
+	begun, isStuck := time.Now(), false
+	for _, one := range a.inTurn(c, list, asides) {
 		if isStuck {
 			break
 		}
+		before := len(*asides)
 		err := one.do(ctx, c)
-		a.note(key, one.what, err)
+		a.note(c, one.what, err, (*asides)[before:])
 		isStuck = err != nil && time.Since(begun) > attemptLimit
 	}
-	return together(a.of(key, list)...)
+	return together(a.of(client.ObjectKeyFromObject(c), list)...)
 }
 
-// inTurn is the list with those last that failed.
-func (a *attempts) inTurn(key types.NamespacedName, list []attempt) []attempt {
+// inTurn is the list with those last that failed, without those that are paused: their asides are added.
+func (a *attempts) inTurn(c *v1alpha1.Cluster, list []attempt, asides *[]core.Problem) (out []attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out, failed := slices.Clone(list), a.failed[key]
+	failed, now := a.failed[client.ObjectKeyFromObject(c)], time.Now()
+	for _, one := range list {
+		if last := failed[one.what]; one.what != attemptLease && last.isPaused(c, now) {
+			*asides = append(*asides, last.asides...)
+		} else {
+			out = append(out, one)
+		}
+	}
 	slices.SortStableFunc(out, func(x, y attempt) int { return failed[x.what].at.Compare(failed[y.what].at) })
 	return out
 }
 
-func (a *attempts) note(key types.NamespacedName, what string, err error) {
+// note notes what came of an attempt.
+func (a *attempts) note(c *v1alpha1.Cluster, what string, err error, asides []core.Problem) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	key := client.ObjectKeyFromObject(c)
 	if err == nil {
 		delete(a.failed[key], what)
 		return
@@ -76,7 +114,11 @@ func (a *attempts) note(key types.NamespacedName, what string, err error) {
 	if a.failed[key] == nil {
 		a.failed[key] = map[string]failedAttempt{}
 	}
-	a.failed[key][what] = failedAttempt{err, time.Now()}
+	now := failedAttempt{err: err, at: time.Now(), times: 1, generation: c.Generation, asides: slices.Clone(asides)}
+	if last := a.failed[key][what]; last.generation == c.Generation {
+		now.times += last.times
+	}
+	a.failed[key][what] = now
 }
 
 // of are the errors of those that failed last.

@@ -140,7 +140,7 @@ func TestWhatTakesLongComesLastTheNextTime(t *testing.T) {
 			stuck["c"] = false
 		}
 		tried = nil
-		err := all.all(t.Context(), c, list)
+		err := all.all(t.Context(), c, list, new([]core.Problem))
 		if got := strings.Join(tried, " "); got != step.tried || err.Error() != step.told {
 			t.Errorf("tried %s, told %v, want %+v", got, err, step)
 		}

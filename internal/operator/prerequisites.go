@@ -71,18 +71,18 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (ca *pk
 		asides = append(asides, authorityEnds(c, ca))
 	}
 	list := append(p.accounts(signs, &asides), attempt{"recovery", p.recovery}, attempt{"archive", p.archive},
-		attempt{"budget", p.budget}, attempt{"lease", p.lease}, attempt{"services", p.defaultServices})
+		attempt{"budget", p.budget}, attempt{attemptLease, p.lease}, attempt{"services", p.defaultServices})
 	for _, name := range c.Status.InstanceNames {
 		list = append(list, p.ofInstance(signs, name)...)
 	}
 	p.attempts.keepOnly(client.ObjectKeyFromObject(c), list)
-	err = together(err, p.attempts.all(ctx, c, list))
+	err = together(err, p.attempts.all(ctx, c, list, &asides))
 	return ca, slices.Compact(asides), err
 }
 
 // instance makes or mends what one instance needs.
 func (p *prerequisites) instance(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, instance string) error {
-	return p.attempts.all(ctx, c, p.ofInstance(ca, instance))
+	return p.attempts.all(ctx, c, p.ofInstance(ca, instance), new([]core.Problem))
 }
 
 // ofInstance is what one instance needs; a certificate only where there is an authority that signs it.

@@ -141,7 +141,7 @@ func TestAPasswordThatIsTooLongIsToldAndLeft(t *testing.T) {
 		s.Data[resources.KeyPassword] = []byte(strings.Repeat("x", bytes) + "\n")
 		must(t, a.Update(t.Context(), s))
 		var asides []core.Problem
-		must(t, p.attempts.all(t.Context(), c, p.accounts(anAuthority(t), &asides)))
+		must(t, p.attempts.all(t.Context(), c, p.accounts(anAuthority(t), &asides), &asides))
 		if len(asides) != bytes-256 {
 			t.Errorf("%d bytes: it says %v", bytes, asides)
 		}

@@ -97,7 +97,8 @@ var staleCases = map[string]func(*testing.T, client.Client, *v1alpha1.Cluster){
 
 func keepAccounts(t *testing.T, p *prerequisites, c *v1alpha1.Cluster) {
 	t.Helper()
-	must(t, p.attempts.all(t.Context(), c, p.accounts(anAuthority(t), new([]core.Problem))))
+	asides := new([]core.Problem)
+	must(t, p.attempts.all(t.Context(), c, p.accounts(anAuthority(t), asides), asides))
 }
 
 func aPasswordIsChanged(t *testing.T, server client.Client, c *v1alpha1.Cluster) {
