@@ -180,6 +180,11 @@ type Withheld struct {
 // Problem is why the instance is in its state, by its own word.
 func (r Report) Problem() Problem { return Problem{Reason: r.Reason, Message: r.Message} }
 
+// IsOfAnotherManager: another process says it than said the former report, or it runs another binary.
+func (r Report) IsOfAnotherManager(former Report) bool {
+	return r.Boot != former.Boot || r.Manager.Digest != former.Manager.Digest
+}
+
 // WithoutPositions leaves out what changes with every transaction: reports that
 // are equal without it call for no new decision. What a replica has executed and did
 // not get from its source's own writes stays: it may be nobody else's.

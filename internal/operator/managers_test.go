@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 )
 
@@ -72,5 +73,30 @@ func TestWhatCameOfASuccessorEndsWithItsPod(t *testing.T) {
 	err := r.streams.ReplaceManager(types.NamespacedName{Namespace: "ns", Name: "c-1"})
 	if !errors.Is(err, errNoStream) {
 		t.Errorf("nobody was ever reached, and %v", err)
+	}
+}
+
+// TestASuccessionThatCameAboutIsOver: the manager that was sent another binary is not there any more. One
+// that starts later with the former binary has refused nothing.
+func TestASuccessionThatCameAboutIsOver(t *testing.T) {
+	old, noRoom := core.Report{Boot: "a", Manager: core.Binary{Digest: "old"}}, errors.New("no space left on device")
+	for name, tc := range map[string]struct {
+		next core.Report
+		over bool
+	}{
+		"it is the same":        {next: core.Report{Boot: "a", Manager: old.Manager, State: core.Stopped}},
+		"its successor answers": {next: core.Report{Boot: "b", Manager: core.Binary{Digest: "new"}}, over: true},
+		"it was started again":  {next: core.Report{Boot: "b", Manager: old.Manager}, over: true},
+	} {
+		st := &stream{to: endpoint{podUID: "first", address: "10.0.0.1"}}
+		st.hear(control.Snapshot{Report: old}, time.Now())
+		st.succession().send(t, noRoom)
+		st.succession().send(t, noRoom)
+		st.succession().send(t, nil)
+		st.lose(errors.New("it goes on as another"))
+		st.hear(control.Snapshot{Report: tc.next}, time.Now())
+		if got := st.look().successor; (got == core.Successor{}) != tc.over {
+			t.Errorf("%s: of the former one it is said: %+v", name, got)
+		}
 	}
 }

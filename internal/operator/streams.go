@@ -383,6 +383,9 @@ func (st *stream) keep(snap control.Snapshot, begun time.Time, isStreamed bool) 
 	if !isNew {
 		return false
 	}
+	if last, known := w.last.Get(); !known || r.IsOfAnotherManager(last) {
+		st.successor = nil // that the former one took none, or did, says nothing of this one
+	}
 	repeats := isStreamed && snap.Repeats && st.streamed
 	st.streamed = isStreamed
 	before, known := w.report.Get()

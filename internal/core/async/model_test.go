@@ -156,6 +156,9 @@ func (w *world) hear(in *inst) {
 	if r.State != core.Running {
 		r.Server = nil
 	}
+	if last, known := in.last.Get(); !known || r.IsOfAnotherManager(last) {
+		in.successor = core.Successor{}
+	}
 	f := core.Known(r, w.now, w.now)
 	in.heard = append([]core.Fact[core.Report]{f}, in.heard[:min(len(in.heard), 3)]...)
 	in.last = f
