@@ -318,6 +318,9 @@ type Successor struct {
 	Failed int
 	Since  time.Time
 	Why    string
+	// Busy: what the manager has in hand it could not hand over. That is no failure, and the count begins
+	// again where one follows the other.
+	Busy bool
 }
 
 // Pod is what Kubernetes says of an instance's Pod. A known Pod that does not

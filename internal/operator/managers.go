@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 
+	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/version"
 )
@@ -74,9 +75,12 @@ func (s *succession) replace(send func() error, over func()) error {
 
 // failed notes that it was not taken; the lock is held.
 func (s *succession) failed(err error, begun time.Time) {
-	if s.last, s.was.Why = err, err.Error(); s.was.Failed == 0 {
-		s.was.Since = begun
+	var no *control.Refusal
+	busy := errors.As(err, &no) && no.Reason == core.OrderBusy
+	if s.was.Failed == 0 || busy != s.was.Busy {
+		s.was.Failed, s.was.Since = 0, begun
 	}
+	s.last, s.was.Why, s.was.Busy = err, err.Error(), busy
 	s.was.Failed++
 }
 

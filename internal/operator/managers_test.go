@@ -2,6 +2,7 @@ package operator
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -97,6 +98,26 @@ func TestASuccessionThatCameAboutIsOver(t *testing.T) {
 		st.hear(control.Snapshot{Report: tc.next}, time.Now())
 		if got := st.look().successor; (got == core.Successor{}) != tc.over {
 			t.Errorf("%s: of the former one it is said: %+v", name, got)
+		}
+	}
+}
+
+// TestAManagerThatIsBusyHasNotFailed: it is asked again after the same pauses, and the count of failures
+// begins again where one follows the other.
+func TestAManagerThatIsBusyHasNotFailed(t *testing.T) {
+	s, noRoom := &succession{}, errors.New("no space left on device")
+	busy := &control.Refusal{Reason: core.OrderBusy, Message: "Backup is under way"}
+	for n, step := range []struct {
+		answer error
+		failed int
+		busy   bool
+	}{{noRoom, 1, false}, {noRoom, 2, false}, {busy, 1, true}, {fmt.Errorf("asking: %w", busy), 2, true},
+		{noRoom, 1, false}, {&control.Refusal{Reason: core.OrderBinaryRefused}, 2, false}} {
+		before := s.came().Since
+		came, _ := s.send(t, step.answer)
+		if came.Failed != step.failed || came.Busy != step.busy || (came.Since != before) != (step.failed == 1) ||
+			came.Why != step.answer.Error() {
+			t.Errorf("step %d: %+v", n, came)
 		}
 	}
 }

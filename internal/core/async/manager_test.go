@@ -3,6 +3,7 @@ package async
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -238,13 +239,13 @@ func (w *world) countClients(primary *inst) {
 
 // sendSuccessor has a manager take its successor, as far as it does.
 func (w *world) sendSuccessor(in *inst) {
-	s := &in.successor
+	s, busy := &in.successor, strings.HasPrefix(in.keepsManager, string(core.OrderBusy))
 	switch s.Sent = w.now; {
-	case in.keepsManager != "" && s.Failed == 0:
-		s.Since = w.now
+	case in.keepsManager != "" && (s.Failed == 0 || s.Busy != busy):
+		s.Since, s.Failed = w.now, 0
 		fallthrough
 	case in.keepsManager != "":
-		s.Failed, s.Why = s.Failed+1, in.keepsManager
+		s.Failed, s.Why, s.Busy = s.Failed+1, in.keepsManager, busy
 	case in.truth.ManagerRefused == nil:
 		in.truth.Manager = w.cluster.Manager
 	}

@@ -9,7 +9,7 @@ import (
 
 const (
 	// successorTold is for how long it has to fail, more than once, until it is told that a manager
-	// does not take its successor, and nothing waits for that any more.
+	// does not take its successor, and nothing waits for that any more. One that is busy is not told.
 	successorTold = time.Minute
 	// successorPause is the pause after it was sent, and doubles with each failure up to successorPauseMost:
 	// what is sent is large.
@@ -30,9 +30,14 @@ func (d *Draft) ReplaceManagers(primary string) bool {
 		return false
 	}
 	if s := in.Successor; s.Failed > 1 && !d.Now.Before(s.Since.Add(successorTold)) {
-		d.tellNotReplaced(in, s.Why+
-			"; it goes on as it is, and is sent its successor again from time to time: mend that, or ")
-		if !d.hasOutdated() { // which brings the new manager
+		again := !d.hasOutdated() // which brings the new manager
+		if !s.Busy {
+			d.tellNotReplaced(in, s.Why+
+				"; it goes on as it is, and is sent its successor again from time to time: mend that, or ")
+		} else if again {
+			d.Say("the manager of " + in.Name + " is replaced in place as soon as it can hand over: " + s.Why)
+		}
+		if again {
 			d.sendSuccessor(in)
 		}
 		return false
