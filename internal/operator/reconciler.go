@@ -94,12 +94,8 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	if err := r.listen(ctx, *c, ca); err != nil {
 		return 0, false, err
 	}
-	status, err := observation.StatusFrom(&(*c).Status)
-	if err != nil {
-		return 0, false, err
-	}
-	if r.streams.FirstContact(client.ObjectKeyFromObject(*c), &status) {
-		return core.FirstContact, false, nil // a word wakes it earlier
+	if is, err := r.isFirstContact(*c); is || err != nil {
+		return core.FirstContact, false, err // a word wakes it earlier
 	}
 	o, plan, err := r.decide(ctx, *c, problem)
 	if err != nil {
@@ -145,6 +141,17 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 		next = min(next, due)
 	}
 	return next, plan.Again && len(done.orders) == 0, nil
+}
+
+// isFirstContact tells whether too little was heard yet to decide. The status is read for that only until
+// enough was.
+func (r *Reconciler) isFirstContact(c *v1alpha1.Cluster) (bool, error) {
+	key := client.ObjectKeyFromObject(c)
+	if r.streams.HasMet(key) {
+		return false, nil
+	}
+	status, err := observation.StatusFrom(&c.Status)
+	return err == nil && r.streams.FirstContact(key, &status), err
 }
 
 // decide makes a plan from what is observed. A promotion that rests on what

@@ -180,6 +180,13 @@ func (s *Streams) drop(cluster types.NamespacedName, instance string) {
 	}
 }
 
+// HasMet tells whether enough was heard of a cluster, by this operator, to decide about it.
+func (s *Streams) HasMet(cluster types.NamespacedName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.met[cluster]
+}
+
 // FirstContact tells whether too little was heard yet of a cluster, by this operator, to decide about
 // it. Once enough was, it is enough for good.
 func (s *Streams) FirstContact(cluster types.NamespacedName, status *core.Status) bool {

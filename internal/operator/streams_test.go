@@ -265,6 +265,23 @@ func TestAPositionThatMovesWakesWhoLooksSeldom(t *testing.T) {
 	}
 }
 
+// TestTheStatusIsReadForTheFirstContactOnly: it is read to decide in any case, and need not be twice.
+func TestTheStatusIsReadForTheFirstContactOnly(t *testing.T) {
+	r, c := operatorOf(t, newFake(t).Build()), aCluster()
+	r.says("c-1", core.Report{WritableEpoch: 1, Server: &core.Server{}})
+	readable := c.Status.Promotion.RequiredGTID
+	for _, step := range []struct {
+		set  string
+		read bool
+	}{{"no set", true}, {readable, true}, {"no set", false}} {
+		c.Status.Promotion.RequiredGTID = step.set
+		is, err := r.isFirstContact(c)
+		if is || (err != nil) != (step.read && step.set != readable) {
+			t.Errorf("with the set %q: first contact %t, %v", step.set, is, err)
+		}
+	}
+}
+
 // An operator that starts hears instances one after the other. It waits for all of a healthy cluster,
 // once: an instance that is made later holds nobody up.
 func TestFirstContactIsMadeOnce(t *testing.T) {
