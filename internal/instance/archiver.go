@@ -56,9 +56,9 @@ type archiving interface {
 	archived() (*v1alpha1.Cluster, []core.GroupRecovery)
 	// server is the mysqld that runs, or ran last; nil if none did.
 	server() *process
-	// mayPurgeByItself: mysqld can be told to, and it is known that this instance is not about to
-	// take writes, and to archive.
+	// mayPurgeByItself is agent.Facts.MayPurge, and keepsLogs its KeepsLogs where the Cluster archives.
 	mayPurgeByItself() bool
+	keepsLogs() bool
 	// retell has the report made again.
 	retell()
 }
@@ -314,9 +314,12 @@ func (m *manager) archived() (cluster *v1alpha1.Cluster, recoveries []core.Group
 
 func (m *manager) server() *process { return get(m, func(s *state) *process { return s.mysqld.proc }) }
 
-func (m *manager) mayPurgeByItself() bool {
-	f := m.facts()
-	return f.Mysqld.Accepted && f.Cluster != nil && !f.Permitted()
+func (m *manager) mayPurgeByItself() bool { return m.facts().MayPurge(m.clusterArchives()) }
+
+func (m *manager) keepsLogs() bool { return m.clusterArchives() && m.facts().KeepsLogs() }
+
+func (m *manager) clusterArchives() bool {
+	return get(m, func(s *state) bool { return s.cluster.object != nil && s.cluster.object.Spec.Backup.Archives() })
 }
 
 func (m *manager) retell() { m.update(func(*state) {}) }

@@ -23,7 +23,8 @@ const (
 // keepLogs holds the server's own purge of binary logs back as long as they are to be archived,
 // whether that succeeds or not, and purges those that are. Where a Cluster archives, mysqld is
 // started with its purge held back, for it purges while it starts; it goes by its own rule once
-// this instance takes no writes. A manager that ends leaves it as it is: the next one goes on.
+// this instance takes no writes. One that archives again later keeps them as where the store does
+// not answer. A manager that ends leaves it as it is: the next one goes on.
 func (a *archiver) keepLogs(ctx context.Context) {
 	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()
@@ -36,7 +37,7 @@ func (a *archiver) keepLogs(ctx context.Context) {
 		case <-tick.C:
 		}
 		proc := a.by.server()
-		switch isWished := !a.by.archives().IsNone(); {
+		switch isWished := !a.by.archives().IsNone() || a.by.keepsLogs(); {
 		case !isWished:
 			next = time.Time{}
 			if proc.running() && proc != released && a.by.mayPurgeByItself() && a.letGoOfLogs(ctx) {

@@ -25,3 +25,21 @@ func (c *Cluster) ArchivesIn(me string, writes int64) int64 {
 	}
 	return writes
 }
+
+// KeepsLogs: it archives nothing now, and is to go on later with what it has not archived: it takes
+// writes in a group of which nobody knows whether it went on without some of its members. Binary
+// logs that are purged meanwhile leave a gap that no restore passes. It is for a Cluster that archives.
+func (f *Facts) KeepsLogs() bool {
+	if !f.Mysqld.Accepted || f.Cluster == nil || f.Cluster.Group == nil {
+		return false
+	}
+	g := f.Cluster.Group
+	return g.Undecided && !g.Excluded && (f.Server == nil || f.WritableEpoch != 0)
+}
+
+// MayPurge tells whether mysqld may purge binary logs by its own rule, archived or not, where this
+// instance archives nothing: mysqld can be told to, and it is known that this instance is not about
+// to take writes, or to archive again. Archives is whether the Cluster does.
+func (f *Facts) MayPurge(archives bool) bool {
+	return f.Mysqld.Accepted && f.Cluster != nil && !f.Permitted() && !(archives && f.KeepsLogs())
+}

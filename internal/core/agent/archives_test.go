@@ -32,6 +32,44 @@ func TestWhoArchivesAndInWhichEpoch(t *testing.T) {
 	}
 }
 
+func TestWhoMayPurgeByItself(t *testing.T) {
+	type facts struct{ may, keeps bool }
+	replica, member := &Cluster{Epoch: 7}, &Cluster{Group: &Membership{}}
+	promoted := &Cluster{Epoch: 7, Promotion: &core.Promotion{Instance: "db-1", Epoch: 7}}
+	undecided := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{Undecided: true}}
+	excluded := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{Undecided: true, Excluded: true}}
+	for name, c := range map[string]struct {
+		cluster  *Cluster
+		writes   int64
+		unheard  bool // mysqld does not answer
+		archives bool
+		want     facts
+	}{
+		"nothing is known of the Cluster":             {archives: true},
+		"a replica":                                   {replica, 0, false, true, facts{may: true}},
+		"one that is promoted":                        {cluster: promoted, archives: true},
+		"a member of a group":                         {member, 7, false, true, facts{may: true}},
+		"a primary, which may have gone on":           {undecided, 7, false, true, facts{keeps: true}},
+		"the same, and the Cluster archives nothing":  {undecided, 7, false, false, facts{may: true, keeps: true}},
+		"a member of that group that is read-only":    {undecided, 0, false, true, facts{may: true}},
+		"one of that group that does not answer":      {undecided, 0, true, true, facts{keeps: true}},
+		"a primary that the group did not go on with": {excluded, 7, false, true, facts{may: true}},
+	} {
+		f := &Facts{Me: "db-1", Locked: true, Cluster: c.cluster, WritableEpoch: c.writes, Server: &core.Server{}}
+		f.Mysqld.Accepted = true
+		if c.unheard {
+			f.Server = nil
+		}
+		if got := (facts{f.MayPurge(c.archives), f.KeepsLogs()}); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+		f.Mysqld.Accepted = false
+		if f.MayPurge(c.archives) || f.KeepsLogs() {
+			t.Errorf("%s: mysqld cannot be told anything, and is", name)
+		}
+	}
+}
+
 func TestTheGroupOpensItsMembers(t *testing.T) {
 	primary := core.GroupView{State: core.MemberOnline, Role: core.MemberPrimary}
 	for name, c := range map[string]struct {
