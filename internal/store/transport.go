@@ -32,7 +32,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
-	sent := newWatch(t.silence, cancel)
+	stalled := func() { cancel(Stalled) }
+	sent := newWatch(t.silence, stalled)
+	sent.allowed = func() { progress(ctx, 1) }
 	req = req.WithContext(ctx)
 	if req.Body != nil {
 		req.Body = &requestBody{ReadCloser: req.Body, watch: sent}
@@ -47,7 +49,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, causeOf(ctx, err)
 	}
-	received := newWatch(t.silence, cancel)
+	received := newWatch(t.silence, stalled)
 	received.pause()
 	res.Body = &responseBody{ReadCloser: res.Body, ctx: ctx, cancel: cancel, watch: received}
 	return res, nil
@@ -114,25 +116,56 @@ func connections(config *tls.Config) *http.Transport {
 // watch breaks a request off when nothing was heard for too long.
 type watch struct {
 	silence time.Duration
-	mu      sync.Mutex
-	timer   *time.Timer
-	ended   bool
+	stalled func()
+	// allowed is called after each silence that is allowed beyond the first; nil does nothing.
+	allowed func()
+
+	mu     sync.Mutex
+	timer  *time.Timer
+	counts bool
+	ended  bool
+	// more is how much longer than this silence the next may last.
+	more time.Duration
 }
 
-func newWatch(silence time.Duration, cancel context.CancelCauseFunc) *watch {
-	return &watch{silence: silence, timer: time.AfterFunc(silence, func() { cancel(Stalled) })}
+func newWatch(silence time.Duration, stalled func()) *watch {
+	w := &watch{silence: silence, stalled: stalled, counts: true}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer = time.AfterFunc(silence, w.over)
+	return w
+}
+
+// over ends a silence.
+func (w *watch) over() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch next := min(w.more, w.silence); {
+	case !w.counts: // it was heard in this moment
+	case next > 0:
+		w.more -= next
+		w.timer.Reset(next)
+		if w.allowed != nil {
+			w.allowed()
+		}
+	default:
+		w.stalled()
+	}
 }
 
 func (w *watch) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.counts = false
 	w.timer.Stop()
 }
 
-func (w *watch) resume() {
+// resume counts again, until nothing was heard for this long, or for the usual if that is longer.
+func (w *watch) resume(long time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.ended {
+		w.counts, w.more = true, max(long-w.silence, 0)
 		w.timer.Reset(w.silence)
 	}
 }
@@ -141,21 +174,42 @@ func (w *watch) resume() {
 func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ended = true
+	w.ended, w.counts = true, false
 	w.timer.Stop()
 }
 
+const (
+	// afterBody is how many times as long as the line took for a body a store may take after it:
+	// three quarters of the body may be held on the way then.
+	afterBody = 3
+	// mostSilences is how many times the usual silence a store may take after a body at most.
+	mostSilences = 10
+)
+
 // requestBody is waited for without counting: that the connection reads it is a sign of
-// life.
+// life. After its end nothing moves that can be seen, and what waits in the kernel, a proxy or a modem
+// is taken no faster than the body was: a store has several times as long for that.
 type requestBody struct {
 	io.ReadCloser
 	watch *watch
+	// taken is how long the connection took what it read, and since is when it read last.
+	taken time.Duration
+	since time.Time
 }
 
 func (b *requestBody) Read(p []byte) (int, error) {
 	b.watch.pause()
-	defer b.watch.resume()
-	return b.ReadCloser.Read(p)
+	if !b.since.IsZero() {
+		b.taken += time.Since(b.since)
+	}
+	n, err := b.ReadCloser.Read(p)
+	long := b.watch.silence
+	if err != nil {
+		long = min(afterBody*b.taken, mostSilences*b.watch.silence)
+	}
+	b.since = time.Now()
+	b.watch.resume(long)
+	return n, err
 }
 
 type responseBody struct {
@@ -166,7 +220,7 @@ type responseBody struct {
 }
 
 func (b *responseBody) Read(p []byte) (int, error) {
-	b.watch.resume()
+	b.watch.resume(b.watch.silence)
 	n, err := b.ReadCloser.Read(p)
 	b.watch.pause()
 	progress(b.ctx, n)
