@@ -157,6 +157,10 @@ type BackupStatus struct {
 	// for an hour from then, or from its creation.
 	// +optional
 	QueuedUntil *metav1.Time `json:"queuedUntil,omitempty"`
+	// NoInstanceSince is since when Reason has been NoInstanceToBackUp without a break; absent
+	// while it is not. Five minutes later the primary is taken, where a replica is preferred.
+	// +optional
+	NoInstanceSince *metav1.Time `json:"noInstanceSince,omitempty"`
 	// +optional
 	Method string `json:"method,omitempty"`
 	// InstanceName is the instance that was backed up.

@@ -336,6 +336,10 @@ func (in *BackupStatus) DeepCopyInto(out *BackupStatus) {
 		in, out := &in.QueuedUntil, &out.QueuedUntil
 		*out = (*in).DeepCopy()
 	}
+	if in.NoInstanceSince != nil {
+		in, out := &in.NoInstanceSince, &out.NoInstanceSince
+		*out = (*in).DeepCopy()
+	}
 	if in.ObjectStore != nil {
 		in, out := &in.ObjectStore, &out.ObjectStore
 		*out = new(ObjectStoreSpec)

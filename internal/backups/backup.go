@@ -117,6 +117,15 @@ func waitsSince(b *v1alpha1.Backup, now time.Time) time.Time {
 	return b.CreationTimestamp.Time
 }
 
+// lacksReplica is how long no instance could be backed up at any look at a Backup: what it waited for
+// other reasons tells nothing of the replicas.
+func lacksReplica(b *v1alpha1.Backup, now time.Time) time.Duration {
+	if since := b.Status.NoInstanceSince; since != nil {
+		return now.Sub(since.Time)
+	}
+	return 0
+}
+
 // refusal is why a Backup does not begin: it waits, or has failed.
 type refusal struct {
 	backup.Refusal
@@ -143,6 +152,12 @@ func (r *Reconciler) refuse(ctx context.Context, b *v1alpha1.Backup, no *refusal
 	err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) {
 		if queued && no.Reason != core.BackupOtherRuns {
 			s.QueuedUntil = &metav1.Time{Time: since}
+		}
+		switch {
+		case no.Reason != core.BackupNoDonor:
+			s.NoInstanceSince = nil
+		case s.NoInstanceSince == nil:
+			s.NoInstanceSince = &metav1.Time{Time: r.Now()}
 		}
 		s.Reason, s.Error = string(no.Reason), no.Message
 		switch {

@@ -165,7 +165,7 @@ func TestAClusterWithoutAReadyReplicaIsBackedUp(t *testing.T) {
 	c := aCluster()
 	c.Status.InstancesReported[1].Ready, c.Status.InstancesReported[2].Ready = false, false
 	w := newBackupWorld(t, aBackup("b"), c, storeSecret, authority(t))
-	w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupNoDonor, "once it has waited for 5 minutes")
+	w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupNoDonor, "once there has been none for 5 minutes")
 	w.Clock = w.Clock.Add(backup.StandbyPatience)
 	b := w.looks("b")
 	w.is(b, v1alpha1.BackupRunning, "")
@@ -175,6 +175,48 @@ func TestAClusterWithoutAReadyReplicaIsBackedUp(t *testing.T) {
 	<-w.Told
 	if told := <-w.Told; !strings.Contains(told, "PrimaryBackedUp the primary db-1 of db is backed up") {
 		t.Errorf("told %s", told)
+	}
+}
+
+// TestOnlyTheWaitForAReplicaHasThePrimaryTaken: what a Backup waits for otherwise tells nothing of the
+// replicas, before or in between.
+func TestOnlyTheWaitForAReplicaHasThePrimaryTaken(t *testing.T) {
+	for reason, waits := range map[core.Reason]func(*v1alpha1.ClusterStatus){
+		core.BackupNotYet: func(s *v1alpha1.ClusterStatus) { s.EstablishedAt = nil },
+		core.BackupJoinGoesFirst: func(s *v1alpha1.ClusterStatus) {
+			s.InstancesReported[2].State = string(core.Cloning)
+		},
+		core.BackupUndecided: func(s *v1alpha1.ClusterStatus) {
+			recoveries := []v1alpha1.GroupRecovery{{Epoch: 4}}
+			s.GroupReplication = &v1alpha1.GroupReplicationStatus{Recoveries: recoveries}
+		},
+	} {
+		t.Run(string(reason), func(t *testing.T) {
+			w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
+			become := func(change func(*v1alpha1.ClusterStatus)) {
+				var c v1alpha1.Cluster
+				w.Must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "db"}, &c))
+				c.Status = aCluster().Status
+				c.Status.InstancesReported[1].Ready, c.Status.InstancesReported[2].Ready = false, false
+				change(&c.Status)
+				w.Must(w.Status().Update(t.Context(), &c))
+			}
+			for range 2 {
+				become(waits)
+				w.is(w.looks("b"), v1alpha1.BackupPending, reason)
+				w.Clock = w.Clock.Add(2 * backup.StandbyPatience)
+				become(func(*v1alpha1.ClusterStatus) {})
+				w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupNoDonor)
+				w.Clock = w.Clock.Add(backup.StandbyPatience - time.Second)
+				w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupNoDonor)
+			}
+			w.Clock = w.Clock.Add(time.Second)
+			b := w.looks("b")
+			w.is(b, v1alpha1.BackupRunning, "")
+			if b.Status.InstanceName != "db-1" || b.Status.NoInstanceSince != nil {
+				t.Errorf("%+v", b.Status)
+			}
+		})
 	}
 }
 
@@ -202,6 +244,7 @@ func TestAPrimaryIsNotBackedUpInsteadWhileItsCommitsHang(t *testing.T) {
 			c.Status.InstancesReported[1].Ready, c.Status.InstancesReported[2].Ready = false, false
 			change(&c.Status)
 			w := newBackupWorld(t, aBackup("b"), c, storeSecret, authority(t))
+			w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupNoDonor)
 			w.Clock = w.Clock.Add(waitLimit)
 			w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupNoDonor, "its commits hang")
 		})

@@ -38,7 +38,7 @@ func (t *taking) record() resources.Record {
 
 // note writes down that the backup runs.
 func (t *taking) note(s *v1alpha1.BackupStatus, now time.Time) {
-	s.Phase, s.Reason, s.Error = v1alpha1.BackupRunning, "", ""
+	s.Phase, s.Reason, s.Error, s.NoInstanceSince = v1alpha1.BackupRunning, "", "", nil
 	s.Method, s.InstanceName, s.InstanceReason, s.BackupID = v1alpha1.MethodClone, t.donor, t.why, t.id
 	s.ObjectStore, s.DestinationPath = t.store, resources.StorePath(t.store, t.cluster.Name)
 	s.StartedAt = &metav1.Time{Time: now}
@@ -74,7 +74,7 @@ func (r *Reconciler) prepare(ctx context.Context, b *v1alpha1.Backup) (*taking, 
 		return nil, wait(core.BackupOtherRuns, "the Backup %s of this Cluster is running; one is taken at a time",
 			other), err
 	}
-	donor, no := chooseDonor(c, b, r.Lags, r.Now().Sub(waitsSince(b, r.Now())))
+	donor, no := chooseDonor(c, b, r.Lags, lacksReplica(b, r.Now()))
 	if no != nil {
 		return nil, no, nil
 	}

@@ -65,6 +65,8 @@ var jobsWrites = map[string]struct{ phase, write, refused string }{
 	"no Job":                {"Running", "jobName: null", notHeld + "jobName"},
 	"another method":        {"Running", "method: any", notHeld + "method"},
 	"that it waited longer": {"Running", "queuedUntil: '2027-11-26T14:00:00Z'", notHeld + "queuedUntil"},
+	"that there was no replica": {"Running", "noInstanceSince: '2026-11-26T14:00:00Z'",
+		notHeld + "noInstanceSince"},
 	"a condition": {"Running", "conditions: [{type: Stored, status: 'False', reason: Removed, message: m, " +
 		"lastTransitionTime: '2026-11-26T14:00:00Z'}]", notHeld + "conditions"},
 	"one beside what it may": {"Running", "{phase: Completed, backupId: x}", notHeld + "backupId"},

@@ -62,7 +62,8 @@ type Wish struct {
 	Instances int
 	// Undecided: a group was told to go on without some of its members, and was not seen since.
 	Undecided bool
-	// Waited is how long the backup has waited already.
+	// Waited is how long the backup has waited already for an instance that can be backed up, and
+	// for nothing else.
 	Waited time.Duration
 	// ReplicaOnly: the primary does not do, however long it is waited.
 	ReplicaOnly bool
@@ -113,14 +114,14 @@ func Donor(instances []Instance, w Wish) (Choice, *Refusal) {
 	switch {
 	case w.Waited < StandbyPatience:
 		return Choice{}, &Refusal{core.BackupNoDonor, fmt.Sprintf("%s; the backup begins when one is, or takes the "+
-			"primary once it has waited for %.0f minutes. To take the primary at once, create a Backup with "+
+			"primary once there has been none for %.0f minutes. To take the primary at once, create a Backup with "+
 			"spec.target: primary", none, StandbyPatience.Minutes())}
 	case name == "":
 		return Choice{}, &Refusal{core.BackupNoDonor, none + ", and the primary is not taken instead while it is not " +
 			"ready, is fenced, or its commits hang; the backup begins when one of them can be taken. Look at the " +
 			"Cluster: kubectl cnmsql status"}
 	}
-	return Choice{name, fmt.Sprintf("%s, and the backup has waited for %.0f minutes", none,
+	return Choice{name, fmt.Sprintf("%s, and there has been none for %.0f minutes", none,
 		StandbyPatience.Minutes())}, nil
 }
 
