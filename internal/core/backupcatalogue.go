@@ -9,7 +9,8 @@ var backups = []row[Reason]{
 	{BackupNoDonor, "waits: no replica is ready, and the primary is not taken yet, or cannot be; or not the " +
 		"primary, if that was asked for", ""},
 	{BackupJoinGoesFirst, "waits: an instance is being given its data", ""},
-	{BackupUndecided, "waits: a group was told to go on without some of its members, and was not seen since", ""},
+	{BackupUndecided, "waits, or is not archived: a group was told to go on without some of its members, and was not " +
+		"seen since", ""},
 	{BackupNameTaken, "failed: an object of the name that its Job needs belongs to somebody else", ""},
 	{BackupJobWaits,
 		"runs, and its Job has no Pod that runs: a quota, an image, no room on any node; the message says what",

@@ -14,6 +14,7 @@ import (
 	"cnmsql.co/internal/backups"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
+	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/resources"
 	"cnmsql.co/internal/tell"
 )
@@ -88,6 +89,10 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 	is.Enabled = true
 	s.ContinuousArchiving = is
 	a := archiveReported(o)
+	if a == nil && observation.IsUndecided(s.GroupReplication) {
+		meta.SetStatusCondition(&s.Conditions, archiveUndecided(c))
+		return
+	}
 	if a == nil {
 		return // nobody takes writes, or the primary has only begun: what was said stays for a while
 	}
@@ -102,6 +107,16 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 	cond := archiveCondition(a, is, gapClosed)
 	cond.ObservedGeneration = c.Generation
 	meta.SetStatusCondition(&s.Conditions, cond)
+}
+
+// archiveUndecided: nobody archives on purpose, whoever takes writes.
+func archiveUndecided(c *v1alpha1.Cluster) metav1.Condition {
+	return metav1.Condition{Type: v1alpha1.ConditionContinuousArchiving, Status: metav1.ConditionFalse,
+		Reason: string(core.BackupUndecided), ObservedGeneration: c.Generation,
+		Message: "nothing is archived: the group was told to go on without some of its members, and was not seen " +
+			"since, so that nobody knows which transactions are the Cluster's. Binary logs are kept, and are " +
+			"archived once the group is seen with its quorum: bring its members back, or ask for the recovery " +
+			"again; see kubectl cnmsql group status " + c.Name + " -n " + c.Namespace}
 }
 
 // noteArchived notes what was archived last, and what waits, once a minute as long as that goes on:
@@ -122,10 +137,13 @@ func noteArchived(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive, now t
 // anything of it.
 const archiveWord = time.Minute
 
-// doubtArchive: nobody has told of the archive for so long that it may not be in time any more.
-// Before since this operator has heard nobody.
+// doubtArchive: nobody has told of the archive for so long that it may not be in time any more; or
+// nobody goes on with it once it is known which history is the Cluster's. Before since this operator
+// has heard nobody.
 func doubtArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation, since time.Time) {
-	if !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionContinuousArchiving) || archiveReported(o) != nil {
+	is := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionContinuousArchiving)
+	if is == nil || is.Status != metav1.ConditionTrue && is.Reason != string(core.BackupUndecided) ||
+		archiveReported(o) != nil || observation.IsUndecided(s.GroupReplication) {
 		return
 	}
 	heard := since

@@ -43,3 +43,40 @@ func TestWhetherItIsArchivedIsUnknownWhenNobodyCanBeAsked(t *testing.T) {
 		}
 	}
 }
+
+// While nobody knows which history is the Cluster's, nothing is archived on purpose: no primary has to be
+// brought back for it. Pending says only whether the recovery is forgotten if it came to nothing.
+func TestNothingIsArchivedWhileTheHistoryIsUndecided(t *testing.T) {
+	c, now := aCluster(), time.Now()
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore,
+		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
+	said := core.Known(core.Report{WritableEpoch: 1, Archive: &core.Archive{}}, now, now)
+	silent := core.Known(core.Report{WritableEpoch: 1}, now, now)
+	for _, tc := range []struct {
+		name       string
+		after      time.Duration
+		viewID     string
+		recoveries int
+		report     core.Fact[core.Report]
+		status     metav1.ConditionStatus
+		reason     core.Reason
+	}{
+		{"the group is seen", 0, "1:5", 0, said, metav1.ConditionTrue, core.ReasonArchiving},
+		{"it was told to go on", time.Second, "", 1, silent, metav1.ConditionFalse, core.BackupUndecided},
+		{"it is not seen for long", time.Hour, "", 1, silent, metav1.ConditionFalse, core.BackupUndecided},
+		{"it is seen, and nobody archives", time.Hour, "2:1", 1, silent, metav1.ConditionUnknown,
+			core.ReasonArchiveNotKnown},
+		{"its primary archives", time.Hour, "2:1", 1, said, metav1.ConditionTrue, core.ReasonArchiving},
+	} {
+		c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{ViewID: tc.viewID,
+			Recoveries: make([]v1alpha1.GroupRecovery, tc.recoveries)}
+		o := core.Observation{Now: now.Add(tc.after), Instances: []core.Instance{{Name: "c-1", Report: tc.report,
+			Latest: said}}}
+		describeArchive(&c.Status, c, o, false)
+		doubtArchive(&c.Status, c, o, now)
+		is := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
+		if is == nil || is.Status != tc.status || is.Reason != string(tc.reason) {
+			t.Errorf("%s: %+v", tc.name, is)
+		}
+	}
+}
