@@ -27,8 +27,10 @@ type logged struct {
 type archiving struct {
 	s   *sim
 	rng *rand.Rand
-	// judge has dice for what is looked at, which changes nothing.
-	judge    *rand.Rand
+	// judge has dice for what is looked at, which changes nothing, and server those of mysqld.
+	judge, server *rand.Rand
+	// holds: mysqld was told to purge nothing by itself, for it archived since it takes writes.
+	holds    map[string]bool
 	pace     archive.Pace
 	expire   time.Duration // binlogExpireSeconds
 	branches map[int64]archive.Branch
@@ -85,6 +87,7 @@ type shipper struct {
 
 func newArchiving(s *sim, seed uint64) *archiving {
 	a := &archiving{s: s, rng: rand.New(rand.NewPCG(seed, 41)), judge: rand.New(rand.NewPCG(seed, 43)),
+		server: rand.New(rand.NewPCG(seed, 47)), holds: map[string]bool{},
 		branches: map[int64]archive.Branch{}, parts: map[archive.Key]*archived{}, shippers: map[string]*shipper{},
 		owing: owing{acked: map[int]acknowledged{}, stored: map[int]bool{}}}
 	a.pace = archive.Pace{RPO: []time.Duration{time.Second, 3 * time.Second}[a.rng.IntN(2)], MaxBytes: 4}
@@ -128,11 +131,12 @@ func (a *archiving) look() {
 		switch {
 		case term.IsNone():
 			delete(a.shippers, in.name)
+			a.purgeByItself(in)
 			continue
 		case k == nil || k.term != term || k.at > in.logEnd():
 			k = &shipper{term: term, start: in.executed, writer: archive.Writer{Cluster: "uid", Epoch: term.Epoch,
 				Instance: in.name, ServerUUID: term.Server, Group: groupUUID}}
-			a.shippers[in.name] = k
+			a.shippers[in.name], a.holds[in.name] = k, true
 		}
 		// Who is cut off from all others may reach the store.
 		if a.calm || !a.away && a.rng.IntN(4) > 0 {

@@ -161,6 +161,13 @@ func archiveMutants() map[string]mutation {
 			}
 		}},
 		"binary logs that are not archived are purged": {purgesUnarchived: true},
+		"whose history is undecided lets its binary logs go": {facts: func(f *agent.Facts) {
+			if f.Cluster != nil && f.Cluster.Group != nil {
+				again, group := *f.Cluster, *f.Cluster.Group
+				again.Group, group.Undecided = &group, false
+				f.Cluster = &again
+			}
+		}},
 		"a part tells of the last commit when the first was": {archived: func(a *archive.Archive) {
 			for i := range a.Parts {
 				a.Parts[i].Last = a.Parts[i].First

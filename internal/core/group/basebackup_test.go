@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/core/backup"
 	"cnmsql.co/internal/gtid"
@@ -131,35 +132,73 @@ const logFile = 3
 
 func logName(at int) string { return fmt.Sprintf("binlog.%06d", at) }
 
+// logsAt are the first entries of an instance's binary logs, of all that there ever were.
+func logsAt(in *instance) (all []int) {
+	for at := in.dropped; at < in.logEnd(); at += logFile - at%logFile {
+		all = append(all, at)
+	}
+	return all
+}
+
+func logsOf(in *instance) (all []archive.Log) {
+	for _, at := range logsAt(in) {
+		last := min(at+logFile-at%logFile, in.logEnd()) - 1
+		all = append(all, archive.Log{Name: logName(at), Written: in.log[last-in.dropped].at})
+	}
+	return all
+}
+
 // purge lets go what is archived and has expired, by the product's rule, and what has expired when the
 // volume is full.
 func (a *archiving) purge(in *instance, k *shipper) {
 	if !k.begun || len(in.log) == 0 {
 		return
 	}
-	var logs []archive.Log
-	needed := ""
-	for at := in.dropped; at < in.logEnd(); {
-		next := min(at+logFile-at%logFile, in.logEnd())
-		logs = append(logs, archive.Log{Name: logName(at), Written: in.log[next-1-in.dropped].at})
-		if k.from >= at && (k.from < next || next == in.logEnd()) {
+	logs, needed := logsOf(in), ""
+	for i, at := range logsAt(in) {
+		if k.from >= at && (k.from < at+logFile-at%logFile || i == len(logs)-1) {
 			needed = logName(at)
 		}
-		at = next
 	}
 	isFull := !a.calm && a.rng.IntN(12) == 0
 	if isFull || a.s.mut.purgesUnarchived { // the server's own rule
 		needed = logs[len(logs)-1].Name
 	}
 	name := archive.Purge(logs, needed, a.expire, a.clock(in))
-	if name == "" {
+	if lost := a.drop(in, name); !lost.IsEmpty() && !isFull {
+		a.s.wrong = fmt.Sprintf("archive: %s purges %s, which is not archived", in.name, lost)
+	}
+}
+
+// purgeByItself is the server's own rule, where an instance archives nothing and may go by it. One that
+// the Cluster names as primary, and that takes writes since it archived, goes on with what it has not.
+func (a *archiving) purgeByItself(in *instance) {
+	if !in.pod.Exists || !in.answers() || in.m.view == nil || !a.holds[in.name] {
 		return
+	}
+	f := a.s.facts(in)
+	f.WritableEpoch = agent.MemberWrites(f.Server, in.m.seen)
+	if a.holds[in.name] = f.WritableEpoch != 0; len(in.log) == 0 || a.server.IntN(6) > 0 || !f.MayPurge(true) {
+		return
+	}
+	logs := logsOf(in)
+	name := archive.Purge(logs, logs[len(logs)-1].Name, a.expire, a.clock(in))
+	lost := a.drop(in, name)
+	if a.holds[in.name] && in.m.view.CurrentPrimary == in.name && !in.m.view.Group.Excluded && !lost.IsEmpty() {
+		a.s.wrong = fmt.Sprintf("archive: %s archives later, and purges %s by itself, which is not archived", in.name,
+			lost)
+	}
+}
+
+// drop takes all logs before one, "" for none, and gives what was not archived of them.
+func (a *archiving) drop(in *instance, name string) (lost gtid.Set) {
+	if name == "" {
+		return lost
 	}
 	n := 0
 	for logName(in.dropped+n) != name {
 		n++
 	}
-	lost := gtid.Set{}
 	for _, t := range in.log[:n] {
 		in.purged = in.purged.Union(t.id)
 		if t.number > 0 && !a.stored[in.content[t.number]] && !a.spared.Contains(t.id) && !a.gaps.Contains(t.id) {
@@ -167,7 +206,5 @@ func (a *archiving) purge(in *instance, k *shipper) {
 		}
 	}
 	in.log, in.dropped = slices.Clone(in.log[n:]), in.dropped+n
-	if !lost.IsEmpty() && !isFull {
-		a.s.wrong = fmt.Sprintf("archive: %s purges %s, which is not archived", in.name, lost)
-	}
+	return lost
 }
