@@ -30,10 +30,12 @@ func TestWhatWasDoneToAReplicaIsTold(t *testing.T) {
 	})
 
 	root := w.rootOf(two)
+	two.m.polling.Lock() // its manager would start the applier again in between
 	for _, statement := range []string{"STOP REPLICA SQL_THREAD", "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 3600",
 		"START REPLICA SQL_THREAD"} {
 		w.exec(root, statement)
 	}
+	two.m.polling.Unlock()
 	late := func(n *node, seconds int) {
 		w.await(n, "as late as it was told to be", func(r core.Report) bool {
 			return r.Server != nil && r.Server.Replication != nil && r.Server.Replication.DelaySeconds == seconds &&
