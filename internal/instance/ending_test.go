@@ -14,9 +14,7 @@ import (
 // tells how long its log may wait for a successor to be cut by.
 func TestTheEndOfMysqldIsKnownAsAWhole(t *testing.T) {
 	dir := t.TempDir()
-	m := newManager(Options{Namespace: "ns", Cluster: "db", Instance: "db-1", Log: io.Discard,
-		Dirs: Dirs{Data: dir + "/data", Meta: dir + "/meta", Run: dir}}.withDefaults())
-	m.lease = &lease{me: "db-1"}
+	m := managerIn(dir, io.Discard)
 	must(t, m.tryVolume(t.Context()))
 	m.setCluster(&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "u-1"}})
 	m.bin = binary{command: []string{"/bin/sh", "-c", "exec sleep 60"}}
@@ -32,4 +30,13 @@ func TestTheEndOfMysqldIsKnownAsAWhole(t *testing.T) {
 			t.Fatalf("it has ended, and this is known: %+v", f.Mysqld)
 		}
 	}
+}
+
+// managerIn is one that has its data, what it remembers and what it runs with below a directory, and
+// has done nothing yet.
+func managerIn(dir string, log io.Writer) *manager {
+	m := newManager(Options{Namespace: "ns", Cluster: "db", Instance: "db-1", Log: log,
+		Dirs: Dirs{Data: dir + "/data", Meta: dir + "/meta", Run: dir}}.withDefaults())
+	m.lease = &lease{me: "db-1"}
+	return m
 }

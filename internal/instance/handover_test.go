@@ -89,9 +89,7 @@ func TestHandoverProcess(t *testing.T) {
 	if dir == "" {
 		t.Skip("runs as a process of TestHandover")
 	}
-	m := newManager(Options{Namespace: "ns", Cluster: "db", Instance: "db-1", Log: os.Stdout,
-		Dirs: Dirs{Data: dir + "/data", Meta: dir + "/meta", Run: dir}}.withDefaults())
-	m.lease = &lease{me: "db-1"}
+	m := managerIn(dir, os.Stdout)
 	left, err := readHandover()
 	must(t, err)
 	if left == nil {
@@ -153,9 +151,7 @@ func takeFromGiver(t *testing.T, m *manager, left *handover) {
 // happened.
 func TestABinaryThatCannotTakeOverIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	m := newManager(Options{Namespace: "ns", Cluster: "db", Instance: "db-1", Log: io.Discard,
-		Dirs: Dirs{Data: dir + "/data", Meta: dir + "/meta", Run: dir}}.withDefaults())
-	m.lease = &lease{me: "db-1"}
+	m := managerIn(dir, io.Discard)
 	send := func(binary, digest string) string {
 		sum := sha256.Sum256([]byte(binary))
 		digest = cmp.Or(digest, hex.EncodeToString(sum[:]))
@@ -199,9 +195,7 @@ func TestABinaryThatCannotTakeOverIsRefused(t *testing.T) {
 // change with each.
 func TestABinaryThatCannotBeKeptIsToldInTheSameWords(t *testing.T) {
 	dir := t.TempDir()
-	m := newManager(Options{Namespace: "ns", Cluster: "db", Instance: "db-1", Log: io.Discard,
-		Dirs: Dirs{Data: dir + "/data", Meta: dir + "/meta", Run: dir}}.withDefaults())
-	m.lease = &lease{me: "db-1"}
+	m := managerIn(dir, io.Discard)
 	must(t, m.tryVolume(t.Context()))
 	m.setCluster(&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "u-1"}})
 	must(t, os.WriteFile(dir+"/file", nil, 0o600))
