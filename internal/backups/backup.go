@@ -211,7 +211,7 @@ func (r *Reconciler) follow(ctx context.Context, b *v1alpha1.Backup) (ctrl.Resul
 // goesOn looks whether the Job runs, and says so if it does not. One whose Pod does not run for
 // as long as a Backup may wait is ended: others wait for it.
 func (r *Reconciler) goesOn(ctx context.Context, b *v1alpha1.Backup, job *batchv1.Job) (ctrl.Result, error) {
-	why, err := hindranceOf(ctx, r.Live, job, r.Now())
+	why, err := jobProblemOf(ctx, r.Live, job, r.Now())
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err

@@ -84,7 +84,7 @@ func (r *remover) goesOn(ctx context.Context, m *removal, job *batchv1.Job) (aga
 	if again, err = r.begin(ctx, m, job); err != nil {
 		return 0, err
 	}
-	why, err := hindranceOf(ctx, r.live, job, r.now())
+	why, err := jobProblemOf(ctx, r.live, job, r.now())
 	if err != nil || why == nil {
 		return again, err
 	}

@@ -214,18 +214,18 @@ func (r *ScheduledReconciler) make(ctx context.Context, v *view) (backup.Schedul
 		return plan, nil
 	}
 	err := r.create(ctx, v, plan.Create.Name)
-	var hindrance *hindranceError
-	if errors.As(err, &hindrance) {
-		v.facts.Hindered = hindrance.Error()
+	var user *userError
+	if errors.As(err, &user) {
+		v.facts.Hindered = user.Error()
 		return backup.Decide(v.facts), nil
 	}
 	return plan, err
 }
 
-// hindranceError says why a Backup cannot be made, and what to do.
-type hindranceError struct{ text string }
+// userError says why a Backup cannot be made, and what to do.
+type userError struct{ text string }
 
-func (e *hindranceError) Error() string { return e.text }
+func (e *userError) Error() string { return e.text }
 
 // create makes a Backup. One of the name that this schedule made already is the same: the
 // one who made it did not get to write that down.
@@ -235,7 +235,7 @@ func (r *ScheduledReconciler) create(ctx context.Context, v *view, name string) 
 	case apierrors.IsAlreadyExists(err):
 		return r.adopt(ctx, v, name)
 	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
-		return &hindranceError{fmt.Sprintf("Backup %s is refused: %s; it is tried again", name, err)}
+		return &userError{fmt.Sprintf("Backup %s is refused: %s; it is tried again", name, err)}
 	case err != nil:
 		return fmt.Errorf("create Backup %s: %w", name, err)
 	}
@@ -248,7 +248,7 @@ func (r *ScheduledReconciler) adopt(ctx context.Context, v *view, name string) e
 		return fmt.Errorf("look at Backup %s, which exists: %w", name, err)
 	}
 	if !isMadeBy(v.object, &there) {
-		return &hindranceError{fmt.Sprintf(
+		return &userError{fmt.Sprintf(
 			"Backup %s exists, and this ScheduledBackup did not make it: its time is skipped, "+
 				"unless you delete that Backup before the next one", name)}
 	}

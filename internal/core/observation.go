@@ -11,18 +11,18 @@ import (
 type Observation struct {
 	Now     time.Time
 	Cluster Cluster
-	// Memory is that of the plan that this operator made of the cluster last; zero
+	// Carried is that of the plan that this operator made of the cluster last; zero
 	// when it has made none.
-	Memory Memory
+	Carried Carried
 	// Instances in the order of their ordinals: every one that has, had or
 	// should have a Pod or a volume.
 	Instances []Instance
 }
 
-// Memory is what one run of the operator carries from one decision to the next, by
+// Carried is what one run of the operator carries from one decision to the next, by
 // its own clock. It is kept nowhere else: clocks of two operators are not compared,
 // and one that starts again begins with none.
-type Memory struct {
+type Carried struct {
 	// Asking: the primary's manager is asked for its promise for the epoch.
 	Asking Since
 	// Recovering: the primary recovers in the epoch.

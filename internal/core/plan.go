@@ -18,8 +18,8 @@ type Plan struct {
 	Recheck time.Duration
 	// Again: look again as soon as the effects are carried out.
 	Again bool
-	// Memory goes into this operator's next Observation of the cluster.
-	Memory Memory
+	// Carried goes into this operator's next Observation of the cluster.
+	Carried Carried
 }
 
 // How long nobody needs to look at a cluster of which nothing is heard that matters.

@@ -93,9 +93,9 @@ type accountsKept interface {
 	isAcknowledged() bool
 	// dataState is what the volume holds.
 	dataState() core.DataState
-	// kept is what is remembered on the volume, and keep changes it.
-	kept() remembered
-	keep(change func(*remembered)) error
+	// kept is what is volumeRecord on the volume, and keep changes it.
+	kept() volumeRecord
+	keep(change func(*volumeRecord)) error
 	// resetConnections has the manager log in again.
 	resetConnections()
 }
@@ -277,7 +277,7 @@ func (m *manager) dataState() core.DataState {
 	return get(m, func(s *state) core.DataState { return s.volume.data })
 }
 
-func (m *manager) keep(change func(*remembered)) error { return m.memory.change(change) }
+func (m *manager) keep(change func(*volumeRecord)) error { return m.record.change(change) }
 
 // isAcknowledged: a commit would not wait at this moment. Whoever waits while it changes
 // an account keeps everybody else from logging in, the replicas too.

@@ -37,8 +37,8 @@ type checked interface {
 	object() *v1alpha1.Cluster
 	// writable is the epoch in which the server takes writes; 0 if it does not.
 	writable() int64
-	// kept is what is remembered on the volume.
-	kept() remembered
+	// kept is what is volumeRecord on the volume.
+	kept() volumeRecord
 }
 
 func newChecker(m *manager) *checker {
@@ -183,4 +183,4 @@ func (m *manager) object() *v1alpha1.Cluster {
 
 func (m *manager) writable() int64 { return get(m, func(s *state) int64 { return s.mysqld.writable }) }
 
-func (m *manager) kept() remembered { return m.memory.get() }
+func (m *manager) kept() volumeRecord { return m.record.get() }

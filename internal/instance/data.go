@@ -85,7 +85,7 @@ func (m *manager) makeData(from core.DataOrigin) error {
 }
 
 func (m *manager) finishData(s stage, d core.DataState) error {
-	if err := m.memory.change(func(r *remembered) { r.Stage = s }); err != nil {
+	if err := m.record.change(func(r *volumeRecord) { r.Stage = s }); err != nil {
 		return err
 	}
 	m.update(func(st *state) {
@@ -133,7 +133,7 @@ func (m *manager) makeDataDir(ctx context.Context, c *v1alpha1.Cluster) error {
 
 // clearDataDir removes what an unfinished attempt has left.
 func (m *manager) clearDataDir() error {
-	if s := m.memory.get().Stage; s == stagePopulated {
+	if s := m.record.get().Stage; s == stagePopulated {
 		entries, err := os.ReadDir(m.opt.Dirs.Data)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("making a data directory: %w", err)
@@ -145,7 +145,7 @@ func (m *manager) clearDataDir() error {
 	if err := m.idle(); err != nil {
 		return err
 	}
-	if err := m.memory.change(func(r *remembered) {
+	if err := m.record.change(func(r *volumeRecord) {
 		r.Stage = stageInitializing
 		r.setCached(r.cached().Replaced())
 	}); err != nil {
@@ -182,7 +182,7 @@ func (m *manager) runInitialize(ctx context.Context) error {
 // bootstrap makes the cluster's first accounts and database. The server runs in
 // offline mode meanwhile: nobody but us can log in, let alone write.
 func (m *manager) bootstrap(ctx context.Context, c *v1alpha1.Cluster) error {
-	if err := m.memory.change(func(r *remembered) { r.Stage = stageBootstrapping }); err != nil {
+	if err := m.record.change(func(r *volumeRecord) { r.Stage = stageBootstrapping }); err != nil {
 		return err
 	}
 	first, err := m.firstData(c)

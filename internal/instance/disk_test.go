@@ -32,7 +32,7 @@ func TestAStalledDiskHoldsUpOnlyTheChangeThatNeedsIt(t *testing.T) {
 	changed := make(chan struct{})
 	go func() {
 		defer close(changed)
-		_ = m.change(func(r *remembered) { r.NoWritesBelow = 7 })
+		_ = m.change(func(r *volumeRecord) { r.NoWritesBelow = 7 })
 	}()
 	asked := make(chan int64)
 	go func() {

@@ -79,7 +79,7 @@ func TestAMemberThatWasKilledReadsItsRelayLogsAgainWhereTheyAre(t *testing.T) {
 	ws.awaitMore(100)
 	for _, lost := range []bool{false, true, false} {
 		if lost {
-			must(t, n[2].m.memory.change(func(r *remembered) { r.Received.Boot = "another" }))
+			must(t, n[2].m.record.change(func(r *volumeRecord) { r.Received.Boot = "another" }))
 		}
 		before := n[2].proc()
 		_ = before.handle.Kill()

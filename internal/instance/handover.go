@@ -123,8 +123,8 @@ func (t ticks) time() time.Time {
 func (m *manager) handOver(path string) error {
 	m.spawning.Lock()
 	defer m.spawning.Unlock()
-	m.memory.changing.Lock() // what is being kept is kept
-	defer m.memory.changing.Unlock()
+	m.record.changing.Lock() // what is being kept is kept
+	defer m.record.changing.Unlock()
 	children.mu.Lock() // no child inherits what is meant for the new binary
 	defer children.mu.Unlock()
 	if !m.tryingDisk.TryLock() {
@@ -164,7 +164,7 @@ func (m *manager) handover() (*handover, []int) {
 	s := &m.st
 	epoch, renewed := m.lease.held()
 	l := &handover{
-		Format: HandoverFormat, Lock: int(m.memory.lock.Fd()), Cluster: s.cluster.object,
+		Format: HandoverFormat, Lock: int(m.record.lock.Fd()), Cluster: s.cluster.object,
 		Lease: handoverLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: handoverVouchesOf(s.peers.vouches),
 		Command: m.bin.command, Version: m.bin.version,
 		Member: s.member.left(), Seen: s.cluster.seen, WasFenced: s.worker.wasFenced,
@@ -252,16 +252,16 @@ func readHandover() (*handover, error) {
 
 // takeOver goes on where the earlier manager of this process was.
 func (m *manager) takeOver(l *handover) error {
-	memory, err := inheritVolume(m.opt.Dirs.Meta, l.Lock)
+	record, err := inheritVolume(m.opt.Dirs.Meta, l.Lock)
 	if err != nil {
 		return err
 	}
-	data, foreign, err := memory.dataState(m.opt.Dirs.Data)
+	data, foreign, err := record.dataState(m.opt.Dirs.Data)
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
-	m.memory, m.bin = memory, binary{command: l.Command, version: l.Version}
+	m.record, m.bin = record, binary{command: l.Command, version: l.Version}
 	m.mu.Unlock()
 	m.lease.set(l.Lease.Epoch, l.Lease.Renewed.time())
 	m.update(func(s *state) { s.inherit(l, data, foreign) })

@@ -175,7 +175,7 @@ func TestABinaryThatCannotTakeOverIsRefused(t *testing.T) {
 		if got := send(c.binary, c.digest); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", c.about, got, c.want)
 		}
-		if m.memory == nil {
+		if m.record == nil {
 			must(t, m.tryVolume(t.Context()))
 			m.setCluster(&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "u-1"}})
 		}

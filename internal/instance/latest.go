@@ -14,8 +14,8 @@ func (m *manager) viewAfter(s *clusterState, c *v1alpha1.Cluster, next *agent.Cl
 	if s.latestOf != c.UID {
 		s.latestOf, s.latest = c.UID, agent.Latest{}
 	}
-	if m.memory != nil {
-		if r := m.memory.get(); r.ClusterUID == string(c.UID) {
+	if m.record != nil {
+		if r := m.record.get(); r.ClusterUID == string(c.UID) {
 			s.latest.Recall(max(r.ViewEpoch, r.WasPrimaryEpoch))
 		}
 	}
@@ -51,15 +51,15 @@ func (m *manager) keepLatest(ctx context.Context) {
 
 func (m *manager) rememberLatest() error {
 	m.mu.Lock()
-	memory, uid, latest := m.memory, string(m.st.cluster.latestOf), m.st.cluster.latest
+	record, uid, latest := m.record, string(m.st.cluster.latestOf), m.st.cluster.latest
 	m.mu.Unlock()
-	if memory == nil {
+	if record == nil {
 		return nil
 	}
-	if r := memory.get(); r.ClusterUID != uid || latest.IsKept(r.ViewEpoch) {
+	if r := record.get(); r.ClusterUID != uid || latest.IsKept(r.ViewEpoch) {
 		return nil
 	}
-	return memory.change(func(r *remembered) {
+	return record.change(func(r *volumeRecord) {
 		if r.ClusterUID == uid {
 			r.ViewEpoch = max(r.ViewEpoch, latest.Epoch)
 		}

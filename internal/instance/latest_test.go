@@ -20,7 +20,7 @@ func TestAStatusOfThePastIsNotGoneBy(t *testing.T) {
 	past := w.kube.get().Status.DeepCopy()
 	w.switchover(one, two, 0)
 	w.awaitFollowing(one)
-	until(t, "db-1 remembers epoch 2", func() bool { return one.m.memory.get().ViewEpoch == 2 })
+	until(t, "db-1 remembers epoch 2", func() bool { return one.m.record.get().ViewEpoch == 2 })
 
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status = *past })
 	until(t, "db-2 is told", func() bool { return get(two.m, func(s *state) bool { return s.cluster.latest.Past }) })

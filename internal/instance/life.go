@@ -177,5 +177,5 @@ func (m *manager) diagnose(p *process, reason core.Reason, what string) error {
 	if full {
 		return diskFull(last)
 	}
-	return &hindrance{core.Problem{Reason: reason, Message: what + ": " + p.ending() + ": " + last}, 5 * time.Second}
+	return &namedError{core.Problem{Reason: reason, Message: what + ": " + p.ending() + ": " + last}, 5 * time.Second}
 }

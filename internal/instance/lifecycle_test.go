@@ -139,7 +139,7 @@ func TestAPrimaryWhoseSessionsAwaitAcknowledgementsIsKilledRatherThanAcknowledgi
 	// with nothing that its successor lacks; a copy is kept.
 	w.awaitFollowing(one)
 	w.awaitRows(w.app(one), 2)
-	if r := one.report(); !r.Errant.IsEmpty() || one.m.memory.get().TailEpoch != 0 {
+	if r := one.report(); !r.Errant.IsEmpty() || one.m.record.get().TailEpoch != 0 {
 		t.Errorf("following, it says %+v", r)
 	}
 	if kept, err := os.ReadDir(filepath.Join(one.m.opt.Dirs.Meta, tailsDir)); err != nil || len(kept) != 1 {

@@ -23,8 +23,8 @@ type manager struct {
 	bin   binary
 	concerns
 	connections
-	// memory is nil until the volume is locked.
-	memory *memory
+	// record is nil until the volume is locked.
+	record *recordFile
 
 	mu sync.Mutex
 	st state
@@ -165,8 +165,8 @@ func (m *manager) facts() *agent.Facts {
 	if !f.Mysqld.Answers {
 		f.Server = nil
 	}
-	if m.memory != nil {
-		r := m.memory.get()
+	if m.record != nil {
+		r := m.record.get()
 		f.NoWritesBelow, f.WasPrimaryEpoch = r.NoWritesBelow, r.WasPrimaryEpoch
 		f.Acks, f.AcksEpoch = r.Acks, r.AcksEpoch
 		f.NoReceivingBelow = r.NoReceivingBelow

@@ -232,7 +232,7 @@ func (m *manager) startGroup(bootstrap bool) error {
 // rememberGroup: this data is of a group that the operator knows of. From then on it
 // never makes one by itself, whatever a Cluster says whose status was lost.
 func (m *manager) rememberGroup(name string) error {
-	return m.memory.change(func(r *remembered) { r.GroupOf = name })
+	return m.record.change(func(r *volumeRecord) { r.GroupOf = name })
 }
 
 // seeds are the addresses of the others, whoever of them is there. Those whom the group

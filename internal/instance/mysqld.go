@@ -38,7 +38,7 @@ var errNoMysqld = errors.New("the image holds no mysqld in PATH, /usr/sbin, /usr
 func findMysqld(ctx context.Context, command []string) binary {
 	b, err := lookForMysqld(ctx, command)
 	if err != nil {
-		h := &hindrance{core.Problem{Reason: core.InstanceMysqldUnusable, Message: err.Error()}, time.Minute}
+		h := &namedError{core.Problem{Reason: core.InstanceMysqldUnusable, Message: err.Error()}, time.Minute}
 		switch {
 		case errors.Is(err, errNoMysqld):
 			h.Reason, h.again = core.InstanceMysqldNotFound, 10*time.Minute

@@ -20,7 +20,7 @@ func withFakeServer(t *testing.T) *manager {
 	must(t, os.WriteFile(server, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755))
 	m := newManager(Options{Log: io.Discard, Dirs: Dirs{Run: dir, Data: filepath.Join(dir, "data")}})
 	m.bin = binary{command: []string{server}}
-	m.lease, m.memory = &lease{}, &memory{dir: dir}
+	m.lease, m.record = &lease{}, &recordFile{dir: dir}
 	t.Cleanup(m.endActivity)
 	return m
 }
@@ -83,7 +83,7 @@ func TestACheckOfTheConfigurationThatWasKilledIsNoRefusal(t *testing.T) {
 	m := withFakeServer(t)
 	must(t, os.WriteFile(m.opt.Dirs.config(), []byte("[mysqld]\n"), 0o600))
 	must(t, os.WriteFile(m.bin.command[0], []byte("#!/bin/sh\nkill -9 $$\n"), 0o755))
-	var refused *hindrance
+	var refused *namedError
 	if err := m.validate(t.Context()); err == nil || errors.As(err, &refused) {
 		t.Errorf("it says %v", err)
 	}
@@ -103,7 +103,7 @@ func TestAMysqldThatWasTooSlowToTellItsVersionIsAskedAgain(t *testing.T) {
 	slow, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	err := m.lookForServer(slow)
-	if h := new(hindrance); !errors.As(err, &h) || h.Reason != "MysqldSilent" || h.again > 10*time.Second {
+	if h := new(namedError); !errors.As(err, &h) || h.Reason != "MysqldSilent" || h.again > 10*time.Second {
 		t.Fatalf("%v", err)
 	}
 	must(t, os.Remove(hang))

@@ -66,13 +66,13 @@ func (m *manager) standing() agent.Standing {
 
 // isAdopted: the volume is known to be the present Cluster's; the mutex is held.
 func (m *manager) isAdopted() bool {
-	return m.st.cluster.object != nil && m.memory.get().ClusterUID == string(m.st.cluster.object.UID)
+	return m.st.cluster.object != nil && m.record.get().ClusterUID == string(m.st.cluster.object.UID)
 }
 
 // orderDemote promises before it acts: a crash in between must not forget it. It
 // is carried out even if the caller goes away.
 func (m *manager) orderDemote(epoch int64) error {
-	err := m.memory.change(func(r *remembered) { r.NoWritesBelow = max(r.NoWritesBelow, epoch) })
+	err := m.record.change(func(r *volumeRecord) { r.NoWritesBelow = max(r.NoWritesBelow, epoch) })
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (m *manager) orderDemote(epoch int64) error {
 // orderFreeze promises to receive nothing and to vouch for nobody, and says so
 // only when nothing is received any more.
 func (m *manager) orderFreeze(ctx context.Context, epoch int64) error {
-	err := m.memory.change(func(r *remembered) { r.NoReceivingBelow = max(r.NoReceivingBelow, epoch) })
+	err := m.record.change(func(r *volumeRecord) { r.NoReceivingBelow = max(r.NoReceivingBelow, epoch) })
 	if err != nil {
 		return err
 	}

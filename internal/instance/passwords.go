@@ -79,7 +79,7 @@ func (k *accountKeeper) followSecrets(ctx context.Context) error {
 		return err
 	}
 	p.followed, p.waits = sum, false
-	return k.by.keep(func(r *remembered) { r.Accounts = sum })
+	return k.by.keep(func(r *volumeRecord) { r.Accounts = sum })
 }
 
 // followSecret does so for one account.

@@ -68,7 +68,7 @@ type provenance struct {
 type provided interface {
 	// cached is what the volume remembers of it, and keep changes what it remembers.
 	cached() agent.Cached
-	keep(change func(*remembered)) error
+	keep(change func(*volumeRecord)) error
 	// syncVolume waits until all of the volume is on the disk.
 	syncVolume() error
 	// retell has the report made again.
@@ -143,7 +143,7 @@ func (p *provenance) beginFlush(before agent.Cached) error {
 
 // setCached keeps it on the volume, and tells.
 func (p *provenance) setCached(c agent.Cached) error {
-	if err := p.by.keep(func(r *remembered) { r.setCached(c) }); err != nil {
+	if err := p.by.keep(func(r *volumeRecord) { r.setCached(c) }); err != nil {
 		return err
 	}
 	p.by.retell()
@@ -210,9 +210,9 @@ func (p *provenance) receives() error {
 
 // What provenance asks of its manager, besides.
 
-func (m *manager) cached() agent.Cached { return m.memory.cached() }
+func (m *manager) cached() agent.Cached { return m.record.cached() }
 
-func (m *manager) syncVolume() error { return m.memory.syncVolume() }
+func (m *manager) syncVolume() error { return m.record.syncVolume() }
 
 // noteReceiving remembers before anything is received where it is cached; and how far the
 // status was seen to get, for once it has lost what it acknowledged to the present primary, it
@@ -224,7 +224,7 @@ func (m *manager) noteReceiving() error {
 	return m.provenance.receives()
 }
 
-// startReceiving has a replica receive, once it is remembered where.
+// startReceiving has a replica receive, once it is volumeRecord where.
 func (m *manager) startReceiving(ctx context.Context) error {
 	if err := m.noteReceiving(); err != nil {
 		return err

@@ -22,11 +22,11 @@ func managerOn(t *testing.T, volume, pod string) *manager {
 		t.Fatal(err)
 	}
 	m := newManager(Options{Instance: "db-1", PodUID: pod, Node: "node-1", Dirs: dirs, Log: &strings.Builder{}})
-	memory, err := lockVolume(context.Background(), dirs.Meta)
+	record, err := lockVolume(context.Background(), dirs.Meta)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.memory = memory
+	m.record = record
 	return m
 }
 
@@ -36,13 +36,13 @@ func TestAKilledManagerFindsWhatWasReceivedInTheSamePageCache(t *testing.T) {
 	if err := m.noteReceiving(); err != nil {
 		t.Fatal(err)
 	}
-	m.memory.close()
+	m.record.close()
 	m = managerOn(t, volume, "pod-1")
-	defer m.memory.close()
+	defer m.record.close()
 	if err := m.provenance.noteStart(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	if c := m.memory.cached(); c.MayLack || !c.Unflushed {
+	if c := m.record.cached(); c.MayLack || !c.Unflushed {
 		t.Errorf("remembers %+v", c)
 	}
 }
@@ -53,24 +53,24 @@ func TestAnotherBootMayLackWhatWasReceivedAndRemembersItOverASecondStart(t *test
 	if err := m.noteReceiving(); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.memory.change(func(r *remembered) { r.Received.Boot = "another" }); err != nil {
+	if err := m.record.change(func(r *volumeRecord) { r.Received.Boot = "another" }); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		if err := m.provenance.noteStart(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
-		m.memory.close()
+		m.record.close()
 		m = managerOn(t, volume, "pod-1")
 	}
-	defer m.memory.close()
-	if r := m.report(); !m.memory.cached().MayLack || !r.MayLack {
-		t.Errorf("remembers %+v and reports %t", m.memory.cached(), r.MayLack)
+	defer m.record.close()
+	if r := m.report(); !m.record.cached().MayLack || !r.MayLack {
+		t.Errorf("remembers %+v and reports %t", m.record.cached(), r.MayLack)
 	}
 	if err := m.provenance.becomeWhole(); err != nil {
 		t.Fatal(err)
 	}
-	if m.memory.cached().MayLack {
+	if m.record.cached().MayLack {
 		t.Error("may still lack something once it is whole")
 	}
 }
@@ -86,8 +86,8 @@ func TestAnOrderlyEndLeavesNothingInThePageCache(t *testing.T) {
 	}
 	m.leaveVolume()
 	m = managerOn(t, volume, "pod-2")
-	defer m.memory.close()
-	if c := m.memory.cached(); c != (agent.Cached{Noted: true}) {
+	defer m.record.close()
+	if c := m.record.cached(); c != (agent.Cached{Noted: true}) {
 		t.Errorf("remembers %+v", c)
 	}
 }
@@ -192,7 +192,7 @@ func TestACommitThatWaitsIsLoggedAndNotExecuted(t *testing.T) {
 	}
 	w.order(one, control.VerbDemote, control.Order{Epoch: next})
 	<-wrote
-	if c := two.m.memory.cached(); !c.Unflushed || c.In != two.m.provenance.here() {
+	if c := two.m.record.cached(); !c.Unflushed || c.In != two.m.provenance.here() {
 		t.Errorf("a replica remembers %+v", c)
 	}
 }

@@ -25,8 +25,8 @@ func (m *manager) report() core.Report {
 	s.worker.decision.Begin(&r)
 	p := agent.Process{Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: s.answers(),
 		MayWrite: s.mysqld.mayWrite, Ended: s.mysqld.ended, Failures: s.mysqld.failures, EndReason: s.mysqld.endReason}
-	if m.memory != nil {
-		kept := m.memory.get()
+	if m.record != nil {
+		kept := m.record.get()
 		p.TellPromises(&r, agent.Kept{NoWritesBelow: kept.NoWritesBelow, NoReceivingBelow: kept.NoReceivingBelow,
 			LastWritable: kept.WasPrimaryEpoch})
 		kept.cached().TellProvenance(&r)

@@ -36,13 +36,13 @@ func (m *manager) restoreBackup() error {
 	return m.begin(agent.Restoring, func(ctx context.Context) error {
 		err := m.restoreFrom(ctx, cluster)
 		m.update(func(s *state) { s.restore = nil })
-		var named *hindrance
+		var named *namedError
 		if err != nil && !errors.As(err, &named) {
 			why := core.InstanceRestoreFailed
 			if errors.Is(err, backup.ArchiveTaken) {
 				why = core.InstanceRestoreNotOurs
 			}
-			return &hindrance{core.Problem{Reason: why, Message: err.Error()}, restoreAgain}
+			return &namedError{core.Problem{Reason: why, Message: err.Error()}, restoreAgain}
 		}
 		return err
 	})
@@ -132,7 +132,7 @@ func readersFor(memory int64) int {
 // ownData starts mysqld on the restored data, with nobody else let in, replays what the
 // archive has besides, and makes the data this cluster's own.
 func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *restore.Origin) error {
-	if err := m.memory.change(func(r *remembered) { r.Stage = stageBootstrapping }); err != nil {
+	if err := m.record.change(func(r *volumeRecord) { r.Stage = stageBootstrapping }); err != nil {
 		return err
 	}
 	first, err := m.firstData(c)
@@ -189,7 +189,7 @@ func (m *manager) endCleanly(ctx context.Context) error {
 	if !proc.exit.Success() {
 		return m.diagnose(proc, core.InstanceRestoreFailed, "mysqld did not end cleanly on the restored data")
 	}
-	return m.memory.syncVolume()
+	return m.record.syncVolume()
 }
 
 // replay has the server apply what the archive has up to the target.

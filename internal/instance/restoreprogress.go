@@ -36,7 +36,7 @@ func (m *manager) replayed(from *restore.Origin, plan facts.Plan, p archive.Prog
 
 // finishesRestore reports that all is replayed, and the data are made the cluster's own.
 func (m *manager) finishesRestore() {
-	done := m.memory.get().Restored
+	done := m.record.get().Restored
 	if done == nil {
 		return
 	}
@@ -50,7 +50,7 @@ func (m *manager) rememberOrigin(from *restore.Origin, plan facts.Plan) error {
 	done := from.Whole(plan)
 	done.Stage, done.Reached = core.RestoreDone, plan.Reached
 	done.Replay.Done, done.Bytes = done.Replay.Of, done.TotalBytes
-	return m.memory.change(func(r *remembered) {
+	return m.record.change(func(r *volumeRecord) {
 		r.RestoredBackup, r.RestoredUntil = from.Base.ID, plan.Reached.UTC().Format(time.RFC3339Nano)
 		r.Restored = done
 	})
@@ -58,11 +58,11 @@ func (m *manager) rememberOrigin(from *restore.Origin, plan facts.Plan) error {
 
 // rememberLacking keeps which tables lack rows, beside what the data are of.
 func (m *manager) rememberLacking(tables []string) error {
-	return m.memory.change(func(r *remembered) {
+	return m.record.change(func(r *volumeRecord) {
 		if r.Restored == nil || len(tables) == 0 {
 			return
 		}
-		done := *r.Restored // others read the one that is remembered
+		done := *r.Restored // others read the one that is volumeRecord
 		done.Lacking = tables
 		r.Restored = &done
 	})

@@ -51,7 +51,7 @@ func (m *manager) awaitFull(ctx context.Context, cancel context.CancelCauseFunc)
 // becauseFull gives what failed the name of its cause, where that is the volume. What failed may
 // have given room back.
 func (m *manager) becauseFull(err, cause error) error {
-	var named *hindrance
+	var named *namedError
 	if errors.As(cause, &named) {
 		return named
 	}
@@ -65,8 +65,8 @@ func (m *manager) becauseFull(err, cause error) error {
 	return err
 }
 
-func fullOfRestore(detail string) *hindrance {
-	return &hindrance{core.Problem{Reason: core.InstanceDiskFull, Message: "the volume is too small for the data " +
+func fullOfRestore(detail string) *namedError {
+	return &namedError{core.Problem{Reason: core.InstanceDiskFull, Message: "the volume is too small for the data " +
 		"that are restored (" + detail + "): raise spec.storage.size; the restore begins anew then"},
 		restoreFullAgain}
 }

@@ -44,8 +44,8 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 			return err
 		}
 	}
-	opens := func(r *remembered) { r.WasPrimaryEpoch = a.Epoch; r.setCached(r.cached().Opens()) }
-	if err := m.memory.change(opens); err != nil {
+	opens := func(r *volumeRecord) { r.WasPrimaryEpoch = a.Epoch; r.setCached(r.cached().Opens()) }
+	if err := m.record.change(opens); err != nil {
 		return err
 	}
 	semiSync, err := m.roles.SemiSync(ctx)
@@ -116,9 +116,9 @@ func (m *manager) renewAcks(ctx context.Context) error {
 	return m.roles.RequireAcks(ctx, 0, 0)
 }
 
-// promised is what is remembered of acknowledgements.
+// promised is what is volumeRecord of acknowledgements.
 func (m *manager) promised() agent.Promised {
-	r := m.memory.get()
+	r := m.record.get()
 	return r.promised()
 }
 
@@ -128,7 +128,7 @@ func (m *manager) requireAcks(ctx context.Context, a agent.Awaits) error {
 	forEver := get(m, func(s *state) bool { return s.cluster.view.WaitsForEver() })
 	_, writes := m.mayWrite()
 	begins := false
-	err := m.memory.change(func(r *remembered) {
+	err := m.record.change(func(r *volumeRecord) {
 		var promised agent.Promised
 		promised, begins = r.promised().Before(a, forEver && a.Acks > 0, writes)
 		r.setPromised(promised)
@@ -151,7 +151,7 @@ func (m *manager) requireAcks(ctx context.Context, a agent.Awaits) error {
 			return err
 		}
 	}
-	return m.memory.change(func(r *remembered) {
+	return m.record.change(func(r *volumeRecord) {
 		r.Acks = a.Acks
 		if begins {
 			r.TailEpoch, r.TailBase = a.Epoch, base.String()

@@ -176,7 +176,7 @@ func (m *manager) takeVolume(ctx context.Context) bool {
 			return err == nil
 		}
 		m.log.Error("the volume cannot be used; it is tried again", "error", err)
-		m.setProblem(&hindrance{core.Problem{Reason: core.InstanceVolumeUnusable, Message: err.Error()}, pause})
+		m.setProblem(&namedError{core.Problem{Reason: core.InstanceVolumeUnusable, Message: err.Error()}, pause})
 		select {
 		case <-ctx.Done():
 			return false
@@ -187,22 +187,22 @@ func (m *manager) takeVolume(ctx context.Context) bool {
 
 // tryVolume locks the volume and looks at its data.
 func (m *manager) tryVolume(ctx context.Context) error {
-	memory, err := lockVolume(ctx, m.opt.Dirs.Meta)
+	record, err := lockVolume(ctx, m.opt.Dirs.Meta)
 	if err != nil {
 		return err
 	}
-	data, foreign, err := memory.dataState(m.opt.Dirs.Data)
+	data, foreign, err := record.dataState(m.opt.Dirs.Data)
 	if err != nil {
-		memory.close()
+		record.close()
 		return err
 	}
 	m.mu.Lock()
-	m.memory = memory
+	m.record = record
 	m.mu.Unlock()
 	m.update(func(s *state) {
 		s.volume.locked, s.volume.data, s.volume.foreign = true, data, foreign
 		s.mysqld.downSince = time.Now()
-		r := memory.get()
+		r := record.get()
 		s.cluster.seen = max(s.cluster.seen, r.NoWritesBelow, r.NoReceivingBelow)
 		if s.cluster.view != nil { // it came before it was known what the volume remembers
 			s.cluster.view = m.viewAfter(&s.cluster, s.cluster.object, s.cluster.view)
@@ -313,8 +313,8 @@ func (m *manager) end(servers []*http.Server) error {
 // leaveVolume flushes what the volume's next Pod could not show to be there, and gives the
 // lock back.
 func (m *manager) leaveVolume() {
-	memory := get(m, func(*state) *memory { return m.memory })
-	if memory == nil {
+	record := get(m, func(*state) *recordFile { return m.record })
+	if record == nil {
 		return
 	}
 	if !m.lastChild().running() {
@@ -322,7 +322,7 @@ func (m *manager) leaveVolume() {
 			m.log.Warn("before the end", "error", err)
 		}
 	}
-	memory.close()
+	record.close()
 }
 
 // endActivity: nothing that was begun goes on, no mysqld runs, and none is started.

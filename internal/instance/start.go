@@ -22,20 +22,20 @@ import (
 // spaceNeeded is the least free space with which mysqld is started.
 const spaceNeeded = 16 << 20
 
-// hindrance is an error with a name and what to do about it.
-type hindrance struct {
+// namedError is an error with a name and what to do about it.
+type namedError struct {
 	core.Problem
 	again time.Duration
 }
 
-func (h *hindrance) Error() string { return h.String() }
+func (h *namedError) Error() string { return h.String() }
 
 // setProblem remembers why mysqld could not be started, and when to try again;
 // a changed Cluster is tried at once.
 func (m *manager) setProblem(err error) {
 	p := &agent.Problem{Problem: core.Problem{Reason: core.InstanceStartFailed, Message: err.Error()}}
 	again := 5 * time.Second
-	var h *hindrance
+	var h *namedError
 	var user *mysql.UserStatementError
 	switch {
 	case errors.As(err, &h):
@@ -110,7 +110,7 @@ func (m *manager) spaceLeft() error {
 }
 
 func diskFull(detail string) error {
-	return &hindrance{core.Problem{Reason: core.InstanceDiskFull,
+	return &namedError{core.Problem{Reason: core.InstanceDiskFull,
 		Message: "the volume is full (" + detail + "): raise spec.storage.size, or free space on it; mysqld is " +
 			"started when there is space"}, 5 * time.Second}
 }
@@ -128,7 +128,7 @@ func (m *manager) config(c *v1alpha1.Cluster) mysql.Config {
 		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
 		BinlogFormat: c.Spec.MySQL.BinlogFormat, SemiSyncReplica: counted.Acknowledges(m.opt.Instance),
 		Lossless: durability.IsOnReplicas(), KeepsRelayLogs: durability.KeepsRelayLogs(),
-		RelayLogsLost: m.memory.cached().DropsRelayLogs(!isGroup(c) && durability.IsOnReplicas()),
+		RelayLogsLost: m.record.cached().DropsRelayLogs(!isGroup(c) && durability.IsOnReplicas()),
 		Group:         m.topology().groupConfig(c),
 		Memory:        memoryFor(c, m.opt.MemoryLimit), CPUs: m.opt.CPUs,
 		User: c.Spec.MySQL.Parameters, Extra: m.opt.Settings,
@@ -150,7 +150,7 @@ func binlogsOf(c *v1alpha1.Cluster) (expire *int64, size int64) {
 func (m *manager) writeConfig(c *v1alpha1.Cluster, p mysql.Purpose) error {
 	parameters := c.Spec.MySQL.Parameters
 	if bad := mysql.Misnamed(parameters); len(bad) > 0 {
-		return &hindrance{core.Problem{Reason: core.InstanceConfigRefused,
+		return &namedError{core.Problem{Reason: core.InstanceConfigRefused,
 			Message: fmt.Sprintf("spec.mysql.parameters: not the name of a parameter: %q; correct "+
 				"spec.mysql.parameters", bad)}, time.Minute}
 	}
@@ -179,7 +179,7 @@ func (m *manager) validate(ctx context.Context) error {
 	var ended *exec.ExitError
 	switch {
 	case errors.As(err, &ended) && ended.Exited():
-		return &hindrance{core.Problem{Reason: core.InstanceConfigRefused,
+		return &namedError{core.Problem{Reason: core.InstanceConfigRefused,
 			Message: "mysqld refuses its configuration: " + errorsOf(out) + "; correct spec.mysql.parameters"},
 			time.Minute}
 	case err != nil:

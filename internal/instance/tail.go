@@ -102,7 +102,7 @@ func isRefused(err error) bool {
 
 // tail is the epoch in which the log may end in transactions that nobody acknowledged, and
 // what was executed before. What cannot be read is no ground to cut anything: 0.
-func (r remembered) tail() (int64, gtid.Set) {
+func (r volumeRecord) tail() (int64, gtid.Set) {
 	base, err := gtid.Parse(r.TailBase)
 	if err != nil {
 		return 0, gtid.Set{}
@@ -116,5 +116,5 @@ func (m *manager) forgetTail() error {
 		return nil
 	}
 	m.update(func(s *state) { s.peers.successor = nil })
-	return m.memory.change(func(r *remembered) { r.TailEpoch = 0 })
+	return m.record.change(func(r *volumeRecord) { r.TailEpoch = 0 })
 }

@@ -168,7 +168,7 @@ func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 // goes on for; what was promised for another cluster means nothing here, nor which Secrets
 // were followed.
 func (m *manager) adopt(c *v1alpha1.Cluster, data core.DataState) bool {
-	r := m.memory.get()
+	r := m.record.get()
 	mine := r.Instance == m.opt.Instance
 	ours := mine && r.ClusterUID == string(c.UID)
 	former := mine && c.Status.AdoptedFrom != "" && r.ClusterUID == c.Status.AdoptedFrom
@@ -178,12 +178,12 @@ func (m *manager) adopt(c *v1alpha1.Cluster, data core.DataState) bool {
 	if former {
 		m.log.Info("adopts the data of a deleted Cluster", "uid", r.ClusterUID)
 	}
-	err := m.memory.change(func(r *remembered) {
+	err := m.record.change(func(r *volumeRecord) {
 		kept := agent.Cached{}
 		if data != core.DataEmpty {
 			kept = r.cached()
 		}
-		*r = remembered{ClusterUID: string(c.UID), Instance: m.opt.Instance, ServerID: m.opt.ServerID,
+		*r = volumeRecord{ClusterUID: string(c.UID), Instance: m.opt.Instance, ServerID: m.opt.ServerID,
 			Stage: r.Stage}
 		r.setCached(kept)
 	})

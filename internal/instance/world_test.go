@@ -392,9 +392,9 @@ func (l *testLog) Write(p []byte) (int, error) {
 func (n *node) proc() *process { return get(n.m, func(s *state) *process { return s.mysqld.proc }) }
 
 // remembers reads what the node's manager keeps on its volume.
-func (n *node) remembers() remembered {
-	if m := get(n.m, func(*state) *memory { return n.m.memory }); m != nil {
+func (n *node) remembers() volumeRecord {
+	if m := get(n.m, func(*state) *recordFile { return n.m.record }); m != nil {
 		return m.get()
 	}
-	return remembered{}
+	return volumeRecord{}
 }

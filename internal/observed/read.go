@@ -59,8 +59,8 @@ func (r *reader) line(line string) error {
 	case "operation":
 		c.Status.Operation = &core.Operation{}
 		return r.set(c.Status.Operation, parts)
-	case "memory":
-		return r.set(&r.o.Memory, parts)
+	case "carried":
+		return r.set(&r.o.Carried, parts)
 	case "lease":
 		return read(r, &c.Lease, parts)
 	case "routed":

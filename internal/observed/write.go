@@ -40,8 +40,8 @@ func Write(o *core.Observation) string {
 	if c.Status.Operation != nil {
 		w.line("operation", c.Status.Operation)
 	}
-	if !reflect.ValueOf(o.Memory).IsZero() {
-		w.line("memory", &o.Memory)
+	if !reflect.ValueOf(o.Carried).IsZero() {
+		w.line("carried", &o.Carried)
 	}
 	for i := range o.Instances {
 		w.instance(&o.Instances[i])

@@ -232,7 +232,7 @@ func problemFrom(err error) *core.Problem {
 }
 
 func problemOf(err error) core.Problem {
-	var h *hindranceError
+	var h *userError
 	var taken *nameTakenError
 	switch {
 	case errors.As(err, &h):

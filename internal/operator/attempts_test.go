@@ -84,7 +84,7 @@ func TestWhatIsRefusedHindersNothingElse(t *testing.T) {
 
 // TestWhatTheUserHasToMendGivesTheProblemItsName, whatever else was refused before.
 func TestWhatTheUserHasToMendGivesTheProblemItsName(t *testing.T) {
-	missing := &hindranceError{core.Problem{Reason: core.ProblemSecretMissing, Message: "make it"}}
+	missing := &userError{core.Problem{Reason: core.ProblemSecretMissing, Message: "make it"}}
 	p := problemFrom(together(errors.New("no quota"), nil, together(missing, errors.New("no label"))))
 	want := core.Problem{Reason: core.ProblemSecretMissing,
 		Message: "make it; PrerequisitesFailed: no quota; PrerequisitesFailed: no label; it is tried again"}

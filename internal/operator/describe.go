@@ -117,9 +117,9 @@ func memberRole(g *core.GroupStatus, instance string) string {
 // nameOfReason is what the API server takes for the reason of a condition.
 var nameOfReason = regexp.MustCompile("^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
 
-// hindrance names why something is not as it should be: the refusal that blocks the
+// refusalOrPhase names why something is not as it should be: the refusal that blocks the
 // cluster, or its phase. The name may be Kubernetes' own, of which nothing is known.
-func hindrance(s core.Status) string {
+func refusalOrPhase(s core.Status) string {
 	if s.Blocked != nil && nameOfReason.MatchString(string(s.Blocked.Reason)) {
 		return string(s.Blocked.Reason)
 	}
@@ -128,7 +128,7 @@ func hindrance(s core.Status) string {
 
 func conditions(s core.Status, o core.Observation) []metav1.Condition {
 	takesWrites := s.Diagnosis.EndsCommits()
-	because, ready := hindrance(s), string(s.Phase)
+	because, ready := refusalOrPhase(s), string(s.Phase)
 	if !takesWrites {
 		ready = because
 	}

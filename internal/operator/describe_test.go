@@ -144,7 +144,7 @@ func TestANameThatIsNoReasonOfAConditionIsNone(t *testing.T) {
 	for reason, want := range map[core.Reason]string{"NoProof": "NoProof", "": "Blocked", "no such image": "Blocked",
 		"Err-Image": "Blocked", "1st": "Blocked"} {
 		s := core.Status{Phase: core.PhaseBlocked, Blocked: &core.Notice{Reason: reason}}
-		if got := hindrance(s); got != want {
+		if got := refusalOrPhase(s); got != want {
 			t.Errorf("of %q it is %q", reason, got)
 		}
 	}

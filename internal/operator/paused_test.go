@@ -76,7 +76,7 @@ func TestWhatIsRefusedIsAskedForAgainAfterAPause(t *testing.T) {
 // nobody has answered, and the record that a failover waits for.
 func TestWhatIsNoRefusalIsLookedAtEachTime(t *testing.T) {
 	for what, err := range map[string]error{
-		"a Secret":   &hindranceError{core.Problem{Reason: core.ProblemSecretMissing, Message: "make it"}},
+		"a Secret":   &userError{core.Problem{Reason: core.ProblemSecretMissing, Message: "make it"}},
 		"a name":     fmt.Errorf("it is another's: %w", &nameTakenError{kind: "Service", name: "c-1"}),
 		"a conflict": apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "c-root", nil),
 		"no answer":  errors.New("connection refused"),

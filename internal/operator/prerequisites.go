@@ -52,10 +52,10 @@ func (p *prerequisites) forget(cluster types.NamespacedName) {
 	maps.DeleteFunc(p.refusals, func(_ types.UID, r refusal) bool { return r.cluster == cluster })
 }
 
-// hindranceError is something that the user has to mend.
-type hindranceError struct{ core.Problem }
+// userError is something that the user has to mend.
+type userError struct{ core.Problem }
 
-func (e *hindranceError) Error() string { return e.String() }
+func (e *userError) Error() string { return e.String() }
 
 // ensure makes or mends all of them, each whatever becomes of the others; the error tells of all that
 // failed. asides are what only the user can mend, and can do later. The authority is there
@@ -64,7 +64,7 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (ca *pk
 	err error) {
 	ca, err = p.authority(ctx, c)
 	signs := ca
-	var broken *hindranceError
+	var broken *userError
 	if errors.As(err, &broken) {
 		signs = nil
 	} else if ca != nil && ca.EndsSoon(time.Now()) {
@@ -246,7 +246,7 @@ const anotherAuthority = ", or delete it to have a new authority and new certifi
 	"unreachable for the operator until they have theirs)"
 
 func brokenAuthority(c *v1alpha1.Cluster, how string) error {
-	return &hindranceError{core.Problem{Reason: core.ProblemAuthorityBroken,
+	return &userError{core.Problem{Reason: core.ProblemAuthorityBroken,
 		Message: "the Secret " + resources.Names(c.Name).CASecret() + " " + how + anotherAuthority}}
 }
 

@@ -65,7 +65,7 @@ func TestASecretThatIsBeingMendedIsReadEachTime(t *testing.T) {
 		&v1alpha1.BootstrapSpec{InitDB: &v1alpha1.InitDBSpec{Secret: &v1alpha1.LocalObjectReference{Name: "mine"}}}
 	for range 3 {
 		_, err := p.appSecret(t.Context(), nil, new([]core.Problem))(c, nil, nil)
-		var h *hindranceError
+		var h *userError
 		if !errors.As(err, &h) || h.Reason != "SecretIncomplete" {
 			t.Errorf("an empty Secret: %v", err)
 		}
@@ -192,7 +192,7 @@ func TestAnAuthorityThatEndsIsTold(t *testing.T) {
 		a := newAPI(t, resources.CASecret(c, bundle))
 		p, said := newPrerequisites(a, a), core.Reason("")
 		ca, asides, err := p.ensure(t.Context(), c)
-		var h *hindranceError
+		var h *userError
 		switch {
 		case errors.As(err, &h):
 			said = h.Reason

@@ -164,7 +164,7 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster,
 		return o, core.Plan{}, err
 	}
 	state := r.state(c)
-	o.Cluster.Failed, o.Cluster.Asides, o.Memory = state.failed, state.asides, state.memory
+	o.Cluster.Failed, o.Cluster.Asides, o.Carried = state.failed, state.asides, state.carried
 	plan := topology.Decide(o)
 	if plan.GrantsByKubernetesWord(o) {
 		if err := r.observer.confirm(ctx, c, &o); err != nil {
@@ -172,7 +172,7 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster,
 		}
 		plan = topology.Decide(o)
 	}
-	state.memory = plan.Memory
+	state.carried = plan.Carried
 	return o, plan, nil
 }
 

@@ -41,7 +41,7 @@ func (p *prerequisites) recovery(ctx context.Context, c *v1alpha1.Cluster) error
 		return err
 	}
 	if err := backups.CheckKey(store, files); err != nil {
-		return &hindranceError{core.Problem{Reason: core.KeyInvalid, Message: err.Error()}}
+		return &userError{core.Problem{Reason: core.KeyInvalid, Message: err.Error()}}
 	}
 	if files[recovery.FileTask], err = task.Encode(); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (p *prerequisites) recovery(ctx context.Context, c *v1alpha1.Cluster) error
 }
 
 func noRecovery(format string, args ...any) error {
-	return &hindranceError{core.Problem{Reason: core.ProblemRecoverySource, Message: fmt.Sprintf(format, args...)}}
+	return &userError{core.Problem{Reason: core.ProblemRecoverySource, Message: fmt.Sprintf(format, args...)}}
 }
 
 // recoverySource is the backup that spec.bootstrap.recovery names, and where it lies.

@@ -99,7 +99,7 @@ func TestTheBackupThatAClusterBeginsWith(t *testing.T) {
 			if err == nil {
 				err = p.recovery(t.Context(), c)
 			}
-			var no *hindranceError
+			var no *userError
 			switch {
 			case tc.refused != "" && (!errors.As(err, &no) || no.Reason != core.ProblemRecoverySource || !strings.Contains(no.Message, tc.refused)):
 				t.Fatalf("not refused as %q: %v", tc.refused, err)
@@ -153,7 +153,7 @@ func TestAKeyThatIsNoneIsToldBeforeARestore(t *testing.T) {
 	encrypted.Encryption = &v1alpha1.StoreEncryption{Identity: v1alpha1.SecretKeySelector{Name: "store", Key: "id"}}
 	c.Spec.ExternalClusters[0].ObjectStore = encrypted
 	a := newAPI(t, storeSecret())
-	var no *hindranceError
+	var no *userError
 	err := newPrerequisites(a, a).recovery(t.Context(), c)
 	if !errors.As(err, &no) || no.Reason != core.KeyInvalid ||
 		!strings.Contains(no.Message, `the key "id" of the Secret store`) {

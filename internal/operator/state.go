@@ -31,10 +31,10 @@ type clusterState struct {
 	// unread is the version of it that could not be read, and was told.
 	unread string
 	// failed is what could not be carried out last.
-	failed string
-	memory core.Memory
-	tls    clusterTLS
-	ready  preparation
+	failed  string
+	carried core.Carried
+	tls     clusterTLS
+	ready   preparation
 	// asides are what was found wrong when that was looked for last, and hinders nothing.
 	asides []core.Problem
 	// effects are those of the last plan.

@@ -28,7 +28,7 @@ func denials(n int) (all []error) {
 
 // TestOfManyRefusalsTheFirstFewAreTold, what the user has to mend before all.
 func TestOfManyRefusalsTheFirstFewAreTold(t *testing.T) {
-	missing := &hindranceError{core.Problem{Reason: core.ProblemSecretMissing, Message: "make the Secret"}}
+	missing := &userError{core.Problem{Reason: core.ProblemSecretMissing, Message: "make the Secret"}}
 	p := problemFrom(together(append(denials(62), missing)...))
 	said := p.Message
 	if p.Reason != core.ProblemSecretMissing || !strings.HasPrefix(said, "make the Secret; PrerequisitesFailed: ") ||

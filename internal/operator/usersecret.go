@@ -40,9 +40,9 @@ func (p *prerequisites) appSecret(ctx context.Context, authority []byte, asides 
 	*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error) {
 	return func(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
 		user, err := p.userSecret(ctx, c)
-		var hindrance *hindranceError
+		var mend *userError
 		isMade := existing != nil && c.Status.EstablishedAt != nil
-		if errors.As(err, &hindrance) && isMade {
+		if errors.As(err, &mend) && isMade {
 			// It was used; the account stays what it is, and the Secret is looked for now and then.
 			user, err = userSecret{uid: c.UID, generation: c.Generation, read: time.Now()}, nil
 		}
@@ -60,7 +60,7 @@ func (p *prerequisites) appSecret(ctx context.Context, authority []byte, asides 
 			return resources.AppSecret(c, existing, nil, authority, random)
 		default:
 			no.Message = err.Error()
-			return nil, &hindranceError{no}
+			return nil, &userError{no}
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (p *prerequisites) userSecret(ctx context.Context, c *v1alpha1.Cluster) (us
 	read := time.Now()
 	err := p.live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: b.InitDB.Secret.Name}, &s)
 	if apierrors.IsNotFound(err) {
-		return userSecret{}, &hindranceError{core.Problem{Reason: core.ProblemSecretMissing, Message: "the Secret " +
+		return userSecret{}, &userError{core.Problem{Reason: core.ProblemSecretMissing, Message: "the Secret " +
 			b.InitDB.Secret.Name +
 			", which spec.bootstrap.initdb.secret names, does not exist in namespace " + c.Namespace +
 			"; create it (type kubernetes.io/basic-auth, keys username and password)"}}

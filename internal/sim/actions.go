@@ -61,7 +61,7 @@ func (m *manager) launch() {
 	if m.proc != nil {
 		m.restarts++
 	}
-	keepsRelay := m.view.Durability.KeepsRelayLogs() && !m.volume.memory.cached.MayLack && !m.w.mut.RelayNotDurable
+	keepsRelay := m.view.Durability.KeepsRelayLogs() && !m.volume.record.cached.MayLack && !m.w.mut.RelayNotDurable
 	m.proc = startMysqld(m, keepsRelay)
 	m.started = m.w.now
 	m.accepted, m.misses, m.server, m.receiveTry = false, 0, nil, 0
@@ -253,9 +253,9 @@ func (m *manager) waitApplied(a agent.WaitApplied, done func(string)) {
 }
 
 func (m *manager) forgetTail() {
-	if m.volume.memory.tailEpoch != 0 {
+	if m.volume.record.tailEpoch != 0 {
 		m.successor = nil
-		m.volume.memory.tailEpoch = 0
+		m.volume.record.tailEpoch = 0
 	}
 }
 

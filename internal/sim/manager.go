@@ -130,14 +130,14 @@ func (m *manager) lockVolume() {
 	}
 	v.holder = m
 	if m.w.mut.ForgetFenced {
-		v.memory.noWritesBelow = 0
+		v.record.noWritesBelow = 0
 	}
 	if m.w.mut.ForgetFrozen {
-		v.memory.noReceivingBelow = 0
+		v.record.noReceivingBelow = 0
 	}
 	m.locked, m.data, m.downSince = true, v.state(), m.w.now
-	m.seen = max(m.seen, v.memory.noWritesBelow, v.memory.noReceivingBelow)
-	m.withheld, m.withheldAt = v.memory.noReceivingBelow, m.w.now
+	m.seen = max(m.seen, v.record.noWritesBelow, v.record.noReceivingBelow)
+	m.withheld, m.withheldAt = v.record.noReceivingBelow, m.w.now
 	m.update()
 	if m.data == core.DataEmpty && m.w.rare.IntN(20) == 0 { // it hears of its Cluster late
 		m.at(time.Second+time.Duration(m.w.rare.Int64N(int64(15*time.Second))), m.hear)
@@ -187,8 +187,8 @@ func (m *manager) setCluster() {
 		m.view.PrimarySince = before.PrimarySince
 	}
 	m.seen = max(m.seen, m.view.Epoch)
-	if !m.volume.memory.adopted {
-		m.volume.memory = remembered{adopted: true}
+	if !m.volume.record.adopted {
+		m.volume.record = volumeRecord{adopted: true}
 	}
 	m.keepLatest()
 	m.update()
@@ -201,7 +201,7 @@ func (m *manager) viewAfter(next *agent.Cluster) *agent.Cluster {
 	if m.w.mut.BelievesThePast {
 		return next
 	}
-	r := m.volume.memory
+	r := m.volume.record
 	m.latest.Recall(max(r.viewEpoch, r.wasPrimaryEpoch))
 	v := m.latest.Take(m.view, next)
 	if m.latest.Past {
@@ -213,11 +213,11 @@ func (m *manager) viewAfter(next *agent.Cluster) *agent.Cluster {
 // keepLatest keeps on the volume how far the status was seen to get, within a second.
 func (m *manager) keepLatest() {
 	latest := m.latest
-	if latest.IsKept(m.volume.memory.viewEpoch) {
+	if latest.IsKept(m.volume.record.viewEpoch) {
 		return
 	}
 	m.at(time.Second, func() {
-		if r := &m.volume.memory; r.adopted && !m.volume.stalled {
+		if r := &m.volume.record; r.adopted && !m.volume.stalled {
 			r.viewEpoch = max(r.viewEpoch, latest.Epoch)
 		}
 	})
@@ -243,7 +243,7 @@ func (m *manager) facts() *agent.Facts {
 		f.Server = nil
 	}
 	if m.locked {
-		r := m.volume.memory
+		r := m.volume.record
 		f.NoWritesBelow, f.WasPrimaryEpoch = r.noWritesBelow, r.wasPrimaryEpoch
 		f.Acks, f.AcksEpoch = r.acks, r.acksEpoch
 		f.Successor, f.Coming, f.NoReceivingBelow = m.successor, m.coming, r.noReceivingBelow
@@ -330,7 +330,7 @@ func (m *manager) poll() {
 	}
 	m.polled = s.version
 	m.server, m.serverAt = s.report(), m.w.now
-	m.server.SemiSync.Order, m.server.SemiSync.OrderEpoch = m.volume.memory.acksOrder, m.volume.memory.acksEpoch
+	m.server.SemiSync.Order, m.server.SemiSync.OrderEpoch = m.volume.record.acksOrder, m.volume.record.acksEpoch
 	m.noteWritable()
 	m.announce()
 	m.tick()

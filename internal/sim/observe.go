@@ -13,7 +13,7 @@ import (
 func (op *operator) observe(c *clusterObject) core.Observation {
 	read := op.clock()
 	route := watched[routeObject](op.routes, "rw")
-	o := core.Observation{Memory: op.memory, Cluster: core.Cluster{
+	o := core.Observation{Carried: op.carried, Cluster: core.Cluster{
 		Name: clusterName, Generation: c.generation, Failed: op.failed, Wanted: c.spec.instances,
 		Durability:    c.spec.durability,
 		FailoverDelay: op.w.conf.delay, SwitchoverLimit: op.w.conf.switchover,

@@ -36,7 +36,7 @@ type operator struct {
 	latest   *clusterObject
 	latestRV int64
 	failed   string
-	memory   core.Memory
+	carried  core.Carried
 	met      bool // enough was heard to decide
 
 	running, woken bool
@@ -288,10 +288,10 @@ func (op *operator) lease(o *leaseObject, version int64, read time.Time) core.Fa
 	return core.Known(l, read, read)
 }
 
-// plan decides, and remembers what is to be remembered.
+// plan decides, and remembers what is to be volumeRecord.
 func (op *operator) plan(o core.Observation) (plan core.Plan, seen *core.Observation) {
 	plan, seen = op.w.plan(o)
-	op.memory = plan.Memory
+	op.carried = plan.Carried
 	return plan, seen
 }
 

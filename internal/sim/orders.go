@@ -28,7 +28,7 @@ func (m *manager) order(verb control.Verb, o control.Order, done func(err string
 	m.w.cover.count("order", string(verb))
 	m.orders = append(m.orders[max(0, len(m.orders)-20):], pastOrder{m.w.now, verb, o})
 	if m.volume.stalled && verb != control.VerbRestartInPlace {
-		return // what is promised or remembered has to be written first: nobody answers
+		return // what is promised or volumeRecord has to be written first: nobody answers
 	}
 	switch verb {
 	case control.VerbDemote:
@@ -49,7 +49,7 @@ func (m *manager) order(verb control.Verb, o control.Order, done func(err string
 				return
 			}
 			a := agent.Awaits{Epoch: o.Epoch, Acks: o.Acks, Order: o.Number}
-			if no := m.volume.memory.promised().Refuses(a); no != nil && !m.w.mut.AcksUnnumbered {
+			if no := m.volume.record.promised().Refuses(a); no != nil && !m.w.mut.AcksUnnumbered {
 				m.w.cover.count("order", string(no.Reason))
 				done(string(no.Reason))
 				over()
@@ -81,7 +81,7 @@ func (m *manager) standing() agent.Standing {
 
 // orderDemote promises before it acts.
 func (m *manager) orderDemote(epoch int64, done func(string)) {
-	r := &m.volume.memory
+	r := &m.volume.record
 	r.noWritesBelow = max(r.noWritesBelow, epoch)
 	m.update()
 	m.worker.submit(func(over func()) {
@@ -99,7 +99,7 @@ func (m *manager) orderDemote(epoch int64, done func(string)) {
 
 // orderFreeze stops receiving, and says so only when it has stopped.
 func (m *manager) orderFreeze(epoch int64, done func(string)) {
-	r := &m.volume.memory
+	r := &m.volume.record
 	r.noReceivingBelow = max(r.noReceivingBelow, epoch)
 	m.update()
 	m.worker.submit(func(over func()) {

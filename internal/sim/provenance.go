@@ -27,16 +27,16 @@ func (m *manager) here() agent.Residence {
 // mysqld is to start without its relay logs.
 func (m *manager) noteStart(drops bool) {
 	v := m.volume
-	before := v.memory.cached
+	before := v.record.cached
 	failed := v.failed && !m.w.mut.WriteErrorsIgnored
-	v.memory.cached = before.Starts(agent.Start{Here: m.here(), Failed: failed, Drops: drops})
+	v.record.cached = before.Starts(agent.Start{Here: m.here(), Failed: failed, Drops: drops})
 	if v.failed { // what could not be written is gone with the process that had read it
 		v.loseCache()
 	}
 	v.failed = false
-	switch lacks := v.memory.cached.MayLack; {
+	switch lacks := v.record.cached.MayLack; {
 	case lacks && m.w.mut.LackForgotten && before.MayLack:
-		v.memory.cached.MayLack = false
+		v.record.cached.MayLack = false
 	case lacks && !before.MayLack:
 		m.tell("may lack what it acknowledged")
 		m.w.cover.count("manager", "may lack what it acknowledged")
@@ -44,13 +44,13 @@ func (m *manager) noteStart(drops bool) {
 }
 
 func (m *manager) noteReceiving() {
-	r := &m.volume.memory
+	r := &m.volume.record
 	r.viewEpoch = max(r.viewEpoch, m.latest.Epoch)
 	r.cached = r.cached.Receives(m.here())
 }
 
 func (m *manager) becomeWhole(done func(string)) {
-	m.volume.memory.cached = m.volume.memory.cached.Whole()
+	m.volume.record.cached = m.volume.record.cached.Whole()
 	m.w.cover.count("manager", "has all again that it acknowledged")
 	m.update()
 	done("")
@@ -60,18 +60,18 @@ func (m *manager) becomeWhole(done func(string)) {
 func (m *manager) flushRelayLogs() {
 	v := m.volume
 	isUp := m.proc != nil && !m.proc.dead
-	if !m.locked || isUp || v.stalled || v.db == nil || v.memory.cached.In != m.here() {
+	if !m.locked || isUp || v.stalled || v.db == nil || v.record.cached.In != m.here() {
 		return
 	}
 	if v.failed { // it tells once
-		v.memory.cached, v.failed = v.memory.cached.Starts(agent.Start{Here: m.here(), Failed: true}), false
+		v.record.cached, v.failed = v.record.cached.Starts(agent.Start{Here: m.here(), Failed: true}), false
 		v.loseCache()
 		return
 	}
 	if !m.w.mut.MarkWithoutFlush {
 		v.db.cached.unflushed = 0
 	}
-	v.memory.cached = v.memory.cached.Flushed()
+	v.record.cached = v.record.cached.Flushed()
 }
 
 // pageCache of a database's relay logs.

@@ -23,12 +23,12 @@ func (m *manager) report() core.Report {
 	if m.w.mut.PromiseWithoutLock && !m.locked {
 		r.VolumeLocked, r.Data = true, core.DataPopulated
 	}
-	if m.w.mut.PromiseBeforeItHolds && m.volume.memory.noWritesBelow > m.writable {
+	if m.w.mut.PromiseBeforeItHolds && m.volume.record.noWritesBelow > m.writable {
 		r.WritableEpoch = 0
 	}
 	p.MayWrite = p.MayWrite && !m.w.mut.PromiseBeforeItHolds
 	if r.VolumeLocked {
-		kept := m.volume.memory
+		kept := m.volume.record
 		p.TellPromises(&r, agent.Kept{NoWritesBelow: kept.noWritesBelow, NoReceivingBelow: kept.noReceivingBelow,
 			LastWritable: kept.wasPrimaryEpoch})
 		kept.cached.TellProvenance(&r)

@@ -78,7 +78,7 @@ func (w *world) restoreEtcd(d *dice) {
 // hasHeardOfMore: who would be primary by an old status knows that it is old.
 func (w *world) hasHeardOfMore(old *core.Status) bool {
 	v := w.api.volume(old.Promotion.Instance)
-	return v != nil && max(v.data.memory.viewEpoch, v.data.memory.wasPrimaryEpoch) > old.Epoch
+	return v != nil && max(v.data.record.viewEpoch, v.data.record.wasPrimaryEpoch) > old.Epoch
 }
 
 func (w *world) restoreLease(at time.Duration) {

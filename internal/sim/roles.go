@@ -246,7 +246,7 @@ func (m *manager) becomePrimary(a agent.BecomePrimary, done func(string)) {
 // open: the permission is looked at once more at the last moment; from here on it
 // is not given up half way.
 func (m *manager) open(epoch int64, done func(string)) {
-	m.volume.memory.wasPrimaryEpoch, m.volume.memory.cached = epoch, m.volume.memory.cached.Opens()
+	m.volume.record.wasPrimaryEpoch, m.volume.record.cached = epoch, m.volume.record.cached.Opens()
 	if !m.facts().MayOpen(epoch) {
 		done("the promotion was withdrawn, or the lease has run out meanwhile")
 		return
@@ -279,7 +279,7 @@ func (m *manager) open(epoch int64, done func(string)) {
 
 // requireAcks remembers the number before it is applied.
 func (m *manager) requireAcks(a agent.Awaits, done func(string)) {
-	r := &m.volume.memory
+	r := &m.volume.record
 	forEver := m.view.WaitsForEver()
 	promised, begins := r.promised().Before(a, forEver && a.Acks > 0 || m.w.mut.TailAlways, m.mayWrite)
 	if r.setPromised(promised); r.tailEpoch == 0 {
@@ -293,10 +293,10 @@ func (m *manager) requireAcks(a agent.Awaits, done func(string)) {
 	m.statement(statementLimit, func(s *mysqld) { s.requireAcks(a.Acks, timeout); base = s.db.executed },
 		func(err string) {
 			if err == "" {
-				m.volume.memory.acks = a.Acks
+				m.volume.record.acks = a.Acks
 			}
 			if err == "" && begins {
-				m.volume.memory.tailEpoch, m.volume.memory.tailBase = a.Epoch, base
+				m.volume.record.tailEpoch, m.volume.record.tailBase = a.Epoch, base
 			}
 			done(err)
 		})

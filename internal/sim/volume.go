@@ -18,7 +18,7 @@ type volume struct {
 	node string
 	// holder has the lock on it; only managers of one node compete for it.
 	holder *manager
-	memory remembered
+	record volumeRecord
 	stage  stage
 	db     *database
 	full   bool
@@ -44,8 +44,8 @@ const (
 	stagePopulated
 )
 
-// remembered is what a manager keeps on its volume.
-type remembered struct {
+// volumeRecord is what a manager keeps on its volume.
+type volumeRecord struct {
 	adopted          bool
 	noWritesBelow    int64
 	noReceivingBelow int64
@@ -59,12 +59,12 @@ type remembered struct {
 	cached           agent.Cached
 }
 
-// promised is what is remembered of acknowledgements.
-func (r *remembered) promised() agent.Promised {
+// promised is what is volumeRecord of acknowledgements.
+func (r *volumeRecord) promised() agent.Promised {
 	return agent.Promised{Acks: r.acks, Epoch: r.acksEpoch, Order: r.acksOrder, TailEpoch: r.tailEpoch}
 }
 
-func (r *remembered) setPromised(p agent.Promised) {
+func (r *volumeRecord) setPromised(p agent.Promised) {
 	r.acks, r.acksEpoch, r.acksOrder, r.tailEpoch = p.Acks, p.Epoch, p.Order, p.TailEpoch
 }
 

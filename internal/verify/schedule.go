@@ -36,7 +36,7 @@ func (r *Reconciler) schedule(c *v1alpha1.Cluster, f *verify.Facts) schedulePlan
 	before := c.Status.VerificationSchedule
 	busy := f.Record.Phase.Runs() || f.Copy.Exists && !f.Copy.Foreign
 	s := r.scheduleFacts(c, spec)
-	if h := f.Hindrance(); !busy && h != nil {
+	if h := f.WaitsFor(); !busy && h != nil {
 		s.HindersDue = h.Message
 	}
 	done := backup.Decide(s)

@@ -194,7 +194,7 @@ func asksAnew(plan core.Plan) bool {
 // publish takes over what was decided; true when it is something new.
 func (m *model) publish(plan core.Plan) bool {
 	changed := !reflect.DeepEqual(m.o.Cluster.Status, plan.Status)
-	m.o.Cluster.Status, m.o.Memory = plan.Status, plan.Memory
+	m.o.Cluster.Status, m.o.Carried = plan.Status, plan.Carried
 	return changed
 }
 

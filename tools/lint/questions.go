@@ -12,7 +12,7 @@ import (
 var questionWords = []string{"is", "was", "has", "had", "may", "can", "must", "needs", "awaits", "holds", "stays"}
 
 // planning are the methods by which a plan is changed, see internal/core/draft.
-var planning = []string{"Do", "Say", "Block", "Warn", "Announce", "Remark", "Tell", "RecheckAt", "again", "Forget"}
+var planning = []string{"Do", "Doing", "Block", "Warn", "Announce", "Remark", "Tell", "RecheckAt", "again", "Forget"}
 
 // questions finds functions that answer yes or no, are named so, and change the plan on the way. A
 // reader of a condition does not expect that, and a table of conditions may ask them in any order.

@@ -52,12 +52,12 @@ func TestFindsWhatBreaksARatchetedRule(t *testing.T) {
 		"a fact that is looked at":   {core, get("r, ok := in.Report"), ""},
 		"what is no fact":            {core, "func f() { r, _ := c.Get(name) }", ""},
 		"a fact that a test takes":   {"internal/core/x_test.go", get("r, _ := in.Report"), ""},
-		"a question that says":       {core, asks("isOver() bool", "d.Say(x)"), "question-acts internal/core"},
+		"a question that says":       {core, asks("isOver() bool", "d.Doing(x)"), "question-acts internal/core"},
 		"a question that sets":       {core, asks("MayGo() (a, b bool)", "d.Again = b"), "question-acts internal/core"},
 		"a question that asks":       {core, asks("isOver() bool", "x := d.Status.X"), ""},
-		"an act that reports":        {core, asks("takeBack() bool", "d.Say(x)"), ""},
-		"a name that begins alike":   {core, asks("issue() bool", "d.Say(x)"), ""},
-		"a question of a shell":      {shell, asks("isOver() bool", "d.Say(x)"), ""},
+		"an act that reports":        {core, asks("takeBack() bool", "d.Doing(x)"), ""},
+		"a name that begins alike":   {core, asks("issue() bool", "d.Doing(x)"), ""},
+		"a question of a shell":      {shell, asks("isOver() bool", "d.Doing(x)"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTree(t, map[string]string{c.path: "package p\n" + c.text + "\n"})

@@ -133,17 +133,17 @@ func terminateMember(f *Facts) (Decision, bool) {
 	case f.TerminatingSince.IsZero(), f.Activity == Stopping, f.Activity == Leaving:
 		return pass()
 	case f.Activity != NoActivity:
-		return say(core.Stopped, core.InstanceTerminating, "the Pod is being stopped", Abort{})
+		return decided(core.Stopped, core.InstanceTerminating, "the Pod is being stopped", Abort{})
 	case !f.Mysqld.Up:
 		return leave(f)
 	case !isIn(v) || !f.Mysqld.Answers:
-		return say(core.Running, core.InstanceTerminating, "the Pod is being stopped",
+		return decided(core.Running, core.InstanceTerminating, "the Pod is being stopped",
 			StopServer{Why: "the Pod is being stopped"})
 	case f.waitsForRelief(v):
-		return say(core.Running, core.InstanceTerminating,
+		return decided(core.Running, core.InstanceTerminating,
 			"the Pod is being stopped, when another member has become primary")
 	}
-	return say(core.Running, core.InstanceTerminating, "leaves the group, for the Pod is being stopped",
+	return decided(core.Running, core.InstanceTerminating, "leaves the group, for the Pod is being stopped",
 		LeaveGroup{Why: "the Pod is being stopped"})
 }
 
@@ -168,10 +168,10 @@ func fencedMember(f *Facts) (Decision, bool) {
 	case !f.listedFenced() || f.Activity != NoActivity || !f.Mysqld.Answers || f.Data != core.DataPopulated:
 		return pass()
 	case isIn(f.view()):
-		return say(core.Running, core.InstanceFencing, "leaves the group, for this instance is fenced",
+		return decided(core.Running, core.InstanceFencing, "leaves the group, for this instance is fenced",
 			LeaveGroup{Why: "the instance is fenced"})
 	}
-	d, _ := say(core.Fenced, core.InstanceIsFenced, "it is fenced: out of the group and read-only, its mysqld runs; "+
+	d, _ := decided(core.Fenced, core.InstanceIsFenced, "it is fenced: out of the group and read-only, its mysqld runs; "+
 		"kubectl cnmsql fence off brings it back")
 	return f.compared(d), true
 }
@@ -182,7 +182,7 @@ func breakOffJoin(f *Facts) (Decision, bool) {
 	if f.Activity != Joining || !f.isToReboot() || isIn(f.view()) {
 		return pass()
 	}
-	return say(core.Running, core.MemberRebooting, "breaks off its search for the group, which it is to reboot",
+	return decided(core.Running, core.MemberRebooting, "breaks off its search for the group, which it is to reboot",
 		Abort{})
 }
 
@@ -213,7 +213,7 @@ func endHung(f *Facts) (Decision, bool) {
 	if !f.hangs() || !f.Cluster.Group.GoneOn {
 		return pass()
 	}
-	return say(core.Hung, core.InstanceNoAnswer, "mysqld runs and does not answer, and the group has gone on without "+
+	return decided(core.Hung, core.InstanceNoAnswer, "mysqld runs and does not answer, and the group has gone on without "+
 		"it: it is killed, and started again",
 		StopServer{Kill: true, Why: "it does not answer, and the group has gone on without it"})
 }
@@ -225,7 +225,7 @@ func admitMembers(f *Facts) (Decision, bool) {
 	if wanted == "" || wanted == f.Member.Admitted || f.Cluster.Epoch < f.Member.AdmittedEpoch {
 		return pass()
 	}
-	return say(core.Running, "", "", AdmitMembers{wanted})
+	return decided(core.Running, "", "", AdmitMembers{wanted})
 }
 
 // leaveOnWish: the operator has the member stay out, to be removed or recreated.
@@ -234,9 +234,9 @@ func leaveOnWish(f *Facts) (Decision, bool) {
 	case f.NoReceivingBelow <= f.Cluster.Epoch:
 		return pass()
 	case isIn(f.view()):
-		return say(core.Running, core.MemberLeaving, "leaves the group", LeaveGroup{Why: "the operator asked for it"})
+		return decided(core.Running, core.MemberLeaving, "leaves the group", LeaveGroup{Why: "the operator asked for it"})
 	}
-	d, _ := say(core.Running, core.MemberLeft, fmt.Sprintf("stays out of the group below epoch %d", f.NoReceivingBelow))
+	d, _ := decided(core.Running, core.MemberLeft, fmt.Sprintf("stays out of the group below epoch %d", f.NoReceivingBelow))
 	return f.compared(d), true
 }
 
@@ -262,33 +262,33 @@ func inGroup(f *Facts) (Decision, bool) {
 	v, g := f.view(), f.Cluster.Group
 	switch {
 	case v.State == core.MemberOnline && g.Bootstrapped && f.Member.Of != g.Name:
-		return say(core.Running, "", "", RememberGroup{g.Name})
+		return decided(core.Running, "", "", RememberGroup{g.Name})
 	case v.State == core.MemberOnline && f.Unnoted: // the manager before was of a release that noted nothing
-		return say(core.Running, "", "", NoteReceiving{})
+		return decided(core.Running, "", "", NoteReceiving{})
 	case v.State == core.MemberOnline && v.HasQuorum() && f.MayLack: // the group has sent it what it lacked
-		return say(core.Running, "", "", BecomeWhole{})
+		return decided(core.Running, "", "", BecomeWhole{})
 	case v.State == core.MemberOnline && v.Role != f.Member.Settled:
-		return say(core.Running, "", "", SettleRole{v.Role})
+		return decided(core.Running, "", "", SettleRole{v.Role})
 	case v.State == core.MemberOnline && v.HasQuorum() == f.Member.RejoinHeld:
 		// A human may have the group go on without it; then it comes back only when it is
 		// known what it holds.
-		return say(core.Running, "", "", HoldRejoin{!f.Member.RejoinHeld})
+		return decided(core.Running, "", "", HoldRejoin{!f.Member.RejoinHeld})
 	case v.State == core.MemberOnline && f.holdsExpulsion(v) != f.Member.ExpelHeld:
-		return say(core.Running, "", "", HoldExpulsion{!f.Member.ExpelHeld})
+		return decided(core.Running, "", "", HoldExpulsion{!f.Member.ExpelHeld})
 	case v.IsSurvivor():
-		return say(core.Running, core.MemberNoQuorum,
+		return decided(core.Running, core.MemberNoQuorum,
 			"has lost the majority of the group: transactions wait until it is back")
 	case v.State == core.MemberOnline && v.Role == core.MemberPrimary && f.commonVersion(v) != f.Member.ProtocolOf &&
 		f.commonVersion(v) != "":
-		return say(core.Running, "", "", RaiseProtocol{f.commonVersion(v)})
+		return decided(core.Running, "", "", RaiseProtocol{f.commonVersion(v)})
 	case v.Role == core.MemberPrimary && allOnline(v) && v.ViewID != f.Member.Forgot && f.Member.HandingTo == "":
-		return say(core.Running, "", "", ForgetFormer{v.ViewID})
+		return decided(core.Running, "", "", ForgetFormer{v.ViewID})
 	case v.State == core.MemberOnline:
-		return say(core.Running, "", "")
+		return decided(core.Running, "", "")
 	case v.State == core.MemberRecovering:
-		return say(core.Running, core.MemberIsRecovering, "receives from another member what it lacks")
+		return decided(core.Running, core.MemberIsRecovering, "receives from another member what it lacks")
 	case v.State == core.MemberError:
-		return say(core.Running, core.MemberIsInError, "was expelled from the group, or could not go on in it; "+
+		return decided(core.Running, core.MemberIsInError, "was expelled from the group, or could not go on in it; "+
 			"leaves it, to join again", LeaveGroup{Why: "the member is in ERROR", Within: leaveLimit})
 	}
 	return pass()
@@ -330,15 +330,15 @@ func join(f *Facts) (Decision, bool) {
 	g := f.Cluster.Group
 	switch {
 	case f.isToReboot():
-		return say(core.Running, core.MemberRebooting, "reboots the group, as it was told to",
+		return decided(core.Running, core.MemberRebooting, "reboots the group, as it was told to",
 			BootstrapGroup{Reboot: true})
 	case !g.Bootstrapped && g.Bootstrapper == f.Me && f.Member.Of != "":
-		return say(core.Running, core.RefusalDataWithoutStatus, "this data was a member of the group "+f.Member.Of+
+		return decided(core.Running, core.RefusalDataWithoutStatus, "this data was a member of the group "+f.Member.Of+
 			", and the Cluster says that there never was a group: nothing is made; restore the Cluster's status, or start with an empty volume")
 	case !g.Bootstrapped && g.Bootstrapper == f.Me:
-		return say(core.Running, core.MemberBootstrapping, "makes the group", BootstrapGroup{})
+		return decided(core.Running, core.MemberBootstrapping, "makes the group", BootstrapGroup{})
 	case !g.Bootstrapped:
-		return say(core.Running, core.MemberAwaitingGroup, "waits until the group is made")
+		return decided(core.Running, core.MemberAwaitingGroup, "waits until the group is made")
 	}
 	return joinExisting(f)
 }
@@ -349,7 +349,7 @@ func joinExisting(f *Facts) (Decision, bool) {
 	}
 	primary := f.Cluster.CurrentPrimary
 	if primary == "" || primary == f.Me {
-		return say(core.Running, core.MemberAwaitingGroup, "waits until the group has elected a primary that can be "+
+		return decided(core.Running, core.MemberAwaitingGroup, "waits until the group has elected a primary that can be "+
 			"asked for its position")
 	}
 	pos := f.memberPosition(primary)
@@ -358,40 +358,40 @@ func joinExisting(f *Facts) (Decision, bool) {
 		if f.AskFailed != "" {
 			message += ": " + f.AskFailed
 		}
-		return say(core.Running, core.InstanceAskingPrimary, message, f.askMember(primary, nil, 0)...)
+		return decided(core.Running, core.InstanceAskingPrimary, message, f.askMember(primary, nil, 0)...)
 	}
 	if !pos.InGroup { // joining takes mysqld a minute when nobody is there, and what this one holds is no measure
-		d, _ := say(core.Running, core.MemberAwaitingGroup, "waits until there is a group to join: "+primary+
+		d, _ := decided(core.Running, core.MemberAwaitingGroup, "waits until there is a group to join: "+primary+
 			" was its primary, and is in none that has its quorum")
 		d.Actions = f.askMember(primary, pos, groupRefresh)
 		return d, true
 	}
 	switch errant, lacks := pos.errant(); {
 	case lacks && errant.IsEmpty():
-		return say(core.Running, core.InstanceAskingPrimary, "holds transactions that "+primary+" does not, and asks "+
+		return decided(core.Running, core.InstanceAskingPrimary, "holds transactions that "+primary+" does not, and asks "+
 			"again: it may get them in a moment", f.askMember(primary, pos, groupRefresh)...)
 	case lacks:
-		d, _ := say(core.Running, core.InstanceIsDiverged, fmt.Sprintf("holds transactions that the group lacks: %s; "+
+		d, _ := decided(core.Running, core.InstanceIsDiverged, fmt.Sprintf("holds transactions that the group lacks: %s; "+
 			"it is kept out of the group and of every Service, and its data is kept", errant.Abbreviate(4)))
 		d.Errant, d.Actions = errant, f.askMember(primary, pos, positionRefresh)
 		return d, true
 	}
 	if slices.Contains(f.Cluster.Diverged, f.Me) {
 		// What it says now has to be heard before it is believed to be healed.
-		return say(core.Running, core.InstanceAskingPrimary, "holds nothing any more that the group lacks",
+		return decided(core.Running, core.InstanceAskingPrimary, "holds nothing any more that the group lacks",
 			f.askMember(primary, pos, groupRefresh)...)
 	}
 	if f.Server.DataRemoved { // the group holds all that it has executed: nothing is lost with what is left
-		return say(core.Running, core.MemberDataRemoved, dataRemoved, ForgetData{})
+		return decided(core.Running, core.MemberDataRemoved, dataRemoved, ForgetData{})
 	}
 	if f.Now.Sub(f.Member.TriedAt) < joinRetry {
-		return say(core.Running, core.MemberJoinFailed, "could not join the group, and tries again: "+
+		return decided(core.Running, core.MemberJoinFailed, "could not join the group, and tries again: "+
 			cmp.Or(f.Member.Failed, "it was a member until a moment ago"))
 	}
 	if f.Member.ExpelHeld { // of a membership that has ended
-		return say(core.Running, core.MemberJoining, "", HoldExpulsion{false})
+		return decided(core.Running, core.MemberJoining, "", HoldExpulsion{false})
 	}
-	return say(core.Running, core.MemberJoining, "joins the group", JoinGroup{})
+	return decided(core.Running, core.MemberJoining, "joins the group", JoinGroup{})
 }
 
 // excluded: a group went on without this instance. The primary's position tells nothing of
@@ -400,10 +400,10 @@ func joinExisting(f *Facts) (Decision, bool) {
 func excluded(f *Facts) (Decision, bool) {
 	errant := f.Server.Holds().Subtract(f.Cluster.Group.Held)
 	if errant.IsEmpty() || !slices.Contains(f.Cluster.Diverged, f.Me) {
-		return say(core.Running, core.MemberLeftOut, "the group went on without it; waits until the operator has "+
+		return decided(core.Running, core.MemberLeftOut, "the group went on without it; waits until the operator has "+
 			"seen what it holds")
 	}
-	d, _ := say(core.Running, core.InstanceIsDiverged, fmt.Sprintf("the group went on without it, and it holds "+
+	d, _ := decided(core.Running, core.InstanceIsDiverged, fmt.Sprintf("the group went on without it, and it holds "+
 		"transactions from before that the others had not received: %s; it is kept out of the group and of every Service, and its data is kept", errant.Abbreviate(4)))
 	d.Errant = errant
 	return d, true

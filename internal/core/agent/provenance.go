@@ -31,7 +31,7 @@ type Cached struct {
 type Start struct {
 	Here Residence
 	// Failed: the volume has reported since that something could not be written, or cannot
-	// say that all was.
+	// decided that all was.
 	Failed bool
 	// Drops: mysqld starts without the relay logs that are there.
 	Drops bool

@@ -60,7 +60,7 @@ func isolateItself(f *Facts) (Decision, bool) {
 	if !f.MustIsolateItself() {
 		return pass()
 	}
-	return say(core.Running, core.InstanceIsolated, "neither was the lease renewed, nor does a majority vouch for "+
+	return decided(core.Running, core.InstanceIsolated, "neither was the lease renewed, nor does a majority vouch for "+
 		"this primary: it takes no writes until one of the two is so",
 		Demote{"isolated"})
 }
@@ -71,12 +71,12 @@ func fenced(f *Facts) (Decision, bool) {
 	case !f.listedFenced() || f.Activity == Initializing || f.Activity == Restoring || f.Activity == Cloning:
 		return pass()
 	case f.Activity == Stopping || f.Mysqld.Up && f.Activity != NoActivity:
-		return say(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced")
+		return decided(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced")
 	case f.Mysqld.Up:
-		return say(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced",
+		return decided(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced",
 			StopServer{Why: "the instance is fenced"})
 	}
-	return say(core.Fenced, core.InstanceIsFenced, "it is fenced: mysqld is stopped, data is kept; kubectl cnmsql "+
+	return decided(core.Fenced, core.InstanceIsFenced, "it is fenced: mysqld is stopped, data is kept; kubectl cnmsql "+
 		"fence off brings it back")
 }
 

@@ -14,8 +14,8 @@ type finding struct {
 	says string
 }
 
-// scene is what the rules of diagnosis look at.
-type scene struct {
+// primaryView is what the rules of diagnosis look at.
+type primaryView struct {
 	o         *core.Observation
 	p         *core.Promotion
 	holder    *core.Instance
@@ -28,29 +28,31 @@ type scene struct {
 // rule is one line of the table of diagnoses.
 type rule struct {
 	name core.Diagnosis
-	when func(*scene) bool
-	says func(*scene) string
+	when func(*primaryView) bool
+	says func(*primaryView) string
 }
 
-func constant(text string) func(*scene) string { return func(*scene) string { return text } }
+func constant(text string) func(*primaryView) string {
+	return func(*primaryView) string { return text }
+}
 
 // rules in the order in which they are tried; the first that holds is the
 // diagnosis. Those with reachable rest on the manager's own word.
 var rules = []rule{
-	{core.DiagnosisNone, func(s *scene) bool { return s.p == nil }, constant("no primary was chosen yet")},
+	{core.DiagnosisNone, func(s *primaryView) bool { return s.p == nil }, constant("no primary was chosen yet")},
 	{core.PrimaryFenced, fenced, constant("it is fenced")},
 	{core.PrimaryPromoting, isBeforePromotion, constant("what was heard of it last is older than its promotion")},
 	{core.PrimaryDataLost, dataLost, constant("its volume is empty")},
-	{core.PrimaryFailed, func(s *scene) bool { return s.reachable && s.report.State == core.Failed },
-		func(s *scene) string { return s.report.Problem().String() }},
-	{core.PrimaryHung, func(s *scene) bool { return s.reachable && s.report.State == core.Hung },
+	{core.PrimaryFailed, func(s *primaryView) bool { return s.reachable && s.report.State == core.Failed },
+		func(s *primaryView) string { return s.report.Problem().String() }},
+	{core.PrimaryHung, func(s *primaryView) bool { return s.reachable && s.report.State == core.Hung },
 		hungText},
-	{core.PrimaryLostTransactions, func(s *scene) bool { return isWritable(s) && !lostTransactions(s.o).IsEmpty() },
-		func(s *scene) string {
+	{core.PrimaryLostTransactions, func(s *primaryView) bool { return isWritable(s) && !lostTransactions(s.o).IsEmpty() },
+		func(s *primaryView) string {
 			return "replicas hold transactions of its own that it does not have: " +
 				lostTransactions(s.o).Abbreviate(10)
 		}},
-	{core.PrimaryTerminating, func(s *scene) bool { return isWritable(s) && s.isTerminating() },
+	{core.PrimaryTerminating, func(s *primaryView) bool { return isWritable(s) && s.isTerminating() },
 		constant("its Pod is being stopped")},
 	{core.PrimaryIsolated, isolated, constant("commits hang: it takes writes, but its replicas cannot reach it")},
 	{core.PrimaryHealthy, isWritable, constant("it takes writes")},
@@ -58,23 +60,23 @@ var rules = []rule{
 		constant("it was made read-only to give its data to instances without which no commit ends")},
 	{core.PrimaryDemoted, demoted, constant("it was made read-only so that another can take over")},
 	{core.PrimaryPromoting, promoting, constant("it is being made writable")},
-	{core.MysqldDown, func(s *scene) bool { return s.reachable }, downText},
+	{core.MysqldDown, func(s *primaryView) bool { return s.reachable }, downText},
 	{core.PrimaryDemoted, demotedByLatest, constant("its manager promised to stay read-only before it went away")},
 	{core.PodGone, podGone, goneText},
 	{core.PodGone, nodeGone, constant("its node is gone or out of service")},
-	{core.PrimaryPromoting, func(s *scene) bool {
+	{core.PrimaryPromoting, func(s *primaryView) bool {
 		return s.p.WritableSince.IsZero() && s.podKnown && s.pod.NeverStarted
 	},
 		constant("its Pod is starting")},
-	{core.PrimaryUnreachableButReplicasStream, func(s *scene) bool { return receivers(s) > 0 },
+	{core.PrimaryUnreachableButReplicasStream, func(s *primaryView) bool { return receivers(s) > 0 },
 		constant("its manager cannot be reached, but replicas receive from it")},
-	{core.PrimaryUnreachableReplicasLost, func(s *scene) bool { return losers(s) > 0 },
+	{core.PrimaryUnreachableReplicasLost, func(s *primaryView) bool { return losers(s) > 0 },
 		constant("neither can its manager be reached, nor do replicas receive from it")},
-	{core.PrimaryUnreachable, func(*scene) bool { return true }, constant("its manager cannot be reached")},
+	{core.PrimaryUnreachable, func(*primaryView) bool { return true }, constant("its manager cannot be reached")},
 }
 
-func newScene(o *core.Observation) *scene {
-	s := &scene{o: o, p: o.Cluster.Status.Promotion, holder: holderOf(o)}
+func viewPrimary(o *core.Observation) *primaryView {
+	s := &primaryView{o: o, p: o.Cluster.Status.Promotion, holder: holderOf(o)}
 	if s.holder != nil {
 		s.pod, s.podKnown = s.holder.Pod.Get()
 		s.report, s.reachable = s.holder.Report.Get()
@@ -84,7 +86,7 @@ func newScene(o *core.Observation) *scene {
 
 // diagnose names what is known of the primary.
 func diagnose(o *core.Observation) finding {
-	s := newScene(o)
+	s := viewPrimary(o)
 	for _, r := range rules {
 		if r.when(s) {
 			return finding{r.name, r.says(s)}
@@ -93,18 +95,20 @@ func diagnose(o *core.Observation) finding {
 	return finding{core.PrimaryUnreachable, "nothing is known of it"}
 }
 
-func isWritable(s *scene) bool { return s.reachable && writable(s.report, s.p) }
+func isWritable(s *primaryView) bool { return s.reachable && writable(s.report, s.p) }
 
-func (s *scene) isTerminating() bool { return s.report.Terminating || s.podKnown && s.pod.Terminating }
+func (s *primaryView) isTerminating() bool {
+	return s.report.Terminating || s.podKnown && s.pod.Terminating
+}
 
 // fenced: a human asked for it, and it has not come back since that was taken back.
-func fenced(s *scene) bool {
+func fenced(s *primaryView) bool {
 	return slices.Contains(s.o.Cluster.Status.Fenced, s.p.Instance) || s.reachable && s.report.State == core.Fenced
 }
 
 // isolated: so many replicas try in vain to receive that commits cannot be
 // acknowledged, and those that do are enough to elect another primary.
-func isolated(s *scene) bool {
+func isolated(s *primaryView) bool {
 	p, n := s.p, len(s.o.Cluster.Status.Members)
 	return isWritable(s) && s.o.Cluster.Durability.Mode.WaitsForEver() && p.RequiredAcks > 0 &&
 		receivers(s) < p.RequiredAcks && connectors(s) >= n-p.RequiredAcks
@@ -113,32 +117,32 @@ func isolated(s *scene) bool {
 // isBeforePromotion: the holder was seen writable, and what is known of it here was said before
 // it had seen that it is promoted. Another operator sees more at this moment; a report that
 // stays so old is dropped, and then the holder is unreachable.
-func isBeforePromotion(s *scene) bool {
+func isBeforePromotion(s *primaryView) bool {
 	return s.reachable && !s.p.WritableSince.IsZero() && s.report.PodUID == s.p.PodUID && s.report.ViewEpoch > 0 &&
 		s.report.ViewEpoch < s.p.Epoch
 }
 
-func dataLost(s *scene) bool {
+func dataLost(s *primaryView) bool {
 	if !s.reachable || s.o.Cluster.Status.EstablishedAt.IsZero() {
 		return false
 	}
 	return s.report.Data == core.DataEmpty || s.report.Data == core.DataScratch
 }
 
-func demoted(s *scene) bool {
+func demoted(s *primaryView) bool {
 	return s.reachable && s.report.NoWritesBelow > s.p.Epoch && s.report.WritableEpoch == 0 &&
 		s.report.State == core.Running
 }
 
 // closed: it gives its data, and is on its way to it or to opening again.
-func closed(s *scene) bool {
+func closed(s *primaryView) bool {
 	op := s.o.Cluster.Status.Operation
 	return s.reachable && op != nil && op.Kind == core.OperationGiveData && op.Step != core.StepPromote &&
 		promises(s.holder.Report, s.p, s.p.Epoch+1)
 }
 
 // promoting: it never was writable in this epoch and nothing hinders it.
-func promoting(s *scene) bool {
+func promoting(s *primaryView) bool {
 	return s.reachable && s.p.WritableSince.IsZero() && s.report.State != core.Stopped &&
 		cannotGetThere(s.o, s.o.Cluster.Status.Operation) == "" &&
 		s.report.NoWritesBelow <= s.p.Epoch && s.report.PodUID == s.p.PodUID
@@ -196,7 +200,7 @@ func isSourceLost(o *core.Observation, missing gtid.Set, op *core.Operation) boo
 
 // demotedByLatest: the manager cannot be asked any more, and it will not take
 // writes in this epoch when it comes back.
-func demotedByLatest(s *scene) bool {
+func demotedByLatest(s *primaryView) bool {
 	if s.holder == nil || s.reachable {
 		return false
 	}
@@ -204,7 +208,7 @@ func demotedByLatest(s *scene) bool {
 	return ok && p.proof == core.ProofManagerFenced
 }
 
-func nodeGone(s *scene) bool {
+func nodeGone(s *primaryView) bool {
 	if s.holder == nil || s.p.Node == "" {
 		return false
 	}
@@ -212,14 +216,14 @@ func nodeGone(s *scene) bool {
 	return known && (!node.Exists || node.OutOfService)
 }
 
-func hungText(s *scene) string {
+func hungText(s *primaryView) string {
 	if s.report.Reason == core.InstanceDiskStalled {
 		return "its volume completes no write"
 	}
 	return "mysqld does not answer its own manager"
 }
 
-func downText(s *scene) string {
+func downText(s *primaryView) string {
 	if why := cannotGetThere(s.o, s.o.Cluster.Status.Operation); why != "" {
 		return "it was promoted, and cannot become writable: " + why
 	}
@@ -235,11 +239,11 @@ func downText(s *scene) string {
 
 // podGone: the Pod that may be writable does not exist, or the kubelet says it
 // ended. It does not follow that its mysqld is dead.
-func podGone(s *scene) bool {
+func podGone(s *primaryView) bool {
 	return s.podKnown && (!s.pod.Exists || s.pod.Terminated || s.pod.UID != s.p.PodUID)
 }
 
-func goneText(s *scene) string {
+func goneText(s *primaryView) string {
 	switch {
 	case s.pod.UID != s.p.PodUID || !s.pod.Terminated:
 		return "the Pod that took writes is gone"
@@ -250,7 +254,7 @@ func goneText(s *scene) string {
 }
 
 // receivers counts the reachable members that receive from the holder.
-func receivers(s *scene) int {
+func receivers(s *primaryView) int {
 	n := 0
 	otherMembers(s.o, s.p.Instance, func(in *core.Instance) {
 		if r, ok := serving(in); ok && follows(r, s.p.Instance) && r.Server.Replication.IORunning &&
@@ -263,7 +267,7 @@ func receivers(s *scene) int {
 
 // connectors counts the reachable members that follow the holder and cannot
 // connect to it, for no other reason. Who is turned away has reached it.
-func connectors(s *scene) int {
+func connectors(s *primaryView) int {
 	n := 0
 	otherMembers(s.o, s.p.Instance, func(in *core.Instance) {
 		r, ok := serving(in)
@@ -279,7 +283,7 @@ func connectors(s *scene) int {
 
 // losers counts the reachable replicas that try to receive from the holder in
 // vain. One that was told not to receive says nothing about it.
-func losers(s *scene) int {
+func losers(s *primaryView) int {
 	n := 0
 	others(s.o, s.p.Instance, func(in *core.Instance) {
 		r, ok := serving(in)

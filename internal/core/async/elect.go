@@ -186,7 +186,7 @@ func refuse(voters []voter) election {
 	for _, v := range voters {
 		if dominates(v, voters) {
 			return election{refusal: core.RefusalNoCandidate, why: fmt.Sprintf(
-				"%s holds the most, but may not be promoted: %s", v.in.Name, v.hindrance())}
+				"%s holds the most, but may not be promoted: %s", v.in.Name, v.whyUnfit())}
 		}
 	}
 	return election{refusal: core.RefusalIncomparable,
@@ -196,17 +196,17 @@ func refuse(voters []voter) election {
 
 const volumeGoes = "its PersistentVolumeClaim is deleted, and its data is gone when its Pod stops"
 
-func (v voter) hindrance() string {
+func (v voter) whyUnfit() string {
 	if v.stale {
 		return "it does not answer in time"
 	}
 	if losesVolume(v.in) {
 		return volumeGoes
 	}
-	return hindrance(v.report)
+	return whyUnfit(v.report)
 }
 
-func hindrance(r core.Report) string {
+func whyUnfit(r core.Report) string {
 	if r.Terminating {
 		return "it is being stopped"
 	}

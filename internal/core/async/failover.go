@@ -179,7 +179,7 @@ func (d *decision) newManager(f *failure) manager {
 // isRecovering: mysqld was started again, and what it commits by that nobody may have
 // acknowledged. Once it has, and until it takes writes, it is as it was while it did.
 func (d *decision) isRecovering(r core.Report) bool {
-	hasRecovered := d.Observation.Memory.Recovering.Epoch == d.Status.Promotion.Epoch
+	hasRecovered := d.Observation.Carried.Recovering.Epoch == d.Status.Promotion.Epoch
 	return r.State == core.Recovering || r.State == core.Running && r.WritableEpoch == 0 && hasRecovered
 }
 
@@ -188,7 +188,7 @@ func (d *decision) failOver() {
 	d.beginFailover(d.diagnosis.says)
 	f := d.newFailure()
 	if f.mayComeBack && f.isRecovering {
-		d.Plan.Memory.Recovering = d.recovering()
+		d.Plan.Carried.Recovering = d.recovering()
 	}
 	row := &failoverTable[slices.IndexFunc(failoverTable, func(r failoverRow) bool {
 		return r.when == nil || r.when(f)
@@ -214,10 +214,10 @@ func (d *decision) beginFailover(why string) {
 
 // asking is since when the primary's manager is asked for its promise, and recovering since when
 // its mysqld recovers, if they are.
-func (d *decision) asking(next int64) core.Since { return d.Observation.Memory.Asking.Or(next, d.Now) }
+func (d *decision) asking(next int64) core.Since { return d.Observation.Carried.Asking.Or(next, d.Now) }
 
 func (d *decision) recovering() core.Since {
-	return d.Observation.Memory.Recovering.Or(d.Status.Promotion.Epoch, d.Now)
+	return d.Observation.Carried.Recovering.Or(d.Status.Promotion.Epoch, d.Now)
 }
 
 // nobodyTakesOver tells why no other instance may be promoted; "" when one may.
@@ -325,7 +325,7 @@ func (d *decision) replaceIsolated() {
 	until := since.Add(d.patience())
 	if d.Status.Operation == nil && d.Now.Before(until) {
 		d.tellDamped(until)
-		d.Say("commits on " + d.Status.Promotion.Instance + " hang, because its replicas cannot reach it; " +
+		d.Doing("commits on " + d.Status.Promotion.Instance + " hang, because its replicas cannot reach it; " +
 			"it is replaced if that lasts until " + clock(until))
 		d.RecheckAt(until)
 		return

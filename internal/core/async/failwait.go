@@ -20,7 +20,7 @@ func (d *decision) awaitRecovery(f *failure) {
 	if f.report.State == core.Running {
 		what = "is about to take writes"
 	}
-	d.Say(fmt.Sprintf("mysqld of %s was started again and %s; another is promoted if it is not back by %s",
+	d.Doing(fmt.Sprintf("mysqld of %s was started again and %s; another is promoted if it is not back by %s",
 		f.report.Instance, what, clock(f.recoverBy)))
 	d.RecheckAt(f.recoverBy)
 }
@@ -28,7 +28,7 @@ func (d *decision) awaitRecovery(f *failure) {
 // awaitAnswer: to have mysqld killed would only take its reads away as well; but one that has
 // not answered for as long as no server needs is started again, as a replica's is.
 func (d *decision) awaitAnswer(f *failure) {
-	d.Say(fmt.Sprintf("mysqld of %s does not answer, and nobody can take over: %s; "+
+	d.Doing(fmt.Sprintf("mysqld of %s does not answer, and nobody can take over: %s; "+
 		"it is killed and started again if it does not answer by %s",
 		f.report.Instance, f.nobody, clock(f.answerBy)))
 	d.RecheckAt(f.answerBy)
@@ -49,7 +49,7 @@ func (d *decision) blockFailed(f *failure) {
 
 func (d *decision) awaitReturn(f *failure) {
 	d.recheckLacking(f)
-	d.Say(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s",
+	d.Doing(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s",
 		f.report.Instance, f.report.State, f.whyItStays()))
 }
 
@@ -76,7 +76,7 @@ func (d *decision) blockTooSoon(f *failure) {
 
 func (d *decision) delay(f *failure) {
 	d.Status.Operation.Step = core.StepDelay
-	d.Say(fmt.Sprintf("the primary %s fails (%s); it is replaced if it is not back by %s (spec.failoverDelay)",
+	d.Doing(fmt.Sprintf("the primary %s fails (%s); it is replaced if it is not back by %s (spec.failoverDelay)",
 		d.Status.Promotion.Instance, f.name, clock(f.delayedTo)))
 	d.RecheckAt(f.delayedTo)
 	d.askReceivePromisesInTime(f.delayedTo)

@@ -31,10 +31,10 @@ func (d *decision) reinit() {
 		case d.RefuseReinit(name, primary):
 		case d.diagnosis.name != core.PrimaryClosed &&
 			(d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil):
-			d.Say("the data of " + name + " is recreated when the primary is healthy")
+			d.Doing("the data of " + name + " is recreated when the primary is healthy")
 			return
 		case !d.enoughWithout(in, d.Status.Promotion.RequiredAcks):
-			d.Say("the data of " + name +
+			d.Doing("the data of " + name +
 				" is recreated when enough other replicas are attached for commits not to wait")
 			return
 		case d.clearReinit(in):
@@ -79,17 +79,17 @@ func (d *decision) clearReinit(in *core.Instance) bool {
 		return true
 	case r.Withheld == nil || r.Withheld.Below <= d.Status.Promotion.Epoch:
 		d.again(core.ReceivePromise{Instance: in.Name, Epoch: d.Status.Promotion.Epoch + 1})
-		d.Say("recreating the data of " + in.Name + ": it stops receiving")
+		d.Doing("recreating the data of " + in.Name + ": it stops receiving")
 		return false
 	case slices.Contains(d.Status.Diverged, in.Name):
 		return true
 	case !holder.Report.ReadAfter(in.Report):
 		d.again(core.Refresh{Instance: holder.Name})
-		d.Say("recreating the data of " + in.Name + ": comparing what it holds with what " + holder.Name + " holds")
+		d.Doing("recreating the data of " + in.Name + ": comparing what it holds with what " + holder.Name + " holds")
 		return false
 	}
 	why := d.notHeldElsewhere(r, in, holder)
-	d.sayUnless(why)
+	d.doingUnless(why)
 	return why == ""
 }
 

@@ -82,10 +82,10 @@ func (d *decision) beginGiving() {
 		return // nobody could be ordered to copy: the next epoch comes first (resume)
 	}
 	p := d.Status.Promotion
-	d.Plan.Memory.Starving = d.Observation.Memory.Starving.Or(p.Epoch, d.Now)
-	until := d.Plan.Memory.Starving.At.Add(starvePatience)
+	d.Plan.Carried.Starving = d.Observation.Carried.Starving.Or(p.Epoch, d.Now)
+	until := d.Plan.Carried.Starving.At.Add(starvePatience)
 	if away := d.mayReturn(); away != "" && d.Now.Before(until) {
-		d.Say(fmt.Sprintf("commits on %s wait for %s to come back; if it does not by %s, %s becomes read-only to "+
+		d.Doing(fmt.Sprintf("commits on %s wait for %s to come back; if it does not by %s, %s becomes read-only to "+
 			"give its data to others",
 			p.Instance, away, until.UTC().Format("15:04:05 MST"), p.Instance))
 		d.RecheckAt(until)
@@ -119,13 +119,13 @@ func (d *decision) giveData() {
 		d.tellClosed()
 		d.giveOrOpen()
 	case core.PrimaryPromoting:
-		d.Say("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
+		d.Doing("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
 	case core.PrimaryLostTransactions:
 		d.blockLost()
 	case core.PrimaryHealthy, core.PrimaryTerminating, core.PrimaryIsolated:
 		d.closeOrStay(op)
 	default:
-		d.Say("the primary " + op.From + ", which was to give its data: " + d.diagnosis.says)
+		d.Doing("the primary " + op.From + ", which was to give its data: " + d.diagnosis.says)
 	}
 }
 
@@ -159,7 +159,7 @@ func (d *decision) giveOrOpen() {
 	proof, ok := prove(d.Observation, next)
 	r, serves := serving(holder)
 	if !ok || !serves {
-		d.Say(holder.Name + " is closed for writes, and its mysqld is started again to give its data: " +
+		d.Doing(holder.Name + " is closed for writes, and its mysqld is started again to give its data: " +
 			string(r.State))
 		return
 	}
@@ -172,7 +172,7 @@ func (d *decision) giveOrOpen() {
 	refused := d.ordersRefusedBelow(holder.Name) != 0
 	if have < need && d.Cluster.Durability.Mode.WaitsForEver() && !refused {
 		if len(d.dependents()) == 0 {
-			d.Say(fmt.Sprintf("%d of %d replicas that a commit needs are attached: waiting for %s", have, need,
+			d.Doing(fmt.Sprintf("%d of %d replicas that a commit needs are attached: waiting for %s", have, need,
 				strings.Join(d.laggards(), ", ")))
 		}
 		return
@@ -184,7 +184,7 @@ func (d *decision) giveOrOpen() {
 	}
 	d.grant(election{winner: holder.Name, podUID: r.PodUID, node: r.Node, holds: r.Server.Holds()},
 		proof, d.promotionAcks())
-	d.Say("making " + holder.Name + " writable again")
+	d.Doing("making " + holder.Name + " writable again")
 }
 
 // ready counts the replicas that acknowledge from the first commit on, for they hold

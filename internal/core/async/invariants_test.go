@@ -31,7 +31,7 @@ func checkDeterminism(o core.Observation, plan core.Plan) error {
 	}
 	seen := o
 	for range 8 {
-		seen.Cluster.Status, seen.Memory = plan.Status, plan.Memory
+		seen.Cluster.Status, seen.Carried = plan.Status, plan.Carried
 		seen.Instances = noneMade(seen.Instances, plan.Effects)
 		next := Decide(seen)
 		if reflect.DeepEqual(next.Status, plan.Status) {

@@ -21,7 +21,7 @@ func (d *decision) chooseAdopted() {
 	for _, name := range d.Status.InstanceNames {
 		in := d.Instance(name)
 		if in == nil || !in.SaysEmpty() && !isAdoptable(in) {
-			d.Say("waiting to hear what " + name + " holds, whose volume is adopted; if it is gone for good, delete " +
+			d.Doing("waiting to hear what " + name + " holds, whose volume is adopted; if it is gone for good, delete " +
 				"its Pod and PersistentVolumeClaim")
 			return
 		}
@@ -64,7 +64,7 @@ func (d *decision) chooseAdopted() {
 	}
 	d.grant(election{winner: winner.Name, podUID: r.PodUID, node: r.Node, holds: r.Server.Holds()}, because, 0)
 	d.Status.EstablishedAt = d.Now
-	d.Say("promoting " + winner.Name)
+	d.Doing("promoting " + winner.Name)
 }
 
 // isAdoptable: it serves the data that it was given, and takes no writes.

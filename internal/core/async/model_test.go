@@ -23,7 +23,7 @@ type world struct {
 	// former are the managers of claims that outlived a deleted Cluster, once adopted.
 	former map[string]core.Report
 	// memory is the operator's of its last plan.
-	memory   core.Memory
+	memory   core.Carried
 	coverage coverage
 	// lease is the record of the primary's, as everybody sees it at once.
 	lease core.Lease
@@ -191,7 +191,7 @@ func (w *world) observe() core.Observation {
 	w.insts = slices.DeleteFunc(w.insts, func(in *inst) bool {
 		return !in.pod.Exists && !in.volume.Exists && !slices.Contains(w.cluster.Status.InstanceNames, in.name)
 	})
-	o := core.Observation{Now: w.now, Cluster: w.cluster, Memory: w.memory}
+	o := core.Observation{Now: w.now, Cluster: w.cluster, Carried: w.memory}
 	o.Cluster.Lease = core.Known(w.lease, w.now, w.now)
 	for _, in := range w.insts {
 		out := core.Instance{Name: in.name, Ordinal: in.ordinal, HeldBy: in.heldBy, Latest: in.last, LastExecuted: in.had,
@@ -223,7 +223,7 @@ func (w *world) restartOperator() {
 	for _, in := range w.insts {
 		in.heard, in.last, in.ended, in.notMade, in.had = nil, core.Fact[core.Report]{}, nil, nil, core.Fact[gtid.Set]{}
 	}
-	w.lease.UnchangedSince, w.memory = w.now, core.Memory{}
+	w.lease.UnchangedSince, w.memory = w.now, core.Carried{}
 	w.hearAll()
 }
 

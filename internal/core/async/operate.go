@@ -39,7 +39,7 @@ func (d *decision) operate() {
 	case d.diagnosis.name == core.PrimaryLostTransactions:
 		d.blockLost()
 	case d.diagnosis.name == core.PrimaryPromoting:
-		d.Say("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
+		d.Doing("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
 	case d.diagnosis.name == core.PrimaryUnreachable && d.Status.Operation != nil:
 		d.Block(core.RefusalNoProof, d.noProof(false))
 	default:
@@ -105,7 +105,7 @@ func (d *decision) awaitFirst() {
 		d.Do(core.RestartInPlace{Instance: p.Instance, Epoch: p.Epoch})
 		fallthrough
 	default:
-		d.Say("waiting for " + p.Instance + " to become the first primary: " + d.promotionProgress())
+		d.Doing("waiting for " + p.Instance + " to become the first primary: " + d.promotionProgress())
 	}
 }
 
@@ -137,15 +137,15 @@ func (d *decision) bootstrap() {
 	r, known := first.Report.Get()
 	switch {
 	case stranger != "":
-		d.Say("waiting to hear what " + stranger + " holds, which the Cluster's status does not know of")
+		d.Doing("waiting to hear what " + stranger + " holds, which the Cluster's status does not know of")
 		return
 	case !known || r.Data != core.DataEmpty || r.State == core.Failed || r.Terminating:
-		d.Say("waiting for " + first.Name + " to start")
+		d.Doing("waiting for " + first.Name + " to start")
 		return
 	}
 	d.grant(election{winner: first.Name, podUID: r.PodUID, node: r.Node}, proven{proof: core.ProofBootstrap,
 		evidence: "there never was a primary"}, 0)
-	d.Say("initialising " + first.Name)
+	d.Doing("initialising " + first.Name)
 }
 
 // grant permits the winner of an election to be writable in the next epoch.

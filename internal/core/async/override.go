@@ -40,7 +40,7 @@ func (d *decision) overrides() bool {
 	d.Warn(core.ReasonOverride, fmt.Sprintf("%s is promoted on a human's word, without a proof that nobody else "+
 		"takes writes; what it does not hold is lost", want.To))
 	d.Do(core.ClearOverride{})
-	d.Say("promoting " + want.To)
+	d.Doing("promoting " + want.To)
 	return true
 }
 

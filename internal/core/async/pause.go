@@ -61,7 +61,7 @@ func (d *decision) letCatchUp(op *core.Operation) bool {
 	from, to := d.Instance(op.From), d.Instance(op.To)
 	source, answers := serving(from)
 	if !answers {
-		d.Say("waiting for " + op.From + " to say what it holds")
+		d.Doing("waiting for " + op.From + " to say what it holds")
 		return false
 	}
 	// Another operator's clock may be ahead of ours.
@@ -70,7 +70,7 @@ func (d *decision) letCatchUp(op *core.Operation) bool {
 		since = op.StartedAt
 	}
 	if freshFrom, freshTo := d.fresh(from, since), d.fresh(to, since); !freshFrom || !freshTo {
-		d.Say("switching over from " + op.From + " to " + op.To)
+		d.Doing("switching over from " + op.From + " to " + op.To)
 		return false
 	}
 	target, _ := to.Report.Get()
@@ -81,7 +81,7 @@ func (d *decision) letCatchUp(op *core.Operation) bool {
 		known && takes <= min(d.Now.Sub(op.StartedAt)/catchUpShare, most) {
 		return true
 	}
-	d.sayWhyNotClose(op, takes, known)
+	d.tellWhyNotClose(op, takes, known)
 	d.LookAtBoth(op)
 	return false
 }
@@ -92,7 +92,7 @@ func (d *decision) letCatchUp(op *core.Operation) bool {
 func (d *decision) timeToApply(op *core.Operation, target core.Fact[core.Report], source core.Report,
 	lacks uint64) (time.Duration, bool) {
 	r, _ := target.Get()
-	c, applied := d.Observation.Memory.CatchUp, r.Server.Executed.Count()
+	c, applied := d.Observation.Carried.CatchUp, r.Server.Executed.Count()
 	since := target.NotBefore().Sub(c.At)
 	switch {
 	case c.Target != op.To || !c.Began.Equal(op.StartedAt) || since < 0 || applied < c.Applied:
@@ -102,14 +102,14 @@ func (d *decision) timeToApply(op *core.Operation, target core.Fact[core.Report]
 		c.Rate, c.Known = float64(applied-c.Applied)/since.Seconds(), true
 		c.Applied, c.At = applied, target.NotBefore()
 	}
-	d.Plan.Memory.CatchUp = c
+	d.Plan.Carried.CatchUp = c
 	if !c.Known || c.Rate == 0 || !r.Server.Executed.Contains(c.Source) {
 		return 0, false
 	}
 	return time.Duration(float64(lacks) / c.Rate * float64(time.Second)), true
 }
 
-func (d *decision) sayWhyNotClose(op *core.Operation, takes time.Duration, known bool) {
+func (d *decision) tellWhyNotClose(op *core.Operation, takes time.Duration, known bool) {
 	how := "it has not applied yet what " + op.From + " had when that was looked at first"
 	if known {
 		how = "it would take about " + roughly(takes).String()
@@ -118,7 +118,7 @@ func (d *decision) sayWhyNotClose(op *core.Operation, takes time.Duration, known
 	if d.Cluster.SwitchoverPause > 0 && !d.IsStopping(op.From) {
 		limit += fmt.Sprintf(", and well within spec.maxSwitchoverPause (%s)", d.Cluster.SwitchoverPause)
 	}
-	d.Say(fmt.Sprintf("%s still takes writes until %s can apply what it lacks %s; %s", op.From, op.To, limit, how))
+	d.Doing(fmt.Sprintf("%s still takes writes until %s can apply what it lacks %s; %s", op.From, op.To, limit, how))
 }
 
 // roughly rounds up so coarsely that the sentence seldom changes.
@@ -172,14 +172,14 @@ func (d *decision) noteProgress(op *core.Operation) bool {
 	}
 	now := core.Progress{Epoch: p.Epoch, At: d.Now, Seen: r.SeenEpoch >= p.Epoch, Held: r.Server.Holds().Count(),
 		Executed: r.Server.Executed.Count()}
-	before := d.Observation.Memory.Progress
+	before := d.Observation.Carried.Progress
 	if then := before; before.Epoch == p.Epoch {
 		then.At = now.At
 		if then == now {
 			now.At = before.At
 		}
 	}
-	d.Plan.Memory.Progress = now
+	d.Plan.Carried.Progress = now
 	if until := now.At.Add(stallLimit); d.Now.Before(until) {
 		d.Do(core.Refresh{Instance: op.To})
 		d.RecheckAt(d.Now.Add(progressPace))

@@ -70,7 +70,7 @@ func drawObservation(t *rapid.T) core.Observation {
 	}
 	drawStatus(t, &o.Cluster.Status, n)
 	if chance(t, "regressed", 90) {
-		o.Memory.Regressed = core.Since{Epoch: o.Cluster.Status.Epoch + 1, At: epochStart}
+		o.Carried.Regressed = core.Since{Epoch: o.Cluster.Status.Epoch + 1, At: epochStart}
 	}
 	for i := range n {
 		o.Instances = append(o.Instances, drawInstance(t, i+1, o))

@@ -81,7 +81,7 @@ func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
 	case volumeLost && isPrimary:
-		d.Say("the PersistentVolumeClaim of the primary " + in.Name +
+		d.Doing("the PersistentVolumeClaim of the primary " + in.Name +
 			" is being deleted: its data is gone when its Pod stops")
 	case pod.Terminated || pod.Rejected || volumeLost || d.IsCorrected(in, pod, d.givers()):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
@@ -158,11 +158,11 @@ func (d *decision) shrink() bool {
 	case victim == nil:
 		return false
 	case holder == nil || d.diagnosis.name != core.PrimaryHealthy:
-		d.Say("waiting for a healthy primary before " + victim.Name + " is removed")
+		d.Doing("waiting for a healthy primary before " + victim.Name + " is removed")
 	case victim.Name == holder.Name:
 		d.chooseSuccessor(core.ReasonScaleDown)
 	case victim.IsLeaving():
-		d.Say("removing " + victim.Name)
+		d.Doing("removing " + victim.Name)
 	case d.clearRemoval(victim, holder):
 		d.RemoveInstance(victim)
 	}
@@ -260,19 +260,19 @@ func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
 		return true
 	case holdsNothing(victim):
 		d.askPrimarySince(victim)
-		d.Say("waiting until as many replicas as a commit waits for hold what " + victim.Name +
+		d.Doing("waiting until as many replicas as a commit waits for hold what " + victim.Name +
 			" may have acknowledged before it lost its data, and then it is removed")
 	case !serves:
-		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
+		d.Doing("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
 			"delete its Pod and PersistentVolumeClaim yourself if that does not matter")
 	case r.NoReceivingBelow <= d.Status.Promotion.Epoch:
 		d.beginRemoval(victim, holder)
 	case !holder.Report.ReadAfter(victim.Report):
 		d.again(core.Refresh{Instance: holder.Name})
-		d.Say("removing " + victim.Name + ": comparing what it holds with what " + holder.Name + " holds")
+		d.Doing("removing " + victim.Name + ": comparing what it holds with what " + holder.Name + " holds")
 	default:
 		why := d.notHeldElsewhere(r, victim, holder)
-		d.sayUnless(why)
+		d.doingUnless(why)
 		return why == ""
 	}
 	return false
@@ -286,16 +286,16 @@ func (d *decision) beginRemoval(victim, holder *core.Instance) {
 	need, settled := d.wishedWithout(victim, holder), p.WritableSince.Add(attachTime)
 	switch {
 	case !d.enoughWithout(victim, need):
-		d.Say(fmt.Sprintf("%s is not removed yet: without it, each commit needs %s, and %s would receive from %s: "+
+		d.Doing(fmt.Sprintf("%s is not removed yet: without it, each commit needs %s, and %s would receive from %s: "+
 			"bring another replica back first", victim.Name, core.Acknowledgements(need),
 			core.Plural(d.receiveBeside(victim), "replica"), holder.Name))
 	case d.Now.Before(settled):
 		d.RecheckAt(settled)
-		d.Say(fmt.Sprintf("removing %s in a moment: replicas are given %s to follow %s first", victim.Name,
+		d.Doing(fmt.Sprintf("removing %s in a moment: replicas are given %s to follow %s first", victim.Name,
 			attachTime, holder.Name))
 	default:
 		d.again(core.ReceivePromise{Instance: victim.Name, Epoch: p.Epoch + 1})
-		d.Say("removing " + victim.Name + ": it stops receiving")
+		d.Doing("removing " + victim.Name + ": it stops receiving")
 	}
 }
 
@@ -347,9 +347,9 @@ func (d *decision) notHeldElsewhere(r core.Report, victim, holder *core.Instance
 	return ""
 }
 
-// sayUnless says why something waits, if there is a reason.
-func (d *decision) sayUnless(why string) {
+// doingUnless says why something waits, if there is a reason.
+func (d *decision) doingUnless(why string) {
 	if why != "" {
-		d.Say(why)
+		d.Doing(why)
 	}
 }

@@ -89,7 +89,7 @@ func (d *decision) reached() {
 	if p == nil || p.Isolations == 0 {
 		return
 	}
-	if s := newScene(d.Observation); isWritable(s) && receivers(s) >= max(p.RequiredAcks, 1) {
+	if s := viewPrimary(d.Observation); isWritable(s) && receivers(s) >= max(p.RequiredAcks, 1) {
 		p.Isolations = 0
 	}
 }

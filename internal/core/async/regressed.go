@@ -22,8 +22,8 @@ func (d *decision) regressed() bool {
 	if last <= d.Status.Epoch {
 		return false
 	}
-	d.Plan.Memory.Regressed = d.Observation.Memory.Regressed.Or(last, d.Now)
-	if until := d.Plan.Memory.Regressed.At.Add(staleStatus); d.Now.Before(until) {
+	d.Plan.Carried.Regressed = d.Observation.Carried.Regressed.Or(last, d.Now)
+	if until := d.Plan.Carried.Regressed.At.Add(staleStatus); d.Now.Before(until) {
 		d.RecheckAt(until)
 		return true
 	}
@@ -129,7 +129,7 @@ func (d *decision) restoreStatus(primary *core.Instance, last int64) {
 	d.setTarget(primary.Name)
 	d.Tell(core.ReasonStatusRestored, fmt.Sprintf("the Cluster's status had gone back: %s. It goes on in epoch %d",
 		evidence, d.Status.Epoch))
-	d.Say(primary.Name + " goes on as the primary")
+	d.Doing(primary.Name + " goes on as the primary")
 	d.Again = true
 }
 

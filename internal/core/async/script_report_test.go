@@ -151,7 +151,7 @@ func (w *world) decide(t testing.TB) (core.Observation, core.Plan) {
 	if err := checkInvariants(o, plan); err != nil {
 		t.Fatalf("%v\n%s", err, short(printPlan(o, plan)))
 	}
-	w.cluster.Status, w.memory = plan.Status, plan.Memory
+	w.cluster.Status, w.memory = plan.Status, plan.Carried
 	return o, plan
 }
 

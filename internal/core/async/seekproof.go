@@ -14,7 +14,7 @@ const withheldLook = 500 * time.Millisecond
 func (d *decision) beginProof(f *failure) {
 	d.Status.Operation.Step, d.Status.Operation.Deadline = core.StepProve, time.Time{}
 	if f.canPromise {
-		d.Plan.Memory.Asking = d.asking(f.next)
+		d.Plan.Carried.Asking = d.asking(f.next)
 	}
 }
 
@@ -37,7 +37,7 @@ func (d *decision) seekLease(f *failure) {
 func (d *decision) seekQuorum(f *failure) {
 	d.beginProof(f)
 	d.askReceivePromises(f.next)
-	d.Say(fmt.Sprintf("the primary %s %s (%s); the replicas are asked to stop receiving from it",
+	d.Doing(fmt.Sprintf("the primary %s %s (%s); the replicas are asked to stop receiving from it",
 		d.Status.Promotion.Instance, d.cannotPromise(), f.name))
 	d.RecheckAt(f.podBy)
 }
@@ -99,7 +99,7 @@ func (d *decision) awaitLease(next int64) {
 	switch {
 	case l.Epoch == next && l.Holder == "":
 	case d.Now.Before(expires):
-		d.Say(fmt.Sprintf("the primary %s %s (%s); waiting until its lease has run out at %s, if it does not renew it",
+		d.Doing(fmt.Sprintf("the primary %s %s (%s); waiting until its lease has run out at %s, if it does not renew it",
 			holder.Name, d.cannotPromise(), d.diagnosis.name, clock(expires)))
 		d.RecheckAt(expires)
 		return
@@ -108,7 +108,7 @@ func (d *decision) awaitLease(next int64) {
 		d.Do(core.SeizeLease{Epoch: next, Version: l.Version})
 		d.RecheckAt(d.Now.Add(receiveLook))
 	}
-	d.Say(fmt.Sprintf("the primary %s %s (%s), and its lease has run out; "+
+	d.Doing(fmt.Sprintf("the primary %s %s (%s), and its lease has run out; "+
 		"waiting until nobody can have vouched for it any more",
 		holder.Name, d.cannotPromise(), d.diagnosis.name))
 	d.RecheckAt(d.Now.Add(withheldLook))
@@ -122,12 +122,12 @@ func (d *decision) askToDemote(next int64) {
 	switch {
 	case known && r.NoWritesBelow < next:
 		d.again(core.Demote{Instance: holder.Name, Epoch: next})
-		d.Say("asking the manager of " + holder.Name + " to make mysqld read-only and to promise that it stays so")
+		d.Doing("asking the manager of " + holder.Name + " to make mysqld read-only and to promise that it stays so")
 	case known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, p) && r.Data == core.DataPopulated:
 		d.Do(core.Demote{Instance: holder.Name, Epoch: next})
-		d.Say(fmt.Sprintf("waiting for %s to become read-only: %s", holder.Name, demotionProgress(r)))
+		d.Doing(fmt.Sprintf("waiting for %s to become read-only: %s", holder.Name, demotionProgress(r)))
 	case !known && d.diagnosis.name == core.PodGone && d.Now.Before(d.podPatience()):
-		d.Say("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not " +
+		d.Doing("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not " +
 			"take writes any more" + besides(holder))
 		d.RecheckAt(d.podPatience())
 	default:

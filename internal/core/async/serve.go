@@ -34,7 +34,7 @@ func (d *decision) join() {
 		d.Do(core.CloneFrom{Instance: in.Name, Donor: donor, Epoch: d.Status.Promotion.Epoch})
 		begun = append(begun, in.Name+" from "+donor+draft.LastClone(in))
 	}
-	d.SayClones(begun, waiting)
+	d.TellClones(begun, waiting)
 }
 
 // givers are the primary, which is the first, and the replicas that have its data, whether or not
@@ -131,11 +131,11 @@ func (d *decision) acknowledge() {
 	d.noteGuarantee(min(acks, sure))
 	if attached < applied && !c.Durability.Mode.LowersAcks() {
 		if r.Server.SemiSync.LocksAccounts {
-			d.Say(fmt.Sprintf("a statement that changes an account waits on %s for %s, and %s attached: until it is "+
+			d.Doing(fmt.Sprintf("a statement that changes an account waits on %s for %s, and %s attached: until it is "+
 				"acknowledged nobody can log in, nor is anything written",
 				holder.Name, core.Acknowledgements(applied), are(attached, "replica")))
 		}
-		d.sayHangs(applied, attached)
+		d.tellHangs(applied, attached)
 	}
 	if pod, known := holder.Pod.Get(); known && pod.Exists && !pod.Current {
 		d.Status.Durable, d.Status.DurableMessage = core.DurableUnknown,
@@ -179,16 +179,16 @@ func acksText(primary string, acks, wished, applied int, blocks bool) string {
 // a problem that commits wait for them.
 const attachTime = 5 * time.Second
 
-// sayHangs: fewer replicas are attached than commits wait for. For a moment that is so
+// tellHangs: fewer replicas are attached than commits wait for. For a moment that is so
 // after every change of the primary.
-func (d *decision) sayHangs(acks, attached int) {
+func (d *decision) tellHangs(acks, attached int) {
 	if coming := d.attaching(); len(coming) > 0 {
-		d.Say(attachingText(d.Status.Promotion.Instance, coming))
+		d.Doing(attachingText(d.Status.Promotion.Instance, coming))
 		d.RecheckAt(d.Status.Promotion.WritableSince.Add(attachTime))
 		return
 	}
 	d.Status.CommitsHang = true
-	d.Say(fmt.Sprintf("commits on %s wait for %s, and %s attached: writes hang until replicas are back",
+	d.Doing(fmt.Sprintf("commits on %s wait for %s, and %s attached: writes hang until replicas are back",
 		d.Status.Promotion.Instance, core.Acknowledgements(acks), are(attached, "replica")))
 }
 
@@ -393,7 +393,7 @@ func (d *decision) routable(in *core.Instance, r core.Report) bool {
 		return true
 	}
 	if r.Lagging && !d.lastReader(in.Name) {
-		d.SayLags(in.Name)
+		d.TellLags(in.Name)
 		return false
 	}
 	return r.Server.Replication != nil

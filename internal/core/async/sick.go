@@ -68,13 +68,13 @@ func (d *decision) skipped(in *core.Instance, r core.Report) gtid.Set {
 
 // sinceSkipped remembers since when a replica has lacked what it skipped.
 func (d *decision) sinceSkipped(name string) time.Time {
-	since, known := d.Observation.Memory.Skipped[name]
+	since, known := d.Observation.Carried.Skipped[name]
 	if !known {
 		since = d.Now
 	}
-	if d.Plan.Memory.Skipped == nil {
-		d.Plan.Memory.Skipped = map[string]time.Time{}
+	if d.Plan.Carried.Skipped == nil {
+		d.Plan.Carried.Skipped = map[string]time.Time{}
 	}
-	d.Plan.Memory.Skipped[name] = since
+	d.Plan.Carried.Skipped[name] = since
 	return since
 }

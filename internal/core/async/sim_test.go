@@ -119,7 +119,7 @@ func (s *sim) pass() error {
 		return err
 	}
 	s.note(o, plan)
-	s.cluster.Status, s.memory = plan.Status, plan.Memory
+	s.cluster.Status, s.memory = plan.Status, plan.Carried
 	if s.rnd.IntN(15) == 0 {
 		s.tell("the operator dies before it acts")
 		s.restartOperator()
@@ -331,7 +331,7 @@ func (s *sim) untilHealthy() error {
 		}
 		s.note(o, plan)
 		same := plan.Status.Reason == s.cluster.Status.Reason
-		s.cluster.Status, s.memory = plan.Status, plan.Memory
+		s.cluster.Status, s.memory = plan.Status, plan.Carried
 		for _, e := range plan.Effects {
 			s.carryOut(e)
 		}

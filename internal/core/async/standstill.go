@@ -21,13 +21,13 @@ const (
 // about it, only somebody outside can help.
 func (d *decision) leaveAlone() {
 	p := d.Status.Promotion
-	d.Say("the primary " + p.Instance + ": " + d.diagnosis.says + "; that is no reason to replace it" +
+	d.Doing("the primary " + p.Instance + ": " + d.diagnosis.says + "; that is no reason to replace it" +
 		besides(d.holder()))
 	if d.diagnosis.name != core.PrimaryUnreachable || d.Cluster.Problem != nil {
 		return
 	}
-	d.Plan.Memory.Unknown = d.Observation.Memory.Unknown.Or(p.Epoch, d.Now)
-	until := d.Plan.Memory.Unknown.At.Add(unreachedPatience)
+	d.Plan.Carried.Unknown = d.Observation.Carried.Unknown.Or(p.Epoch, d.Now)
+	until := d.Plan.Carried.Unknown.At.Add(unreachedPatience)
 	was := d.Cluster.Status.Blocked
 	if d.Now.Before(until) && (was == nil || was.Reason != core.RefusalUnreachable) {
 		return

@@ -39,8 +39,8 @@ func (d *decision) holdElection(f *failure) {
 // epoch. One that has just started has only just got it: what another one's clock
 // said in the status is not held against what is read now.
 func (d *decision) electingSince(next int64) time.Time {
-	d.Plan.Memory.Proven = d.Observation.Memory.Proven.Or(next, d.Now)
-	return d.Plan.Memory.Proven.At
+	d.Plan.Carried.Proven = d.Observation.Carried.Proven.Or(next, d.Now)
+	return d.Plan.Carried.Proven.At
 }
 
 // readPositions reports whether every instance that is heard of was asked after the proof, and
@@ -65,7 +65,7 @@ func (d *decision) readPositions(next int64, since, patience time.Time) bool {
 		}
 	}
 	if !stable {
-		d.Say("reading what the replicas hold")
+		d.Doing("reading what the replicas hold")
 		d.RecheckAt(patience)
 	}
 	return stable
@@ -95,9 +95,9 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 	switch {
 	case e.refusal == "":
 		d.grant(e, proof, d.promotionAcks())
-		d.Say("promoting " + e.winner)
+		d.Doing("promoting " + e.winner)
 	case serves && r.Terminating:
-		d.Say(fmt.Sprintf("waiting until a replica holds all that %s holds, which is being stopped", holder.Name))
+		d.Doing(fmt.Sprintf("waiting until a replica holds all that %s holds, which is being stopped", holder.Name))
 	case d.comesBack(holder):
 		// It waits for a word before it recovers, and others may wait for what it holds. It is
 		// started to say that, also where it may not open any more, for its lease was taken.
@@ -110,7 +110,7 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 		if !holder.Report.Known() {
 			said += besides(holder)
 		}
-		d.Say(said)
+		d.Doing(said)
 	default:
 		d.Block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s%s%s", holder.Name,
 			d.diagnosis.name, d.diagnosis.says, e.why, besides(holder), d.wayOut(e.refusal)))

@@ -74,13 +74,13 @@ func (d *decision) chooseSuccessor(why core.Reason) {
 		}
 	})
 	if len(able) == 0 && len(tired) > 0 {
-		d.Say(fmt.Sprintf("the primary %s has to go (%s); %s did not take over in time. It is tried again at %s",
+		d.Doing(fmt.Sprintf("the primary %s has to go (%s); %s did not take over in time. It is tried again at %s",
 			d.Status.Promotion.Instance, why,
 			strings.Join(tired, ", "), rested.UTC().Format("15:04:05 MST")))
 		return
 	}
 	if len(able) == 0 {
-		d.Say(fmt.Sprintf("the primary %s has to go (%s), but no replica can take over yet",
+		d.Doing(fmt.Sprintf("the primary %s has to go (%s), but no replica can take over yet",
 			d.Status.Promotion.Instance, why))
 		return
 	}
@@ -160,7 +160,7 @@ func (d *decision) begin(why core.Reason) {
 	d.Status.Operation = op
 	d.keepDeadline(op)
 	d.Tell(why, fmt.Sprintf("switchover from %s to %s begins", op.From, op.To))
-	d.Say("switching over from " + op.From + " to " + op.To)
+	d.Doing("switching over from " + op.From + " to " + op.To)
 	d.Again = true
 }
 
@@ -200,7 +200,7 @@ func (d *decision) cannotLead(in *core.Instance) *core.Problem {
 	case losesVolume(in):
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: volumeGoes}
 	case !eligible(r):
-		return &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: hindrance(r)}
+		return &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: whyUnfit(r)}
 	case d.mayLack(r):
 		text := "it " + mayLackText + "; it is whole again when it holds what " + d.Status.Promotion.Instance + " had"
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: text}
@@ -278,7 +278,7 @@ func (d *decision) gatherAckers(op *core.Operation) bool {
 		return false
 	}
 	d.Do(core.Refresh{Instance: op.From})
-	d.Say(fmt.Sprintf("%s still takes writes until %s has received so much that commits on %s need not wait for it",
+	d.Doing(fmt.Sprintf("%s still takes writes until %s has received so much that commits on %s need not wait for it",
 		op.From, strings.Join(far, ", "), op.To))
 	d.RecheckAt(d.Now.Add(draft.CatchUpPace))
 	return true
@@ -321,7 +321,7 @@ func (d *decision) demoteAndGrant(op *core.Operation) {
 		return
 	case !d.fresh(d.holder(), proof.since):
 		// What was read before the promise held may lack the last commits.
-		d.Say("waiting for " + op.From + " to say what it holds in the end")
+		d.Doing("waiting for " + op.From + " to say what it holds in the end")
 		return
 	}
 	if no := d.cannotTakeOver(op, r); no != "" {
@@ -331,7 +331,7 @@ func (d *decision) demoteAndGrant(op *core.Operation) {
 	tr, _ := d.Instance(op.To).Report.Get()
 	d.grant(election{winner: op.To, podUID: tr.PodUID, node: tr.Node, holds: r.Server.Executed},
 		proof, d.promotionAcks())
-	d.Say("promoting " + op.To)
+	d.Doing("promoting " + op.To)
 }
 
 // cannotTakeOver tells why the target is not promoted after all, now that the old
@@ -380,11 +380,11 @@ func (d *decision) awaitTarget(op *core.Operation) {
 		}
 		d.becomeFailover(op.From, d.diagnosis.says)
 	case name != core.PrimaryPromoting && d.Now.Before(d.pauseEnds(op)):
-		d.Say("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
+		d.Doing("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
 	case name != core.PrimaryPromoting:
 		d.Block(core.RefusalNoProof, d.noProof(false))
 	default:
-		d.Say("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
+		d.Doing("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
 	}
 }
 
@@ -400,7 +400,7 @@ func (d *decision) wayBack(op *core.Operation, proof proven, why string) {
 	d.NoteReturn(op.To, why)
 	d.grant(e, proof, d.promotionAcks())
 	op.Step, op.Deadline = core.StepReturn, time.Time{}
-	d.Say("making " + e.winner + " writable again")
+	d.Doing("making " + e.winner + " writable again")
 }
 
 // giveUp ends a switchover that has not begun to hurt.

@@ -36,7 +36,7 @@ func (d *Draft) AdoptVolumes(cannot string) bool {
 		}
 	}
 	if pending {
-		d.Say("adopting the volumes of the Cluster of UID " + s.AdoptedFrom)
+		d.Doing("adopting the volumes of the Cluster of UID " + s.AdoptedFrom)
 	}
 	return pending
 }

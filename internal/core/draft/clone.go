@@ -53,17 +53,17 @@ func (d *Draft) BusyDonors() map[string]bool {
 	return busy
 }
 
-// SayClones tells which copies are begun, which are being made, and who waits for a
+// TellClones tells which copies are begun, which are being made, and who waits for a
 // donor.
-func (d *Draft) SayClones(begun, waiting []string) {
+func (d *Draft) TellClones(begun, waiting []string) {
 	if len(begun) > 0 {
 		d.Announce(false, core.ReasonCloneStarted, strings.Join(begun, ", "), "copying data: "+
 			strings.Join(begun, ", "))
 	}
-	d.sayProgress()
+	d.tellProgress()
 	d.tellFailures()
 	if len(waiting) > 0 {
-		d.Say(strings.Join(waiting, ", ") + ": waiting for a donor to copy data from")
+		d.Doing(strings.Join(waiting, ", ") + ": waiting for a donor to copy data from")
 	}
 }
 
@@ -87,9 +87,9 @@ func (d *Draft) tellFailures() {
 	}
 }
 
-// sayProgress tells it in tenths, so that the status does not change with every page
+// tellProgress tells it in tenths, so that the status does not change with every page
 // that is copied.
-func (d *Draft) sayProgress() {
+func (d *Draft) tellProgress() {
 	var progress []string
 	for i := range d.Instances {
 		r, known := d.Instances[i].Report.Get()
@@ -99,6 +99,6 @@ func (d *Draft) sayProgress() {
 		}
 	}
 	if len(progress) > 0 {
-		d.Say("copying data: " + strings.Join(progress, ", "))
+		d.Doing("copying data: " + strings.Join(progress, ", "))
 	}
 }

@@ -22,7 +22,7 @@ func conclude(d *Draft, problem, situation string) string {
 
 func TestTheFirstHindranceStandsAndIsAnEventOnce(t *testing.T) {
 	d := newDraft(core.Status{})
-	d.Say("something is done")
+	d.Doing("something is done")
 	d.Block("First", "a wall")
 	d.Block("Second", "a ditch")
 	if got := conclude(d, "a problem", "all is well"); got != "a wall" {
@@ -75,8 +75,8 @@ func TestWhatIsAnnouncedStandsBesideWhatIsDone(t *testing.T) {
 	if got := conclude(d, "a problem", "all is well"); got != "known news; fresh news" {
 		t.Errorf("said %q", got)
 	}
-	d.Say("something is done")
-	d.Say("something else is done")
+	d.Doing("something is done")
+	d.Doing("something else is done")
 	if got := conclude(d, "a problem", "all is well"); got != "something is done; known news; fresh news" {
 		t.Errorf("said %q", got)
 	}

@@ -74,7 +74,7 @@ func (d *Draft) Suit(in *core.Instance, givers []*core.Instance) bool {
 	pod, known := in.Pod.Get()
 	giver, giverKnown := givers[0].Pod.Get()
 	if !known || !giverKnown || !pod.Exists || pod.Terminating || !giver.Current && giver.Image == "" {
-		d.Say(versionsDiffer(in, givers[0]))
+		d.Doing(versionsDiffer(in, givers[0]))
 		return true
 	}
 	image, giverName := d.ImageFor(in, givers), givers[0].Name

@@ -35,7 +35,7 @@ func (d *Draft) ReplaceManagers(primary string) bool {
 			d.tellNotReplaced(in, s.Why+
 				"; it goes on as it is, and is sent its successor again from time to time: mend that, or ")
 		} else if again {
-			d.Say("the manager of " + in.Name + " is replaced in place as soon as it can hand over: " + s.Why)
+			d.Doing("the manager of " + in.Name + " is replaced in place as soon as it can hand over: " + s.Why)
 		}
 		if again {
 			d.sendSuccessor(in)
@@ -43,7 +43,7 @@ func (d *Draft) ReplaceManagers(primary string) bool {
 		return false
 	}
 	d.sendSuccessor(in)
-	d.Say("replacing the manager of " + in.Name + " in place; its mysqld runs on")
+	d.Doing("replacing the manager of " + in.Name + " in place; its mysqld runs on")
 	return true
 }
 
@@ -69,7 +69,7 @@ func (d *Draft) sendSuccessor(in *core.Instance) {
 }
 
 func (d *Draft) keepReplacing(pod core.Pod) {
-	if all := &d.Plan.Memory.Replacing; !slices.Contains(*all, pod.UID) {
+	if all := &d.Plan.Carried.Replacing; !slices.Contains(*all, pod.UID) {
 		*all = append(*all, pod.UID)
 	}
 }
@@ -89,7 +89,7 @@ func (d *Draft) tellReplaced() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		pod, known := in.Pod.Get()
-		if wanted == "" || !known || !slices.Contains(d.Observation.Memory.Replacing, pod.UID) {
+		if wanted == "" || !known || !slices.Contains(d.Observation.Carried.Replacing, pod.UID) {
 			continue
 		}
 		if in.Report.Is(func(r core.Report) bool { return r.Manager.Digest == wanted }) {

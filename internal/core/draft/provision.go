@@ -47,7 +47,7 @@ func (d *Draft) RemoveInstance(victim *core.Instance) bool {
 	keep := d.Cluster.KeepVolumes && vol.Bound && !vol.Deleting && !victim.SaysEmpty()
 	d.Do(core.DeleteInstance{Instance: victim.Name, Owned: victim.Owned(), KeepVolume: keep,
 		Reason: core.ReasonScaleDown})
-	d.Say("removing " + victim.Name)
+	d.Doing("removing " + victim.Name)
 	isNew := slices.Contains(d.Cluster.Status.InstanceNames, victim.Name)
 	switch {
 	case isNew && keep:

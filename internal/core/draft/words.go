@@ -47,17 +47,17 @@ func (d *Draft) note(n core.Notice) bool {
 	return before < 0
 }
 
-// Say sets the sentence that tells what is being done, unless one more important was
+// Doing sets the sentence that tells what is being done, unless one more important was
 // said before.
-func (d *Draft) Say(sentence string) {
+func (d *Draft) Doing(sentence string) {
 	if d.doing == "" {
 		d.doing = sentence
 	}
 }
 
-// SayLags says that an instance is not read from because of its lag.
-func (d *Draft) SayLags(name string) {
-	d.Say(name + " lags more than spec.readRouting.maxReplicationLag allows, and takes no reads")
+// TellLags says that an instance is not read from because of its lag.
+func (d *Draft) TellLags(name string) {
+	d.Doing(name + " lags more than spec.readRouting.maxReplicationLag allows, and takes no reads")
 }
 
 // Block records why nothing can be done; the first hindrance stands.

@@ -118,7 +118,7 @@ func (d *decision) foundData() bool {
 			return true
 		case volKnown && !vol.Exists, in.SaysEmpty():
 		default:
-			d.Say("waiting to hear from " + in.Name + " whether it holds data")
+			d.Doing("waiting to hear from " + in.Name + " whether it holds data")
 			return true
 		}
 	}

@@ -69,7 +69,7 @@ func (d *decision) reinit() {
 			d.Do(core.ClearReinit{Instance: name})
 		case d.RefuseReinit(name, d.Status.CurrentPrimary):
 		case !d.seen.agreed || d.Status.Operation != nil:
-			d.Say("the data of " + name + " is recreated when the group has its quorum")
+			d.Doing("the data of " + name + " is recreated when the group has its quorum")
 			return
 		case d.haveLeave(in, "recreating the data of "+name):
 			d.MakeAnew(in)
@@ -105,12 +105,12 @@ func (d *decision) haveLeave(in *core.Instance, what string) bool {
 	}
 	// It leaves for good, or until it has new data: the group is smaller without it.
 	if why := d.cannotSpare(in.Name, len(d.Instances)-1); why != "" {
-		d.Say(what + " waits: " + why)
+		d.Doing(what + " waits: " + why)
 		return false
 	}
 	if r, known := in.Report.Get(); known && r.NoReceivingBelow <= d.Status.Epoch {
 		d.Do(core.ReceivePromise{Instance: in.Name, Epoch: d.Status.Epoch + 1})
 	}
-	d.Say(what + ": it leaves the group")
+	d.Doing(what + ": it leaves the group")
 	return false
 }

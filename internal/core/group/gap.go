@@ -25,7 +25,7 @@ func goOn(lead *core.Instance, survivors []*core.Instance) (out []*core.Instance
 // group that has lost its majority, and the primary, when the others have gone on without it.
 func (d *decision) knownGap(lead *core.Instance, survivors []*core.Instance) string {
 	var gaps []string
-	if lacks := d.Plan.Memory.Held.Subtract(draft.Held(goOn(lead, survivors))); !lacks.IsEmpty() {
+	if lacks := d.Plan.Carried.Held.Subtract(draft.Held(goOn(lead, survivors))); !lacks.IsEmpty() {
 		gaps = append(gaps, "lacks "+lacks.Abbreviate(4)+", which was seen in the group")
 	}
 	if v, _ := viewOf(lead); core.IsLaterView(d.g.ViewID, v.ViewID) {

@@ -94,7 +94,7 @@ func gapMutants() map[string]mutation {
 				again.ViewID = "another:1"
 				o.Cluster.Status.Group = &again
 			}
-			o.Memory.Held = gtid.Set{}
+			o.Carried.Held = gtid.Set{}
 			o.Instances = slices.Clone(o.Instances)
 			for i := range o.Instances {
 				o.Instances[i].LastExecuted = core.Fact[gtid.Set]{}

@@ -64,7 +64,7 @@ type instance struct {
 type world struct {
 	now     time.Time
 	cluster core.Cluster
-	memory  core.Memory
+	memory  core.Carried
 	all     []*instance
 	// view are the members of the group, and primary the one that they elected.
 	view    []string
@@ -333,7 +333,7 @@ func (w *world) sees(in *instance, name string) core.MemberState {
 }
 
 func (w *world) observe() core.Observation {
-	o := core.Observation{Now: w.now, Cluster: w.cluster, Memory: w.memory}
+	o := core.Observation{Now: w.now, Cluster: w.cluster, Carried: w.memory}
 	o.Cluster.Status.InstanceNames = slices.Clone(o.Cluster.Status.InstanceNames)
 	routed, _ := w.cluster.Routed.Get()
 	o.Cluster.Routed = core.Known(routed, w.now, w.now)
@@ -507,7 +507,7 @@ func (w *world) plan() (core.Plan, string) {
 	if w.coverage != nil {
 		w.coverage.look(d)
 	}
-	w.cluster.Status, w.memory = plan.Status, plan.Memory
+	w.cluster.Status, w.memory = plan.Status, plan.Carried
 	var b strings.Builder
 	for _, e := range plan.Events {
 		fmt.Fprintf(&b, "  %s: %s\n", e.Reason, e.Message)

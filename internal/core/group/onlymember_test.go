@@ -56,7 +56,7 @@ func TestWhoIsEmptyIsANewcomerOnlyWhereNobodyEverJoined(t *testing.T) {
 		"it held more once": {func(o *core.Observation) {
 			o.Instances[1].LastExecuted = core.Known(gtid.MustParse(groupUUID+":1-9"), o.Now, o.Now)
 		}, false},
-		"more was seen": {func(o *core.Observation) { o.Memory.Held = gtid.MustParse(groupUUID + ":1-9") }, false},
+		"more was seen": {func(o *core.Observation) { o.Carried.Held = gtid.MustParse(groupUUID + ":1-9") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newcomer()

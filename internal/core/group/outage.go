@@ -206,7 +206,7 @@ func (d *decision) lacksSeen() string {
 		return ""
 	}
 	r, _ := lead.Report.Get()
-	if gap := d.Plan.Memory.Held.Subtract(r.Server.Holds()); !gap.IsEmpty() {
+	if gap := d.Plan.Carried.Held.Subtract(r.Server.Holds()); !gap.IsEmpty() {
 		return "no instance holds any more what was seen before (" + gap.Abbreviate(4) + ")"
 	}
 	return ""
@@ -222,15 +222,15 @@ func (d *decision) remember() {
 	}
 	if in := d.Instance(d.seen.primary); d.seen.agreed && in != nil {
 		if r, known := in.Report.Get(); known && r.Server != nil {
-			d.Plan.Memory.Held = r.Server.Executed
+			d.Plan.Carried.Held = r.Server.Executed
 			return
 		}
 	}
-	d.Plan.Memory.Held = d.Observation.Memory.Held.Union(d.g.Recorded)
+	d.Plan.Carried.Held = d.Observation.Carried.Held.Union(d.g.Recorded)
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		if executed, known := in.LastExecuted.Get(); known && !d.outOfHistory(in) && !d.g.WentOnWithout(in.Name) {
-			d.Plan.Memory.Held = d.Plan.Memory.Held.Union(executed)
+			d.Plan.Carried.Held = d.Plan.Carried.Held.Union(executed)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (w *world) loseOperator() {
 		g.Recorded, in.last = g.Recorded.Union(executed), core.Fact[gtid.Set]{}
 		in.word = core.Fact[core.Report]{}
 	}
-	w.cluster.Status.Group, w.memory = &g, core.Memory{}
+	w.cluster.Status.Group, w.memory = &g, core.Carried{}
 }
 
 // checkOutage holds the order to reboot the group, where no human has asked for it,

@@ -47,21 +47,21 @@ func (d *decision) letCatchUp(op *core.Operation) bool {
 	source, has := d.position(op.From)
 	target, answers := d.position(op.To)
 	if !has || !answers {
-		d.Say(fmt.Sprintf("%s still takes writes until it and %s say what they hold", op.From, op.To))
+		d.Doing(fmt.Sprintf("%s still takes writes until it and %s say what they hold", op.From, op.To))
 		d.LookAtBoth(op)
 		return false
 	}
-	c, most := d.Observation.Memory.CatchUp, d.ForCatchUp(op)
+	c, most := d.Observation.Carried.CatchUp, d.ForCatchUp(op)
 	isOurs := c.Target == op.To && c.Began.Equal(op.StartedAt)
 	if !isOurs || target.Contains(c.Source) && d.Now.Sub(c.At) > most {
 		at := d.Instance(op.From).Report.NotBefore()
 		c = core.CatchUp{Target: op.To, Began: op.StartedAt, Source: source, At: at}
 	}
-	d.Plan.Memory.CatchUp = c
+	d.Plan.Carried.CatchUp = c
 	if target.Contains(c.Source) && d.Now.Sub(c.At) <= most {
 		return true
 	}
-	d.Say(fmt.Sprintf("%s still takes writes until %s has applied what %s had %s ago; it lacks %s",
+	d.Doing(fmt.Sprintf("%s still takes writes until %s has applied what %s had %s ago; it lacks %s",
 		op.From, op.To, op.From, most, core.Plural(source.Subtract(target).Count(), "transaction")))
 	d.LookAtBoth(op)
 	return false

@@ -60,7 +60,7 @@ func (d *decision) keep(in *core.Instance) {
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
 	case (!vol.Exists || vol.Deleting) && d.Status.CurrentPrimary == in.Name && d.seen.isOnline(in.Name):
-		d.Say("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: it hands over before its " +
+		d.Doing("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: it hands over before its " +
 			"Pod is deleted")
 	case pod.Terminated, pod.Rejected, !vol.Exists, vol.Deleting, d.IsCorrected(in, pod, d.givers()):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
@@ -84,15 +84,15 @@ func (d *decision) shrink() bool {
 	case victim.Name == d.seen.primary:
 		d.chooseSuccessor(core.ReasonScaleDown)
 	case victim.IsLeaving():
-		d.Say(what)
+		d.Doing(what)
 	case slices.Contains(d.Status.Diverged, victim.Name):
 		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance "+
 			"has; if they do not matter: kubectl cnmsql reinit "+d.Cluster.Name+" "+victim.Name)
 	case !known && !victim.SaysEmpty() && !neverRan(victim):
-		d.Say("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
+		d.Doing("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
 			"delete its Pod and PersistentVolumeClaim yourself if that does not matter")
 	case known && !victim.SaysEmpty() && r.Server == nil:
-		d.Say("waiting for mysqld of " + victim.Name + ", which is to be removed")
+		d.Doing("waiting for mysqld of " + victim.Name + ", which is to be removed")
 	case d.haveLeave(victim, what) && d.compareHeld(victim, what):
 		d.remove(victim)
 	}
@@ -107,23 +107,23 @@ func (d *decision) compareHeld(victim *core.Instance, what string) bool {
 	}
 	primary := d.Instance(d.seen.primary)
 	if primary == nil || !primary.Report.Known() {
-		d.Say(what + ": waiting for a primary that can be asked whether it holds all that " + victim.Name + " holds")
+		d.Doing(what + ": waiting for a primary that can be asked whether it holds all that " + victim.Name + " holds")
 		return false
 	}
 	r, _ := victim.Report.Get()
 	p, _ := primary.Report.Get()
 	switch {
 	case p.Server == nil:
-		d.Say(what + ": waiting for mysqld of " + primary.Name + ", to ask whether it holds all that " +
+		d.Doing(what + ": waiting for mysqld of " + primary.Name + ", to ask whether it holds all that " +
 			victim.Name + " holds")
 	case !primary.Report.ReadAfter(victim.Report):
-		d.Say(what + ": comparing what it holds with what " + primary.Name + " holds")
+		d.Doing(what + ": comparing what it holds with what " + primary.Name + " holds")
 		d.Do(core.Refresh{Instance: primary.Name})
 		d.Again = true
 	case p.Server.Holds().Contains(r.Server.Holds()):
 		return true
 	default: // if it is for good, the victim will say that it has diverged
-		d.Say(fmt.Sprintf("%s waits: %s lacks transactions that it holds (%s)", what, primary.Name,
+		d.Doing(fmt.Sprintf("%s waits: %s lacks transactions that it holds (%s)", what, primary.Name,
 			r.Server.Holds().Subtract(p.Server.Holds()).Abbreviate(4)))
 	}
 	return false
@@ -248,7 +248,7 @@ func (d *decision) join() {
 		d.Do(core.CloneFrom{Instance: in.Name, Donor: donor, Epoch: d.Status.Epoch})
 		begun = append(begun, in.Name+" from "+donor+draft.LastClone(in))
 	}
-	d.SayClones(begun, waiting)
+	d.TellClones(begun, waiting)
 }
 
 // givers are the primary, which is the first, and the other members that are online; none

@@ -59,7 +59,7 @@ func (d *decision) readsOld(in *core.Instance) bool {
 	if !known || !r.Lagging {
 		return false
 	}
-	d.SayLags(in.Name)
+	d.TellLags(in.Name)
 	return true
 }
 
@@ -119,7 +119,7 @@ func (d *decision) blockLost() {
 			d.situation(), d.wayOut()))
 	default:
 		d.lookAgain(nil)
-		d.sayUnknown(fmt.Sprintf("too few members can be asked to tell whether the group has its quorum (%s): "+
+		d.tellUnknown(fmt.Sprintf("too few members can be asked to tell whether the group has its quorum (%s): "+
 			"nothing is done%s", d.standing(), d.unknownAdvice()))
 	}
 }
@@ -129,14 +129,14 @@ func (d *decision) blockLost() {
 const unknownPatience = 3 * time.Second
 
 // A quorum that was lost stays so until it is seen again.
-func (d *decision) sayUnknown(why string) {
-	d.Plan.Memory.Unknown = d.Observation.Memory.Unknown.Or(d.Status.Epoch, d.Now)
-	until := d.Plan.Memory.Unknown.At.Add(unknownPatience)
+func (d *decision) tellUnknown(why string) {
+	d.Plan.Carried.Unknown = d.Observation.Carried.Unknown.Or(d.Status.Epoch, d.Now)
+	until := d.Plan.Carried.Unknown.At.Add(unknownPatience)
 	was := d.Cluster.Status
 	toldLost := was.Phase == core.PhaseBlocked &&
 		(was.Diagnosis == core.GroupQuorumLost || was.Diagnosis == core.GroupUnknown)
 	if d.Now.Before(until) && !toldLost {
-		d.Say(why)
+		d.Doing(why)
 		d.RecheckAt(until)
 		return
 	}

@@ -124,7 +124,7 @@ func (d *decision) neverJoined(in *core.Instance) bool {
 // instance that is empty now, and had joined while no operator ran, may have left a trace there.
 func (d *decision) holdsSeen(name string) bool {
 	return d.Status.CurrentPrimary == name &&
-		draft.Held([]*core.Instance{d.Instance(name)}).Contains(d.Plan.Memory.Held)
+		draft.Held([]*core.Instance{d.Instance(name)}).Contains(d.Plan.Carried.Held)
 }
 
 // isOutdated: the human's word was given in a view of the group that has passed, by those
@@ -263,7 +263,7 @@ func (d *decision) dissolve(r *recovery) {
 	for _, in := range r.survivors {
 		d.Do(core.ReceivePromise{Instance: in.Name, Epoch: d.Status.Epoch + 1})
 	}
-	d.Say(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the "+
+	d.Doing(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the "+
 		"group, and it is rebooted", r.more))
 }
 
@@ -338,7 +338,7 @@ func (d *decision) giveRecoveryUp(r *recovery) {
 func (d *decision) awaitRecovery(r *recovery) {
 	op := d.Status.Operation
 	d.takeBackWord(r)
-	d.Say(fmt.Sprintf("%s, %s goes on (%s); it may take a minute or two, and mysqld answers no question about its "+
+	d.Doing(fmt.Sprintf("%s, %s goes on (%s); it may take a minute or two, and mysqld answers no question about its "+
 		"group meanwhile", onWord(op), op.To, d.without()))
 	d.RecheckAt(op.Deadline)
 }

@@ -236,7 +236,7 @@ func (s *sim) pass() string {
 		s.mut.plan(&o, &plan)
 	}
 	had, before, primary := s.hasQuorum(), s.cluster.Status, s.primary
-	s.cluster.Status, s.memory, s.before = plan.Status, plan.Memory, before
+	s.cluster.Status, s.memory, s.before = plan.Status, plan.Carried, before
 	if before.Group != nil && before.Group.Bootstrapped && !plan.Status.Group.Bootstrapped {
 		return "I5: the group is said not to be made any more"
 	}

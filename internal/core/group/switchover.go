@@ -44,7 +44,7 @@ func (d *decision) switchOver() {
 	}
 	d.Do(core.SetGroupPrimary{Instance: d.seen.primary, Primary: op.To, UUID: d.seen.members[op.To].UUID,
 		Within: d.transactionsTake(), Epoch: d.Status.Epoch})
-	d.Say(fmt.Sprintf("handing over from %s to %s (%s)", op.From, op.To, op.Reason))
+	d.Doing(fmt.Sprintf("handing over from %s to %s (%s)", op.From, op.To, op.Reason))
 }
 
 // giveUpLate ends a switchover whose time is up. Where the group was asked already, nobody
@@ -104,7 +104,7 @@ func (d *decision) chooseSuccessor(reason core.Reason) {
 	}
 	if until := d.RestsUntil(d.seen.primary); !until.IsZero() {
 		d.RecheckAt(until)
-		d.Say(fmt.Sprintf("%s should hand over (%s); the group did not make %s primary in time, "+
+		d.Doing(fmt.Sprintf("%s should hand over (%s); the group did not make %s primary in time, "+
 			"and is asked again at %s", d.seen.primary, reason, d.Status.Return.Target,
 			until.UTC().Format("15:04:05 MST")))
 		return
@@ -117,7 +117,7 @@ func (d *decision) chooseSuccessor(reason core.Reason) {
 			return
 		}
 	}
-	d.Say(fmt.Sprintf("%s should hand over (%s), but no other member can become primary", d.seen.primary, reason))
+	d.Doing(fmt.Sprintf("%s should hand over (%s), but no other member can become primary", d.seen.primary, reason))
 }
 
 func (d *decision) begin(reason core.Reason) {

@@ -51,7 +51,7 @@ var before = []step{
 		func(_ *Facts, p *Plan) { p.Wake = lookAgain }},
 	{"refuse", func(f *Facts) bool { return f.isWanted() && f.refusal() != nil },
 		func(f *Facts, p *Plan) { f.begin(p); f.fail(p, f.refusal()) }},
-	{"wait", func(f *Facts) bool { return f.isWanted() && f.Hindrance() != nil }, (*Facts).wait},
+	{"wait", func(f *Facts) bool { return f.isWanted() && f.WaitsFor() != nil }, (*Facts).wait},
 	{"begin", (*Facts).isWanted, (*Facts).begin},
 	{"rest", func(f *Facts) bool { return !f.runs() }, (*Facts).rest},
 
@@ -218,8 +218,8 @@ func (f *Facts) nameTaken() *Refusal {
 		"delete it if nobody needs it, and ask again", CopyName(f.Cluster))
 }
 
-// Hindrance is what a verification waits for; nil when it can begin.
-func (f *Facts) Hindrance() *Refusal {
+// WaitsFor is what a verification waits for; nil when it can begin.
+func (f *Facts) WaitsFor() *Refusal {
 	switch {
 	case !f.HasData:
 		return no(core.VerifyNotYet, "the Cluster has no data yet: the verification begins when it has")
@@ -232,7 +232,7 @@ func (f *Facts) Hindrance() *Refusal {
 // wait tells what is waited for. A time of the schedule is not given away meanwhile: it is
 // not asked for before nothing hinders it.
 func (f *Facts) wait(p *Plan) {
-	h := f.Hindrance()
+	h := f.WaitsFor()
 	p.Record = Record{Phase: Pending, Reason: h.Reason, Message: h.Message, Request: f.Request,
 		LastSucceeded: f.Record.LastSucceeded}
 	p.Wake = lookAgain

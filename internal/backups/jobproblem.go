@@ -13,8 +13,8 @@ import (
 	"cnmsql.co/internal/observation"
 )
 
-// hindrance is why the Pod of a Job does not run, and since when.
-type hindrance struct {
+// jobProblem is why the Pod of a Job does not run, and since when.
+type jobProblem struct {
 	message string
 	since   time.Time
 }
@@ -29,9 +29,9 @@ const (
 	notMadeFor = 15 * time.Minute
 )
 
-// hindranceOf looks why a Job that has not ended has no Pod that runs; nil when it has one, or
+// jobProblemOf looks why a Job that has not ended has no Pod that runs; nil when it has one, or
 // when that is merely starting.
-func hindranceOf(ctx context.Context, live client.Reader, job *batchv1.Job, now time.Time) (*hindrance, error) {
+func jobProblemOf(ctx context.Context, live client.Reader, job *batchv1.Job, now time.Time) (*jobProblem, error) {
 	if ready := job.Status.Ready; ready != nil && *ready > 0 {
 		return nil, nil
 	}
@@ -46,7 +46,7 @@ func hindranceOf(ctx context.Context, live client.Reader, job *batchv1.Job, now 
 		}
 		if why := observation.Waiting(pod); why != nil {
 			message := fmt.Sprintf("the Pod %s does not run: %s", pod.Name, why)
-			return &hindrance{message, pod.CreationTimestamp.Time}, nil
+			return &jobProblem{message, pod.CreationTimestamp.Time}, nil
 		}
 		return nil, nil
 	}
@@ -66,7 +66,7 @@ func podsOf(ctx context.Context, live client.Reader, job *batchv1.Job) ([]corev1
 
 // notMadeOf is the Job controller's word that it could not make a Pod, as where a quota or an
 // admission policy of the namespace refuses it; nil when it has said nothing.
-func notMadeOf(ctx context.Context, live client.Reader, job *batchv1.Job, now time.Time) (*hindrance, error) {
+func notMadeOf(ctx context.Context, live client.Reader, job *batchv1.Job, now time.Time) (*jobProblem, error) {
 	var all corev1.EventList
 	err := live.List(ctx, &all, client.InNamespace(job.Namespace), client.MatchingFields{eventsOf: string(job.UID)})
 	if err != nil {
@@ -85,7 +85,7 @@ func notMadeOf(ctx context.Context, live client.Reader, job *batchv1.Job, now ti
 	}
 	message := fmt.Sprintf("the Job %s has no Pod, for the namespace does not admit it: %s. Change that, or what the "+
 		"Pod asks for by jobTemplate (of the Backup, or of spec.backup)", job.Name, last.Message)
-	return &hindrance{message, last.CreationTimestamp.Time}, nil
+	return &jobProblem{message, last.CreationTimestamp.Time}, nil
 }
 
 // isRefused: the API server does not want what was asked for, as it stands, and will not until

@@ -23,8 +23,8 @@ func podOf(job *batchv1.Job, at time.Time, s corev1.PodStatus) *corev1.Pod {
 		CreationTimestamp: metav1.NewTime(at), Labels: map[string]string{batchv1.JobNameLabel: job.Name}}, Status: s}
 }
 
-// hindrances are what keeps the Pod of a Job from running.
-var hindrances = map[string]struct {
+// jobProblems are what keeps the Pod of a Job from running.
+var jobProblems = map[string]struct {
 	// object is there since a moment; the cluster says so again at another.
 	object func(job *batchv1.Job, since, again time.Time) client.Object
 	words  []string
@@ -48,7 +48,7 @@ var hindrances = map[string]struct {
 // TestABackupWhoseJobDoesNotRunSaysWhy, goes on as soon as it runs, and holds up others for an
 // hour at most.
 func TestABackupWhoseJobDoesNotRunSaysWhy(t *testing.T) {
-	for name, h := range hindrances {
+	for name, h := range jobProblems {
 		t.Run(name, func(t *testing.T) {
 			w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
 			w.looks("b")
@@ -74,7 +74,7 @@ func TestABackupWhoseJobDoesNotRunSaysWhy(t *testing.T) {
 func TestARefusalOfLongAgoIsNone(t *testing.T) {
 	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
 	w.looks("b")
-	w.Must(w.Create(t.Context(), hindrances["a quota"].object(w.job("b-backup"), w.Clock, w.Clock)))
+	w.Must(w.Create(t.Context(), jobProblems["a quota"].object(w.job("b-backup"), w.Clock, w.Clock)))
 	w.Clock = w.Clock.Add(waitLimit + time.Second)
 	w.is(w.looks("b"), v1alpha1.BackupRunning, "")
 }
@@ -93,7 +93,7 @@ func TestAJobThatIsRefusedIsTold(t *testing.T) {
 
 // TestARemovalThatDoesNotRunSaysWhy: the Backup stays until its data are gone.
 func TestARemovalThatDoesNotRunSaysWhy(t *testing.T) {
-	for name, h := range hindrances {
+	for name, h := range jobProblems {
 		t.Run(name, func(t *testing.T) {
 			w := newBackupWorld(t, going(), aCluster(), storeSecret)
 			w.step()

@@ -29,8 +29,8 @@ const (
 	stagePopulated     stage = "Populated"
 )
 
-// remembered is what must survive the manager, kept on the volume.
-type remembered struct {
+// volumeRecord is what must survive the manager, kept on the volume.
+type volumeRecord struct {
 	ClusterUID string `json:"clusterUID,omitempty"`
 	Instance   string `json:"instance,omitempty"`
 	ServerID   uint32 `json:"serverID,omitempty"`
@@ -71,12 +71,12 @@ type remembered struct {
 	Restored *core.Restore `json:"restored,omitempty"`
 }
 
-// promised is what is remembered of acknowledgements.
-func (r *remembered) promised() agent.Promised {
+// promised is what is volumeRecord of acknowledgements.
+func (r *volumeRecord) promised() agent.Promised {
 	return agent.Promised{Acks: r.Acks, Epoch: r.AcksEpoch, Order: r.AcksOrder, TailEpoch: r.TailEpoch}
 }
 
-func (r *remembered) setPromised(p agent.Promised) {
+func (r *volumeRecord) setPromised(p agent.Promised) {
 	r.Acks, r.AcksEpoch, r.AcksOrder, r.TailEpoch = p.Acks, p.Epoch, p.Order, p.TailEpoch
 	if !p.MayHaveTail() {
 		r.TailBase = ""
@@ -93,21 +93,21 @@ type received struct {
 	Noted     bool   `json:"noted,omitempty"`
 }
 
-// cached is what is remembered of relay logs that were not flushed.
-func (r *remembered) cached() agent.Cached {
+// cached is what is volumeRecord of relay logs that were not flushed.
+func (r *volumeRecord) cached() agent.Cached {
 	k := r.Received
 	in := agent.Residence{Boot: k.Boot, Mount: k.Mount, Node: k.Node}
 	return agent.Cached{Unflushed: k.Unflushed, In: in, MayLack: k.MayLack, Noted: k.Noted}
 }
 
-func (r *remembered) setCached(c agent.Cached) {
+func (r *volumeRecord) setCached(c agent.Cached) {
 	in := c.In
 	r.Received = received{Unflushed: c.Unflushed, Boot: in.Boot, Mount: in.Mount, Node: in.Node, MayLack: c.MayLack,
 		Noted: c.Noted}
 }
 
-// memory keeps remembered in a file.
-type memory struct {
+// recordFile keeps the volumeRecord in a file.
+type recordFile struct {
 	dir string
 
 	// changing lets one change after the other be kept. A disk that stalls holds it
@@ -115,14 +115,14 @@ type memory struct {
 	// goes on.
 	changing sync.Mutex
 	mu       sync.Mutex
-	now      remembered
+	now      volumeRecord
 	lock     *os.File
 	closed   bool // guarded by changing
 }
 
 // lockVolume waits until no other manager uses the volume: the former container
 // of this Pod, or of another Pod on this node, may still be ending.
-func lockVolume(ctx context.Context, dir string) (*memory, error) {
+func lockVolume(ctx context.Context, dir string) (*recordFile, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("making the manager's directory on the volume: %w", err)
 	}
@@ -135,7 +135,7 @@ func lockVolume(ctx context.Context, dir string) (*memory, error) {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			m := &memory{dir: dir, lock: f}
+			m := &recordFile{dir: dir, lock: f}
 			if err := m.load(); err != nil {
 				_ = f.Close()
 				return nil, err
@@ -156,14 +156,14 @@ func lockVolume(ctx context.Context, dir string) (*memory, error) {
 }
 
 // inheritVolume goes on with a lock that this process has.
-func inheritVolume(dir string, lock int) (*memory, error) {
-	m := &memory{dir: dir, lock: os.NewFile(uintptr(lock), filepath.Join(dir, "lock"))}
+func inheritVolume(dir string, lock int) (*recordFile, error) {
+	m := &recordFile{dir: dir, lock: os.NewFile(uintptr(lock), filepath.Join(dir, "lock"))}
 	return m, m.load()
 }
 
-func (m *memory) file() string { return filepath.Join(m.dir, "state.json") }
+func (m *recordFile) file() string { return filepath.Join(m.dir, "state.json") }
 
-func (m *memory) load() error {
+func (m *recordFile) load() error {
 	text, err := os.ReadFile(m.file())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -178,14 +178,14 @@ func (m *memory) load() error {
 	return nil
 }
 
-func (m *memory) get() remembered {
+func (m *recordFile) get() volumeRecord {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.now
 }
 
 // change keeps a change; when it returns nil, the change survives a power loss.
-func (m *memory) change(f func(*remembered)) error {
+func (m *recordFile) change(f func(*volumeRecord)) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
 	if m.closed {
@@ -210,7 +210,7 @@ func (m *memory) change(f func(*remembered)) error {
 	return nil
 }
 
-func (m *memory) cached() agent.Cached {
+func (m *recordFile) cached() agent.Cached {
 	r := m.get()
 	return r.cached()
 }
@@ -218,7 +218,7 @@ func (m *memory) cached() agent.Cached {
 // syncVolume waits until all that was written to the volume is on the disk. It fails when
 // something could not be written since the lock was taken, which is before mysqld was
 // started, or before that, if nobody has been told yet.
-func (m *memory) syncVolume() error {
+func (m *recordFile) syncVolume() error {
 	if err := unix.Syncfs(int(m.lock.Fd())); err != nil {
 		return fmt.Errorf("writing back what the volume's page cache has: %w", err)
 	}
@@ -226,7 +226,7 @@ func (m *memory) syncVolume() error {
 }
 
 // close gives the lock back: what is on the volume is another manager's from now on.
-func (m *memory) close() {
+func (m *recordFile) close() {
 	m.changing.Lock()
 	defer m.changing.Unlock()
 	m.closed = true
@@ -255,7 +255,7 @@ func writeDurably(file string, text []byte) error {
 
 // dataState tells what the volume holds. Files that nobody remembers having made
 // are foreign. A directory that cannot be read is not an empty one.
-func (m *memory) dataState(dataDir string) (state core.DataState, foreign bool, err error) {
+func (m *recordFile) dataState(dataDir string) (state core.DataState, foreign bool, err error) {
 	entries, err := os.ReadDir(dataDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return core.DataUnknown, false, fmt.Errorf("looking at the data on the volume: %w", err)

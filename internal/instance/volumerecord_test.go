@@ -25,7 +25,7 @@ func TestAPromiseSurvivesTheManager(t *testing.T) {
 	dir := t.TempDir()
 	m, err := lockVolume(context.Background(), dir)
 	must(t, err)
-	must(t, m.change(func(r *remembered) { r.NoWritesBelow, r.Stage = 7, stagePopulated }))
+	must(t, m.change(func(r *volumeRecord) { r.NoWritesBelow, r.Stage = 7, stagePopulated }))
 	m.close()
 	again, err := lockVolume(context.Background(), dir)
 	must(t, err)
@@ -35,7 +35,7 @@ func TestAPromiseSurvivesTheManager(t *testing.T) {
 	}
 }
 
-// An empty volume becomes the Cluster's when that is seen, and what it remembered is
+// An empty volume becomes the Cluster's when that is seen, and what its record says is
 // forgotten: a promise that was given before would be broken.
 func TestNothingIsPromisedForAVolumeThatIsNobodysYet(t *testing.T) {
 	dir := t.TempDir()
@@ -51,12 +51,12 @@ func TestNothingIsPromisedForAVolumeThatIsNobodysYet(t *testing.T) {
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "u-1"}}
 	m.setCluster(c)
 	must(t, m.admit(control.VerbReceivePromise, control.Order{Epoch: 3}))
-	must(t, m.memory.change(func(r *remembered) { r.NoReceivingBelow = 3 }))
+	must(t, m.record.change(func(r *volumeRecord) { r.NoReceivingBelow = 3 }))
 	m.setCluster(c)
-	if r := m.memory.get(); r.NoReceivingBelow != 3 || r.ClusterUID != "u-1" {
+	if r := m.record.get(); r.NoReceivingBelow != 3 || r.ClusterUID != "u-1" {
 		t.Errorf("it remembers %+v", r)
 	}
-	m.memory.close()
+	m.record.close()
 }
 
 func TestALockedVolumeIsWaitedForAndTakenAtOnce(t *testing.T) {
@@ -101,7 +101,7 @@ func TestWhatTheVolumeHolds(t *testing.T) {
 		if test.files {
 			must(t, os.WriteFile(filepath.Join(data, "ibdata1"), nil, 0o600))
 		}
-		m := &memory{now: remembered{Stage: test.stage}}
+		m := &recordFile{now: volumeRecord{Stage: test.stage}}
 		if got, foreign, err := m.dataState(data); got != test.want || foreign != test.foreign || err != nil {
 			t.Errorf("%q with files %t: %q, foreign %t, %v", test.stage, test.files, got, foreign, err)
 		}
@@ -111,12 +111,12 @@ func TestWhatTheVolumeHolds(t *testing.T) {
 func TestADataDirectoryThatCannotBeReadIsNotAnEmptyOne(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	must(t, os.WriteFile(data, nil, 0o600)) // reading it fails, and not because there is none
-	m := &memory{now: remembered{Stage: stagePopulated}}
+	m := &recordFile{now: volumeRecord{Stage: stagePopulated}}
 	if got, _, err := m.dataState(data); err == nil || got != core.DataUnknown {
 		t.Errorf("it says %q, %v", got, err)
 	}
 	held := withFakeServer(t)
-	held.memory, held.opt.Dirs.Data = m, data
+	held.record, held.opt.Dirs.Data = m, data
 	if err := held.makeDataDir(t.Context(), nil); err == nil {
 		t.Error("data that could not be read was made again")
 	}
@@ -143,7 +143,7 @@ func TestAVolumeThatCannotBeUsedIsTriedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := withFakeServer(t)
-			m.memory, m.opt.Dirs.Meta = nil, filepath.Join(t.TempDir(), "cnmsql")
+			m.record, m.opt.Dirs.Meta = nil, filepath.Join(t.TempDir(), "cnmsql")
 			mend := breaks(m.opt.Dirs)
 			done := make(chan bool, 1)
 			go func() { done <- m.takeVolume(t.Context()) }()
