@@ -26,9 +26,10 @@ func (c *Cluster) ArchivesIn(me string, writes int64) int64 {
 	return writes
 }
 
-// KeepsLogs: it archives nothing now, and is to go on later with what it has not archived: it takes
-// writes in a group of which nobody knows whether it went on without some of its members. Binary
-// logs that are purged meanwhile leave a gap that no restore passes. It is for a Cluster that archives.
+// KeepsLogs reports whether this instance archives nothing now, and is to go on later with what it
+// has not archived. It does so while it takes writes in a group of which nobody knows whether it
+// went on without some of its members. Binary logs that are purged meanwhile leave a gap that no
+// restore passes. It is for a Cluster that archives.
 func (f *Facts) KeepsLogs() bool {
 	if !f.Mysqld.Accepted || f.Cluster == nil || f.Cluster.Group == nil {
 		return false

@@ -52,7 +52,8 @@ func decided(state core.State, reason core.Reason, message string, actions ...Ac
 
 func pass() (Decision, bool) { return Decision{}, false }
 
-// mayNotTouch: the volume is not ours, or not surely.
+// mayNotTouch leaves data and mysqld alone while the volume is not ours, or not surely, and while
+// nothing is known of the Cluster.
 func mayNotTouch(f *Facts) (Decision, bool) {
 	if d, waits := problem(f); waits && !f.Locked && f.TerminatingSince.IsZero() {
 		return d, true
@@ -73,7 +74,8 @@ func mayNotTouch(f *Facts) (Decision, bool) {
 	return pass()
 }
 
-// refuseWrites: writable without permission, which is ended before all else.
+// refuseWrites makes mysqld read-only when it may take writes without permission. That is
+// ended before all else.
 func refuseWrites(f *Facts) (Decision, bool) {
 	switch {
 	case !f.Mysqld.Up || !f.Mysqld.MayWrite:
@@ -134,8 +136,9 @@ func fillVolume(f *Facts, origin func(*Facts) (core.DataOrigin, core.Reason, str
 	}
 }
 
-// originOfData: only the very first data of a cluster that never had a primary are made from
-// nothing or from a backup; whoever else has none must be given them.
+// originOfData returns where an instance without data gets its data from, or why it waits. Only the
+// very first data of a cluster that never had a primary are made from nothing or from a backup.
+// Whoever else has none must be given them.
 func originOfData(f *Facts) (from core.DataOrigin, reason core.Reason, why string) {
 	p := f.promotion()
 	switch {
@@ -154,7 +157,7 @@ func (f *Facts) mayBootstrap(p *core.Promotion) bool {
 	return f.Permitted() && p.Proof == core.ProofBootstrap && p.Epoch == 1 && !f.Cluster.Established
 }
 
-// problem: what hindered the last start is told until it may have gone.
+// problem tells what hindered the last start, until that may have gone.
 func problem(f *Facts) (Decision, bool) {
 	if p := f.Problem; p != nil && f.Now.Before(p.RetryAt) &&
 		(f.Cluster == nil || p.Generation == f.Cluster.Generation) {
@@ -163,9 +166,9 @@ func problem(f *Facts) (Decision, bool) {
 	return pass()
 }
 
-// startServer: it does not run. Everybody starts at once, but a primary that may
-// be replaced: whether its last writes stay is the operator's to say, or somebody's who
-// knows whether it was.
+// startServer starts mysqld when it does not run. Every instance starts at once, but not a primary
+// that may be replaced: whether its last writes stay is for the operator to say, or for somebody
+// who knows whether it was replaced.
 func startServer(f *Facts) (Decision, bool) {
 	if f.Mysqld.Up {
 		return pass()
@@ -200,8 +203,9 @@ func startServer(f *Facts) (Decision, bool) {
 	return decided(core.Stopped, reason, "", StartServer{})
 }
 
-// mayBeReplaced: it was the primary of this epoch, there are others, and the
-// operator has not said that nobody else will be promoted.
+// mayBeReplaced reports whether this instance was the primary of this epoch, there are
+// other instances, and the operator has not said that nobody else will be promoted. One
+// that was fenced is not.
 func (f *Facts) mayBeReplaced() bool {
 	p := f.promotion()
 	return f.Permitted() && f.WasPrimaryEpoch == p.Epoch && f.Cluster.Instances > 1 &&
@@ -224,8 +228,8 @@ func Backoff(failures int) time.Duration {
 	return min(time.Second<<min(failures-2, 5), 30*time.Second)
 }
 
-// restartHung: mysqld of a replica has answered nobody for long, and would for ever. What
-// it holds is on its volume, and another instance is writable.
+// restartHung kills mysqld of a replica that has answered nobody for long, and would answer nobody
+// for ever. What the replica holds is on its volume, and another instance is writable.
 func restartHung(f *Facts) (Decision, bool) {
 	if !f.hangs() || f.primary() == "" || f.Now.Sub(f.Mysqld.AnsweredAt) < core.HungLimit {
 		return pass()
@@ -239,8 +243,8 @@ func restartHung(f *Facts) (Decision, bool) {
 // of the manager's account: a start that did not restore it is not repeated at once.
 const loginPatience = time.Minute
 
-// restoreLogin: mysqld lets its manager in no more. It restores the account when it starts,
-// and only then can it do so read-only; a writable one is helped while it runs.
+// restoreLogin kills mysqld when it lets its manager in no more. It restores the account when it
+// starts, and only then can it do so read-only. A writable mysqld is helped while it runs.
 func restoreLogin(f *Facts) (Decision, bool) {
 	m := f.Mysqld
 	if !m.LoginRefused || m.MayWrite || f.Data != core.DataPopulated || f.Now.Sub(m.StartedAt) < loginPatience {
@@ -251,7 +255,7 @@ func restoreLogin(f *Facts) (Decision, bool) {
 		StopServer{Kill: true, Why: "it refuses its manager"})
 }
 
-// awaitServer: it runs and does not answer. Recovery may take hours, and only
+// awaitServer waits for mysqld when it runs and does not answer. Recovery may take hours, and only
 // maxStartDelay ends it.
 func awaitServer(f *Facts) (Decision, bool) {
 	m := f.Mysqld
@@ -285,7 +289,8 @@ func loginRefusedText(m Mysqld) string {
 		"mysqld is started again a minute after its last start, which restores it; if that does not help, its log says which statement failed"
 }
 
-// clone: scratch data waits for a donor.
+// clone copies the data of a donor to an instance with scratch data. Without a donor the
+// instance waits for one.
 func clone(f *Facts) (Decision, bool) {
 	if f.Data != core.DataScratch {
 		return pass()

@@ -134,8 +134,8 @@ type Cluster struct {
 	MaxStart, MaxStop time.Duration
 }
 
-// IsMember: the instance is counted on to acknowledge and to vouch, and so it may. Before
-// there were members, everybody was.
+// IsMember reports whether the instance is counted on to acknowledge and to vouch, and so whether
+// it may. Before there were members, everybody was.
 func (c *Cluster) IsMember(name string) bool {
 	return len(c.Members) == 0 || slices.Contains(c.Members, name)
 }
@@ -148,7 +148,7 @@ func (c *Cluster) Size() int {
 	return len(c.Members)
 }
 
-// Acknowledges: the instance acknowledges the commits of its source.
+// Acknowledges reports whether the instance acknowledges the commits of its source.
 func (c *Cluster) Acknowledges(name string) bool {
 	return c.Durability.Awaits() && c.IsMember(name)
 }
@@ -203,8 +203,9 @@ type Mysqld struct {
 // and accepts connections has committed all that it found.
 func (m Mysqld) MayHaveTail() bool { return !m.Up || !m.Accepted }
 
-// hangs: mysqld has answered, and answers nobody any more. One that waits for its volume
-// would not end if it were killed. One that shuts down, as after a clone, has its time.
+// hangs reports whether mysqld has answered since its start, and answers nobody any more. A mysqld
+// that waits for its volume does not count, for it would not end if it were killed. One that shuts
+// down, as after a clone, has its time. One that refuses the manager's account answers.
 func (f *Facts) hangs() bool {
 	m := f.Mysqld
 	if m.Ending && f.Cluster != nil && f.Now.Sub(m.AnsweredAt) < f.Cluster.MaxStop {
@@ -258,8 +259,9 @@ func (f *Facts) Permitted() bool {
 		p.Epoch >= f.NoWritesBelow && f.isPod(p) && f.Locked && !f.Foreign
 }
 
-// isPod: another Pod of the same instance may be alive elsewhere. On the same
-// node the lock on the volume tells that it is not.
+// isPod reports whether the promotion names this Pod, or permits it all the same. Another
+// Pod of the same instance may be alive elsewhere. On the same node the lock on the volume
+// tells that it is not.
 func (f *Facts) isPod(p *core.Promotion) bool {
 	return p.PodUID == "" || p.PodUID == f.PodUID || p.Node != "" && p.Node == f.Node
 }
@@ -270,15 +272,15 @@ func (f *Facts) MayOpen(epoch int64) bool {
 	return f.Permitted() && f.Cluster.Promotion.Epoch == epoch && f.MayStayWritable()
 }
 
-// ReceivesNothing: no mysqld runs that could receive from a source, or one that starts with
-// replication stopped and is not let begin. One that is being stopped goes on receiving, and
-// acknowledging, until it is told not to.
+// ReceivesNothing reports whether no mysqld runs that could receive from a source, or one starts
+// with replication stopped and is not let begin. A mysqld that is being stopped goes on receiving,
+// and acknowledging, until it is told not to.
 func (f *Facts) ReceivesNothing() bool {
 	return !f.Mysqld.Up || !f.Mysqld.Accepted || f.Activity != NoActivity && f.Activity != Stopping
 }
 
-// GivesData: this instance was the primary, is read-only until others have its data, and
-// takes writes again then.
+// GivesData reports whether this instance was the primary, is read-only until others have its data,
+// and takes writes again then.
 func (f *Facts) GivesData() bool {
 	p := f.promotion()
 	return p != nil && p.Instance == f.Me && f.Cluster.GivesData == f.Me && f.NoWritesBelow > p.Epoch
@@ -301,8 +303,8 @@ func (f *Facts) listedFenced() bool {
 	return f.Cluster != nil && slices.Contains(f.Cluster.Fenced, f.Me)
 }
 
-// loginRefused: the source refuses the password that the channel was given; the
-// Secret may hold another by now.
+// loginRefused reports whether the source refuses the password that the channel was given, some
+// time after receiving failed. The Secret may hold another password by now.
 func (f *Facts) loginRefused() bool {
 	return f.Server.Replication.Refused == core.RefusedLogin && f.Now.Sub(f.ReceiveFailedAt) >= receiveRetry
 }

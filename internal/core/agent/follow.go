@@ -8,8 +8,8 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// follow: this instance is not the primary. It replicates from the primary if it
-// holds nothing that the primary lacks, and if the primary still has all it needs.
+// follow has this instance, which is not the primary, replicate from the primary if it holds
+// nothing that the primary lacks, and if the primary still has all it needs.
 func follow(f *Facts) (Decision, bool) {
 	return f.following(), true
 }
@@ -69,7 +69,7 @@ func idleReason(f *Facts) (reason core.Reason, message string) {
 	return core.InstanceAwaitingPrimary, "waiting for " + p.Instance + " to become writable"
 }
 
-// attach: the position of the primary decides whether and how to follow.
+// attach decides by the position of the primary whether and how to follow it.
 func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 	pos := f.position(primary)
 	ask := f.askPrimary(primary)
@@ -115,12 +115,13 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 	return d
 }
 
-// needsWatch: what was found may be outlived by what the primary executes next.
+// needsWatch reports whether what the primary executes next may outlive what was found: that this
+// instance is diverged, holds errant transactions or needs a re-clone.
 func needsWatch(f *Facts, d *Decision) bool {
 	return f.listedDiverged() || !d.Errant.IsEmpty() || d.NeedsReclone
 }
 
-// receive: the channel points at the primary already.
+// receive starts receiving on the channel, which points at the primary already.
 func receive(f *Facts, d *Decision) []Action {
 	actions := append(giveAcks(f), applying(f)...)
 	if f.receiving() {
@@ -134,8 +135,8 @@ func receive(f *Facts, d *Decision) []Action {
 	return append(actions, StartReceiving{})
 }
 
-// repoint: changing the source drops the relay logs, which may hold the only copy
-// of a transaction; it waits until the primary or this instance has all of them.
+// repoint has the instance follow the primary. Changing the source drops the relay logs, which may
+// hold the only copy of a transaction: it waits until the primary or this instance has all of them.
 func repoint(f *Facts, d *Decision, pos *Position, primary string) []Action {
 	if only := f.neededHere(pos); !only.IsEmpty() {
 		d.Reason, d.Message = core.InstanceApplyingRelayLog, "applies "+only.Abbreviate(4)+
@@ -188,9 +189,9 @@ func (f *Facts) askPrimary(primary string) []Action {
 	return []Action{AskPrimary{Instance: primary, Epoch: f.promotion().Epoch}}
 }
 
-// leaveFormer: another was promoted by what everybody held. What its predecessor may
-// send now, back from a crash with commits that nobody acknowledged, would only make
-// this instance diverge with it.
+// leaveFormer stops receiving from a source that is not the granted primary. Another was promoted
+// by what everybody held. What its predecessor may send now, back from a crash with commits that
+// nobody acknowledged, would only make this instance diverge with it.
 func leaveFormer(f *Facts) []Action {
 	if p := f.promotion(); p == nil || p.Instance == f.Me || p.Instance == f.Replicating {
 		return nil
@@ -205,8 +206,8 @@ func stopReceiving(f *Facts) []Action {
 	return nil
 }
 
-// applying: what was received is applied, whoever the primary is; but an applier
-// that stopped with an error is left for people to look at, but for one.
+// applying starts the applier, so that what was received is applied, whoever the primary is. An
+// applier that stopped with an error is left for people to look at, but for the one of applyAgain.
 func applying(f *Facts) []Action {
 	if r := f.Server.Replication; r != nil && !r.SQLRunning && r.SQLError == "" {
 		return []Action{StartApplying{}}
@@ -214,9 +215,10 @@ func applying(f *Facts) []Action {
 	return applyAgain(f)
 }
 
-// applyAgain: while a copy of its data is taken, as for a backup, a server refuses to discard or
-// import a tablespace, and its applier stops with that. It succeeds when the copy is over, and
-// how long that takes the server does not tell.
+// applyAgain starts an applier that was hindered because a copy of the data is taken, as for a
+// backup. Meanwhile a server refuses to discard or import a tablespace, and its applier stops with
+// that. It succeeds when the copy is over. How long that takes the server does not tell, and so it
+// is tried again from time to time.
 func applyAgain(f *Facts) []Action {
 	r := f.Server.Replication
 	if r != nil && r.CopyHinders && !r.SQLRunning && f.Now.Sub(f.ApplyTriedAt) >= applyRetry {
@@ -225,8 +227,8 @@ func applyAgain(f *Facts) []Action {
 	return nil
 }
 
-// acceptClients: whoever may still commit something here by XA makes it diverge, as on any
-// replica; but nobody counts on what it held any more.
+// acceptClients lets clients in again. Whoever may still commit something here by XA makes it
+// diverge, as on any replica; but nobody counts any more on what it held.
 func acceptClients(f *Facts) []Action {
 	if f.Server.Offline {
 		return []Action{AcceptClients{}}
@@ -234,7 +236,8 @@ func acceptClients(f *Facts) []Action {
 	return nil
 }
 
-// giveAcks: only who is counted acknowledges. It counts from the next connection on.
+// giveAcks has mysqld acknowledge if this instance is counted, and only then. That takes effect
+// from the next connection on.
 func giveAcks(f *Facts) []Action {
 	wish := f.Cluster.Acknowledges(f.Me)
 	if f.Server.SemiSync.ReplicaEnabled == wish {

@@ -43,7 +43,7 @@ func (f *Facts) LeaseDuty() LeaseDuty {
 	return LeaveLease
 }
 
-// canWrite: mysqld has answered lately, and its volume completes writes.
+// canWrite reports whether mysqld has answered lately, and its volume completes writes.
 func (f *Facts) canWrite() bool {
 	return f.Mysqld.Up && !f.Mysqld.DiskStalled && f.Now.Sub(f.Mysqld.AnsweredAt) <= leaseAnswer
 }

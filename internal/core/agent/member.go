@@ -122,11 +122,12 @@ func (f *Facts) view() core.GroupView {
 	return *f.Server.Group
 }
 
-// isIn: mysqld is a member, or on its way.
+// isIn reports whether mysqld is a member, or on its way: in any state but OFFLINE.
 func isIn(v core.GroupView) bool { return v.State != core.MemberOffline }
 
-// terminateMember: a primary waits a moment to be relieved; everybody leaves before
-// mysqld ends, so that the group need not find out.
+// terminateMember has the member leave its group and stops mysqld when the Pod is being stopped.
+// A primary waits a moment to be relieved. Every member leaves before mysqld ends, so that the
+// group need not find out.
 func terminateMember(f *Facts) (Decision, bool) {
 	v := f.view()
 	switch {
@@ -161,7 +162,7 @@ func (f *Facts) waitsForRelief(v core.GroupView) bool {
 		f.Now.Sub(f.TerminatingSince) < ReliefWait && !f.Cluster.Deleting
 }
 
-// fencedMember: a human took this instance out of service. It leaves the group, and
+// fencedMember has the member leave its group when a human took this instance out of service. Its
 // mysqld runs on, read-only, to be looked at.
 func fencedMember(f *Facts) (Decision, bool) {
 	switch {
@@ -176,8 +177,8 @@ func fencedMember(f *Facts) (Decision, bool) {
 	return f.compared(d), true
 }
 
-// breakOffJoin: mysqld looks for its group for a minute, and cannot be told to stop. There
-// is none: this instance was told to recreate it.
+// breakOffJoin ends the search for a group of an instance that was told to reboot the group. mysqld
+// looks for its group for a minute, and cannot be told to stop; and there is no group.
 func breakOffJoin(f *Facts) (Decision, bool) {
 	if f.Activity != Joining || !f.isToReboot() || isIn(f.view()) {
 		return pass()
@@ -186,7 +187,7 @@ func breakOffJoin(f *Facts) (Decision, bool) {
 		Abort{})
 }
 
-// isToReboot: it is to reboot the group.
+// isToReboot reports whether this instance is to reboot the group.
 func (f *Facts) isToReboot() bool {
 	return f.Member.RebootEpoch != 0 && f.Member.RebootEpoch == f.Cluster.Epoch && f.Cluster.Group.Bootstrapped
 }
@@ -194,8 +195,8 @@ func (f *Facts) isToReboot() bool {
 // makeMemberData fills an empty volume.
 func makeMemberData(f *Facts) (Decision, bool) { return fillVolume(f, originOfMemberData) }
 
-// originOfMemberData: only the instance that is to make the group makes first data, and only
-// while there never was a group.
+// originOfMemberData returns where a member without data gets its data from, or why it waits. Only
+// the instance that is to make the group makes first data, and only while there never was a group.
 func originOfMemberData(f *Facts) (from core.DataOrigin, reason core.Reason, why string) {
 	g := f.Cluster.Group
 	switch {
@@ -207,8 +208,8 @@ func originOfMemberData(f *Facts) (from core.DataOrigin, reason core.Reason, why
 	return core.OriginCloned, "", ""
 }
 
-// endHung: mysqld answers nobody, and the group has expelled it and goes on. It holds
-// nothing that the group needs, and would never come back by itself.
+// endHung kills mysqld when it answers nobody, and the group has expelled it and goes on. mysqld
+// holds nothing that the group needs, and would never come back by itself.
 func endHung(f *Facts) (Decision, bool) {
 	if !f.hangs() || !f.Cluster.Group.GoneOn {
 		return pass()
@@ -218,8 +219,8 @@ func endHung(f *Facts) (Decision, bool) {
 		StopServer{Kill: true, Why: "it does not answer, and the group has gone on without it"})
 }
 
-// admitMembers: only members may speak with a member. Their certificates do not tell,
-// for mysqld asks those who connect for none.
+// admitMembers has mysqld admit the addresses of the members and no others, for only members may
+// speak with a member. Their certificates do not tell, for mysqld asks those who connect for none.
 func admitMembers(f *Facts) (Decision, bool) {
 	wanted := strings.Join(f.Cluster.Group.Addresses, ",")
 	if wanted == "" || wanted == f.Member.Admitted || f.Cluster.Epoch < f.Member.AdmittedEpoch {
@@ -228,7 +229,8 @@ func admitMembers(f *Facts) (Decision, bool) {
 	return decided(core.Running, "", "", AdmitMembers{wanted})
 }
 
-// leaveOnWish: the operator has the member stay out, to be removed or recreated.
+// leaveOnWish has the member leave the group and stay out when the operator asked for it, to
+// remove or recreate it.
 func leaveOnWish(f *Facts) (Decision, bool) {
 	switch {
 	case f.NoReceivingBelow <= f.Cluster.Epoch:
@@ -256,8 +258,9 @@ func (f *Facts) compared(d Decision) Decision {
 // and it takes no writes; STOP GROUP_REPLICATION was seen to hang for more than two minutes.
 const leaveLimit = 30 * time.Second
 
-// inGroup: nothing is left to do for a member, but that sessions of its former role
-// do not survive a change of it.
+// inGroup decides for an instance that is in its group. Nothing is left to do for a member but to
+// note what changed, and sessions of its former role do not survive a change of it. A member in
+// ERROR leaves, to join again.
 func inGroup(f *Facts) (Decision, bool) {
 	v, g := f.view(), f.Cluster.Group
 	switch {
@@ -294,9 +297,10 @@ func inGroup(f *Facts) (Decision, bool) {
 	return pass()
 }
 
-// holdsExpulsion: whoever has lost the majority has those expelled whom it does not reach as
-// soon as the majority is back, a moment before they are back themselves; and so do the
-// others. See docs/design/2026-11-22-returning-majority.md.
+// holdsExpulsion reports whether the group is to expel nobody on this member's word: without a
+// quorum, and for some time after. Whoever has lost the majority has those expelled whom it does
+// not reach as soon as the majority is back, a moment before they are back themselves; and so do
+// the others. See docs/design/2026-11-22-returning-majority.md.
 func (f *Facts) holdsExpulsion(v core.GroupView) bool {
 	wait := staleWait
 	if slices.ContainsFunc(v.Members, func(m core.ViewMember) bool { return m.State == core.MemberUnreachable }) {
@@ -324,8 +328,8 @@ func (f *Facts) commonVersion(v core.GroupView) string {
 	return v.Members[0].Version
 }
 
-// join: mysqld is no member. The group is made by one instance, once; everybody else,
-// and at any later time, joins the one there is.
+// join has mysqld, which is no member, become one. The group is made by one instance, once. Every
+// other instance, and at any later time each, joins the group there is.
 func join(f *Facts) (Decision, bool) {
 	g := f.Cluster.Group
 	switch {
@@ -394,8 +398,8 @@ func joinExisting(f *Facts) (Decision, bool) {
 	return decided(core.Running, core.MemberJoining, "joins the group", JoinGroup{})
 }
 
-// excluded: a group went on without this instance. The primary's position tells nothing of
-// what it got beside those who went on: the group has given the same numbers to others.
+// excluded keeps an instance out when a group went on without it. The primary's position tells
+// nothing of what it got beside those who went on: the group has given the same numbers to others.
 // The operator judges, for it knows whether it came to that.
 func excluded(f *Facts) (Decision, bool) {
 	errant := f.Server.Holds().Subtract(f.Cluster.Group.Held)

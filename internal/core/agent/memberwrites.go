@@ -13,17 +13,17 @@ import (
 // it, or to close it for another.
 const openAfter = 5 * time.Second
 
-// IsClosed: the server is the primary of a group, and could take writes, for it has applied all
-// that it had received. It is read-only.
+// IsClosed reports whether the server is the primary of a group and could take writes, for it has
+// applied all that it had received, but is read-only.
 func IsClosed(s *core.Server) bool {
 	g := s.Group
 	return g != nil && g.IsQuorate() && g.Role == core.MemberPrimary && (s.SuperReadOnly || s.ReadOnly) &&
 		s.Executed.Contains(g.Received)
 }
 
-// closeSecondary: what a client writes to a secondary is acknowledged, and a group with one
-// primary does not look for conflicts: the data diverge in silence. Without a majority nothing
-// is committed, and mysqld could not be closed.
+// closeSecondary makes a secondary read-only that somebody made writable. What a client writes to a
+// secondary is acknowledged, and a group with one primary does not look for conflicts: the data
+// diverge in silence. Without a majority nothing is committed, and mysqld could not be closed.
 func closeSecondary(f *Facts) (Decision, bool) {
 	v := f.view()
 	if !v.IsQuorate() || v.Role != core.MemberSecondary || f.Member.Settled != v.Role || f.Server.SuperReadOnly {
@@ -33,7 +33,8 @@ func closeSecondary(f *Facts) (Decision, bool) {
 		CloseForWrites{})
 }
 
-// openPrimary: nobody else may take writes.
+// openPrimary makes the primary of the group writable that somebody made read-only. Nobody
+// else may take writes.
 func openPrimary(f *Facts) (Decision, bool) {
 	since := f.Member.ClosedSince
 	if f.Server == nil || !IsClosed(f.Server) || f.Member.Settled != core.MemberPrimary || f.Member.HandingTo != "" ||

@@ -5,8 +5,8 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// promote: this instance is permitted to be writable. First it applies all it has
-// received and all it must have; then it takes the lease; then it opens.
+// promote makes this instance writable when it is permitted to be. First it applies all it has
+// received and all it must have. Then it takes the lease. Then it opens.
 func promote(f *Facts) (Decision, bool) {
 	if !f.Permitted() || f.Server == nil {
 		return pass()
@@ -33,8 +33,8 @@ func promote(f *Facts) (Decision, bool) {
 	return decided(core.Running, core.InstancePromoting, "", append(actions, BecomePrimary{Epoch: p.Epoch, Acks: acks})...)
 }
 
-// needsLease: it is taken for each epoch, and again after this instance fenced
-// itself, unless peers vouch for it by now.
+// needsLease reports whether the lease is to be taken: for each epoch, and again after this
+// instance isolated itself, unless peers vouch for it by now.
 func (f *Facts) needsLease(p *core.Promotion) bool {
 	return f.LeaseEpoch != p.Epoch || !f.MayStayWritable()
 }
@@ -73,8 +73,8 @@ func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 	return decided(core.Running, core.InstancePromoting, "applies what was received", wait)
 }
 
-// receiveMissing: in a switchover the last transactions may still be at the
-// former primary, which is read-only by now.
+// receiveMissing has the instance receive what it must have before it opens. In a switchover the
+// last transactions may still be at the former primary, which is read-only by now.
 func receiveMissing(f *Facts, missing gtid.Set) (Decision, bool) {
 	r := f.Server.Replication
 	switch {

@@ -11,7 +11,8 @@ import "cnmsql.co/internal/core"
 // the mount of the volume's filesystem, and the node.
 type Residence struct{ Boot, Mount, Node string }
 
-// IsKnown: it can be held against another. Of one that is not known nothing is shown.
+// IsKnown reports whether the residence can be held against another. Of one that is not
+// known nothing is shown.
 func (r Residence) IsKnown() bool { return r.Boot != "" && r.Mount != "" }
 
 // Cached is what the volume remembers of relay logs that mysqld did not flush. It is on the
@@ -70,23 +71,24 @@ func (c Cached) Receives(here Residence) Cached {
 	return c
 }
 
-// Flushed: mysqld has ended, and all that it had received is on the disk.
+// Flushed returns the record after mysqld has ended: all that it had received is on the disk.
 func (c Cached) Flushed() Cached { return Cached{MayLack: c.MayLack, Noted: c.Noted} }
 
-// Replaced: its data are made anew. What a copy says of relay logs is about the donor's.
+// Replaced returns the record after the data are made anew. What a copy says of relay logs
+// is about the donor's.
 func (c Cached) Replaced() Cached { c.Noted = false; return c }
 
-// DropsRelayLogs: mysqld is to start without the relay logs that are there. They may be torn where
-// nobody has noted in which page cache they were written. Only under quorum a former release
-// flushed each event, and left no record.
+// DropsRelayLogs reports whether mysqld is to start without the relay logs that are there. They may
+// be torn where nobody has noted in which page cache they were written. Only under quorum a former
+// release flushed each event, and left no record.
 func (c Cached) DropsRelayLogs(flushed bool) bool { return c.MayLack || !flushed && !c.Noted }
 
-// Opens: it is about to take writes. It has executed all that it held and all that its
-// promotion required of it, which mysqld flushes at each commit. An election has seen to it
-// that nothing acknowledged is missing in that. Its relay logs are gone.
+// Opens returns the record of an instance that is about to take writes. It has executed all that it
+// held and all that its promotion required of it, which mysqld flushes at each commit. An election
+// has seen to it that nothing acknowledged is missing in that. Its relay logs are gone.
 func (c Cached) Opens() Cached { return Cached{} }
 
-// Whole: it has all that it may have lacked.
+// Whole returns the record of an instance that has all that it may have lacked.
 func (c Cached) Whole() Cached { c.MayLack = false; return c }
 
 // BecomeWhole remembers that nothing is missing any more.
@@ -103,12 +105,13 @@ func (NoteReceiving) action() {}
 
 func (NoteReceiving) String() string { return "remember where what it receives is cached" }
 
-// becomeWhole: an instance that may lack what it acknowledged has it all once it holds all
-// that a writable primary of the present promotion had in its binary log at a moment after
-// mysqld was started here. What it acknowledged in a former life of its mysqld was in that log
-// before, or the promotion required it, or its acknowledgement counts nowhere any more. That
-// the primary had executed it is not enough: with two acknowledgements awaited, the primary
-// may have kept one from that former life, and execute when the other comes.
+// becomeWhole notes that an instance that may lack what it acknowledged has it all, and asks the
+// primary as long as that is not shown. The instance has it all once it holds all that a writable
+// primary of the present promotion had in its binary log at a moment after mysqld was started here.
+// What it acknowledged in a former life of its mysqld was in that log before, or the promotion
+// required it, or its acknowledgement counts nowhere any more. That the primary had executed it is
+// not enough: with two acknowledgements awaited, the primary may have kept one from that former
+// life, and execute when the other comes.
 func becomeWhole(f *Facts, primary string) []Action {
 	if !f.MayLack {
 		return nil

@@ -41,8 +41,9 @@ type CutTail struct{ Held gtid.Set }
 
 func (AskSuccessor) action() {}
 
-// isAnsweredBy: the report is of the primary of that epoch, which takes writes, or took some
-// and is closed until others have its data: it may be this very instance that it waits for.
+// isAnsweredBy reports whether the report is of the primary of that epoch, which takes
+// writes, or took some and is closed until others have its data: it may be this very
+// instance that it waits for.
 func (a AskSuccessor) isAnsweredBy(r core.Report) bool {
 	isClosed := r.Reason == core.InstanceGivesData && r.NoWritesBelow > a.Epoch
 	return r.Server != nil && (r.WritableEpoch == a.Epoch || isClosed)
@@ -67,8 +68,8 @@ func (a CutTail) String() string {
 	return "cut off what the successor lacks, beyond " + a.Held.Abbreviate(4)
 }
 
-// mayHaveTail: the log may end in transactions that nobody acknowledged, and the history of
-// another than this instance counts from now on.
+// mayHaveTail reports whether the log may end in transactions that nobody acknowledged, and the
+// history of another than this instance counts from now on.
 func (f *Facts) mayHaveTail() bool {
 	p := f.promotion()
 	if f.TailEpoch == 0 || f.Data != core.DataPopulated || p == nil || f.Permitted() || p.LosslessSince == 0 ||
@@ -80,9 +81,9 @@ func (f *Facts) mayHaveTail() bool {
 	return !f.GivesData()
 }
 
-// breakOffRecovery: mysqld was started to go on in its own epoch, and another is promoted
-// before it has recovered. It would commit what nobody acknowledged: it is ended, for that
-// to be cut off. What is started without permission has no tail any more.
+// breakOffRecovery ends a mysqld that was started to go on in its own epoch when another is
+// promoted before it has recovered. It would commit what nobody acknowledged: it is ended, for that
+// to be cut off. What is started without permission has no unacknowledged suffix any more.
 func breakOffRecovery(f *Facts) (Decision, bool) {
 	if !f.Mysqld.Up || f.Mysqld.Accepted || !f.mayHaveTail() {
 		return pass()
@@ -91,17 +92,17 @@ func breakOffRecovery(f *Facts) (Decision, bool) {
 		"takes over: breaks its recovery off, which would commit what nobody acknowledged", Abort{})
 }
 
-// cutTail: mysqld ended while commits waited for acknowledgements that, under quorum, nobody can
-// have read success without. If another instance has been promoted, no client was told that
-// these transactions committed: recovering them would only make this instance diverge.
+// cutTail cuts the unacknowledged suffix off the log. It does so after mysqld ended while commits
+// waited for acknowledgements that, under quorum, nobody can have read success without. If another
+// instance has been promoted, no client was told that these transactions committed: recovering them
+// would only make this instance diverge.
 //
 // That is so only if every promotion since then was lossless: else less may have been asked of an
-// election; and if the successor has all that was executed before commits began to wait, which
-// may have been acknowledged without. A successor that is writable is asked until it answers; one
-// that is promoted and not writable yet, or that crashed itself, while it says that it comes.
-// Only where none becomes writable, so that what this instance holds may be needed, recovery has
-// its way, and the check of what was executed before anything is followed; and not without a
-// word that it is so.
+// election; and if the successor has all that was executed before commits began to wait, which may
+// have been acknowledged without. A successor that is writable is asked until it answers; one that
+// is promoted and not writable yet, or that crashed itself, while it says that it comes. Only where
+// none becomes writable, so that what this instance holds may be needed, recovery has its way, and
+// the check of what was executed before anything is followed; and not without a word that it is so.
 func cutTail(f *Facts) (Decision, bool) {
 	if f.Mysqld.Up || !f.mayHaveTail() {
 		return pass()
@@ -144,12 +145,13 @@ func (f *Facts) askWhoFollows() []Action {
 	return []Action{AskSuccessor{p.Instance, p.Epoch}}
 }
 
-// isGivenUp: nobody has become writable in time, by the word of who must know.
+// isGivenUp reports whether nobody has become writable in time, by the word of who must know.
 func (f *Facts) isGivenUp() bool {
 	return f.hasWaited() && (f.Cluster.Instances < 2 || f.isTold())
 }
 
-// comes: the manager of who is promoted has said a moment ago that it may still take writes.
+// comes reports whether the manager of the granted primary has said a moment ago that it may still
+// take writes. It is waited for no longer than comingWait.
 func (f *Facts) comes(p *core.Promotion) bool {
 	c := f.Coming
 	return c != nil && c.Instance == p.Instance && c.Epoch == p.Epoch && f.Now.Sub(c.At) < comingLife &&

@@ -6,7 +6,7 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// terminate: the Pod is being stopped. A primary hands over first.
+// terminate stops mysqld when the Pod is being stopped. A primary hands over first.
 func terminate(f *Facts) (Decision, bool) {
 	switch {
 	case f.TerminatingSince.IsZero():
@@ -24,9 +24,9 @@ func terminate(f *Facts) (Decision, bool) {
 		StopServer{Why: "the Pod is being stopped"})
 }
 
-// leave: mysqld has ended. The Pod's address stays for a moment, so that who is still
-// sent to it is refused at once: nobody answers at an address that is gone, and a client
-// waits there for seconds.
+// leave ends the manager when mysqld has ended. Before that, the Pod's address stays for a moment,
+// so that who is still sent to it is refused at once: nobody answers at an address that is gone,
+// and a client waits there for seconds.
 func leave(f *Facts) (Decision, bool) {
 	c := f.Cluster
 	if c == nil || c.Deleting || c.Instances < 2 || f.Now.Sub(f.Mysqld.DownSince) >= AddressStays {
@@ -36,8 +36,8 @@ func leave(f *Facts) (Decision, bool) {
 		"Services have forgotten it")
 }
 
-// handsOver: another instance is to take over before this one stops. Until then
-// it serves, at first its clients and then the transactions its successor lacks.
+// handsOver reports whether another instance is to take over before this one stops. Until then it
+// serves, at first its clients and then the transactions its successor lacks.
 func (f *Facts) handsOver() bool {
 	c := f.Cluster
 	if c == nil || c.Deleting || c.Instances < 2 || f.isAlone() || f.Data != core.DataPopulated || !f.Mysqld.Answers {
@@ -50,7 +50,7 @@ func (f *Facts) handsOver() bool {
 	return f.Now.Sub(f.TerminatingSince) < f.switchoverLimit()
 }
 
-// isAlone: no other instance exists yet, however many are wished for.
+// isAlone reports whether no other instance exists yet, however many are wished for.
 func (f *Facts) isAlone() bool {
 	return len(f.Cluster.Names) == 1 && f.Cluster.Names[0] == f.Me
 }

@@ -67,7 +67,8 @@ func (p Process) Correct(r *core.Report, server *core.Server) {
 	}
 }
 
-// tellEnd: how mysqld ended, and after that what is waited for, where it has a name.
+// tellEnd tells in a report how mysqld ended. Where what is waited for since then has a name, the
+// report keeps that name, and the end stands beside it.
 func (p Process) tellEnd(r *core.Report) {
 	if waits := r.Reason != "" && r.Reason != core.InstanceMysqldCrashed; waits {
 		if p.EndReason != "" {

@@ -49,13 +49,14 @@ func (f *Facts) MayStayWritable() bool {
 	return len(with) >= core.Majority(f.Cluster.Size())
 }
 
-// MustIsolateItself: somebody else may be made primary without this instance being
+// MustIsolateItself reports whether somebody else may be made primary without this instance being
 // asked, so that it must not take another write.
 func (f *Facts) MustIsolateItself() bool {
 	return f.Mysqld.Up && f.Mysqld.MayWrite && f.WritableEpoch != 0 && !f.MayStayWritable()
 }
 
-// isolateItself: neither the API server nor a majority of the cluster can be reached.
+// isolateItself makes the primary read-only when neither the API server nor a majority of the
+// cluster can be reached.
 func isolateItself(f *Facts) (Decision, bool) {
 	if !f.MustIsolateItself() {
 		return pass()
@@ -65,7 +66,8 @@ func isolateItself(f *Facts) (Decision, bool) {
 		Demote{"isolated"})
 }
 
-// fenced: a human took this instance out of service. Its mysqld is stopped.
+// fenced stops mysqld when a human took this instance out of service. It does not break
+// off the making of data.
 func fenced(f *Facts) (Decision, bool) {
 	switch {
 	case !f.listedFenced() || f.Activity == Initializing || f.Activity == Restoring || f.Activity == Cloning:
@@ -80,7 +82,8 @@ func fenced(f *Facts) (Decision, bool) {
 		"fence off brings it back")
 }
 
-// unfencing: an instance that was fenced is no failed one on its way back.
+// unfencing tells of an instance that was fenced and comes back that it does so, for it is no
+// failed one on its way back.
 func unfencing(f *Facts, d Decision) Decision {
 	back := f.Mysqld.Answers && (!f.Permitted() || f.WritableEpoch != 0)
 	switch d.State {

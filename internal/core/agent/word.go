@@ -34,14 +34,14 @@ func (AskWord) action() {}
 
 func (AskWord) String() string { return "ask the API server who is promoted" }
 
-// isWordAwaited: the log may end in commits that waited for acknowledgements, and there are
-// others who may have been promoted since.
+// isWordAwaited reports whether the log may end in commits that waited for acknowledgements, and
+// there are others who may have been promoted since.
 func (f *Facts) isWordAwaited() bool {
 	return f.TailEpoch != 0 && f.Data == core.DataPopulated && f.promotion() != nil && f.Cluster.Instances > 1
 }
 
-// isTold: that the promotion is still the one that is known here was said after mysqld
-// ended, and just now: by the API server, by a majority that vouches, or by the operator
+// isTold reports whether somebody said after mysqld ended, and just now, that the promotion is
+// still the one that is known here: the API server, a majority that vouches, or the operator
 // in its order to go on.
 func (f *Facts) isTold() bool {
 	p, w := f.promotion(), f.Word
@@ -54,7 +54,8 @@ func (f *Facts) isTold() bool {
 	return f.isVouched()
 }
 
-// isVouched: a majority of the instances has said so since mysqld ended, and just now.
+// isVouched reports whether a majority of the instances has said so since mysqld
+// ended, and just now.
 func (f *Facts) isVouched() bool {
 	with := map[string]bool{f.Me: true}
 	for _, v := range f.Vouches {
@@ -77,12 +78,14 @@ func (f *Facts) askWord() []Action {
 	return []Action{AskWord{}}
 }
 
-// NeedsVouches: it counts on its peers, to stay writable or to be started.
+// NeedsVouches reports whether this instance counts on its peers, to stay
+// writable or to be started.
 func (f *Facts) NeedsVouches() bool {
 	return f.Permitted() && (f.Cluster.Leased() || !f.Mysqld.Up && f.isWordAwaited())
 }
 
-// awaitWord: a crashed primary that hears nobody is not started. It could not acknowledge
+// awaitWord keeps mysqld of a crashed primary from starting while the primary hears nobody, and
+// while the operator replaces it and nobody said that it is to go on. It could not acknowledge
 // anything, and would come back diverged.
 func (f *Facts) awaitWord() (Decision, bool) {
 	if !f.isWordAwaited() || !f.Permitted() {
@@ -106,14 +109,14 @@ func (f *Facts) awaitWord() (Decision, bool) {
 	return pass()
 }
 
-// isBeingReplaced: a failover from this instance is under way, also while spec.failoverDelay
-// passes. Without a majority it could acknowledge nothing.
+// isBeingReplaced reports whether a failover from this instance is under way, also while
+// spec.failoverDelay passes. Without a majority this instance could acknowledge nothing.
 func (f *Facts) isBeingReplaced() bool {
 	return f.Cluster.DelayedFrom == f.Me || f.Cluster.FailoverFrom == f.Me
 }
 
-// hasWaited: long enough for whoever is about to be promoted, since mysqld ended and since
-// that was known.
+// hasWaited reports whether this instance has waited long enough for whoever is about to be
+// promoted, since mysqld ended and since that was known.
 func (f *Facts) hasWaited() bool { return f.waited() > TailWait }
 
 // waited is since when it could have known.
