@@ -78,8 +78,8 @@ func newDecision(o *core.Observation) *decision {
 	return d
 }
 
-// includeHolder: an instance that holds the promotion and is not observed is one
-// of which nothing is known.
+// includeHolder adds the granted primary to the instances when it is not observed, as one of
+// which nothing is known.
 func (d *decision) includeHolder() {
 	p := d.Status.Promotion
 	if p != nil && d.Instance(p.Instance) == nil {

@@ -101,22 +101,23 @@ func (s *primaryView) isTerminating() bool {
 	return s.report.Terminating || s.podKnown && s.pod.Terminating
 }
 
-// fenced: a human asked for it, and it has not come back since that was taken back.
+// fenced reports whether a human fenced the primary, also while the primary has not come back since
+// that was taken back.
 func fenced(s *primaryView) bool {
 	return slices.Contains(s.o.Cluster.Status.Fenced, s.p.Instance) || s.reachable && s.report.State == core.Fenced
 }
 
-// isolated: so many replicas try in vain to receive that commits cannot be
-// acknowledged, and those that do are enough to elect another primary.
+// isolated reports whether so many replicas try in vain to receive that commits cannot be
+// acknowledged, and those that try are enough to elect another primary.
 func isolated(s *primaryView) bool {
 	p, n := s.p, len(s.o.Cluster.Status.Members)
 	return isWritable(s) && s.o.Cluster.Durability.Mode.WaitsForEver() && p.RequiredAcks > 0 &&
 		receivers(s) < p.RequiredAcks && connectors(s) >= n-p.RequiredAcks
 }
 
-// isBeforePromotion: the holder was seen writable, and what is known of it here was said before
-// it had seen that it is promoted. Another operator sees more at this moment; a report that
-// stays so old is dropped, and then the holder is unreachable.
+// isBeforePromotion reports whether the granted primary was seen writable, and what is known of it
+// here was said before it had seen that it is promoted. Another operator sees more at this moment.
+// A report that stays so old is dropped, and then the granted primary is unreachable.
 func isBeforePromotion(s *primaryView) bool {
 	return s.reachable && !s.p.WritableSince.IsZero() && s.report.PodUID == s.p.PodUID && s.report.ViewEpoch > 0 &&
 		s.report.ViewEpoch < s.p.Epoch
@@ -134,14 +135,15 @@ func demoted(s *primaryView) bool {
 		s.report.State == core.Running
 }
 
-// closed: it gives its data, and is on its way to it or to opening again.
+// closed reports whether the primary gives its data, and is on its way to that or to opening again.
 func closed(s *primaryView) bool {
 	op := s.o.Cluster.Status.Operation
 	return s.reachable && op != nil && op.Kind == core.OperationGiveData && op.Step != core.StepPromote &&
 		promises(s.holder.Report, s.p, s.p.Epoch+1)
 }
 
-// promoting: it never was writable in this epoch and nothing hinders it.
+// promoting reports whether the granted primary never was writable in this epoch
+// and nothing hinders it.
 func promoting(s *primaryView) bool {
 	return s.reachable && s.p.WritableSince.IsZero() && s.report.State != core.Stopped &&
 		cannotGetThere(s.o, s.o.Cluster.Status.Operation) == "" &&
@@ -171,8 +173,8 @@ func cannotGetThere(o *core.Observation, op *core.Operation) string {
 	return fmt.Sprintf("it lacks %s, which %s had, and nobody can give it that any more", missing.Abbreviate(4), p.From)
 }
 
-// hasSeen: the position of an instance was surely read after it had seen the
-// promotion and could not be written to any more.
+// hasSeen reports whether the position of an instance was surely read after the instance had seen
+// the promotion and could not be written to any more.
 func hasSeen(in *core.Instance, p *core.Promotion) bool {
 	return slices.ContainsFunc(in.Earlier, func(f core.Fact[core.Report]) bool {
 		r, known := f.Get()
@@ -180,8 +182,8 @@ func hasSeen(in *core.Instance, p *core.Promotion) bool {
 	})
 }
 
-// isSourceLost: the former primary does not send what is missing and never will, for
-// its data is gone, or its binary log of that. In a failover it is not waited for,
+// isSourceLost reports whether the former primary does not send what is missing and never will, for
+// its data is gone, or its binary log of that. In a failover the former primary is not waited for,
 // unless it can be asked.
 func isSourceLost(o *core.Observation, missing gtid.Set, op *core.Operation) bool {
 	p := o.Cluster.Status.Promotion
@@ -198,8 +200,8 @@ func isSourceLost(o *core.Observation, missing gtid.Set, op *core.Operation) boo
 	return op != nil && op.Kind == core.OperationFailover
 }
 
-// demotedByLatest: the manager cannot be asked any more, and it will not take
-// writes in this epoch when it comes back.
+// demotedByLatest reports whether the manager cannot be asked any more, and will not take writes in
+// this epoch when it comes back.
 func demotedByLatest(s *primaryView) bool {
 	if s.holder == nil || s.reachable {
 		return false
@@ -237,7 +239,7 @@ func downText(s *primaryView) string {
 	return text
 }
 
-// podGone: the Pod that may be writable does not exist, or the kubelet says it
+// podGone reports whether the Pod that may be writable does not exist, or the kubelet says that it
 // ended. It does not follow that its mysqld is dead.
 func podGone(s *primaryView) bool {
 	return s.podKnown && (!s.pod.Exists || s.pod.Terminated || s.pod.UID != s.p.PodUID)
@@ -297,8 +299,9 @@ func losers(s *primaryView) int {
 	return n
 }
 
-// asksInVain: an instance that was started while the primary is away has no connection
-// to lose; it does not begin to receive before the primary has told its position.
+// asksInVain reports whether an instance does not reach the primary that it asks for a position.
+// One that was started while the primary is away has no connection to lose: it does not begin to
+// receive before the primary has told its position.
 func asksInVain(r core.Report, p *core.Promotion) bool {
 	return r.Reason == core.InstanceAsksInVain && r.SeenEpoch == p.Epoch
 }

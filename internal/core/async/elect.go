@@ -87,12 +87,13 @@ func (b ballot) voters() (voters []voter, unknown, diverged []string) {
 	return voters, unknown, diverged
 }
 
-// eligible: nothing but its position hinders the instance from being promoted.
+// eligible reports whether nothing but its position hinders the instance from being promoted.
 func eligible(r core.Report) bool {
 	return !r.Terminating && (r.Server.Replication == nil || r.Server.Replication.SQLError == "")
 }
 
-// losesVolume: its claim is gone or going, and its data is gone when its Pod stops.
+// losesVolume reports whether the instance's claim is gone or going, so that its data is
+// gone when its Pod stops.
 func losesVolume(in *core.Instance) bool {
 	vol, known := in.Volume.Get()
 	return known && (!vol.Exists || vol.Deleting)
@@ -146,7 +147,8 @@ func (b ballot) byPreference(x, y voter) int {
 		cmp.Compare(x.in.Ordinal, y.in.Ordinal))
 }
 
-// isHolder: among equals, who has just failed or was asked to go is the last choice.
+// isHolder reports whether the voter is the granted primary. Among equals, who has just failed or
+// was asked to go is the last choice.
 func (b ballot) isHolder(v voter) bool {
 	p := b.o.Cluster.Status.Promotion
 	return p != nil && v.in.Name == p.Instance

@@ -123,8 +123,8 @@ type manager struct {
 // deadlines are until when a row may wait.
 type deadlines struct{ recoverBy, answerBy, comeBackBy, delayedTo, promiseBy, podBy time.Time }
 
-// staysPrimary: starting the primary's own mysqld again is the remedy. Once it has promised to
-// stay read-only it takes a new promotion instead.
+// staysPrimary reports whether the remedy is to start the primary's own mysqld again. Once the
+// primary has promised to stay read-only it takes a new promotion instead.
 func (f *failure) staysPrimary() bool {
 	return !f.isProven && f.mayComeBack && (f.nobody != "" || f.lacking != "")
 }
@@ -137,8 +137,8 @@ func (f *failure) whyItStays() string {
 	return f.lacking
 }
 
-// isDelayed: the primary has until spec.failoverDelay to come back. One that promised to stay
-// read-only will not come back by itself.
+// isDelayed reports whether the primary still has time to come back, until spec.failoverDelay is
+// over. One that promised to stay read-only will not come back by itself.
 func (f *failure) isDelayed() bool {
 	return !f.isPastDelay && f.proof.proof != core.ProofManagerFenced && f.now.Before(f.delayedTo)
 }
@@ -176,8 +176,9 @@ func (d *decision) newManager(f *failure) manager {
 	return m
 }
 
-// isRecovering: mysqld was started again, and what it commits by that nobody may have
-// acknowledged. Once it has, and until it takes writes, it is as it was while it did.
+// isRecovering reports whether mysqld was started again and recovers, by which it commits
+// what nobody may have acknowledged. Once it has recovered, and until it takes writes, it is
+// as it was while it did.
 func (d *decision) isRecovering(r core.Report) bool {
 	hasRecovered := d.Observation.Carried.Recovering.Epoch == d.Status.Promotion.Epoch
 	return r.State == core.Recovering || r.State == core.Running && r.WritableEpoch == 0 && hasRecovered
@@ -271,7 +272,7 @@ func (d *decision) committedAlone(best election) gtid.Set {
 	return set.Subtract(best.holds)
 }
 
-// mayComeBack: the primary's manager answers, has the data, and may make its mysqld
+// mayComeBack reports whether the primary's manager answers, has the data, and may make its mysqld
 // writable again in the present epoch.
 func (d *decision) mayComeBack() bool {
 	r, known := d.holder().Report.Get()
@@ -286,10 +287,10 @@ func (d *decision) mayComeBack() bool {
 	return !seen || l.Holder != "" || l.Epoch <= d.Status.Promotion.Epoch // else it was taken from it
 }
 
-// isReplacing: a failover is past its delay, or replicas were asked in it to stop
-// receiving. It goes on although the diagnosis may have changed to one that would
-// not begin it: the old primary may have been demoted by now, and a replica that
-// receives nothing on purpose does not tell that its source is lost.
+// isReplacing reports whether a failover is past its delay, or replicas were asked in it to stop
+// receiving. It goes on although the diagnosis may have changed to one that would not begin it: the
+// old primary may have been demoted by now, and a replica that receives nothing on purpose does not
+// tell that its source is lost.
 func (d *decision) isReplacing() bool {
 	op := d.Status.Operation
 	if op == nil || op.Kind != core.OperationFailover || !op.IsPastDelay() && !d.isAnyWithheld() {
@@ -333,7 +334,7 @@ func (d *decision) replaceIsolated() {
 	d.failOver()
 }
 
-// mayGoOn: the manager may make its mysqld writable in the present epoch.
+// mayGoOn reports whether the manager may make its mysqld writable in the present epoch.
 func mayGoOn(r core.Report, p *core.Promotion) bool {
 	return r.NoWritesBelow <= p.Epoch && (r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node)
 }

@@ -13,8 +13,9 @@ func (d *decision) blockNothingLeft(f *failure) {
 		d.Status.Promotion.Instance, f.best.why))
 }
 
-// awaitRecovery: recovery commits what waited for acknowledgements, so that the primary would
-// have diverged if another took over meanwhile.
+// awaitRecovery waits for a primary whose mysqld was started again, but only for so long. Recovery
+// commits what waited for acknowledgements, so that the primary would have diverged if another
+// took over meanwhile.
 func (d *decision) awaitRecovery(f *failure) {
 	what := "recovers"
 	if f.report.State == core.Running {
@@ -25,8 +26,9 @@ func (d *decision) awaitRecovery(f *failure) {
 	d.RecheckAt(f.recoverBy)
 }
 
-// awaitAnswer: to have mysqld killed would only take its reads away as well; but one that has
-// not answered for as long as no server needs is started again, as a replica's is.
+// awaitAnswer waits for a mysqld that does not answer while nobody can take over. To have it killed
+// would only take its reads away as well. But one that has not answered for as long as no server
+// needs is started again, as a replica's is.
 func (d *decision) awaitAnswer(f *failure) {
 	d.Doing(fmt.Sprintf("mysqld of %s does not answer, and nobody can take over: %s; "+
 		"it is killed and started again if it does not answer by %s",
@@ -53,7 +55,8 @@ func (d *decision) awaitReturn(f *failure) {
 		f.report.Instance, f.report.State, f.whyItStays()))
 }
 
-// recheckLacking: it is waited for only so long, if another could be promoted.
+// recheckLacking sees to it that the primary is waited for only so long, if
+// another could be promoted.
 func (d *decision) recheckLacking(f *failure) {
 	if f.nobody == "" {
 		d.RecheckAt(f.comeBackBy)
@@ -66,7 +69,7 @@ func (d *decision) startInPlace(r core.Report, why string) {
 		"nobody can take over: "+why)
 }
 
-// blockTooSoon: the user wants some time between failovers.
+// blockTooSoon refuses a failover because the user wants some time between failovers.
 func (d *decision) blockTooSoon(f *failure) {
 	d.Status.Operation.Step = core.StepDelay
 	d.Block(core.RefusalTooSoon, fmt.Sprintf("the primary %s fails (%s), and is not replaced: %s",

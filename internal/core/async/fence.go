@@ -46,8 +46,8 @@ func (d *decision) reinit() {
 	}
 }
 
-// enoughWithout: commits that wait for so many acknowledgements get them while the instance is
-// away. What acknowledges nothing is not missed.
+// enoughWithout reports whether commits that wait for so many acknowledgements get them while the
+// instance is away. What acknowledges nothing is not missed.
 func (d *decision) enoughWithout(gone *core.Instance, acks int) bool {
 	primary := d.Status.Promotion.Instance
 	if r, ok := serving(gone); !ok || !streams(r, primary) {
@@ -93,7 +93,7 @@ func (d *decision) clearReinit(in *core.Instance) bool {
 	return why == ""
 }
 
-// isToBeReinitialized: a human asked for its data to be recreated.
+// isToBeReinitialized reports whether a human asked for the instance's data to be recreated.
 func (d *decision) isToBeReinitialized(name string) bool {
 	return slices.Contains(d.Cluster.Reinit, name)
 }

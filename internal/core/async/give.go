@@ -13,17 +13,17 @@ import (
 // come back and acknowledge them, before the primary is closed.
 const starvePatience = 30 * time.Second
 
-// starves: commits wait for ever for acknowledgements that only instances without data
-// could give, and only the primary can give them data. MySQL's clone waits until every
-// commit of the donor has ended, so that neither would end.
+// starves reports whether commits wait for ever for acknowledgements that only instances without
+// data could give, and only the primary can give them data. MySQL's clone waits until every commit
+// of the donor has ended, so that neither would end.
 func (d *decision) starves() bool {
 	holder := d.holder()
 	r, ok := serving(holder)
 	return ok && d.lacksReplicas(r) && len(d.dependents()) > 0
 }
 
-// lacksReplicas: commits of the primary wait for ever, for fewer replicas are attached than
-// have to acknowledge them.
+// lacksReplicas reports whether commits of the primary wait for ever, for fewer replicas are
+// attached than have to acknowledge them.
 func (d *decision) lacksReplicas(primary core.Report) bool {
 	s := primary.Server.SemiSync
 	return s.SourceEnabled && s.Blocks && d.attached(primary, d.Status.Promotion.Instance) < s.Acks
@@ -48,7 +48,8 @@ func (d *decision) dependents() []string {
 	return out
 }
 
-// mayGive: the history that would be copied is the cluster's, and the primary could send it.
+// mayGive reports whether the history that would be copied is the cluster's, and the
+// primary could send it.
 func (d *decision) mayGive() bool {
 	if d.diagnosis.name == core.PrimaryClosed {
 		_, serves := serving(d.holder())
@@ -129,7 +130,9 @@ func (d *decision) giveData() {
 	}
 }
 
-// closeOrStay: the primary takes writes, again or still.
+// closeOrStay decides about the primary while it takes writes, again or still. One that has opened
+// again settles. One that was to be closed is, if commits still starve or it has promised already
+// to take no writes; else it stays writable.
 func (d *decision) closeOrStay(op *core.Operation) {
 	d.starving = d.starves()
 	isPromised := op.Step == core.StepDemote && d.holder().Report.Known() && d.isPromised()
@@ -146,13 +149,15 @@ func (d *decision) closeOrStay(op *core.Operation) {
 	}
 }
 
-// isPromised: its manager has promised already that it takes no writes in this epoch.
+// isPromised reports whether the primary's manager has promised already that it takes no
+// writes in this epoch.
 func (d *decision) isPromised() bool {
 	r, _ := d.holder().Report.Get()
 	return r.NoWritesBelow > d.Status.Promotion.Epoch
 }
 
-// giveOrOpen: the primary is closed. Nothing is committed on it, so that copies of it
+// giveOrOpen waits while the primary is closed and too few replicas have its data, and then
+// opens it in the next epoch. Nothing is committed on it meanwhile, so that copies of it
 // end; join has them made.
 func (d *decision) giveOrOpen() {
 	holder, next := d.holder(), d.nextEpoch()
@@ -206,7 +211,8 @@ func (d *decision) ready(closed core.Report) (have, need int) {
 	return have, min(max(d.promotionAcks(), 1), stay)
 }
 
-// isLeftOut: what the instance holds does not count.
+// isLeftOut reports whether what the instance holds does not count, for the instance is diverged or
+// its data is to be recreated.
 func (d *decision) isLeftOut(name string) bool {
 	return slices.Contains(d.Status.Diverged, name) || d.isToBeReinitialized(name)
 }

@@ -67,7 +67,7 @@ func (d *decision) chooseAdopted() {
 	d.Doing("promoting " + winner.Name)
 }
 
-// isAdoptable: it serves the data that it was given, and takes no writes.
+// isAdoptable reports whether the instance serves the data that it was given, and takes no writes.
 func isAdoptable(in *core.Instance) bool {
 	r, serves := serving(in)
 	return serves && eligible(r) && r.WritableEpoch == 0

@@ -91,7 +91,8 @@ func (d *decision) dropUnused() {
 	}
 }
 
-// holdsNothing: the instance says so itself, or no process of it ever ran on its volume.
+// holdsNothing reports whether the instance has no data: the instance says so itself, or nothing of
+// it is left, or no process of it ever ran on its volume.
 func holdsNothing(in *core.Instance) bool {
 	vol, known := in.Volume.Get()
 	return in.SaysEmpty() || in.IsGone() || known && !vol.Bound && !in.Report.Known() && isUnstarted(in)

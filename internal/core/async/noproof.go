@@ -29,8 +29,8 @@ func (d *decision) noProof(answers bool) string {
 		"Nobody is promoted meanwhile. %s", p.Instance, f.name, f.says, why, d.withoutLease(), d.proofAdvice())
 }
 
-// proofAdvice: a taint evicts all that runs on a node and detaches its volumes, so that it is
-// named only where the node may be what fails.
+// proofAdvice returns what a human can do when there is no proof. A taint evicts all that runs on a
+// node and detaches its volumes, so that it is named only where the node may be what fails.
 func (d *decision) proofAdvice() string {
 	hindered, isNode := d.newPodWaits()
 	var ways []string

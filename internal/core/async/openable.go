@@ -45,43 +45,43 @@ func stillOpen(holder *core.Instance, p *core.Promotion) []string {
 	})
 }
 
-// isAnyOpen: one of those of which the kubelet did not report the end may be writable now.
-// The present Pod is awaited only for as long as it has no node. It is not writable then,
-// but may be once nobody sees it.
+// isAnyOpen reports whether one of those Pods of which the kubelet did not report the end may be
+// writable now. The present Pod is awaited only for as long as it has no node. It is not writable
+// then, but may be once nobody sees it.
 func isAnyOpen(holder *core.Instance, p *core.Promotion) bool {
 	pod, _ := holder.Pod.Get()
 	return slices.ContainsFunc(stillOpen(holder, p), func(name string) bool { return !isName(pod, name) })
 }
 
-// mayTakeOver: another Pod of the holder may become writable in the same epoch,
-// because it runs on the same node. The end of the former proves nothing then.
+// mayTakeOver reports whether another Pod of the granted primary may become writable in the same
+// epoch, because it runs on the same node. The end of the former proves nothing then.
 func mayTakeOver(pod core.Pod, p *core.Promotion) bool {
 	return pod.Exists && pod.Node != "" && (p.Node == "" || pod.Node == p.Node)
 }
 
-// isName: the Pod, and no other, is awaited by that name.
+// isName reports whether the Pod, and no other, is awaited by that name.
 func isName(pod core.Pod, name string) bool {
 	n, _ := core.AwaitedNumber(name)
 	return n > 0 && pod.Exists && pod.Awaited == name
 }
 
-// isNotMade: no Pod of that name was made, or it never had a node. Where several had
-// one, another of them may.
+// isNotMade reports whether no Pod of that name was made, or it never had a node. Where several
+// Pods had the name, another of them may have been made.
 func isNotMade(holder *core.Instance, name string) bool {
 	n, many := core.AwaitedNumber(name)
 	return n > 0 && !many && slices.Contains(holder.NotMade, name)
 }
 
-// answers: the present Pod is the one that was awaited, and where it runs is known.
+// answers reports whether the present Pod is the one that was awaited, and where it runs is known.
 func answers(pod core.Pod, p *core.Promotion, name string) bool {
 	return isName(pod, name) && pod.Node != "" || name == core.PodAwaited && pod.UID != p.PodUID
 }
 
-// isRuledOut: whoever is awaited by that name takes no writes and never will, for the
-// present Pod runs on the node where it would have to, and has the lock on the data. Its
-// object was gone before the present one could be made, and so the node's kubelet has
-// told it to end, if it was ever there. What was made after the present Pod is not meant:
-// who still sees that one may be behind.
+// isRuledOut reports whether the Pod that is awaited by that name takes no writes and never will,
+// for the present Pod runs on the node where it would have to, and has the lock on the data. Its
+// object was gone before the present one could be made, and so the node's kubelet has told it to
+// end, if it was ever there. What was made after the present Pod is not meant: who still sees
+// that one may be behind.
 func isRuledOut(holder *core.Instance, p *core.Promotion, name string) bool {
 	pod, _ := holder.Pod.Get()
 	r, heard := holder.Report.Get()
@@ -94,8 +94,9 @@ func isRuledOut(holder *core.Instance, p *core.Promotion, name string) bool {
 	return name == core.PodAwaited || n > 0 && n <= own
 }
 
-// awaitPod: a Pod of the instance is about to be made. One of the holder may become
-// writable before anybody has seen it, and so the status has its name before it is made.
+// awaitPod returns the name by which a Pod that is about to be made is awaited, and notes it in the
+// status if the Pod is one of the granted primary; "" for any other. A Pod of the granted primary
+// may become writable before anybody has seen it, and so the status has its name before it is made.
 // Each gets another name, for one that is not seen may have been made all the same.
 func (d *decision) awaitPod(in *core.Instance) string {
 	p := d.Status.Promotion

@@ -86,11 +86,11 @@ func (d *decision) blockLost() {
 		". Nothing is promoted or cloned until you decide which copy is right, and delete the Pods and PersistentVolumeClaims of the others")
 }
 
-// takesWrites: the holder is writable, whatever else is the matter with it.
+// takesWrites reports whether the granted primary is writable, whatever else is the matter with it.
 func (d *decision) takesWrites() bool { return d.diagnosis.name.TakesWrites() }
 
-// awaitFirst: the cluster never had a primary, so there is nothing to fail over;
-// the instance that was chosen to be the first has to get there.
+// awaitFirst waits for the instance that was chosen to be the first primary. The cluster never had
+// a primary, so there is nothing to fail over: that instance has to get there.
 func (d *decision) awaitFirst() {
 	p := d.Status.Promotion
 	r, known := d.holder().Report.Get()
@@ -177,8 +177,8 @@ func (d *decision) grant(e election, p proven, acks int) {
 			p.proof, p.evidence))
 }
 
-// tellLost: who was promoted before never got what it had to have, and the winner
-// does not have it either.
+// tellLost warns of what is lost when another is promoted: who was promoted before never got what
+// it had to have, and the winner does not have it either.
 func (d *decision) tellLost(e election) {
 	p := d.Status.Promotion
 	if p == nil || !p.WritableSince.IsZero() {

@@ -33,7 +33,7 @@ func (d *decision) pauseEnds(op *core.Operation) time.Time {
 	return op.PausedAt.Add(d.Cluster.SwitchoverPause)
 }
 
-// canReturn: the old primary answers, stays, and has all that the target was to get.
+// canReturn reports whether the old primary answers, stays, and has all that the target was to get.
 func (d *decision) canReturn(op *core.Operation) bool {
 	if d.IsStopping(op.From) || slices.Contains(d.Status.Diverged, op.From) {
 		return false

@@ -35,10 +35,9 @@ func prove(o *core.Observation, next int64) (proven, bool) {
 	return proven{}, false
 }
 
-// managerFenced: the manager of the Pod that may be writable gave its word, or
-// that of another Pod which has the same data on the same node and holds the
-// lock on it. The word is kept on the volume, so that the last one heard of a
-// manager that is gone counts.
+// managerFenced returns a proof when the manager of the Pod that may be writable gave its word, or
+// that of another Pod which has the same data on the same node and holds the lock on it. The word
+// is kept on the volume, so that the last one heard of a manager that is gone counts.
 func managerFenced(o *core.Observation, holder *core.Instance, next int64) (proven, bool) {
 	words := heard(holder)
 	if !holder.Report.Known() {
@@ -66,9 +65,9 @@ func managerFenced(o *core.Observation, holder *core.Instance, next int64) (prov
 			r.NoWritesBelow, r.State), since}, true
 }
 
-// promises: a manager's word that the holder is not writable below epoch next.
-// A volume without the cluster's data is not the one that was written to, and
-// its lock tells nothing about the other.
+// promises reports whether a report is a manager's word that the granted primary is not writable
+// below epoch next. A volume without the cluster's data is not the one that was written to, and its
+// lock tells nothing about the other.
 func promises(word core.Fact[core.Report], p *core.Promotion, next int64) bool {
 	r, known := word.Get()
 	if !known || r.NoWritesBelow < next || r.WritableEpoch != 0 || r.ClientSessions != 0 {
@@ -102,9 +101,9 @@ func podTerminated(o *core.Observation, holder *core.Instance, _ int64) (proven,
 		" terminated before it was deleted", holder.Pod.Received()}, true
 }
 
-// quorumCut: every commit of this epoch waits for RequiredAcks replicas and never
-// stops waiting, and so many withhold theirs that too few are left to give them.
-// Whoever is not known to withhold may acknowledge.
+// quorumCut returns a proof when every commit of this epoch waits for RequiredAcks replicas and
+// never stops waiting, and so many withhold their acknowledgements that too few are left to give
+// them. Whoever is not known to withhold may acknowledge.
 func quorumCut(o *core.Observation, holder *core.Instance, next int64) (proven, bool) {
 	p := o.Cluster.Status.Promotion
 	if !o.Cluster.Durability.Mode.WaitsForEver() || p.LosslessSince == 0 || p.RequiredAcks == 0 {
@@ -118,10 +117,10 @@ func quorumCut(o *core.Observation, holder *core.Instance, next int64) (proven, 
 		holder.Name, core.Acknowledgements(p.RequiredAcks), names(silent)), latest(silent)}, true
 }
 
-// leaseExpired: its record has been taken for the next epoch after it had not been
-// renewed for its whole life, and so many have withheld their vouch, for longer
-// than one lives and a primary takes to isolate itself, that no majority is left,
-// however small a cluster the primary believes in.
+// leaseExpired returns a proof when two things are so. The primary's lease was not renewed for its
+// whole life, and after that its record has been taken for the next epoch. And so many have
+// withheld their vouch, for longer than one lives and a primary takes to isolate itself, that no
+// majority is left, however small a cluster the primary believes in.
 func leaseExpired(o *core.Observation, holder *core.Instance, next int64) (proven, bool) {
 	l, known := o.Cluster.Lease.Get()
 	if !known || l.Holder != "" || l.Epoch != next || !vouchesExpired(o, holder, next) {
@@ -133,21 +132,22 @@ func leaseExpired(o *core.Observation, holder *core.Instance, next int64) (prove
 		holder.Name, core.LeaseTTL, names(silent)), latest(silent)}, true
 }
 
-// vouchesExpired: too few are left that may vouch for the holder, and have been
-// too few for long enough.
+// vouchesExpired reports whether too few are left that may vouch for the granted primary, and have
+// been too few for long enough.
 func vouchesExpired(o *core.Observation, holder *core.Instance, next int64) bool {
 	_, may := receivePromises(o, holder.Name, next, core.VouchWithheld)
 	return isMinority(o, 1+len(may))
 }
 
-// isMinority: so many instances are no majority, by any count that the primary may
+// isMinority reports whether so many instances are no majority, by any count that the primary may
 // go by. A cluster of one isolates itself by no lease.
 func isMinority(o *core.Observation, n int) bool {
 	size := o.Cluster.Status.Promotion.Size
 	return goesByLease(o) && size > 1 && n < core.Majority(size)
 }
 
-// goesByLease: the primary isolates itself without its lease, and knows that it has to.
+// goesByLease reports whether the primary isolates itself without its lease, and
+// knows that it has to.
 func goesByLease(o *core.Observation) bool {
 	return o.Cluster.PrimaryLease && o.Cluster.Status.Promotion.Leased
 }
@@ -178,7 +178,8 @@ func receivePromises(o *core.Observation, holder string, next int64,
 	return silent, may
 }
 
-// promisesNotToReceive: the promise is kept on the volume, so that the last word of a manager
+// promisesNotToReceive returns since when the instance has promised not to receive, and whether it
+// has done so for that long. The promise is kept on the volume, so that the last word of a manager
 // that is gone counts, while no other Pod has taken its place.
 func promisesNotToReceive(in *core.Instance, next int64, age time.Duration) (time.Time, bool) {
 	words := heard(in)
@@ -232,8 +233,8 @@ func unspokenFor(o *core.Observation, in *core.Instance) []string {
 	return out
 }
 
-// speaksFor: what the instance says now binds the Pod that it had, too: it is the same,
-// or holds the lock on the same volume, or the former has surely ended.
+// speaksFor reports whether what the instance says now binds the Pod that it had, too: the Pod is
+// the same, or the instance holds the lock on the same volume, or the former has surely ended.
 func speaksFor(in *core.Instance, w core.Witness) bool {
 	r, known := in.Report.Get()
 	if !known {

@@ -6,9 +6,9 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// mayLack: elections count on what replicas have acknowledged, and the instance may have lost
-// some of it. What it holds is a lower bound: who is elected must hold that, too, but that it
-// lacks something does not tell that nobody has acknowledged it.
+// mayLack reports whether elections count on what replicas have acknowledged, and the instance may
+// have lost some of it. What it holds is a lower bound: who is elected must hold that, too, but
+// that it lacks something does not tell that nobody has acknowledged it.
 func mayLack(o *core.Observation, r core.Report) bool {
 	return r.MayLack && o.Cluster.Durability.Mode.IsOnReplicas()
 }

@@ -51,8 +51,8 @@ func (d *decision) keep(in *core.Instance) {
 	}
 }
 
-// isEvidence: the end of this Pod proves that somebody else may be promoted now.
-// A new Pod of the same instance could become writable again and undo the proof.
+// isEvidence reports whether the end of this Pod proves that somebody else may be promoted now. A
+// new Pod of the same instance could become writable again and undo the proof.
 func (d *decision) isEvidence(in *core.Instance) bool {
 	p := d.Status.Promotion
 	if p == nil || p.Instance != in.Name || d.Status.EstablishedAt.IsZero() || d.takesWrites() ||
@@ -88,8 +88,8 @@ func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
 	}
 }
 
-// settled: the primary takes writes and stays, no operation is in progress, and every
-// instance runs and follows. Only then is anything taken away on purpose.
+// settled reports whether the primary takes writes and stays, no operation is in progress, and
+// every instance runs and follows. Only then is anything taken away on purpose.
 func (d *decision) settled() bool {
 	if d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil || d.switchoverWished() ||
 		d.hasToGo() != "" {
@@ -186,9 +186,9 @@ func (d *decision) victim() *core.Instance {
 	return d.lastSurplus()
 }
 
-// mayCountWithout: what was acknowledged by an instance of which nothing is left is held
-// by as many of those who stay as a commit waits for. Until then an election has to
-// count with it, or one of two who are left could seem to be enough.
+// mayCountWithout reports whether what was acknowledged by an instance of which nothing is left is
+// held by as many of those who stay as a commit waits for. Until then an election has to count with
+// that instance, or one of two who are left could seem to be enough.
 func (d *decision) mayCountWithout(gone *core.Instance) bool {
 	if !d.Cluster.Durability.Mode.IsOnReplicas() || d.Status.Promotion == nil || !d.isMember(gone.Name) {
 		return true
@@ -203,8 +203,8 @@ func (d *decision) mayCountWithout(gone *core.Instance) bool {
 	return d.diagnosis.name == core.PrimaryHealthy && (wished == 0 || d.isHeldBy(wished) || d.isHeldSince(gone, wished))
 }
 
-// isHeldSince: that many replicas hold all that the primary had executed when the instance
-// had said already that it has no data. It has acknowledged nothing since.
+// isHeldSince reports whether that many replicas hold all that the primary had executed when the
+// instance had said already that it has no data. The instance has acknowledged nothing since.
 func (d *decision) isHeldSince(gone *core.Instance, count int) bool {
 	holder := d.holder()
 	r, ok := serving(holder)

@@ -12,9 +12,9 @@ import (
 // password that has just changed is followed within seconds.
 const refusedPatience = 5 * time.Second
 
-// isTurnedAway: the replica reaches its source, which does not let it in. Another primary
-// is asked by the same account, and is no remedy. Certificates are each instance's own,
-// so that they may be the primary's fault alone.
+// isTurnedAway reports whether the replica reaches its source, which does not let it in. Another
+// primary is asked by the same account, and is no remedy. Certificates are each instance's own, so
+// that they may be the primary's fault alone: they do not count here.
 func isTurnedAway(c *core.Replication) bool {
 	return !c.IORunning && (c.Refused == core.RefusedLogin || c.Refused == core.RefusedTooMany)
 }
@@ -51,7 +51,8 @@ func remedy(kind core.Refused, holder string) string {
 		" restores the replication account within half a minute, and its log says so if it cannot. Nobody is promoted for it: the next primary would refuse as well"
 }
 
-// isTurnedAwayFor: so the replica has said each time that it was heard, for that long.
+// isTurnedAwayFor reports whether the replica has said each time that it was heard, for that long,
+// that it is turned away.
 func (d *decision) isTurnedAwayFor(in *core.Instance, holder string, patience time.Duration) bool {
 	for _, f := range heard(in) {
 		r, known := f.Get()
@@ -82,8 +83,8 @@ func (d *decision) patience() time.Duration {
 	return max(d.Cluster.FailoverDelay, patience)
 }
 
-// reached: so many replicas receive from the present primary that commits go on. That it
-// was promoted has helped.
+// reached takes back the count of isolations when so many replicas receive from the present primary
+// that commits go on. That it was promoted has helped.
 func (d *decision) reached() {
 	p := d.Status.Promotion
 	if p == nil || p.Isolations == 0 {
@@ -104,7 +105,7 @@ func (d *decision) isolations() int {
 	return d.Status.Promotion.Isolations + 1
 }
 
-// tellDamped: it would have been replaced by now if the last time had helped.
+// tellDamped tells that the primary would have been replaced by now if the last time had helped.
 func (d *decision) tellDamped(until time.Time) {
 	p := d.Status.Promotion
 	if p.Isolations == 0 {

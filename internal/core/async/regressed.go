@@ -13,10 +13,10 @@ import (
 // instances have seen of it.
 const staleStatus = 5 * time.Second
 
-// regressed: instances have seen a later epoch of the status than it has. Either this
-// operator's view of it is behind, which passes, or it was set back, as when etcd is
-// restored from a backup: it names a primary of the past. Nothing is decided by such a
-// status, and who takes writes goes on. True while it is so.
+// regressed decides when instances have seen a later epoch of the status than it has, and reports
+// whether that is so. Either this operator's view of the status is behind, which passes, or the
+// status was set back, as when etcd is restored from a backup: it names a primary of the past.
+// Nothing is decided by such a status, and who takes writes goes on.
 func (d *decision) regressed() bool {
 	last := d.lastEpoch()
 	if last <= d.Status.Epoch {

@@ -43,9 +43,9 @@ func errant(replica, primary *core.Instance) (gtid.Set, bool) {
 // is in the primary's own position.
 const commitTime = 500 * time.Millisecond
 
-// hasCommitted: what the primary had sent when a replica was read is in its own
-// position by now. It sends a transaction before it commits it, and does not
-// commit while the commit waits for acknowledgements.
+// hasCommitted reports whether what the primary had sent when a replica was read is in the
+// primary's own position by now. It sends a transaction before it commits it, and does not commit
+// while the commit waits for acknowledgements.
 func hasCommitted(primary *core.Instance, read core.Fact[core.Report]) bool {
 	isIdle := func(f core.Fact[core.Report]) bool {
 		r, known := f.Get()
@@ -103,9 +103,9 @@ func (d *decision) judgeReplicas() {
 	d.Status.Broken = slices.DeleteFunc(d.Status.Broken, isOut)
 }
 
-// isReference: what the holder has is the cluster's history by definition, while
-// it takes writes and after it was demoted from doing so, or from being about to
-// with all that it had to have.
+// isReference reports whether what the granted primary has is the cluster's history by definition.
+// It is while the granted primary takes writes, and after it was demoted from doing so, or from
+// being about to with all that it had to have.
 func (d *decision) isReference() bool {
 	switch name := d.diagnosis.name; {
 	case name.IsWell():
@@ -121,9 +121,9 @@ func (d *decision) isReference() bool {
 	}
 }
 
-// judgeDivergence: an instance is diverged when either the primary's position or
-// its own comparison says so, and no more when neither does. Only a primary that takes
-// writes clears anybody: the next election must not rest on a verdict of its own.
+// judgeDivergence marks an instance as diverged when either the primary's position or its own
+// comparison says so, and takes that back when neither does. Only a primary that takes writes
+// clears anybody: the next election must not rest on a verdict of its own.
 func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *core.Instance, trusted bool) {
 	var extra gtid.Set
 	compared := false
@@ -147,8 +147,8 @@ func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *cor
 	}
 }
 
-// mayBeErrant: a replica has executed what no writable primary has written as far as
-// is known here, but the primary was asked before. It is asked again at once: should
+// mayBeErrant reports whether a replica has executed what no writable primary has written as far as
+// is known here, but the primary was asked before. Then the primary is asked again at once: should
 // it fail first, nobody could tell any more. Its own transactions are only on their way.
 func mayBeErrant(replica, primary *core.Instance) bool {
 	r, serves := serving(replica)
@@ -191,7 +191,7 @@ func (d *decision) judgeReplication(in *core.Instance, r core.Report) {
 	}
 }
 
-// hasJustChanged: replicas may still be on their way to a new primary.
+// hasJustChanged reports whether replicas may still be on their way to a new primary.
 func (d *decision) hasJustChanged() bool {
 	p := d.Status.Promotion
 	return p.From != "" && !p.WritableSince.IsZero() && d.Now.Before(p.WritableSince.Add(attachTime))
@@ -241,9 +241,9 @@ func (d *decision) ordersRefusedBelow(name string) int64 {
 	return until
 }
 
-// isMissed: an instance that is to be removed has received what the primary has not committed,
-// for its acknowledgement was lost on the way. It stopped receiving so as to be removed, and
-// nobody else acknowledges: it has to receive once more, or that commit never ends.
+// isMissed reports whether an instance that is to be removed has received what the primary has not
+// committed, for its acknowledgement was lost on the way. It stopped receiving so as to be removed,
+// and nobody else acknowledges: it has to receive once more, or that commit never ends.
 func (d *decision) isMissed(victim *core.Instance) bool {
 	if victim == nil || victim.Name == d.Status.Promotion.Instance {
 		return false
@@ -254,14 +254,14 @@ func (d *decision) isMissed(victim *core.Instance) bool {
 		!p.Server.Executed.Contains(v.Server.Holds())
 }
 
-// isOf: the report is of the instance's present Pod, which stays.
+// isOf reports whether the report is of the instance's present Pod, and that Pod stays.
 func isOf(r core.Report, in *core.Instance) bool {
 	pod, known := in.Pod.Get()
 	vol, _ := in.Volume.Get()
 	return known && pod.Exists && !pod.Terminating && !vol.Deleting && pod.UID == r.PodUID
 }
 
-// takesAway: this plan removes the data of an instance.
+// takesAway reports whether this plan removes the data of an instance.
 func (d *decision) takesAway() bool {
 	return slices.ContainsFunc(d.Effects, func(e core.Effect) bool {
 		switch e.(type) {

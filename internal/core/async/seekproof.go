@@ -10,7 +10,7 @@ import (
 // withheldLook is how often it is looked whether vouches have run out.
 const withheldLook = 500 * time.Millisecond
 
-// beginProof: a proof is looked for from now on.
+// beginProof has a proof looked for from now on.
 func (d *decision) beginProof(f *failure) {
 	d.Status.Operation.Step, d.Status.Operation.Deadline = core.StepProve, time.Time{}
 	if f.canPromise {
@@ -42,7 +42,8 @@ func (d *decision) seekQuorum(f *failure) {
 	d.RecheckAt(f.podBy)
 }
 
-// seekAnything: there is nothing left but the manager, or a new Pod's.
+// seekAnything asks everybody for a promise when there is nothing left but the
+// manager, or a new Pod's.
 func (d *decision) seekAnything(f *failure) {
 	d.beginProof(f)
 	d.askReceivePromises(f.next)
@@ -57,7 +58,8 @@ func (d *decision) cannotPromise() string {
 	return "cannot be reached"
 }
 
-// isAnyWithheld: some replica has been asked to stop receiving from the primary.
+// isAnyWithheld reports whether some replica has stopped receiving from the primary,
+// for it was asked to.
 func (d *decision) isAnyWithheld() bool {
 	silent, _ := receivePromises(d.Observation, d.Status.Promotion.Instance, d.nextEpoch(), 0)
 	return len(silent) > 0
@@ -82,8 +84,8 @@ func (d *decision) askReceivePromises(next int64) {
 	}
 }
 
-// leaseProves: a proof follows when the lease has run out and all that can have withheld their
-// vouch have.
+// leaseProves reports whether a proof follows when the lease has run out and all that can have
+// withheld their vouch have done so.
 func (d *decision) leaseProves(next int64) bool {
 	_, may := receivePromises(d.Observation, d.Status.Promotion.Instance, next, 0)
 	return d.Cluster.Lease.Known() && isMinority(d.Observation, 1+len(may))

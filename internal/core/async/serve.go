@@ -80,8 +80,9 @@ func (d *decision) replicaDonor(busy map[string]bool, recipient string) string {
 	return ""
 }
 
-// mayDonate: under quorum an instance without data may have acknowledged what a
-// lagging replica does not hold; cloned from it, it would count as known without.
+// mayDonate reports whether an instance may be a donor. Under quorum an instance without data may
+// have acknowledged what a lagging replica does not hold: cloned from that replica, it would count
+// as known without it.
 func (d *decision) mayDonate(in *core.Instance) bool {
 	r, _ := in.Report.Get()
 	if d.mayLack(r) {
@@ -179,8 +180,8 @@ func acksText(primary string, acks, wished, applied int, blocks bool) string {
 // a problem that commits wait for them.
 const attachTime = 5 * time.Second
 
-// tellHangs: fewer replicas are attached than commits wait for. For a moment that is so
-// after every change of the primary.
+// tellHangs tells that fewer replicas are attached than commits wait for. For a moment that is so
+// after every change of the primary, and then it tells who is on the way.
 func (d *decision) tellHangs(acks, attached int) {
 	if coming := d.attaching(); len(coming) > 0 {
 		d.Doing(attachingText(d.Status.Promotion.Instance, coming))
@@ -227,8 +228,8 @@ func attachingText(primary string, names []string) string {
 	return primary + " takes writes; " + strings.Join(names, ", ") + verb + " being attached"
 }
 
-// isHandingOver: all that is left to do of a change of the primary is that replicas follow
-// the new one.
+// isHandingOver reports whether all that is left to do of a change of the primary is that
+// replicas follow the new one.
 func (d *decision) isHandingOver() bool {
 	if d.diagnosis.name != core.PrimaryHealthy || len(d.attaching()) == 0 || len(d.Instances) != d.Cluster.Wanted ||
 		len(d.Status.Diverged)+len(d.Status.Broken)+len(d.Status.Fenced) > 0 {
@@ -263,9 +264,8 @@ func (d *decision) noteGuarantee(sure int) {
 	}
 }
 
-// isHeldBy: that many replicas hold all that the primary had executed at some
-// moment at which it waited for that many already. (A report's position is read
-// after how commits wait.)
+// isHeldBy reports whether that many replicas hold all that the primary had executed at some moment
+// at which it waited for that many already. (A report's position is read after how commits wait.)
 func (d *decision) isHeldBy(count int) bool {
 	holder := d.holder()
 	p := d.Status.Promotion
@@ -399,12 +399,12 @@ func (d *decision) routable(in *core.Instance, r core.Report) bool {
 	return r.Server.Replication != nil
 }
 
-// mustReadHere: a replica that was left out because it lags is the best there is.
+// mustReadHere reports whether a replica that was left out because it lags is the best there is.
 func (d *decision) mustReadHere(in *core.Instance, pod core.Pod, r core.Report) bool {
 	return r.Lagging && !pod.Routable && d.lastReader(in.Name)
 }
 
-// lastReader: no other instance serves reads that are fresh enough.
+// lastReader reports whether no other instance serves reads that are fresh enough.
 func (d *decision) lastReader(name string) bool {
 	last := true
 	others(d.Observation, name, func(in *core.Instance) {

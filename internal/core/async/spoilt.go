@@ -42,8 +42,8 @@ func (d *decision) mendLease() {
 	d.Remark(core.ReasonLeaseSpoilt, "", said)
 }
 
-// isSpoilt: neither a primary nor an operator that takes the record away writes it so. One that
-// is nobody's and of a later epoch was taken away for a promotion.
+// isSpoilt reports whether the lease record is as neither a primary writes it nor an operator that
+// takes it away. One that is nobody's and of a later epoch was taken away for a promotion.
 func (d *decision) isSpoilt(l core.Lease) bool {
 	p := d.Cluster.Status.Promotion
 	if l.Holder == "" {
@@ -52,7 +52,8 @@ func (d *decision) isSpoilt(l core.Lease) bool {
 	return l.Epoch > p.Epoch || l.Epoch == p.Epoch && l.Holder != p.Instance
 }
 
-// mayHold: it is an instance, and has not said that it is not the primary of that epoch.
+// mayHold reports whether the record's holder is an instance, and has not said that it is not the
+// primary of that epoch.
 func (d *decision) mayHold(l core.Lease) bool {
 	in := d.Instance(l.Holder)
 	if l.Holder == "" || in == nil {
@@ -62,7 +63,7 @@ func (d *decision) mayHold(l core.Lease) bool {
 	return !known || !isOf(r, in) || r.WritableEpoch >= l.Epoch || r.ViewEpoch >= l.Epoch
 }
 
-// isSeized: this very plan takes the record away, whatever is in it.
+// isSeized reports whether this very plan takes the record away, whatever is in it.
 func (d *decision) isSeized() bool {
 	return slices.ContainsFunc(d.Effects, func(e core.Effect) bool { _, is := e.(core.SeizeLease); return is })
 }

@@ -17,8 +17,8 @@ const (
 	inPlacePatience = 2 * time.Minute
 )
 
-// leaveAlone: what is known of the primary is no reason to replace it. When nobody can be asked
-// about it, only somebody outside can help.
+// leaveAlone changes nothing when what is known of the primary is no reason to replace it. When
+// nobody can be asked about it, only somebody outside can help, and after some time it says so.
 func (d *decision) leaveAlone() {
 	p := d.Status.Promotion
 	d.Doing("the primary " + p.Instance + ": " + d.diagnosis.says + "; that is no reason to replace it" +
@@ -49,8 +49,8 @@ func (d *decision) unreached() string {
 		"and nothing is done. %s", holder.Name, witness, advice)
 }
 
-// blockRestarts: starting its mysqld in place is all that can be done, and it does not help. It
-// is tried again all the same.
+// blockRestarts tells that starting mysqld in place, which is all that can be done, does not help.
+// It is tried again all the same.
 func (d *decision) blockRestarts(r core.Report) {
 	told := core.Notice{Reason: core.ReasonRestartInPlace, Subject: r.Instance}
 	before, since := slices.IndexFunc(d.Cluster.Status.Notices, told.Is), d.Now

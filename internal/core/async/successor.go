@@ -146,8 +146,8 @@ func (d *decision) electWithin(b ballot) election {
 	return election{refusal: refusal, why: why}
 }
 
-// comesBack: the old primary's manager answers and starts mysqld by itself, or
-// its new Pod is on its way.
+// comesBack reports whether the old primary's manager answers and starts mysqld by itself, or its
+// new Pod is on its way.
 func (d *decision) comesBack(holder *core.Instance) bool {
 	r, known := holder.Report.Get()
 	if !known {

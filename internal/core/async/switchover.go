@@ -27,7 +27,7 @@ func (d *decision) inSwitchover() bool {
 	return d.Status.Operation != nil && d.Status.Operation.Kind == core.OperationSwitchover
 }
 
-// switchoverWished: somebody wants another primary than the present one.
+// switchoverWished reports whether somebody wants another primary than the present one.
 func (d *decision) switchoverWished() bool {
 	return d.Status.TargetPrimary != "" && d.Status.TargetPrimary != d.Status.Promotion.Instance
 }
@@ -44,7 +44,7 @@ func (d *decision) beginSwitchover() {
 	}
 }
 
-// hasToGo: the primary cannot stay, and there are others; "" when it can.
+// hasToGo returns why the primary cannot stay where there are others; "" when it can.
 func (d *decision) hasToGo() core.Reason {
 	switch holder := d.holder(); {
 	case len(d.Instances) == 1:
@@ -88,8 +88,9 @@ func (d *decision) chooseSuccessor(why core.Reason) {
 	d.begin(why)
 }
 
-// byFitness: who stays and is not about to be drained, whom all others can follow, who is not about to
-// be restarted, takes traffic and lags least goes first.
+// byFitness compares two instances that could take over. Who stays and is not about to be
+// drained, whom all others can follow, who is not about to be restarted, takes traffic and
+// lags least goes first.
 func (d *decision) byFitness(a, b *core.Instance) int {
 	goes := func(in *core.Instance) int {
 		node, _ := in.Node.Get()
@@ -284,15 +285,15 @@ func (d *decision) gatherAckers(op *core.Operation) bool {
 	return true
 }
 
-// isAbreast: of what the source has executed, what an instance has lacks little, or
-// nothing of what it was a moment ago. How much it seems to lack depends on which of the
-// two was read first, and on a busy machine that alone may be more than little.
+// isAbreast reports whether, of what the source has executed, what an instance has lacks little, or
+// nothing of what it was a moment ago. How much it seems to lack depends on which of the two was
+// read first, and on a busy machine that alone may be more than little.
 func (d *decision) isAbreast(in *core.Instance, has gtid.Set, source *core.Instance, now core.Report) bool {
 	return now.Server.Executed.Subtract(has).Count() <= catchUpBacklog || d.hasReached(in, has, source, catchUpAge)
 }
 
-// hasReached: what an instance has includes what the source had, no longer ago than age and
-// surely before the instance was asked.
+// hasReached reports whether what an instance has includes what the source had, no longer ago than
+// age and surely before the instance was asked.
 func (d *decision) hasReached(in *core.Instance, has gtid.Set, source *core.Instance, age time.Duration) bool {
 	for _, f := range append([]core.Fact[core.Report]{source.Report}, source.Earlier...) {
 		r, known := f.Get()
@@ -354,8 +355,8 @@ func (d *decision) cannotTakeOver(op *core.Operation, final core.Report) string 
 	return ""
 }
 
-// becomeFailover: the old primary went away in the middle, or the new one did not
-// get there. Writes are stopped by then: nothing is waited for.
+// becomeFailover turns a switchover into a failover when the old primary went away in the middle,
+// or the new one did not get there. Writes are stopped by then: nothing is waited for.
 func (d *decision) becomeFailover(prefer, why string) {
 	d.Status.Operation = nil
 	d.beginFailover(why)

@@ -16,22 +16,22 @@ func serving(in *core.Instance) (core.Report, bool) {
 	return in.Serving()
 }
 
-// follows: the instance's channel points at the named source.
+// follows reports whether the instance's channel points at the named source.
 func follows(r core.Report, source string) bool {
 	return r.Server != nil && r.Server.Replication != nil && core.IsHostOf(r.Server.Replication.SourceHost, source)
 }
 
-// receives: the instance receives from a source, whichever it is.
+// receives reports whether the instance receives from a source, whichever it is.
 func receives(r core.Report) bool {
 	return r.Server.Replication != nil && r.Server.Replication.IORunning
 }
 
-// streams: the instance receives and applies from the named source.
+// streams reports whether the instance receives and applies from the named source.
 func streams(r core.Report, source string) bool {
 	return follows(r, source) && r.Server.Replication.IORunning && r.Server.Replication.SQLRunning
 }
 
-// writable: the instance accepts writes in the promotion's epoch, and goes on to.
+// writable reports whether the instance accepts writes in the promotion's epoch, and goes on to.
 func writable(r core.Report, p *core.Promotion) bool {
 	return p.IsUsedBy(r.Instance, r) && r.State == core.Running && r.Reason != core.InstanceIsolated
 }
