@@ -104,8 +104,9 @@ func (d *decision) pin() {
 	}
 }
 
-// foundData: there may be data of a group, although the Cluster says that there never was
-// one. Its status was lost, and a group that is made now would be a second one.
+// foundData reports whether there may be data of a group, although the Cluster says that there
+// never was one, and tells what it waits for. The Cluster's status was lost then, and a group that
+// is made now would be a second one.
 func (d *decision) foundData() bool {
 	for i := range d.Instances {
 		in := &d.Instances[i]

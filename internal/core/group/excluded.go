@@ -40,9 +40,10 @@ func (d *decision) countOn(members []string, held, together gtid.Set) {
 	d.g.NoteRecovery(core.GroupRecovery{Epoch: d.Status.Epoch, Held: same, Pending: !excluded})
 }
 
-// isVoid: the recovery that was ordered last came to nothing. Each of those who were to go on says, now,
-// that it is in the group that is seen, and so is one who was to be left out. Whoever had gone on would
-// admit none of these: it was told so with the order, and hears nothing else before this is seen.
+// isVoid reports whether the recovery that was ordered last came to nothing. Each of those who were
+// to go on says, now, that it is in the group that is seen, and so is one who was to be left out.
+// Whoever had gone on would admit none of these: it was told so with the order, and hears nothing
+// else before this is seen.
 func (d *decision) isVoid() bool {
 	if !d.g.IsPending() {
 		return false
@@ -137,16 +138,16 @@ func (d *decision) unproven() string {
 		agree(gone, "holds", "hold"), strings.Join(others, ", "))
 }
 
-// hasGoneOn: the server holds more than any of those held who went on when somebody was
-// left out.
+// hasGoneOn reports whether the server holds more than any of those held who went on when
+// somebody was left out.
 func (d *decision) hasGoneOn(s *core.Server) bool {
 	return slices.ContainsFunc(d.g.LeftOut, func(l core.LeftOut) bool {
 		return !l.Admitted && !l.Held.Union(l.Together).Contains(s.Holds())
 	})
 }
 
-// takeBack: those who were left out have a say again once the group has them. Before they
-// may join, what they hold is compared with what the group went on from. It takes a row of
+// takeBack gives those who were left out a say again once the group has them. Before they may
+// join, what they hold is compared with what the group went on from. It takes a row of
 // exclusionTable for each.
 func (d *decision) takeBack() {
 	var left []core.LeftOut
@@ -184,7 +185,8 @@ func (d *decision) beyond(in *core.Instance, diverged bool) gtid.Set {
 	return gtid.Set{}
 }
 
-// leaveFirst: in a group of its own it could still get more.
+// leaveFirst has an excluded instance leave before it is judged. In a group of its own it
+// could still get more.
 func (d *decision) leaveFirst(e *exclusion) {
 	d.Do(core.ReceivePromise{Instance: e.name, Epoch: d.Status.Epoch + 1})
 }
@@ -199,11 +201,11 @@ func (d *decision) leaveForeign(e *exclusion) {
 // admit lets it join again.
 func (d *decision) admit(*exclusion) { d.Again = true }
 
-// staleAfter: a manager whose mysqld answers no question about its group tells what it
-// knew last.
+// staleAfter is how old a report may be that is of now. A manager whose mysqld answers no question
+// about its group tells what it knew last.
 const staleAfter = 5 * time.Second
 
-// isFresh: what is known of the instance is of now.
+// isFresh reports whether what is known of the instance is of now.
 func (d *decision) isFresh(in *core.Instance) bool {
 	return in.Report.Known() && d.Now.Sub(in.Report.NotBefore()) <= staleAfter
 }

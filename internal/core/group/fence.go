@@ -53,7 +53,7 @@ func (d *decision) cannotSpare(name string, size int) string {
 	return ""
 }
 
-// isGoing: the member is fenced, stopped, or was told to leave.
+// isGoing reports whether the member is fenced, stopped, or was told to leave.
 func (d *decision) isGoing(name string) bool {
 	in := d.Instance(name)
 	r, heard := in.Report.Get()
@@ -80,8 +80,8 @@ func (d *decision) reinit() {
 	}
 }
 
-// welcomeBack: a member that was asked to leave, and need not any more, joins again in
-// the next epoch.
+// welcomeBack begins the next epoch, in which a member joins again that was asked to leave,
+// and need not any more.
 func (d *decision) welcomeBack() {
 	if d.Cluster.Group.ForceQuorum { // those who were told to leave make way for a group that is rebooted
 		return

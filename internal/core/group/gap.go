@@ -39,7 +39,8 @@ func (d *decision) knownGap(lead *core.Instance, survivors []*core.Instance) str
 		strings.Join(gaps, ", and "), d.g.Primary)
 }
 
-// accepts: a human has said that what the instance lacks may be lost, and in this epoch.
+// accepts reports whether a human has said that what the instance lacks may be
+// lost, and in this epoch.
 func (d *decision) accepts(lead *core.Instance) bool {
 	word := core.Override{To: lead.Name, Epoch: d.Cluster.Status.Epoch}
 	return d.Cluster.Override != nil && *d.Cluster.Override == word
@@ -60,8 +61,9 @@ func (d *decision) clearWord() {
 	}
 }
 
-// dropOverride: without a request to go on there is nothing that could be accepted, and one
-// that is made later in this epoch must not find it.
+// dropOverride takes back what a human accepted when there is no request to go on.
+// Without one there is nothing that could be accepted, and one that is made later in this
+// epoch must not find it.
 func (d *decision) dropOverride() {
 	if d.Cluster.Override != nil && !d.Cluster.Group.ForceQuorum {
 		d.Do(core.ClearOverride{})

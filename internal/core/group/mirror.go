@@ -34,8 +34,8 @@ func (d *decision) mirror() {
 	}
 }
 
-// noteBootstrap: the one instance that may make the group says that it has. From
-// here on nobody ever makes it again.
+// noteBootstrap notes that the group is made, once the one instance that may make it says that it
+// has. From here on nobody ever makes it again.
 func (d *decision) noteBootstrap() {
 	if d.seen.agreed { // the group lives, and the Cluster's status was lost
 		d.adopt(d.seen.primary)
@@ -173,8 +173,8 @@ func (d *decision) judge() {
 	slices.Sort(d.Status.Diverged)
 }
 
-// isHealed: one that was diverged holds nothing that the group lacks. That it names nothing
-// is no proof: it may have found nobody to compare itself with.
+// isHealed reports whether an instance that was diverged holds nothing that the group lacks. That
+// it names nothing is no proof: it may have found nobody to compare itself with.
 func (d *decision) isHealed(in *core.Instance) bool {
 	r, _ := in.Report.Get()
 	primary := d.Instance(d.seen.primary)

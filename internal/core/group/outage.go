@@ -32,7 +32,8 @@ func onWord(op *core.Operation) string {
 	return asAsked
 }
 
-// nextTime: what the operator has tried by itself, it does not try again.
+// nextTime tells a human what to do next. What the operator has tried by itself,
+// it does not try again.
 func nextTime(op *core.Operation) string {
 	if op.Reason == core.ReasonTotalOutage {
 		return "ask for it yourself, for it is not tried a second time"
@@ -40,7 +41,7 @@ func nextTime(op *core.Operation) string {
 	return "ask again"
 }
 
-// isAnybodyIn: an instance says that it is in a group, whatever became of that.
+// isAnybodyIn reports whether an instance says that it is in a group, whatever became of that.
 func (d *decision) isAnybodyIn() bool {
 	return slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
 		v, known := viewOf(&in)
@@ -125,8 +126,9 @@ func (d *decision) wasTried() string {
 		" was told to reboot the group, and nothing has come of it: that is not tried a second time"
 }
 
-// isUnsettled: a recovery was begun, and the group was not seen since, or has not taken
-// back whom it went on without. Who is right is no question of positions alone.
+// isUnsettled returns why the last recovery is not over; "" when nothing tells that. A recovery was
+// begun, and the group was not seen since, or has not taken back whom it went on without. Who is
+// right is no question of positions alone.
 func (d *decision) isUnsettled() string {
 	switch {
 	case len(d.g.LeftOut) > 0:
@@ -137,8 +139,8 @@ func (d *decision) isUnsettled() string {
 	return ""
 }
 
-// hasFenced: a human has taken somebody out of service, or wants to, and may have a reason
-// not to see its data go on.
+// hasFenced returns whom a human has taken out of service, or wants to, or whose data a human wants
+// recreated; "" when there is none. The human may have a reason not to see that data go on.
 func (d *decision) hasFenced() string {
 	fenced := d.named(func(in *core.Instance) bool {
 		return d.IsFenced(in.Name) || in.Pod.Is(func(pod core.Pod) bool { return pod.FencingRequested })
@@ -152,9 +154,10 @@ func (d *decision) hasFenced() string {
 	return ""
 }
 
-// lacksData: who has lost its volume may have been one of the majority that made a write
-// acknowledged. Whether it ever had data cannot be told, but where the group never had more than
-// one member.
+// lacksData returns who has no data, or that there are fewer instances than the group had
+// members; "" when neither is so. Who has lost its volume may have been one of the majority that
+// made a write acknowledged. Whether it ever had data cannot be told, but where the group never
+// had more than one member.
 func (d *decision) lacksData() string {
 	empty := d.named(func(in *core.Instance) bool {
 		return !d.neverJoined(in) && (in.SaysEmpty() ||
@@ -181,7 +184,8 @@ func (d *decision) hasDiverged() string {
 	return agree(diverged, "has diverged", "have diverged")
 }
 
-// hasNoLead: who is not heard yet may be the one.
+// hasNoLead returns why nobody can reboot the group; "" when somebody can, or while somebody is not
+// heard yet, who may be the one.
 func (d *decision) hasNoLead() string {
 	if len(d.awaited()) > 0 {
 		return ""
@@ -199,7 +203,8 @@ func (d *decision) recoverySource() (lead *core.Instance, why string) {
 	return lead, why
 }
 
-// lacksSeen: what was seen in the group, or after its end, nobody holds any more.
+// lacksSeen returns what was seen in the group, or after its end, that nobody holds any more; ""
+// when nothing is missing, or while who goes on is not known.
 func (d *decision) lacksSeen() string {
 	lead, _ := d.recoverySource()
 	if lead == nil || len(d.awaited()) > 0 {

@@ -36,7 +36,7 @@ func (d *decision) grow() {
 	}
 }
 
-// tellEvenSize: the group has just come to the wished size.
+// tellEvenSize warns of an even number of members when the group has just come to the wished size.
 func (d *decision) tellEvenSize() {
 	if n := len(d.Status.InstanceNames); n%2 == 0 && n == d.Cluster.Wanted {
 		d.Warn(core.ReasonEvenSize, fmt.Sprintf("a group of %d survives no more failures than one of %d: choose an "+
@@ -162,8 +162,8 @@ func (d *decision) victim() *core.Instance {
 	return last
 }
 
-// countWithoutRemoved: of those who were taken out on purpose no majority is counted any
-// more. Nobody else makes the number smaller.
+// countWithoutRemoved makes the number smaller of which a majority is counted: those who were taken
+// out on purpose are counted no more. Nobody else makes it smaller.
 func (d *decision) countWithoutRemoved() {
 	if d.seen.agreed {
 		d.g.ViewMax = min(d.g.ViewMax, max(len(d.Status.InstanceNames), len(d.seen.members)))
@@ -177,7 +177,8 @@ func (d *decision) remove(victim *core.Instance) {
 	d.countWithoutRemoved()
 }
 
-// settled: everybody is online and ready. Only then is anything restarted on purpose.
+// settled reports whether everybody is online and ready, and no other primary is wished. Only then
+// is anything restarted on purpose.
 func (d *decision) settled() bool {
 	if !d.seen.agreed || d.seen.primary == "" || d.Status.TargetPrimary != d.Status.CurrentPrimary {
 		return false
@@ -215,8 +216,8 @@ func (d *decision) rollOut() {
 	}
 }
 
-// isOldest: all other members run a newer MySQL, or there are none. The group would make
-// none of them primary, and will elect one when this member leaves.
+// isOldest reports whether all other members run a newer MySQL, or there are none. The group would
+// make none of them primary, and will elect one when this member leaves.
 func (d *decision) isOldest(name string) bool {
 	for other := range d.seen.members {
 		if other != name && d.seen.older(other) == "" {

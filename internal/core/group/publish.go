@@ -48,12 +48,14 @@ func (d *decision) route() {
 	}
 }
 
-// serves: the member is online, as the group says, and as it says itself if it is heard.
+// serves reports whether the member is online, as the group says, and as it says
+// itself if it is heard.
 func (d *decision) serves(name string, v *core.GroupView, heard bool) bool {
 	return d.seen.isOnline(name) && (!heard || v.State == core.MemberOnline)
 }
 
-// readsOld: a secondary applies what is older than the user wants to be read.
+// readsOld reports whether a secondary applies what is older than the user wants to
+// be read, and tells so.
 func (d *decision) readsOld(in *core.Instance) bool {
 	r, known := in.Report.Get()
 	if !known || !r.Lagging {
@@ -63,7 +65,8 @@ func (d *decision) readsOld(in *core.Instance) bool {
 	return true
 }
 
-// tellWithoutEffect: what a user has written and a group does not do is not ignored in silence.
+// tellWithoutEffect remarks what a user has written and a group does not do, for it is
+// not ignored in silence.
 func (d *decision) tellWithoutEffect() {
 	if fields := d.Cluster.Group.WithoutEffect; len(fields) > 0 {
 		d.Remark(core.ReasonWithoutEffect, strings.Join(fields, ","), "without effect in a group: "+
@@ -93,7 +96,7 @@ func (d *decision) publish() {
 	d.Conclude(problem, d.howItStands())
 }
 
-// noteFailing: since when there has been nobody who takes writes.
+// noteFailing notes since when there has been nobody who takes writes.
 func (d *decision) noteFailing() {
 	switch {
 	case d.Status.Diagnosis == core.PrimaryHealthy || d.Status.Diagnosis == core.DiagnosisNone:
@@ -124,8 +127,9 @@ func (d *decision) blockLost() {
 	}
 }
 
-// unknownPatience: mysqld answers no question about its group while that changes, and a
-// member that has just joined may be the one that is missing.
+// unknownPatience is how long it may be unknown how the group is before that is told. mysqld
+// answers no question about its group while that changes, and a member that has just joined may be
+// the one that is missing.
 const unknownPatience = 3 * time.Second
 
 // A quorum that was lost stays so until it is seen again.

@@ -22,8 +22,9 @@ func (d *decision) rebootFrom(lead *core.Instance, reason core.Reason, onWord st
 		", which holds all that any instance holds, reboots the group")
 }
 
-// outOfHistory: it holds what was never the group's. One that was left out is a recovery source only when
-// nobody went on without it, so that there is no history that it is out of.
+// outOfHistory reports whether the instance holds what was never the group's. One that was
+// left out is a recovery source only when nobody went on without it, so that there is no
+// history that it is out of.
 func (d *decision) outOfHistory(in *core.Instance) bool {
 	return slices.Contains(d.Status.Diverged, in.Name) && !d.g.Excludes(in.Name)
 }
@@ -63,7 +64,7 @@ func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why st
 	return lead, "", ""
 }
 
-// nothingLeft: nobody's data is the group's.
+// nothingLeft tells what can be done when nobody's data is the group's.
 func (d *decision) nothingLeft() string {
 	var keep []string
 	for i := range d.Instances {

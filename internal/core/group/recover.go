@@ -73,7 +73,8 @@ func (d *decision) refuseLeaderless(r *recovery) {
 	d.refuse(core.RefusalNoSafeSurvivor, incomparable(r.survivors))
 }
 
-// refuseFenced: who is to go on is fenced, and would leave the group at once, or not make it.
+// refuseFenced refuses a recovery when who is to go on is fenced, and would leave the group at
+// once, or not make it.
 func (d *decision) refuseFenced(lead *core.Instance) {
 	d.refuse(core.RefusalSurvivorFenced, fmt.Sprintf("%s is the one to go on, and is fenced: take the fence off "+
 		"(kubectl cnmsql fence off %s %s), and ask again",
@@ -107,11 +108,12 @@ func (d *decision) onlyMember() string {
 	return in.Name
 }
 
-// neverHadMore: no view of the group was seen with more than one member, and nobody is left out.
+// neverHadMore reports whether no view of the group was seen with more than one member,
+// and nobody is left out.
 func (d *decision) neverHadMore() bool { return d.g.ViewMax <= 1 && len(d.g.LeftOut) == 0 }
 
-// neverJoined: the instance is new in a group that never had more than one member. It says, now,
-// that it has no data, and none was taken from it; or it never ran.
+// neverJoined reports whether the instance is new in a group that never had more than one member.
+// It says, now, that it has no data, and none was taken from it; or it never ran.
 func (d *decision) neverJoined(in *core.Instance) bool {
 	r, known := in.Report.Get()
 	if !known {
@@ -120,15 +122,16 @@ func (d *decision) neverJoined(in *core.Instance) bool {
 	return d.neverHadMore() && d.isFresh(in) && in.SaysEmpty() && (r.Server == nil || !r.Server.DataRemoved)
 }
 
-// holdsSeen: the instance was the primary that was seen last, and holds all that was seen. An
-// instance that is empty now, and had joined while no operator ran, may have left a trace there.
+// holdsSeen reports whether the instance was the primary that was seen last, and holds all
+// that was seen. An instance that is empty now, and had joined while no operator ran, may
+// have left a trace there.
 func (d *decision) holdsSeen(name string) bool {
 	return d.Status.CurrentPrimary == name &&
 		draft.Held([]*core.Instance{d.Instance(name)}).Contains(d.Plan.Carried.Held)
 }
 
-// isOutdated: the human's word was given in a view of the group that has passed, by those
-// who are still online, or where nobody is by the last view that had a quorum.
+// isOutdated reports whether the human's word was given in a view of the group that has passed, by
+// those who are still online, or where nobody is by the last view that had a quorum.
 func (d *decision) isOutdated(survivors []*core.Instance) bool {
 	asked := d.Cluster.Group.ForceView
 	if asked == "" {
@@ -241,9 +244,9 @@ func (d *decision) recoveringIn(view *core.GroupView) []string {
 	})
 }
 
-// takeAsItIs: somebody has a group with a quorum, so that none is forced beside it. It is taken
-// as the whole group: a recovery may have come about late, or those who were left out may be
-// all that is left.
+// takeAsItIs takes a group that somebody has with a quorum as the whole group, so that none
+// is forced beside it. A recovery may have come about late, or those who were left out may
+// be all that is left.
 func (d *decision) takeAsItIs(r *recovery) {
 	view, _ := viewOf(r.online[0])
 	seen := agreedOn(d.Observation, view)
@@ -292,7 +295,7 @@ func (d *decision) force(r *recovery) {
 		lead.Name, strings.Join(members, ", "), d.without(), accepted))
 }
 
-// fencedLast: of those who hold the same, one that is not fenced is chosen.
+// fencedLast sorts instances so that of those who hold the same, one that is not fenced is chosen.
 func (d *decision) fencedLast(all []*core.Instance) {
 	slices.SortStableFunc(all, func(a, b *core.Instance) int {
 		switch x, y := d.IsFenced(a.Name), d.IsFenced(b.Name); {
@@ -310,8 +313,9 @@ func (d *decision) fencedLast(all []*core.Instance) {
 // was under way first, and mysqld answers no question about its group meanwhile.
 const recoveryLimit = 3 * time.Minute
 
-// beginRecovery: the human's word is taken back, if there was one, and its execution is in
-// the status. It is given once: what it rested on may not be so a moment later.
+// beginRecovery gives the order to go on. It takes back the human's word, if there was one,
+// and writes its execution into the status. The word is given once: what it rested on may not
+// be so a moment later.
 func (d *decision) beginRecovery(step core.Step, reason core.Reason, lead string, order core.Effect) {
 	d.Status.Operation = &core.Operation{Kind: core.OperationQuorumRecovery, Step: step,
 		From: d.Status.CurrentPrimary, To: lead,
@@ -322,10 +326,10 @@ func (d *decision) beginRecovery(step core.Step, reason core.Reason, lead string
 	}
 }
 
-// endRecovery: the group has its quorum.
+// endRecovery ends the recovery when the group has its quorum.
 func (d *decision) endRecovery(*recovery) { d.Status.Operation = nil }
 
-// giveRecoveryUp: nothing has come of it.
+// giveRecoveryUp ends a recovery of which nothing has come.
 func (d *decision) giveRecoveryUp(r *recovery) {
 	op := d.Status.Operation
 	d.takeBackWord(r)
@@ -343,20 +347,20 @@ func (d *decision) awaitRecovery(r *recovery) {
 	d.RecheckAt(op.Deadline)
 }
 
-// takeBackWord: what a human asks for is under way, or was.
+// takeBackWord takes back the human's word when what it asks for is under way, or was.
 func (d *decision) takeBackWord(r *recovery) {
 	if r.asked {
 		d.clearWord()
 	}
 }
 
-// isUnderWay: a recovery of the quorum.
+// isUnderWay reports whether a recovery of the quorum is under way.
 func (d *decision) isUnderWay() bool {
 	op := d.Status.Operation
 	return op != nil && op.Kind == core.OperationQuorumRecovery
 }
 
-// hasLeft: the survivor that was to go on is in no group any more.
+// hasLeft reports whether the survivor that was to go on is in no group any more.
 func (d *decision) hasLeft(op *core.Operation) bool {
 	in := d.Instance(op.To)
 	if in == nil || in.IsGone() {
@@ -385,9 +389,9 @@ func leader(survivors []*core.Instance) *core.Instance {
 	return draft.Dominating(survivors)
 }
 
-// isAuthority: it is the primary, and each of the other survivors is in its view or holds
-// nothing that it lacks. One that was cut off alone still calls itself primary after the
-// others have elected another, who acknowledged writes.
+// isAuthority reports whether the survivor is the primary, and each of the other survivors is in
+// its view or holds nothing that it lacks. One that was cut off alone still calls itself primary
+// after the others have elected another, who acknowledged writes.
 func isAuthority(in *core.Instance, survivors []*core.Instance) bool {
 	v, _ := viewOf(in)
 	r, _ := in.Report.Get()

@@ -174,7 +174,7 @@ type rebooter struct {
 	why    string
 }
 
-// mustReboot: nobody who is online can go on.
+// mustReboot reports whether nobody who is online can go on, so that the group has to be rebooted.
 func (r *recovery) mustReboot() bool { return len(r.survivors) == 0 || r.more != "" }
 
 // recoveryState is derived from what is observed and decided so far.

@@ -96,7 +96,7 @@ func supported(votes, recovering []vote) (all []vote, alone int) {
 	return all, alone
 }
 
-// isSaid: one of the votes says the same.
+// isSaid reports whether one of the votes says the same.
 func isSaid(votes []vote, as vote) bool {
 	return slices.ContainsFunc(votes, func(v vote) bool { return v.key() == as.key() })
 }
@@ -162,7 +162,7 @@ func viewOf(in *core.Instance) (*core.GroupView, bool) {
 	return nil, false
 }
 
-// isOnline: the group says so.
+// isOnline reports whether the member is online, as the group says.
 func (v verdict) isOnline(name string) bool {
 	return v.agreed && v.members[name].State == core.MemberOnline
 }
