@@ -30,16 +30,16 @@ type PasswordStep int
 // Steps. The server's word is not asked for: an attempt to log in that is refused could lock the
 // account.
 const (
-	// KeepPassword: the Secret has not changed since it was followed. What somebody did to the
-	// account by hand stays.
+	// KeepPassword leaves the password as it is: the Secret has not changed since it was followed.
+	// What somebody did to the account by hand stays.
 	KeepPassword PasswordStep = iota
-	// NotePassword: the password stays, and the data are told that the Secret was followed.
+	// NotePassword leaves the password as it is, and tells the data that the Secret was followed.
 	NotePassword
 	// SetPassword gives the account the Secret's password.
 	SetPassword
-	// AwaitSecret: the account had this password before the one that it has. Either the Secret was
-	// set back, or the kubelet here is slower than the one of the primary that set the newer one:
-	// a password of the past is not set again before that can be told apart.
+	// AwaitSecret waits, for the account had this password before the one that it has. Either the
+	// Secret was set back, or the kubelet here is slower than the one of the primary that set the
+	// newer one: a password of the past is not set again before that can be told apart.
 	AwaitSecret
 )
 
