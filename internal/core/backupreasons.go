@@ -27,7 +27,7 @@ const (
 	ReasonArchivingBehind Reason = "ArchivingBehind"
 	ReasonArchivingFailed Reason = "ArchivingFailed"
 	ReasonArchiveGap      Reason = "ArchiveGap"
-	// ReasonArchiveMoved: another store is archived to, and there is no backup in it yet.
+	// ReasonArchiveMoved says that another store is archived to, and there is no backup in it yet.
 	ReasonArchiveMoved Reason = "ArchiveMoved"
 	// ReasonGapBackup is an event only.
 	ReasonGapBackup Reason = "BackupAfterGap"
@@ -35,7 +35,8 @@ const (
 
 // Reasons of the condition NewestBackupRestored; the first is an event, too.
 const (
-	// ReasonBackupPassedOver: a restore takes an older backup, because a newer one cannot be used.
+	// ReasonBackupPassedOver says that a restore takes an older backup, because a
+	// newer one cannot be used.
 	ReasonBackupPassedOver Reason = "BackupPassedOver"
 	ReasonNewestRestored   Reason = "NewestBackup"
 )

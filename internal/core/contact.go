@@ -36,7 +36,8 @@ func IsFirstContact(s *Status, all []Contact, now time.Time) bool {
 	return waits && (!heard || wasWell && knowsPrimary)
 }
 
-// hasTrouble: by its own word, the primary does not take writes, or the instance has lost the primary.
+// hasTrouble reports whether, by its own report, the primary does not take writes, or the instance
+// has lost the primary.
 func (r Report) hasTrouble(isPrimary bool) bool {
 	switch {
 	case r.Server == nil:

@@ -5,57 +5,57 @@ type Diagnosis string
 
 // Diagnoses of the primary.
 const (
-	// DiagnosisNone: there is no primary yet.
+	// DiagnosisNone says that there is no primary yet.
 	DiagnosisNone Diagnosis = "NotEstablished"
-	// PrimaryHealthy: it is writable in the present epoch.
+	// PrimaryHealthy says that the primary is writable in the present epoch.
 	PrimaryHealthy Diagnosis = "PrimaryHealthy"
-	// PrimaryPromoting: it was permitted to become writable and is on its way.
+	// PrimaryPromoting says that the primary was permitted to become writable and is on its way.
 	PrimaryPromoting Diagnosis = "PrimaryPromoting"
-	// PrimaryDemoted: it was made read-only so that another can take over.
+	// PrimaryDemoted says that the primary was made read-only so that another can take over.
 	PrimaryDemoted Diagnosis = "PrimaryDemoted"
-	// MysqldDown: its manager says that mysqld does not run, or is only being
-	// started again.
+	// MysqldDown says that, by the word of the primary's manager, mysqld does not run, or is only
+	// being started again.
 	MysqldDown Diagnosis = "MysqldDown"
-	// PrimaryClosed: it was made read-only to give its data to instances without which
-	// no commit would end, and opens again when they are attached.
+	// PrimaryClosed says that the primary was made read-only to give its data to instances without
+	// which no commit would end, and opens again when they are attached.
 	PrimaryClosed Diagnosis = "PrimaryClosed"
-	// PrimaryHung: its manager says that mysqld does not answer.
+	// PrimaryHung says that, by the word of the primary's manager, mysqld does not answer.
 	PrimaryHung Diagnosis = "PrimaryHung"
-	// PrimaryFenced: a user fenced it. Never a reason to fail over.
+	// PrimaryFenced says that a user fenced the primary. That is never a reason to fail over.
 	PrimaryFenced Diagnosis = "PrimaryFenced"
-	// PrimaryFailed: its manager says that it cannot run mysqld.
+	// PrimaryFailed says that, by its own word, the primary's manager cannot run mysqld.
 	PrimaryFailed Diagnosis = "PrimaryFailed"
-	// PrimaryIsolated: it is writable and can be reached, but commits hang because
-	// its replicas do not reach it, while they can be reached themselves.
+	// PrimaryIsolated says that the primary is writable and can be reached, but commits hang
+	// because its replicas do not reach it, while they can be reached themselves.
 	PrimaryIsolated Diagnosis = "PrimaryIsolated"
-	// PrimaryTerminating: it is being stopped and wants to hand over.
+	// PrimaryTerminating says that the primary is being stopped and wants to hand over.
 	PrimaryTerminating Diagnosis = "PrimaryTerminating"
-	// PodGone: the Pod that became writable does not exist any more, or has ended.
+	// PodGone says that the Pod that became writable does not exist any more, or has ended.
 	PodGone Diagnosis = "PodGone"
-	// PrimaryDataLost: the primary's volume is empty.
+	// PrimaryDataLost says that the primary's volume is empty.
 	PrimaryDataLost Diagnosis = "PrimaryDataLost"
-	// PrimaryLostTransactions: replicas hold transactions of the primary's own
-	// that it does not hold any more.
+	// PrimaryLostTransactions says that replicas hold transactions of the primary's own that it
+	// does not hold any more.
 	PrimaryLostTransactions Diagnosis = "PrimaryLostTransactions"
-	// PrimaryUnreachable: its manager cannot be reached, which tells nothing
-	// about mysqld.
+	// PrimaryUnreachable says that the primary's manager cannot be reached, which tells
+	// nothing about mysqld.
 	PrimaryUnreachable Diagnosis = "PrimaryUnreachable"
-	// PrimaryUnreachableButReplicasStream: its manager cannot be reached, and replicas
-	// receive from its mysqld all the same. Never a reason to act.
+	// PrimaryUnreachableButReplicasStream says that the primary's manager cannot be reached, and
+	// replicas receive from its mysqld all the same. That is never a reason to act.
 	PrimaryUnreachableButReplicasStream Diagnosis = "PrimaryUnreachableButReplicasStream"
-	// PrimaryUnreachableReplicasLost: its manager cannot be reached, and replicas do not
-	// reach its mysqld either.
+	// PrimaryUnreachableReplicasLost says that the primary's manager cannot be reached, and
+	// replicas do not reach its mysqld either.
 	PrimaryUnreachableReplicasLost Diagnosis = "PrimaryUnreachableReplicasLost"
 )
 
 // Diagnoses of a group.
 const (
-	// GroupElecting: the group has a quorum, and no primary yet.
+	// GroupElecting says that the group has a quorum, and no primary yet.
 	GroupElecting Diagnosis = "GroupElecting"
-	// GroupQuorumLost: members say that they have lost the majority, or none of
+	// GroupQuorumLost says that members report that they have lost the majority, or that none of
 	// those who can be asked is online.
 	GroupQuorumLost Diagnosis = "GroupQuorumLost"
-	// GroupUnknown: too few members can be asked to tell.
+	// GroupUnknown says that too few members can be asked to tell.
 	GroupUnknown Diagnosis = "GroupUnknown"
 )
 
@@ -63,17 +63,17 @@ const (
 type implied uint8
 
 const (
-	// takesWrites: its mysqld is writable, whatever else is the matter.
+	// takesWrites says that the primary's mysqld is writable, whatever else is the matter.
 	takesWrites implied = 1 << iota
-	// endsCommits: it takes writes, and nothing keeps their commits from ending.
+	// endsCommits says that the primary takes writes, and nothing keeps their commits from ending.
 	endsCommits
-	// well: it takes writes, and nothing has to be done about its data.
+	// well says that the primary takes writes, and nothing has to be done about its data.
 	well
-	// failing: it is a reason to replace the primary.
+	// failing says that the diagnosis is a reason to replace the primary.
 	failing
-	// stopped: nobody takes writes, as far as can be told.
+	// stopped says that nobody takes writes, as far as can be told.
 	stopped
-	// unreachable: nobody can ask the primary.
+	// unreachable says that nobody can ask the primary.
 	unreachable
 )
 

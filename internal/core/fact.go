@@ -27,7 +27,7 @@ func (f Fact[T]) Get() (T, bool) { return f.value, f.known }
 // unknown neither is true.
 func (f Fact[T]) Is(so func(T) bool) bool { return f.known && so(f.value) }
 
-// IsNot: see Is.
+// IsNot reports whether the value is known not to be so; see Is.
 func (f Fact[T]) IsNot(so func(T) bool) bool { return f.known && !so(f.value) }
 
 // Known tells whether the value is known.

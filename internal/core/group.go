@@ -58,8 +58,8 @@ type ViewMember struct {
 	Version string `json:"version,omitempty"`
 }
 
-// IsLaterView: the view a is of the same group as b, and came after it. A view is named by
-// the group's beginning and by its number since: "17123:5". Views of groups that began at
+// IsLaterView reports whether the view a is of the same group as b, and came after it. A view is
+// named by the group's beginning and by its number since: "17123:5". Views of groups that began at
 // different times are not compared.
 func IsLaterView(a, b string) bool {
 	began, n, isView := strings.Cut(a, ":")
@@ -69,7 +69,7 @@ func IsLaterView(a, b string) bool {
 	return isView && isOther && began == other && err == nil && err2 == nil && later > earlier
 }
 
-// HasQuorum: of the members in the view, more than half are reached by this one.
+// HasQuorum reports whether more than half of the members in the view are reached by this one.
 func (v *GroupView) HasQuorum() bool {
 	reached := 0
 	for _, m := range v.Members {
@@ -80,7 +80,8 @@ func (v *GroupView) HasQuorum() bool {
 	return 2*reached > len(v.Members)
 }
 
-// IsQuorate: the server is an online member of a group that has its quorum, by its own word.
+// IsQuorate reports whether the server is an online member of a group that has its
+// quorum, as it says itself.
 func (v *GroupView) IsQuorate() bool { return v.State == MemberOnline && v.HasQuorum() }
 
 // IsSurvivor reports whether the server is an online member of a group that has lost its
@@ -141,8 +142,9 @@ type GroupRecovery struct {
 	Pending bool `json:"pending,omitempty"`
 }
 
-// IsUndecided: a recovery was ordered, and the group was not seen since. Nobody knows whether it went
-// on as it was told to, or goes on as it was: which transactions are the Cluster's.
+// IsUndecided reports whether a recovery was ordered, and the group was not seen since.
+// Nobody knows whether it went on as it was told to, or goes on as it was: which
+// transactions are the Cluster's.
 func (g *GroupStatus) IsUndecided() bool { return g != nil && g.ViewID == "" && len(g.Recoveries) > 0 }
 
 // maxRecoveries are remembered.
@@ -157,7 +159,7 @@ func (g *GroupStatus) NoteRecovery(r GroupRecovery) {
 	}
 }
 
-// SettleRecovery: the group was seen. A recovery that is void is forgotten.
+// SettleRecovery notes that the group was seen. A recovery that is void is forgotten.
 func (g *GroupStatus) SettleRecovery(void bool) {
 	n := len(g.Recoveries)
 	switch {
@@ -170,7 +172,8 @@ func (g *GroupStatus) SettleRecovery(void bool) {
 	}
 }
 
-// IsPending: the last recovery is.
+// IsPending reports whether the last recovery is pending: the group was not seen since it was
+// ordered, and had nobody left out before.
 func (g *GroupStatus) IsPending() bool {
 	return g.IsUndecided() && g.Recoveries[len(g.Recoveries)-1].Pending
 }
@@ -237,11 +240,11 @@ type GroupMember struct {
 
 // Steps of a group's operations.
 const (
-	// StepSetPrimary: the group was asked to make another member primary.
+	// StepSetPrimary has asked the group to make another member primary.
 	StepSetPrimary Step = "SetPrimary"
-	// StepForce: a survivor was told to go on with those who are left.
+	// StepForce has told a survivor to go on with those who are left.
 	StepForce Step = "Force"
-	// StepReboot: one that holds everything was told to reboot the group.
+	// StepReboot has told one that holds everything to reboot the group.
 	StepReboot Step = "Reboot"
 )
 

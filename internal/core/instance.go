@@ -5,19 +5,19 @@ import "strings"
 func podExists(p Pod) bool       { return p.Exists }
 func volumeExists(v Volume) bool { return v.Exists }
 
-// Exists: a Pod or a volume of the instance is known to be there.
+// Exists reports whether a Pod or a volume of the instance is known to be there.
 func (in *Instance) Exists() bool { return in.Pod.Is(podExists) || in.Volume.Is(volumeExists) }
 
-// IsLeaving: nothing of the instance is known to stay.
+// IsLeaving reports whether nothing of the instance is known to stay.
 func (in *Instance) IsLeaving() bool {
 	return !in.Pod.Is(func(p Pod) bool { return p.Exists && !p.Terminating }) &&
 		!in.Volume.Is(func(v Volume) bool { return v.Exists && !v.Deleting })
 }
 
-// IsGone: it is known that neither Pod nor volume are left.
+// IsGone reports whether it is known that neither Pod nor volume are left.
 func (in *Instance) IsGone() bool { return in.Pod.IsNot(podExists) && in.Volume.IsNot(volumeExists) }
 
-// SaysEmpty: the instance's own manager says that it has none of the cluster's data.
+// SaysEmpty reports whether the instance's own manager says that it has none of the cluster's data.
 func (in *Instance) SaysEmpty() bool {
 	r, known := in.Report.Get()
 	return known && (r.Data == DataEmpty || r.Data == DataScratch || r.Server != nil && r.Server.DataRemoved)
@@ -30,7 +30,7 @@ func (in *Instance) Owned() Owned {
 	return Owned{PodUID: pod.UID, VolumeUID: vol.UID}
 }
 
-// IsHostOf: host is the instance's DNS name (or the bare name).
+// IsHostOf reports whether host is the instance's DNS name (or the bare name).
 func IsHostOf(host, instance string) bool {
 	return host == instance || strings.HasPrefix(host, instance+".")
 }

@@ -238,10 +238,10 @@ type Operation struct {
 	Witnesses []string
 }
 
-// IsPastDelay: the primary had its time to come back.
+// IsPastDelay reports whether the primary had its time to come back.
 func (o *Operation) IsPastDelay() bool { return o.Step == StepProve || o.Step == StepElect }
 
-// IsDelayed: the primary fails, and may come back before it is replaced.
+// IsDelayed reports whether the primary fails, and may come back before it is replaced.
 func (o *Operation) IsDelayed() bool {
 	return o != nil && o.Kind == OperationFailover && o.Step == StepDelay
 }

@@ -4,13 +4,13 @@ package core
 type DataOrigin int
 
 const (
-	// OriginNone: from nowhere, or nobody has said yet from where.
+	// OriginNone is that of no data, or of data of which nobody has said yet where they come from.
 	OriginNone DataOrigin = iota
-	// OriginInitialized: from nothing, as the first data of a cluster.
+	// OriginInitialized is that of the first data of a cluster, which are made from nothing.
 	OriginInitialized
-	// OriginRestored: from a backup, as the first data of a cluster.
+	// OriginRestored is that of the first data of a cluster, which are made from a backup.
 	OriginRestored
-	// OriginCloned: from another instance of the cluster.
+	// OriginCloned is that of data from another instance of the cluster.
 	OriginCloned
 )
 

@@ -12,7 +12,7 @@ const (
 	PhaseFailover     Phase = "Failover"
 	PhaseScaling      Phase = "Scaling"
 	PhaseUpdating     Phase = "Updating"
-	// PhaseBlocked: nothing can be done until something outside changes.
+	// PhaseBlocked says that nothing can be done until something outside changes.
 	PhaseBlocked Phase = "Blocked"
 )
 
@@ -27,7 +27,7 @@ const (
 	StateFailed     ClusterState = "Failed"
 	StateLost       ClusterState = "Lost"
 	StateIncomplete ClusterState = "Incomplete"
-	// StateRestoring: its first data are being made from a backup.
+	// StateRestoring says that the cluster's first data are being made from a backup.
 	StateRestoring ClusterState = "Restoring"
 )
 
@@ -53,23 +53,24 @@ type Proof string
 
 // Proofs.
 const (
-	// ProofBootstrap: there never was a primary.
+	// ProofBootstrap says that there never was a primary.
 	ProofBootstrap Proof = "Bootstrap"
-	// ProofManagerFenced: its manager promised, at this epoch, that it is not
+	// ProofManagerFenced says that the primary's manager promised, at this epoch, that it is not
 	// writable and will not be.
 	ProofManagerFenced Proof = "ManagerFenced"
-	// ProofPodTerminated: the kubelet reported its container terminated for
-	// good, or its node is out of service.
+	// ProofPodTerminated says that the kubelet reported the primary's container terminated for
+	// good, or that its node is out of service.
 	ProofPodTerminated Proof = "PodTerminated"
-	// ProofQuorumCut: so many replicas stopped receiving that no commit of its own
-	// can be acknowledged any more.
+	// ProofQuorumCut says that so many replicas stopped receiving that no commit of the primary's
+	// own can be acknowledged any more.
 	ProofQuorumCut Proof = "QuorumCut"
-	// ProofLeaseExpired: its lease ran out and was seized, and so many instances
+	// ProofLeaseExpired says that the primary's lease ran out and was seized, and so many instances
 	// have withheld their vouch that it isolated itself.
 	ProofLeaseExpired Proof = "LeaseExpired"
-	// ProofAdopted: its Cluster was deleted, and all whose volumes were kept are heard.
+	// ProofAdopted says that the primary's Cluster was deleted, and all whose volumes
+	// were kept are heard.
 	ProofAdopted Proof = "Adopted"
-	// ProofStatusRestored: the status is of the past, all instances are heard, and the one
+	// ProofStatusRestored says that the status is of the past, all instances are heard, and the one
 	// that takes writes is the primary of the last epoch that anybody has seen.
 	ProofStatusRestored Proof = "StatusRestored"
 	// ProofAcceptedLoss is none: a human accepted what may be lost.
@@ -94,21 +95,21 @@ type Step string
 
 // Steps of operations.
 const (
-	// StepCatchUp: the target catches up while the old primary takes writes.
+	// StepCatchUp waits for the target to catch up while the old primary takes writes.
 	StepCatchUp Step = "CatchUp"
-	// StepDemote: the old primary is being made read-only.
+	// StepDemote makes the old primary read-only.
 	StepDemote Step = "Demote"
-	// StepDelay: waiting for spec.failoverDelay.
+	// StepDelay waits for spec.failoverDelay.
 	StepDelay Step = "Delay"
-	// StepProve: getting a proof that the old primary cannot write.
+	// StepProve gets a proof that the old primary cannot write.
 	StepProve Step = "Prove"
-	// StepElect: reading the candidates' positions.
+	// StepElect reads the candidates' positions.
 	StepElect Step = "Elect"
-	// StepPromote: the new primary was permitted and is on its way.
+	// StepPromote waits for the new primary, which was permitted and is on its way.
 	StepPromote Step = "Promote"
-	// StepCopy: the closed primary gives its data.
+	// StepCopy has the closed primary give its data.
 	StepCopy Step = "Copy"
-	// StepReturn: the way back to the old primary.
+	// StepReturn goes back to the old primary.
 	StepReturn Step = "Return"
 )
 
@@ -159,10 +160,12 @@ const (
 	ReasonLeaseSpoilt Reason = "LeaseSpoilt"
 )
 
-// ReasonActionFailed: Kubernetes or an instance refused what was to be done. It is tried again.
+// ReasonActionFailed says that Kubernetes or an instance refused what was to be
+// done. It is tried again.
 const ReasonActionFailed Reason = "ActionFailed"
 
-// ReasonUnreadable: spec or status of an object cannot be read, although the API server took it.
+// ReasonUnreadable says that the spec or status of an object cannot be read, although
+// the API server took it.
 const ReasonUnreadable Reason = "Unreadable"
 
 // Refusals: why something is not done.
@@ -186,22 +189,23 @@ const (
 	RefusalReinitPrimary        Reason = "ReinitOfPrimaryRefused"
 	RefusalOverride             Reason = "OverrideRefused"
 	RefusalDataWithoutStatus    Reason = "DataWithoutStatus"
-	// RefusalStatusRegressed: instances have seen a later status than the present one.
+	// RefusalStatusRegressed says that instances have seen a later status than the present one.
 	RefusalStatusRegressed Reason = "StatusRegressed"
 	RefusalManager         Reason = "ManagerNotReplaced"
-	// RefusalVolumesKept: there is data of a deleted Cluster, and nobody said what is to
-	// become of it. RefusalAdoption: somebody did, and it cannot be done.
+	// RefusalVolumesKept says that there is data of a deleted Cluster, and nobody said what is to
+	// become of it. RefusalAdoption says that somebody did, and it cannot be done.
 	RefusalVolumesKept Reason = "VolumesKept"
 	RefusalAdoption    Reason = "AdoptionRefused"
-	// RefusalLogin: the primary does not let replicas in.
+	// RefusalLogin says that the primary does not let replicas in.
 	RefusalLogin Reason = "ReplicationLoginRefused"
-	// RefusalUnreachable: nobody can be asked whether the primary takes writes.
+	// RefusalUnreachable says that nobody can be asked whether the primary takes writes.
 	RefusalUnreachable Reason = "PrimaryUnreachable"
-	// RefusalRestart: starting the only mysqld there is again and again does not help.
+	// RefusalRestart says that starting the only mysqld there is again and again does not help.
 	RefusalRestart Reason = "RestartInPlaceFailed"
-	// RefusalDamped: to replace the primary did not help the last time.
+	// RefusalDamped says that to replace the primary did not help the last time.
 	RefusalDamped Reason = "FailoverDamped"
-	// RefusalCloneVersions: MySQL copies data from no other series, and there is no image of that of the others.
+	// RefusalCloneVersions says that MySQL copies data from no other series, and there is no image
+	// of that of the others.
 	RefusalCloneVersions Reason = "CloneVersionsDiffer"
 )
 

@@ -12,29 +12,29 @@ type State string
 // States of an instance. Each but Running, Stopped, Fenced and Failed is on its
 // way to another by itself.
 const (
-	// Starting: the manager is up and has not looked at the data yet.
+	// Starting says that the manager is up and has not looked at the data yet.
 	Starting State = "Starting"
-	// Empty: there is no data; the manager waits to be told where it comes from.
+	// Empty says that there is no data; the manager waits to be told where it comes from.
 	Empty State = "Empty"
-	// Initializing: mysqld is making an empty data directory.
+	// Initializing says that mysqld is making an empty data directory.
 	Initializing State = "Initializing"
-	// Restoring: data is being made from a backup.
+	// Restoring says that data is being made from a backup.
 	Restoring State = "Restoring"
-	// AwaitingClone: the server runs on scratch data and waits for a donor.
+	// AwaitingClone says that the server runs on scratch data and waits for a donor.
 	AwaitingClone State = "AwaitingClone"
-	// Cloning: data is being copied from a donor.
+	// Cloning says that data is being copied from a donor.
 	Cloning State = "Cloning"
-	// Recovering: mysqld was started and does not accept connections yet.
+	// Recovering says that mysqld was started and does not accept connections yet.
 	Recovering State = "Recovering"
-	// Running: mysqld answers.
+	// Running says that mysqld answers.
 	Running State = "Running"
-	// Hung: the process lives and does not answer.
+	// Hung says that the process lives and does not answer.
 	Hung State = "Hung"
-	// Stopped: mysqld is not running.
+	// Stopped says that mysqld is not running.
 	Stopped State = "Stopped"
-	// Fenced: a user asked for mysqld to be stopped.
+	// Fenced says that a user asked for mysqld to be stopped.
 	Fenced State = "Fenced"
-	// Failed: it cannot go on unless something outside changes.
+	// Failed says that the instance cannot go on unless something outside changes.
 	Failed State = "Failed"
 )
 
@@ -180,7 +180,8 @@ type Withheld struct {
 // Problem is why the instance is in its state, by its own word.
 func (r Report) Problem() Problem { return Problem{Reason: r.Reason, Message: r.Message} }
 
-// IsOfAnotherManager: another process says it than said the former report, or it runs another binary.
+// IsOfAnotherManager reports whether another process says it than said the former report, or the
+// manager runs another binary.
 func (r Report) IsOfAnotherManager(former Report) bool {
 	return r.Boot != former.Boot || r.Manager.Digest != former.Manager.Digest
 }
@@ -332,12 +333,12 @@ type Refused string
 // Why a source refuses a replica. Each is the source's own word: the network between
 // them carries.
 const (
-	// RefusedLogin: the account is unknown, has another password, is locked, or may not
-	// replicate.
+	// RefusedLogin says that the account is unknown, has another password, is locked,
+	// or may not replicate.
 	RefusedLogin Refused = "Login"
-	// RefusedTooMany: it takes no more connections, of anybody or of this account.
+	// RefusedTooMany says that the source takes no more connections, of anybody or of this account.
 	RefusedTooMany Refused = "TooManyConnections"
-	// RefusedTLS: the two do not agree on certificates.
+	// RefusedTLS says that the two do not agree on certificates.
 	RefusedTLS Refused = "TLS"
 )
 

@@ -12,13 +12,13 @@ type RestoreStage string
 
 // Stages of a restore, in this order.
 const (
-	// RestoreFiles: the backup's files are written.
+	// RestoreFiles is the stage in which the backup's files are written.
 	RestoreFiles RestoreStage = "Backup"
-	// RestoreReplay: the archive is replayed on them.
+	// RestoreReplay is the stage in which the archive is replayed on them.
 	RestoreReplay RestoreStage = "Archive"
-	// RestoreFinish: the data are made the cluster's own.
+	// RestoreFinish is the stage in which the data are made the cluster's own.
 	RestoreFinish RestoreStage = "Finishing"
-	// RestoreDone: the data are the cluster's.
+	// RestoreDone is the stage in which the data are the cluster's.
 	RestoreDone RestoreStage = "Completed"
 )
 

@@ -11,19 +11,19 @@ import (
 // Refusals: why a target cannot be restored. There is core.RefusalTargetUnknown besides,
 // for transactions that were never archived.
 const (
-	// TargetBeforeBackup: the base backup holds more than the target.
+	// TargetBeforeBackup says that the base backup holds more than the target.
 	TargetBeforeBackup core.Reason = "TargetBeforeBackup"
-	// TargetAfterArchive: nothing that late was archived.
+	// TargetAfterArchive says that nothing that late was archived.
 	TargetAfterArchive core.Reason = "TargetAfterArchive"
-	// TargetLost: a failover lost the transaction.
+	// TargetLost says that a failover lost the transaction.
 	TargetLost core.Reason = "TargetLost"
-	// BackupNotOnBranch: the base backup holds what a failover lost.
+	// BackupNotOnBranch says that the base backup holds what a failover lost.
 	BackupNotOnBranch core.Reason = "BackupNotOnBranch"
-	// ArchiveGap: transactions before the target were never archived.
+	// ArchiveGap says that transactions before the target were never archived.
 	ArchiveGap = core.ReasonArchiveGap
-	// PartMissing: a part before the target was archived and is not there any more.
+	// PartMissing says that a part before the target was archived and is not there any more.
 	PartMissing core.Reason = "PartMissing"
-	// BranchMissing: nobody knows without a branch what of the epochs before it survived.
+	// BranchMissing says that nobody knows without a branch what of the epochs before it survived.
 	BranchMissing = core.RetentionBranchMissing
 	// PartDamaged and FormatUnknown: what is needed is there, and cannot be read.
 	PartDamaged   core.Reason = "PartDamaged"

@@ -56,12 +56,12 @@ type Holdings struct {
 
 // Why nothing, or less, is removed.
 const (
-	// RetentionYoung: no backup is as old as the window.
+	// RetentionYoung says that no backup is as old as the window.
 	RetentionYoung = core.RetentionYoung
-	// RetentionTimeUnknown: the store's listing does not have yet what was just written.
+	// RetentionTimeUnknown says that the store's listing does not have yet what was just written.
 	RetentionTimeUnknown = core.RetentionTimeUnknown
-	// RetentionBranchMissing: there are parts of an epoch of which nobody knows how it began,
-	// and so nobody knows what survived.
+	// RetentionBranchMissing says that there are parts of an epoch of which nobody knows how it
+	// began, and so nobody knows what survived.
 	RetentionBranchMissing = core.RetentionBranchMissing
 )
 
@@ -206,7 +206,7 @@ func (e *expiring) anchor() int {
 	})
 }
 
-// isExpired: it is older than the window, by every clock.
+// isExpired reports whether the backup is older than the window, by every clock.
 func (e *expiring) isExpired(b Stored) bool {
 	return !b.Written.IsZero() && !b.since().After(e.horizon)
 }
@@ -299,8 +299,8 @@ func (e *expiring) beginning(parts []Part, held gtid.Set) (n int) {
 	return n
 }
 
-// mayGo: all backups that stay hold what survived of it, and all of it, and the loss of
-// what did not survive, is older than the window.
+// mayGo reports whether the part may be removed. All backups that stay must hold what survived of
+// it; and all of it, and the loss of what did not survive, must be older than the window.
 func (e *expiring) mayGo(p Part, held gtid.Set) bool {
 	if !p.Last.Before(e.horizon) || !held.Contains(e.line.surviving(p.Epoch, p.GTIDs)) {
 		return false

@@ -51,7 +51,7 @@ func runOf(parts []Part) (run Part, n int) {
 	return run, n
 }
 
-// IsRunOf: a run stands for just these parts.
+// IsRunOf reports whether the part is a run that stands for just these parts.
 func (p Part) IsRunOf(parts []Part) bool {
 	if len(parts) == 0 {
 		return false
@@ -60,19 +60,20 @@ func (p Part) IsRunOf(parts []Part) bool {
 	return n == len(parts) && p.isSameRun(run)
 }
 
-// isPlain: it is one part, a transaction is whole in it, and it adds to what stood before.
+// isPlain reports whether it is one part, a transaction is whole in it, and it adds
+// to what stood before.
 func (p Part) isPlain() bool {
 	return !p.IsRun() && p.Piece == 0 && p.Pieces == 0 && p.Missing.IsEmpty() && !p.GTIDs.IsEmpty() &&
 		p.GTIDs.Intersect(p.Before).IsEmpty() && !p.Last.Before(p.First)
 }
 
-// isOfRun: it is so many parts behind the first one of a run, and written alike.
+// isOfRun reports whether it is so many parts behind the first one of a run, and written alike.
 func (p Part) isOfRun(run Part, n int64) bool {
 	return p.Epoch == run.Epoch && p.Sequence == run.Sequence+n && p.Format == run.Format &&
 		p.Cluster == run.Cluster && p.ServerUUID == run.ServerUUID && p.Recipient == run.Recipient
 }
 
-// IsRun: it stands for several parts.
+// IsRun reports whether it stands for several parts.
 func (p Part) IsRun() bool { return p.Through > 0 }
 
 // Span is the part, or all parts of a run.
@@ -96,7 +97,7 @@ func appendSpan(all []Span, s Span) []Span {
 	return append(all, s)
 }
 
-// errOtherParts: what was read are not the parts for which a run stands.
+// errOtherParts says that what was read are not the parts for which a run stands.
 var errOtherParts = errors.New("these are not the parts that it had when the archive was listed")
 
 // Expand puts parts in the place of the run that stands for them, in the archive itself: whoever
@@ -138,7 +139,7 @@ func (s Step) Expand(parts []Part) (all []Step, err error) {
 // Run is what the step takes the parts of; false if it is of one part.
 func (s Step) Run() (run Part, is bool) { return s.Pieces[0], s.Pieces[0].IsRun() }
 
-// inOrder: by number, and nothing twice.
+// inOrder reports whether the parts are in order by number, and nothing is there twice.
 func inOrder(parts []Part) bool {
 	for i := range parts[min(1, len(parts)):] {
 		if parts[i].end().compare(parts[i+1].Key()) >= 0 {

@@ -263,8 +263,8 @@ func (s *selector) take(parts *[]Part, wanted func(Part) bool) *Refusal {
 	return nil
 }
 
-// isWhole: all parts of a run are taken, and the replay cannot end in them. What lacks before any of
-// them lacks before the first, of which that is asked.
+// isWhole reports whether all parts of a run are taken, and the replay cannot end in them. What
+// lacks before any of them lacks before the first, of which that is asked.
 func (s *selector) isWhole(run Part, take gtid.Set) bool {
 	return take.Equal(run.GTIDs) && !s.mayEnd(run, take)
 }
@@ -320,7 +320,7 @@ func (s *selector) add(step Step, last time.Time) {
 	}
 }
 
-// mayEnd: the replay may end in this part, or before it.
+// mayEnd reports whether the replay may end in this part, or before it.
 func (s *selector) mayEnd(part Part, take gtid.Set) bool {
 	switch s.target.Kind {
 	case ToTime:
@@ -358,7 +358,7 @@ func (s *selector) cut(step Step, all []Transaction) {
 	}
 }
 
-// isBeyond: the target ends before this transaction.
+// isBeyond reports whether the target ends before this transaction.
 func (s *selector) isBeyond(t Transaction) bool {
 	switch s.target.Kind {
 	case ToTime:

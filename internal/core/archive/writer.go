@@ -32,7 +32,7 @@ type Term struct {
 	Limit int64
 }
 
-// IsNone: nothing is archived.
+// IsNone reports whether nothing is archived.
 func (t Term) IsNone() bool { return t.Epoch == 0 }
 
 // TermOf tells what an instance archives that takes writes in an epoch, 0 for none, and
@@ -138,8 +138,8 @@ func Before(listed []int64, epoch int64,
 	return get(newest)
 }
 
-// ErrListedAbsent: the last part that is listed is not there. Nobody removes the last part of a
-// branch; the store has not got it together.
+// ErrListedAbsent says that the last part that is listed is not there. Nobody removes the last part
+// of a branch; the store has not got it together.
 var ErrListedAbsent = errors.New("the store lists it as the last one of its epoch, " +
 	"and says that it is not there; it is asked again")
 

@@ -27,7 +27,8 @@ type Instance struct {
 	Lag core.Fact[time.Duration]
 }
 
-// isNear: less than that is no lag. It is more than replicas differ by from look to look.
+// isNear is the lag below which a replica does not lag. It is more than replicas differ
+// by from look to look.
 const isNear = time.Second
 
 // behind orders replicas by what they are behind the primary, in whole seconds; one of which

@@ -29,7 +29,7 @@ func LastClone(in *core.Instance) string {
 	return " (the last attempt failed: " + r.Clone.Error + ")"
 }
 
-// isPausing: its last attempts failed, and it is left alone for a while.
+// isPausing reports whether the instance's last attempts failed, and it is left alone for a while.
 func isPausing(r core.Report) bool { return r.Clone != nil && r.Clone.Pausing }
 
 // BusyDonors are those from which data is being copied, by an instance or a backup: one

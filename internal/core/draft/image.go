@@ -39,8 +39,9 @@ func (d *Draft) ImageFor(in *core.Instance, givers []*core.Instance) string {
 	return ""
 }
 
-// IsCorrected: the Pod does not run, and another would be made now: from a changed spec, or
-// with another manager. One whose mysqld runs does, whatever is said of its other containers.
+// IsCorrected reports whether the Pod does not run, and another would be made now: from a
+// changed spec, or with another manager. One whose mysqld runs does run, whatever is said of
+// its other containers.
 func (d *Draft) IsCorrected(in *core.Instance, pod core.Pod, givers []*core.Instance) bool {
 	r, known := in.Report.Get()
 	if known && r.State == core.Running {
@@ -50,9 +51,10 @@ func (d *Draft) IsCorrected(in *core.Instance, pod core.Pod, givers []*core.Inst
 	return (!d.isAsWished(in, pod, givers) || pod.OldImage) && (pod.NeverStarted || pod.Waiting != nil || fails)
 }
 
-// isAsWished: a Pod that is made now would be the same. One that differs by its image alone stays as it
-// is, if its instance has no data: while nobody is known who has it, and where it was started from the
-// primary's image: mysqld may have to make its scratch data again, which another version had made.
+// isAsWished reports whether a Pod that is made now would be the same. One that differs by its
+// image alone stays as it is, if its instance has no data: while nobody is known who has it, and
+// where it was started from the primary's image: mysqld may have to make its scratch data again,
+// which another version had made.
 func (d *Draft) isAsWished(in *core.Instance, pod core.Pod, givers []*core.Instance) bool {
 	if image := d.ImageFor(in, givers); image != "" {
 		return pod.CurrentButImage && pod.Image == image

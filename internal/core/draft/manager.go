@@ -100,7 +100,7 @@ func (d *Draft) tellReplaced() {
 	}
 }
 
-// hasOutdated: a Pod was not made from the present spec.
+// hasOutdated reports whether a Pod was not made from the present spec.
 func (d *Draft) hasOutdated() bool {
 	return slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
 		return in.Pod.Is(func(pod core.Pod) bool { return pod.Exists && !pod.Current })
@@ -124,7 +124,8 @@ func (d *Draft) oldManager(primary string) *core.Instance {
 	return last
 }
 
-// hasOldManager: what the same image holds for another platform is of the same build.
+// hasOldManager reports whether the instance's manager is of another build than is wanted. What the
+// same image holds for another platform is of the same build.
 func (d *Draft) hasOldManager(in *core.Instance) bool {
 	r, known := in.Report.Get()
 	if wanted := d.Cluster.Manager.Digest; !known || wanted == "" || r.Manager.Digest == "" ||

@@ -24,7 +24,7 @@ const (
 type Bound int
 
 const (
-	// BoundNone: time is not up.
+	// BoundNone says that time is not up.
 	BoundNone Bound = iota
 	// BoundDelay is spec.maxSwitchoverDelay, of all of it.
 	BoundDelay

@@ -28,8 +28,8 @@ func (d *Draft) MakeInstances() {
 	}
 }
 
-// IsSurplus: there are more instances than wished, and this is one of those that
-// go: the ones with the highest ordinals.
+// IsSurplus reports whether there are more instances than wished, and this is one of those that go:
+// the ones with the highest ordinals.
 func (d *Draft) IsSurplus(in *core.Instance) bool {
 	for i := d.Cluster.Wanted; i < len(d.Instances); i++ {
 		if d.Instances[i].Name == in.Name {
@@ -97,7 +97,7 @@ func (d *Draft) MakeAnew(in *core.Instance) {
 	d.Announce(false, core.ReasonReinit, in.Name, "the data of "+in.Name+" is deleted and recreated, as was asked for")
 }
 
-// IsEnding: this plan deletes the instance's Pod.
+// IsEnding reports whether this plan deletes the instance's Pod.
 func (d *Draft) IsEnding(name string) bool {
 	return slices.ContainsFunc(d.Effects, func(e core.Effect) bool {
 		pod, isPod := e.(core.DeletePod)

@@ -19,9 +19,9 @@ const (
 	labelPause = 250 * time.Millisecond
 )
 
-// IsRouteBusy: the deletion of the primary's Pod has just changed the endpoints. Writes
-// that were stopped now would not reach the target before the next change is let
-// through. A start that lies ahead is of another operator's clock.
+// IsRouteBusy reports whether the deletion of the primary's Pod has just changed the endpoints.
+// Writes that were stopped now would not reach the target before the next change is let through. A
+// start that lies ahead is of another operator's clock, and does not count.
 func (d *Draft) IsRouteBusy(op *core.Operation) bool {
 	since := d.Now.Sub(op.StartedAt)
 	return since >= 0 && since < routeQuiet && d.Instance(op.From).Pod.Is(func(pod core.Pod) bool {

@@ -32,7 +32,7 @@ func Answering(in *core.Instance) (r core.Report, absence string) {
 	return r, ""
 }
 
-// IsJoining: an instance is on its way to its first data.
+// IsJoining reports whether an instance is on its way to its first data.
 func (d *Draft) IsJoining() bool {
 	return slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
 		r, known := in.Report.Get()
@@ -40,7 +40,8 @@ func (d *Draft) IsJoining() bool {
 	})
 }
 
-// IsOutdated: a Pod was not made from the present spec, or a manager is to be replaced.
+// IsOutdated reports whether a Pod was not made from the present spec, or a
+// manager is to be replaced.
 func (d *Draft) IsOutdated() bool {
 	return d.hasOutdated() || slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
 		return d.hasOldManager(&in)

@@ -70,7 +70,7 @@ func (d *Draft) BlockAbout(reason core.Reason, subject, message string) {
 	}
 }
 
-// IsBlocked: something stands in the way of all.
+// IsBlocked reports whether something stands in the way of all.
 func (d *Draft) IsBlocked() bool { return d.blocked != nil }
 
 // Conclude puts in words how things stand: the most important that can be said, and what

@@ -151,11 +151,11 @@ func Name(f Facts) string {
 func (f *Facts) runs() bool    { return f.Record.Phase.Runs() }
 func (f *Facts) hasCopy() bool { return f.Copy.Exists && !f.Copy.Foreign }
 
-// isWanted: a verification is to begin.
+// isWanted reports whether a verification is to begin.
 func (f *Facts) isWanted() bool { return !f.runs() && (f.isAsked() || !f.Slot.IsZero()) }
 
-// isAsked: a human asks for one, and it is not the one that was begun last: of that one only
-// the request is left to be taken off.
+// isAsked reports whether a human asks for a verification, and it is not the one that was begun
+// last: of that one only the request is left to be taken off.
 func (f *Facts) isAsked() bool {
 	begun := f.Record.Phase != "" && f.Record.Phase != Pending
 	return f.Request != "" && !(begun && f.Request == f.Record.Request)
@@ -168,7 +168,7 @@ func (f *Facts) isCopyGone() bool {
 	return f.Record.Copy != "" && (!f.Copy.Exists || f.Copy.Deleting || f.Copy.UID != f.Record.Copy)
 }
 
-// isStuck: the restore has been refused for long.
+// isStuck reports whether the restore has been refused for long.
 func (f *Facts) isStuck() bool {
 	return f.Copy.Writable.IsZero() && f.Copy.Blocked != "" && f.Trouble.Seen.Sub(f.Trouble.Since) >= stuckLimit
 }
