@@ -38,8 +38,12 @@ var rules = map[string]string{
 	"test-func-lines": fmt.Sprintf("a test's function has at most %d lines: take out helpers, or part it", screen),
 	"shell-decides":   "a shell compares no epoch, promotion or GTID set: ask a function below internal/core",
 	"question-acts":   "a function that asks changes no plan: take out what it does, or name it after that",
+	"doc-form":        docFormAdvice,
+	"test-doc-form":   docFormAdvice,
 	"fact-dropped":    "x, _ := f.Get() takes unknown for the zero value: look at the second result",
 }
+
+const docFormAdvice = "a doc comment begins with the name and a verb: x reports whether, returns or does something"
 
 // finding is one place that breaks a rule of the ratchet.
 type finding struct {
@@ -53,13 +57,14 @@ type count map[[2]string]int
 func findAll(root string) (found []finding, err error) {
 	err = eachGoFile(root, func(name string, text []byte) error {
 		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			return err
 		}
 		f := &finder{path: name, files: files}
 		f.lines(text)
 		f.declarations(file)
+		f.docForms(file)
 		if !strings.HasSuffix(name, "_test.go") && isProduct(name) {
 			ast.Inspect(file, f.drops)
 			if strings.HasPrefix(name, "internal/core/") {

@@ -60,20 +60,26 @@ func TestFindsWhatBreaksARatchetedRule(t *testing.T) {
 		"a question of a shell":      {shell, asks("isOver() bool", "d.Doing(x)"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inTree(t, map[string]string{c.path: "package p\n" + c.text + "\n"})
-			found, err := findAll(".")
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, f := range found {
-				got = append(got, f.rule+" "+f.dir)
-			}
-			if strings.Join(got, "; ") != c.finds {
+			if got := foundIn(t, c.path, c.text); got != c.finds {
 				t.Errorf("found %q, want %q", got, c.finds)
 			}
 		})
 	}
+}
+
+// foundIn returns the rules that a file of this text breaks, each with its directory.
+func foundIn(t *testing.T, path, text string) string {
+	t.Helper()
+	inTree(t, map[string]string{path: "package p\n" + text + "\n"})
+	found, err := findAll(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range found {
+		got = append(got, f.rule+" "+f.dir)
+	}
+	return strings.Join(got, "; ")
 }
 
 func TestAPackageMayBreakARuleAsOftenAsTheBaselineSays(t *testing.T) {
