@@ -24,9 +24,9 @@ func terminate(f *Facts) (Decision, bool) {
 		StopServer{Why: "the Pod is being stopped"})
 }
 
-// leave ends the manager when mysqld has ended. Before that, the Pod's address stays for a moment,
-// so that who is still sent to it is refused at once: nobody answers at an address that is gone,
-// and a client waits there for seconds.
+// leave ends the manager after mysqld has ended. Where there are other instances, the Pod's address
+// stays for a moment before that, so that who is still sent to it is refused at once: nobody
+// answers at an address that is gone, and a client waits there for seconds.
 func leave(f *Facts) (Decision, bool) {
 	c := f.Cluster
 	if c == nil || c.Deleting || c.Instances < 2 || f.Now.Sub(f.Mysqld.DownSince) >= AddressStays {

@@ -60,20 +60,20 @@ func (p Part) IsRunOf(parts []Part) bool {
 	return n == len(parts) && p.isSameRun(run)
 }
 
-// isPlain reports whether it is one part, a transaction is whole in it, and it adds
+// isPlain reports whether the part is a single one, a transaction is whole in it, and it adds
 // to what stood before.
 func (p Part) isPlain() bool {
 	return !p.IsRun() && p.Piece == 0 && p.Pieces == 0 && p.Missing.IsEmpty() && !p.GTIDs.IsEmpty() &&
 		p.GTIDs.Intersect(p.Before).IsEmpty() && !p.Last.Before(p.First)
 }
 
-// isOfRun reports whether it is so many parts behind the first one of a run, and written alike.
+// isOfRun reports whether the part is so many behind the first one of a run, and written alike.
 func (p Part) isOfRun(run Part, n int64) bool {
 	return p.Epoch == run.Epoch && p.Sequence == run.Sequence+n && p.Format == run.Format &&
 		p.Cluster == run.Cluster && p.ServerUUID == run.ServerUUID && p.Recipient == run.Recipient
 }
 
-// IsRun reports whether it stands for several parts.
+// IsRun reports whether the part stands for several parts.
 func (p Part) IsRun() bool { return p.Through > 0 }
 
 // Span is the part, or all parts of a run.

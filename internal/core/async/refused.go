@@ -83,8 +83,8 @@ func (d *decision) patience() time.Duration {
 	return max(d.Cluster.FailoverDelay, patience)
 }
 
-// reached takes back the count of isolations when so many replicas receive from the present primary
-// that commits go on. That it was promoted has helped.
+// reached forgets the isolations that were counted once so many replicas receive from the present
+// primary that commits go on. That it was promoted has helped.
 func (d *decision) reached() {
 	p := d.Status.Promotion
 	if p == nil || p.Isolations == 0 {

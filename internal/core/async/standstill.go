@@ -49,8 +49,8 @@ func (d *decision) unreached() string {
 		"and nothing is done. %s", holder.Name, witness, advice)
 }
 
-// blockRestarts tells that starting mysqld in place, which is all that can be done, does not help.
-// It is tried again all the same.
+// blockRestarts tells, after a while, that starting mysqld in place, which is all that can be done,
+// does not help. It is tried again all the same.
 func (d *decision) blockRestarts(r core.Report) {
 	told := core.Notice{Reason: core.ReasonRestartInPlace, Subject: r.Instance}
 	before, since := slices.IndexFunc(d.Cluster.Status.Notices, told.Is), d.Now

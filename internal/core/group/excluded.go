@@ -185,8 +185,8 @@ func (d *decision) beyond(in *core.Instance, diverged bool) gtid.Set {
 	return gtid.Set{}
 }
 
-// leaveFirst has an excluded instance leave before it is judged. In a group of its own it
-// could still get more.
+// leaveFirst has an instance that was left out leave what it has of a group, before it is judged.
+// In a group of its own it could still get more.
 func (d *decision) leaveFirst(e *exclusion) {
 	d.Do(core.ReceivePromise{Instance: e.name, Epoch: d.Status.Epoch + 1})
 }
