@@ -16,12 +16,12 @@ const (
 
 // promise is what a mode promises of a commit: a row of the table in docs/durability.md.
 type promise struct {
-	// awaits: a commit waits for acknowledgements of replicas.
+	// awaits tells whether a commit waits for acknowledgements of replicas.
 	awaits bool
-	// lowers: it waits for fewer while replicas are missing.
+	// lowers tells whether it waits for fewer while replicas are missing.
 	lowers bool
-	// forEver: it waits until they come, and is acknowledged to no client before. Under
-	// the other modes it waits for spec.mysql.semiSync.timeoutMillis.
+	// forEver tells whether it waits until they come, and is acknowledged to no client before.
+	// Under the other modes it waits for spec.mysql.semiSync.timeoutMillis.
 	forEver bool
 }
 

@@ -93,11 +93,11 @@ type Group struct {
 	// WishedName is the user's name for the group, or one that was made for this
 	// cluster and no other.
 	WishedName string
-	// ForceQuorum: a human's word to go on with those who are left. It was given in the
-	// view ForceView of the group, and is not carried out in another; "" is any view.
+	// ForceQuorum is a human's word to go on with those who are left. It was given in the view
+	// ForceView of the group, and is not carried out in another; "" is any view.
 	ForceQuorum bool
 	ForceView   string
-	// RecoverOutage: the operator reboots the group without a human's word when all
+	// RecoverOutage tells whether the operator reboots the group without a human's word when all
 	// members were lost, and all are back.
 	RecoverOutage bool
 	// ExpelTimeout is how long the group waits for a member that it suspects.
@@ -137,8 +137,8 @@ type GroupRecovery struct {
 	// Held is what those held who went on. Transactions beyond it have numbers that may have
 	// stood for others before.
 	Held gtid.Set `json:"held"`
-	// Pending: the group was not seen since it was ordered, and had nobody left out before: if it
-	// is seen as it was, the recovery came to nothing, and is forgotten.
+	// Pending tells whether the group was not seen since it was ordered, and had nobody left out
+	// before: if it is seen as it was, the recovery came to nothing, and is forgotten.
 	Pending bool `json:"pending,omitempty"`
 }
 
@@ -189,8 +189,8 @@ type LeftOut struct {
 	// Together is what any of those held who went on, Held included. Who holds more has
 	// received it since.
 	Together gtid.Set
-	// Admitted: it was heard since, in no group, and holds nothing beyond Held, or has no
-	// data any more. It may join again.
+	// Admitted tells whether it was heard since, in no group, and holds nothing beyond Held, or has
+	// no data any more. Then it may join again.
 	Admitted bool
 }
 
@@ -234,7 +234,7 @@ type GroupMember struct {
 	Role     MemberRole
 	// Address of its Pod.
 	Address string
-	// Reachable: its manager is heard.
+	// Reachable tells whether its manager is heard.
 	Reachable bool
 }
 
@@ -290,7 +290,7 @@ type SetGroupPrimary struct {
 	Instance, Primary string
 	// UUID of the new primary's server.
 	UUID string
-	// Within: transactions that are in progress may take so long; then their sessions are
+	// Within is how long transactions that are in progress may take; then their sessions are
 	// closed. Zero waits for them.
 	Within time.Duration
 	Epoch  int64

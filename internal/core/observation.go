@@ -23,17 +23,17 @@ type Observation struct {
 // its own clock. It is kept nowhere else: clocks of two operators are not compared,
 // and one that starts again begins with none.
 type Carried struct {
-	// Asking: the primary's manager is asked for its promise for the epoch.
+	// Asking is since when the primary's manager is asked for its promise for the epoch.
 	Asking Since
-	// Recovering: the primary recovers in the epoch.
+	// Recovering is since when the primary recovers in the epoch.
 	Recovering Since
-	// Proven: a successor is elected for the epoch, and this operator has known the proof
-	// without a break.
+	// Proven is since when a successor is elected for the epoch, and this operator has known the
+	// proof without a break.
 	Proven Since
-	// Regressed: instances have seen the epoch, and the status has not got there.
+	// Regressed is since when instances have seen the epoch, and the status has not got there.
 	Regressed Since
-	// Starving: commits wait for ever for instances that the primary would have to give
-	// their data.
+	// Starving is since when commits wait for ever for instances that the primary would
+	// have to give their data.
 	Starving Since
 	// CatchUp is how the target of a switchover comes on while the old primary writes.
 	CatchUp CatchUp
@@ -41,7 +41,8 @@ type Carried struct {
 	Progress Progress
 	// Skipped tells since when a replica, by its name, has lacked what it is not sent.
 	Skipped map[string]time.Time
-	// Unknown: too few members of a group can be asked for a verdict, or nobody about a primary.
+	// Unknown is since when too few members of a group can be asked for a verdict, or
+	// nobody about a primary.
 	Unknown Since
 	// Held is what a group's primary had executed when there last was one, and what
 	// anybody was seen or recorded to have executed since.
@@ -123,7 +124,7 @@ type Cluster struct {
 	// SwitchoverPause is how long a planned switchover may stop writes; 0 is no bound.
 	SwitchoverPause time.Duration
 
-	// PrimaryLease: a primary must hold the lease; Lease is what was seen of it.
+	// PrimaryLease tells whether a primary must hold the lease; Lease is what was seen of it.
 	PrimaryLease bool
 	Lease        Fact[Lease]
 	// Policy bounds failovers.
@@ -132,8 +133,8 @@ type Cluster struct {
 	Override *Override
 	// ForeignPods and ForeignVolumes carry an instance's labels and are not this Cluster's.
 	ForeignPods, ForeignVolumes []string
-	// KeepVolumes: the volume claim of an instance that is removed is kept. KeptVolumes
-	// were: their names are no new instance's.
+	// KeepVolumes tells whether the volume claim of an instance that is removed is kept.
+	// KeptVolumes were: their names are no new instance's.
 	KeepVolumes bool
 	KeptVolumes []string
 	// FormerVolumes have the data of deleted Clusters of this name; AdoptFrom is the UID
@@ -301,8 +302,8 @@ type Instance struct {
 	// HeldBy names the finalizers that the deletion of its Pod waits for or, where it has none, of
 	// its volume claim.
 	HeldBy string
-	// BackedUp: a backup is taken from it, and its mysqld gives nobody else its data
-	// meanwhile.
+	// BackedUp tells whether a backup is taken from it, and its mysqld gives nobody
+	// else its data meanwhile.
 	BackedUp bool
 	// Successor is what came of sending its manager the binary that is to go on in its place.
 	Successor Successor
@@ -318,8 +319,8 @@ type Successor struct {
 	Failed int
 	Since  time.Time
 	Why    string
-	// Busy: what the manager has in hand it could not hand over. That is no failure, and the count begins
-	// again where one follows the other.
+	// Busy tells whether the manager could not hand over what it has in hand. That is no failure,
+	// and the count begins again where one follows the other.
 	Busy bool
 }
 
@@ -335,22 +336,22 @@ type Pod struct {
 	// Address is its IP, "" while it has none.
 	Address string
 	Ready   bool
-	// Terminating: deletion was asked for, and Grace is how long it may take.
+	// Terminating tells whether deletion was asked for, and Grace is how long it may take.
 	Terminating bool
 	Grace       time.Duration
-	// Terminated: the kubelet reported that the main container of this very
-	// Pod has ended and will not be started again.
+	// Terminated tells whether the kubelet reported that the main container of this very Pod has
+	// ended and will not be started again.
 	Terminated bool
-	// Rejected: its kubelet runs it no longer, and has not said that the main container has
-	// ended: that may go on for a moment, or may never have begun.
+	// Rejected tells whether its kubelet runs it no longer, and has not said that the main
+	// container has ended: that may go on for a moment, or may never have begun.
 	Rejected bool
-	// Current: built from the present spec. CurrentButImage: it would be if Image, from which its
-	// mysqld is, were the spec's.
+	// Current tells whether it was built from the present spec; CurrentButImage, whether it would
+	// be if Image, from which its mysqld is, were the spec's.
 	Current, CurrentButImage bool
 	Image                    string
-	// OldImage: its manager is copied from another image than the operator's own.
+	// OldImage tells whether its manager is copied from another image than the operator's own.
 	OldImage bool
-	// NeverStarted: the main container has not run yet.
+	// NeverStarted tells whether the main container has not run yet.
 	NeverStarted bool
 	// Waiting is why it cannot run (reason, message); nil when it runs, or is
 	// on its way.

@@ -16,7 +16,7 @@ type Plan struct {
 	// Recheck is when to look again although nothing may have changed; 0 when
 	// only a change can matter.
 	Recheck time.Duration
-	// Again: look again as soon as the effects are carried out.
+	// Again asks to look again as soon as the effects are carried out.
 	Again bool
 	// Carried goes into this operator's next Observation of the cluster.
 	Carried Carried
@@ -114,7 +114,7 @@ type Owned struct{ PodUID, VolumeUID string }
 type DeleteInstance struct {
 	Instance string
 	Owned    Owned
-	// KeepVolume: the claim stays, and is no instance's from then on.
+	// KeepVolume tells whether the claim stays, and is no instance's from then on.
 	KeepVolume bool
 	Reason     Reason
 }

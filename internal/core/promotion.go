@@ -35,9 +35,9 @@ type Promotion struct {
 	// Size is the smallest number of instances of which the primary may believe
 	// that a majority has to vouch for it.
 	Size int
-	// Leased: whatever the primary has seen of the Cluster, it goes by its lease. It is so
-	// when it is promoted with the lease on, ends when the lease is switched off, and
-	// begins again only by the primary's own word.
+	// Leased tells whether the primary goes by its lease, whatever it has seen of the Cluster. It
+	// does when it is promoted with the lease on, until the lease is switched off, and again only
+	// by the primary's own word.
 	Leased bool
 	// Isolations is how many primaries in a row were replaced, up to this promotion, for
 	// their replicas did not reach them; 0 again once replicas reach the present one.

@@ -71,8 +71,8 @@ type Report struct {
 	// Message is for people: what is wrong and what to do.
 	Message string    `json:"message,omitempty"`
 	Data    DataState `json:"data,omitempty"`
-	// VolumeLocked: this manager holds the lock on the data volume, so that
-	// no other manager or mysqld of this node uses it.
+	// VolumeLocked tells whether this manager holds the lock on the data volume, so that no other
+	// manager or mysqld of this node uses it.
 	VolumeLocked bool `json:"volumeLocked,omitempty"`
 
 	// SeenEpoch is the highest epoch the manager has seen.
@@ -88,8 +88,8 @@ type Report struct {
 	// NoWritesBelow is a promise kept on the volume: this instance will not
 	// accept a write in any epoch below it.
 	NoWritesBelow int64 `json:"fencedBelow,omitempty"`
-	// NoReceivingBelow: the replication IO thread stays stopped until the instance
-	// follows a primary of this epoch or a later one.
+	// NoReceivingBelow is the epoch below which nothing is received: the replication IO thread
+	// stays stopped until the instance follows a primary of this epoch or a later one.
 	NoReceivingBelow int64 `json:"frozenBelow,omitempty"`
 	// Withheld is set while the instance surely neither receives nor vouches.
 	Withheld *Withheld `json:"withheld,omitempty"`
@@ -97,13 +97,13 @@ type Report struct {
 	ClusterSize int `json:"clusterSize,omitempty"`
 	// Generation of the Cluster's spec that it goes by.
 	Generation int64 `json:"generation,omitempty"`
-	// Leased: it isolates itself when neither its lease nor vouches are fresh, should it be
-	// the primary.
+	// Leased tells whether it isolates itself when neither its lease nor vouches are fresh,
+	// should it be the primary.
 	Leased bool `json:"leased,omitempty"`
 	// ClientSessions that are open, other than the manager's and replication.
 	// Counted when the instance was demoted last.
 	ClientSessions int `json:"clientSessions,omitempty"`
-	// Terminating: the Pod is being stopped.
+	// Terminating tells whether the Pod is being stopped.
 	Terminating bool `json:"terminating,omitempty"`
 
 	// Version of mysqld, as the binary says.
@@ -133,13 +133,13 @@ type Report struct {
 	// Maintenance are those transactions that the primary lacked which changed no data: each
 	// is one statement of maintenance in this instance's binary log, and nothing else.
 	Maintenance gtid.Set `json:"maintenance,omitzero"`
-	// Lagging: what it applies is older than the user wants to be read. It begins above
-	// the bound and ends at half of it.
+	// Lagging tells whether what it applies is older than the user wants to be read. It begins
+	// above the bound and ends at half of it.
 	Lagging bool `json:"lagging,omitempty"`
-	// NeedsReclone: the primary has purged what this instance lacks.
+	// NeedsReclone tells whether the primary has purged what this instance lacks.
 	NeedsReclone bool `json:"needsReclone,omitempty"`
-	// MayLack: what it has acknowledged was not flushed, and it cannot show that it was kept:
-	// what it holds is less than it may have acknowledged, until it is whole again.
+	// MayLack tells whether what it has acknowledged was not flushed, and it cannot show that it
+	// was kept: what it holds is less than it may have acknowledged, until it is whole again.
 	MayLack bool `json:"mayLack,omitempty"`
 }
 
@@ -224,9 +224,10 @@ func (r Report) HasMoved(now Report) bool {
 type Server struct {
 	UUID          string `json:"uuid"`
 	SuperReadOnly bool   `json:"superReadOnly"`
-	// ReadOnly: it takes writes of nobody but administrators. SuperReadOnly entails it.
+	// ReadOnly tells whether it takes writes of nobody but administrators.
+	// SuperReadOnly entails it.
 	ReadOnly bool `json:"readOnly,omitempty"`
-	// Offline: it lets in only who has CONNECTION_ADMIN.
+	// Offline tells whether it lets in only who has CONNECTION_ADMIN.
 	Offline  bool     `json:"offline,omitempty"`
 	Executed gtid.Set `json:"executed"`
 	// Owned are in the binary log, or about to be, and not executed yet: commits of a server
@@ -238,8 +239,8 @@ type Server struct {
 	SemiSync    SemiSync     `json:"semiSync"`
 	// Group is nil where the server is not made for a group.
 	Group *GroupView `json:"group,omitempty"`
-	// DataRemoved: its group had begun to replace its data by another member's, and that
-	// came to nothing: the users' data is gone, whatever Executed says.
+	// DataRemoved tells whether its group had begun to replace its data by another member's, and
+	// that came to nothing: the users' data is gone then, whatever Executed says.
 	DataRemoved bool `json:"dataRemoved,omitempty"`
 }
 
@@ -299,8 +300,9 @@ const (
 type Replication struct {
 	SourceHost string `json:"sourceHost"`
 	SourceUUID string `json:"sourceUUID,omitempty"`
-	// IORunning: connected to the source; IOConnecting: trying; Silent: connected,
-	// and nothing was received for SilentAfter, not even a heartbeat.
+	// IORunning tells whether it is connected to the source; IOConnecting, whether it
+	// tries; Silent, whether it is connected, and nothing was received for SilentAfter,
+	// not even a heartbeat.
 	IORunning    bool   `json:"ioRunning"`
 	Silent       bool   `json:"silent,omitempty"`
 	IOConnecting bool   `json:"ioConnecting,omitempty"`
@@ -312,8 +314,8 @@ type Replication struct {
 	// it does, or when nothing is heard from it.
 	Refused  Refused `json:"refused,omitempty"`
 	SQLError string  `json:"sqlError,omitempty"`
-	// CopyHinders: SQLError is that a copy of this server's data is being taken, during which it
-	// does not do what the applier was to do. It does once the copy is over.
+	// CopyHinders tells whether SQLError is that a copy of this server's data is being taken,
+	// during which it does not do what the applier was to do. It does once the copy is over.
 	CopyHinders bool     `json:"copyHinders,omitempty"`
 	Retrieved   gtid.Set `json:"retrieved"`
 	// Received is how far the source's log was received, and how many heartbeats were. Whoever
@@ -351,11 +353,11 @@ type SemiSync struct {
 	Acks int `json:"acks,omitempty"`
 	// Clients is the number of attached semi-synchronous replicas.
 	Clients int `json:"clients,omitempty"`
-	// Blocks: a commit waits for ever, rather than falling back to asynchronous.
+	// Blocks tells whether a commit waits for ever, rather than falling back to asynchronous.
 	Blocks         bool `json:"blocks,omitempty"`
 	WaitSessions   int  `json:"waitSessions,omitempty"`
 	ReplicaEnabled bool `json:"replicaEnabled,omitempty"`
-	// LocksAccounts: one of the sessions that wait changes an account, so that nobody
+	// LocksAccounts tells whether one of the sessions that wait changes an account, so that nobody
 	// can log in until it is acknowledged.
 	LocksAccounts bool `json:"locksAccounts,omitempty"`
 	// Order is the number of the last order about acknowledgements that the manager obeyed,
@@ -392,7 +394,7 @@ type Archive struct {
 	PendingBytes int64 `json:"pendingBytes,omitempty"`
 	// RPO is how old the oldest transaction is that could be archived and is not, in seconds.
 	RPO float64 `json:"rpo,omitempty"`
-	// Behind: the oldest transaction that is not archived is older than it should be.
+	// Behind tells whether the oldest transaction that is not archived is older than it should be.
 	Behind bool `json:"behind,omitempty"`
 	// Failure names why nothing is archived, and Message says it; "" while it is.
 	Failure  string    `json:"failure,omitempty"`
@@ -419,6 +421,6 @@ type Clone struct {
 	// Error is that of the last attempt that failed, and Failures how many did in a row.
 	Error    string `json:"error,omitempty"`
 	Failures int    `json:"failures,omitempty"`
-	// Pausing: so many attempts failed that the next one is not to be ordered yet.
+	// Pausing tells whether so many attempts failed that the next one is not to be ordered yet.
 	Pausing bool `json:"pausing,omitempty"`
 }

@@ -49,7 +49,7 @@ type Status struct {
 	// when none are wished.
 	Durable        DurableState
 	DurableMessage string
-	// CommitsHang: they wait for more acknowledgements than replicas can give.
+	// CommitsHang tells whether they wait for more acknowledgements than replicas can give.
 	CommitsHang bool
 }
 

@@ -32,7 +32,8 @@ func AcksCannotCome(s core.SemiSync) bool { return s.WaitSessions > 0 && s.Clien
 
 // Writes is what a manager made of its mysqld.
 type Writes struct {
-	// May: it may take writes. It is taken back only by a demotion that was carried through.
+	// May tells whether it may take writes. That is taken back only by a demotion that
+	// was carried through.
 	May bool
 	// Epoch in which it takes writes; 0 if it was not promoted, or has to be again.
 	Epoch int64

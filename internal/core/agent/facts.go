@@ -16,10 +16,10 @@ type Facts struct {
 	// Cluster as it was last seen; nil if it never was.
 	Cluster *Cluster
 
-	// Locked: this manager holds the lock on the volume.
+	// Locked tells whether this manager holds the lock on the volume.
 	Locked bool
 	Data   core.DataState
-	// Foreign: the data is of another cluster or another instance.
+	// Foreign tells whether the data is of another cluster or another instance.
 	Foreign bool
 	// NoWritesBelow and NoReceivingBelow are promises given to the operator.
 	NoWritesBelow, NoReceivingBelow int64
@@ -29,9 +29,10 @@ type Facts struct {
 	Acks      int
 	AcksEpoch int64
 
-	// MayLack: it may lack what it acknowledged.
+	// MayLack tells whether it may lack what it acknowledged.
 	MayLack bool
-	// Unnoted: its volume does not tell in which page cache its relay logs were written.
+	// Unnoted tells whether its volume does not tell in which page cache its
+	// relay logs were written.
 	Unnoted bool
 
 	// TailEpoch is the epoch, under quorum, in which mysqld may have ended with
@@ -71,15 +72,15 @@ type Facts struct {
 	ConfirmedEpoch int64
 	// Vouches that peers gave for the present epoch.
 	Vouches []Given
-	// WasFenced: mysqld was stopped because a human fenced this instance, and it
-	// has not come back to its role since.
+	// WasFenced tells whether mysqld was stopped because a human fenced this instance, and it has
+	// not come back to its role since.
 	WasFenced bool
 	Primary   *Position
 	// Maintenance are transactions that were found in the binary log to be statements of
 	// maintenance, which change no data; Statements are some of those that are not.
 	Maintenance gtid.Set
 	Statements  []string
-	// Asking: the primary was asked for its position and has not answered yet.
+	// Asking tells whether the primary was asked for its position and has not answered yet.
 	Asking bool
 	// AskFailed is why it could not be asked the last time.
 	AskFailed string
@@ -129,7 +130,7 @@ type Cluster struct {
 	// or without a primary, has none.
 	Members    []string
 	Durability core.DurabilityMode
-	// Lease: a primary must hold one, by the spec; whether it goes by it is Leased's.
+	// Lease tells whether a primary must hold one, by the spec; whether it goes by it is Leased's.
 	Lease             bool
 	MaxStart, MaxStop time.Duration
 }
@@ -172,30 +173,30 @@ const (
 // Mysqld is the process.
 type Mysqld struct {
 	Up bool
-	// Accepted: it has answered since it was started.
+	// Accepted tells whether it has answered since it was started.
 	Accepted bool
-	// Answers: it has answered lately, and its volume is not stalled.
+	// Answers tells whether it has answered lately, and its volume is not stalled.
 	Answers bool
 	// AnsweredAt is when it was asked what it answered last.
 	AnsweredAt time.Time
-	// DiskStalled: the volume has not completed a write for too long.
+	// DiskStalled tells whether the volume has not completed a write for too long.
 	DiskStalled bool
 	StartedAt   time.Time
 	// DownSince is when it ended, or when the manager began.
 	DownSince time.Time
-	// Ended: this manager has seen it end without having asked for it.
+	// Ended tells whether this manager has seen it end without having asked for it.
 	Ended bool
-	// MayWrite: it was made writable since it was started and not surely made
+	// MayWrite tells whether it was made writable since it was started and not surely made
 	// read-only after that.
 	MayWrite bool
-	// LoginRefused: it answers, and refuses the manager's account.
+	// LoginRefused tells whether it answers, and refuses the manager's account.
 	LoginRefused bool
-	// Ending: it shuts down, for it answers that or has taken its socket away.
+	// Ending tells whether it shuts down, for it answers that or has taken its socket away.
 	Ending bool
 	// Failures in a row: ends within ten seconds of the start.
 	Failures int
-	// DataRemoved: it ended before it had answered, and a copy of another server's data had
-	// begun to replace what is in its data directory, and did not end.
+	// DataRemoved tells whether it ended before it had answered, and a copy of another server's
+	// data had begun to replace what is in its data directory, and did not end.
 	DataRemoved bool
 }
 

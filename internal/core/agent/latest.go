@@ -9,7 +9,7 @@ type Latest struct {
 	// as the volume remembers, by one before it. Orders of the operator do not count:
 	// they may speak of an epoch that never comes.
 	Epoch int64
-	// Past: the status that is served at present has a lower one.
+	// Past tells whether the status that is served at present has a lower one.
 	Past bool
 }
 

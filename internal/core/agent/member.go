@@ -14,18 +14,18 @@ import (
 // Membership is what a member needs to know of its group.
 type Membership struct {
 	Name string
-	// Bootstrapped: the group was made; nobody makes it again.
+	// Bootstrapped tells whether the group was made; then nobody makes it again.
 	Bootstrapped bool
-	// GoneOn: the group has its quorum, and this instance, of which nobody knows anything,
-	// is not in it.
+	// GoneOn tells whether the group has its quorum, and this instance, of which nobody knows
+	// anything, is not in it.
 	GoneOn bool
 	// Addresses of the members: nobody else may speak with one. Whoever is excluded is not
 	// among them.
 	Addresses []string
 	// Bootstrapper is the one instance that may make it.
 	Bootstrapper string
-	// Excluded: the group went on without this instance, and it was not admitted since. Held
-	// is what those held who went on.
+	// Excluded tells whether the group went on without this instance, and it was not admitted
+	// since. Held is what those held who went on.
 	Excluded bool
 	Held     gtid.Set
 	// ExcludedOthers are the others of whom the same is true.
@@ -54,9 +54,9 @@ type MemberFacts struct {
 	// epoch of an order that said so; 0 where it was the Cluster.
 	Admitted      string
 	AdmittedEpoch int64
-	// RejoinHeld: mysqld does not join again by itself.
+	// RejoinHeld tells whether mysqld is kept from joining again by itself.
 	RejoinHeld bool
-	// ExpelHeld: the group expels nobody on this member's word.
+	// ExpelHeld tells whether the group is kept from expelling anybody on this member's word.
 	ExpelHeld bool
 	// QuorateSince is since when this member has had a majority in its view; zero while it has
 	// not, or nobody knows.

@@ -10,8 +10,8 @@ import (
 type Standing struct {
 	// Seen is the highest epoch that it has seen.
 	Seen int64
-	// Locked: it holds the lock on its volume; Foreign: the volume is not this instance's.
-	// Adopted: the volume is known to be the present Cluster's.
+	// Locked tells whether it holds the lock on its volume; Foreign, whether the volume is not this
+	// instance's; Adopted, whether the volume is known to be the present Cluster's.
 	Locked, Foreign, Adopted bool
 	Data                     core.DataState
 	// Activity is what it is busy with, and Donor whom it copies from or is to.

@@ -10,15 +10,16 @@ const SecretPatience = 3 * time.Minute
 // account has in its Secret, as this Pod has it. The server's data tell which passwords of Secrets
 // the account was given before, by whichever primary.
 type PasswordFacts struct {
-	// Recorded: the data tell it.
+	// Recorded tells whether the data tell it.
 	Recorded bool
 	// Place is where the Secret's password stands among them: 0 is the newest, and less it is none
 	// of them.
 	Place int
-	// Held: this manager has seen the Secret with the newest of them, since the server takes writes.
+	// Held tells whether this manager has seen the Secret with the newest of them, since the
+	// server takes writes.
 	Held bool
-	// Agreed: where the data tell nothing, it is remembered on the volume that the Secret as it is
-	// was followed.
+	// Agreed tells, where the data tell nothing, whether it is remembered on the volume that the
+	// Secret as it is was followed.
 	Agreed bool
 	// Unchanged is for how long the Secret was seen as it is, since the server takes writes.
 	Unchanged time.Duration

@@ -26,8 +26,8 @@ type Position struct {
 	WritableEpoch int64
 	// SeenEpoch is the highest epoch that the primary has seen.
 	SeenEpoch int64
-	// InGroup: it is an online member of a group that has its quorum. What others hold is no
-	// measure, nor is there anything to join.
+	// InGroup tells whether it is an online member of a group that has its quorum. Then what others
+	// hold is no measure, nor is there anything to join.
 	InGroup bool
 	// LackingSince is since when each answer has lacked something of Mine; zero when this
 	// one lacks nothing. See After.

@@ -18,23 +18,23 @@ func (r Residence) IsKnown() bool { return r.Boot != "" && r.Mount != "" }
 // Cached is what the volume remembers of relay logs that mysqld did not flush. It is on the
 // disk before anything is received that it speaks of.
 type Cached struct {
-	// Unflushed: what was received In a page cache may be nowhere else.
+	// Unflushed tells whether what was received In a page cache may be nowhere else.
 	Unflushed bool
 	In        Residence
-	// MayLack: it may lack what it has acknowledged, until it is whole again.
+	// MayLack tells whether it may lack what it has acknowledged, until it is whole again.
 	MayLack bool
-	// Noted: the record goes back to before these data received what is in their relay logs.
-	// Of a former release there may be none.
+	// Noted tells whether the record goes back to before these data received what is in their relay
+	// logs. Of a former release there may be none.
 	Noted bool
 }
 
 // Start is what is known when mysqld is about to start.
 type Start struct {
 	Here Residence
-	// Failed: the volume has reported since that something could not be written, or cannot
-	// decided that all was.
+	// Failed tells whether the volume has reported since that something could not be written, or
+	// cannot tell that all was.
 	Failed bool
-	// Drops: mysqld starts without the relay logs that are there.
+	// Drops tells whether mysqld starts without the relay logs that are there.
 	Drops bool
 }
 

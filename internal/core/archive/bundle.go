@@ -102,7 +102,7 @@ type Merging struct {
 	// run are those before it that are to be in one bundle, and bytes what they have together.
 	run   []Key
 	bytes int64
-	// ended: what comes is not settled, or not surely.
+	// ended tells whether what comes is not settled, or not surely.
 	ended bool
 }
 

@@ -66,7 +66,7 @@ type decision struct {
 	draft.Draft
 
 	diagnosis finding
-	// starving: those who could acknowledge commits wait for the primary's data.
+	// starving tells whether those who could acknowledge commits wait for the primary's data.
 	starving bool
 	// took are the rows of failoverTable that were taken.
 	took []*failoverRow

@@ -19,8 +19,8 @@ type ballot struct {
 	// prefer wins among equals.
 	prefer   string
 	diverged []string
-	// since: a report from before is a lower bound of what its instance holds. The
-	// instance cannot win, and the winner must hold all that the report says.
+	// since is when reports begin to count: one from before is a lower bound of what its instance
+	// holds. The instance cannot win, and the winner must hold all that the report says.
 	since time.Time
 }
 
@@ -41,7 +41,7 @@ type voter struct {
 	holds    gtid.Set
 	eligible bool
 	stale    bool
-	// lacks: it may have acknowledged more than it holds.
+	// lacks tells whether it may have acknowledged more than it holds.
 	lacks bool
 }
 

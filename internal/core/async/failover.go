@@ -99,7 +99,7 @@ type failure struct {
 	tooSoon string
 	manager
 	deadlines
-	// isPastDelay: the delay was over before.
+	// isPastDelay tells whether the delay was over before.
 	isPastDelay bool
 	// unasked are the replicas that can be asked to stop receiving, and have not yet;
 	// leaseProves: when they have, the lease leads to a proof.
@@ -110,13 +110,13 @@ type failure struct {
 // manager is what the primary's manager says, and what may be hoped for from it.
 type manager struct {
 	report core.Report
-	// mayComeBack: it may make its mysqld writable again in the present epoch. lacking is why
-	// it is given the time to, though another could be promoted; "" when it is not.
+	// mayComeBack tells whether it may make its mysqld writable again in the present epoch. lacking
+	// is why it is given the time to, though another could be promoted; "" when it is not.
 	mayComeBack bool
 	lacking     string
 	// isRecovering, isHung: its mysqld is, and nobody has been asked to do without it.
 	isRecovering, isHung bool
-	// canPromise: it can be asked for a promise that proves something.
+	// canPromise tells whether it can be asked for a promise that proves something.
 	canPromise bool
 }
 

@@ -15,13 +15,14 @@ type Instance struct {
 	// Primary takes writes; Replica has its data and follows. Neither is so while it is
 	// being made.
 	Primary, Replica bool
-	// Ready: it is Running, current and in its Services.
+	// Ready tells whether it is Running, current and in its Services.
 	Ready bool
-	// Excluded: it was fenced by a human, has diverged, or its replication is broken.
+	// Excluded tells whether it was fenced by a human, has diverged, or its replication is broken.
 	Excluded bool
 	// Stalls, of the primary: its commits do not end, or nobody knows whether they do.
 	Stalls bool
-	// Joining: it is being given its data, by an instance that serves nobody else meanwhile.
+	// Joining tells whether it is being given its data, by an instance that serves
+	// nobody else meanwhile.
 	Joining bool
 	// Lag is how far it is behind the primary.
 	Lag core.Fact[time.Duration]
@@ -56,17 +57,18 @@ const StandbyPatience = 5 * time.Minute
 
 // Wish is what a Backup asks for.
 type Wish struct {
-	// Primary: the primary is to be backed up. Otherwise a replica is, and the primary
+	// Primary tells whether the primary is to be backed up. Otherwise a replica is, and the primary
 	// where it is alone, or where no replica has been ready for long.
 	Primary bool
 	// Instances that the Cluster should have.
 	Instances int
-	// Undecided: a group was told to go on without some of its members, and was not seen since.
+	// Undecided tells whether a group was told to go on without some of its members,
+	// and was not seen since.
 	Undecided bool
 	// Waited is how long the backup has waited already for an instance that can be backed up, and
 	// for nothing else.
 	Waited time.Duration
-	// ReplicaOnly: the primary does not do, however long it is waited.
+	// ReplicaOnly tells whether the primary does not do, however long it is waited.
 	ReplicaOnly bool
 }
 

@@ -53,7 +53,7 @@ type Made struct {
 	Name    string
 	Outcome Outcome
 	Created time.Time
-	// Deleted: it was deleted, and is about to be gone.
+	// Deleted tells whether it was deleted, and is about to be gone.
 	Deleted bool
 }
 

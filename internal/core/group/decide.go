@@ -61,7 +61,7 @@ type decision struct {
 
 	g    *core.GroupStatus // the one being decided; Status.Group
 	seen verdict
-	// besideKept: it would be made beside the data of a deleted Cluster of its name.
+	// besideKept tells whether it would be made beside the data of a deleted Cluster of its name.
 	besideKept bool
 	// took and tookBack are the rows of the tables of recovery that were taken.
 	took     []*transition

@@ -130,15 +130,16 @@ var recoveryTable = []transition{
 // recovery is what the rows look at. It is made before any of them is tried.
 type recovery struct {
 	state recoveryState
-	// asked: a human's word is there.
+	// asked tells whether a human's word is there.
 	asked bool
 	// only is the only member there is.
 	only string
-	// isBack: the group has its quorum again. isOver: time is up, or the survivor has left.
+	// isBack tells whether the group has its quorum again; isOver, whether time is up, or
+	// the survivor has left.
 	isBack, isOver bool
-	// awaits and mayReboot are of an groupOutage that the operator may end.
+	// awaits and mayReboot are of a groupOutage that the operator may end.
 	awaits, mayReboot bool
-	// isOutdated: the word was given in another view.
+	// isOutdated tells whether the word was given in another view.
 	isOutdated bool
 	// online are the recovery sources in a group with a quorum, and their co-members; apart
 	// is one of them in another group than the first. isWhole: most of the group is heard.
@@ -320,16 +321,16 @@ var exclusionTable = []exclusionStep{
 type exclusion struct {
 	name  string
 	state exclusionState
-	// isRemoved: the Cluster has it no more. isMember: the group has it.
+	// isRemoved tells whether the Cluster has it no more; isMember, whether the group has it.
 	isRemoved, isMember bool
-	// isVoid: that the group was to go on without it came to nothing.
+	// isVoid tells whether it came to nothing that the group was to go on without it.
 	isVoid bool
 	// view is its own word about a group; nil where it is not heard.
 	view *core.GroupView
-	// joins: it has the primary in its view.
+	// joins tells whether it has the primary in its view.
 	joins bool
-	// isFresh: what it says is of now. holdsNoMore: it holds nothing that those lacked who
-	// went on without it.
+	// isFresh tells whether what it says is of now; holdsNoMore, whether it holds nothing that
+	// those lacked who went on without it.
 	isFresh, holdsNoMore bool
 }
 

@@ -9,15 +9,15 @@ import (
 
 // verdict is the group as a majority of those sees it who may be members.
 type verdict struct {
-	// agreed: there is one. All else is only meaningful if there is.
+	// agreed tells whether there is one. All else is only meaningful if there is.
 	agreed bool
 	// primary is the elected instance; "" while the group elects one.
 	primary string
 	viewID  string
 	members map[string]core.ViewMember
 	online  int
-	// lost: somebody who is online says that the majority is gone, or everybody
-	// is known not to be online. When neither is so, it is only not known.
+	// lost tells whether somebody who is online says that the majority is gone, or everybody is
+	// known not to be online. When neither is so, it is only not known.
 	lost bool
 }
 

@@ -55,9 +55,9 @@ type Record struct {
 type Facts struct {
 	Now     time.Time
 	Cluster string
-	// Deleted: the Cluster is being deleted, and the copy with it.
+	// Deleted tells whether the Cluster is being deleted, and the copy with it.
 	Deleted bool
-	// HasStore: backups go somewhere. HasData: the Cluster had a primary.
+	// HasStore tells whether backups go somewhere; HasData, whether the Cluster had a primary.
 	HasStore, HasData bool
 	// BackupRunning is the name of a Backup of it that runs; "" when none does.
 	BackupRunning string
@@ -82,16 +82,16 @@ type Facts struct {
 // Copy is the throw-away Cluster.
 type Copy struct {
 	Exists bool
-	// Foreign: it has the name, and the operator did not make it for this Cluster.
+	// Foreign tells whether it has the name, and the operator did not make it for this Cluster.
 	Foreign bool
-	// Deleting: it is about to be gone.
+	// Deleting tells whether it is about to be gone.
 	Deleting bool
 	UID      string
 	// Refused is why Kubernetes refused to make it; "" when it did not.
 	Refused string
 	// Created, and Writable since when it takes writes; zero before.
 	Created, Writable time.Time
-	// NotOurs: the backups are of an earlier Cluster of the name.
+	// NotOurs tells whether the backups are of an earlier Cluster of the name.
 	NotOurs bool
 	// Blocked is why it cannot restore now, Doing what it says otherwise.
 	Blocked, Doing string
@@ -103,7 +103,8 @@ type Trouble struct{ Since, Seen time.Time }
 
 // Check is what the copy's instance says of its tables.
 type Check struct {
-	// Asked: it was ordered, and the instance has answered. Unreachable is why it has not.
+	// Asked tells whether it was ordered, and the instance has answered.
+	// Unreachable is why it has not.
 	Asked       bool
 	Unreachable string
 	Done        bool
@@ -129,7 +130,7 @@ type Finding struct{ Table, Message string }
 type Plan struct {
 	Record  Record
 	Trouble Trouble
-	// TakeRequest: the human's request is answered, or is about to be.
+	// TakeRequest tells whether the human's request is answered, or is about to be.
 	TakeRequest bool
 	// Sample the Cluster, Create the copy, Order the check, Delete the copy.
 	Sample, Create, Order, Delete bool
