@@ -73,8 +73,9 @@ func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 	return decided(core.Running, core.InstancePromoting, "applies what was received", wait)
 }
 
-// receiveMissing has the instance receive what it must have before it opens. In a switchover the
-// last transactions may still be at the former primary, which is read-only by now.
+// receiveMissing has the instance receive what it must have before it opens, or tells that
+// it cannot. In a switchover the last transactions may still be at the former primary, which
+// is read-only by now.
 func receiveMissing(f *Facts, missing gtid.Set) (Decision, bool) {
 	r := f.Server.Replication
 	switch {

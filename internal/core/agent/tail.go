@@ -97,8 +97,8 @@ func breakOffRecovery(f *Facts) (Decision, bool) {
 // instance has been promoted, no client was told that these transactions committed: recovering them
 // would only make this instance diverge.
 //
-// That is so only if every promotion since then was lossless: else less may have been asked of an
-// election; and if the successor has all that was executed before commits began to wait, which may
+// Two things must be so. Every promotion since then was lossless: else less may have been asked of
+// an election. And the successor has all that was executed before commits began to wait, which may
 // have been acknowledged without. A successor that is writable is asked until it answers; one that
 // is promoted and not writable yet, or that crashed itself, while it says that it comes. Only where
 // none becomes writable, so that what this instance holds may be needed, recovery has its way, and

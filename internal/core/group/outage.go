@@ -32,7 +32,7 @@ func onWord(op *core.Operation) string {
 	return asAsked
 }
 
-// nextTime tells a human what to do next. What the operator has tried by itself,
+// nextTime returns what a human can do next. What the operator has tried by itself,
 // it does not try again.
 func nextTime(op *core.Operation) string {
 	if op.Reason == core.ReasonTotalOutage {

@@ -130,8 +130,9 @@ func (d *decision) holdsSeen(name string) bool {
 		draft.Held([]*core.Instance{d.Instance(name)}).Contains(d.Plan.Carried.Held)
 }
 
-// isOutdated reports whether the human's word was given in a view of the group that has passed, by
-// those who are still online, or where nobody is by the last view that had a quorum.
+// isOutdated reports whether the view of the group in which the human's word was given
+// has passed: by the views of those who are still online, or where nobody is by the last
+// view that had a quorum.
 func (d *decision) isOutdated(survivors []*core.Instance) bool {
 	asked := d.Cluster.Group.ForceView
 	if asked == "" {
