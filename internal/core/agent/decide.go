@@ -46,7 +46,7 @@ func replicaRules() []rule {
 	}
 }
 
-func decided(state core.State, reason core.Reason, message string, actions ...Action) (Decision, bool) {
+func tell(state core.State, reason core.Reason, message string, actions ...Action) (Decision, bool) {
 	return Decision{State: state, Reason: reason, Message: message, Actions: actions}, true
 }
 
@@ -60,15 +60,15 @@ func mayNotTouch(f *Facts) (Decision, bool) {
 	}
 	switch {
 	case !f.Locked && f.TerminatingSince.IsZero():
-		return decided(core.Starting, core.InstanceVolumeInUse, "waiting for the lock on the volume: another manager of "+
+		return tell(core.Starting, core.InstanceVolumeInUse, "waiting for the lock on the volume: another manager of "+
 			"this instance is still running on this node")
 	case !f.Locked:
-		return decided(core.Stopped, core.InstanceVolumeInUse, "stopped while waiting for the lock on the volume", Exit{})
+		return tell(core.Stopped, core.InstanceVolumeInUse, "stopped while waiting for the lock on the volume", Exit{})
 	case f.Foreign && f.TerminatingSince.IsZero():
-		return decided(core.Failed, core.InstanceForeignData, "the volume holds the data of another cluster or instance: "+
+		return tell(core.Failed, core.InstanceForeignData, "the volume holds the data of another cluster or instance: "+
 			"nothing was touched; attach the right volume, or delete this instance's PersistentVolumeClaim if its data is not needed")
 	case f.Cluster == nil && f.TerminatingSince.IsZero() && !f.Mysqld.Up:
-		return decided(core.Starting, core.InstanceClusterUnknown,
+		return tell(core.Starting, core.InstanceClusterUnknown,
 			"waiting for the API server to tell what the Cluster looks like")
 	}
 	return pass()
@@ -83,32 +83,32 @@ func refuseWrites(f *Facts) (Decision, bool) {
 	case f.Permitted() && f.WritableEpoch != 0:
 		return pass()
 	case f.WritableEpoch == 0 && f.Permitted():
-		return decided(core.Running, core.InstanceDemoting, "mysqld may take writes, but not in the epoch of its "+
+		return tell(core.Running, core.InstanceDemoting, "mysqld may take writes, but not in the epoch of its "+
 			"promotion: its sessions are closed, and it is promoted again", Demote{"it is promoted again after that"})
 	case f.WritableEpoch == 0:
-		return decided(core.Running, core.InstanceDemoting, "mysqld accepts writes although it was not promoted",
+		return tell(core.Running, core.InstanceDemoting, "mysqld accepts writes although it was not promoted",
 			Demote{"not promoted"})
 	}
-	return decided(core.Running, core.InstanceDemoting, "the promotion of this instance has ended",
+	return tell(core.Running, core.InstanceDemoting, "the promotion of this instance has ended",
 		Demote{fmt.Sprintf("epoch %d has ended", f.WritableEpoch)})
 }
 
 func letActivityGoOn(f *Facts) (Decision, bool) {
 	switch f.Activity {
 	case Initializing:
-		return decided(core.Initializing, "", "making a data directory")
+		return tell(core.Initializing, "", "making a data directory")
 	case Restoring:
-		return decided(core.Restoring, "", "restoring the backup")
+		return tell(core.Restoring, "", "restoring the backup")
 	case Cloning:
-		return decided(core.Cloning, "", "copying the data of "+f.Donor)
+		return tell(core.Cloning, "", "copying the data of "+f.Donor)
 	case Stopping:
-		return decided(core.Running, core.InstanceStopping, "mysqld is being stopped")
+		return tell(core.Running, core.InstanceStopping, "mysqld is being stopped")
 	case Joining:
-		return decided(core.Running, core.MemberJoining, "joins the group")
+		return tell(core.Running, core.MemberJoining, "joins the group")
 	case Bootstrapping:
-		return decided(core.Running, core.MemberBootstrapping, "makes the group")
+		return tell(core.Running, core.MemberBootstrapping, "makes the group")
 	case Leaving:
-		return decided(core.Running, core.MemberLeaving, "leaves the group")
+		return tell(core.Running, core.MemberLeaving, "leaves the group")
 	}
 	return pass()
 }
@@ -126,13 +126,13 @@ func fillVolume(f *Facts, origin func(*Facts) (core.DataOrigin, core.Reason, str
 	}
 	switch from, reason, why := origin(f); from {
 	case core.OriginInitialized:
-		return decided(core.Initializing, "", "making the cluster's first data", MakeData{from})
+		return tell(core.Initializing, "", "making the cluster's first data", MakeData{from})
 	case core.OriginRestored:
-		return decided(core.Restoring, "", "restoring the backup", MakeData{from})
+		return tell(core.Restoring, "", "restoring the backup", MakeData{from})
 	case core.OriginCloned:
-		return decided(core.Initializing, "", "making scratch data to clone over", MakeData{from})
+		return tell(core.Initializing, "", "making scratch data to clone over", MakeData{from})
 	default:
-		return decided(core.Empty, reason, why)
+		return tell(core.Empty, reason, why)
 	}
 }
 
@@ -161,7 +161,7 @@ func (f *Facts) mayBootstrap(p *core.Promotion) bool {
 func problem(f *Facts) (Decision, bool) {
 	if p := f.Problem; p != nil && f.Now.Before(p.RetryAt) &&
 		(f.Cluster == nil || p.Generation == f.Cluster.Generation) {
-		return decided(core.Failed, p.Reason, p.Message)
+		return tell(core.Failed, p.Reason, p.Message)
 	}
 	return pass()
 }
@@ -182,25 +182,25 @@ func startServer(f *Facts) (Decision, bool) {
 	}
 	down := f.Now.Sub(f.Mysqld.DownSince)
 	if f.mayBeReplaced() && down < VerdictWait {
-		return decided(core.Stopped, reason, "waiting for the operator to say whether another instance takes over")
+		return tell(core.Stopped, reason, "waiting for the operator to say whether another instance takes over")
 	}
 	if f.Data == core.DataScratch && f.Mysqld.Failures >= scratchAttempts {
-		return decided(core.Initializing, reason,
+		return tell(core.Initializing, reason,
 			"making scratch data again: mysqld does not start on what a clone left behind", MakeData{core.OriginCloned})
 	}
 	if f.Data == core.DataPopulated && f.Mysqld.DataRemoved && f.Cluster != nil && f.Cluster.Group != nil &&
 		f.Cluster.Group.GoneOn {
 		// What it held before is in the group: mysqld takes a copy of no member that lacks some of it.
-		return decided(core.Stopped, core.MemberDataRemoved, dataRemoved, ForgetData{})
+		return tell(core.Stopped, core.MemberDataRemoved, dataRemoved, ForgetData{})
 	}
 	if down < Backoff(f.Mysqld.Failures) {
-		return decided(core.Stopped, reason, fmt.Sprintf("mysqld is started again %s after it ended",
+		return tell(core.Stopped, reason, fmt.Sprintf("mysqld is started again %s after it ended",
 			Backoff(f.Mysqld.Failures)))
 	}
 	if d, waits := f.awaitWord(); waits {
 		return d, true
 	}
-	return decided(core.Stopped, reason, "", StartServer{})
+	return tell(core.Stopped, reason, "", StartServer{})
 }
 
 // mayBeReplaced reports whether this instance was the primary of this epoch, there are
@@ -234,7 +234,7 @@ func restartHung(f *Facts) (Decision, bool) {
 	if !f.hangs() || f.primary() == "" || f.Now.Sub(f.Mysqld.AnsweredAt) < core.HungLimit {
 		return pass()
 	}
-	return decided(core.Hung, core.InstanceNoAnswer, fmt.Sprintf("mysqld runs and has not answered for %s: it is killed, "+
+	return tell(core.Hung, core.InstanceNoAnswer, fmt.Sprintf("mysqld runs and has not answered for %s: it is killed, "+
 		"and started again", core.HungLimit),
 		StopServer{Kill: true, Why: "it does not answer"})
 }
@@ -250,7 +250,7 @@ func restoreLogin(f *Facts) (Decision, bool) {
 	if !m.LoginRefused || m.MayWrite || f.Data != core.DataPopulated || f.Now.Sub(m.StartedAt) < loginPatience {
 		return pass()
 	}
-	return decided(core.Failed, core.InstanceLoginRefused, "mysqld refuses the instance manager's account: it is killed, "+
+	return tell(core.Failed, core.InstanceLoginRefused, "mysqld refuses the instance manager's account: it is killed, "+
 		"and restores the account when it is started again",
 		StopServer{Kill: true, Why: "it refuses its manager"})
 }
@@ -263,20 +263,20 @@ func awaitServer(f *Facts) (Decision, bool) {
 	case f.Server != nil && m.Answers:
 		return pass()
 	case m.LoginRefused:
-		return decided(core.Failed, core.InstanceLoginRefused, loginRefusedText(m))
+		return tell(core.Failed, core.InstanceLoginRefused, loginRefusedText(m))
 	case m.DiskStalled:
-		return decided(core.Hung, core.InstanceDiskStalled, "the volume completes no write; mysqld can commit nothing "+
+		return tell(core.Hung, core.InstanceDiskStalled, "the volume completes no write; mysqld can commit nothing "+
 			"until it does")
 	case m.Ending:
-		return decided(core.Hung, core.InstanceEnding, "mysqld shuts down")
+		return tell(core.Hung, core.InstanceEnding, "mysqld shuts down")
 	case m.Accepted:
-		return decided(core.Hung, core.InstanceNoAnswer, "mysqld runs and does not answer")
+		return tell(core.Hung, core.InstanceNoAnswer, "mysqld runs and does not answer")
 	case f.Cluster != nil && f.Now.Sub(m.StartedAt) > f.Cluster.MaxStart:
-		return decided(core.Recovering, core.InstanceStartTimedOut, fmt.Sprintf("mysqld does not accept connections %s "+
+		return tell(core.Recovering, core.InstanceStartTimedOut, fmt.Sprintf("mysqld does not accept connections %s "+
 			"after its start; raise spec.maxStartDelay if crash recovery needs longer", f.Cluster.MaxStart),
 			StopServer{Kill: true, Why: "start timed out"})
 	}
-	return decided(core.Recovering, "", "mysqld was started and does not accept connections yet")
+	return tell(core.Recovering, "", "mysqld was started and does not accept connections yet")
 }
 
 func loginRefusedText(m Mysqld) string {
@@ -296,11 +296,11 @@ func clone(f *Facts) (Decision, bool) {
 		return pass()
 	}
 	if f.Donor != "" {
-		return decided(core.Cloning, "", "copying the data of "+f.Donor, CloneFrom{f.Donor})
+		return tell(core.Cloning, "", "copying the data of "+f.Donor, CloneFrom{f.Donor})
 	}
 	if f.CloneError != "" {
-		return decided(core.AwaitingClone, core.ReasonCloneFailed, "waiting for a donor; the last copy of data failed: "+
+		return tell(core.AwaitingClone, core.ReasonCloneFailed, "waiting for a donor; the last copy of data failed: "+
 			f.CloneError)
 	}
-	return decided(core.AwaitingClone, "", "waiting for a donor")
+	return tell(core.AwaitingClone, "", "waiting for a donor")
 }

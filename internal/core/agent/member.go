@@ -134,17 +134,17 @@ func terminateMember(f *Facts) (Decision, bool) {
 	case f.TerminatingSince.IsZero(), f.Activity == Stopping, f.Activity == Leaving:
 		return pass()
 	case f.Activity != NoActivity:
-		return decided(core.Stopped, core.InstanceTerminating, "the Pod is being stopped", Abort{})
+		return tell(core.Stopped, core.InstanceTerminating, "the Pod is being stopped", Abort{})
 	case !f.Mysqld.Up:
 		return leave(f)
 	case !isIn(v) || !f.Mysqld.Answers:
-		return decided(core.Running, core.InstanceTerminating, "the Pod is being stopped",
+		return tell(core.Running, core.InstanceTerminating, "the Pod is being stopped",
 			StopServer{Why: "the Pod is being stopped"})
 	case f.waitsForRelief(v):
-		return decided(core.Running, core.InstanceTerminating,
+		return tell(core.Running, core.InstanceTerminating,
 			"the Pod is being stopped, when another member has become primary")
 	}
-	return decided(core.Running, core.InstanceTerminating, "leaves the group, for the Pod is being stopped",
+	return tell(core.Running, core.InstanceTerminating, "leaves the group, for the Pod is being stopped",
 		LeaveGroup{Why: "the Pod is being stopped"})
 }
 
@@ -169,10 +169,10 @@ func fencedMember(f *Facts) (Decision, bool) {
 	case !f.listedFenced() || f.Activity != NoActivity || !f.Mysqld.Answers || f.Data != core.DataPopulated:
 		return pass()
 	case isIn(f.view()):
-		return decided(core.Running, core.InstanceFencing, "leaves the group, for this instance is fenced",
+		return tell(core.Running, core.InstanceFencing, "leaves the group, for this instance is fenced",
 			LeaveGroup{Why: "the instance is fenced"})
 	}
-	d, _ := decided(core.Fenced, core.InstanceIsFenced, "it is fenced: out of the group and read-only, its mysqld runs; "+
+	d, _ := tell(core.Fenced, core.InstanceIsFenced, "it is fenced: out of the group and read-only, its mysqld runs; "+
 		"kubectl cnmsql fence off brings it back")
 	return f.compared(d), true
 }
@@ -183,7 +183,7 @@ func breakOffJoin(f *Facts) (Decision, bool) {
 	if f.Activity != Joining || !f.isToReboot() || isIn(f.view()) {
 		return pass()
 	}
-	return decided(core.Running, core.MemberRebooting, "breaks off its search for the group, which it is to reboot",
+	return tell(core.Running, core.MemberRebooting, "breaks off its search for the group, which it is to reboot",
 		Abort{})
 }
 
@@ -214,7 +214,7 @@ func endHung(f *Facts) (Decision, bool) {
 	if !f.hangs() || !f.Cluster.Group.GoneOn {
 		return pass()
 	}
-	return decided(core.Hung, core.InstanceNoAnswer, "mysqld runs and does not answer, and the group has gone on without "+
+	return tell(core.Hung, core.InstanceNoAnswer, "mysqld runs and does not answer, and the group has gone on without "+
 		"it: it is killed, and started again",
 		StopServer{Kill: true, Why: "it does not answer, and the group has gone on without it"})
 }
@@ -226,19 +226,19 @@ func admitMembers(f *Facts) (Decision, bool) {
 	if wanted == "" || wanted == f.Member.Admitted || f.Cluster.Epoch < f.Member.AdmittedEpoch {
 		return pass()
 	}
-	return decided(core.Running, "", "", AdmitMembers{wanted})
+	return tell(core.Running, "", "", AdmitMembers{wanted})
 }
 
 // leaveOnWish has the member leave the group and stay out when the operator asked for it, to
 // remove or recreate it.
 func leaveOnWish(f *Facts) (Decision, bool) {
-	switch {
-	case f.NoReceivingBelow <= f.Cluster.Epoch:
+	below := f.NoReceivingBelow
+	if below <= f.Cluster.Epoch {
 		return pass()
-	case isIn(f.view()):
-		return decided(core.Running, core.MemberLeaving, "leaves the group", LeaveGroup{Why: "the operator asked for it"})
+	} else if isIn(f.view()) {
+		return tell(core.Running, core.MemberLeaving, "leaves the group", LeaveGroup{Why: "the operator asked for it"})
 	}
-	d, _ := decided(core.Running, core.MemberLeft, fmt.Sprintf("stays out of the group below epoch %d", f.NoReceivingBelow))
+	d, _ := tell(core.Running, core.MemberLeft, fmt.Sprintf("stays out of the group below epoch %d", below))
 	return f.compared(d), true
 }
 
@@ -265,33 +265,33 @@ func inGroup(f *Facts) (Decision, bool) {
 	v, g := f.view(), f.Cluster.Group
 	switch {
 	case v.State == core.MemberOnline && g.Bootstrapped && f.Member.Of != g.Name:
-		return decided(core.Running, "", "", RememberGroup{g.Name})
+		return tell(core.Running, "", "", RememberGroup{g.Name})
 	case v.State == core.MemberOnline && f.Unnoted: // the manager before was of a release that noted nothing
-		return decided(core.Running, "", "", NoteReceiving{})
+		return tell(core.Running, "", "", NoteReceiving{})
 	case v.State == core.MemberOnline && v.HasQuorum() && f.MayLack: // the group has sent it what it lacked
-		return decided(core.Running, "", "", BecomeWhole{})
+		return tell(core.Running, "", "", BecomeWhole{})
 	case v.State == core.MemberOnline && v.Role != f.Member.Settled:
-		return decided(core.Running, "", "", SettleRole{v.Role})
+		return tell(core.Running, "", "", SettleRole{v.Role})
 	case v.State == core.MemberOnline && v.HasQuorum() == f.Member.RejoinHeld:
 		// A human may have the group go on without it; then it comes back only when it is
 		// known what it holds.
-		return decided(core.Running, "", "", HoldRejoin{!f.Member.RejoinHeld})
+		return tell(core.Running, "", "", HoldRejoin{!f.Member.RejoinHeld})
 	case v.State == core.MemberOnline && f.holdsExpulsion(v) != f.Member.ExpelHeld:
-		return decided(core.Running, "", "", HoldExpulsion{!f.Member.ExpelHeld})
+		return tell(core.Running, "", "", HoldExpulsion{!f.Member.ExpelHeld})
 	case v.IsSurvivor():
-		return decided(core.Running, core.MemberNoQuorum,
+		return tell(core.Running, core.MemberNoQuorum,
 			"has lost the majority of the group: transactions wait until it is back")
 	case v.State == core.MemberOnline && v.Role == core.MemberPrimary && f.commonVersion(v) != f.Member.ProtocolOf &&
 		f.commonVersion(v) != "":
-		return decided(core.Running, "", "", RaiseProtocol{f.commonVersion(v)})
+		return tell(core.Running, "", "", RaiseProtocol{f.commonVersion(v)})
 	case v.Role == core.MemberPrimary && allOnline(v) && v.ViewID != f.Member.Forgot && f.Member.HandingTo == "":
-		return decided(core.Running, "", "", ForgetFormer{v.ViewID})
+		return tell(core.Running, "", "", ForgetFormer{v.ViewID})
 	case v.State == core.MemberOnline:
-		return decided(core.Running, "", "")
+		return tell(core.Running, "", "")
 	case v.State == core.MemberRecovering:
-		return decided(core.Running, core.MemberIsRecovering, "receives from another member what it lacks")
+		return tell(core.Running, core.MemberIsRecovering, "receives from another member what it lacks")
 	case v.State == core.MemberError:
-		return decided(core.Running, core.MemberIsInError, "was expelled from the group, or could not go on in it; "+
+		return tell(core.Running, core.MemberIsInError, "was expelled from the group, or could not go on in it; "+
 			"leaves it, to join again", LeaveGroup{Why: "the member is in ERROR", Within: leaveLimit})
 	}
 	return pass()
@@ -334,15 +334,15 @@ func join(f *Facts) (Decision, bool) {
 	g := f.Cluster.Group
 	switch {
 	case f.isToReboot():
-		return decided(core.Running, core.MemberRebooting, "reboots the group, as it was told to",
+		return tell(core.Running, core.MemberRebooting, "reboots the group, as it was told to",
 			BootstrapGroup{Reboot: true})
 	case !g.Bootstrapped && g.Bootstrapper == f.Me && f.Member.Of != "":
-		return decided(core.Running, core.RefusalDataWithoutStatus, "this data was a member of the group "+f.Member.Of+
+		return tell(core.Running, core.RefusalDataWithoutStatus, "this data was a member of the group "+f.Member.Of+
 			", and the Cluster says that there never was a group: nothing is made; restore the Cluster's status, or start with an empty volume")
 	case !g.Bootstrapped && g.Bootstrapper == f.Me:
-		return decided(core.Running, core.MemberBootstrapping, "makes the group", BootstrapGroup{})
+		return tell(core.Running, core.MemberBootstrapping, "makes the group", BootstrapGroup{})
 	case !g.Bootstrapped:
-		return decided(core.Running, core.MemberAwaitingGroup, "waits until the group is made")
+		return tell(core.Running, core.MemberAwaitingGroup, "waits until the group is made")
 	}
 	return joinExisting(f)
 }
@@ -353,7 +353,7 @@ func joinExisting(f *Facts) (Decision, bool) {
 	}
 	primary := f.Cluster.CurrentPrimary
 	if primary == "" || primary == f.Me {
-		return decided(core.Running, core.MemberAwaitingGroup, "waits until the group has elected a primary that can be "+
+		return tell(core.Running, core.MemberAwaitingGroup, "waits until the group has elected a primary that can be "+
 			"asked for its position")
 	}
 	pos := f.memberPosition(primary)
@@ -362,40 +362,40 @@ func joinExisting(f *Facts) (Decision, bool) {
 		if f.AskFailed != "" {
 			message += ": " + f.AskFailed
 		}
-		return decided(core.Running, core.InstanceAskingPrimary, message, f.askMember(primary, nil, 0)...)
+		return tell(core.Running, core.InstanceAskingPrimary, message, f.askMember(primary, nil, 0)...)
 	}
 	if !pos.InGroup { // joining takes mysqld a minute when nobody is there, and what this one holds is no measure
-		d, _ := decided(core.Running, core.MemberAwaitingGroup, "waits until there is a group to join: "+primary+
+		d, _ := tell(core.Running, core.MemberAwaitingGroup, "waits until there is a group to join: "+primary+
 			" was its primary, and is in none that has its quorum")
 		d.Actions = f.askMember(primary, pos, groupRefresh)
 		return d, true
 	}
 	switch errant, lacks := pos.errant(); {
 	case lacks && errant.IsEmpty():
-		return decided(core.Running, core.InstanceAskingPrimary, "holds transactions that "+primary+" does not, and asks "+
+		return tell(core.Running, core.InstanceAskingPrimary, "holds transactions that "+primary+" does not, and asks "+
 			"again: it may get them in a moment", f.askMember(primary, pos, groupRefresh)...)
 	case lacks:
-		d, _ := decided(core.Running, core.InstanceIsDiverged, fmt.Sprintf("holds transactions that the group lacks: %s; "+
+		d, _ := tell(core.Running, core.InstanceIsDiverged, fmt.Sprintf("holds transactions that the group lacks: %s; "+
 			"it is kept out of the group and of every Service, and its data is kept", errant.Abbreviate(4)))
 		d.Errant, d.Actions = errant, f.askMember(primary, pos, positionRefresh)
 		return d, true
 	}
 	if slices.Contains(f.Cluster.Diverged, f.Me) {
 		// What it says now has to be heard before it is believed to be healed.
-		return decided(core.Running, core.InstanceAskingPrimary, "holds nothing any more that the group lacks",
+		return tell(core.Running, core.InstanceAskingPrimary, "holds nothing any more that the group lacks",
 			f.askMember(primary, pos, groupRefresh)...)
 	}
 	if f.Server.DataRemoved { // the group holds all that it has executed: nothing is lost with what is left
-		return decided(core.Running, core.MemberDataRemoved, dataRemoved, ForgetData{})
+		return tell(core.Running, core.MemberDataRemoved, dataRemoved, ForgetData{})
 	}
 	if f.Now.Sub(f.Member.TriedAt) < joinRetry {
-		return decided(core.Running, core.MemberJoinFailed, "could not join the group, and tries again: "+
+		return tell(core.Running, core.MemberJoinFailed, "could not join the group, and tries again: "+
 			cmp.Or(f.Member.Failed, "it was a member until a moment ago"))
 	}
 	if f.Member.ExpelHeld { // of a membership that has ended
-		return decided(core.Running, core.MemberJoining, "", HoldExpulsion{false})
+		return tell(core.Running, core.MemberJoining, "", HoldExpulsion{false})
 	}
-	return decided(core.Running, core.MemberJoining, "joins the group", JoinGroup{})
+	return tell(core.Running, core.MemberJoining, "joins the group", JoinGroup{})
 }
 
 // excluded keeps an instance out when a group went on without it. The primary's position tells
@@ -404,10 +404,10 @@ func joinExisting(f *Facts) (Decision, bool) {
 func excluded(f *Facts) (Decision, bool) {
 	errant := f.Server.Holds().Subtract(f.Cluster.Group.Held)
 	if errant.IsEmpty() || !slices.Contains(f.Cluster.Diverged, f.Me) {
-		return decided(core.Running, core.MemberLeftOut, "the group went on without it; waits until the operator has "+
+		return tell(core.Running, core.MemberLeftOut, "the group went on without it; waits until the operator has "+
 			"seen what it holds")
 	}
-	d, _ := decided(core.Running, core.InstanceIsDiverged, fmt.Sprintf("the group went on without it, and it holds "+
+	d, _ := tell(core.Running, core.InstanceIsDiverged, fmt.Sprintf("the group went on without it, and it holds "+
 		"transactions from before that the others had not received: %s; it is kept out of the group and of every Service, and its data is kept", errant.Abbreviate(4)))
 	d.Errant = errant
 	return d, true

@@ -29,7 +29,7 @@ func closeSecondary(f *Facts) (Decision, bool) {
 	if !v.IsQuorate() || v.Role != core.MemberSecondary || f.Member.Settled != v.Role || f.Server.SuperReadOnly {
 		return pass()
 	}
-	return decided(core.Running, core.InstanceDemoting, "somebody made mysqld writable, which is a secondary of its group",
+	return tell(core.Running, core.InstanceDemoting, "somebody made mysqld writable, which is a secondary of its group",
 		CloseForWrites{})
 }
 
@@ -41,5 +41,5 @@ func openPrimary(f *Facts) (Decision, bool) {
 		since.IsZero() || f.Now.Sub(since) < openAfter {
 		return pass()
 	}
-	return decided(core.Running, "", "somebody made mysqld read-only, which is the primary of its group", OpenForWrites{})
+	return tell(core.Running, "", "somebody made mysqld read-only, which is the primary of its group", OpenForWrites{})
 }

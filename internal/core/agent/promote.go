@@ -13,7 +13,7 @@ func promote(f *Facts) (Decision, bool) {
 	}
 	p := f.promotion()
 	if f.WritableEpoch == p.Epoch {
-		return decided(core.Running, "", "")
+		return tell(core.Running, "", "")
 	}
 	if d, waits := applyAll(f, p); waits {
 		return d, true
@@ -30,7 +30,7 @@ func promote(f *Facts) (Decision, bool) {
 		// A restart in place must not open with fewer than were promised before.
 		acks = max(acks, f.Acks)
 	}
-	return decided(core.Running, core.InstancePromoting, "", append(actions, BecomePrimary{Epoch: p.Epoch, Acks: acks})...)
+	return tell(core.Running, core.InstancePromoting, "", append(actions, BecomePrimary{Epoch: p.Epoch, Acks: acks})...)
 }
 
 // needsLease reports whether the lease is to be taken: for each epoch, and again after this
@@ -50,7 +50,7 @@ func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 	s, r := f.Server, f.Server.Replication
 	if r != nil && r.SQLError != "" && !r.SQLRunning &&
 		!(s.Executed.Contains(p.RequiredGTID) && s.Executed.Contains(s.Holds())) {
-		return decided(core.Running, core.InstanceApplierStopped, "cannot be promoted: the applier has stopped before "+
+		return tell(core.Running, core.InstanceApplierStopped, "cannot be promoted: the applier has stopped before "+
 			"all that it must have is applied: "+r.SQLError, applyAgain(f)...)
 	}
 	if missing := p.RequiredGTID.Subtract(s.Holds()); !missing.IsEmpty() {
@@ -58,19 +58,19 @@ func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 	}
 	if f.receiving() {
 		// What is retrieved must stand still before it is held against what is executed.
-		return decided(core.Running, core.InstancePromoting, "stops receiving", StopReceiving{})
+		return tell(core.Running, core.InstancePromoting, "stops receiving", StopReceiving{})
 	}
 	if s.Executed.Contains(s.Holds()) {
 		return pass()
 	}
 	if r == nil {
-		return decided(core.Running, core.InstanceApplierStopped, "cannot be promoted: nothing applies what was received")
+		return tell(core.Running, core.InstanceApplierStopped, "cannot be promoted: nothing applies what was received")
 	}
 	wait := WaitApplied{Set: s.Holds(), Alone: true}
 	if !r.SQLRunning {
-		return decided(core.Running, core.InstancePromoting, "applies what was received", StartApplying{}, wait)
+		return tell(core.Running, core.InstancePromoting, "applies what was received", StartApplying{}, wait)
 	}
-	return decided(core.Running, core.InstancePromoting, "applies what was received", wait)
+	return tell(core.Running, core.InstancePromoting, "applies what was received", wait)
 }
 
 // receiveMissing has the instance receive what it must have before it opens, or tells that
@@ -80,15 +80,15 @@ func receiveMissing(f *Facts, missing gtid.Set) (Decision, bool) {
 	r := f.Server.Replication
 	switch {
 	case r == nil, f.NoReceivingBelow >= f.promotion().Epoch && !f.receiving():
-		return decided(core.Running, core.InstanceTransactionsMissing, "cannot be promoted: it lacks "+
+		return tell(core.Running, core.InstanceTransactionsMissing, "cannot be promoted: it lacks "+
 			missing.Abbreviate(4)+", which it must have")
 	case !f.receiving():
-		return decided(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4), StartReceiving{})
+		return tell(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4), StartReceiving{})
 	case !r.SQLRunning:
-		return decided(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4), StartApplying{},
+		return tell(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4), StartApplying{},
 			WaitApplied{Set: missing, Alone: true})
 	}
-	return decided(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4),
+	return tell(core.Running, core.InstancePromoting, "receives "+missing.Abbreviate(4),
 		WaitApplied{Set: missing, Alone: true})
 }
 

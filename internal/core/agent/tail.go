@@ -88,7 +88,7 @@ func breakOffRecovery(f *Facts) (Decision, bool) {
 	if !f.Mysqld.Up || f.Mysqld.Accepted || !f.mayHaveTail() {
 		return pass()
 	}
-	return decided(core.Recovering, core.InstanceBreakingOffRecovery, "was started to go on as primary, and another "+
+	return tell(core.Recovering, core.InstanceBreakingOffRecovery, "was started to go on as primary, and another "+
 		"takes over: breaks its recovery off, which would commit what nobody acknowledged", Abort{})
 }
 
@@ -114,14 +114,14 @@ func cutTail(f *Facts) (Decision, bool) {
 	case !isAnswered && mayNotCome && f.isGivenUp() && !f.comes(p):
 		return pass()
 	case !isAnswered && primary == "":
-		return decided(core.Stopped, core.InstanceAwaitingSuccessor, f.awaitsWhoFollows(p), f.askWhoFollows()...)
+		return tell(core.Stopped, core.InstanceAwaitingSuccessor, f.awaitsWhoFollows(p), f.askWhoFollows()...)
 	case !isAnswered:
 		return f.askSuccessor(p.Epoch, primary)
 	}
 	if !f.Successor.Executed.Contains(f.TailBase) {
 		return pass()
 	}
-	return decided(core.Stopped, core.InstanceCuttingTail, "cuts off what was never acknowledged and "+p.Instance+" lacks",
+	return tell(core.Stopped, core.InstanceCuttingTail, "cuts off what was never acknowledged and "+p.Instance+" lacks",
 		CutTail{f.Successor.Executed})
 }
 
@@ -165,10 +165,10 @@ func (f *Facts) askSuccessor(epoch int64, primary string) (Decision, bool) {
 	}
 	switch {
 	case f.Asking:
-		return decided(core.Stopped, core.InstanceAskingSuccessor, message)
+		return tell(core.Stopped, core.InstanceAskingSuccessor, message)
 	case f.Cluster.FailoverFrom == primary && f.hasWaited() && !f.isTold():
 		// It may answer nobody any more: whether this instance is needed is to be known.
-		return decided(core.Stopped, core.InstanceAskingSuccessor, message, AskWord{})
+		return tell(core.Stopped, core.InstanceAskingSuccessor, message, AskWord{})
 	}
-	return decided(core.Stopped, core.InstanceAskingSuccessor, message, AskSuccessor{primary, epoch})
+	return tell(core.Stopped, core.InstanceAskingSuccessor, message, AskSuccessor{primary, epoch})
 }

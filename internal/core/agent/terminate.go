@@ -14,13 +14,13 @@ func terminate(f *Facts) (Decision, bool) {
 	case f.Activity == Stopping:
 		return pass()
 	case f.Activity != NoActivity:
-		return decided(core.Stopped, core.InstanceTerminating, "the Pod is being stopped", Abort{})
+		return tell(core.Stopped, core.InstanceTerminating, "the Pod is being stopped", Abort{})
 	case !f.Mysqld.Up:
 		return leave(f)
 	case f.handsOver():
 		return pass()
 	}
-	return decided(core.Running, core.InstanceTerminating, "the Pod is being stopped",
+	return tell(core.Running, core.InstanceTerminating, "the Pod is being stopped",
 		StopServer{Why: "the Pod is being stopped"})
 }
 
@@ -30,9 +30,9 @@ func terminate(f *Facts) (Decision, bool) {
 func leave(f *Facts) (Decision, bool) {
 	c := f.Cluster
 	if c == nil || c.Deleting || c.Instances < 2 || f.Now.Sub(f.Mysqld.DownSince) >= AddressStays {
-		return decided(core.Stopped, core.InstanceTerminating, "the Pod is being stopped", Exit{})
+		return tell(core.Stopped, core.InstanceTerminating, "the Pod is being stopped", Exit{})
 	}
-	return decided(core.Stopped, core.InstanceTerminating, "mysqld is stopped; the Pod's address stays until the "+
+	return tell(core.Stopped, core.InstanceTerminating, "mysqld is stopped; the Pod's address stays until the "+
 		"Services have forgotten it")
 }
 

@@ -61,7 +61,7 @@ func isolateItself(f *Facts) (Decision, bool) {
 	if !f.MustIsolateItself() {
 		return pass()
 	}
-	return decided(core.Running, core.InstanceIsolated, "neither was the lease renewed, nor does a majority vouch for "+
+	return tell(core.Running, core.InstanceIsolated, "neither was the lease renewed, nor does a majority vouch for "+
 		"this primary: it takes no writes until one of the two is so",
 		Demote{"isolated"})
 }
@@ -73,12 +73,12 @@ func fenced(f *Facts) (Decision, bool) {
 	case !f.listedFenced() || f.Activity == Initializing || f.Activity == Restoring || f.Activity == Cloning:
 		return pass()
 	case f.Activity == Stopping || f.Mysqld.Up && f.Activity != NoActivity:
-		return decided(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced")
+		return tell(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced")
 	case f.Mysqld.Up:
-		return decided(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced",
+		return tell(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced",
 			StopServer{Why: "the instance is fenced"})
 	}
-	return decided(core.Fenced, core.InstanceIsFenced, "it is fenced: mysqld is stopped, data is kept; kubectl cnmsql "+
+	return tell(core.Fenced, core.InstanceIsFenced, "it is fenced: mysqld is stopped, data is kept; kubectl cnmsql "+
 		"fence off brings it back")
 }
 

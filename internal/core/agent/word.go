@@ -100,9 +100,9 @@ func (f *Facts) awaitWord() (Decision, bool) {
 		if f.AskFailed != "" {
 			message += "; " + f.AskFailed
 		}
-		return decided(core.Stopped, core.InstanceAwaitingWord, message, f.askWord()...)
+		return tell(core.Stopped, core.InstanceAwaitingWord, message, f.askWord()...)
 	case f.isBeingReplaced() && f.RestartEpoch < f.promotion().Epoch && !f.isVouched():
-		return decided(core.Stopped, core.InstanceAwaitingWord, "mysqld is not started while the operator replaces this "+
+		return tell(core.Stopped, core.InstanceAwaitingWord, "mysqld is not started while the operator replaces this "+
 			"instance, unless the operator asks for it or a majority of the instances is reached: "+
 			"recovery would commit what nobody acknowledged", f.askWord()...)
 	}

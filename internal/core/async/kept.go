@@ -21,8 +21,8 @@ func (d *decision) chooseAdopted() {
 	for _, name := range d.Status.InstanceNames {
 		in := d.Instance(name)
 		if in == nil || !in.SaysEmpty() && !isAdoptable(in) {
-			d.Doing("waiting to hear what " + name + " holds, whose volume is adopted; if it is gone for good, delete " +
-				"its Pod and PersistentVolumeClaim")
+			d.Doing("waiting to hear what " + name + " holds, whose volume is adopted; if it is gone for good, " +
+				"delete its Pod and PersistentVolumeClaim")
 			return
 		}
 		if !in.SaysEmpty() {

@@ -194,8 +194,8 @@ func (w *world) observe() core.Observation {
 	o := core.Observation{Now: w.now, Cluster: w.cluster, Carried: w.memory}
 	o.Cluster.Lease = core.Known(w.lease, w.now, w.now)
 	for _, in := range w.insts {
-		out := core.Instance{Name: in.name, Ordinal: in.ordinal, HeldBy: in.heldBy, Latest: in.last, LastExecuted: in.had,
-			EndedPods: in.ended, NotMade: in.notMade, BackedUp: in.backedUp,
+		out := core.Instance{Name: in.name, Ordinal: in.ordinal, HeldBy: in.heldBy, Latest: in.last,
+			LastExecuted: in.had, EndedPods: in.ended, NotMade: in.notMade, BackedUp: in.backedUp,
 			Successor: in.successor}
 		if !in.blind {
 			out.Pod = core.Known(in.pod, w.now, w.now)

@@ -101,8 +101,8 @@ func (d *decision) awaitLease(next int64) {
 	switch {
 	case l.Epoch == next && l.Holder == "":
 	case d.Now.Before(expires):
-		d.Doing(fmt.Sprintf("the primary %s %s (%s); waiting until its lease has run out at %s, if it does not renew it",
-			holder.Name, d.cannotPromise(), d.diagnosis.name, clock(expires)))
+		d.Doing(fmt.Sprintf("the primary %s %s (%s); waiting until its lease has run out at %s, if it does not "+
+			"renew it", holder.Name, d.cannotPromise(), d.diagnosis.name, clock(expires)))
 		d.RecheckAt(expires)
 		return
 	case vouchesExpired(d.Observation, holder, next):
