@@ -136,7 +136,8 @@ func (d *detour) goOn(ctx context.Context, before gtid.Set) error {
 	return d.r.start(ctx, before)
 }
 
-// errOthersFailed: a worker stopped because another one has failed.
+// errOthersFailed is MySQL's error number of a worker that stopped because another one failed. It
+// says nothing of its own.
 const errOthersFailed = 3030
 
 // failures are what the workers of the applier say of theirs.

@@ -35,10 +35,13 @@ func newListing(epoch, reach int64) *listing {
 	return &listing{epoch: epoch, reach: reach, singles: map[facts.Key]facts.Single{}}
 }
 
-// isOfEpoch: it lists a part or the branch, and not only what goes with them.
+// isOfEpoch reports whether the piece lists a part, a bundle or the branch of its epoch, and not
+// only what goes with them.
 func (l *listing) isOfEpoch() bool { return l.branch || len(l.numbers)+len(l.bundles) > 0 }
 
-// isFull: it ends before a part, or a bundle that begins with it.
+// isFull reports whether the piece ends before the part of this number, or before the bundle that
+// begins with it. It ends where no object in it holds or tells of that part: behind an index when
+// it is large enough, and anywhere when it is twice as large.
 func (l *listing) isFull(number int64) bool {
 	size := max(len(l.numbers)/pieceParts, len(l.bundles)/pieceBundles)
 	return number > l.reach && (size >= 2 || size == 1 && l.indexed)

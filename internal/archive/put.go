@@ -61,7 +61,7 @@ func (s *Shipper) create(ctx context.Context, part facts.Part, object []byte) er
 	return nil
 }
 
-// isFinal: to try it again does not help.
+// isFinal reports whether it does not help to try again: the error has a Reason.
 func isFinal(err error) bool {
 	var why *Reason
 	return errors.As(err, &why)

@@ -187,7 +187,8 @@ func (c *content) Close() error {
 	return nil
 }
 
-// damagedTries: what is damaged once may be so on its way, and twice lies so in the store.
+// damagedTries is how often a part is read before it is taken to be damaged. One that is damaged
+// once may have become so on its way; one that is damaged twice lies so in the store.
 const damagedTries = 2
 
 // fetch reads a part into buf, which has one byte more than the part should have, and holds

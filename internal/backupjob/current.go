@@ -23,7 +23,7 @@ const (
 	catchUpLook = time.Second
 )
 
-// lagsError: the donor lags too much to be backed up.
+// lagsError is the error when the donor lags too much to be backed up.
 type lagsError struct{ message string }
 
 func (e *lagsError) Error() string { return e.message }

@@ -63,7 +63,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.begin(ctx, b)
 }
 
-// isOver: nothing changes any more.
+// isOver reports whether the Backup is completed or failed, so that nothing in it changes any
+// more.
 func isOver(b *v1alpha1.Backup) bool {
 	return b.Status.Phase == v1alpha1.BackupCompleted || b.Status.Phase == v1alpha1.BackupFailed
 }

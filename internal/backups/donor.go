@@ -71,7 +71,8 @@ func leftOut(s *v1alpha1.ClusterStatus) (names []string) {
 	return names
 }
 
-// stalls: commits do not end on the primary, as the conditions say, or they say nothing of it.
+// stalls reports whether commits may not end on the primary: the conditions of the Cluster say
+// that they hang, or do not say that the Cluster is ready.
 func stalls(s *v1alpha1.ClusterStatus) bool {
 	durable := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDurable)
 	return !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) ||

@@ -88,8 +88,8 @@ func notMadeOf(ctx context.Context, live client.Reader, job *batchv1.Job, now ti
 	return &jobProblem{message, last.CreationTimestamp.Time}, nil
 }
 
-// isRefused: the API server does not want what was asked for, as it stands, and will not until
-// somebody changes something.
+// isRefused reports whether the API server does not want what was asked for, as it stands. It will
+// not want it until somebody changes something.
 func isRefused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
 }

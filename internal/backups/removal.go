@@ -183,7 +183,8 @@ func (r *remover) drop(ctx context.Context, job *batchv1.Job, how metav1.Deletio
 	return client.IgnoreNotFound(err)
 }
 
-// namespaceEnds: no Job can be made in it any more.
+// namespaceEnds reports whether the namespace is being deleted, so that no Job can be made in it
+// any more. It reads past the cache. A namespace that is not there is not said to end.
 func (r *remover) namespaceEnds(ctx context.Context, name string) (bool, error) {
 	var ns corev1.Namespace
 	err := r.live.Get(ctx, client.ObjectKey{Name: name}, &ns)

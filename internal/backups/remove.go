@@ -124,7 +124,8 @@ func (r *Reconciler) stored(
 	return nil
 }
 
-// says: a condition stands there already, with the same words.
+// says reports whether the condition stands there already, with the same status and the same
+// words.
 func says(all []metav1.Condition, c metav1.Condition) bool {
 	old := meta.FindStatusCondition(all, c.Type)
 	return old != nil && old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message

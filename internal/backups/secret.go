@@ -15,7 +15,7 @@ import (
 	"cnmsql.co/internal/seal"
 )
 
-// MissingError: a Secret that an object store needs is not there, or has no such key.
+// MissingError is the error when a Secret that an object store needs is not there, or lacks a key.
 type MissingError struct{ what string }
 
 func (e *MissingError) Error() string { return e.what }

@@ -70,8 +70,9 @@ func (c *content) add(kind byte, body []byte) {
 	}
 }
 
-// isMaintenance: it is one statement of maintenance, and nothing else. A repair from the
-// dictionary alone may throw rows away.
+// isMaintenance reports whether the transaction is one statement of maintenance and nothing else:
+// one that maintenance matches, or the one by which a server that started empties a table in
+// memory. A repair from the dictionary alone (USE_FRM) does not count, for it may throw rows away.
 func (c *content) isMaintenance() bool {
 	if c.events == 1 && emptied.MatchString(c.statement) {
 		return true

@@ -28,9 +28,9 @@ type Log struct {
 
 // Reasons for which a log cannot be read on.
 var (
-	// ErrTorn: what comes next is not whole, or not yet.
+	// ErrTorn says that what comes next in the log is not whole, or not yet.
 	ErrTorn = errors.New("the binary log ends in the middle of an event")
-	// ErrDamaged: it cannot become whole any more.
+	// ErrDamaged says that the log cannot become whole any more.
 	ErrDamaged = errors.New("the binary log is damaged")
 )
 

@@ -31,7 +31,7 @@ type Event struct {
 // ServerID of the server at which the event arose.
 func (e Event) ServerID() uint32 { return binary.LittleEndian.Uint32(e.Header[offsetServerID:]) }
 
-// IsOfTransaction: the event belongs to one, and is not of the file itself.
+// IsOfTransaction reports whether the event belongs to a transaction, and not to the file itself.
 func (e Event) IsOfTransaction() bool {
 	switch e.Header[offsetType] {
 	case typeFormat, typePrevious, typeRotate, typeStop:
@@ -140,5 +140,5 @@ func (s *Stream) Rotation(log string) []byte {
 	return binary.LittleEndian.AppendUint32(event, crc32.ChecksumIEEE(event))
 }
 
-// flagArtificial: the event stands in no log of a server.
+// flagArtificial marks an event that stands in no log of a server.
 const flagArtificial = 0x20

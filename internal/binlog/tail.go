@@ -186,7 +186,8 @@ func (s *scanner) transaction(at time.Time, rest int64) (read int64, err error) 
 	return gtidBodySize, s.visit(entry{id, s.offset, at})
 }
 
-// endOr: an incomplete event is the end of the log.
+// endOr returns nil where the log ends, also in the middle of an event, for an incomplete event is
+// the end of the log. It returns any other error as it is.
 func endOr(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil

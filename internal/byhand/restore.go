@@ -98,7 +98,8 @@ func (f Files) next(o *restore.Origin) error {
 	return nil
 }
 
-// endCleanly: what the redo log of a snapshot holds, only its first recovery forgives.
+// endCleanly tells the reader to have mysqld end with a slow shutdown before anybody writes. The
+// first recovery forgives what the redo log of a snapshot holds; no later one does.
 const endCleanly = `Before anybody writes to them, have mysqld write all to its files and end:
      SET GLOBAL innodb_fast_shutdown = 1; SHUTDOWN;
 and start it without --init-file.

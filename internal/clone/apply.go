@@ -15,16 +15,16 @@ import (
 // What a recipient leaves in #clone for the first start of mysqld.
 const (
 	cloneDir = "#clone"
-	// statusInProgress: mysqld refuses to start.
+	// statusInProgress is the file with which mysqld refuses to start.
 	statusInProgress = cloneDir + "/#status_in_progress"
-	// statusFix: InnoDB makes schema directories that are missing, and the tables of
-	// other engines empty.
+	// statusFix is the file by which InnoDB makes schema directories that are missing, and the
+	// tables of other engines empty.
 	statusFix = cloneDir + "/#status_fix"
-	// replaceFiles: InnoDB writes its position to #clone/#status_recovery.
+	// replaceFiles is the file by which InnoDB writes its position to #clone/#status_recovery.
 	replaceFiles = cloneDir + "/#replace_files"
 
-	// systemDir: without it mysqld believes that there is no data dictionary, although
-	// no file of a snapshot is in it.
+	// systemDir is the directory of the schema mysql. No file of a snapshot is in it, but without
+	// it mysqld believes that there is no data dictionary.
 	systemDir = "mysql"
 
 	redoDir  = "#innodb_redo"

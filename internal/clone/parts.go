@@ -41,7 +41,8 @@ func ReplayParts(ctx context.Context, from Origin, parts []StoredPart, readers i
 	return to.at.finished()
 }
 
-// replayState: all notes but the last, all blocks, and the last note, which ends the state.
+// replayState hands the applier all records of one state: all notes but the last, then all blocks,
+// and then the last note, which ends the state. A state without any note is Incomplete.
 func replayState(ctx context.Context, parts []StoredPart, readers int, to *Applier) error {
 	var notes []Record
 	for _, p := range parts {

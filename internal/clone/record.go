@@ -75,7 +75,7 @@ func (w *Writer) Write(r Record) error {
 	return err
 }
 
-// check: a block has the data that it announces, and nothing else has any.
+// check refuses a record whose data are not as long as it announces. Only a block announces any.
 func (r Record) check() error {
 	d, _ := r.Descriptor.(Block)
 	if uint64(len(r.Data)) != uint64(d.Length) {

@@ -57,7 +57,7 @@ func (q *sequence) change(d StateChange) error {
 	return refuse(Malformed, "state %s (start: %v) after %s", d.State, d.Start(), q.state)
 }
 
-// complete: all files that were announced have come.
+// complete refuses a state whose end comes before all files that were announced have come.
 func (q *sequence) complete() error {
 	if q.missing > 0 {
 		return refuse(Malformed, "%d of the files that were announced do not come", q.missing)
@@ -122,7 +122,7 @@ func (q *sequence) block(d Block) error {
 	return nil
 }
 
-// finished: the snapshot is complete.
+// finished refuses a snapshot that is not complete when its records end.
 func (q *sequence) finished() error {
 	if q.state != StateDone {
 		return refuse(Incomplete, "an end in state %s", q.state)

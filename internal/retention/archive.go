@@ -57,7 +57,10 @@ func RemoveArchive(ctx context.Context, s store.Store, cluster, uid string) (out
 	return out, backup.Disown(ctx, s, cluster)
 }
 
-// isNobodys: where no identity lies, there is nothing to remove, or nobody knows whose it is.
+// isNobodys returns nil when nothing lies in the place of a Cluster whose identity is not there,
+// for then there is nothing to remove. When there are objects of a backup or archive, or they
+// cannot be listed, it returns an error: nobody knows whose they are. because is why the identity
+// could not be read.
 func (r *run) isNobodys(ctx context.Context, because error) error {
 	for o, err := range r.s.List(ctx, r.p.Cluster+"/") {
 		if err != nil {

@@ -213,7 +213,7 @@ func (r *run) strangers(ctx context.Context) (out Strangers, err error) {
 	return out, nil
 }
 
-// isKnown: a backup or an archive has such an object.
+// isKnown reports whether a backup or an archive has such an object.
 func (r *run) isKnown(key string) bool {
 	return backup.Known(r.p.Cluster, key) || archive.Known(r.prefix, key)
 }

@@ -85,7 +85,9 @@ func (s azureSecrets) check() error {
 	return nil
 }
 
-// isComplete: with ambient credentials, the files tell the account at most.
+// isComplete returns an error unless there is exactly one of connection string, key and SAS, and
+// the account beside a key. With ambient credentials there must be none of the three: the files
+// tell the account at most.
 func (s azureSecrets) isComplete(ambient bool) error {
 	given := 0
 	for _, it := range []string{s.connection, s.key, s.sas} {
