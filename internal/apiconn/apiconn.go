@@ -58,8 +58,8 @@ func persist(ctx context.Context, try func(context.Context) (net.Conn, error)) (
 	}
 }
 
-// isUnanswered: an attempt took its whole time. Any other error comes at once, and would
-// come at once again.
+// isUnanswered reports whether an attempt failed because it took its whole time without an answer.
+// Any other error comes at once, and would come at once again.
 func isUnanswered(err error) bool {
 	e, ok := err.(net.Error)
 	return ok && e.Timeout()

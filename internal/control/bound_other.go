@@ -4,5 +4,6 @@ package control
 
 import "net"
 
-// bound: it is known of Linux only, where operator and managers run.
+// bound does nothing here. How to bound a connection is known of Linux only, where operator and
+// managers run.
 func bound(net.Conn) error { return nil }

@@ -53,8 +53,9 @@ func putStatus(name string, value float64, put func(prometheus.Metric)) {
 	put(metric(status+name, "SHOW GLOBAL STATUS.", prometheus.UntypedValue, value))
 }
 
-// putPages: some of the buffer pool's pages are told by their state, others by what was done to
-// them; all together they are a sum of these.
+// putPages exports one status counter of the buffer pool's pages. Some counters tell pages by
+// their state, and others by what was done to them, so that these become different metrics. The
+// total is left out, because it is a sum of others.
 func putPages(state string, value float64, put func(prometheus.Metric)) {
 	switch state {
 	case "total":

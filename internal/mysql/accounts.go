@@ -37,8 +37,9 @@ var replicationGrants = []string{
 // Internal are the accounts by which the instances of a cluster work.
 type Internal struct{ Manager, Replication Account }
 
-// manyConnections: an account may have as many as a server can. Its own 0 would mean the
-// parameter max_user_connections, which is the user's to set for clients.
+// manyConnections lets an account have as many connections as a server can have. An account's own
+// limit of 0 would mean the parameter max_user_connections, which is the user's to set for
+// clients.
 const manyConnections = " WITH MAX_USER_CONNECTIONS 100000"
 
 // unlimited undoes what somebody may have changed of an account.

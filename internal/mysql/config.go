@@ -250,13 +250,17 @@ func (c Config) replication() []setting {
 	return append(out, c.durable()...)
 }
 
-// durable: with GTIDs a replica may drop its relay logs after a crash and fetch
-// them again, unless they hold the only copy of an acknowledged transaction: those of a group
-// always may, for it acknowledges what a majority has received, and those of a replica of which a
-// commit awaits acknowledgements, once the primary is gone. They are flushed
-// as rarely as the server does by itself: event by event, which is all that sync_relay_log=1
-// can do, is five times for an insert of one row, and each commit would wait for it. What is
-// not flushed is lost with the page cache only, and the manager tells when that was.
+// durable returns the settings for what a crash may take.
+//
+// With GTIDs a replica may drop its relay logs after a crash and fetch them again
+// (relay_log_recovery), unless they hold the only copy of an acknowledged transaction. Those of a
+// group always may hold it, because a group acknowledges what a majority has received. Those of a
+// replica may when a commit awaits its acknowledgement and the primary is gone. When some of them
+// may be torn or gone, they are dropped all the same.
+//
+// Relay logs are flushed as rarely as the server does by itself. sync_relay_log=1 can only flush
+// event by event, which is five times for an insert of one row, and each commit would wait for it.
+// What is not flushed is lost with the page cache only, and the manager tells when that was.
 func (c Config) durable() []setting {
 	keeps := c.Group != nil || c.KeepsRelayLogs
 	out := []setting{{"relay_log_recovery", onOff(!keeps || c.RelayLogsLost)}}

@@ -6,28 +6,29 @@ package mysql
 type feature int
 
 const (
-	// changeReplicationSource: CHANGE REPLICATION SOURCE TO SOURCE_… instead of
-	// CHANGE MASTER TO MASTER_….
+	// changeReplicationSource is CHANGE REPLICATION SOURCE TO SOURCE_… instead of CHANGE MASTER TO
+	// MASTER_….
 	changeReplicationSource feature = iota
-	// replicaVariables: log_replica_updates, replica_net_timeout and so on
-	// instead of their "slave" names.
+	// replicaVariables is log_replica_updates, replica_net_timeout and so on instead of their
+	// "slave" names.
 	replicaVariables
-	// sourceReplicaSemiSync: plugins semisync_source.so and semisync_replica.so.
+	// sourceReplicaSemiSync is the plugins semisync_source.so and semisync_replica.so.
 	sourceReplicaSemiSync
-	// redoLogCapacity: innodb_redo_log_capacity instead of innodb_log_file_size.
+	// redoLogCapacity is innodb_redo_log_capacity instead of innodb_log_file_size.
 	redoLogCapacity
-	// purgesOnRequest: binlog_expire_logs_auto_purge.
+	// purgesOnRequest is the variable binlog_expire_logs_auto_purge.
 	purgesOnRequest
-	// appliesInParallelByDefault: LOGICAL_CLOCK and commit order are defaults.
+	// appliesInParallelByDefault is that LOGICAL_CLOCK and commit order are defaults.
 	appliesInParallelByDefault
-	// tracksWriteSetsAlways: binlog_transaction_dependency_tracking is gone.
+	// tracksWriteSetsAlways is that binlog_transaction_dependency_tracking is gone.
 	tracksWriteSetsAlways
-	// allowlistOfRunningMember: group_replication_ip_allowlist can be set meanwhile.
+	// allowlistOfRunningMember is that group_replication_ip_allowlist can be set while the member
+	// runs.
 	allowlistOfRunningMember
-	// boundsGroupTransactions: group_replication_set_as_primary takes a bound of how long
+	// boundsGroupTransactions is that group_replication_set_as_primary takes a bound of how long
 	// transactions in progress hold it up.
 	boundsGroupTransactions
-	// formatDeprecated: binlog_format warns when it is set.
+	// formatDeprecated is that the server warns when binlog_format is set.
 	formatDeprecated
 )
 

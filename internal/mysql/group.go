@@ -197,8 +197,9 @@ func (s *Server) SetGroupPrimary(ctx context.Context, uuid string, within int) e
 	return nil
 }
 
-// groupBoundsTransactions: all members know a bound of how long transactions in progress
-// hold up another primary. The group refuses it otherwise.
+// groupBoundsTransactions reports whether all members know a bound of how long transactions in
+// progress hold up another primary. The group refuses the bound otherwise. A member whose version
+// cannot be read does not know it.
 func (s *Server) groupBoundsTransactions(ctx context.Context) (bool, error) {
 	rows, err := s.db.QueryContext(ctx, "SELECT MEMBER_VERSION FROM performance_schema.replication_group_members")
 	if err != nil {

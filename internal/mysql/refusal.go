@@ -35,7 +35,7 @@ var refusals = map[int]core.Refused{
 
 func refusal(errno int) core.Refused { return refusals[errno] }
 
-// isRefusedLogin: the server does not let the account in, by its own word.
+// isRefusedLogin reports whether the server itself said that it does not let the account in.
 func isRefusedLogin(err error) bool {
 	var e *driver.MySQLError
 	return errors.As(err, &e) && refusal(int(e.Number)) == core.RefusedLogin

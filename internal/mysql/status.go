@@ -290,7 +290,9 @@ func (s *Server) semiSyncSettings() string {
 		n.semiSyncSource, n.semiSyncCount, n.semiSyncSource, n.semiSyncReplica)
 }
 
-// settle: what a source is set to counts while it is one.
+// settle finishes what was read of semi-synchronous replication. What a source is set to counts
+// while it is one: otherwise it waits for no acknowledgements, and blocks nothing. The timeout is
+// in milliseconds.
 func settle(c *core.SemiSync, timeout int64) {
 	if !c.SourceEnabled {
 		c.Acks = 0

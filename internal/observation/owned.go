@@ -60,7 +60,7 @@ func (o *Objects) SetVolumes(c *v1alpha1.Cluster, claims []corev1.PersistentVolu
 	slices.Sort(o.ForeignVolumes)
 }
 
-// AllBound: every claim has its volume.
+// AllBound reports whether every claim has its volume.
 func (o *Objects) AllBound() bool {
 	for _, claim := range o.Volumes {
 		if claim.Status.Phase != corev1.ClaimBound {
@@ -88,8 +88,9 @@ func NodesToWatch(c *v1alpha1.Cluster, objs *Objects) []string {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
-// isTold: it may be taken for an instance's, and nobody is about to delete it. What merely
-// names the Cluster beside it is nobody's business.
+// isTold reports whether somebody else's object is worth telling of: it may be taken for an
+// instance's by its labels, and nobody is about to delete it. An object that merely names the
+// Cluster is nobody's business.
 func isTold(c *v1alpha1.Cluster, obj metav1.Object) bool {
 	labels := obj.GetLabels()
 	if labels[v1alpha1.LabelCluster] != c.Name || obj.GetDeletionTimestamp() != nil {

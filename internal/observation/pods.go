@@ -74,24 +74,28 @@ func IsReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// HasEnded: the kubelet reported that the Pod is over, and that its main container has
-// ended. A container that ended is not enough, whether or not the Pod is being deleted: the
-// kubelet may have started it again before it learned of the deletion. Once all of a deleted
-// Pod's containers have ended, it says so by the phase, in the same report. Nor is the phase
-// enough: a kubelet that starts again and does not admit a Pod any more calls it failed,
-// without a word about its containers, before it kills them.
+// HasEnded reports whether the kubelet said that the Pod is over and that its main container has
+// ended.
+//
+// A container that ended is not enough, whether or not the Pod is being deleted: the kubelet may
+// have started it again before it learned of the deletion. Once all of a deleted Pod's containers
+// have ended, it says so by the phase, in the same report. The phase is not enough either: a
+// kubelet that starts again and does not admit a Pod any more calls it failed before it kills its
+// containers, without a word about them.
 func HasEnded(pod *corev1.Pod) bool {
 	s := mainStatus(pod)
 	return isOver(pod) && s != nil && s.State.Terminated != nil
 }
 
-// isOver: its kubelet does not run it any more, or somebody else said so.
+// isOver reports whether the Pod's phase is failed or succeeded: its kubelet does not run it any
+// more, or somebody else wrote so.
 func isOver(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// isRejected: it is over, and it is not known what became of its main container. One that is
-// said to run is not meant: somebody else than the kubelet called the Pod over.
+// isRejected reports whether the Pod is over and it is not known what became of its main
+// container. A Pod whose container is said to run does not count, for then somebody else than the
+// kubelet called it over.
 func isRejected(pod *corev1.Pod) bool {
 	s := mainStatus(pod)
 	return isOver(pod) && !HasEnded(pod) && (s == nil || s.State.Running == nil)
@@ -165,7 +169,8 @@ func Waiting(pod *corev1.Pod) *core.Problem {
 	return nil
 }
 
-// isAsked: an annotation is there, and does not say that it is not meant.
+// isAsked reports whether the annotation is there and does not say that it is not meant ("off",
+// "false").
 func isAsked(annotations map[string]string, key string) bool {
 	value, is := annotations[key]
 	return is && value != "off" && value != "false"

@@ -135,7 +135,7 @@ func (w *writer) field(f reflect.Value, name string) []string {
 	}
 }
 
-// hasLine: it is told in lines of its own.
+// hasLine reports whether values of the type are told in lines of their own.
 func hasLine(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[core.Status](), reflect.TypeFor[*core.Promotion](), reflect.TypeFor[*core.Operation](),

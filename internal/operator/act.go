@@ -206,8 +206,9 @@ func (a *actor) formerOfPod(c *v1alpha1.Cluster, instance string) (is bool, err 
 	return a.requests.former(requestName(c, podOf(instance)))
 }
 
-// mayCreatePod: it mounts a claim by its name, and is not made before there is one, nor if
-// it is another's.
+// mayCreatePod returns why a Pod must not be created yet, or nil. A Pod mounts its claim by name.
+// It is not created before what it needs is there and the claim exists, nor when the claim is
+// another's or was kept when its instance was removed.
 func (a *actor) mayCreatePod(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e core.CreatePod) error {
 	if err := a.prerequisites.instance(ctx, c, ca, e.Instance); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"cnmsql.co/internal/resources"
 )
 
-// nameTakenError: an object of a needed name exists and is somebody else's.
+// nameTakenError is the error when an object of a needed name exists and is somebody else's.
 type nameTakenError struct {
 	kind, name string
 	// keptOf is the UID of the deleted Cluster whose data a claim has; "" otherwise.

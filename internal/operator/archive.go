@@ -109,7 +109,8 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 	meta.SetStatusCondition(&s.Conditions, cond)
 }
 
-// archiveUndecided: nobody archives on purpose, whoever takes writes.
+// archiveUndecided returns the condition ContinuousArchiving for a group whose history is not
+// decided. Then nobody archives, on purpose, whoever takes writes.
 func archiveUndecided(c *v1alpha1.Cluster) metav1.Condition {
 	return metav1.Condition{Type: v1alpha1.ConditionContinuousArchiving, Status: metav1.ConditionFalse,
 		Reason: string(core.BackupUndecided), ObservedGeneration: c.Generation,
@@ -137,9 +138,10 @@ func noteArchived(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive, now t
 // anything of it.
 const archiveWord = time.Minute
 
-// doubtArchive: nobody has told of the archive for so long that it may not be in time any more; or
-// nobody goes on with it once it is known which history is the Cluster's. Before since this operator
-// has heard nobody.
+// doubtArchive sets the condition ContinuousArchiving to Unknown when nobody has told of the
+// archive for so long that it may not be in time any more. It does the same when nobody goes on
+// archiving once it is known which history is the Cluster's. Silence counts from since at the
+// earliest: before, this operator has heard nobody.
 func doubtArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation, since time.Time) {
 	is := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionContinuousArchiving)
 	if is == nil || is.Status != metav1.ConditionTrue && is.Reason != string(core.BackupUndecided) ||

@@ -54,14 +54,16 @@ type failedAttempt struct {
 	asides []core.Problem
 }
 
-// isPaused: the API server has refused it for this generation, and is not to be asked again yet.
+// isPaused reports whether the API server refused this for the Cluster's generation, and is not to
+// be asked again yet. The pause doubles with each refusal, up to refusedPauseMost.
 func (f failedAttempt) isPaused(c *v1alpha1.Cluster, now time.Time) bool {
 	return isRefusal(f.err) && f.generation == c.Generation &&
 		now.Sub(f.at) < min(refusedPause<<min(f.times-1, 4), refusedPauseMost)
 }
 
-// isRefusal: the API server has answered, and would answer the same again. It did not answer, or the
-// object was another by then, or there is something that the user has to mend: none of these is one.
+// isRefusal reports whether the API server has answered, and would answer the same again. It is
+// none when the server did not answer, when the object was another by then, or when there is
+// something else that the user has to mend.
 func isRefusal(err error) bool {
 	var answer apierrors.APIStatus
 	return errors.As(err, &answer) && !apierrors.IsConflict(err) && problemOf(err).Reason == core.ProblemPrerequisites

@@ -64,7 +64,8 @@ func (l *leaseClock) noteAgain(obj client.Object, version string) {
 	}
 }
 
-// isMissing: there is no such record, by the last that was seen of it.
+// isMissing reports whether there was no such record when it was seen last. A record that was
+// never looked for is not said to be missing.
 func (l *leaseClock) isMissing(key types.NamespacedName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,8 +140,8 @@ func (p *prerequisites) lease(ctx context.Context, c *v1alpha1.Cluster) error {
 	return nil
 }
 
-// isOwned: the object names the Cluster as an owner. Records that instances made, as they did
-// once, do not name it as their controller.
+// isOwned reports whether the object names the Cluster as an owner. It need not be the controller:
+// records that instances made, as they did once, do not name it so.
 func isOwned(c *v1alpha1.Cluster, obj client.Object) bool {
 	return slices.ContainsFunc(obj.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == c.UID })
 }

@@ -84,7 +84,8 @@ func (l streamLimits) wake(ctx context.Context, wake func()) {
 	}
 }
 
-// tooManyWritesError: the status of a cluster changes too often to be written each time.
+// tooManyWritesError is the error when the status of a cluster changes too often to be written
+// each time.
 type tooManyWritesError struct{ wait time.Duration }
 
 func (e *tooManyWritesError) Error() string {

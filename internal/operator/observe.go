@@ -149,7 +149,8 @@ func (ob *observer) readNodes(ctx context.Context, objs *observation.Objects, na
 	return nil
 }
 
-// readClasses: they tell why a claim is not bound, and are read for such a claim only.
+// readClasses reads the StorageClasses, unless every claim is bound. They tell why a claim is not
+// bound, and nothing else needs them.
 func (ob *observer) readClasses(ctx context.Context, objs *observation.Objects) error {
 	if objs.AllBound() {
 		return nil

@@ -221,7 +221,8 @@ func (r *Reconciler) prepare(ctx context.Context, c *v1alpha1.Cluster) (*pki.CA,
 	return have.ca, have.problem
 }
 
-// isUrgent: the primary changes, or does not take writes.
+// isUrgent reports whether the primary changes, or does not take writes. A Cluster without a
+// promotion is not urgent.
 func (r *Reconciler) isUrgent(c *v1alpha1.Cluster) bool {
 	p := c.Status.Promotion
 	if p == nil {
@@ -230,7 +231,8 @@ func (r *Reconciler) isUrgent(c *v1alpha1.Cluster) bool {
 	return c.Status.Operation != nil || !r.streams.takesWrites(c.Namespace, p.Instance)
 }
 
-// lacksLease: the record was not there when it was looked for last, or was deleted since.
+// lacksLease reports whether the Cluster should have a Lease, and the record was not there when it
+// was seen last.
 func (r *Reconciler) lacksLease(c *v1alpha1.Cluster) bool {
 	return resources.Lease(c) != nil && r.observer.leases.isMissing(leaseKey(client.ObjectKeyFromObject(c)))
 }
@@ -276,8 +278,8 @@ func (r *Reconciler) listen(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA
 	return nil
 }
 
-// isToBeHeard: it is an instance of the cluster whose manager can be reached, and not one
-// that was taken out of the cluster and is going.
+// isToBeHeard reports whether the Pod is an instance of the cluster whose manager can be reached.
+// A Pod that was taken out of the cluster and is going is not heard.
 func isToBeHeard(c *v1alpha1.Cluster, pod *corev1.Pod, belong []string) bool {
 	return observation.IsInstances(c, pod) && pod.Status.PodIP != "" && !observation.HasEnded(pod) &&
 		(pod.DeletionTimestamp == nil || slices.Contains(belong, pod.Name))

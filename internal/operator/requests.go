@@ -42,8 +42,8 @@ type answer struct {
 	isNew bool
 }
 
-// underWayError: a request was made and is not answered. former is why an earlier one failed,
-// if one did not long ago.
+// underWayError is the error when a request was made and is not answered. former is why an earlier
+// one failed, if one did not long ago.
 type underWayError struct{ former error }
 
 func (e *underWayError) Error() string { return errUnderWay.Error() }

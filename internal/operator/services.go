@@ -98,8 +98,9 @@ func ledTo(wanted *corev1.Service, found client.Object, to leads) (client.Object
 	return out, nil
 }
 
-// isRefusedAsItIs: the API server, a policy or a webhook takes no such object, however often it is
-// asked. A conflict, a timeout or a server that is busy may be another matter the next time.
+// isRefusedAsItIs reports whether the API server, a policy or a webhook takes no such object,
+// however often it is asked. After a conflict, a timeout or from a busy server the answer may be
+// another the next time, so that these do not count.
 func isRefusedAsItIs(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
 }

@@ -51,7 +51,7 @@ type Options struct {
 	Workers int
 }
 
-// ErrLeadershipLost: another operator may lead by now. The process must start again
+// ErrLeadershipLost says that another operator may lead by now. The process must start again
 // before it does anything else.
 var ErrLeadershipLost = errors.New("the lead was lost")
 

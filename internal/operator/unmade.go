@@ -34,7 +34,8 @@ func newUnmadePods() *unmadePods {
 	return &unmadePods{names: map[podKey][]string{}, last: map[podKey]string{}}
 }
 
-// asked: a Pod is about to be made by that name, and may be from now on.
+// asked notes that a Pod is about to be made by that name. It may exist from now on, so that the
+// name does not count as unmade any more.
 func (u *unmadePods) asked(key podKey, name string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -42,7 +43,8 @@ func (u *unmadePods) asked(key podKey, name string) {
 	u.last[key] = name
 }
 
-// noteUnasked: no Pod was asked for by that name. The one that was asked for last may be made yet.
+// noteUnasked notes that no Pod was asked for by that name. It leaves the name that was asked for
+// last, because that Pod may be made yet.
 func (u *unmadePods) noteUnasked(key podKey, name string) {
 	u.mu.Lock()
 	isLast := u.last[key] == name
@@ -81,8 +83,9 @@ func (u *unmadePods) keepOnly(cluster types.NamespacedName, uid types.UID) {
 // which may have made the Pod.
 const askedAgain = time.Second
 
-// isRefused: the API server has answered that it did not make an object, and was asked
-// once. An error of its own, a timeout or a broken connection may come after it was made.
+// isRefused reports whether the API server has answered that it did not make an object, and was
+// surely asked only once. A server's own error, a timeout or a broken connection may come after
+// the object was made, so that these do not count.
 func isRefused(err error, took time.Duration) bool {
 	var answer apierrors.APIStatus
 	if took >= askedAgain || !errors.As(err, &answer) {
@@ -111,8 +114,9 @@ func (a *actor) askForPod(c *v1alpha1.Cluster, pod *corev1.Pod) error {
 // askLimit bounds a look at whether a Pod is really gone.
 const askLimit = 5 * time.Second
 
-// neverRan: a Pod was deleted before it had a node, and is not there under other labels,
-// without which the watch calls it deleted, too.
+// neverRan reports whether a deleted Pod, which was made under a name by which it is awaited,
+// never had a node. It asks the API server, for the watch also calls a Pod deleted that only lost
+// its labels. When that cannot be asked, the answer is false.
 func neverRan(ctx context.Context, live client.Reader, pod *corev1.Pod) bool {
 	if pod.Spec.NodeName != "" || pod.Annotations[v1alpha1.AnnotationAwaited] == "" {
 		return false

@@ -28,7 +28,8 @@ type userSecret struct {
 	data       map[string][]byte
 }
 
-// holds: it was read for this Cluster, as it is, not long ago.
+// holds reports whether it was read for this Cluster, for its present generation, and not long
+// ago.
 func (u userSecret) holds(c *v1alpha1.Cluster) bool {
 	return u.uid == c.UID && u.generation == c.Generation && time.Since(u.read) < userSecretLife
 }

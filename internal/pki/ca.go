@@ -90,10 +90,12 @@ func (ca *CA) Trust() []byte { return ca.trust }
 // Ends is when all of its leaves end at the latest, and with them TLS within the cluster.
 func (ca *CA) Ends() time.Time { return ca.cert.NotAfter }
 
-// HasEnded: it can issue nothing that anybody would trust.
+// HasEnded reports whether the authority is over at that moment: it can issue nothing that anybody
+// would trust.
 func (ca *CA) HasEnded(now time.Time) bool { return !now.Before(ca.cert.NotAfter) }
 
-// EndsSoon: it is time to replace it. Its leaves live shorter than they should by then.
+// EndsSoon reports whether it is time to replace the authority. By then its leaves live shorter
+// than they should.
 func (ca *CA) EndsSoon(now time.Time) bool {
 	life := ca.cert.NotAfter.Sub(ca.cert.NotBefore)
 	return now.After(ca.cert.NotAfter.Add(-min(leafLife, life/3)))

@@ -39,7 +39,8 @@ func checkTrust(trust []byte, authority *x509.Certificate) error {
 	return nil
 }
 
-// verifiesTheSame: what b signs is verified by a, which may be the same authority signed anew.
+// verifiesTheSame reports whether a verifies what b signs. a may be the same authority, signed
+// anew.
 func verifiesTheSame(a, b *x509.Certificate) bool {
 	key, comparable := a.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
 	return a.IsCA && bytes.Equal(a.RawSubject, b.RawSubject) && comparable && key.Equal(b.PublicKey)

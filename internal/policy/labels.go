@@ -70,7 +70,8 @@ func PodLabels() *admissionv1.ValidatingAdmissionPolicy {
 // componentKey and componentInstance mark an instance to the disruption budget.
 const componentKey, componentInstance = "app.kubernetes.io/component", "instance"
 
-// carries: an object that names a Cluster would be selected as an instance of it.
+// carries returns the expression of whether an object would be selected as an instance of the
+// Cluster that it names.
 func carries(of string) string {
 	return fmt.Sprintf("'%s' in %[2]s.metadata.?labels.orValue({}) && (%[3]s.exists(k, k in %[2]s.metadata.labels) "+
 		"|| %[2]s.metadata.labels[?'%[4]s'].orValue('') == '%[5]s')",

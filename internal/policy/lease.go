@@ -25,9 +25,10 @@ const (
 	ownLease  = ofCluster + " + '-primary'"
 )
 
-// namedAsInstance: a ServiceAccount with the name of an instance, and with its right to write
-// the status of the Cluster. Whoever may edit Clusters has that right, too, also where there is
-// none, and the names of others' ServiceAccounts end in numbers as well.
+// namedAsInstance is the expression of whether the request comes from a ServiceAccount that has
+// the name of an instance and an instance's right to write the status of the Cluster. That does
+// not make it an instance: whoever may edit Clusters has that right, too, also where there is no
+// such Cluster, and the names of others' ServiceAccounts end in numbers as well.
 const namedAsInstance = "request.userInfo.username.matches('^system:serviceaccount:' + request.namespace + " +
 	"':.+-[1-9][0-9]*$') && authorizer.group('mysql.cnmsql.co').resource('clusters').subresource('status')" +
 	".namespace(request.namespace).name(" + ofCluster + ").check('patch').allowed()"

@@ -82,7 +82,8 @@ func (r Removal) Job(operatorImage string) *batchv1.Job {
 	return job
 }
 
-// isAmbient: the store's credentials come from where the Pod runs, and mostly by its ServiceAccount.
+// isAmbient reports whether the store's credentials come from where the Pod runs, mostly by its
+// ServiceAccount, and from no Secret.
 func (r Removal) isAmbient() bool {
 	if r.Store == nil {
 		return false

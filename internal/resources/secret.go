@@ -91,7 +91,7 @@ func AppSecret(c *v1alpha1.Cluster, existing, user map[string][]byte, authority 
 	return s, nil
 }
 
-// namesUserSecret: the application's account comes from a Secret of the user's.
+// namesUserSecret reports whether the application's account comes from a Secret of the user's.
 func namesUserSecret(c *v1alpha1.Cluster) bool {
 	b := c.Spec.Bootstrap
 	return b != nil && b.InitDB != nil && b.InitDB.Secret != nil

@@ -64,7 +64,7 @@ func ReadWriteService(c *v1alpha1.Cluster, primary string) *corev1.Service {
 	return defaultService(c, v1alpha1.SelectReadWrite, primary)
 }
 
-// LeadsToPrimary: it selects one instance by its name.
+// LeadsToPrimary reports whether the Service selects one instance by its name.
 func LeadsToPrimary(s *corev1.Service) bool { return s.Spec.Selector[v1alpha1.LabelInstance] != "" }
 
 // Lead has a Service for writes lead to an instance; nowhere if it is "".

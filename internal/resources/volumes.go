@@ -49,7 +49,8 @@ func volumes(c *v1alpha1.Cluster, instance string) []corev1.Volume {
 	return out
 }
 
-// restores: the first data come from a backup, which never changes.
+// restores reports whether the cluster's first data come from a backup. That never changes in a
+// cluster's life.
 func restores(c *v1alpha1.Cluster) bool {
 	return c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Recovery != nil
 }
