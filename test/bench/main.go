@@ -154,7 +154,7 @@ func onBed(ctx context.Context, o options, b *book) error {
 	return s.whatMissed(ctx, b, over)
 }
 
-// chosen: the list is empty or holds it.
+// chosen reports whether the list holds the name. An empty list holds every name.
 func chosen(list, name string) bool {
 	return list == "" || slices.Contains(strings.Split(list, ","), name)
 }

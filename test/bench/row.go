@@ -39,7 +39,7 @@ type row struct {
 	Samples []sample `json:"samples"`
 }
 
-// isLossless: not one acknowledged row may be missing after the fault.
+// isLossless reports whether not one acknowledged row may be missing after the fault.
 func (r *row) isLossless() bool { return r.Durability == "quorum" || r.Durability == "group" }
 
 type spread struct {

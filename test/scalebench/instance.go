@@ -135,7 +135,7 @@ func (in *instance) node() string {
 	return ""
 }
 
-// sends: replicas receive from it.
+// sends reports whether replicas receive from the instance.
 func (in *instance) sends() bool { return in.open.Load() && !in.fleet.isSilent(in.node()) }
 
 // Vouch is not asked for: the primaries that are played do not fence themselves.

@@ -59,7 +59,7 @@ func (f *fleet) play(ctx context.Context) error {
 	return nil
 }
 
-// isPast: the object was changed or is gone, and what is seen next tells of it.
+// isPast reports whether the object was changed or is gone. What is seen next tells of it.
 func isPast(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
 func (f *fleet) bind(ctx context.Context, seen *corev1.PersistentVolumeClaim) error {

@@ -185,8 +185,9 @@ func transactionsIn(log []byte) []string {
 	return out
 }
 
-// judgeLogs: what two instances both have in their binary logs, they have once, and in
-// the same order. An instance that was cloned begins later.
+// judgeLogs holds the binary logs of two instances against each other: what both have, both have
+// once and in the same order. An instance that was cloned begins later, so that only what both
+// have is compared.
 func (s *soak) judgeLogs(a, b string, first, second []string) {
 	s.judged.transactions = max(s.judged.transactions, len(first), len(second))
 	common := func(of, with []string) []string {

@@ -110,7 +110,7 @@ func (r *registers) try(ctx context.Context, db *sql.DB, a access) (value int, e
 	return value, tx.Commit()
 }
 
-// errNotBegun: the commit was not asked for.
+// errNotBegun says that the commit was not asked for, so that nothing was written.
 var errNotBegun = errors.New("nothing was committed")
 
 // note keeps what is known to have happened, and writes that may have: those end when

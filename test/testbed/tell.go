@@ -29,7 +29,9 @@ func (b *Bed) Tell(ctx context.Context, key types.NamespacedName, lines int, to 
 	b.tellOfOperators(ctx, key, to)
 }
 
-// tellOfOperators: one that was started again has the log of what happened in the container before.
+// tellOfOperators writes the events of a Cluster and what the operator's Pods have logged of it in
+// the last hour. It asks for the log of the container before, too, because an operator that was
+// started again tells there what happened.
 func (b *Bed) tellOfOperators(ctx context.Context, key types.NamespacedName, to io.Writer) {
 	out, err := b.Kubectl(ctx, nil, "-n", key.Namespace, "get", "events", "--sort-by=.lastTimestamp",
 		"--field-selector=involvedObject.kind=Cluster,involvedObject.name="+key.Name)

@@ -75,7 +75,7 @@ func (c *Cluster) step(what string, do func() error) error {
 	return nil
 }
 
-// errEnds: what is waited for will not come, for a process ends again and again.
+// errEnds says that what is waited for will not come, because a process ends again and again.
 var errEnds = errors.New("ends whenever it is started")
 
 // waitFor repeats check until it succeeds. It fails at once when one of the
