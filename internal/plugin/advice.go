@@ -36,7 +36,10 @@ func advise(f *Facts, r *Report) []string {
 	return out
 }
 
-// adviseOperator: what is shown is only as fresh as the operator is alive.
+// adviseOperator returns advice when what is shown may be old or does not fit, because it is only
+// as fresh as the operator is alive: the operator has not looked at the Cluster or at its last
+// change, its primary does not answer, or what is seen contradicts the last phase. It returns nil
+// when nothing of that is seen.
 func adviseOperator(f *Facts, _ *Report) []string {
 	s := &f.Cluster.Status
 	switch {
@@ -93,7 +96,8 @@ func (f *Facts) notReadySince(pod *corev1.Pod) time.Duration {
 	return 0
 }
 
-// isStale: the operator's last word is that the primary is well, and it does not answer.
+// isStale reports whether the operator's last diagnosis is that the primary is well, and the
+// primary does not answer.
 func isStale(f *Facts) bool {
 	return f.Live[f.holder()].Problem != "" && core.Diagnosis(f.Cluster.Status.Diagnosis).IsWell()
 }
@@ -154,7 +158,8 @@ func adviseGroup(f *Facts, r *Report) []string {
 		"only if they do not come back (it tells what may be lost before it asks back): "+recover)
 }
 
-// adviseOutage: nobody is in the group, and all are there to recreate it.
+// adviseOutage returns the advice for a group in which nobody is, while all instances answer and
+// are there to recreate it.
 func adviseOutage(c *v1alpha1.Cluster) string {
 	const so = "all instances answer, and none is in the group: "
 	if recoversByItself(c) {
@@ -164,7 +169,7 @@ func adviseOutage(c *v1alpha1.Cluster) string {
 	return so + "it is rebooted only on your word"
 }
 
-// recoversByItself: the operator waits for no human after a total outage.
+// recoversByItself reports whether the operator waits for no human after a total outage.
 func recoversByItself(c *v1alpha1.Cluster) bool {
 	g := observation.GroupWish(c)
 	return g != nil && g.RecoverOutage
@@ -176,7 +181,8 @@ func adviseOverride(r *Report) string {
 		"kubectl cnmsql failover %s --to INSTANCE --accept-data-loss -n %s", r.Name, r.Namespace)
 }
 
-// adviseFenced: whoever fences an instance may have forgotten it.
+// adviseFenced returns how to end each fence, because whoever fences an instance may have
+// forgotten it.
 func adviseFenced(f *Facts, r *Report) []string {
 	var out []string
 	for _, name := range r.Fenced {
@@ -234,7 +240,8 @@ func (f *Facts) runs(name string) bool {
 	return pod != nil && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning
 }
 
-// stuck: the kubelet or the scheduler says that the Pod cannot start as it is.
+// stuck reports whether the kubelet or the scheduler says that the instance's Pod cannot start as
+// it is. A Pod that is not there, or that is merely starting, is not stuck.
 func (f *Facts) stuck(name string) bool {
 	pod := f.Pods[name]
 	if pod == nil {
@@ -303,8 +310,8 @@ func adviseSlow(f *Facts, r *Report) []string {
 		op.Kind, r.Namespace, r.Name, findOperator)}
 }
 
-// adviseFailed: Kubernetes, or an instance, refused what was to be done. That it is tried
-// again does not help against a wrong spec.
+// adviseFailed returns what to do when Kubernetes, or an instance, refused what was to be done.
+// The operator tries it again, but that does not help against a wrong spec.
 func adviseFailed(_ *Facts, r *Report) []string {
 	if !slices.Contains(r.Notices, core.ReasonActionFailed) {
 		return nil

@@ -20,7 +20,9 @@ func (f *Facts) isFalse(condition string) *metav1.Condition {
 	return is
 }
 
-// adviseArchive: what is committed while nothing is archived is lost with the volumes.
+// adviseArchive returns how to mend an archive that the condition ContinuousArchiving calls false,
+// by its reason. It matters because what is committed while nothing is archived is lost with the
+// volumes.
 func adviseArchive(f *Facts, r *Report) []string {
 	is := f.isFalse(v1alpha1.ConditionContinuousArchiving)
 	if is == nil || !f.Cluster.Spec.Backup.Archives() {
@@ -46,7 +48,9 @@ func listCommandFor(r *Report) string {
 	return fmt.Sprintf("kubectl cnmsql backup list %s -n %s", r.Name, r.Namespace)
 }
 
-// adviseLastBackup: one that failed stays Failed, and nobody takes another one for it.
+// adviseLastBackup returns what to do when the newest Backup failed, because it stays Failed and
+// nobody takes another one for it. It does the same when this Cluster has no Backup and an earlier
+// Cluster of its name has one.
 func adviseLastBackup(f *Facts, r *Report) []string {
 	if r.Backups.Earlier != "" {
 		return []string{fmt.Sprintf("this Cluster has no Backup: %s is of an earlier Cluster of this name. Give "+
@@ -64,7 +68,8 @@ func adviseLastBackup(f *Facts, r *Report) []string {
 		last.Name, orElse(last.Status.Reason, "no reason"), listCommandFor(r), backupCommandFor(r.Namespace, r.Name))}
 }
 
-// adviseVerified: a backup that cannot be restored is none.
+// adviseVerified returns what to do when the backups could not be verified, because a backup that
+// cannot be restored is none.
 func adviseVerified(f *Facts, r *Report) []string {
 	is := f.isFalse(v1alpha1.ConditionBackupsVerified)
 	if is == nil {

@@ -183,8 +183,9 @@ func isRefusedFence(c *v1alpha1.Cluster, words fenceWords, instance string) bool
 		(instance == "" || b.Subject == instance)
 }
 
-// takeBack: a request that is refused now would be carried out whenever the others are
-// back, when nobody expects it any more.
+// takeBack takes the request back and returns an error that says why the operator refused it. Left
+// there, a request that is refused now would be carried out whenever the others are back, when
+// nobody expects it any more.
 func (f *fencer) takeBack(ctx context.Context, pod *corev1.Pod, c *v1alpha1.Cluster) error {
 	why := c.Status.Blocked.Reason + ": " + c.Status.Blocked.Message
 	if err := f.write(ctx, pod, false); err != nil {

@@ -195,8 +195,9 @@ func goesOn(plan whatif.Recovery) string {
 	return plan.Lead + " goes on with " + strings.Join(plan.Members, ", ") + " as the whole group"
 }
 
-// lostWithVolumes: a member without data may have been one of the majority that made a
-// write acknowledged.
+// lostWithVolumes returns the sentence about acknowledged writes that are lost with the volumes of
+// members without data: such a member may have been one of the majority that made a write
+// acknowledged. An instance that is not heard is not named.
 func lostWithVolumes(o *core.Observation, lead string) string {
 	var empty []string
 	for i := range o.Instances {

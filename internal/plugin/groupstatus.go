@@ -166,7 +166,8 @@ func WriteGroup(out io.Writer, c *v1alpha1.Cluster, now time.Time) error {
 	return err
 }
 
-// primaryText: without a quorum, the primary is one that was.
+// primaryText returns who is primary of the group. While a group has no quorum, or elects another,
+// its primary is one that was, and the text says so.
 func primaryText(g *Group, d core.Diagnosis) string {
 	switch {
 	case g.Primary == "":

@@ -62,7 +62,8 @@ func divergedToo(c *v1alpha1.Cluster, name string) string {
 	return ""
 }
 
-// atLeast: what the primary of this epoch must have held to take writes at all.
+// atLeast returns what an instance lacks of what the primary of this epoch must have held to take
+// writes at all; nil when it lacks nothing of that, or is that primary.
 func atLeast(c *v1alpha1.Cluster, to string, mine *core.Server) []string {
 	p := c.Status.Promotion
 	if p == nil || p.Instance == to {

@@ -117,7 +117,7 @@ func (h *heedful) Write(p []byte) (int, error) {
 	return h.Writer.Write(p)
 }
 
-// allTaken: no connection was left for a client in a Pod, which ended with err.
+// allTaken is the error when no connection was left for a client in a Pod, which ended with err.
 type allTaken struct {
 	pod string
 	err error
@@ -171,7 +171,8 @@ func (s *session) executor(pod string, command []string, with streams) (remoteco
 	return remotecommand.NewFallbackExecutor(socket, old, needsSPDY)
 }
 
-// needsSPDY: proxies and old API servers know nothing of websockets.
+// needsSPDY reports whether the connection failed as it does at proxies and old API servers, which
+// know nothing of websockets.
 func needsSPDY(err error) bool {
 	return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 }

@@ -149,7 +149,7 @@ func instanceNamed(c *v1alpha1.Cluster, instance string) (string, error) {
 	return name, nil
 }
 
-// isSettledOn: the instance is primary, and nobody wishes or does anything else.
+// isSettledOn reports whether the instance is primary, and nobody wishes or does anything else.
 func isSettledOn(s *v1alpha1.ClusterStatus, target string) bool {
 	granted := s.Promotion == nil || s.Promotion.Instance == target
 	return s.CurrentPrimary == target && granted && s.Operation == nil &&

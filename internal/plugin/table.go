@@ -186,7 +186,9 @@ func groupText(g *Group) string {
 	return fmt.Sprintf("%s: %s; %s", g.Name, quorumText(g), g.Consistency)
 }
 
-// quorumText: unknown members may be online, and then the group has a quorum that nobody sees.
+// quorumText returns how many members are online and whether the group has its quorum. It says no
+// more than that none is seen, because unknown members may be online, and then the group has a
+// quorum that nobody sees.
 func quorumText(g *Group) string {
 	text := fmt.Sprintf("%d of %d members online", g.Online, g.Size)
 	if g.HasQuorum {

@@ -204,7 +204,9 @@ func allOf(uuid string) gtid.Set {
 	return all
 }
 
-// routed: an instance accepts writes, and clients reach it if the Service leads there.
+// routed returns whether clients reach the instance that accepts writes: they do if the Service
+// leads there. A Service that is not there, or could not be read, is not held against it. because
+// is why that instance accepts writes.
 func (f *Facts) routed(writer, because string) (Writable, string) {
 	if to := f.routedTo(); to != writer && f.ReadWrite != nil {
 		return WritableNo, fmt.Sprintf("%s, but the Service %s does not lead to it yet (it leads to %s)", because,

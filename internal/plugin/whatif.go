@@ -91,8 +91,9 @@ func (g *guesser) guess(ctx context.Context, lose []string, how whatif.How, outp
 	return WriteAnswer(g.out, c.Namespace+"/"+c.Name, &o, a)
 }
 
-// operatorToo: the operator may run on a node that is lost, and another has to take
-// its place first. Who may not see its Pods is told that it is not counted.
+// operatorToo returns what the loss of nodes means for the operator, which may run on one of them:
+// another has to take its place first, which is not counted. Who may not see the operator's Pods
+// is told that, too. It returns "" when no operator runs on a lost node.
 func (g *guesser) operatorToo(ctx context.Context, o *core.Observation, a whatif.Answer) string {
 	if a.How != whatif.NodeLost {
 		return ""

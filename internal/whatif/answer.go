@@ -12,11 +12,11 @@ type How string
 
 // Ways of losing an instance.
 const (
-	// NodeLost: nobody reaches it or anything on its node; whether it lives, nobody knows.
+	// NodeLost is a node that nobody reaches, nor anything on it; whether it lives, nobody knows.
 	NodeLost How = "node-lost"
-	// MysqldDown: mysqld ended, its manager lives.
+	// MysqldDown is a mysqld that ended while its manager lives.
 	MysqldDown How = "mysqld-down"
-	// PodDeleted: the Pod is asked to go, as by kubectl delete pod or a drain.
+	// PodDeleted is a Pod that is asked to go, as by kubectl delete pod or a drain.
 	PodDeleted How = "pod-deleted"
 )
 
@@ -25,13 +25,13 @@ type Outcome string
 
 // Outcomes.
 const (
-	// Promoted: an instance is granted the promotion.
+	// Promoted says that an instance is granted the promotion.
 	Promoted Outcome = "Promoted"
-	// Continues: the primary goes on, or comes back by itself.
+	// Continues says that the primary goes on, or comes back by itself.
 	Continues Outcome = "Continues"
-	// Blocked: nobody is promoted until something outside changes.
+	// Blocked says that nobody is promoted until something outside changes.
 	Blocked Outcome = "Blocked"
-	// Undecided: the play was not over when the model gave up.
+	// Undecided says that the play was not over when the model gave up.
 	Undecided Outcome = "Undecided"
 )
 
@@ -125,7 +125,8 @@ func (m *model) unsafe(before *core.Promotion, winner string) string {
 	}
 }
 
-// demotedServes: the former primary itself said what its last write was.
+// demotedServes reports whether the former primary itself said what its last write was, and the
+// new primary is required to hold all of that.
 func (m *model) demotedServes(granted *core.Promotion) bool {
 	t := m.managers[granted.From]
 	return granted.Proof == core.ProofManagerFenced && t != nil && t.reachable && t.report.Server != nil &&

@@ -89,8 +89,8 @@ func (m *model) order(name string, epoch int64, act func(*manager, int64)) bool 
 	return !reflect.DeepEqual(before, own(t.report)) || coming != len(m.coming)
 }
 
-// demote: the promise first, then mysqld is read-only and has no client; one that
-// hangs is killed.
+// demote has an instance promise to take no writes below the epoch, and then makes its mysqld
+// read-only and closes all its clients. A mysqld that hangs is killed.
 func (m *model) demote(t *manager, epoch int64) {
 	r := &t.report
 	r.NoWritesBelow, r.WritableEpoch, r.ClientSessions = max(r.NoWritesBelow, epoch), 0, 0
@@ -136,7 +136,8 @@ func (m *model) writeLease(version string, epoch int64) bool {
 	return true
 }
 
-// converge: managers do by themselves what the status permits; true when one did.
+// converge has the managers do by themselves what the status permits. It reports whether one of
+// them did something.
 func (m *model) converge() bool {
 	changed := false
 	for i := range m.o.Instances {
@@ -155,14 +156,15 @@ func (m *model) converge() bool {
 	return changed
 }
 
-// isAlive: mysqld of an instance runs and can be reached.
+// isAlive reports whether the instance's mysqld runs with data and can be reached.
 func (m *model) isAlive(name string) bool {
 	t := m.managers[name]
 	return t != nil && t.reachable && !t.dead && t.report.State == core.Running &&
 		t.report.Data == core.DataPopulated && t.report.Server != nil
 }
 
-// open: the holder of the promotion takes writes in its epoch.
+// open lets the holder of the promotion take writes in its epoch, if its promises, its Pod or
+// node, and its data permit it.
 func (m *model) open(t *manager) {
 	p, r := m.promotion(), &t.report
 	mayBe := r.NoWritesBelow <= p.Epoch && (r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node)
@@ -175,7 +177,7 @@ func (m *model) open(t *manager) {
 	}
 }
 
-// follow: a replica whose source runs receives and applies all that it has.
+// follow lets a replica whose source runs receive and apply all that the source has.
 func (m *model) follow(t *manager) {
 	r, holder := &t.report, m.promotion().Instance
 	rep := r.Server.Replication

@@ -107,7 +107,8 @@ func newGroupModel(o core.Observation) (*groupModel, error) {
 	return m, nil
 }
 
-// lookOnce: what the operator knows by now, it knows before anything is lost.
+// lookOnce lets the operator decide once before anything is lost, so that what it knows by now, it
+// knows then.
 func (m *groupModel) lookOnce() {
 	m.hearAll()
 	m.publish(topology.Decide(m.o))
@@ -130,7 +131,8 @@ func (m *groupModel) lose(name string, how How) {
 	}
 }
 
-// silence: the others suspect a member, and go on without it if they are a majority.
+// silence has the others suspect a member that says nothing. They go on without it if they are a
+// majority.
 func (m *groupModel) silence(name string) {
 	if !slices.Contains(m.view, name) {
 		return
@@ -145,14 +147,14 @@ func (m *groupModel) silence(name string) {
 	}, func() { m.leave(name) })
 }
 
-// hasMajority: more than half of the view reach each other.
+// hasMajority reports whether more than half of the view reach each other.
 func (m *groupModel) hasMajority() bool { return 2*len(m.reaching()) > len(m.view) }
 
 func (m *groupModel) reaching() []string {
 	return slices.DeleteFunc(slices.Clone(m.view), func(name string) bool { return m.suspect[name] })
 }
 
-// leave: the member is out of the view, and if it was primary, another is elected.
+// leave takes the member out of the view. If it was primary, the group elects another.
 func (m *groupModel) leave(name string) {
 	m.view = slices.DeleteFunc(m.view, func(n string) bool { return n == name })
 	delete(m.suspect, name)
@@ -219,7 +221,8 @@ func (m *groupModel) show() {
 	}
 }
 
-// crash: the manager knows at once and starts mysqld again, in no group.
+// crash ends the member's mysqld. Its manager knows at once and starts mysqld again, which is in
+// no group then.
 func (m *groupModel) crash(t *manager) {
 	server := t.report.Server
 	if server == nil {
@@ -233,7 +236,8 @@ func (m *groupModel) crash(t *manager) {
 	})
 }
 
-// back: mysqld runs again, and joins the group after a while.
+// back lets mysqld run again, with the data that server has. It joins the group after a while, if
+// there is one with a majority.
 func (m *groupModel) back(t *manager, server *core.Server, after time.Duration) {
 	t.report.State, t.report.Message, t.report.Server = core.Running, "", own(core.Report{Server: server}).Server
 	t.report.Server.Group = &core.GroupView{State: core.MemberOffline, Received: server.Holds()}
@@ -245,8 +249,8 @@ func (m *groupModel) back(t *manager, server *core.Server, after time.Duration) 
 	})
 }
 
-// terminate: a primary waits to be relieved; everybody leaves the group before its
-// mysqld ends, and comes back with a new Pod.
+// terminate asks the member's Pod to go. A primary waits to be relieved, unless it is alone.
+// Everybody leaves the group before its mysqld ends, and comes back with a new Pod.
 func (m *groupModel) terminate(t *manager) {
 	in := m.o.Instance(t.name)
 	pod, known := in.Pod.Get()
@@ -330,7 +334,8 @@ func (m *groupModel) carryOut(e core.Effect) bool {
 	return true
 }
 
-// reboot: after an outage of all the operator has one reboot the group, if it may.
+// reboot makes the group from one member. It does so only after a total outage, when the operator
+// decided it by itself, and reports whether it did.
 func (m *groupModel) reboot(e core.RebootGroup) bool {
 	op, t := m.o.Cluster.Status.Operation, m.managers[e.Instance]
 	if op == nil || op.Reason != core.ReasonTotalOutage || t.dead || t.report.Server == nil {
@@ -355,7 +360,8 @@ func (m *groupModel) mirrored(a *Answer, s core.Status) {
 	}
 }
 
-// stays: the primary goes on, or nobody does until a human decides.
+// stays fills in the answer when nobody is promoted: the primary goes on, or nobody does until a
+// human decides.
 func (m *groupModel) stays(a *Answer) {
 	s := &m.o.Cluster.Status
 	a.Outcome, a.Diagnosis, a.Because = Blocked, s.Diagnosis, s.Reason

@@ -67,7 +67,7 @@ func (m *model) lose(name string, how How) {
 	}
 }
 
-// loseNode: packets are lost, so that everybody has to notice by silence.
+// loseNode loses all packets of an instance's node, so that everybody has to notice by silence.
 func (m *model) loseNode(t *manager) {
 	t.dead = true
 	if t.reachable {
@@ -80,7 +80,8 @@ func (m *model) loseNode(t *manager) {
 	}
 }
 
-// crash: the manager knows at once, and so do the peers of its connections.
+// crash ends the instance's mysqld. Its manager knows at once, and so do the peers of its
+// connections. The manager of a primary waits for the operator's word before it starts mysqld.
 func (m *model) crash(t *manager) {
 	if t.report.State != core.Running {
 		return
@@ -120,7 +121,8 @@ func (m *model) start(t *manager, server *core.Server, after time.Duration) {
 	})
 }
 
-// answer: mysqld runs with the data that it had, read-only, and tries to receive.
+// answer lets mysqld run with the data that it had, read-only, and try to receive. A nil server
+// has nothing to run with.
 func (m *model) answer(t *manager, server *core.Server) {
 	if server == nil {
 		return
@@ -133,7 +135,8 @@ func (m *model) answer(t *manager, server *core.Server) {
 	}
 }
 
-// terminate: the manager is asked to stop; a primary hands over before it does.
+// terminate asks the instance's manager to stop. A primary hands over before it does, unless it is
+// alone.
 func (m *model) terminate(t *manager) {
 	in := m.o.Instance(t.name)
 	pod, known := in.Pod.Get()
@@ -153,7 +156,8 @@ func (m *model) terminate(t *manager) {
 	}, func() { m.endPod(t) })
 }
 
-// endPod: the kubelet says that all has ended, and the Pod is recreated on its volume.
+// endPod lets the kubelet say that all in the Pod has ended. The Pod is recreated on its volume
+// when the operator asks for it.
 func (m *model) endPod(t *manager) {
 	in := m.o.Instance(t.name)
 	pod, _ := in.Pod.Get()
@@ -176,7 +180,7 @@ func (m *model) endPod(t *manager) {
 	}
 }
 
-// followed: somebody receives from it.
+// followed reports whether an instance receives from the source.
 func (m *model) followed(source string) bool {
 	for _, t := range m.managers {
 		if m.receives(t, source) {
@@ -186,8 +190,8 @@ func (m *model) followed(source string) bool {
 	return false
 }
 
-// silentSource: who receives from it hears nothing more; that its connection is broken
-// it learns later.
+// silentSource lets those who receive from the source hear nothing more. That their connection is
+// broken they learn later.
 func (m *model) silentSource(source string) {
 	for _, t := range m.managers {
 		if m.receives(t, source) {
@@ -196,8 +200,8 @@ func (m *model) silentSource(source string) {
 	}
 }
 
-// lostSource: who receives from it tries in vain from now on. As a replica, it
-// acknowledges nothing more.
+// lostSource breaks the connections of those who receive from the source. They try in vain from
+// now on, and as its replicas they acknowledge nothing more.
 func (m *model) lostSource(source string) {
 	for _, t := range m.managers {
 		if m.receives(t, source) {

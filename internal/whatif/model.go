@@ -138,8 +138,9 @@ func newModel(o core.Observation) (*model, error) {
 	return m, nil
 }
 
-// lookOnce: what the operator knows by now, it knows before anything is lost; above
-// all, who has diverged.
+// lookOnce lets the operator decide once before anything is lost, so that what it knows by now, it
+// knows then; above all, who has diverged. The decision does not count when it grants another
+// promotion.
 func (m *model) lookOnce() {
 	plan := topology.Decide(m.o)
 	if p := plan.Status.Promotion; p != nil && p.GrantedAt.Equal(m.before.GrantedAt) {
@@ -183,7 +184,7 @@ func (m *model) play(a *Answer) {
 	a.Outcome, a.Because = Undecided, m.o.Cluster.Status.Reason
 }
 
-// asksAnew: the operator wants to hear what it has heard already, but later.
+// asksAnew reports whether the operator wants to hear once more, later, what it has heard already.
 func asksAnew(plan core.Plan) bool {
 	return slices.ContainsFunc(plan.Effects, func(e core.Effect) bool {
 		_, is := e.(core.Refresh)
@@ -258,7 +259,9 @@ func (m *model) when(after time.Duration, what string, still func() bool, do fun
 	slices.SortStableFunc(m.coming, func(a, b happening) int { return a.at.Compare(b.at) })
 }
 
-// hearAll: every manager that can be reached says how it is.
+// hearAll takes a report of every manager that can be reached. Of one that cannot be reached,
+// nothing is known. Of one that is dead, the last report is taken for true until its silence is
+// noticed.
 func (m *model) hearAll() {
 	for i := range m.o.Instances {
 		in, now := &m.o.Instances[i], m.o.Now
@@ -326,7 +329,7 @@ func (m *model) nobody(a *Answer) {
 	}
 }
 
-// hangs: commits wait for ever for more acknowledgements than replicas can give.
+// hangs reports whether commits wait for ever, for more acknowledgements than replicas can give.
 func (m *model) hangs() bool {
 	t := m.managers[m.promotion().Instance]
 	if t.report.Server == nil || !t.report.Server.SemiSync.Blocks {
@@ -346,7 +349,7 @@ func (m *model) attached(source string) int {
 	return n
 }
 
-// receives: the instance receives from a source of the cluster.
+// receives reports whether the instance receives from a source of the cluster.
 func (m *model) receives(t *manager, source string) bool {
 	s := t.report.Server
 	return s != nil && s.Replication != nil && s.Replication.IORunning && isHostOf(s.Replication.SourceHost, source)
