@@ -73,7 +73,8 @@ func (op *operator) publish(c *clusterObject, rv int64, o core.Observation, plan
 	})
 }
 
-// conflict: somebody else wrote; the Cluster is read again.
+// conflict reads the Cluster again, because somebody else wrote it meanwhile, and has the operator
+// look once more. It tries again when the API server does not answer.
 func (op *operator) conflict() {
 	if op.dead {
 		return

@@ -212,7 +212,8 @@ func (s *mysqld) whenCommitted(m *manager, over func() bool, fail func(string), 
 	look()
 }
 
-// verifyClone: scratch data that has become a donor's.
+// verifyClone takes scratch data for the instance's own once they have become a donor's: mysqld
+// answers on them and has executed something. It looks once at each process.
 func (m *manager) verifyClone() {
 	s := m.proc
 	if m.data != core.DataScratch || m.server == nil || m.activity != "" || m.verified == s || !s.answers() {

@@ -205,7 +205,8 @@ func (a *apiServer) createPod(instance, awaited string) bool {
 	return true
 }
 
-// scheduleLater: there was no node for it.
+// scheduleLater gives a node to a Pod for which there was none. It looks every two seconds, until
+// there is one or the Pod is gone.
 func (a *apiServer) scheduleLater(instance, uid string) {
 	p, v := a.pod(instance), a.volume(instance)
 	if p == nil || p.uid != uid || v == nil {

@@ -43,7 +43,7 @@ type acknowledged struct {
 	at time.Duration
 }
 
-// hasArchive: of four seeds one archives.
+// hasArchive reports whether the run of the seed archives: one seed of four does.
 func hasArchive(seed uint64) bool { return seed%4 == 3 }
 
 const (
@@ -128,7 +128,8 @@ func (a *archiving) isTroubled(s *mysqld) bool {
 	return paused+archiveLook > a.w.now || a.bucket.isAway() || !a.bucket.isReachable(s.machine)
 }
 
-// noteGaps: what the writer's logs have lost and nobody has archived.
+// noteGaps notes what the writer's logs have lost and nobody has archived. It notes nothing before
+// the archive was begun.
 func (a *archiving) noteGaps(s *mysqld) {
 	if s != nil && len(a.bucket.branches) > 0 {
 		a.gaps = a.gaps.Union(s.db.purged.Subtract(a.shipped).Subtract(a.spared))
@@ -153,14 +154,15 @@ func (a *archiving) born(t *txn) {
 	}
 }
 
-// strayed: somebody has written to a replica.
+// strayed notes that somebody has written to a replica. It does nothing in a run that does not
+// archive.
 func (a *archiving) strayed(t *txn) {
 	if a != nil {
 		a.errant = a.errant.Union(t.set)
 	}
 }
 
-// heard: a client has read success.
+// heard notes that a client has read success. It does nothing in a run that does not archive.
 func (a *archiving) heard(t *txn) {
 	if a != nil {
 		a.acked = append(a.acked, acknowledged{t, a.w.now})

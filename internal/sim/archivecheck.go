@@ -33,7 +33,8 @@ func (a *archiving) finish() {
 	a.check()
 }
 
-// isSettled: for so long was nothing wrong that all has to be archived which is older.
+// isSettled reports whether nothing was wrong for so long that everything that is older has to be
+// archived.
 func (a *archiving) isSettled() bool { return a.w.now-a.troubled > a.pace.RPO+archiveSlack }
 
 // owed is what was acknowledged more than the RPO ago and is on the surviving branch.
@@ -45,7 +46,8 @@ func (a *archiving) owed(survives gtid.Set) gtid.Set {
 	return a.due.Intersect(survives)
 }
 
-// check: a restore from the newest backup holds what it has to, and nothing else.
+// check fails the run unless a restore from the newest backup holds what it has to, and nothing
+// else. It looks only while the writer is the newest primary and alive, and no disk has lied.
 func (a *archiving) check() {
 	w, s := a.w, a.writer
 	if w.failure != nil || w.truth.lied || s == nil || s.dead || s.epoch != w.truth.highest {
@@ -126,8 +128,9 @@ func (a *archiving) archived() *judge.Store {
 	return all
 }
 
-// checkRefusal: a restore to the latest is refused only for what the truth knows, too: the
-// backup holds what a failover lost, or binary logs were purged before they were archived.
+// checkRefusal fails the run unless the truth knows a reason, too, why a restore to the latest is
+// refused: the backup holds what a failover lost, or binary logs were purged before they were
+// archived.
 func (a *archiving) checkRefusal(base archive.Base, survives gtid.Set, r *archive.Refusal) {
 	a.w.cover.count("archive", "refused: "+string(r.Reason))
 	var right bool
@@ -142,8 +145,8 @@ func (a *archiving) checkRefusal(base archive.Base, survives gtid.Set, r *archiv
 	}
 }
 
-// holdsLater: a backup has what was committed after a moment, by the clock of its primary, which may
-// have been ahead of the next one's.
+// holdsLater returns what tells whether a backup holds what was committed after a moment, by the
+// clock of its primary. That clock may have been ahead of the next primary's.
 func (a *archiving) holdsLater(base archive.Base) judge.Later {
 	return func(at time.Time) (may, must bool) {
 		for _, o := range a.bucket.objects {

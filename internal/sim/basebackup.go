@@ -34,7 +34,8 @@ func (a *archiving) backUp() {
 	})
 }
 
-// isSeen: the operator reaches the instance, and it is Running; or was when it heard of it last.
+// isSeen reports whether an operator reaches the instance and it is Running without a reason. In a
+// careless run it is enough that its manager lives, for the operator goes by what it heard last.
 func (a *archiving) isSeen(m *manager) bool {
 	if m != nil && !m.dead && a.careless {
 		return true

@@ -6,7 +6,8 @@ import (
 	"cnmsql.co/internal/core/archive"
 )
 
-// isLogStart: a binary log begins where the server has started, and every logSize transactions.
+// isLogStart reports whether a binary log begins at this place: one does where the data begin,
+// where the server has started, and every logSize transactions.
 func (d *database) isLogStart(at int) bool {
 	return at == d.base || at == d.lastFile || at%logSize == 0
 }

@@ -55,7 +55,7 @@ func newBucket(a *archiving) *bucket {
 	return b
 }
 
-// isAway: it answers nobody. All is well once the faults have ended.
+// isAway reports whether the store answers nobody. All is well once the faults have ended.
 func (b *bucket) isAway() bool {
 	for _, o := range b.outages {
 		if o.from <= b.a.w.now && b.a.w.now < o.to && !b.a.w.healing {
@@ -126,7 +126,7 @@ func (b *bucket) put(o *object) outcome {
 	return stored
 }
 
-// isListed: a listing may leave out what was stored lately.
+// isListed reports whether a listing shows the object. It may leave out what was stored lately.
 func (b *bucket) isListed(o *object) bool {
 	return b.a.w.now-o.at >= b.lag || b.a.oneIn(2)
 }

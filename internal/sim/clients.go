@@ -37,7 +37,7 @@ func (w *world) startClients() {
 	}
 }
 
-// pace: writes come in bursts.
+// pace returns how long the client waits before its next write. Writes come in bursts.
 func (c *client) pace() time.Duration {
 	w := c.w
 	if !w.busy() {
@@ -138,7 +138,8 @@ func (c *client) write() {
 	w.send(clientMachine, s.machine, func() { s.do(func() { s.execute(n, took) }) })
 }
 
-// answered: the client reads the server's answer.
+// answered takes the server's answer. A success counts from now on; after anything else the client
+// hangs up.
 func (c *client) answered(a answer, said *saying) {
 	c.waiting = false
 	if a == writeDone {

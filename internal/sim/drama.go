@@ -128,7 +128,7 @@ var dramas = [][]scene{
 		{within: 8 * time.Second, kind: "a Pod is deleted by force", primary: true}},
 }
 
-// losses: a member has lost its data when the primary fails.
+// losses are the dramas in which a member has lost its data when the primary fails.
 var losses = [][]scene{
 	{{kind: "one replica receives late"},
 		{within: 2 * time.Second, kind: "a Pod and its volume are deleted"},

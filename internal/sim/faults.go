@@ -116,9 +116,9 @@ func chooseFaults(seed uint64) []Fault {
 
 const growsInVain = "spec.instances grows in vain"
 
-// chooseMembers: in some runs the cluster grows all the while, or a member loses its data
-// just before the primary fails. It is drawn by itself, so that what else happens in a run
-// does not depend on it.
+// chooseMembers returns, for some seeds, that the cluster grows all the while, or that a member
+// loses its data just before the primary fails; nil for the others. It draws by itself, so that
+// what else happens in a run does not depend on it.
 func chooseMembers(seed uint64, begin time.Duration) []Fault {
 	r := rand.New(rand.NewPCG(seed, 4))
 	begin = max(0, begin-time.Duration(r.Int64N(int64(20*time.Second))))
@@ -233,7 +233,8 @@ func (w *world) powerLoss(d *dice) {
 	w.later(took, func() { w.tell("%s is on", n.name); n.powerOn() })
 }
 
-// powerLossTainted: a human finds the node dead, says so, and mends it later.
+// powerLossTainted takes the power of a node. A human finds it dead, says so by the taint, and
+// mends it later.
 func (w *world) powerLossTainted(d *dice) {
 	n := w.pickNode(d)
 	if w.machines[n.machine].off {
@@ -374,8 +375,8 @@ func (w *world) breakAppliers(d *dice) {
 	}
 }
 
-// writeToReplica: a human with all privileges switches super_read_only off for a
-// moment.
+// writeToReplica has a human with all privileges switch super_read_only off for a moment and write
+// to a replica.
 func (w *world) writeToReplica(d *dice) {
 	in := w.pickInstance(d)
 	s := w.serverOf(in)
@@ -390,8 +391,8 @@ func (w *world) writeToReplica(d *dice) {
 	s.pump()
 }
 
-// turnBack: the primary's mysqld ends, and its disk does not have what it said was
-// written. The promises rest on disks that do not lie: none of them holds any more.
+// turnBack ends the primary's mysqld, whose disk does not have what it said was written. The
+// promises rest on disks that do not lie, so that none of them holds any more.
 func (w *world) turnBack(d *dice) {
 	p := w.api.cluster().status.Promotion
 	if p == nil {
@@ -429,7 +430,8 @@ func (w *world) crashAfterWrite(*dice) {
 	}
 }
 
-// twoOperators: one that lost its leadership has not noticed yet.
+// twoOperators starts a second operator while the first, which has lost its leadership, has not
+// noticed yet.
 func (w *world) twoOperators(d *dice) {
 	if len(w.ops) != 1 {
 		return
@@ -455,7 +457,8 @@ func (w *world) editSpec(f func(*clusterSpec)) {
 
 func (w *world) editTemplate(*dice) { w.editSpec(func(s *clusterSpec) { s.template++ }) }
 
-// mayLose: with one more volume gone, enough that have not diverged are left.
+// mayLose reports whether enough members that have not diverged are left with one more volume
+// gone.
 func (w *world) mayLose(in string) bool {
 	s := &w.api.cluster().status
 	left := 0

@@ -108,7 +108,8 @@ func (m *manager) tendLease() {
 	m.lease.ticking = false
 }
 
-// wakeLease: something has changed that the lease follows.
+// wakeLease looks at the Lease, the vouches and the isolation again, because something has changed
+// that the Lease follows. It starts their clocks where they stand.
 func (m *manager) wakeLease() {
 	if !m.lease.ticking {
 		m.lease.ticking = true

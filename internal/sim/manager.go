@@ -273,7 +273,7 @@ func (m *manager) update() {
 
 const pollInterval = 500 * time.Millisecond
 
-// answers: mysqld has answered lately.
+// answers reports whether mysqld has answered its manager lately.
 func (m *manager) answers() bool { return m.accepted && m.misses < agent.UnansweredLimit }
 
 // armPoll asks mysqld at the next half second. While all is quiet and nothing
@@ -294,14 +294,14 @@ func (m *manager) armPoll() {
 	})
 }
 
-// isQuiet: nothing that depends on time alone is to be decided.
+// isQuiet reports whether nothing is to be decided that depends on time alone.
 func (m *manager) isQuiet() bool {
 	d := m.decision
 	return d.State == core.Running && d.Reason == "" && len(d.Actions) == 0 && m.trouble == nil && !m.worker.busy &&
 		m.writable == 0 && m.terminating == 0 && m.proc.answers() && m.polled == m.proc.version && m.c.ready
 }
 
-// mysqldChanged: a poll would find something new.
+// mysqldChanged arms the next poll, because it would find something new.
 func (m *manager) mysqldChanged() {
 	if !m.dead {
 		m.armPoll()
@@ -351,7 +351,7 @@ func (m *manager) probe() {
 	m.node.setReady(m.c, f.NotReady(m.decision) == "" && m.readiness.NotReplicating(f, m.decision) == "")
 }
 
-// exited: mysqld has ended, and everybody learns it now.
+// exited notes that mysqld has ended. Everybody who waits for it learns it now.
 func (m *manager) exited(s *mysqld, crashed bool) {
 	if m.proc != s {
 		return
@@ -380,7 +380,7 @@ func (m *manager) setProblem(reason core.Reason) {
 	m.update()
 }
 
-// terminate: the Pod is to be stopped.
+// terminate has the manager know that its Pod is to be stopped.
 func (m *manager) terminate() {
 	if m.terminating == 0 && !m.dead {
 		m.terminating = m.w.now

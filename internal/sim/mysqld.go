@@ -62,7 +62,8 @@ func startMysqld(m *manager, durable bool) *mysqld {
 	return s
 }
 
-// recovered: connections are accepted, if the disk lets it.
+// recovered lets mysqld accept connections at the end of its recovery, if the disk lets it. On a
+// full disk it ends, and on a stalled one it tries again.
 func (s *mysqld) recovered() {
 	switch {
 	case s.volume.full:
@@ -95,7 +96,7 @@ func (s *mysqld) do(f func()) {
 
 func (s *mysqld) changed() { s.version++; s.manager.mysqldChanged() }
 
-// answers: it can be asked.
+// answers reports whether mysqld can be asked. A nil mysqld cannot.
 func (s *mysqld) answers() bool { return s != nil && !s.dead && !s.stopped && s.accepting }
 
 func (s *mysqld) suspend() {

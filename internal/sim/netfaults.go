@@ -99,7 +99,8 @@ func (w *world) slowLink(d *dice) {
 	w.later(took, func() { w.link(a, b).slow, w.link(b, a).slow = 0, 0 })
 }
 
-// lateAcks: what replicas say to the primary takes long, so that commits wait.
+// lateAcks delays what most other nodes send to the primary's, so that what replicas say takes
+// long and commits wait.
 func (w *world) lateAcks(d *dice) {
 	p := w.api.cluster().status.Promotion
 	if p == nil || w.nodeOf(p.Node) == nil {
@@ -116,8 +117,8 @@ func (w *world) lateAcks(d *dice) {
 	}
 }
 
-// cutFromReplicas: the API server, the operator and the clients reach the primary,
-// and its replicas do not, or cannot answer it.
+// cutFromReplicas cuts the primary off from its replicas, in both directions or in theirs alone.
+// API server, operator and clients still reach it.
 func (w *world) cutFromReplicas(d *dice) {
 	p := w.api.cluster().status.Promotion
 	if p == nil || w.nodeOf(p.Node) == nil {
@@ -137,7 +138,7 @@ func (w *world) cutFromReplicas(d *dice) {
 	}
 }
 
-// lateReplica: what the primary sends arrives late at one of the others.
+// lateReplica delays what the primary sends to one of the other nodes.
 func (w *world) lateReplica(d *dice) {
 	p := w.api.cluster().status.Promotion
 	if p == nil || w.nodeOf(p.Node) == nil {
@@ -151,7 +152,7 @@ func (w *world) lateReplica(d *dice) {
 	}
 }
 
-// lagBoth: one replica receives late what another has received and not applied.
+// lagBoth lets one replica receive late what another has received and not applied.
 func (w *world) lagBoth(d *dice) {
 	p := w.api.cluster().status.Promotion
 	if p == nil || w.nodeOf(p.Node) == nil {
@@ -176,8 +177,8 @@ func (w *world) lagBoth(d *dice) {
 	}
 }
 
-// cutTogether: a primary and one of its replicas, which are a majority of three,
-// are on one side, the operator and the API server on the other.
+// cutTogether cuts off the primary together with one other node. With a replica there, both are a
+// majority of three on one side, and the operator and the API server are on the other.
 func (w *world) cutTogether(d *dice) {
 	p := w.api.cluster().status.Promotion
 	if p == nil || w.nodeOf(p.Node) == nil {
@@ -197,7 +198,8 @@ func (w *world) cutTogether(d *dice) {
 	}
 }
 
-// cutFromControl: neither the API server nor an operator is reached; peers are.
+// cutFromControl cuts a node off from the API server and from every operator. It still reaches its
+// peers.
 func (w *world) cutFromControl(d *dice) {
 	n, took := w.pickNode(d), d.between(5*time.Second, 60*time.Second)
 	w.tell("%s reaches neither the API server nor the operators for %s", n.name, took)
@@ -206,8 +208,8 @@ func (w *world) cutFromControl(d *dice) {
 	}
 }
 
-// reachOnlyAPI: neither an operator nor another instance is reached; the API server
-// is, and with it the lease can be renewed.
+// reachOnlyAPI cuts a node off from every operator and every other instance. It still reaches the
+// API server, and with it the Lease can be renewed.
 func (w *world) reachOnlyAPI(d *dice) {
 	n, took, withClients := w.pickNode(d), d.between(10*time.Second, 60*time.Second), d.upTo(2) == 0
 	w.tell("%s reaches only the API server for %s (and clients: %t)", n.name, took, withClients)
@@ -218,7 +220,8 @@ func (w *world) reachOnlyAPI(d *dice) {
 	}
 }
 
-// cutOperators: they go on with what they have seen before.
+// cutOperators cuts the operators off from the API server. They go on with what they have seen
+// before.
 func (w *world) cutOperators(d *dice) {
 	took := d.between(5*time.Second, 40*time.Second)
 	w.tell("the operators cannot reach the API server for %s", took)

@@ -40,8 +40,7 @@ func (n *node) boot() {
 	})
 }
 
-// powerOff: everything that runs on the node ends at once, and what was not on
-// the disk is gone.
+// powerOff ends everything that runs on the node at once. What was not on the disk is gone.
 func (n *node) powerOff() {
 	n.w.machines[n.machine].off = true
 	for _, uid := range n.order {
@@ -148,7 +147,8 @@ func (n *node) stop(c *container, grace time.Duration) {
 	})
 }
 
-// exited: the manager has ended. It is started again unless the Pod is going.
+// exited notes that the manager in a container has ended. The kubelet starts it again after a
+// pause that grows, unless the Pod is going.
 func (n *node) exited(c *container) {
 	if n.w.machines[n.machine].off || n.containers[c.pod.uid] != c {
 		return
@@ -163,7 +163,8 @@ func (n *node) exited(c *container) {
 	n.w.at(pause+n.w.jitter(time.Second), n.machine, func() { n.start(c) })
 }
 
-// ended: for good. The kubelet says so, and then lets go of the Pod.
+// ended ends a container for good. The kubelet reports of a Pod that is being deleted that it has
+// ended, and then lets go of it and its volume.
 func (n *node) ended(c *container) {
 	if c.ended {
 		return

@@ -76,7 +76,7 @@ func (w *world) startOperator(machine int) *operator {
 	return op
 }
 
-// crash: all that is not in the API is forgotten.
+// crash ends the operator. All that it knows and that is not in the API is forgotten.
 func (op *operator) crash() {
 	if op.dead {
 		return
@@ -172,7 +172,8 @@ func (op *operator) alarm(after time.Duration) {
 	})
 }
 
-// notice: something was heard or seen that the next pass may decide by.
+// notice notes that something was heard or seen by which the next pass may decide otherwise, and
+// wakes an operator that would not have looked again.
 func (op *operator) notice() {
 	op.news = true
 	if op.lazy {
@@ -295,7 +296,8 @@ func (op *operator) plan(o core.Observation) (plan core.Plan, seen *core.Observa
 	return plan, seen
 }
 
-// decided: this is what is carried out once its status is written.
+// decided holds a plan against the truth. The verdict is accepted once the status of the plan is
+// written, and then the plan is carried out.
 func (w *world) decided(o *core.Observation, plan *core.Plan) *verdict {
 	w.cover.plan(o, plan)
 	return w.truth.judge(o, plan)

@@ -17,7 +17,8 @@ type verdict struct {
 	follows   []func()
 }
 
-// accept: the status of the plan is written.
+// accept counts the verdict, because the status of the plan is written: it fails the run for a
+// violation, and does what follows from the plan.
 func (v *verdict) accept() {
 	if v.violation != nil {
 		v.w.fail(v.violation.Invariant, "%s", v.violation.What)
@@ -104,7 +105,7 @@ func (v *verdict) checkDiverged(o *core.Observation, plan *core.Plan, p *core.Pr
 	}
 }
 
-// isRenewal: the next epoch begins for the same primary, which goes on.
+// isRenewal reports whether the next epoch begins for the same primary, which goes on.
 func isRenewal(before, after *core.Promotion) bool {
 	return after.Instance == before.Instance && after.Proof == before.Proof &&
 		after.From == before.From && after.Epoch > before.Epoch && after.GrantedAt.Equal(before.GrantedAt)
@@ -174,7 +175,9 @@ func (v *verdict) checkUnknown(o *core.Observation, e core.Effect) {
 	}
 }
 
-// checkLost: a primary that is said to have lost transactions does not have them.
+// checkLost fails the run when a primary that is said to have lost transactions has them. A
+// primary whose commits wait for acknowledgements may be taken for one that lost them: that is
+// known, counted as a finding, and too frequent to end a run.
 func (v *verdict) checkLost(o *core.Observation, p *core.Promotion) {
 	s := v.w.serverOf(p.Instance)
 	if s == nil || s.manager.uid != p.PodUID {

@@ -56,7 +56,9 @@ func (m *manager) becomeWhole(done func(string)) {
 	done("")
 }
 
-// flushRelayLogs: mysqld has ended.
+// flushRelayLogs writes back what mysqld has received, once it has ended, and notes so on the
+// volume. Where that fails, the kernel tells it once; the manager notes the failure, and the page
+// cache is lost.
 func (m *manager) flushRelayLogs() {
 	v := m.volume
 	isUp := m.proc != nil && !m.proc.dead
@@ -82,8 +84,8 @@ type pageCache struct {
 	lost gtid.Set
 }
 
-// loseCache: of what was received and not flushed, some of the last is gone. Nobody knows
-// how much the operating system had written.
+// loseCache loses some of the last that was received and not flushed. How much, is drawn: nobody
+// knows how much the operating system had written.
 func (v *volume) loseCache() {
 	d := v.db
 	if d == nil {
@@ -106,7 +108,7 @@ func (v *volume) loseCache() {
 	v.w.cover.count("truth", "a page cache was lost, and what was received with it")
 }
 
-// loseCaches: a node loses its power.
+// loseCaches loses the page caches of a node that loses its power.
 func (n *node) loseCaches() {
 	n.w.machines[n.machine].boots++
 	for _, v := range n.w.truth.dbs {
@@ -140,8 +142,8 @@ func init() {
 
 const lagging = "replicas lag, each in its own way"
 
-// cacheDramas: what only one replica has received, and not applied, is in its page cache when
-// that is lost, and then the primary fails.
+// cacheDramas are the dramas in which a page cache is lost that holds what only one replica has
+// received and not applied, before the primary fails.
 var cacheDramas = [][]scene{
 	before(aheadLosesPower, 700*time.Millisecond, "node is cut off"),
 	before(aheadLosesPower, 5*time.Second, "mysqld crashes"),
@@ -163,7 +165,8 @@ func before(first string, within time.Duration, then string) []scene {
 		{within: within, kind: then, primary: true}}
 }
 
-// hasCacheDrama: of 16 seeds one gets such a drama beside all else.
+// hasCacheDrama reports whether the run of the seed gets such a drama beside all else: one seed of
+// 16 does.
 func hasCacheDrama(seed uint64) bool { return seed%16 == 9 }
 
 func withCacheDrama(seed uint64, out []Fault) []Fault {
@@ -252,7 +255,8 @@ func (w *world) failWriteBack(*dice) {
 	s.end(true)
 }
 
-// stopAndPowerOff: an orderly stop, and no power as soon as it is over.
+// stopAndPowerOff deletes the Pod of the replica that is ahead, which is an orderly stop, and
+// takes the power of its node as soon as that is over.
 func (w *world) stopAndPowerOff(d *dice) {
 	s := w.ahead()
 	if s == nil {
@@ -274,7 +278,9 @@ func (w *world) stopAndPowerOff(d *dice) {
 	look()
 }
 
-// powerOffAndDelay: it receives again, and has not got what it had before.
+// powerOffAndDelay takes the power of the node of the replica that is ahead for a moment, and
+// delays what the primary sends to it. The replica receives again, and has not got what it had
+// before.
 func (w *world) powerOffAndDelay(d *dice) {
 	s, p := w.ahead(), w.api.cluster().status.Promotion
 	if s == nil || w.nodeOf(p.Node) == nil || p.Node == s.manager.node.name {

@@ -75,8 +75,8 @@ func (w *world) toggleMin(*dice) {
 // longestDelay of what was sent into a cut, or by an operator that stood still.
 const longestDelay = 100 * time.Second
 
-// repeatOrder: an order of a while ago comes, again or at last: both are the same to the
-// manager, for orders are idempotent.
+// repeatOrder gives an instance an order of a while ago. Whether it comes again or at last is the
+// same to the manager, because orders are idempotent.
 func (w *world) repeatOrder(d *dice) {
 	in := w.pickInstance(d)
 	m := w.managerOf(in)

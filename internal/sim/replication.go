@@ -104,7 +104,9 @@ func (r *receiver) connect() {
 	}, func() { s.do(retry) })
 }
 
-// attach: the source looks whether it has all that the replica lacks.
+// attach connects the replica to the source, which looks whether it has all that the replica
+// lacks. It ends an earlier connection of the same replica. When the source has purged something
+// or lacks something of its own, the replica stops with the error 1236.
 func (r *receiver) attach(source *mysqld) {
 	s := r.s
 	mine := s.db.logged.Union(s.db.retrieved)
@@ -129,14 +131,14 @@ func (r *receiver) attach(source *mysqld) {
 	st.pump()
 }
 
-// fatal: the thread stops, and says why.
+// fatal stops the receiver thread, which says why.
 func (r *receiver) fatal(err string) {
 	r.on, r.err = false, err
 	r.s.w.cover.count("mysqld", "1236")
 	r.s.changed()
 }
 
-// lost: the connection broke; it is recreated.
+// lost notes that the connection broke, and makes another.
 func (r *receiver) lost(st *stream) {
 	if r.stream != st {
 		return
@@ -170,8 +172,8 @@ func (st *stream) leave() {
 	}
 }
 
-// sourceEnded: its kernel resets the connection, if the word gets through; else
-// the replica finds out by itself.
+// sourceEnded ends the connection of a source that has ended. The source's kernel resets it, if
+// the word gets through. Otherwise the replica finds out by itself, after netTimeout.
 func (st *stream) sourceEnded() {
 	if st.broken {
 		return
@@ -186,7 +188,8 @@ func (st *stream) sourceEnded() {
 	to.at(netTimeout, lost)
 }
 
-// isHeard: the source says something at least every half second.
+// isHeard reports whether the replica hears its source, which says something at least every half
+// second.
 func (st *stream) isHeard() bool {
 	w := st.w
 	return !st.from.dead && !st.from.stopped && w.reaches(st.from.machine, st.to.machine) &&
@@ -229,7 +232,7 @@ func (st *stream) fallSilent() {
 	})
 }
 
-// afterMend: what stood still goes on.
+// afterMend lets go on what stood still while links were cut.
 func (w *world) afterMend() {
 	for _, s := range w.servers() {
 		for _, st := range s.sources {

@@ -111,7 +111,7 @@ func sameReplication(a, b *core.Replication) bool {
 		a.CopyHinders == b.CopyHinders && a.DelaySeconds == b.DelaySeconds
 }
 
-// sameStatus: two statuses read alike.
+// sameStatus reports whether two statuses read alike.
 func sameStatus(a, b *core.Status) bool {
 	return a.Phase == b.Phase && a.Reason == b.Reason && a.Diagnosis == b.Diagnosis && a.State == b.State &&
 		a.CurrentPrimary == b.CurrentPrimary && a.CurrentPrimaryAt.Equal(b.CurrentPrimaryAt) &&

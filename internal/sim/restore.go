@@ -8,7 +8,8 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// etcdRestored: administrators restore etcd from a backup while the cluster runs.
+// etcdRestored is the fault in which administrators restore etcd from a backup while the cluster
+// runs.
 const etcdRestored = "etcd is restored from a backup"
 
 func init() {
@@ -32,7 +33,7 @@ var (
 	switches = scene{kind: "a switchover is asked for"}
 )
 
-// later: once another has become primary.
+// later returns the scene of a fault that happens once another has become primary.
 func later(kind string) scene {
 	return scene{after: 10 * time.Second, within: 20 * time.Second, kind: kind}
 }
@@ -75,7 +76,8 @@ func (w *world) restoreEtcd(d *dice) {
 	w.restoreLease(c.at)
 }
 
-// hasHeardOfMore: who would be primary by an old status knows that it is old.
+// hasHeardOfMore reports whether the instance that would be primary by an old status knows that it
+// is old.
 func (w *world) hasHeardOfMore(old *core.Status) bool {
 	v := w.api.volume(old.Promotion.Instance)
 	return v != nil && max(v.data.record.viewEpoch, v.data.record.wasPrimaryEpoch) > old.Epoch

@@ -20,9 +20,9 @@ var plain = []string{"mysqld crashes", "manager crashes", "node loses power", "n
 
 func isPlain(kind string) bool { return slices.Contains(plain, kind) }
 
-// checkReturned: under quorum, a former primary comes back in order from crashes and
-// partitions. What it wrote and nobody acknowledged is rolled back, not recovered beside a
-// successor that lacks it.
+// checkReturned fails the run when, under quorum, a former primary does not come back in order
+// from crashes and partitions. What it wrote and nobody acknowledged is rolled back, and not
+// recovered beside a successor that lacks it.
 func (tr *truth) checkReturned(c *clusterObject) {
 	if p := c.status.Promotion; p != nil {
 		// What was promised ended for a moment, or a human gave it up: nothing may be cut.

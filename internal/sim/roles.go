@@ -243,8 +243,9 @@ func (m *manager) becomePrimary(a agent.BecomePrimary, done func(string)) {
 	})
 }
 
-// open: the permission is looked at once more at the last moment; from here on it
-// is not given up half way.
+// open opens mysqld for writes in the epoch. It looks at the permission once more at the last
+// moment. From there on it does not give up half way: a mysqld that does not say whether it became
+// writable is killed. done gets why it is not writable, or "".
 func (m *manager) open(epoch int64, done func(string)) {
 	m.volume.record.wasPrimaryEpoch, m.volume.record.cached = epoch, m.volume.record.cached.Opens()
 	if !m.facts().MayOpen(epoch) {

@@ -121,7 +121,7 @@ func (w *world) situation() string {
 	return said
 }
 
-// beQuiet: a steady state is silent, and stays healthy.
+// beQuiet fails the run unless a steady state is silent, and stays healthy.
 func (w *world) beQuiet() {
 	// A preferred primary takes over when the present one has been stable for long enough, and
 	// a minute after it was given up as a target, which may be so again when what it watches

@@ -106,7 +106,7 @@ func (s *mysqld) release(may func(*commit) bool) {
 	}
 }
 
-// acknowledged: a replica has all up to pos in its relay log.
+// acknowledged notes that a replica has all up to pos in its relay log.
 func (s *mysqld) acknowledged(replica *database, pos int) {
 	if s.semi.acked == nil {
 		s.semi.acked = map[*database]int{}

@@ -37,7 +37,7 @@ func (c *session) answer(a answer, t *txn) {
 	})
 }
 
-// breakOff: the connection is reset. What the client was told before stays told.
+// breakOff resets the connection. What the client was told before stays told.
 func (c *session) breakOff() {
 	if c.gone {
 		return
@@ -46,7 +46,7 @@ func (c *session) breakOff() {
 	c.gone, c.busy = true, false
 }
 
-// waits: its commit waits for acknowledgements.
+// waits reports whether the session's commit waits for acknowledgements.
 func (c *session) waits() bool {
 	return slices.ContainsFunc(c.s.semi.waiting, func(w *commit) bool { return w.session == c })
 }

@@ -41,7 +41,8 @@ func newShipper(a *archiving, m *manager, term archive.Term) *shipper {
 	return k
 }
 
-// mayGoOn: this instance still archives the same.
+// mayGoOn reports whether this instance still archives the same, from the same data. Once it does
+// not, the shipper is over for good.
 func (k *shipper) mayGoOn() bool {
 	now := k.m.archives()
 	if k.a.w.mut.ShipsOn && now.Epoch > k.writer.Epoch && !k.over {

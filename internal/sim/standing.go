@@ -71,7 +71,7 @@ var standings = []standing{
 		}},
 }
 
-// stall: the server hangs, and the next one does not get to answer either.
+// stall makes the server hang. The next one on the same volume does not get to answer either.
 func (s *mysqld) stall() {
 	s.volume.stalled = true
 	s.suspend()
@@ -144,7 +144,7 @@ func (w *world) stand(seed uint64) {
 	}
 }
 
-// canStand: by what is promised, the cluster must get over it.
+// canStand reports whether the cluster must get over the fault, by what is promised.
 func (w *world) canStand(f standing, p *core.Promotion) bool {
 	c := w.api.cluster()
 	left, forEver := len(c.status.Members)-1, c.spec.durability.Mode.WaitsForEver()
@@ -157,7 +157,7 @@ func (w *world) canStand(f standing, p *core.Promotion) bool {
 	return c.spec.lease && p.Leased || !f.silent && !f.stays
 }
 
-// isReplaced: somebody else acknowledges writes within the bound.
+// isReplaced fails the run unless somebody else acknowledges writes within the bound.
 func (w *world) isReplaced(f standing, p *core.Promotion) {
 	began := w.now
 	bound := takeOverWithin + w.conf.delay
@@ -174,7 +174,7 @@ func (w *world) isReplaced(f standing, p *core.Promotion) {
 	w.fail("I7", "%s: nobody else takes writes %s later: %s", f.name, bound, w.situation())
 }
 
-// goesOn: the primary acknowledges writes all the time.
+// goesOn fails the run unless the primary acknowledges writes all the time, and stays primary.
 func (w *world) goesOn(f standing, p *core.Promotion) {
 	began := w.now
 	for w.failure == nil && w.now < began+40*time.Second {

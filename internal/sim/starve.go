@@ -60,7 +60,8 @@ func (w *world) besides(what int, primary string) func() {
 	}
 }
 
-// isFed: writes are acknowledged again, and by the same instance, within the bound.
+// isFed fails the run unless writes are acknowledged again within the bound, and the cluster is
+// healthy, or says which replica is broken.
 func (w *world) isFed(p *core.Promotion) {
 	began := w.now
 	w.runUntil(w.now + 5*time.Second)

@@ -85,7 +85,8 @@ func (st *statusStream) connect() {
 	}, func() { st.lost("timeout") })
 }
 
-// lost: the manager cannot be heard any more.
+// lost notes that the manager cannot be heard any more, and why. Its report is unknown from now
+// on. The operator looks, and connects again after a pause that grows.
 func (st *statusStream) lost(why string) {
 	op := st.op
 	if st.stopped || op.dead {
@@ -116,7 +117,8 @@ func (st *statusStream) stop() {
 	}
 }
 
-// reset: the manager has ended, and its kernel says so if it can.
+// reset ends the stream of a manager that has ended, if its kernel's word gets through to the
+// operator.
 func (st *statusStream) reset() {
 	m, op := st.m, st.op
 	if m == nil {
@@ -132,7 +134,8 @@ func (st *statusStream) reset() {
 	}
 }
 
-// watchSilence: pings find a silent peer.
+// watchSilence ends the streams of managers that stay silent, after as long as the operator's
+// pings need to find that out.
 func (op *operator) watchSilence() {
 	for _, name := range op.order {
 		st := op.streams[name]
@@ -186,7 +189,7 @@ func (st *statusStream) push() {
 	})
 }
 
-// afterMend: what was sent into the cut is sent again.
+// afterMend sends again what was sent into the cut.
 func (op *operator) afterMend() {
 	for _, name := range op.order {
 		if st := op.streams[name]; st.stalled && st.m != nil && op.hears(st.m) {
@@ -297,8 +300,7 @@ func (st *statusStream) measure() {
 	st.op.command(st.instance, control.VerbRefresh, control.Order{}, func(bool) { st.measures = false })
 }
 
-// catchUp: while nothing changed, the same snapshot came every second. It is as if
-// the last of them had been heard.
+// catchUp takes the last snapshots for heard that came every second while nothing changed.
 func (st *statusStream) catchUp() {
 	m, op := st.m, st.op
 	if m == nil || m.dead || st.inFlight > 0 || st.stalled || st.sent != m.polled || !op.hears(m) {
@@ -344,7 +346,7 @@ func (st *statusStream) repeat(r core.Report, at time.Duration) {
 	w.last = w.report
 }
 
-// beforeSilence: what was heard until now counts.
+// beforeSilence counts what was heard of the manager until now.
 func (m *manager) beforeSilence() {
 	for _, st := range m.streams {
 		st.catchUp()

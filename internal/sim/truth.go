@@ -69,9 +69,10 @@ func (tr *truth) saying(s *mysqld, t *txn) *saying {
 	return said
 }
 
-// isExcused: its machine stood still when it would have had to isolate itself, and has
-// not had the time to do so since. Neither it nor anybody else can help that: without
-// quorum such a primary takes writes for a moment more.
+// isExcused reports whether the server's machine stood still when its primary would have had to
+// isolate itself, and has not had the time to do so since. Neither it nor anybody else can help
+// that: without quorum such a primary takes writes for a moment more. Where commits wait for ever,
+// nothing is excused.
 func (tr *truth) isExcused(s *mysqld) bool {
 	m := tr.w.machines[s.machine]
 	if tr.mode.WaitsForEver() || m.pausedUntil == 0 || tr.w.now > m.pausedUntil+afterPause {
@@ -94,7 +95,9 @@ func (tr *truth) holdersOf(t *txn) []*database {
 	return out
 }
 
-// heard: a client has read success. From now on it counts.
+// heard notes that a client has read success, which counts from now on. It fails the run when the
+// success came from a primary that another had superseded, and the successor lacks the write, or
+// when two instances acknowledged writes in one epoch (I1).
 func (tr *truth) heard(said *saying) {
 	w := tr.w
 	tr.all++
@@ -127,7 +130,10 @@ func (tr *truth) heard(said *saying) {
 	}
 }
 
-// opened: a server takes writes.
+// opened notes that a server takes writes. It fails the run when another instance did so in the
+// same epoch or in a later one (I1), when its own has diverged (I4), or when it lacks what must
+// survive. A primary of an epoch that was cut off by its quorum may open, and can acknowledge
+// nothing.
 func (tr *truth) opened(s *mysqld) {
 	w, me := tr.w, s.manager.me
 	switch {
@@ -239,7 +245,7 @@ func (tr *truth) clusterChanged(c *clusterObject) {
 	}
 }
 
-// destroyed: a volume with data is gone.
+// destroyed notes that a volume with data is gone, and whether the operator removed it.
 func (tr *truth) destroyed(v *volume) {
 	v.db.destroyed, v.db.removed = !v.removed, v.removed
 }
@@ -251,7 +257,7 @@ func (tr *truth) bootstrapped(m *manager) {
 	tr.w.tell("%s has made the cluster's first data", m.me)
 }
 
-// overwritten: data is replaced.
+// overwritten fails the run when data of an instance is replaced by other data (I4).
 func (tr *truth) overwritten(v *volume) {
 	if v.stage == stagePopulated {
 		tr.w.fail("I4", "the data of %s is copied over", v.instance)
@@ -282,8 +288,9 @@ func (tr *truth) checkEffect(e core.Effect) {
 	}
 }
 
-// born: a number that was given already belongs to one transaction. One that lost what it
-// wrote, for its disk lied, cannot know which it gave.
+// born fails the run when a server gives a number that belongs to another transaction already,
+// which was cut off and somebody else holds. A server that lost what it wrote, because its disk
+// lied, cannot know which numbers it gave.
 func (tr *truth) born(t *txn) {
 	tr.w.archive.born(t)
 	if tr.lied {
@@ -302,7 +309,8 @@ func (tr *truth) born(t *txn) {
 
 func (tr *truth) written(*mysqld, *txn) {}
 
-// cut: a tail is gone from one log.
+// cut notes that a tail is gone from one log. It fails the run when a client was told that some of
+// it is committed (I4), unless a disk lied.
 func (tr *truth) cut(d *database, tail []*txn) {
 	tr.w.tell("%s: the tail from %s on is cut off (%d)", d.instance, tail[0].set, len(tail))
 	tr.w.cover.count("truth", "tail cut")

@@ -8,8 +8,8 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// unseenDramas: a Pod of the primary is made, takes writes, and is out of sight before any
-// operator has seen it.
+// unseenDramas are the dramas in which a Pod of the primary is made, takes writes, and is out of
+// sight before any operator has seen it.
 var unseenDramas = [][]scene{
 	{{kind: unseenPod}, {kind: "all appliers stop with an error"},
 		{within: time.Second, kind: "a Pod is deleted", primary: true}},
@@ -26,8 +26,8 @@ func init() {
 	faultKinds = append(faultKinds, faultKind{unseenPod, 0, (*world).loseUnseen})
 }
 
-// hasUnseen: of 32 seeds one gets such a drama, on volumes that every node can have: only
-// then the next Pod may run elsewhere.
+// hasUnseen reports whether the run of the seed gets such a drama: one seed of 32 does. Its
+// volumes are of those that every node can have, because only then the next Pod may run elsewhere.
 func hasUnseen(seed uint64) bool { return seed%32 == 15 }
 
 func withUnseen(seed uint64, out []Fault) []Fault {
@@ -41,9 +41,10 @@ func withUnseen(seed uint64, out []Fault) []Fault {
 	return out
 }
 
-// loseUnseen: the Pod goes back to the node of its volume, gets the time to take writes, is
-// cut off from API server and operators, and is deleted by force by a human, who cordons
-// the node. The next operator starts when all is over.
+// loseUnseen has the operator end once it has made a Pod of the primary, and loses that Pod. The
+// Pod goes back to the node of its volume, gets the time to take writes, and is cut off from API
+// server and operators. A human deletes it by force and cordons the node. The next operator starts
+// when all is over.
 func (w *world) loseUnseen(d *dice) {
 	start, hide := d.between(9*time.Second, 15*time.Second), d.between(3*time.Second, 7*time.Second)
 	heals := w.heals
@@ -76,7 +77,8 @@ func (w *world) hide(machine int, instance, uid string) {
 	w.api.deletePod(instance, uid, true)
 }
 
-// diesOnceMade: the operator has made a Pod of the primary, and sees no more of it.
+// diesOnceMade ends the operator if it is to end once it has made a Pod of the primary, and this
+// effect made one. It reports whether it did; the operator sees no more of the Pod.
 func (op *operator) diesOnceMade(e core.Effect, made bool) bool {
 	create, is := e.(core.CreatePod)
 	if !is || !made || create.Awaited == "" || op.crashOnceMade == nil {

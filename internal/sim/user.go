@@ -47,8 +47,8 @@ func (w *world) scaleTo(n int) {
 	w.editSpec(func(s *clusterSpec) { s.instances = n })
 }
 
-// growInVain: there is no room for the instances that are wished for, or to copy data
-// takes long; after a while there is, or the wish is taken back.
+// growInVain has a user wish for more instances, for which there is no room, or to which it takes
+// long to copy data. After a while there is room, or the user takes the wish back.
 func (w *world) growInVain(d *dice) {
 	before := w.api.cluster().spec.instances
 	if before >= most {
@@ -84,7 +84,8 @@ func (w *world) deletePodByForce(d *dice) {
 	w.api.deletePod(in, "", true)
 }
 
-// loseVolume: the claim and the Pod are deleted, politely or by force.
+// loseVolume deletes the claim and the Pod of an instance, politely or by force, if that much may
+// be lost.
 func (w *world) loseVolume(d *dice) {
 	in := w.pickInstance(d)
 	if v := w.api.volume(in); v == nil || v.data.stage != stagePopulated || !w.mayLose(in) {
@@ -247,14 +248,14 @@ func (u *user) help() {
 var namesOverride = []core.Reason{core.RefusalTooFewKnown, core.RefusalIncomparable, core.RefusalAllDiverged,
 	core.RefusalStatusRegressed}
 
-// isDataGone: what an instance held is destroyed.
+// isDataGone reports whether what an instance held is destroyed.
 func (w *world) isDataGone(instance string) bool {
 	v := w.api.volume(instance)
 	return v == nil || v.data.stage != stagePopulated
 }
 
-// acceptLoss: the primary's data is gone, and nobody may be promoted; a human
-// chooses who holds the most of what is left.
+// acceptLoss has a human choose who holds the most of what is left, because the primary's data is
+// gone and nobody may be promoted.
 func (u *user) acceptLoss() {
 	w := u.w
 	var best *mysqld
@@ -274,8 +275,8 @@ func (u *user) acceptLoss() {
 	w.editSpec(func(s *clusterSpec) { s.override = &core.Override{To: best.manager.me, Epoch: epoch} })
 }
 
-// declareDead: nobody knows what became of the Pod that took writes. A human
-// switches its node off, says so, and switches it on again.
+// declareDead has a human switch the node off, say so, and switch it on again, because nobody
+// knows what became of the Pod on it that took writes.
 func (u *user) declareDead(n *node) {
 	w := u.w
 	u.acted = w.now
@@ -291,8 +292,8 @@ func (u *user) declareDead(n *node) {
 	})
 }
 
-// isHopeless: nobody holds the cluster's data any more, or it never had any and
-// its first instance is lost; a human restores a backup, or starts again.
+// isHopeless reports whether nobody holds the cluster's data any more, or it never had any and its
+// first instance is lost. Then a human restores a backup, or starts again.
 func (w *world) isHopeless() bool {
 	s := &w.api.cluster().status
 	if s.EstablishedAt.IsZero() {
@@ -319,7 +320,7 @@ func (u *user) reclone(name string) {
 	w.api.deletePod(name, "", false)
 }
 
-// isHealthy: everything is as it should be.
+// isHealthy reports whether everything is as it should be.
 func (w *world) isHealthy() bool {
 	c := w.api.cluster()
 	s := &c.status

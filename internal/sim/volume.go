@@ -85,8 +85,8 @@ func (v *volume) state() core.DataState {
 	return core.DataEmpty
 }
 
-// destroy: the claim was deleted, and its data with it. A mysqld that has the
-// files open goes on until it ends.
+// destroy deletes the volume's data with its claim. A mysqld that has the files open goes on until
+// it ends.
 func (v *volume) destroy() {
 	v.gone = true
 	if v.db != nil && v.stage == stagePopulated {
@@ -109,8 +109,8 @@ func (v *volume) attach(node string) bool {
 	return true
 }
 
-// inUse: a container that has it mounted was not seen to end, nor has its node
-// been declared dead.
+// inUse reports whether a container that has the volume mounted was not seen to end, nor has its
+// node been declared dead.
 func (v *volume) inUse() bool {
 	for _, n := range v.w.nodes {
 		for _, c := range n.containers {

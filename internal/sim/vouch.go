@@ -14,7 +14,7 @@ type vouching struct {
 	peers            map[string]*manager // standing connections
 }
 
-// freshLease: vouches do not matter before the lease is so old.
+// freshLease is the age of a Lease up to which vouches do not matter.
 const freshLease = core.LeaseGrace - 4*time.Second
 
 // keepVouched asks every peer once a second whether it counts on this primary;

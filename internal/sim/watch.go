@@ -82,8 +82,8 @@ func (v *watch) apply(upTo int) {
 	}
 }
 
-// notify: there is something new. It arrives after a while, with all that came
-// after it by then or without.
+// notify tells that there is something new. It arrives after a while, with all that came after it
+// by then or without. Sometimes the last of what came before arrives again.
 func (v *watch) notify() {
 	if v.stopped || v.pending || !v.synced || v.next >= len(v.w.api.logs[v.kind]) {
 		return

@@ -114,7 +114,8 @@ func (w *world) addMachine(name string) {
 	w.machines = append(w.machines, m)
 }
 
-// chooseScenario: quorum is where most is promised, and gets half of the runs.
+// chooseScenario draws the cluster of the run, and how its user wants it. Quorum is where most is
+// promised, and gets half of the runs.
 func (w *world) chooseScenario() scenario {
 	r := w.rnd
 	s := scenario{

@@ -62,8 +62,8 @@ func (c *check) gtid(kind archive.Kind, n, ends int) string {
 	return c.ends(archive.Target{Kind: kind, GTIDs: c.all[n].ID}, ends)
 }
 
-// exclusive: of two transactions to before which is restored, the first counts, and of two to which is
-// restored the last.
+// exclusive restores to before two transactions, of which the first counts, and to two
+// transactions, of which the last counts. It says what is wrong; "" when nothing is.
 func (c *check) exclusive(rng *rand.Rand, n int) string {
 	m := rng.IntN(len(c.all))
 	both := c.all[n].ID.Union(c.all[m].ID)
@@ -73,7 +73,8 @@ func (c *check) exclusive(rng *rand.Rand, n int) string {
 	return c.ends(archive.Target{Kind: archive.ToGTIDs, GTIDs: both}, max(n, m)+1)
 }
 
-// ends: a restore to a target holds the first so many of what is replayed, and no other.
+// ends says what is wrong unless a restore to the target holds the first n of what is replayed,
+// and no other; "" when nothing is.
 func (c *check) ends(target archive.Target, n int) string {
 	want := c.until(n)
 	for _, s := range c.of {
@@ -109,7 +110,8 @@ func (c *check) time(at time.Time) string {
 	return c.ends(target, n)
 }
 
-// order: nothing is replayed before a transaction that stood behind it in its own server's log.
+// order says what is wrong when something is replayed before the n-th transaction that its own
+// server wrote behind it; "" when nothing is.
 func (c *check) order(n int) string {
 	t := c.all[n]
 	for _, w := range c.all[:n] {
