@@ -136,6 +136,7 @@ type chain struct {
 	open io.ReadCloser
 }
 
+// Read reads the open piece, and opens the next one at its end. io.EOF comes behind the last.
 func (c *chain) Read(to []byte) (int, error) {
 	for {
 		if c.open == nil {

@@ -230,6 +230,8 @@ func damage(what string, p facts.Part, err error) error {
 	return because(PartDamaged, named)
 }
 
+// Read gives what the part holds, decompressed. At the end it returns io.EOF only when the part
+// has the size and, unless it is encrypted, the hash that were written: PartDamaged otherwise.
 func (r *reader) Read(to []byte) (int, error) {
 	n, err := r.zstd.Read(to)
 	if r.part.Recipient == "" {
@@ -248,6 +250,7 @@ func (r *reader) Read(to []byte) (int, error) {
 	return n, io.EOF
 }
 
+// Close closes the object, read to its end or not.
 func (r *reader) Close() error {
 	r.zstd.Close()
 	return r.body.Close()

@@ -19,6 +19,7 @@ const (
 	StateDone
 )
 
+// String returns the name of the state; "unknown" for a number that is none.
 func (s State) String() string {
 	names := [...]string{StateInit: "Init", StateFileCopy: "FileCopy", StatePageCopy: "PageCopy",
 		StateRedoCopy: "RedoCopy", StateDone: "Done"}

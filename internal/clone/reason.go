@@ -68,6 +68,7 @@ type DonorError struct {
 	Message string
 }
 
+// Error returns what the donor says, and what it means where that is known.
 func (e *DonorError) Error() string {
 	text := fmt.Sprintf("the donor says: error %d: %s", e.Number, e.Message)
 	if why := reasonOf(e.Number); why != nil {

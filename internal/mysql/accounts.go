@@ -223,6 +223,7 @@ func (e *UserStatementError) Error() string {
 		"spec.bootstrap cannot be changed: create a new Cluster with a corrected statement", e.Index, why)
 }
 
+// Unwrap returns what the server said, which may hold a password.
 func (e *UserStatementError) Unwrap() error { return e.Err }
 
 func (f First) runUserStatements(ctx context.Context, conn *sql.Conn) error {

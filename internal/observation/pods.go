@@ -65,6 +65,8 @@ func PodFacts(pod *corev1.Pod, wanted Wanted) core.Pod {
 	return facts
 }
 
+// IsReady reports whether the Pod's condition Ready is true. A Pod without that condition is not
+// ready.
 func IsReady(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {

@@ -161,6 +161,7 @@ func (r refusals) Error() string {
 	return firstOf(texts)
 }
 
+// Unwrap returns all of the refusals, so that errors.Is and errors.As look at each.
 func (r refusals) Unwrap() []error { return r }
 
 const (

@@ -46,6 +46,7 @@ type answer struct {
 // one failed, if one did not long ago.
 type underWayError struct{ former error }
 
+// Error says only that the request is under way; why an earlier one failed is in former.
 func (e *underWayError) Error() string { return errUnderWay.Error() }
 
 // request is one to make something of a Cluster, by its words.

@@ -28,12 +28,16 @@ func (r *Reconciler) newQueue(name string,
 		func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter })}
 }
 
+// Add goes through AddWithOpts, so that the cluster is queued by its urgency.
 func (q *urgentFirst) Add(cluster reconcile.Request) { q.AddWithOpts(priorityqueue.AddOpts{}, cluster) }
 
+// AddAfter goes through AddWithOpts, so that the cluster is queued by its urgency now, and not by
+// that after the while.
 func (q *urgentFirst) AddAfter(cluster reconcile.Request, after time.Duration) {
 	q.AddWithOpts(priorityqueue.AddOpts{After: after}, cluster)
 }
 
+// AddRateLimited goes through AddWithOpts, as Add does.
 func (q *urgentFirst) AddRateLimited(cluster reconcile.Request) {
 	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, cluster)
 }

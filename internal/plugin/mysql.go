@@ -112,6 +112,7 @@ type heedful struct {
 	full bool
 }
 
+// Write passes on p, and notes MySQL's error 1040 (too many connections) in it.
 func (h *heedful) Write(p []byte) (int, error) {
 	h.full = h.full || bytes.Contains(p, []byte("ERROR 1040 "))
 	return h.Writer.Write(p)

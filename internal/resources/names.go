@@ -36,22 +36,40 @@ type Names string
 // or an additional one's name.
 func (n Names) Service(name string) string { return string(n) + "-" + name }
 
-// The default Services.
+// ReadWrite is the name of the Service that leads to the primary.
 func (n Names) ReadWrite() string { return n.Service("rw") }
-func (n Names) ReadOnly() string  { return n.Service("ro") }
-func (n Names) Read() string      { return n.Service("r") }
 
-// The Secrets.
-func (n Names) RootSecret() string        { return string(n) + "-root" }
-func (n Names) AppSecret() string         { return string(n) + "-app" }
+// ReadOnly is the name of the Service that leads to replicas.
+func (n Names) ReadOnly() string { return n.Service("ro") }
+
+// Read is the name of the Service that leads to every instance.
+func (n Names) Read() string { return n.Service("r") }
+
+// RootSecret is the name of the Secret with the account of root.
+func (n Names) RootSecret() string { return string(n) + "-root" }
+
+// AppSecret is the name of the Secret with the application's account.
+func (n Names) AppSecret() string { return string(n) + "-app" }
+
+// ReplicationSecret is the name of the Secret with the account of replication.
 func (n Names) ReplicationSecret() string { return string(n) + "-replication" }
-func (n Names) ControlSecret() string     { return string(n) + "-control" }
-func (n Names) CASecret() string          { return string(n) + "-ca" }
-func (n Names) RecoverySecret() string    { return string(n) + "-recovery" }
-func (n Names) ArchiveSecret() string     { return string(n) + "-archive" }
 
-// The Lease of the primary, and the PodDisruptionBudget.
-func (n Names) Lease() string            { return string(n) + "-primary" }
+// ControlSecret is the name of the Secret with the account of the managers.
+func (n Names) ControlSecret() string { return string(n) + "-control" }
+
+// CASecret is the name of the Secret with the cluster's certificate authority.
+func (n Names) CASecret() string { return string(n) + "-ca" }
+
+// RecoverySecret is the name of the Secret from which a restore reads.
+func (n Names) RecoverySecret() string { return string(n) + "-recovery" }
+
+// ArchiveSecret is the name of the Secret by which instances write the archive.
+func (n Names) ArchiveSecret() string { return string(n) + "-archive" }
+
+// Lease is the name of the Lease of the primary.
+func (n Names) Lease() string { return string(n) + "-primary" }
+
+// DisruptionBudget is the name of the PodDisruptionBudget.
 func (n Names) DisruptionBudget() string { return string(n) }
 
 // TLSSecret is the name of the Secret with an instance's certificate.

@@ -63,6 +63,7 @@ func MadeNow(c *v1alpha1.Cluster, instance string, o PodOptions) Made {
 	return Made{PodSpecHash(c, instance, o), inputHash(c, instance, o)}
 }
 
+// MadeAs returns what a Pod was made as, by its annotations. A Pod without them has "" in it.
 func MadeAs(pod *corev1.Pod) Made {
 	return Made{pod.Annotations[v1alpha1.AnnotationPodSpecHash], pod.Annotations[v1alpha1.AnnotationPodInputHash]}
 }

@@ -222,6 +222,7 @@ func syncUp(root *os.Root, dir string) error {
 	}
 }
 
+// Get opens the file of a key; NotFound when there is none, or what is there is no file.
 func (d *directory) Get(ctx context.Context, key string) (body io.ReadCloser, err error) {
 	err = d.with(ctx, "reading", key, func(root *os.Root) error {
 		f, err := root.Open(path.Join(d.path, key))
@@ -247,6 +248,7 @@ type fileReader struct {
 	*os.File
 }
 
+// Read reads the file as long as the context has not ended.
 func (r *fileReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
@@ -258,6 +260,8 @@ func (r *fileReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Delete removes the file of a key, and directories above it that are empty then. A directory by
+// that name is no object, and stays.
 func (d *directory) Delete(ctx context.Context, key string) error {
 	return d.with(ctx, "deleting", key, func(root *os.Root) error {
 		name := path.Join(d.path, key)
@@ -283,6 +287,7 @@ func prune(root *os.Root, dir string) error {
 	return syncUp(root, dir)
 }
 
+// List walks through the directory. An error is the last that it gives.
 func (d *directory) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		root, err := d.open()

@@ -35,6 +35,8 @@ type pacer interface {
 	put(ctx context.Context, key string, body []byte, how how) error
 }
 
+// Put writes no faster than the limit. With a store that cannot pace a body it waits before it
+// sends it.
 func (l *limited) Put(ctx context.Context, key string, body []byte) error {
 	if s, ok := l.Store.(pacer); ok {
 		return s.put(ctx, key, body, how{pace: l.pace})
@@ -45,6 +47,7 @@ func (l *limited) Put(ctx context.Context, key string, body []byte) error {
 	return l.Store.Put(ctx, key, body)
 }
 
+// Create creates no faster than the limit, as Put does.
 func (l *limited) Create(ctx context.Context, key string, body []byte) error {
 	if s, ok := l.Store.(pacer); ok {
 		return s.put(ctx, key, body, how{create: true, pace: l.pace})
@@ -55,6 +58,7 @@ func (l *limited) Create(ctx context.Context, key string, body []byte) error {
 	return l.Store.Create(ctx, key, body)
 }
 
+// Get gives a body that is read no faster than the limit.
 func (l *limited) Get(ctx context.Context, key string) (io.ReadCloser, error) {
 	body, err := l.Store.Get(ctx, key)
 	if err != nil {
@@ -73,6 +77,7 @@ type pacedReader struct {
 	pace *rate.Limiter // nil: as fast as it goes
 }
 
+// Read waits behind what it has read, and ends with its context.
 func (r *pacedReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err

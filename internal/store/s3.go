@@ -222,6 +222,8 @@ func (u *upload) prove(ctx context.Context) error {
 	return nil
 }
 
+// Get reads an object; NotFound when there is none. It tries again only before the object has
+// begun to come: what breaks then is an error of Read.
 func (s *s3Store) Get(ctx context.Context, key string) (io.ReadCloser, error) {
 	if err := CheckKey(key); err != nil {
 		return nil, err
@@ -246,6 +248,7 @@ type objectReader struct {
 	failed func(error) error
 }
 
+// Read reads the object as long as the context has not ended. Errors have Reasons.
 func (r *objectReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, r.failed(err)
@@ -274,6 +277,7 @@ func (s *s3Store) Delete(ctx context.Context, key string) error {
 	return s.failed("deleting", key, err)
 }
 
+// List goes on behind the last key that came when it is tried again.
 func (s *s3Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		l := newListing(s.path, yield)

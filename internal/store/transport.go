@@ -197,6 +197,8 @@ type requestBody struct {
 	since time.Time
 }
 
+// Read stops the watch while the body is read, and starts it for as long as the store may then be
+// silent.
 func (b *requestBody) Read(p []byte) (int, error) {
 	b.watch.pause()
 	if !b.since.IsZero() {
@@ -219,6 +221,7 @@ type responseBody struct {
 	watch  *watch
 }
 
+// Read lets the watch run while an answer is awaited. An error tells what ended the request.
 func (b *responseBody) Read(p []byte) (int, error) {
 	b.watch.resume(b.watch.silence)
 	n, err := b.ReadCloser.Read(p)
@@ -230,6 +233,7 @@ func (b *responseBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close ends the watch and the request.
 func (b *responseBody) Close() error {
 	b.watch.end()
 	err := b.ReadCloser.Close()

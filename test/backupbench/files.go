@@ -25,6 +25,7 @@ func (b bytesFlag) short() string {
 	return strconv.FormatInt(int64(b), 10)
 }
 
+// Set reads a number of bytes, which MiB or GiB may follow. It must be more than 0.
 func (b *bytesFlag) Set(text string) error {
 	shift := 0
 	for unit, by := range map[string]int{"MiB": 20, "GiB": 30} {

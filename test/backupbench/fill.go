@@ -80,6 +80,7 @@ type rowReader struct {
 	buf    bytes.Buffer
 }
 
+// Read gives the rows that are left, and then io.EOF.
 func (r *rowReader) Read(p []byte) (int, error) {
 	for ; r.left > 0 && r.buf.Len() < len(p); r.left-- {
 		r.buf.WriteString(strconv.Itoa(r.source.IntN(1 << 20)))

@@ -81,6 +81,7 @@ const nowhere = "nowhere"
 // withoutParts is that store.
 type withoutParts struct{ store.Store }
 
+// Put throws a backup's parts away, and stores all else.
 func (w withoutParts) Put(ctx context.Context, key string, body []byte) error {
 	if strings.Contains(key, "/part-") {
 		return ctx.Err()

@@ -207,6 +207,7 @@ type cuttable struct {
 	fleet *fleet
 }
 
+// Accept gives a connection that stands still while the instance's node is cut off.
 func (l cuttable) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
@@ -220,12 +221,14 @@ type conn struct {
 	fleet *fleet
 }
 
+// Read gives what came only once the node is not cut off.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.await()
 	return n, err
 }
 
+// Write writes only once the node is not cut off.
 func (c *conn) Write(p []byte) (int, error) {
 	c.await()
 	return c.Conn.Write(p)

@@ -97,6 +97,8 @@ func (f *Figures) String() string {
 	return b.String()
 }
 
+// String returns the number of primaries and their times in seconds, median and longest; a dash
+// for nil.
 func (r *Reaction) String() string {
 	if r == nil {
 		return "–"
