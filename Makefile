@@ -5,6 +5,8 @@ SHELL := /bin/bash
 
 VERSION ?= 0.1.0
 TOOL := go tool -modfile=tools/dev/go.mod
+# What goes through it is told at the end of make test when it was skipped.
+GOTEST := go run ./tools/gotest
 LDFLAGS := -s -w -X cnmsql.co/internal/version.Version=$(VERSION)
 
 .PHONY: help
@@ -20,7 +22,13 @@ demo-down: ## Remove the demo and its local Kubernetes
 	go run ./test/demo -down
 
 .PHONY: test
-test: checks check-sim test-real test-e2e ## What every change has to pass: checks, real API server and mysqld, one end-to-end test a capability
+test: export CNMSQL_TESTED := bin/tested
+test: tested-anew checks check-sim test-real test-e2e ## What every change has to pass: checks, real API server and mysqld, one end-to-end test a capability
+	@$(GOTEST) -say
+
+.PHONY: tested-anew
+tested-anew:
+	@mkdir -p bin && : > bin/tested
 
 .PHONY: test-all
 test-all: export CNMSQL_ALL = 1
@@ -74,8 +82,8 @@ generated: generate
 
 .PHONY: unit
 unit: # drawn from a seed that stays, so that a change is judged by what it changed
-	RAPID_SEED=1 RAPID_CHECKS=2000 go test ./...
-	go test -C tools/localkube ./...
+	RAPID_SEED=1 RAPID_CHECKS=2000 $(GOTEST) ./...
+	$(GOTEST) -C tools/localkube ./...
 
 .PHONY: race
 race: ## The race detector on operator, instance manager, control API and writer; needs a C compiler
@@ -91,9 +99,9 @@ test-random: ## The invariants on 500,000 observations that nobody has seen, and
 
 .PHONY: test-real
 test-real: ## Tests against a real API server, a real mysqld and a real S3 server, without a cluster
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 go test -count=1 -timeout 20m -parallel 4 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer
-	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 ./test/crd ./test/scalebench
-	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) go test -count=1 -run TestARealAPIServer ./internal/operator
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 $(GOTEST) -count=1 -timeout 20m -parallel 4 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer
+	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) $(GOTEST) -count=1 ./test/crd ./test/scalebench
+	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) $(GOTEST) -count=1 -run TestARealAPIServer ./internal/operator
 	$(MAKE) test-store
 
 # promtool of Debian's package prometheus, which is unpacked and not installed.
@@ -117,7 +125,7 @@ test-idle: ## What make bench-idle does, for a moment
 
 .PHONY: test-store
 test-store: ## The object store against a real S3 server over TLS, and against faults
-	CNMSQL_S3_BIN=$$(go run -C tools/objectstore . build) go test -count=1 ./internal/store/... ./internal/retention
+	CNMSQL_S3_BIN=$$(go run -C tools/objectstore . build) $(GOTEST) -count=1 ./internal/store/... ./internal/retention
 
 .PHONY: test-store-google
 test-store-google: ## The object store against a server that speaks as Google Cloud Storage
@@ -143,7 +151,7 @@ backup-kills: ## Backups of a real mysqld that are killed again and again, resto
 
 .PHONY: test-e2e
 test-e2e: ## End-to-end tests on a local Kubernetes of their own: what docs/tests.md lists for make test
-	go test -count=1 -timeout 40m -tags e2e -v ./test/e2e
+	$(GOTEST) -count=1 -timeout 40m -tags e2e -v ./test/e2e
 
 .PHONY: test-e2e-all
 test-e2e-all: ## All of them
