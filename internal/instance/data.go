@@ -142,7 +142,7 @@ func (m *manager) clearDataDir() error {
 			return errors.New("making a data directory: the volume holds populated data, which is never replaced")
 		}
 	}
-	if err := m.idle(); err != nil {
+	if err := m.launcher.idle(); err != nil {
 		return err
 	}
 	if err := m.record.change(func(r *volumeRecord) {
@@ -160,7 +160,7 @@ func (m *manager) clearDataDir() error {
 func (m *manager) runInitialize(ctx context.Context) error {
 	m.log.Info("initialises a data directory")
 	began := time.Now()
-	p, err := m.spawn("--initialize-insecure")
+	p, err := m.launcher.spawn("--initialize-insecure")
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func TestTheEndOfMysqldIsKnownAsAWhole(t *testing.T) {
 	m := managerIn(dir, io.Discard)
 	must(t, m.tryVolume(t.Context()))
 	m.setCluster(&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "u-1"}})
-	m.bin = binary{command: []string{"/bin/sh", "-c", "exec sleep 60"}}
+	m.launcher.setServer(binary{command: []string{"/bin/sh", "-c", "exec sleep 60"}})
 	m.inherited = true // it is no mysqld, and not asked for its version
 	m.findServer(t.Context())
 	for range 100 {

@@ -58,7 +58,7 @@ func TestWhatAFailoverLostIsNotRestoredAndCanBeRead(t *testing.T) {
 		t.Errorf("lost is %s, and the log has %s", lost, got)
 	}
 	to := recovery.Task{Cluster: "db", Target: recovery.Target{GTID: lost.String()}}
-	if _, err := restore.Find(t.Context(), s, seal.Key{}, to, two.m.bin.version.String()); err == nil ||
+	if _, err := restore.Find(t.Context(), s, seal.Key{}, to, two.m.launcher.version().String()); err == nil ||
 		!strings.Contains(err.Error(), "TargetLost") {
 		t.Errorf("a restore to what is lost: %v", err)
 	}

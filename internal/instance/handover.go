@@ -121,8 +121,8 @@ func (t ticks) time() time.Time {
 // handOver makes this process the binary at path. It returns only when it fails, and
 // then nothing has changed.
 func (m *manager) handOver(path string) error {
-	m.spawning.Lock()
-	defer m.spawning.Unlock()
+	m.launcher.starting.Lock()
+	defer m.launcher.starting.Unlock()
 	m.record.changing.Lock() // what is being kept is kept
 	defer m.record.changing.Unlock()
 	children.mu.Lock() // no child inherits what is meant for the new binary
@@ -151,7 +151,7 @@ func (m *manager) handOver(path string) error {
 // mayNotHandOver tells what the manager has in hand that it cannot hand over; "" when there is
 // nothing.
 func (m *manager) mayNotHandOver() string {
-	if m.bin.missing != nil {
+	if m.launcher.server().missing != nil {
 		return "mysqld was not found"
 	}
 	return m.facts().MayNotHandOver()
@@ -163,10 +163,11 @@ func (m *manager) handover() (*handover, []int) {
 	defer m.mu.Unlock()
 	s := &m.st
 	epoch, renewed := m.lease.held()
+	bin := m.launcher.server()
 	l := &handover{
 		Format: HandoverFormat, Lock: int(m.record.lock.Fd()), Cluster: s.cluster.object,
 		Lease: handoverLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: handoverVouchesOf(s.peers.vouches),
-		Command: m.bin.command, Version: m.bin.version,
+		Command: bin.command, Version: bin.version,
 		Member: s.member.left(), Seen: s.cluster.seen, WasFenced: s.worker.wasFenced,
 		Withheld: s.volume.withheld, WithheldAt: ticksOf(s.volume.withheldAt),
 		handoverLife: s.mysqld.left(), Donor: s.clone.donor, Lagging: s.status.lagging,
@@ -261,8 +262,9 @@ func (m *manager) takeOver(l *handover) error {
 		return err
 	}
 	m.mu.Lock()
-	m.record, m.bin = record, binary{command: l.Command, version: l.Version}
+	m.record = record
 	m.mu.Unlock()
+	m.launcher.setServer(binary{command: l.Command, version: l.Version})
 	m.lease.set(l.Lease.Epoch, l.Lease.Renewed.time())
 	m.update(func(s *state) { s.inherit(l, data, foreign) })
 	if l.Mysqld != nil {
@@ -292,13 +294,10 @@ func (s *state) inherit(l *handover, data core.DataState, foreign bool) {
 }
 
 func (m *manager) takeOverMysqld(l *handoverMysqld) error {
-	p, err := inheritProcess(l.PID, l.Output, l.Started.time(), m.newErrorLog())
+	p, err := m.launcher.inherit(l.PID, l.Output, l.Started.time())
 	if err != nil {
 		return err
 	}
-	m.spawning.Lock()
-	m.child = p
-	m.spawning.Unlock()
 	m.update(func(s *state) {
 		s.mysqld.proc, s.mysqld.accepted, s.mysqld.mayWrite, s.mysqld.writable = p, l.Accepted, l.MayWrite, l.Writable
 		s.status.answered, s.status.server, s.status.at = time.Now(), l.Server, l.ServerAt.time()

@@ -100,9 +100,9 @@ func TestHandoverProcess(t *testing.T) {
 
 func giveToNewBinary(t *testing.T, m *manager) {
 	must(t, m.tryVolume(t.Context()))
-	m.bin = binary{version: mysql.Version{Major: 9, Minor: 7, Patch: 4, Text: "9.7.4"}, command: []string{"/bin/sh",
-		"-c", `n=i; while :; do printf 'line %s\n' "$n"; n=i$n; sleep 0.01; done`}}
-	p, err := m.spawn()
+	m.launcher.setServer(binary{version: mysql.Version{Major: 9, Minor: 7, Patch: 4, Text: "9.7.4"},
+		command: []string{"/bin/sh", "-c", `n=i; while :; do printf 'line %s\n' "$n"; n=i$n; sleep 0.01; done`}})
+	p, err := m.launcher.spawn()
 	must(t, err)
 	m.lease.set(7, time.Now())
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: types.UID("u-1")}}
@@ -136,7 +136,7 @@ func takeFromGiver(t *testing.T, m *manager, left *handover) {
 		server, vouches := s.status.server, s.peers.vouches
 		if server != nil && server.UUID == "u-9" && server.SemiSync.Acks == 2 && vouched && vouches.Epoch == 7 &&
 			time.Since(at) < 10*time.Second {
-			m.log.Info("server and vouches", "is", m.bin.version.Text)
+			m.log.Info("server and vouches", "is", m.launcher.version().Text)
 		}
 		return nil
 	})

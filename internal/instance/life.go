@@ -100,7 +100,7 @@ func (s *mysqldState) inherit(l handoverLife) {
 
 // launch starts the process and watches it.
 func (m *manager) launch(args ...string) error {
-	p, err := m.spawn(args...)
+	p, err := m.launcher.spawn(args...)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,6 @@ type manager struct {
 	kube  Kubernetes
 	lease *lease
 	tls   *tlsFiles
-	bin   binary
 	concerns
 	connections
 	// record is nil until the volume is locked.
@@ -39,7 +38,6 @@ type manager struct {
 	fencing pulse
 	// tryingDisk is held while the volume is tried.
 	tryingDisk sync.Mutex
-	spawned
 }
 
 // life is of one run, from its beginning to its end.
@@ -54,6 +52,7 @@ type life struct {
 
 // concerns keep what they know themselves, and ask their manager for the rest.
 type concerns struct {
+	launcher   *launcher      // of mysqld
 	archiver   *archiver      // of binary logs
 	checker    *checker       // of tables
 	replacer   *replacer      // of the manager by another binary
@@ -64,7 +63,7 @@ type concerns struct {
 }
 
 func concernsOf(m *manager) concerns {
-	return concerns{archiver: newArchiver(m), checker: newChecker(m), replacer: newReplacer(m),
+	return concerns{launcher: newLauncher(m), archiver: newArchiver(m), checker: newChecker(m), replacer: newReplacer(m),
 		keeper: newAccountKeeper(m), provenance: newProvenance(m), publisher: newPublisher(m), voucher: newVoucher(m)}
 }
 
@@ -91,15 +90,6 @@ type queue struct {
 	jobs chan job
 	// interrupt ends what the worker waits for; guarded by the manager's mutex.
 	interrupt context.CancelFunc
-}
-
-// spawned is the last mysqld that was started.
-type spawned struct {
-	// spawning guards the others.
-	spawning sync.Mutex
-	child    *process
-	// closing: none may be started any more.
-	closing bool
 }
 
 // state is what the manager knows, guarded by its mutex. Each part is declared in the file of its

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -162,58 +161,6 @@ func (p *process) wait(noted func()) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	noted()
-}
-
-// spawn starts a mysqld: one at a time, and none once the manager ends. What an
-// earlier server left of its socket is removed, so that whoever answers on it is
-// this one, and so that mysqld does not mistake the process that has the earlier
-// one's pid now for a server in its way.
-func (m *manager) spawn(args ...string) (*process, error) {
-	m.spawning.Lock()
-	defer m.spawning.Unlock()
-	if err := m.mayStart(); err != nil {
-		return nil, err
-	}
-	for _, file := range []string{m.opt.Dirs.socket(), m.opt.Dirs.socket() + ".lock"} {
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("removing what an earlier mysqld left: %w", err)
-		}
-	}
-	p, err := m.bin.start(m.newErrorLog(), m.opt.Dirs.config(), args...)
-	if err == nil {
-		m.child = p
-	}
-	return p, err
-}
-
-func (m *manager) newErrorLog() *errorLog {
-	return newErrorLog(m.log, func() { poke(m.news) })
-}
-
-// mayStart tells what forbids to start a mysqld; m.spawning is held.
-func (m *manager) mayStart() error {
-	if m.closing {
-		return errors.New("starting mysqld: the manager is ending")
-	}
-	if m.child.running() {
-		return fmt.Errorf("starting mysqld: the earlier one (pid %d) has not ended yet", m.child.handle.Pid)
-	}
-	return nil
-}
-
-// idle: no mysqld uses the data directory.
-func (m *manager) idle() error {
-	m.spawning.Lock()
-	defer m.spawning.Unlock()
-	return m.mayStart()
-}
-
-// lastChild keeps any further mysqld from being started, and returns the last.
-func (m *manager) lastChild() *process {
-	m.spawning.Lock()
-	defer m.spawning.Unlock()
-	m.closing = true
-	return m.child
 }
 
 // environment is our own without what is the manager's business.

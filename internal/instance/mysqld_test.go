@@ -19,7 +19,7 @@ func withFakeServer(t *testing.T) *manager {
 	server := filepath.Join(dir, "mysqld")
 	must(t, os.WriteFile(server, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755))
 	m := newManager(Options{Log: io.Discard, Dirs: Dirs{Run: dir, Data: filepath.Join(dir, "data")}})
-	m.bin = binary{command: []string{server}}
+	m.launcher.setServer(binary{command: []string{server}})
 	m.lease, m.record = &lease{}, &recordFile{dir: dir}
 	t.Cleanup(m.endActivity)
 	return m
@@ -28,7 +28,7 @@ func withFakeServer(t *testing.T) *manager {
 func TestNoMysqldIsStartedWhileAnotherRunsOrOnceTheManagerEnds(t *testing.T) {
 	m := withFakeServer(t)
 	must(t, m.launch())
-	first := m.child
+	first := m.launcher.child
 	if err := m.launch(); err == nil {
 		t.Error("a second mysqld was started beside the first")
 	}
@@ -74,7 +74,7 @@ func TestAnInterruptedCheckOfTheConfigurationIsNoRefusal(t *testing.T) {
 	if p := m.st.mysqld.problem; p != nil {
 		t.Errorf("it reports a problem: %+v", p)
 	}
-	if m.child != nil {
+	if m.launcher.child != nil {
 		t.Error("mysqld was started all the same")
 	}
 }
@@ -82,12 +82,12 @@ func TestAnInterruptedCheckOfTheConfigurationIsNoRefusal(t *testing.T) {
 func TestACheckOfTheConfigurationThatWasKilledIsNoRefusal(t *testing.T) {
 	m := withFakeServer(t)
 	must(t, os.WriteFile(m.opt.Dirs.config(), []byte("[mysqld]\n"), 0o600))
-	must(t, os.WriteFile(m.bin.command[0], []byte("#!/bin/sh\nkill -9 $$\n"), 0o755))
+	must(t, os.WriteFile(m.launcher.server().command[0], []byte("#!/bin/sh\nkill -9 $$\n"), 0o755))
 	var refused *namedError
 	if err := m.validate(t.Context()); err == nil || errors.As(err, &refused) {
 		t.Errorf("it says %v", err)
 	}
-	must(t, os.WriteFile(m.bin.command[0], []byte("#!/bin/sh\nexit 1\n"), 0o755))
+	must(t, os.WriteFile(m.launcher.server().command[0], []byte("#!/bin/sh\nexit 1\n"), 0o755))
 	if err := m.validate(t.Context()); !errors.As(err, &refused) || refused.Reason != "ConfigRefused" {
 		t.Errorf("it says %v", err)
 	}
@@ -97,19 +97,20 @@ func TestAMysqldThatWasTooSlowToTellItsVersionIsAskedAgain(t *testing.T) {
 	m := withFakeServer(t)
 	hang := filepath.Join(m.opt.Dirs.Run, "hang")
 	must(t, os.WriteFile(hang, nil, 0o600))
-	must(t, os.WriteFile(m.bin.command[0], []byte("#!/bin/sh\n[ -e "+hang+" ] && exec sleep 60\necho 'mysqld  Ver "+
-		"9.7.4 for Linux'\n"), 0o755))
-	m.opt.Mysqld, m.opt.Peer = m.bin.command, func(string) string { return "db-1" }
+	m.launcher.command = m.launcher.server().command
+	must(t, os.WriteFile(m.launcher.command[0], []byte("#!/bin/sh\n[ -e "+hang+" ] && exec sleep 60\n"+
+		"echo 'mysqld  Ver 9.7.4 for Linux'\n"), 0o755))
+	m.opt.Peer = func(string) string { return "db-1" }
 	slow, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	err := m.lookForServer(slow)
+	err := m.launcher.lookForServer(slow)
 	if h := new(namedError); !errors.As(err, &h) || h.Reason != "MysqldSilent" || h.again > 10*time.Second {
 		t.Fatalf("%v", err)
 	}
 	must(t, os.Remove(hang))
 	must(t, os.MkdirAll(m.opt.Dirs.Data, 0o700))
 	must(t, m.prepareConfig(t.Context(), &v1alpha1.Cluster{}))
-	if m.bin.version.Text != "9.7.4" {
-		t.Errorf("%+v", m.bin)
+	if m.launcher.version().Text != "9.7.4" {
+		t.Errorf("%+v", m.launcher.server())
 	}
 }

@@ -18,7 +18,7 @@ func (m *manager) report() core.Report {
 		Data: s.volume.data, VolumeLocked: s.volume.locked,
 		SeenEpoch: s.cluster.seen, ViewEpoch: s.cluster.latest.Epoch, WritableEpoch: s.mysqld.writable,
 		ClientSessions: s.mysqld.sessions, Terminating: !s.terminating.IsZero(),
-		Version: m.bin.version.Text, Restarts: s.mysqld.restarts,
+		Version: m.launcher.version().Text, Restarts: s.mysqld.restarts,
 		Maintenance: s.errant.Maintenance, ErrantTimes: s.errant.TimesOf(s.worker.decision.Errant),
 		Lagging: s.status.lagging,
 	}

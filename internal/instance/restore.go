@@ -89,7 +89,7 @@ func (m *manager) findBackup(ctx context.Context) (*restore.Origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return restore.Find(ctx, store.Limited(s, t.MaxBytesPerSecond), key, t, m.bin.version.String())
+	return restore.Find(ctx, store.Limited(s, t.MaxBytesPerSecond), key, t, m.launcher.version().String())
 }
 
 // fetchBackup writes the backup's files.
@@ -108,7 +108,7 @@ func (m *manager) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *re
 	}
 	defer func() { _ = root.Close() }()
 	err = backup.Restore(ctx, from.Place.Store, b, root, backup.RestoreOptions{
-		Server: m.bin.version.String(), Key: from.Place.Key,
+		Server: m.launcher.version().String(), Key: from.Place.Key,
 		Readers:  readersFor(memoryFor(c, m.opt.MemoryLimit)),
 		Progress: func(p backup.Progress) { m.restoredFiles(from, p.Done, p.Expected, began) },
 	})

@@ -129,29 +129,15 @@ type answers struct {
 // findServer looks for mysqld and prepares the connections.
 func (m *manager) findServer(ctx context.Context) {
 	if !m.inherited {
-		if err := m.lookForServer(ctx); err != nil {
+		if err := m.launcher.lookForServer(ctx); err != nil {
 			m.setProblem(err)
 		}
 	}
-	version := func() mysql.Version {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		return m.bin.version
-	}
 	for _, into := range []**mysql.Server{&m.pulse, &m.roles, &m.metrics} {
-		*into = mysql.Open(m.opt.Dirs.socket(), version, m.accounts)
+		*into = mysql.Open(m.opt.Dirs.socket(), m.launcher.version, m.accounts)
 	}
-	m.health = mysql.OpenForStatus(m.opt.Dirs.socket(), version, m.accounts)
-	m.root = mysql.Open(m.opt.Dirs.socket(), version, m.opt.Dirs.rootAccounts)
-}
-
-// lookForServer looks for mysqld, and tells why there is none that can be used.
-func (m *manager) lookForServer(ctx context.Context) error {
-	bin := findMysqld(ctx, m.opt.Mysqld)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.bin = bin
-	return bin.missing
+	m.health = mysql.OpenForStatus(m.opt.Dirs.socket(), m.launcher.version, m.accounts)
+	m.root = mysql.Open(m.opt.Dirs.socket(), m.launcher.version, m.opt.Dirs.rootAccounts)
 }
 
 // prepare gets hold of the volume and its data, and follows the Cluster.
@@ -317,7 +303,7 @@ func (m *manager) leaveVolume() {
 	if record == nil {
 		return
 	}
-	if !m.lastChild().running() {
+	if !m.launcher.lastChild().running() {
 		if err := m.provenance.flushRelayLogs(); err != nil {
 			m.log.Warn("before the end", "error", err)
 		}
@@ -329,7 +315,7 @@ func (m *manager) leaveVolume() {
 func (m *manager) endActivity() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	p := m.lastChild()
+	p := m.launcher.lastChild()
 	m.update(func(s *state) { s.mysqld.stopRequested = p })
 	if p.running() {
 		if err := p.kill(ctx); err != nil {

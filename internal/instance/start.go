@@ -83,8 +83,8 @@ func (m *manager) startServer(ctx context.Context) error {
 
 // prepareConfig looks at all that could keep mysqld from starting.
 func (m *manager) prepareConfig(ctx context.Context, c *v1alpha1.Cluster) error {
-	if m.bin.missing != nil {
-		if err := m.lookForServer(ctx); err != nil {
+	if m.launcher.server().missing != nil {
+		if err := m.launcher.lookForServer(ctx); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,8 @@ func (m *manager) config(c *v1alpha1.Cluster) mysql.Config {
 	expire, size := binlogsOf(c)
 	return mysql.Config{
 		MaxBinlogSize: size, BinlogExpire: expire, HoldsBinlogs: c.Spec.Backup.Archives(),
-		Version: m.bin.version, ServerID: m.opt.ServerID, Host: m.opt.Peer(m.opt.Instance), Port: m.opt.MySQLPort,
+		Version: m.launcher.version(), ServerID: m.opt.ServerID,
+		Host: m.opt.Peer(m.opt.Instance), Port: m.opt.MySQLPort,
 		AdminAddress: m.opt.PodIP, AdminPort: m.opt.AdminPort,
 		DataDir: d.Data, TmpDir: d.Tmp, Socket: d.socket(), PIDFile: filepath.Join(d.Run, "mysqld.pid"),
 		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
@@ -175,7 +176,8 @@ func (m *manager) validate(ctx context.Context) error {
 	if get(m, func(s *state) bool { return s.mysqld.checked == sum }) {
 		return nil
 	}
-	out, err := run(ctx, 30*time.Second, m.bin.command, "--defaults-file="+m.opt.Dirs.config(), "--validate-config")
+	out, err := run(ctx, 30*time.Second, m.launcher.server().command, "--defaults-file="+m.opt.Dirs.config(),
+		"--validate-config")
 	var ended *exec.ExitError
 	switch {
 	case errors.As(err, &ended) && ended.Exited():

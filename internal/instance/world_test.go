@@ -190,7 +190,7 @@ func (w *world) crashManager(nd *node) {
 	case <-time.After(10 * time.Second):
 		w.t.Error("the manager does not end")
 	}
-	if p := nd.m.lastChild(); p.running() {
+	if p := nd.m.launcher.lastChild(); p.running() {
 		_ = p.handle.Kill()
 		<-p.done
 		w.t.Error("the manager ended and left a mysqld running")
