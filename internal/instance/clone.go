@@ -34,7 +34,7 @@ func (m *manager) cloneFrom(donor string) error {
 		return err
 	}
 	m.update(func(s *state) { s.clone.progress = &core.Clone{Donor: donor, Error: s.clone.lastError()} })
-	return m.begin(agent.Cloning, func(ctx context.Context) error {
+	return m.activities.begin(agent.Cloning, func(ctx context.Context) error {
 		progress, stop := context.WithCancel(ctx)
 		defer stop()
 		go m.watchClone(progress)

@@ -15,40 +15,6 @@ import (
 	"cnmsql.co/internal/mysql"
 )
 
-// activityState is what goes on beside the worker.
-type activityState struct {
-	now agent.Activity // NoActivity when there is none
-	// abort ends it; nil when there is none.
-	abort context.CancelFunc
-	over  chan struct{} // closed when it is over
-}
-
-// begin starts an activity, which goes on beside the worker.
-func (m *manager) begin(what agent.Activity, do func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan struct{})
-	m.update(func(s *state) { s.activity.now, s.activity.abort, s.activity.over = what, cancel, over })
-	go func() {
-		defer close(over)
-		defer cancel()
-		err := do(ctx)
-		if err != nil && ctx.Err() == nil {
-			m.log.Error("failed", "activity", what, "error", err)
-			m.setProblem(err)
-		}
-		m.update(func(s *state) { s.activity.now, s.activity.abort = agent.NoActivity, nil })
-	}()
-	return nil
-}
-
-// abort ends what can be ended; data that was being made stays unfinished.
-func (m *manager) abort() error {
-	if abort := get(m, func(s *state) context.CancelFunc { return s.activity.abort }); abort != nil {
-		abort()
-	}
-	return m.killMysqld()
-}
-
 // killMysqld ends mysqld at once; that is no crash.
 func (m *manager) killMysqld() error {
 	proc := get(m, func(s *state) *process { return s.mysqld.proc })
@@ -68,7 +34,7 @@ func (m *manager) makeData(from core.DataOrigin) error {
 		return m.restoreBackup()
 	}
 	cluster := m.object()
-	return m.begin(agent.Initializing, func(ctx context.Context) error {
+	return m.activities.begin(agent.Initializing, func(ctx context.Context) error {
 		if err := m.makeDataDir(ctx, cluster); err != nil {
 			return err
 		}
@@ -284,7 +250,7 @@ func (m *manager) accounts() ([]mysql.Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.st.activity.now == agent.Restoring {
+	if m.activities.current() == agent.Restoring {
 		return []mysql.Account{now}, nil
 	}
 	if m.st.volume.data != core.DataPopulated {

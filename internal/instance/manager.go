@@ -53,6 +53,7 @@ type life struct {
 // concerns keep what they know themselves, and ask their manager for the rest.
 type concerns struct {
 	launcher   *launcher      // of mysqld
+	activities *activities    // what goes on beside the worker
 	archiver   *archiver      // of binary logs
 	checker    *checker       // of tables
 	replacer   *replacer      // of the manager by another binary
@@ -63,8 +64,17 @@ type concerns struct {
 }
 
 func concernsOf(m *manager) concerns {
-	return concerns{launcher: newLauncher(m), archiver: newArchiver(m), checker: newChecker(m), replacer: newReplacer(m),
-		keeper: newAccountKeeper(m), provenance: newProvenance(m), publisher: newPublisher(m), voucher: newVoucher(m)}
+	return concerns{
+		launcher:   newLauncher(m),
+		activities: newActivities(m),
+		archiver:   newArchiver(m),
+		checker:    newChecker(m),
+		replacer:   newReplacer(m),
+		keeper:     newAccountKeeper(m),
+		provenance: newProvenance(m),
+		publisher:  newPublisher(m),
+		voucher:    newVoucher(m),
+	}
 }
 
 // connections to mysqld, one for each purpose. The pulse asks only what no lock of another
@@ -95,18 +105,17 @@ type queue struct {
 // state is what the manager knows, guarded by its mutex. Each part is declared in the file of its
 // concern, with the methods that touch nothing else.
 type state struct {
-	cluster  clusterState  // the Cluster, as the API server tells it
-	volume   volumeState   // the volume, and the promises that are kept
-	mysqld   mysqldState   // the process, and what was asked of it
-	status   statusState   // what mysqld says of itself
-	access   accessState   // whether it lets its manager in
-	activity activityState // what goes on beside the worker
-	clone    cloneState    // a copy of another instance's data
-	restore  *core.Restore // how far it is; nil while none goes on
-	peers    peersState    // what others were asked
-	errant   agent.Errant  // transactions that the primary lacks
-	member   memberState   // the membership of a group
-	worker   workerState   // what was decided
+	cluster clusterState  // the Cluster, as the API server tells it
+	volume  volumeState   // the volume, and the promises that are kept
+	mysqld  mysqldState   // the process, and what was asked of it
+	status  statusState   // what mysqld says of itself
+	access  accessState   // whether it lets its manager in
+	clone   cloneState    // a copy of another instance's data
+	restore *core.Restore // how far it is; nil while none goes on
+	peers   peersState    // what others were asked
+	errant  agent.Errant  // transactions that the primary lacks
+	member  memberState   // the membership of a group
+	worker  workerState   // what was decided
 	// terminating is since when the manager has been told to end; zero before.
 	terminating time.Time
 }
@@ -143,7 +152,8 @@ func (m *manager) facts() *agent.Facts {
 	f := &agent.Facts{
 		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Cluster: s.cluster.view,
 		Locked: s.volume.locked, Data: s.volume.data, Foreign: s.volume.foreign, WasFenced: s.worker.wasFenced,
-		Activity: s.activity.now, Server: s.status.server, WritableEpoch: s.mysqld.writable, Primary: s.peers.primary,
+		Activity: m.activities.current(), Server: s.status.server, WritableEpoch: s.mysqld.writable,
+		Primary: s.peers.primary,
 		Asking: s.peers.asking || time.Now().Before(s.peers.again), AskFailed: s.peers.failed,
 		Maintenance: s.errant.Maintenance, Statements: s.errant.Statements(),
 		Donor: s.clone.donor, CloneError: s.clone.lastError(),

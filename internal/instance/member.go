@@ -209,7 +209,7 @@ func (m *manager) startGroup(bootstrap bool) error {
 	if bootstrap {
 		what = agent.Bootstrapping
 	}
-	return m.begin(what, func(ctx context.Context) error {
+	return m.activities.begin(what, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, groupLimit)
 		defer cancel()
 		err := m.roles.JoinGroup(ctx, seeds, account, bootstrap)
@@ -250,7 +250,7 @@ func (m *manager) seeds() []string {
 
 // leaveGroup ends the membership, and the sessions that were opened in it.
 func (m *manager) leaveGroup(within time.Duration) error {
-	return m.begin(agent.Leaving, func(ctx context.Context) error {
+	return m.activities.begin(agent.Leaving, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, cmp.Or(within, groupLimit))
 		defer cancel()
 		began := time.Now()

@@ -217,7 +217,7 @@ func readLag(c *v1alpha1.Cluster) time.Duration {
 // noteWritable holds what the server says against what we made of it; the mutex is held.
 func (m *manager) noteWritable(server *core.Server) {
 	s := &m.st
-	if s.activity.now != "" || s.mysqld.stopsWrites {
+	if m.activities.current() != "" || s.mysqld.stopsWrites {
 		return
 	}
 	was := agent.Writes{May: s.mysqld.mayWrite, Epoch: s.mysqld.writable}

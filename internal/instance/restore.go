@@ -33,7 +33,7 @@ const (
 // from nothing, the volume remembers until the end that they are not finished.
 func (m *manager) restoreBackup() error {
 	cluster := m.object()
-	return m.begin(agent.Restoring, func(ctx context.Context) error {
+	return m.activities.begin(agent.Restoring, func(ctx context.Context) error {
 		err := m.restoreFrom(ctx, cluster)
 		m.update(func(s *state) { s.restore = nil })
 		var named *namedError

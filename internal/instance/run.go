@@ -322,12 +322,10 @@ func (m *manager) endActivity() {
 			m.log.Error("ending", "error", err)
 		}
 	}
-	abort, over := context.CancelFunc(nil), (chan struct{})(nil)
-	get(m, func(s *state) any { abort, over = s.activity.abort, s.activity.over; return nil })
-	if abort == nil {
+	over := m.activities.cancel()
+	if over == nil {
 		return
 	}
-	abort()
 	select {
 	case <-over:
 	case <-ctx.Done():

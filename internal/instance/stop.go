@@ -28,7 +28,7 @@ func (m *manager) stopServer(a agent.StopServer) error {
 	if err := m.stopWrites(); err != nil {
 		return err
 	}
-	return m.begin(agent.Stopping, func(ctx context.Context) error {
+	return m.activities.begin(agent.Stopping, func(ctx context.Context) error {
 		ctx, cancel := context.WithDeadline(ctx, m.stopDeadline())
 		defer cancel()
 		if !wrote {

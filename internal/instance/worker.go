@@ -201,7 +201,8 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.StopServer:
 		return m.stopServer(a)
 	case agent.Abort:
-		return m.abort()
+		m.activities.cancel()
+		return m.killMysqld()
 	case agent.CloneFrom:
 		return m.cloneFrom(a.Donor)
 	case agent.Demote:
