@@ -88,10 +88,10 @@ func (m *manager) makeDataDir(ctx context.Context, c *v1alpha1.Cluster) error {
 		return err
 	}
 	// A parameter that the first start would refuse is refused before anything is made.
-	if err := m.prepareConfig(ctx, c); err != nil {
+	if err := m.configurer.prepareConfig(ctx, c); err != nil {
 		return err
 	}
-	if err := m.writeConfig(c, mysql.ToInitialize); err != nil {
+	if err := m.configurer.writeConfig(c, mysql.ToInitialize); err != nil {
 		return err
 	}
 	return m.runInitialize(ctx)
@@ -155,7 +155,7 @@ func (m *manager) bootstrap(ctx context.Context, c *v1alpha1.Cluster) error {
 	if err != nil {
 		return err
 	}
-	if err := m.writeConfig(c, mysql.ToServe); err != nil {
+	if err := m.configurer.writeConfig(c, mysql.ToServe); err != nil {
 		return err
 	}
 	m.resetConnections()

@@ -172,6 +172,7 @@ func (m *manager) handover() (*handover, []int) {
 		Withheld: s.volume.withheld, WithheldAt: ticksOf(s.volume.withheldAt),
 		handoverLife: s.mysqld.left(), Donor: s.clone.donor, Lagging: s.status.lagging,
 	}
+	l.Checked = m.configurer.checked()
 	for _, a := range s.access.former {
 		l.Former = append(l.Former, handoverAccount(a))
 	}
@@ -265,6 +266,7 @@ func (m *manager) takeOver(l *handover) error {
 	m.record = record
 	m.mu.Unlock()
 	m.launcher.setServer(binary{command: l.Command, version: l.Version})
+	m.configurer.setChecked(l.Checked)
 	m.lease.set(l.Lease.Epoch, l.Lease.Renewed.time())
 	m.update(func(s *state) { s.inherit(l, data, foreign) })
 	if l.Mysqld != nil {

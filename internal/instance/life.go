@@ -38,8 +38,6 @@ type mysqldState struct {
 	restart int64
 	// stopRequested is the process whose end is no crash.
 	stopRequested *process
-	// checked is a digest of the configuration that mysqld has found valid.
-	checked string
 }
 
 // starts notes that a process was started.
@@ -86,16 +84,17 @@ func (s *mysqldState) exits(wanted bool, last string) {
 	}
 }
 
-// left is what a replacement binary is told, besides of the process that runs on.
+// left is what a replacement binary is told, besides of the process that runs on and of what the
+// configurer has checked.
 func (s *mysqldState) left() handoverLife {
 	return handoverLife{DownSince: ticksOf(s.downSince), Ended: s.ended, EndReason: s.endReason,
-		Failures: s.failures, Restarts: s.restarts, Restart: s.restart, Checked: s.checked}
+		Failures: s.failures, Restarts: s.restarts, Restart: s.restart}
 }
 
 // inherit is the reverse of left.
 func (s *mysqldState) inherit(l handoverLife) {
 	s.downSince, s.ended, s.endReason = l.DownSince.time(), l.Ended, l.EndReason
-	s.failures, s.restarts, s.restart, s.checked = l.Failures, l.Restarts, l.Restart, l.Checked
+	s.failures, s.restarts, s.restart = l.Failures, l.Restarts, l.Restart
 }
 
 // launch starts the process and watches it.

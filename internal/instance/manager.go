@@ -53,6 +53,7 @@ type life struct {
 // concerns keep what they know themselves, and ask their manager for the rest.
 type concerns struct {
 	launcher   *launcher      // of mysqld
+	configurer *configurer    // of mysqld
 	activities *activities    // what goes on beside the worker
 	archiver   *archiver      // of binary logs
 	checker    *checker       // of tables
@@ -64,8 +65,10 @@ type concerns struct {
 }
 
 func concernsOf(m *manager) concerns {
+	l := newLauncher(m)
 	return concerns{
-		launcher:   newLauncher(m),
+		launcher:   l,
+		configurer: newConfigurer(m, l),
 		activities: newActivities(m),
 		archiver:   newArchiver(m),
 		checker:    newChecker(m),
@@ -154,7 +157,7 @@ func (m *manager) facts() *agent.Facts {
 		Locked: s.volume.locked, Data: s.volume.data, Foreign: s.volume.foreign, WasFenced: s.worker.wasFenced,
 		Activity: m.activities.current(), Server: s.status.server, WritableEpoch: s.mysqld.writable,
 		Primary: s.peers.primary,
-		Asking: s.peers.asking || time.Now().Before(s.peers.again), AskFailed: s.peers.failed,
+		Asking:  s.peers.asking || time.Now().Before(s.peers.again), AskFailed: s.peers.failed,
 		Maintenance: s.errant.Maintenance, Statements: s.errant.Statements(),
 		Donor: s.clone.donor, CloneError: s.clone.lastError(),
 		RestartEpoch: s.mysqld.restart, Problem: s.mysqld.problem, TerminatingSince: s.terminating, Mysqld: s.process(),

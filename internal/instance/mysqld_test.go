@@ -63,7 +63,7 @@ func TestWhatAnEarlierMysqldLeftOfItsSocketIsRemoved(t *testing.T) {
 // refusal of its configuration stayed down for a minute.
 func TestAnInterruptedCheckOfTheConfigurationIsNoRefusal(t *testing.T) {
 	m := withFakeServer(t)
-	m.opt.Peer = func(name string) string { return name }
+	m.configurer.opt.Peer = func(name string) string { return name }
 	m.st.cluster.object = &v1alpha1.Cluster{}
 	must(t, os.MkdirAll(m.opt.Dirs.Data, 0o755))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -84,11 +84,11 @@ func TestACheckOfTheConfigurationThatWasKilledIsNoRefusal(t *testing.T) {
 	must(t, os.WriteFile(m.opt.Dirs.config(), []byte("[mysqld]\n"), 0o600))
 	must(t, os.WriteFile(m.launcher.server().command[0], []byte("#!/bin/sh\nkill -9 $$\n"), 0o755))
 	var refused *namedError
-	if err := m.validate(t.Context()); err == nil || errors.As(err, &refused) {
+	if err := m.configurer.validate(t.Context()); err == nil || errors.As(err, &refused) {
 		t.Errorf("it says %v", err)
 	}
 	must(t, os.WriteFile(m.launcher.server().command[0], []byte("#!/bin/sh\nexit 1\n"), 0o755))
-	if err := m.validate(t.Context()); !errors.As(err, &refused) || refused.Reason != "ConfigRefused" {
+	if err := m.configurer.validate(t.Context()); !errors.As(err, &refused) || refused.Reason != "ConfigRefused" {
 		t.Errorf("it says %v", err)
 	}
 }
@@ -100,7 +100,7 @@ func TestAMysqldThatWasTooSlowToTellItsVersionIsAskedAgain(t *testing.T) {
 	m.launcher.command = m.launcher.server().command
 	must(t, os.WriteFile(m.launcher.command[0], []byte("#!/bin/sh\n[ -e "+hang+" ] && exec sleep 60\n"+
 		"echo 'mysqld  Ver 9.7.4 for Linux'\n"), 0o755))
-	m.opt.Peer = func(string) string { return "db-1" }
+	m.configurer.opt.Peer = func(string) string { return "db-1" }
 	slow, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	err := m.launcher.lookForServer(slow)
@@ -109,7 +109,7 @@ func TestAMysqldThatWasTooSlowToTellItsVersionIsAskedAgain(t *testing.T) {
 	}
 	must(t, os.Remove(hang))
 	must(t, os.MkdirAll(m.opt.Dirs.Data, 0o700))
-	must(t, m.prepareConfig(t.Context(), &v1alpha1.Cluster{}))
+	must(t, m.configurer.prepareConfig(t.Context(), &v1alpha1.Cluster{}))
 	if m.launcher.version().Text != "9.7.4" {
 		t.Errorf("%+v", m.launcher.server())
 	}

@@ -54,7 +54,7 @@ func (m *manager) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 		return err
 	}
 	// A server or a parameter that cannot be used is told before anything is fetched.
-	if err := m.prepareConfig(ctx, c); err != nil {
+	if err := m.configurer.prepareConfig(ctx, c); err != nil {
 		return err
 	}
 	from, err := m.findBackup(ctx)
@@ -143,7 +143,7 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *restor
 		return fmt.Errorf("writing the first statements: %w", err)
 	}
 	defer m.opt.Dirs.dropInitFile()
-	if err := m.writeConfig(c, mysql.ToServe); err != nil {
+	if err := m.configurer.writeConfig(c, mysql.ToServe); err != nil {
 		return err
 	}
 	m.resetConnections()
