@@ -2,8 +2,6 @@ package instance
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -26,7 +24,7 @@ func (m *manager) stopWrites() error {
 	m.update(func(s *state) { s.mysqld.stopsWrites = true })
 	ctx, cancel := context.WithTimeout(context.Background(), agent.DemoteLimit(get(m, (*state).answers)))
 	defer cancel()
-	err := m.refuseWrites(ctx)
+	err := m.sessions.refuseWrites(ctx)
 	if err != nil {
 		m.log.Warn("mysqld could not be made read-only in time; it is killed", "error", err)
 		wait, stop := context.WithTimeout(context.Background(), 10*time.Second)
@@ -75,100 +73,6 @@ func (m *manager) readFinal() (*core.Server, time.Time) {
 	return server, at
 }
 
-// refuseWrites makes the server read-only and closes the client sessions. At
-// first they are left alone, so that short transactions end by themselves; one
-// that holds up the lock is closed.
-func (m *manager) refuseWrites(ctx context.Context) error {
-	readOnly := make(chan error, 1)
-	go func() { readOnly <- m.roles.RefuseWrites(ctx) }()
-	tick := time.NewTicker(agent.DemoteLook)
-	defer tick.Stop()
-	patience := time.After(agent.DemotePatience)
-	for {
-		select {
-		case err := <-readOnly:
-			if err != nil {
-				return err
-			}
-			if err := m.topology().refuseClients(ctx); err != nil {
-				return err
-			}
-			return m.closeFormerSessions(ctx)
-		case <-patience:
-			patience = nil
-		case <-tick.C:
-			if patience != nil {
-				continue
-			}
-			_ = m.closeSessions(ctx)
-			if m.acksCannotCome(ctx) {
-				return errors.New("sessions wait for acknowledgements, and too few replicas are attached to give them")
-			}
-		}
-	}
-}
-
-// acksCannotCome: waiting on would only take time.
-func (m *manager) acksCannotCome(ctx context.Context) bool {
-	s, err := m.roles.SemiSync(ctx)
-	return err == nil && agent.AcksCannotCome(s)
-}
-
-// closeFormerSessions closes the sessions that were open when the server became
-// read-only and waits until they are gone. Nobody but administrators connects later.
-func (m *manager) closeFormerSessions(ctx context.Context) error {
-	former, err := m.clientSessions(ctx)
-	if err != nil {
-		return err
-	}
-	tick := time.NewTicker(agent.DemoteLook)
-	defer tick.Stop()
-	for left := former; len(left) > 0; {
-		m.update(func(s *state) { s.mysqld.sessions = len(left) })
-		if left, err = m.closeLeft(ctx, former, left, tick.C); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// closeLeft closes what is left of former sessions and returns, a look later, what still is.
-func (m *manager) closeLeft(ctx context.Context, former, left []mysql.Session, look <-chan time.Time,
-) ([]mysql.Session, error) {
-	err := m.roles.Kill(ctx, left)
-	var now []mysql.Session
-	if err == nil {
-		select {
-		case <-ctx.Done():
-			err = ctx.Err()
-		case <-look:
-			now, err = m.clientSessions(ctx)
-		}
-	}
-	if err != nil {
-		one := left[0]
-		return nil, fmt.Errorf("closing client sessions: %d are left, the first (%d of %s) in command %q and "+
-			"state %q: %w", len(left), one.ID, one.User, one.Command, one.Wait, err)
-	}
-	return stillThere(former, now), nil
-}
-
-// stillThere are those of the former sessions that may carry out a statement yet, or of which
-// somebody may read success.
-func stillThere(former, now []mysql.Session) []mysql.Session {
-	open := map[int64]mysql.Session{}
-	for _, s := range now {
-		open[s.ID] = s
-	}
-	var left []mysql.Session
-	for _, s := range former {
-		if n, ok := open[s.ID]; ok && !n.EndsUnheard() {
-			left = append(left, n)
-		}
-	}
-	return left
-}
-
 // awaitAcksNoLonger: the applier of a replica must not wait for anybody. Nobody waits at this
 // moment: the server could not have become read-only otherwise, or does not apply yet.
 func (m *manager) awaitAcksNoLonger() {
@@ -188,7 +92,7 @@ func (m *manager) awaitAcksNoLonger() {
 func (m *manager) dropAcks() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	clients, err := m.clientSessions(ctx)
+	clients, err := m.sessions.open(ctx)
 	if err != nil || slices.ContainsFunc(clients, mysql.Session.AwaitsAck) {
 		return err
 	}

@@ -26,7 +26,7 @@ func TestAConnectionThatCannotBeClosedHoldsUpNoDemotion(t *testing.T) {
 	if took := time.Since(began); r.State != core.Running || took > agent.DemoteLimit(true) {
 		t.Errorf("after %s: %+v", took, r)
 	}
-	if sessions, err := one.m.clientSessions(context.Background()); err != nil || !anyUnheard(sessions) {
+	if sessions, err := one.m.sessions.open(context.Background()); err != nil || !anyUnheard(sessions) {
 		t.Errorf("there was nothing that could hold it up: %+v, %v", sessions, err)
 	}
 }
@@ -51,12 +51,12 @@ func (w *world) stayKilled(n *node) {
 			conn, err := net.Dial("tcp", net.JoinHostPort(n.opt.Listen, strconv.Itoa(n.opt.MySQLPort)))
 			must(w.t, err)
 			w.t.Cleanup(func() { _ = conn.Close() })
-			sessions, err := n.m.clientSessions(ctx)
+			sessions, err := n.m.sessions.open(ctx)
 			must(w.t, err)
 			must(w.t, n.m.roles.Kill(ctx, sessions))
 		}
 		<-time.After(300 * time.Millisecond) // what KILL could close is gone by then
-		if sessions, err := n.m.clientSessions(ctx); err == nil && anyUnheard(sessions) {
+		if sessions, err := n.m.sessions.open(ctx); err == nil && anyUnheard(sessions) {
 			return
 		}
 	}

@@ -54,6 +54,7 @@ type life struct {
 type concerns struct {
 	launcher   *launcher      // of mysqld
 	configurer *configurer    // of mysqld
+	sessions   *sessions      // of clients
 	activities *activities    // what goes on beside the worker
 	archiver   *archiver      // of binary logs
 	checker    *checker       // of tables
@@ -69,6 +70,7 @@ func concernsOf(m *manager) concerns {
 	return concerns{
 		launcher:   l,
 		configurer: newConfigurer(m, l),
+		sessions:   newSessions(m),
 		activities: newActivities(m),
 		archiver:   newArchiver(m),
 		checker:    newChecker(m),

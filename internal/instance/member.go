@@ -264,7 +264,7 @@ func (m *manager) leaveGroup(within time.Duration) error {
 			return nil
 		}
 		m.update(func(s *state) { s.member.Settled, s.member.TriedAt = "", time.Now() })
-		err := m.closeSessions(ctx)
+		err := m.sessions.closeAll(ctx)
 		m.log.Info("has left the group", "after", time.Since(began).String(), "sessions", err)
 		m.poll(ctx)
 		return nil
@@ -274,7 +274,7 @@ func (m *manager) leaveGroup(within time.Duration) error {
 // settleRole closes the sessions that were opened in another role, and lets clients in
 // again whom mysqld kept out when it lost the group (exitStateAction OFFLINE_MODE).
 func (m *manager) settleRole(ctx context.Context, role core.MemberRole) error {
-	if err := m.closeSessions(ctx); err != nil {
+	if err := m.sessions.closeAll(ctx); err != nil {
 		return err
 	}
 	if err := m.roles.AcceptClients(ctx); err != nil {

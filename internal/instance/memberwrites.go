@@ -19,7 +19,7 @@ func (s *memberState) noteClosed(closed bool) {
 func (m *manager) closeForWrites(ctx context.Context) error {
 	m.log.Warn("somebody made a secondary of the group writable; " +
 		"what was written to it may have diverged from the primary's data")
-	return m.refuseWrites(ctx)
+	return m.sessions.refuseWrites(ctx)
 }
 
 func (m *manager) openForWrites(ctx context.Context) error {

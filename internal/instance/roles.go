@@ -35,7 +35,7 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 		return err
 	}
 	if _, writes := m.mayWrite(); !writes { // else only the epoch changes
-		if err := m.closeSessions(ctx); err != nil {
+		if err := m.sessions.closeAll(ctx); err != nil {
 			return err
 		}
 		// Commits wait until replicas have connected, which would take the longer the more
@@ -159,33 +159,6 @@ func (m *manager) requireAcks(ctx context.Context, a agent.Awaits) error {
 	})
 }
 
-// internalUsers are the accounts whose sessions are never a client's.
-func (m *manager) internalUsers() ([]string, error) {
-	control, err := readAccount(m.opt.Dirs.Control)
-	if err != nil {
-		return nil, err
-	}
-	replication, err := readAccount(m.opt.Dirs.Replication)
-	return []string{control.User, replication.User}, err
-}
-
-func (m *manager) clientSessions(ctx context.Context) ([]mysql.Session, error) {
-	internal, err := m.internalUsers()
-	if err != nil {
-		return nil, err
-	}
-	return m.roles.ClientSessions(ctx, internal...)
-}
-
-// closeSessions closes the client sessions that are open now.
-func (m *manager) closeSessions(ctx context.Context) error {
-	sessions, err := m.clientSessions(ctx)
-	if err != nil {
-		return err
-	}
-	return m.roles.Kill(ctx, sessions)
-}
-
 func (m *manager) giveAcks(ctx context.Context, on bool) error {
 	if err := m.roles.GiveAcks(ctx, on); err != nil {
 		return err
@@ -202,7 +175,7 @@ func (m *manager) waitApplied(ctx context.Context, a agent.WaitApplied) error {
 	}
 	poke(m.wake)
 	if a.Alone {
-		return m.closeSessions(ctx)
+		return m.sessions.closeAll(ctx)
 	}
 	return nil
 }

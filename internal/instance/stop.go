@@ -62,7 +62,7 @@ func (m *manager) letSessionsFinish(ctx context.Context) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		open, err := m.clientSessions(ctx)
+		open, err := m.sessions.open(ctx)
 		if err != nil || len(open) == 0 {
 			return
 		}
@@ -109,7 +109,7 @@ func (m *manager) shutDown(ctx context.Context, proc *process) {
 func (m *manager) mayBeAsked(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if err := m.closeSessions(ctx); err != nil {
+	if err := m.sessions.closeAll(ctx); err != nil {
 		m.log.Warn("closing client sessions before the end", "error", err)
 	}
 	if err := m.roles.StopReplication(ctx); err != nil {
