@@ -2,12 +2,10 @@ package instance
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
-	"cnmsql.co/internal/mysql"
 )
 
 // stopWrites returns when mysqld accepts no write any more and nobody can read
@@ -47,7 +45,7 @@ func (m *manager) stopWrites() error {
 	})
 	m.log.Info("accepts no writes", "after", time.Since(began).String(), "killed", err != nil)
 	if err == nil {
-		m.awaitAcksNoLonger()
+		m.acks.awaitAcksNoLonger()
 	}
 	poke(m.leaseWake)
 	return nil
@@ -71,30 +69,4 @@ func (m *manager) readFinal() (*core.Server, time.Time) {
 		m.log.Warn("the final position is not known yet", "error", err)
 	}
 	return server, at
-}
-
-// awaitAcksNoLonger: the applier of a replica must not wait for anybody. Nobody waits at this
-// moment: the server could not have become read-only otherwise, or does not apply yet.
-func (m *manager) awaitAcksNoLonger() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if s, err := m.roles.SemiSync(ctx); err != nil || !s.SourceEnabled || s.WaitSessions > 0 {
-		return
-	}
-	if err := m.roles.AwaitAcksNoLonger(ctx); err != nil {
-		m.log.Warn("ending the wait for acknowledgements on a server that is not the primary", "error", err)
-	}
-}
-
-// dropAcks turns the feature off on a replica. It is carried through: an order
-// that turned it on again must find it off, not on its way. Who waits by then is the applier,
-// of which nobody reads success; of a client that waits, whoever reads it would be deceived.
-func (m *manager) dropAcks() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	clients, err := m.sessions.open(ctx)
-	if err != nil || slices.ContainsFunc(clients, mysql.Session.AwaitsAck) {
-		return err
-	}
-	return m.roles.RequireAcks(ctx, 0, 0)
 }

@@ -55,6 +55,7 @@ type concerns struct {
 	launcher   *launcher      // of mysqld
 	configurer *configurer    // of mysqld
 	sessions   *sessions      // of clients
+	acks       *acknowledger  // of commits
 	activities *activities    // what goes on beside the worker
 	archiver   *archiver      // of binary logs
 	checker    *checker       // of tables
@@ -66,11 +67,12 @@ type concerns struct {
 }
 
 func concernsOf(m *manager) concerns {
-	l := newLauncher(m)
+	l, s := newLauncher(m), newSessions(m)
 	return concerns{
 		launcher:   l,
 		configurer: newConfigurer(m, l),
-		sessions:   newSessions(m),
+		sessions:   s,
+		acks:       newAcknowledger(m, s),
 		activities: newActivities(m),
 		archiver:   newArchiver(m),
 		checker:    newChecker(m),

@@ -159,10 +159,10 @@ func (m *manager) orderAcks(ctx context.Context, o control.Order) error {
 			return refusal(no.Reason, "%s", no.Message)
 		}
 		a := agent.Awaits{Epoch: o.Epoch, Acks: o.Acks, Order: o.Number}
-		if no := m.promised().Refuses(a); no != nil {
+		if no := m.acks.promised().Refuses(a); no != nil {
 			return refusal(no.Reason, "%s", no.Message)
 		}
-		return m.requireAcks(ctx, a)
+		return m.acks.requireAcks(ctx, a)
 	})
 }
 

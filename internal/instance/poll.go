@@ -98,7 +98,7 @@ func (m *manager) pollSince(ctx context.Context, since time.Time) {
 		m.noteSilence(proc, err)
 		return
 	}
-	promised := m.promised()
+	promised := m.acks.promised()
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	server, err := m.askStatus(ctx)

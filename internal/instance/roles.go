@@ -12,7 +12,6 @@ import (
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
-	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -28,10 +27,10 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 			return err
 		}
 	}
-	if err := m.renewAcks(ctx); err != nil {
+	if err := m.acks.renewAcks(ctx); err != nil {
 		return err
 	}
-	if err := m.requireAcks(ctx, agent.Awaits{Epoch: a.Epoch, Acks: a.Acks}); err != nil {
+	if err := m.acks.requireAcks(ctx, agent.Awaits{Epoch: a.Epoch, Acks: a.Acks}); err != nil {
 		return err
 	}
 	if _, writes := m.mayWrite(); !writes { // else only the epoch changes
@@ -103,71 +102,6 @@ func (m *manager) acceptWrites(epoch int64) error {
 		err), proc.kill(wait))
 }
 
-// renewAcks: a server that was demoted may have fallen back to waiting for nobody,
-// and only turning the feature off and on makes it wait from the first commit on.
-func (m *manager) renewAcks(ctx context.Context) error {
-	if _, writes := m.mayWrite(); writes {
-		return nil
-	}
-	s, err := m.roles.SemiSync(ctx)
-	if err != nil || !s.SourceEnabled {
-		return err
-	}
-	return m.roles.RequireAcks(ctx, 0, 0)
-}
-
-// promised is what is volumeRecord of acknowledgements.
-func (m *manager) promised() agent.Promised {
-	r := m.record.get()
-	return r.promised()
-}
-
-// requireAcks remembers the number before it is applied, so that a restart in
-// place never opens with fewer than a commit was promised.
-func (m *manager) requireAcks(ctx context.Context, a agent.Awaits) error {
-	forEver := get(m, func(s *state) bool { return s.cluster.view.WaitsForEver() })
-	_, writes := m.mayWrite()
-	begins := false
-	err := m.record.change(func(r *volumeRecord) {
-		var promised agent.Promised
-		promised, begins = r.promised().Before(a, forEver && a.Acks > 0, writes)
-		r.setPromised(promised)
-	})
-	if err != nil {
-		return err
-	}
-	timeout := get(m, func(s *state) time.Duration {
-		if forEver {
-			return mysql.Forever
-		}
-		return ackTimeout(s.cluster.object)
-	})
-	if err := m.roles.RequireAcks(ctx, a.Acks, timeout); err != nil {
-		return err
-	}
-	var base gtid.Set
-	if begins {
-		if base, err = m.roles.Executed(ctx); err != nil {
-			return err
-		}
-	}
-	return m.record.change(func(r *volumeRecord) {
-		r.Acks = a.Acks
-		if begins {
-			r.TailEpoch, r.TailBase = a.Epoch, base.String()
-		}
-	})
-}
-
-func (m *manager) giveAcks(ctx context.Context, on bool) error {
-	if err := m.roles.GiveAcks(ctx, on); err != nil {
-		return err
-	}
-	// It counts from the next connection on; receiving is started again by the
-	// next decision.
-	return m.roles.StopReceiving(ctx)
-}
-
 func (m *manager) waitApplied(ctx context.Context, a agent.WaitApplied) error {
 	reached, err := m.roles.WaitForGTID(ctx, a.Set, time.Second)
 	if err != nil || reached {
@@ -204,7 +138,7 @@ func (m *manager) follow(ctx context.Context, a agent.Follow) error {
 	if err := m.noteReceiving(); err != nil {
 		return err
 	}
-	m.awaitAcksNoLonger() // it may have been about to become the primary
+	m.acks.awaitAcksNoLonger() // it may have been about to become the primary
 	m.update(func(s *state) { s.status.receiveTry = time.Now() })
 	d := m.opt.Dirs
 	err = m.roles.BecomeReplicaOf(ctx, mysql.Source{

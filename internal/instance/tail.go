@@ -112,7 +112,7 @@ func (r volumeRecord) tail() (int64, gtid.Set) {
 
 // forgetTail: no commit is waiting for acknowledgements any more.
 func (m *manager) forgetTail() error {
-	if !m.promised().MayHaveTail() {
+	if !m.acks.promised().MayHaveTail() {
 		return nil
 	}
 	m.update(func(s *state) { s.peers.successor = nil })

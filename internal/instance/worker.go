@@ -216,7 +216,7 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.AskPrimary:
 		return m.askPrimary(a)
 	case agent.DropAcks:
-		return m.dropAcks()
+		return m.acks.dropAcks()
 	case agent.AskWord:
 		return m.askWord()
 	case agent.AskSuccessor:
@@ -247,13 +247,13 @@ func (m *manager) say(ctx context.Context, a agent.Action) error {
 	case agent.StartReceiving:
 		return m.startReceiving(ctx)
 	case agent.StartApplying:
-		m.awaitAcksNoLonger()
+		m.acks.awaitAcksNoLonger()
 		m.update(func(s *state) { s.status.applying.tried = time.Now() })
 		return m.roles.StartApplying(ctx)
 	case agent.AcceptClients:
 		return m.acceptClients(ctx)
 	case agent.GiveAcks:
-		return m.giveAcks(ctx, a.On)
+		return m.acks.giveAcks(ctx, a.On)
 	case agent.WaitApplied:
 		return m.waitApplied(ctx, a)
 	case agent.Follow:
