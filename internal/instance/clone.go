@@ -148,7 +148,7 @@ func (m *manager) verifyClone(ctx context.Context) {
 		}
 		return
 	}
-	if err := m.finishData(stagePopulated, core.DataPopulated); err != nil {
+	if err := m.maker.finishData(stagePopulated, core.DataPopulated); err != nil {
 		m.log.Error("the clone is complete and could not be recorded", "error", err)
 		m.update(func(s *state) { s.clone.verified = nil })
 		return

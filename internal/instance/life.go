@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/mysql"
 )
@@ -168,13 +167,4 @@ func (m *manager) copyBrokeOff() bool {
 		m.log.Warn("whether a copy had begun to replace the data is not known", "error", err)
 	}
 	return broke
-}
-
-// diagnose makes an error of a mysqld that ended early.
-func (m *manager) diagnose(p *process, reason core.Reason, what string) error {
-	last, full := p.log.last()
-	if full {
-		return diskFull(last)
-	}
-	return &namedError{core.Problem{Reason: reason, Message: what + ": " + p.ending() + ": " + last}, 5 * time.Second}
 }

@@ -56,6 +56,7 @@ type concerns struct {
 	configurer *configurer    // of mysqld
 	sessions   *sessions      // of clients
 	acks       *acknowledger  // of commits
+	maker      *dataMaker     // of data from nothing
 	activities *activities    // what goes on beside the worker
 	archiver   *archiver      // of binary logs
 	checker    *checker       // of tables
@@ -67,12 +68,9 @@ type concerns struct {
 }
 
 func concernsOf(m *manager) concerns {
-	l, s := newLauncher(m), newSessions(m)
-	return concerns{
-		launcher:   l,
-		configurer: newConfigurer(m, l),
-		sessions:   s,
-		acks:       newAcknowledger(m, s),
+	c := concerns{
+		launcher:   newLauncher(m),
+		sessions:   newSessions(m),
 		activities: newActivities(m),
 		archiver:   newArchiver(m),
 		checker:    newChecker(m),
@@ -82,6 +80,10 @@ func concernsOf(m *manager) concerns {
 		publisher:  newPublisher(m),
 		voucher:    newVoucher(m),
 	}
+	c.configurer = newConfigurer(m, c.launcher)
+	c.acks = newAcknowledger(m, c.sessions)
+	c.maker = newDataMaker(m, c)
+	return c
 }
 
 // connections to mysqld, one for each purpose. The pulse asks only what no lock of another

@@ -218,3 +218,12 @@ func (p *process) ending() string {
 	}
 	return fmt.Sprintf("mysqld ended with code %d", p.exit.ExitCode())
 }
+
+// diagnose makes an error of a mysqld that ended early.
+func (p *process) diagnose(reason core.Reason, what string) error {
+	last, full := p.log.last()
+	if full {
+		return diskFull(last)
+	}
+	return &namedError{core.Problem{Reason: reason, Message: what + ": " + p.ending() + ": " + last}, 5 * time.Second}
+}

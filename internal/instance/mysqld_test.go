@@ -32,7 +32,7 @@ func TestNoMysqldIsStartedWhileAnotherRunsOrOnceTheManagerEnds(t *testing.T) {
 	if err := m.launch(); err == nil {
 		t.Error("a second mysqld was started beside the first")
 	}
-	if err := m.makeDataDir(t.Context(), nil); err == nil {
+	if err := m.maker.makeDataDir(t.Context(), nil); err == nil {
 		t.Error("the data of a running mysqld was recreated")
 	}
 	m.endActivity()

@@ -50,7 +50,7 @@ func (m *manager) restoreBackup() error {
 
 func (m *manager) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 	// What an earlier attempt has left may be what fills the volume.
-	if err := m.clearDataDir(); err != nil {
+	if err := m.maker.clearDataDir(); err != nil {
 		return err
 	}
 	// A server or a parameter that cannot be used is told before anything is fetched.
@@ -68,10 +68,10 @@ func (m *manager) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 		}
 		return m.ownData(ctx, c, from)
 	}); err != nil {
-		m.killServer()
+		_ = m.killMysqld()
 		return err
 	}
-	return m.finishData(stagePopulated, core.DataPopulated)
+	return m.maker.finishData(stagePopulated, core.DataPopulated)
 }
 
 // findBackup finds the backup and what is to be replayed on it, and looks whether this
@@ -135,7 +135,7 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *restor
 	if err := m.record.change(func(r *volumeRecord) { r.Stage = stageBootstrapping }); err != nil {
 		return err
 	}
-	first, err := m.firstData(c)
+	first, err := m.maker.firstData(c)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *restor
 		"--event-scheduler=OFF", "--init-file="+m.opt.Dirs.initFile())...); err != nil {
 		return err
 	}
-	if err := m.awaitAnswer(ctx); err != nil {
+	if err := m.maker.awaitAnswer(ctx); err != nil {
 		return err
 	}
 	if err := m.replay(ctx, from); err != nil {
@@ -187,7 +187,7 @@ func (m *manager) endCleanly(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if !proc.exit.Success() {
-		return m.diagnose(proc, core.InstanceRestoreFailed, "mysqld did not end cleanly on the restored data")
+		return proc.diagnose(core.InstanceRestoreFailed, "mysqld did not end cleanly on the restored data")
 	}
 	return m.record.syncVolume()
 }

@@ -116,8 +116,8 @@ func TestADataDirectoryThatCannotBeReadIsNotAnEmptyOne(t *testing.T) {
 		t.Errorf("it says %q, %v", got, err)
 	}
 	held := withFakeServer(t)
-	held.record, held.opt.Dirs.Data = m, data
-	if err := held.makeDataDir(t.Context(), nil); err == nil {
+	held.record, held.maker.dirs.Data = m, data
+	if err := held.maker.makeDataDir(t.Context(), nil); err == nil {
 		t.Error("data that could not be read was made again")
 	}
 }

@@ -195,7 +195,10 @@ const statementLimit = 15 * time.Second
 func (m *manager) do(ctx context.Context, a agent.Action) error {
 	switch a := a.(type) {
 	case agent.MakeData:
-		return m.makeData(a.From)
+		if a.From == core.OriginRestored {
+			return m.restoreBackup()
+		}
+		return m.maker.makeData(m.object(), a.From)
 	case agent.StartServer:
 		return m.startServer(ctx)
 	case agent.StopServer:
@@ -232,7 +235,7 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.RememberGroup:
 		return m.rememberGroup(a.Name)
 	case agent.ForgetData:
-		return m.forgetData()
+		return m.maker.forgetData()
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()
