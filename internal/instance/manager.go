@@ -57,6 +57,7 @@ type concerns struct {
 	sessions   *sessions      // of clients
 	acks       *acknowledger  // of commits
 	maker      *dataMaker     // of data from nothing
+	restorer   *restorer      // of data from a backup
 	activities *activities    // what goes on beside the worker
 	archiver   *archiver      // of binary logs
 	checker    *checker       // of tables
@@ -83,6 +84,7 @@ func concernsOf(m *manager) concerns {
 	c.configurer = newConfigurer(m, c.launcher)
 	c.acks = newAcknowledger(m, c.sessions)
 	c.maker = newDataMaker(m, c)
+	c.restorer = newRestorer(m, c)
 	return c
 }
 
@@ -114,17 +116,16 @@ type queue struct {
 // state is what the manager knows, guarded by its mutex. Each part is declared in the file of its
 // concern, with the methods that touch nothing else.
 type state struct {
-	cluster clusterState  // the Cluster, as the API server tells it
-	volume  volumeState   // the volume, and the promises that are kept
-	mysqld  mysqldState   // the process, and what was asked of it
-	status  statusState   // what mysqld says of itself
-	access  accessState   // whether it lets its manager in
-	clone   cloneState    // a copy of another instance's data
-	restore *core.Restore // how far it is; nil while none goes on
-	peers   peersState    // what others were asked
-	errant  agent.Errant  // transactions that the primary lacks
-	member  memberState   // the membership of a group
-	worker  workerState   // what was decided
+	cluster clusterState // the Cluster, as the API server tells it
+	volume  volumeState  // the volume, and the promises that are kept
+	mysqld  mysqldState  // the process, and what was asked of it
+	status  statusState  // what mysqld says of itself
+	access  accessState  // whether it lets its manager in
+	clone   cloneState   // a copy of another instance's data
+	peers   peersState   // what others were asked
+	errant  agent.Errant // transactions that the primary lacks
+	member  memberState  // the membership of a group
+	worker  workerState  // what was decided
 	// terminating is since when the manager has been told to end; zero before.
 	terminating time.Time
 }

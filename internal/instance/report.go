@@ -30,7 +30,7 @@ func (m *manager) report() core.Report {
 		p.TellPromises(&r, agent.Kept{NoWritesBelow: kept.NoWritesBelow, NoReceivingBelow: kept.NoReceivingBelow,
 			LastWritable: kept.WasPrimaryEpoch})
 		kept.cached().TellProvenance(&r)
-		r.Restore = s.restoreOf(kept.Restored)
+		r.Restore = m.restorer.report(s.volume.data, kept.Restored)
 	}
 	if s.volume.withheld > 0 {
 		r.Withheld = &core.Withheld{Below: s.volume.withheld, Seconds: int(time.Since(s.volume.withheldAt).Seconds())}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -29,13 +31,61 @@ const (
 	takeOverLimit = 10 * time.Minute
 )
 
+// restorer makes a cluster's first data from a backup and the archive. It keeps how far that is; what it
+// must remember stands on the volume.
+type restorer struct {
+	opt        Options
+	log        *slog.Logger
+	launcher   *launcher
+	configurer *configurer
+	activities *activities
+	maker      *dataMaker
+	archiver   *archiver
+	by         restoring
+	// record is what stands on the volume, and root is mysqld.
+	record func() *recordFile
+	root   func() *mysql.Server
+
+	mu sync.Mutex
+	// now is how far it is; nil while none goes on.
+	now *core.Restore
+}
+
+// restoring is what a restorer asks of its manager.
+type restoring interface {
+	// launch starts a mysqld that is seen through its life, and killMysqld ends it; that is no crash.
+	launch(args ...string) error
+	killMysqld() error
+	// server is the mysqld that runs, or ran last; nil if none did.
+	server() *process
+	// noteStopRequested: the end of a process is no crash.
+	noteStopRequested(p *process)
+	// resetConnections has the manager log in again.
+	resetConnections()
+	// retell has the report made again.
+	retell()
+}
+
+func newRestorer(m *manager, c concerns) *restorer {
+	return &restorer{opt: m.opt, log: m.log, launcher: c.launcher, configurer: c.configurer,
+		activities: c.activities, maker: c.maker, archiver: c.archiver, by: m,
+		record: func() *recordFile { return m.record }, root: func() *mysql.Server { return m.root }}
+}
+
+// tell has it reported how far a restore is.
+func (r *restorer) tell(now *core.Restore) {
+	r.mu.Lock()
+	r.now = now
+	r.mu.Unlock()
+	r.by.retell()
+}
+
 // restoreBackup makes the cluster's first data from a backup. As with data that are made
 // from nothing, the volume remembers until the end that they are not finished.
-func (m *manager) restoreBackup() error {
-	cluster := m.object()
-	return m.activities.begin(agent.Restoring, func(ctx context.Context) error {
-		err := m.restoreFrom(ctx, cluster)
-		m.update(func(s *state) { s.restore = nil })
+func (r *restorer) restoreBackup(cluster *v1alpha1.Cluster) error {
+	return r.activities.begin(agent.Restoring, func(ctx context.Context) error {
+		err := r.restoreFrom(ctx, cluster)
+		r.tell(nil)
 		var named *namedError
 		if err != nil && !errors.As(err, &named) {
 			why := core.InstanceRestoreFailed
@@ -48,74 +98,74 @@ func (m *manager) restoreBackup() error {
 	})
 }
 
-func (m *manager) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
+func (r *restorer) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 	// What an earlier attempt has left may be what fills the volume.
-	if err := m.maker.clearDataDir(); err != nil {
+	if err := r.maker.clearDataDir(); err != nil {
 		return err
 	}
 	// A server or a parameter that cannot be used is told before anything is fetched.
-	if err := m.configurer.prepareConfig(ctx, c); err != nil {
+	if err := r.configurer.prepareConfig(ctx, c); err != nil {
 		return err
 	}
-	from, err := m.findBackup(ctx)
+	from, err := r.findBackup(ctx)
 	if err != nil {
 		return err
 	}
 	defer useAllCores()()
-	if err := m.whileThereIsRoom(ctx, func(ctx context.Context) error {
-		if err := m.fetchBackup(ctx, c, from); err != nil {
+	if err := r.whileThereIsRoom(ctx, func(ctx context.Context) error {
+		if err := r.fetchBackup(ctx, c, from); err != nil {
 			return err
 		}
-		return m.ownData(ctx, c, from)
+		return r.ownData(ctx, c, from)
 	}); err != nil {
-		_ = m.killMysqld()
+		_ = r.by.killMysqld()
 		return err
 	}
-	return m.maker.finishData(stagePopulated, core.DataPopulated)
+	return r.maker.finishData(stagePopulated, core.DataPopulated)
 }
 
 // findBackup finds the backup and what is to be replayed on it, and looks whether this
 // server can have it. Nothing is written yet.
-func (m *manager) findBackup(ctx context.Context) (*restore.Origin, error) {
-	t, err := recovery.Read(m.opt.Dirs.Store)
+func (r *restorer) findBackup(ctx context.Context) (*restore.Origin, error) {
+	t, err := recovery.Read(r.opt.Dirs.Store)
 	if err != nil {
 		return nil, err
 	}
-	s, err := store.Open(m.opt.Dirs.Store)
+	s, err := store.Open(r.opt.Dirs.Store)
 	if err != nil {
 		return nil, err
 	}
-	key, err := seal.Read(m.opt.Dirs.Store)
+	key, err := seal.Read(r.opt.Dirs.Store)
 	if err != nil {
 		return nil, err
 	}
-	return restore.Find(ctx, store.Limited(s, t.MaxBytesPerSecond), key, t, m.launcher.version().String())
+	return restore.Find(ctx, store.Limited(s, t.MaxBytesPerSecond), key, t, r.launcher.version().String())
 }
 
 // fetchBackup writes the backup's files.
-func (m *manager) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *restore.Origin) error {
+func (r *restorer) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *restore.Origin) error {
 	b := from.Base
-	m.log.Info("restores a backup", "cluster", b.Cluster.Cluster, "id", b.ID, "passedOver", from.Begun().PassedText(),
+	r.log.Info("restores a backup", "cluster", b.Cluster.Cluster, "id", b.ID, "passedOver", from.Begun().PassedText(),
 		"of", b.Point.UTC().Format(time.RFC3339), "bytes", b.RawSize)
 	began := time.Now()
-	m.restoredFiles(from, 0, b.RawSize, began)
-	if err := os.MkdirAll(m.opt.Dirs.Data, 0o750); err != nil {
+	r.restoredFiles(from, 0, b.RawSize, began)
+	if err := os.MkdirAll(r.opt.Dirs.Data, 0o750); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
 	}
-	root, err := os.OpenRoot(m.opt.Dirs.Data)
+	root, err := os.OpenRoot(r.opt.Dirs.Data)
 	if err != nil {
 		return fmt.Errorf("opening the data directory: %w", err)
 	}
 	defer func() { _ = root.Close() }()
 	err = backup.Restore(ctx, from.Place.Store, b, root, backup.RestoreOptions{
-		Server: m.launcher.version().String(), Key: from.Place.Key,
-		Readers:  readersFor(memoryFor(c, m.opt.MemoryLimit)),
-		Progress: func(p backup.Progress) { m.restoredFiles(from, p.Done, p.Expected, began) },
+		Server: r.launcher.version().String(), Key: from.Place.Key,
+		Readers:  readersFor(memoryFor(c, r.opt.MemoryLimit)),
+		Progress: func(p backup.Progress) { r.restoredFiles(from, p.Done, p.Expected, began) },
 	})
 	if err != nil {
 		return err
 	}
-	m.log.Info("the backup's files are there", "after", time.Since(began).Round(time.Millisecond).String())
+	r.log.Info("the backup's files are there", "after", time.Since(began).Round(time.Millisecond).String())
 	return nil
 }
 
@@ -131,55 +181,55 @@ func readersFor(memory int64) int {
 
 // ownData starts mysqld on the restored data, with nobody else let in, replays what the
 // archive has besides, and makes the data this cluster's own.
-func (m *manager) ownData(ctx context.Context, c *v1alpha1.Cluster, from *restore.Origin) error {
-	if err := m.record.change(func(r *volumeRecord) { r.Stage = stageBootstrapping }); err != nil {
+func (r *restorer) ownData(ctx context.Context, c *v1alpha1.Cluster, from *restore.Origin) error {
+	if err := r.record().change(func(v *volumeRecord) { v.Stage = stageBootstrapping }); err != nil {
 		return err
 	}
-	first, err := m.maker.firstData(c)
+	first, err := r.maker.firstData(c)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(m.opt.Dirs.initFile(), []byte(first.TakeOverFile()), 0o600); err != nil {
+	if err := os.WriteFile(r.opt.Dirs.initFile(), []byte(first.TakeOverFile()), 0o600); err != nil {
 		return fmt.Errorf("writing the first statements: %w", err)
 	}
-	defer m.opt.Dirs.dropInitFile()
-	if err := m.configurer.writeConfig(c, mysql.ToServe); err != nil {
+	defer r.opt.Dirs.dropInitFile()
+	if err := r.configurer.writeConfig(c, mysql.ToServe); err != nil {
 		return err
 	}
-	m.resetConnections()
+	r.by.resetConnections()
 	// The events of the restored data wait until they have a primary. Commits do not wait for the
 	// disk: until endCleanly, whatever ends this has the restore begin anew.
-	if err := m.launch(append(mysql.Unsynced(), "--super-read-only=OFF", "--read-only=OFF", "--offline-mode=ON",
-		"--event-scheduler=OFF", "--init-file="+m.opt.Dirs.initFile())...); err != nil {
+	if err := r.by.launch(append(mysql.Unsynced(), "--super-read-only=OFF", "--read-only=OFF", "--offline-mode=ON",
+		"--event-scheduler=OFF", "--init-file="+r.opt.Dirs.initFile())...); err != nil {
 		return err
 	}
-	if err := m.maker.awaitAnswer(ctx); err != nil {
+	if err := r.maker.awaitAnswer(ctx); err != nil {
 		return err
 	}
-	if err := m.replay(ctx, from); err != nil {
+	if err := r.replay(ctx, from); err != nil {
 		return err
 	}
-	m.finishesRestore()
+	r.finishesRestore()
 	ctx, cancel := context.WithTimeout(ctx, takeOverLimit)
 	defer cancel()
-	if err := m.root.TakeOver(ctx, first); err != nil {
+	if err := r.root().TakeOver(ctx, first); err != nil {
 		return err
 	}
-	return m.endCleanly(ctx)
+	return r.endCleanly(ctx)
 }
 
 // endCleanly has mysqld write all to its files and end. The redo log of a snapshot may hold
 // what only the first recovery of it forgives (a key of the donor's, of a table that is gone
 // by now): a crash soon after would find it again, and mysqld would not start any more. Then all
 // that it has written is brought to disk. It is started as at any other time once the data count.
-func (m *manager) endCleanly(ctx context.Context) error {
-	proc := get(m, func(s *state) *process { return s.mysqld.proc })
-	if err := m.root.FlushAtShutdown(ctx); err != nil {
+func (r *restorer) endCleanly(ctx context.Context) error {
+	proc := r.by.server()
+	if err := r.root().FlushAtShutdown(ctx); err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.mysqld.stopRequested = proc })
-	m.resetConnections()
-	m.root.Reset() // mysqld waits two seconds for sessions to end
+	r.by.noteStopRequested(proc)
+	r.by.resetConnections()
+	r.root().Reset() // mysqld waits two seconds for sessions to end
 	proc.signal(syscall.SIGTERM)
 	select {
 	case <-proc.done:
@@ -189,15 +239,15 @@ func (m *manager) endCleanly(ctx context.Context) error {
 	if !proc.exit.Success() {
 		return proc.diagnose(core.InstanceRestoreFailed, "mysqld did not end cleanly on the restored data")
 	}
-	return m.record.syncVolume()
+	return r.record().syncVolume()
 }
 
 // replay has the server apply what the archive has up to the target.
-func (m *manager) replay(ctx context.Context, from *restore.Origin) error {
-	if err := m.root.ForgetAllSources(ctx); err != nil {
+func (r *restorer) replay(ctx context.Context, from *restore.Origin) error {
+	if err := r.root().ForgetAllSources(ctx); err != nil {
 		return err
 	}
-	holds, err := m.root.Executed(ctx)
+	holds, err := r.root().Executed(ctx)
 	if err != nil {
 		return err
 	}
@@ -205,30 +255,30 @@ func (m *manager) replay(ctx context.Context, from *restore.Origin) error {
 	if err != nil {
 		return err
 	}
-	if err := m.rememberOrigin(from, plan); err != nil {
+	if err := r.rememberOrigin(from, plan); err != nil {
 		return err
 	}
-	m.log.Info("replays the archive", "parts", plan.Parts(), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
+	r.log.Info("replays the archive", "parts", plan.Parts(), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
 	began := time.Now()
-	r := archive.Replay{Place: from.Place, DB: m.root.DB(), Applied: m.dropReplayedLogs,
-		Progress: func(p archive.Progress) { m.replayed(from, plan, p, began) }}
-	if err := r.Run(ctx, plan); err != nil {
+	replay := archive.Replay{Place: from.Place, DB: r.root().DB(), Applied: r.dropReplayedLogs,
+		Progress: func(p archive.Progress) { r.replayed(from, plan, p, began) }}
+	if err := replay.Run(ctx, plan); err != nil {
 		return fmt.Errorf("replaying the archive: %w", err)
 	}
-	m.log.Info("the archive is replayed", "after", time.Since(began).Round(time.Millisecond).String())
-	return m.tellLacking(ctx, &r)
+	r.log.Info("the archive is replayed", "after", time.Since(began).Round(time.Millisecond).String())
+	return r.tellLacking(ctx, &replay)
 }
 
 // tellLacking warns of tables that the backup cannot hold.
-func (m *manager) tellLacking(ctx context.Context, r *archive.Replay) error {
-	lacking, err := r.Lacking(ctx)
+func (r *restorer) tellLacking(ctx context.Context, replay *archive.Replay) error {
+	lacking, err := replay.Lacking(ctx)
 	if err != nil {
 		return err
 	}
 	for _, told := range lacking.Told(lackingTold) {
-		m.log.Warn("tables lack rows", "tables", told)
+		r.log.Warn("tables lack rows", "tables", told)
 	}
-	return m.rememberLacking(lacking.Tables(lackingTold))
+	return r.rememberLacking(lacking.Tables(lackingTold))
 }
 
 // lackingTold is how many tables are named at most.
@@ -237,13 +287,19 @@ const lackingTold = 20
 // dropReplayedLogs removes the binary logs of what was replayed: replicas are cloned, and the
 // archive of this cluster begins behind it. Not to write them would lose what XA has prepared,
 // with its GTIDs, when mysqld is started the next time.
-func (m *manager) dropReplayedLogs(ctx context.Context) error {
-	if err := m.root.BeginBinaryLog(ctx); err != nil {
+func (r *restorer) dropReplayedLogs(ctx context.Context) error {
+	if err := r.root().BeginBinaryLog(ctx); err != nil {
 		return err
 	}
-	logs, err := m.archiver.binaryLogs()
+	logs, err := r.archiver.binaryLogs()
 	if err != nil || len(logs) == 0 {
 		return err
 	}
-	return m.root.PurgeLogs(ctx, logs[len(logs)-1].Name)
+	return r.root().PurgeLogs(ctx, logs[len(logs)-1].Name)
+}
+
+// What a restorer asks of its manager, besides.
+
+func (m *manager) noteStopRequested(p *process) {
+	m.update(func(s *state) { s.mysqld.stopRequested = p })
 }

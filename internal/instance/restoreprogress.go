@@ -11,14 +11,14 @@ import (
 )
 
 // restoredFiles reports how far the backup's files are.
-func (m *manager) restoredFiles(from *restore.Origin, done, of int64, began time.Time) {
+func (r *restorer) restoredFiles(from *restore.Origin, done, of int64, began time.Time) {
 	now := from.Begun()
 	now.Files = core.AmountAt(done, of, began, time.Now())
-	m.update(func(s *state) { s.restore = now })
+	r.tell(now)
 }
 
 // replayed reports how far the archive is.
-func (m *manager) replayed(from *restore.Origin, plan facts.Plan, p archive.Progress, began time.Time) {
+func (r *restorer) replayed(from *restore.Origin, plan facts.Plan, p archive.Progress, began time.Time) {
 	now := from.Whole(plan)
 	now.Stage, now.Replay = core.RestoreReplay, core.AmountAt(p.Transactions, p.Of, began, time.Now())
 	now.Bytes, now.TotalBytes = p.Bytes, p.OfBytes
@@ -31,50 +31,52 @@ func (m *manager) replayed(from *restore.Origin, plan facts.Plan, p archive.Prog
 	if p.Reached.After(now.Reached) {
 		now.Reached = p.Reached
 	}
-	m.update(func(s *state) { s.restore = now })
+	r.tell(now)
 }
 
 // finishesRestore reports that all is replayed, and the data are made the cluster's own.
-func (m *manager) finishesRestore() {
-	done := m.record.get().Restored
+func (r *restorer) finishesRestore() {
+	done := r.record().get().Restored
 	if done == nil {
 		return
 	}
 	now := *done
 	now.Stage = core.RestoreFinish
-	m.update(func(s *state) { s.restore = &now })
+	r.tell(&now)
 }
 
 // rememberOrigin keeps what the data are of, for whoever asks later.
-func (m *manager) rememberOrigin(from *restore.Origin, plan facts.Plan) error {
+func (r *restorer) rememberOrigin(from *restore.Origin, plan facts.Plan) error {
 	done := from.Whole(plan)
 	done.Stage, done.Reached = core.RestoreDone, plan.Reached
 	done.Replay.Done, done.Bytes = done.Replay.Of, done.TotalBytes
-	return m.record.change(func(r *volumeRecord) {
-		r.RestoredBackup, r.RestoredUntil = from.Base.ID, plan.Reached.UTC().Format(time.RFC3339Nano)
-		r.Restored = done
+	return r.record().change(func(v *volumeRecord) {
+		v.RestoredBackup, v.RestoredUntil = from.Base.ID, plan.Reached.UTC().Format(time.RFC3339Nano)
+		v.Restored = done
 	})
 }
 
 // rememberLacking keeps which tables lack rows, beside what the data are of.
-func (m *manager) rememberLacking(tables []string) error {
-	return m.record.change(func(r *volumeRecord) {
-		if r.Restored == nil || len(tables) == 0 {
+func (r *restorer) rememberLacking(tables []string) error {
+	return r.record().change(func(v *volumeRecord) {
+		if v.Restored == nil || len(tables) == 0 {
 			return
 		}
-		done := *r.Restored // others read the one that is volumeRecord
+		done := *v.Restored // others read the one that is volumeRecord
 		done.Lacking = tables
-		r.Restored = &done
+		v.Restored = &done
 	})
 }
 
-// restoreOf is what is reported of a restore: the one that goes on, or that of which the
-// data are; the mutex is held.
-func (s *state) restoreOf(kept *core.Restore) *core.Restore {
+// report is what is reported of a restore: the one that goes on, or that of which the data are, which
+// is kept.
+func (r *restorer) report(data core.DataState, kept *core.Restore) *core.Restore {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
-	case s.restore != nil:
-		return s.restore
-	case s.volume.data == core.DataPopulated:
+	case r.now != nil:
+		return r.now
+	case data == core.DataPopulated:
 		return kept
 	}
 	return nil

@@ -15,12 +15,12 @@ const roomInterval = time.Second
 
 // whileThereIsRoom does what fills the volume, and ends it when there is less room than mysqld
 // is started with: a server without any waits for it, for ever, and says so in its log alone.
-func (m *manager) whileThereIsRoom(ctx context.Context, do func(context.Context) error) error {
+func (r *restorer) whileThereIsRoom(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		m.awaitFull(ctx, cancel)
+		r.awaitFull(ctx, cancel)
 	}()
 	err := do(ctx)
 	cancel(nil)
@@ -28,11 +28,11 @@ func (m *manager) whileThereIsRoom(ctx context.Context, do func(context.Context)
 	if err == nil {
 		return nil
 	}
-	return m.becauseFull(err, context.Cause(ctx))
+	return r.becauseFull(err, context.Cause(ctx))
 }
 
 // awaitFull ends a context with its cause when the volume is full.
-func (m *manager) awaitFull(ctx context.Context, cancel context.CancelCauseFunc) {
+func (r *restorer) awaitFull(ctx context.Context, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(roomInterval)
 	defer tick.Stop()
 	for {
@@ -41,7 +41,7 @@ func (m *manager) awaitFull(ctx context.Context, cancel context.CancelCauseFunc)
 			return
 		case <-tick.C:
 		}
-		if free, _, err := m.opt.Room(); err == nil && free < spaceNeeded {
+		if free, _, err := r.opt.Room(); err == nil && free < spaceNeeded {
 			cancel(fullOfRestore(fmt.Sprintf("%d bytes are left", free)))
 			return
 		}
@@ -50,13 +50,13 @@ func (m *manager) awaitFull(ctx context.Context, cancel context.CancelCauseFunc)
 
 // becauseFull gives what failed the name of its cause, where that is the volume. What failed may
 // have given room back.
-func (m *manager) becauseFull(err, cause error) error {
+func (r *restorer) becauseFull(err, cause error) error {
 	var named *namedError
 	if errors.As(cause, &named) {
 		return named
 	}
 	full := errors.Is(err, syscall.ENOSPC) || errors.As(err, &named) && named.Reason == core.InstanceDiskFull
-	if proc := get(m, func(s *state) *process { return s.mysqld.proc }); !full && proc != nil {
+	if proc := r.by.server(); !full && proc != nil {
 		_, full = proc.log.last()
 	}
 	if full {

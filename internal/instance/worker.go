@@ -196,7 +196,7 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	switch a := a.(type) {
 	case agent.MakeData:
 		if a.From == core.OriginRestored {
-			return m.restoreBackup()
+			return m.restorer.restoreBackup(m.object())
 		}
 		return m.maker.makeData(m.object(), a.From)
 	case agent.StartServer:
