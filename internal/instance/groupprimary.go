@@ -10,10 +10,10 @@ import (
 
 // beginHandingOver reports whether the group may be asked for another primary, and whom it is
 // being asked for: one call lasts until the group has answered it.
-func (m *manager) beginHandingOver(uuid string) (to string, begins bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := &m.st.member
+func (g *membership) beginHandingOver(uuid string) (to string, begins bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := &g.st
 	if begins = s.HandingTo == ""; begins {
 		s.HandingTo = uuid
 	}
@@ -23,26 +23,24 @@ func (m *manager) beginHandingOver(uuid string) (to string, begins bool) {
 // orderGroupPrimary asks the group for another primary. It goes on when the caller
 // has gone: transactions in progress are waited for, so many seconds at most; 0 for as long as
 // they take.
-func (m *manager) orderGroupPrimary(uuid string, within int) error {
-	if to, begins := m.beginHandingOver(uuid); !begins && to != uuid {
+func (g *membership) orderGroupPrimary(uuid string, within int) error {
+	if to, begins := g.beginHandingOver(uuid); !begins && to != uuid {
 		return refusal(core.OrderGroupRefused, "the group is still being asked to make the server %s primary, "+
 			"and waits for transactions in progress", to)
 	} else if !begins {
 		return nil
 	}
-	limit := get(m, func(s *state) time.Duration {
-		return time.Duration(cmp.Or(s.cluster.object.Spec.MaxSwitchoverDelay, 3600)) * time.Second
-	})
+	limit := time.Duration(cmp.Or(g.by.object().Spec.MaxSwitchoverDelay, 3600)) * time.Second
 	done := make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		err := m.metrics.SetGroupPrimary(ctx, uuid, within)
+		err := g.metrics().SetGroupPrimary(ctx, uuid, within)
 		if err != nil {
-			m.log.Warn("asking the group for another primary", "error", err)
+			g.log.Warn("asking the group for another primary", "error", err)
 		}
-		m.update(func(s *state) { s.member.HandingTo = "" })
-		m.poll(ctx)
+		g.change(func(s *memberState) { s.HandingTo = "" })
+		g.by.poll(ctx)
 		done <- err
 	}()
 	select {

@@ -9,7 +9,7 @@ import (
 
 func TestWhatTheSpecSaysOfTheGroupIsWhatItsMembersAreConfiguredWith(t *testing.T) {
 	m := aMember(t)
-	m.opt.GroupLocal = "10.0.0.2:33061"
+	m.membership.opt.GroupLocal = "10.0.0.2:33061"
 	c := &v1alpha1.Cluster{}
 	got := *member{m}.groupConfig(c)
 	if got.Consistency != "BEFORE_ON_PRIMARY_FAILOVER" || got.ExitStateAction != "READ_ONLY" ||

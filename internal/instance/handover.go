@@ -168,7 +168,7 @@ func (m *manager) handover() (*handover, []int) {
 		Format: HandoverFormat, Lock: int(m.record.lock.Fd()), Cluster: s.cluster.object,
 		Lease: handoverLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: handoverVouchesOf(s.peers.vouches),
 		Command: bin.command, Version: bin.version,
-		Member: s.member.left(), Seen: s.cluster.seen, WasFenced: s.worker.wasFenced,
+		Member: m.membership.left(), Seen: s.cluster.seen, WasFenced: s.worker.wasFenced,
 		Withheld: s.volume.withheld, WithheldAt: ticksOf(s.volume.withheldAt),
 		handoverLife: s.mysqld.left(), Donor: s.clone.donor, Lagging: s.status.lagging,
 	}
@@ -267,6 +267,7 @@ func (m *manager) takeOver(l *handover) error {
 	m.mu.Unlock()
 	m.launcher.setServer(binary{command: l.Command, version: l.Version})
 	m.configurer.setChecked(l.Checked)
+	m.membership.inherit(l.Member)
 	m.lease.set(l.Lease.Epoch, l.Lease.Renewed.time())
 	m.update(func(s *state) { s.inherit(l, data, foreign) })
 	if l.Mysqld != nil {
@@ -286,7 +287,6 @@ func (s *state) inherit(l *handover, data core.DataState, foreign bool) {
 	s.cluster.seen, s.worker.wasFenced = l.Seen, l.WasFenced
 	s.clone.donor, s.status.lagging = l.Donor, l.Lagging
 	s.mysqld.inherit(l.handoverLife)
-	s.member.inherit(l.Member)
 	for name, at := range l.Vouches.Last {
 		s.peers.vouches.Note(l.Vouches.Epoch, name, at.time())
 	}

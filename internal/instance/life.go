@@ -144,7 +144,7 @@ func (m *manager) exited(p *process) {
 		s.status.server = nil
 		asked := s.mysqld.stopRequested == p
 		// If nobody asked for its end, it may have made the group already, and others have joined it.
-		s.member.serverEnded(asked && m.activities.current() != agent.Bootstrapping)
+		m.membership.serverEnded(asked && m.activities.current() != agent.Bootstrapping)
 		s.mysqld.exits(wanted || asked, last)
 		s.mysqld.dataRemoved = removed && !asked
 	})

@@ -58,6 +58,7 @@ type concerns struct {
 	acks       *acknowledger  // of commits
 	maker      *dataMaker     // of data from nothing
 	restorer   *restorer      // of data from a backup
+	membership *membership    // of a group
 	activities *activities    // what goes on beside the worker
 	archiver   *archiver      // of binary logs
 	checker    *checker       // of tables
@@ -85,6 +86,7 @@ func concernsOf(m *manager) concerns {
 	c.acks = newAcknowledger(m, c.sessions)
 	c.maker = newDataMaker(m, c)
 	c.restorer = newRestorer(m, c)
+	c.membership = newMembership(m, c)
 	return c
 }
 
@@ -124,7 +126,6 @@ type state struct {
 	clone   cloneState   // a copy of another instance's data
 	peers   peersState   // what others were asked
 	errant  agent.Errant // transactions that the primary lacks
-	member  memberState  // the membership of a group
 	worker  workerState  // what was decided
 	// terminating is since when the manager has been told to end; zero before.
 	terminating time.Time
@@ -185,7 +186,7 @@ func (m *manager) facts() *agent.Facts {
 		if f.Mysqld.MayHaveTail() {
 			f.TailEpoch, f.TailBase = r.tail()
 		}
-		f.Member = s.member.of(r.GroupOf)
+		f.Member = m.membership.of(r.GroupOf)
 	}
 	m.replicationFacts(f)
 	return f

@@ -63,7 +63,7 @@ func (w *world) primaryIs(n *node) {
 func (w *world) awaitRole(n *node, role core.MemberRole) core.Report {
 	w.t.Helper()
 	return w.await(n, "online as "+string(role), func(r core.Report) bool {
-		settled := get(n.m, func(s *state) core.MemberRole { return s.member.Settled })
+		settled := n.m.membership.of("").Settled
 		return r.Server != nil && r.Server.Group != nil && r.Server.Group.State == core.MemberOnline &&
 			r.Server.Group.Role == role && settled == role
 	})

@@ -16,13 +16,13 @@ func (s *memberState) noteClosed(closed bool) {
 }
 
 // closeForWrites: mysqld is not killed where it takes long, for its group needs it.
-func (m *manager) closeForWrites(ctx context.Context) error {
-	m.log.Warn("somebody made a secondary of the group writable; " +
+func (g *membership) closeForWrites(ctx context.Context) error {
+	g.log.Warn("somebody made a secondary of the group writable; " +
 		"what was written to it may have diverged from the primary's data")
-	return m.sessions.refuseWrites(ctx)
+	return g.sessions.refuseWrites(ctx)
 }
 
-func (m *manager) openForWrites(ctx context.Context) error {
-	m.log.Warn("somebody made the primary of the group read-only; it takes writes again")
-	return m.roles.AcceptWrites(ctx)
+func (g *membership) openForWrites(ctx context.Context) error {
+	g.log.Warn("somebody made the primary of the group read-only; it takes writes again")
+	return g.roles().AcceptWrites(ctx)
 }

@@ -32,11 +32,11 @@ func (m *manager) Order(ctx context.Context, verb control.Verb, o control.Order)
 	case control.VerbAdopt:
 		return m.orderAdopt(ctx, o)
 	case control.VerbSetGroupPrimary:
-		return m.orderGroupPrimary(o.Member, o.Within)
+		return m.membership.orderGroupPrimary(o.Member, o.Within)
 	case control.VerbForceMembers:
-		return m.orderForceMembers(ctx, o)
+		return m.membership.orderForceMembers(ctx, o)
 	case control.VerbRebootGroup:
-		return m.orderReboot(o)
+		return m.membership.orderReboot(o)
 	}
 	return refusal(core.OrderUnknown, "this manager knows no order %q; it may be older than the operator", verb)
 }

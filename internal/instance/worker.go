@@ -227,13 +227,13 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.CutTail:
 		return m.cutTail(a)
 	case agent.BootstrapGroup:
-		return m.bootstrapGroup(ctx, a)
+		return m.membership.bootstrapGroup(ctx, a)
 	case agent.JoinGroup:
-		return m.startGroup(false)
+		return m.membership.startGroup(false)
 	case agent.LeaveGroup:
-		return m.leaveGroup(a.Within)
+		return m.membership.leaveGroup(a.Within)
 	case agent.RememberGroup:
-		return m.rememberGroup(a.Name)
+		return m.membership.rememberGroup(a.Name)
 	case agent.ForgetData:
 		return m.maker.forgetData()
 	}
@@ -266,21 +266,21 @@ func (m *manager) say(ctx context.Context, a agent.Action) error {
 	case agent.NoteReceiving:
 		return m.provenance.receives()
 	case agent.SettleRole:
-		return m.settleRole(ctx, a.Role)
+		return m.membership.settleRole(ctx, a.Role)
 	case agent.CloseForWrites:
-		return m.closeForWrites(ctx)
+		return m.membership.closeForWrites(ctx)
 	case agent.OpenForWrites:
-		return m.openForWrites(ctx)
+		return m.membership.openForWrites(ctx)
 	case agent.AdmitMembers:
-		return m.admitMembers(ctx, a.Addresses)
+		return m.membership.admitMembers(ctx, a.Addresses)
 	case agent.HoldRejoin:
-		return m.holdRejoin(ctx, a.On)
+		return m.membership.holdRejoin(ctx, a.On)
 	case agent.HoldExpulsion:
-		return m.holdExpulsion(ctx, a.On)
+		return m.membership.holdExpulsion(ctx, a.On)
 	case agent.ForgetFormer:
-		return m.forgetFormer(ctx, a.View)
+		return m.membership.forgetFormer(ctx, a.View)
 	case agent.RaiseProtocol:
-		return m.raiseProtocol(ctx, a.Version)
+		return m.membership.raiseProtocol(ctx, a.Version)
 	}
 	return fmt.Errorf("nobody knows how to %s", a)
 }
