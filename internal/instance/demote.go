@@ -47,7 +47,7 @@ func (m *manager) stopWrites() error {
 	if err == nil {
 		m.acks.awaitAcksNoLonger()
 	}
-	poke(m.leaseWake)
+	poke(m.leases.wake)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"sync"
 	"time"
@@ -137,18 +138,44 @@ func (l *lease) release(ctx context.Context) error {
 	return nil
 }
 
-// acquireLease takes the lease, and confirms the promotion behind it. Whoever granted a
+// leaseKeeper takes, renews and gives back the primary's lease, and confirms the promotion behind it.
+type leaseKeeper struct {
+	me   string
+	log  *slog.Logger
+	by   leased
+	kube func() Kubernetes
+	// record is the lease, which says whether it is held.
+	record func() *lease
+	// wake has it look now.
+	wake chan struct{}
+}
+
+// leased is what a leaseKeeper asks of its manager.
+type leased interface {
+	facts() *agent.Facts
+	// setCluster takes the Cluster as it was read.
+	setCluster(c *v1alpha1.Cluster)
+	// noteConfirmed: the promotion of an epoch was read from the API server.
+	noteConfirmed(epoch int64)
+}
+
+func newLeaseKeeper(m *manager) *leaseKeeper {
+	return &leaseKeeper{me: m.opt.Instance, log: m.log, by: m, kube: func() Kubernetes { return m.kube },
+		record: func() *lease { return m.lease }, wake: make(chan struct{}, 1)}
+}
+
+// acquire takes the lease, and confirms the promotion behind it. Whoever granted a
 // later epoch since has taken the record, or is seen now.
-func (m *manager) acquireLease(ctx context.Context, epoch int64) error {
-	if err := m.lease.acquire(ctx, epoch); err != nil {
+func (k *leaseKeeper) acquire(ctx context.Context, epoch int64) error {
+	if err := k.record().acquire(ctx, epoch); err != nil {
 		return err
 	}
-	err := m.confirmPromotion(ctx, epoch)
+	err := k.confirmPromotion(ctx, epoch)
 	if errors.Is(err, errEpochEnded) {
-		return errors.Join(err, m.lease.release(ctx))
+		return errors.Join(err, k.record().release(ctx))
 	}
 	if err != nil {
-		m.lease.set(0, time.Time{})
+		k.record().set(0, time.Time{})
 	}
 	return err
 }
@@ -157,23 +184,23 @@ var errEpochEnded = errors.New("that epoch has ended")
 
 // confirmPromotion reads the Cluster from the API server: a view that is behind may permit
 // what is of the past.
-func (m *manager) confirmPromotion(ctx context.Context, epoch int64) error {
-	c, err := m.kube.Cluster(ctx)
+func (k *leaseKeeper) confirmPromotion(ctx context.Context, epoch int64) error {
+	c, err := k.kube().Cluster(ctx)
 	if err != nil {
 		return fmt.Errorf("confirming the promotion of epoch %d: %w", epoch, err)
 	}
-	if v, err := viewOf(c, m.opt.Instance); err != nil || !v.Promotes(m.opt.Instance, epoch) {
-		m.setCluster(c)
+	if v, err := viewOf(c, k.me); err != nil || !v.Promotes(k.me, epoch) {
+		k.by.setCluster(c)
 		return fmt.Errorf("confirming the promotion of epoch %d: %w", epoch, errEpochEnded)
 	}
-	m.update(func(s *state) { s.cluster.confirmed = epoch })
+	k.by.noteConfirmed(epoch)
 	return nil
 }
 
 // keepLease renews the lease while this instance is writable and its mysqld
 // answers: a hung server must lose it. It is given back once nothing can be
 // written any more.
-func (m *manager) keepLease(ctx context.Context) {
+func (k *leaseKeeper) keepLease(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -181,21 +208,27 @@ func (m *manager) keepLease(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-m.leaseWake:
+		case <-k.wake:
 		}
-		if err := m.tendLease(ctx); err != nil && ctx.Err() == nil {
-			m.log.Warn("the primary's lease", "error", err)
+		if err := k.tendLease(ctx); err != nil && ctx.Err() == nil {
+			k.log.Warn("the primary's lease", "error", err)
 		}
 	}
 }
 
-func (m *manager) tendLease(ctx context.Context) error {
-	f := m.facts()
+func (k *leaseKeeper) tendLease(ctx context.Context) error {
+	f := k.by.facts()
 	switch f.LeaseDuty() {
 	case agent.ReleaseLease:
-		return m.lease.release(ctx)
+		return k.record().release(ctx)
 	case agent.RenewLease:
-		return m.lease.renew(ctx, f.LeaseEpoch)
+		return k.record().renew(ctx, f.LeaseEpoch)
 	}
 	return nil
+}
+
+// What a leaseKeeper asks of its manager, besides.
+
+func (m *manager) noteConfirmed(epoch int64) {
+	m.update(func(s *state) { s.cluster.confirmed = epoch })
 }

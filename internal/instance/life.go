@@ -152,7 +152,7 @@ func (m *manager) exited(p *process) {
 	if full && p.exit.ExitCode() != 0 {
 		m.setProblem(diskFull(last))
 	}
-	poke(m.leaseWake)
+	poke(m.leases.wake)
 }
 
 // copyBrokeOff: mysqld ended before it had answered, on data that a copy had begun to replace.

@@ -59,6 +59,7 @@ type concerns struct {
 	maker      *dataMaker     // of data from nothing
 	restorer   *restorer      // of data from a backup
 	membership *membership    // of a group
+	leases     *leaseKeeper   // of the primary's lease
 	activities *activities    // what goes on beside the worker
 	archiver   *archiver      // of binary logs
 	checker    *checker       // of tables
@@ -72,6 +73,7 @@ type concerns struct {
 func concernsOf(m *manager) concerns {
 	c := concerns{
 		launcher:   newLauncher(m),
+		leases:     newLeaseKeeper(m),
 		sessions:   newSessions(m),
 		activities: newActivities(m),
 		archiver:   newArchiver(m),
@@ -97,15 +99,14 @@ type connections struct{ pulse, health, roles, metrics, root *mysql.Server }
 
 // bells wake loops; each has room for one ring.
 type bells struct {
-	wake      chan struct{} // the worker
-	news      chan struct{} // of the group
-	leaseWake chan struct{}
+	wake chan struct{} // the worker
+	news chan struct{} // of the group
 	// opens: it is about to take writes, and has to isolate itself from now on.
 	opens chan struct{}
 }
 
 func newBells() bells {
-	return bells{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
+	return bells{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
 }
 
 // queue is how the worker is handed what others want done.

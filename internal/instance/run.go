@@ -92,7 +92,7 @@ func (m *manager) run(ctx context.Context) error {
 	}
 	go m.awaitSignal(ctx)
 	m.findServer(ctx)
-	go m.keepLease(ctx)
+	go m.leases.keepLease(ctx)
 	go m.keepIsolating(ctx)
 	if m.inherited {
 		m.poll(ctx)

@@ -160,7 +160,7 @@ func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 		s.volume.foreign = s.volume.foreign || s.volume.locked && !m.adopt(c, s.volume.data)
 	})
 	poke(m.publisher.wake)
-	poke(m.leaseWake)
+	poke(m.leases.wake)
 }
 
 // adopt remembers whose data the volume holds, and tells whether it is ours. A

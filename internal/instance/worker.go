@@ -211,9 +211,9 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.Demote:
 		return m.stopWrites()
 	case agent.AcquireLease:
-		return m.acquireLease(ctx, a.Epoch)
+		return m.leases.acquire(ctx, a.Epoch)
 	case agent.ConfirmPromotion:
-		return m.confirmPromotion(ctx, a.Epoch)
+		return m.leases.confirmPromotion(ctx, a.Epoch)
 	case agent.BecomePrimary:
 		return m.becomePrimary(ctx, a)
 	case agent.AskPrimary:
