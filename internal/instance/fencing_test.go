@@ -15,12 +15,12 @@ func TestWhoOpensIsLookedAfterAtOnceAndWhoRestsNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(Options{Instance: "db-1"}.withDefaults())
 		m.lease = &lease{}
-		go m.keepIsolating(t.Context())
+		go m.isolator.keepIsolating(t.Context())
 		longest := func(during time.Duration) (most time.Duration) {
 			for end := time.Now().Add(during); time.Now().Before(end); {
 				time.Sleep(10 * time.Millisecond)
 				synctest.Wait()
-				most = max(most, m.fencing.silentFor(m.began))
+				most = max(most, m.isolator.silentFor())
 			}
 			return most
 		}

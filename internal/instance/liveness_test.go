@@ -20,7 +20,7 @@ func TestAManagerThatCannotFenceItsMysqldIsNotAlive(t *testing.T) {
 	m.lease = &lease{}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go m.keepIsolating(ctx)
+	go m.isolator.keepIsolating(ctx)
 	if code, says := livez(m); code != http.StatusOK {
 		t.Errorf("at work, it answers %d %s", code, says)
 	}
@@ -42,12 +42,12 @@ func TestAManagerThatCannotFenceItsMysqldIsNotAlive(t *testing.T) {
 
 func TestAManagerWhoseFencingLoopStandsStillIsNotAlive(t *testing.T) {
 	m := newManager(Options{Instance: "db-1"}.withDefaults())
-	m.began = time.Now().Add(-time.Minute)
-	m.fencing.beat(m.began)
+	m.isolator.began = time.Now().Add(-time.Minute)
+	m.isolator.fencing.beat(m.isolator.began)
 	if code, says := livez(m); code != http.StatusOK {
 		t.Errorf("just after a look, it answers %d %s", code, says)
 	}
-	m.began = m.began.Add(-fencingSilence - time.Second)
+	m.isolator.began = m.isolator.began.Add(-fencingSilence - time.Second)
 	if code, says := livez(m); code != http.StatusServiceUnavailable || !strings.Contains(says, "has to isolate itself") {
 		t.Errorf("after %s without a look, it answers %d %s", fencingSilence, code, says)
 	}

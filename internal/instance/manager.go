@@ -34,8 +34,6 @@ type manager struct {
 	bells
 	queue
 	polling sync.Mutex
-	// fencing is the loop by which a primary isolates itself.
-	fencing pulse
 	// tryingDisk is held while the volume is tried.
 	tryingDisk sync.Mutex
 }
@@ -60,6 +58,7 @@ type concerns struct {
 	restorer   *restorer      // of data from a backup
 	membership *membership    // of a group
 	leases     *leaseKeeper   // of the primary's lease
+	isolator   *isolator      // of this primary
 	activities *activities    // what goes on beside the worker
 	archiver   *archiver      // of binary logs
 	checker    *checker       // of tables
@@ -73,6 +72,7 @@ type concerns struct {
 func concernsOf(m *manager) concerns {
 	c := concerns{
 		launcher:   newLauncher(m),
+		isolator:   newIsolator(m),
 		leases:     newLeaseKeeper(m),
 		sessions:   newSessions(m),
 		activities: newActivities(m),
@@ -101,12 +101,10 @@ type connections struct{ pulse, health, roles, metrics, root *mysql.Server }
 type bells struct {
 	wake chan struct{} // the worker
 	news chan struct{} // of the group
-	// opens: it is about to take writes, and has to isolate itself from now on.
-	opens chan struct{}
 }
 
 func newBells() bells {
-	return bells{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
+	return bells{make(chan struct{}, 1), make(chan struct{}, 1)}
 }
 
 // queue is how the worker is handed what others want done.

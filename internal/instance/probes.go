@@ -4,34 +4,18 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"cnmsql.co/internal/core/agent"
 )
 
-const (
-	// fencingSilence is how long the fencing loop may take over one look: a primary that
-	// isolates itself gives the worker a second and mysqld two, and waits ten for the end of
-	// one that it killed.
-	fencingSilence = 20 * time.Second
-	// stateWait is how long the manager's state may be held at most.
-	stateWait = 3 * time.Second
-)
-
-// pulse is when a loop was last seen at work.
-type pulse struct{ at atomic.Int64 }
-
-func (p *pulse) beat(since time.Time) { p.at.Store(int64(time.Since(since))) }
-
-func (p *pulse) silentFor(since time.Time) time.Duration {
-	return time.Since(since) - time.Duration(p.at.Load())
-}
+// stateWait is how long the manager's state may be held at most.
+const stateWait = 3 * time.Second
 
 // notAlive says why this manager could not fence its mysqld; "" if it could. Nothing that
 // takes its time for a reason counts: making data, cloning, recovering, a volume that stalls.
 func (m *manager) notAlive() string {
-	if silent := m.fencing.silentFor(m.began); silent > fencingSilence {
+	if silent := m.isolator.silentFor(); silent > fencingSilence {
 		return fmt.Sprintf("it has not been looked for %s whether this instance has to isolate itself",
 			silent.Round(time.Second))
 	}

@@ -78,7 +78,7 @@ func (m *manager) opensForWrites(epoch int64) error {
 		m.update(func(s *state) { s.mysqld.mayWrite = was })
 		return errors.New("becoming primary: the promotion was withdrawn, or the lease has run out meanwhile")
 	}
-	poke(m.opens)
+	poke(m.isolator.opens)
 	return nil
 }
 

@@ -93,7 +93,7 @@ func (m *manager) run(ctx context.Context) error {
 	go m.awaitSignal(ctx)
 	m.findServer(ctx)
 	go m.leases.keepLease(ctx)
-	go m.keepIsolating(ctx)
+	go m.isolator.keepIsolating(ctx)
 	if m.inherited {
 		m.poll(ctx)
 		m.tell(agent.Decide(m.facts()), "") // who asks is not told of a beginning

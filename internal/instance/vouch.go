@@ -2,8 +2,6 @@ package instance
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
@@ -113,65 +111,4 @@ func (m *manager) noteVouch(epoch int64, instance string, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.st.peers.vouches.Note(epoch, instance, at)
-}
-
-// isolationRest is between two looks of an instance that takes no writes: it has nothing to
-// fence, and only shows that it would look.
-const isolationRest = 2 * time.Second
-
-// keepIsolating fences this primary when nobody stands behind it any more. It does
-// not wait for what the worker is busy with. It looks every core.IsolationLook from before the
-// instance is opened for writes until after it is closed.
-func (m *manager) keepIsolating(ctx context.Context) {
-	tick := time.NewTicker(core.IsolationLook)
-	defer tick.Stop()
-	rests := false
-	m.fencing.beat(m.began)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-m.opens:
-		}
-		f := m.facts()
-		must := f.MustIsolateItself()
-		m.fencing.beat(m.began)
-		if rest := !f.Mysqld.MayWrite; rest != rests {
-			rests = rest
-			tick.Reset(map[bool]time.Duration{false: core.IsolationLook, true: isolationRest}[rest])
-		}
-		if !must {
-			continue
-		}
-		m.log.Warn(
-			"isolates itself: neither was the lease renewed, nor does a majority of the cluster vouch for this primary")
-		if err := m.isolateItself(ctx); err != nil && ctx.Err() == nil {
-			m.log.Error("isolating itself", "error", err)
-		}
-	}
-}
-
-func (m *manager) isolateItself(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, core.IsolationLimit/2)
-	defer cancel()
-	began := make(chan struct{})
-	done := make(chan error, 1)
-	go func() {
-		done <- m.submit(context.WithoutCancel(ctx), func() error {
-			close(began)
-			return m.stopWrites() // which kills mysqld when it takes too long
-		})
-	}()
-	select {
-	case <-began:
-		return <-done
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	proc := get(m, func(s *state) *process { return s.mysqld.proc })
-	wait, stop := context.WithTimeout(context.Background(), 10*time.Second)
-	defer stop()
-	return errors.Join(fmt.Errorf("the worker is busy; mysqld is killed"), proc.kill(wait))
 }

@@ -1,0 +1,118 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
+)
+
+// isolator has a primary isolate itself when nobody stands behind it any more. It keeps when it last
+// looked.
+type isolator struct {
+	log *slog.Logger
+	by  isolating
+	// began is when the manager did.
+	began time.Time
+	// opens: the server is about to take writes, and has to isolate itself from now on.
+	opens   chan struct{}
+	fencing pulse
+}
+
+// isolating is what an isolator asks of its manager.
+type isolating interface {
+	facts() *agent.Facts
+	// submit has the worker do something next.
+	submit(ctx context.Context, do func() error) error
+	// stopWrites returns when mysqld accepts no write any more.
+	stopWrites() error
+	// server is the mysqld that runs, or ran last; nil if none did.
+	server() *process
+}
+
+func newIsolator(m *manager) *isolator {
+	return &isolator{log: m.log, by: m, began: m.began, opens: make(chan struct{}, 1)}
+}
+
+// fencingSilence is how long the fencing loop may take over one look: a primary that
+// isolates itself gives the worker a second and mysqld two, and waits ten for the end of
+// one that it killed.
+const fencingSilence = 20 * time.Second
+
+// pulse is when a loop was last seen at work.
+type pulse struct{ at atomic.Int64 }
+
+func (p *pulse) beat(since time.Time) { p.at.Store(int64(time.Since(since))) }
+
+func (p *pulse) silentFor(since time.Time) time.Duration {
+	return time.Since(since) - time.Duration(p.at.Load())
+}
+
+// silentFor is how long it has not been looked.
+func (i *isolator) silentFor() time.Duration { return i.fencing.silentFor(i.began) }
+
+// isolationRest is between two looks of an instance that takes no writes: it has nothing to
+// fence, and only shows that it would look.
+const isolationRest = 2 * time.Second
+
+// keepIsolating fences this primary when nobody stands behind it any more. It does
+// not wait for what the worker is busy with. It looks every core.IsolationLook from before the
+// instance is opened for writes until after it is closed.
+func (i *isolator) keepIsolating(ctx context.Context) {
+	tick := time.NewTicker(core.IsolationLook)
+	defer tick.Stop()
+	rests := false
+	i.fencing.beat(i.began)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-i.opens:
+		}
+		f := i.by.facts()
+		must := f.MustIsolateItself()
+		i.fencing.beat(i.began)
+		if rest := !f.Mysqld.MayWrite; rest != rests {
+			rests = rest
+			tick.Reset(map[bool]time.Duration{false: core.IsolationLook, true: isolationRest}[rest])
+		}
+		if !must {
+			continue
+		}
+		i.log.Warn(
+			"isolates itself: neither was the lease renewed, nor does a majority of the cluster vouch for this primary")
+		if err := i.isolateItself(ctx); err != nil && ctx.Err() == nil {
+			i.log.Error("isolating itself", "error", err)
+		}
+	}
+}
+
+func (i *isolator) isolateItself(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, core.IsolationLimit/2)
+	defer cancel()
+	began := make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		done <- i.by.submit(context.WithoutCancel(ctx), func() error {
+			close(began)
+			return i.by.stopWrites() // which kills mysqld when it takes too long
+		})
+	}()
+	select {
+	case <-began:
+		return <-done
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	proc := i.by.server()
+	wait, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	defer stop()
+	return errors.Join(fmt.Errorf("the worker is busy; mysqld is killed"), proc.kill(wait))
+}
