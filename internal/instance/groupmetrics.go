@@ -12,13 +12,13 @@ import (
 
 // group asks a member of a group for the group as it sees it. These are no verdict: a
 // member that is cut off sees another group than the majority does.
-func (s scrape) group(ctx context.Context, g gauges, view *core.GroupView) {
+func (s *scraper) group(ctx context.Context, g gauges, view *core.GroupView) {
 	g.flag("cnmsql_group_online", "Whether this member is online in its group.", view.State == core.MemberOnline)
 	g.flag("cnmsql_group_has_majority", "Whether this member is online and reaches a majority of the group.",
 		view.IsQuorate())
-	all, err := s.m.metrics.GroupStats(ctx)
+	all, err := s.asks().GroupStats(ctx)
 	if err != nil {
-		s.m.log.Debug("metrics of the group", "error", err)
+		s.log.Debug("metrics of the group", "error", err)
 		return
 	}
 	for _, m := range all {

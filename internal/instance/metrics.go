@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -9,32 +10,50 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/exporter"
+	"cnmsql.co/internal/mysql"
 )
 
 // scrapesMost is how many may ask mysqld at once: a pair of Prometheus servers, and a human.
 const scrapesMost = 4
 
-// metricsHandler serves what Prometheus scrapes. The counters of the server are
+// scraper makes metrics of the report, and of what mysqld says when it is asked.
+type scraper struct {
+	log *slog.Logger
+	by  scraped
+	// asks is mysqld, on a connection of its own.
+	asks func() *mysql.Server
+}
+
+// scraped is what a scraper asks of its manager.
+type scraped interface {
+	// snapshot is the report, and what is closed when it changes.
+	snapshot(now time.Time) (control.Snapshot, <-chan struct{})
+}
+
+func newScraper(m *manager) *scraper {
+	return &scraper{log: m.log, by: m, asks: func() *mysql.Server { return m.metrics }}
+}
+
+// handler serves what Prometheus scrapes. The counters of the server are
 // asked for at each scrape, on a connection of their own.
-func (m *manager) metricsHandler() http.Handler {
+func (s *scraper) handler() http.Handler {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		scrape{m})
+		s)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesMost}))
 	return mux
 }
 
-type scrape struct{ m *manager }
-
 // Describe says nothing: what there is depends on the server's state.
-func (s scrape) Describe(chan<- *prometheus.Desc) {}
+func (s *scraper) Describe(chan<- *prometheus.Desc) {}
 
 // Collect makes the metrics of one scrape.
-func (s scrape) Collect(out chan<- prometheus.Metric) {
-	snap, _ := s.m.snapshot(time.Now())
+func (s *scraper) Collect(out chan<- prometheus.Metric) {
+	snap, _ := s.by.snapshot(time.Now())
 	g := gauges{out}
 	g.report(snap.Report)
 	g.flag("mysql_up", "Whether mysqld answers.", snap.Report.Server != nil)
@@ -47,9 +66,9 @@ func (s scrape) Collect(out chan<- prometheus.Metric) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	status, variables, err := s.m.metrics.Pairs(ctx)
+	status, variables, err := s.asks().Pairs(ctx)
 	if err != nil {
-		s.m.log.Debug("metrics", "error", err)
+		s.log.Debug("metrics", "error", err)
 		return
 	}
 	put := func(m prometheus.Metric) { out <- m }

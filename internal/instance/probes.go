@@ -12,17 +12,34 @@ import (
 // stateWait is how long the manager's state may be held at most.
 const stateWait = 3 * time.Second
 
+// prober answers the kubelet's probes.
+type prober struct {
+	isolator *isolator
+	by       probed
+}
+
+// probed is what a prober asks of its manager.
+type probed interface {
+	facts() *agent.Facts
+	// decision is what was decided last.
+	decision() agent.Decision
+	topology() topology
+	// touch returns once the manager's state could be held.
+	touch()
+}
+
+func newProber(m *manager, i *isolator) *prober { return &prober{isolator: i, by: m} }
+
 // notAlive says why this manager could not fence its mysqld; "" if it could. Nothing that
 // takes its time for a reason counts: making data, cloning, recovering, a volume that stalls.
-func (m *manager) notAlive() string {
-	if silent := m.isolator.silentFor(); silent > fencingSilence {
+func (p *prober) notAlive() string {
+	if silent := p.isolator.silentFor(); silent > fencingSilence {
 		return fmt.Sprintf("it has not been looked for %s whether this instance has to isolate itself",
 			silent.Round(time.Second))
 	}
 	free := make(chan struct{})
 	go func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
+		p.by.touch()
 		close(free)
 	}()
 	select {
@@ -33,15 +50,15 @@ func (m *manager) notAlive() string {
 	}
 }
 
-// probes answer the kubelet. Startup depends on nothing but that the manager answers,
+// handler answers the kubelet. Startup depends on nothing but that the manager answers,
 // liveness on its being able to fence mysqld: initialising, cloning and recovering take as
 // long as they take, and maxStartDelay is the manager's to keep. Readiness is about serving
 // clients.
-func (m *manager) probes() http.Handler {
+func (p *prober) handler() http.Handler {
 	mux := http.NewServeMux()
 	alive := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") }
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
-		if why := m.notAlive(); why != "" {
+		if why := p.notAlive(); why != "" {
 			http.Error(w, why, http.StatusServiceUnavailable)
 			return
 		}
@@ -50,8 +67,8 @@ func (m *manager) probes() http.Handler {
 	mux.HandleFunc("GET /startupz", alive)
 	r := &readiness{}
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		f := m.facts()
-		if why := m.notReady(r, f, get(m, func(s *state) agent.Decision { return s.worker.decision })); why != "" {
+		f := p.by.facts()
+		if why := p.notReady(r, f, p.by.decision()); why != "" {
 			http.Error(w, why, http.StatusServiceUnavailable)
 			return
 		}
@@ -67,11 +84,19 @@ type readiness struct {
 }
 
 // notReady says why clients should not be sent here; "" if they may.
-func (m *manager) notReady(r *readiness, f *agent.Facts, d agent.Decision) string {
+func (p *prober) notReady(r *readiness, f *agent.Facts, d agent.Decision) string {
 	if why := f.NotReady(d); why != "" {
 		return why
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return m.topology().notReady(&r.Readiness, f, d)
+	return p.by.topology().notReady(&r.Readiness, f, d)
 }
+
+// What a prober asks of its manager, besides.
+
+func (m *manager) decision() agent.Decision {
+	return get(m, func(s *state) agent.Decision { return s.worker.decision })
+}
+
+func (m *manager) touch() { get(m, func(*state) any { return nil }) }

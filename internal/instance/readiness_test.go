@@ -37,7 +37,7 @@ func (m *manager) sees(v *core.GroupView) {
 // readyz is what the kubelet is told: "ok\n", or why not.
 func readyz(m *manager) string {
 	answer := httptest.NewRecorder()
-	m.probes().ServeHTTP(answer, httptest.NewRequest("GET", "/readyz", nil))
+	newProber(m, m.isolator).handler().ServeHTTP(answer, httptest.NewRequest("GET", "/readyz", nil))
 	if ok := answer.Code == 200; ok != (answer.Body.String() == "ok\n") {
 		return "it contradicts itself: " + answer.Body.String()
 	}

@@ -241,8 +241,8 @@ func (m *manager) serve() ([]*http.Server, error) {
 		secure  bool
 	}{
 		{m.opt.ControlPort, control.NewHandler(answers{m, m.checker, m.replacer}), true},
-		{m.opt.ProbePort, m.probes(), false},
-		{m.opt.MetricsPort, m.metricsHandler(), false},
+		{m.opt.ProbePort, newProber(m, m.isolator).handler(), false},
+		{m.opt.MetricsPort, newScraper(m).handler(), false},
 	} {
 		l, err := net.Listen("tcp", m.opt.address(s.port))
 		if err != nil {
