@@ -166,7 +166,7 @@ func (m *manager) handover() (*handover, []int) {
 	bin := m.launcher.server()
 	l := &handover{
 		Format: HandoverFormat, Lock: int(m.record.lock.Fd()), Cluster: s.cluster.object,
-		Lease: handoverLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: handoverVouchesOf(s.peers.vouches),
+		Lease: handoverLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: m.voucher.left(),
 		Command: bin.command, Version: bin.version,
 		Member: m.membership.left(), Seen: s.cluster.seen, WasFenced: s.worker.wasFenced,
 		Withheld: s.volume.withheld, WithheldAt: ticksOf(s.volume.withheldAt),
@@ -268,6 +268,7 @@ func (m *manager) takeOver(l *handover) error {
 	m.launcher.setServer(binary{command: l.Command, version: l.Version})
 	m.configurer.setChecked(l.Checked)
 	m.membership.inherit(l.Member)
+	m.voucher.inherit(l.Vouches)
 	m.lease.set(l.Lease.Epoch, l.Lease.Renewed.time())
 	m.update(func(s *state) { s.inherit(l, data, foreign) })
 	if l.Mysqld != nil {
@@ -287,9 +288,6 @@ func (s *state) inherit(l *handover, data core.DataState, foreign bool) {
 	s.cluster.seen, s.worker.wasFenced = l.Seen, l.WasFenced
 	s.clone.donor, s.status.lagging = l.Donor, l.Lagging
 	s.mysqld.inherit(l.handoverLife)
-	for name, at := range l.Vouches.Last {
-		s.peers.vouches.Note(l.Vouches.Epoch, name, at.time())
-	}
 	for _, a := range l.Former {
 		s.access.former = append(s.access.former, mysql.Account(a))
 	}

@@ -112,8 +112,8 @@ func giveToNewBinary(t *testing.T, m *manager) {
 		s.mysqld.proc, s.mysqld.accepted, s.mysqld.mayWrite, s.mysqld.writable = p, true, true, 7
 		s.access.former = []mysql.Account{{User: "c", Password: "secret"}}
 		s.status.server, s.status.at = &core.Server{UUID: "u-9", SemiSync: core.SemiSync{Acks: 2}}, time.Now()
-		s.peers.vouches.Note(7, "db-2", time.Now())
 	})
+	m.voucher.note(7, "db-2", time.Now())
 	m.attend(p) // it was accepted before: nobody asks whether it is up
 	time.Sleep(100 * time.Millisecond)
 	if err := m.handOver(m.opt.Dirs.Run + "/nothing"); err == nil {
@@ -132,8 +132,9 @@ func takeFromGiver(t *testing.T, m *manager, left *handover) {
 		m.log.Info("lease", "is", "fresh")
 	}
 	get(m, func(s *state) any {
-		at, vouched := s.peers.vouches.Last["db-2"]
-		server, vouches := s.status.server, s.peers.vouches
+		vouches := m.voucher.vouches
+		at, vouched := vouches.Last["db-2"]
+		server := s.status.server
 		if server != nil && server.UUID == "u-9" && server.SemiSync.Acks == 2 && vouched && vouches.Epoch == 7 &&
 			time.Since(at) < 10*time.Second {
 			m.log.Info("server and vouches", "is", m.launcher.version().Text)

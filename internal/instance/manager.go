@@ -171,7 +171,7 @@ func (m *manager) facts() *agent.Facts {
 	}
 	f.LeaseEpoch, f.LeaseRenewed = m.lease.held()
 	f.ConfirmedEpoch = s.cluster.confirmed
-	f.Vouches = s.peers.vouches.Of(f.Cluster)
+	f.Vouches = m.voucher.given(f.Cluster)
 	if !f.Mysqld.Answers {
 		f.Server = nil
 	}

@@ -164,8 +164,6 @@ type peersState struct {
 	coming *agent.Coming
 	// word is what the Cluster said when it was read from the API server.
 	word *agent.Word
-	// vouches are the peers that count on this primary.
-	vouches agent.Vouches
 }
 
 // ask asks another instance beside the worker, so that one that does not answer

@@ -13,15 +13,6 @@ import (
 	"cnmsql.co/internal/core/agent"
 )
 
-// handoverVouchesOf is what a new binary is left of vouches.
-func handoverVouchesOf(v agent.Vouches) handoverVouches {
-	out := handoverVouches{Epoch: v.Epoch, Last: map[string]ticks{}}
-	for name, at := range v.Last {
-		out.Last[name] = ticksOf(at)
-	}
-	return out
-}
-
 // Vouch answers a primary.
 func (m *manager) Vouch(_ context.Context, instance string, epoch int64) error {
 	if no := agent.Vouch(m.facts(), instance, epoch); no != nil {
@@ -38,17 +29,50 @@ type voucher struct {
 	by  vouched
 	// peers are the standing clients to the other instances.
 	peers map[string]*control.Client
+
+	mu sync.Mutex
+	// vouches are the peers that count on this primary.
+	vouches agent.Vouches
 }
 
 // vouched is what a voucher asks of its manager.
 type vouched interface {
 	facts() *agent.Facts
-	// noteVouch notes that an instance has vouched when it was asked at a moment.
-	noteVouch(epoch int64, instance string, at time.Time)
 }
 
 func newVoucher(m *manager) *voucher {
 	return &voucher{opt: m.opt, log: m.log, tls: m.tls, by: m, peers: map[string]*control.Client{}}
+}
+
+// note notes that an instance has vouched when it was asked at a moment.
+func (v *voucher) note(epoch int64, instance string, at time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.vouches.Note(epoch, instance, at)
+}
+
+// given are the vouches that count in a Cluster.
+func (v *voucher) given(c *agent.Cluster) []agent.Given {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.vouches.Of(c)
+}
+
+// left is what a new binary is left of vouches, and inherit the reverse.
+func (v *voucher) left() handoverVouches {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := handoverVouches{Epoch: v.vouches.Epoch, Last: map[string]ticks{}}
+	for name, at := range v.vouches.Last {
+		out.Last[name] = ticksOf(at)
+	}
+	return out
+}
+
+func (v *voucher) inherit(l handoverVouches) {
+	for name, at := range l.Last {
+		v.note(l.Epoch, name, at.time())
+	}
 }
 
 // keepVouched asks every peer once a second whether it counts on this primary.
@@ -86,7 +110,7 @@ func (v *voucher) askPeers(ctx context.Context, f *agent.Facts) {
 		wait.Go(func() {
 			at, epoch := time.Now(), f.Cluster.Promotion.Epoch
 			if err := client.Vouch(ctx, f.Me, epoch); err == nil {
-				v.by.noteVouch(epoch, name, at)
+				v.note(epoch, name, at)
 			}
 		})
 	}
@@ -105,10 +129,4 @@ func (v *voucher) peer(name string) (*control.Client, error) {
 	}
 	v.peers[name] = control.NewClient(net.JoinHostPort(host, strconv.Itoa(v.opt.ControlPort)), conf)
 	return v.peers[name], nil
-}
-
-func (m *manager) noteVouch(epoch int64, instance string, at time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.st.peers.vouches.Note(epoch, instance, at)
 }
