@@ -59,6 +59,7 @@ type concerns struct {
 	membership *membership    // of a group
 	leases     *leaseKeeper   // of the primary's lease
 	isolator   *isolator      // of this primary
+	inquirer   *inquirer      // of other instances
 	activities *activities    // what goes on beside the worker
 	archiver   *archiver      // of binary logs
 	checker    *checker       // of tables
@@ -72,6 +73,7 @@ type concerns struct {
 func concernsOf(m *manager) concerns {
 	c := concerns{
 		launcher:   newLauncher(m),
+		inquirer:   newInquirer(m),
 		isolator:   newIsolator(m),
 		leases:     newLeaseKeeper(m),
 		sessions:   newSessions(m),
@@ -123,7 +125,6 @@ type state struct {
 	status  statusState  // what mysqld says of itself
 	access  accessState  // whether it lets its manager in
 	clone   cloneState   // a copy of another instance's data
-	peers   peersState   // what others were asked
 	errant  agent.Errant // transactions that the primary lacks
 	worker  workerState  // what was decided
 	// terminating is since when the manager has been told to end; zero before.
@@ -158,13 +159,13 @@ func get[T any](m *manager, f func(*state) T) T {
 func (m *manager) facts() *agent.Facts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := &m.st
+	s, peers := &m.st, m.inquirer.said()
 	f := &agent.Facts{
 		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Cluster: s.cluster.view,
 		Locked: s.volume.locked, Data: s.volume.data, Foreign: s.volume.foreign, WasFenced: s.worker.wasFenced,
 		Activity: m.activities.current(), Server: s.status.server, WritableEpoch: s.mysqld.writable,
-		Primary: s.peers.primary,
-		Asking:  s.peers.asking || time.Now().Before(s.peers.again), AskFailed: s.peers.failed,
+		Primary: peers.primary,
+		Asking:  peers.asking || time.Now().Before(peers.again), AskFailed: peers.failed,
 		Maintenance: s.errant.Maintenance, Statements: s.errant.Statements(),
 		Donor: s.clone.donor, CloneError: s.clone.lastError(),
 		RestartEpoch: s.mysqld.restart, Problem: s.mysqld.problem, TerminatingSince: s.terminating, Mysqld: s.process(),
@@ -181,7 +182,7 @@ func (m *manager) facts() *agent.Facts {
 		f.Acks, f.AcksEpoch = r.Acks, r.AcksEpoch
 		f.NoReceivingBelow = r.NoReceivingBelow
 		f.MayLack, f.Unnoted = r.Received.MayLack, !r.Received.Noted
-		f.Successor, f.Coming, f.Word = s.peers.successor, s.peers.coming, s.peers.word
+		f.Successor, f.Coming, f.Word = peers.successor, peers.coming, peers.word
 		if f.Mysqld.MayHaveTail() {
 			f.TailEpoch, f.TailBase = r.tail()
 		}

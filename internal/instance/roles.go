@@ -1,16 +1,11 @@
 package instance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"time"
 
-	"cnmsql.co/internal/control"
-	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/mysql"
 )
@@ -149,91 +144,4 @@ func (m *manager) follow(ctx context.Context, a agent.Follow) error {
 		return err
 	}
 	return m.forgetTail()
-}
-
-// peersState is what other instances and the API server were asked, and have said.
-type peersState struct {
-	// asking: a question is on its way. failed is why the last had no answer, again when
-	// the next may be asked.
-	asking bool
-	failed string
-	again  time.Time
-	// primary is what the primary holds, successor what the new primary does.
-	primary, successor *agent.Position
-	// coming is what the successor's manager says while its mysqld does not answer.
-	coming *agent.Coming
-	// word is what the Cluster said when it was read from the API server.
-	word *agent.Word
-}
-
-// ask asks another instance beside the worker, so that one that does not answer
-// holds up nothing. What question returns is done to the state.
-func (m *manager) ask(question func(context.Context) (func(*state), error)) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.st.peers.asking {
-		return nil
-	}
-	m.st.peers.asking = true
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-		defer cancel()
-		m.noteAsked(question(ctx))
-	}()
-	return nil
-}
-
-func (m *manager) noteAsked(answer func(*state), err error) {
-	m.update(func(s *state) {
-		s.peers.asking, s.peers.failed = false, ""
-		if err == nil {
-			answer(s)
-			return
-		}
-		s.peers.failed, s.peers.again = err.Error(), time.Now().Add(agent.AskRetry)
-	})
-}
-
-// askPrimary reads what this instance holds first, and what the primary holds
-// after that.
-func (m *manager) askPrimary(a agent.AskPrimary) error {
-	return m.ask(func(ctx context.Context) (func(*state), error) {
-		mine, err := m.roles.Executed(ctx)
-		if err != nil {
-			return nil, err
-		}
-		at := time.Now()
-		r, err := m.peerStatus(ctx, a.Instance)
-		if err != nil {
-			return nil, err
-		}
-		pos := a.Answered(r, mine, at)
-		return func(s *state) { pos.After(s.peers.primary); s.peers.primary = pos }, nil
-	})
-}
-
-// peerStatus asks another instance of which mysqld answers. What the manager of one says of
-// which it does not is returned with the error.
-func (m *manager) peerStatus(ctx context.Context, instance string) (core.Report, error) {
-	host := m.opt.Peer(instance)
-	conf, err := m.tls.client(host)
-	if err != nil {
-		return core.Report{}, err
-	}
-	client := control.NewClient(net.JoinHostPort(host, strconv.Itoa(m.opt.ControlPort)), conf)
-	defer client.Close()
-	s, err := client.Status(ctx)
-	if err != nil {
-		return core.Report{}, fmt.Errorf("asking %s for its position: %w", instance, err)
-	}
-	if s.Report.Instance != instance || s.Report.Server == nil {
-		return s.Report, fmt.Errorf("asking %s for its position: %s answers and says %s %s", instance,
-			cmp.Or(s.Report.Instance, "nobody"), s.Report.State, s.Report.Reason)
-	}
-	if s.Taken < s.Asked {
-		// Held against an older position of the primary, what was replicated
-		// since would look errant.
-		return s.Report, fmt.Errorf("asking %s for its position: its mysqld did not answer in time", instance)
-	}
-	return s.Report, nil
 }

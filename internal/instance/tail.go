@@ -1,13 +1,11 @@
 package instance
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"cnmsql.co/internal/binlog"
 	"cnmsql.co/internal/core/agent"
@@ -16,41 +14,6 @@ import (
 
 // tailsDir is where what was cut off is kept, in the manager's directory on the volume.
 const tailsDir = "tails"
-
-// askSuccessor asks the new primary what it holds, beside the worker.
-func (m *manager) askSuccessor(a agent.AskSuccessor) error {
-	return m.ask(func(ctx context.Context) (func(*state), error) {
-		s, err := m.peerStatus(ctx, a.Instance)
-		if s.Instance != "" {
-			m.update(func(st *state) { st.peers.coming = a.Comes(s, time.Now()) })
-		}
-		if err != nil {
-			return nil, err
-		}
-		pos, err := a.Answered(s, time.Now())
-		return func(st *state) { st.peers.successor = pos }, err
-	})
-}
-
-// askWord reads the Cluster from the API server, beside the worker. It counts as said when
-// it was asked for. It is also the newer view, if none has come meanwhile: the watch may
-// be of before the network was cut.
-func (m *manager) askWord() error {
-	views := get(m, func(s *state) int { return s.cluster.views })
-	return m.ask(func(ctx context.Context) (func(*state), error) {
-		at := time.Now()
-		c, err := m.kube.Cluster(ctx)
-		if err != nil {
-			return nil, err
-		}
-		word := &agent.Word{At: at, Epoch: c.Status.PrimaryEpoch}
-		if p := c.Status.Promotion; p != nil {
-			word.Instance = p.Instance
-		}
-		m.takeView(c, func(s *state) bool { return s.cluster.views == views })
-		return func(s *state) { s.peers.word = word }, nil
-	})
-}
 
 // cutTail cuts the last binary log. A log that cannot be judged is left as it is:
 // recovery commits what it holds, and the check before following finds it.
@@ -115,6 +78,6 @@ func (m *manager) forgetTail() error {
 	if !m.acks.promised().MayHaveTail() {
 		return nil
 	}
-	m.update(func(s *state) { s.peers.successor = nil })
+	m.inquirer.forgetSuccessor()
 	return m.record.change(func(r *volumeRecord) { r.TailEpoch = 0 })
 }

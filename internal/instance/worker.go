@@ -217,13 +217,13 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.BecomePrimary:
 		return m.becomePrimary(ctx, a)
 	case agent.AskPrimary:
-		return m.askPrimary(a)
+		return m.inquirer.askPrimary(a)
 	case agent.DropAcks:
 		return m.acks.dropAcks()
 	case agent.AskWord:
-		return m.askWord()
+		return m.inquirer.askWord()
 	case agent.AskSuccessor:
-		return m.askSuccessor(a)
+		return m.inquirer.askSuccessor(a)
 	case agent.CutTail:
 		return m.cutTail(a)
 	case agent.BootstrapGroup:
