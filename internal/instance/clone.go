@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -26,28 +28,97 @@ type cloneState struct {
 	verified *process
 }
 
+// cloner copies another instance's data over scratch data, and finds what came of that. It keeps what was
+// ordered and how far it is.
+type cloner struct {
+	opt        Options
+	log        *slog.Logger
+	activities *activities
+	maker      *dataMaker
+	by         cloning
+	// roles is mysqld, and metrics tells how far it is.
+	roles, metrics func() *mysql.Server
+
+	mu sync.Mutex
+	st cloneState
+}
+
+// cloning is what a cloner asks of its manager.
+type cloning interface {
+	facts() *agent.Facts
+	// server is the mysqld that runs, or ran last; nil if none did.
+	server() *process
+	// retell has the report made again, and the worker look.
+	retell()
+}
+
+func newCloner(m *manager, c concerns) *cloner {
+	return &cloner{opt: m.opt, log: m.log, activities: c.activities, maker: c.maker, by: m,
+		roles: func() *mysql.Server { return m.roles }, metrics: func() *mysql.Server { return m.metrics }}
+}
+
+// change changes what it keeps, and has that told.
+func (k *cloner) change(f func(*cloneState)) {
+	k.mu.Lock()
+	f(&k.st)
+	k.mu.Unlock()
+	k.by.retell()
+}
+
+// said is what was ordered, and what came of it.
+func (k *cloner) said() cloneState {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.st
+}
+
+// order has a copy made of a donor's data; nobody is told before it begins.
+func (k *cloner) order(donor string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.st.donor = donor
+}
+
+// report is how far it is; nil while nothing was copied.
+func (k *cloner) report() *core.Clone {
+	now := k.said()
+	if now.progress == nil {
+		return nil
+	}
+	c := *now.progress
+	c.Pausing, c.Failures = time.Now().Before(now.again), now.failures
+	return &c
+}
+
+// serverEnds: mysqld ends itself, which it does when all is copied.
+func (k *cloner) serverEnds() {
+	if copied := k.said().copied; copied != nil {
+		copied()
+	}
+}
+
 // cloneFrom copies a donor's data over scratch data. When it succeeds, mysqld
 // ends itself to be started on the new data; verifyClone then finds what came of it.
-func (m *manager) cloneFrom(donor string) error {
-	account, err := readAccount(m.opt.Dirs.Replication)
+func (k *cloner) cloneFrom(donor string) error {
+	account, err := readAccount(k.opt.Dirs.Replication)
 	if err != nil {
 		return err
 	}
-	m.update(func(s *state) { s.clone.progress = &core.Clone{Donor: donor, Error: s.clone.lastError()} })
-	return m.activities.begin(agent.Cloning, func(ctx context.Context) error {
+	k.change(func(s *cloneState) { s.progress = &core.Clone{Donor: donor, Error: s.lastError()} })
+	return k.activities.begin(agent.Cloning, func(ctx context.Context) error {
 		progress, stop := context.WithCancel(ctx)
 		defer stop()
-		go m.watchClone(progress)
-		err := m.runClone(ctx, donor, account)
-		m.update(func(s *state) {
-			s.clone.donor = "" // the next attempt is the operator's to order
+		go k.watchClone(progress)
+		err := k.runClone(ctx, donor, account)
+		k.change(func(s *cloneState) {
+			s.donor = "" // the next attempt is the operator's to order
 			if err != nil {
-				s.clone.progress = &core.Clone{Donor: donor, Error: err.Error()}
-				s.clone.failed(time.Now())
+				s.progress = &core.Clone{Donor: donor, Error: err.Error()}
+				s.failed(time.Now())
 			}
 		})
 		if err != nil {
-			m.log.Error("the clone failed", "donor", donor, "error", err)
+			k.log.Error("the clone failed", "donor", donor, "error", err)
 		}
 		return nil
 	})
@@ -73,21 +144,21 @@ func (s *cloneState) failed(now time.Time) {
 	s.failures++
 }
 
-func (m *manager) runClone(ctx context.Context, donor string, a mysql.Account) error {
-	host, port := donor, m.opt.MySQLPort
+func (k *cloner) runClone(ctx context.Context, donor string, a mysql.Account) error {
+	host, port := donor, k.opt.MySQLPort
 	if h, p, err := net.SplitHostPort(donor); err == nil {
 		host = h
 		if port, err = strconv.Atoi(p); err != nil {
 			return fmt.Errorf("cloning from %s: the port is no number", donor)
 		}
 	}
-	proc := get(m, func(s *state) *process { return s.mysqld.proc })
+	proc := k.by.server()
 	// Left open, the connection would hold up the server's end for two seconds.
 	statement, copied := context.WithCancel(ctx)
 	defer copied()
-	m.update(func(s *state) { s.clone.copied = copied })
-	err := m.roles.CloneFrom(statement, host, port, a)
-	m.update(func(s *state) { s.clone.copied = nil })
+	k.change(func(s *cloneState) { s.copied = copied })
+	err := k.roles().CloneFrom(statement, host, port, a)
+	k.change(func(s *cloneState) { s.copied = nil })
 	if err != nil && mysql.IsAnswer(err) {
 		return err
 	}
@@ -103,7 +174,7 @@ func (m *manager) runClone(ctx context.Context, donor string, a mysql.Account) e
 	}
 }
 
-func (m *manager) watchClone(ctx context.Context) {
+func (k *cloner) watchClone(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -112,54 +183,54 @@ func (m *manager) watchClone(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		old := get(m, func(s *state) *core.Clone { return s.clone.progress })
+		old := k.said().progress
 		if old == nil {
 			continue
 		}
 		c := *old
-		if m.metrics.CloneProgress(ctx, &c) == nil && ctx.Err() == nil {
-			m.update(func(s *state) { s.clone.progress = &c })
+		if k.metrics().CloneProgress(ctx, &c) == nil && ctx.Err() == nil {
+			k.change(func(s *cloneState) { s.progress = &c })
 		}
 	}
 }
 
 // verifyClone: scratch data that has become a donor's.
-func (m *manager) verifyClone(ctx context.Context) {
-	proc := get(m, func(s *state) *process { return s.mysqld.proc })
-	f := m.facts()
-	done := get(m, func(s *state) bool { return s.clone.verified == proc })
+func (k *cloner) verifyClone(ctx context.Context) {
+	proc := k.by.server()
+	f := k.by.facts()
+	done := k.said().verified == proc
 	if f.Data != core.DataScratch || f.Server == nil || f.Activity != "" || done {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	result, err := m.roles.CloneState(ctx)
+	result, err := k.roles().CloneState(ctx)
 	if err != nil {
-		m.log.Warn("what came of the clone is not known yet", "error", err)
+		k.log.Warn("what came of the clone is not known yet", "error", err)
 		return
 	}
-	m.update(func(s *state) { s.clone.verified = proc })
+	k.change(func(s *cloneState) { s.verified = proc })
 	if !result.Completed {
 		if result.State == "Failed" {
-			m.update(func(s *state) {
-				s.clone.progress = &core.Clone{Error: result.Error}
-				s.clone.failed(time.Now())
+			k.change(func(s *cloneState) {
+				s.progress = &core.Clone{Error: result.Error}
+				s.failed(time.Now())
 			})
 		}
 		return
 	}
-	if err := m.maker.finishData(stagePopulated, core.DataPopulated); err != nil {
-		m.log.Error("the clone is complete and could not be recorded", "error", err)
-		m.update(func(s *state) { s.clone.verified = nil })
+	if err := k.maker.finishData(stagePopulated, core.DataPopulated); err != nil {
+		k.log.Error("the clone is complete and could not be recorded", "error", err)
+		k.change(func(s *cloneState) { s.verified = nil })
 		return
 	}
-	m.update(func(s *state) {
-		if s.clone.progress != nil {
-			c := *s.clone.progress
+	k.change(func(s *cloneState) {
+		if s.progress != nil {
+			c := *s.progress
 			c.Percent, c.Stage, c.Error = 100, "", ""
-			s.clone.progress = &c
+			s.progress = &c
 		}
 	})
-	m.update(func(s *state) { s.clone.failures = 0 })
-	m.log.Info("cloned")
+	k.change(func(s *cloneState) { s.failures = 0 })
+	k.log.Info("cloned")
 }

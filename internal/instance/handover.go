@@ -170,7 +170,7 @@ func (m *manager) handover() (*handover, []int) {
 		Command: bin.command, Version: bin.version,
 		Member: m.membership.left(), Seen: s.cluster.seen, WasFenced: s.worker.wasFenced,
 		Withheld: s.volume.withheld, WithheldAt: ticksOf(s.volume.withheldAt),
-		handoverLife: s.mysqld.left(), Donor: s.clone.donor, Lagging: s.status.lagging,
+		handoverLife: s.mysqld.left(), Donor: m.cloner.said().donor, Lagging: s.status.lagging,
 	}
 	l.Checked = m.configurer.checked()
 	for _, a := range s.access.former {
@@ -269,6 +269,7 @@ func (m *manager) takeOver(l *handover) error {
 	m.configurer.setChecked(l.Checked)
 	m.membership.inherit(l.Member)
 	m.voucher.inherit(l.Vouches)
+	m.cloner.order(l.Donor)
 	m.lease.set(l.Lease.Epoch, l.Lease.Renewed.time())
 	m.update(func(s *state) { s.inherit(l, data, foreign) })
 	if l.Mysqld != nil {
@@ -286,7 +287,7 @@ func (s *state) inherit(l *handover, data core.DataState, foreign bool) {
 	s.volume.locked, s.volume.data, s.volume.foreign = true, data, foreign
 	s.volume.withheld, s.volume.withheldAt = l.Withheld, l.WithheldAt.time()
 	s.cluster.seen, s.worker.wasFenced = l.Seen, l.WasFenced
-	s.clone.donor, s.status.lagging = l.Donor, l.Lagging
+	s.status.lagging = l.Lagging
 	s.mysqld.inherit(l.handoverLife)
 	for _, a := range l.Former {
 		s.access.former = append(s.access.former, mysql.Account(a))

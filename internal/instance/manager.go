@@ -60,6 +60,7 @@ type concerns struct {
 	leases     *leaseKeeper   // of the primary's lease
 	isolator   *isolator      // of this primary
 	inquirer   *inquirer      // of other instances
+	cloner     *cloner        // of another instance's data
 	activities *activities    // what goes on beside the worker
 	archiver   *archiver      // of binary logs
 	checker    *checker       // of tables
@@ -91,6 +92,7 @@ func concernsOf(m *manager) concerns {
 	c.maker = newDataMaker(m, c)
 	c.restorer = newRestorer(m, c)
 	c.membership = newMembership(m, c)
+	c.cloner = newCloner(m, c)
 	return c
 }
 
@@ -124,7 +126,6 @@ type state struct {
 	mysqld  mysqldState  // the process, and what was asked of it
 	status  statusState  // what mysqld says of itself
 	access  accessState  // whether it lets its manager in
-	clone   cloneState   // a copy of another instance's data
 	errant  agent.Errant // transactions that the primary lacks
 	worker  workerState  // what was decided
 	// terminating is since when the manager has been told to end; zero before.
@@ -159,7 +160,7 @@ func get[T any](m *manager, f func(*state) T) T {
 func (m *manager) facts() *agent.Facts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, peers := &m.st, m.inquirer.said()
+	s, peers, clone := &m.st, m.inquirer.said(), m.cloner.said()
 	f := &agent.Facts{
 		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Cluster: s.cluster.view,
 		Locked: s.volume.locked, Data: s.volume.data, Foreign: s.volume.foreign, WasFenced: s.worker.wasFenced,
@@ -167,7 +168,7 @@ func (m *manager) facts() *agent.Facts {
 		Primary: peers.primary,
 		Asking:  peers.asking || time.Now().Before(peers.again), AskFailed: peers.failed,
 		Maintenance: s.errant.Maintenance, Statements: s.errant.Statements(),
-		Donor: s.clone.donor, CloneError: s.clone.lastError(),
+		Donor: clone.donor, CloneError: clone.lastError(),
 		RestartEpoch: s.mysqld.restart, Problem: s.mysqld.problem, TerminatingSince: s.terminating, Mysqld: s.process(),
 	}
 	f.LeaseEpoch, f.LeaseRenewed = m.lease.held()

@@ -61,7 +61,7 @@ func (m *manager) admit(verb control.Verb, o control.Order) error {
 func (m *manager) standing() agent.Standing {
 	s := &m.st
 	return agent.Standing{Seen: s.cluster.seen, Locked: s.volume.locked, Foreign: s.volume.foreign,
-		Adopted: m.isAdopted(), Data: s.volume.data, Activity: m.activities.current(), Donor: s.clone.donor}
+		Adopted: m.isAdopted(), Data: s.volume.data, Activity: m.activities.current(), Donor: m.cloner.said().donor}
 }
 
 // isAdopted: the volume is known to be the present Cluster's; the mutex is held.
@@ -145,7 +145,7 @@ func (m *manager) orderClone(donor string) error {
 	if no := m.standing().RefusesCopy(donor); no != nil {
 		return refusal(no.Reason, "%s", no.Message)
 	}
-	m.st.clone.donor = donor
+	m.cloner.order(donor)
 	poke(m.wake)
 	return nil
 }

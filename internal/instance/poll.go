@@ -162,8 +162,8 @@ func (m *manager) noteSilence(proc *process, err error) {
 		poke(m.keeper.wake)
 	}
 	s.status.ending = s.mysqld.accepted && (s.status.ending || mysql.IsShutdown(err) || errors.Is(err, fs.ErrNotExist))
-	if mysql.IsShutdown(err) && s.clone.copied != nil {
-		s.clone.copied()
+	if mysql.IsShutdown(err) {
+		m.cloner.serverEnds()
 	}
 	if mysql.IsAnswer(err) {
 		s.status.answered, s.status.misses = time.Now(), 0

@@ -41,11 +41,7 @@ func (m *manager) report() core.Report {
 	if s.mysqld.proc != nil {
 		r.MysqldStarted = s.mysqld.proc.started
 	}
-	if s.clone.progress != nil {
-		c := *s.clone.progress
-		c.Pausing, c.Failures = time.Now().Before(s.clone.again), s.clone.failures
-		r.Clone = &c
-	}
+	r.Clone = m.cloner.report()
 	r.Archive = m.archiver.report()
 	r.Manager, r.ManagerRefused = m.replacer.report()
 	p.Correct(&r, s.status.server)

@@ -85,7 +85,7 @@ func (m *manager) submit(ctx context.Context, do func() error) error {
 func (m *manager) step(ctx context.Context) (exit bool) {
 	before := ""
 	for ctx.Err() == nil {
-		m.verifyClone(ctx)
+		m.cloner.verifyClone(ctx)
 		d := agent.Decide(m.facts())
 		key := keyOf(d.Actions)
 		m.tell(d, key)
@@ -207,7 +207,7 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		m.activities.cancel()
 		return m.killMysqld()
 	case agent.CloneFrom:
-		return m.cloneFrom(a.Donor)
+		return m.cloner.cloneFrom(a.Donor)
 	case agent.Demote:
 		return m.stopWrites()
 	case agent.AcquireLease:
