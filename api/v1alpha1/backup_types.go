@@ -412,22 +412,26 @@ type ContinuousArchivingSpec struct {
 	MaxBinlogSizeMB *int32 `json:"maxBinlogSizeMB,omitempty"`
 }
 
-// TargetRPO is TargetRPOSeconds, which an object of before its default may not have.
+// TargetRPO returns TargetRPOSeconds as a duration. An object of before its default may not have
+// it; then it is the default, five minutes.
 func (s *ContinuousArchivingSpec) TargetRPO() time.Duration {
 	return time.Duration(cmp.Or(s.TargetRPOSeconds, 300)) * time.Second
 }
 
-// Archives reports whether binary logs are archived.
+// Archives reports whether binary logs are archived. Nil defaults archive nothing, nor do any
+// without an object store.
 func (d *BackupDefaults) Archives() bool {
 	return d != nil && d.ObjectStore != nil && d.ContinuousArchiving != nil && d.ContinuousArchiving.Enabled
 }
 
-// ArchiveGoes reports whether what lies in the object store goes with the Cluster.
+// ArchiveGoes reports whether what lies in the object store goes with the Cluster. With nil
+// defaults nothing does.
 func (d *BackupDefaults) ArchiveGoes() bool {
 	return d != nil && d.ObjectStore != nil && strings.EqualFold(d.ReclaimPolicy, ReclaimDelete)
 }
 
-// Encrypts reports whether what goes to the object store is encrypted before.
+// Encrypts reports whether what goes to the object store is encrypted before. With nil defaults
+// nothing is.
 func (d *BackupDefaults) Encrypts() bool {
 	return d != nil && d.ObjectStore != nil && d.ObjectStore.Encryption != nil
 }

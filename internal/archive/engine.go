@@ -172,7 +172,8 @@ type Lacking struct {
 	Converted []string
 }
 
-// Told is a sentence for people about each of the three, with at most so many tables.
+// Told returns a sentence for people about each of the three that is not empty. It names at most
+// so many tables in each, and counts the rest. It returns nil when no table lacks rows.
 func (l Lacking) Told(most int) (out []string) {
 	for _, one := range []struct {
 		tables []string
@@ -195,7 +196,7 @@ func (l Lacking) Told(most int) (out []string) {
 	return out
 }
 
-// Tables are all of them, at most so many by name.
+// Tables returns all of them, sorted: at most so many by name, and then how many more there are.
 func (l Lacking) Tables(most int) []string {
 	all := slices.Concat(l.Empty, l.LeftOut, l.Converted)
 	slices.Sort(all)

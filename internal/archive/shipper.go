@@ -90,7 +90,8 @@ type Shipper struct {
 	markFailed error
 }
 
-// NewShipper makes one that has not begun.
+// NewShipper makes a Shipper that has not begun. What is 0 of MaxBytes, IndexEvery and PutTimeout
+// gets its default. An error means that nothing can be compressed.
 func NewShipper(c Config) (*Shipper, error) {
 	if c.MaxBytes <= 0 {
 		c.MaxBytes = defaultMaxBytes

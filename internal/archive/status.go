@@ -44,8 +44,9 @@ type Status struct {
 	FailedAt time.Time
 }
 
-// RPO is how much would be lost, in time, if the instance were lost now; at most, while it is
-// not known.
+// RPO returns how much would be lost, in time, if the instance were lost now: the age of the
+// oldest transaction that waits, and 0 when none does. While it is not known what the archive
+// lacks, it is the time since then, which is the most that it can be.
 func (s Status) RPO(now time.Time) time.Duration {
 	since := s.Oldest
 	if !s.Sought.IsZero() {

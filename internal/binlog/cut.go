@@ -11,7 +11,8 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// Last returns the path of the last binary log that an index names.
+// Last returns the path of the last binary log that an index names. An index without any is an
+// error.
 func Last(index string) (string, error) {
 	logs, err := All(index)
 	if err != nil {

@@ -57,13 +57,13 @@ func OpenLog(path string) (l *Log, err error) {
 	return l, nil
 }
 
-// Close the file.
+// Close closes the file.
 func (l *Log) Close() error { return l.file.Close() }
 
 // Offset is where the next transaction begins, or what stands before it.
 func (l *Log) Offset() int64 { return l.offset }
 
-// Size is how many bytes of the file there are now.
+// Size returns how many bytes of the file there are now. A server that writes it makes it longer.
 func (l *Log) Size() (int64, error) {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -185,10 +185,10 @@ func (l *Log) peek() (t Transaction, length int64, err error) {
 // Pass goes behind a transaction that Next has found.
 func (l *Log) Pass(t Transaction) { l.offset = t.Offset + t.Size }
 
-// ReadAt reads bytes of the file, as they are.
+// ReadAt reads bytes of the file, as they are; ErrTorn when it has not so many.
 func (l *Log) ReadAt(to []byte, offset int64) error { return l.readAt(to, offset) }
 
-// ServerID of the server that wrote the log.
+// ServerID returns the server_id of the server that wrote the log.
 func (l *Log) ServerID() uint32 {
 	return binary.LittleEndian.Uint32(l.Format[len(magic)+offsetServerID:])
 }

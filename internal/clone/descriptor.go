@@ -89,10 +89,11 @@ const (
 	stateAck   = 2
 )
 
-// Start and KeepAlive tell what it is; what is neither is the end of the state.
+// Start reports whether it is the start of a state. One that is neither Start nor KeepAlive is the
+// end of the state.
 func (s StateChange) Start() bool { return s.Flags == stateStart }
 
-// KeepAlive says only that the donor is still there.
+// KeepAlive reports whether it says only that the donor is still there.
 func (s StateChange) KeepAlive() bool { return s.Flags&stateAck != 0 }
 
 // File is a file of the data directory, or what DDL made of it.

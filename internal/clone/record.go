@@ -18,8 +18,8 @@ type Record struct {
 	Data       []byte
 }
 
-// IsData tells records with data, nearly all of a snapshot, from the others, which are
-// so small that a manifest can hold them.
+// IsData reports whether the record has data. Nearly all of a snapshot is such records. The others
+// are so small that a manifest can hold them.
 func (r Record) IsData() bool {
 	_, ok := r.Descriptor.(Block)
 	return ok
@@ -59,7 +59,8 @@ type Writer struct {
 // NewWriter makes a Writer.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Write writes one record.
+// Write writes one record. A record that is not as it announces itself is Malformed, and nothing
+// of it is written.
 func (w *Writer) Write(r Record) error {
 	if err := r.check(); err != nil {
 		return err

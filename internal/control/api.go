@@ -25,7 +25,7 @@ type Snapshot struct {
 	Repeats bool `json:"-"`
 }
 
-// Moments of the report.
+// Moments returns when the report was taken, made and asked for.
 func (s Snapshot) Moments() core.Moments {
 	return core.Moments{Taken: s.Taken, Made: s.Made, Asked: s.Asked}
 }

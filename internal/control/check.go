@@ -75,7 +75,7 @@ func (c *Client) Check(ctx context.Context, o CheckOrder) (CheckReport, error) {
 	return c.check(ctx, http.MethodPost, bytes.NewReader(body))
 }
 
-// CheckReport asks how far the last check is.
+// CheckReport asks how far the last check is. The error is a *Refusal when the manager said no.
 func (c *Client) CheckReport(ctx context.Context) (CheckReport, error) {
 	return c.check(ctx, http.MethodGet, nil)
 }

@@ -62,10 +62,11 @@ func transport(dial dialer) *http.Transport {
 	}
 }
 
-// Close ends the connections.
+// Close ends the connections that nobody uses now.
 func (c *Client) Close() { c.tr.CloseIdleConnections() }
 
-// Status asks for a snapshot now.
+// Status asks for a snapshot now. The error is a *Refusal when the manager said no, and any other
+// when it is not known what the instance does.
 func (c *Client) Status(ctx context.Context) (Snapshot, error) {
 	return c.exchange(ctx, http.MethodGet, PathStatus, nil)
 }
@@ -80,8 +81,8 @@ func (c *Client) Order(ctx context.Context, verb Verb, o Order) (Snapshot, error
 	return c.exchange(ctx, http.MethodPost, PathOrder+url.PathEscape(string(verb)), body)
 }
 
-// Vouch asks whether the instance still counts on this primary in an epoch; nil
-// when it does.
+// Vouch asks whether the instance still counts on this primary in an epoch; nil when it does, a
+// *Refusal when it does not, and any other error when that is not known.
 func (c *Client) Vouch(ctx context.Context, primary string, epoch int64) error {
 	q := url.Values{"instance": {primary}, "epoch": {strconv.FormatInt(epoch, 10)}}
 	return c.ask(ctx, c.http, http.MethodGet, PathVouch+"?"+q.Encode(), nil)

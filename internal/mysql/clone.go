@@ -35,8 +35,8 @@ type CloneResult struct {
 	Error     string
 }
 
-// CloneState asks what came of the last clone; it survives the restart that ends
-// a clone.
+// CloneState asks what came of the last clone; it survives the restart that ends a clone. Where
+// there was none, it returns the zero CloneResult and no error.
 func (s *Server) CloneState(ctx context.Context) (CloneResult, error) {
 	var r CloneResult
 	var number int

@@ -83,12 +83,12 @@ func (s *Server) AdmitMembers(ctx context.Context, addresses string) error {
 	return s.setGroupOption(ctx, "ip_allowlist", addresses)
 }
 
-// SetRejoinTries is how often mysqld tries by itself to join again after it was expelled.
+// SetRejoinTries sets how often mysqld tries by itself to join again after it was expelled.
 func (s *Server) SetRejoinTries(ctx context.Context, tries int) error {
 	return s.setGroupOption(ctx, "autorejoin_tries", tries)
 }
 
-// SetExpelTimeout is how long the group waits for a member that this one suspects.
+// SetExpelTimeout sets for how many seconds the group waits for a member that this one suspects.
 func (s *Server) SetExpelTimeout(ctx context.Context, seconds int) error {
 	return s.setGroupOption(ctx, "member_expel_timeout", seconds)
 }

@@ -25,7 +25,7 @@ type attributes struct {
 	} `json:"cnmsql"`
 }
 
-// Place is where a password stands among them; -1 when it does not.
+// Place returns where a password stands among them, 0 for the newest; -1 when it does not.
 func (p Passwords) Place(password string) int {
 	return slices.IndexFunc(p, func(hash string) bool { return isHashOf(hash, password) })
 }
@@ -75,7 +75,9 @@ func (f First) noted() []statement {
 	}
 }
 
-// PasswordsOf reads them. There is no account when it does not exist.
+// PasswordsOf reads the passwords that the data tell of an account; none when nothing was noted,
+// or what stands there is no record of this kind. exists is false when there is no such account,
+// which is no error.
 func (s *Server) PasswordsOf(ctx context.Context, user, host string) (p Passwords, exists bool, err error) {
 	var text sql.NullString
 	err = s.db.QueryRowContext(ctx, "SELECT ATTRIBUTE FROM information_schema.USER_ATTRIBUTES WHERE USER = ? AND HOST = ?",

@@ -98,7 +98,8 @@ func (s *Server) DB() *sql.DB { return s.db }
 // Close closes the connections.
 func (s *Server) Close() { _ = s.db.Close() }
 
-// Ping asks whether the server answers.
+// Ping asks whether the server answers; nil when it does. IsAnswer tells of the error whether it
+// is the server's own word.
 func (s *Server) Ping(ctx context.Context) error {
 	var one int
 	return s.db.QueryRowContext(ctx, "SELECT 1").Scan(&one)

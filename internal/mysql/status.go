@@ -12,7 +12,8 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// Status asks the server for all that is reported of it.
+// Status asks the server for all that is reported of it. It returns nil beside an error: a part of
+// a report is none.
 func (s *Server) Status(ctx context.Context) (*core.Server, error) {
 	out := &core.Server{}
 	var row map[string]string

@@ -87,13 +87,15 @@ func groupFrom(g *v1alpha1.GroupReplicationStatus) (*core.GroupStatus, error) {
 	return out, nil
 }
 
-// IsUndecided is that of core.GroupStatus.
+// IsUndecided reports what core.GroupStatus.IsUndecided does, of the Cluster's status: a recovery
+// was ordered, and the group was not seen since. A nil status is not undecided.
 func IsUndecided(g *v1alpha1.GroupReplicationStatus) bool {
 	return g != nil && (&core.GroupStatus{ViewID: g.ViewID,
 		Recoveries: make([]core.GroupRecovery, len(g.Recoveries))}).IsUndecided()
 }
 
-// Recoveries reads those of a group.
+// Recoveries reads the recoveries of a group out of its status, which must not be nil. An error
+// means that a GTID set in it cannot be read.
 func Recoveries(g *v1alpha1.GroupReplicationStatus) (out []core.GroupRecovery, err error) {
 	for _, r := range g.Recoveries {
 		held, err := gtid.Parse(r.Held)

@@ -60,7 +60,8 @@ func Cluster(c *v1alpha1.Cluster, objs *Objects) (core.Cluster, error) {
 	}, nil
 }
 
-// InstanceNames are those that have, had or should have objects, by ordinal.
+// InstanceNames returns the names of the instances that have, had or should have objects, by
+// ordinal. Names that are no instance's of this Cluster are left out.
 func InstanceNames(c *v1alpha1.Cluster, objs *Objects) []string {
 	names := slices.Concat(c.Status.InstanceNames, slices.Collect(maps.Keys(objs.Pods)),
 		slices.Collect(maps.Keys(objs.Volumes)))
@@ -111,8 +112,8 @@ func endedWitnesses(c *v1alpha1.Cluster, name string, nodes map[string]*corev1.N
 	return out
 }
 
-// NodeToWatch is the node of the Pod that may be writable; for any other instance
-// that of its Pod.
+// NodeToWatch returns the node of the Pod that may be writable, as it was promoted, and for any
+// other instance that of its Pod; "" when there is no Pod (nil), or it has no node yet.
 func NodeToWatch(c *v1alpha1.Cluster, name string, pod *corev1.Pod) string {
 	if p := c.Status.Promotion; p != nil && p.Instance == name && p.Node != "" {
 		return p.Node

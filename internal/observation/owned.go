@@ -25,7 +25,8 @@ func hasItsName(c *v1alpha1.Cluster, obj metav1.Object) bool {
 	return named && resources.Belongs(c, obj) && (!labelled || label == obj.GetName())
 }
 
-// SetPods keeps those that are the Cluster's, and what the others are said to be.
+// SetPods keeps the Pods that are the Cluster's instances, and the names of others that may be
+// taken for its instances. The Pods are known from then on, also when there are none.
 func (o *Objects) SetPods(c *v1alpha1.Cluster, pods []corev1.Pod) {
 	o.Pods, o.ForeignPods = map[string]*corev1.Pod{}, nil
 	for i := range pods {
@@ -38,7 +39,8 @@ func (o *Objects) SetPods(c *v1alpha1.Cluster, pods []corev1.Pod) {
 	slices.Sort(o.ForeignPods)
 }
 
-// SetVolumes does so for claims.
+// SetVolumes keeps the claims of the Cluster's instances, those with an instance's name that were
+// kept, those of a former Cluster, and the names of others that may be taken for its own.
 func (o *Objects) SetVolumes(c *v1alpha1.Cluster, claims []corev1.PersistentVolumeClaim) {
 	o.Volumes, o.KeptVolumes = map[string]*corev1.PersistentVolumeClaim{}, map[string]*corev1.PersistentVolumeClaim{}
 	o.FormerVolumes, o.ForeignVolumes = nil, nil

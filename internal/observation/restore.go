@@ -10,7 +10,7 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// RestoreTo is what a Cluster's status says of a restore.
+// RestoreTo returns what a Cluster's status says of a restore, which must not be nil.
 func RestoreTo(r *core.Restore) *v1alpha1.RestoreStatus {
 	out := &v1alpha1.RestoreStatus{Stage: string(r.Stage), BackupID: r.Backup, ReachedTime: timeTo(r.Reached),
 		LackingTables: r.Lacking}
@@ -28,7 +28,7 @@ func RestoreTo(r *core.Restore) *v1alpha1.RestoreStatus {
 	return out
 }
 
-// RestoreFrom is a restore as a status has it.
+// RestoreFrom reads a restore out of a Cluster's status, which must not be nil.
 func RestoreFrom(s *v1alpha1.RestoreStatus) *core.Restore {
 	out := &core.Restore{Stage: core.RestoreStage(s.Stage), Backup: s.BackupID, Reached: timeFrom(s.ReachedTime),
 		Lacking: s.LackingTables}

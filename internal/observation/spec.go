@@ -27,7 +27,8 @@ func Durability(spec *v1alpha1.ClusterSpec) core.Durability {
 	return d
 }
 
-// ReinitWish reads which instances a human wants recreated.
+// ReinitWish returns the instances that a human wants recreated, each once, in the order of the
+// annotation; nil when there is no wish.
 func ReinitWish(c *v1alpha1.Cluster) []string {
 	var names []string
 	for name := range strings.SplitSeq(c.Annotations[v1alpha1.AnnotationReinit], ",") {
@@ -38,7 +39,8 @@ func ReinitWish(c *v1alpha1.Cluster) []string {
 	return names
 }
 
-// OverrideWish reads a human's "instance@epoch"; one that cannot be read is of no epoch.
+// OverrideWish reads a human's "instance@epoch"; nil when there is no wish. An epoch that cannot
+// be read is -1, which is no epoch.
 func OverrideWish(c *v1alpha1.Cluster) *core.Override {
 	text, wished := c.Annotations[v1alpha1.AnnotationAcceptLoss]
 	if !wished {
@@ -52,7 +54,8 @@ func OverrideWish(c *v1alpha1.Cluster) *core.Override {
 	return &core.Override{To: name, Epoch: epoch}
 }
 
-// Policy reads the bounds that the user set to failovers.
+// Policy reads the bounds that the user set to failovers. What was not set is 0 or nil, and bounds
+// nothing.
 func Policy(spec *v1alpha1.ClusterSpec) core.FailoverPolicy {
 	p := spec.FailoverPolicy
 	if p == nil {

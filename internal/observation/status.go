@@ -11,7 +11,8 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// StatusFrom reads what was decided before out of a Cluster's status.
+// StatusFrom reads what was decided before out of a Cluster's status. An error means that a part
+// of it cannot be read.
 func StatusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
 	out := core.Status{
 		Phase: core.Phase(s.Phase), Reason: s.PhaseReason, Diagnosis: core.Diagnosis(s.Diagnosis),

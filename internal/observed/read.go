@@ -12,7 +12,8 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// Read makes the observation that Write has told, as if it had been made at now.
+// Read makes the observation that Write has told, as if it had been made at now. An error names
+// the line that cannot be read.
 func Read(text string, now time.Time) (core.Observation, error) {
 	r := &reader{o: core.Observation{Now: now}}
 	for n, line := range strings.Split(strings.TrimSpace(text), "\n") {

@@ -14,7 +14,7 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// Write tells an observation.
+// Write tells an observation, line by line, for Read.
 func Write(o *core.Observation) string {
 	w := &writer{now: o.Now}
 	c := o.Cluster

@@ -180,15 +180,16 @@ func (s *Streams) drop(cluster types.NamespacedName, instance string) {
 	}
 }
 
-// HasMet tells whether enough was heard of a cluster, by this operator, to decide about it.
+// HasMet reports whether enough was heard of a cluster, by this operator, to decide about it.
 func (s *Streams) HasMet(cluster types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.met[cluster]
 }
 
-// FirstContact tells whether too little was heard yet of a cluster, by this operator, to decide about
-// it. Once enough was, it is enough for good.
+// FirstContact reports whether too little was heard yet of a cluster, by this operator, to decide
+// about it. Once enough was, it is enough for good. A cluster without streams has nobody who could
+// be heard.
 func (s *Streams) FirstContact(cluster types.NamespacedName, status *core.Status) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +206,8 @@ func (s *Streams) FirstContact(cluster types.NamespacedName, status *core.Status
 	return !s.met[cluster]
 }
 
-// Heard returns what is known of an instance, for whoever decides about its cluster.
+// Heard returns what is known of an instance, for whoever decides about its cluster. Of an
+// instance without a stream nothing is known.
 func (s *Streams) Heard(namespace, instance string) words {
 	if st := s.stream(namespace, instance); st != nil {
 		return st.look()
@@ -225,8 +227,8 @@ func (s *Streams) takesWrites(namespace, instance string) bool {
 	return known && report.TakesWrites()
 }
 
-// Lag returns how far an instance is behind its primary, while it is heard, and
-// receives and applies.
+// Lag returns how far an instance is behind its primary, while it is heard, and receives and
+// applies. Otherwise that is unknown.
 func (s *Streams) Lag(namespace, instance string) core.Fact[time.Duration] {
 	st := s.stream(namespace, instance)
 	if st == nil {
@@ -244,7 +246,8 @@ func (s *Streams) Lag(namespace, instance string) core.Fact[time.Duration] {
 	return core.Known(time.Duration(seconds*float64(time.Second)), heard.NotBefore(), heard.Received())
 }
 
-// Refresh asks an instance for a report now.
+// Refresh asks an instance for a report now, within refreshDeadline. When it returns nil, the
+// report is heard. errNoStream when nobody listens to the instance.
 func (s *Streams) Refresh(ctx context.Context, namespace, instance string) error {
 	st := s.stream(namespace, instance)
 	if st == nil {
@@ -260,7 +263,9 @@ func (s *Streams) Refresh(ctx context.Context, namespace, instance string) error
 	return err
 }
 
-// Order sends a command to an instance; the report after it is heard.
+// Order sends a command to an instance, within orderDeadline. When it returns nil, the report
+// after it is heard. errNoStream means that it was not sent. Any other error that is no
+// *control.Refusal leaves open whether it came.
 func (s *Streams) Order(ctx context.Context, namespace, instance string, verb control.Verb, o control.Order) error {
 	st := s.stream(namespace, instance)
 	if st == nil {

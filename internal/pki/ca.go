@@ -38,7 +38,8 @@ type CA struct {
 	trust []byte
 }
 
-// NewCA makes a certificate authority for a cluster.
+// NewCA makes a certificate authority for a cluster. It is good for ten years from now on, and
+// from an hour before, because the clock of a reader may lag.
 func NewCA(cluster string, now time.Time) (Bundle, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -84,7 +85,8 @@ func ParseCA(b Bundle) (*CA, error) {
 	return ca, nil
 }
 
-// Trust is the PEM by which leaves of this authority are verified.
+// Trust returns the PEM by which leaves of this authority are verified. It may hold former
+// authorities, too.
 func (ca *CA) Trust() []byte { return ca.trust }
 
 // Ends is when all of its leaves end at the latest, and with them TLS within the cluster.

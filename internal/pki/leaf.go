@@ -57,7 +57,8 @@ func OperatorLeaf() Leaf {
 	return Leaf{Name: "operator", Organization: control.OrgOperator}
 }
 
-// Issue makes a certificate for a leaf. It ends with its authority at the latest.
+// Issue makes a certificate for a leaf. It is good for a year, and ends with its authority at the
+// latest. An authority that has ended issues none: that is an error.
 func (ca *CA) Issue(leaf Leaf, now time.Time) (Bundle, error) {
 	if ca.HasEnded(now) {
 		return Bundle{}, fmt.Errorf("making a certificate for %s: the certificate authority ended at %s",

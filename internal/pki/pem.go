@@ -10,7 +10,8 @@ import (
 	"fmt"
 )
 
-// Parse reads the first certificate of a PEM.
+// Parse reads the first certificate of a PEM. It is an error when the first block is no
+// certificate.
 func Parse(certPEM []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(certPEM)
 	if block == nil || block.Type != "CERTIFICATE" {

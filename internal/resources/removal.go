@@ -67,7 +67,7 @@ func (r Removal) IsOf(obj metav1.Object) bool {
 	return obj.GetAnnotations()[r.uid] == string(r.of.GetUID())
 }
 
-// Job removes it.
+// Job returns the Job that removes what the Removal is about.
 func (r Removal) Job(operatorImage string) *batchv1.Job {
 	job := storeJob(r.cluster, r.meta(), r.template, operatorImage, r.verb)
 	job.Spec.BackoffLimit = new(int32(removalAttempts))

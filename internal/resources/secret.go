@@ -215,7 +215,8 @@ func tlsSecret(m metav1.ObjectMeta, b pki.Bundle) *corev1.Secret {
 	}
 }
 
-// BundleOf reads back what CASecret and InstanceTLSSecret wrote.
+// BundleOf reads back what CASecret and InstanceTLSSecret wrote. What the Secret lacks is nil in
+// the Bundle.
 func BundleOf(data map[string][]byte) pki.Bundle {
 	return pki.Bundle{CA: data[KeyCA], Cert: data[KeyCert], Key: data[KeyKey]}
 }

@@ -68,21 +68,21 @@ func (a AzureAccount) configure(t testing.TB, c store.Config, files map[string]s
 	return Configure(t, c, files)
 }
 
-// ByKey is with the account's key.
+// ByKey gives a directory for store.Open with the account's key.
 func (a AzureAccount) ByKey(t testing.TB) (dir string) {
 	t.Helper()
 	return a.configure(t, store.Config{Endpoint: a.Endpoint},
 		map[string]string{store.FileAzureAccount: a.Name + "\n", store.FileAzureKey: a.Key + "\n"})
 }
 
-// BySAS is with a SAS token that is good until then.
+// BySAS gives a directory for store.Open with a SAS token that is good until then.
 func (a AzureAccount) BySAS(t testing.TB, until time.Time) (dir string) {
 	t.Helper()
 	return a.configure(t, store.Config{Endpoint: a.Endpoint},
 		map[string]string{store.FileAzureSAS: "?" + a.sas(t, until) + "\n"})
 }
 
-// ByConnectionString is with one.
+// ByConnectionString gives a directory for store.Open with a connection string.
 func (a AzureAccount) ByConnectionString(t testing.TB) (dir string) {
 	t.Helper()
 	text := fmt.Sprintf("DefaultEndpointsProtocol=https;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;",
@@ -90,8 +90,9 @@ func (a AzureAccount) ByConnectionString(t testing.TB) (dir string) {
 	return a.configure(t, store.Config{}, map[string]string{store.FileAzureConnection: text})
 }
 
-// ByIdentity is with the identity that a service of Azure has, which a server gives out that
-// stands in for Azure's. What it gives is signed by nobody: Azurite looks at what a token says.
+// ByIdentity gives a directory for store.Open with the identity that a service of Azure has. A
+// server that stands in for Azure's gives it out, signed by nobody: Azurite looks at what a token
+// says.
 func (a AzureAccount) ByIdentity(t *testing.T) (dir string) {
 	t.Helper()
 	PodIdentity(t, "contract", AzureToken(t, a.Endpoint))
