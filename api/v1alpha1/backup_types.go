@@ -299,13 +299,13 @@ func (b *Backup) Removed() *metav1.Condition {
 	return nil
 }
 
-// IsRestorable tells whether it is complete and its data are in the store, as far as is known.
+// IsRestorable reports whether it is complete and its data are in the store, as far as is known.
 // Of one that is being deleted they go, its manifest first.
 func (b *Backup) IsRestorable() bool {
 	return b.Status.Phase == BackupCompleted && b.DeletionTimestamp == nil && b.Removed() == nil
 }
 
-// IsOfEarlier tells whether it was taken of a Cluster that had the name before c was created. It
+// IsOfEarlier reports whether it was taken of a Cluster that had the name before c was created. It
 // holds nothing of c. Who began it before has been told so by two clocks, where there are two.
 func (b *Backup) IsOfEarlier(c *Cluster) bool {
 	return c != nil && b.CreationTimestamp.Before(&c.CreationTimestamp) &&

@@ -9,7 +9,7 @@ import (
 	"cnmsql.co/internal/store"
 )
 
-// Known tells whether an object below prefix is a branch, a part, an index, a bundle or a mark.
+// Known reports whether an object below prefix is a branch, a part, an index, a bundle or a mark.
 func Known(prefix, key string) bool {
 	_, ok := readKey(prefix, key)
 	_, isIndex := readIndexKey(prefix, key)

@@ -237,7 +237,7 @@ func (r *Replay) wait(ctx context.Context, set gtid.Set) (done bool, has gtid.Se
 	return late == 0, has, err
 }
 
-// rests tells whether the applier has read all that it was given, and no worker has a
+// rests reports whether the applier has read all that it was given, and no worker has a
 // transaction in hand, which may take as long as it likes; an error if it has failed or does not
 // run.
 func (r *Replay) rests(ctx context.Context) (is bool, err error) {

@@ -35,7 +35,7 @@ func ManifestKey(cluster, id string) string { return prefix(cluster, id) + fileM
 // LogPrefix is below what the archive of a cluster's binary logs lies.
 func LogPrefix(cluster string) string { return cluster + "/" + dirLog + "/" }
 
-// Known tells whether an object below a cluster's name is one that this package writes.
+// Known reports whether an object below a cluster's name is one that this package writes.
 func Known(cluster, key string) bool {
 	if key == identityKey(cluster) {
 		return true

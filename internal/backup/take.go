@@ -103,7 +103,7 @@ func (o Options) check() error {
 // Until then it serves nobody else.
 const donorNotices = 6 * time.Second
 
-// again tells whether another attempt may succeed: the connection to the donor broke or came not
+// again reports whether another attempt may succeed: the connection to the donor broke or came not
 // about, or the donor ended it. Then it may also refuse, or not answer, for as long as it restarts.
 func again(ctx context.Context, err error, attempt int) bool {
 	var ofStore *storeError

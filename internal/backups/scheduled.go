@@ -172,7 +172,7 @@ func (v *view) findOwner(ctx context.Context, from client.Reader) error {
 	return nil
 }
 
-// isMadeBy tells whether a Backup is of this schedule: it has its label, and no controller
+// isMadeBy reports whether a Backup is of this schedule: it has its label, and no controller
 // but it. One that a former ScheduledBackup of the name made and did not own counts, too.
 func isMadeBy(sb *v1alpha1.ScheduledBackup, b *v1alpha1.Backup) bool {
 	controller := metav1.GetControllerOfNoCopy(b)

@@ -41,7 +41,7 @@ func (e Event) IsOfTransaction() bool {
 	}
 }
 
-// IsStatement tells whether an event is a statement, which may make, change or drop tables, and
+// IsStatement reports whether an event is a statement, which may make, change or drop tables, and
 // neither rows nor where a transaction begins and ends. What cannot be told is one.
 func (s *Stream) IsStatement(e Event) bool {
 	switch e.Header[offsetType] {

@@ -53,7 +53,7 @@ func (s *Server) CloneState(ctx context.Context) (CloneResult, error) {
 	return r, nil
 }
 
-// dataRemoved tells whether a clone has removed the users' data and come to nothing: it has an
+// dataRemoved reports whether a clone has removed the users' data and come to nothing: it has an
 // error, which is that it was interrupted when mysqld was ended meanwhile. What the server has
 // executed is what it was before, and InnoDB may be damaged; mysqld goes on as if nothing was.
 func (s *Server) dataRemoved(ctx context.Context) (removed bool, err error) {

@@ -118,7 +118,7 @@ func quote(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
 }
 
-// forInitialize tells whether a user's parameter shapes the data directory, so
+// forInitialize reports whether a user's parameter shapes the data directory, so
 // that it must be known when the directory is made. Others wait for the first
 // start: they may belong to plugins, which are not loaded yet.
 func forInitialize(name string) bool {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// CopyBrokeOff tells whether a copy of another server's data had begun to replace what is in
+// CopyBrokeOff reports whether a copy of another server's data had begun to replace what is in
 // a data directory, and did not end. It is what dataRemoved asks a server that runs: mysqld
 // keeps both tables in files, in which a copy has an error until it is complete. An error
 // means that the files are there and are not understood.

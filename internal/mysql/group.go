@@ -245,7 +245,7 @@ func (s *Server) resetGroupOption(ctx context.Context, name string, value any) e
 }
 
 // RaiseProtocol has the group speak the newest protocol that servers of a version know,
-// and tells whether it had to. A group keeps the protocol that it was made with, however
+// and reports whether it had to. A group keeps the protocol that it was made with, however
 // new its members have become since.
 func (s *Server) RaiseProtocol(ctx context.Context, version string) (raised bool, err error) {
 	var speaks string

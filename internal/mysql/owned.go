@@ -171,7 +171,7 @@ func named(parameters map[string]string, is func(name string) bool) []string {
 	return slices.DeleteFunc(out, func(name string) bool { return !is(name) })
 }
 
-// exceeds tells whether a value is none that users may give the parameter, in any
+// exceeds reports whether a value is none that users may give the parameter, in any
 // spelling of its name.
 func exceeds(name, value string) bool {
 	name = bare(NormalParameter(name))

@@ -49,7 +49,7 @@ func (p Passwords) attribute() string {
 	return string(text)
 }
 
-// isHashOf tells whether hashed made a hash of a password.
+// isHashOf reports whether hashed made a hash of a password.
 func isHashOf(hash, password string) bool {
 	salt, found := strings.CutPrefix(hash, sha2Prefix)
 	if !found || len(salt) < sha2Salt {

@@ -182,13 +182,13 @@ func isError(err error, numbers ...uint16) bool {
 	return false
 }
 
-// IsAccessDenied tells whether the server refused the account.
+// IsAccessDenied reports whether the server refused the account.
 func IsAccessDenied(err error) bool { return isRefusedLogin(err) }
 
-// IsShutdown tells whether the server is about to end.
+// IsShutdown reports whether the server is about to end.
 func IsShutdown(err error) bool { return isError(err, errServerShutdown) }
 
-// IsAnswer tells whether err is a server's own word, as opposed to a connection
+// IsAnswer reports whether err is a server's own word, as opposed to a connection
 // that failed or a deadline that passed.
 func IsAnswer(err error) bool {
 	var e *driver.MySQLError

@@ -16,7 +16,7 @@ type Session struct {
 	Command, Wait string
 }
 
-// AwaitsAck tells whether the session's commit waits for a replica.
+// AwaitsAck reports whether the session's commit waits for a replica.
 func (s Session) AwaitsAck() bool { return strings.HasPrefix(s.Wait, "Waiting for semi-sync ACK") }
 
 // EndsUnheard reports whether the session was killed before it had logged in. It carries out no
@@ -25,7 +25,7 @@ func (s Session) AwaitsAck() bool { return strings.HasPrefix(s.Wait, "Waiting fo
 // connect_timeout is over.
 func (s Session) EndsUnheard() bool { return s.User == "unauthenticated user" && s.Command == "Killed" }
 
-// isClient tells whether a user may be behind the session: not a thread of the
+// isClient reports whether a user may be behind the session: not a thread of the
 // server, not replication, not the manager.
 func (s Session) isClient(internal []string) bool {
 	switch {

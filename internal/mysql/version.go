@@ -57,7 +57,7 @@ func parseNumbers(text string) (Version, error) {
 // numbers is the version without what the server adds to it.
 func (v Version) numbers() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
 
-// AtLeast tells whether v is old or newer.
+// AtLeast reports whether v is old or newer.
 func (v Version) AtLeast(old Version) bool {
 	if v.Major != old.Major {
 		return v.Major > old.Major

@@ -11,7 +11,7 @@ import (
 	"cnmsql.co/internal/resources"
 )
 
-// IsInstances tells whether an object is the one of an instance of this very Cluster:
+// IsInstances reports whether an object is the one of an instance of this very Cluster:
 // it belongs to the Cluster, and it has the instance's name. Labels are copied by anybody
 // who copies a manifest, and tell nothing; owners and annotations are copied too, and then
 // the name is another. A claim that was kept is no instance's.

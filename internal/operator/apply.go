@@ -121,7 +121,7 @@ func (a *applier) bring(ctx context.Context, c *v1alpha1.Cluster, found, obj cli
 	return nil
 }
 
-// isAsWanted tells whether an object that was found, nil if none was, needs no change.
+// isAsWanted reports whether an object that was found, nil if none was, needs no change.
 func isAsWanted(found, obj client.Object, wanted *unstructured.Unstructured) (bool, error) {
 	if found == nil {
 		return false, nil
@@ -208,7 +208,7 @@ func owned(current *unstructured.Unstructured) map[string]any {
 	return fields
 }
 
-// outgrown tells whether something was applied that is wanted no longer.
+// outgrown reports whether something was applied that is wanted no longer.
 func outgrown(owned map[string]any, wanted any) bool {
 	fields, ok := wanted.(map[string]any)
 	for key, below := range owned {
@@ -224,7 +224,7 @@ func outgrown(owned map[string]any, wanted any) bool {
 	return false
 }
 
-// within tells whether everything in wanted is in current, too. Lists must be
+// within reports whether everything in wanted is in current, too. Lists must be
 // equal in length, for an item too much would be one that nobody wants. What is
 // empty and what is absent are the same.
 func within(wanted, current any) bool {

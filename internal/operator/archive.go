@@ -61,7 +61,7 @@ func (p *prerequisites) archiveFiles(ctx context.Context, c *v1alpha1.Cluster) (
 // every part, and is no reason to write each time.
 const archiveTold = time.Minute
 
-// gapClosed tells whether a backup was taken since the archive has got its last gap. A
+// gapClosed reports whether a backup was taken since the archive has got its last gap. A
 // question that fails keeps nobody from deciding: the gap is told for a while longer.
 func (r *Reconciler) gapClosed(ctx context.Context, c *v1alpha1.Cluster) bool {
 	is := c.Status.ContinuousArchiving

@@ -53,7 +53,7 @@ func (o *orders) give(ctx context.Context, name string, do func(context.Context)
 	}
 }
 
-// has tells whether an order was given and has not been answered.
+// has reports whether an order was given and has not been answered.
 func (o *orders) has(name string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,7 +71,7 @@ func (o *orders) begin(name string) *order {
 	return now
 }
 
-// end tells whether nobody waits for the answer.
+// end ends an order with its answer, and reports whether nobody waits for that any more.
 func (o *orders) end(name string, now *order, err error) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -143,8 +143,8 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	return next, plan.Again && len(done.orders) == 0, nil
 }
 
-// isFirstContact tells whether too little was heard yet to decide. The status is read for that only until
-// enough was.
+// isFirstContact reports whether too little was heard yet to decide. The status is read for that
+// only until enough was.
 func (r *Reconciler) isFirstContact(c *v1alpha1.Cluster) (bool, error) {
 	key := client.ObjectKeyFromObject(c)
 	if r.streams.HasMet(key) {

@@ -425,7 +425,7 @@ func (st *stream) lose(err error) (was, isNews bool) {
 	return was, isNews
 }
 
-// matters tells whether two reports differ in more than positions and lag.
+// matters reports whether two reports differ in more than positions and lag.
 func matters(a, b core.Report) bool {
 	return !reflect.DeepEqual(a.WithoutPositions(), b.WithoutPositions())
 }

@@ -14,7 +14,7 @@ import (
 // wait would find the operator writing.
 const wordsPause = 500 * time.Millisecond
 
-// toWrite tells whether the status is to be written now: it differs, and not in words alone a
+// toWrite reports whether the status is to be written now: it differs, and not in words alone a
 // moment after it was written last. due is how long those wait then, 0 when none do.
 func (s *clusterState) toWrite(before, after *v1alpha1.ClusterStatus, now time.Time) (is bool, due time.Duration) {
 	rest := min(wordsPause-now.Sub(s.written), wordsPause)

@@ -118,7 +118,7 @@ func (ca *CA) Flaw(b Bundle, leaf Leaf, now time.Time) string {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// NeedsRenewal tells whether two thirds of a certificate's life have passed, or
+// NeedsRenewal reports whether two thirds of a certificate's life have passed, or
 // whether it is not valid yet.
 func NeedsRenewal(cert *x509.Certificate, now time.Time) bool {
 	life := cert.NotAfter.Sub(cert.NotBefore)

@@ -18,7 +18,7 @@ type Window struct {
 	Text string `json:"text"`
 }
 
-// holds tells whether a moment is in it. A window without bounds holds none.
+// holds reports whether a moment is in it. A window without bounds holds none.
 func (w Window) holds(t time.Time) bool {
 	return w.From != nil && !t.Before(*w.From) && !t.After(*w.To)
 }
@@ -87,7 +87,7 @@ func oldestInStore(f BackupFacts) *time.Time {
 	return nil
 }
 
-// liesWithArchive tells whether a Backup is in the object store that the Cluster names.
+// liesWithArchive reports whether a Backup is in the object store that the Cluster names.
 func liesWithArchive(c *v1alpha1.Cluster, b *v1alpha1.Backup) bool {
 	if c == nil || !hasStore(c) || b.Status.ObjectStore == nil {
 		return false
@@ -115,7 +115,7 @@ func serviceOf(s *v1alpha1.ObjectStoreSpec) service {
 	return of
 }
 
-// holds tells whether a Backup holds data of the Cluster that can be restored. One of an earlier
+// holds reports whether a Backup holds data of the Cluster that can be restored. One of an earlier
 // Cluster of the name can be restored, and holds nothing of this one.
 func holds(c *v1alpha1.Cluster, b *v1alpha1.Backup) bool {
 	return b.IsRestorable() && !b.IsOfEarlier(c)

@@ -176,7 +176,7 @@ func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod
 	return nil
 }
 
-// isRefusedFence tells whether the operator refuses to fence an instance; with "" any.
+// isRefusedFence reports whether the operator refuses to fence an instance; with "" any.
 func isRefusedFence(c *v1alpha1.Cluster, words fenceWords, instance string) bool {
 	b := c.Status.Blocked
 	return b != nil && words.refusal != "" && b.Reason == string(words.refusal) &&

@@ -85,7 +85,7 @@ func (r *reinit) claims(ctx context.Context, names []string) map[string]types.UI
 	return out
 }
 
-// isThrownAway tells whether the volume that an instance had before is gone, or goes. What cannot
+// isThrownAway reports whether the volume that an instance had before is gone, or goes. What cannot
 // be read is no sign of it.
 func (r *reinit) isThrownAway(ctx context.Context, name string, before map[string]types.UID) bool {
 	claim := &corev1.PersistentVolumeClaim{}

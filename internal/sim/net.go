@@ -47,7 +47,7 @@ const (
 
 func (w *world) link(from, to int) *link { return &w.links[from*len(w.machines)+to] }
 
-// reaches tells whether what is sent now arrives.
+// reaches reports whether what is sent now arrives.
 func (w *world) reaches(from, to int) bool {
 	return from == to || !w.link(from, to).cut && !w.machines[from].off && !w.machines[to].off
 }

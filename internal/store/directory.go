@@ -316,7 +316,8 @@ type walk struct {
 	yield  func(Object, error) bool
 }
 
-// dir tells whether to go on. What is removed meanwhile is not told of.
+// dir walks through a directory, in the order of the keys, and reports whether to go on. What is
+// removed meanwhile is not told of.
 func (w *walk) dir(dir string) (more bool, err error) {
 	entries, err := fs.ReadDir(w.root, dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -352,7 +353,7 @@ func inKey(e fs.DirEntry) string {
 	return e.Name()
 }
 
-// wanted tells whether a file begins with the prefix, or one below a directory may.
+// wanted reports whether a file begins with the prefix, or one below a directory may.
 func (w *walk) wanted(name string, isDir bool) bool {
 	if isDir {
 		return strings.HasPrefix(name+"/", w.prefix) || strings.HasPrefix(w.prefix, name+"/")

@@ -36,7 +36,7 @@ func told(message string) string {
 	return message
 }
 
-// skewed tells whether the clock of who answered is further from ours than stores allow. What
+// skewed reports whether the clock of who answered is further from ours than stores allow. What
 // they say of a request that is too old or too new, they say of a wrong key, too.
 func skewed(answer *http.Response, now time.Time, allowed time.Duration) bool {
 	date, err := http.ParseTime(answer.Header.Get("Date"))

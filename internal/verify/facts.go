@@ -58,7 +58,7 @@ func (r *Reconciler) facts(ctx context.Context, c *v1alpha1.Cluster) (verify.Fac
 	return f, nil
 }
 
-// remains tells whether a volume of the copy is still to go: the next copy would find it. One
+// remains reports whether a volume of the copy is still to go: the next copy would find it. One
 // that belongs to no object is not a copy's.
 func (r *Reconciler) remains(ctx context.Context, c *v1alpha1.Cluster) (bool, error) {
 	var claims corev1.PersistentVolumeClaimList

@@ -78,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: wake}, err
 }
 
-// rests tells whether nothing is to be done, and when to look again then. It is found out
+// rests reports whether nothing is to be done, and when to look again then. It is found out
 // without asking the API server: Clusters change every few seconds.
 func (r *Reconciler) rests(c *v1alpha1.Cluster) (bool, time.Duration) {
 	if c.Labels[v1alpha1.LabelVerifies] != "" {

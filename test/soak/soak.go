@@ -182,7 +182,7 @@ func (s *soak) watch(ctx context.Context) {
 	})
 }
 
-// pause tells whether the whole of it has passed.
+// pause waits, at most until ctx ends, and reports whether the whole of the pause has passed.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

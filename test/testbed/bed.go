@@ -205,7 +205,7 @@ func (p *progress) Write(text []byte) (int, error) {
 // BinDir is where built programs lie: kubectl and its plugin among them.
 func (b *Bed) BinDir() string { return b.bin }
 
-// IsLocal tells whether a kubeconfig is that of the local Kubernetes of that name,
+// IsLocal reports whether a kubeconfig is that of the local Kubernetes of that name,
 // or none at all.
 func IsLocal(ctx context.Context, name, kubeconfig string) bool {
 	if kubeconfig == "" {

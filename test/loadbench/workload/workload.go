@@ -36,7 +36,7 @@ type Client interface {
 // All workloads, with so many rows in the tables that have rows from the start.
 func All(rows int) []Workload { return []Workload{Insert{}, ReadWrite{Rows: rows}} }
 
-// IsAnswer tells whether an error is the server's answer: the connection can be used on.
+// IsAnswer reports whether an error is the server's answer: the connection can be used on.
 func IsAnswer(err error) bool {
 	var answer *mysql.MySQLError
 	return errors.As(err, &answer)

@@ -86,7 +86,7 @@ func ensureNetns(ctx context.Context, m layout.Machine) error {
 	return err
 }
 
-// NetnsExists tells whether the machine's namespace is there.
+// NetnsExists reports whether the machine's namespace is there.
 func NetnsExists(m layout.Machine) bool {
 	var fs syscall.Statfs_t
 	return syscall.Statfs(m.NetnsPath(), &fs) == nil && fs.Type == nsfsMagic
@@ -124,7 +124,7 @@ if [ -e bridge/bridge-nf-call-iptables ]; then echo 1 > bridge/bridge-nf-call-ip
 	return err
 }
 
-// BridgeFiltered tells whether frames between Pods of one node pass iptables.
+// BridgeFiltered reports whether frames between Pods of one node pass iptables.
 func BridgeFiltered(ctx context.Context, m layout.Machine) bool {
 	out, err := inside(ctx, m, "cat", "/proc/sys/net/bridge/bridge-nf-call-iptables")
 	return err == nil && strings.TrimSpace(out) == "1"

@@ -52,7 +52,7 @@ func (p Process) Running() (int, bool) {
 	return recorded.pid, ok && now == recorded
 }
 
-// Astray tells whether the process runs in another network namespace than it
+// Astray reports whether the process runs in another network namespace than it
 // should, because the one it was started in has been recreated.
 func (p Process) Astray() bool {
 	pid, ok := p.Running()
