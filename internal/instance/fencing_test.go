@@ -43,7 +43,7 @@ func TestWhoOpensIsLookedAfterAtOnceAndWhoRestsNowAndThen(t *testing.T) {
 
 // mayTakeWrites lets an instance in epoch 7, which has the lease.
 func (m *manager) mayTakeWrites(epoch int64) {
-	m.lease.set(epoch, time.Now())
+	m.lease.hold(epoch, time.Now())
 	m.update(func(s *state) {
 		s.volume.locked = true
 		s.cluster.view = &agent.Cluster{Epoch: epoch, Instances: 3, Lease: true,
@@ -69,7 +69,7 @@ func TestItOpensOnlyWithALeaseThatHasNotRunOut(t *testing.T) {
 		if _, may := m.mayWrite(); may {
 			t.Error("it is said to take writes, and was not opened")
 		}
-		m.lease.set(7, time.Now())
+		m.lease.hold(7, time.Now())
 		must(t, m.opensForWrites(7))
 	})
 }

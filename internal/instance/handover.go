@@ -270,7 +270,7 @@ func (m *manager) takeOver(l *handover) error {
 	m.membership.inherit(l.Member)
 	m.voucher.inherit(l.Vouches)
 	m.cloner.order(l.Donor)
-	m.lease.set(l.Lease.Epoch, l.Lease.Renewed.time())
+	m.lease.hold(l.Lease.Epoch, l.Lease.Renewed.time())
 	m.update(func(s *state) { s.inherit(l, data, foreign) })
 	if l.Mysqld != nil {
 		if err := m.takeOverMysqld(l.Mysqld); err != nil {

@@ -104,7 +104,7 @@ func giveToNewBinary(t *testing.T, m *manager) {
 		command: []string{"/bin/sh", "-c", `n=i; while :; do printf 'line %s\n' "$n"; n=i$n; sleep 0.01; done`}})
 	p, err := m.launcher.spawn()
 	must(t, err)
-	m.lease.set(7, time.Now())
+	m.lease.hold(7, time.Now())
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: types.UID("u-1")}}
 	c.Spec.Instances, c.Status.PrimaryEpoch = 3, 7
 	m.setCluster(c)

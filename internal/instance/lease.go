@@ -39,10 +39,23 @@ func (l *lease) held() (epoch int64, renewed time.Time) {
 	return l.epoch, l.renewed
 }
 
-func (l *lease) set(epoch int64, renewed time.Time) {
+// hold notes that the lease was taken or renewed for an epoch. What was asked for an earlier epoch,
+// and is answered after it was taken for a later one, changes nothing.
+func (l *lease) hold(epoch int64, renewed time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.epoch, l.renewed = epoch, renewed
+	if epoch >= l.epoch {
+		l.epoch, l.renewed = epoch, renewed
+	}
+}
+
+// drop notes that the lease is not held for an epoch any more, nor for an earlier one.
+func (l *lease) drop(epoch int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.epoch <= epoch {
+		l.epoch, l.renewed = 0, time.Time{}
+	}
 }
 
 // acquire takes the lease for an epoch. A record of a lower epoch may be taken
@@ -63,7 +76,7 @@ func (l *lease) acquire(ctx context.Context, epoch int64) error {
 	if _, err := l.kube.UpdateLease(ctx, record); err != nil {
 		return fmt.Errorf("taking the lease for epoch %d: %w", epoch, err)
 	}
-	l.set(epoch, began)
+	l.hold(epoch, began)
 	return nil
 }
 
@@ -105,36 +118,36 @@ func (l *lease) renew(ctx context.Context, epoch int64) error {
 		return fmt.Errorf("renewing the lease: %w", err)
 	}
 	if holder, at := holderOf(record), epochOf(record); agent.IsLeaseLost(l.me, epoch, holder, at) {
-		l.set(0, time.Time{})
+		l.drop(epoch)
 		return fmt.Errorf("renewing the lease: %s holds it at epoch %d", holder, at)
 	}
 	l.fill(record, epoch)
 	if _, err := l.kube.UpdateLease(ctx, record); err != nil {
 		return fmt.Errorf("renewing the lease: %w", err)
 	}
-	l.set(epoch, began)
+	l.hold(epoch, began)
 	return nil
 }
 
-// release leaves the record to nobody and to no epoch if it is ours, as the operator makes
-// it. Writes have stopped before.
-func (l *lease) release(ctx context.Context) error {
+// release leaves the record to nobody and to no epoch, as the operator makes it, if it is ours and
+// of this epoch or an earlier one. Writes have stopped before.
+func (l *lease) release(ctx context.Context, epoch int64) error {
 	record, err := l.kube.GetLease(ctx)
 	if apierrors.IsNotFound(err) {
-		l.set(0, time.Time{})
+		l.drop(epoch)
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("releasing the lease: %w", err)
+		return fmt.Errorf("releasing the lease of epoch %d: %w", epoch, err)
 	}
-	if holderOf(record) == l.me {
+	if agent.MayRelease(l.me, epoch, holderOf(record), epochOf(record)) {
 		record.Spec.HolderIdentity, record.Spec.AcquireTime, record.Spec.RenewTime = nil, nil, nil
 		delete(record.Annotations, v1alpha1.AnnotationEpoch)
 		if _, err := l.kube.UpdateLease(ctx, record); err != nil {
-			return fmt.Errorf("releasing the lease: %w", err)
+			return fmt.Errorf("releasing the lease of epoch %d: %w", epoch, err)
 		}
 	}
-	l.set(0, time.Time{})
+	l.drop(epoch)
 	return nil
 }
 
@@ -172,10 +185,10 @@ func (k *leaseKeeper) acquire(ctx context.Context, epoch int64) error {
 	}
 	err := k.confirmPromotion(ctx, epoch)
 	if errors.Is(err, errEpochEnded) {
-		return errors.Join(err, k.record().release(ctx))
+		return errors.Join(err, k.record().release(ctx, epoch))
 	}
 	if err != nil {
-		k.record().set(0, time.Time{})
+		k.record().drop(epoch)
 	}
 	return err
 }
@@ -220,7 +233,7 @@ func (k *leaseKeeper) tendLease(ctx context.Context) error {
 	f := k.by.facts()
 	switch f.LeaseDuty() {
 	case agent.ReleaseLease:
-		return k.record().release(ctx)
+		return k.record().release(ctx, f.LeaseEpoch)
 	case agent.RenewLease:
 		return k.record().renew(ctx, f.LeaseEpoch)
 	}

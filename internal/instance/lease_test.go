@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	coordination "k8s.io/api/coordination/v1"
 
@@ -48,15 +49,58 @@ func TestALeaseIsReleasedByItsHolderOnly(t *testing.T) {
 	one, two := leaseOf(k, "db-1"), leaseOf(k, "db-2")
 	must(t, one.acquire(ctx, 1))
 	must(t, two.acquire(ctx, 2))
-	must(t, one.release(ctx))
+	must(t, one.release(ctx, 1))
 	if who, _ := k.holder(); who != "db-2" {
 		t.Errorf("%q holds it after the former holder's release", who)
 	}
-	must(t, two.release(ctx))
+	must(t, two.release(ctx, 2))
 	if who, at := k.holder(); !agent.IsLeaseFree(who, at) {
 		t.Errorf("released, it is of %q at epoch %d", who, at)
 	}
-	must(t, two.release(ctx))
+	must(t, two.release(ctx, 2))
+}
+
+// meanwhileKube has something done before it answers the next question for the Lease.
+type meanwhileKube struct {
+	*fakeKube
+	first func()
+}
+
+func (k *meanwhileKube) GetLease(ctx context.Context) (*coordination.Lease, error) {
+	if do := k.first; do != nil {
+		k.first = nil
+		do()
+	}
+	return k.fakeKube.GetLease(ctx)
+}
+
+// A former primary gives the lease back, or renews it, beside its worker, and is promoted again
+// meanwhile: the worker takes the lease for the next epoch, and it stays taken.
+func TestWhatIsAskedForAFormerEpochLeavesTheLeaseOfTheNext(t *testing.T) {
+	for what, ask := range map[string]func(l *lease) error{
+		"release": func(l *lease) error { return l.release(t.Context(), 1) },
+		"renewal": func(l *lease) error { return l.renew(t.Context(), 1) },
+	} {
+		k := &meanwhileKube{fakeKube: &fakeKube{}}
+		l := &lease{kube: k, me: "db-1"}
+		must(t, l.acquire(t.Context(), 1))
+		k.first = func() { must(t, l.acquire(t.Context(), 2)) }
+		_ = ask(l)
+		epoch, _ := l.held()
+		if who, at := k.holder(); who != "db-1" || at != 2 || epoch != 2 {
+			t.Errorf("%s: the record is of %q at epoch %d, and it is held at epoch %d", what, who, at, epoch)
+		}
+	}
+}
+
+// An answer that comes late is of its own epoch.
+func TestALateRenewalDoesNotTakeTheLeaseBackToItsEpoch(t *testing.T) {
+	l := &lease{}
+	l.hold(2, time.Now())
+	l.hold(1, time.Now())
+	if epoch, _ := l.held(); epoch != 2 {
+		t.Errorf("it is held at epoch %d", epoch)
+	}
 }
 
 func TestARestartedHolderTakesItsOwnLeaseAgain(t *testing.T) {

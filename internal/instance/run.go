@@ -276,7 +276,7 @@ func (m *manager) end(servers []*http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	if held, _ := m.lease.held(); held != 0 {
-		if err := m.lease.release(ctx); err != nil {
+		if err := m.lease.release(ctx, held); err != nil {
 			m.log.Warn("giving the lease back", "error", err)
 		}
 	}

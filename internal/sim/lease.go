@@ -149,6 +149,7 @@ func (m *manager) renewLease(epoch int64) {
 		reply(func() {
 			m.lease.busy = false
 			switch {
+			case m.lease.epoch > epoch: // it was taken for a later one meanwhile
 			case lost:
 				m.lease.epoch, m.lease.renewed = 0, 0
 			case l != nil:
@@ -164,12 +165,15 @@ func (m *manager) releaseLease(done func()) {
 		done()
 		return
 	}
+	epoch := m.lease.epoch
 	m.w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
-		if l := m.w.api.lease(); l != nil && l.holder == m.me {
+		if l := m.w.api.lease(); l != nil && agent.MayRelease(m.me, epoch, l.holder, l.epoch) {
 			m.w.api.put(kindLease, "primary", &leaseObject{uid: l.uid})
 		}
 		reply(func() {
-			m.lease.epoch, m.lease.renewed = 0, 0
+			if m.lease.epoch <= epoch {
+				m.lease.epoch, m.lease.renewed = 0, 0
+			}
 			if !m.dead {
 				done()
 			}

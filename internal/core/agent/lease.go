@@ -76,3 +76,9 @@ func IsLeaseLost(me string, epoch int64, holder string, at int64) bool {
 func IsLeaseFree(holder string, at int64) bool {
 	return holder == "" && at == 0
 }
+
+// MayRelease reports whether an instance that held the record for an epoch leaves it to nobody. One
+// that it has taken again for a later epoch, while the release was on its way, stays.
+func MayRelease(me string, epoch int64, holder string, at int64) bool {
+	return holder == me && at <= epoch
+}
