@@ -15,6 +15,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -173,6 +174,42 @@ func TestWhicheverCallFailsAClusterIsMade(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("call %d of %d fails (carried out: %t): made are %v, not %v", n, clean.calls, late, got, want)
 			}
+		}
+	}
+}
+
+// After a conflict a look goes on for the Cluster that it began with, and for no other: what it
+// holds by then, the authority and what the instances said, is that Cluster's.
+func TestAfterAConflictALookGoesOnForItsOwnClusterOnly(t *testing.T) {
+	changed := func(change func(*v1alpha1.Cluster)) *v1alpha1.Cluster {
+		c := aNewCluster()
+		change(c)
+		return c
+	}
+	deleted := metav1.Now()
+	for what, test := range map[string]struct {
+		now    *v1alpha1.Cluster
+		goesOn bool
+	}{
+		"somebody wrote":      {changed(func(c *v1alpha1.Cluster) { c.Spec.Instances = 5 }), true},
+		"another of its name": {changed(func(c *v1alpha1.Cluster) { c.UID = "another" }), false},
+		"it is being deleted": {changed(func(c *v1alpha1.Cluster) {
+			c.DeletionTimestamp, c.Finalizers = &deleted, []string{"x"}
+		}), false},
+		"there is none at all": {nil, false},
+	} {
+		var objs []client.Object
+		if test.now != nil {
+			objs = append(objs, test.now)
+		}
+		r := operatorOf(t, newFlaky(t, 0, false, objs...))
+		c, err := r.reread(t.Context(), aNewCluster())
+		must(t, err)
+		if goesOn := c != nil; goesOn != test.goesOn {
+			t.Errorf("%s: it goes on: %t", what, goesOn)
+		}
+		if kept := r.clusters.of(clusterKey).latest != nil; kept != test.goesOn {
+			t.Errorf("%s: it is kept for the next look: %t", what, kept)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	for range passes {
 		next, again, err := r.pass(ctx, &c, ca, problem)
 		if apierrors.IsConflict(err) {
-			if c, err = r.reread(ctx, req.NamespacedName); c == nil || err != nil {
+			if c, err = r.reread(ctx, c); c == nil || err != nil {
 				return ctrl.Result{}, err
 			}
 			continue
@@ -341,11 +341,17 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Metrics.Forget(key)
 }
 
-// reread gets the Cluster from the API server after a conflict.
-func (r *Reconciler) reread(ctx context.Context, key types.NamespacedName) (*v1alpha1.Cluster, error) {
+// reread gets a Cluster from the API server after a conflict. It is nil where this look has nobody to
+// go on for: the Cluster is gone, is being deleted, or is another one of its name. What Kubernetes
+// tells of that wakes the next look.
+func (r *Reconciler) reread(ctx context.Context, former *v1alpha1.Cluster) (*v1alpha1.Cluster, error) {
 	var c v1alpha1.Cluster
+	key := client.ObjectKeyFromObject(former)
 	if err := r.Live.Get(ctx, key, &c); err != nil {
 		return nil, client.IgnoreNotFound(err)
+	}
+	if c.UID != former.UID || c.DeletionTimestamp != nil {
+		return nil, nil
 	}
 	r.clusters.of(key).latest = c.DeepCopy()
 	return &c, nil
