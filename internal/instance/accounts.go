@@ -283,7 +283,7 @@ func (m *manager) keep(change func(*volumeRecord)) error { return m.record.chang
 // an account keeps everybody else from logging in, the replicas too.
 func (m *manager) isAcknowledged() bool {
 	return get(m, func(s *state) bool {
-		if s.status.server == nil || !s.answers() {
+		if s.status.server == nil || !m.answers() {
 			return false
 		}
 		c := s.status.server.SemiSync

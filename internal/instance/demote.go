@@ -20,7 +20,8 @@ func (m *manager) stopWrites() error {
 	}
 	began := time.Now()
 	m.update(func(s *state) { s.mysqld.stopsWrites = true })
-	ctx, cancel := context.WithTimeout(context.Background(), agent.DemoteLimit(get(m, (*state).answers)))
+	answers := get(m, func(*state) bool { return m.answers() })
+	ctx, cancel := context.WithTimeout(context.Background(), agent.DemoteLimit(answers))
 	defer cancel()
 	err := m.sessions.refuseWrites(ctx)
 	if err != nil {

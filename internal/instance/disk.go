@@ -2,8 +2,10 @@ package instance
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,9 +21,32 @@ const (
 	diskStallLimit = 6 * time.Second
 )
 
+// diskTrier finds a volume that completes no write any more.
+type diskTrier struct {
+	dir string // on the volume
+	log *slog.Logger
+	by  triedOn
+
+	// underway is held while the volume is tried.
+	underway sync.Mutex
+
+	mu sync.Mutex
+	// trying is when the write to the volume began that has not ended yet; zero when there is
+	// none.
+	trying time.Time
+}
+
+// triedOn is what a diskTrier asks of its manager.
+type triedOn interface {
+	// triesDisk: mysqld may write, or is silent, perhaps for it waits for its volume.
+	triesDisk() bool
+}
+
+func newDiskTrier(m *manager) *diskTrier { return &diskTrier{dir: m.opt.Dirs.Meta, log: m.log, by: m} }
+
 // keepTryingDisk finds a volume that completes no write any more. mysqld goes on
 // answering whatever needs none, so that nobody else would notice.
-func (m *manager) keepTryingDisk(ctx context.Context) {
+func (d *diskTrier) keepTryingDisk(ctx context.Context) {
 	tick := time.NewTicker(diskTryInterval)
 	defer tick.Stop()
 	var file *os.File
@@ -31,43 +56,34 @@ func (m *manager) keepTryingDisk(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if m.triesDisk() {
-			file = m.tryVolumeOnce(file)
+		if d.by.triesDisk() {
+			file = d.tryVolumeOnce(file)
 		}
 	}
 }
 
-// triesDisk: mysqld may write, or is silent, perhaps for it waits for its volume.
-func (m *manager) triesDisk() bool {
-	_, may := m.mayWrite()
-	return may || get(m, func(s *state) bool {
-		return s.volume.locked && s.mysqld.accepted && s.mysqld.proc.running() &&
-			s.status.misses >= agent.UnansweredLimit
-	})
-}
-
-func (m *manager) tryVolumeOnce(file *os.File) *os.File {
-	m.tryingDisk.Lock()
-	defer m.tryingDisk.Unlock()
+func (d *diskTrier) tryVolumeOnce(file *os.File) *os.File {
+	d.underway.Lock()
+	defer d.underway.Unlock()
 	began := time.Now()
-	m.noteDisk(began)
-	file, err := tryDisk(file, filepath.Join(m.opt.Dirs.Meta, "try"))
+	d.noteDisk(began)
+	file, err := tryDisk(file, filepath.Join(d.dir, "try"))
 	if err != nil {
-		m.log.Warn("trying to write to the volume", "error", err)
+		d.log.Warn("trying to write to the volume", "error", err)
 	}
 	if took := time.Since(began); took > diskStallLimit {
-		m.log.Warn("the volume has completed a write", "after", took.String())
+		d.log.Warn("the volume has completed a write", "after", took.String())
 	}
-	m.noteDisk(time.Time{})
+	d.noteDisk(time.Time{})
 	return file
 }
 
 // noteDisk wakes nobody: what follows from it is looked at with every answer of
 // mysqld.
-func (m *manager) noteDisk(trying time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.st.volume.trying = trying
+func (d *diskTrier) noteDisk(trying time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.trying = trying
 }
 
 // tryDisk writes one byte over another and waits until the disk has it. The file is
@@ -94,12 +110,21 @@ type volumeState struct {
 	// withheld is the epoch below which nothing is received, surely since withheldAt.
 	withheld   int64
 	withheldAt time.Time
-	// trying is when the write to the volume began that has not ended yet; zero when there is
-	// none.
-	trying time.Time
 }
 
 // stalls: the volume completes no write.
-func (s *volumeState) stalls() bool {
-	return !s.trying.IsZero() && time.Since(s.trying) > diskStallLimit
+func (d *diskTrier) stalls() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.trying.IsZero() && time.Since(d.trying) > diskStallLimit
+}
+
+// What a diskTrier asks of its manager.
+
+func (m *manager) triesDisk() bool {
+	_, may := m.mayWrite()
+	return may || get(m, func(s *state) bool {
+		return s.volume.locked && s.mysqld.accepted && s.mysqld.proc.running() &&
+			s.status.misses >= agent.UnansweredLimit
+	})
 }

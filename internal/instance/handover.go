@@ -127,10 +127,10 @@ func (m *manager) handOver(path string) error {
 	defer m.record.changing.Unlock()
 	children.mu.Lock() // no child inherits what is meant for the new binary
 	defer children.mu.Unlock()
-	if !m.tryingDisk.TryLock() {
+	if !m.disk.underway.TryLock() {
 		return errors.New("a write to the volume is under way") // the process could not be exchanged before it ends
 	}
-	defer m.tryingDisk.Unlock()
+	defer m.disk.underway.Unlock()
 	if why := m.mayNotHandOver(); why != "" {
 		return errors.New(why)
 	}

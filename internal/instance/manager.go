@@ -34,8 +34,6 @@ type manager struct {
 	bells
 	queue
 	polling sync.Mutex
-	// tryingDisk is held while the volume is tried.
-	tryingDisk sync.Mutex
 }
 
 // life is of one run, from its beginning to its end.
@@ -61,6 +59,7 @@ type concerns struct {
 	isolator   *isolator      // of this primary
 	inquirer   *inquirer      // of other instances
 	cloner     *cloner        // of another instance's data
+	disk       *diskTrier     // of the volume
 	activities *activities    // what goes on beside the worker
 	archiver   *archiver      // of binary logs
 	checker    *checker       // of tables
@@ -74,6 +73,7 @@ type concerns struct {
 func concernsOf(m *manager) concerns {
 	c := concerns{
 		launcher:   newLauncher(m),
+		disk:       newDiskTrier(m),
 		inquirer:   newInquirer(m),
 		isolator:   newIsolator(m),
 		leases:     newLeaseKeeper(m),
@@ -169,7 +169,7 @@ func (m *manager) facts() *agent.Facts {
 		Asking:  peers.asking || time.Now().Before(peers.again), AskFailed: peers.failed,
 		Maintenance: s.errant.Maintenance, Statements: s.errant.Statements(),
 		Donor: clone.donor, CloneError: clone.lastError(),
-		RestartEpoch: s.mysqld.restart, Problem: s.mysqld.problem, TerminatingSince: s.terminating, Mysqld: s.process(),
+		RestartEpoch: s.mysqld.restart, Problem: s.mysqld.problem, TerminatingSince: s.terminating, Mysqld: m.process(),
 	}
 	f.LeaseEpoch, f.LeaseRenewed = m.lease.held()
 	f.ConfirmedEpoch = s.cluster.confirmed
@@ -193,11 +193,12 @@ func (m *manager) facts() *agent.Facts {
 	return f
 }
 
-// process is mysqld as the worker decides by it.
-func (s *state) process() agent.Mysqld {
+// process is mysqld as the worker decides by it; the mutex is held.
+func (m *manager) process() agent.Mysqld {
+	s := &m.st
 	p := agent.Mysqld{
-		Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: s.answers(), AnsweredAt: s.status.answered,
-		DiskStalled: s.volume.stalls(), DownSince: s.mysqld.downSince, Ended: s.mysqld.ended,
+		Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: m.answers(), AnsweredAt: s.status.answered,
+		DiskStalled: m.disk.stalls(), DownSince: s.mysqld.downSince, Ended: s.mysqld.ended,
 		MayWrite: s.mysqld.mayWrite,
 		Failures: s.mysqld.failures, DataRemoved: s.mysqld.dataRemoved, LoginRefused: s.access.refused,
 		Ending: s.status.ending,
@@ -223,14 +224,15 @@ func (m *manager) replicationFacts(f *agent.Facts) {
 	f.ApplyTriedAt = m.st.status.applying.tried
 }
 
-// answers: mysqld has answered lately, and could keep what it is told.
-func (s *state) answers() bool {
-	return s.mysqld.accepted && s.status.misses < agent.UnansweredLimit && !s.volume.stalls()
+// answers: mysqld has answered lately, and could keep what it is told; the mutex is held.
+func (m *manager) answers() bool {
+	s := &m.st
+	return s.mysqld.accepted && s.status.misses < agent.UnansweredLimit && !m.disk.stalls()
 }
 
 // answeredWithin tells whether mysqld has answered lately.
 func (m *manager) answeredWithin(d time.Duration) bool {
 	return get(m, func(s *state) bool {
-		return s.mysqld.proc.running() && time.Since(s.status.answered) <= d && !s.volume.stalls()
+		return s.mysqld.proc.running() && time.Since(s.status.answered) <= d && !m.disk.stalls()
 	})
 }

@@ -113,7 +113,7 @@ func (m *manager) run(ctx context.Context) error {
 // Who fences and who keeps the Lease are not among them: they begin before anybody is served.
 func (m *manager) beside() []func(context.Context) {
 	return []func(context.Context){
-		m.replacer.knowBinary, m.prepare, m.keepPolling, m.voucher.keepVouched, m.keepTryingDisk,
+		m.replacer.knowBinary, m.prepare, m.keepPolling, m.voucher.keepVouched, m.disk.keepTryingDisk,
 		m.publisher.keepPublished, m.keepLatest, newRinger(m).keepRinging, newCertificates(m).keepCertificates,
 		m.keeper.keepAccounts, m.archiver.keepArchived, m.archiver.keepLogs,
 	}
