@@ -168,7 +168,7 @@ func (m *manager) handover() (*handover, []int) {
 		Format: HandoverFormat, Lock: int(m.record.lock.Fd()), Cluster: s.cluster.object,
 		Lease: handoverLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: m.voucher.left(),
 		Command: bin.command, Version: bin.version,
-		Member: m.membership.left(), Seen: s.cluster.seen, WasFenced: s.worker.wasFenced,
+		Member: m.membership.left(), Seen: s.cluster.seen, WasFenced: m.worker.said().wasFenced,
 		Withheld: s.volume.withheld, WithheldAt: ticksOf(s.volume.withheldAt),
 		handoverLife: s.mysqld.left(), Donor: m.cloner.said().donor, Lagging: s.status.lagging,
 	}
@@ -270,6 +270,7 @@ func (m *manager) takeOver(l *handover) error {
 	m.membership.inherit(l.Member)
 	m.voucher.inherit(l.Vouches)
 	m.cloner.order(l.Donor)
+	m.worker.set(func(w *workerState) { w.wasFenced = l.WasFenced })
 	m.lease.hold(l.Lease.Epoch, l.Lease.Renewed.time())
 	m.update(func(s *state) { s.inherit(l, data, foreign) })
 	if l.Mysqld != nil {
@@ -286,7 +287,7 @@ func (m *manager) takeOver(l *handover) error {
 func (s *state) inherit(l *handover, data core.DataState, foreign bool) {
 	s.volume.locked, s.volume.data, s.volume.foreign = true, data, foreign
 	s.volume.withheld, s.volume.withheldAt = l.Withheld, l.WithheldAt.time()
-	s.cluster.seen, s.worker.wasFenced = l.Seen, l.WasFenced
+	s.cluster.seen = l.Seen
 	s.status.lagging = l.Lagging
 	s.mysqld.inherit(l.handoverLife)
 	for _, a := range l.Former {

@@ -15,8 +15,9 @@ import (
 // isolator has a primary isolate itself when nobody stands behind it any more. It keeps when it last
 // looked.
 type isolator struct {
-	log *slog.Logger
-	by  isolating
+	log    *slog.Logger
+	worker *worker
+	by     isolating
 	// began is when the manager did.
 	began time.Time
 	// opens: the server is about to take writes, and has to isolate itself from now on.
@@ -27,16 +28,14 @@ type isolator struct {
 // isolating is what an isolator asks of its manager.
 type isolating interface {
 	facts() *agent.Facts
-	// submit has the worker do something next.
-	submit(ctx context.Context, do func() error) error
 	// stopWrites returns when mysqld accepts no write any more.
 	stopWrites() error
 	// server is the mysqld that runs, or ran last; nil if none did.
 	server() *process
 }
 
-func newIsolator(m *manager) *isolator {
-	return &isolator{log: m.log, by: m, began: m.began, opens: make(chan struct{}, 1)}
+func newIsolator(m *manager, w *worker) *isolator {
+	return &isolator{log: m.log, worker: w, by: m, began: m.began, opens: make(chan struct{}, 1)}
 }
 
 // fencingSilence is how long the fencing loop may take over one look: a primary that
@@ -99,7 +98,7 @@ func (i *isolator) isolateItself(ctx context.Context) error {
 	began := make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		done <- i.by.submit(context.WithoutCancel(ctx), func() error {
+		done <- i.worker.submit(context.WithoutCancel(ctx), func() error {
 			close(began)
 			return i.by.stopWrites() // which kills mysqld when it takes too long
 		})

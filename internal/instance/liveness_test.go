@@ -11,7 +11,7 @@ import (
 
 func livez(m *manager) (code int, says string) {
 	w := httptest.NewRecorder()
-	newProber(m, m.isolator).handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/livez", nil))
+	newProber(m).handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/livez", nil))
 	return w.Code, w.Body.String()
 }
 

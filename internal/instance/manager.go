@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -32,7 +31,6 @@ type manager struct {
 	last    core.Report
 
 	bells
-	queue
 	polling sync.Mutex
 }
 
@@ -48,51 +46,58 @@ type life struct {
 
 // concerns keep what they know themselves, and ask their manager for the rest.
 type concerns struct {
-	launcher   *launcher      // of mysqld
-	configurer *configurer    // of mysqld
-	sessions   *sessions      // of clients
-	acks       *acknowledger  // of commits
-	maker      *dataMaker     // of data from nothing
-	restorer   *restorer      // of data from a backup
-	membership *membership    // of a group
-	leases     *leaseKeeper   // of the primary's lease
-	isolator   *isolator      // of this primary
-	inquirer   *inquirer      // of other instances
-	cloner     *cloner        // of another instance's data
-	disk       *diskTrier     // of the volume
-	activities *activities    // what goes on beside the worker
-	archiver   *archiver      // of binary logs
-	checker    *checker       // of tables
-	replacer   *replacer      // of the manager by another binary
-	keeper     *accountKeeper // of accounts
-	provenance *provenance    // of what was received
-	publisher  *publisher     // of the primary
-	voucher    *voucher       // who stands behind this primary
+	aboutServer
+	aboutData
+	aboutCluster
+	activities *activities // what goes on beside the worker
+	worker     *worker     // of what was decided
+	replacer   *replacer   // of the manager by another binary
 }
 
-func concernsOf(m *manager) concerns {
-	c := concerns{
-		launcher:   newLauncher(m),
-		disk:       newDiskTrier(m),
-		inquirer:   newInquirer(m),
-		isolator:   newIsolator(m),
-		leases:     newLeaseKeeper(m),
-		sessions:   newSessions(m),
-		activities: newActivities(m),
-		archiver:   newArchiver(m),
-		checker:    newChecker(m),
-		replacer:   newReplacer(m),
-		keeper:     newAccountKeeper(m),
-		provenance: newProvenance(m),
-		publisher:  newPublisher(m),
-		voucher:    newVoucher(m),
-	}
+// aboutServer is about mysqld.
+type aboutServer struct {
+	launcher   *launcher      // of its process
+	configurer *configurer    // of its my.cnf
+	sessions   *sessions      // of its clients
+	acks       *acknowledger  // of commits
+	keeper     *accountKeeper // of its accounts
+}
+
+// aboutData is about what the volume holds.
+type aboutData struct {
+	maker      *dataMaker  // from nothing
+	restorer   *restorer   // from a backup
+	cloner     *cloner     // from another instance
+	archiver   *archiver   // of binary logs
+	checker    *checker    // of tables
+	provenance *provenance // of what was received
+	disk       *diskTrier  // of the volume itself
+}
+
+// aboutCluster is about this instance's place among the others.
+type aboutCluster struct {
+	leases     *leaseKeeper // of the primary's lease
+	isolator   *isolator    // of this primary
+	voucher    *voucher     // who stands behind this primary
+	publisher  *publisher   // of the primary
+	inquirer   *inquirer    // of other instances
+	membership *membership  // of a group
+}
+
+func concernsOf(m *manager) (c concerns) {
+	c.activities, c.replacer = newActivities(m), newReplacer(m)
+	c.launcher, c.sessions, c.keeper = newLauncher(m), newSessions(m), newAccountKeeper(m)
+	c.archiver, c.checker, c.provenance, c.disk = newArchiver(m), newChecker(m), newProvenance(m), newDiskTrier(m)
+	c.leases, c.voucher, c.publisher, c.inquirer = newLeaseKeeper(m), newVoucher(m), newPublisher(m), newInquirer(m)
+	// Those that go by others.
 	c.configurer = newConfigurer(m, c.launcher)
 	c.acks = newAcknowledger(m, c.sessions)
 	c.maker = newDataMaker(m, c)
 	c.restorer = newRestorer(m, c)
 	c.membership = newMembership(m, c)
 	c.cloner = newCloner(m, c)
+	c.worker = newWorker(m, c)
+	c.isolator = newIsolator(m, c.worker)
 	return c
 }
 
@@ -111,13 +116,6 @@ func newBells() bells {
 	return bells{make(chan struct{}, 1), make(chan struct{}, 1)}
 }
 
-// queue is how the worker is handed what others want done.
-type queue struct {
-	jobs chan job
-	// interrupt ends what the worker waits for; guarded by the manager's mutex.
-	interrupt context.CancelFunc
-}
-
 // state is what the manager knows, guarded by its mutex. Each part is declared in the file of its
 // concern, with the methods that touch nothing else.
 type state struct {
@@ -127,7 +125,6 @@ type state struct {
 	status  statusState  // what mysqld says of itself
 	access  accessState  // whether it lets its manager in
 	errant  agent.Errant // transactions that the primary lacks
-	worker  workerState  // what was decided
 	// terminating is since when the manager has been told to end; zero before.
 	terminating time.Time
 }
@@ -163,7 +160,7 @@ func (m *manager) facts() *agent.Facts {
 	s, peers, clone := &m.st, m.inquirer.said(), m.cloner.said()
 	f := &agent.Facts{
 		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Cluster: s.cluster.view,
-		Locked: s.volume.locked, Data: s.volume.data, Foreign: s.volume.foreign, WasFenced: s.worker.wasFenced,
+		Locked: s.volume.locked, Data: s.volume.data, Foreign: s.volume.foreign, WasFenced: m.worker.said().wasFenced,
 		Activity: m.activities.current(), Server: s.status.server, WritableEpoch: s.mysqld.writable,
 		Primary: peers.primary,
 		Asking:  peers.asking || time.Now().Before(peers.again), AskFailed: peers.failed,

@@ -79,7 +79,7 @@ func (m *manager) orderDemote(epoch int64) error {
 	m.update(func(*state) {})
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
-	return m.submit(ctx, func() error {
+	return m.worker.submit(ctx, func() error {
 		if w := m.writable(); w >= epoch {
 			return nil // writable in an epoch that the promise does not speak of
 		}
@@ -102,7 +102,7 @@ func (m *manager) orderFreeze(ctx context.Context, epoch int64) error {
 	m.update(func(*state) {})
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	return m.submit(ctx, func() error {
+	return m.worker.submit(ctx, func() error {
 		if m.facts().ReceivesNothing() {
 			m.noteWithheld(epoch)
 			return nil
@@ -154,7 +154,7 @@ func (m *manager) orderClone(donor string) error {
 func (m *manager) orderAcks(ctx context.Context, o control.Order) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	return m.submit(ctx, func() error {
+	return m.worker.submit(ctx, func() error {
 		if no := agent.RefusesAsPrimary(m.writable(), o.Epoch); no != nil {
 			return refusal(no.Reason, "%s", no.Message)
 		}
@@ -175,7 +175,7 @@ func (m *manager) orderAdopt(ctx context.Context, o control.Order) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	return m.submit(ctx, func() error {
+	return m.worker.submit(ctx, func() error {
 		s := get(m, func(s *state) *core.Server { return s.status.server })
 		no := agent.RefusesAsPrimary(m.writable(), o.Epoch)
 		if no == nil && s == nil {

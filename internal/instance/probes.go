@@ -15,20 +15,19 @@ const stateWait = 3 * time.Second
 // prober answers the kubelet's probes.
 type prober struct {
 	isolator *isolator
+	worker   *worker
 	by       probed
 }
 
 // probed is what a prober asks of its manager.
 type probed interface {
 	facts() *agent.Facts
-	// decision is what was decided last.
-	decision() agent.Decision
 	topology() topology
 	// touch returns once the manager's state could be held.
 	touch()
 }
 
-func newProber(m *manager, i *isolator) *prober { return &prober{isolator: i, by: m} }
+func newProber(m *manager) *prober { return &prober{isolator: m.isolator, worker: m.worker, by: m} }
 
 // notAlive says why this manager could not fence its mysqld; "" if it could. Nothing that
 // takes its time for a reason counts: making data, cloning, recovering, a volume that stalls.
@@ -68,7 +67,7 @@ func (p *prober) handler() http.Handler {
 	r := &readiness{}
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		f := p.by.facts()
-		if why := p.notReady(r, f, p.by.decision()); why != "" {
+		if why := p.notReady(r, f, p.worker.said().decision); why != "" {
 			http.Error(w, why, http.StatusServiceUnavailable)
 			return
 		}
@@ -94,9 +93,5 @@ func (p *prober) notReady(r *readiness, f *agent.Facts, d agent.Decision) string
 }
 
 // What a prober asks of its manager, besides.
-
-func (m *manager) decision() agent.Decision {
-	return get(m, func(s *state) agent.Decision { return s.worker.decision })
-}
 
 func (m *manager) touch() { get(m, func(*state) any { return nil }) }

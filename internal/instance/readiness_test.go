@@ -37,7 +37,7 @@ func (m *manager) sees(v *core.GroupView) {
 // readyz is what the kubelet is told: "ok\n", or why not.
 func readyz(m *manager) string {
 	answer := httptest.NewRecorder()
-	newProber(m, m.isolator).handler().ServeHTTP(answer, httptest.NewRequest("GET", "/readyz", nil))
+	newProber(m).handler().ServeHTTP(answer, httptest.NewRequest("GET", "/readyz", nil))
 	if ok := answer.Code == 200; ok != (answer.Body.String() == "ok\n") {
 		return "it contradicts itself: " + answer.Body.String()
 	}
@@ -65,20 +65,20 @@ func TestAMemberIsReadyWhileItIsOnlineAndInNoOtherState(t *testing.T) {
 }
 
 func TestWhatElseKeepsAMemberFromBeingReady(t *testing.T) {
-	for name, happens := range map[string]func(*state){
-		"mysqld does not answer": func(s *state) { s.mysqld.accepted = false },
-		"it has no data":         func(s *state) { s.volume.data = core.DataScratch },
-		"it has diverged": func(s *state) {
-			s.worker.decision = agent.Decision{Errant: gtid.MustParse("11111111-1111-1111-1111-111111111111:1")}
+	for name, happens := range map[string]func(*manager, *state){
+		"mysqld does not answer": func(_ *manager, s *state) { s.mysqld.accepted = false },
+		"it has no data":         func(_ *manager, s *state) { s.volume.data = core.DataScratch },
+		"it has diverged": func(m *manager, _ *state) {
+			m.worker.st.decision = agent.Decision{Errant: gtid.MustParse("11111111-1111-1111-1111-111111111111:1")}
 		},
-		"nothing is known of its group": func(s *state) { s.status.server = &core.Server{} },
-		"it replicates, in no group": func(s *state) {
+		"nothing is known of its group": func(_ *manager, s *state) { s.status.server = &core.Server{} },
+		"it replicates, in no group": func(_ *manager, s *state) {
 			s.status.server = &core.Server{Replication: &core.Replication{SQLRunning: true, IORunning: true}}
 		},
-		"nothing is known of mysqld": func(s *state) { s.status.server = nil },
+		"nothing is known of mysqld": func(_ *manager, s *state) { s.status.server = nil },
 	} {
 		m := aMember(t)
-		m.update(happens)
+		m.update(func(s *state) { happens(m, s) })
 		if why := readyz(m); why == "ok\n" {
 			t.Errorf("%s, and it is ready", name)
 		}

@@ -12,17 +12,17 @@ import (
 
 // report is the manager's word; the mutex is held.
 func (m *manager) report() core.Report {
-	s := &m.st
+	s, work := &m.st, m.worker.said()
 	r := core.Report{
 		Instance: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Boot: m.boot,
 		Data: s.volume.data, VolumeLocked: s.volume.locked,
 		SeenEpoch: s.cluster.seen, ViewEpoch: s.cluster.latest.Epoch, WritableEpoch: s.mysqld.writable,
 		ClientSessions: s.mysqld.sessions, Terminating: !s.terminating.IsZero(),
 		Version: m.launcher.version().Text, Restarts: s.mysqld.restarts,
-		Maintenance: s.errant.Maintenance, ErrantTimes: s.errant.TimesOf(s.worker.decision.Errant),
+		Maintenance: s.errant.Maintenance, ErrantTimes: s.errant.TimesOf(work.decision.Errant),
 		Lagging: s.status.lagging,
 	}
-	s.worker.decision.Begin(&r)
+	work.decision.Begin(&r)
 	p := agent.Process{Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: m.answers(),
 		MayWrite: s.mysqld.mayWrite, Ended: s.mysqld.ended, Failures: s.mysqld.failures, EndReason: s.mysqld.endReason}
 	if m.record != nil {
@@ -45,7 +45,7 @@ func (m *manager) report() core.Report {
 	r.Archive = m.archiver.report()
 	r.Manager, r.ManagerRefused = m.replacer.report()
 	p.Correct(&r, s.status.server)
-	if t := s.worker.trouble; t != nil {
+	if t := work.trouble; t != nil {
 		agent.TellTrouble(&r, t.err.Error())
 	}
 	return r

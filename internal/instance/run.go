@@ -56,7 +56,7 @@ func newManager(opt Options) *manager {
 	m := &manager{
 		opt: opt, log: newLogger(opt.Log, opt.LogLevel), kube: opt.Kubernetes, tls: &tlsFiles{dirs: opt.Dirs},
 		life:    life{boot: randomText(), began: time.Now(), ended: make(chan struct{})},
-		changed: make(chan struct{}), bells: newBells(), queue: queue{jobs: make(chan job)},
+		changed: make(chan struct{}), bells: newBells(),
 		st: state{mysqld: mysqldState{downSince: time.Now()}},
 	}
 	m.concerns = concernsOf(m)
@@ -96,7 +96,7 @@ func (m *manager) run(ctx context.Context) error {
 	go m.isolator.keepIsolating(ctx)
 	if m.inherited {
 		m.poll(ctx)
-		m.tell(agent.Decide(m.facts()), "") // who asks is not told of a beginning
+		m.worker.tell(agent.Decide(m.facts()), "") // who asks is not told of a beginning
 	}
 	servers, err := m.serve()
 	if err != nil {
@@ -105,7 +105,7 @@ func (m *manager) run(ctx context.Context) error {
 	for _, goesOn := range m.beside() {
 		go goesOn(ctx)
 	}
-	m.work(ctx)
+	m.worker.work(ctx)
 	return m.end(servers)
 }
 
@@ -241,7 +241,7 @@ func (m *manager) serve() ([]*http.Server, error) {
 		secure  bool
 	}{
 		{m.opt.ControlPort, control.NewHandler(answers{m, m.checker, m.replacer}), true},
-		{m.opt.ProbePort, newProber(m, m.isolator).handler(), false},
+		{m.opt.ProbePort, newProber(m).handler(), false},
 		{m.opt.MetricsPort, newScraper(m).handler(), false},
 	} {
 		l, err := net.Listen("tcp", m.opt.address(s.port))
@@ -281,9 +281,12 @@ func (m *manager) end(servers []*http.Server) error {
 		}
 	}
 	m.update(func(s *state) {
-		s.worker.decision = agent.Decision{State: core.Stopped, Reason: core.InstanceTerminated,
-			Message: "the instance was stopped"}
-		s.worker.trouble, s.mysqld.ended = nil, false
+		m.worker.set(func(w *workerState) {
+			w.decision = agent.Decision{State: core.Stopped, Reason: core.InstanceTerminated,
+				Message: "the instance was stopped"}
+			w.trouble = nil
+		})
+		s.mysqld.ended = false
 	})
 	close(m.ended)
 	for _, s := range servers {

@@ -3,9 +3,9 @@ package instance
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -37,39 +37,97 @@ type trouble struct {
 
 var errInterrupted = errors.New("interrupted by an order")
 
+// worker is the one that decides and acts: it keeps what was decided last, and what came of it.
+type worker struct {
+	log      *slog.Logger
+	cloner   *cloner
+	replacer *replacer
+	by       worked
+	// wake has it look now, and ended is closed when the manager has ended.
+	wake  chan struct{}
+	ended <-chan struct{}
+	jobs  chan job
+
+	mu sync.Mutex
+	st workerState
+	// interrupt ends what it waits for; nil while it waits for nothing.
+	interrupt context.CancelFunc
+}
+
+// worked is what a worker asks of its manager.
+type worked interface {
+	facts() *agent.Facts
+	// do carries out one action.
+	do(ctx context.Context, a agent.Action) error
+	// poll asks mysqld how it is.
+	poll(ctx context.Context)
+	// noteDecision takes note of what was decided, and has the report made again. announceNow does the
+	// latter alone, and retell has the worker look besides.
+	noteDecision(d agent.Decision)
+	announceNow()
+	retell()
+}
+
+func newWorker(m *manager, c concerns) *worker {
+	return &worker{log: m.log, cloner: c.cloner, replacer: c.replacer, by: m, wake: m.wake, ended: m.ended,
+		jobs: make(chan job)}
+}
+
+// change changes what it keeps, and has that told.
+func (w *worker) change(f func()) {
+	w.mu.Lock()
+	f()
+	w.mu.Unlock()
+	w.by.retell()
+}
+
+// said is what was decided last, and what came of it.
+func (w *worker) said() workerState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.st
+}
+
+// set is for what was decided elsewhere: by the manager before, or by one that ends.
+func (w *worker) set(f func(*workerState)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f(&w.st)
+}
+
 // work is the one worker: it decides and acts, and does what orders ask.
-func (m *manager) work(ctx context.Context) {
+func (w *worker) work(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case j := <-m.jobs:
+		case j := <-w.jobs:
 			j.done <- j.do()
-		case <-m.wake:
+		case <-w.wake:
 		}
-		if m.step(ctx) {
+		if w.step(ctx) {
 			return
 		}
-		m.replacer.giveWay()
+		w.replacer.giveWay()
 	}
 }
 
 // submit has the worker do something next; what the worker waits for is given up.
-func (m *manager) submit(ctx context.Context, do func() error) error {
-	m.mu.Lock()
-	m.st.worker.waiting++
-	if m.interrupt != nil {
-		m.interrupt()
+func (w *worker) submit(ctx context.Context, do func() error) error {
+	w.mu.Lock()
+	w.st.waiting++
+	if w.interrupt != nil {
+		w.interrupt()
 	}
-	m.mu.Unlock()
+	w.mu.Unlock()
 	j := job{do: do, done: make(chan error, 1)}
 	select {
-	case m.jobs <- j:
-		m.update(func(s *state) { s.worker.waiting-- })
+	case w.jobs <- j:
+		w.change(func() { w.st.waiting-- })
 	case <-ctx.Done():
-		m.update(func(s *state) { s.worker.waiting-- })
+		w.change(func() { w.st.waiting-- })
 		return ctx.Err()
-	case <-m.ended:
+	case <-w.ended:
 		return errors.New("the manager has ended")
 	}
 	select {
@@ -82,14 +140,14 @@ func (m *manager) submit(ctx context.Context, do func() error) error {
 
 // step decides and acts until there is nothing to do, or nothing new. It tells
 // whether the manager is to end.
-func (m *manager) step(ctx context.Context) (exit bool) {
+func (w *worker) step(ctx context.Context) (exit bool) {
 	before := ""
 	for ctx.Err() == nil {
-		m.cloner.verifyClone(ctx)
-		d := agent.Decide(m.facts())
+		w.cloner.verifyClone(ctx)
+		d := agent.Decide(w.by.facts())
 		key := keyOf(d.Actions)
-		m.tell(d, key)
-		if key == "" || key == before || m.pauses(key) {
+		w.tell(d, key)
+		if key == "" || key == before || w.pauses(key) {
 			return false
 		}
 		before = key
@@ -97,15 +155,88 @@ func (m *manager) step(ctx context.Context) (exit bool) {
 			if _, last := a.(agent.Exit); last {
 				return true
 			}
-			if err := m.act(ctx, a); err != nil {
-				m.noteTrouble(key, a, err)
+			if err := w.act(ctx, a); err != nil {
+				w.noteTrouble(key, a, err)
 				return false
 			}
 		}
-		m.update(func(s *state) { s.worker.trouble = nil })
-		m.poll(ctx)
+		w.change(func() { w.st.trouble = nil })
+		w.by.poll(ctx)
 	}
 	return false
+}
+
+// tell publishes a decision. A trouble is over when something else is to be done.
+func (w *worker) tell(d agent.Decision, key string) {
+	w.mu.Lock()
+	if was := w.st.decision; was.State != d.State || was.Reason != d.Reason {
+		w.log.Info("state", "state", d.State, "reason", d.Reason, "message", d.Message)
+	}
+	w.st.decision = d
+	if d.State == core.Fenced || d.State == core.Running {
+		w.st.wasFenced = d.State == core.Fenced
+	}
+	if t := w.st.trouble; t != nil && t.actions != key {
+		w.st.trouble = nil
+	}
+	w.mu.Unlock()
+	w.by.noteDecision(d)
+}
+
+func (w *worker) pauses(key string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.st.trouble
+	return t != nil && t.actions == key && time.Now().Before(t.retryAt)
+}
+
+// noteTrouble remembers what failed, so that it is reported, and tried again a
+// little later each time.
+func (w *worker) noteTrouble(key string, a agent.Action, err error) {
+	if errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) {
+		poke(w.wake)
+		return
+	}
+	w.mu.Lock()
+	t := w.st.trouble
+	if t == nil || t.actions != key {
+		t = &trouble{actions: key}
+	}
+	next := &trouble{actions: key, err: err, count: t.count + 1}
+	next.retryAt = time.Now().Add(min(250*time.Millisecond<<min(t.count, 5), 5*time.Second))
+	w.st.trouble = next
+	w.log.Error("failed", "action", a.String(), "error", err, "attempt", next.count)
+	w.mu.Unlock()
+	w.by.announceNow()
+}
+
+// act carries out one action; an order ends what it waits for.
+func (w *worker) act(ctx context.Context, a agent.Action) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.mu.Lock()
+	if w.st.waiting > 0 {
+		w.mu.Unlock()
+		return errInterrupted
+	}
+	w.interrupt = cancel
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		w.interrupt = nil
+		w.mu.Unlock()
+	}()
+	level := slog.LevelInfo
+	switch a.(type) {
+	case agent.WaitApplied, agent.AskPrimary:
+		level = slog.LevelDebug
+	}
+	w.log.Log(ctx, level, "acts", "action", a.String())
+	err := w.by.do(ctx, a)
+	if err != nil && ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
 }
 
 func keyOf(actions []agent.Action) string {
@@ -116,171 +247,17 @@ func keyOf(actions []agent.Action) string {
 	return strings.Join(parts, ", ")
 }
 
-// tell publishes a decision. A trouble is over when something else is to be done.
-func (m *manager) tell(d agent.Decision, key string) {
+// What a worker asks of its manager, besides.
+
+func (m *manager) noteDecision(d agent.Decision) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if was := m.st.worker.decision; was.State != d.State || was.Reason != d.Reason {
-		m.log.Info("state", "state", d.State, "reason", d.Reason, "message", d.Message)
-	}
-	m.st.worker.decision = d
 	m.dateErrant(d.Errant)
-	if d.State == core.Fenced || d.State == core.Running {
-		m.st.worker.wasFenced = d.State == core.Fenced
-	}
-	if t := m.st.worker.trouble; t != nil && t.actions != key {
-		m.st.worker.trouble = nil
-	}
 	m.announce()
 }
 
-func (m *manager) pauses(key string) bool {
-	return get(m, func(s *state) bool {
-		return s.worker.trouble != nil && s.worker.trouble.actions == key && time.Now().Before(s.worker.trouble.retryAt)
-	})
-}
-
-// noteTrouble remembers what failed, so that it is reported, and tried again a
-// little later each time.
-func (m *manager) noteTrouble(key string, a agent.Action, err error) {
-	if errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) {
-		poke(m.wake)
-		return
-	}
+func (m *manager) announceNow() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t := m.st.worker.trouble
-	if t == nil || t.actions != key {
-		t = &trouble{actions: key}
-	}
-	next := &trouble{actions: key, err: err, count: t.count + 1}
-	next.retryAt = time.Now().Add(min(250*time.Millisecond<<min(t.count, 5), 5*time.Second))
-	m.st.worker.trouble = next
-	m.log.Error("failed", "action", a.String(), "error", err, "attempt", next.count)
 	m.announce()
-}
-
-// act carries out one action; an order ends what it waits for.
-func (m *manager) act(ctx context.Context, a agent.Action) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	m.mu.Lock()
-	if m.st.worker.waiting > 0 {
-		m.mu.Unlock()
-		return errInterrupted
-	}
-	m.interrupt = cancel
-	m.mu.Unlock()
-	defer func() {
-		m.mu.Lock()
-		m.interrupt = nil
-		m.mu.Unlock()
-	}()
-	level := slog.LevelInfo
-	switch a.(type) {
-	case agent.WaitApplied, agent.AskPrimary:
-		level = slog.LevelDebug
-	}
-	m.log.Log(ctx, level, "acts", "action", a.String())
-	err := m.do(ctx, a)
-	if err != nil && ctx.Err() != nil {
-		return errInterrupted
-	}
-	return err
-}
-
-// statementLimit bounds the statements of an action together.
-const statementLimit = 15 * time.Second
-
-func (m *manager) do(ctx context.Context, a agent.Action) error {
-	switch a := a.(type) {
-	case agent.MakeData:
-		if a.From == core.OriginRestored {
-			return m.restorer.restoreBackup(m.object())
-		}
-		return m.maker.makeData(m.object(), a.From)
-	case agent.StartServer:
-		return m.startServer(ctx)
-	case agent.StopServer:
-		return m.stopServer(a)
-	case agent.Abort:
-		m.activities.cancel()
-		return m.killMysqld()
-	case agent.CloneFrom:
-		return m.cloner.cloneFrom(a.Donor)
-	case agent.Demote:
-		return m.stopWrites()
-	case agent.AcquireLease:
-		return m.leases.acquire(ctx, a.Epoch)
-	case agent.ConfirmPromotion:
-		return m.leases.confirmPromotion(ctx, a.Epoch)
-	case agent.BecomePrimary:
-		return m.becomePrimary(ctx, a)
-	case agent.AskPrimary:
-		return m.inquirer.askPrimary(a)
-	case agent.DropAcks:
-		return m.acks.dropAcks()
-	case agent.AskWord:
-		return m.inquirer.askWord()
-	case agent.AskSuccessor:
-		return m.inquirer.askSuccessor(a)
-	case agent.CutTail:
-		return m.cutTail(a)
-	case agent.BootstrapGroup:
-		return m.membership.bootstrapGroup(ctx, a)
-	case agent.JoinGroup:
-		return m.membership.startGroup(false)
-	case agent.LeaveGroup:
-		return m.membership.leaveGroup(a.Within)
-	case agent.RememberGroup:
-		return m.membership.rememberGroup(a.Name)
-	case agent.ForgetData:
-		return m.maker.forgetData()
-	}
-	ctx, cancel := context.WithTimeout(ctx, statementLimit)
-	defer cancel()
-	return m.say(ctx, a)
-}
-
-// say carries out what is a few statements.
-func (m *manager) say(ctx context.Context, a agent.Action) error {
-	switch a := a.(type) {
-	case agent.StopReceiving:
-		return m.roles.StopReceiving(ctx)
-	case agent.StartReceiving:
-		return m.startReceiving(ctx)
-	case agent.StartApplying:
-		m.acks.awaitAcksNoLonger()
-		m.update(func(s *state) { s.status.applying.tried = time.Now() })
-		return m.roles.StartApplying(ctx)
-	case agent.AcceptClients:
-		return m.acceptClients(ctx)
-	case agent.GiveAcks:
-		return m.acks.giveAcks(ctx, a.On)
-	case agent.WaitApplied:
-		return m.waitApplied(ctx, a)
-	case agent.Follow:
-		return m.follow(ctx, a)
-	case agent.BecomeWhole:
-		return m.provenance.becomeWhole()
-	case agent.NoteReceiving:
-		return m.provenance.receives()
-	case agent.SettleRole:
-		return m.membership.settleRole(ctx, a.Role)
-	case agent.CloseForWrites:
-		return m.membership.closeForWrites(ctx)
-	case agent.OpenForWrites:
-		return m.membership.openForWrites(ctx)
-	case agent.AdmitMembers:
-		return m.membership.admitMembers(ctx, a.Addresses)
-	case agent.HoldRejoin:
-		return m.membership.holdRejoin(ctx, a.On)
-	case agent.HoldExpulsion:
-		return m.membership.holdExpulsion(ctx, a.On)
-	case agent.ForgetFormer:
-		return m.membership.forgetFormer(ctx, a.View)
-	case agent.RaiseProtocol:
-		return m.membership.raiseProtocol(ctx, a.Version)
-	}
-	return fmt.Errorf("nobody knows how to %s", a)
 }
