@@ -65,13 +65,14 @@ type aboutServer struct {
 
 // aboutData is about what the volume holds.
 type aboutData struct {
-	maker      *dataMaker  // from nothing
-	restorer   *restorer   // from a backup
-	cloner     *cloner     // from another instance
-	archiver   *archiver   // of binary logs
-	checker    *checker    // of tables
-	provenance *provenance // of what was received
-	disk       *diskTrier  // of the volume itself
+	maker      *dataMaker   // from nothing
+	restorer   *restorer    // from a backup
+	cloner     *cloner      // from another instance
+	archiver   *archiver    // of binary logs
+	checker    *checker     // of tables
+	provenance *provenance  // of what was received
+	disk       *diskTrier   // of the volume itself
+	errant     *errantDater // of errant transactions
 }
 
 // aboutCluster is about this instance's place among the others.
@@ -88,6 +89,7 @@ func concernsOf(m *manager) (c concerns) {
 	c.activities, c.replacer = newActivities(m), newReplacer(m)
 	c.launcher, c.sessions, c.keeper = newLauncher(m), newSessions(m), newAccountKeeper(m)
 	c.archiver, c.checker, c.provenance, c.disk = newArchiver(m), newChecker(m), newProvenance(m), newDiskTrier(m)
+	c.errant = newErrantDater(m)
 	c.leases, c.voucher, c.publisher, c.inquirer = newLeaseKeeper(m), newVoucher(m), newPublisher(m), newInquirer(m)
 	// Those that go by others.
 	c.configurer = newConfigurer(m, c.launcher)
@@ -124,7 +126,6 @@ type state struct {
 	mysqld  mysqldState  // the process, and what was asked of it
 	status  statusState  // what mysqld says of itself
 	access  accessState  // whether it lets its manager in
-	errant  agent.Errant // transactions that the primary lacks
 	// terminating is since when the manager has been told to end; zero before.
 	terminating time.Time
 }
@@ -157,14 +158,14 @@ func get[T any](m *manager, f func(*state) T) T {
 func (m *manager) facts() *agent.Facts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, peers, clone := &m.st, m.inquirer.said(), m.cloner.said()
+	s, peers, clone, errant := &m.st, m.inquirer.said(), m.cloner.said(), m.errant.known()
 	f := &agent.Facts{
 		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Cluster: s.cluster.view,
 		Locked: s.volume.locked, Data: s.volume.data, Foreign: s.volume.foreign, WasFenced: m.worker.said().wasFenced,
 		Activity: m.activities.current(), Server: s.status.server, WritableEpoch: s.mysqld.writable,
 		Primary: peers.primary,
 		Asking:  peers.asking || time.Now().Before(peers.again), AskFailed: peers.failed,
-		Maintenance: s.errant.Maintenance, Statements: s.errant.Statements(),
+		Maintenance: errant.Maintenance, Statements: errant.Statements(),
 		Donor: clone.donor, CloneError: clone.lastError(),
 		RestartEpoch: s.mysqld.restart, Problem: s.mysqld.problem, TerminatingSince: s.terminating, Mysqld: m.process(),
 	}

@@ -12,14 +12,14 @@ import (
 
 // report is the manager's word; the mutex is held.
 func (m *manager) report() core.Report {
-	s, work := &m.st, m.worker.said()
+	s, work, errant := &m.st, m.worker.said(), m.errant.known()
 	r := core.Report{
 		Instance: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Boot: m.boot,
 		Data: s.volume.data, VolumeLocked: s.volume.locked,
 		SeenEpoch: s.cluster.seen, ViewEpoch: s.cluster.latest.Epoch, WritableEpoch: s.mysqld.writable,
 		ClientSessions: s.mysqld.sessions, Terminating: !s.terminating.IsZero(),
 		Version: m.launcher.version().Text, Restarts: s.mysqld.restarts,
-		Maintenance: s.errant.Maintenance, ErrantTimes: s.errant.TimesOf(work.decision.Errant),
+		Maintenance: errant.Maintenance, ErrantTimes: errant.TimesOf(work.decision.Errant),
 		Lagging: s.status.lagging,
 	}
 	work.decision.Begin(&r)

@@ -42,6 +42,7 @@ type worker struct {
 	log      *slog.Logger
 	cloner   *cloner
 	replacer *replacer
+	errant   *errantDater
 	by       worked
 	// wake has it look now, and ended is closed when the manager has ended.
 	wake  chan struct{}
@@ -61,16 +62,14 @@ type worked interface {
 	do(ctx context.Context, a agent.Action) error
 	// poll asks mysqld how it is.
 	poll(ctx context.Context)
-	// noteDecision takes note of what was decided, and has the report made again. announceNow does the
-	// latter alone, and retell has the worker look besides.
-	noteDecision(d agent.Decision)
+	// announceNow has the report made again, and retell has the worker look besides.
 	announceNow()
 	retell()
 }
 
 func newWorker(m *manager, c concerns) *worker {
-	return &worker{log: m.log, cloner: c.cloner, replacer: c.replacer, by: m, wake: m.wake, ended: m.ended,
-		jobs: make(chan job)}
+	return &worker{log: m.log, cloner: c.cloner, replacer: c.replacer, errant: c.errant, by: m,
+		wake: m.wake, ended: m.ended, jobs: make(chan job)}
 }
 
 // change changes what it keeps, and has that told.
@@ -180,7 +179,8 @@ func (w *worker) tell(d agent.Decision, key string) {
 		w.st.trouble = nil
 	}
 	w.mu.Unlock()
-	w.by.noteDecision(d)
+	w.errant.date(d.Errant)
+	w.by.announceNow()
 }
 
 func (w *worker) pauses(key string) bool {
@@ -248,13 +248,6 @@ func keyOf(actions []agent.Action) string {
 }
 
 // What a worker asks of its manager, besides.
-
-func (m *manager) noteDecision(d agent.Decision) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.dateErrant(d.Errant)
-	m.announce()
-}
 
 func (m *manager) announceNow() {
 	m.mu.Lock()
