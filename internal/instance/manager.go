@@ -60,6 +60,7 @@ type aboutServer struct {
 	configurer *configurer    // of its my.cnf
 	sessions   *sessions      // of its clients
 	acks       *acknowledger  // of commits
+	ender      *ender         // of its life
 	keeper     *accountKeeper // of its accounts
 }
 
@@ -94,6 +95,7 @@ func concernsOf(m *manager) (c concerns) {
 	// Those that go by others.
 	c.configurer = newConfigurer(m, c.launcher)
 	c.acks = newAcknowledger(m, c.sessions)
+	c.ender = newEnder(m, c.sessions)
 	c.maker = newDataMaker(m, c)
 	c.restorer = newRestorer(m, c)
 	c.membership = newMembership(m, c)

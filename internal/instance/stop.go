@@ -2,11 +2,13 @@ package instance
 
 import (
 	"context"
+	"log/slog"
 	"syscall"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/mysql"
 )
 
 // stopMargin is kept of the grace period, to say goodbye.
@@ -32,9 +34,9 @@ func (m *manager) stopServer(a agent.StopServer) error {
 		ctx, cancel := context.WithDeadline(ctx, m.stopDeadline())
 		defer cancel()
 		if !wrote {
-			m.letSessionsFinish(ctx)
+			m.ender.letSessionsFinish(ctx, smartShutdown(m.object()))
 		}
-		m.shutDown(ctx, proc)
+		m.ender.shutDown(ctx, proc)
 		return nil
 	})
 }
@@ -54,15 +56,39 @@ func (m *manager) stopDeadline() time.Time {
 	})
 }
 
+func smartShutdown(c *v1alpha1.Cluster) time.Duration {
+	if c == nil || c.Spec.SmartShutdownTimeout == nil {
+		return 0
+	}
+	return time.Duration(*c.Spec.SmartShutdownTimeout) * time.Second
+}
+
+// ender ends a mysqld that accepts no writes any more. It keeps nothing.
+type ender struct {
+	log      *slog.Logger
+	sessions *sessions
+	by       ending
+	roles    func() *mysql.Server
+}
+
+// ending is what an ender asks of its manager.
+type ending interface {
+	// resetConnections closes those of the manager.
+	resetConnections()
+}
+
+func newEnder(m *manager, s *sessions) *ender {
+	return &ender{log: m.log, sessions: s, by: m, roles: func() *mysql.Server { return m.roles }}
+}
+
 // letSessionsFinish waits for the clients of a replica, as long as the user wishes.
-func (m *manager) letSessionsFinish(ctx context.Context) {
-	wish := get(m, func(s *state) time.Duration { return smartShutdown(s.cluster.object) })
+func (e *ender) letSessionsFinish(ctx context.Context, wish time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, wish)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		open, err := m.sessions.open(ctx)
+		open, err := e.sessions.open(ctx)
 		if err != nil || len(open) == 0 {
 			return
 		}
@@ -74,47 +100,40 @@ func (m *manager) letSessionsFinish(ctx context.Context) {
 	}
 }
 
-func smartShutdown(c *v1alpha1.Cluster) time.Duration {
-	if c == nil || c.Spec.SmartShutdownTimeout == nil {
-		return 0
-	}
-	return time.Duration(*c.Spec.SmartShutdownTimeout) * time.Second
-}
-
 // shutDown asks mysqld to end and kills it at the deadline.
-func (m *manager) shutDown(ctx context.Context, proc *process) {
+func (e *ender) shutDown(ctx context.Context, proc *process) {
 	began := time.Now()
-	if m.mayBeAsked(ctx) {
-		m.resetConnections() // mysqld waits two seconds for sessions to end
+	if e.mayBeAsked(ctx) {
+		e.by.resetConnections() // mysqld waits two seconds for sessions to end
 		proc.signal(syscall.SIGTERM)
 	} else {
-		m.log.Warn("mysqld is killed: asked to end it would tell waiting sessions success")
+		e.log.Warn("mysqld is killed: asked to end it would tell waiting sessions success")
 		proc.signal(syscall.SIGKILL)
 	}
 	select {
 	case <-proc.done:
 	case <-ctx.Done():
-		m.log.Warn("mysqld did not end in time and is killed", "after", time.Since(began).String())
+		e.log.Warn("mysqld did not end in time and is killed", "after", time.Since(began).String())
 		wait, cancel := context.WithTimeout(context.Background(), stopMargin)
 		defer cancel()
 		if err := proc.kill(wait); err != nil {
-			m.log.Error("stopping mysqld", "error", err)
+			e.log.Error("stopping mysqld", "error", err)
 		}
 	}
-	m.log.Info("mysqld has stopped", "after", time.Since(began).String())
+	e.log.Info("mysqld has stopped", "after", time.Since(began).String())
 }
 
 // mayBeAsked closes what must be closed, and tells whether a polite end would
 // acknowledge anything that nobody has.
-func (m *manager) mayBeAsked(ctx context.Context) bool {
+func (e *ender) mayBeAsked(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if err := m.sessions.closeAll(ctx); err != nil {
-		m.log.Warn("closing client sessions before the end", "error", err)
+	if err := e.sessions.closeAll(ctx); err != nil {
+		e.log.Warn("closing client sessions before the end", "error", err)
 	}
-	if err := m.roles.StopReplication(ctx); err != nil {
-		m.log.Warn("stopping replication before the end", "error", err)
+	if err := e.roles().StopReplication(ctx); err != nil {
+		e.log.Warn("stopping replication before the end", "error", err)
 	}
-	s, err := m.roles.SemiSync(ctx)
+	s, err := e.roles().SemiSync(ctx)
 	return err == nil && s.WaitSessions == 0
 }
