@@ -45,7 +45,10 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.AskSuccessor:
 		return m.inquirer.askSuccessor(a)
 	case agent.CutTail:
-		return m.cutTail(a)
+		if err := (tailCutter{m.opt.Dirs, m.log}).cut(a); err != nil {
+			return err
+		}
+		return m.forgetTail()
 	case agent.BootstrapGroup:
 		return m.membership.bootstrapGroup(ctx, a)
 	case agent.JoinGroup:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -15,37 +16,44 @@ import (
 // tailsDir is where what was cut off is kept, in the manager's directory on the volume.
 const tailsDir = "tails"
 
-// cutTail cuts the last binary log. A log that cannot be judged is left as it is:
+// tailCutter cuts what nobody acknowledged off the binary log of a mysqld that has ended. It asks
+// nothing of its manager.
+type tailCutter struct {
+	dirs Dirs
+	log  *slog.Logger
+}
+
+// cut cuts the last binary log. A log that cannot be judged is left as it is:
 // recovery commits what it holds, and the check before following finds it.
-func (m *manager) cutTail(a agent.CutTail) error {
-	log, err := binlog.Last(m.opt.Dirs.binlogIndex())
+func (c tailCutter) cut(a agent.CutTail) error {
+	log, err := binlog.Last(c.dirs.binlogIndex())
 	if err != nil {
 		return err
 	}
-	if err := m.renewUUID(); err != nil {
+	if err := c.renewUUID(); err != nil {
 		return err
 	}
-	tail, kept, err := binlog.CutTail(log, a.Held, filepath.Join(m.opt.Dirs.Meta, tailsDir))
+	tail, kept, err := binlog.CutTail(log, a.Held, filepath.Join(c.dirs.Meta, tailsDir))
 	switch {
 	case isRefused(err):
-		m.log.Warn("the tail of the binary log is not cut; this instance may come back diverged",
+		c.log.Warn("the tail of the binary log is not cut; this instance may come back diverged",
 			"log", log, "why", err)
 	case err != nil:
 		return err
 	case tail.Offset != 0:
-		m.log.Info("cut off transactions that were never acknowledged", "log", log, "transactions",
+		c.log.Info("cut off transactions that were never acknowledged", "log", log, "transactions",
 			tail.Transactions.String(), "kept", kept)
 	default:
-		m.log.Info("the successor holds all that the binary log does", "log", log)
+		c.log.Info("the successor holds all that the binary log does", "log", log)
 	}
-	return m.forgetTail()
+	return nil
 }
 
 // renewUUID has mysqld begin with another server UUID. The numbers of what is cut
 // off were given already, and a replica that received them without acknowledging
 // would take later transactions of the same numbers for these.
-func (m *manager) renewUUID() error {
-	err := os.Remove(filepath.Join(m.opt.Dirs.Data, "auto.cnf"))
+func (c tailCutter) renewUUID() error {
+	err := os.Remove(filepath.Join(c.dirs.Data, "auto.cnf"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("renewing the server's UUID: %w", err)
 	}
