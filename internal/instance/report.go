@@ -75,25 +75,40 @@ func (m *manager) snapshot(asked time.Time) (control.Snapshot, <-chan struct{}) 
 	return control.Snapshot{Taken: clock(taken), Made: clock(made), Asked: clock(asked), Report: r}, m.changed
 }
 
+// reporter gives who asks the manager's report, on the control API.
+type reporter struct {
+	by reported
+	// ended is closed when the last report has been made.
+	ended <-chan struct{}
+}
+
+// reported is what a reporter asks of its manager.
+type reported interface {
+	// pollSince has mysqld asked, unless it was since a moment.
+	pollSince(ctx context.Context, since time.Time)
+	// snapshot is the report, and what is closed when it changes.
+	snapshot(now time.Time) (control.Snapshot, <-chan struct{})
+}
+
 // Snapshot takes a report now.
-func (m *manager) Snapshot(ctx context.Context) control.Snapshot {
+func (r *reporter) Snapshot(ctx context.Context) control.Snapshot {
 	asked := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	m.pollSince(ctx, asked)
-	s, _ := m.snapshot(asked)
+	r.by.pollSince(ctx, asked)
+	s, _ := r.by.snapshot(asked)
 	return s
 }
 
 // Watch sends a snapshot at once, at every change that matters, and every second.
 // The last one of all says how the manager ended.
-func (m *manager) Watch(ctx context.Context, send func(control.Snapshot) error) error {
+func (r *reporter) Watch(ctx context.Context, send func(control.Snapshot) error) error {
 	asked := time.Now()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		ended := m.hasEnded()
-		s, changed := m.snapshot(asked)
+		ended := r.hasEnded()
+		s, changed := r.by.snapshot(asked)
 		if err := send(s); err != nil || ended {
 			return err
 		}
@@ -101,15 +116,15 @@ func (m *manager) Watch(ctx context.Context, send func(control.Snapshot) error) 
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-changed:
-		case <-m.ended:
+		case <-r.ended:
 		case <-tick.C:
 		}
 	}
 }
 
-func (m *manager) hasEnded() bool {
+func (r *reporter) hasEnded() bool {
 	select {
-	case <-m.ended:
+	case <-r.ended:
 		return true
 	default:
 		return false

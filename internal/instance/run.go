@@ -121,7 +121,9 @@ func (m *manager) beside() []func(context.Context) {
 
 // answers are given on the control API by the manager, and by what keeps its own state.
 type answers struct {
-	*manager
+	*manager // orders
+	*reporter
+	*voucher
 	*checker
 	*replacer
 }
@@ -234,13 +236,14 @@ const (
 
 // serve starts the control API, the probes and the metrics.
 func (m *manager) serve() ([]*http.Server, error) {
+	api := answers{m, &reporter{m, m.ended}, m.voucher, m.checker, m.replacer}
 	var out []*http.Server
 	for _, s := range []struct {
 		port    int
 		handler http.Handler
 		secure  bool
 	}{
-		{m.opt.ControlPort, control.NewHandler(answers{m, m.checker, m.replacer}), true},
+		{m.opt.ControlPort, control.NewHandler(api), true},
 		{m.opt.ProbePort, newProber(m).handler(), false},
 		{m.opt.MetricsPort, newScraper(m).handler(), false},
 	} {

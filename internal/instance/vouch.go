@@ -13,14 +13,6 @@ import (
 	"cnmsql.co/internal/core/agent"
 )
 
-// Vouch answers a primary.
-func (m *manager) Vouch(_ context.Context, instance string, epoch int64) error {
-	if no := agent.Vouch(m.facts(), instance, epoch); no != nil {
-		return refusal(no.Reason, "%s", no.Message)
-	}
-	return nil
-}
-
 // voucher asks the other instances whether they count on this primary.
 type voucher struct {
 	opt Options
@@ -73,6 +65,14 @@ func (v *voucher) inherit(l handoverVouches) {
 	for name, at := range l.Last {
 		v.note(l.Epoch, name, at.time())
 	}
+}
+
+// Vouch answers a primary.
+func (v *voucher) Vouch(_ context.Context, instance string, epoch int64) error {
+	if no := agent.Vouch(v.by.facts(), instance, epoch); no != nil {
+		return refusal(no.Reason, "%s", no.Message)
+	}
+	return nil
 }
 
 // keepVouched asks every peer once a second whether it counts on this primary.
