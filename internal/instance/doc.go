@@ -8,6 +8,13 @@
 // for. What takes long (initialising, cloning, stopping) goes on beside it. Each
 // purpose has its own connection to mysqld.
 //
+// A concern is a component: a type that keeps what it knows, with a lock of its own
+// where others read it, and names in an interface what it asks of its manager. The
+// manager gathers facts and reports under its mutex, and takes a component's lock
+// then; so a component holds no lock of its own when it asks its manager. What the
+// manager keeps itself changes in one: the life of mysqld, its status, the volume's
+// data, and the view of the Cluster.
+//
 // The package must not decide: a condition on an epoch, a promotion or a GTID
 // set belongs into core/agent. Nor does it know who else is in the cluster, but
 // by the Cluster's status.
