@@ -93,7 +93,7 @@ type accountsKept interface {
 	isAcknowledged() bool
 	// dataState is what the volume holds.
 	dataState() core.DataState
-	// kept is what is volumeRecord on the volume, and keep changes it.
+	// kept is what stands on the volume, and keep changes it.
 	kept() volumeRecord
 	keep(change func(*volumeRecord)) error
 	// resetConnections has the manager log in again.

@@ -49,7 +49,7 @@ func (k *acknowledger) renewAcks(ctx context.Context) error {
 	return k.asks().RequireAcks(ctx, 0, 0)
 }
 
-// promised is what is volumeRecord of acknowledgements.
+// promised is what is remembered of acknowledgements.
 func (k *acknowledger) promised() agent.Promised {
 	r := k.by.kept()
 	return r.promised()

@@ -37,7 +37,7 @@ type checked interface {
 	object() *v1alpha1.Cluster
 	// writable is the epoch in which the server takes writes; 0 if it does not.
 	writable() int64
-	// kept is what is volumeRecord on the volume.
+	// kept is what stands on the volume.
 	kept() volumeRecord
 }
 

@@ -224,7 +224,7 @@ func (m *manager) noteReceiving() error {
 	return m.provenance.receives()
 }
 
-// startReceiving has a replica receive, once it is volumeRecord where.
+// startReceiving has a replica receive, once it is remembered where.
 func (m *manager) startReceiving(ctx context.Context) error {
 	if err := m.noteReceiving(); err != nil {
 		return err

@@ -212,7 +212,7 @@ func (p *replacer) giveWay() {
 	}
 }
 
-// tried is what is volumeRecord of the binary that took over, for as long as the Pod lasts.
+// tried is what is remembered of the binary that took over, for as long as the Pod lasts.
 type tried struct {
 	Digest string `json:"digest"`
 	// Proven: it has run for provenAfter.
@@ -240,7 +240,7 @@ func (p *replacer) rememberTried(t tried) error {
 	return writeDurably(p.dirs.triedFile(), text)
 }
 
-// readTried reads what is volumeRecord of a binary that took over; zero if none has.
+// readTried reads what is remembered of a binary that took over; zero if none has.
 func (p *replacer) readTried() tried {
 	var t tried
 	text, err := os.ReadFile(p.dirs.triedFile())

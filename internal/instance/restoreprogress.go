@@ -62,7 +62,7 @@ func (r *restorer) rememberLacking(tables []string) error {
 		if v.Restored == nil || len(tables) == 0 {
 			return
 		}
-		done := *v.Restored // others read the one that is volumeRecord
+		done := *v.Restored // others read the one that is kept
 		done.Lacking = tables
 		v.Restored = &done
 	})

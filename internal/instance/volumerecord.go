@@ -71,7 +71,7 @@ type volumeRecord struct {
 	Restored *core.Restore `json:"restored,omitempty"`
 }
 
-// promised is what is volumeRecord of acknowledgements.
+// promised is what is remembered of acknowledgements.
 func (r *volumeRecord) promised() agent.Promised {
 	return agent.Promised{Acks: r.Acks, Epoch: r.AcksEpoch, Order: r.AcksOrder, TailEpoch: r.TailEpoch}
 }
@@ -93,7 +93,7 @@ type received struct {
 	Noted     bool   `json:"noted,omitempty"`
 }
 
-// cached is what is volumeRecord of relay logs that were not flushed.
+// cached is what is remembered of relay logs that were not flushed.
 func (r *volumeRecord) cached() agent.Cached {
 	k := r.Received
 	in := agent.Residence{Boot: k.Boot, Mount: k.Mount, Node: k.Node}
