@@ -142,6 +142,9 @@ type GroupRecovery struct {
 	Pending bool `json:"pending,omitempty"`
 }
 
+// WasMade reports whether the group was made; false where there is none.
+func (g *GroupStatus) WasMade() bool { return g != nil && g.Bootstrapped }
+
 // IsUndecided reports whether a recovery was ordered, and the group was not seen since.
 // Nobody knows whether it went on as it was told to, or goes on as it was: which
 // transactions are the Cluster's.

@@ -116,6 +116,8 @@ type Cluster struct {
 	Failed string
 
 	Wanted int
+	// Topology is what the cluster was declared with.
+	Topology Topology
 	// FirstData is where the first data come from.
 	FirstData       DataOrigin
 	Durability      Durability
@@ -144,7 +146,7 @@ type Cluster struct {
 	// Reinit are the instances of which a human wants the data recreated.
 	Reinit []string
 
-	// Group is set when the instances are members of a group.
+	// Group is the wish for a group; nil in a topology without one.
 	Group *Group
 	// Manager is the binary that managers are replaced by in place; zero when they are not.
 	Manager Binary

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cnmsql.co/internal/core"
 )
 
 // Purpose is what a configuration file is for.
@@ -38,6 +40,7 @@ type Config struct {
 	// acknowledged may be in their relay logs alone. RelayLogsLost: of what this
 	// one has, some may be torn or gone.
 	Lossless, KeepsRelayLogs, RelayLogsLost bool
+	Topology                                core.Topology
 	Group                                   *GroupConfig // of a member of a group
 	MaxBinlogSize                           int64        // bytes; 0 is the server's default
 	BinlogExpire                            *int64       // seconds; nil is a week

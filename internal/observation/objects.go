@@ -13,6 +13,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/resources"
 )
 
@@ -45,7 +46,7 @@ func Cluster(c *v1alpha1.Cluster, objs *Objects) (core.Cluster, error) {
 	}
 	return core.Cluster{
 		Name: c.Name, Generation: c.Generation, Deleting: c.DeletionTimestamp != nil,
-		Wanted: int(c.Spec.Instances), Durability: Durability(&c.Spec),
+		Wanted: int(c.Spec.Instances), Topology: declared.Topology(&c.Spec), Durability: Durability(&c.Spec),
 		FirstData:       core.FirstData(c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Recovery != nil),
 		FailoverDelay:   time.Duration(c.Spec.FailoverDelay) * time.Second,
 		SwitchoverLimit: time.Duration(c.Spec.MaxSwitchoverDelay) * time.Second,

@@ -105,7 +105,9 @@ type Cluster struct {
 	FirstData core.DataOrigin
 	Epoch     int64
 	Promotion *core.Promotion
-	// Group is set when the instances are members of a group.
+	// Topology is what the Cluster was declared with.
+	Topology core.Topology
+	// Group is what a member knows of its group; nil in a topology without one.
 	Group *Membership
 	// CurrentPrimary is who has reported that it is writable.
 	CurrentPrimary string
@@ -133,6 +135,14 @@ type Cluster struct {
 	// Lease tells whether a primary must hold one, by the spec; whether it goes by it is Leased's.
 	Lease             bool
 	MaxStart, MaxStop time.Duration
+}
+
+// Recoveries are those of the group; none where there is no group.
+func (c *Cluster) Recoveries() []core.GroupRecovery {
+	if c == nil {
+		return nil
+	}
+	return c.Group.recoveries()
 }
 
 // IsMember reports whether the instance is counted on to acknowledge and to vouch, and so whether
