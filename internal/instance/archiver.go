@@ -211,7 +211,7 @@ func (a *archiver) archiveKey() (seal.Key, error) {
 
 // groupOf is the name of the cluster's group; "" in none.
 func groupOf(c *v1alpha1.Cluster) string {
-	if g := c.Status.GroupReplication; g != nil && c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
+	if g := c.Status.GroupReplication; g != nil && topologyOf(c).RunsGroup() {
 		return g.GroupName
 	}
 	return ""
@@ -306,10 +306,7 @@ func (m *manager) archived() (cluster *v1alpha1.Cluster, recoveries []core.Group
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := &m.st.cluster
-	if c.view != nil && c.view.Group != nil {
-		recoveries = c.view.Group.Recoveries
-	}
-	return c.object, recoveries
+	return c.object, c.view.Recoveries()
 }
 
 func (m *manager) server() *process { return get(m, func(s *state) *process { return s.mysqld.proc }) }

@@ -101,9 +101,9 @@ func (c *configurer) config(of *v1alpha1.Cluster) mysql.Config {
 		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
 		BinlogFormat: of.Spec.MySQL.BinlogFormat, SemiSyncReplica: counted.Acknowledges(c.opt.Instance),
 		Lossless: durability.IsOnReplicas(), KeepsRelayLogs: durability.KeepsRelayLogs(),
-		RelayLogsLost: c.by.cached().DropsRelayLogs(!isGroup(of) && durability.IsOnReplicas()),
-		Group:         c.by.groupConfig(of),
-		Memory:        memoryFor(of, c.opt.MemoryLimit), CPUs: c.opt.CPUs,
+		RelayLogsLost: c.by.cached().DropsRelayLogs(durability.IsOnReplicas()),
+		Topology:      topologyOf(of), Group: c.by.groupConfig(of),
+		Memory: memoryFor(of, c.opt.MemoryLimit), CPUs: c.opt.CPUs,
 		User: of.Spec.MySQL.Parameters, Extra: c.opt.Settings,
 	}
 }

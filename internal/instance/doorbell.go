@@ -56,7 +56,7 @@ func (r *ringer) keepRinging(ctx context.Context) {
 
 // doorbellState differs whenever the group does; "" where there is none.
 func doorbellState(r core.Report) string {
-	if r.Server == nil || r.Server.Group == nil {
+	if !r.Server.HasView() {
 		return ""
 	}
 	v := *r.Server.Group

@@ -42,7 +42,7 @@ func (t member) receiveNothing(context.Context) error {
 func (member) refuseClients(context.Context) error { return nil }
 
 func (member) notReady(_ *agent.Readiness, f *agent.Facts, _ agent.Decision) string {
-	if f.Server.Group == nil || f.Server.Group.State != core.MemberOnline {
+	if f.Server.View().State != core.MemberOnline {
 		return "it is not online in the group"
 	}
 	return ""
@@ -55,7 +55,7 @@ func (t member) groupConfig(c *v1alpha1.Cluster) *mysql.GroupConfig {
 // membershipOf takes from a Cluster what a member needs to know of its group; nil
 // where there is none.
 func membershipOf(c *v1alpha1.Cluster, me string) (*agent.Membership, error) {
-	if !isGroup(c) {
+	if !topologyOf(c).RunsGroup() {
 		return nil, nil
 	}
 	out := &agent.Membership{Bootstrapper: c.Status.TargetPrimary}

@@ -81,7 +81,7 @@ func (g *membership) noteSeen(server *core.Server) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.st.noteClosed(agent.IsClosed(server))
-	g.st.noteQuorum(server.Group != nil && server.Group.IsQuorate())
+	g.st.noteQuorum(server.HasView() && server.Group.IsQuorate())
 }
 
 // serverEnded: what mysqld had been told, the next one has not been. again says whether an
@@ -313,7 +313,7 @@ func (g *membership) raiseProtocol(ctx context.Context, version string) error {
 // that the own one is not asked for. From now on nobody else is admitted: whoever is left
 // out must not come back by itself.
 func (g *membership) orderForceMembers(ctx context.Context, o control.Order) error {
-	if v := g.by.facts().Server; v == nil || v.Group == nil || !v.Group.IsSurvivor() {
+	if v := g.by.facts().Server; !v.HasView() || !v.Group.IsSurvivor() {
 		return refusal(core.OrderNotASurvivor, "this instance is not an online member of a group that lost its quorum")
 	} else if o.View != "" && v.Group.ViewID != o.View { // an earlier operator names none
 		return refusal(core.RefusalViewChanged, "the group is in view %s, and was to be forced in view %s",
@@ -360,7 +360,7 @@ func (g *membership) admitAlone(ctx context.Context, members []string, epoch int
 
 // orderReboot has this instance reboot the group, when it is in none.
 func (g *membership) orderReboot(o control.Order) error {
-	if v := g.by.facts().Server; v == nil || v.Group == nil || v.Group.IsQuorate() {
+	if v := g.by.facts().Server; !v.HasView() || v.Group.IsQuorate() {
 		return refusal(core.OrderInGroup, "this instance is online in a group that has its quorum, or cannot be asked")
 	}
 	g.change(func(s *memberState) { s.RebootEpoch = o.Epoch })

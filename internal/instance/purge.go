@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/binlog"
 	facts "cnmsql.co/internal/core/archive"
 )
@@ -134,7 +133,7 @@ func roomOn(dir string) (free, size uint64, err error) {
 // and get what they lack from any of them: nobody knows what they need.
 func (a *archiver) allAttached(ctx context.Context) (bool, error) {
 	c, _ := a.by.archived()
-	if c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
+	if !topologyOf(c).CountsReaders() {
 		return false, nil
 	}
 	n, err := a.root().Readers(ctx)

@@ -50,7 +50,7 @@ func (m *manager) startServer(ctx context.Context) error {
 	if cluster == nil {
 		return errors.New("starting mysqld: the Cluster is not known yet")
 	}
-	err := m.provenance.noteStart(ctx, !isGroup(cluster) && !durabilityOf(cluster).KeepsRelayLogs())
+	err := m.provenance.noteStart(ctx, !topologyOf(cluster).KeepsRelayLogs() && !durabilityOf(cluster).KeepsRelayLogs())
 	if err == nil {
 		err = m.configurer.prepareConfig(ctx, cluster)
 	}

@@ -6,6 +6,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -27,16 +28,23 @@ type topology interface {
 	groupConfig(c *v1alpha1.Cluster) *mysql.GroupConfig
 }
 
-// topology is chosen here and nowhere else. The mode of a Cluster never changes.
-func (m *manager) topology() topology {
-	if get(m, func(s *state) bool { return isGroup(s.cluster.object) }) {
-		return member{m}
-	}
-	return replica{m}
+// topologies are their implementations here.
+var topologies = map[core.Topology]func(*manager) topology{
+	core.TopologyAsync: func(m *manager) topology { return replica{m} },
+	core.TopologyGroup: func(m *manager) topology { return member{m} },
 }
 
-func isGroup(c *v1alpha1.Cluster) bool {
-	return c != nil && c.Spec.Replication.Mode == v1alpha1.ReplicationGroup
+// topology is chosen here and nowhere else. The mode of a Cluster never changes.
+func (m *manager) topology() topology {
+	return topologies[get(m, func(s *state) core.Topology { return topologyOf(s.cluster.object) })](m)
+}
+
+// topologyOf a Cluster; that of the zero value before the Cluster is known.
+func topologyOf(c *v1alpha1.Cluster) (of core.Topology) {
+	if c != nil {
+		of = declared.Topology(&c.Spec)
+	}
+	return of
 }
 
 // replica is an instance that is a primary or follows one.

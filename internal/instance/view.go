@@ -9,6 +9,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -70,7 +71,8 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 		Members:        s.Members,
 		Durability:     durabilityOf(c),
 		Group:          group,
-		Lease:          !isGroup(c) && (c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease),
+		Topology:       topologyOf(c),
+		Lease:          topologyOf(c).HasLease() && (c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease),
 		MaxStart:       time.Duration(cmp.Or(c.Spec.MaxStartDelay, 3600)) * time.Second,
 		MaxStop:        time.Duration(cmp.Or(c.Spec.MaxStopDelay, 1800)) * time.Second,
 	}
@@ -101,7 +103,7 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 }
 
 func durabilityOf(c *v1alpha1.Cluster) core.DurabilityMode {
-	s := c.Spec.SemiSynchronous()
+	s := declared.SemiSynchronous(&c.Spec)
 	if s == nil {
 		return core.DurabilityAsync
 	}
